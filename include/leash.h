@@ -1,0 +1,23 @@
+/**
+ * leash: locks that hold across threads, processes and machines.
+ *
+ * The lock lives in Redis. While it is held, a watchdog thread in the holder extends its lease shortly before that
+ * runs out, until the final release. If the holder dies the renewals stop, and the lock frees itself.
+ *
+ * What a lease cannot do: it does not exclude a process that is paused past its lease and goes on without asking
+ * leash_lock_held(). Hand leash_lock_fence() to the resource that you protect, and let it refuse smaller numbers.
+ *
+ * This header includes all of its parts; the documentation of a call stands where it is declared.
+ */
+#ifndef LEASH_H
+#define LEASH_H
+
+#include <leash/api.h>
+#include <leash/status.h>
+#include <leash/event.h>
+#include <leash/client.h>
+#include <leash/lock.h>
+#include <leash/memory.h>
+#include <leash/version.h>
+
+#endif

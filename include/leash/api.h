@@ -1,0 +1,43 @@
+/* What every part of the interface needs: linkage, attributes, and the macro that makes option structs from their fields. */
+#ifndef LEASH_API_H
+#define LEASH_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LEASH_API __attribute__((visibility("default")))
+#define LEASH_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define LEASH_API
+#define LEASH_MUST_CHECK
+#endif
+
+#ifdef __cplusplus
+#define LEASH_BEGIN_DECLS extern "C" {
+#define LEASH_END_DECLS }
+#else
+#define LEASH_BEGIN_DECLS
+#define LEASH_END_DECLS
+#endif
+
+/* LEASH_STRUCT_(type, .field = value, ...) yields the address of a `type` whose size field is set and whose other
+ * fields are zero; it lives until the end of the enclosing block (C) or of the full expression (C++), long enough for
+ * the call that it is an argument of. */
+#ifdef __cplusplus
+#ifdef __GNUC__
+#pragma GCC system_header /* g++ -Wextra complains of each field that a designated initializer leaves out, which is their point */
+#endif
+extern "C++" {
+template <class T> inline const T *leash_addr_(const T &object) { return &object; }
+}
+#define LEASH_STRUCT_(type, ...) leash_addr_(type{.size = sizeof(type) __VA_OPT__(, ) __VA_ARGS__})
+#else
+#define LEASH_STRUCT_(type, ...) (&(const type){.size = sizeof(type), __VA_ARGS__})
+#endif
+
+/** As a wait: do not give up. The smallest number there is, so that no arithmetic on deadlines yields it by accident. */
+#define LEASH_FOREVER INT64_MIN
+
+#endif

@@ -1,0 +1,74 @@
+/* The client: one deployment, its connections, its watchdog, and the locks held through it. */
+#ifndef LEASH_CLIENT_H
+#define LEASH_CLIENT_H
+
+#include <leash/api.h>
+#include <leash/event.h>
+#include <leash/status.h>
+
+LEASH_BEGIN_DECLS
+
+typedef struct leash_client leash_client;
+
+/**
+ * How to open a client. Zero means the default; build it with LEASH_OPTIONS().
+ *
+ * URIs: `redis://[user[:password]@]host[:port][/db]` and `unix://[user[:password]@]/path[?db=n]`, percent-encoded, an
+ * IPv6 address in brackets. Query parameters: `timeout=` (ms), and `password_file=` (a path) or `password_env=` (the name of
+ * a variable) to keep the password out of the URI. Secrets appear in no error and no log line.
+ */
+typedef struct leash_options {
+	size_t size;             /**< set by LEASH_OPTIONS() */
+	const char *uri;         /**< default $LEASH_URI, else "redis://127.0.0.1:6379" */
+	int64_t lease_ms;        /**< of locks that name none; default 30000, 100 to 86400000; renewed every third of it */
+	int64_t timeout_ms;      /**< to connect, and for one answer, before the connection counts as broken; default 1000, 10 to 60000 */
+	const char *prefix;      /**< of all keys and channels; default "leash"; 1 to 64 of A-Z a-z 0-9 . _ - */
+	const char *client_name; /**< what CLIENT LIST shows after "leash:"; default the program's name; 1 to 64 printable, no spaces */
+	leash_event_fn on_event; /**< events of all locks that have no callback of their own, and of the client; may be NULL */
+	void *event_arg;         /**< handed to `on_event`; must live until leash_close() returns */
+	leash_log_fn on_log;     /**< leash itself prints nothing; may be NULL */
+	void *log_arg;           /**< handed to `on_log`; must live until leash_close() returns */
+	/* Add fields here, at the end, and nowhere else. */
+} leash_options;
+
+#define LEASH_OPTIONS(...) LEASH_STRUCT_(leash_options, __VA_ARGS__)
+
+/**
+ * Open a client.
+ *
+ * Starts three threads (watchdog, keeper of the connections, courier of the events) that block all signals, and awaits the
+ * first hello of the server, for at most `timeout_ms`. Later faults of the connection are mended in the background.
+ *
+ * @param out      receives the client; untouched unless the result is LEASH_OK.
+ * @param options  NULL, or LEASH_OPTIONS(...); copied.
+ * @param err      filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           the client is connected
+ * @retval LEASH_INVALID      an option or a part of the URI is not valid; the text names it
+ * @retval LEASH_UNAVAILABLE  the server did not answer in time, or refused the connection
+ * @retval LEASH_DENIED       wrong user or password, or a command of the hello is not permitted; the text names it
+ * @retval LEASH_PROTOCOL     what answers there is not a Redis server
+ * @retval LEASH_UNSUPPORTED  a scheme that this build does not speak, or a system without what leash needs
+ * @retval LEASH_NO_MEMORY    memory, threads or descriptors are used up; nothing is left behind
+ * @retval LEASH_IN_CALLBACK  called from a callback of another client
+ *
+ * Threads: any. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_open(leash_client **out, const leash_options *options, leash_error *err);
+
+/**
+ * Close a client: release what is held through it, wake every waiter (LEASH_CLOSED), end its threads.
+ *
+ * Takes at most about twice `timeout_ms`, if the server does not answer; a lock that could not be released then lapses with its lease.
+ * Drops the caller's reference: handles of this client stay valid, answer LEASH_CLOSED, and must still be freed.
+ * No callback is running or will run once it has returned. NULL is allowed. In a forked child it closes the child's
+ * copies of the descriptors and talks to nobody. It must not be called from a callback of this client, where it does nothing.
+ *
+ * Threads: any, once for each client; other threads may be in calls on its locks. Since 0.1.
+ */
+LEASH_API void leash_close(leash_client *client);
+
+LEASH_END_DECLS
+
+#endif

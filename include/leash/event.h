@@ -1,0 +1,66 @@
+/* What leash tells of its own accord: events of a hold or of the client, and log lines. */
+#ifndef LEASH_EVENT_H
+#define LEASH_EVENT_H
+
+#include <leash/api.h>
+
+LEASH_BEGIN_DECLS
+
+/**
+ * What can happen to a hold (or, where `lock` is NULL, to the client).
+ *
+ * JEOPARDY and RECOVERED alternate; LOST or ABANDONED is the last event of a hold.
+ */
+typedef enum leash_event_type {
+	LEASH_EVENT_JEOPARDY = 1,  /**< renewals are failing (or leash_lock_alive() is overdue); still held until the lease ends */
+	LEASH_EVENT_RECOVERED = 2, /**< a renewal succeeded again */
+	LEASH_EVENT_LOST = 3,      /**< the hold is gone although nobody released it */
+	LEASH_EVENT_ABANDONED = 4, /**< the owning thread ended, or the last handle was freed, while it was held; it is being released */
+	LEASH_EVENT_CLOCK_JUMP = 5,       /**< the server's clock left ours by more than a second; `lock` is NULL */
+	LEASH_EVENT_FENCE_REGRESSION = 6, /**< a fence was not larger than the one before: the server lost data, and a clock is behind */
+} leash_event_type;
+
+/** An event. It and its strings belong to leash and are valid during the callback only. */
+typedef struct leash_event {
+	size_t size;           /**< of this struct, as leash was built; fields are only ever added at the end */
+	const char *lock;      /**< the lock's name as it was given to leash_lock_new(); NULL for an event of the client */
+	uint64_t fence;        /**< of the hold; 0 for an event of the client */
+	int64_t remaining_ms;  /**< what was left of the lease when the event was raised; 0 if nothing */
+	const char *text;      /**< why, in one line of printable characters */
+	leash_event_type type;
+	int32_t reserved_;
+} leash_event;
+
+/**
+ * Receives events, one at a time, in order for each lock, on a thread of the client's own.
+ *
+ * It may take as long as it likes: no renewal waits for it, only later events do. It may call what only reads memory
+ * (leash_lock_held() and its like); calls that may wait answer LEASH_IN_CALLBACK. It must return: no longjmp, no
+ * exception, no pthread_exit.
+ */
+typedef void (*leash_event_fn)(void *arg, const leash_event *event);
+
+/** How much a log line matters. */
+typedef enum leash_log_level {
+	LEASH_LOG_ERROR = 1,   /**< something that leash promises is in danger */
+	LEASH_LOG_WARNING = 2, /**< a fault that was dealt with, or a setting that endangers locks */
+	LEASH_LOG_INFO = 3,    /**< connected, lost the connection */
+	LEASH_LOG_DEBUG = 4,   /**< for those who look into leash itself */
+} leash_log_level;
+
+/**
+ * Receives log lines, on the same thread and under the same rules as events. `line` is printable, without a line end.
+ * Lines that come faster than they are taken are dropped and counted.
+ */
+typedef void (*leash_log_fn)(void *arg, leash_log_level level, const char *line);
+
+/**
+ * The name of an event type as the headers spell it, without the prefix: "LOST"; "?" for a number that is none.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API const char *leash_event_name(leash_event_type type);
+
+LEASH_END_DECLS
+
+#endif

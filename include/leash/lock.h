@@ -1,0 +1,210 @@
+/* The lock: take it, nest it, keep it for as long as it takes, let it go. */
+#ifndef LEASH_LOCK_H
+#define LEASH_LOCK_H
+
+#include <leash/api.h>
+#include <leash/client.h>
+#include <leash/event.h>
+#include <leash/status.h>
+
+LEASH_BEGIN_DECLS
+
+/**
+ * A handle: this program's view of one lock. Handles of one name in one client share their state, and any number of threads may
+ * share a handle. The owner of a hold is the thread that acquired it.
+ */
+typedef struct leash_lock leash_lock;
+
+enum {
+	LEASH_NAME_MAX = 512,    /**< bytes in a lock's name */
+	LEASH_DEPTH_MAX = 65535, /**< how deep one owner may nest one lock */
+	LEASH_TOKEN_MAX = 64,    /**< bytes that hold any owner token, with its NUL */
+};
+
+/** How a lock behaves. Zero means the default; build it with LEASH_LOCK_OPTIONS(). The handle of the outermost acquire rules. */
+typedef struct leash_lock_options {
+	size_t size;              /**< set by LEASH_LOCK_OPTIONS() */
+	int64_t lease_ms;         /**< default: the client's; 100 to 86400000 */
+	leash_event_fn on_event;  /**< events of holds through this handle; default: the client's */
+	void *event_arg;          /**< handed to `on_event`; must live until leash_close() returns */
+	int64_t max_hold_ms;      /**< the lease never reaches further than this after the acquire; 0: no limit; at least 100 */
+	int64_t alive_ms;         /**< the holder calls leash_lock_alive() at least this often, or the lock lapses; 0: need not; at least 100 */
+	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: off */
+	bool no_renew;            /**< let the lease run out instead of renewing it */
+	bool reserved_[7];
+	/* Add fields here, at the end, and nowhere else. */
+} leash_lock_options;
+
+#define LEASH_LOCK_OPTIONS(...) LEASH_STRUCT_(leash_lock_options, __VA_ARGS__)
+
+/** How to acquire. Zero means the default; build it with LEASH_ACQUIRE(). */
+typedef struct leash_acquire {
+	size_t size;      /**< set by LEASH_ACQUIRE() */
+	int64_t wait_ms;  /**< 0 tries once; LEASH_FOREVER does not give up */
+	int64_t lease_ms; /**< of this hold; default: the handle's; 100 to 86400000. Ignored by a nested acquire */
+	/* Add fields here, at the end, and nowhere else. */
+} leash_acquire;
+
+#define LEASH_ACQUIRE(...) LEASH_STRUCT_(leash_acquire, __VA_ARGS__)
+
+/**
+ * Make a handle for the lock called `name`. Talks to nobody.
+ *
+ * @param out      receives the handle; untouched unless the result is LEASH_OK.
+ * @param name     1 to 512 bytes of any kind; copied. Bytes that Redis, a script or a terminal would stumble over are
+ *                 escaped in keys and in messages, each in its own way.
+ * @param options  NULL, or LEASH_LOCK_OPTIONS(...); copied.
+ * @param err      filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK         `*out` is a handle; free it with leash_lock_free()
+ * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range; the text names it
+ * @retval LEASH_NO_MEMORY  nothing was made
+ * @retval LEASH_FORKED     the client belongs to the parent process
+ * @retval LEASH_CLOSED     the client is closed
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status
+leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options, leash_error *err);
+
+/**
+ * Free a handle. Talks to nobody. NULL is allowed.
+ *
+ * If it is the last handle of a name that is still held, by whichever thread, the lock is released in the background and the event
+ * ABANDONED is raised.
+ *
+ * Threads: any, while no other call uses this handle; allowed in callbacks. Since 0.1.
+ */
+LEASH_API void leash_lock_free(leash_lock *lock);
+
+/**
+ * Acquire `lock`, waiting up to `wait_ms`.
+ *
+ * If the calling thread already holds it, this adds one to its depth and talks to nobody. From then until the matching
+ * release the watchdog keeps the lease alive. Waiters get the lock in the order in which their processes came; threads
+ * of one process in the order in which they came.
+ *
+ * @param wait_ms  0 tries once (its one round trip is bounded by the client's `timeout_ms`); LEASH_FOREVER does not give up.
+ * @param err      filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           the calling thread holds the lock
+ * @retval LEASH_TIMEOUT      another owner still held it at the end of `wait_ms`
+ * @retval LEASH_UNAVAILABLE  the server could not be asked in time (away, loading, full, read-only, just restarted: the text says
+ *                            which); the caller does not hold the lock, and what may still arrive is being canceled
+ * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first
+ * @retval LEASH_DENIED       the server does not permit a command; the text names it
+ * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; it was left alone
+ * @retval LEASH_UNSUPPORTED  the server is part of a cluster, which this URI does not name
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_INVALID      no handle, a negative wait, or nested deeper than LEASH_DEPTH_MAX
+ * @retval LEASH_NO_MEMORY    nothing is held
+ * @retval LEASH_CLOSED       the client is closed, or was during the wait
+ * @retval LEASH_FORKED       the client belongs to the parent process
+ * @retval LEASH_IN_CALLBACK  called from a leash callback
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err);
+
+/**
+ * Acquire `lock` as `how` says: leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 500, .lease_ms = 2000), &err).
+ *
+ * @param how  NULL means LEASH_ACQUIRE(): try once.
+ * @param err  filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @return as leash_lock_acquire(); LEASH_INVALID also for a lease out of range.
+ *
+ * Threads: as leash_lock_acquire(). Since 0.1.
+ */
+LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err);
+
+/**
+ * Undo one acquire of the calling thread; the outermost release gives the lock up.
+ *
+ * Whatever it returns, the calling thread then has one acquire less to undo, and none if it was the outermost.
+ *
+ * @param err  filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK        released, or one level less deep
+ * @retval LEASH_LOST      the hold had been lost; what another owner holds by now is not touched
+ * @retval LEASH_NOT_HELD  the calling thread has nothing to release here
+ * @retval LEASH_UNKNOWN   the server did not answer in time: it is being released in the background, and ends with its lease at the latest
+ * @retval LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ *
+ * Threads: the one that acquired; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
+
+/**
+ * Make sure that the lease of the calling thread's hold lasts at least `lease_ms` from now. It never gets shorter.
+ *
+ * Meant for holds that are not renewed (`no_renew`), and before work during which the server may be away. Renewals go on as before.
+ *
+ * @param lease_ms  100 to 86400000; cut to what `max_hold_ms` leaves.
+ * @param err       filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           the lease lasts that long
+ * @retval LEASH_LOST         the hold is lost
+ * @retval LEASH_NOT_HELD     the calling thread does not hold the lock
+ * @retval LEASH_UNAVAILABLE  the server did not answer in time; still held for leash_lock_remaining_ms()
+ * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ *
+ * Threads: the one that acquired; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API leash_status leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err);
+
+/**
+ * Does the calling thread hold `lock`, and is the lease still valid? Answered from memory, in nanoseconds.
+ *
+ * Never true past the moment at which another owner could have the lock, also after the machine was suspended. It says
+ * nothing about the next moment: a resource that must be safe checks fences.
+ *
+ * Threads: any; allowed in callbacks (which own nothing). Since 0.1.
+ */
+LEASH_API bool leash_lock_held(const leash_lock *lock);
+
+/**
+ * How many milliseconds the calling thread's hold is valid for if no renewal succeeds any more; 0 if it is not held. Memory only.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API int64_t leash_lock_remaining_ms(const leash_lock *lock);
+
+/**
+ * How deep the calling thread has nested `lock`; 0 if it has no hold to unwind. Also counts a lost hold. Memory only.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API unsigned leash_lock_depth(const leash_lock *lock);
+
+/**
+ * The fence of the calling thread's hold; 0 if it is not held. Memory only.
+ *
+ * Each new hold of a lock, whoever has it, gets a larger fence than the one before. Hand it to the resource that the lock
+ * protects and let that refuse any number smaller than the largest it has seen. It is below 2^63.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API uint64_t leash_lock_fence(const leash_lock *lock);
+
+/**
+ * Copy the owner token of the calling thread's hold, "<uuid>:<n>", into `out`. Memory only.
+ *
+ * @param size  of `out`, in bytes; LEASH_TOKEN_MAX is always enough.
+ * @return the token's length without its NUL, 0 if it is not held. Where `size` is too small the token is cut off, and
+ *         always NUL-terminated unless `size` is 0.
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API size_t leash_lock_token(const leash_lock *lock, char *out, size_t size);
+
+/**
+ * Tell the watchdog that the holder's work is going on; see `alive_ms`. Memory only. Does nothing if it is not held.
+ *
+ * Threads: the one that acquired. Since 0.1.
+ */
+LEASH_API void leash_lock_alive(leash_lock *lock);
+
+LEASH_END_DECLS
+
+#endif

@@ -1,0 +1,13 @@
+# The public headers.
+
+include_HEADERS = include/leash.h
+
+leashincludedir = $(includedir)/leash
+leashinclude_HEADERS =
+leashinclude_HEADERS += include/leash/api.h
+leashinclude_HEADERS += include/leash/client.h
+leashinclude_HEADERS += include/leash/event.h
+leashinclude_HEADERS += include/leash/lock.h
+leashinclude_HEADERS += include/leash/memory.h
+leashinclude_HEADERS += include/leash/status.h
+leashinclude_HEADERS += include/leash/version.h

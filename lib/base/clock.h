@@ -1,0 +1,20 @@
+/* The clock that everything in leash is measured by: CLOCK_BOOTTIME, which goes on while the machine is suspended, so that
+ * a machine that wakes up knows that its leases have run out. */
+#ifndef LSH_BASE_CLOCK_H
+#define LSH_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define LSH_US INT64_C(1000)       /* in ns */
+#define LSH_MS INT64_C(1000000)    /* in ns */
+#define LSH_S  INT64_C(1000000000) /* in ns */
+
+#define LSH_NEVER INT64_MAX /* as a moment: after all others */
+
+/* Now, in ns; LSH_NEVER if the clock cannot be read: then every lease counts as over, which is the safe side. */
+int64_t lsh_now_ns(void);
+
+/* A moment `ms` from `now`, or LSH_NEVER where that is out of range. */
+int64_t lsh_after_ms(int64_t now, int64_t ms);
+
+#endif

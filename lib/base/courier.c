@@ -1,0 +1,177 @@
+#include "base/courier.h"
+
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINES = 64, LINE_SIZE = 512 };
+
+struct lsh_courier {
+	leash_log_fn on_log;
+	void *log_arg;
+	pthread_t thread;
+
+	pthread_mutex_t mutex; /* guards the rest; a leaf: nothing else is locked while it is held */
+	pthread_cond_t something;
+	struct lsh_list letters;
+	bool stopping, stopped;
+	size_t first, count, dropped; /* log lines */
+	struct {
+		leash_log_level level;
+		char text[LINE_SIZE];
+	} line[LINES];
+};
+
+static _Thread_local const struct lsh_courier *delivering;
+
+/* c->mutex held; released during the callback */
+static void
+deliver_line(struct lsh_courier *c)
+{
+	char text[LINE_SIZE];
+	leash_log_level level;
+
+	if (c->dropped > 0) {
+		snprintf(text, sizeof text, "%zu log lines were dropped", c->dropped);
+		level = LEASH_LOG_WARNING;
+		c->dropped = 0;
+	} else {
+		memcpy(text, c->line[c->first].text, sizeof text);
+		level = c->line[c->first].level;
+		c->first = (c->first + 1) % LINES;
+		c->count--;
+	}
+	pthread_mutex_unlock(&c->mutex);
+	c->on_log(c->log_arg, level, text);
+	pthread_mutex_lock(&c->mutex);
+}
+
+static void *
+run(void *arg)
+{
+	struct lsh_courier *c = arg;
+
+	delivering = c;
+	pthread_mutex_lock(&c->mutex);
+	for (;;) {
+		if (!lsh_list_empty(&c->letters)) {
+			struct lsh_letter *letter = lsh_container(lsh_list_first(&c->letters), struct lsh_letter, link);
+
+			lsh_list_remove(&letter->link);
+			letter->posted = false;
+			pthread_mutex_unlock(&c->mutex);
+			letter->deliver(letter);
+			pthread_mutex_lock(&c->mutex);
+		} else if (c->count > 0 || c->dropped > 0) {
+			deliver_line(c);
+		} else if (c->stopping) {
+			break;
+		} else {
+			pthread_cond_wait(&c->something, &c->mutex);
+		}
+	}
+	c->stopped = true;
+	pthread_mutex_unlock(&c->mutex);
+	return NULL;
+}
+
+bool
+lsh_courier_post(struct lsh_courier *c, struct lsh_letter *letter)
+{
+	bool posted = false;
+
+	pthread_mutex_lock(&c->mutex);
+	if (!letter->posted && !c->stopped) {
+		letter->posted = posted = true;
+		lsh_list_append(&c->letters, &letter->link);
+		pthread_cond_signal(&c->something);
+	}
+	pthread_mutex_unlock(&c->mutex);
+	return posted;
+}
+
+bool
+lsh_courier_withdraw(struct lsh_courier *c, struct lsh_letter *letter)
+{
+	bool there;
+
+	pthread_mutex_lock(&c->mutex);
+	there = letter->posted;
+	if (there) {
+		lsh_list_remove(&letter->link);
+		letter->posted = false;
+	}
+	pthread_mutex_unlock(&c->mutex);
+	return there;
+}
+
+void
+lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *line)
+{
+	if (c->on_log == NULL)
+		return;
+	pthread_mutex_lock(&c->mutex);
+	if (c->count == LINES) {
+		c->dropped++;
+	} else if (!c->stopped) {
+		size_t at = (c->first + c->count++) % LINES;
+
+		c->line[at].level = level;
+		snprintf(c->line[at].text, LINE_SIZE, "%s", line);
+		pthread_cond_signal(&c->something);
+	}
+	pthread_mutex_unlock(&c->mutex);
+}
+
+bool
+lsh_courier_in_callback(const struct lsh_courier *c)
+{
+	return c == NULL ? delivering != NULL : delivering == c;
+}
+
+struct lsh_courier *
+lsh_courier_new(leash_log_fn on_log, void *log_arg)
+{
+	struct lsh_courier *c = lsh_new(struct lsh_courier);
+
+	if (c == NULL)
+		return NULL;
+	c->on_log = on_log;
+	c->log_arg = log_arg;
+	lsh_list_init(&c->letters);
+	pthread_mutex_init(&c->mutex, NULL);
+	pthread_cond_init(&c->something, NULL);
+	if (lsh_thread_start(&c->thread, "leash-courier", run, c) != 0) {
+		c->stopped = true;
+		lsh_courier_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void
+lsh_courier_stop(struct lsh_courier *c)
+{
+	bool stopped;
+
+	pthread_mutex_lock(&c->mutex);
+	stopped = c->stopping;
+	c->stopping = true;
+	pthread_cond_signal(&c->something);
+	pthread_mutex_unlock(&c->mutex);
+	if (!stopped)
+		pthread_join(c->thread, NULL);
+}
+
+void
+lsh_courier_free(struct lsh_courier *c)
+{
+	if (c == NULL)
+		return;
+	pthread_cond_destroy(&c->something);
+	pthread_mutex_destroy(&c->mutex);
+	lsh_free(c);
+}

@@ -1,0 +1,89 @@
+/* A list of things that carry the link in themselves: doubly linked, circular, through a head that is a link too.
+ *
+ * It owns nothing and allocates nothing. A link that is in no list points to itself, and so does an empty head; hence
+ * removing what is in no list does nothing, and a struct may leave its list on each of several ways out without knowing
+ * which came first. Heads and links stay where they are while linked. Not thread-safe: whoever owns the list guards it. */
+#ifndef LSH_BASE_LIST_H
+#define LSH_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lsh_list {
+	struct lsh_list *next, *prev;
+};
+
+/* The struct of `type` whose `member` is at `ptr`. */
+#define lsh_container(ptr, type, member) \
+	((type *)(void *)((char *)(1 ? (ptr) : &((type *)0)->member) - offsetof(type, member)))
+
+/* Visit the links of `list` in order; the body may remove the one it is at. `at` and `after` are the caller's pointers. */
+#define lsh_list_each(at, after, list) \
+	for ((at) = (list)->next, (after) = (at)->next; (at) != (list); (at) = (after), (after) = (at)->next)
+
+/* Make an empty head, or a link that is in no list. */
+static inline void
+lsh_list_init(struct lsh_list *list)
+{
+	list->next = list->prev = list;
+}
+
+/* Of a head: has it no links? Of a link: is it in no list? */
+static inline bool
+lsh_list_empty(const struct lsh_list *list)
+{
+	return list->next == list;
+}
+
+/* The first link, or NULL. */
+static inline struct lsh_list *
+lsh_list_first(const struct lsh_list *list)
+{
+	return list->next == list ? NULL : list->next;
+}
+
+static inline void
+lsh_list_insert_(struct lsh_list *link, struct lsh_list *prev, struct lsh_list *next)
+{
+	link->prev = prev;
+	link->next = next;
+	prev->next = next->prev = link;
+}
+
+/* Make `link`, which is in no list, the last of `list`. */
+static inline void
+lsh_list_append(struct lsh_list *list, struct lsh_list *link)
+{
+	lsh_list_insert_(link, list->prev, list);
+}
+
+/* Make `link`, which is in no list, the first of `list`. */
+static inline void
+lsh_list_prepend(struct lsh_list *list, struct lsh_list *link)
+{
+	lsh_list_insert_(link, list, list->next);
+}
+
+/* Take `link` out of its list, if it is in one. */
+static inline void
+lsh_list_remove(struct lsh_list *link)
+{
+	link->prev->next = link->next;
+	link->next->prev = link->prev;
+	lsh_list_init(link);
+}
+
+/* Move all links of `from`, in their order, to the end of `to`. */
+static inline void
+lsh_list_move_all(struct lsh_list *to, struct lsh_list *from)
+{
+	if (lsh_list_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	lsh_list_init(from);
+}
+
+#endif

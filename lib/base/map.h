@@ -1,0 +1,96 @@
+/* A hash map of things that carry its node in themselves.
+ *
+ * It keeps chains of nodes, no keys and no values: the caller hashes the key, puts the hash into the node, and compares
+ * keys itself, so one map serves any kind of key without a callback:
+ *
+ *   uint64_t hash = lsh_map_hash(&map, name, n);
+ *   struct lsh_map_node *at;
+ *
+ *   lsh_map_each_of(at, &map, hash) {
+ *           struct thing *t = lsh_container(at, struct thing, node);
+ *
+ *           if (t->length == n && memcmp(t->name, name, n) == 0)
+ *                   return t;
+ *   }
+ *   t->node.hash = hash;
+ *   lsh_map_put(&map, &t->node);
+ *
+ * Lock names may come from outside, so bytes are hashed under a random key (SipHash): nobody can choose names that share
+ * a chain. Putting cannot fail, because it comes where Redis has granted what is put: a map starts with room of its own and
+ * grows when it can; while there is no memory its chains get longer, and nothing else happens. Removing frees and allocates
+ * nothing.
+ *
+ * A map stays where it was initialized. Not thread-safe: whoever owns it guards it. */
+#ifndef LSH_BASE_MAP_H
+#define LSH_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LSH_MAP_FIRST_CHAINS = 8, LSH_MAP_KEY_SIZE = 16 };
+
+struct lsh_map_node {
+	struct lsh_map_node *next;
+	uint64_t hash; /* of the key; set by the caller before the node is put */
+};
+
+struct lsh_map {
+	struct lsh_map_node **chains;
+	size_t size;  /* chains: a power of two */
+	size_t count; /* nodes */
+	struct lsh_map_node *first_chains[LSH_MAP_FIRST_CHAINS];
+	unsigned char key[LSH_MAP_KEY_SIZE];
+};
+
+/* Where an iteration stands. */
+struct lsh_map_cursor {
+	size_t chain;
+	struct lsh_map_node *next;
+};
+
+/* Make an empty map. False: the system has no randomness for its key. */
+bool lsh_map_init(struct lsh_map *map);
+
+/* Forget all nodes, which are the caller's, and free the chains. The map is empty and may be used again. A zeroed one is
+ * allowed, and stays one. */
+void lsh_map_clear(struct lsh_map *map);
+
+/* The hash of a key, in this map. That of a number is faster, and different for each, but keeps nobody from choosing
+ * numbers that share a chain: it is for those that leash gives out itself. */
+uint64_t lsh_map_hash(const struct lsh_map *map, const void *bytes, size_t n);
+uint64_t lsh_map_hash_number(const struct lsh_map *map, uint64_t n);
+
+/* Add a node, whose `hash` is set and which is in no map. Two nodes may have one hash, and one key too. */
+void lsh_map_put(struct lsh_map *map, struct lsh_map_node *node);
+
+/* Take out a node. False: it was not in. */
+bool lsh_map_remove(struct lsh_map *map, struct lsh_map_node *node);
+
+static inline size_t
+lsh_map_count(const struct lsh_map *map)
+{
+	return map->count;
+}
+
+static inline struct lsh_map_node *
+lsh_map_like_(struct lsh_map_node *node, uint64_t hash)
+{
+	while (node != NULL && node->hash != hash)
+		node = node->next;
+	return node;
+}
+
+/* Visit the nodes with this hash, in no order. The body must not change the map and go on. */
+#define lsh_map_each_of(node, map, of)                                                             \
+	for ((node) = lsh_map_like_((map)->chains[(of) & ((map)->size - 1)], (of)); (node) != NULL; \
+	     (node) = lsh_map_like_((node)->next, (node)->hash))
+
+struct lsh_map_node *lsh_map_begin(const struct lsh_map *map, struct lsh_map_cursor *cursor);
+struct lsh_map_node *lsh_map_next(const struct lsh_map *map, struct lsh_map_cursor *cursor);
+
+/* Visit all nodes, in no order. The body may remove the node that it is at, and free it; no other, and put none. */
+#define lsh_map_each(node, map, cursor) \
+	for ((node) = lsh_map_begin((map), (cursor)); (node) != NULL; (node) = lsh_map_next((map), (cursor)))
+
+#endif

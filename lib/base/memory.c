@@ -1,0 +1,66 @@
+#include "base/memory.h"
+
+#include <leash/memory.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static leash_memory hooks = {malloc, realloc, free};
+static atomic_bool in_use; /* from the first allocation on the hooks stay: what one allocator gave another cannot free */
+
+void *
+lsh_alloc(size_t size)
+{
+	void *p;
+
+	if (!atomic_load_explicit(&in_use, memory_order_relaxed))
+		atomic_store(&in_use, true);
+	p = hooks.alloc(size);
+	if (p != NULL)
+		memset(p, 0, size);
+	return p;
+}
+
+void *
+lsh_realloc(void *old, size_t size)
+{
+	if (!atomic_load_explicit(&in_use, memory_order_relaxed))
+		atomic_store(&in_use, true);
+	return hooks.realloc(old, size);
+}
+
+void
+lsh_free(void *old)
+{
+	int e = errno; /* only glibc >= 2.33 promises that free() keeps it */
+
+	if (old != NULL)
+		hooks.free(old);
+	errno = e;
+}
+
+char *
+lsh_strdup(const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = lsh_alloc(n);
+
+	if (copy != NULL)
+		memcpy(copy, text, n);
+	return copy;
+}
+
+leash_status
+leash_set_memory(const leash_memory *memory)
+{
+	static const leash_memory standard = {malloc, realloc, free};
+
+	if (memory == NULL)
+		memory = &standard;
+	if (memory->alloc == NULL || memory->realloc == NULL || memory->free == NULL || atomic_load(&in_use))
+		return LEASH_INVALID;
+	hooks = *memory;
+	return LEASH_OK;
+}

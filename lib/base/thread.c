@@ -1,0 +1,132 @@
+/* Threads: our own, and what we know of the application's.
+ *
+ * What is known of a thread hangs on a thread-specific key, whose destructor tells that the thread has ended. The structs
+ * come from the system directly and are kept for reuse: they hold parkers, which must stay readable for ever. */
+#include "base/thread.h"
+
+#include "base/memory.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool usable;
+static pthread_key_t key;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards free_list, last_id */
+static struct lsh_thread *free_list;
+static uint64_t last_id;
+static _Atomic(void (*)(struct lsh_thread *)) observer;
+static _Thread_local struct lsh_thread *self;
+
+static void
+keep(struct lsh_thread *thread)
+{
+	pthread_mutex_lock(&mutex);
+	thread->next_free = free_list;
+	free_list = thread;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void
+thread_ends(void *arg)
+{
+	struct lsh_thread *thread = arg;
+	void (*ended)(struct lsh_thread *) = atomic_load(&observer);
+
+	if (atomic_load(&thread->holds) != 0 && ended != NULL)
+		ended(thread);
+	self = NULL;
+	keep(thread);
+}
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void
+in_parent(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+/* The holds that the parent's thread has are not the child's. */
+static void
+in_child(void)
+{
+	pthread_mutex_unlock(&mutex);
+	if (self != NULL) {
+		self = NULL;
+		pthread_setspecific(key, NULL);
+	}
+}
+
+static void
+set_up(void)
+{
+	usable = pthread_key_create(&key, thread_ends) == 0 && pthread_atfork(before_fork, in_parent, in_child) == 0;
+}
+
+static struct lsh_thread *
+make_known(void)
+{
+	struct lsh_thread *thread;
+	uint64_t id;
+
+	pthread_once(&once, set_up);
+	if (!usable)
+		return NULL;
+	pthread_mutex_lock(&mutex);
+	id = ++last_id;
+	thread = free_list;
+	if (thread != NULL)
+		free_list = thread->next_free;
+	pthread_mutex_unlock(&mutex);
+	if (thread == NULL) {
+		/* not by the application's allocator: this memory is never given back */
+		thread = calloc(1, sizeof *thread);
+		if (thread == NULL)
+			return NULL;
+	}
+	thread->id = id;
+	atomic_store(&thread->holds, 0);
+	if (pthread_setspecific(key, thread) != 0) {
+		keep(thread);
+		return NULL;
+	}
+	return self = thread;
+}
+
+struct lsh_thread *
+lsh_self(void)
+{
+	return self != NULL ? self : make_known();
+}
+
+struct lsh_thread *
+lsh_self_if_known(void)
+{
+	return self;
+}
+
+void
+lsh_thread_observe(void (*ended)(struct lsh_thread *thread))
+{
+	atomic_store(&observer, ended);
+}
+
+int
+lsh_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+{
+	sigset_t all, old;
+	int e;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	e = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (e == 0)
+		pthread_setname_np(*thread, name);
+	return e;
+}

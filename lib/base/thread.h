@@ -1,0 +1,33 @@
+/* Threads: our own, which the application must not notice, and what we know of the application's. */
+#ifndef LSH_BASE_THREAD_H
+#define LSH_BASE_THREAD_H
+
+#include "base/park.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What leash knows of one thread of the application, or of its own. Made at the thread's first call; reused, under a new
+ * id, after the thread has ended; never unmapped (park.h says why). */
+struct lsh_thread {
+	struct lsh_parker parker;
+	uint64_t id;           /* never 0, never used again in this process */
+	atomic_uint holds;     /* of locks, over all clients: an ending thread that has none costs nothing */
+	struct lsh_thread *next_free;
+};
+
+/* The calling thread; NULL if there is no memory for it. A forked child starts anew, with threads of its own. */
+struct lsh_thread *lsh_self(void);
+
+/* The calling thread if it has ever called, else NULL: for questions that need not make it known. */
+struct lsh_thread *lsh_self_if_known(void);
+
+/* `ended` is called on a thread that ends while its `holds` is not 0. One observer, set once, at the first open. */
+void lsh_thread_observe(void (*ended)(struct lsh_thread *thread));
+
+/* Start a thread of our own: all signals blocked, `name` (up to 15 bytes) for those who debug. Returns 0 or an errno. */
+int lsh_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+
+#endif

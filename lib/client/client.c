@@ -1,0 +1,249 @@
+/* The composition root: a client is an engine, a courier and the options, wired together. Also what watches over all clients of
+ * the process: which of them a thread that ends has holds in, and that a forked child uses none of its parent's. */
+#include "client/client.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "base/thread.h"
+#include "client/options.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- all clients ---- */
+
+static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards clients; before any mutex of an engine */
+static struct lsh_list clients = {&clients, &clients};
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&clients_mutex);
+}
+
+static void
+in_parent(void)
+{
+	pthread_mutex_unlock(&clients_mutex);
+}
+
+static void
+in_child(void)
+{
+	lsh_list_init(&clients); /* they are the parent's */
+	pthread_mutex_unlock(&clients_mutex);
+}
+
+static void
+thread_ended(struct lsh_thread *thread)
+{
+	pthread_mutex_lock(&clients_mutex);
+	for (struct lsh_list *at = clients.next; at != &clients; at = at->next)
+		lsh_engine_thread_ended(lsh_container(at, struct leash_client, link)->engine, thread);
+	pthread_mutex_unlock(&clients_mutex);
+}
+
+static void
+set_up(void)
+{
+	lsh_thread_observe(thread_ended);
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* ---- guards ---- */
+
+struct lsh_guard
+lsh_enter(void)
+{
+	struct lsh_guard guard = {.saved_errno = errno};
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
+	return guard;
+}
+
+void
+lsh_leave(struct lsh_guard guard)
+{
+	pthread_setcancelstate(guard.cancel_state, NULL);
+	errno = guard.saved_errno;
+}
+
+leash_status
+lsh_client_check(const leash_client *client, const char *shown, leash_error *err)
+{
+	const char *kind = shown != NULL ? "lock '" : "client", *name = shown != NULL ? shown : "", *quote = shown != NULL ? "'" : "";
+
+	if (!lsh_process_is(client->process))
+		return lsh_fail(err, LEASH_FORKED, 0, "%s%s%s: the client belongs to the parent process: open one in the child", kind, name, quote);
+	if (lsh_courier_in_callback(NULL))
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "%s%s%s: this call may wait, which a leash callback must not", kind, name, quote);
+	if (atomic_load(&client->closed))
+		return lsh_fail(err, LEASH_CLOSED, 0, "%s%s%s: the client is closed", kind, name, quote);
+	return LEASH_OK;
+}
+
+/* ---- events of the client ---- */
+
+static void
+deliver_clock_jump(struct lsh_letter *letter)
+{
+	leash_client *client = lsh_container(letter, struct leash_client, clock_letter);
+	char text[160];
+	leash_event event = {.size = sizeof event, .text = text, .type = LEASH_EVENT_CLOCK_JUMP};
+	int64_t by_ms = atomic_exchange(&client->clock_jump_us, 0) / 1000;
+
+	snprintf(text, sizeof text, "%s: its clock went %s by %lld ms against ours", client->uri.shown, by_ms < 0 ? "back" : "forward",
+	         (long long)(by_ms < 0 ? -by_ms : by_ms));
+	client->defaults.on_event(client->defaults.event_arg, &event);
+}
+
+static void
+clock_jumped(void *ctx, int64_t by_us)
+{
+	leash_client *client = ctx;
+
+	lsh_courier_log(client->courier, LEASH_LOG_WARNING, "the server's clock left ours by more than a second");
+	if (client->defaults.on_event == NULL)
+		return;
+	atomic_fetch_add(&client->clock_jump_us, by_us);
+	lsh_courier_post(client->courier, &client->clock_letter);
+}
+
+static const struct lsh_engine_ops engine_ops = {.clock_jumped = clock_jumped};
+
+/* ---- life ---- */
+
+static void
+client_free(leash_client *client)
+{
+	lsh_engine_free(client->engine);
+	lsh_courier_free(client->courier);
+	lsh_uri_clear(&client->uri);
+	lsh_free(client);
+}
+
+void
+lsh_client_retain(leash_client *client)
+{
+	atomic_fetch_add_explicit(&client->references, 1, memory_order_relaxed);
+}
+
+void
+lsh_client_unref(leash_client *client)
+{
+	if (atomic_fetch_sub(&client->references, 1) == 1)
+		client_free(client);
+}
+
+/* "leash:" and the given name, or the program's with what CLIENT SETNAME refuses replaced. */
+static void
+make_name(char *out, size_t size, const char *given)
+{
+	snprintf(out, size, "leash:%s", given != NULL ? given : program_invocation_short_name);
+	for (char *c = out; *c != '\0'; c++)
+		if (*c <= ' ' || *c >= 0x7f)
+			*c = '_';
+}
+
+static leash_status
+open_client(leash_client **out, const leash_options *options, leash_error *err)
+{
+	leash_client *client;
+	leash_options o;
+	char name[80];
+	struct lsh_engine_options engine_options = {.client_name = name};
+	leash_status status = lsh_options_read(&o, options, err);
+
+	if (status != LEASH_OK)
+		return status;
+	client = lsh_new(struct leash_client);
+	if (client == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a client");
+	lsh_list_init(&client->link);
+	atomic_init(&client->references, 1);
+	client->process = lsh_process_id();
+	client->clock_letter.deliver = deliver_clock_jump;
+	lsh_list_init(&client->clock_letter.link);
+	strcpy(client->prefix, o.prefix);
+	client->defaults = (struct lsh_terms){.lease_ms = o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg};
+	if (client->process == 0) {
+		status = lsh_fail(err, LEASH_UNSUPPORTED, errno, "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
+		goto fail;
+	}
+	status = lsh_uri_parse(&client->uri, o.uri, err);
+	if (status != LEASH_OK)
+		goto fail;
+	client->courier = lsh_courier_new(o.on_log, o.log_arg);
+	if (client->courier == NULL) {
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory or threads for a client");
+		goto fail;
+	}
+	make_name(name, sizeof name, o.client_name);
+	engine_options.uri = &client->uri;
+	engine_options.prefix = client->prefix;
+	engine_options.timeout = (o.timeout_ms != 0 ? o.timeout_ms : client->uri.timeout_ms != 0 ? client->uri.timeout_ms : 1000) * INT64_C(1000000);
+	status = lsh_engine_open(&client->engine, &engine_options, &engine_ops, client, client->courier, err);
+	if (status != LEASH_OK)
+		goto fail;
+
+	pthread_once(&once, set_up);
+	pthread_mutex_lock(&clients_mutex);
+	lsh_list_append(&clients, &client->link);
+	pthread_mutex_unlock(&clients_mutex);
+	*out = client;
+	return LEASH_OK;
+
+fail:
+	if (client->courier != NULL)
+		lsh_courier_stop(client->courier);
+	client_free(client);
+	return status;
+}
+
+leash_status
+leash_open(leash_client **out, const leash_options *options, leash_error *err)
+{
+	struct lsh_guard guard;
+	leash_status status;
+
+	if (out == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_open: `out` is NULL");
+	if (lsh_courier_in_callback(NULL))
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "leash_open: this call may wait, which a leash callback must not");
+	guard = lsh_enter();
+	status = open_client(out, options, err);
+	lsh_leave(guard);
+	return status;
+}
+
+void
+leash_close(leash_client *client)
+{
+	struct lsh_guard guard;
+
+	if (client == NULL || atomic_load(&client->closed))
+		return;
+	if (lsh_process_is(client->process) && lsh_courier_in_callback(client->courier)) {
+		lsh_courier_log(client->courier, LEASH_LOG_ERROR, "leash_close() was called from a callback of the client: nothing was done");
+		return;
+	}
+	guard = lsh_enter();
+	atomic_store(&client->closed, true);
+	if (!lsh_process_is(client->process)) {
+		/* the mutexes may be taken by threads that are not here: the memory stays as it is */
+		lsh_engine_forsake(client->engine);
+	} else {
+		pthread_mutex_lock(&clients_mutex);
+		lsh_list_remove(&client->link);
+		pthread_mutex_unlock(&clients_mutex);
+		lsh_engine_close(client->engine);
+		lsh_courier_stop(client->courier);
+		lsh_client_unref(client);
+	}
+	lsh_leave(guard);
+}

@@ -1,0 +1,44 @@
+/* The client: what leash_client is made of. Only this folder includes it. */
+#ifndef LSH_CLIENT_CLIENT_H
+#define LSH_CLIENT_CLIENT_H
+
+#include "base/courier.h"
+#include "base/list.h"
+#include "lock/engine.h"
+#include "redis/uri.h"
+
+#include <leash/client.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct leash_client {
+	struct lsh_list link;    /* in the list of open clients */
+	atomic_uint references;  /* the caller's, until leash_close(), and one for each handle */
+	uint64_t process;        /* the one that opened it */
+	atomic_bool closed;
+	struct lsh_uri uri;
+	char prefix[65];
+	struct lsh_terms defaults;
+	struct lsh_courier *courier;
+	struct lsh_engine *engine;
+	struct lsh_letter clock_letter;
+	_Atomic int64_t clock_jump_us;
+};
+
+void lsh_client_retain(leash_client *client);
+void lsh_client_unref(leash_client *client);
+
+/* May a call go on that waits, or takes mutexes? Else INVALID, FORKED, IN_CALLBACK or CLOSED; `shown` names the lock, or is NULL. */
+leash_status lsh_client_check(const leash_client *client, const char *shown, leash_error *err);
+
+/* What surrounds each call: errno stays as it was, and the call is no cancellation point. */
+struct lsh_guard {
+	int saved_errno, cancel_state;
+};
+
+struct lsh_guard lsh_enter(void);
+void lsh_leave(struct lsh_guard guard);
+
+#endif

@@ -1,0 +1,202 @@
+/* The public face of a lock: handles, and the checks that every call begins with. */
+#include "client/client.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "client/options.h"
+
+#include <leash/lock.h>
+
+#include <errno.h>
+#include <string.h>
+
+struct leash_lock {
+	leash_client *client; /* referenced */
+	struct lsh_lock *lock;
+	struct lsh_terms terms;
+};
+
+/* May a call on this handle go on that waits? */
+static leash_status
+check(const leash_lock *lock, const char *call, leash_error *err)
+{
+	if (lock == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
+	return lsh_client_check(lock->client, lsh_lock_shown(lock->lock), err);
+}
+
+/* May its memory be looked at? */
+static bool
+is_usable(const leash_lock *lock)
+{
+	return lock != NULL && lsh_process_is(lock->client->process);
+}
+
+static leash_status
+new_handle(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options, leash_error *err)
+{
+	leash_lock *lock = lsh_new(leash_lock);
+	leash_status status;
+
+	if (lock == NULL || (lock->lock = lsh_lock_open(client->engine, name)) == NULL) {
+		lsh_free(lock);
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
+	}
+	status = lsh_lock_options_read(&lock->terms, options, &client->defaults, lsh_lock_shown(lock->lock), err);
+	if (status != LEASH_OK) {
+		lsh_lock_close(lock->lock);
+		lsh_free(lock);
+		return status;
+	}
+	lock->client = client;
+	lsh_client_retain(client);
+	*out = lock;
+	return LEASH_OK;
+}
+
+leash_status
+leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options, leash_error *err)
+{
+	size_t n = name != NULL ? strnlen(name, LEASH_NAME_MAX + 1) : 0;
+	struct lsh_guard guard;
+	leash_status status;
+
+	if (out == NULL || client == NULL || name == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_lock_new: %s is NULL", out == NULL ? "`out`" : client == NULL ? "the client" : "the name");
+	if (n == 0)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_lock_new: the name is empty: it must have 1 to %d bytes", LEASH_NAME_MAX);
+	if (n > LEASH_NAME_MAX)
+		return lsh_fail(err, LEASH_INVALID, 0, "leash_lock_new: the name has more than %d bytes: it begins with '%.40s'", LEASH_NAME_MAX, name);
+	if (!lsh_process_is(client->process))
+		return lsh_fail(err, LEASH_FORKED, 0, "leash_lock_new: the client belongs to the parent process: open one in the child");
+	if (atomic_load(&client->closed))
+		return lsh_fail(err, LEASH_CLOSED, 0, "leash_lock_new: the client is closed");
+	guard = lsh_enter();
+	status = new_handle(out, client, name, options, err);
+	lsh_leave(guard);
+	return status;
+}
+
+void
+leash_lock_free(leash_lock *lock)
+{
+	struct lsh_guard guard;
+
+	if (lock == NULL)
+		return;
+	guard = lsh_enter();
+	/* in a forked child what lies below may be locked by threads that are not here */
+	if (is_usable(lock)) {
+		lsh_lock_close(lock->lock);
+		lsh_client_unref(lock->client);
+	}
+	lsh_free(lock);
+	lsh_leave(guard);
+}
+
+static leash_status
+acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_error *err)
+{
+	struct lsh_guard guard = lsh_enter();
+	struct lsh_terms terms = lock->terms;
+	leash_status status;
+
+	if (lease_ms != 0)
+		terms.lease_ms = lease_ms;
+	status = lsh_acquire(lock->lock, &terms, wait_ms, err);
+	lsh_leave(guard);
+	return status;
+}
+
+leash_status
+leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
+{
+	leash_status status = check(lock, "leash_lock_acquire", err);
+
+	if (status == LEASH_OK)
+		status = lsh_check_wait(wait_ms, lsh_lock_shown(lock->lock), err);
+	return status == LEASH_OK ? acquire(lock, wait_ms, 0, err) : status;
+}
+
+leash_status
+leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err)
+{
+	leash_status status = check(lock, "leash_lock_acquire_with", err);
+	leash_acquire a = {0};
+
+	if (status == LEASH_OK)
+		status = lsh_acquire_read(&a, how, lsh_lock_shown(lock->lock), err);
+	return status == LEASH_OK ? acquire(lock, a.wait_ms, a.lease_ms, err) : status;
+}
+
+leash_status
+leash_lock_release(leash_lock *lock, leash_error *err)
+{
+	leash_status status = check(lock, "leash_lock_release", err);
+	struct lsh_guard guard;
+
+	if (status != LEASH_OK)
+		return status;
+	guard = lsh_enter();
+	status = lsh_release(lock->lock, err);
+	lsh_leave(guard);
+	return status;
+}
+
+leash_status
+leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
+{
+	leash_status status = check(lock, "leash_lock_extend", err);
+	struct lsh_guard guard;
+
+	if (status == LEASH_OK)
+		status = lsh_check_lease(lease_ms, lsh_lock_shown(lock->lock), "lease_ms", err);
+	if (status != LEASH_OK)
+		return status;
+	guard = lsh_enter();
+	status = lsh_extend(lock->lock, lease_ms, err);
+	lsh_leave(guard);
+	return status;
+}
+
+bool
+leash_lock_held(const leash_lock *lock)
+{
+	return is_usable(lock) && lsh_held(lock->lock);
+}
+
+int64_t
+leash_lock_remaining_ms(const leash_lock *lock)
+{
+	return is_usable(lock) ? lsh_remaining(lock->lock) / INT64_C(1000000) : 0;
+}
+
+unsigned
+leash_lock_depth(const leash_lock *lock)
+{
+	return is_usable(lock) ? lsh_depth(lock->lock) : 0;
+}
+
+uint64_t
+leash_lock_fence(const leash_lock *lock)
+{
+	return is_usable(lock) ? lsh_fence(lock->lock) : 0;
+}
+
+size_t
+leash_lock_token(const leash_lock *lock, char *out, size_t size)
+{
+	if (is_usable(lock) && (out != NULL || size == 0))
+		return lsh_token(lock->lock, out, size);
+	if (out != NULL && size > 0)
+		out[0] = '\0';
+	return 0;
+}
+
+void
+leash_lock_alive(leash_lock *lock)
+{
+	if (is_usable(lock))
+		lsh_alive(lock->lock);
+}

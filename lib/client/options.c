@@ -1,0 +1,161 @@
+#include "client/options.h"
+
+#include "base/error.h"
+
+#include <leash/version.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LEASE_MIN_MS = 100,
+	LEASE_MAX_MS = 86400000,
+	LEASE_DEFAULT_MS = 30000,
+	TIMEOUT_MIN_MS = 10,
+	TIMEOUT_MAX_MS = 60000,
+	SHORT_TEXT_MAX = 64, /* a prefix, a client's name */
+};
+
+static const char CLIENT[] = "client";
+
+/* Copy a struct of a caller who may be older (its fields end sooner: the rest is zero) or newer (what we do not know must be zero). */
+static leash_status
+copy_struct(void *out, size_t size, const void *from, size_t from_size, const char *macro, leash_error *err)
+{
+	const unsigned char *bytes = from;
+
+	if (from_size < sizeof from_size)
+		return lsh_fail(err, LEASH_INVALID, 0, "an options struct has no size: make it with %s()", macro);
+	for (size_t i = size; i < from_size; i++)
+		if (bytes[i] != 0)
+			return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s() sets a field that this version of leash (%s) does not know", macro, leash_version());
+	memset(out, 0, size);
+	memcpy(out, from, size < from_size ? size : from_size);
+	return LEASH_OK;
+}
+
+static leash_status
+check_range(int64_t value, int64_t least, int64_t most, const char *kind, const char *shown, const char *what, leash_error *err)
+{
+	if (value >= least && value <= most)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "%s%s%s%s: %s is %lld, but must be from %lld to %lld", kind, shown != NULL ? " '" : "",
+	                shown != NULL ? shown : "", shown != NULL ? "'" : "", what, (long long)value, (long long)least, (long long)most);
+}
+
+leash_status
+lsh_check_lease(int64_t ms, const char *shown, const char *what, leash_error *err)
+{
+	return check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown != NULL ? "lock" : CLIENT, shown, what, err);
+}
+
+leash_status
+lsh_check_wait(int64_t ms, const char *shown, leash_error *err)
+{
+	if (ms >= 0 || ms == LEASH_FOREVER)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER", shown, (long long)ms);
+}
+
+static leash_status
+check_text(const char *text, bool (*allowed)(char c), const char *what, const char *rule, leash_error *err)
+{
+	size_t n = strlen(text);
+	bool good = n >= 1 && n <= SHORT_TEXT_MAX;
+
+	for (size_t i = 0; i < n && good; i++)
+		good = allowed(text[i]);
+	return good ? LEASH_OK : lsh_fail(err, LEASH_INVALID, 0, "client: %s must be 1 to %d of %s", what, SHORT_TEXT_MAX, rule);
+}
+
+static bool
+in_prefix(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+static bool
+in_client_name(char c)
+{
+	return c > ' ' && c < 0x7f;
+}
+
+leash_status
+lsh_options_read(leash_options *out, const leash_options *options, leash_error *err)
+{
+	leash_options o = {.size = sizeof o};
+	leash_status status = LEASH_OK;
+
+	if (options != NULL)
+		status = copy_struct(&o, sizeof o, options, options->size, "LEASH_OPTIONS", err);
+	if (status != LEASH_OK)
+		return status;
+	if (o.uri == NULL)
+		o.uri = getenv("LEASH_URI");
+	if (o.uri == NULL)
+		o.uri = "redis://127.0.0.1:6379";
+	if (o.lease_ms == 0)
+		o.lease_ms = LEASE_DEFAULT_MS;
+	if (o.prefix == NULL)
+		o.prefix = "leash";
+	status = lsh_check_lease(o.lease_ms, NULL, "lease_ms", err);
+	if (status == LEASH_OK && o.timeout_ms != 0)
+		status = check_range(o.timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, CLIENT, NULL, "timeout_ms", err);
+	if (status == LEASH_OK)
+		status = check_text(o.prefix, in_prefix, "prefix", "A-Z a-z 0-9 . _ -", err);
+	if (status == LEASH_OK && o.client_name != NULL)
+		status = check_text(o.client_name, in_client_name, "client_name", "printable characters without spaces", err);
+	if (status == LEASH_OK)
+		*out = o;
+	return status;
+}
+
+leash_status
+lsh_lock_options_read(struct lsh_terms *out, const leash_lock_options *options, const struct lsh_terms *defaults, const char *shown, leash_error *err)
+{
+	leash_lock_options o = {.size = sizeof o};
+	leash_status status = LEASH_OK;
+
+	if (options != NULL)
+		status = copy_struct(&o, sizeof o, options, options->size, "LEASH_LOCK_OPTIONS", err);
+	if (status == LEASH_OK && o.lease_ms != 0)
+		status = lsh_check_lease(o.lease_ms, shown, "lease_ms", err);
+	if (status == LEASH_OK && o.max_hold_ms != 0)
+		status = check_range(o.max_hold_ms, LEASE_MIN_MS, INT64_MAX, "lock", shown, "max_hold_ms", err);
+	if (status == LEASH_OK && o.alive_ms != 0)
+		status = check_range(o.alive_ms, LEASE_MIN_MS, INT64_MAX, "lock", shown, "alive_ms", err);
+	if (status == LEASH_OK && o.restart_guard_ms != 0)
+		status = check_range(o.restart_guard_ms, 1, LEASE_MAX_MS, "lock", shown, "restart_guard_ms", err);
+	if (status != LEASH_OK)
+		return status;
+	*out = *defaults;
+	if (o.lease_ms != 0)
+		out->lease_ms = o.lease_ms;
+	out->max_hold_ms = o.max_hold_ms;
+	out->alive_ms = o.alive_ms;
+	out->restart_guard_ms = o.restart_guard_ms;
+	out->no_renew = o.no_renew;
+	if (o.on_event != NULL) {
+		out->on_event = o.on_event;
+		out->event_arg = o.event_arg;
+	}
+	return LEASH_OK;
+}
+
+leash_status
+lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err)
+{
+	leash_acquire a = {.size = sizeof a};
+	leash_status status = LEASH_OK;
+
+	if (how != NULL)
+		status = copy_struct(&a, sizeof a, how, how->size, "LEASH_ACQUIRE", err);
+	if (status == LEASH_OK)
+		status = lsh_check_wait(a.wait_ms, shown, err);
+	if (status == LEASH_OK && a.lease_ms != 0)
+		status = lsh_check_lease(a.lease_ms, shown, "lease_ms", err);
+	if (status == LEASH_OK)
+		*out = a;
+	return status;
+}

@@ -1,0 +1,20 @@
+/* Options: what the caller set, copied, checked, and with the defaults filled in. */
+#ifndef LSH_CLIENT_OPTIONS_H
+#define LSH_CLIENT_OPTIONS_H
+
+#include "lock/engine.h"
+
+#include <leash/client.h>
+#include <leash/lock.h>
+
+/* Each takes NULL for all defaults, and leaves `*out` alone unless the result is LEASH_OK. Strings are not copied. */
+leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
+leash_status lsh_lock_options_read(struct lsh_terms *out, const leash_lock_options *options, const struct lsh_terms *defaults,
+                                   const char *shown, leash_error *err);
+leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err);
+
+/* Is `ms` a lease? Else LEASH_INVALID, naming `what`. */
+leash_status lsh_check_lease(int64_t ms, const char *shown, const char *what, leash_error *err);
+leash_status lsh_check_wait(int64_t ms, const char *shown, leash_error *err);
+
+#endif

@@ -1,0 +1,112 @@
+# The library, twice: libleash-internal.la has every object and every name, for the tests that look inside; libleash.la is
+# linked from it, with the names of libleash.map only, and is what gets installed.
+
+noinst_LTLIBRARIES += lib/libleash-internal.la
+lib_LTLIBRARIES += lib/libleash.la
+
+# Also grows in watchdog/local.mk.
+leash_sources =
+leash_sources += lib/base/clock.c
+leash_sources += lib/base/clock.h
+leash_sources += lib/base/courier.c
+leash_sources += lib/base/courier.h
+leash_sources += lib/base/error.c
+leash_sources += lib/base/error.h
+leash_sources += lib/base/list.h
+leash_sources += lib/base/map.c
+leash_sources += lib/base/map.h
+leash_sources += lib/base/memory.c
+leash_sources += lib/base/memory.h
+leash_sources += lib/base/park.c
+leash_sources += lib/base/park.h
+leash_sources += lib/base/process.c
+leash_sources += lib/base/process.h
+leash_sources += lib/base/status.c
+leash_sources += lib/base/text.c
+leash_sources += lib/base/text.h
+leash_sources += lib/base/thread.c
+leash_sources += lib/base/thread.h
+leash_sources += lib/base/token.c
+leash_sources += lib/base/token.h
+leash_sources += lib/client/client.c
+leash_sources += lib/client/client.h
+leash_sources += lib/client/lock.c
+leash_sources += lib/client/options.c
+leash_sources += lib/client/options.h
+leash_sources += lib/lock/acquire.c
+leash_sources += lib/lock/engine.c
+leash_sources += lib/lock/engine.h
+leash_sources += lib/lock/hold.c
+leash_sources += lib/lock/names.c
+leash_sources += lib/lock/release.c
+leash_sources += lib/lock/renewal.c
+leash_sources += lib/lock/state.h
+leash_sources += lib/lock/step.c
+leash_sources += lib/lock/step.h
+leash_sources += lib/lock/tenure.c
+leash_sources += lib/lock/wakeup.c
+leash_sources += lib/lua/scripts.h
+leash_sources += lib/redis/command.c
+leash_sources += lib/redis/command.h
+leash_sources += lib/redis/dial.c
+leash_sources += lib/redis/dial.h
+leash_sources += lib/redis/fault.c
+leash_sources += lib/redis/fault.h
+leash_sources += lib/redis/listener.c
+leash_sources += lib/redis/listener.h
+leash_sources += lib/redis/node.c
+leash_sources += lib/redis/node.h
+leash_sources += lib/redis/pipe.c
+leash_sources += lib/redis/pipe.h
+leash_sources += lib/redis/reply.c
+leash_sources += lib/redis/reply.h
+leash_sources += lib/redis/resolve.c
+leash_sources += lib/redis/resolve.h
+leash_sources += lib/redis/script.c
+leash_sources += lib/redis/script.h
+leash_sources += lib/redis/uri.c
+leash_sources += lib/redis/uri.h
+
+lib_libleash_internal_la_SOURCES = $(leash_sources)
+lib_libleash_internal_la_LDFLAGS = $(SANITIZE_FLAGS)
+lib_libleash_internal_la_LIBADD = $(HIREDIS_LIBS) $(SODIUM_LIBS)
+
+# The SONAME is libleash.so.(current - age), by -version-info current:revision:age. For each release:
+#   only the code has changed            revision + 1
+#   names or trailing fields were added  current + 1, revision 0, age + 1, and a new node in libleash.map
+#   anything was removed or changed      current + 1, revision 0, age 0: programs have to be built anew
+libleash_version_info = 0:0:0
+
+# Interfaces are added by libleash.map and structs grow by their size fields, so the last should never be needed after 1.0.
+# nodelete: after a dlclose the watchdog would go on without its code.
+lib_libleash_la_SOURCES =
+lib_libleash_la_LIBADD = lib/libleash-internal.la
+lib_libleash_la_LDFLAGS = -version-info $(libleash_version_info) -Wl,--version-script=$(srcdir)/lib/libleash.map \
+	-Wl,-z,nodelete -pthread $(HARDEN_LDFLAGS) $(SANITIZE_FLAGS)
+EXTRA_lib_libleash_la_DEPENDENCIES = $(srcdir)/lib/libleash.map
+EXTRA_DIST += lib/libleash.map
+
+# The run-time of a sanitizer is linked to programs and left open in libraries.
+if !SANITIZED
+lib_libleash_la_LDFLAGS += -no-undefined -Wl,--no-undefined
+endif
+
+pkgconfig_DATA = lib/leash.pc
+
+# The server half, one step per file. Not called LUA_SCRIPTS: automake takes that for a place to install to.
+LUA_FILES =
+LUA_FILES += lib/lua/acquire.lua
+LUA_FILES += lib/lua/release.lua
+LUA_FILES += lib/lua/renew.lua
+LUA_FILES += lib/lua/word.lua
+
+LUA_INCLUDES =
+LUA_INCLUDES += lib/lua/hand_on.inc
+
+nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c
+
+lib/lua/scripts.c: $(LUA_FILES) $(LUA_INCLUDES) build-aux/embed-lua.sh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/build-aux/embed-lua.sh $(srcdir) $(LUA_FILES) >$@.tmp && mv $@.tmp $@
+
+CLEANFILES += lib/lua/scripts.c lib/lua/scripts.c.tmp
+EXTRA_DIST += $(LUA_FILES) $(LUA_INCLUDES)

@@ -1,0 +1,74 @@
+/* The engine: takes, keeps and gives back the locks of one client. The client layer wires it up and puts the public face on it. */
+#ifndef LSH_LOCK_ENGINE_H
+#define LSH_LOCK_ENGINE_H
+
+#include "redis/uri.h"
+
+#include <leash/event.h>
+#include <leash/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lsh_courier;
+struct lsh_engine;
+struct lsh_lock;
+struct lsh_thread;
+
+struct lsh_engine_options {
+	struct lsh_uri *uri;     /* must outlive the engine */
+	const char *prefix;      /* likewise */
+	const char *client_name; /* copied */
+	int64_t timeout;         /* ns */
+};
+
+struct lsh_engine_ops {
+	/* The server's clock left ours; any thread, perhaps with a mutex held: must not wait or call back. */
+	void (*clock_jumped)(void *ctx, int64_t by_us);
+};
+
+/* On what terms a lock is acquired. */
+struct lsh_terms {
+	int64_t lease_ms;
+	int64_t max_hold_ms;      /* 0: no limit */
+	int64_t alive_ms;         /* 0: need not be */
+	int64_t restart_guard_ms; /* 0: off */
+	bool no_renew;
+	leash_event_fn on_event;  /* may be NULL */
+	void *event_arg;
+};
+
+/* Make an engine and connect it. Events and log lines go through `courier`. `*out` is untouched unless the result is LEASH_OK. */
+leash_status lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *options, const struct lsh_engine_ops *ops,
+                             void *ctx, struct lsh_courier *courier, leash_error *err);
+
+/* Release what is held, wake every waiter (LEASH_CLOSED), end the threads. Calls on its locks are still allowed, until lsh_engine_free(). */
+void lsh_engine_close(struct lsh_engine *engine);
+void lsh_engine_free(struct lsh_engine *engine); /* when it is closed and all its locks are; NULL is allowed */
+void lsh_engine_forsake(struct lsh_engine *engine); /* in a forked child: close its copies of the descriptors, and touch nothing else */
+
+/* A thread that has holds has ended: those that are of this engine are abandoned. On that thread. */
+void lsh_engine_thread_ended(struct lsh_engine *engine, const struct lsh_thread *thread);
+
+/* The lock of this name, made if it is not there. NULL: no memory. */
+struct lsh_lock *lsh_lock_open(struct lsh_engine *engine, const char *name);
+void lsh_lock_close(struct lsh_lock *lock); /* what is held when the last is closed is abandoned */
+
+const char *lsh_lock_shown(const struct lsh_lock *lock);
+const char *lsh_engine_shown(const struct lsh_engine *engine);
+
+/* As leash_lock_acquire() and so on; arguments have been checked. Each with `err`, which may be NULL. */
+leash_status lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_ms, leash_error *err);
+leash_status lsh_release(struct lsh_lock *lock, leash_error *err);
+leash_status lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err);
+
+/* Memory only. */
+bool lsh_held(const struct lsh_lock *lock);
+int64_t lsh_remaining(const struct lsh_lock *lock); /* ns, 0 if not held */
+unsigned lsh_depth(struct lsh_lock *lock);
+uint64_t lsh_fence(struct lsh_lock *lock);
+size_t lsh_token(struct lsh_lock *lock, char *out, size_t size);
+void lsh_alive(struct lsh_lock *lock);
+
+#endif

@@ -1,0 +1,343 @@
+/* Holds: what an owner has, from the grant to the last release; and what is told of it. */
+#include "lock/state.h"
+
+#include "base/memory.h"
+#include "watchdog/pace.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* ---- notices ---- */
+
+static void
+deliver(struct lsh_letter *letter)
+{
+	struct lsh_notice *notice = lsh_container(letter, struct lsh_notice, letter);
+	struct lsh_hold *hold = notice->hold;
+	leash_event event = {
+		.size = sizeof event,
+		.lock = hold->lock->name,
+		.fence = hold->fence,
+		.remaining_ms = notice->remaining_ms,
+		.text = notice->text,
+		.type = notice->type,
+	};
+
+	hold->terms.on_event(hold->terms.event_arg, &event);
+	lsh_hold_unref(hold);
+}
+
+static void
+notice_init(struct lsh_notice *notice, struct lsh_hold *hold, leash_event_type type)
+{
+	lsh_list_init(&notice->letter.link);
+	notice->letter.deliver = deliver;
+	notice->hold = hold;
+	notice->type = type;
+}
+
+static void
+tell(struct lsh_notice *notice, const char *text)
+{
+	struct lsh_hold *hold = notice->hold;
+	int64_t left = atomic_load(&hold->lock->valid_until) - lsh_now_ns();
+
+	if (hold->terms.on_event == NULL)
+		return;
+	notice->text = text;
+	notice->remaining_ms = hold->lock->hold == hold && left > 0 ? left / LSH_MS : 0;
+	atomic_fetch_add(&hold->references, 1);
+	if (!lsh_courier_post(hold->lock->engine->courier, &notice->letter))
+		lsh_hold_unref(hold);
+}
+
+/* A notice that was not delivered yet is taken back by its opposite: both alternate for whoever listens. */
+static void
+tell_or_take_back(struct lsh_notice *notice, struct lsh_notice *opposite, const char *text)
+{
+	if (lsh_courier_withdraw(notice->hold->lock->engine->courier, &opposite->letter))
+		lsh_hold_unref(notice->hold);
+	else
+		tell(notice, text);
+}
+
+/* ---- life ---- */
+
+struct lsh_hold *
+lsh_hold_new(struct lsh_lock *lock, struct lsh_thread *thread, const struct lsh_terms *terms)
+{
+	struct lsh_hold *hold = lsh_new(struct lsh_hold);
+
+	if (hold == NULL)
+		return NULL;
+	lsh_list_init(&hold->link);
+	lsh_lock_retain(lock);
+	hold->lock = lock;
+	hold->thread = thread;
+	hold->owner = thread->id;
+	hold->terms = *terms;
+	atomic_init(&hold->references, 1);
+	notice_init(&hold->jeopardized, hold, LEASH_EVENT_JEOPARDY);
+	notice_init(&hold->recovered, hold, LEASH_EVENT_RECOVERED);
+	notice_init(&hold->lost, hold, LEASH_EVENT_LOST);
+	notice_init(&hold->abandoned, hold, LEASH_EVENT_ABANDONED);
+	notice_init(&hold->regressed, hold, LEASH_EVENT_FENCE_REGRESSION);
+	return hold;
+}
+
+void
+lsh_hold_unref(struct lsh_hold *hold)
+{
+	struct lsh_lock *lock = hold->lock;
+
+	if (atomic_fetch_sub(&hold->references, 1) != 1)
+		return;
+	lsh_free(hold);
+	lsh_lock_unref(lock);
+}
+
+struct lsh_hold *
+lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
+{
+	struct lsh_list *at, *after;
+
+	if (lock->hold != NULL && lock->hold->owner == owner)
+		return lock->hold;
+	lsh_list_each(at, after, &lock->lost) {
+		struct lsh_hold *hold = lsh_container(at, struct lsh_hold, link);
+
+		if (hold->owner == owner)
+			return hold;
+	}
+	return NULL;
+}
+
+bool
+lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now)
+{
+	return hold->terms.alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms.alive_ms);
+}
+
+int64_t
+lsh_hold_wants_ms(const struct lsh_hold *hold, const struct lsh_tenure *t, int64_t now)
+{
+	int64_t lease_ms = hold->terms.lease_ms;
+
+	if (hold->terms.no_renew && t->full_lease)
+		return 0;
+	if (lsh_hold_is_hung(hold, now))
+		return 0;
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - now < lease_ms * LSH_MS)
+		lease_ms = (hold->ends_at - now) / LSH_MS;
+	return lease_ms > 0 ? lease_ms : 0;
+}
+
+void
+lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int64_t lease)
+{
+	bool renews = lsh_hold_wants_ms(lock->hold, t, sent) > 0 || lsh_hold_is_hung(lock->hold, sent);
+	int64_t due = renews ? lsh_pace_next(sent, lease, lsh_random32()) : LSH_NEVER;
+
+	if (due < t->valid_until)
+		lsh_tenure_arm(t, due, lsh_pace_slack(lease));
+	else
+		lsh_tenure_arm(t, t->valid_until, 0);
+}
+
+bool
+lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease)
+{
+	struct lsh_waiter *waiter = lsh_waiter_first(lock);
+	struct lsh_hold *hold = waiter->hold;
+	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(sent, lease);
+
+	if (valid_until <= now || atomic_load(&lock->engine->closing))
+		return false;
+	lsh_list_remove(&waiter->link);
+	waiter->granted = true;
+	hold->depth = 1;
+	hold->fence = (uint64_t)fence * 256; /* leaves room for what is handed on within the process */
+	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
+	atomic_store(&hold->alive_at, now);
+	atomic_fetch_add(&hold->thread->holds, 1);
+	t->phase = LSH_HELD;
+	t->valid_until = valid_until;
+	t->full_lease = lease >= hold->terms.lease_ms * LSH_MS;
+	t->failures = 0;
+	lock->hold = hold;
+	atomic_store(&lock->valid_until, valid_until);
+	atomic_store(&lock->holder, hold->owner);
+	if (hold->fence <= lock->last_fence)
+		tell(&hold->regressed, "the fence is not larger than the one before: the server lost data, and its clock is behind");
+	lock->last_fence = hold->fence;
+	lsh_hold_schedule(lock, t, sent, lease);
+	lsh_waiter_wake(waiter);
+	return true;
+}
+
+void
+lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t valid_until)
+{
+	if (valid_until <= t->valid_until)
+		return;
+	t->valid_until = valid_until;
+	atomic_store(&lock->valid_until, valid_until);
+}
+
+void
+lsh_hold_endanger(struct lsh_lock *lock, const char *why)
+{
+	struct lsh_hold *hold = lock->hold;
+
+	if (hold->jeopardy)
+		return;
+	hold->jeopardy = true;
+	tell_or_take_back(&hold->jeopardized, &hold->recovered, why);
+}
+
+void
+lsh_hold_recover(struct lsh_lock *lock)
+{
+	struct lsh_hold *hold = lock->hold;
+
+	if (!hold->jeopardy)
+		return;
+	hold->jeopardy = false;
+	tell_or_take_back(&hold->recovered, &hold->jeopardized, "renewed again");
+}
+
+struct lsh_tenure *
+lsh_hold_finish(struct lsh_lock *lock)
+{
+	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
+	atomic_store(&lock->valid_until, 0);
+	atomic_store(&lock->holder, 0);
+	lock->hold = NULL;
+	return lock->tenure;
+}
+
+void
+lsh_hold_lose(struct lsh_lock *lock, const char *why)
+{
+	struct lsh_hold *hold = lock->hold;
+	struct lsh_tenure *t = lsh_hold_finish(lock);
+
+	lsh_list_append(&lock->lost, &hold->link);
+	tell(&hold->lost, why);
+	lsh_tenure_end(t);
+	lsh_lock_wake_first(lock);
+}
+
+void
+lsh_hold_unwind(struct lsh_lock *lock, struct lsh_hold *hold)
+{
+	(void)lock;
+	lsh_list_remove(&hold->link);
+	atomic_fetch_sub(&hold->thread->holds, 1);
+	lsh_hold_unref(hold);
+}
+
+void
+lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
+{
+	if (hold == lock->hold) {
+		tell(&hold->abandoned, why);
+		lsh_tenure_end(lsh_hold_finish(lock));
+		lsh_lock_wake_first(lock);
+	}
+	lsh_hold_unwind(lock, hold);
+}
+
+/* ---- memory only ---- */
+
+bool
+lsh_held(const struct lsh_lock *lock)
+{
+	return lsh_remaining(lock) > 0;
+}
+
+int64_t
+lsh_remaining(const struct lsh_lock *lock)
+{
+	const struct lsh_thread *self = lsh_self_if_known();
+	int64_t valid_until, now;
+
+	if (self == NULL || atomic_load(&lock->holder) != self->id)
+		return 0;
+	valid_until = atomic_load(&lock->valid_until);
+	/* what was read belongs to our hold only if it is still ours */
+	if (atomic_load(&lock->holder) != self->id)
+		return 0;
+	now = lsh_now_ns();
+	return now < valid_until ? valid_until - now : 0;
+}
+
+static struct lsh_hold *
+mine(struct lsh_lock *lock)
+{
+	const struct lsh_thread *self = lsh_self_if_known();
+
+	return self != NULL ? lsh_hold_of(lock, self->id) : NULL;
+}
+
+unsigned
+lsh_depth(struct lsh_lock *lock)
+{
+	const struct lsh_hold *hold;
+	unsigned depth;
+
+	pthread_mutex_lock(&lock->mutex);
+	hold = mine(lock);
+	depth = hold != NULL ? hold->depth : 0;
+	pthread_mutex_unlock(&lock->mutex);
+	return depth;
+}
+
+uint64_t
+lsh_fence(struct lsh_lock *lock)
+{
+	const struct lsh_hold *hold;
+	uint64_t fence = 0;
+
+	pthread_mutex_lock(&lock->mutex);
+	hold = mine(lock);
+	if (hold != NULL && hold == lock->hold && lsh_held(lock))
+		fence = hold->fence;
+	pthread_mutex_unlock(&lock->mutex);
+	return fence;
+}
+
+size_t
+lsh_token(struct lsh_lock *lock, char *out, size_t size)
+{
+	const struct lsh_hold *hold;
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock->mutex);
+	hold = mine(lock);
+	if (hold != NULL && hold == lock->hold && lsh_held(lock)) {
+		n = lock->tenure->token_size;
+		if (size > 0) {
+			size_t copied = n < size ? n : size - 1;
+
+			memcpy(out, lock->tenure->token, copied);
+			out[copied] = '\0';
+		}
+	} else if (size > 0) {
+		out[0] = '\0';
+	}
+	pthread_mutex_unlock(&lock->mutex);
+	return n;
+}
+
+void
+lsh_alive(struct lsh_lock *lock)
+{
+	struct lsh_hold *hold;
+
+	pthread_mutex_lock(&lock->mutex);
+	hold = mine(lock);
+	if (hold != NULL && hold == lock->hold)
+		atomic_store(&hold->alive_at, lsh_now_ns());
+	pthread_mutex_unlock(&lock->mutex);
+}

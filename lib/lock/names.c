@@ -1,0 +1,191 @@
+/* The names of a client: which locks it knows, found by the key that each has in Redis (which a message of a grant carries, too). */
+#include "lock/state.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <leash/lock.h>
+
+#include <string.h>
+
+enum { SHOWN_SIZE = 80 };
+
+static void
+lock_free(struct lsh_lock *lock)
+{
+	lsh_free(lock->name);
+	lsh_free(lock->shown);
+	for (int i = 0; i < 3; i++)
+		lsh_free(lock->key[i]);
+	pthread_mutex_destroy(&lock->mutex);
+	lsh_free(lock);
+}
+
+static bool
+make_key(struct lsh_lock *lock, int which, const char *prefix, const char *encoded, const char *suffix)
+{
+	size_t size = strlen(prefix) + strlen(encoded) + strlen(suffix) + 3; /* ":{" and "}" */
+	char *key = lsh_alloc(size + 1);
+
+	if (key == NULL)
+		return false;
+	stpcpy(stpcpy(stpcpy(stpcpy(stpcpy(key, prefix), ":{"), encoded), "}"), suffix);
+	lock->key[which] = key;
+	lock->key_size[which] = size;
+	return true;
+}
+
+static struct lsh_lock *
+lock_new(struct lsh_engine *e, const char *name)
+{
+	struct lsh_lock *lock = lsh_new(struct lsh_lock);
+	char encoded[3 * LEASH_NAME_MAX + 1];
+
+	if (lock == NULL)
+		return NULL;
+	pthread_mutex_init(&lock->mutex, NULL);
+	lsh_list_init(&lock->lost);
+	lsh_list_init(&lock->waiters);
+	lock->engine = e;
+	atomic_init(&lock->references, 1);
+	lsh_key_encode(encoded, name, strlen(name));
+	lock->name = lsh_strdup(name);
+	lock->shown = lsh_alloc(SHOWN_SIZE);
+	if (lock->name == NULL || lock->shown == NULL || !make_key(lock, 0, e->options.prefix, encoded, "") ||
+	    !make_key(lock, 1, e->options.prefix, encoded, ":fence") || !make_key(lock, 2, e->options.prefix, encoded, ":queue")) {
+		lock_free(lock);
+		return NULL;
+	}
+	lsh_show(lock->shown, SHOWN_SIZE, name, strlen(name));
+	return lock;
+}
+
+/* e->names_mutex held */
+static struct lsh_lock *
+find(struct lsh_engine *e, const char *key, size_t size, uint64_t hash)
+{
+	struct lsh_map_node *at;
+
+	lsh_map_each_of(at, &e->names, hash) {
+		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
+
+		if (lock->key_size[0] == size && memcmp(lock->key[0], key, size) == 0)
+			return lock;
+	}
+	return NULL;
+}
+
+struct lsh_lock *
+lsh_lock_open(struct lsh_engine *e, const char *name)
+{
+	struct lsh_lock *fresh = lock_new(e, name), *lock;
+
+	if (fresh == NULL)
+		return NULL;
+	pthread_mutex_lock(&e->names_mutex);
+	fresh->node.hash = lsh_map_hash(&e->names, fresh->key[0], fresh->key_size[0]);
+	lock = find(e, fresh->key[0], fresh->key_size[0], fresh->node.hash);
+	if (lock == NULL) {
+		lock = fresh;
+		fresh = NULL;
+		lsh_map_put(&e->names, &lock->node);
+	} else {
+		atomic_fetch_add(&lock->references, 1);
+	}
+	lock->handles++;
+	pthread_mutex_unlock(&e->names_mutex);
+	if (fresh != NULL)
+		lock_free(fresh);
+	return lock;
+}
+
+void
+lsh_lock_close(struct lsh_lock *lock)
+{
+	struct lsh_engine *e = lock->engine;
+	bool last;
+
+	pthread_mutex_lock(&e->names_mutex);
+	last = --lock->handles == 0;
+	pthread_mutex_unlock(&e->names_mutex);
+	if (last) {
+		struct lsh_list *at, *after;
+
+		pthread_mutex_lock(&lock->mutex);
+		if (lock->hold != NULL)
+			lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
+		lsh_list_each(at, after, &lock->lost)
+			lsh_hold_unwind(lock, lsh_container(at, struct lsh_hold, link));
+		pthread_mutex_unlock(&lock->mutex);
+	}
+	lsh_lock_unref(lock);
+}
+
+struct lsh_lock *
+lsh_lock_find_by_key(struct lsh_engine *e, const char *key, size_t size)
+{
+	uint64_t hash = lsh_map_hash(&e->names, key, size);
+	struct lsh_lock *lock;
+
+	pthread_mutex_lock(&e->names_mutex);
+	lock = find(e, key, size, hash);
+	if (lock != NULL)
+		atomic_fetch_add(&lock->references, 1);
+	pthread_mutex_unlock(&e->names_mutex);
+	return lock;
+}
+
+void
+lsh_lock_retain(struct lsh_lock *lock)
+{
+	atomic_fetch_add_explicit(&lock->references, 1, memory_order_relaxed);
+}
+
+void
+lsh_lock_unref(struct lsh_lock *lock)
+{
+	struct lsh_engine *e = lock->engine;
+	unsigned n = atomic_load_explicit(&lock->references, memory_order_relaxed);
+	bool last;
+
+	while (n > 1)
+		if (atomic_compare_exchange_weak_explicit(&lock->references, &n, n - 1, memory_order_release, memory_order_relaxed))
+			return;
+	/* the last one goes under the mutex under which a lookup adds one */
+	pthread_mutex_lock(&e->names_mutex);
+	last = atomic_fetch_sub(&lock->references, 1) == 1;
+	if (last)
+		lsh_map_remove(&e->names, &lock->node);
+	pthread_mutex_unlock(&e->names_mutex);
+	if (last)
+		lock_free(lock);
+}
+
+void
+lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
+{
+	struct lsh_map_cursor cursor;
+	struct lsh_map_node *at;
+
+	pthread_mutex_lock(&e->names_mutex);
+	lsh_map_each(at, &e->names, &cursor) {
+		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
+
+		/* so that a visit cannot free its lock */
+		atomic_fetch_add(&lock->references, 1);
+		pthread_mutex_lock(&lock->mutex);
+		visit(lock, arg);
+		pthread_mutex_unlock(&lock->mutex);
+		if (atomic_fetch_sub(&lock->references, 1) == 1) {
+			lsh_map_remove(&e->names, at);
+			lock_free(lock);
+		}
+	}
+	pthread_mutex_unlock(&e->names_mutex);
+}
+
+const char *
+lsh_lock_shown(const struct lsh_lock *lock)
+{
+	return lock->shown;
+}

@@ -1,0 +1,260 @@
+/* Releasing and extending: the two steps that an owner waits for although it holds the lock. */
+#include "lock/state.h"
+
+#include "base/error.h"
+#include "lock/step.h"
+#include "redis/fault.h"
+#include "watchdog/pace.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* How a step went, of which it matters whether it was done. */
+struct attempt {
+	enum lsh_outcome outcome;
+	struct lsh_reply reply;
+	uint64_t epoch;
+	int64_t sent;
+	bool unknown_before; /* an earlier try of it was sent, and may have been executed */
+	char text[200];      /* why there is no answer */
+	leash_status status; /* of that text */
+	int sys_errno;
+};
+
+/* Send `command` until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released
+ * meanwhile. False: there is no answer. The first append happens before the mutex is released. */
+static bool
+try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh_tenure *, void *), void *arg, int64_t patience,
+          int64_t deadline, struct lsh_thread *self, struct attempt *a)
+{
+	struct lsh_engine *e = t->lock->engine;
+	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
+	pthread_mutex_t *mutex = &t->lock->mutex;
+	bool answered = false;
+
+	*a = (struct attempt){.status = LEASH_UNAVAILABLE};
+	while (!answered) {
+		struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &self->parker};
+		enum lsh_appended appended;
+		enum lsh_fault fault;
+		struct lsh_step command;
+
+		a->sent = lsh_now_ns();
+		make(&command, t, arg);
+		appended = lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
+		if (appended != LSH_APPENDED) {
+			a->status = lsh_node_trouble(e->node, a->text, sizeof a->text, &a->sys_errno);
+			if (a->sent >= deadline || atomic_load(&e->closing))
+				return false;
+			pthread_mutex_unlock(mutex);
+			if (appended == LSH_PIPE_FULL)
+				lsh_pipe_await_room(pipe, deadline);
+			else
+				lsh_node_await(e->node, &self->parker, false, deadline);
+			pthread_mutex_lock(mutex);
+			continue;
+		}
+		pthread_mutex_unlock(mutex);
+		a->epoch = ticket.epoch;
+		a->outcome = lsh_pipe_await(pipe, &ticket, deadline);
+		if (a->outcome == LSH_ANSWERED) {
+			a->reply = ticket.reply;
+			fault = a->reply.type == LSH_ERROR ? lsh_fault_of(a->reply.text) : LSH_FAULT_NONE;
+			answered = true;
+			if (fault == LSH_FAULT_NOSCRIPT && !t->send_whole)
+				answered = false;
+			if (fault == LSH_FAULT_NOT_HERE)
+				lsh_node_leave(e->node, a->reply.text);
+			if ((fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) && lsh_now_ns() < deadline) {
+				int64_t again = lsh_now_ns() + (50 + lsh_random32() % 200) * LSH_MS;
+
+				lsh_park(&self->parker, again < deadline ? again : deadline);
+				answered = false;
+			}
+			pthread_mutex_lock(mutex);
+			if (fault == LSH_FAULT_NOSCRIPT)
+				t->send_whole = true;
+			continue;
+		}
+		pthread_mutex_lock(mutex);
+		a->unknown_before |= a->outcome != LSH_UNSENT;
+		a->status = lsh_node_trouble(e->node, a->text, sizeof a->text, &a->sys_errno);
+		if (lsh_now_ns() >= deadline)
+			return false;
+	}
+	return true;
+}
+
+static void
+make_cancel(struct lsh_step *command, const struct lsh_tenure *t, void *arg)
+{
+	(void)arg;
+	lsh_step_cancel(command, t);
+}
+
+/* The server refused a release: what is the answer, and is it worth trying again in the background? */
+static leash_status
+release_refused(const struct lsh_lock *lock, const char *words, bool *try_again, leash_error *err)
+{
+	const char *shown = lsh_node_shown(lock->engine->node);
+	enum lsh_fault fault = lsh_fault_of(words);
+
+	*try_again = fault != LSH_FAULT_MISMATCH;
+	if (fault == LSH_FAULT_MISMATCH)
+		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the key holds something else: %s: %s", lock->shown, shown, words);
+	if (fault == LSH_FAULT_DENIED)
+		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s", lock->shown, shown, words);
+	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown, words);
+}
+
+/* Release in Redis what has been released here. lock->mutex held; released meanwhile. */
+static leash_status
+release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, leash_error *err)
+{
+	struct lsh_engine *e = lock->engine;
+	struct attempt a;
+	leash_status status = LEASH_OK;
+	bool settled = false;
+
+	lsh_tenure_begin_end(t);
+	/* Its command goes before those of the next waiter, who may ask from now on. An answer is awaited for one timeout and,
+	 * if that breaks the connection, for another one on a new connection. */
+	lsh_lock_wake_first(lock);
+	if (!try_until(t, make_cancel, NULL, e->options.timeout, lsh_now_ns() + 2 * e->options.timeout, self, &a)) {
+		status = lsh_fail(err, LEASH_UNKNOWN, a.sys_errno, "lock '%s': not known whether it is released, it ends with its lease at the latest: %s",
+		                  lock->shown, a.text);
+	} else if (a.reply.type == LSH_ERROR) {
+		bool try_again;
+
+		status = release_refused(lock, a.reply.text, &try_again, err);
+		settled = !try_again;
+	} else if (a.reply.type != LSH_INTEGER) {
+		lsh_pipe_break(lsh_node_pipe(e->node));
+		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer to a script is not what the script answers", lock->shown,
+		                  lsh_node_shown(e->node));
+	} else {
+		settled = lsh_tenure_is_settled(t, a.epoch, a.sent);
+		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
+		if (a.reply.integer[0] != 1 && !a.unknown_before)
+			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
+	}
+	if (settled)
+		lsh_tenure_settle(t);
+	else
+		lsh_tenure_owe(t);
+	lsh_tenure_unref(t);
+	return status;
+}
+
+leash_status
+lsh_release(struct lsh_lock *lock, leash_error *err)
+{
+	struct lsh_thread *self = lsh_self();
+	struct lsh_hold *hold;
+	leash_status status;
+
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+	pthread_mutex_lock(&lock->mutex);
+	hold = lsh_hold_of(lock, self->id);
+	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
+		lsh_hold_lose(lock, "its lease ran out");
+	if (hold == NULL) {
+		status = atomic_load(&lock->engine->closing)
+		             ? lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown)
+		             : lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
+	} else if (hold != lock->hold) {
+		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+		if (--hold->depth == 0)
+			lsh_hold_unwind(lock, hold);
+	} else if (--hold->depth > 0) {
+		status = LEASH_OK;
+	} else {
+		struct lsh_tenure *t = lsh_hold_finish(lock);
+
+		lsh_hold_unwind(lock, hold);
+		status = release_tenure(lock, t, self, err);
+	}
+	pthread_mutex_unlock(&lock->mutex);
+	return status;
+}
+
+/* ---- extend ---- */
+
+struct extension {
+	int64_t lease_ms;
+	unsigned depth;
+};
+
+static void
+make_renewal(struct lsh_step *command, const struct lsh_tenure *t, void *arg)
+{
+	const struct extension *x = arg;
+
+	lsh_step_renew(command, t, x->lease_ms, x->depth);
+}
+
+static leash_status
+extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, struct lsh_thread *self, leash_error *err)
+{
+	struct lsh_engine *e = lock->engine;
+	struct lsh_tenure *t = lock->tenure;
+	struct extension x = {.lease_ms = lease_ms, .depth = hold->depth};
+	int64_t now = lsh_now_ns(), until;
+	struct attempt a;
+	bool answered;
+	leash_status status = LEASH_OK;
+
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - now < lease_ms * LSH_MS)
+		x.lease_ms = (hold->ends_at - now) / LSH_MS;
+	if (x.lease_ms < 1)
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': max_hold_ms leaves nothing to extend", lock->shown);
+	until = now + 2 * e->options.timeout;
+	lsh_tenure_retain(&t->timer);
+	answered = try_until(t, make_renewal, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
+	if (lock->hold != hold) {
+		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+	} else if (!answered) {
+		status = lsh_fail(err, a.status == LEASH_DENIED ? a.status : LEASH_UNAVAILABLE, a.sys_errno, "lock '%s': not extended: %s", lock->shown, a.text);
+	} else if (a.reply.type == LSH_ERROR) {
+		status = lsh_fail(err, lsh_fault_status(lsh_fault_of(a.reply.text)), 0, "lock '%s': not extended: %s: %s", lock->shown,
+		                  lsh_node_shown(e->node), a.reply.text);
+	} else if (a.reply.type != LSH_INTEGER) {
+		lsh_pipe_break(lsh_node_pipe(e->node));
+		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer to a script is not what the script answers", lock->shown,
+		                  lsh_node_shown(e->node));
+	} else if (a.reply.integer[0] != 1 || lsh_now_ns() >= t->valid_until) {
+		lsh_hold_lose(lock, "it is not there any more");
+		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+	} else {
+		lsh_hold_renewed(lock, t, lsh_pace_valid_until(a.sent, x.lease_ms * LSH_MS));
+		t->full_lease = true;
+		lsh_hold_recover(lock);
+		lsh_hold_schedule(lock, t, a.sent, hold->terms.lease_ms * LSH_MS);
+	}
+	lsh_tenure_unref(t);
+	return status;
+}
+
+leash_status
+lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err)
+{
+	struct lsh_thread *self = lsh_self();
+	struct lsh_hold *hold;
+	leash_status status;
+
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+	pthread_mutex_lock(&lock->mutex);
+	hold = lsh_hold_of(lock, self->id);
+	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
+		lsh_hold_lose(lock, "its lease ran out");
+	if (hold == NULL)
+		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
+	else if (hold != lock->hold)
+		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+	else
+		status = extend_hold(lock, hold, lease_ms, self, err);
+	pthread_mutex_unlock(&lock->mutex);
+	return status;
+}

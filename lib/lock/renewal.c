@@ -1,0 +1,325 @@
+/* Keeping: the watchdog finds what is due; the keeper sends it, many at a time, and sees what became of it.
+ *
+ * What is due of a tenure follows from its phase when the keeper comes to it: HELD a renewal, QUEUED a word, ENDING a cancel.
+ *
+ *   the watchdog's thread     HELD and valid-until is past: lost, whatever the keeper is doing
+ *                             else: into the work list, and the timer goes on to valid-until (a word: to the next one)
+ *   the keeper                appends up to 256 commands, each under its lock's mutex, so that the pipe has them in the order
+ *                             of the decisions; awaits the last answer; then settles each under its lock's mutex again
+ *
+ * Nothing here allocates. */
+#include "lock/state.h"
+
+#include "base/memory.h"
+#include "lock/step.h"
+#include "redis/fault.h"
+#include "watchdog/pace.h"
+
+#include <stdio.h>
+
+enum { WINDOW = 256 }; /* commands on their way at once: a larger burst would block every other caller */
+
+struct lsh_job {
+	struct lsh_tenure *tenure; /* referenced */
+	enum lsh_phase phase;      /* for which something was to be sent; LSH_NEW: nothing was */
+	bool on_its_way;
+	int64_t sent;
+	int64_t lease_ms;
+	struct lsh_ticket ticket;
+};
+
+/* ---- the watchdog's thread ---- */
+
+static const char *
+why_over(const struct lsh_hold *hold, int64_t now)
+{
+	if (lsh_hold_is_hung(hold, now))
+		return "leash_lock_alive() was not called in time";
+	if (hold->ends_at != LSH_NEVER && lsh_pace_valid_until(now, hold->terms.lease_ms * LSH_MS) >= hold->ends_at)
+		return "max_hold_ms is over";
+	if (hold->terms.no_renew)
+		return "its lease ran out, as no_renew asks";
+	return "no renewal succeeded before its lease ran out";
+}
+
+static void
+fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
+{
+	struct lsh_hold *hold = lock->hold;
+
+	if (now >= t->valid_until) {
+		lsh_hold_lose(lock, why_over(hold, now));
+		return;
+	}
+	if (lsh_hold_is_hung(hold, now)) {
+		int64_t again = now + hold->terms.lease_ms * LSH_MS / 12;
+
+		lsh_hold_endanger(lock, "leash_lock_alive() is overdue: not renewed until it is called");
+		lsh_tenure_arm(t, again < t->valid_until ? again : t->valid_until, 0);
+		return;
+	}
+	lsh_tenure_arm(t, t->valid_until, 0);
+	if (lsh_hold_wants_ms(hold, t, now) > 0)
+		lsh_tenure_give_work(t);
+}
+
+void
+lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count)
+{
+	(void)ctx;
+	for (size_t i = 0; i < count; i++) {
+		struct lsh_tenure *t = lsh_container(due[i].timer, struct lsh_tenure, timer);
+		struct lsh_lock *lock = t->lock;
+		int64_t now = lsh_now_ns();
+
+		pthread_mutex_lock(&lock->mutex);
+		if (t->timer.generation == due[i].generation) {
+			if (t->phase == LSH_HELD) {
+				fire_held(lock, t, now);
+			} else if (t->phase == LSH_QUEUED) {
+				lsh_tenure_arm(t, lsh_pace_word(now, now, t->claim_ms * LSH_MS, -1), 0);
+				lsh_tenure_give_work(t);
+			} else if (t->phase == LSH_ENDING) {
+				lsh_tenure_give_work(t);
+			}
+		}
+		pthread_mutex_unlock(&lock->mutex);
+		lsh_tenure_unref(t);
+	}
+}
+
+/* ---- the keeper: sending ---- */
+
+static size_t
+take_work(struct lsh_engine *e)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&e->work_mutex);
+	while (n < WINDOW && !lsh_list_empty(&e->work)) {
+		struct lsh_tenure *t = lsh_container(lsh_list_first(&e->work), struct lsh_tenure, work_link);
+
+		lsh_list_remove(&t->work_link);
+		e->jobs[n++].tenure = t; /* with the list's reference */
+	}
+	pthread_mutex_unlock(&e->work_mutex);
+	return n;
+}
+
+/* lock->mutex held. Decide what to send; false: nothing. */
+static bool
+make_step(struct lsh_job *job, struct lsh_step *step, int64_t *patience)
+{
+	struct lsh_tenure *t = job->tenure;
+	struct lsh_hold *hold = t->lock->hold;
+
+	switch (t->phase) {
+	case LSH_HELD:
+		job->lease_ms = lsh_hold_wants_ms(hold, t, job->sent);
+		if (job->lease_ms == 0 || job->sent >= t->valid_until)
+			return false;
+		/* a dead connection is to be found out while there is time for another */
+		if (*patience > hold->terms.lease_ms * LSH_MS / 4)
+			*patience = hold->terms.lease_ms * LSH_MS / 4;
+		lsh_step_renew(step, t, job->lease_ms, hold->depth);
+		return true;
+	case LSH_QUEUED:
+		job->lease_ms = t->lease_ms;
+		lsh_step_word(step, t);
+		return true;
+	case LSH_ENDING:
+		lsh_step_cancel(step, t);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Append what is due for this job. Full: the window ends here. */
+static enum lsh_appended
+send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_thread *self)
+{
+	struct lsh_lock *lock = job->tenure->lock;
+	int64_t patience = e->options.timeout;
+	enum lsh_appended appended = LSH_APPENDED;
+	struct lsh_step step;
+
+	job->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &self->parker};
+	job->phase = LSH_NEW;
+	pthread_mutex_lock(&lock->mutex);
+	job->sent = lsh_now_ns();
+	if (make_step(job, &step, &patience)) {
+		job->phase = job->tenure->phase;
+		appended = lsh_pipe_append(lsh_node_pipe(e->node), &job->ticket, step.call.args, step.call.count, job->sent, patience);
+	}
+	pthread_mutex_unlock(&lock->mutex);
+	job->on_its_way = job->phase != LSH_NEW && appended == LSH_APPENDED;
+	return appended;
+}
+
+/* ---- the keeper: what became of it; lock->mutex held ---- */
+
+static void
+renewal_failed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now, const char *why)
+{
+	if (now >= t->valid_until) {
+		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out");
+		return;
+	}
+	lsh_hold_endanger(lock, why);
+	lsh_tenure_arm(t, lsh_pace_retry(now, ++t->failures, t->valid_until, lsh_random32()), 0);
+}
+
+static void
+settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *reply)
+{
+	struct lsh_tenure *t = job->tenure;
+	int64_t now = lsh_now_ns();
+
+	if (reply == NULL) {
+		renewal_failed(lock, t, now, "a renewal was not answered: trying again");
+	} else if (reply->type == LSH_INTEGER && reply->integer[0] == 0) {
+		lsh_hold_lose(lock, "the server did not have it any more");
+	} else if (reply->type == LSH_INTEGER && now < t->valid_until) {
+		t->failures = 0;
+		t->full_lease = true;
+		lsh_hold_renewed(lock, t, lsh_pace_valid_until(job->sent, job->lease_ms * LSH_MS));
+		lsh_hold_recover(lock);
+		lsh_hold_schedule(lock, t, job->sent, job->lease_ms * LSH_MS);
+	} else if (reply->type == LSH_INTEGER) {
+		renewal_failed(lock, t, now, ""); /* it came too late to count: past valid-until it is lost for ever */
+	} else {
+		renewal_failed(lock, t, now, "a renewal was refused: trying again");
+	}
+}
+
+static void
+settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *reply)
+{
+	struct lsh_tenure *t = job->tenure;
+	int64_t received = lsh_now_ns(), stands;
+
+	if (reply == NULL || reply->type != LSH_ARRAY)
+		return; /* the timer goes on, and after a reconnect all words are said anew */
+	lsh_node_learn_clock(lock->engine->node, reply->integer[0], job->sent, received);
+	stands = reply->integer[2];
+	if (stands < 0) {
+		if (t->phase == LSH_HELD) {
+			lsh_hold_lose(lock, "the server did not have it any more");
+		} else {
+			lsh_tenure_end(t);
+			lsh_lock_wake_first(lock); /* who asks anew, with a new token */
+		}
+	} else if (stands > 0) {
+		if (t->phase == LSH_HELD)
+			lsh_hold_renewed(lock, t, lsh_pace_valid_until(job->sent, job->lease_ms * LSH_MS));
+		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS)) {
+			lsh_tenure_end(t);
+			lsh_lock_wake_first(lock);
+		}
+	} else if (t->phase == LSH_QUEUED) {
+		t->counted_from = job->sent;
+		lsh_tenure_arm(t, lsh_pace_word(job->sent, received, t->claim_ms * LSH_MS, reply->integer[1]), 0);
+	}
+}
+
+static void
+settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
+{
+	struct lsh_tenure *t = job->tenure;
+	enum lsh_fault fault = reply != NULL && reply->type == LSH_ERROR ? lsh_fault_of(reply->text) : LSH_FAULT_NONE;
+
+	if (t->phase != LSH_ENDING)
+		return;
+	if (reply != NULL && reply->type == LSH_INTEGER && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent)) {
+		lsh_tenure_settle(t);
+	} else if (fault == LSH_FAULT_MISMATCH) {
+		lsh_tenure_settle(t); /* there can be nothing of ours */
+	} else if (reply != NULL) {
+		/* refused, or an ask may still be on its way: later again. Without an answer the next connection brings it up. */
+		lsh_tenure_arm(t, lsh_now_ns() + (250 + lsh_random32() % 250) * LSH_MS, 0);
+	}
+}
+
+static bool
+is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
+{
+	if (reply->type == LSH_ERROR)
+		return true;
+	if (job->phase == LSH_QUEUED)
+		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7;
+	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
+}
+
+static void
+settle_job(struct lsh_engine *e, struct lsh_job *job)
+{
+	struct lsh_tenure *t = job->tenure;
+	struct lsh_lock *lock = t->lock;
+	const struct lsh_reply *reply =
+		job->on_its_way && atomic_load_explicit(&job->ticket.outcome, memory_order_acquire) == LSH_ANSWERED ? &job->ticket.reply : NULL;
+	enum lsh_fault fault = LSH_FAULT_NONE;
+
+	if (reply != NULL && !is_sane(job, reply)) {
+		lsh_courier_log(e->courier, LEASH_LOG_ERROR, "the answer to a script is not what the script answers: connecting anew");
+		lsh_pipe_break(lsh_node_pipe(e->node));
+		reply = NULL;
+	}
+	if (reply != NULL && reply->type == LSH_ERROR) {
+		fault = lsh_fault_of(reply->text);
+		if (fault == LSH_FAULT_NOT_HERE)
+			lsh_node_leave(e->node, reply->text);
+	}
+	pthread_mutex_lock(&lock->mutex);
+	if (fault == LSH_FAULT_NOSCRIPT && !t->send_whole) {
+		t->send_whole = true;
+		lsh_tenure_give_work(t);
+	} else if (job->phase == LSH_ENDING) {
+		settle_cancel(job, reply);
+	} else if (t->phase == LSH_HELD && job->phase == LSH_HELD) {
+		settle_renewal(lock, job, reply);
+	} else if (job->phase == LSH_QUEUED && (t->phase == LSH_QUEUED || t->phase == LSH_HELD)) {
+		settle_word(lock, job, reply);
+	}
+	if (fault == LSH_FAULT_NONE && reply != NULL)
+		t->send_whole = false;
+	pthread_mutex_unlock(&lock->mutex);
+	lsh_tenure_unref(t);
+}
+
+void
+lsh_renewal_work(struct lsh_engine *e)
+{
+	struct lsh_thread *self = lsh_self();
+	size_t n;
+
+	if (self == NULL)
+		return; /* the watchdog will bring it up again */
+	while ((n = take_work(e)) > 0) {
+		enum lsh_appended appended = LSH_APPENDED;
+		size_t sent = 0;
+
+		while (sent < n && (appended = send_job(e, &e->jobs[sent], self)) != LSH_PIPE_FULL)
+			sent++;
+		/* what the pipe had no room for comes next */
+		for (size_t i = sent; i < n; i++) {
+			lsh_tenure_give_work(e->jobs[i].tenure);
+			lsh_tenure_unref(e->jobs[i].tenure);
+		}
+		/* each for itself, because each has its own patience; answers that came together are there together */
+		for (size_t i = 0; i < sent; i++)
+			if (e->jobs[i].on_its_way)
+				lsh_pipe_await(lsh_node_pipe(e->node), &e->jobs[i].ticket, LSH_NEVER);
+		for (size_t i = 0; i < sent; i++)
+			settle_job(e, &e->jobs[i]);
+		if (appended == LSH_PIPE_FULL)
+			lsh_pipe_await_room(lsh_node_pipe(e->node), LSH_NEVER);
+	}
+}
+
+bool
+lsh_renewal_jobs_new(struct lsh_engine *e)
+{
+	e->jobs = lsh_alloc(WINDOW * sizeof *e->jobs);
+	return e->jobs != NULL;
+}

@@ -1,0 +1,57 @@
+#include "lock/step.h"
+
+#include "lock/state.h"
+#include "lua/scripts.h"
+
+static void
+begin(struct lsh_step *step, const struct lsh_script *script, const struct lsh_tenure *t, unsigned keys)
+{
+	lsh_script_begin(&step->call, script, keys);
+	if (t->send_whole)
+		lsh_script_send_whole(&step->call);
+	for (unsigned i = 0; i < keys; i++)
+		lsh_script_push(&step->call, (struct lsh_arg){t->lock->key[i], t->lock->key_size[i]});
+}
+
+static void
+push_token(struct lsh_step *step, const struct lsh_tenure *t)
+{
+	lsh_script_push(&step->call, (struct lsh_arg){t->token, t->token_size});
+}
+
+void
+lsh_step_ask(struct lsh_step *step, const struct lsh_tenure *t, int64_t not_after_us, bool takes_place)
+{
+	begin(step, &lsh_script_acquire, t, 3);
+	push_token(step, t);
+	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], t->lease_ms));
+	lsh_script_push(&step->call, lsh_arg_decimal(step->number[1], not_after_us));
+	lsh_script_push(&step->call, lsh_arg_text(takes_place ? t->cfg : t->lock->engine->cfg_try));
+}
+
+void
+lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *t)
+{
+	begin(step, &lsh_script_release, t, 3);
+	push_token(step, t);
+	lsh_script_push(&step->call, lsh_arg_text(t->cfg));
+}
+
+void
+lsh_step_word(struct lsh_step *step, const struct lsh_tenure *t)
+{
+	begin(step, &lsh_script_word, t, 3);
+	lsh_script_push(&step->call, (struct lsh_arg){t->lock->engine->uuid, LSH_UUID_SIZE});
+	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], t->lease_ms));
+	push_token(step, t);
+	lsh_script_push(&step->call, lsh_arg_text(t->cfg));
+}
+
+void
+lsh_step_renew(struct lsh_step *step, const struct lsh_tenure *t, int64_t lease_ms, unsigned depth)
+{
+	begin(step, &lsh_script_renew, t, 1);
+	push_token(step, t);
+	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], lease_ms));
+	lsh_script_push(&step->call, lsh_arg_decimal(step->number[1], depth));
+}

@@ -1,0 +1,144 @@
+/* Tenures: one token's life in Redis, from its first ask to the cancel that was answered for good. */
+#include "lock/state.h"
+
+#include "base/memory.h"
+#include "watchdog/pace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct lsh_tenure *
+lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
+{
+	struct lsh_engine *e = lock->engine;
+	struct lsh_tenure *t = lsh_new(struct lsh_tenure);
+	size_t digits;
+
+	if (t == NULL)
+		return NULL;
+	/* before Redis is asked: arming a lease that was granted cannot fail */
+	if (!lsh_watchdog_reserve(e->watchdog)) {
+		lsh_free(t);
+		return NULL;
+	}
+	atomic_init(&t->references, 1);
+	lsh_lock_retain(lock);
+	t->lock = lock;
+	t->token_size = lsh_token_write(t->token, e->uuid, atomic_fetch_add(&e->last_token, 1) + 1);
+	t->lease_ms = terms->lease_ms;
+	if (terms->max_hold_ms > 0 && terms->max_hold_ms < t->lease_ms)
+		t->lease_ms = terms->max_hold_ms;
+	t->claim_ms = lsh_pace_claim_ms(t->lease_ms);
+	digits = lsh_decimal_write(t->cfg, (uint64_t)t->claim_ms);
+	strcpy(t->cfg + digits, e->cfg_suffix);
+	lsh_list_init(&t->work_link);
+	lsh_list_init(&t->owed_link);
+	return t;
+}
+
+void
+lsh_tenure_retain(struct lsh_timer *timer)
+{
+	struct lsh_tenure *t = lsh_container(timer, struct lsh_tenure, timer);
+
+	atomic_fetch_add_explicit(&t->references, 1, memory_order_relaxed);
+}
+
+void
+lsh_tenure_unref(struct lsh_tenure *t)
+{
+	struct lsh_lock *lock = t->lock;
+
+	if (atomic_fetch_sub(&t->references, 1) != 1)
+		return;
+	lsh_watchdog_unreserve(lock->engine->watchdog);
+	lsh_free(t);
+	lsh_lock_unref(lock);
+}
+
+void
+lsh_tenure_arm(struct lsh_tenure *t, int64_t due, int64_t slack)
+{
+	lsh_watchdog_arm(t->lock->engine->watchdog, &t->timer, due, slack);
+}
+
+void
+lsh_tenure_give_work(struct lsh_tenure *t)
+{
+	struct lsh_engine *e = t->lock->engine;
+
+	pthread_mutex_lock(&e->work_mutex);
+	if (lsh_list_empty(&t->work_link)) {
+		lsh_tenure_retain(&t->timer);
+		lsh_list_append(&e->work, &t->work_link);
+	}
+	pthread_mutex_unlock(&e->work_mutex);
+	lsh_node_kick(e->node);
+}
+
+void
+lsh_tenure_begin_end(struct lsh_tenure *t)
+{
+	lsh_watchdog_forget(t->lock->engine->watchdog, &t->timer);
+	if (t->lock->tenure == t)
+		t->lock->tenure = NULL;
+	t->phase = LSH_ENDING;
+	t->failures = 0;
+}
+
+void
+lsh_tenure_owe(struct lsh_tenure *t)
+{
+	struct lsh_engine *e = t->lock->engine;
+
+	pthread_mutex_lock(&e->work_mutex);
+	if (lsh_list_empty(&t->owed_link)) {
+		lsh_tenure_retain(&t->timer);
+		lsh_list_append(&e->owed, &t->owed_link);
+	}
+	pthread_mutex_unlock(&e->work_mutex);
+	lsh_tenure_give_work(t);
+}
+
+void
+lsh_tenure_settle(struct lsh_tenure *t)
+{
+	struct lsh_engine *e = t->lock->engine;
+	struct lsh_parker *closer;
+	bool owed, none_left;
+
+	lsh_watchdog_forget(e->watchdog, &t->timer);
+	t->phase = LSH_ENDED;
+	pthread_mutex_lock(&e->work_mutex);
+	owed = !lsh_list_empty(&t->owed_link);
+	lsh_list_remove(&t->owed_link);
+	none_left = lsh_list_empty(&e->owed);
+	pthread_mutex_unlock(&e->work_mutex);
+	if (owed)
+		lsh_tenure_unref(t); /* not the last: the caller has one */
+	closer = atomic_load(&e->closer);
+	if (none_left && closer != NULL)
+		lsh_unpark(closer);
+}
+
+void
+lsh_tenure_end(struct lsh_tenure *t)
+{
+	lsh_tenure_begin_end(t);
+	if (t->asked)
+		lsh_tenure_owe(t);
+	else
+		t->phase = LSH_ENDED;
+	lsh_tenure_unref(t); /* the lock's */
+}
+
+bool
+lsh_tenure_is_settled(const struct lsh_tenure *t, uint64_t epoch, int64_t sent)
+{
+	int64_t until = t->ghost_until_us;
+
+	/* the last ask went before the cancel if both went over one connection */
+	if (t->ask_epoch != epoch && t->not_after_us > until)
+		until = t->not_after_us;
+	return until == 0 || lsh_node_server_us_at_least(t->lock->engine->node, sent) > until;
+}

@@ -1,0 +1,95 @@
+/* Wake-ups: what a message says, and whom it is for. A message is a hint: it is believed only for a token that waits, and only for
+ * as long as its claim can be counted on from before it was made. Everything else is asked of the server. */
+#include "lock/state.h"
+
+#include "watchdog/pace.h"
+
+#include <string.h>
+
+struct grant {
+	const char *token, *key;
+	size_t token_size, key_size;
+	uint64_t fence;
+};
+
+/* "g <token> <fence> <key of the lock>" */
+static bool
+read_grant(struct grant *grant, const char *text, size_t size)
+{
+	const char *end = text + size, *token = text + 2, *fence, *key;
+
+	if (size < 2 || text[0] != 'g' || text[1] != ' ')
+		return false;
+	fence = memchr(token, ' ', (size_t)(end - token));
+	if (fence == NULL)
+		return false;
+	fence++;
+	key = memchr(fence, ' ', (size_t)(end - fence));
+	if (key == NULL || !lsh_decimal_read(fence, (size_t)(key - fence), &grant->fence))
+		return false;
+	key++;
+	grant->token = token;
+	grant->token_size = (size_t)(fence - 1 - token);
+	grant->key = key;
+	grant->key_size = (size_t)(end - key);
+	return grant->fence > 0 && grant->fence <= INT64_MAX / 256;
+}
+
+static bool
+is_for(const struct lsh_tenure *t, const struct grant *grant)
+{
+	return t->token_size == grant->token_size && memcmp(t->token, grant->token, grant->token_size) == 0;
+}
+
+/* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. */
+static void
+cancel_ghost(struct lsh_engine *e, const struct grant *grant)
+{
+	struct lsh_tenure *found = NULL;
+
+	pthread_mutex_lock(&e->work_mutex);
+	for (struct lsh_list *at = e->owed.next; at != &e->owed && found == NULL; at = at->next) {
+		struct lsh_tenure *t = lsh_container(at, struct lsh_tenure, owed_link);
+
+		if (is_for(t, grant)) {
+			found = t;
+			lsh_tenure_retain(&t->timer);
+		}
+	}
+	pthread_mutex_unlock(&e->work_mutex);
+	/* a token that is not owed was answered for good: nothing of it can be there */
+	if (found != NULL) {
+		lsh_tenure_give_work(found);
+		lsh_tenure_unref(found);
+	}
+}
+
+void
+lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
+{
+	struct grant grant;
+	struct lsh_lock *lock;
+	bool known = false;
+
+	if (!read_grant(&grant, text, size)) {
+		lsh_courier_log(e->courier, LEASH_LOG_WARNING, "a message on the wake-up channel is not one of leash's: ignored");
+		return;
+	}
+	lock = lsh_lock_find_by_key(e, grant.key, grant.key_size);
+	if (lock != NULL) {
+		struct lsh_tenure *t;
+
+		pthread_mutex_lock(&lock->mutex);
+		t = lock->tenure;
+		if (t != NULL && is_for(t, &grant)) {
+			known = true;
+			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
+			    !lsh_hold_grant(lock, t, (int64_t)grant.fence, t->counted_from, t->claim_ms * LSH_MS))
+				lsh_tenure_give_work(t); /* too old to count on: its word decides */
+		}
+		pthread_mutex_unlock(&lock->mutex);
+		lsh_lock_unref(lock);
+	}
+	if (!known)
+		cancel_ghost(e, &grant);
+}

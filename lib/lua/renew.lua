@@ -1,0 +1,24 @@
+-- Renew or extend a hold, and mirror its depth.
+--
+-- KEYS[1]  lock   hash: owner token -> depth; its TTL is the lease
+-- ARGV[1]  token  <client uuid>:<n>
+-- ARGV[2]  lease  ms, 1 to a day
+-- ARGV[3]  depth  reentry count, 1 or more
+--
+-- Returns  1  still held, for at least the lease from now
+--          0  not held, nothing was done
+--
+-- It never creates the lock and never shortens its TTL. One key, so it works in a cluster's slot that is moving, where a
+-- script with a missing key is refused. PEXPIRE also where the TTL is long enough: without a write, a replica with old data
+-- would say yes. PEXPIRE first, because a full server lets it pass, and HSET after it. HSET may be refused: the depth is
+-- for people who look, the hold does not hang on it.
+
+local call = redis.call
+local lease = ARGV[2] + 0
+if lease < 1 or lease > 86400000 then return {err = 'ERR leash: a lease has 1 to 86400000 ms'} end
+local depth = call('HGET', KEYS[1], ARGV[1])
+if not depth then return 0 end
+local ttl = call('PTTL', KEYS[1])
+call('PEXPIRE', KEYS[1], ttl < lease and ARGV[2] or ttl)
+if depth ~= ARGV[3] then redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+return 1

@@ -1,0 +1,19 @@
+/* The server half as the build embeds it: build-aux/embed-lua.sh makes scripts.c from the .lua files of this folder. */
+#ifndef LSH_LUA_SCRIPTS_H
+#define LSH_LUA_SCRIPTS_H
+
+#include <stddef.h>
+
+struct lsh_script {
+	const char *name; /* of the file, without .lua */
+	const char *text; /* what the server gets: includes resolved, comments, blank lines and indentation gone */
+	size_t size;      /* bytes of `text`, without its NUL */
+	char sha1[41];    /* of `text`, in lower-case hexadecimal: what EVALSHA wants */
+};
+
+extern const struct lsh_script lsh_script_acquire;
+extern const struct lsh_script lsh_script_release;
+extern const struct lsh_script lsh_script_renew;
+extern const struct lsh_script lsh_script_word;
+
+#endif

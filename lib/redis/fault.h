@@ -1,0 +1,25 @@
+/* What a server's refusal means: judged by the first word, because Redis and Valkey word the rest differently. */
+#ifndef LSH_REDIS_FAULT_H
+#define LSH_REDIS_FAULT_H
+
+#include <leash/status.h>
+
+enum lsh_fault {
+	LSH_FAULT_NONE,
+	LSH_FAULT_NOSCRIPT,  /* not executed: send the script's text */
+	LSH_FAULT_NOT_NOW,   /* not executed: loading, or busy with a script; ask again a little later */
+	LSH_FAULT_NOT_HERE,  /* not executed: not a master (any more); leave this server and connect anew */
+	LSH_FAULT_REFUSED,   /* not executed: the server takes no writes (full, or cannot save them) */
+	LSH_FAULT_DENIED,    /* user, password or permission; in a script perhaps executed in part */
+	LSH_FAULT_MISMATCH,  /* a key of another type */
+	LSH_FAULT_CLUSTER,   /* not executed: another node of a cluster has the key */
+	LSH_FAULT_UNKNOWN,   /* anything else */
+};
+
+/* Of the text of an error reply. */
+enum lsh_fault lsh_fault_of(const char *text);
+
+/* The status that a caller is given for it, where it cannot be mended. */
+leash_status lsh_fault_status(enum lsh_fault fault);
+
+#endif

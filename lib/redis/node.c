@@ -1,0 +1,605 @@
+/* The keeper's loop: mend what is broken, run the work, sleep until something happens.
+ *
+ * Each of the two connections is a line:
+ *
+ *   DOWN --redial_at has come--> DIALING --hello--> UP --broke--> BROKEN --seats empty--> DOWN
+ *             ^                     |
+ *             +------- failed ------+   (back-off: 10 ms doubling to 1 s, the upper half by chance)
+ *
+ * The first dial after a break starts at once, but never sooner than 10 ms after the one before. */
+#include "redis/node.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "base/token.h"
+#include "redis/dial.h"
+#include "redis/listener.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct line {
+	struct lsh_dial *dial;
+	bool dialing;
+	int64_t started;   /* the last dial */
+	int64_t redial_at;
+	unsigned failures; /* in a row */
+	bool tried;        /* the first attempt has ended; node->mutex guards it, and trouble */
+	leash_error trouble;
+};
+
+struct lsh_node {
+	const struct lsh_node_ops *ops;
+	void *ctx;
+	const struct lsh_uri *uri;
+	int64_t timeout;
+	struct lsh_pipe *pipe;
+	struct lsh_listener *listener;
+	int kick;
+	atomic_bool kicked, stopping;
+	pthread_t keeper;
+	bool keeping;
+
+	/* the keeper's */
+	struct line commands, messages;
+
+	pthread_mutex_t mutex;     /* guards all down to `sleepers` */
+	bool up;                   /* the pipe took a connection, and we have not seen it break */
+	char run_id[LSH_RUN_ID_SIZE], messages_run_id[LSH_RUN_ID_SIZE];
+	int64_t up_since;          /* of the server, by our clock, at the latest; LSH_NEVER: it does not say */
+	struct lsh_list sleepers;  /* struct sleeper */
+
+	/* server time in us = local time in us + offset */
+	_Atomic int64_t offset_us, learned;
+};
+
+struct sleeper {
+	struct lsh_list link;
+	struct lsh_parker *parker;
+};
+
+static void
+say(struct lsh_node *n, leash_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void
+say(struct lsh_node *n, leash_log_level level, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	n->ops->log(n->ctx, level, line);
+}
+
+static void
+kick(void *ctx)
+{
+	struct lsh_node *n = ctx;
+	uint64_t one = 1;
+	ssize_t ignored;
+
+	if (atomic_exchange(&n->kicked, true))
+		return;
+	ignored = write(n->kick, &one, sizeof one); /* does not block: the counter is far from full */
+	(void)ignored;
+}
+
+void
+lsh_node_kick(struct lsh_node *n)
+{
+	kick(n);
+}
+
+static void
+heard(void *ctx, const char *text, size_t size)
+{
+	struct lsh_node *n = ctx;
+
+	n->ops->message(n->ctx, text, size);
+}
+
+/* n->mutex held */
+static void
+wake_sleepers(struct lsh_node *n)
+{
+	for (struct lsh_list *link = n->sleepers.next; link != &n->sleepers; link = link->next)
+		lsh_unpark(lsh_container(link, struct sleeper, link)->parker);
+}
+
+/* ---- the server's clock ---- */
+
+int64_t
+lsh_node_server_us(struct lsh_node *n, int64_t at)
+{
+	return at / LSH_US + atomic_load_explicit(&n->offset_us, memory_order_relaxed);
+}
+
+int64_t
+lsh_node_server_us_at_least(struct lsh_node *n, int64_t at)
+{
+	int64_t age = at - atomic_load_explicit(&n->learned, memory_order_relaxed);
+
+	return lsh_node_server_us(n, at) - (age > 0 ? age / LSH_US / 100 : 0);
+}
+
+static void
+set_clock(struct lsh_node *n, int64_t offset_us, int64_t received)
+{
+	atomic_store_explicit(&n->offset_us, offset_us, memory_order_relaxed);
+	atomic_store_explicit(&n->learned, received, memory_order_relaxed);
+}
+
+void
+lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_t received)
+{
+	int64_t offset = atomic_load_explicit(&n->offset_us, memory_order_relaxed);
+	int64_t age_us = (received - atomic_load_explicit(&n->learned, memory_order_relaxed)) / LSH_US;
+	int64_t least = server_us - received / LSH_US; /* it was read between these two */
+	int64_t most = server_us - sent / LSH_US;
+	int64_t off = offset < least ? least - offset : offset > most ? most - offset : 0;
+	int64_t drift = age_us > 0 ? age_us / 100 : 0;
+
+	/* what we believe is among what is possible, and perhaps from a faster answer: keep it */
+	set_clock(n, off == 0 ? offset : least, received);
+	if (off > 1000000 + drift || off < -1000000 - drift)
+		n->ops->clock_jumped(n->ctx, off);
+}
+
+int64_t
+lsh_node_uptime(struct lsh_node *n, int64_t now)
+{
+	int64_t since;
+
+	pthread_mutex_lock(&n->mutex);
+	since = n->up_since;
+	pthread_mutex_unlock(&n->mutex);
+	return since == LSH_NEVER ? LSH_NEVER : now - since;
+}
+
+/* ---- the keeper ---- */
+
+static int64_t
+back_off(unsigned failures)
+{
+	int64_t most = 10 * LSH_MS << (failures < 7 ? failures : 7);
+
+	if (most > LSH_S)
+		most = LSH_S;
+	return most / 2 + (int64_t)(lsh_random32() % 1024) * (most / 2) / 1024;
+}
+
+static void
+start_dial(struct lsh_node *n, struct line *line, int64_t now)
+{
+	line->dialing = true;
+	line->started = now;
+	lsh_dial_start(line->dial, now + n->timeout);
+}
+
+static void
+dial_failed(struct lsh_node *n, struct line *line, const leash_error *err)
+{
+	bool news;
+
+	line->dialing = false;
+	line->redial_at = lsh_now_ns() + back_off(line->failures++);
+	pthread_mutex_lock(&n->mutex);
+	news = strcmp(line->trouble.text, err->text) != 0;
+	line->trouble = *err;
+	line->tried = true;
+	wake_sleepers(n);
+	pthread_mutex_unlock(&n->mutex);
+	if (news)
+		say(n, LEASH_LOG_WARNING, "%s%s", err->text, line == &n->messages ? " (wake-ups)" : "");
+}
+
+static bool
+same_server(const struct lsh_node *n)
+{
+	return strcmp(n->run_id, n->messages_run_id) == 0;
+}
+
+static void
+commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
+{
+	bool same_life;
+
+	/* What belongs to this connection is in place before it takes commands: whoever read the epoch before it read the rest
+	 * can have its command refused for the former, but never sent with what belonged to another connection. */
+	pthread_mutex_lock(&n->mutex);
+	same_life = n->run_id[0] != '\0' && strcmp(n->run_id, hello->run_id) == 0;
+	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
+	n->up_since = hello->uptime_ms < 0 ? LSH_NEVER : hello->received_ns - hello->uptime_ms * LSH_MS;
+	pthread_mutex_unlock(&n->mutex);
+	if (same_life)
+		lsh_node_learn_clock(n, hello->server_us, n->commands.started, hello->received_ns);
+	else
+		set_clock(n, hello->server_us - hello->received_ns / LSH_US, hello->received_ns);
+	if (!lsh_pipe_attach(n->pipe, hello->fd)) {
+		leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
+
+		lsh_discard_socket(hello->fd);
+		dial_failed(n, &n->commands, &err);
+		return;
+	}
+	pthread_mutex_lock(&n->mutex);
+	n->up = true;
+	n->commands.tried = true;
+	n->commands.trouble = (leash_error){0};
+	wake_sleepers(n);
+	pthread_mutex_unlock(&n->mutex);
+	n->commands.dialing = false;
+	n->commands.failures = 0;
+	say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", n->uri->shown, hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
+	n->ops->connected(n->ctx);
+}
+
+static void
+messages_connected(struct lsh_node *n, const struct lsh_hello *hello)
+{
+	if (!lsh_listener_attach(n->listener, hello->fd)) {
+		leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
+
+		lsh_discard_socket(hello->fd);
+		dial_failed(n, &n->messages, &err);
+		return;
+	}
+	pthread_mutex_lock(&n->mutex);
+	memcpy(n->messages_run_id, hello->run_id, sizeof n->messages_run_id);
+	n->messages.tried = true;
+	n->messages.trouble = (leash_error){0};
+	wake_sleepers(n);
+	pthread_mutex_unlock(&n->mutex);
+	n->messages.dialing = false;
+	n->messages.failures = 0;
+	n->ops->subscribed(n->ctx);
+}
+
+static void
+step(struct lsh_node *n, struct line *line)
+{
+	struct lsh_hello hello = {0};
+	leash_error err = {0};
+
+	switch (lsh_dial_step(line->dial, &hello, &err)) {
+	case LSH_DIAL_WAIT:
+		break;
+	case LSH_DIAL_FAILED:
+		dial_failed(n, line, &err);
+		break;
+	case LSH_DIAL_DONE:
+		if (line == &n->commands)
+			commands_connected(n, &hello);
+		else
+			messages_connected(n, &hello);
+		break;
+	}
+}
+
+/* Close what broke, and dial what is down and due. Returns when it wants to be called again. */
+static int64_t
+mend(struct lsh_node *n)
+{
+	int64_t now = lsh_now_ns(), soonest = LSH_NEVER;
+	int fd = lsh_pipe_detach(n->pipe);
+
+	if (fd >= 0) {
+		lsh_discard_socket(fd);
+		n->commands.redial_at = n->commands.started + 10 * LSH_MS;
+		pthread_mutex_lock(&n->mutex);
+		n->up = false;
+		n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
+		snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%s: the connection was lost", n->uri->shown);
+		pthread_mutex_unlock(&n->mutex);
+		say(n, LEASH_LOG_INFO, "%s: the connection was lost", n->uri->shown);
+	}
+	fd = lsh_listener_detach(n->listener);
+	if (fd >= 0) {
+		lsh_discard_socket(fd);
+		n->messages.redial_at = n->messages.started + 10 * LSH_MS;
+	}
+	if (n->up && lsh_listener_is_up(n->listener) && !same_server(n)) {
+		/* an address that leads to several servers, or one that was restarted in between */
+		lsh_listener_break(n->listener);
+		n->messages.redial_at = now + back_off(n->messages.failures++);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct line *line = i == 0 ? &n->commands : &n->messages;
+		bool down = i == 0 ? !n->up : !lsh_listener_is_up(n->listener);
+
+		if (!down || line->dialing)
+			continue;
+		if (line->redial_at <= now)
+			start_dial(n, line, now);
+		else if (line->redial_at < soonest)
+			soonest = line->redial_at;
+	}
+	return soonest;
+}
+
+/* Sleep until there is something to do, and step the dials. */
+static void
+sleep_and_step(struct lsh_node *n, int64_t until)
+{
+	struct pollfd polled[5];
+	nfds_t count = 0;
+	int dial[2] = {-1, -1}, pipe_at = -1, listener_at = -1, fd;
+	bool read_messages;
+	struct timespec t, *timeout = NULL;
+
+	polled[count++] = (struct pollfd){.fd = n->kick, .events = POLLIN};
+	for (int i = 0; i < 2; i++) {
+		struct line *line = i == 0 ? &n->commands : &n->messages;
+
+		if (line->dialing) {
+			int64_t deadline;
+
+			dial[i] = (int)count;
+			polled[count++] = lsh_dial_poll(line->dial, &deadline);
+			until = deadline < until ? deadline : until;
+		}
+	}
+	if ((fd = lsh_pipe_fd(n->pipe)) >= 0) {
+		pipe_at = (int)count;
+		polled[count++] = (struct pollfd){.fd = fd, .events = POLLRDHUP};
+	}
+	if ((fd = lsh_listener_fd(n->listener, &read_messages)) >= 0) {
+		listener_at = (int)count;
+		read_messages = read_messages && n->ops->expects_messages(n->ctx);
+		polled[count++] = (struct pollfd){.fd = fd, .events = (short)(POLLRDHUP | (read_messages ? POLLIN : 0))};
+	}
+	if (until != LSH_NEVER) {
+		int64_t left = until - lsh_now_ns();
+
+		left = left > 0 ? left : 0;
+		t.tv_sec = left / LSH_S;
+		t.tv_nsec = left % LSH_S;
+		timeout = &t;
+	}
+	if (ppoll(polled, count, timeout, NULL) < 0)
+		return;
+	if (polled[0].revents != 0) {
+		uint64_t drained;
+		ssize_t ignored = read(n->kick, &drained, sizeof drained);
+
+		(void)ignored;
+	}
+	if (pipe_at >= 0 && (polled[pipe_at].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+		lsh_pipe_break(n->pipe);
+	if (listener_at >= 0) {
+		if ((polled[listener_at].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+			lsh_listener_break(n->listener);
+		else if ((polled[listener_at].revents & POLLIN) != 0)
+			lsh_listener_drain(n->listener);
+	}
+	if (dial[0] >= 0)
+		step(n, &n->commands);
+	if (dial[1] >= 0)
+		step(n, &n->messages);
+}
+
+static void *
+keep(void *arg)
+{
+	struct lsh_node *n = arg;
+
+	while (!atomic_load(&n->stopping)) {
+		int64_t until = mend(n);
+
+		atomic_store(&n->kicked, false); /* before the work is looked at: what comes later kicks again */
+		n->ops->work(n->ctx);
+		if (!atomic_load(&n->kicked) && !atomic_load(&n->stopping))
+			sleep_and_step(n, until);
+	}
+	return NULL;
+}
+
+/* ---- callers ---- */
+
+bool
+lsh_node_is_up(struct lsh_node *n)
+{
+	return lsh_pipe_is_up(n->pipe);
+}
+
+bool
+lsh_node_is_subscribed(struct lsh_node *n)
+{
+	bool same;
+
+	if (!lsh_listener_is_up(n->listener))
+		return false;
+	pthread_mutex_lock(&n->mutex);
+	same = n->up && same_server(n);
+	pthread_mutex_unlock(&n->mutex);
+	return same;
+}
+
+void
+lsh_node_await(struct lsh_node *n, struct lsh_parker *parker, bool subscribed, int64_t deadline)
+{
+	struct sleeper sleeper = {.parker = parker};
+
+	pthread_mutex_lock(&n->mutex);
+	lsh_list_append(&n->sleepers, &sleeper.link);
+	pthread_mutex_unlock(&n->mutex);
+	/* whoever makes it true wakes the sleepers afterwards */
+	if (!(subscribed ? lsh_node_is_subscribed(n) : lsh_node_is_up(n)) && !atomic_load(&n->stopping))
+		lsh_park(parker, deadline);
+	pthread_mutex_lock(&n->mutex);
+	lsh_list_remove(&sleeper.link);
+	pthread_mutex_unlock(&n->mutex);
+}
+
+leash_status
+lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
+{
+	leash_status status = LEASH_UNAVAILABLE;
+
+	pthread_mutex_lock(&n->mutex);
+	if (lsh_pipe_is_up(n->pipe)) {
+		snprintf(text, size, "%s: no answer in time", n->uri->shown);
+	} else {
+		const leash_error *trouble = &n->commands.trouble;
+
+		if (trouble->status != LEASH_OK)
+			status = trouble->status;
+		if (status == LEASH_OK || trouble->text[0] == '\0')
+			snprintf(text, size, "%s: the connection was lost", n->uri->shown);
+		else
+			snprintf(text, size, "%s", trouble->text);
+		if (sys_errno != NULL)
+			*sys_errno = trouble->sys_errno;
+	}
+	pthread_mutex_unlock(&n->mutex);
+	return status;
+}
+
+void
+lsh_node_leave(struct lsh_node *n, const char *why)
+{
+	say(n, LEASH_LOG_WARNING, "%s: leaving this server: %s", n->uri->shown, why);
+	lsh_pipe_break(n->pipe);
+	lsh_listener_break(n->listener);
+}
+
+leash_status
+lsh_node_await_hello(struct lsh_node *n, leash_error *err)
+{
+	struct lsh_thread *self = lsh_self();
+	struct sleeper sleeper;
+	leash_error refusal = {0};
+
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+	sleeper.parker = &self->parker;
+	pthread_mutex_lock(&n->mutex);
+	lsh_list_append(&n->sleepers, &sleeper.link);
+	while (!n->commands.tried || (n->up && !n->messages.tried)) {
+		pthread_mutex_unlock(&n->mutex);
+		lsh_park(&self->parker, LSH_NEVER); /* the dials have deadlines */
+		pthread_mutex_lock(&n->mutex);
+	}
+	lsh_list_remove(&sleeper.link);
+	if (!n->up)
+		refusal = n->commands.trouble;
+	else if (n->messages.trouble.status == LEASH_DENIED)
+		refusal = n->messages.trouble;
+	pthread_mutex_unlock(&n->mutex);
+	if (refusal.status != LEASH_OK && err != NULL)
+		*err = refusal;
+	return refusal.status;
+}
+
+struct lsh_pipe *
+lsh_node_pipe(struct lsh_node *n)
+{
+	return n->pipe;
+}
+
+struct lsh_listener *
+lsh_node_listener(struct lsh_node *n)
+{
+	return n->listener;
+}
+
+int64_t
+lsh_node_timeout(const struct lsh_node *n)
+{
+	return n->timeout;
+}
+
+const char *
+lsh_node_shown(const struct lsh_node *n)
+{
+	return n->uri->shown;
+}
+
+/* ---- life ---- */
+
+void
+lsh_node_stop(struct lsh_node *n)
+{
+	atomic_store(&n->stopping, true);
+	kick(n);
+	if (n->keeping) {
+		pthread_join(n->keeper, NULL);
+		n->keeping = false;
+	}
+	lsh_pipe_break(n->pipe);
+	lsh_listener_break(n->listener);
+	pthread_mutex_lock(&n->mutex);
+	wake_sleepers(n);
+	pthread_mutex_unlock(&n->mutex);
+}
+
+void
+lsh_node_forsake(struct lsh_node *n)
+{
+	lsh_pipe_forsake(n->pipe);
+	lsh_listener_forsake(n->listener);
+	close(n->kick);
+}
+
+void
+lsh_node_free(struct lsh_node *n)
+{
+	if (n == NULL)
+		return;
+	lsh_dial_free(n->commands.dial);
+	lsh_dial_free(n->messages.dial);
+	lsh_pipe_free(n->pipe);
+	lsh_listener_free(n->listener);
+	if (n->kick >= 0)
+		close(n->kick);
+	pthread_mutex_destroy(&n->mutex);
+	lsh_free(n);
+}
+
+struct lsh_node *
+lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
+{
+	static const struct lsh_pipe_ops pipe_ops = {.broke = kick};
+	static const struct lsh_listener_ops listener_ops = {.message = heard, .broke = kick};
+	struct lsh_node *n = lsh_new(struct lsh_node);
+
+	if (n == NULL)
+		return NULL;
+	n->ops = ops;
+	n->ctx = ctx;
+	n->uri = options->uri;
+	n->timeout = options->timeout;
+	n->up_since = LSH_NEVER;
+	n->commands.started = n->messages.started = INT64_MIN / 2;
+	pthread_mutex_init(&n->mutex, NULL);
+	lsh_list_init(&n->sleepers);
+	n->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->pipe = lsh_pipe_new(&pipe_ops, n);
+	n->listener = lsh_listener_new(&listener_ops, n);
+	n->commands.dial = lsh_dial_new(options->uri, options->name, NULL);
+	n->messages.dial = lsh_dial_new(options->uri, options->name, options->channel);
+	if (n->kick < 0 || n->pipe == NULL || n->listener == NULL || n->commands.dial == NULL || n->messages.dial == NULL) {
+		lsh_node_free(n);
+		return NULL;
+	}
+	return n;
+}
+
+bool
+lsh_node_start(struct lsh_node *n)
+{
+	n->keeping = lsh_thread_start(&n->keeper, "leash-keeper", keep, n) == 0;
+	return n->keeping;
+}

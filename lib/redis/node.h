@@ -1,0 +1,88 @@
+/* A node: one server, its two connections (commands: the pipe; wake-ups: the listener), and the keeper, the thread that dials
+ * them, dials again when they break, and runs the work that no caller waits for.
+ *
+ * The keeper never waits for a connection: renewals go on while the listener's is being dialed. It waits for answers as any
+ * other caller of the pipe does. */
+#ifndef LSH_REDIS_NODE_H
+#define LSH_REDIS_NODE_H
+
+#include "base/park.h"
+#include "redis/pipe.h"
+#include "redis/uri.h"
+
+#include <leash/event.h>
+#include <leash/status.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lsh_node;
+struct lsh_listener;
+
+struct lsh_node_ops {
+	void (*connected)(void *ctx);  /* keeper: commands can be sent (again): whatever is held or waited for should be asked about */
+	void (*subscribed)(void *ctx); /* keeper: messages come (again): some may have been missed */
+	void (*work)(void *ctx);       /* keeper: was kicked; run all the work there is, as a caller of the pipe */
+	bool (*expects_messages)(void *ctx); /* keeper: should messages be read although no thread waits? */
+	void (*message)(void *ctx, const char *text, size_t size);     /* any thread */
+	void (*clock_jumped)(void *ctx, int64_t by_us);                /* any thread: the server's clock left ours */
+	void (*log)(void *ctx, leash_log_level level, const char *line); /* any thread */
+};
+
+struct lsh_node_options {
+	const struct lsh_uri *uri; /* must outlive the node */
+	const char *name;          /* for CLIENT SETNAME */
+	const char *channel;       /* to subscribe to */
+	int64_t timeout;           /* ns, to connect and for one answer */
+};
+
+/* NULL: no memory or descriptors. */
+struct lsh_node *lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx);
+
+/* Start the keeper. False: no more threads. */
+bool lsh_node_start(struct lsh_node *node);
+
+/* Await the outcome of the first attempt to connect: LEASH_OK if commands are taken. What the subscription is refused with, where
+ * that is a matter of permission, counts too: it would not get better by itself. */
+leash_status lsh_node_await_hello(struct lsh_node *node, leash_error *err);
+
+/* End the keeper and break both connections. Those who wait here or in the pipe return. */
+void lsh_node_stop(struct lsh_node *node);
+void lsh_node_free(struct lsh_node *node); /* when nobody is in it; NULL is allowed */
+
+/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
+void lsh_node_forsake(struct lsh_node *node);
+
+struct lsh_pipe *lsh_node_pipe(struct lsh_node *node);
+struct lsh_listener *lsh_node_listener(struct lsh_node *node);
+int64_t lsh_node_timeout(const struct lsh_node *node);
+const char *lsh_node_shown(const struct lsh_node *node); /* the server, for messages */
+
+void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */
+
+/* Are commands taken? And, `subscribed`: do messages of this very server (same run id) come, too? */
+bool lsh_node_is_up(struct lsh_node *node);
+bool lsh_node_is_subscribed(struct lsh_node *node);
+
+/* Sleep until one of these may have become true, the node stops, `parker` is woken, or `deadline`. */
+void lsh_node_await(struct lsh_node *node, struct lsh_parker *parker, bool subscribed, int64_t deadline);
+
+/* Why commands are not taken, as the tail of a message: "connection refused"; `sys_errno` may be NULL. The status is
+ * LEASH_UNAVAILABLE, or what the hello was refused with. */
+leash_status lsh_node_trouble(struct lsh_node *node, char *text, size_t size, int *sys_errno);
+
+/* This server is not (or not any more) one to ask: dial anew. `why` is its own text. */
+void lsh_node_leave(struct lsh_node *node, const char *why);
+
+/* The server's clock at the local time `at`: an estimate in us that is not ahead of it, but for the drift since it was learned;
+ * and, less 1 % of the time since then, what has certainly come there. */
+int64_t lsh_node_server_us(struct lsh_node *node, int64_t at);
+int64_t lsh_node_server_us_at_least(struct lsh_node *node, int64_t at);
+
+/* Learn from a reading of the server's clock in an answer that was received at `received` to a command sent at `sent`. */
+void lsh_node_learn_clock(struct lsh_node *node, int64_t server_us, int64_t sent, int64_t received);
+
+/* For how long this life of the server has lasted at least, in ns; LSH_NEVER if it does not say. */
+int64_t lsh_node_uptime(struct lsh_node *node, int64_t now);
+
+#endif

@@ -1,0 +1,649 @@
+/* The pipe: many threads share one connection, without an I/O thread.
+ *
+ * Commands gather in a buffer, and their tickets in a ring: replies come in the order of the commands. System calls are shared
+ * through two seats, which any caller may take:
+ *
+ *   the writer's   who appends and finds it empty sends at once, for all that has gathered, and leaves;
+ *   the reader's   who awaits and finds it empty reads, for all, until its own reply is there, and leaves. When it falls
+ *                  vacant while tickets are pending, the thread of the first of them is poked to take it (the baton).
+ *
+ * One seat for both would send a command that comes while the reader sleeps only after the next reply. A thread alone pays
+ * what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
+ *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves the
+ *    sending to the reader, who always writes before it sleeps;
+ *  - a reader that leaves with 8 or more others to wake wakes them first, so that what they append goes out in one write.
+ *
+ * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system call less.
+ *
+ * A ticket lies on its caller's stack. Who gives up takes its ticket out of the ring under the mutex; the reply of an empty
+ * place is dropped. When the reader has taken a reply off the wire its ticket is out of the ring too, and the caller waits for
+ * `done`, however late it is.
+ *
+ * A broken connection is shut down at once, which wakes the reader, but its descriptor is closed only when both seats are
+ * empty: another thread might otherwise write into whatever gets its number.
+ *
+ *   DOWN --attach--> UP --break--> BROKEN --both seats empty: detach--> DOWN
+ *
+ * After construction nothing allocates. */
+#include "redis/pipe.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum {
+	RING = 4096,          /* commands on their way; a power of two */
+	OUT_SIZE = 131072,    /* bytes that gather */
+	GATHER = 16,          /* so many on their way, and the awake reader will write */
+	MANY = 8,             /* so many to wake, and they are woken before the write */
+	RECV_US = 20000,      /* the longest that the reader is deaf to a kick */
+};
+
+enum state { DOWN, UP, BROKEN };
+
+struct buffer {
+	char *bytes;
+	size_t size, sent;
+};
+
+struct lsh_pipe {
+	const struct lsh_pipe_ops *ops;
+	void *ctx;
+	int kick; /* eventfd: wakes a reader that polls, to send the rest of a partial write */
+
+	pthread_mutex_t mutex; /* guards all down to `wanting` */
+	pthread_cond_t room;
+	unsigned wanting_room;
+	enum state state;
+	int fd;
+	uint64_t epoch;
+	struct lsh_ticket **ring;
+	uint64_t head, tail;  /* of the next reply; of the next command */
+	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
+	struct buffer out;    /* gathered, not yet taken by a writer */
+	bool reading, writing;
+	bool awake;           /* the reader will write before it sleeps */
+	bool want_write;      /* the socket was full: the reader polls for room */
+	struct lsh_parker *baton; /* was poked to take the vacant reader's seat, and has not looked yet */
+
+	struct buffer wire;        /* the writer's seat */
+	struct lsh_reader *reader; /* the reader's seat */
+	char *read_bytes;
+};
+
+void
+lsh_ticket_wake(struct lsh_ticket *self)
+{
+	struct lsh_parker *parker = self->parker;
+
+	atomic_store_explicit(&self->outcome, self->ended, memory_order_release);
+	lsh_unpark(parker);
+}
+
+/* Tickets that ended and whose callers are still to be told, in order. */
+struct ended {
+	struct lsh_ticket *first, **last;
+	size_t count;
+};
+
+static void
+ended_init(struct ended *ended)
+{
+	ended->first = NULL;
+	ended->last = &ended->first;
+	ended->count = 0;
+}
+
+static void
+ended_add(struct ended *ended, struct lsh_ticket *ticket, enum lsh_outcome outcome)
+{
+	ticket->ended = outcome;
+	ticket->next = NULL;
+	*ended->last = ticket;
+	ended->last = &ticket->next;
+	ended->count++;
+}
+
+static void
+ended_tell(struct ended *ended)
+{
+	struct lsh_ticket *ticket = ended->first;
+
+	while (ticket != NULL) {
+		struct lsh_ticket *next = ticket->next; /* afterwards it is its caller's */
+
+		ticket->done(ticket);
+		ticket = next;
+	}
+	ended_init(ended);
+}
+
+/* ---- p->mutex held ---- */
+
+static struct lsh_ticket **
+place(struct lsh_pipe *p, uint64_t number)
+{
+	return &p->ring[number % RING];
+}
+
+/* If the reader's seat is vacant and somebody waits, then exactly one of those who wait has been told. */
+static void
+pass_baton(struct lsh_pipe *p)
+{
+	if (p->reading || p->baton != NULL)
+		return;
+	for (uint64_t n = p->head; n < p->tail; n++) {
+		struct lsh_ticket *ticket = *place(p, n);
+
+		if (ticket != NULL) {
+			p->baton = ticket->parker;
+			lsh_unpark(p->baton);
+			return;
+		}
+	}
+}
+
+static void
+tell_room(struct lsh_pipe *p)
+{
+	if (p->wanting_room > 0)
+		pthread_cond_broadcast(&p->room);
+}
+
+/* Called when a seat falls vacant: the keeper may be waiting for that, to close the descriptor. */
+static void
+seat_vacant(struct lsh_pipe *p)
+{
+	if (p->state == BROKEN && !p->reading && !p->writing)
+		p->ops->broke(p->ctx);
+}
+
+static void
+break_connection(struct lsh_pipe *p, struct ended *ended)
+{
+	if (p->state != UP)
+		return;
+	p->state = BROKEN;
+	shutdown(p->fd, SHUT_RDWR);
+	for (; p->head < p->tail; p->head++) {
+		struct lsh_ticket *ticket = *place(p, p->head);
+
+		if (ticket != NULL)
+			ended_add(ended, ticket, p->head < p->handed ? LSH_UNKNOWN : LSH_UNSENT);
+	}
+	p->out.size = 0;
+	p->baton = NULL;
+	tell_room(p);
+	p->ops->broke(p->ctx);
+}
+
+/* The writer's seat. The mutex is released during each send; what does not fit is left to the reader. */
+static void
+write_out(struct lsh_pipe *p, struct ended *ended)
+{
+	p->writing = true;
+	while (p->state == UP) {
+		ssize_t n;
+		int e;
+
+		if (p->wire.sent == p->wire.size) {
+			struct buffer empty = p->wire;
+
+			if (p->out.size == 0)
+				break;
+			p->wire = p->out;
+			p->wire.sent = 0;
+			p->out = empty;
+			p->out.size = 0;
+			p->handed = p->tail;
+			tell_room(p);
+		}
+		pthread_mutex_unlock(&p->mutex);
+		n = send(p->fd, p->wire.bytes + p->wire.sent, p->wire.size - p->wire.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		e = errno;
+		pthread_mutex_lock(&p->mutex);
+		if (n >= 0) {
+			p->wire.sent += (size_t)n;
+			p->want_write = false;
+		} else if (e == EAGAIN || e == EWOULDBLOCK) {
+			p->want_write = true;
+			if (p->reading) {
+				uint64_t one = 1;
+				ssize_t ignored = write(p->kick, &one, sizeof one); /* does not block; full is as good as written */
+
+				(void)ignored;
+			}
+			break;
+		} else if (e != EINTR) {
+			break_connection(p, ended);
+		}
+	}
+	p->writing = false;
+	seat_vacant(p);
+}
+
+static bool
+has_to_write(const struct lsh_pipe *p)
+{
+	return p->state == UP && !p->writing && !p->want_write && (p->out.size > 0 || p->wire.sent < p->wire.size);
+}
+
+/* Hand out the replies that have come. False: they are not what a Redis server says. */
+static bool
+hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
+{
+	const struct lsh_message *message;
+	int x;
+
+	while ((x = lsh_reader_next(p->reader, &message)) > 0) {
+		struct lsh_ticket *ticket;
+
+		if (p->state != UP)
+			return true; /* everybody has been told already */
+		if (p->head == p->handed)
+			return false; /* a reply that nobody asked for */
+		ticket = *place(p, p->head++);
+		if (ticket == NULL)
+			continue; /* its caller gave up */
+		if (ticket->parker == p->baton)
+			p->baton = NULL; /* it may leave without looking at the seat */
+		lsh_reply_keep(&ticket->reply, message);
+		if (ticket == me)
+			atomic_store_explicit(&ticket->outcome, LSH_ANSWERED, memory_order_release);
+		else
+			ended_add(ended, ticket, LSH_ANSWERED);
+	}
+	tell_room(p);
+	return x == 0;
+}
+
+/* ---- the reader's seat, no mutex held ---- */
+
+enum received { NOTHING, BYTES, HUNG_UP };
+
+/* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick. */
+static enum received
+receive(struct lsh_pipe *p, int64_t limit, bool want_write, bool *writable, size_t *size)
+{
+	struct pollfd polled[2] = {{.fd = p->fd, .events = POLLIN}, {.fd = p->kick, .events = POLLIN}};
+	struct timespec t, *timeout = NULL;
+	int64_t left = limit == LSH_NEVER ? LSH_NEVER : limit - lsh_now_ns();
+	ssize_t n = -1;
+	int e = EAGAIN;
+
+	if (!want_write && left > RECV_US * LSH_US) {
+		n = recv(p->fd, p->read_bytes, LSH_READ_SIZE, 0);
+		e = errno;
+		if (limit != LSH_NEVER && n < 0)
+			left = limit - lsh_now_ns();
+	}
+	if (n < 0 && (e == EAGAIN || e == EWOULDBLOCK)) {
+		if (want_write)
+			polled[0].events |= POLLOUT;
+		if (left != LSH_NEVER) {
+			left = left > 0 ? left : 0;
+			t.tv_sec = left / LSH_S;
+			t.tv_nsec = left % LSH_S;
+			timeout = &t;
+		}
+		if (ppoll(polled, 2, timeout, NULL) <= 0)
+			return NOTHING;
+		if (polled[1].revents != 0) {
+			uint64_t count;
+			ssize_t ignored = read(p->kick, &count, sizeof count);
+
+			(void)ignored;
+		}
+		*writable = (polled[0].revents & POLLOUT) != 0;
+		if ((polled[0].revents & ~POLLOUT) == 0)
+			return NOTHING;
+		n = recv(p->fd, p->read_bytes, LSH_READ_SIZE, MSG_DONTWAIT);
+		e = errno;
+	}
+	if (n > 0) {
+		*size = (size_t)n;
+		return BYTES;
+	}
+	return n < 0 && (e == EAGAIN || e == EWOULDBLOCK || e == EINTR) ? NOTHING : HUNG_UP;
+}
+
+/* Read for everybody until `me` has its reply, `limit` has come or the connection is gone. Entered with the mutex held and
+ * the seat vacant; left with the mutex released, the seat vacated and a successor told. */
+static void
+read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
+{
+	struct ended ended;
+	bool over = false;
+
+	ended_init(&ended);
+	p->reading = true;
+	p->awake = true;
+	p->baton = NULL; /* whoever has it will find the seat taken, and sleep again */
+	while (!over) {
+		enum received received;
+		bool writable = false, want_write, sane = true;
+		size_t size = 0;
+
+		if (has_to_write(p))
+			write_out(p, &ended);
+		if (p->state != UP)
+			break;
+		want_write = p->want_write;
+		p->awake = false;
+		pthread_mutex_unlock(&p->mutex);
+
+		ended_tell(&ended);
+		received = receive(p, limit, want_write, &writable, &size);
+		if (received == BYTES)
+			sane = lsh_reader_feed(p->reader, p->read_bytes, size);
+
+		pthread_mutex_lock(&p->mutex);
+		p->awake = true;
+		if (received == BYTES && sane)
+			sane = hand_out(p, me, &ended);
+		if (received == HUNG_UP || !sane)
+			break_connection(p, &ended);
+		if (writable)
+			p->want_write = false;
+		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || lsh_now_ns() >= limit;
+	}
+	if (ended.count >= MANY) {
+		pthread_mutex_unlock(&p->mutex);
+		ended_tell(&ended);
+		pthread_mutex_lock(&p->mutex);
+	}
+	if (has_to_write(p))
+		write_out(p, &ended);
+	p->reading = false;
+	pass_baton(p);
+	seat_vacant(p);
+	pthread_mutex_unlock(&p->mutex);
+	ended_tell(&ended);
+}
+
+/* ---- callers ---- */
+
+enum lsh_appended
+lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+{
+	size_t size = lsh_command_size(args, count);
+	enum lsh_appended result = LSH_APPENDED;
+
+	atomic_init(&ticket->outcome, LSH_PENDING);
+	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
+	pthread_mutex_lock(&p->mutex);
+	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
+		result = LSH_PIPE_DOWN;
+	} else if (p->tail - p->head >= RING || OUT_SIZE - p->out.size < size) {
+		result = LSH_PIPE_FULL;
+	} else {
+		p->out.size += lsh_command_write(p->out.bytes + p->out.size, args, count);
+		ticket->epoch = p->epoch;
+		ticket->number = p->tail;
+		*place(p, p->tail++) = ticket;
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return result;
+}
+
+static void
+flush(struct lsh_pipe *p, struct ended *ended)
+{
+	bool reader_will = p->reading && p->awake && p->tail - p->head >= GATHER;
+
+	if (has_to_write(p) && !reader_will)
+		write_out(p, ended);
+}
+
+void
+lsh_pipe_flush(struct lsh_pipe *p)
+{
+	struct ended ended;
+
+	ended_init(&ended);
+	pthread_mutex_lock(&p->mutex);
+	flush(p, &ended);
+	pthread_mutex_unlock(&p->mutex);
+	ended_tell(&ended);
+}
+
+enum lsh_outcome
+lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
+{
+	int64_t limit = ticket->overdue < deadline ? ticket->overdue : deadline;
+	struct lsh_parker *parker = ticket->parker;
+	struct ended ended;
+	enum lsh_outcome outcome;
+
+	ended_init(&ended);
+	pthread_mutex_lock(&p->mutex);
+	flush(p, &ended);
+	while ((outcome = atomic_load_explicit(&ticket->outcome, memory_order_acquire)) == LSH_PENDING) {
+		/* Before the head: off the ring, about to be told. Not to be left now, however late it is. */
+		bool waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
+		int64_t until = waiting ? limit : LSH_NEVER;
+
+		if (waiting && !p->reading) {
+			if (ended.first != NULL) {
+				pthread_mutex_unlock(&p->mutex);
+				ended_tell(&ended);
+				pthread_mutex_lock(&p->mutex);
+				continue;
+			}
+			read_for_all(p, ticket, limit); /* releases the mutex; what has come is read even if the limit is past */
+			pthread_mutex_lock(&p->mutex);
+			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
+			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) != LSH_PENDING)
+				continue;
+		} else {
+			if (p->baton == parker) {
+				p->baton = NULL;
+				if (!waiting)
+					pass_baton(p);
+			}
+			pthread_mutex_unlock(&p->mutex);
+			ended_tell(&ended);
+			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) == LSH_PENDING)
+				lsh_park(parker, until);
+			pthread_mutex_lock(&p->mutex);
+			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) != LSH_PENDING)
+				continue;
+			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
+		}
+		if (!waiting || lsh_now_ns() < limit)
+			continue;
+		if (ticket->overdue <= deadline) {
+			break_connection(p, &ended);
+			continue;
+		}
+		*place(p, ticket->number) = NULL;
+		if (p->baton == parker)
+			p->baton = NULL;
+		pass_baton(p);
+		outcome = LSH_GIVEN_UP;
+		break;
+	}
+	if (p->baton == parker) {
+		p->baton = NULL; /* poked just now, and leaving: pass it on */
+		pass_baton(p);
+	}
+	pthread_mutex_unlock(&p->mutex);
+	ended_tell(&ended);
+	return outcome;
+}
+
+void
+lsh_pipe_await_room(struct lsh_pipe *p, int64_t deadline)
+{
+	int64_t slice = lsh_now_ns() + 10 * LSH_MS; /* long waits are made of short ones: a condition knows no CLOCK_BOOTTIME */
+	int64_t left = (slice < deadline ? slice : deadline) - lsh_now_ns();
+	struct timespec t;
+
+	if (left <= 0)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += (long)left;
+	if (t.tv_nsec >= LSH_S) {
+		t.tv_nsec -= LSH_S;
+		t.tv_sec++;
+	}
+	lsh_pipe_flush(p);
+	pthread_mutex_lock(&p->mutex);
+	p->wanting_room++;
+	if (p->state == UP && (p->tail - p->head >= RING || p->out.size > OUT_SIZE / 2))
+		pthread_cond_timedwait(&p->room, &p->mutex, &t);
+	p->wanting_room--;
+	pthread_mutex_unlock(&p->mutex);
+}
+
+/* ---- the keeper ---- */
+
+bool
+lsh_pipe_attach(struct lsh_pipe *p, int fd)
+{
+	struct timeval t = {.tv_sec = 0, .tv_usec = RECV_US};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (!lsh_reader_reset(p->reader))
+		return false;
+	/* blocking with a bound, so that the reader's first try is one system call; sends say MSG_DONTWAIT */
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
+		return false;
+	pthread_mutex_lock(&p->mutex);
+	p->fd = fd;
+	p->state = UP;
+	p->epoch++;
+	p->head = p->tail = p->handed = 0;
+	p->out.size = p->wire.size = p->wire.sent = 0;
+	p->want_write = false;
+	p->baton = NULL;
+	pthread_mutex_unlock(&p->mutex);
+	return true;
+}
+
+bool
+lsh_pipe_is_up(struct lsh_pipe *p)
+{
+	bool up;
+
+	pthread_mutex_lock(&p->mutex);
+	up = p->state == UP;
+	pthread_mutex_unlock(&p->mutex);
+	return up;
+}
+
+uint64_t
+lsh_pipe_epoch(struct lsh_pipe *p)
+{
+	uint64_t epoch;
+
+	pthread_mutex_lock(&p->mutex);
+	epoch = p->epoch;
+	pthread_mutex_unlock(&p->mutex);
+	return epoch;
+}
+
+int
+lsh_pipe_fd(struct lsh_pipe *p)
+{
+	int fd;
+
+	pthread_mutex_lock(&p->mutex);
+	fd = p->state == UP ? p->fd : -1;
+	pthread_mutex_unlock(&p->mutex);
+	return fd;
+}
+
+void
+lsh_pipe_break(struct lsh_pipe *p)
+{
+	struct ended ended;
+
+	ended_init(&ended);
+	pthread_mutex_lock(&p->mutex);
+	break_connection(p, &ended);
+	pthread_mutex_unlock(&p->mutex);
+	ended_tell(&ended);
+}
+
+int
+lsh_pipe_detach(struct lsh_pipe *p)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&p->mutex);
+	if (p->state == BROKEN && !p->reading && !p->writing) {
+		p->state = DOWN;
+		fd = p->fd;
+		p->fd = -1;
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return fd;
+}
+
+struct lsh_pipe *
+lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
+{
+	struct lsh_pipe *p = lsh_new(struct lsh_pipe);
+	pthread_condattr_t attributes;
+
+	if (p == NULL)
+		return NULL;
+	p->ops = ops;
+	p->ctx = ctx;
+	p->fd = -1;
+	pthread_mutex_init(&p->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->room, &attributes);
+	pthread_condattr_destroy(&attributes);
+	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->ring = lsh_alloc(RING * sizeof *p->ring);
+	p->out.bytes = lsh_alloc(OUT_SIZE);
+	p->wire.bytes = lsh_alloc(OUT_SIZE);
+	p->read_bytes = lsh_alloc(LSH_READ_SIZE);
+	p->reader = lsh_reader_new();
+	if (p->kick < 0 || p->ring == NULL || p->out.bytes == NULL || p->wire.bytes == NULL || p->read_bytes == NULL || p->reader == NULL) {
+		lsh_pipe_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void
+lsh_pipe_free(struct lsh_pipe *p)
+{
+	if (p == NULL)
+		return;
+	if (p->fd >= 0)
+		close(p->fd);
+	if (p->kick >= 0)
+		close(p->kick);
+	lsh_reader_free(p->reader);
+	lsh_free(p->read_bytes);
+	lsh_free(p->wire.bytes);
+	lsh_free(p->out.bytes);
+	lsh_free(p->ring);
+	pthread_cond_destroy(&p->room);
+	pthread_mutex_destroy(&p->mutex);
+	lsh_free(p);
+}
+
+void
+lsh_pipe_forsake(struct lsh_pipe *p)
+{
+	/* without the mutex: a thread that is not in the child may have had it */
+	if (p->fd >= 0)
+		close(p->fd);
+	close(p->kick);
+}

@@ -1,0 +1,83 @@
+/* The pipe: many threads share one connection, without an I/O thread. pipe.c explains how. */
+#ifndef LSH_REDIS_PIPE_H
+#define LSH_REDIS_PIPE_H
+
+#include "base/park.h"
+#include "redis/command.h"
+#include "redis/reply.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lsh_pipe;
+
+/* How a command ended. */
+enum lsh_outcome {
+	LSH_PENDING,
+	LSH_ANSWERED, /* the ticket's reply says what happened */
+	LSH_UNSENT,   /* the connection broke before any of it was handed to the system: not executed */
+	LSH_UNKNOWN,  /* the connection broke afterwards: perhaps executed */
+	LSH_GIVEN_UP, /* the caller's deadline came first: perhaps executed, now or later, on a connection that goes on */
+};
+
+/* A command on its way. It belongs to the pipe from a successful append until it has ended, and lies on its caller's stack. */
+struct lsh_ticket {
+	/* Called once, with no mutex held, when the reply is in place or the connection broke. Sets `outcome` to `ended` by
+	 * release order, as its last touch of the ticket: from then on the memory is the caller's. */
+	void (*done)(struct lsh_ticket *self);
+	struct lsh_parker *parker;   /* of the thread that awaits it */
+	_Atomic enum lsh_outcome outcome;
+	enum lsh_outcome ended;
+	uint64_t number;             /* of the command in its pipe */
+	uint64_t epoch;              /* of the connection that carries it; before the append: the only one that may, or 0 for any */
+	int64_t overdue;             /* when its connection counts as broken for want of an answer */
+	struct lsh_ticket *next;     /* among those that ended together */
+	struct lsh_reply reply;
+};
+
+/* The `done` of those who await it: wakes the thread. */
+void lsh_ticket_wake(struct lsh_ticket *self);
+
+enum lsh_appended {
+	LSH_APPENDED,
+	LSH_PIPE_DOWN, /* no connection, or not the one that was wanted */
+	LSH_PIPE_FULL, /* too much on its way: lsh_pipe_await_room(), and decide anew */
+};
+
+struct lsh_pipe_ops {
+	void (*broke)(void *ctx); /* the connection broke, or both seats of a broken one are empty now; any thread; must not wait or call back */
+};
+
+/* NULL: no memory or descriptors. Starts without a connection. */
+struct lsh_pipe *lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx);
+void lsh_pipe_free(struct lsh_pipe *pipe); /* when nobody is in it; NULL is allowed */
+
+/* Append a command: it gets its place in the order of all, and is sent with the next flush or await. Never waits: callers hold
+ * the mutex of what they decided on, so that the order on the wire is the order of the decisions. The caller sets done, parker and epoch.
+ * `patience` (ns, from `now`) is how long the connection may take to answer it before it counts as broken. */
+enum lsh_appended lsh_pipe_append(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+                                  int64_t now, int64_t patience);
+
+/* Send what was appended, unless somebody is certain to do it. No mutex of the caller is held. */
+void lsh_pipe_flush(struct lsh_pipe *pipe);
+
+/* Flush, and wait for the ticket's end, reading for everybody if nobody else does. At `deadline` the caller gives up and the
+ * reply is dropped when it comes; when the ticket is overdue the connection is broken. */
+enum lsh_outcome lsh_pipe_await(struct lsh_pipe *pipe, struct lsh_ticket *ticket, int64_t deadline);
+
+/* Wait until there may be room, the connection is gone, or `deadline`. */
+void lsh_pipe_await_room(struct lsh_pipe *pipe, int64_t deadline);
+
+/* For the keeper of the connection. */
+bool lsh_pipe_attach(struct lsh_pipe *pipe, int fd); /* takes the descriptor, unless false: no memory */
+bool lsh_pipe_is_up(struct lsh_pipe *pipe);
+uint64_t lsh_pipe_epoch(struct lsh_pipe *pipe);      /* of the present or last connection; they count from 1 */
+int lsh_pipe_fd(struct lsh_pipe *pipe);              /* to poll for hang-ups; -1 if there is none */
+void lsh_pipe_break(struct lsh_pipe *pipe);          /* no-op on a broken one */
+int lsh_pipe_detach(struct lsh_pipe *pipe);          /* the broken connection's descriptor, for closing, once both seats are empty; else -1 */
+
+/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
+void lsh_pipe_forsake(struct lsh_pipe *pipe);
+
+#endif

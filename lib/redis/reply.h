@@ -1,0 +1,68 @@
+/* Replies of a server, parsed by hiredis into fixed storage.
+ *
+ * A reader is fed bytes and yields one message at a time: a scalar, or a flat array of up to LSH_ITEMS scalars, which is
+ * all that leash ever asks for. Anything else, and more than 64 KiB that do not make a message, is not what a Redis
+ * server would say to us: the reader fails, and so does the connection.
+ *
+ * Once made, a reader allocates nothing: its buffer is grown to its limit at the start. One thread at a time. */
+#ifndef LSH_REDIS_REPLY_H
+#define LSH_REDIS_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	LSH_ITEMS = 16,         /* elements of an array */
+	LSH_READ_SIZE = 65536,  /* bytes to feed at most at a time */
+	LSH_TEXT_SIZE = 8192,   /* of all strings of a message; what does not fit is cut off */
+	LSH_REPLY_TEXT = 232,   /* of the one string that a reply keeps */
+};
+
+enum lsh_type { LSH_NIL, LSH_INTEGER, LSH_STRING, LSH_STATUS, LSH_ERROR, LSH_ARRAY };
+
+/* One scalar. `text` is NUL-terminated, for LSH_STRING, LSH_STATUS and LSH_ERROR, and belongs to the reader until its next message. */
+struct lsh_item {
+	enum lsh_type type;
+	int64_t integer;
+	const char *text;
+	size_t length;
+};
+
+/* A message: `type` is LSH_ARRAY with `count` items, or that of the one item. */
+struct lsh_message {
+	enum lsh_type type;
+	unsigned count;
+	struct lsh_item item[LSH_ITEMS];
+};
+
+/* What is kept of a message for the caller who asked: its integers, and the text of its first string.
+ * `integer[i]` is meaningful where bit i of `integers` is set. */
+struct lsh_reply {
+	enum lsh_type type;
+	uint16_t count;
+	uint16_t integers;
+	int64_t integer[LSH_ITEMS];
+	char text[LSH_REPLY_TEXT];
+};
+
+void lsh_reply_keep(struct lsh_reply *reply, const struct lsh_message *message);
+
+struct lsh_reader;
+
+struct lsh_reader *lsh_reader_new(void);   /* NULL: no memory */
+void lsh_reader_free(struct lsh_reader *reader);
+
+/* Forget what was fed: for the next connection. False: no memory; the reader is unusable until this succeeds. */
+bool lsh_reader_reset(struct lsh_reader *reader);
+
+/* Add up to LSH_READ_SIZE bytes. False: not what a Redis server says; lsh_reader_fault() tells. */
+bool lsh_reader_feed(struct lsh_reader *reader, const char *bytes, size_t size);
+
+/* 1: `*message` is the next one, valid until the next call; 0: more bytes are needed; -1: as a failed feed. */
+int lsh_reader_next(struct lsh_reader *reader, const struct lsh_message **message);
+
+/* What was wrong, in a few words. */
+const char *lsh_reader_fault(const struct lsh_reader *reader);
+
+#endif

@@ -1,0 +1,162 @@
+/* A request is shared by two: the one who asks, and the detached thread that calls getaddrinfo(). Each drops it, the last
+ * one frees it. The answer is written once, before `answered`, and only read afterwards. */
+#include "redis/resolve.h"
+
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct lsh_request {
+	atomic_uint users;
+	atomic_bool answered;
+	int fd; /* eventfd; stays open until both are done, since a number may be given to another file */
+	uint16_t port;
+	char *host;
+	struct lsh_answer answer;
+};
+
+bool
+lsh_address_of_path(struct lsh_address *out, const char *path)
+{
+	size_t n = strlen(path) + 1;
+
+	memset(out, 0, sizeof *out);
+	if (n > sizeof out->path.sun_path)
+		return false;
+	out->path.sun_family = AF_UNIX;
+	memcpy(out->path.sun_path, path, n);
+	out->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	return true;
+}
+
+static int
+look_up(struct lsh_answer *out, const char *host, uint16_t port, int flags)
+{
+	/* No AI_ADDRCONFIG: a machine with nothing but a loopback has to find localhost, and trying an address of a family
+	 * that is not there fails at once. */
+	const struct addrinfo hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = flags | AI_NUMERICSERV,
+	};
+	struct addrinfo *list = NULL;
+	char service[8];
+	int e;
+
+	snprintf(service, sizeof service, "%u", (unsigned)port);
+	e = getaddrinfo(host, service, &hints, &list);
+	if (e != 0)
+		return e;
+	for (const struct addrinfo *i = list; i != NULL && out->count < LSH_ADDRESSES; i = i->ai_next) {
+		struct lsh_address *a = &out->address[out->count];
+
+		if (i->ai_family != AF_INET && i->ai_family != AF_INET6)
+			continue;
+		memcpy(&a->any, i->ai_addr, i->ai_addrlen);
+		a->size = i->ai_addrlen;
+		out->count++;
+	}
+	freeaddrinfo(list);
+	return out->count > 0 ? 0 : EAI_NONAME;
+}
+
+bool
+lsh_address_of_number(struct lsh_address *out, const char *host, uint16_t port)
+{
+	struct lsh_answer answer = {0};
+
+	if (look_up(&answer, host, port, AI_NUMERICHOST) != 0)
+		return false;
+	*out = answer.address[0];
+	return true;
+}
+
+bool
+lsh_address_is(const struct lsh_address *a, const struct lsh_address *b)
+{
+	return a->size == b->size && memcmp(&a->any, &b->any, a->size) == 0;
+}
+
+void
+lsh_address_show(const struct lsh_address *address, char text[static LSH_ADDRESS_TEXT])
+{
+	if (address->any.sa_family == AF_UNIX ||
+	    getnameinfo(&address->any, address->size, text, LSH_ADDRESS_TEXT, NULL, 0, NI_NUMERICHOST) != 0)
+		text[0] = '\0';
+}
+
+void
+lsh_request_drop(struct lsh_request *request)
+{
+	if (request == NULL || atomic_fetch_sub(&request->users, 1) != 1)
+		return;
+	if (request->fd >= 0)
+		close(request->fd);
+	lsh_free(request->host);
+	lsh_free(request);
+}
+
+static void *
+ask(void *arg)
+{
+	struct lsh_request *r = arg;
+
+	r->answer.error = look_up(&r->answer, r->host, r->port, 0);
+	r->answer.sys_errno = r->answer.error == EAI_SYSTEM ? errno : 0;
+	atomic_store(&r->answered, true);
+	eventfd_write(r->fd, 1);
+	lsh_request_drop(r);
+	return NULL;
+}
+
+struct lsh_request *
+lsh_request_new(const char *host, uint16_t port, int *sys_errno)
+{
+	struct lsh_request *r = lsh_new(struct lsh_request);
+	pthread_t thread;
+
+	*sys_errno = ENOMEM;
+	if (r == NULL)
+		return NULL;
+	atomic_store(&r->users, 1);
+	r->port = port;
+	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->fd < 0) {
+		*sys_errno = errno;
+		goto fail;
+	}
+	r->host = lsh_strdup(host);
+	if (r->host == NULL)
+		goto fail;
+	atomic_store(&r->users, 2);
+	*sys_errno = lsh_thread_start(&thread, "leash-resolve", ask, r);
+	if (*sys_errno != 0) {
+		atomic_store(&r->users, 1);
+		goto fail;
+	}
+	pthread_detach(thread);
+	return r;
+
+fail:
+	lsh_request_drop(r);
+	return NULL;
+}
+
+int
+lsh_request_fd(const struct lsh_request *request)
+{
+	return request->fd;
+}
+
+const struct lsh_answer *
+lsh_request_answer(const struct lsh_request *request)
+{
+	return atomic_load(&request->answered) ? &request->answer : NULL;
+}

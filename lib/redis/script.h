@@ -1,0 +1,27 @@
+/* A script as a command: by its SHA-1, or whole where the server does not have it. */
+#ifndef LSH_REDIS_SCRIPT_H
+#define LSH_REDIS_SCRIPT_H
+
+#include "lua/scripts.h"
+#include "redis/command.h"
+
+#include <stdbool.h>
+
+enum { LSH_SCRIPT_ARGS = 32 };
+
+/* The arguments belong to the caller and must last until the command has been appended to a pipe. */
+struct lsh_script_call {
+	const struct lsh_script *script;
+	size_t count;
+	struct lsh_arg args[LSH_SCRIPT_ARGS];
+};
+
+/* Begin a call with `keys` keys (at most 9); push the keys, then the arguments. */
+void lsh_script_begin(struct lsh_script_call *call, const struct lsh_script *script, unsigned keys);
+void lsh_script_push(struct lsh_script_call *call, struct lsh_arg arg);
+
+/* Send the text with it from now on. The server keeps it, so this heals NOSCRIPT, and it cannot race with a SCRIPT FLUSH as
+ * a separate SCRIPT LOAD would. */
+void lsh_script_send_whole(struct lsh_script_call *call);
+
+#endif

@@ -1,0 +1,227 @@
+/* The lease, over time: it is kept as long as the hold lasts, not a moment longer, and who slept through it knows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct server *server;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+/* Milliseconds that a test may take to do nothing much, on this machine. */
+static int64_t
+hold_ms(void)
+{
+	const char *seconds = getenv("LEASH_TEST_HOLD_SECONDS");
+
+	return (seconds != NULL ? atoi(seconds) : 10) * INT64_C(1000);
+}
+
+static void
+a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **state)
+{
+	leash_client *holder = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 1000));
+	leash_client *other = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(holder, "kept", NULL), *wanted = leashed_lock(other, "kept", NULL);
+	int64_t end, worst = INT64_MAX;
+	size_t samples = 0, low = 0;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	end = await_now_ns() + hold_ms() * 1000000;
+	while (await_now_ns() < end) {
+		int64_t ttl = server_integer(server, "PTTL leash:{kept}");
+
+		samples++;
+		low += ttl < 500;
+		worst = ttl < worst ? ttl : worst;
+		assert_true(ttl > 0);
+		assert_true(leash_lock_held(lock));
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, samples % 50 == 0 ? 30 : 0, &err));
+		await_ms(20);
+	}
+	printf("# %zu samples of PTTL, %zu below 500 ms, the lowest %lld ms\n", samples, low, (long long)worst);
+	assert_true(low * 100 <= samples);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_int_equal(server_integer(server, "EXISTS leash:{kept} leash:{kept}:queue"), 0);
+	leash_lock_free(lock);
+	leash_lock_free(wanted);
+	leash_close(holder);
+	leash_close(other);
+}
+
+static void
+no_renewal_follows_the_final_release(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
+	leash_lock *lock = leashed_lock(client, "done", NULL);
+	struct monitor *monitor = monitor_start(server);
+	leash_error err;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		if (i % 5 == 0)
+			monitor_await(monitor, "evalsha", (size_t)monitor_count(monitor, "evalsha") + 1); /* a renewal */
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_int_equal(server_integer(server, "EXISTS leash:{done}"), 0);
+	monitor_mark(monitor);
+	await_ms(400); /* more than a lease */
+	assert_int_equal(monitor_count(monitor, "eval"), 0);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+static void
+nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 600));
+	leash_lock *lock = leashed_lock(client, "nested", NULL), *again = leashed_lock(client, "nested", NULL);
+	leash_lock *quiet = leashed_lock(client, "quiet", LEASH_LOCK_OPTIONS(.lease_ms = 60000));
+	struct monitor *monitor = monitor_start(server);
+	leash_error err;
+
+	(void)state;
+	/* with a lease that is not renewed during the test, all that is sent is counted */
+	assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
+	monitor_mark(monitor);
+	for (int i = 0; i < 100; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
+		assert_int_equal(leash_lock_depth(quiet), 3);
+		assert_status(LEASH_OK, leash_lock_release(quiet, &err));
+		assert_status(LEASH_OK, leash_lock_release(quiet, &err));
+	}
+	assert_int_equal(monitor_count(monitor, NULL), 0);
+	assert_status(LEASH_OK, leash_lock_release(quiet, &err));
+	assert_int_equal(monitor_count(monitor, "evalsha"), 1);
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_string_equal(server_text(server, "HVALS leash:{nested}"), "1");
+	assert_status(LEASH_OK, leash_lock_acquire(again, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	await_true(strcmp(server_text(server, "HVALS leash:{nested}"), "3") == 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_true(leash_lock_held(lock));
+	assert_true(leash_lock_held(again));
+	assert_int_equal(server_integer(server, "EXISTS leash:{nested}"), 1);
+	await_true(strcmp(server_text(server, "HVALS leash:{nested}"), "1") == 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_false(leash_lock_held(again));
+	assert_int_equal(server_integer(server, "EXISTS leash:{nested}"), 0);
+	monitor_stop(monitor);
+	leash_lock_free(quiet);
+	leash_lock_free(again);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* What the process that is stopped and the test share. */
+struct stopped {
+	char uri[256];
+	struct stage stage;
+	_Atomic uint64_t fence;
+	_Atomic int64_t continued_ns; /* when the test let it go on */
+	_Atomic int64_t lost_after_ns;
+	_Atomic int held_after, release;
+};
+
+static int
+hold_and_be_stopped(void *arg)
+{
+	struct stopped *s = arg;
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(s->uri, LEASH_OPTIONS(.lease_ms = 500, .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "slept", NULL);
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	s->fence = leash_lock_fence(lock);
+	stage_set(&s->stage, 1);
+	/* stopped somewhere in here; what is asked first when it goes on is the question */
+	while (s->continued_ns == 0)
+		;
+	s->held_after = leash_lock_held(lock);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	s->lost_after_ns = events.at_ns[LEASH_EVENT_LOST] - s->continued_ns;
+	s->release = leash_lock_release(lock, &err);
+	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	return events.count[LEASH_EVENT_LOST] == 1 ? 0 : 1;
+}
+
+static void
+a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **state)
+{
+	struct stopped *s = child_share(sizeof *s);
+	leash_client *client;
+	leash_lock *lock;
+	leash_error err;
+	pid_t pid;
+
+	(void)state;
+	snprintf(s->uri, sizeof s->uri, "%s", server_uri(server));
+	pid = child_run(hold_and_be_stopped, s);
+	stage_await(&s->stage, 1);
+	client = leashed_open(server_uri(server), NULL);
+	lock = leashed_lock(client, "slept", NULL);
+	child_pause(pid);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_true(leash_lock_fence(lock) > s->fence);
+	s->continued_ns = await_now_ns();
+	child_resume(pid);
+	child_wait(pid);
+	assert_int_equal(s->held_after, 0);
+	assert_int_equal(s->release, LEASH_LOST);
+	printf("# lost was told %.1f ms after it went on\n", (double)s->lost_after_ns / 1e6);
+	assert_true(s->lost_after_ns < 100 * 1000000 * await_slowness());
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(server_integer(server, "HLEN leash:{slept}"), 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	child_unshare(s, sizeof *s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half),
+		cmocka_unit_test(no_renewal_follows_the_final_release),
+		cmocka_unit_test(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal),
+		cmocka_unit_test(a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody),
+	};
+
+	return cmocka_run_group_tests_name("lease", tests, start, stop);
+}

@@ -1,0 +1,100 @@
+# The tests. Each is a cmocka program, or a shell script that prints TAP, and runs through build-aux/tap.sh.
+#
+# A program is linked with the inside of the library, unless it says otherwise: a test that meets what an application
+# meets (all of tests/contract) says so below, and tests/support, which both kinds use, must do without internal names.
+#
+# Tests that measure time wait for those that load the machine, or the other way round, by a line
+#   tests/redis/test_storm.log: tests/redis/test_lease.log
+
+EXTRA_DIST += tests/run.sh
+
+if TESTS_ENABLED
+
+test_programs =
+test_programs += tests/contract/test_lease
+test_programs += tests/fault/test_cut
+test_programs += tests/fault/test_outage
+test_programs += tests/redis/test_dial
+test_programs += tests/redis/test_scripts
+test_programs += tests/unit/test_command
+test_programs += tests/unit/test_error
+test_programs += tests/unit/test_heap
+test_programs += tests/unit/test_list
+test_programs += tests/unit/test_map
+test_programs += tests/unit/test_memory
+test_programs += tests/unit/test_pace
+test_programs += tests/unit/test_reply
+test_programs += tests/unit/test_status
+test_programs += tests/unit/test_support
+test_programs += tests/unit/test_text
+test_programs += tests/unit/test_token
+test_programs += tests/unit/test_uri
+test_programs += tests/unit/test_watchdog
+
+tests_contract_test_lease_LDADD = $(public_libs)
+tests_fault_test_cut_LDADD = $(public_libs)
+tests_fault_test_outage_LDADD = $(public_libs)
+
+test_scripts =
+test_scripts += tests/install/lists.sh
+
+check_PROGRAMS += $(test_programs)
+TESTS += $(test_programs) $(test_scripts)
+
+support_sources =
+support_sources += tests/support/await.c
+support_sources += tests/support/await.h
+support_sources += tests/support/child.c
+support_sources += tests/support/child.h
+support_sources += tests/support/fake.c
+support_sources += tests/support/fake.h
+support_sources += tests/support/frame.c
+support_sources += tests/support/frame.h
+support_sources += tests/support/judge.c
+support_sources += tests/support/judge.h
+support_sources += tests/support/leashed.c
+support_sources += tests/support/leashed.h
+support_sources += tests/support/monitor.c
+support_sources += tests/support/monitor.h
+support_sources += tests/support/proxy.c
+support_sources += tests/support/proxy.h
+support_sources += tests/support/server.c
+support_sources += tests/support/server.h
+support_sources += tests/support/socket.c
+support_sources += tests/support/socket.h
+support_sources += tests/support/sweep.c
+support_sources += tests/support/sweep.h
+support_sources += tests/support/trouble.c
+support_sources += tests/support/trouble.h
+
+check_LTLIBRARIES += tests/support/libsupport.la
+tests_support_libsupport_la_SOURCES = $(support_sources)
+tests_support_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_support_libsupport_la_LDFLAGS = $(SANITIZE_FLAGS)
+
+AM_CPPFLAGS += $(CMOCKA_CFLAGS)
+LDADD = tests/support/libsupport.la lib/libleash-internal.la $(CMOCKA_LIBS)
+public_libs = tests/support/libsupport.la lib/libleash.la $(CMOCKA_LIBS) $(HIREDIS_LIBS)
+
+endif
+
+EXTRA_DIST += tests/install/lists.sh
+
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_COMPILER = $(SHELL) $(top_srcdir)/build-aux/tap.sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_COMPILER = $(LOG_COMPILER)
+
+# What a test may want to know of the build. Settings of the caller come last, so they win.
+AM_TESTS_ENVIRONMENT = \
+	LEASH_SRCDIR='$(abs_top_srcdir)'; export LEASH_SRCDIR; \
+	LEASH_BUILDDIR='$(abs_top_builddir)'; export LEASH_BUILDDIR; \
+	LEASH_SANITIZE='$(SANITIZE_FLAGS)'; export LEASH_SANITIZE; \
+	CC='$(CC)'; export CC; \
+	CXX='$(CXX)'; export CXX; \
+	NM='$(NM)'; export NM; \
+	PKG_CONFIG='$(PKG_CONFIG)'; export PKG_CONFIG; \
+	ASAN_OPTIONS="detect_stack_use_after_return=1:$$ASAN_OPTIONS"; export ASAN_OPTIONS; \
+	UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS"; export UBSAN_OPTIONS; \
+	TSAN_OPTIONS="die_after_fork=0:second_deadlock_stack=1:$$TSAN_OPTIONS"; export TSAN_OPTIONS;

@@ -1,0 +1,37 @@
+/* Waiting for something to become true, instead of sleeping for as long as it might take.
+ *
+ * The limits only end a test that would hang: they are far beyond what a slow machine needs, and are multiplied by
+ * $LEASH_TEST_SLOWNESS for still slower ones (valgrind, emulation). No test may count on one of them. */
+#ifndef LEASH_TEST_AWAIT_H
+#define LEASH_TEST_AWAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Look every millisecond until `cond` is true; 30 s of false fail the test. */
+#define await_true(cond) await_true_for(cond, 30)
+
+/* The same with another limit, in seconds. */
+#define await_true_for(cond, seconds) \
+	do { \
+		int64_t await_end_ns_ = await_limit_ns(seconds); \
+		while (!(cond)) \
+			await_step(await_end_ns_, (seconds), #cond, __FILE__, __LINE__); \
+	} while (0)
+
+/* Now, in ns, by CLOCK_BOOTTIME. */
+int64_t await_now_ns(void);
+
+/* The time by which something that takes no longer than `seconds` on a fair machine must have happened. */
+int64_t await_limit_ns(double seconds);
+
+/* $LEASH_TEST_SLOWNESS, else 1. */
+double await_slowness(void);
+
+/* Sleep for a millisecond, or fail, naming `what`, if the limit has passed. */
+void await_step(int64_t limit_ns, double seconds, const char *what, const char *file, int line);
+
+/* For when time itself is what a test is about (a lease must have run out): sleep for exactly so long, or longer. */
+void await_ms(int64_t ms);
+
+#endif

@@ -1,0 +1,691 @@
+/* A scripted server. See fake.h.
+ *
+ * The thread owns the connections and what they have sent; everybody may add to what they are to be sent, so that and the
+ * record are under the mutex. The answer is asked for without it: it may use the fake. */
+#include "tests/support/fake.h"
+
+#include "tests/support/await.h"
+#include "tests/support/frame.h"
+#include "tests/support/socket.h"
+#include "tests/support/sweep.h"
+#include "tests/support/trouble.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNK = 65536, OUT = 2 << 20, WORDS = 1024 };
+
+struct text {
+	char *at;
+	size_t size, capacity;
+};
+
+struct guest {
+	struct guest *next;
+	int fd;
+	struct text in;            /* what it said: the thread's */
+	struct frame frame;
+	size_t scanned;            /* of `in`, by the frame */
+	/* under the mutex: */
+	struct text out;           /* what it is to be told */
+	struct text channels;      /* that it subscribed to: names, each followed by its NUL */
+	bool subscribed;           /* since it did so first */
+	size_t end;                /* FAKE_CLOSE or FAKE_RESET: when all is said */
+};
+
+struct fake {
+	struct sweep_item item;
+	char *folder, *listening, *uri;
+	int listener, kick;
+	pthread_t thread;
+	fake_answer *answer;
+	void *ctx;
+	char *answer_bytes;        /* the thread's */
+	char *chunk;
+
+	pthread_mutex_t mutex;     /* guards the rest */
+	pthread_cond_t changed;    /* all were hung up on */
+	struct guest *guests;
+	bool stopping, hanging_up;
+	struct text *commands;
+	size_t count, capacity;
+	size_t accepted, open;
+};
+
+static void
+append(struct text *t, const char *at, size_t size)
+{
+	if (t->capacity - t->size < size) {
+		t->capacity = 2 * t->capacity + size;
+		t->at = realloc(t->at, t->capacity);
+		if (!t->at)
+			trouble("no memory");
+	}
+	if (size > 0)
+		memcpy(t->at + t->size, at, size);
+	t->size += size;
+}
+
+static void
+remove_front(struct text *t, size_t size)
+{
+	t->size -= size;
+	if (t->size > 0)
+		memmove(t->at, t->at + size, t->size);
+}
+
+/* --- answers --- */
+
+bool
+fake_is(int argc, const char **argv, const size_t *argl, int i, const char *word)
+{
+	return i < argc && argl[i] == strlen(word) && strncasecmp(argv[i], word, argl[i]) == 0;
+}
+
+bool
+fake_has(int argc, const char **argv, const size_t *argl, const char *text)
+{
+	for (int i = 0; i < argc; i++)
+		if (memmem(argv[i], argl[i], text, strlen(text)))
+			return true;
+	return false;
+}
+
+size_t
+fake_say(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(out, size, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= size)
+		trouble("an answer of more than %zu bytes", size);
+	return (size_t)n;
+}
+
+size_t
+fake_info(char *out, size_t size, const char *version, const char *run_id, int64_t uptime_s)
+{
+	char info[512];
+	size_t n = fake_say(info, sizeof info,
+	                    "# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%lld\r\n",
+	                    version, run_id, (long long)uptime_s);
+
+	return fake_say(out, size, "$%zu\r\n%s\r\n", n, info);
+}
+
+static size_t
+say_time(char *out, size_t size)
+{
+	struct timespec now;
+	char s[24], us[24];
+	size_t s_size, us_size;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	s_size = fake_say(s, sizeof s, "%lld", (long long)now.tv_sec);
+	us_size = fake_say(us, sizeof us, "%ld", now.tv_nsec / 1000);
+	return fake_say(out, size, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", s_size, s, us_size, us);
+}
+
+/* Put `channel` on the list of the guest, or take it off. mutex held. */
+static void
+note_channel(struct guest *guest, const char *channel, size_t size, bool on)
+{
+	for (size_t i = 0; i < guest->channels.size;) {
+		size_t n = strlen(guest->channels.at + i);
+
+		if (n != size || memcmp(guest->channels.at + i, channel, n) != 0) {
+			i += n + 1;
+			continue;
+		}
+		memmove(guest->channels.at + i, guest->channels.at + i + n + 1, guest->channels.size - i - n - 1);
+		guest->channels.size -= n + 1;
+	}
+	if (on) {
+		append(&guest->channels, channel, size);
+		append(&guest->channels, "", 1);
+		guest->subscribed = true;
+	}
+}
+
+static long long
+count_channels(const struct guest *guest)
+{
+	long long count = 0;
+
+	for (size_t i = 0; i < guest->channels.size; i++)
+		count += guest->channels.at[i] == '\0';
+	return count;
+}
+
+/* One confirmation for each channel. */
+static size_t
+say_subscribed(struct fake *f, struct guest *guest, int argc, const char **argv, const size_t *argl, char *out, bool on)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&f->mutex);
+	for (int i = 1; i < argc; i++) {
+		note_channel(guest, argv[i], argl[i], on);
+		n += fake_say(out + n, OUT - n, "*3\r\n$%d\r\n%s\r\n$%zu\r\n%.*s\r\n:%lld\r\n", on ? 9 : 11,
+		              on ? "subscribe" : "unsubscribe", argl[i], (int)argl[i], argv[i], count_channels(guest));
+	}
+	pthread_mutex_unlock(&f->mutex);
+	return n;
+}
+
+static size_t
+answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **argv, const size_t *argl, char *out)
+{
+	if (fake_is(argc, argv, argl, 0, "CLIENT") && fake_is(argc, argv, argl, 1, "ID"))
+		return fake_say(out, OUT, ":%d\r\n", guest->fd);
+	if (fake_is(argc, argv, argl, 0, "AUTH") || fake_is(argc, argv, argl, 0, "SELECT") ||
+	    fake_is(argc, argv, argl, 0, "CLIENT"))
+		return fake_say(out, OUT, "+OK\r\n");
+	if (fake_is(argc, argv, argl, 0, "INFO"))
+		return fake_info(out, OUT, "7.0.15", "00112233445566778899aabbccddeeff00112233", 86400);
+	if (fake_is(argc, argv, argl, 0, "TIME"))
+		return say_time(out, OUT);
+	if (fake_is(argc, argv, argl, 0, "PING") && argc == 1)
+		return fake_say(out, OUT, "+PONG\r\n");
+	if ((fake_is(argc, argv, argl, 0, "PING") || fake_is(argc, argv, argl, 0, "ECHO")) && argc == 2)
+		return fake_say(out, OUT, "$%zu\r\n%.*s\r\n", argl[1], (int)argl[1], argv[1]);
+	if (fake_is(argc, argv, argl, 0, "SUBSCRIBE"))
+		return say_subscribed(f, guest, argc, argv, argl, out, true);
+	if (fake_is(argc, argv, argl, 0, "UNSUBSCRIBE"))
+		return say_subscribed(f, guest, argc, argv, argl, out, false);
+	if (fake_is(argc, argv, argl, 0, "EVALSHA"))
+		return fake_say(out, OUT, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+	if (fake_is(argc, argv, argl, 0, "SCRIPT") && fake_is(argc, argv, argl, 1, "LOAD"))
+		return fake_say(out, OUT, "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n");
+	return fake_say(out, OUT, "-ERR unknown command '%.*s'\r\n", argc > 0 ? (int)argl[0] : 0, argc > 0 ? argv[0] : "");
+}
+
+/* --- commands --- */
+
+/* Take apart one whole command: an array of strings, or a line. Returns the number of words. */
+static int
+split(const char *at, size_t size, const char **argv, size_t *argl)
+{
+	size_t next = 0, i = 0;
+	int argc = 0;
+
+	if (at[0] == '*') {
+		while (argc < WORDS && (argv[argc] = frame_string(at, size, &next, &argl[argc])) != NULL)
+			argc++;
+		return argc;
+	}
+	while (argc < WORDS) {
+		while (i < size && strchr(" \r\n", at[i]))
+			i++;
+		if (i == size)
+			break;
+		argv[argc] = at + i;
+		while (i < size && !strchr(" \r\n", at[i]))
+			i++;
+		argl[argc] = (size_t)(at + i - argv[argc]);
+		argc++;
+	}
+	return argc;
+}
+
+static void
+record(struct fake *f, int argc, const char **argv, const size_t *argl)
+{
+	struct text *text;
+
+	pthread_mutex_lock(&f->mutex);
+	if (f->count == f->capacity) {
+		f->capacity = 2 * f->capacity + 64;
+		f->commands = realloc(f->commands, f->capacity * sizeof *f->commands);
+		if (!f->commands)
+			trouble("no memory");
+	}
+	text = &f->commands[f->count++];
+	*text = (struct text){ 0 };
+	for (int i = 0; i < argc; i++) {
+		append(text, argv[i], argl[i]);
+		append(text, i + 1 < argc ? " " : "", 1);
+	}
+	pthread_mutex_unlock(&f->mutex);
+}
+
+static void
+on_command(struct fake *f, struct guest *guest, const char *at, size_t size)
+{
+	static __thread const char *argv[WORDS];
+	static __thread size_t argl[WORDS];
+	const size_t special = FAKE_SILENT | FAKE_CLOSE | FAKE_RESET;
+	int argc = split(at, size, argv, argl);
+	size_t n = FAKE_DEFAULT;
+
+	if (argc == 0)
+		return;
+	record(f, argc, argv, argl);
+	if (f->answer)
+		n = f->answer(f->ctx, argc, argv, argl, f->answer_bytes, OUT);
+	if (n == FAKE_DEFAULT)
+		n = answer_like_redis(f, guest, argc, argv, argl, f->answer_bytes);
+	pthread_mutex_lock(&f->mutex);
+	if (!guest->end)
+		append(&guest->out, f->answer_bytes, n & ~special);
+	guest->end |= n & (FAKE_CLOSE | FAKE_RESET);
+	pthread_mutex_unlock(&f->mutex);
+}
+
+/* --- the thread; mutex held where it is not said otherwise --- */
+
+static void
+free_guest(struct fake *f, struct guest *guest, bool reset)
+{
+	if (reset)
+		socket_reset(guest->fd);
+	else
+		socket_close(guest->fd);
+	free(guest->in.at);
+	free(guest->out.at);
+	free(guest->channels.at);
+	free(guest);
+	f->open--;
+}
+
+/* Not under the mutex. False: it has gone. */
+static bool
+listen_to(struct fake *f, struct guest *guest)
+{
+	ssize_t n = recv(guest->fd, f->chunk, CHUNK, 0);
+	bool whole;
+
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	append(&guest->in, f->chunk, (size_t)n);
+	while (guest->scanned < guest->in.size && !guest->end) {
+		guest->scanned += frame_feed(&guest->frame, guest->in.at + guest->scanned, guest->in.size - guest->scanned, &whole);
+		if (!whole)
+			break;
+		on_command(f, guest, guest->in.at, guest->scanned);
+		remove_front(&guest->in, guest->scanned);
+		guest->scanned = 0;
+	}
+	return true;
+}
+
+/* False: it is to be closed, or has gone. */
+static bool
+talk_to(struct guest *guest)
+{
+	while (guest->out.size > 0) {
+		ssize_t n = send(guest->fd, guest->out.at, guest->out.size, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		remove_front(&guest->out, (size_t)n);
+	}
+	return guest->end == 0;
+}
+
+static void
+welcome(struct fake *f)
+{
+	int fd;
+
+	while ((fd = socket_accept(f->listener)) >= 0) {
+		struct guest *guest = calloc(1, sizeof *guest);
+
+		if (!guest)
+			trouble("no memory");
+		socket_private(fd);
+		guest->fd = fd;
+		guest->next = f->guests;
+		f->guests = guest;
+		f->accepted++;
+		f->open++;
+	}
+}
+
+static void
+serve(struct fake *f, const struct pollfd *polls)
+{
+	const struct pollfd *poll = polls + 2;
+
+	for (struct guest **at = &f->guests; *at; poll++) {
+		struct guest *guest = *at;
+		bool stays = true;
+
+		if (poll->revents & ~POLLOUT) {
+			pthread_mutex_unlock(&f->mutex);
+			stays = listen_to(f, guest);
+			pthread_mutex_lock(&f->mutex);
+		}
+		if (stays && talk_to(guest)) {
+			at = &guest->next;
+			continue;
+		}
+		*at = guest->next;
+		free_guest(f, guest, (guest->end & FAKE_RESET) != 0);
+	}
+}
+
+static void
+hang_up_all(struct fake *f)
+{
+	while (f->guests) {
+		struct guest *guest = f->guests;
+
+		f->guests = guest->next;
+		free_guest(f, guest, true);
+	}
+	f->hanging_up = false;
+	pthread_cond_broadcast(&f->changed);
+}
+
+static void *
+run(void *arg)
+{
+	struct fake *f = arg;
+	struct pollfd *polls = NULL;
+	uint64_t kicks;
+
+	pthread_mutex_lock(&f->mutex);
+	while (!f->stopping) {
+		nfds_t n = 2;
+
+		polls = realloc(polls, (2 + f->open) * sizeof *polls);
+		if (!polls)
+			trouble("no memory");
+		polls[0] = (struct pollfd){ .fd = f->listener, .events = POLLIN };
+		polls[1] = (struct pollfd){ .fd = f->kick, .events = POLLIN };
+		for (const struct guest *guest = f->guests; guest; guest = guest->next)
+			polls[n++] = (struct pollfd){ .fd = guest->fd, .events = guest->out.size > 0 ? POLLIN | POLLOUT : POLLIN };
+		pthread_mutex_unlock(&f->mutex);
+		if (poll(polls, n, -1) < 0 && errno != EINTR)
+			trouble("poll: %s", strerror(errno));
+		if (polls[1].revents && read(f->kick, &kicks, sizeof kicks) < 0)
+			trouble("eventfd: %s", strerror(errno));
+		pthread_mutex_lock(&f->mutex);
+		serve(f, polls);
+		if (f->hanging_up)
+			hang_up_all(f);
+		if (polls[0].revents)
+			welcome(f);
+	}
+	hang_up_all(f);
+	pthread_mutex_unlock(&f->mutex);
+	free(polls);
+	return NULL;
+}
+
+/* --- for the tests --- */
+
+static void
+stop(void *fake)
+{
+	fake_stop(fake);
+}
+
+static struct fake *
+start(fake_answer *answer, void *ctx, bool tcp)
+{
+	struct fake *f = calloc(1, sizeof *f);
+	int port = 0, n;
+
+	if (!f || !(f->answer_bytes = malloc(OUT)) || !(f->chunk = malloc(CHUNK)))
+		trouble("no memory");
+	f->answer = answer;
+	f->ctx = ctx;
+	if (tcp) {
+		f->listener = socket_listen_tcp(&port);
+		n = asprintf(&f->listening, "127.0.0.1:%d", port);
+	} else {
+		f->folder = sweep_folder();
+		n = asprintf(&f->listening, "%s/fake.sock", f->folder);
+		if (n > 0)
+			f->listener = socket_listen(f->listening);
+	}
+	if (n < 0 || asprintf(&f->uri, "%s%s", tcp ? "redis://" : "unix://", f->listening) < 0)
+		trouble("no memory");
+	socket_private(f->listener);
+	f->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&f->mutex, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	if (f->kick < 0 || pthread_create(&f->thread, NULL, run, f) != 0)
+		trouble("cannot start a fake server");
+	sweep_add(&f->item, stop, f);
+	return f;
+}
+
+struct fake *
+fake_start(fake_answer *answer, void *ctx)
+{
+	return start(answer, ctx, false);
+}
+
+struct fake *
+fake_start_tcp(fake_answer *answer, void *ctx)
+{
+	return start(answer, ctx, true);
+}
+
+static void
+lock(struct fake *f)
+{
+	pthread_mutex_lock(&f->mutex);
+}
+
+static void
+unlock(struct fake *f)
+{
+	pthread_mutex_unlock(&f->mutex);
+}
+
+static void
+unlock_and_kick(struct fake *f)
+{
+	unlock(f);
+	if (write(f->kick, &(uint64_t){ 1 }, sizeof(uint64_t)) < 0 && errno != EAGAIN)
+		trouble("eventfd: %s", strerror(errno));
+}
+
+static void
+forget(struct fake *f)
+{
+	while (f->count > 0)
+		free(f->commands[--f->count].at);
+}
+
+void
+fake_stop(struct fake *f)
+{
+	if (!f || !sweep_drop(&f->item))
+		return;
+	lock(f);
+	f->stopping = true;
+	unlock_and_kick(f);
+	pthread_join(f->thread, NULL);
+	socket_close(f->listener);
+	close(f->kick);
+	sweep_remove(f->folder);
+	forget(f);
+	free(f->commands);
+	free(f->listening);
+	free(f->uri);
+	free(f->answer_bytes);
+	free(f->chunk);
+	pthread_mutex_destroy(&f->mutex);
+	pthread_cond_destroy(&f->changed);
+	free(f);
+}
+
+const char *
+fake_uri(const struct fake *f)
+{
+	return f->uri;
+}
+
+const char *
+fake_target(const struct fake *f)
+{
+	return f->listening;
+}
+
+static size_t
+send_to(struct fake *f, bool subscribers, const char *bytes, size_t size)
+{
+	size_t n = 0;
+
+	lock(f);
+	for (struct guest *guest = f->guests; guest; guest = guest->next) {
+		if (guest->subscribed != subscribers || guest->end)
+			continue;
+		append(&guest->out, bytes, size);
+		n++;
+	}
+	unlock_and_kick(f);
+	return n;
+}
+
+size_t
+fake_send(struct fake *f, const char *bytes, size_t size)
+{
+	return send_to(f, false, bytes, size);
+}
+
+size_t
+fake_send_subscribers(struct fake *f, const char *bytes, size_t size)
+{
+	return send_to(f, true, bytes, size);
+}
+
+static bool
+listens(const struct guest *guest, const char *channel)
+{
+	for (size_t i = 0; i < guest->channels.size; i += strlen(guest->channels.at + i) + 1)
+		if (strcmp(guest->channels.at + i, channel) == 0)
+			return true;
+	return false;
+}
+
+size_t
+fake_publish(struct fake *f, const char *channel, const char *payload)
+{
+	char *message;
+	size_t n = 0;
+	int size = asprintf(&message, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(channel), channel,
+	                    strlen(payload), payload);
+
+	if (size < 0)
+		trouble("no memory");
+	lock(f);
+	for (struct guest *guest = f->guests; guest; guest = guest->next) {
+		if (guest->end || !listens(guest, channel))
+			continue;
+		append(&guest->out, message, (size_t)size);
+		n++;
+	}
+	unlock_and_kick(f);
+	free(message);
+	return n;
+}
+
+void
+fake_hang_up(struct fake *f)
+{
+	lock(f);
+	f->hanging_up = true;
+	unlock_and_kick(f);
+	lock(f);
+	while (f->hanging_up)
+		pthread_cond_wait(&f->changed, &f->mutex);
+	unlock(f);
+}
+
+/* The words of a record are joined by spaces; a NUL follows the last. */
+static bool
+begins(const struct text *command, const char *word)
+{
+	size_t n = strlen(word);
+
+	return command->size > n && strncasecmp(command->at, word, n) == 0 && (command->at[n] == ' ' || command->at[n] == '\0');
+}
+
+size_t
+fake_count(struct fake *f, const char *word)
+{
+	size_t n = 0;
+
+	lock(f);
+	for (size_t i = 0; i < f->count; i++)
+		n += !word || begins(&f->commands[i], word);
+	unlock(f);
+	return n;
+}
+
+bool
+fake_saw(struct fake *f, const char *text)
+{
+	bool saw = false;
+
+	lock(f);
+	for (size_t i = 0; i < f->count && !saw; i++)
+		saw = memmem(f->commands[i].at, f->commands[i].size, text, strlen(text)) != NULL;
+	unlock(f);
+	return saw;
+}
+
+char *
+fake_command(struct fake *f, size_t n)
+{
+	char *copy = NULL;
+
+	lock(f);
+	if (n < f->count) {
+		copy = malloc(f->commands[n].size);
+		if (!copy)
+			trouble("no memory");
+		memcpy(copy, f->commands[n].at, f->commands[n].size);
+	}
+	unlock(f);
+	return copy;
+}
+
+void
+fake_forget(struct fake *f)
+{
+	lock(f);
+	forget(f);
+	unlock(f);
+}
+
+size_t
+fake_accepted(struct fake *f)
+{
+	size_t n;
+
+	lock(f);
+	n = f->accepted;
+	unlock(f);
+	return n;
+}
+
+size_t
+fake_open(struct fake *f)
+{
+	size_t n;
+
+	lock(f);
+	n = f->open;
+	unlock(f);
+	return n;
+}

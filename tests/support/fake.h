@@ -1,0 +1,60 @@
+/* A server that says what a test wants it to say, to the byte.
+ *
+ * It listens on a unix socket (or 127.0.0.1), reads commands, records them, and asks a function for the answer. What that
+ * leaves to it, it answers like a Redis 7.0 that is empty: AUTH, SELECT, CLIENT, INFO, TIME, PING, ECHO, SCRIPT LOAD,
+ * SUBSCRIBE, UNSUBSCRIBE; EVALSHA with NOSCRIPT; anything else is an unknown command. One thread does all of it. */
+#ifndef LEASH_TEST_FAKE_H
+#define LEASH_TEST_FAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fake;
+
+/* What an answer may be besides a number of bytes. */
+#define FAKE_DEFAULT ((size_t)0)       /* as described above */
+#define FAKE_SILENT  ((size_t)1 << 62) /* say nothing */
+#define FAKE_CLOSE   ((size_t)1 << 61) /* say nothing and close ... */
+#define FAKE_RESET   ((size_t)1 << 60) /* ... or reset (over TCP; a unix socket knows no reset) */
+
+/* Write the answer to a command to `out`, which has room for `size` bytes (2 MiB), and return its length, or one of the above;
+ * `n | FAKE_CLOSE` and `n | FAKE_RESET` say n bytes and close after that. `argv` are not NUL-terminated.
+ * Runs on the fake's thread, one at a time; it may call any function below but fake_stop and fake_hang_up. */
+typedef size_t fake_answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size);
+
+struct fake *fake_start(fake_answer *answer, void *ctx);       /* `answer` may be NULL: the default for all */
+struct fake *fake_start_tcp(fake_answer *answer, void *ctx);
+void fake_stop(struct fake *fake);                             /* NULL is allowed */
+
+const char *fake_uri(const struct fake *fake);      /* "unix:///..." or "redis://127.0.0.1:<port>" */
+const char *fake_target(const struct fake *fake);   /* for a proxy before it */
+
+/* For answers: is word `i` of the command `word`, letter case aside? Does any word contain `text`? */
+bool fake_is(int argc, const char **argv, const size_t *argl, int i, const char *word);
+bool fake_has(int argc, const char **argv, const size_t *argl, const char *text);
+
+/* For answers: printf into `out`; and INFO of a server with that version, run id (40 digits) and uptime. */
+size_t fake_say(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+size_t fake_info(char *out, size_t size, const char *version, const char *run_id, int64_t uptime_s);
+
+/* Say these bytes now, unasked, to every connection that has not subscribed, resp. that has. Returns how many those were. */
+size_t fake_send(struct fake *fake, const char *bytes, size_t size);
+size_t fake_send_subscribers(struct fake *fake, const char *bytes, size_t size);
+
+/* Say a message to all who subscribed to `channel`. Returns how many those were. */
+size_t fake_publish(struct fake *fake, const char *channel, const char *payload);
+
+/* Reset every connection there is. */
+void fake_hang_up(struct fake *fake);
+
+/* What was received since the start, or since fake_forget. */
+size_t fake_count(struct fake *fake, const char *word);                 /* commands that begin with `word`; NULL: all */
+bool fake_saw(struct fake *fake, const char *text);                     /* a command, its words joined by spaces, contains it */
+char *fake_command(struct fake *fake, size_t n);                        /* the n-th of them; NULL: none. To be freed */
+void fake_forget(struct fake *fake);
+
+size_t fake_accepted(struct fake *fake);   /* connections since the start */
+size_t fake_open(struct fake *fake);       /* connections there are now */
+
+#endif

@@ -1,0 +1,24 @@
+/* Where a RESP value ends, found out byte by byte. What is not RESP counts line by line. Knows RESP 2 and 3; checks nothing. */
+#ifndef LEASH_TEST_FRAME_H
+#define LEASH_TEST_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All zero: at the start of a value. */
+struct frame {
+	uint64_t open;     /* values begun and not ended: those of arrays, and the one itself */
+	uint64_t skip;     /* bytes of a string that are still to come, with its CR LF */
+	uint64_t number;   /* of the line so far */
+	char type;         /* the first byte of the line; 0: none yet */
+	bool negative;
+};
+
+/* Take in bytes up to the end of the value: returns how many those were; `*whole` tells whether it has ended. */
+size_t frame_feed(struct frame *frame, const char *bytes, size_t size, bool *whole);
+
+/* A string of an array of strings (a command, a message): `*at` goes on behind it. NULL: no more, or something else. */
+const char *frame_string(const char *value, size_t size, size_t *at, size_t *length);
+
+#endif

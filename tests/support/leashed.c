@@ -1,0 +1,47 @@
+#include "tests/support/leashed.h"
+
+#include "tests/support/await.h"
+#include "tests/support/trouble.h"
+
+void
+leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call, const char *file, int line)
+{
+	if (actual != expected)
+		trouble_at(file, line, "%s: %s instead of %s: %s", call, leash_status_name(actual), leash_status_name(expected),
+		           actual == LEASH_OK ? "" : err->text);
+}
+
+leash_client *
+leashed_open(const char *uri, const leash_options *options)
+{
+	leash_options o = options != NULL ? *options : *LEASH_OPTIONS();
+	leash_client *client = NULL;
+	leash_error err;
+
+	o.uri = uri;
+	assert_status(LEASH_OK, leash_open(&client, &o, &err));
+	return client;
+}
+
+leash_lock *
+leashed_lock(leash_client *client, const char *name, const leash_lock_options *options)
+{
+	leash_lock *lock = NULL;
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_lock_new(&lock, client, name, options, &err));
+	return lock;
+}
+
+void
+leashed_note_event(void *arg, const leash_event *event)
+{
+	struct leashed_events *events = arg;
+	int n = events->total;
+
+	if (n < 64)
+		events->order[n] = (int)event->type;
+	events->at_ns[event->type] = await_now_ns();
+	events->count[event->type]++;
+	events->total++;
+}

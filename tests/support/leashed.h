@@ -1,0 +1,27 @@
+/* The few lines that every test of leash's interface begins with. */
+#ifndef LEASH_TEST_LEASHED_H
+#define LEASH_TEST_LEASHED_H
+
+#include <leash.h>
+
+/* The call's status is `expected`; else the test fails with what the call said. The call fills in an `err` in scope. */
+#define assert_status(expected, call) \
+	leashed_check((expected), (call), &err, #call, __FILE__, __LINE__)
+
+void leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call, const char *file, int line);
+
+/* A client of `uri`, with `options`' other fields (NULL: the defaults). */
+leash_client *leashed_open(const char *uri, const leash_options *options);
+
+leash_lock *leashed_lock(leash_client *client, const char *name, const leash_lock_options *options);
+
+/* Counts the events that it receives; for `on_event` with itself as `event_arg`. */
+struct leashed_events {
+	_Atomic int count[8];          /* by leash_event_type */
+	_Atomic int64_t at_ns[8];      /* when the last of each came, as await_now_ns() */
+	_Atomic int order[64], total;  /* their types, in order */
+};
+
+void leashed_note_event(void *events, const leash_event *event);
+
+#endif

@@ -1,0 +1,37 @@
+/* What a server was told, exactly: its MONITOR, read by a thread.
+ *
+ * Every count first sends a command that occurs nowhere else and waits until the monitor has seen it: so all that the
+ * server did before the question is counted. The tests' own commands (server_command) are counted like anybody's,
+ * except those. A text is looked for in a line as MONITOR writes it (arguments quoted), letter case aside; NULL is in every line. */
+#ifndef LEASH_TEST_MONITOR_H
+#define LEASH_TEST_MONITOR_H
+
+#include "tests/support/server.h"
+
+#include <stddef.h>
+
+struct monitor;
+
+/* Ends with the server's life: after a restart, start another. Stop it before the server. */
+struct monitor *monitor_start(struct server *server);
+void monitor_stop(struct monitor *monitor);   /* NULL is allowed */
+
+/* Forget what was seen so far. */
+void monitor_mark(struct monitor *monitor);
+
+/* How many commands that clients sent since the mark contain `text`; those that scripts called are not among them. */
+size_t monitor_count(struct monitor *monitor, const char *text);
+
+/* The same for the commands that scripts called. */
+size_t monitor_count_in_scripts(struct monitor *monitor, const char *text);
+
+/* Wait until clients have sent `n` such commands since the mark. */
+void monitor_await(struct monitor *monitor, const char *text, size_t n);
+
+/* The last command since the mark, of a client or a script, that contains `text`; NULL: none. To be freed. */
+char *monitor_last(struct monitor *monitor, const char *text);
+
+/* All since the mark, to stderr: for the one who looks into a failure. */
+void monitor_print(struct monitor *monitor);
+
+#endif

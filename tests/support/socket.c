@@ -1,0 +1,179 @@
+/* Sockets for the servers, proxies and fakes of the tests. */
+#include "tests/support/socket.h"
+
+#include "tests/support/trouble.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MAX_FD = 65536 };
+
+static _Atomic bool private[MAX_FD];   /* what a forked child is to close */
+
+static struct sockaddr_in
+loopback(int port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return in;
+}
+
+static struct sockaddr_un
+local(const char *path)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof un.sun_path)
+		trouble("%s is too long for a unix socket", path);
+	strcpy(un.sun_path, path);
+	return un;
+}
+
+static int
+open_socket(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		trouble("socket: %s", strerror(errno));
+	return fd;
+}
+
+int
+socket_listen(const char *path)
+{
+	struct sockaddr_un un = local(path);
+	int fd = open_socket(AF_UNIX);
+
+	if (bind(fd, (struct sockaddr *)&un, sizeof un) != 0 || listen(fd, 511) != 0)
+		trouble("cannot listen on %s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* A bound socket and its port. */
+static int
+bind_loopback(int *port)
+{
+	struct sockaddr_in in = loopback(0);
+	socklen_t size = sizeof in;
+	int fd = open_socket(AF_INET);
+
+	if (bind(fd, (struct sockaddr *)&in, sizeof in) != 0 || getsockname(fd, (struct sockaddr *)&in, &size) != 0)
+		trouble("cannot bind to 127.0.0.1: %s", strerror(errno));
+	*port = ntohs(in.sin_port);
+	return fd;
+}
+
+int
+socket_listen_tcp(int *port)
+{
+	int fd = bind_loopback(port);
+
+	if (listen(fd, 511) != 0)
+		trouble("cannot listen on 127.0.0.1:%d: %s", *port, strerror(errno));
+	return fd;
+}
+
+int
+socket_free_port(void)
+{
+	int port;
+
+	close(bind_loopback(&port));
+	return port;
+}
+
+/* Small packets must go at once. Does nothing to a unix socket. */
+static void
+no_delay(int fd)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+}
+
+int
+socket_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		no_delay(fd);
+	return fd;
+}
+
+int
+socket_dial(const char *target)
+{
+	const char *colon = strrchr(target, ':');
+	int fd, result;
+
+	if (target[0] == '/') {
+		struct sockaddr_un un = local(target);
+
+		fd = open_socket(AF_UNIX);
+		result = connect(fd, (struct sockaddr *)&un, sizeof un);
+	} else {
+		struct sockaddr_in in = loopback(colon ? atoi(colon + 1) : 0);
+
+		fd = open_socket(AF_INET);
+		no_delay(fd);
+		result = connect(fd, (struct sockaddr *)&in, sizeof in);
+	}
+	if (result != 0 && errno != EINPROGRESS) {
+		int error = errno;
+
+		close(fd);
+		errno = error;
+		return -1;
+	}
+	return fd;
+}
+
+static void
+close_in_child(void)
+{
+	for (int fd = 0; fd < MAX_FD; fd++)
+		if (atomic_exchange(&private[fd], false))
+			close(fd);
+}
+
+static void
+hook(void)
+{
+	pthread_atfork(NULL, NULL, close_in_child);
+}
+
+void
+socket_private(int fd)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, hook);
+	if (fd >= MAX_FD)
+		trouble("more than %d open files", MAX_FD);
+	atomic_store(&private[fd], true);
+}
+
+void
+socket_close(int fd)
+{
+	atomic_store(&private[fd], false);
+	close(fd);
+}
+
+void
+socket_reset(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+	socket_close(fd);
+}

@@ -1,0 +1,20 @@
+/* Sockets of the tests' own: listening, dialing, resetting. A target is a path ("/...") or "127.0.0.1:<port>".
+ * All are non-blocking and CLOEXEC. */
+#ifndef LEASH_TEST_SOCKET_H
+#define LEASH_TEST_SOCKET_H
+
+int socket_listen(const char *path);        /* on a unix socket */
+int socket_listen_tcp(int *port);           /* on a free port of 127.0.0.1 */
+int socket_accept(int listener);            /* -1: nobody there */
+int socket_dial(const char *target);        /* -1 and errno: refused; over TCP it may not have been established yet */
+int socket_free_port(void);                 /* of 127.0.0.1: free a moment ago */
+
+/* A forked child closes it at once: else it would keep open what this process closes. To be ended by one of the next two. */
+void socket_private(int fd);
+
+void socket_close(int fd);
+
+/* Close at once; over TCP the peer gets a RST. (A unix socket knows none: there the peer reads an end.) */
+void socket_reset(int fd);
+
+#endif

@@ -1,0 +1,247 @@
+/* Cleaning up after a test process. See sweep.h.
+ *
+ * PR_SET_PDEATHSIG alone would not do: it fires when the *thread* ends that forked, and it removes no folder. */
+#include "tests/support/sweep.h"
+
+#include "tests/support/trouble.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A pid may have passed to somebody else by then, hence the time at which the process started (field 22 of its stat). */
+static const char SWEEPER[] =
+	"trap '' HUP INT QUIT TERM PIPE\n"
+	"all=$(cat)\n"
+	"printf '%s\\n' \"$all\" | while read -r kind what start; do\n"
+	"	[ \"$kind\" = process ] && read -r stat <\"/proc/$what/stat\" || continue\n"
+	"	set -- ${stat##*) }\n"
+	"	[ \"${20}\" = \"$start\" ] && kill -KILL \"$what\"\n"
+	"done\n"
+	"printf '%s\\n' \"$all\" | while read -r kind what; do\n"
+	"	[ \"$kind\" = folder ] && [ -n \"$what\" ] && rm -rf -- \"$what\"\n"
+	"done\n";
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;   /* guards all of these */
+static struct sweep_item *items;
+static int sweeper = -1;     /* the end of the pipe that we write to */
+static pid_t sweeper_pid;
+static bool hooked;          /* atexit and atfork are in place, for this process and all that it forks */
+
+/* What this process added last; a forked child finds its parent's things in the list, too. */
+static struct sweep_item *
+last_item(void)
+{
+	struct sweep_item *item;
+
+	pthread_mutex_lock(&mutex);
+	for (item = items; item && item->owner != getpid(); item = item->next)
+		continue;
+	pthread_mutex_unlock(&mutex);
+	return item;
+}
+
+static void
+at_exit(void)
+{
+	struct sweep_item *item;
+
+	while ((item = last_item()) != NULL)
+		item->stop(item->what);
+	if (sweeper >= 0) {
+		close(sweeper);
+		sweeper = -1;
+		waitpid(sweeper_pid, NULL, 0);
+	}
+}
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void
+after_fork(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+/* The sweeper must not take a child for its parent. */
+static void
+in_child(void)
+{
+	if (sweeper >= 0)
+		close(sweeper);
+	sweeper = -1;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* mutex held. Hooks for threads and processes are set once in a lifetime; children inherit them. */
+static void
+hook(void)
+{
+	if (hooked)
+		return;
+	hooked = true;
+	pthread_atfork(before_fork, after_fork, in_child);
+	atexit(at_exit);
+}
+
+static _Noreturn void
+become_sweeper(int from)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();   /* Ctrl-C is not for it */
+	dup2(from, 0);
+	dup2(null, 1);
+	dup2(null, 2);
+	close_range(3, ~0U, 0);
+	execl("/bin/sh", "sh", "-c", SWEEPER, (char *)NULL);
+	_exit(127);
+}
+
+/* The pipe to it; it is started when it is needed first. */
+static int
+sweeper_pipe(void)
+{
+	int ends[2], to;
+	pid_t pid;
+
+	pthread_mutex_lock(&mutex);
+	hook();
+	to = sweeper;
+	pthread_mutex_unlock(&mutex);
+	if (to >= 0)
+		return to;
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		trouble("pipe: %s", strerror(errno));
+
+	/* Forking takes the mutex. Two threads may come here at once: one sweeper is then told nothing, and goes at once. */
+	pid = fork();
+	if (pid < 0)
+		trouble("fork: %s", strerror(errno));
+	if (pid == 0)
+		become_sweeper(ends[0]);
+	close(ends[0]);
+	pthread_mutex_lock(&mutex);
+	if (sweeper < 0) {
+		sweeper = ends[1];
+		sweeper_pid = pid;
+	} else {
+		close(ends[1]);
+	}
+	to = sweeper;
+	pthread_mutex_unlock(&mutex);
+	return to;
+}
+
+/* Lines are shorter than PIPE_BUF: each is written whole. */
+static void
+tell_sweeper(const char *line)
+{
+	if (write(sweeper_pipe(), line, strlen(line)) < 0)
+		trouble("the sweeper is gone: %s", strerror(errno));
+}
+
+char *
+sweep_folder(void)
+{
+	const char *base = getenv("TMPDIR");
+	char *folder, *line;
+
+	/* The path of a unix socket has 107 bytes at most. */
+	if (!base || base[0] != '/' || strlen(base) > 70)
+		base = "/tmp";
+	if (asprintf(&folder, "%s/leash-test-XXXXXX", base) < 0 || !mkdtemp(folder))
+		trouble("cannot make a folder in %s: %s", base, strerror(errno));
+	if (asprintf(&line, "folder %s\n", folder) < 0)
+		trouble("no memory");
+	tell_sweeper(line);
+	free(line);
+	return folder;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+void
+sweep_remove(char *folder)
+{
+	if (!folder)
+		return;
+	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(folder);
+}
+
+void
+sweep_process(pid_t pid)
+{
+	char path[64], stat[1024], line[128];
+	char *field, *rest;
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return;   /* gone already */
+	n = fread(stat, 1, sizeof stat - 1, file);
+	fclose(file);
+	stat[n] = '\0';
+	rest = strrchr(stat, ')');
+	if (!rest)
+		return;
+	field = strtok_r(rest + 1, " ", &rest);   /* field 3 */
+	for (int i = 3; field && i < 22; i++)
+		field = strtok_r(NULL, " ", &rest);
+	snprintf(line, sizeof line, "process %d %s\n", (int)pid, field ? field : "");
+	tell_sweeper(line);
+}
+
+void
+sweep_add(struct sweep_item *item, void (*stop)(void *what), void *what)
+{
+	pthread_mutex_lock(&mutex);
+	hook();
+	item->stop = stop;
+	item->what = what;
+	item->owner = getpid();
+	item->next = items;
+	items = item;
+	pthread_mutex_unlock(&mutex);
+}
+
+int
+sweep_drop(struct sweep_item *item)
+{
+	struct sweep_item **at;
+
+	if (item->owner != getpid())
+		return 0;
+	pthread_mutex_lock(&mutex);
+	for (at = &items; *at; at = &(*at)->next)
+		if (*at == item) {
+			*at = item->next;
+			break;
+		}
+	pthread_mutex_unlock(&mutex);
+	return 1;
+}

@@ -1,0 +1,375 @@
+/* The delay queue: order, removal anywhere, room that was reserved, memory that is not there. */
+#include "watchdog/heap.h"
+
+#include "base/clock.h"
+
+#include <leash/memory.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static bool no_memory;
+static size_t reallocations;
+
+static void *
+counted_realloc(void *old, size_t size)
+{
+	if (no_memory)
+		return NULL;
+	reallocations++;
+	return realloc(old, size);
+}
+
+static const leash_memory memory = {malloc, counted_realloc, free};
+
+static uint64_t seed;
+
+/* xorshift: the same numbers at every run */
+static uint32_t
+some(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 32) % below;
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	seed = UINT64_C(0x9e3779b97f4a7c15);
+	no_memory = false;
+	reallocations = 0;
+	return 0;
+}
+
+static void
+check(const struct lsh_heap *heap)
+{
+	assert_true(heap->count <= heap->reserved);
+	assert_true(heap->reserved <= heap->capacity);
+	for (size_t i = 0; i < heap->count; i++) {
+		assert_int_equal(heap->slot[i]->index, i + 1);
+		assert_true(heap->slot[(i + 1) / 2 - (i > 0)]->due_ns <= heap->slot[i]->due_ns);
+	}
+}
+
+static void
+reserve(struct lsh_heap *heap, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_true(lsh_heap_reserve(heap));
+}
+
+static void
+unreserve(struct lsh_heap *heap, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		lsh_heap_unreserve(heap);
+}
+
+static void
+an_empty_heap_has_no_top(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer = {0};
+
+	(void)state;
+	assert_null(lsh_heap_top(&heap));
+	lsh_heap_remove(&heap, &timer);
+	lsh_heap_clear(&heap);
+	assert_null(lsh_heap_top(&heap));
+}
+
+static void
+timers_leave_in_the_order_in_which_they_are_due(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer[500] = {0}, *top;
+	int64_t last = INT64_MIN;
+	size_t left = 0;
+
+	(void)state;
+	reserve(&heap, COUNT(timer));
+	for (size_t i = 0; i < COUNT(timer); i++) {
+		timer[i].due_ns = (int64_t)some(300) - 150;
+		lsh_heap_put(&heap, &timer[i]);
+	}
+	timer[7].due_ns = LSH_NEVER;
+	lsh_heap_put(&heap, &timer[7]);
+	timer[8].due_ns = INT64_MIN;
+	lsh_heap_put(&heap, &timer[8]);
+	assert_int_equal(heap.count, COUNT(timer));
+
+	assert_ptr_equal(lsh_heap_top(&heap), &timer[8]);
+	while ((top = lsh_heap_top(&heap)) != NULL) {
+		assert_true(top->due_ns >= last);
+		last = top->due_ns;
+		lsh_heap_remove(&heap, top);
+		assert_int_equal(top->index, 0);
+		left++;
+	}
+	assert_int_equal(left, COUNT(timer));
+	assert_true(last == LSH_NEVER);
+	lsh_heap_clear(&heap);
+}
+
+static void
+every_place_can_be_taken_out(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 40; n++) {
+		for (size_t out = 0; out < n; out++) {
+			struct lsh_heap heap = {0};
+			struct lsh_timer timer[40] = {0};
+
+			reserve(&heap, n);
+			for (size_t i = 0; i < n; i++) {
+				timer[i].due_ns = some(50);
+				lsh_heap_put(&heap, &timer[i]);
+			}
+			lsh_heap_remove(&heap, heap.slot[out]);
+			assert_int_equal(heap.count, n - 1);
+			check(&heap);
+			lsh_heap_clear(&heap);
+		}
+	}
+}
+
+/* The model: an array in which the first is searched. */
+static int64_t
+first_of(const struct lsh_timer *timer, const bool *in, size_t n)
+{
+	int64_t first = LSH_NEVER;
+
+	for (size_t i = 0; i < n; i++)
+		if (in[i] && timer[i].due_ns < first)
+			first = timer[i].due_ns;
+	return first;
+}
+
+static void
+puts_moves_and_removals_in_any_order_leave_a_heap(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer[120] = {0};
+	bool in[120] = {false};
+	size_t count = 0;
+
+	(void)state;
+	reserve(&heap, COUNT(timer));
+	for (int turn = 0; turn < 20000; turn++) {
+		size_t i = some(COUNT(timer));
+
+		/* by spells rather filling and rather emptying it, so that all sizes come up */
+		if (some(10) < (turn / 1000 % 2 == 0 ? 7 : 3)) {
+			timer[i].due_ns = some(1000);
+			lsh_heap_put(&heap, &timer[i]);
+			count += !in[i];
+			in[i] = true;
+		} else {
+			lsh_heap_remove(&heap, &timer[i]);
+			count -= in[i];
+			in[i] = false;
+			assert_int_equal(timer[i].index, 0);
+		}
+		assert_int_equal(heap.count, count);
+		check(&heap);
+		if (count == 0)
+			assert_null(lsh_heap_top(&heap));
+		else
+			assert_true(lsh_heap_top(&heap)->due_ns == first_of(timer, in, COUNT(timer)));
+	}
+	lsh_heap_clear(&heap);
+}
+
+static void
+what_was_reserved_can_be_put_without_memory(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer[1000] = {0};
+
+	(void)state;
+	reserve(&heap, COUNT(timer));
+	no_memory = true;
+	for (size_t i = 0; i < COUNT(timer); i++) {
+		timer[i].due_ns = some(1000);
+		lsh_heap_put(&heap, &timer[i]);
+	}
+	check(&heap);
+	assert_int_equal(heap.count, COUNT(timer));
+	lsh_heap_clear(&heap);
+}
+
+static void
+a_reservation_without_memory_fails_and_changes_nothing(void **state)
+{
+	struct lsh_heap heap = {0}, before;
+	struct lsh_timer timer = {.due_ns = 5};
+
+	(void)state;
+	no_memory = true;
+	assert_false(lsh_heap_reserve(&heap));
+	assert_int_equal(heap.reserved, 0);
+	assert_int_equal(heap.capacity, 0);
+
+	no_memory = false;
+	reserve(&heap, 1);
+	lsh_heap_put(&heap, &timer);
+	while (heap.reserved < heap.capacity)
+		reserve(&heap, 1);
+	no_memory = true;
+	before = heap;
+	assert_false(lsh_heap_reserve(&heap));
+	assert_memory_equal(&heap, &before, sizeof heap);
+	assert_ptr_equal(lsh_heap_top(&heap), &timer);
+
+	no_memory = false;
+	assert_true(lsh_heap_reserve(&heap));
+	assert_ptr_equal(lsh_heap_top(&heap), &timer);
+	lsh_heap_clear(&heap);
+}
+
+static void
+a_heap_that_was_large_becomes_small_again(void **state)
+{
+	struct lsh_heap heap = {0};
+	size_t small;
+
+	(void)state;
+	reserve(&heap, 1);
+	small = heap.capacity;
+	reserve(&heap, 100000);
+	assert_true(heap.capacity > 100000);
+	unreserve(&heap, 100000);
+	assert_int_equal(heap.reserved, 1);
+	assert_int_equal(heap.capacity, small);
+	lsh_heap_clear(&heap);
+}
+
+static void
+going_to_and_fro_over_any_size_costs_no_reallocation_each_time(void **state)
+{
+	struct lsh_heap heap = {0};
+
+	(void)state;
+	reserve(&heap, 1);
+	for (size_t n = 1; n < 600; n++) {
+		reserve(&heap, 1);
+		reallocations = 0;
+		for (int i = 0; i < 20; i++) {
+			unreserve(&heap, 1);
+			reserve(&heap, 1);
+		}
+		assert_true(reallocations <= 1);
+	}
+	for (size_t n = 1; n < 590; n++) {
+		unreserve(&heap, 1);
+		reallocations = 0;
+		for (int i = 0; i < 20; i++) {
+			reserve(&heap, 1);
+			unreserve(&heap, 1);
+		}
+		assert_true(reallocations <= 1);
+	}
+	lsh_heap_clear(&heap);
+}
+
+static void
+a_heap_that_cannot_shrink_stays_as_it_is(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer[3] = {{.due_ns = 3}, {.due_ns = 1}, {.due_ns = 2}};
+	size_t large;
+
+	(void)state;
+	reserve(&heap, 1000);
+	for (size_t i = 0; i < COUNT(timer); i++)
+		lsh_heap_put(&heap, &timer[i]);
+	large = heap.capacity;
+	no_memory = true;
+	unreserve(&heap, 990);
+	assert_int_equal(heap.reserved, 10);
+	assert_int_equal(heap.capacity, large);
+	check(&heap);
+	assert_ptr_equal(lsh_heap_top(&heap), &timer[1]);
+
+	/* and makes up for it once it can */
+	no_memory = false;
+	for (size_t i = 0; i < 5; i++)
+		unreserve(&heap, 1);
+	assert_true(heap.capacity < large);
+	check(&heap);
+	assert_ptr_equal(lsh_heap_top(&heap), &timer[1]);
+	lsh_heap_clear(&heap);
+}
+
+static void
+the_timers_survive_growing_and_shrinking(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer[60] = {0};
+
+	(void)state;
+	reserve(&heap, COUNT(timer));
+	for (size_t i = 0; i < COUNT(timer); i++) {
+		timer[i].due_ns = some(1000);
+		lsh_heap_put(&heap, &timer[i]);
+	}
+	reserve(&heap, 10000);
+	check(&heap);
+	unreserve(&heap, 10000);
+	check(&heap);
+	assert_int_equal(heap.count, COUNT(timer));
+	lsh_heap_clear(&heap);
+}
+
+static void
+clearing_lets_every_timer_go(void **state)
+{
+	struct lsh_heap heap = {0};
+	struct lsh_timer timer[30] = {0};
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		reserve(&heap, COUNT(timer));
+		for (size_t i = 0; i < COUNT(timer); i++)
+			lsh_heap_put(&heap, &timer[i]);
+		lsh_heap_clear(&heap);
+		for (size_t i = 0; i < COUNT(timer); i++)
+			assert_int_equal(timer[i].index, 0);
+		assert_null(heap.slot);
+		assert_int_equal(heap.count + heap.capacity + heap.reserved, 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(an_empty_heap_has_no_top, start),
+		cmocka_unit_test_setup(timers_leave_in_the_order_in_which_they_are_due, start),
+		cmocka_unit_test_setup(every_place_can_be_taken_out, start),
+		cmocka_unit_test_setup(puts_moves_and_removals_in_any_order_leave_a_heap, start),
+		cmocka_unit_test_setup(what_was_reserved_can_be_put_without_memory, start),
+		cmocka_unit_test_setup(a_reservation_without_memory_fails_and_changes_nothing, start),
+		cmocka_unit_test_setup(a_heap_that_was_large_becomes_small_again, start),
+		cmocka_unit_test_setup(going_to_and_fro_over_any_size_costs_no_reallocation_each_time, start),
+		cmocka_unit_test_setup(a_heap_that_cannot_shrink_stays_as_it_is, start),
+		cmocka_unit_test_setup(the_timers_survive_growing_and_shrinking, start),
+		cmocka_unit_test_setup(clearing_lets_every_timer_go, start),
+	};
+
+	if (leash_set_memory(&memory) != LEASH_OK)
+		return 1;
+	return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
+}

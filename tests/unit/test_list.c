@@ -1,0 +1,214 @@
+/* The list, against an array that says what must be in it. */
+#include "base/list.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+struct thing {
+	int number;
+	struct lsh_list link;
+	char behind;
+};
+
+static struct thing things[10];
+static struct lsh_list list;
+
+static int
+start(void **state)
+{
+	(void)state;
+	lsh_list_init(&list);
+	for (size_t i = 0; i < COUNT(things); i++) {
+		things[i].number = (int)i;
+		lsh_list_init(&things[i].link);
+	}
+	return 0;
+}
+
+/* `numbers` ends with -1. */
+static void
+check(const struct lsh_list *head, const int *numbers)
+{
+	const struct lsh_list *at = head;
+
+	for (; *numbers >= 0; numbers++) {
+		assert_ptr_equal(at->next->prev, at);
+		at = at->next;
+		assert_ptr_not_equal(at, head);
+		assert_int_equal(lsh_container(at, const struct thing, link)->number, *numbers);
+	}
+	assert_ptr_equal(at->next, head);
+	assert_ptr_equal(head->prev, at);
+}
+
+#define assert_list(head, ...) check((head), (const int[]){__VA_ARGS__ - 1})
+
+static void
+a_new_list_is_empty(void **state)
+{
+	(void)state;
+	assert_true(lsh_list_empty(&list));
+	assert_null(lsh_list_first(&list));
+	assert_true(lsh_list_empty(&things[0].link));
+}
+
+static void
+a_link_leads_back_to_its_struct(void **state)
+{
+	(void)state;
+	assert_ptr_equal(lsh_container(&things[3].link, struct thing, link), &things[3]);
+}
+
+static void
+appended_links_come_last_and_prepended_first(void **state)
+{
+	(void)state;
+	lsh_list_append(&list, &things[1].link);
+	assert_false(lsh_list_empty(&list));
+	assert_false(lsh_list_empty(&things[1].link));
+	lsh_list_append(&list, &things[2].link);
+	lsh_list_prepend(&list, &things[0].link);
+	assert_list(&list, 0, 1, 2, );
+	assert_ptr_equal(lsh_list_first(&list), &things[0].link);
+}
+
+static void
+any_link_can_be_removed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		lsh_list_append(&list, &things[i].link);
+	lsh_list_remove(&things[2].link);
+	assert_list(&list, 0, 1, 3, 4, );
+	lsh_list_remove(&things[0].link);
+	assert_list(&list, 1, 3, 4, );
+	lsh_list_remove(&things[4].link);
+	assert_list(&list, 1, 3, );
+	lsh_list_remove(&things[1].link);
+	lsh_list_remove(&things[3].link);
+	assert_true(lsh_list_empty(&list));
+	for (size_t i = 0; i < 5; i++)
+		assert_true(lsh_list_empty(&things[i].link));
+}
+
+static void
+a_second_removal_does_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		lsh_list_append(&list, &things[i].link);
+	lsh_list_remove(&things[1].link);
+	lsh_list_remove(&things[1].link);
+	lsh_list_remove(&things[9].link);
+	assert_list(&list, 0, 2, );
+	lsh_list_append(&list, &things[1].link);
+	assert_list(&list, 0, 2, 1, );
+}
+
+static void
+moving_all_keeps_the_order_and_empties_the_source(void **state)
+{
+	struct lsh_list other;
+
+	(void)state;
+	lsh_list_init(&other);
+	lsh_list_move_all(&list, &other);
+	assert_true(lsh_list_empty(&list));
+
+	for (int i = 3; i < 6; i++)
+		lsh_list_append(&other, &things[i].link);
+	lsh_list_move_all(&list, &other);
+	assert_true(lsh_list_empty(&other));
+	assert_list(&list, 3, 4, 5, );
+
+	lsh_list_append(&other, &things[0].link);
+	lsh_list_move_all(&list, &other);
+	assert_true(lsh_list_empty(&other));
+	assert_list(&list, 3, 4, 5, 0, );
+
+	lsh_list_move_all(&list, &other);
+	assert_list(&list, 3, 4, 5, 0, );
+	lsh_list_remove(&things[0].link);
+	assert_list(&list, 3, 4, 5, );
+}
+
+static void
+the_link_that_is_visited_may_be_removed(void **state)
+{
+	struct lsh_list *at, *after;
+	int visited = 0;
+
+	(void)state;
+	lsh_list_each(at, after, &list)
+		fail();
+	for (int i = 0; i < 6; i++)
+		lsh_list_append(&list, &things[i].link);
+	lsh_list_each(at, after, &list) {
+		struct thing *thing = lsh_container(at, struct thing, link);
+
+		assert_int_equal(thing->number, visited);
+		visited++;
+		if (thing->number % 2 == 0) {
+			lsh_list_remove(at);
+			memset(thing, 0xee, sizeof(*thing));
+		}
+	}
+	assert_int_equal(visited, 6);
+	assert_list(&list, 1, 3, 5, );
+}
+
+static void
+changes_in_any_order_leave_the_list_that_they_should(void **state)
+{
+	int order[COUNT(things) + 1] = {-1};
+	size_t n = 0;
+	uint32_t seed = 12345;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		size_t i, at;
+
+		seed = seed * 1664525u + 1013904223u;
+		i = (seed >> 16) % COUNT(things);
+		for (at = 0; at < n && order[at] != (int)i; at++)
+			;
+		if (at < n || (seed >> 28) == 0) {
+			lsh_list_remove(&things[i].link);
+			if (at < n)
+				memmove(&order[at], &order[at + 1], (n-- - at) * sizeof(order[0]));
+		} else if (seed >> 31) {
+			lsh_list_append(&list, &things[i].link);
+			order[n++] = (int)i;
+			order[n] = -1;
+		} else {
+			lsh_list_prepend(&list, &things[i].link);
+			memmove(&order[1], &order[0], (++n) * sizeof(order[0]));
+			order[0] = (int)i;
+		}
+		check(&list, order);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_new_list_is_empty, start),
+		cmocka_unit_test_setup(a_link_leads_back_to_its_struct, start),
+		cmocka_unit_test_setup(appended_links_come_last_and_prepended_first, start),
+		cmocka_unit_test_setup(any_link_can_be_removed, start),
+		cmocka_unit_test_setup(a_second_removal_does_nothing, start),
+		cmocka_unit_test_setup(moving_all_keeps_the_order_and_empties_the_source, start),
+		cmocka_unit_test_setup(the_link_that_is_visited_may_be_removed, start),
+		cmocka_unit_test_setup(changes_in_any_order_leave_the_list_that_they_should, start),
+	};
+
+	return cmocka_run_group_tests_name("list", tests, NULL, NULL);
+}

@@ -1,0 +1,467 @@
+/* The hash map: against a table of what must be in it, with memory and without. */
+#include "base/map.h"
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/token.h"
+
+#include <leash/memory.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static bool no_memory, no_randomness;
+static size_t allocations, frees;
+
+static void *
+counted_alloc(size_t size)
+{
+	allocations++;
+	return no_memory ? NULL : malloc(size);
+}
+
+static void
+counted_free(void *old)
+{
+	frees++;
+	free(old);
+}
+
+static const leash_memory memory = {counted_alloc, realloc, counted_free};
+
+/* In the place of libc's. */
+ssize_t
+getrandom(void *out, size_t n, unsigned flags)
+{
+	if (no_randomness) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return syscall(SYS_getrandom, out, n, flags);
+}
+
+static uint64_t seed;
+
+/* xorshift: the same numbers at every run */
+static uint32_t
+some(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 32) % below;
+}
+
+static struct lsh_map map;
+
+static int
+start(void **state)
+{
+	(void)state;
+	seed = UINT64_C(0x9e3779b97f4a7c15);
+	no_memory = no_randomness = false;
+	if (!lsh_map_init(&map))
+		return 1;
+	allocations = frees = 0;
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	lsh_map_clear(&map);
+	return no_memory || allocations == frees ? 0 : 1;
+}
+
+struct thing {
+	unsigned key;
+	bool in;
+	unsigned visits;
+	struct lsh_map_node node;
+};
+
+static struct thing *
+thing_of(struct lsh_map_node *node)
+{
+	return lsh_container(node, struct thing, node);
+}
+
+static struct thing *
+get(unsigned key, uint64_t hash)
+{
+	struct lsh_map_node *at;
+
+	lsh_map_each_of(at, &map, hash) {
+		assert_true(at->hash == hash);
+		if (thing_of(at)->key == key)
+			return thing_of(at);
+	}
+	return NULL;
+}
+
+/* All that is in is visited once, and nothing else. */
+static void
+check_all(struct thing *things, size_t n)
+{
+	struct lsh_map_cursor cursor;
+	struct lsh_map_node *at;
+	size_t in = 0, visited = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		things[i].visits = 0;
+		in += things[i].in;
+	}
+	assert_int_equal(lsh_map_count(&map), in);
+	lsh_map_each(at, &map, &cursor) {
+		assert_true(thing_of(at)->in);
+		assert_int_equal(thing_of(at)->visits++, 0);
+		visited++;
+	}
+	assert_int_equal(visited, in);
+	for (size_t i = 0; i < n; i++)
+		assert_ptr_equal(get(things[i].key, things[i].node.hash), things[i].in ? &things[i] : NULL);
+}
+
+static void
+without_randomness_there_is_no_map(void **state)
+{
+	struct lsh_map other;
+
+	(void)state;
+	no_randomness = true;
+	assert_false(lsh_map_init(&other));
+	lsh_map_clear(&other); /* what begins to be made and is not must be cleared without harm */
+	no_randomness = false;
+	assert_true(lsh_map_init(&other));
+	lsh_map_clear(&other);
+}
+
+static void
+a_new_map_is_empty(void **state)
+{
+	struct lsh_map_cursor cursor;
+	struct lsh_map_node *at;
+
+	(void)state;
+	assert_int_equal(lsh_map_count(&map), 0);
+	lsh_map_each(at, &map, &cursor)
+		fail();
+	lsh_map_each_of(at, &map, UINT64_C(42))
+		fail();
+	assert_int_equal(allocations, 0);
+}
+
+static void
+what_was_put_is_found_until_it_is_removed(void **state)
+{
+	struct thing a = {.key = 1}, b = {.key = 2};
+
+	(void)state;
+	a.node.hash = lsh_map_hash(&map, "a", 1);
+	b.node.hash = lsh_map_hash(&map, "b", 1);
+	lsh_map_put(&map, &a.node);
+	assert_ptr_equal(get(1, a.node.hash), &a);
+	assert_null(get(2, b.node.hash));
+	lsh_map_put(&map, &b.node);
+	assert_true(lsh_map_remove(&map, &a.node));
+	assert_null(get(1, a.node.hash));
+	assert_ptr_equal(get(2, b.node.hash), &b);
+	assert_true(lsh_map_remove(&map, &b.node));
+	assert_int_equal(lsh_map_count(&map), 0);
+}
+
+static void
+removing_what_is_not_in_says_so(void **state)
+{
+	struct thing a = {.key = 1}, b = {.key = 2};
+
+	(void)state;
+	a.node.hash = b.node.hash = 5;
+	lsh_map_put(&map, &a.node);
+	assert_false(lsh_map_remove(&map, &b.node));
+	assert_true(lsh_map_remove(&map, &a.node));
+	assert_false(lsh_map_remove(&map, &a.node));
+	assert_int_equal(lsh_map_count(&map), 0);
+}
+
+static void
+nodes_of_one_hash_are_all_found(void **state)
+{
+	struct thing things[50];
+	struct lsh_map_node *at;
+	unsigned with_hash = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 50; i++) {
+		things[i] = (struct thing){.key = i, .in = true, .node.hash = i % 2 == 0 ? UINT64_C(7) << 40 | 3 : 3};
+		lsh_map_put(&map, &things[i].node);
+	}
+	check_all(things, 50);
+	lsh_map_each_of(at, &map, UINT64_C(3)) {
+		assert_int_equal(thing_of(at)->key % 2, 1);
+		with_hash++;
+	}
+	assert_int_equal(with_hash, 25);
+	for (unsigned i = 0; i < 50; i += 3) {
+		assert_true(lsh_map_remove(&map, &things[i].node));
+		things[i].in = false;
+	}
+	check_all(things, 50);
+}
+
+static void
+a_map_grows_with_what_is_in_it(void **state)
+{
+	enum { MANY = 20000 };
+	struct thing *things = calloc(MANY, sizeof(*things));
+	size_t longest = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		char name[32];
+		int n = snprintf(name, sizeof(name), "lock:%u", i);
+
+		things[i] = (struct thing){.key = i, .in = true, .node.hash = lsh_map_hash(&map, name, (size_t)n)};
+		lsh_map_put(&map, &things[i].node);
+	}
+	check_all(things, MANY);
+	assert_true(map.size >= MANY && map.size < 4 * MANY);
+	assert_true((map.size & (map.size - 1)) == 0);
+	for (size_t i = 0; i < map.size; i++) {
+		size_t length = 0;
+
+		for (struct lsh_map_node *at = map.chains[i]; at != NULL; at = at->next)
+			length++;
+		if (length > longest)
+			longest = length;
+	}
+	assert_true(longest < 20); /* random hashes make one so long less than once in 10^13 runs */
+	lsh_map_clear(&map);
+	free(things);
+}
+
+static void
+without_memory_puts_still_succeed(void **state)
+{
+	enum { MANY = 300 };
+	struct thing *things = calloc(MANY, sizeof(*things));
+
+	(void)state;
+	no_memory = true;
+	for (unsigned i = 0; i < MANY; i++) {
+		things[i] = (struct thing){.key = i, .in = true, .node.hash = lsh_map_hash_number(&map, i)};
+		lsh_map_put(&map, &things[i].node);
+	}
+	check_all(things, MANY);
+	assert_int_equal(map.size, LSH_MAP_FIRST_CHAINS);
+	assert_true(allocations > 0);
+
+	/* with memory again it catches up */
+	no_memory = false;
+	for (unsigned i = 0; i < 10; i++) {
+		assert_true(lsh_map_remove(&map, &things[i].node));
+		lsh_map_put(&map, &things[i].node);
+	}
+	check_all(things, MANY);
+	assert_true(map.size >= MANY);
+	lsh_map_clear(&map);
+	allocations = frees; /* the failed ones were counted, too */
+	free(things);
+}
+
+static void
+removing_neither_frees_nor_allocates(void **state)
+{
+	enum { MANY = 500 };
+	struct thing *things = calloc(MANY, sizeof(*things));
+	size_t before;
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		things[i] = (struct thing){.key = i, .node.hash = lsh_map_hash_number(&map, i)};
+		lsh_map_put(&map, &things[i].node);
+	}
+	before = allocations + frees;
+	for (unsigned i = 0; i < MANY; i++)
+		assert_true(lsh_map_remove(&map, &things[i].node));
+	assert_int_equal(allocations + frees, before);
+	free(things);
+}
+
+static void
+changes_in_any_order_leave_the_map_that_they_should(void **state)
+{
+	enum { KEYS = 400 };
+	struct thing *things = calloc(KEYS, sizeof(*things));
+
+	(void)state;
+	for (unsigned i = 0; i < KEYS; i++) {
+		things[i].key = i;
+		/* a tenth shares one hash, a tenth the low bits of it */
+		things[i].node.hash = lsh_map_hash(&map, &i, sizeof(i));
+		if (i % 10 < 2)
+			things[i].node.hash = i % 10 == 0 ? 77 : 77 | (uint64_t)i << 32;
+	}
+	for (int round = 0; round < 60000; round++) {
+		/* it fills and empties by turns */
+		bool filling = round / 3000 % 2 == 0;
+		struct thing *thing = &things[some(KEYS)];
+
+		no_memory = some(2) == 0;
+		if (some(4) != 0 ? filling : !filling) {
+			if (!thing->in)
+				lsh_map_put(&map, &thing->node);
+			thing->in = true;
+		} else {
+			assert_int_equal(lsh_map_remove(&map, &thing->node), thing->in);
+			thing->in = false;
+		}
+		assert_ptr_equal(get(thing->key, thing->node.hash), thing->in ? thing : NULL);
+		if (round % 100 == 0)
+			check_all(things, KEYS);
+	}
+	lsh_map_clear(&map);
+	no_memory = false;
+	allocations = frees; /* the failed ones were counted, too */
+	free(things);
+}
+
+static void
+the_node_that_is_visited_may_be_removed_and_freed(void **state)
+{
+	struct lsh_map_cursor cursor;
+	struct lsh_map_node *at;
+	unsigned left = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		struct thing *thing = calloc(1, sizeof(*thing));
+
+		thing->key = i;
+		thing->node.hash = i % 5 == 0 ? 1 : lsh_map_hash_number(&map, i);
+		lsh_map_put(&map, &thing->node);
+	}
+	lsh_map_each(at, &map, &cursor) {
+		struct thing *thing = thing_of(at);
+
+		if (thing->key % 3 != 0) {
+			assert_true(lsh_map_remove(&map, at));
+			free(thing);
+		}
+	}
+	assert_int_equal(lsh_map_count(&map), 334);
+	lsh_map_each(at, &map, &cursor) {
+		struct thing *thing = thing_of(at);
+
+		assert_int_equal(thing->key % 3, 0);
+		left++;
+		assert_true(lsh_map_remove(&map, at));
+		free(thing);
+	}
+	assert_int_equal(left, 334);
+	assert_int_equal(lsh_map_count(&map), 0);
+}
+
+static void
+a_cleared_map_can_be_used_again(void **state)
+{
+	struct thing things[100];
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 100; i++) {
+			things[i] = (struct thing){.key = i, .in = true, .node.hash = lsh_map_hash_number(&map, i)};
+			lsh_map_put(&map, &things[i].node);
+		}
+		check_all(things, 100);
+		lsh_map_clear(&map);
+		assert_int_equal(lsh_map_count(&map), 0);
+		assert_int_equal(allocations, frees);
+		assert_null(get(3, things[3].node.hash));
+	}
+}
+
+static void
+clearing_a_zeroed_map_does_nothing(void **state)
+{
+	struct lsh_map zeroed = {.size = 0};
+
+	(void)state;
+	lsh_map_clear(&zeroed);
+	assert_int_equal(frees, 0);
+}
+
+static void
+one_map_hashes_as_it_did_and_another_otherwise(void **state)
+{
+	struct lsh_map other;
+
+	(void)state;
+	assert_true(lsh_map_init(&other));
+	assert_true(lsh_map_hash(&map, "orders", 6) == lsh_map_hash(&map, "orders", 6));
+	assert_true(lsh_map_hash(&map, "orders", 6) != lsh_map_hash(&map, "orders", 5));
+	assert_true(lsh_map_hash(&map, "orders", 6) != lsh_map_hash(&map, "order5", 6));
+	assert_true(lsh_map_hash(&map, "orders", 6) != lsh_map_hash(&other, "orders", 6));
+	assert_true(lsh_map_hash_number(&map, 6) != lsh_map_hash_number(&other, 6));
+	lsh_map_clear(&other);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+different_numbers_have_different_hashes(void **state)
+{
+	enum { MANY = 50000 };
+	uint64_t *hashes = calloc(MANY, sizeof(*hashes));
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++)
+		hashes[i] = lsh_map_hash_number(&map, i % 2 == 0 ? i : (uint64_t)i << 40);
+	qsort(hashes, MANY, sizeof(*hashes), compare);
+	for (size_t i = 1; i < MANY; i++)
+		assert_true(hashes[i] != hashes[i - 1]);
+	free(hashes);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_randomness_there_is_no_map),
+		cmocka_unit_test_setup_teardown(a_new_map_is_empty, start, end),
+		cmocka_unit_test_setup_teardown(what_was_put_is_found_until_it_is_removed, start, end),
+		cmocka_unit_test_setup_teardown(removing_what_is_not_in_says_so, start, end),
+		cmocka_unit_test_setup_teardown(nodes_of_one_hash_are_all_found, start, end),
+		cmocka_unit_test_setup_teardown(a_map_grows_with_what_is_in_it, start, end),
+		cmocka_unit_test_setup_teardown(without_memory_puts_still_succeed, start, end),
+		cmocka_unit_test_setup_teardown(removing_neither_frees_nor_allocates, start, end),
+		cmocka_unit_test_setup_teardown(changes_in_any_order_leave_the_map_that_they_should, start, end),
+		cmocka_unit_test_setup_teardown(the_node_that_is_visited_may_be_removed_and_freed, start, end),
+		cmocka_unit_test_setup_teardown(a_cleared_map_can_be_used_again, start, end),
+		cmocka_unit_test_setup_teardown(clearing_a_zeroed_map_does_nothing, start, end),
+		cmocka_unit_test_setup_teardown(one_map_hashes_as_it_did_and_another_otherwise, start, end),
+		cmocka_unit_test_setup_teardown(different_numbers_have_different_hashes, start, end),
+	};
+
+	if (leash_set_memory(&memory) != LEASH_OK)
+		return 1;
+	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* When things happen: the bounds that each moment keeps, over all that can be asked for and at the ends of the range. */
+#include "watchdog/pace.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+#define LEAST_LEASE (100 * LSH_MS)
+#define MOST_LEASE  (24 * 3600 * LSH_S)
+
+static const uint32_t luck[] = {0, 1, 0x3fffffff, 0x7fffffff, 0x80000000, 0xc0000001, 0xfffffffe, UINT32_MAX};
+
+static const int64_t moments[] = {INT64_MIN, -LSH_S, -1, 0, 1, 3 * LSH_MS, 77777777777, 86400 * LSH_S, INT64_MAX / 3,
+	INT64_MAX - LSH_S, INT64_MAX - 1, INT64_MAX};
+
+static const int64_t leases[] = {INT64_MIN, -1, 0, 1, 2, 99, 100, 101, LSH_MS - 1, LSH_MS, 2 * LSH_MS, 3 * LSH_MS, 4 * LSH_MS,
+	LEAST_LEASE, 1234567891, 3 * LSH_S, 30 * LSH_S, MOST_LEASE, INT64_MAX / 2, INT64_MAX - 1, INT64_MAX};
+
+/* From the least lease to the most in steps of 7 %, odd numbers too. */
+static int64_t
+longer(int64_t lease)
+{
+	return lease + lease / 14 + 1;
+}
+
+static void
+a_lease_counts_for_less_than_the_server_gives(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_valid_until(5 * LSH_S, 30 * LSH_S) == 35 * LSH_S - 300 * LSH_MS - 2 * LSH_MS);
+	assert_true(lsh_pace_valid_until(0, 100 * LSH_MS) == 97 * LSH_MS);
+	assert_true(lsh_pace_valid_until(0, 100 * LSH_MS + 1) == 97 * LSH_MS); /* a part of the margin is all of it */
+	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
+		int64_t valid = lsh_pace_valid_until(LSH_S, lease) - LSH_S;
+
+		/* a server whose clock is 1 % fast and cuts off 1 ms has not let go yet */
+		assert_true(valid < lease - LSH_MS - valid / 100);
+		assert_true(valid > lease / 100 * 98 - 3 * LSH_MS);
+	}
+}
+
+static void
+a_longer_lease_or_a_later_request_never_counts_for_less(void **state)
+{
+	(void)state;
+	for (int64_t lease = 0; lease < 1000; lease++)
+		assert_true(lsh_pace_valid_until(0, lease + 1) >= lsh_pace_valid_until(0, lease));
+	for (size_t s = 0; s < COUNT(moments); s++)
+		for (size_t l = 1; l < COUNT(leases); l++)
+			assert_true(lsh_pace_valid_until(moments[s], leases[l]) >= lsh_pace_valid_until(moments[s], leases[l - 1]));
+	for (size_t l = 0; l < COUNT(leases); l++)
+		for (size_t s = 1; s < COUNT(moments) - 1; s++) /* the last is LSH_NEVER, which is no moment */
+			assert_true(lsh_pace_valid_until(moments[s], leases[l]) >= lsh_pace_valid_until(moments[s - 1], leases[l]));
+}
+
+static void
+a_request_sent_at_an_unknown_time_gives_nothing(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < COUNT(leases); l++) {
+		assert_true(lsh_pace_valid_until(LSH_NEVER, leases[l]) == 0);
+		assert_true(lsh_pace_next(LSH_NEVER, leases[l], 0) == 0); /* at once, so that the loss is seen */
+	}
+}
+
+static void
+moments_out_of_range_stop_at_the_end_of_it(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_valid_until(INT64_MIN, -5) == INT64_MIN);
+	assert_true(lsh_pace_valid_until(INT64_MAX - 1, 30 * LSH_S) == INT64_MAX);
+	assert_true(lsh_pace_next(INT64_MAX - 1, 30 * LSH_S, 0) == INT64_MAX);
+	assert_true(lsh_pace_next(INT64_MIN, INT64_MIN, 0) == INT64_MIN);
+	assert_true(lsh_pace_retry(INT64_MAX - 1, 5, INT64_MAX, 0) == INT64_MAX);
+	assert_true(lsh_pace_word(INT64_MAX - 1, INT64_MAX - 1, INT64_MAX, INT64_MAX) == INT64_MAX);
+	assert_true(lsh_pace_word(0, INT64_MAX, 3 * LSH_S, 5) == LSH_S);
+	assert_true(lsh_pace_slack(INT64_MIN) == 0);
+	assert_true(lsh_pace_slack(INT64_MAX) == LSH_S);
+}
+
+static void
+every_combination_of_extremes_is_defined(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < COUNT(moments); s++) {
+		for (size_t l = 0; l < COUNT(leases); l++) {
+			for (size_t r = 0; r < COUNT(luck); r++) {
+				assert_true(lsh_pace_next(moments[s], leases[l], luck[r]) <= lsh_pace_valid_until(moments[s], leases[l]));
+				assert_true(lsh_pace_retry(moments[s], 9, leases[l], luck[r]) <= leases[l]);
+			}
+			for (size_t t = 0; t < COUNT(leases); t++)
+				(void)lsh_pace_word(moments[s], moments[(s + 3) % COUNT(moments)], leases[l], leases[t]);
+		}
+	}
+}
+
+static void
+a_renewal_comes_within_the_last_twelfth_of_a_third(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_next(7 * LSH_S, 30 * LSH_S, 0) == 17 * LSH_S);
+	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
+		for (size_t r = 0; r < COUNT(luck); r++) {
+			int64_t period = lsh_pace_next(LSH_S, lease, luck[r]) - LSH_S;
+
+			assert_true(period <= lease / 3);
+			assert_true(period > lease / 3 - lease / 36 - 1);
+		}
+		/* the jitter uses its span */
+		assert_true(lsh_pace_next(0, lease, 0) - lsh_pace_next(0, lease, UINT32_MAX) >= lease / 36 - lease / 36 / 1000 - 2);
+	}
+}
+
+static void
+a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it(void **state)
+{
+	(void)state;
+	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
+		for (size_t r = 0; r < COUNT(luck); r++) {
+			/* the last one arrived as soon as it was sent, this one a sixth late: the least that PTTL can be */
+			int64_t arrives = lsh_pace_next(0, lease, luck[r]) + lease / 6;
+
+			assert_true(lease - arrives >= lease / 2);
+		}
+	}
+}
+
+static void
+more_luck_is_sooner_and_a_longer_lease_is_later(void **state)
+{
+	(void)state;
+	for (int64_t lease = 1; lease <= MOST_LEASE; lease = longer(lease)) {
+		for (size_t r = 1; r < COUNT(luck); r++)
+			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(0, lease, luck[r - 1]));
+		for (size_t r = 0; r < COUNT(luck); r++) {
+			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(0, lease + 1, luck[r]));
+			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(1, lease, luck[r]));
+		}
+	}
+}
+
+static void
+no_renewal_comes_before_a_quarter_of_the_lease(void **state)
+{
+	(void)state;
+	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
+		int64_t slack = lsh_pace_slack(lease);
+
+		assert_true(slack > 0);
+		assert_true(slack <= LSH_S);
+		assert_true(slack <= lease / 24);
+		assert_true(lsh_pace_next(0, lease, UINT32_MAX) - slack >= lease / 4);
+	}
+	assert_true(lsh_pace_slack(12 * LSH_S) == LSH_S / 2);
+	assert_true(lsh_pace_slack(0) == 0);
+}
+
+static void
+the_first_retry_is_at_once(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_retry(5 * LSH_S, 0, 9 * LSH_S, UINT32_MAX) == 5 * LSH_S);
+	assert_true(lsh_pace_retry(5 * LSH_S, 1, 9 * LSH_S, UINT32_MAX) == 5 * LSH_S);
+	assert_true(lsh_pace_retry(5 * LSH_S, 1, 4 * LSH_S, 0) == 4 * LSH_S);
+}
+
+static void
+retries_grow_from_10_to_250_ms(void **state)
+{
+	static const int64_t most[] = {10, 20, 40, 80, 160, 250, 250, 250};
+
+	(void)state;
+	for (unsigned n = 0; n < COUNT(most); n++) {
+		assert_true(lsh_pace_retry(LSH_S, n + 2, LSH_NEVER, 0) == LSH_S + most[n] * LSH_MS);
+		for (size_t r = 0; r < COUNT(luck); r++) {
+			int64_t wait = lsh_pace_retry(LSH_S, n + 2, LSH_NEVER, luck[r]) - LSH_S;
+
+			assert_true(wait > most[n] * LSH_MS / 2);
+			assert_true(wait <= most[n] * LSH_MS);
+		}
+	}
+	assert_true(lsh_pace_retry(0, UINT32_MAX, LSH_NEVER, 0) == 250 * LSH_MS);
+}
+
+static void
+no_retry_is_past_the_end_of_the_lease(void **state)
+{
+	(void)state;
+	for (unsigned failures = 0; failures < 40; failures++) {
+		for (size_t s = 0; s < COUNT(moments); s++) {
+			for (int64_t left = -LSH_S; left < LSH_S; left += 13 * LSH_MS) {
+				int64_t valid = 0;
+
+				if (__builtin_add_overflow(moments[s], left, &valid))
+					continue;
+				for (size_t r = 0; r < COUNT(luck); r++) {
+					int64_t at = lsh_pace_retry(moments[s], failures, valid, luck[r]);
+
+					assert_true(at <= valid);
+					assert_true(at >= moments[s] || at == valid);
+				}
+			}
+		}
+	}
+}
+
+static void
+a_claim_is_the_lease_but_at_most_3_s(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_claim_ms(100) == 100);
+	assert_true(lsh_pace_claim_ms(2999) == 2999);
+	assert_true(lsh_pace_claim_ms(3000) == 3000);
+	assert_true(lsh_pace_claim_ms(30000) == 3000);
+	assert_true(lsh_pace_claim_ms(INT64_MAX) == 3000);
+}
+
+static void
+a_word_is_said_after_a_third_of_the_claim(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 30000) == 11 * LSH_S);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, -1) == 11 * LSH_S);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, -2) == 11 * LSH_S);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S, 3 * LSH_S, INT64_MIN) == 11 * LSH_S);
+}
+
+static void
+a_word_is_said_when_the_holders_lease_is_over(void **state)
+{
+	(void)state;
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 0) == 10 * LSH_S + 6 * LSH_MS);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 400) == 10 * LSH_S + 406 * LSH_MS);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 993) == 10 * LSH_S + 999 * LSH_MS);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 994) == 11 * LSH_S);
+	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 995) == 11 * LSH_S);
+}
+
+static void
+reconnects_back_off_from_10_ms_to_1_s(void **state)
+{
+	static const int64_t most[] = {10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000};
+
+	(void)state;
+	for (size_t r = 0; r < COUNT(luck); r++)
+		assert_true(lsh_pace_backoff(0, luck[r]) == 0);
+	for (unsigned n = 0; n < COUNT(most); n++) {
+		assert_true(lsh_pace_backoff(n + 1, 0) == most[n] * LSH_MS);
+		assert_true(lsh_pace_backoff(n + 1, UINT32_MAX) < most[n] * LSH_MS * 501 / 1000);
+		for (size_t r = 0; r < COUNT(luck); r++) {
+			assert_true(lsh_pace_backoff(n + 1, luck[r]) > most[n] * LSH_MS / 2);
+			assert_true(lsh_pace_backoff(n + 1, luck[r]) <= most[n] * LSH_MS);
+		}
+	}
+	assert_true(lsh_pace_backoff(UINT32_MAX, 0) == LSH_S);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lease_counts_for_less_than_the_server_gives),
+		cmocka_unit_test(a_longer_lease_or_a_later_request_never_counts_for_less),
+		cmocka_unit_test(a_request_sent_at_an_unknown_time_gives_nothing),
+		cmocka_unit_test(moments_out_of_range_stop_at_the_end_of_it),
+		cmocka_unit_test(every_combination_of_extremes_is_defined),
+		cmocka_unit_test(a_renewal_comes_within_the_last_twelfth_of_a_third),
+		cmocka_unit_test(a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it),
+		cmocka_unit_test(more_luck_is_sooner_and_a_longer_lease_is_later),
+		cmocka_unit_test(no_renewal_comes_before_a_quarter_of_the_lease),
+		cmocka_unit_test(the_first_retry_is_at_once),
+		cmocka_unit_test(retries_grow_from_10_to_250_ms),
+		cmocka_unit_test(no_retry_is_past_the_end_of_the_lease),
+		cmocka_unit_test(a_claim_is_the_lease_but_at_most_3_s),
+		cmocka_unit_test(a_word_is_said_after_a_third_of_the_claim),
+		cmocka_unit_test(a_word_is_said_when_the_holders_lease_is_over),
+		cmocka_unit_test(reconnects_back_off_from_10_ms_to_1_s),
+	};
+
+	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+}

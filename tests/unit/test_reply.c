@@ -1,0 +1,810 @@
+/* Replies: what a server says, what it must not say, in pieces of any size, without a single allocation. */
+#include "redis/reply.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define BYTES(literal) (literal), sizeof(literal) - 1
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+/* ---- malloc, counted and failing: hiredis 0.14 has no hooks of its own. Sanitizers need theirs ---- */
+
+#ifndef SANITIZED
+
+static volatile size_t allocations; /* the compiler knows that malloc() changes no variable */
+static volatile size_t fail_at; /* the how manieth allocation from now on is refused; 0: none */
+
+static bool
+is_refused(void)
+{
+	allocations++;
+	return fail_at != 0 && --fail_at == 0;
+}
+
+static void *
+next_function(const char *name)
+{
+	static bool asking;
+	void *found;
+
+	if (asking)
+		return NULL; /* dlsym() itself wants memory, and can do without */
+	asking = true;
+	found = dlsym(RTLD_NEXT, name);
+	asking = false;
+	return found;
+}
+
+void *
+malloc(size_t size)
+{
+	static void *(*next)(size_t);
+
+	if (next == NULL)
+		*(void **)&next = next_function("malloc");
+	return next == NULL || is_refused() ? NULL : next(size);
+}
+
+void *
+calloc(size_t count, size_t size)
+{
+	static void *(*next)(size_t, size_t);
+
+	if (next == NULL)
+		*(void **)&next = next_function("calloc");
+	return next == NULL || is_refused() ? NULL : next(count, size);
+}
+
+void *
+realloc(void *old, size_t size)
+{
+	static void *(*next)(void *, size_t);
+
+	if (next == NULL)
+		*(void **)&next = next_function("realloc");
+	return next == NULL || is_refused() ? NULL : next(old, size);
+}
+
+/* valgrind puts its own in the place of ours. */
+static void
+need_counted_malloc(void **state)
+{
+	size_t before = allocations;
+	char *volatile p = malloc(1);
+
+	(void)state;
+	free(p);
+	if (allocations == before)
+		skip();
+}
+
+#endif
+
+/* ---- what a reader makes of bytes, as a text ---- */
+
+struct transcript {
+	char text[65536];
+	size_t size;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+add(struct transcript *t, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(t->text + t->size, sizeof t->text - t->size, format, args);
+	va_end(args);
+	t->size += (size_t)n;
+	if (t->size >= sizeof t->text)
+		t->size = sizeof t->text - 1;
+}
+
+static void
+add_item(struct transcript *t, const struct lsh_item *item)
+{
+	switch (item->type) {
+	case LSH_NIL:
+		add(t, "nil");
+		return;
+	case LSH_INTEGER:
+		add(t, ":%lld", (long long)item->integer);
+		return;
+	case LSH_STRING:
+		add(t, "$");
+		break;
+	case LSH_STATUS:
+		add(t, "+");
+		break;
+	case LSH_ERROR:
+		add(t, "-");
+		break;
+	case LSH_ARRAY:
+		fail_msg("an array is no item");
+	}
+	assert_int_equal(item->text[item->length], '\0');
+	for (size_t i = 0; i < item->length; i++)
+		add(t, item->text[i] >= ' ' && item->text[i] <= '~' ? "%c" : "\\x%02x", (unsigned char)item->text[i]);
+}
+
+static void
+add_message(struct transcript *t, const struct lsh_message *m)
+{
+	assert_true(m->count <= LSH_ITEMS);
+	if (m->type == LSH_ARRAY) {
+		add(t, "[");
+		for (unsigned i = 0; i < m->count; i++) {
+			add(t, i > 0 ? " " : "");
+			add_item(t, &m->item[i]);
+		}
+		add(t, "]");
+	} else {
+		assert_int_equal(m->count, 1);
+		assert_int_equal(m->type, m->item[0].type);
+		add_item(t, &m->item[0]);
+	}
+	add(t, ",");
+}
+
+/* Feed `bytes` in pieces of `piece`; each message is followed by a comma, a fault by its text and '!'. */
+static void
+read_in_pieces(struct lsh_reader *reader, struct transcript *t, const char *bytes, size_t size, size_t piece)
+{
+	const struct lsh_message *m;
+	int x;
+
+	if (piece > LSH_READ_SIZE)
+		piece = LSH_READ_SIZE;
+	t->size = 0;
+	t->text[0] = '\0';
+	assert_true(lsh_reader_reset(reader));
+	for (size_t at = 0; at < size; at += piece) {
+		x = lsh_reader_feed(reader, bytes + at, piece < size - at ? piece : size - at) ? 1 : -1;
+		while (x > 0) {
+			x = lsh_reader_next(reader, &m);
+			if (x > 0)
+				add_message(t, m);
+		}
+		if (x < 0) {
+			assert_string_not_equal(lsh_reader_fault(reader), "");
+			add(t, "%s!", lsh_reader_fault(reader));
+			return;
+		}
+		assert_string_equal(lsh_reader_fault(reader), "");
+	}
+}
+
+/* ---- the tests ---- */
+
+static struct lsh_reader *reader;
+static struct transcript whole, pieces;
+
+static int
+start(void **state)
+{
+	(void)state;
+	reader = lsh_reader_new();
+	return reader != NULL ? 0 : -1;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	lsh_reader_free(reader);
+	return 0;
+}
+
+/* The same, however it is cut. */
+static void
+check_pieces(const char *bytes, size_t size)
+{
+	static const size_t sizes[] = {1, 2, 3, 7, 1000};
+
+	read_in_pieces(reader, &whole, bytes, size, size);
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		read_in_pieces(reader, &pieces, bytes, size, sizes[i]);
+		assert_string_equal(pieces.text, whole.text);
+	}
+}
+
+static void
+what_servers_say_is_understood_in_pieces_of_any_size(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		const char *text;
+	} cases[] = {
+		{BYTES("+OK\r\n"), "+OK,"},
+		{BYTES("+\r\n"), "+,"},
+		{BYTES("-NOSCRIPT No matching script\r\n"), "-NOSCRIPT No matching script,"},
+		{BYTES(":0\r\n:-1\r\n:1700000000123456\r\n"), ":0,:-1,:1700000000123456,"},
+		{BYTES(":9223372036854775807\r\n:-9223372036854775808\r\n"), ":9223372036854775807,:-9223372036854775808,"},
+		{BYTES("$0\r\n\r\n$3\r\nabc\r\n"), "$,$abc,"},
+		{BYTES("$4\r\n\r\n\r\n\r\n"), "$\\x0d\\x0a\\x0d\\x0a,"},
+		{BYTES("$5\r\na\0b\0c\r\n"), "$a\\x00b\\x00c,"},
+		{BYTES("+a\0b\r\n"), "+a\\x00b,"},
+		{BYTES("$-1\r\n*-1\r\n"), "nil,nil,"},
+		{BYTES("*0\r\n*1\r\n$-1\r\n*1\r\n*-1\r\n"), "[],[nil],[nil],"},
+		{BYTES("*3\r\n:0\r\n:1999\r\n:1700000000123456\r\n"), "[:0 :1999 :1700000000123456],"},
+		{BYTES("*4\r\n$1\r\na\r\n-ERR b\r\n+c\r\n:4\r\n+OK\r\n"), "[$a -ERR b +c :4],+OK,"},
+		{BYTES("*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$3\r\ng x\r\n"), "[$message $ch $g x],"},
+		{BYTES("*16\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n:10\r\n:11\r\n:12\r\n:13\r\n:14\r\n:15\r\n:16\r\n"),
+		 "[:1 :2 :3 :4 :5 :6 :7 :8 :9 :10 :11 :12 :13 :14 :15 :16],"},
+		{BYTES("+a half"), ""},
+		{BYTES("*2\r\n:1\r\n"), ""},
+		{BYTES("$536870912\r\nthe rest is still to come"), ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		check_pieces(cases[i].bytes, cases[i].size);
+		assert_string_equal(whole.text, cases[i].text);
+	}
+}
+
+static void
+what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} cases[] = {
+		/* sizes */
+		{BYTES("$-5\r\n")},
+		{BYTES("$-2\r\n")},
+		{BYTES("$-9223372036854775808\r\n")},
+		{BYTES("$9223372036854775808\r\n")},
+		{BYTES("$18446744073709551615\r\n")},
+		{BYTES("$99999999999999999999999999\r\n")},
+		{BYTES("$\r\n")},
+		{BYTES("$-\r\n")},
+		{BYTES("$abc\r\n")},
+		{BYTES("$ 3\r\nabc\r\n")},
+		{BYTES("$03\r\nabc\r\n")},
+		{BYTES("$3\0\r\nabc\r\n")},
+		{BYTES("*-2\r\n")},
+		{BYTES("*-5\r\n")},
+		{BYTES("*17\r\n")},
+		{BYTES("*1073741823\r\n")},
+		{BYTES("*2147483647\r\n")},
+		{BYTES("*2147483648\r\n")},
+		{BYTES("*4294967295\r\n")},
+		{BYTES("*4294967297\r\n:1\r\n")},
+		{BYTES("*4611686018427387904\r\n")},
+		{BYTES("*9223372036854775807\r\n")},
+		{BYTES("*9223372036854775808\r\n")},
+		{BYTES("*-9223372036854775808\r\n")},
+		{BYTES("*18446744073709551615\r\n")},
+		{BYTES("*\r\n")},
+		{BYTES("*x\r\n")},
+		/* integers */
+		{BYTES(":9223372036854775808\r\n")},
+		{BYTES(":-9223372036854775809\r\n")},
+		{BYTES(":18446744073709551616\r\n")},
+		{BYTES(":\r\n")},
+		{BYTES(":-\r\n")},
+		{BYTES(":+1\r\n")},
+		{BYTES(":1.5\r\n")},
+		{BYTES(":0x10\r\n")},
+		{BYTES(":1 \r\n")},
+		/* arrays in arrays */
+		{BYTES("*1\r\n*1\r\n:1\r\n")},
+		{BYTES("*2\r\n:1\r\n*0\r\n")},
+		{BYTES("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n")},
+		/* ends of lines and strings */
+		{BYTES("+OK\n+OK\r\n")},
+		{BYTES("+OK\r+OK\r\n")},
+		{BYTES("-ERR\n\r\n")},
+		{BYTES(":1\n:2\r\n")},
+		{BYTES("$3\n:2\r\n")},
+		{BYTES("$3\r\nabcde")},
+		{BYTES("$3\r\nabc\n\r")},
+		{BYTES("$3\r\nabc\r\r")},
+		{BYTES("$3\r\nabc+OK\r\n")},
+		{BYTES("$3\r\nab\r\n+OK\r\n")},
+		{BYTES("$0\r\n+OK\r\n")},
+		/* types of RESP3 */
+		{BYTES("_\r\n")},
+		{BYTES("#t\r\n")},
+		{BYTES(",1.5\r\n")},
+		{BYTES(",inf\r\n")},
+		{BYTES("(3492890328409238509324850943850943825024385\r\n")},
+		{BYTES("=15\r\ntxt:Some string\r\n")},
+		{BYTES("!21\r\nSYNTAX invalid syntax\r\n")},
+		{BYTES("%1\r\n+a\r\n:1\r\n")},
+		{BYTES("%0\r\n")},
+		{BYTES("%-1\r\n")},
+		{BYTES("%9223372036854775807\r\n")},
+		{BYTES("~1\r\n:1\r\n")},
+		{BYTES("~-1\r\n")},
+		{BYTES(">2\r\n+message\r\n+a\r\n")},
+		{BYTES(">-1\r\n")},
+		{BYTES("|1\r\n+a\r\n+b\r\n:1\r\n")},
+		{BYTES("*2\r\n:1\r\n_\r\n")},
+		{BYTES("*1\r\n#f\r\n")},
+		{BYTES("*1\r\n%1\r\n+a\r\n:1\r\n")},
+		/* other protocols */
+		{BYTES("HTTP/1.1 400 Bad Request\r\n\r\n")},
+		{BYTES("SSH-2.0-OpenSSH_9.2\r\n")},
+		{BYTES("\x15\x03\x01\x00\x02\x02\x46")},
+		{BYTES("\0\0\0\0")},
+		{BYTES("\xff\xfe\r\n")},
+		{BYTES("\r\n")},
+		{BYTES(" +OK\r\n")},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		check_pieces(cases[i].bytes, cases[i].size);
+		if (whole.size == 0 || whole.text[whole.size - 1] != '!')
+			fail_msg("%s was taken for \"%s\"", cases[i].bytes, whole.text);
+	}
+}
+
+static void
+what_came_before_a_fault_is_still_told(void **state)
+{
+	(void)state;
+	check_pieces(BYTES(":1\r\n$2\r\nok\r\n*2\r\n:1\r\n_\r\n+OK\r\n"));
+	assert_memory_equal(whole.text, ":1,$ok,", 7);
+	assert_null(strstr(whole.text, "+OK"));
+	assert_int_equal(whole.text[whole.size - 1], '!');
+}
+
+static void
+after_a_fault_nothing_is_told_until_a_reset(void **state)
+{
+	const struct lsh_message *m = NULL;
+	char fault[128];
+
+	(void)state;
+	assert_string_equal(lsh_reader_fault(reader), "");
+	assert_true(lsh_reader_feed(reader, BYTES("*17\r\n:1\r\n+OK\r\n")));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(lsh_reader_next(reader, &m), -1);
+		assert_string_equal(lsh_reader_fault(reader), "an array of more than 16 elements");
+	}
+	strcpy(fault, lsh_reader_fault(reader));
+	assert_false(lsh_reader_feed(reader, BYTES("+OK\r\n")));
+	assert_int_equal(lsh_reader_next(reader, &m), -1);
+	assert_string_equal(lsh_reader_fault(reader), fault);
+	assert_null(m);
+
+	assert_true(lsh_reader_reset(reader));
+	assert_string_equal(lsh_reader_fault(reader), "");
+	assert_int_equal(lsh_reader_next(reader, &m), 0);
+	assert_true(lsh_reader_feed(reader, BYTES("+OK\r\n")));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	assert_string_equal(m->item[0].text, "OK");
+}
+
+static void
+a_reset_forgets_what_was_half_said(void **state)
+{
+	static const char *const halves[] = {"+OK", "$5\r\nab", "*3\r\n:1\r\n:2", "*3\r\n:1\r\n", ":1\r\n", ":1\r\n+O", "*"};
+	const struct lsh_message *m;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(halves); i++) {
+		assert_true(lsh_reader_feed(reader, halves[i], strlen(halves[i])));
+		if (i % 2 == 0)
+			lsh_reader_next(reader, &m);
+		assert_true(lsh_reader_reset(reader));
+		assert_int_equal(lsh_reader_next(reader, &m), 0);
+		assert_true(lsh_reader_feed(reader, BYTES("+new\r\n")));
+		assert_int_equal(lsh_reader_next(reader, &m), 1);
+		assert_string_equal(m->item[0].text, "new");
+		assert_int_equal(lsh_reader_next(reader, &m), 0);
+	}
+}
+
+static void
+a_message_may_have_64_kib_and_no_byte_more(void **state)
+{
+	static const size_t steps[] = {1, 4096, LSH_READ_SIZE};
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		size_t size = LSH_READ_SIZE + more;
+		char *bytes = malloc(size);
+		int head = snprintf(bytes, size, "$%zu\r\n", size - 10);
+
+		assert_int_equal(head, 8);
+		memset(bytes + head, 'x', size - 8);
+		memcpy(bytes + size - 2, "\r\n", 2);
+		for (size_t i = 0; i < COUNT(steps); i++) {
+			read_in_pieces(reader, &whole, bytes, size, steps[i]);
+			if (more == 0)
+				assert_int_equal(whole.size, 1 + LSH_TEXT_SIZE - 1 + 1); /* as much of it as is kept */
+			else
+				assert_string_equal(whole.text, "more than 64 KiB without a reply!");
+		}
+		free(bytes);
+	}
+}
+
+static void
+a_line_without_end_is_a_fault_after_64_kib(void **state)
+{
+	static const char first[] = "+-:$*";
+	static char line[1 << 20];
+
+	(void)state;
+	memset(line, '1', sizeof line);
+	for (size_t i = 0; first[i] != '\0'; i++) {
+		line[0] = first[i];
+		read_in_pieces(reader, &whole, line, sizeof line, LSH_READ_SIZE);
+		assert_string_equal(whole.text, "more than 64 KiB without a reply!");
+		read_in_pieces(reader, &whole, line, sizeof line, 5000);
+		assert_string_equal(whole.text, "more than 64 KiB without a reply!");
+	}
+}
+
+static void
+an_array_that_drags_on_is_a_fault_after_64_kib(void **state)
+{
+	static char bytes[100000];
+	size_t size = 0;
+
+	(void)state;
+	size += (size_t)snprintf(bytes, sizeof bytes, "*16\r\n");
+	for (int i = 0; i < 16; i++) {
+		size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$5000\r\n");
+		memset(bytes + size, 'y', 5000);
+		memcpy(bytes + size + 5000, "\r\n", 2);
+		size += 5002;
+	}
+	check_pieces(bytes, size);
+	assert_string_equal(whole.text, "more than 64 KiB without a reply!");
+}
+
+static void
+feeding_on_and_on_without_reading_is_a_fault(void **state)
+{
+	static char bytes[LSH_READ_SIZE];
+	int fed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bytes; i += 4)
+		memcpy(bytes + i, ":1\r\n", 4);
+	while (lsh_reader_feed(reader, bytes, sizeof bytes))
+		assert_true(++fed <= 2);
+	assert_string_equal(lsh_reader_fault(reader), "more than 64 KiB without a reply");
+
+	assert_true(lsh_reader_reset(reader));
+	assert_false(lsh_reader_feed(reader, bytes, LSH_READ_SIZE + 1)); /* reads none of them */
+}
+
+static void
+many_messages_at_once_are_all_told(void **state)
+{
+	static char bytes[LSH_READ_SIZE];
+	const struct lsh_message *m;
+	size_t told = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bytes; i += 4)
+		memcpy(bytes + i, ":7\r\n", 4);
+	for (int i = 0; i < 3; i++) {
+		assert_true(lsh_reader_feed(reader, bytes, sizeof bytes));
+		while (lsh_reader_next(reader, &m) > 0)
+			told += m->item[0].integer == 7;
+	}
+	assert_int_equal(told, 3 * sizeof bytes / 4);
+	assert_string_equal(lsh_reader_fault(reader), "");
+}
+
+static void
+strings_that_find_no_room_are_cut_off(void **state)
+{
+	static char bytes[20000];
+	const struct lsh_message *m;
+	size_t size = 0, room = LSH_TEXT_SIZE;
+
+	(void)state;
+	size += (size_t)snprintf(bytes, sizeof bytes, "*16\r\n");
+	for (int i = 0; i < 16; i++) {
+		size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$1000\r\n");
+		memset(bytes + size, 'a' + i, 1000);
+		memcpy(bytes + size + 1000, "\r\n", 2);
+		size += 1002;
+	}
+	assert_true(lsh_reader_feed(reader, bytes, size));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	assert_int_equal(m->count, 16);
+	for (int i = 0; i < 16; i++) {
+		size_t kept = room > 1000 ? 1000 : room - 1;
+
+		assert_int_equal(m->item[i].length, kept);
+		assert_int_equal(strlen(m->item[i].text), kept);
+		for (size_t j = 0; j < kept; j++)
+			assert_int_equal(m->item[i].text[j], 'a' + i);
+		room -= kept + 1 < room ? kept + 1 : room - 1;
+	}
+
+	/* and the next message has all the room again */
+	assert_true(lsh_reader_feed(reader, BYTES("$3\r\nabc\r\n")));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	assert_string_equal(m->item[0].text, "abc");
+}
+
+static void
+a_message_stays_while_the_next_ones_are_fed(void **state)
+{
+	static char many[60000];
+	const struct lsh_message *m;
+
+	(void)state;
+	memset(many, 'z', sizeof many);
+	memcpy(many, "+", 1);
+	assert_true(lsh_reader_feed(reader, BYTES("*2\r\n$3\r\nabc\r\n:5\r\n")));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	assert_true(lsh_reader_feed(reader, many, sizeof many));
+	assert_string_equal(m->item[0].text, "abc");
+	assert_int_equal(m->item[1].integer, 5);
+}
+
+static struct lsh_reply
+kept(const char *bytes, size_t size)
+{
+	const struct lsh_message *m;
+	struct lsh_reply reply;
+
+	memset(&reply, 0xa5, sizeof reply);
+	assert_true(lsh_reader_reset(reader));
+	assert_true(lsh_reader_feed(reader, bytes, size));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	lsh_reply_keep(&reply, m);
+	return reply;
+}
+
+static void
+a_reply_keeps_the_integers_and_the_first_string(void **state)
+{
+	struct lsh_reply r;
+
+	(void)state;
+	r = kept(BYTES(":-42\r\n"));
+	assert_true(r.type == LSH_INTEGER && r.count == 1 && r.integers == 1 && r.integer[0] == -42);
+	assert_string_equal(r.text, "");
+
+	r = kept(BYTES("-OOM command not allowed\r\n"));
+	assert_true(r.type == LSH_ERROR && r.count == 1 && r.integers == 0);
+	assert_string_equal(r.text, "OOM command not allowed");
+
+	r = kept(BYTES("$-1\r\n"));
+	assert_true(r.type == LSH_NIL && r.count == 1 && r.integers == 0);
+	assert_string_equal(r.text, "");
+
+	r = kept(BYTES("*5\r\n$-1\r\n:7\r\n$0\r\n\r\n$5\r\nother\r\n:9\r\n"));
+	assert_true(r.type == LSH_ARRAY && r.count == 5 && r.integers == (1 << 1 | 1 << 4));
+	assert_true(r.integer[1] == 7 && r.integer[4] == 9);
+	assert_string_equal(r.text, "");
+
+	r = kept(BYTES("*16\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n:10\r\n:11\r\n:12\r\n:13\r\n:14\r\n:15\r\n"));
+	assert_true(r.count == 16 && r.integers == 0xffff);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(r.integer[i], i);
+
+	r = kept(BYTES("*0\r\n"));
+	assert_true(r.type == LSH_ARRAY && r.count == 0 && r.integers == 0);
+	assert_string_equal(r.text, "");
+}
+
+static void
+a_reply_cuts_its_text_where_it_does_not_fit(void **state)
+{
+	char bytes[400];
+
+	(void)state;
+	for (size_t n = LSH_REPLY_TEXT - 3; n < LSH_REPLY_TEXT + 100; n++) {
+		struct lsh_reply r;
+
+		memset(bytes, 'e', sizeof bytes);
+		bytes[0] = '-';
+		memcpy(bytes + 1 + n, "\r\n", 2);
+		r = kept(bytes, 1 + n + 2);
+		assert_int_equal(strlen(r.text), n < LSH_REPLY_TEXT ? n : LSH_REPLY_TEXT - 1);
+	}
+}
+
+static uint64_t seed;
+
+/* xorshift: the same numbers at every run */
+static uint32_t
+some(uint32_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (uint32_t)(seed >> 32) % below;
+}
+
+static size_t
+mutate(char *bytes, size_t size, size_t room)
+{
+	static const char telling[] = "+-:$*\r\n0123456789_#,(=!%~>|\xff";
+	size_t at = some((uint32_t)size), n = 1 + some(8);
+
+	switch (some(5)) {
+	case 0:
+		bytes[at] = (char)some(256);
+		break;
+	case 1:
+		bytes[at] = telling[some(sizeof telling)];
+		break;
+	case 2: /* lose some */
+		if (n > size - at)
+			n = size - at;
+		memmove(bytes + at, bytes + at + n, size - at - n);
+		size -= n;
+		break;
+	case 3: /* say some twice */
+		if (n > size - at)
+			n = size - at;
+		if (size + n > room)
+			break;
+		memmove(bytes + at + n, bytes + at, size - at);
+		size += n;
+		break;
+	default: /* and put some in */
+		if (size + 1 > room)
+			break;
+		memmove(bytes + at + 1, bytes + at, size - at);
+		bytes[at] = telling[some(sizeof telling)];
+		size++;
+		break;
+	}
+	return size;
+}
+
+static void
+whatever_is_said_is_read_the_same_whole_and_in_pieces(void **state)
+{
+	static const char said[] =
+		"+OK\r\n:17\r\n$11\r\nhello world\r\n*3\r\n:0\r\n:29998\r\n:1700000000000001\r\n-ERR no such thing\r\n$-1\r\n"
+		"*3\r\n$7\r\nmessage\r\n$12\r\nleash:client\r\n$24\r\ng 0123456789abcdef:1 1700\r\n*2\r\n$10\r\n1700000000\r\n$6\r\n123456\r\n"
+		"*-1\r\n*0\r\n:-9223372036854775808\r\n*4\r\n+a\r\n-b\r\n$0\r\n\r\n$-1\r\n+PONG\r\n";
+	char bytes[2 * sizeof said];
+
+	(void)state;
+	seed = UINT64_C(0x2545f4914f6cdd1d);
+	for (int round = 0; round < 4000; round++) {
+		size_t size = sizeof said - 1;
+
+		memcpy(bytes, said, size);
+		for (uint32_t n = some(4) + 1; n > 0 && size > 0; n--)
+			size = mutate(bytes, size, sizeof bytes);
+		read_in_pieces(reader, &whole, bytes, size, sizeof bytes);
+		read_in_pieces(reader, &pieces, bytes, size, 1 + some(20));
+		assert_string_equal(pieces.text, whole.text);
+	}
+}
+
+#ifndef SANITIZED
+
+static void
+nothing_is_allocated_once_a_reader_is_there(void **state)
+{
+	static const size_t steps[] = {1, 9, 1024, 4096, 30000, LSH_READ_SIZE};
+	static const char said[] = "+OK\r\n*3\r\n:0\r\n:29998\r\n:1700000000000001\r\n-ERR no\r\n$-1\r\n*2\r\n$3\r\nabc\r\n$0\r\n\r\n:1\r\n";
+	static char bytes[3 * LSH_READ_SIZE];
+	const struct lsh_message *m;
+	size_t size = 0, before;
+
+	need_counted_malloc(state);
+	while (size + sizeof said - 1 <= sizeof bytes) {
+		memcpy(bytes + size, said, sizeof said - 1);
+		size += sizeof said - 1;
+	}
+	before = allocations;
+	for (size_t i = 0; i < COUNT(steps); i++) {
+		for (size_t at = 0; at < size; at += steps[i]) {
+			assert_true(lsh_reader_feed(reader, bytes + at, steps[i] < size - at ? steps[i] : size - at));
+			while (lsh_reader_next(reader, &m) > 0)
+				continue;
+		}
+		assert_true(lsh_reader_reset(reader)); /* at the end of a message it has nothing to forget */
+	}
+	/* the largest message there can be, the longest wait, and the fault */
+	memset(bytes, 'x', sizeof bytes);
+	memcpy(bytes, "+", 1);
+	assert_true(lsh_reader_feed(reader, BYTES(":1\r\n")));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	assert_true(lsh_reader_feed(reader, bytes, LSH_READ_SIZE));
+	assert_int_equal(lsh_reader_next(reader, &m), 0);
+	assert_true(lsh_reader_feed(reader, bytes + 1, LSH_READ_SIZE));
+	assert_int_equal(lsh_reader_next(reader, &m), -1);
+	assert_int_equal(allocations, before);
+}
+
+static void
+a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind(void **state)
+{
+	struct lsh_reader *r = NULL;
+	size_t n;
+
+	need_counted_malloc(state);
+	for (n = 1; r == NULL; n++) {
+		fail_at = n;
+		r = lsh_reader_new();
+		assert_true((r == NULL) == (fail_at == 0));
+	}
+	fail_at = 0;
+	assert_true(n > 3);
+	lsh_reader_free(r);
+}
+
+static void
+a_reset_that_finds_no_memory_fails_until_there_is_some(void **state)
+{
+	const struct lsh_message *m;
+	bool done = false;
+
+	need_counted_malloc(state);
+	for (size_t n = 1; !done; n++) {
+		assert_true(lsh_reader_feed(reader, BYTES("+half")));
+		fail_at = n;
+		done = lsh_reader_reset(reader);
+		if (!done) {
+			assert_int_equal(fail_at, 0);
+			assert_string_equal(lsh_reader_fault(reader), "out of memory");
+			assert_false(lsh_reader_feed(reader, BYTES("+OK\r\n")));
+			assert_int_equal(lsh_reader_next(reader, &m), -1);
+			assert_true(lsh_reader_reset(reader));
+		}
+		fail_at = 0;
+		assert_true(lsh_reader_feed(reader, BYTES("+OK\r\n")));
+		assert_int_equal(lsh_reader_next(reader, &m), 1);
+	}
+}
+
+#endif
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_servers_say_is_understood_in_pieces_of_any_size, start, end),
+		cmocka_unit_test_setup_teardown(what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size, start, end),
+		cmocka_unit_test_setup_teardown(what_came_before_a_fault_is_still_told, start, end),
+		cmocka_unit_test_setup_teardown(after_a_fault_nothing_is_told_until_a_reset, start, end),
+		cmocka_unit_test_setup_teardown(a_reset_forgets_what_was_half_said, start, end),
+		cmocka_unit_test_setup_teardown(a_message_may_have_64_kib_and_no_byte_more, start, end),
+		cmocka_unit_test_setup_teardown(a_line_without_end_is_a_fault_after_64_kib, start, end),
+		cmocka_unit_test_setup_teardown(an_array_that_drags_on_is_a_fault_after_64_kib, start, end),
+		cmocka_unit_test_setup_teardown(feeding_on_and_on_without_reading_is_a_fault, start, end),
+		cmocka_unit_test_setup_teardown(many_messages_at_once_are_all_told, start, end),
+		cmocka_unit_test_setup_teardown(strings_that_find_no_room_are_cut_off, start, end),
+		cmocka_unit_test_setup_teardown(a_message_stays_while_the_next_ones_are_fed, start, end),
+		cmocka_unit_test_setup_teardown(a_reply_keeps_the_integers_and_the_first_string, start, end),
+		cmocka_unit_test_setup_teardown(a_reply_cuts_its_text_where_it_does_not_fit, start, end),
+		cmocka_unit_test_setup_teardown(whatever_is_said_is_read_the_same_whole_and_in_pieces, start, end),
+#ifndef SANITIZED
+		cmocka_unit_test_setup_teardown(nothing_is_allocated_once_a_reader_is_there, start, end),
+		cmocka_unit_test(a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind),
+		cmocka_unit_test_setup_teardown(a_reset_that_finds_no_memory_fails_until_there_is_some, start, end),
+#endif
+	};
+
+	return cmocka_run_group_tests_name("reply", tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+/* The numbers that programs were compiled with, and their names. */
+#include <leash.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Written down once more on purpose: the one list in the header must not change what it says. */
+static const struct {
+	leash_status status;
+	int number;
+	const char *name;
+} statuses[] = {
+	{LEASH_OK, 0, "OK"},
+	{LEASH_TIMEOUT, 1, "TIMEOUT"},
+	{LEASH_LOST, 2, "LOST"},
+	{LEASH_NOT_HELD, 3, "NOT_HELD"},
+	{LEASH_CANCELED, 4, "CANCELED"},
+	{LEASH_UNAVAILABLE, 5, "UNAVAILABLE"},
+	{LEASH_UNKNOWN, 6, "UNKNOWN"},
+	{LEASH_INVALID, 7, "INVALID"},
+	{LEASH_NO_MEMORY, 8, "NO_MEMORY"},
+	{LEASH_DENIED, 9, "DENIED"},
+	{LEASH_MISMATCH, 10, "MISMATCH"},
+	{LEASH_FORKED, 11, "FORKED"},
+	{LEASH_IN_CALLBACK, 12, "IN_CALLBACK"},
+	{LEASH_CLOSED, 13, "CLOSED"},
+	{LEASH_PROTOCOL, 14, "PROTOCOL"},
+	{LEASH_UNSUPPORTED, 15, "UNSUPPORTED"},
+};
+
+static void
+each_status_keeps_its_number_and_name(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(statuses); i++) {
+		assert_int_equal(statuses[i].status, statuses[i].number);
+		assert_string_equal(leash_status_name(statuses[i].status), statuses[i].name);
+	}
+}
+
+static void
+each_status_has_a_text_of_its_own(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(statuses); i++) {
+		const char *text = leash_status_text(statuses[i].status);
+
+		assert_true(strlen(text) > 0 && strlen(text) < sizeof(((leash_error *)NULL)->text));
+		assert_int_not_equal(text[strlen(text) - 1], '.');
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(text, leash_status_text(statuses[j].status));
+	}
+	assert_string_equal(leash_status_text(LEASH_OK), "done");
+}
+
+static void
+a_number_that_is_no_status_has_no_name(void **state)
+{
+	(void)state;
+	assert_string_equal(leash_status_name((leash_status)COUNT(statuses)), "?");
+	assert_string_equal(leash_status_text((leash_status)COUNT(statuses)), "unknown status");
+	assert_string_equal(leash_status_name((leash_status)-1), "?");
+	assert_string_equal(leash_status_text((leash_status)-1), "unknown status");
+}
+
+static void
+each_event_keeps_its_number_and_name(void **state)
+{
+	static const struct {
+		leash_event_type type;
+		int number;
+		const char *name;
+	} events[] = {
+		{LEASH_EVENT_JEOPARDY, 1, "JEOPARDY"},
+		{LEASH_EVENT_RECOVERED, 2, "RECOVERED"},
+		{LEASH_EVENT_LOST, 3, "LOST"},
+		{LEASH_EVENT_ABANDONED, 4, "ABANDONED"},
+		{LEASH_EVENT_CLOCK_JUMP, 5, "CLOCK_JUMP"},
+		{LEASH_EVENT_FENCE_REGRESSION, 6, "FENCE_REGRESSION"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(events); i++) {
+		assert_int_equal(events[i].type, events[i].number);
+		assert_string_equal(leash_event_name(events[i].type), events[i].name);
+	}
+	assert_string_equal(leash_event_name((leash_event_type)0), "?");
+	assert_string_equal(leash_event_name((leash_event_type)(COUNT(events) + 1)), "?");
+}
+
+static void
+the_library_is_of_the_version_of_its_header(void **state)
+{
+	char version[32];
+
+	(void)state;
+	snprintf(version, sizeof(version), "%d.%d.%d", LEASH_VERSION_MAJOR, LEASH_VERSION_MINOR, LEASH_VERSION_PATCH);
+	assert_string_equal(LEASH_VERSION, version);
+	assert_string_equal(leash_version(), version);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_status_keeps_its_number_and_name),
+		cmocka_unit_test(each_status_has_a_text_of_its_own),
+		cmocka_unit_test(a_number_that_is_no_status_has_no_name),
+		cmocka_unit_test(each_event_keeps_its_number_and_name),
+		cmocka_unit_test(the_library_is_of_the_version_of_its_header),
+	};
+
+	return cmocka_run_group_tests_name("status", tests, NULL, NULL);
+}

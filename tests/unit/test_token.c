@@ -1,0 +1,297 @@
+/* Identities: UUIDs that are ones, tokens of one form only, nothing at all without randomness. And jitter. */
+#include "base/token.h"
+
+#include <leash/lock.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define UUID "01234567-89ab-4cde-8f01-23456789abcd"
+
+static int no_randomness; /* an errno, or 0 */
+
+/* In the place of libc's. */
+ssize_t
+getrandom(void *out, size_t n, unsigned flags)
+{
+	if (no_randomness != 0) {
+		errno = no_randomness;
+		return -1;
+	}
+	return syscall(SYS_getrandom, out, n, flags);
+}
+
+static void
+without_randomness_nothing_begins(void **state)
+{
+	unsigned char key[4] = {1, 2, 3, 4};
+
+	(void)state;
+	no_randomness = EAGAIN;
+	assert_false(lsh_sodium_ready());
+	assert_false(lsh_random_bytes(key, sizeof(key)));
+	no_randomness = 0;
+	assert_memory_equal(key, "\1\2\3\4", sizeof(key));
+	assert_true(lsh_sodium_ready());
+}
+
+static void
+randomness_that_dries_up_later_makes_no_weak_uuid(void **state)
+{
+	char uuid[LSH_UUID_SIZE + 1] = "untouched";
+
+	(void)state;
+	assert_true(lsh_sodium_ready());
+	no_randomness = EAGAIN;
+	assert_false(lsh_uuid_make(uuid));
+	no_randomness = 0;
+	assert_string_equal(uuid, "untouched");
+	assert_true(lsh_uuid_make(uuid));
+}
+
+static void
+a_uuid_has_the_form_of_version_4(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 1000; round++) {
+		char uuid[LSH_UUID_SIZE + 1];
+
+		assert_true(lsh_uuid_make(uuid));
+		assert_int_equal(strlen(uuid), LSH_UUID_SIZE);
+		for (size_t i = 0; i < LSH_UUID_SIZE; i++) {
+			const char *allowed = i == 8 || i == 13 || i == 18 || i == 23 ? "-" : "0123456789abcdef";
+
+			if (i == 14)
+				allowed = "4";
+			else if (i == 19)
+				allowed = "89ab";
+			assert_non_null(strchr(allowed, uuid[i]));
+		}
+	}
+}
+
+static void
+each_digit_of_a_uuid_takes_all_its_values(void **state)
+{
+	unsigned seen[LSH_UUID_SIZE] = {0};
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		char uuid[LSH_UUID_SIZE + 1];
+
+		assert_true(lsh_uuid_make(uuid));
+		for (size_t i = 0; i < LSH_UUID_SIZE; i++)
+			if (uuid[i] != '-')
+				seen[i] |= 1u << (uuid[i] <= '9' ? uuid[i] - '0' : uuid[i] - 'a' + 10);
+	}
+	for (size_t i = 0; i < LSH_UUID_SIZE; i++) {
+		unsigned wanted = 0xffff;
+
+		if (i == 8 || i == 13 || i == 18 || i == 23)
+			wanted = 0;
+		else if (i == 14)
+			wanted = 1u << 4;
+		else if (i == 19)
+			wanted = 0xf00;
+		assert_int_equal(seen[i], wanted);
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	return memcmp(a, b, LSH_UUID_SIZE + 1);
+}
+
+static void
+no_uuid_comes_twice(void **state)
+{
+	enum { MANY = 5000 };
+	char (*uuids)[LSH_UUID_SIZE + 1] = calloc(MANY, sizeof(*uuids));
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++)
+		assert_true(lsh_uuid_make(uuids[i]));
+	qsort(uuids, MANY, sizeof(*uuids), compare);
+	for (size_t i = 1; i < MANY; i++)
+		assert_string_not_equal(uuids[i], uuids[i - 1]);
+	free(uuids);
+}
+
+static void
+a_token_is_the_uuid_and_the_number(void **state)
+{
+	char token[LSH_TOKEN_SIZE];
+
+	(void)state;
+	assert_in_range(LSH_TOKEN_SIZE, 1, LEASH_TOKEN_MAX);
+	assert_int_equal(lsh_token_write(token, UUID "ignored", 42), 39);
+	assert_string_equal(token, UUID ":42");
+	assert_int_equal(lsh_token_write(token, UUID, 0), 38);
+	assert_string_equal(token, UUID ":0");
+	assert_int_equal(lsh_token_write(token, UUID, UINT64_MAX), LSH_TOKEN_SIZE - 1);
+	assert_string_equal(token, UUID ":18446744073709551615");
+}
+
+static void
+a_token_that_was_written_can_be_read(void **state)
+{
+	uint64_t n = 1;
+
+	(void)state;
+	for (unsigned bit = 0; bit < 64; bit++) {
+		for (uint64_t off = 0; off < 3; off++) {
+			char token[LSH_TOKEN_SIZE];
+			uint64_t wanted = (UINT64_C(1) << bit) + off - 1;
+			size_t size = lsh_token_write(token, UUID, wanted);
+
+			assert_true(lsh_token_read(token, size, UUID, &n));
+			assert_true(n == wanted);
+		}
+	}
+}
+
+static void
+only_the_one_form_is_a_token(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		":",
+		"42",
+		UUID,
+		UUID ":",
+		UUID ":042",
+		UUID ":00",
+		UUID ":+42",
+		UUID ":-1",
+		UUID ": 42",
+		UUID ":42 ",
+		UUID ":42\n",
+		UUID ":0x2a",
+		UUID ":4a",
+		UUID ":18446744073709551616",
+		UUID ":100000000000000000000",
+		UUID "-42",
+		UUID " 42",
+		UUID "::42",
+		UUID ":42:42",
+		" " UUID ":42",
+		"01234567-89ab-4cde-8f01-23456789abce:42", /* another client's */
+		"01234567-89AB-4CDE-8F01-23456789ABCD:42",
+		"01234567-89ab-4cde-8f01-23456789abc:42",
+	};
+	uint64_t n = 7;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		char *exact = malloc(strlen(bad[i]) + 1); /* a sanitizer sees whoever reads past the end */
+
+		memcpy(exact, bad[i], strlen(bad[i]));
+		assert_false(lsh_token_read(exact, strlen(bad[i]), UUID, &n));
+		free(exact);
+		assert_int_equal(n, 7);
+	}
+	assert_false(lsh_token_read(UUID ":4\0", LSH_UUID_SIZE + 3, UUID, &n));
+	assert_int_equal(n, 7);
+	assert_true(lsh_token_read(UUID ":42 and more", LSH_UUID_SIZE + 3, UUID, &n));
+	assert_int_equal(n, 42);
+}
+
+static void
+jitter_differs_from_call_to_call(void **state)
+{
+	uint32_t ones[32] = {0};
+
+	(void)state;
+	for (int i = 0; i < 4096; i++) {
+		uint32_t random = lsh_random32();
+
+		for (unsigned bit = 0; bit < 32; bit++)
+			ones[bit] += random >> bit & 1;
+	}
+	for (unsigned bit = 0; bit < 32; bit++) /* half of 4096, give or take 10 standard deviations */
+		assert_in_range(ones[bit], 2048 - 320, 2048 + 320);
+}
+
+enum { DRAWN = 8 };
+
+static void *
+draw(void *arg)
+{
+	uint32_t *out = arg;
+
+	for (size_t i = 0; i < DRAWN; i++)
+		out[i] = lsh_random32();
+	return NULL;
+}
+
+static void
+jitter_differs_from_thread_to_thread(void **state)
+{
+	uint32_t here[DRAWN], there[DRAWN];
+	pthread_t thread;
+
+	(void)state;
+	draw(here);
+	assert_int_equal(pthread_create(&thread, NULL, draw, there), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_memory_not_equal(here, there, sizeof(here));
+}
+
+static void
+jitter_differs_from_parent_to_child(void **state)
+{
+	uint32_t here[DRAWN], there[DRAWN];
+	int ends[2], status;
+	pid_t child;
+
+	(void)state;
+	lsh_random32();
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		draw(there);
+		_exit(write(ends[1], there, sizeof(there)) == (ssize_t)sizeof(there) ? 0 : 1);
+	}
+	draw(here);
+	assert_int_equal(read(ends[0], there, sizeof(there)), sizeof(there));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_memory_not_equal(here, there, sizeof(here));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_randomness_nothing_begins), /* first: later libsodium is ready for good */
+		cmocka_unit_test(randomness_that_dries_up_later_makes_no_weak_uuid),
+		cmocka_unit_test(a_uuid_has_the_form_of_version_4),
+		cmocka_unit_test(each_digit_of_a_uuid_takes_all_its_values),
+		cmocka_unit_test(no_uuid_comes_twice),
+		cmocka_unit_test(a_token_is_the_uuid_and_the_number),
+		cmocka_unit_test(a_token_that_was_written_can_be_read),
+		cmocka_unit_test(only_the_one_form_is_a_token),
+		cmocka_unit_test(jitter_differs_from_call_to_call),
+		cmocka_unit_test(jitter_differs_from_thread_to_thread),
+		cmocka_unit_test(jitter_differs_from_parent_to_child),
+	};
+
+	return cmocka_run_group_tests_name("token", tests, NULL, NULL);
+}
