@@ -42,7 +42,7 @@ take_and_write(const char *uri, const char *who, bool stops, struct resource *r)
 	leash_client *client = NULL;
 	leash_lock *lock = NULL;
 	leash_error err;
-	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = uri, .lease_ms = 1000), &err);
+	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = uri, .lease_ms = 2000), &err);
 	bool as_expected = false;
 
 	if (status == LEASH_OK)

@@ -1,8 +1,27 @@
 # One idea per file, each a program that links the library as any other program does, and is not installed. Each has two
-# lines here:
-#   noinst_PROGRAMS += examples/nested
-#   examples_nested_LDADD = $(example_libs)
-# transfer keeps its account in Redis itself, and needs $(HIREDIS_LIBS) as well.
+# lines here, one in either list. Those that talk to Redis themselves, by redis.h, need $(HIREDIS_LIBS) as well.
 
 example_libs = lib/libleash.la
 
+noinst_PROGRAMS += examples/by_hand
+noinst_PROGRAMS += examples/fencing
+noinst_PROGRAMS += examples/first_lock
+noinst_PROGRAMS += examples/long_job
+noinst_PROGRAMS += examples/lost_lease
+noinst_PROGRAMS += examples/nested
+noinst_PROGRAMS += examples/transfer
+noinst_PROGRAMS += examples/try_or_skip
+noinst_PROGRAMS += examples/worker_pool
+
+examples_by_hand_LDADD = $(example_libs)
+examples_fencing_LDADD = $(example_libs)
+examples_first_lock_LDADD = $(example_libs)
+examples_long_job_LDADD = $(example_libs)
+examples_lost_lease_LDADD = $(example_libs) $(HIREDIS_LIBS)
+examples_nested_LDADD = $(example_libs)
+examples_transfer_LDADD = $(example_libs) $(HIREDIS_LIBS)
+examples_try_or_skip_LDADD = $(example_libs)
+examples_worker_pool_LDADD = $(example_libs)
+
+EXTRA_DIST += examples/quickstart.sh
+EXTRA_DIST += examples/redis.h

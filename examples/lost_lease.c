@@ -82,7 +82,7 @@ main(int argc, char **argv)
 	sem_init(&lost, 0, 0);
 	status = leash_open(&client, LEASH_OPTIONS(.uri = uri, .on_event = on_event, .event_arg = &lost), &err);
 	if (status == LEASH_OK)
-		status = leash_lock_new(&lock, client, "work", LEASH_LOCK_OPTIONS(.lease_ms = 1500), &err);
+		status = leash_lock_new(&lock, client, "work", LEASH_LOCK_OPTIONS(.lease_ms = 3000), &err);
 	if (status == LEASH_OK)
 		status = lose_it(lock, redis, &lost, &err);
 	if (status != LEASH_OK)

@@ -15,7 +15,9 @@ test_programs += tests/contract/test_lease
 test_programs += tests/fault/test_cut
 test_programs += tests/fault/test_outage
 test_programs += tests/redis/test_dial
+test_programs += tests/redis/test_pipe
 test_programs += tests/redis/test_scripts
+test_programs += tests/redis/test_storm
 test_programs += tests/unit/test_command
 test_programs += tests/unit/test_error
 test_programs += tests/unit/test_heap
@@ -34,6 +36,7 @@ test_programs += tests/unit/test_watchdog
 tests_contract_test_lease_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
+tests_redis_test_storm_LDADD = $(public_libs)
 
 test_scripts =
 test_scripts += tests/install/lists.sh

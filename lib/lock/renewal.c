@@ -167,7 +167,14 @@ renewal_failed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now, const c
 		return;
 	}
 	lsh_hold_endanger(lock, why);
-	lsh_tenure_arm(t, lsh_pace_retry(now, ++t->failures, t->valid_until, lsh_random32()), 0);
+	t->failures++;
+	if (lsh_node_is_up(lock->engine->node)) {
+		int64_t again = lsh_pace_retry(now, t->failures, t->valid_until, lsh_random32());
+
+		lsh_tenure_arm(t, again, (again - now) / 2);
+	} else {
+		lsh_tenure_arm(t, t->valid_until, 0); /* all that is held is renewed as soon as there is a connection */
+	}
 }
 
 static void

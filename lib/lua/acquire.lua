@@ -65,10 +65,8 @@ if claim ~= '0' then
 	end
 	local done = redis.pcall('PEXPIRE', KEYS[3], math.max(left, 2 * alive))
 	if done ~= 1 then
-		-- A queue that was there before has its TTL, and the client may have other places in it.
-		if left ~= -2 then
-			if not placed then redis.pcall('ZREM', KEYS[3], place) end
-		elseif redis.pcall('ZREM', KEYS[3], place, client) ~= 2 then
+		-- A queue that was there before has a TTL. A new one goes again.
+		if left == -2 and redis.pcall('ZREM', KEYS[3], place, client) ~= 2 then
 			redis.pcall('SET', KEYS[3], '', 'PX', '1')
 		end
 		return done

@@ -4,10 +4,11 @@
  * swallows everything leaves time for the others; connecting and the hello together must end within that share.
  *
  * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first among
- * the answers; and if there is no answer for a while, or a failure, it is tried without one. Not at once: a server that
- * is no longer meant may still be there, and would be found again and again. For the same reason the wait is longer if
- * the last connection was already made that way. A request that outlives its attempt serves the next one, so that a
- * resolver that hangs keeps one thread busy and not one per attempt.
+ * the answers, or last if its connection was soon given up: it may be that of a replica, while the master is another one.
+ * If there is no answer for a while, or a failure, that address is tried without one. Not at once: a server that is no
+ * longer meant may still be there, and would be found again and again. For the same reason the wait is longer if the last
+ * connection was already made that way. A request that outlives its attempt serves the next one, so that a resolver that
+ * hangs keeps one thread busy and not one per attempt.
  *
  * The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. The
  * replies are peeked at and only then taken from the socket, up to the end of the last: what comes behind it is for the
@@ -38,6 +39,7 @@
 
 #define HEAD_START (50 * LSH_MS) /* of the resolver before the address that worked last */
 #define PATIENCE   (30 * LSH_S)  /* with a request, over several attempts */
+#define BRIEF      (10 * LSH_S)  /* of a connection: less than this from hello to the next attempt */
 
 enum {
 	WORDS_SIZE = 160,      /* of a server's own words in a message */
@@ -72,6 +74,8 @@ struct lsh_dial {
 	struct lsh_request *request;
 	int64_t asked_at;
 	struct lsh_address worked; /* last; of size 0: none */
+	int64_t worked_at;
+	bool was_brief;
 	unsigned count, next;
 	struct lsh_address address[LSH_ADDRESSES];
 
@@ -79,7 +83,7 @@ struct lsh_dial {
 	int fd;
 	int send_errno;  /* the server takes no more; it may have said why */
 	char *words;     /* by sodium_malloc */
-	size_t room, size, sent; /* of words */
+	size_t size, sent; /* of words */
 	enum step steps[STEPS];
 	unsigned step_count, answered;
 	struct lsh_hello hello;
@@ -374,9 +378,9 @@ take_answer(struct lsh_dial *d, const struct lsh_message *m)
 
 /* ---- the hello ---- */
 
-/* The hello's commands, for compose() to write and for lsh_dial_new() to measure. Returns their size. */
+/* The hello's commands, written to `out` unless that is NULL. Returns their size. */
 static size_t
-write_hello(struct lsh_dial *d, char *out)
+write_hello(const struct lsh_dial *d, char *out)
 {
 	char digits[LSH_DECIMAL_SIZE];
 	struct lsh_arg args[3];
@@ -561,8 +565,8 @@ note_connect_error(struct lsh_dial *d, int e)
 	char address[LSH_ADDRESS_TEXT], text[64];
 	const char *why = e == ETIMEDOUT ? "no answer in time" : errno_text(e, text);
 
-	if (e == EAGAIN)
-		why = "too many others wait to be let in"; /* the backlog of a unix socket is full */
+	if (e == EAGAIN && d->uri->scheme == LSH_SCHEME_UNIX)
+		why = "too many others wait to be let in"; /* the backlog is full */
 	address[0] = '\0';
 	if (d->is_name)
 		lsh_address_show(&d->address[d->next - 1], address);
@@ -618,6 +622,7 @@ try_next_address(struct lsh_dial *d)
 
 	if (d->next == d->count) {
 		d->state = RESOLVING;
+		d->until = d->deadline;
 		return d->request != NULL ? GO_ON : FAILED;
 	}
 	address = &d->address[d->next++];
@@ -672,7 +677,7 @@ try_old(struct lsh_dial *d)
 static enum outcome
 begin(struct lsh_dial *d)
 {
-	int64_t now = lsh_now_ns(), left = d->deadline - now;
+	int64_t now = lsh_now_ns(), left;
 	int e = 0;
 
 	if (!d->is_name) {
@@ -686,6 +691,7 @@ begin(struct lsh_dial *d)
 	d->state = RESOLVING;
 	d->count = d->next = 0;
 	d->tried_old = false;
+	d->was_brief = now - d->worked_at < BRIEF;
 	if (d->request != NULL && (lsh_request_answer(d->request) != NULL || now - d->asked_at > PATIENCE)) {
 		lsh_request_drop(d->request);
 		d->request = NULL;
@@ -701,27 +707,31 @@ begin(struct lsh_dial *d)
 		return can_try_old(d) ? try_old(d) : FAILED;
 	}
 	d->until = d->deadline;
+	now = lsh_now_ns(); /* to start a thread may have taken its time */
+	left = d->deadline - now;
 	if (can_try_old(d) && left > 0)
 		d->until = now + (d->was_from_memory ? left / 2 : left / 4 < HEAD_START ? left / 4 : HEAD_START);
 	return GO_ON;
 }
 
-/* Put the addresses of the answer in line: the one that worked last first, and not again the one that just failed. */
+/* Put the addresses of the answer in line, but not again the one that just failed. */
 static void
 line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 {
-	d->count = d->next = 0;
-	for (unsigned i = 0; i < answer->count; i++) {
-		const struct lsh_address *a = &answer->address[i];
+	unsigned known = LSH_ADDRESSES, n = 0;
 
-		if (!lsh_address_is(a, &d->worked)) {
-			d->address[d->count++] = *a;
-		} else if (!d->tried_old) {
-			memmove(&d->address[1], &d->address[0], d->count * sizeof d->address[0]);
-			d->address[0] = *a;
-			d->count++;
-		}
-	}
+	for (unsigned i = 0; i < answer->count; i++)
+		if (lsh_address_is(&answer->address[i], &d->worked))
+			known = i;
+	if (known < answer->count && !d->tried_old && !d->was_brief)
+		d->address[n++] = d->worked;
+	for (unsigned i = 0; i < answer->count; i++)
+		if (i != known)
+			d->address[n++] = answer->address[i];
+	if (known < answer->count && !d->tried_old && d->was_brief)
+		d->address[n++] = d->worked;
+	d->count = n;
+	d->next = 0;
 	d->from_memory = false;
 }
 
@@ -758,12 +768,7 @@ go_on_resolving(struct lsh_dial *d)
 		note(d, LEASH_UNAVAILABLE, ETIMEDOUT, "its name was not resolved in time");
 		return FAILED;
 	}
-	if (now < d->until)
-		return WAIT;
-	if (can_try_old(d))
-		return try_old(d);
-	d->until = d->deadline;
-	return WAIT;
+	return now >= d->until && can_try_old(d) ? try_old(d) : WAIT;
 }
 
 /* ---- the dial ---- */
@@ -785,8 +790,7 @@ lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 	if ((name != NULL && (d->name = lsh_strdup(name)) == NULL) || (channel != NULL && (d->channel = lsh_strdup(channel)) == NULL))
 		goto fail;
 	list_steps(d);
-	d->room = write_hello(d, NULL);
-	d->words = sodium_malloc(d->room);
+	d->words = sodium_malloc(write_hello(d, NULL));
 	d->reader = lsh_reader_new();
 	if (d->words == NULL || d->reader == NULL)
 		goto fail;
@@ -864,6 +868,7 @@ hand_over(struct lsh_dial *d, struct lsh_hello *hello)
 	hello->fd = d->fd;
 	d->fd = -1;
 	d->worked = d->address[d->next - 1];
+	d->worked_at = lsh_now_ns();
 	d->was_from_memory = d->is_name && d->from_memory;
 	lsh_dial_stop(d);
 }

@@ -260,11 +260,10 @@ on_reply(struct proxy *p, struct link *link)
 		p->dropped++;
 		return false;
 	}
-	if (link->awaited && link->down.values == link->request) {
+	if (link->down.values++ == link->request && link->awaited) {
 		on_answer(p, link);
 		return false;
 	}
-	link->down.values++;
 	return true;
 }
 

@@ -281,9 +281,12 @@ static int
 build_up_and_wait(void *arg)
 {
 	struct estate *e = arg;
-	struct server *s = server_start(NULL);
+	struct server *s;
+	pthread_t thread;
 
-	server_pause(s);   /* and even so */
+	assert_int_equal(pthread_create(&thread, NULL, start_one, &s), 0);   /* no signal at the death of that */
+	pthread_join(thread, NULL);
+	server_pause(s);
 	e->server = server_pid(s);
 	e->child = child_run(sleep_for_ever, NULL);
 	snprintf(e->folder, sizeof e->folder, "%s", server_folder(s));
@@ -698,6 +701,25 @@ a_client_that_left_is_no_reason_to_lose_its_commands(void **state)
 	proxy_release(w.proxy);
 	await_true(server_text(w.server, "GET key") && server_text(w.server, "GET key")[0] == '2');
 	await_true(proxy_open(w.proxy) == 0);
+	tear_down(w);
+}
+
+static void
+an_answer_that_finds_its_client_gone_stops_no_command(void **state)
+{
+	struct way_station w = way_station(false);
+	int fd = dial_raw(proxy_target(w.proxy));
+
+	(void)state;
+	proxy_hold(w.proxy, PROXY_TO_CLIENT);
+	say(fd, "PING\r\n");
+	await_true(proxy_bytes(w.proxy, PROXY_TO_CLIENT) == strlen("+PONG\r\n"));
+	proxy_drip(w.proxy, PROXY_TO_SERVER, 5000);
+	say(fd, "INCR key\r\n");
+	close(fd);
+	proxy_release(w.proxy);   /* the answer fails at once, while the command is on its way */
+	await_true(proxy_open(w.proxy) == 0);
+	assert_string_equal(server_text(w.server, "GET key"), "1");
 	tear_down(w);
 }
 
@@ -1239,6 +1261,7 @@ main(void)
 		cmocka_unit_test(a_delay_does_not_cost_throughput),
 		cmocka_unit_test(a_holding_proxy_delivers_nothing_until_it_is_released),
 		cmocka_unit_test(a_client_that_left_is_no_reason_to_lose_its_commands),
+		cmocka_unit_test(an_answer_that_finds_its_client_gone_stops_no_command),
 		cmocka_unit_test(a_cut_request_never_reaches_the_server),
 		cmocka_unit_test(a_cut_reply_is_of_a_request_that_was_executed),
 		cmocka_unit_test(a_reply_is_cut_at_the_byte_among_other_replies),
