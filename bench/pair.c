@@ -9,7 +9,6 @@
 #include <leash.h>
 
 #include <getopt.h>
-#include <math.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,9 +29,8 @@ struct line {
 	double bar;        /* of the ratio; 0: there is none */
 	/* of the rounds: */
 	double ratio[MAX_ROUNDS];
-	double noise[MAX_ROUNDS];       /* pinned: hiredis against itself */
-	double leash[MAX_ROUNDS], hiredis[MAX_ROUNDS]; /* pairs per second */
-	double leash_cpu, hiredis_cpu;  /* us of the client's threads per pair */
+	double noise[MAX_ROUNDS]; /* pinned: hiredis against itself */
+	struct team_result leash[MAX_ROUNDS], hiredis[MAX_ROUNDS];
 };
 
 static struct line lines[] = {
@@ -51,7 +49,7 @@ enum { LINES = sizeof lines / sizeof *lines };
 
 struct settings {
 	int rounds;
-	int64_t turn_ns, warm_ns;
+	int64_t turn_ns;
 	const char *only;
 	bool check;
 	int client_cpu, server_cpu; /* -1: there is but one */
@@ -126,56 +124,44 @@ close_place(struct place *p)
 /* ---- rounds ---- */
 
 struct side {
-	struct team *team;
-	struct hiredis_desk *desk[MAX_THREADS]; /* of hiredis's */
+	void (*pair)(void *desk);
+	void *desk[MAX_THREADS];
+	size_t threads;
+	int cpu;
 };
 
 static struct side
 side_of_leash(struct place *p, const struct line *line, int cpu)
 {
-	void *desks[MAX_THREADS];
+	struct side side = { .pair = leash_pair, .threads = line->threads, .cpu = cpu };
 
-	for (size_t i = 0; i < line->threads; i++)
-		desks[i] = p->lock[line->way == DELAYED][i];
-	return (struct side){ .team = team_new(leash_pair, desks, line->threads, cpu) };
+	for (size_t i = 0; i < side.threads; i++)
+		side.desk[i] = p->lock[line->way == DELAYED][i];
+	return side;
 }
 
 static struct side
 side_of_hiredis(struct place *p, const struct line *line, int cpu)
 {
 	int port = line->way == DELAYED ? atoi(strrchr(proxy_uri(p->proxy), ':') + 1) : server_port(p->server);
-	void *desks[MAX_THREADS];
-	struct side side = { 0 };
+	struct side side = { .pair = hiredis_pair, .threads = line->threads, .cpu = cpu };
 
-	for (size_t i = 0; i < line->threads; i++)
-		desks[i] = side.desk[i] = hiredis_desk(p->wire[i], port);
-	side.team = team_new(hiredis_pair, desks, line->threads, cpu);
+	for (size_t i = 0; i < side.threads; i++)
+		side.desk[i] = hiredis_desk(p->wire[i], port);
 	return side;
 }
 
 static void
-end_side(struct side *side)
+end_side_of_hiredis(struct side *side)
 {
-	team_free(side->team);
-	for (size_t i = 0; i < MAX_THREADS && side->desk[i] != NULL; i++)
+	for (size_t i = 0; i < side->threads; i++)
 		hiredis_desk_free(side->desk[i]);
 }
 
-static double
+static struct team_result
 turn(const struct side *side, const struct settings *s)
 {
-	return team_run(side->team, s->warm_ns, s->turn_ns);
-}
-
-/* There and back again, so that what drifts evenly falls on all alike: seconds per pair of each side. */
-static void
-measure_pinned(const struct settings *s, const struct side *a, const struct side *b, const struct side *c, double seconds[static 3])
-{
-	const struct side *order[] = { a, b, c, c, b, a };
-
-	seconds[0] = seconds[1] = seconds[2] = 0;
-	for (int i = 0; i < 6; i++)
-		seconds[i < 3 ? i : 5 - i] += 0.5 / turn(order[i], s);
+	return team_run(side->pair, side->desk, side->threads, side->cpu, s->turn_ns);
 }
 
 static void
@@ -191,27 +177,34 @@ move_server(struct place *p, int cpu)
 		die("cannot move the server to a CPU");
 }
 
+/* There and back again, so that what drifts evenly falls on all alike. */
 static void
 run_pinned(struct place *p, struct line *line, const struct settings *s)
 {
 	struct side leash = side_of_leash(p, line, s->client_cpu);
 	struct side hiredis = side_of_hiredis(p, line, s->client_cpu);
 	struct side again = side_of_hiredis(p, line, s->client_cpu);
+	const struct side *order[] = { &leash, &hiredis, &again, &again, &hiredis, &leash };
 
 	move_server(p, s->server_cpu);
 	for (int i = 0; i < s->rounds; i++) {
-		double seconds[3];
+		double seconds[3] = { 0 }, cpu_us[3] = { 0 };
 
-		measure_pinned(s, &leash, &hiredis, &again, seconds);
+		for (int k = 0; k < 6; k++) {
+			struct team_result result = turn(order[k], s);
+			int who = k < 3 ? k : 5 - k;
+
+			seconds[who] += 0.5 / result.per_second;
+			cpu_us[who] += 0.5 * result.cpu_us;
+		}
 		line->ratio[i] = seconds[0] / seconds[1];
 		line->noise[i] = seconds[2] / seconds[1];
-		line->leash[i] = 1 / seconds[0];
-		line->hiredis[i] = 1 / seconds[1];
+		line->leash[i] = (struct team_result){ 1 / seconds[0], cpu_us[0] };
+		line->hiredis[i] = (struct team_result){ 1 / seconds[1], cpu_us[1] };
 	}
 	move_server(p, -1);
-	end_side(&leash);
-	end_side(&hiredis);
-	end_side(&again);
+	end_side_of_hiredis(&hiredis);
+	end_side_of_hiredis(&again);
 }
 
 static void
@@ -221,16 +214,14 @@ run_unpinned(struct place *p, struct line *line, const struct settings *s)
 	struct side hiredis = side_of_hiredis(p, line, -1);
 
 	for (int i = 0; i < s->rounds; i++) {
-		for (int k = 0; k < 2; k++) {
-			if ((i + k) % 2 == 0)
-				line->leash[i] = turn(&leash, s);
-			else
-				line->hiredis[i] = turn(&hiredis, s);
-		}
-		line->ratio[i] = line->leash[i] / line->hiredis[i];
+		if (i % 2 == 0)
+			line->leash[i] = turn(&leash, s);
+		line->hiredis[i] = turn(&hiredis, s);
+		if (i % 2 == 1)
+			line->leash[i] = turn(&leash, s);
+		line->ratio[i] = line->leash[i].per_second / line->hiredis[i].per_second;
 	}
-	end_side(&leash);
-	end_side(&hiredis);
+	end_side_of_hiredis(&hiredis);
 }
 
 /* ---- the table ---- */
@@ -269,35 +260,61 @@ print_head(enum way way, const struct settings *s)
 		printf("\nThe same through a proxy that adds %.2f ms each way\n", DELAY_US / 1e3);
 		break;
 	}
-	printf("  %-12s %9s %9s   %6s  %-12s  %s\n", "", "leash/s", "hiredis/s", "median", "min..max", "bar");
+	printf("  %-12s %8s %8s   %6s %6s   %6s\n", "", "pairs/s", "", "CPU us", "", "ratio");
+	printf("  %-12s %8s %8s   %6s %6s   %6s  %-12s  %s\n", "", "leash", "hiredis", "leash", "hired.", "median", "min..max", "bar");
 }
 
-static void
+static double
+median_rate(const struct team_result *results, int n)
+{
+	double figures[MAX_ROUNDS];
+
+	for (int i = 0; i < n; i++)
+		figures[i] = results[i].per_second;
+	return median(figures, n);
+}
+
+static double
+median_cpu(const struct team_result *results, int n)
+{
+	double figures[MAX_ROUNDS];
+
+	for (int i = 0; i < n; i++)
+		figures[i] = results[i].cpu_us;
+	return median(figures, n);
+}
+
+static double
 print_ratio(double *ratio, int n)
 {
 	double middle = median(ratio, n);
 
-	printf("%6.2f  %4.2f..%-6.2f", middle, ratio[0], ratio[n - 1]);
+	printf("   %6.2f  %4.2f..%-6.2f", middle, ratio[0], ratio[n - 1]);
+	return middle;
 }
 
 /* False: it missed its bar. */
 static bool
 print_line(struct line *line, const struct settings *s)
 {
+	const char *relation = line->way == PINNED ? "<=" : ">=";
+	int n = s->rounds;
 	char name[32];
+	double ratio;
 	bool met;
 
 	name_of(line, name);
-	printf("  %-12s %9.0f %9.0f   ", name, median(line->leash, s->rounds), median(line->hiredis, s->rounds));
-	print_ratio(line->ratio, s->rounds);
-	met = line->bar == 0 || (line->way == PINNED ? median(line->ratio, s->rounds) <= line->bar : median(line->ratio, s->rounds) >= line->bar);
+	printf("  %-12s %8.0f %8.0f   %6.1f %6.1f", name, median_rate(line->leash, n), median_rate(line->hiredis, n),
+	       median_cpu(line->leash, n), median_cpu(line->hiredis, n));
+	ratio = print_ratio(line->ratio, n);
+	met = line->bar == 0 || (line->way == PINNED ? ratio <= line->bar : ratio >= line->bar);
 	if (line->bar != 0)
-		printf("  %s %.2f  %s", line->way == PINNED ? "<=" : ">=", line->bar, met ? "met" : "MISSED");
+		printf("  %s %.2f  %s", relation, line->bar, met ? "met" : "MISSED");
 	putchar('\n');
 	if (line->way == PINNED) {
-		printf("  %-12s %9s %9s   ", "noise floor", "", "");
-		print_ratio(line->noise, s->rounds);
-		printf("  hiredis / hiredis\n");
+		printf("  %-45s", "hiredis against itself");
+		print_ratio(line->noise, n);
+		putchar('\n');
 	}
 	fflush(stdout);
 	return met;
@@ -407,7 +424,6 @@ read_settings(int argc, char **argv)
 		any |= is_wanted(&lines[i], &s);
 	if (!any)
 		die("--only: there is no line '%s'; see --help", s.only);
-	s.warm_ns = s.turn_ns / 10;
 	choose_cpus(&s);
 	return s;
 }

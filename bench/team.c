@@ -1,5 +1,8 @@
-/* The threads count for themselves, each in a cache line of its own; who measures reads the counts at the beginning and at
- * the end of the time, while all are at work: so it does not matter how long it takes to start and stop them. */
+/* The threads are new each time: where the scheduler puts them decides much of what they achieve, and those that stayed would
+ * keep a lucky or unlucky place for a whole line of the table.
+ *
+ * They count for themselves, each in a cache line of its own. Who measures reads the counts at the beginning and at the end of
+ * the time, while all are at work: so it does not matter how long it takes to start and stop them. */
 #include "bench/team.h"
 
 #include <errno.h>
@@ -16,20 +19,18 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
+struct team {
+	void (*pair)(void *desk);
+	int cpu;
+	atomic_bool over;
+};
+
 struct member {
 	alignas(64) _Atomic uint64_t count;
 	struct team *team;
 	void *desk;
+	int64_t cpu_ns; /* when it has ended */
 	pthread_t thread;
-};
-
-struct team {
-	void (*pair)(void *desk);
-	int cpu;
-	size_t threads;
-	pthread_barrier_t gate; /* passed by all, and who measures, before and after each run */
-	atomic_bool running, over;
-	struct member *members;
 };
 
 void
@@ -47,11 +48,11 @@ die(const char *format, ...)
 }
 
 static int64_t
-now_ns(void)
+read_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
@@ -83,95 +84,63 @@ work(void *arg)
 
 	if (team->cpu >= 0)
 		pin(team->cpu);
-	for (;;) {
-		pthread_barrier_wait(&team->gate);
-		if (atomic_load(&team->over))
-			return NULL;
-		while (atomic_load_explicit(&team->running, memory_order_relaxed)) {
-			team->pair(me->desk);
-			atomic_fetch_add_explicit(&me->count, 1, memory_order_relaxed);
-		}
-		pthread_barrier_wait(&team->gate);
+	while (!atomic_load_explicit(&team->over, memory_order_relaxed)) {
+		team->pair(me->desk);
+		atomic_fetch_add_explicit(&me->count, 1, memory_order_relaxed);
 	}
+	me->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	return NULL;
 }
 
 static uint64_t
-count(const struct team *team)
+sum_counts(const struct member *members, size_t n)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < team->threads; i++)
-		sum += atomic_load_explicit(&team->members[i].count, memory_order_relaxed);
+	for (size_t i = 0; i < n; i++)
+		sum += atomic_load_explicit(&members[i].count, memory_order_relaxed);
 	return sum;
 }
 
-double
-team_run(struct team *team, int64_t warm_ns, int64_t count_ns)
+/* Calls per second of those who are at work. On a busy machine it may take several times `ns` to see a single one. */
+static double
+measure(const struct member *members, size_t n, int64_t ns)
 {
-	uint64_t from, to;
-	int64_t began, ended;
+	int64_t began = read_clock(CLOCK_MONOTONIC), ended;
+	uint64_t from = sum_counts(members, n), to;
 
-	atomic_store(&team->running, true);
-	pthread_barrier_wait(&team->gate);
-	sleep_ns(warm_ns);
-	began = now_ns();
-	from = count(team);
-	do { /* on a busy machine it may take several times to see a single one */
-		sleep_ns(count_ns);
-		ended = now_ns();
-		to = count(team);
+	do {
+		sleep_ns(ns);
+		ended = read_clock(CLOCK_MONOTONIC);
+		to = sum_counts(members, n);
 	} while (to == from && ended - began < 60 * SECOND_NS);
-	atomic_store(&team->running, false);
-	pthread_barrier_wait(&team->gate);
 	if (to == from)
 		die("not a single acquire and release in a minute");
 	return (double)(to - from) * (double)SECOND_NS / (double)(ended - began);
 }
 
-int64_t
-team_cpu_ns(struct team *team)
+struct team_result
+team_run(void (*pair)(void *desk), void *const *desks, size_t threads, int cpu, int64_t ns)
 {
-	int64_t sum = 0;
+	struct team team = { .pair = pair, .cpu = cpu };
+	struct member *members = aligned_alloc(alignof(struct member), threads * sizeof *members);
+	struct team_result result = { 0 };
 
-	for (size_t i = 0; i < team->threads; i++) {
-		struct timespec t;
-		clockid_t clock;
-
-		if (pthread_getcpuclockid(team->members[i].thread, &clock) == 0 && clock_gettime(clock, &t) == 0)
-			sum += (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
-	}
-	return sum;
-}
-
-struct team *
-team_new(void (*pair)(void *desk), void *const *desks, size_t threads, int cpu)
-{
-	struct team *team = calloc(1, sizeof *team);
-
-	if (team == NULL || (team->members = aligned_alloc(64, threads * sizeof *team->members)) == NULL)
+	if (members == NULL)
 		die("no memory");
-	team->pair = pair;
-	team->cpu = cpu;
-	team->threads = threads;
-	pthread_barrier_init(&team->gate, NULL, (unsigned)threads + 1);
 	for (size_t i = 0; i < threads; i++) {
-		struct member *member = &team->members[i];
-
-		*member = (struct member){ .team = team, .desk = desks[i] };
-		if (pthread_create(&member->thread, NULL, work, member) != 0)
+		members[i] = (struct member){ .team = &team, .desk = desks[i] };
+		if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0)
 			die("cannot start %zu threads", threads);
 	}
-	return team;
-}
-
-void
-team_free(struct team *team)
-{
-	atomic_store(&team->over, true);
-	pthread_barrier_wait(&team->gate);
-	for (size_t i = 0; i < team->threads; i++)
-		pthread_join(team->members[i].thread, NULL);
-	pthread_barrier_destroy(&team->gate);
-	free(team->members);
-	free(team);
+	sleep_ns(ns / 10);
+	result.per_second = measure(members, threads, ns);
+	atomic_store(&team.over, true);
+	for (size_t i = 0; i < threads; i++) {
+		pthread_join(members[i].thread, NULL);
+		result.cpu_us += (double)members[i].cpu_ns / 1e3;
+	}
+	result.cpu_us /= (double)sum_counts(members, threads);
+	free(members);
+	return result;
 }

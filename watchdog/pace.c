@@ -28,11 +28,6 @@
 #define FIRST_RETRY (10 * LSH_MS)
 #define MOST_RETRY  (250 * LSH_MS)
 
-/* A new connection costs the server more than a command (a TLS handshake is about 1 ms of CPU), and all clients come at once when
- * it returns: hence up to 1 s. More would delay the news that a lock is free. */
-#define FIRST_BACKOFF (10 * LSH_MS)
-#define MOST_BACKOFF  LSH_S
-
 /* A grantee that is frozen costs the others this long; long enough for any network's trip and a garbage collection. */
 #define MOST_CLAIM_MS 3000
 
@@ -129,10 +124,4 @@ lsh_pace_word(int64_t sent, int64_t received, int64_t claim, int64_t ttl_ms)
 		return word;
 	/* The server counted the TTL before we received it, and cut off less than 1 ms: by then the lease is over. */
 	return sooner(word, add(lsh_after_ms(received, ttl_ms), LSH_MS));
-}
-
-int64_t
-lsh_pace_backoff(unsigned failures, uint32_t random)
-{
-	return failures == 0 ? 0 : doubled(FIRST_BACKOFF, MOST_BACKOFF, failures, random);
 }

@@ -31,8 +31,4 @@ int64_t lsh_pace_claim_ms(int64_t lease_ms);
  * A negative TTL (PTTL's "no such key" and "no expiry") says nothing about an end. */
 int64_t lsh_pace_word(int64_t sent, int64_t received, int64_t claim, int64_t ttl_ms);
 
-/* How long to wait before connecting again after `failures` attempts in a row have failed: 0, then 10 ms (5 to 10 by
- * `random`), 20, 40, ... 1 s. */
-int64_t lsh_pace_backoff(unsigned failures, uint32_t random);
-
 #endif

@@ -360,8 +360,6 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 static leash_status
 nest(struct lsh_lock *lock, struct lsh_hold *hold, leash_error *err)
 {
-	if (hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
-		lsh_hold_lose(lock, "its lease ran out");
 	if (hold != lock->hold)
 		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': the hold of this thread was lost: release it before it is acquired again", lock->shown);
 	if (hold->depth == LEASH_DEPTH_MAX)
@@ -406,7 +404,7 @@ lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_m
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_of(lock, self->id);
+	hold = lsh_hold_check(lock, self->id);
 	if (hold != NULL) {
 		status = nest(lock, hold, err);
 	} else if (w.tries && (lock->hold != NULL || !lsh_list_empty(&lock->waiters))) {

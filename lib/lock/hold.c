@@ -248,6 +248,16 @@ lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 	lsh_hold_unwind(lock, hold);
 }
 
+struct lsh_hold *
+lsh_hold_check(struct lsh_lock *lock, uint64_t owner)
+{
+	struct lsh_hold *hold = lsh_hold_of(lock, owner);
+
+	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
+		lsh_hold_lose(lock, "its lease ran out");
+	return hold;
+}
+
 /* ---- memory only ---- */
 
 bool

@@ -107,6 +107,12 @@ release_refused(const struct lsh_lock *lock, const char *words, bool *try_again,
 	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown, words);
 }
 
+static leash_status
+lost(const struct lsh_lock *lock, leash_error *err)
+{
+	return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+}
+
 /* Release in Redis what has been released here. lock->mutex held; released meanwhile. */
 static leash_status
 release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, leash_error *err)
@@ -156,15 +162,13 @@ lsh_release(struct lsh_lock *lock, leash_error *err)
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_of(lock, self->id);
-	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
-		lsh_hold_lose(lock, "its lease ran out");
+	hold = lsh_hold_check(lock, self->id);
 	if (hold == NULL) {
 		status = atomic_load(&lock->engine->closing)
 		             ? lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown)
 		             : lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
 	} else if (hold != lock->hold) {
-		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+		status = lost(lock, err);
 		if (--hold->depth == 0)
 			lsh_hold_unwind(lock, hold);
 	} else if (--hold->depth > 0) {
@@ -213,7 +217,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 	lsh_tenure_retain(&t->timer);
 	answered = try_until(t, make_renewal, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
 	if (lock->hold != hold) {
-		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+		status = lost(lock, err);
 	} else if (!answered) {
 		status = lsh_fail(err, a.status == LEASH_DENIED ? a.status : LEASH_UNAVAILABLE, a.sys_errno, "lock '%s': not extended: %s", lock->shown, a.text);
 	} else if (a.reply.type == LSH_ERROR) {
@@ -225,7 +229,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		                  lsh_node_shown(e->node));
 	} else if (a.reply.integer[0] != 1 || lsh_now_ns() >= t->valid_until) {
 		lsh_hold_lose(lock, "it is not there any more");
-		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+		status = lost(lock, err);
 	} else {
 		lsh_hold_renewed(lock, t, lsh_pace_valid_until(a.sent, x.lease_ms * LSH_MS));
 		t->full_lease = true;
@@ -246,13 +250,11 @@ lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err)
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_of(lock, self->id);
-	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
-		lsh_hold_lose(lock, "its lease ran out");
+	hold = lsh_hold_check(lock, self->id);
 	if (hold == NULL)
 		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
 	else if (hold != lock->hold)
-		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+		status = lost(lock, err);
 	else
 		status = extend_hold(lock, hold, lease_ms, self, err);
 	pthread_mutex_unlock(&lock->mutex);

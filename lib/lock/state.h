@@ -181,6 +181,7 @@ void lsh_tenure_give_work(struct lsh_tenure *tenure);
 struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct lsh_thread *thread, const struct lsh_terms *terms); /* NULL: no memory */
 void lsh_hold_unref(struct lsh_hold *hold);
 struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner); /* held or lost; or NULL */
+struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the same, and if its lease has run out it is lost now */
 /* Give the lock, held by `tenure` for `lease` (ns) from `sent` on, to the first waiter. False: that is over already, or the
  * client is being closed; nothing was done. */
 bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease);

@@ -170,14 +170,14 @@ lsh_node_uptime(struct lsh_node *n, int64_t now)
 
 /* ---- the keeper ---- */
 
+/* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to 1 s, the upper
+ * half of it by chance. More would delay the news that a lock is free. */
 static int64_t
 back_off(unsigned failures)
 {
-	int64_t most = 10 * LSH_MS << (failures < 7 ? failures : 7);
+	int64_t most = failures < 7 ? 10 * LSH_MS << failures : LSH_S;
 
-	if (most > LSH_S)
-		most = LSH_S;
-	return most / 2 + (int64_t)(lsh_random32() % 1024) * (most / 2) / 1024;
+	return most / 2 + most / 2 / 1024 * (lsh_random32() % 1024);
 }
 
 static void

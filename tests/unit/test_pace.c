@@ -243,25 +243,6 @@ a_word_is_said_when_the_holders_lease_is_over(void **state)
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 995) == 11 * LSH_S);
 }
 
-static void
-reconnects_back_off_from_10_ms_to_1_s(void **state)
-{
-	static const int64_t most[] = {10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000};
-
-	(void)state;
-	for (size_t r = 0; r < COUNT(luck); r++)
-		assert_true(lsh_pace_backoff(0, luck[r]) == 0);
-	for (unsigned n = 0; n < COUNT(most); n++) {
-		assert_true(lsh_pace_backoff(n + 1, 0) == most[n] * LSH_MS);
-		assert_true(lsh_pace_backoff(n + 1, UINT32_MAX) < most[n] * LSH_MS * 501 / 1000);
-		for (size_t r = 0; r < COUNT(luck); r++) {
-			assert_true(lsh_pace_backoff(n + 1, luck[r]) > most[n] * LSH_MS / 2);
-			assert_true(lsh_pace_backoff(n + 1, luck[r]) <= most[n] * LSH_MS);
-		}
-	}
-	assert_true(lsh_pace_backoff(UINT32_MAX, 0) == LSH_S);
-}
-
 int
 main(void)
 {
@@ -281,7 +262,6 @@ main(void)
 		cmocka_unit_test(a_claim_is_the_lease_but_at_most_3_s),
 		cmocka_unit_test(a_word_is_said_after_a_third_of_the_claim),
 		cmocka_unit_test(a_word_is_said_when_the_holders_lease_is_over),
-		cmocka_unit_test(reconnects_back_off_from_10_ms_to_1_s),
 	};
 
 	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
