@@ -1,0 +1,146 @@
+/* The courier: what is posted is delivered, in order, one at a time, on its own thread; and nothing after it has stopped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/courier.h"
+#include "tests/support/await.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LETTERS = 100 };
+
+static _Atomic int delivered, open_gate, in_callback, lines, dropped;
+static int order[LETTERS];
+static char last_line[600];
+
+struct numbered {
+	struct lsh_letter letter;
+	int n;
+};
+
+static void
+note(struct lsh_letter *letter)
+{
+	order[delivered] = lsh_container(letter, struct numbered, letter)->n;
+	in_callback += lsh_courier_in_callback(NULL);
+	delivered++;
+}
+
+static void
+wait_at_the_gate(struct lsh_letter *letter)
+{
+	note(letter);
+	await_true(open_gate);
+}
+
+static void
+note_line(void *arg, leash_log_level level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	dropped += strstr(line, "dropped") != NULL;
+	snprintf(last_line, sizeof last_line, "%s", line);
+	lines++;
+}
+
+static int
+reset(void **state)
+{
+	(void)state;
+	delivered = open_gate = in_callback = lines = dropped = 0;
+	return 0;
+}
+
+static void
+letters_arrive_in_the_order_in_which_they_were_posted(void **state)
+{
+	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
+	struct numbered letters[LETTERS];
+
+	(void)state;
+	for (int i = 0; i < LETTERS; i++) {
+		letters[i] = (struct numbered){.letter = {.deliver = note}, .n = i};
+		assert_true(lsh_courier_post(courier, &letters[i].letter));
+	}
+	lsh_courier_stop(courier);
+	assert_int_equal(delivered, LETTERS);
+	for (int i = 0; i < LETTERS; i++)
+		assert_int_equal(order[i], i);
+	assert_int_equal(in_callback, LETTERS);
+	assert_false(lsh_courier_in_callback(NULL));
+	lsh_courier_free(courier);
+}
+
+static void
+a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered(void **state)
+{
+	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
+	struct numbered first = {.letter = {.deliver = wait_at_the_gate}, .n = 1}, second = {.letter = {.deliver = note}, .n = 2};
+
+	(void)state;
+	assert_true(lsh_courier_post(courier, &first.letter));
+	await_true(delivered == 1);
+	assert_false(lsh_courier_withdraw(courier, &first.letter)); /* on its way */
+	assert_true(lsh_courier_post(courier, &second.letter));
+	assert_false(lsh_courier_post(courier, &second.letter));
+	assert_true(lsh_courier_withdraw(courier, &second.letter));
+	assert_false(lsh_courier_withdraw(courier, &second.letter));
+	assert_true(lsh_courier_post(courier, &second.letter));
+	open_gate = 1;
+	await_true(delivered == 2);
+	assert_true(lsh_courier_post(courier, &second.letter)); /* and again */
+	await_true(delivered == 3);
+	lsh_courier_stop(courier);
+	lsh_courier_free(courier);
+}
+
+static void
+nothing_is_delivered_after_it_has_stopped(void **state)
+{
+	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
+	struct numbered letter = {.letter = {.deliver = note}};
+
+	(void)state;
+	lsh_courier_stop(courier);
+	lsh_courier_stop(courier);
+	assert_false(lsh_courier_post(courier, &letter.letter));
+	lsh_courier_log(courier, LEASH_LOG_INFO, "late");
+	assert_int_equal(delivered + lines, 0);
+	lsh_courier_free(courier);
+}
+
+static void
+lines_that_find_no_room_are_counted(void **state)
+{
+	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
+	struct numbered gate = {.letter = {.deliver = wait_at_the_gate}};
+
+	(void)state;
+	assert_true(lsh_courier_post(courier, &gate.letter));
+	await_true(delivered == 1);
+	for (int i = 0; i < 1000; i++)
+		lsh_courier_log(courier, LEASH_LOG_INFO, "a line");
+	open_gate = 1;
+	lsh_courier_stop(courier);
+	assert_int_equal(dropped, 1);
+	assert_true(lines > 1 && lines < 1000);
+	lsh_courier_free(courier);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(letters_arrive_in_the_order_in_which_they_were_posted, reset),
+		cmocka_unit_test_setup(a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered, reset),
+		cmocka_unit_test_setup(nothing_is_delivered_after_it_has_stopped, reset),
+		cmocka_unit_test_setup(lines_that_find_no_room_are_counted, reset),
+	};
+
+	return cmocka_run_group_tests_name("courier", tests, NULL, NULL);
+}

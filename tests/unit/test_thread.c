@@ -1,0 +1,234 @@
+/* Parkers, threads and processes: no wake-up is lost, ids are never used again, a child is told from its parent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/park.h"
+#include "base/process.h"
+#include "base/thread.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { ROUNDS = 20000 };
+
+/* Two threads hand a number to and fro, each parking until it is its turn. */
+struct rally {
+	struct lsh_parker parker[2];
+	_Atomic int turn;
+};
+
+struct player {
+	struct rally *rally;
+	int me;
+	bool polls;
+};
+
+static void
+sleep_a_while(struct lsh_parker *parker, bool polls, int fd)
+{
+	struct pollfd polled = {.fd = fd, .events = POLLIN};
+	uint64_t count;
+
+	if (!polls) {
+		lsh_park(parker, LSH_NEVER);
+		return;
+	}
+	if (!lsh_park_poll_begin(parker, fd))
+		return;
+	poll(&polled, 1, -1);
+	lsh_park_poll_end(parker);
+	if (polled.revents != 0)
+		assert_int_equal(read(fd, &count, sizeof count), sizeof count);
+}
+
+static void *
+play(void *arg)
+{
+	struct player *p = arg;
+	struct rally *r = p->rally;
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		while (r->turn % 2 != p->me)
+			sleep_a_while(&r->parker[p->me], p->polls, fd);
+		r->turn++;
+		lsh_unpark(&r->parker[1 - p->me]);
+	}
+	/* the other's last wake-up may come when we are gone from poll(): the descriptor stays until both have ended */
+	while (r->turn < 2 * ROUNDS)
+		sleep_a_while(&r->parker[p->me], p->polls, fd);
+	return (void *)(intptr_t)fd;
+}
+
+static void
+rally(bool first_polls, bool second_polls)
+{
+	struct rally r = {0};
+	struct player players[2] = {{&r, 0, first_polls}, {&r, 1, second_polls}};
+	pthread_t threads[2];
+	void *fd;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], &fd);
+		close((int)(intptr_t)fd);
+	}
+	assert_int_equal(r.turn, 2 * ROUNDS);
+}
+
+static void
+no_wake_up_is_lost(void **state)
+{
+	(void)state;
+	rally(false, false);
+	rally(true, false);
+	rally(true, true);
+}
+
+static void
+a_wake_up_that_comes_first_is_kept(void **state)
+{
+	struct lsh_parker parker = {0};
+
+	(void)state;
+	lsh_unpark(&parker);
+	lsh_park(&parker, LSH_NEVER);
+	lsh_unpark(&parker);
+	assert_false(lsh_park_poll_begin(&parker, 0));
+	assert_true(lsh_park_poll_begin(&parker, 0));
+	lsh_park_poll_end(&parker);
+}
+
+static void
+parking_ends_at_its_deadline_and_not_before(void **state)
+{
+	struct lsh_parker parker = {0};
+	int64_t deadline = lsh_now_ns() + 20 * LSH_MS;
+
+	(void)state;
+	lsh_park(&parker, deadline);
+	assert_true(lsh_now_ns() >= deadline);
+	lsh_park(&parker, lsh_now_ns() - LSH_S);
+}
+
+static _Atomic uint64_t ended_id, seen_id;
+
+static void
+note_end(struct lsh_thread *thread)
+{
+	ended_id = thread->id;
+	thread->holds = 0;
+}
+
+static void *
+be_known(void *arg)
+{
+	struct lsh_thread *self = lsh_self();
+
+	seen_id = self->id;
+	assert_ptr_equal(self, lsh_self());
+	if (arg != NULL)
+		self->holds = 1;
+	return self;
+}
+
+static void
+a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again(void **state)
+{
+	pthread_t thread;
+	void *first, *second;
+	uint64_t first_id;
+
+	(void)state;
+	lsh_thread_observe(note_end);
+	assert_int_equal(pthread_create(&thread, NULL, be_known, NULL), 0);
+	pthread_join(thread, &first);
+	assert_int_equal(ended_id, 0);
+	first_id = seen_id;
+	assert_int_equal(pthread_create(&thread, NULL, be_known, &first), 0);
+	pthread_join(thread, &second);
+	assert_int_equal(ended_id, seen_id);
+	assert_ptr_equal(first, second); /* the memory is */
+	assert_true(seen_id > first_id);
+}
+
+static void *
+read_mask(void *arg)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, arg);
+	return NULL;
+}
+
+static void
+threads_of_our_own_block_every_signal_and_others_stay_as_they_were(void **state)
+{
+	sigset_t mask, before, after;
+	pthread_t thread;
+
+	(void)state;
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	assert_int_equal(lsh_thread_start(&thread, "leash-test", read_mask, &mask), 0);
+	pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int s = 1; s < 32; s++) {
+		if (s != SIGKILL && s != SIGSTOP)
+			assert_int_equal(sigismember(&mask, s), 1);
+		assert_int_equal(sigismember(&before, s), sigismember(&after, s));
+	}
+}
+
+struct family {
+	uint64_t parent, parent_thread;
+};
+
+static int
+be_a_child(void *arg)
+{
+	const struct family *f = arg;
+
+	if (lsh_process_is(f->parent) || lsh_process_id() == 0 || lsh_process_is(f->parent))
+		return 1;
+	if (lsh_self_if_known() != NULL)
+		return 2;
+	return lsh_self() == NULL || lsh_self()->id == f->parent_thread ? 3 : 0;
+}
+
+static void
+a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own(void **state)
+{
+	struct family f = {.parent = lsh_process_id(), .parent_thread = lsh_self()->id};
+
+	(void)state;
+	assert_true(f.parent != 0);
+	assert_true(lsh_process_is(f.parent));
+	child_wait(child_run(be_a_child, &f));
+	assert_true(lsh_process_is(f.parent));
+	assert_int_equal(lsh_self()->id, f.parent_thread);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_wake_up_is_lost),
+		cmocka_unit_test(a_wake_up_that_comes_first_is_kept),
+		cmocka_unit_test(parking_ends_at_its_deadline_and_not_before),
+		cmocka_unit_test(a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again),
+		cmocka_unit_test(threads_of_our_own_block_every_signal_and_others_stay_as_they_were),
+		cmocka_unit_test(a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own),
+	};
+
+	return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
+}
