@@ -255,6 +255,8 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 		break;
 	case LSH_PIPE_DOWN:
 		note_down(e, w);
+		if (w->trouble == LEASH_DENIED)
+			return FAIL; /* a wrong password does not get right by waiting */
 		pthread_mutex_unlock(&lock->mutex);
 		lsh_node_await(e->node, &w->thread->parker, false, w->deadline);
 		pthread_mutex_lock(&lock->mutex);

@@ -214,6 +214,7 @@ drop_owed(struct lsh_engine *e)
 	lsh_list_init(&lists[0]);
 	lsh_list_init(&lists[1]);
 	pthread_mutex_lock(&e->work_mutex);
+	e->stopped = true;
 	lsh_list_move_all(&lists[0], &e->work);
 	lsh_list_move_all(&lists[1], &e->owed);
 	pthread_mutex_unlock(&e->work_mutex);

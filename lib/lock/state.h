@@ -149,7 +149,8 @@ struct lsh_engine {
 	pthread_mutex_t names_mutex; /* guards names, and the handles of each lock */
 	struct lsh_map names;
 
-	pthread_mutex_t work_mutex;  /* guards work, owed, and the links of tenures in them */
+	pthread_mutex_t work_mutex;  /* guards the rest, and the links of tenures in the lists */
+	bool stopped;                /* there is no keeper any more: what is not canceled lapses */
 	struct lsh_list work;        /* tenures for which the keeper has something to send */
 	struct lsh_list owed;        /* ENDING tenures whose cancel is not answered for good */
 };

@@ -68,7 +68,7 @@ lsh_tenure_give_work(struct lsh_tenure *t)
 	struct lsh_engine *e = t->lock->engine;
 
 	pthread_mutex_lock(&e->work_mutex);
-	if (lsh_list_empty(&t->work_link)) {
+	if (!e->stopped && lsh_list_empty(&t->work_link)) {
 		lsh_tenure_retain(&t->timer);
 		lsh_list_append(&e->work, &t->work_link);
 	}
@@ -92,7 +92,7 @@ lsh_tenure_owe(struct lsh_tenure *t)
 	struct lsh_engine *e = t->lock->engine;
 
 	pthread_mutex_lock(&e->work_mutex);
-	if (lsh_list_empty(&t->owed_link)) {
+	if (!e->stopped && lsh_list_empty(&t->owed_link)) {
 		lsh_tenure_retain(&t->timer);
 		lsh_list_append(&e->owed, &t->owed_link);
 	}
