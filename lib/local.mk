@@ -44,6 +44,7 @@ leash_sources += lib/lock/state.h
 leash_sources += lib/lock/step.c
 leash_sources += lib/lock/step.h
 leash_sources += lib/lock/tenure.c
+leash_sources += lib/lock/waiter.c
 leash_sources += lib/lock/wakeup.c
 leash_sources += lib/lua/scripts.h
 leash_sources += lib/redis/command.c

@@ -15,35 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- waiters ---- */
-
-void
-lsh_waiter_wake(struct lsh_waiter *waiter)
-{
-	struct lsh_thread *thread = waiter->thread;
-
-	/* from here on the waiter may be gone */
-	atomic_store(&waiter->signaled, true);
-	if (thread != lsh_self_if_known())
-		lsh_unpark(&thread->parker);
-}
-
-struct lsh_waiter *
-lsh_waiter_first(struct lsh_lock *lock)
-{
-	struct lsh_list *first = lsh_list_first(&lock->waiters);
-
-	return first != NULL ? lsh_container(first, struct lsh_waiter, link) : NULL;
-}
-
-void
-lsh_lock_wake_first(struct lsh_lock *lock)
-{
-	struct lsh_waiter *first = lsh_waiter_first(lock);
-
-	if (first != NULL)
-		lsh_waiter_wake(first);
-}
+/* ---- waiting ---- */
 
 static bool
 is_signaled(void *arg)
@@ -293,7 +265,7 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 	return step;
 }
 
-/* ---- waiting ---- */
+/* ---- driving ---- */
 
 /* The first waiter's next step. */
 static enum step
@@ -385,8 +357,9 @@ explain(const struct lsh_lock *lock, const struct lsh_waiter *w, int64_t wait_ms
 	}
 }
 
-void
-lsh_engine_leave(struct lsh_engine *e)
+/* The closer waits until nobody is inside. */
+static void
+go_out(struct lsh_engine *e)
 {
 	struct lsh_parker *closer;
 
@@ -418,7 +391,7 @@ lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_m
 		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(lsh_now_ns(), w.tries ? e->options.timeout / LSH_MS : wait_ms);
 		atomic_fetch_add(&e->inside, 1);
 		status = wait_for_lock(lock, &w);
-		lsh_engine_leave(e);
+		go_out(e);
 		if (status != LEASH_OK) {
 			lsh_hold_unref(w.hold);
 			explain(lock, &w, wait_ms, err);

@@ -275,6 +275,22 @@ lsh_engine_free(struct lsh_engine *e)
 	lsh_free(e);
 }
 
+void
+lsh_lock_close(struct lsh_lock *lock)
+{
+	if (lsh_lock_drop_handle(lock)) {
+		struct lsh_list *at, *after;
+
+		pthread_mutex_lock(&lock->mutex);
+		if (lock->hold != NULL)
+			lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
+		lsh_list_each(at, after, &lock->lost)
+			lsh_hold_unwind(lock, lsh_container(at, struct lsh_hold, link));
+		pthread_mutex_unlock(&lock->mutex);
+	}
+	lsh_lock_unref(lock);
+}
+
 static void
 abandon_of(struct lsh_lock *lock, void *arg)
 {

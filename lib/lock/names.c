@@ -99,8 +99,8 @@ lsh_lock_open(struct lsh_engine *e, const char *name)
 	return lock;
 }
 
-void
-lsh_lock_close(struct lsh_lock *lock)
+bool
+lsh_lock_drop_handle(struct lsh_lock *lock)
 {
 	struct lsh_engine *e = lock->engine;
 	bool last;
@@ -108,17 +108,7 @@ lsh_lock_close(struct lsh_lock *lock)
 	pthread_mutex_lock(&e->names_mutex);
 	last = --lock->handles == 0;
 	pthread_mutex_unlock(&e->names_mutex);
-	if (last) {
-		struct lsh_list *at, *after;
-
-		pthread_mutex_lock(&lock->mutex);
-		if (lock->hold != NULL)
-			lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
-		lsh_list_each(at, after, &lock->lost)
-			lsh_hold_unwind(lock, lsh_container(at, struct lsh_hold, link));
-		pthread_mutex_unlock(&lock->mutex);
-	}
-	lsh_lock_unref(lock);
+	return last;
 }
 
 struct lsh_lock *

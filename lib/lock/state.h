@@ -156,6 +156,7 @@ struct lsh_engine {
 };
 
 /* names.c */
+bool lsh_lock_drop_handle(struct lsh_lock *lock); /* was it the last one? The reference is still the caller's */
 void lsh_lock_retain(struct lsh_lock *lock);
 void lsh_lock_unref(struct lsh_lock *lock);
 struct lsh_lock *lsh_lock_find_by_key(struct lsh_engine *engine, const char *key, size_t size); /* with a reference; or NULL */
@@ -200,11 +201,10 @@ void lsh_hold_unwind(struct lsh_lock *lock, struct lsh_hold *hold); /* a lost on
 int64_t lsh_hold_wants_ms(const struct lsh_hold *hold, const struct lsh_tenure *tenure, int64_t now);
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);
 
-/* acquire.c; lock->mutex held */
+/* waiter.c; lock->mutex held */
 void lsh_waiter_wake(struct lsh_waiter *waiter);
 struct lsh_waiter *lsh_waiter_first(struct lsh_lock *lock); /* or NULL */
 void lsh_lock_wake_first(struct lsh_lock *lock);
-void lsh_engine_leave(struct lsh_engine *engine);
 
 /* renewal.c */
 void lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count); /* the watchdog's thread */

@@ -1,0 +1,156 @@
+#!/bin/sh
+# The headers are for every program: each compiles alone, without a warning, in C11 and C++20, by each compiler that is here;
+# the option macros do the same in both languages; and structs are laid out so that they can grow.
+# shellcheck source=tests/support/tap.sh
+. "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
+
+here() { # COMPILER...: those that are here, each once
+	for compiler; do
+		! command -v "${compiler%% *}" >/dev/null || printf '%s\n' "$compiler"
+	done | sort -u
+}
+here "${CC:-cc}" gcc clang >"$dir/c.compilers"
+here "${CXX:-c++}" g++ clang++ >"$dir/cpp.compilers"
+
+warnings='-Wall -Wextra -pedantic -Wshadow -Wconversion -Wundef -Werror'
+
+# shellcheck disable=SC2086 # words: a compiler may carry arguments
+by_all_of() { # LANGUAGE ARGUMENT...: with each compiler, its name before all that it says
+	case $1 in
+	c) options="-std=c11 -x c -Wstrict-prototypes -Wmissing-prototypes" ;;
+	cpp) options="-std=c++20 -x c++" ;;
+	esac
+	list=$dir/$1.compilers
+	shift
+	[ -s "$list" ] || echo 'no compiler'
+	while read -r compiler; do
+		$compiler $options $warnings -I"$source/include" "$@" </dev/null 2>&1 | sed "s/^/$compiler: /"
+	done <"$list"
+}
+
+# ---- alone ----
+
+compiles_alone() { # LANGUAGE HEADER
+	echo "#include <$2>" >"$dir/alone.c"
+	by_all_of "$1" -fsyntax-only "$dir/alone.c"
+}
+
+# ---- calls ----
+
+cat >"$dir/calls.c" <<'END'
+#include <leash.h>
+
+leash_status calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err);
+
+leash_status
+calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err)
+{
+	leash_status st = leash_open(client, NULL, err);
+
+	if (st == LEASH_OK)
+		st = leash_open(client, LEASH_OPTIONS(), err);
+	if (st == LEASH_OK)
+		st = leash_open(client, LEASH_OPTIONS(.uri = "redis://cache"), err);
+	if (st == LEASH_OK)
+		st = leash_open(client, LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000, .on_event = told, .event_arg = arg), err);
+	if (st == LEASH_OK)
+		st = leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(), err);
+	if (st == LEASH_OK)
+		st = leash_lock_new(lock, *client, "orders", LEASH_LOCK_OPTIONS(.lease_ms = 500, .no_renew = true), err);
+	if (st == LEASH_OK)
+		st = leash_lock_acquire_with(*lock, LEASH_ACQUIRE(), err);
+	if (st == LEASH_OK)
+		st = leash_lock_acquire_with(*lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 2000), err);
+	return st;
+}
+END
+
+calls_compile() { # LANGUAGE
+	by_all_of "$1" -O2 -c -o /dev/null "$dir/calls.c"
+}
+
+# ---- layout and values ----
+
+cat >"$dir/structs.c" <<'END'
+#include <leash.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#define HOLDS(what) static_assert(what, #what)
+#else
+#define HOLDS(what) _Static_assert(what, #what)
+#endif
+
+/* A struct with a hole at its end could not grow: the new field would lie in it, and the size would not tell. */
+#define CAN_GROW(type, last)                                                        \
+	HOLDS(offsetof(type, size) == 0);                                           \
+	HOLDS(offsetof(type, last) + sizeof(((type *)0)->last) == sizeof(type))
+
+CAN_GROW(leash_options, log_arg);
+CAN_GROW(leash_lock_options, reserved_);
+CAN_GROW(leash_acquire, lease_ms);
+CAN_GROW(leash_event, reserved_);
+
+HOLDS(sizeof(leash_error) == 256);
+HOLDS(offsetof(leash_error, text) + sizeof(((leash_error *)0)->text) == 256);
+
+#define SAME(seen, type, ...) same(#type "(" #__VA_ARGS__ ")", seen, type(__VA_ARGS__), sizeof(*type()))
+
+static int failed;
+
+static void
+same(const char *what, const void *wanted, const void *made, size_t size)
+{
+	if (memcmp(wanted, made, size) != 0) {
+		printf("%s is not what it says\n", what);
+		failed = 1;
+	}
+}
+
+int
+main(void)
+{
+	static leash_options options;
+	static leash_lock_options lock_options;
+	static leash_acquire how;
+	static const char uri[] = "redis://cache";
+
+	options.size = sizeof(options);
+	lock_options.size = sizeof(lock_options);
+	how.size = sizeof(how);
+	SAME(&options, LEASH_OPTIONS);
+	SAME(&lock_options, LEASH_LOCK_OPTIONS);
+	SAME(&how, LEASH_ACQUIRE);
+
+	options.uri = uri;
+	lock_options.alive_ms = 100;
+	how.lease_ms = 2000;
+	SAME(&options, LEASH_OPTIONS, .uri = uri);
+	SAME(&lock_options, LEASH_LOCK_OPTIONS, .alive_ms = 100);
+	SAME(&how, LEASH_ACQUIRE, .lease_ms = 2000);
+
+	options.lease_ms = 10000;
+	options.log_arg = &failed;
+	lock_options.lease_ms = 500;
+	lock_options.no_renew = true;
+	how.wait_ms = LEASH_FOREVER;
+	SAME(&options, LEASH_OPTIONS, .uri = uri, .lease_ms = 10000, .log_arg = &failed);
+	SAME(&lock_options, LEASH_LOCK_OPTIONS, .lease_ms = 500, .alive_ms = 100, .no_renew = true);
+	SAME(&how, LEASH_ACQUIRE, .wait_ms = LEASH_FOREVER, .lease_ms = 2000);
+	return failed;
+}
+END
+
+# shellcheck disable=SC2016 # awk's $
+structs_hold() { # LANGUAGE
+	while read -r compiler; do
+		printf '%s\n' "$compiler" >"$dir/one.compilers"
+		cp "$dir/one.compilers" "$dir/$1.compilers"
+		rm -f "$dir/structs"
+		by_all_of "$1" -O2 -o "$dir/structs" "$dir/structs.c"
+		"$dir/structs" | sed "s/^/$compiler: /"
+	done <"$dir/$1.all"
+	cp "$dir/$1.all" "$dir/$1.compilers"
+}
