@@ -703,7 +703,8 @@ begin(struct lsh_dial *d)
 	if (d->request == NULL) {
 		char text[64];
 
-		note(d, e == ENOMEM ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, "its name cannot be resolved: %s", errno_text(e, text));
+		note(d, e == ENOMEM ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, "its name cannot be resolved: %s",
+		     errno_text(e, text));
 		return can_try_old(d) ? try_old(d) : FAILED;
 	}
 	d->until = d->deadline;
@@ -738,10 +739,10 @@ line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 static void
 note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
 {
+	bool no_memory = answer->error == EAI_MEMORY || answer->sys_errno == ENOMEM;
 	char text[64];
 
-	note(d, answer->sys_errno == ENOMEM || answer->error == EAI_MEMORY ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, answer->sys_errno,
-	     "its name cannot be resolved: %s",
+	note(d, no_memory ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, answer->sys_errno, "its name cannot be resolved: %s",
 	     answer->error == EAI_SYSTEM ? errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
 }
 
@@ -787,7 +788,9 @@ lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 	else
 		d->count = lsh_address_of_number(&d->address[0], uri->host, uri->port);
 	d->is_name = uri->scheme == LSH_SCHEME_TCP && d->count == 0;
-	if ((name != NULL && (d->name = lsh_strdup(name)) == NULL) || (channel != NULL && (d->channel = lsh_strdup(channel)) == NULL))
+	if (name != NULL && (d->name = lsh_strdup(name)) == NULL)
+		goto fail;
+	if (channel != NULL && (d->channel = lsh_strdup(channel)) == NULL)
 		goto fail;
 	list_steps(d);
 	d->words = sodium_malloc(write_hello(d, NULL));

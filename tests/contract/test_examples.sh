@@ -1,17 +1,10 @@
 #!/bin/sh
 # The examples do what their first comments say, against a server of their own.
-set -u
+# shellcheck source=tests/support/tap.sh
+. "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
-source=${LEASH_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
-programs=${LEASH_BUILDDIR:-$source/build/test}/examples
+programs=$build/examples
 
-if ! command -v redis-server >/dev/null || ! command -v redis-cli >/dev/null; then
-	echo 'redis-server or redis-cli is missing'
-	exit 77
-fi
-
-# Not $TMPDIR: the path of a socket must be short.
-dir=$(mktemp -d /tmp/leash-examples.XXXXXX) || exit 1
 redis='' other=''
 clean_up() {
 	for pid in $other $redis; do
@@ -21,15 +14,19 @@ clean_up() {
 	rm -rf "$dir"
 } 2>/dev/null
 trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
 
 export LEASH_URI="unix://$dir/redis.sock"
 
 ask() {
 	redis-cli -s "$dir/redis.sock" "$@"
 }
-await() { # COMMAND...; a test that hangs is ended from outside
-	until "$@" >/dev/null 2>&1; do sleep 0.05; done
+await() { # PID COMMAND...: until it succeeds, or the process has ended; a test that hangs is ended from outside
+	pid=$1
+	shift
+	until "$@" >/dev/null 2>&1; do
+		kill -0 "$pid" || return
+		sleep 0.05
+	done
 }
 run() { # EXAMPLE [ARGUMENT...]: what it prints goes to $dir/out
 	program=$programs/$1
@@ -43,18 +40,10 @@ is_gone() { # LOCK
 	[ "$(ask EXISTS "leash:{$1}" "leash:{$1}:queue")" = 0 ]
 }
 
-number=0
-check() { # SENTENCE COMMAND...
-	sentence=$1
-	shift
-	number=$((number + 1))
-	: >"$dir/out"
-	if "$@"; then
-		echo "ok $number - $sentence"
-	else
-		sed 's/^/# /' "$dir/out"
-		echo "not ok $number - $sentence"
-	fi
+so() { # COMMAND...: if it fails, what the last example printed is what is wrong
+	"$@" && return
+	cat "$dir/out"
+	return 1
 }
 
 first_lock() {
@@ -68,7 +57,7 @@ try_or_skip_does_it() {
 try_or_skip_skips() {
 	"$programs/try_or_skip" "$LEASH_URI" 600 >"$dir/other" 2>&1 &
 	other=$!
-	await grep -q doing "$dir/other"
+	await "$other" grep -q doing "$dir/other" || return
 	run try_or_skip
 	status=$?
 	kill -KILL "$other"
@@ -143,22 +132,22 @@ none_works_without_a_server() {
 	done
 }
 
-echo 1..14
 redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --appendonly no --dir "$dir" --logfile "$dir/redis.log" >/dev/null 2>&1 &
 redis=$!
-await ask PING
+await "$redis" ask PING
 
-check 'first_lock gets the lock and gives it back' first_lock
-check 'try_or_skip does the job if nobody else does' try_or_skip_does_it
-check 'try_or_skip skips the job, and succeeds, while another process does it' try_or_skip_skips
-check 'nested takes one lock in functions that call each other' nested
-check 'long_job holds a lease of 1.5 s for 5 s' long_job
-check 'long_job loses its lock when it hangs' long_job_hangs
-check 'lost_lease is told of its loss, unwinds it and begins again' lost_lease
-check 'fencing refuses the write of the holder that was stopped past its lease' fencing
-check 'worker_pool loses no update and fails no job' worker_pool
-check 'transfer loses an update without the lock, and none with it' transfer
-check 'by_hand obeys' by_hand
-check 'the examples leave nothing behind but fences' only_fences
-check 'quickstart sees all that it says, and leaves nothing behind' quickstart
-check 'without a server each example fails and names it' none_works_without_a_server
+check 'first_lock gets the lock and gives it back' so first_lock
+check 'try_or_skip does the job if nobody else does' so try_or_skip_does_it
+check 'try_or_skip skips the job, and succeeds, while another process does it' so try_or_skip_skips
+check 'nested takes one lock in functions that call each other' so nested
+check 'long_job holds a lease of 1.5 s for 5 s' so long_job
+check 'long_job loses its lock when it hangs' so long_job_hangs
+check 'lost_lease is told of its loss, unwinds it and begins again' so lost_lease
+check 'fencing refuses the write of the holder that was stopped past its lease' so fencing
+check 'worker_pool loses no update and fails no job' so worker_pool
+check 'transfer loses an update without the lock, and none with it' so transfer
+check 'by_hand obeys' so by_hand
+check 'the examples leave nothing behind but fences' so only_fences
+check 'quickstart sees all that it says, and leaves nothing behind' so quickstart
+check 'without a server each example fails and names it' so none_works_without_a_server
+finish

@@ -14,25 +14,28 @@ here "${CXX:-c++}" g++ clang++ >"$dir/cpp.compilers"
 
 warnings='-Wall -Wextra -pedantic -Wshadow -Wconversion -Wundef -Werror'
 
-# shellcheck disable=SC2086 # words: a compiler may carry arguments
-by_all_of() { # LANGUAGE ARGUMENT...: with each compiler, its name before all that it says
-	case $1 in
-	c) options="-std=c11 -x c -Wstrict-prototypes -Wmissing-prototypes" ;;
-	cpp) options="-std=c++20 -x c++" ;;
-	esac
+by_all() { # LANGUAGE COMMAND...: the command with each $compiler, whose name stands before all that it says
 	list=$dir/$1.compilers
+	case $1 in
+	c) options='-std=c11 -x c -Wstrict-prototypes -Wmissing-prototypes' ;;
+	cpp) options='-std=c++20 -x c++' ;;
+	esac
 	shift
 	[ -s "$list" ] || echo 'no compiler'
 	while read -r compiler; do
-		$compiler $options $warnings -I"$source/include" "$@" </dev/null 2>&1 | sed "s/^/$compiler: /"
+		"$@" </dev/null 2>&1 | sed "s|^|$compiler: |"
 	done <"$list"
+}
+# shellcheck disable=SC2086 # words: a compiler may carry arguments
+compile() { # ARGUMENT...
+	$compiler $options $warnings -I"$source/include" "$@" || echo "status $?"
 }
 
 # ---- alone ----
 
 compiles_alone() { # LANGUAGE HEADER
 	echo "#include <$2>" >"$dir/alone.c"
-	by_all_of "$1" -fsyntax-only "$dir/alone.c"
+	by_all "$1" compile -fsyntax-only "$dir/alone.c"
 }
 
 # ---- calls ----
@@ -66,7 +69,7 @@ calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, 
 END
 
 calls_compile() { # LANGUAGE
-	by_all_of "$1" -O2 -c -o /dev/null "$dir/calls.c"
+	by_all "$1" compile -O2 -c -o /dev/null "$dir/calls.c"
 }
 
 # ---- layout and values ----
@@ -120,9 +123,9 @@ main(void)
 	options.size = sizeof(options);
 	lock_options.size = sizeof(lock_options);
 	how.size = sizeof(how);
-	SAME(&options, LEASH_OPTIONS);
-	SAME(&lock_options, LEASH_LOCK_OPTIONS);
-	SAME(&how, LEASH_ACQUIRE);
+	SAME(&options, LEASH_OPTIONS, );
+	SAME(&lock_options, LEASH_LOCK_OPTIONS, );
+	SAME(&how, LEASH_ACQUIRE, );
 
 	options.uri = uri;
 	lock_options.alive_ms = 100;
@@ -143,14 +146,50 @@ main(void)
 }
 END
 
-# shellcheck disable=SC2016 # awk's $
-structs_hold() { # LANGUAGE
-	while read -r compiler; do
-		printf '%s\n' "$compiler" >"$dir/one.compilers"
-		cp "$dir/one.compilers" "$dir/$1.compilers"
-		rm -f "$dir/structs"
-		by_all_of "$1" -O2 -o "$dir/structs" "$dir/structs.c"
-		"$dir/structs" | sed "s/^/$compiler: /"
-	done <"$dir/$1.all"
-	cp "$dir/$1.all" "$dir/$1.compilers"
+run_structs() {
+	rm -f "$dir/structs"
+	compile -O2 -o "$dir/structs" "$dir/structs.c"
+	"$dir/structs" || echo "status $?"
 }
+structs_hold() { # LANGUAGE
+	by_all "$1" run_structs
+}
+
+# ---- results that must be looked at ----
+
+# -S, because gcc finds unused results after it has checked the syntax.
+drop() { # CALL
+	cat >"$dir/drop.c" <<-END
+		#include <leash.h>
+		void drop(leash_client **client, leash_lock **lock);
+		void drop(leash_client **client, leash_lock **lock) { (void)client, (void)lock; $1; }
+	END
+	compile -S -o /dev/null "$dir/drop.c"
+}
+drop_is_told() { # CALL
+	drop "$1" >"$dir/dropped" 2>&1
+	grep -q 'unused-result' "$dir/dropped" || { echo "said nothing of $1" && cat "$dir/dropped"; }
+}
+drops_are_told() { # LANGUAGE
+	by_all "$1" drop_is_told 'leash_open(client, NULL, NULL)'
+	by_all "$1" drop_is_told 'leash_lock_new(lock, *client, "orders", NULL, NULL)'
+	by_all "$1" drop_is_told 'leash_lock_acquire(*lock, 0, NULL)'
+	by_all "$1" drop_is_told 'leash_lock_acquire_with(*lock, NULL, NULL)'
+	by_all "$1" drop 'leash_lock_release(*lock, NULL)'
+}
+
+for language in c cpp; do
+	case $language in
+	c) name=C11 ;;
+	cpp) name=C++20 ;;
+	esac
+	echo "# $name by $(tr '\n' ' ' <"$dir/$language.compilers")"
+	for header in leash.h $(cd "$source/include" && ls leash/*.h); do
+		check "$header compiles alone as $name" compiles_alone $language "$header"
+	done
+	check "calls with no, one and several options compile as $name" calls_compile $language
+	check "structs can grow, and the option macros set what they name and nothing else, in $name" structs_hold $language
+	check "in $name a dropped result of open, new and acquire is a warning, and one of release is not" drops_are_told $language
+done
+
+finish

@@ -731,10 +731,12 @@ a_server_that_is_full_is_unavailable(void **state)
 static void
 a_cluster_says_that_it_is_one(void **state)
 {
-	struct server *cluster = server_start((const char *const[]){"--cluster-enabled", "yes", NULL});
-	char text[128];
+	struct server *cluster;
+	char text[128], port[8];
 
 	(void)state;
+	snprintf(port, sizeof port, "%d", socket_free_port()); /* of the cluster's own connections */
+	cluster = server_start((const char *const[]){"--cluster-enabled", "yes", "--cluster-port", port, NULL});
 	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_DIAL_DONE);
 	assert_true(hello.cluster);
 	close(hello.fd);

@@ -1,0 +1,126 @@
+#!/bin/sh
+# What the library shows to a program: the names that the headers declare and no other, an SONAME that follows the rule in
+# lib/local.mk, and the flags that it was to be linked with.
+# shellcheck source=tests/support/tap.sh
+. "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
+
+shared=$build/lib/.libs/libleash.so
+static=$build/lib/.libs/libleash.a
+
+# ---- three lists of names ----
+
+# Each name before a parenthesis, outside of comments and macros. Those that end in _ belong to macros.
+awk '
+	{ text = text $0 "\n" }
+	END {
+		while ((at = index(text, "/*")) > 0) {
+			rest = substr(text, at)
+			text = substr(text, 1, at - 1) " " substr(rest, index(rest, "*/") + 2)
+		}
+		gsub(/\\\n/, " ", text)
+		n = split(text, lines, "\n")
+		for (i = 1; i <= n; i++) {
+			line = lines[i]
+			if (line ~ /^[ \t]*#/)
+				continue
+			while (match(line, /leash_[a-z0-9_]*[a-z0-9][ \t]*\(/)) {
+				name = substr(line, RSTART, RLENGTH - 1)
+				sub(/[ \t]+$/, "", name)
+				print name
+				line = substr(line, RSTART + RLENGTH)
+			}
+		}
+	}' "$source"/include/leash.h "$source"/include/leash/*.h | sort >"$dir/declared"
+
+# With the node that each is in: name@@node.
+awk '
+	/^[A-Z].*\{/ { node = $1; next }
+	/^global:/ { global = 1; next }
+	/^local:/ || /^}/ { global = 0; next }
+	global && $1 ~ /;$/ { print substr($1, 1, length($1) - 1) "@@" node }
+	' "$source/lib/libleash.map" | sort >"$dir/mapped"
+
+nm=${NM:-nm}
+
+# shellcheck disable=SC2086 # words: libtool's nm carries arguments
+exported() { # without the nodes themselves, which nm shows as absolute
+	$nm -D --defined-only "$shared" | awk '$2 != "A" { print $3 }' | sort
+}
+
+differ() { # WHAT FILE WHAT FILE
+	comm -23 "$2" "$4" | sed "s/^/only in $1: /"
+	comm -13 "$2" "$4" | sed "s/^/only in $3: /"
+}
+header_is_map() {
+	[ -s "$dir/declared" ] || echo 'the headers declare nothing'
+	uniq -d "$dir/declared" | sed 's/^/declared twice: /'
+	sed 's/@@.*//' "$dir/mapped" | sort >"$dir/names"
+	differ 'the headers' "$dir/declared" 'libleash.map' "$dir/names"
+}
+map_is_library() {
+	exported >"$dir/exported"
+	differ 'libleash.map' "$dir/mapped" 'libleash.so' "$dir/exported"
+}
+
+# Hidden names are global in the objects of an archive. The instrumentation of a sanitizer has names of its own.
+# shellcheck disable=SC2086
+archive_keeps_to_itself() {
+	$nm -g --defined-only "$static" | awk 'NF == 3 { print $3 }' | sort -u >"$dir/archived"
+	grep -vE '^(leash|lsh)_' "$dir/archived" | { [ -z "${LEASH_SANITIZE-}" ] && cat || grep -v '^__odr_asan'; }
+	grep '^leash_' "$dir/archived" | comm -3 - "$dir/declared" | sed 's/^[[:space:]]*/not in both headers and archive: /'
+}
+
+# ---- how it was linked ----
+
+dynamic() {
+	readelf -dW "$shared"
+}
+segments() {
+	readelf -lW "$shared"
+}
+soname_follows_version_info() {
+	rule=$(sed -n 's/^libleash_version_info = //p' "$source/lib/local.mk")
+	current=${rule%%:*}
+	age=${rule##*:}
+	revision=${rule#*:}
+	revision=${revision%:*}
+	soname=libleash.so.$((current - age))
+	dynamic | grep -qF "soname: [$soname]" || { echo "the SONAME is not $soname:" && dynamic | grep SONAME; }
+	[ -e "$build/lib/.libs/$soname.$age.$revision" ] || echo "no file $soname.$age.$revision"
+}
+stays_loaded() {
+	dynamic | grep -qE 'FLAGS_1.*NODELETE' || echo 'no NODELETE'
+}
+is_bound_at_once() {
+	segments | grep -q GNU_RELRO || echo 'no RELRO'
+	dynamic | grep -qE '\(FLAGS\).*BIND_NOW|\(BIND_NOW\)|FLAGS_1.*NOW' || echo 'no BIND_NOW'
+}
+has_no_code_that_can_be_written() {
+	segments | grep -q 'GNU_STACK.* RW ' || { echo 'the stack:' && segments | grep GNU_STACK; }
+	! segments | grep ' RWE '
+	! dynamic | grep TEXTREL
+}
+searches_nowhere() {
+	! dynamic | grep -E 'RPATH|RUNPATH'
+}
+
+check 'the headers declare what libleash.map lists' header_is_map
+
+if [ -e "$shared" ]; then
+	check 'the shared library exports what libleash.map lists, each in its node, and nothing else' map_is_library
+	check 'the SONAME and the file follow the version-info' soname_follows_version_info
+	check 'dlclose leaves the shared library where it is' stays_loaded
+	check 'the shared library is bound when it is loaded, and then read-only' is_bound_at_once
+	check 'no memory of the shared library, nor a stack, is both written and executed' has_no_code_that_can_be_written
+	check 'the shared library has no search path of its own' searches_nowhere
+else
+	skip 'the shared library shows what it should' 'built with --disable-shared'
+fi
+
+if [ -e "$static" ]; then
+	check 'the static library has no global name but leash_ and lsh_' archive_keeps_to_itself
+else
+	skip 'the static library shows what it should' 'built with --disable-static'
+fi
+
+finish
