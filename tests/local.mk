@@ -41,7 +41,9 @@ tests_fault_test_outage_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
 
 test_scripts =
+test_scripts += tests/contract/test_examples.sh
 test_scripts += tests/install/lists.sh
+test_scripts += tests/install/test_readme.sh
 
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)
@@ -83,7 +85,9 @@ public_libs = tests/support/libsupport.la lib/libleash.la $(CMOCKA_LIBS) $(HIRED
 
 endif
 
+EXTRA_DIST += tests/contract/test_examples.sh
 EXTRA_DIST += tests/install/lists.sh
+EXTRA_DIST += tests/install/test_readme.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -52,7 +52,7 @@ check 'client stands on all of them' only lib/client base/ watchdog/ lua/ redis/
 check 'public headers include public headers' only include
 
 check 'hiredis is known to redis alone' only_in hiredis/ lib/redis
-check 'libsodium is known to base alone' only_in sodium lib/base
+check 'libsodium is known to base, and to redis for its secrets' only_in sodium lib/base lib/redis
 check 'the state of the locks is known to the lock layer alone' only_in lock/state.h lib/lock
 check 'the insides of a client are known to the client layer alone' only_in client/client.h lib/client
 

@@ -124,6 +124,8 @@ sweeper_pipe(void)
 	pthread_mutex_unlock(&mutex);
 	if (to >= 0)
 		return to;
+	if (access("/proc/self/stat", R_OK) != 0)
+		trouble("/proc is not mounted: the tests need it to end exactly the processes that they started");
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		trouble("pipe: %s", strerror(errno));
 

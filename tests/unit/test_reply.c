@@ -51,6 +51,9 @@ next_function(const char *name)
 	return found;
 }
 
+/* hiredis finds these three only if they are exported */
+#pragma GCC visibility push(default)
+
 void *
 malloc(size_t size)
 {
@@ -80,6 +83,8 @@ realloc(void *old, size_t size)
 		*(void **)&next = next_function("realloc");
 	return next == NULL || is_refused() ? NULL : next(old, size);
 }
+
+#pragma GCC visibility pop
 
 /* valgrind puts its own in the place of ours. */
 static void
