@@ -8,6 +8,21 @@
 
 EXTRA_DIST += tests/run.sh
 
+test_scripts =
+test_scripts += tests/contract/test_examples.sh
+test_scripts += tests/install/clean.sh
+test_scripts += tests/install/exports.sh
+test_scripts += tests/install/header.sh
+test_scripts += tests/install/installed.sh
+test_scripts += tests/install/layers.sh
+test_scripts += tests/install/lists.sh
+test_scripts += tests/install/test_readme.sh
+test_scripts += tests/install/version.sh
+
+# What they share.
+EXTRA_DIST += tests/support/tap.sh
+EXTRA_DIST += $(test_scripts)
+
 if TESTS_ENABLED
 
 test_programs =
@@ -39,11 +54,6 @@ tests_contract_test_lease_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
-
-test_scripts =
-test_scripts += tests/contract/test_examples.sh
-test_scripts += tests/install/lists.sh
-test_scripts += tests/install/test_readme.sh
 
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)
@@ -84,10 +94,6 @@ LDADD = tests/support/libsupport.la lib/libleash-internal.la $(CMOCKA_LIBS)
 public_libs = tests/support/libsupport.la lib/libleash.la $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
 endif
-
-EXTRA_DIST += tests/contract/test_examples.sh
-EXTRA_DIST += tests/install/lists.sh
-EXTRA_DIST += tests/install/test_readme.sh
 
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

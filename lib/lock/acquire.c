@@ -9,6 +9,7 @@
 #include "lock/step.h"
 #include "redis/fault.h"
 #include "redis/listener.h"
+#include "redis/script.h"
 #include "watchdog/pace.h"
 
 #include <errno.h>
@@ -83,13 +84,16 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 {
 	struct lsh_engine *e = lock->engine;
 	enum lsh_fault fault = lsh_fault_of(words);
-	char text[sizeof w->trouble_text];
+	char text[sizeof w->trouble_text], command[24];
 
 	if (fault == LSH_FAULT_NOSCRIPT && !t->send_whole) {
 		t->send_whole = true;
 		return GO_ON;
 	}
-	snprintf(text, sizeof text, "%.60s: %.130s", lsh_node_shown(e->node), words);
+	if (fault == LSH_FAULT_DENIED && lsh_script_blame(&lsh_script_acquire, words, command, sizeof command))
+		snprintf(text, sizeof text, "%.60s: %s is not permitted: %.100s", lsh_node_shown(e->node), command, words);
+	else
+		snprintf(text, sizeof text, "%.60s: %.130s", lsh_node_shown(e->node), words);
 	note_trouble(w, lsh_fault_status(fault), 0, text);
 	switch (fault) {
 	case LSH_FAULT_NOT_HERE:
@@ -138,7 +142,7 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 		lsh_tenure_arm(t, lsh_pace_word(sent, received, t->claim_ms * LSH_MS, ttl_ms), 0);
 		return GO_ON;
 	}
-	if (w->tries) {
+	if (w->tries && ttl_ms != 0) { /* 0: nobody has it just now, ask again */
 		w->trouble = LEASH_TIMEOUT;
 		return FAIL;
 	}

@@ -195,6 +195,8 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 		lsh_hold_schedule(lock, t, job->sent, job->lease_ms * LSH_MS);
 	} else if (reply->type == LSH_INTEGER) {
 		renewal_failed(lock, t, now, ""); /* it came too late to count: past valid-until it is lost for ever */
+	} else if (lsh_fault_of(reply->text) == LSH_FAULT_MISMATCH) {
+		lsh_hold_lose(lock, "its key holds something else");
 	} else {
 		renewal_failed(lock, t, now, "a renewal was refused: trying again");
 	}

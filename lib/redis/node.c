@@ -47,6 +47,7 @@ struct lsh_node {
 	struct lsh_listener *listener;
 	int kick;
 	atomic_bool kicked, stopping;
+	atomic_bool leaving; /* the connection is given up because this is not the server to ask */
 	pthread_t keeper;
 	bool keeping;
 
@@ -298,6 +299,8 @@ mend(struct lsh_node *n)
 	if (fd >= 0) {
 		lsh_discard_socket(fd);
 		n->commands.redial_at = n->commands.started + 10 * LSH_MS;
+		if (atomic_exchange(&n->leaving, false))
+			n->commands.redial_at = now + back_off(5); /* it may need a moment to become one, and must not be stormed meanwhile */
 		pthread_mutex_lock(&n->mutex);
 		n->up = false;
 		n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
@@ -470,7 +473,8 @@ lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
 void
 lsh_node_leave(struct lsh_node *n, const char *why)
 {
-	say(n, LEASH_LOG_WARNING, "%s: leaving this server: %s", n->uri->shown, why);
+	if (!atomic_exchange(&n->leaving, true))
+		say(n, LEASH_LOG_WARNING, "%s: leaving this server: %s", n->uri->shown, why);
 	lsh_pipe_break(n->pipe);
 	lsh_listener_break(n->listener);
 }

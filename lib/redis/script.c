@@ -1,6 +1,9 @@
 #include "redis/script.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 void
 lsh_script_begin(struct lsh_script_call *call, const struct lsh_script *script, unsigned keys)
@@ -27,4 +30,29 @@ lsh_script_send_whole(struct lsh_script_call *call)
 {
 	call->args[0] = LSH_ARG("EVAL");
 	call->args[1] = (struct lsh_arg){call->script->text, call->script->size};
+}
+
+bool
+lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size)
+{
+	static const char place[] = "@user_script:", call[] = "call('";
+	const char *at = strstr(error, place), *line = script->text, *end;
+	long number;
+	size_t n = 0;
+
+	if (at == NULL || (number = strtol(at + sizeof place - 1, NULL, 10)) < 1)
+		return false;
+	while (--number > 0) {
+		line = strchr(line, '\n');
+		if (line++ == NULL)
+			return false;
+	}
+	end = line + strcspn(line, "\n");
+	at = strstr(line, call);
+	if (at == NULL || at >= end)
+		return false;
+	for (at += sizeof call - 1; isupper((unsigned char)*at) && n + 1 < size; at++)
+		name[n++] = *at;
+	name[n] = '\0';
+	return n > 0;
 }

@@ -14,6 +14,7 @@ clean_up() {
 	rm -rf "$dir"
 } 2>/dev/null
 trap clean_up EXIT
+trap 'exit 1' PIPE
 
 export LEASH_URI="unix://$dir/redis.sock"
 

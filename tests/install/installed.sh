@@ -1,28 +1,102 @@
 #!/bin/sh
-# What `make install` leaves is enough, and no more: programs in C and C++ find it by pkg-config, shared and static.
+# What `make install` leaves is enough, and no more: programs in C and in C++ find it by pkg-config, shared and static.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
 root=$dir/root
 
-# Not the flags of the make that runs this test: its job server is none of ours.
+# The flags of the make that runs this test are not for this one: its job server is out of reach here.
 installs() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$build" install DESTDIR="$root" >"$dir/install.log" 2>&1 ||
-		{ tail -n 20 "$dir/install.log" && return 1; }
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$build" install DESTDIR="$root" >"$dir/install.log" 2>&1 || tail -n 20 "$dir/install.log"
+	[ -e "$pc" ] || echo "no $pc"
 }
-check 'make install succeeds' installs
 
-pc=$(cd "$root" 2>/dev/null && find . -name leash.pc)
-pc=$root${pc#.}
+from_pc() { # FOLDER-OF-LEASH.PC ARGUMENT...
+	folder=$1
+	shift
+	PKG_CONFIG_PATH=$folder${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} "${PKG_CONFIG:-pkg-config}" "$@" leash
+}
+libdir=$(from_pc "$build/lib" --variable=libdir)
+includedir=$(from_pc "$build/lib" --variable=includedir)
+pc=$root$libdir/pkgconfig/leash.pc
 
-# The folder stands for the root of the system, in which other libraries are where they always are.
-# shellcheck disable=SC2086 # words
-pkg_config() { # ARGUMENT... of leash
-	PKG_CONFIG_PATH=${pc%/*}${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} "${PKG_CONFIG:-pkg-config}" "$@" leash
+headers_are_the_public_ones() {
+	(cd "$root$includedir" && find . -type f | sort) >"$dir/there"
+	(cd "$source/include" && find . -name '*.h' | sort) | diff - "$dir/there"
 }
-variable() { # NAME
-	echo "$root$(pkg_config --variable="$1")"
+libraries_are_ours() {
+	(cd "$root$libdir" && find . ! -type d ! -name 'libleash.so*' ! -path ./libleash.a ! -path ./libleash.la ! -path ./pkgconfig/leash.pc)
 }
+
+# ---- programs ----
+
+# Goes as far as a program gets without a server: through the options, hiredis and libsodium, and all threads.
+cat >"$dir/program.c" <<'END'
+#include <leash.h>
+
+#include <stdio.h>
+#include <string.h>
+
+int
+main(int argc, char **argv)
+{
+	leash_client *client = NULL;
+	leash_error err;
+	leash_status st = leash_open(&client, LEASH_OPTIONS(.uri = argv[argc - 1], .timeout_ms = 100), &err);
+
+	if (st != LEASH_UNAVAILABLE || strcmp(leash_version(), LEASH_VERSION) != 0) {
+		printf("leash %s, made for %s: %s\n", leash_version(), LEASH_VERSION, leash_status_name(st));
+		return 1;
+	}
+	leash_close(client);
+	return 0;
+}
+END
+
+# The tree in $root stands for the whole system, so its leash.pc is told where that is. Other libraries are where they are.
 flags() { # ARGUMENT...
-	pkg_config "$@" | sed -e "s|-I$prefix|-I$root$prefix|g" -e "s|-L$prefix|-L$root$prefix|g"
+	[ -e "$dir/leash.pc" ] ||
+		sed -e "s|^libdir=.*|libdir=$root$libdir|" -e "s|^includedir=.*|includedir=$root$includedir|" "$pc" >"$dir/leash.pc"
+	from_pc "$dir" "$@"
 }
+# shellcheck disable=SC2086,SC2046 # words: compilers and flags
+builds() { # LANGUAGE LINKER-FLAGS
+	rm -f "$dir/program"
+	case $1 in
+	c) set -- "${CC:-cc} -std=c11" "$2" ;;
+	c++) set -- "${CXX:-c++} -std=c++20 -x c++" "$2" ;;
+	esac
+	$1 ${LEASH_SANITIZE-} -Wall -Wextra -Werror $(flags --cflags) -o "$dir/program" "$dir/program.c" -x none $2
+}
+needs() { # LIBRARY
+	readelf -dW "$dir/program" | grep -q "NEEDED.*\\[$1"
+}
+shared_runs() { # LANGUAGE
+	builds "$1" "$(flags --libs)" || return
+	needs libleash || echo 'the program is not linked with the shared library'
+	! needs libhiredis || echo 'a program that is linked with leash has to be linked with hiredis'
+	LD_LIBRARY_PATH=$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$dir/program" "unix://$dir/nowhere"
+}
+static_runs() { # LANGUAGE
+	builds "$1" "$(flags --static --libs | sed 's/-lleash/-l:libleash.a/')" || return
+	! needs libleash || echo 'the program is linked with the shared library'
+	"$dir/program" "unix://$dir/nowhere"
+}
+
+check 'make install succeeds' installs
+check 'the headers that are installed are the public ones' headers_are_the_public_ones
+check 'the libraries that are installed are ours' libraries_are_ours
+if [ -e "$root$libdir/libleash.so" ]; then
+	check 'a C program is built with the shared library and runs' shared_runs c
+	check 'a C++ program is built with the shared library and runs' shared_runs c++
+else
+	skip 'programs are built with the shared library' 'built with --disable-shared'
+fi
+if [ -e "$root$libdir/libleash.a" ]; then
+	check 'a C program is built with the static library and runs' static_runs c
+	check 'a C++ program is built with the static library and runs' static_runs c++
+else
+	skip 'programs are built with the static library' 'built with --disable-static'
+fi
+
+finish

@@ -12,6 +12,7 @@ clean_up() {
 	rm -rf "$dir"
 } 2>/dev/null
 trap clean_up EXIT
+trap 'exit 1' PIPE
 
 # The lines of the first block of C, and the number of its last line.
 awk '/^```c$/ { on = 1; next } on && /^```/ { print NR >last; exit } on' last="$dir/last" "$readme" >"$dir/first.c"

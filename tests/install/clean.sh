@@ -1,0 +1,34 @@
+#!/bin/sh
+# Nothing in the tree is unfinished, and nothing is of one machine only.
+# shellcheck source=tests/support/tap.sh
+. "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
+
+cd "$source" || exit 1
+
+# What git has or would take; where it cannot be asked, as in a release tarball, what people write.
+if [ ! -e .git ] || ! git ls-files --cached --others --exclude-standard >"$dir/files" 2>/dev/null; then
+	find . \( -name build -o -name _build -o -name _inst -o -name .git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.lua' -o \
+		-name '*.inc' -o -name '*.sh' -o -name '*.md' -o -name '*.mk' -o -name '*.map' -o -name '*.pc.in' -o -name configure.ac -o \
+		-name Makefile.am -o -name leash.m4 \) ! -name ltmain.sh ! -name tap-driver.sh -print | sed 's|^\./||' >"$dir/files"
+fi
+while read -r file; do
+	[ ! -f "$file" ] || echo "$file"
+done <"$dir/files" >"$dir/files.here"
+
+in_no_file() { # GREP-OPTION... PATTERN
+	[ -s "$dir/files.here" ] || echo 'no files'
+	tr '\n' '\0' <"$dir/files.here" | xargs -0 grep -HnIE "$@" | grep -v '^tests/install/clean\.sh:'
+	return 0
+}
+
+check 'nothing is marked as unfinished' in_no_file -wi \
+	'TODO|FIXME|XXX|TBD|WIP|HACK|stub(s|bed)?|placeholder|for now|(not (yet )?|un)implemented'
+
+# Of the folders that are a person's or a machine's own. Addresses and paths inside of something have a letter before the slash.
+check 'no path leads to a folder of one machine' in_no_file \
+	'(^|[^[:alnum:]_.)}*/])/(home|root|work|workspace|builds?|Users|mnt|media|srv|opt|var/tmp)/[[:alnum:]_.]'
+
+check 'no line ends in white space' in_no_file '[[:space:]]$'
+check 'no file has the line ends of another system' in_no_file "$(printf '\r')"
+
+finish
