@@ -91,7 +91,7 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 		return GO_ON;
 	}
 	if (fault == LSH_FAULT_DENIED && lsh_script_blame(&lsh_script_acquire, words, command, sizeof command))
-		snprintf(text, sizeof text, "%.60s: %s is not permitted: %.100s", lsh_node_shown(e->node), command, words);
+		snprintf(text, sizeof text, "%.60s: %s is not permitted: %.90s", lsh_node_shown(e->node), command, words);
 	else
 		snprintf(text, sizeof text, "%.60s: %.130s", lsh_node_shown(e->node), words);
 	note_trouble(w, lsh_fault_status(fault), 0, text);

@@ -42,8 +42,8 @@ is_own_echo(int fd)
 	struct lsh_address own = {.size = sizeof own - offsetof(struct lsh_address, any)};
 	struct lsh_address peer = own;
 
-	return getsockname(fd, &own.any, &own.size) == 0 && own.any.sa_family != AF_UNIX &&
-		getpeername(fd, &peer.any, &peer.size) == 0 && lsh_address_is(&own, &peer);
+	return getsockname(fd, &own.any, &own.size) == 0 && getpeername(fd, &peer.any, &peer.size) == 0 &&
+		lsh_address_is(&own, &peer);
 }
 
 int
