@@ -30,6 +30,10 @@ lsh_heap_reserve(struct lsh_heap *heap)
 
 		if (more < heap->capacity || !resize(heap, more))
 			return false;
+	} else if (heap->capacity > LEAST_CAPACITY && heap->reserved < heap->capacity / 4) {
+		/* Doubled when full, halved when less than a quarter full: after either it takes as many calls as half the slots
+		 * until the next. If there is no memory for a smaller one, the old one stays. */
+		(void)resize(heap, heap->capacity / 2);
 	}
 	heap->reserved++;
 	return true;
@@ -39,12 +43,7 @@ void
 lsh_heap_unreserve(struct lsh_heap *heap)
 {
 	assert(heap->reserved > heap->count);
-	heap->reserved--;
-
-	/* Doubled when full, halved when a quarter full: after either it takes as many calls as half the slots until the next,
-	 * so nobody pays for a reallocation twice at the same border. If there is no memory for a smaller one, the old one stays. */
-	if (heap->capacity > LEAST_CAPACITY && heap->reserved <= heap->capacity / 4)
-		(void)resize(heap, heap->capacity / 2);
+	heap->reserved--; /* memory is given back when the next one reserves: a release must not need the allocator */
 }
 
 static void

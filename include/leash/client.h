@@ -63,7 +63,7 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err);
  * Takes at most about twice `timeout_ms`, if the server does not answer; a lock that could not be released then lapses with its lease.
  * Drops the caller's reference: handles of this client stay valid, answer LEASH_CLOSED, and must still be freed.
  * No callback is running or will run once it has returned. NULL is allowed. In a forked child it closes the child's
- * copies of the descriptors and talks to nobody. It must not be called from a callback of this client, where it does nothing.
+ * copies of the connections and talks to nobody. It must not be called from a callback of this client, where it does nothing.
  *
  * Threads: any, once for each client; other threads may be in calls on its locks. Since 0.1.
  */

@@ -1,15 +1,85 @@
 #include "base/park.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { IDLE = 0, PERMIT = 1, ASLEEP = 2, POLLING = 3, STATE = 3 /* the descriptor is in the bits above */ };
+
+/* Kicks that nobody uses, for the life of the process. A child of fork() starts without any: its parent's are its parent's. */
+static struct {
+	pthread_mutex_t mutex; /* guards the rest */
+	uint64_t process;
+	int idle[64];
+	size_t count;
+} kicks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&kicks.mutex);
+}
+
+static void
+after_fork(void)
+{
+	pthread_mutex_unlock(&kicks.mutex);
+}
+
+static void
+set_up(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+int
+lsh_kick_take(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint64_t process = lsh_process_id();
+	int fd = -1;
+
+	pthread_once(&once, set_up);
+	pthread_mutex_lock(&kicks.mutex);
+	if (kicks.process != process) {
+		kicks.process = process;
+		kicks.count = 0;
+	}
+	if (kicks.count > 0)
+		fd = kicks.idle[--kicks.count];
+	pthread_mutex_unlock(&kicks.mutex);
+	return fd >= 0 ? fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void
+lsh_kick_give(int fd)
+{
+	if (fd < 0)
+		return;
+	lsh_kick_drain(fd);
+	pthread_mutex_lock(&kicks.mutex);
+	/* more than that at once, and the rest stays open and unused rather than closed */
+	if (kicks.process == lsh_process_id() && kicks.count < sizeof kicks.idle / sizeof *kicks.idle)
+		kicks.idle[kicks.count++] = fd;
+	pthread_mutex_unlock(&kicks.mutex);
+}
+
+void
+lsh_kick_drain(int fd)
+{
+	uint64_t count;
+	ssize_t ignored = read(fd, &count, sizeof count); /* does not block */
+
+	(void)ignored;
+}
 
 void
 lsh_park(struct lsh_parker *parker, int64_t deadline)

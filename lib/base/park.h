@@ -9,8 +9,9 @@
  *
  * The memory of a parker stays readable for the life of the process (base/thread.c keeps it), because a waker may come to
  * unpark() when what the sleeper waited for, and so the sleeper's stack frame, is long gone. A thread that sleeps in
- * poll() carries the number of its eventfd in the word itself; the waker must be one of those for whom that descriptor is
- * still open, which everybody is who serves the client that owns it. */
+ * poll() carries the number of its kick, an eventfd, in the word itself. A late waker may write to it when whoever slept on it
+ * has long done with it, so kicks are never closed, but used again: such a write is then one more spurious wake-up, and not
+ * eight bytes in somebody else's file. */
 #ifndef LSH_BASE_PARK_H
 #define LSH_BASE_PARK_H
 
@@ -25,7 +26,12 @@ struct lsh_parker {
 /* Sleep until unparked or until `deadline` (ns, LSH_NEVER: no end). */
 void lsh_park(struct lsh_parker *parker, int64_t deadline);
 
-/* Before sleeping in poll() with the eventfd `fd` among what is polled. False: a wake-up is there already, do not sleep. */
+/* An eventfd to be woken in poll() by, and its return. -1: there are no more descriptors. */
+int lsh_kick_take(void);
+void lsh_kick_give(int fd); /* -1 is allowed */
+void lsh_kick_drain(int fd);
+
+/* Before sleeping in poll() with the kick `fd` among what is polled. False: a wake-up is there already, do not sleep. */
 bool lsh_park_poll_begin(struct lsh_parker *parker, int fd);
 void lsh_park_poll_end(struct lsh_parker *parker);
 

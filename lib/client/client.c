@@ -238,10 +238,11 @@ leash_close(leash_client *client)
 		/* the mutexes may be taken by threads that are not here: the memory stays as it is */
 		lsh_engine_forsake(client->engine);
 	} else {
+		/* in the list until no thread has a hold in it: one that ends meanwhile must be found */
+		lsh_engine_close(client->engine);
 		pthread_mutex_lock(&clients_mutex);
 		lsh_list_remove(&client->link);
 		pthread_mutex_unlock(&clients_mutex);
-		lsh_engine_close(client->engine);
 		lsh_courier_stop(client->courier);
 		lsh_client_unref(client);
 	}

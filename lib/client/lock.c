@@ -175,28 +175,45 @@ leash_lock_remaining_ms(const leash_lock *lock)
 unsigned
 leash_lock_depth(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_depth(lock->lock) : 0;
+	struct lsh_guard guard = lsh_enter();
+	unsigned depth = is_usable(lock) ? lsh_depth(lock->lock) : 0;
+
+	lsh_leave(guard);
+	return depth;
 }
 
 uint64_t
 leash_lock_fence(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_fence(lock->lock) : 0;
+	struct lsh_guard guard = lsh_enter();
+	uint64_t fence = is_usable(lock) ? lsh_fence(lock->lock) : 0;
+
+	lsh_leave(guard);
+	return fence;
 }
 
 size_t
 leash_lock_token(const leash_lock *lock, char *out, size_t size)
 {
-	if (is_usable(lock) && (out != NULL || size == 0))
-		return lsh_token(lock->lock, out, size);
-	if (out != NULL && size > 0)
+	struct lsh_guard guard = lsh_enter();
+	size_t n = 0;
+
+	if (out == NULL)
+		size = 0;
+	if (is_usable(lock))
+		n = lsh_token(lock->lock, out, size);
+	else if (size > 0)
 		out[0] = '\0';
-	return 0;
+	lsh_leave(guard);
+	return n;
 }
 
 void
 leash_lock_alive(leash_lock *lock)
 {
+	struct lsh_guard guard = lsh_enter();
+
 	if (is_usable(lock))
 		lsh_alive(lock->lock);
+	lsh_leave(guard);
 }

@@ -66,6 +66,7 @@ enum step {
 static void
 note_trouble(struct lsh_waiter *w, leash_status status, int sys_errno, const char *text)
 {
+	w->refused = false;
 	w->trouble = status;
 	w->trouble_errno = sys_errno;
 	snprintf(w->trouble_text, sizeof w->trouble_text, "%s", text);
@@ -132,9 +133,10 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
          int64_t received)
 {
 	struct lsh_engine *e = lock->engine;
-	int64_t ttl_ms = reply->integer[1];
+	int64_t ttl_ms = reply->integer[1], again = received + (ttl_ms >= 0 && ttl_ms < 1000 ? ttl_ms + 1 : 1000) * LSH_MS;
 
 	lsh_node_learn_clock(e->node, reply->integer[2], sent, received);
+	w->refused = reply->integer[0] == 0;
 	if (reply->integer[0] < 0) /* too late, by our idea of its clock: that is better now */
 		return GO_ON;
 	if (placed) {
@@ -148,7 +150,7 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 	}
 	/* It took no place, because no message could have come. Ask for one as soon as that is mended, or when the lease ends. */
 	pthread_mutex_unlock(&lock->mutex);
-	lsh_node_await(e->node, &w->thread->parker, true, received + (ttl_ms >= 0 && ttl_ms < 1000 ? ttl_ms + 1 : 1000) * LSH_MS);
+	lsh_node_await(e->node, &w->thread->parker, true, again < w->deadline ? again : w->deadline);
 	pthread_mutex_lock(&lock->mutex);
 	return GO_ON;
 }
@@ -162,17 +164,31 @@ answered(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 	if (reply->type == LSH_ERROR)
 		return refused(lock, w, t, reply->text);
 	t->send_whole = false;
-	if (reply->type == LSH_INTEGER && reply->integer[0] > 0) {
+	if (reply->type == LSH_INTEGER && reply->integer[0] > 0 && reply->integer[0] <= LSH_FENCE_MAX) {
 		/* a fence is never behind the server's clock: if it is behind what we believe of that, the clock went back */
 		if (reply->integer[0] < lsh_node_server_us_at_least(node, sent) - 1000000)
 			lsh_node_learn_clock(node, reply->integer[0], sent, received);
-		if (!lsh_hold_grant(lock, t, reply->integer[0], sent, t->lease_ms * LSH_MS))
+		if (!lsh_hold_grant(lock, t, reply->integer[0], sent, t->lease_ms * LSH_MS, false))
 			return give_up_the_token(t);
 		return GO_ON;
 	}
 	if (reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] <= 0)
 		return not_held(lock, w, t, reply, placed, sent, received);
 	return nonsense(lock, w, t);
+}
+
+/* Does the answer say that the server knows no more of the token than before? */
+static bool
+was_not_done(const struct lsh_reply *reply, bool placed)
+{
+	enum lsh_fault fault;
+
+	if (reply->type == LSH_ARRAY && reply->integers == 7)
+		return reply->integer[0] < 0 || (reply->integer[0] == 0 && !placed);
+	if (reply->type != LSH_ERROR || strncmp(reply->text, "ERR", 3) == 0)
+		return false;
+	fault = lsh_fault_of(reply->text);
+	return fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NOT_NOW || fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_REFUSED;
 }
 
 /* Wait out the time after a restart during which locks may be held that the server has forgotten. */
@@ -214,7 +230,7 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 	struct lsh_step command;
 	enum lsh_outcome outcome;
 	enum step step;
-	bool placed;
+	bool placed, asked_before;
 
 	/* The epoch first: what follows belongs to this connection, or the command is refused. */
 	ticket.epoch = lsh_pipe_epoch(pipe);
@@ -246,6 +262,7 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 	/* an ask that was not answered on an earlier connection may still come; on this one it comes before this one */
 	if (t->phase == LSH_ASKING && t->asked && t->ask_epoch != ticket.epoch && t->not_after_us > t->ghost_until_us)
 		t->ghost_until_us = t->not_after_us;
+	asked_before = t->asked;
 	t->phase = LSH_ASKING;
 	if (!t->asked)
 		t->counted_from = now;
@@ -260,6 +277,8 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 	pthread_mutex_lock(&lock->mutex);
 	step = GO_ON;
 	if (t->phase == LSH_ASKING) { /* else it was granted by a message, or ended by close, meanwhile */
+		if (outcome == LSH_ANSWERED && was_not_done(&ticket.reply, placed))
+			t->asked = asked_before; /* and without an earlier one there is nothing to cancel */
 		if (outcome == LSH_ANSWERED)
 			step = answered(lock, w, t, &ticket.reply, placed, now);
 		else
@@ -295,7 +314,7 @@ time_is_up(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_engine *e = lock->engine;
 	bool first = lsh_waiter_first(lock) == w;
-	bool busy = lock->hold != NULL || !first || (lock->tenure != NULL && lock->tenure->phase == LSH_QUEUED);
+	bool busy = lock->hold != NULL || !first || w->refused || (lock->tenure != NULL && lock->tenure->phase == LSH_QUEUED);
 
 	if (lsh_node_is_up(e->node) && busy)
 		w->trouble = LEASH_TIMEOUT;
@@ -361,16 +380,6 @@ explain(const struct lsh_lock *lock, const struct lsh_waiter *w, int64_t wait_ms
 	}
 }
 
-/* The closer waits until nobody is inside. */
-static void
-go_out(struct lsh_engine *e)
-{
-	struct lsh_parker *closer;
-
-	if (atomic_fetch_sub(&e->inside, 1) == 1 && (closer = atomic_load(&e->closer)) != NULL)
-		lsh_unpark(closer);
-}
-
 leash_status
 lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_ms, leash_error *err)
 {
@@ -393,9 +402,9 @@ lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_m
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else {
 		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(lsh_now_ns(), w.tries ? e->options.timeout / LSH_MS : wait_ms);
-		atomic_fetch_add(&e->inside, 1);
+		lsh_engine_go_in(e);
 		status = wait_for_lock(lock, &w);
-		go_out(e);
+		lsh_engine_go_out(e);
 		if (status != LEASH_OK) {
 			lsh_hold_unref(w.hold);
 			explain(lock, &w, wait_ms, err);

@@ -170,12 +170,6 @@ no_memory:
 	return status;
 }
 
-const char *
-lsh_engine_shown(const struct lsh_engine *e)
-{
-	return lsh_node_shown(e->node);
-}
-
 static void
 close_lock(struct lsh_lock *lock, void *arg)
 {
@@ -244,14 +238,17 @@ lsh_engine_close(struct lsh_engine *e)
 
 	atomic_store(&e->closing, true);
 	lsh_lock_each(e, close_lock, NULL);
-	if (self != NULL && lsh_node_is_up(e->node)) {
+	if (self != NULL)
 		atomic_store(&e->closer, &self->parker);
-		while (!is_settled(e) && lsh_now_ns() < deadline)
-			lsh_park(&self->parker, deadline);
-		atomic_store(&e->closer, NULL);
-	}
+	while (self != NULL && lsh_node_is_up(e->node) && !is_settled(e) && lsh_now_ns() < deadline)
+		lsh_park(&self->parker, deadline);
 	lsh_watchdog_stop(e->watchdog);
 	lsh_node_stop(e->node);
+	/* who was awaiting an answer sees now that there is none */
+	deadline = lsh_now_ns() + e->options.timeout;
+	while (self != NULL && atomic_load(&e->inside) > 0 && lsh_now_ns() < deadline)
+		lsh_park(&self->parker, deadline);
+	atomic_store(&e->closer, NULL);
 	drop_owed(e);
 }
 
@@ -275,19 +272,21 @@ lsh_engine_free(struct lsh_engine *e)
 	lsh_free(e);
 }
 
+static void
+abandon_all(struct lsh_lock *lock)
+{
+	struct lsh_list *at, *after;
+
+	if (lock->hold != NULL)
+		lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
+	lsh_list_each(at, after, &lock->lost)
+		lsh_hold_unwind(lock, lsh_container(at, struct lsh_hold, link));
+}
+
 void
 lsh_lock_close(struct lsh_lock *lock)
 {
-	if (lsh_lock_drop_handle(lock)) {
-		struct lsh_list *at, *after;
-
-		pthread_mutex_lock(&lock->mutex);
-		if (lock->hold != NULL)
-			lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
-		lsh_list_each(at, after, &lock->lost)
-			lsh_hold_unwind(lock, lsh_container(at, struct lsh_hold, link));
-		pthread_mutex_unlock(&lock->mutex);
-	}
+	lsh_lock_drop_handle(lock, abandon_all);
 	lsh_lock_unref(lock);
 }
 

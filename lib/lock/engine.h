@@ -56,7 +56,6 @@ struct lsh_lock *lsh_lock_open(struct lsh_engine *engine, const char *name);
 void lsh_lock_close(struct lsh_lock *lock); /* what is held when the last is closed is abandoned */
 
 const char *lsh_lock_shown(const struct lsh_lock *lock);
-const char *lsh_engine_shown(const struct lsh_engine *engine);
 
 /* As leash_lock_acquire() and so on; arguments have been checked. Each with `err`, which may be NULL. */
 leash_status lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_ms, leash_error *err);

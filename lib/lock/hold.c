@@ -127,8 +127,11 @@ lsh_hold_wants_ms(const struct lsh_hold *hold, const struct lsh_tenure *t, int64
 		return 0;
 	if (lsh_hold_is_hung(hold, now))
 		return 0;
-	if (hold->ends_at != LSH_NEVER && hold->ends_at - now < lease_ms * LSH_MS)
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - now < lease_ms * LSH_MS) {
 		lease_ms = (hold->ends_at - now) / LSH_MS;
+		if (lsh_pace_valid_until(now, lease_ms * LSH_MS) <= t->valid_until)
+			return 0; /* it reaches to the end already */
+	}
 	return lease_ms > 0 ? lease_ms : 0;
 }
 
@@ -145,24 +148,26 @@ lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int
 }
 
 bool
-lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease)
+lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease, bool is_claim)
 {
 	struct lsh_waiter *waiter = lsh_waiter_first(lock);
 	struct lsh_hold *hold = waiter->hold;
 	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(sent, lease);
 
+	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
+	if (valid_until > hold->ends_at)
+		valid_until = hold->ends_at; /* the token was asked for by another waiter, on longer terms */
 	if (valid_until <= now || atomic_load(&lock->engine->closing))
 		return false;
 	lsh_list_remove(&waiter->link);
 	waiter->granted = true;
 	hold->depth = 1;
 	hold->fence = (uint64_t)fence * 256; /* leaves room for what is handed on within the process */
-	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
 	atomic_store(&hold->alive_at, now);
 	atomic_fetch_add(&hold->thread->holds, 1);
 	t->phase = LSH_HELD;
 	t->valid_until = valid_until;
-	t->full_lease = lease >= hold->terms.lease_ms * LSH_MS;
+	t->full_lease = !is_claim && lease >= hold->terms.lease_ms * LSH_MS; /* part of a claim is over when it comes */
 	t->failures = 0;
 	lock->hold = hold;
 	atomic_store(&lock->valid_until, valid_until);

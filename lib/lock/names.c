@@ -99,16 +99,19 @@ lsh_lock_open(struct lsh_engine *e, const char *name)
 	return lock;
 }
 
-bool
-lsh_lock_drop_handle(struct lsh_lock *lock)
+void
+lsh_lock_drop_handle(struct lsh_lock *lock, void (*last)(struct lsh_lock *lock))
 {
 	struct lsh_engine *e = lock->engine;
-	bool last;
 
+	/* names_mutex until all is done: nobody gets a new handle, and a hold through it, in between */
 	pthread_mutex_lock(&e->names_mutex);
-	last = --lock->handles == 0;
+	if (--lock->handles == 0) {
+		pthread_mutex_lock(&lock->mutex);
+		last(lock);
+		pthread_mutex_unlock(&lock->mutex);
+	}
 	pthread_mutex_unlock(&e->names_mutex);
-	return last;
 }
 
 struct lsh_lock *

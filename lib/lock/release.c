@@ -38,6 +38,7 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 		enum lsh_appended appended;
 		enum lsh_fault fault;
 		struct lsh_step command;
+		bool whole = t->send_whole;
 
 		a->sent = lsh_now_ns();
 		make(&command, t, arg);
@@ -61,7 +62,7 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 			a->reply = ticket.reply;
 			fault = a->reply.type == LSH_ERROR ? lsh_fault_of(a->reply.text) : LSH_FAULT_NONE;
 			answered = true;
-			if (fault == LSH_FAULT_NOSCRIPT && !t->send_whole)
+			if (fault == LSH_FAULT_NOSCRIPT && !whole)
 				answered = false;
 			if (fault == LSH_FAULT_NOT_HERE)
 				lsh_node_leave(e->node, a->reply.text);
@@ -126,6 +127,7 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 	/* Its command goes before those of the next waiter, who may ask from now on. An answer is awaited for one timeout and,
 	 * if that breaks the connection, for another one on a new connection. */
 	lsh_lock_wake_first(lock);
+	lock->releasing++;
 	if (!try_until(t, make_cancel, NULL, e->options.timeout, lsh_now_ns() + 2 * e->options.timeout, self, &a)) {
 		status = lsh_fail(err, LEASH_UNKNOWN, a.sys_errno, "lock '%s': not known whether it is released, it ends with its lease at the latest: %s",
 		                  lock->shown, a.text);
@@ -144,6 +146,7 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 		if (a.reply.integer[0] != 1 && !a.unknown_before)
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
 	}
+	lock->releasing--;
 	if (settled)
 		lsh_tenure_settle(t);
 	else
@@ -177,7 +180,9 @@ lsh_release(struct lsh_lock *lock, leash_error *err)
 		struct lsh_tenure *t = lsh_hold_finish(lock);
 
 		lsh_hold_unwind(lock, hold);
+		lsh_engine_go_in(lock->engine);
 		status = release_tenure(lock, t, self, err);
+		lsh_engine_go_out(lock->engine);
 	}
 	pthread_mutex_unlock(&lock->mutex);
 	return status;
@@ -213,6 +218,8 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		x.lease_ms = (hold->ends_at - now) / LSH_MS;
 	if (x.lease_ms < 1)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': max_hold_ms leaves nothing to extend", lock->shown);
+	if (x.lease_ms > t->longest_ms)
+		t->longest_ms = x.lease_ms;
 	until = now + 2 * e->options.timeout;
 	lsh_tenure_retain(&t->timer);
 	answered = try_until(t, make_renewal, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
@@ -232,7 +239,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		status = lost(lock, err);
 	} else {
 		lsh_hold_renewed(lock, t, lsh_pace_valid_until(a.sent, x.lease_ms * LSH_MS));
-		t->full_lease = true;
+		t->full_lease |= x.lease_ms >= hold->terms.lease_ms;
 		lsh_hold_recover(lock);
 		lsh_hold_schedule(lock, t, a.sent, hold->terms.lease_ms * LSH_MS);
 	}
@@ -255,8 +262,11 @@ lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err)
 		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
 	else if (hold != lock->hold)
 		status = lost(lock, err);
-	else
+	else {
+		lsh_engine_go_in(lock->engine);
 		status = extend_hold(lock, hold, lease_ms, self, err);
+		lsh_engine_go_out(lock->engine);
+	}
 	pthread_mutex_unlock(&lock->mutex);
 	return status;
 }

@@ -23,6 +23,7 @@ struct lsh_job {
 	struct lsh_tenure *tenure; /* referenced */
 	enum lsh_phase phase;      /* for which something was to be sent; LSH_NEW: nothing was */
 	bool on_its_way;
+	bool whole;                /* with the script's text */
 	int64_t sent;
 	int64_t lease_ms;
 	struct lsh_ticket ticket;
@@ -58,9 +59,19 @@ fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
 		lsh_tenure_arm(t, again < t->valid_until ? again : t->valid_until, 0);
 		return;
 	}
-	lsh_tenure_arm(t, t->valid_until, 0);
-	if (lsh_hold_wants_ms(hold, t, now) > 0)
+	if (lsh_hold_wants_ms(hold, t, now) == 0) {
+		lsh_tenure_arm(t, t->valid_until, 0);
+	} else if (t->wanted_at == 0) {
+		int64_t look = now + hold->terms.lease_ms * LSH_MS / 4;
+
+		t->wanted_at = now;
+		lsh_tenure_arm(t, look < t->valid_until ? look : t->valid_until, 0);
 		lsh_tenure_give_work(t);
+	} else {
+		/* the keeper may be waiting for another answer, with more patience than this lease has */
+		lsh_tenure_arm(t, t->valid_until, 0);
+		lsh_pipe_break_if_silent(lsh_node_pipe(lock->engine->node), t->wanted_at);
+	}
 }
 
 void
@@ -116,11 +127,15 @@ make_step(struct lsh_job *job, struct lsh_step *step, int64_t *patience)
 	switch (t->phase) {
 	case LSH_HELD:
 		job->lease_ms = lsh_hold_wants_ms(hold, t, job->sent);
-		if (job->lease_ms == 0 || job->sent >= t->valid_until)
+		if (job->lease_ms == 0 || job->sent >= t->valid_until) {
+			t->wanted_at = 0;
 			return false;
+		}
 		/* a dead connection is to be found out while there is time for another */
 		if (*patience > hold->terms.lease_ms * LSH_MS / 4)
 			*patience = hold->terms.lease_ms * LSH_MS / 4;
+		if (job->lease_ms > t->longest_ms)
+			t->longest_ms = job->lease_ms;
 		lsh_step_renew(step, t, job->lease_ms, hold->depth);
 		return true;
 	case LSH_QUEUED:
@@ -128,6 +143,8 @@ make_step(struct lsh_job *job, struct lsh_step *step, int64_t *patience)
 		lsh_step_word(step, t);
 		return true;
 	case LSH_ENDING:
+		if (!t->owed)
+			return false; /* a releaser is at it: its answer must be the one that tells */
 		lsh_step_cancel(step, t);
 		return true;
 	default:
@@ -148,6 +165,7 @@ send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_thread *self)
 	job->phase = LSH_NEW;
 	pthread_mutex_lock(&lock->mutex);
 	job->sent = lsh_now_ns();
+	job->whole = job->tenure->send_whole;
 	if (make_step(job, &step, &patience)) {
 		job->phase = job->tenure->phase;
 		appended = lsh_pipe_append(lsh_node_pipe(e->node), &job->ticket, step.call.args, step.call.count, job->sent, patience);
@@ -183,6 +201,7 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 	struct lsh_tenure *t = job->tenure;
 	int64_t now = lsh_now_ns();
 
+	t->wanted_at = 0;
 	if (reply == NULL) {
 		renewal_failed(lock, t, now, "a renewal was not answered: trying again");
 	} else if (reply->type == LSH_INTEGER && reply->integer[0] == 0) {
@@ -208,11 +227,23 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 	struct lsh_tenure *t = job->tenure;
 	int64_t received = lsh_now_ns(), stands;
 
-	if (reply == NULL || reply->type != LSH_ARRAY)
+	if (reply == NULL)
 		return; /* the timer goes on, and after a reconnect all words are said anew */
+	if (reply->type == LSH_ERROR) {
+		enum lsh_fault fault = lsh_fault_of(reply->text);
+
+		/* what does not pass by itself is for the waiters to hear, in the answer to an ask of their own */
+		if (t->phase == LSH_QUEUED && fault != LSH_FAULT_NOT_NOW && fault != LSH_FAULT_NOT_HERE && fault != LSH_FAULT_REFUSED) {
+			lsh_tenure_end(t);
+			lsh_lock_wake_first(lock);
+		}
+		return;
+	}
 	lsh_node_learn_clock(lock->engine->node, reply->integer[0], job->sent, received);
 	stands = reply->integer[2];
-	if (stands < 0) {
+	if (t->phase == LSH_HELD && received >= t->valid_until) {
+		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out"); /* past it, nothing revives it */
+	} else if (stands < 0) {
 		if (t->phase == LSH_HELD) {
 			lsh_hold_lose(lock, "the server did not have it any more");
 		} else {
@@ -222,7 +253,7 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 	} else if (stands > 0) {
 		if (t->phase == LSH_HELD)
 			lsh_hold_renewed(lock, t, lsh_pace_valid_until(job->sent, job->lease_ms * LSH_MS));
-		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS)) {
+		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS, false)) {
 			lsh_tenure_end(t);
 			lsh_lock_wake_first(lock);
 		}
@@ -242,7 +273,7 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 		return;
 	if (reply != NULL && reply->type == LSH_INTEGER && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent)) {
 		lsh_tenure_settle(t);
-	} else if (fault == LSH_FAULT_MISMATCH) {
+	} else if (fault == LSH_FAULT_MISMATCH || lsh_now_ns() >= t->lapses_at) {
 		lsh_tenure_settle(t); /* there can be nothing of ours */
 	} else if (reply != NULL) {
 		/* refused, or an ask may still be on its way: later again. Without an answer the next connection brings it up. */
@@ -256,7 +287,7 @@ is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
 	if (reply->type == LSH_ERROR)
 		return true;
 	if (job->phase == LSH_QUEUED)
-		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7;
+		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[2] <= LSH_FENCE_MAX;
 	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
 }
 
@@ -280,7 +311,7 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 			lsh_node_leave(e->node, reply->text);
 	}
 	pthread_mutex_lock(&lock->mutex);
-	if (fault == LSH_FAULT_NOSCRIPT && !t->send_whole) {
+	if (fault == LSH_FAULT_NOSCRIPT && !job->whole) {
 		t->send_whole = true;
 		lsh_tenure_give_work(t);
 	} else if (job->phase == LSH_ENDING) {

@@ -39,6 +39,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define LSH_FENCE_MAX (INT64_MAX / 256) /* of the server: what is shown is 256 times that */
+
 enum {
 	LSH_SUFFIX_SIZE = 160, /* of cfg, behind the claim */
 	LSH_CFG_SIZE = LSH_SUFFIX_SIZE + LSH_DECIMAL_DIGITS,
@@ -81,10 +83,14 @@ struct lsh_tenure {
 	int64_t lease_ms;            /* asked for, and told to Redis in words */
 	int64_t claim_ms;
 	bool asked;                  /* an ask has been appended to a pipe: Redis may know the token */
+	bool owed;                   /* ENDING: its cancel is the keeper's to send */
+	int64_t longest_ms;          /* of all leases that were asked for */
+	int64_t lapses_at;           /* ENDING: nothing of it can be in Redis any more, whatever became of the cancel */
 	bool send_whole;             /* the server lacks the script */
 	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or of the last word answered "queued" */
 	int64_t valid_until;         /* HELD */
 	bool full_lease;             /* HELD: for all that the hold asks for, and not only for a claim */
+	int64_t wanted_at;           /* HELD: the keeper was asked for a renewal then and has not settled it; 0: there is none */
 	unsigned failures;           /* of renewals, or of cancels, in a row */
 	uint64_t ask_epoch;          /* of the connection that carried the last ask */
 	int64_t not_after_us;        /* of the last ask, by the server's clock */
@@ -101,6 +107,7 @@ struct lsh_waiter {
 	int64_t deadline;
 	bool tries;                  /* once, and takes no place */
 	bool granted;
+	bool refused;                /* by the last answer: somebody else had it */
 	atomic_bool signaled;        /* look again */
 	leash_status trouble;        /* why the server did not serve it, the last time */
 	int trouble_errno;
@@ -125,6 +132,7 @@ struct lsh_lock {
 	struct lsh_hold *hold;
 	struct lsh_list lost;        /* holds that are still to be unwound */
 	struct lsh_list waiters;     /* struct lsh_waiter, in order of arrival */
+	unsigned releasing;          /* threads that await the answer to a release */
 	uint64_t last_fence;
 };
 
@@ -143,7 +151,7 @@ struct lsh_engine {
 	struct lsh_job *jobs;             /* the keeper's */
 	_Atomic uint64_t last_token;
 	atomic_bool closing;
-	_Atomic int32_t inside;           /* threads that wait for a lock; the closer waits for them */
+	_Atomic int32_t inside;           /* threads that wait for a lock, or for an answer; the closer waits for them */
 	struct lsh_parker *_Atomic closer;
 
 	pthread_mutex_t names_mutex; /* guards names, and the handles of each lock */
@@ -156,7 +164,8 @@ struct lsh_engine {
 };
 
 /* names.c */
-bool lsh_lock_drop_handle(struct lsh_lock *lock); /* was it the last one? The reference is still the caller's */
+/* Call `last` with lock->mutex held if it was the last one. The reference is still the caller's. */
+void lsh_lock_drop_handle(struct lsh_lock *lock, void (*last)(struct lsh_lock *lock));
 void lsh_lock_retain(struct lsh_lock *lock);
 void lsh_lock_unref(struct lsh_lock *lock);
 struct lsh_lock *lsh_lock_find_by_key(struct lsh_engine *engine, const char *key, size_t size); /* with a reference; or NULL */
@@ -186,7 +195,7 @@ struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner); /* held or 
 struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the same, and if its lease has run out it is lost now */
 /* Give the lock, held by `tenure` for `lease` (ns) from `sent` on, to the first waiter. False: that is over already, or the
  * client is being closed; nothing was done. */
-bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease);
+bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease, bool is_claim);
 /* Set the watchdog, after the lease was taken or renewed for `lease` (ns) by a command sent at `sent`. */
 void lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease);
 void lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t valid_until);
@@ -205,6 +214,10 @@ bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);
 void lsh_waiter_wake(struct lsh_waiter *waiter);
 struct lsh_waiter *lsh_waiter_first(struct lsh_lock *lock); /* or NULL */
 void lsh_lock_wake_first(struct lsh_lock *lock);
+
+/* Around what close has to wait for. */
+void lsh_engine_go_in(struct lsh_engine *engine);
+void lsh_engine_go_out(struct lsh_engine *engine);
 
 /* renewal.c */
 void lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count); /* the watchdog's thread */

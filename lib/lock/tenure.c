@@ -28,6 +28,7 @@ lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
 	t->lease_ms = terms->lease_ms;
 	if (terms->max_hold_ms > 0 && terms->max_hold_ms < t->lease_ms)
 		t->lease_ms = terms->max_hold_ms;
+	t->longest_ms = t->lease_ms;
 	t->claim_ms = lsh_pace_claim_ms(t->lease_ms);
 	digits = lsh_decimal_write(t->cfg, (uint64_t)t->claim_ms);
 	strcpy(t->cfg + digits, e->cfg_suffix);
@@ -83,6 +84,8 @@ lsh_tenure_begin_end(struct lsh_tenure *t)
 	if (t->lock->tenure == t)
 		t->lock->tenure = NULL;
 	t->phase = LSH_ENDING;
+	/* the last ask is refused after one timeout, and no renewal is sent any more; the rest is for clocks that differ */
+	t->lapses_at = lsh_after_ms(lsh_now_ns() + t->lock->engine->options.timeout, t->longest_ms + t->longest_ms / 50 + 2000);
 	t->failures = 0;
 }
 
@@ -91,6 +94,7 @@ lsh_tenure_owe(struct lsh_tenure *t)
 {
 	struct lsh_engine *e = t->lock->engine;
 
+	t->owed = true;
 	pthread_mutex_lock(&e->work_mutex);
 	if (!e->stopped && lsh_list_empty(&t->owed_link)) {
 		lsh_tenure_retain(&t->timer);

@@ -12,6 +12,21 @@ lsh_waiter_wake(struct lsh_waiter *waiter)
 		lsh_unpark(&thread->parker);
 }
 
+void
+lsh_engine_go_in(struct lsh_engine *e)
+{
+	atomic_fetch_add(&e->inside, 1);
+}
+
+void
+lsh_engine_go_out(struct lsh_engine *e)
+{
+	struct lsh_parker *closer;
+
+	if (atomic_fetch_sub(&e->inside, 1) == 1 && (closer = atomic_load(&e->closer)) != NULL)
+		lsh_unpark(closer);
+}
+
 struct lsh_waiter *
 lsh_waiter_first(struct lsh_lock *lock)
 {

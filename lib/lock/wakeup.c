@@ -14,9 +14,10 @@ struct grant {
 
 /* "g <token> <fence> <key of the lock>" */
 static bool
-read_grant(struct grant *grant, const char *text, size_t size)
+read_grant(struct grant *grant, const char *uuid, const char *text, size_t size)
 {
 	const char *end = text + size, *token = text + 2, *fence, *key;
+	uint64_t n;
 
 	if (size < 2 || text[0] != 'g' || text[1] != ' ')
 		return false;
@@ -32,7 +33,7 @@ read_grant(struct grant *grant, const char *text, size_t size)
 	grant->token_size = (size_t)(fence - 1 - token);
 	grant->key = key;
 	grant->key_size = (size_t)(end - key);
-	return grant->fence > 0 && grant->fence <= INT64_MAX / 256;
+	return lsh_token_read(token, grant->token_size, uuid, &n) && grant->fence > 0 && grant->fence <= LSH_FENCE_MAX;
 }
 
 static bool
@@ -41,10 +42,12 @@ is_for(const struct lsh_tenure *t, const struct grant *grant)
 	return t->token_size == grant->token_size && memcmp(t->token, grant->token, grant->token_size) == 0;
 }
 
-/* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. */
+/* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. Its cancel may be
+ * owed still; or it was answered for good, and the server took the place from data of an earlier time. */
 static void
-cancel_ghost(struct lsh_engine *e, const struct grant *grant)
+cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *grant)
 {
+	static const struct lsh_terms any = {.lease_ms = 1000};
 	struct lsh_tenure *found = NULL;
 
 	pthread_mutex_lock(&e->work_mutex);
@@ -57,11 +60,23 @@ cancel_ghost(struct lsh_engine *e, const struct grant *grant)
 		}
 	}
 	pthread_mutex_unlock(&e->work_mutex);
-	/* a token that is not owed was answered for good: nothing of it can be there */
 	if (found != NULL) {
 		lsh_tenure_give_work(found);
 		lsh_tenure_unref(found);
+		return;
 	}
+	if (lock == NULL)
+		return; /* the claim ends by itself */
+	pthread_mutex_lock(&lock->mutex);
+	/* while something is being released here it may be that, and the releaser's own answer is to tell what became of it */
+	found = lock->releasing == 0 ? lsh_tenure_new(lock, &any) : NULL;
+	if (found != NULL) {
+		memcpy(found->token, grant->token, grant->token_size);
+		found->token_size = grant->token_size;
+		found->asked = true;
+		lsh_tenure_end(found);
+	}
+	pthread_mutex_unlock(&lock->mutex);
 }
 
 void
@@ -71,7 +86,7 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 	struct lsh_lock *lock;
 	bool known = false;
 
-	if (!read_grant(&grant, text, size)) {
+	if (!read_grant(&grant, e->uuid, text, size)) {
 		lsh_courier_log(e->courier, LEASH_LOG_WARNING, "a message on the wake-up channel is not one of leash's: ignored");
 		return;
 	}
@@ -84,12 +99,13 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 		if (t != NULL && is_for(t, &grant)) {
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
-			    !lsh_hold_grant(lock, t, (int64_t)grant.fence, t->counted_from, t->claim_ms * LSH_MS))
+			    !lsh_hold_grant(lock, t, (int64_t)grant.fence, t->counted_from, t->claim_ms * LSH_MS, true))
 				lsh_tenure_give_work(t); /* too old to count on: its word decides */
 		}
 		pthread_mutex_unlock(&lock->mutex);
-		lsh_lock_unref(lock);
 	}
 	if (!known)
-		cancel_ghost(e, &grant);
+		cancel_ghost(e, lock, &grant);
+	if (lock != NULL)
+		lsh_lock_unref(lock);
 }

@@ -10,26 +10,12 @@
 #ifndef LSH_REDIS_DIAL_H
 #define LSH_REDIS_DIAL_H
 
+#include "redis/hello.h"
+#include "redis/socket.h" /* lsh_discard_socket(): for the receiver, too */
 #include "redis/uri.h"
 
-#include <leash/status.h>
-
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
-
-enum { LSH_RUN_ID_SIZE = 41 };
-
-/* What a server said when it was greeted. */
-struct lsh_hello {
-	int fd;                        /* connected, CLOEXEC, non-blocking, TCP_NODELAY, SO_KEEPALIVE; the receiver owns it */
-	char run_id[LSH_RUN_ID_SIZE];  /* of this life of the server; "" if INFO is not permitted */
-	unsigned version;              /* 0xMMmmpp; 0 if INFO is not permitted */
-	int64_t uptime_ms;             /* at least so long up when `received_ns`; -1 if INFO is not permitted */
-	bool cluster;                  /* runs in cluster mode */
-	int64_t server_us;             /* TIME (not of a subscription: 0) */
-	int64_t received_ns;           /* when that arrived, by lsh_now_ns() */
-};
 
 struct lsh_dial;
 
@@ -46,14 +32,16 @@ void lsh_dial_start(struct lsh_dial *dial, int64_t deadline);
 /* What to poll for, and until when, while an attempt is under way. */
 struct pollfd lsh_dial_poll(const struct lsh_dial *dial, int64_t *deadline);
 
-/* Go on as far as possible. DONE fills in `*hello`; FAILED fills in `*err` (UNAVAILABLE, DENIED, PROTOCOL, NO_MEMORY, with a
- * text that names the server and the step), and whatever was opened is closed. */
+/* Go on as far as possible. DONE fills in `*hello`; FAILED fills in `*err`, with a text that names the server and the step,
+ * and whatever was opened is closed:
+ *   UNAVAILABLE  no address, no connection or no answer in time, or the server takes nobody now
+ *   DENIED       password, user or permissions
+ *   INVALID      the URI's database is not there
+ *   PROTOCOL     that is no Redis server
+ *   NO_MEMORY */
 enum lsh_dialed lsh_dial_step(struct lsh_dial *dial, struct lsh_hello *hello, leash_error *err);
 
 /* End the attempt, if there is one; an abandoned socket is closed with SO_LINGER {1, 0}, so that nothing of it is sent on. */
 void lsh_dial_stop(struct lsh_dial *dial);
-
-/* Close a connection so that what the kernel still has of it to send is thrown away. */
-void lsh_discard_socket(int fd);
 
 #endif

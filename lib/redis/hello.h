@@ -1,21 +1,16 @@
-/* The hello: the commands that are said on a new connection, all at once, and what the server answers.
- *
- * A greeting is made once for a server and begun anew on each connection. The thread that owns it polls the connection and
- * calls lsh_greeting_step() when that is ready or the time is over. The connection stays the caller's. One thread at a
- * time. */
+/* The hello: what a server says of itself when it is greeted. */
 #ifndef LSH_REDIS_HELLO_H
 #define LSH_REDIS_HELLO_H
-
-#include "redis/uri.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lsh_message;
+
 enum { LSH_RUN_ID_SIZE = 41 };
 
-/* What a server said when it was greeted. */
 struct lsh_hello {
-	int fd;                        /* the connection */
+	int fd;                        /* connected, CLOEXEC, non-blocking, TCP_NODELAY, SO_KEEPALIVE; the receiver owns it */
 	char run_id[LSH_RUN_ID_SIZE];  /* of this life of the server; "" if INFO is not permitted */
 	unsigned version;              /* 0xMMmmpp; 0 if INFO is not permitted */
 	int64_t uptime_ms;             /* at least so long up when `received_ns`; -1 if INFO is not permitted */
@@ -24,25 +19,8 @@ struct lsh_hello {
 	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */
 };
 
-struct lsh_greeting;
-
-enum lsh_greeted { LSH_GREETING_WAIT, LSH_GREETING_DONE, LSH_GREETING_FAILED };
-
-/* `uri` must outlive the greeting; `name` and `channel`, copied, are as for lsh_dial_new(). NULL: no memory. */
-struct lsh_greeting *lsh_greeting_new(const struct lsh_uri *uri, const char *name, const char *channel);
-void lsh_greeting_free(struct lsh_greeting *greeting); /* NULL is allowed */
-
-/* Begin on `fd`, which is connected and non-blocking; the answers must have come by `deadline`. False: no memory. */
-bool lsh_greeting_begin(struct lsh_greeting *greeting, int fd, int64_t deadline);
-
-/* What to poll the connection for. */
-short lsh_greeting_events(const struct lsh_greeting *greeting);
-
-/* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the socket; FAILED fills
- * in `*err`, with a text that names the server and the step. */
-enum lsh_greeted lsh_greeting_step(struct lsh_greeting *greeting, struct lsh_hello *hello, leash_error *err);
-
-/* Forget the password, however far it got: the connection is given up. */
-void lsh_greeting_end(struct lsh_greeting *greeting);
+/* Take in the answer to INFO, or to TIME. False: that is no such answer. */
+bool lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *message);
+bool lsh_hello_take_time(struct lsh_hello *hello, const struct lsh_message *message);
 
 #endif

@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,7 +17,7 @@ enum state { DOWN, UP, BROKEN };
 struct lsh_listener {
 	const struct lsh_listener_ops *ops;
 	void *ctx;
-	int kick; /* eventfd: wakes the thread in the seat */
+	int kick; /* wakes the thread in the seat */
 
 	pthread_mutex_t mutex; /* guards state, fd, reading, sleepers */
 	enum state state;
@@ -121,12 +120,8 @@ poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadlin
 	lsh_park_poll_end(parker);
 	if (n <= 0)
 		return true;
-	if (polled[1].revents != 0) {
-		uint64_t count;
-		ssize_t ignored = read(l->kick, &count, sizeof count);
-
-		(void)ignored;
-	}
+	if (polled[1].revents != 0)
+		lsh_kick_drain(l->kick);
 	return polled[0].revents == 0 || read_some(l);
 }
 
@@ -257,7 +252,7 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx)
 	l->fd = -1;
 	lsh_list_init(&l->sleepers);
 	pthread_mutex_init(&l->mutex, NULL);
-	l->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->kick = lsh_kick_take();
 	l->bytes = lsh_alloc(LSH_READ_SIZE);
 	l->reader = lsh_reader_new();
 	if (l->kick < 0 || l->bytes == NULL || l->reader == NULL) {
@@ -274,8 +269,7 @@ lsh_listener_free(struct lsh_listener *l)
 		return;
 	if (l->fd >= 0)
 		close(l->fd);
-	if (l->kick >= 0)
-		close(l->kick);
+	lsh_kick_give(l->kick);
 	lsh_reader_free(l->reader);
 	lsh_free(l->bytes);
 	pthread_mutex_destroy(&l->mutex);
@@ -288,5 +282,4 @@ lsh_listener_forsake(struct lsh_listener *l)
 	/* without the mutex: a thread that is not in the child may have had it */
 	if (l->fd >= 0)
 		close(l->fd);
-	close(l->kick);
 }

@@ -53,6 +53,7 @@ struct lsh_node {
 
 	/* the keeper's */
 	struct line commands, messages;
+	bool listening; /* the listener has a descriptor of ours, perhaps a broken one whose seat is taken */
 
 	pthread_mutex_t mutex;     /* guards all down to `sleepers` */
 	bool up;                   /* the pipe took a connection, and we have not seen it break */
@@ -250,7 +251,8 @@ commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 static void
 messages_connected(struct lsh_node *n, const struct lsh_hello *hello)
 {
-	if (!lsh_listener_attach(n->listener, hello->fd)) {
+	n->listening = lsh_listener_attach(n->listener, hello->fd);
+	if (!n->listening) {
 		leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
 
 		lsh_discard_socket(hello->fd);
@@ -311,7 +313,9 @@ mend(struct lsh_node *n)
 	fd = lsh_listener_detach(n->listener);
 	if (fd >= 0) {
 		lsh_discard_socket(fd);
-		n->messages.redial_at = n->messages.started + 10 * LSH_MS;
+		n->listening = false;
+		if (n->messages.redial_at < n->messages.started + 10 * LSH_MS)
+			n->messages.redial_at = n->messages.started + 10 * LSH_MS;
 	}
 	if (n->up && lsh_listener_is_up(n->listener) && !same_server(n)) {
 		/* an address that leads to several servers, or one that was restarted in between */
@@ -320,7 +324,7 @@ mend(struct lsh_node *n)
 	}
 	for (int i = 0; i < 2; i++) {
 		struct line *line = i == 0 ? &n->commands : &n->messages;
-		bool down = i == 0 ? !n->up : !lsh_listener_is_up(n->listener);
+		bool down = i == 0 ? !n->up : !n->listening;
 
 		if (!down || line->dialing)
 			continue;
@@ -517,12 +521,6 @@ struct lsh_listener *
 lsh_node_listener(struct lsh_node *n)
 {
 	return n->listener;
-}
-
-int64_t
-lsh_node_timeout(const struct lsh_node *n)
-{
-	return n->timeout;
 }
 
 const char *

@@ -55,7 +55,6 @@ void lsh_node_forsake(struct lsh_node *node);
 
 struct lsh_pipe *lsh_node_pipe(struct lsh_node *node);
 struct lsh_listener *lsh_node_listener(struct lsh_node *node);
-int64_t lsh_node_timeout(const struct lsh_node *node);
 const char *lsh_node_shown(const struct lsh_node *node); /* the server, for messages */
 
 void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */

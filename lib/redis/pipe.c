@@ -74,6 +74,7 @@ struct lsh_pipe {
 	bool reading, writing;
 	bool awake;           /* the reader will write before it sleeps */
 	bool want_write;      /* the socket was full: the reader polls for room */
+	int64_t heard;        /* when bytes came last */
 	struct lsh_parker *baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 
 	struct buffer wire;        /* the writer's seat */
@@ -333,6 +334,7 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 		enum received received;
 		bool writable = false, want_write, sane = true;
 		size_t size = 0;
+		int64_t now;
 
 		if (has_to_write(p))
 			write_out(p, &ended);
@@ -349,13 +351,16 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 
 		pthread_mutex_lock(&p->mutex);
 		p->awake = true;
+		now = lsh_now_ns();
+		if (received == BYTES)
+			p->heard = now;
 		if (received == BYTES && sane)
 			sane = hand_out(p, me, &ended);
 		if (received == HUNG_UP || !sane)
 			break_connection(p, &ended);
 		if (writable)
 			p->want_write = false;
-		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || lsh_now_ns() >= limit;
+		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || now >= limit;
 	}
 	if (ended.count >= MANY) {
 		pthread_mutex_unlock(&p->mutex);
@@ -572,6 +577,19 @@ lsh_pipe_break(struct lsh_pipe *p)
 	ended_init(&ended);
 	pthread_mutex_lock(&p->mutex);
 	break_connection(p, &ended);
+	pthread_mutex_unlock(&p->mutex);
+	ended_tell(&ended);
+}
+
+void
+lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
+{
+	struct ended ended;
+
+	ended_init(&ended);
+	pthread_mutex_lock(&p->mutex);
+	if (p->head < p->handed && p->heard < since)
+		break_connection(p, &ended);
 	pthread_mutex_unlock(&p->mutex);
 	ended_tell(&ended);
 }

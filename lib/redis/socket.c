@@ -28,7 +28,7 @@ lsh_socket_open(const struct lsh_address *address)
 		return -1;
 	if (address->any.sa_family != AF_UNIX)
 		set_options(fd);
-	if (connect(fd, &address->any, address->size) == 0 || errno == EINPROGRESS || errno == EINTR)
+	if (connect(fd, &address->any, address->size) == 0 || errno == EINPROGRESS)
 		return fd;
 	lsh_discard_socket(fd);
 	return -1;

@@ -110,7 +110,7 @@ with_the_server_away_a_timed_acquire_ends_on_time_and_says_unavailable(void **st
 		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, waits_ms[i], &err));
 		late = await_now_ns() - begun - waits_ms[i] * 1000000;
 		worst = late > worst ? late : worst;
-		assert_true(late < 100 * 1000000 * await_slowness());
+		assert_true((double)late < 100 * 1000000 * await_slowness());
 		assert_non_null(strstr(err.text, "lock 'away'"));
 		assert_non_null(strstr(err.text, server_uri(server)));
 	}
@@ -138,7 +138,7 @@ with_the_server_standing_still_a_timed_acquire_ends_on_time_and_leaves_nothing(v
 	begun = await_now_ns();
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 200, &err));
 	late = await_now_ns() - begun - 200 * 1000000;
-	assert_true(late < 100 * 1000000 * await_slowness());
+	assert_true((double)late < 100 * 1000000 * await_slowness());
 	server_resume(server);
 	/* its ask is refused as too late, or canceled: never held by nobody */
 	await_true(server_integer(server, "EXISTS leash:{still} leash:{still}:queue") == 0);

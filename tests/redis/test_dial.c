@@ -846,7 +846,7 @@ a_unix_socket_whose_queue_is_full_fails_the_attempt(void **state)
 	assert_int_equal(listen(listener, 1), 0);
 	n = fill_backlog(path, fds, COUNT(fds));
 	assert_true(n < COUNT(fds));
-	check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: ");
+	check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: too many others wait to be let in");
 	assert_int_equal(err.sys_errno, EAGAIN);
 	while (n > 0)
 		close(fds[--n]);
@@ -941,6 +941,26 @@ odd_answers_are_told_from_one_another(void **state)
 			close_dial();
 			fake_stop(&f);
 		}
+}
+
+static void
+half_an_answer_is_forgotten_with_its_connection(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_start(&f, SETNAME_OK "$22\r\nredis_ver");
+	f.closes = true;
+	open_dial(f.uri, "leash-test", NULL);
+	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, ": INFO: the server closed the connection");
+	f.says = SETNAME_OK INFO_OK TIME_OK;
+	f.size = strlen(f.says);
+	f.closes = false;
+	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+	assert_int_equal(hello.version, 0x07000f);
+	close(hello.fd);
+	close_dial();
+	fake_stop(&f);
 }
 
 static void
@@ -1069,6 +1089,8 @@ a_server_that_repeats_what_it_hears_does_not_get_the_password_shown(void **state
 		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_FAILED);
 		assert_true(err.status == LEASH_DENIED || err.status == LEASH_PROTOCOL);
 		assert_null(strstr(err.text, "unter2"));
+		if (i == 3)
+			check_contains(err.text, ": AUTH was refused: (its words are not shown)");
 		close_dial();
 		fake_stop(&f);
 	}
@@ -1085,6 +1107,8 @@ a_name_that_does_not_exist_is_unavailable(void **state)
 	names_are(NULL, NULL, EAI_SYSTEM, false);
 	check_failed(dial_to("redis://nowhere.test", NULL, NULL), LEASH_UNAVAILABLE, ": its name cannot be resolved: Input/output error");
 	assert_int_equal(err.sys_errno, EIO);
+	names_are(NULL, NULL, EAI_MEMORY, false);
+	check_failed(dial_to("redis://nowhere.test", NULL, NULL), LEASH_NO_MEMORY, ": its name cannot be resolved: ");
 }
 
 static void
@@ -1117,6 +1141,35 @@ an_address_that_swallows_everything_leaves_time_for_the_next(void **state)
 	close(hello.fd);
 	close_dial();
 	fake_stop(&hole);
+}
+
+static void
+the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void **state)
+{
+	struct fake f, g;
+	char text[64];
+
+	(void)state;
+	fake_at(&f, "127.0.0.2", 0, "SSH-2.0-OpenSSH_9.2p1\r\n");
+	fake_at(&g, "127.0.0.3", f.port, "+OK\r\n" SETNAME_OK INFO_OK TIME_OK);
+	names_are("127.0.0.2", "127.0.0.3", 0, false);
+	snprintf(text, sizeof text, "redis://:password@two.test:%d", f.port);
+	open_dial(text, "leash-test", NULL);
+	assert_int_equal(attempt(ample(), &f, &g), LSH_DIAL_DONE);
+	close(hello.fd);
+	close_dial();
+	assert_int_equal(g.accepted, 1);
+	fake_hang_up(&f);
+	fake_hang_up(&g);
+
+	f.says = "-WRONGPASS invalid username-password pair\r\n";
+	f.size = strlen(f.says);
+	open_dial(text, "leash-test", NULL);
+	check_failed(attempt(ample(), &f, &g), LEASH_DENIED, ": AUTH was refused: WRONGPASS");
+	close_dial();
+	assert_int_equal(g.accepted, 1);
+	fake_stop(&f);
+	fake_stop(&g);
 }
 
 static void
@@ -1293,6 +1346,70 @@ an_answer_that_comes_late_is_still_used(void **state)
 	close(hello.fd);
 	close_dial();
 	fake_stop(&f);
+}
+
+static void
+an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
+{
+	unsigned asked = names_asked();
+	struct fake f, g;
+	char text[64];
+
+	(void)state;
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	names_are("127.0.0.2", NULL, 0, false);
+	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
+	open_dial(text, "leash-test", NULL);
+	assert_int_equal(dialed_address(&f, &g), 2);
+
+	names_are("127.0.0.3", NULL, 0, true);
+	assert_int_equal(dialed_address(&f, &g), 2);
+	await_true(names_asked() == asked + 2);
+	names_are("127.0.0.3", NULL, 0, false);
+	await_true(names_inside() == 0);
+	fake_stop(&f); /* so that it makes no difference if the answer is still on its way */
+	assert_int_equal(attempt(ample(), &g, NULL), LSH_DIAL_DONE);
+	close(hello.fd);
+	assert_int_equal(g.accepted, 1);
+	assert_int_equal(names_asked(), asked + 2);
+	close_dial();
+	fake_stop(&g);
+}
+
+/* The server that it was is stuck, and the resolver slow: both leave time for the one that it is now. */
+static void
+an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
+{
+	struct fake f, g;
+	char text[64];
+
+	(void)state;
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	names_are("127.0.0.2", NULL, 0, false);
+	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
+	open_dial(text, "leash-test", NULL);
+	assert_int_equal(dialed_address(&f, &g), 2);
+
+	f.size = 0;
+	clock_ahead_s += 60; /* that connection was not brief */
+	names_are("127.0.0.2", "127.0.0.3", 0, true);
+	lsh_dial_start(dial, await_limit_ns(2));
+	while (step() == LSH_DIAL_WAIT) {
+		wait_for_dial(LSH_NEVER, true);
+		fake_step(&f);
+		fake_step(&g);
+		if (f.accepted == 2)
+			names_are("127.0.0.2", "127.0.0.3", 0, false);
+	}
+	assert_true(hello.fd >= 0);
+	close(hello.fd);
+	assert_int_equal(f.accepted, 2); /* not once more: it has had its time */
+	assert_int_equal(g.accepted, 1);
+	close_dial();
+	fake_stop(&f);
+	fake_stop(&g);
 }
 
 static void
@@ -1500,6 +1617,16 @@ a_dial_without_memory_fails_or_does_without(void **state)
 		fail_at = 0;
 	}
 	lsh_uri_clear(&uri);
+
+	/* no memory to ask with, but an address that worked */
+	open_dial(text, "leash-test", NULL);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+	close(hello.fd);
+	fail_at = 1;
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+	assert_int_equal(fail_at, 0);
+	close(hello.fd);
+	close_dial();
 }
 
 #ifndef SANITIZED
@@ -1590,6 +1717,43 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 	sodium_free(text);
 }
 
+static void
+a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt(void **state)
+{
+	enum { LENGTH = 20, LONG = 16000000 };
+	char *name = malloc(LONG + 1), *text = sodium_malloc(128);
+	unsigned char complement[LENGTH];
+	struct fake f;
+	int64_t until;
+	size_t n;
+
+	(void)state;
+	memset(name, 'n', LONG);
+	name[LONG] = '\0';
+	fake_start(&f, NULL);
+	n = (size_t)snprintf(text, 128, "redis://:");
+	for (int i = 0; i < LENGTH; i++) {
+		text[n] = (char)('a' + randombytes_uniform(26));
+		complement[i] = (unsigned char)text[n++] ^ 0xff;
+	}
+	snprintf(text + n, 128 - n, "@127.0.0.1:%d", f.port);
+	open_dial(text, name, NULL);
+	sodium_memzero(text, 128);
+	lsh_dial_start(dial, ample());
+	do {
+		assert_int_equal(step(), LSH_DIAL_WAIT);
+		wait_for_dial(LSH_NEVER, true);
+	} while (!(lsh_dial_poll(dial, &until).events & POLLIN)); /* connected, and greeting */
+	assert_true(lsh_dial_poll(dial, &until).events & POLLOUT);
+	assert_int_equal(count_in_memory(complement, LENGTH), 2);
+	lsh_dial_stop(dial);
+	assert_int_equal(count_in_memory(complement, LENGTH), 1);
+	close_dial();
+	fake_stop(&f);
+	sodium_free(text);
+	free(name);
+}
+
 #endif
 
 int
@@ -1618,6 +1782,7 @@ main(void)
 		cmocka_unit_test(a_unix_socket_whose_queue_is_full_fails_the_attempt),
 		cmocka_unit_test(a_socket_that_met_itself_is_no_server),
 		cmocka_unit_test(odd_answers_are_told_from_one_another),
+		cmocka_unit_test(half_an_answer_is_forgotten_with_its_connection),
 		cmocka_unit_test(what_info_says_is_read_for_what_it_is),
 		cmocka_unit_test(a_subscription_is_to_the_channel_that_was_asked_for),
 		cmocka_unit_test(what_comes_behind_the_hello_is_left_in_the_socket),
@@ -1625,11 +1790,14 @@ main(void)
 		cmocka_unit_test(a_name_that_does_not_exist_is_unavailable),
 		cmocka_unit_test(the_second_address_is_tried_when_the_first_is_dead),
 		cmocka_unit_test(an_address_that_swallows_everything_leaves_time_for_the_next),
+		cmocka_unit_test(the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password),
 		cmocka_unit_test(when_all_addresses_fail_the_one_that_got_furthest_is_named),
 		cmocka_unit_test(the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief),
 		cmocka_unit_test(a_name_that_moved_is_followed_although_the_old_server_is_there),
 		cmocka_unit_test(while_a_name_is_not_resolved_the_address_that_worked_last_serves),
 		cmocka_unit_test(an_answer_that_comes_late_is_still_used),
+		cmocka_unit_test(an_answer_that_comes_between_two_attempts_serves_the_next),
+		cmocka_unit_test(an_old_address_that_swallows_everything_leaves_time_for_the_answer),
 		cmocka_unit_test(a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself),
 		cmocka_unit_test(many_names_are_resolved_at_once_and_given_up_at_any_time),
 		cmocka_unit_test(a_numeric_address_asks_nobody),
@@ -1639,6 +1807,7 @@ main(void)
 		cmocka_unit_test(a_dial_without_memory_fails_or_does_without),
 #ifndef SANITIZED
 		cmocka_unit_test(the_password_stays_nowhere_but_in_the_uri),
+		cmocka_unit_test(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt),
 #endif
 	};
 

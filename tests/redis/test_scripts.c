@@ -40,11 +40,11 @@
 #define CID2 CID ":2"
 #define DAN1 DAN ":1"
 
-enum { LEASE = 30000, CLAIM = 3000, ALIVE = 10000, DAY = 86400000, MAX_ITEMS = 12, MAX_ARGS = 20 };
+enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000, MAX_ITEMS = 12, MAX_ARGS = 20 };
 
-#define EXACT   "3000 10000 1 PUBLISH leash:wake:"
-#define INEXACT "3000 10000 0 PUBLISH leash:wake:"
-#define TRY     "0 10000 1 PUBLISH leash:wake:"
+#define EXACT   "60000 200000 1 PUBLISH leash:wake:"
+#define INEXACT "60000 200000 0 PUBLISH leash:wake:"
+#define TRY     "0 200000 1 PUBLISH leash:wake:"
 
 #define NEVER_LATE "9000000000000000"
 
@@ -56,7 +56,8 @@ static const char *const commands[] = {
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static struct server *server;
-static redisContext *connection; /* that the steps are run on */
+static redisContext *unlimited;  /* a connection that may do anything */
+static redisContext *connection; /* the one that the steps are run on */
 static struct listener *listeners;
 
 /* How much of what `look` demands is to be had: not all while somebody else's keys are about, or rights are missing. */
@@ -284,13 +285,13 @@ ask_with(const char *token, const char *lease_ms, const char *not_after_us, cons
 static struct answer
 ask(const char *token)
 {
-	return ask_with(token, "30000", NEVER_LATE, EXACT);
+	return ask_with(token, "600000", NEVER_LATE, EXACT);
 }
 
 static struct answer
 try(const char *token)
 {
-	return ask_with(token, "30000", NEVER_LATE, TRY);
+	return ask_with(token, "600000", NEVER_LATE, TRY);
 }
 
 static struct answer
@@ -302,7 +303,7 @@ release(const char *token)
 static struct answer
 word(const char *client, const char *token)
 {
-	return step(word, 3, client, "30000", token, EXACT);
+	return step(word, 3, client, "600000", token, EXACT);
 }
 
 static struct answer
@@ -449,8 +450,8 @@ start(void **state)
 {
 	(void)state;
 	server = server_start(NULL);
-	connection = server_connect(server);
-	load_all(connection);
+	unlimited = server_connect(server);
+	load_all(unlimited);
 	return 0;
 }
 
@@ -458,7 +459,7 @@ static int
 stop(void **state)
 {
 	(void)state;
-	redisFree(connection);
+	redisFree(unlimited);
 	server_stop(server);
 	return 0;
 }
@@ -468,6 +469,7 @@ clean(void **state)
 {
 	(void)state;
 	order = ALL;
+	connection = unlimited;
 	server_text(server, "REPLICAOF NO ONE");
 	server_text(server, "CONFIG SET maxmemory 0");
 	server_text(server, "FLUSHALL");
@@ -562,7 +564,7 @@ an_ask_that_comes_too_late_does_nothing_and_tells_the_time(void **state)
 	struct answer answer;
 
 	snprintf(moment, sizeof moment, "%" PRId64, before - 1);
-	answer = ask_with(ANN1, "30000", moment, EXACT);
+	answer = ask_with(ANN1, "600000", moment, EXACT);
 	assert_int_equal(answer.type, REDIS_REPLY_ARRAY);
 	assert_int_equal(answer.count, 3);
 	assert_int_equal(answer.item[0], -1);
@@ -575,9 +577,9 @@ static void
 a_late_ask_of_a_holder_is_refused_too(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "10000", NEVER_LATE, EXACT));
-	assert_int_equal(ask_with(ANN1, "30000", "1", EXACT).item[0], -1);
-	assert_ttl(LOCK, 10000);
+	fence_of(ask_with(ANN1, "200000", NEVER_LATE, EXACT));
+	assert_int_equal(ask_with(ANN1, "600000", "1", EXACT).item[0], -1);
+	assert_ttl(LOCK, 200000);
 }
 
 static void
@@ -587,7 +589,7 @@ an_ask_in_time_is_not_refused(void **state)
 	char moment[24];
 
 	snprintf(moment, sizeof moment, "%" PRId64, server_us() + 3600000000);
-	fence_of(ask_with(ANN1, "30000", moment, EXACT));
+	fence_of(ask_with(ANN1, "600000", moment, EXACT));
 }
 
 static void
@@ -658,18 +660,18 @@ static void
 an_ask_again_of_a_holder_is_good_for_the_whole_lease(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "1000", NEVER_LATE, EXACT));
-	fence_of(ask_with(ANN1, "600000", NEVER_LATE, EXACT));
-	assert_ttl(LOCK, 600000);
+	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
+	assert_ttl(LOCK, 12000000);
 }
 
 static void
 an_ask_again_of_a_holder_shortens_nothing(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "600000", NEVER_LATE, EXACT));
-	fence_of(ask_with(ANN1, "1000", NEVER_LATE, EXACT));
-	assert_ttl(LOCK, 600000);
+	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
+	assert_ttl(LOCK, 12000000);
 }
 
 static void
@@ -677,7 +679,7 @@ an_ask_again_leaves_the_depth_alone(void **state)
 {
 	(void)state;
 	fence_of(ask(ANN1));
-	assert_number(renew(ANN1, "30000", "4"), 1);
+	assert_number(renew(ANN1, "600000", "4"), 1);
 	fence_of(ask(ANN1));
 	assert_string_equal(server_text(server, "HGET " LOCK " " ANN1), "4");
 }
@@ -713,17 +715,17 @@ static void
 an_ask_for_a_held_lock_takes_a_place(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "400000", NEVER_LATE, EXACT));
 	int64_t before = server_us();
 	struct answer answer = ask(BOB1);
 	int64_t after = server_us();
 
 	assert_not_held(answer);
-	assert_between(answer.item[1], 1, 20000);
+	assert_between(answer.item[1], 1, 400000);
 	assert_between(answer.item[2], before, after);
 	assert_string_equal(holder(), ANN1);
-	assert_string_equal(places(), BOB1 " 3000");
-	assert_between(strtoll(server_text(server, "ZSCORE " QUEUE " %s", BOB1 " 3000"), NULL, 10), before, after);
+	assert_string_equal(places(), BOB1 " 60000");
+	assert_between(strtoll(server_text(server, "ZSCORE " QUEUE " %s", BOB1 " 60000"), NULL, 10), before, after);
 	assert_between(alive_until(BOB), before + ALIVE * 1000, after + ALIVE * 1000);
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 2);
 	assert_ttl(QUEUE, 2 * ALIVE);
@@ -736,7 +738,7 @@ a_second_place_of_a_client_adds_no_second_client(void **state)
 	fence_of(ask(ANN1));
 	assert_not_held(ask(BOB1));
 	assert_not_held(ask(BOB2));
-	assert_string_equal(places(), BOB1 " 3000 " BOB2 " 3000");
+	assert_string_equal(places(), BOB1 " 60000 " BOB2 " 60000");
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 3);
 }
 
@@ -750,7 +752,7 @@ asking_again_keeps_the_place_and_says_that_the_client_lives(void **state)
 	bury(BOB);
 	int64_t before = server_us();
 	assert_not_held(ask(BOB1));
-	assert_string_equal(places(), BOB1 " 3000 " CID1 " 3000");
+	assert_string_equal(places(), BOB1 " 60000 " CID1 " 60000");
 	assert_true(alive_until(BOB) >= before + ALIVE * 1000);
 	assert_ttl(QUEUE, 2 * ALIVE);
 }
@@ -761,10 +763,10 @@ places_come_in_the_order_of_their_asks_also_when_the_clock_went_back(void **stat
 	(void)state;
 	fence_of(ask(ANN1));
 	assert_not_held(ask(CID1));
-	server_text(server, "ZADD " QUEUE " %lld %s", (long long)(server_us() + INT64_C(3600000000)), CID1 " 3000");
+	server_text(server, "ZADD " QUEUE " %lld %s", (long long)(server_us() + INT64_C(3600000000)), CID1 " 60000");
 	assert_not_held(ask(BOB1));
 	assert_not_held(ask(BOB2));
-	assert_string_equal(places(), CID1 " 3000 " BOB1 " 3000 " BOB2 " 3000");
+	assert_string_equal(places(), CID1 " 60000 " BOB1 " 60000 " BOB2 " 60000");
 }
 
 static void
@@ -784,7 +786,7 @@ a_try_leaves_a_queue_as_it_is(void **state)
 	fence_of(ask(ANN1));
 	assert_not_held(ask(BOB1));
 	assert_not_held(try(CID1));
-	assert_string_equal(places(), BOB1 " 3000");
+	assert_string_equal(places(), BOB1 " 60000");
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 2);
 }
 
@@ -813,16 +815,16 @@ a_client_with_a_shorter_alive_does_not_shorten_the_queue(void **state)
 {
 	(void)state;
 	fence_of(ask(ANN1));
-	assert_not_held(ask_with(BOB1, "30000", NEVER_LATE, "3000 600000 1 PUBLISH leash:wake:"));
-	assert_ttl(QUEUE, 1200000);
+	assert_not_held(ask_with(BOB1, "600000", NEVER_LATE, "60000 12000000 1 PUBLISH leash:wake:"));
+	assert_ttl(QUEUE, 24000000);
 	assert_not_held(ask(CID1));
-	assert_ttl(QUEUE, 1200000);
+	assert_ttl(QUEUE, 24000000);
 	assert_not_held(ask(CID1));
 	assert_int_equal(state_of(word(CID, CID1)), 0);
-	assert_ttl(QUEUE, 1200000);
-	assert_int_equal(server_integer(server, "PEXPIRE " QUEUE " 100"), 1);
+	assert_ttl(QUEUE, 24000000);
+	assert_int_equal(server_integer(server, "PEXPIRE " QUEUE " 100000"), 1);
 	assert_not_held(ask(CID1));
-	assert_between(ttl_of(QUEUE), 101, 2 * ALIVE);
+	assert_between(ttl_of(QUEUE), 100001, 2 * ALIVE);
 }
 
 /* ---- ask: the lock is free, and there is a queue ---- */
@@ -842,7 +844,7 @@ an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	assert_between(answer.item[1], 1, CLAIM);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, CLAIM);
-	assert_string_equal(places(), CID1 " 3000");
+	assert_string_equal(places(), CID1 " 60000");
 	assert_told(bob, BOB1);
 }
 
@@ -874,7 +876,7 @@ the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again(void **state)
 	assert_last_fence(fence_of(ask(BOB1)));
 	assert_string_equal(holder(), BOB1);
 	assert_between(ttl_of(LOCK), CLAIM + 1, LEASE);
-	assert_string_equal(places(), CID1 " 3000");
+	assert_string_equal(places(), CID1 " 60000");
 	assert_int_equal(messages(bob), 0); /* the answer says it */
 }
 
@@ -924,7 +926,7 @@ a_queue_without_places_keeps_nobody_out(void **state)
 	(void)state;
 	order = TTLS;
 	server_integer(server, "ZADD " QUEUE " %lld " BOB, (long long)-(server_us() + 10000000));
-	server_integer(server, "PEXPIRE " QUEUE " 20000");
+	server_integer(server, "PEXPIRE " QUEUE " 400000");
 	fence_of(try(CID1));
 	assert_string_equal(holder(), CID1);
 	assert_false(exists(QUEUE));
@@ -937,11 +939,11 @@ bury_many(int count)
 	for (int i = 1; i <= count; i++) {
 		char place[64];
 
-		snprintf(place, sizeof place, DAN ":%d 3000", i);
+		snprintf(place, sizeof place, DAN ":%d 60000", i);
 		server_integer(server, "ZADD " QUEUE " %d %s", i, place);
 	}
 	server_integer(server, "ZADD " QUEUE " -1 " DAN);
-	server_integer(server, "PEXPIRE " QUEUE " 20000");
+	server_integer(server, "PEXPIRE " QUEUE " 400000");
 }
 
 static void
@@ -1048,7 +1050,7 @@ a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
 	assert_number(release(ANN1), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), BOB1 " 1");
 	assert_ttl(LOCK, CLAIM);
-	assert_string_equal(places(), CID1 " 3000");
+	assert_string_equal(places(), CID1 " 60000");
 	assert_told(bob, BOB1);
 	assert_int_equal(messages(cid), 0);
 	assert_true(last_fence() >= before);
@@ -1100,7 +1102,7 @@ fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
 	fence_of(ask(ANN1));
 	assert_not_held(ask(BOB1));
 	ahead = server_us() + INT64_C(3600000000);
-	server_text(server, "SET " FENCE " %lld PX 1000", (long long)ahead);
+	server_text(server, "SET " FENCE " %lld PX 20000", (long long)ahead);
 	assert_number(release(ANN1), 1);
 	assert_int_equal(last_fence(), ahead + 1);
 	assert_ttl(FENCE, DAY);
@@ -1113,7 +1115,7 @@ a_grant_lasts_for_the_claim_of_its_own_place(void **state)
 	(void)state;
 	listen_for(BOB);
 	fence_of(ask(ANN1));
-	assert_not_held(ask_with(BOB1, "300", NEVER_LATE, "86400000 10000 1 PUBLISH leash:wake:"));
+	assert_not_held(ask_with(BOB1, "300", NEVER_LATE, "86400000 200000 1 PUBLISH leash:wake:"));
 	assert_number(release(ANN1), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, DAY);
@@ -1158,7 +1160,7 @@ silence_is_no_refusal_where_counts_are_not_exact(void **state)
 	assert_number(step(release, 3, ANN1, INEXACT), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, CLAIM);
-	assert_string_equal(places(), CID1 " 3000");
+	assert_string_equal(places(), CID1 " 60000");
 }
 
 static void
@@ -1196,7 +1198,7 @@ static void
 what_is_no_place_is_passed_over(void **state)
 {
 	(void)state;
-	static const char *const odd[] = { "rubbish", BOB1, BOB1 " ", BOB1 " 0", BOB1 " -1", BOB1 " 86400001", BOB1 " 3000 1", "" };
+	static const char *const odd[] = { "rubbish", BOB1, BOB1 " ", BOB1 " 0", BOB1 " -1", BOB1 " 86400001", BOB1 " 60000 1", "" };
 
 	order = TTLS;
 	listen_for(BOB);
@@ -1217,15 +1219,15 @@ a_grant_goes_out_by_spublish_where_the_client_says_so(void **state)
 {
 	(void)state;
 	const char *info = strstr(server_text(server, "INFO server"), "redis_version:");
-	const char *cfg = "3000 10000 1 SPUBLISH leash:{orders}:wake:";
+	const char *cfg = "60000 200000 1 SPUBLISH leash:{orders}:wake:";
 	struct listener *bob;
 
 	assert_non_null(info);
 	if (atoi(info + strlen("redis_version:")) < 7)
 		skip();
 	bob = listen_on("SSUBSCRIBE", "leash:{orders}:wake:" BOB);
-	fence_of(ask_with(ANN1, "30000", NEVER_LATE, cfg));
-	assert_not_held(ask_with(BOB1, "30000", NEVER_LATE, cfg));
+	fence_of(ask_with(ANN1, "600000", NEVER_LATE, cfg));
+	assert_not_held(ask_with(BOB1, "600000", NEVER_LATE, cfg));
 	assert_number(step(release, 3, ANN1, cfg), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_told(bob, BOB1);
@@ -1242,7 +1244,7 @@ who_leaves_has_no_place_any_more(void **state)
 	assert_not_held(ask(BOB2));
 	assert_not_held(ask(CID1));
 	assert_number(release(BOB1), 2);
-	assert_string_equal(places(), BOB2 " 3000 " CID1 " 3000");
+	assert_string_equal(places(), BOB2 " 60000 " CID1 " 60000");
 	assert_string_equal(holder(), ANN1);
 	assert_number(release(BOB1), 0);
 }
@@ -1313,7 +1315,7 @@ the_cancel_of_an_unknown_token_takes_nothing_from_a_holder(void **state)
 	assert_not_held(ask(BOB1));
 	assert_number(release(CID1), 0);
 	assert_string_equal(holder(), ANN1);
-	assert_string_equal(places(), BOB1 " 3000");
+	assert_string_equal(places(), BOB1 " 60000");
 	assert_ttl(LOCK, LEASE);
 }
 
@@ -1326,18 +1328,18 @@ a_word_keeps_places_alive(void **state)
 	int64_t before;
 	struct answer answer;
 
-	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "400000", NEVER_LATE, EXACT));
 	assert_not_held(ask(BOB1));
 	bury(BOB);
-	assert_int_equal(server_integer(server, "PEXPIRE " QUEUE " 5000"), 1);
+	assert_int_equal(server_integer(server, "PEXPIRE " QUEUE " 100000"), 1);
 	before = server_us();
 	answer = word(BOB, BOB1);
 	assert_int_equal(state_of(answer), 0);
 	assert_between(answer.item[0], before, server_us());
-	assert_between(answer.item[1], 1, 20000);
+	assert_between(answer.item[1], 1, 400000);
 	assert_true(alive_until(BOB) >= before + ALIVE * 1000);
 	assert_between(ttl_of(QUEUE), ALIVE + 1, 2 * ALIVE);
-	assert_string_equal(places(), BOB1 " 3000");
+	assert_string_equal(places(), BOB1 " 60000");
 	assert_string_equal(holder(), ANN1);
 }
 
@@ -1371,7 +1373,7 @@ a_word_of_an_unknown_token_takes_no_place(void **state)
 	fence_of(ask(ANN1));
 	assert_not_held(ask(CID1));
 	assert_int_equal(state_of(word(BOB, BOB1)), -1);
-	assert_string_equal(places(), CID1 " 3000");
+	assert_string_equal(places(), CID1 " 60000");
 	assert_string_equal(holder(), ANN1);
 }
 
@@ -1403,7 +1405,7 @@ a_word_hands_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	assert_between(answer.item[1], 1, CLAIM);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, CLAIM);
-	assert_string_equal(places(), CID1 " 3000");
+	assert_string_equal(places(), CID1 " 60000");
 	assert_told(bob, BOB1);
 }
 
@@ -1457,11 +1459,11 @@ a_word_of_a_holder_shortens_nothing(void **state)
 	(void)state;
 	struct answer answer;
 
-	fence_of(ask_with(ANN1, "600000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
 	answer = word(ANN, ANN1);
 	assert_last_fence(state_of(answer));
-	assert_between(answer.item[1], 540000, 600000);
-	assert_ttl(LOCK, 600000);
+	assert_between(answer.item[1], 11940000, 12000000);
+	assert_ttl(LOCK, 12000000);
 }
 
 static void
@@ -1486,7 +1488,7 @@ a_word_answers_for_each_of_its_tokens(void **state)
 	assert_not_held(ask(ANN1));
 	assert_not_held(ask(ANN2));
 	assert_number(release(BOB1), 1);
-	answer = step(word, 3, ANN, "30000", ANN ":7", ANN2, ANN1, ANN ":8", EXACT);
+	answer = step(word, 3, ANN, "600000", ANN ":7", ANN2, ANN1, ANN ":8", EXACT);
 	assert_int_equal(answer.type, REDIS_REPLY_ARRAY);
 	assert_int_equal(answer.count, 6);
 	assert_int_equal(answer.item[1], LEASE);
@@ -1533,18 +1535,18 @@ static void
 a_renewal_is_good_for_the_whole_lease(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "1000", NEVER_LATE, EXACT));
-	assert_number(renew(ANN1, "600000", "1"), 1);
-	assert_ttl(LOCK, 600000);
+	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
+	assert_number(renew(ANN1, "12000000", "1"), 1);
+	assert_ttl(LOCK, 12000000);
 }
 
 static void
 a_renewal_shortens_nothing(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "600000", NEVER_LATE, EXACT));
-	assert_number(renew(ANN1, "1000", "1"), 1);
-	assert_ttl(LOCK, 600000);
+	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
+	assert_number(renew(ANN1, "20000", "1"), 1);
+	assert_ttl(LOCK, 12000000);
 }
 
 static void
@@ -1552,9 +1554,9 @@ a_renewal_writes_the_depth_down(void **state)
 {
 	(void)state;
 	fence_of(ask(ANN1));
-	assert_number(renew(ANN1, "30000", "7"), 1);
+	assert_number(renew(ANN1, "600000", "7"), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 7");
-	assert_number(renew(ANN1, "30000", "2"), 1);
+	assert_number(renew(ANN1, "600000", "2"), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 2");
 }
 
@@ -1562,7 +1564,7 @@ static void
 a_renewal_never_creates_the_lock(void **state)
 {
 	(void)state;
-	assert_number(renew(ANN1, "30000", "1"), 0);
+	assert_number(renew(ANN1, "600000", "1"), 0);
 	assert_int_equal(server_integer(server, "DBSIZE"), 0);
 }
 
@@ -1570,10 +1572,10 @@ static void
 a_renewal_of_one_who_lost_it_leaves_the_holder_alone(void **state)
 {
 	(void)state;
-	fence_of(ask_with(BOB1, "5000", NEVER_LATE, EXACT));
-	assert_number(renew(ANN1, "30000", "3"), 0);
+	fence_of(ask_with(BOB1, "100000", NEVER_LATE, EXACT));
+	assert_number(renew(ANN1, "600000", "3"), 0);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), BOB1 " 1");
-	assert_ttl(LOCK, 5000);
+	assert_ttl(LOCK, 100000);
 }
 
 static void
@@ -1582,7 +1584,7 @@ a_renewal_gives_a_ttl_to_a_lock_that_has_none(void **state)
 	(void)state;
 	fence_of(ask(ANN1));
 	assert_int_equal(server_integer(server, "PERSIST " LOCK), 1);
-	assert_number(renew(ANN1, "30000", "1"), 1);
+	assert_number(renew(ANN1, "600000", "1"), 1);
 	assert_ttl(LOCK, LEASE);
 }
 
@@ -1608,10 +1610,10 @@ static void
 a_replica_never_says_held(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "600000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
 	assert_not_held(ask(BOB1));
 	server_text(server, "REPLICAOF 127.0.0.1 1");
-	assert_error(renew(ANN1, "30000", "1"), "READONLY");
+	assert_error(renew(ANN1, "600000", "1"), "READONLY");
 	assert_error(ask(ANN1), "READONLY");
 	assert_error(word(ANN, ANN1), "READONLY");
 	assert_error(release(ANN1), "READONLY");
@@ -1642,7 +1644,7 @@ a_full_server_refuses_new_places(void **state)
 	assert_not_held(ask(BOB1));
 	fill_up();
 	assert_error(ask(CID1), "OOM");
-	assert_string_equal(places(), BOB1 " 3000");
+	assert_string_equal(places(), BOB1 " 60000");
 	assert_not_held(try(CID1));
 }
 
@@ -1657,30 +1659,30 @@ a_full_server_refuses_who_tries_for_an_abandoned_lock(void **state)
 	fill_up();
 	assert_error(try(CID1), "OOM");
 	assert_false(exists(LOCK));
-	assert_string_equal(places(), BOB1 " 3000");
+	assert_string_equal(places(), BOB1 " 60000");
 }
 
 static void
 a_full_server_answers_a_holder_that_asks_again(void **state)
 {
 	(void)state;
-	int64_t fence = fence_of(ask_with(ANN1, "1000", NEVER_LATE, EXACT));
+	int64_t fence = fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 
 	fill_up();
 	assert_int_equal(fence_of(ask(ANN1)), fence);
-	assert_between(ttl_of(LOCK), 1001, LEASE);
+	assert_between(ttl_of(LOCK), 20001, LEASE);
 }
 
 static void
 a_full_server_renews_and_writes_the_depth_down(void **state)
 {
 	(void)state;
-	fence_of(ask_with(ANN1, "1000", NEVER_LATE, EXACT));
+	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 	fill_up();
-	assert_number(renew(ANN1, "600000", "3"), 1);
-	assert_ttl(LOCK, 600000);
+	assert_number(renew(ANN1, "12000000", "3"), 1);
+	assert_ttl(LOCK, 12000000);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 3");
-	assert_number(renew(ANN1, "1000", "4"), 1);
+	assert_number(renew(ANN1, "20000", "4"), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 4");
 }
 
@@ -1764,7 +1766,7 @@ a_lock_key_that_is_no_lock_is_left_alone(void **state)
 	assert_error(ask(ANN1), "WRONGTYPE");
 	assert_error(try(ANN1), "WRONGTYPE");
 	assert_error(word(ANN, ANN1), "WRONGTYPE");
-	assert_error(renew(ANN1, "30000", "1"), "WRONGTYPE");
+	assert_error(renew(ANN1, "600000", "1"), "WRONGTYPE");
 	assert_error(release(ANN1), "WRONGTYPE");
 	assert_stranger(LOCK);
 	assert_int_equal(server_integer(server, "DBSIZE"), 1);
@@ -1786,7 +1788,7 @@ a_queue_key_that_is_no_queue_is_left_alone(void **state)
 	assert_error(ask(BOB1), "WRONGTYPE");
 	assert_not_held(try(BOB1));
 	assert_error(word(ANN, ANN1), "WRONGTYPE");
-	assert_number(renew(ANN1, "30000", "1"), 1);
+	assert_number(renew(ANN1, "600000", "1"), 1);
 	assert_number(release(ANN1), 1);
 	assert_false(exists(LOCK));
 	assert_stranger(QUEUE);
@@ -1809,7 +1811,7 @@ a_fence_key_that_is_no_fence_is_left_alone(void **state)
 	assert_number(release(ANN1), 1);
 	assert_error(word(BOB, BOB1), "WRONGTYPE");
 	assert_false(exists(LOCK));
-	assert_string_equal(places(), BOB1 " 3000"); /* as nothing was given to it */
+	assert_string_equal(places(), BOB1 " 60000"); /* as nothing was given to it */
 	assert_stranger(FENCE);
 }
 
@@ -1963,7 +1965,7 @@ static struct answer ann_asks(void) { return ask(ANN1); }
 static struct answer ann_tries(void) { return try(ANN1); }
 static struct answer ann_releases(void) { return release(ANN1); }
 static struct answer ann_says_a_word(void) { return word(ANN, ANN1); }
-static struct answer ann_renews(void) { return renew(ANN1, "600000", "2"); }
+static struct answer ann_renews(void) { return renew(ANN1, "12000000", "2"); }
 
 /* What ANN, lacking some right, does to what others with all rights have left. Each goes another way through a script. */
 static const struct {
@@ -2098,7 +2100,7 @@ fence_in(struct answer answer, struct answer (*act)(void))
 
 /* ANN does what she does in a situation, but may not give two commands (or one, twice named). */
 static void
-act_without(size_t situation, const char *first, const char *second, redisContext *everything, redisContext *limited)
+act_without(size_t situation, const char *first, const char *second, redisContext *limited)
 {
 	struct answer answer;
 	struct scene was, is;
@@ -2118,7 +2120,7 @@ act_without(size_t situation, const char *first, const char *second, redisContex
 	order = TTLS;
 	answer = situations[situation].act();
 	order = NOTHING;
-	connection = everything;
+	connection = unlimited;
 	await_true(!is_going(LOCK) && !is_going(QUEUE));
 	is = take_scene();
 	told = who_was_told();
@@ -2172,7 +2174,7 @@ act_without(size_t situation, const char *first, const char *second, redisContex
 static void
 act_with_rights_missing(bool two)
 {
-	redisContext *everything = connection, *limited = server_connect(server);
+	redisContext *limited = server_connect(server);
 
 	listen_for(ANN);
 	listen_for(BOB);
@@ -2181,10 +2183,10 @@ act_with_rights_missing(bool two)
 	freeReplyObject(redisCommand(limited, "AUTH ann any"));
 	for (size_t i = 0; i < SITUATIONS; i++) {
 		for (size_t first = 0; !two && first < COMMANDS; first++)
-			act_without(i, commands[first], commands[first], everything, limited);
+			act_without(i, commands[first], commands[first], limited);
 		for (size_t first = 0; two && first < LATE_COMMANDS; first++)
 			for (size_t second = 0; second < first; second++)
-				act_without(i, late_commands[first], late_commands[second], everything, limited);
+				act_without(i, late_commands[first], late_commands[second], limited);
 	}
 	redisFree(limited);
 	server_integer(server, "ACL DELUSER ann");
@@ -2208,14 +2210,14 @@ static void
 who_may_not_set_a_ttl_is_told_so_and_gets_nothing(void **state)
 {
 	(void)state;
-	redisContext *everything = connection, *limited = server_connect(server);
+	redisContext *limited = server_connect(server);
 	struct answer answer;
 
 	server_text(server, "ACL SETUSER ann reset on nopass ~* &* +@all -pexpire");
 	freeReplyObject(redisCommand(limited, "AUTH ann any"));
 	connection = limited;
 	answer = ask(ANN1);
-	connection = everything;
+	connection = unlimited;
 	assert_error(answer, "ERR");
 	assert_non_null(strstr(answer.text, "ser")); /* "The user executing ..." (6.2), "ACL failure ... User ..." (later) */
 	assert_false(exists(LOCK));
@@ -2375,7 +2377,7 @@ walk(struct model *m, uint64_t *seed, struct listener *const *ears)
 			assert_int_equal(state_of(answer), place_of(m, token) >= 0 ? 0 : -1);
 		break;
 	case 11:
-		assert_number(renew(name, "30000", "2"), m->holder == token);
+		assert_number(renew(name, "600000", "2"), m->holder == token);
 		break;
 	case 12:
 		expire(LOCK);
@@ -2405,7 +2407,7 @@ assert_as_in(const struct model *m)
 
 	assert_string_equal(holder(), m->holder < 0 ? "" : walkers[m->holder]);
 	for (int i = 0; i < m->waiting; i++)
-		n += (size_t)snprintf(expected + n, sizeof expected - n, "%s%s 3000", i ? " " : "", walkers[m->queue[i]]);
+		n += (size_t)snprintf(expected + n, sizeof expected - n, "%s%s 60000", i ? " " : "", walkers[m->queue[i]]);
 	assert_string_equal(places(), expected);
 }
 

@@ -252,6 +252,10 @@ a_heap_that_was_large_becomes_small_again(void **state)
 	assert_true(heap.capacity > 100000);
 	unreserve(&heap, 100000);
 	assert_int_equal(heap.reserved, 1);
+	for (int i = 0; i < 20; i++) {
+		reserve(&heap, 1);
+		unreserve(&heap, 1);
+	}
 	assert_int_equal(heap.capacity, small);
 	lsh_heap_clear(&heap);
 }
@@ -305,8 +309,9 @@ a_heap_that_cannot_shrink_stays_as_it_is(void **state)
 
 	/* and makes up for it once it can */
 	no_memory = false;
-	for (size_t i = 0; i < 5; i++)
-		unreserve(&heap, 1);
+	unreserve(&heap, 5);
+	assert_int_equal(heap.capacity, large);
+	reserve(&heap, 1);
 	assert_true(heap.capacity < large);
 	check(&heap);
 	assert_ptr_equal(lsh_heap_top(&heap), &timer[1]);

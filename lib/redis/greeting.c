@@ -1,0 +1,389 @@
+/* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. The
+ * replies are peeked at and only then taken from the socket, up to the end of the last: what comes behind it is for the
+ * receiver of the connection.
+ *
+ * No mutex: one thread at a time. */
+#include "redis/greeting.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "redis/command.h"
+#include "redis/fault.h"
+#include "redis/reply.h"
+#include "redis/socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum step { AUTH, SELECT, SETNAME, INFO, TIME, SUBSCRIBE, STEPS };
+
+static const char *const step_names[STEPS] = {"AUTH", "SELECT", "CLIENT SETNAME", "INFO", "TIME", "SUBSCRIBE"};
+
+struct lsh_greeting {
+	const struct lsh_uri *uri;
+	char *name;     /* NULL: none */
+	char *channel;  /* NULL: a connection for commands */
+	enum step steps[STEPS];
+	unsigned step_count, answered;
+	int64_t deadline;
+	char *words;       /* the commands, by sodium_malloc */
+	size_t size, sent; /* of words; 0 when nothing is left to send */
+	struct lsh_hello hello;
+	struct lsh_reader *reader;
+	char bytes[4096];
+};
+
+/* ---- refusals ---- */
+
+static bool
+repeats(const char *said, size_t size, const char *password)
+{
+	return password != NULL && password[0] != '\0' && memmem(said, size, password, strlen(password)) != NULL;
+}
+
+/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those of
+ * AUTH are nobody's business; should the password stand there in any other way, then only the first word is shown. */
+static int
+fit_words(const struct lsh_greeting *g, enum step step, const char *said)
+{
+	size_t n = step == AUTH ? strcspn(said, "'`\"") : strlen(said);
+
+	if (repeats(said, n, g->uri->password))
+		n = strcspn(said, " ");
+	if (repeats(said, n, g->uri->password))
+		n = 0;
+	while (n > 0 && strchr(" ,.", said[n - 1]) != NULL)
+		n--;
+	return (int)n;
+}
+
+/* This is not an answer to a command, but what comes instead of a welcome. */
+static bool
+is_full(const char *said)
+{
+	return strncmp(said, "ERR max number of clients", strlen("ERR max number of clients")) == 0;
+}
+
+/* May the hello do without this one? Old servers and proxies do not know it, and a user may not be allowed it. */
+static bool
+is_dispensable(enum step step, const char *said)
+{
+	return (step == SETNAME || step == INFO) && !is_full(said) &&
+		(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR"));
+}
+
+static enum lsh_greeted __attribute__((format(printf, 5, 6)))
+fail(const struct lsh_greeting *g, leash_error *err, leash_status status, int sys_errno, const char *format, ...)
+{
+	char text[sizeof err->text];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	lsh_fail(err, status, sys_errno, "%.120s: %s", g->uri->shown, text);
+	return LSH_GREETING_FAILED;
+}
+
+/* The server said "-`said`" to `step`, or to the connection as such. */
+static enum lsh_greeted
+refused(const struct lsh_greeting *g, enum step step, const char *said, leash_error *err)
+{
+	const char *name = step_names[step];
+	enum lsh_fault fault = lsh_fault_of(said);
+	bool plain = lsh_starts_with_word(said, "ERR");
+	int n = fit_words(g, step, said);
+	const char *words = said;
+
+	if (n == 0) {
+		words = "(its words are not shown)";
+		n = (int)strlen(words);
+	}
+	if (is_full(said))
+		return fail(g, err, LEASH_UNAVAILABLE, 0, "the connection was refused: %.*s", n, words);
+	if (lsh_starts_with_word(said, "DENIED")) /* protected mode */
+		return fail(g, err, LEASH_DENIED, 0, "the connection was refused: %.*s", n, words);
+	if (fault == LSH_FAULT_NOT_NOW || fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_REFUSED)
+		return fail(g, err, LEASH_UNAVAILABLE, 0, "%s was refused: %.*s", name, n, words);
+	if (lsh_starts_with_word(said, "NOAUTH"))
+		return fail(g, err, LEASH_DENIED, 0, "the server wants a password: %s was refused: %.*s", name, n, words);
+	if (step == SELECT && plain)
+		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", g->uri->db, n, words);
+	if (step == AUTH || fault == LSH_FAULT_DENIED || plain)
+		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s", name, n, words);
+	return fail(g, err, LEASH_PROTOCOL, 0, "%s was refused, not in the words of a Redis server: %.*s", name, n, words);
+}
+
+/* ---- answers ---- */
+
+static bool
+is_text(const struct lsh_item *item, const char *text)
+{
+	return item->type == LSH_STRING && item->length == strlen(text) && memcmp(item->text, text, item->length) == 0;
+}
+
+static bool
+is_subscribed(const char *channel, const struct lsh_message *m)
+{
+	return m->type == LSH_ARRAY && m->count == 3 && is_text(&m->item[0], "subscribe") && is_text(&m->item[1], channel) &&
+		m->item[2].type == LSH_INTEGER;
+}
+
+static bool
+is_ok(const struct lsh_message *m)
+{
+	return m->type == LSH_STATUS && strcmp(m->item[0].text, "OK") == 0;
+}
+
+static bool
+is_answer_to(struct lsh_greeting *g, enum step step, const struct lsh_message *m)
+{
+	switch (step) {
+	case INFO:
+		return lsh_hello_take_info(&g->hello, m);
+	case TIME:
+		return lsh_hello_take_time(&g->hello, m);
+	case SUBSCRIBE:
+		return is_subscribed(g->channel, m);
+	default:
+		return is_ok(m);
+	}
+}
+
+static enum lsh_greeted
+take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *err)
+{
+	enum step step = g->steps[g->answered];
+
+	if (m->type == LSH_ERROR) {
+		if (!is_dispensable(step, m->item[0].text))
+			return refused(g, step, m->item[0].text, err);
+	} else if (!is_answer_to(g, step, m)) {
+		return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", step_names[step]);
+	}
+	if (++g->answered < g->step_count)
+		return LSH_GREETING_WAIT;
+	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
+	g->hello.received_ns = lsh_now_ns();
+	return LSH_GREETING_DONE;
+}
+
+/* Read the first `size` of g->bytes; `*used` of them belong to the answers. */
+static enum lsh_greeted
+read_answers(struct lsh_greeting *g, size_t size, size_t *used, leash_error *err)
+{
+	enum lsh_greeted greeted = LSH_GREETING_WAIT;
+
+	for (*used = 0; *used < size && greeted == LSH_GREETING_WAIT;) {
+		const char *from = g->bytes + *used, *end = memchr(from, '\n', size - *used);
+		/* every message ends with a LF, so that none of the next one is fed */
+		size_t n = end != NULL ? (size_t)(end + 1 - from) : size - *used;
+		const struct lsh_message *m;
+		int x = lsh_reader_feed(g->reader, from, n) ? lsh_reader_next(g->reader, &m) : -1;
+
+		*used += n;
+		if (x < 0)
+			return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says: %s",
+			            step_names[g->steps[g->answered]], lsh_reader_fault(g->reader));
+		if (x > 0)
+			greeted = take_answer(g, m, err);
+	}
+	return greeted;
+}
+
+/* ---- commands ---- */
+
+/* The hello's commands, written to `out` unless that is NULL. Returns their size. */
+static size_t
+write_hello(const struct lsh_greeting *g, char *out)
+{
+	char digits[LSH_DECIMAL_SIZE];
+	struct lsh_arg args[3];
+	size_t n, size = 0;
+
+	for (unsigned i = 0; i < g->step_count; i++) {
+		n = 0;
+		switch (g->steps[i]) {
+		case AUTH:
+			args[n++] = LSH_ARG("AUTH");
+			if (g->uri->user != NULL)
+				args[n++] = lsh_arg_text(g->uri->user);
+			args[n++] = lsh_arg_text(g->uri->password);
+			break;
+		case SELECT:
+			args[n++] = LSH_ARG("SELECT");
+			args[n++] = lsh_arg_decimal(digits, g->uri->db);
+			break;
+		case SETNAME:
+			args[n++] = LSH_ARG("CLIENT");
+			args[n++] = LSH_ARG("SETNAME");
+			args[n++] = lsh_arg_text(g->name);
+			break;
+		case INFO:
+			args[n++] = LSH_ARG("INFO");
+			args[n++] = LSH_ARG("server");
+			break;
+		case TIME:
+			args[n++] = LSH_ARG("TIME");
+			break;
+		default:
+			args[n++] = LSH_ARG("SUBSCRIBE");
+			args[n++] = lsh_arg_text(g->channel);
+			break;
+		}
+		size += out != NULL ? lsh_command_write(out + size, args, n) : lsh_command_size(args, n);
+	}
+	return size;
+}
+
+static void
+list_steps(struct lsh_greeting *g)
+{
+	unsigned n = 0;
+
+	if (g->uri->password != NULL)
+		g->steps[n++] = AUTH;
+	if (g->uri->db != 0 && g->channel == NULL) /* channels know no databases */
+		g->steps[n++] = SELECT;
+	if (g->name != NULL)
+		g->steps[n++] = SETNAME;
+	g->steps[n++] = INFO;
+	g->steps[n++] = g->channel == NULL ? TIME : SUBSCRIBE;
+	g->step_count = n;
+}
+
+void
+lsh_greeting_end(struct lsh_greeting *g)
+{
+	if (g->size > 0)
+		sodium_memzero(g->words, g->size);
+	g->size = g->sent = 0;
+}
+
+/* Send what is left of the hello. An error is not the end: the server may have said why before it closed, and if it has
+ * not, then reading fails, too. */
+static void
+send_words(struct lsh_greeting *g)
+{
+	while (g->sent < g->size) {
+		ssize_t n = send(g->hello.fd, g->words + g->sent, g->size - g->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n >= 0)
+			g->sent += (size_t)n;
+		else if (errno == EAGAIN)
+			return;
+		else if (errno != EINTR)
+			break;
+	}
+	lsh_greeting_end(g);
+}
+
+/* Take what was peeked at from the socket. */
+static void
+consume(struct lsh_greeting *g, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = recv(g->hello.fd, g->bytes, size, MSG_DONTWAIT);
+
+		if (n > 0)
+			size -= (size_t)n;
+		else if (n == 0 || errno != EINTR)
+			return; /* cannot be; the next recv will tell */
+	}
+}
+
+/* ---- the greeting ---- */
+
+struct lsh_greeting *
+lsh_greeting_new(const struct lsh_uri *uri, const char *name, const char *channel)
+{
+	struct lsh_greeting *g;
+
+	if (!lsh_sodium_ready() || (g = lsh_new(struct lsh_greeting)) == NULL)
+		return NULL;
+	g->uri = uri;
+	if (name != NULL && (g->name = lsh_strdup(name)) == NULL)
+		goto fail;
+	if (channel != NULL && (g->channel = lsh_strdup(channel)) == NULL)
+		goto fail;
+	list_steps(g);
+	g->words = sodium_malloc(write_hello(g, NULL));
+	g->reader = lsh_reader_new();
+	if (g->words == NULL || g->reader == NULL)
+		goto fail;
+	return g;
+
+fail:
+	lsh_greeting_free(g);
+	return NULL;
+}
+
+void
+lsh_greeting_free(struct lsh_greeting *g)
+{
+	if (g == NULL)
+		return;
+	lsh_reader_free(g->reader);
+	sodium_free(g->words); /* which wipes them */
+	lsh_free(g->channel);
+	lsh_free(g->name);
+	lsh_free(g);
+}
+
+bool
+lsh_greeting_begin(struct lsh_greeting *g, int fd, int64_t deadline)
+{
+	if (!lsh_reader_reset(g->reader))
+		return false;
+	g->size = write_hello(g, g->words);
+	g->sent = 0;
+	g->answered = 0;
+	g->deadline = deadline;
+	g->hello = (struct lsh_hello){.fd = fd, .uptime_ms = -1};
+	return true;
+}
+
+short
+lsh_greeting_events(const struct lsh_greeting *g)
+{
+	return g->sent < g->size ? POLLIN | POLLOUT : POLLIN;
+}
+
+enum lsh_greeted
+lsh_greeting_step(struct lsh_greeting *g, struct lsh_hello *hello, leash_error *err)
+{
+	enum lsh_greeted greeted = LSH_GREETING_WAIT;
+	char text[LSH_ERRNO_TEXT];
+	const char *step;
+	size_t used;
+	ssize_t n;
+
+	send_words(g);
+	do {
+		n = recv(g->hello.fd, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
+		if (n > 0) {
+			greeted = read_answers(g, (size_t)n, &used, err);
+			consume(g, used);
+		}
+	} while (greeted == LSH_GREETING_WAIT && (n > 0 || (n < 0 && errno == EINTR)));
+
+	if (greeted == LSH_GREETING_DONE)
+		*hello = g->hello;
+	if (greeted != LSH_GREETING_WAIT)
+		return greeted;
+	step = step_names[g->steps[g->answered]];
+	if (n == 0)
+		return fail(g, err, LEASH_UNAVAILABLE, ECONNRESET, "%s: the server closed the connection", step);
+	if (errno != EAGAIN)
+		return fail(g, err, LEASH_UNAVAILABLE, errno, "%s: %s", step, lsh_errno_text(errno, text));
+	if (lsh_now_ns() >= g->deadline)
+		return fail(g, err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step);
+	return LSH_GREETING_WAIT;
+}
