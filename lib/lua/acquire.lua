@@ -37,7 +37,7 @@ if call('EXISTS', KEYS[1], KEYS[3]) == 0 then
 	local done = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
 	if done == 1 then return now end
 	if redis.pcall('HDEL', KEYS[1], ARGV[1]) ~= 1 then redis.pcall('SET', KEYS[1], '', 'PX', '1') end
-	return done
+	return {err = done.err .. ' (PEXPIRE)'} -- what is raised says its line, what is returned has to say its command
 end
 
 --@include hand_on.inc
@@ -69,7 +69,7 @@ if claim ~= '0' then
 		if left == -2 and redis.pcall('ZREM', KEYS[3], place, client) ~= 2 then
 			redis.pcall('SET', KEYS[3], '', 'PX', '1')
 		end
-		return done
+		return {err = done.err .. ' (PEXPIRE)'}
 	end
 end
 

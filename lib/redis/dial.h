@@ -6,7 +6,7 @@
  *
  * The thread that owns a dial polls lsh_dial_poll() and calls lsh_dial_step() when that is ready or the deadline has come.
  * A name is resolved by a thread of its own (getaddrinfo cannot be bounded): if it takes too long it is left to end by
- * itself. The addresses that worked last are tried first while a name resolves again. One thread at a time. */
+ * itself, and the address that worked last is tried meanwhile. One thread at a time. */
 #ifndef LSH_REDIS_DIAL_H
 #define LSH_REDIS_DIAL_H
 

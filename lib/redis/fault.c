@@ -35,7 +35,11 @@ static const struct {
 	{"The user executing the script", LSH_FAULT_DENIED},
 	{"ACL failure in script", LSH_FAULT_DENIED},
 	{"OOM command not allowed", LSH_FAULT_REFUSED},
+	{"-READONLY ", LSH_FAULT_NOT_HERE},
+	{"-MISCONF ", LSH_FAULT_REFUSED},
+	{"-NOREPLICAS ", LSH_FAULT_REFUSED},
 	{"unknown command", LSH_FAULT_NOSCRIPT}, /* EVALSHA was renamed away; EVAL may still be there */
+	{"Unknown Redis command", LSH_FAULT_NOSCRIPT}, /* one that a script calls was */
 };
 
 enum lsh_fault

@@ -191,7 +191,7 @@ read_answers(struct lsh_greeting *g, size_t size, size_t *used, leash_error *err
 		*used += n;
 		if (x < 0)
 			return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says: %s",
-			            step_names[g->steps[g->answered]], lsh_reader_fault(g->reader));
+				    step_names[g->steps[g->answered]], lsh_reader_fault(g->reader));
 		if (x > 0)
 			greeted = take_answer(g, m, err);
 	}

@@ -32,16 +32,29 @@ lsh_script_send_whole(struct lsh_script_call *call)
 	call->args[1] = (struct lsh_arg){call->script->text, call->script->size};
 }
 
+static bool
+copy_name(const char *from, char *name, size_t size)
+{
+	size_t n = 0;
+
+	for (; isupper((unsigned char)*from) && n + 1 < size; from++)
+		name[n++] = *from;
+	name[n] = '\0';
+	return n > 0;
+}
+
 bool
 lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size)
 {
 	static const char place[] = "@user_script:", call[] = "call('";
 	const char *at = strstr(error, place), *line = script->text, *end;
 	long number;
-	size_t n = 0;
 
-	if (at == NULL || (number = strtol(at + sizeof place - 1, NULL, 10)) < 1)
-		return false;
+	if (at == NULL) {
+		at = strrchr(error, '(');
+		return at != NULL && copy_name(at + 1, name, size);
+	}
+	number = strtol(at + sizeof place - 1, NULL, 10);
 	while (--number > 0) {
 		line = strchr(line, '\n');
 		if (line++ == NULL)
@@ -49,10 +62,5 @@ lsh_script_blame(const struct lsh_script *script, const char *error, char *name,
 	}
 	end = line + strcspn(line, "\n");
 	at = strstr(line, call);
-	if (at == NULL || at >= end)
-		return false;
-	for (at += sizeof call - 1; isupper((unsigned char)*at) && n + 1 < size; at++)
-		name[n++] = *at;
-	name[n] = '\0';
-	return n > 0;
+	return at != NULL && at < end && copy_name(at + sizeof call - 1, name, size);
 }

@@ -25,7 +25,7 @@ void lsh_script_push(struct lsh_script_call *call, struct lsh_arg arg);
 void lsh_script_send_whole(struct lsh_script_call *call);
 
 /* Which command a script was calling when it failed with `error`: Redis says the line, "... on @user_script:12.", but not always
- * the command. Writes its name; false: it cannot be told. */
+ * the command; our own scripts append it, "... (PEXPIRE)". Writes its name; false: it cannot be told. */
 bool lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size);
 
 #endif
