@@ -66,9 +66,9 @@ map_is_library() {
 # shellcheck disable=SC2086
 archive_keeps_to_itself() {
 	$nm -g --defined-only "$static" | awk 'NF == 3 { print $3 }' | sort -u >"$dir/archived"
-	allowed='leash|lsh'
+	allowed='leash_|lsh_'
 	[ -z "${LEASH_SANITIZE-}" ] || allowed="$allowed|__odr_asan"
-	grep -vE "^($allowed)_" "$dir/archived"
+	grep -vE "^($allowed)" "$dir/archived"
 	grep '^leash_' "$dir/archived" | comm -3 - "$dir/declared" |
 		sed 's/^[[:space:]]*/not in both headers and archive: /'
 }

@@ -750,6 +750,7 @@ a_cluster_says_that_it_is_one(void **state)
 static void
 where_nobody_listens_a_dial_fails_at_once(void **state)
 {
+	unsigned fds = count_fds();
 	char text[128];
 
 	(void)state;
@@ -759,6 +760,7 @@ where_nobody_listens_a_dial_fails_at_once(void **state)
 	check_contains(err.text, text);
 	check_failed(dial_to("unix:///nowhere/at/all.sock", NULL, NULL), LEASH_UNAVAILABLE, ": connecting: No such file");
 	assert_int_equal(err.sys_errno, ENOENT);
+	assert_int_equal(count_fds(), fds);
 }
 
 static void
@@ -944,7 +946,7 @@ odd_answers_are_told_from_one_another(void **state)
 }
 
 static void
-half_an_answer_is_forgotten_with_its_connection(void **state)
+half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 {
 	struct fake f;
 
@@ -959,8 +961,9 @@ half_an_answer_is_forgotten_with_its_connection(void **state)
 	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
 	assert_int_equal(hello.version, 0x07000f);
 	close(hello.fd);
-	close_dial();
 	fake_stop(&f);
+	check_failed(attempt(ample(), NULL, NULL), LEASH_UNAVAILABLE, ": connecting: Connection refused");
+	close_dial();
 }
 
 static void
@@ -1783,7 +1786,7 @@ main(void)
 		cmocka_unit_test(a_unix_socket_whose_queue_is_full_fails_the_attempt),
 		cmocka_unit_test(a_socket_that_met_itself_is_no_server),
 		cmocka_unit_test(odd_answers_are_told_from_one_another),
-		cmocka_unit_test(half_an_answer_is_forgotten_with_its_connection),
+		cmocka_unit_test(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt),
 		cmocka_unit_test(what_info_says_is_read_for_what_it_is),
 		cmocka_unit_test(a_subscription_is_to_the_channel_that_was_asked_for),
 		cmocka_unit_test(what_comes_behind_the_hello_is_left_in_the_socket),

@@ -1,0 +1,198 @@
+/* Handles: they come and go while others of the same name are held, and take nothing from anybody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/judge.h"
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { THREADS = 6 };
+
+static struct server *server;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+struct crowd {
+	leash_client *client;
+	struct judge *judge;
+	struct leashed_events events;
+	int64_t end;
+	int64_t pause_us;        /* outside; inside half of it, both by chance */
+	_Atomic int rounds, not_acquired, not_held, not_released;
+	_Atomic unsigned seed;
+	leash_error err;         /* of the first that went wrong */
+	_Atomic int wrong;
+};
+
+static void
+pause_for(int64_t us)
+{
+	struct timespec t = {.tv_nsec = us * 1000};
+
+	if (us > 0)
+		nanosleep(&t, NULL);
+}
+
+static void
+note(struct crowd *c, _Atomic int *count, const leash_error *err)
+{
+	*count += 1;
+	if (c->wrong++ == 0)
+		c->err = *err;
+}
+
+/* Each round has a handle of its own; often it is the only one there is. */
+static void *
+come_and_go(void *arg)
+{
+	struct crowd *c = arg;
+	unsigned seed = ++c->seed;
+
+	while (await_now_ns() < c->end) {
+		leash_lock *lock = leashed_lock(c->client, "crowd", NULL);
+		leash_error err = {0};
+
+		if (leash_lock_acquire(lock, LEASH_FOREVER, &err) == LEASH_OK) {
+			judge_enter(c->judge, 0, leash_lock_fence(lock));
+			if (c->pause_us > 0)
+				pause_for(rand_r(&seed) % (c->pause_us / 2));
+			if (!leash_lock_held(lock))
+				note(c, &c->not_held, &err);
+			judge_leave(c->judge, 0);
+			if (leash_lock_release(lock, &err) != LEASH_OK)
+				note(c, &c->not_released, &err);
+			c->rounds++;
+		} else {
+			note(c, &c->not_acquired, &err);
+		}
+		leash_lock_free(lock);
+		if (c->pause_us > 0)
+			pause_for(rand_r(&seed) % c->pause_us);
+	}
+	return NULL;
+}
+
+static void
+let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
+{
+	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + ms * 1000000, .pause_us = pause_us};
+	pthread_t thread[THREADS];
+
+	c.client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
+	for (size_t i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
+	for (size_t i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	leash_close(c.client); /* all events have been told */
+	printf("# %d rounds of %zu threads; not acquired %d, not held %d, not released %d, abandoned %d\n", c.rounds, threads, c.not_acquired,
+	       c.not_held, c.not_released, c.events.count[LEASH_EVENT_ABANDONED]);
+	if (c.wrong > 0)
+		printf("# the first: %s\n", c.err.text);
+	judge_print(c.judge);
+	assert_true(c.rounds > 0);
+	assert_int_equal(c.wrong, 0);
+	assert_int_equal(c.events.total, 0);
+	assert_int_equal(judge_violations(c.judge), 0);
+	assert_int_equal(server_integer(server, "EXISTS leash:{crowd} leash:{crowd}:queue"), 0);
+	judge_free(c.judge);
+}
+
+static void
+threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other(void **state)
+{
+	(void)state;
+	let_a_crowd_come_and_go(2, 0, 4000);
+	let_a_crowd_come_and_go(THREADS, 0, 4000);
+}
+
+static void
+threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other(void **state)
+{
+	(void)state;
+	let_a_crowd_come_and_go(4, 6000, 4000);
+	let_a_crowd_come_and_go(4, 600, 4000);
+}
+
+static void
+a_hold_stands_as_long_as_there_is_a_handle_of_its_name(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *first = leashed_lock(client, "shared", NULL), *second = leashed_lock(client, "shared", NULL);
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(first, 0, &err));
+	leash_lock_free(first);
+	assert_true(leash_lock_held(second));
+	assert_int_equal(leash_lock_depth(second), 1);
+	assert_int_equal(server_integer(server, "EXISTS leash:{shared}"), 1);
+	assert_status(LEASH_OK, leash_lock_release(second, &err));
+	leash_lock_free(second);
+	leash_close(client);
+	assert_int_equal(events.total, 0);
+}
+
+static void
+with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_client *other = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "dropped", NULL), *wanted = leashed_lock(other, "dropped", NULL);
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	leash_lock_free(lock);
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, LEASH_FOREVER, &err)); /* far sooner than the lease ends */
+	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	await_true(events.count[LEASH_EVENT_ABANDONED] == 1);
+	assert_int_equal(events.total, 1);
+	/* and the thread has nothing left to undo */
+	lock = leashed_lock(client, "dropped", NULL);
+	assert_int_equal(leash_lock_depth(lock), 0);
+	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_lock_free(wanted);
+	leash_close(client);
+	leash_close(other);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other),
+		cmocka_unit_test(threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other),
+		cmocka_unit_test(a_hold_stands_as_long_as_there_is_a_handle_of_its_name),
+		cmocka_unit_test(with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock),
+	};
+
+	return cmocka_run_group_tests_name("handles", tests, start, stop);
+}

@@ -1,0 +1,290 @@
+/* Connections that are killed, frozen, refused or useless: what is held is kept, who waits goes on, and nothing piles up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/leashed.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAITERS = 4 };
+
+static int64_t
+slow_ms(int64_t ms)
+{
+	return (int64_t)((double)ms * await_slowness());
+}
+
+static size_t
+open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder) != NULL)
+		n++;
+	closedir(folder);
+	return n;
+}
+
+static size_t
+connections(struct server *server)
+{
+	const char *at = server_text(server, "CLIENT LIST");
+	size_t n = 0;
+
+	for (; (at = strchr(at, '\n')) != NULL; at++)
+		n++;
+	return n;
+}
+
+static int64_t
+connections_so_far(struct server *server)
+{
+	static const char name[] = "total_connections_received:";
+	const char *at = strstr(server_text(server, "INFO stats"), name);
+
+	assert_non_null(at);
+	return atoll(at + sizeof name - 1);
+}
+
+struct waiter {
+	leash_client *client;
+	const char *name;
+	leash_status status;
+	leash_error err;
+	_Atomic int done;
+	pthread_t thread;
+};
+
+static void *
+wait_and_release(void *arg)
+{
+	struct waiter *w = arg;
+	leash_lock *lock = leashed_lock(w->client, w->name, NULL);
+
+	w->status = leash_lock_acquire(lock, LEASH_FOREVER, &w->err);
+	if (w->status == LEASH_OK)
+		w->status = leash_lock_release(lock, &w->err);
+	leash_lock_free(lock);
+	w->done = 1;
+	return NULL;
+}
+
+static void
+a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nobody_hangs(void **state)
+{
+	struct server *server = server_start(NULL);
+	leash_client *holder = leashed_open(server_uri(server), NULL), *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(holder, "killed", NULL);
+	struct waiter waiters[WAITERS];
+	size_t descriptors, clients;
+	int64_t killed = 0;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (size_t i = 0; i < WAITERS; i++) {
+		waiters[i] = (struct waiter){.client = client, .name = "killed"};
+		assert_int_equal(pthread_create(&waiters[i].thread, NULL, wait_and_release, &waiters[i]), 0);
+	}
+	await_true(server_integer(server, "ZCARD leash:{killed}:queue") == 2);
+	descriptors = open_descriptors();
+	clients = connections(server);
+	while (killed < 500) {
+		await_true(strstr(server_text(server, "CLIENT LIST TYPE pubsub"), "leash:") != NULL);
+		killed += server_integer(server, "CLIENT KILL TYPE pubsub");
+	}
+	await_true(connections(server) == clients);
+	await_true(open_descriptors() == descriptors);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	for (size_t i = 0; i < WAITERS; i++) {
+		await_true(waiters[i].done);
+		pthread_join(waiters[i].thread, NULL);
+		assert_status(LEASH_OK, (err = waiters[i].err, waiters[i].status));
+	}
+	assert_int_equal(connections(server), clients);
+	leash_lock_free(lock);
+	leash_close(client);
+	leash_close(holder);
+	server_stop(server);
+}
+
+static void
+a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_another_answer(void **state)
+{
+	struct server *server = server_start(NULL);
+	struct proxy *proxy = proxy_start(server_socket(server));
+	struct leashed_events events = {0};
+	leash_client *client =
+		leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 20000, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *direct = leashed_open(server_uri(server), NULL);
+	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1000)));
+	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *other = leashed_lock(direct, "wanted", NULL);
+	int64_t end;
+	leash_error err;
+
+	(void)state;
+	/* the server knows the scripts, so that each step below is one request */
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, 1000, &err));
+	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(brief, 0, &err));
+	await_true(leash_lock_remaining_ms(brief) < slow_ms(800));
+	await_true(leash_lock_remaining_ms(brief) > slow_ms(800)); /* renewed just now: the next time is a third of a lease away */
+
+	/* the ask passes; the cancel that follows when its time is up is the keeper's, and is not answered on this connection */
+	proxy_skip(proxy, 1);
+	proxy_hold_reply(proxy, "{wanted}");
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 30, &err));
+	proxy_wait_hit(proxy);
+	end = await_now_ns() + slow_ms(3000) * 1000000;
+	while (await_now_ns() < end) {
+		assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+		assert_true(leash_lock_held(brief));
+		await_ms(5);
+	}
+	assert_int_equal(server_integer(server, "EXISTS leash:{brief}"), 1);
+	assert_status(LEASH_OK, leash_lock_release(brief, &err));
+	assert_status(LEASH_OK, leash_lock_release(other, &err));
+	leash_lock_free(brief);
+	leash_lock_free(wanted);
+	leash_lock_free(other);
+	proxy_release(proxy);
+	leash_close(client);
+	leash_close(direct);
+	proxy_stop(proxy);
+	server_stop(server);
+}
+
+static void
+a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again(void **state)
+{
+	struct server *server = server_start(NULL);
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(
+		server_uri(server), LEASH_OPTIONS(.lease_ms = 80000, .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "replica", NULL);
+	int64_t before, made;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	server_text(server, "REPLICAOF 127.0.0.1 1");
+	before = connections_so_far(server);
+	server_text(server, "CLIENT KILL TYPE normal SKIPME yes"); /* what is held is renewed as soon as there is a connection */
+	await_ms(3000);
+	made = connections_so_far(server) - before;
+	printf("# %lld connections in 3 s\n", (long long)made);
+	assert_true(made > 1);
+	assert_true(made < 100);
+	assert_true(leash_lock_held(lock));
+	server_text(server, "REPLICAOF NO ONE");
+	await_true(events.count[LEASH_EVENT_RECOVERED] == 1);
+	assert_int_equal(events.count[LEASH_EVENT_JEOPARDY], 1);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	before = connections_so_far(server);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_true(connections_so_far(server) - before <= 2);
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(server);
+}
+
+static void
+without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout(void **state)
+{
+	struct server *server = server_start(NULL);
+	leash_client *holder = leashed_open(server_uri(server), NULL), *client = leashed_open(server_uri(server), NULL);
+	leash_lock *held = leashed_lock(holder, "deaf", NULL), *lock = leashed_lock(client, "deaf", NULL);
+	double worst = 0;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	server_text(server, "ACL SETUSER default resetchannels");
+	server_integer(server, "CLIENT KILL TYPE pubsub");
+	await_true(strstr(server_text(server, "CLIENT LIST TYPE pubsub"), "leash:") == NULL);
+	await_ms(50); /* for the client to see it; where it has not, the wait is an ordinary one */
+	for (int i = 0; i < 5; i++) {
+		int64_t begun = await_now_ns();
+		double late;
+
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 100, &err));
+		late = (double)(await_now_ns() - begun) / 1e6 - 100;
+		assert_true(late >= -1);
+		worst = late > worst ? late : worst;
+		assert_true(late < 400 * await_slowness());
+	}
+	printf("# at most %.1f ms late\n", worst);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	/* nobody will tell of it, and it is had all the same */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	server_text(server, "ACL SETUSER default allchannels");
+	await_true(strstr(server_text(server, "CLIENT LIST TYPE pubsub"), "leash:") != NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(held);
+	leash_lock_free(lock);
+	leash_close(holder);
+	leash_close(client);
+	server_stop(server);
+}
+
+static void
+who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever(void **state)
+{
+	struct server *server = server_start(NULL);
+	struct waiter w = {.name = "password"};
+	leash_lock *lock;
+	char uri[300];
+	leash_error err;
+
+	(void)state;
+	server_text(server, "ACL SETUSER ann on >secret ~* &* +@all");
+	snprintf(uri, sizeof uri, "unix://ann:secret@%s", server_socket(server));
+	w.client = leashed_open(uri, NULL);
+	server_text(server, "ACL SETUSER ann resetpass >changed");
+	await_true(server_integer(server, "CLIENT KILL USER ann") > 0);
+	assert_int_equal(pthread_create(&w.thread, NULL, wait_and_release, &w), 0);
+	await_true(w.done);
+	pthread_join(w.thread, NULL);
+	assert_status(LEASH_DENIED, (err = w.err, w.status));
+	assert_non_null(strstr(err.text, "lock 'password'"));
+	assert_null(strstr(err.text, "secret"));
+	/* and with the password back it goes on by itself */
+	server_text(server, "ACL SETUSER ann >secret");
+	lock = leashed_lock(w.client, "password", NULL);
+	await_true(leash_lock_acquire(lock, 0, &err) == LEASH_OK);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(w.client);
+	server_stop(server);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nobody_hangs),
+		cmocka_unit_test(a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_another_answer),
+		cmocka_unit_test(a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again),
+		cmocka_unit_test(without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout),
+		cmocka_unit_test(who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever),
+	};
+
+	return cmocka_run_group_tests_name("connections", tests, NULL, NULL);
+}
