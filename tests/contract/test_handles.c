@@ -11,6 +11,7 @@
 #include "tests/support/server.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -96,6 +97,23 @@ come_and_go(void *arg)
 }
 
 static void
+check_and_free(struct crowd *c)
+{
+	leash_close(c->client); /* all events have been told */
+	printf("# %d rounds; not acquired %d, not held %d, not released %d, abandoned %d\n", c->rounds, c->not_acquired,
+	       c->not_held, c->not_released, c->events.count[LEASH_EVENT_ABANDONED]);
+	if (c->wrong > 0)
+		printf("# the first: %s\n", c->err.text);
+	judge_print(c->judge);
+	assert_true(c->rounds > 0);
+	assert_int_equal(c->wrong, 0);
+	assert_int_equal(c->events.total, 0);
+	assert_int_equal(judge_violations(c->judge), 0);
+	assert_int_equal(server_integer(server, "EXISTS leash:{crowd} leash:{crowd}:queue"), 0);
+	judge_free(c->judge);
+}
+
+static void
 let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
 {
 	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + ms * 1000000, .pause_us = pause_us};
@@ -106,34 +124,65 @@ let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
 		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
 	for (size_t i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
-	leash_close(c.client); /* all events have been told */
-	printf("# %d rounds of %zu threads; not acquired %d, not held %d, not released %d, abandoned %d\n", c.rounds, threads, c.not_acquired,
-	       c.not_held, c.not_released, c.events.count[LEASH_EVENT_ABANDONED]);
-	if (c.wrong > 0)
-		printf("# the first: %s\n", c.err.text);
-	judge_print(c.judge);
-	assert_true(c.rounds > 0);
-	assert_int_equal(c.wrong, 0);
-	assert_int_equal(c.events.total, 0);
-	assert_int_equal(judge_violations(c.judge), 0);
-	assert_int_equal(server_integer(server, "EXISTS leash:{crowd} leash:{crowd}:queue"), 0);
-	judge_free(c.judge);
+	check_and_free(&c);
 }
 
 static void
 threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other(void **state)
 {
 	(void)state;
-	let_a_crowd_come_and_go(2, 0, 4000);
-	let_a_crowd_come_and_go(THREADS, 0, 4000);
+	let_a_crowd_come_and_go(2, 0, 2500);
+	let_a_crowd_come_and_go(THREADS, 0, 2500);
 }
 
 static void
 threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other(void **state)
 {
 	(void)state;
-	let_a_crowd_come_and_go(4, 6000, 4000);
-	let_a_crowd_come_and_go(4, 600, 4000);
+	let_a_crowd_come_and_go(4, 6000, 2500);
+	let_a_crowd_come_and_go(4, 600, 2500);
+}
+
+static void
+linger(int signal)
+{
+	(void)signal;
+	pause_for(1000);
+}
+
+/* Handles that are made and freed only, by a thread that is stopped for a moment wherever it is just then. */
+static void *
+make_and_free(void *arg)
+{
+	struct crowd *c = arg;
+
+	while (await_now_ns() < c->end)
+		for (int i = 0; i < 100; i++)
+			leash_lock_free(leashed_lock(c->client, "crowd", NULL));
+	return NULL;
+}
+
+static void
+a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile(void **state)
+{
+	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + INT64_C(5000) * 1000000, .pause_us = 1000};
+	struct sigaction act = {.sa_handler = linger, .sa_flags = SA_RESTART};
+	pthread_t slow, thread[2];
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
+	c.client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
+	assert_int_equal(pthread_create(&slow, NULL, make_and_free, &c), 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
+	while (await_now_ns() < c.end) {
+		assert_int_equal(pthread_kill(slow, SIGUSR1), 0);
+		pause_for(1700);
+	}
+	pthread_join(slow, NULL);
+	for (size_t i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	check_and_free(&c);
 }
 
 static void
@@ -190,6 +239,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other),
 		cmocka_unit_test(threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other),
+		cmocka_unit_test(a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile),
 		cmocka_unit_test(a_hold_stands_as_long_as_there_is_a_handle_of_its_name),
 		cmocka_unit_test(with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock),
 	};

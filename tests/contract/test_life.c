@@ -86,6 +86,7 @@ static int
 note_what_there_is(void **state)
 {
 	(void)state;
+	freeReplyObject(server_command(server, "FLUSHALL")); /* what a test left that failed */
 	at_first = live;
 	return 0;
 }
@@ -755,8 +756,8 @@ static struct {
 	char uri[256];
 	leash_status status[8];
 	bool memory_only, handles;
-	_Atomic int called;
-	_Atomic int lines;
+	_Atomic int called, lines;
+	_Atomic bool ready;
 } inside;
 
 static void
@@ -794,8 +795,8 @@ static void
 line_inside(void *arg, leash_log_level level, const char *line)
 {
 	(void)arg, (void)level, (void)line;
-	if (inside.client == NULL || inside.lines++ > 0)
-		return; /* while it is being opened; or of what is done here */
+	if (!inside.ready || inside.lines++ > 0)
+		return; /* of its opening, or of what is done here */
 	call_everything();
 }
 
@@ -829,6 +830,7 @@ calls_from_a_callback_are_refused_if_they_might_wait(void **state)
 		trigger = leashed_lock(inside.client, "trigger", NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(inside.held, 0, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(trigger, 0, &err));
+		inside.ready = true;
 		leash_lock_free(trigger);
 		if (by_log && inside.called == 0)
 			server_integer(server, "CLIENT KILL TYPE normal SKIPME yes"); /* which is worth a line */
@@ -1051,7 +1053,7 @@ acquire_and_be_canceled(void *arg)
 	c->acquired = status;
 	c->released = leash_lock_release(c->lock, NULL);
 	pthread_testcancel();
-	return NULL;
+	return c;
 }
 
 static void
@@ -1078,7 +1080,7 @@ a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing(void **
 		assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
 		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 		pthread_join(thread, &result);
-		assert_ptr_equal(result, PTHREAD_CANCELED);
+		assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
 		if (i == 1) {
 			abandoned++;
 			await_true(events.count[LEASH_EVENT_ABANDONED] == abandoned); /* it ended with the call, and held the lock */
@@ -1110,7 +1112,7 @@ release_and_be_canceled(void *arg)
 	status = leash_lock_release(c->lock, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
 	c->released = status;
-	return NULL;
+	return c;
 }
 
 static void
@@ -1137,7 +1139,7 @@ a_thread_that_is_canceled_amid_a_release_releases(void **state)
 	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
 	proxy_release(proxy);
 	pthread_join(thread, &result);
-	assert_ptr_equal(result, PTHREAD_CANCELED);
+	assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 done:
@@ -1207,7 +1209,8 @@ the_threads_of_leash_have_names_and_take_no_signals(void **state)
 	leash_close(second);
 	await_true(check_threads() == 0);
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
-	assert_memory_equal(&before, &after, sizeof before);
+	for (int signal = 1; signal < 65; signal++)
+		assert_int_equal(sigismember(&before, signal), sigismember(&after, signal));
 }
 
 static int

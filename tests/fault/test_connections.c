@@ -127,7 +127,7 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	struct proxy *proxy = proxy_start(server_socket(server));
 	struct leashed_events events = {0};
 	leash_client *client =
-		leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 20000, .on_event = leashed_note_event, .event_arg = &events));
+		leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(3000), .on_event = leashed_note_event, .event_arg = &events));
 	leash_client *direct = leashed_open(server_uri(server), NULL);
 	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1000)));
 	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *other = leashed_lock(direct, "wanted", NULL);
@@ -148,7 +148,7 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	proxy_hold_reply(proxy, "{wanted}");
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 30, &err));
 	proxy_wait_hit(proxy);
-	end = await_now_ns() + slow_ms(3000) * 1000000;
+	end = await_now_ns() + slow_ms(2500) * 1000000;
 	while (await_now_ns() < end) {
 		assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 		assert_true(leash_lock_held(brief));

@@ -16,7 +16,7 @@ build=${LEASH_BUILDDIR:-$source/build/test}
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/leash-test.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'exit 1' HUP INT PIPE TERM
 
 number=0
 

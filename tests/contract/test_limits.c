@@ -1,0 +1,386 @@
+/* What ends a hold by itself, and what prolongs it: max_hold_ms, alive_ms, no_renew, and leash_lock_extend(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct server *server;
+static leash_client *client, *other;
+static struct leashed_events events;
+
+static int
+start(void **state)
+{
+	(void)state;
+	memset(&events, 0, sizeof events);
+	server = server_start(NULL);
+	client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	other = leashed_open(server_uri(server), NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	leash_close(client);
+	leash_close(other);
+	server_stop(server);
+	return 0;
+}
+
+/* Spans that a slow machine stretches. */
+static int64_t
+slow_ms(int64_t ms)
+{
+	return (int64_t)((double)ms * await_slowness());
+}
+
+static int64_t
+ttl(const char *name)
+{
+	return server_integer(server, "PTTL leash:{%s}", name);
+}
+
+/* Until it is not held any more; it must never be after `latest` (ns). */
+static void
+watch_it_end(leash_lock *lock, int64_t latest)
+{
+	int64_t before = await_now_ns();
+
+	while (leash_lock_held(lock)) {
+		assert_true(before < latest);
+		await_ms(1);
+		before = await_now_ns();
+	}
+}
+
+static void
+assert_lost_and_unwound(leash_lock *lock)
+{
+	leash_error err;
+
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_false(leash_lock_held(lock));
+	assert_int_equal(leash_lock_remaining_ms(lock), 0);
+	assert_status(LEASH_LOST, leash_lock_extend(lock, 1000, &err));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+}
+
+static void
+max_hold_ms_ends_a_hold_that_would_be_renewed(void **state)
+{
+	int64_t lease_ms = slow_ms(900), most_ms = slow_ms(2500), begun, acquired;
+	leash_lock *lock = leashed_lock(client, "most", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .max_hold_ms = most_ms));
+	leash_error err;
+
+	(void)state;
+	begun = await_now_ns();
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	acquired = await_now_ns();
+	watch_it_end(lock, acquired + most_ms * 1000000);
+	assert_lost_and_unwound(lock);
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= 2 * lease_ms * 1000000); /* until then it was renewed */
+	assert_int_equal(events.total, 1);
+	await_true(server_integer(server, "EXISTS leash:{most}") == 0);
+	/* the next hold has its own time */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_true(leash_lock_remaining_ms(lock) > 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+static void
+a_lease_longer_than_max_hold_ms_is_cut_from_the_start(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "cut", LEASH_LOCK_OPTIONS(.lease_ms = 600000, .max_hold_ms = 40000));
+	leash_error err;
+	int64_t left;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_true(leash_lock_remaining_ms(lock) <= 40000);
+	left = ttl("cut");
+	assert_true(left > 0 && left <= 40000);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+static void
+a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it(void **state)
+{
+	int64_t lease_ms = slow_ms(900), alive_ms = slow_ms(450), end, last = 0;
+	leash_lock *lock = leashed_lock(client, "hung", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = alive_ms));
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	end = await_now_ns() + 3 * lease_ms * 1000000;
+	while (await_now_ns() < end) {
+		last = await_now_ns();
+		leash_lock_alive(lock);
+		assert_true(leash_lock_held(lock));
+		await_ms(20);
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_true(events.order[events.total - 2] == LEASH_EVENT_JEOPARDY);
+	assert_true(events.order[events.total - 1] == LEASH_EVENT_LOST);
+	assert_true(events.at_ns[LEASH_EVENT_JEOPARDY] - last >= alive_ms * 1000000);
+	leash_lock_alive(lock); /* too late */
+	await_ms(20);
+	assert_false(leash_lock_held(lock));
+	assert_lost_and_unwound(lock);
+	await_true(server_integer(server, "EXISTS leash:{hung}") == 0);
+	leash_lock_free(lock);
+}
+
+static void
+a_holder_that_calls_alive_again_in_time_recovers(void **state)
+{
+	int64_t lease_ms = slow_ms(3000);
+	leash_lock *lock = leashed_lock(client, "again", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = slow_ms(300)));
+	int64_t before;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (int i = 1; i <= 2; i++) {
+		await_true(events.count[LEASH_EVENT_JEOPARDY] == i);
+		assert_true(leash_lock_held(lock));
+		assert_int_equal(events.count[LEASH_EVENT_RECOVERED], i - 1);
+		before = leash_lock_remaining_ms(lock);
+		leash_lock_alive(lock);
+		await_true(events.count[LEASH_EVENT_RECOVERED] == i);
+		assert_true(leash_lock_remaining_ms(lock) > before);
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+static void
+a_hold_that_is_not_renewed_ends_with_its_lease(void **state)
+{
+	int64_t lease_ms = slow_ms(900), begun, acquired;
+	leash_lock *lock = leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true));
+	struct monitor *monitor = monitor_start(server);
+	leash_error err;
+
+	(void)state;
+	begun = await_now_ns();
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	acquired = await_now_ns();
+	monitor_mark(monitor);
+	watch_it_end(lock, acquired + lease_ms * 1000000);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= lease_ms * 1000000 / 10 * 9);
+	assert_int_equal(events.total, 1); /* no jeopardy: it was meant to be so */
+	assert_true(monitor_count(monitor, "evalsha") <= 1); /* the cancel, when it was over */
+	assert_lost_and_unwound(lock);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+}
+
+static void
+an_extension_prolongs_a_hold_that_is_not_renewed(void **state)
+{
+	int64_t lease_ms = slow_ms(900), longer_ms = slow_ms(2500), begun, extended;
+	leash_lock *lock = leashed_lock(client, "longer", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true));
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	begun = await_now_ns();
+	assert_status(LEASH_OK, leash_lock_extend(lock, longer_ms, &err));
+	extended = await_now_ns();
+	watch_it_end(lock, extended + longer_ms * 1000000);
+	assert_lost_and_unwound(lock);
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= longer_ms * 1000000 / 10 * 9);
+	leash_lock_free(lock);
+}
+
+struct waiter {
+	leash_lock *lock;
+	int64_t wait_ms;
+	leash_status status;
+	leash_error err;
+	_Atomic int done;
+	int64_t most_ms; /* it must not be held longer than that */
+	pthread_t thread;
+};
+
+static void *
+wait_and_watch_it_end(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
+	w->done = 1;
+	if (w->status == LEASH_OK) {
+		watch_it_end(w->lock, await_now_ns() + w->most_ms * 1000000);
+		await_true(events.count[LEASH_EVENT_LOST] == 1);
+		w->status = leash_lock_release(w->lock, &w->err);
+	}
+	return NULL;
+}
+
+static void
+start_waiting(struct waiter *w)
+{
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_watch_it_end, w), 0);
+}
+
+static void
+a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on(void **state)
+{
+	int64_t lease_ms = slow_ms(2400) < 2900 ? slow_ms(2400) : 2900; /* a claim is as long as that */
+	leash_lock *held = leashed_lock(other, "handed", NULL);
+	leash_lock *lock = leashed_lock(client, "handed", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true));
+	struct waiter w = {.lock = lock, .wait_ms = LEASH_FOREVER, .most_ms = 2 * lease_ms};
+	int64_t released;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	start_waiting(&w);
+	await_true(server_integer(server, "ZCARD leash:{handed}:queue") == 2);
+	await_ms(lease_ms / 4); /* its word comes after a third; what is handed on counts from the one before */
+	released = await_now_ns();
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	await_true(w.done);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - released >= lease_ms * 1000000 / 10 * 9);
+	pthread_join(w.thread, NULL);
+	assert_status(LEASH_LOST, (err = w.err, w.status));
+	leash_lock_free(held);
+	leash_lock_free(lock);
+}
+
+static void
+a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
+{
+	leash_lock *held = leashed_lock(other, "heir", NULL), *first = leashed_lock(client, "heir", NULL);
+	leash_lock *lock = leashed_lock(client, "heir", LEASH_LOCK_OPTIONS(.max_hold_ms = slow_ms(600)));
+	struct waiter a = {.lock = first, .wait_ms = slow_ms(400)};
+	struct waiter b = {.lock = lock, .wait_ms = LEASH_FOREVER, .most_ms = slow_ms(600)};
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	start_waiting(&a);
+	await_true(server_integer(server, "ZCARD leash:{heir}:queue") == 2);
+	start_waiting(&b);
+	pthread_join(a.thread, NULL);
+	assert_status(LEASH_TIMEOUT, (err = a.err, a.status));
+	await_ms(100);
+	assert_false(b.done);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	await_true(b.done);
+	pthread_join(b.thread, NULL);
+	assert_status(LEASH_LOST, (err = b.err, b.status));
+	await_true(server_integer(server, "EXISTS leash:{heir} leash:{heir}:queue") == 0);
+	leash_lock_free(held);
+	leash_lock_free(first);
+	leash_lock_free(lock);
+}
+
+static void
+an_extension_never_shortens_a_lease_and_is_what_was_asked_for(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 300000));
+	leash_error err;
+	int64_t left;
+
+	(void)state;
+	assert_status(LEASH_NOT_HELD, leash_lock_extend(lock, 1000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 100, &err));
+	left = ttl("extended");
+	assert_true(left > 200000 && left <= 300000);
+	left = leash_lock_remaining_ms(lock);
+	assert_true(left > 200000 && left <= 300000);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 900000, &err));
+	left = ttl("extended");
+	assert_true(left > 800000 && left <= 900000);
+	left = leash_lock_remaining_ms(lock);
+	assert_true(left > 800000 && left <= 900000);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 300000, &err));
+	assert_true(ttl("extended") > 800000);
+	assert_true(leash_lock_remaining_ms(lock) > 800000);
+	assert_status(LEASH_INVALID, leash_lock_extend(lock, 99, &err));
+	assert_status(LEASH_INVALID, leash_lock_extend(lock, 86400001, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 86400000, &err));
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_int_equal(server_integer(server, "EXISTS leash:{extended}"), 0);
+	leash_lock_free(lock);
+}
+
+static void
+an_extension_is_cut_to_what_max_hold_ms_leaves(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "bounded", LEASH_LOCK_OPTIONS(.lease_ms = 100000, .max_hold_ms = 400000));
+	leash_error err;
+	int64_t left;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 86400000, &err));
+	left = ttl("bounded");
+	assert_true(left > 300000 && left <= 400000);
+	left = leash_lock_remaining_ms(lock);
+	assert_true(left > 300000 && left <= 400000);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+static void
+the_renewals_of_a_short_lease_leave_a_long_extension_alone(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.lease_ms = 300));
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 600000, &err));
+	await_ms(1000); /* whether they are sent or not */
+	assert_true(ttl("both") > 500000);
+	assert_true(leash_lock_remaining_ms(lock) > 500000);
+	assert_int_equal(events.total, 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(max_hold_ms_ends_a_hold_that_would_be_renewed),
+		test(a_lease_longer_than_max_hold_ms_is_cut_from_the_start),
+		test(a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it),
+		test(a_holder_that_calls_alive_again_in_time_recovers),
+		test(a_hold_that_is_not_renewed_ends_with_its_lease),
+		test(an_extension_prolongs_a_hold_that_is_not_renewed),
+		test(a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on),
+		test(a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms),
+		test(an_extension_never_shortens_a_lease_and_is_what_was_asked_for),
+		test(an_extension_is_cut_to_what_max_hold_ms_leaves),
+		test(the_renewals_of_a_short_lease_leave_a_long_extension_alone),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
