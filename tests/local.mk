@@ -26,9 +26,13 @@ EXTRA_DIST += $(test_scripts)
 if TESTS_ENABLED
 
 test_programs =
+test_programs += tests/contract/test_handles
 test_programs += tests/contract/test_lease
+test_programs += tests/contract/test_limits
+test_programs += tests/fault/test_connections
 test_programs += tests/fault/test_cut
 test_programs += tests/fault/test_outage
+test_programs += tests/fault/test_refusals
 test_programs += tests/redis/test_dial
 test_programs += tests/redis/test_pipe
 test_programs += tests/redis/test_scripts
@@ -50,9 +54,13 @@ test_programs += tests/unit/test_token
 test_programs += tests/unit/test_uri
 test_programs += tests/unit/test_watchdog
 
+tests_contract_test_handles_LDADD = $(public_libs)
 tests_contract_test_lease_LDADD = $(public_libs)
+tests_contract_test_limits_LDADD = $(public_libs)
+tests_fault_test_connections_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
+tests_fault_test_refusals_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
 
 check_PROGRAMS += $(test_programs)

@@ -190,6 +190,7 @@ LEASH_API uint64_t leash_lock_fence(const leash_lock *lock);
 /**
  * Copy the owner token of the calling thread's hold, "<uuid>:<n>", into `out`. Memory only.
  *
+ * @param out   may be NULL if `size` is 0.
  * @param size  of `out`, in bytes; LEASH_TOKEN_MAX is always enough.
  * @return the token's length without its NUL, 0 if it is not held. Where `size` is too small the token is cut off, and
  *         always NUL-terminated unless `size` is 0.

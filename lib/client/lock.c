@@ -198,11 +198,9 @@ leash_lock_token(const leash_lock *lock, char *out, size_t size)
 	struct lsh_guard guard = lsh_enter();
 	size_t n = 0;
 
-	if (out == NULL)
-		size = 0;
-	if (is_usable(lock))
+	if (is_usable(lock) && (out != NULL || size == 0))
 		n = lsh_token(lock->lock, out, size);
-	else if (size > 0)
+	else if (out != NULL && size > 0)
 		out[0] = '\0';
 	lsh_leave(guard);
 	return n;

@@ -352,7 +352,13 @@ lsh_alive(struct lsh_lock *lock)
 
 	pthread_mutex_lock(&lock->mutex);
 	hold = mine(lock);
-	if (hold != NULL && hold == lock->hold)
-		atomic_store(&hold->alive_at, lsh_now_ns());
+	if (hold != NULL && hold == lock->hold) {
+		int64_t now = lsh_now_ns();
+		bool was_hung = lsh_hold_is_hung(hold, now);
+
+		atomic_store(&hold->alive_at, now);
+		if (was_hung)
+			lsh_tenure_arm(lock->tenure, now, 0); /* renewals go on, and at once: there may be little left */
+	}
 	pthread_mutex_unlock(&lock->mutex);
 }

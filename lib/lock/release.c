@@ -241,7 +241,8 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		lsh_hold_renewed(lock, t, lsh_pace_valid_until(a.sent, x.lease_ms * LSH_MS));
 		t->full_lease |= x.lease_ms >= hold->terms.lease_ms;
 		lsh_hold_recover(lock);
-		lsh_hold_schedule(lock, t, a.sent, hold->terms.lease_ms * LSH_MS);
+		if (x.lease_ms >= hold->terms.lease_ms) /* a shorter one puts no renewal off */
+			lsh_hold_schedule(lock, t, a.sent, hold->terms.lease_ms * LSH_MS);
 	}
 	lsh_tenure_unref(t);
 	return status;

@@ -282,4 +282,5 @@ lsh_listener_forsake(struct lsh_listener *l)
 	/* without the mutex: a thread that is not in the child may have had it */
 	if (l->fd >= 0)
 		close(l->fd);
+	close(l->kick); /* of the child's: in it nobody is left who could wake late */
 }

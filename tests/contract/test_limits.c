@@ -52,17 +52,19 @@ ttl(const char *name)
 	return server_integer(server, "PTTL leash:{%s}", name);
 }
 
-/* Until it is not held any more; it must never be after `latest` (ns). */
-static void
-watch_it_end(leash_lock *lock, int64_t latest)
+/* Until it is not held any more. False: it still was after `latest` (ns). */
+static bool
+ends_by(leash_lock *lock, int64_t latest)
 {
 	int64_t before = await_now_ns();
 
 	while (leash_lock_held(lock)) {
-		assert_true(before < latest);
+		if (before >= latest)
+			return false;
 		await_ms(1);
 		before = await_now_ns();
 	}
+	return true;
 }
 
 static void
@@ -89,7 +91,7 @@ max_hold_ms_ends_a_hold_that_would_be_renewed(void **state)
 	begun = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	acquired = await_now_ns();
-	watch_it_end(lock, acquired + most_ms * 1000000);
+	assert_true(ends_by(lock, acquired + most_ms * 1000000));
 	assert_lost_and_unwound(lock);
 	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= 2 * lease_ms * 1000000); /* until then it was renewed */
 	assert_int_equal(events.total, 1);
@@ -183,7 +185,7 @@ a_hold_that_is_not_renewed_ends_with_its_lease(void **state)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	acquired = await_now_ns();
 	monitor_mark(monitor);
-	watch_it_end(lock, acquired + lease_ms * 1000000);
+	assert_true(ends_by(lock, acquired + lease_ms * 1000000));
 	await_true(events.count[LEASH_EVENT_LOST] == 1);
 	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= lease_ms * 1000000 / 10 * 9);
 	assert_int_equal(events.total, 1); /* no jeopardy: it was meant to be so */
@@ -205,7 +207,7 @@ an_extension_prolongs_a_hold_that_is_not_renewed(void **state)
 	begun = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_extend(lock, longer_ms, &err));
 	extended = await_now_ns();
-	watch_it_end(lock, extended + longer_ms * 1000000);
+	assert_true(ends_by(lock, extended + longer_ms * 1000000));
 	assert_lost_and_unwound(lock);
 	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= longer_ms * 1000000 / 10 * 9);
 	leash_lock_free(lock);
@@ -216,8 +218,8 @@ struct waiter {
 	int64_t wait_ms;
 	leash_status status;
 	leash_error err;
-	_Atomic int done;
-	int64_t most_ms; /* it must not be held longer than that */
+	int64_t most_ms;    /* it must not be held longer than that */
+	bool ended_in_time;
 	pthread_t thread;
 };
 
@@ -227,10 +229,8 @@ wait_and_watch_it_end(void *arg)
 	struct waiter *w = arg;
 
 	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
-	w->done = 1;
 	if (w->status == LEASH_OK) {
-		watch_it_end(w->lock, await_now_ns() + w->most_ms * 1000000);
-		await_true(events.count[LEASH_EVENT_LOST] == 1);
+		w->ended_in_time = ends_by(w->lock, await_now_ns() + w->most_ms * 1000000);
 		w->status = leash_lock_release(w->lock, &w->err);
 	}
 	return NULL;
@@ -259,11 +259,11 @@ a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on(void *
 	await_ms(lease_ms / 4); /* its word comes after a third; what is handed on counts from the one before */
 	released = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	await_true(w.done);
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	assert_true(events.at_ns[LEASH_EVENT_LOST] - released >= lease_ms * 1000000 / 10 * 9);
 	pthread_join(w.thread, NULL);
 	assert_status(LEASH_LOST, (err = w.err, w.status));
+	assert_true(w.ended_in_time);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - released >= lease_ms * 1000000 / 10 * 9);
 	leash_lock_free(held);
 	leash_lock_free(lock);
 }
@@ -285,10 +285,9 @@ a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
 	pthread_join(a.thread, NULL);
 	assert_status(LEASH_TIMEOUT, (err = a.err, a.status));
 	await_ms(100);
-	assert_false(b.done);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	await_true(b.done);
 	pthread_join(b.thread, NULL);
+	assert_true(b.ended_in_time);
 	assert_status(LEASH_LOST, (err = b.err, b.status));
 	await_true(server_integer(server, "EXISTS leash:{heir} leash:{heir}:queue") == 0);
 	leash_lock_free(held);

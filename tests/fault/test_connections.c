@@ -87,7 +87,7 @@ a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nob
 	struct server *server = server_start(NULL);
 	leash_client *holder = leashed_open(server_uri(server), NULL), *client = leashed_open(server_uri(server), NULL);
 	leash_lock *lock = leashed_lock(holder, "killed", NULL);
-	struct waiter waiters[WAITERS];
+	static struct waiter waiters[WAITERS];
 	size_t descriptors, clients;
 	int64_t killed = 0;
 	leash_error err;
@@ -127,9 +127,9 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	struct proxy *proxy = proxy_start(server_socket(server));
 	struct leashed_events events = {0};
 	leash_client *client =
-		leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(3000), .on_event = leashed_note_event, .event_arg = &events));
+		leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(4500), .on_event = leashed_note_event, .event_arg = &events));
 	leash_client *direct = leashed_open(server_uri(server), NULL);
-	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1000)));
+	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1500)));
 	leash_lock *wanted = leashed_lock(client, "wanted", NULL), *other = leashed_lock(direct, "wanted", NULL);
 	int64_t end;
 	leash_error err;
@@ -140,15 +140,15 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(brief, 0, &err));
-	await_true(leash_lock_remaining_ms(brief) < slow_ms(800));
-	await_true(leash_lock_remaining_ms(brief) > slow_ms(800)); /* renewed just now: the next time is a third of a lease away */
+	await_true(leash_lock_remaining_ms(brief) < slow_ms(1200));
+	await_true(leash_lock_remaining_ms(brief) > slow_ms(1200)); /* renewed just now: the next time is a third of a lease away */
 
 	/* the ask passes; the cancel that follows when its time is up is the keeper's, and is not answered on this connection */
 	proxy_skip(proxy, 1);
 	proxy_hold_reply(proxy, "{wanted}");
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 30, &err));
 	proxy_wait_hit(proxy);
-	end = await_now_ns() + slow_ms(2500) * 1000000;
+	end = await_now_ns() + slow_ms(3500) * 1000000;
 	while (await_now_ns() < end) {
 		assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 		assert_true(leash_lock_held(brief));
@@ -248,7 +248,7 @@ static void
 who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever(void **state)
 {
 	struct server *server = server_start(NULL);
-	struct waiter w = {.name = "password"};
+	static struct waiter w = {.name = "password"};
 	leash_lock *lock;
 	char uri[300];
 	leash_error err;

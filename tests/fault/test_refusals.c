@@ -31,7 +31,7 @@ start(void **state)
 	(void)state;
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 500, .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(500), .on_event = leashed_note_event, .event_arg = &events));
 	return 0;
 }
 
@@ -92,7 +92,7 @@ failed_tries_cost_one_command_each_and_leave_nothing_behind(void **state)
 		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
 	assert_non_null(strstr(err.text, "lock 'refused'"));
 	assert_non_null(strstr(err.text, "NOREPLICAS"));
-	await_ms(600); /* what was to be repeated would have been */
+	await_ms(slow_ms(600)); /* what was to be repeated would have been */
 	assert_int_equal(monitor_count(monitor, "eval"), TRIES);
 	assert_int_equal(monitor_count(monitor, NULL), TRIES);
 	server_text(server, "CONFIG SET min-replicas-to-write 0");
@@ -225,10 +225,11 @@ spoil_what_is_waited_for(const char *spoiled, const char *command)
 {
 	leash_client *other = leashed_open(server_uri(server), NULL);
 	leash_lock *held = leashed_lock(other, "spoiled", NULL), *lock = leashed_lock(client, "spoiled", NULL);
-	struct waiter w = {.lock = lock};
+	static struct waiter w;
 	leash_error err;
 
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	w = (struct waiter){.lock = lock};
+	assert_status(LEASH_OK, leash_lock_acquire(held, 10000, &err));
 	assert_int_equal(pthread_create(&w.thread, NULL, wait_for_ever, &w), 0);
 	await_true(server_integer(server, "ZCARD leash:{spoiled}:queue") == 2);
 	server_text(server, "DEL %s", spoiled);
