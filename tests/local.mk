@@ -27,6 +27,8 @@ if TESTS_ENABLED
 
 test_programs =
 test_programs += tests/contract/test_handles
+test_programs += tests/contract/test_input
+test_programs += tests/contract/test_life
 test_programs += tests/contract/test_lease
 test_programs += tests/contract/test_limits
 test_programs += tests/fault/test_connections
@@ -55,6 +57,8 @@ test_programs += tests/unit/test_uri
 test_programs += tests/unit/test_watchdog
 
 tests_contract_test_handles_LDADD = $(public_libs)
+tests_contract_test_input_LDADD = $(public_libs)
+tests_contract_test_life_LDADD = $(public_libs)
 tests_contract_test_lease_LDADD = $(public_libs)
 tests_contract_test_limits_LDADD = $(public_libs)
 tests_fault_test_connections_LDADD = $(public_libs)

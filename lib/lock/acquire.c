@@ -276,6 +276,8 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 
 	pthread_mutex_lock(&lock->mutex);
 	step = GO_ON;
+	if (outcome == LSH_ANSWERED)
+		t->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
 	if (t->phase == LSH_ASKING) { /* else it was granted by a message, or ended by close, meanwhile */
 		if (outcome == LSH_ANSWERED && was_not_done(&ticket.reply, placed))
 			t->asked = asked_before; /* and without an earlier one there is nothing to cancel */

@@ -5,7 +5,7 @@
  *   the watchdog's thread     HELD and valid-until is past: lost, whatever the keeper is doing
  *                             else: into the work list, and the timer goes on to valid-until (a word: to the next one)
  *   the keeper                appends up to 256 commands, each under its lock's mutex, so that the pipe has them in the order
- *                             of the decisions; awaits the last answer; then settles each under its lock's mutex again
+ *                             of the decisions; then awaits each answer and settles it, under its lock's mutex again
  *
  * Nothing here allocates. */
 #include "lock/state.h"
@@ -346,12 +346,12 @@ lsh_renewal_work(struct lsh_engine *e)
 			lsh_tenure_give_work(e->jobs[i].tenure);
 			lsh_tenure_unref(e->jobs[i].tenure);
 		}
-		/* each for itself, because each has its own patience; answers that came together are there together */
-		for (size_t i = 0; i < sent; i++)
+		/* each for itself, and settled at once: the next answer may not come for longer than this lease lasts */
+		for (size_t i = 0; i < sent; i++) {
 			if (e->jobs[i].on_its_way)
 				lsh_pipe_await(lsh_node_pipe(e->node), &e->jobs[i].ticket, LSH_NEVER);
-		for (size_t i = 0; i < sent; i++)
 			settle_job(e, &e->jobs[i]);
+		}
 		if (appended == LSH_PIPE_FULL)
 			lsh_pipe_await_room(lsh_node_pipe(e->node), LSH_NEVER);
 	}

@@ -1175,7 +1175,7 @@ done:
 
 /* What /proc says of a thread of this process: the value of `field`, or "". */
 static void
-read_task(const char *task, const char *field, char *out, size_t size)
+read_task(const char *task, const char *field, char out[64])
 {
 	char path[300], line[256];
 	FILE *file;
@@ -1187,7 +1187,7 @@ read_task(const char *task, const char *field, char *out, size_t size)
 		return; /* it has ended meanwhile */
 	while (fgets(line, sizeof line, file) != NULL)
 		if (strncmp(line, field, strlen(field)) == 0)
-			sscanf(line + strlen(field), ":%255s", line), snprintf(out, size, "%s", line);
+			sscanf(line + strlen(field), ":%63s", out);
 	fclose(file);
 }
 
@@ -1204,10 +1204,10 @@ check_threads(void)
 		const uint64_t never = UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1) | UINT64_C(3) << 31;
 		char name[64], blocked[64];
 
-		read_task(entry->d_name, "Name", name, sizeof name);
+		read_task(entry->d_name, "Name", name);
 		if (strncmp(name, "leash-", 6) != 0)
 			continue;
-		read_task(entry->d_name, "SigBlk", blocked, sizeof blocked);
+		read_task(entry->d_name, "SigBlk", blocked);
 		if (blocked[0] == '\0')
 			continue;
 		assert_true((strtoull(blocked, NULL, 16) | never) == UINT64_MAX);
@@ -1401,9 +1401,9 @@ count_threads(void)
 {
 	char text[64];
 
-	read_task("self", "Threads", text, sizeof text);
+	read_task("self", "Threads", text);
 	snprintf(text, sizeof text, "%d", getpid());
-	read_task(text, "Threads", text, sizeof text);
+	read_task(text, "Threads", text);
 	return atoi(text);
 }
 

@@ -31,7 +31,8 @@ start(void **state)
 	(void)state;
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(500), .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.timeout_ms = slow_ms(500), .on_event = leashed_note_event, .event_arg = &events));
 	return 0;
 }
 
