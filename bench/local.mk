@@ -1,21 +1,18 @@
-# What the README claims, measured. `make check` builds it, so that it does not rot, and it is run by hand. It starts its
-# servers and proxies as the tests do, by tests/support.
+# What the README claims, measured. Built by make so that it does not rot, run by hand.
 
-bench_programs =
-bench_programs += bench/pair
+EXTRA_DIST += bench/README.md
 
-# What all of them share.
-bench_sources =
-bench_sources += bench/side.c
-bench_sources += bench/side.h
-bench_sources += bench/team.c
-bench_sources += bench/team.h
-
-bench_libs = tests/support/libsupport.la lib/libleash.la $(HIREDIS_LIBS)
-
-bench_pair_SOURCES = bench/pair.c $(bench_sources)
-bench_pair_LDADD = $(bench_libs)
-
+# The server and the proxy are those of the tests.
 if TESTS_ENABLED
-check_PROGRAMS += $(bench_programs)
+
+noinst_PROGRAMS += bench/pair
+
+bench_pair_SOURCES =
+bench_pair_SOURCES += bench/pair.c
+bench_pair_SOURCES += bench/side.c
+bench_pair_SOURCES += bench/side.h
+bench_pair_SOURCES += bench/team.c
+bench_pair_SOURCES += bench/team.h
+bench_pair_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
+
 endif

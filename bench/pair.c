@@ -260,8 +260,8 @@ print_head(enum way way, const struct settings *s)
 		printf("\nThe same through a proxy that adds %.2f ms each way\n", DELAY_US / 1e3);
 		break;
 	}
-	printf("  %-12s %8s %8s   %6s %6s   %6s\n", "", "pairs/s", "", "CPU us", "", "ratio");
-	printf("  %-12s %8s %8s   %6s %6s   %6s  %-12s  %s\n", "", "leash", "hiredis", "leash", "hired.", "median", "min..max", "bar");
+	printf("  %-12s %8s %8s   %7s %7s   %6s\n", "", "pairs/s", "", "CPU us", "", "ratio");
+	printf("  %-12s %8s %8s   %7s %7s   %6s  %-12s  %s\n", "", "leash", "hiredis", "leash", "hiredis", "median", "min..max", "bar");
 }
 
 static double
@@ -304,7 +304,7 @@ print_line(struct line *line, const struct settings *s)
 	bool met;
 
 	name_of(line, name);
-	printf("  %-12s %8.0f %8.0f   %6.1f %6.1f", name, median_rate(line->leash, n), median_rate(line->hiredis, n),
+	printf("  %-12s %8.0f %8.0f   %7.1f %7.1f", name, median_rate(line->leash, n), median_rate(line->hiredis, n),
 	       median_cpu(line->leash, n), median_cpu(line->hiredis, n));
 	ratio = print_ratio(line->ratio, n);
 	met = line->bar == 0 || (line->way == PINNED ? ratio <= line->bar : ratio >= line->bar);
@@ -312,7 +312,7 @@ print_line(struct line *line, const struct settings *s)
 		printf("  %s %.2f  %s", relation, line->bar, met ? "met" : "MISSED");
 	putchar('\n');
 	if (line->way == PINNED) {
-		printf("  %-45s", "hiredis against itself");
+		printf("  %-47s", "hiredis against itself");
 		print_ratio(line->noise, n);
 		putchar('\n');
 	}

@@ -1,6 +1,7 @@
 #include "base/courier.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 #include <pthread.h>
@@ -120,7 +121,7 @@ lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *line)
 		size_t at = (c->first + c->count++) % LINES;
 
 		c->line[at].level = level;
-		snprintf(c->line[at].text, LINE_SIZE, "%s", line);
+		lsh_show_text(c->line[at].text, LINE_SIZE, line, strlen(line)); /* a server's words may be part of it */
 		pthread_cond_signal(&c->something);
 	}
 	pthread_mutex_unlock(&c->mutex);

@@ -30,9 +30,13 @@ lsh_fail(leash_error *err, leash_status status, int sys_errno, const char *forma
 		memcpy(line, text, (size_t)n);
 	}
 
+	/* the words of a server end with a full stop at times */
+	n = (size_t)n < sizeof(line) ? n : (int)sizeof(line) - 1;
+	if (n >= 2 && line[n - 1] == '.' && line[n - 2] != '.')
+		n--;
 	err->status = status;
 	err->sys_errno = sys_errno;
-	lsh_show_text(err->text, sizeof(err->text), line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+	lsh_show_text(err->text, sizeof(err->text), line, (size_t)n);
 	errno = e;
 	return status;
 }

@@ -67,6 +67,7 @@ static void
 note_trouble(struct lsh_waiter *w, leash_status status, int sys_errno, const char *text)
 {
 	w->refused = false;
+	w->answered = true;
 	w->trouble = status;
 	w->trouble_errno = sys_errno;
 	snprintf(w->trouble_text, sizeof w->trouble_text, "%s", text);
@@ -120,11 +121,23 @@ nonsense(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 {
 	char text[sizeof w->trouble_text];
 
-	snprintf(text, sizeof text, "%s: the answer to a script is not what the script answers", lsh_node_shown(lock->engine->node));
+	snprintf(text, sizeof text, "%s: the answer is not what a Redis server says to a script", lsh_node_shown(lock->engine->node));
 	note_trouble(w, LEASH_PROTOCOL, 0, text);
-	lsh_pipe_break(lsh_node_pipe(lock->engine->node));
+	lsh_node_leave(lock->engine->node, text);
 	give_up_the_token(t);
 	return FAIL;
+}
+
+/* What came is no reply at all. Perhaps it was the line, and the next connection does better. */
+static enum step
+garbled(struct lsh_lock *lock, struct lsh_waiter *w)
+{
+	char text[sizeof w->trouble_text];
+
+	snprintf(text, sizeof text, "%.100s: what it sends is not what a Redis server says", lsh_node_shown(lock->engine->node));
+	note_trouble(w, LEASH_PROTOCOL, 0, text);
+	lsh_node_leave(lock->engine->node, text);
+	return w->tries ? FAIL : GO_ON;
 }
 
 /* Not held: {0, ttl, now} or {-1, 0, now}. */
@@ -188,7 +201,8 @@ was_not_done(const struct lsh_reply *reply, bool placed)
 	if (reply->type != LSH_ERROR || strncmp(reply->text, "ERR", 3) == 0)
 		return false;
 	fault = lsh_fault_of(reply->text);
-	return fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NOT_NOW || fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_REFUSED;
+	return fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NOT_NOW || fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_REFUSED ||
+	       fault == LSH_FAULT_DENIED;
 }
 
 /* Wait out the time after a restart during which locks may be held that the server has forgotten. */
@@ -216,7 +230,15 @@ is_guarded(struct lsh_lock *lock, struct lsh_waiter *w, int64_t now, enum step *
 static void
 note_down(struct lsh_engine *e, struct lsh_waiter *w)
 {
-	w->trouble = lsh_node_trouble(e->node, w->trouble_text, sizeof w->trouble_text, &w->trouble_errno);
+	char text[sizeof w->trouble_text];
+	int sys_errno = 0;
+	leash_status status = lsh_node_trouble(e->node, text, sizeof text, &sys_errno);
+
+	/* what a server said before it was left tells more than that the connection is gone */
+	if (w->answered && (lsh_node_is_up(e->node) || strstr(text, "the connection was lost") != NULL))
+		return;
+	note_trouble(w, status, sys_errno, text);
+	w->answered = false;
 }
 
 /* Send one ask and see what becomes of it. lock->mutex held; released while the answer is awaited. */
@@ -247,8 +269,9 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 		break;
 	case LSH_PIPE_DOWN:
 		note_down(e, w);
-		if (w->trouble == LEASH_DENIED)
+		if (w->trouble == LEASH_DENIED && w->denied_before)
 			return FAIL; /* a wrong password does not get right by waiting */
+		w->denied_before = w->trouble == LEASH_DENIED; /* but that may be old news: see what the next attempt brings */
 		pthread_mutex_unlock(&lock->mutex);
 		lsh_node_await(e->node, &w->thread->parker, false, w->deadline);
 		pthread_mutex_lock(&lock->mutex);
@@ -283,6 +306,8 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 			t->asked = asked_before; /* and without an earlier one there is nothing to cancel */
 		if (outcome == LSH_ANSWERED)
 			step = answered(lock, w, t, &ticket.reply, placed, now);
+		else if (outcome == LSH_GARBLED)
+			step = garbled(lock, w);
 		else
 			note_down(e, w);
 	}
@@ -320,7 +345,7 @@ time_is_up(struct lsh_lock *lock, struct lsh_waiter *w)
 
 	if (lsh_node_is_up(e->node) && busy)
 		w->trouble = LEASH_TIMEOUT;
-	else if (w->trouble == LEASH_OK || !lsh_node_is_up(e->node))
+	else
 		note_down(e, w);
 }
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 /* How a step went, of which it matters whether it was done. */
 struct attempt {
@@ -16,10 +17,24 @@ struct attempt {
 	uint64_t epoch;
 	int64_t sent;
 	bool unknown_before; /* an earlier try of it was sent, and may have been executed */
+	bool refused;        /* that text is the server's own: not now, or not here */
 	char text[200];      /* why there is no answer */
 	leash_status status; /* of that text */
 	int sys_errno;
 };
+
+static void
+note_trouble(struct attempt *a, struct lsh_engine *e)
+{
+	char text[sizeof a->text];
+	leash_status status = lsh_node_trouble(e->node, text, sizeof text, &a->sys_errno);
+
+	/* what a server said before it was left tells more than that the connection is gone */
+	if (a->refused && strstr(text, "the connection was lost") != NULL)
+		return;
+	a->status = status;
+	memcpy(a->text, text, sizeof text);
+}
 
 /* Send `command` until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released
  * meanwhile. False: there is no answer. The first append happens before the mutex is released. */
@@ -44,7 +59,7 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 		make(&command, t, arg);
 		appended = lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
 		if (appended != LSH_APPENDED) {
-			a->status = lsh_node_trouble(e->node, a->text, sizeof a->text, &a->sys_errno);
+			note_trouble(a, e);
 			if (a->sent >= deadline || atomic_load(&e->closing))
 				return false;
 			pthread_mutex_unlock(mutex);
@@ -66,11 +81,16 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 				answered = false;
 			if (fault == LSH_FAULT_NOT_HERE)
 				lsh_node_leave(e->node, a->reply.text);
-			if ((fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) && lsh_now_ns() < deadline) {
+			if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) {
 				int64_t again = lsh_now_ns() + (50 + lsh_random32() % 200) * LSH_MS;
 
-				lsh_park(&self->parker, again < deadline ? again : deadline);
-				answered = false;
+				a->refused = true;
+				snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(e->node), a->reply.text);
+				if (again > deadline)
+					again = deadline; /* and then this is the answer */
+				else
+					answered = false;
+				lsh_park(&self->parker, again);
 			}
 			pthread_mutex_lock(mutex);
 			if (fault == LSH_FAULT_NOSCRIPT)
@@ -79,7 +99,7 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 		}
 		pthread_mutex_lock(mutex);
 		a->unknown_before |= a->outcome != LSH_UNSENT;
-		a->status = lsh_node_trouble(e->node, a->text, sizeof a->text, &a->sys_errno);
+		note_trouble(a, e);
 		if (lsh_now_ns() >= deadline)
 			return false;
 	}
@@ -99,10 +119,14 @@ release_refused(const struct lsh_lock *lock, const char *words, bool *try_again,
 {
 	const char *shown = lsh_node_shown(lock->engine->node);
 	enum lsh_fault fault = lsh_fault_of(words);
+	char command[24];
 
 	*try_again = fault != LSH_FAULT_MISMATCH;
 	if (fault == LSH_FAULT_MISMATCH)
 		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the key holds something else: %s: %s", lock->shown, shown, words);
+	if (fault == LSH_FAULT_DENIED && lsh_script_blame(&lsh_script_release, words, command, sizeof command))
+		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s is not permitted: %s", lock->shown, shown, command,
+		                words);
 	if (fault == LSH_FAULT_DENIED)
 		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s", lock->shown, shown, words);
 	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown, words);
@@ -136,9 +160,9 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 
 		status = release_refused(lock, a.reply.text, &try_again, err);
 		settled = !try_again;
-	} else if (a.reply.type != LSH_INTEGER) {
-		lsh_pipe_break(lsh_node_pipe(e->node));
-		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer to a script is not what the script answers", lock->shown,
+	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 2) {
+		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
+		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer is not what a Redis server says to a script", lock->shown,
 		                  lsh_node_shown(e->node));
 	} else {
 		settled = lsh_tenure_is_settled(t, a.epoch, a.sent);
@@ -227,12 +251,18 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		status = lost(lock, err);
 	} else if (!answered) {
 		status = lsh_fail(err, a.status == LEASH_DENIED ? a.status : LEASH_UNAVAILABLE, a.sys_errno, "lock '%s': not extended: %s", lock->shown, a.text);
+	} else if (a.reply.type == LSH_ERROR && lsh_fault_of(a.reply.text) == LSH_FAULT_MISMATCH) {
+		lsh_hold_lose(lock, "its key holds something else");
+		status = lost(lock, err);
 	} else if (a.reply.type == LSH_ERROR) {
-		status = lsh_fail(err, lsh_fault_status(lsh_fault_of(a.reply.text)), 0, "lock '%s': not extended: %s: %s", lock->shown,
-		                  lsh_node_shown(e->node), a.reply.text);
-	} else if (a.reply.type != LSH_INTEGER) {
-		lsh_pipe_break(lsh_node_pipe(e->node));
-		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer to a script is not what the script answers", lock->shown,
+		char command[24] = "";
+		bool known = lsh_script_blame(&lsh_script_renew, a.reply.text, command, sizeof command);
+
+		status = lsh_fail(err, lsh_fault_status(lsh_fault_of(a.reply.text)), 0, "lock '%s': not extended: %s: %s%s%s", lock->shown,
+		                  lsh_node_shown(e->node), command, known ? ": " : "", a.reply.text);
+	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 1) {
+		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
+		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer is not what a Redis server says to a script", lock->shown,
 		                  lsh_node_shown(e->node));
 	} else if (a.reply.integer[0] != 1 || lsh_now_ns() >= t->valid_until) {
 		lsh_hold_lose(lock, "it is not there any more");

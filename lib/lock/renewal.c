@@ -277,7 +277,9 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 		lsh_tenure_settle(t); /* there can be nothing of ours */
 	} else if (reply != NULL) {
 		/* refused, or an ask may still be on its way: later again. Without an answer the next connection brings it up. */
-		lsh_tenure_arm(t, lsh_now_ns() + (250 + lsh_random32() % 250) * LSH_MS, 0);
+		unsigned doublings = t->failures < 5 ? t->failures++ : 5;
+
+		lsh_tenure_arm(t, lsh_now_ns() + ((250 + lsh_random32() % 250) * LSH_MS << doublings), 0);
 	}
 }
 
@@ -300,9 +302,8 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 		job->on_its_way && atomic_load_explicit(&job->ticket.outcome, memory_order_acquire) == LSH_ANSWERED ? &job->ticket.reply : NULL;
 	enum lsh_fault fault = LSH_FAULT_NONE;
 
-	if (reply != NULL && !is_sane(job, reply)) {
-		lsh_courier_log(e->courier, LEASH_LOG_ERROR, "the answer to a script is not what the script answers: connecting anew");
-		lsh_pipe_break(lsh_node_pipe(e->node));
+	if ((reply != NULL && !is_sane(job, reply)) || atomic_load(&job->ticket.outcome) == LSH_GARBLED) {
+		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
 		reply = NULL;
 	}
 	if (reply != NULL && reply->type == LSH_ERROR) {

@@ -109,6 +109,8 @@ struct lsh_waiter {
 	bool granted;
 	bool refused;                /* by the last answer: somebody else had it */
 	atomic_bool signaled;        /* look again */
+	bool answered;               /* the trouble is in the server's own words */
+	bool denied_before;          /* the trouble was a refused password, before the last attempt to connect */
 	leash_status trouble;        /* why the server did not serve it, the last time */
 	int trouble_errno;
 	char trouble_text[200];

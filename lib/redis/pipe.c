@@ -49,6 +49,8 @@ enum {
 	RECV_US = 20000,      /* the longest that the reader is deaf to a kick */
 };
 
+#define IDLE_NS (10 * LSH_MS) /* without a reply, and none due */
+
 enum state { DOWN, UP, BROKEN };
 
 struct buffer {
@@ -75,6 +77,7 @@ struct lsh_pipe {
 	bool awake;           /* the reader will write before it sleeps */
 	bool want_write;      /* the socket was full: the reader polls for room */
 	int64_t heard;        /* when bytes came last */
+	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
 	struct lsh_parker *baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 
 	struct buffer wire;        /* the writer's seat */
@@ -170,7 +173,7 @@ seat_vacant(struct lsh_pipe *p)
 }
 
 static void
-break_connection(struct lsh_pipe *p, struct ended *ended)
+break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outcome)
 {
 	if (p->state != UP)
 		return;
@@ -180,7 +183,7 @@ break_connection(struct lsh_pipe *p, struct ended *ended)
 		struct lsh_ticket *ticket = *place(p, p->head);
 
 		if (ticket != NULL)
-			ended_add(ended, ticket, p->head < p->handed ? LSH_UNKNOWN : LSH_UNSENT);
+			ended_add(ended, ticket, p->head < p->handed ? outcome : LSH_UNSENT);
 	}
 	p->out.size = 0;
 	p->baton = NULL;
@@ -197,6 +200,18 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 		ssize_t n;
 		int e;
 
+		if (p->look_first) {
+			char byte;
+
+			/* an answer that nobody asked for would be taken for the answer to this command; and an end is told in time */
+			p->look_first = false;
+			pthread_mutex_unlock(&p->mutex);
+			n = recv(p->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+			pthread_mutex_lock(&p->mutex);
+			if (n >= 0)
+				break_connection(p, ended, LSH_UNKNOWN);
+			continue;
+		}
 		if (p->wire.sent == p->wire.size) {
 			struct buffer empty = p->wire;
 
@@ -226,7 +241,7 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 			}
 			break;
 		} else if (e != EINTR) {
-			break_connection(p, ended);
+			break_connection(p, ended, LSH_UNKNOWN);
 		}
 	}
 	p->writing = false;
@@ -357,7 +372,7 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 		if (received == BYTES && sane)
 			sane = hand_out(p, me, &ended);
 		if (received == HUNG_UP || !sane)
-			break_connection(p, &ended);
+			break_connection(p, &ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
 		if (writable)
 			p->want_write = false;
 		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || now >= limit;
@@ -392,6 +407,8 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 	} else if (p->tail - p->head >= RING || OUT_SIZE - p->out.size < size) {
 		result = LSH_PIPE_FULL;
 	} else {
+		if (p->head == p->tail && now - p->heard > IDLE_NS)
+			p->look_first = true;
 		p->out.size += lsh_command_write(p->out.bytes + p->out.size, args, count);
 		ticket->epoch = p->epoch;
 		ticket->number = p->tail;
@@ -468,7 +485,7 @@ lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 		if (!waiting || lsh_now_ns() < limit)
 			continue;
 		if (ticket->overdue <= deadline) {
-			break_connection(p, &ended);
+			break_connection(p, &ended, LSH_UNKNOWN);
 			continue;
 		}
 		*place(p, ticket->number) = NULL;
@@ -531,6 +548,7 @@ lsh_pipe_attach(struct lsh_pipe *p, int fd)
 	p->head = p->tail = p->handed = 0;
 	p->out.size = p->wire.size = p->wire.sent = 0;
 	p->want_write = false;
+	p->look_first = false;
 	p->baton = NULL;
 	pthread_mutex_unlock(&p->mutex);
 	return true;
@@ -576,7 +594,7 @@ lsh_pipe_break(struct lsh_pipe *p)
 
 	ended_init(&ended);
 	pthread_mutex_lock(&p->mutex);
-	break_connection(p, &ended);
+	break_connection(p, &ended, LSH_UNKNOWN);
 	pthread_mutex_unlock(&p->mutex);
 	ended_tell(&ended);
 }
@@ -589,7 +607,7 @@ lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
 	ended_init(&ended);
 	pthread_mutex_lock(&p->mutex);
 	if (p->head < p->handed && p->heard < since)
-		break_connection(p, &ended);
+		break_connection(p, &ended, LSH_UNKNOWN);
 	pthread_mutex_unlock(&p->mutex);
 	ended_tell(&ended);
 }

@@ -18,6 +18,7 @@ enum lsh_outcome {
 	LSH_ANSWERED, /* the ticket's reply says what happened */
 	LSH_UNSENT,   /* the connection broke before any of it was handed to the system: not executed */
 	LSH_UNKNOWN,  /* the connection broke afterwards: perhaps executed */
+	LSH_GARBLED,  /* likewise, because what came back is not what a Redis server says */
 	LSH_GIVEN_UP, /* the caller's deadline came first: perhaps executed, now or later, on a connection that goes on */
 };
 

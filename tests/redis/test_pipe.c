@@ -129,7 +129,7 @@ struct caller {
 	int64_t end;
 	bool gives_up;
 	size_t padding;
-	uint64_t outcomes[5], misattributed;
+	uint64_t outcomes[6], misattributed;
 	int64_t latest; /* past its deadline */
 	pthread_t thread;
 };
@@ -175,7 +175,7 @@ join_callers(struct caller *callers)
 
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(callers[i].thread, NULL);
-		for (int k = 0; k < 5; k++)
+		for (int k = 0; k < 6; k++)
 			sum.outcomes[k] += callers[i].outcomes[k];
 		sum.misattributed += callers[i].misattributed;
 		sum.latest = callers[i].latest > sum.latest ? callers[i].latest : sum.latest;

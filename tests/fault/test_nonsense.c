@@ -1,0 +1,659 @@
+/* What a scripted server says: refusals that are hard to get from a real one, in every phase of a lock's life, and answers that
+ * no Redis server gives. Nothing is held for them, no answer is taken for that to another question, nothing of what is said
+ * reaches a terminal, and a server that talks nonsense is not asked in a tight loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/fake.h"
+#include "tests/support/leashed.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static _Thread_local leash_error err; /* what the last call said */
+
+/* ---- what every refusal must be ---- */
+
+/* One line of printable characters that fits, names what it is about, and ends without a full stop. */
+static void
+check_text(const char *text, const char *names)
+{
+	size_t n = strlen(text);
+
+	if (n == 0 || n >= sizeof err.text)
+		fail_msg("a text of %zu bytes", n);
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			fail_msg("byte %zu is not printable: %s", i, text);
+	if (strcasestr(text, names) == NULL)
+		fail_msg("'%s' is not named: %s", names, text);
+	if (text[n - 1] == '.' && (n < 3 || strcmp(text + n - 3, "...") != 0))
+		fail_msg("it ends with a full stop: %s", text);
+}
+
+/* The call is refused with `expected`, and its text names the server and `names`. */
+#define assert_refused(expected, uri, names, call) \
+	do { \
+		memset(&err, 0x5a, sizeof err); \
+		assert_status((expected), (call)); \
+		assert_int_equal(err.status, (expected)); \
+		check_text(err.text, (names)); \
+		check_text(err.text, (uri)); \
+	} while (0)
+
+/* A thread that waits for a lock, and releases it at once. */
+struct waiting {
+	leash_lock *lock;
+	int64_t wait_ms;
+	_Atomic int ended;
+	leash_status status, released;
+	leash_error err;
+	pthread_t thread;
+};
+
+static void *
+wait_and_release(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
+	if (w->status == LEASH_OK)
+		w->released = leash_lock_release(w->lock, &w->err);
+	w->ended = 1;
+	return NULL;
+}
+
+static void
+begin_waiting(struct waiting *w, leash_lock *lock, int64_t wait_ms)
+{
+	*w = (struct waiting){.lock = lock, .wait_ms = wait_ms};
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_release, w), 0);
+}
+
+static void
+end_waiting(struct waiting *w, leash_status expected)
+{
+	pthread_join(w->thread, NULL);
+	assert_status(expected, (err = w->err, w->status));
+	if (expected == LEASH_OK)
+		assert_status(LEASH_OK, (err = w->err, w->released));
+}
+
+/* ---- a fake that knows our scripts ---- */
+
+enum step { ASK, RELEASE, RENEW, WORD, STEPS };
+
+enum { FOR_EVER = INT_MAX };
+
+/* How the fake feels; what is not set is answered as by a server on which the lock is free. */
+static struct {
+	_Atomic(const char *) say[STEPS]; /* instead of an answer; "QUEUED" and "STILL QUEUED" are written for the occasion */
+	_Atomic int times[STEPS];         /* so often */
+	_Atomic size_t and_then[STEPS];   /* FAKE_CLOSE, or nothing */
+	_Atomic size_t cut[STEPS];        /* say so many bytes only; 0: all */
+	_Atomic int asked[STEPS];
+} mood;
+
+static long long
+now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static enum step
+step_of(int argc, const char **argv, const size_t *argl)
+{
+	if (fake_is(argc, argv, argl, 2, "1"))
+		return RENEW;
+	if (argc == 8)
+		return RELEASE;
+	return memchr(argv[6], ':', argl[6]) != NULL ? ASK : WORD; /* a token, or the uuid alone */
+}
+
+static size_t
+answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	const char *say = NULL;
+	enum step step;
+	size_t n;
+
+	(void)ctx;
+	if (!fake_is(argc, argv, argl, 0, "EVALSHA") && !fake_is(argc, argv, argl, 0, "EVAL"))
+		return FAKE_DEFAULT;
+	step = step_of(argc, argv, argl);
+	mood.asked[step]++;
+	if (mood.times[step] > 0) {
+		say = mood.say[step];
+		if (mood.times[step] != FOR_EVER)
+			mood.times[step]--;
+	}
+	if (say == NULL)
+		return step == ASK    ? fake_say(out, size, ":%lld\r\n", now_us())
+		       : step == WORD ? fake_say(out, size, "*3\r\n:%lld\r\n:1000\r\n:0\r\n", now_us())
+		                      : fake_say(out, size, ":1\r\n");
+	if (strcmp(say, "QUEUED") == 0)
+		return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", now_us());
+	n = strlen(say);
+	if (mood.cut[step] > 0 && mood.cut[step] < n)
+		n = mood.cut[step];
+	memcpy(out, say, n);
+	return n | mood.and_then[step];
+}
+
+static void
+feel(enum step step, const char *say, int times)
+{
+	mood.times[step] = 0;
+	mood.say[step] = say;
+	mood.times[step] = times;
+}
+
+static struct fake *fake;
+static leash_client *client;
+static leash_lock *lock;
+static struct leashed_events events;
+
+static int
+start_fake(void **state)
+{
+	(void)state;
+	memset(&mood, 0, sizeof mood);
+	memset(&events, 0, sizeof events);
+	fake = fake_start(answer, NULL);
+	client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.lease_ms = 1200, .on_event = leashed_note_event, .event_arg = &events));
+	lock = leashed_lock(client, "refused", NULL);
+	return 0;
+}
+
+static int
+stop_fake(void **state)
+{
+	(void)state;
+	for (int i = 0; i < STEPS; i++)
+		mood.times[i] = 0;
+	leash_lock_free(lock);
+	leash_close(client);
+	fake_stop(fake);
+	return 0;
+}
+
+static void
+check_that_all_is_well(void)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+/* ---- not now ---- */
+
+static const char *const not_now[] = {
+	"-LOADING Redis is loading the dataset in memory\r\n",
+	"-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n",
+	"-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
+	"-CLUSTERDOWN Hash slot not served\r\n",
+};
+
+enum { NOT_NOW = sizeof not_now / sizeof *not_now };
+
+static void
+who_is_told_not_now_comes_again_and_not_too_often(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NOT_NOW; i++) {
+		char word[32];
+		int asked;
+
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(not_now[i] + 1, " "), not_now[i] + 1);
+		feel(ASK, not_now[i], FOR_EVER);
+		assert_refused(LEASH_UNAVAILABLE, fake_uri(fake), word, leash_lock_acquire(lock, 0, &err));
+		asked = mood.asked[ASK];
+		assert_refused(LEASH_UNAVAILABLE, fake_uri(fake), word, leash_lock_acquire(lock, 500, &err));
+		asked = mood.asked[ASK] - asked;
+		assert_true(asked >= 1 && asked <= 12); /* 50 to 250 ms between them */
+		feel(ASK, not_now[i], 3);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+
+		/* nor is a hold lost by it, if it does not last */
+		feel(RENEW, not_now[i], 2);
+		await_true(events.count[LEASH_EVENT_RECOVERED] == i + 1);
+		assert_true(leash_lock_held(lock));
+		feel(RENEW, not_now[i], 2);
+		assert_status(LEASH_OK, leash_lock_extend(lock, 1200, &err));
+		feel(RELEASE, not_now[i], 2);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		check_that_all_is_well();
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+}
+
+static void
+a_release_that_is_told_not_now_for_ever_is_made_up_for_later(void **state)
+{
+	leash_client *hasty = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 300));
+	leash_lock *held = leashed_lock(hasty, "refused", NULL);
+	int asked;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	feel(RELEASE, not_now[0], FOR_EVER);
+	assert_refused(LEASH_UNKNOWN, fake_uri(fake), "LOADING", leash_lock_release(held, &err));
+	assert_false(leash_lock_held(held));
+	asked = mood.asked[RELEASE];
+	await_true(mood.asked[RELEASE] > asked + 1);
+	feel(RELEASE, NULL, 0);
+	await_true(mood.asked[RELEASE] > asked + 2);
+	await_ms(300); /* so that one under way is over */
+	asked = mood.asked[RELEASE];
+	await_ms(700);
+	assert_int_equal(mood.asked[RELEASE], asked); /* that was it */
+	leash_lock_free(held);
+	leash_close(hasty);
+}
+
+/* ---- clusters ---- */
+
+static void
+a_cluster_that_the_uri_does_not_name_is_unsupported(void **state)
+{
+	static const char *const words[] = {
+		"-MOVED 3999 127.0.0.1:6381\r\n", "-ASK 3999 127.0.0.1:6381\r\n",
+		"-CROSSSLOT Keys in request don't hash to the same slot\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		char word[32];
+		int asked;
+
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(words[i] + 1, " "), words[i] + 1);
+		feel(ASK, words[i], FOR_EVER);
+		feel(RELEASE, words[i], FOR_EVER); /* what is canceled is moved, too */
+		assert_refused(LEASH_UNSUPPORTED, fake_uri(fake), word, leash_lock_acquire(lock, 0, &err));
+		assert_refused(LEASH_UNSUPPORTED, fake_uri(fake), word, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		feel(ASK, NULL, 0);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		feel(RENEW, words[i], FOR_EVER);
+		assert_refused(LEASH_UNSUPPORTED, fake_uri(fake), word, leash_lock_extend(lock, 1200, &err));
+		await_true(events.count[LEASH_EVENT_LOST] == (int)i + 1);
+		assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+		feel(RENEW, NULL, 0);
+		feel(RELEASE, NULL, 0);
+		asked = mood.asked[ASK];
+		check_that_all_is_well();
+		assert_true(mood.asked[ASK] - asked <= 3);
+	}
+}
+
+/* ---- what is told ---- */
+
+/* All that is ever told, to be searched for a secret. */
+struct ear {
+	pthread_mutex_t mutex;
+	char text[65536];
+	size_t size;
+	char unprintable[256]; /* the first line that should not reach a terminal, or "" */
+};
+
+static void
+hear(struct ear *ear, const char *text)
+{
+	size_t n = strlen(text);
+
+	pthread_mutex_lock(&ear->mutex);
+	for (size_t i = 0; i < n; i++)
+		if ((text[i] < ' ' || text[i] > '~') && ear->unprintable[0] == '\0')
+			snprintf(ear->unprintable, sizeof ear->unprintable, "%s", text);
+	if (n < sizeof ear->text - ear->size) {
+		memcpy(ear->text + ear->size, text, n + 1);
+		ear->size += n;
+	}
+	pthread_mutex_unlock(&ear->mutex);
+}
+
+static void
+hear_line(void *ear, leash_log_level level, const char *line)
+{
+	(void)level;
+	hear(ear, line);
+}
+
+static void
+hear_event(void *ear, const leash_event *event)
+{
+	hear(ear, event->text);
+}
+
+static void
+a_secret_appears_in_no_text_whatever_the_server_says(void **state)
+{
+	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	static const char *const words[] = {
+		"-ERR unknown command 'AUTH', with args beginning with: 'someone' 'hunter2' \r\n",
+		"-WRONGPASS the password hunter2 is wrong\r\n",
+		"-hunter2\r\n",
+		"+hunter2\r\n",
+		"-ERR hunter2 is not the password, it is hunter2hunter2\r\n",
+	};
+	char uri[512];
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof words / sizeof *words; i++) {
+		leash_client *one = NULL;
+		leash_status status;
+
+		feel(ASK, NULL, 0);
+		mood.say[WORD] = i < sizeof words / sizeof *words ? words[i] : NULL; /* what AUTH is answered with */
+		snprintf(uri, sizeof uri, "unix://someone:hunter2@%s", fake_target(fake));
+		status = leash_open(&one, LEASH_OPTIONS(.uri = uri, .on_log = hear_line, .log_arg = &ear, .on_event = hear_event, .event_arg = &ear), &err);
+		if (status != LEASH_OK) {
+			check_text(err.text, "AUTH");
+			hear(&ear, err.text);
+			continue;
+		}
+		leash_close(one);
+	}
+	assert_null(strstr(ear.text, "hunter2"));
+}
+
+/* ---- answers that no Redis server gives ---- */
+
+static const char *const wrong_types[] = {
+	"+OK\r\n", "+QUEUED\r\n", "$2\r\nhi\r\n", "$0\r\n\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "*1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n",
+	"*3\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n", "*3\r\n:1\r\n:2\r\n:3\r\n", "*4\r\n:0\r\n:0\r\n:0\r\n:0\r\n", "*3\r\n:0\r\n+OK\r\n:0\r\n",
+	":-1\r\n", ":-9223372036854775808\r\n", "-NONSENSE of no server\r\n", "-\r\n", "-ERR\r\n", "-ERR what is this\r\n",
+};
+
+enum { WRONG_TYPES = sizeof wrong_types / sizeof *wrong_types };
+
+static void
+an_ask_that_is_answered_with_the_wrong_type_is_a_protocol_error_and_holds_nothing(void **state)
+{
+	static const char *const wrong_fences[] = {":0\r\n", ":9223372036854775807\r\n", ":36028797018963969\r\n"};
+
+	(void)state;
+	for (size_t i = 0; i < WRONG_TYPES + 3; i++) {
+		feel(ASK, i < WRONG_TYPES ? wrong_types[i] : wrong_fences[i - WRONG_TYPES], 1);
+		assert_refused(LEASH_PROTOCOL, fake_uri(fake), "lock 'refused'", leash_lock_acquire(lock, i % 2 ? 0 : LEASH_FOREVER, &err));
+		assert_false(leash_lock_held(lock));
+		assert_int_equal(leash_lock_depth(lock), 0);
+		assert_int_equal(mood.times[ASK], 0);
+		check_that_all_is_well(); /* the next call gets its own answer */
+	}
+}
+
+static void
+a_release_that_is_answered_with_the_wrong_type_is_not_taken_for_done(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WRONG_TYPES; i++) {
+		leash_status status;
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		feel(RELEASE, wrong_types[i], 1);
+		status = leash_lock_release(lock, &err);
+		assert_true(status == LEASH_PROTOCOL || status == LEASH_UNKNOWN);
+		check_text(err.text, "lock 'refused'");
+		check_text(err.text, fake_uri(fake));
+		assert_false(leash_lock_held(lock));
+		assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+		check_that_all_is_well();
+	}
+}
+
+static void
+a_renewal_that_is_answered_with_the_wrong_type_is_tried_again(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	for (size_t i = 0; i < WRONG_TYPES; i++) {
+		feel(RENEW, wrong_types[i], 1);
+		assert_refused(LEASH_PROTOCOL, fake_uri(fake), "lock 'refused'", leash_lock_extend(lock, 1200, &err));
+		assert_true(leash_lock_held(lock));
+		feel(RENEW, NULL, 0);
+		while (leash_lock_extend(lock, 1200, &err) != LEASH_OK)
+			assert_true(leash_lock_held(lock));
+	}
+	for (size_t i = 0; i < WRONG_TYPES; i += 6) {
+		feel(RENEW, wrong_types[i], 2);
+		await_true(mood.times[RENEW] == 0);
+		await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
+		assert_true(leash_lock_held(lock));
+	}
+	/* for ever: jeopardy, and the truth at the end of the lease */
+	feel(RENEW, wrong_types[0], FOR_EVER);
+	mood.asked[RENEW] = 0;
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_true(mood.asked[RENEW] < 60); /* within a lease of 1.2 s */
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+}
+
+static void
+a_word_that_is_answered_with_the_wrong_type_gets_nobody_a_lock(void **state)
+{
+	size_t accepted;
+
+	(void)state;
+	for (size_t i = 0; i < WRONG_TYPES; i += 2) {
+		struct waiting w;
+
+		feel(ASK, "QUEUED", 1);
+		feel(WORD, wrong_types[i], 1);
+		begin_waiting(&w, lock, 30000);
+		await_true(mood.times[WORD] == 0);
+		/* it goes on: by the next word, or by asking again */
+		feel(WORD, NULL, 0);
+		mood.say[WORD] = "*3\r\n:1\r\n:1000\r\n:1763700000000000\r\n";
+		mood.times[WORD] = 1;
+		pthread_join(w.thread, NULL);
+		assert_true(w.status == LEASH_OK || w.status == LEASH_PROTOCOL);
+		feel(WORD, NULL, 0);
+		check_that_all_is_well();
+	}
+	/* for ever */
+	feel(ASK, "QUEUED", FOR_EVER);
+	feel(WORD, wrong_types[0], FOR_EVER);
+	accepted = fake_accepted(fake);
+	mood.asked[WORD] = 0;
+	assert_true(leash_lock_acquire(lock, 1500, &err) != LEASH_OK);
+	assert_true(mood.asked[WORD] < 60);
+	assert_true(fake_accepted(fake) - accepted < 100);
+	assert_false(leash_lock_held(lock));
+}
+
+static const char *const garbage[] = {
+	"HTTP/1.1 400 Bad Request\r\n\r\n", "\r\n", "\n", ":1\n", ":12x\r\n", ":\r\n", ":99999999999999999999\r\n", "$-5\r\n", "$536870912\r\n",
+	"$4611686018427387904\r\n", "*1073741823\r\n", "*4611686018427387904\r\n", "*17\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n", "*-2\r\n",
+	"%1\r\n:1\r\n:2\r\n", "#t\r\n", ",1.5\r\n", "_\r\n", "=5\r\ntxt:x\r\n", ">1\r\n:1\r\n", "(12345678901234567890\r\n", "$3\r\nabcdef\r\n",
+	"+OK\r+OK\r\n", "\x01\x02\x03\r\n", "*3\r\n:0\r\n:1\r\nx", "!5\r\nERROR\r\n",
+};
+
+static void
+garbage_is_a_protocol_error_and_holds_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
+		leash_status status;
+		size_t accepted = fake_accepted(fake);
+
+		/* `$536870912` and its like are only the beginning of something: there is no answer at all */
+		feel(ASK, garbage[i], FOR_EVER);
+		mood.asked[ASK] = 0;
+		status = leash_lock_acquire(lock, 100, &err);
+		if (status != LEASH_PROTOCOL && !(status == LEASH_UNAVAILABLE && fake_accepted(fake) - accepted <= 2))
+			fail_msg("'%.20s': %s: %s", garbage[i], leash_status_name(status), err.text);
+		check_text(err.text, "lock 'refused'");
+		check_text(err.text, fake_uri(fake));
+		assert_false(leash_lock_held(lock));
+		assert_true(mood.asked[ASK] <= 12);
+		assert_true(fake_accepted(fake) - accepted <= 24);
+		/* once: the next one gets its own answer */
+		feel(ASK, NULL, 0);
+		check_that_all_is_well();
+	}
+}
+
+static void
+an_answer_that_is_cut_off_at_any_byte_is_no_answer(void **state)
+{
+	static const char answers[2][64] = {":1763700000000000\r\n", "*3\r\n:0\r\n:60000\r\n:1763700000000000\r\n"};
+
+	(void)state;
+	mood.and_then[ASK] = FAKE_CLOSE;
+	for (int a = 0; a < 2; a++) {
+		for (size_t cut = 1; cut < strlen(answers[a]); cut++) {
+			mood.cut[ASK] = cut;
+			feel(ASK, answers[a], 1);
+			assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+			assert_true(leash_lock_fence(lock) / 256 != UINT64_C(1763700000000000));
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		}
+	}
+	mood.and_then[ASK] = mood.cut[ASK] = 0;
+}
+
+static void
+an_answer_beyond_measure_is_refused(void **state)
+{
+	char *huge = malloc(1 << 20);
+
+	(void)state;
+	assert_non_null(huge);
+	/* an error that is just long: shown as far as it fits */
+	memset(huge, 'x', 1 << 20);
+	memcpy(huge, "-ERR ", 5);
+	strcpy(huge + 40000, "\r\n");
+	feel(ASK, huge, 1);
+	assert_refused(LEASH_PROTOCOL, fake_uri(fake), "xxxxx", leash_lock_acquire(lock, 0, &err));
+	check_that_all_is_well();
+	/* one of 1 MB; and a line that has no end */
+	for (int i = 0; i < 2; i++) {
+		memset(huge, 'x', 1 << 20);
+		memcpy(huge, "-ERR ", 5);
+		strcpy(huge + (1 << 20) - 3, i == 0 ? "\r\n" : "xx");
+		feel(ASK, huge, 1);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err)); /* over another connection */
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	free(huge);
+}
+
+static void
+what_comes_unasked_is_never_taken_for_an_answer(void **state)
+{
+	static const char *const ghosts[] = {
+		":1763700000000000\r\n", ":1\r\n", ":0\r\n", "+GHOST\r\n", "-GHOST\r\n", "*3\r\n:0\r\n:1\r\n:1\r\n", "+GHO", ":17637", "$5\r\nab",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ghosts / sizeof *ghosts; i++) {
+		/* while nobody asks: one who has the lock keeps others out */
+		feel(ASK, "QUEUED", FOR_EVER);
+		fake_send(fake, ghosts[i], strlen(ghosts[i]));
+		await_ms(30);
+		assert_int_not_equal(leash_lock_acquire(lock, i % 2 ? 0 : 300, &err), LEASH_OK);
+		assert_false(leash_lock_held(lock));
+		feel(ASK, NULL, 0);
+
+		/* while it is held: the release asks the server */
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		feel(RELEASE, ":0\r\n", FOR_EVER);
+		fake_send(fake, ghosts[i], strlen(ghosts[i]));
+		await_ms(30);
+		assert_int_not_equal(leash_lock_release(lock, &err), LEASH_OK);
+		feel(RELEASE, NULL, 0);
+		check_that_all_is_well();
+
+		/* behind an answer */
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		fake_send(fake, ghosts[i], strlen(ghosts[i]));
+		await_ms(30);
+		assert_true(leash_lock_held(lock));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+
+		/* where only messages should come */
+		fake_send_subscribers(fake, ghosts[i], strlen(ghosts[i]));
+		check_that_all_is_well();
+	}
+	for (int i = 0; i < 3; i++) {
+		static const char *const messages[] = {
+			"*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$7\r\ng x 1 y\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$0\r\n\r\n",
+			"*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$4\r\n\x1b[1m\r\n",
+		};
+
+		fake_send_subscribers(fake, messages[i], strlen(messages[i]));
+		check_that_all_is_well();
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+}
+
+static void
+control_bytes_in_what_a_server_says_reach_no_terminal(void **state)
+{
+	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	static const char *const words[] = {
+		"-READONLY \x1b[31mred\x1b[0m\x07\r\n", "-MASTERDOWN \x01\x02\xff\r\n", "-OOM \x1b]0;title\x07\r\n", "-NOPERM \xe2\x80\xae\r\n",
+		"-WRONGTYPE \t\r\n", "-LOADING \x7f\r\n", "-\x1b[2J\r\n", "-ERR \x1b[2J\r\n",
+	};
+	leash_client *heard = leashed_open(fake_uri(fake), LEASH_OPTIONS(.lease_ms = 300, .timeout_ms = 100, .on_log = hear_line, .log_arg = &ear,
+	                                                                  .on_event = hear_event, .event_arg = &ear));
+	leash_lock *mine = leashed_lock(heard, "heard", NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		feel(ASK, words[i], FOR_EVER);
+		assert_int_not_equal(leash_lock_acquire(mine, 100, &err), LEASH_OK);
+		check_text(err.text, "lock 'heard'");
+		feel(ASK, NULL, 0);
+		assert_status(LEASH_OK, leash_lock_acquire(mine, 30000, &err));
+		feel(RENEW, words[i], FOR_EVER);
+		assert_int_not_equal(leash_lock_extend(mine, 300, &err), LEASH_OK);
+		check_text(err.text, "lock 'heard'");
+		feel(RELEASE, words[i], FOR_EVER);
+		assert_int_not_equal(leash_lock_release(mine, &err), LEASH_OK);
+		check_text(err.text, "lock 'heard'");
+		feel(RENEW, NULL, 0);
+		feel(RELEASE, NULL, 0);
+		assert_status(LEASH_OK, leash_lock_acquire(mine, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_release(mine, &err));
+	}
+	leash_lock_free(mine);
+	leash_close(heard);
+	assert_true(ear.size > 0);
+	assert_string_equal(ear.unprintable, "");
+}
+
+#define on_fake(test) cmocka_unit_test_setup_teardown(test, start_fake, stop_fake)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_fake(who_is_told_not_now_comes_again_and_not_too_often),
+		on_fake(a_release_that_is_told_not_now_for_ever_is_made_up_for_later),
+		on_fake(a_cluster_that_the_uri_does_not_name_is_unsupported),
+		on_fake(a_secret_appears_in_no_text_whatever_the_server_says),
+		on_fake(an_ask_that_is_answered_with_the_wrong_type_is_a_protocol_error_and_holds_nothing),
+		on_fake(a_release_that_is_answered_with_the_wrong_type_is_not_taken_for_done),
+		on_fake(a_renewal_that_is_answered_with_the_wrong_type_is_tried_again),
+		on_fake(a_word_that_is_answered_with_the_wrong_type_gets_nobody_a_lock),
+		on_fake(garbage_is_a_protocol_error_and_holds_nothing),
+		on_fake(an_answer_that_is_cut_off_at_any_byte_is_no_answer),
+		on_fake(an_answer_beyond_measure_is_refused),
+		on_fake(what_comes_unasked_is_never_taken_for_an_answer),
+		on_fake(control_bytes_in_what_a_server_says_reach_no_terminal),
+	};
+
+	return cmocka_run_group_tests_name("nonsense", tests, NULL, NULL);
+}
