@@ -78,15 +78,6 @@ begin_waiting(struct waiting *w, leash_lock *lock, int64_t wait_ms)
 	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_release, w), 0);
 }
 
-static void
-end_waiting(struct waiting *w, leash_status expected)
-{
-	pthread_join(w->thread, NULL);
-	assert_status(expected, (err = w->err, w->status));
-	if (expected == LEASH_OK)
-		assert_status(LEASH_OK, (err = w->err, w->released));
-}
-
 /* ---- a fake that knows our scripts ---- */
 
 enum step { ASK, RELEASE, RENEW, WORD, STEPS };
