@@ -59,6 +59,7 @@ struct lsh_node {
 	bool up;                   /* the pipe took a connection, and we have not seen it break */
 	char run_id[LSH_RUN_ID_SIZE], messages_run_id[LSH_RUN_ID_SIZE];
 	int64_t up_since;          /* of the server, by our clock, at the latest; LSH_NEVER: it does not say */
+	char left_for[132];        /* what the server said for which it was left */
 	struct lsh_list sleepers;  /* struct sleeper */
 
 	/* server time in us = local time in us + offset */
@@ -297,17 +298,20 @@ mend(struct lsh_node *n)
 {
 	int64_t now = lsh_now_ns(), soonest = LSH_NEVER;
 	int fd = lsh_pipe_detach(n->pipe);
+	bool left;
 
 	if (fd >= 0) {
 		lsh_discard_socket(fd);
 		n->commands.redial_at = n->commands.started + 10 * LSH_MS;
-		if (atomic_exchange(&n->leaving, false))
-			n->commands.redial_at = now + back_off(5); /* it may need a moment to become one, and must not be stormed meanwhile */
 		pthread_mutex_lock(&n->mutex);
+		left = atomic_exchange(&n->leaving, false);
 		n->up = false;
 		n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
-		snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%s: the connection was lost", n->uri->shown);
+		snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.110s: %.130s", n->uri->shown,
+		         left ? n->left_for : "the connection was lost");
 		pthread_mutex_unlock(&n->mutex);
+		if (left)
+			n->commands.redial_at = now + back_off(5); /* it may need a moment to become one, and must not be stormed meanwhile */
 		say(n, LEASH_LOG_INFO, "%s: the connection was lost", n->uri->shown);
 	}
 	fd = lsh_listener_detach(n->listener);
@@ -477,6 +481,9 @@ lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
 void
 lsh_node_leave(struct lsh_node *n, const char *why)
 {
+	pthread_mutex_lock(&n->mutex);
+	snprintf(n->left_for, sizeof n->left_for, "%s", why);
+	pthread_mutex_unlock(&n->mutex);
 	if (!atomic_exchange(&n->leaving, true))
 		say(n, LEASH_LOG_WARNING, "%s: leaving this server: %s", n->uri->shown, why);
 	lsh_pipe_break(n->pipe);

@@ -409,7 +409,7 @@ a_renewal_that_is_answered_with_the_wrong_type_is_tried_again(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	for (size_t i = 0; i < WRONG_TYPES; i++) {
-		feel(RENEW, wrong_types[i], 1);
+		feel(RENEW, wrong_types[i], FOR_EVER);
 		assert_refused(LEASH_PROTOCOL, fake_uri(fake), "lock 'refused'", leash_lock_extend(lock, 1200, &err));
 		assert_true(leash_lock_held(lock));
 		feel(RENEW, NULL, 0);
