@@ -104,18 +104,22 @@ lsh_decimal_length(uint64_t n)
 {
 	size_t length = 1;
 
-	while (n >= 10) {
-		n /= 10;
-		length++;
-	}
+	for (uint64_t power = 10; n >= power; power *= 10)
+		if (++length == LSH_DECIMAL_DIGITS)
+			break; /* the next power is none of 64 bits */
 	return length;
 }
 
 size_t
 lsh_decimal_write(char *out, uint64_t n)
 {
-	size_t length = lsh_decimal_length(n);
+	size_t length;
 
+	if (n < 10) { /* as most numbers in a command are */
+		*out = (char)('0' + n);
+		return 1;
+	}
+	length = lsh_decimal_length(n);
 	for (char *at = out + length; at > out; n /= 10)
 		*--at = (char)('0' + n % 10);
 	return length;

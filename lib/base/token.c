@@ -1,6 +1,7 @@
 #include "base/token.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -108,7 +109,7 @@ lsh_random32(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static _Atomic uint64_t count;
-	uint64_t in[2] = {atomic_fetch_add_explicit(&count, 1, memory_order_relaxed), (uint64_t)getpid()};
+	uint64_t in[2] = {atomic_fetch_add_explicit(&count, 1, memory_order_relaxed), lsh_process_id()};
 	unsigned char hash[crypto_shorthash_BYTES];
 	uint32_t random;
 

@@ -111,8 +111,10 @@ lsh_tenure_settle(struct lsh_tenure *t)
 	struct lsh_parker *closer;
 	bool owed, none_left;
 
-	lsh_watchdog_forget(e->watchdog, &t->timer);
 	t->phase = LSH_ENDED;
+	if (!t->owed)
+		return; /* nobody but its releaser knows of it */
+	lsh_watchdog_forget(e->watchdog, &t->timer);
 	pthread_mutex_lock(&e->work_mutex);
 	owed = !lsh_list_empty(&t->owed_link);
 	lsh_list_remove(&t->owed_link);

@@ -20,7 +20,7 @@ struct lsh_listener {
 	int kick; /* wakes the thread in the seat */
 
 	pthread_mutex_t mutex; /* guards state, fd, reading, sleepers */
-	enum state state;
+	_Atomic enum state state;
 	int fd;
 	bool reading;
 	struct lsh_list sleepers; /* struct sleeper */
@@ -179,12 +179,7 @@ lsh_listener_attach(struct lsh_listener *l, int fd)
 bool
 lsh_listener_is_up(struct lsh_listener *l)
 {
-	bool up;
-
-	pthread_mutex_lock(&l->mutex);
-	up = l->state == UP;
-	pthread_mutex_unlock(&l->mutex);
-	return up;
+	return l->state == UP;
 }
 
 int

@@ -56,6 +56,7 @@ struct lsh_node {
 	bool listening; /* the listener has a descriptor of ours, perhaps a broken one whose seat is taken */
 
 	pthread_mutex_t mutex;     /* guards all down to `sleepers` */
+	atomic_bool same;          /* up, and the wake-ups come from the same life of the same server; read without the mutex */
 	bool up;                   /* the pipe took a connection, and we have not seen it break */
 	char run_id[LSH_RUN_ID_SIZE], messages_run_id[LSH_RUN_ID_SIZE];
 	int64_t up_since;          /* of the server, by our clock, at the latest; LSH_NEVER: it does not say */
@@ -239,6 +240,7 @@ commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 	}
 	pthread_mutex_lock(&n->mutex);
 	n->up = true;
+	n->same = same_server(n);
 	n->commands.tried = true;
 	n->commands.trouble = (leash_error){0};
 	wake_sleepers(n);
@@ -252,6 +254,11 @@ commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 static void
 messages_connected(struct lsh_node *n, const struct lsh_hello *hello)
 {
+	/* before the listener is up: nobody may take it for one of the server that the commands go to, if it is not */
+	pthread_mutex_lock(&n->mutex);
+	memcpy(n->messages_run_id, hello->run_id, sizeof n->messages_run_id);
+	n->same = n->up && same_server(n);
+	pthread_mutex_unlock(&n->mutex);
 	n->listening = lsh_listener_attach(n->listener, hello->fd);
 	if (!n->listening) {
 		leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
@@ -261,7 +268,6 @@ messages_connected(struct lsh_node *n, const struct lsh_hello *hello)
 		return;
 	}
 	pthread_mutex_lock(&n->mutex);
-	memcpy(n->messages_run_id, hello->run_id, sizeof n->messages_run_id);
 	n->messages.tried = true;
 	n->messages.trouble = (leash_error){0};
 	wake_sleepers(n);
@@ -306,6 +312,7 @@ mend(struct lsh_node *n)
 		pthread_mutex_lock(&n->mutex);
 		left = atomic_exchange(&n->leaving, false);
 		n->up = false;
+		n->same = false;
 		n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
 		snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.110s: %.130s", n->uri->shown,
 		         left ? n->left_for : "the connection was lost");
@@ -428,14 +435,7 @@ lsh_node_is_up(struct lsh_node *n)
 bool
 lsh_node_is_subscribed(struct lsh_node *n)
 {
-	bool same;
-
-	if (!lsh_listener_is_up(n->listener))
-		return false;
-	pthread_mutex_lock(&n->mutex);
-	same = n->up && same_server(n);
-	pthread_mutex_unlock(&n->mutex);
-	return same;
+	return atomic_load(&n->same) && lsh_listener_is_up(n->listener);
 }
 
 void

@@ -11,7 +11,9 @@
  * what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
  *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves the
  *    sending to the reader, who always writes before it sleeps;
- *  - a reader that leaves with 8 or more others to wake wakes them first, so that what they append goes out in one write.
+ *  - a reader that goes on wakes those whose replies have come before it writes, so that what they append goes out with it;
+ *  - one that leaves with 8 or more others to wake does so, too;
+ *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells them who are late.
  *
  * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system call less.
  *
@@ -66,19 +68,21 @@ struct lsh_pipe {
 	pthread_mutex_t mutex; /* guards all down to `wanting` */
 	pthread_cond_t room;
 	unsigned wanting_room;
-	enum state state;
+	_Atomic enum state state; /* it and epoch are also read without the mutex */
 	int fd;
-	uint64_t epoch;
+	_Atomic uint64_t epoch;
 	struct lsh_ticket **ring;
 	uint64_t head, tail;  /* of the next reply; of the next command */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
 	struct buffer out;    /* gathered, not yet taken by a writer */
 	bool reading, writing;
 	bool awake;           /* the reader will write before it sleeps */
+	int64_t reads_until;  /* the reader sleeps no longer than that */
+	int64_t soonest;      /* no ticket has a sooner limit */
 	bool want_write;      /* the socket was full: the reader polls for room */
 	int64_t heard;        /* when bytes came last */
 	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
-	struct lsh_parker *baton; /* was poked to take the vacant reader's seat, and has not looked yet */
+	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 
 	struct buffer wire;        /* the writer's seat */
 	struct lsh_reader *reader; /* the reader's seat */
@@ -141,20 +145,27 @@ place(struct lsh_pipe *p, uint64_t number)
 }
 
 /* If the reader's seat is vacant and somebody waits, then exactly one of those who wait has been told. */
-static void
-pass_baton(struct lsh_pipe *p)
+static struct lsh_parker *
+choose_baton(struct lsh_pipe *p)
 {
 	if (p->reading || p->baton != NULL)
-		return;
+		return NULL;
 	for (uint64_t n = p->head; n < p->tail; n++) {
 		struct lsh_ticket *ticket = *place(p, n);
 
-		if (ticket != NULL) {
-			p->baton = ticket->parker;
-			lsh_unpark(p->baton);
-			return;
-		}
+		if (ticket != NULL)
+			return p->baton = ticket->parker;
 	}
+	return NULL;
+}
+
+static void
+pass_baton(struct lsh_pipe *p)
+{
+	struct lsh_parker *parker = choose_baton(p);
+
+	if (parker != NULL)
+		lsh_unpark(parker);
 }
 
 static void
@@ -283,6 +294,24 @@ hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
 	return x == 0;
 }
 
+/* Those who sleep without a limit of their own do so because a timer for each would cost more than all else here: the reader
+ * has one for all. Whoever is late is woken, to give up by itself. */
+static void
+wake_late(struct lsh_pipe *p, int64_t now)
+{
+	p->soonest = LSH_NEVER;
+	for (uint64_t n = p->head; n < p->tail; n++) {
+		struct lsh_ticket *ticket = *place(p, n);
+
+		if (ticket == NULL)
+			continue;
+		if (ticket->limit <= now)
+			lsh_unpark(ticket->parker);
+		else if (ticket->limit < p->soonest)
+			p->soonest = ticket->limit;
+	}
+}
+
 /* ---- the reader's seat, no mutex held ---- */
 
 enum received { NOTHING, BYTES, HUNG_UP };
@@ -339,14 +368,17 @@ static void
 read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 {
 	struct ended ended;
+	struct lsh_parker *next;
 	bool over = false;
 
 	ended_init(&ended);
 	p->reading = true;
 	p->awake = true;
+	p->reads_until = LSH_NEVER; /* until it is known, whoever comes has a limit of its own */
 	p->baton = NULL; /* whoever has it will find the seat taken, and sleep again */
 	while (!over) {
 		enum received received;
+		int64_t until;
 		bool writable = false, want_write, sane = true;
 		size_t size = 0;
 		int64_t now;
@@ -356,11 +388,13 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 		if (p->state != UP)
 			break;
 		want_write = p->want_write;
+		p->reads_until = limit < p->soonest ? limit : p->soonest;
+		until = p->reads_until;
 		p->awake = false;
 		pthread_mutex_unlock(&p->mutex);
 
 		ended_tell(&ended);
-		received = receive(p, limit, want_write, &writable, &size);
+		received = receive(p, until, want_write, &writable, &size);
 		if (received == BYTES)
 			sane = lsh_reader_feed(p->reader, p->read_bytes, size);
 
@@ -376,6 +410,14 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 		if (writable)
 			p->want_write = false;
 		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || now >= limit;
+		if (now >= p->soonest)
+			wake_late(p, now);
+		if (!over && ended.first != NULL) {
+			/* still awake: what those who are told append meanwhile goes out in one write */
+			pthread_mutex_unlock(&p->mutex);
+			ended_tell(&ended);
+			pthread_mutex_lock(&p->mutex);
+		}
 	}
 	if (ended.count >= MANY) {
 		pthread_mutex_unlock(&p->mutex);
@@ -385,10 +427,12 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 	if (has_to_write(p))
 		write_out(p, &ended);
 	p->reading = false;
-	pass_baton(p);
+	next = choose_baton(p);
 	seat_vacant(p);
 	pthread_mutex_unlock(&p->mutex);
 	ended_tell(&ended);
+	if (next != NULL && p->baton == next)
+		lsh_unpark(next);
 }
 
 /* ---- callers ---- */
@@ -400,6 +444,7 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 	enum lsh_appended result = LSH_APPENDED;
 
 	atomic_init(&ticket->outcome, LSH_PENDING);
+	ticket->limit = LSH_NEVER;
 	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
 	pthread_mutex_lock(&p->mutex);
 	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
@@ -455,6 +500,8 @@ lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 		bool waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
 		int64_t until = waiting ? limit : LSH_NEVER;
 
+		ticket->limit = LSH_NEVER;
+
 		if (waiting && !p->reading) {
 			if (ended.first != NULL) {
 				pthread_mutex_unlock(&p->mutex);
@@ -463,11 +510,17 @@ lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 				continue;
 			}
 			read_for_all(p, ticket, limit); /* releases the mutex; what has come is read even if the limit is past */
+			if ((outcome = atomic_load_explicit(&ticket->outcome, memory_order_acquire)) != LSH_PENDING)
+				return outcome;
 			pthread_mutex_lock(&p->mutex);
 			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
-			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) != LSH_PENDING)
-				continue;
 		} else {
+			if (waiting && p->reads_until <= limit) {
+				until = LSH_NEVER;
+				ticket->limit = limit;
+				if (limit < p->soonest)
+					p->soonest = limit;
+			}
 			if (p->baton == parker) {
 				p->baton = NULL;
 				if (!waiting)
@@ -477,9 +530,9 @@ lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 			ended_tell(&ended);
 			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) == LSH_PENDING)
 				lsh_park(parker, until);
+			if ((outcome = atomic_load_explicit(&ticket->outcome, memory_order_acquire)) != LSH_PENDING)
+				return outcome;
 			pthread_mutex_lock(&p->mutex);
-			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) != LSH_PENDING)
-				continue;
 			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
 		}
 		if (!waiting || lsh_now_ns() < limit)
@@ -543,12 +596,13 @@ lsh_pipe_attach(struct lsh_pipe *p, int fd)
 		return false;
 	pthread_mutex_lock(&p->mutex);
 	p->fd = fd;
-	p->state = UP;
 	p->epoch++;
+	p->state = UP;
 	p->head = p->tail = p->handed = 0;
 	p->out.size = p->wire.size = p->wire.sent = 0;
 	p->want_write = false;
 	p->look_first = false;
+	p->soonest = LSH_NEVER;
 	p->baton = NULL;
 	pthread_mutex_unlock(&p->mutex);
 	return true;
@@ -557,23 +611,13 @@ lsh_pipe_attach(struct lsh_pipe *p, int fd)
 bool
 lsh_pipe_is_up(struct lsh_pipe *p)
 {
-	bool up;
-
-	pthread_mutex_lock(&p->mutex);
-	up = p->state == UP;
-	pthread_mutex_unlock(&p->mutex);
-	return up;
+	return p->state == UP;
 }
 
 uint64_t
 lsh_pipe_epoch(struct lsh_pipe *p)
 {
-	uint64_t epoch;
-
-	pthread_mutex_lock(&p->mutex);
-	epoch = p->epoch;
-	pthread_mutex_unlock(&p->mutex);
-	return epoch;
+	return p->epoch;
 }
 
 int

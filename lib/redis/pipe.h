@@ -33,6 +33,7 @@ struct lsh_ticket {
 	uint64_t number;             /* of the command in its pipe */
 	uint64_t epoch;              /* of the connection that carries it; before the append: the only one that may, or 0 for any */
 	int64_t overdue;             /* when its connection counts as broken for want of an answer */
+	int64_t limit;               /* when the reader has to wake its thread; LSH_NEVER: it wakes by itself */
 	struct lsh_ticket *next;     /* among those that ended together */
 	struct lsh_reply reply;
 };
