@@ -31,6 +31,8 @@ static const struct {
 	const char *part;
 	enum lsh_fault fault;
 } parts[] = {
+	{"unknown command", LSH_FAULT_NOSCRIPT}, /* EVALSHA was renamed away; EVAL may still be there. First: it quotes the keys */
+	{"Unknown Redis command", LSH_FAULT_NOSCRIPT}, /* one that a script calls was */
 	{"WRONGTYPE", LSH_FAULT_MISMATCH},
 	{"The user executing the script", LSH_FAULT_DENIED},
 	{"ACL failure in script", LSH_FAULT_DENIED},
@@ -38,8 +40,6 @@ static const struct {
 	{"-READONLY ", LSH_FAULT_NOT_HERE},
 	{"-MISCONF ", LSH_FAULT_REFUSED},
 	{"-NOREPLICAS ", LSH_FAULT_REFUSED},
-	{"unknown command", LSH_FAULT_NOSCRIPT}, /* EVALSHA was renamed away; EVAL may still be there */
-	{"Unknown Redis command", LSH_FAULT_NOSCRIPT}, /* one that a script calls was */
 };
 
 enum lsh_fault

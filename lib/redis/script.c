@@ -55,7 +55,7 @@ lsh_script_blame(const struct lsh_script *script, const char *error, char *name,
 		return at != NULL && copy_name(at + 1, name, size);
 	}
 	number = strtol(at + sizeof place - 1, NULL, 10);
-	while (--number > 0) {
+	for (; number > 1; number--) {
 		line = strchr(line, '\n');
 		if (line++ == NULL)
 			return false;

@@ -11,9 +11,12 @@
 #include "tests/support/monitor.h"
 #include "tests/support/server.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct server *server;
 
@@ -42,34 +45,123 @@ hold_ms(void)
 	return (seconds != NULL ? atoi(seconds) : 10) * INT64_C(1000);
 }
 
+/* A redis-cli that asks for a key's PTTL every 20 ms, whatever this process is doing meanwhile. */
+struct sampler {
+	const char *socket, *key;
+	int out[2]; /* the pipe that it writes to */
+	pid_t pid;
+	char line[256]; /* what has come of the next one */
+	size_t used;
+	size_t samples, low;
+	int64_t worst;
+};
+
+static int
+become_redis_cli(void *arg)
+{
+	struct sampler *s = arg;
+
+	dup2(s->out[1], 1);
+	dup2(s->out[1], 2);
+	execlp("redis-cli", "redis-cli", "-s", s->socket, "-r", "-1", "-i", "0.02", "PTTL", s->key, (char *)NULL);
+	dprintf(1, "%s\n", strerror(errno));
+	return 1;
+}
+
+static void
+sampler_start(struct sampler *s)
+{
+	assert_int_equal(pipe2(s->out, O_CLOEXEC), 0);
+	s->pid = child_run(become_redis_cli, s);
+	close(s->out[1]);
+	assert_int_equal(fcntl(s->out[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+static void
+take_line(struct sampler *s)
+{
+	char *end;
+	int64_t ttl = strtoll(s->line, &end, 10);
+
+	if (end == s->line || *end != '\0')
+		fail_msg("redis-cli: %s", s->line);
+	if (ttl <= 0)
+		fail_msg("sample %zu of PTTL is %lld", s->samples, (long long)ttl);
+	s->samples++;
+	s->low += ttl < 500;
+	s->worst = ttl < s->worst ? ttl : s->worst;
+}
+
+/* Look at all that it has written so far. */
+static void
+take_samples(struct sampler *s)
+{
+	char text[512];
+	ssize_t n;
+
+	while ((n = read(s->out[0], text, sizeof text)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (text[i] != '\n' && s->used < sizeof s->line - 1) {
+				s->line[s->used++] = text[i];
+				continue;
+			}
+			s->line[s->used] = '\0';
+			s->used = 0;
+			take_line(s);
+		}
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		fail_msg("redis-cli has ended");
+}
+
+static void
+sampler_stop(struct sampler *s)
+{
+	take_samples(s);
+	child_kill(s->pid);
+	close(s->out[0]);
+}
+
 static void
 a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **state)
 {
+	static const char renewal[] = "\" \"1\" \"leash:{kept}\" "; /* the only script that has one key */
 	leash_client *holder = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 1000));
 	leash_client *other = leashed_open(server_uri(server), NULL);
 	leash_lock *lock = leashed_lock(holder, "kept", NULL), *wanted = leashed_lock(other, "kept", NULL);
-	int64_t end, worst = INT64_MAX;
-	size_t samples = 0, low = 0;
+	struct monitor *monitor = monitor_start(server);
+	struct sampler sampler = {.socket = server_socket(server), .key = "leash:{kept}", .worst = INT64_MAX};
+	size_t attempts = 0, renewals;
 	leash_error err;
+	int64_t end;
+	char *last;
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	sampler_start(&sampler);
 	end = await_now_ns() + hold_ms() * 1000000;
 	while (await_now_ns() < end) {
-		int64_t ttl = server_integer(server, "PTTL leash:{kept}");
-
-		samples++;
-		low += ttl < 500;
-		worst = ttl < worst ? ttl : worst;
-		assert_true(ttl > 0);
+		take_samples(&sampler);
 		assert_true(leash_lock_held(lock));
-		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, samples % 50 == 0 ? 30 : 0, &err));
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, ++attempts % 50 == 0 ? 30 : 0, &err));
 		await_ms(20);
 	}
-	printf("# %zu samples of PTTL, %zu below 500 ms, the lowest %lld ms\n", samples, low, (long long)worst);
-	assert_true(low * 100 <= samples);
+	sampler_stop(&sampler);
+	printf("# %zu samples of PTTL, %zu below 500 ms, the lowest %lld ms\n", sampler.samples, sampler.low, (long long)sampler.worst);
+	assert_true(sampler.low * 100 <= sampler.samples);
+	assert_true((double)sampler.samples * await_slowness() * 200 >= (double)hold_ms()); /* it did not sleep most of the time */
+
+	renewals = monitor_count(monitor, renewal);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(server_integer(server, "EXISTS leash:{kept} leash:{kept}:queue"), 0);
+	await_ms(1500); /* more than a lease */
+	last = monitor_last(monitor, "\"eval"); /* EVALSHA, or EVAL */
+	printf("# %zu attempts of another client, %zu renewals\n", attempts, renewals);
+	assert_true(renewals > 0);
+	assert_null(strstr(last, renewal)); /* it was the release, or one more renewal had come before that */
+	assert_true(monitor_count(monitor, renewal) <= renewals + 1);
+	free(last);
+	monitor_stop(monitor);
 	leash_lock_free(lock);
 	leash_lock_free(wanted);
 	leash_close(holder);

@@ -7,10 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tests/fault/refused.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 
+#include <hiredis/hiredis.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,64 +21,6 @@
 #include <time.h>
 
 static _Thread_local leash_error err; /* what the last call said */
-
-/* ---- what every refusal must be ---- */
-
-/* One line of printable characters that fits, names what it is about, and ends without a full stop. */
-static void
-check_text(const char *text, const char *names)
-{
-	size_t n = strlen(text);
-
-	if (n == 0 || n >= sizeof err.text)
-		fail_msg("a text of %zu bytes", n);
-	for (size_t i = 0; i < n; i++)
-		if (text[i] < ' ' || text[i] > '~')
-			fail_msg("byte %zu is not printable: %s", i, text);
-	if (strcasestr(text, names) == NULL)
-		fail_msg("'%s' is not named: %s", names, text);
-	if (text[n - 1] == '.' && (n < 3 || strcmp(text + n - 3, "...") != 0))
-		fail_msg("it ends with a full stop: %s", text);
-}
-
-/* The call is refused with `expected`, and its text names the server and `names`. */
-#define assert_refused(expected, uri, names, call) \
-	do { \
-		memset(&err, 0x5a, sizeof err); \
-		assert_status((expected), (call)); \
-		assert_int_equal(err.status, (expected)); \
-		check_text(err.text, (names)); \
-		check_text(err.text, (uri)); \
-	} while (0)
-
-/* A thread that waits for a lock, and releases it at once. */
-struct waiting {
-	leash_lock *lock;
-	int64_t wait_ms;
-	_Atomic int ended;
-	leash_status status, released;
-	leash_error err;
-	pthread_t thread;
-};
-
-static void *
-wait_and_release(void *arg)
-{
-	struct waiting *w = arg;
-
-	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
-	if (w->status == LEASH_OK)
-		w->released = leash_lock_release(w->lock, &w->err);
-	w->ended = 1;
-	return NULL;
-}
-
-static void
-begin_waiting(struct waiting *w, leash_lock *lock, int64_t wait_ms)
-{
-	*w = (struct waiting){.lock = lock, .wait_ms = wait_ms};
-	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_release, w), 0);
-}
 
 /* ---- a fake that knows our scripts ---- */
 
@@ -91,6 +35,8 @@ static struct {
 	_Atomic size_t and_then[STEPS];   /* FAKE_CLOSE, or nothing */
 	_Atomic size_t cut[STEPS];        /* say so many bytes only; 0: all */
 	_Atomic int asked[STEPS];
+	_Atomic(const char *) auth;       /* what AUTH is answered with */
+	_Atomic int authenticated;        /* so often */
 } mood;
 
 static long long
@@ -120,6 +66,11 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	size_t n;
 
 	(void)ctx;
+	if (fake_is(argc, argv, argl, 0, "AUTH")) {
+		mood.authenticated++;
+		say = mood.auth;
+		return say != NULL ? fake_say(out, size, "%s", say) : FAKE_DEFAULT;
+	}
 	if (!fake_is(argc, argv, argl, 0, "EVALSHA") && !fake_is(argc, argv, argl, 0, "EVAL"))
 		return FAKE_DEFAULT;
 	step = step_of(argc, argv, argl);
@@ -162,7 +113,7 @@ start_fake(void **state)
 	memset(&mood, 0, sizeof mood);
 	memset(&events, 0, sizeof events);
 	fake = fake_start(answer, NULL);
-	client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.lease_ms = 1200, .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
 	lock = leashed_lock(client, "refused", NULL);
 	return 0;
 }
@@ -201,25 +152,35 @@ enum { NOT_NOW = sizeof not_now / sizeof *not_now };
 static void
 who_is_told_not_now_comes_again_and_not_too_often(void **state)
 {
+	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1500)));
+
 	(void)state;
+	/* renewed often, and valid for long */
+	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(kept, slow_ms(120000), &err));
 	for (int i = 0; i < NOT_NOW; i++) {
+		int asked, jeopardy = events.count[LEASH_EVENT_JEOPARDY], recovered = events.count[LEASH_EVENT_RECOVERED];
+		int64_t begun;
 		char word[32];
-		int asked;
 
 		snprintf(word, sizeof word, "%.*s", (int)strcspn(not_now[i] + 1, " "), not_now[i] + 1);
 		feel(ASK, not_now[i], FOR_EVER);
 		assert_refused(LEASH_UNAVAILABLE, fake_uri(fake), word, leash_lock_acquire(lock, 0, &err));
 		asked = mood.asked[ASK];
-		assert_refused(LEASH_UNAVAILABLE, fake_uri(fake), word, leash_lock_acquire(lock, 500, &err));
+		begun = await_now_ns();
+		assert_refused_in_time(LEASH_UNAVAILABLE, fake_uri(fake), word, leash_lock_acquire(lock, 500, &err));
 		asked = mood.asked[ASK] - asked;
-		assert_true(asked >= 1 && asked <= 12); /* 50 to 250 ms between them */
+		assert_true(asked >= 1 && asked <= 2 + (await_now_ns() - begun) / 50000000); /* 50 to 250 ms between them */
 		feel(ASK, not_now[i], 3);
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_int_equal(mood.times[ASK], 0);
 
-		/* nor is a hold lost by it, if it does not last */
-		feel(RENEW, not_now[i], 2);
-		await_true(events.count[LEASH_EVENT_RECOVERED] == i + 1);
-		assert_true(leash_lock_held(lock));
+		/* nor is a hold lost by it, if it does not last; it lasts until that was told, else the one takes the other back */
+		feel(RENEW, not_now[i], FOR_EVER);
+		await_true(events.count[LEASH_EVENT_JEOPARDY] > jeopardy);
+		feel(RENEW, NULL, 0);
+		await_true(events.count[LEASH_EVENT_RECOVERED] > recovered && events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
+		assert_true(leash_lock_held(kept));
 		feel(RENEW, not_now[i], 2);
 		assert_status(LEASH_OK, leash_lock_extend(lock, 1200, &err));
 		feel(RELEASE, not_now[i], 2);
@@ -227,27 +188,38 @@ who_is_told_not_now_comes_again_and_not_too_often(void **state)
 		check_that_all_is_well();
 	}
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_status(LEASH_OK, leash_lock_release(kept, &err));
+	leash_lock_free(kept);
 }
 
 static void
 a_release_that_is_told_not_now_for_ever_is_made_up_for_later(void **state)
 {
-	leash_client *hasty = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 300));
+	/* a release is tried for twice its timeout */
+	leash_client *hasty = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = slow_ms(500)));
 	leash_lock *held = leashed_lock(hasty, "refused", NULL);
 	int asked;
 
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	feel(RELEASE, not_now[0], FOR_EVER);
-	assert_refused(LEASH_UNKNOWN, fake_uri(fake), "LOADING", leash_lock_release(held, &err));
-	assert_false(leash_lock_held(held));
+	for (int i = 0; i < 5; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
+		feel(RELEASE, not_now[0], FOR_EVER);
+		assert_status(LEASH_UNKNOWN, leash_lock_release(held, &err));
+		assert_false(leash_lock_held(held));
+		check_text(err.text, fake_uri(fake));
+		if (!was_cut_short(err.text)) /* at the end of its time: then another is to tell */
+			break;
+		feel(RELEASE, NULL, 0);
+	}
+	check_text(err.text, "LOADING");
 	asked = mood.asked[RELEASE];
 	await_true(mood.asked[RELEASE] > asked + 1);
 	feel(RELEASE, NULL, 0);
-	await_true(mood.asked[RELEASE] > asked + 2);
-	await_ms(300); /* so that one under way is over */
 	asked = mood.asked[RELEASE];
-	await_ms(700);
+	await_true(mood.asked[RELEASE] > asked);
+	await_ms(slow_ms(300)); /* the answer is heard */
+	asked = mood.asked[RELEASE];
+	await_ms(slow_ms(700));
 	assert_int_equal(mood.asked[RELEASE], asked); /* that was it */
 	leash_lock_free(held);
 	leash_close(hasty);
@@ -262,6 +234,7 @@ a_cluster_that_the_uri_does_not_name_is_unsupported(void **state)
 		"-MOVED 3999 127.0.0.1:6381\r\n", "-ASK 3999 127.0.0.1:6381\r\n",
 		"-CROSSSLOT Keys in request don't hash to the same slot\r\n",
 	};
+	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(400)));
 
 	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -277,54 +250,21 @@ a_cluster_that_the_uri_does_not_name_is_unsupported(void **state)
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 		feel(RENEW, words[i], FOR_EVER);
 		assert_refused(LEASH_UNSUPPORTED, fake_uri(fake), word, leash_lock_extend(lock, 1200, &err));
+		assert_true(leash_lock_held(lock));
+		assert_status(LEASH_OK, leash_lock_acquire(brief, 30000, &err));
 		await_true(events.count[LEASH_EVENT_LOST] == (int)i + 1);
-		assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+		assert_status(LEASH_LOST, leash_lock_release(brief, &err));
 		feel(RENEW, NULL, 0);
 		feel(RELEASE, NULL, 0);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		asked = mood.asked[ASK];
 		check_that_all_is_well();
 		assert_true(mood.asked[ASK] - asked <= 3);
 	}
+	leash_lock_free(brief);
 }
 
 /* ---- what is told ---- */
-
-/* All that is ever told, to be searched for a secret. */
-struct ear {
-	pthread_mutex_t mutex;
-	char text[65536];
-	size_t size;
-	char unprintable[256]; /* the first line that should not reach a terminal, or "" */
-};
-
-static void
-hear(struct ear *ear, const char *text)
-{
-	size_t n = strlen(text);
-
-	pthread_mutex_lock(&ear->mutex);
-	for (size_t i = 0; i < n; i++)
-		if ((text[i] < ' ' || text[i] > '~') && ear->unprintable[0] == '\0')
-			snprintf(ear->unprintable, sizeof ear->unprintable, "%s", text);
-	if (n < sizeof ear->text - ear->size) {
-		memcpy(ear->text + ear->size, text, n + 1);
-		ear->size += n;
-	}
-	pthread_mutex_unlock(&ear->mutex);
-}
-
-static void
-hear_line(void *ear, leash_log_level level, const char *line)
-{
-	(void)level;
-	hear(ear, line);
-}
-
-static void
-hear_event(void *ear, const leash_event *event)
-{
-	hear(ear, event->text);
-}
 
 static void
 a_secret_appears_in_no_text_whatever_the_server_says(void **state)
@@ -344,17 +284,21 @@ a_secret_appears_in_no_text_whatever_the_server_says(void **state)
 		leash_client *one = NULL;
 		leash_status status;
 
-		feel(ASK, NULL, 0);
-		mood.say[WORD] = i < sizeof words / sizeof *words ? words[i] : NULL; /* what AUTH is answered with */
+		mood.auth = i < sizeof words / sizeof *words ? words[i] : NULL;
+		mood.authenticated = 0;
 		snprintf(uri, sizeof uri, "unix://someone:hunter2@%s", fake_target(fake));
-		status = leash_open(&one, LEASH_OPTIONS(.uri = uri, .on_log = hear_line, .log_arg = &ear, .on_event = hear_event, .event_arg = &ear), &err);
+		status = leash_open(&one, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms(), .on_log = hear_line, .log_arg = &ear, .on_event = hear_event, .event_arg = &ear), &err);
+		assert_true(mood.authenticated > 0);
+		assert_int_equal(status == LEASH_OK, mood.auth == NULL);
 		if (status != LEASH_OK) {
 			check_text(err.text, "AUTH");
+			check_text(err.text, fake_uri(fake));
 			hear(&ear, err.text);
 			continue;
 		}
 		leash_close(one);
 	}
+	assert_true(ear.size > 0);
 	assert_null(strstr(ear.text, "hunter2"));
 }
 
@@ -392,8 +336,9 @@ a_release_that_is_answered_with_the_wrong_type_is_not_taken_for_done(void **stat
 		leash_status status;
 
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		feel(RELEASE, wrong_types[i], 1);
+		feel(RELEASE, wrong_types[i], FOR_EVER); /* a cancel may be owed from the last round: it is not to take the answer */
 		status = leash_lock_release(lock, &err);
+		feel(RELEASE, NULL, 0);
 		assert_true(status == LEASH_PROTOCOL || status == LEASH_UNKNOWN);
 		check_text(err.text, "lock 'refused'");
 		check_text(err.text, fake_uri(fake));
@@ -406,42 +351,59 @@ a_release_that_is_answered_with_the_wrong_type_is_not_taken_for_done(void **stat
 static void
 a_renewal_that_is_answered_with_the_wrong_type_is_tried_again(void **state)
 {
+	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1500)));
+	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1200)));
+
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, slow_ms(120000), &err));
 	for (size_t i = 0; i < WRONG_TYPES; i++) {
 		feel(RENEW, wrong_types[i], FOR_EVER);
 		assert_refused(LEASH_PROTOCOL, fake_uri(fake), "lock 'refused'", leash_lock_extend(lock, 1200, &err));
 		assert_true(leash_lock_held(lock));
 		feel(RENEW, NULL, 0);
-		while (leash_lock_extend(lock, 1200, &err) != LEASH_OK)
+		while (leash_lock_extend(lock, slow_ms(120000), &err) != LEASH_OK)
 			assert_true(leash_lock_held(lock));
 	}
+	/* renewed often, and valid for long */
+	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(kept, slow_ms(120000), &err));
 	for (size_t i = 0; i < WRONG_TYPES; i += 6) {
-		feel(RENEW, wrong_types[i], 2);
-		await_true(mood.times[RENEW] == 0);
-		await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-		assert_true(leash_lock_held(lock));
+		int jeopardy = events.count[LEASH_EVENT_JEOPARDY], recovered = events.count[LEASH_EVENT_RECOVERED], asked = mood.asked[RENEW];
+
+		feel(RENEW, wrong_types[i], FOR_EVER);
+		await_true(mood.asked[RENEW] >= asked + 2 && events.count[LEASH_EVENT_JEOPARDY] > jeopardy);
+		feel(RENEW, NULL, 0);
+		await_true(events.count[LEASH_EVENT_RECOVERED] > recovered && events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
+		assert_true(leash_lock_held(kept));
 	}
+	assert_status(LEASH_OK, leash_lock_release(kept, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	/* for ever: jeopardy, and the truth at the end of the lease */
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	feel(RENEW, wrong_types[0], FOR_EVER);
 	mood.asked[RENEW] = 0;
+	assert_status(LEASH_OK, leash_lock_acquire(brief, 30000, &err));
 	await_true(events.count[LEASH_EVENT_LOST] == 1);
 	assert_true(mood.asked[RENEW] < 60); /* within a lease of 1.2 s */
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_status(LEASH_LOST, leash_lock_release(brief, &err));
+	leash_lock_free(kept);
+	leash_lock_free(brief);
 }
 
 static void
 a_word_that_is_answered_with_the_wrong_type_gets_nobody_a_lock(void **state)
 {
+	leash_lock *wanted = leashed_lock(client, "wanted", LEASH_LOCK_OPTIONS(.lease_ms = 600)); /* so that words are said often */
 	size_t accepted;
 
 	(void)state;
 	for (size_t i = 0; i < WRONG_TYPES; i += 2) {
-		struct waiting w;
+		static struct waiting w;
 
 		feel(ASK, "QUEUED", 1);
 		feel(WORD, wrong_types[i], 1);
-		begin_waiting(&w, lock, 30000);
+		begin_waiting(&w, wanted, 30000);
 		await_true(mood.times[WORD] == 0);
 		/* it goes on: by the next word, or by asking again */
 		feel(WORD, NULL, 0);
@@ -457,10 +419,11 @@ a_word_that_is_answered_with_the_wrong_type_gets_nobody_a_lock(void **state)
 	feel(WORD, wrong_types[0], FOR_EVER);
 	accepted = fake_accepted(fake);
 	mood.asked[WORD] = 0;
-	assert_true(leash_lock_acquire(lock, 1500, &err) != LEASH_OK);
+	assert_true(leash_lock_acquire(wanted, 1500, &err) != LEASH_OK);
 	assert_true(mood.asked[WORD] < 60);
 	assert_true(fake_accepted(fake) - accepted < 100);
-	assert_false(leash_lock_held(lock));
+	assert_false(leash_lock_held(wanted));
+	leash_lock_free(wanted);
 }
 
 static const char *const garbage[] = {
@@ -473,26 +436,50 @@ static const char *const garbage[] = {
 static void
 garbage_is_a_protocol_error_and_holds_nothing(void **state)
 {
+	enum { N = sizeof garbage / sizeof *garbage, CLIENTS = 4 }; /* that take turns, since each needs a moment to connect anew */
+	leash_client *clients[CLIENTS];
+	leash_lock *locks[CLIENTS];
+	static struct closing closing[CLIENTS];
+
 	(void)state;
-	for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+		locks[i] = leashed_lock(clients[i], "refused", NULL);
+	}
+	for (size_t i = 0; i < N + CLIENTS; i++) {
+		leash_lock *asking = locks[i % CLIENTS];
+		size_t accepted;
 		leash_status status;
-		size_t accepted = fake_accepted(fake);
+
+		/* once: the next one gets its own answer */
+		feel(ASK, NULL, 0);
+		assert_status(LEASH_OK, leash_lock_acquire(asking, 30000, &err));
+		assert_true(leash_lock_held(asking));
+		assert_status(LEASH_OK, leash_lock_release(asking, &err));
+		if (i >= N)
+			continue;
 
 		/* `$536870912` and its like are only the beginning of something: there is no answer at all */
+		accepted = fake_accepted(fake);
 		feel(ASK, garbage[i], FOR_EVER);
 		mood.asked[ASK] = 0;
-		status = leash_lock_acquire(lock, 100, &err);
+		do {
+			status = leash_lock_acquire(asking, 100, &err);
+			assert_true(mood.asked[ASK] <= 12);
+		} while (mood.asked[ASK] == 0);
 		if (status != LEASH_PROTOCOL && status != LEASH_UNAVAILABLE)
 			fail_msg("'%.20s': %s: %s", garbage[i], leash_status_name(status), err.text);
 		check_text(err.text, "lock 'refused'");
 		check_text(err.text, fake_uri(fake));
-		assert_false(leash_lock_held(lock));
-		assert_true(mood.asked[ASK] <= 12);
+		assert_false(leash_lock_held(asking));
 		assert_true(fake_accepted(fake) - accepted <= 24);
-		/* once: the next one gets its own answer */
-		feel(ASK, NULL, 0);
-		check_that_all_is_well();
 	}
+	for (int i = 0; i < CLIENTS; i++) {
+		leash_lock_free(locks[i]);
+		begin_closing(&closing[i], clients[i]);
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		end_closing(&closing[i]);
 }
 
 static void
@@ -540,43 +527,67 @@ an_answer_beyond_measure_is_refused(void **state)
 	free(huge);
 }
 
+/* Say `bytes` to all who have not subscribed. They have arrived when this returns, and the connection has been idle for a while. */
+static void
+haunt(const char *bytes)
+{
+	fake_send(fake, bytes, strlen(bytes));
+	for (int i = 0; i < 2; i++) { /* the second one is answered after all that was to be said at the first */
+		redisContext *c = redisConnectUnix(fake_target(fake));
+
+		assert_non_null(c);
+		freeReplyObject(redisCommand(c, "PING"));
+		redisFree(c);
+	}
+	await_ms(30);
+}
+
 static void
 what_comes_unasked_is_never_taken_for_an_answer(void **state)
 {
 	static const char *const ghosts[] = {
 		":1763700000000000\r\n", ":1\r\n", ":0\r\n", "+GHOST\r\n", "-GHOST\r\n", "*3\r\n:0\r\n:1\r\n:1\r\n", "+GHO", ":17637", "$5\r\nab",
 	};
+	enum { N = sizeof ghosts / sizeof *ghosts };
+	static struct closing closing[N];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof ghosts / sizeof *ghosts; i++) {
-		/* while nobody asks: one who has the lock keeps others out */
-		feel(ASK, "QUEUED", FOR_EVER);
-		fake_send(fake, ghosts[i], strlen(ghosts[i]));
-		await_ms(30);
-		assert_int_not_equal(leash_lock_acquire(lock, i % 2 ? 0 : 300, &err), LEASH_OK);
-		assert_false(leash_lock_held(lock));
-		feel(ASK, NULL, 0);
+	for (size_t i = 0; i < N; i++) {
+		/* a client of its own, with no cancel under way that could take a ghost for its answer */
+		leash_client *one = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
+		leash_lock *haunted = leashed_lock(one, "haunted", NULL);
 
 		/* while it is held: the release asks the server */
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(haunted, 30000, &err));
 		feel(RELEASE, ":0\r\n", FOR_EVER);
-		fake_send(fake, ghosts[i], strlen(ghosts[i]));
-		await_ms(30);
-		assert_int_not_equal(leash_lock_release(lock, &err), LEASH_OK);
+		haunt(ghosts[i]);
+		assert_int_not_equal(leash_lock_release(haunted, &err), LEASH_OK);
 		feel(RELEASE, NULL, 0);
-		check_that_all_is_well();
 
 		/* behind an answer */
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		fake_send(fake, ghosts[i], strlen(ghosts[i]));
-		await_ms(30);
-		assert_true(leash_lock_held(lock));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(haunted, 30000, &err));
+		haunt(ghosts[i]);
+		assert_true(leash_lock_held(haunted));
+		assert_status(LEASH_OK, leash_lock_release(haunted, &err));
+
+		/* while nobody asks: one who has the lock keeps others out */
+		feel(ASK, "QUEUED", FOR_EVER);
+		haunt(ghosts[i]);
+		assert_int_not_equal(leash_lock_acquire(haunted, i % 2 ? 0 : 300, &err), LEASH_OK);
+		assert_false(leash_lock_held(haunted));
+		feel(ASK, NULL, 0);
+		assert_status(LEASH_OK, leash_lock_acquire(haunted, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_release(haunted, &err));
 
 		/* where only messages should come */
 		fake_send_subscribers(fake, ghosts[i], strlen(ghosts[i]));
-		check_that_all_is_well();
+		assert_status(LEASH_OK, leash_lock_acquire(haunted, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_release(haunted, &err));
+		leash_lock_free(haunted);
+		begin_closing(&closing[i], one);
 	}
+	for (size_t i = 0; i < N; i++)
+		end_closing(&closing[i]);
 	for (int i = 0; i < 3; i++) {
 		static const char *const messages[] = {
 			"*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$7\r\ng x 1 y\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$0\r\n\r\n",
@@ -597,7 +608,7 @@ control_bytes_in_what_a_server_says_reach_no_terminal(void **state)
 		"-READONLY \x1b[31mred\x1b[0m\x07\r\n", "-MASTERDOWN \x01\x02\xff\r\n", "-OOM \x1b]0;title\x07\r\n", "-NOPERM \xe2\x80\xae\r\n",
 		"-WRONGTYPE \t\r\n", "-LOADING \x7f\r\n", "-\x1b[2J\r\n", "-ERR \x1b[2J\r\n",
 	};
-	leash_client *heard = leashed_open(fake_uri(fake), LEASH_OPTIONS(.lease_ms = 300, .timeout_ms = 100, .on_log = hear_line, .log_arg = &ear,
+	leash_client *heard = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 100, .on_log = hear_line, .log_arg = &ear,
 	                                                                  .on_event = hear_event, .event_arg = &ear));
 	leash_lock *mine = leashed_lock(heard, "heard", NULL);
 
@@ -616,8 +627,8 @@ control_bytes_in_what_a_server_says_reach_no_terminal(void **state)
 		check_text(err.text, "lock 'heard'");
 		feel(RENEW, NULL, 0);
 		feel(RELEASE, NULL, 0);
-		assert_status(LEASH_OK, leash_lock_acquire(mine, 30000, &err));
-		assert_status(LEASH_OK, leash_lock_release(mine, &err));
+		/* with so little patience, a release may be cut short on a busy machine */
+		await_true(leash_lock_acquire(mine, 30000, &err) == LEASH_OK && leash_lock_release(mine, &err) == LEASH_OK);
 	}
 	leash_lock_free(mine);
 	leash_close(heard);

@@ -1,5 +1,5 @@
 /* Many threads in several processes, many locks, random nesting, timed acquires; and a judge outside of leash that sees whether
- * two were ever inside one lock, and whether fences grew. LEASH_TEST_STORM_SECONDS says for how long (default 10). */
+ * two were ever inside one lock, and whether fences grew. LEASH_TEST_STORM_SECONDS says for how long (default 60). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PROCESSES = 4, THREADS = 50, LOCKS = 200, LEVELS = 4, LEASE_MS = 2000 };
+enum { PROCESSES = 4, THREADS = 50, LOCKS = 200, HANDLES = 2, LEVELS = 4, LEASE_MS = 2000 };
 
 struct storm {
 	char uri[256];
@@ -28,9 +28,10 @@ struct storm {
 
 struct contender {
 	struct storm *storm;
-	leash_lock **locks;
+	leash_lock *(*handles)[LOCKS];
 	unsigned seed;
-	int depth[LOCKS]; /* this thread's */
+	int depth[LOCKS];         /* this thread's */
+	int held[LEVELS], levels; /* what it is inside of, the innermost last; a lock as often as it is nested */
 };
 
 static void
@@ -40,17 +41,36 @@ unexpected(struct storm *storm, const char *what, leash_status status, const lea
 		fprintf(stderr, "# %s: %s: %s\n", what, leash_status_name(status), err->text);
 }
 
+/* Inside of something every third draw is a lock that is held already: 200 locks at random are hardly ever the same twice. */
+static int
+draw_lock(struct contender *c)
+{
+	if (c->levels > 0 && rand_r(&c->seed) % 3 == 0)
+		return c->held[rand_r(&c->seed) % c->levels];
+	return rand_r(&c->seed) % LOCKS;
+}
+
+static leash_lock *
+draw_handle(struct contender *c, int n)
+{
+	return c->handles[rand_r(&c->seed) % HANDLES][n];
+}
+
 /* Take a lock at random, perhaps one that is held already, and within it another one, and so on. */
 static void
-go_inside(struct contender *c, int level)
+go_inside(struct contender *c)
 {
 	struct storm *storm = c->storm;
-	int n = rand_r(&c->seed) % LOCKS;
-	leash_lock *lock = c->locks[n];
+	int n = draw_lock(c);
+	leash_lock *lock = draw_handle(c, n);
 	int64_t wait_ms = rand_r(&c->seed) % 4 == 0 ? 0 : rand_r(&c->seed) % 50;
 	leash_error err;
 	leash_status status = leash_lock_acquire(lock, wait_ms, &err);
 
+	if (status != LEASH_OK && c->depth[n] > 0) {
+		unexpected(storm, "nested acquire", status, &err); /* it asks nobody */
+		return;
+	}
 	if (status == LEASH_TIMEOUT) {
 		storm->timed_out++;
 		return;
@@ -71,13 +91,15 @@ go_inside(struct contender *c, int level)
 	}
 	if (leash_lock_depth(lock) != (unsigned)c->depth[n])
 		unexpected(storm, "depth", LEASH_OK, &err);
-	while (level < LEVELS && rand_r(&c->seed) % 2 == 0)
-		go_inside(c, level + 1);
+	c->held[c->levels++] = n;
+	while (c->levels < LEVELS && rand_r(&c->seed) % 2 == 0)
+		go_inside(c);
+	c->levels--;
 	if (rand_r(&c->seed) % 500 == 0)
 		await_ms(rand_r(&c->seed) % 40);
 	if (--c->depth[n] == 0)
 		judge_leave(storm->judge, (size_t)n);
-	status = leash_lock_release(lock, &err);
+	status = leash_lock_release(draw_handle(c, n), &err);
 	if (status != LEASH_OK)
 		unexpected(storm, "release", status, &err);
 }
@@ -88,7 +110,7 @@ contend(void *arg)
 	struct contender *c = arg;
 
 	while (await_now_ns() < c->storm->end_ns)
-		go_inside(c, 1);
+		go_inside(c);
 	c->storm->ended++;
 	return NULL;
 }
@@ -99,7 +121,7 @@ run_process(void *arg)
 	struct storm *storm = arg;
 	leash_client *client = leashed_open(storm->uri, LEASH_OPTIONS(.lease_ms = LEASE_MS));
 	static struct contender contenders[THREADS];
-	static leash_lock *locks[LOCKS];
+	static leash_lock *handles[HANDLES][LOCKS];
 	pthread_t threads[THREADS];
 	int n = THREADS / PROCESSES + (THREADS % PROCESSES != 0);
 
@@ -107,17 +129,19 @@ run_process(void *arg)
 		char name[32];
 
 		snprintf(name, sizeof name, "storm %d", i);
-		locks[i] = leashed_lock(client, name, NULL);
+		for (int h = 0; h < HANDLES; h++)
+			handles[h][i] = leashed_lock(client, name, NULL);
 	}
 	for (int i = 0; i < n; i++) {
-		contenders[i] = (struct contender){.storm = storm, .locks = locks, .seed = (unsigned)(getpid() * 1000 + i)};
+		contenders[i] = (struct contender){.storm = storm, .handles = handles, .seed = (unsigned)(getpid() * 1000 + i)};
 		if (pthread_create(&threads[i], NULL, contend, &contenders[i]) != 0)
 			return 1;
 	}
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < LOCKS; i++)
-		leash_lock_free(locks[i]);
+		for (int h = 0; h < HANDLES; h++)
+			leash_lock_free(handles[h][i]);
 	leash_close(client);
 	return 0;
 }
@@ -133,20 +157,21 @@ no_two_are_ever_inside_one_lock_and_nothing_is_left_behind(void **state)
 	(void)state;
 	snprintf(storm->uri, sizeof storm->uri, "%s", server_uri(server));
 	storm->judge = judge_new(LOCKS, 0);
-	storm->end_ns = await_now_ns() + (seconds != NULL ? atoi(seconds) : 10) * INT64_C(1000000000);
+	storm->end_ns = await_now_ns() + (seconds != NULL ? atoi(seconds) : 60) * INT64_C(1000000000);
 	for (int i = 0; i < PROCESSES; i++)
 		pid[i] = child_run(run_process, storm);
 	for (int i = 0; i < PROCESSES; i++)
 		child_wait(pid[i]);
-	printf("# %llu acquired, %llu nested, %llu timed out, %llu unanswered, %zu violations\n", (unsigned long long)storm->acquired,
-	       (unsigned long long)storm->nested, (unsigned long long)storm->timed_out, (unsigned long long)storm->unanswered,
-	       judge_violations(storm->judge));
+	printf("# %llu acquired, %llu nested (%.1f %% of all), %llu timed out, %llu unanswered, %zu violations\n",
+	       (unsigned long long)storm->acquired, (unsigned long long)storm->nested,
+	       100 * (double)storm->nested / (double)(storm->acquired + storm->nested + 1), (unsigned long long)storm->timed_out,
+	       (unsigned long long)storm->unanswered, judge_violations(storm->judge));
 	judge_print(storm->judge);
 	assert_int_equal(judge_violations(storm->judge), 0);
 	assert_int_equal(judge_entries(storm->judge), storm->acquired);
 	assert_int_equal(storm->unexpected, 0);
 	assert_true(storm->acquired > 100);
-	assert_true(storm->nested > 0);
+	assert_true(storm->nested > storm->acquired / 20);
 	assert_int_equal(storm->ended, PROCESSES * (THREADS / PROCESSES + (THREADS % PROCESSES != 0)));
 	await_ms(LEASE_MS);
 	for (int i = 0; i < LOCKS; i++)

@@ -1,0 +1,87 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/fault/real.h"
+
+#include "tests/fault/refused.h"
+
+#include <stdlib.h>
+
+struct server *server;
+leash_client *client;
+leash_lock *lock;
+struct leashed_events events;
+
+int
+start_real(void **state)
+{
+	(void)state;
+	memset(&events, 0, sizeof events);
+	server = server_start(NULL);
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
+	lock = leashed_lock(client, "refused", NULL);
+	return 0;
+}
+
+int
+stop_real(void **state)
+{
+	(void)state;
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(server);
+	return 0;
+}
+
+void
+check_that_all_is_well(void)
+{
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+void
+ask_server(struct server *of, const char *command)
+{
+	redisReply *reply = server_command(of, command);
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		fail_msg("%s: %s", command, reply->str);
+	freeReplyObject(reply);
+}
+
+long long
+info(struct server *of, const char *section, const char *field)
+{
+	const char *at = strstr(server_text(of, "INFO %s", section), field);
+
+	return at != NULL ? atoll(at + strlen(field)) : 0;
+}
+
+long long
+rejected(struct server *of)
+{
+	static const char field[] = "rejected_calls=";
+	const char *at = strstr(server_text(of, "INFO commandstats"), "cmdstat_evalsha:");
+
+	at = at != NULL ? strstr(at, field) : NULL;
+	return at != NULL ? atoll(at + sizeof field - 1) : 0;
+}
+
+void
+check_ttls(struct server *of)
+{
+	redisReply *keys = server_command(of, "KEYS leash:*");
+
+	for (size_t i = 0; i < keys->elements; i++)
+		if (server_integer(of, "PTTL %b", keys->element[i]->str, (size_t)keys->element[i]->len) == -1)
+			fail_msg("%s is there for ever", keys->element[i]->str);
+	freeReplyObject(keys);
+}

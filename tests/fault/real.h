@@ -1,0 +1,33 @@
+/* A real server, a client and a lock called "refused", anew for each test; and what is asked of such a server. */
+#ifndef LEASH_TEST_REAL_H
+#define LEASH_TEST_REAL_H
+
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+
+extern struct server *server;
+extern leash_client *client;
+extern leash_lock *lock;
+extern struct leashed_events events; /* of `client`, and of whom a test likes */
+
+int start_real(void **state);
+int stop_real(void **state);
+
+#define on_real(test) cmocka_unit_test_setup_teardown(test, start_real, stop_real)
+
+/* `lock` can be acquired and released. */
+void check_that_all_is_well(void);
+
+/* Tell it something that it must not refuse. */
+void ask_server(struct server *of, const char *command);
+
+/* A number of INFO; `field` with its colon. */
+long long info(struct server *of, const char *section, const char *field);
+
+/* How many EVALSHA it refused to execute at all. */
+long long rejected(struct server *of);
+
+/* No key of leash is there for ever. */
+void check_ttls(struct server *of);
+
+#endif

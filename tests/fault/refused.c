@@ -1,0 +1,150 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/fault/refused.h"
+
+#include "tests/support/await.h"
+
+#include <stdio.h>
+
+int64_t
+slow_ms(int64_t ms)
+{
+	return (int64_t)((double)ms * await_slowness());
+}
+
+int64_t
+patience_ms(void)
+{
+	int64_t ms = slow_ms(2500);
+
+	return ms < 60000 ? ms : 60000;
+}
+
+void
+check_text(const char *text, const char *names)
+{
+	size_t n = strlen(text);
+
+	if (n == 0 || n >= sizeof((leash_error *)NULL)->text)
+		fail_msg("a text of %zu bytes", n);
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			fail_msg("byte %zu is not printable: %s", i, text);
+	if (strcasestr(text, names) == NULL)
+		fail_msg("'%s' is not named: %s", names, text);
+	if (text[n - 1] == '.' && (n < 3 || strcmp(text + n - 3, "...") != 0))
+		fail_msg("it ends with a full stop: %s", text);
+}
+
+bool
+was_cut_short(const char *text)
+{
+	return strstr(text, "no answer in time") != NULL || strstr(text, "the connection was lost") != NULL;
+}
+
+void
+await_renewals(leash_lock *held, int n)
+{
+	int64_t left = leash_lock_remaining_ms(held);
+
+	while (n > 0) {
+		int64_t now_left = leash_lock_remaining_ms(held);
+
+		assert_true(leash_lock_held(held));
+		if (now_left > left)
+			n--;
+		left = now_left;
+		await_ms(1);
+	}
+}
+
+/* ---- who waits ---- */
+
+static void *
+wait_and_release(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->status = leash_lock_acquire(w->wanted, w->wait_ms, &w->err);
+	if (w->status == LEASH_OK)
+		w->released = leash_lock_release(w->wanted, &w->err);
+	w->ended = 1;
+	return NULL;
+}
+
+void
+begin_waiting(struct waiting *w, leash_lock *wanted, int64_t wait_ms)
+{
+	*w = (struct waiting){.wanted = wanted, .wait_ms = wait_ms};
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_release, w), 0);
+}
+
+void
+end_waiting(struct waiting *w, leash_status expected)
+{
+	leash_error err;
+
+	pthread_join(w->thread, NULL);
+	assert_status(expected, (err = w->err, w->status));
+	if (expected == LEASH_OK)
+		assert_status(LEASH_OK, (err = w->err, w->released));
+}
+
+/* ---- who is closed ---- */
+
+static void *
+close_it(void *arg)
+{
+	struct closing *c = arg;
+
+	leash_close(c->client);
+	return NULL;
+}
+
+void
+begin_closing(struct closing *c, leash_client *client)
+{
+	c->client = client;
+	assert_int_equal(pthread_create(&c->thread, NULL, close_it, c), 0);
+}
+
+void
+end_closing(struct closing *c)
+{
+	pthread_join(c->thread, NULL);
+}
+
+/* ---- who listens ---- */
+
+void
+hear(struct ear *ear, const char *text)
+{
+	size_t n = strlen(text);
+
+	pthread_mutex_lock(&ear->mutex);
+	for (size_t i = 0; i < n; i++)
+		if ((text[i] < ' ' || text[i] > '~') && ear->unprintable[0] == '\0')
+			snprintf(ear->unprintable, sizeof ear->unprintable, "%s", text);
+	if (n < sizeof ear->text - ear->size) {
+		memcpy(ear->text + ear->size, text, n + 1);
+		ear->size += n;
+	}
+	pthread_mutex_unlock(&ear->mutex);
+}
+
+void
+hear_line(void *ear, leash_log_level level, const char *line)
+{
+	(void)level;
+	hear(ear, line);
+}
+
+void
+hear_event(void *ear, const leash_event *event)
+{
+	hear(ear, event->text);
+}

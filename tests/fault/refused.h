@@ -1,0 +1,91 @@
+/* What the tests of refusals share: what every refusal must be, who waits meanwhile, and who listens to all that is told.
+ *
+ * No test here may fail because a thread stood still for some hundred milliseconds: calls with a deadline of their own repeat
+ * (assert_refused_in_time), leases are long against that, and clients wait patiently for answers (patience_ms). */
+#ifndef LEASH_TEST_REFUSED_H
+#define LEASH_TEST_REFUSED_H
+
+#include "tests/support/leashed.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* So long on a fair machine, longer on a slow one. */
+int64_t slow_ms(int64_t ms);
+
+/* For `timeout_ms` where a server answers at once: so that nobody takes a busy machine for a silent server. */
+int64_t patience_ms(void);
+
+/* One line of printable characters that fits, names what it is about, and ends without a full stop. */
+void check_text(const char *text, const char *names);
+
+/* The call is refused with `expected`, and its text names the server and `names`. The call fills in an `err` in scope. */
+#define assert_refused(expected, uri, names, call) \
+	do { \
+		memset(&err, 0x5a, sizeof err); \
+		assert_status((expected), (call)); \
+		assert_int_equal(err.status, (expected)); \
+		check_text(err.text, (names)); \
+		check_text(err.text, (uri)); \
+	} while (0)
+
+/* The same for a call with a deadline, at which the answer may still be on its way: where the text says so the call is repeated,
+ * until the server's words come in time. */
+#define assert_refused_in_time(expected, uri, names, call) \
+	do { \
+		bool again_; \
+		int64_t end_ns_ = await_limit_ns(30); \
+		do { \
+			memset(&err, 0x5a, sizeof err); \
+			assert_status((expected), (call)); \
+			assert_int_equal(err.status, (expected)); \
+			check_text(err.text, (uri)); \
+			again_ = was_cut_short(err.text) && await_now_ns() < end_ns_; \
+		} while (again_); \
+		check_text(err.text, (names)); \
+	} while (0)
+
+/* Does it tell of no more than that there was no answer yet? */
+bool was_cut_short(const char *text);
+
+/* See the hold of the calling thread renewed `n` times; it is held all the while. */
+void await_renewals(leash_lock *held, int n);
+
+/* A thread that waits for a lock, and releases it at once. Static where it is used: should the test fail, it goes on for a while. */
+struct waiting {
+	leash_lock *wanted;
+	int64_t wait_ms;
+	_Atomic int ended;
+	leash_status status, released;
+	leash_error err;
+	pthread_t thread;
+};
+
+void begin_waiting(struct waiting *w, leash_lock *wanted, int64_t wait_ms);
+void end_waiting(struct waiting *w, leash_status expected);
+
+/* Clients that are closed in the background, because they may wait a timeout long for answers that they will not like. */
+struct closing {
+	leash_client *client;
+	pthread_t thread;
+};
+
+void begin_closing(struct closing *c, leash_client *client);
+void end_closing(struct closing *c);
+
+/* All that is ever told, to be searched for a secret. For `on_log` and `on_event`, with itself as the argument. */
+struct ear {
+	pthread_mutex_t mutex;
+	char text[65536];
+	size_t size;
+	char unprintable[256]; /* the first line that should not reach a terminal, or "" */
+};
+
+void hear(struct ear *ear, const char *text);
+void hear_line(void *ear, leash_log_level level, const char *line);
+void hear_event(void *ear, const leash_event *event);
+
+#endif

@@ -1,0 +1,339 @@
+/* What is denied: passwords, permissions, keys and channels, from the start or taken away in the middle. Each denial names what is
+ * missing, leaves no key for ever, tells no secret, and is not met with a stream of further attempts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/fault/real.h"
+#include "tests/fault/refused.h"
+#include "tests/support/await.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local leash_error err; /* what the last call said */
+
+static void
+opening_without_or_with_the_wrong_password_is_denied(void **state)
+{
+	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
+	leash_client *none;
+	char uri[512];
+
+	(void)state;
+	assert_refused(LEASH_DENIED, server_uri(secret), "NOAUTH",
+	               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(secret), .timeout_ms = patience_ms()), &err));
+	snprintf(uri, sizeof uri, "unix://:hunter3@%s", server_socket(secret));
+	assert_refused(LEASH_DENIED, server_uri(secret), "AUTH", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms()), &err));
+	assert_null(strstr(err.text, "hunter"));
+	snprintf(uri, sizeof uri, "unix://nobody:hunter2@%s", server_socket(secret));
+	assert_refused(LEASH_DENIED, server_uri(secret), "WRONGPASS", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms()), &err));
+	assert_null(strstr(err.text, "hunter"));
+	/* a password where none is wanted */
+	snprintf(uri, sizeof uri, "unix://:hunter2@%s", server_socket(server));
+	assert_refused(LEASH_DENIED, server_uri(server), "AUTH", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms()), &err));
+	assert_null(strstr(err.text, "hunter"));
+	server_stop(secret);
+}
+
+/* What is missing, how the user is made without it, and what comes of it: "open" is refused, something is "denied", or "" perhaps. */
+struct missing {
+	const char *what, *rules, *must;
+};
+
+/* One uncontended and one contended life of a lock as `user`. False: it could not even open a client. */
+static bool
+live_without(const struct missing *missing, const char *user, struct closing *closing)
+{
+	leash_client *limited, *free_one = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	leash_lock *theirs = leashed_lock(free_one, user, NULL), *mine;
+	const char *what = missing->what;
+	char uri[512], queue[64];
+	leash_status status;
+	bool denied = false, must_be_denied = strcmp(missing->must, "denied") == 0;
+	static struct waiting w;
+
+	snprintf(queue, sizeof queue, "leash:{%s}:queue", user);
+	ask_server(server, "SCRIPT FLUSH");
+	snprintf(uri, sizeof uri, "unix://%s:hunter2@%s", user, server_socket(server));
+	status = leash_open(&limited, LEASH_OPTIONS(.uri = uri, .lease_ms = slow_ms(2000), .timeout_ms = patience_ms()), &err);
+	if (status != LEASH_OK) {
+		assert_int_equal(status, LEASH_DENIED);
+		check_text(err.text, what);
+		assert_string_equal(missing->must, "open");
+		leash_lock_free(theirs);
+		leash_close(free_one);
+		return false;
+	}
+	mine = leashed_lock(limited, user, NULL);
+
+	/* alone */
+	status = leash_lock_acquire(mine, 0, &err);
+	assert_true(status == LEASH_OK || status == LEASH_DENIED);
+	if (status == LEASH_DENIED) {
+		check_text(err.text, what);
+		check_text(err.text, server_uri(server));
+		denied = true;
+	}
+	check_ttls(server);
+	if (status == LEASH_OK) {
+		status = leash_lock_extend(mine, slow_ms(2100), &err);
+		if (status == LEASH_DENIED)
+			check_text(err.text, what);
+		else
+			assert_status(LEASH_OK, status);
+		denied |= status == LEASH_DENIED;
+		check_ttls(server);
+		status = leash_lock_release(mine, &err);
+		if (status == LEASH_DENIED)
+			check_text(err.text, what);
+		else
+			assert_status(LEASH_OK, status);
+		denied |= status == LEASH_DENIED;
+	}
+	check_ttls(server);
+
+	/* behind another */
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+	status = leash_lock_acquire(mine, must_be_denied && !denied ? 30000 : 50, &err);
+	if (status == LEASH_DENIED)
+		check_text(err.text, what);
+	else
+		assert_true(status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE);
+	denied |= status == LEASH_DENIED;
+	check_ttls(server);
+	begin_waiting(&w, mine, 800);
+	await_true(w.ended || server_integer(server, "EXISTS %s", queue) == 1);
+	check_ttls(server);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	pthread_join(w.thread, NULL); /* however it went */
+	check_ttls(server);
+
+	/* nobody is kept out for longer than the leases take */
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	check_ttls(server);
+	leash_lock_free(mine);
+	begin_closing(closing, limited);
+	leash_lock_free(theirs);
+	leash_close(free_one);
+	if (must_be_denied && !denied)
+		fail_msg("without %s nothing was denied", what);
+	return true;
+}
+
+static void
+each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever(void **state)
+{
+	static const struct missing missing[] = {
+		{"evalsha", NULL, "denied"}, {"eval", NULL, "denied"}, {"subscribe", NULL, "open"}, {"time", NULL, "open"},
+		{"exists", NULL, "denied"}, {"set", NULL, "denied"}, {"hset", NULL, "denied"}, {"pexpire", NULL, "denied"},
+		{"hdel", NULL, "denied"}, {"pttl", NULL, "denied"}, {"hexists", NULL, "denied"}, {"hget", NULL, "denied"},
+		{"zadd", NULL, "denied"}, {"zscore", NULL, "denied"}, {"zrevrange", NULL, "denied"}, {"get", NULL, ""}, {"zrem", NULL, ""},
+		{"zcount", NULL, ""}, {"del", NULL, ""}, {"zrangebyscore", NULL, ""}, {"publish", NULL, ""}, {"info", NULL, ""},
+		{"client", NULL, ""}, {"select", NULL, ""},
+		/* keys and channels are not commands */
+		{"key", "~other:* &* +@all", "denied"}, {"channel", "~* resetchannels +@all", "open"},
+	};
+	enum { N = sizeof missing / sizeof *missing };
+	static struct closing closing[N];
+	size_t opened = 0;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		char user[16], command[160];
+
+		snprintf(user, sizeof user, "u%zu", i);
+		if (missing[i].rules != NULL)
+			snprintf(command, sizeof command, "ACL SETUSER %s reset on >hunter2 %s", user, missing[i].rules);
+		else
+			snprintf(command, sizeof command, "ACL SETUSER %s reset on >hunter2 ~* &* +@all -%s", user, missing[i].what);
+		ask_server(server, command);
+		opened += live_without(&missing[i], user, &closing[opened]);
+	}
+	for (size_t i = 0; i < opened; i++)
+		end_closing(&closing[i]);
+	check_ttls(server);
+}
+
+static void
+a_password_that_was_changed_is_told_when_the_connection_is_gone(void **state)
+{
+	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
+	leash_client *holder;
+	leash_lock *held, *wanted;
+	char uri[512];
+
+	(void)state;
+	snprintf(uri, sizeof uri, "unix://:hunter2@%s", server_socket(secret));
+	holder = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms(), .on_event = leashed_note_event,
+	                                         .event_arg = &events, .on_log = hear_line, .log_arg = &ear));
+	held = leashed_lock(holder, "held", NULL);
+	wanted = leashed_lock(holder, "wanted", NULL);
+	memset(&events, 0, sizeof events);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	ask_server(secret, "CONFIG SET requirepass hunter4");
+	await_renewals(held, 1); /* the old connection is as good as ever */
+	assert_int_equal(events.total, 0);
+	server_integer(secret, "CLIENT KILL TYPE pubsub");
+	server_integer(secret, "CLIENT KILL TYPE normal SKIPME yes");
+	assert_refused(LEASH_DENIED, server_uri(secret), "AUTH", leash_lock_acquire(wanted, 30000, &err));
+	assert_null(strstr(err.text, "hunter"));
+	assert_refused(LEASH_DENIED, server_uri(secret), "AUTH", leash_lock_acquire(wanted, 0, &err));
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_int_equal(events.count[LEASH_EVENT_JEOPARDY], 1);
+	assert_status(LEASH_LOST, leash_lock_release(held, &err));
+	ask_server(secret, "CONFIG SET requirepass hunter2");
+	await_true(leash_lock_acquire(held, 30000, &err) == LEASH_OK); /* it is tried again */
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(holder);
+	assert_true(ear.size > 0);
+	assert_null(strstr(ear.text, "hunter"));
+	server_stop(secret);
+}
+
+static void
+who_waits_is_told_of_a_permission_that_is_taken_away(void **state)
+{
+	leash_client *limited;
+	leash_lock *mine;
+	static struct waiting first, second;
+	char uri[512];
+
+	(void)state;
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	/* a short lease, so that words are said often */
+	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 900, .timeout_ms = patience_ms()));
+	mine = leashed_lock(limited, "refused", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	begin_waiting(&first, mine, LEASH_FOREVER);
+	begin_waiting(&second, mine, 60000);
+	await_true(server_integer(server, "ZCARD leash:{refused}:queue") == 2);
+	ask_server(server, "ACL SETUSER u -evalsha");
+	end_waiting(&first, LEASH_DENIED);
+	check_text(first.err.text, "evalsha");
+	end_waiting(&second, LEASH_DENIED);
+	check_text(second.err.text, "evalsha");
+	assert_true(leash_lock_held(lock));
+	ask_server(server, "ACL SETUSER u +evalsha");
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(mine);
+	leash_close(limited);
+}
+
+static void
+what_is_denied_again_and_again_piles_up_nothing(void **state)
+{
+	leash_client *limited;
+	leash_lock *mine;
+	char uri[512];
+	long long commands;
+	int64_t begun;
+
+	(void)state;
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all -evalsha -eval");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 100, .timeout_ms = patience_ms()));
+	mine = leashed_lock(limited, "denied", NULL);
+	for (int i = 0; i < 100; i++)
+		assert_status(LEASH_DENIED, leash_lock_acquire(mine, i % 2 ? 0 : LEASH_FOREVER, &err));
+	assert_true(rejected(server) >= 100);
+	await_ms(200); /* leases of which there are none would be over by now */
+	begun = await_now_ns();
+	commands = rejected(server);
+	await_ms(1500);
+	commands = rejected(server) - commands;
+	begun = await_now_ns() - begun;
+	if ((double)commands > 10 * (double)begun / 1e9)
+		fail_msg("%lld commands in %.1f s on behalf of nobody", commands, (double)begun / 1e9);
+	leash_lock_free(mine);
+	leash_close(limited);
+}
+
+static bool
+refuses_nobody_for_a_second(void)
+{
+	long long before = info(server, "stats", "total_error_replies:");
+
+	await_ms(1000);
+	return info(server, "stats", "total_error_replies:") == before;
+}
+
+static void
+tries_that_are_not_permitted_leave_no_stream_of_commands_behind(void **state)
+{
+	enum { LOCKS = 50 };
+
+	(void)state;
+	check_that_all_is_well();
+	ask_server(server, "ACL SETUSER default -eval -evalsha");
+	for (int i = 0; i < LOCKS; i++) {
+		leash_lock *forbidden;
+		char name[24];
+
+		snprintf(name, sizeof name, "forbidden%d", i);
+		forbidden = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = 200));
+		assert_refused(LEASH_DENIED, server_uri(server), "evalsha", leash_lock_acquire(forbidden, 0, &err));
+		leash_lock_free(forbidden);
+	}
+	await_true(refuses_nobody_for_a_second()); /* a timeout, a lease and some seconds later at the latest */
+	ask_server(server, "ACL SETUSER default +eval +evalsha");
+}
+
+/* Does `text` contain `word`, alone? */
+static bool
+names(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)) != NULL; at++) {
+		char before = at > text ? at[-1] : ' ', after = at[n];
+
+		if ((before < 'A' || before > 'Z') && (after < 'A' || after > 'Z'))
+			return true;
+	}
+	return false;
+}
+
+static void
+who_may_not_give_a_command_of_a_script_is_told_which(void **state)
+{
+	static const char *const commands[] = {"HSET", "PEXPIRE", "SET", "EXISTS", "TIME"};
+
+	(void)state;
+	check_that_all_is_well();
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+		freeReplyObject(server_command(server, "ACL SETUSER default -%s", commands[i]));
+		assert_refused(LEASH_DENIED, server_uri(server), "lock 'refused'", leash_lock_acquire(lock, 0, &err));
+		if (!names(err.text, commands[i]))
+			fail_msg("without %s: %s", commands[i], err.text);
+		assert_status(LEASH_DENIED, leash_lock_acquire(lock, 30000, &err)); /* waiting does not make it right */
+		freeReplyObject(server_command(server, "ACL SETUSER default +%s", commands[i]));
+		check_that_all_is_well();
+	}
+	await_true(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") == 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_real(opening_without_or_with_the_wrong_password_is_denied),
+		on_real(each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever),
+		on_real(a_password_that_was_changed_is_told_when_the_connection_is_gone),
+		on_real(who_waits_is_told_of_a_permission_that_is_taken_away),
+		on_real(what_is_denied_again_and_again_piles_up_nothing),
+		on_real(tries_that_are_not_permitted_leave_no_stream_of_commands_behind),
+		on_real(who_may_not_give_a_command_of_a_script_is_told_which),
+	};
+
+	return cmocka_run_group_tests_name("denials", tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* Keys that others put where ours should be, before, while and after we hold: theirs is left alone, and who held or waits is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/fault/real.h"
+#include "tests/fault/refused.h"
+#include "tests/support/await.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local leash_error err; /* what the last call said */
+
+static void
+a_key_of_another_type_is_a_mismatch_and_left_alone(void **state)
+{
+	static const struct {
+		const char *key, *make, *look, *looks;
+	} theirs[] = {
+		{"leash:{refused}", "SET leash:{refused} theirs", "GET leash:{refused}", "theirs"},
+		{"leash:{refused}", "RPUSH leash:{refused} the irs", "LRANGE leash:{refused} 0 -1", "the irs"},
+		{"leash:{refused}:fence", "RPUSH leash:{refused}:fence theirs", "LRANGE leash:{refused}:fence 0 -1", "theirs"},
+		{"leash:{refused}:fence", "HSET leash:{refused}:fence the irs", "HGETALL leash:{refused}:fence", "the irs"},
+		{"leash:{refused}:queue", "SET leash:{refused}:queue theirs", "GET leash:{refused}:queue", "theirs"},
+		{"leash:{refused}:queue", "RPUSH leash:{refused}:queue theirs", "LRANGE leash:{refused}:queue 0 -1", "theirs"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
+		check_that_all_is_well();
+		freeReplyObject(server_command(server, "DEL %s", theirs[i].key));
+		ask_server(server, theirs[i].make);
+		assert_refused(LEASH_MISMATCH, server_uri(server), "WRONGTYPE", leash_lock_acquire(lock, 0, &err));
+		assert_refused(LEASH_MISMATCH, server_uri(server), "lock 'refused'", leash_lock_acquire(lock, 30000, &err));
+		assert_refused(LEASH_MISMATCH, server_uri(server), "WRONGTYPE", leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		assert_false(leash_lock_held(lock));
+		await_ms(20); /* should there be a cancel of it */
+		assert_string_equal(server_text(server, theirs[i].look), theirs[i].looks);
+		assert_int_equal(server_integer(server, "PTTL %s", theirs[i].key), -1);
+		assert_int_equal(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") > (i < 2 || i > 3), false);
+		freeReplyObject(server_command(server, "DEL %s", theirs[i].key));
+	}
+	check_that_all_is_well();
+	check_ttls(server);
+}
+
+static void
+a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone(void **state)
+{
+	int64_t lease_ms = slow_ms(6000), replaced;
+	leash_lock *renewed = leashed_lock(client, "renewed", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
+	leash_lock *extended = leashed_lock(client, "extended", NULL), *released = leashed_lock(client, "released", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(extended, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(released, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(renewed, 0, &err));
+	replaced = await_now_ns();
+	ask_server(server, "MSET leash:{renewed} theirs leash:{extended} theirs leash:{released} theirs");
+	assert_status(LEASH_LOST, leash_lock_release(released, &err));
+	check_text(err.text, "lock 'released'");
+	assert_status(LEASH_LOST, leash_lock_extend(extended, 30000, &err));
+	check_text(err.text, "lock 'extended'");
+	assert_false(leash_lock_held(extended));
+	assert_status(LEASH_LOST, leash_lock_release(extended, &err));
+	/* within one renewal period and a trip: with another third of the lease to spare, and not at the end of the lease */
+	await_true(events.count[LEASH_EVENT_LOST] == 2);
+	assert_false(leash_lock_held(renewed));
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - replaced < lease_ms * 1000000 * 2 / 3);
+	assert_status(LEASH_LOST, leash_lock_release(renewed, &err));
+	await_ms(50); /* should there be a cancel of it */
+	assert_string_equal(server_text(server, "MGET leash:{renewed} leash:{extended} leash:{released}"), "theirs theirs theirs");
+	leash_lock_free(renewed);
+	leash_lock_free(extended);
+	leash_lock_free(released);
+}
+
+static void
+who_waits_is_told_of_a_key_that_was_replaced(void **state)
+{
+	static const char *const keys[] = {"leash:{refused}", "leash:{refused}:queue"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		/* a short lease, so that words are said often */
+		leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 900, .timeout_ms = patience_ms()));
+		leash_lock *mine = leashed_lock(other, "refused", NULL);
+		static struct waiting w;
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		begin_waiting(&w, mine, LEASH_FOREVER);
+		await_true(server_integer(server, "ZCARD leash:{refused}:queue") == 2);
+		freeReplyObject(server_command(server, "SET %s theirs", keys[i]));
+		end_waiting(&w, LEASH_MISMATCH); /* by its next word */
+		check_text(w.err.text, "lock 'refused'");
+		assert_string_equal(server_text(server, "GET %s", keys[i]), "theirs");
+		leash_lock_release(lock, NULL);
+		freeReplyObject(server_command(server, "DEL leash:{refused} leash:{refused}:queue"));
+		leash_lock_free(mine);
+		leash_close(other);
+	}
+}
+
+static void
+a_holder_whose_key_is_gone_is_told_at_the_next_renewal(void **state)
+{
+	enum { N = 3 };
+	static const struct {
+		const char *remove, *put, *type; /* what is there afterwards */
+	} does[N] = {{"DEL leash:{gone0}", NULL, "none"}, {"DEL leash:{gone1}", "SET leash:{gone1} something-else", "string"},
+	             {"DEL leash:{gone2}", "HSET leash:{gone2} somebody 1", "hash"}};
+	static struct leashed_events told[N];
+	int64_t lease_ms = slow_ms(6000), acquired[N];
+	leash_lock *gone[N];
+
+	(void)state;
+	memset(told, 0, sizeof told);
+	for (int i = 0; i < N; i++) {
+		char name[24];
+
+		snprintf(name, sizeof name, "gone%d", i);
+		gone[i] = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &told[i]));
+		assert_status(LEASH_OK, leash_lock_acquire(gone[i], 30000, &err));
+		acquired[i] = await_now_ns();
+		ask_server(server, does[i].remove);
+		if (does[i].put != NULL)
+			ask_server(server, does[i].put);
+	}
+	for (int i = 0; i < N; i++) {
+		await_true(told[i].count[LEASH_EVENT_LOST] == 1);
+		/* due after a third of the lease; with all there is to spare, long before the lease would have ended */
+		assert_true(told[i].at_ns[LEASH_EVENT_LOST] - acquired[i] < lease_ms * 1000000 * 2 / 3);
+		assert_false(leash_lock_held(gone[i]));
+		assert_status(LEASH_LOST, leash_lock_release(gone[i], &err));
+	}
+	await_ms(20); /* should there be a cancel of them */
+	for (int i = 0; i < N; i++) { /* what others put there is left alone */
+		assert_string_equal(server_text(server, "TYPE leash:{gone%d}", i), does[i].type);
+		assert_int_equal(told[i].total, 1);
+		leash_lock_free(gone[i]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_real(a_key_of_another_type_is_a_mismatch_and_left_alone),
+		on_real(a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone),
+		on_real(who_waits_is_told_of_a_key_that_was_replaced),
+		on_real(a_holder_whose_key_is_gone_is_told_at_the_next_renewal),
+	};
+
+	return cmocka_run_group_tests_name("replaced", tests, NULL, NULL);
+}

@@ -1,0 +1,535 @@
+/* Limits in the pipe: whoever waits ends when its own time comes, whoever reads for it, and however the readers come and go.
+ *
+ * Those who sleep have no timer of their own if the reader wakes in time for them. So a limit that gets lost on the way from
+ * one reader to the next ends nobody: what these tests look for. No time is measured for that. There are anchors, callers
+ * without any limit, whose answers the peer withholds: what has to end must end while they wait. Whatever wakes a reader
+ * makes up for a limit that was lost before, so there are rounds with few callers, after which nothing else happens.
+ *
+ * The peer is a thread with the other end of a socketpair. Each command is a number, and so is its answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "redis/pipe.h"
+#include "tests/support/await.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CALLERS = 20, ANCHORS = 2, ALL = CALLERS + ANCHORS };
+
+#define PATIENT_NS (600 * LSH_S)
+
+/* ---- the peer ---- */
+
+enum { FRAME = 21 }; /* *1 $10 and a number of ten digits */
+
+struct peer {
+	int fd;
+	atomic_size_t heard;    /* commands so far */
+	atomic_size_t allowed;  /* so many of them may be answered */
+	atomic_bool stutters;   /* its answers come in pieces */
+	atomic_bool confused;   /* it heard what nobody said */
+	pthread_t thread;
+};
+
+static unsigned
+next_random(unsigned *seed, unsigned below)
+{
+	return (unsigned)rand_r(seed) % below;
+}
+
+static void
+say(const struct peer *peer, const char *text, size_t size, unsigned *seed)
+{
+	while (size > 0) {
+		size_t piece = atomic_load(&peer->stutters) ? 1 + next_random(seed, (unsigned)size) : size;
+		ssize_t n = send(peer->fd, text, piece, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return; /* the end is seen by whoever reads */
+		text += n;
+		size -= (size_t)n;
+		if (size > 0 && next_random(seed, 4) == 0)
+			sched_yield();
+	}
+}
+
+static void *
+serve(void *arg)
+{
+	struct peer *peer = arg;
+	static _Thread_local unsigned long numbers[8192]; /* more than can be on their way */
+	char bytes[FRAME * 512], text[32 * 64];
+	size_t kept = 0, answered = 0;
+	unsigned seed = 1;
+
+	for (;;) {
+		struct pollfd polled = {.fd = peer->fd, .events = POLLIN};
+		size_t size = 0, n;
+
+		if (poll(&polled, 1, 1) > 0) {
+			ssize_t got = recv(peer->fd, bytes + kept, sizeof bytes - kept, MSG_DONTWAIT);
+
+			if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+				return NULL;
+			kept += got > 0 ? (size_t)got : 0;
+		}
+		for (n = 0; kept - n * FRAME >= FRAME; n++) {
+			const char *frame = bytes + n * FRAME;
+
+			if (memcmp(frame, "*1\r\n$10\r\n", 9) != 0)
+				peer->confused = true;
+			numbers[peer->heard % 8192] = strtoul(frame + 9, NULL, 10);
+			peer->heard++;
+		}
+		kept -= n * FRAME;
+		memmove(bytes, bytes + n * FRAME, kept);
+		for (; answered < peer->heard && answered < peer->allowed && size < sizeof text - 32; answered++)
+			size += (size_t)snprintf(text + size, sizeof text - size, ":%lu\r\n", numbers[answered % 8192]);
+		say(peer, text, size, &seed);
+	}
+}
+
+static void
+broke(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct lsh_pipe_ops ops = {.broke = broke};
+
+static struct lsh_pipe *
+pipe_to(struct peer *peer)
+{
+	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
+	int fds[2];
+
+	assert_non_null(pipe);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	*peer = (struct peer){.fd = fds[1]};
+	assert_true(lsh_pipe_attach(pipe, fds[0]));
+	assert_int_equal(pthread_create(&peer->thread, NULL, serve, peer), 0);
+	return pipe;
+}
+
+static void
+end_pipe(struct lsh_pipe *pipe, struct peer *peer)
+{
+	int fd;
+
+	lsh_pipe_break(pipe);
+	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
+	close(fd);
+	pthread_join(peer->thread, NULL);
+	close(peer->fd);
+	assert_false(peer->confused);
+	lsh_pipe_free(pipe);
+}
+
+/* ---- callers ---- */
+
+static atomic_uint_fast32_t last_number;
+
+struct caller {
+	struct lsh_pipe *pipe;
+	int64_t wait, patience; /* LSH_NEVER as a wait: an anchor */
+	int64_t deadline, overdue, returned; /* moments */
+	enum lsh_outcome outcome;
+	bool misattributed;
+	atomic_bool appended, over;
+	pthread_t thread;
+};
+
+static void
+call_once(struct caller *c)
+{
+	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	unsigned number = (unsigned)++last_number;
+	int64_t now = lsh_now_ns();
+	struct lsh_arg arg;
+	char digits[16];
+
+	snprintf(digits, sizeof digits, "%010u", number);
+	arg = lsh_arg_text(digits);
+	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : now + c->wait;
+	c->overdue = now + c->patience;
+	c->outcome = LSH_UNSENT;
+	if (lsh_pipe_append(c->pipe, &ticket, &arg, 1, now, c->patience) == LSH_APPENDED) {
+		atomic_store(&c->appended, true);
+		c->outcome = lsh_pipe_await(c->pipe, &ticket, c->deadline);
+	}
+	c->returned = lsh_now_ns();
+	if (c->outcome == LSH_ANSWERED)
+		c->misattributed |= ticket.reply.type != LSH_INTEGER || ticket.reply.integer[0] != (int64_t)number;
+	memset(&ticket, 0xa5, sizeof ticket); /* whoever still touches it is seen to */
+}
+
+static void *
+run_once(void *arg)
+{
+	struct caller *c = arg;
+
+	call_once(c);
+	atomic_store(&c->over, true);
+	return NULL;
+}
+
+static void
+start(struct caller *c, struct lsh_pipe *pipe, int64_t wait, int64_t patience)
+{
+	*c = (struct caller){.pipe = pipe, .wait = wait, .patience = patience};
+	assert_int_equal(pthread_create(&c->thread, NULL, run_once, c), 0);
+}
+
+/* Those who have a limit, over or not. */
+static size_t
+count_over(const struct caller *callers, size_t n)
+{
+	size_t over = 0;
+
+	for (size_t i = 0; i < n; i++)
+		over += callers[i].wait != LSH_NEVER && atomic_load(&callers[i].over);
+	return over;
+}
+
+/* Which reply it got, and when it gave up: of those that are over. */
+static void
+assert_right(const struct caller *c)
+{
+	assert_false(c->misattributed);
+	assert_true(c->outcome == LSH_ANSWERED || c->outcome == LSH_GIVEN_UP);
+	if (c->outcome == LSH_GIVEN_UP)
+		assert_true(c->returned >= c->deadline);
+}
+
+/* The peer answers all; everybody comes home. */
+static void
+answer_all(struct peer *peer, struct caller *callers, size_t n)
+{
+	atomic_store(&peer->allowed, SIZE_MAX);
+	for (size_t i = 0; i < n; i++) {
+		pthread_join(callers[i].thread, NULL);
+		assert_right(&callers[i]);
+		if (callers[i].wait == LSH_NEVER)
+			assert_int_equal(callers[i].outcome, LSH_ANSWERED);
+	}
+}
+
+static void
+shuffle(int64_t *values, size_t n, unsigned *seed)
+{
+	for (size_t i = n; i > 1; i--) {
+		size_t k = next_random(seed, (unsigned)i);
+		int64_t value = values[i - 1];
+
+		values[i - 1] = values[k];
+		values[k] = value;
+	}
+}
+
+/* ---- tests; what other threads touch outlives a test that fails ---- */
+
+static void
+those_whom_nobody_answers_give_up_when_their_time_comes(void **state)
+{
+	enum order { SOONEST_FIRST, LATEST_FIRST, ANY_ORDER, ORDERS };
+	unsigned seed = 7;
+
+	(void)state;
+	for (int order = 0; order < ORDERS; order++) {
+		static struct caller callers[ALL];
+		int64_t waits[ALL];
+		static struct peer peer;
+		struct lsh_pipe *pipe = pipe_to(&peer);
+
+		for (int i = 0; i < ALL; i++)
+			waits[i] = i < CALLERS ? (5 + i * 295 / (CALLERS - 1)) * LSH_MS : LSH_NEVER;
+		if (order == LATEST_FIRST) {
+			for (int i = 0; i < ALL / 2; i++) {
+				int64_t wait = waits[i];
+
+				waits[i] = waits[ALL - 1 - i];
+				waits[ALL - 1 - i] = wait;
+			}
+		} else if (order == ANY_ORDER) {
+			shuffle(waits, ALL, &seed);
+		}
+		for (int i = 0; i < ALL; i++)
+			start(&callers[i], pipe, waits[i], PATIENT_NS);
+		await_true(count_over(callers, ALL) == CALLERS);
+		for (int i = 0; i < ALL; i++) {
+			assert_int_equal(atomic_load(&callers[i].over), waits[i] != LSH_NEVER);
+			if (waits[i] != LSH_NEVER)
+				assert_int_equal(callers[i].outcome, LSH_GIVEN_UP);
+		}
+		answer_all(&peer, callers, ALL);
+		end_pipe(pipe, &peer);
+	}
+}
+
+static void
+a_limit_outlives_the_reader_that_was_to_watch_it(void **state)
+{
+	enum { READER, SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR, FOUR };
+	static struct peer peer;
+	struct lsh_pipe *pipe = pipe_to(&peer);
+	size_t said = 0;
+	unsigned seed = 11;
+
+	(void)state;
+	for (int round = 0; round < 150; round++) {
+		int64_t wait = (1 + next_random(&seed, 6)) * LSH_MS + next_random(&seed, 1000) * LSH_US;
+		bool answered = round % 3 == 0; /* else it gives up */
+		static struct caller callers[FOUR];
+		int64_t order[] = {SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR};
+
+		atomic_store(&peer.allowed, said);
+		start(&callers[READER], pipe, wait, PATIENT_NS);
+		await_true(peer.heard == said + 1);
+		shuffle(order, 3, &seed);
+		for (size_t i = 0; i < 3; i++) {
+			bool anchor = order[i] != SLEEPER;
+
+			start(&callers[order[i]], pipe, anchor ? LSH_NEVER : wait + next_random(&seed, 8000) * LSH_US, PATIENT_NS);
+			if (next_random(&seed, 2) == 0)
+				await_true(callers[order[i]].appended);
+		}
+		if (answered)
+			atomic_store(&peer.allowed, said + 1);
+		await_true(count_over(callers, FOUR) == 2);
+		assert_false(atomic_load(&callers[FIRST_ANCHOR].over) || atomic_load(&callers[SECOND_ANCHOR].over));
+		assert_int_equal(callers[SLEEPER].outcome, LSH_GIVEN_UP);
+		answer_all(&peer, callers, FOUR);
+		said += FOUR;
+		await_true(peer.heard == said);
+	}
+	end_pipe(pipe, &peer);
+}
+
+/* Everybody calls once; the peer answers some, more and more of them, and then no more. */
+static void
+no_limit_is_lost_while_answers_come_and_callers_give_up(void **state)
+{
+	static struct peer peer;
+	struct lsh_pipe *pipe = pipe_to(&peer);
+	size_t said = 0, given_up = 0, answered = 0;
+	unsigned seed = 13;
+
+	(void)state;
+	atomic_store(&peer.stutters, true);
+	for (int round = 0; round < 120; round++) {
+		static struct caller callers[ALL];
+		size_t anchor = next_random(&seed, ALL), other = next_random(&seed, ALL);
+
+		atomic_store(&peer.allowed, said + next_random(&seed, 4));
+		for (size_t i = 0; i < ALL; i++) {
+			bool limited = i != anchor && i != other;
+
+			start(&callers[i], pipe, limited ? (50 + next_random(&seed, 10000)) * LSH_US : LSH_NEVER, PATIENT_NS);
+			if (next_random(&seed, 3) == 0)
+				atomic_fetch_add(&peer.allowed, next_random(&seed, 3));
+		}
+		await_true(count_over(callers, ALL) == (anchor == other ? ALL - 1 : ALL - 2));
+		answer_all(&peer, callers, ALL);
+		said += ALL;
+		await_true(peer.heard == said);
+		for (size_t i = 0; i < ALL; i++) {
+			given_up += callers[i].outcome == LSH_GIVEN_UP;
+			answered += callers[i].outcome == LSH_ANSWERED;
+		}
+	}
+	printf("# %zu answered, %zu given up\n", answered, given_up);
+	assert_true(given_up > 0 && answered > 0);
+	end_pipe(pipe, &peer);
+}
+
+static void
+an_overdue_command_ends_all_who_wait(void **state)
+{
+	unsigned seed = 17;
+
+	(void)state;
+	for (int round = 0; round < 25; round++) {
+		static struct peer peer;
+		struct lsh_pipe *pipe = pipe_to(&peer);
+		static struct caller callers[CALLERS];
+		int overdue = round == 0 ? 0 : (int)next_random(&seed, CALLERS), hasty = (int)next_random(&seed, CALLERS);
+
+		for (int i = 0; i < CALLERS; i++) {
+			bool gives_up = i != overdue && (i == hasty || next_random(&seed, 4) == 0);
+
+			start(&callers[i], pipe, gives_up ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER, i == overdue ? 20 * LSH_MS : PATIENT_NS);
+		}
+		for (int i = 0; i < CALLERS; i++)
+			await_true(atomic_load(&callers[i].over));
+		for (int i = 0; i < CALLERS; i++)
+			pthread_join(callers[i].thread, NULL);
+		for (int i = 0; i < CALLERS; i++) {
+			const struct caller *c = &callers[i];
+
+			if (c->outcome == LSH_GIVEN_UP) {
+				assert_true(c->wait != LSH_NEVER);
+				assert_true(c->returned >= c->deadline);
+			} else {
+				assert_true(c->outcome == LSH_UNKNOWN || c->outcome == LSH_UNSENT);
+				assert_true(c->returned >= callers[overdue].overdue);
+			}
+		}
+		assert_int_equal(callers[overdue].outcome, LSH_UNKNOWN);
+		assert_false(lsh_pipe_is_up(pipe));
+		end_pipe(pipe, &peer);
+	}
+}
+
+struct stormer {
+	struct caller call;
+	atomic_bool *ending;
+	unsigned seed;
+	uint64_t outcomes[LSH_GIVEN_UP + 1];
+	atomic_size_t given_up;
+	bool early;
+};
+
+static void *
+storm(void *arg)
+{
+	struct stormer *s = arg;
+
+	while (!atomic_load(s->ending)) {
+		s->call.wait = (20 + next_random(&s->seed, next_random(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
+		call_once(&s->call);
+		s->outcomes[s->call.outcome]++;
+		if (s->call.outcome == LSH_GIVEN_UP) {
+			s->early |= s->call.returned < s->call.deadline;
+			atomic_fetch_add(&s->given_up, 1);
+		}
+	}
+	return NULL;
+}
+
+static void
+each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(void **state)
+{
+	struct stormer *stormers = calloc(CALLERS, sizeof *stormers);
+	static struct peer peer;
+	struct lsh_pipe *pipe = pipe_to(&peer);
+	static atomic_bool ending;
+	uint64_t outcomes[LSH_GIVEN_UP + 1] = {0};
+	unsigned seed = 19;
+
+	(void)state;
+	assert_non_null(stormers);
+	atomic_store(&ending, false);
+	atomic_store(&peer.stutters, true);
+	for (int i = 0; i < CALLERS; i++) {
+		stormers[i] = (struct stormer){.call = {.pipe = pipe, .patience = PATIENT_NS}, .ending = &ending, .seed = (unsigned)i};
+		assert_int_equal(pthread_create(&stormers[i].call.thread, NULL, storm, &stormers[i]), 0);
+	}
+	for (int round = 0; round < 40; round++) {
+		size_t before[CALLERS];
+
+		atomic_store(&peer.allowed, SIZE_MAX);
+		await_ms(1 + next_random(&seed, 30));
+		/* silent, but for a few more: each of them has nothing but its limit to end by */
+		atomic_store(&peer.allowed, peer.heard + next_random(&seed, 10));
+		for (int i = 0; i < CALLERS; i++)
+			before[i] = stormers[i].given_up;
+		for (int i = 0; i < CALLERS; i++)
+			await_true(stormers[i].given_up > before[i]);
+	}
+	atomic_store(&peer.allowed, SIZE_MAX);
+	atomic_store(&ending, true);
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(stormers[i].call.thread, NULL);
+		assert_false(stormers[i].call.misattributed);
+		assert_false(stormers[i].early);
+		for (int k = 0; k <= LSH_GIVEN_UP; k++)
+			outcomes[k] += stormers[i].outcomes[k];
+	}
+	printf("# %llu answered, %llu given up\n", (unsigned long long)outcomes[LSH_ANSWERED], (unsigned long long)outcomes[LSH_GIVEN_UP]);
+	assert_int_equal(outcomes[LSH_UNKNOWN] + outcomes[LSH_UNSENT] + outcomes[LSH_GARBLED], 0);
+	assert_true(outcomes[LSH_ANSWERED] > 0);
+	end_pipe(pipe, &peer);
+	free(stormers);
+}
+
+struct watcher {
+	struct lsh_pipe *pipe;
+	uint64_t rounds;
+	atomic_uint_fast64_t seen; /* the last epoch that it looked at */
+	uint64_t down;             /* how often the pipe was down in spite of it */
+};
+
+static void *
+watch(void *arg)
+{
+	struct watcher *w = arg;
+
+	for (uint64_t epoch = 1; epoch <= w->rounds; epoch++) {
+		for (unsigned spins = 0; lsh_pipe_epoch(w->pipe) != epoch; spins++)
+			if (spins % 4096 == 4095)
+				sched_yield();
+		w->down += !lsh_pipe_is_up(w->pipe);
+		atomic_store(&w->seen, epoch);
+	}
+	return NULL;
+}
+
+/* Callers read the epoch first and skip what is only asked of a pipe that is up (the restart guard): a command with the new
+ * epoch would then be sent unguarded. */
+static void
+the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
+{
+	struct watcher w = {.pipe = lsh_pipe_new(&ops, NULL), .rounds = 20000};
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(w.pipe);
+	assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
+	for (uint64_t epoch = 1; epoch <= w.rounds; epoch++) {
+		int64_t end = await_limit_ns(30);
+		int fds[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+		assert_true(lsh_pipe_attach(w.pipe, fds[0]));
+		while (atomic_load(&w.seen) != epoch) {
+			assert_true(await_now_ns() < end);
+			sched_yield();
+		}
+		lsh_pipe_break(w.pipe);
+		assert_int_equal(lsh_pipe_detach(w.pipe), fds[0]);
+		close(fds[0]);
+		close(fds[1]);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(w.down, 0);
+	lsh_pipe_free(w.pipe);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(those_whom_nobody_answers_give_up_when_their_time_comes),
+		cmocka_unit_test(a_limit_outlives_the_reader_that_was_to_watch_it),
+		cmocka_unit_test(no_limit_is_lost_while_answers_come_and_callers_give_up),
+		cmocka_unit_test(an_overdue_command_ends_all_who_wait),
+		cmocka_unit_test(each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again),
+		cmocka_unit_test(the_epoch_of_a_connection_is_not_known_before_it_is_up),
+	};
+
+	return cmocka_run_group_tests_name("pipe limits", tests, NULL, NULL);
+}

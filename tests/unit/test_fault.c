@@ -1,0 +1,216 @@
+/* What a server's refusal means: the words of Redis 6.2 to 8 and Valkey, as they were said, and words that only look like them. */
+#include "redis/fault.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* What a server appends to the words of a command that a script called. */
+#define SCRIPT " script: b2b7c6a098aac92fc4bb002d610743cb5c1f321b, on @user_script:9."
+/* What Redis 6.2 puts before them. */
+#define SCRIPT_6_2 "ERR Error running script (call to f_b2b7c6a098aac92fc4bb002d610743cb5c1f321b): @user_script:9: "
+
+struct said {
+	const char *text;
+	enum lsh_fault fault;
+};
+
+static void
+check(const struct said *said, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		enum lsh_fault fault = lsh_fault_of(said[i].text);
+
+		if (fault != said[i].fault)
+			fail_msg("%d instead of %d: %s", (int)fault, (int)said[i].fault, said[i].text);
+	}
+}
+
+static void
+the_first_word_says_what_a_refusal_means(void **state)
+{
+	static const struct said said[] = {
+		{"NOSCRIPT No matching script. Please use EVAL.", LSH_FAULT_NOSCRIPT},
+		{"LOADING Redis is loading the dataset in memory", LSH_FAULT_NOT_NOW},
+		{"LOADING Valkey is loading the dataset in memory", LSH_FAULT_NOT_NOW},
+		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", LSH_FAULT_NOT_NOW},
+		{"BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", LSH_FAULT_NOT_NOW},
+		{"TRYAGAIN Multiple keys request during rehashing of slot", LSH_FAULT_NOT_NOW},
+		{"CLUSTERDOWN The cluster is down", LSH_FAULT_NOT_NOW},
+		{"CLUSTERDOWN Hash slot not served", LSH_FAULT_NOT_NOW},
+		{"READONLY You can't write against a read only replica.", LSH_FAULT_NOT_HERE},
+		{"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", LSH_FAULT_NOT_HERE},
+		{"OOM command not allowed when used memory > 'maxmemory'.", LSH_FAULT_REFUSED},
+		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may "
+		 "modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
+		 "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
+		 LSH_FAULT_REFUSED},
+		{"NOREPLICAS Not enough good replicas to write.", LSH_FAULT_REFUSED},
+		{"NOAUTH Authentication required.", LSH_FAULT_DENIED},
+		{"WRONGPASS invalid username-password pair or user is disabled.", LSH_FAULT_DENIED},
+		{"NOPERM this user has no permissions to run the 'evalsha' command", LSH_FAULT_DENIED},
+		{"NOPERM this user has no permissions to access one of the keys used as arguments", LSH_FAULT_DENIED},
+		{"NOPERM User default has no permissions to run the 'evalsha' command", LSH_FAULT_DENIED},
+		{"NOPERM No permissions to access a key", LSH_FAULT_DENIED},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", LSH_FAULT_MISMATCH},
+		{"MOVED 3999 127.0.0.1:6381", LSH_FAULT_CLUSTER},
+		{"ASK 3999 127.0.0.1:6381", LSH_FAULT_CLUSTER},
+		{"CROSSSLOT Keys in request don't hash to the same slot", LSH_FAULT_CLUSTER},
+		/* the word alone is enough */
+		{"LOADING", LSH_FAULT_NOT_NOW},
+		{"OOM", LSH_FAULT_REFUSED},
+		{"MOVED ", LSH_FAULT_CLUSTER},
+	};
+
+	(void)state;
+	check(said, COUNT(said));
+}
+
+static void
+what_comes_after_the_first_word_changes_nothing(void **state)
+{
+	static const struct said said[] = {
+		{"NOPERM unknown command", LSH_FAULT_DENIED},
+		{"READONLY WRONGTYPE", LSH_FAULT_NOT_HERE},
+		{"NOSCRIPT OOM command not allowed", LSH_FAULT_NOSCRIPT},
+		{"OOM command not allowed when used memory > 'maxmemory'." SCRIPT, LSH_FAULT_REFUSED},
+		{"NOREPLICAS Not enough good replicas to write." SCRIPT, LSH_FAULT_REFUSED},
+		{"READONLY You can't write against a read only replica." SCRIPT, LSH_FAULT_NOT_HERE},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value" SCRIPT, LSH_FAULT_MISMATCH},
+	};
+
+	(void)state;
+	check(said, COUNT(said));
+}
+
+static void
+what_a_script_was_refused_is_found_behind_err(void **state)
+{
+	static const struct said said[] = {
+		/* Redis 7.0 */
+		{"ERR The user executing the script can't run this command or subcommand" SCRIPT, LSH_FAULT_DENIED},
+		{"ERR The user executing the script can't run this command or subcommand (PEXPIRE)", LSH_FAULT_DENIED},
+		{"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" SCRIPT,
+		 LSH_FAULT_DENIED},
+		/* Redis 7.2 and later, Valkey */
+		{"ERR ACL failure in script: User default has no permissions to run the 'set' command" SCRIPT, LSH_FAULT_DENIED},
+		{"ERR ACL failure in script: User default has no permissions to run the 'pexpire' command (PEXPIRE)", LSH_FAULT_DENIED},
+		{"ERR ACL failure in script: No permissions to access a key" SCRIPT, LSH_FAULT_DENIED},
+		/* Redis 6.2 */
+		{SCRIPT_6_2 "@user_script: 9: The user executing the script can't run this command or subcommand", LSH_FAULT_DENIED},
+		{SCRIPT_6_2 "WRONGTYPE Operation against a key holding the wrong kind of value", LSH_FAULT_MISMATCH},
+		{SCRIPT_6_2 "@user_script: 9: -OOM command not allowed when used memory > 'maxmemory'.", LSH_FAULT_REFUSED},
+		{SCRIPT_6_2 "-READONLY You can't write against a read only replica.", LSH_FAULT_NOT_HERE},
+		{SCRIPT_6_2 "-MISCONF Redis is configured to save RDB snapshots", LSH_FAULT_REFUSED},
+		{SCRIPT_6_2 "-NOREPLICAS Not enough good replicas to write.", LSH_FAULT_REFUSED},
+		/* all of them: EVALSHA, or what a script calls, was renamed away */
+		{"ERR unknown command 'EVALSHA', with args beginning with: 'b2b7c6a098aac92fc4bb002d610743cb5c1f321b' '3' 'leash:{a}' ",
+		 LSH_FAULT_NOSCRIPT},
+		{"ERR unknown command 'EVALSHA', with args beginning with: 'b2b7c6a098aac92fc4bb002d610743cb5c1f321b' '3' 'leash:{WRONGTYPE}' ",
+		 LSH_FAULT_NOSCRIPT}, /* the name of a lock may be any word */
+		{"ERR Unknown Redis command called from script" SCRIPT, LSH_FAULT_NOSCRIPT},
+	};
+
+	(void)state;
+	check(said, COUNT(said));
+}
+
+static void
+words_that_only_look_like_them_are_unknown(void **state)
+{
+	static const struct said said[] = {
+		{"BUSYKEY Target key name already exists.", LSH_FAULT_UNKNOWN},
+		{"BUSYGROUP Consumer Group name already exists", LSH_FAULT_UNKNOWN},
+		{"NOTBUSY No scripts in execution right now.", LSH_FAULT_UNKNOWN},
+		{"UNKILLABLE Sorry the script already executed write commands against the dataset.", LSH_FAULT_UNKNOWN},
+		{"NOPROTO unsupported protocol version", LSH_FAULT_UNKNOWN},
+		{"EXECABORT Transaction discarded because of previous errors.", LSH_FAULT_UNKNOWN},
+		{"INPROG Failover already in progress.", LSH_FAULT_UNKNOWN},
+		{"NOSCRIPTS", LSH_FAULT_UNKNOWN},
+		{"NOSCRIP T", LSH_FAULT_UNKNOWN},
+		{"READONLYISH You can't", LSH_FAULT_UNKNOWN},
+		{"LOADING: a while", LSH_FAULT_UNKNOWN},
+		{"MASTERDOWNED", LSH_FAULT_UNKNOWN},
+		{"OOMPH", LSH_FAULT_UNKNOWN},
+		{"OO", LSH_FAULT_UNKNOWN},
+		{"MISCONFIGURED", LSH_FAULT_UNKNOWN},
+		{"NOPERMISSION", LSH_FAULT_UNKNOWN},
+		{"NOAUTHS Authentication required.", LSH_FAULT_UNKNOWN},
+		{"MOVEDTO 3999 127.0.0.1:6381", LSH_FAULT_UNKNOWN},
+		{"MOVE", LSH_FAULT_UNKNOWN},
+		{"ASKING", LSH_FAULT_UNKNOWN},
+		{"CLUSTERDOWN\tThe cluster is down", LSH_FAULT_UNKNOWN},
+		{"TRYAGAINST", LSH_FAULT_UNKNOWN},
+		{"noscript No matching script", LSH_FAULT_UNKNOWN},
+		{"Loading", LSH_FAULT_UNKNOWN},
+		{" LOADING Redis is loading", LSH_FAULT_UNKNOWN},
+		{"-LOADING Redis is loading", LSH_FAULT_UNKNOWN},
+		{"", LSH_FAULT_UNKNOWN},
+		{" ", LSH_FAULT_UNKNOWN},
+	};
+
+	(void)state;
+	check(said, COUNT(said));
+}
+
+static void
+a_plain_err_is_unknown_whatever_word_it_has_in_it(void **state)
+{
+	static const struct said said[] = {
+		{"ERR", LSH_FAULT_UNKNOWN},
+		{"ERR syntax error", LSH_FAULT_UNKNOWN},
+		{"ERR max number of clients reached", LSH_FAULT_UNKNOWN},
+		{"ERR leash: a lease has 1 to 86400000 ms", LSH_FAULT_UNKNOWN},
+		{"ERR value is not an integer or out of range" SCRIPT, LSH_FAULT_UNKNOWN},
+		{"ERR user_script:9: attempt to perform arithmetic on a nil value" SCRIPT, LSH_FAULT_UNKNOWN},
+		{"ERR user_script:1: Attempt to modify a readonly table" SCRIPT, LSH_FAULT_UNKNOWN},
+		{"ERR LOADING", LSH_FAULT_UNKNOWN},
+		{"ERR NOSCRIPT No matching script", LSH_FAULT_UNKNOWN},
+		{"ERR BUSY", LSH_FAULT_UNKNOWN},
+		{"ERR MOVED 3999 127.0.0.1:6381", LSH_FAULT_UNKNOWN},
+		{"ERR OOM", LSH_FAULT_UNKNOWN},
+		{"ERR READONLY", LSH_FAULT_UNKNOWN},
+		{"ERR NOAUTH", LSH_FAULT_UNKNOWN},
+		{"ERR NOPERM", LSH_FAULT_UNKNOWN},
+	};
+
+	(void)state;
+	check(said, COUNT(said));
+}
+
+static void
+each_fault_has_the_status_that_a_caller_is_given(void **state)
+{
+	(void)state;
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NONE), LEASH_OK);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NOSCRIPT), LEASH_UNSUPPORTED);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NOT_NOW), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NOT_HERE), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_REFUSED), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_DENIED), LEASH_DENIED);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_MISMATCH), LEASH_MISMATCH);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_CLUSTER), LEASH_UNSUPPORTED);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_UNKNOWN), LEASH_PROTOCOL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_word_says_what_a_refusal_means),
+		cmocka_unit_test(what_comes_after_the_first_word_changes_nothing),
+		cmocka_unit_test(what_a_script_was_refused_is_found_behind_err),
+		cmocka_unit_test(words_that_only_look_like_them_are_unknown),
+		cmocka_unit_test(a_plain_err_is_unknown_whatever_word_it_has_in_it),
+		cmocka_unit_test(each_fault_has_the_status_that_a_caller_is_given),
+	};
+
+	return cmocka_run_group_tests_name("fault", tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* Scripts as commands: their arguments, sent by SHA-1 or whole, and which command a failed script was calling. */
+#include "redis/script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const char text[] =
+	"local call = redis.call\n"
+	"local t = call('TIME')\n"
+	"local last = redis.call('SET', KEYS[2], t[1], 'PX', '1', 'GET')\n"
+	"if last then\n"
+	"call('HSET', KEYS[1], ARGV[1], '1') call('DEL', KEYS[2])\n"
+	"call(ARGV[1], KEYS[1])\n"
+	"end\n"
+	"return call('ZRANGEBYSCORE', KEYS[3], '(0', '+inf')";
+static const struct lsh_script ours = {"ours", text, sizeof(text) - 1, "0123456789abcdef0123456789abcdef01234567"};
+static const struct lsh_script *const embedded[] = {&lsh_script_acquire, &lsh_script_release, &lsh_script_renew, &lsh_script_word};
+
+/* What servers say of a command that the user may not give, on a line of a script. */
+static const char *const denials[] = {
+	/* Redis 7.0 */
+	"ERR The user executing the script can't run this command or subcommand script: %s, on @user_script:%d.",
+	("ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: %s, "
+	 "on @user_script:%d."),
+	/* Redis 8 */
+	"ERR ACL failure in script: User default has no permissions to run the 'secret' command script: %s, on @user_script:%d.",
+	"ERR ACL failure in script: No permissions to access a key script: %s, on @user_script:%d.",
+	/* Redis 6.2, once for a raised error, once for a returned one */
+	"ERR Error running script (call to f_%s): @user_script:%d: The user executing the script can't run this command or subcommand",
+	"ERR Error running script (call to f_%s): @user_script: %d: The user executing the script can't run this command or subcommand",
+};
+
+static void
+check_arg(struct lsh_arg arg, const char *wanted)
+{
+	assert_int_equal(arg.size, strlen(wanted));
+	assert_memory_equal(arg.bytes, wanted, arg.size);
+}
+
+/* ---- the command ---- */
+
+static void
+a_call_is_evalsha_with_the_sha1_the_number_of_keys_and_what_was_pushed(void **state)
+{
+	static const char wanted[] = "*7\r\n$7\r\nEVALSHA\r\n$40\r\n0123456789abcdef0123456789abcdef01234567\r\n$1\r\n2\r\n"
+	                             "$9\r\nleash:{a}\r\n$15\r\nleash:{a}:fence\r\n$5\r\ntoken\r\n$0\r\n\r\n";
+	struct lsh_script_call call;
+	char wire[512];
+
+	(void)state;
+	lsh_script_begin(&call, &ours, 2);
+	assert_ptr_equal(call.script, &ours);
+	assert_int_equal(call.count, 3);
+	lsh_script_push(&call, LSH_ARG("leash:{a}"));
+	lsh_script_push(&call, LSH_ARG("leash:{a}:fence"));
+	lsh_script_push(&call, LSH_ARG("token"));
+	lsh_script_push(&call, LSH_ARG(""));
+	assert_int_equal(call.count, 7);
+	assert_true(lsh_command_size(call.args, call.count) <= sizeof wire);
+	assert_int_equal(lsh_command_write(wire, call.args, call.count), sizeof(wanted) - 1);
+	assert_memory_equal(wire, wanted, sizeof(wanted) - 1);
+}
+
+static void
+sent_whole_it_is_eval_with_the_text_and_the_rest_as_it_was(void **state)
+{
+	struct lsh_script_call call;
+
+	(void)state;
+	for (int early = 0; early < 2; early++) { /* asked for before the arguments, or after them */
+		lsh_script_begin(&call, &ours, 1);
+		if (early)
+			lsh_script_send_whole(&call);
+		lsh_script_push(&call, LSH_ARG("key"));
+		lsh_script_push(&call, (struct lsh_arg){"\0\r\n", 3});
+		if (!early)
+			lsh_script_send_whole(&call);
+		lsh_script_send_whole(&call); /* again: no harm */
+		assert_int_equal(call.count, 5);
+		check_arg(call.args[0], "EVAL");
+		check_arg(call.args[1], text);
+		check_arg(call.args[2], "1");
+		check_arg(call.args[3], "key");
+		assert_int_equal(call.args[4].size, 3);
+		assert_memory_equal(call.args[4].bytes, "\0\r\n", 3);
+	}
+}
+
+static void
+a_call_that_is_begun_again_is_by_sha1_again(void **state)
+{
+	struct lsh_script_call call;
+
+	(void)state;
+	lsh_script_begin(&call, &ours, 1);
+	lsh_script_push(&call, LSH_ARG("key"));
+	lsh_script_send_whole(&call);
+	lsh_script_begin(&call, &lsh_script_renew, 1);
+	assert_int_equal(call.count, 3);
+	check_arg(call.args[0], "EVALSHA");
+	check_arg(call.args[1], lsh_script_renew.sha1);
+}
+
+static void
+the_number_of_keys_is_0_to_9(void **state)
+{
+	struct lsh_script_call call;
+	char digit[2] = "";
+
+	(void)state;
+	for (unsigned keys = 0; keys < 10; keys++) {
+		lsh_script_begin(&call, &ours, keys);
+		digit[0] = (char)('0' + keys);
+		check_arg(call.args[2], digit);
+	}
+}
+
+static void
+there_is_room_for_all_arguments(void **state)
+{
+	struct {
+		struct lsh_script_call call;
+		char canary[8];
+	} room = {.canary = "canary"};
+	char digits[LSH_SCRIPT_ARGS][LSH_DECIMAL_SIZE], number[16];
+
+	(void)state;
+	lsh_script_begin(&room.call, &ours, 3);
+	for (int i = 3; i < LSH_SCRIPT_ARGS; i++)
+		lsh_script_push(&room.call, lsh_arg_decimal(digits[i], i));
+	assert_int_equal(room.call.count, LSH_SCRIPT_ARGS);
+	check_arg(room.call.args[0], "EVALSHA");
+	for (int i = 3; i < LSH_SCRIPT_ARGS; i++) {
+		snprintf(number, sizeof number, "%d", i);
+		check_arg(room.call.args[i], number);
+	}
+	assert_string_equal(room.canary, "canary");
+}
+
+static void
+the_embedded_scripts_are_what_evalsha_and_eval_want(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(embedded); i++) {
+		assert_int_equal(strlen(embedded[i]->text), embedded[i]->size);
+		assert_int_equal(strlen(embedded[i]->sha1), 40);
+		assert_int_equal(strspn(embedded[i]->sha1, "0123456789abcdef"), 40);
+	}
+}
+
+/* ---- who is to blame ---- */
+
+/* The name that is blamed for `error`; NULL: none. */
+static const char *
+blamed(const struct lsh_script *script, const char *error)
+{
+	static char name[24];
+
+	memset(name, 0x5a, sizeof name);
+	if (!lsh_script_blame(script, error, name, sizeof name))
+		return NULL;
+	assert_non_null(memchr(name, '\0', sizeof name));
+	return name;
+}
+
+static void
+check_line(const struct lsh_script *script, int line, const char *wanted)
+{
+	for (size_t i = 0; i < COUNT(denials); i++) {
+		char error[256];
+		const char *name;
+
+		snprintf(error, sizeof error, denials[i], script->sha1, line);
+		name = blamed(script, error);
+		if ((name == NULL) != (wanted == NULL) || (name != NULL && strcmp(name, wanted) != 0))
+			fail_msg("%s, line %d: %s instead of %s: %s", script->name, line, name ? name : "nothing", wanted ? wanted : "nothing", error);
+	}
+}
+
+static void
+the_command_is_found_on_the_line_that_the_server_names(void **state)
+{
+	(void)state;
+	check_line(&ours, 1, NULL); /* no call but the word */
+	check_line(&ours, 2, "TIME");
+	check_line(&ours, 3, "SET");
+	check_line(&ours, 4, NULL); /* not that of the next line */
+	check_line(&ours, 5, "HSET");
+	check_line(&ours, 6, NULL); /* its name is in no text */
+	check_line(&ours, 7, NULL);
+	check_line(&ours, 8, "ZRANGEBYSCORE"); /* without an end of line */
+}
+
+static void
+a_line_that_the_script_does_not_have_blames_nobody(void **state)
+{
+	(void)state;
+	check_line(&ours, 9, NULL);
+	check_line(&ours, 10, NULL);
+	check_line(&ours, 2147483647, NULL);
+	check_line(&ours, 0, NULL);
+	check_line(&ours, -2147483647, NULL);
+	assert_null(blamed(&ours, "ERR on @user_script:"));
+	assert_null(blamed(&ours, "ERR on @user_script:x"));
+	assert_null(blamed(&ours, "ERR on @user_script:99999999999999999999999999."));
+}
+
+static void
+every_call_of_the_embedded_scripts_is_found(void **state)
+{
+	size_t calls = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(embedded); i++) {
+		char copy[8192], *rest = copy, *line;
+
+		assert_true(embedded[i]->size < sizeof copy);
+		memcpy(copy, embedded[i]->text, embedded[i]->size + 1);
+		for (int n = 1; (line = strsep(&rest, "\n")) != NULL; n++) {
+			char name[24];
+			const char *call = strstr(line, "call('");
+
+			if (call != NULL)
+				assert_int_equal(sscanf(call, "call('%23[A-Z]'", name), 1);
+			check_line(embedded[i], n, call != NULL ? name : NULL);
+			calls += call != NULL;
+		}
+	}
+	assert_true(calls > 20);
+}
+
+static void
+the_command_that_our_scripts_append_is_taken_where_no_line_is_named(void **state)
+{
+	(void)state;
+	/* Redis 7.0 and 8 */
+	assert_string_equal(blamed(&ours, "ERR The user executing the script can't run this command or subcommand (PEXPIRE)"), "PEXPIRE");
+	assert_string_equal(blamed(&ours, "ERR ACL failure in script: User default has no permissions to run the 'zrem' command (ZREM)"), "ZREM");
+	assert_string_equal(blamed(&ours, "ERR (one) (TWO"), "TWO"); /* the last */
+}
+
+static void
+an_error_that_names_neither_blames_nobody(void **state)
+{
+	static const char *const errors[] = {
+		"",
+		"ERR",
+		"ERR (",
+		"ERR ()",
+		"ERR something (pexpire)",
+		"NOPERM this user has no permissions to run the 'evalsha' command",    /* Redis 7.0 */
+		"NOPERM User default has no permissions to run the 'evalsha' command", /* Redis 8 */
+		"NOPERM this user has no permissions to access one of the keys used as arguments",
+		"NOPERM No permissions to access a key",
+		"NOAUTH Authentication required.",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(errors); i++)
+		if (blamed(&ours, errors[i]) != NULL)
+			fail_msg("%s is blamed for: %s", blamed(&ours, errors[i]), errors[i]);
+}
+
+static void
+a_name_is_cut_to_the_room_that_there_is(void **state)
+{
+	static const char appended[] = "ERR no (PEXPIRE)", on_line[] = "ERR no script: x, on @user_script:8.";
+	char name[16];
+
+	(void)state;
+	memset(name, 0x5a, sizeof name);
+	assert_true(lsh_script_blame(&ours, appended, name, 8));
+	assert_string_equal(name, "PEXPIRE");
+	assert_true(lsh_script_blame(&ours, appended, name, 7));
+	assert_string_equal(name, "PEXPIR");
+	assert_true(lsh_script_blame(&ours, on_line, name, 4));
+	assert_string_equal(name, "ZRA");
+	assert_int_equal(name[8], 0x5a);
+	assert_false(lsh_script_blame(&ours, on_line, name, 1));
+	assert_string_equal(name, "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_is_evalsha_with_the_sha1_the_number_of_keys_and_what_was_pushed),
+		cmocka_unit_test(sent_whole_it_is_eval_with_the_text_and_the_rest_as_it_was),
+		cmocka_unit_test(a_call_that_is_begun_again_is_by_sha1_again),
+		cmocka_unit_test(the_number_of_keys_is_0_to_9),
+		cmocka_unit_test(there_is_room_for_all_arguments),
+		cmocka_unit_test(the_embedded_scripts_are_what_evalsha_and_eval_want),
+		cmocka_unit_test(the_command_is_found_on_the_line_that_the_server_names),
+		cmocka_unit_test(a_line_that_the_script_does_not_have_blames_nobody),
+		cmocka_unit_test(every_call_of_the_embedded_scripts_is_found),
+		cmocka_unit_test(the_command_that_our_scripts_append_is_taken_where_no_line_is_named),
+		cmocka_unit_test(an_error_that_names_neither_blames_nobody),
+		cmocka_unit_test(a_name_is_cut_to_the_room_that_there_is),
+	};
+
+	return cmocka_run_group_tests_name("script", tests, NULL, NULL);
+}
