@@ -14,8 +14,10 @@
 
 #include <leash/api.h>
 #include <leash/status.h>
+#include <leash/cancel.h>
 #include <leash/event.h>
 #include <leash/client.h>
+#include <leash/owner.h>
 #include <leash/lock.h>
 #include <leash/memory.h>
 #include <leash/version.h>

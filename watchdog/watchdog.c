@@ -179,6 +179,13 @@ lsh_watchdog_free(struct lsh_watchdog *w)
 	lsh_free(w);
 }
 
+void
+lsh_watchdog_forsake(struct lsh_watchdog *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+}
+
 bool
 lsh_watchdog_reserve(struct lsh_watchdog *w)
 {

@@ -3,15 +3,17 @@
 #define LEASH_LOCK_H
 
 #include <leash/api.h>
+#include <leash/cancel.h>
 #include <leash/client.h>
 #include <leash/event.h>
+#include <leash/owner.h>
 #include <leash/status.h>
 
 LEASH_BEGIN_DECLS
 
 /**
  * A handle: this program's view of one lock. Handles of one name in one client share their state, and any number of threads may
- * share a handle. The owner of a hold is the thread that acquired it.
+ * share a handle. The owner of a hold is the thread that acquired it, or the handle's `owner`.
  */
 typedef struct leash_lock leash_lock;
 
@@ -31,7 +33,12 @@ typedef struct leash_lock_options {
 	int64_t alive_ms;         /**< the holder calls leash_lock_alive() at least this often, or the lock lapses; 0: need not; at least 100 */
 	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: off */
 	bool no_renew;            /**< let the lease run out instead of renewing it */
-	bool reserved_[7];
+	bool fair;                /**< every thread waits in one order over all processes, see leash_lock_acquire(); handles of a name agree on it */
+	bool no_handoff;          /**< hand a plain lock to no thread of this process without asking Redis */
+	bool reserved_[5];
+	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process; default 64, 1 to 255 */
+	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000 */
+	leash_owner *owner;       /**< on whose behalf calls through this handle are made; default: the calling thread's */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_options;
 
@@ -42,6 +49,7 @@ typedef struct leash_acquire {
 	size_t size;      /**< set by LEASH_ACQUIRE() */
 	int64_t wait_ms;  /**< 0 tries once; LEASH_FOREVER does not give up */
 	int64_t lease_ms; /**< of this hold; default: the handle's; 100 to 86400000. Ignored by a nested acquire */
+	leash_cancel *cancel; /**< ends the wait when it is fired; must live until the call returns; may be NULL. Ignored by a nested acquire */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_acquire;
 
@@ -57,7 +65,8 @@ typedef struct leash_acquire {
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK         `*out` is a handle; free it with leash_lock_free()
- * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range; the text names it
+ * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or the name is open in this client
+ *                          and not with the same fairness; the text says which
  * @retval LEASH_NO_MEMORY  nothing was made
  * @retval LEASH_FORKED     the client belongs to the parent process
  * @retval LEASH_CLOSED     the client is closed
@@ -81,8 +90,11 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * Acquire `lock`, waiting up to `wait_ms`.
  *
  * If the calling thread already holds it, this adds one to its depth and talks to nobody. From then until the matching
- * release the watchdog keeps the lease alive. Waiters get the lock in the order in which their processes came; threads
- * of one process in the order in which they came.
+ * release the watchdog keeps the lease alive.
+ *
+ * Nobody starves. A fair lock goes to the threads of all processes strictly in the order in which they came to Redis. A plain
+ * one goes to processes in that order, and within a process to its threads in the order in which they came: from thread to
+ * thread without asking Redis, which is many times faster, for at most `handoffs` times or `handoff_ms` in a row.
  *
  * @param wait_ms  0 tries once (its one round trip is bounded by the client's `timeout_ms`); LEASH_FOREVER does not give up.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
@@ -96,7 +108,9 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; it was left alone
  * @retval LEASH_UNSUPPORTED  the server is part of a cluster, which this URI does not name
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
- * @retval LEASH_INVALID      no handle, a negative wait, or nested deeper than LEASH_DEPTH_MAX
+ * @retval LEASH_CANCELED     the wait was canceled (`.cancel`); the caller does not hold the lock
+ * @retval LEASH_INVALID      no handle, a negative wait, nested deeper than LEASH_DEPTH_MAX, or the handle's owner was freed, or
+ *                            another thread acquires for it at this moment
  * @retval LEASH_NO_MEMORY    nothing is held
  * @retval LEASH_CLOSED       the client is closed, or was during the wait
  * @retval LEASH_FORKED       the client belongs to the parent process
@@ -131,7 +145,7 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire_with(leash_lock *lock
  * @retval LEASH_UNKNOWN   the server did not answer in time: it is being released in the background, and ends with its lease at the latest
  * @retval LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
- * Threads: the one that acquired; not from a leash callback. Not a cancellation point. Since 0.1.
+ * Threads: the one that acquired, or any that acts for the handle's owner; not from a leash callback. Not a cancellation point. Since 0.1.
  */
 LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
 
@@ -149,7 +163,7 @@ LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
  * @retval LEASH_UNAVAILABLE  the server did not answer in time; still held for leash_lock_remaining_ms()
  * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
- * Threads: the one that acquired; not from a leash callback. Not a cancellation point. Since 0.1.
+ * Threads: the one that acquired, or any that acts for the handle's owner; not from a leash callback. Not a cancellation point. Since 0.1.
  */
 LEASH_API leash_status leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err);
 
@@ -202,7 +216,7 @@ LEASH_API size_t leash_lock_token(const leash_lock *lock, char *out, size_t size
 /**
  * Tell the watchdog that the holder's work is going on; see `alive_ms`. Memory only. Does nothing if it is not held.
  *
- * Threads: the one that acquired. Since 0.1.
+ * Threads: the one that acquired, or any that acts for the handle's owner. Since 0.1.
  */
 LEASH_API void leash_lock_alive(leash_lock *lock);
 

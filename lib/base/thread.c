@@ -12,9 +12,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool usable;
 static pthread_key_t key;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards free_list, last_id */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards free_list */
 static struct lsh_thread *free_list;
-static uint64_t last_id;
 static _Atomic(void (*)(struct lsh_thread *)) observer;
 static _Thread_local struct lsh_thread *self;
 
@@ -33,7 +32,7 @@ thread_ends(void *arg)
 	struct lsh_thread *thread = arg;
 	void (*ended)(struct lsh_thread *) = atomic_load(&observer);
 
-	if (atomic_load(&thread->holds) != 0 && ended != NULL)
+	if (atomic_load(&thread->owner.holds) != 0 && ended != NULL)
 		ended(thread);
 	self = NULL;
 	keep(thread);
@@ -72,13 +71,11 @@ static struct lsh_thread *
 make_known(void)
 {
 	struct lsh_thread *thread;
-	uint64_t id;
 
 	pthread_once(&once, set_up);
 	if (!usable)
 		return NULL;
 	pthread_mutex_lock(&mutex);
-	id = ++last_id;
 	thread = free_list;
 	if (thread != NULL)
 		free_list = thread->next_free;
@@ -89,8 +86,8 @@ make_known(void)
 		if (thread == NULL)
 			return NULL;
 	}
-	thread->id = id;
-	atomic_store(&thread->holds, 0);
+	thread->owner.id = lsh_owner_id();
+	atomic_store(&thread->owner.holds, 0);
 	if (pthread_setspecific(key, thread) != 0) {
 		keep(thread);
 		return NULL;

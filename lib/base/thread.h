@@ -2,6 +2,7 @@
 #ifndef LSH_BASE_THREAD_H
 #define LSH_BASE_THREAD_H
 
+#include "base/owner.h"
 #include "base/park.h"
 
 #include <pthread.h>
@@ -9,12 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What leash knows of one thread of the application, or of its own. Made at the thread's first call; reused, under a new
- * id, after the thread has ended; never unmapped (park.h says why). */
+/* What leash knows of one thread of the application, or of its own. Made at the thread's first call; reused, as a new
+ * owner, after the thread has ended; never unmapped (park.h says why). */
 struct lsh_thread {
 	struct lsh_parker parker;
-	uint64_t id;           /* never 0, never used again in this process */
-	atomic_uint holds;     /* of locks, over all clients: an ending thread that has none costs nothing */
+	struct leash_owner owner; /* an ending thread whose owner has no holds costs nothing */
 	struct lsh_thread *next_free;
 };
 
@@ -24,7 +24,7 @@ struct lsh_thread *lsh_self(void);
 /* The calling thread if it has ever called, else NULL: for questions that need not make it known. */
 struct lsh_thread *lsh_self_if_known(void);
 
-/* `ended` is called on a thread that ends while its `holds` is not 0. One observer, set once, at the first open. */
+/* `ended` is called on a thread that ends while its owner has holds. One observer, set once, at the first open. */
 void lsh_thread_observe(void (*ended)(struct lsh_thread *thread));
 
 /* Start a thread of our own: all signals blocked, `name` (up to 15 bytes) for those who debug. Returns 0 or an errno. */

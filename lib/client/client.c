@@ -39,13 +39,19 @@ in_child(void)
 	pthread_mutex_unlock(&clients_mutex);
 }
 
-static void
-thread_ended(struct lsh_thread *thread)
+void
+lsh_clients_abandon(const struct leash_owner *owner, const char *why)
 {
 	pthread_mutex_lock(&clients_mutex);
 	for (struct lsh_list *at = clients.next; at != &clients; at = at->next)
-		lsh_engine_thread_ended(lsh_container(at, struct leash_client, link)->engine, thread);
+		lsh_engine_owner_ended(lsh_container(at, struct leash_client, link)->engine, owner, why);
 	pthread_mutex_unlock(&clients_mutex);
+}
+
+static void
+thread_ended(struct lsh_thread *thread)
+{
+	lsh_clients_abandon(&thread->owner, "the thread that held it has ended");
 }
 
 static void
@@ -71,6 +77,12 @@ lsh_leave(struct lsh_guard guard)
 {
 	pthread_setcancelstate(guard.cancel_state, NULL);
 	errno = guard.saved_errno;
+}
+
+leash_status
+lsh_no_fork_guard(leash_error *err)
+{
+	return lsh_fail(err, LEASH_UNSUPPORTED, errno, "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
 }
 
 leash_status
@@ -172,7 +184,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	strcpy(client->prefix, o.prefix);
 	client->defaults = (struct lsh_terms){.lease_ms = o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg};
 	if (client->process == 0) {
-		status = lsh_fail(err, LEASH_UNSUPPORTED, errno, "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
+		status = lsh_no_fork_guard(err);
 		goto fail;
 	}
 	status = lsh_uri_parse(&client->uri, o.uri, err);

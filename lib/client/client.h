@@ -33,6 +33,12 @@ void lsh_client_unref(leash_client *client);
 /* May a call go on that waits, or takes mutexes? Else INVALID, FORKED, IN_CALLBACK or CLOSED; `shown` names the lock, or is NULL. */
 leash_status lsh_client_check(const leash_client *client, const char *shown, leash_error *err);
 
+/* Release in the background, over all clients, what this owner holds. */
+void lsh_clients_abandon(const struct leash_owner *owner, const char *why);
+
+/* LEASH_UNSUPPORTED, and why. */
+leash_status lsh_no_fork_guard(leash_error *err);
+
 /* What surrounds each call: errno stays as it was, and the call is no cancellation point. */
 struct lsh_guard {
 	int saved_errno, cancel_state;

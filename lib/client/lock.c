@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/text.h"
+#include "base/thread.h"
 #include "client/options.h"
 
 #include <leash/lock.h>
@@ -14,6 +16,7 @@
 struct leash_lock {
 	leash_client *client; /* referenced */
 	struct lsh_lock *lock;
+	leash_owner *owner;   /* referenced; NULL: the calling thread */
 	struct lsh_terms terms;
 };
 
@@ -23,7 +26,39 @@ check(const leash_lock *lock, const char *call, leash_error *err)
 {
 	if (lock == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
+	if (lock->owner != NULL && atomic_load(&lock->owner->gone))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: the owner of this handle was freed", lsh_lock_shown(lock->lock), call);
 	return lsh_client_check(lock->client, lsh_lock_shown(lock->lock), err);
+}
+
+/* Who calls; NULL: no memory. */
+static leash_owner *
+caller(const leash_lock *lock)
+{
+	struct lsh_thread *self;
+
+	if (lock->owner != NULL)
+		return lock->owner;
+	self = lsh_self();
+	return self != NULL ? &self->owner : NULL;
+}
+
+/* The same for questions: NULL is one that has nothing. */
+static const leash_owner *
+asker(const leash_lock *lock)
+{
+	struct lsh_thread *self;
+
+	if (lock->owner != NULL)
+		return lock->owner;
+	self = lsh_self_if_known();
+	return self != NULL ? &self->owner : NULL;
+}
+
+static leash_status
+no_memory(const leash_lock *lock, leash_error *err)
+{
+	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock->lock));
 }
 
 /* May its memory be looked at? */
@@ -38,19 +73,31 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 {
 	leash_lock *lock = lsh_new(leash_lock);
 	leash_status status;
+	char shown[80];
+	bool fair;
 
-	if (lock == NULL || (lock->lock = lsh_lock_open(client->engine, name)) == NULL) {
-		lsh_free(lock);
+	if (lock == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
+	lsh_show(shown, sizeof shown, name, strlen(name));
+	status = lsh_lock_options_read(&lock->terms, &fair, &lock->owner, options, &client->defaults, shown, err);
+	if (status == LEASH_OK && lock->owner != NULL && atomic_load(&lock->owner->gone))
+		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
+	if (status == LEASH_OK) {
+		status = lsh_lock_open(&lock->lock, client->engine, name, fair);
+		if (status == LEASH_INVALID)
+			lsh_fail(err, status, 0, "lock '%s': it is open in this client and is %s there: handles of one name must agree", shown,
+			         fair ? "not fair" : "fair");
+		else if (status != LEASH_OK)
+			lsh_fail(err, status, ENOMEM, "out of memory for a lock");
 	}
-	status = lsh_lock_options_read(&lock->terms, options, &client->defaults, lsh_lock_shown(lock->lock), err);
 	if (status != LEASH_OK) {
-		lsh_lock_close(lock->lock);
 		lsh_free(lock);
 		return status;
 	}
 	lock->client = client;
 	lsh_client_retain(client);
+	if (lock->owner != NULL)
+		lsh_owner_retain(lock->owner);
 	*out = lock;
 	return LEASH_OK;
 }
@@ -91,20 +138,29 @@ leash_lock_free(leash_lock *lock)
 		lsh_lock_close(lock->lock);
 		lsh_client_unref(lock->client);
 	}
+	lsh_owner_unref(lock->owner);
 	lsh_free(lock);
 	lsh_leave(guard);
 }
 
 static leash_status
-acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_error *err)
+acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_cancel *cancel, leash_error *err)
 {
 	struct lsh_guard guard = lsh_enter();
+	leash_owner *owner = caller(lock);
 	struct lsh_terms terms = lock->terms;
 	leash_status status;
 
 	if (lease_ms != 0)
 		terms.lease_ms = lease_ms;
-	status = lsh_acquire(lock->lock, &terms, wait_ms, err);
+	if (owner == NULL)
+		status = no_memory(lock, err);
+	else if (lock->owner != NULL && atomic_exchange(&owner->busy, true))
+		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", lsh_lock_shown(lock->lock));
+	else {
+		status = lsh_acquire(lock->lock, owner, &terms, wait_ms, cancel, err);
+		atomic_store(&owner->busy, false);
+	}
 	lsh_leave(guard);
 	return status;
 }
@@ -116,7 +172,7 @@ leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
 
 	if (status == LEASH_OK)
 		status = lsh_check_wait(wait_ms, lsh_lock_shown(lock->lock), err);
-	return status == LEASH_OK ? acquire(lock, wait_ms, 0, err) : status;
+	return status == LEASH_OK ? acquire(lock, wait_ms, 0, NULL, err) : status;
 }
 
 leash_status
@@ -127,7 +183,7 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 
 	if (status == LEASH_OK)
 		status = lsh_acquire_read(&a, how, lsh_lock_shown(lock->lock), err);
-	return status == LEASH_OK ? acquire(lock, a.wait_ms, a.lease_ms, err) : status;
+	return status == LEASH_OK ? acquire(lock, a.wait_ms, a.lease_ms, a.cancel, err) : status;
 }
 
 leash_status
@@ -135,11 +191,13 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 {
 	leash_status status = check(lock, "leash_lock_release", err);
 	struct lsh_guard guard;
+	leash_owner *owner;
 
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	status = lsh_release(lock->lock, err);
+	owner = caller(lock);
+	status = owner != NULL ? lsh_release(lock->lock, owner, err) : no_memory(lock, err);
 	lsh_leave(guard);
 	return status;
 }
@@ -149,13 +207,15 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
 	leash_status status = check(lock, "leash_lock_extend", err);
 	struct lsh_guard guard;
+	leash_owner *owner;
 
 	if (status == LEASH_OK)
 		status = lsh_check_lease(lease_ms, lsh_lock_shown(lock->lock), "lease_ms", err);
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	status = lsh_extend(lock->lock, lease_ms, err);
+	owner = caller(lock);
+	status = owner != NULL ? lsh_extend(lock->lock, owner, lease_ms, err) : no_memory(lock, err);
 	lsh_leave(guard);
 	return status;
 }
@@ -163,20 +223,20 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 bool
 leash_lock_held(const leash_lock *lock)
 {
-	return is_usable(lock) && lsh_held(lock->lock);
+	return is_usable(lock) && lsh_held(lock->lock, asker(lock));
 }
 
 int64_t
 leash_lock_remaining_ms(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_remaining(lock->lock) / INT64_C(1000000) : 0;
+	return is_usable(lock) ? lsh_remaining(lock->lock, asker(lock)) / INT64_C(1000000) : 0;
 }
 
 unsigned
 leash_lock_depth(const leash_lock *lock)
 {
 	struct lsh_guard guard = lsh_enter();
-	unsigned depth = is_usable(lock) ? lsh_depth(lock->lock) : 0;
+	unsigned depth = is_usable(lock) ? lsh_depth(lock->lock, asker(lock)) : 0;
 
 	lsh_leave(guard);
 	return depth;
@@ -186,7 +246,7 @@ uint64_t
 leash_lock_fence(const leash_lock *lock)
 {
 	struct lsh_guard guard = lsh_enter();
-	uint64_t fence = is_usable(lock) ? lsh_fence(lock->lock) : 0;
+	uint64_t fence = is_usable(lock) ? lsh_fence(lock->lock, asker(lock)) : 0;
 
 	lsh_leave(guard);
 	return fence;
@@ -199,7 +259,7 @@ leash_lock_token(const leash_lock *lock, char *out, size_t size)
 	size_t n = 0;
 
 	if (is_usable(lock) && (out != NULL || size == 0))
-		n = lsh_token(lock->lock, out, size);
+		n = lsh_token(lock->lock, asker(lock), out, size);
 	else if (out != NULL && size > 0)
 		out[0] = '\0';
 	lsh_leave(guard);
@@ -212,6 +272,6 @@ leash_lock_alive(leash_lock *lock)
 	struct lsh_guard guard = lsh_enter();
 
 	if (is_usable(lock))
-		lsh_alive(lock->lock);
+		lsh_alive(lock->lock, asker(lock));
 	lsh_leave(guard);
 }

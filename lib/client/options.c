@@ -14,6 +14,10 @@ enum {
 	LEASE_DEFAULT_MS = 30000,
 	TIMEOUT_MIN_MS = 10,
 	TIMEOUT_MAX_MS = 60000,
+	HANDOFFS_MAX = 255, /* a fence has room for so many */
+	HANDOFFS_DEFAULT = 64,
+	HANDOFF_MAX_MS = 60000,
+	HANDOFF_DEFAULT_MS = 10,
 	SHORT_TEXT_MAX = 64, /* a prefix, a client's name */
 };
 
@@ -112,7 +116,8 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 }
 
 leash_status
-lsh_lock_options_read(struct lsh_terms *out, const leash_lock_options *options, const struct lsh_terms *defaults, const char *shown, leash_error *err)
+lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, const leash_lock_options *options,
+                      const struct lsh_terms *defaults, const char *shown, leash_error *err)
 {
 	leash_lock_options o = {.size = sizeof o};
 	leash_status status = LEASH_OK;
@@ -127,6 +132,10 @@ lsh_lock_options_read(struct lsh_terms *out, const leash_lock_options *options, 
 		status = check_range(o.alive_ms, LEASE_MIN_MS, INT64_MAX, "lock", shown, "alive_ms", err);
 	if (status == LEASH_OK && o.restart_guard_ms != 0)
 		status = check_range(o.restart_guard_ms, 1, LEASE_MAX_MS, "lock", shown, "restart_guard_ms", err);
+	if (status == LEASH_OK && o.handoffs != 0)
+		status = check_range(o.handoffs, 1, HANDOFFS_MAX, "lock", shown, "handoffs", err);
+	if (status == LEASH_OK && o.handoff_ms != 0)
+		status = check_range(o.handoff_ms, 1, HANDOFF_MAX_MS, "lock", shown, "handoff_ms", err);
 	if (status != LEASH_OK)
 		return status;
 	*out = *defaults;
@@ -136,6 +145,10 @@ lsh_lock_options_read(struct lsh_terms *out, const leash_lock_options *options, 
 	out->alive_ms = o.alive_ms;
 	out->restart_guard_ms = o.restart_guard_ms;
 	out->no_renew = o.no_renew;
+	out->handoff_ms = o.handoff_ms != 0 ? o.handoff_ms : HANDOFF_DEFAULT_MS;
+	out->handoffs = o.no_handoff ? 0 : o.handoffs != 0 ? (unsigned)o.handoffs : HANDOFFS_DEFAULT;
+	*fair = o.fair;
+	*owner = o.owner;
 	if (o.on_event != NULL) {
 		out->on_event = o.on_event;
 		out->event_arg = o.event_arg;

@@ -9,8 +9,8 @@
 
 /* Each takes NULL for all defaults, and leaves `*out` alone unless the result is LEASH_OK. Strings are not copied. */
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
-leash_status lsh_lock_options_read(struct lsh_terms *out, const leash_lock_options *options, const struct lsh_terms *defaults,
-                                   const char *shown, leash_error *err);
+leash_status lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, const leash_lock_options *options,
+                                   const struct lsh_terms *defaults, const char *shown, leash_error *err);
 leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err);
 
 /* Is `ms` a lease? Else LEASH_INVALID, naming `what`. */

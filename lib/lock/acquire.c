@@ -1,8 +1,15 @@
-/* Acquiring: nest, or queue up within the process; and who is first there speaks for all of them to Redis.
+/* Acquiring: nest, or join a line; and who is first in it speaks for the line to Redis.
  *
- * The first waiter's thread drives the tenure: it asks until there is an answer, and once the answer is "queued" it waits
- * for the grant as the others do. If it gives up, the next waiter goes on with the same token, where that stands; with the
- * last waiter the token is canceled. */
+ * The first one's thread drives the tenure: it asks until there is an answer, and once the answer is "queued" it waits for the
+ * grant as the others do. In a plain line all but the first wait for it, and the first too while a thread of this process
+ * holds the lock. What a waiter does next follows from what it sees under the mutex, in this order:
+ *
+ *   an ask of its own is on its way       hear the answer
+ *   granted                               done, also if it is canceled or late at this very moment
+ *   closed, canceled, late                leave
+ *   not first, or the line rests          sleep
+ *   its tenure is QUEUED                  sleep, and read the wake-up channel if nobody does
+ *   else                                  ask, with a new token where the last one is dead */
 #include "lock/state.h"
 
 #include "base/error.h"
@@ -23,15 +30,25 @@ is_signaled(void *arg)
 {
 	struct lsh_waiter *w = arg;
 
-	return atomic_load(&w->signaled);
+	return atomic_load(&w->signaled) || lsh_waiter_is_over(w);
 }
 
-/* Wait for a signal, reading the wake-up channel if nobody else does. lock->mutex held; released meanwhile. */
+static bool
+is_over(void *arg)
+{
+	return lsh_waiter_is_over(arg);
+}
+
+/* Wait for a signal. Only who waits in Redis reads the wake-up channel, if nobody else does. lock->mutex held; released meanwhile. */
 static void
-wait_for_signal(struct lsh_lock *lock, struct lsh_waiter *w)
+wait_for_signal(struct lsh_lock *lock, struct lsh_waiter *w, bool queued)
 {
 	pthread_mutex_unlock(&lock->mutex);
-	lsh_listener_wait(lsh_node_listener(lock->engine->node), &w->thread->parker, w->deadline, is_signaled, w);
+	if (queued)
+		lsh_listener_wait(lsh_node_listener(lock->engine->node), &w->thread->parker, w->deadline, is_signaled, w);
+	else
+		while (!is_signaled(w) && lsh_now_ns() < w->deadline)
+			lsh_park(&w->thread->parker, w->deadline);
 	pthread_mutex_lock(&lock->mutex);
 }
 
@@ -39,20 +56,39 @@ wait_for_signal(struct lsh_lock *lock, struct lsh_waiter *w)
 static void
 sleep_until(struct lsh_lock *lock, struct lsh_waiter *w, int64_t at)
 {
+	if (at > w->deadline)
+		at = w->deadline;
 	pthread_mutex_unlock(&lock->mutex);
-	lsh_park(&w->thread->parker, at < w->deadline ? at : w->deadline);
+	while (!is_signaled(w) && lsh_now_ns() < at)
+		lsh_park(&w->thread->parker, at);
 	pthread_mutex_lock(&lock->mutex);
 }
 
-/* Not (or no more) among the waiters: the next one goes on, and with the last one the token is canceled. */
+static void
+join(struct lsh_lock *lock, struct lsh_waiter *w)
+{
+	w->line = lock->fair ? &w->own : &lock->plain;
+	if (lock->fair) {
+		lsh_list_init(&w->own.link);
+		lsh_list_init(&w->own.waiters);
+		lsh_list_append(&lock->lines, &w->own.link);
+	}
+	lsh_list_append(&w->line->waiters, &w->link);
+}
+
+/* Not (or no more) in the line: the next one goes on, and with the last one the token is canceled. */
 static void
 leave(struct lsh_lock *lock, struct lsh_waiter *w)
 {
+	bool was_first = lsh_line_first(w->line) == w;
+
 	lsh_list_remove(&w->link);
-	if (lsh_waiter_first(lock) != NULL)
-		lsh_lock_wake_first(lock);
-	else if (lock->tenure != NULL && lock->tenure->phase != LSH_HELD)
-		lsh_tenure_end(lock->tenure);
+	if (lsh_list_empty(&w->line->waiters) && w->line->tenure != NULL)
+		lsh_tenure_end(w->line->tenure);
+	else if (was_first)
+		lsh_line_wake(w->line);
+	if (lock->fair)
+		lsh_list_remove(&w->own.link);
 }
 
 /* ---- asking ---- */
@@ -241,32 +277,93 @@ note_down(struct lsh_engine *e, struct lsh_waiter *w)
 	w->answered = false;
 }
 
-/* Send one ask and see what becomes of it. lock->mutex held; released while the answer is awaited. */
-static enum step
-ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
+/* The time that an ask has, from `now` on. */
+static int64_t
+limit_of(const struct lsh_engine *e, const struct lsh_waiter *w, int64_t now)
+{
+	return now + e->options.timeout < w->deadline ? now + e->options.timeout : w->deadline;
+}
+
+/* Append an ask by the tenure of the line, for its first waiter to hear. */
+static enum lsh_appended
+send_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_engine *e = lock->engine;
 	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
-	int64_t timeout = e->options.timeout, now, limit, not_after_us;
-	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &w->thread->parker};
+	struct lsh_tenure *t = w->line->tenure;
+	int64_t now, not_after_us;
 	struct lsh_step command;
-	enum lsh_outcome outcome;
-	enum step step;
-	bool placed, asked_before;
+	enum lsh_appended appended;
+	bool placed;
 
+	t->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &w->thread->parker, .over = is_over, .over_arg = w};
 	/* The epoch first: what follows belongs to this connection, or the command is refused. */
-	ticket.epoch = lsh_pipe_epoch(pipe);
+	t->ticket.epoch = lsh_pipe_epoch(pipe);
 	now = lsh_now_ns();
-	if (lsh_node_is_up(e->node) && is_guarded(lock, w, now, &step))
-		return step;
 	placed = !w->tries && lsh_node_is_subscribed(e->node);
-	limit = now + timeout < w->deadline ? now + timeout : w->deadline;
-	not_after_us = lsh_node_server_us(e->node, now) + (limit - now) / LSH_US;
-
+	not_after_us = lsh_node_server_us(e->node, now) + (limit_of(e, w, now) - now) / LSH_US;
 	lsh_step_ask(&command, t, not_after_us, placed);
-	switch (lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, now, timeout)) {
+	appended = lsh_pipe_append(pipe, &t->ticket, command.call.args, command.call.count, now, e->options.timeout);
+	if (appended != LSH_APPENDED)
+		return appended;
+	/* an ask that was not answered on an earlier connection may still come; on this one it comes before this one */
+	if (t->phase == LSH_ASKING && t->asked && t->ask_epoch != t->ticket.epoch && t->not_after_us > t->ghost_until_us)
+		t->ghost_until_us = t->not_after_us;
+	t->ask_sent = now;
+	t->ask_placed = placed;
+	t->asked_before = t->asked;
+	t->phase = LSH_ASKING;
+	if (!t->asked)
+		t->counted_from = now;
+	t->asked = true;
+	t->ask_epoch = t->ticket.epoch;
+	t->not_after_us = not_after_us > t->not_after_us ? not_after_us : t->not_after_us;
+	lsh_tenure_retain(&t->timer);
+	w->asking = t;
+	return LSH_APPENDED;
+}
+
+/* See what becomes of the ask that is on its way. lock->mutex held; released while the answer is awaited. */
+static enum step
+hear_ask(struct lsh_lock *lock, struct lsh_waiter *w)
+{
+	struct lsh_engine *e = lock->engine;
+	struct lsh_tenure *t = w->asking;
+	enum lsh_outcome outcome;
+	enum step step = GO_ON;
+
+	pthread_mutex_unlock(&lock->mutex);
+	outcome = lsh_pipe_await(lsh_node_pipe(e->node), &t->ticket, w->deadline);
+	pthread_mutex_lock(&lock->mutex);
+	w->asking = NULL;
+	if (outcome == LSH_ANSWERED)
+		t->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
+	if (t->phase == LSH_ASKING) { /* else it was granted by a message, or ended, meanwhile */
+		if (outcome == LSH_ANSWERED && was_not_done(&t->ticket.reply, t->ask_placed))
+			t->asked = t->asked_before; /* and without an earlier one there is nothing to cancel */
+		if (outcome == LSH_ANSWERED)
+			step = answered(lock, w, t, &t->ticket.reply, t->ask_placed, t->ask_sent);
+		else if (outcome == LSH_GARBLED)
+			step = garbled(lock, w);
+		else
+			note_down(e, w);
+	}
+	lsh_tenure_unref(t);
+	return step;
+}
+
+/* Ask, unless there is something to wait for first. lock->mutex held; released meanwhile. */
+static enum step
+ask(struct lsh_lock *lock, struct lsh_waiter *w)
+{
+	struct lsh_engine *e = lock->engine;
+	enum step step;
+
+	if (lsh_node_is_up(e->node) && is_guarded(lock, w, lsh_now_ns(), &step))
+		return step;
+	switch (send_ask(lock, w)) {
 	case LSH_APPENDED:
-		break;
+		return hear_ask(lock, w);
 	case LSH_PIPE_DOWN:
 		note_down(e, w);
 		if (w->trouble == LEASH_DENIED && w->denied_before)
@@ -278,61 +375,56 @@ ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 		return GO_ON;
 	case LSH_PIPE_FULL:
 		pthread_mutex_unlock(&lock->mutex);
-		lsh_pipe_await_room(pipe, w->deadline);
+		lsh_pipe_await_room(lsh_node_pipe(e->node), w->deadline);
 		pthread_mutex_lock(&lock->mutex);
 		return GO_ON;
 	}
-	/* an ask that was not answered on an earlier connection may still come; on this one it comes before this one */
-	if (t->phase == LSH_ASKING && t->asked && t->ask_epoch != ticket.epoch && t->not_after_us > t->ghost_until_us)
-		t->ghost_until_us = t->not_after_us;
-	asked_before = t->asked;
-	t->phase = LSH_ASKING;
-	if (!t->asked)
-		t->counted_from = now;
-	t->asked = true;
-	t->ask_epoch = ticket.epoch;
-	t->not_after_us = not_after_us > t->not_after_us ? not_after_us : t->not_after_us;
-	lsh_tenure_retain(&t->timer);
-	pthread_mutex_unlock(&lock->mutex);
+	return GO_ON;
+}
 
-	outcome = lsh_pipe_await(pipe, &ticket, w->deadline);
+static bool
+give_tenure(struct lsh_lock *lock, struct lsh_waiter *w)
+{
+	struct lsh_line *line = w->line;
 
-	pthread_mutex_lock(&lock->mutex);
-	step = GO_ON;
-	if (outcome == LSH_ANSWERED)
-		t->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
-	if (t->phase == LSH_ASKING) { /* else it was granted by a message, or ended by close, meanwhile */
-		if (outcome == LSH_ANSWERED && was_not_done(&ticket.reply, placed))
-			t->asked = asked_before; /* and without an earlier one there is nothing to cancel */
-		if (outcome == LSH_ANSWERED)
-			step = answered(lock, w, t, &ticket.reply, placed, now);
-		else if (outcome == LSH_GARBLED)
-			step = garbled(lock, w);
-		else
-			note_down(e, w);
-	}
-	lsh_tenure_unref(t);
-	return step;
+	if (line->tenure == NULL)
+		line->tenure = lsh_tenure_new(lock, &w->hold->terms);
+	if (line->tenure == NULL)
+		return false;
+	line->tenure->line = line;
+	return true;
+}
+
+void
+lsh_line_ask(struct lsh_lock *lock, struct lsh_line *line)
+{
+	struct lsh_engine *e = lock->engine;
+	struct lsh_waiter *w = lsh_line_first(line);
+
+	if (w == NULL)
+		return;
+	/* what is out of the ordinary it sees to itself, and says what is wrong */
+	if (w->asking == NULL && line->tenure == NULL && !lsh_waiter_is_over(w) && lsh_now_ns() < w->deadline && w->hold->terms.restart_guard_ms == 0 &&
+	    lsh_node_is_subscribed(e->node) && give_tenure(lock, w))
+		send_ask(lock, w);
+	lsh_waiter_wake(w);
 }
 
 /* ---- driving ---- */
 
-/* The first waiter's next step. */
+/* The next step of the first in a line. */
 static enum step
 drive(struct lsh_lock *lock, struct lsh_waiter *w)
 {
-	if (lock->tenure == NULL) {
-		lock->tenure = lsh_tenure_new(lock, &w->hold->terms);
-		if (lock->tenure == NULL) {
-			note_trouble(w, LEASH_NO_MEMORY, ENOMEM, "out of memory");
-			return FAIL;
-		}
+	if (!give_tenure(lock, w)) {
+		note_trouble(w, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+		return FAIL;
 	}
-	if (lock->tenure->phase == LSH_QUEUED) {
-		wait_for_signal(lock, w);
+	if (w->line->tenure->phase == LSH_QUEUED) {
+		wait_for_signal(lock, w, true);
 		return GO_ON;
 	}
-	return ask(lock, w, lock->tenure);
+	return ask(lock, w);
 }
 
 /* At the deadline: did somebody else have it, or could the server not be asked? */
@@ -340,8 +432,8 @@ static void
 time_is_up(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_engine *e = lock->engine;
-	bool first = lsh_waiter_first(lock) == w;
-	bool busy = lock->hold != NULL || !first || w->refused || (lock->tenure != NULL && lock->tenure->phase == LSH_QUEUED);
+	const struct lsh_tenure *t = w->line->tenure;
+	bool busy = lock->hold != NULL || lsh_line_first(w->line) != w || w->refused || (t != NULL && t->phase == LSH_QUEUED);
 
 	if (lsh_node_is_up(e->node) && busy)
 		w->trouble = LEASH_TIMEOUT;
@@ -355,15 +447,24 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_engine *e = lock->engine;
 
-	lsh_list_append(&lock->waiters, &w->link);
+	join(lock, w);
 	for (;;) {
-		bool drives = lsh_waiter_first(lock) == w && lock->hold == NULL;
+		bool drives = lsh_line_first(w->line) == w && (lock->fair || lock->hold == NULL);
 
+		if (w->asking != NULL) { /* its ticket is in the pipe: whatever happened meanwhile, this comes first */
+			if (hear_ask(lock, w) == FAIL)
+				break;
+			continue;
+		}
 		if (w->granted)
-			return LEASH_OK;
+			break;
 		atomic_store(&w->signaled, false);
 		if (atomic_load(&e->closing)) {
 			w->trouble = LEASH_CLOSED;
+			break;
+		}
+		if (lsh_cancel_is_fired(w->cancel)) {
+			w->trouble = LEASH_CANCELED;
 			break;
 		}
 		if (lsh_now_ns() >= w->deadline) {
@@ -371,12 +472,12 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 			break;
 		}
 		if (!drives)
-			wait_for_signal(lock, w);
+			wait_for_signal(lock, w, false);
 		else if (drive(lock, w) == FAIL)
 			break;
 	}
 	leave(lock, w);
-	return w->trouble;
+	return w->granted ? LEASH_OK : w->trouble;
 }
 
 /* ---- */
@@ -385,7 +486,7 @@ static leash_status
 nest(struct lsh_lock *lock, struct lsh_hold *hold, leash_error *err)
 {
 	if (hold != lock->hold)
-		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': the hold of this thread was lost: release it before it is acquired again", lock->shown);
+		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': an earlier hold of this owner was lost: release it before it is acquired again", lock->shown);
 	if (hold->depth == LEASH_DEPTH_MAX)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': nested deeper than %d", lock->shown, LEASH_DEPTH_MAX);
 	hold->depth++;
@@ -400,6 +501,8 @@ explain(const struct lsh_lock *lock, const struct lsh_waiter *w, int64_t wait_ms
 		if (w->tries)
 			return lsh_fail(err, LEASH_TIMEOUT, 0, "lock '%s': another owner has it", lock->shown);
 		return lsh_fail(err, LEASH_TIMEOUT, 0, "lock '%s': other owners had it for all of %lld ms", lock->shown, (long long)wait_ms);
+	case LEASH_CANCELED:
+		return lsh_fail(err, LEASH_CANCELED, 0, "lock '%s': the wait was canceled", lock->shown);
 	case LEASH_CLOSED:
 		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
 	default:
@@ -407,25 +510,35 @@ explain(const struct lsh_lock *lock, const struct lsh_waiter *w, int64_t wait_ms
 	}
 }
 
+/* Does anybody in this process have the lock, or wait for it? */
+static bool
+is_wanted(const struct lsh_lock *lock)
+{
+	return lock->hold != NULL || !lsh_list_empty(&lock->plain.waiters) || lock->lines.next != &lock->plain.link ||
+	       lock->lines.prev != &lock->plain.link;
+}
+
 leash_status
-lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_ms, leash_error *err)
+lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms, struct leash_cancel *cancel,
+            leash_error *err)
 {
 	struct lsh_engine *e = lock->engine;
 	struct lsh_thread *self = lsh_self();
-	struct lsh_waiter w = {.thread = self, .tries = wait_ms == 0};
+	struct lsh_waiter w = {.lock = lock, .thread = self, .owner = owner, .cancel = cancel, .tries = wait_ms == 0};
+	lsh_seat *seat = NULL;
 	struct lsh_hold *hold;
 	leash_status status;
 
-	if (self == NULL)
+	if (self == NULL || (cancel != NULL && (seat = lsh_cancel_sit(cancel, &self->parker)) == NULL))
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_check(lock, self->id);
+	hold = lsh_hold_check(lock, owner->id);
 	if (hold != NULL) {
 		status = nest(lock, hold, err);
-	} else if (w.tries && (lock->hold != NULL || !lsh_list_empty(&lock->waiters))) {
+	} else if (w.tries && is_wanted(lock)) {
 		w.trouble = LEASH_TIMEOUT;
 		status = explain(lock, &w, wait_ms, err);
-	} else if ((w.hold = lsh_hold_new(lock, self, terms)) == NULL) {
+	} else if ((w.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else {
 		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(lsh_now_ns(), w.tries ? e->options.timeout / LSH_MS : wait_ms);
@@ -438,5 +551,6 @@ lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_m
 		}
 	}
 	pthread_mutex_unlock(&lock->mutex);
+	lsh_cancel_rise(seat);
 	return status;
 }

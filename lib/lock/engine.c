@@ -14,13 +14,25 @@ enum { ALIVE_MS = 10000 }; /* how long a waiting client counts as alive after it
 /* ---- what the node calls ---- */
 
 static void
-bring_up(struct lsh_lock *lock, void *arg)
+bring_up_waiting(struct lsh_lock *lock, void *arg)
 {
-	struct lsh_tenure *t = lock->tenure;
+	struct lsh_list *at, *after;
 
 	(void)arg;
-	if (t != NULL && (t->phase == LSH_HELD || t->phase == LSH_QUEUED))
-		lsh_tenure_give_work(t);
+	lsh_list_each(at, after, &lock->lines) {
+		struct lsh_tenure *t = lsh_container(at, struct lsh_line, link)->tenure;
+
+		if (t != NULL && t->phase == LSH_QUEUED)
+			lsh_tenure_give_work(t);
+	}
+}
+
+static void
+bring_up(struct lsh_lock *lock, void *arg)
+{
+	if (lock->hold != NULL)
+		lsh_tenure_give_work(lock->hold->tenure);
+	bring_up_waiting(lock, arg);
 }
 
 static void
@@ -47,14 +59,6 @@ connected(void *ctx)
 
 	bring_up_owed(e);
 	lsh_lock_each(e, bring_up, NULL);
-}
-
-static void
-bring_up_waiting(struct lsh_lock *lock, void *arg)
-{
-	(void)arg;
-	if (lock->tenure != NULL && lock->tenure->phase == LSH_QUEUED)
-		lsh_tenure_give_work(lock->tenure);
 }
 
 static void
@@ -173,11 +177,12 @@ no_memory:
 static void
 close_lock(struct lsh_lock *lock, void *arg)
 {
-	struct lsh_list *at, *after;
+	struct lsh_list *line, *after_line, *at, *after;
 
 	(void)arg;
-	lsh_list_each(at, after, &lock->waiters)
-		lsh_waiter_wake(lsh_container(at, struct lsh_waiter, link));
+	lsh_list_each(line, after_line, &lock->lines)
+		lsh_list_each(at, after, &lsh_container(line, struct lsh_line, link)->waiters)
+			lsh_waiter_wake(lsh_container(at, struct lsh_waiter, link));
 	if (lock->hold != NULL) {
 		struct lsh_hold *hold = lock->hold;
 
@@ -256,6 +261,7 @@ void
 lsh_engine_forsake(struct lsh_engine *e)
 {
 	lsh_node_forsake(e->node);
+	lsh_watchdog_forsake(e->watchdog);
 }
 
 void
@@ -290,20 +296,25 @@ lsh_lock_close(struct lsh_lock *lock)
 	lsh_lock_unref(lock);
 }
 
+struct ended {
+	const struct leash_owner *owner;
+	const char *why;
+};
+
 static void
 abandon_of(struct lsh_lock *lock, void *arg)
 {
-	const struct lsh_thread *thread = arg;
-	struct lsh_hold *hold = lsh_hold_of(lock, thread->id);
+	const struct ended *ended = arg;
+	struct lsh_hold *hold = lsh_hold_of(lock, ended->owner->id);
 
 	if (hold != NULL)
-		lsh_hold_abandon(lock, hold, "the thread that held it has ended");
+		lsh_hold_abandon(lock, hold, ended->why);
 }
 
 void
-lsh_engine_thread_ended(struct lsh_engine *e, const struct lsh_thread *thread)
+lsh_engine_owner_ended(struct lsh_engine *e, const struct leash_owner *owner, const char *why)
 {
-	struct lsh_thread ended = {.id = thread->id};
+	struct ended ended = {.owner = owner, .why = why};
 
 	lsh_lock_each(e, abandon_of, &ended);
 }

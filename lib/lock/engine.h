@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct leash_cancel;
+struct leash_owner;
 struct lsh_courier;
 struct lsh_engine;
 struct lsh_lock;
-struct lsh_thread;
 
 struct lsh_engine_options {
 	struct lsh_uri *uri;     /* must outlive the engine */
@@ -34,6 +35,8 @@ struct lsh_terms {
 	int64_t max_hold_ms;      /* 0: no limit */
 	int64_t alive_ms;         /* 0: need not be */
 	int64_t restart_guard_ms; /* 0: off */
+	int64_t handoff_ms;       /* how long a turn of this process may last, */
+	unsigned handoffs;        /* and how often the lock is handed on in it */
 	bool no_renew;
 	leash_event_fn on_event;  /* may be NULL */
 	void *event_arg;
@@ -48,26 +51,27 @@ void lsh_engine_close(struct lsh_engine *engine);
 void lsh_engine_free(struct lsh_engine *engine); /* when it is closed and all its locks are; NULL is allowed */
 void lsh_engine_forsake(struct lsh_engine *engine); /* in a forked child: close its copies of the descriptors, and touch nothing else */
 
-/* A thread that has holds has ended: those that are of this engine are abandoned. On that thread. */
-void lsh_engine_thread_ended(struct lsh_engine *engine, const struct lsh_thread *thread);
+/* An owner is no more: what it holds through this engine is abandoned. */
+void lsh_engine_owner_ended(struct lsh_engine *engine, const struct leash_owner *owner, const char *why);
 
-/* The lock of this name, made if it is not there. NULL: no memory. */
-struct lsh_lock *lsh_lock_open(struct lsh_engine *engine, const char *name);
+/* The lock of this name, made if it is not there. LEASH_NO_MEMORY; LEASH_INVALID: it is open, and not with the same fairness. */
+leash_status lsh_lock_open(struct lsh_lock **out, struct lsh_engine *engine, const char *name, bool fair);
 void lsh_lock_close(struct lsh_lock *lock); /* what is held when the last is closed is abandoned */
 
 const char *lsh_lock_shown(const struct lsh_lock *lock);
 
-/* As leash_lock_acquire() and so on; arguments have been checked. Each with `err`, which may be NULL. */
-leash_status lsh_acquire(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t wait_ms, leash_error *err);
-leash_status lsh_release(struct lsh_lock *lock, leash_error *err);
-leash_status lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err);
+/* As leash_lock_acquire() and so on, for `owner`; arguments have been checked. `cancel` may be NULL. Each with `err`, which may be NULL. */
+leash_status lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms,
+                         struct leash_cancel *cancel, leash_error *err);
+leash_status lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err);
+leash_status lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, leash_error *err);
 
-/* Memory only. */
-bool lsh_held(const struct lsh_lock *lock);
-int64_t lsh_remaining(const struct lsh_lock *lock); /* ns, 0 if not held */
-unsigned lsh_depth(struct lsh_lock *lock);
-uint64_t lsh_fence(struct lsh_lock *lock);
-size_t lsh_token(struct lsh_lock *lock, char *out, size_t size);
-void lsh_alive(struct lsh_lock *lock);
+/* Memory only. `owner` may be NULL: one that has nothing. */
+bool lsh_held(const struct lsh_lock *lock, const struct leash_owner *owner);
+int64_t lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner); /* ns, 0 if not held */
+unsigned lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner);
+uint64_t lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner);
+size_t lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, size_t size);
+void lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner);
 
 #endif

@@ -64,7 +64,7 @@ tell_or_take_back(struct lsh_notice *notice, struct lsh_notice *opposite, const 
 /* ---- life ---- */
 
 struct lsh_hold *
-lsh_hold_new(struct lsh_lock *lock, struct lsh_thread *thread, const struct lsh_terms *terms)
+lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms)
 {
 	struct lsh_hold *hold = lsh_new(struct lsh_hold);
 
@@ -73,8 +73,8 @@ lsh_hold_new(struct lsh_lock *lock, struct lsh_thread *thread, const struct lsh_
 	lsh_list_init(&hold->link);
 	lsh_lock_retain(lock);
 	hold->lock = lock;
-	hold->thread = thread;
-	hold->owner = thread->id;
+	lsh_owner_retain(owner);
+	hold->owner = owner;
 	hold->terms = *terms;
 	atomic_init(&hold->references, 1);
 	notice_init(&hold->jeopardized, hold, LEASH_EVENT_JEOPARDY);
@@ -92,6 +92,7 @@ lsh_hold_unref(struct lsh_hold *hold)
 
 	if (atomic_fetch_sub(&hold->references, 1) != 1)
 		return;
+	lsh_owner_unref(hold->owner);
 	lsh_free(hold);
 	lsh_lock_unref(lock);
 }
@@ -101,12 +102,12 @@ lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
 {
 	struct lsh_list *at, *after;
 
-	if (lock->hold != NULL && lock->hold->owner == owner)
+	if (lock->hold != NULL && lock->hold->owner->id == owner)
 		return lock->hold;
 	lsh_list_each(at, after, &lock->lost) {
 		struct lsh_hold *hold = lsh_container(at, struct lsh_hold, link);
 
-		if (hold->owner == owner)
+		if (hold->owner->id == owner)
 			return hold;
 	}
 	return NULL;
@@ -147,10 +148,31 @@ lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int
 		lsh_tenure_arm(t, t->valid_until, 0);
 }
 
+/* Give the lock to the first of a line. Its valid-until is in the tenure already. */
+static void
+begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_waiter *waiter, uint64_t fence, int64_t now)
+{
+	struct lsh_hold *hold = waiter->hold;
+
+	lsh_list_remove(&waiter->link);
+	waiter->granted = true;
+	hold->depth = 1;
+	hold->fence = fence;
+	hold->tenure = t;
+	atomic_store(&hold->alive_at, now);
+	atomic_fetch_add(&hold->owner->holds, 1);
+	lock->hold = hold;
+	atomic_store(&lock->valid_until, t->valid_until);
+	atomic_store(&lock->holder, hold->owner->id);
+	if (fence <= lock->last_fence)
+		tell(&hold->regressed, "the fence is not larger than the one before: the server lost data, and its clock is behind");
+	lock->last_fence = fence;
+}
+
 bool
 lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease, bool is_claim)
 {
-	struct lsh_waiter *waiter = lsh_waiter_first(lock);
+	struct lsh_waiter *waiter = lsh_line_first(t->line);
 	struct lsh_hold *hold = waiter->hold;
 	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(sent, lease);
 
@@ -159,33 +181,80 @@ lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64
 		valid_until = hold->ends_at; /* the token was asked for by another waiter, on longer terms */
 	if (valid_until <= now || atomic_load(&lock->engine->closing))
 		return false;
-	lsh_list_remove(&waiter->link);
-	waiter->granted = true;
-	hold->depth = 1;
-	hold->fence = (uint64_t)fence * 256; /* leaves room for what is handed on within the process */
-	atomic_store(&hold->alive_at, now);
-	atomic_fetch_add(&hold->thread->holds, 1);
+	if (lock->hold != NULL)
+		lsh_hold_lose(lock, "the server gave the lock to another owner");
+	t->line->tenure = NULL;
+	t->line = NULL;
 	t->phase = LSH_HELD;
 	t->valid_until = valid_until;
+	t->span = lease;
 	t->full_lease = !is_claim && lease >= hold->terms.lease_ms * LSH_MS; /* part of a claim is over when it comes */
 	t->failures = 0;
-	lock->hold = hold;
-	atomic_store(&lock->valid_until, valid_until);
-	atomic_store(&lock->holder, hold->owner);
-	if (hold->fence <= lock->last_fence)
-		tell(&hold->regressed, "the fence is not larger than the one before: the server lost data, and its clock is behind");
-	lock->last_fence = hold->fence;
+	t->turn_began = now;
+	begin(lock, t, waiter, (uint64_t)fence * 256, now); /* leaves room for what is handed on within the process */
 	lsh_hold_schedule(lock, t, sent, lease);
 	lsh_waiter_wake(waiter);
 	return true;
 }
 
-void
-lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t valid_until)
+/* The first of the line that has not run out of time or patience: who has is leaving. */
+static struct lsh_waiter *
+next_in_line(struct lsh_line *line, int64_t now)
 {
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &line->waiters) {
+		struct lsh_waiter *waiter = lsh_container(at, struct lsh_waiter, link);
+
+		if (waiter->deadline > now && !lsh_waiter_is_over(waiter))
+			return waiter;
+	}
+	return NULL;
+}
+
+/* Do these terms leave the lease as it is when the hold passes from one to the other? */
+static bool
+may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
+{
+	return a->lease_ms == b->lease_ms && !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0;
+}
+
+struct lsh_thread *
+lsh_hold_hand_on(struct lsh_lock *lock)
+{
+	struct lsh_hold *hold = lock->hold;
+	struct lsh_tenure *t = hold->tenure;
+	struct lsh_waiter *next;
+	struct lsh_thread *thread;
+	int64_t now;
+
+	if (lock->fair || lsh_list_empty(&lock->plain.waiters) || t->handed_on >= hold->terms.handoffs)
+		return NULL;
+	now = lsh_now_ns();
+	/* a renewal comes at a third of the lease: what has less than half of it left is overdue */
+	if (now - t->turn_began >= hold->terms.handoff_ms * LSH_MS || hold->jeopardy || t->valid_until - now < t->span / 2)
+		return NULL;
+	next = next_in_line(&lock->plain, now);
+	if (next == NULL || !may_follow(&hold->terms, &next->hold->terms))
+		return NULL;
+	lsh_hold_finish(lock);
+	t->handed_on++;
+	next->hold->ends_at = LSH_NEVER;
+	begin(lock, t, next, hold->fence + 1, now);
+	thread = next->thread;
+	atomic_store(&next->signaled, true); /* from here on it may be gone */
+	return thread;
+}
+
+void
+lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int64_t lease)
+{
+	int64_t valid_until = lsh_pace_valid_until(sent, lease);
+
 	if (valid_until <= t->valid_until)
 		return;
 	t->valid_until = valid_until;
+	t->span = lease;
 	atomic_store(&lock->valid_until, valid_until);
 }
 
@@ -214,11 +283,15 @@ lsh_hold_recover(struct lsh_lock *lock)
 struct lsh_tenure *
 lsh_hold_finish(struct lsh_lock *lock)
 {
+	struct lsh_tenure *t;
+
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
 	atomic_store(&lock->valid_until, 0);
 	atomic_store(&lock->holder, 0);
+	t = lock->hold->tenure;
+	lock->hold->tenure = NULL;
 	lock->hold = NULL;
-	return lock->tenure;
+	return t;
 }
 
 void
@@ -230,7 +303,7 @@ lsh_hold_lose(struct lsh_lock *lock, const char *why)
 	lsh_list_append(&lock->lost, &hold->link);
 	tell(&hold->lost, why);
 	lsh_tenure_end(t);
-	lsh_lock_wake_first(lock);
+	lsh_lock_wake(lock);
 }
 
 void
@@ -238,7 +311,7 @@ lsh_hold_unwind(struct lsh_lock *lock, struct lsh_hold *hold)
 {
 	(void)lock;
 	lsh_list_remove(&hold->link);
-	atomic_fetch_sub(&hold->thread->holds, 1);
+	atomic_fetch_sub(&hold->owner->holds, 1);
 	lsh_hold_unref(hold);
 }
 
@@ -248,7 +321,7 @@ lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 	if (hold == lock->hold) {
 		tell(&hold->abandoned, why);
 		lsh_tenure_end(lsh_hold_finish(lock));
-		lsh_lock_wake_first(lock);
+		lsh_lock_wake(lock);
 	}
 	lsh_hold_unwind(lock, hold);
 }
@@ -258,7 +331,7 @@ lsh_hold_check(struct lsh_lock *lock, uint64_t owner)
 {
 	struct lsh_hold *hold = lsh_hold_of(lock, owner);
 
-	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= lock->tenure->valid_until)
+	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= hold->tenure->valid_until)
 		lsh_hold_lose(lock, "its lease ran out");
 	return hold;
 }
@@ -266,76 +339,73 @@ lsh_hold_check(struct lsh_lock *lock, uint64_t owner)
 /* ---- memory only ---- */
 
 bool
-lsh_held(const struct lsh_lock *lock)
+lsh_held(const struct lsh_lock *lock, const struct leash_owner *owner)
 {
-	return lsh_remaining(lock) > 0;
+	return lsh_remaining(lock, owner) > 0;
 }
 
 int64_t
-lsh_remaining(const struct lsh_lock *lock)
+lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner)
 {
-	const struct lsh_thread *self = lsh_self_if_known();
 	int64_t valid_until, now;
 
-	if (self == NULL || atomic_load(&lock->holder) != self->id)
+	if (owner == NULL || atomic_load(&lock->holder) != owner->id)
 		return 0;
 	valid_until = atomic_load(&lock->valid_until);
 	/* what was read belongs to our hold only if it is still ours */
-	if (atomic_load(&lock->holder) != self->id)
+	if (atomic_load(&lock->holder) != owner->id)
 		return 0;
 	now = lsh_now_ns();
 	return now < valid_until ? valid_until - now : 0;
 }
 
 static struct lsh_hold *
-mine(struct lsh_lock *lock)
+find(struct lsh_lock *lock, const struct leash_owner *owner)
 {
-	const struct lsh_thread *self = lsh_self_if_known();
-
-	return self != NULL ? lsh_hold_of(lock, self->id) : NULL;
+	return owner != NULL ? lsh_hold_of(lock, owner->id) : NULL;
 }
 
 unsigned
-lsh_depth(struct lsh_lock *lock)
+lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	const struct lsh_hold *hold;
 	unsigned depth;
 
 	pthread_mutex_lock(&lock->mutex);
-	hold = mine(lock);
+	hold = find(lock, owner);
 	depth = hold != NULL ? hold->depth : 0;
 	pthread_mutex_unlock(&lock->mutex);
 	return depth;
 }
 
 uint64_t
-lsh_fence(struct lsh_lock *lock)
+lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	const struct lsh_hold *hold;
 	uint64_t fence = 0;
 
 	pthread_mutex_lock(&lock->mutex);
-	hold = mine(lock);
-	if (hold != NULL && hold == lock->hold && lsh_held(lock))
+	hold = find(lock, owner);
+	if (hold != NULL && hold == lock->hold && lsh_held(lock, owner))
 		fence = hold->fence;
 	pthread_mutex_unlock(&lock->mutex);
 	return fence;
 }
 
 size_t
-lsh_token(struct lsh_lock *lock, char *out, size_t size)
+lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, size_t size)
 {
 	const struct lsh_hold *hold;
 	size_t n = 0;
 
 	pthread_mutex_lock(&lock->mutex);
-	hold = mine(lock);
-	if (hold != NULL && hold == lock->hold && lsh_held(lock)) {
-		n = lock->tenure->token_size;
+	hold = find(lock, owner);
+	if (hold != NULL && hold == lock->hold && lsh_held(lock, owner)) {
+		n = hold->tenure->token_size;
 		if (size > 0) {
 			size_t copied = n < size ? n : size - 1;
 
-			memcpy(out, lock->tenure->token, copied);
+			memcpy(out, hold->tenure->token, copied);
 			out[copied] = '\0';
 		}
 	} else if (size > 0) {
@@ -346,19 +416,19 @@ lsh_token(struct lsh_lock *lock, char *out, size_t size)
 }
 
 void
-lsh_alive(struct lsh_lock *lock)
+lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	struct lsh_hold *hold;
 
 	pthread_mutex_lock(&lock->mutex);
-	hold = mine(lock);
+	hold = find(lock, owner);
 	if (hold != NULL && hold == lock->hold) {
 		int64_t now = lsh_now_ns();
 		bool was_hung = lsh_hold_is_hung(hold, now);
 
 		atomic_store(&hold->alive_at, now);
 		if (was_hung)
-			lsh_tenure_arm(lock->tenure, now, 0); /* renewals go on, and at once: there may be little left */
+			lsh_tenure_arm(hold->tenure, now, 0); /* renewals go on, and at once: there may be little left */
 	}
 	pthread_mutex_unlock(&lock->mutex);
 }

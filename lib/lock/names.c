@@ -45,7 +45,10 @@ lock_new(struct lsh_engine *e, const char *name)
 		return NULL;
 	pthread_mutex_init(&lock->mutex, NULL);
 	lsh_list_init(&lock->lost);
-	lsh_list_init(&lock->waiters);
+	lsh_list_init(&lock->lines);
+	lsh_list_init(&lock->plain.link);
+	lsh_list_init(&lock->plain.waiters);
+	lsh_list_append(&lock->lines, &lock->plain.link);
 	lock->engine = e;
 	atomic_init(&lock->references, 1);
 	lsh_key_encode(encoded, name, strlen(name));
@@ -75,13 +78,14 @@ find(struct lsh_engine *e, const char *key, size_t size, uint64_t hash)
 	return NULL;
 }
 
-struct lsh_lock *
-lsh_lock_open(struct lsh_engine *e, const char *name)
+leash_status
+lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, bool fair)
 {
 	struct lsh_lock *fresh = lock_new(e, name), *lock;
+	leash_status status = LEASH_OK;
 
 	if (fresh == NULL)
-		return NULL;
+		return LEASH_NO_MEMORY;
 	pthread_mutex_lock(&e->names_mutex);
 	fresh->node.hash = lsh_map_hash(&e->names, fresh->key[0], fresh->key_size[0]);
 	lock = find(e, fresh->key[0], fresh->key_size[0], fresh->node.hash);
@@ -89,14 +93,20 @@ lsh_lock_open(struct lsh_engine *e, const char *name)
 		lock = fresh;
 		fresh = NULL;
 		lsh_map_put(&e->names, &lock->node);
+	} else if (lock->handles > 0 && lock->fair != fair) {
+		status = LEASH_INVALID;
 	} else {
 		atomic_fetch_add(&lock->references, 1);
 	}
-	lock->handles++;
+	if (status == LEASH_OK) {
+		if (lock->handles++ == 0)
+			lock->fair = fair;
+		*out = lock;
+	}
 	pthread_mutex_unlock(&e->names_mutex);
 	if (fresh != NULL)
 		lock_free(fresh);
-	return lock;
+	return status;
 }
 
 void

@@ -36,16 +36,23 @@ note_trouble(struct attempt *a, struct lsh_engine *e)
 	memcpy(a->text, text, sizeof text);
 }
 
-/* Send `command` until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released
- * meanwhile. False: there is no answer. The first append happens before the mutex is released. */
+/* What is to be sent. */
+struct errand {
+	void (*make)(struct lsh_step *step, const struct lsh_tenure *tenure, const struct errand *errand);
+	void (*appended)(struct lsh_lock *lock); /* once, behind the first of it and before the mutex is released; or NULL */
+	int64_t lease_ms;
+	unsigned depth;
+};
+
+/* Send it until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released meanwhile. False:
+ * there is no answer. The first append happens before the mutex is released. */
 static bool
-try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh_tenure *, void *), void *arg, int64_t patience,
-          int64_t deadline, struct lsh_thread *self, struct attempt *a)
+try_until(struct lsh_tenure *t, const struct errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct attempt *a)
 {
 	struct lsh_engine *e = t->lock->engine;
 	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
 	pthread_mutex_t *mutex = &t->lock->mutex;
-	bool answered = false;
+	bool answered = false, first = true;
 
 	*a = (struct attempt){.status = LEASH_UNAVAILABLE};
 	while (!answered) {
@@ -56,8 +63,11 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 		bool whole = t->send_whole;
 
 		a->sent = lsh_now_ns();
-		make(&command, t, arg);
+		errand->make(&command, t, errand);
 		appended = lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
+		if (first && errand->appended != NULL)
+			errand->appended(t->lock);
+		first = false;
 		if (appended != LSH_APPENDED) {
 			note_trouble(a, e);
 			if (a->sent >= deadline || atomic_load(&e->closing))
@@ -107,10 +117,18 @@ try_until(struct lsh_tenure *t, void (*make)(struct lsh_step *, const struct lsh
 }
 
 static void
-make_cancel(struct lsh_step *command, const struct lsh_tenure *t, void *arg)
+make_cancel(struct lsh_step *step, const struct lsh_tenure *t, const struct errand *errand)
 {
-	(void)arg;
-	lsh_step_cancel(command, t);
+	(void)errand;
+	lsh_step_cancel(step, t);
+}
+
+/* The next ask of a plain line goes out in the same write, right behind the release that lets it. */
+static void
+ask_next(struct lsh_lock *lock)
+{
+	if (!lock->fair)
+		lsh_line_ask(lock, &lock->plain);
 }
 
 /* The server refused a release: what is the answer, and is it worth trying again in the background? */
@@ -142,17 +160,16 @@ lost(const struct lsh_lock *lock, leash_error *err)
 static leash_status
 release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, leash_error *err)
 {
+	static const struct errand errand = {.make = make_cancel, .appended = ask_next};
 	struct lsh_engine *e = lock->engine;
 	struct attempt a;
 	leash_status status = LEASH_OK;
 	bool settled = false;
 
 	lsh_tenure_begin_end(t);
-	/* Its command goes before those of the next waiter, who may ask from now on. An answer is awaited for one timeout and,
-	 * if that breaks the connection, for another one on a new connection. */
-	lsh_lock_wake_first(lock);
+	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
 	lock->releasing++;
-	if (!try_until(t, make_cancel, NULL, e->options.timeout, lsh_now_ns() + 2 * e->options.timeout, self, &a)) {
+	if (!try_until(t, &errand, e->options.timeout, lsh_now_ns() + 2 * e->options.timeout, self, &a)) {
 		status = lsh_fail(err, LEASH_UNKNOWN, a.sys_errno, "lock '%s': not known whether it is released, it ends with its lease at the latest: %s",
 		                  lock->shown, a.text);
 	} else if (a.reply.type == LSH_ERROR) {
@@ -180,25 +197,28 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 }
 
 leash_status
-lsh_release(struct lsh_lock *lock, leash_error *err)
+lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 {
-	struct lsh_thread *self = lsh_self();
+	struct lsh_thread *self = lsh_self(), *next = NULL;
 	struct lsh_hold *hold;
 	leash_status status;
 
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_check(lock, self->id);
+	hold = lsh_hold_check(lock, owner->id);
 	if (hold == NULL) {
 		status = atomic_load(&lock->engine->closing)
 		             ? lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown)
-		             : lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
+		             : lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this owner does not hold it", lock->shown);
 	} else if (hold != lock->hold) {
 		status = lost(lock, err);
 		if (--hold->depth == 0)
 			lsh_hold_unwind(lock, hold);
 	} else if (--hold->depth > 0) {
+		status = LEASH_OK;
+	} else if ((next = lsh_hold_hand_on(lock)) != NULL) {
+		lsh_hold_unwind(lock, hold);
 		status = LEASH_OK;
 	} else {
 		struct lsh_tenure *t = lsh_hold_finish(lock);
@@ -209,30 +229,25 @@ lsh_release(struct lsh_lock *lock, leash_error *err)
 		lsh_engine_go_out(lock->engine);
 	}
 	pthread_mutex_unlock(&lock->mutex);
+	if (next != NULL)
+		lsh_unpark(&next->parker); /* only now, when it finds the mutex free */
 	return status;
 }
 
 /* ---- extend ---- */
 
-struct extension {
-	int64_t lease_ms;
-	unsigned depth;
-};
-
 static void
-make_renewal(struct lsh_step *command, const struct lsh_tenure *t, void *arg)
+make_renewal(struct lsh_step *step, const struct lsh_tenure *t, const struct errand *errand)
 {
-	const struct extension *x = arg;
-
-	lsh_step_renew(command, t, x->lease_ms, x->depth);
+	lsh_step_renew(step, t, errand->lease_ms, errand->depth);
 }
 
 static leash_status
 extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, struct lsh_thread *self, leash_error *err)
 {
 	struct lsh_engine *e = lock->engine;
-	struct lsh_tenure *t = lock->tenure;
-	struct extension x = {.lease_ms = lease_ms, .depth = hold->depth};
+	struct lsh_tenure *t = hold->tenure;
+	struct errand x = {.make = make_renewal, .lease_ms = lease_ms, .depth = hold->depth};
 	int64_t now = lsh_now_ns(), until;
 	struct attempt a;
 	bool answered;
@@ -246,7 +261,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		t->longest_ms = x.lease_ms;
 	until = now + 2 * e->options.timeout;
 	lsh_tenure_retain(&t->timer);
-	answered = try_until(t, make_renewal, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
+	answered = try_until(t, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
 	if (lock->hold != hold) {
 		status = lost(lock, err);
 	} else if (!answered) {
@@ -268,7 +283,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		lsh_hold_lose(lock, "it is not there any more");
 		status = lost(lock, err);
 	} else {
-		lsh_hold_renewed(lock, t, lsh_pace_valid_until(a.sent, x.lease_ms * LSH_MS));
+		lsh_hold_renewed(lock, t, a.sent, x.lease_ms * LSH_MS);
 		t->full_lease |= x.lease_ms >= hold->terms.lease_ms;
 		lsh_hold_recover(lock);
 		if (x.lease_ms >= hold->terms.lease_ms) /* a shorter one puts no renewal off */
@@ -279,7 +294,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 }
 
 leash_status
-lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err)
+lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, leash_error *err)
 {
 	struct lsh_thread *self = lsh_self();
 	struct lsh_hold *hold;
@@ -288,9 +303,9 @@ lsh_extend(struct lsh_lock *lock, int64_t lease_ms, leash_error *err)
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_check(lock, self->id);
+	hold = lsh_hold_check(lock, owner->id);
 	if (hold == NULL)
-		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this thread does not hold it", lock->shown);
+		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this owner does not hold it", lock->shown);
 	else if (hold != lock->hold)
 		status = lost(lock, err);
 	else {

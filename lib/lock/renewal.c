@@ -209,7 +209,7 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 	} else if (reply->type == LSH_INTEGER && now < t->valid_until) {
 		t->failures = 0;
 		t->full_lease = true;
-		lsh_hold_renewed(lock, t, lsh_pace_valid_until(job->sent, job->lease_ms * LSH_MS));
+		lsh_hold_renewed(lock, t, job->sent, job->lease_ms * LSH_MS);
 		lsh_hold_recover(lock);
 		lsh_hold_schedule(lock, t, job->sent, job->lease_ms * LSH_MS);
 	} else if (reply->type == LSH_INTEGER) {
@@ -219,6 +219,16 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 	} else {
 		renewal_failed(lock, t, now, "a renewal was refused: trying again");
 	}
+}
+
+/* The first of its line asks anew, with a new token. */
+static void
+give_up(struct lsh_tenure *t)
+{
+	struct lsh_line *line = t->line;
+
+	lsh_tenure_end(t);
+	lsh_line_wake(line);
 }
 
 static void
@@ -233,10 +243,8 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 		enum lsh_fault fault = lsh_fault_of(reply->text);
 
 		/* what does not pass by itself is for the waiters to hear, in the answer to an ask of their own */
-		if (t->phase == LSH_QUEUED && fault != LSH_FAULT_NOT_NOW && fault != LSH_FAULT_NOT_HERE && fault != LSH_FAULT_REFUSED) {
-			lsh_tenure_end(t);
-			lsh_lock_wake_first(lock);
-		}
+		if (t->phase == LSH_QUEUED && fault != LSH_FAULT_NOT_NOW && fault != LSH_FAULT_NOT_HERE && fault != LSH_FAULT_REFUSED)
+			give_up(t);
 		return;
 	}
 	lsh_node_learn_clock(lock->engine->node, reply->integer[0], job->sent, received);
@@ -244,19 +252,15 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 	if (t->phase == LSH_HELD && received >= t->valid_until) {
 		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out"); /* past it, nothing revives it */
 	} else if (stands < 0) {
-		if (t->phase == LSH_HELD) {
+		if (t->phase == LSH_HELD)
 			lsh_hold_lose(lock, "the server did not have it any more");
-		} else {
-			lsh_tenure_end(t);
-			lsh_lock_wake_first(lock); /* who asks anew, with a new token */
-		}
+		else
+			give_up(t);
 	} else if (stands > 0) {
 		if (t->phase == LSH_HELD)
-			lsh_hold_renewed(lock, t, lsh_pace_valid_until(job->sent, job->lease_ms * LSH_MS));
-		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS, false)) {
-			lsh_tenure_end(t);
-			lsh_lock_wake_first(lock);
-		}
+			lsh_hold_renewed(lock, t, job->sent, job->lease_ms * LSH_MS);
+		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS, false))
+			give_up(t);
 	} else if (t->phase == LSH_QUEUED) {
 		t->counted_from = job->sent;
 		lsh_tenure_arm(t, lsh_pace_word(job->sent, received, t->claim_ms * LSH_MS, reply->integer[1]), 0);

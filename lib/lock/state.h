@@ -1,26 +1,33 @@
 /* What the lock layer keeps in memory. Only this folder includes it.
  *
- * One token's life in Redis is a tenure; what an owner has while it lasts is a hold; who wants one is a waiter:
+ * One token's life in Redis is a tenure; what an owner has while it lasts is a hold; who wants one is a waiter, in a line:
  *
- *   tenure   NEW --ask sent--> ASKING --answered: queued--> QUEUED --granted: message or word--> HELD
+ *   tenure   NEW --ask sent--> ASKING --answered: queued--> QUEUED --granted: message or word--> HELD --handed on here--> HELD
  *                                 |                                                               ^
  *                                 +--answered: held-----------------------------------------------+
  *            any of them --released, canceled, lost, unknown--> ENDING --answered for good--> ENDED
  *
- *   hold     (waiter) --grant--> HELD <--renewal fails/succeeds--> JEOPARDY
+ *   hold     (waiter) --grant, or handed on here--> HELD <--renewal fails/succeeds--> JEOPARDY
  *            either --outermost release--> gone        either --"not yours", or valid-until is past--> LOST --released as
  *            often as acquired--> gone
  *
- *   waiter   WAITING --grant--> has a hold             WAITING --deadline, fault, close--> gone
+ *   waiter   WAITING --grant, or handed on here--> has a hold             WAITING --deadline, cancel, fault, close--> gone
  *
- * A lock of one process has at most one tenure that is not ENDING, and one hold that is not LOST. The first of its waiters drives
- * the tenure: its thread asks; the keeper says the words. Once ENDING a token is never asked, adopted or held again.
+ * The waiters of a line have one tenure between them, which the first of them drives: its thread asks; the keeper says the
+ * words. If that one leaves, the next goes on with the same token, where that stands; with the last one it is canceled.
+ * A plain lock has one line for all threads of the process, which rests while one of them holds the lock: then the
+ * tenure is the hold's, and may be handed on to the first in the line. In a fair lock each waiter is a line of its own, so
+ * that each has a place in Redis.
+ *
+ * A lock has at most one hold that is not LOST, with the one tenure that is HELD. Once ENDING a token is never asked, adopted
+ * or held again.
  *
  * Mutexes, in the order in which they are taken: engine->names_mutex, lock->mutex, then the leaves: engine->work_mutex, and
  * those inside the watchdog, the pipe and the courier. None is held across I/O or a callback. */
 #ifndef LSH_LOCK_STATE_H
 #define LSH_LOCK_STATE_H
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/courier.h"
 #include "base/list.h"
@@ -58,8 +65,8 @@ struct lsh_notice {
 struct lsh_hold {
 	struct lsh_list link;    /* lost: in lock->lost */
 	struct lsh_lock *lock;
-	struct lsh_thread *thread;
-	uint64_t owner;          /* the thread's id */
+	struct leash_owner *owner; /* referenced */
+	struct lsh_tenure *tenure; /* unless it is lost */
 	unsigned depth;
 	uint64_t fence;          /* as shown */
 	struct lsh_terms terms;
@@ -76,6 +83,7 @@ struct lsh_tenure {
 	struct lsh_timer timer;      /* the next renewal, word, or repeated cancel; its slot is reserved for the tenure's life */
 	atomic_uint references;
 	struct lsh_lock *lock;       /* referenced; lock->mutex guards all below */
+	struct lsh_line *line;       /* for which it asks or waits; else NULL */
 	enum lsh_phase phase;
 	char token[LSH_TOKEN_SIZE];
 	size_t token_size;
@@ -89,21 +97,43 @@ struct lsh_tenure {
 	bool send_whole;             /* the server lacks the script */
 	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or of the last word answered "queued" */
 	int64_t valid_until;         /* HELD */
+	int64_t span;                /* HELD: of the lease that valid_until follows from, ns */
 	bool full_lease;             /* HELD: for all that the hold asks for, and not only for a claim */
+	int64_t turn_began;          /* HELD: when this process got it */
+	unsigned handed_on;          /* HELD: how often since then, within the process */
 	int64_t wanted_at;           /* HELD: the keeper was asked for a renewal then and has not settled it; 0: there is none */
 	unsigned failures;           /* of renewals, or of cancels, in a row */
 	uint64_t ask_epoch;          /* of the connection that carried the last ask */
 	int64_t not_after_us;        /* of the last ask, by the server's clock */
 	int64_t ghost_until_us;      /* asks that went down with earlier connections may still be executed until then; 0: there are none */
 
+	/* The ask that is on its way; the tenure is referenced for it. Its waiter, and nobody else, hears the answer. */
+	struct lsh_ticket ticket;
+	int64_t ask_sent;
+	bool ask_placed;             /* it asked for a place */
+	bool asked_before;           /* what `asked` was */
+
 	struct lsh_list work_link;   /* in engine->work, which then has a reference; engine->work_mutex guards both */
 	struct lsh_list owed_link;   /* in engine->owed, likewise */
 };
 
+/* Waiters for whom one tenure speaks. */
+struct lsh_line {
+	struct lsh_list link;        /* in lock->lines */
+	struct lsh_list waiters;     /* struct lsh_waiter, in order of arrival */
+	struct lsh_tenure *tenure;   /* NEW, ASKING or QUEUED; or NULL */
+};
+
 struct lsh_waiter {
-	struct lsh_list link;        /* in lock->waiters */
+	struct lsh_list link;        /* in line->waiters */
+	struct lsh_lock *lock;
+	struct lsh_line *line;
+	struct lsh_line own;         /* the line, in a fair lock */
 	struct lsh_thread *thread;
+	struct leash_owner *owner;
+	struct leash_cancel *cancel; /* or NULL */
 	struct lsh_hold *hold;       /* made beforehand, so that a grant cannot fail */
+	struct lsh_tenure *asking;   /* whose ask is on its way, for this one to hear; or NULL */
 	int64_t deadline;
 	bool tries;                  /* once, and takes no place */
 	bool granted;
@@ -125,15 +155,17 @@ struct lsh_lock {
 	char *key[3];                /* lock, fence, queue */
 	size_t key_size[3];
 
+	bool fair;                   /* as its handles agree; engine->names_mutex guards it while there are none */
+
 	/* What leash_lock_held() reads without the mutex: whose the hold is, 0 if there is none, and until when it is valid. */
 	_Atomic uint64_t holder;
 	_Atomic int64_t valid_until;
 
 	pthread_mutex_t mutex;       /* guards the rest */
-	struct lsh_tenure *tenure;
 	struct lsh_hold *hold;
 	struct lsh_list lost;        /* holds that are still to be unwound */
-	struct lsh_list waiters;     /* struct lsh_waiter, in order of arrival */
+	struct lsh_list lines;       /* struct lsh_line; of a fair lock in order of arrival */
+	struct lsh_line plain;       /* the one line of a lock that is not fair */
 	unsigned releasing;          /* threads that await the answer to a release */
 	uint64_t last_fence;
 };
@@ -175,10 +207,10 @@ struct lsh_lock *lsh_lock_find_by_key(struct lsh_engine *engine, const char *key
 void lsh_lock_each(struct lsh_engine *engine, void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
 
 /* tenure.c; lock->mutex held, but for the references */
-struct lsh_tenure *lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms); /* NULL: no memory */
+struct lsh_tenure *lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms); /* in no line yet. NULL: no memory */
 void lsh_tenure_retain(struct lsh_timer *timer);
 void lsh_tenure_unref(struct lsh_tenure *tenure);
-/* Its token is dead from now on. What Redis may know of it is canceled by the keeper. It leaves its lock, and its timer is silent. */
+/* Its token is dead from now on. What Redis may know of it is canceled by the keeper. It leaves its line, and its timer is silent. */
 void lsh_tenure_end(struct lsh_tenure *tenure);
 /* The same for a releaser, who cancels it itself; then either lsh_tenure_owe() or lsh_tenure_settle(). */
 void lsh_tenure_begin_end(struct lsh_tenure *tenure);
@@ -191,16 +223,19 @@ void lsh_tenure_arm(struct lsh_tenure *tenure, int64_t due, int64_t slack);
 void lsh_tenure_give_work(struct lsh_tenure *tenure);
 
 /* hold.c; lock->mutex held */
-struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct lsh_thread *thread, const struct lsh_terms *terms); /* NULL: no memory */
+struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms); /* NULL: no memory */
 void lsh_hold_unref(struct lsh_hold *hold);
 struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner); /* held or lost; or NULL */
 struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the same, and if its lease has run out it is lost now */
-/* Give the lock, held by `tenure` for `lease` (ns) from `sent` on, to the first waiter. False: that is over already, or the
- * client is being closed; nothing was done. */
+/* Give the lock, held by `tenure` for `lease` (ns) from `sent` on, to the first of its line. False: that is over already, or the
+ * client is being closed; nothing was done. A hold that is there already has been lost, then: the server gave the lock away. */
 bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease, bool is_claim);
+/* Take the lock from its hold and give it, with the tenure, to the first of the line without asking Redis. NULL: that is not
+ * allowed (now), nothing was done; else the hold is over for its owner, and the thread is to be woken without the mutex. */
+struct lsh_thread *lsh_hold_hand_on(struct lsh_lock *lock);
 /* Set the watchdog, after the lease was taken or renewed for `lease` (ns) by a command sent at `sent`. */
 void lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease);
-void lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t valid_until);
+void lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease); /* ns */
 void lsh_hold_endanger(struct lsh_lock *lock, const char *why);
 void lsh_hold_recover(struct lsh_lock *lock);
 void lsh_hold_lose(struct lsh_lock *lock, const char *why);
@@ -214,8 +249,13 @@ bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);
 
 /* waiter.c; lock->mutex held */
 void lsh_waiter_wake(struct lsh_waiter *waiter);
-struct lsh_waiter *lsh_waiter_first(struct lsh_lock *lock); /* or NULL */
-void lsh_lock_wake_first(struct lsh_lock *lock);
+bool lsh_waiter_is_over(const struct lsh_waiter *waiter); /* canceled, or the client is being closed; no mutex needed */
+struct lsh_waiter *lsh_line_first(const struct lsh_line *line); /* or NULL */
+void lsh_line_wake(struct lsh_line *line);                      /* the first of it */
+void lsh_lock_wake(struct lsh_lock *lock); /* after a hold has ended: a plain line rests no more */
+
+/* acquire.c; lock->mutex held. Ask for the first of the line, which then hears the answer, if that needs no waiting; else wake it. */
+void lsh_line_ask(struct lsh_lock *lock, struct lsh_line *line);
 
 /* Around what close has to wait for. */
 void lsh_engine_go_in(struct lsh_engine *engine);

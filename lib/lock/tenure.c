@@ -81,8 +81,9 @@ void
 lsh_tenure_begin_end(struct lsh_tenure *t)
 {
 	lsh_watchdog_forget(t->lock->engine->watchdog, &t->timer);
-	if (t->lock->tenure == t)
-		t->lock->tenure = NULL;
+	if (t->line != NULL)
+		t->line->tenure = NULL;
+	t->line = NULL;
 	t->phase = LSH_ENDING;
 	/* the last ask is refused after one timeout, and no renewal is sent any more; the rest is for clocks that differ */
 	t->lapses_at = lsh_after_ms(lsh_now_ns() + t->lock->engine->options.timeout, t->longest_ms + t->longest_ms / 50 + 2000);
@@ -135,7 +136,7 @@ lsh_tenure_end(struct lsh_tenure *t)
 		lsh_tenure_owe(t);
 	else
 		t->phase = LSH_ENDED;
-	lsh_tenure_unref(t); /* the lock's */
+	lsh_tenure_unref(t); /* the line's, or the hold's */
 }
 
 bool

@@ -1,4 +1,4 @@
-/* Waiters: threads of this process that want a lock, in order of arrival. Each lies on its thread's stack for the time of its call. */
+/* Waiters: threads of this process that want a lock, in lines. Each lies on its thread's stack for the time of its call. */
 #include "lock/state.h"
 
 void
@@ -10,6 +10,12 @@ lsh_waiter_wake(struct lsh_waiter *waiter)
 	atomic_store(&waiter->signaled, true);
 	if (thread != lsh_self_if_known())
 		lsh_unpark(&thread->parker);
+}
+
+bool
+lsh_waiter_is_over(const struct lsh_waiter *waiter)
+{
+	return lsh_cancel_is_fired(waiter->cancel) || atomic_load(&waiter->lock->engine->closing);
 }
 
 void
@@ -28,18 +34,25 @@ lsh_engine_go_out(struct lsh_engine *e)
 }
 
 struct lsh_waiter *
-lsh_waiter_first(struct lsh_lock *lock)
+lsh_line_first(const struct lsh_line *line)
 {
-	struct lsh_list *first = lsh_list_first(&lock->waiters);
+	struct lsh_list *first = lsh_list_first(&line->waiters);
 
 	return first != NULL ? lsh_container(first, struct lsh_waiter, link) : NULL;
 }
 
 void
-lsh_lock_wake_first(struct lsh_lock *lock)
+lsh_line_wake(struct lsh_line *line)
 {
-	struct lsh_waiter *first = lsh_waiter_first(lock);
+	struct lsh_waiter *first = lsh_line_first(line);
 
 	if (first != NULL)
 		lsh_waiter_wake(first);
+}
+
+void
+lsh_lock_wake(struct lsh_lock *lock)
+{
+	if (!lock->fair)
+		lsh_line_wake(&lock->plain);
 }

@@ -79,6 +79,31 @@ cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *gr
 	pthread_mutex_unlock(&lock->mutex);
 }
 
+/* lock->mutex held. The tenure that holds the lock or waits for it by this token, or NULL. */
+static struct lsh_tenure *
+find(struct lsh_lock *lock, const struct grant *grant)
+{
+	struct lsh_list *at, *after;
+
+	if (lock->hold != NULL && is_for(lock->hold->tenure, grant))
+		return lock->hold->tenure;
+	/* the first to be granted is mostly the first that came */
+	lsh_list_each(at, after, &lock->lines) {
+		struct lsh_tenure *t = lsh_container(at, struct lsh_line, link)->tenure;
+
+		if (t != NULL && is_for(t, grant))
+			return t;
+	}
+	return NULL;
+}
+
+/* lock->mutex held. A later hold of this process is proof that the grant is over, or that somebody meddled: let the server say. */
+static bool
+is_outdated(const struct lsh_lock *lock, const struct grant *grant)
+{
+	return lock->hold != NULL && grant->fence * 256 < lock->hold->fence;
+}
+
 void
 lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 {
@@ -95,12 +120,13 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 		struct lsh_tenure *t;
 
 		pthread_mutex_lock(&lock->mutex);
-		t = lock->tenure;
-		if (t != NULL && is_for(t, &grant)) {
+		t = find(lock, &grant);
+		if (t != NULL) {
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
-			    !lsh_hold_grant(lock, t, (int64_t)grant.fence, t->counted_from, t->claim_ms * LSH_MS, true))
-				lsh_tenure_give_work(t); /* too old to count on: its word decides */
+			    (is_outdated(lock, &grant) ||
+			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, t->counted_from, t->claim_ms * LSH_MS, true)))
+				lsh_tenure_give_work(t); /* not to be counted on: its word decides */
 		}
 		pthread_mutex_unlock(&lock->mutex);
 	}

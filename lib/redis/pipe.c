@@ -38,7 +38,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -63,7 +62,7 @@ struct buffer {
 struct lsh_pipe {
 	const struct lsh_pipe_ops *ops;
 	void *ctx;
-	int kick; /* eventfd: wakes a reader that polls, to send the rest of a partial write */
+	int kick; /* eventfd: wakes a reader that polls, to send the rest of a partial write, or because it is over for it */
 
 	pthread_mutex_t mutex; /* guards all down to `wanting` */
 	pthread_cond_t room;
@@ -312,13 +311,19 @@ wake_late(struct lsh_pipe *p, int64_t now)
 	}
 }
 
+static bool
+is_over(const struct lsh_ticket *ticket)
+{
+	return ticket->over != NULL && ticket->over(ticket->over_arg);
+}
+
 /* ---- the reader's seat, no mutex held ---- */
 
 enum received { NOTHING, BYTES, HUNG_UP };
 
-/* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick. */
+/* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick, or until `parker` is woken. */
 static enum received
-receive(struct lsh_pipe *p, int64_t limit, bool want_write, bool *writable, size_t *size)
+receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
 {
 	struct pollfd polled[2] = {{.fd = p->fd, .events = POLLIN}, {.fd = p->kick, .events = POLLIN}};
 	struct timespec t, *timeout = NULL;
@@ -341,14 +346,14 @@ receive(struct lsh_pipe *p, int64_t limit, bool want_write, bool *writable, size
 			t.tv_nsec = left % LSH_S;
 			timeout = &t;
 		}
-		if (ppoll(polled, 2, timeout, NULL) <= 0)
+		if (!lsh_park_poll_begin(parker, p->kick))
 			return NOTHING;
-		if (polled[1].revents != 0) {
-			uint64_t count;
-			ssize_t ignored = read(p->kick, &count, sizeof count);
-
-			(void)ignored;
-		}
+		n = ppoll(polled, 2, timeout, NULL);
+		lsh_park_poll_end(parker);
+		if (n <= 0)
+			return NOTHING;
+		if (polled[1].revents != 0)
+			lsh_kick_drain(p->kick);
 		*writable = (polled[0].revents & POLLOUT) != 0;
 		if ((polled[0].revents & ~POLLOUT) == 0)
 			return NOTHING;
@@ -394,7 +399,7 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 		pthread_mutex_unlock(&p->mutex);
 
 		ended_tell(&ended);
-		received = receive(p, until, want_write, &writable, &size);
+		received = receive(p, me->parker, until, want_write, &writable, &size);
 		if (received == BYTES)
 			sane = lsh_reader_feed(p->reader, p->read_bytes, size);
 
@@ -409,7 +414,7 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 			break_connection(p, &ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
 		if (writable)
 			p->want_write = false;
-		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || now >= limit;
+		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || now >= limit || is_over(me);
 		if (now >= p->soonest)
 			wake_late(p, now);
 		if (!over && ended.first != NULL) {
@@ -535,11 +540,15 @@ lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 			pthread_mutex_lock(&p->mutex);
 			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
 		}
-		if (!waiting || lsh_now_ns() < limit)
+		if (!waiting)
 			continue;
-		if (ticket->overdue <= deadline) {
-			break_connection(p, &ended, LSH_UNKNOWN);
-			continue;
+		if (!is_over(ticket)) {
+			if (lsh_now_ns() < limit)
+				continue;
+			if (ticket->overdue <= deadline) {
+				break_connection(p, &ended, LSH_UNKNOWN);
+				continue;
+			}
 		}
 		*place(p, ticket->number) = NULL;
 		if (p->baton == parker)
@@ -687,7 +696,7 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->room, &attributes);
 	pthread_condattr_destroy(&attributes);
-	p->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->kick = lsh_kick_take();
 	p->ring = lsh_alloc(RING * sizeof *p->ring);
 	p->out.bytes = lsh_alloc(OUT_SIZE);
 	p->wire.bytes = lsh_alloc(OUT_SIZE);
@@ -707,8 +716,7 @@ lsh_pipe_free(struct lsh_pipe *p)
 		return;
 	if (p->fd >= 0)
 		close(p->fd);
-	if (p->kick >= 0)
-		close(p->kick);
+	lsh_kick_give(p->kick);
 	lsh_reader_free(p->reader);
 	lsh_free(p->read_bytes);
 	lsh_free(p->wire.bytes);
@@ -725,5 +733,5 @@ lsh_pipe_forsake(struct lsh_pipe *p)
 	/* without the mutex: a thread that is not in the child may have had it */
 	if (p->fd >= 0)
 		close(p->fd);
-	close(p->kick);
+	close(p->kick); /* of the child's: in it nobody is left who could wake late */
 }

@@ -28,6 +28,8 @@ struct lsh_ticket {
 	 * release order, as its last touch of the ticket: from then on the memory is the caller's. */
 	void (*done)(struct lsh_ticket *self);
 	struct lsh_parker *parker;   /* of the thread that awaits it */
+	bool (*over)(void *arg);     /* has that thread no more use for the answer? Asked when its parker was woken; must not wait. NULL: it always has */
+	void *over_arg;
 	_Atomic enum lsh_outcome outcome;
 	enum lsh_outcome ended;
 	uint64_t number;             /* of the command in its pipe */
@@ -64,8 +66,8 @@ enum lsh_appended lsh_pipe_append(struct lsh_pipe *pipe, struct lsh_ticket *tick
 /* Send what was appended, unless somebody is certain to do it. No mutex of the caller is held. */
 void lsh_pipe_flush(struct lsh_pipe *pipe);
 
-/* Flush, and wait for the ticket's end, reading for everybody if nobody else does. At `deadline` the caller gives up and the
- * reply is dropped when it comes; when the ticket is overdue the connection is broken. */
+/* Flush, and wait for the ticket's end, reading for everybody if nobody else does. At `deadline`, or when it is over,
+ * the caller gives up and the reply is dropped when it comes; when the ticket is overdue the connection is broken. */
 enum lsh_outcome lsh_pipe_await(struct lsh_pipe *pipe, struct lsh_ticket *ticket, int64_t deadline);
 
 /* Wait until there may be room, the connection is gone, or `deadline`. */

@@ -128,8 +128,8 @@ static _Atomic uint64_t ended_id, seen_id;
 static void
 note_end(struct lsh_thread *thread)
 {
-	ended_id = thread->id;
-	thread->holds = 0;
+	ended_id = thread->owner.id;
+	thread->owner.holds = 0;
 }
 
 static void *
@@ -137,10 +137,10 @@ be_known(void *arg)
 {
 	struct lsh_thread *self = lsh_self();
 
-	seen_id = self->id;
+	seen_id = self->owner.id;
 	assert_ptr_equal(self, lsh_self());
 	if (arg != NULL)
-		self->holds = 1;
+		self->owner.holds = 1;
 	return self;
 }
 
@@ -202,20 +202,20 @@ be_a_child(void *arg)
 		return 1;
 	if (lsh_self_if_known() != NULL)
 		return 2;
-	return lsh_self() == NULL || lsh_self()->id == f->parent_thread ? 3 : 0;
+	return lsh_self() == NULL || lsh_self()->owner.id == f->parent_thread ? 3 : 0;
 }
 
 static void
 a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own(void **state)
 {
-	struct family f = {.parent = lsh_process_id(), .parent_thread = lsh_self()->id};
+	struct family f = {.parent = lsh_process_id(), .parent_thread = lsh_self()->owner.id};
 
 	(void)state;
 	assert_true(f.parent != 0);
 	assert_true(lsh_process_is(f.parent));
 	child_wait(child_run(be_a_child, &f));
 	assert_true(lsh_process_is(f.parent));
-	assert_int_equal(lsh_self()->id, f.parent_thread);
+	assert_int_equal(lsh_self()->owner.id, f.parent_thread);
 }
 
 int

@@ -1,0 +1,42 @@
+/* Cancels: a flag that stays up, and the threads that are to look at it.
+ *
+ * A thread that may sleep takes a seat, then looks at the flag; who fires puts the flag up, then wakes every seat: one of the two
+ * sees the other. Seats are only ever added, without a mutex, because firing is allowed in a signal handler: which may have
+ * interrupted a thread that is just sitting down. */
+#ifndef LSH_BASE_CANCEL_H
+#define LSH_BASE_CANCEL_H
+
+#include "base/park.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef _Atomic(struct lsh_parker *) lsh_seat;
+
+struct lsh_bench;
+
+struct leash_cancel {
+	atomic_bool fired;
+	uint64_t process; /* the one that made it: a forked child wakes nobody */
+	_Atomic(struct lsh_bench *) benches;
+};
+
+struct leash_cancel *lsh_cancel_new(void); /* NULL: no memory */
+void lsh_cancel_free(struct leash_cancel *cancel); /* nobody sits; NULL is allowed */
+
+/* A seat for the thread of `parker`, to be left before the call ends. NULL: no memory. */
+lsh_seat *lsh_cancel_sit(struct leash_cancel *cancel, struct lsh_parker *parker);
+void lsh_cancel_rise(lsh_seat *seat); /* NULL is allowed */
+
+/* Async-signal-safe. */
+void lsh_cancel_fire(struct leash_cancel *cancel);
+
+static inline bool
+lsh_cancel_is_fired(const struct leash_cancel *cancel)
+{
+	return cancel != NULL && atomic_load(&cancel->fired);
+}
+
+#endif
