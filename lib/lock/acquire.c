@@ -190,7 +190,7 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 		return GO_ON;
 	if (placed) {
 		t->phase = LSH_QUEUED;
-		lsh_tenure_arm(t, lsh_pace_word(sent, received, t->claim_ms * LSH_MS, ttl_ms), 0);
+		lsh_tenure_arm(t, lsh_pace_word(sent, received, t->claim_ms * LSH_MS, ttl_ms), lsh_pace_slack(t->claim_ms * LSH_MS));
 		return GO_ON;
 	}
 	if (w->tries && ttl_ms != 0) { /* 0: nobody has it just now, ask again */

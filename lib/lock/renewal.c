@@ -5,7 +5,8 @@
  *   the watchdog's thread     HELD and valid-until is past: lost, whatever the keeper is doing
  *                             else: into the work list, and the timer goes on to valid-until (a word: to the next one)
  *   the keeper                appends up to 256 commands, each under its lock's mutex, so that the pipe has them in the order
- *                             of the decisions; then awaits each answer and settles it, under its lock's mutex again
+ *                             of the decisions; then awaits each answer and settles it, under its lock's mutex again. The
+ *                             words for one lock go out together, as many as an answer has room for
  *
  * Nothing here allocates. */
 #include "lock/state.h"
@@ -23,6 +24,9 @@ struct lsh_job {
 	struct lsh_tenure *tenure; /* referenced */
 	enum lsh_phase phase;      /* for which something was to be sent; LSH_NEW: nothing was */
 	bool on_its_way;
+	bool unsent;               /* there was no room for it */
+	struct lsh_job *with;      /* its word went out with that job's; or NULL */
+	unsigned word, words;      /* which of how many in the answer */
 	bool whole;                /* with the script's text */
 	int64_t sent;
 	int64_t lease_ms;
@@ -88,7 +92,7 @@ lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count)
 			if (t->phase == LSH_HELD) {
 				fire_held(lock, t, now);
 			} else if (t->phase == LSH_QUEUED) {
-				lsh_tenure_arm(t, lsh_pace_word(now, now, t->claim_ms * LSH_MS, -1), 0);
+				lsh_tenure_arm(t, lsh_pace_word(now, now, t->claim_ms * LSH_MS, -1), lsh_pace_slack(t->claim_ms * LSH_MS));
 				lsh_tenure_give_work(t);
 			} else if (t->phase == LSH_ENDING) {
 				lsh_tenure_give_work(t);
@@ -111,15 +115,35 @@ take_work(struct lsh_engine *e)
 		struct lsh_tenure *t = lsh_container(lsh_list_first(&e->work), struct lsh_tenure, work_link);
 
 		lsh_list_remove(&t->work_link);
-		e->jobs[n++].tenure = t; /* with the list's reference */
+		e->jobs[n++] = (struct lsh_job){.tenure = t}; /* with the list's reference */
 	}
 	pthread_mutex_unlock(&e->work_mutex);
 	return n;
 }
 
+/* lock->mutex held. Let the words of other jobs for this lock go out with the one of `job`. */
+static void
+add_words(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step)
+{
+	const struct lsh_tenure *t = job->tenure;
+
+	job->words = 1;
+	for (struct lsh_job *other = job + 1; other < end && job->words < LSH_WORDS && t->lock->fair; other++) {
+		const struct lsh_tenure *o = other->tenure;
+
+		/* a claim follows from its lease, so cfg is the same too */
+		if (o->lock != t->lock || other->with != NULL || o->phase != LSH_QUEUED || o->lease_ms != t->lease_ms)
+			continue;
+		other->with = job;
+		other->word = job->words++;
+		lsh_step_word_add(step, o);
+	}
+	lsh_step_word_end(step, t);
+}
+
 /* lock->mutex held. Decide what to send; false: nothing. */
 static bool
-make_step(struct lsh_job *job, struct lsh_step *step, int64_t *patience)
+make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64_t *patience)
 {
 	struct lsh_tenure *t = job->tenure;
 	struct lsh_hold *hold = t->lock->hold;
@@ -141,6 +165,7 @@ make_step(struct lsh_job *job, struct lsh_step *step, int64_t *patience)
 	case LSH_QUEUED:
 		job->lease_ms = t->lease_ms;
 		lsh_step_word(step, t);
+		add_words(job, end, step);
 		return true;
 	case LSH_ENDING:
 		if (!t->owed)
@@ -152,9 +177,9 @@ make_step(struct lsh_job *job, struct lsh_step *step, int64_t *patience)
 	}
 }
 
-/* Append what is due for this job. Full: the window ends here. */
-static enum lsh_appended
-send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_thread *self)
+/* Append what is due for this job; false: there is no room. */
+static bool
+send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_job *end, struct lsh_thread *self)
 {
 	struct lsh_lock *lock = job->tenure->lock;
 	int64_t patience = e->options.timeout;
@@ -166,13 +191,25 @@ send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_thread *self)
 	pthread_mutex_lock(&lock->mutex);
 	job->sent = lsh_now_ns();
 	job->whole = job->tenure->send_whole;
-	if (make_step(job, &step, &patience)) {
+	if (make_step(job, end, &step, &patience)) {
 		job->phase = job->tenure->phase;
 		appended = lsh_pipe_append(lsh_node_pipe(e->node), &job->ticket, step.call.args, step.call.count, job->sent, patience);
+		/* what went with it is, from now on, as it is */
+		for (struct lsh_job *other = job + 1; other < end; other++)
+			if (other->with == job) {
+				if (appended == LSH_PIPE_FULL) {
+					other->with = NULL;
+					continue;
+				}
+				other->phase = LSH_QUEUED;
+				other->sent = job->sent;
+				other->lease_ms = job->lease_ms;
+				other->whole = job->whole;
+			}
 	}
 	pthread_mutex_unlock(&lock->mutex);
 	job->on_its_way = job->phase != LSH_NEW && appended == LSH_APPENDED;
-	return appended;
+	return appended != LSH_PIPE_FULL;
 }
 
 /* ---- the keeper: what became of it; lock->mutex held ---- */
@@ -248,7 +285,7 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 		return;
 	}
 	lsh_node_learn_clock(lock->engine->node, reply->integer[0], job->sent, received);
-	stands = reply->integer[2];
+	stands = reply->integer[2 + job->word];
 	if (t->phase == LSH_HELD && received >= t->valid_until) {
 		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out"); /* past it, nothing revives it */
 	} else if (stands < 0) {
@@ -263,7 +300,7 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 			give_up(t);
 	} else if (t->phase == LSH_QUEUED) {
 		t->counted_from = job->sent;
-		lsh_tenure_arm(t, lsh_pace_word(job->sent, received, t->claim_ms * LSH_MS, reply->integer[1]), 0);
+		lsh_tenure_arm(t, lsh_pace_word(job->sent, received, t->claim_ms * LSH_MS, reply->integer[1]), lsh_pace_slack(t->claim_ms * LSH_MS));
 	}
 }
 
@@ -292,8 +329,12 @@ is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
 {
 	if (reply->type == LSH_ERROR)
 		return true;
-	if (job->phase == LSH_QUEUED)
-		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[2] <= LSH_FENCE_MAX;
+	if (job->phase == LSH_QUEUED) {
+		unsigned count = 2 + (job->with != NULL ? job->with : job)->words;
+
+		return reply->type == LSH_ARRAY && reply->count == count && reply->integers == (1u << count) - 1 &&
+		       reply->integer[2 + job->word] <= LSH_FENCE_MAX;
+	}
 	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
 }
 
@@ -302,11 +343,12 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 {
 	struct lsh_tenure *t = job->tenure;
 	struct lsh_lock *lock = t->lock;
+	struct lsh_job *sent = job->with != NULL ? job->with : job;
 	const struct lsh_reply *reply =
-		job->on_its_way && atomic_load_explicit(&job->ticket.outcome, memory_order_acquire) == LSH_ANSWERED ? &job->ticket.reply : NULL;
+		sent->on_its_way && atomic_load_explicit(&sent->ticket.outcome, memory_order_acquire) == LSH_ANSWERED ? &sent->ticket.reply : NULL;
 	enum lsh_fault fault = LSH_FAULT_NONE;
 
-	if ((reply != NULL && !is_sane(job, reply)) || atomic_load(&job->ticket.outcome) == LSH_GARBLED) {
+	if ((reply != NULL && !is_sane(job, reply)) || atomic_load(&sent->ticket.outcome) == LSH_GARBLED) {
 		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
 		reply = NULL;
 	}
@@ -341,23 +383,26 @@ lsh_renewal_work(struct lsh_engine *e)
 	if (self == NULL)
 		return; /* the watchdog will bring it up again */
 	while ((n = take_work(e)) > 0) {
-		enum lsh_appended appended = LSH_APPENDED;
-		size_t sent = 0;
+		struct lsh_job *end = e->jobs + n;
+		bool room = true;
 
-		while (sent < n && (appended = send_job(e, &e->jobs[sent], self)) != LSH_PIPE_FULL)
-			sent++;
-		/* what the pipe had no room for comes next */
-		for (size_t i = sent; i < n; i++) {
-			lsh_tenure_give_work(e->jobs[i].tenure);
-			lsh_tenure_unref(e->jobs[i].tenure);
-		}
+		for (struct lsh_job *job = e->jobs; job < end; job++)
+			if (job->with == NULL) {
+				room = room && send_job(e, job, end, self);
+				job->unsent = !room;
+			}
 		/* each for itself, and settled at once: the next answer may not come for longer than this lease lasts */
-		for (size_t i = 0; i < sent; i++) {
-			if (e->jobs[i].on_its_way)
-				lsh_pipe_await(lsh_node_pipe(e->node), &e->jobs[i].ticket, LSH_NEVER);
-			settle_job(e, &e->jobs[i]);
+		for (struct lsh_job *job = e->jobs; job < end; job++) {
+			if (job->unsent) {
+				lsh_tenure_give_work(job->tenure); /* comes next */
+				lsh_tenure_unref(job->tenure);
+				continue;
+			}
+			if (job->on_its_way)
+				lsh_pipe_await(lsh_node_pipe(e->node), &job->ticket, LSH_NEVER);
+			settle_job(e, job);
 		}
-		if (appended == LSH_PIPE_FULL)
+		if (!room)
 			lsh_pipe_await_room(lsh_node_pipe(e->node), LSH_NEVER);
 	}
 }

@@ -44,6 +44,17 @@ lsh_step_word(struct lsh_step *step, const struct lsh_tenure *t)
 	lsh_script_push(&step->call, (struct lsh_arg){t->lock->engine->uuid, LSH_UUID_SIZE});
 	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], t->lease_ms));
 	push_token(step, t);
+}
+
+void
+lsh_step_word_add(struct lsh_step *step, const struct lsh_tenure *t)
+{
+	push_token(step, t);
+}
+
+void
+lsh_step_word_end(struct lsh_step *step, const struct lsh_tenure *t)
+{
 	lsh_script_push(&step->call, lsh_arg_text(t->cfg));
 }
 

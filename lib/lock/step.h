@@ -16,7 +16,11 @@ struct lsh_step {
 
 void lsh_step_ask(struct lsh_step *step, const struct lsh_tenure *tenure, int64_t not_after_us, bool takes_place);
 void lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *tenure); /* or release, or leave */
+/* For several tenures of one lock, with one lease: the first, then each of the others, then the end. */
+enum { LSH_WORDS = 14 }; /* tenures at most: a reply has room for the answers */
 void lsh_step_word(struct lsh_step *step, const struct lsh_tenure *tenure);
+void lsh_step_word_add(struct lsh_step *step, const struct lsh_tenure *tenure);
+void lsh_step_word_end(struct lsh_step *step, const struct lsh_tenure *tenure);
 void lsh_step_renew(struct lsh_step *step, const struct lsh_tenure *tenure, int64_t lease_ms, unsigned depth);
 
 #endif
