@@ -61,7 +61,7 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err);
  * Close a client: release what is held through it, wake every waiter (LEASH_CLOSED), end its threads.
  *
  * Takes at most about twice `timeout_ms`, if the server does not answer; a lock that could not be released then lapses with its lease.
- * Drops the caller's reference: handles of this client stay valid, answer LEASH_CLOSED, and must still be freed.
+ * Drops the caller's reference, so that `client` itself must not be used any more: handles of this client stay valid, answer LEASH_CLOSED, and must still be freed.
  * No callback is running or will run once it has returned. NULL is allowed. In a forked child it closes the child's
  * copies of the connections and talks to nobody. It must not be called from a callback of this client, where it does nothing.
  *

@@ -29,7 +29,7 @@ typedef struct leash_lock_options {
 	int64_t lease_ms;         /**< default: the client's; 100 to 86400000 */
 	leash_event_fn on_event;  /**< events of holds through this handle; default: the client's */
 	void *event_arg;          /**< handed to `on_event`; must live until leash_close() returns */
-	int64_t max_hold_ms;      /**< the lease never reaches further than this after the acquire; 0: no limit; at least 100 */
+	int64_t max_hold_ms;      /**< the lease never reaches further than this after the ask that got it (a waiter's last word); 0: no limit; at least 100 */
 	int64_t alive_ms;         /**< the holder calls leash_lock_alive() at least this often, or the lock lapses; 0: need not; at least 100 */
 	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: off */
 	bool no_renew;            /**< let the lease run out instead of renewing it */
@@ -69,7 +69,7 @@ typedef struct leash_acquire {
  *                          and not with the same fairness; the text says which
  * @retval LEASH_NO_MEMORY  nothing was made
  * @retval LEASH_FORKED     the client belongs to the parent process
- * @retval LEASH_CLOSED     the client is closed
+ * @retval LEASH_CLOSED     the client is closed; this may be asked only while a handle of it is there
  *
  * Threads: any; allowed in callbacks. Since 0.1.
  */
@@ -93,7 +93,7 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * release the watchdog keeps the lease alive.
  *
  * Nobody starves. A fair lock goes to the threads of all processes strictly in the order in which they came to Redis. A plain
- * one goes to processes in that order, and within a process to its threads in the order in which they came: from thread to
+ * one goes to processes in that order (one comes when none of its threads holds the lock and the first of them asks), and within a process to its threads in the order in which they came: from thread to
  * thread without asking Redis, which is many times faster, for at most `handoffs` times or `handoff_ms` in a row.
  *
  * @param wait_ms  0 tries once (its one round trip is bounded by the client's `timeout_ms`); LEASH_FOREVER does not give up.
@@ -135,7 +135,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire_with(leash_lock *lock
 /**
  * Undo one acquire of the calling thread; the outermost release gives the lock up.
  *
- * Whatever it returns, the calling thread then has one acquire less to undo, and none if it was the outermost.
+ * Whatever it returns, but for the refusals in the last line below, the calling thread (or the handle's owner) then has one acquire
+ * less to undo, and none if it was the outermost.
  *
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
  *
@@ -143,7 +144,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire_with(leash_lock *lock
  * @retval LEASH_LOST      the hold had been lost; what another owner holds by now is not touched
  * @retval LEASH_NOT_HELD  the calling thread has nothing to release here
  * @retval LEASH_UNKNOWN   the server did not answer in time: it is being released in the background, and ends with its lease at the latest
- * @retval LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ * @retval LEASH_DENIED, LEASH_PROTOCOL  likewise, because of what the server answered
+ * @retval LEASH_NO_MEMORY, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
  * Threads: the one that acquired, or any that acts for the handle's owner; not from a leash callback. Not a cancellation point. Since 0.1.
  */
@@ -161,7 +163,8 @@ LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
  * @retval LEASH_LOST         the hold is lost
  * @retval LEASH_NOT_HELD     the calling thread does not hold the lock
  * @retval LEASH_UNAVAILABLE  the server did not answer in time; still held for leash_lock_remaining_ms()
- * @retval LEASH_DENIED, LEASH_PROTOCOL, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ * @retval LEASH_DENIED, LEASH_UNSUPPORTED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
+ *         leash_lock_acquire()
  *
  * Threads: the one that acquired, or any that acts for the handle's owner; not from a leash callback. Not a cancellation point. Since 0.1.
  */

@@ -1,6 +1,7 @@
 #include "base/courier.h"
 
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "base/thread.h"
 
@@ -27,6 +28,7 @@ struct lsh_courier {
 };
 
 static _Thread_local const struct lsh_courier *delivering;
+static _Thread_local uint64_t delivering_process;
 
 /* c->mutex held; released during the callback */
 static void
@@ -56,6 +58,7 @@ run(void *arg)
 	struct lsh_courier *c = arg;
 
 	delivering = c;
+	delivering_process = lsh_process_id();
 	pthread_mutex_lock(&c->mutex);
 	for (;;) {
 		if (!lsh_list_empty(&c->letters)) {
@@ -130,7 +133,8 @@ lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *line)
 bool
 lsh_courier_in_callback(const struct lsh_courier *c)
 {
-	return c == NULL ? delivering != NULL : delivering == c;
+	/* a child that was forked in a callback is in none */
+	return delivering != NULL && lsh_process_is(delivering_process) && (c == NULL || delivering == c);
 }
 
 struct lsh_courier *

@@ -135,7 +135,7 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 	note_trouble(w, lsh_fault_status(fault), 0, text);
 	switch (fault) {
 	case LSH_FAULT_NOT_HERE:
-		lsh_node_leave(e->node, words);
+		lsh_node_leave(e->node, t->ask_epoch, words);
 		/* fall through */
 	case LSH_FAULT_NOT_NOW:
 		if (w->tries)
@@ -159,20 +159,20 @@ nonsense(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t)
 
 	snprintf(text, sizeof text, "%s: the answer is not what a Redis server says to a script", lsh_node_shown(lock->engine->node));
 	note_trouble(w, LEASH_PROTOCOL, 0, text);
-	lsh_node_leave(lock->engine->node, text);
+	lsh_node_leave(lock->engine->node, t->ask_epoch, text);
 	give_up_the_token(t);
 	return FAIL;
 }
 
 /* What came is no reply at all. Perhaps it was the line, and the next connection does better. */
 static enum step
-garbled(struct lsh_lock *lock, struct lsh_waiter *w)
+garbled(struct lsh_lock *lock, struct lsh_waiter *w, const struct lsh_tenure *t)
 {
 	char text[sizeof w->trouble_text];
 
 	snprintf(text, sizeof text, "%.100s: what it sends is not what a Redis server says", lsh_node_shown(lock->engine->node));
 	note_trouble(w, LEASH_PROTOCOL, 0, text);
-	lsh_node_leave(lock->engine->node, text);
+	lsh_node_leave(lock->engine->node, t->ask_epoch, text);
 	return w->tries ? FAIL : GO_ON;
 }
 
@@ -186,6 +186,7 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 
 	lsh_node_learn_clock(e->node, reply->integer[2], sent, received);
 	w->refused = reply->integer[0] == 0;
+	w->answered = w->answered && !w->refused;
 	if (reply->integer[0] < 0) /* too late, by our idea of its clock: that is better now */
 		return GO_ON;
 	if (placed) {
@@ -284,9 +285,10 @@ limit_of(const struct lsh_engine *e, const struct lsh_waiter *w, int64_t now)
 	return now + e->options.timeout < w->deadline ? now + e->options.timeout : w->deadline;
 }
 
-/* Append an ask by the tenure of the line, for its first waiter to hear. */
+/* Append an ask by the tenure of the line, for its first waiter to hear, to connection `epoch`. That was read before all that
+ * the ask says: so this belongs to that connection, or the ask is refused. */
 static enum lsh_appended
-send_ask(struct lsh_lock *lock, struct lsh_waiter *w)
+send_ask(struct lsh_lock *lock, struct lsh_waiter *w, uint64_t epoch)
 {
 	struct lsh_engine *e = lock->engine;
 	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
@@ -297,11 +299,11 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 	bool placed;
 
 	t->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &w->thread->parker, .over = is_over, .over_arg = w};
-	/* The epoch first: what follows belongs to this connection, or the command is refused. */
-	t->ticket.epoch = lsh_pipe_epoch(pipe);
+	t->ticket.epoch = epoch;
 	now = lsh_now_ns();
 	placed = !w->tries && lsh_node_is_subscribed(e->node);
 	not_after_us = lsh_node_server_us(e->node, now) + (limit_of(e, w, now) - now) / LSH_US;
+	lsh_tenure_adopt(t, &w->hold->terms);
 	lsh_step_ask(&command, t, not_after_us, placed);
 	appended = lsh_pipe_append(pipe, &t->ticket, command.call.args, command.call.count, now, e->options.timeout);
 	if (appended != LSH_APPENDED)
@@ -344,7 +346,7 @@ hear_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 		if (outcome == LSH_ANSWERED)
 			step = answered(lock, w, t, &t->ticket.reply, t->ask_placed, t->ask_sent);
 		else if (outcome == LSH_GARBLED)
-			step = garbled(lock, w);
+			step = garbled(lock, w, t);
 		else
 			note_down(e, w);
 	}
@@ -357,11 +359,12 @@ static enum step
 ask(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_engine *e = lock->engine;
+	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(e->node));
 	enum step step;
 
 	if (lsh_node_is_up(e->node) && is_guarded(lock, w, lsh_now_ns(), &step))
 		return step;
-	switch (send_ask(lock, w)) {
+	switch (send_ask(lock, w, epoch)) {
 	case LSH_APPENDED:
 		return hear_ask(lock, w);
 	case LSH_PIPE_DOWN:
@@ -399,6 +402,7 @@ void
 lsh_line_ask(struct lsh_lock *lock, struct lsh_line *line)
 {
 	struct lsh_engine *e = lock->engine;
+	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(e->node));
 	struct lsh_waiter *w = lsh_line_first(line);
 
 	if (w == NULL)
@@ -406,7 +410,7 @@ lsh_line_ask(struct lsh_lock *lock, struct lsh_line *line)
 	/* what is out of the ordinary it sees to itself, and says what is wrong */
 	if (w->asking == NULL && line->tenure == NULL && !lsh_waiter_is_over(w) && lsh_now_ns() < w->deadline && w->hold->terms.restart_guard_ms == 0 &&
 	    lsh_node_is_subscribed(e->node) && give_tenure(lock, w))
-		send_ask(lock, w);
+		send_ask(lock, w, epoch);
 	lsh_waiter_wake(w);
 }
 
@@ -427,18 +431,21 @@ drive(struct lsh_lock *lock, struct lsh_waiter *w)
 	return ask(lock, w);
 }
 
-/* At the deadline: did somebody else have it, or could the server not be asked? */
+/* Not acquired: does somebody else have it, or can the server not be asked? `w` is in the line, or would have joined it. */
 static void
-time_is_up(struct lsh_lock *lock, struct lsh_waiter *w)
+blame(struct lsh_lock *lock, struct lsh_waiter *w, const struct lsh_line *line)
 {
-	struct lsh_engine *e = lock->engine;
-	const struct lsh_tenure *t = w->line->tenure;
-	bool busy = lock->hold != NULL || lsh_line_first(w->line) != w || w->refused || (t != NULL && t->phase == LSH_QUEUED);
+	const struct lsh_waiter *first = lsh_line_first(line);
+	bool queued = line->tenure != NULL && line->tenure->phase == LSH_QUEUED;
 
-	if (lsh_node_is_up(e->node) && busy)
+	if (lock->hold == NULL && !lsh_node_is_up(lock->engine->node))
+		note_down(lock->engine, w);
+	else if (lock->hold != NULL || queued || w->refused || first == NULL || (first != w && !first->answered))
 		w->trouble = LEASH_TIMEOUT;
+	else if (first != w)
+		note_trouble(w, first->trouble, first->trouble_errno, first->trouble_text); /* that one spoke for both */
 	else
-		note_down(e, w);
+		note_down(lock->engine, w);
 }
 
 /* Wait for the lock. lock->mutex held; released meanwhile. */
@@ -468,7 +475,7 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 			break;
 		}
 		if (lsh_now_ns() >= w->deadline) {
-			time_is_up(lock, w);
+			blame(lock, w, w->line);
 			break;
 		}
 		if (!drives)
@@ -536,7 +543,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	if (hold != NULL) {
 		status = nest(lock, hold, err);
 	} else if (w.tries && is_wanted(lock)) {
-		w.trouble = LEASH_TIMEOUT;
+		blame(lock, &w, &lock->plain);
 		status = explain(lock, &w, wait_ms, err);
 	} else if ((w.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);

@@ -169,6 +169,18 @@ begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_waiter *waiter, ui
 	lock->last_fence = fence;
 }
 
+/* After a restart of the server locks may be held that it has forgotten; also by somebody whom this grant passed by. */
+static bool
+is_guarded(struct lsh_lock *lock, const struct lsh_hold *hold, int64_t now, bool by_message)
+{
+	struct lsh_node *node = lock->engine->node;
+
+	if (hold->terms.restart_guard_ms == 0)
+		return false;
+	/* a message may come from a life of the server that the connection for commands has not met yet */
+	return (by_message && !lsh_node_is_subscribed(node)) || lsh_node_uptime(node, now) < hold->terms.restart_guard_ms * LSH_MS;
+}
+
 bool
 lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease, bool is_claim)
 {
@@ -179,7 +191,7 @@ lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64
 	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
 	if (valid_until > hold->ends_at)
 		valid_until = hold->ends_at; /* the token was asked for by another waiter, on longer terms */
-	if (valid_until <= now || atomic_load(&lock->engine->closing))
+	if (valid_until <= now || atomic_load(&lock->engine->closing) || is_guarded(lock, hold, now, is_claim))
 		return false;
 	if (lock->hold != NULL)
 		lsh_hold_lose(lock, "the server gave the lock to another owner");
@@ -251,6 +263,8 @@ lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int6
 {
 	int64_t valid_until = lsh_pace_valid_until(sent, lease);
 
+	if (valid_until > lock->hold->ends_at)
+		valid_until = lock->hold->ends_at; /* it was asked for before this hold, or sent later than it was made */
 	if (valid_until <= t->valid_until)
 		return;
 	t->valid_until = valid_until;

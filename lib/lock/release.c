@@ -90,7 +90,7 @@ try_until(struct lsh_tenure *t, const struct errand *errand, int64_t patience, i
 			if (fault == LSH_FAULT_NOSCRIPT && !whole)
 				answered = false;
 			if (fault == LSH_FAULT_NOT_HERE)
-				lsh_node_leave(e->node, a->reply.text);
+				lsh_node_leave(e->node, a->epoch, a->reply.text);
 			if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) {
 				int64_t again = lsh_now_ns() + (50 + lsh_random32() % 200) * LSH_MS;
 
@@ -178,7 +178,7 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 		status = release_refused(lock, a.reply.text, &try_again, err);
 		settled = !try_again;
 	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 2) {
-		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
+		lsh_node_leave(e->node, a.epoch, "the answer is not what a Redis server says to a script");
 		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer is not what a Redis server says to a script", lock->shown,
 		                  lsh_node_shown(e->node));
 	} else {
@@ -246,6 +246,7 @@ static leash_status
 extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, struct lsh_thread *self, leash_error *err)
 {
 	struct lsh_engine *e = lock->engine;
+	uint64_t owner = hold->owner->id;
 	struct lsh_tenure *t = hold->tenure;
 	struct errand x = {.make = make_renewal, .lease_ms = lease_ms, .depth = hold->depth};
 	int64_t now = lsh_now_ns(), until;
@@ -262,7 +263,9 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 	until = now + 2 * e->options.timeout;
 	lsh_tenure_retain(&t->timer);
 	answered = try_until(t, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
-	if (lock->hold != hold) {
+	if (lock->hold != hold && lsh_hold_of(lock, owner) == NULL) {
+		status = lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
+	} else if (lock->hold != hold) {
 		status = lost(lock, err);
 	} else if (!answered) {
 		status = lsh_fail(err, a.status == LEASH_DENIED ? a.status : LEASH_UNAVAILABLE, a.sys_errno, "lock '%s': not extended: %s", lock->shown, a.text);
@@ -276,7 +279,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		status = lsh_fail(err, lsh_fault_status(lsh_fault_of(a.reply.text)), 0, "lock '%s': not extended: %s: %s%s%s", lock->shown,
 		                  lsh_node_shown(e->node), command, known ? ": " : "", a.reply.text);
 	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 1) {
-		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
+		lsh_node_leave(e->node, a.epoch, "the answer is not what a Redis server says to a script");
 		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer is not what a Redis server says to a script", lock->shown,
 		                  lsh_node_shown(e->node));
 	} else if (a.reply.integer[0] != 1 || lsh_now_ns() >= t->valid_until) {

@@ -36,11 +36,12 @@ struct lsh_job {
 /* ---- the watchdog's thread ---- */
 
 static const char *
-why_over(const struct lsh_hold *hold, int64_t now)
+why_over(const struct lsh_hold *hold, const struct lsh_tenure *t, int64_t now)
 {
 	if (lsh_hold_is_hung(hold, now))
 		return "leash_lock_alive() was not called in time";
-	if (hold->ends_at != LSH_NEVER && lsh_pace_valid_until(now, hold->terms.lease_ms * LSH_MS) >= hold->ends_at)
+	/* renewed to its end, but for the margin */
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - t->valid_until <= hold->terms.lease_ms * LSH_MS / 50 + 5 * LSH_MS)
 		return "max_hold_ms is over";
 	if (hold->terms.no_renew)
 		return "its lease ran out, as no_renew asks";
@@ -53,7 +54,7 @@ fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
 	struct lsh_hold *hold = lock->hold;
 
 	if (now >= t->valid_until) {
-		lsh_hold_lose(lock, why_over(hold, now));
+		lsh_hold_lose(lock, why_over(hold, t, now));
 		return;
 	}
 	if (lsh_hold_is_hung(hold, now)) {
@@ -131,8 +132,7 @@ add_words(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step)
 	for (struct lsh_job *other = job + 1; other < end && job->words < LSH_WORDS && t->lock->fair; other++) {
 		const struct lsh_tenure *o = other->tenure;
 
-		/* a claim follows from its lease, so cfg is the same too */
-		if (o->lock != t->lock || other->with != NULL || o->phase != LSH_QUEUED || o->lease_ms != t->lease_ms)
+		if (o->lock != t->lock || other->with != NULL || o->phase != LSH_QUEUED || o->lease_ms != t->lease_ms || o->claim_ms != t->claim_ms)
 			continue;
 		other->with = job;
 		other->word = job->words++;
@@ -163,6 +163,7 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 		lsh_step_renew(step, t, job->lease_ms, hold->depth);
 		return true;
 	case LSH_QUEUED:
+		lsh_tenure_adopt(t, &lsh_line_first(t->line)->hold->terms);
 		job->lease_ms = t->lease_ms;
 		lsh_step_word(step, t);
 		add_words(job, end, step);
@@ -349,13 +350,13 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 	enum lsh_fault fault = LSH_FAULT_NONE;
 
 	if ((reply != NULL && !is_sane(job, reply)) || atomic_load(&sent->ticket.outcome) == LSH_GARBLED) {
-		lsh_node_leave(e->node, "the answer is not what a Redis server says to a script");
+		lsh_node_leave(e->node, sent->ticket.epoch, "the answer is not what a Redis server says to a script");
 		reply = NULL;
 	}
 	if (reply != NULL && reply->type == LSH_ERROR) {
 		fault = lsh_fault_of(reply->text);
 		if (fault == LSH_FAULT_NOT_HERE)
-			lsh_node_leave(e->node, reply->text);
+			lsh_node_leave(e->node, sent->ticket.epoch, reply->text);
 	}
 	pthread_mutex_lock(&lock->mutex);
 	if (fault == LSH_FAULT_NOSCRIPT && !job->whole) {

@@ -208,6 +208,8 @@ void lsh_lock_each(struct lsh_engine *engine, void (*visit)(struct lsh_lock *loc
 
 /* tenure.c; lock->mutex held, but for the references */
 struct lsh_tenure *lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms); /* in no line yet. NULL: no memory */
+/* Whoever goes on with it, goes on on terms of their own; but the claim, a part of its place, stays. */
+void lsh_tenure_adopt(struct lsh_tenure *tenure, const struct lsh_terms *terms);
 void lsh_tenure_retain(struct lsh_timer *timer);
 void lsh_tenure_unref(struct lsh_tenure *tenure);
 /* Its token is dead from now on. What Redis may know of it is canceled by the keeper. It leaves its line, and its timer is silent. */

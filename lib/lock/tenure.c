@@ -7,6 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+void
+lsh_tenure_adopt(struct lsh_tenure *t, const struct lsh_terms *terms)
+{
+	t->lease_ms = terms->lease_ms;
+	if (terms->max_hold_ms > 0 && terms->max_hold_ms < t->lease_ms)
+		t->lease_ms = terms->max_hold_ms;
+	if (t->lease_ms > t->longest_ms)
+		t->longest_ms = t->lease_ms;
+}
+
 struct lsh_tenure *
 lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
 {
@@ -25,10 +35,7 @@ lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
 	lsh_lock_retain(lock);
 	t->lock = lock;
 	t->token_size = lsh_token_write(t->token, e->uuid, atomic_fetch_add(&e->last_token, 1) + 1);
-	t->lease_ms = terms->lease_ms;
-	if (terms->max_hold_ms > 0 && terms->max_hold_ms < t->lease_ms)
-		t->lease_ms = terms->max_hold_ms;
-	t->longest_ms = t->lease_ms;
+	lsh_tenure_adopt(t, terms);
 	t->claim_ms = lsh_pace_claim_ms(t->lease_ms);
 	digits = lsh_decimal_write(t->cfg, (uint64_t)t->claim_ms);
 	strcpy(t->cfg + digits, e->cfg_suffix);

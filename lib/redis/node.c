@@ -241,6 +241,7 @@ commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 	pthread_mutex_lock(&n->mutex);
 	n->up = true;
 	n->same = same_server(n);
+	atomic_store(&n->leaving, false); /* who said so a moment too late meant the connection before */
 	n->commands.tried = true;
 	n->commands.trouble = (leash_error){0};
 	wake_sleepers(n);
@@ -395,7 +396,7 @@ sleep_and_step(struct lsh_node *n, int64_t until)
 		(void)ignored;
 	}
 	if (pipe_at >= 0 && (polled[pipe_at].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
-		lsh_pipe_break(n->pipe);
+		lsh_pipe_break(n->pipe, 0);
 	if (listener_at >= 0) {
 		if ((polled[listener_at].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
 			lsh_listener_break(n->listener);
@@ -414,9 +415,10 @@ keep(void *arg)
 	struct lsh_node *n = arg;
 
 	while (!atomic_load(&n->stopping)) {
-		int64_t until = mend(n);
+		int64_t until;
 
-		atomic_store(&n->kicked, false); /* before the work is looked at: what comes later kicks again */
+		atomic_store(&n->kicked, false); /* before anything is looked at: what comes later kicks again */
+		until = mend(n);
 		n->ops->work(n->ctx);
 		if (!atomic_load(&n->kicked) && !atomic_load(&n->stopping))
 			sleep_and_step(n, until);
@@ -435,7 +437,8 @@ lsh_node_is_up(struct lsh_node *n)
 bool
 lsh_node_is_subscribed(struct lsh_node *n)
 {
-	return atomic_load(&n->same) && lsh_listener_is_up(n->listener);
+	/* in this order: `same` is set before a listener is up */
+	return lsh_listener_is_up(n->listener) && atomic_load(&n->same);
 }
 
 void
@@ -479,14 +482,16 @@ lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
 }
 
 void
-lsh_node_leave(struct lsh_node *n, const char *why)
+lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 {
+	if (lsh_pipe_epoch(n->pipe) != epoch)
+		return; /* it has been left already */
 	pthread_mutex_lock(&n->mutex);
 	snprintf(n->left_for, sizeof n->left_for, "%s", why);
 	pthread_mutex_unlock(&n->mutex);
 	if (!atomic_exchange(&n->leaving, true))
 		say(n, LEASH_LOG_WARNING, "%s: leaving this server: %s", n->uri->shown, why);
-	lsh_pipe_break(n->pipe);
+	lsh_pipe_break(n->pipe, epoch);
 	lsh_listener_break(n->listener);
 }
 
@@ -547,7 +552,7 @@ lsh_node_stop(struct lsh_node *n)
 		pthread_join(n->keeper, NULL);
 		n->keeping = false;
 	}
-	lsh_pipe_break(n->pipe);
+	lsh_pipe_break(n->pipe, 0);
 	lsh_listener_break(n->listener);
 	pthread_mutex_lock(&n->mutex);
 	wake_sleepers(n);

@@ -70,8 +70,8 @@ void lsh_node_await(struct lsh_node *node, struct lsh_parker *parker, bool subsc
  * LEASH_UNAVAILABLE, or what the hello was refused with. */
 leash_status lsh_node_trouble(struct lsh_node *node, char *text, size_t size, int *sys_errno);
 
-/* This server is not (or not any more) one to ask: dial anew. `why` is its own text. */
-void lsh_node_leave(struct lsh_node *node, const char *why);
+/* The server at the other end of connection `epoch` is not (or not any more) one to ask: dial anew. `why` is its own text. */
+void lsh_node_leave(struct lsh_node *node, uint64_t epoch, const char *why);
 
 /* The server's clock at the local time `at`: an estimate in us that is not ahead of it, but for the drift since it was learned;
  * and, less 1 % of the time since then, what has certainly come there. */

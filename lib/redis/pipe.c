@@ -13,7 +13,8 @@
  *    sending to the reader, who always writes before it sleeps;
  *  - a reader that goes on wakes those whose replies have come before it writes, so that what they append goes out with it;
  *  - one that leaves with 8 or more others to wake does so, too;
- *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells them who are late.
+ *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells those who are late.
+ *    (A reader whose thread does not run, held up in a signal handler, say, keeps answers and limits from all others alike.)
  *
  * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system call less.
  *
@@ -605,8 +606,8 @@ lsh_pipe_attach(struct lsh_pipe *p, int fd)
 		return false;
 	pthread_mutex_lock(&p->mutex);
 	p->fd = fd;
-	p->epoch++;
 	p->state = UP;
+	p->epoch++; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
 	p->head = p->tail = p->handed = 0;
 	p->out.size = p->wire.size = p->wire.sent = 0;
 	p->want_write = false;
@@ -641,13 +642,14 @@ lsh_pipe_fd(struct lsh_pipe *p)
 }
 
 void
-lsh_pipe_break(struct lsh_pipe *p)
+lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
 {
 	struct ended ended;
 
 	ended_init(&ended);
 	pthread_mutex_lock(&p->mutex);
-	break_connection(p, &ended, LSH_UNKNOWN);
+	if (epoch == 0 || epoch == p->epoch)
+		break_connection(p, &ended, LSH_UNKNOWN);
 	pthread_mutex_unlock(&p->mutex);
 	ended_tell(&ended);
 }

@@ -80,7 +80,7 @@ uint64_t lsh_pipe_epoch(struct lsh_pipe *pipe);      /* of the present or last c
 int lsh_pipe_fd(struct lsh_pipe *pipe);              /* to poll for hang-ups; -1 if there is none */
 /* Break it if commands are on their way and nothing was heard since `since`. */
 void lsh_pipe_break_if_silent(struct lsh_pipe *pipe, int64_t since);
-void lsh_pipe_break(struct lsh_pipe *pipe);          /* no-op on a broken one */
+void lsh_pipe_break(struct lsh_pipe *pipe, uint64_t epoch); /* that connection, or with 0 any; no-op on a broken one */
 int lsh_pipe_detach(struct lsh_pipe *pipe);          /* the broken connection's descriptor, for closing, once both seats are empty; else -1 */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */

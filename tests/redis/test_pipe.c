@@ -96,7 +96,7 @@ end_pipe(struct lsh_pipe *pipe)
 {
 	int fd;
 
-	lsh_pipe_break(pipe);
+	lsh_pipe_break(pipe, 0);
 	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
 	close(fd);
 	lsh_pipe_free(pipe);
@@ -241,7 +241,7 @@ a_broken_connection_ends_every_caller(void **state)
 		if (round % 2 == 0)
 			proxy_reset_all(proxy);
 		else
-			lsh_pipe_break(pipe);
+			lsh_pipe_break(pipe, 0);
 		sum = join_callers(callers);
 		assert_int_equal(sum.misattributed, 0);
 		assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], THREADS);
@@ -292,7 +292,7 @@ a_command_for_another_connection_is_not_sent(void **state)
 	int fd;
 
 	(void)state;
-	lsh_pipe_break(pipe);
+	lsh_pipe_break(pipe, 0);
 	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
 	close(fd);
 	assert_true(lsh_pipe_attach(pipe, connect_to(server_uri(server))));

@@ -130,7 +130,7 @@ end_pipe(struct lsh_pipe *pipe, struct peer *peer)
 {
 	int fd;
 
-	lsh_pipe_break(pipe);
+	lsh_pipe_break(pipe, 0);
 	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
 	close(fd);
 	pthread_join(peer->thread, NULL);
@@ -509,7 +509,7 @@ the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 			assert_true(await_now_ns() < end);
 			sched_yield();
 		}
-		lsh_pipe_break(w.pipe);
+		lsh_pipe_break(w.pipe, 0);
 		assert_int_equal(lsh_pipe_detach(w.pipe), fds[0]);
 		close(fds[0]);
 		close(fds[1]);
