@@ -18,6 +18,7 @@ trap 'exit 1' PIPE
 
 export LEASH_URI="unix://$dir/redis.sock"
 
+mkfifo "$dir/pipe"
 ask() {
 	redis-cli -s "$dir/redis.sock" "$@"
 }
@@ -103,6 +104,32 @@ transfer() {
 	{ [ "$sums" = '500 700 ' ] || [ "$sums" = '600 700 ' ]; } && is_gone account && [ "$(ask EXISTS example:account)" = 0 ]
 }
 
+interrupt() {
+	"$programs/by_hand" "$LEASH_URI" interrupt 20000 <"$dir/pipe" >"$dir/other" 2>&1 &
+	other=$!
+	exec 3>"$dir/pipe"
+	echo acquire >&3
+	await "$other" grep -q 'acquire: OK' "$dir/other"
+	"$programs/interrupt" >"$dir/out" 2>&1 &
+	waiter=$!
+	await "$waiter" is_queued interrupt
+	kill -INT "$waiter"
+	wait "$waiter"
+	status=$?
+	echo release >&3
+	exec 3>&-
+	wait "$other"
+	other=''
+	[ "$status" -eq 0 ] && prints 'interrupted: it was not acquired' && ! prints 'got it.*' && is_gone interrupt
+}
+is_queued() {
+	[ "$(ask EXISTS "leash:{$1}:queue")" = 1 ]
+}
+
+hand_over() {
+	run hand_over && prints 'the second thread has the lock' && prints 'served' && is_gone account
+}
+
 by_hand() {
 	printf '%s\n' acquire try release release release nonsense acquire |
 		"$programs/by_hand" "$LEASH_URI" by-hand 5000 >"$dir/out" 2>&1 || return
@@ -123,7 +150,7 @@ only_fences() {
 }
 
 none_works_without_a_server() {
-	for example in by_hand fencing first_lock long_job lost_lease nested transfer try_or_skip worker_pool; do
+	for example in by_hand fencing first_lock hand_over interrupt long_job lost_lease nested transfer try_or_skip worker_pool; do
 		"$programs/$example" "unix://$dir/nowhere" >"$dir/out" 2>&1 </dev/null
 		status=$?
 		if [ "$status" -ne 1 ] || ! grep -q "$dir/nowhere" "$dir/out"; then
@@ -147,6 +174,8 @@ check 'lost_lease is told of its loss, unwinds it and begins again' so lost_leas
 check 'fencing refuses the write of the holder that was stopped past its lease' so fencing
 check 'worker_pool loses no update and fails no job' so worker_pool
 check 'transfer loses an update without the lock, and none with it' so transfer
+check 'interrupt leaves the queue at Ctrl-C' so interrupt
+check 'hand_over releases in one thread what another one acquired' so hand_over
 check 'by_hand obeys' so by_hand
 check 'the examples leave nothing behind but fences' so only_fences
 check 'quickstart sees all that it says, and leaves nothing behind' so quickstart
