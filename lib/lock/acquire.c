@@ -235,8 +235,10 @@ was_not_done(const struct lsh_reply *reply, bool placed)
 
 	if (reply->type == LSH_ARRAY && reply->integers == 7)
 		return reply->integer[0] < 0 || (reply->integer[0] == 0 && !placed);
-	if (reply->type != LSH_ERROR || strncmp(reply->text, "ERR", 3) == 0)
+	if (reply->type != LSH_ERROR)
 		return false;
+	if (strncmp(reply->text, "ERR", 3) == 0) /* perhaps in the middle of the script */
+		return strncmp(reply->text, "ERR unknown command", 19) == 0;
 	fault = lsh_fault_of(reply->text);
 	return fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NOT_NOW || fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_REFUSED ||
 	       fault == LSH_FAULT_DENIED;
@@ -319,6 +321,7 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w, uint64_t epoch)
 		t->counted_from = now;
 	t->asked = true;
 	t->ask_epoch = t->ticket.epoch;
+	t->not_after_before_us = t->not_after_us;
 	t->not_after_us = not_after_us > t->not_after_us ? not_after_us : t->not_after_us;
 	lsh_tenure_retain(&t->timer);
 	w->asking = t;
@@ -340,6 +343,10 @@ hear_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 	w->asking = NULL;
 	if (outcome == LSH_ANSWERED)
 		t->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
+	if (outcome == LSH_UNSENT) { /* as if it had never been appended */
+		t->asked = t->asked_before;
+		t->not_after_us = t->not_after_before_us;
+	}
 	if (t->phase == LSH_ASKING) { /* else it was granted by a message, or ended, meanwhile */
 		if (outcome == LSH_ANSWERED && was_not_done(&t->ticket.reply, t->ask_placed))
 			t->asked = t->asked_before; /* and without an earlier one there is nothing to cancel */

@@ -30,7 +30,7 @@ note_trouble(struct attempt *a, struct lsh_engine *e)
 	leash_status status = lsh_node_trouble(e->node, text, sizeof text, &a->sys_errno);
 
 	/* what a server said before it was left tells more than that the connection is gone */
-	if (a->refused && strstr(text, "the connection was lost") != NULL)
+	if (a->refused && (lsh_node_is_up(e->node) || strstr(text, "the connection was lost") != NULL))
 		return;
 	a->status = status;
 	memcpy(a->text, text, sizeof text);

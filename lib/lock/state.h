@@ -111,7 +111,8 @@ struct lsh_tenure {
 	struct lsh_ticket ticket;
 	int64_t ask_sent;
 	bool ask_placed;             /* it asked for a place */
-	bool asked_before;           /* what `asked` was */
+	bool asked_before;           /* what `asked` was, */
+	int64_t not_after_before_us; /* and not_after_us */
 
 	struct lsh_list work_link;   /* in engine->work, which then has a reference; engine->work_mutex guards both */
 	struct lsh_list owed_link;   /* in engine->owed, likewise */
