@@ -19,6 +19,7 @@ leash_sources += lib/base/map.c
 leash_sources += lib/base/map.h
 leash_sources += lib/base/memory.c
 leash_sources += lib/base/memory.h
+leash_sources += lib/base/mutation.h
 leash_sources += lib/base/owner.c
 leash_sources += lib/base/owner.h
 leash_sources += lib/base/park.c

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/mutation.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "client/options.h"
@@ -173,6 +174,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 
 	if (status != LEASH_OK)
 		return status;
+	lsh_mutation_read();
 	client = lsh_new(struct leash_client);
 	if (client == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a client");

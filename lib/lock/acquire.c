@@ -13,6 +13,7 @@
 #include "lock/state.h"
 
 #include "base/error.h"
+#include "base/mutation.h"
 #include "lock/step.h"
 #include "redis/fault.h"
 #include "redis/listener.h"
@@ -306,7 +307,7 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w, uint64_t epoch)
 	placed = !w->tries && lsh_node_is_subscribed(e->node);
 	not_after_us = lsh_node_server_us(e->node, now) + (limit_of(e, w, now) - now) / LSH_US;
 	lsh_tenure_adopt(t, &w->hold->terms);
-	lsh_step_ask(&command, t, not_after_us, placed);
+	lsh_step_ask(&command, t, LSH_MUTATES(LSH_ASKS_LIVE_FOREVER) ? INT64_C(1) << 52 : not_after_us, placed);
 	appended = lsh_pipe_append(pipe, &t->ticket, command.call.args, command.call.count, now, e->options.timeout);
 	if (appended != LSH_APPENDED)
 		return appended;
@@ -316,6 +317,7 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w, uint64_t epoch)
 	t->ask_sent = now;
 	t->ask_placed = placed;
 	t->asked_before = t->asked;
+	t->asked_again |= t->asked;
 	t->phase = LSH_ASKING;
 	if (!t->asked)
 		t->counted_from = now;

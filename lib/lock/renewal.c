@@ -12,6 +12,7 @@
 #include "lock/state.h"
 
 #include "base/memory.h"
+#include "base/mutation.h"
 #include "lock/step.h"
 #include "redis/fault.h"
 #include "watchdog/pace.h"
@@ -165,6 +166,8 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 	case LSH_QUEUED:
 		lsh_tenure_adopt(t, &lsh_line_first(t->line)->hold->terms);
 		job->lease_ms = t->lease_ms;
+		if (LSH_MUTATES(LSH_SENT_WORDS_COUNT))
+			t->counted_from = job->sent;
 		lsh_step_word(step, t);
 		add_words(job, end, step);
 		return true;
@@ -289,6 +292,10 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 	stands = reply->integer[2 + job->word];
 	if (t->phase == LSH_HELD && received >= t->valid_until) {
 		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out"); /* past it, nothing revives it */
+	} else if (stands < 0 && t->phase == LSH_QUEUED && LSH_MUTATES(LSH_TOKENS_COME_BACK)) {
+		t->phase = LSH_NEW;
+		t->asked = false;
+		lsh_line_wake(t->line);
 	} else if (stands < 0) {
 		if (t->phase == LSH_HELD)
 			lsh_hold_lose(lock, "the server did not have it any more");
@@ -300,7 +307,9 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS, false))
 			give_up(t);
 	} else if (t->phase == LSH_QUEUED) {
-		t->counted_from = job->sent;
+		/* after a second ask "queued" may mean a second place, with the message of a grant of the first still on its way */
+		if (!t->asked_again || LSH_MUTATES(LSH_REPEATED_ASKS_COUNT))
+			t->counted_from = job->sent;
 		lsh_tenure_arm(t, lsh_pace_word(job->sent, received, t->claim_ms * LSH_MS, reply->integer[1]), lsh_pace_slack(t->claim_ms * LSH_MS));
 	}
 }

@@ -91,11 +91,12 @@ struct lsh_tenure {
 	int64_t lease_ms;            /* asked for, and told to Redis in words */
 	int64_t claim_ms;
 	bool asked;                  /* an ask has been appended to a pipe: Redis may know the token */
+	bool asked_again;            /* when it perhaps had a place already: that may have been granted, and the claim have run out, unknown to us */
 	bool owed;                   /* ENDING: its cancel is the keeper's to send */
 	int64_t longest_ms;          /* of all leases that were asked for */
 	int64_t lapses_at;           /* ENDING: nothing of it can be in Redis any more, whatever became of the cancel */
 	bool send_whole;             /* the server lacks the script */
-	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or of the last word answered "queued" */
+	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or, if that was the only one, of the last word answered "queued" */
 	int64_t valid_until;         /* HELD */
 	int64_t span;                /* HELD: of the lease that valid_until follows from, ns */
 	bool full_lease;             /* HELD: for all that the hold asks for, and not only for a claim */

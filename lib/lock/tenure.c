@@ -2,6 +2,7 @@
 #include "lock/state.h"
 
 #include "base/memory.h"
+#include "base/mutation.h"
 #include "watchdog/pace.h"
 
 #include <stdio.h>
@@ -154,5 +155,5 @@ lsh_tenure_is_settled(const struct lsh_tenure *t, uint64_t epoch, int64_t sent)
 	/* the last ask went before the cancel if both went over one connection */
 	if (t->ask_epoch != epoch && t->not_after_us > until)
 		until = t->not_after_us;
-	return until == 0 || lsh_node_server_us_at_least(t->lock->engine->node, sent) > until;
+	return LSH_MUTATES(LSH_FIRST_CANCEL_IS_ENOUGH) || until == 0 || lsh_node_server_us_at_least(t->lock->engine->node, sent) > until;
 }

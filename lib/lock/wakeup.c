@@ -2,6 +2,7 @@
  * as long as its claim can be counted on from before it was made. Everything else is asked of the server. */
 #include "lock/state.h"
 
+#include "base/mutation.h"
 #include "watchdog/pace.h"
 
 #include <string.h>
@@ -50,6 +51,8 @@ cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *gr
 	static const struct lsh_terms any = {.lease_ms = 1000};
 	struct lsh_tenure *found = NULL;
 
+	if (LSH_MUTATES(LSH_GHOSTS_STAY))
+		return;
 	pthread_mutex_lock(&e->work_mutex);
 	for (struct lsh_list *at = e->owed.next; at != &e->owed && found == NULL; at = at->next) {
 		struct lsh_tenure *t = lsh_container(at, struct lsh_tenure, owed_link);
@@ -104,6 +107,13 @@ is_outdated(const struct lsh_lock *lock, const struct grant *grant)
 	return lock->hold != NULL && grant->fence * 256 < lock->hold->fence;
 }
 
+/* From when on a grant's claim counts. */
+static int64_t
+counts_from(const struct lsh_tenure *t)
+{
+	return LSH_MUTATES(LSH_CLAIMS_COUNT_FROM_NOW) ? lsh_now_ns() : t->counted_from;
+}
+
 void
 lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 {
@@ -125,7 +135,7 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
 			    (is_outdated(lock, &grant) ||
-			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, t->counted_from, t->claim_ms * LSH_MS, true)))
+			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, counts_from(t), t->claim_ms * LSH_MS, true)))
 				lsh_tenure_give_work(t); /* not to be counted on: its word decides */
 		}
 		pthread_mutex_unlock(&lock->mutex);
