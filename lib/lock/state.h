@@ -253,12 +253,14 @@ bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);
 
 /* waiter.c; lock->mutex held */
 void lsh_waiter_wake(struct lsh_waiter *waiter);
-bool lsh_waiter_is_over(const struct lsh_waiter *waiter); /* canceled, or the client is being closed; no mutex needed */
+/* No mutex needed: canceled, or the client is being closed; and that or told to look again. */
+bool lsh_waiter_is_over(const struct lsh_waiter *waiter);
+bool lsh_waiter_is_signaled(const struct lsh_waiter *waiter);
 struct lsh_waiter *lsh_line_first(const struct lsh_line *line); /* or NULL */
 void lsh_line_wake(struct lsh_line *line);                      /* the first of it */
 void lsh_lock_wake(struct lsh_lock *lock); /* after a hold has ended: a plain line rests no more */
 
-/* acquire.c; lock->mutex held. Ask for the first of the line, which then hears the answer, if that needs no waiting; else wake it. */
+/* ask.c; lock->mutex held. Ask for the first of the line, which then hears the answer, if that needs no waiting; else wake it. */
 void lsh_line_ask(struct lsh_lock *lock, struct lsh_line *line);
 
 /* Around what close has to wait for. */

@@ -18,6 +18,12 @@ lsh_waiter_is_over(const struct lsh_waiter *waiter)
 	return lsh_cancel_is_fired(waiter->cancel) || atomic_load(&waiter->lock->engine->closing);
 }
 
+bool
+lsh_waiter_is_signaled(const struct lsh_waiter *waiter)
+{
+	return atomic_load(&waiter->signaled) || lsh_waiter_is_over(waiter);
+}
+
 void
 lsh_engine_go_in(struct lsh_engine *e)
 {
