@@ -34,9 +34,9 @@ typedef struct leash_lock_options {
 	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: off */
 	bool no_renew;            /**< let the lease run out instead of renewing it */
 	bool fair;                /**< every thread waits in one order over all processes, see leash_lock_acquire(); handles of a name agree on it */
-	bool no_handoff;          /**< hand a plain lock to no thread of this process without asking Redis */
+	bool no_handoff;          /**< what is held through this handle is handed on to no thread of this process without asking Redis */
 	bool reserved_[5];
-	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process; default 64, 1 to 255 */
+	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process, as the present holder's handle says; default 64, 1 to 255 */
 	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000 */
 	leash_owner *owner;       /**< on whose behalf calls through this handle are made; default: the calling thread's */
 	/* Add fields here, at the end, and nowhere else. */

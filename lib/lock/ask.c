@@ -128,6 +128,7 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 		return LSH_LOOK_AGAIN;
 	if (placed) {
 		t->phase = LSH_QUEUED;
+		t->waited = true;
 		lsh_tenure_arm(t, lsh_pace_word(sent, received, t->claim_ms * LSH_MS, ttl_ms), lsh_pace_slack(t->claim_ms * LSH_MS));
 		return LSH_LOOK_AGAIN;
 	}

@@ -240,7 +240,7 @@ lsh_hold_hand_on(struct lsh_lock *lock)
 	struct lsh_thread *thread;
 	int64_t now;
 
-	if (lock->fair || lsh_list_empty(&lock->plain.waiters) || t->handed_on >= hold->terms.handoffs)
+	if (lsh_list_empty(&lock->plain.waiters) || t->handed_on >= hold->terms.handoffs)
 		return NULL;
 	now = lsh_now_ns();
 	/* a renewal comes at a third of the lease: what has less than half of it left is overdue */

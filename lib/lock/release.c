@@ -36,6 +36,17 @@ note_trouble(struct attempt *a, struct lsh_engine *e)
 	memcpy(a->text, text, sizeof text);
 }
 
+/* A server writes out first to whom it had something to say last. The answer to a release would go before the message to the next
+ * holder, and whoever is woken by it would run before the server writes on, where they share a CPU. An answer that is there already
+ * when the release is executed turns that round. */
+static void
+let_the_next_go_first(struct lsh_pipe *pipe, int64_t now)
+{
+	struct lsh_arg ping = lsh_arg_text("PING");
+
+	lsh_pipe_append_unheard(pipe, &ping, 1, now);
+}
+
 /* What is to be sent. */
 struct errand {
 	void (*make)(struct lsh_step *step, const struct lsh_tenure *tenure, const struct errand *errand);
@@ -64,6 +75,8 @@ try_until(struct lsh_tenure *t, const struct errand *errand, int64_t patience, i
 
 		a->sent = lsh_now_ns();
 		errand->make(&command, t, errand);
+		if (first && t->waited && errand->appended != NULL)
+			let_the_next_go_first(pipe, a->sent);
 		appended = lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
 		if (first && errand->appended != NULL)
 			errand->appended(t->lock);

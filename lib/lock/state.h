@@ -95,6 +95,7 @@ struct lsh_tenure {
 	bool owed;                   /* ENDING: its cancel is the keeper's to send */
 	int64_t longest_ms;          /* of all leases that were asked for */
 	int64_t lapses_at;           /* ENDING: nothing of it can be in Redis any more, whatever became of the cancel */
+	bool waited;                 /* it had a place in the queue, so others are likely to have one now */
 	bool send_whole;             /* the server lacks the script */
 	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or, if that was the only one, of the last word answered "queued" */
 	int64_t valid_until;         /* HELD */

@@ -16,20 +16,23 @@
 
 local call = redis.call
 local found = call('HDEL', KEYS[1], ARGV[1])
-if redis.pcall('EXISTS', KEYS[3]) == 0 then return found end
-
-if found == 0 and call('ZREM', KEYS[3], ARGV[1] .. ' ' .. string.match(ARGV[2], '^%d+')) == 1 then
+if found == 1 then
+	-- Both: somebody else's field is in the lock. One: the queue; or the lock, and hand_on finds that nobody waits.
+	if redis.pcall('EXISTS', KEYS[1], KEYS[3]) ~= 1 then return 1 end
+elseif redis.pcall('EXISTS', KEYS[3]) == 0 then
+	return 0
+elseif call('ZREM', KEYS[3], ARGV[1] .. ' ' .. string.match(ARGV[2], '^%d+')) == 1 then
 	found = 2
 	if redis.pcall('ZCOUNT', KEYS[3], '(0', '+inf') == 0 then
 		redis.pcall('DEL', KEYS[3])
 		return 2
 	end
 end
-if redis.pcall('EXISTS', KEYS[1]) ~= 0 then return found end
+if found ~= 1 and redis.pcall('EXISTS', KEYS[1]) ~= 0 then return found end
 
 --@include hand_on.inc
 pcall(function()
 	local t = call('TIME')
-	hand_on(t[1] * 1000000 + t[2], nil)
+	hand_on(t[1] * 1000000 + t[2], nil, #t[2] == 6 and t[1] .. t[2] or nil)
 end)
 return found

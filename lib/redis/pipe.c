@@ -443,6 +443,15 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 
 /* ---- callers ---- */
 
+/* p->mutex held, and there is room. */
+static void
+take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
+{
+	if (p->head == p->tail && now - p->heard > IDLE_NS)
+		p->look_first = true;
+	p->out.size += lsh_command_write(p->out.bytes + p->out.size, args, count);
+}
+
 enum lsh_appended
 lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
 {
@@ -458,15 +467,25 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 	} else if (p->tail - p->head >= RING || OUT_SIZE - p->out.size < size) {
 		result = LSH_PIPE_FULL;
 	} else {
-		if (p->head == p->tail && now - p->heard > IDLE_NS)
-			p->look_first = true;
-		p->out.size += lsh_command_write(p->out.bytes + p->out.size, args, count);
+		take_in(p, args, count, now);
 		ticket->epoch = p->epoch;
 		ticket->number = p->tail;
 		*place(p, p->tail++) = ticket;
 	}
 	pthread_mutex_unlock(&p->mutex);
 	return result;
+}
+
+void
+lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
+{
+	pthread_mutex_lock(&p->mutex);
+	/* half of the room is enough, so that it is never what keeps out the one that follows */
+	if (p->state == UP && p->tail - p->head < RING / 2 && p->out.size < OUT_SIZE / 2) {
+		take_in(p, args, count, now);
+		*place(p, p->tail++) = NULL;
+	}
+	pthread_mutex_unlock(&p->mutex);
 }
 
 static void

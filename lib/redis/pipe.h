@@ -63,6 +63,9 @@ void lsh_pipe_free(struct lsh_pipe *pipe); /* when nobody is in it; NULL is allo
 enum lsh_appended lsh_pipe_append(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                                   int64_t now, int64_t patience);
 
+/* Append a command whose answer nobody wants, to go out with one that follows. Where there is no room or no connection it is not. */
+void lsh_pipe_append_unheard(struct lsh_pipe *pipe, const struct lsh_arg *args, size_t count, int64_t now);
+
 /* Send what was appended, unless somebody is certain to do it. No mutex of the caller is held. */
 void lsh_pipe_flush(struct lsh_pipe *pipe);
 
