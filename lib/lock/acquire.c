@@ -183,6 +183,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
             leash_error *err)
 {
 	struct lsh_engine *e = lock->engine;
+	int64_t called = lsh_now_ns(); /* before the mutex, for which many may be waiting */
 	struct lsh_thread *self = lsh_self();
 	struct lsh_waiter w = {.lock = lock, .thread = self, .owner = owner, .cancel = cancel, .tries = wait_ms == 0};
 	lsh_seat *seat = NULL;
@@ -201,7 +202,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	} else if ((w.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else {
-		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(lsh_now_ns(), w.tries ? e->options.timeout / LSH_MS : wait_ms);
+		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(called, w.tries ? e->options.timeout / LSH_MS : wait_ms);
 		lsh_engine_go_in(e);
 		status = wait_for_lock(lock, &w);
 		lsh_engine_go_out(e);
