@@ -196,6 +196,9 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	hold = lsh_hold_check(lock, owner->id);
 	if (hold != NULL) {
 		status = nest(lock, hold, err);
+	} else if (lsh_cancel_is_fired(cancel)) {
+		w.trouble = LEASH_CANCELED; /* also where there would be nothing to wait for */
+		status = explain(lock, &w, wait_ms, err);
 	} else if (w.tries && is_wanted(lock)) {
 		blame(lock, &w, &lock->plain);
 		status = explain(lock, &w, wait_ms, err);
