@@ -336,6 +336,9 @@ lsh_ask_prepare(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_line *line = w->line;
 
+	/* somebody's ask for a longer lease was not answered: it might still be executed, and nothing shortens a lease */
+	if (line->tenure != NULL && line->tenure->phase == LSH_ASKING && line->tenure->longest_ms > w->hold->terms.lease_ms)
+		lsh_tenure_end(line->tenure);
 	if (line->tenure == NULL)
 		line->tenure = lsh_tenure_new(lock, &w->hold->terms);
 	if (line->tenure == NULL)

@@ -49,16 +49,17 @@ let_the_next_go_first(struct lsh_pipe *pipe, int64_t now)
 
 /* What is to be sent. */
 struct errand {
-	void (*make)(struct lsh_step *step, const struct lsh_tenure *tenure, const struct errand *errand);
+	void (*make)(struct lsh_step *step, const struct lsh_tenure *tenure, struct errand *errand);
 	void (*appended)(struct lsh_lock *lock); /* once, behind the first of it and before the mutex is released; or NULL */
-	int64_t lease_ms;
+	int64_t lease_ms; /* of the last try */
+	int64_t ends_at;  /* which each is nearer to */
 	unsigned depth;
 };
 
 /* Send it until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released meanwhile. False:
  * there is no answer. The first append happens before the mutex is released. */
 static bool
-try_until(struct lsh_tenure *t, const struct errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct attempt *a)
+try_until(struct lsh_tenure *t, struct errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct attempt *a)
 {
 	struct lsh_engine *e = t->lock->engine;
 	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
@@ -130,7 +131,7 @@ try_until(struct lsh_tenure *t, const struct errand *errand, int64_t patience, i
 }
 
 static void
-make_cancel(struct lsh_step *step, const struct lsh_tenure *t, const struct errand *errand)
+make_cancel(struct lsh_step *step, const struct lsh_tenure *t, struct errand *errand)
 {
 	(void)errand;
 	lsh_step_cancel(step, t);
@@ -173,7 +174,7 @@ lost(const struct lsh_lock *lock, leash_error *err)
 static leash_status
 release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, leash_error *err)
 {
-	static const struct errand errand = {.make = make_cancel, .appended = ask_next};
+	struct errand errand = {.make = make_cancel, .appended = ask_next};
 	struct lsh_engine *e = lock->engine;
 	struct attempt a;
 	leash_status status = LEASH_OK;
@@ -250,8 +251,12 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 /* ---- extend ---- */
 
 static void
-make_renewal(struct lsh_step *step, const struct lsh_tenure *t, const struct errand *errand)
+make_renewal(struct lsh_step *step, const struct lsh_tenure *t, struct errand *errand)
 {
+	int64_t now = lsh_now_ns();
+
+	if (errand->ends_at != LSH_NEVER && errand->ends_at - now < errand->lease_ms * LSH_MS)
+		errand->lease_ms = errand->ends_at - now > LSH_MS ? (errand->ends_at - now) / LSH_MS : 1;
 	lsh_step_renew(step, t, errand->lease_ms, errand->depth);
 }
 
@@ -261,15 +266,13 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 	struct lsh_engine *e = lock->engine;
 	uint64_t owner = hold->owner->id;
 	struct lsh_tenure *t = hold->tenure;
-	struct errand x = {.make = make_renewal, .lease_ms = lease_ms, .depth = hold->depth};
+	struct errand x = {.make = make_renewal, .lease_ms = lease_ms, .ends_at = hold->ends_at, .depth = hold->depth};
 	int64_t now = lsh_now_ns(), until;
 	struct attempt a;
 	bool answered;
 	leash_status status = LEASH_OK;
 
-	if (hold->ends_at != LSH_NEVER && hold->ends_at - now < lease_ms * LSH_MS)
-		x.lease_ms = (hold->ends_at - now) / LSH_MS;
-	if (x.lease_ms < 1)
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - now < LSH_MS)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': max_hold_ms leaves nothing to extend", lock->shown);
 	if (x.lease_ms > t->longest_ms)
 		t->longest_ms = x.lease_ms;
