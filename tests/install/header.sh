@@ -92,8 +92,8 @@ cat >"$dir/structs.c" <<'END'
 	HOLDS(offsetof(type, last) + sizeof(((type *)0)->last) == sizeof(type))
 
 CAN_GROW(leash_options, log_arg);
-CAN_GROW(leash_lock_options, reserved_);
-CAN_GROW(leash_acquire, lease_ms);
+CAN_GROW(leash_lock_options, owner);
+CAN_GROW(leash_acquire, cancel);
 CAN_GROW(leash_event, reserved_);
 
 HOLDS(sizeof(leash_error) == 256);

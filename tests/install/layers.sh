@@ -57,7 +57,7 @@ check 'the state of the locks is known to the lock layer alone' only_in lock/sta
 check 'the insides of a client are known to the client layer alone' only_in client/client.h lib/client
 
 check 'examples use the interface' only examples redis.h
-check 'tests/contract uses the interface' only tests/contract tests/support/
+check 'tests/contract uses the interface' only tests/contract tests/contract/ tests/support/
 check 'tests/support uses the interface' only tests/support tests/support/
 check 'bench uses the interface' only bench bench/ tests/support/
 

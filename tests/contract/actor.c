@@ -1,0 +1,172 @@
+/* Actors. See actor.h. */
+#include "tests/contract/actor.h"
+
+#include "tests/support/await.h"
+#include "tests/support/trouble.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void *
+play(void *arg)
+{
+	struct actor *a = arg;
+
+	a->pid = getpid();
+	a->tid = gettid();
+	for (uint32_t n = 1;; n++) {
+		actor_act *act;
+
+		/* not stage_await: an actor has nothing against being left alone for long */
+		while (stage_now(&a->told) < n)
+			syscall(SYS_futex, &a->told.n, FUTEX_WAIT, n - 1, NULL, NULL, 0);
+		act = a->act;
+		if (act != NULL)
+			act(a);
+		stage_set(&a->done, n);
+		if (act == NULL)
+			return NULL;
+	}
+}
+
+void
+actor_start(struct actor *a)
+{
+	if (pthread_create(&a->thread, NULL, play, a) != 0)
+		trouble("no thread for an actor");
+}
+
+void
+actor_join(struct actor *a)
+{
+	pthread_join(a->thread, NULL);
+}
+
+void
+actor_tell(struct actor *a, actor_act *act)
+{
+	if (!actor_is_done(a))
+		trouble("an actor is told to do something while it does something else");
+	a->act = act;
+	a->began_ns = 0;
+	stage_raise(&a->told);
+}
+
+bool
+actor_is_done(const struct actor *a)
+{
+	return stage_now(&a->done) == stage_now(&a->told);
+}
+
+void
+actor_hear(struct actor *a)
+{
+	stage_await(&a->done, stage_now(&a->told));
+}
+
+leash_status
+actor_do(struct actor *a, actor_act *act)
+{
+	actor_tell(a, act);
+	actor_hear(a);
+	return a->status;
+}
+
+/* How often the thread went to sleep so far; 0: it does not sleep now. */
+static unsigned long
+sleeps(const struct actor *a)
+{
+	char path[64], line[128], state = '\0';
+	unsigned long n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)a->pid, (int)a->tid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	while (fgets(line, sizeof line, file) != NULL) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "voluntary_ctxt_switches: %lu", &n);
+	}
+	fclose(file);
+	return state == 'S' ? n : 0;
+}
+
+static bool
+sleeps_on(const struct actor *a)
+{
+	unsigned long before = sleeps(a);
+
+	if (a->began_ns == 0 || before == 0)
+		return false;
+	await_ms(20);
+	return sleeps(a) == before;
+}
+
+void
+actor_await_asleep(struct actor *a)
+{
+	await_true(sleeps_on(a) || actor_is_done(a));
+	if (actor_is_done(a))
+		trouble("an actor that was expected to wait does not: %s", leash_status_name(a->status));
+}
+
+int64_t
+actor_took_ns(const struct actor *a)
+{
+	return a->ended_ns - a->began_ns;
+}
+
+void
+actor_check(leash_status expected, struct actor *a, const char *file, int line)
+{
+	actor_hear(a);
+	leashed_check(expected, a->status, &a->err, "what the actor did", file, line);
+}
+
+/* ---- acts ---- */
+
+static void
+look(struct actor *a)
+{
+	a->held = leash_lock_held(a->lock);
+	a->depth = leash_lock_depth(a->lock);
+	a->fence = leash_lock_fence(a->lock);
+}
+
+void
+actor_look(struct actor *a)
+{
+	look(a);
+	a->status = LEASH_OK;
+}
+
+void
+actor_acquire(struct actor *a)
+{
+	a->began_ns = await_now_ns();
+	a->status = leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = a->wait_ms, .cancel = a->cancel), &a->err);
+	a->ended_ns = await_now_ns();
+	look(a);
+}
+
+void
+actor_release(struct actor *a)
+{
+	a->began_ns = await_now_ns();
+	a->status = leash_lock_release(a->lock, &a->err);
+	a->ended_ns = await_now_ns();
+	look(a);
+}
+
+void
+actor_fire(struct actor *a)
+{
+	a->began_ns = await_now_ns();
+	leash_cancel_fire(a->cancel);
+	a->ended_ns = await_now_ns();
+	a->status = LEASH_OK;
+}

@@ -1,0 +1,756 @@
+/* The laws. See laws.h, and scene.h for the processes that keep them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/contract/laws.h"
+
+#include "tests/contract/scene.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/judge.h"
+#include "tests/support/monitor.h"
+
+#include <string.h>
+
+enum { LONG_MS = 30000 }; /* a lease that ends in no test */
+
+#define MS INT64_C(1000000)
+
+static const struct kind *kind;
+
+/* ---- exclusion ---- */
+
+static void
+let_all_take_turns(int64_t wait_ms, bool alike)
+{
+	size_t turns = 0;
+
+	scene->judge = judge_new(1, 0);
+	scene_start(kind, LONG_MS, 5000);
+	for (int i = 0; i < PARTIES; i++)
+		for (int j = 0; j < ACTORS; j++) {
+			struct actor *a = &scene->party[i].actor[j];
+
+			a->wait_ms = wait_ms;
+			a->turns = alike ? 40 : (unsigned)(4 + 7 * j + 3 * i);
+			actor_tell(a, scene_take_turns);
+		}
+	for (int i = 0; i < PARTIES; i++)
+		for (int j = 0; j < ACTORS; j++) {
+			struct actor *a = &scene->party[i].actor[j];
+
+			assert_heard(LEASH_OK, a);
+			turns += a->count;
+			if (wait_ms == LEASH_FOREVER)
+				assert_int_equal(a->count, a->turns);
+		}
+	if (judge_violations(scene->judge) != 0)
+		judge_print(scene->judge);
+	assert_int_equal(judge_violations(scene->judge), 0);
+	assert_int_equal(judge_entries(scene->judge), turns);
+	assert_true(turns > 0);
+	assert_int_equal(scene_keys(), 0);
+	scene_end();
+}
+
+static void
+one_holds_it_at_a_time_and_every_fence_is_larger_than_the_one_before(void **state)
+{
+	(void)state;
+	let_all_take_turns(LEASH_FOREVER, true);
+}
+
+static void
+contenders_that_stop_one_after_another_leave_it_to_the_rest(void **state)
+{
+	(void)state;
+	let_all_take_turns(LEASH_FOREVER, false);
+}
+
+static void
+one_holds_it_at_a_time_while_others_run_out_of_time(void **state)
+{
+	(void)state;
+	let_all_take_turns(6, true);
+}
+
+static void
+who_only_tries_takes_no_place(void **state)
+{
+	struct actor *holder, *mate, *stranger;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	mate = &scene->party[0].actor[1];
+	stranger = &scene->party[1].actor[0];
+	holder->wait_ms = mate->wait_ms = stranger->wait_ms = 0;
+	for (int i = 0; i < 3; i++) {
+		assert_done(LEASH_OK, holder, actor_acquire);
+		assert_done(LEASH_TIMEOUT, mate, actor_acquire);
+		assert_done(LEASH_TIMEOUT, stranger, actor_acquire);
+		assert_false(mate->held || stranger->held);
+		assert_int_equal(server_integer(server, "EXISTS leash:{law}:queue"), 0);
+		assert_done(LEASH_OK, holder, actor_release);
+		assert_int_equal(scene_keys(), 0);
+		assert_done(LEASH_NOT_HELD, stranger, actor_release);
+	}
+	scene_end();
+}
+
+/* ---- reentry ---- */
+
+static void
+an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release(void **state)
+{
+	enum { DEPTH = 5 };
+	struct monitor *monitor;
+	struct actor *holder, *mate, *stranger;
+	uint64_t fence;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	monitor = monitor_start(server);
+	holder = &scene->party[0].actor[0];
+	mate = &scene->party[0].actor[1];
+	stranger = &scene->party[1].actor[0];
+	mate->wait_ms = stranger->wait_ms = 0;
+	assert_done(LEASH_OK, holder, actor_acquire);
+	fence = holder->fence;
+	monitor_mark(monitor);
+	for (unsigned i = 2; i <= DEPTH; i++) {
+		holder->wait_ms = i % 2 ? 0 : LEASH_FOREVER;
+		assert_done(LEASH_OK, holder, actor_acquire);
+		assert_int_equal(holder->depth, i);
+		assert_true(holder->held && holder->fence == fence);
+	}
+	for (unsigned i = DEPTH - 1; i >= 1; i--) {
+		assert_done(LEASH_OK, holder, actor_release);
+		assert_int_equal(holder->depth, i);
+		assert_true(holder->held && holder->fence == fence);
+		assert_done(LEASH_TIMEOUT, mate, actor_acquire);
+		assert_int_equal(mate->depth, 0);
+	}
+	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
+	assert_done(LEASH_TIMEOUT, stranger, actor_acquire);
+	assert_done(LEASH_OK, holder, actor_release);
+	assert_true(!holder->held && holder->depth == 0 && holder->fence == 0);
+	assert_done(LEASH_NOT_HELD, holder, actor_release);
+	assert_done(LEASH_OK, stranger, actor_acquire);
+	assert_done(LEASH_OK, stranger, actor_release);
+	monitor_stop(monitor);
+	scene_end();
+}
+
+/* ---- expiry ---- */
+
+static void
+the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before(void **state)
+{
+	struct actor *holder, *first, *second;
+	int64_t seen_ns, left_ms, later_ns;
+
+	(void)state;
+	scene_start(kind, 800, 5000);
+	holder = &scene->party[0].actor[0];
+	first = &scene->party[1].actor[0];
+	second = &scene->party[2].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	scene_let_wait(first, scene_number);
+	scene_let_wait(second, scene_number);
+	scene_kill(&scene->party[0]);
+	seen_ns = await_now_ns();
+	left_ms = server_integer(server, "PTTL leash:{law}");
+	assert_true(left_ms > 0);
+	assert_heard(LEASH_OK, first);
+	assert_heard(LEASH_OK, second);
+	later_ns = first->ended_ns - seen_ns;
+	assert_true(later_ns >= (left_ms - 1) * MS);
+	assert_true((double)later_ns < (800 + 1000) * 1e6 * await_slowness());
+	assert_true(first->count == 0 && second->count == 1);
+	assert_true(first->fence > holder->fence && second->fence > first->fence);
+	scene_end();
+}
+
+static void
+a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on(void **state)
+{
+	struct actor *holder, *waiter;
+
+	(void)state;
+	scene_start(kind, 600, 5000);
+	holder = &scene->party[0].actor[0];
+	waiter = &scene->party[1].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	assert_true(holder->held);
+	child_pause(scene->party[0].pid);
+	actor_tell(holder, actor_look); /* the first that it does when it wakes */
+	assert_done(LEASH_OK, waiter, actor_acquire);
+	assert_true(waiter->fence > holder->fence);
+	child_resume(scene->party[0].pid);
+	actor_hear(holder);
+	assert_true(!holder->held && holder->fence == 0 && holder->depth == 1);
+	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
+	assert_done(LEASH_LOST, holder, actor_acquire);
+	assert_done(LEASH_LOST, holder, actor_release);
+	assert_done(LEASH_NOT_HELD, holder, actor_release);
+	assert_done(LEASH_OK, waiter, actor_look);
+	assert_true(waiter->held);
+	assert_int_equal(server_integer(server, "HLEN leash:{law}"), 1);
+	assert_done(LEASH_OK, waiter, actor_release);
+	scene_end();
+	assert_int_equal(scene->party[0].events.count[LEASH_EVENT_LOST], 1);
+}
+
+/* ---- hand-off ---- */
+
+static void
+who_waits_in_another_process_has_it_as_soon_as_it_is_released(void **state)
+{
+	enum { ROUNDS = 15 };
+	struct monitor *monitor;
+	int soon = 0;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000); /* a word every second */
+	monitor = monitor_start(server);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct actor *holder = &scene->party[i % 2].actor[0], *waiter = &scene->party[(i + 1) % 2].actor[0];
+
+		assert_done(LEASH_OK, holder, actor_acquire);
+		scene_let_wait(waiter, actor_acquire);
+		assert_done(LEASH_OK, holder, actor_release);
+		assert_heard(LEASH_OK, waiter);
+		assert_true(waiter->held && waiter->fence > holder->fence);
+		soon += (double)(waiter->ended_ns - holder->began_ns) < 100e6 * await_slowness();
+		assert_done(LEASH_OK, waiter, actor_release);
+	}
+	assert_true(soon > ROUNDS / 2);
+	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), ROUNDS);
+	monitor_stop(monitor);
+	scene_end();
+}
+
+static void
+who_waits_in_the_same_process_has_it_as_soon_as_it_is_released(void **state)
+{
+	enum { ROUNDS = 15 };
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	for (int p = 0; p < 2; p++) {
+		int soon = 0;
+
+		for (int i = 0; i < ROUNDS; i++) {
+			struct actor *holder = &scene->party[p].actor[i % 2], *waiter = &scene->party[p].actor[(i + 1) % 2];
+
+			assert_done(LEASH_OK, holder, actor_acquire);
+			scene_let_wait(waiter, actor_acquire);
+			assert_done(LEASH_OK, holder, actor_release);
+			assert_heard(LEASH_OK, waiter);
+			assert_true(waiter->held && waiter->fence > holder->fence);
+			soon += (double)(waiter->ended_ns - holder->began_ns) < 100e6 * await_slowness();
+			assert_done(LEASH_OK, waiter, actor_release);
+			assert_int_equal(scene_keys(), 0);
+		}
+		assert_true(soon > ROUNDS / 2);
+	}
+	scene_end();
+}
+
+static void
+who_has_left_the_queue_is_not_given_the_lock(void **state)
+{
+	struct actor *holder, *leaver, *stayer;
+	struct monitor *monitor;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	monitor = monitor_start(server);
+	holder = &scene->party[0].actor[0];
+	leaver = &scene->party[1].actor[0];
+	stayer = &scene->party[2].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	leaver->wait_ms = 500;
+	actor_tell(leaver, actor_acquire);
+	await_true(scene_places() == 1 || actor_is_done(leaver));
+	scene_let_wait(stayer, actor_acquire);
+	assert_heard(LEASH_TIMEOUT, leaver);
+	await_true(scene_places() == 1);
+	monitor_mark(monitor);
+	assert_done(LEASH_OK, holder, actor_release);
+	assert_heard(LEASH_OK, stayer);
+	assert_int_equal(monitor_count_in_scripts(monitor, "publish"), 1);
+	assert_done(LEASH_OK, leaver, actor_look);
+	assert_false(leaver->held);
+	assert_done(LEASH_OK, stayer, actor_release);
+	monitor_stop(monitor);
+	scene_end();
+}
+
+static void
+who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on(void **state)
+{
+	enum { ROUNDS = 60, WAIT_MS = 8 };
+	struct actor *holder, *leaver, *stayer;
+	int got = 0;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	stayer = &scene->party[2].actor[0];
+	for (int i = 0; i < ROUNDS; i++) {
+		leaver = &scene->party[i / 2 % 2].actor[1]; /* of the holder's process, or of another */
+		assert_done(LEASH_OK, holder, actor_acquire);
+		leaver->wait_ms = WAIT_MS;
+		actor_tell(leaver, actor_acquire);
+		if (i % 2)
+			actor_tell(stayer, actor_acquire);
+		await_true(leaver->began_ns != 0);
+		while (await_now_ns() < leaver->began_ns + WAIT_MS * MS - (i % 8) * MS / 4)
+			continue;
+		assert_done(LEASH_OK, holder, actor_release);
+		actor_hear(leaver);
+		if (leaver->status == LEASH_OK) {
+			got++;
+			assert_done(LEASH_OK, leaver, actor_release);
+		} else if (leaver->status != LEASH_UNAVAILABLE) { /* there was no time for an answer */
+			assert_heard(LEASH_TIMEOUT, leaver);
+		}
+		if (i % 2 == 0)
+			actor_tell(stayer, actor_acquire);
+		assert_heard(LEASH_OK, stayer);
+		/* what is given to nobody comes back when the claim has run out, after three seconds */
+		assert_true((double)actor_took_ns(stayer) < 2500e6 * await_slowness());
+		assert_done(LEASH_OK, stayer, actor_release);
+	}
+	print_message("# %d of %d who were about to leave got it\n", got, ROUNDS);
+	await_true(scene_keys() == 0);
+	scene_end();
+}
+
+static void
+a_dead_first_waiter_is_passed_over_at_once(void **state)
+{
+	struct actor *holder, *first, *second;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	first = &scene->party[1].actor[0];
+	second = &scene->party[2].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	scene_let_wait(first, actor_acquire);
+	scene_let_wait(second, actor_acquire);
+	scene_kill(&scene->party[1]);
+	await_true(scene_listeners() == PARTIES - 1);
+	assert_done(LEASH_OK, holder, actor_release);
+	assert_heard(LEASH_OK, second);
+	/* not after a claim, which is three seconds */
+	assert_true((double)(second->ended_ns - holder->began_ns) < 2500e6 * await_slowness());
+	assert_done(LEASH_OK, second, actor_release);
+	assert_int_equal(scene_keys(), 0);
+	scene_end();
+}
+
+static void
+a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on(void **state)
+{
+	struct actor *holder, *first, *second;
+
+	(void)state;
+	scene_start(kind, 900, 5000);
+	holder = &scene->party[0].actor[0];
+	first = &scene->party[1].actor[0];
+	second = &scene->party[2].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	scene_let_wait(first, actor_acquire);
+	scene_let_wait(second, actor_acquire);
+	child_pause(scene->party[1].pid);
+	assert_done(LEASH_OK, holder, actor_release);
+	assert_heard(LEASH_OK, second);
+	assert_true((double)(second->ended_ns - holder->began_ns) < (900 + 1000) * 1e6 * await_slowness());
+	child_resume(scene->party[1].pid);
+	await_true(scene_places() == 1);
+	assert_false(actor_is_done(first));
+	assert_done(LEASH_OK, second, actor_look);
+	assert_true(second->held);
+	assert_done(LEASH_OK, second, actor_release);
+	assert_heard(LEASH_OK, first);
+	assert_true(first->held);
+	assert_done(LEASH_OK, first, actor_release);
+	scene_end();
+}
+
+/* ---- order ---- */
+
+static void
+all_are_served_in_the_order_that_is_promised(void **state)
+{
+	/* party and actor, as they come */
+	static const int comes[][2] = {{1, 0}, {2, 0}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {1, 3}, {2, 3}};
+	enum { N = sizeof comes / sizeof comes[0] };
+	struct actor *holder, *actor[N];
+	unsigned first[PARTIES];
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	for (int round = 0; round < 3; round++) {
+		scene->grants = 0;
+		memset(first, 0xff, sizeof first);
+		assert_done(LEASH_OK, holder, actor_acquire);
+		for (int i = 0; i < N; i++) {
+			actor[i] = &scene->party[comes[i][0]].actor[comes[i][1]];
+			scene_let_wait(actor[i], scene_number);
+		}
+		assert_done(LEASH_OK, holder, actor_release);
+		for (int i = 0; i < N; i++)
+			assert_heard(LEASH_OK, actor[i]);
+		for (int i = 0; i < N; i++) {
+			if (kind->ordered)
+				assert_int_equal(actor[i]->count, i);
+			if (actor[i]->count < first[comes[i][0]])
+				first[comes[i][0]] = actor[i]->count;
+			for (int j = 0; j < i; j++)
+				if (comes[i][0] == comes[j][0])
+					assert_true(actor[j]->count < actor[i]->count);
+		}
+		assert_true(first[1] < first[2]);
+	}
+	assert_int_equal(scene_keys(), 0);
+	scene_end();
+}
+
+/* ---- cancel ---- */
+
+static void
+who_is_canceled_leaves_and_the_others_go_on(void **state)
+{
+	struct actor *holder, *mate, *first, *second;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	mate = &scene->party[0].actor[1];
+	first = &scene->party[1].actor[0];
+	second = &scene->party[2].actor[0];
+	mate->cancel = scene->party[0].cancel;
+	first->cancel = scene->party[1].cancel;
+	assert_done(LEASH_OK, holder, actor_acquire);
+	scene_let_wait(first, actor_acquire);
+	scene_let_wait(mate, actor_acquire);
+	scene_let_wait(second, actor_acquire);
+	for (int i = 0; i < 2; i++) {
+		struct actor *firer = &scene->party[i].actor[3];
+
+		firer->cancel = scene->party[i].cancel;
+		assert_done(LEASH_OK, firer, actor_fire);
+	}
+	assert_heard(LEASH_CANCELED, first);
+	assert_heard(LEASH_CANCELED, mate);
+	assert_false(first->held || mate->held || first->depth != 0 || mate->depth != 0);
+	await_true(scene_places() == 1);
+	assert_done(LEASH_OK, holder, actor_release);
+	assert_heard(LEASH_OK, second);
+	assert_done(LEASH_OK, second, actor_release);
+	assert_int_equal(scene_keys(), 0);
+	scene_end();
+}
+
+/* ---- loss ---- */
+
+static void
+a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on(void **state)
+{
+	struct actor *holder, *mate, *first, *second, *keeper;
+
+	(void)state;
+	scene_start(kind, 900, 5000);
+	holder = &scene->party[0].actor[0];
+	mate = &scene->party[0].actor[1];
+	keeper = &scene->party[0].actor[2];
+	first = &scene->party[1].actor[0];
+	second = &scene->party[2].actor[0];
+	keeper->lock = scene->party[0].other;
+	assert_done(LEASH_OK, keeper, actor_acquire);
+	assert_done(LEASH_OK, holder, actor_acquire);
+	assert_done(LEASH_OK, holder, actor_acquire);
+	scene_let_wait(first, actor_acquire);
+	scene_let_wait(mate, actor_acquire);
+	scene_let_wait(second, actor_acquire);
+	server_integer(server, "DEL leash:{law}");
+	assert_heard(LEASH_OK, first);
+	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
+	assert_done(LEASH_LOST, holder, actor_acquire);
+	assert_true(!holder->held && holder->fence == 0 && holder->depth == 2);
+	assert_done(LEASH_LOST, holder, actor_release);
+	assert_int_equal(holder->depth, 1);
+	assert_done(LEASH_LOST, holder, actor_acquire);
+	assert_done(LEASH_LOST, holder, actor_release);
+	assert_done(LEASH_NOT_HELD, holder, actor_release);
+	assert_done(LEASH_OK, first, actor_look);
+	assert_true(first->held);
+	assert_done(LEASH_OK, first, actor_release);
+	/* one of them, and then the other */
+	await_true(actor_is_done(mate) || actor_is_done(second));
+	if (actor_is_done(mate)) {
+		assert_done(LEASH_OK, mate, actor_release);
+		assert_heard(LEASH_OK, second);
+		assert_done(LEASH_OK, second, actor_release);
+	} else {
+		assert_done(LEASH_OK, second, actor_release);
+		assert_heard(LEASH_OK, mate);
+		assert_done(LEASH_OK, mate, actor_release);
+	}
+	assert_done(LEASH_OK, holder, actor_acquire);
+	assert_done(LEASH_OK, holder, actor_release);
+	assert_done(LEASH_OK, keeper, actor_look);
+	assert_true(keeper->held);
+	assert_done(LEASH_OK, keeper, actor_release);
+	scene_end();
+	assert_int_equal(scene->party[0].events.count[LEASH_EVENT_LOST], 1);
+	assert_int_equal(scene->party[1].events.count[LEASH_EVENT_LOST], 0);
+	assert_int_equal(scene->party[2].events.count[LEASH_EVENT_LOST], 0);
+}
+
+static void
+check_growth(uint64_t *last, const struct actor *a)
+{
+	assert_true(a->fence > *last);
+	*last = a->fence;
+}
+
+static void
+fences_grow_whatever_ends_a_hold(void **state)
+{
+	struct actor *a[PARTIES], *mate;
+	uint64_t last = 0;
+
+	(void)state;
+	scene_start(kind, 600, 5000);
+	for (int i = 0; i < PARTIES; i++)
+		a[i] = &scene->party[i].actor[0];
+	mate = &scene->party[0].actor[1];
+	assert_done(LEASH_OK, a[0], actor_acquire);
+	check_growth(&last, a[0]);
+	scene_let_wait(mate, actor_acquire);
+	assert_done(LEASH_OK, a[0], actor_release);
+	assert_heard(LEASH_OK, mate);
+	check_growth(&last, mate);
+	scene_let_wait(a[1], actor_acquire);
+	assert_done(LEASH_OK, mate, actor_release);
+	assert_heard(LEASH_OK, a[1]);
+	check_growth(&last, a[1]);
+	server_integer(server, "DEL leash:{law}");
+	assert_done(LEASH_OK, a[0], actor_acquire);
+	check_growth(&last, a[0]);
+	scene_kill(&scene->party[0]);
+	assert_done(LEASH_OK, a[2], actor_acquire);
+	check_growth(&last, a[2]);
+	assert_done(LEASH_OK, &scene->party[2].actor[3], scene_close_client);
+	assert_done(LEASH_LOST, a[1], actor_release);
+	assert_done(LEASH_OK, a[1], actor_acquire);
+	check_growth(&last, a[1]);
+	assert_done(LEASH_OK, a[1], actor_release);
+	scene_end();
+}
+
+/* ---- close ---- */
+
+static void
+close_ends_all_waits_at_once(void **state)
+{
+	struct actor *holder, *closer;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	closer = &scene->party[1].actor[3];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	for (int i = 0; i < 3; i++)
+		scene_let_wait(&scene->party[1].actor[i], actor_acquire);
+	assert_done(LEASH_OK, closer, scene_close_client);
+	for (int i = 0; i < 3; i++) {
+		assert_heard(LEASH_CLOSED, &scene->party[1].actor[i]);
+		assert_true((double)(scene->party[1].actor[i].ended_ns - closer->began_ns) < 2000e6 * await_slowness());
+	}
+	assert_true((double)actor_took_ns(closer) < 2000e6 * await_slowness());
+	assert_int_equal(server_integer(server, "EXISTS leash:{law}:queue"), 0);
+	assert_done(LEASH_OK, holder, actor_look);
+	assert_true(holder->held);
+	assert_done(LEASH_OK, holder, actor_release);
+	scene_end();
+}
+
+static void
+close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
+{
+	struct actor *holder, *closer, *asker;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 20000);
+	holder = &scene->party[0].actor[0];
+	closer = &scene->party[1].actor[3];
+	asker = &scene->party[1].actor[2];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	for (int i = 0; i < 2; i++)
+		scene_let_wait(&scene->party[1].actor[i], actor_acquire);
+	server_pause(server);
+	asker->lock = scene->party[1].other;
+	actor_tell(asker, actor_acquire);
+	actor_await_asleep(asker);
+	actor_tell(closer, scene_close_client);
+	for (int i = 0; i < 3; i++) {
+		struct actor *a = &scene->party[1].actor[i];
+
+		assert_heard(LEASH_CLOSED, a);
+		assert_true((double)(a->ended_ns - closer->began_ns) < 5000e6 * await_slowness());
+	}
+	server_resume(server);
+	assert_heard(LEASH_OK, closer);
+	await_true(server_integer(server, "EXISTS leash:{law}:queue leash:{other}") == 0);
+	assert_done(LEASH_OK, holder, actor_release);
+	scene_end();
+}
+
+static void
+close_releases_what_is_held(void **state)
+{
+	struct actor *holder, *mate, *waiter, *closer;
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	mate = &scene->party[0].actor[1];
+	closer = &scene->party[0].actor[3];
+	waiter = &scene->party[1].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	assert_done(LEASH_OK, holder, actor_acquire);
+	scene_let_wait(mate, actor_acquire);
+	scene_let_wait(waiter, actor_acquire);
+	assert_done(LEASH_OK, closer, scene_close_client);
+	assert_heard(LEASH_CLOSED, mate);
+	assert_heard(LEASH_OK, waiter);
+	assert_true(waiter->held && waiter->fence > holder->fence);
+	assert_done(LEASH_CLOSED, holder, actor_release);
+	assert_true(!holder->held && holder->depth == 0);
+	assert_done(LEASH_OK, waiter, actor_look);
+	assert_true(waiter->held);
+	assert_done(LEASH_OK, waiter, actor_release);
+	assert_int_equal(scene_keys(), 0);
+	scene_end();
+}
+
+/* ---- timed waits ---- */
+
+static void
+a_wait_ends_on_time_if_another_has_it(void **state)
+{
+	enum { ROUNDS = 5, WAITERS = 4, WAIT_MS = 250 };
+	struct actor *holder, *waiter[WAITERS];
+	int on_time[WAITERS] = {0};
+
+	(void)state;
+	scene_start(kind, LONG_MS, 5000);
+	holder = &scene->party[0].actor[0];
+	for (int i = 0; i < WAITERS; i++)
+		waiter[i] = &scene->party[i / 2].actor[1 + i % 2]; /* two in the holder's process, two in another */
+	assert_done(LEASH_OK, holder, actor_acquire);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < WAITERS; i++) {
+			waiter[i]->wait_ms = WAIT_MS + 10 * i;
+			actor_tell(waiter[i], actor_acquire);
+		}
+		for (int i = 0; i < WAITERS; i++) {
+			assert_heard(LEASH_TIMEOUT, waiter[i]);
+			assert_true(actor_took_ns(waiter[i]) >= waiter[i]->wait_ms * MS);
+			on_time[i] += (double)(actor_took_ns(waiter[i]) - waiter[i]->wait_ms * MS) < 100e6 * await_slowness();
+		}
+		await_true(scene_places() == 0);
+	}
+	for (int i = 0; i < WAITERS; i++)
+		assert_true(on_time[i] > ROUNDS / 2);
+	assert_done(LEASH_OK, holder, actor_release);
+	scene_end();
+}
+
+static void
+a_wait_ends_on_time_if_the_server_stands_still(void **state)
+{
+	struct actor *holder, *waiter[4];
+
+	(void)state;
+	scene_start(kind, 900, 300);
+	holder = &scene->party[0].actor[0];
+	assert_done(LEASH_OK, holder, actor_acquire);
+	waiter[0] = &scene->party[1].actor[0]; /* waits already */
+	waiter[0]->wait_ms = 2500;
+	scene_let_wait(waiter[0], actor_acquire);
+	server_pause(server);
+	waiter[1] = &scene->party[1].actor[1]; /* asks now */
+	waiter[1]->lock = scene->party[1].other;
+	waiter[1]->wait_ms = 1200;
+	waiter[2] = &scene->party[2].actor[0]; /* and has less time than one answer may take */
+	waiter[2]->lock = scene->party[2].other;
+	waiter[2]->wait_ms = 100;
+	waiter[3] = &scene->party[2].actor[1]; /* only tries */
+	waiter[3]->wait_ms = 0;
+	for (int i = 1; i < 4; i++)
+		actor_tell(waiter[i], actor_acquire);
+	for (int i = 3; i >= 0; i--) {
+		/* the server is away all the time: no wait ends only because it is back */
+		assert_heard(LEASH_UNAVAILABLE, waiter[i]);
+		assert_true(actor_took_ns(waiter[i]) >= waiter[i]->wait_ms * MS);
+	}
+	server_resume(server);
+	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
+	assert_done(LEASH_LOST, holder, actor_release);
+	/* what was asked for meanwhile is nobody's */
+	for (int i = 0; i < 4; i++) {
+		waiter[i]->wait_ms = LEASH_FOREVER;
+		assert_done(LEASH_OK, waiter[i], actor_acquire);
+		assert_done(LEASH_OK, waiter[i], actor_release);
+	}
+	await_true(scene_keys() == 0);
+	scene_end();
+}
+
+/* ---- */
+
+#define law(test) cmocka_unit_test_setup_teardown(test, scene_set, scene_clear)
+
+static const struct CMUnitTest laws[] = {
+	law(one_holds_it_at_a_time_and_every_fence_is_larger_than_the_one_before),
+	law(contenders_that_stop_one_after_another_leave_it_to_the_rest),
+	law(one_holds_it_at_a_time_while_others_run_out_of_time),
+	law(who_only_tries_takes_no_place),
+	law(an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release),
+	law(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before),
+	law(a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on),
+	law(who_waits_in_another_process_has_it_as_soon_as_it_is_released),
+	law(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released),
+	law(who_has_left_the_queue_is_not_given_the_lock),
+	law(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on),
+	law(a_dead_first_waiter_is_passed_over_at_once),
+	law(a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on),
+	law(all_are_served_in_the_order_that_is_promised),
+	law(who_is_canceled_leaves_and_the_others_go_on),
+	law(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on),
+	law(fences_grow_whatever_ends_a_hold),
+	law(close_ends_all_waits_at_once),
+	law(close_ends_all_waits_at_once_also_while_the_server_stands_still),
+	law(close_releases_what_is_held),
+	law(a_wait_ends_on_time_if_another_has_it),
+	law(a_wait_ends_on_time_if_the_server_stands_still),
+};
+
+int
+laws_run(const struct kind *k)
+{
+	kind = k;
+	return cmocka_run_group_tests_name(k->name, laws, scene_open, scene_close);
+}

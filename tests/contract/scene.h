@@ -1,0 +1,71 @@
+/* A scene: the processes of a law, each with a client and some actors, and what they share with the test.
+ *
+ * The test's own process uses nothing of leash; it tells the actors what to do and looks into Redis. It must have no threads when
+ * the processes are started. After each law, once they have ended, nothing may be left in Redis but fences: at once, or one lease
+ * later where one was killed. */
+#ifndef LEASH_TEST_SCENE_H
+#define LEASH_TEST_SCENE_H
+
+#include "tests/contract/actor.h"
+#include "tests/contract/laws.h"
+#include "tests/support/judge.h"
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+
+#include <leash.h>
+
+enum {
+	PARTIES = 3,
+	ACTORS = 4, /* of each */
+};
+
+/* A process. Its actors wait for LEASH_FOREVER for `lock` unless they are told otherwise. */
+struct party {
+	leash_options open_with;
+	leash_lock_options options;
+	struct stage ready;
+	pid_t pid; /* 0: it has ended */
+	struct leashed_events events;
+	struct actor actor[ACTORS];
+
+	/* its own; only it can follow these */
+	leash_client *client;
+	leash_lock *lock, *other; /* "law" and "other" */
+	leash_cancel *cancel;
+};
+
+struct scene {
+	char uri[256];
+	struct judge *judge;     /* for the test to make, before the start */
+	_Atomic uint32_t grants; /* so far, see scene_number */
+	int64_t lease_ms;
+	struct party party[PARTIES];
+};
+
+extern struct scene *scene;   /* of the present test */
+extern struct server *server; /* of all */
+
+/* Around all tests, and around each. */
+int scene_open(void **state);
+int scene_close(void **state);
+int scene_set(void **state);
+int scene_clear(void **state);
+
+void scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms);
+void scene_end(void);   /* all processes, in good order: whatever their actors hold is released */
+void scene_kill(struct party *party);
+
+/* Let it wait, and see it in its line: in Redis, or within its process where it comes to no place of its own. */
+void scene_let_wait(struct actor *actor, actor_act *act);
+
+/* What is in Redis: keys that are no fences, places in the queue of "law", wake-up channels. */
+int64_t scene_keys(void);
+int64_t scene_places(void);
+int64_t scene_listeners(void);
+
+/* What actors do here, besides what all can do. */
+actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then, release: `turns` times, of which `count` came about */
+actor_act scene_number;     /* acquire, note in `count` as how manyth of all, release */
+actor_act scene_close_client;
+
+#endif

@@ -1,0 +1,677 @@
+/* Cancel: whoever waits with it returns, wherever the wait is, and leaves nothing behind. Each test runs for plain and for fair locks.
+ *
+ * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/contract/actor.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ThreadSanitizer keeps a signal from its handler until the thread calls something that it knows to block, and knows of no futexes. */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+enum { ACTORS = 24 }; /* more than a cancel has room for at first */
+
+#define MS INT64_C(1000000)
+
+static struct server *server;
+static leash_error err;
+
+static _Atomic long live; /* blocks that leash has */
+static long at_first;
+
+/* Of each test. */
+static bool fair;
+static leash_client *client, *other;
+static leash_lock *mine, *theirs; /* of "law": of `client`, and of `other` */
+static leash_cancel *cancel;
+static struct actor actors[ACTORS]; /* they use `mine`, and wait with `cancel` for ever */
+
+static void *
+counted_alloc(size_t size)
+{
+	void *block = malloc(size);
+
+	live += block != NULL;
+	return block;
+}
+
+static void *
+counted_realloc(void *old, size_t size)
+{
+	void *block = realloc(old, size);
+
+	live += block != NULL && old == NULL;
+	return block;
+}
+
+static void
+counted_free(void *block)
+{
+	live -= block != NULL;
+	free(block);
+}
+
+static leash_lock *
+open_lock(leash_client *of, const char *name)
+{
+	return leashed_lock(of, name, LEASH_LOCK_OPTIONS(.fair = fair));
+}
+
+static int
+set_up(void **state)
+{
+	fair = *(const bool *)*state;
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	at_first = live;
+	client = leashed_open(server_uri(server), NULL);
+	other = leashed_open(server_uri(server), NULL);
+	mine = open_lock(client, "law");
+	theirs = open_lock(other, "law");
+	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	memset(actors, 0, sizeof actors);
+	for (int i = 0; i < ACTORS; i++) {
+		actors[i].lock = mine;
+		actors[i].cancel = cancel;
+		actors[i].wait_ms = LEASH_FOREVER;
+		actor_start(&actors[i]);
+	}
+	return 0;
+}
+
+static int64_t
+places(void)
+{
+	return server_integer(server, "ZCOUNT leash:{law}:queue (0 +inf");
+}
+
+static bool
+nothing_but_fences(void)
+{
+	return server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*') - #redis.call('KEYS', '*:fence')") == 0;
+}
+
+static int
+nothing_is_left(void **state)
+{
+	(void)state;
+	server_resume(server); /* and whoever waits still, where a test has failed, is let go */
+	leash_close(client);
+	leash_close(other);
+	for (int i = 0; i < ACTORS; i++) {
+		actor_hear(&actors[i]);
+		actor_tell(&actors[i], NULL);
+		actor_join(&actors[i]);
+	}
+	leash_lock_free(mine);
+	leash_lock_free(theirs);
+	leash_cancel_free(cancel);
+	if (live != at_first)
+		print_error("leash keeps %ld blocks of memory\n", live - at_first);
+	return live == at_first && nothing_but_fences() ? 0 : -1;
+}
+
+/* It returned canceled, and soon after `fired_ns` (unless 0), whatever it waited for. */
+static void
+check_canceled(struct actor *a, int64_t fired_ns)
+{
+	assert_heard(LEASH_CANCELED, a);
+	assert_non_null(strstr(a->err.text, "canceled"));
+	assert_false(a->held);
+	assert_int_equal(a->depth, 0);
+	assert_true(fired_ns == 0 || (double)(a->ended_ns - fired_ns) < 3000e6 * await_slowness());
+}
+
+/* ---- before, during, afterwards ---- */
+
+static void
+one_that_was_fired_before_ends_every_wait_before_anything_is_asked(void **state)
+{
+	static const int64_t waits[] = {0, 1, 1000, LEASH_FOREVER};
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	assert_false(leash_cancel_is_fired(cancel));
+	leash_cancel_fire(cancel);
+	assert_true(leash_cancel_is_fired(cancel));
+	for (int busy = 0; busy < 3; busy++) { /* free, held by another client, held by another thread */
+		actors[1].cancel = NULL;
+		if (busy == 1)
+			assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+		if (busy == 2)
+			assert_done(LEASH_OK, &actors[1], actor_acquire);
+		monitor_mark(monitor);
+		for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+			actors[0].wait_ms = waits[i];
+			actor_tell(&actors[0], actor_acquire);
+			check_canceled(&actors[0], 0);
+		}
+		assert_int_equal(monitor_count(monitor, "evalsha"), 0);
+		if (busy == 1)
+			assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+		if (busy == 2)
+			assert_done(LEASH_OK, &actors[1], actor_release);
+	}
+	monitor_stop(monitor);
+}
+
+static void
+one_that_is_fired_ends_waits_and_stays_fired(void **state)
+{
+	int64_t fired_ns;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	actor_tell(&actors[0], actor_acquire); /* waits in Redis; the next one behind it, or with a place of its own */
+	await_true(places() == 1);
+	actor_tell(&actors[1], actor_acquire);
+	actor_await_asleep(&actors[1]);
+	fired_ns = await_now_ns();
+	leash_cancel_fire(cancel);
+	check_canceled(&actors[0], fired_ns);
+	check_canceled(&actors[1], fired_ns);
+	await_true(places() == 0);
+	assert_int_equal(server_integer(server, "EXISTS leash:{law}:queue"), 0);
+	leash_cancel_fire(cancel);
+	for (int i = 0; i < 3; i++) {
+		assert_true(leash_cancel_is_fired(cancel));
+		actor_tell(&actors[i], actor_acquire);
+		check_canceled(&actors[i], 0);
+	}
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	actors[0].cancel = NULL;
+	assert_done(LEASH_OK, &actors[0], actor_acquire);
+	assert_done(LEASH_OK, &actors[0], actor_release);
+}
+
+static void
+one_that_is_not_fired_changes_nothing(void **state)
+{
+	struct actor *a = &actors[0];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		a->wait_ms = i == 0 ? 0 : i == 1 ? 5000 : LEASH_FOREVER;
+		assert_done(LEASH_OK, a, actor_acquire);
+		assert_done(LEASH_OK, a, actor_release);
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	for (int i = 0; i < 2; i++) {
+		a->wait_ms = i == 0 ? 0 : 300;
+		assert_done(LEASH_TIMEOUT, a, actor_acquire);
+		assert_true(actor_took_ns(a) >= a->wait_ms * MS);
+	}
+	a->wait_ms = LEASH_FOREVER;
+	actor_tell(a, actor_acquire);
+	await_true(places() == 1);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_heard(LEASH_OK, a);
+	assert_done(LEASH_OK, a, actor_release);
+	assert_false(leash_cancel_is_fired(cancel));
+}
+
+static void
+no_cancel_at_all_is_none_that_could_be_fired(void **state)
+{
+	(void)state;
+	leash_cancel_fire(NULL);
+	leash_cancel_free(NULL);
+	assert_false(leash_cancel_is_fired(NULL));
+	assert_status(LEASH_INVALID, leash_cancel_new(NULL, &err));
+}
+
+static void
+a_nested_acquire_ignores_it(void **state)
+{
+	struct actor *a = &actors[0];
+
+	(void)state;
+	assert_done(LEASH_OK, a, actor_acquire);
+	leash_cancel_fire(cancel);
+	a->wait_ms = 0;
+	assert_done(LEASH_OK, a, actor_acquire);
+	assert_true(a->held && a->depth == 2);
+	assert_done(LEASH_OK, a, actor_release);
+	assert_done(LEASH_OK, a, actor_release);
+	actor_tell(a, actor_acquire);
+	check_canceled(a, 0);
+}
+
+/* ---- who shares it ---- */
+
+static void
+all_who_share_one_return_whatever_they_wait_for(void **state)
+{
+	leash_lock *lock[4] = {mine, open_lock(client, "second"), open_lock(client, "third"), open_lock(other, "third")};
+	leash_lock *held[2] = {theirs, open_lock(other, "second")};
+	int64_t fired_ns;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held[0], 5000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(held[1], 5000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock[2], 5000, &err)); /* within the process */
+	for (int i = 0; i < ACTORS - 1; i++) {
+		actors[i].lock = lock[i % 4];
+		actor_tell(&actors[i], actor_acquire);
+	}
+	for (int i = 0; i < ACTORS - 1; i++)
+		actor_await_asleep(&actors[i]);
+	actors[ACTORS - 1].cancel = NULL; /* waits as well, but not with it */
+	actor_tell(&actors[ACTORS - 1], actor_acquire);
+	actor_await_asleep(&actors[ACTORS - 1]);
+	fired_ns = await_now_ns();
+	leash_cancel_fire(cancel);
+	for (int i = 0; i < ACTORS - 1; i++)
+		check_canceled(&actors[i], fired_ns);
+	await_true(places() == 1 && server_integer(server, "EXISTS leash:{second}:queue leash:{third}:queue") == 0);
+	assert_false(actor_is_done(&actors[ACTORS - 1]));
+	assert_status(LEASH_OK, leash_lock_release(held[0], &err));
+	assert_heard(LEASH_OK, &actors[ACTORS - 1]);
+	assert_done(LEASH_OK, &actors[ACTORS - 1], actor_release);
+	assert_status(LEASH_OK, leash_lock_release(held[1], &err));
+	assert_status(LEASH_OK, leash_lock_release(lock[2], &err));
+	for (int i = 1; i < 4; i++)
+		leash_lock_free(lock[i]);
+	leash_lock_free(held[1]);
+}
+
+static void
+the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them(void **state)
+{
+	struct actor *first = &actors[0], *second = &actors[1];
+	char before[200], token[LEASH_TOKEN_MAX];
+	const char *after;
+
+	(void)state;
+	second->cancel = NULL;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	actor_tell(first, actor_acquire);
+	await_true(places() == 1);
+	actor_tell(second, actor_acquire);
+	if (fair)
+		await_true(places() == 2);
+	else
+		actor_await_asleep(second);
+	snprintf(before, sizeof before, "%s", server_text(server, "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES"));
+	leash_cancel_fire(cancel);
+	check_canceled(first, 0);
+	await_true(places() == 1);
+	await_ms(50); /* for what should not come */
+	after = server_text(server, "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES");
+	/* plain: the same place as before; fair: the second one of before */
+	if (fair)
+		assert_string_equal(before + strlen(before) - strlen(after), after);
+	else
+		assert_string_equal(before, after);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_heard(LEASH_OK, second);
+	snprintf(token, sizeof token, "%s", server_text(server, "HKEYS leash:{law}"));
+	assert_memory_equal(after, token, strlen(token));
+	assert_done(LEASH_OK, second, actor_release);
+}
+
+/* ---- wherever the wait is ---- */
+
+static leash_cancel *fired_by_signal;
+
+static void
+fire_from_handler(int number)
+{
+	(void)number;
+	leash_cancel_fire(fired_by_signal);
+}
+
+static void
+a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
+{
+	struct actor *a = &actors[0], *local = &actors[1], *second = &actors[2];
+	leash_lock *held = open_lock(client, "local");
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+	for (int restart = 0; restart < 2 && !UNDER_TSAN; restart++) {
+		struct sigaction action = {.sa_handler = fire_from_handler, .sa_flags = restart ? SA_RESTART : 0}, old;
+
+		assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+		/* one that reads the channel, one that waits within the process, one that waits behind the first, one that asks */
+		for (int which = 0; which < 4; which++) {
+			struct actor *waiter = which == 1 ? local : which == 2 ? second : a;
+			leash_cancel *own = NULL;
+			int64_t fired_ns;
+
+			assert_status(LEASH_OK, leash_cancel_new(&own, &err));
+			fired_by_signal = waiter->cancel = own;
+			waiter->lock = which == 1 ? held : mine;
+			if (which == 2) {
+				actor_tell(a, actor_acquire); /* with `cancel` */
+				await_true(places() == 1);
+			}
+			if (which == 3)
+				server_pause(server);
+			actor_tell(waiter, actor_acquire);
+			actor_await_asleep(waiter);
+			fired_ns = await_now_ns();
+			assert_int_equal(pthread_kill(waiter->thread, SIGUSR1), 0);
+			check_canceled(waiter, fired_ns);
+			if (which == 3)
+				server_resume(server);
+			if (which == 2) {
+				assert_false(actor_is_done(a));
+				leash_cancel_fire(cancel);
+				check_canceled(a, fired_ns);
+				leash_cancel_free(cancel);
+				assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+			}
+			a->cancel = cancel;
+			leash_cancel_free(own);
+			await_true(server_integer(server, "EXISTS leash:{law}:queue") == 0);
+		}
+		sigaction(SIGUSR1, &old, NULL);
+	}
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	leash_lock_free(held);
+}
+
+static void
+it_needs_no_server(void **state)
+{
+	leash_lock *asked = open_lock(client, "asked"), *again = open_lock(client, "asked");
+	int64_t fired_ns;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	actor_tell(&actors[0], actor_acquire); /* has its place */
+	await_true(places() == 1);
+	server_pause(server);
+	actors[1].lock = asked; /* asks and is not answered; and one behind it; and one that is not canceled */
+	actors[2].lock = actors[3].lock = again;
+	actors[3].cancel = NULL;
+	for (int i = 1; i < 4; i++) {
+		actor_tell(&actors[i], actor_acquire);
+		actor_await_asleep(&actors[i]);
+	}
+	fired_ns = await_now_ns();
+	leash_cancel_fire(cancel);
+	for (int i = 0; i < 3; i++)
+		check_canceled(&actors[i], fired_ns);
+	assert_false(actor_is_done(&actors[3]));
+	server_resume(server);
+	assert_heard(LEASH_OK, &actors[3]);
+	assert_done(LEASH_OK, &actors[3], actor_release);
+	/* what they had asked for, and may have got meanwhile, is given back */
+	await_true(server_integer(server, "EXISTS leash:{asked} leash:{asked}:queue leash:{law}:queue") == 0);
+	leash_lock_release(theirs, &err); /* held, unless the pause was long */
+	actors[1].cancel = NULL;
+	assert_done(LEASH_OK, &actors[1], actor_acquire);
+	assert_done(LEASH_OK, &actors[1], actor_release);
+	leash_lock_free(asked);
+	leash_lock_free(again);
+}
+
+static void
+it_ends_waits_for_a_server_that_is_gone(void **state)
+{
+	struct server *gone = server_start(NULL);
+	leash_client *away = leashed_open(server_uri(gone), NULL), *guest = leashed_open(server_uri(gone), NULL);
+	leash_lock *lock = open_lock(away, "away"), *held = open_lock(guest, "away"), *free_one = open_lock(away, "free");
+	int64_t fired_ns;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+	actors[0].lock = actors[1].lock = lock;
+	actors[2].lock = free_one;
+	actor_tell(&actors[0], actor_acquire);
+	await_true(server_integer(gone, "ZCOUNT leash:{away}:queue (0 +inf") == 1);
+	server_kill(gone);
+	for (int i = 1; i < 3; i++)
+		actor_tell(&actors[i], actor_acquire);
+	for (int i = 1; i < 3; i++)
+		await_true(actors[i].began_ns != 0);
+	await_ms(100); /* for attempts to connect */
+	fired_ns = await_now_ns();
+	leash_cancel_fire(cancel);
+	for (int i = 0; i < 3; i++)
+		check_canceled(&actors[i], fired_ns);
+	server_restart(gone);
+	actors[0].cancel = NULL;
+	assert_done(LEASH_OK, &actors[0], actor_acquire);
+	assert_done(LEASH_OK, &actors[0], actor_release);
+	await_true(server_integer(gone, "EXISTS leash:{away}:queue leash:{free} leash:{free}:queue") == 0);
+	leash_lock_free(lock);
+	leash_lock_free(held);
+	leash_lock_free(free_one);
+	leash_close(away);
+	leash_close(guest);
+	server_stop(gone);
+}
+
+static void
+it_ends_a_wait_for_the_restart_guard(void **state)
+{
+	leash_lock *guarded = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 86400000, .fair = fair));
+	int64_t fired_ns;
+
+	(void)state;
+	actors[0].lock = guarded;
+	actor_tell(&actors[0], actor_acquire);
+	actor_await_asleep(&actors[0]);
+	fired_ns = await_now_ns();
+	leash_cancel_fire(cancel);
+	check_canceled(&actors[0], fired_ns);
+	leash_lock_free(guarded);
+}
+
+/* ---- who fires it ---- */
+
+static void
+fire_on_event(void *arg, const leash_event *event)
+{
+	if (event->type == LEASH_EVENT_LOST)
+		leash_cancel_fire(arg);
+}
+
+static void
+a_callback_can_fire_it(void **state)
+{
+	leash_lock *frail = leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .on_event = fire_on_event, .event_arg = cancel, .fair = fair));
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(frail, 5000, &err));
+	actor_tell(&actors[0], actor_acquire);
+	await_true(places() == 1);
+	server_integer(server, "DEL leash:{frail}");
+	check_canceled(&actors[0], 0);
+	assert_status(LEASH_LOST, leash_lock_release(frail, &err));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(frail);
+}
+
+static int
+fire_in_child(void *arg)
+{
+	(void)arg;
+	leash_cancel_fire(cancel);
+	return leash_cancel_is_fired(cancel) ? 0 : 1;
+}
+
+static void
+a_forked_child_ends_no_waits_of_its_parent(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	actor_tell(&actors[0], actor_acquire);
+	await_true(places() == 1);
+	child_wait(child_run(fire_in_child, NULL));
+	await_ms(50); /* for what should not come */
+	assert_false(leash_cancel_is_fired(cancel));
+	assert_false(actor_is_done(&actors[0]));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_heard(LEASH_OK, &actors[0]);
+	assert_done(LEASH_OK, &actors[0], actor_release);
+}
+
+/* ---- races ---- */
+
+/* The lock is released by `holder` and the wait canceled at the same moment, by two threads: the one or the other, and no leak. */
+static void
+race(struct actor *holder, int rounds)
+{
+	struct actor *waiter = &actors[0], *firer = &actors[1];
+	int got = 0;
+
+	holder->cancel = NULL;
+	for (int i = 0; i < rounds; i++) {
+		leash_cancel *own = NULL;
+		int64_t spin;
+
+		assert_status(LEASH_OK, leash_cancel_new(&own, &err));
+		waiter->cancel = firer->cancel = own;
+		holder->wait_ms = 20000; /* less than a lease, which what leaked would keep it from */
+		assert_done(LEASH_OK, holder, actor_acquire);
+		actor_tell(waiter, actor_acquire);
+		if (holder->lock == theirs)
+			await_true(places() == 1);
+		else
+			await_true(waiter->began_ns != 0);
+		/* which of them is told first changes, and how far apart they are */
+		actor_tell(i % 2 ? firer : holder, i % 2 ? actor_fire : actor_release);
+		for (spin = await_now_ns() + (i % 7) * 20000; await_now_ns() < spin;)
+			continue;
+		actor_tell(i % 2 ? holder : firer, i % 2 ? actor_release : actor_fire);
+		assert_heard(LEASH_OK, firer);
+		assert_heard(LEASH_OK, holder);
+		actor_hear(waiter);
+		if (waiter->status == LEASH_OK) {
+			got++;
+			assert_true(waiter->held && waiter->depth == 1);
+			assert_done(LEASH_OK, waiter, actor_release);
+		} else {
+			assert_heard(LEASH_CANCELED, waiter);
+			assert_true(!waiter->held && waiter->depth == 0);
+		}
+		leash_cancel_free(own);
+	}
+	print_message("# %d of %d got the lock\n", got, rounds);
+	await_true(nothing_but_fences());
+}
+
+static void
+a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others(void **state)
+{
+	struct actor *holder = &actors[2];
+
+	(void)state;
+	holder->lock = theirs;
+	race(holder, 300);
+	holder->lock = mine;
+	race(holder, 300);
+}
+
+static void
+make_free_and_wait(struct actor *a)
+{
+	for (unsigned i = 0; i < a->turns; i++) {
+		leash_cancel *own = NULL;
+
+		a->status = leash_cancel_new(&own, &a->err);
+		if (a->status != LEASH_OK)
+			return;
+		for (int j = 0; j < 4 && a->status == LEASH_OK; j++) {
+			a->status = leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = own), &a->err);
+			if (a->status == LEASH_OK)
+				a->status = leash_lock_release(a->lock, &a->err);
+			if (j == 2)
+				leash_cancel_fire(own);
+		}
+		leash_cancel_free(own);
+		if (a->status != LEASH_CANCELED)
+			return;
+	}
+	a->status = LEASH_OK;
+}
+
+static void
+each_can_be_freed_as_soon_as_its_calls_have_returned(void **state)
+{
+	enum { THREADS = 4 };
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++) {
+		actors[i].turns = 50;
+		actor_tell(&actors[i], make_free_and_wait);
+	}
+	for (int i = 0; i < THREADS; i++)
+		assert_heard(LEASH_OK, &actors[i]);
+}
+
+/* ---- */
+
+static int
+start(void **state)
+{
+	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
+
+	(void)state;
+	server = server_start(NULL);
+	return leash_set_memory(&memory) == LEASH_OK ? 0 : -1;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+#define both(test) {#test " (plain)", test, set_up, nothing_is_left, &is_plain}, {#test " (fair)", test, set_up, nothing_is_left, &is_fair}
+
+int
+main(void)
+{
+	static bool is_plain = false, is_fair = true;
+	const struct CMUnitTest tests[] = {
+		both(one_that_was_fired_before_ends_every_wait_before_anything_is_asked),
+		both(one_that_is_fired_ends_waits_and_stays_fired),
+		both(one_that_is_not_fired_changes_nothing),
+		both(no_cancel_at_all_is_none_that_could_be_fired),
+		both(a_nested_acquire_ignores_it),
+		both(all_who_share_one_return_whatever_they_wait_for),
+		both(the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them),
+		both(a_signal_handler_on_the_waiting_thread_can_fire_it),
+		both(it_needs_no_server),
+		both(it_ends_waits_for_a_server_that_is_gone),
+		both(it_ends_a_wait_for_the_restart_guard),
+		both(a_callback_can_fire_it),
+		both(a_forked_child_ends_no_waits_of_its_parent),
+		both(a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others),
+		both(each_can_be_freed_as_soon_as_its_calls_have_returned),
+	};
+
+	return cmocka_run_group_tests_name("cancel", tests, start, stop);
+}
