@@ -1,0 +1,484 @@
+/* The terms of a hold are those of the handle that got it, and are kept to the end: also by who inherits a place, by what was sent
+ * before the grant or is sent again after a silence, and at the close. What ends a hold is told as what it was. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/contract/actor.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/leashed.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+/* ThreadSanitizer ends a child of a process with threads that starts some of its own. */
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+static struct server *server;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+static leash_cancel *
+new_cancel(void)
+{
+	leash_cancel *cancel;
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	return cancel;
+}
+
+static void
+dismiss(struct actor *actor)
+{
+	actor_tell(actor, NULL);
+	actor_join(actor);
+	leash_lock_free(actor->lock);
+}
+
+/* ---- acts ---- */
+
+/* Into the int64_t that is its `ctx`: what leash_lock_remaining_ms() says. */
+static void
+ask_what_remains(struct actor *a)
+{
+	*(int64_t *)a->ctx = leash_lock_remaining_ms(a->lock);
+	a->status = LEASH_OK;
+}
+
+/* Look until it is not held any more: `held` if it was later than the moment (ns) that is its `ctx`. */
+static void
+watch_the_end(struct actor *a)
+{
+	int64_t latest = *(const int64_t *)a->ctx, before = await_now_ns();
+
+	while (leash_lock_held(a->lock) && before < latest) {
+		await_ms(1);
+		before = await_now_ns();
+	}
+	a->held = before >= latest;
+	a->status = LEASH_OK;
+}
+
+static void
+extend(struct actor *a)
+{
+	a->began_ns = await_now_ns();
+	a->status = leash_lock_extend(a->lock, 60000, &a->err);
+	a->ended_ns = await_now_ns();
+	a->held = leash_lock_held(a->lock);
+}
+
+/* ---- inherited places ---- */
+
+enum { HOUR_MS = 3600000, OWN_MS = 4000 };
+
+struct inheritance {
+	struct actor leaver, heir;
+	leash_client *client;
+	leash_cancel *cancel;
+	int64_t left_ms;
+};
+
+static void
+start_inheritance(struct inheritance *x, const leash_lock_options *leaver, const leash_lock_options *heir)
+{
+	x->client = leashed_open(server_uri(server), NULL);
+	x->cancel = new_cancel();
+	x->leaver = (struct actor){.lock = leashed_lock(x->client, "place", leaver), .wait_ms = LEASH_FOREVER, .cancel = x->cancel};
+	x->heir = (struct actor){.lock = leashed_lock(x->client, "place", heir), .wait_ms = LEASH_FOREVER, .ctx = &x->left_ms};
+	actor_start(&x->leaver);
+	actor_start(&x->heir);
+}
+
+static void
+leave_it_to_the_heir(struct inheritance *x)
+{
+	actor_tell(&x->heir, actor_acquire);
+	actor_await_asleep(&x->heir);
+	leash_cancel_fire(x->cancel);
+	assert_heard(LEASH_CANCELED, &x->leaver);
+}
+
+static void
+assert_own_lease(struct inheritance *x)
+{
+	int64_t left_ms;
+
+	assert_heard(LEASH_OK, &x->heir);
+	left_ms = server_integer(server, "PTTL leash:{place}");
+	assert_true(left_ms > 0 && left_ms <= OWN_MS);
+	assert_done(LEASH_OK, &x->heir, ask_what_remains);
+	assert_true(x->left_ms > 0 && x->left_ms <= OWN_MS);
+}
+
+static void
+end_inheritance(struct inheritance *x)
+{
+	assert_done(LEASH_OK, &x->heir, actor_release);
+	dismiss(&x->leaver);
+	dismiss(&x->heir);
+	leash_cancel_free(x->cancel);
+	leash_close(x->client);
+	assert_int_equal(server_integer(server, "EXISTS leash:{place} leash:{place}:queue"), 0);
+}
+
+/* The leaver has a place behind a stranger, who vanishes: the heir's next word finds that the lock is theirs. */
+static void
+inherit_a_place(struct inheritance *x, const leash_lock_options *leaver, const leash_lock_options *heir)
+{
+	assert_int_equal(server_integer(server, "HSET leash:{place} stranger 1"), 1);
+	assert_int_equal(server_integer(server, "PEXPIRE leash:{place} 600000"), 1);
+	start_inheritance(x, leaver, heir);
+	actor_tell(&x->leaver, actor_acquire);
+	await_true(server_integer(server, "ZCARD leash:{place}:queue") == 2);
+	leave_it_to_the_heir(x);
+	assert_int_equal(server_integer(server, "DEL leash:{place}"), 1);
+	assert_own_lease(x);
+}
+
+static void
+who_inherits_a_place_gets_the_lease_of_its_own_handle(void **state)
+{
+	struct inheritance x;
+
+	(void)state;
+	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS));
+	end_inheritance(&x);
+}
+
+static void
+who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own(void **state)
+{
+	struct inheritance x;
+	int64_t got_ns;
+
+	(void)state;
+	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS, .no_renew = true));
+	got_ns = x.heir.ended_ns;
+	await_ms(OWN_MS / 2); /* a renewal would have come by now */
+	assert_done(LEASH_OK, &x.heir, ask_what_remains);
+	assert_true(await_now_ns() - got_ns >= OWN_MS / 2 * MS);
+	assert_true(x.left_ms <= OWN_MS / 2);
+	end_inheritance(&x);
+}
+
+static void
+who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms(void **state)
+{
+	struct inheritance x;
+
+	(void)state;
+	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS, .max_hold_ms = OWN_MS));
+	end_inheritance(&x);
+}
+
+/* The leaver never asked, because its handle waits out the time after the start of the server. */
+static void
+who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms(void **state)
+{
+	struct inheritance x;
+
+	(void)state;
+	start_inheritance(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS, .restart_guard_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS));
+	actor_tell(&x.leaver, actor_acquire);
+	actor_await_asleep(&x.leaver);
+	leave_it_to_the_heir(&x);
+	assert_own_lease(&x);
+	end_inheritance(&x);
+}
+
+/* ---- max_hold_ms ---- */
+
+static const char *
+until_when_its_client_counts_as_alive(void)
+{
+	return server_text(server, "ZRANGE leash:{word}:queue 0 0 WITHSCORES");
+}
+
+static void
+a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(void **state)
+{
+	enum { MOST_MS = 4000 };
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *holder = leashed_open(server_uri(server), NULL), *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
+	leash_lock *held = leashed_lock(holder, "word", NULL);
+	struct actor waiter = {.lock = leashed_lock(client, "word", LEASH_LOCK_OPTIONS(.max_hold_ms = MOST_MS)), .wait_ms = LEASH_FOREVER};
+	int64_t asked_ns, latest_ns;
+	char alive[64];
+	uint64_t sent;
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	actor_start(&waiter);
+	actor_tell(&waiter, actor_acquire);
+	await_true(server_integer(server, "ZCARD leash:{word}:queue") == 2);
+	/* after one word the server knows the script, and nothing has to be said twice */
+	snprintf(alive, sizeof alive, "%s", until_when_its_client_counts_as_alive());
+	await_true(strcmp(until_when_its_client_counts_as_alive(), alive) != 0);
+	actor_await_asleep(&waiter);
+	/* the next word is sent, but does not arrive before the release: it will be answered "held", after the message */
+	proxy_hold(proxy, PROXY_TO_SERVER);
+	asked_ns = await_now_ns(); /* so the hold counts from before this */
+	latest_ns = asked_ns + MOST_MS * MS;
+	sent = proxy_bytes(proxy, PROXY_TO_SERVER);
+	await_true(proxy_bytes(proxy, PROXY_TO_SERVER) > sent);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	await_true(actor_is_done(&waiter) || await_now_ns() >= latest_ns); /* a slow machine may have left the message no time */
+	proxy_release(proxy);
+	assert_heard(LEASH_OK, &waiter);
+	waiter.ctx = &latest_ns;
+	if (waiter.ended_ns < latest_ns) {
+		assert_done(LEASH_OK, &waiter, watch_the_end);
+		assert_false(waiter.held);
+		assert_done(LEASH_LOST, &waiter, actor_release);
+	} else {
+		print_message("# too slow: nothing was under way at the grant\n");
+		actor_do(&waiter, actor_release);
+	}
+	dismiss(&waiter);
+	leash_lock_free(held);
+	leash_close(client);
+	leash_close(holder);
+	proxy_stop(proxy);
+}
+
+static void
+an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms(void **state)
+{
+	enum { PATIENCE_MS = 1500, MOST_MS = 30000 };
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = PATIENCE_MS));
+	struct actor holder = {.lock = leashed_lock(client, "again", LEASH_LOCK_OPTIONS(.lease_ms = 30000, .max_hold_ms = MOST_MS))};
+	int64_t latest_ns, left_ms, now;
+	size_t accepted;
+
+	(void)state;
+	holder.ctx = &left_ms;
+	actor_start(&holder);
+	assert_done(LEASH_OK, &holder, actor_acquire);
+	latest_ns = holder.ended_ns + MOST_MS * MS;
+	accepted = proxy_accepted(proxy);
+	proxy_hold(proxy, PROXY_BOTH);
+	actor_tell(&holder, extend);
+	/* its answer is given up, the connection with it */
+	await_true(proxy_accepted(proxy) > accepted);
+	proxy_release(proxy);
+	assert_heard(LEASH_OK, &holder);
+	assert_true(actor_took_ns(&holder) >= PATIENCE_MS * MS);
+	now = await_now_ns();
+	assert_done(LEASH_OK, &holder, ask_what_remains);
+	assert_true(left_ms > 0);
+	assert_true(now + left_ms * MS <= latest_ns);
+	assert_done(LEASH_OK, &holder, actor_release);
+	dismiss(&holder);
+	leash_close(client);
+	proxy_stop(proxy);
+}
+
+/* ---- what is told of the end ---- */
+
+struct told {
+	char text[200];
+	_Atomic bool lost;
+};
+
+static void
+note_why(void *arg, const leash_event *event)
+{
+	struct told *told = arg;
+
+	if (event->type != LEASH_EVENT_LOST)
+		return;
+	snprintf(told->text, sizeof told->text, "%s", event->text);
+	told->lost = true;
+}
+
+static void
+a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms(void **state)
+{
+	struct told told = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 200));
+	leash_lock *lock = leashed_lock(client, "away",
+	                                LEASH_LOCK_OPTIONS(.lease_ms = 2000, .max_hold_ms = 3500, .on_event = note_why, .event_arg = &told));
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	/* its end is nearer than another whole lease, and yet not what ends it */
+	server_pause(server);
+	await_true(told.lost);
+	server_resume(server);
+	assert_null(strstr(told.text, "max_hold_ms"));
+	assert_non_null(strstr(told.text, "renewal"));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+static void
+the_end_of_max_hold_ms_is_told_by_its_name(void **state)
+{
+	static const int64_t lease_ms[] = {300, 60000}; /* renewed up to its end, and cut to it from the start */
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct told told = {0};
+		leash_client *client = leashed_open(server_uri(server), NULL);
+		leash_lock *lock = leashed_lock(client, "most",
+		                                LEASH_LOCK_OPTIONS(.lease_ms = lease_ms[i] * (int64_t)await_slowness(),
+		                                                   .max_hold_ms = 700 * (int64_t)await_slowness(), .on_event = note_why, .event_arg = &told));
+		leash_error err;
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+		await_true(told.lost);
+		assert_non_null(strstr(told.text, "max_hold_ms"));
+		assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+		leash_lock_free(lock);
+		leash_close(client);
+	}
+}
+
+/* ---- the close ---- */
+
+static void
+close_client(struct actor *a)
+{
+	a->began_ns = await_now_ns();
+	leash_close(a->ctx);
+	a->status = LEASH_OK;
+}
+
+static void
+an_extend_that_is_under_way_at_the_close_says_closed(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 30000));
+	struct actor holder = {.lock = leashed_lock(client, "closed", NULL)}, closer = {.lock = leashed_lock(client, "closed", NULL), .ctx = client};
+
+	(void)state;
+	actor_start(&holder);
+	actor_start(&closer);
+	assert_done(LEASH_OK, &holder, actor_acquire);
+	server_pause(server);
+	actor_tell(&holder, extend);
+	actor_await_asleep(&holder);
+	actor_tell(&closer, close_client);
+	actor_await_asleep(&closer); /* until the extend is answered */
+	server_resume(server);
+	assert_heard(LEASH_CLOSED, &holder);
+	assert_false(holder.held);
+	assert_heard(LEASH_OK, &closer);
+	assert_done(LEASH_CLOSED, &holder, actor_release);
+	assert_int_equal(server_integer(server, "EXISTS leash:{closed}"), 0);
+	dismiss(&holder);
+	dismiss(&closer);
+}
+
+/* ---- children of callbacks ---- */
+
+static int
+use_leash(void *arg)
+{
+	leash_client *client = NULL;
+	leash_lock *lock;
+	leash_error err;
+
+	assert_status(LEASH_INVALID, leash_open(&client, LEASH_OPTIONS(.uri = "nowhere://"), &err)); /* that is looked at next */
+	if (UNDER_TSAN)
+		return 0;
+	client = leashed_open(arg, NULL);
+	lock = leashed_lock(client, "child", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+struct birth {
+	char uri[256];
+	_Atomic bool over;
+	int status;
+	leash_status parent;
+};
+
+static void
+fork_a_child(void *arg, const leash_event *event)
+{
+	struct birth *birth = arg;
+	leash_client *client = NULL;
+
+	(void)event;
+	birth->parent = leash_open(&client, LEASH_OPTIONS(.uri = birth->uri), NULL);
+	birth->status = child_end(child_run(use_leash, birth->uri));
+	birth->over = true;
+}
+
+static void
+a_child_that_was_forked_in_a_callback_is_in_no_callback(void **state)
+{
+	struct birth birth = {.parent = LEASH_OK};
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
+	leash_error err;
+
+	(void)state;
+	snprintf(birth.uri, sizeof birth.uri, "%s", server_uri(server));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	leash_lock_free(lock); /* abandoned: that is an event */
+	await_true(birth.over);
+	assert_int_equal(birth.parent, LEASH_IN_CALLBACK);
+	assert_int_equal(birth.status, 0);
+	leash_close(client);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_inherits_a_place_gets_the_lease_of_its_own_handle),
+		cmocka_unit_test(who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own),
+		cmocka_unit_test(who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms),
+		cmocka_unit_test(who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms),
+		cmocka_unit_test(a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms),
+		cmocka_unit_test(an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms),
+		cmocka_unit_test(a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms),
+		cmocka_unit_test(the_end_of_max_hold_ms_is_told_by_its_name),
+		cmocka_unit_test(an_extend_that_is_under_way_at_the_close_says_closed),
+		cmocka_unit_test(a_child_that_was_forked_in_a_callback_is_in_no_callback),
+	};
+
+	return cmocka_run_group_tests_name("terms", tests, start, stop);
+}
