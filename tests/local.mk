@@ -26,18 +26,31 @@ EXTRA_DIST += $(test_scripts)
 if TESTS_ENABLED
 
 test_programs =
+test_programs += tests/contract/test_cancel
+test_programs += tests/contract/test_fair
 test_programs += tests/contract/test_handles
+test_programs += tests/contract/test_handoff
 test_programs += tests/contract/test_input
-test_programs += tests/contract/test_life
 test_programs += tests/contract/test_lease
+test_programs += tests/contract/test_leave
+test_programs += tests/contract/test_life
 test_programs += tests/contract/test_limits
+test_programs += tests/contract/test_mixed
+test_programs += tests/contract/test_owner
+test_programs += tests/contract/test_plain
+test_programs += tests/contract/test_terms
+test_programs += tests/contract/test_wind_down
 test_programs += tests/fault/test_connections
 test_programs += tests/fault/test_cut
 test_programs += tests/fault/test_denials
+test_programs += tests/fault/test_guard
+test_programs += tests/fault/test_killed
+test_programs += tests/fault/test_mutations
 test_programs += tests/fault/test_nonsense
 test_programs += tests/fault/test_outage
 test_programs += tests/fault/test_refusals
 test_programs += tests/fault/test_replaced
+test_programs += tests/fault/test_simulation
 test_programs += tests/redis/test_dial
 test_programs += tests/redis/test_pipe
 test_programs += tests/redis/test_pipe_limits
@@ -62,28 +75,73 @@ test_programs += tests/unit/test_token
 test_programs += tests/unit/test_uri
 test_programs += tests/unit/test_watchdog
 
+tests_contract_test_cancel_LDADD = $(public_libs)
+tests_contract_test_fair_LDADD = $(public_libs)
 tests_contract_test_handles_LDADD = $(public_libs)
+tests_contract_test_handoff_LDADD = $(public_libs)
 tests_contract_test_input_LDADD = $(public_libs)
-tests_contract_test_life_LDADD = $(public_libs)
 tests_contract_test_lease_LDADD = $(public_libs)
+tests_contract_test_leave_LDADD = $(public_libs)
+tests_contract_test_life_LDADD = $(public_libs)
 tests_contract_test_limits_LDADD = $(public_libs)
+tests_contract_test_mixed_LDADD = $(public_libs)
+tests_contract_test_owner_LDADD = $(public_libs)
+tests_contract_test_plain_LDADD = $(public_libs)
+tests_contract_test_terms_LDADD = $(public_libs)
+tests_contract_test_wind_down_LDADD = $(public_libs)
 tests_fault_test_connections_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
 tests_fault_test_denials_LDADD = $(public_libs)
+tests_fault_test_guard_LDADD = $(public_libs)
+tests_fault_test_killed_LDADD = $(public_libs)
 tests_fault_test_nonsense_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
 tests_fault_test_refusals_LDADD = $(public_libs)
 tests_fault_test_replaced_LDADD = $(public_libs)
+tests_fault_test_simulation_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
 
 # What several of them share, and nobody else.
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 real_sources = tests/fault/real.c tests/fault/real.h
 
+# What the programs of the contract have in common.
+law_sources =
+law_sources += tests/contract/actor.c
+law_sources += tests/contract/actor.h
+law_sources += tests/contract/laws.c
+law_sources += tests/contract/laws.h
+law_sources += tests/contract/scene.c
+law_sources += tests/contract/scene.h
+
+tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
+tests_contract_test_fair_SOURCES = tests/contract/test_fair.c $(law_sources)
+tests_contract_test_mixed_SOURCES = tests/contract/test_mixed.c $(law_sources)
+tests_contract_test_owner_SOURCES = tests/contract/test_owner.c tests/contract/actor.c tests/contract/actor.h
+tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
+tests_contract_test_terms_SOURCES = tests/contract/test_terms.c tests/contract/actor.c tests/contract/actor.h
+
 tests_fault_test_denials_SOURCES = tests/fault/test_denials.c $(refused_sources) $(real_sources)
+tests_fault_test_guard_SOURCES = tests/fault/test_guard.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources)
 tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
 tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_sources) $(real_sources)
+
+# The simulation runs with the library as it is, and with its mutations (lib/base/mutation.h), which nothing else has.
+simulation_sources =
+simulation_sources += tests/fault/simulation.c
+simulation_sources += tests/fault/simulation.h
+
+tests_fault_test_simulation_SOURCES = tests/fault/test_simulation.c $(simulation_sources)
+tests_fault_test_mutations_SOURCES = tests/fault/test_mutations.c $(simulation_sources)
+tests_fault_test_mutations_LDADD = tests/support/libsupport.la lib/libleash-mutations.la $(CMOCKA_LIBS)
+
+check_LTLIBRARIES += lib/libleash-mutations.la
+lib_libleash_mutations_la_SOURCES = $(leash_sources) lib/base/mutation.c
+nodist_lib_libleash_mutations_la_SOURCES = lib/lua/scripts.c
+lib_libleash_mutations_la_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
+lib_libleash_mutations_la_LDFLAGS = $(SANITIZE_FLAGS)
+lib_libleash_mutations_la_LIBADD = $(HIREDIS_LIBS) $(SODIUM_LIBS)
 
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)
@@ -113,6 +171,8 @@ support_sources += tests/support/sweep.c
 support_sources += tests/support/sweep.h
 support_sources += tests/support/trouble.c
 support_sources += tests/support/trouble.h
+support_sources += tests/support/witness.c
+support_sources += tests/support/witness.h
 
 check_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = $(support_sources)

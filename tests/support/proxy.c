@@ -53,9 +53,11 @@ struct lane {
 	struct frame frame;
 	uint64_t values;           /* whole ones so far; messages of channels do not count */
 	int64_t drip_ns;           /* when the next byte may go */
+	int64_t late_ns;           /* of what is queued next, by the weather */
 	bool ended, broken;        /* read the end, or an error */
 	bool end_sent;             /* or the receiver has gone: what still comes is thrown away */
 	bool held;                 /* by a fault */
+	bool messages_held;        /* one has come that is held */
 	bool blocked;              /* the socket takes no more */
 };
 
@@ -71,11 +73,12 @@ struct link {
 	struct lane up, down;      /* to the server, to the client */
 	bool awaited;              /* the fault was hit by request number `request`: its answer is waited for */
 	uint64_t request;
+	bool left;                 /* ended for the client; what it had sent before is still to be delivered */
 	bool closing;              /* to be reset when `down` is empty */
 	bool over;                 /* to be reset now */
 };
 
-enum fault { FAULT_NONE, FAULT_REQUEST, FAULT_REPLY, FAULT_HOLD };
+enum fault { FAULT_NONE, FAULT_REQUEST, FAULT_STRAND, FAULT_REPLY, FAULT_HOLD };
 
 struct way {
 	int64_t delay_ns, drip_ns;
@@ -95,6 +98,9 @@ struct proxy {
 	struct way up, down;
 	bool refusing, stopping, resetting;
 	unsigned percent;          /* of messages to drop */
+	bool messages_held;
+	bool changeable;           /* the weather */
+	struct proxy_weather weather;
 	uint64_t random;
 	enum fault fault;
 	bool armed, hit;           /* armed: waiting for its request */
@@ -103,7 +109,7 @@ struct proxy {
 	unsigned skip_next;        /* for the fault that is armed next */
 	size_t keep;               /* bytes of the answer that arrive */
 	size_t accepted, open;
-	uint64_t requests, dropped;
+	uint64_t requests, dropped, doubled, lost, late;
 };
 
 /* --- bytes --- */
@@ -140,7 +146,7 @@ length(const struct bytes *b)
 static void
 queue_piece(struct lane *lane, const struct way *way, const void *at, size_t size)
 {
-	struct piece piece = { size, await_now_ns() + way->delay_ns };
+	struct piece piece = { size, await_now_ns() + way->delay_ns + lane->late_ns };
 
 	if (lane->end_sent)
 		return;
@@ -186,6 +192,56 @@ hit(struct proxy *p)
 	pthread_cond_broadcast(&p->changed);
 }
 
+static uint64_t
+roll(struct proxy *p)
+{
+	p->random ^= p->random << 13;
+	p->random ^= p->random >> 7;
+	p->random ^= p->random << 17;
+	return p->random;
+}
+
+/* So many of so many times. */
+static bool
+chance(struct proxy *p, unsigned share, unsigned of)
+{
+	return roll(p) % of < share;
+}
+
+/* --- weather --- */
+
+static int64_t
+lateness(struct proxy *p, unsigned percent)
+{
+	if (p->weather.late_us <= 0 || !chance(p, percent, 100))
+		return 0;
+	p->late++;
+	return (int64_t)(roll(p) % (uint64_t)p->weather.late_us) * 1000;
+}
+
+/* For the client the connection ends here. What it has sent so far goes on. */
+static void
+leave(struct link *link)
+{
+	link->left = true;
+	shutdown(link->client.fd, SHUT_RDWR);
+}
+
+/* What is in the lane's value is to pass: shall it, and when? */
+static bool
+passes(struct proxy *p, struct link *link, struct lane *lane, bool message)
+{
+	if (!p->changeable || lane->passed > 0)
+		return true;
+	if (!message && chance(p, p->weather.lost, 10000)) {
+		p->lost++;
+		leave(link);
+		return false;
+	}
+	lane->late_ns = lateness(p, message ? p->weather.messages_late : p->weather.late);
+	return true;
+}
+
 /* A whole request is in `up.value`. False: it must not pass. */
 static bool
 on_request(struct proxy *p, struct link *link)
@@ -194,16 +250,22 @@ on_request(struct proxy *p, struct link *link)
 
 	p->requests++;
 	if (!p->armed || !contains(&link->up.value, p->text))
-		return true;
+		return passes(p, link, &link->up, false);
 	if (p->skip > 0) {
 		p->skip--;
-		return true;
+		return passes(p, link, &link->up, false);
 	}
 	p->armed = false;
 	if (p->fault == FAULT_REQUEST) {
 		link->over = true;
 		hit(p);
 		return false;
+	}
+	if (p->fault == FAULT_STRAND) {
+		link->up.held = true;
+		leave(link);
+		hit(p);
+		return true;
 	}
 	link->awaited = true;
 	link->request = number;
@@ -220,16 +282,6 @@ is_message(const struct bytes *value)
 		return false;
 	return (size == 7 && memcmp(word, "message", 7) == 0) ||
 	       (size == 8 && (memcmp(word, "smessage", 8) == 0 || memcmp(word, "pmessage", 8) == 0));
-}
-
-/* So many of a hundred times. */
-static bool
-chance(struct proxy *p)
-{
-	p->random ^= p->random << 13;
-	p->random ^= p->random >> 7;
-	p->random ^= p->random << 17;
-	return p->random % 100 < p->percent;
 }
 
 /* The answer that a fault waits for is in `down.value`. */
@@ -254,17 +306,29 @@ on_answer(struct proxy *p, struct link *link)
 static bool
 on_reply(struct proxy *p, struct link *link)
 {
-	if (is_message(&link->down.value)) {
-		if (link->down.passed > 0 || !chance(p))
-			return true;
-		p->dropped++;
-		return false;
+	struct lane *down = &link->down;
+
+	if (is_message(&down->value)) {
+		unsigned percent = p->changeable ? p->weather.messages_dropped : p->percent;
+
+		if (down->passed == 0 && chance(p, percent, 100)) {
+			p->dropped++;
+			return false;
+		}
+		down->messages_held |= p->messages_held;
+		passes(p, link, down, true);
+		if (p->changeable && down->passed == 0 && chance(p, p->weather.messages_doubled, 100)) {
+			p->doubled++;
+			queue_piece(down, &p->down, down->value.at + down->value.head, length(&down->value));
+			passes(p, link, down, true);
+		}
+		return true;
 	}
 	if (link->down.values++ == link->request && link->awaited) {
 		on_answer(p, link);
 		return false;
 	}
-	return true;
+	return passes(p, link, down, false);
 }
 
 /* Must a value be whole before any of it passes? */
@@ -274,8 +338,8 @@ keeps_back(const struct proxy *p, const struct link *link, const struct lane *la
 	if (lane->passed > 0 || length(&lane->value) > LONGEST)
 		return false;
 	if (lane == &link->up)
-		return p->armed;
-	return link->awaited || p->percent > 0;
+		return p->armed || p->changeable;
+	return link->awaited || p->percent > 0 || p->messages_held || p->changeable;
 }
 
 static void
@@ -284,7 +348,7 @@ take_in(struct proxy *p, struct link *link, struct lane *lane, const char *at, s
 	const struct way *way = lane == &link->up ? &p->up : &p->down;
 	bool whole;
 
-	while (size > 0 && !link->closing && !link->over) {
+	while (size > 0 && !link->closing && !link->over && !link->left) {
 		size_t n = frame_feed(&lane->frame, at, size, &whole);
 
 		append(&lane->value, at, n);
@@ -301,6 +365,7 @@ take_in(struct proxy *p, struct link *link, struct lane *lane, const char *at, s
 		}
 		if (lane == &link->up ? on_request(p, link) : on_reply(p, link))
 			pass_value(lane, way);
+		lane->late_ns = 0;
 		lane->value.head = lane->value.tail;
 		lane->passed = 0;
 	}
@@ -319,7 +384,8 @@ read_from(struct proxy *p, struct link *link, struct lane *lane, int fd)
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		lane->ended = true;
 		lane->broken = n < 0;
-		pass_value(lane, way);
+		if (!link->left)
+			pass_value(lane, way);
 		queue_piece(lane, way, NULL, 0);
 	}
 }
@@ -338,7 +404,7 @@ due(const struct lane *lane, const struct way *way)
 {
 	const struct piece *piece = next_piece(lane);
 
-	if (!piece || way->held || lane->held || lane->blocked)
+	if (!piece || way->held || lane->held || lane->messages_held || lane->blocked)
 		return INT64_MAX;
 	return way->drip_ns > 0 && lane->drip_ns > piece->due_ns ? lane->drip_ns : piece->due_ns;
 }
@@ -710,12 +776,21 @@ proxy_hold(struct proxy *p, enum proxy_way way)
 }
 
 void
+proxy_let_go(struct proxy *p, enum proxy_way way)
+{
+	lock(p);
+	p->up.held &= (way & PROXY_TO_SERVER) == 0;
+	p->down.held &= (way & PROXY_TO_CLIENT) == 0;
+	unlock_and_kick(p);
+}
+
+void
 proxy_release(struct proxy *p)
 {
 	lock(p);
-	p->up.held = p->down.held = false;
+	p->up.held = p->down.held = p->messages_held = false;
 	for (struct link *link = p->links; link; link = link->next)
-		link->down.held = false;
+		link->up.held = link->down.held = link->down.messages_held = false;
 	unlock_and_kick(p);
 }
 
@@ -744,6 +819,28 @@ proxy_drop_messages(struct proxy *p, unsigned percent)
 {
 	lock(p);
 	p->percent = percent;
+	unlock_and_kick(p);
+}
+
+void
+proxy_hold_messages(struct proxy *p, bool hold)
+{
+	lock(p);
+	p->messages_held = hold;
+	for (struct link *link = p->links; link; link = link->next)
+		link->down.messages_held &= hold;
+	unlock_and_kick(p);
+}
+
+void
+proxy_weather(struct proxy *p, const struct proxy_weather *weather)
+{
+	lock(p);
+	p->changeable = weather != NULL;
+	if (weather != NULL) {
+		p->weather = *weather;
+		p->random = weather->seed;
+	}
 	unlock_and_kick(p);
 }
 
@@ -778,6 +875,12 @@ void
 proxy_cut_reply(struct proxy *p, const char *text, size_t bytes)
 {
 	arm(p, FAULT_REPLY, text, bytes);
+}
+
+void
+proxy_strand_request(struct proxy *p, const char *text)
+{
+	arm(p, FAULT_STRAND, text, 0);
 }
 
 void
@@ -868,6 +971,39 @@ proxy_open(struct proxy *p)
 
 	lock(p);
 	n = p->open;
+	pthread_mutex_unlock(&p->mutex);
+	return n;
+}
+
+uint64_t
+proxy_doubled(struct proxy *p)
+{
+	uint64_t n;
+
+	lock(p);
+	n = p->doubled;
+	pthread_mutex_unlock(&p->mutex);
+	return n;
+}
+
+uint64_t
+proxy_lost(struct proxy *p)
+{
+	uint64_t n;
+
+	lock(p);
+	n = p->lost;
+	pthread_mutex_unlock(&p->mutex);
+	return n;
+}
+
+uint64_t
+proxy_late(struct proxy *p)
+{
+	uint64_t n;
+
+	lock(p);
+	n = p->late;
 	pthread_mutex_unlock(&p->mutex);
 	return n;
 }

@@ -4,11 +4,13 @@
 #include "tests/support/fake.h"
 #include "tests/support/frame.h"
 #include "tests/support/judge.h"
+#include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
+#include "tests/support/witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -973,6 +975,109 @@ a_proxy_loses_as_many_messages_as_was_asked(void **state)
 	tear_down(w);
 }
 
+static void
+a_stranded_request_is_executed_when_its_client_is_long_gone(void **state)
+{
+	struct way_station w = way_station(false);
+	redisContext *c = dial(proxy_target(w.proxy));
+
+	(void)state;
+	proxy_strand_request(w.proxy, "key:2");
+	assert_true(says(c, "OK", "SET key:1 x"));
+	assert_false(says(c, "OK", "SET key:2 x"));   /* the connection has ended */
+	proxy_wait_hit(w.proxy);
+	redisFree(c);
+	c = dial(proxy_target(w.proxy));
+	assert_true(says(c, "OK", "SET key:3 x"));
+	assert_int_equal(server_integer(w.server, "EXISTS key:2"), 0);
+	proxy_release(w.proxy);
+	await_true(server_integer(w.server, "EXISTS key:2") == 1);
+	redisFree(c);
+	await_true(proxy_open(w.proxy) == 0);
+	tear_down(w);
+}
+
+static void
+held_messages_come_when_they_are_let_go_and_other_answers_before(void **state)
+{
+	struct way_station w = way_station(false);
+	redisContext *subscriber = dial(proxy_target(w.proxy)), *c = dial(proxy_target(w.proxy));
+	redisReply *reply = redisCommand(subscriber, "SUBSCRIBE news");
+
+	(void)state;
+	freeReplyObject(reply);
+	proxy_hold_messages(w.proxy, true);
+	assert_int_equal(server_integer(w.server, "PUBLISH news 1"), 1);
+	assert_true(says(c, "PONG", "PING"));
+	redisSetTimeout(subscriber, (struct timeval){ .tv_usec = 50000 });
+	assert_int_equal(redisGetReply(subscriber, (void **)&reply), REDIS_ERR);
+	assert_int_equal(proxy_dropped(w.proxy), 0);
+	redisFree(subscriber);
+
+	subscriber = dial(proxy_target(w.proxy));
+	freeReplyObject(redisCommand(subscriber, "SUBSCRIBE news"));
+	server_integer(w.server, "PUBLISH news 2");
+	proxy_hold_messages(w.proxy, false);
+	assert_int_equal(redisGetReply(subscriber, (void **)&reply), REDIS_OK);
+	assert_string_equal(reply->element[2]->str, "2");
+	freeReplyObject(reply);
+	redisFree(subscriber);
+	redisFree(c);
+	tear_down(w);
+}
+
+static void
+the_weather_drops_doubles_and_delays_as_many_as_was_asked(void **state)
+{
+	struct way_station w = way_station(false);
+	int64_t begun;
+	redisContext *c;
+
+	(void)state;
+	proxy_weather(w.proxy, &(struct proxy_weather){ .messages_dropped = 100, .seed = 1 });
+	assert_int_equal(messages_of(w, 20), 0);
+	assert_int_equal(proxy_dropped(w.proxy), 20);
+	proxy_weather(w.proxy, &(struct proxy_weather){ .messages_doubled = 100, .seed = 1 });
+	assert_int_equal(messages_of(w, 20), 40);
+	assert_int_equal(proxy_doubled(w.proxy), 20);
+	assert_int_equal(proxy_late(w.proxy), 0);
+	proxy_weather(w.proxy, &(struct proxy_weather){ .late = 100, .late_us = 10000, .seed = 1 });
+	c = dial(proxy_target(w.proxy));
+	begun = await_now_ns();
+	for (int i = 0; i < 20; i++)
+		assert_true(says(c, "PONG", "PING"));
+	/* 40 times something between 0 and 10 ms */
+	assert_true(await_now_ns() - begun > 50000000);
+	assert_int_equal(proxy_late(w.proxy), 40);
+	proxy_weather(w.proxy, NULL);
+	assert_true(says(c, "PONG", "PING"));
+	assert_int_equal(proxy_late(w.proxy), 40);
+	redisFree(c);
+	tear_down(w);
+}
+
+static void
+what_was_late_when_the_weather_ended_its_connection_is_executed(void **state)
+{
+	struct way_station w = way_station(false);
+	int fd = dial_raw(proxy_target(w.proxy));
+	char rest[64];
+
+	(void)state;
+	proxy_delay(w.proxy, PROXY_TO_SERVER, 100000);
+	say(fd, "INCR key\r\n");
+	await_true(proxy_requests(w.proxy) == 1);
+	proxy_weather(w.proxy, &(struct proxy_weather){ .lost = 10000, .seed = 1 });
+	say(fd, "INCR lost\r\nINCR lost\r\n");
+	assert_int_equal(hear_all(fd, rest, sizeof rest), 0);
+	assert_int_equal(proxy_lost(w.proxy), 1);
+	close(fd);
+	await_true(proxy_open(w.proxy) == 0);
+	assert_string_equal(server_text(w.server, "GET key"), "1");
+	assert_null(server_text(w.server, "GET lost"));
+	tear_down(w);
+}
+
 /* --- fake --- */
 
 static void
@@ -1236,6 +1341,43 @@ the_judge_buries_the_dead(void **state)
 	judge_free(j);
 }
 
+/* --- witness --- */
+
+static void
+the_witness_reports_a_hold_that_was_valid_after_a_later_one_began(void **state)
+{
+	struct server *server = server_start(NULL);
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "witnessed", NULL), *other = leashed_lock(client, "other", NULL);
+	struct witness *witness = witness_new(4);
+	struct testimony *first, *second;
+	char text[256] = "";
+	leash_error err;
+
+	(void)state;
+	assert_null(witness_enter(witness, 0, lock));   /* it is not held */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_non_null(first = witness_enter(witness, 0, lock));
+	assert_true(witness_look(first, lock));
+	assert_true(first->first < first->last);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_false(witness_look(first, lock));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
+	assert_non_null(second = witness_enter(witness, 0, lock));
+	assert_non_null(witness_enter(witness, 1, other));
+	assert_int_equal(witness_violations(witness, text, sizeof text), 0);
+	first->last = second->first + 1000000;
+	assert_int_equal(witness_violations(witness, text, sizeof text), 1);
+	assert_non_null(strstr(text, "1.000 ms"));
+	assert_int_equal(witness_holds(witness), 3);
+	leash_lock_free(lock);
+	leash_lock_free(other);
+	leash_close(client);
+	witness_free(witness);
+	server_stop(server);
+}
+
 int
 main(void)
 {
@@ -1273,6 +1415,10 @@ main(void)
 		cmocka_unit_test(a_proxy_outlives_its_target),
 		cmocka_unit_test(a_dripping_proxy_takes_its_time_for_each_byte),
 		cmocka_unit_test(a_proxy_loses_as_many_messages_as_was_asked),
+		cmocka_unit_test(a_stranded_request_is_executed_when_its_client_is_long_gone),
+		cmocka_unit_test(held_messages_come_when_they_are_let_go_and_other_answers_before),
+		cmocka_unit_test(the_weather_drops_doubles_and_delays_as_many_as_was_asked),
+		cmocka_unit_test(what_was_late_when_the_weather_ended_its_connection_is_executed),
 		cmocka_unit_test(a_fake_greets_like_redis),
 		cmocka_unit_test(a_fake_tells_subscribers),
 		cmocka_unit_test(a_fake_says_what_it_is_told_to_say),
@@ -1282,6 +1428,7 @@ main(void)
 		cmocka_unit_test(the_judge_knows_who_had_turns_and_who_waited),
 		cmocka_unit_test(the_judge_reports_a_fence_that_does_not_grow),
 		cmocka_unit_test(the_judge_buries_the_dead),
+		cmocka_unit_test(the_witness_reports_a_hold_that_was_valid_after_a_later_one_began),
 	};
 
 	return cmocka_run_group_tests_name("support", tests, NULL, NULL);
