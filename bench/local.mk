@@ -5,7 +5,15 @@ EXTRA_DIST += bench/README.md
 # The server and the proxy are those of the tests.
 if TESTS_ENABLED
 
+noinst_PROGRAMS += bench/local
 noinst_PROGRAMS += bench/pair
+noinst_PROGRAMS += bench/turns
+
+bench_local_SOURCES =
+bench_local_SOURCES += bench/local.c
+bench_local_SOURCES += bench/team.c
+bench_local_SOURCES += bench/team.h
+bench_local_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 bench_pair_SOURCES =
 bench_pair_SOURCES += bench/pair.c
@@ -14,5 +22,15 @@ bench_pair_SOURCES += bench/side.h
 bench_pair_SOURCES += bench/team.c
 bench_pair_SOURCES += bench/team.h
 bench_pair_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
+
+bench_turns_SOURCES =
+bench_turns_SOURCES += bench/arrivals.c
+bench_turns_SOURCES += bench/arrivals.h
+bench_turns_SOURCES += bench/crowd.c
+bench_turns_SOURCES += bench/crowd.h
+bench_turns_SOURCES += bench/team.c
+bench_turns_SOURCES += bench/team.h
+bench_turns_SOURCES += bench/turns.c
+bench_turns_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 endif
