@@ -866,6 +866,10 @@ other_options_out_of_range_are_refused_and_named(void **state)
 	assert_refused(LEASH_INVALID, "restart_guard_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = -1), &err));
 	assert_refused(LEASH_INVALID, "restart_guard_ms",
 	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = INT64_MAX), &err));
+	assert_refused(LEASH_INVALID, "handoffs", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = 256), &err));
+	assert_refused(LEASH_INVALID, "handoffs", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = -1), &err));
+	assert_refused(LEASH_INVALID, "handoff_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = 60001), &err));
+	assert_refused(LEASH_INVALID, "handoff_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = -1), &err));
 	leash_close(client);
 }
 
@@ -883,7 +887,7 @@ options_at_the_ends_of_their_ranges_are_taken(void **state)
 	memcpy(prefix, "aZ0.9_-", 7);
 	client = leashed_open(server_uri(server), LEASH_OPTIONS(.prefix = prefix, .client_name = name, .timeout_ms = 60000));
 	assert_non_null(strstr(server_text(server, "CLIENT LIST"), name));
-	lock = leashed_lock(client, "ends", LEASH_LOCK_OPTIONS(.max_hold_ms = INT64_MAX, .alive_ms = INT64_MAX));
+	lock = leashed_lock(client, "ends", LEASH_LOCK_OPTIONS(.max_hold_ms = INT64_MAX, .alive_ms = INT64_MAX, .handoffs = 255, .handoff_ms = 60000));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	snprintf(key, sizeof key, "%s:{ends}", prefix);
 	assert_int_equal(server_integer(server, "EXISTS %s", key), 1);
