@@ -1512,9 +1512,11 @@ end_amid_calls(void *arg)
 	int how = *(int *)arg;
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
 	leash_lock *held = leashed_lock(client, "exit held", NULL), *theirs = leashed_lock(client, "exit theirs", NULL);
-	struct busy busy = {.lock = {leashed_lock(client, "busy", NULL), leashed_lock(client, "even", NULL)}};
+	static struct busy busy; /* outlives the main thread */
 	pthread_t thread;
 
+	busy.lock[0] = leashed_lock(client, "busy", NULL);
+	busy.lock[1] = leashed_lock(client, "even", NULL);
 	alarm(60);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 	assert_int_equal(pthread_create(&thread, NULL, wait_in_vain, theirs), 0);
