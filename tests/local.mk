@@ -163,6 +163,7 @@ support_sources += tests/support/monitor.c
 support_sources += tests/support/monitor.h
 support_sources += tests/support/proxy.c
 support_sources += tests/support/proxy.h
+support_sources += tests/support/sanitizer.h
 support_sources += tests/support/server.c
 support_sources += tests/support/server.h
 support_sources += tests/support/socket.c

@@ -8,7 +8,8 @@
 LEASH_BEGIN_DECLS
 
 /**
- * A switch that ends waits. Hand it to acquires as `.cancel`; any number of threads, locks and clients may share one.
+ * A switch that ends waits. Hand it to acquires as `.cancel`; any number of threads, locks and clients of a process may share one;
+ * a forked child makes its own.
  */
 typedef struct leash_cancel leash_cancel;
 

@@ -68,7 +68,7 @@ typedef struct leash_acquire {
  * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or the name is open in this client
  *                          and not with the same fairness; the text says which
  * @retval LEASH_NO_MEMORY  nothing was made
- * @retval LEASH_FORKED     the client belongs to the parent process
+ * @retval LEASH_FORKED     the client, or the owner, belongs to the parent process
  * @retval LEASH_CLOSED     the client is closed; this may be asked only while a handle of it is there
  *
  * Threads: any; allowed in callbacks. Since 0.1.
@@ -113,7 +113,7 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  *                            another thread acquires for it at this moment
  * @retval LEASH_NO_MEMORY    nothing is held
  * @retval LEASH_CLOSED       the client is closed, or was during the wait
- * @retval LEASH_FORKED       the client belongs to the parent process
+ * @retval LEASH_FORKED       the client, or the cancel, belongs to the parent process
  * @retval LEASH_IN_CALLBACK  called from a leash callback
  *
  * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.

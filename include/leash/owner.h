@@ -12,7 +12,7 @@ LEASH_BEGIN_DECLS
  * thread, releases in another. For it alone a lock is reentrant, and the end of a thread ends none of its holds.
  *
  * It may be used with any number of locks and clients, but by one thread at a time: what a program hands from thread to
- * thread together with the work (a request, a task) needs no more.
+ * thread together with the work (a request, a task) needs no more. A forked child makes owners of its own.
  */
 typedef struct leash_owner leash_owner;
 

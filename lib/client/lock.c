@@ -1,6 +1,7 @@
 /* The public face of a lock: handles, and the checks that every call begins with. */
 #include "client/client.h"
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -80,6 +81,8 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	lsh_show(shown, sizeof shown, name, strlen(name));
 	status = lsh_lock_options_read(&lock->terms, &fair, &lock->owner, options, &client->defaults, shown, err);
+	if (status == LEASH_OK && lock->owner != NULL && !lsh_process_is(lock->owner->process))
+		status = lsh_fail(err, LEASH_FORKED, 0, "lock '%s': the owner belongs to the parent process: make one in the child", shown);
 	if (status == LEASH_OK && lock->owner != NULL && atomic_load(&lock->owner->gone))
 		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
 	if (status == LEASH_OK) {
@@ -183,6 +186,9 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 
 	if (status == LEASH_OK)
 		status = lsh_acquire_read(&a, how, lsh_lock_shown(lock->lock), err);
+	if (status == LEASH_OK && a.cancel != NULL && !lsh_process_is(a.cancel->process))
+		status = lsh_fail(err, LEASH_FORKED, 0, "lock '%s': the cancel belongs to the parent process: make one in the child",
+		                  lsh_lock_shown(lock->lock));
 	return status == LEASH_OK ? acquire(lock, a.wait_ms, a.lease_ms, a.cancel, err) : status;
 }
 

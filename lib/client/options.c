@@ -124,6 +124,10 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 
 	if (options != NULL)
 		status = copy_struct(&o, sizeof o, options, options->size, "LEASH_LOCK_OPTIONS", err);
+	for (size_t i = 0; i < sizeof o.reserved_ && status == LEASH_OK; i++)
+		if (o.reserved_[i])
+			status = lsh_fail(err, LEASH_UNSUPPORTED, 0, "LEASH_LOCK_OPTIONS() sets a switch that this version of leash (%s) does not know",
+			                  leash_version());
 	if (status == LEASH_OK && o.lease_ms != 0)
 		status = lsh_check_lease(o.lease_ms, shown, "lease_ms", err);
 	if (status == LEASH_OK && o.max_hold_ms != 0)

@@ -131,10 +131,12 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 			blame(lock, w, w->line);
 			break;
 		}
-		if (!drives)
+		if (!drives) {
+			w->refused |= lock->hold != NULL;
 			wait_for_signal(lock, w, false);
-		else if (drive(lock, w) == LSH_ASK_FAILED)
+		} else if (drive(lock, w) == LSH_ASK_FAILED) {
 			break;
+		}
 	}
 	leave(lock, w);
 	return w->granted ? LEASH_OK : w->trouble;

@@ -137,6 +137,8 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 		return LSH_ASK_FAILED;
 	}
 	/* It took no place, because no message could have come. Ask for one as soon as that is mended, or when the lease ends. */
+	if (lsh_waiter_is_over(w))
+		return LSH_LOOK_AGAIN; /* else who says so from now on leaves a permit */
 	pthread_mutex_unlock(&lock->mutex);
 	lsh_node_await(e->node, &w->thread->parker, true, again < w->deadline ? again : w->deadline);
 	pthread_mutex_lock(&lock->mutex);
@@ -293,7 +295,7 @@ lsh_ask_hear(struct lsh_lock *lock, struct lsh_waiter *w)
 			step = answered(lock, w, t, &t->ticket.reply, t->ask_placed, t->ask_sent);
 		else if (outcome == LSH_GARBLED)
 			step = garbled(lock, w, t);
-		else
+		else if (outcome != LSH_GIVEN_UP || !w->refused) /* given up: its time ended, and until a moment ago others had it */
 			lsh_waiter_blame_node(e, w);
 	}
 	lsh_tenure_unref(t);
@@ -318,6 +320,8 @@ lsh_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 		if (w->trouble == LEASH_DENIED && w->denied_before)
 			return LSH_ASK_FAILED; /* a wrong password does not get right by waiting */
 		w->denied_before = w->trouble == LEASH_DENIED; /* but that may be old news: see what the next attempt brings */
+		if (lsh_waiter_is_over(w))
+			return LSH_LOOK_AGAIN;
 		pthread_mutex_unlock(&lock->mutex);
 		lsh_node_await(e->node, &w->thread->parker, false, w->deadline);
 		pthread_mutex_lock(&lock->mutex);

@@ -246,6 +246,8 @@ lsh_hold_hand_on(struct lsh_lock *lock)
 	/* a renewal comes at a third of the lease: what has less than half of it left is overdue */
 	if (now - t->turn_began >= hold->terms.handoff_ms * LSH_MS || hold->jeopardy || t->valid_until - now < t->span / 2)
 		return NULL;
+	if (t->valid_until > lsh_pace_valid_until(now, hold->terms.lease_ms * LSH_MS))
+		return NULL; /* extended: if the next one died, it would be free only at the end of that */
 	next = next_in_line(&lock->plain, now);
 	if (next == NULL || !may_follow(&hold->terms, &next->hold->terms))
 		return NULL;

@@ -646,6 +646,26 @@ a_hold_goes_through_redis_where_its_lease_would_change(void **state)
 	check_terms(bounded, bounded, 0, false);
 }
 
+static void
+a_hold_that_was_extended_goes_through_redis(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "extended", TURN(.handoffs = 255));
+	struct member *heir = muster(1);
+	leash_error err;
+
+	(void)state;
+	acquire(lock);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 10 * LONG_MS, &err));
+	join(heir, lock);
+	monitor_mark(monitor);
+	release(lock);
+	await_hold(heir);
+	assert_int_equal(releases(), 1);
+	assert_true(server_integer(server, "PTTL leash:{extended}") <= LONG_MS);
+	end(heir);
+	leash_lock_free(lock);
+}
+
 static int64_t
 places(const char *name)
 {
@@ -1128,6 +1148,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(after_so_many_milliseconds_a_release_and_an_ask_go_out_in_one_write, open_client, close_client),
 		cmocka_unit_test_setup_teardown(without_handoffs_every_hold_is_asked_of_redis, open_client, close_client),
 		cmocka_unit_test_setup_teardown(a_hold_goes_through_redis_where_its_lease_would_change, open_client, close_client),
+		cmocka_unit_test_setup_teardown(a_hold_that_was_extended_goes_through_redis, open_client, close_client),
 		cmocka_unit_test_setup_teardown(a_fair_lock_is_never_handed_on, open_client, close_client),
 		cmocka_unit_test_setup_teardown(what_was_handed_on_is_renewed_and_its_depth_begins_at_one, open_client, close_client),
 		cmocka_unit_test_setup_teardown(what_was_handed_on_and_is_lost_is_lost_for_its_present_owner_only, open_client, close_client),

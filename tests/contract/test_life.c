@@ -13,6 +13,7 @@
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
 
 #include <dirent.h>
@@ -24,27 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What the sanitizers cannot do: ThreadSanitizer ends a child of a process with threads that starts some of its own, and lets
- * nobody cancel asynchronously; AddressSanitizer takes the stack of a thread that was canceled for one in use, and looks for leaks
- * in a child, at exit(), among the threads that its parent had. */
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__SANITIZE_ADDRESS__)
-#define UNDER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#elif __has_feature(address_sanitizer)
-#define UNDER_ASAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
-#ifndef UNDER_ASAN
-#define UNDER_ASAN 0
-#endif
 
 static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
@@ -734,7 +714,6 @@ look_about_in_child(void *arg)
 {
 	alarm(60); /* or a mutex that nobody will ever unlock would stay unnoticed */
 	check_refused_in_child(parents.held);
-	/* the allocators of the sanitizers do not survive a fork amid calls of other threads */
 	if (*(int *)arg % 8 == 0 && !UNDER_TSAN && !UNDER_ASAN) {
 		leash_client *client = leashed_open(parents.uri, NULL);
 		leash_lock *lock = leashed_lock(client, "child's", NULL);

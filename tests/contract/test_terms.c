@@ -11,6 +11,7 @@
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
 
 #include <pthread.h>
@@ -18,18 +19,6 @@
 #include <string.h>
 
 #define MS INT64_C(1000000)
-
-/* ThreadSanitizer ends a child of a process with threads that starts some of its own. */
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
-#ifndef UNDER_TSAN
-#define UNDER_TSAN 0
-#endif
 
 static struct server *server;
 
