@@ -5,7 +5,8 @@
  * it hits: it stops a process, looks, and kills it only if it still waits, resp. holds.
  *
  * A stall of a lock is the time in which it had a waiter and no new holder. Whoever gets it notes how long that was, and the killer
- * notes those that have not ended. A killed holder's critical section ends with it, so the killer takes it off the judge's
+ * notes those that have not ended. Who is given the lock and dies before it can note that was a holder too, whose claim
+ * the others wait for: it is seen by the fence in the server, and another stall begins with it. A killed holder's critical section ends with it, so the killer takes it off the judge's
  * books, while the server goes on protecting it until its lease ends.
  *
  * LEASH_TEST_KILL_SECONDS: for how long (default 60). LEASH_TEST_SEED: who is killed, who does what (default: by the clock). */
@@ -43,6 +44,7 @@ struct book {
 	_Atomic int64_t granted_ns;  /* the last time */
 	_Atomic int64_t stalled_ns;  /* the longest stall */
 	_Atomic uint64_t grants;
+	_Atomic int64_t fence;       /* of the last grant, by who got it or by the server */
 };
 
 struct world;
@@ -56,6 +58,7 @@ struct process {
 
 struct world {
 	char uri[256];
+	struct server *server;       /* the killer's */
 	int64_t lease_ms, timeout_ms;
 	struct judge *judge;
 	_Atomic int stop;
@@ -170,6 +173,7 @@ take_a_turn(struct contender *c)
 		return;
 	}
 	judge_enter(world->judge, lock, leash_lock_fence(handle));
+	note_longest(&world->books[lock].fence, (int64_t)(leash_lock_fence(handle) / 256));
 	granted(c, lock);
 	/* now and then for longer than it takes to be renewed */
 	await_ms(rand_r(&c->seed) % 200 == 0 ? LEASE_MS * 4 / 10 : rand_r(&c->seed) % 6);
@@ -284,8 +288,19 @@ kill_one(struct world *world, enum doing doing, unsigned *seed)
 static void
 look_for_stalls(struct world *world)
 {
-	for (unsigned i = 0; i < LOCKS; i++)
-		note_stall(world, i, atomic_load(&world->books[i].granted_ns));
+	for (unsigned i = 0; i < LOCKS; i++) {
+		struct book *book = &world->books[i];
+		int64_t fence;
+
+		/* none that matters is shorter */
+		if (await_now_ns() - atomic_load(&book->granted_ns) > world->lease_ms * MS / 4) {
+			fence = server_integer(world->server, "EVAL %s 1 leash:{k%u}:fence", "return tonumber(redis.call('GET', KEYS[1]) or 0)", i);
+			if (fence > atomic_load(&book->fence))
+				atomic_store(&book->granted_ns, await_now_ns());
+			note_longest(&book->fence, fence);
+		}
+		note_stall(world, i, atomic_load(&book->granted_ns));
+	}
 }
 
 static bool
@@ -346,6 +361,7 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 	snprintf(world->uri, sizeof world->uri, "%s", server_uri(server));
 	world->lease_ms = (int64_t)(LEASE_MS * await_slowness());
 	world->timeout_ms = world->lease_ms < 60000 ? world->lease_ms : 60000;
+	world->server = server;
 	world->judge = judge_new(LOCKS, 0);
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		world->processes[i].world = world;
