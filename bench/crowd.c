@@ -13,6 +13,7 @@
 #include "tests/support/server.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,35 +220,56 @@ crowd_free(struct crowd *crowd)
 
 /* ---- PING ---- */
 
+/* They send in turn, so that each is as long away from its last one, and has cooled down as much, as a contender between two holds. */
 struct pings {
 	int port;
-	int64_t run_ns;
+	unsigned processes;
+	int64_t run_ns, ended;
 	size_t count, capacity;
+	sem_t turns[CROWD_MAX];
 	double ns[];
 };
 
-static int
-ping(void *arg)
+struct pinger {
+	struct pings *pings;
+	unsigned who;
+};
+
+static void
+ping(struct pings *pings, redisContext *connection)
 {
-	struct pings *pings = arg;
+	int64_t sent;
+	void *reply;
+
+	hold();
+	sent = crowd_now();
+	reply = redisCommand(connection, "PING");
+	pings->ns[pings->count++] = (double)(crowd_now() - sent);
+	if (reply == NULL)
+		die("hiredis: %s", connection->errstr);
+	freeReplyObject(reply);
+}
+
+static int
+ping_in_turn(void *arg)
+{
+	const struct pinger *me = arg;
+	struct pings *pings = me->pings;
 	redisContext *connection = redisConnect("127.0.0.1", pings->port);
-	int64_t ended = crowd_now() + pings->run_ns;
+	bool over = false;
 
 	if (connection == NULL || connection->err != 0)
 		die("hiredis: %s", connection != NULL ? connection->errstr : "no memory");
-	do {
-		int64_t sent;
-		void *reply;
-
-		hold();
-		sent = crowd_now();
-		reply = redisCommand(connection, "PING");
-		pings->ns[pings->count] = (double)(crowd_now() - sent);
-		if (reply == NULL)
-			die("hiredis: %s", connection->errstr);
-		freeReplyObject(reply);
-		pings->count++;
-	} while (crowd_now() < ended && pings->count < pings->capacity);
+	while (!over) {
+		while (sem_wait(&pings->turns[me->who]) != 0 && errno == EINTR)
+			continue;
+		if (pings->ended == 0)
+			pings->ended = crowd_now() + pings->run_ns;
+		over = crowd_now() >= pings->ended || pings->count == pings->capacity;
+		if (!over)
+			ping(pings, connection);
+		sem_post(&pings->turns[(me->who + 1) % pings->processes]);
+	}
 	redisFree(connection);
 	return 0;
 }
@@ -270,18 +292,33 @@ crowd_median(double *figures, size_t count)
 }
 
 double
-crowd_ping(int port, int64_t run_ns)
+crowd_ping(int port, unsigned processes, int64_t run_ns)
 {
 	size_t capacity = (size_t)(run_ns / (CROWD_HOLD_MS * MS_NS)) + 1;
 	size_t size = sizeof(struct pings) + capacity * sizeof(double);
 	struct pings *pings = child_share(size);
+	pid_t pids[CROWD_MAX];
 	double median;
 
+	if (processes > CROWD_MAX)
+		die("more than %d processes", CROWD_MAX);
 	pings->port = port;
+	pings->processes = processes;
 	pings->run_ns = run_ns;
 	pings->capacity = capacity;
-	child_wait(child_run(ping, pings));
+	for (unsigned i = 0; i < processes; i++)
+		sem_init(&pings->turns[i], 1, 0);
+	for (unsigned i = 0; i < processes; i++) {
+		struct pinger pinger = { pings, i };
+
+		pids[i] = child_run(ping_in_turn, &pinger);
+	}
+	sem_post(&pings->turns[0]);
+	for (unsigned i = 0; i < processes; i++)
+		child_wait(pids[i]);
 	median = crowd_median(pings->ns, pings->count);
+	for (unsigned i = 0; i < processes; i++)
+		sem_destroy(&pings->turns[i]);
 	child_unshare(pings, size);
 	return median;
 }

@@ -41,8 +41,8 @@ struct crowd *crowd_new(const char *uri, const char *name, bool fair, unsigned p
 struct crowd_result crowd_run(struct crowd *crowd);
 void crowd_free(struct crowd *crowd);
 
-/* What a blocking PING takes, in ns, in a process of its own, which sleeps as long as a holder does before each: the median. */
-double crowd_ping(int port, int64_t run_ns);
+/* What a blocking PING takes, in ns, in processes that send one in turn, each after sleeping as long as a holder does: the median. */
+double crowd_ping(int port, unsigned processes, int64_t run_ns);
 
 int64_t crowd_now(void);
 

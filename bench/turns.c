@@ -4,8 +4,9 @@
  *
  * - Hand-off: from just before leash_lock_release in one process to the return of leash_lock_acquire in the next one, of all turns for
  *   which somebody else had asked before. Which two belong together is told by the order of holding, which is that of the fences (a line
- *   below says so). PING is a blocking one by hiredis, from a process that sleeps a millisecond before each, as a holder does. Both are
- *   measured in each round, in turns who is first, and the ratio is that of neighbors. Nothing is pinned.
+ *   below says so). PING is a blocking one by hiredis, paced like the holds: as many processes send one in turn, after sleeping a millisecond each. A
+ *   single process that sends them all keeps warm what a contender finds cold: its PING is printed too. They are measured in each
+ *   round, in turns who is first, and the ratio is that of neighbors. Nothing is pinned.
  * - Order: the server's MONITOR shows which token took a place, or the free lock, when (arrivals.c); which one held when, the holders
  *   write down, as leash_lock_token tells it. Both lists must be the same, one by one. MONITOR costs the server time, so these rounds
  *   are rounds of their own, from which nothing else is taken.
@@ -28,7 +29,7 @@ enum { MAX_ROUNDS = 100 };
 /* ---- what is measured ---- */
 
 enum what {
-	SPREAD, RATE, HANDOFF, SLOW_HANDOFF, PING, HANDOFF_RATIO, ARRIVED, QUEUED, DISORDER, LONGEST, ALLOWED, LONGEST_RATIO, SCRIPTS,
+	SPREAD, RATE, HANDOFF, SLOW_HANDOFF, PING, WARM_PING, HANDOFF_RATIO, ARRIVED, QUEUED, DISORDER, LONGEST, ALLOWED, LONGEST_RATIO, SCRIPTS,
 	OVERLAPS, REGRESSIONS, HUNG, WHATS
 };
 
@@ -42,7 +43,8 @@ static const struct {
 	[RATE] = { .text = "turns per second, all together" },
 	[HANDOFF] = { .text = "hand-off p50, us", .decimals = 1 },
 	[SLOW_HANDOFF] = { .text = "hand-off p99, us", .decimals = 1 },
-	[PING] = { .text = "PING p50, us", .decimals = 1 },
+	[PING] = { .text = "PING p50, the processes in turn, us", .decimals = 1 },
+	[WARM_PING] = { .text = "PING p50, one process alone, us", .decimals = 1 },
 	[HANDOFF_RATIO] = { .text = "hand-off p50 / PING p50", .decimals = 2 },
 	[ARRIVED] = { .text = "arrivals that were watched", .is_count = true },
 	[QUEUED] = { .text = "of which took a place in the queue", .is_count = true },
@@ -195,6 +197,13 @@ calls_of(const char *stats, const char *command)
 }
 
 static void
+note_pings(struct part *part, int round, struct server *server, int64_t run_ns)
+{
+	note(part, round, PING, crowd_ping(server_port(server), part->processes, run_ns) / 1e3);
+	note(part, round, WARM_PING, crowd_ping(server_port(server), 1, run_ns) / 1e3);
+}
+
+static void
 run_part(struct part *part, int round, struct server *server, const struct settings *s)
 {
 	struct crowd *crowd;
@@ -204,7 +213,7 @@ run_part(struct part *part, int round, struct server *server, const struct setti
 	const char *stats;
 
 	if (part->kind == HANDOFFS && round % 2 == 0)
-		note(part, round, PING, crowd_ping(server_port(server), run_ns / 4) / 1e3);
+		note_pings(part, round, server, run_ns / 4);
 	crowd = crowd_new(server_uri_tcp(server), part->name, part->fair, part->processes, run_ns);
 	if (part->kind == ORDER)
 		arrivals = arrivals_watch(server, part->name);
@@ -212,7 +221,7 @@ run_part(struct part *part, int round, struct server *server, const struct setti
 	result = crowd_run(crowd);
 	stats = server_text(server, "INFO commandstats");
 	if (part->kind == HANDOFFS && round % 2 == 1)
-		note(part, round, PING, crowd_ping(server_port(server), run_ns / 4) / 1e3);
+		note_pings(part, round, server, run_ns / 4);
 
 	note(part, round, OVERLAPS, (double)result.overlaps);
 	note(part, round, REGRESSIONS, (double)result.regressions);
