@@ -187,7 +187,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	struct lsh_engine *e = lock->engine;
 	int64_t called = lsh_now_ns(); /* before the mutex, for which many may be waiting */
 	struct lsh_thread *self = lsh_self();
-	struct lsh_waiter w = {.lock = lock, .thread = self, .owner = owner, .cancel = cancel, .tries = wait_ms == 0};
+	struct lsh_waiter w = {.lock = lock, .thread = self, .cancel = cancel, .tries = wait_ms == 0};
 	lsh_seat *seat = NULL;
 	struct lsh_hold *hold;
 	leash_status status;

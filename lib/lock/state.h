@@ -133,7 +133,6 @@ struct lsh_waiter {
 	struct lsh_line *line;
 	struct lsh_line own;         /* the line, in a fair lock */
 	struct lsh_thread *thread;
-	struct leash_owner *owner;
 	struct leash_cancel *cancel; /* or NULL */
 	struct lsh_hold *hold;       /* made beforehand, so that a grant cannot fail */
 	struct lsh_tenure *asking;   /* whose ask is on its way, for this one to hear; or NULL */
