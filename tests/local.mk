@@ -50,6 +50,7 @@ test_programs += tests/fault/test_nonsense
 test_programs += tests/fault/test_outage
 test_programs += tests/fault/test_refusals
 test_programs += tests/fault/test_replaced
+test_programs += tests/fault/test_restarts
 test_programs += tests/fault/test_simulation
 test_programs += tests/redis/test_dial
 test_programs += tests/redis/test_pipe
@@ -98,6 +99,7 @@ tests_fault_test_nonsense_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
 tests_fault_test_refusals_LDADD = $(public_libs)
 tests_fault_test_replaced_LDADD = $(public_libs)
+tests_fault_test_restarts_LDADD = $(public_libs)
 tests_fault_test_simulation_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
 
