@@ -9,7 +9,7 @@
  * One thread reads until it sees an ECHO that is said at the end; nobody else looks before it has ended. */
 #include "bench/arrivals.h"
 
-#include "bench/team.h"
+#include "bench/program.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
  * for ends no longer than a minute. */
 #include "bench/crowd.h"
 
-#include "bench/team.h"
+#include "bench/program.h"
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/server.h"
@@ -274,23 +274,6 @@ ping_in_turn(void *arg)
 	return 0;
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double
-crowd_median(double *figures, size_t count)
-{
-	if (count == 0)
-		return 0;
-	qsort(figures, count, sizeof *figures, by_size);
-	return count % 2 == 1 ? figures[count / 2] : (figures[count / 2 - 1] + figures[count / 2]) / 2;
-}
-
 double
 crowd_ping(int port, unsigned processes, int64_t run_ns)
 {
@@ -298,7 +281,7 @@ crowd_ping(int port, unsigned processes, int64_t run_ns)
 	size_t size = sizeof(struct pings) + capacity * sizeof(double);
 	struct pings *pings = child_share(size);
 	pid_t pids[CROWD_MAX];
-	double median;
+	double middle;
 
 	if (processes > CROWD_MAX)
 		die("more than %d processes", CROWD_MAX);
@@ -316,9 +299,9 @@ crowd_ping(int port, unsigned processes, int64_t run_ns)
 	sem_post(&pings->turns[0]);
 	for (unsigned i = 0; i < processes; i++)
 		child_wait(pids[i]);
-	median = crowd_median(pings->ns, pings->count);
+	middle = median(pings->ns, pings->count);
 	for (unsigned i = 0; i < processes; i++)
 		sem_destroy(&pings->turns[i]);
 	child_unshare(pings, size);
-	return median;
+	return middle;
 }

@@ -46,7 +46,4 @@ double crowd_ping(int port, unsigned processes, int64_t run_ns);
 
 int64_t crowd_now(void);
 
-/* Of `count` figures, which are sorted by it. */
-double crowd_median(double *figures, size_t count);
-
 #endif

@@ -8,13 +8,13 @@
  * A ratio is that of neighbors in one round, and the figure the median of all rounds. Between two processes a turn is what one of
  * them has in a row, and a gap reaches from the begin of a turn to the begin of that process's next: its own turn, which another
  * might leave out, is in it. */
+#include "bench/program.h"
 #include "bench/team.h"
 #include "tests/support/child.h"
 #include "tests/support/server.h"
 
 #include <leash.h>
 
-#include <getopt.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 16, MAX_ROUNDS = 1000, PAGES = 1 << 22 };
+enum { THREADS = 16, PAGES = 1 << 22 };
 
 /* ---- what is written down inside ---- */
 
@@ -193,12 +193,6 @@ fifo_pair(void *arg)
 
 enum way { LOCAL, ASKED, FIFO, WAYS };
 
-struct settings {
-	int rounds;
-	int64_t turn_ns;
-	bool check;
-};
-
 struct result {
 	double rate[WAYS][MAX_ROUNDS];
 	double over_asked[MAX_ROUNDS], over_fifo[MAX_ROUNDS];
@@ -256,7 +250,7 @@ measure_one_process(const char *uri, struct book *book, struct result *r, const 
 			enum way way = order[i % 2][k];
 
 			open_book(book);
-			r->rate[way][i] = run_side(way == FIFO ? fifo_pair : leash_pair, desks[way], s->turn_ns);
+			r->rate[way][i] = run_side(way == FIFO ? fifo_pair : leash_pair, desks[way], s->run_ns);
 			r->falls += count_falls(book);
 			if (way != FIFO)
 				r->fences += atomic_load(&book->written);
@@ -299,7 +293,7 @@ contend(void *arg)
 static void
 measure_two_processes(const char *uri, struct book *book, struct result *r, const struct settings *s)
 {
-	struct contender c[2] = { { uri, book, 0, s->turn_ns }, { uri, book, 1, s->turn_ns } };
+	struct contender c[2] = { { uri, book, 0, s->run_ns }, { uri, book, 1, s->run_ns } };
 
 	for (int i = 0; i < s->rounds; i++) {
 		pid_t child;
@@ -324,22 +318,6 @@ measure_two_processes(const char *uri, struct book *book, struct result *r, cons
 
 /* ---- the table ---- */
 
-static int
-by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Of the figures, which are sorted by it. */
-static double
-median(double *figures, int n)
-{
-	qsort(figures, (size_t)n, sizeof *figures, by_size);
-	return n % 2 == 1 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
-}
-
 static bool
 print_figure(const char *what, double value, const char *relation, double bar)
 {
@@ -352,7 +330,7 @@ print_figure(const char *what, double value, const char *relation, double bar)
 static unsigned
 print_ratio(const char *what, double *ratio, int n, double bar)
 {
-	double middle = median(ratio, n);
+	double middle = median(ratio, (size_t)n);
 	char text[100];
 
 	snprintf(text, sizeof text, "%s (%.2f to %.2f)", what, ratio[0], ratio[n - 1]);
@@ -362,10 +340,10 @@ print_ratio(const char *what, double *ratio, int n, double bar)
 static unsigned
 print_gap(int who, struct result *r, int n)
 {
-	double middle = median(r->gap[who], n);
+	double middle = median(r->gap[who], (size_t)n);
 	char text[100];
 
-	median(r->longest[who], n);
+	median(r->longest[who], (size_t)n);
 	snprintf(text, sizeof text, "mean gap between turns of process %d, ms (longest %.1f)", who + 1, r->longest[who][n - 1]);
 	return !print_figure(text, middle, "<=", 15);
 }
@@ -386,7 +364,7 @@ print_result(struct result *r, const struct settings *s)
 	unsigned missed = 0;
 
 	printf("turns/s of %d threads: local hand-off %.0f, no_handoff %.0f, condition variables %.0f; of two processes %.0f\n\n", THREADS,
-	       median(r->rate[LOCAL], n), median(r->rate[ASKED], n), median(r->rate[FIFO], n), median(r->pair_rate, n));
+	       median(r->rate[LOCAL], (size_t)n), median(r->rate[ASKED], (size_t)n), median(r->rate[FIFO], (size_t)n), median(r->pair_rate, (size_t)n));
 	missed += print_ratio("local hand-off / no_handoff", r->over_asked, n, 5);
 	missed += print_ratio("local hand-off / FIFO by condition variables", r->over_fifo, n, 0.5);
 	missed += print_count("fences that did not grow, one process", r->fences, r->falls);
@@ -411,72 +389,24 @@ static const char help[] =
 	"\n"
 	"Exits with 0 when it could measure, 77 without a redis-server, 2 if anything else went wrong.\n";
 
-static long
-number(const char *option, const char *text, long least, long most)
-{
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	if (end == text || *end != '\0' || n < least || n > most)
-		die("--%s: '%s' is not a number from %ld to %ld", option, text, least, most);
-	return n;
-}
-
-static struct settings
-read_settings(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "rounds", required_argument, NULL, 'r' }, { "ms", required_argument, NULL, 'm' },
-		{ "check", no_argument, NULL, 'c' },        { "help", no_argument, NULL, 'h' },     { 0 },
-	};
-	struct settings s = { .rounds = 7, .turn_ns = 300000000 };
-	int o;
-
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (o) {
-		case 'r':
-			s.rounds = (int)number("rounds", optarg, 1, MAX_ROUNDS);
-			break;
-		case 'm':
-			s.turn_ns = number("ms", optarg, 10, 60000) * 1000000;
-			break;
-		case 'c':
-			s.check = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
-		default:
-			exit(2);
-		}
-	}
-	if (optind < argc)
-		die("'%s' is not an option; see --help", argv[optind]);
-	return s;
-}
-
 int
 main(int argc, char **argv)
 {
 	static struct result result;
-	struct settings s = read_settings(argc, argv);
-	struct server *server = server_start(NULL);
-	struct book *book = child_share(sizeof *book);
+	struct settings s = { .rounds = 7, .run_ns = 300000000 };
+	struct server *server;
+	struct book *book;
 	unsigned missed;
 
-	printf("leash %s, redis %s; %d rounds of %.0f ms for each way\n", leash_version(),
-	       server_text(server, "EVAL %s 0", "return redis.call('INFO', 'server'):match('redis_version:(%S+)')"), s.rounds,
-	       (double)s.turn_ns / 1e6);
-	fflush(stdout);
+	program_read(&s, argc, argv, help, "ms", false);
+	server = server_start(NULL);
+	book = child_share(sizeof *book);
+	program_begin(&s, server, "ms");
 	measure_one_process(server_uri(server), book, &result, &s);
 	measure_two_processes(server_uri(server), book, &result, &s);
 	result.overlaps = atomic_load(&book->overlaps);
 	missed = print_result(&result, &s);
 	child_unshare(book, sizeof *book);
 	server_stop(server);
-	if (missed > 0)
-		printf("\n%u of the bars missed\n", missed);
-	else
-		printf("\nall bars met\n");
-	return missed > 0 && s.check ? 1 : 0;
+	return program_end(&s, missed);
 }

@@ -11,12 +11,16 @@ noinst_PROGRAMS += bench/turns
 
 bench_local_SOURCES =
 bench_local_SOURCES += bench/local.c
+bench_local_SOURCES += bench/program.c
+bench_local_SOURCES += bench/program.h
 bench_local_SOURCES += bench/team.c
 bench_local_SOURCES += bench/team.h
 bench_local_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 bench_pair_SOURCES =
 bench_pair_SOURCES += bench/pair.c
+bench_pair_SOURCES += bench/program.c
+bench_pair_SOURCES += bench/program.h
 bench_pair_SOURCES += bench/side.c
 bench_pair_SOURCES += bench/side.h
 bench_pair_SOURCES += bench/team.c
@@ -28,8 +32,8 @@ bench_turns_SOURCES += bench/arrivals.c
 bench_turns_SOURCES += bench/arrivals.h
 bench_turns_SOURCES += bench/crowd.c
 bench_turns_SOURCES += bench/crowd.h
-bench_turns_SOURCES += bench/team.c
-bench_turns_SOURCES += bench/team.h
+bench_turns_SOURCES += bench/program.c
+bench_turns_SOURCES += bench/program.h
 bench_turns_SOURCES += bench/turns.c
 bench_turns_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 

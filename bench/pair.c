@@ -2,20 +2,20 @@
  *
  * Other work on the machine moves every absolute figure, so the two sides take turns of a fraction of a second, and only the
  * ratio of neighbors counts; of all rounds the median. README.md says how to read the table. */
+#include "bench/program.h"
 #include "bench/side.h"
 #include "bench/team.h"
 #include "tests/support/proxy.h"
 
 #include <leash.h>
 
-#include <getopt.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 64, MAX_ROUNDS = 1000, DELAY_US = 250 };
+enum { MAX_THREADS = 64, DELAY_US = 250 };
 
 /* ---- what is measured ---- */
 
@@ -47,14 +47,6 @@ static struct line lines[] = {
 
 enum { LINES = sizeof lines / sizeof *lines };
 
-struct settings {
-	int rounds;
-	int64_t turn_ns;
-	const char *only;
-	bool check;
-	int client_cpu, server_cpu; /* -1: there is but one */
-};
-
 static void
 name_of(const struct line *line, char out[static 32])
 {
@@ -65,13 +57,9 @@ static bool
 is_wanted(const struct line *line, const struct settings *s)
 {
 	char name[32];
-	size_t n;
 
-	if (s->only == NULL)
-		return true;
 	name_of(line, name);
-	n = strlen(s->only);
-	return strncmp(name, s->only, n) == 0 && (name[n] == '\0' || name[n] == '-');
+	return program_wants(s, name);
 }
 
 /* ---- the place ---- */
@@ -80,16 +68,35 @@ struct place {
 	struct server *server;
 	struct proxy *proxy;
 	cpu_set_t server_cpus;    /* as it was started */
+	int client_cpu, server_cpu; /* -1: there is but one */
 	leash_client *client[2];  /* straight to the server, and through the proxy */
 	leash_lock *lock[2][MAX_THREADS];
 	struct wire *wire[MAX_THREADS];
 };
 
 static void
+choose_cpus(struct place *p)
+{
+	cpu_set_t set;
+
+	p->client_cpu = p->server_cpu = -1;
+	if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET((size_t)cpu, &set))
+			continue;
+		if (p->client_cpu < 0)
+			p->client_cpu = cpu;
+		p->server_cpu = cpu;
+	}
+}
+
+static void
 open_place(struct place *p)
 {
 	leash_error err;
 
+	choose_cpus(p);
 	p->server = server_start_tcp(NULL);
 	p->proxy = proxy_start_tcp(strrchr(server_uri_tcp(p->server), '/') + 1);
 	proxy_delay(p->proxy, PROXY_BOTH, DELAY_US);
@@ -161,7 +168,7 @@ end_side_of_hiredis(struct side *side)
 static struct team_result
 turn(const struct side *side, const struct settings *s)
 {
-	return team_run(side->pair, side->desk, side->threads, side->cpu, s->turn_ns);
+	return team_run(side->pair, side->desk, side->threads, side->cpu, s->run_ns);
 }
 
 static void
@@ -181,12 +188,12 @@ move_server(struct place *p, int cpu)
 static void
 run_pinned(struct place *p, struct line *line, const struct settings *s)
 {
-	struct side leash = side_of_leash(p, line, s->client_cpu);
-	struct side hiredis = side_of_hiredis(p, line, s->client_cpu);
-	struct side again = side_of_hiredis(p, line, s->client_cpu);
+	struct side leash = side_of_leash(p, line, p->client_cpu);
+	struct side hiredis = side_of_hiredis(p, line, p->client_cpu);
+	struct side again = side_of_hiredis(p, line, p->client_cpu);
 	const struct side *order[] = { &leash, &hiredis, &again, &again, &hiredis, &leash };
 
-	move_server(p, s->server_cpu);
+	move_server(p, p->server_cpu);
 	for (int i = 0; i < s->rounds; i++) {
 		double seconds[3] = { 0 }, cpu_us[3] = { 0 };
 
@@ -226,30 +233,14 @@ run_unpinned(struct place *p, struct line *line, const struct settings *s)
 
 /* ---- the table ---- */
 
-static int
-by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Of the figures, which are sorted by it. */
-static double
-median(double *figures, int n)
-{
-	qsort(figures, (size_t)n, sizeof *figures, by_size);
-	return n % 2 == 1 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
-}
-
 static void
-print_head(enum way way, const struct settings *s)
+print_head(enum way way, const struct place *p)
 {
 	switch (way) {
 	case PINNED:
 		printf("\nTime of an acquire and a release on one thread, leash / hiredis");
-		if (s->client_cpu >= 0)
-			printf("; client on CPU %d, server on CPU %d\n", s->client_cpu, s->server_cpu);
+		if (p->client_cpu >= 0)
+			printf("; client on CPU %d, server on CPU %d\n", p->client_cpu, p->server_cpu);
 		else
 			printf("; there is but one CPU: nothing is pinned\n");
 		break;
@@ -271,7 +262,7 @@ median_rate(const struct team_result *results, int n)
 
 	for (int i = 0; i < n; i++)
 		figures[i] = results[i].per_second;
-	return median(figures, n);
+	return median(figures, (size_t)n);
 }
 
 static double
@@ -281,13 +272,13 @@ median_cpu(const struct team_result *results, int n)
 
 	for (int i = 0; i < n; i++)
 		figures[i] = results[i].cpu_us;
-	return median(figures, n);
+	return median(figures, (size_t)n);
 }
 
 static double
 print_ratio(double *ratio, int n)
 {
-	double middle = median(ratio, n);
+	double middle = median(ratio, (size_t)n);
 
 	printf("   %6.2f  %4.2f..%-6.2f", middle, ratio[0], ratio[n - 1]);
 	return middle;
@@ -332,7 +323,7 @@ measure(struct place *p, const struct settings *s)
 		if (!is_wanted(line, s))
 			continue;
 		if (head != (int)line->way)
-			print_head(line->way, s);
+			print_head(line->way, p);
 		head = (int)line->way;
 		if (line->way == PINNED)
 			run_pinned(p, line, s);
@@ -358,92 +349,27 @@ static const char help[] =
 	"\n"
 	"Exits with 0 when it could measure, 77 without a redis-server, 2 if anything else went wrong.\n";
 
-static long
-number(const char *option, const char *text, long least, long most)
-{
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	if (end == text || *end != '\0' || n < least || n > most)
-		die("--%s: '%s' is not a number from %ld to %ld", option, text, least, most);
-	return n;
-}
-
 static void
-choose_cpus(struct settings *s)
+check_that_some_is_wanted(const struct settings *s)
 {
-	cpu_set_t set;
-
-	s->client_cpu = s->server_cpu = -1;
-	if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
-		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET((size_t)cpu, &set))
-			continue;
-		if (s->client_cpu < 0)
-			s->client_cpu = cpu;
-		s->server_cpu = cpu;
-	}
-}
-
-static struct settings
-read_settings(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "rounds", required_argument, NULL, 'r' }, { "ms", required_argument, NULL, 'm' }, { "only", required_argument, NULL, 'o' },
-		{ "check", no_argument, NULL, 'c' },        { "help", no_argument, NULL, 'h' },     { 0 },
-	};
-	struct settings s = { .rounds = 15, .turn_ns = 200000000 };
-	bool any = false;
-	int o;
-
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (o) {
-		case 'r':
-			s.rounds = (int)number("rounds", optarg, 1, MAX_ROUNDS);
-			break;
-		case 'm':
-			s.turn_ns = number("ms", optarg, 10, 60000) * 1000000;
-			break;
-		case 'o':
-			s.only = optarg;
-			break;
-		case 'c':
-			s.check = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
-		default:
-			exit(2);
-		}
-	}
-	if (optind < argc)
-		die("'%s' is not an option; see --help", argv[optind]);
 	for (int i = 0; i < LINES; i++)
-		any |= is_wanted(&lines[i], &s);
-	if (!any)
-		die("--only: there is no line '%s'; see --help", s.only);
-	choose_cpus(&s);
-	return s;
+		if (is_wanted(&lines[i], s))
+			return;
+	die("--only: there is no line '%s'; see --help", s->only);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct settings s = read_settings(argc, argv);
+	struct settings s = { .rounds = 15, .run_ns = 200000000 };
 	struct place place;
 	unsigned missed;
 
+	program_read(&s, argc, argv, help, "ms", true);
+	check_that_some_is_wanted(&s);
 	open_place(&place);
-	printf("leash %s, redis %s; %d rounds of %.0f ms for each side\n", leash_version(),
-	       server_text(place.server, "EVAL %s 0", "return redis.call('INFO', 'server'):match('redis_version:(%S+)')"), s.rounds,
-	       (double)s.turn_ns / 1e6);
+	program_begin(&s, place.server, "ms");
 	missed = measure(&place, &s);
 	close_place(&place);
-	if (missed > 0)
-		printf("\n%u of the bars missed\n", missed);
-	else
-		printf("\nall bars met\n");
-	return missed > 0 && s.check ? 1 : 0;
+	return program_end(&s, missed);
 }

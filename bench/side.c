@@ -5,7 +5,7 @@
  * to refuse an acquire, which leash computes anew each time and this program puts an hour ahead once. */
 #include "bench/side.h"
 
-#include "bench/team.h"
+#include "bench/program.h"
 #include "tests/support/monitor.h"
 
 #include <stdbool.h>

@@ -5,11 +5,12 @@
  * the time, while all are at work: so it does not matter how long it takes to start and stop them. */
 #include "bench/team.h"
 
+#include "bench/program.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,20 +33,6 @@ struct member {
 	int64_t cpu_ns; /* when it has ended */
 	pthread_t thread;
 };
-
-void
-die(const char *format, ...)
-{
-	va_list args;
-
-	fflush(stdout);
-	va_start(args, format);
-	fputs("bench: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(2);
-}
 
 static int64_t
 read_clock(clockid_t clock)

@@ -13,7 +13,4 @@ struct team_result {
 /* A thread for each of `desks` calls `pair` with it: for a tenth of `ns` uncounted, then for `ns`. `cpu`: where, -1: anywhere. */
 struct team_result team_run(void (*pair)(void *desk), void *const *desks, size_t threads, int cpu, int64_t ns);
 
-/* Say why nothing can be measured, and exit. */
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 #endif

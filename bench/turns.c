@@ -17,14 +17,11 @@
  * left asleep: that, unlike a bar, fails always. Figures are medians of the rounds, which are interleaved; counts are sums. */
 #include "bench/arrivals.h"
 #include "bench/crowd.h"
-#include "bench/team.h"
+#include "bench/program.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_ROUNDS = 100 };
 
 /* ---- what is measured ---- */
 
@@ -86,24 +83,6 @@ static struct part parts[] = {
 
 enum { PARTS = sizeof parts / sizeof *parts };
 
-struct settings {
-	int rounds;
-	int64_t run_ns;
-	const char *only;
-	bool check;
-};
-
-static bool
-is_wanted(const struct part *part, const struct settings *s)
-{
-	size_t n;
-
-	if (s->only == NULL)
-		return true;
-	n = strlen(s->only);
-	return strncmp(part->name, s->only, n) == 0 && (part->name[n] == '\0' || part->name[n] == '-');
-}
-
 static void
 note(struct part *part, int round, enum what what, double figure)
 {
@@ -149,7 +128,7 @@ note_longest(struct part *part, int round, const struct crowd_result *result)
 static void
 note_handoffs(struct part *part, int round, const struct crowd_result *result)
 {
-	double *us = calloc(result->count + 1, sizeof *us), median;
+	double *us = calloc(result->count + 1, sizeof *us), middle;
 	size_t n = 0;
 
 	if (us == NULL)
@@ -162,10 +141,10 @@ note_handoffs(struct part *part, int round, const struct crowd_result *result)
 	}
 	if (n == 0)
 		die("the lock never passed from one process to another that waited");
-	median = crowd_median(us, n);
-	note(part, round, HANDOFF, median);
+	middle = median(us, n);
+	note(part, round, HANDOFF, middle);
 	note(part, round, SLOW_HANDOFF, us[n * 99 / 100]);
-	note(part, round, HANDOFF_RATIO, median / part->figures[PING][round]);
+	note(part, round, HANDOFF_RATIO, middle / part->figures[PING][round]);
 	free(us);
 }
 
@@ -247,7 +226,7 @@ figure_of(struct part *part, enum what what, int rounds)
 	double sum = 0;
 
 	if (!whats[what].is_count)
-		return crowd_median(part->figures[what], (size_t)rounds);
+		return median(part->figures[what], (size_t)rounds);
 	for (int i = 0; i < rounds; i++)
 		sum += part->figures[what][i];
 	return sum;
@@ -299,81 +278,38 @@ static const char help[] =
 	"Exits with 0 when it could measure, 1 if the lock did what it never may, 77 without a redis-server, 2 if anything else\n"
 	"went wrong.\n";
 
-static long
-number(const char *option, const char *text, long least, long most)
+static void
+check_that_some_is_wanted(const struct settings *s)
 {
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	if (end == text || *end != '\0' || n < least || n > most)
-		die("--%s: '%s' is not a number from %ld to %ld", option, text, least, most);
-	return n;
-}
-
-static struct settings
-read_settings(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "seconds", required_argument, NULL, 's' }, { "rounds", required_argument, NULL, 'r' }, { "only", required_argument, NULL, 'o' },
-		{ "check", no_argument, NULL, 'c' },         { "help", no_argument, NULL, 'h' },         { 0 },
-	};
-	struct settings s = { .rounds = 5, .run_ns = 10000000000 };
-	bool any = false;
-	int o;
-
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (o) {
-		case 's':
-			s.run_ns = number("seconds", optarg, 1, 600) * 1000000000;
-			break;
-		case 'r':
-			s.rounds = (int)number("rounds", optarg, 1, MAX_ROUNDS);
-			break;
-		case 'o':
-			s.only = optarg;
-			break;
-		case 'c':
-			s.check = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
-		default:
-			exit(2);
-		}
-	}
-	if (optind < argc)
-		die("'%s' is not an option; see --help", argv[optind]);
 	for (int i = 0; i < PARTS; i++)
-		any |= is_wanted(&parts[i], &s);
-	if (!any)
-		die("--only: there is no part '%s'; see --help", s.only);
-	return s;
+		if (program_wants(s, parts[i].name))
+			return;
+	die("--only: there is no part '%s'; see --help", s->only);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct settings s = read_settings(argc, argv);
-	struct server *server = server_start_tcp(NULL);
+	struct settings s = { .rounds = 5, .run_ns = 10000000000 };
+	struct server *server;
 	unsigned missed = 0, broken = 0;
+	int status;
 
-	printf("leash %s, redis %s; hold %d ms; %d rounds of %.0f s, medians and least..most of them\n\n", leash_version(),
-	       server_text(server, "EVAL %s 0", "return redis.call('INFO', 'server'):match('redis_version:(%S+)')"), CROWD_HOLD_MS, s.rounds,
-	       (double)s.run_ns / 1e9);
+	program_read(&s, argc, argv, help, "seconds", true);
+	check_that_some_is_wanted(&s);
+	server = server_start_tcp(NULL);
+	program_begin(&s, server, "seconds");
+	printf("hold %d ms; medians, and least..most of the rounds\n\n", CROWD_HOLD_MS);
 	for (int round = 0; round < s.rounds; round++)
 		for (int i = 0; i < PARTS; i++)
-			if (is_wanted(&parts[i], &s))
+			if (program_wants(&s, parts[i].name))
 				run_part(&parts[i], round, server, &s);
 	for (int i = 0; i < PARTS; i++)
-		if (is_wanted(&parts[i], &s))
+		if (program_wants(&s, parts[i].name))
 			print_part(&parts[i], s.rounds, &missed, &broken);
 	server_stop(server);
 	if (broken > 0)
 		printf("%u of what must never be was seen\n", broken);
-	if (missed > 0)
-		printf("%u of the bars missed\n", missed);
-	else if (broken == 0)
-		printf("all bars met\n");
-	return broken > 0 || (missed > 0 && s.check) ? 1 : 0;
+	status = program_end(&s, missed);
+	return broken > 0 ? 1 : status;
 }
