@@ -52,11 +52,16 @@ test_programs += tests/fault/test_refusals
 test_programs += tests/fault/test_replaced
 test_programs += tests/fault/test_restarts
 test_programs += tests/fault/test_simulation
+test_programs += tests/redis/test_ask
 test_programs += tests/redis/test_dial
+test_programs += tests/redis/test_full_server
+test_programs += tests/redis/test_model
 test_programs += tests/redis/test_pipe
 test_programs += tests/redis/test_pipe_limits
-test_programs += tests/redis/test_scripts
+test_programs += tests/redis/test_release
+test_programs += tests/redis/test_rights
 test_programs += tests/redis/test_storm
+test_programs += tests/redis/test_word
 test_programs += tests/unit/test_command
 test_programs += tests/unit/test_courier
 test_programs += tests/unit/test_error
@@ -106,6 +111,7 @@ tests_redis_test_storm_LDADD = $(public_libs)
 # What several of them share, and nobody else.
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 real_sources = tests/fault/real.c tests/fault/real.h
+step_sources = tests/redis/steps.c tests/redis/steps.h
 
 # What the programs of the contract have in common.
 law_sources =
@@ -128,6 +134,13 @@ tests_fault_test_guard_SOURCES = tests/fault/test_guard.c tests/contract/actor.c
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources)
 tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
 tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_sources) $(real_sources)
+
+tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(step_sources)
+tests_redis_test_full_server_SOURCES = tests/redis/test_full_server.c $(step_sources)
+tests_redis_test_model_SOURCES = tests/redis/test_model.c $(step_sources)
+tests_redis_test_release_SOURCES = tests/redis/test_release.c $(step_sources)
+tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(step_sources)
+tests_redis_test_word_SOURCES = tests/redis/test_word.c $(step_sources)
 
 # The simulation runs with the library as it is, and with its mutations (lib/base/mutation.h), which nothing else has.
 simulation_sources =

@@ -1,0 +1,359 @@
+/* Releasing, leaving and canceling, step by step: every line that lib/lua/README.md promises of them, one interleaving at a time. */
+#include "tests/redis/steps.h"
+
+#include <string.h>
+
+/* ---- release ---- */
+
+static void
+a_released_lock_is_free(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_number(release(ANN1), 1);
+	assert_false(exists(LOCK));
+	assert_false(exists(QUEUE));
+	assert_ttl(FENCE, DAY); /* of the last acquire */
+}
+
+static void
+a_second_release_finds_nothing(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_number(release(ANN1), 1);
+	assert_number(release(ANN1), 0);
+}
+
+static void
+a_release_of_nothing_creates_nothing(void **state)
+{
+	(void)state;
+	assert_number(release(ANN1), 0);
+	assert_int_equal(server_integer(server, "DBSIZE"), 0);
+}
+
+static void
+only_the_holder_releases(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_number(release(BOB1), 0);
+	assert_number(release(ANN2), 0);
+	assert_string_equal(holder(), ANN1);
+	assert_ttl(LOCK, LEASE);
+}
+
+static void
+a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
+{
+	(void)state;
+	struct listener *bob = listen_for(BOB), *cid = listen_for(CID);
+	int64_t before;
+
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(CID1));
+	before = server_us();
+	assert_number(release(ANN1), 1);
+	assert_string_equal(server_text(server, "HGETALL " LOCK), BOB1 " 1");
+	assert_ttl(LOCK, CLAIM);
+	assert_string_equal(places(), CID1 " 60000");
+	assert_told(bob, BOB1);
+	assert_int_equal(messages(cid), 0);
+	assert_true(last_fence() >= before);
+	assert_ttl(FENCE, DAY);
+}
+
+static void
+the_last_place_takes_the_queue_with_it(void **state)
+{
+	(void)state;
+	listen_for(BOB);
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_number(release(ANN1), 1);
+	assert_string_equal(holder(), BOB1);
+	assert_false(exists(QUEUE));
+}
+
+static void
+a_queue_is_served_in_its_order(void **state)
+{
+	(void)state;
+	static const char *const tokens[] = { CID1, BOB2, ANN2, BOB1, CID2 };
+	int64_t fence = fence_of(ask(ANN1));
+
+	listen_for(ANN);
+	listen_for(BOB);
+	listen_for(CID);
+	for (size_t i = 0; i < 5; i++)
+		assert_not_held(ask(tokens[i]));
+	assert_number(release(ANN1), 1);
+	for (size_t i = 0; i < 5; i++) {
+		assert_string_equal(holder(), tokens[i]);
+		assert_true(last_fence() > fence);
+		fence = last_fence();
+		assert_number(release(tokens[i]), 1);
+	}
+	assert_false(exists(LOCK));
+	assert_false(exists(QUEUE));
+}
+
+static void
+fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
+{
+	(void)state;
+	struct listener *bob = listen_for(BOB);
+	int64_t ahead;
+
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	ahead = server_us() + INT64_C(3600000000);
+	server_text(server, "SET " FENCE " %lld PX 20000", (long long)ahead);
+	assert_number(release(ANN1), 1);
+	assert_int_equal(last_fence(), ahead + 1);
+	assert_ttl(FENCE, DAY);
+	assert_told(bob, BOB1);
+}
+
+static void
+a_grant_lasts_for_the_claim_of_its_own_place(void **state)
+{
+	(void)state;
+	listen_for(BOB);
+	fence_of(ask(ANN1));
+	assert_not_held(ask_with(BOB1, "300", NEVER_LATE, "86400000 200000 1 PUBLISH leash:wake:"));
+	assert_number(release(ANN1), 1);
+	assert_string_equal(holder(), BOB1);
+	assert_ttl(LOCK, DAY);
+}
+
+static void
+a_client_that_does_not_listen_is_passed_over(void **state)
+{
+	(void)state;
+	struct listener *cid = listen_for(CID);
+
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(CID1));
+	assert_number(release(ANN1), 1);
+	assert_string_equal(server_text(server, "HGETALL " LOCK), CID1 " 1");
+	assert_ttl(LOCK, CLAIM);
+	assert_false(exists(QUEUE));
+	assert_told(cid, CID1);
+	assert_int_equal(state_of(word(BOB, BOB1)), -1);
+}
+
+static void
+a_lock_that_nobody_listens_for_is_free(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(CID1));
+	assert_number(release(ANN1), 1);
+	assert_false(exists(LOCK));
+	assert_false(exists(QUEUE));
+}
+
+static void
+silence_is_no_refusal_where_counts_are_not_exact(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(CID1));
+	assert_number(step(release, 3, ANN1, INEXACT), 1);
+	assert_string_equal(holder(), BOB1);
+	assert_ttl(LOCK, CLAIM);
+	assert_string_equal(places(), CID1 " 60000");
+}
+
+static void
+a_dead_client_is_passed_over(void **state)
+{
+	(void)state;
+	struct listener *bob = listen_for(BOB), *cid = listen_for(CID);
+
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(BOB2));
+	assert_not_held(ask(CID1));
+	bury(BOB);
+	assert_number(release(ANN1), 1);
+	assert_string_equal(holder(), CID1);
+	assert_false(exists(QUEUE));
+	assert_int_equal(messages(bob), 0);
+	assert_told(cid, CID1);
+}
+
+static void
+a_lock_whose_queue_is_dead_is_free(void **state)
+{
+	(void)state;
+	listen_for(BOB);
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	bury(BOB);
+	assert_number(release(ANN1), 1);
+	assert_false(exists(LOCK));
+	assert_false(exists(QUEUE));
+}
+
+static void
+what_is_no_place_is_passed_over(void **state)
+{
+	(void)state;
+	static const char *const odd[] = { "rubbish", BOB1, BOB1 " ", BOB1 " 0", BOB1 " -1", BOB1 " 86400001", BOB1 " 60000 1", "" };
+
+	order = TTLS;
+	listen_for(BOB);
+	listen_for(CID);
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+		fence_of(ask(ANN1));
+		assert_not_held(ask(BOB2));
+		server_integer(server, "ZADD " QUEUE " 5 %s", odd[i]);
+		assert_number(release(ANN1), 1);
+		assert_string_equal(holder(), BOB2);
+		assert_false(exists(QUEUE));
+		assert_number(release(BOB2), 1);
+	}
+}
+
+static void
+a_grant_goes_out_by_spublish_where_the_client_says_so(void **state)
+{
+	(void)state;
+	const char *info = strstr(server_text(server, "INFO server"), "redis_version:");
+	const char *cfg = "60000 200000 1 SPUBLISH leash:{orders}:wake:";
+	struct listener *bob;
+
+	assert_non_null(info);
+	if (atoi(info + strlen("redis_version:")) < 7)
+		skip();
+	bob = listen_on("SSUBSCRIBE", "leash:{orders}:wake:" BOB);
+	fence_of(ask_with(ANN1, "600000", NEVER_LATE, cfg));
+	assert_not_held(ask_with(BOB1, "600000", NEVER_LATE, cfg));
+	assert_number(step(release, 3, ANN1, cfg), 1);
+	assert_string_equal(holder(), BOB1);
+	assert_told(bob, BOB1);
+}
+
+/* ---- leave and cancel ---- */
+
+static void
+who_leaves_has_no_place_any_more(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(BOB2));
+	assert_not_held(ask(CID1));
+	assert_number(release(BOB1), 2);
+	assert_string_equal(places(), BOB2 " 60000 " CID1 " 60000");
+	assert_string_equal(holder(), ANN1);
+	assert_number(release(BOB1), 0);
+}
+
+static void
+who_leaves_last_removes_the_queue(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_number(release(BOB1), 2);
+	assert_false(exists(QUEUE));
+	assert_string_equal(holder(), ANN1);
+}
+
+static void
+who_leaves_hands_an_abandoned_lock_on(void **state)
+{
+	(void)state;
+	struct listener *cid = listen_for(CID);
+
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(CID1));
+	expire(LOCK);
+	assert_number(release(BOB1), 2);
+	assert_string_equal(holder(), CID1);
+	assert_ttl(LOCK, CLAIM);
+	assert_told(cid, CID1);
+}
+
+static void
+the_cancel_of_a_granted_token_hands_the_lock_on(void **state)
+{
+	(void)state;
+	struct listener *cid = listen_for(CID);
+
+	listen_for(BOB);
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_not_held(ask(CID1));
+	assert_number(release(ANN1), 1);
+	assert_string_equal(holder(), BOB1);
+	assert_number(release(BOB1), 1);
+	assert_string_equal(holder(), CID1);
+	assert_told(cid, CID1);
+}
+
+static void
+the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on(void **state)
+{
+	(void)state;
+	struct listener *bob = listen_for(BOB);
+
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	expire(LOCK);
+	assert_number(release(ANN1), 0);
+	assert_string_equal(holder(), BOB1);
+	assert_told(bob, BOB1);
+}
+
+static void
+the_cancel_of_an_unknown_token_takes_nothing_from_a_holder(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_number(release(CID1), 0);
+	assert_string_equal(holder(), ANN1);
+	assert_string_equal(places(), BOB1 " 60000");
+	assert_ttl(LOCK, LEASE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		sentence(a_released_lock_is_free),
+		sentence(a_second_release_finds_nothing),
+		sentence(a_release_of_nothing_creates_nothing),
+		sentence(only_the_holder_releases),
+		sentence(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it),
+		sentence(the_last_place_takes_the_queue_with_it),
+		sentence(a_queue_is_served_in_its_order),
+		sentence(fences_of_grants_grow_when_the_clock_is_behind_the_last),
+		sentence(a_grant_lasts_for_the_claim_of_its_own_place),
+		sentence(a_client_that_does_not_listen_is_passed_over),
+		sentence(a_lock_that_nobody_listens_for_is_free),
+		sentence(silence_is_no_refusal_where_counts_are_not_exact),
+		sentence(a_dead_client_is_passed_over),
+		sentence(a_lock_whose_queue_is_dead_is_free),
+		sentence(what_is_no_place_is_passed_over),
+		sentence(a_grant_goes_out_by_spublish_where_the_client_says_so),
+		sentence(who_leaves_has_no_place_any_more),
+		sentence(who_leaves_last_removes_the_queue),
+		sentence(who_leaves_hands_an_abandoned_lock_on),
+		sentence(the_cancel_of_a_granted_token_hands_the_lock_on),
+		sentence(the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on),
+		sentence(the_cancel_of_an_unknown_token_takes_nothing_from_a_holder),
+	};
+
+	return cmocka_run_group_tests_name("release", tests, start, stop);
+}
