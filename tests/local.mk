@@ -27,17 +27,20 @@ if TESTS_ENABLED
 
 test_programs =
 test_programs += tests/contract/test_cancel
+test_programs += tests/contract/test_close
 test_programs += tests/contract/test_fair
+test_programs += tests/contract/test_forked
 test_programs += tests/contract/test_handles
 test_programs += tests/contract/test_handoff
 test_programs += tests/contract/test_input
 test_programs += tests/contract/test_lease
 test_programs += tests/contract/test_leave
-test_programs += tests/contract/test_life
 test_programs += tests/contract/test_limits
+test_programs += tests/contract/test_manners
 test_programs += tests/contract/test_mixed
 test_programs += tests/contract/test_owner
 test_programs += tests/contract/test_plain
+test_programs += tests/contract/test_resources
 test_programs += tests/contract/test_terms
 test_programs += tests/contract/test_wind_down
 test_programs += tests/fault/test_connections
@@ -82,17 +85,20 @@ test_programs += tests/unit/test_uri
 test_programs += tests/unit/test_watchdog
 
 tests_contract_test_cancel_LDADD = $(public_libs)
+tests_contract_test_close_LDADD = $(public_libs)
 tests_contract_test_fair_LDADD = $(public_libs)
+tests_contract_test_forked_LDADD = $(public_libs)
 tests_contract_test_handles_LDADD = $(public_libs)
 tests_contract_test_handoff_LDADD = $(public_libs)
 tests_contract_test_input_LDADD = $(public_libs)
 tests_contract_test_lease_LDADD = $(public_libs)
 tests_contract_test_leave_LDADD = $(public_libs)
-tests_contract_test_life_LDADD = $(public_libs)
 tests_contract_test_limits_LDADD = $(public_libs)
+tests_contract_test_manners_LDADD = $(public_libs)
 tests_contract_test_mixed_LDADD = $(public_libs)
 tests_contract_test_owner_LDADD = $(public_libs)
 tests_contract_test_plain_LDADD = $(public_libs)
+tests_contract_test_resources_LDADD = $(public_libs)
 tests_contract_test_terms_LDADD = $(public_libs)
 tests_contract_test_wind_down_LDADD = $(public_libs)
 tests_fault_test_connections_LDADD = $(public_libs)
@@ -110,6 +116,7 @@ tests_redis_test_storm_LDADD = $(public_libs)
 
 # What several of them share, and nobody else.
 refused_sources = tests/fault/refused.c tests/fault/refused.h
+life_sources = tests/contract/life.c tests/contract/life.h
 real_sources = tests/fault/real.c tests/fault/real.h
 step_sources = tests/redis/steps.c tests/redis/steps.h
 
@@ -123,10 +130,14 @@ law_sources += tests/contract/scene.c
 law_sources += tests/contract/scene.h
 
 tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
+tests_contract_test_close_SOURCES = tests/contract/test_close.c $(life_sources)
 tests_contract_test_fair_SOURCES = tests/contract/test_fair.c $(law_sources)
+tests_contract_test_forked_SOURCES = tests/contract/test_forked.c $(life_sources)
+tests_contract_test_manners_SOURCES = tests/contract/test_manners.c $(life_sources)
 tests_contract_test_mixed_SOURCES = tests/contract/test_mixed.c $(law_sources)
 tests_contract_test_owner_SOURCES = tests/contract/test_owner.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
+tests_contract_test_resources_SOURCES = tests/contract/test_resources.c $(life_sources)
 tests_contract_test_terms_SOURCES = tests/contract/test_terms.c tests/contract/actor.c tests/contract/actor.h
 
 tests_fault_test_denials_SOURCES = tests/fault/test_denials.c $(refused_sources) $(real_sources)

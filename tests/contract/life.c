@@ -1,0 +1,209 @@
+/* See life.h. */
+#include "tests/contract/life.h"
+
+#include "tests/support/await.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct server *server;
+_Thread_local leash_error err;
+
+/* ---- memory ---- */
+
+_Atomic long live;
+_Atomic long calls;
+_Atomic long fail_at;
+_Atomic bool fail_on;
+
+static bool
+fails(void)
+{
+	long n = ++calls, at = fail_at;
+
+	return at != 0 && (n == at || (fail_on && n > at));
+}
+
+static void *
+counted_alloc(size_t size)
+{
+	void *block = fails() ? NULL : malloc(size);
+
+	live += block != NULL;
+	return block;
+}
+
+static void *
+counted_realloc(void *old, size_t size)
+{
+	void *block = fails() ? NULL : realloc(old, size);
+
+	live += block != NULL && old == NULL;
+	return block;
+}
+
+static void
+counted_free(void *block)
+{
+	live -= block != NULL;
+	free(block);
+}
+
+long at_first;
+
+int
+note_what_there_is(void **state)
+{
+	(void)state;
+	freeReplyObject(server_command(server, "FLUSHALL")); /* what a test left that failed */
+	at_first = live;
+	return 0;
+}
+
+int
+nothing_is_left(void **state)
+{
+	(void)state;
+	if (live != at_first)
+		print_error("leash keeps %ld blocks of memory\n", live - at_first);
+	return live == at_first ? 0 : -1;
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+leash_client *
+open_client(void)
+{
+	return leashed_open(server_uri(server), NULL);
+}
+
+bool
+is_free(const char *name)
+{
+	return server_integer(server, "EXISTS leash:{%s} leash:{%s}:queue", name, name) == 0;
+}
+
+/* ---- threads that hold and wait ---- */
+
+static void *
+use(void *arg)
+{
+	struct user *u = arg;
+
+	u->status = leash_lock_acquire(u->lock, u->wait_ms, &u->err);
+	u->acquired = 1;
+	await_true(u->order != HOLD);
+	u->held = leash_lock_held(u->lock);
+	if (u->order == RELEASE) {
+		u->released = leash_lock_release(u->lock, &u->err);
+		u->again = leash_lock_acquire(u->lock, 0, NULL);
+		if (u->again == LEASH_OK)
+			leash_lock_release(u->lock, NULL);
+	}
+	return NULL;
+}
+
+void
+begin(struct user *u, leash_lock *lock, int64_t wait_ms)
+{
+	*u = (struct user){.lock = lock, .wait_ms = wait_ms};
+	assert_int_equal(pthread_create(&u->thread, NULL, use, u), 0);
+}
+
+void
+end(struct user *u, enum order order)
+{
+	u->order = order;
+	pthread_join(u->thread, NULL);
+}
+
+/* ---- threads that are always in a call ---- */
+
+void *
+be_busy(void *arg)
+{
+	struct busy *b = arg;
+	leash_status status = LEASH_OK;
+
+	for (int i = 0; status != LEASH_CLOSED; i++) {
+		leash_lock *lock = b->lock[i % 2];
+
+		status = leash_lock_acquire(lock, i % 3 == 0 ? 0 : 20, NULL);
+		b->turns++;
+		if (status != LEASH_OK)
+			continue;
+		if (leash_lock_acquire(lock, 0, NULL) == LEASH_OK)
+			leash_lock_release(lock, NULL);
+		leash_lock_extend(lock, 40000, NULL);
+		leash_lock_token(lock, NULL, 0);
+		leash_lock_release(lock, NULL);
+	}
+	return NULL;
+}
+
+/* ---- what the process has ---- */
+
+void
+read_task(const char *task, const char *field, char out[64])
+{
+	char path[300], line[256];
+	FILE *file;
+
+	out[0] = '\0';
+	snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return; /* it has ended meanwhile */
+	while (fgets(line, sizeof line, file) != NULL)
+		if (strncmp(line, field, strlen(field)) == 0)
+			sscanf(line + strlen(field), ":%63s", out);
+	fclose(file);
+}
+
+int
+count_fds(bool events)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(folder);
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+		char kind[64] = "";
+
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(folder))
+			continue;
+		assert_true(readlinkat(dirfd(folder), entry->d_name, kind, sizeof kind - 1) > 0);
+		n += (strstr(kind, "[eventfd]") != NULL) == events;
+	}
+	closedir(folder);
+	return n;
+}
+
+/* ---- */
+
+int
+life_run(const char *name, const struct CMUnitTest *tests, size_t count)
+{
+	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
+
+	if (leash_set_memory(&memory) != LEASH_OK)
+		return 1;
+	return _cmocka_run_group_tests(name, tests, count, start, stop);
+}

@@ -1,0 +1,71 @@
+/* What the tests of lives share: memory that is counted and can be withheld, and threads that hold and wait.
+ *
+ * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
+#ifndef LEASH_TEST_LIFE_H
+#define LEASH_TEST_LIFE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+extern struct server *server;
+extern _Thread_local leash_error err; /* what the last call said */
+
+extern _Atomic long live;    /* blocks that leash has */
+extern long at_first;         /* how many those were when the test began */
+extern _Atomic long calls;   /* of alloc and realloc */
+extern _Atomic long fail_at; /* this call, counted from when it was set; 0: none */
+extern _Atomic bool fail_on; /* and all after it */
+
+/* Before and after each test. */
+int note_what_there_is(void **state);
+int nothing_is_left(void **state);
+
+#define life(test) cmocka_unit_test_setup_teardown(test, note_what_there_is, nothing_is_left)
+
+/* With the counting allocator, and a server for all: for main to return. */
+int life_run(const char *name, const struct CMUnitTest *tests, size_t count);
+
+leash_client *open_client(void);
+bool is_free(const char *name);
+
+enum order { HOLD, RELEASE, END };
+
+/* A thread that acquires a lock, and goes on as it is told. */
+struct user {
+	leash_lock *lock;
+	int64_t wait_ms;
+	_Atomic int order;
+	_Atomic int acquired; /* the acquire has returned */
+	leash_status status, released, again;
+	bool held;
+	leash_error err;
+	pthread_t thread;
+};
+
+void begin(struct user *u, leash_lock *lock, int64_t wait_ms);
+void end(struct user *u, enum order order);
+
+/* A thread that is always in a call, until its client is closed. */
+struct busy {
+	leash_lock *lock[2];
+	_Atomic int turns;
+	pthread_t thread;
+};
+
+void *be_busy(void *busy); /* for pthread_create */
+
+/* What /proc says of a thread of this process: the value of `field`, or "". */
+void read_task(const char *task, const char *field, char out[64]);
+/* Those that are eventfds, or those that are not. Of the former leash keeps some for its next client. */
+int count_fds(bool events);
+
+#endif

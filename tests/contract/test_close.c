@@ -1,0 +1,310 @@
+/* Clients that are closed, and threads that end, while locks are held and waited for. */
+#include "tests/contract/life.h"
+
+#include "tests/support/await.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+/* ---- close ---- */
+
+enum { HOLDERS = 3, WAITERS = 3 };
+
+static void
+close_releases_what_is_held_and_wakes_who_waits(void **state)
+{
+	leash_client *client = open_client(), *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "theirs", NULL), *wanted = leashed_lock(client, "theirs", NULL);
+	leash_lock *held[HOLDERS];
+	struct user holder[HOLDERS], waiter[WAITERS], local;
+	int64_t begun;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	for (int i = 0; i < HOLDERS; i++) {
+		held[i] = leashed_lock(client, (const char *const[]){"h0", "h1", "h2"}[i], NULL);
+		begin(&holder[i], held[i], 0);
+		await_true(holder[i].acquired);
+		assert_int_equal(holder[i].status, LEASH_OK);
+	}
+	for (int i = 0; i < WAITERS; i++)
+		begin(&waiter[i], wanted, i == 0 ? LEASH_FOREVER : 600000);
+	begin(&local, held[0], LEASH_FOREVER);
+	await_true(server_integer(server, "ZCARD leash:{theirs}:queue") == 2);
+
+	begun = await_now_ns();
+	leash_close(client);
+	/* one round trip; twice the timeout if there is no answer */
+	assert_true(await_now_ns() - begun < 2 * INT64_C(1000000000) * await_slowness());
+	for (int i = 0; i < WAITERS; i++) {
+		end(&waiter[i], RELEASE);
+		assert_int_equal(waiter[i].status, LEASH_CLOSED);
+		assert_non_null(strstr(waiter[i].err.text, "lock 'theirs'"));
+		assert_int_equal(waiter[i].released, LEASH_CLOSED);
+	}
+	end(&local, RELEASE);
+	assert_int_equal(local.status, LEASH_CLOSED);
+	for (int i = 0; i < HOLDERS; i++) {
+		end(&holder[i], RELEASE);
+		assert_false(holder[i].held);
+		assert_int_equal(holder[i].released, LEASH_CLOSED);
+		assert_int_equal(holder[i].again, LEASH_CLOSED);
+		leash_lock_free(held[i]);
+	}
+	assert_true(is_free("h0") && is_free("h1") && is_free("h2"));
+	assert_int_equal(server_integer(server, "EXISTS leash:{theirs}:queue"), 0);
+	assert_true(leash_lock_held(theirs));
+	leash_lock_free(wanted);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(other);
+}
+
+static void
+a_closed_client_answers_closed_for_as_long_as_there_are_handles(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = leashed_lock(client, "second", NULL), *none = NULL;
+	char token[LEASH_TOKEN_MAX];
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	leash_close(client);
+	assert_true(is_free("closed"));
+	for (int i = 0; i < 2; i++) {
+		assert_status(LEASH_CLOSED, leash_lock_acquire(lock, 0, &err));
+		assert_non_null(strstr(err.text, "lock 'closed'"));
+		assert_status(LEASH_CLOSED, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		assert_status(LEASH_CLOSED, leash_lock_acquire_with(lock, NULL, &err));
+		assert_status(LEASH_CLOSED, leash_lock_release(lock, &err));
+		assert_status(LEASH_CLOSED, leash_lock_extend(lock, 1000, &err));
+		assert_status(LEASH_CLOSED, leash_lock_new(&none, client, "new", NULL, &err));
+		assert_null(none);
+		assert_false(leash_lock_held(lock));
+		assert_int_equal(leash_lock_depth(lock), 0);
+		assert_int_equal(leash_lock_fence(lock), 0);
+		assert_int_equal(leash_lock_remaining_ms(lock), 0);
+		assert_int_equal(leash_lock_token(lock, token, sizeof token), 0);
+		leash_lock_alive(lock);
+	}
+	leash_lock_free(lock);
+	assert_status(LEASH_CLOSED, leash_lock_acquire(second, 0, &err));
+	leash_lock_free(second);
+}
+
+static void
+close_ends_calls_that_are_under_way_whatever_they_are_doing(void **state)
+{
+	enum { THREADS = 4 };
+
+	(void)state;
+	for (int round = 0; round < 25; round++) {
+		leash_client *client = open_client();
+		struct busy busy[THREADS];
+
+		for (int i = 0; i < THREADS; i++) {
+			busy[i] = (struct busy){.lock = {leashed_lock(client, "busy", NULL), leashed_lock(client, i % 2 ? "odd" : "even", NULL)}};
+			assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
+		}
+		await_true(busy[0].turns > 10 * (round % 5) && busy[3].turns > 0);
+		leash_close(client);
+		/* what was held, what was just being acquired, and what was just being released */
+		assert_true(is_free("busy") && is_free("odd") && is_free("even"));
+		for (int i = 0; i < THREADS; i++) {
+			pthread_join(busy[i].thread, NULL);
+			leash_lock_free(busy[i].lock[0]);
+			leash_lock_free(busy[i].lock[1]);
+		}
+		assert_int_equal(live, at_first);
+	}
+}
+
+static void
+close_does_not_wait_for_ever_for_a_server_that_stands_still(void **state)
+{
+	struct server *still = server_start(NULL);
+
+	(void)state;
+	/* with a release under way, with one who waits, and with both */
+	for (int which = 1; which <= 3; which++) {
+		leash_client *client = leashed_open(server_uri(still), LEASH_OPTIONS(.timeout_ms = 500)), *other = leashed_open(server_uri(still), NULL);
+		leash_lock *theirs = leashed_lock(other, "theirs", NULL), *wanted = leashed_lock(client, "theirs", NULL);
+		leash_lock *held = leashed_lock(client, (const char *const[]){"s1", "s2", "s3"}[which - 1], NULL);
+		struct user releaser = {0}, waiter = {0};
+		int64_t begun;
+
+		assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+		if (which & 1) {
+			begin(&releaser, held, 5000);
+			await_true(releaser.acquired);
+			assert_int_equal(releaser.status, LEASH_OK);
+		}
+		if (which & 2) {
+			begin(&waiter, wanted, LEASH_FOREVER);
+			await_true(server_integer(still, "ZCARD leash:{theirs}:queue") == 2);
+		}
+		server_pause(still);
+		releaser.order = RELEASE;
+		await_ms(50); /* so that it is sent */
+		begun = await_now_ns();
+		leash_close(client);
+		assert_true(await_now_ns() - begun < 5 * INT64_C(1000000000) * await_slowness());
+		if (which & 1) {
+			end(&releaser, RELEASE);
+			assert_true(releaser.released == LEASH_UNKNOWN || releaser.released == LEASH_CLOSED);
+		}
+		if (which & 2) {
+			end(&waiter, END);
+			assert_int_equal(waiter.status, LEASH_CLOSED);
+		}
+		server_resume(still);
+		leash_lock_free(held);
+		leash_lock_free(wanted);
+		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+		leash_lock_free(theirs);
+		leash_close(other);
+		assert_int_equal(live, at_first);
+	}
+	server_stop(still);
+}
+
+static void
+close_does_not_wait_at_all_for_a_server_that_is_gone(void **state)
+{
+	enum { N = 6 };
+	struct server *gone = server_start(NULL);
+	leash_client *client = leashed_open(server_uri(gone), NULL), *other = leashed_open(server_uri(gone), NULL);
+	leash_lock *theirs[N], *wanted[N], *held = leashed_lock(client, "held", NULL);
+	struct user waiter[N];
+	int64_t begun;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	for (int i = 0; i < N; i++) {
+		char name[] = {'t', (char)('0' + i), '\0'};
+
+		theirs[i] = leashed_lock(other, name, NULL);
+		wanted[i] = leashed_lock(client, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(theirs[i], 0, &err));
+		begin(&waiter[i], wanted[i], i % 2 ? LEASH_FOREVER : 600000);
+		await_true(server_integer(gone, "ZCARD leash:{%s}:queue", name) == 2);
+	}
+	server_kill(gone);
+	await_ms(50);
+	begun = await_now_ns();
+	leash_close(client);
+	assert_true(await_now_ns() - begun < 2 * INT64_C(1000000000) * await_slowness());
+	for (int i = 0; i < N; i++) {
+		end(&waiter[i], RELEASE);
+		assert_int_equal(waiter[i].status, LEASH_CLOSED);
+		leash_lock_free(wanted[i]);
+	}
+	assert_false(leash_lock_held(held));
+	leash_lock_free(held);
+	leash_close(other);
+	for (int i = 0; i < N; i++)
+		leash_lock_free(theirs[i]);
+	server_stop(gone);
+}
+
+/* ---- threads that end ---- */
+
+static void *
+hold_and_end(void *arg)
+{
+	leash_lock *const *lock = arg;
+
+	for (int i = 0; lock[i] != NULL; i++)
+		for (int depth = 0; depth <= i; depth++)
+			if (leash_lock_acquire(lock[i], 5000, &err) != LEASH_OK)
+				return err.text;
+	if (lock[1] == NULL)
+		pthread_exit(NULL); /* from wherever it is, or by returning */
+	return NULL;
+}
+
+static void
+what_a_thread_holds_when_it_ends_is_abandoned(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock[] = {leashed_lock(client, "e0", NULL), leashed_lock(client, "e1", NULL), leashed_lock(client, "e2", NULL), NULL};
+	leash_lock *one[] = {lock[0], NULL};
+	int expected = 0;
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		pthread_t thread;
+		void *trouble;
+
+		/* the third one is nested to depth 3 */
+		assert_int_equal(pthread_create(&thread, NULL, hold_and_end, i % 2 ? one : lock), 0);
+		pthread_join(thread, &trouble);
+		assert_null(trouble);
+		expected += i % 2 ? 1 : 3;
+		await_true(events.count[LEASH_EVENT_ABANDONED] == expected);
+		await_true(is_free("e0") && is_free("e1") && is_free("e2")); /* long before the lease ends */
+		/* it was that thread's, and is nobody's now: also not a later thread's that is given what the ended one left */
+		assert_int_equal(leash_lock_depth(lock[0]), 0);
+		assert_status(LEASH_OK, leash_lock_acquire(lock[2], 0, &err));
+		assert_int_equal(leash_lock_depth(lock[2]), 1);
+		assert_status(LEASH_OK, leash_lock_release(lock[2], &err));
+	}
+	assert_int_equal(events.total, expected);
+	for (int i = 0; i < 3; i++)
+		leash_lock_free(lock[i]);
+	leash_close(client);
+}
+
+static void *
+end_after_a_loss(void *arg)
+{
+	leash_lock *lock = arg;
+
+	if (leash_lock_acquire(lock, 0, NULL) != LEASH_OK || leash_lock_acquire(lock, 0, NULL) != LEASH_OK)
+		return NULL;
+	server_integer(server, "DEL leash:{lost%%20and%%20ended}");
+	await_true(!leash_lock_held(lock));
+	return lock;
+}
+
+static void
+a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "lost and ended", NULL);
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		pthread_t thread;
+		void *done;
+
+		assert_int_equal(pthread_create(&thread, NULL, end_after_a_loss, lock), 0);
+		pthread_join(thread, &done);
+		assert_ptr_equal(done, lock);
+		await_true(events.count[LEASH_EVENT_LOST] == i);
+		assert_int_equal(leash_lock_depth(lock), 0);
+	}
+	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0); /* LOST was the last of each */
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		life(close_releases_what_is_held_and_wakes_who_waits),
+		life(a_closed_client_answers_closed_for_as_long_as_there_are_handles),
+		life(close_ends_calls_that_are_under_way_whatever_they_are_doing),
+		life(close_does_not_wait_for_ever_for_a_server_that_stands_still),
+		life(close_does_not_wait_at_all_for_a_server_that_is_gone),
+		life(what_a_thread_holds_when_it_ends_is_abandoned),
+		life(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind),
+	};
+
+	return life_run("close", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,278 @@
+/* Forked children: what is their parent's is not theirs, and they may have a client of their own. */
+#include "tests/contract/life.h"
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a child finds of its parent's. */
+static struct {
+	leash_client *client;
+	leash_lock *held, *unheld;
+	char token[LEASH_TOKEN_MAX];
+	char uri[256];
+	int fds;
+} parents;
+
+static void
+open_for_children(const char *uri, int64_t lease_ms)
+{
+	parents.client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = lease_ms));
+	parents.held = leashed_lock(parents.client, "parent's", NULL);
+	parents.unheld = leashed_lock(parents.client, "nobody's", NULL);
+	snprintf(parents.uri, sizeof parents.uri, "%s", server_uri(server));
+	assert_status(LEASH_OK, leash_lock_acquire(parents.held, 0, &err));
+	assert_true(leash_lock_token(parents.held, parents.token, sizeof parents.token) > 0);
+}
+
+static void
+close_after_children(void)
+{
+	assert_true(leash_lock_held(parents.held));
+	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
+	leash_lock_free(parents.held);
+	leash_lock_free(parents.unheld);
+	leash_close(parents.client);
+}
+
+static void
+check_refused_in_child(leash_lock *lock)
+{
+	char token[LEASH_TOKEN_MAX] = "x";
+
+	assert_status(LEASH_FORKED, leash_lock_acquire(lock, 0, &err));
+	assert_non_null(strstr(err.text, "lock '"));
+	assert_status(LEASH_FORKED, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_status(LEASH_FORKED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 5000), &err));
+	assert_status(LEASH_FORKED, leash_lock_release(lock, &err));
+	assert_status(LEASH_FORKED, leash_lock_extend(lock, 1000, &err));
+	assert_false(leash_lock_held(lock));
+	assert_int_equal(leash_lock_remaining_ms(lock), 0);
+	assert_int_equal(leash_lock_depth(lock), 0);
+	assert_int_equal(leash_lock_fence(lock), 0);
+	assert_int_equal(leash_lock_token(lock, token, sizeof token), 0);
+	assert_string_equal(token, "");
+	leash_lock_alive(lock);
+}
+
+static int
+use_all_in_child(void *arg)
+{
+	leash_lock *none = NULL;
+
+	(void)arg;
+	check_refused_in_child(parents.held);
+	check_refused_in_child(parents.unheld);
+	assert_status(LEASH_FORKED, leash_lock_new(&none, parents.client, "child's", NULL, &err));
+	assert_null(none);
+	leash_lock_free(parents.unheld);
+	leash_close(parents.client);
+	check_refused_in_child(parents.held);
+	leash_lock_free(parents.held);
+	return 0;
+}
+
+static void
+a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	uint64_t bytes;
+
+	(void)state;
+	open_for_children(proxy_uri(proxy), 86400000); /* so that there is no renewal meanwhile */
+	bytes = proxy_bytes(proxy, PROXY_BOTH);
+	for (int i = 0; i < 3; i++)
+		child_wait(child_run(use_all_in_child, NULL));
+	assert_int_equal(proxy_bytes(proxy, PROXY_BOTH), bytes);
+	assert_int_equal(proxy_open(proxy), 2);
+	/* and the parent's connections have come to no harm */
+	assert_status(LEASH_OK, leash_lock_extend(parents.held, 86400000, &err));
+	assert_int_equal(proxy_accepted(proxy), 2);
+	close_after_children();
+	proxy_stop(proxy);
+}
+
+static int
+just_end(void *arg)
+{
+	if (*(int *)arg == 1 && !UNDER_ASAN)
+		exit(0);
+	return 0;
+}
+
+static int
+free_and_exit(void *arg)
+{
+	leash_lock_free(parents.held);
+	leash_lock_free(parents.unheld);
+	if (*(int *)arg == 3)
+		leash_close(parents.client);
+	if (!UNDER_ASAN)
+		exit(0);
+	return 0;
+}
+
+static void
+a_parent_keeps_its_lock_whatever_its_children_do(void **state)
+{
+	leash_client *other = open_client();
+	leash_lock *wanted = leashed_lock(other, "parent's", NULL);
+
+	(void)state;
+	open_for_children(server_uri(server), 600);
+	for (int how = 0; how < 4; how++) {
+		int64_t before;
+
+		child_wait(child_run(how < 2 ? just_end : free_and_exit, &how));
+		before = await_now_ns();
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 700, &err)); /* longer than the lease */
+		assert_true(await_now_ns() - before >= INT64_C(690) * 1000000);
+		assert_true(leash_lock_held(parents.held));
+		assert_int_equal(leash_lock_depth(parents.held), 1);
+	}
+	close_after_children();
+	leash_lock_free(wanted);
+	leash_close(other);
+}
+
+static int
+close_in_child(void *arg)
+{
+	int before = count_fds(false), events_before = count_fds(true);
+
+	(void)arg;
+	leash_close(parents.client);
+	if (before - count_fds(false) == parents.fds && events_before > count_fds(true))
+		return 0;
+	fprintf(stderr, "%d of %d descriptors were closed, and %d eventfds\n", before - count_fds(false), parents.fds, events_before - count_fds(true));
+	return 1;
+}
+
+static void
+close_in_a_child_closes_all_copies_of_the_descriptors(void **state)
+{
+	int before = count_fds(false), events;
+
+	(void)state;
+	leash_close(leashed_open(server_uri(server), NULL)); /* has all the eventfds made that one client needs */
+	events = count_fds(true);
+	open_for_children(server_uri(server), 30000);
+	parents.fds = count_fds(false) - before;
+	assert_true(parents.fds > 0);
+	child_wait(child_run(close_in_child, NULL));
+	close_after_children();
+	assert_int_equal(count_fds(false), before);
+	assert_true(count_fds(true) <= events);
+}
+
+static int
+open_in_child(void *arg)
+{
+	struct stage *stage = arg;
+	leash_client *client = leashed_open(parents.uri, NULL);
+	leash_lock *mine = leashed_lock(client, "child's", NULL), *theirs = leashed_lock(client, "parent's", NULL);
+	char token[LEASH_TOKEN_MAX];
+
+	assert_status(LEASH_OK, leash_lock_acquire(mine, 0, &err));
+	assert_true(leash_lock_token(mine, token, sizeof token) > 0);
+	assert_int_not_equal(strncmp(token, parents.token, 36), 0); /* a client of its own */
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(theirs, 20, &err));
+	check_refused_in_child(parents.held);
+	stage_set(stage, 1);
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, LEASH_FOREVER, &err));
+	check_refused_in_child(parents.held);
+	leash_close(parents.client);
+	assert_true(leash_lock_held(theirs));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_status(LEASH_OK, leash_lock_release(mine, &err));
+	leash_lock_free(theirs);
+	leash_lock_free(mine);
+	leash_close(client);
+	return 0;
+}
+
+static void
+a_child_can_open_a_client_of_its_own(void **state)
+{
+	struct stage *stage = child_share(sizeof *stage);
+	pid_t pid;
+
+	(void)state;
+	open_for_children(server_uri(server), 30000);
+	if (UNDER_TSAN)
+		goto done;
+	pid = child_run(open_in_child, stage);
+	stage_await(stage, 1);
+	await_true(server_integer(server, "ZCARD leash:{parent's}:queue") == 2);
+	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
+	child_wait(pid);
+	assert_status(LEASH_OK, leash_lock_acquire(parents.held, 5000, &err));
+done:
+	close_after_children();
+	child_unshare(stage, sizeof *stage);
+}
+
+static int
+look_about_in_child(void *arg)
+{
+	alarm(60); /* or a mutex that nobody will ever unlock would stay unnoticed */
+	check_refused_in_child(parents.held);
+	if (*(int *)arg % 8 == 0 && !UNDER_TSAN && !UNDER_ASAN) {
+		leash_client *client = leashed_open(parents.uri, NULL);
+		leash_lock *lock = leashed_lock(client, "child's", NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		leash_lock_free(lock);
+		leash_close(client);
+	}
+	leash_lock_free(parents.unheld);
+	leash_close(parents.client);
+	return 0;
+}
+
+static void
+children_that_are_forked_amid_calls_of_other_threads_do_not_hang(void **state)
+{
+	enum { THREADS = 3 };
+	struct busy busy[THREADS];
+
+	(void)state;
+	open_for_children(server_uri(server), 30000);
+	for (int i = 0; i < THREADS; i++) {
+		busy[i] = (struct busy){.lock = {leashed_lock(parents.client, "busy", NULL), leashed_lock(parents.client, i % 2 ? "odd" : "even", NULL)}};
+		assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
+	}
+	for (int i = 0; i < 80; i++)
+		child_wait(child_run(look_about_in_child, &i));
+	assert_status(LEASH_OK, leash_lock_release(parents.held, &err));
+	leash_close(parents.client);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(busy[i].thread, NULL);
+		leash_lock_free(busy[i].lock[0]);
+		leash_lock_free(busy[i].lock[1]);
+	}
+	leash_lock_free(parents.held);
+	leash_lock_free(parents.unheld);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		life(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte),
+		life(a_parent_keeps_its_lock_whatever_its_children_do),
+		life(close_in_a_child_closes_all_copies_of_the_descriptors),
+		life(a_child_can_open_a_client_of_its_own),
+		life(children_that_are_forked_amid_calls_of_other_threads_do_not_hang),
+	};
+
+	return life_run("forked", tests, sizeof tests / sizeof *tests);
+}

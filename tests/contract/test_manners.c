@@ -1,0 +1,519 @@
+/* Callbacks, and what a call must not disturb: errno, cancellation, signals. */
+#include "tests/contract/life.h"
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- callbacks ---- */
+
+static struct {
+	leash_client *client;
+	leash_lock *held, *unheld;
+	char uri[256];
+	leash_status status[8];
+	bool memory_only, handles;
+	_Atomic int called, lines;
+	_Atomic bool ready;
+} inside;
+
+static void
+call_everything(void)
+{
+	leash_client *none = NULL;
+	leash_lock *lock = NULL;
+	char token[LEASH_TOKEN_MAX];
+	int n = 0;
+
+	inside.status[n++] = leash_lock_acquire(inside.unheld, 0, &err);
+	inside.status[n++] = leash_lock_acquire(inside.unheld, LEASH_FOREVER, &err);
+	inside.status[n++] = leash_lock_acquire_with(inside.unheld, NULL, &err);
+	inside.status[n++] = leash_lock_release(inside.held, &err);
+	inside.status[n++] = leash_lock_extend(inside.held, 1000, &err);
+	inside.status[n++] = leash_open(&none, LEASH_OPTIONS(.uri = inside.uri), &err);
+	/* callbacks own nothing */
+	inside.memory_only = !leash_lock_held(inside.held) && leash_lock_remaining_ms(inside.held) == 0 && leash_lock_depth(inside.held) == 0 &&
+		leash_lock_fence(inside.held) == 0 && leash_lock_token(inside.held, token, sizeof token) == 0;
+	leash_lock_alive(inside.held);
+	inside.handles = leash_lock_new(&lock, inside.client, "made inside", NULL, &err) == LEASH_OK;
+	leash_lock_free(lock);
+	leash_close(inside.client); /* does nothing */
+	inside.called++;
+}
+
+static void
+event_inside(void *arg, const leash_event *event)
+{
+	(void)arg, (void)event;
+	call_everything();
+}
+
+static void
+line_inside(void *arg, leash_log_level level, const char *line)
+{
+	(void)arg, (void)level, (void)line;
+	if (!inside.ready || inside.lines++ > 0)
+		return; /* of its opening, or of what is done here */
+	call_everything();
+}
+
+static void
+check_inside(void)
+{
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(inside.status[i], LEASH_IN_CALLBACK);
+	assert_true(inside.memory_only);
+	assert_true(inside.handles);
+	/* the client is alive */
+	assert_true(leash_lock_held(inside.held));
+	assert_status(LEASH_OK, leash_lock_extend(inside.held, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(inside.unheld, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(inside.unheld, &err));
+}
+
+static void
+calls_from_a_callback_are_refused_if_they_might_wait(void **state)
+{
+	(void)state;
+	for (int by_log = 0; by_log < 2; by_log++) {
+		leash_lock *trigger;
+
+		memset(&inside, 0, sizeof inside);
+		snprintf(inside.uri, sizeof inside.uri, "%s", server_uri(server));
+		inside.client = by_log ? leashed_open(inside.uri, LEASH_OPTIONS(.on_log = line_inside))
+		                       : leashed_open(inside.uri, LEASH_OPTIONS(.on_event = event_inside));
+		inside.held = leashed_lock(inside.client, "held", NULL);
+		inside.unheld = leashed_lock(inside.client, "unheld", NULL);
+		trigger = leashed_lock(inside.client, "trigger", NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(inside.held, 0, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(trigger, 0, &err));
+		inside.ready = true;
+		leash_lock_free(trigger);
+		if (by_log && inside.called == 0)
+			server_integer(server, "CLIENT KILL TYPE normal SKIPME yes"); /* which is worth a line */
+		await_true(inside.called == 1);
+		check_inside();
+		assert_status(LEASH_OK, leash_lock_release(inside.held, &err));
+		leash_lock_free(inside.held);
+		leash_lock_free(inside.unheld);
+		leash_close(inside.client);
+	}
+}
+
+struct slow {
+	struct leashed_events events;
+	_Atomic bool block, inside;
+};
+
+static void
+slow_event(void *arg, const leash_event *event)
+{
+	struct slow *slow = arg;
+
+	leashed_note_event(&slow->events, event);
+	slow->inside = true;
+	await_true_for(!slow->block, 60);
+	slow->inside = false;
+}
+
+static void
+a_callback_that_takes_its_time_delays_no_renewal(void **state)
+{
+	struct slow slow = {.block = true};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 400, .on_event = slow_event, .event_arg = &slow));
+	leash_lock *kept = leashed_lock(client, "kept", NULL), *lost[4];
+	int64_t until;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
+	for (int i = 0; i < 4; i++) {
+		char name[] = {'l', (char)('0' + i), '\0'};
+
+		lost[i] = leashed_lock(client, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lost[i], 0, &err));
+		assert_int_equal(server_integer(server, "DEL leash:{%s}", name), 1);
+	}
+	await_true(slow.inside);
+	until = await_now_ns() + INT64_C(1500) * 1000000;
+	while (await_now_ns() < until) {
+		assert_true(leash_lock_held(kept));
+		assert_true(server_integer(server, "PTTL leash:{kept}") > 0);
+		await_ms(10);
+	}
+	for (int i = 0; i < 4; i++)
+		assert_false(leash_lock_held(lost[i])); /* which needs no event */
+	assert_int_equal(slow.events.total, 1);
+	slow.block = false;
+	await_true(slow.events.count[LEASH_EVENT_LOST] == 4);
+	for (int i = 0; i < 4; i++) {
+		assert_status(LEASH_LOST, leash_lock_release(lost[i], &err));
+		leash_lock_free(lost[i]);
+	}
+	assert_status(LEASH_OK, leash_lock_release(kept, &err));
+	leash_lock_free(kept);
+	leash_close(client);
+	assert_int_equal(slow.events.total, 4);
+}
+
+static void *
+close_it(void *client)
+{
+	leash_close(client);
+	return NULL;
+}
+
+static void
+no_callback_runs_once_close_has_returned(void **state)
+{
+	struct slow slow = {.block = true};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = slow_event, .event_arg = &slow));
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		leash_lock *lock = leashed_lock(client, "abandoned", NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+		leash_lock_free(lock);
+	}
+	await_true(slow.inside);
+	assert_int_equal(pthread_create(&thread, NULL, close_it, client), 0);
+	await_ms(100);
+	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY); /* it waits for the one that is running */
+	slow.block = false;
+	pthread_join(thread, NULL);
+	assert_false(slow.inside);
+	assert_int_equal(slow.events.total, 3); /* and the rest came before it returned */
+}
+
+/* ---- what a call must not disturb ---- */
+
+#define assert_keeps_errno(call) \
+	do { \
+		errno = 4711; \
+		call; \
+		assert_int_equal(errno, 4711); \
+	} while (0)
+
+static void
+every_call_leaves_errno_alone(void **state)
+{
+	leash_client *client, *other = open_client(), *none;
+	leash_lock *lock, *theirs = leashed_lock(other, "errno", NULL), *none_either;
+	struct server *away = server_start(NULL);
+	char token[LEASH_TOKEN_MAX];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct server *of = i == 0 ? server : away;
+
+		assert_keeps_errno(assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = server_uri(of), .timeout_ms = 200), &err)));
+		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_new(&lock, client, "errno", NULL, &err)));
+		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err)));
+		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)));
+		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_extend(lock, 1000, &err)));
+		assert_keeps_errno(assert_true(leash_lock_held(lock)));
+		assert_keeps_errno(assert_int_equal(leash_lock_depth(lock), 2));
+		assert_keeps_errno(assert_true(leash_lock_fence(lock) > 0));
+		assert_keeps_errno(assert_true(leash_lock_remaining_ms(lock) > 0));
+		assert_keeps_errno(assert_true(leash_lock_token(lock, token, sizeof token) > 0));
+		assert_keeps_errno(leash_lock_alive(lock));
+		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_release(lock, &err)));
+		if (i == 0) {
+			assert_keeps_errno(assert_status(LEASH_OK, leash_lock_release(lock, &err)));
+			assert_keeps_errno(assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err)));
+			assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err)));
+			assert_keeps_errno(assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err)));
+			assert_keeps_errno(assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 50, &err)));
+			assert_keeps_errno(assert_status(LEASH_INVALID, leash_lock_acquire(lock, -1, &err)));
+			assert_keeps_errno(assert_status(LEASH_INVALID, leash_lock_new(&none_either, client, "", NULL, &err)));
+			assert_keeps_errno(assert_status(LEASH_INVALID, leash_open(&none, LEASH_OPTIONS(.uri = "x"), &err)));
+			assert_keeps_errno(assert_status(LEASH_INVALID,
+			                                 leash_open(&none, LEASH_OPTIONS(.uri = "redis://h?password_file=/nowhere"), &err)));
+			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = "unix:///nowhere"), &err)));
+		} else {
+			server_kill(away);
+			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_lock_extend(lock, 20000, &err)));
+			assert_keeps_errno(assert_status(LEASH_UNKNOWN, leash_lock_release(lock, &err)));
+			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err)));
+			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 50, &err)));
+		}
+		assert_keeps_errno(leash_lock_free(lock));
+		assert_keeps_errno(leash_close(client));
+	}
+	assert_keeps_errno(leash_lock_free(NULL));
+	assert_keeps_errno(leash_close(NULL));
+	assert_keeps_errno(leash_status_name(LEASH_OK));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(other);
+	server_stop(away);
+}
+
+/* The end of a thread that is canceled. */
+static void
+be_ended(void)
+{
+	if (UNDER_ASAN)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	else
+		pthread_testcancel();
+}
+
+static void *
+call_while_canceled(void *arg)
+{
+	_Atomic int *done = arg;
+	leash_client *client;
+	leash_lock *lock;
+
+	pthread_cancel(pthread_self()); /* from here on any cancellation point ends the thread */
+	if (leash_open(&client, LEASH_OPTIONS(.uri = server_uri(server)), &err) == LEASH_OK &&
+	    leash_lock_new(&lock, client, "canceled", NULL, &err) == LEASH_OK && leash_lock_acquire(lock, 5000, &err) == LEASH_OK &&
+	    leash_lock_acquire(lock, 0, &err) == LEASH_OK && leash_lock_extend(lock, 20000, &err) == LEASH_OK && leash_lock_held(lock) &&
+	    leash_lock_depth(lock) == 2 && leash_lock_fence(lock) > 0 && leash_lock_remaining_ms(lock) > 0 && leash_lock_token(lock, NULL, 0) > 0 &&
+	    leash_lock_release(lock, &err) == LEASH_OK && leash_lock_release(lock, &err) == LEASH_OK &&
+	    leash_lock_release(lock, &err) == LEASH_NOT_HELD) {
+		leash_lock_alive(lock);
+		leash_lock_free(lock);
+		leash_close(client);
+		*done = 1;
+	}
+	be_ended();
+	*done += 1;
+	return NULL;
+}
+
+static void
+no_call_is_a_cancellation_point(void **state)
+{
+	_Atomic int done = 0;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, call_while_canceled, (void *)&done), 0);
+	pthread_join(thread, &result);
+	assert_ptr_equal(result, UNDER_ASAN ? NULL : PTHREAD_CANCELED);
+	assert_int_equal(done, UNDER_ASAN ? 2 : 1);
+}
+
+struct canceled {
+	leash_lock *lock;
+	bool asynchronous;
+	_Atomic bool may_release, inside;
+	_Atomic leash_status acquired, released;
+};
+
+/* The type is asynchronous only within the call: around it nothing would be safe, whatever leash does. */
+static void *
+acquire_and_be_canceled(void *arg)
+{
+	struct canceled *c = arg;
+	leash_status status;
+
+	c->inside = true;
+	if (c->asynchronous)
+		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	status = leash_lock_acquire(c->lock, LEASH_FOREVER, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
+	c->acquired = status;
+	c->released = leash_lock_release(c->lock, NULL);
+	be_ended();
+	return UNDER_ASAN ? NULL : c;
+}
+
+static void
+a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_client *other = open_client();
+	leash_lock *lock = leashed_lock(client, "canceled", NULL), *theirs = leashed_lock(other, "canceled", NULL);
+	int abandoned = 0;
+
+	(void)state;
+	for (int i = 0; i < (UNDER_TSAN || UNDER_ASAN ? 1 : 2); i++) {
+		struct canceled c = {.lock = lock, .asynchronous = i == 1};
+		pthread_t thread;
+		void *result;
+
+		assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+		assert_int_equal(pthread_create(&thread, NULL, acquire_and_be_canceled, &c), 0);
+		await_true(c.inside && server_integer(server, "ZCARD leash:{canceled}:queue") == 2);
+		await_ms(50); /* until it sleeps */
+		pthread_cancel(thread);
+		await_ms(50);
+		assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
+		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+		pthread_join(thread, &result);
+		assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
+		if (i == 1) {
+			abandoned++;
+			await_true(events.count[LEASH_EVENT_ABANDONED] == abandoned); /* it ended with the call, and held the lock */
+		} else {
+			assert_int_equal(c.acquired, LEASH_OK);
+			assert_int_equal(c.released, LEASH_OK);
+		}
+		await_true(is_free("canceled"));
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_int_equal(events.total, abandoned);
+	leash_lock_free(lock);
+	leash_lock_free(theirs);
+	leash_close(client);
+	leash_close(other);
+}
+
+static void *
+release_and_be_canceled(void *arg)
+{
+	struct canceled *c = arg;
+	leash_status status;
+
+	c->acquired = leash_lock_acquire(c->lock, 5000, NULL);
+	await_true(c->may_release);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	c->inside = true;
+	status = leash_lock_release(c->lock, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
+	c->released = status;
+	return c;
+}
+
+static void
+a_thread_that_is_canceled_amid_a_release_releases(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
+	leash_lock *lock = leashed_lock(client, "canceled", NULL);
+	struct canceled c = {.lock = lock, .acquired = LEASH_UNKNOWN};
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	if (UNDER_TSAN || UNDER_ASAN)
+		goto done;
+	assert_int_equal(pthread_create(&thread, NULL, release_and_be_canceled, &c), 0);
+	await_true(c.acquired == LEASH_OK);
+	proxy_hold(proxy, PROXY_TO_CLIENT);
+	c.may_release = true;
+	await_true(c.inside && is_free("canceled"));
+	await_ms(50);
+	pthread_cancel(thread);
+	await_ms(50);
+	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
+	proxy_release(proxy);
+	pthread_join(thread, &result);
+	assert_ptr_not_equal(result, &c); /* canceled: glibc does not always say so */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+done:
+	leash_lock_free(lock);
+	leash_close(client);
+	proxy_stop(proxy);
+}
+
+/* How many threads leash has: those by its names. All signals must be blocked in each. */
+static int
+check_threads(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	int n = 0;
+
+	assert_non_null(folder);
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+		/* those that nobody can block: SIGKILL, SIGSTOP, and the two that glibc keeps for itself */
+		const uint64_t never = UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1) | UINT64_C(3) << 31;
+		char name[64], blocked[64];
+
+		read_task(entry->d_name, "Name", name);
+		if (strncmp(name, "leash-", 6) != 0)
+			continue;
+		read_task(entry->d_name, "SigBlk", blocked);
+		if (blocked[0] == '\0')
+			continue;
+		assert_true((strtoull(blocked, NULL, 16) | never) == UINT64_MAX);
+		n++;
+	}
+	closedir(folder);
+	return n;
+}
+
+static void
+the_threads_of_leash_have_names_and_take_no_signals(void **state)
+{
+	leash_client *client, *second;
+	sigset_t before, after;
+
+	(void)state;
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
+	assert_int_equal(check_threads(), 0);
+	client = open_client();
+	await_true(check_threads() == 3); /* a thread names itself a moment after it was started */
+	second = open_client();
+	await_true(check_threads() == 6);
+	leash_close(client);
+	leash_close(second);
+	await_true(check_threads() == 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+	for (int signal = 1; signal < 65; signal++)
+		assert_int_equal(sigismember(&before, signal), sigismember(&after, signal));
+}
+
+static int
+write_to_the_dead(void *arg)
+{
+	struct proxy *proxy = proxy_start_tcp(server_socket(arg));
+	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 100));
+	leash_lock *lock = leashed_lock(client, "dead", NULL);
+
+	signal(SIGPIPE, SIG_DFL);
+	for (int i = 0; i < 20; i++) {
+		leash_status status = leash_lock_acquire(lock, 200, NULL);
+
+		proxy_reset_all(proxy);
+		leash_lock_extend(lock, 1000, NULL);
+		proxy_reset_all(proxy);
+		if (status == LEASH_OK)
+			leash_lock_release(lock, NULL);
+	}
+	leash_lock_free(lock);
+	leash_close(client);
+	proxy_stop(proxy);
+	return 0;
+}
+
+static void
+a_connection_that_is_gone_raises_no_sigpipe(void **state)
+{
+	(void)state;
+	child_wait(child_run(write_to_the_dead, server));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		life(calls_from_a_callback_are_refused_if_they_might_wait),
+		life(a_callback_that_takes_its_time_delays_no_renewal),
+		life(no_callback_runs_once_close_has_returned),
+		life(every_call_leaves_errno_alone),
+		life(no_call_is_a_cancellation_point),
+		life(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing),
+		life(a_thread_that_is_canceled_amid_a_release_releases),
+		life(the_threads_of_leash_have_names_and_take_no_signals),
+		life(a_connection_that_is_gone_raises_no_sigpipe),
+	};
+
+	return life_run("manners", tests, sizeof tests / sizeof *tests);
+}

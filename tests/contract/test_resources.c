@@ -1,0 +1,334 @@
+/* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
+#include "tests/contract/life.h"
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/monitor.h"
+#include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- memory and descriptors ---- */
+
+static void
+renewals_releases_and_losses_allocate_nothing(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "frugal", NULL);
+	struct monitor *monitor = monitor_start(server);
+	long before, freed;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		before = calls;
+		fail_at = 1; /* and should one be tried it fails */
+		calls = 0;
+		fail_on = true;
+		monitor_mark(monitor);
+		monitor_await(monitor, "evalsha", 4); /* renewals */
+		assert_true(leash_lock_held(lock));
+		assert_status(LEASH_OK, leash_lock_extend(lock, 300, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		if (i == 1) {
+			server_integer(server, "DEL leash:{frugal}");
+			await_true(events.count[LEASH_EVENT_LOST] == 1);
+			assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+		} else if (i == 2) {
+			server_pause(server);
+			await_true(events.count[LEASH_EVENT_LOST] == 2);
+			server_resume(server);
+			assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+		} else {
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		}
+		/* a new connection may take memory, and does after the pause: for that it must not be refused for ever */
+		freed = calls;
+		fail_at = 0;
+		if (i < 2)
+			assert_int_equal(freed, 0);
+		calls = before;
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* One life of a client, in which memory may run out anywhere. Every status says what it was. */
+static void
+live_through(leash_lock *theirs)
+{
+	leash_client *client = NULL;
+	leash_lock *lock = NULL, *wanted = NULL;
+	leash_status status;
+
+	status = leash_open(&client, LEASH_OPTIONS(.uri = server_uri(server)), &err);
+	if (status != LEASH_OK) {
+		assert_status(LEASH_NO_MEMORY, status);
+		assert_null(client);
+		return;
+	}
+	status = leash_lock_new(&lock, client, "scarce", NULL, &err);
+	if (status == LEASH_OK)
+		status = leash_lock_new(&wanted, client, "theirs", NULL, &err);
+	if (status == LEASH_OK) {
+		status = leash_lock_acquire(lock, 5000, &err);
+		if (status == LEASH_OK) {
+			assert_true(leash_lock_held(lock));
+			assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+			assert_status(LEASH_OK, leash_lock_extend(lock, 20000, &err));
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		} else {
+			assert_status(LEASH_NO_MEMORY, status);
+			assert_false(leash_lock_held(lock));
+		}
+		assert_int_equal(leash_lock_depth(lock), 0);
+		status = leash_lock_acquire(wanted, 20, &err);
+		assert_true(status == LEASH_TIMEOUT || status == LEASH_NO_MEMORY);
+		status = leash_lock_acquire(lock, 5000, &err);
+		assert_true(status == LEASH_OK || status == LEASH_NO_MEMORY); /* and closed while held */
+	} else {
+		assert_status(LEASH_NO_MEMORY, status);
+	}
+	leash_close(client);
+	leash_lock_free(lock);
+	leash_lock_free(wanted);
+	assert_true(leash_lock_held(theirs));
+}
+
+static void
+wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
+{
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
+	long before, most = 0;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	before = live;
+	for (int on = 0; on < 2; on++) {
+		fail_on = on;
+		for (long n = 1;; n++) {
+			long used;
+
+			calls = 0;
+			fail_at = n;
+			live_through(theirs);
+			used = calls;
+			fail_at = 0;
+			assert_int_equal(live, before);
+			assert_true(is_free("scarce"));
+			assert_int_equal(server_integer(server, "EXISTS leash:{theirs}:queue"), 0);
+			if (used < n)
+				break; /* it did not run out any more */
+			most = n;
+		}
+	}
+	printf("# memory ran out at each of %ld calls\n", most);
+	assert_true(most > 10);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(other);
+}
+
+static int
+count_threads(void)
+{
+	char text[64];
+
+	read_task("self", "Threads", text);
+	snprintf(text, sizeof text, "%d", getpid());
+	read_task(text, "Threads", text);
+	return atoi(text);
+}
+
+static void
+a_client_takes_all_of_its_descriptors_and_threads_with_it(void **state)
+{
+	int fds, threads;
+
+	(void)state;
+	leash_close(open_client()); /* what is made once for the process */
+	fds = count_fds(false);
+	threads = count_threads();
+	for (int i = 0; i < 200; i++) {
+		leash_client *client = open_client();
+		leash_lock *lock = leashed_lock(client, "cycle", NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
+		if (i % 2)
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		if (i % 4 < 2)
+			leash_lock_free(lock);
+		leash_close(client);
+		if (i % 4 >= 2)
+			leash_lock_free(lock);
+		assert_int_equal(live, at_first);
+	}
+	assert_int_equal(count_fds(false), fds);
+	await_true(count_threads() == threads); /* the kernel counts one for a moment after it was joined */
+	assert_true(is_free("cycle"));
+}
+
+static void
+a_client_that_could_not_be_opened_leaves_nothing(void **state)
+{
+	int fds, threads;
+
+	(void)state;
+	leash_close(open_client());
+	fds = count_fds(false);
+	threads = count_threads();
+	for (int i = 0; i < 20; i++) {
+		leash_client *client;
+
+		assert_status(LEASH_UNAVAILABLE, leash_open(&client, LEASH_OPTIONS(.uri = "unix:///nowhere/redis.sock"), &err));
+		assert_non_null(strstr(err.text, "unix:///nowhere/redis.sock"));
+		assert_int_equal(err.sys_errno, ENOENT);
+	}
+	assert_int_equal(live, at_first);
+	assert_int_equal(count_fds(false), fds);
+	await_true(count_threads() == threads);
+}
+
+static void
+every_descriptor_is_closed_by_exec(void **state)
+{
+	bool was_open[1024];
+	struct proxy *proxy = proxy_start_tcp(server_socket(server));
+	leash_client *client, *by_tcp;
+	leash_lock *lock;
+	int n = 0;
+
+	(void)state;
+	for (int fd = 0; fd < 1024; fd++)
+		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+	client = open_client();
+	by_tcp = leashed_open(proxy_uri(proxy), NULL);
+	lock = leashed_lock(client, "exec", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (int fd = 0; fd < 1024; fd++) {
+		int flags = was_open[fd] ? -1 : fcntl(fd, F_GETFD);
+
+		if (flags < 0)
+			continue;
+		assert_true((flags & FD_CLOEXEC) != 0);
+		n++;
+	}
+	assert_true(n >= 8);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	leash_close(by_tcp);
+	proxy_stop(proxy);
+}
+
+/* ---- the process ends ---- */
+
+static void *
+wait_in_vain(void *lock)
+{
+	return leash_lock_acquire(lock, LEASH_FOREVER, NULL) == LEASH_OK ? lock : NULL;
+}
+
+static int
+end_amid_calls(void *arg)
+{
+	int how = *(int *)arg;
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
+	leash_lock *held = leashed_lock(client, "exit held", NULL), *theirs = leashed_lock(client, "exit theirs", NULL);
+	static struct busy busy; /* outlives the main thread */
+	pthread_t thread;
+
+	busy.lock[0] = leashed_lock(client, "busy", NULL);
+	busy.lock[1] = leashed_lock(client, "even", NULL);
+	alarm(60);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+	assert_int_equal(pthread_create(&thread, NULL, wait_in_vain, theirs), 0);
+	assert_int_equal(pthread_create(&busy.thread, NULL, be_busy, &busy), 0);
+	await_true(busy.turns > 5);
+	if (how == 0 && !UNDER_ASAN)
+		exit(0);
+	if (how <= 1)
+		quick_exit(0);
+	if (how == 2)
+		_exit(0);
+	/* the main thread ends before the others do, and holds a lock */
+	pthread_detach(thread);
+	pthread_exit(NULL);
+}
+
+static void
+a_process_ends_whatever_its_threads_are_doing(void **state)
+{
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	for (int how = 0; how < 3; how++) {
+		int64_t begun = await_now_ns();
+
+		child_wait(child_run(end_amid_calls, &how));
+		assert_true(await_now_ns() - begun < 30 * INT64_C(1000000000) * await_slowness());
+		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err)); /* at the end of its lease */
+		assert_status(LEASH_OK, leash_lock_release(held, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	await_true(is_free("exit%20theirs"));
+	leash_lock_free(theirs);
+	leash_lock_free(held);
+	leash_close(other);
+}
+
+static void
+what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process(void **state)
+{
+	leash_client *other = leashed_open(server_uri(server), NULL);
+	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
+	int how = 3;
+	pid_t pid;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	pid = child_run(end_amid_calls, &how);
+	await_true(server_integer(server, "ZCARD leash:{exit%%20theirs}:queue") == 2);
+	/* its other threads and its watchdog are alive */
+	assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
+	await_ms(400);
+	assert_true(leash_lock_held(held));
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	child_kill(pid);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_lock_free(held);
+	leash_close(other);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		life(renewals_releases_and_losses_allocate_nothing),
+		life(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of),
+		life(a_client_takes_all_of_its_descriptors_and_threads_with_it),
+		life(a_client_that_could_not_be_opened_leaves_nothing),
+		life(every_descriptor_is_closed_by_exec),
+		life(a_process_ends_whatever_its_threads_are_doing),
+		life(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process),
+	};
+
+	return life_run("resources", tests, sizeof tests / sizeof *tests);
+}
