@@ -22,7 +22,8 @@ struct lsh_dial;
 enum lsh_dialed { LSH_DIAL_WAIT, LSH_DIAL_DONE, LSH_DIAL_FAILED };
 
 /* `uri` must outlive the dial. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT SETNAME,
- * INFO, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO, SUBSCRIBE channel, and it is done when that is confirmed. Copies both. */
+ * INFO server, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server, SUBSCRIBE channel, and it is done when
+ * that is confirmed. Copies both. */
 struct lsh_dial *lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel);  /* NULL: no memory */
 void lsh_dial_free(struct lsh_dial *dial);   /* abandons what is under way; NULL is allowed */
 

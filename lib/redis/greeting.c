@@ -22,9 +22,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum step { AUTH, SELECT, SETNAME, INFO, TIME, SUBSCRIBE, STEPS };
+enum step { AUTH, SELECT, SETNAME, INFO, MEMORY, TIME, SUBSCRIBE, STEPS };
 
-static const char *const step_names[STEPS] = {"AUTH", "SELECT", "CLIENT SETNAME", "INFO", "TIME", "SUBSCRIBE"};
+static const char *const step_names[STEPS] = {"AUTH", "SELECT", "CLIENT SETNAME", "INFO", "INFO memory", "TIME", "SUBSCRIBE"};
 
 struct lsh_greeting {
 	const struct lsh_uri *uri;
@@ -75,7 +75,7 @@ is_full(const char *said)
 static bool
 is_dispensable(enum step step, const char *said)
 {
-	return (step == SETNAME || step == INFO) && !is_full(said) &&
+	return (step == SETNAME || step == INFO || step == MEMORY) && !is_full(said) &&
 		(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR"));
 }
 
@@ -148,6 +148,8 @@ is_answer_to(struct lsh_greeting *g, enum step step, const struct lsh_message *m
 	switch (step) {
 	case INFO:
 		return lsh_hello_take_info(&g->hello, m);
+	case MEMORY:
+		return lsh_hello_take_memory(&g->hello, m);
 	case TIME:
 		return lsh_hello_take_time(&g->hello, m);
 	case SUBSCRIBE:
@@ -230,6 +232,10 @@ write_hello(const struct lsh_greeting *g, char *out)
 			args[n++] = LSH_ARG("INFO");
 			args[n++] = LSH_ARG("server");
 			break;
+		case MEMORY: /* by itself: several sections at once are too much for Redis 6.2 */
+			args[n++] = LSH_ARG("INFO");
+			args[n++] = LSH_ARG("memory");
+			break;
 		case TIME:
 			args[n++] = LSH_ARG("TIME");
 			break;
@@ -255,6 +261,8 @@ list_steps(struct lsh_greeting *g)
 	if (g->name != NULL)
 		g->steps[n++] = SETNAME;
 	g->steps[n++] = INFO;
+	if (g->channel == NULL)
+		g->steps[n++] = MEMORY;
 	g->steps[n++] = g->channel == NULL ? TIME : SUBSCRIBE;
 	g->step_count = n;
 }

@@ -87,6 +87,28 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 	return true;
 }
 
+bool
+lsh_hello_take_memory(struct lsh_hello *hello, const struct lsh_message *m)
+{
+	const char *info = m->item[0].text, *policy, *most;
+	uint64_t bytes;
+	size_t n, digits;
+
+	if (m->type != LSH_STRING)
+		return false;
+	policy = find_field(info, "maxmemory_policy", &n);
+	most = find_field(info, "maxmemory", &digits);
+	if (policy == NULL || most == NULL || n >= LSH_POLICY_SIZE || !lsh_decimal_read(most, digits, &bytes))
+		return true;
+	if (bytes == 0) { /* no limit, so that nothing is ever evicted */
+		strcpy(hello->eviction, LSH_NO_EVICTION);
+	} else {
+		memcpy(hello->eviction, policy, n);
+		hello->eviction[n] = '\0';
+	}
+	return true;
+}
+
 static bool
 read_number(const struct lsh_item *item, uint64_t *n)
 {

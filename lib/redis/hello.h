@@ -7,7 +7,12 @@
 
 struct lsh_message;
 
-enum { LSH_RUN_ID_SIZE = 41 };
+#define LSH_NO_EVICTION "noeviction"
+
+enum {
+	LSH_RUN_ID_SIZE = 41,
+	LSH_POLICY_SIZE = 32,
+};
 
 struct lsh_hello {
 	int fd;                        /* connected, CLOEXEC, non-blocking, TCP_NODELAY, SO_KEEPALIVE; the receiver owns it */
@@ -15,12 +20,14 @@ struct lsh_hello {
 	unsigned version;              /* 0xMMmmpp; 0 if INFO is not permitted */
 	int64_t uptime_ms;             /* at least so long up when `received_ns`; -1 if INFO is not permitted */
 	bool cluster;                  /* runs in cluster mode */
+	char eviction[LSH_POLICY_SIZE]; /* maxmemory-policy; "noeviction" also without a maxmemory; "" if INFO does not tell (or of a subscription) */
 	int64_t server_us;             /* TIME (not of a subscription: 0) */
 	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */
 };
 
-/* Take in the answer to INFO, or to TIME. False: that is no such answer. */
+/* Take in the answer to INFO server, INFO memory, or TIME. False: that is no such answer. */
 bool lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *message);
+bool lsh_hello_take_memory(struct lsh_hello *hello, const struct lsh_message *message);
 bool lsh_hello_take_time(struct lsh_hello *hello, const struct lsh_message *message);
 
 #endif

@@ -54,6 +54,7 @@ struct lsh_node {
 	/* the keeper's */
 	struct line commands, messages;
 	bool listening; /* the listener has a descriptor of ours, perhaps a broken one whose seat is taken */
+	char eviction[LSH_POLICY_SIZE]; /* of the server, as far as it was told, and warned of */
 
 	pthread_mutex_t mutex;     /* guards all down to `sleepers` */
 	atomic_bool same;          /* up, and the wake-ups come from the same life of the same server; read without the mutex */
@@ -215,6 +216,18 @@ same_server(const struct lsh_node *n)
 	return strcmp(n->run_id, n->messages_run_id) == 0;
 }
 
+/* Once, and again only when that has changed: it is a matter for people, and not of the connection. */
+static void
+warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
+{
+	if (hello->eviction[0] == '\0' || strcmp(n->eviction, hello->eviction) == 0)
+		return;
+	memcpy(n->eviction, hello->eviction, sizeof n->eviction);
+	if (strcmp(n->eviction, LSH_NO_EVICTION) != 0)
+		say(n, LEASH_LOG_WARNING, "%.100s: maxmemory-policy is %s: once its memory is full, this server may drop locks that are held; "
+		    "set it to noeviction", n->uri->shown, n->eviction);
+}
+
 static void
 commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 {
@@ -249,6 +262,7 @@ commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 	n->commands.dialing = false;
 	n->commands.failures = 0;
 	say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", n->uri->shown, hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
+	warn_of_eviction(n, hello);
 	n->ops->connected(n->ctx);
 }
 

@@ -874,6 +874,7 @@ a_socket_that_met_itself_is_no_server(void **state)
 
 #define SETNAME_OK "+OK\r\n"
 #define INFO_OK "$22\r\nredis_version:7.0.15\r\n\r\n"
+#define MEMORY_OK "$13\r\nmaxmemory:0\r\n\r\n"
 #define TIME_OK "*2\r\n$10\r\n1700000000\r\n$1\r\n7\r\n"
 
 static void
@@ -885,19 +886,19 @@ odd_answers_are_told_from_one_another(void **state)
 		leash_status status;
 		const char *part;
 	} cases[] = {
-		{SETNAME_OK INFO_OK TIME_OK, false, LEASH_OK, ""},
-		{"-ERR unknown command 'CLIENT'\r\n-ERR unknown command 'INFO'\r\n" TIME_OK, false, LEASH_OK, ""},
+		{SETNAME_OK INFO_OK MEMORY_OK TIME_OK, false, LEASH_OK, ""},
+		{"-ERR unknown command 'CLIENT'\r\n-ERR unknown command 'INFO'\r\n-ERR unknown command 'INFO'\r\n" TIME_OK, false, LEASH_OK, ""},
 		{"-LOADING Redis is loading the dataset in memory\r\n", false, LEASH_UNAVAILABLE, ": CLIENT SETNAME was refused: LOADING Redis is loading"},
 		{SETNAME_OK "-LOADING Redis is loading\r\n", false, LEASH_UNAVAILABLE, ": INFO was refused: LOADING"},
-		{SETNAME_OK INFO_OK "-BUSY Redis is busy running a script\r\n", false, LEASH_UNAVAILABLE, ": TIME was refused: BUSY"},
-		{SETNAME_OK INFO_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
+		{SETNAME_OK INFO_OK MEMORY_OK "-BUSY Redis is busy running a script\r\n", false, LEASH_UNAVAILABLE, ": TIME was refused: BUSY"},
+		{SETNAME_OK INFO_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
 		{"-DENIED Redis is running in protected mode because\r\n", true, LEASH_DENIED, ": the connection was refused: DENIED Redis is running"},
 		{"-ERR max number of clients reached\r\n", true, LEASH_UNAVAILABLE, ": the connection was refused: ERR max number of clients reached"},
-		{SETNAME_OK INFO_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command"},
+		{SETNAME_OK INFO_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command"},
 		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "NONSENSE \\x1b[31mred"},
 		{"", true, LEASH_UNAVAILABLE, ": CLIENT SETNAME: the server closed the connection"},
 		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO: the server closed the connection"},
-		{SETNAME_OK INFO_OK "*2\r\n$10\r\n17000", true, LEASH_UNAVAILABLE, ": TIME: the server closed the connection"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$10\r\n17000", true, LEASH_UNAVAILABLE, ": TIME: the server closed the connection"},
 		{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", true, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not what a Redis server says: "},
 		{"SSH-2.0-OpenSSH_9.2p1\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
 		{"*1073741823\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
@@ -910,15 +911,17 @@ odd_answers_are_told_from_one_another(void **state)
 		{SETNAME_OK ":1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
 		{SETNAME_OK "*1\r\n$1\r\na\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
 		{SETNAME_OK "$-1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
-		{SETNAME_OK INFO_OK "+OK\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK ":1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*2\r\n:1700000000\r\n:7\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*1\r\n$10\r\n1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*2\r\n$14\r\n99999999999999\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO memory: the answer is not"},
+		{SETNAME_OK INFO_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" TIME_OK, false, LEASH_OK, ""},
+		{SETNAME_OK INFO_OK MEMORY_OK "+OK\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK ":1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n:1700000000\r\n:7\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*1\r\n$10\r\n1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$14\r\n99999999999999\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
 	};
 
 	(void)state;
@@ -955,7 +958,7 @@ half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 	f.closes = true;
 	open_dial(f.uri, "leash-test", NULL);
 	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, ": INFO: the server closed the connection");
-	f.says = SETNAME_OK INFO_OK TIME_OK;
+	f.says = SETNAME_OK INFO_OK MEMORY_OK TIME_OK;
 	f.size = strlen(f.says);
 	f.closes = false;
 	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
@@ -993,7 +996,7 @@ what_info_says_is_read_for_what_it_is(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct fake f;
 
-		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
+		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
 		fake_start(&f, says);
 		open_dial(f.uri, "leash-test", NULL);
 		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
@@ -1001,6 +1004,43 @@ what_info_says_is_read_for_what_it_is(void **state)
 		assert_int_equal(hello.version, cases[i].version);
 		assert_int_equal(hello.uptime_ms, cases[i].uptime_ms);
 		assert_int_equal(hello.cluster, cases[i].cluster);
+		close(hello.fd);
+		close_dial();
+		fake_stop(&f);
+	}
+}
+
+static void
+what_info_says_of_eviction_is_read_for_what_it_is(void **state)
+{
+	static const struct {
+		const char *info, *eviction;
+	} cases[] = {
+		{"# Memory\r\nused_memory:1\r\nmaxmemory:1048576\r\nmaxmemory_human:1.00M\r\nmaxmemory_policy:volatile-lru\r\n", "volatile-lru"},
+		{"maxmemory_policy:allkeys-random\r\nmaxmemory:18446744073709551615\r\n", "allkeys-random"},
+		{"maxmemory:1\r\nmaxmemory_policy:noeviction\r\n", "noeviction"},
+		{"maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n", "noeviction"},
+		{"maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-one-letters.\r\n", "a-policy-of-thirty-one-letters."},
+		{"maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-two-letters..\r\n", ""},
+		{"maxmemory:1\r\nmaxmemory_policy:\r\n", ""},
+		{"maxmemory:1\r\n", ""},
+		{"maxmemory_policy:allkeys-lru\r\n", ""},
+		{"maxmemory:\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
+		{"maxmemory:1.00M\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
+		{"maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
+		{"", ""},
+	};
+	char says[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct fake f;
+
+		snprintf(says, sizeof says, SETNAME_OK INFO_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
+		fake_start(&f, says);
+		open_dial(f.uri, "leash-test", NULL);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+		assert_string_equal(hello.eviction, cases[i].eviction);
 		close(hello.fd);
 		close_dial();
 		fake_stop(&f);
@@ -1154,7 +1194,7 @@ the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void
 
 	(void)state;
 	fake_at(&f, "127.0.0.2", 0, "SSH-2.0-OpenSSH_9.2p1\r\n");
-	fake_at(&g, "127.0.0.3", f.port, "+OK\r\n" SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, "+OK\r\n" SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	snprintf(text, sizeof text, "redis://:password@two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -1216,8 +1256,8 @@ the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief(void
 	char text[64];
 
 	(void)state;
-	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
-	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	snprintf(text, sizeof text, "redis://two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
 	names_are("127.0.0.3", NULL, 0, false);
@@ -1255,8 +1295,8 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 	int64_t until;
 
 	(void)state;
-	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
-	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://moving.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -1323,7 +1363,7 @@ an_answer_that_comes_late_is_still_used(void **state)
 	char text[64];
 
 	(void)state;
-	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -1339,7 +1379,7 @@ an_answer_that_comes_late_is_still_used(void **state)
 		wait_for_dial(LSH_NEVER, false);
 		assert_int_equal(step(), LSH_DIAL_WAIT);
 	}
-	fake_at(&f, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&f, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	while (step() == LSH_DIAL_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
@@ -1359,8 +1399,8 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 	char text[64];
 
 	(void)state;
-	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
-	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -1388,8 +1428,8 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 	char text[64];
 
 	(void)state;
-	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK TIME_OK);
-	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK TIME_OK);
+	fake_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	fake_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -1543,7 +1583,7 @@ a_dial_that_is_stopped_at_any_step_leaves_nothing_open(void **state)
 	check_stops(server_uri_tcp(server), NULL);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
 	check_stops(text, NULL);
-	fake_start(&f, SETNAME_OK INFO_OK "+OK\r\n");
+	fake_start(&f, SETNAME_OK INFO_OK MEMORY_OK "+OK\r\n");
 	f.drip = 1;
 	check_stops(f.uri, &f);
 	fake_stop(&f);
@@ -1681,7 +1721,7 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 
 	(void)state;
 	for (int what = 0; what < 4; what++) {
-		static const char *const says[] = {"+OK\r\n" SETNAME_OK INFO_OK TIME_OK, "-WRONGPASS\r\n", "", NULL};
+		static const char *const says[] = {"+OK\r\n" SETNAME_OK INFO_OK MEMORY_OK TIME_OK, "-WRONGPASS\r\n", "", NULL};
 
 		fake_start(&f, says[what]);
 		f.closes = what == 2;
@@ -1788,6 +1828,7 @@ main(void)
 		cmocka_unit_test(odd_answers_are_told_from_one_another),
 		cmocka_unit_test(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt),
 		cmocka_unit_test(what_info_says_is_read_for_what_it_is),
+		cmocka_unit_test(what_info_says_of_eviction_is_read_for_what_it_is),
 		cmocka_unit_test(a_subscription_is_to_the_channel_that_was_asked_for),
 		cmocka_unit_test(what_comes_behind_the_hello_is_left_in_the_socket),
 		cmocka_unit_test(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown),
