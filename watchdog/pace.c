@@ -120,7 +120,7 @@ lsh_pace_word(int64_t sent, int64_t received, int64_t claim, int64_t ttl_ms)
 {
 	int64_t word = add(sent, claim > 0 ? claim / WORDS : 0);
 
-	if (ttl_ms < 0)
+	if (ttl_ms < 0 || received == LSH_NEVER)
 		return word;
 	/* The server counted the TTL before we received it, and cut off less than 1 ms: by then the lease is over. */
 	return sooner(word, add(lsh_after_ms(received, ttl_ms), LSH_MS));

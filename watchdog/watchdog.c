@@ -88,6 +88,7 @@ watch(void *arg)
 	struct lsh_watchdog *w = arg;
 	struct lsh_due due[LSH_WATCHDOG_BATCH];
 
+	lsh_thread_name("leash-watchdog");
 	for (;;) {
 		int64_t now = w->ops.now();
 		bool stopping;
@@ -142,7 +143,7 @@ lsh_watchdog_start(struct lsh_watchdog *w)
 	if (w->fd < 0)
 		return errno;
 	w->stopping = false;
-	e = lsh_thread_start(&w->thread, "leash-watchdog", watch, w);
+	e = lsh_thread_start(&w->thread, watch, w);
 	if (e != 0) {
 		close(w->fd);
 		w->fd = -1;

@@ -13,11 +13,21 @@ lsh_now_ns(void)
 }
 
 int64_t
+lsh_after(int64_t now, int64_t ns)
+{
+	int64_t at;
+
+	if (now == LSH_NEVER)
+		return 0;
+	return __builtin_add_overflow(now, ns, &at) ? LSH_NEVER : at;
+}
+
+int64_t
 lsh_after_ms(int64_t now, int64_t ms)
 {
-	int64_t ns, at;
+	int64_t ns;
 
-	if (__builtin_mul_overflow(ms, LSH_MS, &ns) || __builtin_add_overflow(now, ns, &at))
-		return LSH_NEVER;
-	return at;
+	if (__builtin_mul_overflow(ms, LSH_MS, &ns))
+		ns = LSH_NEVER;
+	return lsh_after(now, ns);
 }

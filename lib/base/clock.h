@@ -14,7 +14,9 @@
 /* Now, in ns; LSH_NEVER if the clock cannot be read: then every lease counts as over, which is the safe side. */
 int64_t lsh_now_ns(void);
 
-/* A moment `ms` from `now`, or LSH_NEVER where that is out of range. */
+/* A moment `ns`, or `ms`, from `now`, or LSH_NEVER where that is out of range. From a moment that could not be read it is 0, which is
+ * past: whoever is to stop then stops, and what is to be done then is done, also when the clock can be read again. */
+int64_t lsh_after(int64_t now, int64_t ns);
 int64_t lsh_after_ms(int64_t now, int64_t ms);
 
 #endif

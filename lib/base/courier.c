@@ -57,6 +57,7 @@ run(void *arg)
 {
 	struct lsh_courier *c = arg;
 
+	lsh_thread_name("leash-courier");
 	delivering = c;
 	delivering_process = lsh_process_id();
 	pthread_mutex_lock(&c->mutex);
@@ -149,7 +150,7 @@ lsh_courier_new(leash_log_fn on_log, void *log_arg)
 	lsh_list_init(&c->letters);
 	pthread_mutex_init(&c->mutex, NULL);
 	pthread_cond_init(&c->something, NULL);
-	if (lsh_thread_start(&c->thread, "leash-courier", run, c) != 0) {
+	if (lsh_thread_start(&c->thread, run, c) != 0) {
 		c->stopped = true;
 		lsh_courier_free(c);
 		return NULL;

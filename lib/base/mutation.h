@@ -16,19 +16,43 @@ enum lsh_mutation {
 	LSH_FIRST_CANCEL_IS_ENOUGH, /* a cancel is done when it was answered, even if an ask may come later */
 	LSH_ASKS_LIVE_FOREVER,      /* an ask is executed whenever it comes */
 	LSH_GHOSTS_STAY,            /* nobody answers the grant of a place that nobody waits for */
+	LSH_REPLIES_COUNT,          /* a lease counts from when the reply came, and not from when it was asked for */
+	LSH_CLAIMS_LAST_A_LEASE,    /* a grant is taken for all of the lease, although it came with a claim only */
+	LSH_WORDS_ARE_NOT_SAID,     /* who waits relies on the message */
+	LSH_RECONNECTS_ARE_IGNORED, /* nothing is said anew over a new connection */
+	LSH_CANCELS_ARE_NOT_SENT,   /* who gives up does not say so to the server, which may know its token */
+	LSH_RENEWALS_GO_ON,         /* the watchdog does not forget what was released */
+	LSH_RENEWALS_SHORTEN,       /* a renewal sets the TTL to its lease, where more was left (in renew.lua) */
+	LSH_DEAD_ARE_SERVED,        /* a grant of which nobody heard stands (in hand_on.inc) */
+	LSH_SCRIPTS_ARE_THERE,      /* a renewal that is refused with NOSCRIPT is not sent again with the script's text */
+	LSH_SILENCE_IS_BORNE,       /* a connection over which a renewal is not answered is kept to the end of its patience */
+	LSH_ANSWERS_GO_ASTRAY,      /* the answer to a command whose caller gave up goes to the next one */
+	LSH_UNASKED_IS_ANSWER,      /* what came before a command was sent is taken for the answer to it */
+	LSH_EPOCHS_DO_NOT_COUNT,    /* what was heard of an earlier connection ends the present one */
+	LSH_TRIES_ARE_FORGOTTEN,    /* a release that is sent again takes "not held" for a loss */
+	LSH_RESTARTS_DO_NOT_COUNT,  /* restart_guard_ms waits for nothing */
+	LSH_FENCES_STAND_STILL,     /* a hold that is handed on within the process keeps the fence of the one before */
+	LSH_DEAD_THREADS_HOLD_ON,   /* nobody sees a thread end that holds a lock */
+	LSH_CHILDREN_GO_ON,         /* a forked child uses what is its parent's */
+	LSH_ANSWERS_FIT_ANY_HOLD,   /* the answer to a renewal is for whatever hold the lock has when it comes */
 };
 
 #ifdef LSH_MUTATIONS
 
 extern int lsh_mutation;
 
-#define LSH_MUTATES(what) (lsh_mutation == (what))
+#define LSH_MUTATES(what) (lsh_mutation == (int)(what))
 
 void lsh_mutation_read(void); /* from the environment; before the client has threads */
+
+/* The script that goes out in place of `script`. Never NULL. */
+struct lsh_script;
+const struct lsh_script *lsh_mutated(const struct lsh_script *script);
 
 #else
 
 #define LSH_MUTATES(what) false
+#define lsh_mutated(script) (script)
 
 static inline void
 lsh_mutation_read(void)

@@ -5,6 +5,8 @@
 #ifndef LSH_BASE_PROCESS_H
 #define LSH_BASE_PROCESS_H
 
+#include "base/mutation.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +20,7 @@ uint64_t lsh_process_id(void);
 static inline bool
 lsh_process_is(uint64_t id)
 {
-	return atomic_load_explicit(lsh_process_page, memory_order_relaxed) == id;
+	return atomic_load_explicit(lsh_process_page, memory_order_relaxed) == id || LSH_MUTATES(LSH_CHILDREN_GO_ON);
 }
 
 #endif

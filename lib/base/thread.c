@@ -5,6 +5,7 @@
 #include "base/thread.h"
 
 #include "base/memory.h"
+#include "base/mutation.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ thread_ends(void *arg)
 	struct lsh_thread *thread = arg;
 	void (*ended)(struct lsh_thread *) = atomic_load(&observer);
 
-	if (atomic_load(&thread->owner.holds) != 0 && ended != NULL)
+	if (atomic_load(&thread->owner.holds) != 0 && ended != NULL && !LSH_MUTATES(LSH_DEAD_THREADS_HOLD_ON))
 		ended(thread);
 	self = NULL;
 	keep(thread);
@@ -114,7 +115,7 @@ lsh_thread_observe(void (*ended)(struct lsh_thread *thread))
 }
 
 int
-lsh_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
 	int e;
@@ -123,7 +124,11 @@ lsh_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	e = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (e == 0)
-		pthread_setname_np(*thread, name);
 	return e;
+}
+
+void
+lsh_thread_name(const char *name)
+{
+	pthread_setname_np(pthread_self(), name);
 }

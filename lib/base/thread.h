@@ -27,7 +27,11 @@ struct lsh_thread *lsh_self_if_known(void);
 /* `ended` is called on a thread that ends while its owner has holds. One observer, set once, at the first open. */
 void lsh_thread_observe(void (*ended)(struct lsh_thread *thread));
 
-/* Start a thread of our own: all signals blocked, `name` (up to 15 bytes) for those who debug. Returns 0 or an errno. */
-int lsh_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+/* Start a thread of our own: all signals blocked. Returns 0 or an errno. */
+int lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+
+/* The first thing that it does: it takes a name (up to 15 bytes), for those who debug. Nobody else may give it one: for that glibc
+ * opens a file, which a program would keep that is executed by another thread at that moment. */
+void lsh_thread_name(const char *name);
 
 #endif

@@ -69,6 +69,8 @@ lsh_enter(void)
 {
 	struct lsh_guard guard = {.saved_errno = errno};
 
+	/* The type too: glibc 2.36 cancels an asynchronous thread although it is disabled by now, if the signal was on its way. */
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &guard.cancel_type);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
 	return guard;
 }
@@ -77,6 +79,8 @@ void
 lsh_leave(struct lsh_guard guard)
 {
 	pthread_setcancelstate(guard.cancel_state, NULL);
+	if (guard.cancel_type != PTHREAD_CANCEL_DEFERRED)
+		pthread_setcanceltype(guard.cancel_type, NULL);
 	errno = guard.saved_errno;
 }
 

@@ -41,7 +41,7 @@ leash_status lsh_no_fork_guard(leash_error *err);
 
 /* What surrounds each call: errno stays as it was, and the call is no cancellation point. */
 struct lsh_guard {
-	int saved_errno, cancel_state;
+	int saved_errno, cancel_state, cancel_type;
 };
 
 struct lsh_guard lsh_enter(void);

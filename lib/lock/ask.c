@@ -77,7 +77,7 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 	case LSH_FAULT_NOT_NOW:
 		if (w->tries)
 			return LSH_ASK_FAILED;
-		sleep_until(lock, w, lsh_now_ns() + (50 + lsh_random32() % 200) * LSH_MS);
+		sleep_until(lock, w, lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200));
 		return LSH_LOOK_AGAIN;
 	case LSH_FAULT_DENIED:
 		/* perhaps in the middle of the script */
@@ -119,7 +119,7 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
          int64_t received)
 {
 	struct lsh_engine *e = lock->engine;
-	int64_t ttl_ms = reply->integer[1], again = received + (ttl_ms >= 0 && ttl_ms < 1000 ? ttl_ms + 1 : 1000) * LSH_MS;
+	int64_t ttl_ms = reply->integer[1], again = lsh_after_ms(received, ttl_ms >= 0 && ttl_ms < 1000 ? ttl_ms + 1 : 1000);
 
 	lsh_node_learn_clock(e->node, reply->integer[2], sent, received);
 	w->refused = reply->integer[0] == 0;
@@ -201,7 +201,7 @@ is_guarded(struct lsh_lock *lock, struct lsh_waiter *w, int64_t now, enum lsh_as
 		*step = LSH_ASK_FAILED;
 		return true;
 	}
-	sleep_until(lock, w, now + guard - uptime);
+	sleep_until(lock, w, lsh_after(now, guard - uptime));
 	*step = LSH_LOOK_AGAIN;
 	return true;
 }
@@ -224,7 +224,9 @@ lsh_waiter_blame_node(struct lsh_engine *e, struct lsh_waiter *w)
 static int64_t
 limit_of(const struct lsh_engine *e, const struct lsh_waiter *w, int64_t now)
 {
-	return now + e->options.timeout < w->deadline ? now + e->options.timeout : w->deadline;
+	int64_t limit = lsh_after(now, e->options.timeout);
+
+	return limit < w->deadline ? limit : w->deadline;
 }
 
 /* Append an ask by the tenure of the line, for its first waiter to hear, to connection `epoch`. That was read before all that

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/mutation.h"
 #include "watchdog/pace.h"
 
 #include <errno.h>
@@ -57,6 +58,8 @@ connected(void *ctx)
 {
 	struct lsh_engine *e = ctx;
 
+	if (LSH_MUTATES(LSH_RECONNECTS_ARE_IGNORED))
+		return;
 	bring_up_owed(e);
 	lsh_lock_each(e, bring_up, NULL);
 }
@@ -239,7 +242,7 @@ void
 lsh_engine_close(struct lsh_engine *e)
 {
 	struct lsh_thread *self = lsh_self();
-	int64_t deadline = lsh_now_ns() + e->options.timeout;
+	int64_t deadline = lsh_after(lsh_now_ns(), e->options.timeout);
 
 	atomic_store(&e->closing, true);
 	lsh_lock_each(e, close_lock, NULL);
@@ -250,7 +253,7 @@ lsh_engine_close(struct lsh_engine *e)
 	lsh_watchdog_stop(e->watchdog);
 	lsh_node_stop(e->node);
 	/* who was awaiting an answer sees now that there is none */
-	deadline = lsh_now_ns() + e->options.timeout;
+	deadline = lsh_after(lsh_now_ns(), e->options.timeout);
 	while (self != NULL && atomic_load(&e->inside) > 0 && lsh_now_ns() < deadline)
 		lsh_park(&self->parker, deadline);
 	atomic_store(&e->closer, NULL);

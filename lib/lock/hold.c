@@ -2,6 +2,7 @@
 #include "lock/state.h"
 
 #include "base/memory.h"
+#include "base/mutation.h"
 #include "watchdog/pace.h"
 
 #include <limits.h>
@@ -186,7 +187,7 @@ lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64
 {
 	struct lsh_waiter *waiter = lsh_line_first(t->line);
 	struct lsh_hold *hold = waiter->hold;
-	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(sent, lease);
+	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent, lease);
 
 	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
 	if (valid_until > hold->ends_at)
@@ -254,7 +255,7 @@ lsh_hold_hand_on(struct lsh_lock *lock)
 	lsh_hold_finish(lock);
 	t->handed_on++;
 	next->hold->ends_at = LSH_NEVER;
-	begin(lock, t, next, hold->fence + 1, now);
+	begin(lock, t, next, hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1), now);
 	thread = next->thread;
 	atomic_store(&next->signaled, true); /* from here on it may be gone */
 	return thread;

@@ -2,6 +2,7 @@
 #include "lock/state.h"
 
 #include "base/error.h"
+#include "base/mutation.h"
 #include "lock/step.h"
 #include "redis/fault.h"
 #include "watchdog/pace.h"
@@ -106,7 +107,7 @@ try_until(struct lsh_tenure *t, struct errand *errand, int64_t patience, int64_t
 			if (fault == LSH_FAULT_NOT_HERE)
 				lsh_node_leave(e->node, a->epoch, a->reply.text);
 			if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) {
-				int64_t again = lsh_now_ns() + (50 + lsh_random32() % 200) * LSH_MS;
+				int64_t again = lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200);
 
 				a->refused = true;
 				snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(e->node), a->reply.text);
@@ -183,7 +184,7 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 	lsh_tenure_begin_end(t);
 	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
 	lock->releasing++;
-	if (!try_until(t, &errand, e->options.timeout, lsh_now_ns() + 2 * e->options.timeout, self, &a)) {
+	if (!try_until(t, &errand, e->options.timeout, lsh_after(lsh_now_ns(), 2 * e->options.timeout), self, &a)) {
 		status = lsh_fail(err, LEASH_UNKNOWN, a.sys_errno, "lock '%s': not known whether it is released, it ends with its lease at the latest: %s",
 		                  lock->shown, a.text);
 	} else if (a.reply.type == LSH_ERROR) {
@@ -198,7 +199,7 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 	} else {
 		settled = lsh_tenure_is_settled(t, a.epoch, a.sent);
 		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
-		if (a.reply.integer[0] != 1 && !a.unknown_before)
+		if (a.reply.integer[0] != 1 && (!a.unknown_before || LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN)))
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
 	}
 	lock->releasing--;
@@ -276,7 +277,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': max_hold_ms leaves nothing to extend", lock->shown);
 	if (x.lease_ms > t->longest_ms)
 		t->longest_ms = x.lease_ms;
-	until = now + 2 * e->options.timeout;
+	until = lsh_after(now, 2 * e->options.timeout);
 	lsh_tenure_retain(&t->timer);
 	answered = try_until(t, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
 	if (lock->hold != hold && lsh_hold_of(lock, owner) == NULL) {

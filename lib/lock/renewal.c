@@ -76,7 +76,8 @@ fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
 	} else {
 		/* the keeper may be waiting for another answer, with more patience than this lease has */
 		lsh_tenure_arm(t, t->valid_until, 0);
-		lsh_pipe_break_if_silent(lsh_node_pipe(lock->engine->node), t->wanted_at);
+		if (!LSH_MUTATES(LSH_SILENCE_IS_BORNE))
+			lsh_pipe_break_if_silent(lsh_node_pipe(lock->engine->node), t->wanted_at);
 	}
 }
 
@@ -95,8 +96,9 @@ lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count)
 				fire_held(lock, t, now);
 			} else if (t->phase == LSH_QUEUED) {
 				lsh_tenure_arm(t, lsh_pace_word(now, now, t->claim_ms * LSH_MS, -1), lsh_pace_slack(t->claim_ms * LSH_MS));
-				lsh_tenure_give_work(t);
-			} else if (t->phase == LSH_ENDING) {
+				if (!LSH_MUTATES(LSH_WORDS_ARE_NOT_SAID))
+					lsh_tenure_give_work(t);
+			} else if (t->phase == LSH_ENDING || LSH_MUTATES(LSH_RENEWALS_GO_ON)) {
 				lsh_tenure_give_work(t);
 			}
 		}
@@ -176,6 +178,10 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 			return false; /* a releaser is at it: its answer must be the one that tells */
 		lsh_step_cancel(step, t);
 		return true;
+	case LSH_ENDED:
+		if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
+			lsh_step_renew(step, t, t->lease_ms, 1);
+		return LSH_MUTATES(LSH_RENEWALS_GO_ON);
 	default:
 		return false;
 	}
@@ -330,7 +336,7 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 		/* refused, or an ask may still be on its way: later again. Without an answer the next connection brings it up. */
 		unsigned doublings = t->failures < 5 ? t->failures++ : 5;
 
-		lsh_tenure_arm(t, lsh_now_ns() + ((250 + lsh_random32() % 250) * LSH_MS << doublings), 0);
+		lsh_tenure_arm(t, lsh_after(lsh_now_ns(), (250 + lsh_random32() % 250) * LSH_MS << doublings), 0);
 	}
 }
 
@@ -368,12 +374,12 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 			lsh_node_leave(e->node, sent->ticket.epoch, reply->text);
 	}
 	pthread_mutex_lock(&lock->mutex);
-	if (fault == LSH_FAULT_NOSCRIPT && !job->whole) {
+	if (fault == LSH_FAULT_NOSCRIPT && !job->whole && !LSH_MUTATES(LSH_SCRIPTS_ARE_THERE)) {
 		t->send_whole = true;
 		lsh_tenure_give_work(t);
 	} else if (job->phase == LSH_ENDING) {
 		settle_cancel(job, reply);
-	} else if (t->phase == LSH_HELD && job->phase == LSH_HELD) {
+	} else if (job->phase == LSH_HELD && (t->phase == LSH_HELD || (LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD) && lock->hold != NULL))) {
 		settle_renewal(lock, job, reply);
 	} else if (job->phase == LSH_QUEUED && (t->phase == LSH_QUEUED || t->phase == LSH_HELD)) {
 		settle_word(lock, job, reply);

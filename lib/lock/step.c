@@ -1,12 +1,13 @@
 #include "lock/step.h"
 
+#include "base/mutation.h"
 #include "lock/state.h"
 #include "lua/scripts.h"
 
 static void
 begin(struct lsh_step *step, const struct lsh_script *script, const struct lsh_tenure *t, unsigned keys)
 {
-	lsh_script_begin(&step->call, script, keys);
+	lsh_script_begin(&step->call, lsh_mutated(script), keys);
 	if (t->send_whole)
 		lsh_script_send_whole(&step->call);
 	for (unsigned i = 0; i < keys; i++)

@@ -88,13 +88,20 @@ lsh_tenure_give_work(struct lsh_tenure *t)
 void
 lsh_tenure_begin_end(struct lsh_tenure *t)
 {
-	lsh_watchdog_forget(t->lock->engine->watchdog, &t->timer);
+	int64_t now = lsh_now_ns();
+
+	if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
+		lsh_tenure_retain(&t->timer);
+	else
+		lsh_watchdog_forget(t->lock->engine->watchdog, &t->timer);
 	if (t->line != NULL)
 		t->line->tenure = NULL;
 	t->line = NULL;
 	t->phase = LSH_ENDING;
 	/* the last ask is refused after one timeout, and no renewal is sent any more; the rest is for clocks that differ */
-	t->lapses_at = lsh_after_ms(lsh_now_ns() + t->lock->engine->options.timeout, t->longest_ms + t->longest_ms / 50 + 2000);
+	t->lapses_at = lsh_after_ms(now, t->lock->engine->options.timeout / LSH_MS + t->longest_ms + t->longest_ms / 50 + 2000);
+	if (now == LSH_NEVER)
+		t->lapses_at = LSH_NEVER; /* nobody knows: its cancel must be answered */
 	t->failures = 0;
 }
 
@@ -140,7 +147,7 @@ void
 lsh_tenure_end(struct lsh_tenure *t)
 {
 	lsh_tenure_begin_end(t);
-	if (t->asked)
+	if (t->asked && !LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT))
 		lsh_tenure_owe(t);
 	else
 		t->phase = LSH_ENDED;

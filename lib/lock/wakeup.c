@@ -135,7 +135,8 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
 			    (is_outdated(lock, &grant) ||
-			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, counts_from(t), t->claim_ms * LSH_MS, true)))
+			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, counts_from(t),
+			                     (LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? t->lease_ms : t->claim_ms) * LSH_MS, true)))
 				lsh_tenure_give_work(t); /* not to be counted on: its word decides */
 		}
 		pthread_mutex_unlock(&lock->mutex);

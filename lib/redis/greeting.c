@@ -48,13 +48,17 @@ repeats(const char *said, size_t size, const char *password)
 	return password != NULL && password[0] != '\0' && memmem(said, size, password, strlen(password)) != NULL;
 }
 
-/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those of
- * AUTH are nobody's business; should the password stand there in any other way, then only the first word is shown. */
+/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those are nobody's
+ * business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. Should the password stand there in any other way, then only
+ * the first word is shown. */
 static int
 fit_words(const struct lsh_greeting *g, enum step step, const char *said)
 {
 	size_t n = step == AUTH ? strcspn(said, "'`\"") : strlen(said);
+	const char *quoted = strstr(said, ", with args beginning with");
 
+	if (quoted != NULL && n > (size_t)(quoted - said))
+		n = (size_t)(quoted - said);
 	if (repeats(said, n, g->uri->password))
 		n = strcspn(said, " ");
 	if (repeats(said, n, g->uri->password))

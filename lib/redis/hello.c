@@ -79,6 +79,8 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 			uptime_s = UPTIME_MAX_S;
 		/* the difference of two times in whole seconds: it may be almost one too many */
 		hello->uptime_ms = uptime_s > 0 ? (int64_t)(uptime_s - 1) * 1000 : 0;
+	} else if (value != NULL && n > 1 && value[0] == '-' && lsh_decimal_read(value + 1, n - 1, &uptime_s)) {
+		hello->uptime_ms = 0; /* its clock went back to before its start: how old it is, it cannot say */
 	}
 	value = find_field(info, "redis_mode", &n);
 	if (value == NULL)

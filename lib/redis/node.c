@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/mutation.h"
 #include "base/thread.h"
 #include "base/token.h"
 #include "redis/dial.h"
@@ -156,6 +157,8 @@ lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_
 	int64_t off = offset < least ? least - offset : offset > most ? most - offset : 0;
 	int64_t drift = age_us > 0 ? age_us / 100 : 0;
 
+	if (sent == LSH_NEVER || received == LSH_NEVER)
+		return; /* our own clock could not be read */
 	/* what we believe is among what is possible, and perhaps from a faster answer: keep it */
 	set_clock(n, off == 0 ? offset : least, received);
 	if (off > 1000000 + drift || off < -1000000 - drift)
@@ -170,17 +173,17 @@ lsh_node_uptime(struct lsh_node *n, int64_t now)
 	pthread_mutex_lock(&n->mutex);
 	since = n->up_since;
 	pthread_mutex_unlock(&n->mutex);
-	return since == LSH_NEVER ? LSH_NEVER : now - since;
+	return since == LSH_NEVER || LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT) ? LSH_NEVER : now - since;
 }
 
 /* ---- the keeper ---- */
 
-/* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to 1 s, the upper
- * half of it by chance. More would delay the news that a lock is free. */
+/* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to 250 ms, the upper
+ * half of it by chance. More would delay the news that a lock is free, and a renewal. */
 static int64_t
 back_off(unsigned failures)
 {
-	int64_t most = failures < 7 ? 10 * LSH_MS << failures : LSH_S;
+	int64_t most = failures < 5 ? 10 * LSH_MS << failures : 250 * LSH_MS;
 
 	return most / 2 + most / 2 / 1024 * (lsh_random32() % 1024);
 }
@@ -190,7 +193,7 @@ start_dial(struct lsh_node *n, struct line *line, int64_t now)
 {
 	line->dialing = true;
 	line->started = now;
-	lsh_dial_start(line->dial, now + n->timeout);
+	lsh_dial_start(line->dial, lsh_after(now, n->timeout));
 }
 
 static void
@@ -199,7 +202,7 @@ dial_failed(struct lsh_node *n, struct line *line, const leash_error *err)
 	bool news;
 
 	line->dialing = false;
-	line->redial_at = lsh_now_ns() + back_off(line->failures++);
+	line->redial_at = lsh_after(lsh_now_ns(), back_off(line->failures++));
 	pthread_mutex_lock(&n->mutex);
 	news = strcmp(line->trouble.text, err->text) != 0;
 	line->trouble = *err;
@@ -238,7 +241,9 @@ commands_connected(struct lsh_node *n, const struct lsh_hello *hello)
 	pthread_mutex_lock(&n->mutex);
 	same_life = n->run_id[0] != '\0' && strcmp(n->run_id, hello->run_id) == 0;
 	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
-	n->up_since = hello->uptime_ms < 0 ? LSH_NEVER : hello->received_ns - hello->uptime_ms * LSH_MS;
+	/* its age goes by its wall clock: of a life that was known before, what it said then stands, whatever that clock does */
+	if (!same_life)
+		n->up_since = hello->uptime_ms < 0 ? LSH_NEVER : hello->received_ns - hello->uptime_ms * LSH_MS;
 	pthread_mutex_unlock(&n->mutex);
 	if (same_life)
 		lsh_node_learn_clock(n, hello->server_us, n->commands.started, hello->received_ns);
@@ -323,7 +328,7 @@ mend(struct lsh_node *n)
 
 	if (fd >= 0) {
 		lsh_discard_socket(fd);
-		n->commands.redial_at = n->commands.started + 10 * LSH_MS;
+		n->commands.redial_at = lsh_after_ms(n->commands.started, 10);
 		pthread_mutex_lock(&n->mutex);
 		left = atomic_exchange(&n->leaving, false);
 		n->up = false;
@@ -333,20 +338,20 @@ mend(struct lsh_node *n)
 		         left ? n->left_for : "the connection was lost");
 		pthread_mutex_unlock(&n->mutex);
 		if (left)
-			n->commands.redial_at = now + back_off(5); /* it may need a moment to become one, and must not be stormed meanwhile */
+			n->commands.redial_at = lsh_after(now, back_off(5)); /* it may need a moment to become one, and must not be stormed meanwhile */
 		say(n, LEASH_LOG_INFO, "%s: the connection was lost", n->uri->shown);
 	}
 	fd = lsh_listener_detach(n->listener);
 	if (fd >= 0) {
 		lsh_discard_socket(fd);
 		n->listening = false;
-		if (n->messages.redial_at < n->messages.started + 10 * LSH_MS)
-			n->messages.redial_at = n->messages.started + 10 * LSH_MS;
+		if (n->messages.redial_at < lsh_after_ms(n->messages.started, 10))
+			n->messages.redial_at = lsh_after_ms(n->messages.started, 10);
 	}
 	if (n->up && lsh_listener_is_up(n->listener) && !same_server(n)) {
 		/* an address that leads to several servers, or one that was restarted in between */
 		lsh_listener_break(n->listener);
-		n->messages.redial_at = now + back_off(n->messages.failures++);
+		n->messages.redial_at = lsh_after(now, back_off(n->messages.failures++));
 	}
 	for (int i = 0; i < 2; i++) {
 		struct line *line = i == 0 ? &n->commands : &n->messages;
@@ -428,6 +433,7 @@ keep(void *arg)
 {
 	struct lsh_node *n = arg;
 
+	lsh_thread_name("leash-keeper");
 	while (!atomic_load(&n->stopping)) {
 		int64_t until;
 
@@ -498,7 +504,7 @@ lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
 void
 lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 {
-	if (lsh_pipe_epoch(n->pipe) != epoch)
+	if (lsh_pipe_epoch(n->pipe) != epoch && !LSH_MUTATES(LSH_EPOCHS_DO_NOT_COUNT))
 		return; /* it has been left already */
 	pthread_mutex_lock(&n->mutex);
 	snprintf(n->left_for, sizeof n->left_for, "%s", why);
@@ -628,6 +634,6 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 bool
 lsh_node_start(struct lsh_node *n)
 {
-	n->keeping = lsh_thread_start(&n->keeper, "leash-keeper", keep, n) == 0;
+	n->keeping = lsh_thread_start(&n->keeper, keep, n) == 0;
 	return n->keeping;
 }

@@ -108,6 +108,7 @@ ask(void *arg)
 {
 	struct lsh_request *r = arg;
 
+	lsh_thread_name("leash-resolve");
 	r->answer.error = look_up(&r->answer, r->host, r->port, 0);
 	r->answer.sys_errno = r->answer.error == EAI_SYSTEM ? errno : 0;
 	atomic_store(&r->answered, true);
@@ -136,7 +137,7 @@ lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 	if (r->host == NULL)
 		goto fail;
 	atomic_store(&r->users, 2);
-	*sys_errno = lsh_thread_start(&thread, "leash-resolve", ask, r);
+	*sys_errno = lsh_thread_start(&thread, ask, r);
 	if (*sys_errno != 0) {
 		atomic_store(&r->users, 1);
 		goto fail;

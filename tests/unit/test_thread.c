@@ -179,7 +179,7 @@ threads_of_our_own_block_every_signal_and_others_stay_as_they_were(void **state)
 
 	(void)state;
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	assert_int_equal(lsh_thread_start(&thread, "leash-test", read_mask, &mask), 0);
+	assert_int_equal(lsh_thread_start(&thread, read_mask, &mask), 0);
 	pthread_join(thread, NULL);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	for (int s = 1; s < 32; s++) {
