@@ -1,0 +1,512 @@
+/* Putting the histories together: reading the files one by one (scribe.c), then what the nemesis did to whom. */
+#include "tests/judge/account.h"
+
+#include "tests/judge/scribe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ---- */
+
+static _Noreturn void
+no_memory(void)
+{
+	fprintf(stderr, "judge: out of memory\n");
+	exit(2);
+}
+
+void *
+account_alloc(size_t count, size_t size)
+{
+	void *memory = calloc(count ? count : 1, size);
+
+	if (!memory)
+		no_memory();
+	return memory;
+}
+
+void *
+account_grown(void *at, size_t *capacity, size_t size)
+{
+	*capacity = *capacity ? *capacity * 2 : 64;
+	at = reallocarray(at, *capacity, size);
+	if (!at)
+		no_memory();
+	return at;
+}
+
+/* ---- names ---- */
+
+static size_t
+hash(const struct word *word)
+{
+	uint64_t h = UINT64_C(14695981039346656037);   /* FNV-1a, its upper bits mixed into the lower ones */
+
+	for (uint32_t i = 0; i < word->size; i++)
+		h = (h ^ (unsigned char)word->at[i]) * UINT64_C(1099511628211);
+	return (size_t)(h ^ h >> 29);
+}
+
+static uint32_t *
+slot(const struct names *names, const struct word *word)
+{
+	for (size_t i = hash(word);; i++) {
+		uint32_t *entry = &names->table[i & (names->table_size - 1)];
+		const struct word *there;
+
+		if (*entry == 0)
+			return entry;
+		there = &names->words.at[*entry - 1];
+		if (there->size == word->size && memcmp(there->at, word->at, word->size) == 0)
+			return entry;
+	}
+}
+
+static void
+widen(struct names *names)
+{
+	free(names->table);
+	names->table_size = names->table_size ? names->table_size * 2 : 256;
+	names->table = account_alloc(names->table_size, sizeof(*names->table));
+	for (size_t i = 0; i < names->words.count; i++)
+		*slot(names, &names->words.at[i]) = (uint32_t)i + 1;
+}
+
+uint32_t
+account_name(struct names *names, const struct word *word)
+{
+	uint32_t *entry;
+
+	if (names->words.count * 2 >= names->table_size)
+		widen(names);
+	entry = slot(names, word);
+	if (*entry == 0) {
+		MAKE_ROOM(&names->words);
+		names->words.at[names->words.count++] = *word;
+		*entry = (uint32_t)names->words.count;
+	}
+	return *entry - 1;
+}
+
+/* ---- objections ---- */
+
+void
+account_object(struct account *a, enum verdict_rule rule, const char *format, ...)
+{
+	uint64_t n = a->verdict->violations[rule]++;
+	va_list args;
+
+	if (n >= VERDICT_TEXTS)
+		return;
+	va_start(args, format);
+	if (vasprintf(&a->verdict->texts[rule][n], format, args) < 0)
+		no_memory();
+	va_end(args);
+}
+
+const char *
+account_file(const struct account *a, uint32_t process)
+{
+	return a->files.at[a->processes.at[process].file].name;
+}
+
+struct account_text
+account_hold(const struct account *a, const struct hold *hold, uint32_t line)
+{
+	struct account_text t;
+
+	snprintf(t.text, sizeof(t.text), "hold %" PRIu64 " (%s:%" PRIu32 ")", hold->number, account_file(a, hold->process), line);
+	return t;
+}
+
+const char *
+account_lock(const struct account *a, const struct hold *hold, struct account_text *text)
+{
+	const struct word *name = &a->locks.words.at[hold->lock];
+
+	snprintf(text->text, sizeof(text->text), "%.*s", (int)name->size, name->at);
+	return text->text;
+}
+
+/* ---- time ---- */
+
+bool
+account_breached(const struct account *a, int64_t from, int64_t to)
+{
+	size_t low = 0, high = a->breaches.count;   /* the first that ends at `from` or later is among them, or at `high` */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a->breaches.at[middle].to < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < a->breaches.count && a->breaches.at[low].from <= to;
+}
+
+static int64_t
+still_before(const struct process *p, int64_t moment)
+{
+	size_t low = 0, high = p->still_count;   /* as many of them begin before `moment` */
+	const struct span *last;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->stills[middle].from < moment)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return 0;
+	last = &p->stills[low - 1];
+	return last->sum + (moment < last->to ? moment : last->to) - last->from;
+}
+
+int64_t
+account_awake(const struct process *p, int64_t from, int64_t to)
+{
+	return to <= from ? 0 : to - from - (still_before(p, to) - still_before(p, from));
+}
+
+bool
+account_cut_short(const struct process *p)
+{
+	return p->killed != NEVER && p->ended == NEVER;
+}
+
+int64_t
+account_alive(const struct account *a, const struct process *p)
+{
+	if (p->ended != NEVER)
+		return p->ended;
+	return p->killed != NEVER ? p->last : a->horizon;
+}
+
+/* ---- what the nemesis did ---- */
+
+static int
+by_moment(const void *left, const void *right)
+{
+	const struct mark *l = left, *r = right;
+
+	return (l->moment > r->moment) - (l->moment < r->moment);
+}
+
+static int
+by_pid(const void *left, const void *right, void *arg)
+{
+	const struct account *a = arg;
+	const struct process *l = &a->processes.at[*(const uint32_t *)left], *r = &a->processes.at[*(const uint32_t *)right];
+
+	if (l->pid != r->pid)
+		return l->pid < r->pid ? -1 : 1;
+	return (l->started > r->started) - (l->started < r->started);
+}
+
+/* The last process with that number that had begun. */
+static uint32_t
+who(const struct account *a, const uint32_t *order, const struct mark *mark)
+{
+	size_t low = 0, high = a->processes.count;
+	const struct process *p;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		p = &a->processes.at[order[middle]];
+		if (p->pid < mark->pid || (p->pid == mark->pid && p->started <= mark->moment))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || a->processes.at[order[low - 1]].pid != mark->pid)
+		return NOBODY;
+	return order[low - 1];
+}
+
+static void
+pause_from(struct account *a, uint32_t process, int64_t from, int64_t to)
+{
+	MAKE_ROOM(&a->pauses);
+	a->pauses.at[a->pauses.count++] = (struct pause){ .process = process, .from = from, .to = to };
+}
+
+struct freeze {
+	int64_t since;
+	bool frozen;
+};
+
+static void
+freeze(struct account *a, struct freeze *f, const struct mark *mark)
+{
+	if (mark->kind == LINE_FROZEN && !f->frozen)
+		*f = (struct freeze){ .since = mark->moment, .frozen = true };
+	if (mark->kind == LINE_THAWED && f->frozen) {
+		f->frozen = false;
+		pause_from(a, mark->process, f->since, mark->moment);
+	}
+}
+
+static void
+breach(struct account *a, const struct mark *mark, unsigned *depth)
+{
+	struct span *last = a->breaches.count > 0 ? &a->breaches.at[a->breaches.count - 1] : NULL;
+
+	if (mark->kind == LINE_BREACH && ++*depth == 1) {
+		MAKE_ROOM(&a->breaches);
+		a->breaches.at[a->breaches.count++] = (struct span){ .from = mark->moment, .to = NEVER };
+	}
+	if (mark->kind != LINE_MENDED)
+		return;
+	if (*depth == 0)
+		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": mended, and there was no breach", a->files.at[mark->file].name, mark->line);
+	else if (--*depth == 0)
+		last->to = mark->moment;
+}
+
+static void
+kill_at(struct account *a, const struct mark *mark)
+{
+	struct process *p = &a->processes.at[mark->process];
+
+	if (mark->moment < p->killed)
+		p->killed = mark->moment;
+	if (p->last > mark->moment)
+		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": process %" PRId64 " was killed, but %s goes on afterwards, to %" PRId64,
+		               a->files.at[mark->file].name, mark->line, mark->pid, account_file(a, mark->process), p->last);
+}
+
+/* How many were killed that wrote nothing is the result. */
+static size_t
+apply_marks(struct account *a)
+{
+	uint32_t *order = account_alloc(a->processes.count, sizeof(*order));
+	struct freeze *freezes = account_alloc(a->processes.count, sizeof(*freezes));
+	size_t unknown = 0;
+	unsigned depth = 0;
+
+	for (uint32_t i = 0; i < a->processes.count; i++)
+		order[i] = i;
+	qsort_r(order, a->processes.count, sizeof(*order), by_pid, a);
+	if (a->marks.count > 0)
+		qsort(a->marks.at, a->marks.count, sizeof(*a->marks.at), by_moment);
+	for (size_t i = 0; i < a->marks.count; i++) {
+		struct mark *mark = &a->marks.at[i];
+
+		breach(a, mark, &depth);
+		if (mark->kind == LINE_BREACH || mark->kind == LINE_MENDED)
+			continue;
+		mark->process = who(a, order, mark);
+		if (mark->process != NOBODY && mark->kind == LINE_KILLED)
+			kill_at(a, mark);
+		else if (mark->process != NOBODY)
+			freeze(a, &freezes[mark->process], mark);
+		else if (mark->kind == LINE_KILLED)
+			unknown++;
+	}
+	for (uint32_t i = 0; i < a->processes.count; i++)
+		if (freezes[i].frozen)
+			pause_from(a, i, freezes[i].since, NEVER);
+	free(freezes);
+	free(order);
+	return unknown;
+}
+
+/* ---- pauses ---- */
+
+static int
+by_begin(const void *left, const void *right)
+{
+	const struct pause *l = left, *r = right;
+
+	if (l->process != r->process)
+		return l->process < r->process ? -1 : 1;
+	return (l->from > r->from) - (l->from < r->from);
+}
+
+static void
+add_still(struct process *p, const struct pause *pause)
+{
+	struct span *last = p->still_count > 0 ? &p->stills[p->still_count - 1] : NULL;
+
+	if (last && pause->from <= last->to) {
+		if (pause->to > last->to)
+			last->to = pause->to;
+		return;
+	}
+	p->stills[p->still_count++] = (struct span){
+		.from = pause->from,
+		.to = pause->to,
+		.sum = last ? last->sum + last->to - last->from : 0,
+	};
+}
+
+static void
+settle_pauses(struct account *a)
+{
+	if (a->pauses.count == 0)
+		return;
+	qsort(a->pauses.at, a->pauses.count, sizeof(*a->pauses.at), by_begin);
+	for (size_t i = 0, end; i < a->pauses.count; i = end) {
+		struct process *p = &a->processes.at[a->pauses.at[i].process];
+
+		for (end = i; end < a->pauses.count && a->pauses.at[end].process == a->pauses.at[i].process;)
+			end++;
+		p->stills = account_alloc(end - i, sizeof(*p->stills));
+		for (size_t j = i; j < end; j++)
+			add_still(p, &a->pauses.at[j]);
+	}
+}
+
+/* ---- lines without an end ---- */
+
+/* A process that was killed may have been at it; one whose first line it was is not known to have been there by anything else. */
+static void
+excuse_torn(struct account *a, size_t unknown)
+{
+	for (size_t i = 0; i < a->torn.count; i++) {
+		const struct mark *torn = &a->torn.at[i];
+
+		if (torn->process != NOBODY && account_cut_short(&a->processes.at[torn->process]))
+			continue;
+		if (torn->process == NOBODY && torn->line == 1 && unknown > 0) {
+			unknown--;
+			continue;
+		}
+		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": a line without an end, by one who was not killed",
+		               a->files.at[torn->file].name, torn->line);
+	}
+}
+
+/* ---- holds ---- */
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
+most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What all rules need of a hold, once everything is known of its process. */
+static void
+settle_hold(const struct account *a, struct hold *hold)
+{
+	const struct process *p = &a->processes.at[hold->process];
+
+	if (hold->got_answer != ANSWER_OK)
+		return;
+	if (hold->give != NEVER)
+		hold->let_go = hold->give;
+	else if (p->ended != NEVER)
+		hold->let_go = least(hold->let_go, hold->last);
+	hold->ends = least(least(hold->let_go, hold->told), hold->until);
+	hold->valid = hold->ends > hold->got;
+	hold->excused = account_breached(a, hold->asked, most(hold->ends, hold->got));
+	hold->excused_later = hold->excused || account_breached(a, hold->asked,
+	                                                        hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p)));
+}
+
+/* ---- the folder ---- */
+
+static int
+is_history(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name);
+
+	return n > 8 && strcmp(entry->d_name + n - 8, ".history") == 0;
+}
+
+static bool
+read_one(struct account *a, const char *folder, const char *name)
+{
+	struct reader reader;
+	char *path;
+	bool good;
+
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		no_memory();
+	good = reader_open(&reader, path);
+	free(path);
+	if (!good)
+		return false;
+	MAKE_ROOM(&a->files);
+	a->files.at[a->files.count] = (struct file){ .name = strdup(name), .reader = reader, .process = NOBODY };
+	if (!a->files.at[a->files.count].name)
+		no_memory();
+	a->files.count++;
+	a->verdict->bytes += reader.size;
+	scribe_read(a, (uint32_t)a->files.count - 1);
+	return true;
+}
+
+static bool
+read_all(struct account *a, const char *folder)
+{
+	struct dirent **entries;
+	int n = scandir(folder, &entries, is_history, alphasort);
+	bool good = n >= 0;
+	int saved;
+
+	for (int i = 0; i < n; i++) {
+		good = good && read_one(a, folder, entries[i]->d_name);
+		saved = errno;
+		free(entries[i]);
+		errno = saved;
+	}
+	saved = errno;
+	if (n >= 0)
+		free(entries);
+	errno = saved;
+	return good;
+}
+
+bool
+account_read(struct account *a, struct verdict *verdict, const char *folder)
+{
+	*a = (struct account){ .verdict = verdict };
+	if (!read_all(a, folder))
+		return false;
+	excuse_torn(a, apply_marks(a));
+	settle_pauses(a);
+	for (size_t i = 0; i < a->holds.count; i++)
+		settle_hold(a, &a->holds.at[i]);
+	return true;
+}
+
+void
+account_free(struct account *a)
+{
+	for (size_t i = 0; i < a->files.count; i++) {
+		reader_close(&a->files.at[i].reader);
+		free(a->files.at[i].name);
+	}
+	for (size_t i = 0; i < a->processes.count; i++)
+		free(a->processes.at[i].stills);
+	free(a->files.at);
+	free(a->processes.at);
+	free(a->holds.at);
+	free(a->deeds.at);
+	free(a->renewals.at);
+	free(a->marks.at);
+	free(a->torn.at);
+	free(a->pauses.at);
+	free(a->breaches.at);
+	free(a->locks.words.at);
+	free(a->locks.table);
+	free(a->tokens.words.at);
+	free(a->tokens.table);
+}

@@ -1,0 +1,150 @@
+/* The account: what all histories of a run tell, put together: which processes there were, what each hold was from its ask to
+ * the answer of its release, and what was done to them. Rules are in verdict.c; here are only the objections that a history
+ * makes no sense.
+ *
+ * Moments are ns of CLOCK_BOOTTIME, as in the histories; NEVER is later than all of them. Indices stand for pointers: 5 million
+ * records are an ordinary run. One thread; out of memory ends the program. */
+#ifndef LEASH_TEST_ACCOUNT_H
+#define LEASH_TEST_ACCOUNT_H
+
+#include "tests/judge/reader.h"
+#include "tests/judge/verdict.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NEVER INT64_MAX
+#define NOBODY UINT32_MAX
+
+enum answer {
+	ANSWER_NONE,   /* not answered */
+	ANSWER_OK, ANSWER_TIMEOUT, ANSWER_LOST, ANSWER_NOT_HELD, ANSWER_CANCELED, ANSWER_UNAVAILABLE, ANSWER_UNKNOWN,
+	ANSWER_OTHER,  /* of which nothing follows */
+};
+
+struct hold {
+	uint64_t number;               /* in its process */
+	uint32_t process, lock, token; /* token: NOBODY, unless it was got */
+	uint32_t ask_line, got_line, until_line, give_line, told_line;
+	enum answer got_answer : 8, gave_answer : 8;
+	bool valid : 1;                /* at some moment */
+	bool excused : 1;              /* a breach came while it was valid, or while it was asked for */
+	bool excused_later : 1;        /* ... or before all was over with it */
+	int64_t asked, wait_ms, got;
+	int64_t until;                 /* the greatest valid-until that was noted */
+	int64_t told;                  /* lost */
+	int64_t give, gave;
+	int64_t last;                  /* its last record; events are none of it */
+	int64_t let_go;                /* from when on its process does not claim it any more: give, or thread or process ended */
+	int64_t ends;                  /* its validity */
+	uint64_t fence;                /* 0: it was not got, or lost at once */
+	int64_t later;                 /* when the first of those with a larger fence was got, */
+	uint32_t later_hold;           /* and which it is */
+};
+
+/* A write to a register. */
+struct deed {
+	int64_t before, moment;        /* it was done in between */
+	uint64_t fence;
+	uint32_t hold, line;
+	bool taken;
+};
+
+struct renewal {
+	int64_t moment;
+	uint32_t token, file, line;
+};
+
+struct span {
+	int64_t from, to;
+	int64_t sum;                   /* of the lengths of those before */
+};
+
+struct process {
+	uint32_t file;
+	int64_t pid;
+	int64_t started, last, ended, killed;
+	uint32_t first_hold, holds;
+	struct span *stills;           /* when it stood still; in order, apart from each other */
+	uint32_t still_count;
+};
+
+struct file {
+	char *name;
+	struct reader reader;
+	uint32_t process;              /* NOBODY: another's history */
+};
+
+/* An array that grows. */
+#define ARRAY(type) struct { type *at; size_t count, capacity; }
+#define MAKE_ROOM(array) \
+	do { \
+		if ((array)->count == (array)->capacity) \
+			(array)->at = account_grown((array)->at, &(array)->capacity, sizeof(*(array)->at)); \
+	} while (0)
+
+/* Names, each known by a number from 0 on. */
+struct names {
+	ARRAY(struct word) words;
+	uint32_t *table;               /* numbers + 1, where the hash of the name leads; 0: nothing */
+	size_t table_size;             /* a power of two, or 0 */
+};
+
+/* What the nemesis did, and lines without an end: what it means for whom is known when all has been read. */
+struct mark {
+	int64_t moment, pid;
+	uint32_t file, line, process;
+	enum line_kind kind;
+};
+
+struct pause {
+	int64_t from, to;
+	uint32_t process;
+};
+
+struct account {
+	struct verdict *verdict;
+	ARRAY(struct file) files;
+	ARRAY(struct process) processes;
+	ARRAY(struct hold) holds;      /* those of a process lie together */
+	ARRAY(struct deed) deeds;
+	ARRAY(struct renewal) renewals;
+	ARRAY(struct mark) marks, torn;
+	ARRAY(struct pause) pauses;
+	ARRAY(struct span) breaches;   /* in order, apart from each other */
+	struct names locks, tokens;
+	int64_t horizon;               /* the last moment in any history */
+};
+
+bool account_read(struct account *account, struct verdict *verdict, const char *folder);   /* false, and errno */
+void account_free(struct account *account);
+
+void *account_alloc(size_t count, size_t size);   /* zeroed */
+void *account_grown(void *at, size_t *capacity, size_t size);
+uint32_t account_name(struct names *names, const struct word *word);   /* its number; a new one, if need be */
+
+/* Was it within a breach, at some moment from `from` to `to`? */
+bool account_breached(const struct account *account, int64_t from, int64_t to);
+
+/* For how much of that time the process did not stand still. */
+int64_t account_awake(const struct process *process, int64_t from, int64_t to);
+
+/* Until when it surely ran, if it did not stand still. */
+int64_t account_alive(const struct account *account, const struct process *process);
+
+/* Was killed, and left open what it was doing. */
+bool account_cut_short(const struct process *process);
+
+/* A violation. */
+void account_object(struct account *account, enum verdict_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* "hold 7 (name:12)", with the line that is asked for. */
+struct account_text {
+	char text[200];
+};
+struct account_text account_hold(const struct account *account, const struct hold *hold, uint32_t line);
+const char *account_lock(const struct account *account, const struct hold *hold, struct account_text *text);
+const char *account_file(const struct account *account, uint32_t process);
+
+#endif

@@ -1,0 +1,58 @@
+/* Histories: what each process of a run writes down of what it does to leash, for a judge that reads them all afterwards (verdict.h).
+ *
+ * A history is a file, <folder>/<name>.history, to which lines are appended, each by one write(2): so a process may be killed or
+ * frozen anywhere, several threads may write, and what is there was written before whatever it did next. A line is
+ *
+ *     <ns of CLOCK_BOOTTIME> <kind> <words, one space between>
+ *
+ * The moment of an invocation ("ask", "give") is read before leash is called and that of a completion after it returned: what lies
+ * between may have happened at any time in between, and the judge takes it so. Names of locks have no spaces.
+ *
+ * By a process that uses locks; <hold> is a number that the process uses once:
+ *
+ *     process <pid> <client's name>                       the first line
+ *     ask  <hold> <lock> <wait ms, -1: for ever> <plain|fair>
+ *     got  <hold> <status name> <fence> <token> <valid until, ns>   what came of it; the last three are "0 - 0" unless it is OK
+ *     look <hold> <valid until, ns>                       it is held, for so long at least; 0: leash_lock_held() says that it is not (what
+ *                                                         remains is 0 ms for the last millisecond of a lease too)
+ *     give <hold>                                         the release that ends it is about to be called
+ *     gave <hold> <status name>
+ *     lost <lock> <fence>                                 LEASH_EVENT_LOST came; other events likewise:
+ *     event <type name> <lock, or -> <fence>
+ *     wrote <hold> <lock> <fence> <taken|refused>         what the fenced register said to a write (register.h)
+ *     still <ms>                                          this process stood still for so long, ending now: by its pulse, a thread that
+ *                                                         sleeps 10 ms over and over
+ *     end                                                 it closed its client and ends in good order: nothing follows but, perhaps, a
+ *                                                         last "still"
+ *
+ * By the nemesis:
+ *
+ *     seed <n>
+ *     fault <name> <words>      something was done, or begins
+ *     over  <name>              ... and ended
+ *     killed <pid>              it has gone: what it held or asked for nobody will complete
+ *     frozen <pid>, thawed <pid>
+ *     breach <why>              from now on until "mended" keys of locks may be lost, or expire early, by the nemesis's own doing.
+ *     mended                    A hold that was valid at some moment of that time is not promised to anybody; all later ones are again.
+ *                               Fences must grow all the same
+ *
+ * By the one who watches the server (MONITOR, SCAN):
+ *
+ *     renew <token>             a renewal was executed
+ *     endless <key>             a key of leash without a TTL
+ *     left <key>                a key other than a fence, when all was over and a lease had passed */
+#ifndef LEASH_TEST_HISTORY_H
+#define LEASH_TEST_HISTORY_H
+
+#include <stdint.h>
+
+struct history;
+
+struct history *history_open(const char *folder, const char *name);   /* creates the file; a file that is there is trouble */
+void history_close(struct history *history);                          /* NULL is allowed */
+
+/* Append a line, with the present time, or with one that was read before. Threads: any. */
+void history_note(struct history *history, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void history_note_at(struct history *history, int64_t ns, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

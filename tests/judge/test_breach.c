@@ -1,0 +1,198 @@
+/* What the nemesis's own breaches excuse, and what they do not. */
+#include "tests/judge/trial.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void
+a_breach_excuses_two_holders_at_once(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.nemesis, 1500, "breach the server starts without its data");
+	say(&run.nemesis, 1600, "mended");
+	keep(&run.two, 1, 512, 1700, 3000);
+	give(&run.one, 1, 4000, 4001, "OK");
+	accepted();
+	assert_int_equal(run.verdict.breaches, 1);
+	assert_int_equal(run.verdict.excused, 1);
+}
+
+static void
+who_asks_after_a_breach_is_excused_by_it_no_more(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 800, "breach again and again");
+	say(&run.nemesis, 810, "breach");
+	say(&run.nemesis, 820, "mended");
+	say(&run.nemesis, 990, "mended");
+	keep(&run.one, 1, 256, 1000, 2000);
+	keep(&run.two, 1, 512, 1700, 3000);
+	judge();
+	assert_int_equal(run.verdict.violations[VERDICT_EXCLUSION], 1);
+	assert_int_equal(run.verdict.violations[VERDICT_RELEASES], 1);
+}
+
+static void
+who_asked_within_a_breach_may_have_got_what_was_lost_in_it(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 800, "breach");
+	say(&run.one, 900, "ask 1 a -1 plain");
+	say(&run.nemesis, 990, "mended");
+	say(&run.one, 1000, "got 1 OK 256 t:256 %" PRId64, 5000 * MS);
+	keep(&run.two, 1, 512, 1001, 3000);
+	give(&run.one, 1, 4000, 4001, "LOST");
+	accepted();
+}
+
+static void
+a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	take(&run.two, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "breach");
+	say(&run.one, 1600, "lost a 256");
+	give(&run.one, 1, 1700, 1701, "LOST");
+	give(&run.two, 1, 1700, 1701, "LOST");
+	say(&run.nemesis, 1800, "mended");
+	judge();
+	assert_int_equal(verdict_violations(&run.verdict), 1);
+	assert_int_equal(run.verdict.violations[VERDICT_FENCES], 1);   /* it excuses no fence that two have */
+	assert_int_equal(run.verdict.losses, 2);
+	assert_int_equal(run.verdict.found, 1);
+}
+
+static void
+a_breach_excuses_the_release_under_way(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.one, 2000, "give 1");
+	say(&run.nemesis, 2001, "breach");
+	say(&run.one, 2002, "gave 1 LOST");
+	say(&run.nemesis, 2003, "mended");
+	accepted();
+}
+
+static void
+a_breach_after_the_release_excuses_it_no_more(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	give(&run.one, 1, 2000, 2001, "LOST");
+	say(&run.nemesis, 2002, "breach");
+	rejected(VERDICT_RELEASES, 1);
+}
+
+static void
+a_breach_excuses_who_was_told_too_late_or_never(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 5500, "breach");   /* it had been renewed until then, and nobody had looked */
+	say(&run.nemesis, 5600, "mended");
+	keep(&run.two, 1, 512, 5700, 6000);
+	give(&run.one, 1, 7000, 7001, "LOST");
+	accepted();
+}
+
+static void
+a_breach_that_is_over_before_excuses_nobody_from_telling(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 500, "breach");
+	say(&run.nemesis, 600, "mended");
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5700, 6000);
+	give(&run.one, 1, 7000, 7001, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+a_breach_excuses_no_fence(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 512, 1000, 2000);
+	say(&run.nemesis, 1500, "breach");
+	keep(&run.two, 1, 256, 3000, 4000);
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_breach_excuses_no_wait(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 1500, "breach");
+	say(&run.one, 2000, "ask 1 a 500 plain");
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+a_breach_excuses_no_renewal(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 500, "breach");
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "OK");
+	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
+	rejected(VERDICT_RENEWALS, 1);
+}
+
+static void
+a_breach_excuses_no_register(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 500, "breach");
+	keep(&run.one, 1, 256, 1000, 2000);
+	take(&run.two, 1, 512, 3000, 9000);
+	say(&run.two, 3001, "wrote 1 a 512 taken");
+	give(&run.two, 1, 4000, 4001, "OK");
+	say(&run.one, 5000, "ask 2 a -1 plain");
+	say(&run.one, 5001, "got 2 OK 257 t:257 %" PRId64, 9000 * MS);
+	say(&run.one, 5002, "wrote 2 a 257 taken");
+	give(&run.one, 2, 6000, 6001, "OK");
+	judge();
+	assert_int_equal(run.verdict.violations[VERDICT_REGISTER], 1);
+	assert_int_equal(run.verdict.violations[VERDICT_FENCES], 1);
+	assert_int_equal(verdict_violations(&run.verdict), 2);
+}
+
+static void
+a_breach_excuses_no_key(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 500, "breach");
+	say(&run.nemesis, 1000, "endless leash:{a}");
+	rejected(VERDICT_KEYS, 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_breach_excuses_two_holders_at_once),
+		TEST(who_asks_after_a_breach_is_excused_by_it_no_more),
+		TEST(who_asked_within_a_breach_may_have_got_what_was_lost_in_it),
+		TEST(a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds),
+		TEST(a_breach_excuses_the_release_under_way),
+		TEST(a_breach_after_the_release_excuses_it_no_more),
+		TEST(a_breach_excuses_who_was_told_too_late_or_never),
+		TEST(a_breach_that_is_over_before_excuses_nobody_from_telling),
+		TEST(a_breach_excuses_no_fence),
+		TEST(a_breach_excuses_no_wait),
+		TEST(a_breach_excuses_no_renewal),
+		TEST(a_breach_excuses_no_register),
+		TEST(a_breach_excuses_no_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

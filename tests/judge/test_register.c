@@ -1,0 +1,211 @@
+/* The fenced register and its twin: by one writer, by many at once, and by some who are killed or frozen in the middle. */
+#include "tests/judge/register.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/sweep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WRITERS = 4, WRITES = 50000 };
+
+/* What the children of a test share. */
+struct shared {
+	struct stage ready;
+	_Atomic uint64_t next;        /* the fence of the next hold */
+	_Atomic uint64_t taken, refused, harm;
+	_Atomic bool enough;
+};
+
+static struct {
+	char *folder;
+	struct fenced *registers;
+	struct shared *shared;
+} test;
+
+static int
+start(void **state)
+{
+	(void)state;
+	memset(&test, 0, sizeof(test));
+	test.folder = sweep_folder();
+	test.registers = fenced_create(test.folder, 3);
+	test.shared = child_share(sizeof(*test.shared));
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	fenced_close(test.registers);
+	child_unshare(test.shared, sizeof(*test.shared));
+	sweep_remove(test.folder);
+	return 0;
+}
+
+static void
+a_smaller_fence_is_refused(void **state)
+{
+	(void)state;
+	assert_true(fenced_write(test.registers, 0, 512));
+	assert_false(fenced_write(test.registers, 0, 511));
+	assert_int_equal(fenced_greatest(test.registers, 0), 512);
+	assert_int_equal(fenced_refused(test.registers), 1);
+}
+
+static void
+an_equal_fence_is_the_same_holder_again(void **state)
+{
+	(void)state;
+	assert_true(fenced_write(test.registers, 0, 512));
+	assert_true(fenced_write(test.registers, 0, 512));
+	assert_true(fenced_write(test.registers, 0, 513));
+	assert_int_equal(fenced_greatest(test.registers, 0), 513);
+	assert_int_equal(fenced_refused(test.registers), 0);
+	assert_int_equal(fenced_corrupted(test.registers), 0);
+}
+
+static void
+locks_have_registers_of_their_own(void **state)
+{
+	(void)state;
+	assert_true(fenced_write(test.registers, 0, 512));
+	assert_true(fenced_write(test.registers, 2, 1));
+	assert_int_equal(fenced_greatest(test.registers, 0), 512);
+	assert_int_equal(fenced_greatest(test.registers, 1), 0);
+	assert_int_equal(fenced_greatest(test.registers, 2), 1);
+}
+
+static void
+a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_a_larger(void **state)
+{
+	static const uint64_t fences[] = { 5, 7, 6, 6, 9, 3, 4, 10 };   /* 7 6, and 9 3: what is written over 3 does no harm any more */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fences) / sizeof(fences[0]); i++)
+		fenced_write(test.registers, 1, fences[i]);
+	assert_int_equal(fenced_corrupted(test.registers), 2);
+	assert_int_equal(fenced_refused(test.registers), 4);
+}
+
+static void
+what_one_process_wrote_another_finds(void **state)
+{
+	struct fenced *other = fenced_open(test.folder);
+
+	(void)state;
+	assert_true(fenced_write(test.registers, 1, 512));
+	assert_false(fenced_write(other, 1, 511));
+	assert_int_equal(fenced_greatest(other, 1), 512);
+	fenced_close(other);
+	assert_int_equal(fenced_refused(test.registers), 1);
+}
+
+/* Each write has a fence larger than all that were known before it began, or one that is smaller than one already written. */
+static int
+write_many(void *arg)
+{
+	struct fenced *registers = fenced_open(test.folder);
+	struct shared *shared = arg;
+
+	stage_raise(&shared->ready);
+	stage_await(&shared->ready, WRITERS);
+	for (int i = 0; i < WRITES; i++) {
+		uint64_t before = fenced_greatest(registers, 0);
+		uint64_t fence = i % 3 == 0 && before > 1 ? before - 1 : atomic_fetch_add(&shared->next, 1) + 1;
+		bool taken = fenced_write(registers, 0, fence);
+
+		atomic_fetch_add(taken ? &shared->taken : &shared->refused, 1);
+		if ((taken && fence < before) || fenced_greatest(registers, 0) < (taken && fence > before ? fence : before))
+			atomic_fetch_add(&shared->harm, 1);
+	}
+	fenced_close(registers);
+	return 0;
+}
+
+static void
+writers_at_once_never_get_a_smaller_fence_in(void **state)
+{
+	pid_t children[WRITERS];
+
+	(void)state;
+	for (int i = 0; i < WRITERS; i++)
+		children[i] = child_run(write_many, test.shared);
+	for (int i = 0; i < WRITERS; i++)
+		child_wait(children[i]);
+	assert_int_equal(test.shared->harm, 0);
+	assert_int_equal(test.shared->taken + test.shared->refused, WRITERS * WRITES);
+	assert_int_equal(fenced_refused(test.registers), test.shared->refused);
+	assert_int_equal(fenced_greatest(test.registers, 0), test.shared->next);
+	assert_true(test.shared->refused > WRITERS * WRITES / 4);
+}
+
+static int
+write_on(void *arg)
+{
+	struct fenced *registers = fenced_open(test.folder);
+	struct shared *shared = arg;
+
+	stage_raise(&shared->ready);
+	while (!shared->enough) {
+		uint64_t before = fenced_greatest(registers, 0);
+
+		fenced_write(registers, 0, atomic_fetch_add(&shared->next, 1) + 1);
+		if (fenced_greatest(registers, 0) < before)
+			atomic_fetch_add(&shared->harm, 1);
+	}
+	return 0;
+}
+
+static void
+a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way(void **state)
+{
+	pid_t steady = child_run(write_on, test.shared);
+
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++) {
+		pid_t victim = child_run(write_on, test.shared);
+		uint64_t then;
+
+		stage_await(&test.shared->ready, i + 2);   /* both write, or are about to */
+		if (i % 2 == 0)
+			child_kill(victim);
+		else
+			child_pause(victim);
+		then = fenced_greatest(test.registers, 0);
+		await_true(fenced_greatest(test.registers, 0) > then + 100);   /* the other goes on */
+		if (i % 2 != 0) {
+			child_resume(victim);
+			child_kill(victim);
+		}
+	}
+	test.shared->enough = true;
+	child_wait(steady);
+	assert_int_equal(test.shared->harm, 0);
+	assert_true(fenced_write(test.registers, 0, test.shared->next + 1));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_smaller_fence_is_refused),
+		TEST(an_equal_fence_is_the_same_holder_again),
+		TEST(locks_have_registers_of_their_own),
+		TEST(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_a_larger),
+		TEST(what_one_process_wrote_another_finds),
+		TEST(writers_at_once_never_get_a_smaller_fence_in),
+		TEST(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

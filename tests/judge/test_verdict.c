@@ -1,0 +1,873 @@
+/* The rules of the judge: it accepts a run that could be, and for each rule rejects one that breaks it, by that rule only. */
+#include "tests/judge/trial.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- a run that could be ---- */
+
+static void
+turns_one_after_the_other_are_accepted(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 5, "seed 18446744073709551615");
+	say(&run.nemesis, 6, "fault pause 100 ms");
+	keep(&run.one, 1, 256, 1000, 2000);
+	keep(&run.two, 1, 512, 2002, 3000);
+	say(&run.one, 2500, "ask 2 a 100 fair");
+	say(&run.one, 2601, "got 2 TIMEOUT 0 - 0");
+	take(&run.one, 3, 513, 3002, 5000);
+	say(&run.one, 3003, "look 3 %" PRId64, 9000 * MS);
+	say(&run.one, 3004, "wrote 3 a 513 taken");
+	say(&run.one, 3005, "event JEOPARDY a 513");
+	say(&run.one, 3006, "event CLOCK_JUMP - 0");
+	say(&run.nemesis, 4000, "renew t:513");
+	give(&run.one, 3, 8000, 8001, "OK");
+	say(&run.nemesis, 9000, "over pause");
+	accepted();
+}
+
+static void
+what_was_seen_is_counted(void **state)
+{
+	(void)state;
+	turns_one_after_the_other_are_accepted(state);
+	assert_int_equal(run.verdict.files, 3);
+	assert_int_equal(run.verdict.processes, 2);
+	assert_int_equal(run.verdict.records, 27);
+	assert_int_equal(run.verdict.locks, 1);
+	assert_int_equal(run.verdict.asks, 4);
+	assert_int_equal(run.verdict.holds, 3);
+	assert_int_equal(run.verdict.taken, 1);
+	assert_int_equal(run.verdict.renewals, 1);
+	assert_int_equal(run.verdict.strangers, 0);
+	assert_int_equal(run.verdict.faults, 1);
+	assert_int_equal(run.verdict.longest_wait_ns, 101 * MS);
+	assert_true(run.verdict.bytes > 500);
+}
+
+/* ---- exclusion ---- */
+
+static void
+two_holds_valid_at_once_break_exclusion(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 2500);
+	keep(&run.two, 1, 512, 1999, 3000);
+	give(&run.one, 1, 2000, 2001, "UNKNOWN");
+	rejected(VERDICT_EXCLUSION, 1);
+}
+
+static void
+a_hold_is_valid_until_its_release_begins_and_not_until_it_is_answered(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	give(&run.one, 1, 2000, 2600, "OK");
+	keep(&run.two, 1, 512, 2001, 3000);
+	accepted();
+}
+
+static void
+a_killed_holder_is_valid_until_its_lease_ends(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "killed 11");
+	run.one.silent = true;
+	keep(&run.two, 1, 512, 4999, 6000);
+	rejected(VERDICT_EXCLUSION, 1);
+}
+
+static void
+whoever_comes_after_the_lease_of_a_killed_holder_is_right(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "killed 11");
+	run.one.silent = true;
+	keep(&run.two, 1, 512, 5000, 6000);
+	accepted();
+	assert_int_equal(run.verdict.killed, 1);
+}
+
+static void
+a_frozen_holder_is_valid_until_its_lease_ends(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "frozen 11");
+	keep(&run.two, 1, 512, 4999, 6000);
+	say(&run.nemesis, 8000, "thawed 11");
+	say(&run.one, 8001, "lost a 256");
+	give(&run.one, 1, 8002, 8003, "LOST");
+	rejected(VERDICT_EXCLUSION, 1);
+}
+
+static void
+the_greatest_valid_until_that_was_noted_counts(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 2000, "look 1 %" PRId64, 7000 * MS);
+	say(&run.one, 2001, "look 1 %" PRId64, 6000 * MS);
+	say(&run.nemesis, 2500, "killed 11");
+	run.one.silent = true;
+	keep(&run.two, 1, 512, 6500, 8000);
+	rejected(VERDICT_EXCLUSION, 1);
+}
+
+static void
+a_long_hold_clashes_with_all_that_begin_in_it(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 256, 1000, 9000);
+	take(&run.two, 1, 512, 2000, 3500);
+	give(&run.two, 1, 3000, 3001, "UNKNOWN");
+	take(&run.two, 2, 768, 4000, 5500);
+	give(&run.two, 2, 5000, 5001, "UNKNOWN");
+	judge();
+	assert_int_equal(run.verdict.violations[VERDICT_EXCLUSION], 2);
+	assert_int_equal(run.verdict.violations[VERDICT_RELEASES], 1);   /* nor was it one's to give */
+}
+
+static void
+a_hold_that_came_after_its_valid_until_was_never_valid(void **state)
+{
+	(void)state;
+	say(&run.one, 1000, "ask 1 a -1 plain");
+	keep(&run.two, 1, 512, 2000, 4000);
+	say(&run.one, 3000, "got 1 OK 256 t:256 %" PRId64, 1900 * MS);
+	say(&run.one, 3001, "lost a 256");
+	give(&run.one, 1, 3002, 3003, "LOST");
+	say(&run.one, 3003, "still 2500");
+	accepted();
+}
+
+static void
+locks_have_nothing_to_do_with_each_other(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 512, 1000, 3000);
+	say(&run.two, 1500, "ask 1 b -1 plain");
+	say(&run.two, 1501, "got 1 OK 256 u:1 %" PRId64, 9000 * MS);
+	give(&run.two, 1, 2000, 2001, "OK");
+	accepted();
+	assert_int_equal(run.verdict.locks, 2);
+}
+
+static void
+what_a_process_that_ended_did_not_give_was_valid_to_its_last_line(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.one, 2000, "look 1 %" PRId64, 9000 * MS);
+	say(&run.one, 2100, "end");
+	run.one.silent = true;
+	keep(&run.two, 1, 512, 2050, 6000);
+	accepted();
+}
+
+static void
+what_an_ended_process_held_at_its_last_line_was_its_own(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.one, 2000, "look 1 %" PRId64, 9000 * MS);
+	say(&run.one, 2100, "end");
+	run.one.silent = true;
+	keep(&run.two, 1, 512, 1999, 6000);
+	rejected(VERDICT_EXCLUSION, 1);
+}
+
+static void
+an_abandoned_hold_was_valid_to_its_last_line(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 90000);
+	say(&run.one, 2100, "event ABANDONED a 256");
+	keep(&run.two, 1, 512, 2050, 6000);
+	say(&run.nemesis, 50000, "killed 11");   /* so that it is not its end that says so */
+	run.one.silent = true;
+	accepted();
+}
+
+/* ---- promise ---- */
+
+static void
+a_loss_before_the_lease_ends_breaks_the_promise(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 4998, "lost a 256");
+	keep(&run.two, 1, 512, 4999, 6000);   /* which is not two at once: nobody relied on the first any more */
+	give(&run.one, 1, 6000, 6001, "LOST");
+	rejected(VERDICT_PROMISE, 1);
+}
+
+static void
+a_look_that_says_no_before_the_lease_ends_breaks_the_promise(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 3000, "look 1 0");
+	give(&run.one, 1, 3001, 3002, "LOST");   /* which is what it had been told */
+	rejected(VERDICT_PROMISE, 1);
+}
+
+static void
+a_millisecond_of_rounding_breaks_no_promise(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 4999, "lost a 256");
+	give(&run.one, 1, 6000, 6001, "LOST");
+	accepted();
+	assert_int_equal(run.verdict.losses, 1);
+	assert_int_equal(run.verdict.told_in_time, 1);
+}
+
+/* ---- fences ---- */
+
+static void
+a_later_holder_with_a_smaller_fence_is_rejected(void **state)
+{
+	(void)state;
+	say(&run.two, 900, "ask 1 a -1 plain");   /* it waited: by the asks alone it could have been first */
+	keep(&run.one, 1, 512, 1000, 2000);
+	say(&run.two, 3000, "got 1 OK 256 t:256 %" PRId64, 9000 * MS);
+	give(&run.two, 1, 4000, 4001, "OK");
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+one_fence_too_large_is_one_violation(void **state)
+{
+	(void)state;
+	for (int i = 1; i < 9; i++) {
+		say(&run.two, 900, "ask %d a -1 plain", i);
+		say(&run.two, i * 1000, "got %d OK %d t:%d %" PRId64, i, i == 2 ? 999 : i, i, (i * 1000 + 800) * MS);
+		give(&run.two, i, i * 1000 + 700, i * 1000 + 701, "UNKNOWN");
+	}
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_fence_that_was_never_valid_must_grow_too(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 512, 1000, 2000);
+	say(&run.two, 3000, "ask 1 a -1 plain");
+	say(&run.two, 5000, "got 1 OK 256 t:256 %" PRId64, 4000 * MS);
+	say(&run.two, 5000, "lost a 256");
+	give(&run.two, 1, 5001, 5002, "LOST");
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_fence_that_is_over_before_a_valid_one_is_smaller(void **state)
+{
+	(void)state;
+	say(&run.one, 900, "ask 1 a -1 plain");
+	say(&run.two, 900, "ask 1 a -1 plain");
+	say(&run.two, 3000, "got 1 OK 512 t:512 %" PRId64, 2000 * MS);
+	say(&run.two, 3000, "lost a 512");
+	give(&run.two, 1, 3001, 3002, "LOST");
+	say(&run.one, 4000, "got 1 OK 256 t:256 %" PRId64, 9000 * MS);
+	give(&run.one, 1, 5000, 5001, "OK");
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_small_fence_that_was_never_valid_hides_no_larger_one(void **state)
+{
+	(void)state;
+	for (int i = 1; i < 3; i++)
+		say(&run.two, 900, "ask %d a -1 plain", i);
+	keep(&run.one, 1, 512, 1000, 2000);
+	say(&run.two, 2500, "still 1600");
+	say(&run.two, 2500, "got 1 OK 100 t:100 %" PRId64, 950 * MS);
+	say(&run.two, 2500, "lost a 100");
+	give(&run.two, 1, 2501, 2502, "LOST");
+	say(&run.two, 3000, "got 2 OK 300 t:300 %" PRId64, 9000 * MS);
+	give(&run.two, 2, 4000, 4001, "OK");
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_smaller_fence_is_one_violation_however_it_is_seen(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 512, 1000, 2000);
+	keep(&run.two, 1, 256, 3000, 4000);
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_fence_is_had_only_once(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 512, 1000, 2000);
+	keep(&run.two, 1, 512, 3000, 4000);
+	rejected(VERDICT_FENCES, 1);
+}
+
+static void
+a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence(void **state)
+{
+	(void)state;
+	for (int i = 1; i < 3; i++) {
+		say(&run.one, i * 1000, "ask %d a -1 plain", i);
+		say(&run.one, i * 1000 + 500, "lost a %d", i);
+		say(&run.one, i * 1000 + 501, "got %d OK 0 - 0", i);
+		give(&run.one, i, i * 1000 + 502, i * 1000 + 503, "LOST");
+	}
+	accepted();
+	assert_int_equal(run.verdict.losses, 2);
+}
+
+/* ---- releases ---- */
+
+static void
+a_release_is_not_ok_after_the_loss_was_told(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5000, "lost a 256");
+	give(&run.one, 1, 5001, 5002, "OK");
+	rejected(VERDICT_RELEASES, 1);
+}
+
+static void
+a_release_is_not_ok_after_a_look_said_no(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5000, "look 1 0");
+	give(&run.one, 1, 5001, 5002, "OK");
+	rejected(VERDICT_RELEASES, 1);
+}
+
+static void
+a_release_is_not_ok_once_another_holds_the_lock(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5001, 6000);
+	give(&run.one, 1, 5002, 5003, "OK");
+	say(&run.one, 5003, "lost a 256");     /* which excuses that it was not told yet */
+	rejected(VERDICT_RELEASES, 1);
+}
+
+static void
+a_release_does_not_answer_lost_while_the_hold_is_valid(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "LOST");
+	rejected(VERDICT_RELEASES, 1);
+}
+
+static void
+a_release_does_not_answer_not_held_while_the_hold_is_valid(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "NOT_HELD");
+	say(&run.one, 2002, "lost a 256");   /* the event comes behind the answer: it excuses nothing */
+	rejected(VERDICT_RELEASES, 1);
+}
+
+static void
+a_look_during_the_release_says_nothing(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5000, "give 1");
+	say(&run.one, 5001, "lost a 256");
+	say(&run.one, 5001, "look 1 %" PRId64, 9000 * MS);   /* by another thread, which asked before */
+	say(&run.one, 5002, "gave 1 LOST");
+	accepted();
+}
+
+static void
+a_release_that_cannot_say_contradicts_nothing(void **state)
+{
+	static const char *const answers[] = { "UNKNOWN", "UNAVAILABLE", "DENIED", "PROTOCOL", "CLOSED", "NO_MEMORY" };
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		take(&run.one, i, 256 + i, 1000 + i * 1000, 1500 + i * 1000);
+		if (i % 2 == 0)
+			say(&run.one, 1500 + i * 1000, "lost a %d", 256 + i);
+		give(&run.one, i, 1600 + i * 1000, 1601 + i * 1000, answers[i]);
+	}
+	accepted();
+}
+
+/* ---- waits ---- */
+
+static void
+an_acquire_that_does_not_return_is_rejected(void **state)
+{
+	(void)state;
+	say(&run.one, 1000, "ask 1 a 500 plain");
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+a_release_that_does_not_return_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 2000, "give 1");
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+a_process_that_neither_ends_nor_is_killed_is_rejected(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 256, 1000, 2000);
+	run.one.silent = true;
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+who_is_killed_leaves_open_what_it_did(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 2000, "ask 2 b 10 plain");
+	say(&run.one, 2001, "give 1");
+	say(&run.nemesis, 2500, "killed 11");
+	run.one.silent = true;
+	accepted();
+}
+
+static void
+who_is_killed_after_its_end_has_completed_everything(void **state)
+{
+	(void)state;
+	say(&run.one, 2000, "ask 1 b 10 plain");
+	say(&run.one, 2001, "end");
+	say(&run.nemesis, 2500, "killed 11");
+	run.one.silent = true;
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+the_killing_of_another_process_of_that_number_excuses_nothing(void **state)
+{
+	(void)state;
+	history_note_at(run.nemesis.history, 0, "killed 11");   /* before this one began */
+	say(&run.nemesis, 2500, "killed 13");
+	run.one.silent = true;
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still(void **state)
+{
+	(void)state;
+	say(&run.one, 1000, "ask 1 a 100 plain");
+	say(&run.one, 1120, "got 1 TIMEOUT 0 - 0");
+	say(&run.one, 2000, "ask 2 a 100 plain");
+	say(&run.one, 2030, "still 20");           /* 2010 to 2030, */
+	say(&run.one, 2300, "still 250");          /* 2050 to 2300, */
+	say(&run.nemesis, 2250, "frozen 11");
+	say(&run.nemesis, 2350, "thawed 11");      /* and on to 2350 */
+	say(&run.one, 2450, "got 2 TIMEOUT 0 - 0");
+	say(&run.one, 3000, "ask 3 a 100 plain");
+	say(&run.one, 3100, "got 3 TIMEOUT 0 - 0");
+	say(&run.one, 4000, "ask 4 a 0 plain");    /* neither a try, nor a wait that was canceled, is late */
+	say(&run.one, 5000, "got 4 TIMEOUT 0 - 0");
+	say(&run.one, 6000, "ask 5 a 10 plain");
+	say(&run.one, 7000, "got 5 CANCELED 0 - 0");
+	accepted();
+	assert_int_equal(run.verdict.timed_waits, 3);
+	assert_int_equal(run.verdict.late_waits, 2);
+	assert_int_equal(run.verdict.worst_lateness_ns, 30 * MS);
+	assert_int_equal(run.verdict.longest_wait_ns, 1000 * MS);
+}
+
+/* ---- told ---- */
+
+static void
+a_loss_that_is_never_told_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5100, 6000);
+	give(&run.one, 1, 7000, 7001, "UNKNOWN");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+a_loss_that_only_the_release_tells_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 7000, 7001, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+a_loss_that_is_told_after_the_next_holder_began_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.one, 5100 + VERDICT_TOLD_GRACE_MS + 1, "lost a 256");
+	give(&run.one, 1, 7000, 7001, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+it_is_the_first_of_all_later_holders_that_counts(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.two, 5001, "ask 1 a -1 plain");
+	keep(&run.two, 2, 768, 5100, 6000);
+	say(&run.one, 7000, "lost a 256");
+	give(&run.one, 1, 7001, 7002, "LOST");
+	say(&run.two, 9000, "still 3900");
+	say(&run.two, 9000, "got 1 OK 512 t:512 %" PRId64, 5050 * MS);
+	say(&run.two, 9000, "lost a 512");
+	give(&run.two, 1, 9001, 9002, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+a_thread_that_has_to_be_woken_may_take_its_time_to_tell(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.one, 5100 + VERDICT_TOLD_GRACE_MS, "lost a 256");
+	give(&run.one, 1, 7000, 7001, "LOST");
+	accepted();
+	assert_int_equal(run.verdict.told_after_others, 1);
+	assert_int_equal(run.verdict.worst_told_ns, VERDICT_TOLD_GRACE_MS * MS);
+	assert_int_equal(run.verdict.latest_told_ns, (100 + VERDICT_TOLD_GRACE_MS) * MS);
+}
+
+static void
+a_hold_that_is_never_given_nor_told_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5900, "look 1 %" PRId64, 5001 * MS);
+	keep(&run.two, 1, 512, 5100, 6000);
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+who_stood_still_is_told_when_it_runs_again(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.one, 7000, "still 2500");
+	say(&run.one, 7001, "lost a 256");
+	give(&run.one, 1, 7002, 7003, "LOST");
+	accepted();
+}
+
+static void
+who_was_frozen_is_told_when_it_is_thawed(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "frozen 11");
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.nemesis, 7000, "thawed 11");
+	say(&run.one, 7001, "lost a 256");
+	give(&run.one, 1, 7002, 7003, "LOST");
+	accepted();
+}
+
+static void
+who_was_thawed_long_ago_is_excused_no_more(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "frozen 11");
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.nemesis, 7000, "thawed 11");
+	say(&run.one, 7000 + VERDICT_TOLD_GRACE_MS + 1, "lost a 256");
+	give(&run.one, 1, 8002, 8003, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+who_is_frozen_for_good_need_not_be_told_but_has_not_ended(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "frozen 11");
+	run.one.silent = true;
+	keep(&run.two, 1, 512, 5100, 6000);
+	rejected(VERDICT_WAITS, 1);
+}
+
+static void
+the_stillness_of_another_process_excuses_nobody(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.two, 7000, "still 2500");
+	say(&run.one, 7001, "lost a 256");
+	give(&run.one, 1, 7002, 7003, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+who_was_killed_in_time_need_not_be_told(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5100, "ask 2 b 0 plain");   /* its last line */
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.nemesis, 7000, "killed 11");
+	run.one.silent = true;
+	accepted();
+}
+
+static void
+who_lived_on_and_was_killed_later_had_to_be_told(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.one, 6500, "ask 2 b 0 plain");
+	say(&run.nemesis, 7000, "killed 11");
+	run.one.silent = true;
+	rejected(VERDICT_TOLD, 1);
+}
+
+static void
+what_is_renewed_without_a_look_is_not_lost(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 50000, 50001, "OK");
+	keep(&run.two, 1, 512, 50002, 51000);
+	accepted();
+	assert_int_equal(run.verdict.losses, 0);
+}
+
+static void
+what_is_lost_is_not_held_again(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5000, "look 1 0");
+	say(&run.one, 5001, "look 1 %" PRId64, 4000 * MS);
+	give(&run.one, 1, 7000, 7001, "LOST");
+	rejected(VERDICT_TOLD, 1);
+}
+
+/* ---- renewals ---- */
+
+static void
+a_renewal_long_after_the_release_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "OK");
+	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
+	rejected(VERDICT_RENEWALS, 1);
+}
+
+static void
+a_renewal_may_be_stuck_for_a_while(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "OK");
+	say(&run.nemesis, 2001 + VERDICT_RENEW_GRACE_MS, "renew t:256");
+	say(&run.nemesis, 90000, "renew t:777");   /* whoever that is: it was killed before it could write it down */
+	accepted();
+	assert_int_equal(run.verdict.strangers, 1);
+}
+
+static void
+what_was_released_nobody_knows_when_may_be_renewed(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "UNKNOWN");
+	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
+	accepted();
+}
+
+static void
+a_token_that_was_handed_on_is_renewed_for_the_next(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 256, 1000, 2000);
+	say(&run.one, 1500, "ask 2 a -1 plain");
+	say(&run.one, 2001, "got 2 OK 257 t:256 %" PRId64, 90000 * MS);
+	say(&run.nemesis, 40000, "renew t:256");
+	give(&run.one, 2, 41000, 41001, "OK");
+	accepted();
+}
+
+static void
+a_token_that_was_handed_on_is_not_renewed_after_the_last(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 256, 1000, 2000);
+	say(&run.one, 1500, "ask 2 a -1 plain");
+	say(&run.one, 2001, "got 2 OK 257 t:256 %" PRId64, 90000 * MS);
+	give(&run.one, 2, 41000, 41001, "OK");
+	say(&run.nemesis, 60000, "renew t:256");
+	rejected(VERDICT_RENEWALS, 1);
+}
+
+/* ---- keys ---- */
+
+static void
+a_key_without_an_end_is_rejected(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 1000, "endless leash:{a}");
+	rejected(VERDICT_KEYS, 1);
+}
+
+static void
+a_key_that_is_left_over_is_rejected(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 1000, "left leash:{a}:queue");
+	rejected(VERDICT_KEYS, 1);
+}
+
+/* ---- register ---- */
+
+/* One holds, and loses its lease; two holds next, and writes. Then one looks at its own at `looks`, and writes at `writes`. */
+static void
+write_late(int looks, int writes, const char *said)
+{
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 5000, "lost a 256");
+	take(&run.two, 1, 512, 5001, 9000);
+	say(&run.two, 6000, "wrote 1 a 512 taken");
+	say(&run.two, 6001, "wrote 1 a 512 taken");   /* the same holder again */
+	say(&run.two, 6002, "wrote 1 a 512 taken");
+	give(&run.two, 1, 6500, 6501, "OK");
+	say(&run.one, looks, "look 1 0");
+	say(&run.one, writes, "wrote 1 a 256 %s", said);
+	give(&run.one, 1, 8002, 8003, "LOST");
+}
+
+static void
+a_register_that_takes_a_smaller_fence_is_rejected(void **state)
+{
+	(void)state;
+	write_late(6003, 7000, "taken");
+	rejected(VERDICT_REGISTER, 1);
+}
+
+static void
+a_write_may_be_done_long_before_it_is_written_down(void **state)
+{
+	(void)state;
+	write_late(5999, 7000, "taken");
+	accepted();
+}
+
+static void
+a_write_that_was_refused_is_counted(void **state)
+{
+	(void)state;
+	write_late(6003, 7000, "refused");
+	accepted();
+	assert_int_equal(run.verdict.taken, 3);
+	assert_int_equal(run.verdict.refused, 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(turns_one_after_the_other_are_accepted),
+		TEST(what_was_seen_is_counted),
+		TEST(two_holds_valid_at_once_break_exclusion),
+		TEST(a_hold_is_valid_until_its_release_begins_and_not_until_it_is_answered),
+		TEST(a_killed_holder_is_valid_until_its_lease_ends),
+		TEST(whoever_comes_after_the_lease_of_a_killed_holder_is_right),
+		TEST(a_frozen_holder_is_valid_until_its_lease_ends),
+		TEST(the_greatest_valid_until_that_was_noted_counts),
+		TEST(a_long_hold_clashes_with_all_that_begin_in_it),
+		TEST(a_hold_that_came_after_its_valid_until_was_never_valid),
+		TEST(locks_have_nothing_to_do_with_each_other),
+		TEST(what_a_process_that_ended_did_not_give_was_valid_to_its_last_line),
+		TEST(what_an_ended_process_held_at_its_last_line_was_its_own),
+		TEST(an_abandoned_hold_was_valid_to_its_last_line),
+		TEST(a_loss_before_the_lease_ends_breaks_the_promise),
+		TEST(a_look_that_says_no_before_the_lease_ends_breaks_the_promise),
+		TEST(a_millisecond_of_rounding_breaks_no_promise),
+		TEST(a_later_holder_with_a_smaller_fence_is_rejected),
+		TEST(one_fence_too_large_is_one_violation),
+		TEST(a_fence_that_was_never_valid_must_grow_too),
+		TEST(a_fence_that_is_over_before_a_valid_one_is_smaller),
+		TEST(a_small_fence_that_was_never_valid_hides_no_larger_one),
+		TEST(a_smaller_fence_is_one_violation_however_it_is_seen),
+		TEST(a_fence_is_had_only_once),
+		TEST(a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence),
+		TEST(a_release_is_not_ok_after_the_loss_was_told),
+		TEST(a_release_is_not_ok_after_a_look_said_no),
+		TEST(a_release_is_not_ok_once_another_holds_the_lock),
+		TEST(a_release_does_not_answer_lost_while_the_hold_is_valid),
+		TEST(a_release_does_not_answer_not_held_while_the_hold_is_valid),
+		TEST(a_look_during_the_release_says_nothing),
+		TEST(a_release_that_cannot_say_contradicts_nothing),
+		TEST(an_acquire_that_does_not_return_is_rejected),
+		TEST(a_release_that_does_not_return_is_rejected),
+		TEST(a_process_that_neither_ends_nor_is_killed_is_rejected),
+		TEST(who_is_killed_leaves_open_what_it_did),
+		TEST(who_is_killed_after_its_end_has_completed_everything),
+		TEST(the_killing_of_another_process_of_that_number_excuses_nothing),
+		TEST(how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still),
+		TEST(a_loss_that_is_never_told_is_rejected),
+		TEST(a_loss_that_only_the_release_tells_is_rejected),
+		TEST(a_loss_that_is_told_after_the_next_holder_began_is_rejected),
+		TEST(it_is_the_first_of_all_later_holders_that_counts),
+		TEST(a_thread_that_has_to_be_woken_may_take_its_time_to_tell),
+		TEST(a_hold_that_is_never_given_nor_told_is_rejected),
+		TEST(who_stood_still_is_told_when_it_runs_again),
+		TEST(who_was_frozen_is_told_when_it_is_thawed),
+		TEST(who_was_thawed_long_ago_is_excused_no_more),
+		TEST(who_is_frozen_for_good_need_not_be_told_but_has_not_ended),
+		TEST(the_stillness_of_another_process_excuses_nobody),
+		TEST(who_was_killed_in_time_need_not_be_told),
+		TEST(who_lived_on_and_was_killed_later_had_to_be_told),
+		TEST(what_is_renewed_without_a_look_is_not_lost),
+		TEST(what_is_lost_is_not_held_again),
+		TEST(a_renewal_long_after_the_release_is_rejected),
+		TEST(a_renewal_may_be_stuck_for_a_while),
+		TEST(what_was_released_nobody_knows_when_may_be_renewed),
+		TEST(a_token_that_was_handed_on_is_renewed_for_the_next),
+		TEST(a_token_that_was_handed_on_is_not_renewed_after_the_last),
+		TEST(a_key_without_an_end_is_rejected),
+		TEST(a_key_that_is_left_over_is_rejected),
+		TEST(a_register_that_takes_a_smaller_fence_is_rejected),
+		TEST(a_write_may_be_done_long_before_it_is_written_down),
+		TEST(a_write_that_was_refused_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

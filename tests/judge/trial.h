@@ -1,0 +1,46 @@
+/* A made-up run, for tests of the judge: two processes and a nemesis, whose histories a test tells line by line, in a fresh folder.
+ *
+ * Moments are in milliseconds, and all that is held is lock a unless a line says otherwise. */
+#ifndef LEASH_TEST_TRIAL_H
+#define LEASH_TEST_TRIAL_H
+
+#include "tests/judge/history.h"
+#include "tests/judge/verdict.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MS INT64_C(1000000)
+#define THE_END 100000   /* when both processes end, unless they are silent */
+
+struct party {
+	struct history *history;
+	bool silent;             /* it says no "end" of its own accord */
+};
+
+struct trial {
+	char *folder;
+	struct party one, two;   /* processes 11 and 12 */
+	struct party nemesis;
+	struct verdict verdict;
+};
+
+extern struct trial run;
+
+int trial_start(void **state);
+int trial_stop(void **state);
+
+#define say(party, ms, ...) history_note_at((party)->history, (ms) * MS, __VA_ARGS__)
+
+/* Held from `from`, valid to `until`, with token t:<fence>. */
+void take(struct party *party, int hold, int fence, int from, int until);
+void give(struct party *party, int hold, int from, int to, const char *status);
+void keep(struct party *party, int hold, int fence, int from, int to);   /* take, and give OK */
+
+void judge(void);
+
+/* Judge: so many violations of this rule, and none of any other. */
+void rejected(enum verdict_rule rule, uint64_t times);
+void accepted(void);
+
+#endif

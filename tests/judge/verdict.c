@@ -1,0 +1,622 @@
+/* The rules. Each goes once through the holds, in the order that it needs: by lock, and within that by the moment of the ask or of
+ * the acquire's return, or by fence. Sorting is what costs most. */
+#include "tests/judge/verdict.h"
+
+#include "tests/judge/account.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+/* Orders of holds that were got, as indices. */
+struct orders {
+	uint32_t *by_got, *by_asked, *by_fence;
+	size_t count;
+};
+
+static struct hold *
+hold_at(const struct account *a, uint32_t index)
+{
+	return &a->holds.at[index];
+}
+
+static int
+compare(int64_t left, int64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static int
+by_got(const void *left, const void *right, void *arg)
+{
+	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
+	int locks = compare(l->lock, r->lock);
+
+	return locks ? locks : compare(l->got, r->got);
+}
+
+static int
+by_asked(const void *left, const void *right, void *arg)
+{
+	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
+	int locks = compare(l->lock, r->lock);
+
+	return locks ? locks : compare(l->asked, r->asked);
+}
+
+static int
+by_fence(const void *left, const void *right, void *arg)
+{
+	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
+	int locks = compare(l->lock, r->lock);
+
+	return locks ? locks : compare((int64_t)l->fence, (int64_t)r->fence);
+}
+
+static uint32_t *
+sorted(struct account *a, const uint32_t *all, size_t count, int (*order)(const void *, const void *, void *))
+{
+	uint32_t *indices = account_alloc(count, sizeof(*indices));
+
+	memcpy(indices, all, count * sizeof(*indices));
+	qsort_r(indices, count, sizeof(*indices), order, a);
+	return indices;
+}
+
+static struct orders
+orders_of(struct account *a)
+{
+	uint32_t *all = account_alloc(a->holds.count, sizeof(*all));
+	struct orders orders = { .count = 0 };
+
+	for (uint32_t i = 0; i < a->holds.count; i++)
+		if (hold_at(a, i)->got_answer == ANSWER_OK)
+			all[orders.count++] = i;
+	orders.by_got = sorted(a, all, orders.count, by_got);
+	orders.by_asked = sorted(a, all, orders.count, by_asked);
+	orders.by_fence = sorted(a, all, orders.count, by_fence);
+	free(all);
+	return orders;
+}
+
+static void
+orders_free(struct orders *orders)
+{
+	free(orders->by_got);
+	free(orders->by_asked);
+	free(orders->by_fence);
+}
+
+/* Some texts for objections, which are few. */
+#define SHOW(hold, line) account_hold(a, hold, (hold)->line).text
+#define LOCK(hold) account_lock(a, hold, &(struct account_text){ .text = "" })
+
+/* ---- exclusion ---- */
+
+static void
+exclusion(struct account *a, const struct orders *orders)
+{
+	const struct hold *longest = NULL;   /* of those that began before: the one that is valid longest */
+
+	for (size_t i = 0; i < orders->count; i++) {
+		const struct hold *hold = hold_at(a, orders->by_got[i]);
+
+		if (!hold->valid || hold->excused)
+			continue;
+		if (longest && longest->lock == hold->lock && longest->ends > hold->got)
+			account_object(a, VERDICT_EXCLUSION, "lock %s: %s is valid from %" PRId64 " to %" PRId64 ", by %s, but %s begins at %" PRId64
+			               ", and is valid to %" PRId64, LOCK(hold), SHOW(longest, got_line), longest->got, longest->ends,
+			               SHOW(longest, until_line), SHOW(hold, got_line), hold->got, hold->ends);
+		if (!longest || longest->lock != hold->lock || hold->ends > longest->ends)
+			longest = hold;
+	}
+}
+
+/* ---- promise ---- */
+
+static void
+promise(struct account *a)
+{
+	for (uint32_t i = 0; i < a->holds.count; i++) {
+		const struct hold *hold = hold_at(a, i);
+
+		if (hold->got_answer == ANSWER_OK && !hold->excused && hold->told < hold->let_go && hold->told < hold->until - MS)
+			account_object(a, VERDICT_PROMISE, "lock %s: %s was lost at %" PRId64 ", line %" PRIu32 ", but line %" PRIu32
+			               " says that it is valid to %" PRId64, LOCK(hold), SHOW(hold, got_line), hold->told, hold->told_line,
+			               hold->until_line, hold->until);
+	}
+}
+
+/* ---- fences ---- */
+
+static void
+fence_object(struct account *a, const struct hold *before, const struct hold *hold, const char *why)
+{
+	account_object(a, VERDICT_FENCES, "lock %s: %s has fence %" PRIu64 ", and %s, %s, has %" PRIu64, LOCK(hold), SHOW(before, got_line),
+	               before->fence, SHOW(hold, got_line), why, hold->fence);
+}
+
+/* Of holds that are valid one after the other. Each is compared with the one before it, so that one wrong fence is one violation.
+ * One that was over when its line was written, or was excused, may itself be older than it looks, but it is no younger. */
+static void
+fences_of_valid(struct account *a, const struct orders *orders, bool *objected)
+{
+	const struct hold *before = NULL;
+
+	for (size_t i = 0; i < orders->count; i++) {
+		const struct hold *hold = hold_at(a, orders->by_got[i]);
+		bool counts = hold->valid && !hold->excused;
+
+		if (before && before->lock != hold->lock)
+			before = NULL;
+		if (counts && before && hold->fence < before->fence) {
+			fence_object(a, before, hold, "which began later");
+			objected[orders->by_got[i]] = true;
+		}
+		if (counts || !before || hold->fence > before->fence)
+			before = hold;
+	}
+}
+
+/* Of all holds: a fence that was known when another was asked for is the smaller one, whatever was broken meanwhile. */
+static void
+fences_of_all(struct account *a, const struct orders *orders, const bool *objected)
+{
+	const struct hold *largest = NULL;
+	size_t known = 0;
+
+	for (size_t i = 0; i < orders->count; i++) {
+		const struct hold *hold = hold_at(a, orders->by_asked[i]);
+
+		for (; known < orders->count; known++) {
+			const struct hold *other = hold_at(a, orders->by_got[known]);
+
+			if (other->lock > hold->lock || (other->lock == hold->lock && other->got >= hold->asked))
+				break;
+			if (!largest || largest->lock != other->lock || other->fence > largest->fence)
+				largest = other;
+		}
+		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence && !objected[orders->by_asked[i]])
+			fence_object(a, largest, hold, "asked for after that");
+	}
+}
+
+static void
+fences_unique(struct account *a, const struct orders *orders)
+{
+	for (size_t i = 1; i < orders->count; i++) {
+		const struct hold *before = hold_at(a, orders->by_fence[i - 1]), *hold = hold_at(a, orders->by_fence[i]);
+
+		if (before->lock == hold->lock && before->fence == hold->fence && hold->fence != 0)
+			fence_object(a, before, hold, "another hold");
+	}
+}
+
+static void
+fences(struct account *a, const struct orders *orders)
+{
+	bool *objected = account_alloc(a->holds.count, sizeof(*objected));
+
+	fences_of_valid(a, orders, objected);
+	fences_of_all(a, orders, objected);
+	fences_unique(a, orders);
+	free(objected);
+}
+
+/* ---- the next holder ---- */
+
+/* Of each hold: the first moment at which one with a larger fence was got. By then this one had ended in Redis. If that was before this
+ * one began, it is the fences that are wrong. */
+static void
+find_later(struct account *a, const struct orders *orders)
+{
+	const struct hold *same = NULL;   /* the one after it, in the order of fences */
+	int64_t later = NEVER;
+	uint32_t later_hold = NOBODY;
+
+	for (size_t i = orders->count; i-- > 0;) {
+		struct hold *hold = hold_at(a, orders->by_fence[i]);
+
+		if (!same || same->lock != hold->lock) {
+			later = NEVER;
+			later_hold = NOBODY;
+		}
+		same = hold;
+		if (hold->fence == 0)
+			continue;   /* nobody knows which are later */
+		if (later > (hold->valid && !hold->excused ? hold->got : hold->asked)) {
+			hold->later = later;
+			hold->later_hold = later_hold;
+		}
+		if (hold->got < later) {
+			later = hold->got;
+			later_hold = orders->by_fence[i];
+		}
+	}
+}
+
+/* ---- releases ---- */
+
+static void
+release_object(struct account *a, const struct hold *hold, const char *answer, const char *but, int64_t moment)
+{
+	account_object(a, VERDICT_RELEASES, "lock %s: the release of %s, at %" PRId64 " to %" PRId64 ", answered %s, %s %" PRId64, LOCK(hold),
+	               SHOW(hold, give_line), hold->give, hold->gave, answer, but, moment);
+}
+
+static void
+releases(struct account *a)
+{
+	for (uint32_t i = 0; i < a->holds.count; i++) {
+		const struct hold *hold = hold_at(a, i);
+		bool ok = hold->gave_answer == ANSWER_OK;
+		bool gone = hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
+		char but[300];
+
+		if (hold->excused_later)
+			continue;
+		if (ok && hold->told < hold->give) {
+			snprintf(but, sizeof(but), "but line %" PRIu32 " tells that it is lost, at", hold->told_line);
+			release_object(a, hold, "OK", but, hold->told);
+		} else if (ok && hold->later < hold->give) {
+			const struct hold *later = hold_at(a, hold->later_hold);
+
+			snprintf(but, sizeof(but), "but %s was got before, at", SHOW(later, got_line));
+			release_object(a, hold, "OK", but, hold->later);
+		} else if (gone && hold->until - MS > hold->gave && hold->told > hold->give) {
+			snprintf(but, sizeof(but), "but line %" PRIu32 " says that it is valid to", hold->until_line);
+			release_object(a, hold, hold->gave_answer == ANSWER_LOST ? "LOST" : "NOT_HELD", but, hold->until);
+		}
+	}
+}
+
+/* ---- waits ---- */
+
+static void
+measure_wait(struct verdict *v, const struct process *p, const struct hold *hold)
+{
+	bool timed = hold->wait_ms > 0 && (hold->got_answer == ANSWER_OK || hold->got_answer == ANSWER_TIMEOUT);
+	int64_t late;
+
+	if (hold->got - hold->asked > v->longest_wait_ns)
+		v->longest_wait_ns = hold->got - hold->asked;
+	if (!timed || hold->wait_ms > NEVER / MS)
+		return;
+	late = account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS;
+	v->timed_waits++;
+	v->late_waits += late > MS;
+	if (late > v->worst_lateness_ns)
+		v->worst_lateness_ns = late;
+}
+
+static void
+waits_of(struct account *a, const struct process *p)
+{
+	bool excused = account_cut_short(p);
+
+	if (p->ended == NEVER && !excused)
+		account_object(a, VERDICT_WAITS, "%s: process %" PRId64 " has not ended, and was not killed; its last line is of %" PRId64,
+		               a->files.at[p->file].name, p->pid, p->last);
+	for (uint32_t i = p->first_hold; i < p->first_hold + p->holds; i++) {
+		const struct hold *hold = hold_at(a, i);
+
+		if (hold->got_answer != ANSWER_NONE)
+			measure_wait(a->verdict, p, hold);
+		else if (!excused)
+			account_object(a, VERDICT_WAITS, "lock %s: the ask for %s, at %" PRId64 ", was never answered", LOCK(hold), SHOW(hold, ask_line),
+			               hold->asked);
+		if (hold->give != NEVER && hold->gave == NEVER && !excused)
+			account_object(a, VERDICT_WAITS, "lock %s: the release of %s, at %" PRId64 ", was never answered", LOCK(hold),
+			               SHOW(hold, give_line), hold->give);
+	}
+}
+
+static void
+waits(struct account *a)
+{
+	for (uint32_t i = 0; i < a->processes.count; i++)
+		waits_of(a, &a->processes.at[i]);
+}
+
+/* ---- told ---- */
+
+static bool
+found_gone(const struct hold *hold)
+{
+	return hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
+}
+
+static void
+measure_loss(struct verdict *v, const struct process *p, const struct hold *hold)
+{
+	int64_t after = account_awake(p, hold->until, hold->told);
+
+	if (hold->told == NEVER && !found_gone(hold))
+		return;
+	v->losses++;
+	v->found += hold->told == NEVER;
+	if (hold->told == NEVER)
+		return;
+	v->told_in_time += hold->until == 0 || after <= 1000 * MS;
+	if (hold->until != 0 && after > v->latest_told_ns)
+		v->latest_told_ns = after;
+}
+
+/* Its next holder began while its process had not given it up, and it ran: how long did it run on without being told? */
+static bool
+told_before_later(struct account *a, const struct process *p, const struct hold *hold)
+{
+	int64_t alive = account_alive(a, p), told = hold->told < alive ? hold->told : alive;
+	int64_t untold = account_awake(p, hold->later, told);
+
+	if (untold <= 0)
+		return true;
+	if (untold > VERDICT_TOLD_GRACE_MS * MS) {
+		account_object(a, VERDICT_TOLD, "lock %s: %s was lost by %" PRId64 ", when %s was got, but that was %s, in %" PRId64 " ms of running on",
+		               LOCK(hold), SHOW(hold, got_line), hold->later, SHOW(hold_at(a, hold->later_hold), got_line),
+		               hold->told == NEVER ? "never told" : "told too late", untold / MS);
+		return false;
+	}
+	a->verdict->told_after_others += hold->told != NEVER;
+	if (hold->told != NEVER && untold > a->verdict->worst_told_ns)
+		a->verdict->worst_told_ns = untold;
+	return true;
+}
+
+/* A release has found out that it is lost: an event must have come, if the process lived to see it. */
+static void
+told_at_all(struct account *a, const struct process *p, const struct hold *hold)
+{
+	if (hold->told != NEVER || (p->ended == NEVER && account_awake(p, hold->gave, account_alive(a, p)) <= VERDICT_TOLD_GRACE_MS * MS))
+		return;
+	account_object(a, VERDICT_TOLD, "lock %s: %s was lost, by the answer of its release at %" PRId64 ", but that was never told", LOCK(hold),
+	               SHOW(hold, give_line), hold->gave);
+}
+
+static void
+told(struct account *a)
+{
+	for (uint32_t i = 0; i < a->holds.count; i++) {
+		const struct hold *hold = hold_at(a, i);
+		const struct process *p = &a->processes.at[hold->process];
+
+		if (hold->got_answer != ANSWER_OK)
+			continue;
+		measure_loss(a->verdict, p, hold);
+		if (hold->excused_later || hold->let_go <= hold->until)
+			continue;   /* its lease did not run out, as far as anybody promised */
+		if (hold->later < hold->let_go && !told_before_later(a, p, hold))
+			continue;
+		if (found_gone(hold))
+			told_at_all(a, p, hold);
+	}
+}
+
+/* ---- renewals ---- */
+
+/* A token goes from hold to hold within a process; the last one is that with the largest fence. */
+static uint32_t *
+last_holds(const struct account *a)
+{
+	uint32_t *last = account_alloc(a->tokens.words.count, sizeof(*last));
+
+	memset(last, 0xff, a->tokens.words.count * sizeof(*last));
+	for (uint32_t i = 0; i < a->holds.count; i++) {
+		const struct hold *hold = hold_at(a, i);
+
+		if (hold->token != NOBODY && (last[hold->token] == NOBODY || hold->fence > hold_at(a, last[hold->token])->fence))
+			last[hold->token] = i;
+	}
+	return last;
+}
+
+static void
+renewals(struct account *a)
+{
+	uint32_t *last = last_holds(a);
+
+	a->verdict->renewals = a->renewals.count;
+	for (size_t i = 0; i < a->renewals.count; i++) {
+		const struct renewal *renewal = &a->renewals.at[i];
+		const struct hold *hold = last[renewal->token] != NOBODY ? hold_at(a, last[renewal->token]) : NULL;
+
+		if (!hold) {
+			a->verdict->strangers++;
+			continue;
+		}
+		if (hold->gave_answer == ANSWER_OK && renewal->moment - VERDICT_RENEW_GRACE_MS * MS > hold->gave)
+			account_object(a, VERDICT_RENEWALS, "lock %s: %s was released at %" PRId64 ", but renewed at %" PRId64 " (%s:%" PRIu32 ")",
+			               LOCK(hold), SHOW(hold, give_line), hold->gave, renewal->moment, a->files.at[renewal->file].name, renewal->line);
+	}
+	free(last);
+}
+
+/* ---- register ---- */
+
+static int
+deed_order(const struct account *a, const struct deed *left, const struct deed *right)
+{
+	return compare(hold_at(a, left->hold)->lock, hold_at(a, right->hold)->lock);
+}
+
+static int
+by_end(const void *left, const void *right, void *arg)
+{
+	const struct deed *const *l = left, *const *r = right;
+	int locks = deed_order(arg, *l, *r);
+
+	return locks ? locks : compare((*l)->moment, (*r)->moment);
+}
+
+static int
+by_begin(const void *left, const void *right, void *arg)
+{
+	const struct deed *const *l = left, *const *r = right;
+	int locks = deed_order(arg, *l, *r);
+
+	return locks ? locks : compare((*l)->before, (*r)->before);
+}
+
+static const struct deed **
+sorted_deeds(struct account *a, int (*order)(const void *, const void *, void *))
+{
+	const struct deed **deeds = account_alloc(a->deeds.count, sizeof(*deeds));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->deeds.count; i++)
+		if (a->deeds.at[i].taken)
+			deeds[n++] = &a->deeds.at[i];
+	qsort_r(deeds, n, sizeof(*deeds), order, a);
+	return deeds;
+}
+
+static void
+count_deeds(struct account *a)
+{
+	for (size_t i = 0; i < a->deeds.count; i++) {
+		a->verdict->taken += a->deeds.at[i].taken;
+		a->verdict->refused += !a->deeds.at[i].taken;
+	}
+}
+
+/* A write was done between the line before it and its own: so only what was written down before the former is before it. */
+static void
+fenced(struct account *a)
+{
+	const struct deed **by_ends = sorted_deeds(a, by_end), **by_begins = sorted_deeds(a, by_begin), *largest = NULL;
+	size_t done = 0;
+
+	count_deeds(a);
+	for (size_t i = 0; i < a->verdict->taken; i++) {
+		const struct deed *deed = by_begins[i];
+		const struct hold *hold = hold_at(a, deed->hold);
+
+		for (; done < a->verdict->taken; done++) {
+			const struct deed *other = by_ends[done];
+			int locks = deed_order(a, other, deed);
+
+			if (locks > 0 || (locks == 0 && other->moment >= deed->before))
+				break;
+			if (!largest || deed_order(a, largest, other) != 0 || other->fence > largest->fence)
+				largest = other;
+		}
+		if (largest && deed_order(a, largest, deed) == 0 && deed->fence < largest->fence)
+			account_object(a, VERDICT_REGISTER, "lock %s: the register took fence %" PRIu64 " of %s, written after %" PRId64 ", though it had"
+			               " taken %" PRIu64 " of %s, written by %" PRId64, LOCK(hold), deed->fence, SHOW(hold, got_line), deed->before,
+			               largest->fence, account_hold(a, hold_at(a, largest->hold), largest->line).text, largest->moment);
+	}
+	free(by_ends);
+	free(by_begins);
+}
+
+/* ---- the whole ---- */
+
+static void
+count(struct account *a)
+{
+	struct verdict *v = a->verdict;
+
+	v->files = a->files.count;
+	v->processes = a->processes.count;
+	v->locks = a->locks.words.count;
+	v->asks = a->holds.count;
+	for (uint32_t i = 0; i < a->holds.count; i++) {
+		const struct hold *hold = hold_at(a, i);
+
+		v->holds += hold->got_answer == ANSWER_OK;
+		v->excused += hold->excused_later;
+	}
+}
+
+bool
+verdict_find(struct verdict *verdict, const char *folder)
+{
+	struct account a;
+	struct orders orders;
+	bool good;
+
+	*verdict = (struct verdict){ .files = 0 };
+	good = account_read(&a, verdict, folder);
+	if (good) {
+		count(&a);
+		orders = orders_of(&a);
+		find_later(&a, &orders);
+		exclusion(&a, &orders);
+		promise(&a);
+		fences(&a, &orders);
+		releases(&a);
+		waits(&a);
+		told(&a);
+		renewals(&a);
+		fenced(&a);
+		orders_free(&orders);
+	} else {
+		verdict_clear(verdict);
+	}
+	account_free(&a);
+	return good;
+}
+
+void
+verdict_clear(struct verdict *v)
+{
+	for (unsigned rule = 0; rule < VERDICT_RULES; rule++)
+		for (unsigned i = 0; i < VERDICT_TEXTS; i++)
+			free(v->texts[rule][i]);
+	*v = (struct verdict){ .files = 0 };
+}
+
+uint64_t
+verdict_violations(const struct verdict *v)
+{
+	uint64_t n = 0;
+
+	for (unsigned rule = 0; rule < VERDICT_RULES; rule++)
+		n += v->violations[rule];
+	return n;
+}
+
+const char *
+verdict_rule_name(enum verdict_rule rule)
+{
+	static const char *const names[] = {
+#define NAME(name, text) text,
+		VERDICT_RULES_MAP(NAME)
+#undef NAME
+	};
+
+	return names[rule];
+}
+
+static void
+print_statistics(const struct verdict *v, FILE *out)
+{
+	fprintf(out, "histories:  %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64 " records\n", v->files, v->bytes, v->records);
+	fprintf(out, "processes:  %" PRIu64 ", %" PRIu64 " were killed\n", v->processes, v->killed);
+	fprintf(out, "faults:     %" PRIu64 ", %" PRIu64 " breaches, which excuse %" PRIu64 " holds\n", v->faults, v->breaches, v->excused);
+	fprintf(out, "locks:      %" PRIu64 ", %" PRIu64 " asks, %" PRIu64 " holds\n", v->locks, v->asks, v->holds);
+	fprintf(out, "waits:      the longest %" PRId64 " ms; %" PRIu64 " of %" PRIu64 " timed ones late, at worst by %" PRId64 " ms\n",
+	        v->longest_wait_ns / MS, v->late_waits, v->timed_waits, v->worst_lateness_ns / MS);
+	fprintf(out, "losses:     %" PRIu64 ", %" PRIu64 " of which only the release found; %" PRIu64 " of %" PRIu64 " were told within a second of the last"
+	        " valid-until noted, the latest %" PRId64 " ms after it\n", v->losses, v->found, v->told_in_time, v->losses - v->found,
+	        v->latest_told_ns / MS);
+	fprintf(out, "            %" PRIu64 " were told after the next holder had begun, the latest %" PRId64 " ms after that\n",
+	        v->told_after_others, v->worst_told_ns / MS);
+	fprintf(out, "registers:  %" PRIu64 " writes taken, %" PRIu64 " refused\n", v->taken, v->refused);
+	fprintf(out, "renewals:   %" PRIu64 ", %" PRIu64 " of tokens that nobody wrote down\n", v->renewals, v->strangers);
+}
+
+void
+verdict_print(const struct verdict *v, FILE *out)
+{
+	print_statistics(v, out);
+	for (unsigned rule = 0; rule < VERDICT_RULES; rule++) {
+		for (unsigned i = 0; i < VERDICT_TEXTS && v->texts[rule][i]; i++)
+			fprintf(out, "%s: %s\n", verdict_rule_name(rule), v->texts[rule][i]);
+		if (v->violations[rule] > VERDICT_TEXTS)
+			fprintf(out, "%s: ... and %" PRIu64 " more\n", verdict_rule_name(rule), v->violations[rule] - VERDICT_TEXTS);
+	}
+	fprintf(out, "verdict:    %" PRIu64 " violations\n", verdict_violations(v));
+}

@@ -1,0 +1,83 @@
+/* The verdict on a run: whether what all its processes wrote down (history.h) could be so if leash kept its promises. It is found
+ * afterwards, from the histories alone, without a line of leash's own code, in O(n log n).
+ *
+ * A hold is valid from the moment when the acquire that got it had returned, to the first of: its release begins; its process is
+ * told that it is lost; the last valid-until that was noted of it is past. So that of a killed process is valid to its
+ * valid-until. This is never more than what the process could rely on, and no two processes may rely on one lock at once.
+ *
+ *   exclusion  no two holds of a lock are valid at once
+ *   promise    a hold is not told lost before its valid-until
+ *   fences     of valid holds they grow in the order in which those began; of all holds, if one was asked for after the other was
+ *              got; and no two are equal
+ *   releases   what a release answers agrees with what happened to the hold before
+ *   waits      every ask and every release was answered, and every process ended, unless it was killed
+ *   told       whose lease ran out is told so, before the next holder begins
+ *   renewals   none was executed long after the release of its hold
+ *   keys       none without an end, none left over
+ *   register   it took no fence that is smaller than one that it had taken before
+ *   history    the histories themselves make sense
+ *
+ * While something that the nemesis itself did ("breach" to "mended") broke what leash relies on, the first, the second, the fourth and
+ * the sixth are not asked of holds that lived then. Time for which a process stood still is not counted against it. */
+#ifndef LEASH_TEST_VERDICT_H
+#define LEASH_TEST_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define VERDICT_RULES_MAP(X) \
+	X(EXCLUSION, "exclusion") \
+	X(PROMISE, "promise") \
+	X(FENCES, "fences") \
+	X(RELEASES, "releases") \
+	X(WAITS, "waits") \
+	X(TOLD, "told") \
+	X(RENEWALS, "renewals") \
+	X(KEYS, "keys") \
+	X(REGISTER, "register") \
+	X(HISTORY, "history")
+
+enum verdict_rule {
+#define VERDICT_RULE_(name, text) VERDICT_##name,
+	VERDICT_RULES_MAP(VERDICT_RULE_)
+#undef VERDICT_RULE_
+	VERDICT_RULES
+};
+
+enum {
+	VERDICT_TEXTS = 10,             /* of so many violations of a rule it is said what they are */
+	VERDICT_TOLD_GRACE_MS = 250,    /* within which a running process that is woken has written down that it is told */
+	VERDICT_RENEW_GRACE_MS = 10000, /* for which a command may be stuck in a network */
+};
+
+struct verdict {
+	uint64_t violations[VERDICT_RULES];
+	char *texts[VERDICT_RULES][VERDICT_TEXTS];
+
+	uint64_t files, bytes, records, faults, breaches;
+	uint64_t processes, killed;
+	uint64_t locks, asks, holds;
+	uint64_t losses;                /* holds that were told lost, or were by the answer of their release */
+	uint64_t found;                 /* of them: found out by a release, and not told before or after */
+	uint64_t told_in_time;          /* of the others: told within a second of the last valid-until that was noted, */
+	int64_t latest_told_ns;         /* and the longest after it: so it includes what was renewed since the last look */
+	uint64_t told_after_others;     /* after the next holder had begun, within the grace; */
+	int64_t worst_told_ns;          /* the longest after it */
+	uint64_t excused;               /* holds that lived in a breach */
+	uint64_t taken, refused;        /* writes to the registers; refused: what a holder did after its lease */
+	uint64_t renewals, strangers;   /* strangers: of tokens that nobody wrote down */
+	int64_t longest_wait_ns;
+	uint64_t timed_waits, late_waits;   /* late: by more than a millisecond */
+	int64_t worst_lateness_ns;
+};
+
+/* Judge all "*.history" of a folder. False, and errno, if one cannot be read; then there is no verdict. */
+bool verdict_find(struct verdict *verdict, const char *folder);
+void verdict_clear(struct verdict *verdict);
+
+uint64_t verdict_violations(const struct verdict *verdict);   /* of all rules */
+const char *verdict_rule_name(enum verdict_rule rule);
+void verdict_print(const struct verdict *verdict, FILE *out);
+
+#endif
