@@ -6,16 +6,21 @@
 # Tests that measure time wait for those that load the machine, or the other way round, by a line
 #   tests/redis/test_storm.log: tests/redis/test_lease.log
 
+EXTRA_DIST += build-aux/valkey.sh
+EXTRA_DIST += docs/faults.md
+EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/run.sh
 
 test_scripts =
 test_scripts += tests/contract/test_examples.sh
+test_scripts += tests/fault/test_nemesis.sh
 test_scripts += tests/install/clean.sh
 test_scripts += tests/install/exports.sh
 test_scripts += tests/install/header.sh
 test_scripts += tests/install/installed.sh
 test_scripts += tests/install/layers.sh
 test_scripts += tests/install/lists.sh
+test_scripts += tests/install/rows.sh
 test_scripts += tests/install/test_readme.sh
 test_scripts += tests/install/version.sh
 
@@ -43,18 +48,39 @@ test_programs += tests/contract/test_plain
 test_programs += tests/contract/test_resources
 test_programs += tests/contract/test_terms
 test_programs += tests/contract/test_wind_down
+test_programs += tests/fault/test_ambiguity
+test_programs += tests/fault/test_claims
+test_programs += tests/fault/test_clock
 test_programs += tests/fault/test_connections
 test_programs += tests/fault/test_cut
+test_programs += tests/fault/test_defences
 test_programs += tests/fault/test_denials
+test_programs += tests/fault/test_eviction
+test_programs += tests/fault/test_ghosts
 test_programs += tests/fault/test_guard
+test_programs += tests/fault/test_hostile
 test_programs += tests/fault/test_killed
 test_programs += tests/fault/test_mutations
 test_programs += tests/fault/test_nonsense
+test_programs += tests/fault/test_others_bugs
 test_programs += tests/fault/test_outage
+test_programs += tests/fault/test_process
+test_programs += tests/fault/test_races
 test_programs += tests/fault/test_refusals
 test_programs += tests/fault/test_replaced
 test_programs += tests/fault/test_restarts
+test_programs += tests/fault/test_secrets
+test_programs += tests/fault/test_signals
 test_programs += tests/fault/test_simulation
+test_programs += tests/fault/test_standstill
+test_programs += tests/fault/test_states
+test_programs += tests/fault/test_time
+test_programs += tests/fault/test_unreachable
+test_programs += tests/install/test_hardened
+test_programs += tests/judge/test_breach
+test_programs += tests/judge/test_history
+test_programs += tests/judge/test_register
+test_programs += tests/judge/test_verdict
 test_programs += tests/redis/test_ask
 test_programs += tests/redis/test_dial
 test_programs += tests/redis/test_full_server
@@ -101,24 +127,90 @@ tests_contract_test_plain_LDADD = $(public_libs)
 tests_contract_test_resources_LDADD = $(public_libs)
 tests_contract_test_terms_LDADD = $(public_libs)
 tests_contract_test_wind_down_LDADD = $(public_libs)
+tests_fault_test_ambiguity_LDADD = $(public_libs)
+tests_fault_test_clock_LDADD = $(public_libs)
+tests_fault_test_claims_LDADD = $(public_libs)
 tests_fault_test_connections_LDADD = $(public_libs)
 tests_fault_test_cut_LDADD = $(public_libs)
+tests_fault_test_defences_LDADD = $(public_libs)
 tests_fault_test_denials_LDADD = $(public_libs)
+tests_fault_test_eviction_LDADD = $(public_libs)
+tests_fault_test_ghosts_LDADD = $(public_libs)
 tests_fault_test_guard_LDADD = $(public_libs)
+tests_fault_test_hostile_LDADD = $(public_libs)
 tests_fault_test_killed_LDADD = $(public_libs)
 tests_fault_test_nonsense_LDADD = $(public_libs)
+tests_fault_test_others_bugs_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
+tests_fault_test_process_LDADD = $(public_libs)
+tests_fault_test_races_LDADD = $(public_libs)
 tests_fault_test_refusals_LDADD = $(public_libs)
 tests_fault_test_replaced_LDADD = $(public_libs)
 tests_fault_test_restarts_LDADD = $(public_libs)
+tests_fault_test_signals_LDADD = $(public_libs)
 tests_fault_test_simulation_LDADD = $(public_libs)
+tests_fault_test_standstill_LDADD = $(public_libs)
+tests_fault_test_states_LDADD = $(public_libs)
+tests_fault_test_time_LDADD = $(public_libs)
+tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
 
 # What several of them share, and nobody else.
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 life_sources = tests/contract/life.c tests/contract/life.h
 real_sources = tests/fault/real.c tests/fault/real.h
-step_sources = tests/redis/steps.c tests/redis/steps.h
+steps_sources = tests/redis/steps.c tests/redis/steps.h
+scene_sources = tests/fault/scenes.c tests/fault/scenes.h
+clock_sources = tests/support/clock_shim.c tests/support/clock_shim.h $(refused_sources) tests/contract/actor.c tests/contract/actor.h
+clock_sources += tests/judge/register.c tests/judge/register.h
+step_sources = tests/fault/step.c tests/fault/step.h
+
+# What those write with who are judged.
+history_sources =
+history_sources += tests/judge/history.c
+history_sources += tests/judge/history.h
+history_sources += tests/judge/register.c
+history_sources += tests/judge/register.h
+
+# The judge of histories believes nothing of leash, and has nothing of it.
+judge_sources =
+judge_sources += tests/judge/account.c
+judge_sources += tests/judge/account.h
+judge_sources += tests/judge/reader.c
+judge_sources += tests/judge/reader.h
+judge_sources += tests/judge/scribe.c
+judge_sources += tests/judge/scribe.h
+judge_sources += tests/judge/verdict.c
+judge_sources += tests/judge/verdict.h
+
+# The nemesis, and those whom it runs under faults. The contenders know what any application knows of leash; the nemesis, nothing.
+check_PROGRAMS += tests/fault/contender tests/fault/nemesis
+tests_fault_contender_SOURCES = tests/fault/contender.c $(history_sources)
+tests_fault_contender_LDADD = tests/support/libsupport.la lib/libleash.la $(HIREDIS_LIBS)
+tests_fault_nemesis_SOURCES = $(history_sources)
+tests_fault_nemesis_SOURCES += tests/fault/faults.c
+tests_fault_nemesis_SOURCES += tests/fault/faults.h
+tests_fault_nemesis_SOURCES += tests/fault/nemesis.c
+tests_fault_nemesis_SOURCES += tests/fault/nemesis.h
+tests_fault_nemesis_SOURCES += tests/fault/nemesis_crew.c
+tests_fault_nemesis_SOURCES += tests/fault/nemesis_plan.c
+tests_fault_nemesis_SOURCES += tests/fault/nemesis_watch.c
+tests_fault_nemesis_LDADD = tests/support/libsupport.la $(HIREDIS_LIBS)
+
+check_PROGRAMS += tests/judge/judge
+tests_judge_judge_SOURCES = tests/judge/judge.c $(judge_sources)
+tests_judge_judge_LDADD =
+
+trial_sources = tests/judge/trial.c tests/judge/trial.h $(judge_sources) $(history_sources)
+trial_libs = tests/support/libsupport.la $(CMOCKA_LIBS)
+tests_judge_test_breach_SOURCES = tests/judge/test_breach.c $(trial_sources)
+tests_judge_test_breach_LDADD = $(trial_libs)
+tests_judge_test_history_SOURCES = tests/judge/test_history.c $(trial_sources)
+tests_judge_test_history_LDADD = $(trial_libs)
+tests_judge_test_register_SOURCES = tests/judge/test_register.c $(history_sources)
+tests_judge_test_register_LDADD = $(trial_libs)
+tests_judge_test_verdict_SOURCES = tests/judge/test_verdict.c $(trial_sources)
+tests_judge_test_verdict_LDADD = $(trial_libs)
 
 # What the programs of the contract have in common.
 law_sources =
@@ -140,18 +232,27 @@ tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
 tests_contract_test_resources_SOURCES = tests/contract/test_resources.c $(life_sources)
 tests_contract_test_terms_SOURCES = tests/contract/test_terms.c tests/contract/actor.c tests/contract/actor.h
 
+tests_fault_test_ambiguity_SOURCES = tests/fault/test_ambiguity.c tests/contract/actor.c tests/contract/actor.h $(refused_sources) $(step_sources)
+tests_fault_test_clock_SOURCES = tests/fault/test_clock.c $(clock_sources)
+tests_fault_test_claims_SOURCES = tests/fault/test_claims.c $(scene_sources)
 tests_fault_test_denials_SOURCES = tests/fault/test_denials.c $(refused_sources) $(real_sources)
+tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_sources) $(real_sources)
+tests_fault_test_ghosts_SOURCES = tests/fault/test_ghosts.c $(scene_sources)
 tests_fault_test_guard_SOURCES = tests/fault/test_guard.c tests/contract/actor.c tests/contract/actor.h
-tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources)
+tests_fault_test_hostile_SOURCES = tests/fault/test_hostile.c $(refused_sources) $(step_sources)
+tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
 tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
 tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_sources) $(real_sources)
+tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)
+tests_fault_test_states_SOURCES = tests/fault/test_states.c $(refused_sources) $(real_sources) tests/contract/actor.c tests/contract/actor.h
+tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources) $(step_sources)
 
-tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(step_sources)
-tests_redis_test_full_server_SOURCES = tests/redis/test_full_server.c $(step_sources)
-tests_redis_test_model_SOURCES = tests/redis/test_model.c $(step_sources)
-tests_redis_test_release_SOURCES = tests/redis/test_release.c $(step_sources)
-tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(step_sources)
-tests_redis_test_word_SOURCES = tests/redis/test_word.c $(step_sources)
+tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(steps_sources)
+tests_redis_test_full_server_SOURCES = tests/redis/test_full_server.c $(steps_sources)
+tests_redis_test_model_SOURCES = tests/redis/test_model.c $(steps_sources)
+tests_redis_test_release_SOURCES = tests/redis/test_release.c $(steps_sources)
+tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(steps_sources)
+tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
 # The simulation runs with the library as it is, and with its mutations (lib/base/mutation.h), which nothing else has.
 simulation_sources =
@@ -163,11 +264,20 @@ tests_fault_test_mutations_SOURCES = tests/fault/test_mutations.c $(simulation_s
 tests_fault_test_mutations_LDADD = tests/support/libsupport.la lib/libleash-mutations.la $(CMOCKA_LIBS)
 
 check_LTLIBRARIES += lib/libleash-mutations.la
-lib_libleash_mutations_la_SOURCES = $(leash_sources) lib/base/mutation.c
+lib_libleash_mutations_la_SOURCES = $(leash_sources) lib/base/mutation.c tests/fault/mutated.c
 nodist_lib_libleash_mutations_la_SOURCES = lib/lua/scripts.c
 lib_libleash_mutations_la_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
 lib_libleash_mutations_la_LDFLAGS = $(SANITIZE_FLAGS)
 lib_libleash_mutations_la_LIBADD = $(HIREDIS_LIBS) $(SODIUM_LIBS)
+
+# The same in place of the libleash.so that a test program was linked with, which is found first (LD_LIBRARY_PATH). Shared for
+# its -rpath, which is not used otherwise: it is not installed.
+check_LTLIBRARIES += tests/fault/mutated/libleash.la
+tests_fault_mutated_libleash_la_SOURCES = tests/fault/filter.c
+tests_fault_mutated_libleash_la_LIBADD = lib/libleash-mutations.la $(CMOCKA_LIBS)
+tests_fault_mutated_libleash_la_LDFLAGS = -shared -rpath /nowhere -version-info $(libleash_version_info) \
+	-Wl,--version-script=$(srcdir)/lib/libleash.map -Wl,-z,nodelete -pthread $(SANITIZE_FLAGS)
+EXTRA_tests_fault_mutated_libleash_la_DEPENDENCIES = $(srcdir)/lib/libleash.map
 
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)
@@ -177,6 +287,7 @@ support_sources += tests/support/await.c
 support_sources += tests/support/await.h
 support_sources += tests/support/child.c
 support_sources += tests/support/child.h
+support_sources += tests/support/clock_shim.h
 support_sources += tests/support/fake.c
 support_sources += tests/support/fake.h
 support_sources += tests/support/frame.c
@@ -203,8 +314,14 @@ support_sources += tests/support/witness.h
 
 check_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = $(support_sources)
-tests_support_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_support_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -DCLOCK_SHIM='"$(abs_top_builddir)/tests/support/.libs/clock_shim.so"'
 tests_support_libsupport_la_LDFLAGS = $(SANITIZE_FLAGS)
+
+# Preloaded into servers, which have no sanitizer.
+check_LTLIBRARIES += tests/support/clock_shim.la
+tests_support_clock_shim_la_SOURCES = tests/support/clock_shim.c tests/support/clock_shim.h
+tests_support_clock_shim_la_CFLAGS = -std=gnu11 $(WARN_CFLAGS)
+tests_support_clock_shim_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere $(HARDEN_LDFLAGS)
 
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 LDADD = tests/support/libsupport.la lib/libleash-internal.la $(CMOCKA_LIBS)

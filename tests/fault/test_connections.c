@@ -49,13 +49,24 @@ connections(struct server *server)
 }
 
 static int64_t
-connections_so_far(struct server *server)
+counted(struct server *server, const char *name)
 {
-	static const char name[] = "total_connections_received:";
 	const char *at = strstr(server_text(server, "INFO stats"), name);
 
 	assert_non_null(at);
-	return atoll(at + sizeof name - 1);
+	return atoll(at + strlen(name));
+}
+
+static int64_t
+connections_so_far(struct server *server)
+{
+	return counted(server, "total_connections_received:");
+}
+
+static int64_t
+rejected_so_far(struct server *server)
+{
+	return counted(server, "rejected_connections:");
 }
 
 struct waiter {
@@ -204,6 +215,63 @@ a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again(void **state)
 }
 
 static void
+a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
+{
+	enum { CLIENTS = 4 };
+	struct server *server = server_start(NULL);
+	struct leashed_events events = {0};
+	leash_client *client[CLIENTS], *none;
+	leash_lock *lock[CLIENTS];
+	int64_t attempts, begun;
+	size_t most = 0, before;
+	double seconds;
+	leash_error err;
+
+	(void)state;
+	for (int i = 0; i < CLIENTS; i++) {
+		client[i] = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 80000, .on_event = leashed_note_event, .event_arg = &events));
+		lock[i] = leashed_lock(client[i], "full", NULL);
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock[0], 0, &err));
+	leash_close(leashed_open(server_uri(server), NULL)); /* what wakes its threads is kept, for the next one */
+	await_true(connections(server) == 1 + 2 * CLIENTS);
+	before = open_descriptors();
+	server_text(server, "CONFIG SET maxclients 1"); /* this one */
+	server_text(server, "CLIENT KILL TYPE normal SKIPME yes");
+	server_text(server, "CLIENT KILL TYPE pubsub");
+	begun = await_now_ns();
+	attempts = rejected_so_far(server);
+	for (int i = 0; await_now_ns() - begun < INT64_C(2500000000) || rejected_so_far(server) < attempts + 3 * CLIENTS; i++) {
+		size_t now = open_descriptors();
+
+		most = now > most ? now : most;
+		if (i % 10 == 0)
+			assert_status(LEASH_UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = server_uri(server)), &err));
+		await_ms(10);
+	}
+	seconds = (double)(await_now_ns() - begun) / 1e9;
+	attempts = rejected_so_far(server) - attempts;
+	printf("# %lld attempts in %.1f s, of %d clients and of those that could not be opened; %zu descriptors, at most %zu\n",
+	       (long long)attempts, seconds, CLIENTS, before, most);
+	/* two connections each, backing off from 10 ms to a second, and ten more clients a second */
+	assert_true((double)attempts < (2 * CLIENTS * 10 + 2 * 10) * seconds);
+	assert_true(most <= before);
+	server_text(server, "CONFIG SET maxclients 1000");
+	await_true(connections(server) == 1 + 2 * CLIENTS);
+	await_true(open_descriptors() == before);
+	await_true(events.count[LEASH_EVENT_RECOVERED] == events.count[LEASH_EVENT_JEOPARDY]);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_status(LEASH_OK, leash_lock_release(lock[0], &err));
+	for (int i = 0; i < CLIENTS; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 10000, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		leash_lock_free(lock[i]);
+		leash_close(client[i]);
+	}
+	server_stop(server);
+}
+
+static void
 without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout(void **state)
 {
 	struct server *server = server_start(NULL);
@@ -282,6 +350,7 @@ main(void)
 		cmocka_unit_test(a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nobody_hangs),
 		cmocka_unit_test(a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_another_answer),
 		cmocka_unit_test(a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again),
+		cmocka_unit_test(a_server_that_takes_no_more_clients_costs_no_descriptor),
 		cmocka_unit_test(without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout),
 		cmocka_unit_test(who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever),
 	};

@@ -258,6 +258,108 @@ what_is_denied_again_and_again_piles_up_nothing(void **state)
 	leash_close(limited);
 }
 
+/* What a user may do, and how that ends while a client of that user is connected. */
+static void
+be_shut_out(const char *rule, bool cuts)
+{
+	leash_client *limited;
+	leash_lock *held, *wanted;
+	char uri[512];
+	int64_t ends;
+
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms(), .on_event = leashed_note_event,
+	                                          .event_arg = &events));
+	held = leashed_lock(limited, "held", NULL);
+	wanted = leashed_lock(limited, "wanted", NULL);
+	memset(&events, 0, sizeof events);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
+	ask_server(server, rule);
+	if (!cuts) { /* the old connection is as good as ever */
+		await_renewals(held, 1);
+		assert_int_equal(events.total, 0);
+		await_true(server_integer(server, "CLIENT KILL USER u") > 0);
+	}
+	ends = await_now_ns(); /* what remains is read later than this, so the sum is not past the end */
+	ends += leash_lock_remaining_ms(held) * 1000000;
+	assert_refused(LEASH_DENIED, server_uri(server), "AUTH", leash_lock_acquire(wanted, 30000, &err));
+	assert_null(strstr(err.text, "hunter"));
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_int_equal(events.order[0], LEASH_EVENT_JEOPARDY);
+	assert_int_equal(events.total, 2);
+	if (!cuts) /* else there may have been a renewal after the look at what remains */
+		assert_true(events.at_ns[LEASH_EVENT_LOST] >= ends);
+	assert_status(LEASH_LOST, leash_lock_release(held, &err));
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	await_true(leash_lock_acquire(held, 30000, &err) == LEASH_OK); /* it is tried again */
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(limited);
+}
+
+static void
+a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_it(void **state)
+{
+	(void)state;
+	be_shut_out("ACL SETUSER u off", false);
+	be_shut_out("ACL SETUSER u resetpass >changed", false);
+	be_shut_out("ACL DELUSER u", true);
+}
+
+/* A permission is taken away while the lock is held and somebody waits for it: it is kept or let go, but never there for ever. */
+static void
+a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever(void **state)
+{
+	static const char *const commands[] = {"evalsha|eval", "eval", "time", "exists", "set", "get", "del", "hset", "hget", "hdel", "hexists", "pexpire",
+	                                       "pttl", "zadd", "zrem", "zscore", "zcount", "zrevrange", "zrangebyscore", "publish", "subscribe"};
+	leash_client *limited;
+	leash_lock *mine;
+	char uri[512];
+	int denied = 0;
+
+	(void)state;
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(2000), .timeout_ms = patience_ms()));
+	mine = leashed_lock(limited, "refused", NULL);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+		static struct waiting w;
+		const char *second = strchr(commands[i], '|');
+		int first = second != NULL ? (int)(second - commands[i]) : (int)strlen(commands[i]);
+		char taken[128];
+		leash_status extended, released;
+
+		snprintf(taken, sizeof taken, "ACL SETUSER u -%.*s%s%s", first, commands[i], second != NULL ? " -" : "", second != NULL ? second + 1 : "");
+		assert_status(LEASH_OK, leash_lock_acquire(mine, 30000, &err));
+		begin_waiting(&w, lock, LEASH_FOREVER);
+		await_true(server_integer(server, "ZCARD leash:{refused}:queue") == 2);
+		ask_server(server, taken);
+		extended = leash_lock_extend(mine, slow_ms(2500), &err);
+		if (extended == LEASH_DENIED)
+			check_text(err.text, "lock 'refused'");
+		else
+			assert_status(LEASH_OK, extended);
+		check_ttls(server);
+		released = leash_lock_release(mine, &err);
+		if (released == LEASH_DENIED)
+			check_text(err.text, "lock 'refused'");
+		else
+			assert_status(LEASH_OK, released);
+		assert_false(leash_lock_held(mine));
+		check_ttls(server);
+		end_waiting(&w, LEASH_OK); /* at the end of the lease at the latest */
+		check_ttls(server);
+		denied += extended == LEASH_DENIED || released == LEASH_DENIED;
+		ask_server(server, "ACL SETUSER u +@all");
+	}
+	assert_true(denied >= 3);
+	await_true(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") == 0);
+	leash_lock_free(mine);
+	leash_close(limited);
+}
+
 static bool
 refuses_nobody_for_a_second(void)
 {
@@ -331,6 +433,8 @@ main(void)
 		on_real(a_password_that_was_changed_is_told_when_the_connection_is_gone),
 		on_real(who_waits_is_told_of_a_permission_that_is_taken_away),
 		on_real(what_is_denied_again_and_again_piles_up_nothing),
+		on_real(a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_it),
+		on_real(a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever),
 		on_real(tries_that_are_not_permitted_leave_no_stream_of_commands_behind),
 		on_real(who_may_not_give_a_command_of_a_script_is_told_which),
 	};

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/fault/refused.h"
+#include "tests/fault/step.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
@@ -18,13 +19,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static _Thread_local leash_error err; /* what the last call said */
 
 /* ---- a fake that knows our scripts ---- */
-
-enum step { ASK, RELEASE, RENEW, WORD, STEPS };
 
 enum { FOR_EVER = INT_MAX };
 
@@ -39,25 +37,6 @@ static struct {
 	_Atomic int authenticated;        /* so often */
 } mood;
 
-static long long
-now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static enum step
-step_of(int argc, const char **argv, const size_t *argl)
-{
-	if (fake_is(argc, argv, argl, 2, "1"))
-		return RENEW;
-	if (argc == 8)
-		return RELEASE;
-	return memchr(argv[6], ':', argl[6]) != NULL ? ASK : WORD; /* a token, or the uuid alone */
-}
-
 static size_t
 answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
 {
@@ -71,9 +50,9 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 		say = mood.auth;
 		return say != NULL ? fake_say(out, size, "%s", say) : FAKE_DEFAULT;
 	}
-	if (!fake_is(argc, argv, argl, 0, "EVALSHA") && !fake_is(argc, argv, argl, 0, "EVAL"))
-		return FAKE_DEFAULT;
 	step = step_of(argc, argv, argl);
+	if (step == NONE)
+		return FAKE_DEFAULT;
 	mood.asked[step]++;
 	if (mood.times[step] > 0) {
 		say = mood.say[step];
@@ -81,11 +60,11 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 			mood.times[step]--;
 	}
 	if (say == NULL)
-		return step == ASK    ? fake_say(out, size, ":%lld\r\n", now_us())
-		       : step == WORD ? fake_say(out, size, "*3\r\n:%lld\r\n:1000\r\n:0\r\n", now_us())
+		return step == ASK    ? fake_say(out, size, ":%lld\r\n", (long long)step_time_us())
+		       : step == WORD ? fake_say(out, size, "*3\r\n:%lld\r\n:1000\r\n:0\r\n", (long long)step_time_us())
 		                      : fake_say(out, size, ":1\r\n");
 	if (strcmp(say, "QUEUED") == 0)
-		return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", now_us());
+		return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", (long long)step_time_us());
 	n = strlen(say);
 	if (mood.cut[step] > 0 && mood.cut[step] < n)
 		n = mood.cut[step];

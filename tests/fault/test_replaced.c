@@ -146,6 +146,35 @@ a_holder_whose_key_is_gone_is_told_at_the_next_renewal(void **state)
 	}
 }
 
+static void
+a_release_of_what_is_gone_says_lost_and_then_not_held(void **state)
+{
+	static const struct {
+		const char *put, *look, *looks; /* what is there instead */
+	} instead[] = {{NULL, "EXISTS leash:{refused}", "0"},
+	               {"SET leash:{refused} theirs PX 60000", "GET leash:{refused}", "theirs"},
+	               {"HSET leash:{refused} somebody 1", "HGETALL leash:{refused}", "somebody 1"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof instead / sizeof *instead; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* nested */
+		ask_server(server, "DEL leash:{refused}");
+		if (instead[i].put != NULL)
+			ask_server(server, instead[i].put);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err)); /* nobody was asked */
+		assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+		check_text(err.text, "lock 'refused'");
+		assert_false(leash_lock_held(lock));
+		assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+		await_ms(20); /* should there be a cancel of it */
+		assert_string_equal(server_text(server, instead[i].look), instead[i].looks);
+		ask_server(server, "DEL leash:{refused}");
+		check_that_all_is_well();
+	}
+	check_ttls(server);
+}
+
 int
 main(void)
 {
@@ -154,6 +183,7 @@ main(void)
 		on_real(a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone),
 		on_real(who_waits_is_told_of_a_key_that_was_replaced),
 		on_real(a_holder_whose_key_is_gone_is_told_at_the_next_renewal),
+		on_real(a_release_of_what_is_gone_says_lost_and_then_not_held),
 	};
 
 	return cmocka_run_group_tests_name("replaced", tests, NULL, NULL);

@@ -1,0 +1,376 @@
+/* Servers that throw keys away when their memory is full: people are warned of the setting, who held is told of the loss, and
+ * fences grow all the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/fault/real.h"
+#include "tests/fault/refused.h"
+#include "tests/support/await.h"
+#include "tests/support/fake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local leash_error err; /* what the last call said */
+
+static const char *const policies[] = {"volatile-lru", "volatile-lfu",   "volatile-random", "volatile-ttl",
+                                       "allkeys-lru",  "allkeys-random", "allkeys-lfu"};
+enum { POLICIES = sizeof policies / sizeof *policies };
+
+static void
+set_policy(const char *policy, const char *maxmemory)
+{
+	freeReplyObject(server_command(server, "CONFIG SET maxmemory-policy %s", policy));
+	freeReplyObject(server_command(server, "CONFIG SET maxmemory %s", maxmemory));
+	assert_string_equal(server_text(server, "CONFIG GET maxmemory-policy") + strlen("maxmemory-policy "), policy);
+}
+
+/* ---- the warning ---- */
+
+/* What a client logs: how often it connected, and what it said of eviction. */
+struct journal {
+	_Atomic int connected, warnings, others;
+	char text[512]; /* the last of the warnings */
+};
+
+static void
+write_down(void *arg, leash_log_level level, const char *line)
+{
+	struct journal *journal = arg;
+
+	if (strstr(line, "maxmemory-policy") != NULL) {
+		snprintf(journal->text, sizeof journal->text, "%s", line);
+		if (level == LEASH_LOG_WARNING)
+			journal->warnings++;
+		else
+			journal->others++;
+	}
+	journal->connected += strstr(line, ": connected") != NULL;
+}
+
+static leash_client *
+open_logged(const char *uri, struct journal *journal)
+{
+	memset(journal, 0, sizeof *journal);
+	return leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = write_down, .log_arg = journal));
+}
+
+/* Cut all connections, and see that the client has made a new one. */
+static void
+have_it_connect_again(struct journal *journal)
+{
+	int connected;
+
+	await_true(journal->connected > 0);
+	connected = journal->connected;
+	server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
+	await_true(journal->connected > connected);
+}
+
+static void
+a_policy_that_may_evict_locks_is_named_once_when_a_client_is_opened(void **state)
+{
+	static struct journal journal;
+
+	(void)state;
+	for (size_t i = 0; i < POLICIES; i++) {
+		leash_client *warned;
+
+		set_policy(policies[i], "1gb");
+		warned = open_logged(server_uri(server), &journal);
+		await_true(journal.warnings == 1);
+		check_text(journal.text, policies[i]);
+		check_text(journal.text, "maxmemory-policy");
+		check_text(journal.text, "set it to noeviction");
+		check_text(journal.text, server_uri(server));
+		for (int n = 0; n < 2; n++)
+			have_it_connect_again(&journal);
+		leash_close(warned); /* with all lines delivered */
+		assert_int_equal(journal.warnings, 1);
+		assert_int_equal(journal.others, 0);
+	}
+}
+
+static void
+a_policy_that_was_changed_is_named_at_the_next_connection(void **state)
+{
+	static const struct {
+		const char *policy, *maxmemory;
+		int warnings;
+	} then[] = {{"noeviction", "1gb", 0}, {"allkeys-lru", "1gb", 1}, {"allkeys-lru", "2gb", 1}, {"volatile-ttl", "2gb", 2},
+	            {"volatile-ttl", "0", 2}, {"volatile-ttl", "2gb", 3}, {"noeviction", "2gb", 3}, {"noeviction", "0", 3}};
+	static struct journal journal;
+	leash_client *warned = open_logged(server_uri(server), &journal);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof then / sizeof *then; i++) {
+		set_policy(then[i].policy, then[i].maxmemory);
+		have_it_connect_again(&journal);
+		have_it_connect_again(&journal);
+		assert_int_equal(journal.warnings, then[i].warnings); /* those of the connection before have been delivered */
+		if (then[i].warnings > 0 && strcmp(then[i].policy, "noeviction") != 0)
+			check_text(journal.text, then[i].policy);
+	}
+	leash_close(warned);
+	assert_int_equal(journal.warnings, 3);
+}
+
+static void
+where_nothing_is_evicted_there_is_no_warning(void **state)
+{
+	static const char *const harmless[][2] = {{"noeviction", "0"}, {"noeviction", "1gb"}, {"allkeys-lru", "0"}, {"volatile-ttl", "0"}};
+	static struct journal journal;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+		leash_client *content;
+
+		set_policy(harmless[i][0], harmless[i][1]);
+		content = open_logged(server_uri(server), &journal);
+		leash_close(content);
+		assert_int_equal(journal.connected, 1);
+		assert_int_equal(journal.warnings + journal.others, 0);
+	}
+}
+
+static void
+who_may_not_ask_is_not_warned_and_served_all_the_same(void **state)
+{
+	static struct journal journal;
+	leash_client *limited;
+	leash_lock *mine;
+	char uri[512];
+
+	(void)state;
+	set_policy("allkeys-lru", "1gb");
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all -info");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	limited = open_logged(uri, &journal);
+	mine = leashed_lock(limited, "limited", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(mine, 0, &err));
+	assert_status(LEASH_OK, leash_lock_release(mine, &err));
+	leash_lock_free(mine);
+	leash_close(limited);
+	assert_int_equal(journal.warnings + journal.others, 0);
+}
+
+/* What INFO memory says; `ctx` is that text. */
+static size_t
+tell_of_memory(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	if (!fake_is(argc, argv, argl, 0, "INFO") || argc < 2 || !fake_is(argc, argv, argl, 1, "memory"))
+		return FAKE_DEFAULT;
+	return fake_say(out, size, "$%zu\r\n%s\r\n", strlen(ctx), (const char *)ctx);
+}
+
+static void
+only_what_info_says_clearly_is_a_reason_to_warn(void **state)
+{
+	static const struct {
+		const char *says;
+		int warnings;
+	} servers[] = {
+		{"maxmemory:1048576\r\nmaxmemory_policy:allkeys-lrm\r\n", 1}, /* of a later version */
+		{"maxmemory:1048576\r\nmaxmemory_policy:no\x1b[31mred\r\n", 1},
+		{"maxmemory:1048576\r\n", 0},
+		{"maxmemory_policy:allkeys-lru\r\n", 0},
+		{"maxmemory:some\r\nmaxmemory_policy:allkeys-lru\r\n", 0},
+		{"maxmemory:1048576\r\nmaxmemory_policy:a-policy-whose-name-is-longer-than-any\r\n", 0},
+		{"", 0},
+	};
+	static struct journal journal;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
+		char says[128];
+		struct fake *fake;
+		leash_client *content;
+
+		snprintf(says, sizeof says, "%s", servers[i].says);
+		fake = fake_start(tell_of_memory, says);
+		content = open_logged(fake_uri(fake), &journal);
+		leash_close(content);
+		assert_int_equal(journal.connected, 1);
+		assert_int_equal(journal.warnings, servers[i].warnings);
+		if (servers[i].warnings > 0)
+			check_text(journal.text, "maxmemory-policy is ");
+		fake_stop(fake);
+	}
+}
+
+/* ---- the loss ---- */
+
+enum { LOCKS = 24, FILLING = 100 };
+
+static int64_t
+locks_there(void)
+{
+	int64_t n = 0;
+
+	for (int i = 0; i < LOCKS; i++)
+		n += server_integer(server, "EXISTS leash:{evicted%d}", i);
+	return n;
+}
+
+/* Make room for less and less, until a third of the locks has made way or more. */
+static void
+squeeze(void)
+{
+	long long bytes = info(server, "memory", "used_memory:");
+
+	for (int step = 0; locks_there() > LOCKS * 2 / 3; step++) {
+		assert_true(step < 500);
+		bytes -= 20000;
+		freeReplyObject(server_command(server, "CONFIG SET maxmemory %lld", bytes > 0 ? bytes : 1));
+		await_ms(2); /* it evicts a little at a time */
+	}
+	ask_server(server, "CONFIG SET maxmemory 0");
+}
+
+static void
+evict_by(const char *policy)
+{
+	int64_t lease_ms = slow_ms(6000), evicted;
+	leash_client *holder = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = patience_ms(),
+	                                                                     .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *held[LOCKS];
+	uint64_t fence[LOCKS];
+	int lost = 0;
+
+	memset(&events, 0, sizeof events);
+	set_policy(policy, "0");
+	for (int i = 0; i < FILLING; i++)
+		server_integer(server, "SETRANGE filling%d 10000 x", i);
+	for (int i = 0; i < LOCKS; i++) {
+		char name[24];
+
+		snprintf(name, sizeof name, "evicted%d", i);
+		held[i] = leashed_lock(holder, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(held[i], 30000, &err));
+		fence[i] = leash_lock_fence(held[i]);
+	}
+	squeeze();
+	evicted = await_now_ns();
+	for (int i = 0; i < LOCKS; i++) /* nothing comes back by itself */
+		lost += server_integer(server, "EXISTS leash:{evicted%d}", i) == 0;
+	assert_true(lost > 0);
+	await_true(events.count[LEASH_EVENT_LOST] == lost);
+	/* within one renewal period, of a third of the lease, and a trip */
+	assert_true(events.at_ns[LEASH_EVENT_LOST] - evicted < lease_ms * 1000000 * 2 / 3);
+	printf("# %s: %d of %d lost, told within %.1f s\n", policy, lost, LOCKS, (double)(events.at_ns[LEASH_EVENT_LOST] - evicted) / 1e9);
+	for (int i = 0; i < LOCKS; i++) {
+		bool there = server_integer(server, "EXISTS leash:{evicted%d}", i) == 1;
+
+		assert_true(leash_lock_held(held[i]) == there);
+		assert_status(there ? LEASH_OK : LEASH_LOST, leash_lock_release(held[i], &err));
+		assert_status(LEASH_OK, leash_lock_acquire(held[i], 30000, &err)); /* though the fence may have been evicted as well */
+		assert_true(leash_lock_fence(held[i]) > fence[i]);
+		assert_status(LEASH_OK, leash_lock_release(held[i], &err));
+		leash_lock_free(held[i]);
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], lost);
+	assert_int_equal(events.total, lost);
+	check_ttls(server);
+	leash_close(holder);
+	ask_server(server, "FLUSHALL");
+}
+
+static void
+what_is_evicted_by_any_policy_is_lost_and_told_and_the_rest_is_held(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < POLICIES; i++)
+		evict_by(policies[i]);
+}
+
+/* ---- fences ---- */
+
+static void
+evict_all(void)
+{
+	set_policy("allkeys-random", "1");
+	await_true(server_integer(server, "DBSIZE") == 0);
+	set_policy("noeviction", "0");
+}
+
+static void
+delete_the_fence(void)
+{
+	assert_int_equal(server_integer(server, "DEL leash:{refused}:fence"), 1);
+}
+
+static void
+flush_all(void)
+{
+	ask_server(server, "FLUSHALL");
+}
+
+static void
+begin_anew(void)
+{
+	server_restart(server);
+}
+
+static void
+fences_grow_whatever_became_of_the_last(void **state)
+{
+	static const struct {
+		void (*lose)(void);
+		leash_status released; /* by who held it then */
+	} ways[] = {{delete_the_fence, LEASH_OK}, {evict_all, LEASH_LOST}, {flush_all, LEASH_LOST}, {begin_anew, LEASH_LOST}};
+	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	leash_lock *theirs = leashed_lock(other, "refused", NULL);
+	uint64_t last = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		static struct waiting w;
+
+		/* between two holds ... */
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_true(leash_lock_fence(lock) > last);
+		last = leash_lock_fence(lock);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		ways[i].lose();
+		assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+		assert_true(leash_lock_fence(theirs) > last);
+		last = leash_lock_fence(theirs);
+		/* ... in the middle of one ... */
+		ways[i].lose();
+		assert_status(ways[i].released, leash_lock_release(theirs, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_true(leash_lock_fence(lock) > last);
+		last = leash_lock_fence(lock);
+		/* ... and before somebody is handed the lock */
+		begin_waiting(&w, theirs, LEASH_FOREVER);
+		await_true(server_integer(server, "ZCARD leash:{refused}:queue") == 2);
+		ways[i].lose();
+		assert_status(ways[i].released, leash_lock_release(lock, &err));
+		end_waiting(&w, LEASH_OK);
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_true(leash_lock_fence(lock) > last);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
+	leash_lock_free(theirs);
+	leash_close(other);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_real(a_policy_that_may_evict_locks_is_named_once_when_a_client_is_opened),
+		on_real(a_policy_that_was_changed_is_named_at_the_next_connection),
+		on_real(where_nothing_is_evicted_there_is_no_warning),
+		on_real(who_may_not_ask_is_not_warned_and_served_all_the_same),
+		cmocka_unit_test(only_what_info_says_clearly_is_a_reason_to_warn),
+		on_real(what_is_evicted_by_any_policy_is_lost_and_told_and_the_rest_is_held),
+		on_real(fences_grow_whatever_became_of_the_last),
+	};
+
+	return cmocka_run_group_tests_name("eviction", tests, NULL, NULL);
+}

@@ -1,0 +1,626 @@
+/* Bugs that other lock libraries have had, each as a test that would find it here. Those that other programs test anyway have no
+ * second test: tests/contract, test_cut, test_races. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/leashed.h"
+#include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+static struct server *server;
+static struct proxy *proxy;
+static leash_client *client, *direct;
+static struct leashed_events events;
+static _Thread_local leash_error err; /* what the last call said */
+
+/* Spans that a slow machine stretches. */
+static int64_t
+slow_ms(int64_t ms)
+{
+	return (int64_t)((double)ms * await_slowness());
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	memset(&events, 0, sizeof events);
+	server = server_start(NULL);
+	proxy = proxy_start(server_socket(server));
+	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(3000), .on_event = leashed_note_event, .event_arg = &events));
+	direct = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(3000)));
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	leash_close(client);
+	leash_close(direct);
+	proxy_stop(proxy);
+	server_stop(server);
+	return 0;
+}
+
+static long long
+scripts_run(void)
+{
+	static const char field[] = "cmdstat_evalsha:calls=";
+	const char *at = strstr(server_text(server, "INFO commandstats"), field);
+
+	return at != NULL ? atoll(at + sizeof field - 1) : 0;
+}
+
+/* A thread that acquires a lock and releases it. */
+struct taker {
+	leash_lock *lock;
+	struct stage *go;         /* begins with it at 1; NULL: at once */
+	_Atomic int has_it, may_release;
+	_Atomic int64_t began_ns, got_ns;
+	leash_status status;
+	leash_error err;
+	pthread_t thread;
+};
+
+static void *
+take(void *arg)
+{
+	struct taker *t = arg;
+
+	if (t->go != NULL)
+		stage_await(t->go, 1);
+	t->began_ns = await_now_ns();
+	t->status = leash_lock_acquire(t->lock, LEASH_FOREVER, &t->err);
+	t->got_ns = await_now_ns();
+	t->has_it = 1;
+	await_true(t->may_release);
+	if (t->status == LEASH_OK)
+		t->status = leash_lock_release(t->lock, &t->err);
+	return NULL;
+}
+
+static void
+begin_taking(struct taker *t, leash_lock *lock, struct stage *go)
+{
+	*t = (struct taker){.lock = lock, .go = go};
+	assert_int_equal(pthread_create(&t->thread, NULL, take, t), 0);
+}
+
+static void
+end_taking(struct taker *t)
+{
+	t->may_release = 1;
+	pthread_join(t->thread, NULL);
+	assert_status(LEASH_OK, (err = t->err, t->status));
+}
+
+/* ---- renewals ---- */
+
+static void
+thousands_of_cycles_leave_no_more_renewals_than_one_hold_has(void **state)
+{
+	enum { CYCLES = 8000 };
+	int64_t lease_ms = slow_ms(1500);
+	leash_lock *lock = leashed_lock(direct, "cycles", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
+	long long renewals;
+
+	(void)state;
+	for (int i = 0; i < CYCLES; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	renewals = scripts_run();
+	await_ms(2 * lease_ms);
+	renewals = scripts_run() - renewals;
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	printf("# %lld renewals in two leases after %d cycles\n", renewals, CYCLES);
+	assert_true(renewals >= 2 && renewals <= 9); /* one for each quarter to third of a lease */
+	leash_lock_free(lock);
+}
+
+static void
+renewals_go_on_after_each_of_many_reconnects(void **state)
+{
+	int64_t lease_ms = slow_ms(6000);
+	leash_lock *lock[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "r%d", i);
+		lock[i] = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 30000, &err));
+	}
+	for (int round = 0; round < 40; round++) {
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(server_integer(server, "PEXPIRE leash:{r%d} %lld", i, (long long)lease_ms / 2), 1);
+		proxy_reset_all(proxy);
+		/* all that is held is renewed as soon as there is a connection */
+		for (int i = 0; i < 3; i++) {
+			await_true(server_integer(server, "PTTL leash:{r%d}", i) > lease_ms / 2);
+			assert_true(leash_lock_held(lock[i]));
+		}
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	/* and by the clock again, without a reconnect */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(server_integer(server, "PEXPIRE leash:{r%d} %lld", i, (long long)lease_ms * 5 / 9), 1);
+	for (int i = 0; i < 3; i++) {
+		await_true(server_integer(server, "PTTL leash:{r%d}", i) > lease_ms * 5 / 9);
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		leash_lock_free(lock[i]);
+	}
+}
+
+static void
+an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "extended", NULL), *theirs = leashed_lock(direct, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 20000));
+	char *holder;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_int_equal(server_integer(server, "DEL leash:{extended}"), 1);
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+	holder = strdup(server_text(server, "HGETALL leash:{extended}"));
+	assert_status(LEASH_LOST, leash_lock_extend(lock, 600000, &err));
+	assert_false(leash_lock_held(lock));
+	assert_string_equal(server_text(server, "HGETALL leash:{extended}"), holder);
+	assert_true(server_integer(server, "PTTL leash:{extended}") <= 20000);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_true(leash_lock_held(theirs));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	free(holder);
+	leash_lock_free(lock);
+	leash_lock_free(theirs);
+}
+
+/* ---- validity ---- */
+
+/* What is believed of the lease is asked after the server was: so it must be less. */
+static void
+check_belief(leash_lock *lock, const char *when)
+{
+	int64_t ttl = server_integer(server, "PTTL leash:{valid}"), left = leash_lock_remaining_ms(lock);
+
+	printf("# %s: the server keeps it for %lld ms, valid for %lld\n", when, (long long)ttl, (long long)left);
+	assert_true(left > 0);
+	assert_true(left <= ttl);
+}
+
+enum { LATE_MS = 600 }; /* more than a hundredth of the lease, which is the margin */
+
+/* A thread that makes answers late while the test waits for them. */
+struct delayer {
+	leash_lock *theirs;  /* for a grant: to be held, and released */
+	bool cut_first;      /* the answer that is armed is lost, and the one to the second try is late */
+	struct stage ready;
+	leash_status status;
+	leash_error err;
+	pthread_t thread;
+};
+
+static void *
+make_late(void *arg)
+{
+	struct delayer *d = arg;
+
+	proxy_wait_hit(proxy);
+	if (d->cut_first) {
+		proxy_hold_reply(proxy, "evalsha");
+		proxy_refuse(proxy, false);
+		proxy_wait_hit(proxy);
+	}
+	await_ms(LATE_MS);
+	proxy_release(proxy);
+	return NULL;
+}
+
+static void *
+grant_late(void *arg)
+{
+	struct delayer *d = arg;
+
+	d->status = leash_lock_acquire(d->theirs, 30000, &d->err);
+	stage_set(&d->ready, 1);
+	await_true(server_integer(server, "ZCARD leash:{valid}:queue") == 2);
+	proxy_hold_messages(proxy, true);
+	if (d->status == LEASH_OK)
+		d->status = leash_lock_release(d->theirs, &d->err);
+	await_ms(LATE_MS);
+	proxy_hold_messages(proxy, false);
+	proxy_release(proxy);
+	return NULL;
+}
+
+static void
+begin_delaying(struct delayer *d, bool cut_first)
+{
+	*d = (struct delayer){.cut_first = cut_first};
+	proxy_refuse(proxy, cut_first); /* the second try is not to come before that is armed */
+	if (cut_first)
+		proxy_cut_reply(proxy, "evalsha", 0);
+	else
+		proxy_hold_reply(proxy, "evalsha");
+	assert_int_equal(pthread_create(&d->thread, NULL, make_late, d), 0);
+}
+
+static void
+a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "valid", LEASH_LOCK_OPTIONS(.lease_ms = 20000)), *theirs = leashed_lock(direct, "valid", NULL);
+	struct delayer d = {.theirs = theirs};
+	int64_t before;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err)); /* now the server knows the scripts */
+	assert_status(LEASH_OK, leash_lock_extend(lock, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	for (int again = 0; again < 2; again++) {
+		begin_delaying(&d, again);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		check_belief(lock, again ? "acquired, asked twice" : "acquired");
+		pthread_join(d.thread, NULL);
+		begin_delaying(&d, again);
+		assert_status(LEASH_OK, leash_lock_extend(lock, 30000, &err));
+		check_belief(lock, again ? "extended, asked twice" : "extended");
+		pthread_join(d.thread, NULL);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	await_ms(LATE_MS);
+	before = await_now_ns() / MS + leash_lock_remaining_ms(lock);
+	begin_delaying(&d, false);
+	proxy_reset_all(proxy); /* what is held is renewed over the next connection, at once */
+	await_true(await_now_ns() / MS + leash_lock_remaining_ms(lock) > before + 50);
+	check_belief(lock, "renewed");
+	pthread_join(d.thread, NULL);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+
+	d = (struct delayer){.theirs = theirs};
+	assert_int_equal(pthread_create(&d.thread, NULL, grant_late, &d), 0);
+	stage_await(&d.ready, 1);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	check_belief(lock, "granted");
+	pthread_join(d.thread, NULL);
+	assert_status(LEASH_OK, (err = d.err, d.status));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_lock_free(theirs);
+}
+
+/* ---- wake-ups ---- */
+
+static void
+who_waits_and_misses_its_message_has_the_lock_at_its_next_word(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "missed", NULL), *theirs = leashed_lock(direct, "missed", NULL);
+	int64_t released, longest = 0;
+	struct taker t;
+
+	(void)state;
+	proxy_drop_messages(proxy, 100);
+	for (int i = 0; i < 3; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+		begin_taking(&t, lock, NULL);
+		await_true(server_integer(server, "ZCARD leash:{missed}:queue") == 2);
+		released = await_now_ns();
+		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+		await_true(t.has_it);
+		if (t.got_ns - released > longest)
+			longest = t.got_ns - released;
+		end_taking(&t);
+	}
+	printf("# %llu messages missed, the longest wait after a release %.0f ms\n", (unsigned long long)proxy_dropped(proxy), (double)longest / 1e6);
+	assert_true(proxy_dropped(proxy) >= 3);
+	assert_true((double)longest < 10e9 * await_slowness()); /* a word comes after a second; the lease has 30 */
+	leash_lock_free(lock);
+	leash_lock_free(theirs);
+}
+
+static void
+who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it(void **state)
+{
+	enum { ROUNDS = 400 };
+	int slow = 0, waited = 0;
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		bool same = i % 2; /* the same process and handle, or over Redis */
+		leash_lock *lock = leashed_lock(direct, "moment", NULL), *wanted = same ? lock : leashed_lock(client, "moment", NULL);
+		struct stage go = {0};
+		struct taker t;
+		int64_t released;
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		begin_taking(&t, wanted, &go);
+		stage_set(&go, 1);
+		for (int n = 0; n < i % 20 * 300; n++)
+			__asm__ volatile("");
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		released = await_now_ns();
+		await_true(t.has_it);
+		waited += t.began_ns < released;
+		/* who missed it is woken by its next word, a second later */
+		slow += t.got_ns - (t.began_ns > released ? t.began_ns : released) > 500 * MS;
+		end_taking(&t);
+		leash_lock_free(lock);
+		if (!same)
+			leash_lock_free(wanted);
+	}
+	printf("# %d rounds, %d began before the release had returned, %d waited for longer than half a second\n", ROUNDS, waited, slow);
+	assert_true(waited > 0);
+	assert_true(slow <= ROUNDS / 20); /* this machine may stand still now and then */
+}
+
+/* ---- keys ---- */
+
+static void
+check_ttls(int64_t least, int64_t most)
+{
+	redisReply *keys = server_command(server, "KEYS *");
+
+	for (size_t i = 0; i < keys->elements; i++) {
+		int64_t ttl = server_integer(server, "PTTL %b", keys->element[i]->str, (size_t)keys->element[i]->len);
+
+		if (ttl != -2 && (ttl < least || ttl > most))
+			fail_msg("%s: PTTL is %lld", keys->element[i]->str, (long long)ttl);
+	}
+	freeReplyObject(keys);
+}
+
+struct victim {
+	char uri[256];
+	struct stage begun;
+};
+
+/* Takes turns, alone and with others who wait, until it is killed. */
+static int
+take_turns_until_killed(void *arg)
+{
+	struct victim *v = arg;
+	leash_client *own = leashed_open(v->uri, LEASH_OPTIONS(.lease_ms = 200));
+	leash_lock *lock[2] = {leashed_lock(own, "victim", NULL), leashed_lock(own, "other victim", NULL)};
+
+	for (unsigned i = 0;; i++) {
+		leash_status status = leash_lock_acquire(lock[i % 2], 5000, &err);
+
+		stage_raise(&v->begun);
+		if (status == LEASH_OK)
+			leash_lock_release(lock[i % 2], &err);
+	}
+	return 0;
+}
+
+static void
+no_key_is_without_a_ttl_after_clients_were_killed_anywhere(void **state)
+{
+	enum { ROUNDS = 20, VICTIMS = 2 };
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct victim *v = child_share(sizeof *v);
+		pid_t pid[VICTIMS];
+
+		snprintf(v->uri, sizeof v->uri, "%s", server_uri(server));
+		for (int k = 0; k < VICTIMS; k++)
+			pid[k] = child_run(take_turns_until_killed, v);
+		stage_await(&v->begun, 20 + (uint32_t)i);
+		for (int k = 0; k < VICTIMS; k++)
+			child_kill(pid[k]);
+		check_ttls(0, 86400000);
+		child_unshare(v, sizeof *v);
+	}
+	await_true(server_integer(server, "EXISTS leash:{victim} leash:{other%%20victim}") == 0);
+}
+
+static void
+a_thousand_names_leave_fences_that_expire_and_nothing_else(void **state)
+{
+	enum { NAMES = 1000 };
+	leash_lock *theirs = leashed_lock(direct, "passed on", NULL), *passed = leashed_lock(client, "passed on", NULL);
+	struct taker t;
+
+	(void)state;
+	for (int i = 0; i < NAMES; i++) {
+		char name[24];
+		leash_lock *lock;
+
+		snprintf(name, sizeof name, "name %d", i);
+		lock = leashed_lock(direct, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		leash_lock_free(lock);
+	}
+	/* by a grant, too */
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+	begin_taking(&t, passed, NULL);
+	await_true(server_integer(server, "ZCARD leash:{passed%%20on}:queue") == 2);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	end_taking(&t);
+	assert_int_equal(server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*:fence')"), NAMES + 1);
+	assert_int_equal(server_integer(server, "DBSIZE"), NAMES + 1);
+	check_ttls(1, 86400000); /* none is there for ever, nor for more than a day */
+	leash_lock_free(theirs);
+	leash_lock_free(passed);
+}
+
+/* ---- releases in destructors ---- */
+
+enum { BEFORE, AFTER, AT_EXIT, LAST, PLACES };
+
+struct end_of_process {
+	char uri[256];
+	struct stage stage;              /* 1: all is held. 2, by the test: go on */
+	_Atomic int status[PLACES];      /* of the releases; -1: did not return */
+};
+
+static struct end_of_process *ending; /* of a child of the test; else NULL */
+static leash_lock *held_to_the_end[PLACES];
+
+static void
+release_at(int place)
+{
+	if (ending == NULL)
+		return;
+	ending->status[place] = -1;
+	ending->status[place] = (int)leash_lock_release(held_to_the_end[place], &err);
+}
+
+static void
+release_before(void *lock)
+{
+	(void)lock;
+	release_at(BEFORE);
+}
+
+static void
+release_after(void *lock)
+{
+	(void)lock;
+	release_at(AFTER);
+}
+
+static void
+release_at_exit(void)
+{
+	release_at(AT_EXIT);
+}
+
+__attribute__((destructor)) static void
+release_last(void)
+{
+	release_at(LAST);
+}
+
+static pthread_key_t keys[2]; /* one made before leash made its own, and one after: their destructors run in that order */
+
+static int
+make_later_key(void **state)
+{
+	struct server *any = server_start(NULL);
+
+	(void)state;
+	leash_close(leashed_open(server_uri(any), NULL));
+	server_stop(any);
+	return pthread_key_create(&keys[AFTER], release_after);
+}
+
+static void *
+hold_and_end(void *arg)
+{
+	for (int i = BEFORE; i <= AFTER; i++) {
+		if (leash_lock_acquire(held_to_the_end[i], 30000, &err) != LEASH_OK)
+			abort();
+		pthread_setspecific(keys[i], held_to_the_end[i]);
+	}
+	stage_set(&ending->stage, 1);
+	stage_await(&ending->stage, 2);
+	return arg;
+}
+
+static int
+end_with_destructors(void *arg)
+{
+	static const char *const names[PLACES] = {"before", "after", "at exit", "last"};
+	leash_client *own;
+	pthread_t thread;
+
+	alarm(120);
+	own = leashed_open(((struct end_of_process *)arg)->uri, LEASH_OPTIONS(.lease_ms = 2000, .timeout_ms = 300));
+	for (int i = 0; i < PLACES; i++)
+		held_to_the_end[i] = leashed_lock(own, names[i], NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(held_to_the_end[AT_EXIT], 30000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(held_to_the_end[LAST], 30000, &err));
+	atexit(release_at_exit);
+	ending = arg;
+	assert_int_equal(pthread_create(&thread, NULL, hold_and_end, NULL), 0);
+	pthread_join(thread, NULL);
+	if (UNDER_ASAN) { /* which would look for leaks at exit() */
+		release_at_exit();
+		release_last();
+		return 0;
+	}
+	exit(0);
+}
+
+static bool
+may_come_of_a_release(int status, bool trouble)
+{
+	return status == LEASH_OK || status == LEASH_NOT_HELD || (trouble && (status == LEASH_LOST || status == LEASH_UNKNOWN));
+}
+
+static void
+a_release_in_a_destructor_returns_whatever_it_meets(void **state)
+{
+	static const char *const what[] = {"all is well", "the locks were deleted", "the server is away", "the server has forgotten the scripts"};
+
+	(void)state;
+	for (int mode = 0; mode < 4; mode++) {
+		struct end_of_process *e = child_share(sizeof *e);
+		pid_t pid;
+
+		snprintf(e->uri, sizeof e->uri, "%s", proxy_uri(proxy));
+		for (int i = 0; i < PLACES; i++)
+			e->status[i] = -2; /* was not called */
+		pid = child_run(end_with_destructors, e);
+		stage_await(&e->stage, 1);
+		if (mode == 1)
+			assert_int_equal(server_integer(server, "DEL leash:{before} leash:{after} leash:{at%%20exit} leash:{last}"), PLACES);
+		if (mode == 2) {
+			proxy_refuse(proxy, true);
+			proxy_reset_all(proxy);
+		}
+		if (mode == 3)
+			freeReplyObject(server_command(server, "SCRIPT FLUSH"));
+		stage_set(&e->stage, 2);
+		child_wait(pid); /* not aborted, not crashed */
+		printf("# %s: %s, %s, %s, %s\n", what[mode], leash_status_name(e->status[BEFORE]), leash_status_name(e->status[AFTER]),
+		       leash_status_name(e->status[AT_EXIT]), leash_status_name(e->status[LAST]));
+		for (int i = 0; i < PLACES; i++)
+			assert_true(may_come_of_a_release(e->status[i], mode == 1 || mode == 2));
+		proxy_refuse(proxy, false);
+		await_true(server_integer(server, "EXISTS leash:{before} leash:{after} leash:{at%%20exit} leash:{last}") == 0);
+		child_unshare(e, sizeof *e);
+	}
+}
+
+#define bug(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		bug(thousands_of_cycles_leave_no_more_renewals_than_one_hold_has),
+		bug(renewals_go_on_after_each_of_many_reconnects),
+		bug(an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing),
+		bug(a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again),
+		bug(who_waits_and_misses_its_message_has_the_lock_at_its_next_word),
+		bug(who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it),
+		bug(no_key_is_without_a_ttl_after_clients_were_killed_anywhere),
+		bug(a_thousand_names_leave_fences_that_expire_and_nothing_else),
+		bug(a_release_in_a_destructor_returns_whatever_it_meets),
+	};
+
+	pthread_key_create(&keys[BEFORE], release_before);
+	return cmocka_run_group_tests_name("others' bugs", tests, make_later_key, NULL);
+}

@@ -1,0 +1,755 @@
+/* What happens at the same moment: many for one lock, a release and a renewal, a release and a loss, a cancel at every step of an
+ * acquire; very many locks at once; and users who lock in different orders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/fake.h"
+#include "tests/support/judge.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MS INT64_C(1000000)
+
+static _Thread_local leash_error err; /* what the last call said */
+
+/* A number from the environment. */
+static int64_t
+setting(const char *variable, int64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text != NULL && atoll(text) > 0 ? atoll(text) : otherwise;
+}
+
+static void
+sleep_until(int64_t at)
+{
+	struct timespec t = {.tv_sec = at / (1000 * MS), .tv_nsec = at % (1000 * MS)};
+
+	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) != 0)
+		continue;
+}
+
+/* ---- very many for one lock ---- */
+
+enum { PROCESSES = 4, THREADS = 64 };
+
+struct crowd {
+	char uri[256];
+	bool fair;
+	struct judge *judge;
+	int64_t seconds;
+	struct stage ready;
+	_Atomic int64_t end_ns; /* 0: not begun */
+	_Atomic uint32_t processes, unexpected, ended;
+};
+
+struct one_of_many {
+	struct crowd *crowd;
+	leash_lock *lock;
+	size_t number;
+};
+
+static void *
+take_turns(void *arg)
+{
+	struct one_of_many *me = arg;
+	struct crowd *crowd = me->crowd;
+
+	stage_raise(&crowd->ready);
+	stage_await(&crowd->ready, PROCESSES * THREADS + 1);
+	while (await_now_ns() < crowd->end_ns) {
+		int64_t asked = await_now_ns();
+
+		if (leash_lock_acquire(me->lock, LEASH_FOREVER, &err) != LEASH_OK) {
+			crowd->unexpected++;
+			break;
+		}
+		judge_enter(crowd->judge, 0, leash_lock_fence(me->lock));
+		judge_turn(crowd->judge, me->number, await_now_ns() - asked);
+		judge_leave(crowd->judge, 0);
+		if (leash_lock_release(me->lock, &err) != LEASH_OK) {
+			crowd->unexpected++;
+			break;
+		}
+	}
+	crowd->ended++;
+	return NULL;
+}
+
+static int
+join_the_crowd(void *arg)
+{
+	struct crowd *crowd = arg;
+	leash_client *client = leashed_open(crowd->uri, LEASH_OPTIONS(.lease_ms = 60000, .timeout_ms = 60000));
+	leash_lock *lock = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.fair = crowd->fair));
+	struct one_of_many all[THREADS];
+	pthread_t thread[THREADS];
+	size_t first = crowd->processes++ * (size_t)THREADS;
+
+	for (size_t i = 0; i < THREADS; i++) {
+		all[i] = (struct one_of_many){crowd, lock, first + i};
+		if (pthread_create(&thread[i], NULL, take_turns, &all[i]) != 0)
+			return 1;
+	}
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+static void
+two_hundred_and_fifty_six_threads_of_four_processes_take_turns(void **state)
+{
+	int64_t seconds = setting("LEASH_TEST_RACE_SECONDS", 3);
+
+	(void)state;
+	for (int fair = 0; fair < 2; fair++) {
+		struct server *server = server_start(NULL);
+		struct crowd *crowd = child_share(sizeof *crowd);
+		pid_t pid[PROCESSES];
+
+		snprintf(crowd->uri, sizeof crowd->uri, "%s", server_uri(server));
+		crowd->fair = fair;
+		crowd->judge = judge_new(1, PROCESSES * THREADS);
+		for (int i = 0; i < PROCESSES; i++)
+			pid[i] = child_run(join_the_crowd, crowd);
+		stage_await(&crowd->ready, PROCESSES * THREADS);
+		crowd->end_ns = await_now_ns() + seconds * 1000 * MS;
+		stage_raise(&crowd->ready);
+		for (int i = 0; i < PROCESSES; i++)
+			child_wait(pid[i]);
+		printf("# %s: %zu turns, %llu to %llu for each thread, the longest wait %.0f ms, %zu violations\n", fair ? "fair" : "plain",
+		       judge_entries(crowd->judge), (unsigned long long)judge_fewest_turns(crowd->judge),
+		       (unsigned long long)judge_most_turns(crowd->judge), (double)judge_longest_wait_of_all_ns(crowd->judge) / 1e6,
+		       judge_violations(crowd->judge));
+		judge_print(crowd->judge);
+		assert_int_equal(judge_violations(crowd->judge), 0);
+		assert_int_equal(crowd->unexpected, 0);
+		assert_int_equal(crowd->ended, PROCESSES * THREADS);
+		assert_true(judge_entries(crowd->judge) > PROCESSES * THREADS);
+		assert_int_equal(server_integer(server, "EXISTS leash:{one} leash:{one}:queue"), 0);
+		judge_free(crowd->judge);
+		child_unshare(crowd, sizeof *crowd);
+		server_stop(server);
+	}
+}
+
+/* ---- what a release races with. A fake on which every lock is free, and that remembers each token by its number. ---- */
+
+enum { TOKENS = 1 << 16, RACERS = 16, ROUNDS = 40 };
+
+static struct {
+	bool forgets;              /* every second token: as if an operator had deleted its lock */
+	_Atomic int64_t renewed[TOKENS];
+	_Atomic bool released[TOKENS];
+	_Atomic uint64_t fence;
+	_Atomic int renewals, releases, after, narrow; /* renewals after a release; renewals less than 1 ms before one */
+} told;
+
+static size_t
+number_of(const char *token, size_t size)
+{
+	char text[64];
+	const char *colon;
+
+	snprintf(text, sizeof text, "%.*s", (int)size, token);
+	colon = strchr(text, ':');
+	return colon != NULL ? (size_t)strtoull(colon + 1, NULL, 10) % TOKENS : 0;
+}
+
+static size_t
+free_locks(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	bool renewal = fake_is(argc, argv, argl, 2, "1");
+	int at = renewal ? 4 : 6;
+	size_t n;
+
+	(void)ctx;
+	if (!fake_is(argc, argv, argl, 0, "EVALSHA") || argc <= at)
+		return FAKE_DEFAULT;
+	n = number_of(argv[at], argl[at]);
+	if (renewal) {
+		told.renewals++;
+		told.renewed[n] = await_now_ns();
+		told.after += told.released[n];
+	} else if (argc == 8) {
+		told.releases++;
+		told.narrow += !told.released[n] && await_now_ns() - told.renewed[n] < MS;
+		told.released[n] = true;
+	} else {
+		return fake_say(out, size, ":%llu\r\n", (unsigned long long)++told.fence + 1700000000000000);
+	}
+	return fake_say(out, size, told.forgets && n % 2 == 0 ? ":0\r\n" : ":1\r\n");
+}
+
+struct racer {
+	leash_lock *lock;
+	unsigned seed;
+	int64_t from_us, to_us;  /* to be released at random so long after the acquire began */
+	struct hold {
+		uint64_t fence;
+		leash_status status;
+		bool forgotten;
+		int lost;            /* events */
+	} hold[ROUNDS];
+	uint64_t lost[ROUNDS];
+	int losses, unexpected;
+	_Atomic int abandoned;
+	pthread_t thread;
+};
+
+static void
+note_end(void *arg, const leash_event *event)
+{
+	struct racer *r = arg;
+
+	if (event->type == LEASH_EVENT_LOST && r->losses < ROUNDS)
+		r->lost[r->losses++] = event->fence;
+	else if (event->type == LEASH_EVENT_LOST)
+		r->unexpected++;
+	else if (event->type == LEASH_EVENT_ABANDONED)
+		r->abandoned++;
+}
+
+static void *
+race(void *arg)
+{
+	struct racer *r = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct hold *hold = &r->hold[i];
+		int64_t began = await_now_ns();
+		char token[LEASH_TOKEN_MAX] = "";
+
+		if (leash_lock_acquire(r->lock, 30000, &err) != LEASH_OK) {
+			r->unexpected++;
+			continue;
+		}
+		hold->fence = leash_lock_fence(r->lock);
+		leash_lock_token(r->lock, token, sizeof token);
+		hold->forgotten = told.forgets && number_of(token, strlen(token)) % 2 == 0;
+		sleep_until(began + (r->from_us + rand_r(&r->seed) % (r->to_us - r->from_us)) * 1000);
+		hold->status = leash_lock_release(r->lock, &err);
+		r->unexpected += hold->status != LEASH_OK && hold->status != LEASH_LOST;
+	}
+	return NULL;
+}
+
+/* Let them all race; afterwards every event has been delivered. */
+static void
+run_races(struct racer *racers, const leash_lock_options *options, int64_t from_us, int64_t to_us, bool forgets)
+{
+	struct fake *fake = fake_start(free_locks, NULL);
+	leash_client *client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 60000));
+
+	memset(&told, 0, sizeof told);
+	memset(racers, 0, RACERS * sizeof *racers);
+	told.forgets = forgets;
+	for (int i = 0; i < RACERS; i++) {
+		leash_lock_options o = *options;
+		char name[16];
+
+		snprintf(name, sizeof name, "race %d", i);
+		o.on_event = note_end;
+		o.event_arg = &racers[i];
+		racers[i].lock = leashed_lock(client, name, &o);
+		racers[i].seed = (unsigned)i + 1;
+		racers[i].from_us = from_us;
+		racers[i].to_us = to_us;
+	}
+	for (int i = 0; i < RACERS; i++)
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+	for (int i = 0; i < RACERS; i++)
+		pthread_join(racers[i].thread, NULL);
+	/* events come in order: behind all others, one of each lock's own making */
+	for (int i = 0; i < RACERS; i++) {
+		assert_int_equal(racers[i].unexpected, 0);
+		do {
+			leash_status status = leash_lock_acquire(racers[i].lock, 30000, &err);
+
+			assert_int_equal(status, LEASH_OK);
+			if (leash_lock_held(racers[i].lock))
+				break;
+			leash_lock_release(racers[i].lock, NULL);
+		} while (true);
+		leash_lock_free(racers[i].lock);
+	}
+	for (int i = 0; i < RACERS; i++)
+		await_true(racers[i].abandoned == 1 || racers[i].losses > 0); /* lost instead, if this machine stood still */
+	leash_close(client);
+	fake_stop(fake);
+	for (int i = 0; i < RACERS; i++)
+		for (int n = 0; n < racers[i].losses; n++)
+			for (int k = 0; k < ROUNDS; k++)
+				racers[i].hold[k].lost += racers[i].hold[k].fence == racers[i].lost[n];
+}
+
+static void
+no_renewal_follows_a_release_however_close_they_come(void **state)
+{
+	static struct racer racers[RACERS];
+	int lost = 0;
+
+	(void)state;
+	/* a renewal comes 30 to 34 ms after the acquire, or a bit earlier if another is due */
+	run_races(racers, LEASH_LOCK_OPTIONS(.lease_ms = 100), 26000, 35000, false);
+	for (int i = 0; i < RACERS; i++)
+		for (int k = 0; k < ROUNDS; k++)
+			lost += racers[i].hold[k].status == LEASH_LOST;
+	printf("# %d holds, %d renewals, %d of them less than 1 ms before the release, %d after it; %d lost\n", RACERS * ROUNDS, (int)told.renewals,
+	       (int)told.narrow, (int)told.after, lost);
+	assert_int_equal(told.after, 0);
+	assert_true(told.renewals > RACERS);
+	assert_true(told.narrow > 0);
+}
+
+static void
+a_release_that_meets_the_end_of_the_lease_is_one_end(void **state)
+{
+	static struct racer racers[RACERS];
+	int lost = 0;
+
+	(void)state;
+	/* valid for 97 ms */
+	run_races(racers, LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true), 96000, 98000, false);
+	for (int i = 0; i < RACERS; i++) {
+		for (int k = 0; k < ROUNDS; k++) {
+			const struct hold *hold = &racers[i].hold[k];
+
+			lost += hold->status == LEASH_LOST;
+			if (hold->fence != 0 && hold->lost != (hold->status == LEASH_LOST))
+				fail_msg("released: %s, and %d events LOST", leash_status_name(hold->status), hold->lost);
+		}
+	}
+	printf("# %d holds, %d lost, each told once\n", RACERS * ROUNDS, lost);
+	assert_true(lost > 0);
+	assert_true(lost < RACERS * ROUNDS);
+}
+
+static void
+a_release_that_meets_a_loss_on_the_server_is_one_end(void **state)
+{
+	static struct racer racers[RACERS];
+	int by_event = 0, by_release = 0;
+
+	(void)state;
+	run_races(racers, LEASH_LOCK_OPTIONS(.lease_ms = 100), 26000, 35000, true);
+	for (int i = 0; i < RACERS; i++) {
+		for (int k = 0; k < ROUNDS; k++) {
+			const struct hold *hold = &racers[i].hold[k];
+
+			if (hold->fence == 0)
+				continue;
+			if (hold->lost > 1 || (hold->status == LEASH_OK && (hold->lost > 0 || hold->forgotten)))
+				fail_msg("%s: released: %s, and %d events LOST", hold->forgotten ? "deleted" : "there", leash_status_name(hold->status), hold->lost);
+			by_event += hold->status == LEASH_LOST && hold->lost == 1;
+			by_release += hold->status == LEASH_LOST && hold->lost == 0;
+		}
+	}
+	printf("# %d holds, %d lost by a renewal, %d found lost by their release; %d renewals after a release\n", RACERS * ROUNDS, by_event, by_release,
+	       (int)told.after);
+	assert_int_equal(told.after, 0);
+	assert_true(by_event > 0);
+	assert_true(by_release > 0);
+}
+
+/* ---- canceled at every step ---- */
+
+enum { LONG_MS = 600000, ANSWER = 19 }; /* what is left over is seen; ":<16 digits>\r\n" */
+
+static struct server *server;
+static struct proxy *proxy;
+static leash_client *client, *direct;
+static leash_lock *lock, *other;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	proxy = proxy_start(server_socket(server));
+	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 5000));
+	direct = leashed_open(server_uri(server), NULL);
+	lock = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.lease_ms = LONG_MS));
+	other = leashed_lock(direct, "canceled", LEASH_LOCK_OPTIONS(.lease_ms = LONG_MS));
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	leash_lock_free(lock);
+	leash_lock_free(other);
+	leash_close(client);
+	leash_close(direct);
+	proxy_stop(proxy);
+	server_stop(server);
+	return 0;
+}
+
+static bool
+is_free(void)
+{
+	return server_integer(server, "EXISTS leash:{canceled} leash:{canceled}:queue") == 0;
+}
+
+struct attempt {
+	leash_lock *lock;
+	leash_cancel *cancel;
+	_Atomic int ended;
+	leash_status status;
+	leash_error err;
+	pthread_t thread;
+};
+
+static int outcomes[2]; /* canceled, acquired */
+
+/* If it was acquired after all, it is really held, and is released. */
+static void *
+attempt(void *arg)
+{
+	struct attempt *a = arg;
+
+	a->status = leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = a->cancel), &a->err);
+	a->ended = 1;
+	if (a->status == LEASH_OK) {
+		bool held = leash_lock_held(a->lock);
+		leash_status released = leash_lock_release(a->lock, &a->err);
+
+		if (!held || (released != LEASH_OK && released != LEASH_UNKNOWN))
+			a->status = a->err.status = held ? released : LEASH_NOT_HELD;
+	}
+	return NULL;
+}
+
+static void
+begin(struct attempt *a, leash_lock *of)
+{
+	*a = (struct attempt){.lock = of};
+	assert_status(LEASH_OK, leash_cancel_new(&a->cancel, &err));
+	assert_int_equal(pthread_create(&a->thread, NULL, attempt, a), 0);
+}
+
+static void
+end(struct attempt *a)
+{
+	pthread_join(a->thread, NULL);
+	leash_cancel_free(a->cancel);
+	if (a->status != LEASH_OK && a->status != LEASH_CANCELED)
+		fail_msg("canceled: %s: %s", leash_status_name(a->status), a->err.text);
+	outcomes[a->status == LEASH_OK]++;
+}
+
+/* The server knows the scripts, so that an acquire is one EVALSHA; or it knows none of them. */
+static void
+make_warm(bool warm)
+{
+	if (!warm) {
+		freeReplyObject(server_command(server, "SCRIPT FLUSH"));
+		return;
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+enum fault { CUT_REQUEST, CUT_REPLY, HOLD_REPLY, STRAND };
+
+static void
+arm(enum fault fault, unsigned skip, size_t bytes)
+{
+	proxy_skip(proxy, skip);
+	if (fault == CUT_REQUEST)
+		proxy_cut_request(proxy, "eval");
+	else if (fault == CUT_REPLY)
+		proxy_cut_reply(proxy, "eval", bytes);
+	else if (fault == HOLD_REPLY)
+		proxy_hold_reply(proxy, "eval");
+	else
+		proxy_strand_request(proxy, "eval");
+}
+
+/* Cancel as soon as the fault has happened. `held` by the other one meanwhile, or free. */
+static void
+cancel_at(enum fault fault, unsigned skip, size_t bytes, bool held)
+{
+	struct attempt a;
+
+	if (held)
+		assert_status(LEASH_OK, leash_lock_acquire(other, 30000, &err));
+	arm(fault, skip, bytes);
+	begin(&a, lock);
+	await_true(proxy_hit(proxy) || a.ended);
+	leash_cancel_fire(a.cancel);
+	if (fault == HOLD_REPLY || fault == STRAND) {
+		/* not even an answer that never comes keeps it */
+		await_true(a.ended);
+		proxy_release(proxy);
+	}
+	end(&a);
+	proxy_disarm(proxy);
+	if (held)
+		assert_status(LEASH_OK, leash_lock_release(other, &err));
+	await_true(is_free()); /* long before the lease is over */
+}
+
+static void
+an_acquire_that_is_canceled_at_any_step_leaves_nothing(void **state)
+{
+	(void)state;
+	memset(outcomes, 0, sizeof outcomes);
+	for (int held = 0; held < 2; held++) {
+		for (unsigned cold = 0; cold < 2; cold++) {
+			for (unsigned skip = 0; skip <= cold; skip++) { /* where the script is unknown: EVALSHA, then EVAL */
+				for (size_t bytes = 0; bytes <= ANSWER; bytes += cold ? 6 : 1) {
+					make_warm(!cold);
+					cancel_at(CUT_REPLY, skip, bytes, held);
+				}
+				for (enum fault fault = CUT_REQUEST; fault <= STRAND; fault++) {
+					make_warm(!cold);
+					cancel_at(fault, skip, 0, held);
+				}
+			}
+		}
+	}
+	/* the words of who waits: one comes after a second */
+	make_warm(true);
+	for (enum fault fault = CUT_REQUEST; fault <= HOLD_REPLY; fault++)
+		cancel_at(fault, 1, 0, true);
+	printf("# %d canceled, %d acquired\n", outcomes[0], outcomes[1]);
+	await_ms(100); /* what was stranded has long been executed */
+	assert_true(is_free());
+	assert_true(outcomes[0] > 0);
+}
+
+static void
+an_acquire_that_is_canceled_while_its_grant_is_on_the_way_leaves_nothing(void **state)
+{
+	enum { GRANTS = 10 };
+	int late = 0;
+
+	(void)state;
+	make_warm(true);
+	for (int i = 0; i < GRANTS; i++) {
+		int64_t released;
+		struct attempt a;
+
+		assert_status(LEASH_OK, leash_lock_acquire(other, 30000, &err));
+		begin(&a, lock);
+		await_true(server_integer(server, "ZCARD leash:{canceled}:queue") == 2);
+		proxy_hold_messages(proxy, true);
+		assert_status(LEASH_OK, leash_lock_release(other, &err));
+		assert_int_equal(server_integer(server, "HLEN leash:{canceled}"), 1); /* given to who waits, who does not know */
+		released = await_now_ns();
+		leash_cancel_fire(a.cancel);
+		end(&a);
+		assert_int_equal(a.status, LEASH_CANCELED);
+		await_true(is_free());
+		late += await_now_ns() - released > 2500 * MS;
+		proxy_hold_messages(proxy, false);
+		proxy_release(proxy);
+	}
+	await_ms(20); /* the messages have come */
+	assert_true(is_free());
+	assert_true(late < GRANTS / 2); /* freed by the cancel, and not by the end of the claim of 3 s */
+}
+
+static void
+an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed(void **state)
+{
+	leash_lock *brief = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.lease_ms = 300));
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	make_warm(true);
+	memset(outcomes, 0, sizeof outcomes);
+	for (uint64_t bytes = 0; bytes < 400; bytes += 7) {
+		struct attempt a;
+		uint64_t before;
+
+		proxy_drip(proxy, PROXY_BOTH, 30);
+		before = proxy_bytes(proxy, PROXY_BOTH);
+		begin(&a, brief);
+		while (!a.ended && proxy_bytes(proxy, PROXY_BOTH) < before + bytes)
+			continue;
+		leash_cancel_fire(a.cancel);
+		end(&a);
+		proxy_drip(proxy, PROXY_BOTH, 0);
+		await_true(is_free());
+	}
+	printf("# %d canceled, %d acquired\n", outcomes[0], outcomes[1]);
+	await_ms(50); /* cancels under way */
+	monitor_mark(monitor);
+	await_ms(400); /* four periods of renewal */
+	assert_int_equal(monitor_count(monitor, "eval"), 0);
+	assert_true(is_free());
+	assert_true(outcomes[0] > 0);
+	monitor_stop(monitor);
+	leash_lock_free(brief);
+}
+
+/* ---- very many locks ---- */
+
+static long long
+calls_of(struct server *of, const char *command)
+{
+	char name[64];
+	const char *at;
+
+	snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
+	at = strstr(server_text(of, "INFO commandstats"), name);
+	return at != NULL ? atoll(at + strlen(name)) : 0;
+}
+
+static void
+a_process_holds_ten_thousand_locks_through_two_leases(void **state)
+{
+	int64_t count = setting("LEASH_TEST_MANY_LOCKS", 10000), lease_ms = (int64_t)((double)count * await_slowness()), began, took;
+	leash_lock **many = calloc((size_t)count, sizeof(leash_lock *));
+	struct leashed_events events = {0};
+	struct server *one = server_start(NULL);
+	leash_client *holder;
+	long long calls;
+
+	(void)state;
+	assert_non_null(many);
+	if (lease_ms < 9000)
+		lease_ms = 9000;
+	holder = leashed_open(server_uri(one), LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
+	began = await_now_ns();
+	for (int64_t i = 0; i < count; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "many %lld", (long long)i);
+		many[i] = leashed_lock(holder, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(many[i], 30000, &err));
+	}
+	took = await_now_ns() - began;
+	calls = calls_of(one, "evalsha");
+	await_ms(lease_ms + lease_ms / 4);
+	calls = calls_of(one, "evalsha") - calls;
+	for (int64_t i = 0; i < count; i++)
+		if (!leash_lock_held(many[i]))
+			fail_msg("lock %lld of %lld is not held", (long long)i, (long long)count);
+	printf("# %lld locks acquired in %.2f s; then %lld renewals in a lease and a quarter\n", (long long)count, (double)took / 1e9, calls);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_true(calls >= 2 * count);     /* each every third of the lease, */
+	assert_true(calls <= 6 * count);     /* and not much more often */
+	assert_int_equal(server_integer(one, "DBSIZE"), 2 * count); /* the locks, and their fences */
+	for (int64_t i = 0; i < count; i++) {
+		assert_status(LEASH_OK, leash_lock_release(many[i], &err));
+		leash_lock_free(many[i]);
+	}
+	assert_int_equal(server_integer(one, "DBSIZE"), count);
+	leash_close(holder);
+	server_stop(one);
+	free(many);
+}
+
+/* ---- lock order ---- */
+
+struct orderly {
+	leash_lock *first, *second;
+	struct stage *stage; /* both have the first; both have tried */
+	leash_status status;
+	leash_error err;
+	int64_t took_ns;
+	bool held;
+	char token[LEASH_TOKEN_MAX];
+	pthread_t thread;
+};
+
+enum { ORDER_WAIT_MS = 300 };
+
+static void *
+lock_in_order(void *arg)
+{
+	struct orderly *o = arg;
+
+	if (leash_lock_acquire(o->first, 30000, &o->err) != LEASH_OK)
+		return o->err.text;
+	leash_lock_token(o->first, o->token, sizeof o->token);
+	stage_raise(o->stage);
+	stage_await(o->stage, 2);
+	o->took_ns = await_now_ns();
+	o->status = leash_lock_acquire(o->second, ORDER_WAIT_MS, &o->err);
+	o->took_ns = await_now_ns() - o->took_ns;
+	stage_raise(o->stage);
+	stage_await(o->stage, 5); /* the fifth is the test, which has looked around */
+	o->held = leash_lock_held(o->first);
+	return leash_lock_release(o->first, &o->err) == LEASH_OK ? NULL : o->err.text;
+}
+
+static void
+who_lock_in_different_orders_are_both_told_timeout_and_keep_what_they_have(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 4; round++) { /* in one client or two, plain or fair */
+		leash_client *second = round % 2 ? direct : client;
+		const leash_lock_options *options = LEASH_LOCK_OPTIONS(.fair = round >= 2);
+		struct stage stage = {0};
+		struct orderly o[2] = {
+			{.first = leashed_lock(client, "apples", options), .second = leashed_lock(client, "pears", options), .stage = &stage},
+			{.first = leashed_lock(second, "pears", options), .second = leashed_lock(second, "apples", options), .stage = &stage},
+		};
+
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(pthread_create(&o[i].thread, NULL, lock_in_order, &o[i]), 0);
+		stage_await(&stage, 4);
+		/* who has what can be seen, and is what they say themselves */
+		assert_string_equal(server_text(server, "HKEYS leash:{apples}"), o[0].token);
+		assert_string_equal(server_text(server, "HKEYS leash:{pears}"), o[1].token);
+		stage_raise(&stage);
+		for (int i = 0; i < 2; i++) {
+			void *trouble;
+
+			pthread_join(o[i].thread, &trouble);
+			if (trouble != NULL)
+				fail_msg("%s", (const char *)trouble);
+			assert_int_equal(o[i].status, LEASH_TIMEOUT);
+			assert_non_null(strstr(o[i].err.text, i == 0 ? "lock 'pears'" : "lock 'apples'"));
+			assert_true(o[i].took_ns >= ORDER_WAIT_MS * MS);
+			assert_true(o[i].held);
+		}
+		await_true(server_integer(server, "EXISTS leash:{apples} leash:{pears} leash:{apples}:queue leash:{pears}:queue") == 0);
+		for (int i = 0; i < 2; i++) {
+			leash_lock_free(o[i].first);
+			leash_lock_free(o[i].second);
+		}
+	}
+}
+
+#define through_proxy(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_hundred_and_fifty_six_threads_of_four_processes_take_turns),
+		cmocka_unit_test(no_renewal_follows_a_release_however_close_they_come),
+		cmocka_unit_test(a_release_that_meets_the_end_of_the_lease_is_one_end),
+		cmocka_unit_test(a_release_that_meets_a_loss_on_the_server_is_one_end),
+		through_proxy(an_acquire_that_is_canceled_at_any_step_leaves_nothing),
+		through_proxy(an_acquire_that_is_canceled_while_its_grant_is_on_the_way_leaves_nothing),
+		through_proxy(an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed),
+		cmocka_unit_test(a_process_holds_ten_thousand_locks_through_two_leases),
+		through_proxy(who_lock_in_different_orders_are_both_told_timeout_and_keep_what_they_have),
+	};
+
+	return cmocka_run_group_tests_name("races", tests, NULL, NULL);
+}

@@ -1,0 +1,550 @@
+/* Time on the client's side: machines that sleep, clocks that fail or go back, leases out of range.
+ *
+ * The clock is the test's: clock_gettime() is defined here, and the library's calls arrive at it, as are the timers that go by that
+ * clock. A jump is what a machine meets that wakes up: CLOCK_BOOTTIME is further on, CLOCK_MONOTONIC is not, and what was due
+ * meanwhile is due at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/judge.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+#define S  INT64_C(1000000000)
+
+static struct server *server;
+static _Thread_local leash_error err; /* what the last call said */
+
+/* ---- the clock ---- */
+
+enum { TIMERS = 64 };
+
+static struct {
+	_Atomic int64_t ahead;          /* of CLOCK_BOOTTIME, by so much: ns */
+	_Atomic bool broken;            /* it cannot be read, by any thread but exempt ones */
+	_Atomic unsigned fails_one_in;  /* by chance; 0: never */
+	_Atomic unsigned back_us;       /* each time it may be so much behind */
+	_Atomic uint32_t calls;
+	_Atomic int wrong_timers;       /* that go by another clock */
+
+	pthread_mutex_t mutex;          /* guards the timers */
+	struct {
+		bool used;
+		struct itimerspec set; /* by the clock that jumps */
+	} timer[TIMERS];
+} clock_ = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local bool exempt; /* for the test's own waiting */
+static _Thread_local int countdown; /* the n-th call of this thread from now on fails; 0: none does */
+
+/* The library's calls find what is visible only. */
+int clock_gettime(clockid_t id, struct timespec *t) __attribute__((visibility("default")));
+int timerfd_create(clockid_t id, int flags) __attribute__((visibility("default")));
+int timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *old) __attribute__((visibility("default")));
+
+static uint32_t
+mix(uint32_t n)
+{
+	n *= 2654435761u;
+	n ^= n >> 15;
+	return n * 2246822519u >> 4;
+}
+
+static void
+add_ns(struct timespec *t, int64_t ns)
+{
+	int64_t all = (int64_t)t->tv_sec * S + t->tv_nsec + ns;
+
+	t->tv_sec = all / S;
+	t->tv_nsec = all % S;
+}
+
+int
+clock_gettime(clockid_t id, struct timespec *t)
+{
+	uint32_t chance = mix(atomic_fetch_add(&clock_.calls, 1));
+
+	if (!exempt && ((countdown > 0 && --countdown == 0) || clock_.broken || (clock_.fails_one_in > 0 && chance % clock_.fails_one_in == 0))) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (syscall(SYS_clock_gettime, id, t) != 0)
+		return -1;
+	if (id == CLOCK_BOOTTIME)
+		add_ns(t, clock_.ahead);
+	if (!exempt && clock_.back_us > 0)
+		add_ns(t, -(int64_t)(chance % clock_.back_us) * 1000);
+	return 0;
+}
+
+static int
+set_timer(int fd, int flags, const struct itimerspec *set, struct itimerspec *old)
+{
+	struct itimerspec real = *set;
+	bool armed = set->it_value.tv_sec != 0 || set->it_value.tv_nsec != 0;
+
+	if (armed && flags & TFD_TIMER_ABSTIME && clock_.ahead > 0) {
+		add_ns(&real.it_value, -clock_.ahead);
+		if (real.it_value.tv_sec < 0 || real.it_value.tv_nsec < 0)
+			real.it_value = (struct timespec){.tv_nsec = 1};
+	}
+	return (int)syscall(SYS_timerfd_settime, fd, flags, &real, old);
+}
+
+int
+timerfd_create(clockid_t id, int flags)
+{
+	int fd = (int)syscall(SYS_timerfd_create, id, flags);
+
+	clock_.wrong_timers += id != CLOCK_BOOTTIME;
+	return fd;
+}
+
+int
+timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *old)
+{
+	int result;
+
+	pthread_mutex_lock(&clock_.mutex);
+	if (fd >= 0 && fd < TIMERS && flags & TFD_TIMER_ABSTIME) {
+		clock_.timer[fd].used = true;
+		clock_.timer[fd].set = *set;
+	}
+	result = set_timer(fd, flags, set, old);
+	pthread_mutex_unlock(&clock_.mutex);
+	return result;
+}
+
+/* The machine slept for so long. A timer whose descriptor was closed is nobody's: setting it fails. */
+static void
+jump(int64_t ns)
+{
+	pthread_mutex_lock(&clock_.mutex);
+	clock_.ahead += ns;
+	for (int fd = 0; fd < TIMERS; fd++)
+		if (clock_.timer[fd].used && set_timer(fd, TFD_TIMER_ABSTIME, &clock_.timer[fd].set, NULL) != 0)
+			clock_.timer[fd].used = false;
+	pthread_mutex_unlock(&clock_.mutex);
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	clock_.broken = false;
+	clock_.fails_one_in = clock_.back_us = 0;
+	exempt = false;
+	server_stop(server);
+	return 0;
+}
+
+static int64_t
+cpu_ns(void)
+{
+	struct timespec t = {0};
+
+	syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * S + t.tv_nsec;
+}
+
+/* ---- the machine sleeps ---- */
+
+struct sleeper {
+	int64_t lease_ms;
+	struct stage looking;
+	_Atomic int64_t woken_at; /* 0: it sleeps, or is yet to do so */
+};
+
+/* While the machine sleeps, the server goes on: the lease ends there, and another has the lock. */
+static void *
+sleep_for_two_leases(void *arg)
+{
+	struct sleeper *s = arg;
+
+	stage_await(&s->looking, 1);
+	await_ms(20); /* somewhere in the middle of it all */
+	server_integer(server, "DEL leash:{slept}");
+	server_integer(server, "HSET leash:{slept} theirs 1");
+	jump(2 * s->lease_ms * MS);
+	s->woken_at = await_now_ns();
+	return NULL;
+}
+
+static void
+who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told(void **state)
+{
+	struct leashed_events events = {0};
+	struct sleeper s = {.lease_ms = 60000};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = s.lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "slept", NULL);
+	uint64_t looks = 0, held = 0, later = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_int_equal(clock_.wrong_timers, 0);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_for_two_leases, &s), 0);
+	while (events.count[LEASH_EVENT_LOST] == 0 || later < 1000) {
+		int64_t woken_at = s.woken_at;
+		bool is_held = leash_lock_held(lock);
+
+		looks++;
+		held += is_held;
+		later += woken_at != 0;
+		if (woken_at != 0 && is_held)
+			fail_msg("look %llu: held, after the machine slept for two leases", (unsigned long long)looks);
+		if (woken_at != 0 && await_now_ns() > woken_at + (int64_t)(15 * await_slowness()) * S)
+			fail_msg("nobody was told"); /* a renewal would be due 20 s after the acquire */
+		stage_set(&s.looking, 1);
+	}
+	pthread_join(thread, NULL);
+	printf("# %llu looks, %llu before the machine slept; lost was told %.1f ms after it woke up\n", (unsigned long long)looks,
+	       (unsigned long long)held, (double)(events.at_ns[LEASH_EVENT_LOST] - s.woken_at) / 1e6);
+	assert_true(held > 0);
+	assert_int_equal(leash_lock_remaining_ms(lock), 0);
+	assert_int_equal(leash_lock_fence(lock), 0);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+	assert_int_equal(events.total, 1);
+	await_ms(50); /* should there be a cancel of it */
+	assert_string_equal(server_text(server, "HKEYS leash:{slept}"), "theirs");
+	server_integer(server, "DEL leash:{slept}");
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+struct asker {
+	leash_lock *lock;
+	int64_t wait_ms;
+	int fails_at; /* a reading of the clock; see countdown */
+	_Atomic int ended;
+	leash_status status;
+	leash_error err;
+	uint64_t fence;
+	bool held;
+	pthread_t thread;
+};
+
+static void *
+ask(void *arg)
+{
+	struct asker *a = arg;
+
+	countdown = a->fails_at;
+	a->status = leash_lock_acquire(a->lock, a->wait_ms, &a->err);
+	countdown = 0;
+	a->held = leash_lock_held(a->lock);
+	a->fence = leash_lock_fence(a->lock);
+	if (a->status == LEASH_OK && leash_lock_release(a->lock, &a->err) != LEASH_OK)
+		a->status = a->err.status;
+	a->ended = 1;
+	return NULL;
+}
+
+static void
+a_lock_that_was_granted_while_the_machine_slept_is_not_held(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 60000, .timeout_ms = 60000));
+	leash_lock *lock = leashed_lock(client, "granted", NULL);
+	struct asker a = {.lock = lock, .wait_ms = LEASH_FOREVER};
+	uint64_t first;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	proxy_hold_reply(proxy, "evalsha");
+	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+	proxy_wait_hit(proxy);
+	first = strtoull(server_text(server, "GET leash:{granted}:fence"), NULL, 10);
+	assert_int_equal(server_integer(server, "DEL leash:{granted}"), 1); /* its lease ends there */
+	jump(120 * S);
+	proxy_release(proxy);
+	pthread_join(a.thread, NULL);
+	assert_status(LEASH_OK, (err = a.err, a.status));
+	assert_true(a.held);
+	assert_true(a.fence / 256 > first); /* it was asked for again */
+	await_true(server_integer(server, "EXISTS leash:{granted}") == 0);
+	leash_lock_free(lock);
+	leash_close(client);
+	proxy_stop(proxy);
+}
+
+/* ---- leases out of range ---- */
+
+static void
+a_lease_out_of_range_is_refused_before_anything_is_sent(void **state)
+{
+	static const int64_t out[] = {-1, 1, 99, 86400001, INT32_MAX, INT64_MAX / MS, INT64_MAX / MS + 1, INT64_MAX, INT64_MIN, (int64_t)UINT64_MAX};
+	static const int64_t in[] = {100, 86400000};
+	leash_client *client = leashed_open(server_uri(server), NULL), *none = NULL;
+	leash_lock *lock = leashed_lock(client, "range", NULL), *no_lock = NULL;
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof out / sizeof *out; i++) {
+		assert_status(LEASH_INVALID, leash_open(&none, LEASH_OPTIONS(.uri = server_uri(server), .lease_ms = out[i]), &err));
+		assert_status(LEASH_INVALID, leash_lock_new(&no_lock, client, "range", LEASH_LOCK_OPTIONS(.lease_ms = out[i]), &err));
+		assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = out[i]), &err));
+		assert_false(leash_lock_held(lock));
+	}
+	assert_int_equal(monitor_count(monitor, NULL), 0);
+	for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 30000, .lease_ms = in[i]), &err));
+		if (in[i] == 86400000) {
+			int64_t ttl = server_integer(server, "PTTL leash:{range}");
+
+			assert_true(ttl > 86400000 - 3600000 && ttl <= 86400000);
+			assert_true(leash_lock_remaining_ms(lock) < ttl);
+			monitor_mark(monitor);
+			for (size_t k = 0; k < sizeof out / sizeof *out; k++)
+				assert_status(LEASH_INVALID, leash_lock_extend(lock, out[k], &err));
+			assert_status(LEASH_INVALID, leash_lock_extend(lock, 0, &err));
+			assert_int_equal(monitor_count(monitor, "eval"), 0);
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		} else {
+			leash_lock_release(lock, NULL); /* it may be over */
+		}
+	}
+	assert_int_equal(monitor_count_in_scripts(monitor, "\"pexpire\" \"leash:{range}\" \"-"), 0);
+	assert_int_equal(monitor_count_in_scripts(monitor, "\"pexpire\" \"leash:{range}\" \"0"), 0);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* ---- clocks that fail, and clocks that go back ---- */
+
+static void
+a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "no clock", NULL), *other = leashed_lock(client, "other", NULL);
+	struct asker a = {.lock = other, .wait_ms = LEASH_FOREVER};
+	int64_t used;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_true(leash_lock_held(lock));
+	clock_.broken = true;
+	assert_false(leash_lock_held(lock));
+	assert_int_equal(leash_lock_remaining_ms(lock), 0);
+	assert_int_equal(leash_lock_fence(lock), 0);
+	assert_status(LEASH_LOST, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_LOST, leash_lock_extend(lock, 1000, &err));
+	assert_true(leash_lock_acquire(other, 0, &err) != LEASH_OK);
+	assert_true(leash_lock_acquire(other, 1000, &err) != LEASH_OK);
+	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+	used = cpu_ns();
+	for (int i = 0; i < 500; i++)
+		await_ms(1);
+	used = cpu_ns() - used;
+	printf("# %.0f ms of CPU in 500 ms without a clock\n", (double)used / 1e6);
+	assert_true((double)used < 250e6 * await_slowness()); /* no thread goes round and round */
+	clock_.broken = false;
+	pthread_join(a.thread, NULL); /* it was refused, or it has waited for better times */
+	assert_false(leash_lock_held(lock));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	await_true(server_integer(server, "EXISTS leash:{no%%20clock} leash:{other}") == 0); /* what it had is not kept */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_true(leash_lock_held(lock));
+	await_ms(1500);
+	assert_true(leash_lock_held(lock)); /* it is renewed */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_lock_free(other);
+	leash_close(client);
+}
+
+static void
+a_timed_wait_ends_whichever_reading_of_the_clock_fails(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), NULL), *other = leashed_open(server_uri(server), NULL);
+	leash_lock *held = leashed_lock(other, "wanted", NULL), *wanted = leashed_lock(client, "wanted", NULL);
+	struct asker a;
+
+	(void)state;
+	for (int n = 1; n <= 16; n++) {
+		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
+		a = (struct asker){.lock = wanted, .wait_ms = 60, .fails_at = n};
+		assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+		await_true_for(a.ended, 15); /* its holder keeps it */
+		pthread_join(a.thread, NULL);
+		if (a.status != LEASH_TIMEOUT && a.status != LEASH_UNAVAILABLE)
+			fail_msg("reading %d failed: %s: %s", n, leash_status_name(a.status), a.err.text);
+		assert_false(a.held);
+		assert_true(leash_lock_held(held));
+		assert_status(LEASH_OK, leash_lock_release(held, &err));
+		/* and one that can have it has it, or says no, and leaves nothing */
+		a = (struct asker){.lock = wanted, .wait_ms = 20000, .fails_at = n};
+		assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+		await_true_for(a.ended, 15);
+		pthread_join(a.thread, NULL);
+		if (a.status != LEASH_OK && a.status != LEASH_TIMEOUT && a.status != LEASH_UNAVAILABLE && a.status != LEASH_LOST)
+			fail_msg("reading %d failed: %s: %s", n, leash_status_name(a.status), a.err.text);
+		await_true(server_integer(server, "EXISTS leash:{wanted} leash:{wanted}:queue") == 0);
+	}
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(client);
+	leash_close(other);
+}
+
+struct contender {
+	leash_lock *lock;
+	struct judge *judge;
+	int turns, lost, refused;
+	leash_error err; /* of what was not to be expected */
+	bool unexpected;
+	pthread_t thread;
+};
+
+/* Takes turns. What was acquired may be lost at once, where the clock fails: then the release says so. */
+static void *
+take_turns(void *arg)
+{
+	struct contender *c = arg;
+
+	for (int i = 0; i < 400; i++) {
+		leash_status status = leash_lock_acquire(c->lock, 20000, &err);
+		uint64_t fence;
+
+		if (status != LEASH_OK) {
+			c->refused++;
+			c->unexpected |= status != LEASH_TIMEOUT && status != LEASH_UNAVAILABLE;
+			c->err = err;
+			continue;
+		}
+		exempt = true;
+		fence = leash_lock_fence(c->lock);
+		if (fence != 0)
+			judge_enter(c->judge, 0, fence);
+		if (fence != 0)
+			judge_leave(c->judge, 0);
+		exempt = false;
+		status = leash_lock_release(c->lock, &err);
+		c->turns += status == LEASH_OK;
+		c->lost += status == LEASH_LOST;
+		if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN) {
+			c->unexpected = true;
+			c->err = err;
+		}
+	}
+	return NULL;
+}
+
+/* Two processes' worth of clients, each with two threads, on one lock. */
+static void
+contend(struct contender *all)
+{
+	enum { CLIENTS = 2, EACH = 2 };
+	struct contender c[CLIENTS * EACH];
+	struct judge *judge = judge_new(1, 0);
+	leash_client *client[CLIENTS];
+
+	memset(c, 0, sizeof c);
+	memset(all, 0, sizeof *all);
+	for (int i = 0; i < CLIENTS * EACH; i++) {
+		if (i % EACH == 0) {
+			exempt = true; /* the clients open in better times */
+			client[i / EACH] = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 30000));
+		}
+		c[i].lock = leashed_lock(client[i / EACH], "contended", NULL);
+		c[i].judge = judge;
+	}
+	for (int i = 0; i < CLIENTS * EACH; i++)
+		assert_int_equal(pthread_create(&c[i].thread, NULL, take_turns, &c[i]), 0);
+	for (int i = 0; i < CLIENTS * EACH; i++) {
+		pthread_join(c[i].thread, NULL);
+		all->turns += c[i].turns;
+		all->lost += c[i].lost;
+		all->refused += c[i].refused;
+		if (c[i].unexpected)
+			fail_msg("%s", c[i].err.text);
+	}
+	clock_.fails_one_in = clock_.back_us = 0;
+	judge_print(judge);
+	assert_int_equal(judge_violations(judge), 0);
+	await_true(server_integer(server, "EXISTS leash:{contended} leash:{contended}:queue") == 0);
+	for (int i = 0; i < CLIENTS * EACH; i++)
+		leash_lock_free(c[i].lock);
+	for (int i = 0; i < CLIENTS; i++)
+		leash_close(client[i]);
+	exempt = false;
+	judge_free(judge);
+}
+
+static void
+a_clock_that_goes_back_by_a_millisecond_harms_nobody(void **state)
+{
+	struct contender all;
+
+	(void)state;
+	clock_.back_us = 1000;
+	contend(&all);
+	printf("# %d turns, %d lost, %d refused\n", all.turns, all.lost, all.refused);
+	assert_int_equal(all.turns, 1600);
+}
+
+static void
+a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion(void **state)
+{
+	struct contender all;
+
+	(void)state;
+	clock_.fails_one_in = 40;
+	contend(&all);
+	printf("# %d turns, %d lost, %d refused\n", all.turns, all.lost, all.refused);
+	assert_true(all.turns > 100);
+	assert_true(all.lost + all.refused > 0);
+}
+
+#define timely(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		timely(who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told),
+		timely(a_lock_that_was_granted_while_the_machine_slept_is_not_held),
+		timely(a_lease_out_of_range_is_refused_before_anything_is_sent),
+		timely(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease),
+		timely(a_timed_wait_ends_whichever_reading_of_the_clock_fails),
+		timely(a_clock_that_goes_back_by_a_millisecond_harms_nobody),
+		timely(a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion),
+	};
+
+	return cmocka_run_group_tests_name("time", tests, NULL, NULL);
+}
