@@ -185,7 +185,7 @@ see_out(struct crowd *crowd)
 	for (unsigned i = 0; i < crowd->processes; i++) {
 		bool ended;
 
-		while (!(ended = has_ended(crowd->pids[i])) && await_now_ns() < limit)
+		while (!(ended = has_ended(crowd->pids[i])) && !await_is_past(limit))
 			await_ms(10);
 		if (ended)
 			continue;

@@ -282,7 +282,7 @@ await_return(struct fair *fair)
 {
 	int64_t limit = fair->begin_ns + fair->span_ns + (int64_t)(60 * await_slowness() * 1e9);
 
-	while (fair->returned < PROCESSES * fair->threads && await_now_ns() < limit)
+	while (fair->returned < PROCESSES * fair->threads && !await_is_past(limit))
 		await_ms(2);
 	for (unsigned i = 0; i < PROCESSES; i++)
 		for (unsigned j = 0; j < fair->threads; j++)

@@ -208,7 +208,7 @@ name_those_who_do_not(const struct round *round, const char *what)
 #define await_or_name(round, what, cond) \
 	do { \
 		int64_t limit_ = await_limit_ns(60); \
-		while (!(cond) && await_now_ns() < limit_) \
+		while (!(cond) && !await_is_past(limit_)) \
 			await_ms(1); \
 		if (!(cond)) \
 			name_those_who_do_not((round), (what)); \

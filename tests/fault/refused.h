@@ -43,7 +43,7 @@ void check_text(const char *text, const char *names);
 			assert_status((expected), (call)); \
 			assert_int_equal(err.status, (expected)); \
 			check_text(err.text, (uri)); \
-			again_ = was_cut_short(err.text) && await_now_ns() < end_ns_; \
+			again_ = was_cut_short(err.text) && !await_is_past(end_ns_); \
 		} while (again_); \
 		check_text(err.text, (names)); \
 	} while (0)

@@ -397,7 +397,7 @@ simulation_run(const struct simulation *s, struct simulated *r)
 	r->cut = (size_t)proxy_lost(proxy);
 	r->connections = proxy_accepted(proxy);
 	limit = await_limit_ns(30);
-	while ((r->keys_left = keys_left(server)) > 0 && await_now_ns() < limit && !s->until_caught)
+	while ((r->keys_left = keys_left(server)) > 0 && !await_is_past(limit) && !s->until_caught)
 		await_ms(20);
 	proxy_stop(proxy);
 	server_stop(server);

@@ -321,7 +321,7 @@ await_the_end(struct world *world)
 	static const char *const names[] = {"is outside", "waits", "is inside", "has ended"};
 	int64_t limit = await_limit_ns(60);
 
-	while (!have_all_ended(world) && await_now_ns() < limit)
+	while (!have_all_ended(world) && !await_is_past(limit))
 		await_ms(2);
 	for (int i = 0; i < PROCESSES; i++) {
 		for (int j = 0; j < THREADS; j++) {

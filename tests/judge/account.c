@@ -136,19 +136,22 @@ account_lock(const struct account *a, const struct hold *hold, struct account_te
 /* ---- time ---- */
 
 bool
-account_breached(const struct account *a, int64_t from, int64_t to)
+account_breached(const struct account *a, int64_t from, int64_t to, bool emptied)
 {
 	size_t low = 0, high = a->breaches.count;   /* the first that ends at `from` or later is among them, or at `high` */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (a->breaches.at[middle].to < from)
+		if (a->breaches.at[middle].span.to < from)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < a->breaches.count && a->breaches.at[low].from <= to;
+	for (; low < a->breaches.count && a->breaches.at[low].span.from <= to; low++)
+		if (emptied || !a->breaches.at[low].emptied)
+			return true;
+	return false;
 }
 
 static int64_t
@@ -259,18 +262,20 @@ freeze(struct account *a, struct freeze *f, const struct mark *mark)
 static void
 breach(struct account *a, const struct mark *mark, unsigned *depth)
 {
-	struct span *last = a->breaches.count > 0 ? &a->breaches.at[a->breaches.count - 1] : NULL;
+	struct breach *last = a->breaches.count > 0 ? &a->breaches.at[a->breaches.count - 1] : NULL;
 
 	if (mark->kind == LINE_BREACH && ++*depth == 1) {
 		MAKE_ROOM(&a->breaches);
-		a->breaches.at[a->breaches.count++] = (struct span){ .from = mark->moment, .to = NEVER };
+		a->breaches.at[a->breaches.count++] = (struct breach){ .span = { .from = mark->moment, .to = NEVER }, .emptied = mark->emptied };
+	} else if (mark->kind == LINE_BREACH) {
+		last->emptied &= mark->emptied;
 	}
 	if (mark->kind != LINE_MENDED)
 		return;
 	if (*depth == 0)
 		account_object(a, VERDICT_HISTORY, "%s:%" PRIu32 ": mended, and there was no breach", a->files.at[mark->file].name, mark->line);
 	else if (--*depth == 0)
-		last->to = mark->moment;
+		last->span.to = mark->moment;
 }
 
 static void
@@ -406,6 +411,7 @@ static void
 settle_hold(const struct account *a, struct hold *hold)
 {
 	const struct process *p = &a->processes.at[hold->process];
+	int64_t over;
 
 	if (hold->got_answer != ANSWER_OK)
 		return;
@@ -415,9 +421,11 @@ settle_hold(const struct account *a, struct hold *hold)
 		hold->let_go = least(hold->let_go, hold->last);
 	hold->ends = least(least(hold->let_go, hold->told), hold->until);
 	hold->valid = hold->ends > hold->got;
-	hold->excused = account_breached(a, hold->asked, most(hold->ends, hold->got));
-	hold->excused_later = hold->excused || account_breached(a, hold->asked,
-	                                                        hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p)));
+	over = hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p));
+	hold->excused = account_breached(a, hold->asked, most(hold->ends, hold->got), false);
+	hold->excused_later = hold->excused || account_breached(a, hold->asked, over, false);
+	hold->emptied = account_breached(a, hold->asked, most(hold->ends, hold->got), true);
+	hold->emptied_later = hold->emptied || account_breached(a, hold->asked, over, true);
 }
 
 /* ---- the folder ---- */

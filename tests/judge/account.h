@@ -31,6 +31,8 @@ struct hold {
 	bool valid : 1;                /* at some moment */
 	bool excused : 1;              /* a breach came while it was valid, or while it was asked for */
 	bool excused_later : 1;        /* ... or before all was over with it */
+	bool emptied : 1;              /* the same two, also if the server was only emptied: the hold may be lost, but to nobody else */
+	bool emptied_later : 1;
 	int64_t asked, wait_ms, got;
 	int64_t until;                 /* the greatest valid-until that was noted */
 	int64_t told;                  /* lost */
@@ -96,6 +98,12 @@ struct mark {
 	int64_t moment, pid;
 	uint32_t file, line, process;
 	enum line_kind kind;
+	bool emptied;                  /* a breach that is only that */
+};
+
+struct breach {
+	struct span span;
+	bool emptied;                  /* nothing was worse than that */
 };
 
 struct pause {
@@ -112,7 +120,7 @@ struct account {
 	ARRAY(struct renewal) renewals;
 	ARRAY(struct mark) marks, torn;
 	ARRAY(struct pause) pauses;
-	ARRAY(struct span) breaches;   /* in order, apart from each other */
+	ARRAY(struct breach) breaches; /* in order, apart from each other */
 	struct names locks, tokens;
 	int64_t horizon;               /* the last moment in any history */
 };
@@ -124,8 +132,8 @@ void *account_alloc(size_t count, size_t size);   /* zeroed */
 void *account_grown(void *at, size_t *capacity, size_t size);
 uint32_t account_name(struct names *names, const struct word *word);   /* its number; a new one, if need be */
 
-/* Was it within a breach, at some moment from `from` to `to`? */
-bool account_breached(const struct account *account, int64_t from, int64_t to);
+/* Was it within a breach, at some moment from `from` to `to`? `emptied`: those count too that only emptied the server. */
+bool account_breached(const struct account *account, int64_t from, int64_t to, bool emptied);
 
 /* For how much of that time the process did not stand still. */
 int64_t account_awake(const struct process *process, int64_t from, int64_t to);

@@ -35,6 +35,9 @@
  *     breach <why>              from now on until "mended" keys of locks may be lost, or expire early, by the nemesis's own doing.
  *     mended                    A hold that was valid at some moment of that time is not promised to anybody; all later ones are again.
  *                               Fences must grow all the same
+ *     breach emptied            the same, but weaker: the server loses all its data, and those who use it grant nothing for so long
+ *                               as a lease may last (restart_guard_ms). What was held is told lost, whatever its valid-until, but
+ *                               until then nobody else has it: exclusion is promised all the same
  *
  * By the one who watches the server (MONITOR, SCAN):
  *

@@ -135,9 +135,14 @@ take_apart(struct line *line)
 	for (words = forms[line->kind].words; *words && *words != '*'; words++, n++)
 		if (!next_word(&c, false, &line->words[n]) || !has_form(&line->words[n], *words))
 			return false;
-	while (*words == '*' && c.at < c.end)
+	if (*words == '*')
+		line->words[n] = (struct word){ .at = c.at };
+	while (*words == '*' && c.at < c.end) {
 		if (!next_word(&c, false, &word))
 			return false;
+		if (line->words[n].size == 0)
+			line->words[n] = word;
+	}
 	return c.at == c.end;
 }
 

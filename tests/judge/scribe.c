@@ -347,8 +347,11 @@ killed(struct scribe *s)
 static void
 breach(struct scribe *s)
 {
-	s->account->verdict->breaches++;
+	struct account *a = s->account;
+
+	a->verdict->breaches++;
 	mark(s);
+	a->marks.at[a->marks.count - 1].emptied = word_is(&s->line->words[0], "emptied");
 }
 
 static void

@@ -173,6 +173,45 @@ a_breach_excuses_no_key(void **state)
 	rejected(VERDICT_KEYS, 1);
 }
 
+static void
+an_emptied_server_excuses_losses(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.nemesis, 1500, "breach emptied");
+	say(&run.one, 1600, "lost a 256");
+	say(&run.nemesis, 1700, "mended");
+	give(&run.one, 1, 1800, 1801, "LOST");
+	accepted();
+}
+
+static void
+an_emptied_server_excuses_no_two_holders(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.nemesis, 1500, "breach emptied");
+	say(&run.nemesis, 1600, "mended");
+	keep(&run.two, 1, 512, 1700, 3000);
+	give(&run.one, 1, 4000, 4001, "OK");
+	judge();
+	assert_int_equal(run.verdict.violations[VERDICT_EXCLUSION], 1);
+}
+
+static void
+what_is_worse_within_an_emptied_time_counts(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.nemesis, 1500, "breach emptied");
+	say(&run.nemesis, 1510, "breach FLUSHALL");
+	say(&run.nemesis, 1520, "mended");
+	say(&run.nemesis, 1600, "mended");
+	keep(&run.two, 1, 512, 1700, 3000);
+	give(&run.one, 1, 4000, 4001, "OK");
+	accepted();
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
 
 int
@@ -192,6 +231,9 @@ main(void)
 		TEST(a_breach_excuses_no_renewal),
 		TEST(a_breach_excuses_no_register),
 		TEST(a_breach_excuses_no_key),
+		TEST(an_emptied_server_excuses_losses),
+		TEST(an_emptied_server_excuses_no_two_holders),
+		TEST(what_is_worse_within_an_emptied_time_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ promise(struct account *a)
 	for (uint32_t i = 0; i < a->holds.count; i++) {
 		const struct hold *hold = hold_at(a, i);
 
-		if (hold->got_answer == ANSWER_OK && !hold->excused && hold->told < hold->let_go && hold->told < hold->until - MS)
+		if (hold->got_answer == ANSWER_OK && !hold->emptied && hold->told < hold->let_go && hold->told < hold->until - MS)
 			account_object(a, VERDICT_PROMISE, "lock %s: %s was lost at %" PRId64 ", line %" PRIu32 ", but line %" PRIu32
 			               " says that it is valid to %" PRId64, LOCK(hold), SHOW(hold, got_line), hold->told, hold->told_line,
 			               hold->until_line, hold->until);
@@ -255,7 +255,7 @@ releases(struct account *a)
 		bool gone = hold->gave_answer == ANSWER_LOST || hold->gave_answer == ANSWER_NOT_HELD;
 		char but[300];
 
-		if (hold->excused_later)
+		if (hold->emptied_later)
 			continue;
 		if (ok && hold->told < hold->give) {
 			snprintf(but, sizeof(but), "but line %" PRIu32 " tells that it is lost, at", hold->told_line);

@@ -18,7 +18,8 @@
  *   history    the histories themselves make sense
  *
  * While something that the nemesis itself did ("breach" to "mended") broke what leash relies on, the first, the second, the fourth and
- * the sixth are not asked of holds that lived then. Time for which a process stood still is not counted against it. */
+ * the sixth are not asked of holds that lived then; where it only emptied the server, the second and the fourth. Time for which a
+ * process stood still is not counted against it. */
 #ifndef LEASH_TEST_VERDICT_H
 #define LEASH_TEST_VERDICT_H
 

@@ -160,7 +160,7 @@ stage_await(struct stage *stage, uint32_t n)
 	while ((now = atomic_load(&stage->n)) < n) {
 		struct timespec a_while = { .tv_nsec = 100000000 };
 
-		if (await_now_ns() > limit)
+		if (await_is_past(limit))
 			trouble("stage %u was not reached, it is still at %u", n, now);
 		syscall(SYS_futex, &stage->n, FUTEX_WAIT, now, &a_while, NULL, 0);
 	}

@@ -6,6 +6,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/clock_shim.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -33,6 +35,8 @@ struct server {
 	size_t arg_count;
 	const char *password;        /* among them, or NULL */
 	int port;                    /* 0: unix socket only */
+	struct clock_page *clock;    /* NULL: its clock is the machine's */
+	char **environment;          /* the server's, with the shim for that; NULL: ours */
 
 	pthread_mutex_t life;        /* held while it is started and ended */
 	_Atomic pid_t pid;           /* 0: reaped */
@@ -84,7 +88,7 @@ read_log(const struct server *server)
 
 /* Only what is safe after a fork of many threads. */
 static _Noreturn void
-become_server(char *const *argv, int log, int report, pid_t parent, bool by_main_thread)
+become_server(char *const *argv, char *const *environment, int log, int report, pid_t parent, bool by_main_thread)
 {
 	sigset_t none;
 	int error;
@@ -101,7 +105,7 @@ become_server(char *const *argv, int log, int report, pid_t parent, bool by_main
 	dup2(report, 3);
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	close_range(4, ~0U, 0);
-	execvp(argv[0], argv);
+	execvpe(argv[0], argv, environment);
 	error = errno;
 	if (write(3, &error, sizeof error) < 0)
 		_exit(126);
@@ -134,7 +138,7 @@ spawn(struct server *server)
 	if (pid < 0)
 		trouble("fork: %s", strerror(errno));
 	if (pid == 0)
-		become_server(argv, log, report[1], parent, by_main_thread);
+		become_server(argv, server->environment ? server->environment : environ, log, report[1], parent, by_main_thread);
 	close(log);
 	close(report[1]);
 	while (read(report[0], &error, sizeof error) < 0 && errno == EINTR)
@@ -219,11 +223,11 @@ run(struct server *server, bool loaded)
 	spawn(server);
 	while (!answers(server, loaded)) {
 		waitid(P_PID, (id_t)server->pid, &end, WEXITED | WNOHANG | WNOWAIT);
-		if (end.si_pid != 0 || await_now_ns() > limit)
+		if (end.si_pid != 0 || await_is_past(limit))
 			break;
 		await_ms(1);
 	}
-	if (end.si_pid == 0 && await_now_ns() <= limit)
+	if (end.si_pid == 0 && !await_is_past(limit))
 		return true;
 
 	log = read_log(server);
@@ -238,6 +242,37 @@ run(struct server *server, bool loaded)
 	trouble("%s does not answer; it said:\n%s", program(), log);
 }
 
+/* Its own clock, in a file that it maps as well, and the environment in which it does. */
+static void
+give_clock(struct server *server)
+{
+	char *path = format_text("%s/clock", server->folder), *preload = getenv("LD_PRELOAD");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	size_t n = 0, kept = 0;
+
+	if (access(CLOCK_SHIM, R_OK) != 0)
+		trouble("%s: %s", CLOCK_SHIM, strerror(errno));
+	if (fd < 0 || ftruncate(fd, sizeof *server->clock) != 0)
+		trouble("%s: %s", path, strerror(errno));
+	server->clock = mmap(NULL, sizeof *server->clock, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (server->clock == MAP_FAILED)
+		trouble("%s: %s", path, strerror(errno));
+	close(fd);
+
+	while (environ[n])
+		n++;
+	server->environment = calloc(n + 3, sizeof *server->environment);
+	if (!server->environment)
+		trouble("no memory");
+	server->environment[kept++] = format_text("%s=%s", CLOCK_SHIM_ENV, path);
+	/* What else is preloaded may be a sanitizer's runtime, which wants to be the first. */
+	server->environment[kept++] = format_text("LD_PRELOAD=%s%s%s", preload ? preload : "", preload ? " " : "", CLOCK_SHIM);
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+			server->environment[kept++] = format_text("%s", environ[i]);
+	free(path);
+}
+
 static void
 stop(void *server)
 {
@@ -245,7 +280,7 @@ stop(void *server)
 }
 
 static struct server *
-start(const char *const *args, bool tcp)
+start(const char *const *args, bool tcp, bool clocked)
 {
 	struct server *server = calloc(1, sizeof *server);
 	int tries = 0;
@@ -266,6 +301,8 @@ start(const char *const *args, bool tcp)
 	for (size_t i = 0; i + 1 < server->arg_count; i++)
 		if (strcmp(server->args[i], "--requirepass") == 0)
 			server->password = server->args[i + 1];
+	if (clocked)
+		give_clock(server);
 	sweep_add(&server->item, stop, server);
 
 	do {
@@ -281,13 +318,19 @@ start(const char *const *args, bool tcp)
 struct server *
 server_start(const char *const *args)
 {
-	return start(args, false);
+	return start(args, false, false);
 }
 
 struct server *
 server_start_tcp(const char *const *args)
 {
-	return start(args, true);
+	return start(args, true, false);
+}
+
+struct server *
+server_start_clocked(const char *const *args)
+{
+	return start(args, false, true);
 }
 
 void
@@ -304,6 +347,11 @@ server_stop(struct server *server)
 		free(server->texts[i]);
 	for (size_t i = 0; i < server->arg_count; i++)
 		free(server->args[i]);
+	for (size_t i = 0; server->environment && server->environment[i]; i++)
+		free(server->environment[i]);
+	free(server->environment);
+	if (server->clock)
+		munmap(server->clock, sizeof *server->clock);
 	sweep_remove(server->folder);
 	free(server->socket);
 	free(server->log);
@@ -354,6 +402,14 @@ void
 server_resume(struct server *server)
 {
 	child_resume(server->pid);
+}
+
+void
+server_set_clock(struct server *server, int64_t ahead_ms)
+{
+	if (!server->clock)
+		trouble("only a server of server_start_clocked has a clock that can be set");
+	atomic_store(&server->clock->wall_ns, ahead_ms * 1000000);
 }
 
 const char *

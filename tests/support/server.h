@@ -20,6 +20,9 @@ struct server *server_start(const char *const *args);
 /* The same, and it listens on a free port of 127.0.0.1 as well. */
 struct server *server_start_tcp(const char *const *args);
 
+/* The same as server_start, and its wall clock can be set: see server_set_clock. */
+struct server *server_start_clocked(const char *const *args);
+
 /* End it and remove its folder; it may be paused or dead. NULL is allowed. */
 void server_stop(struct server *server);
 
@@ -36,6 +39,12 @@ void server_boot(struct server *server);
 /* SIGSTOP and SIGCONT; it really stands still, resp. runs again, when these return. */
 void server_pause(struct server *server);
 void server_resume(struct server *server);
+
+/* From now on its wall clock is so far ahead of ours, or behind it; a restart changes nothing of that. Only of
+ * server_start_clocked; the server may be running, paused or dead. It expires keys by that clock, at a unix time that it fixed
+ * when their TTL was set: forward, all are gone at once whose TTL was less than the jump; back, all live longer by the jump.
+ * It looks at the clock anew before each command. */
+void server_set_clock(struct server *server, int64_t ahead_ms);
 
 /* These belong to the server until it is stopped. A restart changes the pid and nothing else. */
 const char *server_folder(const struct server *server);

@@ -1,0 +1,551 @@
+/* A contender: a program whose threads take locks, keep them, write to what the locks protect, and write all of it down.
+ *
+ *   contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]
+ *
+ * It is a program of its own so that one that was killed can be replaced by a process that has threads, and it uses what leash.h
+ * offers and nothing else. What it does goes into the history NAME in DIR (tests/judge/history.h), for others to judge, who also made
+ * the fenced registers there; here nothing is a failure but an answer that no fault of a server or network can be the reason of.
+ *
+ *   workers    acquire and release: by tries, waits with and without an end, waits that somebody cancels; as threads and as explicit
+ *              owners; through several handles; nested; they extend, look, and write to the fenced register, now and then unasked
+ *   pulse      notes how long the process stood still; one on each CPU, since one alone may stand still
+ *   main       cancels waits, and waits for SIGTERM. Then each worker takes each lock once more, however long that takes, so a
+ *              contender that does not end has a thread that hangs
+ *
+ * Locks with an even number are plain, the others fair. No hold asks for more than a lease and a half at a time, and that is what
+ * --guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and exclusion stays. */
+#include "tests/judge/history.h"
+#include "tests/judge/register.h"
+#include "tests/support/await.h"
+#include "tests/support/leashed.h"
+#include "tests/support/trouble.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_LOCKS = 64, MAX_THREADS = 64, SHARED = 2, NAME = 32, PULSE_MS = 10, STILL_MS = 15, MAX_PULSES = 8 };
+
+struct worker {
+	pthread_t thread;
+	unsigned number;
+	uint64_t random;
+	leash_owner *owner;
+	leash_lock *own[MAX_LOCKS];      /* handles for that owner */
+	leash_cancel *_Atomic cancel;    /* of the wait that it is in, if that may be canceled; self.mutex is held while it is fired and taken away */
+};
+
+/* One hold, from the ask to the end of its release. */
+struct turn {
+	struct worker *worker;
+	unsigned lock;
+	leash_lock *handle;
+	uint64_t number;
+	uint64_t fence;                  /* the last one that was seen of it */
+};
+
+static struct {
+	const char *uri, *folder, *name;
+	uint64_t seed;
+	unsigned lock_count, thread_count;
+	int64_t lease_ms, guard_ms;
+
+	struct history *history;
+	struct fenced *registers;
+	leash_client *client;
+	leash_lock *shared[SHARED][MAX_LOCKS];
+	struct worker workers[MAX_THREADS];
+	pthread_t pulses[MAX_PULSES];
+	unsigned pulse_count;
+	pthread_mutex_t mutex;
+	_Atomic uint64_t holds;
+	_Atomic bool ending, ended;
+} self = {.seed = 1, .lock_count = 6, .thread_count = 3, .lease_ms = 1000, .guard_ms = 2000, .mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- chance ---- */
+
+static uint64_t
+roll(uint64_t *random, uint64_t below)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return (*random >> 11) % below;
+}
+
+/* Once in `n` times. */
+static bool
+once_in(uint64_t *random, uint64_t n)
+{
+	return roll(random, n) == 0;
+}
+
+static uint64_t
+seed_of(unsigned number)
+{
+	uint64_t random = (self.seed + 1) * 1000003 + number * 8191 + 1;
+
+	for (int i = 0; i < 16; i++)
+		roll(&random, 2);
+	return random;
+}
+
+static void
+sleep_us(uint64_t us)
+{
+	struct timespec t = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+
+	nanosleep(&t, NULL);
+}
+
+/* ---- what is written down ---- */
+
+static const char *
+name_of(unsigned lock, char name[NAME])
+{
+	snprintf(name, NAME, "lock-%u", lock);
+	return name;
+}
+
+static void
+note_event(void *arg, const leash_event *event)
+{
+	(void)arg;
+	if (event->type == LEASH_EVENT_LOST)
+		history_note(self.history, "lost %s %" PRIu64, event->lock, event->fence);
+	else
+		history_note(self.history, "event %s %s %" PRIu64, leash_event_name(event->type), event->lock != NULL ? event->lock : "-", event->fence);
+}
+
+/* Until when it is valid, counted from before the question; 0: it is not held. */
+static int64_t
+valid_until(const leash_lock *handle)
+{
+	int64_t before = await_now_ns();
+
+	return leash_lock_held(handle) ? before + leash_lock_remaining_ms(handle) * 1000000 : 0;
+}
+
+static bool
+look(struct turn *turn)
+{
+	uint64_t fence = leash_lock_fence(turn->handle);
+	int64_t until = valid_until(turn->handle);
+
+	if (fence != 0)
+		turn->fence = fence;
+	history_note(self.history, "look %" PRIu64 " %" PRId64, turn->number, until);
+	return until != 0;
+}
+
+/* An answer that no fault of a server or network explains. */
+static _Noreturn void
+impossible(const struct turn *turn, const char *call, leash_status status, const leash_error *err)
+{
+	char name[NAME];
+
+	trouble("%s: %s of hold %" PRIu64 " of %s: %s: %s", self.name, call, turn->number, name_of(turn->lock, name), leash_status_name(status), err->text);
+}
+
+/* ---- a turn ---- */
+
+static leash_status
+acquire(struct turn *turn, int64_t wait_ms, bool may_be_canceled, leash_error *err)
+{
+	struct worker *w = turn->worker;
+	leash_cancel *cancel = NULL;
+	leash_status status;
+
+	if (!may_be_canceled)
+		return leash_lock_acquire(turn->handle, wait_ms, err);
+	if (leash_cancel_new(&cancel, err) != LEASH_OK)
+		trouble("no cancel: %s", err->text);
+	w->cancel = cancel;
+	status = leash_lock_acquire_with(turn->handle, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
+	pthread_mutex_lock(&self.mutex);
+	w->cancel = NULL;
+	pthread_mutex_unlock(&self.mutex);
+	leash_cancel_free(cancel);
+	return status;
+}
+
+/* Is it held now? If not, that is because of the wait's end, its cancel, or the server. */
+static bool
+begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
+{
+	char name[NAME], token[LEASH_TOKEN_MAX];
+	leash_error err = {0};
+	leash_status status;
+	int64_t came, until;
+
+	turn->number = ++self.holds;
+	history_note(self.history, "ask %" PRIu64 " %s %" PRId64 " %s", turn->number, name_of(turn->lock, name),
+	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, turn->lock % 2 == 0 ? "plain" : "fair");
+	status = acquire(turn, wait_ms, may_be_canceled, &err);
+	came = await_now_ns();
+	if (status != LEASH_OK) {
+		history_note_at(self.history, came, "got %" PRIu64 " %s 0 - 0", turn->number, leash_status_name(status));
+		if (status != LEASH_TIMEOUT && status != LEASH_CANCELED && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
+			impossible(turn, "acquire", status, &err);
+		if (status == LEASH_DENIED || status == LEASH_UNAVAILABLE)
+			sleep_us(20000);   /* a refusal comes at once, again and again */
+		return false;
+	}
+	turn->fence = leash_lock_fence(turn->handle);
+	leash_lock_token(turn->handle, token, sizeof token);
+	until = valid_until(turn->handle);
+	/* it may be over already */
+	history_note_at(self.history, came, "got %" PRIu64 " OK %" PRIu64 " %s %" PRId64, turn->number, turn->fence, token[0] != '\0' ? token : "-", until);
+	return true;
+}
+
+static void
+end(struct turn *turn)
+{
+	leash_error err = {0};
+	leash_status status;
+	int64_t came;
+
+	history_note(self.history, "give %" PRIu64, turn->number);
+	status = leash_lock_release(turn->handle, &err);
+	came = await_now_ns();
+	history_note_at(self.history, came, "gave %" PRIu64 " %s", turn->number, leash_status_name(status));
+	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_DENIED)
+		impossible(turn, "release", status, &err);
+}
+
+/* What the lock is for. Whoever writes believes that it holds the lock, or has not looked. */
+static void
+write_down(struct turn *turn)
+{
+	char name[NAME];
+	bool taken;
+
+	if (turn->fence == 0)
+		return;   /* it was over before it could be asked for its fence */
+	taken = fenced_write(self.registers, turn->lock, turn->fence);
+	history_note(self.history, "wrote %" PRIu64 " %s %" PRIu64 " %s", turn->number, name_of(turn->lock, name), turn->fence, taken ? "taken" : "refused");
+}
+
+static void
+nest(struct turn *turn)
+{
+	leash_lock *other = turn->handle == turn->worker->own[turn->lock] ? turn->handle : self.shared[roll(&turn->worker->random, SHARED)][turn->lock];
+	leash_error err = {0};
+	leash_status status = leash_lock_acquire(other, 0, &err);
+
+	if (status == LEASH_LOST)
+		return;
+	if (status != LEASH_OK)
+		impossible(turn, "nested acquire", status, &err);
+	sleep_us(roll(&turn->worker->random, 5000));
+	status = leash_lock_release(other, &err);
+	if (status != LEASH_OK && status != LEASH_LOST)
+		impossible(turn, "nested release", status, &err);
+}
+
+static void
+extend(struct turn *turn)
+{
+	leash_error err = {0};
+	leash_status status = leash_lock_extend(turn->handle, self.lease_ms + (int64_t)roll(&turn->worker->random, (uint64_t)self.lease_ms / 2), &err);
+
+	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
+		impossible(turn, "extend", status, &err);
+	look(turn);
+}
+
+/* How long a hold is to last: mostly short, now and then up to two and a half leases. */
+static uint64_t
+length_us(uint64_t *random)
+{
+	uint64_t lease_us = (uint64_t)self.lease_ms * 1000, kind = roll(random, 80);
+
+	return kind == 0 ? roll(random, lease_us * 5 / 2) : kind < 4 ? roll(random, lease_us / 2) : roll(random, kind < 40 ? 2000 : 20000);
+}
+
+static void
+keep(struct turn *turn)
+{
+	uint64_t *random = &turn->worker->random, us = length_us(random);
+	uint64_t pause = once_in(random, 3) ? 3000 + us / 40 : 2000 + us / 4;   /* some look often */
+	int64_t until = await_now_ns() + (int64_t)us * 1000;
+	bool held = look(turn);
+
+	if (held && once_in(random, 2))
+		write_down(turn);
+	if (held && once_in(random, 6))
+		nest(turn);
+	if (held && once_in(random, 20))
+		extend(turn);
+	while (held && await_now_ns() < until && !self.ending) {
+		sleep_us(pause);
+		held = look(turn);
+		if (held && once_in(random, 4))
+			write_down(turn);
+	}
+	/* the mistake that fences are for: looked, was paused, wrote */
+	if (once_in(random, 8)) {
+		sleep_us(roll(random, 20000));
+		write_down(turn);
+	}
+}
+
+static void
+take_a_turn(struct worker *w)
+{
+	uint64_t *random = &w->random, kind = roll(random, 16);
+	struct turn turn = {.worker = w, .lock = (unsigned)roll(random, self.lock_count)};
+	int64_t wait_ms = kind < 3 ? 0 : kind < 11 ? 10 + (int64_t)roll(random, 2 * (uint64_t)self.lease_ms) : LEASH_FOREVER;
+
+	turn.handle = once_in(random, 6) ? w->own[turn.lock] : self.shared[roll(random, SHARED)][turn.lock];
+	if (!begin(&turn, wait_ms, kind > 12 || kind == 10))
+		return;
+	keep(&turn);
+	end(&turn);
+}
+
+/* In the end each gets each lock once more. */
+static void
+take_them_all(struct worker *w)
+{
+	for (unsigned i = 0; i < self.lock_count; i++) {
+		struct turn turn = {.worker = w, .lock = i, .handle = self.shared[0][i]};
+
+		while (!begin(&turn, LEASH_FOREVER, false))
+			sleep_us(20000);
+		end(&turn);
+	}
+}
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+
+	while (!self.ending) {
+		take_a_turn(w);
+		if (once_in(&w->random, 3))
+			sleep_us(roll(&w->random, 40000));
+	}
+	take_them_all(w);
+	return NULL;
+}
+
+/* ---- the process ---- */
+
+static void *
+pulse(void *arg)
+{
+	int64_t last = await_now_ns();
+
+	while (!self.ended) {
+		int64_t now;
+
+		sleep_us(PULSE_MS * 1000);
+		now = await_now_ns();
+		if (now - last > (PULSE_MS + STILL_MS) * INT64_C(1000000))
+			history_note_at(self.history, now, "still %" PRId64, (now - last) / 1000000 + 1);
+		last = now;
+	}
+	return arg;
+}
+
+static void
+start_pulses(void)
+{
+	cpu_set_t cpus, one;
+	pthread_attr_t attr;
+
+	if (sched_getaffinity(0, sizeof cpus, &cpus) != 0)
+		trouble("no CPUs: %s", strerror(errno));
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE && self.pulse_count < MAX_PULSES; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		pthread_attr_init(&attr);
+		pthread_attr_setaffinity_np(&attr, sizeof one, &one);
+		if (pthread_create(&self.pulses[self.pulse_count++], &attr, pulse, NULL) != 0)
+			trouble("no thread");
+		pthread_attr_destroy(&attr);
+	}
+}
+
+/* However long the server is away, or does not let it in. */
+static void
+open_client(void)
+{
+	leash_options options = *LEASH_OPTIONS(.uri = self.uri, .lease_ms = self.lease_ms, .timeout_ms = self.lease_ms / 2, .client_name = self.name,
+	                                       .on_event = note_event);
+	leash_error err;
+	leash_status status;
+
+	while ((status = leash_open(&self.client, &options, &err)) != LEASH_OK) {
+		if (status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
+			trouble("%s: open: %s: %s", self.name, leash_status_name(status), err.text);
+		sleep_us(20000);
+	}
+}
+
+static leash_lock *
+handle(unsigned lock, leash_owner *owner)
+{
+	char name[NAME];
+
+	return leashed_lock(self.client, name_of(lock, name), LEASH_LOCK_OPTIONS(.restart_guard_ms = self.guard_ms, .fair = lock % 2 == 1, .owner = owner));
+}
+
+static void
+start(void)
+{
+	leash_error err;
+
+	start_pulses();
+	open_client();
+	for (unsigned i = 0; i < SHARED; i++)
+		for (unsigned j = 0; j < self.lock_count; j++)
+			self.shared[i][j] = handle(j, NULL);
+	for (unsigned i = 0; i < self.thread_count; i++) {
+		struct worker *w = &self.workers[i];
+
+		w->number = i;
+		w->random = seed_of(i);
+		if (leash_owner_new(&w->owner, &err) != LEASH_OK)
+			trouble("no owner: %s", err.text);
+		for (unsigned j = 0; j < self.lock_count; j++)
+			w->own[j] = handle(j, w->owner);
+		if (pthread_create(&w->thread, NULL, work, w) != 0)
+			trouble("no thread");
+	}
+}
+
+/* Until SIGTERM comes, cancel a wait from time to time. */
+static void
+cancel_until_term(const sigset_t *term)
+{
+	uint64_t random = seed_of(MAX_THREADS);
+	struct timespec a_while = {0};
+
+	do {
+		struct worker *w = &self.workers[roll(&random, self.thread_count)];
+
+		pthread_mutex_lock(&self.mutex);
+		leash_cancel_fire(w->cancel);
+		pthread_mutex_unlock(&self.mutex);
+		a_while.tv_nsec = (long)roll(&random, 200000000);
+	} while (sigtimedwait(term, NULL, &a_while) != SIGTERM);
+}
+
+static void
+finish(void)
+{
+	self.ending = true;
+	for (unsigned i = 0; i < self.thread_count; i++) {
+		struct worker *w = &self.workers[i];
+
+		pthread_join(w->thread, NULL);
+		for (unsigned j = 0; j < self.lock_count; j++)
+			leash_lock_free(w->own[j]);
+		leash_owner_free(w->owner);
+	}
+	for (unsigned i = 0; i < SHARED; i++)
+		for (unsigned j = 0; j < self.lock_count; j++)
+			leash_lock_free(self.shared[i][j]);
+	leash_close(self.client);
+	self.ended = true;
+	for (unsigned i = 0; i < self.pulse_count; i++)
+		pthread_join(self.pulses[i], NULL);
+	history_note(self.history, "end");   /* nobody is left who could write more */
+}
+
+/* ---- the command line ---- */
+
+static _Noreturn void
+usage(void)
+{
+	fprintf(stderr, "usage: contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]\n");
+	exit(2);
+}
+
+static uint64_t
+number(const char *text, uint64_t least, uint64_t most)
+{
+	char *end_of;
+	uint64_t n = strtoull(text, &end_of, 10);
+
+	if (*text == '\0' || *end_of != '\0' || n < least || n > most)
+		usage();
+	return n;
+}
+
+static void
+read_options(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"uri", required_argument, NULL, 'u'},     {"folder", required_argument, NULL, 'f'},   {"name", required_argument, NULL, 'n'},
+		{"seed", required_argument, NULL, 's'},    {"locks", required_argument, NULL, 'l'},    {"threads", required_argument, NULL, 't'},
+		{"lease-ms", required_argument, NULL, 'e'}, {"guard-ms", required_argument, NULL, 'g'}, {NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'u':
+			self.uri = optarg;
+			break;
+		case 'f':
+			self.folder = optarg;
+			break;
+		case 'n':
+			self.name = optarg;
+			break;
+		case 's':
+			self.seed = number(optarg, 0, UINT64_MAX);
+			break;
+		case 'l':
+			self.lock_count = (unsigned)number(optarg, 1, MAX_LOCKS);
+			break;
+		case 't':
+			self.thread_count = (unsigned)number(optarg, 1, MAX_THREADS);
+			break;
+		case 'e':
+			self.lease_ms = (int64_t)number(optarg, 100, 60000);
+			break;
+		case 'g':
+			self.guard_ms = (int64_t)number(optarg, 100, 600000);
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind != argc || self.uri == NULL || self.folder == NULL || self.name == NULL)
+		usage();
+}
+
+int
+main(int argc, char **argv)
+{
+	sigset_t term;
+
+	read_options(argc, argv);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &term, NULL);   /* for all threads: main takes it */
+	self.history = history_open(self.folder, self.name);
+	history_note(self.history, "process %d %s", (int)getpid(), self.name);
+	self.registers = fenced_open(self.folder);
+	start();
+	cancel_until_term(&term);
+	finish();
+	return 0;
+}

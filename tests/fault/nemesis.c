@@ -1,0 +1,466 @@
+/* The nemesis: runs contenders under faults, so that their histories can be judged.
+ *
+ *   nemesis [--seconds N] [--seed S] [--deployment single] [--folder DIR] [--only FAULT,FAULT] [--list] [--print]
+ *
+ * It starts a server, six contenders, each behind a fault proxy, and a watcher. Then bursts of up to three faults that overlap, and
+ * quiet times between them, in each of which every lock must be seen to be taken again, until the time is over. In the end there are
+ * no faults, and every thread of every contender must come to its end. Then the judge reads the histories.
+ *
+ * Which faults come, when and to whom follows from the seed (--list tells it beforehand); how the contenders and the server fare
+ * depends on the scheduler as well.
+ *
+ * Ends with the judge's status, or 1 if a contender failed or no progress was seen; then the histories are kept, and it is said
+ * where they are. They are also kept if --folder named the place. */
+#include "tests/fault/nemesis.h"
+
+#include "tests/fault/faults.h"
+#include "tests/judge/register.h"
+#include "tests/support/await.h"
+#include "tests/support/sweep.h"
+#include "tests/support/trouble.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+enum { STEP_MS = 2, AGAIN_MS = 40, PATIENCE_S = 60 };
+
+struct arguments {
+	double seconds;
+	uint64_t seed;
+	const char *folder, *only;
+	bool list, print;
+};
+
+/* ---- faults ---- */
+
+static void
+describe(const struct blow *blow, char *text, size_t size)
+{
+	static const char *const seats[] = {[SEAT_PROCESS] = "contender", [SEAT_PROXY] = "proxy"};
+
+	if (blow->fault->seat == SEAT_SERVER)
+		snprintf(text, size, "%s for %" PRId64 " ms", blow->fault->name, blow->for_ms);
+	else
+		snprintf(text, size, "%s %s %u for %" PRId64 " ms", blow->fault->name, seats[blow->fault->seat], blow->target, blow->for_ms);
+}
+
+static void
+begin_blow(struct run *run, struct blow *blow, int64_t now)
+{
+	char text[120];
+
+	describe(blow, text, sizeof text);
+	if (blow->fault->harm != HARM_NONE)
+		history_note(run->history, "breach %s", blow->fault->harm == HARM_LOST ? "emptied" : blow->fault->name);
+	if (blow->fault->delays)
+		watch_delays(run->watch, true);
+	blow->fault->begin(run, blow);
+	blow->begun = true;
+	history_note_at(run->history, now, "fault %s%s%s", text, blow->words[0] != '\0' ? " " : "", blow->words);
+	if (run->print)
+		printf("# %8.2f s: %s %s\n", (double)(now - run->begun) / 1e9, text, blow->words);
+	run->counts[blow->fault - faults]++;
+	blow->again_ns = await_now_ns() + AGAIN_MS * MS;
+}
+
+static void
+end_blow(struct run *run, struct blow *blow)
+{
+	if (blow->fault->end != NULL)
+		blow->fault->end(run, blow);
+	blow->ended = true;
+	history_note(run->history, "over %s", blow->fault->name);
+	if (blow->fault->harm != HARM_NONE)
+		history_note(run->history, "mended");
+}
+
+/* What is due of it at `now`. When is it over? */
+static int64_t
+step_blow(struct run *run, struct blow *blow, int64_t began, int64_t now)
+{
+	int64_t from = began + blow->from_ms * MS, until = from + blow->for_ms * MS;
+
+	if (!blow->begun && now >= from)
+		begin_blow(run, blow, now);
+	else if (blow->begun && !blow->ended && now >= until)
+		end_blow(run, blow);
+	else if (blow->begun && !blow->ended && blow->fault->again != NULL && now >= blow->again_ns) {
+		blow->fault->again(run, blow);
+		blow->again_ns = now + AGAIN_MS * MS;
+	}
+	return blow->ended ? until + blow->linger_ms * MS : INT64_MAX;
+}
+
+static void
+strike(struct run *run, struct burst *burst)
+{
+	int64_t began = await_now_ns(), now = began, over = INT64_MAX;
+
+	while (now < over) {
+		bool delays = false;
+
+		over = 0;
+		for (unsigned i = 0; i < burst->count; i++) {
+			struct blow *blow = &burst->blows[i];
+			int64_t until = step_blow(run, blow, began, now);
+
+			delays |= blow->begun && !blow->ended && blow->fault->delays;
+			over = until > over ? until : over;
+		}
+		watch_delays(run->watch, delays);
+		await_ms(STEP_MS);
+		now = await_now_ns();
+	}
+}
+
+/* ---- progress ---- */
+
+static void
+read_fence(struct run *run, unsigned lock, char fence[32])
+{
+	const char *text = server_text(run->server, "GET leash:{lock-%u}:fence", lock);
+
+	snprintf(fence, 32, "%s", text != NULL ? text : "");
+}
+
+/* In a time without faults all locks are given to somebody, which raises their fences. */
+static bool
+see_progress(struct run *run, int64_t quiet_ms)
+{
+	char before[LOCKS][32], now[32];
+	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S);
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < LOCKS; i++)
+		read_fence(run, i, before[i]);
+	while (left < LOCKS && !await_is_past(limit) && crew_failures(run->crew) == 0) {
+		read_fence(run, left, now);
+		if (now[0] != '\0' && strcmp(now, before[left]) != 0)
+			left++;
+		else
+			await_ms(10);
+	}
+	if (crew_failures(run->crew) > 0)
+		return false;
+	if (left < LOCKS) {
+		fprintf(stderr, "nemesis: lock-%u was taken by nobody in %.0f s without faults\n", left, (double)(await_now_ns() - began) / 1e9);
+		return false;
+	}
+	if (await_now_ns() - began > run->slowest_ns)
+		run->slowest_ns = await_now_ns() - began;
+	while (await_now_ns() - began < quiet_ms * MS)
+		await_ms(STEP_MS);
+	return true;
+}
+
+/* ---- a run ---- */
+
+static bool
+fight(struct run *run, struct plan *plan, double seconds)
+{
+	struct burst burst;
+
+	/* who is new has to wait until the server has been up for as long as the guard says */
+	if (!see_progress(run, 0))
+		return false;
+	while ((double)(await_now_ns() - run->begun) < seconds * 1e9) {
+		plan_next(plan, &burst);
+		strike(run, &burst);
+		run->bursts++;
+		if (!see_progress(run, burst.quiet_ms))
+			return false;
+	}
+	return true;
+}
+
+static void
+start(struct run *run)
+{
+	run->begun = await_now_ns();
+	run->history = history_open(run->folder, "nemesis");
+	history_note(run->history, "seed %" PRIu64, run->seed);
+	run->registers = fenced_create(run->folder, LOCKS);
+	run->server = server_start_clocked((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes", "--user",
+	                                                         CREW_USER, "on", ">" CREW_PASSWORD, "~*", "&*", "+@all", NULL});
+	run->watch = watch_start(run);
+	run->crew = crew_start(run);
+}
+
+/* All keys but fences go when the last lease has run out at the latest. */
+static bool
+finish(struct run *run, bool well)
+{
+	well &= crew_finish(run->crew) == 0;
+	await_ms(GUARD_MS);
+	watch_left(run->watch);
+	run->renewals = watch_renewals(run->watch);
+	watch_stop(run->watch);
+	run->contenders = crew_started(run->crew);
+	crew_free(run->crew);
+	server_stop(run->server);
+	history_close(run->history);
+	return well;
+}
+
+/* ---- what is said of it ---- */
+
+static void
+measure(const char *path, size_t *bytes, size_t *lines)
+{
+	FILE *file = fopen(path, "re");
+	int c;
+
+	if (file == NULL)
+		trouble("%s: %s", path, strerror(errno));
+	while ((c = getc_unlocked(file)) != EOF) {
+		*lines += c == '\n';
+		++*bytes;
+	}
+	fclose(file);
+}
+
+static void
+print_summary(const struct run *run)
+{
+	size_t files = 0, bytes = 0, lines = 0, total = 0;
+	struct dirent *entry;
+	char path[4096];
+	DIR *dir = opendir(run->folder);
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		if (strstr(entry->d_name, ".history") == NULL)
+			continue;
+		snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
+		measure(path, &bytes, &lines);
+		files++;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	for (size_t i = 0; i < fault_count; i++)
+		total += run->counts[i];
+	printf("# seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again within %.1f s\n", run->seed,
+	       (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS, (double)run->slowest_ns / 1e9);
+	printf("#");
+	for (size_t i = 0, column = 1; i < fault_count; i++) {
+		if (run->counts[i] == 0)
+			continue;
+		if (column > 110) {
+			printf("\n#");
+			column = 1;
+		}
+		column += (size_t)printf(" %s %u", faults[i].name, run->counts[i]);
+	}
+	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the server\n", run->contenders, THREADS, files,
+	       lines, (double)bytes / 1e6, run->renewals);
+	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n", fenced_refused(run->registers),
+	       fenced_corrupted(run->registers));
+}
+
+/* Its status; it stands in tests/judge, next to this program's folder. */
+static int
+judge(const struct run *run)
+{
+	char program[4096];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
+	int status;
+	pid_t pid;
+
+	if (n <= 0)
+		trouble("/proc/self/exe: %s", strerror(errno));
+	program[n] = '\0';
+	strcpy(strrchr(program, '/'), "/../judge/judge");
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		trouble("fork: %s", strerror(errno));
+	if (pid == 0) {
+		execl(program, program, run->folder, (char *)NULL);
+		fprintf(stderr, "nemesis: %s: %s\n", program, strerror(errno));
+		_exit(127);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void
+list(struct plan *plan, double seconds)
+{
+	struct burst burst;
+	int64_t at = 0;
+	char text[120];
+
+	while ((double)at < seconds * 1e3) {
+		plan_next(plan, &burst);
+		for (unsigned i = 0; i < burst.count; i++) {
+			describe(&burst.blows[i], text, sizeof text);
+			printf("%8.2f s: %s\n", (double)(at + burst.blows[i].from_ms) / 1e3, text);
+		}
+		at += burst_ms(&burst);
+	}
+}
+
+/* ---- the command line ---- */
+
+static const char help[] =
+	"Usage: nemesis [OPTION]...\n"
+	"Let contenders use locks of a server of their own under faults, and judge what they did.\n"
+	"\n"
+	"  --seconds N           how long; default 60\n"
+	"  --seed S              which faults come, when and to whom; default 1\n"
+	"  --deployment single   what the server is\n"
+	"  --only FAULT,FAULT    none but these\n"
+	"  --list                tell which come, and do nothing\n"
+	"  --print               tell each when it comes\n"
+	"  --folder DIR          write the histories there, and keep them\n"
+	"  --help                this text\n"
+	"\n"
+	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if anything else\n"
+	"is wrong. The faults are:\n";
+
+static void
+print_help(void)
+{
+	size_t column = 0;
+
+	fputs(help, stdout);
+	for (size_t i = 0; i < fault_count; i++) {
+		size_t n = strlen(faults[i].name) + 1;
+
+		column = column + n > 120 ? 0 : column;
+		printf("%s%s", column == 0 ? i == 0 ? "  " : "\n  " : " ", faults[i].name);
+		column += n;
+	}
+	putchar('\n');
+}
+
+static _Noreturn void
+misused(const char *what, const char *word)
+{
+	fprintf(stderr, "nemesis: %s '%s'; see --help\n", what, word);
+	exit(2);
+}
+
+static void
+read_arguments(int argc, char **argv, struct arguments *a)
+{
+	static const struct option options[] = {
+		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'}, {"deployment", required_argument, NULL, 'd'},
+		{"folder", required_argument, NULL, 'f'},  {"only", required_argument, NULL, 'o'}, {"list", no_argument, NULL, 'l'},
+		{"print", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
+	};
+	char *end = NULL;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			a->seconds = strtod(optarg, &end);
+			break;
+		case 'e':
+			a->seed = strtoull(optarg, &end, 10);
+			break;
+		case 'd':
+			if (strcmp(optarg, "single") != 0)
+				misused("there is no deployment", optarg);
+			break;
+		case 'f':
+			a->folder = optarg;
+			break;
+		case 'o':
+			a->only = optarg;
+			break;
+		case 'l':
+			a->list = true;
+			break;
+		case 'p':
+			a->print = true;
+			break;
+		case 'h':
+			print_help();
+			exit(0);
+		default:
+			exit(2);
+		}
+		if (end != NULL && (*end != '\0' || end == optarg || !(a->seconds > 0)))
+			misused("this is no such number:", optarg);
+		end = NULL;
+	}
+	if (optind != argc)
+		misused("this is no option:", argv[optind]);
+}
+
+static char *
+make_folder(const char *named)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *folder = NULL;
+
+	if (named != NULL) {
+		if (mkdir(named, 0777) != 0 && errno != EEXIST)
+			trouble("%s: %s", named, strerror(errno));
+		folder = realpath(named, NULL);
+	} else if (asprintf(&folder, "%s/leash-nemesis.XXXXXX", tmp != NULL && *tmp != '\0' ? tmp : "/tmp") > 0) {
+		folder = mkdtemp(folder);
+	}
+	if (folder == NULL)
+		trouble("no folder for the histories: %s", strerror(errno));
+	return folder;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct arguments a = {.seconds = 60, .seed = 1};
+	const char *unknown = NULL;
+	struct plan *plan;
+	struct run run;
+	int status;
+	bool well;
+
+	read_arguments(argc, argv, &a);
+	signal(SIGPIPE, SIG_IGN);   /* hiredis knows nothing of it */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	plan = plan_new(a.seed, a.only, &unknown);
+	if (plan == NULL) {
+		fprintf(stderr, "nemesis: there is no fault '%.*s'; see --help\n", (int)strcspn(unknown, ","), unknown);
+		return 2;
+	}
+	if (a.list) {
+		list(plan, a.seconds);
+		plan_free(plan);
+		return 0;
+	}
+	run = (struct run){.folder = make_folder(a.folder), .seed = a.seed, .print = a.print};
+	run.counts = calloc(fault_count, sizeof *run.counts);
+	if (run.counts == NULL)
+		trouble("no memory");
+	start(&run);
+	well = fight(&run, plan, a.seconds);
+	well = finish(&run, well);
+	print_summary(&run);
+	fenced_close(run.registers);
+	status = judge(&run);
+	if (!well && status == 0)
+		status = 1;
+	if (status != 0)
+		printf("# seed %" PRIu64 ": the histories are in %s\n", a.seed, run.folder);
+	if (status == 0 && a.folder == NULL)
+		sweep_remove(run.folder);
+	else
+		free(run.folder);
+	free(run.counts);
+	plan_free(plan);
+	return status;
+}

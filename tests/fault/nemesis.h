@@ -1,0 +1,105 @@
+/* The nemesis: what a run consists of, for the files that it is made of.
+ *
+ *   nemesis.c         the program: the course of a run, the judge at its end, the command line
+ *   nemesis_plan.c    which faults there will be: chance, repeatable by a seed
+ *   nemesis_crew.c    the contenders (contender.c), each behind a proxy of its own
+ *   nemesis_watch.c   the watcher, who notes what the server is told and what is in it
+ *   faults.c          the faults themselves
+ *
+ * One thread does all of it but the watching. */
+#ifndef LEASH_TEST_NEMESIS_H
+#define LEASH_TEST_NEMESIS_H
+
+#include "tests/judge/history.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { LEASE_MS = 1000, GUARD_MS = 2000, LOCKS = 8, CONTENDERS = 6, THREADS = 4, MAX_BLOWS = 3 };
+
+/* As whom the contenders log in; who watches and injures is somebody else. */
+#define CREW_USER "contender"
+#define CREW_PASSWORD "secret"
+
+struct crew;
+struct watch;
+struct fault;
+struct fenced;
+
+struct run {
+	char *folder;              /* of the histories, and of the registers */
+	uint64_t seed;
+	bool print;                /* each fault when it happens */
+	struct history *history;
+	struct server *server;
+	struct crew *crew;
+	struct watch *watch;
+	struct fenced *registers;
+
+	/* what is said of it in the end */
+	int64_t begun, slowest_ns;
+	unsigned *counts;          /* of each fault */
+	size_t bursts, renewals, contenders;
+};
+
+/* ---- nemesis_plan.c ---- */
+
+/* One fault of a plan. */
+struct blow {
+	const struct fault *fault;
+	unsigned target;           /* a contender, unless it is about the server */
+	int64_t from_ms, for_ms;   /* since the burst began */
+	uint64_t dice;             /* for what else is left to chance; not 0 */
+
+	/* while it lasts */
+	bool begun, ended;
+	int64_t again_ns;
+	char words[40];            /* more of what it is; the fault's own, as are the next two */
+	int64_t linger_ms;         /* after its end: no other burst may begin */
+	void *state;
+};
+
+/* Blows that overlap, and the quiet time after them. */
+struct burst {
+	struct blow blows[MAX_BLOWS];
+	unsigned count;
+	int64_t quiet_ms;          /* at least */
+};
+
+struct plan;
+
+/* `only`: names with commas between them, or NULL for all. An unknown one is NULL as a plan, and `unknown` is it. */
+struct plan *plan_new(uint64_t seed, const char *only, const char **unknown);
+void plan_free(struct plan *plan);
+void plan_next(struct plan *plan, struct burst *burst);
+int64_t burst_ms(const struct burst *burst);   /* as long as it is meant to last, with its quiet time */
+
+uint64_t dice_roll(uint64_t *dice, uint64_t below);
+
+/* ---- nemesis_crew.c ---- */
+
+struct crew *crew_start(struct run *run);
+struct proxy *crew_proxy(struct crew *crew, unsigned number);
+void crew_kill(struct crew *crew, unsigned number);
+void crew_replace(struct crew *crew, unsigned number);
+void crew_freeze(struct crew *crew, unsigned number);
+void crew_thaw(struct crew *crew, unsigned number);
+unsigned crew_failures(struct crew *crew);     /* how many have ended by themselves so far; each was told to stderr */
+unsigned crew_finish(struct crew *crew);       /* tell them to end, and wait; how many did not end, or not well */
+size_t crew_started(const struct crew *crew);
+void crew_free(struct crew *crew);
+
+/* ---- nemesis_watch.c ---- */
+
+struct watch *watch_start(struct run *run);
+/* May a renewal be executed long after it was sent? Else one that finds nothing to renew is noted, too. */
+void watch_delays(struct watch *watch, bool yes);
+void watch_left(struct watch *watch);          /* note what keys are left */
+size_t watch_renewals(const struct watch *watch);
+void watch_stop(struct watch *watch);
+
+#endif

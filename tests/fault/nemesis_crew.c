@@ -1,0 +1,283 @@
+/* The contenders of a run. Each has a number and a proxy that stay, and a process that may be killed and replaced: then its history
+ * is a new one. Even numbers reach their proxy over a unix socket, odd ones over TCP, where a reset is one. */
+#include "tests/fault/nemesis.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/sweep.h"
+#include "tests/support/trouble.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NAME = 40, PATIENCE_S = 60 };
+
+struct contender {
+	struct proxy *proxy;
+	char uri[512];
+	char name[NAME];
+	unsigned generation;
+	pid_t pid;                 /* 0: it has ended, and was waited for */
+};
+
+struct crew {
+	struct run *run;
+	char program[4096];
+	size_t started;
+	unsigned failures;
+	struct contender contenders[CONTENDERS];
+};
+
+/* Next to this program. */
+static void
+find_program(struct crew *crew)
+{
+	ssize_t n = readlink("/proc/self/exe", crew->program, sizeof crew->program - 16);
+	char *slash;
+
+	if (n <= 0)
+		trouble("/proc/self/exe: %s", strerror(errno));
+	crew->program[n] = '\0';
+	slash = strrchr(crew->program, '/');
+	strcpy(slash + 1, "contender");
+	if (access(crew->program, X_OK) != 0)
+		trouble("%s: %s", crew->program, strerror(errno));
+}
+
+/* The proxy's URI, with a login. */
+static void
+make_uri(struct contender *c)
+{
+	const char *uri = proxy_uri(c->proxy), *behind = strstr(uri, "://") + 3;
+
+	snprintf(c->uri, sizeof c->uri, "%.*s" CREW_USER ":" CREW_PASSWORD "@%s", (int)(behind - uri), uri, behind);
+}
+
+/* Only what is safe after a fork of many threads. */
+static _Noreturn void
+become(char *const *argv, pid_t parent)
+{
+	sigset_t none;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+		_exit(126);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);   /* as programs are that know nothing of it */
+	execv(argv[0], argv);
+	_exit(127);
+}
+
+static void
+start(struct crew *crew, unsigned number)
+{
+	struct contender *c = &crew->contenders[number];
+	char seed[24], locks[12], threads[12], lease[12], guard[12];
+	char *argv[] = {crew->program, (char[]){"--uri"}, c->uri, (char[]){"--folder"}, crew->run->folder, (char[]){"--name"}, c->name,
+	                (char[]){"--seed"}, seed, (char[]){"--locks"}, locks, (char[]){"--threads"}, threads, (char[]){"--lease-ms"}, lease,
+	                (char[]){"--guard-ms"}, guard, NULL};
+	pid_t parent = getpid();
+
+	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
+	snprintf(seed, sizeof seed, "%" PRIu64, (crew->run->seed * 1000 + number) * 1000 + c->generation);
+	snprintf(locks, sizeof locks, "%d", LOCKS);
+	snprintf(threads, sizeof threads, "%d", THREADS);
+	snprintf(lease, sizeof lease, "%d", LEASE_MS);
+	snprintf(guard, sizeof guard, "%d", GUARD_MS);
+	c->pid = fork();
+	if (c->pid < 0)
+		trouble("fork: %s", strerror(errno));
+	if (c->pid == 0)
+		become(argv, parent);
+	sweep_process(c->pid);
+	crew->started++;
+}
+
+struct crew *
+crew_start(struct run *run)
+{
+	struct crew *crew = calloc(1, sizeof *crew);
+
+	if (crew == NULL)
+		trouble("no memory");
+	crew->run = run;
+	find_program(crew);
+	for (unsigned i = 0; i < CONTENDERS; i++) {
+		crew->contenders[i].proxy = i % 2 == 0 ? proxy_start(server_socket(run->server)) : proxy_start_tcp(server_socket(run->server));
+		make_uri(&crew->contenders[i]);
+		start(crew, i);
+	}
+	return crew;
+}
+
+struct proxy *
+crew_proxy(struct crew *crew, unsigned number)
+{
+	return crew->contenders[number].proxy;
+}
+
+static void
+tell_end(struct crew *crew, struct contender *c, int status)
+{
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "nemesis: %s was ended by signal %d (%s)\n", c->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		fprintf(stderr, "nemesis: %s ended with status %d\n", c->name, WEXITSTATUS(status));
+	crew->failures++;
+	c->pid = 0;
+}
+
+unsigned
+crew_failures(struct crew *crew)
+{
+	for (unsigned i = 0; i < CONTENDERS; i++) {
+		struct contender *c = &crew->contenders[i];
+		int status;
+
+		if (c->pid != 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
+			tell_end(crew, c, status);
+	}
+	return crew->failures;
+}
+
+void
+crew_kill(struct crew *crew, unsigned number)
+{
+	struct contender *c = &crew->contenders[number];
+	pid_t pid = c->pid;
+	int status;
+
+	if (pid == 0)
+		return;
+	kill(pid, SIGKILL);
+	status = child_end(pid);
+	history_note(crew->run->history, "killed %d", (int)pid);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		tell_end(crew, c, status);
+	c->pid = 0;
+}
+
+void
+crew_replace(struct crew *crew, unsigned number)
+{
+	if (crew->contenders[number].pid == 0)
+		start(crew, number);
+}
+
+void
+crew_freeze(struct crew *crew, unsigned number)
+{
+	struct contender *c = &crew->contenders[number];
+
+	crew_failures(crew);
+	if (c->pid == 0)
+		return;
+	history_note(crew->run->history, "frozen %d", (int)c->pid);
+	child_pause(c->pid);
+}
+
+void
+crew_thaw(struct crew *crew, unsigned number)
+{
+	struct contender *c = &crew->contenders[number];
+
+	if (c->pid == 0)
+		return;
+	child_resume(c->pid);
+	history_note(crew->run->history, "thawed %d", (int)c->pid);
+}
+
+size_t
+crew_started(const struct crew *crew)
+{
+	return crew->started;
+}
+
+/* ---- the end ---- */
+
+/* What its threads are at, where there is a debugger. */
+static void
+print_stacks(const struct contender *c)
+{
+	char command[200];
+
+	snprintf(command, sizeof command, "command -v gdb >/dev/null 2>&1 && gdb -p %d -batch -ex 'thread apply all backtrace 16' >&2 2>/dev/null", (int)c->pid);
+	fflush(NULL);
+	if (system(command) != 0)
+		fprintf(stderr, "nemesis: no stacks of %s\n", c->name);
+}
+
+static bool
+has_ended(struct crew *crew, struct contender *c)
+{
+	int status;
+
+	if (c->pid == 0)
+		return true;
+	if (waitpid(c->pid, &status, WNOHANG) != c->pid)
+		return false;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		c->pid = 0;
+	else
+		tell_end(crew, c, status);
+	return true;
+}
+
+static bool
+all_have_ended(struct crew *crew)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < CONTENDERS; i++)
+		all &= has_ended(crew, &crew->contenders[i]);
+	return all;
+}
+
+/* Not noted as killed: the judge is to see who hung. */
+static void
+abort_contender(struct crew *crew, struct contender *c)
+{
+	int64_t limit = await_limit_ns(10);
+
+	fprintf(stderr, "nemesis: %s (process %d) does not come to its end\n", c->name, (int)c->pid);
+	print_stacks(c);
+	kill(c->pid, SIGABRT);
+	kill(c->pid, SIGCONT);
+	while (!has_ended(crew, c) && !await_is_past(limit))
+		await_ms(10);
+	if (c->pid != 0) {
+		kill(c->pid, SIGKILL);
+		tell_end(crew, c, child_end(c->pid));
+	}
+}
+
+unsigned
+crew_finish(struct crew *crew)
+{
+	int64_t limit = await_limit_ns(PATIENCE_S);
+
+	crew_failures(crew);   /* who ended before it was told to ended too early, be it well */
+	for (unsigned i = 0; i < CONTENDERS; i++)
+		if (crew->contenders[i].pid != 0)
+			kill(crew->contenders[i].pid, SIGTERM);
+	while (!all_have_ended(crew) && !await_is_past(limit))
+		await_ms(10);
+	for (unsigned i = 0; i < CONTENDERS; i++)
+		if (crew->contenders[i].pid != 0)
+			abort_contender(crew, &crew->contenders[i]);
+	return crew->failures;
+}
+
+void
+crew_free(struct crew *crew)
+{
+	for (unsigned i = 0; i < CONTENDERS; i++)
+		proxy_stop(crew->contenders[i].proxy);
+	free(crew);
+}

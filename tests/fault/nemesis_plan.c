@@ -1,0 +1,174 @@
+/* Plans: which faults hit whom, when and for how long. All of it follows from the seed, and the names of the faults that are allowed.
+ *
+ * There is a deck of cards for each place where faults happen, shuffled, so that each comes before any comes again. One burst has up
+ * to three that overlap; two that would be in each other's way (two for the server; two for one contender's process, or for its
+ * proxy) do not. */
+#include "tests/fault/faults.h"
+#include "tests/support/trouble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct deck {
+	size_t count, next;             /* next == count: to be shuffled */
+	const struct fault **cards;
+};
+
+struct plan {
+	uint64_t dice;
+	struct deck decks[SEATS];
+};
+
+uint64_t
+dice_roll(uint64_t *dice, uint64_t below)
+{
+	*dice ^= *dice << 13;
+	*dice ^= *dice >> 7;
+	*dice ^= *dice << 17;
+	return (*dice >> 11) % below;
+}
+
+static bool
+is_among(const char *name, const char *list)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = list; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+			return true;
+	return false;
+}
+
+static bool
+is_known(const char *name)
+{
+	size_t n = strcspn(name, ",");
+
+	for (size_t i = 0; i < fault_count; i++)
+		if (strlen(faults[i].name) == n && strncmp(faults[i].name, name, n) == 0)
+			return true;
+	return false;
+}
+
+static void
+add_card(struct plan *plan, const struct fault *fault)
+{
+	struct deck *deck = &plan->decks[fault->seat];
+
+	if (deck->cards == NULL && (deck->cards = calloc(fault_count, sizeof(struct fault *))) == NULL)
+		trouble("no memory");
+	deck->cards[deck->count++] = fault;
+	deck->next = deck->count;
+}
+
+struct plan *
+plan_new(uint64_t seed, const char *only, const char **unknown)
+{
+	struct plan *plan = calloc(1, sizeof *plan);
+
+	if (plan == NULL)
+		trouble("no memory");
+	for (const char *at = only; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
+		if (!is_known(at)) {
+			*unknown = at;
+			plan_free(plan);
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < fault_count; i++)
+		if (only == NULL || is_among(faults[i].name, only))
+			add_card(plan, &faults[i]);
+	plan->dice = seed * 2862933555777941757U + 3037000493U;
+	if (plan->dice == 0)
+		plan->dice = 1;
+	for (int i = 0; i < 16; i++)
+		dice_roll(&plan->dice, 2);
+	return plan;
+}
+
+void
+plan_free(struct plan *plan)
+{
+	for (unsigned i = 0; i < SEATS; i++)
+		free(plan->decks[i].cards);
+	free(plan);
+}
+
+static const struct fault *
+draw(struct plan *plan, struct deck *deck)
+{
+	if (deck->next == deck->count) {
+		for (size_t i = deck->count; i > 1; i--) {
+			size_t j = (size_t)dice_roll(&plan->dice, i);
+			const struct fault *other = deck->cards[j];
+
+			deck->cards[j] = deck->cards[i - 1];
+			deck->cards[i - 1] = other;
+		}
+		deck->next = 0;
+	}
+	return deck->cards[deck->next++];
+}
+
+/* A deck that may be drawn from: the server's rather than another as long as it has not been hit, as it has the most cards. NULL: none. */
+static struct deck *
+choose_deck(struct plan *plan, bool server_is_hit)
+{
+	uint64_t kind = dice_roll(&plan->dice, 10);
+	unsigned seat = kind < 6 ? SEAT_SERVER : kind < 8 ? SEAT_PROCESS : SEAT_PROXY;
+
+	for (unsigned i = 0; i < SEATS; i++, seat = (seat + 1) % SEATS)
+		if (plan->decks[seat].count > 0 && !(seat == SEAT_SERVER && server_is_hit))
+			return &plan->decks[seat];
+	return NULL;
+}
+
+static bool
+is_free(const struct burst *burst, const struct fault *fault, unsigned target)
+{
+	for (unsigned i = 0; i < burst->count; i++)
+		if (burst->blows[i].fault->seat == fault->seat && burst->blows[i].target == target)
+			return false;
+	return true;
+}
+
+static bool
+has_hit_the_server(const struct burst *burst)
+{
+	for (unsigned i = 0; i < burst->count; i++)
+		if (burst->blows[i].fault->seat == SEAT_SERVER)
+			return true;
+	return false;
+}
+
+void
+plan_next(struct plan *plan, struct burst *burst)
+{
+	unsigned wanted = 1 + (unsigned)dice_roll(&plan->dice, MAX_BLOWS);
+	struct deck *deck;
+
+	*burst = (struct burst){.quiet_ms = 300 + (int64_t)dice_roll(&plan->dice, LEASE_MS)};
+	while (burst->count < wanted && (deck = choose_deck(plan, has_hit_the_server(burst))) != NULL) {
+		const struct fault *fault = draw(plan, deck);
+		struct blow *blow = &burst->blows[burst->count];
+		unsigned target = fault->seat == SEAT_SERVER ? 0 : (unsigned)dice_roll(&plan->dice, CONTENDERS);
+
+		while (!is_free(burst, fault, target))
+			target = (target + 1) % CONTENDERS;
+		*blow = (struct blow){.fault = fault, .target = target, .dice = plan->dice};
+		blow->from_ms = burst->count == 0 ? 0 : (int64_t)dice_roll(&plan->dice, LEASE_MS);
+		blow->for_ms = (fault->least + (int64_t)dice_roll(&plan->dice, (uint64_t)(fault->most - fault->least + 1))) * LEASE_MS / 100;
+		burst->count++;
+	}
+}
+
+int64_t
+burst_ms(const struct burst *burst)
+{
+	int64_t ms = 0;
+
+	for (unsigned i = 0; i < burst->count; i++)
+		if (burst->blows[i].from_ms + burst->blows[i].for_ms > ms)
+			ms = burst->blows[i].from_ms + burst->blows[i].for_ms;
+	return ms + burst->quiet_ms;
+}

@@ -1,0 +1,322 @@
+/* The watcher: what the server is told (MONITOR), and what is in it (SCAN). Both go on over restarts, with connections of their own,
+ * and miss what happens while they have none.
+ *
+ * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token. One that found
+ * nothing to renew calls no PEXPIRE. That may be an old one, which was stuck somewhere while its sender has given up the connection,
+ * reconnected and released, and then it is in order, so it is noted only in times without faults that make commands late.
+ *
+ * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or two. */
+#include "tests/fault/nemesis.h"
+#include "tests/support/await.h"
+#include "tests/support/trouble.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { TOKEN = 80, SCAN_MS = 500, CALM_MS = 1000, WORDS = 6 };
+
+struct watch {
+	struct run *run;
+	struct history *history;
+	pthread_t monitor, scanner;
+	_Atomic bool ending;
+	_Atomic bool delaying;
+	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
+	_Atomic size_t renewals;
+
+	pthread_mutex_t mutex;           /* guards the next */
+	int fd;                          /* of the monitor's connection, to be shut down at the end; -1: none */
+
+	/* the monitor's own */
+	char token[TOKEN];               /* of the renewal that is being executed; "": none */
+	int64_t executed_ns;
+	int64_t offset_ns, next_offset_ns, next_at;
+};
+
+/* ---- lines of MONITOR ---- */
+
+/* The next word of the command, quotes and all; NULL: there is no other. */
+static const char *
+next_word(const char **at, size_t *size)
+{
+	const char *word = strchr(*at, '"'), *end;
+
+	if (word == NULL)
+		return NULL;
+	for (end = word + 1; *end != '"' && *end != '\0'; end++)
+		if (*end == '\\' && end[1] != '\0')
+			end++;
+	*at = *end == '"' ? end + 1 : end;
+	*size = (size_t)(end - word - 1);
+	return word + 1;
+}
+
+static bool
+is_word(const char *word, size_t size, const char *text)
+{
+	return size == strlen(text) && strncasecmp(word, text, size) == 0;
+}
+
+/* Our time of what the server did at `server_ns`, which is heard of now: never later than it was, nor later than now. */
+static int64_t
+our_time(struct watch *w, int64_t server_ns)
+{
+	int64_t now = await_now_ns();
+
+	if (now >= w->next_at) {
+		w->offset_ns = w->next_offset_ns;
+		w->next_offset_ns = INT64_MAX;
+		w->next_at = now + INT64_C(1000000000);
+	}
+	if (now - server_ns < w->next_offset_ns)
+		w->next_offset_ns = now - server_ns;
+	if (w->next_offset_ns < w->offset_ns)
+		w->offset_ns = w->next_offset_ns;
+	return server_ns + w->offset_ns;
+}
+
+static bool
+is_calm(const struct watch *w)
+{
+	return !w->delaying && await_now_ns() >= w->calm_at;
+}
+
+static void
+note_renewal(struct watch *w)
+{
+	history_note_at(w->history, w->executed_ns, "renew %s", w->token);
+	w->renewals++;
+	w->token[0] = '\0';
+}
+
+/* A command of a client. */
+static void
+on_command(struct watch *w, const char *at, int64_t ns)
+{
+	const char *word[WORDS];
+	size_t size[WORDS], count = 0;
+
+	if (w->token[0] != '\0' && is_calm(w))
+		note_renewal(w);   /* it did nothing */
+	w->token[0] = '\0';
+	while (count < WORDS && (word[count] = next_word(&at, &size[count])) != NULL)
+		count++;
+	if (count < WORDS || (!is_word(word[0], size[0], "evalsha") && !is_word(word[0], size[0], "eval")) || !is_word(word[2], size[2], "1"))
+		return;
+	if (size[4] < sizeof w->token) {
+		snprintf(w->token, sizeof w->token, "%.*s", (int)size[4], word[4]);
+		w->executed_ns = ns;
+	}
+}
+
+static void
+on_line(struct watch *w, const char *line)
+{
+	const char *point, *where = strchr(line, '['), *command = strchr(line, ']');
+	int64_t ns = strtoll(line, (char **)(uintptr_t)&point, 10) * 1000000000;
+	size_t size;
+
+	if (where == NULL || command == NULL || *point != '.')
+		return;
+	ns += strtoll(point + 1, NULL, 10) * 1000;   /* six digits */
+	ns = our_time(w, ns);
+	where = strchr(where, ' ');
+	if (where == NULL || strncmp(where, " lua]", 5) != 0) {
+		on_command(w, command, ns);
+	} else if (w->token[0] != '\0') {
+		const char *word = next_word(&command, &size);
+
+		if (word != NULL && is_word(word, size, "pexpire"))
+			note_renewal(w);
+	}
+}
+
+/* ---- the two threads ---- */
+
+/* NULL: there is no server just now. */
+static redisContext *
+dial(struct watch *w, int64_t timeout_ms)
+{
+	redisContext *c = redisConnectUnix(server_socket(w->run->server));
+
+	if (c == NULL)
+		trouble("no memory");
+	if (c->err != 0) {
+		redisFree(c);
+		return NULL;
+	}
+	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	if (timeout_ms > 0)
+		redisSetTimeout(c, (struct timeval){.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000});
+	return c;
+}
+
+static void
+publish(struct watch *w, int fd)
+{
+	pthread_mutex_lock(&w->mutex);
+	w->fd = fd;
+	if (fd >= 0 && w->ending)
+		shutdown(fd, SHUT_RDWR);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void *
+monitor(void *arg)
+{
+	struct watch *w = arg;
+
+	while (!w->ending) {
+		redisContext *c = dial(w, 0);
+		void *reply = NULL;
+
+		if (c == NULL) {
+			await_ms(5);
+			continue;
+		}
+		publish(w, c->fd);
+		w->token[0] = '\0';
+		w->offset_ns = w->next_offset_ns = INT64_MAX;
+		if (redisAppendCommand(c, "MONITOR") != REDIS_OK)
+			trouble("no memory");
+		while (redisGetReply(c, &reply) == REDIS_OK) {
+			if (((redisReply *)reply)->str != NULL)
+				on_line(w, ((redisReply *)reply)->str);
+			freeReplyObject(reply);
+		}
+		publish(w, -1);
+		redisFree(c);
+	}
+	return NULL;
+}
+
+/* Call `seen` with each key of leash's and its PTTL. False: the server does not answer. */
+static bool
+scan(struct watch *w, redisContext *c, void (*seen)(struct watch *w, const char *key, long long pttl))
+{
+	char cursor[32] = "0";
+
+	do {
+		redisReply *page = redisCommand(c, "SCAN %s MATCH leash:* COUNT 1000", cursor);
+
+		if (page == NULL || page->type != REDIS_REPLY_ARRAY || page->elements != 2) {
+			if (page != NULL)
+				freeReplyObject(page);
+			return false;
+		}
+		snprintf(cursor, sizeof cursor, "%s", page->element[0]->str);
+		for (size_t i = 0; i < page->element[1]->elements; i++) {
+			const char *key = page->element[1]->element[i]->str;
+			redisReply *pttl = redisCommand(c, "PTTL %s", key);
+
+			if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER)
+				seen(w, key, pttl->integer);
+			if (pttl != NULL)
+				freeReplyObject(pttl);
+		}
+		freeReplyObject(page);
+	} while (strcmp(cursor, "0") != 0 && c->err == 0);
+	return c->err == 0;
+}
+
+static void
+note_endless(struct watch *w, const char *key, long long pttl)
+{
+	if (pttl == -1)
+		history_note(w->history, "endless %s", key);
+}
+
+static void
+note_left(struct watch *w, const char *key, long long pttl)
+{
+	size_t n = strlen(key);
+
+	if (pttl != -2 && (n < 6 || strcmp(key + n - 6, ":fence") != 0))
+		history_note(w->history, "left %s", key);
+}
+
+static void *
+scanner(void *arg)
+{
+	struct watch *w = arg;
+	redisContext *c = NULL;
+
+	while (!w->ending) {
+		if (c == NULL)
+			c = dial(w, 1000);
+		if (c != NULL && !scan(w, c, note_endless)) {
+			redisFree(c);
+			c = NULL;
+		}
+		await_ms(SCAN_MS);
+	}
+	if (c != NULL)
+		redisFree(c);
+	return NULL;
+}
+
+/* ---- for the run ---- */
+
+struct watch *
+watch_start(struct run *run)
+{
+	struct watch *w = calloc(1, sizeof *w);
+
+	if (w == NULL)
+		trouble("no memory");
+	w->run = run;
+	w->history = history_open(run->folder, "watcher");
+	w->fd = -1;
+	pthread_mutex_init(&w->mutex, NULL);
+	if (pthread_create(&w->monitor, NULL, monitor, w) != 0 || pthread_create(&w->scanner, NULL, scanner, w) != 0)
+		trouble("no thread");
+	return w;
+}
+
+void
+watch_delays(struct watch *w, bool yes)
+{
+	if (!yes && w->delaying)
+		w->calm_at = await_now_ns() + CALM_MS * INT64_C(1000000);
+	w->delaying = yes;
+}
+
+void
+watch_left(struct watch *w)
+{
+	redisContext *c = dial(w, 0);
+
+	if (c == NULL || !scan(w, c, note_left))
+		trouble("the server does not tell what is in it");
+	redisFree(c);
+}
+
+size_t
+watch_renewals(const struct watch *w)
+{
+	return w->renewals;
+}
+
+void
+watch_stop(struct watch *w)
+{
+	w->ending = true;
+	pthread_mutex_lock(&w->mutex);
+	if (w->fd >= 0)
+		shutdown(w->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&w->mutex);
+	pthread_join(w->monitor, NULL);
+	pthread_join(w->scanner, NULL);
+	history_close(w->history);
+	pthread_mutex_destroy(&w->mutex);
+	free(w);
+}
