@@ -797,6 +797,18 @@ a_write_that_was_refused_is_counted(void **state)
 	assert_int_equal(run.verdict.refused, 1);
 }
 
+static void
+who_lost_it_before_it_could_read_the_fence_is_told_of_the_loss_first(void **state)
+{
+	(void)state;
+	say(&run.one, 1000, "ask 1 a -1 fair");
+	say(&run.one, 1500, "lost a 256");
+	say(&run.one, 1501, "got 1 OK 0 - 0");
+	say(&run.one, 1502, "look 1 0");
+	give(&run.one, 1, 1503, 1504, "LOST");
+	accepted();
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
 
 int
@@ -867,6 +879,7 @@ main(void)
 		TEST(a_register_that_takes_a_smaller_fence_is_rejected),
 		TEST(a_write_may_be_done_long_before_it_is_written_down),
 		TEST(a_write_that_was_refused_is_counted),
+		TEST(who_lost_it_before_it_could_read_the_fence_is_told_of_the_loss_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
