@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-int lsh_mutation;
+_Atomic int lsh_mutation;
 
 void
 lsh_mutation_read(void)

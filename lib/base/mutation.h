@@ -39,7 +39,7 @@ enum lsh_mutation {
 
 #ifdef LSH_MUTATIONS
 
-extern int lsh_mutation;
+extern _Atomic int lsh_mutation;
 
 #define LSH_MUTATES(what) (lsh_mutation == (int)(what))
 
