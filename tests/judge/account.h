@@ -28,6 +28,7 @@ struct hold {
 	uint32_t process, lock, token; /* token: NOBODY, unless it was got */
 	uint32_t ask_line, got_line, until_line, give_line, told_line;
 	enum answer got_answer : 8, gave_answer : 8;
+	bool ended : 1;                /* an event said so; a look may have come before it */
 	bool valid : 1;                /* at some moment */
 	bool excused : 1;              /* a breach came while it was valid, or while it was asked for */
 	bool excused_later : 1;        /* ... or before all was over with it */

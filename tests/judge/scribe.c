@@ -473,7 +473,7 @@ of_loose(const struct scribe *s, const uint32_t *order, size_t count, const stru
 	for (size_t i = 0; i < count; i++) {
 		struct hold *hold = &s->account->holds.at[order[i]];
 
-		if (hold->lock == ending->lock && hold->asked <= ending->moment && hold->told > ending->moment) /* no look came first, nor another ending */
+		if (hold->lock == ending->lock && hold->asked <= ending->moment && !hold->ended)
 			return hold;
 	}
 	return NULL;
@@ -482,6 +482,7 @@ of_loose(const struct scribe *s, const uint32_t *order, size_t count, const stru
 static void
 apply(struct hold *hold, const struct ending *ending)
 {
+	hold->ended = true;
 	if (ending->abandoned) {
 		if (ending->moment < hold->let_go)
 			hold->let_go = hold->last < ending->moment ? hold->last : ending->moment;
