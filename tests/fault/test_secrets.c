@@ -549,9 +549,14 @@ nothing_but_printable_bytes_comes_out_whatever_a_name_is(void **state)
 		}
 		leash_lock_free(lock);
 		if (i % 1000 == 999) {
-			if (ear.unprintable[0] != '\0')
-				break;
+			bool heard_enough;
+
+			pthread_mutex_lock(&ear.mutex);
+			heard_enough = ear.unprintable[0] != '\0';
 			ear.size = 0; /* there is room again */
+			pthread_mutex_unlock(&ear.mutex);
+			if (heard_enough)
+				break;
 		}
 		if (i % 4096 == 4095)
 			fake_forget(fake);
