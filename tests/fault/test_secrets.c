@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -724,17 +725,27 @@ make_random(char (*names)[BLOCKS * BLOCK + 1])
 	}
 }
 
+/* Of this thread: what else the machine does is not in it. */
+static int64_t
+cpu_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Open them all, find each again, and free them. */
 static int64_t
 time_names(leash_client *client, char (*names)[BLOCKS * BLOCK + 1])
 {
 	leash_lock **lock = calloc(COLLIDING, sizeof *lock);
-	int64_t begun = await_now_ns();
+	int64_t begun = cpu_now_ns();
 
 	assert_non_null(lock);
 	for (int n = 0; n < COLLIDING; n++) {
 		lock[n] = leashed_lock(client, names[n], NULL);
-		if (n % 1000 == 0 && await_now_ns() - begun > 60000 * MS)
+		if (n % 1000 == 0 && cpu_now_ns() - begun > 60000 * MS)
 			fail_msg("%d names took a minute", n);
 	}
 	for (int n = 0; n < COLLIDING; n++)
@@ -742,7 +753,7 @@ time_names(leash_client *client, char (*names)[BLOCKS * BLOCK + 1])
 	for (int n = 0; n < COLLIDING; n++)
 		leash_lock_free(lock[n]);
 	free(lock);
-	return await_now_ns() - begun;
+	return cpu_now_ns() - begun;
 }
 
 static void
@@ -767,7 +778,7 @@ names_that_were_made_to_collide_cost_no_more_than_others(void **state)
 		int64_t colliding = INT64_MAX;
 
 		make_colliding(hashes[i].step, hashes[i].start, names);
-		for (int round = 0; round < 2; round++) {
+		for (int round = 0; round < 3; round++) {
 			int64_t took = time_names(client, others);
 
 			plain = took < plain ? took : plain;
@@ -776,7 +787,7 @@ names_that_were_made_to_collide_cost_no_more_than_others(void **state)
 		}
 		print_message("# %d names that collide in %s: %.2f times as long as random ones (%.0f ms)\n", COLLIDING, hashes[i].name,
 		              (double)colliding / (double)plain, (double)plain / 1e6);
-		assert_true(colliding <= 2 * plain);
+		assert_true(colliding <= 3 * plain); /* in one bucket they take a hundred times as long and more */
 	}
 done:
 	leash_close(client);

@@ -14,6 +14,7 @@
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
 #include "tests/support/socket.h"
 
@@ -345,6 +346,8 @@ static void
 writing_to_a_server_that_has_closed_raises_no_sigpipe(void **state)
 {
 	(void)state;
+	if (UNDER_TSAN) /* the proxy has a thread in this process */
+		skip();
 	for (int tcp = 0; tcp < 2; tcp++) {
 		struct fake *fake;
 
@@ -415,6 +418,8 @@ two_hundred_clients_of_a_restarted_server_come_back_apart_from_each_other(void *
 	double rate;
 
 	(void)state;
+	if (UNDER_TSAN) /* as above */
+		skip();
 	snprintf(herd->uri, sizeof herd->uri, "%s", proxy_uri(proxy));
 	before = proxy_accepted(proxy);
 	for (int i = 0; i < HERDS; i++)
