@@ -1,172 +1,14 @@
-/* URIs: what is understood, what is refused and in which words, and that no secret gets out. */
-#include "redis/uri.h"
-
-#include "tests/support/sweep.h"
-
-#include <leash/memory.h>
+/* URIs: what is understood, passwords from elsewhere, and that no secret gets out. */
+#include "tests/unit/uris.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define SECRET "QJXZWVKQ"
-
-/* Memory that counts, that fails when told to, and that has a look for secrets in what is given back. */
-
-enum { HEAD = 16 };
-
-static size_t blocks, until_failure; /* 0: never */
-static bool secret_freed;
-
-static void *
-watched_alloc(size_t size)
-{
-	char *p;
-
-	if (until_failure != 0 && --until_failure == 0)
-		return NULL;
-	p = malloc(HEAD + size);
-	if (p == NULL)
-		return NULL;
-	memcpy(p, &size, sizeof(size));
-	blocks++;
-	return p + HEAD;
-}
-
-static void *
-no_realloc(void *old, size_t size)
-{
-	(void)old;
-	(void)size;
-	abort();
-}
-
-static void
-watched_free(void *old)
-{
-	char *p = (char *)old - HEAD;
-	size_t size;
-
-	memcpy(&size, p, sizeof(size));
-	if (memmem(old, size, SECRET, strlen(SECRET)) != NULL)
-		secret_freed = true;
-	blocks--;
-	free(p);
-}
-
-static const leash_memory memory = {watched_alloc, no_realloc, watched_free};
-
-static char *folder;
-
-static int
-start(void **state)
-{
-	(void)state;
-	blocks = until_failure = 0;
-	secret_freed = false;
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	unsetenv("LEASH_TEST_PASSWORD");
-	return blocks == 0 && !secret_freed ? 0 : 1;
-}
-
-static const char *
-in_folder(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return path;
-}
-
-static void
-write_file(const char *name, const char *bytes, size_t n)
-{
-	int fd = open(in_folder(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, bytes, n), n);
-	close(fd);
-}
-
-static struct lsh_uri
-understood(const char *text)
-{
-	struct lsh_uri uri;
-	leash_error err, before;
-
-	memset(&err, 0xee, sizeof(err));
-	before = err;
-	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
-		fail_msg("%s: %s", text, err.text);
-	assert_memory_equal(&err, &before, sizeof(err));
-	return uri;
-}
-
-#define assert_text(value, wanted)                        \
-	do {                                              \
-		assert_non_null(value);                   \
-		assert_string_equal((value), (wanted));   \
-	} while (0)
-
-/* `words`: what the text must have in it, each followed by a '|'. */
-static void
-refused_as(leash_status status, const char *text, const char *words)
-{
-	static const struct lsh_uri nothing;
-	struct lsh_uri uri;
-	leash_error err;
-
-	memset(&uri, 0xee, sizeof(uri));
-	memset(&err, 0, sizeof(err));
-	if (lsh_uri_parse(&uri, text, &err) == LEASH_OK)
-		fail_msg("%s: understood", text);
-	if (err.status != status)
-		fail_msg("%s: %s: %s", text, leash_status_name(err.status), err.text);
-	assert_int_equal(blocks, 0);
-	assert_memory_equal(&uri, &nothing, sizeof(uri));
-	assert_false(secret_freed);
-
-	assert_null(memmem(&err, sizeof(err), SECRET, strlen(SECRET)));
-	assert_memory_equal(err.text, "uri: ", 5);
-	assert_true(strlen(err.text) > 20);
-	assert_int_not_equal(err.text[strlen(err.text) - 1], '.'); /* neither a full stop nor cut off */
-	while (*words != '\0') {
-		size_t n = strcspn(words, "|");
-
-		if (memmem(err.text, strlen(err.text), words, n) == NULL)
-			fail_msg("%s: '%.*s' is not in: %s", text, (int)n, words, err.text);
-		words += n + 1;
-	}
-
-	/* without a place for the text it is refused all the same */
-	assert_int_equal(lsh_uri_parse(&uri, text, NULL), status);
-}
-
-static void
-refused(const char *text, const char *words)
-{
-	refused_as(LEASH_INVALID, text, words);
-}
-
-/* What is understood */
+/* ---- what is understood ---- */
 
 static void
 a_host_alone_is_enough(void **state)
@@ -366,7 +208,7 @@ the_longest_path_of_a_socket_fits(void **state)
 	refused(text, "path|socket|");
 }
 
-/* Passwords from elsewhere */
+/* ---- passwords from elsewhere ---- */
 
 static void
 a_password_comes_from_a_file_without_its_last_newline(void **state)
@@ -547,324 +389,7 @@ what_cannot_be_a_variable_is_not_looked_up(void **state)
 		refused(texts[i], "password_env|name of a variable|");
 }
 
-/* What is refused */
-
-static void
-an_empty_text_is_refused(void **state)
-{
-	(void)state;
-	refused(NULL, "empty|redis://|");
-	refused("", "empty|redis://|");
-}
-
-static void
-a_missing_scheme_is_refused(void **state)
-{
-	static const char *const texts[] = {
-		"cache", "cache:6379", "redis", "redis:", "redis:/", "redis:cache", "redis:/cache",
-		"app:" SECRET "@cache", "//cache", "/run/redis.sock",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], "scheme|missing|redis://|unix://|");
-}
-
-static void
-an_unknown_scheme_is_refused_with_those_that_are_known(void **state)
-{
-	static const char *const texts[] = {
-		"://cache", "http://cache", "redi://cache", "rediss3://cache", "redis+://cache",
-		"redis+sentinels://cache", "tcp://:" SECRET "@cache",
-		SECRET "://cache", "app:" SECRET "@redis://cache", "unixx:///a", "redis+clusterr://a",
-		"rediss+quorum://a",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], "scheme|not known|redis://|unix://|");
-}
-
-static void
-schemes_of_other_deployments_are_not_supported_yet_known(void **state)
-{
-	(void)state;
-	refused_as(LEASH_UNSUPPORTED, "rediss://:" SECRET "@cache", "scheme|rediss://|this build|");
-	refused_as(LEASH_UNSUPPORTED, "redis+sentinel://a:1,b:2/mymaster", "scheme|redis+sentinel://|this build|");
-	refused_as(LEASH_UNSUPPORTED, "redis+cluster://a:1,b:2", "scheme|redis+cluster://|this build|");
-	refused_as(LEASH_UNSUPPORTED, "redis+quorum://a:1,b:2,c:3", "scheme|redis+quorum://|this build|");
-	refused_as(LEASH_UNSUPPORTED, "REDISS://cache", "scheme|rediss://|this build|");
-}
-
-static void
-spaces_and_control_bytes_are_refused(void **state)
-{
-	(void)state;
-	refused(" redis://cache", "byte 1:|space|%20|");
-	refused("redis://cache ", "byte 14:|space|");
-	refused("redis://cache\n", "byte 14:|control|");
-	refused("redis://:" SECRET "\t@cache", "byte 18:|control|");
-	refused("redis://cac\x7fhe", "byte 12:|control|");
-	refused("unix:///run/\x01x", "byte 13:|control|");
-}
-
-static void
-a_fragment_is_refused(void **state)
-{
-	(void)state;
-	refused("redis://cache#x", "byte 14:|fragment|%23|");
-	refused("redis://:#" SECRET "@cache", "byte 10:|fragment|%23|");
-	refused("unix:///run/redis.sock#", "byte 23:|fragment|%23|");
-}
-
-static void
-a_missing_host_is_refused(void **state)
-{
-	static const char *const texts[] = {
-		"redis://", "redis:///", "redis:///2", "redis://?timeout=100", "redis://:6379",
-		"redis://:" SECRET "@", "redis://:" SECRET "@:6379",
-		"redis://app:" SECRET "@/2", "redis://:/" SECRET "@cache", "redis://:?" SECRET "@cache",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], "host|missing|redis://127.0.0.1:6379|");
-}
-
-static void
-a_malformed_host_is_refused(void **state)
-{
-	static const char *const texts[] = {
-		"redis://a,b", "redis://ca%63he", "redis://caf\xc3\xa9", "redis://a:1,b:2:x]",
-		"redis://" SECRET "!", "redis://a*b", "redis://a]", "redis://a+b",
-		"redis://\"a\"",
-	};
-	char text[400] = "redis://";
-	struct lsh_uri uri;
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], strchr(texts[i] + 8, ':') != NULL ? "port|" : "host|letters|IPv6|brackets|");
-
-	memset(text + 8, 'h', 253);
-	uri = understood(text);
-	assert_int_equal(strlen(uri.host), 253);
-	lsh_uri_clear(&uri);
-	strcat(text, "h");
-	refused(text, "host|longer than 253|");
-}
-
-static void
-an_ipv6_address_without_brackets_is_refused(void **state)
-{
-	(void)state;
-	refused("redis://::1", "host|redis://127.0.0.1:6379|");
-	refused("redis://2001:db8::1", "port|IPv6|brackets|");
-	refused("redis://2001:db8::1:6379/0", "port|IPv6|brackets|");
-	refused("redis://fe80::1", "port|IPv6|brackets|");
-}
-
-static void
-malformed_brackets_are_refused(void **state)
-{
-	static const char *const not_an_address[] = {
-		"redis://[]", "redis://[]:6379", "redis://[cache]", "redis://[127.0.0.1]", "redis://[::1::]",
-		"redis://[:::1]", "redis://[[::1]",
-		"redis://[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]", "redis://[%25eth0]",
-		"redis://:" SECRET "@[::g]",
-	};
-	static const char *const bad_zone[] = {
-		"redis://[fe80::1%eth0]", "redis://[fe80::1%25]", "redis://[fe80::1%]",
-		"redis://[fe80::1%25a/b]", "redis://[fe80::1%25%00]",
-		"redis://[fe80::1%25a*b]", "redis://[fe80::1%251234567890123456]", "redis://[fe80::1%2]",
-		"redis://[fe80::1%35eth0]",
-	};
-
-	(void)state;
-	refused("redis://[::1", "host|'['|']'|");
-	refused("redis://[::1:6379/0", "host|'['|']'|");
-	refused("redis://[::1]6379", "host|':'|port|']'|");
-	refused("redis://[::1]]", "host|':'|port|']'|");
-	for (size_t i = 0; i < COUNT(not_an_address); i++)
-		refused(not_an_address[i], "host|brackets|not an IPv6 address|");
-	for (size_t i = 0; i < COUNT(bad_zone); i++)
-		refused(bad_zone[i], strchr(bad_zone[i] + 8, '/') != NULL ? "host|" : "host|zone|%25eth0|");
-}
-
-static void
-a_malformed_port_is_refused(void **state)
-{
-	static const char *const texts[] = {
-		"redis://cache:", "redis://cache:/0", "redis://cache:0", "redis://cache:65536",
-		"redis://cache:-1", "redis://cache:+1", "redis://cache:06379",
-		"redis://cache:6379x", "redis://cache:0x1", "redis://cache:1:2",
-		"redis://cache:99999999999999999999999", "redis://[::1]:", "redis://[::1]:0",
-		"redis://cache:%31", "redis://app:" SECRET, "redis://app:" SECRET "/x@cache",
-		"redis://app:" SECRET "?x@cache",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], "port|from 1 to 65535|");
-}
-
-static void
-a_malformed_database_is_refused(void **state)
-{
-	static const char *const texts[] = {
-		"redis://cache/x", "redis://cache/16384", "redis://cache/-1", "redis://cache/+1",
-		"redis://cache/01", "redis://cache/1/", "redis://cache/1/2",
-		"redis://cache//", "redis://cache//1", "redis://cache/%31", "redis://cache/1.0",
-		"redis://cache/99999999999999999999",
-		("redis://h/" SECRET),
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], "database|from 0 to 16383|redis://cache:6379/2|");
-	refused("unix:///a?db=", "database|from 0 to 16383|?db=2|");
-	refused("unix:///a?db=16384", "database|from 0 to 16383|?db=2|");
-	refused("unix:///a?db=x", "database|from 0 to 16383|?db=2|");
-	refused("redis://cache:6379?db=2", "'db'|redis://cache:6379/2|");
-}
-
-static void
-a_slash_in_a_password_is_explained(void **state)
-{
-	(void)state;
-	refused("redis://app:1/" SECRET "@cache", "'/'|%2F|");
-	refused("redis://app/" SECRET "@cache", "'/'|%2F|");
-	refused("redis://app:12?" SECRET "@cache", "'?'|%3F|");
-	refused("redis://app:12?" SECRET "=x@cache", "'?'|%3F|");
-	refused("redis://app:12?a&" SECRET "&x@cache", "'?'|%3F|");
-	refused("redis://app:12?x=@&" SECRET, "'?'|%3F|");
-}
-
-static void
-a_malformed_login_is_refused(void **state)
-{
-	(void)state;
-	refused("redis://@cache", "user|before the '@'|");
-	refused("unix://@/run/redis.sock", "user|before the '@'|");
-	refused("redis://" SECRET "@cache", "password|missing|user|password_file|password_env|");
-	refused("unix://app@/run/redis.sock", "password|missing|user|");
-	refused("redis://app:@cache", "password|empty|");
-	refused("redis://:@cache", "password|empty|");
-	refused("redis://app:" SECRET "@x@cache", "'@'|%40|");
-	refused("unix://app:" SECRET "@x@/run/redis.sock", "'@'|%40|");
-}
-
-static void
-a_bad_escape_is_refused_wherever_it_stands(void **state)
-{
-	static const char *const bad[] = {"%", "%4", "%zz", "%4g", "%g4", "%%41", "%00", "a%00b", "%0", "%-1", "% 1"};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		const char *space = strchr(bad[i], ' ');
-		char text[256];
-
-		snprintf(text, sizeof(text), "redis://%s:" SECRET "@cache", bad[i]);
-		refused(text, space ? "space|" : "user|%25|");
-		snprintf(text, sizeof(text), "redis://app:" SECRET "%s@cache", bad[i]);
-		refused(text, space ? "space|" : "password|%25|");
-		snprintf(text, sizeof(text), "unix:///run/%s", bad[i]);
-		refused(text, space ? "space|" : "path|%25|");
-		snprintf(text, sizeof(text), "redis://cache?password_file=/run/%s", bad[i]);
-		refused(text, space ? "space|" : "password_file|%25|");
-		snprintf(text, sizeof(text), "redis://cache?password_env=%s", bad[i]);
-		refused(text, space ? "space|" : "password_env|%25|");
-	}
-}
-
-static void
-a_malformed_socket_path_is_refused(void **state)
-{
-	(void)state;
-	refused("unix://", "path|missing|unix:///run/redis.sock|");
-	refused("unix:///", "path|missing|unix:///run/redis.sock|");
-	refused("unix://?db=1", "path|missing|unix:///run/redis.sock|");
-	refused("unix://app:" SECRET "@", "path|missing|unix:///run/redis.sock|");
-	refused("unix://run/redis.sock", "host|third slash|unix:///run/redis.sock|");
-	refused("unix://app:" SECRET "@run/redis.sock", "host|third slash|");
-	refused("unix://app:" SECRET "/x@/run/redis.sock", "host|third slash|");
-}
-
-static void
-a_malformed_timeout_is_refused(void **state)
-{
-	static const char *const texts[] = {
-		"redis://h?timeout=", "redis://h?timeout=9", "redis://h?timeout=60001",
-		"redis://h?timeout=1s", "redis://h?timeout=0100", "redis://h?timeout=-1",
-		"redis://h?timeout=1%30", "redis://h?timeout=18446744073709551716", "redis://h?timeout=100?",
-		"unix:///a?timeout=1e3",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++)
-		refused(texts[i], "timeout|from 10 to 60000|");
-}
-
-static void
-malformed_parameters_are_refused(void **state)
-{
-	(void)state;
-	refused("redis://h?", "parameters|empty|");
-	refused("redis://h?timeout=100&", "parameters|empty|");
-	refused("redis://h?&timeout=100", "parameters|empty|");
-	refused("redis://h?timeout=100&&", "parameters|empty|");
-	refused("redis://h?timeout", "'timeout'|no value|");
-	refused("redis://h?password_file", "'password_file'|no value|");
-	refused("redis://h?password_file=", "password_file|empty|path|");
-}
-
-static void
-an_unknown_parameter_is_refused_by_name(void **state)
-{
-	(void)state;
-	refused("redis://h?tiemout=100", "'tiemout'|not known|timeout, password_file, password_env|");
-	refused("redis://h?timeout=100&ssl=true", "'ssl'|not known|");
-	refused("redis://h?Timeout=100", "'Timeout'|not known|");
-	refused("unix:///a?dbb=1", "'dbb'|not known|timeout, password_file, password_env, db|");
-	refused("redis://h?password=" SECRET, "'password'|not known|");
-	refused("redis://h?=1", "parameters|not known|");
-	refused("redis://h?ti%6deout=100", "parameters|not known|");
-	refused("redis://h?a\x80=1", "parameters|not known|");
-	refused("redis://h?abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz=1", "parameters|not known|");
-}
-
-static void
-a_parameter_that_is_given_twice_is_refused_by_name(void **state)
-{
-	char text[1024];
-
-	(void)state;
-	refused("redis://h?timeout=100&timeout=100", "'timeout'|twice|");
-	refused("unix:///a?db=1&timeout=100&db=2", "'db'|twice|");
-	setenv("LEASH_TEST_PASSWORD", SECRET, 1);
-	refused("redis://h?password_env=LEASH_TEST_PASSWORD&password_env=LEASH_TEST_PASSWORD", "'password_env'|twice|");
-	write_file("password", SECRET "\n", strlen(SECRET) + 1);
-	snprintf(text, sizeof(text), "redis://h?password_file=%s/password&password_file=%s/password", folder, folder);
-	refused(text, "'password_file'|twice|");
-}
-
-static void
-a_password_that_is_given_twice_is_refused(void **state)
-{
-	char text[1024];
-
-	(void)state;
-	setenv("LEASH_TEST_PASSWORD", SECRET, 1);
-	write_file("password", SECRET "\n", strlen(SECRET) + 1);
-	refused("redis://:" SECRET "@h?password_env=LEASH_TEST_PASSWORD", "password|twice|");
-	refused("redis://app:" SECRET "@h?password_file=/missing", "password|twice|");
-	snprintf(text, sizeof(text), "redis://h?password_env=LEASH_TEST_PASSWORD&password_file=%s", in_folder("password"));
-	refused(text, "password|twice|");
-	snprintf(text, sizeof(text), "redis://h?password_file=%s&password_env=LEASH_TEST_PASSWORD", in_folder("password"));
-	refused(text, "password|twice|");
-}
-
-/* Secrets and memory */
+/* ---- secrets and memory ---- */
 
 static bool
 any_of_secret(const void *bytes, size_t n)
@@ -991,60 +516,31 @@ clearing_leaves_nothing_and_may_be_repeated(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_host_alone_is_enough),
-		TEST(each_part_comes_into_its_field),
-		TEST(schemes_may_be_written_in_capitals),
-		TEST(an_ipv6_address_stands_in_brackets),
-		TEST(numbers_reach_from_end_to_end),
-		TEST(a_password_alone_is_that_of_the_default_user),
-		TEST(user_and_password_are_decoded),
-		TEST(every_byte_but_nul_may_be_in_a_password),
-		TEST(a_unix_uri_names_a_socket),
-		TEST(what_is_shown_is_a_uri_of_the_same_place),
-		TEST(the_longest_path_of_a_socket_fits),
-		TEST(a_password_comes_from_a_file_without_its_last_newline),
-		TEST(a_user_may_have_a_password_from_a_file_or_a_variable),
-		TEST(a_password_of_4096_bytes_is_the_longest),
-		TEST(a_file_that_cannot_be_read_is_named_with_the_reason),
-		TEST(a_file_that_holds_no_password_is_named_without_its_content),
-		TEST(a_fifo_is_refused_without_waiting_for_its_writer),
-		TEST(a_long_path_is_cut_off_in_the_message),
-		TEST(a_variable_that_has_no_password_is_named),
-		TEST(what_cannot_be_a_variable_is_not_looked_up),
-		TEST(an_empty_text_is_refused),
-		TEST(a_missing_scheme_is_refused),
-		TEST(an_unknown_scheme_is_refused_with_those_that_are_known),
-		TEST(schemes_of_other_deployments_are_not_supported_yet_known),
-		TEST(spaces_and_control_bytes_are_refused),
-		TEST(a_fragment_is_refused),
-		TEST(a_missing_host_is_refused),
-		TEST(a_malformed_host_is_refused),
-		TEST(an_ipv6_address_without_brackets_is_refused),
-		TEST(malformed_brackets_are_refused),
-		TEST(a_malformed_port_is_refused),
-		TEST(a_malformed_database_is_refused),
-		TEST(a_slash_in_a_password_is_explained),
-		TEST(a_malformed_login_is_refused),
-		TEST(a_bad_escape_is_refused_wherever_it_stands),
-		TEST(a_malformed_socket_path_is_refused),
-		TEST(a_malformed_timeout_is_refused),
-		TEST(malformed_parameters_are_refused),
-		TEST(an_unknown_parameter_is_refused_by_name),
-		TEST(a_parameter_that_is_given_twice_is_refused_by_name),
-		TEST(a_password_that_is_given_twice_is_refused),
-		TEST(no_mistyped_uri_tells_a_secret),
-		TEST(without_memory_nothing_is_left_behind),
-		TEST(clearing_leaves_nothing_and_may_be_repeated),
+		uri_test(a_host_alone_is_enough),
+		uri_test(each_part_comes_into_its_field),
+		uri_test(schemes_may_be_written_in_capitals),
+		uri_test(an_ipv6_address_stands_in_brackets),
+		uri_test(numbers_reach_from_end_to_end),
+		uri_test(a_password_alone_is_that_of_the_default_user),
+		uri_test(user_and_password_are_decoded),
+		uri_test(every_byte_but_nul_may_be_in_a_password),
+		uri_test(a_unix_uri_names_a_socket),
+		uri_test(what_is_shown_is_a_uri_of_the_same_place),
+		uri_test(the_longest_path_of_a_socket_fits),
+		uri_test(a_password_comes_from_a_file_without_its_last_newline),
+		uri_test(a_user_may_have_a_password_from_a_file_or_a_variable),
+		uri_test(a_password_of_4096_bytes_is_the_longest),
+		uri_test(a_file_that_cannot_be_read_is_named_with_the_reason),
+		uri_test(a_file_that_holds_no_password_is_named_without_its_content),
+		uri_test(a_fifo_is_refused_without_waiting_for_its_writer),
+		uri_test(a_long_path_is_cut_off_in_the_message),
+		uri_test(a_variable_that_has_no_password_is_named),
+		uri_test(what_cannot_be_a_variable_is_not_looked_up),
+		uri_test(no_mistyped_uri_tells_a_secret),
+		uri_test(without_memory_nothing_is_left_behind),
+		uri_test(clearing_leaves_nothing_and_may_be_repeated),
 	};
-#undef TEST
-	int failed;
 
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	folder = sweep_folder();
-	failed = cmocka_run_group_tests_name("uri", tests, NULL, NULL);
-	sweep_remove(folder);
-	return failed;
+	return uris_run("uri", tests, COUNT(tests));
 }

@@ -1,0 +1,50 @@
+/* What the tests of bad input share: what every refusal must be, a server that is the default, and a thread that waits. */
+#ifndef LEASH_TEST_REFUSAL_H
+#define LEASH_TEST_REFUSAL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <string.h>
+
+extern struct server *server;
+extern _Thread_local leash_error err; /* what the last call said */
+
+/* One line of printable characters that fits, names what it is about, and ends without a full stop. */
+void check_text(const char *names);
+
+/* The call is refused with `expected`, and its text names `names`. */
+#define assert_refused(expected, names, call) \
+	do { \
+		memset(&err, 0x5a, sizeof err); \
+		assert_status((expected), (call)); \
+		assert_int_equal(err.status, (expected)); \
+		check_text((names)); \
+	} while (0)
+
+leash_client *open_client(void);
+
+/* A thread that waits for a lock, and gives it back once it was told to. */
+struct waiting {
+	leash_lock *lock;
+	int64_t wait_ms;
+	_Atomic int acquired, may_release;
+	leash_status status;
+	leash_error err;
+	pthread_t thread;
+};
+
+void begin_waiting(struct waiting *w);
+void end_waiting(struct waiting *w);
+
+/* With a server for all, to which $LEASH_URI leads: for main to return. */
+int refusal_run(const char *name, const struct CMUnitTest *tests, size_t count);
+
+#endif

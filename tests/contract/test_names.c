@@ -1,0 +1,221 @@
+/* Names: every one makes keys of its own, whatever is in it; what Redis is told is never broken by it, and no text is. */
+#include "tests/contract/refusal.h"
+
+#include "tests/support/await.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *encoded;
+} names[] = {
+	{"a", "a"},
+	{" ", "%20"},
+	{"two words", "two%20words"},
+	{"\n", "%0A"},
+	{"a line\r\nand another", "a%20line%0D%0Aand%20another"},
+	{"\t", "%09"},
+	{"{", "%7B"},
+	{"}", "%7D"},
+	{"{}", "%7B%7D"},
+	{"}{x", "%7D%7Bx"},
+	{"{x}", "%7Bx%7D"},
+	{"x}:fence", "x%7D:fence"},
+	{"100%", "100%25"},
+	{"%7D", "%257D"},
+	{"\x1b[31mred\x1b[0m", "%1B[31mred%1B[0m"},
+	{"\x01\x1f\x7f", "%01%1F%7F"},
+	{"na\xc3\xafve \xe2\x82\xac", "na\xc3\xafve%20\xe2\x82\xac"},
+	{"\xf0\x9f\x90\x95", "\xf0\x9f\x90\x95"},
+	{"\xff\xfe\x80", "\xff\xfe\x80"}, /* not UTF-8 */
+	{"*?[a-z]\\", "*?[a-z]\\"},
+	{"it's \"quoted\"", "it's%20\"quoted\""},
+	{"%s%n%d", "%25s%25n%25d"},
+	{"a:fence", "a:fence"},
+	{"a:b:c/d?e=f&g", "a:b:c/d?e=f&g"},
+};
+
+enum { NAMES = sizeof names / sizeof *names };
+
+static bool
+is_among(const char *key, char keys[3][2048])
+{
+	return strcmp(key, keys[0]) == 0 || strcmp(key, keys[1]) == 0 || strcmp(key, keys[2]) == 0;
+}
+
+/* What is in Redis is exactly these keys, and all of them are in one slot. */
+static void
+check_keys(struct server *cluster, char keys[3][2048], size_t count)
+{
+	redisReply *reply = server_command(server, "KEYS *");
+	int64_t slot = -1;
+
+	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	assert_int_equal(reply->elements, count);
+	for (size_t i = 0; i < reply->elements; i++) {
+		int64_t of = server_integer(cluster, "CLUSTER KEYSLOT %b", reply->element[i]->str, (size_t)reply->element[i]->len);
+
+		assert_true(is_among(reply->element[i]->str, keys));
+		if (slot < 0)
+			slot = of;
+		assert_int_equal(of, slot);
+	}
+	freeReplyObject(reply);
+}
+
+/* Hold the lock called `name`, and wait for it, and see that its keys are those of `encoded`. */
+static void
+hold_and_wait(struct server *cluster, leash_client *holder, leash_client *other, const char *name, const char *encoded)
+{
+	leash_lock *held = leashed_lock(holder, name, NULL), *wanted = leashed_lock(other, name, NULL);
+	struct waiting w = {.lock = wanted, .wait_ms = LEASH_FOREVER};
+	char keys[3][2048];
+
+	snprintf(keys[0], sizeof keys[0], "leash:{%s}", encoded);
+	snprintf(keys[1], sizeof keys[1], "leash:{%s}:fence", encoded);
+	snprintf(keys[2], sizeof keys[2], "leash:{%s}:queue", encoded);
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	check_keys(cluster, keys, 2);
+	assert_int_equal(server_integer(server, "HLEN %s", keys[0]), 1);
+	assert_int_equal(leash_lock_acquire(wanted, 0, &err), LEASH_TIMEOUT);
+	check_text("lock '");
+	begin_waiting(&w);
+	await_true(server_integer(server, "ZCARD %s", keys[2]) == 2);
+	check_keys(cluster, keys, 3);
+	assert_int_equal(leash_lock_acquire(wanted, 1, &err) == LEASH_OK, false);
+	check_text("lock '");
+	assert_status(LEASH_OK, leash_lock_release(held, &err)); /* and the message of the grant names the key */
+	await_true(w.acquired);
+	check_keys(cluster, keys, 2);
+	end_waiting(&w);
+	assert_int_equal(server_integer(server, "EXISTS %s %s", keys[0], keys[2]), 0);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+}
+
+static void
+every_name_makes_its_very_own_keys_in_one_slot(void **state)
+{
+	struct server *cluster = server_start((const char *const[]){"--cluster-enabled", "yes", NULL}); /* knows slots */
+	leash_client *holder = open_client(), *other = open_client();
+	char longest[LEASH_NAME_MAX + 1], encoded[3 * LEASH_NAME_MAX + 1] = "";
+
+	(void)state;
+	for (size_t i = 0; i < NAMES; i++)
+		hold_and_wait(cluster, holder, other, names[i].name, names[i].encoded);
+
+	memset(longest, 'n', LEASH_NAME_MAX);
+	longest[LEASH_NAME_MAX] = '\0';
+	hold_and_wait(cluster, holder, other, longest, longest);
+	memset(longest, '}', LEASH_NAME_MAX); /* the longest key there is */
+	for (int i = 0; i < LEASH_NAME_MAX; i++)
+		memcpy(encoded + 3 * i, "%7D", 4);
+	hold_and_wait(cluster, holder, other, longest, encoded);
+
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	leash_close(holder);
+	leash_close(other);
+	server_stop(cluster);
+}
+
+static void
+names_without_a_byte_or_with_too_many_are_refused(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *untouched = (leash_lock *)(uintptr_t)1;
+	char *name = malloc(100001);
+
+	(void)state;
+	assert_non_null(name);
+	assert_refused(LEASH_INVALID, "name", leash_lock_new(&untouched, client, "", NULL, &err));
+	memset(name, 'x', 100000);
+	name[100000] = '\0';
+	assert_refused(LEASH_INVALID, "xxxxxxxx", leash_lock_new(&untouched, client, name, NULL, &err));
+	name[513] = '\0';
+	assert_refused(LEASH_INVALID, "512", leash_lock_new(&untouched, client, name, NULL, &err));
+	memset(name, '\n', 513);
+	assert_refused(LEASH_INVALID, "\\x0a", leash_lock_new(&untouched, client, name, NULL, &err));
+	assert_ptr_equal(untouched, (leash_lock *)(uintptr_t)1);
+	free(name);
+	leash_close(client);
+}
+
+static void
+no_name_addresses_the_keys_of_another(void **state)
+{
+	static const char *const hostile[] = {
+		"x", "x}", "}x", "{x}", "x}:fence", "x}:queue", "x:fence", "x:queue", "x%7D:fence", "x%7D", "}:fence{", "x}{x", "*", "x*",
+		"leash:{x}", "X", " x", "x ", "x\n", "x\\n", "\\x0a", "..", "../x",
+	};
+	enum { N = sizeof hostile / sizeof *hostile };
+	leash_client *client = open_client(), *other = open_client();
+	leash_lock *lock[N], *probe[N];
+
+	(void)state;
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	for (int i = 0; i < N; i++) {
+		lock[i] = leashed_lock(client, hostile[i], NULL);
+		probe[i] = leashed_lock(other, hostile[i], NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
+		assert_int_equal(leash_lock_depth(lock[i]), 1); /* not a nested one of another name */
+	}
+	assert_int_equal(server_integer(server, "DBSIZE"), 2 * N);
+	for (int i = 0; i < N; i++) {
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		for (int j = 0; j < N; j++) {
+			assert_int_equal(leash_lock_held(lock[j]), j > i);
+			if (j == i)
+				assert_status(LEASH_OK, leash_lock_acquire(probe[j], 0, &err));
+			else
+				assert_status(LEASH_TIMEOUT, leash_lock_acquire(j > i ? probe[j] : lock[j], 0, &err));
+		}
+	}
+	for (int i = 0; i < N; i++) {
+		assert_status(LEASH_OK, leash_lock_release(probe[i], &err));
+		leash_lock_free(lock[i]);
+		leash_lock_free(probe[i]);
+	}
+	assert_int_equal(server_integer(server, "DBSIZE"), N);
+	leash_close(client);
+	leash_close(other);
+}
+
+static void
+every_text_about_a_lock_names_it_and_is_printable_and_fits(void **state)
+{
+	leash_client *client = open_client();
+	char longest[LEASH_NAME_MAX + 1];
+
+	(void)state;
+	memset(longest, '\xe2', LEASH_NAME_MAX);
+	longest[LEASH_NAME_MAX] = '\0';
+	for (size_t i = 0; i <= NAMES; i++) {
+		const char *name = i < NAMES ? names[i].name : longest;
+		leash_lock *lock = leashed_lock(client, name, NULL);
+
+		assert_refused(LEASH_NOT_HELD, "lock '", leash_lock_release(lock, &err));
+		assert_refused(LEASH_NOT_HELD, "lock '", leash_lock_extend(lock, 1000, &err));
+		assert_refused(LEASH_INVALID, "lock '", leash_lock_extend(lock, 99, &err));
+		assert_refused(LEASH_INVALID, "lock '", leash_lock_acquire(lock, -1, &err));
+		assert_refused(LEASH_INVALID, "lock '", leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = -1), &err));
+		assert_refused(LEASH_INVALID, "lock '", leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = 99), &err));
+		assert_refused(LEASH_INVALID, "lock '", leash_lock_new(&lock, client, name, LEASH_LOCK_OPTIONS(.lease_ms = 99), &err));
+		leash_lock_free(lock);
+	}
+	leash_close(client);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_name_makes_its_very_own_keys_in_one_slot),
+		cmocka_unit_test(names_without_a_byte_or_with_too_many_are_refused),
+		cmocka_unit_test(no_name_addresses_the_keys_of_another),
+		cmocka_unit_test(every_text_about_a_lock_names_it_and_is_printable_and_fits),
+	};
+
+	return refusal_run("names", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,235 @@
+/* The order of calls: releases without a hold, nesting to the limit, and handles that are freed with a hold. */
+#include "tests/contract/refusal.h"
+
+#include "tests/support/await.h"
+#include "tests/support/monitor.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- the order of calls ---- */
+
+static void
+a_release_without_a_hold_is_told_so_and_disturbs_nobody(void **state)
+{
+	leash_client *client = open_client(), *other = open_client();
+	leash_lock *lock = leashed_lock(client, "order", NULL), *twin = leashed_lock(client, "order", NULL), *theirs = leashed_lock(other, "order", NULL);
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(lock, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_extend(lock, 1000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	monitor_mark(monitor);
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(lock, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_extend(lock, 1000, &err));
+	assert_int_equal(monitor_count(monitor, "evalsha"), 0); /* nothing is asked of the server for it */
+	assert_true(leash_lock_held(theirs));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+
+	/* twice */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(lock, &err));
+	assert_true(leash_lock_held(theirs));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+
+	/* once more than it was nested, through either handle */
+	for (int i = 0; i < 3; i++)
+		assert_status(LEASH_OK, leash_lock_acquire(i == 1 ? twin : lock, 0, &err));
+	for (unsigned i = 3; i > 0; i--) {
+		assert_int_equal(leash_lock_depth(twin), i);
+		assert_status(LEASH_OK, leash_lock_release(twin, &err));
+	}
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(lock, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(twin, &err));
+	assert_int_equal(leash_lock_depth(lock), 0);
+	assert_int_equal(server_integer(server, "EXISTS leash:{order}"), 0);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+	leash_lock_free(twin);
+	leash_lock_free(theirs);
+	leash_close(client);
+	leash_close(other);
+}
+
+static void *
+use_what_another_thread_holds(void *arg)
+{
+	leash_lock *lock = arg;
+	char token[LEASH_TOKEN_MAX];
+
+	assert_refused(LEASH_NOT_HELD, "lock 'threads'", leash_lock_release(lock, &err));
+	assert_refused(LEASH_NOT_HELD, "lock 'threads'", leash_lock_extend(lock, 1000, &err));
+	assert_refused(LEASH_TIMEOUT, "lock 'threads'", leash_lock_acquire(lock, 0, &err));
+	assert_refused(LEASH_TIMEOUT, "lock 'threads'", leash_lock_acquire(lock, 30, &err));
+	assert_false(leash_lock_held(lock));
+	assert_int_equal(leash_lock_depth(lock), 0);
+	assert_int_equal(leash_lock_fence(lock), 0);
+	assert_int_equal(leash_lock_remaining_ms(lock), 0);
+	assert_int_equal(leash_lock_token(lock, token, sizeof token), 0);
+	leash_lock_alive(lock);
+	return NULL;
+}
+
+static void
+another_thread_cannot_release_extend_or_see_a_hold(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "threads", NULL);
+	pthread_t thread;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_int_equal(pthread_create(&thread, NULL, use_what_another_thread_holds, lock), 0);
+	pthread_join(thread, NULL);
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(leash_lock_depth(lock), 2);
+	assert_int_equal(server_integer(server, "HLEN leash:{threads}"), 1);
+	assert_int_equal(server_integer(server, "EXISTS leash:{threads}:queue"), 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+static void
+a_lock_is_nested_to_the_very_limit_and_not_beyond(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "deep", NULL);
+
+	(void)state;
+	for (unsigned i = 1; i <= LEASH_DEPTH_MAX; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		assert_int_equal(leash_lock_depth(lock), i);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_refused(LEASH_INVALID, "lock 'deep'", leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_int_equal(leash_lock_depth(lock), LEASH_DEPTH_MAX);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 60000, &err)); /* which tells the depth, too */
+	assert_string_equal(server_text(server, "HVALS leash:{deep}"), "65535");
+	for (unsigned i = LEASH_DEPTH_MAX; i > 0; i--) {
+		assert_true(leash_lock_held(lock));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_refused(LEASH_NOT_HELD, "lock 'deep'", leash_lock_release(lock, &err));
+	assert_int_equal(server_integer(server, "EXISTS leash:{deep}"), 0);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* ---- freeing ---- */
+
+static void
+the_last_handle_that_is_freed_takes_the_hold_with_it(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+
+	(void)state;
+	for (int depth = 1; depth <= 3; depth++) {
+		leash_lock *lock = leashed_lock(client, "freed", NULL), *twin = leashed_lock(client, "freed", NULL);
+
+		for (int i = 0; i < depth; i++)
+			assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+		leash_lock_free(lock);
+		assert_true(leash_lock_held(twin)); /* not the last one yet */
+		assert_int_equal(leash_lock_depth(twin), depth);
+		assert_int_equal(server_integer(server, "EXISTS leash:{freed}"), 1);
+		assert_int_equal(events.count[LEASH_EVENT_ABANDONED], depth - 1);
+		leash_lock_free(twin);
+		await_true(server_integer(server, "EXISTS leash:{freed}") == 0); /* long before the lease ends */
+		await_true(events.count[LEASH_EVENT_ABANDONED] == depth);
+
+		lock = leashed_lock(client, "freed", NULL);
+		assert_int_equal(leash_lock_depth(lock), 0);
+		assert_refused(LEASH_NOT_HELD, "lock 'freed'", leash_lock_release(lock, &err));
+		leash_lock_free(lock);
+	}
+	assert_int_equal(events.total, 3);
+	leash_close(client);
+}
+
+static void *
+free_it(void *lock)
+{
+	leash_lock_free(lock);
+	return NULL;
+}
+
+static void
+a_hold_is_abandoned_whichever_thread_frees_the_last_handle(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "freed by another",
+	                                LEASH_LOCK_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)), *again;
+	pthread_t thread;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_int_equal(pthread_create(&thread, NULL, free_it, lock), 0);
+	pthread_join(thread, NULL);
+	await_true(events.count[LEASH_EVENT_ABANDONED] == 1);
+	await_true(server_integer(server, "EXISTS leash:{freed%%20by%%20another}") == 0);
+	again = leashed_lock(client, "freed by another", NULL);
+	assert_int_equal(leash_lock_depth(again), 0);
+	assert_status(LEASH_OK, leash_lock_acquire(again, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(again, &err));
+	leash_lock_free(again);
+	leash_close(client);
+}
+
+static void *
+make_hold_and_free(void *client)
+{
+	unsigned seed = (unsigned)(uintptr_t)&seed;
+
+	for (int i = 0; i < 400; i++) {
+		leash_lock *lock = leashed_lock(client, "made and freed", NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		usleep((unsigned)rand_r(&seed) % 300);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		leash_lock_free(lock);
+		usleep((unsigned)rand_r(&seed) % 300);
+	}
+	return NULL;
+}
+
+static void
+a_handle_that_is_freed_leaves_alone_what_a_new_one_of_its_name_holds(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	pthread_t thread[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, make_hold_and_free, client), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	leash_close(client);
+	assert_int_equal(events.total, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_release_without_a_hold_is_told_so_and_disturbs_nobody),
+		cmocka_unit_test(another_thread_cannot_release_extend_or_see_a_hold),
+		cmocka_unit_test(a_lock_is_nested_to_the_very_limit_and_not_beyond),
+		cmocka_unit_test(the_last_handle_that_is_freed_takes_the_hold_with_it),
+		cmocka_unit_test(a_hold_is_abandoned_whichever_thread_frees_the_last_handle),
+		cmocka_unit_test(a_handle_that_is_freed_leaves_alone_what_a_new_one_of_its_name_holds),
+	};
+
+	return refusal_run("order", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,297 @@
+/* Times: leases and waits at and beyond their limits, and extensions, which never cost what is left of a lease. */
+#include "tests/contract/refusal.h"
+
+#include "tests/support/await.h"
+#include "tests/support/monitor.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static const int64_t no_lease[] = {99, 1, -1, -100, 86400001, INT64_MAX, INT64_MIN, INT64_MAX / 1000000, INT32_MIN};
+
+enum { NO_LEASES = sizeof no_lease / sizeof *no_lease };
+
+static void
+leases_out_of_range_are_refused_wherever_they_are_given(void **state)
+{
+	leash_client *client = open_client(), *none;
+	leash_lock *lock = leashed_lock(client, "range", NULL), *no_lock;
+
+	(void)state;
+	for (int i = 0; i < NO_LEASES; i++) {
+		int64_t ms = no_lease[i];
+
+		assert_refused(LEASH_INVALID, "lease_ms", leash_open(&none, LEASH_OPTIONS(.lease_ms = ms), &err));
+		assert_refused(LEASH_INVALID, "lease_ms", leash_lock_new(&no_lock, client, "range", LEASH_LOCK_OPTIONS(.lease_ms = ms), &err));
+		assert_refused(LEASH_INVALID, "lease_ms", leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = ms), &err));
+		assert_refused(LEASH_INVALID, "lease_ms", leash_lock_extend(lock, ms, &err));
+	}
+	assert_refused(LEASH_INVALID, "lease_ms", leash_lock_extend(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (int i = 0; i < NO_LEASES; i++)
+		assert_refused(LEASH_INVALID, "lease_ms", leash_lock_extend(lock, no_lease[i], &err));
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(leash_lock_depth(lock), 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* What the server says is what was asked for, less what has passed. */
+static void
+check_ttl(const char *name, int64_t lease_ms)
+{
+	int64_t ttl = server_integer(server, "PTTL leash:{%s}", name);
+
+	assert_true(ttl > 0);
+	assert_true(ttl <= lease_ms);
+	assert_true(lease_ms == 100 || ttl > lease_ms - 600000);
+}
+
+static void
+the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given(void **state)
+{
+	static const int64_t ends[] = {100, 86400000};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = ends[i]));
+		leash_client *other = open_client();
+		leash_lock *by_client = leashed_lock(client, "by client", NULL);
+		leash_lock *by_lock = leashed_lock(other, "by lock", LEASH_LOCK_OPTIONS(.lease_ms = ends[i]));
+		leash_lock *by_acquire = leashed_lock(other, "by acquire", NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(by_client, 0, &err));
+		check_ttl("by%20client", ends[i]);
+		assert_status(LEASH_OK, leash_lock_acquire(by_lock, 0, &err));
+		check_ttl("by%20lock", ends[i]);
+		assert_status(LEASH_OK, leash_lock_acquire_with(by_acquire, LEASH_ACQUIRE(.lease_ms = ends[i]), &err));
+		check_ttl("by%20acquire", ends[i]);
+		/* kept, not only taken: for some leases */
+		if (ends[i] == 100)
+			await_ms(500);
+		else
+			assert_true(leash_lock_remaining_ms(by_client) > 85000000 && leash_lock_remaining_ms(by_client) < 86400000);
+		assert_status(LEASH_OK, leash_lock_extend(by_acquire, 86400000, &err));
+		check_ttl("by%20acquire", 86400000);
+		assert_status(LEASH_OK, leash_lock_extend(by_acquire, 100, &err)); /* it never gets shorter */
+		check_ttl("by%20acquire", 86400000);
+		if (await_slowness() <= 1) {
+			assert_status(LEASH_OK, leash_lock_release(by_client, &err));
+			assert_status(LEASH_OK, leash_lock_release(by_lock, &err));
+		}
+		assert_status(LEASH_OK, leash_lock_release(by_acquire, &err));
+		leash_lock_free(by_client);
+		leash_lock_free(by_lock);
+		leash_lock_free(by_acquire);
+		leash_close(client);
+		leash_close(other);
+	}
+}
+
+static void
+negative_waits_are_refused_and_huge_ones_are_waits(void **state)
+{
+	static const int64_t negative[] = {-1, -2, -1000, INT32_MIN, INT64_MIN + 1};
+	static const int64_t huge[] = {INT32_MAX, INT64_MAX / 1000000, INT64_MAX / 1000000 + 1, INT64_MAX - 1, INT64_MAX, LEASH_FOREVER};
+	leash_client *client = open_client(), *other = open_client();
+	leash_lock *held = leashed_lock(client, "wait", NULL), *wanted = leashed_lock(other, "wait", NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof negative / sizeof *negative; i++) {
+		assert_refused(LEASH_INVALID, "wait_ms", leash_lock_acquire(wanted, negative[i], &err));
+		assert_refused(LEASH_INVALID, "wait_ms", leash_lock_acquire_with(wanted, LEASH_ACQUIRE(.wait_ms = negative[i]), &err));
+	}
+	assert_false(leash_lock_held(wanted));
+	for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
+		struct waiting w = {.lock = wanted, .wait_ms = huge[i], .may_release = 1};
+
+		assert_status(LEASH_OK, leash_lock_acquire(wanted, huge[i], &err)); /* a free one at once */
+		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+		begin_waiting(&w);
+		await_true(server_integer(server, "ZCARD leash:{wait}:queue") == 2);
+		await_ms(20);
+		assert_false(w.acquired);
+		assert_status(LEASH_OK, leash_lock_release(held, &err));
+		end_waiting(&w);
+	}
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(client);
+	leash_close(other);
+}
+
+static void
+no_expiry_of_zero_or_less_is_ever_sent(void **state)
+{
+	static const char *const keys[] = {"", ":fence", ":queue"}, *const bad[] = {"0\"", "-"}, *const used[] = {"brief", "capped", "hung", "wanted"};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 100)), *other = open_client();
+	leash_lock *brief = leashed_lock(client, "brief", NULL);
+	leash_lock *capped = leashed_lock(client, "capped", LEASH_LOCK_OPTIONS(.max_hold_ms = 350));
+	leash_lock *hung = leashed_lock(client, "hung", LEASH_LOCK_OPTIONS(.alive_ms = 100));
+	leash_lock *held = leashed_lock(client, "wanted", LEASH_LOCK_OPTIONS(.no_renew = true)), *wanted = leashed_lock(other, "wanted", NULL);
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		int64_t end = await_now_ns() + 500 * INT64_C(1000000);
+
+		assert_status(LEASH_OK, leash_lock_acquire(brief, 5000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(capped, 5000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(hung, 5000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+		/* who waits gets it when the lease has run out, by its own word */
+		assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err));
+		while (await_now_ns() < end) {
+			leash_lock_extend(capped, 100, NULL); /* to the very end of max_hold_ms */
+			await_ms(1);
+		}
+		leash_lock_release(brief, NULL);
+		leash_lock_release(capped, NULL);
+		leash_lock_release(hung, NULL);
+		assert_status(LEASH_LOST, leash_lock_release(held, &err));
+		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	}
+	assert_true(monitor_count_in_scripts(monitor, "\"pexpire\"") > 10);
+	for (size_t n = 0; n < sizeof used / sizeof *used; n++) {
+		for (int k = 0; k < 3; k++) {
+			for (int b = 0; b < 2; b++) {
+				char text[128];
+
+				snprintf(text, sizeof text, "\"pexpire\" \"leash:{%s}%s\" \"%s", used[n], keys[k], bad[b]);
+				assert_int_equal(monitor_count_in_scripts(monitor, text), 0);
+				assert_int_equal(monitor_count(monitor, text), 0);
+			}
+		}
+	}
+	monitor_stop(monitor);
+	leash_lock_free(brief);
+	leash_lock_free(capped);
+	leash_lock_free(hung);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(client);
+	leash_close(other);
+}
+
+static void
+extending_by_less_than_the_lease_puts_no_renewal_off(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 900));
+	leash_lock *lock = leashed_lock(client, "extended", NULL);
+	int64_t end;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	end = await_now_ns() + 3 * INT64_C(1000000000);
+	while (await_now_ns() < end) {
+		assert_status(LEASH_OK, leash_lock_extend(lock, 100, &err));
+		await_ms(150); /* the extensions alone would not keep it */
+	}
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* A thread that holds a lock until somebody waits for it. */
+static void *
+hold_until_wanted(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
+	w->acquired = 1;
+	await_true(w->may_release && server_integer(server, "ZCARD leash:{granted}:queue") == 2);
+	if (w->status == LEASH_OK)
+		w->status = leash_lock_release(w->lock, &w->err);
+	return NULL;
+}
+
+static void
+extending_right_after_a_grant_does_not_cost_the_rest_of_the_lease(void **state)
+{
+	leash_client *client = open_client(), *other = open_client();
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		leash_lock *held = leashed_lock(other, "granted", NULL);
+		leash_lock *lock = leashed_lock(client, "granted", LEASH_LOCK_OPTIONS(.lease_ms = 20000, .no_renew = i == 1));
+		struct waiting w = {.lock = held, .may_release = 1};
+
+		assert_int_equal(pthread_create(&w.thread, NULL, hold_until_wanted, &w), 0);
+		await_true(w.acquired);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		assert_status(LEASH_OK, leash_lock_extend(lock, 100, &err));
+		/* a grant is good for 3 s at first: the next renewal makes it a lease */
+		while (leash_lock_remaining_ms(lock) < 10000) {
+			assert_true(leash_lock_held(lock));
+			await_ms(10);
+		}
+		end_waiting(&w);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		leash_lock_free(held);
+		leash_lock_free(lock);
+	}
+	leash_close(client);
+	leash_close(other);
+}
+
+/* The first of two to wait gives up; only then the holder may let the lock go. */
+static struct waiting *holder_of_granted;
+
+static void *
+wait_in_vain(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->status = leash_lock_acquire(w->lock, w->wait_ms, &w->err);
+	holder_of_granted->may_release = 1;
+	return NULL;
+}
+
+static void
+max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread(void **state)
+{
+	leash_client *client = open_client(), *other = open_client();
+	leash_lock *held = leashed_lock(other, "granted", NULL), *first = leashed_lock(client, "granted", LEASH_LOCK_OPTIONS(.lease_ms = 60000));
+	leash_lock *lock = leashed_lock(client, "granted", LEASH_LOCK_OPTIONS(.lease_ms = 60000, .max_hold_ms = 400));
+	struct waiting w = {.lock = held}, vain = {.lock = first, .wait_ms = 500};
+
+	(void)state;
+	holder_of_granted = &w;
+	assert_int_equal(pthread_create(&w.thread, NULL, hold_until_wanted, &w), 0);
+	await_true(w.acquired);
+	assert_int_equal(pthread_create(&vain.thread, NULL, wait_in_vain, &vain), 0);
+	await_true(server_integer(server, "ZCARD leash:{granted}:queue") == 2);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	pthread_join(vain.thread, NULL);
+	assert_int_equal(vain.status, LEASH_TIMEOUT);
+	assert_true(leash_lock_remaining_ms(lock) <= 400);
+	await_ms(420);
+	assert_false(leash_lock_held(lock));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	end_waiting(&w);
+	leash_lock_free(held);
+	leash_lock_free(first);
+	leash_lock_free(lock);
+	leash_close(client);
+	leash_close(other);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leases_out_of_range_are_refused_wherever_they_are_given),
+		cmocka_unit_test(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given),
+		cmocka_unit_test(negative_waits_are_refused_and_huge_ones_are_waits),
+		cmocka_unit_test(no_expiry_of_zero_or_less_is_ever_sent),
+		cmocka_unit_test(extending_by_less_than_the_lease_puts_no_renewal_off),
+		cmocka_unit_test(extending_right_after_a_grant_does_not_cost_the_rest_of_the_lease),
+		cmocka_unit_test(max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread),
+	};
+
+	return refusal_run("times", tests, sizeof tests / sizeof *tests);
+}

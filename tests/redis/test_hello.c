@@ -1,0 +1,288 @@
+/* Hellos: odd answers are told from one another, and what a server says of itself is read for what it is. */
+#include "tests/redis/dials.h"
+
+#include "tests/support/await.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void
+odd_answers_are_told_from_one_another(void **state)
+{
+	static const struct {
+		const char *says;
+		bool closes;
+		leash_status status;
+		const char *part;
+	} cases[] = {
+		{SETNAME_OK INFO_OK MEMORY_OK TIME_OK, false, LEASH_OK, ""},
+		{"-ERR unknown command 'CLIENT'\r\n-ERR unknown command 'INFO'\r\n-ERR unknown command 'INFO'\r\n" TIME_OK, false, LEASH_OK, ""},
+		{"-LOADING Redis is loading the dataset in memory\r\n", false, LEASH_UNAVAILABLE, ": CLIENT SETNAME was refused: LOADING Redis is loading"},
+		{SETNAME_OK "-LOADING Redis is loading\r\n", false, LEASH_UNAVAILABLE, ": INFO was refused: LOADING"},
+		{SETNAME_OK INFO_OK MEMORY_OK "-BUSY Redis is busy running a script\r\n", false, LEASH_UNAVAILABLE, ": TIME was refused: BUSY"},
+		{SETNAME_OK INFO_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
+		{"-DENIED Redis is running in protected mode because\r\n", true, LEASH_DENIED, ": the connection was refused: DENIED Redis is running"},
+		{"-ERR max number of clients reached\r\n", true, LEASH_UNAVAILABLE, ": the connection was refused: ERR max number of clients reached"},
+		{SETNAME_OK INFO_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command"},
+		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "NONSENSE \\x1b[31mred"},
+		{"", true, LEASH_UNAVAILABLE, ": CLIENT SETNAME: the server closed the connection"},
+		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO: the server closed the connection"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$10\r\n17000", true, LEASH_UNAVAILABLE, ": TIME: the server closed the connection"},
+		{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", true, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not what a Redis server says: "},
+		{"SSH-2.0-OpenSSH_9.2p1\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
+		{"*1073741823\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
+		{":1\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
+		{"$2\r\nOK\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
+		{"$-1\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
+		{"*0\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
+		{"+QUEUED\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
+		{SETNAME_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
+		{SETNAME_OK ":1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
+		{SETNAME_OK "*1\r\n$1\r\na\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
+		{SETNAME_OK "$-1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
+		{SETNAME_OK INFO_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO memory: the answer is not"},
+		{SETNAME_OK INFO_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" TIME_OK, false, LEASH_OK, ""},
+		{SETNAME_OK INFO_OK MEMORY_OK "+OK\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK ":1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n:1700000000\r\n:7\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*1\r\n$10\r\n1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$14\r\n99999999999999\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		for (int at_once = 0; at_once < 2; at_once++) {
+			struct puppet f;
+			enum lsh_dialed dialed;
+
+			puppet_start(&f, cases[i].says);
+			f.closes = cases[i].closes;
+			f.at_once = at_once && cases[i].closes;
+			open_dial(f.uri, "leash-test", NULL);
+			dialed = attempt(ample(), &f, NULL);
+			if (cases[i].status == LEASH_OK) {
+				assert_int_equal(dialed, LSH_DIAL_DONE);
+				assert_int_equal(hello.server_us, INT64_C(1700000000000007));
+				close(hello.fd);
+			} else {
+				check_failed(dialed, cases[i].status, cases[i].part);
+				check_contains(err.text, f.uri);
+			}
+			close_dial();
+			puppet_stop(&f);
+		}
+}
+
+static void
+half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
+{
+	struct puppet f;
+
+	(void)state;
+	puppet_start(&f, SETNAME_OK "$22\r\nredis_ver");
+	f.closes = true;
+	open_dial(f.uri, "leash-test", NULL);
+	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, ": INFO: the server closed the connection");
+	f.says = SETNAME_OK INFO_OK MEMORY_OK TIME_OK;
+	f.size = strlen(f.says);
+	f.closes = false;
+	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+	assert_int_equal(hello.version, 0x07000f);
+	close(hello.fd);
+	puppet_stop(&f);
+	check_failed(attempt(ample(), NULL, NULL), LEASH_UNAVAILABLE, ": connecting: Connection refused");
+	close_dial();
+}
+
+static void
+what_info_says_is_read_for_what_it_is(void **state)
+{
+	static const struct {
+		const char *info, *run_id;
+		unsigned version;
+		int64_t uptime_ms;
+		bool cluster;
+	} cases[] = {
+		{"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:0123456789abcdef0123456789abcdef01234567\r\nuptime_in_seconds:11\r\n",
+		 "0123456789abcdef0123456789abcdef01234567", 0x07000f, 10000, false},
+		{"redis_version:8.10\r\nredis_mode:cluster\r\nuptime_in_seconds:1\r\n", "", 0x080a00, 0, true},
+		{"redis_version:7.2.4\r\nserver_mode:cluster\r\nvalkey_version:8.0.1\r\nuptime_in_seconds:0\r\n", "", 0x070204, 0, true},
+		{"redis_version:255.255.999-rc1.2\r\nredis_mode:clustered\r\n", "", 0xffffff, -1, false},
+		{"redis_version:\r\nrun_id:\r\nuptime_in_seconds:\r\n", "", 0, -1, false},
+		{"redis_version:six\r\nuptime_in_seconds:-5\r\nredis_mode:\r\n", "", 0, 0, false},
+		{"uptime_in_seconds:-\r\n", "", 0, -1, false},
+		{"not_redis_version:7.0.0\r\nnot_run_id:abc\r\n", "", 0, -1, false},
+		{"run_id:0123456789abcdef0123456789abcdef012345678\r\nuptime_in_seconds:99999999999999\r\n", "", 0, (INT64_C(1) << 30) * 1000 - 1000, false},
+		{"run_id:no such thing\r\nredis_version", "", 0, -1, false},
+		{"", "", 0, -1, false},
+	};
+	char says[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct puppet f;
+
+		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
+		puppet_start(&f, says);
+		open_dial(f.uri, "leash-test", NULL);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+		assert_string_equal(hello.run_id, cases[i].run_id);
+		assert_int_equal(hello.version, cases[i].version);
+		assert_int_equal(hello.uptime_ms, cases[i].uptime_ms);
+		assert_int_equal(hello.cluster, cases[i].cluster);
+		close(hello.fd);
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+static void
+what_info_says_of_eviction_is_read_for_what_it_is(void **state)
+{
+	static const struct {
+		const char *info, *eviction;
+	} cases[] = {
+		{"# Memory\r\nused_memory:1\r\nmaxmemory:1048576\r\nmaxmemory_human:1.00M\r\nmaxmemory_policy:volatile-lru\r\n", "volatile-lru"},
+		{"maxmemory_policy:allkeys-random\r\nmaxmemory:18446744073709551615\r\n", "allkeys-random"},
+		{"maxmemory:1\r\nmaxmemory_policy:noeviction\r\n", "noeviction"},
+		{"maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n", "noeviction"},
+		{"maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-one-letters.\r\n", "a-policy-of-thirty-one-letters."},
+		{"maxmemory:1\r\nmaxmemory_policy:a-policy-of-thirty-two-letters..\r\n", ""},
+		{"maxmemory:1\r\nmaxmemory_policy:\r\n", ""},
+		{"maxmemory:1\r\n", ""},
+		{"maxmemory_policy:allkeys-lru\r\n", ""},
+		{"maxmemory:\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
+		{"maxmemory:1.00M\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
+		{"maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
+		{"", ""},
+	};
+	char says[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct puppet f;
+
+		snprintf(says, sizeof says, SETNAME_OK INFO_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
+		puppet_start(&f, says);
+		open_dial(f.uri, "leash-test", NULL);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+		assert_string_equal(hello.eviction, cases[i].eviction);
+		close(hello.fd);
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+static void
+a_subscription_is_to_the_channel_that_was_asked_for(void **state)
+{
+	static const char *const cases[] = {
+		SETNAME_OK INFO_OK "*3\r\n$9\r\nsubscribe\r\n$2\r\ncj\r\n:1\r\n",
+		SETNAME_OK INFO_OK "*3\r\n$9\r\nsubscribe\r\n$3\r\nch2\r\n:1\r\n",
+		SETNAME_OK INFO_OK "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n:1\r\n",
+		SETNAME_OK INFO_OK "*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n$1\r\n1\r\n",
+		SETNAME_OK INFO_OK "*2\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n",
+		SETNAME_OK INFO_OK "+OK\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct puppet f;
+
+		puppet_start(&f, cases[i]);
+		open_dial(f.uri, "leash-test", "ch");
+		check_failed(attempt(ample(), &f, NULL), LEASH_PROTOCOL, ": SUBSCRIBE: the answer is not what a Redis server says");
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+/* A message may come right behind the confirmation, whole or half: it is for the receiver of the connection. */
+static void
+what_comes_behind_the_hello_is_left_in_the_socket(void **state)
+{
+	static const char hello_said[] = SETNAME_OK INFO_OK "*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n";
+	static const char more[] = "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$6\r\ng\r\nt 1\r\n*3\r\n$7\r\nmess";
+	char says[sizeof hello_said + sizeof more];
+
+	(void)state;
+	for (size_t n = 0; n <= sizeof more - 1; n++) {
+		struct puppet f;
+		char left[sizeof more];
+
+		snprintf(says, sizeof says, "%s%.*s", hello_said, (int)n, more);
+		puppet_start(&f, says);
+		open_dial(f.uri, "leash-test", "ch");
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+		for (size_t got = 0; got < n;) {
+			ssize_t some;
+
+			await_readable(hello.fd);
+			some = recv(hello.fd, left + got, sizeof left - got, 0);
+			assert_true(some > 0);
+			got += (size_t)some;
+			if (got == n)
+				assert_memory_equal(left, more, n);
+		}
+		assert_int_equal(recv(hello.fd, left, 1, 0), -1);
+		close(hello.fd);
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+static void
+a_server_that_repeats_what_it_hears_does_not_get_the_password_shown(void **state)
+{
+	static const char *const says[] = {
+		NULL, /* an echo */
+		"-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n",
+		"-ERR no AUTH hunter2hunter2\r\n",
+		"-hunter2hunter2\r\n",
+		"-WRONGPASS hunter2hunter2\r\n",
+		"+OK\r\n+OK\r\n-hunter2hunter2 is busy\r\n",
+		"hunter2hunter2\r\n",
+		"+hunter2hunter2\r\n",
+		":hunter2hunter2\r\n",
+	};
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(says); i++) {
+		struct puppet f;
+
+		puppet_start(&f, says[i]);
+		f.echoes = says[i] == NULL;
+		snprintf(text, sizeof text, "redis://:hunter2hunter2@127.0.0.1:%d", f.port);
+		open_dial(text, "leash-test", NULL);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_FAILED);
+		assert_true(err.status == LEASH_DENIED || err.status == LEASH_PROTOCOL);
+		assert_null(strstr(err.text, "unter2"));
+		if (i == 3)
+			check_contains(err.text, ": AUTH was refused: (its words are not shown)");
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(odd_answers_are_told_from_one_another),
+		cmocka_unit_test(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt),
+		cmocka_unit_test(what_info_says_is_read_for_what_it_is),
+		cmocka_unit_test(what_info_says_of_eviction_is_read_for_what_it_is),
+		cmocka_unit_test(a_subscription_is_to_the_channel_that_was_asked_for),
+		cmocka_unit_test(what_comes_behind_the_hello_is_left_in_the_socket),
+		cmocka_unit_test(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown),
+	};
+
+	return cmocka_run_group_tests_name("hello", tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* The values that pass through a proxy: faults, the weather and what else is done to whole requests, replies and messages.
+ *
+ * Bytes of a value that is not whole yet pass at once, except where a fault or filter may have to keep them back. Nothing is
+ * assumed of bytes that are not RESP: they pass. See proxy_link.h. */
+#include "tests/support/proxy_link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+enum {
+	CHUNK = 65536,
+	LONGEST = 1 << 20,    /* of a value, to be looked into; what is longer passes */
+};
+
+static bool
+contains(const struct bytes *b, const char *text)
+{
+	size_t size = text ? strlen(text) : 0;
+
+	for (size_t i = b->head; i + size <= b->tail; i++)
+		if (size == 0 || strncasecmp(b->at + i, text, size) == 0)
+			return true;
+	return false;
+}
+
+static void
+hit(struct proxy *p)
+{
+	p->hit = true;
+	pthread_cond_broadcast(&p->changed);
+}
+
+static uint64_t
+roll(struct proxy *p)
+{
+	p->random ^= p->random << 13;
+	p->random ^= p->random >> 7;
+	p->random ^= p->random << 17;
+	return p->random;
+}
+
+/* So many of so many times. */
+static bool
+chance(struct proxy *p, unsigned share, unsigned of)
+{
+	return roll(p) % of < share;
+}
+
+/* ---- weather ---- */
+
+static int64_t
+lateness(struct proxy *p, unsigned percent)
+{
+	if (p->weather.late_us <= 0 || !chance(p, percent, 100))
+		return 0;
+	p->late++;
+	return (int64_t)(roll(p) % (uint64_t)p->weather.late_us) * 1000;
+}
+
+/* For the client the connection ends here. What it has sent so far goes on. */
+static void
+leave(struct link *link)
+{
+	link->left = true;
+	shutdown(link->client.fd, SHUT_RDWR);
+}
+
+/* What is in the lane's value is to pass: shall it, and when? */
+static bool
+passes(struct proxy *p, struct link *link, struct lane *lane, bool message)
+{
+	if (!p->changeable || lane->passed > 0)
+		return true;
+	if (!message && chance(p, p->weather.lost, 10000)) {
+		p->lost++;
+		leave(link);
+		return false;
+	}
+	lane->late_ns = lateness(p, message ? p->weather.messages_late : p->weather.late);
+	return true;
+}
+
+/* ---- requests and replies ---- */
+
+/* A whole request is in `up.value`. False: it must not pass. */
+static bool
+on_request(struct proxy *p, struct link *link)
+{
+	uint64_t number = link->up.values++;
+
+	p->requests++;
+	if (!p->armed || !contains(&link->up.value, p->text))
+		return passes(p, link, &link->up, false);
+	if (p->skip > 0) {
+		p->skip--;
+		return passes(p, link, &link->up, false);
+	}
+	p->armed = false;
+	if (p->fault == FAULT_REQUEST) {
+		link->over = true;
+		hit(p);
+		return false;
+	}
+	if (p->fault == FAULT_STRAND) {
+		link->up.held = true;
+		leave(link);
+		hit(p);
+		return true;
+	}
+	link->awaited = true;
+	link->request = number;
+	return true;
+}
+
+static bool
+is_message(const struct bytes *value)
+{
+	size_t at = 0, size;
+	const char *word = frame_string(value->at + value->head, bytes_length(value), &at, &size);
+
+	if (!word)
+		return false;
+	return (size == 7 && memcmp(word, "message", 7) == 0) ||
+	       (size == 8 && (memcmp(word, "smessage", 8) == 0 || memcmp(word, "pmessage", 8) == 0));
+}
+
+/* The answer that a fault waits for is in `down.value`. */
+static void
+on_answer(struct proxy *p, struct link *link)
+{
+	struct lane *down = &link->down;
+
+	link->awaited = false;
+	if (p->fault == FAULT_HOLD) {
+		down->held = true;
+	} else {
+		if (bytes_length(&down->value) > p->keep)
+			down->value.tail = down->value.head + p->keep;
+		link->closing = true;
+	}
+	lane_pass_value(down, &p->down);
+	hit(p);
+}
+
+/* A whole reply is in `down.value`. False: it must not pass. */
+static bool
+on_reply(struct proxy *p, struct link *link)
+{
+	struct lane *down = &link->down;
+
+	if (is_message(&down->value)) {
+		unsigned percent = p->changeable ? p->weather.messages_dropped : p->percent;
+
+		if (down->passed == 0 && chance(p, percent, 100)) {
+			p->dropped++;
+			return false;
+		}
+		down->messages_held |= p->messages_held;
+		passes(p, link, down, true);
+		if (p->changeable && down->passed == 0 && chance(p, p->weather.messages_doubled, 100)) {
+			p->doubled++;
+			lane_queue(down, &p->down, down->value.at + down->value.head, bytes_length(&down->value));
+			passes(p, link, down, true);
+		}
+		return true;
+	}
+	if (link->down.values++ == link->request && link->awaited) {
+		on_answer(p, link);
+		return false;
+	}
+	return passes(p, link, down, false);
+}
+
+/* Must a value be whole before any of it passes? */
+static bool
+keeps_back(const struct proxy *p, const struct link *link, const struct lane *lane)
+{
+	if (lane->passed > 0 || bytes_length(&lane->value) > LONGEST)
+		return false;
+	if (lane == &link->up)
+		return p->armed || p->changeable;
+	return link->awaited || p->percent > 0 || p->messages_held || p->changeable;
+}
+
+static void
+take_in(struct proxy *p, struct link *link, struct lane *lane, const char *at, size_t size)
+{
+	const struct way *way = lane == &link->up ? &p->up : &p->down;
+	bool whole;
+
+	while (size > 0 && !link->closing && !link->over && !link->left) {
+		size_t n = frame_feed(&lane->frame, at, size, &whole);
+
+		bytes_append(&lane->value, at, n);
+		at += n;
+		size -= n;
+		if (!whole) {
+			if (!keeps_back(p, link, lane))
+				lane_pass_value(lane, way);
+			if (bytes_length(&lane->value) > LONGEST) {   /* no longer kept for looking into */
+				lane->value.head = lane->value.tail;
+				lane->passed = 0;
+			}
+			continue;
+		}
+		if (lane == &link->up ? on_request(p, link) : on_reply(p, link))
+			lane_pass_value(lane, way);
+		lane->late_ns = 0;
+		lane->value.head = lane->value.tail;
+		lane->passed = 0;
+	}
+}
+
+void
+link_read(struct proxy *p, struct link *link, struct lane *lane, int fd)
+{
+	struct way *way = lane == &link->up ? &p->up : &p->down;
+	static __thread char chunk[CHUNK];
+	ssize_t n = recv(fd, chunk, sizeof chunk, 0);
+
+	if (n > 0) {
+		way->bytes += (uint64_t)n;
+		take_in(p, link, lane, chunk, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		lane->ended = true;
+		lane->broken = n < 0;
+		if (!link->left)
+			lane_pass_value(lane, way);
+		lane_queue(lane, way, NULL, 0);
+	}
+}

@@ -1,0 +1,202 @@
+/* See kennel.h. */
+#include "tests/unit/kennel.h"
+
+#include "tests/support/await.h"
+
+#include <leash/memory.h>
+
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+atomic_bool no_memory;
+atomic_size_t allocations, largest;
+atomic_uint settings;
+_Atomic int64_t last_setting;
+struct kennel *kennel;
+
+/* ---- memory that can be counted, and withheld ---- */
+
+static void *
+counted_alloc(size_t size)
+{
+	atomic_fetch_add(&allocations, 1);
+	return no_memory ? NULL : malloc(size);
+}
+
+static void *
+counted_realloc(void *old, size_t size)
+{
+	atomic_fetch_add(&allocations, 1);
+	if (size > largest)
+		largest = size;
+	return no_memory ? NULL : realloc(old, size);
+}
+
+/* ---- the system call by which the thread is woken: every one is counted ---- */
+
+int
+timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	atomic_store(&last_setting, new->it_value.tv_sec * LSH_S + new->it_value.tv_nsec);
+	atomic_fetch_add(&settings, 1);
+	return (int)syscall(SYS_timerfd_settime, fd, flags, new, old);
+}
+
+/* ---- owners: what a lock is to the watchdog ---- */
+
+struct owner *
+owner_of(struct lsh_timer *timer)
+{
+	return (struct owner *)(void *)timer;
+}
+
+struct owner *
+new_owner(void)
+{
+	struct owner *o = calloc(1, sizeof *o);
+
+	if (o == NULL)
+		abort();
+	pthread_mutex_init(&o->mutex, NULL);
+	o->references = 1;
+	atomic_fetch_add(&kennel->owners, 1);
+	return o;
+}
+
+void
+drop(struct owner *o)
+{
+	if (atomic_fetch_sub(&o->references, 1) > 1)
+		return;
+	atomic_fetch_sub(&kennel->owners, 1);
+	pthread_mutex_destroy(&o->mutex);
+	free(o);
+}
+
+void
+arm(struct owner *o, int64_t due, int64_t slack)
+{
+	pthread_mutex_lock(&o->mutex);
+	o->armed = true;
+	o->from_ns = due == LSH_NEVER ? due : due - slack;
+	lsh_watchdog_arm(kennel->w, &o->timer, due, slack);
+	pthread_mutex_unlock(&o->mutex);
+}
+
+void
+forget(struct owner *o)
+{
+	pthread_mutex_lock(&o->mutex);
+	o->armed = false;
+	lsh_watchdog_forget(kennel->w, &o->timer);
+	pthread_mutex_unlock(&o->mutex);
+}
+
+void
+retain(struct lsh_timer *timer)
+{
+	atomic_fetch_add(&owner_of(timer)->references, 1);
+}
+
+void
+serve(struct kennel *k, struct lsh_due due)
+{
+	struct owner *o = owner_of(due.timer);
+
+	pthread_mutex_lock(&o->mutex);
+	if (o->timer.generation != due.generation) {
+		atomic_fetch_add(&k->stale, 1);
+	} else {
+		if (!o->armed || lsh_now_ns() < o->from_ns)
+			atomic_fetch_add(&k->wrong, 1);
+		o->fired++;
+		if (o->again) {
+			o->from_ns = lsh_now_ns();
+			lsh_watchdog_arm(k->w, &o->timer, o->from_ns, 0);
+		} else {
+			o->armed = false;
+		}
+		atomic_fetch_add(&k->fired, 1);
+	}
+	pthread_mutex_unlock(&o->mutex);
+	drop(o);
+}
+
+void
+fire(void *ctx, const struct lsh_due *due, size_t count)
+{
+	struct kennel *k = ctx;
+
+	atomic_store(&k->left, false);
+	atomic_fetch_add(&k->batches, 1);
+	if (count > k->largest_batch)
+		atomic_store(&k->largest_batch, (unsigned)count);
+	if (k->hold) {
+		atomic_store(&k->holding, true);
+		while (k->hold)
+			await_ms(1);
+	}
+	for (size_t i = 0; i < count; i++)
+		serve(k, due[i]);
+	atomic_store(&k->left, true);
+}
+
+const struct lsh_watchdog_ops ops = {lsh_now_ns, retain, fire};
+
+int
+open_with(void **state, const struct lsh_watchdog_ops *how)
+{
+	kennel = calloc(1, sizeof *kennel);
+	if (kennel == NULL)
+		return -1;
+	no_memory = false;
+	kennel->w = lsh_watchdog_new(how, kennel);
+	*state = kennel;
+	return kennel->w != NULL ? 0 : -1;
+}
+
+int
+open_kennel(void **state)
+{
+	return open_with(state, &ops);
+}
+
+int
+close_kennel(void **state)
+{
+	int left;
+
+	(void)state;
+	kennel->hold = false; /* a test that failed may have left it */
+	lsh_watchdog_free(kennel->w);
+	left = kennel->owners;
+	free(kennel);
+	return left;
+}
+
+void
+start(struct kennel *k)
+{
+	atomic_store(&settings, 0);
+	assert_int_equal(lsh_watchdog_start(k->w), 0);
+	await_true(settings >= 1);
+}
+
+void
+reserve(struct kennel *k, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_true(lsh_watchdog_reserve(k->w));
+}
+
+int
+kennel_run(const char *name, const struct CMUnitTest *tests, size_t count)
+{
+	static const leash_memory memory = {counted_alloc, counted_realloc, free};
+
+	if (leash_set_memory(&memory) != LEASH_OK)
+		return 1;
+	return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* What the tests of the watchdog share: a watchdog, owners whose timers it serves, and what it costs in memory and system calls. */
+#ifndef LEASH_TEST_KENNEL_H
+#define LEASH_TEST_KENNEL_H
+
+#include "base/clock.h"
+#include "watchdog/watchdog.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+#define HOUR (3600 * LSH_S)
+
+/* Memory that can be counted, and withheld. */
+extern atomic_bool no_memory;
+extern atomic_size_t allocations, largest;
+
+/* The system call by which the thread is woken. */
+extern atomic_uint settings;
+extern _Atomic int64_t last_setting;
+
+/* What a lock is to the watchdog. */
+struct owner {
+	struct lsh_timer timer; /* first, so that one is the other */
+	pthread_mutex_t mutex;  /* guards what follows, and arms and forgets the timer */
+	bool armed;
+	bool again;             /* arm it anew when it fires, as a renewal does */
+	int64_t from_ns;        /* not to fire before */
+	unsigned fired;
+	atomic_int references;
+};
+
+/* The context of a watchdog under test. */
+struct kennel {
+	struct lsh_watchdog *w;
+	atomic_uint batches, fired, stale, wrong, largest_batch;
+	atomic_int owners;
+	atomic_bool hold, holding, left; /* whether fire() is to stay; stays; has returned */
+};
+
+extern struct kennel *kennel; /* where drop() counts */
+
+struct owner *owner_of(struct lsh_timer *timer);
+struct owner *new_owner(void);
+void drop(struct owner *o);
+void arm(struct owner *o, int64_t due, int64_t slack);
+void forget(struct owner *o);
+
+/* What a watchdog is told to do. */
+void retain(struct lsh_timer *timer);
+/* What everybody does who serves a timer. */
+void serve(struct kennel *k, struct lsh_due due);
+void fire(void *ctx, const struct lsh_due *due, size_t count);
+
+extern const struct lsh_watchdog_ops ops; /* those, by the clock */
+
+/* Before and after each test. */
+int open_with(void **state, const struct lsh_watchdog_ops *how);
+int open_kennel(void **state);
+int close_kennel(void **state);
+
+#define watchdog_test(name) cmocka_unit_test_setup_teardown(name, open_kennel, close_kennel)
+
+/* Start the thread, and wait until it sleeps. */
+void start(struct kennel *k);
+void reserve(struct kennel *k, size_t n);
+
+/* With that memory: for main to return. */
+int kennel_run(const char *name, const struct CMUnitTest *tests, size_t count);
+
+#endif

@@ -1,0 +1,200 @@
+/* The judge and the witness report every overlap of two holds, and nothing else. */
+#include "tests/unit/tools.h"
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/judge.h"
+#include "tests/support/leashed.h"
+#include "tests/support/witness.h"
+
+#include <string.h>
+
+/* ---- judge ---- */
+
+struct court {
+	struct judge *judge;
+	struct stage *stage;
+};
+
+static int
+enter_first(void *arg)
+{
+	struct court *c = arg;
+
+	judge_enter(c->judge, 1, 1);
+	stage_set(c->stage, 1);
+	stage_await(c->stage, 2);
+	judge_leave(c->judge, 1);
+	return 0;
+}
+
+static int
+enter_before_the_first_has_left(void *arg)
+{
+	struct court *c = arg;
+
+	stage_await(c->stage, 1);
+	judge_enter(c->judge, 1, 2);
+	stage_set(c->stage, 2);
+	judge_leave(c->judge, 1);
+	return 0;
+}
+
+static void
+the_judge_reports_an_overlap_of_two_processes(void **state)
+{
+	struct court c = { judge_new(2, 0), child_share(sizeof(struct stage)) };
+	pid_t first = child_run(enter_first, &c), second = child_run(enter_before_the_first_has_left, &c);
+
+	(void)state;
+	child_wait(first);
+	child_wait(second);
+	assert_int_equal(judge_entries(c.judge), 2);
+	assert_int_equal(judge_violations(c.judge), 1);
+	judge_enter(c.judge, 1, 3);   /* it was the last to leave that left: nobody is inside */
+	assert_int_equal(judge_violations(c.judge), 1);
+	judge_free(c.judge);
+	child_unshare(c.stage, sizeof(struct stage));
+}
+
+static int
+enter_and_leave(void *arg)
+{
+	struct court *c = arg;
+	uint32_t turn = stage_now(c->stage);
+
+	judge_enter(c->judge, 1, turn + 1);
+	judge_turn(c->judge, turn, 1000 * ((int64_t)turn + 1));
+	judge_leave(c->judge, 1);
+	stage_raise(c->stage);
+	return 0;
+}
+
+static void
+the_judge_is_content_with_those_who_take_turns(void **state)
+{
+	struct court c = { judge_new(2, 2), child_share(sizeof(struct stage)) };
+
+	(void)state;
+	child_wait(child_run(enter_and_leave, &c));
+	child_wait(child_run(enter_and_leave, &c));
+	judge_enter(c.judge, 1, 3);
+	judge_enter(c.judge, 0, 1);   /* another lock */
+	assert_int_equal(judge_entries(c.judge), 4);
+	assert_int_equal(judge_violations(c.judge), 0);
+	judge_free(c.judge);
+	child_unshare(c.stage, sizeof(struct stage));
+}
+
+static void
+the_judge_knows_who_had_turns_and_who_waited(void **state)
+{
+	struct judge *j = judge_new(1, 3);
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		for (size_t turn = 0; turn <= i; turn++)
+			judge_turn(j, i, 1000 * (int64_t)(i + 1 - turn));
+	assert_int_equal(judge_turns(j, 1), 2);
+	assert_int_equal(judge_longest_wait_ns(j, 1), 2000);
+	assert_int_equal(judge_fewest_turns(j), 1);
+	assert_int_equal(judge_most_turns(j), 3);
+	assert_int_equal(judge_longest_wait_of_all_ns(j), 3000);
+	judge_free(j);
+}
+
+static void
+the_judge_reports_a_fence_that_does_not_grow(void **state)
+{
+	struct judge *j = judge_new(1, 0);
+
+	(void)state;
+	for (uint64_t fence = 5; fence < 8; fence++) {
+		judge_enter(j, 0, fence);
+		judge_leave(j, 0);
+	}
+	assert_int_equal(judge_violations(j), 0);
+	judge_enter(j, 0, 7);
+	judge_leave(j, 0);
+	assert_int_equal(judge_violations(j), 1);
+	judge_enter(j, 0, 3);
+	judge_leave(j, 0);
+	assert_int_equal(judge_violations(j), 2);
+	judge_free(j);
+}
+
+static int
+enter_and_stay(void *arg)
+{
+	judge_enter(arg, 0, 1);
+	return sleep_for_ever(NULL);
+}
+
+static void
+the_judge_buries_the_dead(void **state)
+{
+	struct judge *j = judge_new(1, 0);
+	pid_t pid = child_run(enter_and_stay, j);
+
+	(void)state;
+	await_true(judge_entries(j) == 1);
+	child_kill(pid);
+	judge_bury(j, pid);
+	judge_enter(j, 0, 2);
+	assert_int_equal(judge_violations(j), 0);
+	judge_enter(j, 0, 3);
+	assert_int_equal(judge_violations(j), 1);
+	judge_free(j);
+}
+
+/* ---- witness ---- */
+
+static void
+the_witness_reports_a_hold_that_was_valid_after_a_later_one_began(void **state)
+{
+	struct server *server = server_start(NULL);
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "witnessed", NULL), *other = leashed_lock(client, "other", NULL);
+	struct witness *witness = witness_new(4);
+	struct testimony *first, *second;
+	char text[256] = "";
+	leash_error err;
+
+	(void)state;
+	assert_null(witness_enter(witness, 0, lock));   /* it is not held */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_non_null(first = witness_enter(witness, 0, lock));
+	assert_true(witness_look(first, lock));
+	assert_true(first->first < first->last);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_false(witness_look(first, lock));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
+	assert_non_null(second = witness_enter(witness, 0, lock));
+	assert_non_null(witness_enter(witness, 1, other));
+	assert_int_equal(witness_violations(witness, text, sizeof text), 0);
+	first->last = second->first + 1000000;
+	assert_int_equal(witness_violations(witness, text, sizeof text), 1);
+	assert_non_null(strstr(text, "1.000 ms"));
+	assert_int_equal(witness_holds(witness), 3);
+	leash_lock_free(lock);
+	leash_lock_free(other);
+	leash_close(client);
+	witness_free(witness);
+	server_stop(server);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_judge_reports_an_overlap_of_two_processes),
+		cmocka_unit_test(the_judge_is_content_with_those_who_take_turns),
+		cmocka_unit_test(the_judge_knows_who_had_turns_and_who_waited),
+		cmocka_unit_test(the_judge_reports_a_fence_that_does_not_grow),
+		cmocka_unit_test(the_judge_buries_the_dead),
+		cmocka_unit_test(the_witness_reports_a_hold_that_was_valid_after_a_later_one_began),
+	};
+
+	return cmocka_run_group_tests_name("witness", tests, NULL, NULL);
+}
