@@ -118,7 +118,7 @@ lsh_pace_claim_ms(int64_t lease_ms)
 int64_t
 lsh_pace_word(int64_t sent, int64_t received, int64_t claim, int64_t ttl_ms)
 {
-	int64_t word = add(sent, claim > 0 ? claim / WORDS : 0);
+	int64_t word = lsh_after(sent, claim > 0 ? claim / WORDS : 0);
 
 	if (ttl_ms < 0 || received == LSH_NEVER)
 		return word;

@@ -28,7 +28,7 @@ int64_t lsh_pace_claim_ms(int64_t lease_ms);
 
 /* When a waiting place says its word again, having said it at `sent` and heard at `received` that the holder's lease has
  * `ttl_ms` left: a third of the claim (ns) after `sent`, or 1 ms after the end of that lease if that is sooner.
- * A negative TTL (PTTL's "no such key" and "no expiry") says nothing about an end. */
+ * A negative TTL (PTTL's "no such key" and "no expiry") says nothing about an end. Said at LSH_NEVER: 0, which is at once. */
 int64_t lsh_pace_word(int64_t sent, int64_t received, int64_t claim, int64_t ttl_ms);
 
 #endif

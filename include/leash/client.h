@@ -61,6 +61,9 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err);
  * Close a client: release what is held through it, wake every waiter (LEASH_CLOSED), end its threads.
  *
  * Takes at most about twice `timeout_ms`, if the server does not answer; a lock that could not be released then lapses with its lease.
+ * Also with a server that answers it takes up to `timeout_ms` if an acquire ended (canceled, say) whose request went down with a lost
+ * connection: as long as that request can still arrive and be executed, which is for `timeout_ms` after it was sent, and no longer than
+ * its caller would have waited, the client stays to undo it. Nothing then takes the lock for nobody.
  * Drops the caller's reference, so that `client` itself must not be used any more: handles of this client stay valid, answer LEASH_CLOSED, and must still be freed.
  * No callback is running or will run once it has returned. NULL is allowed. In a forked child it closes the child's
  * copies of the connections and talks to nobody. It must not be called from a callback of this client, where it does nothing.

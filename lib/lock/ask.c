@@ -162,7 +162,8 @@ answered(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 			return give_up_the_token(t);
 		return LSH_LOOK_AGAIN;
 	}
-	if (reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] <= 0)
+	if (reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] <= 0 && reply->integer[2] >= 0 &&
+	    reply->integer[2] <= LSH_FENCE_MAX)
 		return not_held(lock, w, t, reply, placed, sent, received);
 	return nonsense(lock, w, t);
 }

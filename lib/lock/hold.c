@@ -445,7 +445,7 @@ lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner)
 
 		atomic_store(&hold->alive_at, now);
 		if (was_hung)
-			lsh_tenure_arm(hold->tenure, now, 0); /* renewals go on, and at once: there may be little left */
+			lsh_tenure_arm(hold->tenure, lsh_after(now, 0), 0); /* renewals go on, and at once: there may be little left */
 	}
 	pthread_mutex_unlock(&lock->mutex);
 }

@@ -107,19 +107,19 @@ try_until(struct lsh_tenure *t, struct errand *errand, int64_t patience, int64_t
 			if (fault == LSH_FAULT_NOT_HERE)
 				lsh_node_leave(e->node, a->epoch, a->reply.text);
 			if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) {
-				int64_t again = lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200);
+				int64_t now = lsh_now_ns(), again = lsh_after_ms(now, 50 + lsh_random32() % 200);
 
 				a->refused = true;
 				snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(e->node), a->reply.text);
-				if (again > deadline)
+				if (again > deadline || now >= deadline)
 					again = deadline; /* and then this is the answer */
 				else
 					answered = false;
 				lsh_park(&self->parker, again);
 			}
 			pthread_mutex_lock(mutex);
-			if (fault == LSH_FAULT_NOSCRIPT)
-				t->send_whole = true;
+			if (fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NONE)
+				t->send_whole = fault == LSH_FAULT_NOSCRIPT;
 			continue;
 		}
 		pthread_mutex_lock(mutex);

@@ -325,18 +325,22 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 {
 	struct lsh_tenure *t = job->tenure;
 	enum lsh_fault fault = reply != NULL && reply->type == LSH_ERROR ? lsh_fault_of(reply->text) : LSH_FAULT_NONE;
+	int64_t now = lsh_now_ns();
 
 	if (t->phase != LSH_ENDING)
 		return;
 	if (reply != NULL && reply->type == LSH_INTEGER && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent)) {
 		lsh_tenure_settle(t);
-	} else if (fault == LSH_FAULT_MISMATCH || lsh_now_ns() >= t->lapses_at) {
+	} else if (fault == LSH_FAULT_MISMATCH || (now >= t->lapses_at && now != LSH_NEVER)) {
 		lsh_tenure_settle(t); /* there can be nothing of ours */
 	} else if (reply != NULL) {
-		/* refused, or an ask may still be on its way: later again. Without an answer the next connection brings it up. */
+		/* refused, or an ask may still be on its way: later again, and as soon as none can be any more, for which somebody who closes the
+		 * client may be waiting. Without an answer the next connection brings it up. */
 		unsigned doublings = t->failures < 5 ? t->failures++ : 5;
+		int64_t again = lsh_after(now, (250 + lsh_random32() % 250) * LSH_MS << doublings);
+		int64_t last = reply->type == LSH_INTEGER ? lsh_tenure_settles_at(t, job->ticket.epoch, now) : LSH_NEVER;
 
-		lsh_tenure_arm(t, lsh_after(lsh_now_ns(), (250 + lsh_random32() % 250) * LSH_MS << doublings), 0);
+		lsh_tenure_arm(t, last < again ? last : again, 0);
 	}
 }
 
@@ -349,7 +353,7 @@ is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
 		unsigned count = 2 + (job->with != NULL ? job->with : job)->words;
 
 		return reply->type == LSH_ARRAY && reply->count == count && reply->integers == (1u << count) - 1 &&
-		       reply->integer[2 + job->word] <= LSH_FENCE_MAX;
+		       reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX && reply->integer[2 + job->word] <= LSH_FENCE_MAX;
 	}
 	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
 }

@@ -46,7 +46,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LSH_FENCE_MAX (INT64_MAX / 256) /* of the server: what is shown is 256 times that */
+#define LSH_FENCE_MAX (INT64_MAX / 256) /* of the server, and of its clock: what is shown is 256 times that */
 
 enum {
 	LSH_SUFFIX_SIZE = 160, /* of cfg, behind the claim */
@@ -220,8 +220,9 @@ void lsh_tenure_end(struct lsh_tenure *tenure);
 void lsh_tenure_begin_end(struct lsh_tenure *tenure);
 void lsh_tenure_owe(struct lsh_tenure *tenure);
 void lsh_tenure_settle(struct lsh_tenure *tenure);
-/* A cancel sent at `sent` over connection `epoch` was answered: can no ask of it be executed later? */
+/* A cancel sent at `sent` over connection `epoch` was answered: can no ask of it be executed later? And if one can, */
 bool lsh_tenure_is_settled(const struct lsh_tenure *tenure, uint64_t epoch, int64_t sent);
+int64_t lsh_tenure_settles_at(const struct lsh_tenure *tenure, uint64_t epoch, int64_t now); /* when one would be that is sent later */
 void lsh_tenure_arm(struct lsh_tenure *tenure, int64_t due, int64_t slack);
 /* Let the keeper see to it. Any mutex but work_mutex may be held. */
 void lsh_tenure_give_work(struct lsh_tenure *tenure);

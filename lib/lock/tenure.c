@@ -154,13 +154,27 @@ lsh_tenure_end(struct lsh_tenure *t)
 	lsh_tenure_unref(t); /* the line's, or the hold's */
 }
 
+/* Until when, by the server's clock, an ask of it may be executed after a cancel that went over connection `epoch`; 0: no longer. */
+static int64_t
+haunts_until_us(const struct lsh_tenure *t, uint64_t epoch)
+{
+	/* the last ask went before the cancel if both went over one connection */
+	return t->ask_epoch != epoch && t->not_after_us > t->ghost_until_us ? t->not_after_us : t->ghost_until_us;
+}
+
+int64_t
+lsh_tenure_settles_at(const struct lsh_tenure *t, uint64_t epoch, int64_t now)
+{
+	int64_t left_us = haunts_until_us(t, epoch) - lsh_node_server_us_at_least(t->lock->engine->node, now);
+
+	/* what is certain of the server's clock goes on 1 % slower than ours */
+	return left_us > 0 ? lsh_after(now, (left_us + left_us / 99) * LSH_US + LSH_MS) : now;
+}
+
 bool
 lsh_tenure_is_settled(const struct lsh_tenure *t, uint64_t epoch, int64_t sent)
 {
-	int64_t until = t->ghost_until_us;
+	int64_t until = haunts_until_us(t, epoch);
 
-	/* the last ask went before the cancel if both went over one connection */
-	if (t->ask_epoch != epoch && t->not_after_us > until)
-		until = t->not_after_us;
 	return LSH_MUTATES(LSH_FIRST_CANCEL_IS_ENOUGH) || until == 0 || lsh_node_server_us_at_least(t->lock->engine->node, sent) > until;
 }

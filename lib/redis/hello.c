@@ -123,7 +123,7 @@ lsh_hello_take_time(struct lsh_hello *hello, const struct lsh_message *m)
 	uint64_t s, us;
 
 	if (m->type != LSH_ARRAY || m->count != 2 || !read_number(&m->item[0], &s) || !read_number(&m->item[1], &us) ||
-	    s >= INT64_MAX / 1000000 || us >= 1000000)
+	    s >= INT64_MAX / 256 / 1000000 || us >= 1000000)
 		return false;
 	hello->server_us = (int64_t)(s * 1000000 + us);
 	return true;

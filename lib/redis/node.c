@@ -4,7 +4,7 @@
  *
  *   DOWN --redial_at has come--> DIALING --hello--> UP --broke--> BROKEN --seats empty--> DOWN
  *             ^                     |
- *             +------- failed ------+   (back-off: 10 ms doubling to 1 s, the upper half by chance)
+ *             +------- failed ------+   (back-off: 10 ms doubling to 250 ms, the upper half by chance)
  *
  * The first dial after a break starts at once, but never sooner than 10 ms after the one before. */
 #include "redis/node.h"
@@ -150,15 +150,16 @@ set_clock(struct lsh_node *n, int64_t offset_us, int64_t received)
 void
 lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_t received)
 {
-	int64_t offset = atomic_load_explicit(&n->offset_us, memory_order_relaxed);
-	int64_t age_us = (received - atomic_load_explicit(&n->learned, memory_order_relaxed)) / LSH_US;
-	int64_t least = server_us - received / LSH_US; /* it was read between these two */
-	int64_t most = server_us - sent / LSH_US;
-	int64_t off = offset < least ? least - offset : offset > most ? most - offset : 0;
-	int64_t drift = age_us > 0 ? age_us / 100 : 0;
+	int64_t offset, age_us, least, most, off, drift;
 
 	if (sent == LSH_NEVER || received == LSH_NEVER)
 		return; /* our own clock could not be read */
+	offset = atomic_load_explicit(&n->offset_us, memory_order_relaxed);
+	age_us = (received - atomic_load_explicit(&n->learned, memory_order_relaxed)) / LSH_US;
+	least = server_us - received / LSH_US; /* it was read between these two */
+	most = server_us - sent / LSH_US;
+	off = offset < least ? least - offset : offset > most ? most - offset : 0;
+	drift = age_us > 0 ? age_us / 100 : 0;
 	/* what we believe is among what is possible, and perhaps from a faster answer: keep it */
 	set_clock(n, off == 0 ? offset : least, received);
 	if (off > 1000000 + drift || off < -1000000 - drift)
@@ -173,7 +174,9 @@ lsh_node_uptime(struct lsh_node *n, int64_t now)
 	pthread_mutex_lock(&n->mutex);
 	since = n->up_since;
 	pthread_mutex_unlock(&n->mutex);
-	return since == LSH_NEVER || LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT) ? LSH_NEVER : now - since;
+	if (since == LSH_NEVER || LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
+		return LSH_NEVER;
+	return now != LSH_NEVER ? now - since : 0; /* `since` may be long before our own start */
 }
 
 /* ---- the keeper ---- */

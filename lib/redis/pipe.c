@@ -465,7 +465,7 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 
 	atomic_init(&ticket->outcome, LSH_PENDING);
 	ticket->limit = LSH_NEVER;
-	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
+	ticket->overdue = lsh_after(now, patience);
 	pthread_mutex_lock(&p->mutex);
 	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
 		result = LSH_PIPE_DOWN;

@@ -124,6 +124,25 @@ an_ask_that_comes_after_its_time_does_nothing(void **state)
 	ghost_end(g);
 }
 
+/* How long that may be is known: nothing else is waited for. */
+static void
+a_close_lasts_until_no_ask_can_come_and_no_longer(void **state)
+{
+	enum { TIMEOUT_MS = 10000, STALL_MS = 2000 };
+	int64_t begun = await_now_ns(), asked, closed;
+	struct ghost *g = ghost_begin(LEASH_FOREVER, TIMEOUT_MS);
+
+	(void)state;
+	asked = await_now_ns(); /* before that, and not before `begun` */
+	monitor_await(g->monitor, "{scene}", 4); /* the next one would come up to 8 s after this one */
+	party_close(&g->gone);
+	closed = await_now_ns();
+	printf("# closed %.0f ms after the ask\n", (double)(closed - asked) / 1e6);
+	assert_true(closed >= begun + TIMEOUT_MS * INT64_C(1000000));
+	assert_true(closed < asked + (TIMEOUT_MS + TIMEOUT_MS / 50 + STALL_MS) * INT64_C(1000000));
+	ghost_end(g);
+}
+
 /* ---- grants ---- */
 
 /* A place is granted that its client knows nothing of, as when a server was set back to older data. */
@@ -278,6 +297,7 @@ static struct follow {
 	leash_lock *hold[2];
 	struct leashed_events events; /* of the second */
 	pthread_t thread[2];
+	int told; /* events of the second, by the end of the scene */
 } follow;
 
 static void *
@@ -328,6 +348,8 @@ follow_begin(int64_t lease_ms)
 static void
 follow_end(struct follow *f)
 {
+	leash_status status;
+
 	proxy_refuse(f->proxy, false);
 	proxy_release(f->proxy);
 	for (int i = 0; i < 2; i++)
@@ -336,7 +358,9 @@ follow_end(struct follow *f)
 	await_true(f->reader.acquired);
 	party_end(&f->reader);
 	leash_lock_free(f->reader.lock);
-	assert_status(LEASH_OK, leash_lock_release(f->hold[1], &err));
+	status = leash_lock_release(f->hold[1], &err);
+	if (status != LEASH_LOST) /* its claim may have run out before there was a connection again */
+		assert_status(LEASH_OK, status);
 	for (int i = 0; i < 2; i++) {
 		leash_lock_free(f->hold[i]);
 		leash_owner_free(f->owner[i]);
@@ -355,44 +379,45 @@ end_a_renewal_in_the_next_hold(struct follow *f)
 	int64_t asked, until;
 	size_t accepted;
 
-	assert_status(LEASH_OK, leash_lock_acquire(f->hold[0], 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(f->hold[0], LEASH_FOREVER, &err));
 	proxy_hold_reply(f->proxy, "{scene}");
 	party_start(&f->near);
 	await_true(places(f->server) == 1);
 	proxy_wait_hit(f->proxy);
 	asked = await_now_ns();
+	/* the second's own renewal is due a quarter of its claim after it was asked for, at the soonest, and would really fail: what is told
+	 * later than that tells nothing, so it is looked at before the clock is */
+	until = asked + INT64_C(740) * 1000000;
 	assert_int_equal(pthread_create(&f->thread[0], NULL, release_the_first, f), 0);
 	await_true(f->near.acquired);
 	assert_int_equal(pthread_create(&f->thread[1], NULL, acquire_the_second, f), 0);
 	await_true(places(f->server) == 1);
 	party_end(&f->near);
-	await_true(leash_lock_held(f->hold[1])); /* by the message: no answer has come */
+	/* by the message: no answer has come */
+	await_true(leash_lock_held(f->hold[1]) || await_now_ns() > until);
 	accepted = proxy_accepted(f->proxy);
 	proxy_refuse(f->proxy, true);
 	proxy_reset_all(f->proxy);
 	await_true(proxy_accepted(f->proxy) >= accepted + 2); /* and before that the keeper saw to what was on its way */
-	/* its own renewal is due a third of its claim after it was asked for, and would really fail */
-	until = asked + INT64_C(700) * 1000000;
-	while (f->events.total == 0 && await_now_ns() < until)
+	do {
 		await_ms(1);
-	return await_now_ns() < until + INT64_C(100) * 1000000;
+		f->told = f->events.total;
+	} while (f->told == 0 && await_now_ns() < until - INT64_C(40) * 1000000);
+	return await_now_ns() < until;
 }
 
 static void
 what_becomes_of_a_renewal_concerns_no_later_hold(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 5; i++) {
+	for (bool came_about = false; !came_about;) {
 		struct follow *f = follow_begin(4500);
-		bool came_about = end_a_renewal_in_the_next_hold(f);
 
-		if (came_about && f->events.total > 0)
+		came_about = end_a_renewal_in_the_next_hold(f);
+		if (came_about && f->told > 0)
 			fail_msg("the second hold was told of the first: event %d", f->events.order[0]);
 		follow_end(f);
-		if (came_about)
-			return;
 	}
-	fail_msg("this machine is too busy for the scene");
 }
 
 /* ---- answers ---- */
@@ -449,6 +474,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cancel_is_repeated_until_no_ask_can_come_after_it),
 		cmocka_unit_test(an_ask_that_comes_after_its_time_does_nothing),
+		cmocka_unit_test(a_close_lasts_until_no_ask_can_come_and_no_longer),
 		cmocka_unit_test(the_grant_of_a_place_that_nobody_waits_for_is_given_back),
 		cmocka_unit_test(who_waits_asks_how_it_stands_where_no_message_comes),
 		cmocka_unit_test(what_a_thread_held_goes_to_the_next_when_it_ends),

@@ -534,7 +534,8 @@ what_comes_unasked_is_never_taken_for_an_answer(void **state)
 	for (size_t i = 0; i < N; i++) {
 		/* a client of its own, with no cancel under way that could take a ghost for its answer */
 		leash_client *one = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
-		leash_lock *haunted = leashed_lock(one, "haunted", NULL);
+		/* nor a renewal: the keeper sends one for what it finds held when it comes to it that there is a connection again */
+		leash_lock *haunted = leashed_lock(one, "haunted", LEASH_LOCK_OPTIONS(.no_renew = true));
 
 		/* while it is held: the release asks the server */
 		assert_status(LEASH_OK, leash_lock_acquire(haunted, 30000, &err));

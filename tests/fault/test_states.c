@@ -474,7 +474,7 @@ static void
 among_slow_scripts_renewals_come_in_time(void **state)
 {
 	enum { LOCKS = 20, OTHERS = 2 };
-	int64_t lease_ms = slow_ms(12000), least_ms = lease_ms, end;
+	int64_t lease_ms = slow_ms(12000), least_ms = lease_ms, slowest = 0, looked, end;
 	leash_lock *held[LOCKS];
 	pthread_t other[OTHERS];
 
@@ -490,20 +490,29 @@ among_slow_scripts_renewals_come_in_time(void **state)
 		held[i] = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
 		assert_status(LEASH_OK, leash_lock_acquire(held[i], 30000, &err));
 	}
-	end = await_now_ns() + lease_ms / 2 * MS; /* each has been renewed by then */
-	while (await_now_ns() < end) {
+	looked = await_now_ns();
+	end = looked + lease_ms / 2 * MS; /* each has been renewed by then */
+	while (looked < end) {
+		int64_t now;
+
 		for (int i = 0; i < LOCKS; i++) {
 			int64_t left_ms = leash_lock_remaining_ms(held[i]);
 
 			least_ms = left_ms < least_ms ? left_ms : least_ms;
 		}
 		await_ms(1);
+		server_text(server, "PING");
+		now = await_now_ns();
+		slowest = now - looked > slowest ? now - looked : slowest;
+		looked = now;
 	}
 	slowing = false;
 	for (int i = 0; i < OTHERS; i++)
 		pthread_join(other[i], NULL);
-	printf("# at least %.0f %% of the lease left\n", 100 * (double)least_ms / (double)lease_ms);
-	assert_true(least_ms > lease_ms / 2);
+	printf("# at least %.0f %% of the lease left; others waited up to %.0f ms for an answer\n", 100 * (double)least_ms / (double)lease_ms,
+	       (double)slowest / 1e6);
+	/* a third of the lease and its margin; then the watchdog, the keeper and, where the server lacks the script, two answers */
+	assert_true(least_ms * MS > lease_ms * MS * 65 / 100 - slow_ms(500) * MS - 4 * slowest);
 	assert_int_equal(events.total, 0);
 	for (int i = 0; i < LOCKS; i++) {
 		assert_status(LEASH_OK, leash_lock_release(held[i], &err));
