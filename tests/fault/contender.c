@@ -41,7 +41,7 @@ struct worker {
 	uint64_t random;
 	leash_owner *owner;
 	leash_lock *own[MAX_LOCKS];      /* handles for that owner */
-	leash_cancel *_Atomic cancel;    /* of the wait that it is in, if that may be canceled; self.mutex is held while it is fired and taken away */
+	leash_cancel *_Atomic cancel;    /* of its wait, if that may be canceled; self.mutex is held while it is fired and taken away */
 };
 
 /* One hold, from the ask to the end of its release. */
@@ -153,7 +153,8 @@ impossible(const struct turn *turn, const char *call, leash_status status, const
 {
 	char name[NAME];
 
-	trouble("%s: %s of hold %" PRIu64 " of %s: %s: %s", self.name, call, turn->number, name_of(turn->lock, name), leash_status_name(status), err->text);
+	trouble("%s: %s of hold %" PRIu64 " of %s: %s: %s", self.name, call, turn->number, name_of(turn->lock, name), leash_status_name(status),
+	        err->text);
 }
 
 /* ---- a turn ---- */
@@ -204,7 +205,8 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 	leash_lock_token(turn->handle, token, sizeof token);
 	until = valid_until(turn->handle);
 	/* it may be over already */
-	history_note_at(self.history, came, "got %" PRIu64 " OK %" PRIu64 " %s %" PRId64, turn->number, turn->fence, token[0] != '\0' ? token : "-", until);
+	history_note_at(self.history, came, "got %" PRIu64 " OK %" PRIu64 " %s %" PRId64, turn->number, turn->fence, token[0] != '\0' ? token : "-",
+	                until);
 	return true;
 }
 
@@ -233,13 +235,15 @@ write_down(struct turn *turn)
 	if (turn->fence == 0)
 		return;   /* it was over before it could be asked for its fence */
 	taken = fenced_write(self.registers, turn->lock, turn->fence);
-	history_note(self.history, "wrote %" PRIu64 " %s %" PRIu64 " %s", turn->number, name_of(turn->lock, name), turn->fence, taken ? "taken" : "refused");
+	history_note(self.history, "wrote %" PRIu64 " %s %" PRIu64 " %s", turn->number, name_of(turn->lock, name), turn->fence,
+	             taken ? "taken" : "refused");
 }
 
 static void
 nest(struct turn *turn)
 {
-	leash_lock *other = turn->handle == turn->worker->own[turn->lock] ? turn->handle : self.shared[roll(&turn->worker->random, SHARED)][turn->lock];
+	struct worker *w = turn->worker;
+	leash_lock *other = turn->handle == w->own[turn->lock] ? turn->handle : self.shared[roll(&w->random, SHARED)][turn->lock];
 	leash_error err = {0};
 	leash_status status = leash_lock_acquire(other, 0, &err);
 
@@ -247,7 +251,7 @@ nest(struct turn *turn)
 		return;
 	if (status != LEASH_OK)
 		impossible(turn, "nested acquire", status, &err);
-	sleep_us(roll(&turn->worker->random, 5000));
+	sleep_us(roll(&w->random, 5000));
 	status = leash_lock_release(other, &err);
 	if (status != LEASH_OK && status != LEASH_LOST)
 		impossible(turn, "nested release", status, &err);
@@ -256,8 +260,9 @@ nest(struct turn *turn)
 static void
 extend(struct turn *turn)
 {
+	int64_t lease_ms = self.lease_ms + (int64_t)roll(&turn->worker->random, (uint64_t)self.lease_ms / 2);
 	leash_error err = {0};
-	leash_status status = leash_lock_extend(turn->handle, self.lease_ms + (int64_t)roll(&turn->worker->random, (uint64_t)self.lease_ms / 2), &err);
+	leash_status status = leash_lock_extend(turn->handle, lease_ms, &err);
 
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNAVAILABLE && status != LEASH_DENIED)
 		impossible(turn, "extend", status, &err);
@@ -402,7 +407,8 @@ handle(unsigned lock, leash_owner *owner)
 {
 	char name[NAME];
 
-	return leashed_lock(self.client, name_of(lock, name), LEASH_LOCK_OPTIONS(.restart_guard_ms = self.guard_ms, .fair = lock % 2 == 1, .owner = owner));
+	return leashed_lock(self.client, name_of(lock, name),
+	                    LEASH_LOCK_OPTIONS(.restart_guard_ms = self.guard_ms, .fair = lock % 2 == 1, .owner = owner));
 }
 
 static void

@@ -9,7 +9,7 @@
  *   restart-data    loses nothing that was answered: appendfsync always. TTLs go on while it is down
  *   replica-of      of a master that is not there: it takes no writes, and keeps all keys with their TTLs; then it is a master again
  *   acl-*           a step may be refused in its middle; that leaves no key without a TTL and no hold that nobody knows of
- *   full, no-replicas, pauses, stops, kills, and all that a network does: nothing is executed, or late
+ *   full, misconf, no-replicas, max-clients, pauses, stops, kills, and all that a network does: nothing is executed, or late
  *
  * INFO stays permitted: by it a client learns that the server was restarted, so without it there is no guard.
  *
@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Say something to the server that it must do. */
@@ -245,10 +246,14 @@ squeeze(struct run *run, struct blow *blow)
 	make_room(run, blow);
 }
 
+/* By one of the other policies. */
 static void
-evict_least_used(struct run *run, struct blow *blow)
+evict_some(struct run *run, struct blow *blow)
 {
-	order(run, "CONFIG SET maxmemory-policy allkeys-lru");
+	static const char *const policies[] = {"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random"};
+
+	snprintf(blow->words, sizeof blow->words, "by %s", policies[roll(blow, sizeof policies / sizeof *policies)]);
+	order(run, "CONFIG SET maxmemory-policy %s", blow->words + strlen("by "));
 	squeeze(run, blow);
 }
 
@@ -287,6 +292,46 @@ flush_all(struct run *run, struct blow *blow)
 {
 	(void)blow;
 	order(run, "FLUSHALL");
+}
+
+/* The file that it saves to is a folder. It keeps its data all the same, in the append-only file, but takes no writes. */
+static void
+fail_to_save(struct run *run, struct blow *blow)
+{
+	const char *folder = server_folder(run->server);
+	char path[4096];
+
+	(void)blow;
+	remove_data(folder, "dump.rdb");
+	snprintf(path, sizeof path, "%s/dump.rdb", folder);
+	if (mkdir(path, 0700) != 0)
+		trouble("%s: %s", path, strerror(errno));
+	order(run, "CONFIG SET save %s", "3600 1");
+	order(run, "BGSAVE SCHEDULE");
+}
+
+static void
+save_nothing(struct run *run, struct blow *blow)
+{
+	(void)blow;
+	order(run, "CONFIG SET save %s", "");
+	remove_data(server_folder(run->server), "dump.rdb");
+}
+
+/* Nobody comes in any more: those who watch and injure it are as many as it takes. */
+static void
+shut_the_door(struct run *run, struct blow *blow)
+{
+	order(run, "CONFIG SET maxclients 1");
+	kill_normal(run, blow);
+	kill_pubsub(run, blow);
+}
+
+static void
+open_the_door(struct run *run, struct blow *blow)
+{
+	(void)blow;
+	order(run, "CONFIG SET maxclients 1000");
 }
 
 static void
@@ -455,6 +500,20 @@ hold_replies(struct run *run, struct blow *blow)
 }
 
 static void
+hold_some_way(struct run *run, struct blow *blow)
+{
+	proxy_hold(proxy_of(run, blow), some_way(blow));
+}
+
+/* What was held never arrives. */
+static void
+drop_what_was_held(struct run *run, struct blow *blow)
+{
+	proxy_reset_all(proxy_of(run, blow));
+	proxy_release(proxy_of(run, blow));
+}
+
+static void
 hold_messages(struct run *run, struct blow *blow)
 {
 	proxy_hold_messages(proxy_of(run, blow), true);
@@ -506,14 +565,14 @@ cut_a_request(struct run *run, struct blow *blow)
 	proxy_cut_request(proxy_of(run, blow), NULL);
 }
 
-/* At any byte. The longest answers have some 80; those of the hello have more. */
+/* At any byte. The longest answers to a step have some 80; those of the hello have more. */
 static void
 cut_a_reply(struct run *run, struct blow *blow)
 {
 	if (blow->begun && !proxy_hit(proxy_of(run, blow)))
 		return;
 	proxy_skip(proxy_of(run, blow), (unsigned)roll(blow, 8));
-	proxy_cut_reply(proxy_of(run, blow), NULL, (size_t)roll(blow, 80));
+	proxy_cut_reply(proxy_of(run, blow), NULL, (size_t)roll(blow, roll(blow, 4) == 0 ? 4000 : 80));
 }
 
 static void
@@ -541,8 +600,8 @@ disarm(struct run *run, struct blow *blow)
 static void
 bad_weather(struct run *run, struct blow *blow)
 {
-	proxy_weather(proxy_of(run, blow), &(struct proxy_weather){.lost = 200, .late = 10, .messages_late = 40, .late_us = LEASE_MS * 500, .messages_dropped = 10,
-	                                                           .messages_doubled = 10, .seed = blow->dice});
+	proxy_weather(proxy_of(run, blow), &(struct proxy_weather){.lost = 200, .late = 10, .messages_late = 40, .late_us = LEASE_MS * 500,
+	                                                           .messages_dropped = 10, .messages_doubled = 10, .seed = blow->dice});
 }
 
 static void
@@ -581,11 +640,13 @@ const struct fault faults[] = {
 	{"client-pause-write", SERVER, ANY, .delays = true, .begin = pause_writes},
 	{"debug-sleep", SERVER, LASTS(10, 190), .delays = true, .begin = sleep_server, .end = await_server},
 	{"full", SERVER, ANY, .begin = fill, .end = make_room},
-	{"evict-lru", SERVER, ANY, .harm = HARM_BREACH, .begin = evict_least_used, .again = squeeze, .end = evict_nothing},
+	{"evict", SERVER, ANY, .harm = HARM_BREACH, .begin = evict_some, .again = squeeze, .end = evict_nothing},
 	{"evict-ttl", SERVER, ANY, .harm = HARM_BREACH, .begin = evict_by_ttl, .again = squeeze, .end = evict_nothing},
 	{"del-locks", SERVER, ANY, .harm = HARM_BREACH, .begin = delete_locks, .again = delete_locks},
 	{"del-queues", SERVER, ANY, .begin = delete_queues, .again = delete_queues},
 	{"flushall", SERVER, ANY, .harm = HARM_BREACH, .begin = flush_all, .again = flush_all},
+	{"misconf", SERVER, ANY, .begin = fail_to_save, .end = save_nothing},
+	{"max-clients", SERVER, ANY, .begin = shut_the_door, .end = open_the_door},
 	{"no-replicas", SERVER, ANY, .begin = want_replicas, .end = want_no_replicas},
 	{"replica-of", SERVER, ANY, .begin = become_replica, .end = become_master},
 	{"acl-command", SERVER, ANY, .begin = forbid_command, .end = permit_command},
@@ -600,6 +661,7 @@ const struct fault faults[] = {
 	{"hold", PROXY, ANY, .delays = true, .begin = hold_both, .end = let_go},
 	{"hold-requests", PROXY, ANY, .delays = true, .begin = hold_requests, .end = let_go},
 	{"hold-replies", PROXY, ANY, .delays = true, .begin = hold_replies, .end = let_go},
+	{"drop", PROXY, ANY, .begin = hold_some_way, .end = drop_what_was_held},
 	{"hold-messages", PROXY, ANY, .delays = true, .begin = hold_messages, .end = let_go},
 	{"hold-a-reply", PROXY, ANY, .delays = true, .begin = hold_a_reply, .end = disarm},
 	{"strand-a-request", PROXY, ANY, .delays = true, .begin = strand_a_request, .end = disarm},

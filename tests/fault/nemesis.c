@@ -33,7 +33,7 @@
 
 #define MS INT64_C(1000000)
 
-enum { STEP_MS = 2, AGAIN_MS = 40, PATIENCE_S = 60 };
+enum { STEP_MS = 2, AGAIN_MS = 40, PATIENCE_S = 20 };
 
 struct arguments {
 	double seconds;
@@ -139,7 +139,7 @@ static bool
 see_progress(struct run *run, int64_t quiet_ms)
 {
 	char before[LOCKS][32], now[32];
-	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S);
+	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S), took;
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < LOCKS; i++)
@@ -157,8 +157,12 @@ see_progress(struct run *run, int64_t quiet_ms)
 		fprintf(stderr, "nemesis: lock-%u was taken by nobody in %.0f s without faults\n", left, (double)(await_now_ns() - began) / 1e9);
 		return false;
 	}
-	if (await_now_ns() - began > run->slowest_ns)
-		run->slowest_ns = await_now_ns() - began;
+	took = await_now_ns() - began;
+	if (took > run->slowest_ns)
+		run->slowest_ns = took;
+	if (run->print)
+		printf("# %8.2f s: after %.2f s without faults all locks were taken again\n", (double)(began + took - run->begun) / 1e9,
+		       (double)took / 1e9);
 	while (await_now_ns() - began < quiet_ms * MS)
 		await_ms(STEP_MS);
 	return true;
@@ -191,8 +195,8 @@ start(struct run *run)
 	run->history = history_open(run->folder, "nemesis");
 	history_note(run->history, "seed %" PRIu64, run->seed);
 	run->registers = fenced_create(run->folder, LOCKS);
-	run->server = server_start_clocked((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes", "--user",
-	                                                         CREW_USER, "on", ">" CREW_PASSWORD, "~*", "&*", "+@all", NULL});
+	run->server = server_start_clocked((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes",
+	                                                         "--user", CREW_USER, "on", ">" CREW_PASSWORD, "~*", "&*", "+@all", NULL});
 	run->watch = watch_start(run);
 	run->crew = crew_start(run);
 }
@@ -261,10 +265,10 @@ print_summary(const struct run *run)
 		}
 		column += (size_t)printf(" %s %u", faults[i].name, run->counts[i]);
 	}
-	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the server\n", run->contenders, THREADS, files,
-	       lines, (double)bytes / 1e6, run->renewals);
-	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n", fenced_refused(run->registers),
-	       fenced_corrupted(run->registers));
+	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the server\n", run->contenders,
+	       THREADS, files, lines, (double)bytes / 1e6, run->renewals);
+	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n",
+	       fenced_refused(run->registers), fenced_corrupted(run->registers));
 }
 
 /* Its status; it stands in tests/judge, next to this program's folder. */

@@ -96,7 +96,7 @@ void crew_free(struct crew *crew);
 /* ---- nemesis_watch.c ---- */
 
 struct watch *watch_start(struct run *run);
-/* May a renewal be executed long after it was sent? Else one that finds nothing to renew is noted, too. */
+/* May a renewal be executed long after it was sent? Then it is noted as a late one. */
 void watch_delays(struct watch *watch, bool yes);
 void watch_left(struct watch *watch);          /* note what keys are left */
 size_t watch_renewals(const struct watch *watch);

@@ -207,7 +207,8 @@ print_stacks(const struct contender *c)
 {
 	char command[200];
 
-	snprintf(command, sizeof command, "command -v gdb >/dev/null 2>&1 && gdb -p %d -batch -ex 'thread apply all backtrace 16' >&2 2>/dev/null", (int)c->pid);
+	snprintf(command, sizeof command, "command -v gdb >/dev/null 2>&1 && gdb -p %d -batch -ex 'thread apply all backtrace 16' >&2 2>/dev/null",
+	         (int)c->pid);
 	fflush(NULL);
 	if (system(command) != 0)
 		fprintf(stderr, "nemesis: no stacks of %s\n", c->name);

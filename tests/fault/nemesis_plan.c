@@ -2,7 +2,7 @@
  *
  * There is a deck of cards for each place where faults happen, shuffled, so that each comes before any comes again. One burst has up
  * to three that overlap; two that would be in each other's way (two for the server; two for one contender's process, or for its
- * proxy) do not. */
+ * proxy) do not. Every other time one that could hit whoever has been hit elsewhere does so: who lost its network is killed or frozen. */
 #include "tests/fault/faults.h"
 #include "tests/support/trouble.h"
 
@@ -141,6 +141,22 @@ has_hit_the_server(const struct burst *burst)
 	return false;
 }
 
+static unsigned
+choose_target(struct plan *plan, const struct burst *burst, const struct fault *fault)
+{
+	unsigned target = (unsigned)dice_roll(&plan->dice, CONTENDERS);
+	bool again = dice_roll(&plan->dice, 2) == 0;
+
+	if (fault->seat == SEAT_SERVER)
+		return 0;
+	for (unsigned i = 0; i < burst->count && again; i++)
+		if (burst->blows[i].fault->seat != SEAT_SERVER)
+			target = burst->blows[i].target;
+	while (!is_free(burst, fault, target))
+		target = (target + 1) % CONTENDERS;
+	return target;
+}
+
 void
 plan_next(struct plan *plan, struct burst *burst)
 {
@@ -151,11 +167,8 @@ plan_next(struct plan *plan, struct burst *burst)
 	while (burst->count < wanted && (deck = choose_deck(plan, has_hit_the_server(burst))) != NULL) {
 		const struct fault *fault = draw(plan, deck);
 		struct blow *blow = &burst->blows[burst->count];
-		unsigned target = fault->seat == SEAT_SERVER ? 0 : (unsigned)dice_roll(&plan->dice, CONTENDERS);
 
-		while (!is_free(burst, fault, target))
-			target = (target + 1) % CONTENDERS;
-		*blow = (struct blow){.fault = fault, .target = target, .dice = plan->dice};
+		*blow = (struct blow){.fault = fault, .target = choose_target(plan, burst, fault), .dice = plan->dice};
 		blow->from_ms = burst->count == 0 ? 0 : (int64_t)dice_roll(&plan->dice, LEASE_MS);
 		blow->for_ms = (fault->least + (int64_t)dice_roll(&plan->dice, (uint64_t)(fault->most - fault->least + 1))) * LEASE_MS / 100;
 		burst->count++;

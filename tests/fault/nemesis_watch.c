@@ -1,9 +1,9 @@
 /* The watcher: what the server is told (MONITOR), and what is in it (SCAN). Both go on over restarts, with connections of their own,
  * and miss what happens while they have none.
  *
- * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token. One that found
- * nothing to renew calls no PEXPIRE. That may be an old one, which was stuck somewhere while its sender has given up the connection,
- * reconnected and released, and then it is in order, so it is noted only in times without faults that make commands late.
+ * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token. It may be an old
+ * one, which was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order. So
+ * it is noted as a late one in times of faults that make commands late, and a little longer.
  *
  * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or two. */
 #include "tests/fault/nemesis.h"
@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TOKEN = 80, SCAN_MS = 500, CALM_MS = 1000, WORDS = 6 };
+enum { SCAN_MS = 500, CALM_MS = 1000, WORDS = 6 };
 
 struct watch {
 	struct run *run;
@@ -37,8 +37,6 @@ struct watch {
 	int fd;                          /* of the monitor's connection, to be shut down at the end; -1: none */
 
 	/* the monitor's own */
-	char token[TOKEN];               /* of the renewal that is being executed; "": none */
-	int64_t executed_ns;
 	int64_t offset_ns, next_offset_ns, next_at;
 };
 
@@ -85,17 +83,9 @@ our_time(struct watch *w, int64_t server_ns)
 }
 
 static bool
-is_calm(const struct watch *w)
+is_calm(const struct watch *w, int64_t ns)
 {
-	return !w->delaying && await_now_ns() >= w->calm_at;
-}
-
-static void
-note_renewal(struct watch *w)
-{
-	history_note_at(w->history, w->executed_ns, "renew %s", w->token);
-	w->renewals++;
-	w->token[0] = '\0';
+	return !w->delaying && ns >= w->calm_at;
 }
 
 /* A command of a client. */
@@ -105,17 +95,12 @@ on_command(struct watch *w, const char *at, int64_t ns)
 	const char *word[WORDS];
 	size_t size[WORDS], count = 0;
 
-	if (w->token[0] != '\0' && is_calm(w))
-		note_renewal(w);   /* it did nothing */
-	w->token[0] = '\0';
 	while (count < WORDS && (word[count] = next_word(&at, &size[count])) != NULL)
 		count++;
 	if (count < WORDS || (!is_word(word[0], size[0], "evalsha") && !is_word(word[0], size[0], "eval")) || !is_word(word[2], size[2], "1"))
 		return;
-	if (size[4] < sizeof w->token) {
-		snprintf(w->token, sizeof w->token, "%.*s", (int)size[4], word[4]);
-		w->executed_ns = ns;
-	}
+	history_note_at(w->history, ns, "renew %.*s%s", (int)size[4], word[4], is_calm(w, ns) ? "" : " late");
+	w->renewals++;
 }
 
 static void
@@ -123,21 +108,14 @@ on_line(struct watch *w, const char *line)
 {
 	const char *point, *where = strchr(line, '['), *command = strchr(line, ']');
 	int64_t ns = strtoll(line, (char **)(uintptr_t)&point, 10) * 1000000000;
-	size_t size;
 
 	if (where == NULL || command == NULL || *point != '.')
 		return;
 	ns += strtoll(point + 1, NULL, 10) * 1000;   /* six digits */
 	ns = our_time(w, ns);
 	where = strchr(where, ' ');
-	if (where == NULL || strncmp(where, " lua]", 5) != 0) {
+	if (where == NULL || strncmp(where, " lua]", 5) != 0)
 		on_command(w, command, ns);
-	} else if (w->token[0] != '\0') {
-		const char *word = next_word(&command, &size);
-
-		if (word != NULL && is_word(word, size, "pexpire"))
-			note_renewal(w);
-	}
 }
 
 /* ---- the two threads ---- */
@@ -184,7 +162,6 @@ monitor(void *arg)
 			continue;
 		}
 		publish(w, c->fd);
-		w->token[0] = '\0';
 		w->offset_ns = w->next_offset_ns = INT64_MAX;
 		if (redisAppendCommand(c, "MONITOR") != REDIS_OK)
 			trouble("no memory");

@@ -27,6 +27,11 @@ unknown_faults_are_refused() {
 	! "$nemesis" --only kill,kil --list >"$dir/out" 2>&1 && grep -q "no fault 'kil'" "$dir/out"
 }
 
+# A judge that is shown nothing finds nothing.
+sees_something() {
+	grep -q '[^0-9][1-9][0-9]* renewals seen' "$dir/run" && grep -q 'registers refused [1-9]' "$dir/run"
+}
+
 check 'the faults follow from the seed' is_repeatable
 check 'every fault comes in ten minutes' every_fault_comes
 check 'a fault that is not known is refused' unknown_faults_are_refused
@@ -39,5 +44,6 @@ if [ "$status" -eq 77 ]; then
 	skip "$sentence" "$(tail -n 1 "$dir/run")"
 else
 	check "$sentence" test "$status" -eq 0
+	check 'the watcher sees renewals, and the registers refuse writes' sees_something
 fi
 finish

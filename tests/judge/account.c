@@ -406,12 +406,32 @@ most(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* A token that is handed on goes from hold to hold within a process, without a word to the server: so they are one grant, and what befell
+ * it before the last of them asked concerns that one too. When each token was asked for first. */
+static int64_t *
+first_asks(const struct account *a)
+{
+	int64_t *asked = account_alloc(a->tokens.words.count, sizeof(*asked));
+	uint64_t *fence = account_alloc(a->tokens.words.count, sizeof(*fence));   /* the smallest so far */
+
+	for (size_t i = 0; i < a->holds.count; i++) {
+		const struct hold *hold = &a->holds.at[i];
+
+		if (hold->token == NOBODY || hold->fence == 0 || (fence[hold->token] != 0 && fence[hold->token] <= hold->fence))
+			continue;
+		fence[hold->token] = hold->fence;
+		asked[hold->token] = hold->asked;
+	}
+	free(fence);
+	return asked;
+}
+
 /* What all rules need of a hold, once everything is known of its process. */
 static void
-settle_hold(const struct account *a, struct hold *hold)
+settle_hold(const struct account *a, struct hold *hold, const int64_t *first_asked)
 {
 	const struct process *p = &a->processes.at[hold->process];
-	int64_t over;
+	int64_t over, first = hold->asked;
 
 	if (hold->got_answer != ANSWER_OK)
 		return;
@@ -422,10 +442,13 @@ settle_hold(const struct account *a, struct hold *hold)
 	hold->ends = least(least(hold->let_go, hold->told), hold->until);
 	hold->valid = hold->ends > hold->got;
 	over = hold->gave != NEVER ? hold->gave : least(hold->told, account_alive(a, p));
-	hold->excused = account_breached(a, hold->asked, most(hold->ends, hold->got), false);
-	hold->excused_later = hold->excused || account_breached(a, hold->asked, over, false);
-	hold->emptied = account_breached(a, hold->asked, most(hold->ends, hold->got), true);
-	hold->emptied_later = hold->emptied || account_breached(a, hold->asked, over, true);
+	if (hold->token != NOBODY && hold->fence != 0)
+		first = least(first, first_asked[hold->token]);
+	hold->excused = account_breached(a, first, most(hold->ends, hold->got), false);
+	hold->excused_later = hold->excused || account_breached(a, first, over, false);
+	hold->emptied = account_breached(a, first, most(hold->ends, hold->got), true);
+	hold->emptied_later = hold->emptied || account_breached(a, first, over, true);
+	hold->since = hold->excused ? first : hold->asked;
 }
 
 /* ---- the folder ---- */
@@ -485,13 +508,17 @@ read_all(struct account *a, const char *folder)
 bool
 account_read(struct account *a, struct verdict *verdict, const char *folder)
 {
+	int64_t *first_asked;
+
 	*a = (struct account){ .verdict = verdict };
 	if (!read_all(a, folder))
 		return false;
 	excuse_torn(a, apply_marks(a));
 	settle_pauses(a);
+	first_asked = first_asks(a);
 	for (size_t i = 0; i < a->holds.count; i++)
-		settle_hold(a, &a->holds.at[i]);
+		settle_hold(a, &a->holds.at[i], first_asked);
+	free(first_asked);
 	return true;
 }
 

@@ -35,8 +35,10 @@ struct hold {
 	bool emptied : 1;              /* the same two, also if the server was only emptied: the hold may be lost, but to nobody else */
 	bool emptied_later : 1;
 	int64_t asked, wait_ms, got;
+	int64_t since;                 /* its grant is younger than that: asked, or, if excused, when the first with its token asked */
 	int64_t until;                 /* the greatest valid-until that was noted */
-	int64_t told;                  /* lost */
+	int64_t told;                  /* lost, by an event or by a look that says that it is not held */
+	int64_t announced;             /* lost, by an event */
 	int64_t give, gave;
 	int64_t last;                  /* its last record; events are none of it */
 	int64_t let_go;                /* from when on its process does not claim it any more: give, or thread or process ended */
@@ -57,6 +59,7 @@ struct deed {
 struct renewal {
 	int64_t moment;
 	uint32_t token, file, line;
+	bool late;                     /* it may have been sent long before */
 };
 
 struct span {

@@ -2,6 +2,7 @@
  * thread which is frozen or killed could hold. */
 #include "tests/judge/history.h"
 
+#include "tests/support/await.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE_MAX_SIZE = 2048 };
@@ -19,15 +19,6 @@ enum { LINE_MAX_SIZE = 2048 };
 struct history {
 	int fd;
 };
-
-static int64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 struct history *
 history_open(const char *folder, const char *name)
@@ -87,7 +78,7 @@ history_note(struct history *h, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	note(h, now_ns(), format, args);
+	note(h, await_now_ns(), format, args);
 	va_end(args);
 }
 

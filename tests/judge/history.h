@@ -34,14 +34,16 @@
  *     frozen <pid>, thawed <pid>
  *     breach <why>              from now on until "mended" keys of locks may be lost, or expire early, by the nemesis's own doing.
  *     mended                    A hold that was valid at some moment of that time is not promised to anybody; all later ones are again.
- *                               Fences must grow all the same
+ *                               Fences must grow all the same; but a token of that time may be handed on within its process for
+ *                               a while, and is of that time whoever has it
  *     breach emptied            the same, but weaker: the server loses all its data, and those who use it grant nothing for so long
  *                               as a lease may last (restart_guard_ms). What was held is told lost, whatever its valid-until, but
  *                               until then nobody else has it: exclusion is promised all the same
  *
  * By the one who watches the server (MONITOR, SCAN):
  *
- *     renew <token>             a renewal was executed
+ *     renew <token> [late]      a renewal was executed, be it that it found nothing to renew. "late": it may have been sent long before,
+ *                               by what the nemesis does to the server or to networks
  *     endless <key>             a key of leash without a TTL
  *     left <key>                a key other than a fence, when all was over and a lease had passed */
 #ifndef LEASH_TEST_HISTORY_H

@@ -28,7 +28,7 @@
 	X(THAWED, "thawed", "n") \
 	X(BREACH, "breach", "*") \
 	X(MENDED, "mended", "") \
-	X(RENEW, "renew", "w") \
+	X(RENEW, "renew", "w*") \
 	X(ENDLESS, "endless", "w*") \
 	X(LEFT, "left", "w*")
 

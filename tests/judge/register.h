@@ -1,9 +1,9 @@
 /* The fenced resource: what a lock is there to protect, by a fence as well. Beside it the same without a fence.
  *
- * There is one register for each lock, in a file of the run's folder, which all processes map. A write carries the fence of its hold. The fenced
- * register takes it only if no larger fence has been written before; an equal one is the same holder again. Its twin takes
- * everything, and counts a smaller fence that was written after a larger one: what a paused holder did to a resource that trusts
- * the lock alone.
+ * There is one register for each lock, in a file of the run's folder, which all processes map. A write carries the fence of its
+ * hold. The fenced register takes it only if no larger fence has been written before; an equal one is the same holder again. Its
+ * twin takes everything, and counts a smaller fence that was written after a larger one: what a paused holder did to a resource
+ * that trusts the lock alone.
  *
  * The value that a register holds is the fence itself, which says whose write it is. So a write is one compare-and-swap of 64
  * bits, and a writer who is killed or frozen anywhere leaves a register that is whole, and free. A value beside the fence could

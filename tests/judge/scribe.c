@@ -160,7 +160,7 @@ ask(struct scribe *s)
 	hold = &a->holds.at[a->holds.count];
 	*hold = (struct hold){ .number = number, .process = s->process, .lock = account_name(&a->locks, &words[1]), .token = NOBODY,
 		.ask_line = s->line->number, .asked = s->line->moment, .wait_ms = words[2].number, .last = s->line->moment,
-		.got = NEVER, .told = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER, .later_hold = NOBODY };
+		.got = NEVER, .told = NEVER, .announced = NEVER, .give = NEVER, .gave = NEVER, .let_go = NEVER, .later = NEVER, .later_hold = NOBODY };
 	*slot(s, number) = (uint32_t)++a->holds.count;   /* the slot compares numbers, so the hold comes first */
 }
 
@@ -363,11 +363,17 @@ fault(struct scribe *s)
 static void
 renew(struct scribe *s)
 {
+	const struct word *words = s->line->words;
 	struct account *a = s->account;
+	bool late = word_is(&words[1], "late");
 
+	if (!late && words[1].size > 0) {
+		object(s, "how is it, if not late?");
+		return;
+	}
 	MAKE_ROOM(&a->renewals);
 	a->renewals.at[a->renewals.count++] = (struct renewal){ .moment = s->line->moment, .file = s->file, .line = s->line->number,
-		.token = account_name(&a->tokens, &s->line->words[0]) };
+		.token = account_name(&a->tokens, &words[0]), .late = late };
 }
 
 static void
@@ -486,7 +492,11 @@ apply(struct hold *hold, const struct ending *ending)
 	if (ending->abandoned) {
 		if (ending->moment < hold->let_go)
 			hold->let_go = hold->last < ending->moment ? hold->last : ending->moment;
-	} else if (ending->moment < hold->told) {
+		return;
+	}
+	if (ending->moment < hold->announced)
+		hold->announced = ending->moment;
+	if (ending->moment < hold->told) {
 		hold->told = ending->moment;
 		hold->told_line = ending->line;
 	}

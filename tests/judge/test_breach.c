@@ -212,6 +212,40 @@ what_is_worse_within_an_emptied_time_counts(void **state)
 	accepted();
 }
 
+/* The second has the token of the first, locally, as long as its process does not know that the key is gone. */
+static void
+who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.nemesis, 1500, "breach DEL");
+	say(&run.nemesis, 1600, "mended");
+	take(&run.two, 1, 512, 1700, 9000);
+	say(&run.one, 1800, "ask 2 a -1 plain");
+	give(&run.one, 1, 1900, 1901, "OK");
+	say(&run.one, 1902, "got 2 OK 257 t:256 %" PRId64, 9000 * MS);
+	say(&run.one, 1903, "lost a 257");
+	give(&run.one, 2, 1904, 1905, "LOST");
+	give(&run.two, 1, 5000, 5001, "OK");
+	accepted();
+	assert_int_equal(run.verdict.excused, 2);
+}
+
+static void
+who_has_a_token_of_its_own_is_excused_by_no_other(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.nemesis, 1500, "breach DEL");
+	say(&run.nemesis, 1600, "mended");
+	give(&run.one, 1, 1650, 1651, "OK");
+	take(&run.two, 1, 512, 1700, 9000);
+	give(&run.two, 1, 1850, 1851, "OK");
+	take(&run.one, 2, 257, 1902, 9000);
+	give(&run.one, 2, 1904, 1905, "OK");
+	rejected(VERDICT_FENCES, 1);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
 
 int
@@ -234,6 +268,8 @@ main(void)
 		TEST(an_emptied_server_excuses_losses),
 		TEST(an_emptied_server_excuses_no_two_holders),
 		TEST(what_is_worse_within_an_emptied_time_counts),
+		TEST(who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too),
+		TEST(who_has_a_token_of_its_own_is_excused_by_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

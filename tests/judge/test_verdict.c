@@ -351,6 +351,7 @@ a_release_is_not_ok_after_a_look_said_no(void **state)
 	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
+	say(&run.one, 5000, "lost a 256");
 	give(&run.one, 1, 5001, 5002, "OK");
 	rejected(VERDICT_RELEASES, 1);
 }
@@ -487,10 +488,8 @@ how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still(voi
 	say(&run.one, 2450, "got 2 TIMEOUT 0 - 0");
 	say(&run.one, 3000, "ask 3 a 100 plain");
 	say(&run.one, 3100, "got 3 TIMEOUT 0 - 0");
-	say(&run.one, 4000, "ask 4 a 0 plain");    /* neither a try, nor a wait that was canceled, is late */
+	say(&run.one, 4000, "ask 4 a 0 plain");    /* a try is never late */
 	say(&run.one, 5000, "got 4 TIMEOUT 0 - 0");
-	say(&run.one, 6000, "ask 5 a 10 plain");
-	say(&run.one, 7000, "got 5 CANCELED 0 - 0");
 	accepted();
 	assert_int_equal(run.verdict.timed_waits, 3);
 	assert_int_equal(run.verdict.late_waits, 2);
@@ -498,183 +497,39 @@ how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still(voi
 	assert_int_equal(run.verdict.longest_wait_ns, 1000 * MS);
 }
 
-/* ---- told ---- */
-
 static void
-a_loss_that_is_never_told_is_rejected(void **state)
+a_timeout_does_not_come_before_the_wait_is_over(void **state)
 {
 	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	keep(&run.two, 1, 512, 5100, 6000);
-	give(&run.one, 1, 7000, 7001, "UNKNOWN");
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-a_loss_that_only_the_release_tells_is_rejected(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	give(&run.one, 1, 7000, 7001, "LOST");
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-a_loss_that_is_told_after_the_next_holder_began_is_rejected(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.one, 5100 + VERDICT_TOLD_GRACE_MS + 1, "lost a 256");
-	give(&run.one, 1, 7000, 7001, "LOST");
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-it_is_the_first_of_all_later_holders_that_counts(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.two, 5001, "ask 1 a -1 plain");
-	keep(&run.two, 2, 768, 5100, 6000);
-	say(&run.one, 7000, "lost a 256");
-	give(&run.one, 1, 7001, 7002, "LOST");
-	say(&run.two, 9000, "still 3900");
-	say(&run.two, 9000, "got 1 OK 512 t:512 %" PRId64, 5050 * MS);
-	say(&run.two, 9000, "lost a 512");
-	give(&run.two, 1, 9001, 9002, "LOST");
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-a_thread_that_has_to_be_woken_may_take_its_time_to_tell(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.one, 5100 + VERDICT_TOLD_GRACE_MS, "lost a 256");
-	give(&run.one, 1, 7000, 7001, "LOST");
-	accepted();
-	assert_int_equal(run.verdict.told_after_others, 1);
-	assert_int_equal(run.verdict.worst_told_ns, VERDICT_TOLD_GRACE_MS * MS);
-	assert_int_equal(run.verdict.latest_told_ns, (100 + VERDICT_TOLD_GRACE_MS) * MS);
-}
-
-static void
-a_hold_that_is_never_given_nor_told_is_rejected(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.one, 5900, "look 1 %" PRId64, 5001 * MS);
-	keep(&run.two, 1, 512, 5100, 6000);
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-who_stood_still_is_told_when_it_runs_again(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.one, 7000, "still 2500");
-	say(&run.one, 7001, "lost a 256");
-	give(&run.one, 1, 7002, 7003, "LOST");
-	accepted();
-}
-
-static void
-who_was_frozen_is_told_when_it_is_thawed(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.nemesis, 1500, "frozen 11");
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.nemesis, 7000, "thawed 11");
-	say(&run.one, 7001, "lost a 256");
-	give(&run.one, 1, 7002, 7003, "LOST");
-	accepted();
-}
-
-static void
-who_was_thawed_long_ago_is_excused_no_more(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.nemesis, 1500, "frozen 11");
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.nemesis, 7000, "thawed 11");
-	say(&run.one, 7000 + VERDICT_TOLD_GRACE_MS + 1, "lost a 256");
-	give(&run.one, 1, 8002, 8003, "LOST");
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-who_is_frozen_for_good_need_not_be_told_but_has_not_ended(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.nemesis, 1500, "frozen 11");
-	run.one.silent = true;
-	keep(&run.two, 1, 512, 5100, 6000);
+	say(&run.one, 1000, "ask 1 a 100 plain");
+	say(&run.one, 1098, "got 1 TIMEOUT 0 - 0");
+	say(&run.one, 2000, "ask 2 a 100 plain");
+	say(&run.one, 2099, "got 2 TIMEOUT 0 - 0");
 	rejected(VERDICT_WAITS, 1);
 }
 
 static void
-the_stillness_of_another_process_excuses_nobody(void **state)
+a_wait_without_an_end_has_no_timeout(void **state)
 {
 	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.two, 7000, "still 2500");
-	say(&run.one, 7001, "lost a 256");
-	give(&run.one, 1, 7002, 7003, "LOST");
-	rejected(VERDICT_TOLD, 1);
+	say(&run.one, 1000, "ask 1 a -1 plain");
+	say(&run.one, 90000, "got 1 TIMEOUT 0 - 0");
+	rejected(VERDICT_WAITS, 1);
 }
 
 static void
-who_was_killed_in_time_need_not_be_told(void **state)
+no_answer_comes_long_after_the_end_of_the_wait(void **state)
 {
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.one, 5100, "ask 2 b 0 plain");   /* its last line */
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.nemesis, 7000, "killed 11");
-	run.one.silent = true;
-	accepted();
-}
+	static const char *const answers[] = { "TIMEOUT", "UNAVAILABLE", "CANCELED", "DENIED" };
 
-static void
-who_lived_on_and_was_killed_later_had_to_be_told(void **state)
-{
 	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	keep(&run.two, 1, 512, 5100, 6000);
-	say(&run.one, 6500, "ask 2 b 0 plain");
-	say(&run.nemesis, 7000, "killed 11");
-	run.one.silent = true;
-	rejected(VERDICT_TOLD, 1);
-}
-
-static void
-what_is_renewed_without_a_look_is_not_lost(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	give(&run.one, 1, 50000, 50001, "OK");
-	keep(&run.two, 1, 512, 50002, 51000);
-	accepted();
-	assert_int_equal(run.verdict.losses, 0);
-}
-
-static void
-what_is_lost_is_not_held_again(void **state)
-{
-	(void)state;
-	take(&run.one, 1, 256, 1000, 5000);
-	say(&run.one, 5000, "look 1 0");
-	say(&run.one, 5001, "look 1 %" PRId64, 4000 * MS);
-	give(&run.one, 1, 7000, 7001, "LOST");
-	rejected(VERDICT_TOLD, 1);
+	for (int i = 0; i < 4; i++) {
+		say(&run.one, 1000, "ask %d a 100 plain", i);
+		say(&run.one, 1101 + VERDICT_WAIT_GRACE_MS, "got %d %s 0 - 0", i, answers[i]);
+	}
+	say(&run.two, 1000, "ask 1 a 100 plain");
+	say(&run.two, 1100 + VERDICT_WAIT_GRACE_MS, "got 1 UNAVAILABLE 0 - 0");
+	rejected(VERDICT_WAITS, 4);
 }
 
 /* ---- renewals ---- */
@@ -696,19 +551,43 @@ a_renewal_may_be_stuck_for_a_while(void **state)
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "OK");
 	say(&run.nemesis, 2001 + VERDICT_RENEW_GRACE_MS, "renew t:256");
+	say(&run.nemesis, 2001 + VERDICT_LATE_GRACE_MS, "renew t:256 late");
 	say(&run.nemesis, 90000, "renew t:777");   /* whoever that is: it was killed before it could write it down */
 	accepted();
 	assert_int_equal(run.verdict.strangers, 1);
 }
 
 static void
-what_was_released_nobody_knows_when_may_be_renewed(void **state)
+a_late_renewal_long_after_the_release_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	give(&run.one, 1, 2000, 2001, "OK");
+	say(&run.nemesis, 2002 + VERDICT_LATE_GRACE_MS, "renew t:256 late");
+	rejected(VERDICT_RENEWALS, 1);
+}
+
+static void
+who_was_killed_may_have_handed_its_token_on_without_a_word(void **state)
+{
+	(void)state;
+	keep(&run.one, 1, 256, 1000, 2000);
+	say(&run.one, 2001, "ask 2 a -1 plain");
+	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
+	say(&run.nemesis, 3000, "killed 11");
+	run.one.silent = true;
+	accepted();
+}
+
+static void
+a_release_ends_the_renewals_whatever_it_answers(void **state)
 {
 	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "UNKNOWN");
-	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
-	accepted();
+	say(&run.nemesis, 2001 + VERDICT_LATE_GRACE_MS, "renew t:256");
+	say(&run.nemesis, 2002 + VERDICT_LATE_GRACE_MS, "renew t:256");
+	rejected(VERDICT_RENEWALS, 1);
 }
 
 static void
@@ -798,6 +677,18 @@ a_write_that_was_refused_is_counted(void **state)
 }
 
 static void
+a_register_that_refuses_who_is_valid_is_rejected(void **state)
+{
+	(void)state;
+	take(&run.one, 1, 256, 1000, 5000);
+	say(&run.one, 4999, "wrote 1 a 256 refused");   /* by whomever: who was killed may not have written it down */
+	say(&run.one, 5000, "lost a 256");
+	say(&run.one, 5000, "wrote 1 a 256 refused");
+	give(&run.one, 1, 6000, 6001, "LOST");
+	rejected(VERDICT_REGISTER, 1);
+}
+
+static void
 the_loss_of_what_has_no_fence_is_told_at_any_moment(void **state)
 {
 	(void)state;
@@ -865,24 +756,14 @@ main(void)
 		TEST(who_is_killed_after_its_end_has_completed_everything),
 		TEST(the_killing_of_another_process_of_that_number_excuses_nothing),
 		TEST(how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still),
-		TEST(a_loss_that_is_never_told_is_rejected),
-		TEST(a_loss_that_only_the_release_tells_is_rejected),
-		TEST(a_loss_that_is_told_after_the_next_holder_began_is_rejected),
-		TEST(it_is_the_first_of_all_later_holders_that_counts),
-		TEST(a_thread_that_has_to_be_woken_may_take_its_time_to_tell),
-		TEST(a_hold_that_is_never_given_nor_told_is_rejected),
-		TEST(who_stood_still_is_told_when_it_runs_again),
-		TEST(who_was_frozen_is_told_when_it_is_thawed),
-		TEST(who_was_thawed_long_ago_is_excused_no_more),
-		TEST(who_is_frozen_for_good_need_not_be_told_but_has_not_ended),
-		TEST(the_stillness_of_another_process_excuses_nobody),
-		TEST(who_was_killed_in_time_need_not_be_told),
-		TEST(who_lived_on_and_was_killed_later_had_to_be_told),
-		TEST(what_is_renewed_without_a_look_is_not_lost),
-		TEST(what_is_lost_is_not_held_again),
+		TEST(a_timeout_does_not_come_before_the_wait_is_over),
+		TEST(a_wait_without_an_end_has_no_timeout),
+		TEST(no_answer_comes_long_after_the_end_of_the_wait),
 		TEST(a_renewal_long_after_the_release_is_rejected),
 		TEST(a_renewal_may_be_stuck_for_a_while),
-		TEST(what_was_released_nobody_knows_when_may_be_renewed),
+		TEST(a_late_renewal_long_after_the_release_is_rejected),
+		TEST(who_was_killed_may_have_handed_its_token_on_without_a_word),
+		TEST(a_release_ends_the_renewals_whatever_it_answers),
 		TEST(a_token_that_was_handed_on_is_renewed_for_the_next),
 		TEST(a_token_that_was_handed_on_is_not_renewed_after_the_last),
 		TEST(a_key_without_an_end_is_rejected),
@@ -890,6 +771,7 @@ main(void)
 		TEST(a_register_that_takes_a_smaller_fence_is_rejected),
 		TEST(a_write_may_be_done_long_before_it_is_written_down),
 		TEST(a_write_that_was_refused_is_counted),
+		TEST(a_register_that_refuses_who_is_valid_is_rejected),
 		TEST(the_loss_of_what_has_no_fence_is_told_at_any_moment),
 	};
 

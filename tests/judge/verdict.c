@@ -12,7 +12,7 @@
 
 /* Orders of holds that were got, as indices. */
 struct orders {
-	uint32_t *by_got, *by_asked, *by_fence;
+	uint32_t *by_got, *by_since, *by_fence;
 	size_t count;
 };
 
@@ -38,12 +38,12 @@ by_got(const void *left, const void *right, void *arg)
 }
 
 static int
-by_asked(const void *left, const void *right, void *arg)
+by_since(const void *left, const void *right, void *arg)
 {
 	const struct hold *l = hold_at(arg, *(const uint32_t *)left), *r = hold_at(arg, *(const uint32_t *)right);
 	int locks = compare(l->lock, r->lock);
 
-	return locks ? locks : compare(l->asked, r->asked);
+	return locks ? locks : compare(l->since, r->since);
 }
 
 static int
@@ -75,7 +75,7 @@ orders_of(struct account *a)
 		if (hold_at(a, i)->got_answer == ANSWER_OK)
 			all[orders.count++] = i;
 	orders.by_got = sorted(a, all, orders.count, by_got);
-	orders.by_asked = sorted(a, all, orders.count, by_asked);
+	orders.by_since = sorted(a, all, orders.count, by_since);
 	orders.by_fence = sorted(a, all, orders.count, by_fence);
 	free(all);
 	return orders;
@@ -85,7 +85,7 @@ static void
 orders_free(struct orders *orders)
 {
 	free(orders->by_got);
-	free(orders->by_asked);
+	free(orders->by_since);
 	free(orders->by_fence);
 }
 
@@ -168,17 +168,17 @@ fences_of_all(struct account *a, const struct orders *orders, const bool *object
 	size_t known = 0;
 
 	for (size_t i = 0; i < orders->count; i++) {
-		const struct hold *hold = hold_at(a, orders->by_asked[i]);
+		const struct hold *hold = hold_at(a, orders->by_since[i]);
 
 		for (; known < orders->count; known++) {
 			const struct hold *other = hold_at(a, orders->by_got[known]);
 
-			if (other->lock > hold->lock || (other->lock == hold->lock && other->got >= hold->asked))
+			if (other->lock > hold->lock || (other->lock == hold->lock && other->got >= hold->since))
 				break;
 			if (!largest || largest->lock != other->lock || other->fence > largest->fence)
 				largest = other;
 		}
-		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence && !objected[orders->by_asked[i]])
+		if (largest && largest->lock == hold->lock && hold->fence != 0 && hold->fence < largest->fence && !objected[orders->by_since[i]])
 			fence_object(a, largest, hold, "asked for after that");
 	}
 }
@@ -226,7 +226,7 @@ find_later(struct account *a, const struct orders *orders)
 		same = hold;
 		if (hold->fence == 0)
 			continue;   /* nobody knows which are later */
-		if (later > (hold->valid && !hold->excused ? hold->got : hold->asked)) {
+		if (later > (hold->valid && !hold->excused ? hold->got : hold->since)) {
 			hold->later = later;
 			hold->later_hold = later_hold;
 		}
@@ -275,20 +275,32 @@ releases(struct account *a)
 /* ---- waits ---- */
 
 static void
-measure_wait(struct verdict *v, const struct process *p, const struct hold *hold)
+wait_object(struct account *a, const struct hold *hold, const char *how)
 {
-	bool timed = hold->wait_ms > 0 && (hold->got_answer == ANSWER_OK || hold->got_answer == ANSWER_TIMEOUT);
+	account_object(a, VERDICT_WAITS, "lock %s: the ask for %s, at %" PRId64 ", for %" PRId64 " ms, was answered %s, at %" PRId64, LOCK(hold),
+	               SHOW(hold, ask_line), hold->asked, hold->wait_ms, how, hold->got);
+}
+
+/* One without an end has no TIMEOUT. A try is as long as the server may take to answer, which the judge does not know. */
+static void
+wait_in_time(struct account *a, const struct process *p, const struct hold *hold)
+{
+	struct verdict *v = a->verdict;
 	int64_t late;
 
 	if (hold->got - hold->asked > v->longest_wait_ns)
 		v->longest_wait_ns = hold->got - hold->asked;
-	if (!timed || hold->wait_ms > NEVER / MS)
+	if (hold->got_answer == ANSWER_TIMEOUT && (hold->wait_ms < 0 || (hold->got - hold->asked) / MS + 1 < hold->wait_ms))
+		wait_object(a, hold, "TIMEOUT before that was over");
+	if (hold->wait_ms <= 0 || hold->wait_ms > NEVER / MS)
 		return;
 	late = account_awake(p, hold->asked, hold->got) - hold->wait_ms * MS;
 	v->timed_waits++;
 	v->late_waits += late > MS;
 	if (late > v->worst_lateness_ns)
 		v->worst_lateness_ns = late;
+	if (late > VERDICT_WAIT_GRACE_MS * MS)
+		wait_object(a, hold, "long after that");
 }
 
 static void
@@ -303,7 +315,7 @@ waits_of(struct account *a, const struct process *p)
 		const struct hold *hold = hold_at(a, i);
 
 		if (hold->got_answer != ANSWER_NONE)
-			measure_wait(a->verdict, p, hold);
+			wait_in_time(a, p, hold);
 		else if (!excused)
 			account_object(a, VERDICT_WAITS, "lock %s: the ask for %s, at %" PRId64 ", was never answered", LOCK(hold), SHOW(hold, ask_line),
 			               hold->asked);
@@ -365,14 +377,19 @@ told_before_later(struct account *a, const struct process *p, const struct hold 
 	return true;
 }
 
-/* A release has found out that it is lost: an event must have come, if the process lived to see it. */
+/* A look or a release has found out that it is lost: an event must come too, if the process lives to see it. */
 static void
-told_at_all(struct account *a, const struct process *p, const struct hold *hold)
+told_by_event(struct account *a, const struct process *p, const struct hold *hold)
 {
-	if (hold->told != NEVER || (p->ended == NEVER && account_awake(p, hold->gave, account_alive(a, p)) <= VERDICT_TOLD_GRACE_MS * MS))
+	bool never = hold->announced == NEVER, by_look = hold->told != NEVER;
+	int64_t found = by_look ? hold->told : hold->gave, alive = account_alive(a, p);
+	int64_t untold = account_awake(p, found, hold->announced < alive ? hold->announced : alive);
+
+	if (untold <= VERDICT_TOLD_GRACE_MS * MS && (!never || p->ended == NEVER))
 		return;
-	account_object(a, VERDICT_TOLD, "lock %s: %s was lost, by the answer of its release at %" PRId64 ", but that was never told", LOCK(hold),
-	               SHOW(hold, give_line), hold->gave);
+	account_object(a, VERDICT_TOLD, "lock %s: %s was lost, by a %s at %" PRId64 ", but no event told that%s", LOCK(hold),
+	               account_hold(a, hold, by_look ? hold->told_line : hold->give_line).text, by_look ? "look" : "release", found,
+	               never ? "" : " in time");
 }
 
 static void
@@ -389,8 +406,8 @@ told(struct account *a)
 			continue;   /* its lease did not run out, as far as anybody promised */
 		if (hold->later < hold->let_go && !told_before_later(a, p, hold))
 			continue;
-		if (found_gone(hold))
-			told_at_all(a, p, hold);
+		if (hold->told != NEVER || found_gone(hold))
+			told_by_event(a, p, hold);
 	}
 }
 
@@ -412,6 +429,16 @@ last_holds(const struct account *a)
 	return last;
 }
 
+/* A release that is OK was executed behind all renewals that were sent before it; another one may have come back at once. And who was
+ * killed may not have written down who had the token next. */
+static int64_t
+renewal_grace(const struct account *a, const struct renewal *renewal, const struct hold *hold)
+{
+	bool late = renewal->late || hold->gave_answer != ANSWER_OK || account_cut_short(&a->processes.at[hold->process]);
+
+	return (late ? VERDICT_LATE_GRACE_MS : VERDICT_RENEW_GRACE_MS) * MS;
+}
+
 static void
 renewals(struct account *a)
 {
@@ -422,11 +449,9 @@ renewals(struct account *a)
 		const struct renewal *renewal = &a->renewals.at[i];
 		const struct hold *hold = last[renewal->token] != NOBODY ? hold_at(a, last[renewal->token]) : NULL;
 
-		if (!hold) {
+		if (!hold)
 			a->verdict->strangers++;
-			continue;
-		}
-		if (hold->gave_answer == ANSWER_OK && renewal->moment - VERDICT_RENEW_GRACE_MS * MS > hold->gave)
+		else if (hold->gave != NEVER && renewal->moment - renewal_grace(a, renewal, hold) > hold->gave)
 			account_object(a, VERDICT_RENEWALS, "lock %s: %s was released at %" PRId64 ", but renewed at %" PRId64 " (%s:%" PRIu32 ")",
 			               LOCK(hold), SHOW(hold, give_line), hold->gave, renewal->moment, a->files.at[renewal->file].name, renewal->line);
 	}
@@ -472,12 +497,26 @@ sorted_deeds(struct account *a, int (*order)(const void *, const void *, void *)
 	return deeds;
 }
 
+/* Who is refused while its hold is valid had somebody with a larger fence before it: at once with it, or out of order. */
+static void
+refused(struct account *a, const struct deed *deed)
+{
+	const struct hold *hold = hold_at(a, deed->hold);
+
+	a->verdict->refused++;
+	if (!hold->excused && deed->moment < hold->ends)
+		account_object(a, VERDICT_REGISTER, "lock %s: the register refused %s a write, by %" PRId64 ", though it is valid to %" PRId64, LOCK(hold),
+		               account_hold(a, hold, deed->line).text, deed->moment, hold->ends);
+}
+
 static void
 count_deeds(struct account *a)
 {
 	for (size_t i = 0; i < a->deeds.count; i++) {
-		a->verdict->taken += a->deeds.at[i].taken;
-		a->verdict->refused += !a->deeds.at[i].taken;
+		if (a->deeds.at[i].taken)
+			a->verdict->taken++;
+		else
+			refused(a, &a->deeds.at[i]);
 	}
 }
 
@@ -599,8 +638,8 @@ print_statistics(const struct verdict *v, FILE *out)
 	fprintf(out, "locks:      %" PRIu64 ", %" PRIu64 " asks, %" PRIu64 " holds\n", v->locks, v->asks, v->holds);
 	fprintf(out, "waits:      the longest %" PRId64 " ms; %" PRIu64 " of %" PRIu64 " timed ones late, at worst by %" PRId64 " ms\n",
 	        v->longest_wait_ns / MS, v->late_waits, v->timed_waits, v->worst_lateness_ns / MS);
-	fprintf(out, "losses:     %" PRIu64 ", %" PRIu64 " of which only the release found; %" PRIu64 " of %" PRIu64 " were told within a second of the last"
-	        " valid-until noted, the latest %" PRId64 " ms after it\n", v->losses, v->found, v->told_in_time, v->losses - v->found,
+	fprintf(out, "losses:     %" PRIu64 ", %" PRIu64 " of which only the release found; %" PRIu64 " of %" PRIu64 " were told within a second"
+	        " of the last valid-until noted, the latest %" PRId64 " ms after it\n", v->losses, v->found, v->told_in_time, v->losses - v->found,
 	        v->latest_told_ns / MS);
 	fprintf(out, "            %" PRIu64 " were told after the next holder had begun, the latest %" PRId64 " ms after that\n",
 	        v->told_after_others, v->worst_told_ns / MS);

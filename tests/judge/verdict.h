@@ -10,16 +10,18 @@
  *   fences     of valid holds they grow in the order in which those began; of all holds, if one was asked for after the other was
  *              got; and no two are equal
  *   releases   what a release answers agrees with what happened to the hold before
- *   waits      every ask and every release was answered, and every process ended, unless it was killed
- *   told       whose lease ran out is told so, before the next holder begins
+ *   waits      every ask and every release was answered, and every process ended, unless it was killed; a wait with an end has no
+ *              TIMEOUT before it, and no answer long after it
+ *   told       whose lease ran out is told so, before the next holder begins; and by an event, if a look or a release finds it out
  *   renewals   none was executed long after the release of its hold
  *   keys       none without an end, none left over
- *   register   it took no fence that is smaller than one that it had taken before
+ *   register   it took no fence that is smaller than one that it had taken before, and refused none while its hold was valid
  *   history    the histories themselves make sense
  *
  * While something that the nemesis itself did ("breach" to "mended") broke what leash relies on, the first, the second, the fourth and
- * the sixth are not asked of holds that lived then; where it only emptied the server, the second and the fourth. Time for which a
- * process stood still is not counted against it. */
+ * the sixth are not asked of holds that lived then; where it only emptied the server, the second and the fourth. Of those who have one
+ * token, one after the other, all lived when the first did: handing on asks no server. So their fences are as old as the first's. Time
+ * for which a process stood still is not counted against it. */
 #ifndef LEASH_TEST_VERDICT_H
 #define LEASH_TEST_VERDICT_H
 
@@ -49,7 +51,9 @@ enum verdict_rule {
 enum {
 	VERDICT_TEXTS = 10,             /* of so many violations of a rule it is said what they are */
 	VERDICT_TOLD_GRACE_MS = 250,    /* within which a running process that is woken has written down that it is told */
-	VERDICT_RENEW_GRACE_MS = 10000, /* for which a command may be stuck in a network */
+	VERDICT_WAIT_GRACE_MS = 250,    /* by which a wait may end late */
+	VERDICT_RENEW_GRACE_MS = 250,   /* within which a renewal is executed that was sent, */
+	VERDICT_LATE_GRACE_MS = 10000,  /* and a late one */
 };
 
 struct verdict {
