@@ -167,8 +167,7 @@ lsh_tenure_settles_at(const struct lsh_tenure *t, uint64_t epoch, int64_t now)
 {
 	int64_t left_us = haunts_until_us(t, epoch) - lsh_node_server_us_at_least(t->lock->engine->node, now);
 
-	/* what is certain of the server's clock goes on 1 % slower than ours */
-	return left_us > 0 ? lsh_after(now, (left_us + left_us / 99) * LSH_US + LSH_MS) : now;
+	return left_us > 0 ? lsh_after_ms(now, left_us / 990 + 2) : now; /* what is certain of the server's clock goes on 1 % slower than ours */
 }
 
 bool

@@ -465,7 +465,8 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 
 	atomic_init(&ticket->outcome, LSH_PENDING);
 	ticket->limit = LSH_NEVER;
-	ticket->overdue = lsh_after(now, patience);
+	/* with a clock that could not be read it is never overdue, rather than at once: that says nothing about the server */
+	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
 	pthread_mutex_lock(&p->mutex);
 	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
 		result = LSH_PIPE_DOWN;

@@ -306,6 +306,51 @@ no_call_is_a_cancellation_point(void **state)
 	assert_int_equal(done, UNDER_ASAN ? 2 : 1);
 }
 
+static void *
+fire_while_canceled(void *cancel)
+{
+	pthread_cancel(pthread_self());
+	leash_cancel_fire(cancel);
+	be_ended();
+	return cancel;
+}
+
+static leash_cancel *cancel;
+
+static void *
+wait_to_be_canceled(void *lock)
+{
+	return leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = cancel), NULL) == LEASH_CANCELED ? lock : NULL;
+}
+
+static void
+who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait(void **state)
+{
+	leash_client *client = open_client(), *other = open_client();
+	leash_lock *lock = leashed_lock(client, "fired", NULL), *theirs = leashed_lock(other, "fired", NULL);
+	pthread_t waiting, firing;
+	void *result;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
+	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	assert_int_equal(pthread_create(&waiting, NULL, wait_to_be_canceled, lock), 0);
+	await_true(server_integer(server, "ZCARD leash:{fired}:queue") == 2);
+	await_ms(50); /* until it sleeps, in a poll of the channel on which it would hear of the lock: to end that takes a write() */
+	assert_int_equal(pthread_create(&firing, NULL, fire_while_canceled, cancel), 0);
+	pthread_join(firing, &result);
+	assert_ptr_equal(result, UNDER_ASAN ? cancel : PTHREAD_CANCELED);
+	await_true(server_integer(server, "EXISTS leash:{fired}:queue") == 0);
+	pthread_join(waiting, &result);
+	assert_ptr_equal(result, lock);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_cancel_free(cancel);
+	leash_lock_free(lock);
+	leash_lock_free(theirs);
+	leash_close(client);
+	leash_close(other);
+}
+
 struct canceled {
 	leash_lock *lock;
 	bool asynchronous;
@@ -509,6 +554,7 @@ main(void)
 		life(no_callback_runs_once_close_has_returned),
 		life(every_call_leaves_errno_alone),
 		life(no_call_is_a_cancellation_point),
+		life(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait),
 		life(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing),
 		life(a_thread_that_is_canceled_amid_a_release_releases),
 		life(the_threads_of_leash_have_names_and_take_no_signals),

@@ -152,10 +152,10 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	proxy_wait_hit(proxy);
 	accepted = proxy_accepted(proxy);
 	/* a quarter of the lease after the renewal was due that connection is given up, and less than half of the lease is left ... */
-	await_true(proxy_accepted(proxy) > accepted);
+	await_true(proxy_accepted(proxy) > accepted || events.count[LEASH_EVENT_LOST] > 0);
 	/* ... until it is renewed over the next one, with half a minute to go until the word's answer is overdue */
 	await_true(leash_lock_remaining_ms(brief) > lease_ms * 2 / 3 || events.count[LEASH_EVENT_LOST] > 0);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_true(events.count[LEASH_EVENT_LOST] == 0);
 	assert_true(leash_lock_held(brief));
 	assert_int_equal(server_integer(server, "EXISTS leash:{brief}"), 1);
 	assert_status(LEASH_OK, leash_lock_release(brief, &err));

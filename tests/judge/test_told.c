@@ -44,7 +44,7 @@ an_event_long_after_a_look_found_the_loss_is_rejected(void **state)
 	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
-	say(&run.one, 5001 + VERDICT_TOLD_GRACE_MS, "lost a 256");
+	say(&run.one, 5001 + VERDICT_EVENT_GRACE_MS, "lost a 256");
 	give(&run.one, 1, 7000, 7001, "LOST");
 	rejected(VERDICT_TOLD, 1);
 }
@@ -55,11 +55,11 @@ an_event_may_come_a_little_after_a_look_or_release_found_the_loss(void **state)
 	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
-	say(&run.one, 5000 + VERDICT_TOLD_GRACE_MS, "lost a 256");
+	say(&run.one, 5000 + VERDICT_EVENT_GRACE_MS, "lost a 256");
 	give(&run.one, 1, 7000, 7001, "LOST");
 	take(&run.two, 1, 512, 7002, 9000);
 	give(&run.two, 1, 10000, 10001, "LOST");
-	say(&run.two, 10001 + VERDICT_TOLD_GRACE_MS, "lost a 512");
+	say(&run.two, 10001 + VERDICT_EVENT_GRACE_MS, "lost a 512");
 	accepted();
 }
 
@@ -69,7 +69,7 @@ who_is_killed_before_the_event_comes_need_not_be_told(void **state)
 	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
-	say(&run.one, 5000 + VERDICT_TOLD_GRACE_MS, "event JEOPARDY a 256");   /* its last line */
+	say(&run.one, 5000 + VERDICT_EVENT_GRACE_MS, "event JEOPARDY a 256");   /* its last line */
 	say(&run.nemesis, 7000, "killed 11");
 	run.one.silent = true;
 	accepted();

@@ -385,7 +385,7 @@ told_by_event(struct account *a, const struct process *p, const struct hold *hol
 	int64_t found = by_look ? hold->told : hold->gave, alive = account_alive(a, p);
 	int64_t untold = account_awake(p, found, hold->announced < alive ? hold->announced : alive);
 
-	if (untold <= VERDICT_TOLD_GRACE_MS * MS && (!never || p->ended == NEVER))
+	if (untold <= VERDICT_EVENT_GRACE_MS * MS && (!never || p->ended == NEVER))
 		return;
 	account_object(a, VERDICT_TOLD, "lock %s: %s was lost, by a %s at %" PRId64 ", but no event told that%s", LOCK(hold),
 	               account_hold(a, hold, by_look ? hold->told_line : hold->give_line).text, by_look ? "look" : "release", found,

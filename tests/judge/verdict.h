@@ -51,7 +51,8 @@ enum verdict_rule {
 enum {
 	VERDICT_TEXTS = 10,             /* of so many violations of a rule it is said what they are */
 	VERDICT_TOLD_GRACE_MS = 250,    /* within which a running process that is woken has written down that it is told */
-	VERDICT_WAIT_GRACE_MS = 250,    /* by which a wait may end late */
+	VERDICT_EVENT_GRACE_MS = 1000,  /* within which an event comes, which has a thread of its own, on a machine that is too busy */
+	VERDICT_WAIT_GRACE_MS = 1000,   /* by which a wait may end late there */
 	VERDICT_RENEW_GRACE_MS = 250,   /* within which a renewal is executed that was sent, */
 	VERDICT_LATE_GRACE_MS = 10000,  /* and a late one */
 };
