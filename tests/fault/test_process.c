@@ -14,6 +14,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
+#include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -36,15 +37,6 @@
 
 static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
-
-static long
-from_env(const char *name, long otherwise)
-{
-	const char *text = getenv(name);
-	long n = text != NULL ? strtol(text, NULL, 10) : 0;
-
-	return n > 0 ? n : otherwise;
-}
 
 static int
 start(void **state)
@@ -253,7 +245,7 @@ let_a_moment_pass(unsigned *seed)
 static void
 children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call(void **state)
 {
-	long forks = from_env("LEASH_TEST_FORKS", 1000);
+	long forks = knob("LEASH_TEST_FORKS", 1000);
 	struct proxy *proxy = proxy_start(server_socket(server));
 	static struct busy busy[BUSY];
 	static _Atomic bool enough;
@@ -604,7 +596,7 @@ static void
 no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
 {
 	enum { NAMES = 64, LEASE_MS = 100 };
-	long cycles = from_env("LEASH_TEST_CYCLES", 60000);
+	long cycles = knob("LEASH_TEST_CYCLES", 60000);
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = LEASE_MS, .timeout_ms = 10000));
 	leash_lock *lock[NAMES];
 	long long scripts, allowed = 0, renewed, lost = 0;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/support/await.h"
+#include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/server.h"
@@ -17,14 +18,6 @@
 #include <string.h>
 
 #define MS INT64_C(1000000)
-
-static int
-number(const char *variable, int otherwise)
-{
-	const char *text = getenv(variable);
-
-	return text != NULL && atoi(text) > 0 ? atoi(text) : otherwise;
-}
 
 /* ---- a flock of locks, all held by the calling thread ---- */
 
@@ -114,7 +107,7 @@ await_renewals_of_all(struct server *server, int64_t lease_ms)
 static void
 many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 {
-	int count = number("LEASH_TEST_LOCKS", 10000), restarts = number("LEASH_TEST_RESTARTS", 20);
+	int count = (int)knob("LEASH_TEST_LOCKS", 10000), restarts = (int)knob("LEASH_TEST_RESTARTS", 20);
 	int64_t lease_ms = (int64_t)(10000 * await_slowness()), longest_ns = 0, least_ttl = lease_ms;
 	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "everysec", NULL});
 	static struct leashed_events events;
@@ -153,7 +146,7 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 static void
 through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(void **state)
 {
-	int count = number("LEASH_TEST_LOCKS", 10000);
+	int count = (int)knob("LEASH_TEST_LOCKS", 10000);
 	int64_t lease_ms = (int64_t)(6000 * await_slowness()), down;
 	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "everysec", NULL});
 	static struct leashed_events events;
@@ -191,7 +184,7 @@ static void
 after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
 {
 	enum { LOCKS = 100 };
-	int reconnects = number("LEASH_TEST_RECONNECTS", 1000);
+	int reconnects = (int)knob("LEASH_TEST_RECONNECTS", 1000);
 	int64_t lease_ms = (int64_t)(6000 * await_slowness()), begun;
 	struct server *server = server_start(NULL);
 	static struct leashed_events events;

@@ -17,6 +17,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
+#include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
@@ -37,15 +38,6 @@
 
 static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
-
-static long
-from_env(const char *name, long otherwise)
-{
-	const char *text = getenv(name);
-	long n = text != NULL ? strtol(text, NULL, 10) : 0;
-
-	return n > 0 ? n : otherwise;
-}
 
 static int
 start(void **state)
@@ -518,8 +510,8 @@ static void
 nothing_but_printable_bytes_comes_out_whatever_a_name_is(void **state)
 {
 	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-	long names = from_env("LEASH_TEST_NAMES", 300000), spoken = 0;
-	uint64_t seed = (uint64_t)from_env("LEASH_TEST_SEED", 4);
+	long names = knob("LEASH_TEST_NAMES", 300000), spoken = 0;
+	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 4);
 	struct fake *fake = fake_start(repeat, NULL);
 	leash_client *client, *real;
 	char name[LEASH_NAME_MAX + 1];
@@ -591,7 +583,7 @@ static void
 no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out(void **state)
 {
 	static const char *const hostile[] = {"x", "other:{x}", "}:{other:x", "../other:{x}", "{other}", "}", "{", "\n", "*", "other:{x}:fence", "\xff", "%", "%7D"};
-	uint64_t seed = (uint64_t)from_env("LEASH_TEST_SEED", 5);
+	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 5);
 	leash_client *client, *stranger;
 	char name[LEASH_NAME_MAX + 1], uri[LINE];
 	leash_lock *lock;
@@ -852,8 +844,8 @@ no_mutated_uri_crashes_the_parser_or_tells_its_secret(void **state)
 		"redis://user:" SECRET "%40" SECRET "@[::1]:1/0", "redis://:" SECRET "@cache:6379/2?timeout=100", "unix://app:" SECRET "@/run/redis.sock?db=2&timeout=500",
 		"redis://app:" SECRET "@cache", "redis://h/0?password_file=/dev/null&timeout=10", "rediss://:" SECRET "@h:1", "redis+sentinel://u:" SECRET "@a:1,b:2/m/0",
 	};
-	long rounds = from_env("LEASH_TEST_URIS", 100000), taken = 0;
-	uint64_t seed = (uint64_t)from_env("LEASH_TEST_SEED", 8);
+	long rounds = knob("LEASH_TEST_URIS", 100000), taken = 0;
+	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 8);
 
 	(void)state;
 	for (long i = 0; i < rounds; i++) {

@@ -12,6 +12,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -33,15 +34,6 @@
 
 static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
-
-static long
-from_env(const char *name, long otherwise)
-{
-	const char *text = getenv(name);
-	long n = text != NULL ? strtol(text, NULL, 10) : 0;
-
-	return n > 0 ? n : otherwise;
-}
 
 static int
 start(void **state)
@@ -242,7 +234,7 @@ connections(void)
 static void
 a_million_signals_make_no_call_fail(void **state)
 {
-	long wanted = from_env("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 1000000);
+	long wanted = knob("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 1000000);
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	struct leashed_events events = {0};
 	leash_client *client, *other;
@@ -431,7 +423,7 @@ use_all_and_leave(void *arg)
 static void
 of_a_thousand_children_none_says_a_byte_to_its_parents_server(void **state)
 {
-	long forks = from_env("LEASH_TEST_FORKS", 1000);
+	long forks = knob("LEASH_TEST_FORKS", 1000);
 	struct proxy *proxy = proxy_start_tcp(server_socket(server));
 	uint64_t to_server, to_client;
 	int64_t fence;
@@ -687,7 +679,7 @@ take_turns(void *arg)
 static int
 cancel_again_and_again(void *arg)
 {
-	int rounds = (int)from_env("LEASH_TEST_CANCELS", 40);
+	int rounds = (int)knob("LEASH_TEST_CANCELS", 40);
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
 	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
 	leash_lock *lock = leashed_lock(client, "canceled", NULL);
@@ -720,7 +712,7 @@ a_thread_may_be_canceled_amid_any_call_and_no_mutex_stays_locked(void **state)
 	if (UNDER_ASAN || UNDER_TSAN)
 		return;
 	child_wait(child_run(cancel_again_and_again, NULL));
-	print_message("# each of %d calls was canceled %ld times deferred, and as often asynchronously\n", CALLS, from_env("LEASH_TEST_CANCELS", 40));
+	print_message("# each of %d calls was canceled %ld times deferred, and as often asynchronously\n", CALLS, knob("LEASH_TEST_CANCELS", 40));
 	assert_int_equal(server_integer(server, "EXISTS leash:{canceled} leash:{canceled}:queue leash:{made}"), 0);
 }
 
