@@ -19,6 +19,8 @@
 #include <leash/client.h>
 #include <leash/owner.h>
 #include <leash/lock.h>
+#include <leash/inspect.h>
+#include <leash/examine.h>
 #include <leash/memory.h>
 #include <leash/version.h>
 

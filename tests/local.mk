@@ -31,14 +31,19 @@ EXTRA_DIST += $(test_scripts)
 if TESTS_ENABLED
 
 test_programs =
+test_programs += tests/contract/test_adopt
+test_programs += tests/contract/test_break
 test_programs += tests/contract/test_cancel
 test_programs += tests/contract/test_close
+test_programs += tests/contract/test_examine
 test_programs += tests/contract/test_fair
 test_programs += tests/contract/test_forked
 test_programs += tests/contract/test_handles
 test_programs += tests/contract/test_handoff
 test_programs += tests/contract/test_heirs
 test_programs += tests/contract/test_input
+test_programs += tests/contract/test_inspect
+test_programs += tests/contract/test_introduce
 test_programs += tests/contract/test_lease
 test_programs += tests/contract/test_leave
 test_programs += tests/contract/test_limits
@@ -50,8 +55,12 @@ test_programs += tests/contract/test_order
 test_programs += tests/contract/test_owner
 test_programs += tests/contract/test_plain
 test_programs += tests/contract/test_resources
+test_programs += tests/contract/test_stats
+test_programs += tests/contract/test_scan
+test_programs += tests/contract/test_scan_lies
 test_programs += tests/contract/test_terms
 test_programs += tests/contract/test_times
+test_programs += tests/contract/test_waiters
 test_programs += tests/contract/test_wind_down
 test_programs += tests/fault/test_ambiguity
 test_programs += tests/fault/test_claims
@@ -99,6 +108,7 @@ test_programs += tests/redis/test_release
 test_programs += tests/redis/test_resolve
 test_programs += tests/redis/test_rights
 test_programs += tests/redis/test_storm
+test_programs += tests/redis/test_talk
 test_programs += tests/redis/test_word
 test_programs += tests/unit/test_command
 test_programs += tests/unit/test_courier
@@ -124,14 +134,19 @@ test_programs += tests/unit/test_watchdog
 test_programs += tests/unit/test_watchdog_thread
 test_programs += tests/unit/test_witness
 
+tests_contract_test_adopt_LDADD = $(public_libs)
+tests_contract_test_break_LDADD = $(public_libs)
 tests_contract_test_cancel_LDADD = $(public_libs)
 tests_contract_test_close_LDADD = $(public_libs)
+tests_contract_test_examine_LDADD = $(public_libs)
 tests_contract_test_fair_LDADD = $(public_libs)
 tests_contract_test_forked_LDADD = $(public_libs)
 tests_contract_test_handles_LDADD = $(public_libs)
 tests_contract_test_handoff_LDADD = $(public_libs)
 tests_contract_test_heirs_LDADD = $(public_libs)
 tests_contract_test_input_LDADD = $(public_libs)
+tests_contract_test_inspect_LDADD = $(public_libs)
+tests_contract_test_introduce_LDADD = $(public_libs)
 tests_contract_test_lease_LDADD = $(public_libs)
 tests_contract_test_leave_LDADD = $(public_libs)
 tests_contract_test_limits_LDADD = $(public_libs)
@@ -143,8 +158,12 @@ tests_contract_test_order_LDADD = $(public_libs)
 tests_contract_test_owner_LDADD = $(public_libs)
 tests_contract_test_plain_LDADD = $(public_libs)
 tests_contract_test_resources_LDADD = $(public_libs)
+tests_contract_test_stats_LDADD = $(public_libs)
+tests_contract_test_scan_LDADD = $(public_libs)
+tests_contract_test_scan_lies_LDADD = $(public_libs)
 tests_contract_test_terms_LDADD = $(public_libs)
 tests_contract_test_times_LDADD = $(public_libs)
+tests_contract_test_waiters_LDADD = $(public_libs)
 tests_contract_test_wind_down_LDADD = $(public_libs)
 tests_fault_test_ambiguity_LDADD = $(public_libs)
 tests_fault_test_clock_LDADD = $(public_libs)
@@ -248,6 +267,8 @@ law_sources += tests/contract/laws.h
 law_sources += tests/contract/scene.c
 law_sources += tests/contract/scene.h
 
+tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
+tests_contract_test_break_SOURCES = tests/contract/test_break.c tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
 tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_close_SOURCES = tests/contract/test_close.c $(life_sources)
 tests_contract_test_fair_SOURCES = tests/contract/test_fair.c $(law_sources)
@@ -255,6 +276,7 @@ tests_contract_test_forked_SOURCES = tests/contract/test_forked.c $(life_sources
 tests_contract_test_handoff_SOURCES = tests/contract/test_handoff.c $(crew_sources)
 tests_contract_test_heirs_SOURCES = tests/contract/test_heirs.c $(crew_sources)
 tests_contract_test_input_SOURCES = tests/contract/test_input.c $(refusal_sources)
+tests_contract_test_inspect_SOURCES = tests/contract/test_inspect.c $(refusal_sources)
 tests_contract_test_manners_SOURCES = tests/contract/test_manners.c $(life_sources)
 tests_contract_test_mixed_SOURCES = tests/contract/test_mixed.c $(law_sources)
 tests_contract_test_names_SOURCES = tests/contract/test_names.c $(refusal_sources)
@@ -263,6 +285,7 @@ tests_contract_test_order_SOURCES = tests/contract/test_order.c $(refusal_source
 tests_contract_test_owner_SOURCES = tests/contract/test_owner.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
 tests_contract_test_resources_SOURCES = tests/contract/test_resources.c $(life_sources)
+tests_contract_test_stats_SOURCES = tests/contract/test_stats.c tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
 tests_contract_test_terms_SOURCES = tests/contract/test_terms.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_times_SOURCES = tests/contract/test_times.c $(refusal_sources)
 
@@ -292,6 +315,7 @@ tests_redis_test_release_SOURCES = tests/redis/test_release.c $(steps_sources)
 tests_redis_test_resolve_SOURCES = tests/redis/test_resolve.c $(dials_sources)
 tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
+
 
 tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(tools_sources)
 tests_unit_test_proxy_SOURCES = tests/unit/test_proxy.c $(tools_sources)
@@ -368,7 +392,8 @@ support_sources += tests/support/witness.h
 
 check_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = $(support_sources)
-tests_support_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -DCLOCK_SHIM='"$(abs_top_builddir)/tests/support/.libs/clock_shim.so"'
+tests_support_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) -DBUILD_FOLDER='"$(abs_top_builddir)"' \
+	-DCLOCK_SHIM='"$(abs_top_builddir)/tests/support/.libs/clock_shim.so"'
 tests_support_libsupport_la_LDFLAGS = $(SANITIZE_FLAGS)
 
 # Preloaded into servers, which have no sanitizer.

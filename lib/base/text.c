@@ -71,6 +71,12 @@ lsh_show_text(char *out, size_t size, const char *bytes, size_t n)
 	return show(out, size, bytes, n, false);
 }
 
+static bool
+is_escaped(unsigned char byte)
+{
+	return byte <= ' ' || byte == 0x7f || byte == '{' || byte == '}' || byte == '%';
+}
+
 size_t
 lsh_key_encode(char *out, const char *name, size_t n)
 {
@@ -79,7 +85,7 @@ lsh_key_encode(char *out, const char *name, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char byte = (unsigned char)name[i];
 
-		if (byte <= ' ' || byte == 0x7f || byte == '{' || byte == '}' || byte == '%') {
+		if (is_escaped(byte)) {
 			*at++ = '%';
 			*at++ = hex_capital[byte >> 4];
 			*at++ = hex_capital[byte & 15];
@@ -89,6 +95,42 @@ lsh_key_encode(char *out, const char *name, size_t n)
 	}
 	*at = '\0';
 	return (size_t)(at - out);
+}
+
+/* 16: not one of the capitals */
+static unsigned
+hex_value(char digit)
+{
+	const char *at = digit != '\0' ? strchr(hex_capital, digit) : NULL;
+
+	return at != NULL ? (unsigned)(at - hex_capital) : 16;
+}
+
+bool
+lsh_key_decode(char *out, size_t *length, const char *key, size_t n)
+{
+	char *at = out;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char byte = (unsigned char)key[i];
+
+		if (byte == '%') {
+			unsigned high = n - i > 2 ? hex_value(key[i + 1]) : 16, low = n - i > 2 ? hex_value(key[i + 2]) : 16;
+
+			if (high > 15 || low > 15 || (high | low) == 0 || !is_escaped((unsigned char)(high << 4 | low)))
+				return false;
+			*at++ = (char)(high << 4 | low);
+			i += 2;
+		} else if (is_escaped(byte)) {
+			return false;
+		} else {
+			*at++ = key[i];
+		}
+	}
+	if (at == out)
+		return false;
+	*length = (size_t)(at - out);
+	return true;
 }
 
 bool

@@ -23,6 +23,10 @@ size_t lsh_show_text(char *out, size_t size, const char *bytes, size_t n);
  * 3 n + 1 bytes. Returns the length. */
 size_t lsh_key_encode(char *out, const char *name, size_t n);
 
+/* The name that lsh_key_encode() wrote so: it alone, and not what merely means the same. `out` has room for n bytes and gets no NUL;
+ * `*length` is the name's. False, and `*length` untouched, for what no name without a NUL in it is written as, nothing among it. */
+bool lsh_key_decode(char *out, size_t *length, const char *key, size_t n);
+
 /* Is `word` the first word of `text`? A server's errors begin with one that says what they are: "NOSCRIPT No matching
  * script". */
 bool lsh_starts_with_word(const char *text, const char *word);

@@ -1,5 +1,5 @@
 /* The public face of a lock: handles, and the checks that every call begins with. */
-#include "client/client.h"
+#include "client/lock.h"
 
 #include "base/cancel.h"
 #include "base/error.h"
@@ -8,22 +8,13 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "client/options.h"
-
-#include <leash/lock.h>
+#include "lock/inspect.h"
 
 #include <errno.h>
 #include <string.h>
 
-struct leash_lock {
-	leash_client *client; /* referenced */
-	struct lsh_lock *lock;
-	leash_owner *owner;   /* referenced; NULL: the calling thread */
-	struct lsh_terms terms;
-};
-
-/* May a call on this handle go on that waits? */
-static leash_status
-check(const leash_lock *lock, const char *call, leash_error *err)
+leash_status
+lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
 {
 	if (lock == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
@@ -146,21 +137,28 @@ leash_lock_free(leash_lock *lock)
 	lsh_leave(guard);
 }
 
+/* One thread at a time makes holds for an owner: two would find that it has none, and make two. */
+static leash_status
+begin_for(const leash_lock *lock, leash_owner *owner, leash_error *err)
+{
+	if (owner == NULL)
+		return no_memory(lock, err);
+	if (lock->owner != NULL && atomic_exchange(&owner->busy, true))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", lsh_lock_shown(lock->lock));
+	return LEASH_OK;
+}
+
 static leash_status
 acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_cancel *cancel, leash_error *err)
 {
 	struct lsh_guard guard = lsh_enter();
 	leash_owner *owner = caller(lock);
 	struct lsh_terms terms = lock->terms;
-	leash_status status;
+	leash_status status = begin_for(lock, owner, err);
 
 	if (lease_ms != 0)
 		terms.lease_ms = lease_ms;
-	if (owner == NULL)
-		status = no_memory(lock, err);
-	else if (lock->owner != NULL && atomic_exchange(&owner->busy, true))
-		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", lsh_lock_shown(lock->lock));
-	else {
+	if (status == LEASH_OK) {
 		status = lsh_acquire(lock->lock, owner, &terms, wait_ms, cancel, err);
 		atomic_store(&owner->busy, false);
 	}
@@ -171,7 +169,7 @@ acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_cancel *cance
 leash_status
 leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
 {
-	leash_status status = check(lock, "leash_lock_acquire", err);
+	leash_status status = lsh_handle_check(lock, "leash_lock_acquire", err);
 
 	if (status == LEASH_OK)
 		status = lsh_check_wait(wait_ms, lsh_lock_shown(lock->lock), err);
@@ -181,7 +179,7 @@ leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
 leash_status
 leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err)
 {
-	leash_status status = check(lock, "leash_lock_acquire_with", err);
+	leash_status status = lsh_handle_check(lock, "leash_lock_acquire_with", err);
 	leash_acquire a = {0};
 
 	if (status == LEASH_OK)
@@ -195,7 +193,7 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 leash_status
 leash_lock_release(leash_lock *lock, leash_error *err)
 {
-	leash_status status = check(lock, "leash_lock_release", err);
+	leash_status status = lsh_handle_check(lock, "leash_lock_release", err);
 	struct lsh_guard guard;
 	leash_owner *owner;
 
@@ -211,7 +209,7 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 leash_status
 leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
-	leash_status status = check(lock, "leash_lock_extend", err);
+	leash_status status = lsh_handle_check(lock, "leash_lock_extend", err);
 	struct lsh_guard guard;
 	leash_owner *owner;
 
@@ -222,6 +220,44 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 	guard = lsh_enter();
 	owner = caller(lock);
 	status = owner != NULL ? lsh_extend(lock->lock, owner, lease_ms, err) : no_memory(lock, err);
+	lsh_leave(guard);
+	return status;
+}
+
+leash_status
+leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
+{
+	leash_status status = lsh_handle_check(lock, "leash_lock_adopt", err);
+	struct lsh_guard guard;
+	const char *wrong = "it is NULL";
+	leash_owner *owner;
+
+	if (status != LEASH_OK)
+		return status;
+	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
+	if (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that is no owner token, \"<uuid>:<n>\": %s", lsh_lock_shown(lock->lock), wrong);
+	guard = lsh_enter();
+	owner = caller(lock);
+	status = begin_for(lock, owner, err);
+	if (status == LEASH_OK) {
+		status = lsh_adopt(lock->lock, owner, &lock->terms, token, err);
+		atomic_store(&owner->busy, false);
+	}
+	lsh_leave(guard);
+	return status;
+}
+
+leash_status
+leash_lock_break(leash_lock *lock, leash_error *err)
+{
+	leash_status status = lsh_handle_check(lock, "leash_lock_break", err);
+	struct lsh_guard guard;
+
+	if (status != LEASH_OK)
+		return status;
+	guard = lsh_enter();
+	status = lsh_break(lock->lock, err);
 	lsh_leave(guard);
 	return status;
 }

@@ -156,8 +156,9 @@ nest(struct lsh_lock *lock, struct lsh_hold *hold, leash_error *err)
 }
 
 static leash_status
-explain(const struct lsh_lock *lock, const struct lsh_waiter *w, int64_t wait_ms, leash_error *err)
+explain(struct lsh_lock *lock, const struct lsh_waiter *w, int64_t wait_ms, leash_error *err)
 {
+	lock->counts.gave_up++;
 	switch (w->trouble) {
 	case LEASH_TIMEOUT:
 		if (w->tries)
@@ -198,6 +199,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	hold = lsh_hold_check(lock, owner->id);
 	if (hold != NULL) {
 		status = nest(lock, hold, err);
+		lock->counts.gave_up += status == LEASH_LOST;
 	} else if (lsh_cancel_is_fired(cancel)) {
 		w.trouble = LEASH_CANCELED; /* also where there would be nothing to wait for */
 		status = explain(lock, &w, wait_ms, err);
@@ -205,6 +207,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 		blame(lock, &w, &lock->plain);
 		status = explain(lock, &w, wait_ms, err);
 	} else if ((w.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
+		lock->counts.gave_up++;
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else {
 		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(called, w.tries ? e->options.timeout / LSH_MS : wait_ms);

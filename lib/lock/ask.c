@@ -250,6 +250,7 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w, uint64_t epoch)
 	not_after_us = lsh_node_server_us(e->node, now) + (limit_of(e, w, now) - now) / LSH_US;
 	lsh_tenure_adopt(t, &w->hold->terms);
 	lsh_step_ask(&command, t, LSH_MUTATES(LSH_ASKS_LIVE_FOREVER) ? INT64_C(1) << 52 : not_after_us, placed);
+	lsh_introduce(&e->introduction, pipe, epoch, t->lease_ms, now);
 	appended = lsh_pipe_append(pipe, &t->ticket, command.call.args, command.call.count, now, e->options.timeout);
 	if (appended != LSH_APPENDED)
 		return appended;

@@ -136,10 +136,13 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	char prefix[80], channel[sizeof prefix + LSH_UUID_SIZE];
 	struct lsh_node_options node_options = {.uri = options->uri, .name = options->client_name, .channel = channel, .timeout = options->timeout};
 	leash_status status;
+	bool has_uuid;
 
 	if (e == NULL)
 		goto no_memory;
 	e->options = *options;
+	snprintf(e->client_name, sizeof e->client_name, "%s", options->client_name);
+	e->options.client_name = e->client_name;
 	e->ops = ops;
 	e->ctx = ctx;
 	e->courier = courier;
@@ -147,7 +150,9 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	pthread_mutex_init(&e->work_mutex, NULL);
 	lsh_list_init(&e->work);
 	lsh_list_init(&e->owed);
-	if (!lsh_uuid_make(e->uuid) || !lsh_map_init(&e->names)) {
+	has_uuid = lsh_uuid_make(e->uuid);
+	lsh_introduction_init(&e->introduction, options->prefix, e->uuid, options->client_name);
+	if (!has_uuid || !lsh_map_init(&e->names)) {
 		lsh_engine_free(e);
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the system has no randomness to give, which owner tokens are made of");
 	}
@@ -250,6 +255,7 @@ lsh_engine_close(struct lsh_engine *e)
 		atomic_store(&e->closer, &self->parker);
 	while (self != NULL && lsh_node_is_up(e->node) && !is_settled(e) && lsh_now_ns() < deadline)
 		lsh_park(&self->parker, deadline);
+	lsh_introduction_end(&e->introduction, lsh_node_pipe(e->node), lsh_now_ns());
 	lsh_watchdog_stop(e->watchdog);
 	lsh_node_stop(e->node);
 	/* who was awaiting an answer sees now that there is none */
@@ -278,6 +284,7 @@ lsh_engine_free(struct lsh_engine *e)
 	lsh_free(e->jobs);
 	pthread_mutex_destroy(&e->names_mutex);
 	pthread_mutex_destroy(&e->work_mutex);
+	lsh_introduction_destroy(&e->introduction);
 	lsh_free(e);
 }
 

@@ -5,6 +5,7 @@
 #include "redis/uri.h"
 
 #include <leash/event.h>
+#include <leash/inspect.h>
 #include <leash/status.h>
 
 #include <stdbool.h>
@@ -65,6 +66,13 @@ leash_status lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const
                          struct leash_cancel *cancel, leash_error *err);
 leash_status lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err);
 leash_status lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, leash_error *err);
+
+leash_status lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, const char *token, leash_error *err);
+leash_status lsh_break(struct lsh_lock *lock, leash_error *err);
+leash_status lsh_inspect(struct lsh_lock *lock, leash_lock_info *info, leash_error *err); /* all but its size */
+
+/* All but its size; memory only. */
+void lsh_engine_stats(struct lsh_engine *engine, leash_stats *stats);
 
 /* Memory only. `owner` may be NULL: one that has nothing. */
 bool lsh_held(const struct lsh_lock *lock, const struct leash_owner *owner);

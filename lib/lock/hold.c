@@ -149,14 +149,19 @@ lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int
 		lsh_tenure_arm(t, t->valid_until, 0);
 }
 
-/* Give the lock to the first of a line. Its valid-until is in the tenure already. */
-static void
-begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_waiter *waiter, uint64_t fence, int64_t now)
+static struct lsh_hold *
+take_out(struct lsh_waiter *waiter)
 {
-	struct lsh_hold *hold = waiter->hold;
-
 	lsh_list_remove(&waiter->link);
 	waiter->granted = true;
+	return waiter->hold;
+}
+
+/* Its valid-until is in the tenure already. */
+static void
+begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_hold *hold, uint64_t fence, int64_t now)
+{
+	lock->counts.acquired++;
 	hold->depth = 1;
 	hold->fence = fence;
 	hold->tenure = t;
@@ -171,42 +176,73 @@ begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_waiter *waiter, ui
 }
 
 /* After a restart of the server locks may be held that it has forgotten; also by somebody whom this grant passed by. */
-static bool
-is_guarded(struct lsh_lock *lock, const struct lsh_hold *hold, int64_t now, bool by_message)
+bool
+lsh_hold_is_guarded(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t now, bool by_message)
 {
 	struct lsh_node *node = lock->engine->node;
 
-	if (hold->terms.restart_guard_ms == 0)
+	if (terms->restart_guard_ms == 0)
 		return false;
 	/* a message may come from a life of the server that the connection for commands has not met yet */
-	return (by_message && !lsh_node_is_subscribed(node)) || lsh_node_uptime(node, now) < hold->terms.restart_guard_ms * LSH_MS;
+	return (by_message && !lsh_node_is_subscribed(node)) || lsh_node_uptime(node, now) < terms->restart_guard_ms * LSH_MS;
+}
+
+/* Until when `hold` is valid with a lease that was taken by what was sent at `sent`; 0: it must not begin. */
+static int64_t
+valid_until_of(struct lsh_lock *lock, struct lsh_hold *hold, int64_t sent, int64_t lease, bool is_claim, int64_t now)
+{
+	int64_t valid_until = lsh_pace_valid_until(LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent, lease);
+
+	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
+	if (valid_until > hold->ends_at)
+		valid_until = hold->ends_at; /* the token was asked for by another waiter, on longer terms */
+	if (valid_until <= now || atomic_load(&lock->engine->closing) || lsh_hold_is_guarded(lock, &hold->terms, now, is_claim))
+		return 0;
+	return valid_until;
+}
+
+/* The server gave this client the lock. */
+static void
+begin_turn(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_hold *hold, int64_t fence, int64_t sent, int64_t lease, bool is_claim,
+           int64_t now)
+{
+	if (lock->hold != NULL)
+		lsh_hold_lose(lock, "the server gave the lock to another owner");
+	t->line = NULL;
+	t->phase = LSH_HELD;
+	t->span = lease;
+	t->full_lease = !is_claim && lease >= hold->terms.lease_ms * LSH_MS; /* part of a claim is over when it comes */
+	t->failures = 0;
+	t->turn_began = now;
+	begin(lock, t, hold, (uint64_t)fence * 256, now); /* leaves room for what is handed on within the process */
+	lsh_hold_schedule(lock, t, sent, lease);
 }
 
 bool
 lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease, bool is_claim)
 {
 	struct lsh_waiter *waiter = lsh_line_first(t->line);
-	struct lsh_hold *hold = waiter->hold;
-	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent, lease);
+	int64_t now = lsh_now_ns(), valid_until = valid_until_of(lock, waiter->hold, sent, lease, is_claim, now);
 
-	hold->ends_at = hold->terms.max_hold_ms > 0 ? lsh_after_ms(sent, hold->terms.max_hold_ms) : LSH_NEVER;
-	if (valid_until > hold->ends_at)
-		valid_until = hold->ends_at; /* the token was asked for by another waiter, on longer terms */
-	if (valid_until <= now || atomic_load(&lock->engine->closing) || is_guarded(lock, hold, now, is_claim))
+	if (valid_until == 0)
 		return false;
-	if (lock->hold != NULL)
-		lsh_hold_lose(lock, "the server gave the lock to another owner");
 	t->line->tenure = NULL;
-	t->line = NULL;
-	t->phase = LSH_HELD;
 	t->valid_until = valid_until;
-	t->span = lease;
-	t->full_lease = !is_claim && lease >= hold->terms.lease_ms * LSH_MS; /* part of a claim is over when it comes */
-	t->failures = 0;
-	t->turn_began = now;
-	begin(lock, t, waiter, (uint64_t)fence * 256, now); /* leaves room for what is handed on within the process */
-	lsh_hold_schedule(lock, t, sent, lease);
+	lock->counts.waited += t->waited;
+	begin_turn(lock, t, take_out(waiter), fence, sent, lease, is_claim, now);
 	lsh_waiter_wake(waiter);
+	return true;
+}
+
+bool
+lsh_hold_adopt(struct lsh_lock *lock, struct lsh_hold *hold, struct lsh_tenure *t, int64_t fence, int64_t sent, int64_t lease)
+{
+	int64_t now = lsh_now_ns(), valid_until = valid_until_of(lock, hold, sent, lease, false, now);
+
+	if (valid_until == 0)
+		return false;
+	t->valid_until = valid_until;
+	begin_turn(lock, t, hold, fence, sent, lease, false, now);
 	return true;
 }
 
@@ -241,7 +277,7 @@ lsh_hold_hand_on(struct lsh_lock *lock)
 	struct lsh_thread *thread;
 	int64_t now;
 
-	if (lsh_list_empty(&lock->plain.waiters) || t->handed_on >= hold->terms.handoffs)
+	if (lsh_list_empty(&lock->plain.waiters) || t->handed_on >= hold->terms.handoffs || t->adopted)
 		return NULL;
 	now = lsh_now_ns();
 	/* a renewal comes at a third of the lease: what has less than half of it left is overdue */
@@ -255,7 +291,8 @@ lsh_hold_hand_on(struct lsh_lock *lock)
 	lsh_hold_finish(lock);
 	t->handed_on++;
 	next->hold->ends_at = LSH_NEVER;
-	begin(lock, t, next, hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1), now);
+	lock->counts.handed_on++;
+	begin(lock, t, take_out(next), hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1), now);
 	thread = next->thread;
 	atomic_store(&next->signaled, true); /* from here on it may be gone */
 	return thread;
@@ -317,6 +354,7 @@ lsh_hold_lose(struct lsh_lock *lock, const char *why)
 	struct lsh_hold *hold = lock->hold;
 	struct lsh_tenure *t = lsh_hold_finish(lock);
 
+	lock->counts.lost++;
 	lsh_list_append(&lock->lost, &hold->link);
 	tell(&hold->lost, why);
 	lsh_tenure_end(t);
@@ -336,6 +374,7 @@ void
 lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 {
 	if (hold == lock->hold) {
+		lock->counts.abandoned++;
 		tell(&hold->abandoned, why);
 		lsh_tenure_end(lsh_hold_finish(lock));
 		lsh_lock_wake(lock);

@@ -46,6 +46,7 @@ lock_new(struct lsh_engine *e, const char *name)
 	pthread_mutex_init(&lock->mutex, NULL);
 	lsh_list_init(&lock->lost);
 	lsh_list_init(&lock->lines);
+	lsh_list_init(&lock->releasing);
 	lsh_list_init(&lock->plain.link);
 	lsh_list_init(&lock->plain.waiters);
 	lsh_list_append(&lock->lines, &lock->plain.link);
@@ -124,6 +125,14 @@ lsh_lock_drop_handle(struct lsh_lock *lock, void (*last)(struct lsh_lock *lock))
 	pthread_mutex_unlock(&e->names_mutex);
 }
 
+/* e->names_mutex held, and nobody else has the lock. What was done through it counts on. */
+static void
+forget(struct lsh_engine *e, struct lsh_lock *lock)
+{
+	lsh_map_remove(&e->names, &lock->node);
+	lsh_counts_add(&e->gone, &lock->counts);
+}
+
 struct lsh_lock *
 lsh_lock_find_by_key(struct lsh_engine *e, const char *key, size_t size)
 {
@@ -158,19 +167,19 @@ lsh_lock_unref(struct lsh_lock *lock)
 	pthread_mutex_lock(&e->names_mutex);
 	last = atomic_fetch_sub(&lock->references, 1) == 1;
 	if (last)
-		lsh_map_remove(&e->names, &lock->node);
+		forget(e, lock);
 	pthread_mutex_unlock(&e->names_mutex);
 	if (last)
 		lock_free(lock);
 }
 
-void
-lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
+/* e->names_mutex held */
+static void
+each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
 {
 	struct lsh_map_cursor cursor;
 	struct lsh_map_node *at;
 
-	pthread_mutex_lock(&e->names_mutex);
 	lsh_map_each(at, &e->names, &cursor) {
 		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
 
@@ -180,10 +189,26 @@ lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *a
 		visit(lock, arg);
 		pthread_mutex_unlock(&lock->mutex);
 		if (atomic_fetch_sub(&lock->references, 1) == 1) {
-			lsh_map_remove(&e->names, at);
+			forget(e, lock);
 			lock_free(lock);
 		}
 	}
+}
+
+void
+lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
+{
+	pthread_mutex_lock(&e->names_mutex);
+	each(e, visit, arg);
+	pthread_mutex_unlock(&e->names_mutex);
+}
+
+void
+lsh_lock_each_and_gone(struct lsh_engine *e, struct lsh_counts *gone, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
+{
+	pthread_mutex_lock(&e->names_mutex);
+	*gone = e->gone;
+	each(e, visit, arg);
 	pthread_mutex_unlock(&e->names_mutex);
 }
 

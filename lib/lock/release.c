@@ -1,141 +1,22 @@
 /* Releasing and extending: the two steps that an owner waits for although it holds the lock. */
-#include "lock/state.h"
+#include "lock/errand.h"
 
 #include "base/error.h"
 #include "base/mutation.h"
-#include "lock/step.h"
 #include "redis/fault.h"
-#include "watchdog/pace.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-/* How a step went, of which it matters whether it was done. */
-struct attempt {
-	enum lsh_outcome outcome;
-	struct lsh_reply reply;
-	uint64_t epoch;
-	int64_t sent;
-	bool unknown_before; /* an earlier try of it was sent, and may have been executed */
-	bool refused;        /* that text is the server's own: not now, or not here */
-	char text[200];      /* why there is no answer */
-	leash_status status; /* of that text */
-	int sys_errno;
+/* What a release is. */
+struct release {
+	struct lsh_errand errand;
+	struct lsh_releasing releasing;
 };
 
 static void
-note_trouble(struct attempt *a, struct lsh_engine *e)
+make_cancel(struct lsh_step *step, struct lsh_errand *errand)
 {
-	char text[sizeof a->text];
-	leash_status status = lsh_node_trouble(e->node, text, sizeof text, &a->sys_errno);
-
-	/* what a server said before it was left tells more than that the connection is gone */
-	if (a->refused && (lsh_node_is_up(e->node) || strstr(text, "the connection was lost") != NULL))
-		return;
-	a->status = status;
-	memcpy(a->text, text, sizeof text);
-}
-
-/* A server writes out first to whom it had something to say last. The answer to a release would go before the message to the next
- * holder, and whoever is woken by it would run before the server writes on, where they share a CPU. An answer that is there already
- * when the release is executed turns that round. */
-static void
-let_the_next_go_first(struct lsh_pipe *pipe, int64_t now)
-{
-	struct lsh_arg ping = lsh_arg_text("PING");
-
-	lsh_pipe_append_unheard(pipe, &ping, 1, now);
-}
-
-/* What is to be sent. */
-struct errand {
-	void (*make)(struct lsh_step *step, const struct lsh_tenure *tenure, struct errand *errand);
-	void (*appended)(struct lsh_lock *lock); /* once, behind the first of it and before the mutex is released; or NULL */
-	int64_t lease_ms; /* of the last try */
-	int64_t ends_at;  /* which each is nearer to */
-	unsigned depth;
-};
-
-/* Send it until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released meanwhile. False:
- * there is no answer. The first append happens before the mutex is released. */
-static bool
-try_until(struct lsh_tenure *t, struct errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct attempt *a)
-{
-	struct lsh_engine *e = t->lock->engine;
-	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
-	pthread_mutex_t *mutex = &t->lock->mutex;
-	bool answered = false, first = true;
-
-	*a = (struct attempt){.status = LEASH_UNAVAILABLE};
-	while (!answered) {
-		struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &self->parker};
-		enum lsh_appended appended;
-		enum lsh_fault fault;
-		struct lsh_step command;
-		bool whole = t->send_whole;
-
-		a->sent = lsh_now_ns();
-		errand->make(&command, t, errand);
-		if (first && t->waited && errand->appended != NULL)
-			let_the_next_go_first(pipe, a->sent);
-		appended = lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
-		if (first && errand->appended != NULL)
-			errand->appended(t->lock);
-		first = false;
-		if (appended != LSH_APPENDED) {
-			note_trouble(a, e);
-			if (a->sent >= deadline || atomic_load(&e->closing))
-				return false;
-			pthread_mutex_unlock(mutex);
-			if (appended == LSH_PIPE_FULL)
-				lsh_pipe_await_room(pipe, deadline);
-			else
-				lsh_node_await(e->node, &self->parker, false, deadline);
-			pthread_mutex_lock(mutex);
-			continue;
-		}
-		pthread_mutex_unlock(mutex);
-		a->epoch = ticket.epoch;
-		a->outcome = lsh_pipe_await(pipe, &ticket, deadline);
-		if (a->outcome == LSH_ANSWERED) {
-			a->reply = ticket.reply;
-			fault = a->reply.type == LSH_ERROR ? lsh_fault_of(a->reply.text) : LSH_FAULT_NONE;
-			answered = true;
-			if (fault == LSH_FAULT_NOSCRIPT && !whole)
-				answered = false;
-			if (fault == LSH_FAULT_NOT_HERE)
-				lsh_node_leave(e->node, a->epoch, a->reply.text);
-			if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) {
-				int64_t now = lsh_now_ns(), again = lsh_after_ms(now, 50 + lsh_random32() % 200);
-
-				a->refused = true;
-				snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(e->node), a->reply.text);
-				if (again > deadline || now >= deadline)
-					again = deadline; /* and then this is the answer */
-				else
-					answered = false;
-				lsh_park(&self->parker, again);
-			}
-			pthread_mutex_lock(mutex);
-			if (fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NONE)
-				t->send_whole = fault == LSH_FAULT_NOSCRIPT;
-			continue;
-		}
-		pthread_mutex_lock(mutex);
-		a->unknown_before |= a->outcome != LSH_UNSENT;
-		note_trouble(a, e);
-		if (lsh_now_ns() >= deadline)
-			return false;
-	}
-	return true;
-}
-
-static void
-make_cancel(struct lsh_step *step, const struct lsh_tenure *t, struct errand *errand)
-{
-	(void)errand;
-	lsh_step_cancel(step, t);
+	lsh_step_cancel(step, lsh_container(errand, struct release, errand)->releasing.tenure);
 }
 
 /* The next ask of a plain line goes out in the same write, right behind the release that lets it. */
@@ -175,16 +56,19 @@ lost(const struct lsh_lock *lock, leash_error *err)
 static leash_status
 release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, leash_error *err)
 {
-	struct errand errand = {.make = make_cancel, .appended = ask_next};
+	struct release release = {
+		.errand = {.lock = lock, .make = make_cancel, .appended = ask_next, .whole = &t->send_whole, .lets_others = t->waited},
+		.releasing.tenure = t,
+	};
 	struct lsh_engine *e = lock->engine;
-	struct attempt a;
+	struct lsh_attempt a;
 	leash_status status = LEASH_OK;
 	bool settled = false;
 
 	lsh_tenure_begin_end(t);
 	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
-	lock->releasing++;
-	if (!try_until(t, &errand, e->options.timeout, lsh_after(lsh_now_ns(), 2 * e->options.timeout), self, &a)) {
+	lsh_list_append(&lock->releasing, &release.releasing.link);
+	if (!lsh_errand_run(&release.errand, e->options.timeout, lsh_after(lsh_now_ns(), 2 * e->options.timeout), self, &a)) {
 		status = lsh_fail(err, LEASH_UNKNOWN, a.sys_errno, "lock '%s': not known whether it is released, it ends with its lease at the latest: %s",
 		                  lock->shown, a.text);
 	} else if (a.reply.type == LSH_ERROR) {
@@ -193,16 +77,14 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 		status = release_refused(lock, a.reply.text, &try_again, err);
 		settled = !try_again;
 	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 2) {
-		lsh_node_leave(e->node, a.epoch, "the answer is not what a Redis server says to a script");
-		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer is not what a Redis server says to a script", lock->shown,
-		                  lsh_node_shown(e->node));
+		status = lsh_errand_nonsense(&release.errand, &a, err);
 	} else {
 		settled = lsh_tenure_is_settled(t, a.epoch, a.sent);
 		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
 		if (a.reply.integer[0] != 1 && (!a.unknown_before || LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN)))
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
 	}
-	lock->releasing--;
+	lsh_list_remove(&release.releasing.link);
 	if (settled)
 		lsh_tenure_settle(t);
 	else
@@ -233,11 +115,13 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 	} else if (--hold->depth > 0) {
 		status = LEASH_OK;
 	} else if ((next = lsh_hold_hand_on(lock)) != NULL) {
+		lock->counts.released++;
 		lsh_hold_unwind(lock, hold);
 		status = LEASH_OK;
 	} else {
 		struct lsh_tenure *t = lsh_hold_finish(lock);
 
+		lock->counts.released++;
 		lsh_hold_unwind(lock, hold);
 		lsh_engine_go_in(lock->engine);
 		status = release_tenure(lock, t, self, err);
@@ -251,14 +135,23 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 
 /* ---- extend ---- */
 
+struct extension {
+	struct lsh_errand errand;
+	struct lsh_tenure *tenure;
+	int64_t lease_ms; /* of the last try */
+	int64_t ends_at;  /* which each is nearer to */
+	unsigned depth;
+};
+
 static void
-make_renewal(struct lsh_step *step, const struct lsh_tenure *t, struct errand *errand)
+make_renewal(struct lsh_step *step, struct lsh_errand *errand)
 {
+	struct extension *x = lsh_container(errand, struct extension, errand);
 	int64_t now = lsh_now_ns();
 
-	if (errand->ends_at != LSH_NEVER && errand->ends_at - now < errand->lease_ms * LSH_MS)
-		errand->lease_ms = errand->ends_at - now > LSH_MS ? (errand->ends_at - now) / LSH_MS : 1;
-	lsh_step_renew(step, t, errand->lease_ms, errand->depth);
+	if (x->ends_at != LSH_NEVER && x->ends_at - now < x->lease_ms * LSH_MS)
+		x->lease_ms = x->ends_at - now > LSH_MS ? (x->ends_at - now) / LSH_MS : 1;
+	lsh_step_renew(step, x->tenure, x->lease_ms, x->depth);
 }
 
 static leash_status
@@ -267,9 +160,15 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 	struct lsh_engine *e = lock->engine;
 	uint64_t owner = hold->owner->id;
 	struct lsh_tenure *t = hold->tenure;
-	struct errand x = {.make = make_renewal, .lease_ms = lease_ms, .ends_at = hold->ends_at, .depth = hold->depth};
+	struct extension x = {
+		.errand = {.lock = lock, .make = make_renewal, .whole = &t->send_whole},
+		.tenure = t,
+		.lease_ms = lease_ms,
+		.ends_at = hold->ends_at,
+		.depth = hold->depth,
+	};
 	int64_t now = lsh_now_ns(), until;
-	struct attempt a;
+	struct lsh_attempt a;
 	bool answered;
 	leash_status status = LEASH_OK;
 
@@ -279,7 +178,7 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		t->longest_ms = x.lease_ms;
 	until = lsh_after(now, 2 * e->options.timeout);
 	lsh_tenure_retain(&t->timer);
-	answered = try_until(t, &x, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
+	answered = lsh_errand_run(&x.errand, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
 	if (lock->hold != hold && lsh_hold_of(lock, owner) == NULL) {
 		status = lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
 	} else if (lock->hold != hold) {
@@ -290,15 +189,9 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		lsh_hold_lose(lock, "its key holds something else");
 		status = lost(lock, err);
 	} else if (a.reply.type == LSH_ERROR) {
-		char command[24] = "";
-		bool known = lsh_script_blame(&lsh_script_renew, a.reply.text, command, sizeof command);
-
-		status = lsh_fail(err, lsh_fault_status(lsh_fault_of(a.reply.text)), 0, "lock '%s': not extended: %s: %s%s%s", lock->shown,
-		                  lsh_node_shown(e->node), command, known ? ": " : "", a.reply.text);
+		status = lsh_errand_refused(&x.errand, &a, &lsh_script_renew, "not extended: ", err);
 	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 1) {
-		lsh_node_leave(e->node, a.epoch, "the answer is not what a Redis server says to a script");
-		status = lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: the answer is not what a Redis server says to a script", lock->shown,
-		                  lsh_node_shown(e->node));
+		status = lsh_errand_nonsense(&x.errand, &a, err);
 	} else if (a.reply.integer[0] != 1 || lsh_now_ns() >= t->valid_until) {
 		lsh_hold_lose(lock, "it is not there any more");
 		status = lost(lock, err);

@@ -192,6 +192,7 @@ static bool
 send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_job *end, struct lsh_thread *self)
 {
 	struct lsh_lock *lock = job->tenure->lock;
+	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
 	int64_t patience = e->options.timeout;
 	enum lsh_appended appended = LSH_APPENDED;
 	struct lsh_step step;
@@ -203,7 +204,11 @@ send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_job *end, struct 
 	job->whole = job->tenure->send_whole;
 	if (make_step(job, end, &step, &patience)) {
 		job->phase = job->tenure->phase;
-		appended = lsh_pipe_append(lsh_node_pipe(e->node), &job->ticket, step.call.args, step.call.count, job->sent, patience);
+		if (job->phase == LSH_HELD || job->phase == LSH_QUEUED)
+			lsh_introduce(&e->introduction, pipe, lsh_pipe_epoch(pipe), job->lease_ms, job->sent);
+		if (job->phase == LSH_HELD && job->tenure->adopted)
+			lsh_introduction_prolong(pipe, e->options.prefix, job->tenure->token, job->lease_ms, job->sent);
+		appended = lsh_pipe_append(pipe, &job->ticket, step.call.args, step.call.count, job->sent, patience);
 		/* what went with it is, from now on, as it is */
 		for (struct lsh_job *other = job + 1; other < end; other++)
 			if (other->with == job) {
@@ -249,11 +254,14 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 	int64_t now = lsh_now_ns();
 
 	t->wanted_at = 0;
+	lock->counts.renewals_failed++; /* as long as nothing better is known */
 	if (reply == NULL) {
 		renewal_failed(lock, t, now, "a renewal was not answered: trying again");
 	} else if (reply->type == LSH_INTEGER && reply->integer[0] == 0) {
 		lsh_hold_lose(lock, "the server did not have it any more");
 	} else if (reply->type == LSH_INTEGER && now < t->valid_until) {
+		lock->counts.renewals_failed--;
+		lock->counts.renewed++;
 		t->failures = 0;
 		t->full_lease = true;
 		lsh_hold_renewed(lock, t, job->sent, job->lease_ms * LSH_MS);

@@ -23,7 +23,7 @@
  * or held again.
  *
  * Mutexes, in the order in which they are taken: engine->names_mutex, lock->mutex, then the leaves: engine->work_mutex, and
- * those inside the watchdog, the pipe and the courier. None is held across I/O or a callback. */
+ * those inside the introduction, the watchdog, the pipe and the courier. None is held across I/O or a callback. */
 #ifndef LSH_LOCK_STATE_H
 #define LSH_LOCK_STATE_H
 
@@ -35,10 +35,12 @@
 #include "base/thread.h"
 #include "base/token.h"
 #include "lock/engine.h"
+#include "lock/introduce.h"
 #include "redis/command.h"
 #include "redis/node.h"
 #include "watchdog/watchdog.h"
 
+#include <leash/inspect.h>
 #include <leash/lock.h>
 
 #include <pthread.h>
@@ -95,6 +97,7 @@ struct lsh_tenure {
 	bool owed;                   /* ENDING: its cancel is the keeper's to send */
 	int64_t longest_ms;          /* of all leases that were asked for */
 	int64_t lapses_at;           /* ENDING: nothing of it can be in Redis any more, whatever became of the cancel */
+	bool adopted;                /* the token is another client's: whose fences may have gone on by hand-offs, so here is none */
 	bool waited;                 /* it had a place in the queue, so others are likely to have one now */
 	bool send_whole;             /* the server lacks the script */
 	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or, if that was the only one, of the last word answered "queued" */
@@ -148,6 +151,17 @@ struct lsh_waiter {
 	char trouble_text[200];
 };
 
+/* What was done, for leash_client_stats(). */
+struct lsh_counts {
+	uint64_t acquired, handed_on, waited, released, lost, abandoned, renewed, renewals_failed, gave_up;
+};
+
+/* A release whose answer a thread awaits; it lies on that thread's stack. */
+struct lsh_releasing {
+	struct lsh_list link; /* in lock->releasing */
+	struct lsh_tenure *tenure;
+};
+
 struct lsh_lock {
 	struct lsh_map_node node;    /* in engine->names, by its key */
 	struct lsh_engine *engine;
@@ -168,7 +182,9 @@ struct lsh_lock {
 	struct lsh_list lost;        /* holds that are still to be unwound */
 	struct lsh_list lines;       /* struct lsh_line; of a fair lock in order of arrival */
 	struct lsh_line plain;       /* the one line of a lock that is not fair */
-	unsigned releasing;          /* threads that await the answer to a release */
+	struct lsh_list releasing;   /* struct lsh_releasing */
+	unsigned disowned;           /* how often a hold of an adopted token has ended here, or the lock was broken from here */
+	struct lsh_counts counts;
 	uint64_t last_fence;
 };
 
@@ -179,6 +195,8 @@ struct lsh_engine {
 	const struct lsh_engine_ops *ops;
 	void *ctx;
 	char uuid[LSH_UUID_SIZE + 1];
+	char client_name[80];             /* what options.client_name points to */
+	struct lsh_introduction introduction;
 	char cfg_suffix[LSH_SUFFIX_SIZE]; /* " <alive> <exact> <PUBLISH> <channel prefix>" */
 	char cfg_try[LSH_CFG_SIZE];       /* the same behind a claim of 0: take no place */
 	struct lsh_node *node;
@@ -190,14 +208,18 @@ struct lsh_engine {
 	_Atomic int32_t inside;           /* threads that wait for a lock, or for an answer; the closer waits for them */
 	struct lsh_parker *_Atomic closer;
 
-	pthread_mutex_t names_mutex; /* guards names, and the handles of each lock */
+	pthread_mutex_t names_mutex; /* guards names, gone, and the handles of each lock */
 	struct lsh_map names;
+	struct lsh_counts gone;      /* of locks that were freed */
 
 	pthread_mutex_t work_mutex;  /* guards the rest, and the links of tenures in the lists */
 	bool stopped;                /* there is no keeper any more: what is not canceled lapses */
 	struct lsh_list work;        /* tenures for which the keeper has something to send */
 	struct lsh_list owed;        /* ENDING tenures whose cancel is not answered for good */
 };
+
+/* stats.c */
+void lsh_counts_add(struct lsh_counts *sum, const struct lsh_counts *counts);
 
 /* names.c */
 /* Call `last` with lock->mutex held if it was the last one. The reference is still the caller's. */
@@ -207,9 +229,17 @@ void lsh_lock_unref(struct lsh_lock *lock);
 struct lsh_lock *lsh_lock_find_by_key(struct lsh_engine *engine, const char *key, size_t size); /* with a reference; or NULL */
 /* Call `visit` with each lock and its mutex held. */
 void lsh_lock_each(struct lsh_engine *engine, void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
+/* The same, and what was done through those that are there no more: each lock is in one of both. */
+void lsh_lock_each_and_gone(struct lsh_engine *engine, struct lsh_counts *gone, void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
 
 /* tenure.c; lock->mutex held, but for the references */
 struct lsh_tenure *lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms); /* in no line yet. NULL: no memory */
+struct lsh_tenure *lsh_tenure_new_for(struct lsh_lock *lock, const struct lsh_terms *terms, const char *token, size_t size); /* of a token that is there */
+bool lsh_tenure_is_for(const struct lsh_tenure *tenure, const char *token, size_t size);
+/* The one that holds the lock or waits for it by this token, or NULL. */
+struct lsh_tenure *lsh_tenure_find(struct lsh_lock *lock, const char *token, size_t size);
+/* The one whose cancel is owed for this token, with a reference; or NULL. No mutex needed. */
+struct lsh_tenure *lsh_tenure_find_owed(struct lsh_engine *engine, const char *token, size_t size);
 /* Whoever goes on with it, goes on on terms of their own; but the claim, a part of its place, stays. */
 void lsh_tenure_adopt(struct lsh_tenure *tenure, const struct lsh_terms *terms);
 void lsh_tenure_retain(struct lsh_timer *timer);
@@ -235,6 +265,10 @@ struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the s
 /* Give the lock, held by `tenure` for `lease` (ns) from `sent` on, to the first of its line. False: that is over already, or the
  * client is being closed; nothing was done. A hold that is there already has been lost, then: the server gave the lock away. */
 bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease, bool is_claim);
+/* May a hold on these terms begin, so long after the server started? By a message: one that came now. */
+bool lsh_hold_is_guarded(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t now, bool by_message);
+/* The same as lsh_hold_grant() with a token that another client got, for `hold`. */
+bool lsh_hold_adopt(struct lsh_lock *lock, struct lsh_hold *hold, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease);
 /* Take the lock from its hold and give it, with the tenure, to the first of the line without asking Redis. NULL: that is not
  * allowed (now), nothing was done; else the hold is over for its owner, and the thread is to be woken without the mutex. */
 struct lsh_thread *lsh_hold_hand_on(struct lsh_lock *lock);
@@ -267,6 +301,9 @@ void lsh_line_ask(struct lsh_lock *lock, struct lsh_line *line);
 /* Around what close has to wait for. */
 void lsh_engine_go_in(struct lsh_engine *engine);
 void lsh_engine_go_out(struct lsh_engine *engine);
+
+/* look.c: the server's answer about the lock, all but who its holder is. lock->mutex held; released meanwhile. */
+leash_status lsh_look(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash_lock_info *info, leash_error *err);
 
 /* renewal.c */
 void lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count); /* the watchdog's thread */

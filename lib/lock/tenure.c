@@ -45,6 +45,60 @@ lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
 	return t;
 }
 
+struct lsh_tenure *
+lsh_tenure_new_for(struct lsh_lock *lock, const struct lsh_terms *terms, const char *token, size_t size)
+{
+	struct lsh_tenure *t = lsh_tenure_new(lock, terms);
+
+	if (t == NULL)
+		return NULL;
+	memcpy(t->token, token, size);
+	t->token[size] = '\0';
+	t->token_size = size;
+	return t;
+}
+
+bool
+lsh_tenure_is_for(const struct lsh_tenure *t, const char *token, size_t size)
+{
+	return t->token_size == size && memcmp(t->token, token, size) == 0;
+}
+
+struct lsh_tenure *
+lsh_tenure_find(struct lsh_lock *lock, const char *token, size_t size)
+{
+	struct lsh_list *at, *after;
+
+	if (lock->hold != NULL && lsh_tenure_is_for(lock->hold->tenure, token, size))
+		return lock->hold->tenure;
+	/* the first to be granted is mostly the first that came */
+	lsh_list_each(at, after, &lock->lines) {
+		struct lsh_tenure *t = lsh_container(at, struct lsh_line, link)->tenure;
+
+		if (t != NULL && lsh_tenure_is_for(t, token, size))
+			return t;
+	}
+	return NULL;
+}
+
+struct lsh_tenure *
+lsh_tenure_find_owed(struct lsh_engine *e, const char *token, size_t size)
+{
+	struct lsh_tenure *found = NULL;
+
+	pthread_mutex_lock(&e->work_mutex);
+	for (struct lsh_list *at = e->owed.next; at != &e->owed && found == NULL; at = at->next) {
+		struct lsh_tenure *t = lsh_container(at, struct lsh_tenure, owed_link);
+
+		if (lsh_tenure_is_for(t, token, size)) {
+			found = t;
+			lsh_tenure_retain(&t->timer);
+		}
+	}
+	pthread_mutex_unlock(&e->work_mutex);
+	return found;
+}
+
 void
 lsh_tenure_retain(struct lsh_timer *timer)
 {
@@ -90,6 +144,8 @@ lsh_tenure_begin_end(struct lsh_tenure *t)
 {
 	int64_t now = lsh_now_ns();
 
+	if (t->adopted && t->phase == LSH_HELD)
+		t->lock->disowned++;
 	if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_tenure_retain(&t->timer);
 	else

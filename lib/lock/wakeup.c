@@ -37,32 +37,17 @@ read_grant(struct grant *grant, const char *uuid, const char *text, size_t size)
 	return lsh_token_read(token, grant->token_size, uuid, &n) && grant->fence > 0 && grant->fence <= LSH_FENCE_MAX;
 }
 
-static bool
-is_for(const struct lsh_tenure *t, const struct grant *grant)
-{
-	return t->token_size == grant->token_size && memcmp(t->token, grant->token, grant->token_size) == 0;
-}
-
 /* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. Its cancel may be
  * owed still; or it was answered for good, and the server took the place from data of an earlier time. */
 static void
 cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *grant)
 {
 	static const struct lsh_terms any = {.lease_ms = 1000};
-	struct lsh_tenure *found = NULL;
+	struct lsh_tenure *found;
 
 	if (LSH_MUTATES(LSH_GHOSTS_STAY))
 		return;
-	pthread_mutex_lock(&e->work_mutex);
-	for (struct lsh_list *at = e->owed.next; at != &e->owed && found == NULL; at = at->next) {
-		struct lsh_tenure *t = lsh_container(at, struct lsh_tenure, owed_link);
-
-		if (is_for(t, grant)) {
-			found = t;
-			lsh_tenure_retain(&t->timer);
-		}
-	}
-	pthread_mutex_unlock(&e->work_mutex);
+	found = lsh_tenure_find_owed(e, grant->token, grant->token_size);
 	if (found != NULL) {
 		lsh_tenure_give_work(found);
 		lsh_tenure_unref(found);
@@ -72,32 +57,12 @@ cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *gr
 		return; /* the claim ends by itself */
 	pthread_mutex_lock(&lock->mutex);
 	/* while something is being released here it may be that, and the releaser's own answer is to tell what became of it */
-	found = lock->releasing == 0 ? lsh_tenure_new(lock, &any) : NULL;
+	found = lsh_list_empty(&lock->releasing) ? lsh_tenure_new_for(lock, &any, grant->token, grant->token_size) : NULL;
 	if (found != NULL) {
-		memcpy(found->token, grant->token, grant->token_size);
-		found->token_size = grant->token_size;
 		found->asked = true;
 		lsh_tenure_end(found);
 	}
 	pthread_mutex_unlock(&lock->mutex);
-}
-
-/* lock->mutex held. The tenure that holds the lock or waits for it by this token, or NULL. */
-static struct lsh_tenure *
-find(struct lsh_lock *lock, const struct grant *grant)
-{
-	struct lsh_list *at, *after;
-
-	if (lock->hold != NULL && is_for(lock->hold->tenure, grant))
-		return lock->hold->tenure;
-	/* the first to be granted is mostly the first that came */
-	lsh_list_each(at, after, &lock->lines) {
-		struct lsh_tenure *t = lsh_container(at, struct lsh_line, link)->tenure;
-
-		if (t != NULL && is_for(t, grant))
-			return t;
-	}
-	return NULL;
 }
 
 /* lock->mutex held. A later hold of this process is proof that the grant is over, or that somebody meddled: let the server say. */
@@ -130,7 +95,7 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 		struct lsh_tenure *t;
 
 		pthread_mutex_lock(&lock->mutex);
-		t = find(lock, &grant);
+		t = lsh_tenure_find(lock, grant.token, grant.token_size);
 		if (t != NULL) {
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&

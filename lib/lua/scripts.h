@@ -12,6 +12,7 @@ struct lsh_script {
 };
 
 extern const struct lsh_script lsh_script_acquire;
+extern const struct lsh_script lsh_script_inspect;
 extern const struct lsh_script lsh_script_release;
 extern const struct lsh_script lsh_script_renew;
 extern const struct lsh_script lsh_script_word;

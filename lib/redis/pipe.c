@@ -74,6 +74,8 @@ struct lsh_pipe {
 	_Atomic uint64_t epoch;
 	struct lsh_ticket **ring;
 	uint64_t head, tail;  /* of the next reply; of the next command */
+	uint64_t handed_before; /* over earlier connections */
+	uint64_t gave_up;     /* behind the last one whose caller gave up */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
 	struct buffer out;    /* gathered, not yet taken by a writer */
 	bool reading, writing;
@@ -283,7 +285,7 @@ hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
 		if (p->head == p->handed)
 			return false; /* a reply that nobody asked for */
 		ticket = *place(p, p->head++);
-		while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && ticket == NULL && p->head < p->handed)
+		while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && ticket == NULL && p->head == p->gave_up && p->head < p->handed)
 			ticket = *place(p, p->head++);
 		if (ticket == NULL)
 			continue; /* its caller gave up */
@@ -482,16 +484,20 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 	return result;
 }
 
-void
+bool
 lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
+	bool taken;
+
 	pthread_mutex_lock(&p->mutex);
 	/* half of the room is enough, so that it is never what keeps out the one that follows */
-	if (p->state == UP && p->tail - p->head < RING / 2 && p->out.size < OUT_SIZE / 2) {
+	taken = p->state == UP && p->tail - p->head < RING / 2 && p->out.size < OUT_SIZE / 2;
+	if (taken) {
 		take_in(p, args, count, now);
 		*place(p, p->tail++) = NULL;
 	}
 	pthread_mutex_unlock(&p->mutex);
+	return taken;
 }
 
 static void
@@ -577,6 +583,7 @@ lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 			}
 		}
 		*place(p, ticket->number) = NULL;
+		p->gave_up = ticket->number + 1;
 		if (p->baton == parker)
 			p->baton = NULL;
 		pass_baton(p);
@@ -632,7 +639,8 @@ lsh_pipe_attach(struct lsh_pipe *p, int fd)
 	p->fd = fd;
 	p->state = UP;
 	p->epoch++; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
-	p->head = p->tail = p->handed = 0;
+	p->handed_before += p->handed;
+	p->head = p->tail = p->handed = p->gave_up = 0;
 	p->out.size = p->wire.size = p->wire.sent = 0;
 	p->want_write = false;
 	p->look_first = false;
@@ -652,6 +660,17 @@ uint64_t
 lsh_pipe_epoch(struct lsh_pipe *p)
 {
 	return p->epoch;
+}
+
+uint64_t
+lsh_pipe_commands(struct lsh_pipe *p)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&p->mutex);
+	n = p->handed_before + p->handed;
+	pthread_mutex_unlock(&p->mutex);
+	return n;
 }
 
 int

@@ -63,8 +63,8 @@ void lsh_pipe_free(struct lsh_pipe *pipe); /* when nobody is in it; NULL is allo
 enum lsh_appended lsh_pipe_append(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                                   int64_t now, int64_t patience);
 
-/* Append a command whose answer nobody wants, to go out with one that follows. Where there is no room or no connection it is not. */
-void lsh_pipe_append_unheard(struct lsh_pipe *pipe, const struct lsh_arg *args, size_t count, int64_t now);
+/* Append a command whose answer nobody wants, to go out with one that follows. False: there is no room or no connection, it was not. */
+bool lsh_pipe_append_unheard(struct lsh_pipe *pipe, const struct lsh_arg *args, size_t count, int64_t now);
 
 /* Send what was appended, unless somebody is certain to do it. No mutex of the caller is held. */
 void lsh_pipe_flush(struct lsh_pipe *pipe);
@@ -79,6 +79,7 @@ void lsh_pipe_await_room(struct lsh_pipe *pipe, int64_t deadline);
 /* For the keeper of the connection. */
 bool lsh_pipe_attach(struct lsh_pipe *pipe, int fd); /* takes the descriptor, unless false: no memory */
 bool lsh_pipe_is_up(struct lsh_pipe *pipe);
+uint64_t lsh_pipe_commands(struct lsh_pipe *pipe);   /* handed to the system so far, over all connections */
 uint64_t lsh_pipe_epoch(struct lsh_pipe *pipe);      /* of the present or last connection; they count from 1 */
 int lsh_pipe_fd(struct lsh_pipe *pipe);              /* to poll for hang-ups; -1 if there is none */
 /* Break it if commands are on their way and nothing was heard since `since`. */

@@ -61,11 +61,14 @@ scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms)
 		stage_await(&scene->party[i].ready, 1);
 }
 
+static int killed; /* of the present test's */
+
 void
 scene_kill(struct party *p)
 {
 	child_kill(p->pid);
 	p->pid = 0;
+	killed++;
 }
 
 void
@@ -92,7 +95,8 @@ int64_t
 scene_keys(void)
 {
 	return server_integer(server, "EVAL %s 0",
-	                      "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do if not string.find(k, ':fence$') then n = n + 1 end end return n");
+	                      "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+	                      "if not string.find(k, ':fence$') and not string.find(k, '^leash:client:') then n = n + 1 end end return n");
 }
 
 int64_t
@@ -115,6 +119,7 @@ scene_set(void **state)
 	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL")); /* what a law left that was broken */
 	scene = child_share(sizeof *scene);
+	killed = 0;
 	return 0;
 }
 
@@ -131,8 +136,10 @@ scene_clear(void **state)
 		}
 	server_resume(server);
 	judge_free(scene->judge);
-	if (in_order)
+	if (in_order) {
 		await_true_for(scene_keys() == 0, (double)scene->lease_ms / 1000 + 5);
+		await_true(leashed_introductions(server) <= killed);
+	}
 	child_unshare(scene, sizeof *scene);
 	scene = NULL;
 	return 0;

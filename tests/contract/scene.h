@@ -2,7 +2,7 @@
  *
  * The test's own process uses nothing of leash; it tells the actors what to do and looks into Redis. It must have no threads when
  * the processes are started. After each law, once they have ended, nothing may be left in Redis but fences: at once, or one lease
- * later where one was killed. */
+ * later where one was killed; and of those who were killed, who they were. */
 #ifndef LEASH_TEST_SCENE_H
 #define LEASH_TEST_SCENE_H
 
@@ -58,7 +58,7 @@ void scene_kill(struct party *party);
 /* Let it wait, and see it in its line: in Redis, or within its process where it comes to no place of its own. */
 void scene_let_wait(struct actor *actor, actor_act *act);
 
-/* What is in Redis: keys that are no fences, places in the queue of "law", wake-up channels. */
+/* What is in Redis: keys of locks that are no fences, places in the queue of "law", wake-up channels. */
 int64_t scene_keys(void);
 int64_t scene_places(void);
 int64_t scene_listeners(void);

@@ -99,7 +99,7 @@ places(void)
 static bool
 nothing_but_fences(void)
 {
-	return server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*') - #redis.call('KEYS', '*:fence')") == 0;
+	return server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*') - #redis.call('KEYS', '*:fence')") == leashed_introductions(server);
 }
 
 static int
@@ -119,6 +119,7 @@ nothing_is_left(void **state)
 	leash_cancel_free(cancel);
 	if (live != at_first)
 		print_error("leash keeps %ld blocks of memory\n", live - at_first);
+	await_true(leashed_introductions(server) == 0);
 	return live == at_first && nothing_but_fences() ? 0 : -1;
 }
 

@@ -143,6 +143,113 @@ wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
 	leash_close(other);
 }
 
+/* ---- what people ask, where memory may run out anywhere ---- */
+
+static bool
+see_lock(void *arg, const leash_lock_info *info)
+{
+	(void)info;
+	++*(int *)arg;
+	return true;
+}
+
+static bool
+see_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	(void)waiter;
+	++*(int *)arg;
+	return true;
+}
+
+static void
+note_finding(void *arg, const leash_finding *finding)
+{
+	(void)finding;
+	++*(int *)arg;
+}
+
+enum question { INSPECT, WAITERS, SCAN, ADOPT, BREAK, EXAMINE, QUESTIONS };
+
+static leash_status
+ask(enum question question, leash_client *client, leash_lock *lock, const char *token)
+{
+	leash_lock_info info;
+	leash_status status;
+	int seen = 0;
+
+	switch (question) {
+	case INSPECT:
+		memset(&info, 0x5a, sizeof info);
+		info.size = sizeof info;
+		status = leash_lock_inspect(lock, &info, &err);
+		assert_true(status == LEASH_OK ? info.held : info.name[0] == 0x5a);
+		return status;
+	case WAITERS:
+		return leash_lock_waiters(lock, see_waiter, &seen, &err);
+	case SCAN:
+		status = leash_client_scan(client, NULL, see_lock, &seen, &err);
+		assert_true(status != LEASH_OK || seen == 1);
+		return status;
+	case ADOPT:
+		status = leash_lock_adopt(lock, token, &err);
+		assert_true(leash_lock_held(lock) == (status == LEASH_OK));
+		return status;
+	case BREAK:
+		return leash_lock_break(lock, &err);
+	default:
+		status = leash_examine(LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = 20000), note_finding, &seen, &err);
+		assert_true(status != LEASH_OK || seen > 5);
+		return status;
+	}
+}
+
+static void
+whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left(void **state)
+{
+	leash_client *former = open_client(), *client = open_client();
+	leash_lock *held = leashed_lock(former, "asked", NULL), *lock = leashed_lock(client, "asked", NULL);
+	char token[LEASH_TOKEN_MAX];
+
+	(void)state;
+	for (int question = 0; question < QUESTIONS; question++) {
+		long failed = 0;
+
+		for (long n = 1;; n++) {
+			leash_status status;
+			long before = live, used;
+
+			assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
+			leash_lock_token(held, token, sizeof token);
+			calls = 0;
+			before = live;
+			fail_at = n;
+			status = ask((enum question)question, client, lock, token);
+			used = calls;
+			fail_at = 0;
+			if (used >= n && status != LEASH_OK) {
+				assert_status(LEASH_NO_MEMORY, status);
+				assert_int_equal(live, before);
+				failed++;
+			} else {
+				assert_status(LEASH_OK, status);
+			}
+			if (question == ADOPT && status == LEASH_OK)
+				assert_status(LEASH_OK, leash_lock_release(lock, &err));
+			status = leash_lock_release(held, &err);
+			assert_true(status == LEASH_OK || status == LEASH_LOST);
+			assert_true(is_free("asked"));
+			if (used < n)
+				break;
+		}
+		printf("# question %d: memory ran out at %ld calls\n", question, failed);
+		assert_true(failed > 0 || question == INSPECT);
+	}
+	leash_lock_free(held);
+	leash_lock_free(lock);
+	leash_close(former);
+	leash_close(client);
+}
+
 static int
 count_threads(void)
 {
@@ -322,6 +429,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		life(renewals_releases_and_losses_allocate_nothing),
+		life(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left),
 		life(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of),
 		life(a_client_takes_all_of_its_descriptors_and_threads_with_it),
 		life(a_client_that_could_not_be_opened_leaves_nothing),

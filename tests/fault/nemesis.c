@@ -201,13 +201,13 @@ start(struct run *run)
 	run->crew = crew_start(run);
 }
 
-/* All keys but fences go when the last lease has run out at the latest. */
+/* All keys but fences go when the last lease has run out at the latest; but what those said of themselves who were killed. */
 static bool
 finish(struct run *run, bool well)
 {
 	well &= crew_finish(run->crew) == 0;
 	await_ms(GUARD_MS);
-	watch_left(run->watch);
+	watch_left(run->watch, crew_killed(run->crew));
 	run->renewals = watch_renewals(run->watch);
 	watch_stop(run->watch);
 	run->contenders = crew_started(run->crew);

@@ -91,6 +91,7 @@ void crew_thaw(struct crew *crew, unsigned number);
 unsigned crew_failures(struct crew *crew);     /* how many have ended by themselves so far; each was told to stderr */
 unsigned crew_finish(struct crew *crew);       /* tell them to end, and wait; how many did not end, or not well */
 size_t crew_started(const struct crew *crew);
+size_t crew_killed(const struct crew *crew);
 void crew_free(struct crew *crew);
 
 /* ---- nemesis_watch.c ---- */
@@ -98,7 +99,7 @@ void crew_free(struct crew *crew);
 struct watch *watch_start(struct run *run);
 /* May a renewal be executed long after it was sent? Then it is noted as a late one. */
 void watch_delays(struct watch *watch, bool yes);
-void watch_left(struct watch *watch);          /* note what keys are left */
+void watch_left(struct watch *watch, size_t killed); /* note what keys are left; so many contenders may still be known by name */
 size_t watch_renewals(const struct watch *watch);
 void watch_stop(struct watch *watch);
 

@@ -29,7 +29,7 @@ struct contender {
 struct crew {
 	struct run *run;
 	char program[4096];
-	size_t started;
+	size_t started, killed;
 	unsigned failures;
 	struct contender contenders[CONTENDERS];
 };
@@ -157,6 +157,7 @@ crew_kill(struct crew *crew, unsigned number)
 		return;
 	kill(pid, SIGKILL);
 	status = child_end(pid);
+	crew->killed++;
 	history_note(crew->run->history, "killed %d", (int)pid);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		tell_end(crew, c, status);
@@ -197,6 +198,12 @@ size_t
 crew_started(const struct crew *crew)
 {
 	return crew->started;
+}
+
+size_t
+crew_killed(const struct crew *crew)
+{
+	return crew->killed;
 }
 
 /* ---- the end ---- */

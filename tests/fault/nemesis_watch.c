@@ -32,6 +32,8 @@ struct watch {
 	_Atomic bool delaying;
 	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
 	_Atomic size_t renewals;
+	size_t known;                    /* who say who they are, in the end, */
+	size_t known_most;               /* and how many may */
 
 	pthread_mutex_t mutex;           /* guards the next */
 	int fd;                          /* of the monitor's connection, to be shut down at the end; -1: none */
@@ -217,7 +219,9 @@ note_left(struct watch *w, const char *key, long long pttl)
 {
 	size_t n = strlen(key);
 
-	if (pttl != -2 && (n < 6 || strcmp(key + n - 6, ":fence") != 0))
+	if (pttl == -2 || (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++w->known <= w->known_most))
+		return;
+	if (n < 6 || strcmp(key + n - 6, ":fence") != 0)
 		history_note(w->history, "left %s", key);
 }
 
@@ -268,10 +272,11 @@ watch_delays(struct watch *w, bool yes)
 }
 
 void
-watch_left(struct watch *w)
+watch_left(struct watch *w, size_t killed)
 {
 	redisContext *c = dial(w, 0);
 
+	w->known_most = killed;
 	if (c == NULL || !scan(w, c, note_left))
 		trouble("the server does not tell what is in it");
 	redisFree(c);

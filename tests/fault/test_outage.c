@@ -82,11 +82,12 @@ after_a_restart_without_data_the_holder_has_lost_and_the_waiter_gets_the_lock(vo
 	assert_status(LEASH_LOST, leash_lock_release(wanted, &err));
 	pthread_join(local.thread, NULL);
 	assert_status(LEASH_OK, (err = local.err, local.status));
-	await_true(strcmp(server_text(server, "KEYS *"), "leash:{wanted}:fence") == 0);
+	await_true(strcmp(server_text(server, "KEYS leash:{*"), "leash:{wanted}:fence") == 0);
 	leash_lock_free(held);
 	leash_lock_free(wanted);
 	leash_close(holder);
 	leash_close(waiter);
+	await_true(server_integer(server, "DBSIZE") == 1);
 	server_stop(server);
 }
 

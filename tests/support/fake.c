@@ -186,6 +186,14 @@ say_subscribed(struct fake *f, struct guest *guest, int argc, const char **argv,
 	return n;
 }
 
+/* What a client of leash tells about itself, and that it goes. */
+static bool
+is_introduction(int argc, const char **argv, const size_t *argl)
+{
+	return argc >= 2 && (fake_is(argc, argv, argl, 0, "SET") || fake_is(argc, argv, argl, 0, "DEL")) &&
+	       memmem(argv[1], argl[1], ":client:", 8) != NULL;
+}
+
 static size_t
 answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **argv, const size_t *argl, char *out)
 {
@@ -206,6 +214,8 @@ answer_like_redis(struct fake *f, struct guest *guest, int argc, const char **ar
 		return say_subscribed(f, guest, argc, argv, argl, out, true);
 	if (fake_is(argc, argv, argl, 0, "UNSUBSCRIBE"))
 		return say_subscribed(f, guest, argc, argv, argl, out, false);
+	if (is_introduction(argc, argv, argl))
+		return fake_say(out, OUT, fake_is(argc, argv, argl, 0, "SET") ? "+OK\r\n" : ":1\r\n");
 	if (fake_is(argc, argv, argl, 0, "EVALSHA"))
 		return fake_say(out, OUT, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
 	if (fake_is(argc, argv, argl, 0, "SCRIPT") && fake_is(argc, argv, argl, 1, "LOAD"))

@@ -2,7 +2,8 @@
  *
  * It listens on a unix socket (or 127.0.0.1), reads commands, records them, and asks a function for the answer. What that
  * leaves to it, it answers like a Redis 7.0 that is empty: AUTH, SELECT, CLIENT, INFO, TIME, PING, ECHO, SCRIPT LOAD,
- * SUBSCRIBE, UNSUBSCRIBE; EVALSHA with NOSCRIPT; anything else is an unknown command. One thread does all of it. */
+ * SUBSCRIBE, UNSUBSCRIBE; SET and DEL of a key with ":client:" in it; EVALSHA with NOSCRIPT; anything else is an unknown
+ * command. One thread does all of it. */
 #ifndef LEASH_TEST_FAKE_H
 #define LEASH_TEST_FAKE_H
 

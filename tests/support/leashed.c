@@ -33,6 +33,18 @@ leashed_lock(leash_client *client, const char *name, const leash_lock_options *o
 	return lock;
 }
 
+int64_t
+leashed_introductions(struct server *server)
+{
+	int64_t n = server_integer(server, "EVAL %s 0",
+	                           "local keys = redis.call('KEYS', '*:client:*') "
+	                           "for _, key in ipairs(keys) do if redis.call('TTL', key) == -1 then return -1 end end return #keys");
+
+	if (n < 0)
+		trouble("a client has said for ever who it is");
+	return n;
+}
+
 void
 leashed_note_event(void *arg, const leash_event *event)
 {

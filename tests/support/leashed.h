@@ -2,6 +2,8 @@
 #ifndef LEASH_TEST_LEASHED_H
 #define LEASH_TEST_LEASHED_H
 
+#include "tests/support/server.h"
+
 #include <leash.h>
 
 /* The call's status is `expected`; else the test fails with what the call said. The call fills in an `err` in scope. */
@@ -14,6 +16,10 @@ void leashed_check(leash_status expected, leash_status actual, const leash_error
 leash_client *leashed_open(const char *uri, const leash_options *options);
 
 leash_lock *leashed_lock(leash_client *client, const char *name, const leash_lock_options *options);
+
+/* How many clients have told this server who they are, and have not gone: those that are open and have asked for a lock, and for a while
+ * those that were killed. That there is one for ever fails the test. */
+int64_t leashed_introductions(struct server *server);
 
 /* Counts the events that it receives; for `on_event` with itself as `event_arg`. */
 struct leashed_events {

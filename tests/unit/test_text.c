@@ -275,6 +275,67 @@ different_names_have_different_keys(void **state)
 }
 
 static void
+a_key_is_read_back_as_the_name_that_it_is_of(void **state)
+{
+	char name[64], key[193], back[192];
+	size_t length;
+
+	(void)state;
+	for (unsigned c = 1; c < 256; c++) {
+		char byte = (char)c;
+		size_t size = lsh_key_encode(key, &byte, 1);
+
+		assert_true(lsh_key_decode(back, &length, key, size));
+		assert_int_equal(length, 1);
+		assert_int_equal((unsigned char)back[0], c);
+	}
+	for (int i = 0; i < 30000; i++) {
+		size_t n = some_name(name, sizeof(name)), size = lsh_key_encode(key, name, n);
+
+		if (n == 0 || memchr(name, '\0', n) != NULL) {
+			assert_false(lsh_key_decode(back, &length, key, size));
+			continue;
+		}
+		memset(back, '#', sizeof(back));
+		assert_true(lsh_key_decode(back, &length, key, size));
+		assert_int_equal(length, n);
+		assert_memory_equal(back, name, n);
+		assert_int_equal(back[size], '#');
+	}
+}
+
+/* Any text of a few bytes: whatever is read is written the same way again, so no two keys are one name. */
+static void
+only_what_a_name_is_written_as_is_read_as_a_key(void **state)
+{
+	static const char *const bad[] = {
+		"", "%", "%2", "%20%", "a%2", "%2G", "%g0", "%7b", "%7B%7d", "%41", "%%", "%2520%", "%00", "a%00", "a b", "a{", "}", "\n", "\x7f", " ", "%+2",
+	};
+	char some_key[8], back[8], again[25];
+	size_t length = 42, read = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_false(lsh_key_decode(back, &length, bad[i], strlen(bad[i])));
+		assert_int_equal(length, 42);
+	}
+	assert_false(lsh_key_decode(back, &length, "a\0", 2));
+	assert_false(lsh_key_decode(back, &length, "%20", 2)); /* looks no further than it may */
+	for (int i = 0; i < 300000; i++) {
+		size_t n = 1 + some(sizeof(some_key));
+
+		for (size_t j = 0; j < n; j++)
+			some_key[j] = "%%%%0257BDFabf{} \n"[some(18)];
+		if (!lsh_key_decode(back, &length, some_key, n))
+			continue;
+		read++;
+		assert_int_equal(lsh_key_encode(again, back, length), n);
+		assert_memory_equal(again, some_key, n);
+	}
+	assert_true(read > 1000);
+}
+
+static void
 the_first_word_is_compared_whole(void **state)
 {
 	(void)state;
@@ -355,6 +416,8 @@ main(void)
 		cmocka_unit_test_setup(every_byte_is_encoded_as_the_header_says, start),
 		cmocka_unit_test_setup(the_largest_key_fits_into_three_bytes_for_each, start),
 		cmocka_unit_test_setup(different_names_have_different_keys, start),
+		cmocka_unit_test_setup(a_key_is_read_back_as_the_name_that_it_is_of, start),
+		cmocka_unit_test_setup(only_what_a_name_is_written_as_is_read_as_a_key, start),
 		cmocka_unit_test_setup(the_first_word_is_compared_whole, start),
 		cmocka_unit_test_setup(numbers_come_back_as_they_went, start),
 		cmocka_unit_test_setup(only_the_canonical_form_is_a_number, start),

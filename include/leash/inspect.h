@@ -1,0 +1,145 @@
+/* Inspect: who has a lock, who waits for it, and what a client has done so far. For people and for monitoring. */
+#ifndef LEASH_INSPECT_H
+#define LEASH_INSPECT_H
+
+#include <leash/api.h>
+#include <leash/client.h>
+#include <leash/lock.h>
+#include <leash/status.h>
+
+LEASH_BEGIN_DECLS
+
+enum {
+	LEASH_HOST_SIZE = 72,    /**< bytes that hold a host's name as clients tell it, with its NUL */
+	LEASH_PROGRAM_SIZE = 72, /**< likewise of a program's name */
+};
+
+/**
+ * Who a client is, as it told the server itself when it first asked for a lock. Nobody vouches for it. `pid` 0 and empty strings: not
+ * known, because the client is long gone, or was not permitted to say. Strings are printable ASCII.
+ */
+typedef struct leash_party {
+	char token[LEASH_TOKEN_MAX];      /**< the owner token, "<uuid>:<n>" */
+	char host[LEASH_HOST_SIZE];       /**< the name of its machine */
+	char program[LEASH_PROGRAM_SIZE]; /**< its `client_name` */
+	int64_t pid;                      /**< its process, on its machine */
+	int64_t since_ms;                 /**< when the client was opened, by its own clock, in ms since 1970 */
+} leash_party;
+
+/** What the server knows of a lock. Set `size` before the call. */
+typedef struct leash_lock_info {
+	size_t size;                    /**< sizeof(leash_lock_info) */
+	char name[LEASH_NAME_MAX + 8];  /**< of the lock */
+	leash_party holder;             /**< who has it; all zero if nobody has */
+	uint64_t fence;                 /**< of the present hold, as leash_lock_fence() showed it first; if nobody has it, of the last one; 0: not known */
+	int64_t held_since_ms;          /**< when the holder's process got it, by the server's clock, in ms since 1970; 0: not held */
+	int64_t remaining_ms;           /**< until the lease ends, should no renewal come; 0: not held; -1: its key has no expiry, and was not made by leash */
+	uint32_t depth;                 /**< how deep it is nested, as of the last renewal; 0: not held */
+	uint32_t waiting;               /**< places in the queue: one for each process that waits for a plain lock, one for each thread for a fair one */
+	bool held;                      /**< somebody has it */
+	bool reserved_[7];
+	/* Add fields here, at the end, and nowhere else. */
+} leash_lock_info;
+
+/**
+ * Ask the server about `lock`: who has it, since when, for how long still, and how many wait.
+ *
+ * @param info  receives the answer; its `size` must be set. Untouched unless the result is LEASH_OK.
+ * @param err   filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK           `*info` is what the server said; it may be old news already
+ * @retval LEASH_UNAVAILABLE  the server did not answer within the client's `timeout_ms`
+ * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock
+ * @retval LEASH_DENIED       the server does not permit a command; the text names it
+ * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
+ * @retval LEASH_INVALID      no lock, no info, or its size is not set
+ * @retval LEASH_UNSUPPORTED, LEASH_NO_MEMORY, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point. Since 0.1.
+ */
+LEASH_API leash_status leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err);
+
+/** One who waits in a lock's queue. */
+typedef struct leash_waiter_info {
+	size_t size;           /**< of this struct, as leash was built */
+	leash_party who;
+	int64_t waiting_since_ms; /**< when it came, by the server's clock, in ms since 1970 */
+	uint64_t position;     /**< 1: the next one */
+	/* Add fields here, at the end, and nowhere else. */
+} leash_waiter_info;
+
+/** Receives one who waits, on the thread that asked; `waiter` is valid during the call only. False: enough. */
+typedef bool (*leash_waiter_fn)(void *arg, const leash_waiter_info *waiter);
+
+/**
+ * Ask the server who waits for `lock`, first comes first. Opens a connection of its own for it.
+ *
+ * @param visit  called for each place in the queue, with no mutex held; may call leash, but not free `lock`.
+ * @param err    filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @return as leash_lock_inspect(); what was visited before a failure was true.
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ */
+LEASH_API leash_status leash_lock_waiters(leash_lock *lock, leash_waiter_fn visit, void *arg, leash_error *err);
+
+/** Receives a lock, on the thread that asked; `info` is valid during the call only. False: enough. */
+typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
+
+/**
+ * Visit every lock that is held in the client's deployment and whose name fits `pattern`.
+ *
+ * Goes through the keys in small steps (SCAN) over a connection of its own, so it blocks neither the server nor the client, and
+ * needs the same memory for ten locks as for ten million. Locks that are held from the beginning to the end are visited at least once;
+ * one that is acquired or released meanwhile may be visited or not, and while the server's table grows or shrinks some twice.
+ *
+ * @param pattern  a glob over names as fnmatch(3) knows it, `*`, `?`, `[a-z]` and `\`; NULL: all.
+ * @param visit    called for each lock, with no mutex held; may call leash.
+ * @param err      filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @return as leash_lock_inspect(); LEASH_INVALID also for a pattern of more than 1024 bytes.
+ *
+ * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
+ */
+LEASH_API leash_status leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit, void *arg, leash_error *err);
+
+/** What a client has done since it was opened. Set `size` before the call. */
+typedef struct leash_stats {
+	size_t size;             /**< sizeof(leash_stats) */
+	uint64_t acquired;       /**< locks acquired, not counting nested acquires */
+	uint64_t handed_on;      /**< of them: from thread to thread, without asking the server */
+	uint64_t waited;         /**< of them: after waiting in the server's queue */
+	uint64_t released;       /**< locks given up by their owner, whatever the server said to it */
+	uint64_t lost;           /**< holds that were lost */
+	uint64_t abandoned;      /**< holds whose thread or owner ended, or whose last handle was freed */
+	uint64_t renewed;        /**< renewals that the server confirmed */
+	uint64_t renewals_failed; /**< renewals that it did not, whatever the reason */
+	uint64_t gave_up;        /**< acquires that ended without the lock, whatever the reason */
+	uint64_t commands;       /**< sent to the server, without those of connecting, and of scans and the like over connections of their own */
+	uint64_t connects;       /**< connections for commands made since the client was opened; 1 if none was lost */
+	uint64_t holding;        /**< locks held now */
+	uint64_t waiting;        /**< threads that wait for a lock now */
+	int64_t server_ahead_ms; /**< how far the server's clock is ahead of ours (CLOCK_REALTIME) */
+	bool connected;          /**< commands are taken */
+	bool listening;          /**< wake-ups come */
+	bool reserved_[6];
+	/* Add fields here, at the end, and nowhere else. */
+} leash_stats;
+
+/**
+ * Copy what the client has done so far into `*stats`. Memory only.
+ *
+ * @param stats  receives it; its `size` must be set. Untouched unless the result is LEASH_OK.
+ * @param err    filled in unless the result is LEASH_OK; may be NULL.
+ *
+ * @retval LEASH_OK       done; numbers that change together may be from slightly different moments
+ * @retval LEASH_INVALID  no client, no stats, or its size is not set
+ * @retval LEASH_CLOSED, LEASH_FORKED as leash_lock_acquire()
+ *
+ * Threads: any; allowed in callbacks. Since 0.1.
+ */
+LEASH_API leash_status leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err);
+
+LEASH_END_DECLS
+
+#endif

@@ -1,0 +1,76 @@
+/* The public face of what people and monitoring ask: who has a lock, and what a client has done. */
+#include "client/lock.h"
+
+#include "base/error.h"
+#include "base/process.h"
+
+#include <leash/inspect.h>
+
+#include <stddef.h>
+#include <string.h>
+
+enum { LARGEST = 65536 }; /* of a struct that any leash will ever have; what says more was not set */
+
+/* May `size` bytes be what a caller has for a struct of ours? Up to `least`, the end of its first field, there would be nothing to tell. */
+static leash_status
+check_size(size_t size, size_t least, const char *call, const char *what, leash_error *err)
+{
+	if (size >= least && size <= LARGEST)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "%s: the size of %s is not set: write leash_%s x = {.size = sizeof x}", call, what, what);
+}
+
+/* To a caller who may be older (whose struct ends sooner) or newer (of which we know the beginning only), but for the size itself. */
+static void
+copy_out(void *out, size_t size, const void *from, size_t from_size)
+{
+	size_t n = size < from_size ? size : from_size;
+
+	memcpy((char *)out + sizeof(size_t), (const char *)from + sizeof(size_t), n - sizeof(size_t));
+}
+
+leash_status
+leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
+{
+	static const char call[] = "leash_lock_inspect";
+	leash_status status = lsh_handle_check(lock, call, err);
+	leash_lock_info found = {.size = sizeof found};
+	struct lsh_guard guard;
+
+	if (status == LEASH_OK && info == NULL)
+		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
+	if (status == LEASH_OK)
+		status = check_size(info->size, offsetof(leash_lock_info, holder), call, "lock_info", err);
+	if (status != LEASH_OK)
+		return status;
+	guard = lsh_enter();
+	status = lsh_inspect(lock->lock, &found, err);
+	lsh_leave(guard);
+	if (status == LEASH_OK)
+		copy_out(info, info->size, &found, sizeof found);
+	return status;
+}
+
+leash_status
+leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
+{
+	static const char call[] = "leash_client_stats";
+	leash_stats found = {.size = sizeof found};
+	struct lsh_guard guard;
+	leash_status status;
+
+	if (client == NULL || stats == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`stats`");
+	status = check_size(stats->size, offsetof(leash_stats, handed_on), call, "stats", err);
+	if (status != LEASH_OK)
+		return status;
+	if (!lsh_process_is(client->process))
+		return lsh_fail(err, LEASH_FORKED, 0, "%s: the client belongs to the parent process: open one in the child", call);
+	if (atomic_load(&client->closed))
+		return lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
+	guard = lsh_enter();
+	lsh_engine_stats(client->engine, &found);
+	lsh_leave(guard);
+	copy_out(stats, stats->size, &found, sizeof found);
+	return LEASH_OK;
+}

@@ -1,0 +1,20 @@
+/* A handle: what leash_lock is made of, and the checks that every call on one begins with. Only this folder includes it. */
+#ifndef LSH_CLIENT_LOCK_H
+#define LSH_CLIENT_LOCK_H
+
+#include "base/owner.h"
+#include "client/client.h"
+
+#include <leash/lock.h>
+
+struct leash_lock {
+	leash_client *client; /* referenced */
+	struct lsh_lock *lock;
+	leash_owner *owner;   /* referenced; NULL: the calling thread */
+	struct lsh_terms terms;
+};
+
+/* May a call on this handle go on that waits? Else INVALID (also where its owner was freed), FORKED, IN_CALLBACK or CLOSED. */
+leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
+
+#endif

@@ -1,0 +1,176 @@
+/* Adopting: going on with a hold that another client got.
+ *
+ * The step is the word, said for that token: it tells whether the token holds the lock, with which fence, and makes its lease last as
+ * long as ours. Said twice it does the same, so a lost answer costs nothing; and it never gives the lock to a token that lost it.
+ *
+ * A token has one life, also here. Once a hold of it has ended in this client a release of it is under way, which may still free the lock
+ * under whoever would adopt it anew; and of two threads that adopt it at once one may be told "held" by an answer that is older than the
+ * other one's release. So it is not adopted while its cancel is owed or its release is awaited, and where an adopted hold has ended, or
+ * the lock was broken from here, while the answer was on its way, the server is asked again.
+ *
+ * What is adopted is never handed on without Redis: its fences may have been counted on by the client that had it. */
+#include "lock/errand.h"
+
+#include "base/error.h"
+#include "lock/inspect.h"
+#include "redis/fault.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { LEASE_MAX_MS = 86400000 };
+
+struct adoption {
+	struct lsh_errand errand;
+	struct lsh_tenure *tenure;
+	struct lsh_hold *hold;
+};
+
+/* For this client, which certainly lives, and not for the token's: whose places, if it has any in the queue, must not look alive. */
+static void
+make_word(struct lsh_step *step, struct lsh_errand *errand)
+{
+	const struct lsh_tenure *t = lsh_container(errand, struct adoption, errand)->tenure;
+
+	lsh_step_word(step, t);
+	lsh_step_word_end(step, t);
+}
+
+/* lock->mutex held. Has a hold of this token ended here, and its release is not over? */
+static bool
+is_ending(struct lsh_lock *lock, const struct lsh_tenure *t)
+{
+	struct lsh_tenure *owed;
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &lock->releasing)
+		if (lsh_tenure_is_for(lsh_container(at, struct lsh_releasing, link)->tenure, t->token, t->token_size))
+			return true;
+	owed = lsh_tenure_find_owed(lock->engine, t->token, t->token_size);
+	if (owed != NULL)
+		lsh_tenure_unref(owed);
+	return owed != NULL;
+}
+
+/* lock->mutex held. May it be asked for, or, after the answer, be believed? */
+static leash_status
+check(struct lsh_lock *lock, const struct adoption *a, leash_error *err)
+{
+	const struct lsh_tenure *t = a->tenure;
+	int64_t now = lsh_now_ns();
+
+	if (lock->hold != NULL && lsh_tenure_is_for(lock->hold->tenure, t->token, t->token_size))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another owner of this client has adopted that token: share the handle's owner instead",
+		                lock->shown);
+	if (is_ending(lock, t))
+		return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': that token is being released, by this client", lock->shown);
+	if (lsh_node_is_up(lock->engine->node) && lsh_hold_is_guarded(lock, &a->hold->terms, now, false))
+		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "lock '%s': %s: it was restarted, perhaps without its data: nothing is granted yet "
+		                "(restart_guard_ms)", lock->shown, lsh_node_shown(lock->engine->node));
+	return LEASH_OK;
+}
+
+static bool
+is_sane(const struct lsh_reply *reply)
+{
+	return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] >= 0 &&
+	       reply->integer[0] <= LSH_FENCE_MAX && reply->integer[2] >= -1 && reply->integer[2] <= LSH_FENCE_MAX;
+}
+
+static leash_status
+not_held(const struct lsh_lock *lock, const char *why, leash_error *err)
+{
+	return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody holds it by that token%s", lock->shown, why);
+}
+
+/* lock->mutex held. The server says that the token holds the lock. */
+static leash_status
+take_over(struct lsh_lock *lock, struct adoption *a, const struct lsh_attempt *attempt, leash_error *err)
+{
+	int64_t ttl_ms = attempt->reply.integer[1], fence = attempt->reply.integer[2];
+	struct lsh_tenure *t = a->tenure;
+	leash_status status = check(lock, a, err);
+
+	if (status != LEASH_OK)
+		return status;
+	/* this client was given the lock after the server said so */
+	if (lock->hold != NULL && (uint64_t)fence * 256 < lock->hold->fence)
+		return not_held(lock, " any more", err);
+	t->asked = true; /* from here on its release is ours */
+	t->adopted = true;
+	if (ttl_ms > t->longest_ms && ttl_ms <= LEASE_MAX_MS)
+		t->longest_ms = ttl_ms; /* what its former holder asked for */
+	if (lsh_hold_adopt(lock, a->hold, t, fence, attempt->sent, t->lease_ms * LSH_MS))
+		return LEASH_OK;
+	t->asked = false;
+	if (atomic_load(&lock->engine->closing))
+		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
+	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "lock '%s': not adopted: the answer came when the lease that it speaks of was over", lock->shown);
+}
+
+/* lock->mutex held; released meanwhile. */
+static leash_status
+adopt(struct lsh_lock *lock, struct adoption *a, struct lsh_thread *self, leash_error *err)
+{
+	static const char what[] = "not adopted: ";
+	struct lsh_engine *e = lock->engine;
+	int64_t deadline = lsh_after(lsh_now_ns(), 2 * e->options.timeout);
+	struct lsh_attempt attempt;
+	leash_status status;
+	unsigned ended;
+
+	do {
+		status = check(lock, a, err);
+		if (status != LEASH_OK)
+			return status;
+		ended = lock->disowned;
+		lsh_introduction_prolong(lsh_node_pipe(e->node), e->options.prefix, a->tenure->token, a->tenure->lease_ms, lsh_now_ns());
+		if (!lsh_errand_run(&a->errand, e->options.timeout, deadline, self, &attempt))
+			return lsh_errand_unanswered(&a->errand, &attempt, what, err);
+		if (attempt.reply.type == LSH_ERROR)
+			return lsh_errand_refused(&a->errand, &attempt, &lsh_script_word, what, err);
+		if (!is_sane(&attempt.reply))
+			return lsh_errand_nonsense(&a->errand, &attempt, err);
+		lsh_node_learn_clock(e->node, attempt.reply.integer[0], attempt.sent, lsh_now_ns());
+		if (attempt.reply.integer[2] <= 0)
+			return not_held(lock, attempt.reply.integer[2] == 0 ? ": it is in the queue" : "", err);
+	} while (lock->disowned != ended);
+	return take_over(lock, a, &attempt, err);
+}
+
+leash_status
+lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, const char *token, leash_error *err)
+{
+	struct lsh_thread *self = lsh_self();
+	struct adoption a = {.errand = {.lock = lock, .make = make_word}};
+	struct lsh_hold *hold;
+	leash_status status;
+
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+	if (memcmp(token, lock->engine->uuid, LSH_UUID_SIZE) == 0)
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that token is one of this client's own: share the handle's owner instead", lock->shown);
+	pthread_mutex_lock(&lock->mutex);
+	hold = lsh_hold_check(lock, owner->id);
+	if (hold != NULL && hold == lock->hold) {
+		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': this owner holds it already", lock->shown);
+	} else if (hold != NULL) {
+		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': an earlier hold of this owner was lost: release it before another one is adopted", lock->shown);
+	} else if ((a.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+	} else if ((a.tenure = lsh_tenure_new_for(lock, terms, token, strlen(token))) == NULL) {
+		lsh_hold_unref(a.hold);
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+	} else {
+		a.errand.whole = &a.tenure->send_whole;
+		lsh_engine_go_in(lock->engine);
+		status = adopt(lock, &a, self, err);
+		lsh_engine_go_out(lock->engine);
+		if (status != LEASH_OK) {
+			lsh_hold_unref(a.hold);
+			lsh_tenure_end(a.tenure); /* and not canceled: it is not ours */
+		}
+	}
+	pthread_mutex_unlock(&lock->mutex);
+	return status;
+}

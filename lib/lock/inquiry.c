@@ -1,0 +1,192 @@
+#include "lock/inquiry.h"
+
+#include "base/error.h"
+#include "lock/state.h"
+#include "redis/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PARTY_MOST = 200 }; /* bytes of what a client says of itself; what is longer is not ours */
+
+/* ---- what goes wrong ---- */
+
+/* Say it of the lock, if it is about one. */
+static leash_status __attribute__((format(printf, 5, 6)))
+fail(const struct lsh_inquiry *q, leash_error *err, leash_status status, int sys_errno, const char *format, ...)
+{
+	char text[sizeof err->text];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (q->lock == NULL)
+		return lsh_fail(err, status, sys_errno, "%s", text);
+	return lsh_fail(err, status, sys_errno, "lock '%s': %s", q->lock, text);
+}
+
+/* The talk has failed. */
+static leash_status
+failed(const struct lsh_inquiry *q, const leash_error *why, leash_error *err)
+{
+	if (atomic_load(&q->engine->closing))
+		return fail(q, err, LEASH_CLOSED, 0, "the client was closed");
+	return fail(q, err, why->status, why->sys_errno, "%s", why->text);
+}
+
+leash_status
+lsh_inquiry_refused(const struct lsh_inquiry *q, const char *command, const struct lsh_script *script, const char *words, leash_error *err)
+{
+	enum lsh_fault fault = lsh_fault_of(words);
+	char within[24];
+
+	if (script != NULL && lsh_script_blame(script, words, within, sizeof within))
+		command = within;
+	return fail(q, err, lsh_fault_status(fault), 0, "%.60s: %s %s: %.130s", q->engine->options.uri->shown, command,
+	            fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", words);
+}
+
+leash_status
+lsh_inquiry_nonsense(const struct lsh_inquiry *q, const char *command, leash_error *err)
+{
+	return fail(q, err, LEASH_PROTOCOL, 0, "%.100s: %s: the answer is not what a Redis server says", q->engine->options.uri->shown, command);
+}
+
+/* ---- the talk ---- */
+
+leash_status
+lsh_inquiry_open(struct lsh_inquiry *q, struct lsh_engine *e, const char *lock, leash_error *err)
+{
+	const struct lsh_engine_options *o = &e->options;
+	struct lsh_hello hello = {0};
+	leash_error why = {0};
+	leash_status status;
+
+	q->engine = e;
+	q->lock = lock;
+	lsh_engine_go_in(e);
+	status = lsh_talk_open(&q->talk, o->uri, o->client_name, o->timeout, &hello, &why);
+	lsh_engine_go_out(e);
+	if (status != LEASH_OK)
+		return failed(q, &why, err);
+	if (hello.cluster) /* this node knows but a part of it */
+		return fail(q, err, LEASH_UNSUPPORTED, 0, "%.100s: the server is part of a cluster, which this URI does not name", o->uri->shown);
+	return LEASH_OK;
+}
+
+void
+lsh_inquiry_close(struct lsh_inquiry *q)
+{
+	lsh_talk_close(q->talk);
+	q->talk = NULL;
+}
+
+leash_status
+lsh_inquiry_say(struct lsh_inquiry *q, const struct lsh_arg *args, size_t count, leash_error *err)
+{
+	leash_error why = {0};
+
+	return lsh_talk_say(q->talk, args, count, &why) == LEASH_OK ? LEASH_OK : failed(q, &why, err);
+}
+
+leash_status
+lsh_inquiry_hear(struct lsh_inquiry *q, const struct redisReply **answer, leash_error *err)
+{
+	leash_status status = LEASH_CLOSED;
+	leash_error why = {0};
+
+	/* before the look at `closing`: who closes either sees this, or is seen */
+	lsh_engine_go_in(q->engine);
+	if (!atomic_load(&q->engine->closing))
+		status = lsh_talk_hear(q->talk, answer, &why);
+	lsh_engine_go_out(q->engine);
+	return status == LEASH_OK ? LEASH_OK : failed(q, &why, err);
+}
+
+/* ---- who clients are ---- */
+
+static leash_party *
+place_of(struct lsh_inquiry *q, const char *token)
+{
+	unsigned hash = 2166136261; /* FNV-1a: the UUIDs are random, but for those that somebody chose */
+
+	for (int i = 0; i < LSH_UUID_SIZE; i++)
+		hash = (hash ^ (unsigned char)token[i]) * 16777619;
+	return &q->known[(hash ^ hash >> 16) % LSH_ACQUAINTANCES];
+}
+
+static bool
+is_same_client(const leash_party *a, const leash_party *b)
+{
+	return memcmp(a->token, b->token, LSH_UUID_SIZE) == 0;
+}
+
+static void
+copy_but_token(leash_party *to, const leash_party *from)
+{
+	char token[LEASH_TOKEN_MAX];
+
+	memcpy(token, to->token, sizeof token);
+	*to = *from;
+	memcpy(to->token, token, sizeof token);
+}
+
+/* Not GET: anybody may have written there, and a value of any size. */
+static leash_status
+ask_who(struct lsh_inquiry *q, const leash_party *party, leash_error *err)
+{
+	char key[LSH_PARTY_KEY_SIZE], last[LSH_DECIMAL_SIZE];
+	size_t size = lsh_party_key(key, q->engine->options.prefix, party->token);
+	struct lsh_arg args[] = {LSH_ARG("GETRANGE"), {key, size}, LSH_ARG("0"), lsh_arg_decimal(last, PARTY_MOST)};
+
+	return lsh_inquiry_say(q, args, sizeof args / sizeof *args, err);
+}
+
+/* Whatever the server says instead, nothing is known of that client, and that is all. */
+static leash_status
+hear_who(struct lsh_inquiry *q, leash_party *party, leash_error *err)
+{
+	const struct redisReply *answer;
+	leash_status status = lsh_inquiry_hear(q, &answer, err);
+	struct lsh_item item;
+
+	if (status != LEASH_OK)
+		return status;
+	item = lsh_answer_item(answer);
+	if (item.type == LSH_STRING)
+		lsh_party_read(item.text, item.length, party);
+	*place_of(q, party->token) = *party;
+	return LEASH_OK;
+}
+
+leash_status
+lsh_inquiry_who(struct lsh_inquiry *q, leash_party *const *parties, size_t count, leash_error *err)
+{
+	size_t asked[LSH_INQUIRY_WINDOW], same_as[LSH_INQUIRY_WINDOW], n = 0;
+	leash_status status = LEASH_OK;
+
+	for (size_t i = 0; i < count && status == LEASH_OK; i++) {
+		const leash_party *known = place_of(q, parties[i]->token);
+
+		same_as[i] = i;
+		if (is_same_client(known, parties[i])) {
+			copy_but_token(parties[i], known);
+			continue;
+		}
+		for (size_t j = 0; j < n && same_as[i] == i; j++)
+			if (is_same_client(parties[asked[j]], parties[i]))
+				same_as[i] = asked[j];
+		if (same_as[i] == i) {
+			asked[n++] = i;
+			status = ask_who(q, parties[i], err);
+		}
+	}
+	for (size_t j = 0; j < n && status == LEASH_OK; j++)
+		status = hear_who(q, parties[asked[j]], err);
+	for (size_t i = 0; i < count && status == LEASH_OK; i++)
+		if (same_as[i] != i)
+			copy_but_token(parties[i], parties[same_as[i]]);
+	return status;
+}

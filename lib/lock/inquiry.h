@@ -1,0 +1,46 @@
+/* An inquiry: many questions to the server in a row, whose answers nobody has to wait for but the thread that asks. It has a connection of
+ * its own (a talk), belongs to one thread, and holds no mutex. It ends when the client is closed: who closes waits for the answer that is
+ * awaited at that moment, and not for what is done with it; the engine must live until the inquiry is over.
+ *
+ * After a failure an inquiry is of no more use. */
+#ifndef LSH_LOCK_INQUIRY_H
+#define LSH_LOCK_INQUIRY_H
+
+#include "lock/inspect.h"
+#include "redis/talk.h"
+
+#include <stdint.h>
+
+enum {
+	LSH_INQUIRY_WINDOW = 64, /* questions asked at once: the server answers them in one go, and all others wait for so long */
+	LSH_ACQUAINTANCES = 64,
+};
+
+struct lsh_engine;
+
+struct lsh_inquiry {
+	struct lsh_engine *engine;
+	struct lsh_talk *talk;
+	const char *lock;        /* what it is about, for messages; or NULL */
+	/* Clients that were asked about before, by chance of their UUIDs; an empty token: none. So the locks of one client are one question. */
+	leash_party known[LSH_ACQUAINTANCES];
+};
+
+/* Connect. `inquiry` is zeroed memory, and to be closed in any case; `lock`, which may be NULL, must outlive it. */
+leash_status lsh_inquiry_open(struct lsh_inquiry *inquiry, struct lsh_engine *engine, const char *lock, leash_error *err);
+void lsh_inquiry_close(struct lsh_inquiry *inquiry);
+
+leash_status lsh_inquiry_say(struct lsh_inquiry *inquiry, const struct lsh_arg *args, size_t count, leash_error *err);
+leash_status lsh_inquiry_hear(struct lsh_inquiry *inquiry, const struct redisReply **answer, leash_error *err);
+
+/* The server refused a command, or a script if that is not NULL; `words` are its own. Says so, and returns the status for it. */
+leash_status lsh_inquiry_refused(const struct lsh_inquiry *inquiry, const char *command, const struct lsh_script *script, const char *words,
+                                 leash_error *err);
+
+/* The answer to a command is none that a server gives: LEASH_PROTOCOL. */
+leash_status lsh_inquiry_nonsense(const struct lsh_inquiry *inquiry, const char *command, leash_error *err);
+
+/* Fill in all but the token of up to LSH_INQUIRY_WINDOW parties whose tokens are there, as far as the server knows. */
+leash_status lsh_inquiry_who(struct lsh_inquiry *inquiry, leash_party *const *parties, size_t count, leash_error *err);
+
+#endif

@@ -1,0 +1,328 @@
+/* Scanning. The server goes through its keys in small steps (SCAN), and names those that look like locks; of these the ones whose names fit
+ * are inspected, a window at a time; then it is found out who their holders are, a window at a time.
+ *
+ *   page of keys --fit the pattern--> window --inspected, and still held--> found --visited--> gone
+ *
+ * There is one page and one window at a time, so it needs the same memory for any number of locks. What is not a lock of ours, or not
+ * any more, is passed over. */
+#include "lock/scan.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "lock/inquiry.h"
+#include "lock/state.h"
+#include "redis/fault.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	COUNT = 200,   /* keys that the server looks at in one step, which lasts less than a millisecond */
+	ROUNDS = 3,    /* of a window, while the server says that it lacks the script */
+	/* A scan ends, but whoever says that he is a server may say that it goes on for ever. A step that finds nothing looks at 10 times as
+	 * many places, and a table has seldom more than 16 for each key. */
+	STEPS = 1 << 16,
+	PLACES = 16,
+};
+
+#define STEPS_MOST (UINT64_C(1) << 28) /* for the largest table */
+
+struct lsh_scan {
+	struct lsh_inquiry inquiry;
+	locale_t bytes;              /* the C locale, where a character is a byte */
+	bool matches;                /* there is a pattern */
+	char pattern[LSH_PATTERN_MAX + 1];
+	char prefix[80], match[84];  /* of keys; and what SCAN is to look for */
+	char cursor[LSH_DECIMAL_DIGITS + 1];
+	bool over;                   /* there is no further page */
+	uint64_t steps, steps_most;
+
+	struct redisReply *page;
+	const struct redisReply *keys; /* in it */
+	size_t next_key;
+
+	size_t count, next;          /* of those in the window; the next one to be told of */
+	struct lsh_item key[LSH_INQUIRY_WINDOW];
+	bool asks[LSH_INQUIRY_WINDOW]; /* is still to be inspected */
+	leash_lock_info info[LSH_INQUIRY_WINDOW];
+};
+
+/* ---- life ---- */
+
+leash_status
+lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, leash_error *err)
+{
+	struct lsh_scan *scan = lsh_new(struct lsh_scan);
+	leash_status status;
+
+	if (scan == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
+	scan->matches = pattern != NULL;
+	if (pattern != NULL)
+		memcpy(scan->pattern, pattern, strlen(pattern) + 1);
+	snprintf(scan->prefix, sizeof scan->prefix, "%s:{", e->options.prefix);
+	snprintf(scan->match, sizeof scan->match, "%s*}", scan->prefix); /* in a prefix there is nothing that a pattern has a meaning for */
+	strcpy(scan->cursor, "0");
+	scan->steps_most = STEPS;
+	scan->bytes = newlocale(LC_ALL_MASK, "C", NULL);
+	status = scan->bytes != NULL ? lsh_inquiry_open(&scan->inquiry, e, NULL, err) : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
+	if (status != LEASH_OK)
+		lsh_scan_close(scan);
+	else
+		*out = scan;
+	return status;
+}
+
+void
+lsh_scan_close(struct lsh_scan *scan)
+{
+	if (scan == NULL)
+		return;
+	lsh_inquiry_close(&scan->inquiry);
+	lsh_answer_free(scan->page);
+	if (scan->bytes != NULL)
+		freelocale(scan->bytes);
+	lsh_free(scan);
+}
+
+/* ---- pages ---- */
+
+/* It has been a long way: is it as long as the server's data? */
+static leash_status
+check_way(struct lsh_scan *scan, leash_error *err)
+{
+	struct lsh_arg dbsize = LSH_ARG("DBSIZE");
+	const struct redisReply *answer;
+	struct lsh_item item;
+	leash_status status;
+
+	if (scan->steps < scan->steps_most)
+		return LEASH_OK;
+	status = lsh_inquiry_say(&scan->inquiry, &dbsize, 1, err);
+	if (status == LEASH_OK)
+		status = lsh_inquiry_hear(&scan->inquiry, &answer, err);
+	if (status != LEASH_OK)
+		return status;
+	item = lsh_answer_item(answer);
+	scan->steps_most = STEPS_MOST;
+	if (item.type == LSH_INTEGER && item.integer >= 0 && (uint64_t)item.integer < STEPS_MOST / PLACES * COUNT)
+		scan->steps_most = STEPS + (uint64_t)item.integer / COUNT * PLACES;
+	if (scan->steps >= scan->steps_most)
+		return lsh_inquiry_nonsense(&scan->inquiry, "SCAN goes on for ever", err);
+	return LEASH_OK;
+}
+
+static leash_status
+take_page(struct lsh_scan *scan, leash_error *err)
+{
+	const struct redisReply *keys = lsh_answer_at(scan->page, 1);
+	struct lsh_item all = lsh_answer_item(scan->page), cursor = lsh_answer_item(lsh_answer_at(scan->page, 0));
+	uint64_t number;
+
+	if (all.type == LSH_ERROR)
+		return lsh_inquiry_refused(&scan->inquiry, "SCAN", NULL, all.text, err);
+	if (lsh_answer_count(scan->page) != 2 || lsh_answer_item(keys).type != LSH_ARRAY || cursor.type != LSH_STRING ||
+	    !lsh_decimal_read(cursor.text, cursor.length, &number))
+		return lsh_inquiry_nonsense(&scan->inquiry, "SCAN", err);
+	scan->over = number == 0;
+	if (!scan->over && strcmp(scan->cursor, cursor.text) == 0)
+		return lsh_inquiry_nonsense(&scan->inquiry, "SCAN goes on for ever", err);
+	strcpy(scan->cursor, cursor.text);
+	scan->keys = keys;
+	scan->next_key = 0;
+	return LEASH_OK;
+}
+
+static leash_status
+turn_page(struct lsh_scan *scan, leash_error *err)
+{
+	struct lsh_arg args[] = {
+		LSH_ARG("SCAN"), lsh_arg_text(scan->cursor), LSH_ARG("MATCH"), lsh_arg_text(scan->match),
+		LSH_ARG("COUNT"), LSH_ARG("200"), LSH_ARG("TYPE"), LSH_ARG("hash"),
+	};
+	const struct redisReply *answer;
+	leash_status status = check_way(scan, err);
+
+	lsh_answer_free(scan->page);
+	scan->page = NULL;
+	scan->keys = NULL;
+	scan->steps++;
+	if (status == LEASH_OK)
+		status = lsh_inquiry_say(&scan->inquiry, args, sizeof args / sizeof *args, err);
+	if (status == LEASH_OK)
+		status = lsh_inquiry_hear(&scan->inquiry, &answer, err);
+	if (status != LEASH_OK)
+		return status;
+	scan->page = lsh_talk_take(scan->inquiry.talk);
+	return take_page(scan, err);
+}
+
+/* ---- windows ---- */
+
+static bool
+fits(const struct lsh_scan *scan, const char *name)
+{
+	locale_t before;
+	bool fit;
+
+	if (!scan->matches)
+		return true;
+	before = uselocale(scan->bytes);
+	fit = fnmatch(scan->pattern, name, 0) == 0;
+	uselocale(before);
+	return fit;
+}
+
+/* Is it the key of a lock with a name that fits? Writes that to `name`. */
+static bool
+is_wanted(const struct lsh_scan *scan, const struct lsh_item *key, char name[static LEASH_NAME_MAX + 8])
+{
+	size_t head = strlen(scan->prefix), length;
+	char decoded[3 * LEASH_NAME_MAX];
+
+	if (key->length <= head + 1 || key->length - head - 1 > sizeof decoded || memcmp(key->text, scan->prefix, head) != 0 ||
+	    key->text[key->length - 1] != '}' || !lsh_key_decode(decoded, &length, key->text + head, key->length - head - 1) || length > LEASH_NAME_MAX)
+		return false;
+	memcpy(name, decoded, length);
+	name[length] = '\0';
+	return fits(scan, name);
+}
+
+/* Put into the window, which is empty, as many of the page's keys as have room. */
+static leash_status
+fill_window(struct lsh_scan *scan, leash_error *err)
+{
+	scan->count = scan->next = 0;
+	for (; scan->next_key < lsh_answer_count(scan->keys) && scan->count < LSH_INQUIRY_WINDOW; scan->next_key++) {
+		struct lsh_item key = lsh_answer_item(lsh_answer_at(scan->keys, scan->next_key));
+		leash_lock_info *info = &scan->info[scan->count];
+
+		if (key.type != LSH_STRING)
+			return lsh_inquiry_nonsense(&scan->inquiry, "SCAN", err);
+		if (!is_wanted(scan, &key, info->name))
+			continue;
+		info->size = sizeof *info;
+		info->held = false;
+		scan->key[scan->count] = key;
+		scan->asks[scan->count] = true;
+		scan->count++;
+	}
+	return LEASH_OK;
+}
+
+/* The script's text goes along with the first where the server lacks it, and with each should it be forgotten at once. */
+static leash_status
+ask(struct lsh_scan *scan, int round, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+	bool whole = round > 0;
+
+	for (size_t i = 0; i < scan->count && status == LEASH_OK; i++) {
+		struct lsh_inspect_step step;
+
+		scan->asks[i] = scan->asks[i] && lsh_inspect_make(&step, scan->key[i].text, scan->key[i].length);
+		if (!scan->asks[i])
+			continue;
+		if (whole)
+			lsh_script_send_whole(&step.call);
+		whole = round > 1;
+		status = lsh_inquiry_say(&scan->inquiry, step.call.args, step.call.count, err);
+	}
+	return status;
+}
+
+/* What becomes of key `i` by its answer. */
+static leash_status
+settle(struct lsh_scan *scan, size_t i, const struct lsh_item *answer, bool last, leash_error *err)
+{
+	enum lsh_fault fault;
+
+	scan->asks[i] = false;
+	if (answer->type == LSH_STRING && lsh_lock_line_read(answer->text, answer->length, &scan->info[i]))
+		return LEASH_OK;
+	if (answer->type != LSH_ERROR)
+		return lsh_inquiry_nonsense(&scan->inquiry, "EVALSHA", err);
+	fault = lsh_fault_of(answer->text);
+	if (fault == LSH_FAULT_MISMATCH)
+		return LEASH_OK; /* it is somebody else's */
+	if (fault != LSH_FAULT_NOSCRIPT || last)
+		return lsh_inquiry_refused(&scan->inquiry, "EVALSHA", &lsh_script_inspect, answer->text, err);
+	scan->asks[i] = true;
+	return LEASH_OK;
+}
+
+static leash_status
+inspect(struct lsh_scan *scan, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+	bool again = scan->count > 0;
+
+	for (int round = 0; round < ROUNDS && again && status == LEASH_OK; round++) {
+		status = ask(scan, round, err);
+		again = false;
+		for (size_t i = 0; i < scan->count && status == LEASH_OK; i++) {
+			const struct redisReply *answer;
+			struct lsh_item item;
+
+			if (!scan->asks[i])
+				continue;
+			status = lsh_inquiry_hear(&scan->inquiry, &answer, err);
+			if (status != LEASH_OK)
+				break;
+			item = lsh_answer_item(answer);
+			status = settle(scan, i, &item, round + 1 == ROUNDS, err);
+			again |= scan->asks[i];
+		}
+	}
+	return status;
+}
+
+/* Keep those that are held, and see who holds them. */
+static leash_status
+identify(struct lsh_scan *scan, leash_error *err)
+{
+	leash_party *holders[LSH_INQUIRY_WINDOW];
+	size_t held = 0;
+
+	for (size_t i = 0; i < scan->count; i++) {
+		if (!scan->info[i].held)
+			continue;
+		if (held != i)
+			scan->info[held] = scan->info[i];
+		holders[held] = &scan->info[held].holder;
+		held++;
+	}
+	scan->count = held;
+	return lsh_inquiry_who(&scan->inquiry, holders, held, err);
+}
+
+leash_status
+lsh_scan_next(struct lsh_scan *scan, const leash_lock_info **info, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+
+	while (scan->next == scan->count && status == LEASH_OK) {
+		bool is_read = scan->next_key == lsh_answer_count(scan->keys);
+
+		if (is_read && scan->over) {
+			*info = NULL;
+			return LEASH_OK;
+		}
+		if (is_read)
+			status = turn_page(scan, err);
+		if (status == LEASH_OK)
+			status = fill_window(scan, err);
+		if (status == LEASH_OK)
+			status = inspect(scan, err);
+		if (status == LEASH_OK)
+			status = identify(scan, err);
+	}
+	if (status == LEASH_OK)
+		*info = &scan->info[scan->next++];
+	return status;
+}

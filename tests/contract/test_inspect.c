@@ -1,0 +1,660 @@
+/* Inspecting a lock: what the server knows of it, and what is made of it where others wrote into the server. */
+#include "tests/contract/refusal.h"
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/fake.h"
+#include "tests/support/proxy.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
+#define TOKEN UUID ":42"
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Of each test. */
+static leash_client *client;
+static leash_lock *lock; /* "law", of a client that has nothing to do with those who hold it */
+static leash_lock_info info;
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	server_resume(server);
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	client = open_client();
+	lock = leashed_lock(client, "law", NULL);
+	memset(&info, 0x5a, sizeof info);
+	info.size = sizeof info;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	server_resume(server);
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+static void
+inspect(void)
+{
+	info.size = sizeof info;
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	assert_int_equal(info.size, sizeof info);
+	assert_string_equal(info.name, "law");
+	assert_true(info.held == (info.depth > 0) && info.held == (info.remaining_ms != 0) && info.held == (info.holder.token[0] != '\0'));
+}
+
+static void
+assert_nobody_holds(void)
+{
+	leash_party nobody = {.token = ""};
+
+	assert_false(info.held);
+	assert_int_equal(info.remaining_ms, 0);
+	assert_int_equal(info.held_since_ms, 0);
+	assert_int_equal(info.depth, 0);
+	assert_memory_equal(&info.holder, &nobody, sizeof nobody);
+}
+
+static void
+assert_holder_is_not_known(void)
+{
+	assert_string_equal(info.holder.host, "");
+	assert_string_equal(info.holder.program, "");
+	assert_int_equal(info.holder.pid, 0);
+	assert_int_equal(info.holder.since_ms, 0);
+}
+
+static int64_t
+server_ms(void)
+{
+	return strtoll(server_text(server, "TIME"), NULL, 10) * 1000;
+}
+
+/* ---- what there is ---- */
+
+static void
+a_lock_that_is_held_tells_all_that_its_holder_knows(void **state)
+{
+	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 3000));
+	leash_lock *theirs = leashed_lock(other, "law", NULL);
+	char token[LEASH_TOKEN_MAX];
+	int64_t before = server_ms();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	inspect();
+	assert_true(info.held);
+	leash_lock_token(theirs, token, sizeof token);
+	assert_string_equal(info.holder.token, token);
+	assert_true(info.fence == leash_lock_fence(theirs));
+	assert_in_range(info.held_since_ms, before, server_ms() + 1000);
+	assert_in_range(info.remaining_ms, 1, 3000);
+	assert_int_equal(info.waiting, 0);
+	await_true((inspect(), info.depth == 3)); /* with its next renewal */
+	assert_true(leash_lock_held(theirs));
+	leash_lock_free(theirs);
+	leash_close(other);
+}
+
+static void
+the_holder_itself_may_ask_and_its_hold_goes_on(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	inspect();
+	assert_true(info.held && info.fence == leash_lock_fence(lock));
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static void
+a_lock_that_nobody_ever_had_has_nothing_and_one_that_is_free_has_its_last_fence(void **state)
+{
+	uint64_t fence;
+
+	(void)state;
+	inspect();
+	assert_nobody_holds();
+	assert_true(info.fence == 0);
+	assert_int_equal(info.waiting, 0);
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	fence = leash_lock_fence(lock);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	inspect();
+	assert_nobody_holds();
+	assert_true(info.fence == fence);
+	assert_int_equal(server_integer(server, "EXISTS leash:{law} leash:{law}:queue"), 0); /* and looking makes nothing */
+}
+
+/* Three threads of one client wait for a lock that another has. */
+static void
+check_places(bool fair, uint32_t places)
+{
+	leash_client *other = open_client();
+	leash_lock *held = leashed_lock(other, "queue", LEASH_LOCK_OPTIONS(.fair = fair));
+	leash_lock *wanted = leashed_lock(client, "queue", LEASH_LOCK_OPTIONS(.fair = fair));
+	struct waiting waiting[3];
+
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	memset(waiting, 0, sizeof waiting);
+	for (size_t i = 0; i < COUNT(waiting); i++) {
+		waiting[i].lock = wanted;
+		waiting[i].wait_ms = LEASH_FOREVER;
+		waiting[i].may_release = 1;
+		begin_waiting(&waiting[i]);
+	}
+	await_true((leash_lock_inspect(wanted, &info, &err) == LEASH_OK && info.waiting == places));
+	assert_true(info.held);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	for (size_t i = 0; i < COUNT(waiting); i++)
+		end_waiting(&waiting[i]);
+	assert_status(LEASH_OK, leash_lock_inspect(wanted, &info, &err));
+	assert_false(info.held);
+	assert_int_equal(info.waiting, 0);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(other);
+}
+
+static void
+a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock(void **state)
+{
+	(void)state;
+	check_places(false, 1);
+	check_places(true, 3);
+}
+
+static void
+a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held(void **state)
+{
+	(void)state;
+	freeReplyObject(server_command(server, "ZADD leash:{law}:queue -1 " UUID " 5 %s 6 %s", TOKEN " 3000", UUID ":43 3000"));
+	inspect();
+	assert_nobody_holds();
+	assert_int_equal(info.waiting, 2);
+}
+
+static void
+a_key_without_an_expiry_is_held_and_says_so(void **state)
+{
+	(void)state;
+	freeReplyObject(server_command(server, "HSET leash:{law} " TOKEN " 7"));
+	inspect();
+	assert_true(info.held);
+	assert_string_equal(info.holder.token, TOKEN);
+	assert_int_equal(info.remaining_ms, -1);
+	assert_int_equal(info.depth, 7);
+	assert_true(info.fence == 0);
+}
+
+/* ---- who that is ---- */
+
+static void
+hold_by_hand(const char *depth, const char *fence)
+{
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	freeReplyObject(server_command(server, "HSET leash:{law} " TOKEN " %s", depth));
+	freeReplyObject(server_command(server, "PEXPIRE leash:{law} 60000"));
+	if (fence != NULL)
+		freeReplyObject(server_command(server, "SET leash:{law}:fence %s", fence));
+}
+
+static void
+what_the_holder_wrote_about_itself_is_told(void **state)
+{
+	char longest[2][72];
+
+	(void)state;
+	hold_by_hand("1", NULL);
+	inspect();
+	assert_holder_is_not_known();
+	freeReplyObject(server_command(server, "SET leash:client:" UUID " %s", "4711 1760000000123 db-7.example.org nightly@~!"));
+	inspect();
+	assert_string_equal(info.holder.host, "db-7.example.org");
+	assert_string_equal(info.holder.program, "nightly@~!");
+	assert_int_equal(info.holder.pid, 4711);
+	assert_int_equal(info.holder.since_ms, INT64_C(1760000000123));
+	assert_string_equal(info.holder.token, TOKEN);
+
+	memset(longest, 'h', sizeof longest);
+	longest[0][71] = longest[1][71] = '\0';
+	freeReplyObject(server_command(server, "EVAL %s 1 leash:client:" UUID " %s %s",
+	                               "return redis.call('SET', KEYS[1], '9223372036854775807 9223372036854775807 ' .. ARGV[1] .. ' ' .. ARGV[2])",
+	                               longest[0], longest[1]));
+	inspect();
+	assert_string_equal(info.holder.host, longest[0]);
+	assert_string_equal(info.holder.program, longest[1]);
+	assert_int_equal(info.holder.pid, INT64_MAX);
+	assert_int_equal(info.holder.since_ms, INT64_MAX);
+}
+
+static void
+what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody(void **state)
+{
+	static const char *const values[] = {
+		"", " ", "1", "1 2", "1 2 host", "1 2 host ", "1 2  program", "1 2 host program ", " 1 2 host program", "1 2 host program more",
+		"0 2 host program", "-1 2 host program", "+1 2 host program", "01 2 host program", "1.5 2 host program", "x 2 host program",
+		"9223372036854775808 2 host program", "18446744073709551616 2 host program", "99999999999999999999999 2 host program",
+		"1 -2 host program", "1 9223372036854775808 host program", "1\t2\thost\tprogram", "1 2 ho\nst program", "1 2 host pro\033[2Jgram",
+		"1 2 h\303\266st program", "1 2 host program\n", "1 2 host \177",
+		"1 2 hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh program",
+		"1 2 host pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp",
+	};
+
+	(void)state;
+	hold_by_hand("1", NULL);
+	for (size_t i = 0; i < COUNT(values); i++) {
+		freeReplyObject(server_command(server, "SET leash:client:" UUID " %s", values[i]));
+		inspect();
+		assert_holder_is_not_known();
+	}
+	/* more than leash would read */
+	freeReplyObject(server_command(server, "EVAL %s 1 leash:client:" UUID, "return redis.call('SET', KEYS[1], '1 2 host ' .. string.rep('p', 3000000))"));
+	inspect();
+	assert_holder_is_not_known();
+	freeReplyObject(server_command(server, "DEL leash:client:" UUID));
+	freeReplyObject(server_command(server, "RPUSH leash:client:" UUID " 1 2 host program"));
+	inspect();
+	assert_holder_is_not_known();
+	freeReplyObject(server_command(server, "DEL leash:client:" UUID));
+	freeReplyObject(server_command(server, "SET leash:client:" UUID " %s", "1 2 host program"));
+	freeReplyObject(server_command(server, "ACL SETUSER default -getrange"));
+	inspect();
+	assert_holder_is_not_known();
+	freeReplyObject(server_command(server, "ACL SETUSER default +getrange"));
+	inspect();
+	assert_int_equal(info.holder.pid, 1);
+}
+
+/* ---- what others wrote ---- */
+
+static void
+a_key_of_another_kind_is_a_mismatch_and_is_left_alone(void **state)
+{
+	static const char *const made_by[] = {
+		"SET leash:{law} 1",
+		"RPUSH leash:{law} " TOKEN,
+		"HSET leash:{law} user ann",
+		"HSET leash:{law} " TOKEN " 1 " UUID ":43 1",
+		"HSET leash:{law} " TOKEN " 1 user ann",
+		"HSET leash:{law} " UUID " 1",
+		"HSET leash:{law} " UUID ": 1",
+		"HSET leash:{law} " UUID ":x 1",
+		"HSET leash:{law} x" TOKEN " 1",
+		"HSET leash:{law} " TOKEN "x 1",
+		"HSET leash:{law} 0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1",
+		"HSET leash:{law} 0c6f1d5-28a1e-4b7e-9d0a-3f1c5e7a9b10:42 1",
+		"HSET leash:{law} " UUID ":123456789012345678901 1",
+		"SADD leash:{law}:fence 1",
+		"SET leash:{law}:queue 1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(made_by); i++) {
+		char was[2][128];
+
+		freeReplyObject(server_command(server, "FLUSHALL"));
+		freeReplyObject(server_command(server, made_by[i]));
+		for (int after = 0; after < 2; after++) {
+			snprintf(was[after], sizeof was[after], "%s %s", server_text(server, "KEYS *"),
+			         server_text(server, "EVAL %s 0", "return redis.sha1hex(redis.call('DUMP', redis.call('KEYS', '*')[1]))"));
+			if (after == 0)
+				assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_inspect(lock, &info, &err));
+		}
+		assert_string_equal(was[0], was[1]);
+		assert_int_equal(info.name[0], 0x5a); /* untouched */
+	}
+	/* a foreign hash may be of any size */
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	freeReplyObject(server_command(server, "EVAL %s 0", "for i = 1, 100000 do redis.call('HSET', 'leash:{law}', i, i) end"));
+	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_inspect(lock, &info, &err));
+}
+
+static void
+a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock(void **state)
+{
+	static const struct {
+		const char *depth, *fence;
+		uint32_t wanted_depth;
+		uint64_t wanted_fence;
+	} cases[] = {
+		{"65535", "9007199254740991", 65535, UINT64_C(9007199254740991) * 256},
+		{"2", "1", 2, 256},
+		{"x", "x", 1, 0},
+		{"0", "0", 1, 0},
+		{"-3", "-3", 1, 0},
+		{"nan", "nan", 1, 0},
+		{"inf", "inf", 1, 0},
+		{"65536", "9007199254740994", 1, 0},
+		{"1e300", "1e300", 1, 0},
+		{"99999999999999999999999999", "99999999999999999999999999", 1, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		hold_by_hand(cases[i].depth, cases[i].fence);
+		inspect();
+		assert_string_equal(info.holder.token, TOKEN);
+		assert_int_equal(info.depth, cases[i].wanted_depth);
+		assert_true(info.fence == cases[i].wanted_fence);
+		assert_in_range(info.remaining_ms, 1, 60000);
+	}
+}
+
+/* ---- a server that does not, or not so ---- */
+
+static void
+a_permission_that_is_missing_is_named(void **state)
+{
+	static const char *const commands[] = {"hlen", "hgetall", "pttl", "get", "zcount", "time"};
+
+	(void)state;
+	hold_by_hand("1", "5");
+	inspect();
+	for (size_t i = 0; i < COUNT(commands); i++) {
+		char name[16];
+
+		for (size_t n = 0; n <= strlen(commands[i]); n++)
+			name[n] = (char)toupper((unsigned char)commands[i][n]);
+		freeReplyObject(server_command(server, "ACL SETUSER default -%s", commands[i]));
+		assert_refused(LEASH_DENIED, name, leash_lock_inspect(lock, &info, &err));
+		assert_non_null(strstr(err.text, "lock 'law'"));
+		freeReplyObject(server_command(server, "ACL SETUSER default +%s", commands[i]));
+	}
+	inspect();
+}
+
+static void
+a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question(void **state)
+{
+	leash_lock *ours = leashed_lock(client, "ours", NULL);
+	int64_t begun;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(ours, 0, &err));
+	server_pause(server);
+	begun = await_now_ns();
+	assert_refused(LEASH_UNAVAILABLE, "lock 'law'", leash_lock_inspect(lock, &info, &err));
+	assert_true(await_now_ns() - begun >= INT64_C(990000000)); /* timeout_ms */
+	assert_int_equal(info.name[0], 0x5a);
+	server_resume(server);
+	await_true(leash_lock_inspect(lock, &info, &err) == LEASH_OK);
+	assert_true(leash_lock_held(ours));
+	assert_status(LEASH_OK, leash_lock_release(ours, &err));
+	leash_lock_free(ours);
+}
+
+static void
+an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_server_has_forgotten(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
+	leash_lock *theirs = leashed_lock(far, "law", NULL);
+
+	(void)state;
+	hold_by_hand("4", "5");
+	freeReplyObject(server_command(server, "SET leash:client:" UUID " %s", "1 2 host program"));
+	inspect();
+	for (int i = 0; i < 3; i++) {
+		info.depth = 0;
+		if (i == 0)
+			proxy_cut_request(proxy, "evalsha");
+		else
+			proxy_cut_reply(proxy, i == 1 ? "evalsha" : "getrange", 3);
+		assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+		assert_true(proxy_hit(proxy));
+		assert_int_equal(info.depth, 4);
+		assert_string_equal(info.holder.host, "host");
+	}
+	freeReplyObject(server_command(server, "SCRIPT FLUSH"));
+	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+	assert_int_equal(info.depth, 4);
+	leash_lock_free(theirs);
+	leash_close(far);
+	proxy_stop(proxy);
+}
+
+/* What a server that means harm says to the step, or to the question who that is. */
+struct harm {
+	const char *line;   /* of the step, or a reply as it goes over the wire */
+	const char *answer; /* of the other; NULL: nil */
+};
+
+static size_t
+answer_with_harm(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	const struct harm *harm = ctx;
+
+	if (fake_is(argc, argv, argl, 0, "EVALSHA") || fake_is(argc, argv, argl, 0, "EVAL"))
+		return harm->line[0] != '\0' && strchr("$:*?", harm->line[0]) != NULL
+		               ? fake_say(out, size, "%s", harm->line)
+		               : fake_say(out, size, "$%zu\r\n%s\r\n", strlen(harm->line), harm->line);
+	if (fake_is(argc, argv, argl, 0, "GETRANGE"))
+		return fake_say(out, size, "%s", harm->answer != NULL ? harm->answer : "$-1\r\n");
+	return FAKE_DEFAULT;
+}
+
+static void
+a_line_that_is_none_is_no_answer(void **state)
+{
+	static const char *const lines[] = {
+		"", " ", "x", "- 0 -2 0 0", "- 0 -2 0 0 1 1", "- 1 -2 0 0 1", "- 0 -1 0 0 1", "- 0 5 0 0 1", "-  0 -2 0 0 1", "- 0 -2 0 0 1 ", " - 0 -2 0 0 1",
+		"- 0 -2 -1 0 1", "- 0 -2 0 -1 1", "- 0 -2 0 0 -1", "- 0 -2 36028797018963968 0 1", "- 0 -2 0 0 99999999999999999999",
+		"- 0 -2 0 99999999999999999999 1", "- 0 -2 00 0 1", "- 0 -2 +1 0 1", "- 0 -2 0x1 0 1", "- 0 -2 1e3 0 1",
+		TOKEN " 0 5 1 0 1", TOKEN " 65536 5 1 0 1", TOKEN " 1 -2 1 0 1", TOKEN " 1 -3 1 0 1", TOKEN " 1 9223372036854775808 1 0 1",
+		UUID " 1 5 1 0 1", UUID ": 1 5 1 0 1", UUID ":1x 1 5 1 0 1", UUID ":123456789012345678901 1 5 1 0 1",
+		"0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1\033:42 1 5 1 0 1", "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10\n42 1 5 1 0 1",
+		("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+		"$-1\r\n", "?what\r\n", ":1\r\n", "*0\r\n", "*1\r\n$3\r\nfoo\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		struct harm harm = {.line = lines[i]};
+		struct fake *fake = fake_start(answer_with_harm, &harm);
+		leash_client *there = leashed_open(fake_uri(fake), NULL);
+		leash_lock *theirs = leashed_lock(there, "law", NULL);
+
+		assert_refused(LEASH_PROTOCOL, "lock 'law'", leash_lock_inspect(theirs, &info, &err));
+		assert_int_equal(info.name[0], 0x5a);
+		leash_lock_free(theirs);
+		leash_close(there);
+		fake_stop(fake);
+	}
+}
+
+static void
+the_largest_numbers_that_a_line_may_have_are_told_as_they_are(void **state)
+{
+	static const char *const answers[] = {NULL, ":5\r\n", "*2\r\n:1\r\n:2\r\n", "-ERR no\r\n", "-LOADING no\r\n", "+1 2 host program\r\n"};
+	struct harm harm = {.line = UUID ":99999999999999999999 65535 9223372036854775807 36028797018963967 18446744073709551615 0"};
+	struct fake *fake = fake_start(answer_with_harm, &harm);
+	leash_client *there = leashed_open(fake_uri(fake), NULL);
+	leash_lock *theirs = leashed_lock(there, "law", NULL);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(answers); i++) {
+		harm.answer = answers[i];
+		assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+		assert_string_equal(info.holder.token, UUID ":99999999999999999999");
+		assert_int_equal(info.depth, 65535);
+		assert_true(info.remaining_ms == INT64_MAX);
+		assert_true(info.fence == UINT64_C(36028797018963967) * 256);
+		assert_true(info.held_since_ms == INT64_C(36028797018963));
+		assert_int_equal(info.waiting, UINT32_MAX);
+		assert_holder_is_not_known();
+	}
+	harm.line = TOKEN " 1 0 0 0 0"; /* less than a millisecond is something */
+	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+	assert_int_equal(info.remaining_ms, 1);
+	leash_lock_free(theirs);
+	leash_close(there);
+	fake_stop(fake);
+}
+
+/* ---- the call ---- */
+
+static void
+a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing(void **state)
+{
+	static const size_t wrong[] = {0, 1, sizeof(size_t), offsetof(leash_lock_info, holder) - 1, 65537, SIZE_MAX};
+	size_t shorter = offsetof(leash_lock_info, depth);
+	unsigned char longer[sizeof(leash_lock_info) + 8];
+
+	(void)state;
+	hold_by_hand("4", "5");
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		info.size = wrong[i];
+		assert_refused(LEASH_INVALID, "size", leash_lock_inspect(lock, &info, &err));
+		assert_int_equal(info.name[0], 0x5a);
+		assert_true(info.size == wrong[i]);
+	}
+	info.size = shorter;
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
+	assert_true(info.size == shorter);
+	assert_true(info.fence == 5 * 256 && info.remaining_ms > 0);
+	for (size_t i = shorter; i < sizeof info; i++)
+		assert_int_equal(((unsigned char *)&info)[i], 0x5a);
+
+	memset(longer, 0x5a, sizeof longer);
+	*(size_t *)(void *)longer = sizeof longer;
+	assert_status(LEASH_OK, leash_lock_inspect(lock, (leash_lock_info *)(void *)longer, NULL));
+	assert_int_equal(((leash_lock_info *)(void *)longer)->depth, 4);
+	for (size_t i = sizeof(leash_lock_info); i < sizeof longer; i++)
+		assert_int_equal(longer[i], 0x5a);
+}
+
+static void
+nulls_and_a_closed_client_are_refused(void **state)
+{
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "law", NULL);
+
+	(void)state;
+	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(NULL, &info, &err));
+	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(lock, NULL, &err));
+	assert_int_equal(leash_lock_inspect(NULL, NULL, NULL), LEASH_INVALID);
+	leash_close(other);
+	assert_refused(LEASH_CLOSED, "lock 'law'", leash_lock_inspect(theirs, &info, &err));
+	assert_int_equal(info.name[0], 0x5a);
+	leash_lock_free(theirs);
+}
+
+static void
+inspect_in_callback(void *arg, const leash_event *event)
+{
+	_Atomic int *status = arg;
+	leash_lock_info here = {.size = sizeof here};
+
+	(void)event;
+	*status = leash_lock_inspect(lock, &here, NULL);
+}
+
+static void
+a_callback_may_not_wait_for_it(void **state)
+{
+	_Atomic int status = -1;
+	leash_lock *held = leashed_lock(
+		client, "lost", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true, .on_event = inspect_in_callback, .event_arg = &status));
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	await_true(status != -1);
+	assert_int_equal(status, LEASH_IN_CALLBACK);
+	assert_status(LEASH_LOST, leash_lock_release(held, &err));
+	leash_lock_free(held);
+}
+
+static int
+inspect_in_child(void *arg)
+{
+	(void)arg;
+	assert_refused(LEASH_FORKED, "lock 'law'", leash_lock_inspect(lock, &info, &err));
+	return 0;
+}
+
+static void
+a_forked_child_is_refused(void **state)
+{
+	(void)state;
+	child_wait(child_run(inspect_in_child, NULL));
+	inspect();
+}
+
+struct closing {
+	leash_lock *lock;
+	_Atomic int inside;
+	leash_status status;
+};
+
+static void *
+inspect_until_closed(void *arg)
+{
+	struct closing *c = arg;
+	leash_lock_info here = {.size = sizeof here};
+	leash_error e;
+
+	while ((c->status = leash_lock_inspect(c->lock, &here, &e)) == LEASH_OK)
+		c->inside++;
+	return NULL;
+}
+
+static void
+a_call_that_is_under_way_ends_when_the_client_is_closed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		leash_client *other = open_client();
+		struct closing c = {.lock = leashed_lock(other, "law", NULL)};
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, inspect_until_closed, &c);
+		await_true(c.inside > i);
+		leash_close(other);
+		pthread_join(thread, NULL);
+		assert_int_equal(c.status, LEASH_CLOSED);
+		leash_lock_free(c.lock);
+	}
+}
+
+int
+main(void)
+{
+#define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		each(a_lock_that_is_held_tells_all_that_its_holder_knows),
+		each(the_holder_itself_may_ask_and_its_hold_goes_on),
+		each(a_lock_that_nobody_ever_had_has_nothing_and_one_that_is_free_has_its_last_fence),
+		each(a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock),
+		each(a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held),
+		each(a_key_without_an_expiry_is_held_and_says_so),
+		each(what_the_holder_wrote_about_itself_is_told),
+		each(what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody),
+		each(a_key_of_another_kind_is_a_mismatch_and_is_left_alone),
+		each(a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock),
+		each(a_permission_that_is_missing_is_named),
+		each(a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question),
+		each(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_server_has_forgotten),
+		each(a_line_that_is_none_is_no_answer),
+		each(the_largest_numbers_that_a_line_may_have_are_told_as_they_are),
+		each(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing),
+		each(nulls_and_a_closed_client_are_refused),
+		each(a_callback_may_not_wait_for_it),
+		each(a_forked_child_is_refused),
+		each(a_call_that_is_under_way_ends_when_the_client_is_closed),
+	};
+
+	return refusal_run("inspect", tests, COUNT(tests));
+}

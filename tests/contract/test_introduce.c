@@ -1,0 +1,339 @@
+/* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct server *server;
+static leash_error err;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+static int64_t
+wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The key of the client that holds `lock`. */
+static const char *
+key_of(const leash_lock *lock, char key[96])
+{
+	char token[LEASH_TOKEN_MAX];
+
+	assert_true(leash_lock_token(lock, token, sizeof token) > 36);
+	snprintf(key, 96, "leash:client:%.36s", token);
+	return key;
+}
+
+static void
+who_holds_says_who_it_is(void **state)
+{
+	int64_t before = wall_ms(), after;
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.client_name = "me-and-only-me"));
+	leash_lock *lock = leashed_lock(client, "said", NULL);
+	char key[96], host[256] = "", said_host[256], program[256];
+	long long pid, since;
+
+	(void)state;
+	after = wall_ms();
+	assert_int_equal(leashed_introductions(server), 0); /* it has not asked for anything yet */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_int_equal(sscanf(server_text(server, "GET %s", key_of(lock, key)), "%lld %lld %255s %255s", &pid, &since, said_host, program), 4);
+	gethostname(host, sizeof host - 1);
+	assert_int_equal(pid, getpid());
+	assert_in_range(since, before, after);
+	assert_string_equal(said_host, host);
+	assert_string_equal(program, "me-and-only-me");
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_int_equal(leashed_introductions(server), 1); /* it may want another one soon */
+	leash_lock_free(lock);
+	leash_close(client);
+	await_true(leashed_introductions(server) == 0);
+}
+
+static void *
+acquire_in_vain(void *lock)
+{
+	return leash_lock_acquire(lock, LEASH_FOREVER, NULL) == LEASH_CLOSED ? lock : NULL;
+}
+
+static void
+who_waits_says_who_it_is(void **state)
+{
+	leash_client *holder = leashed_open(server_uri(server), NULL), *waiter = leashed_open(server_uri(server), NULL);
+	leash_lock *held = leashed_lock(holder, "wanted", NULL), *wanted = leashed_lock(waiter, "wanted", NULL);
+	pthread_t thread;
+	void *closed;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	assert_int_equal(leashed_introductions(server), 1);
+	pthread_create(&thread, NULL, acquire_in_vain, wanted);
+	await_true(leashed_introductions(server) == 2);
+	leash_close(waiter);
+	pthread_join(thread, &closed);
+	assert_non_null(closed);
+	await_true(leashed_introductions(server) == 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(holder);
+	await_true(leashed_introductions(server) == 0);
+}
+
+/* Looked at in one step of the server: at no moment does the lease reach further. */
+static void
+it_outlives_the_lease_at_any_moment(void **state)
+{
+	static const char script[] = "local lease = redis.call('PTTL', KEYS[1]) "
+	                             "if lease < 0 then return -1 end return redis.call('PTTL', KEYS[2]) - lease";
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
+	leash_lock *lock = leashed_lock(client, "long", NULL), *longer = leashed_lock(client, "longer", NULL);
+	int64_t begun, least = INT64_MAX;
+	char key[96];
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	key_of(lock, key);
+	begun = await_now_ns();
+	while (await_now_ns() - begun < INT64_C(1500000000)) {
+		int64_t more = server_integer(server, "EVAL %s 2 leash:{long} %s", script, key);
+
+		if (leash_lock_held(lock)) { /* this machine stands still now and then */
+			assert_true(more > 0);
+			least = more < least ? more : least;
+		}
+		await_ms(5);
+	}
+	printf("# it lasted at least %lld ms longer than the lease of 300 ms\n", (long long)least);
+	/* and a longer lease is outlived from its beginning */
+	assert_status(LEASH_OK, leash_lock_acquire_with(longer, LEASH_ACQUIRE(.lease_ms = 600000), &err));
+	assert_in_range(server_integer(server, "PTTL %s", key), 610000 - 5000, 2 * 610000);
+	assert_status(LEASH_OK, leash_lock_release(longer, &err));
+	leash_lock_release(lock, &err);
+	leash_lock_free(lock);
+	leash_lock_free(longer);
+	leash_close(client);
+	await_true(leashed_introductions(server) == 0);
+}
+
+static void
+no_lease_makes_it_last_for_more_than_a_day(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 86400000));
+	leash_lock *lock = leashed_lock(client, "day", NULL);
+	char key[96];
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_in_range(server_integer(server, "PTTL %s", key_of(lock, key)), 86400000 - 60000, 86400000);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	await_true(leashed_introductions(server) == 0);
+}
+
+static int
+hold(void *stage)
+{
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 500));
+	leash_lock *lock = leashed_lock(client, "killed", NULL);
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	stage_raise(stage);
+	pause();
+	return 1;
+}
+
+static void
+who_was_killed_is_known_for_longer_than_its_lease(void **state)
+{
+	struct stage *stage = child_share(sizeof *stage);
+	pid_t pid = child_run(hold, stage);
+	long long said;
+
+	(void)state;
+	stage_await(stage, 1);
+	child_kill(pid);
+	await_true(server_integer(server, "EXISTS leash:{killed}") == 0);
+	assert_int_equal(leashed_introductions(server), 1);
+	assert_int_equal(sscanf(server_text(server, "EVAL %s 0", "return redis.call('GET', redis.call('KEYS', 'leash:client:*')[1])"), "%lld", &said), 1);
+	assert_int_equal(said, pid);
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	child_unshare(stage, sizeof *stage);
+}
+
+static void
+a_server_that_lost_everything_is_told_again(void **state)
+{
+	struct server *forgetful = server_start(NULL);
+	leash_client *client = leashed_open(server_uri(forgetful), LEASH_OPTIONS(.timeout_ms = 20000));
+	leash_lock *lock = leashed_lock(client, "lost", NULL), *other = leashed_lock(client, "other", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	server_restart(forgetful); /* and nothing is kept; but the renewal that follows may come before anybody could look */
+	assert_status(LEASH_OK, leash_lock_acquire(other, 20000, &err));
+	assert_int_equal(leashed_introductions(forgetful), 1);
+	assert_status(LEASH_OK, leash_lock_release(other, &err));
+	leash_lock_release(lock, &err);
+	leash_lock_free(lock);
+	leash_lock_free(other);
+	leash_close(client);
+	await_true(leashed_introductions(forgetful) == 0);
+	server_stop(forgetful);
+}
+
+/* It may do all that locks need, and not write that. */
+static void
+a_user_who_may_not_say_it_locks_as_before(void **state)
+{
+	struct server *strict = server_start((const char *const[]){"--user", "app", "on", ">word", "~leash:{*", "&leash:*", "+@all", NULL});
+	struct leashed_events events = {0};
+	char uri[300];
+	leash_client *client;
+	leash_lock *lock;
+	struct monitor *monitor;
+	long long clients;
+
+	(void)state;
+	snprintf(uri, sizeof uri, "unix://app:word@%s", server_socket(strict));
+	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	lock = leashed_lock(client, "strict", NULL);
+	clients = atoll(strstr(server_text(strict, "INFO stats"), "total_connections_received:") + 27);
+	monitor = monitor_start(strict);
+	for (int i = 0; i < 100; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	monitor_await(monitor, "evalsha", 202); /* a renewal, too */
+	leash_lock_release(lock, &err);
+	assert_int_equal(server_integer(strict, "EVAL %s 0", "return #redis.call('KEYS', 'leash:client:*')"), 0);
+	assert_true(strstr(server_text(strict, "ACL LOG"), "leash:client:") != NULL); /* it was said */
+	/* but for the monitor's nobody has connected */
+	assert_int_equal(atoll(strstr(server_text(strict, "INFO stats"), "total_connections_received:") + 27), clients + 1);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(strict);
+}
+
+static void
+it_costs_one_command_in_half_a_minute(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "cheap", NULL);
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_int_equal(monitor_count(monitor, "\"evalsha\""), 2000);
+	assert_int_equal(monitor_count(monitor, ":client:"), 1);
+	assert_int_equal(monitor_count(monitor, NULL), 2001);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+	leash_close(client);
+	await_true(leashed_introductions(server) == 0);
+}
+
+static void
+who_only_looks_says_nothing(void **state)
+{
+	leash_client *holder = leashed_open(server_uri(server), NULL), *looker = leashed_open(server_uri(server), NULL);
+	leash_lock *held = leashed_lock(holder, "seen", NULL), *seen = leashed_lock(looker, "seen", NULL);
+	leash_lock_info info = {.size = sizeof info};
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	assert_status(LEASH_OK, leash_lock_inspect(seen, &info, &err));
+	assert_int_equal(info.holder.pid, getpid());
+	assert_string_not_equal(info.holder.program, "");
+	assert_int_equal(leashed_introductions(server), 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	leash_lock_free(held);
+	leash_lock_free(seen);
+	leash_close(holder);
+	leash_close(looker);
+	await_true(leashed_introductions(server) == 0);
+}
+
+/* A child leaves its parent's alone, whatever it does with the client. */
+static int
+close_in_child(void *client)
+{
+	leash_close(client);
+	return 0;
+}
+
+static void
+a_forked_child_takes_nothing_back(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	leash_lock *lock = leashed_lock(client, "forked", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	child_wait(child_run(close_in_child, client));
+	assert_int_equal(leashed_introductions(server), 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	await_true(leashed_introductions(server) == 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_holds_says_who_it_is),
+		cmocka_unit_test(who_waits_says_who_it_is),
+		cmocka_unit_test(it_outlives_the_lease_at_any_moment),
+		cmocka_unit_test(no_lease_makes_it_last_for_more_than_a_day),
+		cmocka_unit_test(who_was_killed_is_known_for_longer_than_its_lease),
+		cmocka_unit_test(a_server_that_lost_everything_is_told_again),
+		cmocka_unit_test(a_user_who_may_not_say_it_locks_as_before),
+		cmocka_unit_test(it_costs_one_command_in_half_a_minute),
+		cmocka_unit_test(who_only_looks_says_nothing),
+		cmocka_unit_test(a_forked_child_takes_nothing_back),
+	};
+
+	return cmocka_run_group_tests_name("introduce", tests, start, stop);
+}

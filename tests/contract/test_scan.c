@@ -1,0 +1,787 @@
+/* All locks of a deployment: leash_client_scan() visits each that is held, whatever its name, in constant memory, in small steps.
+ *
+ * LEASH_TEST_LOCKS: how many locks there are in the large test (default 100,000). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/knob.h"
+#include "tests/support/leashed.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/server.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <locale.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct server *server;
+static leash_client *client;
+static leash_error err;
+
+/* ---- memory, counted ---- */
+
+static _Atomic int64_t live, most;
+
+static void
+count(int64_t change)
+{
+	int64_t now = atomic_fetch_add(&live, change) + change;
+
+	if (now > most)
+		most = now;
+}
+
+static void *
+counted_alloc(size_t size)
+{
+	void *p = malloc(size);
+
+	count((int64_t)malloc_usable_size(p));
+	return p;
+}
+
+static void *
+counted_realloc(void *old, size_t size)
+{
+	int64_t had = (int64_t)malloc_usable_size(old);
+	void *p = realloc(old, size);
+
+	count((int64_t)malloc_usable_size(p) - had);
+	return p;
+}
+
+static void
+counted_free(void *p)
+{
+	count(-(int64_t)malloc_usable_size(p));
+	free(p);
+}
+
+static long
+high_water_kib(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	long kib = -1;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f) != NULL)
+		if (sscanf(line, "VmHWM: %ld", &kib) == 1)
+			break;
+	fclose(f);
+	return kib;
+}
+
+/* ---- around the tests ---- */
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+static int
+open_one(void **state)
+{
+	(void)state;
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
+	return 0;
+}
+
+static int
+close_one(void **state)
+{
+	(void)state;
+	leash_close(client);
+	client = NULL;
+	return 0;
+}
+
+#define on_server(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
+
+/* ---- visits ---- */
+
+struct seen {
+	size_t count, most; /* as many are enough; 0: all */
+	size_t unknown;     /* whose holders are not known */
+	char names[64][LEASH_NAME_MAX + 8];
+	leash_lock_info last;
+};
+
+static bool
+see(void *arg, const leash_lock_info *info)
+{
+	struct seen *seen = arg;
+
+	assert_int_equal(info->size, sizeof *info);
+	assert_true(info->held);
+	if (seen->count < 64)
+		strcpy(seen->names[seen->count], info->name);
+	seen->last = *info;
+	seen->unknown += info->holder.pid == 0;
+	seen->count++;
+	return seen->count != seen->most;
+}
+
+static size_t
+times_seen(const struct seen *seen, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < seen->count && i < 64; i++)
+		n += strcmp(seen->names[i], name) == 0;
+	return n;
+}
+
+/* So many locks, without a client for each: "<prefix><1..count>", of one owner. */
+static void
+make_locks(const char *prefix, int64_t count_of_them)
+{
+	int64_t made = server_integer(server, "EVAL %s 0 %s %lld",
+	                              "for i = 1, tonumber(ARGV[2]) do "
+	                              "local key = string.format('leash:{%s%d}', ARGV[1], i) "
+	                              "redis.call('HSET', key, '0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:' .. i, '1') redis.call('PEXPIRE', key, 3600000) end "
+	                              "return tonumber(ARGV[2])",
+	                              prefix, (long long)count_of_them);
+
+	assert_int_equal(made, count_of_them);
+}
+
+static long long
+calls_of(const char *command)
+{
+	char field[64];
+	const char *at;
+
+	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+	at = strstr(server_text(server, "INFO commandstats"), field);
+	return at != NULL ? atoll(at + strlen(field)) : 0;
+}
+
+/* ---- what is visited ---- */
+
+static void
+each_lock_that_is_held_is_visited_once_with_all_that_is_known(void **state)
+{
+	leash_client *holder = leashed_open(server_uri(server), LEASH_OPTIONS(.client_name = "holder", .lease_ms = 60000));
+	leash_lock *lock = leashed_lock(holder, "a lock {here}", NULL), *other = leashed_lock(holder, "other", NULL);
+	struct seen seen = {0};
+	char token[LEASH_TOKEN_MAX], host[256] = "";
+
+	(void)state;
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
+	assert_int_equal(seen.count, 0);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
+	assert_int_equal(seen.count, 1);
+	assert_string_equal(seen.last.name, "a lock {here}");
+	leash_lock_token(lock, token, sizeof token);
+	gethostname(host, sizeof host - 1);
+	assert_string_equal(seen.last.holder.token, token);
+	assert_string_equal(seen.last.holder.host, host);
+	assert_string_equal(seen.last.holder.program, "holder");
+	assert_int_equal(seen.last.holder.pid, getpid());
+	assert_true(seen.last.holder.since_ms > 0);
+	assert_int_equal(seen.last.fence, leash_lock_fence(lock));
+	assert_int_equal(seen.last.depth, 1);
+	assert_int_equal(seen.last.waiting, 0);
+	assert_in_range(seen.last.remaining_ms, 1, 60000);
+	assert_in_range(seen.last.held_since_ms, seen.last.holder.since_ms - 1000, seen.last.holder.since_ms + 60000);
+	memset(&seen, 0, sizeof seen);
+	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
+	assert_status(LEASH_OK, leash_client_scan(client, "*", see, &seen, &err));
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(times_seen(&seen, "a lock {here}"), 1);
+	assert_int_equal(times_seen(&seen, "other"), 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_release(other, &err));
+	leash_lock_free(lock);
+	leash_lock_free(other);
+	leash_close(holder);
+}
+
+static void
+names_fit_patterns_as_fnmatch_says(void **state)
+{
+	static const char *const names[] = {
+		"job", "job1", "job2", "job10", "jo*", "Job", ".job", "a/b", "job\\", "[job]", "j\xc3\xb6\x62", "%6Aob", "*", "?",
+	};
+	static const char *const patterns[] = {
+		"*", "job", "job?", "job*", "job[12]", "job[!1]", "jo\\*", "*o*", "?", "\\?", "a*b", "?job", "[", "[[]job]", "[j", "job\\",
+		"job\\\\", "j?b", "j??b", "", "%*", "%6A*", "[[:upper:]]ob", "**", "J*", "[a-z]*", "{job}", "job:fence",
+	};
+	enum { NAMES = sizeof names / sizeof *names };
+	leash_lock *lock[NAMES];
+	size_t fitting = 0;
+
+	(void)state;
+	for (size_t i = 0; i < NAMES; i++) {
+		lock[i] = leashed_lock(client, names[i], NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
+	}
+	for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++) {
+		struct seen seen = {0};
+
+		assert_status(LEASH_OK, leash_client_scan(client, patterns[p], see, &seen, &err));
+		for (size_t i = 0; i < NAMES; i++) {
+			size_t wanted = fnmatch(patterns[p], names[i], 0) == 0;
+
+			if (times_seen(&seen, names[i]) != wanted)
+				fail_msg("'%s' is visited %zu times for '%s'", names[i], times_seen(&seen, names[i]), patterns[p]);
+			fitting += wanted;
+		}
+	}
+	assert_true(fitting > 40);
+	/* a byte is a character, whatever the program's locale */
+	if (setlocale(LC_ALL, "C.UTF-8") != NULL) {
+		struct seen seen = {0};
+
+		assert_status(LEASH_OK, leash_client_scan(client, "j??b", see, &seen, &err));
+		assert_int_equal(times_seen(&seen, "j\xc3\xb6\x62"), 1);
+		setlocale(LC_ALL, "C");
+	}
+	for (size_t i = 0; i < NAMES; i++) {
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		leash_lock_free(lock[i]);
+	}
+}
+
+/* Every byte but NUL, alone and all together; and the longest name, of what is written as three bytes each. */
+static void
+names_come_back_as_they_were_given(void **state)
+{
+	char all[256], longest[LEASH_NAME_MAX + 1];
+	struct seen seen = {0};
+	size_t count_before;
+	leash_lock *lock[258];
+
+	(void)state;
+	for (int c = 1; c < 256; c++) {
+		char name[2] = {(char)c, '\0'};
+
+		all[c - 1] = (char)c;
+		lock[c] = leashed_lock(client, name, NULL);
+	}
+	all[255] = '\0';
+	memset(longest, '{', LEASH_NAME_MAX);
+	longest[LEASH_NAME_MAX] = '\0';
+	lock[256] = leashed_lock(client, all, NULL);
+	lock[257] = leashed_lock(client, longest, NULL);
+	for (int i = 1; i < 258; i++)
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
+	assert_int_equal(seen.count, 257);
+	assert_int_equal(seen.unknown, 0);
+	for (int c = 1; c < 256; c++) {
+		char pattern[3] = {'\\', (char)c, '\0'};
+
+		memset(&seen, 0, sizeof seen);
+		assert_status(LEASH_OK, leash_client_scan(client, pattern, see, &seen, &err));
+		assert_int_equal(seen.count, 1);
+		assert_int_equal((unsigned char)seen.names[0][0], c);
+		assert_int_equal(seen.names[0][1], 0);
+	}
+	memset(&seen, 0, sizeof seen);
+	assert_status(LEASH_OK, leash_client_scan(client, "??*", see, &seen, &err));
+	count_before = seen.count;
+	assert_int_equal(count_before, 2);
+	assert_int_equal(times_seen(&seen, all), 1);
+	assert_int_equal(times_seen(&seen, longest), 1);
+	for (int i = 1; i < 258; i++) {
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		leash_lock_free(lock[i]);
+	}
+}
+
+static void
+what_is_no_lock_of_this_prefix_is_passed_over(void **state)
+{
+	static const char *const others[] = {
+		"HSET leash:{theirs} field value", "HSET leash:{theirs2} a 1 b 2", "HSET other:{x} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1",
+		"HSET leash:{x}y 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1", "HSET leash:{x}y} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1",
+		"HSET leash:{} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1", "HSET leash:{%%41} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1",
+		"HSET leash:{%%} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1", "SET leash:{string} x", "ZADD leash:{zset} 1 x", "SADD leash:{set} x",
+		"HSET leashed:{x} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1", "HSET aleash:{x} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1",
+		"SET leash:client:0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10 nonsense", "HSET leash:{broken} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1",
+		"HSET leash:{broken}:fence a b",
+	};
+	char longer[3 * 513 + 1] = "";
+	struct seen seen = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		freeReplyObject(server_command(server, others[i]));
+	for (int i = 0; i < 513; i++)
+		strcat(longer, "x");
+	freeReplyObject(server_command(server, "HSET leash:{%s} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1", longer));
+	make_locks("mine", 3);
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
+	for (size_t i = 0; i < seen.count; i++)
+		if (strncmp(seen.names[i], "mine", 4) != 0)
+			print_error("visited: %s\n", seen.names[i]);
+	assert_int_equal(seen.count, 3);
+	assert_int_equal(seen.unknown, 3); /* nonsense tells nothing */
+	assert_string_equal(seen.last.holder.host, "");
+}
+
+static void
+a_lock_without_an_end_and_without_a_fence_is_told_of_as_it_is(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	freeReplyObject(server_command(server, "HSET leash:{endless} 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 3"));
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(seen.last.remaining_ms, -1);
+	assert_int_equal(seen.last.fence, 0);
+	assert_int_equal(seen.last.depth, 3);
+}
+
+/* ---- many ---- */
+
+struct pairs {
+	_Atomic bool ending;
+	_Atomic int64_t done, worst_ns;
+};
+
+static void *
+take_pairs(void *arg)
+{
+	struct pairs *pairs = arg;
+	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
+	leash_lock *lock = leashed_lock(other, "zz pair", NULL);
+
+	while (!pairs->ending) {
+		int64_t begun = await_now_ns(), took;
+
+		if (leash_lock_acquire(lock, LEASH_FOREVER, NULL) != LEASH_OK || leash_lock_release(lock, NULL) != LEASH_OK)
+			abort();
+		took = await_now_ns() - begun;
+		if (took > pairs->worst_ns)
+			pairs->worst_ns = took;
+		pairs->done++;
+	}
+	leash_lock_free(lock);
+	leash_close(other);
+	return NULL;
+}
+
+static bool
+tally(void *arg, const leash_lock_info *info)
+{
+	unsigned char *visited = arg;
+	long n = atol(info->name + 4);
+
+	if (strncmp(info->name, "many", 4) == 0)
+		visited[n]++;
+	return true;
+}
+
+/* Scan so many; the most memory that leash had meanwhile. */
+static int64_t
+scan_many(long locks, unsigned char *visited, double *seconds)
+{
+	int64_t before = live, begun = await_now_ns();
+
+	memset(visited, 0, (size_t)locks + 1);
+	most = live;
+	assert_status(LEASH_OK, leash_client_scan(client, "many*", tally, visited, &err));
+	*seconds = (double)(await_now_ns() - begun) / 1e9;
+	for (long i = 1; i <= locks; i++)
+		if (visited[i] == 0)
+			fail_msg("lock %ld was not visited", i);
+	return most - before; /* with the little that those take who take pairs */
+}
+
+static void
+many_locks_need_no_more_memory_and_hold_nobody_up(void **state)
+{
+	long locks = knob("LEASH_TEST_LOCKS", 100000), few = locks / 100, water[2];
+	unsigned char *visited = calloc((size_t)locks + 1, 1);
+	int64_t memory[2], calm_worst, done, slowest;
+	static struct pairs pairs; /* outlives a test that fails */
+	double seconds;
+	pthread_t thread;
+
+	(void)state;
+	memset(visited, 1, (size_t)locks + 1); /* touch it */
+	make_locks("many", few);
+	done = live;
+	memory[0] = scan_many(few, visited, &seconds);
+	assert_int_equal(live, done);
+	water[0] = high_water_kib();
+	make_locks("many", locks);
+	pthread_create(&thread, NULL, take_pairs, &pairs);
+	await_true(pairs.done > 200);
+	pairs.worst_ns = 0;
+	await_ms(1000);
+	calm_worst = pairs.worst_ns;
+	pairs.worst_ns = 0;
+	freeReplyObject(server_command(server, "CONFIG RESETSTAT"));
+	freeReplyObject(server_command(server, "SLOWLOG RESET"));
+	done = pairs.done;
+	memory[1] = scan_many(locks, visited, &seconds);
+	water[1] = high_water_kib();
+	done = pairs.done - done;
+	printf("# %ld locks in %.2f s; meanwhile %lld pairs, the slowest %.2f ms, before that %.2f ms; leash took %lld bytes (for %ld: %lld), "
+	       "the process %ld KiB more\n", locks, seconds, (long long)done, (double)pairs.worst_ns / 1e6, (double)calm_worst / 1e6,
+	       (long long)memory[1], few, (long long)memory[0], water[1] - water[0]);
+	pairs.ending = true;
+	pthread_join(thread, NULL);
+	free(visited);
+	assert_true(done > locks / 1000);
+	assert_in_range(memory[1], 0, memory[0] + memory[0] / 4);
+	assert_true(water[1] - water[0] <= 4096 || UNDER_ASAN); /* which reuses nothing soon */
+	assert_int_equal(calls_of("keys"), 0);
+	assert_true(calls_of("scan") >= locks / 400);
+	assert_in_range(calls_of("getrange"), 1, 2); /* one holder, one question; and the pairs' own */
+	slowest = server_integer(server, "EVAL %s 0", "local worst = 0 for _, x in ipairs(redis.call('SLOWLOG', 'GET', '1000')) do "
+	                                              "if string.lower(x[4][1]) == 'scan' and x[3] > worst then worst = x[3] end end return worst");
+	printf("# the slowest SCAN in the slow log (10 ms and more): %lld us\n", (long long)slowest);
+}
+
+/* ---- ends ---- */
+
+static void
+a_visit_that_says_enough_is_the_last(void **state)
+{
+	struct seen seen = {.most = 7};
+
+	(void)state;
+	make_locks("stop", 1000);
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
+	assert_int_equal(seen.count, 7);
+}
+
+static bool
+use_leash(void *arg, const leash_lock_info *info)
+{
+	size_t *n = arg;
+	leash_lock *lock = leashed_lock(client, "zz visit", NULL);
+	leash_lock_info again = {.size = sizeof again};
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_inspect(lock, &again, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	(void)info;
+	++*n;
+	return true;
+}
+
+static void
+a_visit_may_call_leash(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	make_locks("visit", 300);
+	assert_status(LEASH_OK, leash_client_scan(client, "visit*", use_leash, &n, &err));
+	assert_int_equal(n, 300);
+}
+
+static bool
+close_it(void *arg, const leash_lock_info *info)
+{
+	size_t *n = arg;
+
+	(void)info;
+	if (++*n == 3)
+		leash_close(client);
+	return true;
+}
+
+static void
+a_client_that_is_closed_meanwhile_ends_it(void **state)
+{
+	size_t n = 0;
+	int64_t begun;
+
+	(void)state;
+	make_locks("closed", 1000);
+	begun = await_now_ns();
+	assert_status(LEASH_CLOSED, leash_client_scan(client, NULL, close_it, &n, &err));
+	assert_true(n >= 3 && n <= 64);
+	assert_true(await_now_ns() - begun < INT64_C(15000000000)); /* close did not wait for it, with a timeout of 20 s */
+	client = NULL;
+}
+
+static bool
+pause_server(void *arg, const leash_lock_info *info)
+{
+	size_t *n = arg;
+
+	(void)info;
+	if (++*n == 10)
+		server_pause(server);
+	return true;
+}
+
+static void
+a_server_that_stands_still_meanwhile_is_unavailable(void **state)
+{
+	leash_client *impatient = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 300));
+	size_t n = 0;
+
+	(void)state;
+	make_locks("frozen", 1000);
+	assert_status(LEASH_UNAVAILABLE, leash_client_scan(impatient, NULL, pause_server, &n, &err));
+	assert_non_null(strstr(err.text, server_socket(server)));
+	assert_true(n >= 10 && n <= 64);
+	/* and it cannot be begun */
+	assert_status(LEASH_UNAVAILABLE, leash_client_scan(impatient, NULL, pause_server, &n, &err));
+	server_resume(server);
+	leash_close(impatient);
+}
+
+static int
+count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static bool
+end_thread(void *arg, const leash_lock_info *info)
+{
+	(void)arg, (void)info;
+	pthread_exit(NULL);
+}
+
+static void *
+scan_and_end(void *arg)
+{
+	leash_status status = leash_client_scan(client, NULL, end_thread, arg, NULL);
+
+	(void)status;
+	abort();
+}
+
+static void
+a_thread_that_ends_in_a_visit_leaves_nothing(void **state)
+{
+	int64_t before = live;
+	int fds = count_fds();
+	pthread_t thread;
+
+	(void)state;
+	make_locks("ended", 100);
+	assert_int_equal(pthread_create(&thread, NULL, scan_and_end, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(live, before);
+	assert_int_equal(count_fds(), fds);
+}
+
+/* ---- refusals ---- */
+
+static void
+what_is_not_asked_properly_is_refused(void **state)
+{
+	char pattern[1026];
+	struct seen seen = {0};
+
+	(void)state;
+	memset(pattern, '*', sizeof pattern);
+	pattern[1025] = '\0';
+	assert_status(LEASH_INVALID, leash_client_scan(NULL, NULL, see, &seen, &err));
+	assert_status(LEASH_INVALID, leash_client_scan(client, NULL, NULL, &seen, &err));
+	assert_status(LEASH_INVALID, leash_client_scan(client, pattern, see, &seen, &err));
+	assert_non_null(strstr(err.text, "1024"));
+	pattern[1024] = '\0';
+	make_locks("x", 1);
+	assert_status(LEASH_OK, leash_client_scan(client, pattern, see, &seen, &err));
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(leash_client_scan(NULL, NULL, see, &seen, NULL), LEASH_INVALID);
+}
+
+static int
+scan_in_child(void *arg)
+{
+	struct seen seen = {0};
+
+	(void)arg;
+	return leash_client_scan(client, NULL, see, &seen, NULL) == LEASH_FORKED ? 0 : 1;
+}
+
+static void
+a_forked_child_is_told_so(void **state)
+{
+	(void)state;
+	child_wait(child_run(scan_in_child, NULL));
+}
+
+struct forked {
+	struct seen seen;
+	pid_t child, parent;
+};
+
+static bool
+fork_once(void *arg, const leash_lock_info *info)
+{
+	struct forked *forked = arg;
+
+	if (forked->child == -1)
+		forked->child = fork();
+	return see(&forked->seen, info);
+}
+
+static void
+a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent(void **state)
+{
+	struct forked forked = {.child = -1, .parent = getpid()};
+	leash_status status;
+
+	(void)state;
+	make_locks("forked", 1000);
+	status = leash_client_scan(client, NULL, fork_once, &forked, &err);
+	if (getpid() != forked.parent)
+		_exit(status == LEASH_FORKED && forked.seen.count == 1 ? 0 : 1);
+	child_wait(forked.child);
+	assert_status(LEASH_OK, status);
+	assert_int_equal(forked.seen.count, 1000);
+}
+
+static _Atomic int in_callback;
+
+static void
+scan_in_callback(void *arg, const leash_event *event)
+{
+	struct seen seen = {0};
+
+	(void)event;
+	in_callback = 1 + (int)leash_client_scan(*(leash_client **)arg, NULL, see, &seen, NULL);
+}
+
+static void
+it_is_refused_in_a_callback(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "callback",
+	                                LEASH_LOCK_OPTIONS(.on_event = scan_in_callback, .event_arg = &client, .lease_ms = 100, .no_renew = true));
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	await_true(in_callback != 0);
+	assert_int_equal(in_callback - 1, LEASH_IN_CALLBACK);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+static void
+what_is_not_permitted_is_named(void **state)
+{
+	static const struct {
+		const char *rights, *named;
+	} users[] = {{"+@all -scan", "SCAN"}, {"+@all -evalsha -eval", "EVALSHA"}, {"+@all -hlen", "HLEN"}};
+	struct seen seen = {0};
+
+	(void)state;
+	make_locks("denied", 3);
+	for (size_t i = 0; i < sizeof users / sizeof *users; i++) {
+		leash_client *denied;
+		char uri[300], command[200];
+
+		snprintf(command, sizeof command, "ACL SETUSER who%d on >word ~* &* %s", (int)i, users[i].rights);
+		freeReplyObject(server_command(server, command));
+		snprintf(uri, sizeof uri, "unix://who%d:word@%s", (int)i, server_socket(server));
+		denied = leashed_open(uri, NULL);
+		assert_status(LEASH_DENIED, leash_client_scan(denied, NULL, see, &seen, &err));
+		if (strstr(err.text, users[i].named) == NULL || strstr(err.text, "is not permitted") == NULL || strstr(err.text, ":word@") != NULL)
+			fail_msg("%s", err.text);
+		leash_close(denied);
+	}
+	assert_int_equal(seen.count, 0);
+	/* who may not know who has them is told of the locks */
+	{
+		leash_client *curious;
+		char uri[300];
+
+		freeReplyObject(server_command(server, "ACL SETUSER curious on >word ~* &* +@all -getrange"));
+		snprintf(uri, sizeof uri, "unix://curious:word@%s", server_socket(server));
+		curious = leashed_open(uri, NULL);
+		assert_status(LEASH_OK, leash_client_scan(curious, NULL, see, &seen, &err));
+		assert_int_equal(seen.count, 3);
+		assert_int_equal(seen.unknown, 3);
+		leash_close(curious);
+	}
+}
+
+static bool
+flush_scripts(void *arg, const leash_lock_info *info)
+{
+	size_t *n = arg;
+
+	(void)info;
+	if (++*n % 50 == 0)
+		freeReplyObject(server_command(server, "SCRIPT FLUSH"));
+	return true;
+}
+
+static void
+a_script_that_is_forgotten_is_sent_again(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	make_locks("flushed", 500);
+	freeReplyObject(server_command(server, "SCRIPT FLUSH"));
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, flush_scripts, &n, &err));
+	assert_int_equal(n, 500);
+}
+
+int
+main(void)
+{
+	const leash_memory memory = {counted_alloc, counted_realloc, counted_free};
+	const struct CMUnitTest tests[] = {
+		on_server(each_lock_that_is_held_is_visited_once_with_all_that_is_known),
+		on_server(names_fit_patterns_as_fnmatch_says),
+		on_server(names_come_back_as_they_were_given),
+		on_server(what_is_no_lock_of_this_prefix_is_passed_over),
+		on_server(a_lock_without_an_end_and_without_a_fence_is_told_of_as_it_is),
+		on_server(many_locks_need_no_more_memory_and_hold_nobody_up),
+		on_server(a_visit_that_says_enough_is_the_last),
+		on_server(a_visit_may_call_leash),
+		on_server(a_client_that_is_closed_meanwhile_ends_it),
+		on_server(a_server_that_stands_still_meanwhile_is_unavailable),
+		on_server(a_thread_that_ends_in_a_visit_leaves_nothing),
+		on_server(what_is_not_asked_properly_is_refused),
+		on_server(a_forked_child_is_told_so),
+		on_server(a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent),
+		on_server(it_is_refused_in_a_callback),
+		on_server(what_is_not_permitted_is_named),
+		on_server(a_script_that_is_forgotten_is_sent_again),
+	};
+
+	if (leash_set_memory(&memory) != LEASH_OK)
+		return 1;
+	return cmocka_run_group_tests_name("scan", tests, start, stop);
+}

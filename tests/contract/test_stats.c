@@ -1,0 +1,492 @@
+/* What a client says it has done. */
+#include "tests/contract/refusal.h"
+
+#include "tests/contract/actor.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/monitor.h"
+#include "tests/support/proxy.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Of each test. */
+static leash_client *client;
+static leash_lock *lock; /* "law" */
+static struct actor other;
+static leash_stats stats;
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	server_resume(server);
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	client = open_client();
+	lock = leashed_lock(client, "law", NULL);
+	memset(&other, 0, sizeof other);
+	other.lock = lock;
+	actor_start(&other);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	server_resume(server);
+	leash_close(client);
+	actor_hear(&other);
+	actor_tell(&other, NULL);
+	actor_join(&other);
+	leash_lock_free(lock);
+	return 0;
+}
+
+/* Ask, and see that it adds up: what was acquired was released, lost or abandoned, or is held. */
+static void
+ask_of(leash_client *whom)
+{
+	memset(&stats, 0x5a, sizeof stats);
+	stats.size = sizeof stats;
+	assert_status(LEASH_OK, leash_client_stats(whom, &stats, &err));
+	assert_int_equal(stats.size, sizeof stats);
+	assert_true(stats.acquired == stats.released + stats.lost + stats.abandoned + stats.holding);
+	assert_true(stats.handed_on + stats.waited <= stats.acquired);
+}
+
+static void
+ask(void)
+{
+	ask_of(client);
+}
+
+/* ---- locks ---- */
+
+static void
+a_client_that_has_done_nothing_has_done_nothing(void **state)
+{
+	(void)state;
+	await_true((ask(), stats.listening));
+	assert_true(stats.acquired == 0 && stats.gave_up == 0 && stats.renewed == 0 && stats.renewals_failed == 0 && stats.waiting == 0);
+	assert_true(stats.connects == 1 && stats.connected);
+	assert_true(stats.commands == 0);
+}
+
+static void
+acquires_and_releases_are_counted_but_not_those_that_nest(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i <= 5; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		ask();
+		assert_true(stats.acquired == i && stats.released == i - 1 && stats.holding == 1);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		ask();
+		assert_true(stats.acquired == i && stats.released == i && stats.holding == 0 && stats.lost == 0 && stats.waited == 0);
+	}
+	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
+	ask();
+	assert_true(stats.released == 5);
+}
+
+static void
+what_was_done_through_locks_that_are_freed_counts_on(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i <= 20; i++) {
+		char name[] = {'n', (char)('a' + i % 4), '\0'};
+		leash_lock *brief = leashed_lock(client, name, NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(brief, 0, &err));
+		assert_status(LEASH_OK, leash_lock_release(brief, &err));
+		leash_lock_free(brief);
+		ask();
+		assert_true(stats.acquired == i && stats.released == i);
+	}
+}
+
+static void
+from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart(void **state)
+{
+	leash_client *second = open_client();
+	leash_lock *theirs = leashed_lock(second, "law", NULL);
+
+	(void)state;
+	other.wait_ms = LEASH_FOREVER;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	actor_tell(&other, actor_acquire);
+	await_true(server_integer(server, "ZCARD leash:{law}:queue") == 2);
+	ask();
+	assert_true(stats.waiting == 1 && stats.acquired == 0);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	assert_heard(LEASH_OK, &other);
+	ask();
+	assert_true(stats.waiting == 0 && stats.acquired == 1 && stats.waited == 1 && stats.handed_on == 0 && stats.holding == 1);
+	assert_done(LEASH_OK, &other, actor_release);
+
+	/* within the process; a turn may be over on a slow machine, and then it goes through the server */
+	for (unsigned n = 1; stats.handed_on == 0; n++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		actor_tell(&other, actor_acquire);
+		await_true((ask(), stats.waiting == 1));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		assert_heard(LEASH_OK, &other);
+		ask();
+		assert_true(stats.acquired == 1 + 2 * n && stats.released == 2 * n && stats.holding == 1);
+		assert_int_equal(stats.handed_on, other.fence % 256); /* which the fence tells, too */
+		assert_done(LEASH_OK, &other, actor_release);
+		assert_true(n < 1000);
+	}
+	ask_of(second);
+	assert_true(stats.acquired == 1 && stats.released == 1 && stats.waited == 0);
+	leash_lock_free(theirs);
+	leash_close(second);
+}
+
+static void
+who_gives_up_is_counted_whatever_the_reason(void **state)
+{
+	leash_client *second = open_client();
+	leash_lock *theirs = leashed_lock(second, "law", NULL);
+	leash_lock *lapsing = leashed_lock(client, "lapse", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true));
+	leash_cancel *cancel = NULL;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
+	ask();
+	assert_true(stats.gave_up == 1);
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 20, &err));
+	ask();
+	assert_true(stats.gave_up == 2);
+	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	leash_cancel_fire(cancel);
+	assert_status(LEASH_CANCELED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 1000, .cancel = cancel), &err));
+	ask();
+	assert_true(stats.gave_up == 3);
+	assert_status(LEASH_OK, leash_lock_acquire(lapsing, 0, &err));
+	await_true(!leash_lock_held(lapsing));
+	assert_status(LEASH_LOST, leash_lock_acquire(lapsing, 0, &err));
+	await_true((ask(), stats.lost == 1));
+	assert_true(stats.gave_up == 4 && stats.acquired == 1 && stats.released == 0);
+	assert_status(LEASH_LOST, leash_lock_release(lapsing, &err));
+	ask();
+	assert_true(stats.released == 0 && stats.holding == 0);
+	leash_cancel_free(cancel);
+	leash_lock_free(lapsing);
+	leash_lock_free(theirs);
+	leash_close(second);
+}
+
+static void
+renewals_are_counted_as_the_server_answers_them_and_losses_as_well(void **state)
+{
+	leash_lock *brisk = leashed_lock(client, "brisk", LEASH_LOCK_OPTIONS(.lease_ms = 2000));
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(brisk, 0, &err));
+	await_true((ask(), stats.renewed >= 2));
+	freeReplyObject(server_command(server, "DEL leash:{brisk}"));
+	await_true((ask(), stats.lost == 1));
+	assert_true(stats.renewals_failed >= 1 && stats.holding == 0);
+	assert_status(LEASH_LOST, leash_lock_release(brisk, &err));
+	leash_lock_free(brisk);
+}
+
+static void *
+acquire_and_end(void *arg)
+{
+	leash_lock *mine = arg;
+
+	return leash_lock_acquire(mine, 0, NULL) == LEASH_OK ? mine : NULL;
+}
+
+static void
+what_is_abandoned_is_not_released(void **state)
+{
+	leash_lock *last = leashed_lock(client, "last", NULL);
+	pthread_t thread;
+
+	(void)state;
+	pthread_create(&thread, NULL, acquire_and_end, lock);
+	pthread_join(thread, NULL);
+	await_true((ask(), stats.abandoned == 1));
+	assert_true(stats.acquired == 1 && stats.released == 0 && stats.holding == 0);
+	assert_status(LEASH_OK, leash_lock_acquire(last, 0, &err));
+	leash_lock_free(last);
+	await_true((ask(), stats.abandoned == 2));
+}
+
+static void
+what_was_adopted_counts_as_acquired(void **state)
+{
+	leash_client *second = open_client();
+	leash_lock *theirs = leashed_lock(second, "law", NULL);
+	char token[LEASH_TOKEN_MAX];
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	leash_lock_token(theirs, token, sizeof token);
+	assert_status(LEASH_OK, leash_lock_adopt(lock, token, &err));
+	ask();
+	assert_true(stats.acquired == 1 && stats.holding == 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	ask();
+	assert_true(stats.released == 1 && stats.holding == 0);
+	assert_status(LEASH_LOST, leash_lock_release(theirs, &err));
+	ask_of(second); /* given up by its owner, whatever the server said to it */
+	assert_true(stats.released == 1 && stats.lost == 0);
+	leash_lock_free(theirs);
+	leash_close(second);
+}
+
+static void *
+churn(void *arg)
+{
+	leash_client *whose = arg;
+
+	for (int i = 0; i < 300; i++) {
+		leash_lock *brief = leashed_lock(whose, i % 2 ? "odd" : "even", NULL);
+
+		if (leash_lock_acquire(brief, 1000, NULL) == LEASH_OK)
+			leash_lock_release(brief, NULL);
+		leash_lock_free(brief);
+	}
+	return NULL;
+}
+
+static void
+numbers_never_go_back_while_threads_make_and_free_locks(void **state)
+{
+	pthread_t threads[3];
+	leash_stats before = {.size = sizeof before};
+	unsigned asked = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_create(&threads[i], NULL, churn, client);
+	do {
+		memset(&stats, 0, sizeof stats);
+		stats.size = sizeof stats;
+		assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+		assert_true(stats.acquired >= before.acquired && stats.released >= before.released && stats.commands >= before.commands);
+		assert_true(stats.acquired - stats.released <= COUNT(threads));
+		before = stats;
+		asked++;
+	} while (stats.acquired < 500);
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	ask();
+	assert_true(asked > 1 && stats.acquired + stats.gave_up == 900 && stats.holding == 0 && stats.waiting == 0);
+}
+
+/* ---- the connection ---- */
+
+static void
+commands_are_those_that_the_server_got(void **state)
+{
+	struct monitor *monitor = monitor_start(server);
+	uint64_t before;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* it has listened, and introduced itself */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	ask();
+	before = stats.commands;
+	monitor_mark(monitor);
+	for (int i = 0; i < 50; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	ask();
+	assert_int_equal(stats.commands - before, monitor_count(monitor, NULL));
+	assert_true(stats.commands - before >= 100);
+	monitor_stop(monitor);
+}
+
+static void
+a_connection_that_is_lost_is_told_and_counted_when_it_is_back(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
+	leash_lock *theirs = leashed_lock(far, "far", NULL);
+	uint64_t before;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	await_true((ask_of(far), stats.connected && stats.listening));
+	before = stats.commands;
+	assert_true(stats.connects == 1 && before > 200);
+	proxy_refuse(proxy, true);
+	proxy_reset_all(proxy);
+	await_true((ask_of(far), !stats.connected && !stats.listening));
+	assert_true(stats.connects == 1 && stats.holding == 1);
+	proxy_refuse(proxy, false);
+	await_true((ask_of(far), stats.connected && stats.listening));
+	assert_true(stats.connects == 2 && stats.commands >= before);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(far);
+	proxy_stop(proxy);
+}
+
+static void
+a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead(void **state)
+{
+	struct server *clocked = server_start_clocked(NULL);
+	static const int64_t aheads[] = {3600000, 0, -3600000};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(aheads); i++) {
+		leash_client *there;
+
+		server_set_clock(clocked, aheads[i]);
+		there = leashed_open(server_uri(clocked), NULL);
+		ask_of(there);
+		assert_in_range(stats.server_ahead_ms - aheads[i] + 60000, 0, 120000);
+		leash_close(there);
+	}
+	server_stop(clocked);
+}
+
+/* ---- the call ---- */
+
+struct noted {
+	_Atomic int status;
+	leash_stats stats;
+};
+
+static void
+ask_in_callback(void *arg, const leash_event *event)
+{
+	struct noted *noted = arg;
+
+	(void)event;
+	noted->stats.size = sizeof noted->stats;
+	noted->status = leash_client_stats(client, &noted->stats, NULL);
+}
+
+static void
+a_callback_may_ask(void **state)
+{
+	struct noted noted = {.status = -1};
+	leash_lock *lost = leashed_lock(
+		client, "lost", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true, .on_event = ask_in_callback, .event_arg = &noted));
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lost, 0, &err));
+	await_true(noted.status != -1);
+	assert_int_equal(noted.status, LEASH_OK);
+	assert_true(noted.stats.acquired == 1 && noted.stats.lost == 1);
+	assert_status(LEASH_LOST, leash_lock_release(lost, &err));
+	leash_lock_free(lost);
+}
+
+static void
+a_server_that_stands_still_delays_nobody_who_asks(void **state)
+{
+	struct monitor *monitor = monitor_start(server);
+
+	(void)state;
+	monitor_mark(monitor);
+	for (int i = 0; i < 100; i++)
+		ask();
+	assert_int_equal(monitor_count(monitor, NULL), 0); /* memory only */
+	monitor_stop(monitor);
+	server_pause(server);
+	for (int i = 0; i < 100; i++)
+		ask();
+	server_resume(server);
+}
+
+static void
+a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing(void **state)
+{
+	static const size_t wrong[] = {0, 1, sizeof(size_t), sizeof(size_t) + 7, 65537, SIZE_MAX};
+	size_t shorter = offsetof(leash_stats, released);
+	struct {
+		leash_stats stats;
+		unsigned char more[8];
+	} longer;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	memset(&stats, 0x5a, sizeof stats);
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		stats.size = wrong[i];
+		assert_refused(LEASH_INVALID, "size", leash_client_stats(client, &stats, &err));
+		assert_true(stats.acquired == UINT64_C(0x5a5a5a5a5a5a5a5a));
+	}
+	stats.size = shorter;
+	assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+	assert_true(stats.acquired == 1 && stats.waited == 0 && stats.size == shorter);
+	for (size_t i = shorter; i < sizeof stats; i++)
+		assert_int_equal(((unsigned char *)&stats)[i], 0x5a);
+	memset(&longer, 0x5a, sizeof longer);
+	longer.stats.size = sizeof longer;
+	assert_status(LEASH_OK, leash_client_stats(client, &longer.stats, NULL));
+	assert_true(longer.stats.holding == 1);
+	for (size_t i = 0; i < sizeof longer.more; i++)
+		assert_int_equal(longer.more[i], 0x5a);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static int
+ask_in_child(void *arg)
+{
+	(void)arg;
+	stats.size = sizeof stats;
+	assert_refused(LEASH_FORKED, "leash_client_stats", leash_client_stats(client, &stats, &err));
+	return 0;
+}
+
+static void
+nulls_a_forked_child_and_a_closed_client_are_refused(void **state)
+{
+	leash_client *second = open_client();
+	leash_lock *theirs = leashed_lock(second, "law", NULL); /* which is what keeps the client to be asked */
+
+	(void)state;
+	stats.size = sizeof stats;
+	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(NULL, &stats, &err));
+	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(client, NULL, &err));
+	child_wait(child_run(ask_in_child, NULL));
+	leash_close(second);
+	assert_refused(LEASH_CLOSED, "leash_client_stats", leash_client_stats(second, &stats, &err));
+	leash_lock_free(theirs);
+}
+
+int
+main(void)
+{
+#define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		each(a_client_that_has_done_nothing_has_done_nothing),
+		each(acquires_and_releases_are_counted_but_not_those_that_nest),
+		each(what_was_done_through_locks_that_are_freed_counts_on),
+		each(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart),
+		each(who_gives_up_is_counted_whatever_the_reason),
+		each(renewals_are_counted_as_the_server_answers_them_and_losses_as_well),
+		each(what_is_abandoned_is_not_released),
+		each(what_was_adopted_counts_as_acquired),
+		each(numbers_never_go_back_while_threads_make_and_free_locks),
+		each(commands_are_those_that_the_server_got),
+		each(a_connection_that_is_lost_is_told_and_counted_when_it_is_back),
+		each(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead),
+		each(a_callback_may_ask),
+		each(a_server_that_stands_still_delays_nobody_who_asks),
+		each(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing),
+		each(nulls_a_forked_child_and_a_closed_client_are_refused),
+	};
+
+	return refusal_run("stats", tests, COUNT(tests));
+}

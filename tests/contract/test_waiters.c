@@ -1,0 +1,374 @@
+/* Who waits: leash_lock_waiters() tells of each place in the queue, first comes first, whatever the server says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/fake.h"
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct server *server;
+static leash_client *client;
+static leash_lock *lock;
+static leash_error err;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+static int
+open_one(void **state)
+{
+	(void)state;
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
+	lock = leashed_lock(client, "wanted", NULL);
+	return 0;
+}
+
+static int
+close_one(void **state)
+{
+	(void)state;
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+#define on_server(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
+
+struct seen {
+	size_t count, most, unknown;
+	leash_waiter_info waiter[8]; /* the first */
+	int64_t since_ms;            /* of the last */
+	uint64_t position;
+};
+
+static bool
+see(void *arg, const leash_waiter_info *waiter)
+{
+	struct seen *seen = arg;
+
+	assert_int_equal(waiter->size, sizeof *waiter);
+	assert_int_equal(waiter->position, seen->position + 1);
+	assert_true(waiter->waiting_since_ms >= seen->since_ms);
+	if (seen->count < 8)
+		seen->waiter[seen->count] = *waiter;
+	seen->position = waiter->position;
+	seen->since_ms = waiter->waiting_since_ms;
+	seen->unknown += waiter->who.pid == 0;
+	return ++seen->count != seen->most;
+}
+
+/* So many places, of 7 clients that nobody knows. */
+static void
+make_places(long long places)
+{
+	server_integer(server, "EVAL %s 1 leash:{wanted}:queue %lld",
+	               "for i = 1, tonumber(ARGV[1]) do "
+	               "local place = string.format('0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1%d:%d 3000', i % 7, i) "
+	               "redis.call('ZADD', KEYS[1], 1760000000000000 + i * 1000, place) end "
+	               "for i = 0, 6 do redis.call('ZADD', KEYS[1], -1760000010000000, '0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1' .. i) end return 1",
+	               places);
+}
+
+struct waiter {
+	leash_client *client;
+	leash_lock *lock;
+	pthread_t thread;
+};
+
+static void *
+wait_for_it(void *arg)
+{
+	struct waiter *w = arg;
+
+	if (leash_lock_acquire(w->lock, LEASH_FOREVER, NULL) == LEASH_OK && leash_lock_release(w->lock, NULL) == LEASH_OK)
+		return w;
+	return NULL;
+}
+
+static void
+who_waits_is_told_in_order_with_all_that_is_known(void **state)
+{
+	enum { WAITERS = 4 };
+	struct waiter w[WAITERS];
+	struct seen seen = {0};
+	void *served;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
+	assert_int_equal(seen.count, 0);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (int i = 0; i < WAITERS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "waiter-%d", i);
+		w[i].client = leashed_open(server_uri(server), LEASH_OPTIONS(.client_name = name));
+		w[i].lock = leashed_lock(w[i].client, "wanted", LEASH_LOCK_OPTIONS(.lease_ms = i == 0 ? 200 : 0));
+		pthread_create(&w[i].thread, NULL, wait_for_it, &w[i]);
+		await_true(server_integer(server, "ZCOUNT leash:{wanted}:queue (0 +inf") == i + 1);
+	}
+	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
+	assert_int_equal(seen.count, WAITERS);
+	for (int i = 0; i < WAITERS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "waiter-%d", i);
+		assert_string_equal(seen.waiter[i].who.program, name);
+		assert_int_equal(seen.waiter[i].who.pid, getpid());
+		assert_string_not_equal(seen.waiter[i].who.host, "");
+		assert_in_range(seen.waiter[i].waiting_since_ms, seen.waiter[i].who.since_ms - 1000, seen.waiter[i].who.since_ms + 100000);
+		assert_int_equal(seen.waiter[i].position, i + 1);
+	}
+	memset(&seen, 0, sizeof seen);
+	seen.most = 2;
+	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
+	assert_int_equal(seen.count, 2);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	for (int i = 0; i < WAITERS; i++) {
+		pthread_join(w[i].thread, &served);
+		assert_non_null(served);
+		leash_lock_free(w[i].lock);
+		leash_close(w[i].client);
+	}
+}
+
+static void
+a_long_queue_is_told_whole(void **state)
+{
+	static const long long lengths[] = {1, 63, 64, 65, 199, 200, 201, 400, 12345};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		struct seen seen = {0};
+
+		freeReplyObject(server_command(server, "DEL leash:{wanted}:queue"));
+		make_places(lengths[i]);
+		assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
+		assert_int_equal(seen.count, lengths[i]);
+		assert_int_equal(seen.unknown, lengths[i]);
+	}
+	/* one question for each client, in a queue of 12345 places */
+	freeReplyObject(server_command(server, "CONFIG RESETSTAT"));
+	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &(struct seen){0}, &err));
+	assert_non_null(strstr(server_text(server, "INFO commandstats"), "cmdstat_getrange:calls=7,"));
+}
+
+/* The first 200 go while they are told of. */
+static bool
+let_them_go(void *arg, const leash_waiter_info *waiter)
+{
+	if (waiter->position == 1)
+		freeReplyObject(server_command(server, "ZREMRANGEBYSCORE leash:{wanted}:queue (0 1760000000200000"));
+	return see(arg, waiter);
+}
+
+static void
+nobody_is_passed_over_who_moves_up_meanwhile(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	make_places(1000);
+	assert_status(LEASH_OK, leash_lock_waiters(lock, let_them_go, &seen, &err));
+	assert_int_equal(seen.count, 1000);
+}
+
+static void
+a_queue_that_is_none_is_a_mismatch(void **state)
+{
+	static const char *const queues[] = {
+		"SET %s x", "HSET %s a b", "ZADD %s 5 x", "ZADD %s 5 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1",
+		"ZADD %s 1.5 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1_3000",
+		"ZADD %s 1e300 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1_3000", "ZADD %s inf 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1_3000",
+	};
+	struct seen seen = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) {
+		freeReplyObject(server_command(server, "DEL leash:{wanted}:queue"));
+		freeReplyObject(server_command(server, queues[i], "leash:{wanted}:queue"));
+		assert_status(LEASH_MISMATCH, leash_lock_waiters(lock, see, &seen, &err));
+		assert_non_null(strstr(err.text, "lock 'wanted'"));
+	}
+	assert_int_equal(seen.count, 0);
+}
+
+static bool
+close_it(void *arg, const leash_waiter_info *waiter)
+{
+	(void)arg, (void)waiter;
+	leash_close(client);
+	return true;
+}
+
+static void
+a_client_that_is_closed_meanwhile_ends_it(void **state)
+{
+	leash_client *kept = client;
+
+	(void)state;
+	make_places(1000);
+	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
+	{
+		leash_lock *theirs = leashed_lock(client, "wanted", NULL);
+
+		assert_status(LEASH_CLOSED, leash_lock_waiters(theirs, close_it, NULL, &err));
+		leash_lock_free(theirs);
+	}
+	client = kept;
+}
+
+static bool
+pause_server(void *arg, const leash_waiter_info *waiter)
+{
+	(void)arg, (void)waiter;
+	server_pause(server);
+	return true;
+}
+
+static void
+a_server_that_stands_still_meanwhile_is_unavailable(void **state)
+{
+	leash_client *impatient = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 300));
+	leash_lock *theirs = leashed_lock(impatient, "wanted", NULL);
+
+	(void)state;
+	make_places(1000);
+	assert_status(LEASH_UNAVAILABLE, leash_lock_waiters(theirs, pause_server, NULL, &err));
+	assert_non_null(strstr(err.text, "lock 'wanted'"));
+	server_resume(server);
+	leash_lock_free(theirs);
+	leash_close(impatient);
+}
+
+static void
+what_is_not_asked_properly_or_not_permitted_is_refused(void **state)
+{
+	struct seen seen = {0};
+	leash_client *denied;
+	leash_lock *theirs;
+	char uri[300];
+
+	(void)state;
+	assert_status(LEASH_INVALID, leash_lock_waiters(NULL, see, &seen, &err));
+	assert_status(LEASH_INVALID, leash_lock_waiters(lock, NULL, &seen, &err));
+	freeReplyObject(server_command(server, "ACL SETUSER denied on >word ~* &* +@all -zrangebyscore"));
+	snprintf(uri, sizeof uri, "unix://denied:word@%s", server_socket(server));
+	denied = leashed_open(uri, NULL);
+	theirs = leashed_lock(denied, "wanted", NULL);
+	assert_status(LEASH_DENIED, leash_lock_waiters(theirs, see, &seen, &err));
+	assert_non_null(strstr(err.text, "ZRANGEBYSCORE is not permitted"));
+	leash_lock_free(theirs);
+	leash_close(denied);
+}
+
+static int
+ask_in_child(void *arg)
+{
+	struct seen seen = {0};
+
+	(void)arg;
+	return leash_lock_waiters(lock, see, &seen, NULL) == LEASH_FORKED ? 0 : 1;
+}
+
+static void
+a_forked_child_is_told_so(void **state)
+{
+	(void)state;
+	child_wait(child_run(ask_in_child, NULL));
+}
+
+/* ---- a server that says anything ---- */
+
+static size_t
+lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	if (!fake_is(argc, argv, argl, 0, "ZRANGEBYSCORE"))
+		return FAKE_DEFAULT;
+	return fake_say(out, size, "%s", (const char *)ctx);
+}
+
+#define PLACE "$43\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 3000\r\n"
+
+/* The same 200 places again and again. */
+static size_t
+repeat(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	size_t n;
+
+	(void)ctx;
+	if (!fake_is(argc, argv, argl, 0, "ZRANGEBYSCORE"))
+		return FAKE_DEFAULT;
+	n = fake_say(out, size, "*400\r\n");
+	for (int i = 0; i < 200; i++)
+		n += fake_say(out + n, size - n, PLACE "$16\r\n%d\r\n", 1700000000 + i);
+	return n;
+}
+
+static void
+what_no_server_would_say_is_a_protocol_error(void **state)
+{
+	static const char *const answers[] = {
+		"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*1\r\n" PLACE, "*2\r\n" PLACE ":5\r\n",
+		"*2\r\n:5\r\n$1\r\n5\r\n", "*2\r\n" PLACE "$1\r\n0\r\n", "-WHAT is that\r\n",
+		"*2\r\n" PLACE "*1\r\n$1\r\n5\r\n", "*4\r\n" PLACE "$1\r\n5\r\n" PLACE "$1\r\n4\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof answers / sizeof *answers; i++) {
+		bool last = i == sizeof answers / sizeof *answers;
+		struct fake *fake = last ? fake_start(repeat, NULL) : fake_start(lie, (void *)(uintptr_t)answers[i]);
+		leash_client *c = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 5000));
+		leash_lock *l = leashed_lock(c, "lied", NULL);
+		struct seen seen = {0};
+		leash_status status = leash_lock_waiters(l, see, &seen, &err);
+
+		if (status != LEASH_PROTOCOL)
+			fail_msg("%s: %s", last ? "again and again" : answers[i], leash_status_name(status));
+		leash_lock_free(l);
+		leash_close(c);
+		fake_stop(fake);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_server(who_waits_is_told_in_order_with_all_that_is_known),
+		on_server(a_long_queue_is_told_whole),
+		on_server(nobody_is_passed_over_who_moves_up_meanwhile),
+		on_server(a_queue_that_is_none_is_a_mismatch),
+		on_server(a_client_that_is_closed_meanwhile_ends_it),
+		on_server(a_server_that_stands_still_meanwhile_is_unavailable),
+		on_server(what_is_not_asked_properly_or_not_permitted_is_refused),
+		on_server(a_forked_child_is_told_so),
+		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
+	};
+
+	return cmocka_run_group_tests_name("waiters", tests, start, stop);
+}

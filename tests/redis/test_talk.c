@@ -1,0 +1,426 @@
+/* Talking: answers of any kind come whole, in their order, and in time; or it is said what is wrong. */
+#include "redis/talk.h"
+
+#include "base/clock.h"
+#include "redis/reply.h"
+#include "tests/support/await.h"
+#include "tests/support/fake.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include <cmocka.h>
+
+#define PATIENCE (20 * LSH_S)
+
+static struct server *server;
+static struct lsh_uri uri;
+static leash_error err;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+static struct lsh_talk *
+open_talk(const char *to, int64_t timeout)
+{
+	struct lsh_talk *talk = NULL;
+
+	lsh_uri_clear(&uri);
+	assert_int_equal(lsh_uri_parse(&uri, to, &err), LEASH_OK);
+	if (lsh_talk_open(&talk, &uri, "leash:talker", timeout, NULL, &err) != LEASH_OK)
+		fail_msg("%s", err.text);
+	return talk;
+}
+
+static void
+say(struct lsh_talk *talk, const char *word, const char *second)
+{
+	struct lsh_arg args[] = {lsh_arg_text(word), lsh_arg_text(second != NULL ? second : "")};
+
+	assert_int_equal(lsh_talk_say(talk, args, second != NULL ? 2 : 1, &err), LEASH_OK);
+}
+
+static const struct redisReply *
+hear(struct lsh_talk *talk)
+{
+	const struct redisReply *answer = NULL;
+
+	if (lsh_talk_hear(talk, &answer, &err) != LEASH_OK)
+		fail_msg("%s", err.text);
+	assert_non_null(answer);
+	return answer;
+}
+
+static void
+hear_text(struct lsh_talk *talk, const char *text)
+{
+	struct lsh_item item = lsh_answer_item(hear(talk));
+
+	assert_int_equal(item.length, strlen(text));
+	assert_string_equal(item.text, text);
+}
+
+static int
+count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* ---- answers ---- */
+
+static void
+answers_come_in_the_order_of_the_questions(void **state)
+{
+	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	char text[32];
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 5000; i++) {
+			snprintf(text, sizeof text, "%d", i);
+			say(talk, "ECHO", text);
+		}
+		for (int i = 0; i < 5000; i++) {
+			snprintf(text, sizeof text, "%d", i);
+			hear_text(talk, text);
+		}
+	}
+	lsh_talk_close(talk);
+}
+
+static void
+answers_of_each_type_are_what_they_are(void **state)
+{
+	static const char script[] = "return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}";
+	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	struct lsh_arg eval[] = {LSH_ARG("EVAL"), lsh_arg_text(script), LSH_ARG("0")};
+	const struct redisReply *answer, *inner;
+
+	(void)state;
+	assert_int_equal(lsh_talk_say(talk, eval, 3, &err), LEASH_OK);
+	answer = hear(talk);
+	assert_int_equal(lsh_answer_item(answer).type, LSH_ARRAY);
+	assert_int_equal(lsh_answer_count(answer), 5);
+	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, 0)).integer, 1);
+	assert_string_equal(lsh_answer_item(lsh_answer_at(answer, 1)).text, "two");
+	inner = lsh_answer_at(lsh_answer_at(answer, 2), 1);
+	assert_string_equal(lsh_answer_item(lsh_answer_at(inner, 0)).text, "four");
+	assert_int_equal(lsh_answer_item(lsh_answer_at(inner, 1)).type, LSH_STATUS);
+	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, 3)).type, LSH_NIL);
+	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, 4)).type, LSH_ARRAY);
+	assert_int_equal(lsh_answer_count(lsh_answer_at(answer, 4)), 0);
+	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, 5)).type, LSH_NIL);
+	assert_int_equal(lsh_answer_item(lsh_answer_at(lsh_answer_at(answer, 0), 0)).type, LSH_NIL);
+	say(talk, "WHAT", NULL);
+	assert_int_equal(lsh_answer_item(hear(talk)).type, LSH_ERROR);
+	say(talk, "ECHO", "");
+	assert_int_equal(lsh_answer_item(hear(talk)).type, LSH_STRING);
+	say(talk, "PING", NULL);
+	assert_int_equal(lsh_answer_item(hear(talk)).type, LSH_STATUS);
+	lsh_talk_close(talk);
+}
+
+static void
+an_answer_that_was_taken_stays(void **state)
+{
+	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	struct redisReply *first;
+
+	(void)state;
+	assert_null(lsh_talk_take(talk));
+	say(talk, "ECHO", "first");
+	say(talk, "ECHO", "second");
+	hear_text(talk, "first");
+	first = lsh_talk_take(talk);
+	assert_null(lsh_talk_take(talk));
+	hear_text(talk, "second");
+	assert_string_equal(lsh_answer_item(first).text, "first");
+	lsh_talk_close(talk);
+	assert_string_equal(lsh_answer_item(first).text, "first");
+	lsh_answer_free(first);
+	lsh_answer_free(NULL);
+	lsh_talk_close(NULL);
+}
+
+/* Longer than what a socket takes at once, both ways. */
+static void
+long_questions_and_answers_pass(void **state)
+{
+	enum { SIZE = 3 << 20 };
+	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	char *much = malloc(SIZE + 1);
+	struct lsh_item item;
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		much[i] = (char)('a' + i % 23);
+	much[SIZE] = '\0';
+	for (int i = 0; i < 3; i++)
+		say(talk, "ECHO", much);
+	for (int i = 0; i < 3; i++) {
+		item = lsh_answer_item(hear(talk));
+		assert_int_equal(item.length, SIZE);
+		assert_memory_equal(item.text, much, SIZE);
+	}
+	free(much);
+	lsh_talk_close(talk);
+}
+
+static void
+an_answer_that_drips_comes_whole(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	struct lsh_talk *talk = open_talk(proxy_uri(proxy), PATIENCE);
+
+	(void)state;
+	proxy_drip(proxy, PROXY_BOTH, 1000);
+	say(talk, "ECHO", "dripping");
+	say(talk, "ECHO", "on and on");
+	hear_text(talk, "dripping");
+	hear_text(talk, "on and on");
+	lsh_talk_close(talk);
+	proxy_stop(proxy);
+}
+
+static void
+ignore(int sig)
+{
+	(void)sig;
+}
+
+static void
+signals_disturb_nothing(void **state)
+{
+	struct sigaction action = {.sa_handler = ignore}, before;
+	struct itimerval each = {{0, 2000}, {0, 2000}}, none = {{0, 0}, {0, 0}};
+	struct proxy *proxy = proxy_start(server_socket(server));
+	struct lsh_talk *talk;
+
+	(void)state;
+	sigaction(SIGALRM, &action, &before); /* without SA_RESTART */
+	setitimer(ITIMER_REAL, &each, NULL);
+	proxy_delay(proxy, PROXY_TO_CLIENT, 20000);
+	talk = open_talk(proxy_uri(proxy), PATIENCE);
+	for (int i = 0; i < 20; i++) {
+		say(talk, "ECHO", "through signals");
+		hear_text(talk, "through signals");
+	}
+	setitimer(ITIMER_REAL, &none, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	lsh_talk_close(talk);
+	proxy_stop(proxy);
+}
+
+/* ---- failures ---- */
+
+static void
+each_answer_has_its_time_and_no_more(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	struct lsh_talk *talk = open_talk(proxy_uri(proxy), 200 * LSH_MS);
+	const struct redisReply *answer;
+	int64_t begun;
+
+	(void)state;
+	proxy_hold(proxy, PROXY_TO_CLIENT);
+	say(talk, "PING", NULL);
+	begun = lsh_now_ns();
+	assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
+	assert_true(lsh_now_ns() - begun >= 200 * LSH_MS);
+	assert_non_null(strstr(err.text, "no answer in time"));
+	assert_non_null(strstr(err.text, uri.shown));
+	lsh_talk_close(talk);
+	proxy_release(proxy);
+	/* one that drips has no more */
+	talk = open_talk(proxy_uri(proxy), 200 * LSH_MS);
+	proxy_drip(proxy, PROXY_TO_CLIENT, 50000);
+	say(talk, "ECHO", "this takes more than a second, at 50 ms for each byte");
+	assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
+	lsh_talk_close(talk);
+	proxy_stop(proxy);
+}
+
+static void
+a_connection_that_ends_is_told(void **state)
+{
+	struct proxy *proxy = proxy_start_tcp(server_socket(server));
+	const struct redisReply *answer;
+
+	(void)state;
+	for (size_t bytes = 0; bytes < 12; bytes++) {
+		struct lsh_talk *talk = open_talk(proxy_uri(proxy), PATIENCE);
+
+		proxy_cut_reply(proxy, "echo", bytes);
+		say(talk, "ECHO", "cut off");
+		assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
+		assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
+		lsh_talk_close(talk);
+	}
+	proxy_stop(proxy);
+}
+
+/* Says why it does not go on, and goes; what is still to be sent finds nobody. */
+static size_t
+say_why_and_go(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	(void)ctx;
+	if (fake_is(argc, argv, argl, 0, "ECHO"))
+		return fake_say(out, size, "-ERR enough\r\n") | FAKE_CLOSE;
+	return FAKE_DEFAULT;
+}
+
+static void
+the_last_words_of_a_server_are_heard(void **state)
+{
+	struct fake *fake = fake_start(say_why_and_go, NULL);
+	struct lsh_talk *talk = open_talk(fake_uri(fake), PATIENCE);
+	char *much = malloc(1 << 20);
+	struct lsh_item item;
+
+	(void)state;
+	memset(much, 'x', 1 << 20);
+	much[(1 << 20) - 1] = '\0';
+	say(talk, "ECHO", "once");
+	for (int i = 0; i < 8; i++)
+		say(talk, "SET", much);
+	item = lsh_answer_item(hear(talk));
+	assert_int_equal(item.type, LSH_ERROR);
+	assert_string_equal(item.text, "ERR enough");
+	free(much);
+	lsh_talk_close(talk);
+	fake_stop(fake);
+}
+
+static size_t
+say_that(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	return fake_is(argc, argv, argl, 0, "ECHO") ? fake_say(out, size, "%s", (const char *)ctx) : FAKE_DEFAULT;
+}
+
+static void
+what_no_server_would_say_is_a_protocol_error(void **state)
+{
+	static char *const bad[] = {
+		"what\r\n", "*65537\r\n", "*2147483647\r\n", "*99999999999999999999\r\n", "*-2\r\n", "$-2\r\n", "$2\r\nabc\r\n", "$2\r\nab\r\r", "$2\r\nab\n\r",
+		"+a\rb\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "*2\r\n*40000\r\n",
+		"_\r\n", "#t\r\n", ",1\r\n", "(1\r\n", "%0\r\n", "~0\r\n", ">0\r\n", "=4\r\ntxt:\r\n", ":x\r\n",
+	};
+	int fds = count_fds();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct fake *fake = fake_start(say_that, bad[i]);
+		struct lsh_talk *talk = open_talk(fake_uri(fake), 500 * LSH_MS);
+		const struct redisReply *answer;
+		leash_status status;
+
+		say(talk, "ECHO", "x");
+		status = lsh_talk_hear(talk, &answer, &err);
+		if (strcmp(bad[i], "*2\r\n*40000\r\n") == 0 ? status != LEASH_UNAVAILABLE : status != LEASH_PROTOCOL)
+			fail_msg("%s: %s", bad[i], leash_status_name(status));
+		lsh_talk_close(talk);
+		fake_stop(fake);
+	}
+	assert_int_equal(count_fds(), fds);
+}
+
+/* 2 MiB for each question that it has heard, of one answer. */
+static size_t
+go_on_and_on(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	const char *piece = ctx;
+	size_t n = 0, one = strlen(piece);
+
+	if (!fake_is(argc, argv, argl, 0, "ECHO"))
+		return FAKE_DEFAULT;
+	while (n + one <= size)
+		n += (size_t)(stpcpy(out + n, piece) - (out + n));
+	return n;
+}
+
+static void
+an_answer_without_an_end_is_given_up(void **state)
+{
+	static char *const pieces[] = {"xxxxxxxx", "$4194305\r\n", "*1\r\n", "*2\r\n:1\r\n", "+ever"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+		struct fake *fake = fake_start(go_on_and_on, pieces[i]);
+		struct lsh_talk *talk = open_talk(fake_uri(fake), PATIENCE);
+		const struct redisReply *answer;
+
+		for (int j = 0; j < 5; j++)
+			say(talk, "ECHO", "x");
+		assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_PROTOCOL);
+		lsh_talk_close(talk);
+		fake_stop(fake);
+	}
+}
+
+static void
+who_cannot_be_reached_is_said_so(void **state)
+{
+	struct lsh_talk *talk = NULL;
+	int fds = count_fds();
+
+	(void)state;
+	lsh_uri_clear(&uri);
+	assert_int_equal(lsh_uri_parse(&uri, "unix:///nowhere/at/all", &err), LEASH_OK);
+	assert_int_equal(lsh_talk_open(&talk, &uri, "leash:x", LSH_S, NULL, &err), LEASH_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "/nowhere/at/all"));
+	assert_null(talk);
+	assert_int_equal(count_fds(), fds);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
+		cmocka_unit_test(answers_of_each_type_are_what_they_are),
+		cmocka_unit_test(an_answer_that_was_taken_stays),
+		cmocka_unit_test(long_questions_and_answers_pass),
+		cmocka_unit_test(an_answer_that_drips_comes_whole),
+		cmocka_unit_test(signals_disturb_nothing),
+		cmocka_unit_test(each_answer_has_its_time_and_no_more),
+		cmocka_unit_test(a_connection_that_ends_is_told),
+		cmocka_unit_test(the_last_words_of_a_server_are_heard),
+		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
+		cmocka_unit_test(an_answer_without_an_end_is_given_up),
+		cmocka_unit_test(who_cannot_be_reached_is_said_so),
+	};
+	int failed = cmocka_run_group_tests_name("talk", tests, start, stop);
+
+	lsh_uri_clear(&uri);
+	return failed;
+}
