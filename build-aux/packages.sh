@@ -29,15 +29,21 @@ if [ "${1-}" != --install ]; then
 	need libc6-dev compiles c $compiler
 	need autoconf command -v autoreconf
 	need automake command -v automake
+	need bash-completion [ -r /usr/share/bash-completion/bash_completion ]
 	need gcc command -v "${compiler%% *}"
+	need groff-base command -v groff
 	need libcmocka-dev pkg-config --exists cmocka
 	need libhiredis-dev pkg-config --exists hiredis
+	need libjansson-dev pkg-config --exists jansson
+	need libncurses-dev pkg-config --exists ncursesw
 	need libsodium-dev pkg-config --exists libsodium
 	need libtool command -v libtoolize
 	need make command -v make
+	need mandoc command -v mandoc
 	need pkg-config command -v pkg-config
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli
+	need tmux command -v tmux
 
 	[ -n "$missing" ] || exit 0
 

@@ -7,7 +7,6 @@
 #   tests/redis/test_storm.log: tests/redis/test_lease.log
 
 EXTRA_DIST += build-aux/valkey.sh
-EXTRA_DIST += docs/faults.md
 EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/run.sh
 
@@ -20,9 +19,11 @@ test_scripts += tests/install/header.sh
 test_scripts += tests/install/installed.sh
 test_scripts += tests/install/layers.sh
 test_scripts += tests/install/lists.sh
+test_scripts += tests/install/man.sh
 test_scripts += tests/install/rows.sh
 test_scripts += tests/install/test_readme.sh
 test_scripts += tests/install/version.sh
+test_scripts += tests/tools/test_completion.sh
 
 # What they share.
 EXTRA_DIST += tests/support/tap.sh
@@ -110,6 +111,8 @@ test_programs += tests/redis/test_rights
 test_programs += tests/redis/test_storm
 test_programs += tests/redis/test_talk
 test_programs += tests/redis/test_word
+test_programs += tests/tools/test_histogram
+test_programs += tests/tools/test_ranking
 test_programs += tests/unit/test_command
 test_programs += tests/unit/test_courier
 test_programs += tests/unit/test_error
@@ -192,6 +195,45 @@ tests_fault_test_states_LDADD = $(public_libs)
 tests_fault_test_time_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
+tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_doctor_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_break_LDADD = $(public_libs)
+tests_tools_test_cli_LDADD = $(public_libs)
+tests_tools_test_histogram_LDADD = $(CMOCKA_LIBS)
+tests_tools_test_hold_LDADD = $(public_libs)
+tests_tools_test_list_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_passwords_LDADD = $(public_libs)
+tests_tools_test_ranking_LDADD = $(CMOCKA_LIBS)
+tests_tools_test_run_LDADD = $(public_libs)
+tests_tools_test_run_frozen_LDADD = $(public_libs)
+tests_tools_test_run_signals_LDADD = $(public_libs)
+tests_tools_test_run_terminal_LDADD = $(public_libs)
+tests_tools_test_status_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_top_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_wait_LDADD = $(public_libs)
+
+# These run the command; some read its JSON.
+if COMMAND_ENABLED
+test_programs += tests/tools/test_bench
+test_programs += tests/tools/test_break
+test_programs += tests/tools/test_cli
+test_programs += tests/tools/test_doctor
+test_programs += tests/tools/test_hold
+test_programs += tests/tools/test_list
+test_programs += tests/tools/test_passwords
+test_programs += tests/tools/test_run
+test_programs += tests/tools/test_run_frozen
+test_programs += tests/tools/test_run_signals
+test_programs += tests/tools/test_run_terminal
+test_programs += tests/tools/test_status
+test_programs += tests/tools/test_top
+test_programs += tests/tools/test_wait
+endif
+tests_tools_test_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_doctor_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_list_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_status_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_top_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 
 # What several of them share, and nobody else.
 crew_sources = tests/contract/crew.c tests/contract/crew.h
@@ -316,6 +358,8 @@ tests_redis_test_resolve_SOURCES = tests/redis/test_resolve.c $(dials_sources)
 tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
+tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
+tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
 
 tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(tools_sources)
 tests_unit_test_proxy_SOURCES = tests/unit/test_proxy.c $(tools_sources)
@@ -385,6 +429,8 @@ support_sources += tests/support/socket.c
 support_sources += tests/support/socket.h
 support_sources += tests/support/sweep.c
 support_sources += tests/support/sweep.h
+support_sources += tests/support/tool.c
+support_sources += tests/support/tool.h
 support_sources += tests/support/trouble.c
 support_sources += tests/support/trouble.h
 support_sources += tests/support/witness.c

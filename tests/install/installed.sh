@@ -1,13 +1,17 @@
 #!/bin/sh
-# What `make install` leaves is enough, and no more: programs in C and in C++ find it by pkg-config, shared and static.
+# What `make install` leaves is enough, and no more: programs in C and in C++ find it by pkg-config, shared and static; the command
+# runs; the man pages and the completion are where they are looked for.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
 root=$dir/root
 
 # The flags of the make that runs this test are not for this one: its job server is out of reach here.
+make_() { # ARGUMENT...
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$build" --no-print-directory "$@"
+}
 installs() {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$build" install DESTDIR="$root" >"$dir/install.log" 2>&1 || tail -n 20 "$dir/install.log"
+	make_ install DESTDIR="$root" >"$dir/install.log" 2>&1 || tail -n 20 "$dir/install.log"
 	[ -e "$pc" ] || echo "no $pc"
 }
 
@@ -20,12 +24,49 @@ libdir=$(from_pc "$build/lib" --variable=libdir)
 includedir=$(from_pc "$build/lib" --variable=includedir)
 pc=$root$libdir/pkgconfig/leash.pc
 
+folder() { # VARIABLE: where the build puts things of that kind; nothing if it has none
+	# shellcheck disable=SC2016 # for make
+	make_ -s --eval='.PHONY: leash-folder
+leash-folder: ; @echo $($(leash_folder))' leash-folder leash_folder="$1"
+}
+bindir=$(folder bindir)
+command=$root$bindir/leash
+
 headers_are_the_public_ones() {
 	(cd "$root$includedir" && find . -type f | sort) >"$dir/there"
 	(cd "$source/include" && find . -name '*.h' | sort) | diff - "$dir/there"
 }
 libraries_are_ours() {
 	(cd "$root$libdir" && find . ! -type d ! -name 'libleash.so*' ! -path ./libleash.a ! -path ./libleash.la ! -path ./pkgconfig/leash.pc)
+}
+
+# All else that is there, one by one.
+files_are_those() {
+	{
+		for page in CHANGELOG.md LICENSE README.md; do
+			echo "$(folder docdir)/$page"
+		done
+		echo "$(folder man3dir)/leash.3"
+		if [ -e "$build/tools/leash" ]; then
+			echo "$bindir/leash"
+			echo "$(folder man1dir)/leash.1"
+			[ ! -e "$build/tools/completion/leash" ] || echo "$(folder bashcompletiondir)/leash"
+		fi
+	} | sort >"$dir/wanted"
+	find "$root" ! -type d ! -path "$root$libdir/*" ! -path "$root$includedir/*" | sed "s|^$root||" | sort >"$dir/there"
+	diff "$dir/wanted" "$dir/there"
+}
+command_runs() {
+	said=$(LD_LIBRARY_PATH=$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$command" --version) || echo "status $?"
+	[ "$said" = "leash $(from_pc "$build/lib" --modversion)" ] || echo "it says '$said'"
+}
+command_knows_no_build() {
+	readelf -dW "$command" | grep -E 'RPATH|RUNPATH' | grep -F -e "$build" -e "$source"
+	[ "$(readelf -dW "$command" | grep -c 'NEEDED')" -gt 0 ] || echo 'it needs no library'
+}
+goes_away() {
+	make_ uninstall DESTDIR="$root" >"$dir/install.log" 2>&1 || tail -n 20 "$dir/install.log"
+	find "$root" ! -type d
 }
 
 # ---- programs ----
@@ -86,6 +127,13 @@ static_runs() { # LANGUAGE
 check 'make install succeeds' installs
 check 'the headers that are installed are the public ones' headers_are_the_public_ones
 check 'the libraries that are installed are ours' libraries_are_ours
+check 'the command, man pages, completion and documents that are installed are ours' files_are_those
+if [ -e "$command" ]; then
+	check 'the installed command runs' command_runs
+	check 'the installed command searches no folder of the build' command_knows_no_build
+else
+	skip 'the installed command runs' 'built with --disable-command'
+fi
 if [ -e "$root$libdir/libleash.so" ]; then
 	check 'a C program is built with the shared library and runs' shared_runs c
 	check 'a C++ program is built with the shared library and runs' shared_runs c++
@@ -98,5 +146,6 @@ if [ -e "$root$libdir/libleash.a" ]; then
 else
 	skip 'programs are built with the static library' 'built with --disable-static'
 fi
+check 'make uninstall leaves no file' goes_away
 
 finish

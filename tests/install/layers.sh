@@ -33,11 +33,20 @@ only_in() { # HEADER FOLDER...: which of the library's folders may include it
 	done
 }
 
+# A part of the library, or what is under it, would be the inside whatever the brackets.
+# shellcheck disable=SC2016 # for make
+tools_use_the_interface() {
+	only tools tools/
+	includes tools | grep -E '[<"](leash/|hiredis|sodium)' | sed 's/ [<"]/ includes /'
+	sed -n 's/^tools_leash_LDADD = *//p' tools/local.mk | grep -vx 'lib/libleash\.la \$(JANSSON_LIBS) \$(CURSES_LIBS)'
+	return 0
+}
+
 first_line_is_comment() { # FILE
 	head -n 1 "$1" | grep -qE '^(/\*|--)'
 }
 sources_say_what_for() {
-	find lib watchdog -name '*.[ch]' -o -name '*.lua' -o -name '*.inc' | sort | while read -r file; do
+	find lib tools watchdog -name '*.[ch]' -o -name '*.lua' -o -name '*.inc' | sort | while read -r file; do
 		first_line_is_comment "$file" || { [ -e "${file%.c}.h" ] && first_line_is_comment "${file%.c}.h"; } ||
 			echo "neither $file nor its header begins with a comment"
 	done
@@ -60,6 +69,7 @@ check 'examples use the interface' only examples redis.h
 check 'tests/contract uses the interface' only tests/contract tests/contract/ tests/support/
 check 'tests/support uses the interface' only tests/support tests/support/
 check 'bench uses the interface' only bench bench/ tests/support/
+check 'tools use the interface, by leash.h' tools_use_the_interface
 
 check 'every source says what it is for' sources_say_what_for
 

@@ -24,5 +24,5 @@ check() { # SENTENCE FOLDER... -- FIND-EXPRESSION
 	fi
 }
 
-check 'every source file is in a list' bench examples include lib tests watchdog -name '*.[ch]' -o -name '*.lua' -o -name '*.inc'
+check 'every source file is in a list' bench examples include lib tests tools watchdog -name '*.[ch]' -o -name '*.lua' -o -name '*.inc'
 check 'every test script is in a list' tests -name '*.sh'

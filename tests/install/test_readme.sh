@@ -44,7 +44,7 @@ says_what_is_wrong() {
 # Files that it links to, folders of its map, the two commands.
 names_what_is_there() {
 	{
-		grep -o '](\([^):]*\))' "$readme" | sed 's/^](//; s/)$//'
+		grep -o '](\([^):]*\))' "$readme" | sed 's/^](//; s/)$//; s/#.*//' | grep .
 		grep -o '^| .[a-z/-]*/' "$readme" | sed 's/^...//'
 		grep -o '^    \./[a-z_-]*/[a-z.]*sh' "$readme" | sed 's/^ *//'
 	} | sort -u >"$dir/names"
@@ -52,6 +52,14 @@ names_what_is_there() {
 	while read -r name; do
 		[ -e "$source/$name" ] || echo "not there: $name"
 	done <"$dir/names"
+}
+
+# A link within the page is a heading in small letters, with dashes for spaces.
+links_lead_somewhere() {
+	sed -n 's/^##* //p' "$readme" | tr 'A-Z ' 'a-z-' >"$dir/headings"
+	grep -o '](#[^)]*)' "$readme" | sed 's/^](#//; s/)$//' | while read -r heading; do
+		grep -qxF -- "$heading" "$dir/headings" || echo "no heading for #$heading"
+	done
 }
 
 # By name, or as one of a row (`_depth`).
@@ -63,10 +71,29 @@ names_every_call() {
 	done <"$dir/calls"
 }
 
+# The numbers of the table that begins with "exit status"; a row may have several.
+has_every_exit_status() {
+	sed -n 's/^[[:space:]]*EXIT_[A-Z_]* = \([1-9][0-9]*\),.*/\1/p' "$source/tools/command.h" | sort >"$dir/exits"
+	awk -F'|' '/^\| exit status/ { on = 1; next } !/^\|/ { on = 0 } on { gsub(/[^0-9]+/, "\n", $2); print $2 }' "$readme" |
+		grep . | sort >"$dir/said"
+	diff "$dir/exits" "$dir/said"
+}
+
+names_every_command() {
+	sed -n 's/.*command_[a-z]* = {"\([a-z]*\)",.*/\1/p' "$source"/tools/*.c >"$dir/commands"
+	[ -s "$dir/commands" ] || return
+	while read -r name; do
+		grep -q "\`leash $name\`" "$readme" || echo "not named: leash $name"
+	done <"$dir/commands"
+}
+
 check 'a whole program stands on the first screen' is_on_the_first_screen
 check 'it compiles without a warning and links with nothing but leash' compiles
 check 'it runs and gives its lock back' runs
 check 'without a server it says what is wrong' says_what_is_wrong
 check 'what the README names is there' names_what_is_there
+check 'a link within it leads to a heading' links_lead_somewhere
 check 'the README names every public call' names_every_call
+check 'its table of exit statuses is that of tools/command.h' has_every_exit_status
+check 'the README names every command' names_every_command
 finish

@@ -1,0 +1,288 @@
+#!/bin/sh
+# The man pages say what is so: leash(3) what the headers say, leash(1) what the command itself says, and both in clean mdoc.
+#
+# What they must have in common with the source is found by their form: the entries of a list begin with .It and name an option
+# by Fl, a field by Fa, a function by Fn, a constant by Dv and its number in parentheses. A section whose title ends in
+# ": leash_options" is about that struct.
+# shellcheck source=tests/support/tap.sh
+. "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
+
+library=$source/docs/leash.3
+command=$source/docs/leash.1
+leash=$build/tools/.libs/leash
+[ -x "$leash" ] || leash=$build/tools/leash
+
+differ() { # WHAT FILE WHAT FILE: sorted ones, that have something in them
+	[ -s "$2" ] || echo "nothing in $1: has it changed its form?"
+	comm -23 "$2" "$4" | sed "s|^|only in $1: |"
+	comm -13 "$2" "$4" | sed "s|^|only in $3: |"
+}
+twice() { # WHERE FILE
+	uniq -d "$2" | sed "s|^|twice in $1: |"
+}
+
+# ---- mdoc ----
+
+is_clean_for_mandoc() { # PAGE
+	mandoc -T lint -W warning "$1"
+}
+is_clean_for_groff() { # PAGE
+	groff -ww -mandoc -Tutf8 "$1" >/dev/null
+}
+
+# ---- what is in the headers ----
+
+# All of them without preprocessor lines; of a constant, a field or a function there is no more than one in a line.
+cat "$source"/include/leash.h "$source"/include/leash/*.h >"$dir/headers"
+
+# Without comments, the prototypes: each on a line, with one space where there is space.
+awk '
+	{ text = text $0 "\n" }
+	END {
+		gsub(/\\\n/, " ", text)
+		while ((at = index(text, "/*")) > 0) {
+			rest = substr(text, at)
+			text = substr(text, 1, at - 1) " " substr(rest, index(rest, "*/") + 2)
+		}
+		gsub(/(^|\n)[ \t]*#[^\n]*/, " ", text)
+		gsub(/[ \t\n]+/, " ", text)
+		n = split(text, statement, ";")
+		for (i = 1; i <= n; i++) {
+			s = statement[i]
+			if (!sub(/^.*LEASH_API /, "", s))
+				continue
+			sub(/^LEASH_MUST_CHECK /, "", s)
+			gsub(/\* /, "*", s)
+			print s
+		}
+	}' "$dir/headers" | sort >"$dir/prototypes"
+
+# Of each struct: it, a field, and what the header says of that, with tabs. Those that hold functions only are not for users to fill in
+# by a table.
+awk '
+	/^typedef struct leash_[a-z_]* \{/ { type = $3; next }
+	/^}/ { type = ""; next }
+	type != "" && type != "leash_memory" && match($0, /[a-z_]+(\[[^]]*\])?;/) {
+		field = substr($0, RSTART, RLENGTH - 1)
+		sub(/\[.*/, "", field)
+		said = substr($0, RSTART + RLENGTH)
+		gsub(/\/\*\*<|\*\//, "", said)
+		if (field != "size" && field != "reserved_")
+			print type "\t" field "\t" said
+	}' "$dir/headers" | sort >"$dir/fields"
+
+# Constants of all enums but the statuses.
+awk '/^(typedef )?enum/ { on = 1 } /^}/ { on = 0 } on && match($0, /LEASH_[A-Z_]+ = [0-9]+,/) {
+		split(substr($0, RSTART, RLENGTH - 1), part, " = ")
+		print part[1] " " part[2]
+	}' "$dir/headers" | sort >"$dir/constants"
+
+# And those.
+sed -n 's/^[[:space:]]*X(\([A-Z_]*\), \([0-9]*\), "\(.*\)").*/LEASH_\1 \2 \3/p' "$source/include/leash/status.h" | sort >"$dir/statuses"
+
+# ---- leash(3) ----
+
+awk '
+	/^\.Sh / { on = $2 == "SYNOPSIS" }
+	on && /^\.Ft / { type = substr($0, 5) }
+	on && /^\.Fn / {
+		n = split(substr($0, 5), word, "\"")
+		name = word[1]
+		sub(/ +$/, "", name)
+		list = ""
+		for (i = 2; i <= n; i += 2)
+			list = list (list == "" ? "" : ", ") word[i]
+		line = type " " name "(" list ")"
+		gsub(/\* /, "*", line)
+		print line
+	}' "$library" | sort >"$dir/page.prototypes"
+
+prototypes_agree() {
+	differ 'the headers' "$dir/prototypes" 'the page' "$dir/page.prototypes"
+}
+functions_are_told() {
+	sed -n 's/^[[:space:]]*\(leash_[a-z_]*\);$/\1/p' "$source/lib/libleash.map" | sort >"$dir/functions"
+	awk '/^\.Sh / { on = $2 == "FUNCTIONS" } on && /^\.It Fn / { print $3 }' "$library" | sort >"$dir/page.functions"
+	differ 'libleash.map' "$dir/functions" 'the list of functions' "$dir/page.functions"
+	twice 'the list of functions' "$dir/page.functions"
+}
+statuses_agree() {
+	awk '
+		/^\.S[hs] / { on = /: leash_status$/ }
+		on && /^\.It Dv LEASH_[A-Z_]* Pq [0-9]*$/ { status = $3 " " $5; next }
+		status != "" { sub(/\.$/, ""); print status " " $0; status = "" }' "$library" | sort >"$dir/page.statuses"
+	differ 'status.h' "$dir/statuses" 'the table of statuses' "$dir/page.statuses"
+}
+constants_agree() {
+	awk '
+		/^\.S[hs] / { off = /: leash_status$/ }
+		!off && /^\.It Dv LEASH_[A-Z_]* Pq [0-9]*$/ { print $3 " " $5 }' "$library" | sort >"$dir/page.constants"
+	differ 'the headers' "$dir/constants" 'the page' "$dir/page.constants"
+	twice 'the page' "$dir/page.constants"
+}
+
+# As $dir/fields, from the page; an entry may be of several fields.
+awk '
+	function flush() {
+		n = split(names, name, " ")
+		for (i = 1; i <= n; i++)
+			print type "\t" name[i] "\t" said
+		names = said = ""
+	}
+	/^\.S[hs] / {
+		flush()
+		type = /: leash_[a-z_]*$/ ? $NF : ""
+		next
+	}
+	type == "" || type == "leash_status" { next }
+	/^\.It Fa / {
+		flush()
+		names = substr($0, 8)
+		gsub(/,/, " ", names)
+		next
+	}
+	{ said = said " " $0 }
+	END { flush() }' "$library" | sort >"$dir/page.fields"
+
+fields_agree() {
+	cut -f1,2 "$dir/fields" | tr '\t' '.' | sort >"$dir/fields.names"
+	cut -f1,2 "$dir/page.fields" | tr '\t' '.' | sort >"$dir/page.fields.names"
+	differ 'the headers' "$dir/fields.names" 'the page' "$dir/page.fields.names"
+	twice 'the page' "$dir/page.fields.names"
+}
+numbers_agree() {
+	awk -F'\t' '
+		FNR == NR { page[$1 "." $2] = $3; next }
+		{
+			field = $1 "." $2
+			said = $3
+			while (match(said, /[0-9]+/)) {
+				number = substr(said, RSTART, RLENGTH)
+				said = substr(said, RSTART + RLENGTH)
+				numbers++
+				if (page[field] !~ "(^|[^0-9])" number "([^0-9]|$)")
+					print field ": the header says " number " of it, and the page does not"
+			}
+		}
+		END { if (numbers < 30) print "few numbers in the headers: have they changed their form?" }
+		' "$dir/page.fields" "$dir/fields"
+}
+
+# The program under EXAMPLES.
+awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { text = 0 } on && text { print } on && /^\.Bd -literal/ { text = 1 }' "$library" |
+	sed 's/\\e/\\/g' >"$dir/example.c"
+
+# shellcheck disable=SC2086 # flags
+example_compiles() {
+	[ -s "$dir/example.c" ] || echo 'there is none'
+	${CC:-cc} -std=gnu11 -Wall -Wextra -Wpedantic -Werror ${LEASH_SANITIZE-} -I"$source/include" -o "$dir/example" "$dir/example.c" \
+		-L"$build/lib/.libs" -Wl,-rpath,"$build/lib/.libs" -lleash
+}
+example_says_what_is_wrong() {
+	! LEASH_URI="unix://$dir/nowhere" "$dir/example" 2>"$dir/said" || echo 'it succeeds without a server'
+	grep -q "$dir/nowhere" "$dir/said" || cat "$dir/said"
+}
+
+# ---- leash(1) ----
+
+# All of its options: the section that they are in, and the option. Sections are commands, or "common".
+awk '
+	/^\.Sh / { part = /^\.Sh COMMON OPTIONS/ ? "common" : "" }
+	/^\.Ss leash / { part = $3; print part " " }
+	/^\.Ss / && !/^\.Ss leash / { part = "" }
+	part != "" && /^\.It / {
+		n = split($0, word, " ")
+		for (i = 1; i < n; i++)
+			if (word[i] == "Fl" && word[i + 1] ~ /^-[a-z]/)
+				print part " -" word[i + 1]
+			else if (word[i] == "Fl")
+				print part " -" word[i + 1]
+	}' "$command" >"$dir/page.options"
+
+options_of() { # SECTION
+	sed -n "s/^$1 \\(-.*\\)/\\1/p" "$dir/page.options" | sort
+}
+commands() {
+	"$leash" --help | sed -n 's/^  leash \([a-z]*\) .*/\1/p' | sort
+}
+commands_agree() {
+	commands >"$dir/commands"
+	awk '$2 == "" { print $1 }' "$dir/page.options" | sort >"$dir/page.commands"
+	differ 'leash --help' "$dir/commands" 'the page' "$dir/page.commands"
+	for name in $(commands); do
+		grep -q "^\\.Nm leash $name\$" "$command" || echo "leash $name is not in the synopsis"
+	done
+}
+
+# A help may leave out what all commands have, and a section does so. A long option in it is one of the command's own; a letter is
+# one if it stands before the long one or alone, at the beginning of a column.
+options_agree() { # COMMAND
+	"$leash" "$1" --help >"$dir/help" || echo "leash $1 --help: status $?"
+	grep -oE '(^|[[:space:],])--[a-z][a-z-]*' "$dir/help" | tr -d ' \t,' | sort -u >"$dir/help.long"
+	grep -oE '(^|[[:space:]]{2})-[a-zA-Z](,|[[:space:]])' "$dir/help" | tr -d ' \t,' | sort -u >"$dir/help.short"
+	sort -u "$dir/help.long" "$dir/help.short" >"$dir/help.options"
+	options_of common >"$dir/common"
+	options_of "$1" >"$dir/own"
+	sort -u "$dir/common" "$dir/own" >"$dir/known"
+	[ -s "$dir/common" ] || echo 'no common options on the page'
+	[ -s "$dir/help.long" ] || echo 'no options in its help'
+	comm -23 "$dir/help.options" "$dir/known" | sed 's/^/only in its help: /'
+	comm -13 "$dir/help.options" "$dir/own" | sed 's/^/only on the page: /'
+	twice 'its section' "$dir/own"
+	cat "$source/tools/$1.c" "$source/tools/$1"_*.c 2>/dev/null | grep -oE '[{]"[a-z-]+", (no|required|optional)_argument' |
+		sed 's/^{"/--/; s/".*//' | sort >"$dir/taken"
+	comm -23 "$dir/taken" "$dir/help.options" | sed 's/^/taken, but not in its help: /'
+}
+
+# Each is taken by each command; --help behind it ends the command before it does anything.
+common_options_are_taken() {
+	for name in $(commands); do
+		for option in $(options_of common); do
+			case $option in
+			-r | --redis) set -- "$option" redis://nowhere --help ;;
+			--prefix) set -- "$option" p --help ;;
+			*) set -- "$option" --help ;;
+			esac
+			"$leash" "$name" "$@" >"$dir/said" 2>&1 || { echo "leash $name $*: status $?" && cat "$dir/said"; }
+		done
+	done
+}
+exit_statuses_agree() {
+	sed -n 's/^[[:space:]]*EXIT_[A-Z_]* = \([0-9]*\),.*/\1/p' "$source/tools/command.h" | sort >"$dir/exits"
+	awk '/^\.Sh / { on = $2 == "EXIT" } on && /^\.It [0-9]/ { print $2 }' "$command" | sed 's/+$//' | sort >"$dir/page.exits"
+	differ 'tools/command.h' "$dir/exits" 'the table' "$dir/page.exits"
+}
+variables_agree() {
+	cat "$source"/tools/*.c | grep -oE '"(LEASH_[A-Z_]+|NO_COLOR)(=[^"]*)?"' | tr -d '"' | sed 's/=.*//' | sort -u >"$dir/variables"
+	echo LEASH_URI | sort -u - "$dir/variables" -o "$dir/variables" # which the library reads
+	awk '/^\.Sh / { on = $2 == "ENVIRONMENT" } on && /^\.It Ev / { print $3 }' "$command" | sort -u >"$dir/page.variables"
+	differ 'the source' "$dir/variables" 'the page' "$dir/page.variables"
+}
+
+for page in leash.1 leash.3; do
+	check "$page is clean for mandoc" is_clean_for_mandoc "$source/docs/$page"
+	check "$page is clean for groff" is_clean_for_groff "$source/docs/$page"
+done
+
+check 'the synopsis of leash(3) has the prototypes of the headers' prototypes_agree
+check 'its list of functions has every function that is exported, once' functions_are_told
+check 'its table of statuses is that of status.h' statuses_agree
+check 'it has every constant, with its number' constants_agree
+check 'its tables have every field of every struct, and none else' fields_agree
+check 'of each field they have every number that the header has' numbers_agree
+check 'its example compiles and links with nothing but leash' example_compiles
+check 'its example says what is wrong without a server' example_says_what_is_wrong
+
+if [ -x "$leash" ]; then
+	check 'leash(1) has a section for every command' commands_agree
+	for name in $(commands); do
+		check "it has the options that leash $name --help has" options_agree "$name"
+	done
+	check 'what it calls common options is taken by every command' common_options_are_taken
+else
+	skip 'leash(1) says what the command says' 'built with --disable-command'
+fi
+check 'its table of exit statuses is that of tools/command.h' exit_statuses_agree
+check 'it has every variable that the source has' variables_agree
+
+finish

@@ -1,0 +1,304 @@
+#!/bin/sh
+# The completion of the leash command for bash: what it offers, where it offers nothing, and that it says no word.
+#
+# A bash without its start-up files sources it, with the bash-completion package or without, and calls it as readline does. One test
+# has a real readline, in a terminal of tmux.
+# shellcheck source=tests/support/tap.sh
+. "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
+
+leash=$build/tools/.libs/leash
+[ -x "$leash" ] || leash=$build/tools/leash
+if [ ! -x "$leash" ]; then
+	echo 'built with --disable-command'
+	exit 77
+fi
+package=/usr/share/bash-completion/bash_completion
+
+redis=''
+clean_up() {
+	tmux -S "$dir/tmux" kill-server
+	[ -z "$redis" ] || kill -KILL "$redis"
+	wait
+	rm -rf "$dir"
+} 2>/dev/null
+trap clean_up EXIT
+trap 'exit 1' PIPE
+
+# ---- a bash that completes ----
+
+mkdir "$dir/bin" "$dir/folder"
+ln -s "$leash" "$dir/bin/leash"
+: >"$dir/folder/a file"
+PATH=$dir/bin:$PATH
+unset NO_COLOR LEASH_PREFIX
+export LEASH_URI="unix://$dir/nowhere"
+
+# Words as readline finds them: space ends one, and what is in COMP_WORDBREAKS is one of its own, but not in quotes or behind a \.
+cat >"$dir/complete.bash" <<'END'
+split() {
+	local i c quote='' word='' any=
+	COMP_WORDS=()
+	for ((i = 0; i < ${#COMP_LINE}; i++)); do
+		c=${COMP_LINE:i:1}
+		if [[ $c == '\' && $quote != "'" ]]; then
+			((++i))
+			word+=$c${COMP_LINE:i:1} any=1
+		elif [[ -n $quote ]]; then
+			word+=$c
+			[[ $c != "$quote" ]] || quote=''
+		elif [[ $c == [\"\'] ]]; then
+			quote=$c word+=$c any=1
+		elif [[ $c == ' ' ]]; then
+			[[ -z $any ]] || COMP_WORDS+=("$word")
+			word='' any=''
+		elif [[ $c == [:=] ]]; then
+			[[ -z $any ]] || COMP_WORDS+=("$word")
+			COMP_WORDS+=("$c")
+			word='' any=''
+		else
+			word+=$c any=1
+		fi
+	done
+	[[ -z $any && ${COMP_LINE: -1} != ' ' ]] || COMP_WORDS+=("$word")
+}
+set -u
+if [[ $1 == with ]]; then
+	set +u
+	shopt -s extglob progcomp
+	source "$4"
+fi
+source "$2"
+COMP_LINE=$3
+COMP_POINT=${#3}
+COMP_TYPE=9 COMP_KEY=9
+split
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_leash "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
+END
+
+how=without
+offers() { # LINE: what is offered for it, sorted; what is said on standard error too
+	(cd "$dir/folder" && bash --norc --noprofile "$dir/complete.bash" "$how" "$source/tools/leash.bash" "$1" "$package" 2>&1) | sort
+}
+are() { # LINE OFFER...: that is what is offered
+	line=$1
+	shift
+	offers "$line" >"$dir/offered"
+	{ [ $# -eq 0 ] || printf '%s\n' "$@"; } | sort | diff - "$dir/offered" >"$dir/differ" || {
+		echo "'$line':"
+		cat "$dir/differ"
+	}
+}
+has() { # LINE PATTERN: that is among what is offered
+	offers "$1" >"$dir/offered"
+	grep -qxE -- "$2" "$dir/offered" || { echo "'$1': not '$2', but" && cat "$dir/offered"; }
+}
+commands() {
+	"$leash" --help | sed -n 's/^  leash \([a-z]*\) .*/\1/p' | sort
+}
+
+# ---- without a server ----
+
+offers_the_commands() {
+	# shellcheck disable=SC2046 # words
+	are 'leash ' $(commands) help --help --version
+	are 'leash re' release renew
+	# shellcheck disable=SC2046
+	are 'leash help ' $(commands)
+	are 'leash nonsense --'
+}
+offers_the_options_of_its_help() { # COMMAND
+	"$leash" "$1" --help | grep -oE '(^|[[:space:],])--[a-z][a-z-]*' | tr -d ' \t,' | sort -u >"$dir/help"
+	printf '%s\n' --help --json --prefix --quiet --redis --verbose | sort -u - "$dir/help" >"$dir/wanted"
+	offers "leash $1 --" | sed 's/=$//' | diff "$dir/wanted" -
+}
+
+# An option that wants an argument is one that getopt_long says so of, and has = in what is offered.
+knows_which_options_want_arguments() {
+	for name in $(commands); do
+		offers "leash $name --" | while read -r option; do
+			"$leash" "$name" "${option%=}" >"$dir/said" 2>&1 </dev/null && continue
+			wants=no
+			! grep -q -- "${option%=} needs an argument" "$dir/said" || wants=yes
+			case $option:$wants in
+			*=:no | *[!=]:yes) echo "leash $name: $option, and: $(cat "$dir/said")" ;;
+			esac
+		done
+	done
+}
+knows_which_letters_want_arguments() {
+	for name in $(commands); do
+		"$leash" "$name" --help | grep -oE '(^|[[:space:]]{2})-[a-zA-Z](,|[[:space:]])' | tr -d ' \t,-' | sort -u >"$dir/letters"
+		while read -r letter; do
+			"$leash" "$name" "-$letter" >"$dir/said" 2>&1 </dev/null && continue
+			wants=''
+			! grep -q -- "-$letter needs an argument" "$dir/said" || wants=$letter
+			# An option that wants the next word takes away what is under the cursor.
+			offered=$(offers "leash $name -$letter --fo")
+			case $offered:$wants in
+			:?* | :) ;;
+			*) [ -z "$wants" ] || echo "leash $name -$letter --fo: $offered" ;;
+			esac
+			[ -n "$wants" ] || [ -n "$(offers "leash $name -$letter --js")" ] || echo "leash $name -$letter --js: nothing is offered"
+		done <"$dir/letters"
+	done
+}
+offers_no_arguments() {
+	are 'leash run --wait '
+	are 'leash run -w '
+	are 'leash run -nw '
+	are 'leash run --wait=3'
+	are 'leash run -E '
+	are 'leash run -r '
+	are 'leash run job -c '
+	are 'leash run --on-lost k' keep kill
+	are 'leash run --on-lost=t' term
+	are 'leash top --sort=' held lease name waiting
+	are 'leash top -Rs w' waiting
+}
+offers_dashes_and_then_commands() {
+	are 'leash run job ' --
+	are 'leash run job --' --
+	are 'leash run -w 5m --fair job -' -- -c
+	are 'leash run -w 5m --fa' --fair
+	are 'leash run --wait=5m --fa' --fair
+	are "leash run job -c 'echo "
+	has 'leash run job ls' ls
+	has 'leash run job -- ls' ls
+	has 'leash run a:b=c -- ls' ls
+	has 'leash run job -- ls a' 'a( |\\ )file'
+	are 'leash wait job -- ls'
+}
+says_nothing_without_a_server() {
+	are 'leash status '
+	are 'leash run '
+	are "leash run -r redis://127.0.0.1:1 "
+	are "$dir/not-there run "
+}
+
+# ---- with one ----
+
+ask() {
+	redis-cli -s "$dir/redis.sock" "$@"
+}
+start_redis() {
+	redis-server --port 0 --unixsocket "$dir/redis.sock" --save '' --dir "$dir" --logfile "$dir/redis.log" >/dev/null 2>&1 &
+	redis=$!
+	until [ "$(ask PING 2>/dev/null)" = PONG ]; do
+		kill -0 "$redis" || return
+		sleep 0.05
+	done
+	export LEASH_URI="unix://$dir/redis.sock"
+	for name in nightly night:late night:watch 'two words' 'wild*' backup; do
+		"$leash" acquire -q --ttl 1h "$name" >"$dir/token" || echo "acquire '$name': status $?"
+	done
+	"$leash" acquire -q --ttl 1h --prefix other elsewhere >"$dir/token" || echo "status $?"
+}
+offers_names_of_locks() {
+	are 'leash run b' backup
+	for name in status wait break acquire renew release list; do
+		are "leash $name b" backup
+	done
+	are 'leash status nightly b' backup
+	are 'leash break nightly '
+	are 'leash release -q ni' night:late night:watch nightly
+	are 'leash doctor '
+}
+offers_names_of_that_server() {
+	LEASH_URI="unix://$dir/nowhere" are "leash status -r unix://$dir/redis.sock b" backup
+	LEASH_URI="unix://$dir/nowhere" are "leash status --redis=unix://$dir/redis.sock b" backup
+	are 'leash status --prefix other ' elsewhere
+	are 'leash status --prefix=other ' elsewhere
+	LEASH_PREFIX=other are 'leash status ' elsewhere
+	are "leash status -r unix://$dir/nowhere "
+}
+offers_names_with_everything_in_them() {
+	are 'leash status night:' late watch
+	are 'leash status night:w' watch
+	are 'leash status two' 'two\ words'
+	are 'leash status two\ ' 'two\ words'
+	are 'leash status "two ' 'two words'
+	are 'leash status "night:w' 'night:watch'
+	are 'leash status wi' 'wild\*'
+	are 'leash status *'
+	are 'leash status ba?'
+}
+
+gives_up_on_a_server_that_is_frozen() {
+	kill -STOP "$redis"
+	are 'leash status '
+	kill -CONT "$redis"
+}
+
+# ---- readline itself ----
+
+tell() { # KEY...
+	tmux -S "$dir/tmux" send-keys -t it "$@"
+}
+await() { # FILE LINE
+	tries=0
+	until grep -qxF -- "$2" "$1" 2>/dev/null; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 600 ] || { cat "$1" && tmux -S "$dir/tmux" capture-pane -p -t it && return 1; }
+		sleep 0.05
+	done
+}
+works_in_a_terminal() {
+	tmux -S "$dir/tmux" kill-server 2>/dev/null
+	cat >"$dir/rc" <<-END
+		PS1='$ '
+		[ "\$HOW" = without ] || . "$package"
+		. "$source/tools/leash.bash"
+		show() { printf '%s|' "\$@" >>"$dir/typed"; echo >>"$dir/typed"; }
+		complete -F _leash show
+		PATH=$dir/bin:\$PATH
+	END
+	: >"$dir/typed"
+	HOW=$how LEASH_URI=$LEASH_URI TERM=screen tmux -S "$dir/tmux" -f /dev/null new-session -d -s it -x 80 -y 24 \
+		"exec bash --noprofile --rcfile $dir/rc -i"
+	tell 'complete -p show >/dev/null && show ready' Enter
+	await "$dir/typed" 'ready|' || return
+	# The first word is what is asked for names: a function will not do, the command does.
+	# shellcheck disable=SC2016 # for that bash
+	tell 'leash() { if [ "$1" = list ]; then command leash "$@"; else show "$@"; fi; }' Enter
+	tell 'leash stat' Tab 'night:w' Tab Enter
+	await "$dir/typed" 'status|night:watch|' || return
+	tell 'leash status two' Tab Enter
+	await "$dir/typed" 'status|two words|' || return
+	tell 'leash run --on-lost=ki' Tab 'wil' Tab Tab 'ech' Tab Enter
+	await "$dir/typed" 'run|--on-lost=kill|wild*|--|echo|' || return
+	tmux -S "$dir/tmux" kill-server
+}
+
+both() { # SENTENCE COMMAND...
+	how=without
+	check "$1" "$2"
+	if [ -r "$package" ]; then
+		how=with
+		check "$1, with the bash-completion package" "$2"
+	else
+		skip "$1, with the bash-completion package" "there is no $package"
+	fi
+}
+
+check 'it offers the commands' offers_the_commands
+for name in $(commands); do
+	check "of $name it offers the options of its help" offers_the_options_of_its_help "$name"
+done
+check 'it knows which options want arguments' knows_which_options_want_arguments
+check 'it knows which letters want arguments' knows_which_letters_want_arguments
+check 'it offers no durations, numbers, and servers, but what can happen to a job' offers_no_arguments
+both 'behind the name of a job come dashes, and then commands with their arguments' offers_dashes_and_then_commands
+check 'without a server it offers no names, and says nothing' says_nothing_without_a_server
+check 'a server with locks in it' start_redis
+both 'it offers the names of locks that are held' offers_names_of_locks
+check 'they come from the server that the line names' offers_names_of_that_server
+check 'a server that does not answer has none' gives_up_on_a_server_that_is_frozen
+both 'names have everything in them' offers_names_with_everything_in_them
+if command -v tmux >/dev/null; then
+	both 'it works in a terminal' works_in_a_terminal
+else
+	skip 'it works in a terminal' 'there is no tmux'
+fi
+finish

@@ -1,0 +1,185 @@
+/* The histogram of leash bench: what it is exact in, and how far off it may be in the rest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tools/histogram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct histogram h, other;
+
+static int
+empty(void **state)
+{
+	(void)state;
+	memset(&h, 0, sizeof h);
+	memset(&other, 0, sizeof other);
+	return 0;
+}
+
+/* xorshift64* */
+static uint64_t
+next_random(uint64_t *seed)
+{
+	*seed ^= *seed >> 12;
+	*seed ^= *seed << 25;
+	*seed ^= *seed >> 27;
+	return *seed * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* Of any size up to 2^42, each power of two as likely as the next. */
+static uint64_t
+any_value(uint64_t *seed)
+{
+	unsigned bits = (unsigned)(next_random(seed) % HISTOGRAM_BITS);
+
+	return (UINT64_C(1) << bits) + next_random(seed) % (UINT64_C(1) << bits);
+}
+
+/* As far from `value` as a bucket's middle may be, and no farther. */
+static void
+check_near(uint64_t value, uint64_t found)
+{
+	uint64_t off = found > value ? found - value : value - found;
+
+	if (off > value / 128)
+		fail_msg("%llu came out as %llu", (unsigned long long)value, (unsigned long long)found);
+}
+
+static void
+there_is_nothing_in_an_empty_one(void **state)
+{
+	(void)state;
+	assert_int_equal(histogram_at(&h, 0), 0);
+	assert_int_equal(histogram_at(&h, 0.5), 0);
+	assert_int_equal(histogram_at(&h, 1), 0);
+	assert_int_equal(h.count + h.min + h.max + h.sum, 0);
+}
+
+static void
+a_single_value_is_all_there_is(void **state)
+{
+	static const uint64_t values[] = {0, 1, 127, 128, 129, 1000003, (UINT64_C(1) << 42) - 1, UINT64_C(1) << 42, UINT64_MAX};
+
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		empty(state);
+		histogram_add(&h, values[i]);
+		assert_true(histogram_at(&h, 0) == values[i]);
+		assert_true(histogram_at(&h, 0.5) == values[i]);
+		assert_true(histogram_at(&h, 1) == values[i]);
+		assert_true(h.min == values[i] && h.max == values[i] && h.sum == values[i] && h.count == 1);
+	}
+}
+
+static void
+what_is_below_128_comes_out_as_it_went_in(void **state)
+{
+	(void)state;
+	for (uint64_t value = 0; value < 128; value++)
+		histogram_add(&h, value);
+	for (uint64_t value = 0; value < 128; value++)
+		assert_int_equal(histogram_at(&h, (double)(value + 1) / 128), value);
+}
+
+/* Between one that is smaller and one that is larger, so that it is the bucket that speaks. */
+static void
+what_is_larger_comes_out_within_a_128th(void **state)
+{
+	uint64_t seed = 42;
+
+	for (int i = 0; i < 20000; i++) {
+		uint64_t value = any_value(&seed);
+
+		empty(state);
+		histogram_add(&h, 0);
+		histogram_add(&h, value);
+		histogram_add(&h, UINT64_MAX);
+		check_near(value, histogram_at(&h, 0.5));
+		assert_true(histogram_at(&h, 1) == UINT64_MAX);
+	}
+}
+
+static void
+both_sides_of_every_power_of_two_are_apart_from_each_other(void **state)
+{
+	(void)state;
+	for (int bits = 7; bits <= HISTOGRAM_BITS; bits++) {
+		uint64_t power = UINT64_C(1) << bits;
+
+		empty(state);
+		histogram_add(&h, 0);
+		histogram_add(&h, power - 1);
+		histogram_add(&h, power);
+		histogram_add(&h, UINT64_MAX);
+		assert_true(histogram_at(&h, 0.5) < power);
+		if (bits < HISTOGRAM_BITS)
+			assert_true(histogram_at(&h, 0.75) >= power);
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+every_percentile_is_that_of_the_sorted_values(void **state)
+{
+	enum { VALUES = 10000 };
+	static uint64_t values[VALUES];
+	uint64_t seed = 7;
+
+	(void)state;
+	for (int i = 0; i < VALUES; i++)
+		histogram_add(&h, values[i] = any_value(&seed));
+	qsort(values, VALUES, sizeof *values, compare);
+	assert_true(h.min == values[0] && h.max == values[VALUES - 1] && h.count == VALUES);
+	for (int percent = 1; percent <= 100; percent++)
+		check_near(values[VALUES / 100 * percent - 1], histogram_at(&h, percent / 100.0));
+}
+
+static void
+merging_is_the_same_as_having_added_to_one(void **state)
+{
+	static struct histogram all;
+	uint64_t seed = 3;
+
+	(void)state;
+	memset(&all, 0, sizeof all);
+	for (int i = 0; i < 1000; i++) {
+		uint64_t value = any_value(&seed);
+
+		histogram_add(i % 3 == 0 ? &h : &other, value);
+		histogram_add(&all, value);
+	}
+	histogram_merge(&h, &other);
+	assert_memory_equal(&h, &all, sizeof h);
+	memset(&other, 0, sizeof other);
+	histogram_merge(&h, &other); /* of nothing, whose smallest is none */
+	assert_memory_equal(&h, &all, sizeof h);
+	histogram_merge(&other, &h);
+	assert_memory_equal(&other, &all, sizeof h);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(there_is_nothing_in_an_empty_one, empty),
+		cmocka_unit_test_setup(a_single_value_is_all_there_is, empty),
+		cmocka_unit_test_setup(what_is_below_128_comes_out_as_it_went_in, empty),
+		cmocka_unit_test_setup(what_is_larger_comes_out_within_a_128th, empty),
+		cmocka_unit_test_setup(both_sides_of_every_power_of_two_are_apart_from_each_other, empty),
+		cmocka_unit_test_setup(every_percentile_is_that_of_the_sorted_values, empty),
+		cmocka_unit_test_setup(merging_is_the_same_as_having_added_to_one, empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

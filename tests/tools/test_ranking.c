@@ -1,0 +1,131 @@
+/* The first of many: whatever comes, in whatever order, and however little room there is, those that are kept are those that a sort of
+ * all would have put first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tools/ranking.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOCKS = 2000, ROOMS = 5 };
+
+static leash_lock_info locks[LOCKS];
+static const size_t rooms[ROOMS] = {0, 1, 20, LOCKS, LOCKS + 10};
+static unsigned seed = 7;
+
+static int
+make_locks(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LOCKS; i++) {
+		int r = rand_r(&seed);
+
+		locks[i] = (leash_lock_info){.size = sizeof locks[i], .held = true, .depth = 1};
+		snprintf(locks[i].name, sizeof locks[i].name, "job-%d", (i * 7919) % LOCKS);
+		locks[i].waiting = (uint32_t)r % 5;
+		locks[i].held_since_ms = r % 7 == 0 ? 0 : 1700000000000 + r / 7 % 300;
+		locks[i].remaining_ms = r % 11 == 0 ? -1 : r / 11 % 500;
+	}
+	return 0;
+}
+
+/* All of them, in order, by a ranking that has room for all. */
+static void
+sort_all(struct ranking *all, struct order order)
+{
+	assert_true(ranking_init(all, LOCKS));
+	ranking_clear(all, order);
+	for (int i = 0; i < LOCKS; i++)
+		ranking_add(all, &locks[i]);
+	ranking_sort(all, order);
+	assert_int_equal(all->count, LOCKS);
+}
+
+static void
+what_is_kept_is_what_a_sort_puts_first(void **state)
+{
+	(void)state;
+	for (int by = 0; by < RANKS; by++)
+		for (int reverse = 0; reverse < 2; reverse++)
+			for (int i = 0; i < ROOMS; i++) {
+				struct order order = {(enum rank_by)by, reverse};
+				struct ranking all, some;
+
+				sort_all(&all, order);
+				assert_true(ranking_init(&some, rooms[i]));
+				ranking_clear(&some, order);
+				for (int n = 0; n < LOCKS; n++)
+					ranking_add(&some, &locks[n]);
+				ranking_sort(&some, order);
+				assert_int_equal(some.count, rooms[i] < LOCKS ? rooms[i] : LOCKS);
+				for (size_t n = 0; n < some.count; n++)
+					assert_string_equal(some.at[n]->info.name, all.at[n]->info.name);
+				ranking_destroy(&some);
+				ranking_destroy(&all);
+			}
+}
+
+static void
+the_order_is_what_it_says(void **state)
+{
+	struct ranking r;
+
+	(void)state;
+	sort_all(&r, (struct order){RANK_WAITING, false});
+	for (size_t i = 1; i < r.count; i++)
+		assert_true(r.at[i - 1]->info.waiting >= r.at[i]->info.waiting);
+	ranking_sort(&r, (struct order){RANK_LEASE, false});
+	for (size_t i = 1; i < r.count; i++)
+		assert_true((uint64_t)r.at[i - 1]->info.remaining_ms <= (uint64_t)r.at[i]->info.remaining_ms); /* without an end: last */
+	ranking_sort(&r, (struct order){RANK_HELD, false});
+	assert_true(r.at[0]->info.held_since_ms > 0);
+	assert_int_equal(r.at[LOCKS - 1]->info.held_since_ms, 0); /* not known: last */
+	ranking_sort(&r, (struct order){RANK_NAME, true});
+	for (size_t i = 1; i < r.count; i++)
+		assert_true(strcmp(r.at[i - 1]->info.name, r.at[i]->info.name) > 0);
+	ranking_destroy(&r);
+}
+
+/* SCAN may give some twice, and what they are like may have changed meanwhile. */
+static void
+a_name_that_comes_again_is_not_kept_twice(void **state)
+{
+	struct order order = {RANK_WAITING, false};
+	struct ranking r;
+
+	(void)state;
+	assert_true(ranking_init(&r, 20));
+	ranking_clear(&r, order);
+	for (int again = 0; again < 3; again++)
+		for (int i = 0; i < LOCKS; i++) {
+			leash_lock_info info = locks[i];
+
+			info.waiting += (uint32_t)again;
+			ranking_add(&r, &info);
+		}
+	ranking_sort(&r, order);
+	assert_int_equal(r.count, 20);
+	for (size_t i = 0; i < r.count; i++) {
+		assert_int_equal(r.at[i]->info.waiting, 4 + 2);
+		for (size_t n = 0; n < i; n++)
+			assert_string_not_equal(r.at[i]->info.name, r.at[n]->info.name);
+	}
+	ranking_destroy(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_is_kept_is_what_a_sort_puts_first, make_locks),
+		cmocka_unit_test_setup(the_order_is_what_it_says, make_locks),
+		cmocka_unit_test_setup(a_name_that_comes_again_is_not_kept_twice, make_locks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

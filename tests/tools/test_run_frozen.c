@@ -1,0 +1,287 @@
+/* leash run when the server stands still for longer than the lease: whoever ran under the lock is dead before its key could have expired.
+ *
+ *   LEASH_TEST_FREEZES  how often that is tried with each job (default 3) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/knob.h"
+#include "tests/support/server.h"
+#include "tests/support/tool.h"
+#include "tests/support/trouble.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+enum { TTL_MS = 3000, STALL_MS = 100, PROCESSES = 4 };
+
+static struct server *server;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+static int
+thaw(void **state)
+{
+	(void)state;
+	server_resume(server);
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	return 0;
+}
+
+/* ---- jobs ---- */
+
+/* Each process of a job says "pid N." first. */
+struct job {
+	const char *name, *script;
+	int processes;
+	bool obeys;
+};
+
+static const struct job polite = {
+	"one that ends on TERM",
+	"trap 'echo told; exit 0' TERM; echo pid $$.; while :; do sleep 0.02; done", 1, true,
+};
+static const struct job deaf = {
+	"one that ignores TERM",
+	"trap '' TERM; echo pid $$.; while :; do sleep 0.02; done", 1, false,
+};
+static const struct job family = {
+	"one with children that left, and ignore TERM, too",
+	"trap '' TERM\n"
+	"setsid sh -c 'echo pid $$.; while :; do sleep 0.02; done' &\n"
+	"(setsid sh -c 'echo pid $$.; while :; do sleep 0.02; done' &)\n"
+	"echo pid $$.; while :; do sleep 0.02; done", 3, false,
+};
+static const struct job survived = {
+	"one that ends on TERM, and leaves a child that does not",
+	"trap 'exit 0' TERM; setsid sh -c \"trap '' TERM; echo pid \\$\\$.; while :; do sleep 0.02; done\" &\n"
+	"echo pid $$.; while :; do sleep 0.02; done", 2, false,
+};
+
+/* ---- one freeze ---- */
+
+static int
+said_pids(struct tool *tool)
+{
+	int n = 0;
+
+	for (const char *at = tool_out(tool); (at = strchr(at, '.')) != NULL; at++)
+		n++;
+	return n;
+}
+
+static void
+open_processes(struct tool *tool, struct pollfd *deaths, int count)
+{
+	const char *at = tool_out(tool);
+
+	for (int i = 0; i < count; i++, at++) {
+		at = strstr(at, "pid ");
+		deaths[i] = (struct pollfd){.events = POLLIN, .fd = (int)syscall(SYS_pidfd_open, atoi(at + 4), 0)};
+		if (deaths[i].fd < 0)
+			trouble("process %d: %s", atoi(at + 4), strerror(errno));
+	}
+}
+
+/* When the last of them died, at the latest. In `*stalled_ns`, for how long the machine stood still meanwhile, if it did: nobody could have
+ * killed anybody then. */
+static int64_t
+await_deaths(struct pollfd *deaths, int count, int64_t *stalled_ns)
+{
+	int64_t limit = await_limit_ns(60), last = await_now_ns(), now;
+
+	*stalled_ns = 0;
+	for (int i = 0; i < count; last = now) {
+		i += poll(&deaths[i], 1, 5) == 1;
+		now = await_now_ns();
+		if (now - last - 5 * MS > *stalled_ns)
+			*stalled_ns = now - last - 5 * MS;
+		if (await_is_past(limit))
+			trouble("a process lives on");
+	}
+	return last;
+}
+
+/* Stop the server right after a renewal, so that there is none on its way. When, at the earliest, the key expires. */
+static int64_t
+freeze(const char *name)
+{
+	for (;;) {
+		int64_t before = server_integer(server, "PTTL leash:{%s}", name), asked_ns, left;
+
+		for (;;) {
+			asked_ns = await_now_ns();
+			left = server_integer(server, "PTTL leash:{%s}", name);
+			if (left > before)
+				break;
+			before = left;
+			await_ms(1);
+		}
+		server_pause(server);
+		if (await_now_ns() - asked_ns < TTL_MS / 6 * MS) /* else the next renewal may have come in between */
+			return asked_ns + left * MS;
+		server_resume(server);
+	}
+}
+
+/* How much of the lease was left when the last process was dead. */
+static int64_t
+dies_before_expiry_by(const struct job *job)
+{
+	struct pollfd deaths[PROCESSES];
+	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "3s", "-k", "600ms", "frozen", "--", "sh", "-c", job->script);
+	int64_t expires_ns, left, stalled_ns;
+
+	await_true(said_pids(tool) == job->processes);
+	open_processes(tool, deaths, job->processes);
+	expires_ns = freeze("frozen");
+	left = expires_ns - await_deaths(deaths, job->processes, &stalled_ns);
+	assert_int_equal(tool_wait(tool), 79);
+	if (job->obeys)
+		assert_non_null(strstr(tool_out(tool), "told"));
+	assert_non_null(strstr(tool_err(tool), "lock 'frozen'"));
+	for (int i = 0; i < job->processes; i++)
+		close(deaths[i].fd);
+	tool_free(tool);
+	server_resume(server);
+	await_true(server_integer(server, "EXISTS leash:{frozen}") == 0);
+	if (left > 0 || stalled_ns < STALL_MS * MS)
+		return left;
+	print_message("# the machine stood still for %lld ms: that was no freeze of the server's alone\n", (long long)(stalled_ns / MS));
+	return dies_before_expiry_by(job);
+}
+
+static void
+check(const struct job *job)
+{
+	long times = knob("LEASH_TEST_FREEZES", 3);
+	int64_t least = INT64_MAX, most = INT64_MIN;
+
+	for (long i = 0; i < times; i++) {
+		int64_t left = dies_before_expiry_by(job);
+
+		least = left < least ? left : least;
+		most = left > most ? left : most;
+		assert_true(left > 0);
+	}
+	print_message("# %s: dead %lld to %lld ms before its key expires, %ld of %ld times\n", job->name, (long long)(least / MS),
+	              (long long)(most / MS), times, times);
+}
+
+static void
+a_job_that_obeys_is_told_and_dead_before_the_key_expires(void **state)
+{
+	(void)state;
+	check(&polite);
+}
+
+static void
+a_job_that_ignores_TERM_is_dead_before_the_key_expires(void **state)
+{
+	(void)state;
+	check(&deaf);
+}
+
+static void
+children_in_other_sessions_are_dead_before_the_key_expires(void **state)
+{
+	(void)state;
+	check(&family);
+}
+
+static void
+a_child_that_outlives_its_job_is_dead_before_the_key_expires(void **state)
+{
+	(void)state;
+	check(&survived);
+}
+
+static void
+with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires(void **state)
+{
+	struct pollfd death;
+	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "3s", "--on-lost", "kill", "frozen", "--", "sh", "-c", polite.script);
+	int64_t expires_ns, stalled_ns;
+
+	(void)state;
+	await_true(said_pids(tool) == 1);
+	open_processes(tool, &death, 1);
+	expires_ns = freeze("frozen");
+	assert_true(await_deaths(&death, 1, &stalled_ns) < expires_ns || stalled_ns > STALL_MS * MS);
+	assert_int_equal(tool_wait(tool), 79);
+	assert_null(strstr(tool_out(tool), "told"));
+	close(death.fd);
+	tool_free(tool);
+}
+
+static void
+with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost(void **state)
+{
+	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "1s", "--on-lost", "keep", "frozen", "--", "sh", "-c",
+	                               "trap 'echo told' TERM; echo pid $$.; sleep 2; echo done; exit 3");
+
+	(void)state;
+	await_true(said_pids(tool) == 1);
+	server_pause(server);
+	assert_int_equal(tool_wait(tool), 79);
+	assert_null(strstr(tool_out(tool), "told"));
+	assert_non_null(strstr(tool_out(tool), "done"));
+	assert_non_null(strstr(tool_err(tool), "keep"));
+	tool_free(tool);
+}
+
+static void
+a_freeze_that_ends_in_time_is_not_noticed_by_the_job(void **state)
+{
+	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "6s", "frozen", "--", "sh", "-c", "echo pid $$.; sleep 5; exit 3");
+
+	(void)state;
+	await_true(said_pids(tool) == 1);
+	server_pause(server);
+	await_ms(1500);
+	server_resume(server);
+	assert_int_equal(tool_wait(tool), 3);
+	tool_free(tool);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_job_that_obeys_is_told_and_dead_before_the_key_expires, thaw),
+		cmocka_unit_test_teardown(a_job_that_ignores_TERM_is_dead_before_the_key_expires, thaw),
+		cmocka_unit_test_teardown(children_in_other_sessions_are_dead_before_the_key_expires, thaw),
+		cmocka_unit_test_teardown(a_child_that_outlives_its_job_is_dead_before_the_key_expires, thaw),
+		cmocka_unit_test_teardown(with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires, thaw),
+		cmocka_unit_test_teardown(with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost, thaw),
+		cmocka_unit_test_teardown(a_freeze_that_ends_in_time_is_not_noticed_by_the_job, thaw),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,400 @@
+/* leash run and signals: who gets them, what is left when leash itself is killed, and what CMD inherits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/leashed.h"
+#include "tests/support/server.h"
+#include "tests/support/tool.h"
+#include "tests/support/trouble.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+#define FOR_EVER "while :; do sleep 0.02; done"
+
+static struct server *server;
+static char uri[300]; /* with so much patience that a machine that stands still for seconds is no server that is away */
+static leash_error err;
+static leash_client *client;
+static leash_lock *theirs; /* "taken", held */
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	snprintf(uri, sizeof uri, "%s?timeout=60000", server_uri(server));
+	client = leashed_open(uri, NULL);
+	theirs = leashed_lock(client, "taken", LEASH_LOCK_OPTIONS(.lease_ms = 86400000));
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	leash_lock_free(theirs);
+	leash_close(client);
+	server_stop(server);
+	return 0;
+}
+
+static bool
+is_free(const char *name)
+{
+	return server_integer(server, "EXISTS leash:{%s}", name) == 0;
+}
+
+static int64_t
+waiting(void)
+{
+	return server_integer(server, "ZCOUNT leash:{taken}:queue (0 +inf");
+}
+
+/* A pidfd of the process that said "NAME pid." */
+static int
+process_called(struct tool *tool, const char *name)
+{
+	char what[40];
+	const char *at;
+	int fd;
+
+	snprintf(what, sizeof what, "%s ", name);
+	tool_await_out(tool, what);
+	await_true(strchr(strstr(tool_out(tool), what), '.') != NULL);
+	at = strstr(tool_out(tool), what);
+	fd = (int)syscall(SYS_pidfd_open, atoi(at + strlen(what)), 0);
+	if (fd < 0)
+		trouble("%s has ended", name);
+	return fd;
+}
+
+static bool
+has_ended(int fd)
+{
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+
+	return poll(&end, 1, 0) == 1;
+}
+
+/* ---- passing on ---- */
+
+static void
+each_signal_reaches_the_command(void **state)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {{"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"TERM", SIGTERM},
+	               {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"CONT", SIGCONT}, {"WINCH", SIGWINCH}};
+	char script[200], name[40];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		struct tool *tool;
+
+		snprintf(script, sizeof script, "trap 'echo got %s; exit 5' %s; echo ready; " FOR_EVER, signals[i].name, signals[i].name);
+		tool = TOOL_START(uri, "run", "job-1", "-c", script);
+		tool_await_out(tool, "ready");
+		tool_signal(tool, signals[i].number);
+		assert_int_equal(tool_wait(tool), 5);
+		snprintf(name, sizeof name, "got %s\n", signals[i].name);
+		assert_non_null(strstr(tool_out(tool), name));
+		tool_free(tool);
+		assert_true(is_free("job-1"));
+	}
+}
+
+static void
+a_signal_reaches_the_whole_group(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "job-2", "-c", "sh -c 'echo child $$.; " FOR_EVER "' & echo ready $$.; " FOR_EVER);
+	int child = process_called(tool, "child");
+
+	(void)state;
+	tool_await_out(tool, "ready");
+	tool_signal(tool, SIGTERM);
+	assert_int_equal(tool_wait(tool), 128 + SIGTERM);
+	await_true(has_ended(child));
+	close(child);
+	tool_free(tool);
+}
+
+static void
+with_foreground_the_command_stays_in_the_group_of_leash(void **state)
+{
+	char line[40];
+	struct tool *tool = TOOL_START(uri, "run", "--foreground", "job-3", "-c",
+	                               "trap 'exit 5' TERM; echo group $(($(ps -o pgid= -p $$))).; " FOR_EVER);
+
+	(void)state;
+	tool_await_out(tool, ".");
+	snprintf(line, sizeof line, "group %d.", (int)getpgid(tool_pid(tool))); /* the one that it has by now */
+	assert_non_null(strstr(tool_out(tool), line));
+	tool_signal(tool, SIGTERM);
+	assert_int_equal(tool_wait(tool), 5);
+	tool_free(tool);
+	tool = TOOL_START(uri, "run", "job-3", "-c", "echo group $(($(ps -o pgid= -p $$))) of $$.");
+	assert_int_equal(tool_wait(tool), 0);
+	assert_int_equal(atoi(strchr(tool_out(tool), 'p') + 1), atoi(strchr(tool_out(tool), 'f') + 1));
+	tool_free(tool);
+}
+
+static void
+with_foreground_too_all_are_ended_that_must_be(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "--foreground", "--max-run", "300ms", "-k", "100ms", "job-4", "-c",
+	                               "trap '' TERM; setsid sh -c 'echo child $$.; " FOR_EVER "' & " FOR_EVER);
+	int child = process_called(tool, "child");
+
+	(void)state;
+	assert_int_equal(tool_wait(tool), 124);
+	assert_true(has_ended(child));
+	close(child);
+	tool_free(tool);
+}
+
+static void
+those_who_left_are_told_when_the_command_has_ended(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "--max-run", "300ms", "-k", "60s", "--ttl", "10m", "job-5", "-c",
+	                               "setsid sh -c 'trap \"echo told; exit\" TERM; echo child $$.; " FOR_EVER "' & " FOR_EVER);
+
+	(void)state;
+	assert_int_equal(tool_wait(tool), 124);
+	assert_non_null(strstr(tool_out(tool), "told"));
+	tool_free(tool);
+}
+
+static void
+who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "job-6", "-c", "setsid sh -c 'echo child $$.; " FOR_EVER "' & sleep 0.2; exit 3");
+	int child = process_called(tool, "child");
+
+	(void)state;
+	assert_int_equal(tool_wait(tool), 3);
+	assert_true(is_free("job-6"));
+	assert_false(has_ended(child));
+	syscall(SYS_pidfd_send_signal, child, SIGKILL, NULL, 0);
+	close(child);
+	tool_free(tool);
+}
+
+/* ---- waiting ---- */
+
+static void
+a_signal_ends_the_wait_and_leaves_the_queue(void **state)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	int64_t longest = 0, shortest = INT64_MAX;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		struct tool *tool = TOOL_START(uri, "run", "taken", "--", "echo", "run");
+		int64_t began;
+
+		await_true(waiting() == 1);
+		began = await_now_ns();
+		tool_signal(tool, signals[i % 4]);
+		while (waiting() != 0)
+			if (await_now_ns() - began > 3000 * MS * (int64_t)await_slowness())
+				fail_msg("it is in the queue still");
+		began = await_now_ns() - began;
+		longest = began > longest ? began : longest;
+		shortest = began < shortest ? began : shortest;
+		assert_int_equal(tool_wait(tool), 128 + signals[i % 4]);
+		assert_string_equal(tool_out(tool), "");
+		tool_free(tool);
+	}
+	print_message("# the queue was left %lld to %lld us after the signal\n", (long long)(shortest / 1000), (long long)(longest / 1000));
+	assert_true(shortest < 100 * MS * (int64_t)await_slowness());
+}
+
+static void
+a_signal_that_was_ignored_at_the_start_ends_no_wait(void **state)
+{
+	struct tool *tool;
+	int64_t began = await_now_ns();
+
+	(void)state;
+	tool_setenv("LEASH", tool_path());
+	tool = TOOL_START(uri, "run", "outer", "-c", "trap '' HUP; exec $LEASH run -w 700ms taken -- true");
+	await_true(waiting() == 1);
+	for (int i = 0; i < 10; i++)
+		tool_signal(tool, SIGHUP);
+	assert_int_equal(tool_wait(tool), 75);
+	assert_true(await_now_ns() - began >= 700 * MS);
+	tool_setenv("LEASH", NULL);
+	tool_free(tool);
+}
+
+static void
+a_signal_at_any_moment_is_not_lost(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct tool *tool = TOOL_START(uri, "run", "job-7", "--", "sleep", "600");
+
+		usleep((useconds_t)(i * 150));
+		tool_signal(tool, SIGTERM);
+		assert_int_equal(tool_wait(tool), 128 + SIGTERM);
+		tool_free(tool);
+		await_true(is_free("job-7"));
+	}
+}
+
+/* ---- leash itself is killed ---- */
+
+static void
+a_command_does_not_outlive_a_leash_that_was_killed(void **state)
+{
+	static const char *const names[] = {"killed-1", "killed-2", "killed-3", "killed-4", "killed-5"};
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct tool *tool = TOOL_START(uri, "run", "--ttl", "10m", names[i], "-c", "trap '' TERM HUP INT; echo child $$.; " FOR_EVER);
+		int child = process_called(tool, "child");
+
+		tool_signal(tool, SIGKILL);
+		assert_int_equal(tool_wait(tool), 128 + SIGKILL);
+		await_true(has_ended(child));
+		assert_false(is_free(names[i])); /* it did not take the end of the lease */
+		close(child);
+		tool_free(tool);
+	}
+}
+
+static void
+an_inner_command_does_not_outlive_an_outer_leash_that_was_killed(void **state)
+{
+	/* the shell between them dies with the outer one; the inner one is left, and sees its lease end */
+	static const char *const scripts[] = {"exec $LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'",
+	                                      "$LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'; true"};
+
+	(void)state;
+	tool_setenv("LEASH", tool_path());
+	for (int i = 0; i < 2; i++) {
+		struct tool *tool = TOOL_START(uri, "run", "--ttl", "9s", "nested", "-c", scripts[i]);
+		int child = process_called(tool, "child");
+
+		tool_signal(tool, SIGKILL);
+		assert_int_equal(tool_wait(tool), 128 + SIGKILL);
+		while (!has_ended(child))
+			if (is_free("nested") && !has_ended(child))
+				fail_msg("it lives on without the lock");
+		close(child);
+		tool_free(tool);
+		await_true(is_free("nested"));
+	}
+	tool_setenv("LEASH", NULL);
+}
+
+static void
+an_inner_command_ends_when_the_outer_run_loses_the_lock(void **state)
+{
+	struct tool *tool;
+	int child;
+
+	(void)state;
+	tool_setenv("LEASH", tool_path());
+	tool = TOOL_START(uri, "run", "--ttl", "1s", "nested", "-c",
+	                  "$LEASH run nested -- sh -c 'trap \"\" TERM; echo child $$.; " FOR_EVER "'; true");
+	child = process_called(tool, "child");
+	freeReplyObject(server_command(server, "DEL leash:{nested}"));
+	assert_int_equal(tool_wait(tool), 79);
+	assert_true(has_ended(child));
+	close(child);
+	tool_free(tool);
+	tool_setenv("LEASH", NULL);
+}
+
+static void
+a_leash_that_stood_still_past_its_lease_kills_the_command(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "--ttl", "1s", "paused", "-c", "trap 'echo told' TERM; echo child $$.; " FOR_EVER);
+	int child = process_called(tool, "child");
+
+	(void)state;
+	tool_signal(tool, SIGSTOP);
+	await_true(is_free("paused"));
+	assert_false(has_ended(child)); /* nobody else can see to it */
+	tool_signal(tool, SIGCONT);
+	assert_int_equal(tool_wait(tool), 79);
+	assert_true(has_ended(child));
+	assert_null(strstr(tool_out(tool), "told")); /* there was nothing left for that */
+	close(child);
+	tool_free(tool);
+}
+
+/* ---- what CMD inherits ---- */
+
+static void
+no_descriptor_of_leash_is_open_in_the_command(void **state)
+{
+	(void)state;
+	/* the fourth is the folder that ls reads; no shell, which would have pipes of its own for a moment */
+	assert_int_equal(TOOL(uri, "run", "job-8", "--", "ls", "/proc/self/fd"), 0);
+	assert_string_equal(tool_said(), "0\n1\n2\n3\n");
+}
+
+/* A set of signals in /proc/self/status, without those that belong to the C library. */
+static unsigned long long
+signals_of(const char *name)
+{
+	const char *at = strstr(tool_said(), name);
+
+	assert_non_null(at);
+	return strtoull(at + strlen(name), NULL, 16) & 0x7fffffff;
+}
+
+static void
+the_command_has_the_signals_that_leash_was_started_with(void **state)
+{
+	(void)state;
+	assert_int_equal(TOOL(uri, "run", "job-9", "--", "cat", "/proc/self/status"), 0);
+	assert_int_equal(signals_of("\nShdPnd:\t"), 0);
+	assert_int_equal(signals_of("\nSigBlk:\t"), 0);
+	assert_int_equal(signals_of("\nSigIgn:\t"), 0);
+	tool_setenv("LEASH", tool_path());
+	assert_int_equal(TOOL(uri, "run", "job-9", "-c", "trap '' HUP PIPE TTOU; exec $LEASH run inner -- cat /proc/self/status"), 0);
+	tool_setenv("LEASH", NULL);
+	assert_int_equal(signals_of("\nSigBlk:\t"), 0);
+	assert_int_equal(signals_of("\nSigIgn:\t"), 0x201001);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_signal_reaches_the_command),
+		cmocka_unit_test(a_signal_reaches_the_whole_group),
+		cmocka_unit_test(with_foreground_the_command_stays_in_the_group_of_leash),
+		cmocka_unit_test(with_foreground_too_all_are_ended_that_must_be),
+		cmocka_unit_test(those_who_left_are_told_when_the_command_has_ended),
+		cmocka_unit_test(who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone),
+		cmocka_unit_test(a_signal_ends_the_wait_and_leaves_the_queue),
+		cmocka_unit_test(a_signal_that_was_ignored_at_the_start_ends_no_wait),
+		cmocka_unit_test(a_signal_at_any_moment_is_not_lost),
+		cmocka_unit_test(a_command_does_not_outlive_a_leash_that_was_killed),
+		cmocka_unit_test(an_inner_command_does_not_outlive_an_outer_leash_that_was_killed),
+		cmocka_unit_test(an_inner_command_ends_when_the_outer_run_loses_the_lock),
+		cmocka_unit_test(a_leash_that_stood_still_past_its_lease_kills_the_command),
+		cmocka_unit_test(no_descriptor_of_leash_is_open_in_the_command),
+		cmocka_unit_test(the_command_has_the_signals_that_leash_was_started_with),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

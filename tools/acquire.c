@@ -1,0 +1,283 @@
+/* leash acquire: take a lock and leave it behind, for scripts that cannot wrap what they do in leash run.
+ *
+ * The process ends without closing its client, so that the lock stays, until somebody releases it by its token or its lease ends.
+ * Up to the moment at which the token has been written down somewhere, whatever goes wrong gives the lock back: one that nobody can
+ * release would block everybody for a whole lease.
+ *
+ *   waiting --granted--> held --lease extended--> told --_exit()--> left behind
+ *      |                  |  --cannot, or cannot tell--> released --> error
+ *      |                  `--a signal came--.
+ *      `--INT, TERM, HUP-------------------> released, or out of the queue --> died of that signal
+ */
+#include "tools/hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct request {
+	struct cli cli;
+	const char *name;
+	char shown[HOLD_NAME_SIZE]; /* the name, in messages */
+	int64_t wait_ms, ttl_ms;
+	bool fair;
+	int conflict; /* the status to exit with if somebody else has it */
+};
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static leash_cancel *cancel;
+static volatile sig_atomic_t received;
+
+/* ---- signals ---- */
+
+static void
+on_signal(int number)
+{
+	received = number;
+	leash_cancel_fire(cancel);
+}
+
+/* They interrupt a write that nobody takes, too; the second one of a kind kills at once. What the parent has us ignore (nohup) stays
+ * ignored. */
+static void
+listen_to_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
+
+	for (int i = 0; i < SIGNALS; i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+}
+
+/* As if it had never been caught: a shell that Ctrl-C meant as well sees that it was obeyed, and ends its script. */
+static int
+die_of_signal(void)
+{
+	signal(received, SIG_DFL);
+	raise(received);
+	return EXIT_BY_SIGNAL + received;
+}
+
+/* ---- who we are ---- */
+
+/* "backup.sh[4711]": the one that called us. When others ask who has the lock we are gone, and what they can find is that. NULL: unknown. */
+static const char *
+caller(void)
+{
+	static char name[64];
+	char path[64], comm[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%ld/comm", (long)getppid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	n = read(fd, comm, sizeof comm - 1);
+	close(fd);
+	if (n <= 0)
+		return NULL;
+	comm[n] = '\0';
+	comm[strcspn(comm, "\n")] = '\0';
+	for (char *c = comm; *c != '\0'; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '_';
+	snprintf(name, sizeof name, "%s[%ld]", comm, (long)getppid());
+	return name;
+}
+
+/* ---- taking it ---- */
+
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* For those who want to know what they wait for, or waited for. */
+static void
+say_who_has_it(const struct request *r, leash_client *client, leash_lock *lock)
+{
+	leash_lock_info info = {.size = sizeof info};
+	char holder[HOLD_HOLDER_SIZE];
+
+	if (leash_lock_inspect(lock, &info, NULL) == LEASH_OK && info.held)
+		cli_say(&r->cli, "lock '%s' is held by %s", r->shown, hold_holder(holder, client, &info));
+	else
+		cli_say(&r->cli, "lock '%s' was held by somebody else", r->shown); /* and is free again, or nobody answers */
+}
+
+static leash_status
+take(const struct request *r, leash_client *client, leash_lock *lock, leash_error *err)
+{
+	int64_t from_ms = now_ms();
+	char span[CLI_TIME_SIZE];
+	leash_status st = LEASH_TIMEOUT;
+
+	if (r->cli.verbose && r->wait_ms != 0) {
+		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.cancel = cancel), err);
+		if (st == LEASH_TIMEOUT)
+			say_who_has_it(r, client, lock);
+	}
+	if (st == LEASH_TIMEOUT)
+		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = r->wait_ms, .cancel = cancel), err);
+	if (st == LEASH_OK)
+		cli_tell(&r->cli, "lock '%s' acquired after %s, fence %" PRIu64, r->shown, cli_span(span, now_ms() - from_ms), leash_lock_fence(lock));
+	return st;
+}
+
+/* Write the token down; false: errno says why not. */
+static bool
+print_token(const struct request *r, leash_lock *lock)
+{
+	char token[LEASH_TOKEN_MAX];
+
+	leash_lock_token(lock, token, sizeof token);
+	errno = 0;
+	if (r->cli.json)
+		cli_print(json_pack("{so ss so sI}", "name", cli_json_text(r->name), "token", token, "fence", cli_json_fence(leash_lock_fence(lock)),
+		                    "lease_ms", (json_int_t)r->ttl_ms));
+	else
+		puts(token);
+	if (fflush(stdout) != 0 || ferror(stdout) || cli_finish(&r->cli, EXIT_OK) != EXIT_OK)
+		return false;
+	return fclose(stdout) == 0; /* some file systems say only then that there is no room */
+}
+
+/* It is held. Returns only if it could not be left behind, and then it is held no more. */
+static int
+leave_behind(const struct request *r, leash_lock *lock)
+{
+	leash_error err, why;
+	int failed;
+
+	if (received == 0 && leash_lock_extend(lock, r->ttl_ms, &err) != LEASH_OK) {
+		leash_lock_release(lock, NULL);
+		return cli_fail_with(&r->cli, &err);
+	}
+	if (received == 0 && print_token(r, lock))
+		_exit(leash_lock_held(lock) ? EXIT_OK : cli_fail(&r->cli, EXIT_LOST, "lock '%s' has lapsed before its token was taken", r->shown));
+	failed = errno;
+	if (leash_lock_release(lock, &why) != LEASH_OK)
+		cli_fail(&r->cli, EXIT_NO_SERVER, "%s; it stays until its lease ends", why.text);
+	if (received != 0)
+		return EXIT_BY_SIGNAL;
+	return cli_fail(&r->cli, EXIT_INTERNAL, "standard output: %s: nobody would know the token, so lock '%s' was given back",
+	                failed != 0 ? strerror(failed) : "not all was written", r->shown);
+}
+
+static int
+acquire(const struct request *r)
+{
+	leash_client *client = NULL;
+	leash_lock *lock = NULL;
+	leash_error err;
+	leash_status st = leash_cancel_new(&cancel, &err);
+	int status = CLI_GO_ON;
+
+	if (st == LEASH_OK) {
+		listen_to_signals();
+		status = cli_open(&r->cli, caller(), &client);
+	}
+	if (status == CLI_GO_ON && st == LEASH_OK)
+		st = leash_lock_new(&lock, client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair), &err);
+	if (status == CLI_GO_ON && st == LEASH_OK)
+		st = take(r, client, lock, &err);
+	if (status == CLI_GO_ON && st == LEASH_OK)
+		status = leave_behind(r, lock);
+	if (status == CLI_GO_ON && st == LEASH_TIMEOUT && received == 0) {
+		say_who_has_it(r, client, lock);
+		status = r->conflict;
+	}
+	leash_close(client); /* out of the queue, if it was in there */
+	leash_lock_free(lock);
+	if (received != 0)
+		return die_of_signal();
+	return status != CLI_GO_ON ? status : cli_fail_with(&r->cli, &err);
+}
+
+/* ---- the command line ---- */
+
+static int
+take_option(struct request *r, int c, char **argv)
+{
+	switch (c) {
+	case 'n':
+		r->wait_ms = 0;
+		return CLI_GO_ON;
+	case 'w':
+		return cli_duration_option(&r->cli, "--wait", optarg, &r->wait_ms);
+	case 'E':
+		return cli_status_option(&r->cli, "--conflict-exit-code", optarg, &r->conflict);
+	case CLI_OWN:
+		return hold_ttl_option(&r->cli, optarg, &r->ttl_ms);
+	case CLI_OWN + 1:
+		r->fair = true;
+		return CLI_GO_ON;
+	default:
+		return cli_option(&r->cli, c, argv);
+	}
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {{"nonblock", no_argument, NULL, 'n'},
+	                                        {"wait", required_argument, NULL, 'w'},
+	                                        {"conflict-exit-code", required_argument, NULL, 'E'},
+	                                        {"ttl", required_argument, NULL, CLI_OWN},
+	                                        {"fair", no_argument, NULL, CLI_OWN + 1},
+	                                        CLI_LONG,
+	                                        CLI_LONG_END};
+	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT};
+	int c, status = CLI_GO_ON;
+
+	cli_begin(&r.cli, command);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":nw:E:" CLI_SHORT, options, NULL)) != -1)
+		status = take_option(&r, c, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	r.name = cli_only_name(&r.cli, argc, argv);
+	if (r.name == NULL)
+		return EXIT_USAGE;
+	cli_show(r.shown, sizeof r.shown, r.name);
+	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* as main() leaves one that was closed */
+		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
+	signal(SIGPIPE, SIG_IGN); /* to have time to give it back */
+	return acquire(&r);
+}
+
+const struct command command_acquire = {
+	"acquire",
+	"take a lock and print its token, for scripts",
+	"Usage: leash acquire [OPTION...] NAME\n"
+	"Take the lock NAME, print its token, and end. The lock stays until leash release\n"
+	"NAME TOKEN, or until its lease ends, which leash renew NAME TOKEN prolongs.\n"
+	"Where a command can be wrapped, leash run is safer: it renews, and sees a loss.\n"
+	"\n"
+	"  -n, --nonblock      do not wait\n"
+	"  -w, --wait DUR      wait at most this long (30, 30s, 5m; default: for ever)\n"
+	"  -E, --conflict-exit-code N\n"
+	"                      exit status when somebody else has it (default 75)\n"
+	"      --ttl DUR       lease, 100ms to 1d (default 30s), from now on\n"
+	"      --fair          strict first come, first served\n"
+	"      --json          {\"name\",\"token\",\"fence\",\"lease_ms\"}\n"
+	"  -v, --verbose       say who has it, and how long it took     -q, --quiet\n"
+	"  -r, --redis URI     the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
+	"\n"
+	"Others see its caller as the holder: PROGRAM[PID].\n"
+	"Exit: 0 held; 75 somebody else has it; 64 usage; 69 no server.\n",
+	run,
+};

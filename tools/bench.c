@@ -1,0 +1,371 @@
+/* leash bench: what a server does with locks, in a few seconds.
+ *
+ * Part after part runs (bench_parts.h) and gets its share of the time that is left; each is told when it is over, with nothing held
+ * and nothing open, so one may leave at any line. INT, TERM and HUP end the part that runs, in order: its locks are
+ * released, its figures told, and then we die of that signal, as whoever sent it expects. */
+#include "tools/bench_parts.h"
+#include "tools/cli.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	BENCH_MS = 5000,
+	MIN_MS = 100,
+	MAX_MS = 3600000,
+	PARTS = 6,
+};
+
+static const char help[] =
+	"Usage: leash bench [OPTION...]\n"
+	"Find out what this server does with locks, in a few seconds.\n"
+	"\n"
+	"  -t, --time DUR      for so long in all (default 5s)\n"
+	"  -p, --threads N     threads where there are many (default 8, at most 256)\n"
+	"  -r, --redis URI     the server (else $LEASH_URI, else redis://127.0.0.1:6379)\n"
+	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, else leash)\n"
+	"      --json          one object, at the end\n"
+	"  -q, --quiet         the figures only\n"
+	"  -v, --verbose       what the library logs, too\n"
+	"\n"
+	"Each line is a part: how often it was done, per second, and how long it took,\n"
+	"from before the acquire to after the release, the wait for others included. A\n"
+	"hand-off lies between a client's release and another's acquire that waited for\n"
+	"it. The loop is closed: each thread goes on as soon as it was answered. Figures\n"
+	"are within 1 %, max is exact. CPU: what this process used of the machine's.\n"
+	"\n"
+	"The locks, leash-bench-<pid>-<random>-<n>, are released at the end, also after\n"
+	"Ctrl-C; what remains is a fence of each, which the server drops within a day.\n"
+	"\n"
+	"Exit status: 0; 64 usage; 69 no server, or it stopped answering; 70 internal\n"
+	"error; interrupted, it dies of that signal.\n";
+
+static leash_cancel *cancel; /* for the handler */
+static volatile sig_atomic_t caught;
+
+static void
+stop(int signal)
+{
+	caught = signal;
+	leash_cancel_fire(cancel);
+}
+
+/* What was ignored stays so: nohup, and jobs in the background of a script. */
+static void
+catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		struct sigaction old, new = {.sa_handler = stop, .sa_flags = SA_RESTART};
+
+		sigemptyset(&new.sa_mask);
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &new, NULL);
+	}
+}
+
+/* ---- figures ---- */
+
+/* Three digits and a unit: "5.21 us", "1.30 ms". */
+static const char *
+show_ns(char out[16], uint64_t ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	double value = (double)ns;
+	int unit = 0;
+
+	for (; unit < 3 && value >= 999.5; unit++)
+		value /= 1000;
+	snprintf(out, 16, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
+	return out;
+}
+
+static double
+per_second(const struct figures *f, const struct histogram *h)
+{
+	return f->seconds > 0 ? (double)h->count / f->seconds : 0;
+}
+
+static void
+print_line(const char *label, const struct figures *f, const struct histogram *h, const char *cpus)
+{
+	char p50[16], p99[16], max[16];
+
+	printf("%-26s %9llu %9.0f %8s %8s %8s %5s\n", label, (unsigned long long)h->count, per_second(f, h), show_ns(p50, histogram_at(h, 0.5)),
+	       show_ns(p99, histogram_at(h, 0.99)), show_ns(max, h->max), cpus);
+}
+
+static void
+print_part(const struct part *part, const struct figures *f, bool first)
+{
+	char cpus[16];
+
+	if (first)
+		printf("%-26s %9s %9s %8s %8s %8s %5s\n", "", "count", "per s", "p50", "p99", "max", "CPU");
+	snprintf(cpus, sizeof cpus, "%.2f", f->cpus);
+	print_line(part->label, f, &f->took, cpus);
+	if (part->clients > 1)
+		print_line("  hand-off", f, &f->handoff, "");
+	fflush(stdout);
+}
+
+static double
+us(uint64_t ns)
+{
+	return (double)ns / 1000;
+}
+
+static json_t *
+json_times(const struct figures *f, const struct histogram *h)
+{
+	return json_pack("{sI sf sf sf sf}", "count", (json_int_t)h->count, "per_second", per_second(f, h), "p50_us", us(histogram_at(h, 0.5)), "p99_us",
+	                 us(histogram_at(h, 0.99)), "max_us", us(h->max));
+}
+
+static json_t *
+json_part(const struct part *part, const struct figures *f)
+{
+	json_t *object = json_pack("{ss ss si si si sf sf sI sI}", "part", part->id, "label", part->label, "clients", part->clients, "threads",
+	                           part->threads, "locks", part->locks, "seconds", f->seconds, "cpus", f->cpus, "commands", (json_int_t)f->commands,
+	                           "lost", (json_int_t)f->lost);
+
+	if (object == NULL)
+		return NULL;
+	json_object_update_new(object, json_times(f, &f->took));
+	if (!part->only_ask)
+		json_object_set_new(object, "handed_on", json_integer((json_int_t)f->handed_on));
+	if (part->clients > 1)
+		json_object_set_new(object, "handoff", json_times(f, &f->handoff));
+	return object;
+}
+
+/* ---- the whole ---- */
+
+/* All that one run has. */
+struct report {
+	const struct cli *cli;
+	int threads, told; /* threads as asked for; parts told so far */
+	json_t *parts, *notes;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+note(struct report *report, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	json_array_append_new(report->notes, cli_json_text(text));
+}
+
+/* Who knows whether it was the server that was measured? Threads that want one lock take turns, also on many CPUs. */
+static void
+note_cpus(struct report *report, const struct part *part, const struct figures *f)
+{
+	cpu_set_t set;
+	int cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int usable = part->threads < cpus ? part->threads : cpus;
+
+	if (f->cpus > 0.7 * (part->locks == 1 ? 1 : usable))
+		note(report, "%s: this process alone used %.2f of %d CPUs: that figure is of this machine as much as of the server.", part->label, f->cpus, cpus);
+}
+
+/* What the figures of a part do not say by themselves. */
+static void
+note_part(struct report *report, const struct part *part, const struct figures *f)
+{
+	if (part->clients == 1 && part->threads > 1 && part->locks == 1 && f->acquired > 0)
+		note(report, "%s: %.1f %% of the turns passed from thread to thread in here, without asking the server.", part->label,
+		     100 * (double)f->handed_on / (double)f->acquired);
+	if (f->lost > 0)
+		note(report, "%s: locks were lost while they were held: %llu. Was the server restarted, does it evict keys? See leash doctor.", part->label,
+		     (unsigned long long)f->lost);
+	if (f->reconnects > 0)
+		note(report, "%s: the connection was lost and made anew: %llu times.", part->label, (unsigned long long)f->reconnects);
+	note_cpus(report, part, f);
+}
+
+static void
+fill_parts(struct part parts[PARTS], int threads, char labels[2][32])
+{
+	snprintf(labels[0], sizeof labels[0], "%d threads, a lock each", threads);
+	snprintf(labels[1], sizeof labels[1], "%d threads, one lock", threads);
+	parts[0] = (struct part){"round-trip", "round trip, 1 thread", 1, 1, 1, true};
+	parts[1] = (struct part){"one-thread", "1 thread, 1 lock", 1, 1, 1, false};
+	parts[2] = (struct part){"own-locks", labels[0], 1, threads, threads, false};
+	parts[3] = (struct part){"one-lock", labels[1], 1, threads, 1, false};
+	parts[4] = (struct part){"two-clients", "2 clients, one lock", 2, 2, 1, false};
+	parts[5] = (struct part){"four-clients", "4 clients, one lock", 4, 4, 1, false};
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* All parts, as long as nothing goes wrong. */
+static leash_status
+run_parts(struct report *report, const struct bench *bench, int64_t total_ms, struct figures *f, leash_error *err)
+{
+	int64_t end = now_ms() + total_ms;
+	struct part parts[PARTS];
+	char labels[2][32];
+	leash_status status = LEASH_OK;
+
+	fill_parts(parts, report->threads, labels);
+	for (int i = 0; i < PARTS && status == LEASH_OK; i++) {
+		int64_t share = (end - now_ms()) / (PARTS - i);
+
+		status = part_run(bench, &parts[i], share > 1 ? share : 1, f, err);
+		if (f->took.count == 0)
+			continue;
+		if (report->cli->json)
+			json_array_append_new(report->parts, json_part(&parts[i], f));
+		else
+			print_part(&parts[i], f, report->told == 0);
+		report->told++;
+		note_part(report, &parts[i], f);
+	}
+	note(report, "Others who use the server, the network or this machine meanwhile are in all figures, and cannot be told apart.");
+	return status;
+}
+
+static void
+print_notes(const struct report *report)
+{
+	size_t i;
+	json_t *text;
+
+	if (report->cli->quiet || report->told == 0)
+		return;
+	putchar('\n');
+	json_array_foreach(report->notes, i, text)
+		printf("%s\n", json_string_value(text));
+}
+
+static int
+tell_end(struct report *report, leash_status status, const leash_error *err)
+{
+	const struct cli *cli = report->cli;
+	int exit_status = EXIT_OK;
+
+	if (cli->json) {
+		json_t *object = json_pack("{ss sb sO sO}", "loop", "closed", "interrupted", status == LEASH_CANCELED, "parts", report->parts, "notes",
+		                           report->notes);
+
+		cli_print(object);
+	} else {
+		print_notes(report);
+	}
+	fflush(stdout);
+	if (status == LEASH_CANCELED)
+		exit_status = cli_fail(cli, EXIT_BY_SIGNAL + caught, "interrupted: that is what there was so far");
+	else if (status != LEASH_OK)
+		exit_status = cli_fail_with(cli, err);
+	return cli_finish(cli, exit_status);
+}
+
+static int
+measure(const struct cli *cli, int threads, int64_t total_ms)
+{
+	struct report report = {.cli = cli, .threads = threads, .parts = json_array(), .notes = json_array()};
+	struct figures *f = malloc(sizeof *f);
+	char name[64];
+	struct bench bench = {.options = cli_client_options(cli, NULL), .name = name, .cancel = cancel};
+	uint32_t random = 0;
+	leash_error err = {.status = LEASH_NO_MEMORY, .text = "out of memory"};
+	leash_status status = LEASH_NO_MEMORY;
+	int exit_status;
+
+	if (getrandom(&random, sizeof random, 0) != sizeof random)
+		random = (uint32_t)now_ms();
+	snprintf(name, sizeof name, "leash-bench-%d-%08x", (int)getpid(), random);
+	if (f != NULL && report.parts != NULL && report.notes != NULL)
+		status = run_parts(&report, &bench, total_ms, f, &err);
+	exit_status = tell_end(&report, status, &err);
+	json_decref(report.parts);
+	json_decref(report.notes);
+	free(f);
+	return exit_status;
+}
+
+static int
+threads_option(const struct cli *cli, const char *text, int *threads)
+{
+	char shown[80], *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n < 1 || n > BENCH_THREADS)
+		return cli_usage(cli, "--threads: '%s' is not a number from 1 to %d", cli_show_word(shown, sizeof shown, text), BENCH_THREADS);
+	*threads = (int)n;
+	return CLI_GO_ON;
+}
+
+static int
+time_option(const struct cli *cli, const char *text, int64_t *ms)
+{
+	int status = cli_duration_option(cli, "--time", text, ms);
+
+	if (status == CLI_GO_ON && (*ms < MIN_MS || *ms > MAX_MS))
+		return cli_usage(cli, "--time: from 100ms to 1h");
+	return status;
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"time", required_argument, NULL, 't'},
+		{"threads", required_argument, NULL, 'p'},
+		CLI_LONG,
+		CLI_LONG_END,
+	};
+	struct cli cli;
+	int64_t total_ms = BENCH_MS;
+	int threads = 8, status = CLI_GO_ON, c;
+	leash_error err;
+
+	cli_begin(&cli, command);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":t:p:" CLI_SHORT, options, NULL)) != -1)
+		switch (c) {
+		case 't':
+			status = time_option(&cli, optarg, &total_ms);
+			break;
+		case 'p':
+			status = threads_option(&cli, optarg, &threads);
+			break;
+		default:
+			status = cli_option(&cli, c, argv);
+		}
+	if (status != CLI_GO_ON)
+		return status;
+	if (optind < argc)
+		return cli_usage(&cli, "it takes options only");
+	if (leash_cancel_new(&cancel, &err) != LEASH_OK)
+		return cli_fail_with(&cli, &err);
+	catch_signals();
+	status = measure(&cli, threads, total_ms);
+	if (caught != 0) {
+		signal(caught, SIG_DFL);
+		raise(caught);
+	}
+	return status;
+}
+
+const struct command command_bench = {"bench", "what this server does with locks, in a few seconds", help, run};

@@ -1,0 +1,119 @@
+/* What all commands have in common: their options, how they speak, and how they reach the server. */
+#ifndef LEASH_TOOLS_CLI_H
+#define LEASH_TOOLS_CLI_H
+
+#include "tools/command.h"
+
+#include <leash.h>
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one command was told by the options that all have. */
+struct cli {
+	const struct command *command;
+	const char *uri;    /* --redis; NULL: $LEASH_URI, else the default */
+	const char *prefix; /* --prefix, else $LEASH_PREFIX; NULL: the default */
+	bool json, quiet, verbose;
+};
+
+/* For getopt_long: put these into a command's own lists. */
+#define CLI_SHORT "r:qvh"
+#define CLI_LONG                                     \
+	{"redis", required_argument, NULL, 'r'},         \
+	{"prefix", required_argument, NULL, CLI_PREFIX}, \
+	{"json", no_argument, NULL, CLI_JSON},           \
+	{"quiet", no_argument, NULL, 'q'},               \
+	{"verbose", no_argument, NULL, 'v'},             \
+	{"help", no_argument, NULL, 'h'}
+#define CLI_LONG_END {NULL, 0, NULL, 0}
+
+enum { CLI_JSON = 0x100, CLI_PREFIX, CLI_OWN }; /* values of long options without a letter; a command's own begin with CLI_OWN */
+
+enum { CLI_GO_ON = -1 }; /* instead of an exit status */
+
+/* Begin: before getopt_long(), whose opterr is off from now on. */
+void cli_begin(struct cli *cli, const struct command *command);
+
+/* What getopt_long() returned is none of the command's own: CLI_GO_ON, or the status to exit with at once (--help, or a mistake, which
+ * has been told). */
+int cli_option(struct cli *cli, int c, char **argv);
+
+/* May this be a lock's name? Not a server's URI with a password, for want of -r before it: a name goes to the server, and is shown to
+ * everybody. CLI_GO_ON, or usage, which has been told. */
+int cli_check_name(const struct cli *cli, char *name);
+
+/* One name or several behind the options. CLI_GO_ON, or usage, which has been told. */
+int cli_names(const struct cli *cli, int argc, char **argv);
+
+/* The one argument that there must be behind the options, and none behind it: a lock's name. NULL: usage, which has been told. */
+const char *cli_only_name(const struct cli *cli, int argc, char **argv);
+
+/* "30", "30s", "500ms", "1.5m", "2h", "1d" in ms. False: it is none, or not from 0 to ten years. */
+bool cli_duration(const char *text, int64_t *ms);
+
+/* The same for the argument of `option`; what is wrong has been told if it is not CLI_GO_ON. */
+int cli_duration_option(const struct cli *cli, const char *option, const char *text, int64_t *ms);
+
+/* Digits, from 0 to `max`. False: it is something else. */
+bool cli_number(const char *text, int max, int *out);
+
+/* An exit status as the argument of `option`: as cli_duration_option(). */
+int cli_status_option(const struct cli *cli, const char *option, const char *text, int *status);
+
+/* Connect; `program` is what others are told that has the lock, NULL: "leash". CLI_GO_ON, or what to exit with; then it has been told. */
+int cli_open(const struct cli *cli, const char *program, leash_client **out);
+
+/* The options that cli_open() goes by. */
+leash_options cli_client_options(const struct cli *cli, const char *program);
+
+/* ---- speaking ---- */
+
+/* To stderr, "leash run: ...", or as JSON; not if --quiet. What nobody takes within a tenth of a second is dropped: whoever holds a lock
+ * does not stand still because a terminal does. */
+void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Only if --verbose. */
+void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Say what is wrong, also if --quiet, for as long as that takes, and return `status`. */
+int cli_fail(const struct cli *cli, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int cli_usage(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3))); /* with a hint at --help */
+int cli_fail_with(const struct cli *cli, const leash_error *err);                                    /* and as cli_exit_of() says */
+
+int cli_exit_of(leash_status status);
+
+/* Bytes that nobody vouches for, fit for a terminal: what is not printable ASCII as \xHH; what does not fit is cut off, and "..." says
+ * so. Returns `out`. */
+char *cli_show(char *out, size_t size, const char *text);
+
+/* The same for a word of the command line that is not what we expected there. It may have a password in it, which is not shown: a URI with
+ * one, or whatever stands behind the '=' of an option. */
+char *cli_show_word(char *out, size_t size, const char *word);
+
+/* ms since 1970 as local time, "2026-11-20 08:42:05"; "" for 0. Returns `out`, which has room for CLI_TIME_SIZE. */
+enum { CLI_TIME_SIZE = 32 };
+char *cli_time(char *out, int64_t ms);
+
+/* A span: "850 ms", "12.3 s", "4 min 5 s", "3 h 12 min", "2 d 4 h". Returns `out`, which has room for CLI_TIME_SIZE. */
+char *cli_span(char *out, int64_t ms);
+
+/* "backup.sh, pid 4711 on web3", or "a client that left no name". Returns `out`, which has room for CLI_PARTY_SIZE. */
+enum { CLI_PARTY_SIZE = 4 * (LEASH_HOST_SIZE + LEASH_PROGRAM_SIZE) + 64 };
+char *cli_party(char *out, const leash_party *party);
+
+/* Colour for a stream? Only on a terminal, and never with NO_COLOR or TERM=dumb. */
+bool cli_has_colour(int fd);
+
+/* One object, one line, to stdout. Takes the reference. */
+void cli_print(json_t *object);
+json_t *cli_json_text(const char *text);       /* as it is if it is UTF-8, else as cli_show() has it */
+json_t *cli_json_fence(uint64_t fence);        /* a string: 64 bits are too much for many readers of JSON */
+json_t *cli_json_info(const leash_lock_info *info);
+
+/* Everything written? Standard output that cannot be written to is an error, but not a closed pipe. Returns the exit status. */
+int cli_finish(const struct cli *cli, int status);
+
+#endif

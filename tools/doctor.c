@@ -1,0 +1,160 @@
+/* leash doctor: is this server fit to keep locks? What leash_examine() finds, for people and for scripts. */
+#include "tools/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	EXIT_WARNINGS = 1, /* locks work, but not all that is expected of them */
+	EXIT_UNFIT = 2,    /* they do not work, or are not safe */
+};
+
+static const char help[] =
+	"Usage: leash doctor [-r URI] [-q] [--json]\n"
+	"Is the server fit to keep locks? Looks at its version, eviction, memory,\n"
+	"persistence, replication, limits, permissions, clock and speed, tries a lock,\n"
+	"and says what is wrong and how to mend it. Leaves nothing behind.\n\n"
+	"  -r, --redis URI    the server; default $LEASH_URI, else redis://127.0.0.1:6379\n"
+	"      --prefix WORD  what keys and channels begin with, default \"leash\": their\n"
+	"                     permissions are tried\n"
+	"  -q, --quiet        only warnings and errors\n"
+	"      --json         one object for each finding, then one with their number\n\n"
+	"Exit status: 0 nothing is wrong (there may be notes), 1 there are warnings,\n"
+	"2 there are errors: the server can be reached, but is not fit; 64 usage,\n"
+	"69 it cannot be reached, or does not let us in; 70 internal error.\n";
+
+struct patient {
+	const struct cli *cli;
+	bool colour;
+	char server[200];     /* whose findings are being printed */
+	unsigned count[LEASH_FINDING_ERROR + 1];
+};
+
+static const struct {
+	const char *word, *colour;
+} levels[LEASH_FINDING_ERROR + 1] = {
+	[LEASH_FINDING_FINE] = {"ok", "\033[32m"},
+	[LEASH_FINDING_NOTE] = {"note", "\033[36m"},
+	[LEASH_FINDING_WARNING] = {"warning", "\033[33m"},
+	[LEASH_FINDING_ERROR] = {"error", "\033[31m"},
+};
+
+static unsigned
+total(const struct patient *p)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i <= LEASH_FINDING_ERROR; i++)
+		n += p->count[i];
+	return n;
+}
+
+/* ---- findings ---- */
+
+static void
+print_json(const leash_finding *f)
+{
+	cli_print(json_pack("{so ss ss so so}", "server", cli_json_text(f->server), "topic", f->topic, "level", levels[f->level].word, "text",
+	                    cli_json_text(f->text), "remedy", f->remedy != NULL ? cli_json_text(f->remedy) : json_null()));
+}
+
+static void
+print_line(struct patient *p, const leash_finding *f)
+{
+	const char *on = p->colour ? levels[f->level].colour : "", *off = p->colour ? "\033[0m" : "";
+
+	if (strncmp(p->server, f->server, sizeof p->server - 1) != 0) {
+		snprintf(p->server, sizeof p->server, "%s", f->server);
+		printf("%s\n", f->server);
+	}
+	printf("%s%-7s%s  %-11s  %s\n", on, levels[f->level].word, off, f->topic, f->text);
+	if (f->remedy != NULL)
+		printf("%19s-> %s\n", "", f->remedy);
+}
+
+static void
+take_finding(void *arg, const leash_finding *finding)
+{
+	struct patient *p = arg;
+
+	p->count[finding->level]++;
+	if (p->cli->quiet && finding->level < LEASH_FINDING_WARNING)
+		return;
+	if (p->cli->json)
+		print_json(finding);
+	else
+		print_line(p, finding);
+	fflush(stdout); /* the next one may take its time */
+}
+
+/* ---- the end of it ---- */
+
+static void
+print_number(unsigned n, const char *what, const char *before)
+{
+	printf("%s%u %s%s", before, n, what, n == 1 ? "" : "s");
+}
+
+static void
+print_summary(const struct patient *p, int status)
+{
+	unsigned errors = p->count[LEASH_FINDING_ERROR], warnings = p->count[LEASH_FINDING_WARNING], notes = p->count[LEASH_FINDING_NOTE];
+
+	if (p->cli->json) {
+		cli_print(json_pack("{s{sb si si si si si}}", "summary", "fit", errors == 0, "errors", (int)errors, "warnings", (int)warnings,
+		                    "notes", (int)notes, "ok", (int)p->count[LEASH_FINDING_FINE], "exit", status));
+		return;
+	}
+	if (p->cli->quiet)
+		return;
+	print_number(errors, "error", "\n");
+	print_number(warnings, "warning", ", ");
+	print_number(notes, "note", ", ");
+	puts(status == EXIT_NO_SERVER ? ": there is no talking to this server"
+	     : errors > 0             ? ": this server is not fit to keep locks"
+	     : warnings > 0           ? ": locks work, with the reservations above"
+	                              : ": this server is fit to keep locks");
+}
+
+static int
+read_options(struct cli *cli, int argc, char **argv)
+{
+	static const struct option options[] = {CLI_LONG, CLI_LONG_END};
+	char shown[80];
+	int c, status = CLI_GO_ON;
+
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
+		status = cli_option(cli, c, argv);
+	if (status == CLI_GO_ON && optind < argc)
+		return cli_usage(cli, "it looks at a server, not at locks: what is '%s'? -r URI names a server", cli_show_word(shown, sizeof shown, argv[optind]));
+	return status;
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	struct cli cli;
+	struct patient p = {.cli = &cli};
+	leash_options options;
+	leash_error err = {0};
+	int status;
+
+	cli_begin(&cli, command);
+	status = read_options(&cli, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	p.colour = cli_has_colour(STDOUT_FILENO);
+	options = cli_client_options(&cli, "doctor");
+	status = cli_exit_of(leash_examine(&options, take_finding, &p, &err));
+	if (total(&p) == 0)
+		return cli_fail_with(&cli, &err);
+	if (status == EXIT_OK && p.count[LEASH_FINDING_ERROR] > 0)
+		status = EXIT_UNFIT;
+	else if (status == EXIT_OK && p.count[LEASH_FINDING_WARNING] > 0)
+		status = EXIT_WARNINGS;
+	print_summary(&p, status);
+	return cli_finish(&cli, status);
+}
+
+const struct command command_doctor = {"doctor", "is this server fit to keep locks, and if not, how to mend it", help, run};

@@ -1,0 +1,75 @@
+#include "tools/hold.h"
+
+#include "tools/moment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int
+hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms)
+{
+	int status = cli_duration_option(cli, "--ttl", text, ms);
+
+	if (status == CLI_GO_ON && (*ms < 100 || *ms > 86400000))
+		return cli_usage(cli, "--ttl: a lease lasts from 100ms to 1d, not %s", text);
+	return status;
+}
+
+const char *
+hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token)
+{
+	char shown[80];
+
+	if (argc - optind < 2) {
+		cli_usage(cli, argc == optind ? "which lock? A name is missing, and the token that leash acquire printed"
+		                              : "the token is missing, which leash acquire printed");
+	} else if (argc - optind > 2) {
+		cli_usage(cli, "a name and a token are enough: what is '%s'?", cli_show_word(shown, sizeof shown, argv[optind + 2]));
+	} else if (cli_check_name(cli, argv[optind]) == CLI_GO_ON) {
+		*token = argv[optind + 1];
+		return argv[optind];
+	}
+	return NULL;
+}
+
+int
+hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms, leash_client **client, leash_lock **lock)
+{
+	char shown[HOLD_NAME_SIZE];
+	leash_error err;
+	leash_status st;
+	int status = cli_open(cli, NULL, client);
+
+	if (status != CLI_GO_ON)
+		return status;
+	st = leash_lock_new(lock, *client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true), &err);
+	if (st == LEASH_OK)
+		st = leash_lock_adopt(*lock, token, &err);
+	if (st == LEASH_OK)
+		return CLI_GO_ON;
+	if (st != LEASH_NOT_HELD)
+		return cli_fail_with(cli, &err);
+	cli_show(shown, sizeof shown, name);
+	return cli_fail(cli, EXIT_LOST, "lock '%s' is not held by that token (any more): stop what it was to protect; leash status says who has it",
+	                shown);
+}
+
+char *
+hold_holder(char *out, leash_client *client, const leash_lock_info *info)
+{
+	char who[CLI_PARTY_SIZE], time[CLI_TIME_SIZE], left[CLI_TIME_SIZE], token[LEASH_TOKEN_MAX + 16] = "", since[CLI_TIME_SIZE + 16] = "";
+	struct moment now = moment_now(client);
+
+	if (info->holder.pid == 0)
+		snprintf(token, sizeof token, " (token %s)", info->holder.token);
+	if (info->held_since_ms > 0)
+		snprintf(since, sizeof since, ", since %s", cli_time(time, moment_here(&now, info->held_since_ms)));
+	if (info->remaining_ms >= 0)
+		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, %s left of its lease, %" PRIu32 " waiting", cli_party(who, &info->holder), token, since,
+		         cli_span(left, info->remaining_ms), info->waiting);
+	else
+		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it, %" PRIu32 " waiting",
+		         cli_party(who, &info->holder), token, since, info->waiting);
+	return out;
+}

@@ -1,0 +1,105 @@
+/* leash: flock(1) for a fleet. Finds the command, and that does the rest. */
+#include "tools/cli.h"
+
+#include <leash.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct command *const commands[] = {
+	&command_run,  &command_acquire, &command_renew, &command_release, &command_status, &command_list,
+	&command_wait, &command_break,   &command_top,   &command_doctor,  &command_bench,
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void
+print_help(FILE *to)
+{
+	fputs("Usage: leash COMMAND [OPTION...] [ARGUMENT...]\n"
+	      "Locks in Redis that hold across processes and machines: flock(1) for a fleet.\n\n",
+	      to);
+	for (int i = 0; i < COMMANDS; i++)
+		fprintf(to, "  leash %-9s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\nEach has --help, --json, -q, -v, and -r URI for the server; else it is that of\n"
+	      "$LEASH_URI, else redis://127.0.0.1:6379. See leash help COMMAND, leash(1), and\n"
+	      "leash --version.\n",
+	      to);
+}
+
+static const struct command *
+find_command(const char *name)
+{
+	for (int i = 0; i < COMMANDS; i++)
+		if (strcmp(name, commands[i]->name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+/* If we were started without one of the standard streams, the next socket that is opened would get its number, and what we say would go to
+ * the server. What stands in for it fails as a closed one does, and is closed again in what we execute. */
+static bool
+guard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", flags | O_CLOEXEC) != fd)
+			return false;
+	}
+	return true;
+}
+
+static int
+finish(void)
+{
+	if (fflush(stdout) == 0 || errno == EPIPE)
+		return EXIT_OK;
+	fprintf(stderr, "leash: standard output: %s\n", strerror(errno));
+	return EXIT_INTERNAL;
+}
+
+/* leash help [COMMAND] */
+static int
+help_on(const char *name)
+{
+	const struct command *command = name != NULL ? find_command(name) : NULL;
+	char shown[80];
+
+	if (name == NULL)
+		print_help(stdout);
+	else if (command != NULL)
+		fputs(command->help, stdout);
+	else {
+		fprintf(stderr, "leash: there is no command '%s'; see leash --help\n", cli_show_word(shown, sizeof shown, name));
+		return EXIT_USAGE;
+	}
+	return finish();
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct command *command;
+
+	if (!guard_streams())
+		return EXIT_INTERNAL;
+	if (name == NULL) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	command = find_command(name);
+	if (command != NULL)
+		return command->run(command, argc - 1, argv + 1);
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		printf("leash %s\n", leash_version());
+		return finish();
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+		return help_on(name[0] != '-' ? argv[2] : NULL);
+	return help_on(name);
+}

@@ -1,0 +1,181 @@
+#include "tools/ranking.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *
+rank_name(enum rank_by by)
+{
+	static const char *const names[RANKS] = {"waiting", "held", "lease", "name"};
+
+	return names[by];
+}
+
+const char *
+order_text(struct order order)
+{
+	static const char *const texts[RANKS][2] = {
+		{"most waiting first", "fewest waiting first"},
+		{"longest held first", "shortest held first"},
+		{"lease that ends soonest first", "lease that ends latest first"},
+		{"by name", "by name, backwards"},
+	};
+
+	return texts[order.by][order.reverse];
+}
+
+/* ---- the order ---- */
+
+static int
+compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Where nothing else decides, the name does: rows that have not changed stay where they were. */
+static int
+compare(struct order order, const leash_lock_info *a, const leash_lock_info *b)
+{
+	int result = 0;
+
+	if (order.by == RANK_WAITING)
+		result = compare_numbers(b->waiting, a->waiting);
+	else if (order.by == RANK_LEASE)
+		result = compare_numbers((uint64_t)a->remaining_ms, (uint64_t)b->remaining_ms); /* -1 is the largest */
+	if (result == 0 && order.by != RANK_NAME && order.by != RANK_LEASE)
+		result = compare_numbers((uint64_t)a->held_since_ms - 1, (uint64_t)b->held_since_ms - 1); /* 0, not known, is the largest */
+	if (result == 0)
+		result = strcmp(a->name, b->name);
+	return order.reverse ? -result : result;
+}
+
+static int
+compare_rows(const void *a, const void *b, void *order)
+{
+	const struct rank_row *const *x = a, *const *y = b;
+
+	return compare(*(const struct order *)order, &(*x)->info, &(*y)->info);
+}
+
+/* ---- the heap ---- */
+
+static bool
+is_after(const struct ranking *r, size_t a, size_t b)
+{
+	return compare(r->order, &r->at[a]->info, &r->at[b]->info) > 0;
+}
+
+static void
+swap(struct ranking *r, size_t a, size_t b)
+{
+	struct rank_row *row = r->at[a];
+
+	r->at[a] = r->at[b];
+	r->at[b] = row;
+}
+
+static void
+sift_up(struct ranking *r, size_t i)
+{
+	for (; i > 0 && is_after(r, i, (i - 1) / 2); i = (i - 1) / 2)
+		swap(r, i, (i - 1) / 2);
+}
+
+static void
+sift_down(struct ranking *r, size_t i)
+{
+	for (;;) {
+		size_t last = i, child = 2 * i + 1;
+
+		for (size_t c = child; c < child + 2 && c < r->count; c++)
+			if (is_after(r, c, last))
+				last = c;
+		if (last == i)
+			return;
+		swap(r, i, last);
+		i = last;
+	}
+}
+
+/* FNV-1a: to look at few names in full. */
+static uint32_t
+hash_of(const char *name)
+{
+	uint32_t hash = 2166136261U;
+
+	for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++)
+		hash = (hash ^ *c) * 16777619U;
+	return hash;
+}
+
+/* Where a name is in the heap; `count`: nowhere. */
+static size_t
+find(const struct ranking *r, const char *name, uint32_t hash)
+{
+	size_t i = 0;
+
+	while (i < r->count && (r->at[i]->hash != hash || strcmp(r->at[i]->info.name, name) != 0))
+		i++;
+	return i;
+}
+
+/* ---- from outside ---- */
+
+bool
+ranking_init(struct ranking *r, size_t room)
+{
+	*r = (struct ranking){.room = room};
+	r->rows = calloc(room, sizeof *r->rows);
+	r->at = calloc(room, sizeof(struct rank_row *));
+	if (r->rows == NULL || r->at == NULL) {
+		ranking_destroy(r);
+		return false;
+	}
+	ranking_clear(r, r->order);
+	return true;
+}
+
+void
+ranking_destroy(struct ranking *r)
+{
+	free(r->rows);
+	free(r->at);
+	*r = (struct ranking){.room = 0};
+}
+
+void
+ranking_clear(struct ranking *r, struct order order)
+{
+	r->order = order;
+	r->count = 0;
+	for (size_t i = 0; i < r->room; i++)
+		r->at[i] = &r->rows[i];
+}
+
+void
+ranking_add(struct ranking *r, const leash_lock_info *info)
+{
+	bool full = r->count == r->room;
+	uint32_t hash;
+	size_t i;
+
+	if (r->room == 0 || (full && compare(r->order, info, &r->at[0]->info) >= 0))
+		return;
+	hash = hash_of(info->name);
+	i = find(r, info->name, hash);
+	if (i == r->count && full)
+		i = 0; /* the last one makes room */
+	else if (i == r->count)
+		r->count++;
+	r->at[i]->hash = hash;
+	r->at[i]->info = *info;
+	sift_up(r, i);
+	sift_down(r, i);
+}
+
+void
+ranking_sort(struct ranking *r, struct order order)
+{
+	r->order = order;
+	qsort_r(r->at, r->count, sizeof(struct rank_row *), compare_rows, &order);
+}

@@ -1,0 +1,57 @@
+/* leash release: give back what leash acquire has taken.
+ *
+ * Takes the hold over by its token, so that it cannot be another's, and releases it. */
+#include "tools/hold.h"
+
+enum { LEASE_MS = 1000 }; /* to take it over for; the one that it has never gets shorter */
+
+static int
+release(const struct cli *cli, const char *name, const char *token)
+{
+	leash_client *client = NULL;
+	leash_lock *lock = NULL;
+	leash_error err;
+	int status = hold_adopt(cli, name, token, LEASE_MS, &client, &lock);
+
+	if (status == CLI_GO_ON) {
+		status = leash_lock_release(lock, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
+		if (status == EXIT_OK && cli->json)
+			cli_print(json_pack("{so ss sb}", "name", cli_json_text(name), "token", token, "released", true));
+	}
+	leash_close(client);
+	leash_lock_free(lock);
+	return cli_finish(cli, status);
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {CLI_LONG, CLI_LONG_END};
+	struct cli cli;
+	const char *name, *token;
+	int c, status = CLI_GO_ON;
+
+	cli_begin(&cli, command);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
+		status = cli_option(&cli, c, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	name = hold_name_and_token(&cli, argc, argv, &token);
+	return name != NULL ? release(&cli, name, token) : EXIT_USAGE;
+}
+
+const struct command command_release = {
+	"release",
+	"give back what leash acquire has taken",
+	"Usage: leash release [OPTION...] NAME TOKEN\n"
+	"Give the lock NAME back; the next in its queue gets it. TOKEN is what leash\n"
+	"acquire printed. What somebody else has got meanwhile is not touched.\n"
+	"\n"
+	"      --json         {\"name\",\"token\",\"released\":true}\n"
+	"  -q, --quiet        -v, --verbose\n"
+	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
+	"\n"
+	"Exit: 0 released; 64 usage; 69 no server: it ends with its lease;\n"
+	"79 not held by that token any more: what it was to protect was not protected.\n",
+	run,
+};

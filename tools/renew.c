@@ -1,0 +1,60 @@
+/* leash renew: prolong the lease of what leash acquire has taken.
+ *
+ * Takes the hold over by its token, which renews it, and ends without closing its client, which would release it. */
+#include "tools/hold.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static int
+renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms)
+{
+	leash_client *client = NULL;
+	leash_lock *lock = NULL;
+	int status = hold_adopt(cli, name, token, ttl_ms, &client, &lock);
+
+	if (status == CLI_GO_ON) {
+		if (cli->json)
+			cli_print(json_pack("{so ss so sI}", "name", cli_json_text(name), "token", token, "fence", cli_json_fence(leash_lock_fence(lock)),
+			                    "remaining_ms", (json_int_t)leash_lock_remaining_ms(lock)));
+		_exit(cli_finish(cli, EXIT_OK));
+	}
+	leash_close(client);
+	leash_lock_free(lock);
+	return status;
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, CLI_LONG, CLI_LONG_END};
+	struct cli cli;
+	const char *name, *token;
+	int64_t ttl_ms = HOLD_TTL_MS;
+	int c, status = CLI_GO_ON;
+
+	cli_begin(&cli, command);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
+		status = c == CLI_OWN ? hold_ttl_option(&cli, optarg, &ttl_ms) : cli_option(&cli, c, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	name = hold_name_and_token(&cli, argc, argv, &token);
+	return name != NULL ? renew(&cli, name, token, ttl_ms) : EXIT_USAGE;
+}
+
+const struct command command_renew = {
+	"renew",
+	"prolong what leash acquire has taken",
+	"Usage: leash renew [OPTION...] NAME TOKEN\n"
+	"Let the lease of the lock NAME last for at least --ttl from now; never shorter.\n"
+	"TOKEN is what leash acquire printed. Renew in time: after half a lease, say.\n"
+	"\n"
+	"      --ttl DUR      lease, 100ms to 1d (default 30s)\n"
+	"      --json         {\"name\",\"token\",\"fence\",\"remaining_ms\"}\n"
+	"  -q, --quiet        -v, --verbose\n"
+	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
+	"\n"
+	"Exit: 0 renewed; 64 usage; 69 no server: held for what is left of its lease;\n"
+	"79 not held by that token any more: stop at once, somebody else may have it.\n",
+	run,
+};

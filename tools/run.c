@@ -1,0 +1,615 @@
+/* leash run: a command under a lock.
+ *
+ * The story: read what is wanted; take the lock, or find that a run around this one has it (nest.h); start CMD (job.h), watch over it
+ * (vigil.h); let the lock go; exit as CMD did, or as the table in the manual says. Everything that is said while CMD runs goes through
+ * the herald, so that nobody who does not read standard error can keep us from ending CMD in time. */
+#include "tools/cli.h"
+#include "tools/aside.h"
+#include "tools/herald.h"
+#include "tools/hold.h"
+#include "tools/job.h"
+#include "tools/nest.h"
+#include "tools/onlooker.h"
+#include "tools/turn.h"
+#include "tools/vigil.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+enum { TTL_MS = 30000, KILL_AFTER_MS = 5000, TTL_MIN_MS = 1000, TTL_MAX_MS = 86400000, SHOWN = HOLD_NAME_SIZE };
+
+struct run {
+	struct cli cli;
+
+	/* what was asked for */
+	const char *name;
+	char **words;        /* CMD and its arguments */
+	char *shell[4];      /* of -c */
+	int64_t wait_ms, ttl_ms, kill_after_ms, max_run_ms, at_least_ms;
+	int conflict_exit, lost_exit;
+	int on_lost;         /* a signal; 0: keep */
+	bool fair, skip_ok, grace_given;
+
+	/* what it takes */
+	char shown[SHOWN];   /* the name */
+	int64_t margin_ms;   /* between KILL and the end of the lease */
+	int lost_fd;
+	struct herald *herald;
+	leash_client *client;
+	leash_lock *lock;
+	struct onlooker *outer; /* of a hold that is a run's around this one; NULL: it is our own */
+	struct teller *teller;
+	struct job job;
+	struct vigil vigil;
+	int64_t acquired_ns;
+	uint64_t fence;
+	char token[LEASH_TOKEN_MAX];
+	int signal;          /* that ended the wait; 0: none */
+	bool lost_later;     /* CMD had ended, and the lock was kept for --at-least only */
+};
+
+/* ---- options ---- */
+
+enum { SKIP_OK = CLI_OWN, FAIR, TTL, ON_LOST, LOST_EXIT, MAX_RUN, AT_LEAST, FOREGROUND };
+
+static const struct option options[] = {
+	CLI_LONG,
+	{"nonblock", no_argument, NULL, 'n'},
+	{"wait", required_argument, NULL, 'w'},
+	{"conflict-exit-code", required_argument, NULL, 'E'},
+	{"skip-ok", no_argument, NULL, SKIP_OK},
+	{"fair", no_argument, NULL, FAIR},
+	{"ttl", required_argument, NULL, TTL},
+	{"on-lost", required_argument, NULL, ON_LOST},
+	{"kill-after", required_argument, NULL, 'k'},
+	{"lost-exit-code", required_argument, NULL, LOST_EXIT},
+	{"max-run", required_argument, NULL, MAX_RUN},
+	{"at-least", required_argument, NULL, AT_LEAST},
+	{"foreground", no_argument, NULL, FOREGROUND},
+	CLI_LONG_END,
+};
+
+/* "TERM", "SIGTERM", "15". 0: it is none. */
+static int
+signal_number(const char *text)
+{
+	int n;
+
+	if (cli_number(text, SIGRTMAX, &n))
+		return n;
+	if (strncasecmp(text, "SIG", 3) == 0)
+		text += 3;
+	for (int i = 1; i < NSIG; i++) {
+		const char *name = sigabbrev_np(i);
+
+		if (name != NULL && strcasecmp(name, text) == 0)
+			return i;
+	}
+	return 0;
+}
+
+static int
+take_on_lost(struct run *r)
+{
+	char shown[80];
+
+	r->on_lost = 0;
+	if (strcmp(optarg, "keep") == 0)
+		return CLI_GO_ON;
+	r->on_lost = signal_number(optarg);
+	if (r->on_lost > 0)
+		return CLI_GO_ON;
+	return cli_usage(&r->cli, "--on-lost: '%s' is none of term, kill, keep, and no signal", cli_show_word(shown, sizeof shown, optarg));
+}
+
+static int
+take_option(struct run *r, int c, char **argv)
+{
+	switch (c) {
+	case 'n':
+		r->wait_ms = 0;
+		return CLI_GO_ON;
+	case 'w':
+		return cli_duration_option(&r->cli, "--wait", optarg, &r->wait_ms);
+	case 'E':
+		return cli_status_option(&r->cli, "--conflict-exit-code", optarg, &r->conflict_exit);
+	case SKIP_OK:
+		r->skip_ok = true;
+		return CLI_GO_ON;
+	case FAIR:
+		r->fair = true;
+		return CLI_GO_ON;
+	case TTL:
+		return cli_duration_option(&r->cli, "--ttl", optarg, &r->ttl_ms);
+	case ON_LOST:
+		return take_on_lost(r);
+	case 'k':
+		r->grace_given = true;
+		return cli_duration_option(&r->cli, "--kill-after", optarg, &r->kill_after_ms);
+	case LOST_EXIT:
+		return cli_status_option(&r->cli, "--lost-exit-code", optarg, &r->lost_exit);
+	case MAX_RUN:
+		return cli_duration_option(&r->cli, "--max-run", optarg, &r->max_run_ms);
+	case AT_LEAST:
+		return cli_duration_option(&r->cli, "--at-least", optarg, &r->at_least_ms);
+	case FOREGROUND:
+		r->job.foreground = true;
+		return CLI_GO_ON;
+	default:
+		return cli_option(&r->cli, c, argv);
+	}
+}
+
+/* NAME and CMD, which begin at `at`. */
+static int
+take_words(struct run *r, int argc, char **argv, int at)
+{
+	static char sh[] = "/bin/sh", c[] = "-c";
+	char shown[80];
+
+	if (at == argc)
+		return cli_usage(&r->cli, "which lock? A name is missing");
+	if (cli_check_name(&r->cli, argv[at]) != CLI_GO_ON)
+		return EXIT_USAGE;
+	r->name = argv[at++];
+	if (r->name[0] == '\0' || strlen(r->name) > LEASH_NAME_MAX)
+		return cli_usage(&r->cli, "a lock's name has 1 to %d bytes, this one has %zu", LEASH_NAME_MAX, strlen(r->name));
+	cli_show(r->shown, sizeof r->shown, r->name);
+	if (at < argc && strcmp(argv[at], "-c") == 0) {
+		if (at + 2 != argc)
+			return cli_usage(&r->cli, "-c needs one argument, a string for the shell, and nothing behind it");
+		r->shell[0] = sh;
+		r->shell[1] = c;
+		r->shell[2] = argv[at + 1];
+		r->words = r->shell;
+		return CLI_GO_ON;
+	}
+	if (at < argc && strcmp(argv[at], "--") == 0)
+		at++;
+	else if (at < argc && argv[at][0] == '-')
+		return cli_usage(&r->cli, "'%s' behind the name: options come before it, and a command that begins with '-' after --",
+		                 cli_show_word(shown, sizeof shown, argv[at]));
+	if (at == argc)
+		return cli_usage(&r->cli, "which command? It comes behind the name: leash run %s -- CMD", cli_show(shown, sizeof shown, r->name));
+	r->words = argv + at;
+	return CLI_GO_ON;
+}
+
+/* ---- times ---- */
+
+static int64_t
+margin_of(int64_t ttl_ms)
+{
+	int64_t margin_ms = ttl_ms / 20;
+
+	return margin_ms < 100 ? 100 : margin_ms > 1000 ? 1000 : margin_ms;
+}
+
+/* What the margin, clocks that differ, and one renewal that must be tried again take of a lease. */
+static int64_t
+taken_of(int64_t ttl_ms)
+{
+	return margin_of(ttl_ms) + ttl_ms / 100 + 2 + (ttl_ms < 6000 ? ttl_ms / 6 : 1000);
+}
+
+/* How long the grace may be: a renewal comes at a third of the lease, and TERM must not be due before it can have succeeded. */
+static int64_t
+longest_grace(int64_t ttl_ms)
+{
+	return ttl_ms - ttl_ms / 3 - taken_of(ttl_ms);
+}
+
+static int
+refuse_grace(const struct run *r)
+{
+	char grace[CLI_TIME_SIZE], ttl[CLI_TIME_SIZE], third[CLI_TIME_SIZE], taken[CLI_TIME_SIZE], longest[CLI_TIME_SIZE], enough[48] = "";
+	int64_t enough_ms = r->ttl_ms;
+
+	while (longest_grace(enough_ms) < r->kill_after_ms && enough_ms < TTL_MAX_MS)
+		enough_ms = enough_ms / 1000 * 1000 + 1000;
+	if (enough_ms <= TTL_MAX_MS && longest_grace(enough_ms) >= r->kill_after_ms)
+		snprintf(enough, sizeof enough, ", or --ttl %llds at least", (long long)(enough_ms / 1000));
+	return cli_usage(&r->cli,
+	                 "--kill-after %s does not fit into a lease of %s: it is renewed after %s, trying again and killing take %s, "
+	                 "so %s are left; give --kill-after %lldms at most%s",
+	                 cli_span(grace, r->kill_after_ms), cli_span(ttl, r->ttl_ms), cli_span(third, r->ttl_ms / 3),
+	                 cli_span(taken, taken_of(r->ttl_ms)), cli_span(longest, longest_grace(r->ttl_ms)),
+	                 (long long)longest_grace(r->ttl_ms), enough);
+}
+
+/* Is CMD given time before the end of the lease? */
+static bool
+has_grace(const struct run *r)
+{
+	return r->on_lost != 0 && r->on_lost != SIGKILL;
+}
+
+/* Can CMD be dead before the lease is over? */
+static int
+set_times(struct run *r)
+{
+	if (r->ttl_ms < TTL_MIN_MS || r->ttl_ms > TTL_MAX_MS)
+		return cli_usage(&r->cli, "--ttl: a lease is 1s to 1d long: in less, CMD cannot be ended in time when the server is away");
+	r->margin_ms = margin_of(r->ttl_ms);
+	if (r->grace_given)
+		return has_grace(r) && r->kill_after_ms > longest_grace(r->ttl_ms) ? refuse_grace(r) : CLI_GO_ON;
+	r->kill_after_ms = KILL_AFTER_MS < r->ttl_ms / 4 ? KILL_AFTER_MS : r->ttl_ms / 4;
+	return CLI_GO_ON;
+}
+
+static int
+read_command_line(struct run *r, int argc, char **argv)
+{
+	int c, status;
+
+	while ((c = getopt_long(argc, argv, "+:nw:E:k:" CLI_SHORT, options, NULL)) != -1) {
+		status = take_option(r, c, argv);
+		if (status != CLI_GO_ON)
+			return status;
+	}
+	status = take_words(r, argc, argv, optind);
+	return status == CLI_GO_ON ? set_times(r) : status;
+}
+
+/* ---- setting up ---- */
+
+/* What others are shown as the program that has the lock: CMD; of a shell string its first word, if that is plain: it might be a secret. */
+static const char *
+program_name(const struct run *r, char *out, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
+	const char *word = r->words[0], *slash;
+	size_t n = strlen(word);
+
+	if (r->words == r->shell) {
+		word = r->shell[2] + strspn(r->shell[2], " \t\n");
+		n = strspn(word, plain);
+		if (n == 0 || strchr(" \t\n;|&", word[n]) == NULL) {
+			word = "sh";
+			n = 2;
+		}
+	}
+	slash = memrchr(word, '/', n);
+	if (slash != NULL && slash + 1 < word + n) {
+		n -= (size_t)(slash + 1 - word);
+		word = slash + 1;
+	}
+	n = n < size - 1 ? n : size - 1;
+	for (size_t i = 0; i < n; i++)
+		out[i] = (word[i] > ' ' && word[i] <= '~') ? word[i] : '_';
+	out[n] = '\0';
+	return n > 0 ? out : "sh";
+}
+
+static void
+on_log(void *arg, leash_log_level level, const char *line)
+{
+	const struct run *r = arg;
+
+	(void)level;
+	herald_tell(r->herald, "%s", line);
+}
+
+static void
+on_event(void *arg, const leash_event *event)
+{
+	const struct run *r = arg;
+	char left[CLI_TIME_SIZE];
+
+	switch (event->type) {
+	case LEASH_EVENT_JEOPARDY:
+		cli_span(left, event->remaining_ms);
+		herald_say(r->herald, "lock '%s' is not being renewed: %s; it lasts for %s more", r->shown, event->text, left);
+		return;
+	case LEASH_EVENT_LOST:
+		herald_say(r->herald, "lock '%s' was lost: %s", r->shown, event->text);
+		aside_ring(r->lost_fd);
+		return;
+	case LEASH_EVENT_RECOVERED:
+	case LEASH_EVENT_FENCE_REGRESSION:
+		herald_say(r->herald, "lock '%s': %s", r->shown, event->text);
+		return;
+	default:
+		herald_tell(r->herald, "%s", event->text);
+	}
+}
+
+/* The client and the lock. CLI_GO_ON, or what to exit with. */
+static int
+set_up(struct run *r)
+{
+	char program[65];
+	leash_options how = cli_client_options(&r->cli, program_name(r, program, sizeof program));
+	leash_error err;
+	sigset_t set;
+
+	r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->herald = herald_new(&r->cli);
+	if (r->lost_fd < 0 || r->herald == NULL)
+		return cli_fail(&r->cli, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
+	how.on_event = on_event;
+	how.event_arg = r;
+	how.on_log = r->cli.verbose ? on_log : NULL;
+	how.log_arg = r;
+	/* until here a signal ends us as it ends anybody: there is nothing to clean up */
+	if (leash_open(&r->client, &how, &err) != LEASH_OK ||
+	    leash_lock_new(&r->lock, r->client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair), &err) != LEASH_OK)
+		return herald_fail(r->herald, cli_exit_of(err.status), "%s", err.text);
+	vigil_signals(&r->job, &set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return CLI_GO_ON;
+}
+
+/* ---- the lock ---- */
+
+/* Does a run around this one have it? Then that hold is ours, too. */
+static int
+look_around(struct run *r)
+{
+	leash_lock_info info = {.size = sizeof info};
+	int64_t asked_ns = aside_now_ns(), lease_ms;
+	leash_error err;
+
+	if (nest_is_empty())
+		return CLI_GO_ON;
+	if (leash_lock_inspect(r->lock, &info, &err) != LEASH_OK)
+		return herald_fail(r->herald, cli_exit_of(err.status), "%s", err.text);
+	if (!info.held || !nest_has(info.holder.token) || info.remaining_ms <= 0)
+		return CLI_GO_ON;
+	r->outer = onlooker_new(r->herald, r->lock, &info, asked_ns, r->lost_fd);
+	if (r->outer == NULL)
+		return herald_fail(r->herald, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
+	/* it is renewed as the outer run wants it: what is left now is at least two thirds of its lease */
+	lease_ms = info.remaining_ms;
+	r->margin_ms = margin_of(lease_ms) < lease_ms / 8 ? margin_of(lease_ms) : lease_ms / 8;
+	r->kill_after_ms = r->kill_after_ms < lease_ms / 4 ? r->kill_after_ms : lease_ms / 4;
+	r->fence = info.fence;
+	memcpy(r->token, info.holder.token, sizeof r->token);
+	r->acquired_ns = asked_ns;
+	herald_tell(r->herald, "lock '%s' is held by the run around this one, fence %llu", r->shown, (unsigned long long)r->fence);
+	return CLI_GO_ON;
+}
+
+/* It is somebody else's. */
+static int
+say_conflict(struct run *r)
+{
+	leash_lock_info info = {.size = sizeof info};
+	char holder[HOLD_HOLDER_SIZE];
+
+	if (r->skip_ok)
+		return EXIT_OK;
+	if (r->cli.quiet)
+		return r->conflict_exit;
+	if (leash_lock_inspect(r->lock, &info, NULL) == LEASH_OK && info.held)
+		herald_say(r->herald, "lock '%s' is held by %s", r->shown, hold_holder(holder, r->client, &info));
+	else
+		herald_say(r->herald, "lock '%s' was held by somebody else", r->shown); /* and is free again, or nobody answers */
+	return r->conflict_exit;
+}
+
+static int
+take_lock(struct run *r)
+{
+	int64_t needs_ms = r->margin_ms + (has_grace(r) ? r->kill_after_ms : 0);
+	struct turn turn = {.lock = r->lock, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
+	int64_t began = aside_now_ns();
+	char took[CLI_TIME_SIZE];
+	leash_status status;
+	leash_error err;
+
+	if (r->cli.verbose && r->wait_ms != 0)
+		r->teller = teller_new(r->herald, r->client, r->lock);
+	status = turn_take(&turn, &r->job, &err);
+	teller_hush(r->teller);
+	r->acquired_ns = aside_now_ns();
+	r->signal = turn.signal;
+	if (turn.signal != 0)
+		return EXIT_BY_SIGNAL + turn.signal;
+	if (status == LEASH_TIMEOUT)
+		return say_conflict(r);
+	if (status != LEASH_OK)
+		return herald_fail(r->herald, cli_exit_of(status), "%s", err.text);
+	r->fence = leash_lock_fence(r->lock);
+	leash_lock_token(r->lock, r->token, sizeof r->token);
+	herald_tell(r->herald, "lock '%s' acquired after %s, fence %llu", r->shown, cli_span(took, (r->acquired_ns - began) / MS),
+	            (unsigned long long)r->fence);
+	return CLI_GO_ON;
+}
+
+static int
+let_go(struct run *r, int status)
+{
+	leash_error err;
+	leash_status how;
+	char held[CLI_TIME_SIZE];
+
+	if (r->outer != NULL)
+		return status;
+	how = leash_lock_release(r->lock, &err);
+	if (how == LEASH_OK)
+		herald_tell(r->herald, "lock '%s' released after %s", r->shown, cli_span(held, (aside_now_ns() - r->acquired_ns) / MS));
+	else if (how != LEASH_LOST)
+		herald_say(r->herald, "%s", err.text); /* it ends with its lease */
+	if (how != LEASH_LOST || r->job.error != 0 || !r->job.ended || r->lost_later || r->vigil.cause == VIGIL_LOST)
+		return status;
+	herald_say(r->herald, "%s", err.text); /* in the last moment, before anybody noticed */
+	return r->lost_exit;
+}
+
+/* ---- the command ---- */
+
+static int64_t
+own_remaining_ms(void *hold)
+{
+	return leash_lock_remaining_ms(hold);
+}
+
+static int64_t
+outer_remaining_ms(void *hold)
+{
+	return onlooker_remaining_ms(hold);
+}
+
+static int
+say_not_run(const struct run *r, int e)
+{
+	char shown[4 * 80];
+	const char *command = cli_show(shown, sizeof shown, r->words[0]);
+
+	if (e == ENOENT && strchr(r->words[0], '/') != NULL && access(r->words[0], F_OK) == 0)
+		return herald_fail(r->herald, EXIT_NOT_THERE, "cannot run '%s': the interpreter in its first line is not there", command);
+	if (e == ENOENT)
+		return herald_fail(r->herald, EXIT_NOT_THERE, "cannot run '%s': there is no such command", command);
+	return herald_fail(r->herald, EXIT_NOT_RUNNABLE, "cannot run '%s': %s", command, strerror(e));
+}
+
+/* How CMD ended, in the terms of the table. */
+static int
+exit_of_job(const struct run *r)
+{
+	if (r->job.error != 0)
+		return say_not_run(r, r->job.error);
+	if (r->vigil.cause == VIGIL_LOST)
+		return r->lost_exit;
+	if (r->vigil.cause == VIGIL_TOO_LONG)
+		return EXIT_TOO_LONG;
+	return WIFSIGNALED(r->job.status) ? EXIT_BY_SIGNAL + WTERMSIG(r->job.status) : WEXITSTATUS(r->job.status);
+}
+
+static int
+run_job(struct run *r)
+{
+	char **environment = nest_environment(&r->cli, r->name, r->fence, r->token, r->outer == NULL);
+	int status;
+
+	r->job.argv = r->words;
+	r->job.environment = environment;
+	r->vigil = (struct vigil){
+		.job = &r->job,
+		.herald = r->herald,
+		.name = r->shown,
+		.remaining_ms = r->outer != NULL ? outer_remaining_ms : own_remaining_ms,
+		.hold = r->outer != NULL ? (void *)r->outer : (void *)r->lock,
+		.lost_fd = r->lost_fd,
+		.on_lost = r->on_lost,
+		.kill_after_ms = r->kill_after_ms,
+		.margin_ms = r->margin_ms,
+		.max_run_ms = r->max_run_ms,
+	};
+	if (environment == NULL || !vigil_begin(&r->vigil) || !job_start(&r->job)) {
+		status = herald_fail(r->herald, EXIT_INTERNAL, "cannot start a process: %s", strerror(errno));
+	} else {
+		vigil_keep(&r->vigil);
+		status = exit_of_job(r);
+		if (r->outer == NULL && r->vigil.cause == VIGIL_ENDED && r->job.error == 0)
+			r->lost_later = !vigil_stay(&r->vigil, r->acquired_ns + r->at_least_ms * MS) && r->vigil.was_held;
+	}
+	free(environment);
+	return status;
+}
+
+/* ---- the story ---- */
+
+static void
+clean_up(struct run *r)
+{
+	vigil_end(&r->vigil);
+	job_end(&r->job);
+	onlooker_end(r->outer);
+	teller_end(r->teller);
+	leash_lock_free(r->lock);
+	leash_close(r->client);
+	herald_end(r->herald); /* after all who speak through it */
+}
+
+static bool
+was_interrupted(const struct run *r)
+{
+	if (r->signal == SIGINT)
+		return true;
+	return r->vigil.cause == VIGIL_ENDED && r->job.ended && WIFSIGNALED(r->job.status) && WTERMSIG(r->job.status) == SIGINT;
+}
+
+/* A shell script ends on Ctrl-C only if it gets the signal itself, and what it waits for dies of it; $? is 130 then, as it is by exit.
+ * Where CMD had the terminal nobody else got it: so all of our group do now, as they would have. Without a terminal there is no Ctrl-C. */
+static void
+die_of_interrupt(const struct run *r)
+{
+	sigset_t set;
+
+	if (tcgetpgrp(STDIN_FILENO) < 0 && tcgetpgrp(STDERR_FILENO) < 0)
+		return;
+	signal(SIGINT, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	if (r->vigil.had_terminal)
+		kill(0, SIGINT);
+	else
+		raise(SIGINT);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	struct run r = {
+		.wait_ms = LEASH_FOREVER,
+		.ttl_ms = TTL_MS,
+		.conflict_exit = EXIT_CONFLICT,
+		.lost_exit = EXIT_LOST,
+		.on_lost = SIGTERM,
+		.vigil = {.signal_fd = -1, .timer_fd = -1},
+	};
+	int status;
+
+	cli_begin(&r.cli, command);
+	status = read_command_line(&r, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	job_prepare(&r.job);
+	status = set_up(&r);
+	if (status == CLI_GO_ON)
+		status = look_around(&r);
+	if (status == CLI_GO_ON && r.outer == NULL)
+		status = take_lock(&r);
+	if (status == CLI_GO_ON)
+		status = let_go(&r, run_job(&r));
+	clean_up(&r);
+	if (status == EXIT_BY_SIGNAL + SIGINT && was_interrupted(&r))
+		die_of_interrupt(&r);
+	return status;
+}
+
+const struct command command_run = {
+	"run",
+	"run a command while holding a lock",
+	"Usage: leash run [OPTION...] NAME -- CMD [ARG...]\n"
+	"       leash run [OPTION...] NAME -c 'SHELL STRING'\n"
+	"  -n, --nonblock              do not wait\n"
+	"  -w, --wait DUR              wait at most so long: 30s, 5m (default for ever)\n"
+	"  -E, --conflict-exit-code N  exit status if it is not to be had (default 75)\n"
+	"      --skip-ok               then exit 0, and say nothing: for cron\n"
+	"      --fair                  first come, first served, over all processes\n"
+	"      --ttl DUR               the lease (default 30s)\n"
+	"      --on-lost HOW         term, kill, keep or a signal, if lost (default term)\n"
+	"  -k, --kill-after DUR        from TERM to KILL (default 5s, at most ttl / 4)\n"
+	"      --lost-exit-code N      exit status if the lock was lost (default 79)\n"
+	"      --max-run DUR           end CMD after so long, and exit 124\n"
+	"      --at-least DUR          keep the lock for at least so long\n"
+	"      --foreground            CMD stays in our process group\n"
+	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
+	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
+	"CMD has its lock in LEASH_NAME, LEASH_FENCE, LEASH_TOKEN. Exit status: its own,\n"
+	"64 usage, 69 no server, 75 not to be had, 79 lost, 124 too long,\n"
+	"126 cannot be run, 127 not there, 128+N died of signal N\n",
+	run,
+};

@@ -1,0 +1,145 @@
+#include "tools/sample.h"
+
+#include "tools/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- who is asked ---- */
+
+/* The server's name as it was given, without what comes before it (user, password) and behind it (files of secrets). */
+static void
+name_server(char *out, size_t size, const char *uri)
+{
+	const char *from = strstr(uri, "//"), *at = strrchr(uri, '@');
+	char plain[256];
+	size_t scheme = from != NULL ? (size_t)(from + 2 - uri) : 0, n;
+
+	from = at != NULL ? at + 1 : uri + scheme;
+	n = strcspn(from, "?#");
+	snprintf(plain, sizeof plain, "%.*s%.*s", (int)(scheme < 16 ? scheme : 0), uri, (int)(n < 200 ? n : 200), from);
+	cli_show(out, size, plain);
+}
+
+int
+subject_open(struct subject *s, const struct cli *cli, const char *pattern)
+{
+	const char *uri = cli->uri != NULL ? cli->uri : getenv("LEASH_URI");
+	leash_error err;
+	int status;
+
+	*s = (struct subject){.cli = cli, .pattern = pattern};
+	name_server(s->server, sizeof s->server, uri != NULL && uri[0] != '\0' ? uri : "redis://127.0.0.1:6379");
+	status = cli_open(cli, NULL, &s->client);
+	if (status == CLI_GO_ON && leash_lock_new(&s->probe, s->client, "leash-top", NULL, &err) != LEASH_OK)
+		return cli_fail_with(cli, &err);
+	return status;
+}
+
+void
+subject_close(struct subject *s)
+{
+	leash_lock_free(s->probe);
+	leash_close(s->client);
+	s->probe = NULL;
+	s->client = NULL;
+}
+
+/* ---- looking ---- */
+
+bool
+sample_init(struct sample *sample, size_t rows)
+{
+	*sample = (struct sample){.locks = 0};
+	return ranking_init(&sample->ranking, rows);
+}
+
+void
+sample_destroy(struct sample *sample)
+{
+	ranking_destroy(&sample->ranking);
+}
+
+struct look {
+	struct sample *sample;
+	int64_t since_ms; /* by the server's clock: what is held since later was taken since the last sample */
+	const atomic_bool *stop;
+};
+
+static bool
+note_lock(void *arg, const leash_lock_info *info)
+{
+	struct look *look = arg;
+	struct sample *s = look->sample;
+
+	s->locks++;
+	s->waiting += info->waiting;
+	s->contended += info->waiting > 0;
+	s->ending += info->remaining_ms >= 0 && info->remaining_ms <= SAMPLE_ENDING_MS;
+	s->endless += info->remaining_ms < 0;
+	s->taken += look->since_ms > 0 && info->held_since_ms > look->since_ms;
+	ranking_add(&s->ranking, info);
+	return look->stop == NULL || !atomic_load_explicit(look->stop, memory_order_relaxed);
+}
+
+static leash_status
+measure_trip(struct sample *sample, const struct subject *subject, leash_error *err)
+{
+	leash_lock_info info = {.size = sizeof info};
+	int64_t from_ns = moment_ns();
+	leash_status st = leash_lock_inspect(subject->probe, &info, err);
+
+	sample->trip_ns = moment_ns() - from_ns;
+	return st;
+}
+
+leash_status
+sample_take(struct sample *sample, const struct subject *subject, struct order order, int64_t before_ms, const atomic_bool *stop,
+            leash_error *err)
+{
+	struct ranking ranking = sample->ranking;
+	struct look look = {.sample = sample, .stop = stop};
+	leash_status st;
+	int64_t from_ns;
+
+	*sample = (struct sample){.ranking = ranking};
+	ranking_clear(&sample->ranking, order);
+	st = measure_trip(sample, subject, err);
+	if (st != LEASH_OK)
+		return st;
+	sample->moment = moment_now(subject->client);
+	if (before_ms > 0 && before_ms < sample->moment.here_ms) {
+		sample->taken_in_ms = sample->moment.here_ms - before_ms;
+		look.since_ms = before_ms + sample->moment.ahead_ms;
+	}
+	from_ns = moment_ns();
+	st = leash_client_scan(subject->client, subject->pattern, note_lock, &look, err);
+	sample->scan_ns = moment_ns() - from_ns;
+	ranking_sort(&sample->ranking, order);
+	return st;
+}
+
+/* ---- telling ---- */
+
+char *
+sample_text(char out[static SAMPLE_TEXT_SIZE], const struct sample *s)
+{
+	char span[TABLE_SPAN_SIZE];
+	int n = snprintf(out, SAMPLE_TEXT_SIZE, "%llu lock%s", (unsigned long long)s->locks, s->locks == 1 ? "" : "s");
+
+	if (s->waiting > 0)
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu waiting for %llu of them", (unsigned long long)s->waiting,
+		              (unsigned long long)s->contended);
+	else
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", nobody waiting");
+	if (s->taken_in_ms > 0)
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu taken in the last %s", (unsigned long long)s->taken,
+		              table_span(span, s->taken_in_ms));
+	if (s->ending > 0)
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu end%s within %d s", (unsigned long long)s->ending, s->ending == 1 ? "s" : "",
+		              SAMPLE_ENDING_MS / 1000);
+	if (s->endless > 0)
+		snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu without an end", (unsigned long long)s->endless);
+	return out;
+}

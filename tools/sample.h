@@ -1,0 +1,58 @@
+/* What leash top shows: the locks of a deployment at a moment, the first of them in full and all of them as counts. */
+#ifndef LEASH_TOOLS_SAMPLE_H
+#define LEASH_TOOLS_SAMPLE_H
+
+#include "tools/cli.h"
+#include "tools/moment.h"
+#include "tools/ranking.h"
+
+#include <leash.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SAMPLE_ENDING_MS = 5000, SAMPLE_URGENT_MS = 2000 }; /* a lease that ends within so many is shown as such */
+
+struct sample {
+	struct moment moment;  /* when it was begun */
+	int64_t trip_ns;       /* how long a question to the server took, there and back */
+	int64_t scan_ns;       /* and how long it took to look at all locks */
+	uint64_t locks;        /* held */
+	uint64_t waiting;      /* places in their queues */
+	uint64_t contended;    /* locks with such */
+	uint64_t ending;       /* leases that end soon */
+	uint64_t endless;      /* without an expiry */
+	uint64_t taken;        /* since the sample before, and still held */
+	int64_t taken_in_ms;   /* how long that was; 0: there was none */
+	struct ranking ranking;
+};
+
+/* Who is asked, and for what. */
+struct subject {
+	const struct cli *cli;
+	leash_client *client;
+	leash_lock *probe;   /* some lock: nobody's */
+	const char *pattern; /* NULL: all */
+	char server[128];    /* its name, without secrets */
+};
+
+/* CLI_GO_ON, or what to exit with; then it has been told. `subject` is to be closed in any case. */
+int subject_open(struct subject *subject, const struct cli *cli, const char *pattern);
+void subject_close(struct subject *subject);
+
+/* False: no memory. */
+bool sample_init(struct sample *sample, size_t rows);
+void sample_destroy(struct sample *sample);
+
+/* Look. `before_ms`: the moment, by our clock, of the last sample; 0: there was none. `stop`: cut it short when this becomes true (NULL:
+ * nothing does). What is in `sample` after a failure is worth nothing. */
+leash_status sample_take(struct sample *sample, const struct subject *subject, struct order order, int64_t before_ms,
+                         const atomic_bool *stop, leash_error *err);
+
+/* "312 locks, 15 waiting for 4 of them, ..." */
+enum { SAMPLE_TEXT_SIZE = 320 };
+char *sample_text(char out[static SAMPLE_TEXT_SIZE], const struct sample *sample);
+
+#endif

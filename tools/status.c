@@ -1,0 +1,253 @@
+/* leash status: who has a lock, since when, for how long still, and who waits for it. */
+#include "tools/cli.h"
+#include "tools/moment.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char help[] =
+	"Usage: leash status [OPTION...] NAME...\n"
+	"Say of each lock who has it, since when, how deep it is nested, for how long its\n"
+	"lease still lasts, its fence, and who waits for it, the next one first.\n"
+	"\n"
+	"  -a, --all           all who wait, not only the first ten\n"
+	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
+	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
+	"      --json          one object for each name, a line each; with \"error\" where\n"
+	"                      there is no answer\n"
+	"  -v, --verbose       also since when their processes run\n"
+	"\n"
+	"Times are by this machine's clock. A holder that has died is named, too, until\n"
+	"its lease ends. What clients say of themselves (host, pid, program) nobody\n"
+	"vouches for. leash list shows all locks that are held; leash top goes on showing\n"
+	"them.\n"
+	"\n"
+	"Exit status: 0 all were answered, free or held; 64 usage; 69 the server cannot\n"
+	"be reached, does not permit it, or has something else under a name; 70 internal\n"
+	"error. One name that fails does not stop the others; the first failure counts.\n";
+
+enum { FIRST = 10 };
+
+struct query {
+	const struct cli *cli;
+	leash_client *client;
+	bool all;
+	uint64_t blocks; /* printed */
+	uint64_t shown;  /* of those who wait for the lock at hand */
+	json_t *waiters;
+	struct moment now;
+};
+
+/* ---- words ---- */
+
+/* "2026-11-20 08:42:05, 12.3 s ago". The server's time. */
+enum { WHEN_SIZE = 2 * CLI_TIME_SIZE + 16 };
+
+static char *
+say_when(char out[static WHEN_SIZE], const struct moment *now, int64_t server_ms)
+{
+	char time[CLI_TIME_SIZE], span[CLI_TIME_SIZE];
+
+	if (server_ms <= 0)
+		snprintf(out, WHEN_SIZE, "not known");
+	else
+		snprintf(out, WHEN_SIZE, "%s, %s ago", cli_time(time, moment_here(now, server_ms)), cli_span(span, moment_age(now, server_ms)));
+	return out;
+}
+
+/* When a client was opened, by the clock of its own machine. */
+static void
+print_running_since(const struct query *q, const char *before, const leash_party *p)
+{
+	char time[CLI_TIME_SIZE];
+
+	if (q->cli->verbose && p->since_ms > 0)
+		printf("%srunning since %s, by its own clock\n", before, cli_time(time, p->since_ms));
+}
+
+static void
+print_lease(const leash_lock_info *info)
+{
+	char span[CLI_TIME_SIZE];
+
+	if (info->remaining_ms < 0)
+		puts("  lease    none: its key has no expiry, and was not made by leash; it stays until somebody deletes it (leash break)");
+	else
+		printf("  lease    %s left, unless it is renewed\n", cli_span(span, info->remaining_ms));
+}
+
+static void
+print_fence(const char *what, uint64_t fence)
+{
+	if (fence > 0)
+		printf("  %s%" PRIu64 "\n", what, fence);
+	else
+		printf("  %snot known\n", what);
+}
+
+static void
+print_held(const struct query *q, const leash_lock_info *info)
+{
+	char who[CLI_PARTY_SIZE], when[WHEN_SIZE], token[4 * LEASH_TOKEN_MAX];
+
+	printf("  held by  %s\n", cli_party(who, &info->holder));
+	print_running_since(q, "           ", &info->holder);
+	printf("  token    %s\n", cli_show(token, sizeof token, info->holder.token));
+	printf("  since    %s\n", say_when(when, &q->now, info->held_since_ms));
+	print_lease(info);
+	printf("  depth    %" PRIu32 "\n", info->depth);
+	print_fence("fence    ", info->fence);
+}
+
+static void
+print_free(const leash_lock_info *info)
+{
+	puts("  free");
+	if (info->fence > 0)
+		print_fence("fence    ", info->fence);
+	else
+		puts("  fence    none in the last day");
+}
+
+static bool
+print_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	struct query *q = arg;
+	char who[CLI_PARTY_SIZE], when[WHEN_SIZE];
+
+	printf("  %6" PRIu64 ".  %s, since %s\n", waiter->position, cli_party(who, &waiter->who), say_when(when, &q->now, waiter->waiting_since_ms));
+	print_running_since(q, "           ", &waiter->who);
+	return ++q->shown < FIRST || q->all;
+}
+
+/* ---- JSON ---- */
+
+static bool
+note_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	struct query *q = arg;
+	const leash_party *p = &waiter->who;
+
+	json_array_append_new(q->waiters,
+	                      json_pack("{sI ss so sI so sI sI}", "position", (json_int_t)waiter->position, "token", p->token, "host",
+	                                cli_json_text(p->host), "pid", (json_int_t)p->pid, "program", cli_json_text(p->program), "since_ms",
+	                                (json_int_t)p->since_ms, "waiting_since_ms", (json_int_t)waiter->waiting_since_ms));
+	return ++q->shown < FIRST || q->all;
+}
+
+static leash_status
+answer_json(struct query *q, leash_lock *lock, const leash_lock_info *info, leash_error *err)
+{
+	leash_status st = LEASH_OK;
+	json_t *object;
+
+	q->waiters = json_array();
+	if (info->waiting > 0)
+		st = leash_lock_waiters(lock, note_waiter, q, err);
+	if (st != LEASH_OK) {
+		json_decref(q->waiters);
+		return st;
+	}
+	object = cli_json_info(info);
+	json_object_set_new(object, "waiters", q->waiters);
+	cli_print(object);
+	return LEASH_OK;
+}
+
+/* ---- a name ---- */
+
+static leash_status
+answer_text(struct query *q, leash_lock *lock, const leash_lock_info *info, leash_error *err)
+{
+	char name[4 * LEASH_NAME_MAX + 1];
+	leash_status st;
+
+	printf("%s%s\n", q->blocks++ > 0 ? "\n" : "", cli_show(name, sizeof name, info->name));
+	if (info->held)
+		print_held(q, info);
+	else
+		print_free(info);
+	if (info->waiting == 0) {
+		puts("  waiting  nobody");
+		return LEASH_OK;
+	}
+	printf("  waiting  %" PRIu32 "%s\n", info->waiting, info->held ? "" : ": the next of them will be given it as soon as it asks");
+	st = leash_lock_waiters(lock, print_waiter, q, err);
+	if (st == LEASH_OK && q->shown < info->waiting && q->shown >= FIRST && !q->all)
+		printf("           and %" PRIu64 " more\n", info->waiting - q->shown);
+	return st;
+}
+
+static leash_status
+answer(struct query *q, const char *name, leash_error *err)
+{
+	leash_lock_info info = {.size = sizeof info};
+	leash_lock *lock;
+	leash_status st = leash_lock_new(&lock, q->client, name, NULL, err);
+
+	if (st != LEASH_OK)
+		return st;
+	st = leash_lock_inspect(lock, &info, err);
+	q->shown = 0;
+	q->now = moment_now(q->client);
+	if (st == LEASH_OK)
+		st = q->cli->json ? answer_json(q, lock, &info, err) : answer_text(q, lock, &info, err);
+	leash_lock_free(lock);
+	return st;
+}
+
+/* A line for each name there is, whatever came of it. */
+static void
+print_failure(const char *name, const leash_error *err)
+{
+	cli_print(json_pack("{so ss so}", "name", cli_json_text(name), "error", leash_status_name(err->status), "text", cli_json_text(err->text)));
+}
+
+static int
+answer_all(struct query *q, int count, char **names)
+{
+	int status = EXIT_OK;
+	leash_error err;
+
+	for (int i = 0; i < count && !ferror(stdout); i++) {
+		if (answer(q, names[i], &err) == LEASH_OK)
+			continue;
+		if (q->cli->json)
+			print_failure(names[i], &err);
+		fflush(stdout); /* so that what is wrong comes where its lock is */
+		cli_fail_with(q->cli, &err);
+		if (status == EXIT_OK)
+			status = cli_exit_of(err.status);
+	}
+	return status;
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {{"all", no_argument, NULL, 'a'}, CLI_LONG, CLI_LONG_END};
+	struct cli cli;
+	struct query q = {.cli = &cli};
+	int c, status;
+
+	cli_begin(&cli, command);
+	signal(SIGPIPE, SIG_DFL); /* a reader who has seen enough (head) ends us, and that is no error, whatever our parent thinks of it */
+	while ((c = getopt_long(argc, argv, ":a" CLI_SHORT, options, NULL)) != -1) {
+		if (c == 'a')
+			q.all = true;
+		else if ((status = cli_option(&cli, c, argv)) != CLI_GO_ON)
+			return status;
+	}
+	status = cli_names(&cli, argc, argv);
+	if (status == CLI_GO_ON)
+		status = cli_open(&cli, NULL, &q.client);
+	if (status != CLI_GO_ON)
+		return status;
+	status = cli_finish(&cli, answer_all(&q, argc - optind, argv + optind));
+	leash_close(q.client);
+	return status;
+}
+
+const struct command command_status = {"status", "who has a lock, since when, and who waits for it", help, run};

@@ -1,0 +1,241 @@
+#include "tools/table.h"
+
+#include "tools/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { CELL_SIZE = 4 * LEASH_NAME_MAX + 1 };
+
+/* `least`: narrower, and it says nothing. `share`: of the room that is left over, in percent. */
+static const struct {
+	const char *title;
+	int least, share;
+	bool right;
+} columns[TABLE_COLUMNS] = {
+	[TABLE_NAME] = {"NAME", 16, 50, false},
+	[TABLE_HOLDER] = {"HOLDER", 16, 30, false},
+	[TABLE_PROGRAM] = {"PROGRAM", 8, 20, false},
+	[TABLE_SINCE] = {"SINCE", 19, 0, false},
+	[TABLE_HELD] = {"HELD", 6, 0, true},
+	[TABLE_LEASE] = {"LEASE", 6, 0, true},
+	[TABLE_DEPTH] = {"DEPTH", 5, 0, true},
+	[TABLE_WAITING] = {"WAITING", 7, 0, true},
+	[TABLE_FENCE] = {"FENCE", 19, 0, true},
+};
+
+/* Where there is no room the first of these goes first. */
+static const enum table_column dispensable[] = {
+	TABLE_SINCE, TABLE_FENCE, TABLE_DEPTH, TABLE_PROGRAM, TABLE_HELD, TABLE_WAITING, TABLE_HOLDER, TABLE_LEASE,
+};
+
+enum { DISPENSABLE = sizeof dispensable / sizeof *dispensable };
+
+/* ---- widths ---- */
+
+static int
+total_width(const struct table *table)
+{
+	int total = -1; /* the first has no space before it */
+
+	for (int i = 0; i < TABLE_COLUMNS; i++)
+		total += table->width[i] > 0 ? 1 + table->width[i] : 0;
+	return total;
+}
+
+void
+table_fit(struct table *table, int width)
+{
+	int extra;
+
+	table->cut = width > 0;
+	for (int i = 0; i < TABLE_COLUMNS; i++)
+		table->width[i] = columns[i].least;
+	for (int i = 0; i < DISPENSABLE && width > 0 && total_width(table) > width; i++)
+		table->width[dispensable[i]] = 0;
+	extra = width > 0 ? width - total_width(table) : 24;
+	if (extra < 0) {
+		table->width[TABLE_NAME] = width;
+		return;
+	}
+	if (extra > 100)
+		extra = 100; /* a line that the eye still follows */
+	for (int i = 0; i < TABLE_COLUMNS; i++)
+		if (table->width[i] > 0)
+			table->width[i] += extra * columns[i].share / 100;
+}
+
+int
+table_terminal(int fd)
+{
+	struct winsize size;
+
+	if (isatty(fd) != 1)
+		return 0;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+int
+table_at(const struct table *table, enum table_column column)
+{
+	int at = 0;
+
+	if (table->width[column] == 0)
+		return -1;
+	for (int i = 0; i < (int)column; i++)
+		at += table->width[i] > 0 ? 1 + table->width[i] : 0;
+	return at;
+}
+
+/* ---- cells ---- */
+
+char *
+table_span(char out[static TABLE_SPAN_SIZE], int64_t ms)
+{
+	long long s = ms / 1000;
+
+	if (ms < 1000)
+		snprintf(out, TABLE_SPAN_SIZE, "%lldms", (long long)ms);
+	else if (s < 60)
+		snprintf(out, TABLE_SPAN_SIZE, "%lld.%llds", s, (long long)ms % 1000 / 100);
+	else if (s < 3600)
+		snprintf(out, TABLE_SPAN_SIZE, "%lldm%02llds", s / 60, s % 60);
+	else if (s < 86400)
+		snprintf(out, TABLE_SPAN_SIZE, "%lldh%02lldm", s / 3600, s % 3600 / 60);
+	else if (s < 100 * 86400)
+		snprintf(out, TABLE_SPAN_SIZE, "%lldd%02lldh", s / 86400, s % 86400 / 3600);
+	else
+		snprintf(out, TABLE_SPAN_SIZE, "%lldd", s / 86400);
+	return out;
+}
+
+/* cli_show(), and spaces as it shows what cannot be seen: they part columns. */
+static void
+show_word(char out[static CELL_SIZE], const char *text)
+{
+	char shown[CELL_SIZE];
+	size_t n = 0;
+
+	cli_show(shown, sizeof shown, text);
+	for (const char *c = shown; *c != '\0' && n + 5 < CELL_SIZE; c++)
+		if (*c == ' ')
+			n = (size_t)(stpcpy(out + n, "\\x20") - out);
+		else
+			out[n++] = *c;
+	out[n] = '\0';
+	if (n == 0)
+		strcpy(out, "?");
+}
+
+static void
+show_since(char out[static CELL_SIZE], const leash_lock_info *info, const struct moment *now)
+{
+	char time[CLI_TIME_SIZE] = "", *space;
+
+	if (info->held_since_ms > 0)
+		cli_time(time, moment_here(now, info->held_since_ms));
+	space = strchr(time, ' ');
+	if (space == NULL)
+		return;
+	*space = 'T';
+	strcpy(out, time);
+}
+
+static void
+show_cell(char out[static CELL_SIZE], enum table_column column, const leash_lock_info *info, const struct moment *now)
+{
+	const leash_party *holder = &info->holder;
+
+	strcpy(out, "?");
+	switch (column) {
+	case TABLE_NAME:
+		show_word(out, info->name);
+		break;
+	case TABLE_HOLDER:
+		if (holder->pid > 0) {
+			show_word(out, holder->host);
+			snprintf(out + strlen(out), 24, ":%lld", (long long)holder->pid);
+		}
+		break;
+	case TABLE_PROGRAM:
+		show_word(out, holder->program);
+		break;
+	case TABLE_SINCE:
+		show_since(out, info, now);
+		break;
+	case TABLE_HELD:
+		if (info->held_since_ms > 0)
+			table_span(out, moment_age(now, info->held_since_ms));
+		break;
+	case TABLE_LEASE:
+		if (info->remaining_ms < 0)
+			strcpy(out, "none");
+		else
+			table_span(out, info->remaining_ms);
+		break;
+	case TABLE_DEPTH:
+		snprintf(out, CELL_SIZE, "%u", info->depth);
+		break;
+	case TABLE_WAITING:
+		snprintf(out, CELL_SIZE, "%u", info->waiting);
+		break;
+	default:
+		if (info->fence > 0)
+			snprintf(out, CELL_SIZE, "%llu", (unsigned long long)info->fence);
+	}
+}
+
+/* ---- lines ---- */
+
+/* Behind what is in the line; `cell` is overwritten where it is cut. Returns the line's end. */
+static char *
+put_cell(const struct table *table, enum table_column column, const char *line, char *at, char *cell)
+{
+	int width = table->width[column];
+
+	if (width == 0)
+		return at;
+	if (table->cut && strlen(cell) > (size_t)width) {
+		cell[width] = '\0';
+		cell[width - 1] = '~';
+	}
+	if (at != line)
+		*at++ = ' ';
+	return at + sprintf(at, columns[column].right ? "%*s" : "%-*s", width, cell);
+}
+
+static void
+trim(const char *line, char *end)
+{
+	while (end > line && end[-1] == ' ')
+		end--;
+	*end = '\0';
+}
+
+char *
+table_head(const struct table *table, char out[static TABLE_LINE_SIZE])
+{
+	char *at = out, cell[CELL_SIZE];
+
+	for (int i = 0; i < TABLE_COLUMNS; i++) {
+		strcpy(cell, columns[i].title);
+		at = put_cell(table, (enum table_column)i, out, at, cell);
+	}
+	trim(out, at);
+	return out;
+}
+
+char *
+table_line(const struct table *table, char out[static TABLE_LINE_SIZE], const leash_lock_info *info, const struct moment *now)
+{
+	char *at = out, cell[CELL_SIZE];
+
+	for (int i = 0; i < TABLE_COLUMNS; i++) {
+		show_cell(cell, (enum table_column)i, info, now);
+		at = put_cell(table, (enum table_column)i, out, at, cell);
+	}
+	trim(out, at);
+	return out;
+}

@@ -1,0 +1,207 @@
+/* leash wait: until nobody has a lock, or several.
+ *
+ * Looks at them again and again, and takes no part in their queues, so that it delays nobody. Between two looks it pauses: shortly at
+ * first, for short jobs, longer the longer it takes, and never past the end of the lease that it last saw.
+ *
+ *   looking at each in turn --all of them were free--> 0
+ *     |  one is held, or the server is away: pause, and from the first again
+ *     `--the time is over--> 75, or 69 if the server was away at last */
+#include "tools/hold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { PAUSE_LEAST_MS = 20, PAUSE_MOST_MS = 250 };
+
+struct wait {
+	struct cli cli;
+	char **names;
+	int count;
+	int64_t wait_ms; /* LEASH_FOREVER: no end */
+	int64_t end_ms;
+	leash_client *client;  /* NULL: not open yet */
+	leash_lock **locks;    /* by name; NULL: no handle yet */
+	leash_lock_info *seen; /* what each was when it was last looked at */
+	int held;              /* the one that was held at the last look; -1: the server was away */
+	int told;              /* whom we have told of already: as `held`, or -2 */
+	leash_error away;      /* why, then */
+};
+
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void
+sleep_ms(int64_t ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+/* ---- looking ---- */
+
+static leash_status
+look_at(struct wait *w, int i, leash_error *err)
+{
+	leash_status st = LEASH_OK;
+
+	w->seen[i].size = sizeof w->seen[i];
+	if (w->locks[i] == NULL)
+		st = leash_lock_new(&w->locks[i], w->client, w->names[i], NULL, err);
+	return st == LEASH_OK ? leash_lock_inspect(w->locks[i], &w->seen[i], err) : st;
+}
+
+/* CLI_GO_ON: one is held, or the server is away. Else the status to exit with; mistakes have been told. */
+static int
+look(struct wait *w)
+{
+	leash_options options = cli_client_options(&w->cli, NULL);
+	leash_error err;
+	leash_status st = w->client == NULL ? leash_open(&w->client, &options, &err) : LEASH_OK;
+	int i;
+
+	for (i = 0; st == LEASH_OK && i < w->count; i++) {
+		st = look_at(w, i, &err);
+		if (st == LEASH_OK && w->seen[i].held)
+			break;
+	}
+	if (st == LEASH_OK && i == w->count)
+		return EXIT_OK;
+	w->held = st == LEASH_OK ? i : -1;
+	if (st == LEASH_UNAVAILABLE)
+		w->away = err;
+	return st == LEASH_OK || st == LEASH_UNAVAILABLE ? CLI_GO_ON : cli_fail_with(&w->cli, &err);
+}
+
+/* Once for each that it is about, for those who want to know what they wait for; that nobody answers concerns all. */
+static void
+tell_what_is_awaited(struct wait *w)
+{
+	char shown[HOLD_NAME_SIZE], holder[HOLD_HOLDER_SIZE];
+
+	if (w->held == w->told)
+		return;
+	w->told = w->held;
+	if (w->held < 0)
+		cli_say(&w->cli, "%s; trying on", w->away.text);
+	else
+		cli_tell(&w->cli, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
+		         hold_holder(holder, w->client, &w->seen[w->held]));
+}
+
+/* ---- waiting ---- */
+
+/* The time is over. */
+static int
+give_up(struct wait *w)
+{
+	char shown[HOLD_NAME_SIZE], holder[HOLD_HOLDER_SIZE];
+
+	if (w->held < 0)
+		return cli_fail_with(&w->cli, &w->away);
+	cli_say(&w->cli, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]), hold_holder(holder, w->client, &w->seen[w->held]));
+	if (w->cli.json)
+		cli_print(cli_json_info(&w->seen[w->held]));
+	return EXIT_CONFLICT;
+}
+
+static int64_t
+pause_ms(const struct wait *w, int64_t last_ms)
+{
+	int64_t ms = last_ms + last_ms / 2, lease_ms = w->held >= 0 ? w->seen[w->held].remaining_ms : -1;
+
+	if (ms > PAUSE_MOST_MS)
+		ms = PAUSE_MOST_MS;
+	if (lease_ms >= 0 && ms > lease_ms)
+		ms = lease_ms + 1;
+	return ms > PAUSE_LEAST_MS ? ms : PAUSE_LEAST_MS;
+}
+
+static int
+wait_for_all(struct wait *w)
+{
+	int64_t pause = 0, left_ms;
+	int status;
+
+	while ((status = look(w)) == CLI_GO_ON) {
+		/* A server that never was there is a mistake, unless it was said how long it may take. */
+		if (w->client == NULL && w->wait_ms == LEASH_FOREVER)
+			return give_up(w);
+		left_ms = w->wait_ms == LEASH_FOREVER ? INT64_MAX : w->end_ms - now_ms();
+		if (left_ms <= 0)
+			return give_up(w);
+		tell_what_is_awaited(w);
+		pause = pause_ms(w, pause);
+		sleep_ms(pause < left_ms ? pause : left_ms);
+	}
+	for (int i = 0; status == EXIT_OK && w->cli.json && i < w->count; i++)
+		cli_print(cli_json_info(&w->seen[i]));
+	return status;
+}
+
+static int
+wait_and_clean_up(struct wait *w)
+{
+	int status;
+
+	w->locks = calloc((size_t)w->count, sizeof(leash_lock *));
+	w->seen = calloc((size_t)w->count, sizeof *w->seen);
+	status = w->locks != NULL && w->seen != NULL ? wait_for_all(w) : cli_fail(&w->cli, EXIT_INTERNAL, "out of memory");
+	leash_close(w->client);
+	for (int i = 0; w->locks != NULL && i < w->count; i++)
+		leash_lock_free(w->locks[i]);
+	free(w->locks);
+	free(w->seen);
+	return cli_finish(&w->cli, status);
+}
+
+static int
+run(const struct command *command, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"nonblock", no_argument, NULL, 'n'}, {"wait", required_argument, NULL, 'w'}, CLI_LONG, CLI_LONG_END};
+	struct wait w = {.wait_ms = LEASH_FOREVER, .told = -2};
+	int c, status = CLI_GO_ON;
+
+	cli_begin(&w.cli, command);
+	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":nw:" CLI_SHORT, options, NULL)) != -1)
+		if (c == 'n')
+			w.wait_ms = 0;
+		else
+			status = c == 'w' ? cli_duration_option(&w.cli, "--wait", optarg, &w.wait_ms) : cli_option(&w.cli, c, argv);
+	if (status == CLI_GO_ON)
+		status = cli_names(&w.cli, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	w.names = argv + optind;
+	w.count = argc - optind;
+	w.end_ms = w.wait_ms == LEASH_FOREVER ? 0 : now_ms() + w.wait_ms;
+	return wait_and_clean_up(&w);
+}
+
+const struct command command_wait = {
+	"wait",
+	"wait until nobody has a lock",
+	"Usage: leash wait [OPTION...] NAME...\n"
+	"Wait until nobody has the lock NAME, or any of several. Takes no part in their\n"
+	"queues; when it ends, somebody may have one again already.\n"
+	"\n"
+	"  -n, --nonblock     do not wait: only look\n"
+	"  -w, --wait DUR     wait at most this long (30, 30s, 5m; default: for ever)\n"
+	"      --json         each lock as leash status --json has it: all when they are\n"
+	"                     free, or the one that is not when the time is over\n"
+	"  -v, --verbose      say who has it     -q, --quiet\n"
+	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
+	"\n"
+	"A server that goes away is asked on until the time is over; one that is not\n"
+	"there at first only with --wait.\n"
+	"Exit: 0 free; 75 somebody still has one; 64 usage; 69 no server.\n",
+	run,
+};
