@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PARTY_MOST = 200 }; /* bytes of what a client says of itself; what is longer is not ours */
-
 /* ---- what goes wrong ---- */
 
 /* Say it of the lock, if it is about one. */
@@ -133,15 +131,13 @@ copy_but_token(leash_party *to, const leash_party *from)
 	memcpy(to->token, token, sizeof token);
 }
 
-/* Not GET: anybody may have written there, and a value of any size. */
 static leash_status
 ask_who(struct lsh_inquiry *q, const leash_party *party, leash_error *err)
 {
-	char key[LSH_PARTY_KEY_SIZE], last[LSH_DECIMAL_SIZE];
-	size_t size = lsh_party_key(key, q->engine->options.prefix, party->token);
-	struct lsh_arg args[] = {LSH_ARG("GETRANGE"), {key, size}, LSH_ARG("0"), lsh_arg_decimal(last, PARTY_MOST)};
+	struct lsh_party_question question;
 
-	return lsh_inquiry_say(q, args, sizeof args / sizeof *args, err);
+	lsh_party_ask(&question, q->engine->options.prefix, party->token);
+	return lsh_inquiry_say(q, question.args, LSH_PARTY_ARGS, err);
 }
 
 /* Whatever the server says instead, nothing is known of that client, and that is all. */

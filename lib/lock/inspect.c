@@ -166,6 +166,18 @@ lsh_party_key(char out[static LSH_PARTY_KEY_SIZE], const char *prefix, const cha
 	return (size_t)(at - out) + LSH_UUID_SIZE;
 }
 
+void
+lsh_party_ask(struct lsh_party_question *q, const char *prefix, const char *token)
+{
+	enum { MOST = 200 }; /* bytes; what is longer is not leash's */
+	size_t size = lsh_party_key(q->key, prefix, token);
+
+	q->args[0] = LSH_ARG("GETRANGE");
+	q->args[1] = (struct lsh_arg){q->key, size};
+	q->args[2] = LSH_ARG("0");
+	q->args[3] = lsh_arg_decimal(q->last, MOST);
+}
+
 bool
 lsh_party_read(const char *text, size_t size, leash_party *party)
 {

@@ -32,6 +32,17 @@ bool lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info);
 /* Where the client of a token says who it is. Returns the length. */
 size_t lsh_party_key(char out[static LSH_PARTY_KEY_SIZE], const char *prefix, const char *token);
 
+/* Asking for it. Not GET: anybody may have written there, and a value of any size. */
+enum { LSH_PARTY_ARGS = 4 };
+
+struct lsh_party_question {
+	struct lsh_arg args[LSH_PARTY_ARGS]; /* they lie in here */
+	char key[LSH_PARTY_KEY_SIZE];
+	char last[LSH_DECIMAL_SIZE];
+};
+
+void lsh_party_ask(struct lsh_party_question *question, const char *prefix, const char *token);
+
 /* Read what it says there, "<pid> <since_ms> <host> <program>", into all of `party` but its token. False, and `party` untouched: it
  * is anything else. Anybody may write there, so nothing in it is to be relied on. */
 bool lsh_party_read(const char *text, size_t size, leash_party *party);

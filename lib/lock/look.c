@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { PARTY_MOST = 200 }; /* bytes of what a client says of itself; what is longer is not leash's */
-
 struct look {
 	struct lsh_errand errand;
 	struct lsh_inspect_step step;
@@ -50,23 +48,17 @@ lsh_look(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash
 
 struct question {
 	struct lsh_errand errand;
-	char key[LSH_PARTY_KEY_SIZE];
-	size_t key_size;
-	char last[LSH_DECIMAL_SIZE];
+	struct lsh_party_question party;
 	bool whole;
 };
 
-/* Not GET: anybody may have written a value of any size, and one that a reply has no room for would break the connection. */
 static void
 make_question(struct lsh_step *step, struct lsh_errand *errand)
 {
-	struct question *q = lsh_container(errand, struct question, errand);
+	const struct question *q = lsh_container(errand, struct question, errand);
 
-	step->call.args[0] = LSH_ARG("GETRANGE");
-	step->call.args[1] = (struct lsh_arg){q->key, q->key_size};
-	step->call.args[2] = LSH_ARG("0");
-	step->call.args[3] = lsh_arg_decimal(q->last, PARTY_MOST);
-	step->call.count = 4;
+	memcpy(step->call.args, q->party.args, sizeof q->party.args);
+	step->call.count = LSH_PARTY_ARGS;
 }
 
 /* Whatever goes wrong, it is not known who that is, and that is all. lock->mutex held; released meanwhile. */
@@ -77,7 +69,7 @@ ask_who(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash_
 	struct lsh_attempt a;
 
 	q.errand.whole = &q.whole;
-	q.key_size = lsh_party_key(q.key, lock->engine->options.prefix, party->token);
+	lsh_party_ask(&q.party, lock->engine->options.prefix, party->token);
 	if (lsh_errand_run(&q.errand, lock->engine->options.timeout, deadline, self, &a) && a.reply.type == LSH_STRING)
 		lsh_party_read(a.reply.text, strlen(a.reply.text), party);
 }

@@ -252,16 +252,15 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 {
 	struct lsh_tenure *t = job->tenure;
 	int64_t now = lsh_now_ns();
+	bool renewed = reply != NULL && reply->type == LSH_INTEGER && reply->integer[0] != 0 && now < t->valid_until;
 
 	t->wanted_at = 0;
-	lock->counts.renewals_failed++; /* as long as nothing better is known */
+	*(renewed ? &lock->counts.renewed : &lock->counts.renewals_failed) += 1;
 	if (reply == NULL) {
 		renewal_failed(lock, t, now, "a renewal was not answered: trying again");
 	} else if (reply->type == LSH_INTEGER && reply->integer[0] == 0) {
 		lsh_hold_lose(lock, "the server did not have it any more");
-	} else if (reply->type == LSH_INTEGER && now < t->valid_until) {
-		lock->counts.renewals_failed--;
-		lock->counts.renewed++;
+	} else if (renewed) {
 		t->failures = 0;
 		t->full_lease = true;
 		lsh_hold_renewed(lock, t, job->sent, job->lease_ms * LSH_MS);

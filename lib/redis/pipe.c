@@ -75,7 +75,7 @@ struct lsh_pipe {
 	struct lsh_ticket **ring;
 	uint64_t head, tail;  /* of the next reply; of the next command */
 	uint64_t handed_before; /* over earlier connections */
-	uint64_t gave_up;     /* behind the last one whose caller gave up */
+	uint64_t gave_up;     /* behind the last one whose caller gave up; only a mutation asks */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
 	struct buffer out;    /* gathered, not yet taken by a writer */
 	bool reading, writing;

@@ -454,7 +454,7 @@ many_locks_need_no_more_memory_and_hold_nobody_up(void **state)
 	free(visited);
 	assert_true(done > locks / 1000);
 	assert_in_range(memory[1], 0, memory[0] + memory[0] / 4);
-	assert_true(water[1] - water[0] <= 4096 || UNDER_ASAN); /* which reuses nothing soon */
+	assert_true(water[1] - water[0] <= 4096 || UNDER_ASAN || UNDER_TSAN); /* which keep books of what was freed */
 	assert_int_equal(calls_of("keys"), 0);
 	assert_true(calls_of("scan") >= locks / 400);
 	assert_in_range(calls_of("getrange"), 1, 2); /* one holder, one question; and the pairs' own */

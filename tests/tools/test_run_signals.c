@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -175,6 +176,28 @@ those_who_left_are_told_when_the_command_has_ended(void **state)
 	(void)state;
 	assert_int_equal(tool_wait(tool), 124);
 	assert_non_null(strstr(tool_out(tool), "told"));
+	tool_free(tool);
+}
+
+/* Who cannot look does not take it for an answer. */
+static void
+without_descriptors_nobody_is_taken_for_gone(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "--ttl", "1s", "job-9", "-c",
+	                               "setsid sh -c 'trap \"\" TERM; echo child $$.; " FOR_EVER "' & trap 'exit 0' TERM; " FOR_EVER);
+	const struct rlimit none = {3, 4096}, many = {1024, 4096};
+	int child = process_called(tool, "child");
+
+	(void)state;
+	assert_int_equal(prlimit(tool_pid(tool), RLIMIT_NOFILE, &none, NULL), 0);
+	freeReplyObject(server_command(server, "DEL leash:{job-9}"));
+	tool_await_err(tool, "cannot look for what the command has started");
+	assert_false(tool_has_ended(tool));
+	assert_false(has_ended(child));
+	assert_int_equal(prlimit(tool_pid(tool), RLIMIT_NOFILE, &many, NULL), 0);
+	assert_int_equal(tool_wait(tool), 79);
+	assert_true(has_ended(child));
+	close(child);
 	tool_free(tool);
 }
 
@@ -384,6 +407,7 @@ main(void)
 		cmocka_unit_test(with_foreground_the_command_stays_in_the_group_of_leash),
 		cmocka_unit_test(with_foreground_too_all_are_ended_that_must_be),
 		cmocka_unit_test(those_who_left_are_told_when_the_command_has_ended),
+		cmocka_unit_test(without_descriptors_nobody_is_taken_for_gone),
 		cmocka_unit_test(who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone),
 		cmocka_unit_test(a_signal_ends_the_wait_and_leaves_the_queue),
 		cmocka_unit_test(a_signal_that_was_ignored_at_the_start_ends_no_wait),
