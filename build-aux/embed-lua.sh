@@ -137,3 +137,9 @@ for file; do
 	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/	"/' -e 's/$/\\n"/' "$text"
 	printf '\t,\n\t%d,\n\t"%s",\n};\n' "$size" "${sha1%% *}"
 done
+
+printf '\nconst struct lsh_script *const lsh_scripts[] = {\n'
+for file; do
+	printf '\t&lsh_script_%s,\n' "$(basename "$file" .lua)"
+done
+printf '\tNULL,\n};\n'

@@ -37,6 +37,7 @@ if [ "${1-}" != --install ]; then
 	need libjansson-dev pkg-config --exists jansson
 	need libncurses-dev pkg-config --exists ncursesw
 	need libsodium-dev pkg-config --exists libsodium
+	need libssl-dev pkg-config --exists libssl libcrypto
 	need libtool command -v libtoolize
 	need make command -v make
 	need mandoc command -v mandoc

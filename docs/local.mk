@@ -8,4 +8,5 @@ dist_man1_MANS += docs/leash.1
 endif
 
 EXTRA_DIST += docs/defences.md
+EXTRA_DIST += docs/deployments.md
 EXTRA_DIST += docs/faults.md

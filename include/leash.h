@@ -21,6 +21,7 @@
 #include <leash/lock.h>
 #include <leash/inspect.h>
 #include <leash/examine.h>
+#include <leash/scripts.h>
 #include <leash/memory.h>
 #include <leash/version.h>
 

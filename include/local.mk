@@ -13,5 +13,6 @@ leashinclude_HEADERS += include/leash/inspect.h
 leashinclude_HEADERS += include/leash/lock.h
 leashinclude_HEADERS += include/leash/memory.h
 leashinclude_HEADERS += include/leash/owner.h
+leashinclude_HEADERS += include/leash/scripts.h
 leashinclude_HEADERS += include/leash/status.h
 leashinclude_HEADERS += include/leash/version.h

@@ -156,7 +156,7 @@ open_and_break(struct breaking *b)
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = leash_lock_new(&b->lock, b->client, b->name, NULL, &err) == LEASH_OK ? break_lock(b) : cli_fail_with(&b->cli, &err);
+	status = leash_lock_new(&b->lock, b->client, b->name, CLI_LOOKING, &err) == LEASH_OK ? break_lock(b) : cli_fail_with(&b->cli, &err);
 	leash_close(b->client);
 	leash_lock_free(b->lock);
 	return cli_finish(&b->cli, status);

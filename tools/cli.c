@@ -466,7 +466,7 @@ cli_option(struct cli *cli, int c, char **argv)
 int
 cli_check_name(const struct cli *cli, char *name)
 {
-	static const char *const schemes[] = {"redis://", "rediss://", "redis+", "unix://"};
+	static const char *const schemes[] = {"redis://", "rediss://", "redis+", "rediss+", "unix://"};
 
 	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
 		if (strncasecmp(name, schemes[i], strlen(schemes[i])) == 0 && has_password(name)) {

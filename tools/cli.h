@@ -67,6 +67,9 @@ int cli_status_option(const struct cli *cli, const char *option, const char *tex
 /* Connect; `program` is what others are told that has the lock, NULL: "leash". CLI_GO_ON, or what to exit with; then it has been told. */
 int cli_open(const struct cli *cli, const char *program, leash_client **out);
 
+/* For the handle of one who only looks: a quorum wants to be told a lease, and a guard that is no shorter, all the same. */
+#define CLI_LOOKING LEASH_LOCK_OPTIONS(.lease_ms = 100, .restart_guard_ms = 100)
+
 /* The options that cli_open() goes by. */
 leash_options cli_client_options(const struct cli *cli, const char *program);
 

@@ -24,6 +24,6 @@ struct command {
 };
 
 extern const struct command command_acquire, command_bench, command_break, command_doctor, command_list, command_release, command_renew,
-	command_run, command_status, command_top, command_wait;
+	command_run, command_scripts, command_status, command_top, command_wait;
 
 #endif

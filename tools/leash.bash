@@ -8,7 +8,7 @@
 # only what stands behind the last of them. Functions share `words`, `cur` and so on with _leash, whose locals they are.
 # shellcheck shell=bash
 
-_leash_commands='run acquire renew release status list wait break top doctor bench'
+_leash_commands='run acquire renew release status list wait break top doctor scripts bench'
 
 # The options of a command, those of all behind its own; one that wants an argument ends in =.
 _leash_options() { # COMMAND
@@ -24,6 +24,7 @@ _leash_options() { # COMMAND
 	list) echo --wide ;;
 	break) echo --force ;;
 	top) echo --delay= --rounds= --once --sort= --reverse --batch --rows= ;;
+	scripts) echo --load ;;
 	bench) echo --time= --threads= ;;
 	esac
 	echo --redis= --prefix= --json --quiet --verbose --help

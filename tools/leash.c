@@ -11,7 +11,7 @@
 
 static const struct command *const commands[] = {
 	&command_run,  &command_acquire, &command_renew, &command_release, &command_status, &command_list,
-	&command_wait, &command_break,   &command_top,   &command_doctor,  &command_bench,
+	&command_wait, &command_break,   &command_top,   &command_doctor,  &command_scripts, &command_bench,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

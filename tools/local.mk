@@ -49,6 +49,7 @@ tools_leash_SOURCES += tools/sampler.c
 tools_leash_SOURCES += tools/sampler.h
 tools_leash_SOURCES += tools/screen.c
 tools_leash_SOURCES += tools/screen.h
+tools_leash_SOURCES += tools/scripts.c
 tools_leash_SOURCES += tools/status.c
 tools_leash_SOURCES += tools/table.c
 tools_leash_SOURCES += tools/table.h

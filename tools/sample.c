@@ -12,13 +12,14 @@
 static void
 name_server(char *out, size_t size, const char *uri)
 {
-	const char *from = strstr(uri, "//"), *at = strrchr(uri, '@');
+	const char *from = strstr(uri, "//"), *query = strpbrk(uri, "?#"), *at;
 	char plain[256];
 	size_t scheme = from != NULL ? (size_t)(from + 2 - uri) : 0, n;
 
+	at = memrchr(uri, '@', query != NULL ? (size_t)(query - uri) : strlen(uri));
 	from = at != NULL ? at + 1 : uri + scheme;
 	n = strcspn(from, "?#");
-	snprintf(plain, sizeof plain, "%.*s%.*s", (int)(scheme < 16 ? scheme : 0), uri, (int)(n < 200 ? n : 200), from);
+	snprintf(plain, sizeof plain, "%.*s%.*s", (int)(scheme < 24 ? scheme : 0), uri, (int)(n < 200 ? n : 200), from);
 	cli_show(out, size, plain);
 }
 
@@ -32,7 +33,7 @@ subject_open(struct subject *s, const struct cli *cli, const char *pattern)
 	*s = (struct subject){.cli = cli, .pattern = pattern};
 	name_server(s->server, sizeof s->server, uri != NULL && uri[0] != '\0' ? uri : "redis://127.0.0.1:6379");
 	status = cli_open(cli, NULL, &s->client);
-	if (status == CLI_GO_ON && leash_lock_new(&s->probe, s->client, "leash-top", NULL, &err) != LEASH_OK)
+	if (status == CLI_GO_ON && leash_lock_new(&s->probe, s->client, "leash-top", CLI_LOOKING, &err) != LEASH_OK)
 		return cli_fail_with(cli, &err);
 	return status;
 }

@@ -185,7 +185,7 @@ answer(struct query *q, const char *name, leash_error *err)
 {
 	leash_lock_info info = {.size = sizeof info};
 	leash_lock *lock;
-	leash_status st = leash_lock_new(&lock, q->client, name, NULL, err);
+	leash_status st = leash_lock_new(&lock, q->client, name, CLI_LOOKING, err);
 
 	if (st != LEASH_OK)
 		return st;

@@ -54,7 +54,7 @@ look_at(struct wait *w, int i, leash_error *err)
 
 	w->seen[i].size = sizeof w->seen[i];
 	if (w->locks[i] == NULL)
-		st = leash_lock_new(&w->locks[i], w->client, w->names[i], NULL, err);
+		st = leash_lock_new(&w->locks[i], w->client, w->names[i], CLI_LOOKING, err);
 	return st == LEASH_OK ? leash_lock_inspect(w->locks[i], &w->seen[i], err) : st;
 }
 

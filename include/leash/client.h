@@ -13,9 +13,19 @@ typedef struct leash_client leash_client;
 /**
  * How to open a client. Zero means the default; build it with LEASH_OPTIONS().
  *
- * URIs: `redis://[user[:password]@]host[:port][/db]` and `unix://[user[:password]@]/path[?db=n]`, percent-encoded, an
- * IPv6 address in brackets. Query parameters: `timeout=` (ms), and `password_file=` (a path) or `password_env=` (the name of
- * a variable) to keep the password out of the URI. Secrets appear in no error and no log line.
+ * URIs, percent-encoded, an IPv6 address in brackets:
+ *
+ *     redis://[user[:password]@]host[:port][/db]          one server
+ *     unix://[user[:password]@]/path[?db=n]               the same, by its socket
+ *     redis+sentinel://[...@]host[:port],.../master[/db]  the master that these sentinels look after
+ *     redis+cluster://[...@]host[:port],...               a cluster, by some of its nodes
+ *     redis+quorum://[...@]host[:port],...[/db]           3, 5 or 7 servers that know nothing of each other (Redlock)
+ *
+ * `rediss` in place of `redis` is TLS. Query parameters: `timeout=` (ms); `password_file=` (a path) or `password_env=` (the name
+ * of a variable) to keep the password out of the URI; `cafile=`, `cert=`, `key=`, `server_name=`, `verify=no`; `sentinel_user=`,
+ * `sentinel_password_file=`, `sentinel_password_env=`; `redirects=` (the only hosts to which we may be sent); `scripts=preloaded` (see
+ * leash/scripts.h); `restart_guard=` (ms, of locks that name none). docs/deployments.md says which to choose and what each can promise.
+ * Secrets appear in no error and no log line.
  */
 typedef struct leash_options {
 	size_t size;             /**< set by LEASH_OPTIONS() */
@@ -48,7 +58,7 @@ typedef struct leash_options {
  * @retval LEASH_UNAVAILABLE  the server did not answer in time, or refused the connection
  * @retval LEASH_DENIED       wrong user or password, or a command of the hello is not permitted; the text names it
  * @retval LEASH_PROTOCOL     what answers there is not a Redis server
- * @retval LEASH_UNSUPPORTED  a scheme that this build does not speak, or a system without what leash needs
+ * @retval LEASH_UNSUPPORTED  a system without what leash needs; or a redis+cluster URI, and the server is not part of one
  * @retval LEASH_NO_MEMORY    memory, threads or descriptors are used up; nothing is left behind
  * @retval LEASH_IN_CALLBACK  called from a callback of another client
  *

@@ -12,7 +12,7 @@ LEASH_BEGIN_DECLS
  * JEOPARDY and RECOVERED alternate; LOST or ABANDONED is the last event of a hold.
  */
 typedef enum leash_event_type {
-	LEASH_EVENT_JEOPARDY = 1,  /**< renewals are failing (or leash_lock_alive() is overdue); still held until the lease ends */
+	LEASH_EVENT_JEOPARDY = 1,  /**< renewals are failing (or leash_lock_alive() is overdue, or just a majority of a quorum is left); still held until the lease ends */
 	LEASH_EVENT_RECOVERED = 2, /**< a renewal succeeded again */
 	LEASH_EVENT_LOST = 3,      /**< the hold is gone although nobody released it */
 	LEASH_EVENT_ABANDONED = 4, /**< the owning thread ended, or the last handle was freed, while it was held; it is being released */

@@ -92,6 +92,8 @@ typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
  * Goes through the keys in small steps (SCAN) over a connection of its own, so it blocks neither the server nor the client, and
  * needs the same memory for ten locks as for ten million. Locks that are held from the beginning to the end are visited at least once;
  * one that is acquired or released meanwhile may be visited or not, and while the server's table grows or shrinks some twice.
+ * In a cluster it goes through the servers one after the other: a lock that moves to another one meanwhile, with its slot or because a
+ * replica takes over, may be missed, or visited twice.
  *
  * @param pattern  a glob over names as fnmatch(3) knows it, `*`, `?`, `[a-z]` and `\`; NULL: all.
  * @param visit    called for each lock, with no mutex held; may call leash.

@@ -31,14 +31,18 @@ typedef struct leash_lock_options {
 	void *event_arg;          /**< handed to `on_event`; must live until leash_close() returns */
 	int64_t max_hold_ms;      /**< the lease never reaches further than this after the ask that got it (a waiter's last word); 0: no limit; at least 100 */
 	int64_t alive_ms;         /**< the holder calls leash_lock_alive() at least this often, or the lock lapses; 0: need not; at least 100 */
-	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: off */
+	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: what the URI says, else off.
+	                               A quorum needs it: a server counts only once it has been up for so long, and no lease may be longer */
 	bool no_renew;            /**< let the lease run out instead of renewing it */
 	bool fair;                /**< every thread waits in one order over all processes, see leash_lock_acquire(); handles of a name agree on it */
 	bool no_handoff;          /**< what is held through this handle is handed on to no thread of this process without asking Redis */
-	bool reserved_[5];
+	bool fsynced;             /**< acknowledged means written to disk, by fsync, by the server and so many replicas, see leash_lock_acquire() */
+	bool reserved_[4];
 	int64_t handoffs;         /**< how often in a row a plain lock passes between threads of this process, as the present holder's handle says; default 64, 1 to 255 */
 	int64_t handoff_ms;       /**< and for how long in a row; default 10, 1 to 60000 */
 	leash_owner *owner;       /**< on whose behalf calls through this handle are made; default: the calling thread's */
+	int64_t min_replicas;     /**< nothing counts before so many replicas have acknowledged it, see leash_lock_acquire(); 0: off; 1 to 16 */
+	int64_t replicas_ms;      /**< for which it is waited at most so long, and no longer than the lease; default: the client's `timeout_ms`; 1 to 86400000 */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_options;
 
@@ -96,17 +100,30 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * one goes to processes in that order (one comes when none of its threads holds the lock and the first of them asks), and within a process to its threads in the order in which they came: from thread to
  * thread without asking Redis, which is many times faster, for at most `handoffs` times or `handoff_ms` in a row.
  *
+ * With `min_replicas` = n the call returns LEASH_OK, and leash_lock_held() is true, only once n replicas of the server have the lock as
+ * well, with all of its lease (WAIT), and a renewal counts only once they have that. So the lock outlives the loss of the server if one of
+ * those n takes its place. Where another replica may be promoted (Sentinel takes the one that has received most, of those that it can
+ * reach; only with n = all of them there is no other) the lock can be gone without its holder knowing it before its next renewal: LOST is told
+ * then, and the next holder has a larger fence. After the lock was had the replicas have `replicas_ms`, on top of `wait_ms`; if too few have
+ * acknowledged it by then it is released again. With `fsynced` they must have written it to disk by fsync, and so must the server
+ * (WAITAOF: Redis 7.2, Valkey 8; `min_replicas` may be 0 then): with appendfsync everysec that takes a second and more.
+ *
+ * It costs one more trip to the server, and one from it to its replicas, for each acquire that asks Redis, and a connection and a thread
+ * for each number of replicas in use. A lease should be ten times as long as replicas may be late. A nested acquire, a hand-off between
+ * threads (to a handle that asks for no more) and a release wait for no replica.
+ *
  * @param wait_ms  0 tries once (its one round trip is bounded by the client's `timeout_ms`); LEASH_FOREVER does not give up.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the calling thread holds the lock
  * @retval LEASH_TIMEOUT      another owner still held it at the end of `wait_ms`
  * @retval LEASH_UNAVAILABLE  the server could not be asked in time (away, loading, full, read-only, just restarted: the text says
- *                            which); the caller does not hold the lock, and what may still arrive is being canceled
+ *                            which), or too few replicas acknowledged the lock in time ("1 of 2 replicas"); the caller does not hold
+ *                            the lock, and what may still arrive is being canceled
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first
  * @retval LEASH_DENIED       the server does not permit a command; the text names it
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; it was left alone
- * @retval LEASH_UNSUPPORTED  the server is part of a cluster, which this URI does not name
+ * @retval LEASH_UNSUPPORTED  the server is part of a cluster, which this URI does not name; or it cannot do what `fsynced` asks for
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
  * @retval LEASH_CANCELED     the wait was canceled (`.cancel`); the caller does not hold the lock
  * @retval LEASH_INVALID      no handle, a negative wait, nested deeper than LEASH_DEPTH_MAX, or the handle's owner was freed, or
@@ -162,7 +179,7 @@ LEASH_API leash_status leash_lock_release(leash_lock *lock, leash_error *err);
  * @retval LEASH_OK           the lease lasts that long
  * @retval LEASH_LOST         the hold is lost
  * @retval LEASH_NOT_HELD     the calling thread does not hold the lock
- * @retval LEASH_UNAVAILABLE  the server did not answer in time; still held for leash_lock_remaining_ms()
+ * @retval LEASH_UNAVAILABLE  the server did not answer in time, or too few replicas did; still held for leash_lock_remaining_ms()
  * @retval LEASH_DENIED, LEASH_UNSUPPORTED, LEASH_PROTOCOL, LEASH_NO_MEMORY, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as
  *         leash_lock_acquire()
  *

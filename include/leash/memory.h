@@ -15,7 +15,7 @@ typedef struct leash_memory {
 } leash_memory;
 
 /**
- * Let leash allocate through `memory` instead of malloc(). The libraries below leash (hiredis, libsodium, libc) go on as they were.
+ * Let leash allocate through `memory` instead of malloc(). The libraries below leash (hiredis, libsodium, OpenSSL, libc) go on as they were.
  *
  * @param memory  copied; NULL goes back to malloc().
  *

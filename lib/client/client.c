@@ -196,6 +196,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	status = lsh_uri_parse(&client->uri, o.uri, err);
 	if (status != LEASH_OK)
 		goto fail;
+	client->defaults.restart_guard_ms = client->uri.restart_guard_ms;
 	client->courier = lsh_courier_new(o.on_log, o.log_arg);
 	if (client->courier == NULL) {
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory or threads for a client");
@@ -204,6 +205,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	make_name(name, sizeof name, o.client_name);
 	engine_options.uri = &client->uri;
 	engine_options.prefix = client->prefix;
+	engine_options.lease_ms = o.lease_ms;
 	engine_options.timeout = (o.timeout_ms != 0 ? o.timeout_ms : client->uri.timeout_ms != 0 ? client->uri.timeout_ms : 1000) * INT64_C(1000000);
 	status = lsh_engine_open(&client->engine, &engine_options, &engine_ops, client, client->courier, err);
 	if (status != LEASH_OK)

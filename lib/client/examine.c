@@ -25,6 +25,7 @@ enum {
 	WORDS_MAX = 24,
 	TRIPS = 100,
 	TIMEOUT_DEFAULT_MS = 1000,
+	TRIES_MOST = 1 << 20, /* to find a name that one of many servers has */
 	SKEW_MS = 1000,   /* of the clocks: more is worth a warning */
 	FRESH_MS = 60000, /* a server that is so young may have been restarted under locks */
 };
@@ -47,7 +48,7 @@ void
 lsh_find(struct lsh_examination *x, leash_finding_level level, const char *topic, const char *format, ...)
 {
 	char raw[TEXT_SIZE], text[sizeof raw], remedy[sizeof x->remedy];
-	leash_finding finding = {.size = sizeof finding, .server = x->uri.shown, .topic = topic, .text = text, .level = level};
+	leash_finding finding = {.size = sizeof finding, .server = x->uri->shown, .topic = topic, .text = text, .level = level};
 	va_list args;
 	size_t n;
 
@@ -68,7 +69,7 @@ lsh_find(struct lsh_examination *x, leash_finding_level level, const char *topic
 bool
 lsh_repeats_password(const struct lsh_examination *x, const char *text, size_t n)
 {
-	const char *password = x->uri.password;
+	const char *password = x->uri->password;
 
 	return password != NULL && password[0] != '\0' && memmem(text, n, password, strlen(password)) != NULL;
 }
@@ -137,6 +138,8 @@ lsh_note_hindrance(struct lsh_examination *x, const struct lsh_item *answer)
 		return false;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (lsh_starts_with_word(answer->text, all[i].word)) {
+			if (all[i].hindrance == LSH_CLUSTERED && x->stop->cluster != NULL)
+				return false; /* of a key that is elsewhere, as it must be */
 			x->hindrances |= all[i].hindrance;
 			return true;
 		}
@@ -151,11 +154,11 @@ hand_made(const struct lsh_examination *x, char *out, size_t size)
 {
 	char host[200];
 
-	lsh_show(host, sizeof host, x->uri.host, strlen(x->uri.host));
-	if (x->uri.scheme == LSH_SCHEME_UNIX)
+	lsh_show(host, sizeof host, x->uri->host, strlen(x->uri->host));
+	if (x->uri->scheme == LSH_SCHEME_UNIX)
 		snprintf(out, size, "redis-cli -s %s ping", host);
 	else
-		snprintf(out, size, "redis-cli -h %s -p %u ping", host, x->uri.port);
+		snprintf(out, size, "redis-cli -h %s -p %u ping", host, x->uri->port);
 }
 
 static void
@@ -203,7 +206,7 @@ remedy_for_outage(struct lsh_examination *x)
 static const char *
 trouble(const struct lsh_examination *x)
 {
-	size_t shown = strnlen(x->uri.shown, 120) + strlen(": ");
+	size_t shown = strnlen(x->uri->shown, 120) + strlen(": ");
 
 	return strlen(x->err.text) > shown ? x->err.text + shown : x->err.text;
 }
@@ -231,7 +234,7 @@ tell_failed_hello(struct lsh_examination *x)
 	else if (status == LEASH_UNAVAILABLE)
 		remedy_for_outage(x);
 	else if (status == LEASH_PROTOCOL)
-		lsh_remedy(x, "something else listens there, or TLS is wanted, which this build does not speak: mend host and port in the URI");
+		lsh_remedy(x, "something else listens there: mend host and port in the URI; where TLS is wanted write rediss:// in place of redis://");
 	else if (status == LEASH_INVALID)
 		lsh_remedy(x, "name a database that there is (0 always is), or raise `databases` in redis.conf; a cluster has no other than 0");
 	lsh_find(x, LEASH_FINDING_ERROR, "connection", "%s", what);
@@ -241,21 +244,22 @@ tell_failed_hello(struct lsh_examination *x)
 static bool
 is_local(const struct lsh_examination *x)
 {
-	const char *host = x->uri.host;
+	const char *host = x->uri->host;
 
-	return x->uri.scheme == LSH_SCHEME_UNIX || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+	return x->uri->scheme == LSH_SCHEME_UNIX || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
 static void
 tell_connection(struct lsh_examination *x)
 {
-	const char *tcp = is_local(x) ? "over TCP, on this machine" : "over TCP, without TLS";
-	const char *way = x->uri.scheme == LSH_SCHEME_UNIX ? "over a unix socket" : tcp;
+	const char *plain = is_local(x) ? "over TCP, on this machine" : "over TCP, without TLS";
+	const char *tcp = !x->uri->tls.on ? plain : x->uri->tls.unverified ? "by TLS, whoever it is (verify=no)" : "by TLS";
+	const char *way = x->uri->scheme == LSH_SCHEME_UNIX ? "over a unix socket" : tcp;
 	char who[LSH_USER_SIZE + 16] = "";
 
 	if (x->user[0] != '\0')
 		snprintf(who, sizeof who, ", as user %s", x->user);
-	if (is_local(x) || x->uri.password != NULL) {
+	if (is_local(x) || x->uri->password != NULL) {
 		lsh_find(x, LEASH_FINDING_FINE, "connection", "connected %s%s", way, who);
 		return;
 	}
@@ -391,30 +395,41 @@ static bool
 make_scratch(struct lsh_examination *x)
 {
 	static const char *const ends[] = {"", ":fence", ":queue"};
+	int tries = 0;
 
-	if (!lsh_uuid_make(x->uuid))
-		return false;
-	for (int i = 0; i < 3; i++)
-		snprintf(x->keys[i], sizeof x->keys[i], "%s:{leash-doctor-%s}%s", x->prefix, x->uuid, ends[i]);
+	/* of a cluster's servers each has a part of the names */
+	do {
+		if (tries++ == TRIES_MOST || !lsh_uuid_make(x->uuid))
+			return false;
+		for (int i = 0; i < 3; i++)
+			snprintf(x->keys[i], sizeof x->keys[i], "%s:{leash-doctor-%s}%s", x->prefix, x->uuid, ends[i]);
+	} while (!lsh_stop_has(x->stop, x->keys[0], strlen(x->keys[0])));
 	snprintf(x->party, sizeof x->party, "%s:client:%s", x->prefix, x->uuid);
 	snprintf(x->channel, sizeof x->channel, "%s:wake:%s", x->prefix, x->uuid);
+	snprintf(x->shard, sizeof x->shard, "%.*s:wake:%s", (int)sizeof x->keys[0], x->keys[0], x->uuid);
+	snprintf(x->other, sizeof x->other, "%s:other", x->shard);
 	return true;
 }
 
-static leash_status
-prepare(struct lsh_examination *x, const leash_options *options, leash_error *err)
-{
-	leash_options o;
-	leash_status status = lsh_options_read(&o, options, err);
+/* What is wanted of each server. */
+struct examining {
+	leash_options options;
+	leash_finding_fn tell;
+	void *arg;
+	char name[80];
+	int64_t timeout_ms;
+};
 
-	if (status == LEASH_OK)
-		status = lsh_uri_parse(&x->uri, o.uri, err);
-	if (status != LEASH_OK)
-		return status;
-	snprintf(x->prefix, sizeof x->prefix, "%s", o.prefix);
-	snprintf(x->name, sizeof x->name, "leash:%s", o.client_name != NULL ? o.client_name : "doctor");
-	lsh_vitals_take_user(x, x->uri.user != NULL ? x->uri.user : "default");
-	x->timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : x->uri.timeout_ms != 0 ? x->uri.timeout_ms : TIMEOUT_DEFAULT_MS;
+static leash_status
+prepare(struct lsh_examination *x, const struct examining *wanted, leash_error *err)
+{
+	x->tell = wanted->tell;
+	x->arg = wanted->arg;
+	x->conf_file = "redis.conf";
+	snprintf(x->prefix, sizeof x->prefix, "%s", wanted->options.prefix);
+	memcpy(x->name, wanted->name, sizeof x->name);
+	lsh_vitals_take_user(x, x->uri->user != NULL ? x->uri->user : "default");
+	x->timeout_ms = wanted->timeout_ms;
 	if (!make_scratch(x))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the system has no randomness to give, which owner tokens are made of");
 	return LEASH_OK;
@@ -433,7 +448,7 @@ look(struct lsh_examination *x)
 {
 	enum lsh_tried tried = LSH_NOT_TRIED;
 
-	x->status = lsh_talk_open(&x->talk, &x->uri, x->name, x->timeout_ms * LSH_MS, &x->hello, &x->err);
+	x->status = lsh_talk_open(&x->talk, x->uri, x->name, x->timeout_ms * LSH_MS, &x->hello, &x->err);
 	if (x->status == LEASH_NO_MEMORY)
 		return x->status;
 	if (x->status != LEASH_OK)
@@ -452,17 +467,16 @@ look(struct lsh_examination *x)
 }
 
 static leash_status
-examine(const leash_options *options, leash_finding_fn tell, void *arg, leash_error *err)
+examine_one(void *arg, const struct lsh_stop *stop, leash_error *err)
 {
 	struct lsh_examination *x = lsh_new(struct lsh_examination);
 	leash_status status;
 
 	if (x == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for an examination");
-	x->tell = tell;
-	x->arg = arg;
-	x->conf_file = "redis.conf";
-	status = prepare(x, options, err);
+	x->stop = stop;
+	x->uri = stop->uri;
+	status = prepare(x, arg, err);
 	if (status == LEASH_OK) {
 		status = look(x);
 		if (status != LEASH_OK)
@@ -470,9 +484,26 @@ examine(const leash_options *options, leash_finding_fn tell, void *arg, leash_er
 	}
 	lsh_talk_close(x->ear);
 	lsh_talk_close(x->talk);
-	lsh_uri_clear(&x->uri);
 	lsh_free(x->info);
 	lsh_free(x);
+	return status;
+}
+
+static leash_status
+examine(const leash_options *options, leash_finding_fn tell, void *arg, leash_error *err)
+{
+	struct examining wanted = {.tell = tell, .arg = arg};
+	struct lsh_uri uri = {0};
+	leash_status status = lsh_options_read(&wanted.options, options, err);
+
+	if (status == LEASH_OK)
+		status = lsh_uri_parse(&uri, wanted.options.uri, err);
+	if (status != LEASH_OK)
+		return status;
+	snprintf(wanted.name, sizeof wanted.name, "leash:%s", wanted.options.client_name != NULL ? wanted.options.client_name : "doctor");
+	wanted.timeout_ms = wanted.options.timeout_ms != 0 ? wanted.options.timeout_ms : uri.timeout_ms != 0 ? uri.timeout_ms : TIMEOUT_DEFAULT_MS;
+	status = lsh_rounds(&uri, wanted.name, wanted.timeout_ms * LSH_MS, examine_one, &wanted, err);
+	lsh_uri_clear(&uri);
 	return status;
 }
 

@@ -1,5 +1,6 @@
 /* An examination of a server: what it is asked by, what it has brought to light so far, and how that is told. One thread.
  *
+ *   rounds.c   which servers of a deployment there are to be examined
  *   examine.c  connects, lets the others look, looks at clock and speed
  *   vitals.c   what the server says of itself (INFO, CONFIG)
  *   rights.c   what it permits: each command tried by itself, so that nothing is written
@@ -8,6 +9,7 @@
 #define LSH_CLIENT_EXAMINE_H
 
 #include "base/token.h"
+#include "client/rounds.h"
 #include "redis/hello.h"
 #include "redis/talk.h"
 #include "redis/uri.h"
@@ -33,7 +35,7 @@ enum {
 	LSH_USER_SIZE = 65,
 	LSH_CONFIG_SIZE = 96,
 	LSH_SCRATCH_KEY = 160, /* holds each of the keys and the channel */
-	LSH_PROBES = 40,
+	LSH_PROBES = 48,
 };
 
 enum lsh_config {
@@ -49,7 +51,8 @@ enum lsh_config {
 struct lsh_examination {
 	leash_finding_fn tell;
 	void *arg;
-	struct lsh_uri uri;
+	const struct lsh_stop *stop; /* the server, and */
+	const struct lsh_uri *uri;   /* where it is */
 	char prefix[65];
 	char name[80];               /* for CLIENT SETNAME */
 	int64_t timeout_ms;
@@ -73,6 +76,8 @@ struct lsh_examination {
 	char keys[3][LSH_SCRATCH_KEY];      /* lock, fence, queue */
 	char party[LSH_SCRATCH_KEY];        /* where such a client would say who it is */
 	char channel[LSH_SCRATCH_KEY];
+	char shard[LSH_SCRATCH_KEY + 48];   /* a channel in the slot of those keys, */
+	char other[LSH_SCRATCH_KEY + 56];   /* and another */
 };
 
 /* ---- telling ---- */
@@ -104,9 +109,11 @@ bool lsh_note_hindrance(struct lsh_examination *x, const struct lsh_item *answer
 /* If that is fit to be part of a command; else x->user becomes "". */
 void lsh_vitals_take_user(struct lsh_examination *x, const char *user);
 void lsh_vitals_look(struct lsh_examination *x);
+bool lsh_vitals_has_replicas(const struct lsh_examination *x);
 void lsh_vitals_tell(struct lsh_examination *x);
 
-void lsh_rights_try(struct lsh_examination *x);           /* also opens x->ear */
+void lsh_rights_try(struct lsh_examination *x);           /* also opens x->ear, where there is a queue */
+bool lsh_rights_sharded(const struct lsh_examination *x); /* does a client wait on x->shard? */
 bool lsh_rights_suffice(const struct lsh_examination *x); /* for locks */
 /* `tried`: a lock was tried, and worked. */
 void lsh_rights_tell(struct lsh_examination *x, bool tried);

@@ -60,6 +60,34 @@ is_usable(const leash_lock *lock)
 	return lock != NULL && lsh_process_is(lock->client->process);
 }
 
+/* On a quorum a server that was restarted without its data could give a lock away that a majority holds, so it must be known for how
+ * long that one may be held. */
+static leash_status
+check_quorum(const leash_client *client, const struct lsh_terms *terms, bool fair, const char *shown, leash_error *err)
+{
+	if (client->uri.deployment != LSH_QUORUM)
+		return LEASH_OK;
+	if (fair)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
+	if (terms->min_replicas > 0 || terms->fsynced)
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway", shown,
+		                terms->min_replicas > 0 ? "min_replicas" : "fsynced");
+	if (terms->restart_guard_ms == 0)
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long a "
+		                "server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in the URI", shown);
+	return LEASH_OK;
+}
+
+/* Nor may a lease be longer than that. */
+static leash_status
+check_guard(const leash_client *client, const struct lsh_terms *terms, int64_t lease_ms, const char *shown, leash_error *err)
+{
+	if (client->uri.deployment != LSH_QUORUM || lease_ms <= terms->restart_guard_ms)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
+	                "longest lease that anybody uses", shown, (long long)lease_ms, (long long)terms->restart_guard_ms);
+}
+
 static leash_status
 new_handle(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options, leash_error *err)
 {
@@ -72,6 +100,10 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	lsh_show(shown, sizeof shown, name, strlen(name));
 	status = lsh_lock_options_read(&lock->terms, &fair, &lock->owner, options, &client->defaults, shown, err);
+	if (status == LEASH_OK)
+		status = check_quorum(client, &lock->terms, fair, shown, err);
+	if (status == LEASH_OK)
+		status = check_guard(client, &lock->terms, lock->terms.lease_ms, shown, err);
 	if (status == LEASH_OK && lock->owner != NULL && !lsh_process_is(lock->owner->process))
 		status = lsh_fail(err, LEASH_FORKED, 0, "lock '%s': the owner belongs to the parent process: make one in the child", shown);
 	if (status == LEASH_OK && lock->owner != NULL && atomic_load(&lock->owner->gone))
@@ -187,6 +219,8 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 	if (status == LEASH_OK && a.cancel != NULL && !lsh_process_is(a.cancel->process))
 		status = lsh_fail(err, LEASH_FORKED, 0, "lock '%s': the cancel belongs to the parent process: make one in the child",
 		                  lsh_lock_shown(lock->lock));
+	if (status == LEASH_OK)
+		status = check_guard(lock->client, &lock->terms, a.lease_ms, lsh_lock_shown(lock->lock), err);
 	return status == LEASH_OK ? acquire(lock, a.wait_ms, a.lease_ms, a.cancel, err) : status;
 }
 
@@ -215,6 +249,8 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 
 	if (status == LEASH_OK)
 		status = lsh_check_lease(lease_ms, lsh_lock_shown(lock->lock), "lease_ms", err);
+	if (status == LEASH_OK)
+		status = check_guard(lock->client, &lock->terms, lease_ms, lsh_lock_shown(lock->lock), err);
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();

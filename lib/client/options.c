@@ -18,6 +18,7 @@ enum {
 	HANDOFFS_DEFAULT = 64,
 	HANDOFF_MAX_MS = 60000,
 	HANDOFF_DEFAULT_MS = 10,
+	REPLICAS_MAX = 16,
 	SHORT_TEXT_MAX = 64, /* a prefix, a client's name */
 };
 
@@ -140,6 +141,10 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 		status = check_range(o.handoffs, 1, HANDOFFS_MAX, "lock", shown, "handoffs", err);
 	if (status == LEASH_OK && o.handoff_ms != 0)
 		status = check_range(o.handoff_ms, 1, HANDOFF_MAX_MS, "lock", shown, "handoff_ms", err);
+	if (status == LEASH_OK && o.min_replicas != 0)
+		status = check_range(o.min_replicas, 1, REPLICAS_MAX, "lock", shown, "min_replicas", err);
+	if (status == LEASH_OK && o.replicas_ms != 0)
+		status = check_range(o.replicas_ms, 1, LEASE_MAX_MS, "lock", shown, "replicas_ms", err);
 	if (status != LEASH_OK)
 		return status;
 	*out = *defaults;
@@ -147,8 +152,12 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 		out->lease_ms = o.lease_ms;
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
-	out->restart_guard_ms = o.restart_guard_ms;
+	if (o.restart_guard_ms != 0)
+		out->restart_guard_ms = o.restart_guard_ms;
 	out->no_renew = o.no_renew;
+	out->fsynced = o.fsynced;
+	out->min_replicas = (unsigned)o.min_replicas;
+	out->replicas_ms = o.replicas_ms;
 	out->handoff_ms = o.handoff_ms != 0 ? o.handoff_ms : HANDOFF_DEFAULT_MS;
 	out->handoffs = o.no_handoff ? 0 : o.handoffs != 0 ? (unsigned)o.handoffs : HANDOFFS_DEFAULT;
 	*fair = o.fair;

@@ -2,7 +2,8 @@
  *
  * A server looks at permissions before it looks at what the arguments say, and after it has counted them. So those that write are given
  * arguments that it must refuse (SET with no time to live, HSET with a field that has no value, ZADD with a score that is none), or
- * find nothing to change: no trial leaves a key, whatever is permitted. A refusal that begins with anything but NOPERM comes from
+ * find nothing to change: no trial leaves a key, whatever is permitted. Which commands there are depends on the deployment, see
+ * docs/deployments.md: what leash would not say there is not tried, and counts as permitted. A refusal that begins with anything but NOPERM comes from
  * someone who let the command pass; that it is unknown, or was renamed, is told apart.
  *
  * What it refuses by NOPERM (the command, its keys, its channel) is worded differently by each version; but whom the text says "access"
@@ -19,49 +20,79 @@
 enum verdict { NOT_TRIED, PERMITTED, NO_COMMAND, NO_KEY, NO_CHANNEL, UNKNOWN };
 
 /* What it is for, by how much it matters; see consequences[]. */
-enum use { TO_LOCK, TO_NAME, TO_LOOK, TO_LIST, TO_JUDGE, TO_LABEL, TO_KNOW, USES };
+enum use { TO_LOCK, TO_COUNT, TO_WAKE, TO_MOVE, TO_NAME, TO_LOOK, TO_LIST, TO_JUDGE, TO_TRUST, TO_REPLICATE, TO_PUNCTUATE, TO_LABEL, TO_KNOW, USES };
 
-enum { WORDS = 8, LIST_SIZE = 480 };
+/* Where it is said, and how. */
+enum {
+	SINGLE = 1 << LSH_SINGLE,
+	SENTINEL = 1 << LSH_SENTINEL,
+	CLUSTER = 1 << LSH_CLUSTER,
+	QUORUM = 1 << LSH_QUORUM,
+	QUEUE = SINGLE | SENTINEL | CLUSTER, /* there is one */
+	ALL = QUEUE | QUORUM,
+	BY_EAR = 1 << 8,     /* on a connection that subscribes */
+	SINCE_7_0 = 1 << 9,  /* not to an older server */
+	SINCE_7_2 = 1 << 10,
+};
 
-/* Words that begin with $ stand for the scratch keys, the channel, and the sum of a script that nobody has. */
+enum {
+	WORDS = 8,
+	LIST_SIZE = 640,
+	VERSION_7_0 = 0x070000,
+	VERSION_7_2 = 0x070200,
+};
+
+/* Words that begin with $ stand for the scratch keys, the channels, and the sum of a script that nobody has. */
 struct probe {
 	const char *name;
 	const char *rule; /* that permits it */
 	enum use use;
+	unsigned where;
 	const char *words[WORDS];
 };
 
 static const struct probe probes[] = {
-	{"EVALSHA", "+evalsha", TO_LOCK, {"EVALSHA", "$sum", "1", "$lock"}},
-	{"EVAL", "+eval", TO_LOCK, {"EVAL", "return 1", "1", "$lock"}},
-	{"TIME", "+time", TO_LOCK, {"TIME"}},
-	{"EXISTS", "+exists", TO_LOCK, {"EXISTS", "$lock", "$queue"}},
-	{"SET", "+set", TO_LOCK, {"SET", "$fence", "0", "PX", "0", "GET"}},
-	{"GET", "+get", TO_LOCK, {"GET", "$fence"}},
-	{"HSET", "+hset", TO_LOCK, {"HSET", "$lock", "a", "1", "b"}},
-	{"HGET", "+hget", TO_LOCK, {"HGET", "$lock", "a"}},
-	{"HDEL", "+hdel", TO_LOCK, {"HDEL", "$lock", "a"}},
-	{"HEXISTS", "+hexists", TO_LOCK, {"HEXISTS", "$lock", "a"}},
-	{"PEXPIRE", "+pexpire", TO_LOCK, {"PEXPIRE", "$lock", "1000"}},
-	{"PTTL", "+pttl", TO_LOCK, {"PTTL", "$lock"}},
-	{"DEL", "+del", TO_LOCK, {"DEL", "$queue"}},
-	{"ZADD", "+zadd", TO_LOCK, {"ZADD", "$queue", "none", "a"}},
-	{"ZREM", "+zrem", TO_LOCK, {"ZREM", "$queue", "a"}},
-	{"ZSCORE", "+zscore", TO_LOCK, {"ZSCORE", "$queue", "a"}},
-	{"ZCOUNT", "+zcount", TO_LOCK, {"ZCOUNT", "$queue", "(0", "+inf"}},
-	{"ZRANGEBYSCORE", "+zrangebyscore", TO_LOCK, {"ZRANGEBYSCORE", "$queue", "(0", "+inf", "LIMIT", "0", "1"}},
-	{"ZREVRANGE", "+zrevrange", TO_LOCK, {"ZREVRANGE", "$queue", "0", "0", "WITHSCORES"}},
-	{"PUBLISH", "+publish", TO_LOCK, {"PUBLISH", "$channel", "?"}},
-	{"SUBSCRIBE", "+subscribe", TO_LOCK, {NULL}}, /* on the ear */
-	{"SET", "+set", TO_NAME, {"SET", "$party", "0", "PX", "0"}},
-	{"GETRANGE", "+getrange", TO_NAME, {"GETRANGE", "$party", "0", "1"}},
-	{"DEL", "+del", TO_NAME, {"DEL", "$party"}},
-	{"HLEN", "+hlen", TO_LOOK, {"HLEN", "$lock"}},
-	{"HGETALL", "+hgetall", TO_LOOK, {"HGETALL", "$lock"}},
-	{"SCAN", "+scan", TO_LIST, {"SCAN", "0", "COUNT", "1"}},
-	{"INFO", "+info", TO_JUDGE, {"INFO", "server"}},
-	{"CLIENT SETNAME", "+client|setname", TO_LABEL, {"CLIENT", "SETNAME", "$name"}},
-	{"CONFIG GET", NULL, TO_KNOW, {"CONFIG", "GET", "maxmemory"}}, /* nothing that a user of locks ought to have */
+	{"EVALSHA", "+evalsha", TO_LOCK, ALL, {"EVALSHA", "$sum", "1", "$lock"}},
+	{"EVAL", "+eval", TO_LOCK, ALL, {"EVAL", "return 1", "1", "$lock"}},
+	{"TIME", "+time", TO_LOCK, ALL, {"TIME"}},
+	{"EXISTS", "+exists", TO_LOCK, ALL, {"EXISTS", "$lock", "$queue"}},
+	{"SET", "+set", TO_LOCK, ALL, {"SET", "$fence", "0", "PX", "0", "GET"}},
+	{"GET", "+get", TO_LOCK, ALL, {"GET", "$fence"}},
+	{"HSET", "+hset", TO_LOCK, ALL, {"HSET", "$lock", "a", "1", "b"}},
+	{"HGET", "+hget", TO_LOCK, ALL, {"HGET", "$lock", "a"}},
+	{"HDEL", "+hdel", TO_LOCK, ALL, {"HDEL", "$lock", "a"}},
+	{"HEXISTS", "+hexists", TO_LOCK, ALL, {"HEXISTS", "$lock", "a"}},
+	{"PEXPIRE", "+pexpire", TO_LOCK, ALL, {"PEXPIRE", "$lock", "1000"}},
+	{"PTTL", "+pttl", TO_LOCK, ALL, {"PTTL", "$lock"}},
+	{"DEL", "+del", TO_LOCK, QUEUE, {"DEL", "$queue"}},
+	{"ZADD", "+zadd", TO_LOCK, QUEUE, {"ZADD", "$queue", "none", "a"}},
+	{"ZREM", "+zrem", TO_LOCK, ALL, {"ZREM", "$queue", "a"}},
+	{"ZSCORE", "+zscore", TO_LOCK, QUEUE, {"ZSCORE", "$queue", "a"}},
+	{"ZCOUNT", "+zcount", TO_LOCK, QUEUE, {"ZCOUNT", "$queue", "(0", "+inf"}},
+	{"ZRANGEBYSCORE", "+zrangebyscore", TO_LOCK, QUEUE, {"ZRANGEBYSCORE", "$queue", "(0", "+inf", "LIMIT", "0", "1"}},
+	{"ZREVRANGE", "+zrevrange", TO_LOCK, QUEUE, {"ZREVRANGE", "$queue", "0", "0", "WITHSCORES"}},
+	{"PUBLISH", "+publish", TO_LOCK, QUEUE, {"PUBLISH", "$channel", "?"}},
+	{"SUBSCRIBE", "+subscribe", TO_LOCK, QUEUE | BY_EAR, {"SUBSCRIBE", "$channel"}},
+	{"CLUSTER SLOTS", "+cluster|slots", TO_LOCK, CLUSTER, {"CLUSTER", "SLOTS"}},
+	{"SPUBLISH", "+spublish", TO_WAKE, CLUSTER | SINCE_7_0, {"SPUBLISH", "$shard", "?"}},
+	{"SSUBSCRIBE", "+ssubscribe", TO_WAKE, CLUSTER | BY_EAR | SINCE_7_0, {"SSUBSCRIBE", "$shard"}},
+	{"SUNSUBSCRIBE", "+sunsubscribe", TO_WAKE, CLUSTER | BY_EAR | SINCE_7_0, {"SUNSUBSCRIBE", "$other"}},
+	{"SET", "+set", TO_NAME, ALL, {"SET", "$party", "0", "PX", "0"}},
+	{"GETRANGE", "+getrange", TO_NAME, ALL, {"GETRANGE", "$party", "0", "1"}},
+	{"DEL", "+del", TO_NAME, ALL, {"DEL", "$party"}},
+	{"ZCOUNT", "+zcount", TO_LOOK, QUORUM, {"ZCOUNT", "$queue", "(0", "+inf"}},
+	{"HLEN", "+hlen", TO_LOOK, ALL, {"HLEN", "$lock"}},
+	{"HGETALL", "+hgetall", TO_LOOK, ALL, {"HGETALL", "$lock"}},
+	{"SCAN", "+scan", TO_LIST, QUEUE, {"SCAN", "0", "COUNT", "1"}},
+	{"INFO", "+info", TO_COUNT, QUORUM, {"INFO", "server"}},
+	{"INFO", "+info", TO_JUDGE, QUEUE, {"INFO", "server"}},
+	{"CLUSTER INFO", "+cluster|info", TO_TRUST, CLUSTER, {"CLUSTER", "INFO"}},
+	{"WAIT", "+wait", TO_REPLICATE, QUEUE, {"WAIT", "0", "1"}},
+	{"WAITAOF", "+waitaof", TO_REPLICATE, QUEUE | SINCE_7_2, {"WAITAOF", "0", "0", "1"}},
+	{"PING", "+ping", TO_PUNCTUATE, QUEUE, {"PING"}},
+	{"CLIENT SETNAME", "+client|setname", TO_LABEL, ALL, {"CLIENT", "SETNAME", "$name"}},
+	{"ASKING", "+asking", TO_MOVE, CLUSTER, {"ASKING"}}, /* what follows is about no key */
+	{"CONFIG GET", NULL, TO_KNOW, ALL, {"CONFIG", "GET", "maxmemory"}}, /* nothing that a user of locks ought to have */
 };
 
 enum { PROBES = sizeof probes / sizeof *probes };
@@ -73,10 +104,16 @@ static const struct {
 	const char *text;
 } consequences[USES] = {
 	[TO_LOCK] = {LEASH_FINDING_ERROR, NULL},
+	[TO_COUNT] = {LEASH_FINDING_ERROR, "nobody sees how long the server has been up, and a quorum does not count it"},
+	[TO_WAKE] = {LEASH_FINDING_WARNING, "who waits is woken late"},
+	[TO_MOVE] = {LEASH_FINDING_WARNING, "locks are out of reach while their slot moves"},
 	[TO_NAME] = {LEASH_FINDING_WARNING, "holders are not shown by name"},
 	[TO_LOOK] = {LEASH_FINDING_WARNING, "leash status and leash list do not work"},
 	[TO_LIST] = {LEASH_FINDING_WARNING, "leash list does not work"},
 	[TO_JUDGE] = {LEASH_FINDING_WARNING, "neither clients nor this examination see whether the server evicts locks, or was restarted"},
+	[TO_TRUST] = {LEASH_FINDING_WARNING, "a node that is out of date is believed"},
+	[TO_REPLICATE] = {LEASH_FINDING_NOTE, "locks with min_replicas or fsynced do not work"},
+	[TO_PUNCTUATE] = {LEASH_FINDING_NOTE, "who is handed a lock may start a moment later"},
 	[TO_LABEL] = {LEASH_FINDING_NOTE, "CLIENT LIST shows no names"},
 	[TO_KNOW] = {LEASH_FINDING_NOTE, "this examination knows less"},
 };
@@ -101,6 +138,10 @@ resolve(const struct lsh_examination *x, const char *word)
 		return x->party;
 	case 'c':
 		return x->channel;
+	case 's':
+		return word[2] == 'h' ? x->shard : sum;
+	case 'o':
+		return x->other;
 	case 'n':
 		return x->name;
 	default:
@@ -124,34 +165,73 @@ judge(const struct lsh_item *answer)
 	return strncasecmp(text, "ERR unknown command", 19) == 0 || strncasecmp(text, "ERR unknown subcommand", 22) == 0 ? UNKNOWN : PERMITTED;
 }
 
-/* Open the ear, and say whether it hears. Without it there is no lock to be waited for. */
-static enum verdict
-listen(struct lsh_examination *x)
+/* Would leash say it to this server? Whoever loads the scripts beforehand need not let anybody send them, and who has no replicas need
+ * not let anybody wait for them. */
+static bool
+is_wanted(const struct lsh_examination *x, int i)
 {
-	struct lsh_arg words[] = {LSH_ARG("SUBSCRIBE"), lsh_arg_text(x->channel)};
+	const struct probe *p = &probes[i];
+
+	unsigned version = x->hello.version; /* 0: not known */
+
+	if ((p->where & 1U << x->stop->deployment) == 0)
+		return false;
+	if (((p->where & SINCE_7_0) != 0 && version < VERSION_7_0) || ((p->where & SINCE_7_2) != 0 && version < VERSION_7_2))
+		return false;
+	if (p->use == TO_REPLICATE)
+		return x->stop->deployment != LSH_SINGLE || lsh_vitals_has_replicas(x);
+	return !x->uri->preloaded || strcmp(p->name, "EVAL") != 0;
+}
+
+static bool
+is_by_ear(int i)
+{
+	return (probes[i].where & BY_EAR) != 0;
+}
+
+bool
+lsh_rights_sharded(const struct lsh_examination *x)
+{
+	return x->stop->deployment == LSH_CLUSTER && x->hello.version >= VERSION_7_0;
+}
+
+/* Say one on the ear, and hear what becomes of it. False: the ear is gone. */
+static bool
+listen(struct lsh_examination *x, int i, leash_error *err)
+{
+	struct lsh_arg words[] = {lsh_arg_text(probes[i].words[0]), lsh_arg_text(resolve(x, probes[i].words[1]))};
 	const struct redisReply *answer;
 	struct lsh_item item;
+
+	if (lsh_talk_say(x->ear, words, 2, err) != LEASH_OK || lsh_talk_hear(x->ear, &answer, err) != LEASH_OK)
+		return false;
+	item = lsh_answer_item(answer);
+	lsh_note_hindrance(x, &item);
+	x->verdicts[i] = (unsigned char)judge(&item);
+	return true;
+}
+
+/* Open the ear, and see whether it hears. Without it there is no lock to be waited for. */
+static void
+try_by_ear(struct lsh_examination *x)
+{
 	leash_error err = {0};
 	char shown[sizeof err.text];
-	enum verdict verdict = NOT_TRIED;
+	bool hears;
 
-	if (x->status != LEASH_OK)
-		return NOT_TRIED;
-	if (lsh_talk_open(&x->ear, &x->uri, x->name, x->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK &&
-	    lsh_talk_say(x->ear, words, 2, &err) == LEASH_OK && lsh_talk_hear(x->ear, &answer, &err) == LEASH_OK) {
-		item = lsh_answer_item(answer);
-		lsh_note_hindrance(x, &item);
-		verdict = judge(&item);
-		if (item.type == LSH_ARRAY)
-			return verdict;
-	} else {
-		lsh_remedy(x, "each client needs two connections: CONFIG SET maxclients to more than it is; CLIENT LIST shows who has them");
-		lsh_find(x, LEASH_FINDING_ERROR, "connection",
-		         "a second connection could not be made: %s", lsh_words(x, shown, sizeof shown, err.text, strlen(err.text)));
-	}
+	if (x->status != LEASH_OK || x->stop->deployment == LSH_QUORUM)
+		return;
+	hears = lsh_talk_open(&x->ear, x->uri, x->name, x->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK;
+	for (int i = 0; i < PROBES && hears; i++)
+		if (is_by_ear(i) && is_wanted(x, i))
+			hears = listen(x, i, &err);
+	if (hears)
+		return;
+	lsh_remedy(x, "each client needs two connections: CONFIG SET maxclients to more than it is; CLIENT LIST shows who has them");
+	lsh_find(x, LEASH_FINDING_ERROR, "connection",
+	         "a second connection could not be made: %s", lsh_words(x, shown, sizeof shown, err.text, strlen(err.text)));
 	lsh_talk_close(x->ear);
 	x->ear = NULL;
-	return verdict;
 }
 
 void
@@ -160,23 +240,22 @@ lsh_rights_try(struct lsh_examination *x)
 	for (int i = 0; i < PROBES; i++) {
 		const char *w[WORDS];
 
+		x->verdicts[i] = is_wanted(x, i) ? NOT_TRIED : PERMITTED;
 		for (int j = 0; j < WORDS; j++)
 			w[j] = resolve(x, probes[i].words[j]);
-		if (w[0] != NULL)
+		if (is_wanted(x, i) && !is_by_ear(i))
 			lsh_say(x, w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], NULL);
 	}
 	for (int i = 0; i < PROBES; i++) {
 		struct lsh_item item;
 
-		if (probes[i].words[0] == NULL)
+		if (is_by_ear(i) || !is_wanted(x, i))
 			continue;
 		item = lsh_hear_item(x);
 		if (x->status == LEASH_OK)
 			x->verdicts[i] = (unsigned char)judge(&item);
 	}
-	for (int i = 0; i < PROBES; i++)
-		if (probes[i].words[0] == NULL)
-			x->verdicts[i] = (unsigned char)listen(x);
+	try_by_ear(x);
 }
 
 static bool
@@ -185,11 +264,12 @@ is_missing(const struct lsh_examination *x, int i)
 	return x->verdicts[i] > PERMITTED;
 }
 
+/* For locks, and to leave nothing of one behind. */
 bool
 lsh_rights_suffice(const struct lsh_examination *x)
 {
 	for (int i = 0; i < PROBES; i++)
-		if (probes[i].use == TO_LOCK && x->verdicts[i] != PERMITTED)
+		if ((probes[i].use <= TO_WAKE || strcmp(probes[i].name, "DEL") == 0) && x->verdicts[i] != PERMITTED)
 			return false;
 	return true;
 }
@@ -219,7 +299,7 @@ static bool
 was_named(const struct lsh_examination *x, int i)
 {
 	for (int j = 0; j < i; j++)
-		if (strcmp(probes[i].name, probes[j].name) == 0 && x->verdicts[i] == x->verdicts[j])
+		if (strcmp(probes[i].name, probes[j].name) == 0 && is_wanted(x, j) && x->verdicts[i] == x->verdicts[j])
 			return true;
 	return false;
 }
@@ -257,6 +337,16 @@ list_consequences(struct line *line, const struct lsh_examination *x)
 	return level;
 }
 
+/* Each of the patterns behind a word. */
+static void
+list_channels(struct line *line, const struct lsh_examination *x, const char *before)
+{
+	if (x->stop->deployment != LSH_QUORUM)
+		add(line, "%s%s:wake:*", before, x->prefix);
+	if (lsh_rights_sharded(x))
+		add(line, "%s%s:{*}:wake:*", before, x->prefix);
+}
+
 /* "+hset +zadd ~leash:* &leash:wake:*" for what is missing, or for all. */
 static void
 list_rules(struct line *line, const struct lsh_examination *x, bool all)
@@ -266,13 +356,13 @@ list_rules(struct line *line, const struct lsh_examination *x, bool all)
 	for (int i = 0; i < PROBES; i++) {
 		keys |= x->verdicts[i] == NO_KEY;
 		channels |= x->verdicts[i] == NO_CHANNEL;
-		if (probes[i].rule != NULL && !was_named(x, i) && (all || x->verdicts[i] == NO_COMMAND))
+		if (probes[i].rule != NULL && is_wanted(x, i) && !was_named(x, i) && (all || x->verdicts[i] == NO_COMMAND))
 			add(line, " %s", probes[i].rule);
 	}
 	if (keys)
 		add(line, " ~%s:*", x->prefix);
 	if (channels)
-		add(line, " &%s:wake:*", x->prefix);
+		list_channels(line, x, " &");
 }
 
 static const char *
@@ -304,13 +394,16 @@ lsh_rights_remedy_all(struct lsh_examination *x)
 static void
 tell_sufficient(struct lsh_examination *x, bool tried)
 {
+	const char *worked = x->stop->deployment == LSH_QUORUM ? "a lock was acquired, renewed, released and acquired by another"
+	                                                       : "a lock was acquired, renewed, waited for, handed over and released";
+	struct line channels = {0};
 	int count = 0;
 
 	for (int i = 0; i < PROBES; i++)
-		count += x->verdicts[i] == PERMITTED && !was_named(x, i);
-	lsh_find(x, LEASH_FINDING_FINE, "permissions",
-	         "user %s may run all %d commands, on keys %s:* and channels %s:wake:*; %s", user(x), count, x->prefix, x->prefix,
-	         tried ? "a lock was acquired, renewed, waited for, handed over and released" : "but no lock was tried, for what is wrong above");
+		count += is_wanted(x, i) && x->verdicts[i] == PERMITTED && !was_named(x, i);
+	list_channels(&channels, x, " and channels ");
+	lsh_find(x, LEASH_FINDING_FINE, "permissions", "user %s may run all %d commands, on keys %s:*%s; %s", user(x), count, x->prefix, channels.text,
+	         tried ? worked : "but no lock was tried, for what is wrong above");
 }
 
 void
@@ -318,17 +411,19 @@ lsh_rights_tell(struct lsh_examination *x, bool tried)
 {
 	struct line missing = {0}, consequence = {0};
 	leash_finding_level level = list_consequences(&consequence, x);
-	char keys[100], channels[100];
+	struct line channels = {0};
+	char keys[100];
 
 	if (level == LEASH_FINDING_FINE) {
 		tell_sufficient(x, tried);
 		return;
 	}
 	snprintf(keys, sizeof keys, " on keys %s:*; ", x->prefix);
-	snprintf(channels, sizeof channels, " on channels %s:wake:*; ", x->prefix);
+	list_channels(&channels, x, " on channels ");
+	add(&channels, "; ");
 	list(&missing, x, NO_COMMAND, "may not run ", "; ");
 	list(&missing, x, NO_KEY, "may not run ", keys);
-	list(&missing, x, NO_CHANNEL, "may not run ", channels);
+	list(&missing, x, NO_CHANNEL, "may not run ", channels.text);
 	list(&missing, x, UNKNOWN, "finds no ", ", which the server does not know; ");
 	remedy(x, false);
 	lsh_find(x, level, "permissions", "user %s %sso %s", user(x), missing.text, consequence.text);

@@ -3,6 +3,10 @@
  *
  *   one asks, asks again, renews -> two asks, is queued, says its word -> one releases -> two is told, renews, releases
  *
+ * A server of a quorum has neither queue nor messages:
+ *
+ *   one asks, asks again, renews -> two asks in vain -> one releases -> two asks, and has a larger fence; releases
+ *
  * The scripts keep a fence for a day. Here it is given a minute at once, in the same write as the step that made it: should the server
  * not let it be deleted, it goes by itself. */
 #include "client/examine.h"
@@ -66,6 +70,8 @@ give(struct trial *t, const struct lsh_script *script, bool whole, const char *c
 
 	if (script == &lsh_script_renew)
 		lsh_say(x, command, what, "1", x->keys[0], argv[0], argv[1], argv[2], NULL);
+	else if (script == &lsh_script_vote)
+		lsh_say(x, command, what, "2", x->keys[0], x->keys[1], argv[0], argv[1], argv[2], argv[3], NULL);
 	else
 		lsh_say(x, command, what, "3", x->keys[0], x->keys[1], x->keys[2], argv[0], argv[1], argv[2], argv[3], NULL);
 	lsh_say(x, "PEXPIRE", x->keys[1], FENCE_MS, NULL);
@@ -83,7 +89,7 @@ take(struct trial *t, const char *step, const struct lsh_script *script, const c
 		return false;
 	t->step = step;
 	give(t, script, false, argv);
-	if (t->said.type == LSH_ERROR && t->said.fault == LSH_FAULT_NOSCRIPT)
+	if (t->said.type == LSH_ERROR && t->said.fault == LSH_FAULT_NOSCRIPT && !t->x->uri->preloaded)
 		give(t, script, true, argv);
 	return t->x->status == LEASH_OK;
 }
@@ -179,6 +185,40 @@ hand_over(struct trial *t)
 		check(t, said_number(t, 1));
 }
 
+/* ---- the same at a server of a quorum ---- */
+
+static bool
+vote(struct trial *t, const char *step, int who)
+{
+	return take(t, step, &lsh_script_vote, t->token[who], LEASE_MS, not_after(t), "1");
+}
+
+static void
+release_vote(struct trial *t, const char *step, int who)
+{
+	if (take(t, step, &lsh_script_release, t->token[who], t->cfg, NULL, NULL))
+		check(t, said_number(t, 1));
+}
+
+static void
+try_votes(struct trial *t)
+{
+	if (!vote(t, "acquiring a lock", 0))
+		return;
+	check(t, t->said.type == LSH_INTEGER && t->said.number[0] > 0);
+	t->fence = t->said.number[0];
+	if (vote(t, "asking for it again", 0))
+		check(t, said_number(t, t->fence));
+	if (take(t, "renewing it", &lsh_script_renew, t->token[0], LEASE_MS, "2", NULL))
+		check(t, said_number(t, 1));
+	if (vote(t, "asking while another has it", 1))
+		check(t, t->said.type == LSH_ARRAY && t->said.count == 3 && t->said.number[0] == 0);
+	release_vote(t, "releasing it", 0);
+	if (vote(t, "acquiring it after that", 1))
+		check(t, t->said.type == LSH_INTEGER && t->said.number[0] > t->fence);
+	release_vote(t, "releasing it after that", 1);
+}
+
 /* ---- the trial ---- */
 
 static void
@@ -186,7 +226,10 @@ prepare(struct trial *t)
 {
 	lsh_token_write(t->token[0], t->x->uuid, 1);
 	lsh_token_write(t->token[1], t->x->uuid, 2);
-	snprintf(t->cfg, sizeof t->cfg, "3000 10000 1 PUBLISH %s:wake:", t->x->prefix);
+	if (lsh_rights_sharded(t->x))
+		snprintf(t->cfg, sizeof t->cfg, "3000 10000 1 SPUBLISH -");
+	else
+		snprintf(t->cfg, sizeof t->cfg, "3000 10000 1 PUBLISH %s:wake:", t->x->prefix);
 }
 
 /* Whatever became of the trial. If that ended with the connection, by another one. */
@@ -201,7 +244,7 @@ clean_up(struct lsh_examination *x)
 	lsh_say(x, "DEL", x->keys[0], x->keys[1], x->keys[2], NULL);
 	if (lsh_hear(x) != NULL)
 		return;
-	if (lsh_talk_open(&talk, &x->uri, x->name, x->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK && lsh_talk_say(talk, del, 4, &err) == LEASH_OK)
+	if (lsh_talk_open(&talk, x->uri, x->name, x->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK && lsh_talk_say(talk, del, 4, &err) == LEASH_OK)
 		lsh_talk_hear(talk, &answer, &err);
 	lsh_talk_close(talk);
 }
@@ -222,13 +265,18 @@ lsh_trial(struct lsh_examination *x)
 {
 	struct trial t = {.x = x};
 	unsigned before = x->hindrances;
+	bool votes = x->stop->deployment == LSH_QUORUM;
 
-	if (x->status != LEASH_OK || x->ear == NULL || before != 0 || !lsh_rights_suffice(x))
+	if (x->status != LEASH_OK || (x->ear == NULL && !votes) || before != 0 || !lsh_rights_suffice(x))
 		return LSH_NOT_TRIED;
 	prepare(&t);
-	acquire(&t);
-	queue(&t);
-	hand_over(&t);
+	if (votes) {
+		try_votes(&t);
+	} else {
+		acquire(&t);
+		queue(&t);
+		hand_over(&t);
+	}
 	clean_up(x);
 	if (x->status != LEASH_OK)
 		return LSH_NOT_TRIED;

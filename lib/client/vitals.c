@@ -120,6 +120,14 @@ field_word(const struct lsh_examination *x, const char *field, char out[static S
 	return out;
 }
 
+bool
+lsh_vitals_has_replicas(const struct lsh_examination *x)
+{
+	uint64_t n;
+
+	return field_number(x, "connected_slaves", &n) && n > 0;
+}
+
 static bool
 field_is(const struct lsh_examination *x, const char *field, const char *expected)
 {
@@ -201,8 +209,8 @@ tell_mode(struct lsh_examination *x)
 	uint64_t enabled;
 	bool clustered = x->hello.cluster || (field_number(x, "cluster_enabled", &enabled) && enabled == 1);
 
-	if (clustered || hindered(x, LSH_CLUSTERED)) {
-		lsh_remedy(x, "use a server that is no part of a cluster (cluster-enabled no in %s), and its redis:// URI", x->conf_file);
+	if ((clustered || hindered(x, LSH_CLUSTERED)) && x->stop->cluster == NULL) {
+		lsh_remedy(x, "write redis+cluster:// in place of redis://, or use a server that is no part of a cluster (cluster-enabled no in %s)", x->conf_file);
 		lsh_find(x, LEASH_FINDING_ERROR, "version",
 		         "it runs in cluster mode, but the URI names a single server: locks whose slot another node has are refused");
 	}

@@ -5,7 +5,8 @@
  * holds the lock. What a waiter does next follows from what it sees under the mutex, in this order:
  *
  *   an ask of its own is on its way       hear the answer
- *   granted                               done, also if it is canceled or late at this very moment
+ *   granted                               done, also if it is canceled or late at this very moment; but for the replicas, if its
+ *                                         terms say so (confirm.h)
  *   closed, canceled, late                leave
  *   not first, or the line rests          sleep
  *   its tenure is QUEUED                  sleep, and read the wake-up channel if nobody does
@@ -13,6 +14,9 @@
 #include "lock/ask.h"
 
 #include "base/error.h"
+#include "lock/channel.h"
+#include "lock/confirm.h"
+#include "lock/quorum.h"
 #include "redis/listener.h"
 
 #include <errno.h>
@@ -33,7 +37,7 @@ wait_for_signal(struct lsh_lock *lock, struct lsh_waiter *w, bool queued)
 {
 	pthread_mutex_unlock(&lock->mutex);
 	if (queued)
-		lsh_listener_wait(lsh_node_listener(lock->engine->node), &w->thread->parker, w->deadline, is_signaled, w);
+		lsh_listener_wait(lsh_node_listener(lsh_lock_node(lock)), &w->thread->parker, w->deadline, is_signaled, w);
 	else
 		while (!lsh_waiter_is_signaled(w) && lsh_now_ns() < w->deadline)
 			lsh_park(&w->thread->parker, w->deadline);
@@ -73,11 +77,14 @@ leave(struct lsh_lock *lock, struct lsh_waiter *w)
 static enum lsh_asked
 drive(struct lsh_lock *lock, struct lsh_waiter *w)
 {
+	if (lock->engine->quorum != NULL)
+		return lsh_round_drive(lock, w);
 	if (!lsh_ask_prepare(lock, w)) {
 		lsh_waiter_blame(w, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 		return LSH_ASK_FAILED;
 	}
 	if (w->line->tenure->phase == LSH_QUEUED) {
+		lsh_channel_want(lock);
 		wait_for_signal(lock, w, true);
 		return LSH_LOOK_AGAIN;
 	}
@@ -91,14 +98,16 @@ blame(struct lsh_lock *lock, struct lsh_waiter *w, const struct lsh_line *line)
 	const struct lsh_waiter *first = lsh_line_first(line);
 	bool queued = line->tenure != NULL && line->tenure->phase == LSH_QUEUED;
 
-	if (lock->hold == NULL && !lsh_node_is_up(lock->engine->node))
-		lsh_waiter_blame_node(lock->engine, w);
+	if (lock->engine->quorum != NULL)
+		lsh_round_blame(lock, w, line);
+	else if (lock->hold == NULL && !lsh_node_is_up(lsh_lock_node(lock)))
+		lsh_waiter_blame_node(lock, w);
 	else if (lock->hold != NULL || queued || w->refused || first == NULL || (first != w && !first->answered))
 		w->trouble = LEASH_TIMEOUT;
 	else if (first != w)
 		lsh_waiter_blame(w, first->trouble, first->trouble_errno, first->trouble_text); /* that one spoke for both */
 	else
-		lsh_waiter_blame_node(lock->engine, w);
+		lsh_waiter_blame_node(lock, w);
 }
 
 /* Wait for the lock. lock->mutex held; released meanwhile. */
@@ -140,6 +149,25 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 	}
 	leave(lock, w);
 	return w->granted ? LEASH_OK : w->trouble;
+}
+
+/* The server gave it the lock: that counts once enough replicas know. lock->mutex held; released meanwhile. */
+static leash_status
+wait_for_replicas(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_confirmation *confirmation)
+{
+	bool over;
+	leash_status status = lsh_confirm_await(lock, confirmation, w->cancel, &over);
+
+	if (status == LEASH_OK)
+		return LEASH_OK;
+	if (!over) {
+		lsh_tenure_end(lsh_hold_finish(lock));
+		lsh_lock_wake(lock);
+	}
+	w->trouble = status;
+	w->trouble_errno = confirmation->sys_errno;
+	snprintf(w->trouble_text, sizeof w->trouble_text, "%.180s%s", confirmation->text, over ? "" : ": released again");
+	return status;
 }
 
 /* ---- */
@@ -189,6 +217,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	int64_t called = lsh_now_ns(); /* before the mutex, for which many may be waiting */
 	struct lsh_thread *self = lsh_self();
 	struct lsh_waiter w = {.lock = lock, .thread = self, .cancel = cancel, .tries = wait_ms == 0};
+	struct lsh_confirmation confirmation = {.done = false};
 	lsh_seat *seat = NULL;
 	struct lsh_hold *hold;
 	leash_status status;
@@ -206,13 +235,20 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	} else if (w.tries && is_wanted(lock)) {
 		blame(lock, &w, &lock->plain);
 		status = explain(lock, &w, wait_ms, err);
+	} else if (lsh_terms_confirm(terms) && !lsh_confirm_prepare(lock, terms) && !atomic_load(&e->closing)) {
+		lock->counts.gave_up++;
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory, threads or descriptors", lock->shown);
 	} else if ((w.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		lock->counts.gave_up++;
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else {
 		w.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(called, w.tries ? e->options.timeout / LSH_MS : wait_ms);
+		if (lsh_terms_confirm(terms))
+			lsh_confirm_expect(&confirmation, w.hold, self);
 		lsh_engine_go_in(e);
 		status = wait_for_lock(lock, &w);
+		if (status == LEASH_OK && lsh_terms_confirm(terms))
+			status = wait_for_replicas(lock, &w, &confirmation);
 		lsh_engine_go_out(e);
 		if (status != LEASH_OK) {
 			lsh_hold_unref(w.hold);

@@ -12,6 +12,7 @@
 #include "lock/errand.h"
 
 #include "base/error.h"
+#include "lock/confirm.h"
 #include "lock/inspect.h"
 #include "redis/fault.h"
 
@@ -24,6 +25,8 @@ struct adoption {
 	struct lsh_errand errand;
 	struct lsh_tenure *tenure;
 	struct lsh_hold *hold;
+	struct lsh_confirmation confirmation;
+	bool over; /* the hold began and was lost; else what was made for it is still the caller's */
 };
 
 /* For this client, which certainly lives, and not for the token's: whose places, if it has any in the queue, must not look alive. */
@@ -64,9 +67,9 @@ check(struct lsh_lock *lock, const struct adoption *a, leash_error *err)
 		                lock->shown);
 	if (is_ending(lock, t))
 		return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': that token is being released, by this client", lock->shown);
-	if (lsh_node_is_up(lock->engine->node) && lsh_hold_is_guarded(lock, &a->hold->terms, now, false))
+	if (lsh_node_is_up(lsh_lock_node(lock)) && lsh_hold_is_guarded(lock, &a->hold->terms, now, false))
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "lock '%s': %s: it was restarted, perhaps without its data: nothing is granted yet "
-		                "(restart_guard_ms)", lock->shown, lsh_node_shown(lock->engine->node));
+		                "(restart_guard_ms)", lock->shown, lsh_node_shown(lsh_lock_node(lock)));
 	return LEASH_OK;
 }
 
@@ -124,18 +127,36 @@ adopt(struct lsh_lock *lock, struct adoption *a, struct lsh_thread *self, leash_
 		if (status != LEASH_OK)
 			return status;
 		ended = lock->disowned;
-		lsh_introduction_prolong(lsh_node_pipe(e->node), e->options.prefix, a->tenure->token, a->tenure->lease_ms, lsh_now_ns());
+		lsh_site_prolong(lsh_lock_site(lock), a->tenure->token, a->tenure->lease_ms, lsh_now_ns());
 		if (!lsh_errand_run(&a->errand, e->options.timeout, deadline, self, &attempt))
 			return lsh_errand_unanswered(&a->errand, &attempt, what, err);
 		if (attempt.reply.type == LSH_ERROR)
 			return lsh_errand_refused(&a->errand, &attempt, &lsh_script_word, what, err);
 		if (!is_sane(&attempt.reply))
 			return lsh_errand_nonsense(&a->errand, &attempt, err);
-		lsh_node_learn_clock(e->node, attempt.reply.integer[0], attempt.sent, lsh_now_ns());
+		lsh_node_learn_clock(attempt.site->node, attempt.reply.integer[0], attempt.sent, lsh_now_ns());
 		if (attempt.reply.integer[2] <= 0)
 			return not_held(lock, attempt.reply.integer[2] == 0 ? ": it is in the queue" : "", err);
 	} while (lock->disowned != ended);
 	return take_over(lock, a, &attempt, err);
+}
+
+/* lock->mutex held; released meanwhile. It was adopted: that counts once enough replicas know. */
+static leash_status
+wait_for_replicas(struct lsh_lock *lock, struct adoption *a, leash_error *err)
+{
+	struct lsh_confirmation *w = &a->confirmation;
+	leash_status status = lsh_confirm_await(lock, w, NULL, &a->over);
+
+	if (status == LEASH_OK)
+		return LEASH_OK;
+	if (!a->over) {
+		lsh_hold_finish(lock)->asked = false; /* as it was */
+		lsh_lock_wake(lock);
+	}
+	if (status == LEASH_CLOSED)
+		return lsh_fail(err, status, 0, "lock '%s': the client was closed", lock->shown);
+	return lsh_fail(err, status, w->sys_errno, "lock '%s': not adopted: %s", lock->shown, w->text);
 }
 
 leash_status
@@ -148,6 +169,8 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+	if (lock->engine->quorum != NULL)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': the hold of another client cannot be adopted on a quorum", lock->shown);
 	if (memcmp(token, lock->engine->uuid, LSH_UUID_SIZE) == 0)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that token is one of this client's own: share the handle's owner instead", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
@@ -156,6 +179,8 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': this owner holds it already", lock->shown);
 	} else if (hold != NULL) {
 		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': an earlier hold of this owner was lost: release it before another one is adopted", lock->shown);
+	} else if (lsh_terms_confirm(terms) && !lsh_confirm_prepare(lock, terms) && !atomic_load(&lock->engine->closing)) {
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory, threads or descriptors", lock->shown);
 	} else if ((a.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else if ((a.tenure = lsh_tenure_new_for(lock, terms, token, strlen(token))) == NULL) {
@@ -163,13 +188,17 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else {
 		a.errand.whole = &a.tenure->send_whole;
+		if (lsh_terms_confirm(terms))
+			lsh_confirm_expect(&a.confirmation, a.hold, self);
 		lsh_engine_go_in(lock->engine);
 		status = adopt(lock, &a, self, err);
+		if (status == LEASH_OK && lsh_terms_confirm(terms))
+			status = wait_for_replicas(lock, &a, err);
 		lsh_engine_go_out(lock->engine);
-		if (status != LEASH_OK) {
+		if (status != LEASH_OK)
 			lsh_hold_unref(a.hold);
+		if (status != LEASH_OK && !a.over)
 			lsh_tenure_end(a.tenure); /* and not canceled: it is not ours */
-		}
 	}
 	pthread_mutex_unlock(&lock->mutex);
 	return status;

@@ -20,6 +20,6 @@ enum lsh_asked lsh_ask_hear(struct lsh_lock *lock, struct lsh_waiter *waiter);
 
 /* Why the waiter has not been served: in the server's words; or what is the matter with the connection. */
 void lsh_waiter_blame(struct lsh_waiter *waiter, leash_status status, int sys_errno, const char *text);
-void lsh_waiter_blame_node(struct lsh_engine *engine, struct lsh_waiter *waiter);
+void lsh_waiter_blame_node(struct lsh_lock *lock, struct lsh_waiter *waiter);
 
 #endif

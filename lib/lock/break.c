@@ -5,6 +5,7 @@
 #include "lock/errand.h"
 
 #include "base/error.h"
+#include "lock/quorum.h"
 #include "redis/fault.h"
 
 #include <errno.h>
@@ -18,7 +19,12 @@ struct breakage {
 static void
 make_release(struct lsh_step *step, struct lsh_errand *errand)
 {
-	lsh_step_cancel(step, lsh_container(errand, struct breakage, errand)->tenure);
+	const struct lsh_tenure *t = lsh_container(errand, struct breakage, errand)->tenure;
+
+	if (errand->plain)
+		lsh_step_forget(step, t);
+	else
+		lsh_step_cancel(step, t);
 }
 
 /* lock->mutex held. It may be a hold of this client's: then that need not wait for its next renewal to learn of it. Or one that is about
@@ -49,10 +55,15 @@ take_from(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, 
 {
 	static const char unknown[] = "not known whether it is broken: ";
 	struct lsh_engine *e = lock->engine;
-	struct breakage b = {.errand = {.lock = lock, .make = make_release, .whole = &t->send_whole}, .tenure = t};
+	struct breakage b = {.errand = {.lock = lock, .make = make_release, .whole = &t->send_whole, .has_plain = true}, .tenure = t};
 	struct lsh_attempt a;
 	leash_status status = LEASH_OK;
 
+	if (e->quorum != NULL) {
+		status = lsh_canvass_take(lock, t, self, err);
+		tell_our_own(lock, t, status == LEASH_OK);
+		return status;
+	}
 	if (!lsh_errand_run(&b.errand, e->options.timeout, lsh_after(lsh_now_ns(), 2 * e->options.timeout), self, &a))
 		status = lsh_errand_unanswered(&b.errand, &a, a.unknown_before ? unknown : "not broken: ", err);
 	else if (a.reply.type == LSH_ERROR)

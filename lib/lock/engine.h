@@ -23,6 +23,7 @@ struct lsh_engine_options {
 	const char *prefix;      /* likewise */
 	const char *client_name; /* copied */
 	int64_t timeout;         /* ns */
+	int64_t lease_ms;        /* of locks that name none */
 };
 
 struct lsh_engine_ops {
@@ -39,6 +40,9 @@ struct lsh_terms {
 	int64_t handoff_ms;       /* how long a turn of this process may last, */
 	unsigned handoffs;        /* and how often the lock is handed on in it */
 	bool no_renew;
+	bool fsynced;             /* it counts once it is on the server's disk, and on those of */
+	unsigned min_replicas;    /* so many replicas; else, once so many have it. 0: need not */
+	int64_t replicas_ms;      /* for which it is waited so long; 0: the client's timeout */
 	leash_event_fn on_event;  /* may be NULL */
 	void *event_arg;
 };

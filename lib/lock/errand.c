@@ -1,19 +1,21 @@
 #include "lock/errand.h"
 
 #include "base/error.h"
+#include "base/text.h"
+#include "lock/route.h"
 #include "redis/fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static void
-note_trouble(struct lsh_attempt *a, struct lsh_engine *e)
+note_trouble(struct lsh_attempt *a, struct lsh_node *node)
 {
 	char text[sizeof a->text];
-	leash_status status = lsh_node_trouble(e->node, text, sizeof text, &a->sys_errno);
+	leash_status status = lsh_node_trouble(node, text, sizeof text, &a->sys_errno);
 
 	/* what a server said before it was left tells more than that the connection is gone */
-	if (a->refused && (lsh_node_is_up(e->node) || strstr(text, "the connection was lost") != NULL))
+	if (a->refused && (lsh_node_is_up(node) || strstr(text, "the connection was lost") != NULL))
 		return;
 	a->status = status;
 	memcpy(a->text, text, sizeof text);
@@ -30,77 +32,145 @@ let_the_next_go_first(struct lsh_pipe *pipe, int64_t now)
 	lsh_pipe_append_unheard(pipe, &ping, 1, now);
 }
 
+/* Where it goes. */
+struct course {
+	struct lsh_errand *errand;
+	struct lsh_thread *self;
+	int64_t deadline;
+	struct lsh_site *asks;  /* for the next try alone (ASK); or NULL */
+	unsigned redirections;  /* in a row */
+};
+
+enum heard { IS_ANSWER, AGAIN, NEVER };
+
+/* Sleep for a while. False: no time is left. */
+static bool
+wait_a_little(const struct course *c)
+{
+	int64_t now = lsh_now_ns(), again = lsh_after_ms(now, 50 + lsh_random32() % 200);
+	bool over = again > c->deadline || now >= c->deadline;
+
+	lsh_park(&c->self->parker, over ? c->deadline : again);
+	return !over;
+}
+
+/* The key is at another server. */
+static enum heard
+hear_elsewhere(struct course *c, struct lsh_attempt *a)
+{
+	leash_error why;
+
+	a->status = c->redirections++ < LSH_REDIRECTIONS ? lsh_route_follow(a->site, a->reply.text, &c->asks, &why)
+	                                                 : lsh_route_circles(a->site, a->reply.text, &why);
+	if (a->status == LEASH_OK) {
+		a->status = LEASH_UNAVAILABLE;
+		if (c->redirections > 2) /* they do not agree (yet) */
+			wait_a_little(c);
+		return AGAIN;
+	}
+	a->refused = true;
+	a->sys_errno = why.sys_errno;
+	snprintf(a->text, sizeof a->text, "%.*s", (int)sizeof a->text - 1, why.text);
+	return NEVER;
+}
+
+/* An answer came; what becomes of the errand? No mutex held. */
+static enum heard
+hear(struct course *c, struct lsh_attempt *a, enum lsh_fault fault, bool whole)
+{
+	struct lsh_engine *e = c->errand->lock->engine;
+
+	if (fault == LSH_FAULT_CLUSTER && e->cluster != NULL)
+		return hear_elsewhere(c, a);
+	c->redirections = 0;
+	if (fault == LSH_FAULT_NOSCRIPT && !whole && lsh_step_may_send_whole(e))
+		return AGAIN;
+	if (fault == LSH_FAULT_NOT_HERE)
+		lsh_node_leave(a->site->node, a->epoch, a->reply.text);
+	if (fault != LSH_FAULT_NOT_HERE && fault != LSH_FAULT_NOT_NOW)
+		return IS_ANSWER;
+	if (fault == LSH_FAULT_NOT_HERE || lsh_starts_with_word(a->reply.text, "CLUSTERDOWN"))
+		lsh_route_doubt(e);
+	a->refused = true;
+	snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(a->site->node), a->reply.text);
+	if (e->cluster != NULL && lsh_starts_with_word(a->reply.text, "TRYAGAIN") && c->errand->has_plain && !c->errand->plain) {
+		c->errand->plain = true;
+		return AGAIN;
+	}
+	return wait_a_little(c) ? AGAIN : IS_ANSWER;
+}
+
+/* One try. lock->mutex held; released meanwhile. */
+static enum heard
+try(struct course *c, int64_t patience, bool first, struct lsh_attempt *a)
+{
+	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &c->self->parker};
+	struct lsh_errand *errand = c->errand;
+	struct lsh_lock *lock = errand->lock;
+	bool whole = *errand->whole, asks = c->asks != NULL;
+	enum lsh_appended appended;
+	enum heard heard = AGAIN;
+	struct lsh_step command;
+	struct lsh_pipe *pipe;
+
+	a->home = lsh_lock_site(lock);
+	a->site = asks ? c->asks : a->home;
+	c->asks = NULL;
+	pipe = lsh_node_pipe(a->site->node);
+	a->sent = lsh_now_ns();
+	errand->make(&command, errand);
+	if (first && errand->lets_others)
+		let_the_next_go_first(pipe, a->sent);
+	appended = asks ? lsh_pipe_append_asking(pipe, &ticket, command.call.args, command.call.count, a->sent, patience)
+	                : lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
+	if (first && errand->appended != NULL)
+		errand->appended(lock);
+	if (appended != LSH_APPENDED) {
+		note_trouble(a, a->site->node);
+		if (a->sent >= c->deadline || atomic_load(&lock->engine->closing))
+			return NEVER;
+		if (asks)
+			c->redirections--; /* who sent us there is to say it again, as it may be otherwise then */
+		pthread_mutex_unlock(&lock->mutex);
+		if (appended == LSH_PIPE_FULL)
+			lsh_pipe_await_room(pipe, c->deadline);
+		else
+			lsh_node_await(a->site->node, &c->self->parker, false, c->deadline);
+		pthread_mutex_lock(&lock->mutex);
+		return AGAIN;
+	}
+	pthread_mutex_unlock(&lock->mutex);
+	a->epoch = ticket.epoch;
+	a->outcome = lsh_pipe_await(pipe, &ticket, c->deadline);
+	if (a->outcome == LSH_ANSWERED) {
+		enum lsh_fault fault = ticket.reply.type == LSH_ERROR ? lsh_fault_of(ticket.reply.text) : LSH_FAULT_NONE;
+
+		a->reply = ticket.reply;
+		heard = hear(c, a, fault, whole);
+		pthread_mutex_lock(&lock->mutex);
+		if (fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NONE)
+			*errand->whole = fault == LSH_FAULT_NOSCRIPT && lsh_step_may_send_whole(lock->engine);
+		lsh_route_settle(lock);
+		return heard;
+	}
+	pthread_mutex_lock(&lock->mutex);
+	a->unknown_before |= a->outcome != LSH_UNSENT;
+	a->garbled |= a->outcome == LSH_GARBLED;
+	note_trouble(a, a->site->node);
+	return lsh_now_ns() >= c->deadline ? NEVER : AGAIN;
+}
+
 bool
 lsh_errand_run(struct lsh_errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct lsh_attempt *a)
 {
-	struct lsh_engine *e = errand->lock->engine;
-	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
-	pthread_mutex_t *mutex = &errand->lock->mutex;
-	bool answered = false, first = true;
+	struct course c = {.errand = errand, .self = self, .deadline = deadline};
+	enum heard heard;
 
 	*a = (struct lsh_attempt){.status = LEASH_UNAVAILABLE};
-	while (!answered) {
-		struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &self->parker};
-		enum lsh_appended appended;
-		enum lsh_fault fault;
-		struct lsh_step command;
-		bool whole = *errand->whole;
-
-		a->sent = lsh_now_ns();
-		errand->make(&command, errand);
-		if (first && errand->lets_others)
-			let_the_next_go_first(pipe, a->sent);
-		appended = lsh_pipe_append(pipe, &ticket, command.call.args, command.call.count, a->sent, patience);
-		if (first && errand->appended != NULL)
-			errand->appended(errand->lock);
-		first = false;
-		if (appended != LSH_APPENDED) {
-			note_trouble(a, e);
-			if (a->sent >= deadline || atomic_load(&e->closing))
-				return false;
-			pthread_mutex_unlock(mutex);
-			if (appended == LSH_PIPE_FULL)
-				lsh_pipe_await_room(pipe, deadline);
-			else
-				lsh_node_await(e->node, &self->parker, false, deadline);
-			pthread_mutex_lock(mutex);
-			continue;
-		}
-		pthread_mutex_unlock(mutex);
-		a->epoch = ticket.epoch;
-		a->outcome = lsh_pipe_await(pipe, &ticket, deadline);
-		if (a->outcome == LSH_ANSWERED) {
-			a->reply = ticket.reply;
-			fault = a->reply.type == LSH_ERROR ? lsh_fault_of(a->reply.text) : LSH_FAULT_NONE;
-			answered = true;
-			if (fault == LSH_FAULT_NOSCRIPT && !whole)
-				answered = false;
-			if (fault == LSH_FAULT_NOT_HERE)
-				lsh_node_leave(e->node, a->epoch, a->reply.text);
-			if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_NOT_NOW) {
-				int64_t now = lsh_now_ns(), again = lsh_after_ms(now, 50 + lsh_random32() % 200);
-
-				a->refused = true;
-				snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(e->node), a->reply.text);
-				if (again > deadline || now >= deadline)
-					again = deadline; /* and then this is the answer */
-				else
-					answered = false;
-				lsh_park(&self->parker, again);
-			}
-			pthread_mutex_lock(mutex);
-			if (fault == LSH_FAULT_NOSCRIPT || fault == LSH_FAULT_NONE)
-				*errand->whole = fault == LSH_FAULT_NOSCRIPT;
-			continue;
-		}
-		pthread_mutex_lock(mutex);
-		a->unknown_before |= a->outcome != LSH_UNSENT;
-		a->garbled |= a->outcome == LSH_GARBLED;
-		note_trouble(a, e);
-		if (lsh_now_ns() >= deadline)
-			return false;
-	}
-	return true;
+	heard = try(&c, patience, true, a);
+	while (heard == AGAIN)
+		heard = try(&c, patience, false, a);
+	return heard == IS_ANSWER;
 }
 
 leash_status
@@ -112,7 +182,7 @@ lsh_errand_unanswered(const struct lsh_errand *errand, const struct lsh_attempt 
 		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
 	if (a->garbled)
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s%s: what it sends is not what a Redis server says", lock->shown, what,
-		                lsh_node_shown(lock->engine->node));
+		                lsh_node_shown(a->site->node));
 	return lsh_fail(err, a->status, a->sys_errno, "lock '%s': %s%s", lock->shown, what, a->text);
 }
 
@@ -120,7 +190,7 @@ leash_status
 lsh_errand_nonsense(const struct lsh_errand *errand, const struct lsh_attempt *a, leash_error *err)
 {
 	static const char what[] = "the answer is not what a Redis server says to a script";
-	struct lsh_node *node = errand->lock->engine->node;
+	struct lsh_node *node = a->site->node;
 
 	lsh_node_leave(node, a->epoch, what);
 	return lsh_fail(err, LEASH_PROTOCOL, 0, "lock '%s': %s: %s", errand->lock->shown, lsh_node_shown(node), what);
@@ -131,9 +201,14 @@ lsh_errand_refused(const struct lsh_errand *errand, const struct lsh_attempt *a,
                    leash_error *err)
 {
 	const char *words = a->reply.text;
+	enum lsh_fault fault = lsh_fault_of(words);
 	char command[24] = "";
 	bool known = lsh_script_blame(script, words, command, sizeof command);
+	struct lsh_site *asks;
+	leash_error why;
 
-	return lsh_fail(err, lsh_fault_status(lsh_fault_of(words)), 0, "lock '%s': %s%s: %s%s%s", errand->lock->shown, what,
-	                lsh_node_shown(errand->lock->engine->node), command, known ? ": " : "", words);
+	if (fault == LSH_FAULT_CLUSTER && lsh_route_follow(a->site, words, &asks, &why) != LEASH_OK)
+		return lsh_fail(err, why.status, 0, "lock '%s': %s%s", errand->lock->shown, what, why.text);
+	return lsh_fail(err, lsh_fault_status(fault), 0, "lock '%s': %s%s: %s%s%s", errand->lock->shown, what,
+	                lsh_node_shown(a->site->node), command, known ? ": " : "", lsh_step_words(errand->lock->engine, words));
 }

@@ -13,10 +13,14 @@ struct lsh_errand {
 	void (*appended)(struct lsh_lock *lock); /* once, behind the first of it and before the mutex is released; or NULL */
 	bool *whole;      /* the server lacks the script: where `make` looks */
 	bool lets_others; /* others are likely to be woken by it: their messages are to go out before its answer */
+	bool has_plain;   /* where its slot moves `make` can make something else of it, with one key, */
+	bool plain;       /* and is to */
 };
 
 /* How it went, of which it matters whether it was done. */
 struct lsh_attempt {
+	struct lsh_site *site; /* where it was sent last, */
+	struct lsh_site *home; /* and where the lock lived then: if it is elsewhere now, what was done is perhaps not known there */
 	enum lsh_outcome outcome;
 	struct lsh_reply reply;
 	uint64_t epoch;
@@ -29,7 +33,7 @@ struct lsh_attempt {
 	int sys_errno;
 };
 
-/* Send it until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released meanwhile. False:
+/* Send it, to where the lock lives and where that sends it, until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released meanwhile. False:
  * there is no answer. The first append happens before the mutex is released. `patience` as of lsh_pipe_append(). */
 bool lsh_errand_run(struct lsh_errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct lsh_attempt *attempt);
 

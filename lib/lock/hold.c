@@ -3,9 +3,11 @@
 
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "lock/confirm.h"
 #include "watchdog/pace.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- notices ---- */
@@ -15,6 +17,7 @@ deliver(struct lsh_letter *letter)
 {
 	struct lsh_notice *notice = lsh_container(letter, struct lsh_notice, letter);
 	struct lsh_hold *hold = notice->hold;
+	char text[100];
 	leash_event event = {
 		.size = sizeof event,
 		.lock = hold->lock->name,
@@ -24,6 +27,10 @@ deliver(struct lsh_letter *letter)
 		.type = notice->type,
 	};
 
+	if (notice->wanted > 0) {
+		snprintf(text, sizeof text, "%u of %u %s", notice->acknowledged, notice->wanted, notice->text);
+		event.text = text;
+	}
 	hold->terms.on_event(hold->terms.event_arg, &event);
 	lsh_hold_unref(hold);
 }
@@ -77,6 +84,7 @@ lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_
 	lsh_owner_retain(owner);
 	hold->owner = owner;
 	hold->terms = *terms;
+	lsh_list_init(&hold->awaiting);
 	atomic_init(&hold->references, 1);
 	notice_init(&hold->jeopardized, hold, LEASH_EVENT_JEOPARDY);
 	notice_init(&hold->recovered, hold, LEASH_EVENT_RECOVERED);
@@ -103,7 +111,7 @@ lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
 {
 	struct lsh_list *at, *after;
 
-	if (lock->hold != NULL && lock->hold->owner->id == owner)
+	if (lock->hold != NULL && lock->hold->confirmed && lock->hold->owner->id == owner)
 		return lock->hold;
 	lsh_list_each(at, after, &lock->lost) {
 		struct lsh_hold *hold = lsh_container(at, struct lsh_hold, link);
@@ -117,7 +125,7 @@ lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
 bool
 lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now)
 {
-	return hold->terms.alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms.alive_ms);
+	return hold->terms.alive_ms > 0 && hold->confirmed && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms.alive_ms);
 }
 
 int64_t
@@ -157,31 +165,40 @@ take_out(struct lsh_waiter *waiter)
 	return waiter->hold;
 }
 
-/* Its valid-until is in the tenure already. */
+/* Its valid-until is in the tenure already. It is nobody's yet. */
 static void
-begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_hold *hold, uint64_t fence, int64_t now)
+begin(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_hold *hold, uint64_t fence)
 {
-	lock->counts.acquired++;
 	hold->depth = 1;
 	hold->fence = fence;
 	hold->tenure = t;
+	lock->hold = hold;
+}
+
+void
+lsh_hold_confirm(struct lsh_lock *lock, int64_t now)
+{
+	struct lsh_hold *hold = lock->hold;
+
+	hold->confirmed = true;
+	lock->counts.acquired++;
 	atomic_store(&hold->alive_at, now);
 	atomic_fetch_add(&hold->owner->holds, 1);
-	lock->hold = hold;
-	atomic_store(&lock->valid_until, t->valid_until);
+	atomic_store(&lock->valid_until, hold->tenure->valid_until);
 	atomic_store(&lock->holder, hold->owner->id);
-	if (fence <= lock->last_fence)
+	if (hold->fence <= lock->last_fence)
 		tell(&hold->regressed, "the fence is not larger than the one before: the server lost data, and its clock is behind");
-	lock->last_fence = fence;
+	lock->last_fence = hold->fence;
+	lsh_confirm_tell(hold, LEASH_OK, NULL);
 }
 
 /* After a restart of the server locks may be held that it has forgotten; also by somebody whom this grant passed by. */
 bool
 lsh_hold_is_guarded(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t now, bool by_message)
 {
-	struct lsh_node *node = lock->engine->node;
+	struct lsh_node *node = lsh_lock_node(lock);
 
-	if (terms->restart_guard_ms == 0)
+	if (terms->restart_guard_ms == 0 || lock->engine->quorum != NULL) /* there each vote is counted, or is not */
 		return false;
 	/* a message may come from a life of the server that the connection for commands has not met yet */
 	return (by_message && !lsh_node_is_subscribed(node)) || lsh_node_uptime(node, now) < terms->restart_guard_ms * LSH_MS;
@@ -214,7 +231,12 @@ begin_turn(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_hold *hold, i
 	t->full_lease = !is_claim && lease >= hold->terms.lease_ms * LSH_MS; /* part of a claim is over when it comes */
 	t->failures = 0;
 	t->turn_began = now;
-	begin(lock, t, hold, (uint64_t)fence * 256, now); /* leaves room for what is handed on within the process */
+	begin(lock, t, hold, (uint64_t)fence * 256); /* leaves room for what is handed on within the process */
+	if (lsh_terms_confirm(&hold->terms)) {
+		lsh_confirm_begin(lock, now);
+		return;
+	}
+	lsh_hold_confirm(lock, now);
 	lsh_hold_schedule(lock, t, sent, lease);
 }
 
@@ -261,11 +283,12 @@ next_in_line(struct lsh_line *line, int64_t now)
 	return NULL;
 }
 
-/* Do these terms leave the lease as it is when the hold passes from one to the other? */
+/* Do these terms leave the lease as it is when the hold passes from one to the other, and is what was acknowledged enough for both? */
 static bool
 may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 {
-	return a->lease_ms == b->lease_ms && !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0;
+	return a->lease_ms == b->lease_ms && !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
+	       b->min_replicas <= a->min_replicas && b->fsynced <= a->fsynced;
 }
 
 struct lsh_thread *
@@ -292,7 +315,8 @@ lsh_hold_hand_on(struct lsh_lock *lock)
 	t->handed_on++;
 	next->hold->ends_at = LSH_NEVER;
 	lock->counts.handed_on++;
-	begin(lock, t, take_out(next), hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1), now);
+	begin(lock, t, take_out(next), hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1));
+	lsh_hold_confirm(lock, now);
 	thread = next->thread;
 	atomic_store(&next->signaled, true); /* from here on it may be gone */
 	return thread;
@@ -313,14 +337,22 @@ lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int6
 }
 
 void
-lsh_hold_endanger(struct lsh_lock *lock, const char *why)
+lsh_hold_endanger_short(struct lsh_lock *lock, unsigned acknowledged, unsigned wanted, const char *why)
 {
 	struct lsh_hold *hold = lock->hold;
 
 	if (hold->jeopardy)
 		return;
 	hold->jeopardy = true;
+	hold->jeopardized.acknowledged = acknowledged;
+	hold->jeopardized.wanted = wanted;
 	tell_or_take_back(&hold->jeopardized, &hold->recovered, why);
+}
+
+void
+lsh_hold_endanger(struct lsh_lock *lock, const char *why)
+{
+	lsh_hold_endanger_short(lock, 0, 0, why);
 }
 
 void
@@ -344,6 +376,7 @@ lsh_hold_finish(struct lsh_lock *lock)
 	atomic_store(&lock->holder, 0);
 	t = lock->hold->tenure;
 	lock->hold->tenure = NULL;
+	lsh_confirm_tell(lock->hold, LEASH_LOST, NULL);
 	lock->hold = NULL;
 	return t;
 }
@@ -352,11 +385,16 @@ void
 lsh_hold_lose(struct lsh_lock *lock, const char *why)
 {
 	struct lsh_hold *hold = lock->hold;
-	struct lsh_tenure *t = lsh_hold_finish(lock);
+	struct lsh_tenure *t;
 
-	lock->counts.lost++;
-	lsh_list_append(&lock->lost, &hold->link);
-	tell(&hold->lost, why);
+	if (!hold->confirmed)
+		lsh_confirm_tell(hold, LEASH_LOST, why);
+	t = lsh_hold_finish(lock);
+	if (hold->confirmed) {
+		lock->counts.lost++;
+		lsh_list_append(&lock->lost, &hold->link);
+		tell(&hold->lost, why);
+	}
 	lsh_tenure_end(t);
 	lsh_lock_wake(lock);
 }
@@ -373,6 +411,10 @@ lsh_hold_unwind(struct lsh_lock *lock, struct lsh_hold *hold)
 void
 lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 {
+	if (hold == lock->hold && !hold->confirmed) {
+		lsh_hold_lose(lock, why);
+		return; /* it is its waiter's */
+	}
 	if (hold == lock->hold) {
 		lock->counts.abandoned++;
 		tell(&hold->abandoned, why);

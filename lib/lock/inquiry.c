@@ -1,9 +1,11 @@
 #include "lock/inquiry.h"
 
 #include "base/error.h"
-#include "lock/state.h"
+#include "lock/route.h"
+#include "lock/step.h"
 #include "redis/fault.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,35 +44,42 @@ lsh_inquiry_refused(const struct lsh_inquiry *q, const char *command, const stru
 
 	if (script != NULL && lsh_script_blame(script, words, within, sizeof within))
 		command = within;
-	return fail(q, err, lsh_fault_status(fault), 0, "%.60s: %s %s: %.130s", q->engine->options.uri->shown, command,
-	            fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", words);
+	return fail(q, err, lsh_fault_status(fault), 0, "%.60s: %s %s: %.130s", q->uri->shown, command,
+	            fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", lsh_step_words(q->engine, words));
 }
 
 leash_status
 lsh_inquiry_nonsense(const struct lsh_inquiry *q, const char *command, leash_error *err)
 {
-	return fail(q, err, LEASH_PROTOCOL, 0, "%.100s: %s: the answer is not what a Redis server says", q->engine->options.uri->shown, command);
+	return fail(q, err, LEASH_PROTOCOL, 0, "%.100s: %s: the answer is not what a Redis server says", q->uri->shown, command);
 }
 
 /* ---- the talk ---- */
 
 leash_status
-lsh_inquiry_open(struct lsh_inquiry *q, struct lsh_engine *e, const char *lock, leash_error *err)
+lsh_inquiry_open(struct lsh_inquiry *q, struct lsh_site *site, const char *lock, leash_error *err)
 {
+	struct lsh_engine *e = site->engine;
 	const struct lsh_engine_options *o = &e->options;
 	struct lsh_hello hello = {0};
 	leash_error why = {0};
 	leash_status status;
 
 	q->engine = e;
+	q->uri = lsh_node_where(site->node, &q->moved);
 	q->lock = lock;
+	if (q->uri == NULL) {
+		q->uri = site->uri;
+		lsh_node_trouble(site->node, why.text, sizeof why.text, &why.sys_errno);
+		return fail(q, err, LEASH_UNAVAILABLE, why.sys_errno, "%.200s", why.text);
+	}
 	lsh_engine_go_in(e);
-	status = lsh_talk_open(&q->talk, o->uri, o->client_name, o->timeout, &hello, &why);
+	status = lsh_talk_open(&q->talk, q->uri, o->client_name, o->timeout, &hello, &why);
 	lsh_engine_go_out(e);
 	if (status != LEASH_OK)
 		return failed(q, &why, err);
-	if (hello.cluster) /* this node knows but a part of it */
-		return fail(q, err, LEASH_UNSUPPORTED, 0, "%.100s: the server is part of a cluster, which this URI does not name", o->uri->shown);
+	if (hello.cluster && e->cluster == NULL) /* this node knows but a part of it */
+		return fail(q, err, LEASH_UNSUPPORTED, 0, "%.100s: the server is part of a cluster, which this URI does not name", q->uri->shown);
 	return LEASH_OK;
 }
 
@@ -79,6 +88,8 @@ lsh_inquiry_close(struct lsh_inquiry *q)
 {
 	lsh_talk_close(q->talk);
 	q->talk = NULL;
+	lsh_uri_clear(&q->moved);
+	q->moved = (struct lsh_uri){0};
 }
 
 leash_status
@@ -157,10 +168,33 @@ hear_who(struct lsh_inquiry *q, leash_party *party, leash_error *err)
 	return LEASH_OK;
 }
 
+/* In a cluster. */
+static leash_status
+find_out(struct lsh_inquiry *q, leash_party *const *parties, size_t count, leash_error *err)
+{
+	struct lsh_thread *self = lsh_self();
+	leash_status status = LEASH_CLOSED;
+	leash_error why = {0};
+
+	if (self == NULL)
+		return fail(q, err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+	lsh_engine_go_in(q->engine); /* as for the answers of a talk */
+	if (!atomic_load(&q->engine->closing)) {
+		lsh_route_who(q->engine, parties, count, lsh_after(lsh_now_ns(), q->engine->options.timeout), self);
+		status = LEASH_OK;
+	}
+	lsh_engine_go_out(q->engine);
+	for (size_t i = 0; i < count && status == LEASH_OK; i++)
+		*place_of(q, parties[i]->token) = *parties[i];
+	return status == LEASH_OK ? LEASH_OK : failed(q, &why, err);
+}
+
 leash_status
 lsh_inquiry_who(struct lsh_inquiry *q, leash_party *const *parties, size_t count, leash_error *err)
 {
 	size_t asked[LSH_INQUIRY_WINDOW], same_as[LSH_INQUIRY_WINDOW], n = 0;
+	leash_party *found[LSH_INQUIRY_WINDOW];
+	bool elsewhere = q->engine->cluster != NULL;
 	leash_status status = LEASH_OK;
 
 	for (size_t i = 0; i < count && status == LEASH_OK; i++) {
@@ -175,11 +209,15 @@ lsh_inquiry_who(struct lsh_inquiry *q, leash_party *const *parties, size_t count
 			if (is_same_client(parties[asked[j]], parties[i]))
 				same_as[i] = asked[j];
 		if (same_as[i] == i) {
+			found[n] = parties[i];
 			asked[n++] = i;
-			status = ask_who(q, parties[i], err);
+			if (!elsewhere)
+				status = ask_who(q, parties[i], err);
 		}
 	}
-	for (size_t j = 0; j < n && status == LEASH_OK; j++)
+	if (elsewhere && n > 0)
+		status = find_out(q, found, n, err);
+	for (size_t j = 0; j < n && status == LEASH_OK && !elsewhere; j++)
 		status = hear_who(q, parties[asked[j]], err);
 	for (size_t i = 0; i < count && status == LEASH_OK; i++)
 		if (same_as[i] != i)

@@ -17,17 +17,21 @@ enum {
 };
 
 struct lsh_engine;
+struct lsh_site;
 
 struct lsh_inquiry {
 	struct lsh_engine *engine;
+	const struct lsh_uri *uri; /* of the server that is asked */
+	struct lsh_uri moved;      /* that, where a site is not always the same server (lsh_node_where()) */
 	struct lsh_talk *talk;
 	const char *lock;        /* what it is about, for messages; or NULL */
 	/* Clients that were asked about before, by chance of their UUIDs; an empty token: none. So the locks of one client are one question. */
 	leash_party known[LSH_ACQUAINTANCES];
 };
 
-/* Connect. `inquiry` is zeroed memory, and to be closed in any case; `lock`, which may be NULL, must outlive it. */
-leash_status lsh_inquiry_open(struct lsh_inquiry *inquiry, struct lsh_engine *engine, const char *lock, leash_error *err);
+/* Connect to the server of this site. `inquiry` is zeroed memory, or was closed (then it still knows whom it has asked about), and to be
+ * closed in any case; `lock`, which may be NULL, must outlive it. */
+leash_status lsh_inquiry_open(struct lsh_inquiry *inquiry, struct lsh_site *site, const char *lock, leash_error *err);
 void lsh_inquiry_close(struct lsh_inquiry *inquiry);
 
 leash_status lsh_inquiry_say(struct lsh_inquiry *inquiry, const struct lsh_arg *args, size_t count, leash_error *err);
@@ -40,7 +44,8 @@ leash_status lsh_inquiry_refused(const struct lsh_inquiry *inquiry, const char *
 /* The answer to a command is none that a server gives: LEASH_PROTOCOL. */
 leash_status lsh_inquiry_nonsense(const struct lsh_inquiry *inquiry, const char *command, leash_error *err);
 
-/* Fill in all but the token of up to LSH_INQUIRY_WINDOW parties whose tokens are there, as far as the server knows. */
+/* Fill in all but the token of up to LSH_INQUIRY_WINDOW parties whose tokens are there, as far as the server knows; in a cluster as far as
+ * those know where their slots are, which are asked over the engine's own connections. */
 leash_status lsh_inquiry_who(struct lsh_inquiry *inquiry, leash_party *const *parties, size_t count, leash_error *err);
 
 #endif

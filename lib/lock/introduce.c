@@ -1,5 +1,6 @@
 #include "lock/introduce.h"
 
+#include "base/thread.h"
 #include "redis/command.h"
 #include "redis/pipe.h"
 
@@ -82,6 +83,40 @@ lsh_introduction_write(struct lsh_introduction *in, struct lsh_pipe *pipe, uint6
 		atomic_store_explicit(&in->ends, lsh_after_ms(now, ttl_ms), memory_order_relaxed);
 		atomic_store_explicit(&in->epoch, epoch, memory_order_release);
 	}
+	pthread_mutex_unlock(&in->mutex);
+}
+
+bool
+lsh_introduction_say(struct lsh_introduction *in, struct lsh_pipe *pipe, int64_t lease_ms, int64_t timeout, struct lsh_thread *self,
+                     struct lsh_reply *reply)
+{
+	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &self->parker};
+	int64_t ttl_ms = lsh_introduction_ttl_ms(lease_ms), now = lsh_now_ns();
+	char digits[LSH_DECIMAL_SIZE];
+	struct lsh_arg args[] = {
+		LSH_ARG("SET"), {in->key, in->key_size}, {in->value, in->value_size}, LSH_ARG("PX"), lsh_arg_decimal(digits, ttl_ms),
+	};
+	bool appended;
+
+	pthread_mutex_lock(&in->mutex);
+	appended = !in->over && lsh_pipe_append(pipe, &ticket, args, sizeof args / sizeof *args, now, timeout) == LSH_APPENDED;
+	in->written |= appended;
+	pthread_mutex_unlock(&in->mutex);
+	if (!appended || lsh_pipe_await(pipe, &ticket, LSH_NEVER) != LSH_ANSWERED)
+		return false;
+	*reply = ticket.reply;
+	pthread_mutex_lock(&in->mutex);
+	atomic_store_explicit(&in->ends, lsh_after_ms(now, ttl_ms), memory_order_relaxed);
+	atomic_store_explicit(&in->epoch, ticket.epoch, memory_order_release);
+	pthread_mutex_unlock(&in->mutex);
+	return true;
+}
+
+void
+lsh_introduction_lose(struct lsh_introduction *in)
+{
+	pthread_mutex_lock(&in->mutex);
+	atomic_store(&in->epoch, 0);
 	pthread_mutex_unlock(&in->mutex);
 }
 

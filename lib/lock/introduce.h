@@ -13,6 +13,9 @@
  *   nothing written --an ask, word or renewal--> written until `ends` --one whose lease ends later, or a new connection--> written anew
  *         any --leash_close(): deleted, if it was ever written--> over: never written again
  *
+ * In a cluster its key has a slot of its own, so it does not go out in front of the command that asks for the lease, but the keeper of the
+ * site where that slot is writes it, when it is told to, and hears the answer.
+ *
  * Any thread. The mutex is a leaf but for that of the pipe, and is taken only where something is to be written. */
 #ifndef LSH_LOCK_INTRODUCE_H
 #define LSH_LOCK_INTRODUCE_H
@@ -28,6 +31,8 @@
 #include <stdint.h>
 
 struct lsh_pipe;
+struct lsh_reply;
+struct lsh_thread;
 
 enum {
 	LSH_INTRODUCTION_MARGIN_MS = 10000,    /* it outlives a lease by so much, */
@@ -65,14 +70,26 @@ lsh_introduction_wanted(int64_t lease_ms, int64_t now)
 	return lsh_after_ms(now, ms < LSH_INTRODUCTION_WANTED_MS ? ms : LSH_INTRODUCTION_WANTED_MS);
 }
 
+/* Is it there for long enough, on connection `epoch`? */
+static inline bool
+lsh_introduction_is_there(struct lsh_introduction *introduction, uint64_t epoch, int64_t lease_ms, int64_t now)
+{
+	return atomic_load_explicit(&introduction->epoch, memory_order_acquire) == epoch &&
+	       atomic_load_explicit(&introduction->ends, memory_order_relaxed) >= lsh_introduction_wanted(lease_ms, now);
+}
+
 /* A command that asks for a lease of so many ms is about to be appended to the pipe, whose connection is or was `epoch`. */
 static inline void
 lsh_introduce(struct lsh_introduction *introduction, struct lsh_pipe *pipe, uint64_t epoch, int64_t lease_ms, int64_t now)
 {
-	if (atomic_load_explicit(&introduction->epoch, memory_order_acquire) != epoch ||
-	    atomic_load_explicit(&introduction->ends, memory_order_relaxed) < lsh_introduction_wanted(lease_ms, now))
+	if (!lsh_introduction_is_there(introduction, epoch, lease_ms, now))
 		lsh_introduction_write(introduction, pipe, epoch, lease_ms, now);
 }
+
+/* Write it, and await the answer: in a cluster its key is often where nothing else goes out. False: none came. `timeout` in ns. */
+bool lsh_introduction_say(struct lsh_introduction *introduction, struct lsh_pipe *pipe, int64_t lease_ms, int64_t timeout, struct lsh_thread *self,
+                          struct lsh_reply *reply);
+void lsh_introduction_lose(struct lsh_introduction *introduction); /* it was not taken there */
 
 /* A token of another client's is held on here: what that one told about itself is to be known for as long. A server older than Redis 7
  * does not do it. To go out with a command that follows. */

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "lock/inspect.h"
+#include "lock/quorum.h"
+#include "lock/route.h"
 #include "redis/fault.h"
 
 #include <errno.h>
@@ -33,6 +35,8 @@ lsh_look(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash
 	int64_t patience = lock->engine->options.timeout;
 	struct lsh_attempt a;
 
+	if (lock->engine->quorum != NULL)
+		return lsh_canvass_look(lock, deadline, self, info, err);
 	look.errand.whole = &look.whole;
 	if (!lsh_errand_run(&look.errand, patience, deadline, self, &a))
 		return lsh_errand_unanswered(&look.errand, &a, what, err);
@@ -68,6 +72,16 @@ ask_who(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash_
 	struct question q = {.errand = {.lock = lock, .make = make_question}};
 	struct lsh_attempt a;
 
+	if (lock->engine->cluster != NULL) {
+		pthread_mutex_unlock(&lock->mutex);
+		lsh_route_who(lock->engine, &party, 1, deadline, self);
+		pthread_mutex_lock(&lock->mutex);
+		return;
+	}
+	if (lock->engine->quorum != NULL) {
+		lsh_canvass_who(lock, deadline, self, party);
+		return;
+	}
 	q.errand.whole = &q.whole;
 	lsh_party_ask(&q.party, lock->engine->options.prefix, party->token);
 	if (lsh_errand_run(&q.errand, lock->engine->options.timeout, deadline, self, &a) && a.reply.type == LSH_STRING)

@@ -1,8 +1,10 @@
 /* The names of a client: which locks it knows, found by the key that each has in Redis (which a message of a grant carries, too). */
-#include "lock/state.h"
+#include "lock/channel.h"
+#include "lock/route.h"
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "redis/slot.h"
 
 #include <leash/lock.h>
 
@@ -61,6 +63,9 @@ lock_new(struct lsh_engine *e, const char *name)
 		return NULL;
 	}
 	lsh_show(lock->shown, SHOWN_SIZE, name, strlen(name));
+	if (e->cluster != NULL)
+		lock->slot = lsh_slot_of(lock->key[0], lock->key_size[0]);
+	atomic_init(&lock->site, e->cluster != NULL ? lsh_route_site(e, lock->slot) : lsh_site_at(e, 0));
 	return lock;
 }
 
@@ -94,6 +99,7 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, boo
 		lock = fresh;
 		fresh = NULL;
 		lsh_map_put(&e->names, &lock->node);
+		lsh_route_settle(lock); /* from here on it is told of changes; whatever came since it was made it is told now */
 	} else if (lock->handles > 0 && lock->fair != fair) {
 		status = LEASH_INVALID;
 	} else {
@@ -169,8 +175,10 @@ lsh_lock_unref(struct lsh_lock *lock)
 	if (last)
 		forget(e, lock);
 	pthread_mutex_unlock(&e->names_mutex);
-	if (last)
+	if (last) {
+		lsh_channel_forget(lock);
 		lock_free(lock);
+	}
 }
 
 /* e->names_mutex held */
@@ -190,6 +198,7 @@ each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void
 		pthread_mutex_unlock(&lock->mutex);
 		if (atomic_fetch_sub(&lock->references, 1) == 1) {
 			forget(e, lock);
+			lsh_channel_forget(lock);
 			lock_free(lock);
 		}
 	}

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lock/inquiry.h"
-#include "lock/state.h"
+#include "lock/route.h"
 #include "redis/fault.h"
 
 #include <errno.h>
@@ -19,6 +19,8 @@ struct lsh_queue {
 	struct lsh_lock *lock;
 	uint64_t last;           /* arrival, us by the server's clock, and */
 	uint64_t position;       /* position of the last one read */
+	struct lsh_site *site;   /* where it is; in a cluster it may move */
+	bool asks;               /* but it is not, and was sent there for once (ASK) */
 	bool over;               /* there is no further page */
 
 	struct redisReply *page; /* member, score, member, score ... */
@@ -31,13 +33,17 @@ struct lsh_queue {
 leash_status
 lsh_queue_open(struct lsh_queue **out, struct lsh_lock *lock, leash_error *err)
 {
-	struct lsh_queue *queue = lsh_new(struct lsh_queue);
+	struct lsh_queue *queue;
 	leash_status status;
 
+	if (lock->engine->quorum != NULL)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': a quorum has no queue: nobody knows who waits", lock->shown);
+	queue = lsh_new(struct lsh_queue);
 	if (queue == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory for its queue", lock->shown);
 	queue->lock = lock;
-	status = lsh_inquiry_open(&queue->inquiry, lock->engine, lock->shown, err);
+	queue->site = lsh_lock_site(lock);
+	status = lsh_inquiry_open(&queue->inquiry, queue->site, lock->shown, err);
 	if (status != LEASH_OK)
 		lsh_queue_close(queue);
 	else
@@ -53,6 +59,43 @@ lsh_queue_close(struct lsh_queue *queue)
 	lsh_inquiry_close(&queue->inquiry);
 	lsh_answer_free(queue->page);
 	lsh_free(queue);
+}
+
+/* It is at another server. */
+static leash_status
+follow(struct lsh_queue *queue, const char *words, leash_error *err)
+{
+	struct lsh_lock *lock = queue->lock;
+	struct lsh_site *asks;
+	leash_error why;
+
+	if (lsh_route_follow(queue->site, words, &asks, &why) != LEASH_OK)
+		return lsh_fail(err, why.status, why.sys_errno, "lock '%s': %s", lock->shown, why.text);
+	pthread_mutex_lock(&lock->mutex);
+	lsh_route_settle(lock);
+	queue->site = asks != NULL ? asks : lsh_lock_site(lock);
+	pthread_mutex_unlock(&lock->mutex);
+	queue->asks = asks != NULL;
+	lsh_inquiry_close(&queue->inquiry);
+	return lsh_inquiry_open(&queue->inquiry, queue->site, lock->shown, err);
+}
+
+/* Say it, and hear what is answered. */
+static leash_status
+ask(struct lsh_queue *queue, const struct lsh_arg *args, size_t count, const struct redisReply **answer, leash_error *err)
+{
+	static const struct lsh_arg asking = LSH_ARG("ASKING");
+	leash_status status = LEASH_OK;
+
+	if (queue->asks)
+		status = lsh_inquiry_say(&queue->inquiry, &asking, 1, err);
+	if (status == LEASH_OK)
+		status = lsh_inquiry_say(&queue->inquiry, args, count, err);
+	if (status == LEASH_OK && queue->asks)
+		status = lsh_inquiry_hear(&queue->inquiry, answer, err);
+	if (status == LEASH_OK)
+		status = lsh_inquiry_hear(&queue->inquiry, answer, err);
+	return status;
 }
 
 static leash_status
@@ -71,12 +114,17 @@ turn_page(struct lsh_queue *queue, leash_error *err)
 	args[2].size = (size_t)snprintf(behind, sizeof behind, "(%llu", (unsigned long long)queue->last);
 	lsh_answer_free(queue->page);
 	queue->page = NULL;
-	status = lsh_inquiry_say(&queue->inquiry, args, sizeof args / sizeof *args, err);
-	if (status == LEASH_OK)
-		status = lsh_inquiry_hear(&queue->inquiry, &answer, err);
-	if (status != LEASH_OK)
-		return status;
-	item = lsh_answer_item(answer);
+	for (unsigned redirections = 0;; redirections++) {
+		status = ask(queue, args, sizeof args / sizeof *args, &answer, err);
+		if (status != LEASH_OK)
+			return status;
+		item = lsh_answer_item(answer);
+		if (item.type != LSH_ERROR || lsh_fault_of(item.text) != LSH_FAULT_CLUSTER || redirections == LSH_REDIRECTIONS)
+			break;
+		status = follow(queue, item.text, err);
+		if (status != LEASH_OK)
+			return status;
+	}
 	if (item.type == LSH_ERROR)
 		return lsh_inquiry_refused(&queue->inquiry, "ZRANGEBYSCORE", NULL, item.text, err);
 	if (item.type != LSH_ARRAY || lsh_answer_count(answer) % 2 != 0)
@@ -120,7 +168,7 @@ fill_window(struct lsh_queue *queue, leash_error *err)
 			return lsh_inquiry_nonsense(&queue->inquiry, "ZRANGEBYSCORE", err);
 		if (!read_place(&member, &score, waiter, &arrival))
 			return lsh_fail(err, LEASH_MISMATCH, 0, "lock '%s': %s: its queue holds something that is no place", queue->lock->shown,
-			                queue->lock->engine->options.uri->shown);
+			                queue->inquiry.uri->shown);
 		if (arrival <= queue->last)
 			return lsh_inquiry_nonsense(&queue->inquiry, "ZRANGEBYSCORE", err); /* so it would go on for ever */
 		queue->last = arrival;

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "base/mutation.h"
+#include "lock/confirm.h"
+#include "lock/quorum.h"
 #include "redis/fault.h"
 
 #include <errno.h>
@@ -16,7 +18,13 @@ struct release {
 static void
 make_cancel(struct lsh_step *step, struct lsh_errand *errand)
 {
-	lsh_step_cancel(step, lsh_container(errand, struct release, errand)->releasing.tenure);
+	const struct lsh_tenure *t = lsh_container(errand, struct release, errand)->releasing.tenure;
+
+	/* who holds has no place: HDEL is all that there is of it */
+	if (errand->plain)
+		lsh_step_forget(step, t);
+	else
+		lsh_step_cancel(step, t);
 }
 
 /* The next ask of a plain line goes out in the same write, right behind the release that lets it. */
@@ -29,9 +37,9 @@ ask_next(struct lsh_lock *lock)
 
 /* The server refused a release: what is the answer, and is it worth trying again in the background? */
 static leash_status
-release_refused(const struct lsh_lock *lock, const char *words, bool *try_again, leash_error *err)
+release_refused(const struct lsh_lock *lock, const struct lsh_site *site, const char *words, bool *try_again, leash_error *err)
 {
-	const char *shown = lsh_node_shown(lock->engine->node);
+	const char *shown = lsh_node_shown(site->node);
 	enum lsh_fault fault = lsh_fault_of(words);
 	char command[24];
 
@@ -43,7 +51,8 @@ release_refused(const struct lsh_lock *lock, const char *words, bool *try_again,
 		                words);
 	if (fault == LSH_FAULT_DENIED)
 		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s", lock->shown, shown, words);
-	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown, words);
+	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown,
+	                lsh_step_words(lock->engine, words));
 }
 
 static leash_status
@@ -57,7 +66,7 @@ static leash_status
 release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, leash_error *err)
 {
 	struct release release = {
-		.errand = {.lock = lock, .make = make_cancel, .appended = ask_next, .whole = &t->send_whole, .lets_others = t->waited},
+		.errand = {.lock = lock, .make = make_cancel, .appended = ask_next, .whole = &t->send_whole, .lets_others = t->waited, .has_plain = true},
 		.releasing.tenure = t,
 	};
 	struct lsh_engine *e = lock->engine;
@@ -74,12 +83,12 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 	} else if (a.reply.type == LSH_ERROR) {
 		bool try_again;
 
-		status = release_refused(lock, a.reply.text, &try_again, err);
+		status = release_refused(lock, a.site, a.reply.text, &try_again, err);
 		settled = !try_again;
 	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 2) {
 		status = lsh_errand_nonsense(&release.errand, &a, err);
 	} else {
-		settled = lsh_tenure_is_settled(t, a.epoch, a.sent);
+		settled = lsh_tenure_is_settled(t, a.epoch, a.sent) && lsh_lock_site(lock) == a.home;
 		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
 		if (a.reply.integer[0] != 1 && (!a.unknown_before || LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN)))
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
@@ -124,7 +133,7 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 		lock->counts.released++;
 		lsh_hold_unwind(lock, hold);
 		lsh_engine_go_in(lock->engine);
-		status = release_tenure(lock, t, self, err);
+		status = t->ballot != NULL ? lsh_canvass_release(lock, t, self, err) : release_tenure(lock, t, self, err);
 		lsh_engine_go_out(lock->engine);
 	}
 	pthread_mutex_unlock(&lock->mutex);
@@ -201,9 +210,33 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		lsh_hold_recover(lock);
 		if (x.lease_ms >= hold->terms.lease_ms) /* a shorter one puts no renewal off */
 			lsh_hold_schedule(lock, t, a.sent, hold->terms.lease_ms * LSH_MS);
+		if (lsh_lock_site(lock) != a.home)
+			lsh_tenure_give_work(t); /* it lives elsewhere meanwhile: does that one know of it? */
 	}
 	lsh_tenure_unref(t);
 	return status;
+}
+
+/* The same where it counts only once replicas have acknowledged it. */
+static leash_status
+extend_confirmed(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, struct lsh_thread *self, leash_error *err)
+{
+	struct lsh_confirmation w = {.lease_ms = lease_ms};
+	uint64_t owner = hold->owner->id;
+	leash_status status;
+	bool over;
+
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - lsh_now_ns() < LSH_MS)
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': max_hold_ms leaves nothing to extend", lock->shown);
+	lsh_confirm_expect(&w, hold, self);
+	status = lsh_confirm_extend(lock, &w, &over);
+	if (status == LEASH_OK)
+		return LEASH_OK;
+	if (status == LEASH_CLOSED || (over && lsh_hold_of(lock, owner) == NULL))
+		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
+	if (over)
+		return lost(lock, err);
+	return lsh_fail(err, status, w.sys_errno, "lock '%s': not extended: %s", lock->shown, w.text);
 }
 
 leash_status
@@ -223,7 +256,9 @@ lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, l
 		status = lost(lock, err);
 	else {
 		lsh_engine_go_in(lock->engine);
-		status = extend_hold(lock, hold, lease_ms, self, err);
+		status = lock->engine->quorum != NULL ? lsh_canvass_extend(lock, hold, lease_ms, self, err)
+		         : lsh_terms_confirm(&hold->terms) ? extend_confirmed(lock, hold, lease_ms, self, err)
+		                                           : extend_hold(lock, hold, lease_ms, self, err);
 		lsh_engine_go_out(lock->engine);
 	}
 	pthread_mutex_unlock(&lock->mutex);

@@ -13,19 +13,29 @@
 
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "base/text.h"
+#include "lock/confirm.h"
+#include "lock/quorum.h"
+#include "lock/route.h"
 #include "lock/step.h"
 #include "redis/fault.h"
 #include "watchdog/pace.h"
 
 #include <stdio.h>
 
-enum { WINDOW = 256 }; /* commands on their way at once: a larger burst would block every other caller */
+enum {
+	WINDOW = 256,        /* commands on their way at once: a larger burst would block every other caller */
+	SLOT_MOVES_MS = 100, /* until a word is said again that a slot on the move was in the way of */
+};
 
 struct lsh_job {
 	struct lsh_tenure *tenure; /* referenced */
 	enum lsh_phase phase;      /* for which something was to be sent; LSH_NEW: nothing was */
 	bool on_its_way;
-	bool unsent;               /* there was no room for it */
+	bool unsent;               /* there was no room for it, or the lock lives elsewhere */
+	bool asking;               /* it was sent here for this once (ASK) */
+	bool plain;                /* what went out is HDEL alone */
+	struct lsh_site *home;     /* where the lock lived when it was sent */
 	struct lsh_job *with;      /* its word went out with that job's; or NULL */
 	unsigned word, words;      /* which of how many in the answer */
 	bool whole;                /* with the script's text */
@@ -55,12 +65,19 @@ fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
 	struct lsh_hold *hold = lock->hold;
 
 	if (now >= t->valid_until) {
-		lsh_hold_lose(lock, why_over(hold, t, now));
+		lsh_hold_lose(lock, hold->confirmed ? why_over(hold, t, now) : "its lease ran out before enough replicas acknowledged it");
+		return;
+	}
+	if (!hold->confirmed) {
+		lsh_tenure_arm(t, t->valid_until, 0);
+		lsh_confirm_give(t);
 		return;
 	}
 	if (lsh_hold_is_hung(hold, now)) {
 		int64_t again = now + hold->terms.lease_ms * LSH_MS / 12;
 
+		if (t->ballot != NULL)
+			t->wanted_at = 0; /* no vote is renewed: nobody else sees to that */
 		lsh_hold_endanger(lock, "leash_lock_alive() is overdue: not renewed until it is called");
 		lsh_tenure_arm(t, again < t->valid_until ? again : t->valid_until, 0);
 		return;
@@ -72,12 +89,17 @@ fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
 
 		t->wanted_at = now;
 		lsh_tenure_arm(t, look < t->valid_until ? look : t->valid_until, 0);
-		lsh_tenure_give_work(t);
+		if (lsh_terms_confirm(&hold->terms))
+			lsh_confirm_give(t);
+		else
+			lsh_tenure_give_work(t);
 	} else {
 		/* the keeper may be waiting for another answer, with more patience than this lease has */
 		lsh_tenure_arm(t, t->valid_until, 0);
-		if (!LSH_MUTATES(LSH_SILENCE_IS_BORNE))
-			lsh_pipe_break_if_silent(lsh_node_pipe(lock->engine->node), t->wanted_at);
+		if (t->ballot != NULL)
+			lsh_ballot_break_if_silent(t);
+		else if (!LSH_MUTATES(LSH_SILENCE_IS_BORNE) && !lsh_terms_confirm(&hold->terms))
+			lsh_pipe_break_if_silent(lsh_node_pipe(lsh_lock_node(lock)), t->wanted_at);
 	}
 }
 
@@ -110,16 +132,17 @@ lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count)
 /* ---- the keeper: sending ---- */
 
 static size_t
-take_work(struct lsh_engine *e)
+take_work(struct lsh_site *site)
 {
+	struct lsh_engine *e = site->engine;
 	size_t n = 0;
 
 	pthread_mutex_lock(&e->work_mutex);
-	while (n < WINDOW && !lsh_list_empty(&e->work)) {
-		struct lsh_tenure *t = lsh_container(lsh_list_first(&e->work), struct lsh_tenure, work_link);
+	while (n < WINDOW && !lsh_list_empty(&site->work)) {
+		struct lsh_tenure *t = lsh_container(lsh_list_first(&site->work), struct lsh_tenure, work_link);
 
 		lsh_list_remove(&t->work_link);
-		e->jobs[n++] = (struct lsh_job){.tenure = t}; /* with the list's reference */
+		site->jobs[n++] = (struct lsh_job){.tenure = t, .asking = t->asks}; /* with the list's reference */
 	}
 	pthread_mutex_unlock(&e->work_mutex);
 	return n;
@@ -135,7 +158,7 @@ add_words(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step)
 	for (struct lsh_job *other = job + 1; other < end && job->words < LSH_WORDS && t->lock->fair; other++) {
 		const struct lsh_tenure *o = other->tenure;
 
-		if (o->lock != t->lock || other->with != NULL || o->phase != LSH_QUEUED || o->lease_ms != t->lease_ms || o->claim_ms != t->claim_ms)
+		if (o->lock != t->lock || other->with != NULL || other->asking != job->asking || o->phase != LSH_QUEUED || o->lease_ms != t->lease_ms || o->claim_ms != t->claim_ms)
 			continue;
 		other->with = job;
 		other->word = job->words++;
@@ -153,6 +176,10 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 
 	switch (t->phase) {
 	case LSH_HELD:
+		if (lsh_terms_confirm(&hold->terms)) {
+			lsh_confirm_give(t);
+			return false;
+		}
 		job->lease_ms = lsh_hold_wants_ms(hold, t, job->sent);
 		if (job->lease_ms == 0 || job->sent >= t->valid_until) {
 			t->wanted_at = 0;
@@ -176,7 +203,12 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 	case LSH_ENDING:
 		if (!t->owed)
 			return false; /* a releaser is at it: its answer must be the one that tells */
-		lsh_step_cancel(step, t);
+		job->plain = t->plain;
+		t->plain = false;
+		if (job->plain)
+			lsh_step_forget(step, t);
+		else
+			lsh_step_cancel(step, t);
 		return true;
 	case LSH_ENDED:
 		if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
@@ -187,40 +219,60 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 	}
 }
 
+static enum lsh_appended
+append(struct lsh_site *site, struct lsh_job *job, const struct lsh_script_call *call, int64_t patience)
+{
+	struct lsh_pipe *pipe = lsh_node_pipe(site->node);
+
+	if (job->asking)
+		return lsh_pipe_append_asking(pipe, &job->ticket, call->args, call->count, job->sent, patience);
+	return lsh_pipe_append(pipe, &job->ticket, call->args, call->count, job->sent, patience);
+}
+
+/* What goes out with `job`, which was appended or not, is from now on as it is. */
+static void
+mark_others(struct lsh_job *job, struct lsh_job *end, bool is_full)
+{
+	for (struct lsh_job *other = job + 1; other < end; other++) {
+		if (other->with != job)
+			continue;
+		if (is_full) {
+			other->with = NULL;
+			continue;
+		}
+		other->phase = LSH_QUEUED;
+		other->home = job->home;
+		other->sent = job->sent;
+		other->lease_ms = job->lease_ms;
+		other->whole = job->whole;
+	}
+}
+
 /* Append what is due for this job; false: there is no room. */
 static bool
-send_job(struct lsh_engine *e, struct lsh_job *job, struct lsh_job *end, struct lsh_thread *self)
+send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, struct lsh_thread *self)
 {
 	struct lsh_lock *lock = job->tenure->lock;
-	struct lsh_pipe *pipe = lsh_node_pipe(e->node);
-	int64_t patience = e->options.timeout;
+	int64_t patience = site->engine->options.timeout;
 	enum lsh_appended appended = LSH_APPENDED;
 	struct lsh_step step;
 
 	job->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &self->parker};
 	job->phase = LSH_NEW;
 	pthread_mutex_lock(&lock->mutex);
+	job->home = lsh_lock_site(lock);
 	job->sent = lsh_now_ns();
 	job->whole = job->tenure->send_whole;
-	if (make_step(job, end, &step, &patience)) {
+	if (job->home != site && !job->asking) {
+		job->unsent = true; /* it has moved since it was taken from the list */
+	} else if (make_step(job, end, &step, &patience)) {
 		job->phase = job->tenure->phase;
 		if (job->phase == LSH_HELD || job->phase == LSH_QUEUED)
-			lsh_introduce(&e->introduction, pipe, lsh_pipe_epoch(pipe), job->lease_ms, job->sent);
+			lsh_site_introduce(site, lsh_pipe_epoch(lsh_node_pipe(site->node)), job->lease_ms, job->sent);
 		if (job->phase == LSH_HELD && job->tenure->adopted)
-			lsh_introduction_prolong(pipe, e->options.prefix, job->tenure->token, job->lease_ms, job->sent);
-		appended = lsh_pipe_append(pipe, &job->ticket, step.call.args, step.call.count, job->sent, patience);
-		/* what went with it is, from now on, as it is */
-		for (struct lsh_job *other = job + 1; other < end; other++)
-			if (other->with == job) {
-				if (appended == LSH_PIPE_FULL) {
-					other->with = NULL;
-					continue;
-				}
-				other->phase = LSH_QUEUED;
-				other->sent = job->sent;
-				other->lease_ms = job->lease_ms;
-				other->whole = job->whole;
-			}
+			lsh_site_prolong(site, job->tenure->token, job->lease_ms, job->sent);
+		appended = append(site, job, &step.call, patience);
+		mark_others(job, end, appended == LSH_PIPE_FULL);
 	}
 	pthread_mutex_unlock(&lock->mutex);
 	job->on_its_way = job->phase != LSH_NEW && appended == LSH_APPENDED;
@@ -238,7 +290,7 @@ renewal_failed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now, const c
 	}
 	lsh_hold_endanger(lock, why);
 	t->failures++;
-	if (lsh_node_is_up(lock->engine->node)) {
+	if (lsh_node_is_up(lsh_lock_node(lock))) {
 		int64_t again = lsh_pace_retry(now, t->failures, t->valid_until, lsh_random32());
 
 		lsh_tenure_arm(t, again, (again - now) / 2);
@@ -286,7 +338,7 @@ give_up(struct lsh_tenure *t)
 }
 
 static void
-settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *reply)
+settle_word(struct lsh_site *site, struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *reply)
 {
 	struct lsh_tenure *t = job->tenure;
 	int64_t received = lsh_now_ns(), stands;
@@ -296,12 +348,14 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 	if (reply->type == LSH_ERROR) {
 		enum lsh_fault fault = lsh_fault_of(reply->text);
 
+		if (t->phase == LSH_QUEUED && fault == LSH_FAULT_NOT_NOW && lsh_starts_with_word(reply->text, "TRYAGAIN")) /* its slot is moving, and that takes a moment */
+			lsh_tenure_arm(t, lsh_after_ms(received, SLOT_MOVES_MS), 0);
 		/* what does not pass by itself is for the waiters to hear, in the answer to an ask of their own */
 		if (t->phase == LSH_QUEUED && fault != LSH_FAULT_NOT_NOW && fault != LSH_FAULT_NOT_HERE && fault != LSH_FAULT_REFUSED)
 			give_up(t);
 		return;
 	}
-	lsh_node_learn_clock(lock->engine->node, reply->integer[0], job->sent, received);
+	lsh_node_learn_clock(site->node, reply->integer[0], job->sent, received);
 	stands = reply->integer[2 + job->word];
 	if (t->phase == LSH_HELD && received >= t->valid_until) {
 		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out"); /* past it, nothing revives it */
@@ -315,6 +369,8 @@ settle_word(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *
 		else
 			give_up(t);
 	} else if (stands > 0) {
+		if (t->phase == LSH_HELD && lsh_terms_confirm(&lock->hold->terms))
+			return; /* by the server alone: its replicas may not know it */
 		if (t->phase == LSH_HELD)
 			lsh_hold_renewed(lock, t, job->sent, job->lease_ms * LSH_MS);
 		else if (!lsh_hold_grant(lock, t, stands, job->sent, job->lease_ms * LSH_MS, false))
@@ -336,7 +392,12 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 
 	if (t->phase != LSH_ENDING)
 		return;
-	if (reply != NULL && reply->type == LSH_INTEGER && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent)) {
+	if (t->lock->engine->cluster != NULL && fault == LSH_FAULT_NOT_NOW && lsh_starts_with_word(reply->text, "TRYAGAIN") && !job->plain) {
+		t->plain = true; /* if it holds the lock, that can be ended all the same */
+		lsh_tenure_give_work(t);
+		return;
+	}
+	if (reply != NULL && reply->type == LSH_INTEGER && (!job->plain || reply->integer[0] == 1) && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent)) {
 		lsh_tenure_settle(t);
 	} else if (fault == LSH_FAULT_MISMATCH || (now >= t->lapses_at && now != LSH_NEVER)) {
 		lsh_tenure_settle(t); /* there can be nothing of ours */
@@ -365,8 +426,28 @@ is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
 	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
 }
 
+/* Is another site to be asked? `followed`: this one said so, and for once if `asks` is not NULL. */
+static bool
+goes_elsewhere(struct lsh_site *site, struct lsh_job *job, bool followed, struct lsh_site *asks)
+{
+	struct lsh_tenure *t = job->tenure;
+	struct lsh_lock *lock = t->lock;
+
+	if (followed && t->redirections++ < LSH_REDIRECTIONS) {
+		lsh_route_settle(lock);
+		lsh_tenure_give_work_to(t, asks != NULL ? asks : lsh_lock_site(lock), asks != NULL);
+		return true;
+	}
+	t->redirections = 0;
+	/* it lives elsewhere since: whatever was done here, or was not, the server there knows better */
+	if (lsh_lock_site(lock) == job->home || lsh_lock_site(lock) == site)
+		return false;
+	lsh_tenure_give_work(t);
+	return true;
+}
+
 static void
-settle_job(struct lsh_engine *e, struct lsh_job *job)
+settle_job(struct lsh_site *site, struct lsh_job *job)
 {
 	struct lsh_tenure *t = job->tenure;
 	struct lsh_lock *lock = t->lock;
@@ -374,26 +455,35 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 	const struct lsh_reply *reply =
 		sent->on_its_way && atomic_load_explicit(&sent->ticket.outcome, memory_order_acquire) == LSH_ANSWERED ? &sent->ticket.reply : NULL;
 	enum lsh_fault fault = LSH_FAULT_NONE;
+	struct lsh_site *asks = NULL;
+	bool followed = false;
+	leash_error why;
 
 	if ((reply != NULL && !is_sane(job, reply)) || atomic_load(&sent->ticket.outcome) == LSH_GARBLED) {
-		lsh_node_leave(e->node, sent->ticket.epoch, "the answer is not what a Redis server says to a script");
+		lsh_node_leave(site->node, sent->ticket.epoch, "the answer is not what a Redis server says to a script");
 		reply = NULL;
 	}
 	if (reply != NULL && reply->type == LSH_ERROR) {
 		fault = lsh_fault_of(reply->text);
 		if (fault == LSH_FAULT_NOT_HERE)
-			lsh_node_leave(e->node, sent->ticket.epoch, reply->text);
+			lsh_node_leave(site->node, sent->ticket.epoch, reply->text);
 	}
+	if (fault == LSH_FAULT_NOT_HERE || (fault == LSH_FAULT_NOT_NOW && lsh_starts_with_word(reply->text, "CLUSTERDOWN")))
+		lsh_route_doubt(site->engine);
+	if (fault == LSH_FAULT_CLUSTER && site->engine->cluster != NULL)
+		followed = lsh_route_follow(site, reply->text, &asks, &why) == LEASH_OK;
 	pthread_mutex_lock(&lock->mutex);
-	if (fault == LSH_FAULT_NOSCRIPT && !job->whole && !LSH_MUTATES(LSH_SCRIPTS_ARE_THERE)) {
+	if (job->phase != LSH_NEW && goes_elsewhere(site, job, followed, asks)) {
+		/* that one's answer is what counts */
+	} else if (fault == LSH_FAULT_NOSCRIPT && !job->whole && lsh_step_may_send_whole(lock->engine) && !LSH_MUTATES(LSH_SCRIPTS_ARE_THERE)) {
 		t->send_whole = true;
-		lsh_tenure_give_work(t);
+		lsh_tenure_give_work_next(t); /* once it has been sent whole, the others need not be */
 	} else if (job->phase == LSH_ENDING) {
 		settle_cancel(job, reply);
 	} else if (job->phase == LSH_HELD && (t->phase == LSH_HELD || (LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD) && lock->hold != NULL))) {
 		settle_renewal(lock, job, reply);
 	} else if (job->phase == LSH_QUEUED && (t->phase == LSH_QUEUED || t->phase == LSH_HELD)) {
-		settle_word(lock, job, reply);
+		settle_word(site, lock, job, reply);
 	}
 	if (fault == LSH_FAULT_NONE && reply != NULL)
 		t->send_whole = false;
@@ -402,41 +492,43 @@ settle_job(struct lsh_engine *e, struct lsh_job *job)
 }
 
 void
-lsh_renewal_work(struct lsh_engine *e)
+lsh_renewal_work(struct lsh_site *site)
 {
 	struct lsh_thread *self = lsh_self();
 	size_t n;
 
 	if (self == NULL)
 		return; /* the watchdog will bring it up again */
-	while ((n = take_work(e)) > 0) {
-		struct lsh_job *end = e->jobs + n;
+	while ((n = take_work(site)) > 0) {
+		struct lsh_job *end = site->jobs + n;
 		bool room = true;
 
-		for (struct lsh_job *job = e->jobs; job < end; job++)
+		for (struct lsh_job *job = site->jobs; job < end; job++)
 			if (job->with == NULL) {
-				room = room && send_job(e, job, end, self);
-				job->unsent = !room;
+				room = room && send_job(site, job, end, self);
+				job->unsent |= !room;
 			}
 		/* each for itself, and settled at once: the next answer may not come for longer than this lease lasts */
-		for (struct lsh_job *job = e->jobs; job < end; job++) {
+		for (struct lsh_job *job = site->jobs; job < end; job++) {
 			if (job->unsent) {
-				lsh_tenure_give_work(job->tenure); /* comes next */
+				struct lsh_lock *lock = job->tenure->lock;
+
+				lsh_tenure_give_work_to(job->tenure, job->asking ? site : lsh_lock_site(lock), job->asking); /* comes next */
 				lsh_tenure_unref(job->tenure);
 				continue;
 			}
 			if (job->on_its_way)
-				lsh_pipe_await(lsh_node_pipe(e->node), &job->ticket, LSH_NEVER);
-			settle_job(e, job);
+				lsh_pipe_await(lsh_node_pipe(site->node), &job->ticket, LSH_NEVER);
+			settle_job(site, job);
 		}
 		if (!room)
-			lsh_pipe_await_room(lsh_node_pipe(e->node), LSH_NEVER);
+			lsh_pipe_await_room(lsh_node_pipe(site->node), LSH_NEVER);
 	}
 }
 
 bool
-lsh_renewal_jobs_new(struct lsh_engine *e)
+lsh_renewal_jobs_new(struct lsh_site *site)
 {
-	e->jobs = lsh_alloc(WINDOW * sizeof *e->jobs);
-	return e->jobs != NULL;
+	site->jobs = lsh_alloc(WINDOW * sizeof *site->jobs);
+	return site->jobs != NULL;
 }

@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "lock/inquiry.h"
 #include "lock/state.h"
+#include "lock/step.h"
+#include "redis/cluster.h"
 #include "redis/fault.h"
 
 #include <errno.h>
@@ -40,6 +42,7 @@ struct lsh_scan {
 	char prefix[80], match[84];  /* of keys; and what SCAN is to look for */
 	char cursor[LSH_DECIMAL_DIGITS + 1];
 	bool over;                   /* there is no further page */
+	size_t site;                 /* which is asked; in a cluster there are others behind it */
 	uint64_t steps, steps_most;
 
 	struct redisReply *page;
@@ -54,12 +57,39 @@ struct lsh_scan {
 
 /* ---- life ---- */
 
+/* Begin with the next server that has slots. False: there is none. */
+static bool
+find_site(struct lsh_scan *scan, struct lsh_engine *e)
+{
+	for (; scan->site < lsh_site_count(e); scan->site++) {
+		const struct lsh_site *site = lsh_site_at(e, scan->site);
+
+		if (site != NULL && (e->cluster == NULL || atomic_load(&site->serves)))
+			return true;
+	}
+	return false;
+}
+
+static leash_status
+begin(struct lsh_scan *scan, struct lsh_engine *e, leash_error *err)
+{
+	strcpy(scan->cursor, "0");
+	scan->over = false;
+	scan->steps = 0;
+	scan->steps_most = STEPS;
+	return lsh_inquiry_open(&scan->inquiry, lsh_site_at(e, scan->site), NULL, err);
+}
+
 leash_status
 lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, leash_error *err)
 {
 	struct lsh_scan *scan = lsh_new(struct lsh_scan);
 	leash_status status;
 
+	if (e->quorum != NULL) {
+		lsh_free(scan);
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the locks of a quorum are not listed: ask one of its servers, by a URI of its own, for what it knows");
+	}
 	if (scan == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
 	scan->matches = pattern != NULL;
@@ -67,10 +97,13 @@ lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, 
 		memcpy(scan->pattern, pattern, strlen(pattern) + 1);
 	snprintf(scan->prefix, sizeof scan->prefix, "%s:{", e->options.prefix);
 	snprintf(scan->match, sizeof scan->match, "%s*}", scan->prefix); /* in a prefix there is nothing that a pattern has a meaning for */
-	strcpy(scan->cursor, "0");
-	scan->steps_most = STEPS;
 	scan->bytes = newlocale(LC_ALL_MASK, "C", NULL);
-	status = scan->bytes != NULL ? lsh_inquiry_open(&scan->inquiry, e, NULL, err) : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
+	if (scan->bytes == NULL)
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
+	else if (!find_site(scan, e))
+		status = lsh_cluster_trouble(e->cluster, 0, err);
+	else
+		status = begin(scan, e, err);
 	if (status != LEASH_OK)
 		lsh_scan_close(scan);
 	else
@@ -250,7 +283,9 @@ settle(struct lsh_scan *scan, size_t i, const struct lsh_item *answer, bool last
 	fault = lsh_fault_of(answer->text);
 	if (fault == LSH_FAULT_MISMATCH)
 		return LEASH_OK; /* it is somebody else's */
-	if (fault != LSH_FAULT_NOSCRIPT || last)
+	if (scan->inquiry.engine->cluster != NULL && (fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(answer->text, "TRYAGAIN")))
+		return LEASH_OK; /* its slot has moved, or is moving */
+	if (fault != LSH_FAULT_NOSCRIPT || last || !lsh_step_may_send_whole(scan->inquiry.engine))
 		return lsh_inquiry_refused(&scan->inquiry, "EVALSHA", &lsh_script_inspect, answer->text, err);
 	scan->asks[i] = true;
 	return LEASH_OK;
@@ -310,10 +345,18 @@ lsh_scan_next(struct lsh_scan *scan, const leash_lock_info **info, leash_error *
 		bool is_read = scan->next_key == lsh_answer_count(scan->keys);
 
 		if (is_read && scan->over) {
-			*info = NULL;
-			return LEASH_OK;
+			struct lsh_engine *e = scan->inquiry.engine;
+
+			scan->site++;
+			if (!find_site(scan, e)) {
+				scan->site--;
+				*info = NULL;
+				return LEASH_OK;
+			}
+			lsh_inquiry_close(&scan->inquiry);
+			status = begin(scan, e, err);
 		}
-		if (is_read)
+		if (is_read && status == LEASH_OK)
 			status = turn_page(scan, err);
 		if (status == LEASH_OK)
 			status = fill_window(scan, err);

@@ -1,4 +1,7 @@
-/* A scan: every lock that is held in a deployment, one after the other, in constant memory. It is an inquiry, see there. */
+/* A scan: every lock that is held in a deployment, one after the other, in constant memory. It is an inquiry, see there.
+ *
+ * In a cluster it goes through the servers that have slots, one after the other. A lock whose slot moves meanwhile, or is taken over by a
+ * replica, may be missed, or told of twice. */
 #ifndef LSH_LOCK_SCAN_H
 #define LSH_LOCK_SCAN_H
 

@@ -7,7 +7,9 @@
  *                                 +--answered: held-----------------------------------------------+
  *            any of them --released, canceled, lost, unknown--> ENDING --answered for good--> ENDED
  *
- *   hold     (waiter) --grant, or handed on here--> HELD <--renewal fails/succeeds--> JEOPARDY
+ *   hold     (waiter) --grant--> UNCONFIRMED --enough replicas acknowledged it--> HELD      (where its terms ask for that, confirm.h:
+ *                                   +--too few in time, lost, canceled, closed--> gone       of one that is not, nobody is told)
+ *            (waiter) --grant, or handed on here--> HELD <--renewal fails/succeeds--> JEOPARDY
  *            either --outermost release--> gone        either --"not yours", or valid-until is past--> LOST --released as
  *            often as acquired--> gone
  *
@@ -22,8 +24,9 @@
  * A lock has at most one hold that is not LOST, with the one tenure that is HELD. Once ENDING a token is never asked, adopted
  * or held again.
  *
- * Mutexes, in the order in which they are taken: engine->names_mutex, lock->mutex, then the leaves: engine->work_mutex, and
- * those inside the introduction, the watchdog, the pipe and the courier. None is held across I/O or a callback. */
+ * Mutexes, in the order in which they are taken: engine->names_mutex, lock->mutex, then the leaves: engine->work_mutex,
+ * engine->sites_mutex, and those inside the introduction, the watchdog, the pipe and the courier. None is held across I/O or a
+ * callback. */
 #ifndef LSH_LOCK_STATE_H
 #define LSH_LOCK_STATE_H
 
@@ -53,6 +56,8 @@
 enum {
 	LSH_SUFFIX_SIZE = 160, /* of cfg, behind the claim */
 	LSH_CFG_SIZE = LSH_SUFFIX_SIZE + LSH_DECIMAL_DIGITS,
+	LSH_CHANNEL_SIZE = 80 + LSH_UUID_SIZE,
+	LSH_SITES_MAX = 1024,
 };
 
 /* What is told of a hold; the letters lie in it, so that telling allocates nothing. */
@@ -62,6 +67,7 @@ struct lsh_notice {
 	leash_event_type type;
 	int64_t remaining_ms;
 	const char *text;
+	unsigned acknowledged, wanted; /* replicas: "1 of 2" in front of the text, unless 0 were wanted */
 };
 
 struct lsh_hold {
@@ -75,9 +81,13 @@ struct lsh_hold {
 	int64_t ends_at;         /* by max_hold_ms; LSH_NEVER: no limit */
 	_Atomic int64_t alive_at; /* the last leash_lock_alive() */
 	bool jeopardy;
+	bool confirmed;          /* until then it is not its owner's yet, and its reference, once it is over, its waiter's again */
+	struct lsh_list awaiting; /* struct lsh_confirmation */
 	atomic_uint references;  /* the lock's or its waiter's, and one for each notice under way */
 	struct lsh_notice jeopardized, recovered, lost, abandoned, regressed;
 };
+
+enum lsh_channel_state { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
 
 enum lsh_phase { LSH_NEW, LSH_ASKING, LSH_QUEUED, LSH_HELD, LSH_ENDING, LSH_ENDED };
 
@@ -90,6 +100,7 @@ struct lsh_tenure {
 	char token[LSH_TOKEN_SIZE];
 	size_t token_size;
 	char cfg[LSH_CFG_SIZE];
+	bool sharded;                /* that says SPUBLISH */
 	int64_t lease_ms;            /* asked for, and told to Redis in words */
 	int64_t claim_ms;
 	bool asked;                  /* an ask has been appended to a pipe: Redis may know the token */
@@ -106,9 +117,13 @@ struct lsh_tenure {
 	bool full_lease;             /* HELD: for all that the hold asks for, and not only for a claim */
 	int64_t turn_began;          /* HELD: when this process got it */
 	unsigned handed_on;          /* HELD: how often since then, within the process */
-	int64_t wanted_at;           /* HELD: the keeper was asked for a renewal then and has not settled it; 0: there is none */
+	int64_t wanted_at;           /* HELD: the keeper, or a confirmer, was asked for a renewal then and has not settled it; 0: there is none */
 	unsigned failures;           /* of renewals, or of cancels, in a row */
-	uint64_t ask_epoch;          /* of the connection that carried the last ask */
+	unsigned redirections;       /* of what the keeper sent, in a row */
+	bool plain;                  /* ENDING: its slot is moving, try HDEL alone */
+	struct lsh_site *ask_site;   /* where the last ask went, */
+	struct lsh_site *ask_home;   /* where the lock lived then, and */
+	uint64_t ask_epoch;          /* over which connection; no two of all sites have the same */
 	int64_t not_after_us;        /* of the last ask, by the server's clock */
 	int64_t ghost_until_us;      /* asks that went down with earlier connections may still be executed until then; 0: there are none */
 
@@ -119,8 +134,14 @@ struct lsh_tenure {
 	bool asked_before;           /* what `asked` was, */
 	int64_t not_after_before_us; /* and not_after_us */
 
-	struct lsh_list work_link;   /* in engine->work, which then has a reference; engine->work_mutex guards both */
+	struct lsh_ballot *ballot;   /* of a quorum: what each of its servers knows of the token; else NULL */
+
+	struct lsh_list work_link;   /* in the `work` of a site, which then has a reference; engine->work_mutex guards these four */
+	struct lsh_site *work_site;  /* of which */
+	bool asks;                   /* that is not where the lock lives: it was sent there for once (ASK) */
 	struct lsh_list owed_link;   /* in engine->owed, likewise */
+	struct lsh_list confirm_link; /* in the `work` of a confirmer, likewise, */
+	bool confirm_asks;           /* which is not one where the lock lives: it was sent there for once (ASK) */
 };
 
 /* Waiters for whom one tenure speaks. */
@@ -146,6 +167,11 @@ struct lsh_waiter {
 	atomic_bool signaled;        /* look again */
 	bool answered;               /* the trouble is in the server's own words */
 	bool denied_before;          /* the trouble was a refused password, before the last attempt to connect */
+	struct lsh_site *asks;       /* where its next ask goes, for once (ASK); or NULL */
+	unsigned redirections;       /* in a row */
+	bool hopeless;               /* of a quorum: there is to be no further round */
+	unsigned rounds;             /* likewise: that it lost, */
+	int64_t rests_until;         /* and when the next one may begin */
 	leash_status trouble;        /* why the server did not serve it, the last time */
 	int trouble_errno;
 	char trouble_text[200];
@@ -165,6 +191,8 @@ struct lsh_releasing {
 struct lsh_lock {
 	struct lsh_map_node node;    /* in engine->names, by its key */
 	struct lsh_engine *engine;
+	struct lsh_site *_Atomic site; /* where it lives; in a cluster it may move, with the mutex held */
+	unsigned slot;               /* in a cluster */
 	atomic_uint references;      /* handles, tenures, holds */
 	unsigned handles;            /* engine->names_mutex guards it */
 	char *name, *shown;          /* as given; for messages */
@@ -183,12 +211,46 @@ struct lsh_lock {
 	struct lsh_list lines;       /* struct lsh_line; of a fair lock in order of arrival */
 	struct lsh_line plain;       /* the one line of a lock that is not fair */
 	struct lsh_list releasing;   /* struct lsh_releasing */
+	enum lsh_channel_state channel; /* of its own channel in a cluster, see channel.h, */
+	struct lsh_site *channel_site; /* of where it was asked for, */
+	int64_t channel_wanted;      /* and when somebody needed it last */
 	unsigned disowned;           /* how often a hold of an adopted token has ended here, or the lock was broken from here */
 	struct lsh_counts counts;
 	uint64_t last_fence;
 };
 
+struct lsh_ballot;
+struct lsh_cluster;
+struct lsh_confirmer;
 struct lsh_job;
+struct lsh_quorum;
+
+/* A server, as the engine uses it: the node, and what its keeper has to do there. */
+struct lsh_site {
+	struct lsh_engine *engine;
+	const struct lsh_uri *uri;   /* of the server; lives as long as the engine */
+	struct lsh_node *node;
+	struct lsh_confirmer *confirmers; /* a list that only grows; engine->work_mutex guards it */
+	struct lsh_job *jobs;        /* the keeper's */
+	struct lsh_list work;        /* tenures for which the keeper has something to send; engine->work_mutex guards it */
+	struct lsh_introduction introduction;
+	int number;                  /* in a cluster: of the server */
+	atomic_bool serves;          /* some slot, by the map */
+	atomic_bool unheard;         /* something was appended whose answer nobody hears: the keeper is to see that it is read */
+	atomic_bool sharded;         /* in a cluster: the server has channels in slots */
+	struct lsh_list left;        /* channels that the keeper is to leave; engine->work_mutex guards it */
+	int64_t swept;               /* the keeper's: when it looked for such */
+	_Atomic int64_t introduce_ms; /* in a cluster: the keeper is to introduce the client, for a lease so long; 0: it need not, */
+	_Atomic int64_t introduce_after; /* or not yet */
+	int64_t doubt_at;            /* the keeper's: from then on it is not reached for too long; 0: at once; LSH_NEVER: it was not tried yet */
+
+	/* of a quorum */
+	size_t index;                /* in engine->sites */
+	struct lsh_list legs;        /* in place of `work`, likewise: those of which there is something to send or to hear */
+	struct lsh_parker *_Atomic keeper; /* who hears; NULL: it has not been there yet */
+	atomic_uint owed_legs;       /* whose cancel is not answered for good, */
+	atomic_uint loose_legs;      /* and of those the ones for which none is on its way */
+};
 
 struct lsh_engine {
 	struct lsh_engine_options options;
@@ -196,17 +258,24 @@ struct lsh_engine {
 	void *ctx;
 	char uuid[LSH_UUID_SIZE + 1];
 	char client_name[80];             /* what options.client_name points to */
-	struct lsh_introduction introduction;
+	char channel[LSH_CHANNEL_SIZE];   /* on which grants are told to this client */
 	char cfg_suffix[LSH_SUFFIX_SIZE]; /* " <alive> <exact> <PUBLISH> <channel prefix>" */
 	char cfg_try[LSH_CFG_SIZE];       /* the same behind a claim of 0: take no place */
-	struct lsh_node *node;
+	char cfg_sharded_suffix[LSH_SUFFIX_SIZE], cfg_sharded_try[LSH_CFG_SIZE]; /* both where the server has channels in slots */
+	struct lsh_cluster *cluster;      /* NULL: all locks live at the one site */
+	unsigned client_slot;             /* of the key where the client introduces itself */
+	_Atomic size_t site_count;        /* they are only added, and stay */
+	struct lsh_site *_Atomic sites[LSH_SITES_MAX]; /* in a cluster by the numbers of the servers, some of which may have none */
+	struct lsh_quorum *quorum;        /* or NULL: a lock is on one server at a time */
 	struct lsh_watchdog *watchdog;
 	struct lsh_courier *courier;
-	struct lsh_job *jobs;             /* the keeper's */
 	_Atomic uint64_t last_token;
 	atomic_bool closing;
 	_Atomic int32_t inside;           /* threads that wait for a lock, or for an answer; the closer waits for them */
 	struct lsh_parker *_Atomic closer;
+
+	pthread_mutex_t sites_mutex; /* held while a site is added */
+	bool sites_closed;           /* none is added any more; it guards this */
 
 	pthread_mutex_t names_mutex; /* guards names, gone, and the handles of each lock */
 	struct lsh_map names;
@@ -214,9 +283,43 @@ struct lsh_engine {
 
 	pthread_mutex_t work_mutex;  /* guards the rest, and the links of tenures in the lists */
 	bool stopped;                /* there is no keeper any more: what is not canceled lapses */
-	struct lsh_list work;        /* tenures for which the keeper has something to send */
 	struct lsh_list owed;        /* ENDING tenures whose cancel is not answered for good */
 };
+
+/* site.c */
+struct lsh_site *lsh_site_new(struct lsh_engine *engine, const struct lsh_uri *uri); /* connects by itself. NULL: no memory, threads or descriptors */
+void lsh_site_free(struct lsh_site *site); /* when its node is stopped, or was never started; NULL is allowed */
+/* A command that asks for a lease of so many ms is about to be appended at the site, whose connection is or was `epoch`: see that people
+ * can be told who that is. */
+void lsh_site_introduce(struct lsh_site *site, uint64_t epoch, int64_t lease_ms, int64_t now);
+/* And that they can still be told who another one is, whose token is held on here. */
+void lsh_site_prolong(struct lsh_site *site, const char *token, int64_t lease_ms, int64_t now);
+void lsh_sites_bring_up_owed(struct lsh_engine *engine, const struct lsh_site *site); /* there; or, NULL, everywhere */
+
+/* The sites that there are at the moment: for (i = 0; i < lsh_site_count(e); i++) if ((site = lsh_site_at(e, i)) != NULL) ... */
+static inline size_t
+lsh_site_count(const struct lsh_engine *engine)
+{
+	return atomic_load_explicit(&engine->site_count, memory_order_acquire);
+}
+
+static inline struct lsh_site *
+lsh_site_at(const struct lsh_engine *engine, size_t i)
+{
+	return atomic_load_explicit(&engine->sites[i], memory_order_acquire);
+}
+
+static inline struct lsh_site *
+lsh_lock_site(const struct lsh_lock *lock)
+{
+	return atomic_load_explicit(&lock->site, memory_order_acquire);
+}
+
+static inline struct lsh_node *
+lsh_lock_node(const struct lsh_lock *lock)
+{
+	return lsh_lock_site(lock)->node;
+}
 
 /* stats.c */
 void lsh_counts_add(struct lsh_counts *sum, const struct lsh_counts *counts);
@@ -254,8 +357,11 @@ void lsh_tenure_settle(struct lsh_tenure *tenure);
 bool lsh_tenure_is_settled(const struct lsh_tenure *tenure, uint64_t epoch, int64_t sent);
 int64_t lsh_tenure_settles_at(const struct lsh_tenure *tenure, uint64_t epoch, int64_t now); /* when one would be that is sent later */
 void lsh_tenure_arm(struct lsh_tenure *tenure, int64_t due, int64_t slack);
-/* Let the keeper see to it. Any mutex but work_mutex may be held. */
+/* Let the keeper see to it, of the site where the lock lives. Any mutex but work_mutex may be held. */
 void lsh_tenure_give_work(struct lsh_tenure *tenure);
+void lsh_tenure_give_work_next(struct lsh_tenure *tenure); /* before all others */
+void lsh_tenure_give_work_to(struct lsh_tenure *tenure, struct lsh_site *site, bool asks); /* or of this one */
+void lsh_tenure_put(struct lsh_tenure *tenure, struct lsh_site *site, bool asks); /* the half of that for which engine->work_mutex is held */
 
 /* hold.c; lock->mutex held */
 struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms); /* NULL: no memory */
@@ -272,13 +378,17 @@ bool lsh_hold_adopt(struct lsh_lock *lock, struct lsh_hold *hold, struct lsh_ten
 /* Take the lock from its hold and give it, with the tenure, to the first of the line without asking Redis. NULL: that is not
  * allowed (now), nothing was done; else the hold is over for its owner, and the thread is to be woken without the mutex. */
 struct lsh_thread *lsh_hold_hand_on(struct lsh_lock *lock);
+/* The lock's hold is its owner's from now on, until the tenure's valid-until. */
+void lsh_hold_confirm(struct lsh_lock *lock, int64_t now);
 /* Set the watchdog, after the lease was taken or renewed for `lease` (ns) by a command sent at `sent`. */
 void lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease);
 void lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease); /* ns */
 void lsh_hold_endanger(struct lsh_lock *lock, const char *why);
+void lsh_hold_endanger_short(struct lsh_lock *lock, unsigned acknowledged, unsigned wanted, const char *why); /* "1 of 2", and `why` */
 void lsh_hold_recover(struct lsh_lock *lock);
 void lsh_hold_lose(struct lsh_lock *lock, const char *why);
-/* The hold is over for its owner: take it off the lock and return the tenure, for the caller to end. */
+/* The hold is over for its owner: take it off the lock and return the tenure, for the caller to end. Who awaits that it is confirmed is
+ * told, and then has the reference to one that was not. */
 struct lsh_tenure *lsh_hold_finish(struct lsh_lock *lock);
 void lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why);
 void lsh_hold_unwind(struct lsh_lock *lock, struct lsh_hold *hold); /* a lost one: forget it */
@@ -307,10 +417,10 @@ leash_status lsh_look(struct lsh_lock *lock, int64_t deadline, struct lsh_thread
 
 /* renewal.c */
 void lsh_renewal_fire(void *ctx, const struct lsh_due *due, size_t count); /* the watchdog's thread */
-void lsh_renewal_work(struct lsh_engine *engine);                         /* the keeper's */
-bool lsh_renewal_jobs_new(struct lsh_engine *engine);
+void lsh_renewal_work(struct lsh_site *site);                             /* the keeper's */
+bool lsh_renewal_jobs_new(struct lsh_site *site);
 
 /* wakeup.c */
-void lsh_wakeup_message(struct lsh_engine *engine, const char *text, size_t size);
+void lsh_wakeup_message(struct lsh_site *site, const char *text, size_t size);
 
 #endif

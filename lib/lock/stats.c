@@ -30,7 +30,7 @@ add_lock(struct lsh_lock *lock, void *arg)
 	struct lsh_list *line, *after_line, *at, *after;
 
 	lsh_counts_add(&sum->counts, &lock->counts);
-	sum->holding += lock->hold != NULL;
+	sum->holding += lock->hold != NULL && lock->hold->confirmed;
 	lsh_list_each(line, after_line, &lock->lines)
 		lsh_list_each(at, after, &lsh_container(line, struct lsh_line, link)->waiters)
 			sum->waiting++;
@@ -48,6 +48,7 @@ void
 lsh_engine_stats(struct lsh_engine *e, leash_stats *stats)
 {
 	struct sum sum = {.holding = 0};
+	struct lsh_node *first = NULL;
 	struct lsh_counts gone;
 
 	lsh_lock_each_and_gone(e, &gone, add_lock, &sum);
@@ -61,11 +62,25 @@ lsh_engine_stats(struct lsh_engine *e, leash_stats *stats)
 	stats->renewed = sum.counts.renewed;
 	stats->renewals_failed = sum.counts.renewals_failed;
 	stats->gave_up = sum.counts.gave_up;
-	stats->commands = lsh_pipe_commands(lsh_node_pipe(e->node));
-	stats->connects = lsh_pipe_epoch(lsh_node_pipe(e->node));
+	stats->connected = stats->listening = lsh_site_count(e) > 0;
+	for (size_t i = 0; i < lsh_site_count(e); i++) {
+		struct lsh_site *site = lsh_site_at(e, i);
+		struct lsh_node *node;
+
+		if (site == NULL)
+			continue;
+		node = site->node;
+		stats->commands += lsh_pipe_commands(lsh_node_pipe(node));
+		stats->connects += lsh_pipe_connects(lsh_node_pipe(node));
+		if (e->cluster != NULL && !atomic_load(&site->serves))
+			continue; /* a replica, or gone: nothing is missing if that is not there */
+		stats->connected = stats->connected && lsh_node_is_up(node);
+		stats->listening = stats->listening && lsh_node_is_subscribed(node);
+		if (first == NULL)
+			first = node;
+	}
 	stats->holding = sum.holding;
 	stats->waiting = sum.waiting;
-	stats->server_ahead_ms = (lsh_node_server_us(e->node, lsh_now_ns()) - wall_clock_us()) / 1000;
-	stats->connected = lsh_node_is_up(e->node);
-	stats->listening = lsh_node_is_subscribed(e->node);
+	if (first != NULL)
+		stats->server_ahead_ms = (lsh_node_server_us(first, lsh_now_ns()) - wall_clock_us()) / 1000;
 }

@@ -1,8 +1,23 @@
 #include "lock/step.h"
 
 #include "base/mutation.h"
+#include "base/text.h"
 #include "lock/state.h"
 #include "lua/scripts.h"
+
+bool
+lsh_step_may_send_whole(const struct lsh_engine *e)
+{
+	return !e->options.uri->preloaded;
+}
+
+const char *
+lsh_step_words(const struct lsh_engine *e, const char *words)
+{
+	if (e->options.uri->preloaded && lsh_starts_with_word(words, "NOSCRIPT"))
+		return "its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them";
+	return words;
+}
 
 static void
 begin(struct lsh_step *step, const struct lsh_script *script, const struct lsh_tenure *t, unsigned keys)
@@ -27,7 +42,7 @@ lsh_step_ask(struct lsh_step *step, const struct lsh_tenure *t, int64_t not_afte
 	push_token(step, t);
 	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], t->lease_ms));
 	lsh_script_push(&step->call, lsh_arg_decimal(step->number[1], not_after_us));
-	lsh_script_push(&step->call, lsh_arg_text(takes_place ? t->cfg : t->lock->engine->cfg_try));
+	lsh_script_push(&step->call, lsh_arg_text(takes_place ? t->cfg : t->sharded ? t->lock->engine->cfg_sharded_try : t->lock->engine->cfg_try));
 }
 
 void
@@ -36,6 +51,15 @@ lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *t)
 	begin(step, &lsh_script_release, t, 3);
 	push_token(step, t);
 	lsh_script_push(&step->call, lsh_arg_text(t->cfg));
+}
+
+void
+lsh_step_forget(struct lsh_step *step, const struct lsh_tenure *t)
+{
+	step->call.args[0] = LSH_ARG("HDEL");
+	step->call.args[1] = (struct lsh_arg){t->lock->key[0], t->lock->key_size[0]};
+	step->call.args[2] = (struct lsh_arg){t->token, t->token_size};
+	step->call.count = 3;
 }
 
 void

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lsh_engine;
 struct lsh_tenure;
 
 struct lsh_step {
@@ -14,8 +15,15 @@ struct lsh_step {
 	char number[2][LSH_DECIMAL_SIZE];
 };
 
+/* May the text of a script be sent where the server lacks it? (scripts=preloaded: it may not.) */
+bool lsh_step_may_send_whole(const struct lsh_engine *engine);
+/* What a server refused a step with, in words that say what to do where the scripts were to be there and are not. */
+const char *lsh_step_words(const struct lsh_engine *engine, const char *words);
+
 void lsh_step_ask(struct lsh_step *step, const struct lsh_tenure *tenure, int64_t not_after_us, bool takes_place);
 void lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *tenure); /* or release, or leave */
+/* What there is of that with one key, for a slot that is moving: its hold is released, and the next word gives the lock to somebody. */
+void lsh_step_forget(struct lsh_step *step, const struct lsh_tenure *tenure);
 /* For several tenures of one lock, with one lease: the first, then each of the others, then the end. */
 enum { LSH_WORDS = 14 }; /* tenures at most: a reply has room for the answers */
 void lsh_step_word(struct lsh_step *step, const struct lsh_tenure *tenure);

@@ -1,8 +1,9 @@
 /* Tenures: one token's life in Redis, from its first ask to the cancel that was answered for good. */
-#include "lock/state.h"
+#include "lock/channel.h"
 
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "lock/quorum.h"
 #include "watchdog/pace.h"
 
 #include <stdio.h>
@@ -27,21 +28,28 @@ lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
 
 	if (t == NULL)
 		return NULL;
+	t->lock = lock;
+	if (e->quorum != NULL && (t->ballot = lsh_ballot_new(t)) == NULL) {
+		lsh_free(t);
+		return NULL;
+	}
 	/* before Redis is asked: arming a lease that was granted cannot fail */
 	if (!lsh_watchdog_reserve(e->watchdog)) {
+		lsh_free(t->ballot);
 		lsh_free(t);
 		return NULL;
 	}
 	atomic_init(&t->references, 1);
 	lsh_lock_retain(lock);
-	t->lock = lock;
 	t->token_size = lsh_token_write(t->token, e->uuid, atomic_fetch_add(&e->last_token, 1) + 1);
 	lsh_tenure_adopt(t, terms);
 	t->claim_ms = lsh_pace_claim_ms(t->lease_ms);
 	digits = lsh_decimal_write(t->cfg, (uint64_t)t->claim_ms);
-	strcpy(t->cfg + digits, e->cfg_suffix);
+	t->sharded = lsh_channel_is_sharded(lsh_lock_site(lock));
+	strcpy(t->cfg + digits, t->sharded ? e->cfg_sharded_suffix : e->cfg_suffix);
 	lsh_list_init(&t->work_link);
 	lsh_list_init(&t->owed_link);
+	lsh_list_init(&t->confirm_link);
 	return t;
 }
 
@@ -115,6 +123,7 @@ lsh_tenure_unref(struct lsh_tenure *t)
 	if (atomic_fetch_sub(&t->references, 1) != 1)
 		return;
 	lsh_watchdog_unreserve(lock->engine->watchdog);
+	lsh_free(t->ballot);
 	lsh_free(t);
 	lsh_lock_unref(lock);
 }
@@ -126,17 +135,56 @@ lsh_tenure_arm(struct lsh_tenure *t, int64_t due, int64_t slack)
 }
 
 void
-lsh_tenure_give_work(struct lsh_tenure *t)
+lsh_tenure_put(struct lsh_tenure *t, struct lsh_site *site, bool asks)
+{
+	bool waits = !lsh_list_empty(&t->work_link);
+
+	if (t->lock->engine->stopped || (waits && t->work_site == site))
+		return;
+	if (waits)
+		lsh_list_remove(&t->work_link); /* from where the lock lived: whose keeper may be waiting for an answer that does not come */
+	else
+		lsh_tenure_retain(&t->timer);
+	lsh_list_append(&site->work, &t->work_link);
+	t->work_site = site;
+	t->asks = asks;
+}
+
+void
+lsh_tenure_give_work_to(struct lsh_tenure *t, struct lsh_site *site, bool asks)
 {
 	struct lsh_engine *e = t->lock->engine;
 
+	if (t->ballot != NULL) {
+		lsh_ballot_give_work(t);
+		return;
+	}
 	pthread_mutex_lock(&e->work_mutex);
-	if (!e->stopped && lsh_list_empty(&t->work_link)) {
-		lsh_tenure_retain(&t->timer);
-		lsh_list_append(&e->work, &t->work_link);
+	lsh_tenure_put(t, site, asks);
+	pthread_mutex_unlock(&e->work_mutex);
+	lsh_node_kick(site->node);
+}
+
+void
+lsh_tenure_give_work(struct lsh_tenure *t)
+{
+	lsh_tenure_give_work_to(t, lsh_lock_site(t->lock), false);
+}
+
+void
+lsh_tenure_give_work_next(struct lsh_tenure *t)
+{
+	struct lsh_engine *e = t->lock->engine;
+	struct lsh_site *site = lsh_lock_site(t->lock);
+
+	pthread_mutex_lock(&e->work_mutex);
+	lsh_tenure_put(t, site, false);
+	if (!lsh_list_empty(&t->work_link)) {
+		lsh_list_remove(&t->work_link);
+		lsh_list_prepend(&site->work, &t->work_link);
 	}
 	pthread_mutex_unlock(&e->work_mutex);
-	lsh_node_kick(e->node);
+	lsh_node_kick(site->node);
 }
 
 void
@@ -202,6 +250,11 @@ lsh_tenure_settle(struct lsh_tenure *t)
 void
 lsh_tenure_end(struct lsh_tenure *t)
 {
+	if (t->ballot != NULL) {
+		lsh_ballot_end(t);
+		lsh_tenure_unref(t); /* the line's, or the hold's */
+		return;
+	}
 	lsh_tenure_begin_end(t);
 	if (t->asked && !LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT))
 		lsh_tenure_owe(t);
@@ -218,10 +271,20 @@ haunts_until_us(const struct lsh_tenure *t, uint64_t epoch)
 	return t->ask_epoch != epoch && t->not_after_us > t->ghost_until_us ? t->not_after_us : t->ghost_until_us;
 }
 
+/* By the clock of the server that the asks went to, wherever the lock lives now, and whoever answered the cancel: each `not_after` is a
+ * moment of that clock, which an estimate keeps running here although the server may be gone. Until then an ask that is stuck there
+ * could still be executed, should the lock live there again; elsewhere none can: in a cluster each server refuses what is not its own
+ * (MOVED, ASK), also for a key that it has given away. */
+static int64_t
+server_us_at_least(const struct lsh_tenure *t, int64_t at)
+{
+	return lsh_node_server_us_at_least(t->ask_site != NULL ? t->ask_site->node : lsh_lock_node(t->lock), at);
+}
+
 int64_t
 lsh_tenure_settles_at(const struct lsh_tenure *t, uint64_t epoch, int64_t now)
 {
-	int64_t left_us = haunts_until_us(t, epoch) - lsh_node_server_us_at_least(t->lock->engine->node, now);
+	int64_t left_us = haunts_until_us(t, epoch) - server_us_at_least(t, now);
 
 	return left_us > 0 ? lsh_after_ms(now, left_us / 990 + 2) : now; /* what is certain of the server's clock goes on 1 % slower than ours */
 }
@@ -231,5 +294,5 @@ lsh_tenure_is_settled(const struct lsh_tenure *t, uint64_t epoch, int64_t sent)
 {
 	int64_t until = haunts_until_us(t, epoch);
 
-	return LSH_MUTATES(LSH_FIRST_CANCEL_IS_ENOUGH) || until == 0 || lsh_node_server_us_at_least(t->lock->engine->node, sent) > until;
+	return LSH_MUTATES(LSH_FIRST_CANCEL_IS_ENOUGH) || until == 0 || server_us_at_least(t, sent) > until;
 }

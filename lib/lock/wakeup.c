@@ -80,8 +80,9 @@ counts_from(const struct lsh_tenure *t)
 }
 
 void
-lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
+lsh_wakeup_message(struct lsh_site *site, const char *text, size_t size)
 {
+	struct lsh_engine *e = site->engine;
 	struct grant grant;
 	struct lsh_lock *lock;
 	bool known = false;
@@ -106,7 +107,9 @@ lsh_wakeup_message(struct lsh_engine *e, const char *text, size_t size)
 		}
 		pthread_mutex_unlock(&lock->mutex);
 	}
-	if (!known)
+	/* In a cluster PUBLISH reaches us once through each node. The copies are as good as the first, but when they come the token may be
+	 * over: only what comes from where the lock lives is news about a token that is dead. */
+	if (!known && (e->cluster == NULL || (lock != NULL && lsh_lock_site(lock) == site)))
 		cancel_ghost(e, lock, &grant);
 	if (lock != NULL)
 		lsh_lock_unref(lock);

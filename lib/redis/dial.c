@@ -1,7 +1,7 @@
 /* Dialing.
  *
  * An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that one that
- * swallows everything leaves time for the others; connecting and the hello together must end within that share.
+ * swallows everything leaves time for the others; connecting, TLS and the hello together must end within that share.
  *
  * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first among
  * the answers, or last if its connection was soon given up: it may be that of a replica, while the master is another one.
@@ -17,7 +17,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "redis/greeting.h"
+#include "redis/probe.h"
 #include "redis/resolve.h"
+#include "redis/socket.h"
+#include "redis/tls.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,19 +30,24 @@
 
 #define HEAD_START (50 * LSH_MS) /* of the resolver before the address that worked last */
 #define PATIENCE   (30 * LSH_S)  /* with a request, over several attempts */
+#define PROBE_STEP (10 * LSH_MS)
 #define BRIEF      (10 * LSH_S)  /* of a connection: less than this from hello to the next attempt */
 
-enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, GREETING };
+enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, SHAKING, GREETING };
 
 enum outcome { GO_ON, WAIT, DONE, FAILED };
 
 struct lsh_dial {
 	const struct lsh_uri *uri;
 	struct lsh_greeting *greeting;
-	int fd;
+	struct lsh_wire wire;
 	enum state state;
 	int64_t deadline;  /* of the attempt */
 	int64_t until;     /* of what is under way in it */
+
+	struct lsh_trust *trust; /* of TLS, as the files were when the attempt began */
+	struct lsh_probe probe;  /* if the server does not answer to TLS: does it speak plainly? */
+	int64_t probe_at;        /* the next step of that */
 
 	/* What to say if the attempt fails: of all addresses, of the one that got furthest. */
 	leash_error err;
@@ -62,9 +70,8 @@ struct lsh_dial {
 static void
 disconnect(struct lsh_dial *d)
 {
-	if (d->fd >= 0)
-		lsh_discard_socket(d->fd);
-	d->fd = -1;
+	lsh_wire_discard(&d->wire);
+	lsh_probe_end(&d->probe);
 	lsh_greeting_end(d->greeting);
 }
 
@@ -122,23 +129,83 @@ try_next_address(struct lsh_dial *d)
 	/* the answer of the resolver, if it is still to come, needs a share as well */
 	d->until = now + (d->deadline - now) / (d->count - d->next + (d->request != NULL));
 	d->state = CONNECTING;
-	d->fd = lsh_socket_open(&d->address[d->next++]);
-	return d->fd >= 0 ? GO_ON : not_connected(d, errno);
+	d->wire.fd = lsh_socket_open(&d->address[d->next++]);
+	return d->wire.fd >= 0 ? GO_ON : not_connected(d, errno);
+}
+
+static enum outcome
+begin_greeting(struct lsh_dial *d)
+{
+	d->state = GREETING;
+	if (lsh_greeting_begin(d->greeting, d->wire, d->until))
+		return GO_ON;
+	note(d, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
+	return give_up(d);
+}
+
+static enum outcome
+begin_shaking(struct lsh_dial *d)
+{
+	int64_t now = lsh_now_ns();
+
+	d->state = SHAKING;
+	d->probe_at = now + (d->until - now) / 2;
+	d->wire.tls = lsh_tls_new(d->wire.fd, d->trust, &d->uri->tls, d->uri->host);
+	if (d->wire.tls != NULL)
+		return GO_ON;
+	note(d, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
+	return give_up(d);
 }
 
 static enum outcome
 go_on_connecting(struct lsh_dial *d)
 {
-	int e = lsh_socket_connected(d->fd);
+	int e = lsh_socket_connected(d->wire.fd);
 
 	if (e == EINPROGRESS)
 		return lsh_now_ns() < d->until ? WAIT : not_connected(d, ETIMEDOUT);
 	if (e != 0)
 		return not_connected(d, e);
-	d->state = GREETING;
-	if (lsh_greeting_begin(d->greeting, d->fd, d->until))
-		return GO_ON;
-	note(d, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
+	return d->uri->tls.on ? begin_shaking(d) : begin_greeting(d);
+}
+
+/* The handshake goes on meanwhile: the server may just be slow. */
+static bool
+speaks_plainly(struct lsh_dial *d, int64_t now)
+{
+	if (lsh_tls_has_heard(d->wire.tls)) {
+		lsh_probe_end(&d->probe);
+		d->probe_at = LSH_NEVER;
+	}
+	if (now < d->probe_at)
+		return false;
+	d->probe_at = now + PROBE_STEP;
+	return lsh_probe_step(&d->probe, &d->address[d->next - 1]);
+}
+
+static enum outcome
+go_on_shaking(struct lsh_dial *d)
+{
+	int64_t now = lsh_now_ns();
+	leash_error trouble;
+
+	switch (lsh_tls_step(d->wire.tls, &trouble)) {
+	case LSH_SHAKING:
+		if (speaks_plainly(d, now))
+			note(d, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
+		else if (now < d->until)
+			return WAIT;
+		else
+			note(d, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
+			     lsh_tls_has_heard(d->wire.tls) ? "end of" : "answer to");
+		break;
+	case LSH_SHAKEN:
+		lsh_probe_end(&d->probe);
+		return begin_greeting(d);
+	case LSH_SHAKE_FAILED:
+		note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
+		break;
+	}
 	return give_up(d);
 }
 
@@ -202,9 +269,25 @@ begin_resolving(struct lsh_dial *d)
 	return GO_ON;
 }
 
+/* Are the files that TLS needs of use? First of all, so that it is told at once, be the server there or not. */
+static bool
+look_at_files(struct lsh_dial *d)
+{
+	leash_error trouble;
+	struct lsh_trust *trust = lsh_trust_take(&d->uri->tls, &trouble);
+
+	lsh_trust_drop(d->trust); /* now, so that it is the same one unless they have changed */
+	d->trust = trust;
+	if (trust == NULL)
+		note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
+	return trust != NULL;
+}
+
 static enum outcome
 begin(struct lsh_dial *d)
 {
+	if (d->uri->tls.on && !look_at_files(d))
+		return FAILED;
 	if (d->is_name)
 		return begin_resolving(d);
 	d->state = NEXT_ADDRESS;
@@ -268,6 +351,18 @@ go_on_resolving(struct lsh_dial *d)
 
 /* ---- the dial ---- */
 
+static void
+point_to(struct lsh_dial *d, const struct lsh_uri *uri)
+{
+	d->uri = uri;
+	if (uri->scheme == LSH_SCHEME_UNIX)
+		d->count = lsh_address_of_path(&d->address[0], uri->host);
+	else
+		d->count = lsh_address_of_number(&d->address[0], uri->host, uri->port);
+	d->is_name = d->count == 0;
+	assert(!d->is_name || uri->scheme == LSH_SCHEME_TCP); /* a URI has no path that is too long */
+}
+
 struct lsh_dial *
 lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 {
@@ -275,14 +370,9 @@ lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 
 	if (d == NULL)
 		return NULL;
-	d->uri = uri;
-	d->fd = -1;
-	if (uri->scheme == LSH_SCHEME_UNIX)
-		d->count = lsh_address_of_path(&d->address[0], uri->host);
-	else
-		d->count = lsh_address_of_number(&d->address[0], uri->host, uri->port);
-	d->is_name = d->count == 0;
-	assert(!d->is_name || uri->scheme == LSH_SCHEME_TCP); /* a URI has no path that is too long */
+	d->wire = LSH_NO_WIRE;
+	d->probe.fd = -1;
+	point_to(d, uri);
 	d->greeting = lsh_greeting_new(uri, name, channel);
 	if (d->greeting == NULL) {
 		lsh_free(d);
@@ -299,12 +389,30 @@ lsh_dial_stop(struct lsh_dial *d)
 }
 
 void
+lsh_dial_want(struct lsh_dial *d, enum lsh_want want)
+{
+	lsh_greeting_want(d->greeting, want);
+}
+
+void
+lsh_dial_move(struct lsh_dial *d, const struct lsh_uri *uri)
+{
+	lsh_dial_stop(d);
+	lsh_request_drop(d->request);
+	d->request = NULL;
+	d->worked.size = 0;
+	point_to(d, uri);
+	lsh_greeting_move(d->greeting, uri);
+}
+
+void
 lsh_dial_free(struct lsh_dial *d)
 {
 	if (d == NULL)
 		return;
 	lsh_dial_stop(d);
 	lsh_request_drop(d->request);
+	lsh_trust_drop(d->trust);
 	lsh_greeting_free(d->greeting);
 	lsh_free(d);
 }
@@ -332,11 +440,17 @@ lsh_dial_poll(const struct lsh_dial *d, int64_t *deadline)
 		p.events = POLLIN;
 		break;
 	case CONNECTING:
-		p.fd = d->fd;
+		p.fd = d->wire.fd;
 		p.events = POLLOUT;
 		break;
+	case SHAKING:
+		p.fd = d->wire.fd;
+		p.events = lsh_tls_events(d->wire.tls);
+		if (d->probe_at < d->until)
+			*deadline = d->probe_at;
+		break;
 	case GREETING:
-		p.fd = d->fd;
+		p.fd = d->wire.fd;
 		p.events = lsh_greeting_events(d->greeting);
 		break;
 	case IDLE:
@@ -351,7 +465,7 @@ lsh_dial_poll(const struct lsh_dial *d, int64_t *deadline)
 static void
 hand_over(struct lsh_dial *d)
 {
-	d->fd = -1;
+	d->wire = LSH_NO_WIRE;
 	d->worked = d->address[d->next - 1];
 	d->worked_at = lsh_now_ns();
 	lsh_dial_stop(d);
@@ -369,6 +483,8 @@ go_on(struct lsh_dial *d, struct lsh_hello *hello)
 		return try_next_address(d);
 	case CONNECTING:
 		return go_on_connecting(d);
+	case SHAKING:
+		return go_on_shaking(d);
 	case GREETING:
 		return go_on_greeting(d, hello);
 	case IDLE:

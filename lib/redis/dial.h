@@ -1,6 +1,6 @@
 /* Dialing: from a URI to a connection that has said hello, without ever blocking the thread that drives it.
  *
- *   RESOLVING --> CONNECTING --> GREETING --> done
+ *   RESOLVING --> CONNECTING --> [SHAKING -->] GREETING --> done      SHAKING: hands, where TLS is wanted
  *       ^ names only    | next address  |
  *       +---- any failure or the deadline ends the attempt; the owner starts another when its back-off is over
  *
@@ -11,7 +11,6 @@
 #define LSH_REDIS_DIAL_H
 
 #include "redis/hello.h"
-#include "redis/socket.h" /* lsh_discard_socket(): for the receiver, too */
 #include "redis/uri.h"
 
 #include <poll.h>
@@ -23,9 +22,18 @@ enum lsh_dialed { LSH_DIAL_WAIT, LSH_DIAL_DONE, LSH_DIAL_FAILED };
 
 /* `uri` must outlive the dial. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT SETNAME,
  * INFO server, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server, SUBSCRIBE channel, and it is done when
- * that is confirmed. Copies both. */
+ * that is confirmed; with the channel "" it is the same without the last. Copies both. */
 struct lsh_dial *lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel);  /* NULL: no memory */
 void lsh_dial_free(struct lsh_dial *dial);   /* abandons what is under way; NULL is allowed */
+
+/* Before the first start: what it has to be a connection to. Else LSH_WANT_SERVER. For a master the hello has INFO replication as well, and
+ * a replica is UNAVAILABLE. For a sentinel, which does not know some of the hello's commands, that is AUTH, CLIENT SETNAME, INFO server and,
+ * with a channel, SUBSCRIBE; and what is none is INVALID. */
+void lsh_dial_want(struct lsh_dial *dial, enum lsh_want want);
+
+/* Abandon what is under way: from now on the server is the one at `uri`, where we are the same. It must outlive the dial, and the one
+ * before it is not looked at any more. */
+void lsh_dial_move(struct lsh_dial *dial, const struct lsh_uri *uri);
 
 /* Begin an attempt that ends by `deadline`. */
 void lsh_dial_start(struct lsh_dial *dial, int64_t deadline);
@@ -36,9 +44,9 @@ struct pollfd lsh_dial_poll(const struct lsh_dial *dial, int64_t *deadline);
 /* Go on as far as possible. DONE fills in `*hello`; FAILED fills in `*err`, with a text that names the server and the step,
  * and whatever was opened is closed:
  *   UNAVAILABLE  no address, no connection or no answer in time, or the server takes nobody now
- *   DENIED       password, user or permissions
- *   INVALID      the URI's database is not there
- *   PROTOCOL     that is no Redis server
+ *   DENIED       password, user or permissions; with TLS: the server is not the one that is meant, or does not believe who we are
+ *   INVALID      the URI's database is not there, or a file that it names is of no use
+ *   PROTOCOL     that is no Redis server, or it speaks TLS and we do not, or the other way round
  *   NO_MEMORY */
 enum lsh_dialed lsh_dial_step(struct lsh_dial *dial, struct lsh_hello *hello, leash_error *err);
 

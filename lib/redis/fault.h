@@ -12,7 +12,7 @@ enum lsh_fault {
 	LSH_FAULT_REFUSED,   /* not executed: the server takes no writes (full, or cannot save them) */
 	LSH_FAULT_DENIED,    /* user, password or permission; in a script perhaps executed in part */
 	LSH_FAULT_MISMATCH,  /* a key of another type */
-	LSH_FAULT_CLUSTER,   /* not executed: another node of a cluster has the key */
+	LSH_FAULT_CLUSTER,   /* not executed: another node of a cluster has the key (MOVED), or it alone knows (ASK) */
 	LSH_FAULT_UNKNOWN,   /* anything else */
 };
 

@@ -1,5 +1,5 @@
 /* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. The
- * replies are peeked at and only then taken from the socket, up to the end of the last: what comes behind it is for the
+ * replies are peeked at and only then taken from the wire, up to the end of the last: what comes behind it is for the
  * receiver of the connection.
  *
  * No mutex: one thread at a time. */
@@ -22,16 +22,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum step { AUTH, SELECT, SETNAME, INFO, MEMORY, TIME, SUBSCRIBE, STEPS };
+enum step { AUTH, SELECT, SETNAME, INFO, MEMORY, REPLICATION, TIME, SUBSCRIBE, STEPS };
 
-static const char *const step_names[STEPS] = {"AUTH", "SELECT", "CLIENT SETNAME", "INFO", "INFO memory", "TIME", "SUBSCRIBE"};
+static const char *const step_names[STEPS] = {"AUTH", "SELECT", "CLIENT SETNAME", "INFO", "INFO memory", "INFO replication", "TIME", "SUBSCRIBE"};
 
 struct lsh_greeting {
 	const struct lsh_uri *uri;
 	char *name;     /* NULL: none */
-	char *channel;  /* NULL: a connection for commands */
+	char *channel;  /* NULL: a connection for commands; "": one for channels that are asked for later */
+	enum lsh_want want;
 	enum step steps[STEPS];
 	unsigned step_count, answered;
+	bool heard;        /* anything at all */
 	int64_t deadline;
 	char *words;       /* the commands, by sodium_malloc */
 	size_t size, sent; /* of words; 0 when nothing is left to send */
@@ -79,7 +81,7 @@ is_full(const char *said)
 static bool
 is_dispensable(enum step step, const char *said)
 {
-	return (step == SETNAME || step == INFO || step == MEMORY) && !is_full(said) &&
+	return (step == SETNAME || step == INFO || step == MEMORY || step == REPLICATION) && !is_full(said) &&
 		(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR"));
 }
 
@@ -125,6 +127,15 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
 	return fail(g, err, LEASH_PROTOCOL, 0, "%s was refused, not in the words of a Redis server: %.*s", name, n, words);
 }
 
+/* What a server does that expects TLS where we speak plainly: most just hang up. */
+static const char hint[] = " (does it want TLS? then write rediss://)";
+
+static bool
+speaks_tls(const char *bytes, size_t size)
+{
+	return bytes[0] == 0x15 && (size == 1 || bytes[1] == 0x03); /* an alert */
+}
+
 /* ---- answers ---- */
 
 static bool
@@ -154,6 +165,8 @@ is_answer_to(struct lsh_greeting *g, enum step step, const struct lsh_message *m
 		return lsh_hello_take_info(&g->hello, m);
 	case MEMORY:
 		return lsh_hello_take_memory(&g->hello, m);
+	case REPLICATION:
+		return lsh_hello_take_replication(&g->hello, m);
 	case TIME:
 		return lsh_hello_take_time(&g->hello, m);
 	case SUBSCRIBE:
@@ -174,6 +187,10 @@ take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *er
 	} else if (!is_answer_to(g, step, m)) {
 		return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", step_names[step]);
 	}
+	if (step == REPLICATION && g->hello.replica)
+		return fail(g, err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
+	if (step == INFO && g->want == LSH_WANT_SENTINEL && g->hello.version != 0 && !g->hello.sentinel)
+		return fail(g, err, LEASH_INVALID, 0, "this is no sentinel: the port of those is usually 26379");
 	if (++g->answered < g->step_count)
 		return LSH_GREETING_WAIT;
 	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
@@ -240,6 +257,10 @@ write_hello(const struct lsh_greeting *g, char *out)
 			args[n++] = LSH_ARG("INFO");
 			args[n++] = LSH_ARG("memory");
 			break;
+		case REPLICATION:
+			args[n++] = LSH_ARG("INFO");
+			args[n++] = LSH_ARG("replication");
+			break;
 		case TIME:
 			args[n++] = LSH_ARG("TIME");
 			break;
@@ -256,19 +277,38 @@ write_hello(const struct lsh_greeting *g, char *out)
 static void
 list_steps(struct lsh_greeting *g)
 {
+	bool sentinel = g->want == LSH_WANT_SENTINEL;
 	unsigned n = 0;
 
 	if (g->uri->password != NULL)
 		g->steps[n++] = AUTH;
-	if (g->uri->db != 0 && g->channel == NULL) /* channels know no databases */
+	if (g->uri->db != 0 && g->channel == NULL && !sentinel) /* channels know no databases */
 		g->steps[n++] = SELECT;
 	if (g->name != NULL)
 		g->steps[n++] = SETNAME;
 	g->steps[n++] = INFO;
-	if (g->channel == NULL)
+	if (g->want == LSH_WANT_MASTER)
+		g->steps[n++] = REPLICATION;
+	if (g->channel == NULL && !sentinel)
 		g->steps[n++] = MEMORY;
-	g->steps[n++] = g->channel == NULL ? TIME : SUBSCRIBE;
+	if (g->channel != NULL && g->channel[0] != '\0')
+		g->steps[n++] = SUBSCRIBE;
+	else if (g->channel == NULL && !sentinel)
+		g->steps[n++] = TIME;
 	g->step_count = n;
+}
+
+void
+lsh_greeting_want(struct lsh_greeting *g, enum lsh_want want)
+{
+	g->want = want;
+	list_steps(g);
+}
+
+void
+lsh_greeting_move(struct lsh_greeting *g, const struct lsh_uri *uri)
+{
+	g->uri = uri;
 }
 
 void
@@ -285,7 +325,7 @@ static void
 send_words(struct lsh_greeting *g)
 {
 	while (g->sent < g->size) {
-		ssize_t n = send(g->hello.fd, g->words + g->sent, g->size - g->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = lsh_wire_send(&g->hello.wire, g->words + g->sent, g->size - g->sent);
 
 		if (n >= 0)
 			g->sent += (size_t)n;
@@ -297,18 +337,35 @@ send_words(struct lsh_greeting *g)
 	lsh_greeting_end(g);
 }
 
-/* Take what was peeked at from the socket. */
+/* Take what was peeked at from the wire. */
 static void
 consume(struct lsh_greeting *g, size_t size)
 {
 	while (size > 0) {
-		ssize_t n = recv(g->hello.fd, g->bytes, size, MSG_DONTWAIT);
+		ssize_t n = lsh_wire_recv(&g->hello.wire, g->bytes, size, MSG_DONTWAIT);
 
 		if (n > 0)
 			size -= (size_t)n;
 		else if (n == 0 || errno != EINTR)
 			return; /* cannot be; the next recv will tell */
 	}
+}
+
+/* It failed, or ended. */
+static enum lsh_greeted
+broken(const struct lsh_greeting *g, ssize_t n, leash_error *err)
+{
+	const char *step = step_names[g->steps[g->answered]];
+	bool mute = g->answered == 0 && !g->heard && g->hello.wire.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
+	char text[LSH_ERRNO_TEXT];
+	leash_error trouble;
+	int e = errno;
+
+	if (n < 0 && e == EPROTO && lsh_wire_trouble(&g->hello.wire, &trouble))
+		return fail(g, err, trouble.status, trouble.sys_errno, "%s", trouble.text);
+	if (n == 0)
+		return fail(g, err, LEASH_UNAVAILABLE, ECONNRESET, "%s: the server closed the connection%s", step, mute ? hint : "");
+	return fail(g, err, LEASH_UNAVAILABLE, e, "%s: %s%s", step, lsh_errno_text(e, text), mute && e == ECONNRESET ? hint : "");
 }
 
 /* ---- the greeting ---- */
@@ -325,8 +382,10 @@ lsh_greeting_new(const struct lsh_uri *uri, const char *name, const char *channe
 		goto fail;
 	if (channel != NULL && (g->channel = lsh_strdup(channel)) == NULL)
 		goto fail;
+	g->want = LSH_WANT_MASTER; /* has the longest hello */
 	list_steps(g);
 	g->words = sodium_malloc(write_hello(g, NULL));
+	lsh_greeting_want(g, LSH_WANT_SERVER);
 	g->reader = lsh_reader_new();
 	if (g->words == NULL || g->reader == NULL)
 		goto fail;
@@ -350,15 +409,16 @@ lsh_greeting_free(struct lsh_greeting *g)
 }
 
 bool
-lsh_greeting_begin(struct lsh_greeting *g, int fd, int64_t deadline)
+lsh_greeting_begin(struct lsh_greeting *g, struct lsh_wire wire, int64_t deadline)
 {
 	if (!lsh_reader_reset(g->reader))
 		return false;
 	g->size = write_hello(g, g->words);
 	g->sent = 0;
 	g->answered = 0;
+	g->heard = false;
 	g->deadline = deadline;
-	g->hello = (struct lsh_hello){.fd = fd, .uptime_ms = -1};
+	g->hello = (struct lsh_hello){.wire = wire, .uptime_ms = -1};
 	return true;
 }
 
@@ -372,15 +432,16 @@ enum lsh_greeted
 lsh_greeting_step(struct lsh_greeting *g, struct lsh_hello *hello, leash_error *err)
 {
 	enum lsh_greeted greeted = LSH_GREETING_WAIT;
-	char text[LSH_ERRNO_TEXT];
-	const char *step;
 	size_t used;
 	ssize_t n;
 
 	send_words(g);
 	do {
-		n = recv(g->hello.fd, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
+		n = lsh_wire_recv(&g->hello.wire, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
+		if (n > 0 && !g->heard && speaks_tls(g->bytes, (size_t)n))
+			return fail(g, err, LEASH_PROTOCOL, 0, "the server speaks TLS: write rediss:// for it, or name its port without TLS");
 		if (n > 0) {
+			g->heard = true;
 			greeted = read_answers(g, (size_t)n, &used, err);
 			consume(g, used);
 		}
@@ -390,12 +451,9 @@ lsh_greeting_step(struct lsh_greeting *g, struct lsh_hello *hello, leash_error *
 		*hello = g->hello;
 	if (greeted != LSH_GREETING_WAIT)
 		return greeted;
-	step = step_names[g->steps[g->answered]];
-	if (n == 0)
-		return fail(g, err, LEASH_UNAVAILABLE, ECONNRESET, "%s: the server closed the connection", step);
-	if (errno != EAGAIN)
-		return fail(g, err, LEASH_UNAVAILABLE, errno, "%s: %s", step, lsh_errno_text(errno, text));
+	if (n == 0 || errno != EAGAIN)
+		return broken(g, n, err);
 	if (lsh_now_ns() >= g->deadline)
-		return fail(g, err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step);
+		return fail(g, err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step_names[g->steps[g->answered]]);
 	return LSH_GREETING_WAIT;
 }

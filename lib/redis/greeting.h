@@ -16,13 +16,17 @@ enum lsh_greeted { LSH_GREETING_WAIT, LSH_GREETING_DONE, LSH_GREETING_FAILED };
 struct lsh_greeting *lsh_greeting_new(const struct lsh_uri *uri, const char *name, const char *channel);
 void lsh_greeting_free(struct lsh_greeting *greeting); /* NULL is allowed */
 
-/* Begin on `fd`, which is connected and non-blocking; the answers must have come by `deadline`. False: no memory. */
-bool lsh_greeting_begin(struct lsh_greeting *greeting, int fd, int64_t deadline);
+/* Before the first begin, resp. while nothing is under way: as lsh_dial_want() and lsh_dial_move(). */
+void lsh_greeting_want(struct lsh_greeting *greeting, enum lsh_want want);
+void lsh_greeting_move(struct lsh_greeting *greeting, const struct lsh_uri *uri);
+
+/* Begin on `wire`, which is connected and non-blocking; the answers must have come by `deadline`. False: no memory. */
+bool lsh_greeting_begin(struct lsh_greeting *greeting, struct lsh_wire wire, int64_t deadline);
 
 /* What to poll the connection for. */
 short lsh_greeting_events(const struct lsh_greeting *greeting);
 
-/* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the socket; FAILED fills
+/* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the wire; FAILED fills
  * in `*err`, with a text that names the server and the step. */
 enum lsh_greeted lsh_greeting_step(struct lsh_greeting *greeting, struct lsh_hello *hello, leash_error *err);
 

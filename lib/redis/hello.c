@@ -86,6 +86,20 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 	if (value == NULL)
 		value = find_field(info, "server_mode", &n); /* Valkey's name for it */
 	hello->cluster = value != NULL && n == strlen("cluster") && memcmp(value, "cluster", n) == 0;
+	hello->sentinel = value != NULL && n == strlen("sentinel") && memcmp(value, "sentinel", n) == 0;
+	return true;
+}
+
+bool
+lsh_hello_take_replication(struct lsh_hello *hello, const struct lsh_message *m)
+{
+	const char *role;
+	size_t n;
+
+	if (m->type != LSH_STRING)
+		return false;
+	role = find_field(m->item[0].text, "role", &n);
+	hello->replica = role != NULL && !(n == strlen("master") && memcmp(role, "master", n) == 0);
 	return true;
 }
 

@@ -3,36 +3,103 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "redis/command.h"
 #include "redis/reply.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum state { DOWN, UP, BROKEN };
 
+enum { QUEUE_MOST = 1 << 20 };
+
+/* Bytes, put behind and taken before. */
+struct queue {
+	char *bytes;
+	size_t first, end, room;
+};
+
+struct request {
+	bool subscribe;
+	size_t size; /* of the channel, which follows */
+};
+
 struct lsh_listener {
 	const struct lsh_listener_ops *ops;
 	void *ctx;
 	int kick; /* wakes the thread in the seat */
 
-	pthread_mutex_t mutex; /* guards state, fd, reading, sleepers */
+	pthread_mutex_t mutex; /* guards all down to `asked` */
 	_Atomic enum state state;
-	int fd;
-	bool reading;
+	struct lsh_wire wire;
+	bool reading, writing;
 	struct lsh_list sleepers; /* struct sleeper */
+	atomic_bool want_write;   /* the socket was full; read without the mutex */
+	struct queue out, batch;  /* what is to be sent: gathered; and taken by whoever writes */
+	struct queue asked;       /* struct request and its channel, of each that was not answered yet */
 
-	struct lsh_reader *reader; /* the seat's */
+	struct lsh_reader *reader; /* the seat's, as is the rest */
 	char *bytes;
+	char channel[LSH_CHANNEL_MOST + 1]; /* that an answer is about */
 };
 
 struct sleeper {
 	struct lsh_list link;
 	struct lsh_parker *parker;
 };
+
+/* ---- queues ---- */
+
+static bool
+is_empty(const struct queue *q)
+{
+	return q->first == q->end;
+}
+
+static void
+empty(struct queue *q)
+{
+	q->first = q->end = 0;
+}
+
+/* Make room for so many more bytes. */
+static bool
+make_room(struct queue *q, size_t size)
+{
+	size_t used = q->end - q->first, room = q->room > 0 ? q->room : 1024;
+	char *bytes;
+
+	if (q->room - q->end >= size)
+		return true;
+	if (used > 0)
+		memmove(q->bytes, q->bytes + q->first, used);
+	q->first = 0;
+	q->end = used;
+	while (room - used < size)
+		room *= 2;
+	if (room == q->room)
+		return true;
+	bytes = room <= QUEUE_MOST ? lsh_realloc(q->bytes, room) : NULL;
+	if (bytes == NULL)
+		return false;
+	q->bytes = bytes;
+	q->room = room;
+	return true;
+}
+
+/* Where there is room for it. */
+static void
+put(struct queue *q, const void *bytes, size_t size)
+{
+	memcpy(q->bytes + q->end, bytes, size);
+	q->end += size;
+}
 
 /* ---- l->mutex held ---- */
 
@@ -44,13 +111,29 @@ poke(struct lsh_listener *l)
 		lsh_unpark(lsh_container(lsh_list_first(&l->sleepers), struct sleeper, link)->parker);
 }
 
+/* Whoever will wait next may be long in coming, and what is due is not. */
+static void
+tell_unattended(struct lsh_listener *l)
+{
+	if (l->state == UP && !l->reading && lsh_list_empty(&l->sleepers) && (l->want_write || !is_empty(&l->asked)))
+		l->ops->unattended(l->ctx);
+}
+
+/* A seat, of the reader or of the writer, has fallen vacant. */
+static void
+seat_vacant(struct lsh_listener *l)
+{
+	poke(l);
+	tell_unattended(l);
+	if (l->state == BROKEN && !l->reading && !l->writing)
+		l->ops->broke(l->ctx);
+}
+
 static void
 vacate(struct lsh_listener *l)
 {
 	l->reading = false;
-	poke(l);
-	if (l->state == BROKEN)
-		l->ops->broke(l->ctx);
+	seat_vacant(l);
 }
 
 static void
@@ -59,17 +142,150 @@ break_connection(struct lsh_listener *l)
 	if (l->state != UP)
 		return;
 	l->state = BROKEN;
-	shutdown(l->fd, SHUT_RDWR);
+	lsh_wire_break(&l->wire);
 	l->ops->broke(l->ctx);
+}
+
+/* Send what has gathered, unless somebody does, or the socket is full. The mutex is released during each send. */
+static void
+write_out(struct lsh_listener *l)
+{
+	if (l->writing || l->want_write)
+		return;
+	l->writing = true;
+	while (l->state == UP) {
+		ssize_t n;
+		int e;
+
+		if (is_empty(&l->batch)) {
+			struct queue sent = l->batch;
+
+			if (is_empty(&l->out))
+				break;
+			l->batch = l->out;
+			l->out = sent;
+			empty(&l->out);
+		}
+		pthread_mutex_unlock(&l->mutex);
+		n = lsh_wire_send(&l->wire, l->batch.bytes + l->batch.first, l->batch.end - l->batch.first);
+		e = errno;
+		pthread_mutex_lock(&l->mutex);
+		if (n >= 0) {
+			l->batch.first += (size_t)n;
+		} else if (e == EAGAIN || e == EWOULDBLOCK) {
+			uint64_t one = 1;
+			ssize_t ignored;
+
+			l->want_write = true;
+			ignored = write(l->kick, &one, sizeof one); /* whoever reads is to poll for that, too */
+			(void)ignored;
+			break;
+		} else if (e != EINTR) {
+			break_connection(l);
+		}
+	}
+	l->writing = false;
+	seat_vacant(l);
+}
+
+/* Take the request that was made first: its channel is in l->channel then. */
+static bool
+take_request(struct lsh_listener *l, struct request *request)
+{
+	if (is_empty(&l->asked))
+		return false;
+	memcpy(request, l->asked.bytes + l->asked.first, sizeof *request);
+	memcpy(l->channel, l->asked.bytes + l->asked.first + sizeof *request, request->size);
+	l->channel[request->size] = '\0';
+	l->asked.first += sizeof *request + request->size;
+	return true;
+}
+
+/* Is that the request which was made first? */
+static bool
+is_next(const struct lsh_listener *l, bool subscribe, const struct lsh_item *channel)
+{
+	struct request next;
+
+	if (is_empty(&l->asked))
+		return false;
+	memcpy(&next, l->asked.bytes + l->asked.first, sizeof next);
+	return next.subscribe == subscribe && next.size == channel->length &&
+	       memcmp(l->asked.bytes + l->asked.first + sizeof next, channel->text, next.size) == 0;
 }
 
 /* ---- the seat, no mutex held ---- */
 
 static bool
-is_message(const struct lsh_message *m)
+is_about(const struct lsh_message *m, const char *what, enum lsh_type type)
 {
-	return m->type == LSH_ARRAY && m->count == 3 && m->item[0].type == LSH_STRING && m->item[2].type == LSH_STRING &&
-	       (strcmp(m->item[0].text, "message") == 0 || strcmp(m->item[0].text, "smessage") == 0);
+	return m->type == LSH_ARRAY && m->count == 3 && m->item[0].type == LSH_STRING && m->item[1].type == LSH_STRING && m->item[2].type == type &&
+	       strcmp(m->item[0].text, what) == 0;
+}
+
+/* The server says that a channel has been subscribed to. False: nobody asked for that. */
+static bool
+take_subscribed(struct lsh_listener *l, const struct lsh_item *channel)
+{
+	struct request request;
+	bool asked;
+
+	pthread_mutex_lock(&l->mutex);
+	asked = is_next(l, true, channel) && take_request(l, &request);
+	pthread_mutex_unlock(&l->mutex);
+	if (asked)
+		l->ops->subscribed(l->ctx, channel->text, channel->length);
+	return asked;
+}
+
+/* ... or not any more, of its own accord perhaps: then it comes at any time. */
+static bool
+take_unsubscribed(struct lsh_listener *l, const struct lsh_item *channel)
+{
+	struct request request;
+
+	if (l->ops->unsubscribed == NULL)
+		return false;
+	pthread_mutex_lock(&l->mutex);
+	if (is_next(l, false, channel))
+		take_request(l, &request);
+	pthread_mutex_unlock(&l->mutex);
+	l->ops->unsubscribed(l->ctx, channel->text, channel->length);
+	return true;
+}
+
+/* What was asked for first was refused. A channel that cannot be left is none that was subscribed to. */
+static bool
+take_refused(struct lsh_listener *l, const char *text)
+{
+	struct request request;
+	bool asked;
+
+	pthread_mutex_lock(&l->mutex);
+	asked = take_request(l, &request);
+	pthread_mutex_unlock(&l->mutex);
+	if (!asked)
+		return false;
+	if (request.subscribe)
+		l->ops->refused(l->ctx, l->channel, request.size, text);
+	else
+		l->ops->unsubscribed(l->ctx, l->channel, request.size);
+	return true;
+}
+
+/* False: that is not what a Redis server says. */
+static bool
+take_in(struct lsh_listener *l, const struct lsh_message *m)
+{
+	if (is_about(m, "message", LSH_STRING) || is_about(m, "smessage", LSH_STRING)) {
+		l->ops->message(l->ctx, m->item[2].text, m->item[2].length);
+		return true;
+	}
+	if (is_about(m, "ssubscribe", LSH_INTEGER))
+		return take_subscribed(l, &m->item[1]);
+	if (is_about(m, "sunsubscribe", LSH_INTEGER))
+		return take_unsubscribed(l, &m->item[1]);
+	return m->type == LSH_ERROR && take_refused(l, m->item[0].text);
 }
 
 /* Hand out the messages that have come whole. False: they are not what a Redis server says. */
@@ -80,9 +296,8 @@ hand_out(struct lsh_listener *l)
 	int x;
 
 	while ((x = lsh_reader_next(l->reader, &m)) > 0) {
-		if (!is_message(m))
+		if (!take_in(l, m))
 			return false;
-		l->ops->message(l->ctx, m->item[2].text, m->item[2].length);
 	}
 	return x == 0;
 }
@@ -91,21 +306,33 @@ hand_out(struct lsh_listener *l)
 static bool
 read_some(struct lsh_listener *l)
 {
-	ssize_t n = recv(l->fd, l->bytes, LSH_READ_SIZE, MSG_DONTWAIT);
+	ssize_t n = lsh_wire_recv(&l->wire, l->bytes, LSH_READ_SIZE, MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 	return n > 0 && lsh_reader_feed(l->reader, l->bytes, (size_t)n) && hand_out(l);
 }
 
+/* The socket has room. */
+static void
+write_rest(struct lsh_listener *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	l->want_write = false;
+	write_out(l);
+	pthread_mutex_unlock(&l->mutex);
+}
+
 /* Sleep until there is something to read, the parker is woken, or `deadline`. False: the connection is of no use any more. */
 static bool
 poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline)
 {
-	struct pollfd polled[2] = {{.fd = l->fd, .events = POLLIN}, {.fd = l->kick, .events = POLLIN}};
+	struct pollfd polled[2] = {{.fd = l->wire.fd, .events = POLLIN}, {.fd = l->kick, .events = POLLIN}};
 	struct timespec t, *timeout = NULL;
 	int n;
 
+	if (lsh_wire_is_pending(&l->wire))
+		return read_some(l);
 	if (deadline != LSH_NEVER) {
 		int64_t left = deadline - lsh_now_ns();
 
@@ -114,6 +341,8 @@ poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadlin
 		t.tv_nsec = left % LSH_S;
 		timeout = &t;
 	}
+	if (atomic_load(&l->want_write))
+		polled[0].events |= POLLOUT;
 	if (!lsh_park_poll_begin(parker, l->kick))
 		return true;
 	n = ppoll(polled, 2, timeout, NULL);
@@ -122,7 +351,9 @@ poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadlin
 		return true;
 	if (polled[1].revents != 0)
 		lsh_kick_drain(l->kick);
-	return polled[0].revents == 0 || read_some(l);
+	if ((polled[0].revents & POLLOUT) != 0)
+		write_rest(l);
+	return (polled[0].revents & ~POLLOUT) == 0 || read_some(l);
 }
 
 /* ---- those who wait ---- */
@@ -158,18 +389,60 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 	/* it may have been poked to take the seat while what it waited for came */
 	pthread_mutex_lock(&l->mutex);
 	poke(l);
+	tell_unattended(l);
 	pthread_mutex_unlock(&l->mutex);
+}
+
+/* ---- sharded channels ---- */
+
+static bool
+request(struct lsh_listener *l, bool subscribe, const char *channel, size_t size)
+{
+	struct lsh_arg args[] = {subscribe ? LSH_ARG("SSUBSCRIBE") : LSH_ARG("SUNSUBSCRIBE"), {channel, size}};
+	struct request asked = {.subscribe = subscribe, .size = size};
+	size_t most = lsh_command_size(args, 2);
+	bool taken;
+
+	assert(l->ops->subscribed != NULL && l->ops->unsubscribed != NULL && l->ops->refused != NULL && l->ops->unattended != NULL);
+	if (size > LSH_CHANNEL_MOST)
+		return false;
+	pthread_mutex_lock(&l->mutex);
+	taken = l->state == UP && make_room(&l->out, most) && make_room(&l->asked, sizeof asked + size);
+	if (taken) {
+		l->out.end += lsh_command_write(l->out.bytes + l->out.end, args, 2);
+		put(&l->asked, &asked, sizeof asked);
+		put(&l->asked, channel, size);
+		write_out(l);
+	}
+	pthread_mutex_unlock(&l->mutex);
+	return taken;
+}
+
+bool
+lsh_listener_subscribe(struct lsh_listener *l, const char *channel, size_t size)
+{
+	return request(l, true, channel, size);
+}
+
+bool
+lsh_listener_unsubscribe(struct lsh_listener *l, const char *channel, size_t size)
+{
+	return request(l, false, channel, size);
 }
 
 /* ---- the keeper ---- */
 
 bool
-lsh_listener_attach(struct lsh_listener *l, int fd)
+lsh_listener_attach(struct lsh_listener *l, struct lsh_wire wire)
 {
 	if (!lsh_reader_reset(l->reader))
 		return false;
 	pthread_mutex_lock(&l->mutex);
-	l->fd = fd;
+	l->wire = wire;
+	empty(&l->out);
+	empty(&l->batch);
+	empty(&l->asked);
+	l->want_write = false;
 	l->state = UP;
 	poke(l);
 	pthread_mutex_unlock(&l->mutex);
@@ -188,10 +461,22 @@ lsh_listener_fd(struct lsh_listener *l, bool *read)
 	int fd;
 
 	pthread_mutex_lock(&l->mutex);
-	fd = l->state == UP ? l->fd : -1;
+	fd = l->state == UP ? l->wire.fd : -1;
 	*read = !l->reading;
 	pthread_mutex_unlock(&l->mutex);
 	return fd;
+}
+
+short
+lsh_listener_due(struct lsh_listener *l)
+{
+	int due = 0;
+
+	pthread_mutex_lock(&l->mutex);
+	if (l->state == UP && !l->reading)
+		due = (is_empty(&l->asked) ? 0 : POLLIN) | (l->want_write ? POLLOUT : 0);
+	pthread_mutex_unlock(&l->mutex);
+	return (short)due;
 }
 
 void
@@ -202,6 +487,8 @@ lsh_listener_drain(struct lsh_listener *l)
 		bool good;
 
 		l->reading = true;
+		l->want_write = false; /* if it still is full, that will be seen */
+		write_out(l);
 		pthread_mutex_unlock(&l->mutex);
 		good = hand_out(l) && read_some(l);
 		pthread_mutex_lock(&l->mutex);
@@ -220,19 +507,19 @@ lsh_listener_break(struct lsh_listener *l)
 	pthread_mutex_unlock(&l->mutex);
 }
 
-int
+struct lsh_wire
 lsh_listener_detach(struct lsh_listener *l)
 {
-	int fd = -1;
+	struct lsh_wire wire = LSH_NO_WIRE;
 
 	pthread_mutex_lock(&l->mutex);
-	if (l->state == BROKEN && !l->reading) {
+	if (l->state == BROKEN && !l->reading && !l->writing) {
 		l->state = DOWN;
-		fd = l->fd;
-		l->fd = -1;
+		wire = l->wire;
+		l->wire = LSH_NO_WIRE;
 	}
 	pthread_mutex_unlock(&l->mutex);
-	return fd;
+	return wire;
 }
 
 struct lsh_listener *
@@ -244,7 +531,7 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx)
 		return NULL;
 	l->ops = ops;
 	l->ctx = ctx;
-	l->fd = -1;
+	l->wire = LSH_NO_WIRE;
 	lsh_list_init(&l->sleepers);
 	pthread_mutex_init(&l->mutex, NULL);
 	l->kick = lsh_kick_take();
@@ -262,11 +549,13 @@ lsh_listener_free(struct lsh_listener *l)
 {
 	if (l == NULL)
 		return;
-	if (l->fd >= 0)
-		close(l->fd);
+	lsh_wire_close(&l->wire);
 	lsh_kick_give(l->kick);
 	lsh_reader_free(l->reader);
 	lsh_free(l->bytes);
+	lsh_free(l->out.bytes);
+	lsh_free(l->batch.bytes);
+	lsh_free(l->asked.bytes);
 	pthread_mutex_destroy(&l->mutex);
 	lsh_free(l);
 }
@@ -275,7 +564,7 @@ void
 lsh_listener_forsake(struct lsh_listener *l)
 {
 	/* without the mutex: a thread that is not in the child may have had it */
-	if (l->fd >= 0)
-		close(l->fd);
+	if (l->wire.fd >= 0)
+		close(l->wire.fd);
 	close(l->kick); /* of the child's: in it nobody is left who could wake late */
 }

@@ -5,11 +5,16 @@
  * thread that it is meant for with one wake-up at most, and with none if that thread reads itself.
  *
  * When nobody waits nobody reads: a message is a hint, and what it said can be asked for. The keeper of the connection reads
- * now and then what was left, and looks for hang-ups. */
+ * now and then what was left, and looks for hang-ups.
+ *
+ * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). What is to be sent for that is written
+ * by whoever asks for it; what the socket does not take at once by the thread in the seat, or the keeper. The server answers in the order
+ * in which it was asked, so a refusal is known to be of the channel that was asked for first. */
 #ifndef LSH_REDIS_LISTENER_H
 #define LSH_REDIS_LISTENER_H
 
 #include "base/park.h"
+#include "redis/wire.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +27,17 @@ struct lsh_listener_ops {
 	void (*message)(void *ctx, const char *text, size_t size);
 	/* The connection broke, or the seat of a broken one is empty now; any thread; must not wait or call back. */
 	void (*broke)(void *ctx);
+
+	/* Of sharded channels; all may be NULL where none are subscribed to. A connection that breaks takes all of them with it, and those
+	 * that were asked for: nothing is said of each. Any thread, no mutex held. */
+	void (*subscribed)(void *ctx, const char *channel, size_t size);
+	void (*unsubscribed)(void *ctx, const char *channel, size_t size); /* we asked for it, or its slot has left the server */
+	void (*refused)(void *ctx, const char *channel, size_t size, const char *text); /* the subscription: MOVED, NOPERM, unknown command ... */
+	/* There is something to be read or written and no thread in the seat: for the keeper. As broke(). */
+	void (*unattended)(void *ctx);
 };
+
+enum { LSH_CHANNEL_MOST = 4096 };
 
 struct lsh_listener *lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx); /* NULL: no memory or descriptors */
 void lsh_listener_free(struct lsh_listener *listener);                              /* NULL is allowed */
@@ -31,13 +46,19 @@ void lsh_listener_free(struct lsh_listener *listener);                          
  * message and each wake-up of `parker`, the calling thread's. */
 void lsh_listener_wait(struct lsh_listener *listener, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg), void *arg);
 
+/* Ask for a sharded channel, or for its end; the answer comes to one of the ops. Never waits. False: there is no connection, or no
+ * memory, or too much is on its way already; or the channel is longer than LSH_CHANNEL_MOST. */
+bool lsh_listener_subscribe(struct lsh_listener *listener, const char *channel, size_t size);
+bool lsh_listener_unsubscribe(struct lsh_listener *listener, const char *channel, size_t size);
+
 /* For the keeper of the connection. */
-bool lsh_listener_attach(struct lsh_listener *listener, int fd); /* as lsh_pipe_attach() */
+bool lsh_listener_attach(struct lsh_listener *listener, struct lsh_wire wire); /* as lsh_pipe_attach() */
 bool lsh_listener_is_up(struct lsh_listener *listener);
 int lsh_listener_fd(struct lsh_listener *listener, bool *read); /* to poll for hang-ups, and with *read for bytes; -1: none */
-void lsh_listener_drain(struct lsh_listener *listener);        /* read what is there, if the seat is vacant */
+short lsh_listener_due(struct lsh_listener *listener);         /* and in any case for these: answers that are due, something left to be written */
+void lsh_listener_drain(struct lsh_listener *listener);        /* read and write what there is, if the seat is vacant */
 void lsh_listener_break(struct lsh_listener *listener);
-int lsh_listener_detach(struct lsh_listener *listener);        /* as lsh_pipe_detach() */
+struct lsh_wire lsh_listener_detach(struct lsh_listener *listener); /* as lsh_pipe_detach() */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
 void lsh_listener_forsake(struct lsh_listener *listener);

@@ -2,7 +2,9 @@
  * them, dials again when they break, and runs the work that no caller waits for.
  *
  * The keeper never waits for a connection: renewals go on while the listener's is being dialed. It waits for answers as any
- * other caller of the pipe does. */
+ * other caller of the pipe does.
+ *
+ * A deployment with sentinels is one node, too: its server is the master, and where that is they are asked. */
 #ifndef LSH_REDIS_NODE_H
 #define LSH_REDIS_NODE_H
 
@@ -25,6 +27,10 @@ struct lsh_node_ops {
 	void (*work)(void *ctx);       /* keeper: was kicked; run all the work there is, as a caller of the pipe */
 	bool (*expects_messages)(void *ctx); /* keeper: should messages be read although no thread waits? */
 	void (*message)(void *ctx, const char *text, size_t size);     /* any thread */
+	/* Of sharded channels, which are asked for at the listener (listener.h says when they come): any thread. NULL where there are none. */
+	void (*channel_subscribed)(void *ctx, const char *channel, size_t size);
+	void (*channel_unsubscribed)(void *ctx, const char *channel, size_t size);
+	void (*channel_refused)(void *ctx, const char *channel, size_t size, const char *text);
 	void (*clock_jumped)(void *ctx, int64_t by_us);                /* any thread: the server's clock left ours */
 	void (*log)(void *ctx, leash_log_level level, const char *line); /* any thread */
 };
@@ -32,8 +38,11 @@ struct lsh_node_ops {
 struct lsh_node_options {
 	const struct lsh_uri *uri; /* must outlive the node */
 	const char *name;          /* for CLIENT SETNAME */
-	const char *channel;       /* to subscribe to */
+	const char *channel;       /* to subscribe to; NULL: sharded channels are asked for at the listener; or, without `channel_subscribed`, there
+	                              are no messages, and no connection for them */
 	int64_t timeout;           /* ns, to connect and for one answer */
+	int64_t ask_every;         /* ns, with sentinels: how often they are asked at least; 0: as lsh_sentinel_new() has it */
+	bool master_only;          /* a replica is not taken for the server; with sentinels it never is */
 };
 
 /* NULL: no memory or descriptors. */
@@ -55,7 +64,12 @@ void lsh_node_forsake(struct lsh_node *node);
 
 struct lsh_pipe *lsh_node_pipe(struct lsh_node *node);
 struct lsh_listener *lsh_node_listener(struct lsh_node *node);
-const char *lsh_node_shown(const struct lsh_node *node); /* the server, for messages */
+unsigned lsh_node_version(struct lsh_node *node); /* of the server that commands go to, 0xMMmmpp; 0: it does not say */
+const char *lsh_node_shown(const struct lsh_node *node); /* the server, or all of them, for messages */
+
+/* For connections beside the node's: the URI of the server that commands go to, or last went to. Where that is not the node's own URI it is
+ * made in `*moved`, to be cleared by the caller in any case. NULL: no memory, or it is not known yet. */
+const struct lsh_uri *lsh_node_where(struct lsh_node *node, struct lsh_uri *moved);
 
 void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */
 

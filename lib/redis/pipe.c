@@ -56,6 +56,8 @@ enum {
 
 enum state { DOWN, UP, BROKEN };
 
+static _Atomic uint64_t epochs; /* of all pipes: no two connections have the same */
+
 struct buffer {
 	char *bytes;
 	size_t size, sent;
@@ -70,8 +72,8 @@ struct lsh_pipe {
 	pthread_cond_t room;
 	unsigned wanting_room;
 	_Atomic enum state state; /* it and epoch are also read without the mutex */
-	int fd;
-	_Atomic uint64_t epoch;
+	struct lsh_wire wire;
+	_Atomic uint64_t epoch, connects;
 	struct lsh_ticket **ring;
 	uint64_t head, tail;  /* of the next reply; of the next command */
 	uint64_t handed_before; /* over earlier connections */
@@ -87,7 +89,7 @@ struct lsh_pipe {
 	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
 	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 
-	struct buffer wire;        /* the writer's seat */
+	struct buffer batch;       /* the writer's seat */
 	struct lsh_reader *reader; /* the reader's seat */
 	char *read_bytes;
 };
@@ -194,7 +196,7 @@ break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outco
 	if (p->state != UP)
 		return;
 	p->state = BROKEN;
-	shutdown(p->fd, SHUT_RDWR);
+	lsh_wire_break(&p->wire);
 	for (; p->head < p->tail; p->head++) {
 		struct lsh_ticket *ticket = *place(p, p->head);
 
@@ -222,30 +224,30 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 			/* an answer that nobody asked for would be taken for the answer to this command; and an end is told in time */
 			p->look_first = false;
 			pthread_mutex_unlock(&p->mutex);
-			n = recv(p->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+			n = lsh_wire_recv(&p->wire, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
 			pthread_mutex_lock(&p->mutex);
 			if (n >= 0)
 				break_connection(p, ended, LSH_UNKNOWN);
 			continue;
 		}
-		if (p->wire.sent == p->wire.size) {
-			struct buffer empty = p->wire;
+		if (p->batch.sent == p->batch.size) {
+			struct buffer empty = p->batch;
 
 			if (p->out.size == 0)
 				break;
-			p->wire = p->out;
-			p->wire.sent = 0;
+			p->batch = p->out;
+			p->batch.sent = 0;
 			p->out = empty;
 			p->out.size = 0;
 			p->handed = p->tail;
 			tell_room(p);
 		}
 		pthread_mutex_unlock(&p->mutex);
-		n = send(p->fd, p->wire.bytes + p->wire.sent, p->wire.size - p->wire.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = lsh_wire_send(&p->wire, p->batch.bytes + p->batch.sent, p->batch.size - p->batch.sent);
 		e = errno;
 		pthread_mutex_lock(&p->mutex);
 		if (n >= 0) {
-			p->wire.sent += (size_t)n;
+			p->batch.sent += (size_t)n;
 			p->want_write = false;
 		} else if (e == EAGAIN || e == EWOULDBLOCK) {
 			p->want_write = true;
@@ -267,7 +269,7 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 static bool
 has_to_write(const struct lsh_pipe *p)
 {
-	return p->state == UP && !p->writing && !p->want_write && (p->out.size > 0 || p->wire.sent < p->wire.size);
+	return p->state == UP && !p->writing && !p->want_write && (p->out.size > 0 || p->batch.sent < p->batch.size);
 }
 
 /* Hand out the replies that have come. False: they are not what a Redis server says. */
@@ -333,14 +335,14 @@ enum received { NOTHING, BYTES, HUNG_UP };
 static enum received
 receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
 {
-	struct pollfd polled[2] = {{.fd = p->fd, .events = POLLIN}, {.fd = p->kick, .events = POLLIN}};
+	struct pollfd polled[2] = {{.fd = p->wire.fd, .events = POLLIN}, {.fd = p->kick, .events = POLLIN}};
 	struct timespec t, *timeout = NULL;
 	int64_t left = limit == LSH_NEVER ? LSH_NEVER : limit - lsh_now_ns();
 	ssize_t n = -1;
 	int e = EAGAIN;
 
 	if (!want_write && left > RECV_US * LSH_US) {
-		n = recv(p->fd, p->read_bytes, LSH_READ_SIZE, 0);
+		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_READ_SIZE, 0);
 		e = errno;
 		if (limit != LSH_NEVER && n < 0)
 			left = limit - lsh_now_ns();
@@ -365,7 +367,7 @@ receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_
 		*writable = (polled[0].revents & POLLOUT) != 0;
 		if ((polled[0].revents & ~POLLOUT) == 0)
 			return NOTHING;
-		n = recv(p->fd, p->read_bytes, LSH_READ_SIZE, MSG_DONTWAIT);
+		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_READ_SIZE, MSG_DONTWAIT);
 		e = errno;
 	}
 	if (n > 0) {
@@ -459,10 +461,11 @@ take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t no
 	p->out.size += lsh_command_write(p->out.bytes + p->out.size, args, count);
 }
 
-enum lsh_appended
-lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+static enum lsh_appended
+append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
 {
-	size_t size = lsh_command_size(args, count);
+	static const struct lsh_arg word = {"ASKING", 6};
+	size_t size = lsh_command_size(args, count) + (asking ? lsh_command_size(&word, 1) : 0);
 	enum lsh_appended result = LSH_APPENDED;
 
 	atomic_init(&ticket->outcome, LSH_PENDING);
@@ -472,9 +475,13 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 	pthread_mutex_lock(&p->mutex);
 	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
 		result = LSH_PIPE_DOWN;
-	} else if (p->tail - p->head >= RING || OUT_SIZE - p->out.size < size) {
+	} else if (p->tail - p->head + asking >= RING || OUT_SIZE - p->out.size < size) {
 		result = LSH_PIPE_FULL;
 	} else {
+		if (asking) {
+			take_in(p, &word, 1, now);
+			*place(p, p->tail++) = NULL;
+		}
 		take_in(p, args, count, now);
 		ticket->epoch = p->epoch;
 		ticket->number = p->tail;
@@ -482,6 +489,18 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 	}
 	pthread_mutex_unlock(&p->mutex);
 	return result;
+}
+
+enum lsh_appended
+lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+{
+	return append(p, ticket, false, args, count, now, patience);
+}
+
+enum lsh_appended
+lsh_pipe_append_asking(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+{
+	return append(p, ticket, true, args, count, now, patience);
 }
 
 bool
@@ -616,7 +635,7 @@ lsh_pipe_await_room(struct lsh_pipe *p, int64_t deadline)
 	lsh_pipe_flush(p);
 	pthread_mutex_lock(&p->mutex);
 	p->wanting_room++;
-	if (p->state == UP && (p->tail - p->head >= RING || p->out.size > OUT_SIZE / 2))
+	if (p->state == UP && (p->tail - p->head >= RING - 1 || p->out.size > OUT_SIZE / 2)) /* an ASKING needs two places */
 		pthread_cond_timedwait(&p->room, &p->mutex, &t);
 	p->wanting_room--;
 	pthread_mutex_unlock(&p->mutex);
@@ -625,23 +644,24 @@ lsh_pipe_await_room(struct lsh_pipe *p, int64_t deadline)
 /* ---- the keeper ---- */
 
 bool
-lsh_pipe_attach(struct lsh_pipe *p, int fd)
+lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 {
 	struct timeval t = {.tv_sec = 0, .tv_usec = RECV_US};
-	int flags = fcntl(fd, F_GETFL);
+	int flags = fcntl(wire.fd, F_GETFL);
 
 	if (!lsh_reader_reset(p->reader))
 		return false;
 	/* blocking with a bound, so that the reader's first try is one system call; sends say MSG_DONTWAIT */
-	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
+	if (flags < 0 || fcntl(wire.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || setsockopt(wire.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
 		return false;
 	pthread_mutex_lock(&p->mutex);
-	p->fd = fd;
+	p->wire = wire;
 	p->state = UP;
-	p->epoch++; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
+	p->connects++;
+	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
 	p->handed_before += p->handed;
 	p->head = p->tail = p->handed = p->gave_up = 0;
-	p->out.size = p->wire.size = p->wire.sent = 0;
+	p->out.size = p->batch.size = p->batch.sent = 0;
 	p->want_write = false;
 	p->look_first = false;
 	p->soonest = LSH_NEVER;
@@ -663,6 +683,12 @@ lsh_pipe_epoch(struct lsh_pipe *p)
 }
 
 uint64_t
+lsh_pipe_connects(struct lsh_pipe *p)
+{
+	return p->connects;
+}
+
+uint64_t
 lsh_pipe_commands(struct lsh_pipe *p)
 {
 	uint64_t n;
@@ -679,7 +705,7 @@ lsh_pipe_fd(struct lsh_pipe *p)
 	int fd;
 
 	pthread_mutex_lock(&p->mutex);
-	fd = p->state == UP ? p->fd : -1;
+	fd = p->state == UP ? p->wire.fd : -1;
 	pthread_mutex_unlock(&p->mutex);
 	return fd;
 }
@@ -710,19 +736,19 @@ lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
 	ended_tell(&ended);
 }
 
-int
+struct lsh_wire
 lsh_pipe_detach(struct lsh_pipe *p)
 {
-	int fd = -1;
+	struct lsh_wire wire = LSH_NO_WIRE;
 
 	pthread_mutex_lock(&p->mutex);
 	if (p->state == BROKEN && !p->reading && !p->writing) {
 		p->state = DOWN;
-		fd = p->fd;
-		p->fd = -1;
+		wire = p->wire;
+		p->wire = LSH_NO_WIRE;
 	}
 	pthread_mutex_unlock(&p->mutex);
-	return fd;
+	return wire;
 }
 
 struct lsh_pipe *
@@ -735,7 +761,7 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 		return NULL;
 	p->ops = ops;
 	p->ctx = ctx;
-	p->fd = -1;
+	p->wire = LSH_NO_WIRE;
 	pthread_mutex_init(&p->mutex, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -744,10 +770,10 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 	p->kick = lsh_kick_take();
 	p->ring = lsh_alloc(RING * sizeof *p->ring);
 	p->out.bytes = lsh_alloc(OUT_SIZE);
-	p->wire.bytes = lsh_alloc(OUT_SIZE);
+	p->batch.bytes = lsh_alloc(OUT_SIZE);
 	p->read_bytes = lsh_alloc(LSH_READ_SIZE);
 	p->reader = lsh_reader_new();
-	if (p->kick < 0 || p->ring == NULL || p->out.bytes == NULL || p->wire.bytes == NULL || p->read_bytes == NULL || p->reader == NULL) {
+	if (p->kick < 0 || p->ring == NULL || p->out.bytes == NULL || p->batch.bytes == NULL || p->read_bytes == NULL || p->reader == NULL) {
 		lsh_pipe_free(p);
 		return NULL;
 	}
@@ -759,12 +785,11 @@ lsh_pipe_free(struct lsh_pipe *p)
 {
 	if (p == NULL)
 		return;
-	if (p->fd >= 0)
-		close(p->fd);
+	lsh_wire_close(&p->wire);
 	lsh_kick_give(p->kick);
 	lsh_reader_free(p->reader);
 	lsh_free(p->read_bytes);
-	lsh_free(p->wire.bytes);
+	lsh_free(p->batch.bytes);
 	lsh_free(p->out.bytes);
 	lsh_free(p->ring);
 	pthread_cond_destroy(&p->room);
@@ -776,7 +801,7 @@ void
 lsh_pipe_forsake(struct lsh_pipe *p)
 {
 	/* without the mutex: a thread that is not in the child may have had it */
-	if (p->fd >= 0)
-		close(p->fd);
+	if (p->wire.fd >= 0)
+		close(p->wire.fd);
 	close(p->kick); /* of the child's: in it nobody is left who could wake late */
 }

@@ -5,6 +5,7 @@
 #include "base/park.h"
 #include "redis/command.h"
 #include "redis/reply.h"
+#include "redis/wire.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -63,6 +64,10 @@ void lsh_pipe_free(struct lsh_pipe *pipe); /* when nobody is in it; NULL is allo
 enum lsh_appended lsh_pipe_append(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                                   int64_t now, int64_t patience);
 
+/* The same behind an ASKING, whose answer nobody hears, and with no other's command in between: both or none. */
+enum lsh_appended lsh_pipe_append_asking(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+                                         int64_t now, int64_t patience);
+
 /* Append a command whose answer nobody wants, to go out with one that follows. False: there is no room or no connection, it was not. */
 bool lsh_pipe_append_unheard(struct lsh_pipe *pipe, const struct lsh_arg *args, size_t count, int64_t now);
 
@@ -77,15 +82,16 @@ enum lsh_outcome lsh_pipe_await(struct lsh_pipe *pipe, struct lsh_ticket *ticket
 void lsh_pipe_await_room(struct lsh_pipe *pipe, int64_t deadline);
 
 /* For the keeper of the connection. */
-bool lsh_pipe_attach(struct lsh_pipe *pipe, int fd); /* takes the descriptor, unless false: no memory */
+bool lsh_pipe_attach(struct lsh_pipe *pipe, struct lsh_wire wire); /* takes it, unless false: no memory */
 bool lsh_pipe_is_up(struct lsh_pipe *pipe);
 uint64_t lsh_pipe_commands(struct lsh_pipe *pipe);   /* handed to the system so far, over all connections */
-uint64_t lsh_pipe_epoch(struct lsh_pipe *pipe);      /* of the present or last connection; they count from 1 */
+uint64_t lsh_pipe_connects(struct lsh_pipe *pipe);   /* how often it was attached */
+uint64_t lsh_pipe_epoch(struct lsh_pipe *pipe);      /* of the present or last connection: a number that no other of any pipe has; 0: none yet */
 int lsh_pipe_fd(struct lsh_pipe *pipe);              /* to poll for hang-ups; -1 if there is none */
 /* Break it if commands are on their way and nothing was heard since `since`. */
 void lsh_pipe_break_if_silent(struct lsh_pipe *pipe, int64_t since);
 void lsh_pipe_break(struct lsh_pipe *pipe, uint64_t epoch); /* that connection, or with 0 any; no-op on a broken one */
-int lsh_pipe_detach(struct lsh_pipe *pipe);          /* the broken connection's descriptor, for closing, once both seats are empty; else -1 */
+struct lsh_wire lsh_pipe_detach(struct lsh_pipe *pipe); /* the broken connection's, for closing, once both seats are empty; else LSH_NO_WIRE */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
 void lsh_pipe_forsake(struct lsh_pipe *pipe);

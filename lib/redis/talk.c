@@ -29,7 +29,7 @@ typedef int elements;
 struct lsh_talk {
 	const struct lsh_uri *uri;
 	int64_t timeout;
-	int fd;
+	struct lsh_wire wire;
 	redisReader *reader;
 	redisReplyObjectFunctions functions; /* ours in front of */
 	redisReplyObjectFunctions builders;  /* hiredis's own */
@@ -149,8 +149,11 @@ static leash_status
 fail_by_errno(const struct lsh_talk *t, leash_error *err)
 {
 	char text[LSH_ERRNO_TEXT];
+	leash_error trouble;
 	int e = errno;
 
+	if (e == EPROTO && lsh_wire_trouble(&t->wire, &trouble))
+		return fail(t, err, trouble.status, trouble.sys_errno, trouble.text);
 	return fail(t, err, e == ENOMEM ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, lsh_errno_text(e, text));
 }
 
@@ -188,7 +191,7 @@ dial(struct lsh_talk *t, const char *name, struct lsh_hello *hello, leash_error 
 	lsh_dial_free(dial);
 	if (dialed == LSH_DIAL_FAILED)
 		return lsh_fail(err, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	t->fd = hello->fd;
+	t->wire = hello->wire;
 	return LEASH_OK;
 }
 
@@ -203,7 +206,7 @@ lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for a connection", uri->shown);
 	t->uri = uri;
 	t->timeout = timeout;
-	t->fd = -1;
+	t->wire = LSH_NO_WIRE;
 	status = make_reader(t) ? dial(t, name, hello != NULL ? hello : &ignored, err)
 	                        : fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
 	if (status != LEASH_OK)
@@ -218,8 +221,7 @@ lsh_talk_close(struct lsh_talk *t)
 {
 	if (t == NULL)
 		return;
-	if (t->fd >= 0)
-		lsh_discard_socket(t->fd);
+	lsh_wire_discard(&t->wire);
 	lsh_answer_free(t->answer);
 	if (t->reader != NULL)
 		redisReaderFree(t->reader);
@@ -254,7 +256,7 @@ static void
 send_words(struct lsh_talk *t)
 {
 	while (t->sent < t->size) {
-		ssize_t n = send(t->fd, t->words + t->sent, t->size - t->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = lsh_wire_send(&t->wire, t->words + t->sent, t->size - t->sent);
 
 		if (n >= 0)
 			t->sent += (size_t)n;
@@ -269,7 +271,7 @@ send_words(struct lsh_talk *t)
 static bool
 read_some(struct lsh_talk *t, size_t *count)
 {
-	ssize_t n = recv(t->fd, t->bytes, sizeof t->bytes, MSG_DONTWAIT);
+	ssize_t n = lsh_wire_recv(&t->wire, t->bytes, sizeof t->bytes, MSG_DONTWAIT);
 
 	if (n == 0)
 		errno = ECONNRESET;
@@ -321,7 +323,8 @@ lsh_talk_hear(struct lsh_talk *t, const struct redisReply **answer, leash_error 
 		if (lsh_now_ns() >= deadline)
 			return fail(t, err, LEASH_UNAVAILABLE, ETIMEDOUT, "no answer in time");
 		send_words(t);
-		await((struct pollfd){.fd = t->fd, .events = (short)(POLLIN | (t->sent < t->size ? POLLOUT : 0))}, deadline);
+		if (!lsh_wire_is_pending(&t->wire))
+			await((struct pollfd){.fd = t->wire.fd, .events = (short)(POLLIN | (t->sent < t->size ? POLLOUT : 0))}, deadline);
 		if (!read_some(t, &count))
 			return fail_by_errno(t, err);
 	}

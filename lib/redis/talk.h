@@ -28,7 +28,7 @@ enum {
 };
 
 /* Connect and say hello, all within `timeout` (ns), which is also the time for each answer. `uri` must outlive the talk; `hello` may be
- * NULL, and its fd stays the talk's. Statuses as of lsh_dial_step(). */
+ * NULL, and its wire stays the talk's. Statuses as of lsh_dial_step(). */
 leash_status lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout, struct lsh_hello *hello,
                            leash_error *err);
 void lsh_talk_close(struct lsh_talk *talk); /* NULL is allowed */

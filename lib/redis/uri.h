@@ -1,27 +1,72 @@
-/* Where a server is, and who we are there: a parsed URI. */
+/* Where a deployment is, who we are there, and how it is spoken to: a parsed URI. */
 #ifndef LSH_REDIS_URI_H
 #define LSH_REDIS_URI_H
 
 #include <leash/status.h>
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* What kind of deployment the scheme names: redis, unix: one server; redis+sentinel, redis+cluster, redis+quorum. */
+enum lsh_deployment { LSH_SINGLE, LSH_SENTINEL, LSH_CLUSTER, LSH_QUORUM };
 
 enum lsh_scheme { LSH_SCHEME_TCP, LSH_SCHEME_UNIX };
 
+struct lsh_endpoint {
+	char *host;    /* a name or a numeric address, without brackets */
+	uint16_t port;
+};
+
+enum {
+	LSH_HOSTS_MAX = 16,  /* that a URI may name */
+	LSH_QUORUM_MAX = 7,  /* servers of a quorum: 3, 5 or 7 */
+};
+
+/* How TLS is spoken, all of it as the URI says. */
+struct lsh_tls_options {
+	bool on;            /* rediss:, rediss+sentinel:, rediss+cluster:, rediss+quorum: */
+	bool unverified;    /* verify=no: whoever answers is believed */
+	char *cafile;       /* NULL: the system's authorities */
+	char *cert, *key;   /* both or none: what we show of ourselves */
+	char *server_name;  /* NULL: the host of the URI. What the certificate must be for, and what is asked for by SNI */
+};
+
 struct lsh_uri {
+	enum lsh_deployment deployment;
 	enum lsh_scheme scheme;
-	char *host;         /* TCP: a name or a numeric address, without brackets; unix: the path */
+	char *host;         /* TCP: a name or a numeric address, without brackets; unix: the path. Not of a single server: that of the first of `hosts` */
 	uint16_t port;
 	int db;             /* 0 if not named */
 	int64_t timeout_ms; /* 0 if not named */
 	char *user;         /* NULL if not named */
 	char *password;     /* NULL if not named; in guarded memory (sodium_malloc), NUL-terminated */
-	char *shown;        /* the URI without secrets, for messages: "redis://cache:6379/2", "unix:///run/redis.sock" */
+	struct lsh_tls_options tls;
+
+	/* Of a deployment of several servers: those that it names, which are sentinels, nodes of the cluster, or all of the quorum. */
+	size_t host_count;
+	struct lsh_endpoint hosts[LSH_HOSTS_MAX];
+	char *master;           /* sentinel: what the sentinels call it */
+	char *sentinel_user;    /* who we are to the sentinels; NULL if not named */
+	char *sentinel_password; /* likewise; as `password` */
+	char *redirects;        /* cluster, sentinel: to which hosts we may be sent, a list with commas ("10.0.0.1,10.0.0.2,cache-a"); NULL: any */
+	bool preloaded;         /* scripts=preloaded: the texts of scripts are never sent */
+	int64_t restart_guard_ms; /* of locks that name none; 0 if not named */
+
+	char *shown;        /* the URI without secrets, for messages: "redis://cache:6379/2", "unix:///run/redis.sock",
+	                       "redis+sentinel://a:26379,b:26379/main", "rediss+quorum://a:6379,b:6379,c:6379" */
 };
 
-/* Parse `text`. Fails with LEASH_INVALID (naming the part, and never showing a secret), LEASH_UNSUPPORTED (a scheme of a
- * deployment that is not built in: rediss, redis+sentinel, redis+cluster, redis+quorum) or LEASH_NO_MEMORY; then `*out` holds nothing. */
+/* Parse `text`. Fails with LEASH_INVALID (naming the part, and never showing a secret) or LEASH_NO_MEMORY; then `*out` holds nothing. */
 leash_status lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err);
+
+/* The URI of one server of a deployment: a single one at `host` and `port`, with all else (who we are, TLS, timeout, db) as in `uri`, but
+ * to the sentinels the user and password that are for them, and no database. False: no memory. `host` and the rest are copied. */
+bool lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port);
+bool lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which);
+
+/* May a server of the deployment send us to this host? */
+bool lsh_uri_allows(const struct lsh_uri *uri, const char *host);
 
 /* Wipe and free what it holds; a zeroed struct is allowed. */
 void lsh_uri_clear(struct lsh_uri *uri);

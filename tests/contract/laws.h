@@ -2,6 +2,8 @@
 #ifndef LEASH_TEST_LAWS_H
 #define LEASH_TEST_LAWS_H
 
+#include "tests/support/deployment.h"
+
 #include <leash.h>
 
 #include <stdbool.h>
@@ -16,7 +18,11 @@ struct kind {
 	bool ordered;
 };
 
-/* For main to return. */
+/* For main to return: the laws of the kind, in the deployment that LEASH_TEST_DEPLOYMENT names. It says which of them that one does not
+ * promise, and why. */
 int laws_run(const struct kind *kind);
+
+/* The same for plain locks and then for plain and fair ones that meet, in this deployment, whatever the variable says. */
+int laws_run_in(enum deployment_kind where);
 
 #endif

@@ -229,7 +229,7 @@ a_callback_may_call_leash_and_arguments_are_checked(void **state)
 	assert_status(LEASH_INVALID, examine("nonsense"));
 	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .prefix = "a b")));
 	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = -1)));
-	assert_status(LEASH_UNSUPPORTED, examine("rediss://nowhere"));
+	assert_status(LEASH_INVALID, examine("redis+quorum://a,b"));
 	assert_int_equal(found_count, 0);
 }
 

@@ -1,6 +1,7 @@
 /* A contender: a program whose threads take locks, keep them, write to what the locks protect, and write all of it down.
  *
  *   contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]
+ *             [--timeout-ms N] [--min-replicas N] [--plain]
  *
  * It is a program of its own so that one that was killed can be replaced by a process that has threads, and it uses what leash.h
  * offers and nothing else. What it does goes into the history NAME in DIR (tests/judge/history.h), for others to judge, who also made
@@ -12,8 +13,9 @@
  *   main       cancels waits, and waits for SIGTERM. Then each worker takes each lock once more, however long that takes, so a
  *              contender that does not end has a thread that hangs
  *
- * Locks with an even number are plain, the others fair. No hold asks for more than a lease and a half at a time, and that is what
- * --guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and exclusion stays. */
+ * Locks with an even number are plain, the others fair unless --plain says otherwise. No hold asks for more than a lease and a half at a
+ * time, and that is what --guard-ms has to be more than: after a restart that may have lost the data nothing is granted for so long, and
+ * exclusion stays. */
 #include "tests/judge/history.h"
 #include "tests/judge/register.h"
 #include "tests/support/await.h"
@@ -57,7 +59,8 @@ static struct {
 	const char *uri, *folder, *name;
 	uint64_t seed;
 	unsigned lock_count, thread_count;
-	int64_t lease_ms, guard_ms;
+	int64_t lease_ms, guard_ms, timeout_ms, min_replicas;
+	bool plain;
 
 	struct history *history;
 	struct fenced *registers;
@@ -69,7 +72,7 @@ static struct {
 	pthread_mutex_t mutex;
 	_Atomic uint64_t holds;
 	_Atomic bool ending, ended;
-} self = {.seed = 1, .lock_count = 6, .thread_count = 3, .lease_ms = 1000, .guard_ms = 2000, .mutex = PTHREAD_MUTEX_INITIALIZER};
+} self = {.seed = 1, .lock_count = 6, .thread_count = 3, .lease_ms = 1000, .guard_ms = 2000, .timeout_ms = 500, .mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- chance ---- */
 
@@ -108,6 +111,12 @@ sleep_us(uint64_t us)
 }
 
 /* ---- what is written down ---- */
+
+static bool
+is_fair(unsigned lock)
+{
+	return lock % 2 == 1 && !self.plain;
+}
 
 static const char *
 name_of(unsigned lock, char name[NAME])
@@ -190,7 +199,7 @@ begin(struct turn *turn, int64_t wait_ms, bool may_be_canceled)
 
 	turn->number = ++self.holds;
 	history_note(self.history, "ask %" PRIu64 " %s %" PRId64 " %s", turn->number, name_of(turn->lock, name),
-	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, turn->lock % 2 == 0 ? "plain" : "fair");
+	             wait_ms == LEASH_FOREVER ? -1 : wait_ms, is_fair(turn->lock) ? "fair" : "plain");
 	status = acquire(turn, wait_ms, may_be_canceled, &err);
 	came = await_now_ns();
 	if (status != LEASH_OK) {
@@ -390,7 +399,7 @@ start_pulses(void)
 static void
 open_client(void)
 {
-	leash_options options = *LEASH_OPTIONS(.uri = self.uri, .lease_ms = self.lease_ms, .timeout_ms = self.lease_ms / 2, .client_name = self.name,
+	leash_options options = *LEASH_OPTIONS(.uri = self.uri, .lease_ms = self.lease_ms, .timeout_ms = self.timeout_ms, .client_name = self.name,
 	                                       .on_event = note_event);
 	leash_error err;
 	leash_status status;
@@ -408,7 +417,8 @@ handle(unsigned lock, leash_owner *owner)
 	char name[NAME];
 
 	return leashed_lock(self.client, name_of(lock, name),
-	                    LEASH_LOCK_OPTIONS(.restart_guard_ms = self.guard_ms, .fair = lock % 2 == 1, .owner = owner));
+	                    LEASH_LOCK_OPTIONS(.fair = is_fair(lock), .owner = owner, .min_replicas = self.min_replicas,
+	                                       .restart_guard_ms = self.guard_ms));
 }
 
 static void
@@ -479,7 +489,8 @@ finish(void)
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]\n");
+	fprintf(stderr, "usage: contender --uri URI --folder DIR --name NAME [--seed N] [--locks N] [--threads N] [--lease-ms N] [--guard-ms N]\n"
+	                "                 [--timeout-ms N] [--min-replicas N] [--plain]\n");
 	exit(2);
 }
 
@@ -500,7 +511,8 @@ read_options(int argc, char **argv)
 	static const struct option options[] = {
 		{"uri", required_argument, NULL, 'u'},     {"folder", required_argument, NULL, 'f'},   {"name", required_argument, NULL, 'n'},
 		{"seed", required_argument, NULL, 's'},    {"locks", required_argument, NULL, 'l'},    {"threads", required_argument, NULL, 't'},
-		{"lease-ms", required_argument, NULL, 'e'}, {"guard-ms", required_argument, NULL, 'g'}, {NULL, 0, NULL, 0},
+		{"lease-ms", required_argument, NULL, 'e'}, {"guard-ms", required_argument, NULL, 'g'}, {"timeout-ms", required_argument, NULL, 'o'},
+		{"min-replicas", required_argument, NULL, 'r'}, {"plain", no_argument, NULL, 'p'}, {NULL, 0, NULL, 0},
 	};
 	int c;
 
@@ -529,6 +541,15 @@ read_options(int argc, char **argv)
 			break;
 		case 'g':
 			self.guard_ms = (int64_t)number(optarg, 100, 600000);
+			break;
+		case 'o':
+			self.timeout_ms = (int64_t)number(optarg, 1, 60000);
+			break;
+		case 'r':
+			self.min_replicas = (int64_t)number(optarg, 0, 16);
+			break;
+		case 'p':
+			self.plain = true;
 			break;
 		default:
 			usage();

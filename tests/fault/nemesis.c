@@ -1,10 +1,13 @@
 /* The nemesis: runs contenders under faults, so that their histories can be judged.
  *
- *   nemesis [--seconds N] [--seed S] [--deployment single] [--folder DIR] [--only FAULT,FAULT] [--list] [--print]
+ *   nemesis [--seconds N] [--seed S] [--deployment KIND] [--min-replicas N] [--folder DIR]
+ *           [--only FAULT,FAULT] [--list] [--print]
  *
- * It starts a server, six contenders, each behind a fault proxy, and a watcher. Then bursts of up to three faults that overlap, and
- * quiet times between them, in each of which every lock must be seen to be taken again, until the time is over. In the end there are
- * no faults, and every thread of every contender must come to its end. Then the judge reads the histories.
+ * It starts a deployment, six contenders, and watchers. Then bursts of up to three faults that overlap, and quiet times between them, in
+ * each of which every lock must be seen to be taken again, until the time is over. In the end there are no faults, and every thread of
+ * every contender must come to its end. Then the judge reads the histories.
+ *
+ * That a lock was taken is seen at the register that it protects (tests/judge/register.h): somebody has it, and writes there.
  *
  * Which faults come, when and to whom follows from the seed (--list tells it beforehand); how the contenders and the server fare
  * depends on the scheduler as well.
@@ -38,6 +41,8 @@ enum { STEP_MS = 2, AGAIN_MS = 40, PATIENCE_S = 20 };
 struct arguments {
 	double seconds;
 	uint64_t seed;
+	const struct arena *arena;
+	unsigned min_replicas;
 	const char *folder, *only;
 	bool list, print;
 };
@@ -47,12 +52,18 @@ struct arguments {
 static void
 describe(const struct blow *blow, char *text, size_t size)
 {
-	static const char *const seats[] = {[SEAT_PROCESS] = "contender", [SEAT_PROXY] = "proxy"};
+	static const char *const seats[SEATS] = {[SEAT_PROCESS] = "contender", [SEAT_PROXY] = "proxy"};
 
-	if (blow->fault->seat == SEAT_SERVER)
+	if (seats[blow->fault->seat] == NULL)
 		snprintf(text, size, "%s for %" PRId64 " ms", blow->fault->name, blow->for_ms);
 	else
 		snprintf(text, size, "%s %s %u for %" PRId64 " ms", blow->fault->name, seats[blow->fault->seat], blow->target, blow->for_ms);
+}
+
+static bool
+does_harm(const struct run *run, const struct fault *fault)
+{
+	return fault->harm != HARM_NONE && (fault->enough == 0 || run->min_replicas < fault->enough);
 }
 
 static void
@@ -61,7 +72,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 	char text[120];
 
 	describe(blow, text, sizeof text);
-	if (blow->fault->harm != HARM_NONE)
+	if (does_harm(run, blow->fault))
 		history_note(run->history, "breach %s", blow->fault->harm == HARM_LOST ? "emptied" : blow->fault->name);
 	if (blow->fault->delays)
 		watch_delays(run->watch, true);
@@ -70,7 +81,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 	history_note_at(run->history, now, "fault %s%s%s", text, blow->words[0] != '\0' ? " " : "", blow->words);
 	if (run->print)
 		printf("# %8.2f s: %s %s\n", (double)(now - run->begun) / 1e9, text, blow->words);
-	run->counts[blow->fault - faults]++;
+	run->counts[blow->fault - run->arena->faults]++;
 	blow->again_ns = await_now_ns() + AGAIN_MS * MS;
 }
 
@@ -81,7 +92,7 @@ end_blow(struct run *run, struct blow *blow)
 		blow->fault->end(run, blow);
 	blow->ended = true;
 	history_note(run->history, "over %s", blow->fault->name);
-	if (blow->fault->harm != HARM_NONE)
+	if (does_harm(run, blow->fault) && !blow->fault->until_whole)
 		history_note(run->history, "mended");
 }
 
@@ -102,6 +113,24 @@ step_blow(struct run *run, struct blow *blow, int64_t began, int64_t now)
 	return blow->ended ? until + blow->linger_ms * MS : INT64_MAX;
 }
 
+static bool
+may_delay(const struct blow *blow)
+{
+	return blow->fault->delays && blow->begun && (!blow->ended || blow->fault->until_whole);
+}
+
+/* The servers' places of the burst are free again: everything that a fault has left is undone. */
+static void
+mend(struct run *run, struct burst *burst)
+{
+	if (run->arena->mend != NULL)
+		run->arena->mend(run, &burst->blows[0].dice);
+	for (unsigned i = 0; i < burst->count; i++)
+		if (burst->blows[i].fault->until_whole && does_harm(run, burst->blows[i].fault))
+			history_note(run->history, "mended");
+	watch_delays(run->watch, false);
+}
+
 static void
 strike(struct run *run, struct burst *burst)
 {
@@ -112,41 +141,32 @@ strike(struct run *run, struct burst *burst)
 
 		over = 0;
 		for (unsigned i = 0; i < burst->count; i++) {
-			struct blow *blow = &burst->blows[i];
-			int64_t until = step_blow(run, blow, began, now);
+			int64_t until = step_blow(run, &burst->blows[i], began, now);
 
-			delays |= blow->begun && !blow->ended && blow->fault->delays;
+			delays |= may_delay(&burst->blows[i]);
 			over = until > over ? until : over;
 		}
 		watch_delays(run->watch, delays);
 		await_ms(STEP_MS);
 		now = await_now_ns();
 	}
+	mend(run, burst);
 }
 
 /* ---- progress ---- */
 
-static void
-read_fence(struct run *run, unsigned lock, char fence[32])
-{
-	const char *text = server_text(run->server, "GET leash:{lock-%u}:fence", lock);
-
-	snprintf(fence, 32, "%s", text != NULL ? text : "");
-}
-
-/* In a time without faults all locks are given to somebody, which raises their fences. */
+/* In a time without faults all locks are given to somebody, who writes to what they protect. */
 static bool
 see_progress(struct run *run, int64_t quiet_ms)
 {
-	char before[LOCKS][32], now[32];
-	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S), took;
+	int64_t began = await_now_ns(), limit = await_limit_ns(PATIENCE_S + 5 * (double)run->arena->lease_ms / 1e3), took;
+	uint64_t before[LOCKS];
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < LOCKS; i++)
-		read_fence(run, i, before[i]);
+		before[i] = fenced_greatest(run->registers, i);
 	while (left < LOCKS && !await_is_past(limit) && crew_failures(run->crew) == 0) {
-		read_fence(run, left, now);
-		if (now[0] != '\0' && strcmp(now, before[left]) != 0)
+		if (fenced_greatest(run->registers, left) != before[left])
 			left++;
 		else
 			await_ms(10);
@@ -174,11 +194,13 @@ static bool
 fight(struct run *run, struct plan *plan, double seconds)
 {
 	struct burst burst;
+	int64_t began;
 
-	/* who is new has to wait until the server has been up for as long as the guard says */
+	/* who is new has to wait until the servers have been up for as long as the guard says */
 	if (!see_progress(run, 0))
 		return false;
-	while ((double)(await_now_ns() - run->begun) < seconds * 1e9) {
+	began = await_now_ns();
+	while ((double)(await_now_ns() - began) < seconds * 1e9) {
 		plan_next(plan, &burst);
 		strike(run, &burst);
 		run->bursts++;
@@ -195,8 +217,8 @@ start(struct run *run)
 	run->history = history_open(run->folder, "nemesis");
 	history_note(run->history, "seed %" PRIu64, run->seed);
 	run->registers = fenced_create(run->folder, LOCKS);
-	run->server = server_start_clocked((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes",
-	                                                         "--user", CREW_USER, "on", ">" CREW_PASSWORD, "~*", "&*", "+@all", NULL});
+	run->ousted = -1;
+	run->arena->start(run);
 	run->watch = watch_start(run);
 	run->crew = crew_start(run);
 }
@@ -206,13 +228,13 @@ static bool
 finish(struct run *run, bool well)
 {
 	well &= crew_finish(run->crew) == 0;
-	await_ms(GUARD_MS);
+	await_ms(run->arena->guard_ms);
 	watch_left(run->watch, crew_killed(run->crew));
 	run->renewals = watch_renewals(run->watch);
 	watch_stop(run->watch);
 	run->contenders = crew_started(run->crew);
 	crew_free(run->crew);
-	server_stop(run->server);
+	run->arena->stop(run);
 	history_close(run->history);
 	return well;
 }
@@ -251,21 +273,21 @@ print_summary(const struct run *run)
 	}
 	if (dir != NULL)
 		closedir(dir);
-	for (size_t i = 0; i < fault_count; i++)
+	for (size_t i = 0; i < *run->arena->fault_count; i++)
 		total += run->counts[i];
-	printf("# seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again within %.1f s\n", run->seed,
-	       (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS, (double)run->slowest_ns / 1e9);
+	printf("# %s, seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again within %.1f s\n",
+	       run->arena->name, run->seed, (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS, (double)run->slowest_ns / 1e9);
 	printf("#");
-	for (size_t i = 0, column = 1; i < fault_count; i++) {
+	for (size_t i = 0, column = 1; i < *run->arena->fault_count; i++) {
 		if (run->counts[i] == 0)
 			continue;
 		if (column > 110) {
 			printf("\n#");
 			column = 1;
 		}
-		column += (size_t)printf(" %s %u", faults[i].name, run->counts[i]);
+		column += (size_t)printf(" %s %u", run->arena->faults[i].name, run->counts[i]);
 	}
-	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the server\n", run->contenders,
+	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the servers\n", run->contenders,
 	       THREADS, files, lines, (double)bytes / 1e6, run->renewals);
 	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n",
 	       fenced_refused(run->registers), fenced_corrupted(run->registers));
@@ -319,11 +341,12 @@ list(struct plan *plan, double seconds)
 
 static const char help[] =
 	"Usage: nemesis [OPTION]...\n"
-	"Let contenders use locks of a server of their own under faults, and judge what they did.\n"
+	"Let contenders use locks of servers of their own under faults, and judge what they did.\n"
 	"\n"
 	"  --seconds N           how long; default 60\n"
 	"  --seed S              which faults come, when and to whom; default 1\n"
-	"  --deployment single   what the server is\n"
+	"  --deployment KIND     single, tls, sentinel, cluster or quorum; default single\n"
+	"  --min-replicas N      of all locks; default 0\n"
 	"  --only FAULT,FAULT    none but these\n"
 	"  --list                tell which come, and do nothing\n"
 	"  --print               tell each when it comes\n"
@@ -331,23 +354,27 @@ static const char help[] =
 	"  --help                this text\n"
 	"\n"
 	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if anything else\n"
-	"is wrong. The faults are:\n";
+	"is wrong. The faults of a %s deployment are:\n";
 
 static void
-print_help(void)
+print_help(const struct arena *arena)
 {
 	size_t column = 0;
 
-	fputs(help, stdout);
-	for (size_t i = 0; i < fault_count; i++) {
-		size_t n = strlen(faults[i].name) + 1;
+	printf(help, arena->name);
+	for (size_t i = 0; i < *arena->fault_count; i++) {
+		size_t n = strlen(arena->faults[i].name) + 1;
 
+		if (!arena_has(arena, &arena->faults[i]))
+			continue;
 		column = column + n > 120 ? 0 : column;
-		printf("%s%s", column == 0 ? i == 0 ? "  " : "\n  " : " ", faults[i].name);
+		printf("%s%s", column == 0 ? i == 0 ? "  " : "\n  " : " ", arena->faults[i].name);
 		column += n;
 	}
 	putchar('\n');
 }
+
+static const struct arena *const arenas[] = {&arena_single, &arena_tls, &arena_sentinel, &arena_cluster, &arena_quorum};
 
 static _Noreturn void
 misused(const char *what, const char *word)
@@ -356,15 +383,26 @@ misused(const char *what, const char *word)
 	exit(2);
 }
 
+static const struct arena *
+find_arena(const char *name)
+{
+	for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++)
+		if (strcmp(arenas[i]->name, name) == 0)
+			return arenas[i];
+	misused("there is no deployment", name);
+}
+
 static void
 read_arguments(int argc, char **argv, struct arguments *a)
 {
 	static const struct option options[] = {
 		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'}, {"deployment", required_argument, NULL, 'd'},
 		{"folder", required_argument, NULL, 'f'},  {"only", required_argument, NULL, 'o'}, {"list", no_argument, NULL, 'l'},
-		{"print", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
+		{"print", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},       {"min-replicas", required_argument, NULL, 'm'},
+		{NULL, 0, NULL, 0},
 	};
 	char *end = NULL;
+	bool helps = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -376,8 +414,10 @@ read_arguments(int argc, char **argv, struct arguments *a)
 			a->seed = strtoull(optarg, &end, 10);
 			break;
 		case 'd':
-			if (strcmp(optarg, "single") != 0)
-				misused("there is no deployment", optarg);
+			a->arena = find_arena(optarg);
+			break;
+		case 'm':
+			a->min_replicas = (unsigned)strtoul(optarg, &end, 10);
 			break;
 		case 'f':
 			a->folder = optarg;
@@ -392,8 +432,8 @@ read_arguments(int argc, char **argv, struct arguments *a)
 			a->print = true;
 			break;
 		case 'h':
-			print_help();
-			exit(0);
+			helps = true;
+			break;
 		default:
 			exit(2);
 		}
@@ -403,6 +443,10 @@ read_arguments(int argc, char **argv, struct arguments *a)
 	}
 	if (optind != argc)
 		misused("this is no option:", argv[optind]);
+	if (helps) {
+		print_help(a->arena);
+		exit(0);
+	}
 }
 
 static char *
@@ -426,7 +470,7 @@ make_folder(const char *named)
 int
 main(int argc, char **argv)
 {
-	struct arguments a = {.seconds = 60, .seed = 1};
+	struct arguments a = {.arena = &arena_single, .seconds = 60, .seed = 1};
 	const char *unknown = NULL;
 	struct plan *plan;
 	struct run run;
@@ -436,7 +480,7 @@ main(int argc, char **argv)
 	read_arguments(argc, argv, &a);
 	signal(SIGPIPE, SIG_IGN);   /* hiredis knows nothing of it */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	plan = plan_new(a.seed, a.only, &unknown);
+	plan = plan_new(a.arena, a.seed, a.only, &unknown);
 	if (plan == NULL) {
 		fprintf(stderr, "nemesis: there is no fault '%.*s'; see --help\n", (int)strcspn(unknown, ","), unknown);
 		return 2;
@@ -446,8 +490,8 @@ main(int argc, char **argv)
 		plan_free(plan);
 		return 0;
 	}
-	run = (struct run){.folder = make_folder(a.folder), .seed = a.seed, .print = a.print};
-	run.counts = calloc(fault_count, sizeof *run.counts);
+	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas, .seed = a.seed, .print = a.print};
+	run.counts = calloc(*a.arena->fault_count, sizeof *run.counts);
 	if (run.counts == NULL)
 		trouble("no memory");
 	start(&run);

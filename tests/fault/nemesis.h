@@ -1,10 +1,12 @@
 /* The nemesis: what a run consists of, for the files that it is made of.
  *
- *   nemesis.c         the program: the course of a run, the judge at its end, the command line
- *   nemesis_plan.c    which faults there will be: chance, repeatable by a seed
- *   nemesis_crew.c    the contenders (contender.c), each behind a proxy of its own
- *   nemesis_watch.c   the watcher, who notes what the server is told and what is in it
- *   faults.c          the faults themselves
+ *   nemesis.c           the program: the course of a run, the judge at its end, the command line
+ *   nemesis_plan.c      which faults there will be: chance, repeatable by a seed
+ *   nemesis_crew.c      the contenders (contender.c)
+ *   nemesis_watch.c     the watchers, who note what each server is told and what is in it
+ *   faults.h            what a fault is, and an arena: a deployment with all that befalls it
+ *   faults.c            what happens to contenders, and to servers of any arena
+ *   faults_single.c ... one arena each, or two: its servers, its faults, and how it becomes whole again
  *
  * One thread does all of it but the watching. */
 #ifndef LEASH_TEST_NEMESIS_H
@@ -19,26 +21,43 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { LEASE_MS = 1000, GUARD_MS = 2000, LOCKS = 8, CONTENDERS = 6, THREADS = 4, MAX_BLOWS = 3 };
+enum { LOCKS = 8, CONTENDERS = 6, THREADS = 4, MAX_BLOWS = 3, MAX_SERVERS = 8, URI = 512 };
 
 /* As whom the contenders log in; who watches and injures is somebody else. */
 #define CREW_USER "contender"
 #define CREW_PASSWORD "secret"
 
+struct arena;
+struct cluster;
 struct crew;
-struct watch;
 struct fault;
 struct fenced;
+struct quorum;
+struct sentinel_set;
+struct watch;
 
 struct run {
 	char *folder;              /* of the histories, and of the registers */
 	uint64_t seed;
 	bool print;                /* each fault when it happens */
+	unsigned min_replicas;     /* of all locks */
 	struct history *history;
-	struct server *server;
 	struct crew *crew;
 	struct watch *watch;
 	struct fenced *registers;
+
+	/* the deployment; one of the four */
+	const struct arena *arena;
+	struct server *server;
+	int port;                  /* of that one, if it speaks TLS */
+	struct sentinel_set *sentinels;
+	struct cluster *cluster;
+	struct quorum *quorum;
+	struct server *servers[MAX_SERVERS];   /* all that keep data */
+	unsigned server_count;
+	int64_t counts_ns[MAX_SERVERS];   /* of a quorum: from when on it counts again */
+	bool still[MAX_SERVERS];   /* it was stopped by a fault, and does not answer */
+	int ousted;                /* a master that was killed, stopped or passed over, and has not joined its successor yet; -1: none */
 
 	/* what is said of it in the end */
 	int64_t begun, slowest_ns;
@@ -51,15 +70,16 @@ struct run {
 /* One fault of a plan. */
 struct blow {
 	const struct fault *fault;
-	unsigned target;           /* a contender, unless it is about the server */
+	unsigned target;           /* a contender, if it is about one */
 	int64_t from_ms, for_ms;   /* since the burst began */
 	uint64_t dice;             /* for what else is left to chance; not 0 */
 
 	/* while it lasts */
 	bool begun, ended;
 	int64_t again_ns;
-	char words[40];            /* more of what it is; the fault's own, as are the next two */
+	char words[40];            /* more of what it is; the fault's own, as are the next three */
 	int64_t linger_ms;         /* after its end: no other burst may begin */
+	unsigned chosen;           /* one bit for each server or lock that it is about */
 	void *state;
 };
 
@@ -73,7 +93,7 @@ struct burst {
 struct plan;
 
 /* `only`: names with commas between them, or NULL for all. An unknown one is NULL as a plan, and `unknown` is it. */
-struct plan *plan_new(uint64_t seed, const char *only, const char **unknown);
+struct plan *plan_new(const struct arena *arena, uint64_t seed, const char *only, const char **unknown);
 void plan_free(struct plan *plan);
 void plan_next(struct plan *plan, struct burst *burst);
 int64_t burst_ms(const struct burst *burst);   /* as long as it is meant to last, with its quiet time */
@@ -83,13 +103,14 @@ uint64_t dice_roll(uint64_t *dice, uint64_t below);
 /* ---- nemesis_crew.c ---- */
 
 struct crew *crew_start(struct run *run);
-struct proxy *crew_proxy(struct crew *crew, unsigned number);
+struct proxy *crew_proxy(struct crew *crew, unsigned number);   /* in an arena of one server */
 void crew_kill(struct crew *crew, unsigned number);
 void crew_replace(struct crew *crew, unsigned number);
 void crew_freeze(struct crew *crew, unsigned number);
 void crew_thaw(struct crew *crew, unsigned number);
 unsigned crew_failures(struct crew *crew);     /* how many have ended by themselves so far; each was told to stderr */
 unsigned crew_finish(struct crew *crew);       /* tell them to end, and wait; how many did not end, or not well */
+int64_t crew_calm_ns(const struct crew *crew);   /* for how long nobody has been started or thawed */
 size_t crew_started(const struct crew *crew);
 size_t crew_killed(const struct crew *crew);
 void crew_free(struct crew *crew);

@@ -1,6 +1,8 @@
-/* The contenders of a run. Each has a number and a proxy that stay, and a process that may be killed and replaced: then its history
- * is a new one. Even numbers reach their proxy over a unix socket, odd ones over TCP, where a reset is one. */
-#include "tests/fault/nemesis.h"
+/* The contenders of a run. Each has a number that stays, and a process that may be killed and replaced: then its history is a new one.
+ *
+ * Where there is one server each has a proxy too. Even numbers reach theirs over a unix socket, odd ones over TCP, where a reset is one;
+ * with TLS all do, as there are no other such sockets. */
+#include "tests/fault/faults.h"
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/sweep.h"
@@ -19,8 +21,8 @@
 enum { NAME = 40, PATIENCE_S = 60 };
 
 struct contender {
-	struct proxy *proxy;
-	char uri[512];
+	struct proxy *proxy;       /* NULL: none */
+	char uri[URI];
 	char name[NAME];
 	unsigned generation;
 	pid_t pid;                 /* 0: it has ended, and was waited for */
@@ -30,6 +32,7 @@ struct crew {
 	struct run *run;
 	char program[4096];
 	size_t started, killed;
+	int64_t calm_ns;           /* the last one was started or thawed then */
 	unsigned failures;
 	struct contender contenders[CONTENDERS];
 };
@@ -50,13 +53,34 @@ find_program(struct crew *crew)
 		trouble("%s: %s", crew->program, strerror(errno));
 }
 
-/* The proxy's URI, with a login. */
 static void
-make_uri(struct contender *c)
+make_uri(struct contender *c, const struct arena *arena, const char *uri)
 {
-	const char *uri = proxy_uri(c->proxy), *behind = strstr(uri, "://") + 3;
+	const char *behind = strstr(uri, "://") + 3;
 
-	snprintf(c->uri, sizeof c->uri, "%.*s" CREW_USER ":" CREW_PASSWORD "@%s", (int)(behind - uri), uri, behind);
+	snprintf(c->uri, sizeof c->uri, "%s%.*s" CREW_USER ":" CREW_PASSWORD "@%s%s%s", arena->sealed ? "rediss://" : "",
+	         arena->sealed ? 0 : (int)(behind - uri), uri, behind, arena->sealed ? "?" : "", arena->sealed ? certs_query() : "");
+}
+
+static void
+lead(struct crew *crew, unsigned number)
+{
+	struct contender *c = &crew->contenders[number];
+	const struct run *run = crew->run;
+	char uri[URI];
+
+	if (run->server == NULL) {
+		run->arena->uri(run, uri);
+		make_uri(c, run->arena, uri);
+		return;
+	}
+	if (run->port != 0) {
+		snprintf(uri, sizeof uri, "127.0.0.1:%d", run->port);
+		c->proxy = proxy_start_tcp(uri);
+	} else {
+		c->proxy = number % 2 == 0 ? proxy_start(server_socket(run->server)) : proxy_start_tcp(server_socket(run->server));
+	}
+	make_uri(c, run->arena, proxy_uri(c->proxy));
 }
 
 /* Only what is safe after a fork of many threads. */
@@ -78,18 +102,22 @@ static void
 start(struct crew *crew, unsigned number)
 {
 	struct contender *c = &crew->contenders[number];
-	char seed[24], locks[12], threads[12], lease[12], guard[12];
+	const struct arena *arena = crew->run->arena;
+	char seed[24], locks[12], threads[12], lease[12], guard[12], timeout[12], replicas[12];
 	char *argv[] = {crew->program, (char[]){"--uri"}, c->uri, (char[]){"--folder"}, crew->run->folder, (char[]){"--name"}, c->name,
 	                (char[]){"--seed"}, seed, (char[]){"--locks"}, locks, (char[]){"--threads"}, threads, (char[]){"--lease-ms"}, lease,
-	                (char[]){"--guard-ms"}, guard, NULL};
+	                (char[]){"--guard-ms"}, guard, (char[]){"--timeout-ms"}, timeout, (char[]){"--min-replicas"}, replicas,
+	                arena->plain ? (char[]){"--plain"} : NULL, NULL};
 	pid_t parent = getpid();
 
 	snprintf(c->name, sizeof c->name, "contender-%u-%u", number, ++c->generation);
 	snprintf(seed, sizeof seed, "%" PRIu64, (crew->run->seed * 1000 + number) * 1000 + c->generation);
 	snprintf(locks, sizeof locks, "%d", LOCKS);
 	snprintf(threads, sizeof threads, "%d", THREADS);
-	snprintf(lease, sizeof lease, "%d", LEASE_MS);
-	snprintf(guard, sizeof guard, "%d", GUARD_MS);
+	snprintf(lease, sizeof lease, "%" PRId64, arena->lease_ms);
+	snprintf(guard, sizeof guard, "%" PRId64, arena->guard_ms);
+	snprintf(timeout, sizeof timeout, "%" PRId64, arena->timeout_ms);
+	snprintf(replicas, sizeof replicas, "%u", crew->run->min_replicas);
 	c->pid = fork();
 	if (c->pid < 0)
 		trouble("fork: %s", strerror(errno));
@@ -97,6 +125,7 @@ start(struct crew *crew, unsigned number)
 		become(argv, parent);
 	sweep_process(c->pid);
 	crew->started++;
+	crew->calm_ns = await_now_ns();
 }
 
 struct crew *
@@ -109,8 +138,7 @@ crew_start(struct run *run)
 	crew->run = run;
 	find_program(crew);
 	for (unsigned i = 0; i < CONTENDERS; i++) {
-		crew->contenders[i].proxy = i % 2 == 0 ? proxy_start(server_socket(run->server)) : proxy_start_tcp(server_socket(run->server));
-		make_uri(&crew->contenders[i]);
+		lead(crew, i);
 		start(crew, i);
 	}
 	return crew;
@@ -191,7 +219,14 @@ crew_thaw(struct crew *crew, unsigned number)
 	if (c->pid == 0)
 		return;
 	child_resume(c->pid);
+	crew->calm_ns = await_now_ns();
 	history_note(crew->run->history, "thawed %d", (int)c->pid);
+}
+
+int64_t
+crew_calm_ns(const struct crew *crew)
+{
+	return await_now_ns() - crew->calm_ns;
 }
 
 size_t

@@ -1,8 +1,8 @@
 /* Plans: which faults hit whom, when and for how long. All of it follows from the seed, and the names of the faults that are allowed.
  *
  * There is a deck of cards for each place where faults happen, shuffled, so that each comes before any comes again. One burst has up
- * to three that overlap; two that would be in each other's way (two for the server; two for one contender's process, or for its
- * proxy) do not. Every other time one that could hit whoever has been hit elsewhere does so: who lost its network is killed or frozen. */
+ * to three that overlap; two that would be in each other's way (two for the servers, two beside them; two for one contender's process, or for
+ * its proxy) do not. Every other time one that could hit whoever has been hit elsewhere does so: who lost its network is killed or frozen. */
 #include "tests/fault/faults.h"
 #include "tests/support/trouble.h"
 
@@ -15,6 +15,7 @@ struct deck {
 };
 
 struct plan {
+	const struct arena *arena;
 	uint64_t dice;
 	struct deck decks[SEATS];
 };
@@ -40,12 +41,12 @@ is_among(const char *name, const char *list)
 }
 
 static bool
-is_known(const char *name)
+is_known(const struct arena *arena, const char *name)
 {
 	size_t n = strcspn(name, ",");
 
-	for (size_t i = 0; i < fault_count; i++)
-		if (strlen(faults[i].name) == n && strncmp(faults[i].name, name, n) == 0)
+	for (size_t i = 0; i < *arena->fault_count; i++)
+		if (strlen(arena->faults[i].name) == n && strncmp(arena->faults[i].name, name, n) == 0 && arena_has(arena, &arena->faults[i]))
 			return true;
 	return false;
 }
@@ -55,29 +56,30 @@ add_card(struct plan *plan, const struct fault *fault)
 {
 	struct deck *deck = &plan->decks[fault->seat];
 
-	if (deck->cards == NULL && (deck->cards = calloc(fault_count, sizeof(struct fault *))) == NULL)
+	if (deck->cards == NULL && (deck->cards = calloc(*plan->arena->fault_count, sizeof(struct fault *))) == NULL)
 		trouble("no memory");
 	deck->cards[deck->count++] = fault;
 	deck->next = deck->count;
 }
 
 struct plan *
-plan_new(uint64_t seed, const char *only, const char **unknown)
+plan_new(const struct arena *arena, uint64_t seed, const char *only, const char **unknown)
 {
 	struct plan *plan = calloc(1, sizeof *plan);
 
 	if (plan == NULL)
 		trouble("no memory");
+	plan->arena = arena;
 	for (const char *at = only; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
-		if (!is_known(at)) {
+		if (!is_known(arena, at)) {
 			*unknown = at;
 			plan_free(plan);
 			return NULL;
 		}
 	}
-	for (size_t i = 0; i < fault_count; i++)
-		if (only == NULL || is_among(faults[i].name, only))
-			add_card(plan, &faults[i]);
+	for (size_t i = 0; i < *arena->fault_count; i++)
+		if (arena_has(arena, &arena->faults[i]) && (only == NULL || is_among(arena->faults[i].name, only)))
+			add_card(plan, &arena->faults[i]);
 	plan->dice = seed * 2862933555777941757U + 3037000493U;
 	if (plan->dice == 0)
 		plan->dice = 1;
@@ -110,15 +112,31 @@ draw(struct plan *plan, struct deck *deck)
 	return deck->cards[deck->next++];
 }
 
-/* A deck that may be drawn from: the server's rather than another as long as it has not been hit, as it has the most cards. NULL: none. */
+/* Those are about all servers, or some that it chooses itself; the others have a target. */
+static bool
+is_of_servers(unsigned seat)
+{
+	return seat == SEAT_SERVER || seat == SEAT_ASIDE;
+}
+
+static bool
+is_hit(const struct burst *burst, unsigned seat)
+{
+	for (unsigned i = 0; i < burst->count; i++)
+		if (burst->blows[i].fault->seat == seat)
+			return true;
+	return false;
+}
+
+/* A deck that may be drawn from: the servers' rather than another as long as they have not been hit, as it has the most cards. NULL: none. */
 static struct deck *
-choose_deck(struct plan *plan, bool server_is_hit)
+choose_deck(struct plan *plan, const struct burst *burst)
 {
 	uint64_t kind = dice_roll(&plan->dice, 10);
 	unsigned seat = kind < 6 ? SEAT_SERVER : kind < 8 ? SEAT_PROCESS : SEAT_PROXY;
 
 	for (unsigned i = 0; i < SEATS; i++, seat = (seat + 1) % SEATS)
-		if (plan->decks[seat].count > 0 && !(seat == SEAT_SERVER && server_is_hit))
+		if (plan->decks[seat].count > 0 && !(is_of_servers(seat) && is_hit(burst, seat)))
 			return &plan->decks[seat];
 	return NULL;
 }
@@ -132,25 +150,16 @@ is_free(const struct burst *burst, const struct fault *fault, unsigned target)
 	return true;
 }
 
-static bool
-has_hit_the_server(const struct burst *burst)
-{
-	for (unsigned i = 0; i < burst->count; i++)
-		if (burst->blows[i].fault->seat == SEAT_SERVER)
-			return true;
-	return false;
-}
-
 static unsigned
 choose_target(struct plan *plan, const struct burst *burst, const struct fault *fault)
 {
 	unsigned target = (unsigned)dice_roll(&plan->dice, CONTENDERS);
 	bool again = dice_roll(&plan->dice, 2) == 0;
 
-	if (fault->seat == SEAT_SERVER)
+	if (is_of_servers(fault->seat))
 		return 0;
 	for (unsigned i = 0; i < burst->count && again; i++)
-		if (burst->blows[i].fault->seat != SEAT_SERVER)
+		if (!is_of_servers(burst->blows[i].fault->seat))
 			target = burst->blows[i].target;
 	while (!is_free(burst, fault, target))
 		target = (target + 1) % CONTENDERS;
@@ -160,17 +169,18 @@ choose_target(struct plan *plan, const struct burst *burst, const struct fault *
 void
 plan_next(struct plan *plan, struct burst *burst)
 {
+	uint64_t lease_ms = (uint64_t)plan->arena->lease_ms;
 	unsigned wanted = 1 + (unsigned)dice_roll(&plan->dice, MAX_BLOWS);
 	struct deck *deck;
 
-	*burst = (struct burst){.quiet_ms = 300 + (int64_t)dice_roll(&plan->dice, LEASE_MS)};
-	while (burst->count < wanted && (deck = choose_deck(plan, has_hit_the_server(burst))) != NULL) {
+	*burst = (struct burst){.quiet_ms = 300 + (int64_t)dice_roll(&plan->dice, lease_ms)};
+	while (burst->count < wanted && (deck = choose_deck(plan, burst)) != NULL) {
 		const struct fault *fault = draw(plan, deck);
 		struct blow *blow = &burst->blows[burst->count];
 
 		*blow = (struct blow){.fault = fault, .target = choose_target(plan, burst, fault), .dice = plan->dice};
-		blow->from_ms = burst->count == 0 ? 0 : (int64_t)dice_roll(&plan->dice, LEASE_MS);
-		blow->for_ms = (fault->least + (int64_t)dice_roll(&plan->dice, (uint64_t)(fault->most - fault->least + 1))) * LEASE_MS / 100;
+		blow->from_ms = burst->count == 0 ? 0 : (int64_t)dice_roll(&plan->dice, lease_ms);
+		blow->for_ms = (fault->least + (int64_t)dice_roll(&plan->dice, (uint64_t)(fault->most - fault->least + 1))) * plan->arena->lease_ms / 100;
 		burst->count++;
 	}
 }

@@ -1,5 +1,9 @@
-/* The watcher: what the server is told (MONITOR), and what is in it (SCAN). Both go on over restarts, with connections of their own,
- * and miss what happens while they have none.
+/* The watchers, one for each server: what it is told (MONITOR), and what is in it (SCAN). Both go on over restarts, with connections of
+ * their own, and miss what happens while they have none, or while the server stands still.
+ *
+ * Replicas are watched as well, since they become masters. They are told what a script did, and not the script, so no renewal is seen
+ * twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because their slot moves, are looked for
+ * where it moves to, when it is there.
  *
  * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token. It may be an old
  * one, which was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order. So
@@ -24,22 +28,29 @@
 
 enum { SCAN_MS = 500, CALM_MS = 1000, WORDS = 6 };
 
-struct watch {
-	struct run *run;
-	struct history *history;
+/* At one server. */
+struct post {
+	struct watch *watch;
+	const struct server *server;
 	pthread_t monitor, scanner;
-	_Atomic bool ending;
-	_Atomic bool delaying;
-	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
-	_Atomic size_t renewals;
-	size_t known;                    /* who say who they are, in the end, */
-	size_t known_most;               /* and how many may */
+	size_t known;                    /* who say there who they are, in the end */
 
 	pthread_mutex_t mutex;           /* guards the next */
 	int fd;                          /* of the monitor's connection, to be shut down at the end; -1: none */
 
 	/* the monitor's own */
 	int64_t offset_ns, next_offset_ns, next_at;
+};
+
+struct watch {
+	struct history *history;
+	_Atomic bool ending;
+	_Atomic bool delaying;
+	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
+	_Atomic size_t renewals;
+	size_t known_most;               /* who may say who they are, in the end */
+	unsigned count;
+	struct post posts[MAX_SERVERS];
 };
 
 /* ---- lines of MONITOR ---- */
@@ -68,20 +79,20 @@ is_word(const char *word, size_t size, const char *text)
 
 /* Our time of what the server did at `server_ns`, which is heard of now: never later than it was, nor later than now. */
 static int64_t
-our_time(struct watch *w, int64_t server_ns)
+our_time(struct post *p, int64_t server_ns)
 {
 	int64_t now = await_now_ns();
 
-	if (now >= w->next_at) {
-		w->offset_ns = w->next_offset_ns;
-		w->next_offset_ns = INT64_MAX;
-		w->next_at = now + INT64_C(1000000000);
+	if (now >= p->next_at) {
+		p->offset_ns = p->next_offset_ns;
+		p->next_offset_ns = INT64_MAX;
+		p->next_at = now + INT64_C(1000000000);
 	}
-	if (now - server_ns < w->next_offset_ns)
-		w->next_offset_ns = now - server_ns;
-	if (w->next_offset_ns < w->offset_ns)
-		w->offset_ns = w->next_offset_ns;
-	return server_ns + w->offset_ns;
+	if (now - server_ns < p->next_offset_ns)
+		p->next_offset_ns = now - server_ns;
+	if (p->next_offset_ns < p->offset_ns)
+		p->offset_ns = p->next_offset_ns;
+	return server_ns + p->offset_ns;
 }
 
 static bool
@@ -106,7 +117,7 @@ on_command(struct watch *w, const char *at, int64_t ns)
 }
 
 static void
-on_line(struct watch *w, const char *line)
+on_line(struct post *p, const char *line)
 {
 	const char *point, *where = strchr(line, '['), *command = strchr(line, ']');
 	int64_t ns = strtoll(line, (char **)(uintptr_t)&point, 10) * 1000000000;
@@ -114,19 +125,19 @@ on_line(struct watch *w, const char *line)
 	if (where == NULL || command == NULL || *point != '.')
 		return;
 	ns += strtoll(point + 1, NULL, 10) * 1000;   /* six digits */
-	ns = our_time(w, ns);
+	ns = our_time(p, ns);
 	where = strchr(where, ' ');
 	if (where == NULL || strncmp(where, " lua]", 5) != 0)
-		on_command(w, command, ns);
+		on_command(p->watch, command, ns);
 }
 
 /* ---- the two threads ---- */
 
 /* NULL: there is no server just now. */
 static redisContext *
-dial(struct watch *w, int64_t timeout_ms)
+dial(const struct post *p, int64_t timeout_ms)
 {
-	redisContext *c = redisConnectUnix(server_socket(w->run->server));
+	redisContext *c = redisConnectUnix(server_socket(p->server));
 
 	if (c == NULL)
 		trouble("no memory");
@@ -141,49 +152,54 @@ dial(struct watch *w, int64_t timeout_ms)
 }
 
 static void
-publish(struct watch *w, int fd)
+publish(struct post *p, int fd)
 {
-	pthread_mutex_lock(&w->mutex);
-	w->fd = fd;
-	if (fd >= 0 && w->ending)
+	pthread_mutex_lock(&p->mutex);
+	p->fd = fd;
+	if (fd >= 0 && p->watch->ending)
 		shutdown(fd, SHUT_RDWR);
-	pthread_mutex_unlock(&w->mutex);
+	pthread_mutex_unlock(&p->mutex);
 }
 
 static void *
 monitor(void *arg)
 {
-	struct watch *w = arg;
+	struct post *p = arg;
 
-	while (!w->ending) {
-		redisContext *c = dial(w, 0);
+	while (!p->watch->ending) {
+		redisContext *c = dial(p, 0);
 		void *reply = NULL;
 
 		if (c == NULL) {
 			await_ms(5);
 			continue;
 		}
-		publish(w, c->fd);
-		w->offset_ns = w->next_offset_ns = INT64_MAX;
+		publish(p, c->fd);
+		p->offset_ns = p->next_offset_ns = INT64_MAX;
 		if (redisAppendCommand(c, "MONITOR") != REDIS_OK)
 			trouble("no memory");
 		while (redisGetReply(c, &reply) == REDIS_OK) {
 			if (((redisReply *)reply)->str != NULL)
-				on_line(w, ((redisReply *)reply)->str);
+				on_line(p, ((redisReply *)reply)->str);
 			freeReplyObject(reply);
 		}
-		publish(w, -1);
+		publish(p, -1);
 		redisFree(c);
 	}
 	return NULL;
 }
 
-/* Call `seen` with each key of leash's and its PTTL. False: the server does not answer. */
+/* Call `seen` with each key of leash's and its PTTL. False: the server does not answer. A replica of a cluster tells a PTTL to who says
+ * READONLY; others do not mind the word, or do not know it. */
 static bool
-scan(struct watch *w, redisContext *c, void (*seen)(struct watch *w, const char *key, long long pttl))
+scan(struct post *p, redisContext *c, void (*seen)(struct post *p, const char *key, long long pttl))
 {
+	redisReply *reply = redisCommand(c, "READONLY");
 	char cursor[32] = "0";
 
+	if (reply == NULL)
+		return false;
+	freeReplyObject(reply);
 	do {
 		redisReply *page = redisCommand(c, "SCAN %s MATCH leash:* COUNT 1000", cursor);
 
@@ -198,7 +214,7 @@ scan(struct watch *w, redisContext *c, void (*seen)(struct watch *w, const char 
 			redisReply *pttl = redisCommand(c, "PTTL %s", key);
 
 			if (pttl != NULL && pttl->type == REDIS_REPLY_INTEGER)
-				seen(w, key, pttl->integer);
+				seen(p, key, pttl->integer);
 			if (pttl != NULL)
 				freeReplyObject(pttl);
 		}
@@ -208,33 +224,33 @@ scan(struct watch *w, redisContext *c, void (*seen)(struct watch *w, const char 
 }
 
 static void
-note_endless(struct watch *w, const char *key, long long pttl)
+note_endless(struct post *p, const char *key, long long pttl)
 {
 	if (pttl == -1)
-		history_note(w->history, "endless %s", key);
+		history_note(p->watch->history, "endless %s", key);
 }
 
 static void
-note_left(struct watch *w, const char *key, long long pttl)
+note_left(struct post *p, const char *key, long long pttl)
 {
 	size_t n = strlen(key);
 
-	if (pttl == -2 || (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++w->known <= w->known_most))
+	if (pttl == -2 || (strncmp(key, "leash:client:", 13) == 0 && pttl != -1 && ++p->known <= p->watch->known_most))
 		return;
 	if (n < 6 || strcmp(key + n - 6, ":fence") != 0)
-		history_note(w->history, "left %s", key);
+		history_note(p->watch->history, "left %s", key);
 }
 
 static void *
 scanner(void *arg)
 {
-	struct watch *w = arg;
+	struct post *p = arg;
 	redisContext *c = NULL;
 
-	while (!w->ending) {
+	while (!p->watch->ending) {
 		if (c == NULL)
-			c = dial(w, 1000);
-		if (c != NULL && !scan(w, c, note_endless)) {
+			c = dial(p, 1000);
+		if (c != NULL && !scan(p, c, note_endless)) {
 			redisFree(c);
 			c = NULL;
 		}
@@ -247,6 +263,19 @@ scanner(void *arg)
 
 /* ---- for the run ---- */
 
+static void
+start_post(struct watch *w, const struct server *server)
+{
+	struct post *p = &w->posts[w->count++];
+
+	p->watch = w;
+	p->server = server;
+	p->fd = -1;
+	pthread_mutex_init(&p->mutex, NULL);
+	if (pthread_create(&p->monitor, NULL, monitor, p) != 0 || pthread_create(&p->scanner, NULL, scanner, p) != 0)
+		trouble("no thread");
+}
+
 struct watch *
 watch_start(struct run *run)
 {
@@ -254,12 +283,9 @@ watch_start(struct run *run)
 
 	if (w == NULL)
 		trouble("no memory");
-	w->run = run;
 	w->history = history_open(run->folder, "watcher");
-	w->fd = -1;
-	pthread_mutex_init(&w->mutex, NULL);
-	if (pthread_create(&w->monitor, NULL, monitor, w) != 0 || pthread_create(&w->scanner, NULL, scanner, w) != 0)
-		trouble("no thread");
+	for (unsigned i = 0; i < run->server_count; i++)
+		start_post(w, run->servers[i]);
 	return w;
 }
 
@@ -274,12 +300,14 @@ watch_delays(struct watch *w, bool yes)
 void
 watch_left(struct watch *w, size_t killed)
 {
-	redisContext *c = dial(w, 0);
-
 	w->known_most = killed;
-	if (c == NULL || !scan(w, c, note_left))
-		trouble("the server does not tell what is in it");
-	redisFree(c);
+	for (unsigned i = 0; i < w->count; i++) {
+		redisContext *c = dial(&w->posts[i], 0);
+
+		if (c == NULL || !scan(&w->posts[i], c, note_left))
+			trouble("a server does not tell what is in it");
+		redisFree(c);
+	}
 }
 
 size_t
@@ -292,13 +320,17 @@ void
 watch_stop(struct watch *w)
 {
 	w->ending = true;
-	pthread_mutex_lock(&w->mutex);
-	if (w->fd >= 0)
-		shutdown(w->fd, SHUT_RDWR);
-	pthread_mutex_unlock(&w->mutex);
-	pthread_join(w->monitor, NULL);
-	pthread_join(w->scanner, NULL);
+	for (unsigned i = 0; i < w->count; i++) {
+		struct post *p = &w->posts[i];
+
+		pthread_mutex_lock(&p->mutex);
+		if (p->fd >= 0)
+			shutdown(p->fd, SHUT_RDWR);
+		pthread_mutex_unlock(&p->mutex);
+		pthread_join(p->monitor, NULL);
+		pthread_join(p->scanner, NULL);
+		pthread_mutex_destroy(&p->mutex);
+	}
 	history_close(w->history);
-	pthread_mutex_destroy(&w->mutex);
 	free(w);
 }

@@ -16,7 +16,7 @@ is_repeatable() {
 # As long as the longest run that is shown.
 every_fault_comes() {
 	"$nemesis" --list --seconds 600 --seed "$seed" >"$dir/list"
-	"$nemesis" --help | sed '1,/The faults are:/d' | tr -s ' ' '\n' | sed '/^$/d' >"$dir/faults"
+	"$nemesis" --help | sed '1,/The faults of/d' | tr -s ' ' '\n' | sed '/^$/d' >"$dir/faults"
 	[ "$(wc -l <"$dir/faults")" -ge 40 ] || echo 'the faults are not told'
 	while read -r fault; do
 		grep -q ": $fault " "$dir/list" || echo "$fault does not come"

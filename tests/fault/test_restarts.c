@@ -99,7 +99,7 @@ shortest_ttl(struct server *server)
 static void
 await_renewals_of_all(struct server *server, int64_t lease_ms)
 {
-	await_true(shortest_ttl(server) > lease_ms / 2);
+	await_true(shortest_ttl(server) > lease_ms * 6 / 10);
 }
 
 /* ---- the tests ---- */
@@ -109,7 +109,8 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 {
 	int count = (int)knob("LEASH_TEST_LOCKS", 10000), restarts = (int)knob("LEASH_TEST_RESTARTS", 20);
 	int64_t lease_ms = (int64_t)(10000 * await_slowness()), longest_ns = 0, least_ttl = lease_ms;
-	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "everysec", NULL});
+	/* not everysec: then what is answered while an fsync goes on is written up to 2 s later, and a kill loses it */
+	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "no", NULL});
 	static struct leashed_events events;
 	leash_client *client;
 	struct flock flock;
@@ -128,7 +129,8 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 		least_ttl = ttl < least_ttl ? ttl : least_ttl;
 		assert_int_equal(keys(server), count);
 		assert_int_equal(flock_held(&flock), count);
-		if (i % 10 == 9)
+		/* between restarts that follow each other so closely there is hardly time for a renewal */
+		if (i % 10 == 9 || ttl < lease_ms * 6 / 10)
 			await_renewals_of_all(server, lease_ms);
 	}
 	await_renewals_of_all(server, lease_ms);
@@ -148,7 +150,7 @@ through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(
 {
 	int count = (int)knob("LEASH_TEST_LOCKS", 10000);
 	int64_t lease_ms = (int64_t)(6000 * await_slowness()), down;
-	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "everysec", NULL});
+	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "no", NULL});
 	static struct leashed_events events;
 	leash_client *client, *other;
 	struct flock mine, theirs;

@@ -37,7 +37,7 @@ only_in() { # HEADER FOLDER...: which of the library's folders may include it
 # shellcheck disable=SC2016 # for make
 tools_use_the_interface() {
 	only tools tools/
-	includes tools | grep -E '[<"](leash/|hiredis|sodium)' | sed 's/ [<"]/ includes /'
+	includes tools | grep -E '[<"](leash/|hiredis|openssl|sodium)' | sed 's/ [<"]/ includes /'
 	sed -n 's/^tools_leash_LDADD = *//p' tools/local.mk | grep -vx 'lib/libleash\.la \$(JANSSON_LIBS) \$(CURSES_LIBS)'
 	return 0
 }
@@ -61,6 +61,7 @@ check 'client stands on all of them' only lib/client base/ watchdog/ lua/ redis/
 check 'public headers include public headers' only include
 
 check 'hiredis is known to redis alone' only_in hiredis/ lib/redis
+check 'OpenSSL is known to redis alone' only_in openssl/ lib/redis
 check 'libsodium is known to base, and to redis for its secrets' only_in sodium lib/base lib/redis
 check 'the state of the locks is known to the lock layer alone' only_in lock/state.h lib/lock
 check 'the insides of a client are known to the client layer alone' only_in client/client.h lib/client

@@ -62,7 +62,7 @@ awk '
 awk '
 	/^typedef struct leash_[a-z_]* \{/ { type = $3; next }
 	/^}/ { type = ""; next }
-	type != "" && type != "leash_memory" && match($0, /[a-z_]+(\[[^]]*\])?;/) {
+	type != "" && type != "leash_memory" && match($0, /[a-z_][a-z0-9_]*(\[[^]]*\])?;/) {
 		field = substr($0, RSTART, RLENGTH - 1)
 		sub(/\[.*/, "", field)
 		said = substr($0, RSTART + RLENGTH)

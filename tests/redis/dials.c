@@ -211,7 +211,7 @@ enum lsh_dialed
 step(void)
 {
 	memset(&hello, 0, sizeof hello);
-	hello.fd = -1;
+	hello.wire.fd = -1;
 	memset(&err, 0, sizeof err);
 	return lsh_dial_step(dial, &hello, &err);
 }
@@ -277,7 +277,7 @@ check_failed(enum lsh_dialed dialed, leash_status status, const char *part)
 	if (err.status != status)
 		fail_msg("%s is not what was expected, %s: %s", leash_status_name(err.status), leash_status_name(status), err.text);
 	check_contains(err.text, part);
-	assert_int_equal(hello.fd, -1);
+	assert_int_equal(hello.wire.fd, -1);
 	assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
 }
 

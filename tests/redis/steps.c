@@ -199,7 +199,7 @@ look(void)
 struct answer
 run(const struct lsh_script *script, int keys, const char *const *args)
 {
-	const char *argv[MAX_ARGS] = { "EVALSHA", script->sha1, keys == 1 ? "1" : "3", LOCK, FENCE, QUEUE };
+	const char *argv[MAX_ARGS] = { "EVALSHA", script->sha1, keys == 1 ? "1" : keys == 2 ? "2" : "3", LOCK, FENCE, QUEUE };
 	int argc = 3 + keys;
 	redisReply *reply;
 	struct answer answer;
@@ -359,6 +359,8 @@ load_all(redisContext *c)
 	load(c, &lsh_script_release);
 	load(c, &lsh_script_word);
 	load(c, &lsh_script_renew);
+	load(c, &lsh_script_vote);
+	load(c, &lsh_script_raise);
 }
 
 static void

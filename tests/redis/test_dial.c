@@ -207,9 +207,9 @@ check_stops(const char *text, struct puppet *f)
 				puppet_step(f);
 			check_cloexec(known);
 		}
-		if (hello.fd >= 0)
-			close(hello.fd);
-		hello.fd = -1;
+		if (hello.wire.fd >= 0)
+			close(hello.wire.fd);
+		hello.wire.fd = -1;
 		if (n % 3 == 0)
 			lsh_dial_stop(dial);
 		close_dial();
@@ -248,12 +248,12 @@ a_dial_that_was_stopped_can_be_started_again(void **state)
 		lsh_dial_start(dial, ample());
 		for (int i = 0; i < n; i++)
 			if (step() == LSH_DIAL_DONE)
-				close(hello.fd), lsh_dial_start(dial, ample());
+				close(hello.wire.fd), lsh_dial_start(dial, ample());
 		if (n % 2 == 0)
 			lsh_dial_stop(dial);
 		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
 		check_hello();
-		close(hello.fd);
+		close(hello.wire.fd);
 		assert_int_equal(lsh_dial_poll(dial, &until).fd, -1);
 		assert_true(until == LSH_NEVER);
 	}
@@ -300,7 +300,7 @@ a_dial_without_memory_fails_or_does_without(void **state)
 		if (dial != NULL) {
 			done = attempt(ample(), NULL, NULL) == LSH_DIAL_DONE;
 			if (done)
-				close(hello.fd);
+				close(hello.wire.fd);
 			else
 				assert_int_equal(err.status, LEASH_NO_MEMORY);
 			lsh_dial_free(dial);
@@ -313,11 +313,11 @@ a_dial_without_memory_fails_or_does_without(void **state)
 	/* no memory to ask with, but an address that worked */
 	open_dial(text, "leash-test", NULL);
 	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 	fail_at = 1;
 	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
 	assert_int_equal(fail_at, 0);
-	close(hello.fd);
+	close(hello.wire.fd);
 	close_dial();
 }
 
@@ -400,8 +400,8 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 			}
 		}
 		assert_int_equal(count_in_memory(complement, LENGTH), 1);
-		if (hello.fd >= 0)
-			close(hello.fd);
+		if (hello.wire.fd >= 0)
+			close(hello.wire.fd);
 		close_dial();
 		assert_int_equal(count_in_memory(complement, LENGTH), 0);
 		puppet_stop(&f);

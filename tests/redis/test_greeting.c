@@ -22,17 +22,17 @@ check_says(const char *ask, const char *answer)
 	char said[512];
 
 	assert_true(n < sizeof said);
-	assert_int_equal(send(hello.fd, ask, strlen(ask), MSG_NOSIGNAL), (ssize_t)strlen(ask));
+	assert_int_equal(send(hello.wire.fd, ask, strlen(ask), MSG_NOSIGNAL), (ssize_t)strlen(ask));
 	while (size < n) {
 		ssize_t some;
 
-		await_readable(hello.fd);
-		some = recv(hello.fd, said + size, n - size, 0);
+		await_readable(hello.wire.fd);
+		some = recv(hello.wire.fd, said + size, n - size, 0);
 		assert_true(some > 0);
 		size += (size_t)some;
 	}
 	assert_memory_equal(said, answer, n);
-	assert_int_equal(recv(hello.fd, said, 1, 0), -1);
+	assert_int_equal(recv(hello.wire.fd, said, 1, 0), -1);
 	assert_int_equal(errno, EAGAIN);
 }
 
@@ -41,7 +41,7 @@ option(int level, int name)
 {
 	int value = -1;
 
-	assert_int_equal(getsockopt(hello.fd, level, name, &value, &(socklen_t){sizeof value}), 0);
+	assert_int_equal(getsockopt(hello.wire.fd, level, name, &value, &(socklen_t){sizeof value}), 0);
 	return value;
 }
 
@@ -52,10 +52,10 @@ a_hello_over_a_unix_socket_tells_who_the_server_is(void **state)
 	assert_int_equal(dial_to(server_uri(server), "leash-test-1", NULL), LSH_DIAL_DONE);
 	check_hello();
 	assert_true(hello.server_us > 0);
-	assert_true(fcntl(hello.fd, F_GETFD) & FD_CLOEXEC);
-	assert_true(fcntl(hello.fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(hello.wire.fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(hello.wire.fd, F_GETFL) & O_NONBLOCK);
 	check_says("CLIENT GETNAME\r\n", "$12\r\nleash-test-1\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -64,15 +64,15 @@ a_hello_over_tcp_tells_who_the_server_is(void **state)
 	(void)state;
 	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test-2", NULL), LSH_DIAL_DONE);
 	check_hello();
-	assert_true(fcntl(hello.fd, F_GETFD) & FD_CLOEXEC);
-	assert_true(fcntl(hello.fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(hello.wire.fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(hello.wire.fd, F_GETFL) & O_NONBLOCK);
 	assert_true(option(IPPROTO_TCP, TCP_NODELAY));
 	assert_true(option(SOL_SOCKET, SO_KEEPALIVE));
 	assert_int_equal(option(IPPROTO_TCP, TCP_KEEPIDLE), 10);
 	assert_int_equal(option(IPPROTO_TCP, TCP_KEEPINTVL), 5);
 	assert_int_equal(option(IPPROTO_TCP, TCP_KEEPCNT), 3);
 	check_says("PING\r\n", "+PONG\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -85,7 +85,7 @@ a_dial_may_be_used_again_and_may_have_no_name(void **state)
 	for (size_t i = 0; i < COUNT(fds); i++) {
 		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
 		check_hello();
-		fds[i] = hello.fd;
+		fds[i] = hello.wire.fd;
 		check_says("PING\r\n", "+PONG\r\n");
 	}
 	for (size_t i = 0; i < COUNT(fds); i++)
@@ -110,7 +110,7 @@ localhost_is_found_if_the_system_knows_it(void **state)
 	freeaddrinfo(list);
 	assert_int_equal(dial_to(text, NULL, NULL), LSH_DIAL_DONE);
 	check_hello();
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -122,7 +122,7 @@ a_subscription_is_confirmed_before_the_dial_is_done(void **state)
 	assert_int_equal(hello.server_us, 0);
 	assert_int_equal(server_integer(server, "PUBLISH %s %s", "leash:some-client", "g token 1"), 1);
 	check_says("", "*3\r\n$7\r\nmessage\r\n$17\r\nleash:some-client\r\n$9\r\ng token 1\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -135,11 +135,11 @@ the_database_is_selected_but_not_for_a_subscription(void **state)
 	snprintf(text, sizeof text, "%s/5", server_uri_tcp(server));
 	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DIAL_DONE);
 	check_says("EXISTS where\r\n", ":0\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 
 	snprintf(text, sizeof text, "%s/16383", server_uri_tcp(server));
 	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -167,7 +167,7 @@ a_hello_of_any_length_is_sent_to_its_end(void **state)
 	found = strstr(server_text(server, "CLIENT LIST"), name);
 	assert_non_null(found);
 	assert_int_not_equal(found[LONG], 'n');
-	close(hello.fd);
+	close(hello.wire.fd);
 	free(name);
 }
 
@@ -181,10 +181,10 @@ a_password_opens_and_a_wrong_one_does_not(void **state)
 	snprintf(text, sizeof text, "redis://:open%%20sesame@127.0.0.1:%d", server_port(closed));
 	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DIAL_DONE);
 	check_says("PING\r\n", "+PONG\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 	snprintf(text, sizeof text, "unix://default:open%%20sesame@%s", server_socket(closed));
 	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 
 	snprintf(text, sizeof text, "redis://:barley-groats@127.0.0.1:%d", server_port(closed));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_DENIED, ": AUTH was refused: WRONGPASS");
@@ -240,11 +240,11 @@ a_user_may_do_without_what_a_hello_does_not_need(void **state)
 	assert_int_equal(dial_as_user("+@all", "", NULL), LSH_DIAL_DONE);
 	check_hello();
 	check_says("ACL WHOAMI\r\n", "$6\r\nworker\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 
 	assert_int_equal(dial_as_user("-client", "", NULL), LSH_DIAL_DONE);
 	check_hello();
-	close(hello.fd);
+	close(hello.wire.fd);
 
 	assert_int_equal(dial_as_user("-info", "", NULL), LSH_DIAL_DONE);
 	assert_string_equal(hello.run_id, "");
@@ -253,7 +253,7 @@ a_user_may_do_without_what_a_hello_does_not_need(void **state)
 	assert_false(hello.cluster);
 	assert_true(hello.server_us > 0);
 	check_says("PING\r\n", "+PONG\r\n");
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -291,7 +291,7 @@ a_cluster_says_that_it_is_one(void **state)
 	cluster = server_start((const char *const[]){"--cluster-enabled", "yes", "--cluster-port", port, NULL});
 	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_DIAL_DONE);
 	assert_true(hello.cluster);
-	close(hello.fd);
+	close(hello.wire.fd);
 	snprintf(text, sizeof text, "%s?db=1", server_uri(cluster));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "database 1: SELECT was refused: ERR SELECT is not allowed in cluster mode");
 	server_stop(cluster);

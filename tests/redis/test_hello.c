@@ -69,7 +69,7 @@ odd_answers_are_told_from_one_another(void **state)
 			if (cases[i].status == LEASH_OK) {
 				assert_int_equal(dialed, LSH_DIAL_DONE);
 				assert_int_equal(hello.server_us, INT64_C(1700000000000007));
-				close(hello.fd);
+				close(hello.wire.fd);
 			} else {
 				check_failed(dialed, cases[i].status, cases[i].part);
 				check_contains(err.text, f.uri);
@@ -94,7 +94,7 @@ half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 	f.closes = false;
 	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
 	assert_int_equal(hello.version, 0x07000f);
-	close(hello.fd);
+	close(hello.wire.fd);
 	puppet_stop(&f);
 	check_failed(attempt(ample(), NULL, NULL), LEASH_UNAVAILABLE, ": connecting: Connection refused");
 	close_dial();
@@ -136,7 +136,7 @@ what_info_says_is_read_for_what_it_is(void **state)
 		assert_int_equal(hello.version, cases[i].version);
 		assert_int_equal(hello.uptime_ms, cases[i].uptime_ms);
 		assert_int_equal(hello.cluster, cases[i].cluster);
-		close(hello.fd);
+		close(hello.wire.fd);
 		close_dial();
 		puppet_stop(&f);
 	}
@@ -173,7 +173,7 @@ what_info_says_of_eviction_is_read_for_what_it_is(void **state)
 		open_dial(f.uri, "leash-test", NULL);
 		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
 		assert_string_equal(hello.eviction, cases[i].eviction);
-		close(hello.fd);
+		close(hello.wire.fd);
 		close_dial();
 		puppet_stop(&f);
 	}
@@ -223,15 +223,15 @@ what_comes_behind_the_hello_is_left_in_the_socket(void **state)
 		for (size_t got = 0; got < n;) {
 			ssize_t some;
 
-			await_readable(hello.fd);
-			some = recv(hello.fd, left + got, sizeof left - got, 0);
+			await_readable(hello.wire.fd);
+			some = recv(hello.wire.fd, left + got, sizeof left - got, 0);
 			assert_true(some > 0);
 			got += (size_t)some;
 			if (got == n)
 				assert_memory_equal(left, more, n);
 		}
-		assert_int_equal(recv(hello.fd, left, 1, 0), -1);
-		close(hello.fd);
+		assert_int_equal(recv(hello.wire.fd, left, 1, 0), -1);
+		close(hello.wire.fd);
 		close_dial();
 		puppet_stop(&f);
 	}

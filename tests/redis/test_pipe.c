@@ -10,6 +10,7 @@
 #include "redis/dial.h"
 #include "redis/pipe.h"
 #include "tests/support/await.h"
+#include "tests/support/fake.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
@@ -52,13 +53,13 @@ broke(void *ctx)
 
 static const struct lsh_pipe_ops ops = {.broke = broke};
 
-/* A connected socket, by the library's own way of connecting. */
-static int
+/* A connected wire, by the library's own way of connecting. */
+static struct lsh_wire
 connect_to(const char *uri)
 {
 	struct lsh_uri parsed;
 	struct lsh_dial *dial;
-	struct lsh_hello hello = {.fd = -1};
+	struct lsh_hello hello = {.wire = LSH_NO_WIRE};
 	enum lsh_dialed dialed;
 	leash_error err;
 
@@ -75,30 +76,30 @@ connect_to(const char *uri)
 	assert_int_equal(dialed, LSH_DIAL_DONE);
 	lsh_dial_free(dial);
 	lsh_uri_clear(&parsed);
-	return hello.fd;
+	return hello.wire;
 }
 
 static struct lsh_pipe *
 pipe_to(const char *uri, int send_buffer)
 {
 	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
-	int fd = connect_to(uri);
+	struct lsh_wire wire = connect_to(uri);
 
 	assert_non_null(pipe);
 	if (send_buffer > 0)
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-	assert_true(lsh_pipe_attach(pipe, fd));
+		setsockopt(wire.fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+	assert_true(lsh_pipe_attach(pipe, wire));
 	return pipe;
 }
 
 static void
 end_pipe(struct lsh_pipe *pipe)
 {
-	int fd;
+	struct lsh_wire wire;
 
 	lsh_pipe_break(pipe, 0);
-	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
-	close(fd);
+	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
+	lsh_wire_close(&wire);
 	lsh_pipe_free(pipe);
 }
 
@@ -289,12 +290,12 @@ a_command_for_another_connection_is_not_sent(void **state)
 	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
 	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker, .epoch = lsh_pipe_epoch(pipe)};
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
-	int fd;
+	struct lsh_wire wire;
 
 	(void)state;
 	lsh_pipe_break(pipe, 0);
-	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
-	close(fd);
+	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
+	lsh_wire_close(&wire);
 	assert_true(lsh_pipe_attach(pipe, connect_to(server_uri(server))));
 	assert_int_equal(lsh_pipe_append(pipe, &ticket, ping, 1, lsh_now_ns(), PATIENT_NS), LSH_PIPE_DOWN);
 	ticket.epoch = lsh_pipe_epoch(pipe);
@@ -329,6 +330,128 @@ a_full_pipe_takes_no_more_until_there_is_room(void **state)
 	free(tickets);
 }
 
+static void
+no_two_connections_have_the_same_epoch(void **state)
+{
+	struct lsh_pipe *one = pipe_to(server_uri(server), 0), *other = pipe_to(server_uri(server), 0);
+	uint64_t first = lsh_pipe_epoch(one), second = lsh_pipe_epoch(other);
+	struct lsh_wire wire;
+
+	(void)state;
+	assert_true(first != 0 && second > first);
+	assert_int_equal(lsh_pipe_connects(one), 1);
+	lsh_pipe_break(one, second); /* not its own */
+	assert_true(lsh_pipe_is_up(one));
+	lsh_pipe_break(one, first);
+	await_true((wire = lsh_pipe_detach(one)).fd >= 0);
+	lsh_wire_close(&wire);
+	assert_true(lsh_pipe_attach(one, connect_to(server_uri(server))));
+	assert_true(lsh_pipe_epoch(one) > second);
+	assert_int_equal(lsh_pipe_connects(one), 2);
+	assert_int_equal(lsh_pipe_connects(other), 1);
+	end_pipe(one);
+	end_pipe(other);
+}
+
+/* ---- ASKING ---- */
+
+static size_t
+answer_asking(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	(void)ctx;
+	return fake_is(argc, argv, argl, 0, "ASKING") ? fake_say(out, size, "-ERR nobody hears this\r\n") : FAKE_DEFAULT;
+}
+
+struct asker {
+	struct lsh_pipe *pipe;
+	bool asks;
+	uint64_t wrong;
+	pthread_t thread;
+};
+
+enum { ASKS = 300, ASKERS = 6 };
+
+static void *
+ask(void *arg)
+{
+	struct asker *a = arg;
+	const char *text = a->asks ? "asked" : "plain";
+	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(text)};
+
+	for (int i = 0; i < ASKS; i++) {
+		struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+		enum lsh_appended appended = (a->asks ? lsh_pipe_append_asking : lsh_pipe_append)(a->pipe, &ticket, args, 2, lsh_now_ns(), PATIENT_NS);
+
+		a->wrong += appended != LSH_APPENDED || lsh_pipe_await(a->pipe, &ticket, LSH_NEVER) != LSH_ANSWERED ||
+			strcmp(ticket.reply.text, text) != 0;
+	}
+	return NULL;
+}
+
+static void
+nothing_comes_between_an_asking_and_its_command(void **state)
+{
+	struct fake *fake = fake_start(answer_asking, NULL);
+	struct lsh_pipe *pipe = pipe_to(fake_uri(fake), 0);
+	struct asker askers[ASKERS] = {{0}};
+	size_t begun = fake_count(fake, NULL), asked = 0;
+	bool asking = false;
+
+	(void)state;
+	for (int i = 0; i < ASKERS; i++) {
+		askers[i] = (struct asker){.pipe = pipe, .asks = i % 2 == 0};
+		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
+	}
+	for (int i = 0; i < ASKERS; i++) {
+		pthread_join(askers[i].thread, NULL);
+		assert_int_equal(askers[i].wrong, 0);
+	}
+	for (size_t i = begun; i < fake_count(fake, NULL); i++) {
+		char *command = fake_command(fake, i);
+
+		assert_int_equal(strcmp(command, "ECHO asked") == 0, asking);
+		asked += asking;
+		asking = strcmp(command, "ASKING") == 0;
+		free(command);
+	}
+	assert_int_equal(asked, ASKS * ASKERS / 2);
+	end_pipe(pipe);
+	fake_stop(fake);
+}
+
+static void
+an_asking_goes_with_its_command_or_not_at_all(void **state)
+{
+	enum { MANY = 4096 };
+	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
+	struct lsh_ticket *tickets = calloc(MANY, sizeof *tickets);
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	int64_t begun = await_now_ns();
+
+	(void)state;
+	assert_non_null(tickets);
+	for (size_t i = 0; i < MANY; i++)
+		tickets[i] = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	for (size_t i = 0; i < MANY - 1; i++)
+		assert_int_equal(lsh_pipe_append(pipe, &tickets[i], ping, 1, begun, PATIENT_NS), LSH_APPENDED);
+	/* there is room for one */
+	assert_int_equal(lsh_pipe_append_asking(pipe, &tickets[MANY - 1], ping, 1, begun, PATIENT_NS), LSH_PIPE_FULL);
+	assert_int_equal(lsh_pipe_append(pipe, &tickets[MANY - 1], ping, 1, begun, PATIENT_NS), LSH_APPENDED);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(lsh_pipe_await(pipe, &tickets[i], LSH_NEVER), LSH_ANSWERED);
+	assert_int_equal(lsh_pipe_commands(pipe), MANY);
+	/* of a connection that is gone nothing is appended */
+	tickets[0].epoch = lsh_pipe_epoch(pipe) + 1;
+	assert_int_equal(lsh_pipe_append_asking(pipe, &tickets[0], ping, 1, begun, PATIENT_NS), LSH_PIPE_DOWN);
+	tickets[0].epoch = 0;
+	assert_int_equal(lsh_pipe_append_asking(pipe, &tickets[0], ping, 1, begun, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(lsh_pipe_await(pipe, &tickets[0], LSH_NEVER), LSH_ANSWERED);
+	assert_string_equal(tickets[0].reply.text, "PONG");
+	assert_int_equal(lsh_pipe_commands(pipe), MANY + 2);
+	end_pipe(pipe);
+	free(tickets);
+}
+
 int
 main(void)
 {
@@ -340,6 +463,9 @@ main(void)
 		cmocka_unit_test(a_caller_who_gives_up_leaves_the_connection_as_it_is),
 		cmocka_unit_test(a_command_for_another_connection_is_not_sent),
 		cmocka_unit_test(a_full_pipe_takes_no_more_until_there_is_room),
+		cmocka_unit_test(no_two_connections_have_the_same_epoch),
+		cmocka_unit_test(nothing_comes_between_an_asking_and_its_command),
+		cmocka_unit_test(an_asking_goes_with_its_command_or_not_at_all),
 	};
 
 	return cmocka_run_group_tests_name("pipe", tests, start, stop);

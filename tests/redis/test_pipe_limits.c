@@ -120,7 +120,7 @@ pipe_to(struct peer *peer)
 	assert_non_null(pipe);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	*peer = (struct peer){.fd = fds[1]};
-	assert_true(lsh_pipe_attach(pipe, fds[0]));
+	assert_true(lsh_pipe_attach(pipe, (struct lsh_wire){.fd = fds[0]}));
 	assert_int_equal(pthread_create(&peer->thread, NULL, serve, peer), 0);
 	return pipe;
 }
@@ -128,11 +128,11 @@ pipe_to(struct peer *peer)
 static void
 end_pipe(struct lsh_pipe *pipe, struct peer *peer)
 {
-	int fd;
+	struct lsh_wire wire;
 
 	lsh_pipe_break(pipe, 0);
-	await_true((fd = lsh_pipe_detach(pipe)) >= 0);
-	close(fd);
+	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
+	lsh_wire_close(&wire);
 	pthread_join(peer->thread, NULL);
 	close(peer->fd);
 	assert_false(peer->confused);
@@ -469,7 +469,7 @@ each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(v
 struct watcher {
 	struct lsh_pipe *pipe;
 	uint64_t rounds;
-	atomic_uint_fast64_t seen; /* the last epoch that it looked at */
+	atomic_uint_fast64_t seen; /* how many epochs it has looked at */
 	uint64_t down;             /* how often the pipe was down in spite of it */
 };
 
@@ -477,13 +477,14 @@ static void *
 watch(void *arg)
 {
 	struct watcher *w = arg;
+	uint64_t epoch = 0, before = 0;
 
-	for (uint64_t epoch = 1; epoch <= w->rounds; epoch++) {
-		for (unsigned spins = 0; lsh_pipe_epoch(w->pipe) != epoch; spins++)
+	for (uint64_t round = 1; round <= w->rounds; round++, before = epoch) {
+		for (unsigned spins = 0; (epoch = lsh_pipe_epoch(w->pipe)) == before; spins++)
 			if (spins % 4096 == 4095)
 				sched_yield();
 		w->down += !lsh_pipe_is_up(w->pipe);
-		atomic_store(&w->seen, epoch);
+		atomic_store(&w->seen, round);
 	}
 	return NULL;
 }
@@ -499,18 +500,18 @@ the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 	(void)state;
 	assert_non_null(w.pipe);
 	assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
-	for (uint64_t epoch = 1; epoch <= w.rounds; epoch++) {
+	for (uint64_t round = 1; round <= w.rounds; round++) {
 		int64_t end = await_limit_ns(30);
 		int fds[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-		assert_true(lsh_pipe_attach(w.pipe, fds[0]));
-		while (atomic_load(&w.seen) != epoch) {
+		assert_true(lsh_pipe_attach(w.pipe, (struct lsh_wire){.fd = fds[0]}));
+		while (atomic_load(&w.seen) != round) {
 			assert_true(await_now_ns() < end);
 			sched_yield();
 		}
 		lsh_pipe_break(w.pipe, 0);
-		assert_int_equal(lsh_pipe_detach(w.pipe), fds[0]);
+		assert_int_equal(lsh_pipe_detach(w.pipe).fd, fds[0]);
 		close(fds[0]);
 		close(fds[1]);
 	}

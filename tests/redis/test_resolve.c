@@ -55,7 +55,7 @@ the_second_address_is_tried_when_the_first_is_dead(void **state)
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
 	assert_int_equal(dial_to(text, NULL, NULL), LSH_DIAL_DONE);
 	check_hello();
-	close(hello.fd);
+	close(hello.wire.fd);
 }
 
 static void
@@ -72,7 +72,7 @@ an_address_that_swallows_everything_leaves_time_for_the_next(void **state)
 	assert_int_equal(attempt(await_limit_ns(2), &hole, NULL), LSH_DIAL_DONE);
 	assert_int_equal(hole.accepted, 1);
 	check_hello();
-	close(hello.fd);
+	close(hello.wire.fd);
 	close_dial();
 	puppet_stop(&hole);
 }
@@ -90,7 +90,7 @@ the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void
 	snprintf(text, sizeof text, "redis://:password@two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
 	assert_int_equal(attempt(ample(), &f, &g), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 	close_dial();
 	assert_int_equal(g.accepted, 1);
 	puppet_hang_up(&f);
@@ -133,8 +133,8 @@ dialed_address(struct puppet *f, struct puppet *g)
 	struct sockaddr_in in;
 
 	assert_int_equal(attempt(ample(), f, g), LSH_DIAL_DONE);
-	assert_int_equal(getpeername(hello.fd, (struct sockaddr *)&in, &(socklen_t){sizeof in}), 0);
-	close(hello.fd);
+	assert_int_equal(getpeername(hello.wire.fd, (struct sockaddr *)&in, &(socklen_t){sizeof in}), 0);
+	close(hello.wire.fd);
 	puppet_hang_up(f);
 	puppet_hang_up(g);
 	return ntohl(in.sin_addr.s_addr) & 255;
@@ -192,7 +192,7 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 	snprintf(text, sizeof text, "redis://moving.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
 	assert_int_equal(attempt(ample(), &f, &g), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 	puppet_hang_up(&f);
 
 	names_are("127.0.0.3", NULL, 0, true);
@@ -206,8 +206,8 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 		puppet_step(&f);
 		puppet_step(&g);
 	}
-	assert_true(hello.fd >= 0);
-	close(hello.fd);
+	assert_true(hello.wire.fd >= 0);
+	close(hello.wire.fd);
 	assert_int_equal(f.accepted, 1);
 	assert_int_equal(g.accepted, 1);
 	close_dial();
@@ -226,14 +226,14 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 	snprintf(text, sizeof text, "redis://slow.test:%d", server_port(server));
 	open_dial(text, "leash-test", NULL);
 	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 
 	asked = names_asked();
 	names_are(NULL, NULL, 0, true);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(attempt(await_limit_ns(4), NULL, NULL), LSH_DIAL_DONE);
 		check_hello();
-		close(hello.fd);
+		close(hello.wire.fd);
 	}
 	assert_int_equal(names_asked(), asked + 1); /* the one that hangs was enough */
 
@@ -241,7 +241,7 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 	await_true(names_inside() == 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-		close(hello.fd);
+		close(hello.wire.fd);
 	}
 	close_dial();
 	await_true(count_fds() == fds);
@@ -259,7 +259,7 @@ an_answer_that_comes_late_is_still_used(void **state)
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
 	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 	puppet_stop(&f);
 
 	/* the old address is dead, and the new one is said after it was found so */
@@ -276,8 +276,8 @@ an_answer_that_comes_late_is_still_used(void **state)
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 	}
-	assert_true(hello.fd >= 0);
-	close(hello.fd);
+	assert_true(hello.wire.fd >= 0);
+	close(hello.wire.fd);
 	close_dial();
 	puppet_stop(&f);
 }
@@ -304,7 +304,7 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 	await_true(names_inside() == 0);
 	puppet_stop(&f); /* so that it makes no difference if the answer is still on its way */
 	assert_int_equal(attempt(ample(), &g, NULL), LSH_DIAL_DONE);
-	close(hello.fd);
+	close(hello.wire.fd);
 	assert_int_equal(g.accepted, 1);
 	assert_int_equal(names_asked(), asked + 2);
 	close_dial();
@@ -337,8 +337,8 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 		if (f.accepted == 2)
 			names_are("127.0.0.2", "127.0.0.3", 0, false);
 	}
-	assert_true(hello.fd >= 0);
-	close(hello.fd);
+	assert_true(hello.wire.fd >= 0);
+	close(hello.wire.fd);
 	assert_int_equal(f.accepted, 2);
 	assert_int_equal(socket_accept(f.listener), -1); /* not once more: it has had its time */
 	assert_int_equal(g.accepted, 1);

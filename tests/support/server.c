@@ -30,13 +30,15 @@ enum { TEXTS = 32, MAX_ARGS = 64, PORT_TRIES = 20 };
 
 struct server {
 	struct sweep_item item;
-	char *folder, *socket, *log, *uri, *uri_tcp;
+	char *folder, *socket, *log, *uri, *uri_tcp, *uri_tls;
 	char *args[MAX_ARGS];        /* of the caller's */
 	size_t arg_count;
 	const char *password;        /* among them, or NULL */
 	int port;                    /* 0: unix socket only */
+	const char *const *tls;      /* what it needs to speak TLS there; NULL: it does not */
 	struct clock_page *clock;    /* NULL: its clock is the machine's */
 	char **environment;          /* the server's, with the shim for that; NULL: ours */
+	char *config;                /* of a sentinel: the file that it writes to; NULL: it is none */
 
 	pthread_mutex_t life;        /* held while it is started and ended */
 	_Atomic pid_t pid;           /* 0: reaped */
@@ -116,19 +118,29 @@ static void
 spawn(struct server *server)
 {
 	char port[16];
-	char *argv[MAX_ARGS + 24];
+	char *argv[MAX_ARGS + 40];
 	size_t n = 0;
 	int log, report[2], error = 0;
 	pid_t parent = getpid(), pid;
 	bool by_main_thread = gettid() == parent;
 
 	snprintf(port, sizeof port, "%d", server->port);
-	const char *const ours[] = { program(), "--port", port, "--bind", "127.0.0.1", "--unixsocket", server->socket,
+	argv[n++] = (char *)(uintptr_t)program();   /* exec changes none of these */
+	if (server->config)
+		argv[n++] = server->config;
+	const char *const ours[] = { "--port", port, "--bind", "127.0.0.1", "--unixsocket", server->socket,
 	                             "--dir", server->folder, "--save", "", "--appendonly", "no", "--daemonize", "no" };
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		argv[n++] = (char *)(uintptr_t)ours[i];   /* exec changes none of them */
+		argv[n++] = (char *)(uintptr_t)ours[i];
+	const char *const instead[] = { "--port", "0", "--tls-port", port };
+	for (size_t i = 0; server->tls && i < sizeof instead / sizeof *instead; i++)
+		argv[n++] = (char *)(uintptr_t)instead[i];
+	for (size_t i = 0; server->tls && server->tls[i]; i++)
+		argv[n++] = (char *)(uintptr_t)server->tls[i];
 	for (size_t i = 0; i < server->arg_count; i++)
 		argv[n++] = server->args[i];
+	if (server->config)
+		argv[n++] = (char *)(uintptr_t)"--sentinel";
 	argv[n] = NULL;
 
 	log = open(server->log, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
@@ -279,8 +291,20 @@ stop(void *server)
 	server_stop(server);
 }
 
+static void
+write_config(struct server *server, const char *text)
+{
+	FILE *file;
+
+	server->config = format_text("%s/sentinel.conf", server->folder);
+	file = fopen(server->config, "we");
+	if (!file || fputs(text, file) < 0 || fclose(file) != 0)
+		trouble("%s: %s", server->config, strerror(errno));
+}
+
+/* `port`: the one it is to have, 0: any if `tcp`; `config`: of a sentinel, else NULL; `tls`: what it needs for that, or NULL. */
 static struct server *
-start(const char *const *args, bool tcp, bool clocked)
+start_as(const char *const *args, bool tcp, bool clocked, int port, const char *config, const char *const *tls)
 {
 	struct server *server = calloc(1, sizeof *server);
 	int tries = 0;
@@ -301,18 +325,29 @@ start(const char *const *args, bool tcp, bool clocked)
 	for (size_t i = 0; i + 1 < server->arg_count; i++)
 		if (strcmp(server->args[i], "--requirepass") == 0)
 			server->password = server->args[i + 1];
+	server->tls = tls;
 	if (clocked)
 		give_clock(server);
+	if (config)
+		write_config(server, config);
 	sweep_add(&server->item, stop, server);
 
 	do {
 		free(server->uri_tcp);
-		server->port = tcp ? socket_free_port() : 0;
+		free(server->uri_tls);
+		server->port = port ? port : tcp ? socket_free_port() : 0;
 		server->uri_tcp = format_text("redis://127.0.0.1:%d", server->port);
+		server->uri_tls = format_text("rediss://127.0.0.1:%d?%s", server->port, tls ? certs_query() : "");
 		if (tries++ == PORT_TRIES)
 			trouble("no port of 127.0.0.1 stays free");
 	} while (!run(server, true));
 	return server;
+}
+
+static struct server *
+start(const char *const *args, bool tcp, bool clocked)
+{
+	return start_as(args, tcp, clocked, 0, NULL, NULL);
 }
 
 struct server *
@@ -331,6 +366,24 @@ struct server *
 server_start_clocked(const char *const *args)
 {
 	return start(args, false, true);
+}
+
+struct server *
+server_start_tls(enum certs_of whose, bool asks, const char *const *args)
+{
+	return start_as(args, true, false, 0, NULL, certs_server_args(whose, asks));
+}
+
+struct server *
+server_start_at(int port, const char *const *args)
+{
+	return start_as(args, true, false, port, NULL, NULL);
+}
+
+struct server *
+server_start_sentinel(int port, const char *config, const char *const *args)
+{
+	return start_as(args, true, false, port, config, NULL);
 }
 
 void
@@ -353,10 +406,12 @@ server_stop(struct server *server)
 	if (server->clock)
 		munmap(server->clock, sizeof *server->clock);
 	sweep_remove(server->folder);
+	free(server->config);
 	free(server->socket);
 	free(server->log);
 	free(server->uri);
 	free(server->uri_tcp);
+	free(server->uri_tls);
 	pthread_mutex_destroy(&server->life);
 	pthread_mutex_destroy(&server->talk);
 	free(server);
@@ -436,6 +491,12 @@ server_uri_tcp(const struct server *server)
 	return server->uri_tcp;
 }
 
+const char *
+server_uri_tls(const struct server *server)
+{
+	return server->uri_tls;
+}
+
 int
 server_port(const struct server *server)
 {
@@ -481,11 +542,23 @@ command(struct server *server, const char *format, va_list args)
 {
 	redisContext *c;
 	redisReply *reply;
+	sigset_t before;
+	va_list again;
 	char why[256];
 
+	va_copy(again, args);
 	pthread_mutex_lock(&server->talk);
+	socket_hush(&before);
 	c = connection(server);
 	reply = redisvCommand(c, format, args);
+	if (!reply && errno == EPIPE) { /* a server whose role changes is told by its sentinels to cut everybody off: not a word was sent */
+		redisFree(c);
+		server->connection = NULL;
+		c = connection(server);
+		reply = redisvCommand(c, format, again);
+	}
+	socket_unhush(&before);
+	va_end(again);
 	if (!reply) {
 		snprintf(why, sizeof why, "%s", c->errstr);
 		redisFree(c);

@@ -6,8 +6,11 @@
 #ifndef LEASH_TEST_SERVER_H
 #define LEASH_TEST_SERVER_H
 
+#include "tests/support/certs.h"
+
 #include <hiredis/hiredis.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,8 +23,18 @@ struct server *server_start(const char *const *args);
 /* The same, and it listens on a free port of 127.0.0.1 as well. */
 struct server *server_start_tcp(const char *const *args);
 
+/* The same as server_start_tcp, but what it speaks on its port is TLS, with that one's certificate; and `asks` for one. */
+struct server *server_start_tls(enum certs_of whose, bool asks, const char *const *args);
+
 /* The same as server_start, and its wall clock can be set: see server_set_clock. */
 struct server *server_start_clocked(const char *const *args);
+
+/* The same as server_start_tcp, on this port: see ports.h. */
+struct server *server_start_at(int port, const char *const *args);
+
+/* The same, and it is a sentinel: `config` are the lines that its file begins with, "sentinel monitor ..."; it writes the rest itself,
+ * and a restart changes nothing of that. */
+struct server *server_start_sentinel(int port, const char *config, const char *const *args);
 
 /* End it and remove its folder; it may be paused or dead. NULL is allowed. */
 void server_stop(struct server *server);
@@ -51,6 +64,7 @@ const char *server_folder(const struct server *server);
 const char *server_socket(const struct server *server);    /* the path of its unix socket */
 const char *server_uri(const struct server *server);       /* "unix:///..." */
 const char *server_uri_tcp(const struct server *server);   /* "redis://127.0.0.1:<port>"; only of server_start_tcp */
+const char *server_uri_tls(const struct server *server);   /* "rediss://127.0.0.1:<port>?cafile=..."; only of server_start_tls */
 int server_port(const struct server *server);              /* 0 unless it was server_start_tcp */
 pid_t server_pid(const struct server *server);             /* 0 if it was killed */
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_FD = 65536 };
@@ -176,4 +177,27 @@ socket_reset(int fd)
 {
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
 	socket_close(fd);
+}
+
+void
+socket_hush(sigset_t *before)
+{
+	sigset_t pipe;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, before);
+}
+
+void
+socket_unhush(const sigset_t *before)
+{
+	const struct timespec none = {.tv_sec = 0};
+	sigset_t pipe;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	while (!sigismember(before, SIGPIPE) && sigtimedwait(&pipe, NULL, &none) == SIGPIPE)
+		;
+	pthread_sigmask(SIG_SETMASK, before, NULL);
 }

@@ -3,6 +3,8 @@
 #ifndef LEASH_TEST_SOCKET_H
 #define LEASH_TEST_SOCKET_H
 
+#include <signal.h>
+
 int socket_listen(const char *path);        /* on a unix socket */
 int socket_listen_tcp(int *port);           /* on a free port of 127.0.0.1 */
 int socket_accept(int listener);            /* -1: nobody there */
@@ -16,5 +18,10 @@ void socket_close(int fd);
 
 /* Close at once; over TCP the peer gets a RST. (A unix socket knows none: there the peer reads an end.) */
 void socket_reset(int fd);
+
+/* hiredis writes without MSG_NOSIGNAL, and servers in tests die, or cut their clients off: between these two a write to a connection that
+ * is gone is an error of the calling thread's, and no SIGPIPE. */
+void socket_hush(sigset_t *before);
+void socket_unhush(const sigset_t *before);
 
 #endif

@@ -20,7 +20,7 @@
 
 enum { USAGE = 64, NO_SERVER = 69, LINES = 24, COLUMNS = 80 };
 
-static const char *const commands[] = {"run", "acquire", "renew", "release", "status", "list", "wait", "break", "top", "doctor", "bench"};
+static const char *const commands[] = {"run", "acquire", "renew", "release", "status", "list", "wait", "break", "top", "doctor", "scripts", "bench"};
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -1,0 +1,163 @@
+/* Who keeps the data is asked of those who know, by the same means as a client has: the sentinels, the cluster's map. */
+#include "client/rounds.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "redis/cluster.h"
+#include "redis/sentinel.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct round {
+	leash_status (*visit)(void *arg, const struct lsh_stop *stop, leash_error *err);
+	void *arg;
+	enum lsh_deployment deployment;
+	leash_status status; /* of the first failure */
+	leash_error *err;
+};
+
+bool
+lsh_stop_has(const struct lsh_stop *stop, const char *key, size_t size)
+{
+	return stop->cluster == NULL || lsh_cluster_at(stop->cluster, lsh_slot_of(key, size)) == stop->index;
+}
+
+static void
+note(struct round *r, leash_status status, const leash_error *why)
+{
+	if (status != LEASH_OK && r->status == LEASH_OK) {
+		r->status = status;
+		if (r->err != NULL)
+			*r->err = *why;
+	}
+}
+
+static void
+visit(struct round *r, const struct lsh_uri *uri, const struct lsh_cluster *cluster, int index)
+{
+	struct lsh_stop stop = {.uri = uri, .deployment = r->deployment, .cluster = cluster, .index = index};
+	leash_error why = {0};
+
+	note(r, r->visit(r->arg, &stop, &why), &why);
+}
+
+static void
+visit_at(struct round *r, const struct lsh_uri *uri, const char *host, uint16_t port)
+{
+	struct lsh_uri server;
+	leash_error why = {0};
+
+	if (!lsh_uri_of_server(&server, uri, host, port)) {
+		note(r, lsh_fail(&why, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"), &why);
+		return;
+	}
+	visit(r, &server, NULL, 0);
+	lsh_uri_clear(&server);
+}
+
+static void
+keep_silent(void *ctx, leash_log_level level, const char *line)
+{
+	(void)ctx, (void)level, (void)line;
+}
+
+/* ---- sentinels ---- */
+
+static void
+wake(void *ctx)
+{
+	lsh_unpark(ctx);
+}
+
+static void
+visit_master(struct round *r, const struct lsh_uri *uri, const char *name, int64_t timeout)
+{
+	static const struct lsh_sentinel_ops ops = {.news = wake, .log = keep_silent};
+	const struct lsh_sentinel_options options = {.uri = uri, .name = name, .timeout = timeout};
+	struct lsh_thread *self = lsh_self();
+	struct lsh_sentinel *sentinel = self != NULL ? lsh_sentinel_new(&options, &ops, &self->parker) : NULL;
+	int64_t deadline = lsh_after(lsh_now_ns(), 2 * timeout);
+	enum lsh_found found = LSH_NOT_YET;
+	struct lsh_master master;
+	leash_error why = {0};
+	uint64_t wish;
+
+	if (sentinel == NULL || !lsh_sentinel_start(sentinel)) {
+		lsh_sentinel_free(sentinel);
+		note(r, lsh_fail(&why, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors"), &why);
+		return;
+	}
+	wish = lsh_sentinel_wish(sentinel);
+	while ((found = lsh_sentinel_answer(sentinel, wish, &master, &why)) == LSH_NOT_YET && lsh_now_ns() < deadline)
+		lsh_park(&self->parker, deadline);
+	lsh_sentinel_stop(sentinel);
+	lsh_sentinel_free(sentinel);
+	if (found == LSH_FOUND)
+		visit_at(r, uri, master.at.host, master.at.port);
+	else if (found == LSH_NOT_YET)
+		note(r, lsh_fail(&why, LEASH_UNAVAILABLE, ETIMEDOUT, "%.120s: no sentinel answered in time", uri->shown), &why);
+	else
+		note(r, why.status, &why);
+}
+
+/* ---- clusters ---- */
+
+static void
+ignore(void *ctx)
+{
+	(void)ctx;
+}
+
+static bool
+has_a_slot(const struct lsh_cluster *cluster, int index)
+{
+	for (unsigned slot = 0; slot < LSH_SLOTS; slot++)
+		if (lsh_cluster_at(cluster, slot) == index)
+			return true;
+	return false;
+}
+
+static void
+visit_masters(struct round *r, const struct lsh_uri *uri, const char *name, int64_t timeout)
+{
+	static const struct lsh_cluster_ops ops = {.changed = ignore, .log = keep_silent};
+	const struct lsh_cluster_options options = {.uri = uri, .name = name, .timeout = timeout};
+	struct lsh_cluster *cluster = lsh_cluster_new(&options, &ops, NULL);
+	leash_error why = {0};
+	leash_status status = cluster != NULL ? lsh_cluster_open(cluster, &why)
+	                                      : lsh_fail(&why, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors");
+
+	note(r, status, &why);
+	for (int i = 0; status == LEASH_OK && (size_t)i < lsh_cluster_servers(cluster); i++)
+		if (has_a_slot(cluster, i))
+			visit(r, lsh_cluster_server(cluster, i), cluster, i);
+	if (cluster != NULL)
+		lsh_cluster_stop(cluster);
+	lsh_cluster_free(cluster);
+}
+
+leash_status
+lsh_rounds(const struct lsh_uri *uri, const char *name, int64_t timeout,
+           leash_status (*each)(void *arg, const struct lsh_stop *stop, leash_error *err), void *arg, leash_error *err)
+{
+	struct round r = {.visit = each, .arg = arg, .deployment = uri->deployment, .err = err};
+
+	switch (uri->deployment) {
+	case LSH_SINGLE:
+		visit(&r, uri, NULL, 0);
+		break;
+	case LSH_SENTINEL:
+		visit_master(&r, uri, name, timeout);
+		break;
+	case LSH_CLUSTER:
+		visit_masters(&r, uri, name, timeout);
+		break;
+	case LSH_QUORUM:
+		for (size_t i = 0; i < uri->host_count; i++)
+			visit_at(&r, uri, uri->hosts[i].host, uri->hosts[i].port);
+		break;
+	}
+	return r.status;
+}

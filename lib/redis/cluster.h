@@ -1,0 +1,75 @@
+/* A cluster: which of its servers has which slot, as far as they say. cluster.c explains whom it believes.
+ *
+ * Servers are numbered as they are first heard of, from 0, and keep their number and their URI for as long as the cluster is there.
+ * The map may have holes: slots that nobody serves, or that somebody is said to serve to whom the URI does not let us be sent.
+ *
+ * Looking something up in it is a load or two from any thread: callers keep what they found and look again when the version is
+ * another one. */
+#ifndef LSH_REDIS_CLUSTER_H
+#define LSH_REDIS_CLUSTER_H
+
+#include "redis/slot.h"
+#include "redis/slot_map.h"
+#include "redis/uri.h"
+
+#include <leash/event.h>
+#include <leash/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lsh_cluster;
+
+struct lsh_cluster_ops {
+	void (*changed)(void *ctx); /* the map is another one; on the cluster's own thread, no mutex held */
+	void (*log)(void *ctx, leash_log_level level, const char *line); /* likewise */
+};
+
+struct lsh_cluster_options {
+	const struct lsh_uri *uri; /* of LSH_CLUSTER; must outlive the cluster */
+	const char *name;          /* for CLIENT SETNAME; likewise */
+	int64_t timeout;           /* ns, to connect and for one answer */
+	int64_t period;            /* ns between two looks of its own accord, more or less; 0: 20 s */
+};
+
+struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_cluster_ops *ops, void *ctx); /* NULL: no memory */
+
+/* Start its thread, and await the first map, or what is in its way; no longer than `timeout`.
+ *   DENIED       password or user, or CLUSTER SLOTS is not permitted
+ *   UNSUPPORTED  that is no cluster
+ *   UNAVAILABLE  nobody could be asked in time, or nobody serves anything
+ *   PROTOCOL     those are no Redis servers
+ *   NO_MEMORY */
+leash_status lsh_cluster_open(struct lsh_cluster *cluster, leash_error *err);
+
+/* End its threads. May take about a timeout: an attempt to connect that is under way is not cut short. */
+void lsh_cluster_stop(struct lsh_cluster *cluster);
+void lsh_cluster_free(struct lsh_cluster *cluster); /* when it is stopped, or was never opened; NULL is allowed */
+
+/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
+void lsh_cluster_forsake(struct lsh_cluster *cluster);
+
+/* The server that has a slot, or LSH_NO_SERVER. */
+int lsh_cluster_at(const struct lsh_cluster *cluster, unsigned slot);
+
+/* Grows with each change of the map. Read before the map, and it is never newer than what was found there. */
+uint64_t lsh_cluster_version(const struct lsh_cluster *cluster);
+
+size_t lsh_cluster_servers(const struct lsh_cluster *cluster);   /* how many have a number */
+const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
+
+/* Have the map looked at anew, soon: a connection broke, CLUSTERDOWN. Costs nothing if that is on its way already. */
+void lsh_cluster_refresh(struct lsh_cluster *cluster);
+
+/* The server `from` said `text`: "MOVED <slot> <host>:<port>". That slot is corrected at once, and the others are looked at anew.
+ * PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there; NO_MEMORY, also for want of numbers. */
+leash_status lsh_cluster_moved(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index, leash_error *err);
+
+/* The same for "ASK <slot> <host>:<port>", which changes nothing: it is good for one command. */
+leash_status lsh_cluster_ask(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index, leash_error *err);
+
+/* Why a slot has no server, as far as it is known, for a message: "redis+cluster://...: ..." */
+leash_status lsh_cluster_trouble(struct lsh_cluster *cluster, unsigned slot, leash_error *err);
+
+#endif

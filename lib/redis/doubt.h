@@ -1,0 +1,27 @@
+/* Doubt: why TLS does not take the server for the one that was meant, or the server us, and what to do about it.
+ *
+ * A doubt belongs to one session, as OpenSSL's "app data" of it. Its texts are what comes behind "rediss://host: ". */
+#ifndef LSH_REDIS_DOUBT_H
+#define LSH_REDIS_DOUBT_H
+
+#include <leash/status.h>
+
+#include <stdbool.h>
+
+struct x509_store_ctx_st; /* OpenSSL's */
+
+struct lsh_doubt {
+	char text[160];    /* what is wrong with the server's certificate, and how to mend it; "": nothing */
+	char expected[64]; /* the name or address that the certificate must be for */
+	char cert[80];     /* what we show of ourselves; "": nothing */
+	bool wanted;       /* and it was asked for all the same */
+	bool cafile;       /* authorities were named */
+};
+
+/* Believe what OpenSSL believes, and note why it does not: for SSL_CTX_set_verify(). */
+int lsh_doubt_verify(int fine, struct x509_store_ctx_st *store);
+
+/* What a session failed with: `code` is OpenSSL's. DENIED: it, or we, are not who the other one wants; PROTOCOL; NO_MEMORY. */
+void lsh_doubt_explain(const struct lsh_doubt *doubt, unsigned long code, leash_error *err);
+
+#endif

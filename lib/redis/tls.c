@@ -1,0 +1,405 @@
+/* OpenSSL on two buffers in memory.
+ *
+ * OpenSSL's object must not be used by two threads at once, hence the mutex; it is held while bytes are encrypted or decrypted, and
+ * free during each system call, so a thread that waits for bytes keeps nobody from sending. Records must reach the socket in their order,
+ * and OpenSSL in theirs: hence `sending` and `receiving`, the thread that has taken ciphertext out of it, or will put some in. Whoever
+ * finds `sending` set leaves what it made to that thread, which looks again before it goes.
+ *
+ * What is sent counts as sent when all ciphertext of it is with the system; until then the caller is told EAGAIN, and brings the same
+ * bytes again: `accepted` says how many of them are encrypted already. So there is never more than a record under way, and nobody has
+ * to ask whether there is something left to write: who has is told so by its own bytes.
+ *
+ * What OpenSSL says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with the next bytes.
+ *
+ * The socket is read only when OpenSSL has nothing more to give, at most twice in a call, and waited for once: a server that drips
+ * bytes, or sends nothing but tickets, does not keep the caller from looking at the clock. */
+#include "redis/tls.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "redis/socket.h"
+#include "redis/trust.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+	CHUNK = 16384,      /* plaintext of a record at most, and bytes taken from the socket at once */
+	RECORD = CHUNK + 512,
+	HOARD = 8 * RECORD, /* of ciphertext that was not asked for and that the system does not take: the server never reads */
+};
+
+struct lsh_tls {
+	int fd;
+	pthread_mutex_t mutex; /* guards all of these, but in_bytes and out_bytes of the thread that receives, or sends */
+	SSL *ssl;
+	BIO *in, *out;         /* its; ciphertext */
+	unsigned long before;  /* the last error in the thread's queue before a call: the application may have left it */
+	struct lsh_doubt doubt;
+	bool heard;            /* anything at all from the server */
+	bool ended;            /* nothing more will be received */
+	bool more;             /* OpenSSL may have more to give */
+	leash_error trouble;   /* LEASH_OK: none */
+	size_t accepted;       /* bytes that were encrypted, of those that were not said to be sent */
+	int lost;              /* why the socket takes nothing any more, an errno; it may still have something to say */
+
+	bool sending, receiving;
+	size_t size, sent;     /* of out_bytes */
+	char out_bytes[RECORD];
+	char in_bytes[CHUNK];
+};
+
+/* half a record that was there before, and a chunk */
+_Static_assert(LSH_WIRE_MOST > RECORD + CHUNK, "all that OpenSSL can have at once");
+
+/* ---- t->mutex held; the error queue is marked ---- */
+
+static SSL *
+begin_call(struct lsh_tls *t)
+{
+	t->before = ERR_peek_last_error();
+	return t->ssl;
+}
+
+/* A call did not bring what it was made for. True: it will, when more has been received; else this is the end, or a fault. Not
+ * SSL_get_error(): that takes for the call's own what it finds in the queue. */
+static bool
+wants_more(struct lsh_tls *t)
+{
+	unsigned long code = ERR_peek_last_error();
+	bool said_end = (SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN) != 0; /* or why it has failed */
+
+	if (code == t->before)
+		code = 0;
+	if (code == 0 && !said_end && SSL_want_read(t->ssl)) /* which it also says of what has failed */
+		return true;
+	t->ended = true;
+	if (code != 0 || !said_end)
+		lsh_doubt_explain(&t->doubt, code, &t->trouble);
+	return false;
+}
+
+static void
+fail(struct lsh_tls *t, leash_status status, int sys_errno, const char *text)
+{
+	t->ended = true;
+	lsh_fail(&t->trouble, status, sys_errno, "%s", text);
+}
+
+/* Have the system take the ciphertext that there is. False: it does not take all of it now, or another thread is at it. */
+static bool
+flush(struct lsh_tls *t)
+{
+	while (!t->sending && t->lost == 0) {
+		ssize_t n;
+		int e;
+
+		if (t->sent == t->size) {
+			n = BIO_read(t->out, t->out_bytes, sizeof t->out_bytes);
+			if (n <= 0)
+				return true;
+			t->size = (size_t)n;
+			t->sent = 0;
+		}
+		t->sending = true;
+		pthread_mutex_unlock(&t->mutex);
+		n = send(t->fd, t->out_bytes + t->sent, t->size - t->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		e = errno;
+		pthread_mutex_lock(&t->mutex);
+		t->sending = false;
+		if (n >= 0)
+			t->sent += (size_t)n;
+		else if (e == EAGAIN || e == EWOULDBLOCK)
+			return false;
+		else if (e != EINTR)
+			t->lost = e;
+	}
+	return false;
+}
+
+/* Plain text, or a backlog of the server's? Its first byte is that of a record in every version of TLS. */
+static bool
+is_tls(const char *bytes)
+{
+	return bytes[0] >= SSL3_RT_CHANGE_CIPHER_SPEC && bytes[0] <= SSL3_RT_APPLICATION_DATA;
+}
+
+/* Take ciphertext from the socket. 1: there was some; 0: the connection has ended; -1: errno says why not. */
+static int
+fetch(struct lsh_tls *t, int flags)
+{
+	ssize_t n;
+	int e;
+
+	if (t->receiving) {
+		errno = EAGAIN;
+		return -1;
+	}
+	t->receiving = true;
+	pthread_mutex_unlock(&t->mutex);
+	n = recv(t->fd, t->in_bytes, sizeof t->in_bytes, flags & MSG_DONTWAIT);
+	e = errno;
+	pthread_mutex_lock(&t->mutex);
+	t->receiving = false;
+	if (n == 0)
+		t->ended = true;
+	if (n <= 0) {
+		errno = e;
+		return n < 0 ? -1 : 0;
+	}
+	if (!t->heard && !is_tls(t->in_bytes)) {
+		fail(t, LEASH_PROTOCOL, EPROTO, LSH_TLS_UNKNOWN);
+		return 1;
+	}
+	t->heard = true;
+	if (BIO_write(t->in, t->in_bytes, (int)n) != n)
+		fail(t, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
+	return 1;
+}
+
+/* Take what OpenSSL has decrypted, up to `size` bytes. */
+static size_t
+take(struct lsh_tls *t, char *bytes, size_t size, bool peek)
+{
+	size_t got = 0;
+
+	while (got < size && !t->ended) {
+		int n = peek ? SSL_peek(begin_call(t), bytes, (int)size) : SSL_read(begin_call(t), bytes + got, (int)(size - got));
+
+		if (n > 0)
+			got += (size_t)n;
+		if ((n <= 0 && wants_more(t)) || peek)
+			break;
+	}
+	t->more = got == size || (got > 0 && (peek || t->ended));
+	return got;
+}
+
+/* ---- shaking hands ---- */
+
+static enum lsh_shaken
+give_up(struct lsh_tls *t, leash_error *err)
+{
+	if (t->trouble.status == LEASH_OK)
+		fail(t, LEASH_UNAVAILABLE, ECONNRESET, t->heard ? "the server closed the connection in the middle of the TLS handshake"
+		                                               : "the server closed the connection instead of speaking TLS");
+	*err = t->trouble;
+	return LSH_SHAKE_FAILED;
+}
+
+static enum lsh_shaken
+shake(struct lsh_tls *t, leash_error *err)
+{
+	char text[LSH_ERRNO_TEXT];
+
+	for (;;) {
+		int n = t->ended ? -1 : SSL_do_handshake(begin_call(t));
+		bool over = n != 1 && (t->ended || !wants_more(t));
+
+		flush(t); /* also if it failed: the server is told why */
+		if (n == 1)
+			return LSH_SHAKEN;
+		if (over)
+			return give_up(t, err);
+		n = fetch(t, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return LSH_SHAKING;
+		if (n < 0 && errno == ECONNRESET)
+			t->ended = true;
+		else if (n < 0 && errno != EINTR)
+			fail(t, LEASH_UNAVAILABLE, errno, lsh_errno_text(errno, text));
+	}
+}
+
+enum lsh_shaken
+lsh_tls_step(struct lsh_tls *t, leash_error *err)
+{
+	enum lsh_shaken shaken;
+
+	pthread_mutex_lock(&t->mutex);
+	ERR_set_mark();
+	shaken = shake(t, err);
+	ERR_pop_to_mark();
+	pthread_mutex_unlock(&t->mutex);
+	return shaken;
+}
+
+short
+lsh_tls_events(struct lsh_tls *t)
+{
+	bool full;
+
+	pthread_mutex_lock(&t->mutex);
+	full = t->sent < t->size;
+	pthread_mutex_unlock(&t->mutex);
+	return full ? POLLIN | POLLOUT : POLLIN;
+}
+
+bool
+lsh_tls_has_heard(struct lsh_tls *t)
+{
+	bool heard;
+
+	pthread_mutex_lock(&t->mutex);
+	heard = t->heard;
+	pthread_mutex_unlock(&t->mutex);
+	return heard;
+}
+
+/* ---- sending and receiving ---- */
+
+/* t->mutex held. How many of these bytes have gone; 0: none yet, -1: errno says why they never will. */
+static ssize_t
+send_some(struct lsh_tls *t, const void *bytes, size_t size)
+{
+	ssize_t n;
+
+	if (flush(t) && t->accepted == 0) {
+		n = t->trouble.status == LEASH_OK ? SSL_write(begin_call(t), bytes, (int)(size < CHUNK ? size : CHUNK)) : -1;
+		if (n > 0)
+			t->accepted = (size_t)n;
+		else if (t->trouble.status == LEASH_OK && wants_more(t))
+			return 0; /* a message to us came half: first the other half */
+		flush(t);
+	}
+	if (t->trouble.status != LEASH_OK || t->lost != 0) {
+		errno = t->lost != 0 ? t->lost : EPROTO;
+		return -1;
+	}
+	if (t->sending || t->sent < t->size || BIO_pending(t->out) > 0)
+		return 0;
+	n = (ssize_t)(t->accepted < size ? t->accepted : size);
+	t->accepted -= (size_t)n;
+	return n;
+}
+
+ssize_t
+lsh_tls_send(struct lsh_tls *t, const void *bytes, size_t size)
+{
+	ssize_t n;
+	int e;
+
+	if (size == 0)
+		return 0;
+	pthread_mutex_lock(&t->mutex);
+	ERR_set_mark();
+	n = send_some(t, bytes, size);
+	e = n == 0 ? EAGAIN : errno;
+	ERR_pop_to_mark();
+	pthread_mutex_unlock(&t->mutex);
+	errno = e;
+	return n > 0 ? n : -1;
+}
+
+/* Send what OpenSSL has said by itself. */
+static void
+answer(struct lsh_tls *t)
+{
+	if (BIO_pending(t->out) > 0)
+		flush(t);
+	if (BIO_pending(t->out) > HOARD && !t->ended)
+		fail(t, LEASH_PROTOCOL, EPROTO, "the server reads nothing of what it asks for");
+}
+
+static ssize_t
+recv_some(struct lsh_tls *t, void *bytes, size_t size, int flags)
+{
+	bool peek = (flags & MSG_PEEK) != 0;
+	size_t got = take(t, bytes, size, peek);
+
+	answer(t);
+	/* a second time, because the end may stand behind tickets that nobody asked for */
+	for (int i = 0; i < 2 && got == 0 && !t->ended; i++) {
+		if (fetch(t, i == 0 ? flags : MSG_DONTWAIT) < 0)
+			return -1;
+		got = take(t, bytes, size, peek);
+		answer(t);
+	}
+	if (got > 0)
+		return (ssize_t)got;
+	errno = t->trouble.status != LEASH_OK ? EPROTO : EAGAIN;
+	return t->ended && t->trouble.status == LEASH_OK ? 0 : -1;
+}
+
+ssize_t
+lsh_tls_recv(struct lsh_tls *t, void *bytes, size_t size, int flags)
+{
+	ssize_t n;
+	int e;
+
+	pthread_mutex_lock(&t->mutex);
+	ERR_set_mark();
+	n = recv_some(t, bytes, size, flags);
+	e = errno;
+	ERR_pop_to_mark();
+	pthread_mutex_unlock(&t->mutex);
+	errno = e;
+	return n;
+}
+
+bool
+lsh_tls_is_pending(struct lsh_tls *t)
+{
+	bool pending;
+
+	pthread_mutex_lock(&t->mutex);
+	pending = t->more;
+	pthread_mutex_unlock(&t->mutex);
+	return pending;
+}
+
+void
+lsh_tls_trouble(struct lsh_tls *t, leash_error *err)
+{
+	pthread_mutex_lock(&t->mutex);
+	*err = t->trouble;
+	pthread_mutex_unlock(&t->mutex);
+}
+
+/* ---- life ---- */
+
+struct lsh_tls *
+lsh_tls_new(int fd, struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host)
+{
+	struct lsh_tls *t = lsh_new(struct lsh_tls);
+
+	if (t == NULL)
+		return NULL;
+	t->fd = fd;
+	pthread_mutex_init(&t->mutex, NULL);
+	t->ssl = lsh_trust_begin(trust, options, host, &t->doubt);
+	if (t->ssl == NULL) {
+		lsh_tls_free(t);
+		return NULL;
+	}
+	ERR_set_mark();
+	t->in = BIO_new(BIO_s_mem());
+	t->out = BIO_new(BIO_s_mem());
+	ERR_pop_to_mark();
+	if (t->in == NULL || t->out == NULL) {
+		BIO_free(t->in);
+		BIO_free(t->out);
+		lsh_tls_free(t);
+		return NULL;
+	}
+	SSL_set_bio(t->ssl, t->in, t->out); /* which has them now */
+	SSL_set_connect_state(t->ssl);
+	return t;
+}
+
+void
+lsh_tls_free(struct lsh_tls *t)
+{
+	if (t == NULL)
+		return;
+	SSL_free(t->ssl);
+	pthread_mutex_destroy(&t->mutex);
+	lsh_free(t);
+}

@@ -1,0 +1,387 @@
+/* A trust is OpenSSL's context, which is made once and never changed, so sessions of any thread may be made from it. */
+#include "redis/trust.h"
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "redis/socket.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- files ---- */
+
+/* A file cannot be used: why. Not in OpenSSL's words, which differ from version to version and seldom name a cause. */
+static bool
+refuse(leash_error *err, const char *role, const char *file, const char *what)
+{
+	char text[LSH_ERRNO_TEXT];
+	struct stat s;
+	int fd = open(file, O_RDONLY | O_CLOEXEC), e = errno;
+
+	if (fd >= 0) {
+		e = fstat(fd, &s) == 0 && S_ISDIR(s.st_mode) ? EISDIR : 0;
+		close(fd);
+	}
+	if (e != 0)
+		lsh_fail(err, LEASH_INVALID, e, "%s '%.120s' cannot be used: %s", role, file, lsh_errno_text(e, text));
+	else
+		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is wanted)", role, file, what);
+	return false;
+}
+
+static bool
+load_authorities(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err)
+{
+	if (o->cafile != NULL) {
+		/* who is named is believed, be it no root */
+		X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
+		return SSL_CTX_load_verify_locations(ctx, o->cafile, NULL) == 1 || refuse(err, "cafile", o->cafile, "certificate");
+	}
+	if (o->unverified || SSL_CTX_set_default_verify_paths(ctx) == 1)
+		return true;
+	lsh_fail(err, LEASH_INVALID, 0, "the system's authorities cannot be read: name a file with the right one as cafile");
+	return false;
+}
+
+static int
+note_passphrase(char *out, int size, int writing, void *asked)
+{
+	(void)out, (void)size, (void)writing;
+	*(bool *)asked = true; /* here, and not at the terminal */
+	return -1;
+}
+
+static EVP_PKEY *
+read_key(const char *file, leash_error *err)
+{
+	BIO *in = BIO_new_file(file, "re");
+	bool asked = false;
+	EVP_PKEY *key = in != NULL ? PEM_read_bio_PrivateKey(in, NULL, note_passphrase, &asked) : NULL;
+
+	BIO_free(in);
+	if (key == NULL && asked)
+		lsh_fail(err, LEASH_INVALID, 0, "key '%.120s' is under a passphrase, which nobody is here to be asked for", file);
+	else if (key == NULL)
+		refuse(err, "key", file, "private key");
+	return key;
+}
+
+/* Who we are for the server. */
+static bool
+load_ours(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err)
+{
+	const char *file = o->key != NULL ? o->key : o->cert;
+	EVP_PKEY *key;
+	bool fits;
+
+	if (o->cert == NULL)
+		return true;
+	if (SSL_CTX_use_certificate_chain_file(ctx, o->cert) != 1)
+		return refuse(err, "cert", o->cert, "certificate");
+	key = read_key(file, err);
+	if (key == NULL)
+		return false;
+	fits = SSL_CTX_use_PrivateKey(ctx, key) == 1 && SSL_CTX_check_private_key(ctx) == 1;
+	if (!fits)
+		lsh_fail(err, LEASH_INVALID, 0, "key '%.80s' does not belong to cert '%.80s'", file, o->cert);
+	EVP_PKEY_free(key); /* the context has it */
+	return fits;
+}
+
+static int
+note_wanted(SSL *ssl, X509 **certificate, EVP_PKEY **key)
+{
+	struct lsh_doubt *d = SSL_get_app_data(ssl);
+
+	(void)certificate, (void)key;
+	d->wanted = true;
+	return 0;
+}
+
+static SSL_CTX *
+make_context(const struct lsh_tls_options *o, leash_error *err)
+{
+	/* no atexit: our threads may be in it to the last moment */
+	SSL_CTX *ctx = OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) == 1 ? SSL_CTX_new(TLS_client_method()) : NULL;
+
+	if (ctx == NULL || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1) {
+		SSL_CTX_free(ctx);
+		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "TLS cannot be set up");
+		return NULL;
+	}
+	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_client_cert_cb(ctx, note_wanted);
+	SSL_CTX_set_verify(ctx, o->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, lsh_doubt_verify);
+	if (load_authorities(ctx, o, err) && load_ours(ctx, o, err))
+		return ctx;
+	SSL_CTX_free(ctx);
+	return NULL;
+}
+
+/* ---- what is shared ---- */
+
+enum { FILES = 3 }; /* authorities, certificate, key */
+
+/* Which file it was, and which state of it. */
+struct print {
+	dev_t device;
+	ino_t number;
+	off_t size;
+	struct timespec written, changed;
+};
+
+struct lsh_trust {
+	struct lsh_list link;
+	unsigned users;
+	bool in_the_making;     /* by another thread: it will be there, or not, when `made` is told */
+	SSL_CTX *ctx;
+	bool unverified;
+	char *file[FILES];      /* NULL: none */
+	struct print print[FILES];
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and of its members users and in_the_making */
+static pthread_cond_t made = PTHREAD_COND_INITIALIZER;
+static struct lsh_list trusts;
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void
+in_parent(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+/* What the parent's threads have, or were making, is not the child's. */
+static void
+in_child(void)
+{
+	lsh_list_init(&trusts);
+	pthread_cond_init(&made, NULL);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void
+set_up(void)
+{
+	lsh_list_init(&trusts);
+	pthread_atfork(before_fork, in_parent, in_child); /* without memory for that children may wait in vain, but nobody else */
+}
+
+static void
+take_print(struct print *print, const char *file)
+{
+	struct stat s;
+
+	if (stat(file, &s) == 0)
+		*print = (struct print){s.st_dev, s.st_ino, s.st_size, s.st_mtim, s.st_ctim};
+}
+
+static bool
+is_moment(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool
+is_print(const struct print *a, const struct print *b)
+{
+	return a->device == b->device && a->number == b->number && a->size == b->size && is_moment(a->written, b->written) &&
+	       is_moment(a->changed, b->changed);
+}
+
+static bool
+is_file(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool
+is_same(const struct lsh_trust *a, const struct lsh_trust *b)
+{
+	for (int i = 0; i < FILES; i++)
+		if (!is_file(a->file[i], b->file[i]) || !is_print(&a->print[i], &b->print[i]))
+			return false;
+	return a->unverified == b->unverified;
+}
+
+static void
+free_trust(struct lsh_trust *t)
+{
+	for (int i = 0; i < FILES; i++)
+		lsh_free(t->file[i]);
+	SSL_CTX_free(t->ctx);
+	lsh_free(t);
+}
+
+/* One that is not in the list and was not read yet. */
+static struct lsh_trust *
+make_blank(const struct lsh_tls_options *o)
+{
+	const char *system = secure_getenv(X509_get_default_cert_file_env());
+	const char *file[FILES] = {o->cafile, o->cert, o->key};
+	struct lsh_trust *t = lsh_new(struct lsh_trust);
+
+	if (t == NULL)
+		return NULL;
+	if (file[0] == NULL && !o->unverified)
+		file[0] = system != NULL ? system : X509_get_default_cert_file();
+	t->unverified = o->unverified;
+	t->users = 1;
+	for (int i = 0; i < FILES; i++) {
+		if (file[i] == NULL)
+			continue;
+		t->file[i] = lsh_strdup(file[i]);
+		if (t->file[i] == NULL) {
+			free_trust(t);
+			return NULL;
+		}
+		take_print(&t->print[i], t->file[i]);
+	}
+	return t;
+}
+
+/* mutex held, and released while another thread reads the files. The one that is the same as `blank`; NULL: it is that now. */
+static struct lsh_trust *
+find_or_insert(struct lsh_trust *blank)
+{
+	struct lsh_list *link = trusts.next;
+
+	while (link != &trusts) {
+		struct lsh_trust *t = lsh_container(link, struct lsh_trust, link);
+
+		if (!is_same(t, blank)) {
+			link = link->next;
+		} else if (t->in_the_making) {
+			pthread_cond_wait(&made, &mutex);
+			link = trusts.next; /* it may be gone */
+		} else {
+			t->users++;
+			return t;
+		}
+	}
+	blank->in_the_making = true;
+	lsh_list_append(&trusts, &blank->link);
+	return NULL;
+}
+
+struct lsh_trust *
+lsh_trust_take(const struct lsh_tls_options *options, leash_error *err)
+{
+	struct lsh_trust *t = make_blank(options), *found;
+
+	if (t == NULL) {
+		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
+		return NULL;
+	}
+	pthread_once(&once, set_up);
+	pthread_mutex_lock(&mutex);
+	found = find_or_insert(t);
+	pthread_mutex_unlock(&mutex);
+	if (found != NULL) {
+		free_trust(t);
+		return found;
+	}
+	ERR_set_mark();
+	t->ctx = make_context(options, err);
+	ERR_pop_to_mark();
+	pthread_mutex_lock(&mutex);
+	t->in_the_making = false;
+	if (t->ctx == NULL)
+		lsh_list_remove(&t->link);
+	pthread_cond_broadcast(&made);
+	pthread_mutex_unlock(&mutex);
+	if (t->ctx != NULL)
+		return t;
+	free_trust(t);
+	return NULL;
+}
+
+void
+lsh_trust_drop(struct lsh_trust *t)
+{
+	bool last;
+
+	if (t == NULL)
+		return;
+	pthread_mutex_lock(&mutex);
+	last = --t->users == 0;
+	if (last)
+		lsh_list_remove(&t->link);
+	pthread_mutex_unlock(&mutex);
+	if (last)
+		free_trust(t);
+}
+
+/* ---- sessions ---- */
+
+static bool
+is_address(const char *host)
+{
+	struct in6_addr address;
+
+	return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
+}
+
+/* Who it must be, and, of a name, who we say that we look for. */
+static bool
+expect(SSL *ssl, const char *host, bool unverified)
+{
+	X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+	char name[256];
+	size_t size = strcspn(host, "%"); /* an address of this link alone has its interface behind that */
+	int set;
+
+	if (size >= sizeof name)
+		size = sizeof name - 1; /* no name is that long */
+	memcpy(name, host, size);
+	name[size] = '\0';
+	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	if (is_address(name)) {
+		set = unverified || X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
+	} else {
+		if (size > 1 && name[size - 1] == '.')
+			name[size - 1] = '\0'; /* certificates have no dot there */
+		set = (unverified || X509_VERIFY_PARAM_set1_host(param, name, 0) == 1) && SSL_set_tlsext_host_name(ssl, name) == 1;
+	}
+	return set;
+}
+
+SSL *
+lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_doubt *d)
+{
+	const char *name = options->server_name != NULL ? options->server_name : host;
+	SSL *ssl;
+
+	*d = (struct lsh_doubt){.cafile = options->cafile != NULL};
+	snprintf(d->expected, sizeof d->expected, "%s", name);
+	snprintf(d->cert, sizeof d->cert, "%s", options->cert != NULL ? options->cert : "");
+	ERR_set_mark();
+	ssl = SSL_new(trust->ctx);
+	if (ssl != NULL && (!SSL_set_app_data(ssl, d) || !expect(ssl, name, options->unverified))) {
+		SSL_free(ssl);
+		ssl = NULL;
+	}
+	ERR_pop_to_mark();
+	return ssl;
+}

@@ -1,0 +1,26 @@
+/* Trust: whom TLS takes for the server that was meant, and whom we are for it: what the files say that a URI names.
+ *
+ * To read the system's authorities takes a tenth of a second, so what was read is shared by all that name the same files, in this
+ * process, until the last of them drops it. Files that have changed are read again: certificates may be replaced while programs run. */
+#ifndef LSH_REDIS_TRUST_H
+#define LSH_REDIS_TRUST_H
+
+#include "redis/doubt.h"
+#include "redis/uri.h"
+
+#include <leash/status.h>
+
+struct ssl_st; /* OpenSSL's */
+
+struct lsh_trust;
+
+/* NULL: `*err` says why: INVALID for a file that is of no use, which is named; NO_MEMORY. Reads files, or waits for another thread that
+ * does; any thread. Its texts are what comes behind "rediss://host: ". */
+struct lsh_trust *lsh_trust_take(const struct lsh_tls_options *options, leash_error *err);
+void lsh_trust_drop(struct lsh_trust *trust); /* NULL is allowed */
+
+/* A client's session with `host`, a name or a numeric address; `options` are those that the trust was taken for, and `doubt` is the session's
+ * for as long as that lives. NULL: no memory. */
+struct ssl_st *lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_doubt *doubt);
+
+#endif

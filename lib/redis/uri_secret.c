@@ -1,0 +1,255 @@
+/* Who we are: users, and passwords from the text of the URI, from a file or from the environment.
+ *
+ * A password goes from where it is straight into guarded memory, without a copy on the way, and no message shows a byte of
+ * it: only the file or the variable where it was to be is named.
+ *
+ * Threads: any; nothing is kept. getenv() is called, as by everybody. */
+#include "redis/uri_part.h"
+
+#include "base/text.h"
+#include "base/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	MAX_SECRET = 4096,   /* a user, a password */
+	MAX_PATH_SHOWN = 96, /* of a path in a message */
+};
+
+/* Guarded memory for a password of `size` bytes. */
+static leash_status
+new_secret(char **out, size_t size, leash_error *err)
+{
+	if (!lsh_sodium_ready())
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+				"uri: password: the system has no randomness, which the memory that guards it needs");
+	*out = sodium_malloc(size + 1);
+	if (*out == NULL)
+		return lsh_uri_no_memory(err);
+	return LEASH_OK;
+}
+
+bool
+lsh_uri_secret_copy(char **out, const char *secret)
+{
+	size_t size;
+
+	*out = NULL;
+	if (secret == NULL)
+		return true;
+	size = strlen(secret) + 1;
+	*out = sodium_malloc(size);
+	if (*out != NULL)
+		memcpy(*out, secret, size);
+	return *out != NULL;
+}
+
+static leash_status
+too_long(const char *what, leash_error *err)
+{
+	return LSH_URI_REFUSE(err, "%s: longer than %d bytes", what, MAX_SECRET);
+}
+
+/* ---- from the text ---- */
+
+leash_status
+lsh_uri_user_new(char **out, struct lsh_part user, const char *what, leash_error *err)
+{
+	leash_status st = lsh_part_decode_new(out, user, what, err);
+
+	if (st == LEASH_OK && strlen(*out) > MAX_SECRET)
+		return too_long(what, err);
+	return st;
+}
+
+static leash_status
+take_password(struct lsh_uri *uri, struct lsh_part password, leash_error *err)
+{
+	leash_status st;
+	size_t size;
+
+	if (!lsh_part_decoded_size(password, &size))
+		return lsh_part_bad_escape("password", err);
+	if (size == 0)
+		return LSH_URI_REFUSE(err, "password: empty, there is nothing between ':' and '@'");
+	if (size > MAX_SECRET)
+		return too_long("password", err);
+	st = new_secret(&uri->password, size, err);
+	if (st == LEASH_OK)
+		lsh_part_decode(uri->password, password);
+	return st;
+}
+
+leash_status
+lsh_uri_take_login(struct lsh_uri *uri, struct lsh_part login, leash_error *err)
+{
+	struct lsh_part user = login, password;
+	leash_status st = LEASH_OK;
+
+	if (login.at == NULL)
+		return LEASH_OK;
+	if (login.n == 0)
+		return LSH_URI_REFUSE(err, "user: nothing stands before the '@'; leave it out if there is no user");
+	password = lsh_part_cut(&user, ':');
+	if (user.n > 0) /* else it is that of the default user, as in redis://:password@host */
+		st = lsh_uri_user_new(&uri->user, user, "user", err);
+	if (st != LEASH_OK || password.at == NULL)
+		return st;
+	return take_password(uri, password, err);
+}
+
+/* ---- from a file ---- */
+
+/* Open a file that a password is to be read from. Only a regular one, of which no writer is awaited: whoever opens a client
+ * has said how long that may take. */
+static leash_status
+open_regular(int *out, const char *path, const char *what, leash_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat s = {.st_mode = 0};
+	leash_status st;
+
+	if (fd < 0) {
+		st = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? LEASH_NO_MEMORY : LEASH_INVALID;
+		return lsh_fail(err, st, errno, "uri: %s: %m", what);
+	}
+	if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode)) {
+		*out = fd;
+		return LEASH_OK;
+	}
+	if (s.st_mode == 0)
+		st = lsh_fail(err, LEASH_INVALID, errno, "uri: %s: %m", what);
+	else
+		st = LSH_URI_REFUSE(err, "%s: not a regular file", what);
+	close(fd);
+	return st;
+}
+
+/* Read up to `size` bytes, to the end of the file; -1 and errno if that fails. */
+static ssize_t
+read_all(int fd, char *out, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t n = read(fd, out + length, size - length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		length += (size_t)n;
+	}
+	return (ssize_t)length;
+}
+
+/* Read a password from the file at `path` into `secret`, of MAX_SECRET + 2 bytes; `what`: the parameter and the path. */
+static leash_status
+read_secret(char *secret, const char *path, const char *what, leash_error *err)
+{
+	leash_status st;
+	ssize_t n;
+	int fd = -1;
+
+	st = open_regular(&fd, path, what, err);
+	if (st != LEASH_OK)
+		return st;
+	n = read_all(fd, secret, MAX_SECRET + 1);
+	if (n < 0)
+		st = lsh_fail(err, LEASH_INVALID, errno, "uri: %s: %m", what);
+	close(fd);
+	if (n < 0)
+		return st;
+	if (n > MAX_SECRET)
+		return too_long(what, err);
+	if (memchr(secret, '\0', (size_t)n) != NULL)
+		return LSH_URI_REFUSE(err, "%s: has a NUL byte in it", what);
+	if (n > 0 && secret[n - 1] == '\n')
+		n--;
+	if (n == 0)
+		return LSH_URI_REFUSE(err, "%s: empty", what);
+	secret[n] = '\0';
+	return LEASH_OK;
+}
+
+leash_status
+lsh_uri_secret_from_file(char **out, struct lsh_part value, const char *parameter, leash_error *err)
+{
+	char shown[MAX_PATH_SHOWN], what[MAX_PATH_SHOWN + 64];
+	char *path = NULL;
+	leash_status st;
+
+	if (value.n == 0)
+		return LSH_URI_REFUSE(err, "%s: empty; it is a path, as in ?%s=/etc/redis.password", parameter, parameter);
+	st = lsh_part_decode_new(&path, value, parameter, err);
+	if (st == LEASH_OK)
+		st = new_secret(out, MAX_SECRET + 1, err);
+	if (st == LEASH_OK) {
+		lsh_show(shown, sizeof(shown), path, strlen(path));
+		snprintf(what, sizeof(what), "%s '%s'", parameter, shown);
+		st = read_secret(*out, path, what, err);
+	}
+	lsh_uri_wipe(path);
+	return st;
+}
+
+/* ---- from the environment ---- */
+
+/* What a shell takes for the name of a variable. Others exist, but a password that was put there by mistake is seldom
+ * one. */
+static bool
+is_variable(const char *name)
+{
+	for (size_t i = 0; name[i] != '\0'; i++) {
+		if (!lsh_part_is_letter(name[i]) && name[i] != '_' && (i == 0 || !lsh_part_is_digit(name[i])))
+			return false;
+	}
+	return name[0] != '\0';
+}
+
+static leash_status
+copy_variable(char **out, const char *name, const char *parameter, leash_error *err)
+{
+	char shown[MAX_PATH_SHOWN];
+	const char *value;
+	leash_status st;
+	size_t n;
+
+	if (!is_variable(name))
+		return LSH_URI_REFUSE(err, "%s: the name of a variable of the environment is expected, as in ?%s=REDIS_PASSWORD",
+				      parameter, parameter);
+	lsh_show(shown, sizeof(shown), name, strlen(name));
+	value = getenv(name);
+	if (value == NULL)
+		return LSH_URI_REFUSE(err, "%s: the environment has no variable '%s'", parameter, shown);
+	n = strlen(value);
+	if (n == 0)
+		return LSH_URI_REFUSE(err, "%s: the variable '%s' is empty", parameter, shown);
+	if (n > MAX_SECRET)
+		return LSH_URI_REFUSE(err, "%s: the variable '%s' is longer than %d bytes", parameter, shown, MAX_SECRET);
+	st = new_secret(out, n, err);
+	if (st == LEASH_OK)
+		memcpy(*out, value, n + 1);
+	return st;
+}
+
+leash_status
+lsh_uri_secret_from_env(char **out, struct lsh_part value, const char *parameter, leash_error *err)
+{
+	char *name = NULL;
+	leash_status st = lsh_part_decode_new(&name, value, parameter, err);
+
+	if (st == LEASH_OK)
+		st = copy_variable(out, name, parameter, err);
+	lsh_uri_wipe(name);
+	return st;
+}

@@ -1,0 +1,62 @@
+#include "redis/wire.h"
+
+#include "redis/socket.h"
+#include "redis/tls.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+ssize_t
+lsh_wire_send(const struct lsh_wire *wire, const void *bytes, size_t size)
+{
+	if (wire->tls != NULL)
+		return lsh_tls_send(wire->tls, bytes, size);
+	return send(wire->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t
+lsh_wire_recv(const struct lsh_wire *wire, void *bytes, size_t size, int flags)
+{
+	if (wire->tls != NULL)
+		return lsh_tls_recv(wire->tls, bytes, size, flags);
+	return recv(wire->fd, bytes, size, flags);
+}
+
+bool
+lsh_wire_is_pending(const struct lsh_wire *wire)
+{
+	return wire->tls != NULL && lsh_tls_is_pending(wire->tls);
+}
+
+bool
+lsh_wire_trouble(const struct lsh_wire *wire, leash_error *err)
+{
+	*err = (leash_error){0};
+	if (wire->tls != NULL)
+		lsh_tls_trouble(wire->tls, err);
+	return err->status != LEASH_OK;
+}
+
+void
+lsh_wire_break(const struct lsh_wire *wire)
+{
+	shutdown(wire->fd, SHUT_RDWR);
+}
+
+void
+lsh_wire_discard(struct lsh_wire *wire)
+{
+	if (wire->fd >= 0)
+		lsh_discard_socket(wire->fd);
+	lsh_tls_free(wire->tls);
+	*wire = LSH_NO_WIRE;
+}
+
+void
+lsh_wire_close(struct lsh_wire *wire)
+{
+	if (wire->fd >= 0)
+		close(wire->fd);
+	lsh_tls_free(wire->tls);
+	*wire = LSH_NO_WIRE;
+}

@@ -1,0 +1,265 @@
+/* Locks at a server that speaks TLS, where that makes a difference: who is refused and how promptly, what outlives a restart, a fork, new
+ * certificates. The laws of locks themselves are tested there by test_laws_tls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/await.h"
+#include "tests/support/certs.h"
+#include "tests/support/child.h"
+#include "tests/support/leashed.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/server.h"
+
+#include <leash.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static leash_error err;
+
+/* ---- at open ---- */
+
+static void
+check_open(const char *uri, leash_status status, const char *part)
+{
+	leash_client *client = NULL;
+
+	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.uri = uri), &err), status);
+	if (strstr(err.text, part) == NULL)
+		fail_msg("\"%s\" says nothing of \"%s\"", err.text, part);
+}
+
+static void
+a_server_that_is_not_the_one_is_refused_at_open(void **state)
+{
+	static const struct {
+		enum certs_of whose;
+		const char *part;
+	} wrong[] = {
+		{ CERTS_FOREIGN, "is signed by an authority (Other Authority), which the cafile does not have" },
+		{ CERTS_ELSEWHERE, "is for other.example, www.other.example, not for 127.0.0.1" },
+		{ CERTS_EXPIRED, "expired on 2020-02-01" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct server *s = server_start_tls(wrong[i].whose, false, NULL);
+
+		check_open(server_uri_tls(s), LEASH_DENIED, wrong[i].part);
+		server_stop(s);
+	}
+}
+
+static void
+a_plain_server_is_refused_at_open(void **state)
+{
+	struct server *s = server_start_tcp(NULL);
+	char uri[512];
+
+	(void)state;
+	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=4000&%s", server_port(s), certs_query());
+	check_open(uri, LEASH_PROTOCOL, "does not speak TLS: write redis:// for it");
+	assert_int_equal(server_integer(s, "DBSIZE"), 0);
+	server_stop(s);
+}
+
+/* ---- locks ---- */
+
+enum { CLIENTS = 2, THREADS = 8, TURNS = 60 };
+
+struct worker {
+	leash_client *client;
+	atomic_int *inside;
+	uint64_t *last; /* fence */
+	unsigned done;
+	pthread_t thread;
+};
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+	leash_lock *lock;
+	leash_error e;
+
+	if (leash_lock_new(&lock, w->client, "shared", NULL, &e) != LEASH_OK)
+		return NULL;
+	for (int i = 0; i < TURNS; i++) {
+		uint64_t fence;
+
+		if (leash_lock_acquire(lock, LEASH_FOREVER, &e) != LEASH_OK)
+			break;
+		if (leash_lock_acquire(lock, 0, &e) != LEASH_OK || leash_lock_depth(lock) != 2 || atomic_fetch_add(w->inside, 1) != 0)
+			break;
+		fence = leash_lock_fence(lock);
+		if (fence <= *w->last)
+			break;
+		*w->last = fence;
+		atomic_fetch_sub(w->inside, 1);
+		if (leash_lock_release(lock, &e) != LEASH_OK || leash_lock_release(lock, &e) != LEASH_OK)
+			break;
+		w->done++;
+	}
+	leash_lock_free(lock);
+	return NULL;
+}
+
+static void
+threads_of_two_clients_take_turns(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
+	leash_client *client[CLIENTS];
+	struct worker worker[CLIENTS * THREADS];
+	atomic_int inside = 0;
+	uint64_t last = 0;
+
+	(void)state;
+	for (int i = 0; i < CLIENTS; i++)
+		client[i] = leashed_open(server_uri_tls(s), NULL);
+	for (int i = 0; i < CLIENTS * THREADS; i++) {
+		worker[i] = (struct worker){ .client = client[i % CLIENTS], .inside = &inside, .last = &last };
+		assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
+	}
+	for (int i = 0; i < CLIENTS * THREADS; i++) {
+		pthread_join(worker[i].thread, NULL);
+		assert_int_equal(worker[i].done, TURNS);
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		leash_close(client[i]);
+	server_stop(s);
+}
+
+static void
+a_hold_is_renewed_and_outlives_a_restart_with_data(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
+	leash_client *client = leashed_open(server_uri_tls(s), LEASH_OPTIONS(.lease_ms = 3000));
+	leash_lock *lock = leashed_lock(client, "kept", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	await_ms(1500);
+	assert_true(leash_lock_remaining_ms(lock) > 1700); /* renewed after a third */
+	server_restart(s);
+	await_ms(3200);
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(s);
+}
+
+/* ---- fork ---- */
+
+static leash_lock *inherited;
+
+static int
+try_in_child(void *arg)
+{
+	leash_client *client = leashed_open(arg, NULL);
+	leash_lock *lock = leashed_lock(client, "held", NULL);
+
+	if (leash_lock_release(inherited, &err) != LEASH_FORKED || leash_lock_acquire(lock, 0, &err) != LEASH_TIMEOUT)
+		return 1;
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+static void
+a_forked_child_opens_its_own_and_leaves_its_parents_alone(void **state)
+{
+	struct server *s;
+	leash_client *client;
+
+	(void)state;
+	if (UNDER_TSAN) /* which ends a child that starts threads */
+		skip();
+	s = server_start_tls(CERTS_SERVER, false, NULL);
+	client = leashed_open(server_uri_tls(s), NULL);
+	inherited = leashed_lock(client, "held", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(inherited, 0, &err));
+	for (int i = 0; i < 5; i++)
+		child_wait(child_run(try_in_child, (void *)(uintptr_t)server_uri_tls(s)));
+	assert_true(leash_lock_held(inherited));
+	assert_status(LEASH_OK, leash_lock_release(inherited, &err));
+	leash_lock_free(inherited);
+	leash_close(client);
+	server_stop(s);
+}
+
+/* ---- certificates that change ---- */
+
+static void
+copy_file(const char *from, const char *to)
+{
+	char bytes[8192];
+	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
+	size_t n;
+
+	assert_non_null(in);
+	assert_non_null(out);
+	n = fread(bytes, 1, sizeof bytes, in);
+	assert_int_equal(fwrite(bytes, 1, n, out), n);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* It would not get right by waiting, so who asks is told, whatever the time that was given. */
+static void
+a_wait_ends_when_the_server_is_no_longer_the_one(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
+	leash_client *client = leashed_open(server_uri_tls(s), NULL);
+	leash_lock *lock = leashed_lock(client, "busy", NULL);
+	char cert[256], key[256];
+	int64_t began;
+
+	(void)state;
+	/* it reads them when it is started */
+	snprintf(cert, sizeof cert, "%s/good.crt", server_folder(s));
+	snprintf(key, sizeof key, "%s/good.key", server_folder(s));
+	copy_file(certs_file(CERTS_SERVER), cert);
+	copy_file(certs_key(CERTS_SERVER), key);
+	copy_file(certs_file(CERTS_EXPIRED), certs_file(CERTS_SERVER));
+	copy_file(certs_key(CERTS_EXPIRED), certs_key(CERTS_SERVER));
+	server_restart(s);
+	copy_file(cert, certs_file(CERTS_SERVER));
+	copy_file(key, certs_key(CERTS_SERVER));
+
+	began = await_now_ns();
+	assert_status(LEASH_DENIED, leash_lock_acquire(lock, 600000, &err));
+	assert_true(await_now_ns() - began < 300 * INT64_C(1000000000));
+	if (strstr(err.text, "its certificate expired on 2020-02-01") == NULL)
+		fail_msg("%s", err.text);
+
+	/* and all is well again when the server is */
+	server_restart(s);
+	await_true(leash_lock_acquire(lock, 600000, &err) == LEASH_OK);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_server_that_is_not_the_one_is_refused_at_open),
+		cmocka_unit_test(a_plain_server_is_refused_at_open),
+		cmocka_unit_test(threads_of_two_clients_take_turns),
+		cmocka_unit_test(a_hold_is_renewed_and_outlives_a_restart_with_data),
+		cmocka_unit_test(a_forked_child_opens_its_own_and_leaves_its_parents_alone),
+		cmocka_unit_test(a_wait_ends_when_the_server_is_no_longer_the_one),
+	};
+
+	return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+}

@@ -1,0 +1,900 @@
+/* Locks in a cluster: wherever a slot is, and wherever it goes while its lock is held and waited for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/contract/actor.h"
+#include "tests/support/await.h"
+#include "tests/support/cluster.h"
+#include "tests/support/fake.h"
+#include "tests/support/leashed.h"
+#include "tests/support/trouble.h"
+#include "tests/support/witness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Thread_local leash_error err; /* what the last call said */
+
+static struct cluster *cluster;
+static struct leashed_events events;
+
+static leash_client *
+open_client(void)
+{
+	memset(&events, 0, sizeof events);
+	return leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
+}
+
+/* Nothing is left over but fences, and those do not last. */
+static void
+check_that_all_is_gone(void)
+{
+	await_true(cluster_keys(cluster, "leash:*") == cluster_keys(cluster, "leash:*:fence"));
+	assert_int_equal(cluster_lasting_keys(cluster, "leash:*"), 0);
+}
+
+static void
+locks_all_over_the_slots_are_had_and_given_back(void **state)
+{
+	enum { LOCKS = 60 };
+	leash_client *client = open_client();
+	leash_lock *lock[LOCKS];
+
+	(void)state;
+	for (int i = 0; i < LOCKS; i++) {
+		char name[32];
+
+		cluster_name_in_slot(i * (CLUSTER_SLOTS / LOCKS), name);
+		lock[i] = leashed_lock(client, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
+	}
+	for (int i = 0; i < LOCKS; i++) {
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		leash_lock_free(lock[i]);
+	}
+	leash_close(client);
+	check_that_all_is_gone();
+}
+
+/* ---- slots that move ---- */
+
+/* A lock of one client's, and an actor of another one's who wants it, too. */
+struct scene {
+	leash_client *client, *other;
+	leash_lock *lock;
+	struct actor actor;
+	char key[40];
+	int slot, from, to;
+};
+
+static void
+set(struct scene *s, const char *name)
+{
+	*s = (struct scene){.client = open_client()};
+	s->other = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000));
+	s->lock = leashed_lock(s->client, name, NULL);
+	s->actor.lock = leashed_lock(s->other, name, NULL);
+	s->actor.wait_ms = LEASH_FOREVER;
+	actor_start(&s->actor);
+	snprintf(s->key, sizeof s->key, "leash:{%s}", name);
+	s->slot = cluster_slot(s->key);
+	s->from = cluster_master_of_slot(cluster, s->slot);
+	s->to = (s->from + 1) % CLUSTER_MASTERS;
+}
+
+static void
+strike(struct scene *s)
+{
+	actor_tell(&s->actor, NULL);
+	actor_join(&s->actor);
+	leash_lock_free(s->actor.lock);
+	leash_lock_free(s->lock);
+	leash_close(s->other);
+	leash_close(s->client);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	check_that_all_is_gone();
+}
+
+static int64_t
+asked(struct server *server, const char *command)
+{
+	char field[64], *at, *stats = strdup(server_text(server, "INFO commandstats"));
+	int64_t n = 0;
+
+	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+	at = strstr(stats, field);
+	if (at != NULL)
+		n = atoll(at + strlen(field));
+	free(stats);
+	return n;
+}
+
+static void
+await_queue(struct scene *s, int node, int64_t members)
+{
+	await_true(server_integer(cluster_node(cluster, node), "ZCARD %s:queue", s->key) == members);
+}
+
+static void
+a_lock_that_is_held_and_waited_for_goes_with_its_slot(void **state)
+{
+	struct scene s;
+	uint64_t fence;
+
+	(void)state;
+	set(&s, "wanderer");
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
+	fence = leash_lock_fence(s.lock);
+	actor_tell(&s.actor, actor_acquire);
+	await_queue(&s, s.from, 2);
+	for (int i = 0; i < CLUSTER_MASTERS; i++) {
+		cluster_move_slot(cluster, s.slot, (s.from + 1 + i) % CLUSTER_MASTERS);
+		assert_true(leash_lock_held(s.lock));
+		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_heard(LEASH_OK, &s.actor);
+	assert_true(s.actor.fence > fence);
+	cluster_move_slot(cluster, s.slot, s.to);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	cluster_move_slot(cluster, s.slot, s.from);
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err)); /* who tries once follows, too */
+	assert_true(leash_lock_fence(s.lock) > s.actor.fence);
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	strike(&s);
+}
+
+static void
+a_hold_is_renewed_and_released_in_the_middle_of_a_move(void **state)
+{
+	struct scene s;
+	struct server *from, *to;
+	int64_t there;
+
+	(void)state;
+	set(&s, "half-way");
+	from = cluster_node(cluster, s.from);
+	to = cluster_node(cluster, s.to);
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
+	actor_tell(&s.actor, actor_acquire);
+	await_queue(&s, s.from, 2);
+
+	cluster_move_begin(cluster, s.slot, s.to);
+	assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err)); /* where it still is */
+	while (cluster_move_keys(cluster, s.slot, 1) > 0)
+		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
+	assert_int_equal(server_integer(from, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 0);
+	assert_int_equal(server_integer(to, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 3);
+	there = asked(to, "asking");
+	assert_status(LEASH_OK, leash_lock_extend(s.lock, 4000, &err));
+	assert_true(asked(to, "asking") > there);
+	/* a renewal of the keeper's own, and words of the other one go there as well */
+	there = asked(to, "asking");
+	await_true(asked(to, "asking") > there + 3);
+	assert_true(leash_lock_held(s.lock));
+
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_int_equal(server_integer(to, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 2);
+	cluster_move_end(cluster, s.slot);
+	assert_heard(LEASH_OK, &s.actor);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	strike(&s);
+}
+
+static void
+a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lock_on(void **state)
+{
+	struct scene s;
+	struct server *from;
+	int64_t hdel;
+
+	(void)state;
+	set(&s, "torn");
+	from = cluster_node(cluster, s.from);
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
+	actor_tell(&s.actor, actor_acquire);
+	await_queue(&s, s.from, 2);
+	cluster_move_begin(cluster, s.slot, s.to);
+	server_integer(from, "DEL %s:fence", s.key); /* so that one is missing: TRYAGAIN, also when all others are moved */
+	hdel = asked(from, "hdel");
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_int_equal(asked(from, "hdel"), hdel + 1);
+	assert_int_equal(server_integer(from, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 1); /* the queue */
+	assert_false(actor_is_done(&s.actor));
+	/* whoever tries meanwhile is told what is in the way */
+	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(s.lock, 300, &err));
+	assert_non_null(strstr(err.text, "TRYAGAIN"));
+	cluster_move_end(cluster, s.slot);
+	assert_heard(LEASH_OK, &s.actor);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	strike(&s);
+}
+
+static void
+who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over(void **state)
+{
+	struct scene s;
+	int64_t there;
+
+	(void)state;
+	set(&s, "free");
+	there = asked(cluster_node(cluster, s.to), "asking");
+	cluster_move_begin(cluster, s.slot, s.to);
+	actor_tell(&s.actor, actor_acquire);
+	await_true(asked(cluster_node(cluster, s.to), "asking") > there);
+	cluster_move_end(cluster, s.slot);
+	assert_heard(LEASH_OK, &s.actor);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	strike(&s);
+}
+
+static void
+a_move_that_is_undone_costs_nothing(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	set(&s, "regret");
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
+	actor_tell(&s.actor, actor_acquire);
+	await_queue(&s, s.from, 2);
+	for (int i = 0; i < 3; i++) {
+		cluster_move_begin(cluster, s.slot, s.to);
+		cluster_move_keys(cluster, s.slot, (size_t)i + 1);
+		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
+		cluster_move_undo(cluster, s.slot);
+		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_heard(LEASH_OK, &s.actor);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	strike(&s);
+}
+
+/* ---- channels ---- */
+
+static bool
+is_heard(struct scene *s, int node)
+{
+	char pattern[64];
+
+	snprintf(pattern, sizeof pattern, "%s:wake:*", s->key);
+	return strstr(server_text(cluster_node(cluster, node), "PUBSUB SHARDCHANNELS %s", pattern), s->key) != NULL;
+}
+
+static void
+a_lock_that_is_waited_for_is_listened_to_where_it_lives(void **state)
+{
+	struct scene s;
+	int64_t commands;
+
+	(void)state;
+	set(&s, "loud");
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 1000, &err));
+	assert_false(is_heard(&s, s.from)); /* nobody has waited */
+	actor_tell(&s.actor, actor_acquire);
+	await_queue(&s, s.from, 2);
+	assert_true(is_heard(&s, s.from));
+	cluster_move_slot(cluster, s.slot, s.to);
+	await_true(is_heard(&s, s.to));
+	assert_false(is_heard(&s, s.from));
+	commands = asked(cluster_node(cluster, s.to), "publish");
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_heard(LEASH_OK, &s.actor);
+	assert_int_equal(asked(cluster_node(cluster, s.to), "publish"), commands);
+	assert_true(asked(cluster_node(cluster, s.to), "spublish") > 0);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	assert_true(is_heard(&s, s.to)); /* it may be waited for again */
+	leash_lock_free(s.actor.lock);
+	await_true(!is_heard(&s, s.to));
+	s.actor.lock = leashed_lock(s.other, "loud", NULL);
+	strike(&s);
+}
+
+/* ---- who looks ---- */
+
+struct sight {
+	int count, known;
+};
+
+static bool
+see_lock(void *arg, const leash_lock_info *info)
+{
+	struct sight *sight = arg;
+
+	sight->count++;
+	sight->known += info->holder.pid == getpid();
+	return true;
+}
+
+static bool
+see_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	struct sight *sight = arg;
+
+	sight->count++;
+	sight->known += waiter->who.pid == getpid();
+	return true;
+}
+
+static void
+who_looks_sees_all_of_the_cluster(void **state)
+{
+	enum { LOCKS = 40 };
+	struct scene s;
+	leash_lock *lock[LOCKS];
+	struct sight sight = {0};
+	leash_lock_info info = {.size = sizeof info};
+
+	(void)state;
+	set(&s, "seen");
+	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
+	actor_tell(&s.actor, actor_acquire);
+	await_queue(&s, s.from, 2);
+	for (int i = 0; i < LOCKS; i++) {
+		char name[32];
+
+		cluster_name_in_slot(i * (CLUSTER_SLOTS / LOCKS), name);
+		lock[i] = leashed_lock(s.client, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
+	}
+	await_true(cluster_keys(cluster, "leash:client:*") == 2);
+	assert_status(LEASH_OK, leash_client_scan(s.client, NULL, see_lock, &sight, &err));
+	assert_int_equal(sight.count, LOCKS + 1);
+	assert_int_equal(sight.known, LOCKS + 1);
+	cluster_move_slot(cluster, s.slot, s.to);
+	sight = (struct sight){0};
+	assert_status(LEASH_OK, leash_lock_waiters(s.lock, see_waiter, &sight, &err));
+	assert_int_equal(sight.count, 1);
+	assert_int_equal(sight.known, 1);
+	assert_status(LEASH_OK, leash_lock_inspect(s.actor.lock, &info, &err));
+	assert_true(info.held);
+	assert_int_equal(info.holder.pid, getpid());
+	assert_int_equal(info.waiting, 1);
+	for (int i = 0; i < LOCKS; i++) {
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+		leash_lock_free(lock[i]);
+	}
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_heard(LEASH_OK, &s.actor);
+	assert_done(LEASH_OK, &s.actor, actor_release);
+	strike(&s);
+}
+
+/* ---- servers that lie ---- */
+
+static struct {
+	struct fake *fake[2];
+	int port[2];
+	char words[2][128];      /* what each answers to a script */
+	_Atomic int asked;
+} liars;
+
+static size_t
+lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	int me = (int)(intptr_t)ctx;
+
+	if (fake_is(argc, argv, argl, 0, "EVALSHA") || fake_is(argc, argv, argl, 0, "EVAL")) {
+		liars.asked++;
+		return fake_say(out, size, "-%s\r\n", liars.words[me]);
+	}
+	if (!fake_is(argc, argv, argl, 0, "CLUSTER"))
+		return FAKE_DEFAULT;
+	if (fake_is(argc, argv, argl, 1, "INFO"))
+		return fake_say(out, size, "$18\r\ncluster_state:ok\r\n\r\n");
+	return fake_say(out, size, "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%040d\r\n", liars.port[0], 1);
+}
+
+static leash_lock *
+lock_of_liars(leash_client **client, const char *query)
+{
+	char uri[128];
+
+	memset(&liars, 0, sizeof liars);
+	for (int i = 0; i < 2; i++) {
+		liars.fake[i] = fake_start_tcp(lie, (void *)(intptr_t)i);
+		liars.port[i] = atoi(strrchr(fake_uri(liars.fake[i]), ':') + 1);
+	}
+	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d%s", liars.port[0], query);
+	*client = leashed_open(uri, NULL);
+	return leashed_lock(*client, "lied-to", NULL);
+}
+
+static void
+end_lies(leash_client *client, leash_lock *lock)
+{
+	leash_lock_free(lock);
+	leash_close(client);
+	for (int i = 0; i < 2; i++)
+		fake_stop(liars.fake[i]);
+}
+
+static void
+who_is_sent_round_in_circles_is_told_so(void **state)
+{
+	static const char *const verbs[] = {"MOVED", "ASK"};
+	enum { ASKED = 6 }; /* once, and after each of five redirections */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		leash_client *client;
+		leash_lock *lock = lock_of_liars(&client, "");
+		char other[64];
+
+		for (int j = 0; j < 2; j++)
+			snprintf(liars.words[j], sizeof liars.words[j], "%s %d 127.0.0.1:%d", verbs[i], cluster_slot("leash:{lied-to}"), liars.port[1 - j]);
+		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		assert_non_null(strstr(err.text, "5 times in a row"));
+		assert_non_null(strstr(err.text, verbs[i]));
+		snprintf(other, sizeof other, "127.0.0.1:%d", liars.port[0]);
+		assert_non_null(strstr(err.text, other));
+		/* an ASK is said again where there was no connection yet */
+		assert_in_range(liars.asked, ASKED, i == 0 ? ASKED : 3 * ASKED);
+		end_lies(client, lock);
+	}
+}
+
+static void
+nobody_is_sent_to_a_host_that_the_uri_does_not_allow(void **state)
+{
+	leash_client *client;
+	leash_lock *lock = lock_of_liars(&client, "?redirects=127.0.0.1");
+
+	(void)state;
+	snprintf(liars.words[0], sizeof liars.words[0], "MOVED %d evil.example:6379", cluster_slot("leash:{lied-to}"));
+	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_non_null(strstr(err.text, "evil.example"));
+	assert_non_null(strstr(err.text, "redirects"));
+	assert_int_equal(liars.asked, 1);
+	end_lies(client, lock);
+}
+
+static void
+what_is_no_redirection_is_no_redis_server(void **state)
+{
+	static const char *const words[] = {"MOVED", "MOVED x y", "ASK 1", "MOVED 99999 127.0.0.1:1", "MOVED 1 127.0.0.1:0"};
+	leash_client *client;
+	leash_lock *lock = lock_of_liars(&client, "");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		snprintf(liars.words[0], sizeof liars.words[0], "%s", words[i]);
+		assert_status(LEASH_PROTOCOL, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	}
+	end_lies(client, lock);
+}
+
+/* ---- what is down ---- */
+
+static void
+a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again(void **state)
+{
+	leash_client *client;
+	leash_lock *lock;
+	struct server *other;
+
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .all_or_nothing = true,
+	                                                  .args = (const char *const[]){"--appendonly", "yes", NULL}});
+	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 30000, .on_event = leashed_note_event, .event_arg = &events));
+	memset(&events, 0, sizeof events);
+	lock = leashed_lock(client, "kept", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	other = cluster_node(cluster, (cluster_master_of(cluster, "leash:{kept}") + 1) % CLUSTER_MASTERS);
+	server_kill(other);
+	await_true_for(events.count[LEASH_EVENT_JEOPARDY] == 1, 60);
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_UNAVAILABLE, leash_lock_extend(lock, 31000, &err));
+	assert_non_null(strstr(err.text, "CLUSTERDOWN"));
+	server_restart(other);
+	await_true_for(events.count[LEASH_EVENT_RECOVERED] == 1, 60);
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	cluster_stop(cluster);
+}
+
+static void
+what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
+{
+	enum { LOCKS = 20 };
+	leash_client *client, *other;
+	leash_lock *lock[LOCKS];
+	struct actor waiter[LOCKS];
+	int master;
+
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){0});
+	memset(waiter, 0, sizeof waiter);
+	memset(&events, 0, sizeof events);
+	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000, .on_event = leashed_note_event, .event_arg = &events));
+	other = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000));
+	for (int i = 0; i < LOCKS; i++) {
+		char name[32];
+
+		cluster_name_in_slot(i * (CLUSTER_SLOTS / LOCKS), name);
+		lock[i] = leashed_lock(client, name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
+		waiter[i].lock = leashed_lock(other, name, NULL);
+		waiter[i].wait_ms = LEASH_FOREVER;
+		actor_start(&waiter[i]);
+		actor_tell(&waiter[i], actor_acquire);
+	}
+	await_true(cluster_keys(cluster, "leash:*:queue") == LOCKS);
+	cluster_await_synced(cluster);
+	master = cluster_master_of_slot(cluster, 0);
+	server_kill(cluster_node(cluster, master));
+	cluster_await_takeover(cluster, master);
+	for (int i = 0; i < LOCKS; i++) {
+		assert_status(LEASH_OK, leash_lock_extend(lock[i], 20000, &err));
+		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
+	}
+	for (int i = 0; i < LOCKS; i++) {
+		assert_heard(LEASH_OK, &waiter[i]);
+		assert_done(LEASH_OK, &waiter[i], actor_release);
+		actor_tell(&waiter[i], NULL);
+		actor_join(&waiter[i]);
+		leash_lock_free(waiter[i].lock);
+		leash_lock_free(lock[i]);
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	leash_close(other);
+	leash_close(client);
+	check_that_all_is_gone();
+	cluster_stop(cluster);
+}
+
+static void
+what_a_replica_has_not_heard_of_is_lost_and_told(void **state)
+{
+	leash_client *client;
+	leash_lock *lock;
+	int master, replica;
+
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){.doors = true});
+	memset(&events, 0, sizeof events);
+	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 30000, .on_event = leashed_note_event, .event_arg = &events));
+	lock = leashed_lock(client, "unheard-of", NULL);
+	master = cluster_master_of(cluster, "leash:{unheard-of}");
+	replica = cluster_replica_of(cluster, master);
+	cluster_hold_link(cluster, master, replica);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	server_kill(cluster_node(cluster, master));
+	cluster_await_takeover(cluster, master);
+	cluster_unhold_all(cluster);
+	await_true_for(events.count[LEASH_EVENT_LOST] == 1, 60);
+	assert_true(leash_lock_remaining_ms(lock) == 0);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	cluster_stop(cluster);
+}
+
+static void
+a_node_that_stands_still_delays_nobody_at_the_others(void **state)
+{
+	leash_client *client;
+	leash_lock *stuck, *fine;
+	char name[32];
+
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .node_timeout_ms = 600000});
+	memset(&events, 0, sizeof events);
+	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.timeout_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
+	cluster_name_in_slot(0, name);
+	stuck = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = 6000));
+	cluster_name_in_slot(CLUSTER_SLOTS - 1, name);
+	fine = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = 1500, .on_event = leashed_note_event, .event_arg = &events));
+	assert_status(LEASH_OK, leash_lock_acquire(stuck, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(fine, 0, &err));
+	server_pause(cluster_node(cluster, 0));
+	/* many renewals of the one, while one of the other is not answered */
+	await_true_for(events.count[LEASH_EVENT_LOST] == 1, 60);
+	assert_false(leash_lock_held(stuck));
+	assert_true(leash_lock_held(fine));
+	for (int i = 0; i < 50; i++) {
+		assert_status(LEASH_OK, leash_lock_release(fine, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(fine, 0, &err));
+	}
+	assert_status(LEASH_OK, leash_lock_release(fine, &err));
+	server_resume(cluster_node(cluster, 0));
+	assert_status(LEASH_LOST, leash_lock_release(stuck, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(stuck, 20000, &err));
+	assert_status(LEASH_OK, leash_lock_release(stuck, &err));
+	leash_lock_free(stuck);
+	leash_lock_free(fine);
+	leash_close(client);
+	check_that_all_is_gone();
+	cluster_stop(cluster);
+}
+
+/* ---- all of it at once ---- */
+
+enum { CROWD = 300, CONTENDERS = 8 };
+
+static struct {
+	struct witness *witness;
+	leash_client *client[2];
+	_Atomic bool over;
+	_Atomic int turns, lost, unavailable;
+} crowd;
+
+static void
+name_in_crowd(int i, char *name)
+{
+	cluster_name_in_slot(i * (CLUSTER_SLOTS / CROWD), name);
+}
+
+static void
+stay(struct testimony *testimony, leash_lock *lock, int64_t ms)
+{
+	for (int64_t i = 0; i <= ms; i++) {
+		witness_look(testimony, lock);
+		await_ms(1);
+	}
+}
+
+static void
+give_back(leash_lock *lock)
+{
+	leash_status status = leash_lock_release(lock, &err);
+
+	if (status == LEASH_LOST)
+		crowd.lost++;
+	else if (status != LEASH_OK)
+		trouble("release: %s: %s", leash_status_name(status), err.text);
+}
+
+static void *
+contend(void *arg)
+{
+	unsigned seed = (unsigned)(intptr_t)arg + 1;
+	leash_client *client = crowd.client[seed % 2];
+
+	while (!crowd.over) {
+		int i = rand_r(&seed) % (rand_r(&seed) % 2 == 0 ? CROWD : CROWD / 50) * 49 % CROWD; /* some are wanted by all */
+		char name[32];
+		leash_lock *lock;
+		leash_status status;
+
+		name_in_crowd(i, name);
+		lock = leashed_lock(client, name, NULL);
+		status = leash_lock_acquire(lock, 3000, &err);
+		if (status == LEASH_OK) {
+			struct testimony *testimony = witness_enter(crowd.witness, (unsigned)i, lock);
+
+			stay(testimony, lock, rand_r(&seed) % 10 == 0 ? 300 : 2);
+			give_back(lock);
+			crowd.turns++;
+		} else if (status == LEASH_UNAVAILABLE) {
+			crowd.unavailable++;
+		} else if (status != LEASH_TIMEOUT) {
+			trouble("acquire: %s: %s", leash_status_name(status), err.text);
+		}
+		leash_lock_free(lock);
+	}
+	return NULL;
+}
+
+/* All that it has done so far is at its replicas, and it does nothing more. */
+static int
+kill_a_master(void)
+{
+	int master = cluster_master_of_slot(cluster, 0);
+
+	freeReplyObject(server_command(cluster_node(cluster, master), "CLIENT PAUSE 60000 WRITE"));
+	cluster_await_synced(cluster);
+	server_kill(cluster_node(cluster, master));
+	return master;
+}
+
+/* Each slot once: one that moves again before all have heard of it may be said to be where it was. */
+static void
+move_some(unsigned *moved, int n)
+{
+	for (int i = 0; i < n; i++) {
+		char name[32], key[48];
+		int slot, from, to;
+
+		name_in_crowd((int)((*moved)++ * 7 % CROWD), name);
+		snprintf(key, sizeof key, "leash:{%s}", name);
+		slot = cluster_slot(key);
+		await_true((from = cluster_master_of_slot(cluster, slot)) >= 0);
+		for (to = (from + 1) % CLUSTER_NODES; !cluster_is_master(cluster, to);)
+			to = (to + 1) % CLUSTER_NODES;
+		cluster_move_slot(cluster, slot, to);
+	}
+}
+
+static void
+a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies(void **state)
+{
+	static leash_lock *held[CROWD];
+	static struct testimony *testimony[CROWD];
+	pthread_t thread[CONTENDERS];
+	unsigned moved = 0;
+	char text[200];
+
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){0});
+	memset(&crowd, 0, sizeof crowd);
+	memset(&events, 0, sizeof events);
+	crowd.witness = witness_new(100000);
+	for (int i = 0; i < 2; i++)
+		crowd.client[i] = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 15000, .on_event = leashed_note_event, .event_arg = &events));
+	for (int i = 0; i < CROWD; i++) {
+		char name[32];
+
+		name_in_crowd(i, name);
+		held[i] = leashed_lock(crowd.client[i % 2], name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(held[i], 30000, &err));
+		testimony[i] = witness_enter(crowd.witness, (unsigned)i, held[i]);
+	}
+	for (intptr_t i = 0; i < CONTENDERS; i++)
+		pthread_create(&thread[i], NULL, contend, (void *)i);
+	move_some(&moved, 20);
+	for (int i = 0; i < CROWD / 2; i++) {
+		witness_look(testimony[i], held[i]);
+		give_back(held[i]);
+	}
+	move_some(&moved, 20);
+	cluster_await_takeover(cluster, kill_a_master());
+	move_some(&moved, 20);
+	for (int i = CROWD / 2; i < CROWD; i++) {
+		witness_look(testimony[i], held[i]);
+		give_back(held[i]);
+	}
+	await_ms(2000);
+	crowd.over = true;
+	for (int i = 0; i < CONTENDERS; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < CROWD; i++)
+		leash_lock_free(held[i]);
+	for (int i = 0; i < 2; i++)
+		leash_close(crowd.client[i]);
+	print_message("%d turns, %d lost, %d unavailable, %zu holds seen\n", crowd.turns, crowd.lost, crowd.unavailable, witness_holds(crowd.witness));
+	if (witness_violations(crowd.witness, text, sizeof text) > 0)
+		fail_msg("%s", text);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], crowd.lost);
+	check_that_all_is_gone();
+	witness_free(crowd.witness);
+	cluster_stop(cluster);
+}
+
+/* ---- side by side ---- */
+
+enum { BATCH = 100 };
+
+struct batch {
+	leash_client *client;
+	leash_lock *lock[CLUSTER_MASTERS * BATCH];
+	int count;
+};
+
+static void
+fill(struct batch *b, int nodes, const char *prefix)
+{
+	b->client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 60000, .prefix = prefix, .timeout_ms = 10000));
+	for (int slot = 0; slot < CLUSTER_SLOTS && b->count < nodes * BATCH; slot += 40) {
+		int node = cluster_master_of_slot(cluster, slot);
+		char name[32];
+
+		if (node >= nodes || b->count >= (node + 1) * BATCH)
+			continue;
+		cluster_name_in_slot(slot, name);
+		b->lock[b->count++] = leashed_lock(b->client, name, NULL);
+	}
+	assert_int_equal(b->count, nodes * BATCH);
+	for (int i = 0; i < b->count; i++)
+		assert_status(LEASH_OK, leash_lock_acquire(b->lock[i], 0, &err));
+}
+
+/* All connections break, so all that is held is renewed at once, when there are new ones. */
+static int64_t
+time_renewals(struct batch *b)
+{
+	int64_t began, before[CLUSTER_MASTERS * BATCH];
+
+	await_ms(300);
+	for (int i = 0; i < b->count; i++)
+		before[i] = leash_lock_remaining_ms(b->lock[i]);
+	began = await_now_ns();
+	for (int i = 0; i < CLUSTER_MASTERS; i++)
+		proxy_reset_all(cluster_door(cluster, i));
+	for (int i = 0; i < b->count; i++)
+		await_true(leash_lock_remaining_ms(b->lock[i]) > before[i]);
+	return await_now_ns() - began;
+}
+
+static void
+close_batch(struct batch *b)
+{
+	for (int i = 0; i < b->count; i++) {
+		assert_status(LEASH_OK, leash_lock_release(b->lock[i], &err));
+		leash_lock_free(b->lock[i]);
+	}
+	leash_close(b->client);
+}
+
+static void
+three_nodes_are_renewed_at_in_the_time_of_one(void **state)
+{
+	enum { ROUNDS = 7 };
+	struct batch one = {0}, three = {0};
+	int64_t best_one = INT64_MAX, best_three = INT64_MAX;
+
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .doors = true});
+	fill(&one, 1, "one");
+	fill(&three, CLUSTER_MASTERS, "three");
+	cluster_delay(cluster, 20000);
+	for (int i = 0; i < ROUNDS; i++) {
+		int64_t ns = time_renewals(&one);
+
+		best_one = ns < best_one ? ns : best_one;
+		ns = time_renewals(&three);
+		best_three = ns < best_three ? ns : best_three;
+	}
+	print_message("one node: %.1f ms, three: %.1f ms: %.2f\n", (double)best_one / 1e6, (double)best_three / 1e6, (double)best_three / (double)best_one);
+	assert_true((double)best_three <= 1.3 * (double)best_one);
+	cluster_delay(cluster, 0);
+	close_batch(&one);
+	close_batch(&three);
+	cluster_stop(cluster);
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	cluster_stop(cluster);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* at one cluster */
+		cmocka_unit_test_setup(locks_all_over_the_slots_are_had_and_given_back, start),
+		cmocka_unit_test(a_lock_that_is_held_and_waited_for_goes_with_its_slot),
+		cmocka_unit_test(a_hold_is_renewed_and_released_in_the_middle_of_a_move),
+		cmocka_unit_test(a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lock_on),
+		cmocka_unit_test(who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over),
+		cmocka_unit_test(a_move_that_is_undone_costs_nothing),
+		cmocka_unit_test(a_lock_that_is_waited_for_is_listened_to_where_it_lives),
+		cmocka_unit_test_teardown(who_looks_sees_all_of_the_cluster, stop),
+		/* each with one of its own, or none */
+		cmocka_unit_test(who_is_sent_round_in_circles_is_told_so),
+		cmocka_unit_test(nobody_is_sent_to_a_host_that_the_uri_does_not_allow),
+		cmocka_unit_test(what_is_no_redirection_is_no_redis_server),
+		cmocka_unit_test(a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again),
+		cmocka_unit_test(what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody),
+		cmocka_unit_test(what_a_replica_has_not_heard_of_is_lost_and_told),
+		cmocka_unit_test(a_node_that_stands_still_delays_nobody_at_the_others),
+		cmocka_unit_test(a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies),
+		cmocka_unit_test(three_nodes_are_renewed_at_in_the_time_of_one),
+	};
+
+	return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);
+}

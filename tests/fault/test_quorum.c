@@ -1,0 +1,1033 @@
+/* A quorum of independent servers, of which some are killed, frozen, emptied or slow: a majority decides, at every moment, and nothing
+ * is left behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/contract/actor.h"
+#include "tests/support/await.h"
+#include "tests/support/child.h"
+#include "tests/support/knob.h"
+#include "tests/support/leashed.h"
+#include "tests/support/proxy.h"
+#include "tests/support/quorum.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/server.h"
+#include "tests/support/trouble.h"
+#include "tests/support/witness.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+enum { SERVERS = 5, LEASE_MS = 1500, GRAIN_MS = 2000 }; /* servers count their lives in whole seconds */
+
+static leash_error err;
+
+/* Of each test. */
+static struct quorum *quorum;
+static struct leashed_events events;
+static leash_client *client;
+static leash_lock *lock;
+
+static int64_t
+slow_ms(int64_t ms)
+{
+	return (int64_t)((double)ms * await_slowness());
+}
+
+static leash_client *
+open_with(int64_t lease_ms, int64_t guard_ms)
+{
+	return leashed_open(quorum_uri_guarded(quorum, slow_ms(guard_ms)),
+	                    LEASH_OPTIONS(.lease_ms = slow_ms(lease_ms), .on_event = leashed_note_event, .event_arg = &events));
+}
+
+static void
+check_that_nothing_is_left(void)
+{
+	await_true(quorum_keys(quorum, "leash:{*}") == 0);
+	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
+}
+
+static int
+start(const struct quorum_options *options)
+{
+	leash_client *first;
+
+	memset(&events, 0, sizeof events);
+	quorum = quorum_start(options);
+	/* until all servers count, for everybody here */
+	first = leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS) + GRAIN_MS), NULL);
+	lock = leashed_lock(first, "q", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS)));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS); /* with the scripts */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(first);
+	client = open_with(LEASE_MS, LEASE_MS);
+	lock = leashed_lock(client, "q", NULL);
+	check_that_nothing_is_left();
+	return 0;
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	return start(NULL);
+}
+
+static int
+set_up_with_doors(void **state)
+{
+	(void)state;
+	return start(&(struct quorum_options){.doors = true});
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	leash_lock_free(lock);
+	leash_close(client);
+	quorum_stop(quorum);
+	return 0;
+}
+
+/* It was renewed after this call began. */
+static void
+await_renewal(leash_lock *of, int64_t lease_ms)
+{
+	int64_t last = leash_lock_remaining_ms(of);
+
+	await_true_for((leash_lock_remaining_ms(of) > last && leash_lock_remaining_ms(of) > slow_ms(lease_ms) / 2) ||
+	               (last = leash_lock_remaining_ms(of)) < 0, 60);
+}
+
+/* ---- without two ---- */
+
+static void
+check_that_work_goes_on(void)
+{
+	leash_client *other = open_with(LEASE_MS, LEASE_MS);
+	leash_lock *next = leashed_lock(other, "q", NULL), *fresh = leashed_lock(other, "fresh", NULL);
+
+	assert_true(leash_lock_held(lock));
+	for (int i = 0; i < 3; i++)
+		await_renewal(lock, LEASE_MS);
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(next, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(fresh, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, slow_ms(LEASE_MS), &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(next, 10000, &err));
+	await_renewal(fresh, LEASE_MS);
+	assert_status(LEASH_OK, leash_lock_release(next, &err));
+	assert_status(LEASH_OK, leash_lock_release(fresh, &err));
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	leash_lock_free(next);
+	leash_lock_free(fresh);
+	leash_close(other);
+	check_that_nothing_is_left();
+}
+
+/* Three of five have voted, and one of those forgets it. Nobody else can have got a majority meanwhile: that one does not count yet. */
+static void
+a_release_of_what_a_restarted_server_has_forgotten_is_a_release(void **state)
+{
+	struct server *others = quorum_server(quorum, 3), *forgetful = quorum_server(quorum, 2);
+
+	(void)state;
+	server_kill(quorum_server(quorum, 4));
+	server_integer(others, "HSET leash:{q} someone:1 1");
+	server_integer(others, "PEXPIRE leash:{q} 60000");
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	server_kill(forgetful);
+	server_restart(forgetful);
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_int_equal(server_integer(others, "DEL leash:{q}"), 1);
+	check_that_nothing_is_left();
+}
+
+static void
+an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come(void **state)
+{
+	leash_client *mine = open_with(LEASE_MS / 2, LEASE_MS);
+	leash_lock *own = leashed_lock(mine, "own", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(own, slow_ms(LEASE_MS), &err));
+	for (int i = 0; i < 3; i++)
+		await_renewal(own, LEASE_MS / 2);
+	assert_status(LEASH_OK, leash_lock_extend(own, 100, &err));
+	await_renewal(own, LEASE_MS / 2);
+	assert_true(leash_lock_held(own));
+	assert_int_equal(events.count[LEASH_EVENT_JEOPARDY], 0);
+	assert_status(LEASH_OK, leash_lock_release(own, &err));
+	leash_lock_free(own);
+	leash_close(mine);
+	check_that_nothing_is_left();
+}
+
+static double
+cpu_seconds(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* A vote is missing there, and once the extension is over none may be asked for. */
+static void
+a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed(void **state)
+{
+	leash_lock *once = leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS) / 2, .no_renew = true));
+	int64_t begun;
+	double cpu;
+
+	(void)state;
+	server_kill(quorum_server(quorum, 0));
+	assert_status(LEASH_OK, leash_lock_acquire(once, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(once, slow_ms(LEASE_MS), &err));
+	begun = await_now_ns();
+	cpu = cpu_seconds();
+	while (await_now_ns() < begun + 500 * MS)
+		await_ms(10);
+	cpu = cpu_seconds() - cpu;
+	assert_true(leash_lock_held(once));
+	assert_true(cpu < 0.1 * (double)(await_now_ns() - begun) / 1e9);
+	assert_status(LEASH_OK, leash_lock_release(once, &err));
+	leash_lock_free(once);
+}
+
+static void
+with_two_of_five_killed_all_goes_on(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	server_kill(quorum_server(quorum, 1));
+	server_kill(quorum_server(quorum, 4));
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == 1); /* one more would be one too many */
+	check_that_work_goes_on();
+}
+
+static void
+with_two_of_five_frozen_all_goes_on(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	server_pause(quorum_server(quorum, 0));
+	server_pause(quorum_server(quorum, 3));
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == 1);
+	server_resume(quorum_server(quorum, 0));
+	await_true(events.count[LEASH_EVENT_RECOVERED] == 1);
+	server_pause(quorum_server(quorum, 0));
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == 2);
+	check_that_work_goes_on();
+	server_resume(quorum_server(quorum, 0));
+	server_resume(quorum_server(quorum, 3));
+	check_that_nothing_is_left(); /* there neither, once they run again */
+}
+
+static void
+a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it(void **state)
+{
+	int64_t began, took;
+
+	(void)state;
+	server_pause(quorum_server(quorum, 2));
+	server_pause(quorum_server(quorum, 4));
+	began = await_now_ns();
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err)); /* their connections are as they were */
+	took = await_now_ns() - began;
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	printf("# %.1f ms\n", (double)took / 1e6);
+	assert_true(took < slow_ms(LEASE_MS) * MS / 4); /* which is when they would be given up */
+	server_resume(quorum_server(quorum, 2));
+	server_resume(quorum_server(quorum, 4));
+	check_that_nothing_is_left();
+}
+
+/* ---- without three ---- */
+
+static void
+with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time(void **state)
+{
+	int64_t killed, last;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_renewal(lock, LEASE_MS);
+	killed = await_now_ns();
+	for (int i = 0; i < 3; i++)
+		server_kill(quorum_server(quorum, i));
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	last = events.at_ns[LEASH_EVENT_LOST];
+	assert_false(leash_lock_held(lock));
+	assert_true(events.count[LEASH_EVENT_JEOPARDY] >= 1);
+	assert_true(events.order[0] == LEASH_EVENT_JEOPARDY);
+	printf("# jeopardy after %.0f ms, lost after %.0f ms\n", (double)(events.at_ns[LEASH_EVENT_JEOPARDY] - killed) / 1e6, (double)(last - killed) / 1e6);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+
+	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
+	assert_non_null(strstr(err.text, "3 of 5 servers"));
+	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 300, &err));
+	assert_non_null(strstr(err.text, "3 of 5 servers"));
+	check_that_nothing_is_left(); /* on the two that run */
+
+	/* they come back, and count after a while */
+	for (int i = 0; i < 3; i++)
+		server_restart(quorum_server(quorum, i));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static int64_t
+longest_ttl(const char *key)
+{
+	int64_t longest = -2;
+
+	for (int i = 0; i < SERVERS; i++) {
+		int64_t ttl;
+
+		if (server_pid(quorum_server(quorum, i)) == 0)
+			continue;
+		ttl = server_integer(quorum_server(quorum, i), "PTTL %s", key);
+		longest = ttl > longest ? ttl : longest;
+	}
+	return longest;
+}
+
+static void
+a_loss_is_told_before_the_lease_ends_on_any_server(void **state)
+{
+	leash_client *holder;
+	leash_lock *held;
+	struct proxy *door;
+
+	(void)state;
+	holder = open_with(LEASE_MS, LEASE_MS);
+	held = leashed_lock(holder, "cut off", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{cut%20off}") == SERVERS);
+	/* nothing comes through, and so no cancel either */
+	for (int i = 0; i < SERVERS; i++) {
+		door = quorum_door(quorum, i);
+		proxy_hold(door, PROXY_BOTH);
+	}
+	await_true(!leash_lock_held(held));
+	assert_true(longest_ttl("leash:{cut%20off}") > 0);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	for (int i = 0; i < SERVERS; i++)
+		proxy_release(quorum_door(quorum, i));
+	leash_lock_free(held);
+	leash_close(holder);
+	check_that_nothing_is_left();
+}
+
+/* ---- emptied ---- */
+
+static void
+a_hold_is_made_anew_on_a_server_that_lost_it(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	server_kill(quorum_server(quorum, 0));
+	server_restart(quorum_server(quorum, 0));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	assert_int_equal(server_integer(quorum_server(quorum, 1), "DEL leash:{q}"), 1);
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	check_that_nothing_is_left();
+}
+
+static void
+one_server_decides_nothing_and_a_majority_all(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(server_integer(quorum_server(quorum, i), "DEL leash:{q}"), 1);
+		assert_int_equal(server_integer(quorum_server(quorum, i), "HSET leash:{q} somebody 1"), 1);
+		assert_int_equal(server_integer(quorum_server(quorum, i), "PEXPIRE leash:{q} 600000"), 1);
+	}
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == 1);
+	await_renewal(lock, LEASE_MS);
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(server_integer(quorum_server(quorum, 2), "DEL leash:{q}"), 1);
+	assert_int_equal(server_integer(quorum_server(quorum, 2), "HSET leash:{q} somebody 1"), 1);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == 3);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(server_text(quorum_server(quorum, i), "HKEYS leash:{q}"), "somebody"); /* that was left alone */
+	for (int i = 0; i < 3; i++)
+		server_integer(quorum_server(quorum, i), "DEL leash:{q}");
+}
+
+/* Acquires in a process of its own and tells until when it is valid. */
+struct holder {
+	struct stage acquired, look, looked;
+	int64_t guard_ms;
+	char uri[512];
+	_Atomic int64_t valid_until;
+	_Atomic bool held;
+};
+
+static int
+be_holder(void *arg)
+{
+	struct holder *h = arg;
+	leash_client *own = leashed_open(h->uri, LEASH_OPTIONS(.lease_ms = h->guard_ms));
+	leash_lock *held = leashed_lock(own, "guarded", NULL);
+
+	assert_status(LEASH_OK, leash_lock_acquire(held, 60000, &err));
+	h->valid_until = await_now_ns() + leash_lock_remaining_ms(held) * MS;
+	stage_set(&h->acquired, 1);
+	stage_await(&h->look, 1);
+	h->held = leash_lock_held(held);
+	stage_set(&h->looked, 1);
+	leash_lock_free(held);
+	leash_close(own);
+	return 0;
+}
+
+static void
+a_server_that_was_restarted_empty_lets_no_second_owner_in(void **state)
+{
+	enum { GUARD_MS = 9000 };
+	struct holder *h;
+	leash_client *guarded, *careless;
+	leash_lock *second, *third;
+	leash_status status;
+	pid_t pid;
+
+	(void)state;
+	if (UNDER_TSAN)
+		skip(); /* whose children have no threads */
+	h = child_share(sizeof *h);
+	h->guard_ms = slow_ms(GUARD_MS);
+	snprintf(h->uri, sizeof h->uri, "%s", quorum_uri_guarded(quorum, h->guard_ms));
+	guarded = open_with(GUARD_MS, GUARD_MS);
+	careless = open_with(100, 100); /* as if there were no guard */
+	second = leashed_lock(guarded, "guarded", NULL);
+	third = leashed_lock(careless, "guarded", NULL);
+	await_ms(slow_ms(GUARD_MS) + GRAIN_MS); /* all count, for this guard, too */
+	/* it has the votes of three, of which one forgets; and it stands still, and so does not see to it */
+	for (int i = 3; i < 5; i++)
+		server_pause(quorum_server(quorum, i));
+	pid = child_run(be_holder, h);
+	stage_await(&h->acquired, 1);
+	child_pause(pid);
+	for (int i = 3; i < 5; i++)
+		server_resume(quorum_server(quorum, i));
+	for (int i = 3; i < 5; i++)
+		freeReplyObject(server_command(quorum_server(quorum, i), "FLUSHALL")); /* what its asks got there when they ran again */
+	server_restart(quorum_server(quorum, 2));
+
+	status = leash_lock_acquire(second, 1000, &err);
+	assert_true(status != LEASH_OK);
+	printf("# with the guard: %s\n", err.text);
+	status = leash_lock_acquire(third, slow_ms(GRAIN_MS + 2000), &err);
+	if (await_now_ns() < h->valid_until) { /* else this machine stood still */
+		assert_int_equal(status, LEASH_OK);
+		assert_status(LEASH_OK, leash_lock_release(third, &err));
+		printf("# without: a second owner\n");
+	} else if (status == LEASH_OK) {
+		assert_status(LEASH_OK, leash_lock_release(third, &err));
+	}
+	/* it comes when its time has come */
+	assert_status(LEASH_OK, leash_lock_acquire(second, 60000, &err));
+	assert_true(await_now_ns() >= h->valid_until);
+	child_resume(pid);
+	stage_set(&h->look, 1);
+	stage_await(&h->looked, 1);
+	assert_false(h->held);
+	child_wait(pid);
+	assert_true(leash_lock_held(second));
+	assert_status(LEASH_OK, leash_lock_release(second, &err));
+	leash_lock_free(second);
+	leash_lock_free(third);
+	leash_close(guarded);
+	leash_close(careless);
+	child_unshare(h, sizeof *h);
+	check_that_nothing_is_left();
+}
+
+/* ---- unknown ---- */
+
+static void
+a_vote_whose_answer_was_lost_is_asked_for_again(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		proxy_cut_reply(quorum_door(quorum, i), "EVALSHA", 0);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (int i = 0; i < 3; i++)
+		proxy_wait_hit(quorum_door(quorum, i));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	assert_string_equal(server_text(quorum_server(quorum, 0), "HVALS leash:{q}"), "1");
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	check_that_nothing_is_left();
+}
+
+static void
+votes_that_are_never_heard_of_are_taken_back(void **state)
+{
+	/* who gives up long before the votes lapse */
+	leash_client *hasty = leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)), LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS), .timeout_ms = 250));
+	leash_lock *tried = leashed_lock(hasty, "q", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(tried, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	assert_status(LEASH_OK, leash_lock_release(tried, &err));
+	check_that_nothing_is_left();
+	for (int i = 0; i < 3; i++)
+		proxy_hold(quorum_door(quorum, i), PROXY_TO_CLIENT);
+	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(tried, 0, &err));
+	assert_non_null(strstr(err.text, "3 of 5 servers"));
+	assert_true(quorum_having(quorum, "leash:{q}") >= 1); /* they did vote */
+	for (int i = 0; i < 3; i++)
+		proxy_release(quorum_door(quorum, i));
+	check_that_nothing_is_left();
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	check_that_nothing_is_left();
+	leash_lock_free(tried);
+	leash_close(hasty);
+}
+
+static void
+a_release_whose_answers_were_lost_is_a_release(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	for (int i = 0; i < SERVERS; i++)
+		proxy_cut_reply(quorum_door(quorum, i), "EVALSHA", 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	proxy_disarm(quorum_door(quorum, 0));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	for (int i = 0; i < 3; i++)
+		proxy_hold(quorum_door(quorum, i), PROXY_BOTH);
+	assert_status(LEASH_UNKNOWN, leash_lock_release(lock, &err));
+	printf("# %s\n", err.text);
+	for (int i = 0; i < 3; i++)
+		proxy_release(quorum_door(quorum, i));
+	check_that_nothing_is_left(); /* long before the lease is over, or the keys are of a later one */
+}
+
+static void
+asks_that_come_late_do_nothing(void **state)
+{
+	(void)state;
+	/* they are stuck, and what is sent after them goes over new connections */
+	for (int i = 0; i < 3; i++)
+		proxy_strand_request(quorum_door(quorum, i), "EVALSHA");
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	for (int i = 0; i < 3; i++)
+		proxy_wait_hit(quorum_door(quorum, i));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	await_ms(slow_ms(LEASE_MS)); /* past their not_after */
+	for (int i = 0; i < SERVERS; i++)
+		proxy_release(quorum_door(quorum, i));
+	check_that_nothing_is_left();
+	await_ms(100);
+	check_that_nothing_is_left();
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}
+
+static void
+scripts_that_are_gone_cost_no_failure(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		for (int n = 0; n < SERVERS; n++)
+			freeReplyObject(server_command(quorum_server(quorum, n), "SCRIPT FLUSH"));
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		for (int n = 0; n < SERVERS; n++)
+			freeReplyObject(server_command(quorum_server(quorum, n), "SCRIPT FLUSH"));
+		if (i % 8 == 0)
+			await_renewal(lock, LEASE_MS);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	}
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	check_that_nothing_is_left();
+}
+
+/* ---- opening ---- */
+
+static void
+a_client_opens_with_a_majority(void **state)
+{
+	leash_client *other = NULL;
+
+	(void)state;
+	server_kill(quorum_server(quorum, 0));
+	server_pause(quorum_server(quorum, 1)); /* it takes connections, and says nothing */
+	assert_status(LEASH_OK, leash_open(&other, LEASH_OPTIONS(.uri = quorum_uri(quorum)), &err));
+	leash_close(other);
+	server_kill(quorum_server(quorum, 2));
+	other = NULL;
+	assert_status(LEASH_UNAVAILABLE, leash_open(&other, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = 300), &err));
+	assert_non_null(strstr(err.text, "2 of 5 servers answered"));
+	printf("# %s\n", err.text);
+	assert_null(other);
+	server_resume(quorum_server(quorum, 1));
+}
+
+/* ---- what it can and cannot do ---- */
+
+static void
+what_a_quorum_cannot_do_is_said(void **state)
+{
+	leash_client *bare = leashed_open(quorum_uri(quorum), LEASH_OPTIONS(.lease_ms = 1000));
+	leash_lock *other = NULL;
+
+	(void)state;
+	assert_status(LEASH_INVALID, leash_lock_new(&other, bare, "q", NULL, &err));
+	assert_non_null(strstr(err.text, "LEASH_LOCK_OPTIONS"));
+	assert_non_null(strstr(err.text, "restart_guard="));
+	assert_status(LEASH_INVALID, leash_lock_new(&other, bare, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 999), &err));
+	assert_non_null(strstr(err.text, "restart_guard_ms"));
+	assert_status(LEASH_UNSUPPORTED, leash_lock_new(&other, client, "q", LEASH_LOCK_OPTIONS(.fair = true), &err));
+	assert_null(other);
+	assert_status(LEASH_OK, leash_lock_new(&other, bare, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 1000), &err));
+	assert_status(LEASH_INVALID, leash_lock_acquire_with(other, LEASH_ACQUIRE(.lease_ms = 1001), &err));
+	assert_status(LEASH_INVALID, leash_lock_extend(other, 1001, &err));
+	assert_status(LEASH_UNSUPPORTED, leash_lock_adopt(other, "00000000-0000-4000-8000-000000000000:1", &err));
+	assert_status(LEASH_UNSUPPORTED, leash_lock_waiters(other, (leash_waiter_fn)abort, NULL, &err));
+	assert_status(LEASH_UNSUPPORTED, leash_client_scan(bare, NULL, (leash_scan_fn)abort, NULL, &err));
+	leash_lock_free(other);
+	leash_close(bare);
+}
+
+static void
+who_has_it_is_what_a_majority_says(void **state)
+{
+	leash_client *other = open_with(LEASE_MS, LEASE_MS);
+	leash_lock *theirs = leashed_lock(other, "q", NULL);
+	leash_lock_info info = {.size = sizeof info};
+	char token[LEASH_TOKEN_MAX];
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+	assert_false(info.held);
+	assert_status(LEASH_NOT_HELD, leash_lock_break(theirs, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	server_kill(quorum_server(quorum, 0));
+	server_pause(quorum_server(quorum, 1));
+	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+	assert_true(info.held);
+	leash_lock_token(lock, token, sizeof token);
+	assert_string_equal(info.holder.token, token);
+	assert_int_equal(info.holder.pid, getpid());
+	assert_int_equal(info.fence, leash_lock_fence(lock));
+	assert_true(info.remaining_ms > 0 && info.remaining_ms <= slow_ms(LEASE_MS));
+	assert_status(LEASH_OK, leash_lock_break(theirs, &err));
+	await_true(events.count[LEASH_EVENT_LOST] == 1); /* it does not creep back */
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	server_resume(quorum_server(quorum, 1));
+	check_that_nothing_is_left();
+	/* single votes make no holder */
+	for (int i = 1; i < 3; i++)
+		assert_int_equal(server_integer(quorum_server(quorum, i), "HSET leash:{q} %s 1", token), 1);
+	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+	assert_false(info.held);
+	assert_int_equal(server_integer(quorum_server(quorum, 3), "HSET leash:{q} %s 1", token), 1);
+	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
+	assert_true(info.held);
+	assert_status(LEASH_OK, leash_lock_break(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(other);
+	check_that_nothing_is_left();
+}
+
+static void
+the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock(void **state)
+{
+	int64_t ahead = 0;
+	int know = 0;
+
+	(void)state;
+	/* of the three that are left one has issued a larger one than the others, and than the time */
+	server_kill(quorum_server(quorum, 3));
+	server_kill(quorum_server(quorum, 4));
+	ahead = strtoll(server_text(quorum_server(quorum, 0), "GET leash:{q}:fence"), NULL, 10) + 600000000;
+	server_text(quorum_server(quorum, 0), "SET leash:{q}:fence %s PX 600000", server_text(quorum_server(quorum, 0), "ECHO %lld", (long long)ahead));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_int_equal(leash_lock_fence(lock), ((uint64_t)ahead + 1) * 256);
+	for (int i = 0; i < 3; i++)
+		know += strtoll(server_text(quorum_server(quorum, i), "GET leash:{q}:fence"), NULL, 10) == ahead + 1;
+	assert_int_equal(know, 3);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	check_that_nothing_is_left();
+}
+
+static void
+threads_of_a_process_hand_it_on_among_themselves(void **state)
+{
+	enum { ACTORS = 4 };
+	struct actor actors[ACTORS] = {0};
+	leash_stats stats = {.size = sizeof stats};
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	for (int i = 0; i < ACTORS; i++) {
+		actors[i] = (struct actor){.lock = leashed_lock(client, "q", NULL), .wait_ms = 20000};
+		actor_start(&actors[i]);
+		actor_tell(&actors[i], actor_acquire);
+		actor_await_asleep(&actors[i]);
+	}
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	for (int i = 0; i < ACTORS; i++) {
+		assert_heard(LEASH_OK, &actors[i]);
+		assert_true(actors[i].held);
+		assert_done(LEASH_OK, &actors[i], actor_release);
+		actor_tell(&actors[i], NULL);
+		actor_join(&actors[i]);
+		leash_lock_free(actors[i].lock);
+	}
+	assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+	printf("# handed on %llu times\n", (unsigned long long)stats.handed_on);
+	check_that_nothing_is_left();
+}
+
+/* ---- how long it takes ---- */
+
+static int
+compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double
+median_ms(leash_lock *of)
+{
+	enum { TIMES = 15 };
+	int64_t took[TIMES];
+
+	for (int i = 0; i < TIMES; i++) {
+		took[i] = await_now_ns();
+		assert_status(LEASH_OK, leash_lock_acquire(of, 10000, &err));
+		took[i] = await_now_ns() - took[i];
+		assert_status(LEASH_OK, leash_lock_release(of, &err));
+	}
+	qsort(took, TIMES, sizeof took[0], compare);
+	return (double)took[TIMES / 2] / 1e6;
+}
+
+static void
+five_are_asked_in_the_time_of_one(void **state)
+{
+	struct server *server = server_start_tcp(NULL);
+	char target[64];
+	struct proxy *door;
+	leash_client *alone;
+	leash_lock *single;
+	double one, five;
+
+	(void)state;
+	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(server));
+	door = proxy_start_tcp(target);
+	alone = leashed_open(proxy_uri(door), NULL);
+	single = leashed_lock(alone, "q", NULL);
+	proxy_delay(door, PROXY_BOTH, 20 * 1000);
+	quorum_delay(quorum, 20 * 1000);
+	one = median_ms(single);
+	five = median_ms(lock);
+	printf("# one: %.1f ms, five: %.1f ms, ratio %.2f\n", one, five, five / one);
+	assert_true(five <= 1.5 * one);
+	proxy_delay(door, PROXY_BOTH, 0);
+	quorum_delay(quorum, 0);
+	leash_lock_free(single);
+	leash_close(alone);
+	proxy_stop(door);
+	server_stop(server);
+}
+
+/* ---- in a storm ---- */
+
+enum { CRASH_LEASE_MS = 500 };
+
+/* Servers fail one after the other, never more than two at a time. A server that comes back does not count for a while, and is not
+ * back before it does. */
+struct storm {
+	struct quorum *quorum;
+	_Atomic bool over;
+	_Atomic unsigned killed, frozen;
+	pthread_t threads[2];
+	struct stage first[2];
+};
+
+struct gust {
+	struct storm *storm;
+	int from, servers;   /* which it may take */
+	unsigned seed;
+};
+
+static int
+dice(unsigned *seed, int below)
+{
+	return rand_r(seed) % below;
+}
+
+static void *
+blow(void *arg)
+{
+	struct gust *gust = arg;
+	struct storm *storm = gust->storm;
+
+	while (!storm->over) {
+		struct server *server = quorum_server(storm->quorum, gust->from + dice(&gust->seed, gust->servers));
+
+		if (dice(&gust->seed, 3) == 0) {
+			server_pause(server);
+			await_ms(dice(&gust->seed, 2 * CRASH_LEASE_MS));
+			server_resume(server);
+			storm->frozen++;
+		} else {
+			server_kill(server);
+			await_ms(dice(&gust->seed, 200));
+			server_restart(server); /* empty */
+			storm->killed++;
+			await_ms(slow_ms(CRASH_LEASE_MS) + GRAIN_MS);
+		}
+		await_ms(dice(&gust->seed, 100));
+	}
+	return NULL;
+}
+
+static void
+storm_begin(struct storm *storm, struct gust *gusts)
+{
+	gusts[0] = (struct gust){storm, 0, 2, (unsigned)knob("LEASH_TEST_SEED", 1)};
+	gusts[1] = (struct gust){storm, 2, 3, gusts[0].seed + 1};
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&storm->threads[i], NULL, blow, &gusts[i]), 0);
+}
+
+static void
+storm_end(struct storm *storm)
+{
+	storm->over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(storm->threads[i], NULL);
+	printf("# %u killed and restarted, %u frozen\n", storm->killed, storm->frozen);
+}
+
+struct climber {
+	pthread_t thread;
+	leash_client *client;
+	_Atomic uint64_t *last;
+	_Atomic long *acquired, *regressed;
+	long wanted;
+	unsigned seed;
+};
+
+static void *
+climb(void *arg)
+{
+	struct climber *c = arg;
+	leash_lock *own = leashed_lock(c->client, "steps", LEASH_LOCK_OPTIONS(.no_handoff = true));
+
+	while (*c->acquired < c->wanted) {
+		leash_error why;
+		uint64_t fence, last;
+
+		if (leash_lock_acquire(own, 60000, &why) != LEASH_OK)
+			trouble_at(__FILE__, __LINE__, "%s", why.text);
+		fence = leash_lock_fence(own); /* 0: lost already */
+		if (fence != 0) {
+			last = atomic_exchange(c->last, fence);
+			*c->regressed += fence <= last;
+			*c->acquired += 1;
+		}
+		await_ms(dice(&c->seed, 10));
+		if (leash_lock_release(own, &why) == LEASH_NOT_HELD)
+			trouble_at(__FILE__, __LINE__, "%s", why.text);
+	}
+	leash_lock_free(own);
+	return NULL;
+}
+
+static void
+fences_grow_whatever_happens_to_a_minority(void **state)
+{
+	enum { CLIENTS = 3 };
+	long wanted = knob("LEASH_TEST_FENCES", 1000);
+	struct storm storm = {.quorum = quorum};
+	struct gust gusts[2];
+	struct climber climbers[CLIENTS];
+	_Atomic uint64_t last = 0;
+	_Atomic long acquired = 0, regressed = 0;
+
+	(void)state;
+	storm_begin(&storm, gusts);
+	for (int i = 0; i < CLIENTS; i++) {
+		climbers[i] = (struct climber){.client = open_with(CRASH_LEASE_MS, CRASH_LEASE_MS), .last = &last, .acquired = &acquired,
+		                               .regressed = &regressed, .wanted = wanted, .seed = (unsigned)i + 1};
+		assert_int_equal(pthread_create(&climbers[i].thread, NULL, climb, &climbers[i]), 0);
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		pthread_join(climbers[i].thread, NULL);
+	storm_end(&storm);
+	printf("# %ld acquired\n", acquired);
+	assert_int_equal(regressed, 0);
+	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
+	for (int i = 0; i < CLIENTS; i++)
+		leash_close(climbers[i].client);
+	check_that_nothing_is_left();
+}
+
+struct crowd {
+	struct witness *witness;
+	struct stage ready;
+	_Atomic bool over;
+	_Atomic long acquired;
+	char uri[512];
+};
+
+struct one_of {
+	struct crowd *crowd;
+	leash_client *client;
+	pthread_t thread;
+	unsigned seed;
+};
+
+static void *
+push(void *arg)
+{
+	struct one_of *me = arg;
+	struct crowd *crowd = me->crowd;
+	leash_lock *own = leashed_lock(me->client, "crowded", NULL);
+
+	while (!crowd->over) {
+		leash_error why;
+		struct testimony *testimony;
+		int64_t until;
+
+		if (leash_lock_acquire(own, 1000 + dice(&me->seed, 2000), &why) != LEASH_OK)
+			continue;
+		crowd->acquired++;
+		testimony = witness_enter(crowd->witness, 0, own);
+		until = await_now_ns() + dice(&me->seed, 20) * MS;
+		while (witness_look(testimony, own) && await_now_ns() < until)
+			await_ms(1);
+		leash_lock_release(own, &why);
+	}
+	leash_lock_free(own);
+	return NULL;
+}
+
+static int
+be_crowd(void *arg)
+{
+	enum { THREADS = 4 };
+	struct crowd *crowd = arg;
+	leash_client *own = leashed_open(crowd->uri, LEASH_OPTIONS(.lease_ms = slow_ms(CRASH_LEASE_MS)));
+	struct one_of all[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		all[i] = (struct one_of){.crowd = crowd, .client = own, .seed = (unsigned)getpid() + i};
+		assert_int_equal(pthread_create(&all[i].thread, NULL, push, &all[i]), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(all[i].thread, NULL);
+	leash_close(own);
+	return 0;
+}
+
+static void
+there_is_one_owner_at_a_time_whatever_happens_to_a_minority(void **state)
+{
+	struct crowd *crowd;
+	struct storm storm = {.quorum = quorum};
+	struct gust gusts[2];
+	int64_t until = await_now_ns() + knob("LEASH_TEST_STORM_S", 12) * 1000 * MS;
+	pid_t pids[2];
+	char text[256];
+
+	(void)state;
+	if (UNDER_TSAN)
+		skip(); /* likewise */
+	crowd = child_share(sizeof *crowd);
+	crowd->witness = witness_new(50000);
+	snprintf(crowd->uri, sizeof crowd->uri, "%s", quorum_uri_guarded(quorum, slow_ms(CRASH_LEASE_MS)));
+	for (int i = 0; i < 2; i++)
+		pids[i] = child_run(be_crowd, crowd);
+	storm_begin(&storm, gusts);
+	while (await_now_ns() < until) {
+		await_ms(700);
+		child_pause(pids[0]);
+		await_ms(slow_ms(CRASH_LEASE_MS) / 2 + dice(&gusts[0].seed, CRASH_LEASE_MS));
+		child_resume(pids[0]);
+	}
+	storm_end(&storm);
+	crowd->over = true;
+	for (int i = 0; i < 2; i++)
+		child_wait(pids[i]);
+	printf("# %ld acquired\n", crowd->acquired);
+	assert_true(crowd->acquired > 50);
+	text[0] = '\0';
+	if (witness_violations(crowd->witness, text, sizeof text) > 0)
+		fail_msg("%s", text);
+	witness_free(crowd->witness);
+	child_unshare(crowd, sizeof *crowd);
+	check_that_nothing_is_left();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_release_of_what_a_restarted_server_has_forgotten_is_a_release, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(with_two_of_five_killed_all_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(with_two_of_five_frozen_all_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_loss_is_told_before_the_lease_ends_on_any_server, set_up_with_doors, tear_down),
+		cmocka_unit_test_setup_teardown(a_hold_is_made_anew_on_a_server_that_lost_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_server_decides_nothing_and_a_majority_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_server_that_was_restarted_empty_lets_no_second_owner_in, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_vote_whose_answer_was_lost_is_asked_for_again, set_up_with_doors, tear_down),
+		cmocka_unit_test_setup_teardown(votes_that_are_never_heard_of_are_taken_back, set_up_with_doors, tear_down),
+		cmocka_unit_test_setup_teardown(a_release_whose_answers_were_lost_is_a_release, set_up_with_doors, tear_down),
+		cmocka_unit_test_setup_teardown(asks_that_come_late_do_nothing, set_up_with_doors, tear_down),
+		cmocka_unit_test_setup_teardown(scripts_that_are_gone_cost_no_failure, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_client_opens_with_a_majority, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_a_quorum_cannot_do_is_said, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_has_it_is_what_a_majority_says, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_of_a_process_hand_it_on_among_themselves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(five_are_asked_in_the_time_of_one, set_up_with_doors, tear_down),
+		cmocka_unit_test_setup_teardown(fences_grow_whatever_happens_to_a_minority, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(there_is_one_owner_at_a_time_whatever_happens_to_a_minority, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

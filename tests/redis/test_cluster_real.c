@@ -1,0 +1,229 @@
+/* The map of a real cluster: it is what the cluster says, and follows it when slots move and masters fail. */
+#include "redis/cluster.h"
+
+#include "base/clock.h"
+#include "tests/support/await.h"
+#include "tests/support/cluster.h"
+#include "tests/support/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct cluster *servers;
+static struct lsh_uri uri;
+static struct lsh_cluster *cluster;
+static leash_error err;
+
+static void
+changed(void *ctx)
+{
+	(void)ctx;
+}
+
+static void
+log_line(void *ctx, leash_log_level level, const char *line)
+{
+	(void)ctx, (void)level, (void)line;
+}
+
+static leash_status
+open_map(const char *to)
+{
+	static const struct lsh_cluster_ops ops = {.changed = changed, .log = log_line};
+	struct lsh_cluster_options options = {.uri = &uri, .name = "leash:test", .timeout = 20 * LSH_S};
+
+	assert_int_equal(lsh_uri_parse(&uri, to, &err), LEASH_OK);
+	cluster = lsh_cluster_new(&options, &ops, NULL);
+	assert_non_null(cluster);
+	return lsh_cluster_open(cluster, &err);
+}
+
+static int
+close_map(void **state)
+{
+	(void)state;
+	if (cluster == NULL)
+		return 0;
+	lsh_cluster_stop(cluster);
+	lsh_cluster_free(cluster);
+	cluster = NULL;
+	lsh_uri_clear(&uri);
+	return 0;
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	servers = cluster_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	close_map(state);
+	cluster_stop(servers);
+	return 0;
+}
+
+static void
+must_open(void)
+{
+	if (open_map(cluster_uri(servers)) != LEASH_OK)
+		fail_msg("%s", err.text);
+}
+
+/* The node that has a slot by the map; -1: none. */
+static int
+at(unsigned slot)
+{
+	int index = lsh_cluster_at(cluster, slot);
+
+	for (int i = 0; index != LSH_NO_SERVER && i < CLUSTER_NODES; i++)
+		if (cluster_port(servers, i) == lsh_cluster_server(cluster, index)->port)
+			return i;
+	return -1;
+}
+
+static void
+slots_of_keys_are_those_that_the_server_says(void **state)
+{
+	static const char *const keys[] = {"123456789", "leash:{orders}", "leash:{orders}:queue", "a{}b", "{}", "{", "}", "a{{b}}c", "a}{b}c", "{a}{b}", "{a"};
+	struct server *server = cluster_node(servers, 0);
+	char key[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		assert_int_equal(lsh_slot_of(keys[i], strlen(keys[i])), server_integer(server, "CLUSTER KEYSLOT %s", keys[i]));
+	srand(7);
+	for (int i = 0; i < 500; i++) {
+		size_t size = (size_t)rand() % sizeof key;
+
+		for (size_t j = 0; j < size; j++)
+			key[j] = "{}ab\\0\xff"[rand() % 6];
+		assert_int_equal(lsh_slot_of(key, size), server_integer(server, "CLUSTER KEYSLOT %b", key, size));
+	}
+}
+
+static void
+the_map_is_that_of_the_cluster(void **state)
+{
+	(void)state;
+	must_open();
+	for (unsigned slot = 0; slot < LSH_SLOTS; slot += 127)
+		assert_int_equal(at(slot), cluster_master_of_slot(servers, (int)slot));
+	assert_int_equal(lsh_cluster_servers(cluster), CLUSTER_MASTERS);
+}
+
+static void
+a_slot_that_moves_is_found_again(void **state)
+{
+	char text[64], name[32];
+	unsigned slot = 0;
+	int from, to, index;
+	redisReply *reply;
+
+	(void)state;
+	must_open();
+	cluster_name_in_slot(5, name);
+	from = at(5);
+	to = (from + 1) % CLUSTER_MASTERS;
+	cluster_move_begin(servers, 5, to);
+	reply = server_command(cluster_node(servers, from), "GET %s", name);
+	assert_int_equal(lsh_cluster_ask(cluster, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
+	assert_int_equal(slot, 5);
+	assert_int_equal(lsh_cluster_server(cluster, index)->port, cluster_port(servers, to));
+	assert_int_equal(at(5), from);
+	freeReplyObject(reply);
+	cluster_move_end(servers, 5);
+	reply = server_command(cluster_node(servers, from), "GET %s", name);
+	snprintf(text, sizeof text, "MOVED 5 127.0.0.1:%d", cluster_port(servers, to));
+	assert_string_equal(reply->str, text);
+	assert_int_equal(lsh_cluster_moved(cluster, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
+	assert_int_equal(at(5), to);
+	freeReplyObject(reply);
+	/* another one, of which nobody was told */
+	cluster_move_slot(servers, 6, to);
+	lsh_cluster_refresh(cluster);
+	await_true(at(6) == to);
+	assert_int_equal(at(5), to);
+	cluster_move_slot(servers, 5, from);
+	cluster_move_slot(servers, 6, from);
+}
+
+static void
+a_master_that_is_killed_is_replaced(void **state)
+{
+	int old, next;
+
+	(void)state;
+	must_open();
+	old = at(16383);
+	server_kill(cluster_node(servers, old));
+	next = cluster_await_takeover(servers, old);
+	lsh_cluster_refresh(cluster); /* as whoever's connection broke does */
+	await_true(at(16383) == next);
+	server_restart(cluster_node(servers, old));
+	cluster_await_ok(servers);
+}
+
+/* What it says when it runs again was true once. */
+static void
+a_master_that_stood_still_is_not_believed(void **state)
+{
+	int old, next;
+
+	(void)state;
+	must_open();
+	old = at(0);
+	server_pause(cluster_node(servers, old));
+	next = cluster_await_takeover(servers, old);
+	lsh_cluster_refresh(cluster);
+	await_true(at(0) == next);
+	server_resume(cluster_node(servers, old));
+	for (int64_t end = await_now_ns() + 3 * LSH_S; await_now_ns() < end; await_ms(1)) {
+		lsh_cluster_refresh(cluster);
+		assert_int_equal(at(0), next);
+	}
+	cluster_await_ok(servers);
+}
+
+static void
+a_permission_that_is_missing_is_named(void **state)
+{
+	char to[128];
+
+	(void)state;
+	freeReplyObject(server_command(cluster_node(servers, 1), "ACL SETUSER anyone on >secret +@all -cluster ~* &*"));
+	snprintf(to, sizeof to, "redis+cluster://anyone:secret@127.0.0.1:%d", cluster_port(servers, 1));
+	assert_int_equal(open_map(to), LEASH_DENIED);
+	assert_non_null(strstr(err.text, "CLUSTER SLOTS is not permitted"));
+	assert_null(strstr(err.text, "secret"));
+	freeReplyObject(server_command(cluster_node(servers, 1), "ACL DELUSER anyone"));
+}
+
+#define sentence(name) cmocka_unit_test_teardown(name, close_map)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		sentence(slots_of_keys_are_those_that_the_server_says),
+		sentence(the_map_is_that_of_the_cluster),
+		sentence(a_slot_that_moves_is_found_again),
+		sentence(a_permission_that_is_missing_is_named),
+		sentence(a_master_that_is_killed_is_replaced),
+		sentence(a_master_that_stood_still_is_not_believed),
+	};
+
+	return cmocka_run_group_tests_name("real cluster", tests, start, stop);
+}

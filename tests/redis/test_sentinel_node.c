@@ -1,0 +1,321 @@
+/* A node whose server the sentinels know: it goes where they say, both lines, and leaves when they name another. */
+#include "redis/node.h"
+
+#include "base/clock.h"
+#include "tests/redis/seers.h"
+#include "tests/support/await.h"
+#include "tests/support/fake.h"
+#include "tests/support/socket.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATIENCE (20 * LSH_S)
+
+/* ---- servers, one of which is the master ---- */
+
+struct host {
+	struct fake *fake;
+	atomic_bool replica;
+	char run_id[41];
+};
+
+static struct host hosts[2];
+static struct lsh_node *node;
+static _Atomic int connects, subscribes;
+
+static size_t
+be_server(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	struct host *h = ctx;
+	const char *role = h->replica ? "# Replication\r\nrole:slave\r\n" : "# Replication\r\nrole:master\r\n";
+
+	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "replication"))
+		return fake_say(out, size, "$%zu\r\n%s\r\n", strlen(role), role);
+	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "server"))
+		return fake_info(out, size, "7.0.15", h->run_id, 86400);
+	return FAKE_DEFAULT;
+}
+
+static void
+on_connected(void *ctx)
+{
+	(void)ctx;
+	connects++;
+}
+
+static void
+on_subscribed(void *ctx)
+{
+	(void)ctx;
+	subscribes++;
+}
+
+static void
+on_nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static bool
+on_question(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+static void
+on_message(void *ctx, const char *text, size_t size)
+{
+	(void)ctx, (void)text, (void)size;
+}
+
+static void
+on_clock(void *ctx, int64_t by_us)
+{
+	(void)ctx, (void)by_us;
+}
+
+static const struct lsh_node_ops node_ops = {
+	.connected = on_connected,
+	.subscribed = on_subscribed,
+	.work = on_nothing,
+	.expects_messages = on_question,
+	.message = on_message,
+	.clock_jumped = on_clock,
+	.log = note_line,
+};
+
+static int
+start_hosts(void **state)
+{
+	start_seers(state);
+	for (int i = 0; i < 2; i++) {
+		memset(hosts[i].run_id, i == 0 ? 'a' : 'b', 40);
+		hosts[i].replica = false;
+		hosts[i].fake = fake_start_tcp(be_server, &hosts[i]);
+	}
+	for (int i = 0; i <= SEERS; i++)
+		seer_names(&seers[i], port_of(hosts[0].fake), 7);
+	return 0;
+}
+
+static int
+stop_hosts(void **state)
+{
+	if (node != NULL)
+		lsh_node_stop(node);
+	lsh_node_free(node);
+	node = NULL;
+	lsh_uri_clear(&uri);
+	for (int i = 0; i < 2; i++)
+		fake_stop(hosts[i].fake);
+	return stop_seers(state);
+}
+
+static void
+make_node(int64_t timeout)
+{
+	struct lsh_node_options options = {.uri = &uri, .name = "leash:node", .channel = "wake", .timeout = timeout};
+
+	forget_told();
+	connects = subscribes = 0;
+	write_uri(2, "");
+	node = lsh_node_new(&options, &node_ops, NULL);
+	assert_non_null(node);
+	assert_true(lsh_node_start(node));
+}
+
+static bool
+is_at(struct host *h)
+{
+	return lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(h->fake) == 2;
+}
+
+static void
+name_second(void)
+{
+	for (int i = 0; i < SEERS; i++)
+		seer_names(&seers[i], port_of(hosts[1].fake), 8);
+}
+
+static void
+a_node_goes_where_the_sentinels_say_with_both_lines(void **state)
+{
+	struct lsh_uri moved;
+	const struct lsh_uri *where;
+
+	(void)state;
+	make_node(PATIENCE);
+	if (lsh_node_await_hello(node, &err) != LEASH_OK)
+		fail_msg("%s", err.text);
+	await_true(is_at(&hosts[0]));
+	assert_int_equal(fake_accepted(hosts[1].fake), 0);
+	assert_true(fake_saw(hosts[0].fake, "INFO replication"));
+	where = lsh_node_where(node, &moved);
+	assert_non_null(where);
+	assert_int_equal(where->port, port_of(hosts[0].fake));
+	lsh_uri_clear(&moved);
+	/* known as a master only just now, however long it has been up */
+	assert_true(lsh_node_uptime(node, lsh_now_ns()) < 3600 * LSH_S);
+}
+
+static void
+it_asks_before_every_connect(void **state)
+{
+	(void)state;
+	make_node(PATIENCE);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
+	for (int i = 0; i < 5; i++) {
+		int before;
+
+		await_true(is_at(&hosts[0]));
+		await_ms(50); /* what was asked after the subscription is answered */
+		fake_forget(seers[0].fake);
+		fake_forget(seers[1].fake);
+		before = connects;
+		fake_hang_up(hosts[0].fake);
+		await_true(connects > before);
+		assert_true(seer_asked(&seers[0]) + seer_asked(&seers[1]) > 0);
+	}
+}
+
+static void
+when_the_master_is_another_one_it_goes_there_at_once(void **state)
+{
+	int64_t began;
+
+	(void)state;
+	make_node(PATIENCE);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
+	await_true(is_at(&hosts[0]));
+	await_true(fake_count(seers[1].fake, "SUBSCRIBE") == 1);
+	name_second();
+	began = lsh_now_ns();
+	fake_publish(seers[1].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
+	await_true(is_at(&hosts[1]));
+	print_message("# %.1f ms\n", (double)(lsh_now_ns() - began) / 1e6);
+	await_true(fake_open(hosts[0].fake) == 0);
+	assert_int_equal(connects, 2);
+	assert_int_equal(fake_accepted(hosts[1].fake), 2);
+	/* and back, with the same run id as before */
+	for (int i = 0; i < SEERS; i++)
+		seer_names(&seers[i], port_of(hosts[0].fake), 9);
+	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 2 127.0.0.1 1");
+	await_true(is_at(&hosts[0]));
+}
+
+static void
+a_dial_to_a_master_that_is_one_no_more_is_given_up(void **state)
+{
+	int port, listener = socket_listen_tcp(&port); /* takes connections and says nothing */
+
+	(void)state;
+	for (int i = 0; i < SEERS; i++)
+		seer_names(&seers[i], port, 7);
+	make_node(3600 * LSH_S);
+	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 1 && fake_count(seers[1].fake, "SUBSCRIBE") == 1);
+	assert_false(lsh_node_is_up(node));
+	name_second();
+	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
+	await_true(is_at(&hosts[1]));
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
+	socket_close(listener);
+}
+
+static void
+a_replica_in_the_masters_place_is_not_taken_for_it(void **state)
+{
+	char text[256];
+	size_t asked;
+
+	(void)state;
+	hosts[0].replica = true;
+	make_node(PATIENCE);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_UNAVAILABLE);
+	if (strstr(err.text, "this is a replica, not the master") == NULL || strstr(err.text, "/main: redis://127.0.0.1:") == NULL)
+		fail_msg("%s", err.text);
+	assert_int_equal(lsh_node_trouble(node, text, sizeof text, NULL), LEASH_UNAVAILABLE);
+	asked = seer_asked(&seers[0]);
+	await_true(seer_asked(&seers[0]) >= asked + 3); /* before each attempt */
+	hosts[0].replica = false;
+	await_true(is_at(&hosts[0]));
+	assert_int_equal(connects, 1);
+}
+
+static void
+the_first_attempt_has_not_failed_before_all_sentinels_have_answered(void **state)
+{
+	struct seer *late = &seers[1];
+
+	(void)state;
+	seer_names(&seers[0], socket_free_port(), 7);
+	seer_names(late, port_of(hosts[1].fake), 8);
+	pthread_mutex_lock(&late->gate);
+	make_node(PATIENCE);
+	await_true(was_told("Connection refused"));
+	pthread_mutex_unlock(&late->gate);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
+	await_true(is_at(&hosts[1]));
+}
+
+static void
+without_sentinels_a_connection_is_kept_and_none_is_made(void **state)
+{
+	char text[256];
+	size_t accepted;
+
+	(void)state;
+	make_node(PATIENCE);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
+	await_true(is_at(&hosts[0]));
+	stop_seer(&seers[0]);
+	stop_seer(&seers[1]);
+	await_ms(100);
+	assert_true(is_at(&hosts[0]));
+	accepted = fake_accepted(hosts[0].fake);
+	fake_hang_up(hosts[0].fake);
+	await_true(was_told("no sentinel answered"));
+	assert_int_equal(lsh_node_trouble(node, text, sizeof text, NULL), LEASH_UNAVAILABLE);
+	assert_non_null(strstr(text, "no sentinel answered"));
+	assert_false(lsh_node_is_up(node));
+	assert_true(fake_accepted(hosts[0].fake) <= accepted + 1); /* messages: they go where the commands went */
+}
+
+static void
+a_server_that_is_left_is_asked_about_anew(void **state)
+{
+	size_t asked;
+
+	(void)state;
+	make_node(PATIENCE);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
+	await_true(is_at(&hosts[0]));
+	await_ms(50);
+	asked = seer_asked(&seers[0]);
+	name_second();
+	lsh_node_leave(node, lsh_pipe_epoch(lsh_node_pipe(node)), "READONLY You can't write against a read only replica.");
+	await_true(is_at(&hosts[1]));
+	assert_true(seer_asked(&seers[0]) > asked);
+	assert_true(was_told("READONLY"));
+}
+
+#define with_hosts(test) cmocka_unit_test_setup_teardown(test, start_hosts, stop_hosts)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_hosts(a_node_goes_where_the_sentinels_say_with_both_lines),
+		with_hosts(it_asks_before_every_connect),
+		with_hosts(when_the_master_is_another_one_it_goes_there_at_once),
+		with_hosts(a_dial_to_a_master_that_is_one_no_more_is_given_up),
+		with_hosts(a_replica_in_the_masters_place_is_not_taken_for_it),
+		with_hosts(the_first_attempt_has_not_failed_before_all_sentinels_have_answered),
+		with_hosts(without_sentinels_a_connection_is_kept_and_none_is_made),
+		with_hosts(a_server_that_is_left_is_asked_about_anew),
+	};
+
+	return cmocka_run_group_tests_name("sentinel-node", tests, NULL, NULL);
+}

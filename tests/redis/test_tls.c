@@ -1,0 +1,438 @@
+/* TLS as a dial meets it: who is let in, who is not, and with which words; never is anything said in plain text instead. */
+#include "tests/redis/dials.h"
+
+#include "base/clock.h"
+#include "redis/trust.h"
+#include "tests/support/await.h"
+#include "tests/support/certs.h"
+#include "tests/support/server.h"
+#include "tests/support/socket.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Formatted; it lasts for the next seven. */
+static const char *words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static const char *
+words(const char *format, ...)
+{
+	static char texts[8][1024];
+	static unsigned next;
+	char *text = texts[next++ % 8];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof texts[0], format, args);
+	va_end(args);
+	return text;
+}
+
+/* A URI of a server at 127.0.0.1. */
+static const char *
+uri_of(int port, const char *scheme, const char *query)
+{
+	return words("%s://127.0.0.1:%d%s%s", scheme, port, *query != '\0' ? "?" : "", query);
+}
+
+/* Both connections that a client makes. */
+static void
+check_let_in(const char *text)
+{
+	for (int i = 0; i < 2; i++) {
+		enum lsh_dialed dialed = dial_to(text, "leash-test", i == 0 ? NULL : "channel");
+
+		if (dialed != LSH_DIAL_DONE)
+			fail_msg("%s: %s", text, err.text);
+		assert_non_null(hello.wire.tls);
+		assert_true(hello.version != 0);
+		lsh_wire_discard(&hello.wire);
+	}
+}
+
+static void
+check_refused(const char *text, leash_status status, const char *part)
+{
+	unsigned fds = count_fds();
+
+	check_failed(dial_to(text, "leash-test", NULL), status, part);
+	assert_int_equal(count_fds(), fds);
+	check_failed(dial_to(text, "leash-test", "channel"), status, part);
+	check_contains(err.text, "127.0.0.1:");
+}
+
+/* ---- whom we believe ---- */
+
+static void
+a_server_is_believed_whose_certificate_is_for_it(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
+	const char *query;
+
+	(void)state;
+	check_let_in(uri_of(server_port(s), "rediss", certs_query()));
+	query = words("%s&server_name=localhost", certs_query());
+	check_let_in(uri_of(server_port(s), "rediss", query));
+	query = words("rediss://localhost:%d?%s", server_port(s), certs_query());
+	check_let_in(query);
+	check_let_in(uri_of(server_port(s), "rediss", "verify=no"));
+
+	/* the system's authorities, as OpenSSL lets them be named */
+	assert_int_equal(setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1), 0);
+	check_let_in(uri_of(server_port(s), "rediss", ""));
+	assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+	server_stop(s);
+}
+
+static void
+a_certificate_that_is_named_itself_is_believed(void **state)
+{
+	const enum certs_of whose[] = {CERTS_OWN, CERTS_FOREIGN};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof whose / sizeof *whose; i++) {
+		struct server *s = server_start_tls(whose[i], false, NULL);
+		const char *query;
+
+		query = words("cafile=%s", certs_file(whose[i]));
+		check_let_in(uri_of(server_port(s), "rediss", query));
+		server_stop(s);
+	}
+}
+
+static void
+each_wrong_certificate_is_refused_with_its_own_words(void **state)
+{
+	static const struct {
+		enum certs_of whose;
+		const char *why;
+	} wrong[] = {
+		{CERTS_FOREIGN, "its certificate is signed by an authority (Other Authority), which the cafile does not have"},
+		{CERTS_OWN, "its certificate is signed by itself (own), which the cafile does not have"},
+		{CERTS_ELSEWHERE, "its certificate is for other.example, www.other.example, not for 127.0.0.1: write that in the URI, or as server_name"},
+		{CERTS_CROWD, "its certificate is for first.example, second.example, ..., not for 127.0.0.1"},
+		{CERTS_EXPIRED, "its certificate expired on 2020-02-01 00:00 UTC: it has to be renewed"},
+		{CERTS_EARLY, "its certificate is not valid before 2090-01-01 00:00 UTC: is the clock of this machine right?"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct server *s = server_start_tls(wrong[i].whose, false, NULL);
+
+		check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, wrong[i].why);
+		if (wrong[i].whose == CERTS_FOREIGN)
+			check_refused(uri_of(server_port(s), "rediss", ""), LEASH_DENIED,
+			              "signed by an authority that is not known here (Other Authority): name a file with it as cafile");
+		if (wrong[i].whose == CERTS_OWN)
+			check_refused(uri_of(server_port(s), "rediss", ""), LEASH_DENIED, "signed by itself (own): name a file with it as cafile");
+		check_let_in(uri_of(server_port(s), "rediss", "verify=no"));
+		server_stop(s);
+	}
+}
+
+static void
+a_right_certificate_is_refused_for_another_name(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
+	const char *query;
+
+	(void)state;
+	query = words("%s&server_name=other.example", certs_query());
+	check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED, ", localhost, not for other.example: write that in the URI, or as server_name");
+	query = words("%s&server_name=127.0.0.77", certs_query());
+	check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED, ", not for 127.0.0.77: ");
+	server_stop(s);
+}
+
+/* ---- who believes us ---- */
+
+static void
+a_server_that_wants_a_certificate_gets_it_or_says_so(void **state)
+{
+	(void)state;
+	for (int old = 0; old < 2; old++) {
+		struct server *s = server_start_tls(CERTS_SERVER, true, old ? (const char *const[]){"--tls-protocols", "TLSv1.2", NULL} : NULL);
+		const char *query, *expected;
+
+		query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_key(CERTS_CLIENT));
+		check_let_in(uri_of(server_port(s), "rediss", query));
+		check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, "the server wants a certificate of ours: name cert and key");
+		query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_FOREIGN_CLIENT), certs_key(CERTS_FOREIGN_CLIENT));
+		expected = words("the server refused our certificate '%s': unknown CA", certs_file(CERTS_FOREIGN_CLIENT));
+		check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED, expected);
+		server_stop(s);
+	}
+}
+
+/* ---- files ---- */
+
+static void
+check_files(const char *query, const char *part)
+{
+	/* nobody need be there for it */
+	check_refused(uri_of(1, "rediss", query), LEASH_INVALID, part);
+}
+
+static void
+files_that_are_of_no_use_are_named_at_once(void **state)
+{
+	const char *query, *expected;
+
+	(void)state;
+	check_files("cafile=/nowhere/ca.crt", "cafile '/nowhere/ca.crt' cannot be used: No such file or directory");
+	check_files("cafile=/tmp", "cafile '/tmp' cannot be used: Is a directory");
+	query = words("cafile=%s", certs_key(CERTS_AUTHORITY));
+	check_files(query, "cannot be used: there is no certificate in it (PEM is wanted)");
+	query = words("%s&cert=/nowhere/c.crt&key=%s", certs_query(), certs_key(CERTS_CLIENT));
+	check_files(query, "cert '/nowhere/c.crt' cannot be used: No such file or directory");
+	query = words("%s&cert=%s&key=/nowhere/c.key", certs_query(), certs_file(CERTS_CLIENT));
+	check_files(query, "key '/nowhere/c.key' cannot be used: No such file or directory");
+	query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_file(CERTS_CLIENT));
+	check_files(query, "cannot be used: there is no private key in it (PEM is wanted)");
+	query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_locked_key());
+	check_files(query, "is under a passphrase, which nobody is here to be asked for");
+	query = words("%s&cert=%s&key=%s", certs_query(), certs_file(CERTS_CLIENT), certs_key(CERTS_SERVER));
+	expected = words("key '%s' does not belong to cert '%s'", certs_key(CERTS_SERVER), certs_file(CERTS_CLIENT));
+	check_files(query, expected);
+}
+
+static void
+copy_file(const char *from, const char *to)
+{
+	char bytes[8192], aside[256];
+	FILE *in = fopen(from, "re"), *out;
+	size_t n;
+
+	snprintf(aside, sizeof aside, "%s.new", to);
+	out = fopen(aside, "we");
+	assert_non_null(in);
+	assert_non_null(out);
+	n = fread(bytes, 1, sizeof bytes, in);
+	assert_int_equal(fwrite(bytes, 1, n, out), n);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(rename(aside, to), 0);
+}
+
+/* Of authorities that are replaced while the program runs the dial knows at its next attempt. */
+static void
+files_that_were_replaced_are_read_again(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
+	char path[256];
+	const char *query;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/ca.crt", server_folder(s));
+	query = words("cafile=%s", path);
+	copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
+	open_dial(uri_of(server_port(s), "rediss", query), "leash-test", NULL);
+	for (int i = 0; i < 3; i++) {
+		check_failed(attempt(ample(), NULL, NULL), LEASH_DENIED, "which the cafile does not have");
+		copy_file(certs_file(CERTS_AUTHORITY), path);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+		lsh_wire_discard(&hello.wire);
+		copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
+	}
+	assert_int_equal(unlink(path), 0);
+	check_failed(attempt(ample(), NULL, NULL), LEASH_INVALID, "No such file or directory");
+	copy_file(certs_file(CERTS_AUTHORITY), path);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+	lsh_wire_discard(&hello.wire);
+	close_dial();
+	server_stop(s);
+}
+
+enum { TAKERS = 8 };
+
+static const struct lsh_tls_options *taken_for;
+static pthread_barrier_t barrier;
+
+static void *
+take(void *out)
+{
+	leash_error trouble;
+
+	pthread_barrier_wait(&barrier);
+	*(struct lsh_trust **)out = lsh_trust_take(taken_for, &trouble);
+	return NULL;
+}
+
+static void
+what_files_say_is_shared_by_all_that_name_them(void **state)
+{
+	struct lsh_tls_options system = {.on = true}, other = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_OTHER_AUTHORITY)};
+	struct lsh_tls_options ours = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY)}, bad = {.on = true, .cafile = (char *)(uintptr_t)"/nowhere"};
+	const struct lsh_tls_options *options[] = {&system, &ours, &bad};
+	leash_error trouble;
+
+	(void)state;
+	pthread_barrier_init(&barrier, NULL, TAKERS);
+	for (int round = 0; round < 3; round++) {
+		struct lsh_trust *trust[TAKERS], *another = lsh_trust_take(&other, &trouble);
+		pthread_t thread[TAKERS];
+
+		taken_for = options[round];
+		for (int i = 0; i < TAKERS; i++)
+			assert_int_equal(pthread_create(&thread[i], NULL, take, &trust[i]), 0);
+		for (int i = 0; i < TAKERS; i++)
+			pthread_join(thread[i], NULL);
+		for (int i = 0; i < TAKERS; i++) {
+			assert_ptr_equal(trust[i], trust[0]);
+			assert_ptr_not_equal(trust[i], another);
+			lsh_trust_drop(trust[i]);
+		}
+		assert_true((trust[0] == NULL) == (taken_for == &bad));
+		lsh_trust_drop(another);
+	}
+	pthread_barrier_destroy(&barrier);
+}
+
+/* ---- plain text ---- */
+
+static void
+a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs(void **state)
+{
+	struct server *mute = server_start_tls(CERTS_SERVER, false, NULL);
+
+	(void)state;
+	/* Redis takes the beginning of TLS for half a line, and says nothing */
+	open_dial(uri_of(server_port(server), "rediss", certs_query()), "leash-test", NULL);
+	check_failed(attempt(lsh_now_ns() + 4 * LSH_S, NULL, NULL), LEASH_PROTOCOL,
+	             "the server does not speak TLS: write redis:// for it, or name its port for TLS");
+	close_dial();
+
+	server_pause(mute);
+	open_dial(uri_of(server_port(mute), "rediss", certs_query()), "leash-test", NULL);
+	check_failed(attempt(lsh_now_ns() + LSH_S / 4, NULL, NULL), LEASH_UNAVAILABLE, "no answer to the TLS handshake in time");
+	close_dial();
+	server_resume(mute);
+	server_stop(mute);
+}
+
+static void
+a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing(void **state)
+{
+	struct server *s = server_start_tcp((const char *const[]){"--requirepass", "open-sesame", NULL});
+	const char *text;
+
+	(void)state;
+	text = words("rediss://:open-sesame@127.0.0.1:%d?%s", server_port(s), certs_query());
+	open_dial(text, "leash-test", NULL);
+	check_failed(attempt(lsh_now_ns() + 4 * LSH_S, NULL, NULL), LEASH_PROTOCOL, "the server does not speak TLS");
+	assert_null(strstr(err.text, "sesame"));
+	close_dial();
+	server_stop(s);
+}
+
+static void
+whatever_is_said_in_plain_text_is_no_tls(void **state)
+{
+	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is running in protected mode\r\n",
+	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 mail\r\n"};
+	const char *text;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof said / sizeof *said; i++) {
+		struct puppet f;
+
+		puppet_start(&f, said[i / 2]);
+		f.at_once = i % 2 == 1;
+		f.closes = true;
+		text = words("rediss%s?%s", strchr(f.uri, ':'), certs_query());
+		open_dial(text, "leash-test", NULL);
+		check_failed(attempt(ample(), &f, NULL), LEASH_PROTOCOL, "the server does not speak TLS: write redis:// for it");
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+static void
+a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable(void **state)
+{
+	struct puppet f;
+	const char *text;
+
+	(void)state;
+	puppet_start(&f, "");
+	f.closes = true;
+	text = words("rediss%s?%s", strchr(f.uri, ':'), certs_query());
+	open_dial(text, "leash-test", NULL);
+	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, "the server closed the connection instead of speaking TLS");
+	close_dial();
+	puppet_stop(&f);
+}
+
+static void
+who_speaks_plainly_to_tls_is_told_to_write_rediss(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
+	struct puppet f;
+
+	(void)state;
+	check_failed(dial_to(uri_of(server_port(s), "redis", ""), "leash-test", NULL), LEASH_UNAVAILABLE,
+	             " (does it want TLS? then write rediss://)");
+	server_stop(s);
+
+	puppet_start(&f, "\x15\x03\x01"); /* an alert, cut at its NUL: so does OpenSSL, were it asked to */
+	open_dial(f.uri, "leash-test", NULL);
+	check_failed(attempt(ample(), &f, NULL), LEASH_PROTOCOL, "the server speaks TLS: write rediss:// for it, or name its port without TLS");
+	close_dial();
+	puppet_stop(&f);
+}
+
+static void
+a_server_whose_tls_is_too_old_is_refused(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){"--tls-protocols", "TLSv1.1", NULL});
+
+	(void)state;
+	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_PROTOCOL, "the server does not speak TLS 1.2 or later");
+	server_stop(s);
+}
+
+/* ---- the hello itself ---- */
+
+static void
+a_refused_password_is_told_through_tls(void **state)
+{
+	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){"--requirepass", "open-sesame", NULL});
+	const char *text;
+
+	(void)state;
+	text = words("rediss://:wrong-word@127.0.0.1:%d?%s", server_port(s), certs_query());
+	check_refused(text, LEASH_DENIED, "AUTH was refused: WRONGPASS");
+	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, "the server wants a password");
+	text = words("rediss://:open-sesame@127.0.0.1:%d?%s", server_port(s), certs_query());
+	check_let_in(text);
+	server_stop(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_server_is_believed_whose_certificate_is_for_it),
+		cmocka_unit_test(a_certificate_that_is_named_itself_is_believed),
+		cmocka_unit_test(each_wrong_certificate_is_refused_with_its_own_words),
+		cmocka_unit_test(a_right_certificate_is_refused_for_another_name),
+		cmocka_unit_test(a_server_that_wants_a_certificate_gets_it_or_says_so),
+		cmocka_unit_test(files_that_are_of_no_use_are_named_at_once),
+		cmocka_unit_test(files_that_were_replaced_are_read_again),
+		cmocka_unit_test(what_files_say_is_shared_by_all_that_name_them),
+		cmocka_unit_test(a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs),
+		cmocka_unit_test(a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing),
+		cmocka_unit_test(whatever_is_said_in_plain_text_is_no_tls),
+		cmocka_unit_test(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable),
+		cmocka_unit_test(who_speaks_plainly_to_tls_is_told_to_write_rediss),
+		cmocka_unit_test(a_server_whose_tls_is_too_old_is_refused),
+		cmocka_unit_test(a_refused_password_is_told_through_tls),
+	};
+
+	return dials_run("tls", tests, sizeof tests / sizeof *tests);
+}

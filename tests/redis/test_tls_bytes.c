@@ -1,0 +1,670 @@
+/* The bytes of a connection that speaks TLS come as those of a plain one do: whole, in order, told of by poll(), and ended by an end;
+ * whatever the server's TLS may say in between. The server is OpenSSL in this process, so that it can be made to say it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "redis/pipe.h"
+#include "redis/tls.h"
+#include "tests/support/await.h"
+#include "tests/support/certs.h"
+#include "tests/support/socket.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static SSL_CTX *server_ctx;
+static struct lsh_tls_options options = {.on = true};
+static struct lsh_trust *trust;
+
+static int
+set_up(void **state)
+{
+	leash_error err;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN); /* of OpenSSL's server; the client must not need it */
+	server_ctx = SSL_CTX_new(TLS_server_method());
+	assert_int_equal(SSL_CTX_use_certificate_file(server_ctx, certs_file(CERTS_SERVER), SSL_FILETYPE_PEM), 1);
+	assert_int_equal(SSL_CTX_use_PrivateKey_file(server_ctx, certs_key(CERTS_SERVER), SSL_FILETYPE_PEM), 1);
+	options.cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY);
+	trust = lsh_trust_take(&options, &err);
+	assert_non_null(trust);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	lsh_trust_drop(trust);
+	SSL_CTX_free(server_ctx);
+	return 0;
+}
+
+/* ---- two ends ---- */
+
+struct ends {
+	struct lsh_wire wire;
+	SSL *server;
+	int fd; /* the server's */
+};
+
+static void *
+accept_one(void *ssl)
+{
+	return SSL_accept(ssl) == 1 ? ssl : NULL;
+}
+
+static enum lsh_shaken
+shake(struct lsh_wire *wire, leash_error *err)
+{
+	enum lsh_shaken shaken;
+
+	while ((shaken = lsh_tls_step(wire->tls, err)) == LSH_SHAKING)
+		poll(&(struct pollfd){.fd = wire->fd, .events = lsh_tls_events(wire->tls)}, 1, 1000);
+	return shaken;
+}
+
+static void
+connect_ends(struct ends *e, int version)
+{
+	leash_error err = {0};
+	pthread_t thread;
+	void *accepted;
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+	e->fd = fds[1];
+	e->server = SSL_new(server_ctx);
+	SSL_set_fd(e->server, e->fd);
+	SSL_set_max_proto_version(e->server, version);
+	e->wire = (struct lsh_wire){.fd = fds[0], .tls = lsh_tls_new(fds[0], trust, &options, "localhost")};
+	assert_non_null(e->wire.tls);
+	assert_int_equal(pthread_create(&thread, NULL, accept_one, e->server), 0);
+	if (shake(&e->wire, &err) != LSH_SHAKEN)
+		fail_msg("%s", err.text);
+	pthread_join(thread, &accepted);
+	assert_non_null(accepted);
+}
+
+static void
+end_ends(struct ends *e)
+{
+	lsh_wire_discard(&e->wire);
+	assert_int_equal(e->wire.fd, -1);
+	SSL_free(e->server);
+	close(e->fd);
+}
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+#define for_each_version(v) for (const int *v = versions; v < versions + 2; v++)
+
+/* The next number below `end` of a sequence. */
+static unsigned
+draw(unsigned *seed, unsigned end)
+{
+	*seed = *seed * 1103515245 + 12345;
+	return (*seed >> 8) % end;
+}
+
+static void
+fill(unsigned char *bytes, size_t size, unsigned seed)
+{
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (unsigned char)draw(&seed, 256);
+}
+
+/* Does poll() tell of anything? */
+static bool
+is_told(const struct lsh_wire *wire)
+{
+	return poll(&(struct pollfd){.fd = wire->fd, .events = POLLIN}, 1, 0) == 1;
+}
+
+static void
+check_nothing(const struct lsh_wire *wire, int flags)
+{
+	char byte;
+
+	errno = 0;
+	assert_int_equal(lsh_wire_recv(wire, &byte, 1, flags), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+/* ---- receiving ---- */
+
+enum { SENT = 3 << 20 };
+
+struct speaker {
+	SSL *ssl;
+	const unsigned char *bytes;
+	size_t size;
+	unsigned seed;
+	bool talks; /* says what TLS may say in between, too */
+};
+
+static void *
+speak(void *arg)
+{
+	struct speaker *s = arg;
+	unsigned seed = s->seed;
+
+	for (size_t sent = 0; sent < s->size;) {
+		size_t n = 1 + draw(&seed, draw(&seed, 3) == 0 ? 40000 : 900);
+
+		if (n > s->size - sent)
+			n = s->size - sent;
+		if (SSL_write(s->ssl, s->bytes + sent, (int)n) != (int)n)
+			return NULL;
+		sent += n;
+		if (s->talks && draw(&seed, 64) == 0)
+			SSL_key_update(s->ssl, draw(&seed, 2) == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
+	}
+	return s;
+}
+
+static void
+bytes_come_whole_and_poll_tells_of_all_of_them(void **state)
+{
+	static const size_t rooms[] = {1, 100, 4096, 16384, LSH_WIRE_MOST, LSH_READ_SIZE};
+	unsigned char *bytes = malloc(SENT), *got = malloc(SENT);
+
+	(void)state;
+	fill(bytes, SENT, 7);
+	for_each_version(v) for (size_t r = 0; r < sizeof rooms / sizeof *rooms; r++) {
+		size_t all = rooms[r] == 1 ? SENT / 64 : SENT, size = 0;
+		struct ends e;
+		struct speaker s;
+		pthread_t thread;
+		void *spoken;
+
+		connect_ends(&e, *v);
+		s = (struct speaker){e.server, bytes, all, (unsigned)r + 1, *v == TLS1_3_VERSION};
+		assert_int_equal(pthread_create(&thread, NULL, speak, &s), 0);
+		while (size < all) {
+			size_t room = rooms[r] < all - size ? rooms[r] : all - size;
+			ssize_t n;
+
+			if (!lsh_wire_is_pending(&e.wire) || room >= LSH_WIRE_MOST)
+				assert_int_equal(poll(&(struct pollfd){.fd = e.wire.fd, .events = POLLIN}, 1, 30000), 1);
+			if (r % 2 == 0) {
+				n = lsh_wire_recv(&e.wire, got + size, room, MSG_PEEK | MSG_DONTWAIT);
+				if (n > 0) {
+					assert_memory_equal(got + size, bytes + size, (size_t)n);
+					assert_true(lsh_wire_is_pending(&e.wire));
+				}
+			}
+			n = lsh_wire_recv(&e.wire, got + size, room, MSG_DONTWAIT);
+			if (n < 0)
+				assert_int_equal(errno, EAGAIN);
+			else
+				assert_true(n > 0);
+			size += n > 0 ? (size_t)n : 0;
+		}
+		assert_memory_equal(got, bytes, all);
+		pthread_join(thread, &spoken);
+		assert_non_null(spoken);
+		check_nothing(&e.wire, MSG_DONTWAIT);
+		end_ends(&e);
+	}
+	free(bytes);
+	free(got);
+}
+
+static void
+half_a_record_is_nothing_yet_and_is_not_waited_for(void **state)
+{
+	unsigned char bytes[3000], record[4000], got[3000];
+	ssize_t size;
+
+	(void)state;
+	fill(bytes, sizeof bytes, 3);
+	for_each_version(v) {
+		struct ends e;
+
+		connect_ends(&e, *v);
+		lsh_wire_recv(&e.wire, got, 1, MSG_PEEK | MSG_DONTWAIT); /* the tickets */
+		assert_int_equal(SSL_write(e.server, bytes, sizeof bytes), sizeof bytes);
+		/* catch the record on its way, and deliver it byte by byte */
+		size = recv(e.wire.fd, record, sizeof record, MSG_DONTWAIT);
+		assert_true(size > (ssize_t)sizeof bytes);
+		for (ssize_t i = 0; i < size - 1; i++) {
+			assert_int_equal(send(e.fd, record + i, 1, 0), 1);
+			check_nothing(&e.wire, i % 2 ? MSG_DONTWAIT : MSG_DONTWAIT | MSG_PEEK);
+			assert_false(lsh_wire_is_pending(&e.wire));
+		}
+		assert_int_equal(send(e.fd, record + size - 1, 1, 0), 1);
+		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), sizeof bytes);
+		assert_memory_equal(got, bytes, sizeof bytes);
+		end_ends(&e);
+	}
+}
+
+static void
+what_tls_says_by_itself_on_an_idle_connection_is_no_answer(void **state)
+{
+	struct ends e;
+	char got[16];
+
+	(void)state;
+	connect_ends(&e, TLS1_3_VERSION);
+	/* the tickets that came behind the handshake */
+	check_nothing(&e.wire, MSG_PEEK | MSG_DONTWAIT);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(SSL_key_update(e.server, SSL_KEY_UPDATE_REQUESTED), 1);
+		assert_int_equal(SSL_do_handshake(e.server), 1);
+		assert_true(is_told(&e.wire));
+		check_nothing(&e.wire, MSG_PEEK | MSG_DONTWAIT);
+		assert_false(is_told(&e.wire));
+		assert_int_equal(lsh_wire_send(&e.wire, "ping", 4), 4); /* which takes the answer to that along */
+		assert_int_equal(SSL_read(e.server, got, sizeof got), 4);
+		assert_int_equal(SSL_write(e.server, "pong", 4), 4);
+		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), 4);
+		assert_memory_equal(got, "pong", 4);
+	}
+	end_ends(&e);
+}
+
+/* ---- ends and faults ---- */
+
+static void
+an_end_is_an_end_with_or_without_a_word(void **state)
+{
+	char got[16];
+
+	(void)state;
+	for_each_version(v) for (int word = 0; word < 2; word++) for (int data = 0; data < 2; data++) {
+		struct ends e;
+		leash_error trouble;
+
+		connect_ends(&e, *v);
+		if (data)
+			assert_int_equal(SSL_write(e.server, "last", 4), 4);
+		if (word)
+			assert_int_equal(SSL_shutdown(e.server), 0);
+		else
+			shutdown(e.fd, SHUT_RDWR);
+		if (data) {
+			assert_int_equal(lsh_wire_recv(&e.wire, got, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+			assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), 4);
+			assert_memory_equal(got, "last", 4);
+			assert_true(lsh_wire_is_pending(&e.wire) || is_told(&e.wire));
+		}
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, i == 0 ? MSG_PEEK | MSG_DONTWAIT : 0), 0);
+		assert_false(lsh_wire_trouble(&e.wire, &trouble));
+		end_ends(&e);
+	}
+}
+
+static void
+a_record_that_was_tampered_with_ends_the_connection(void **state)
+{
+	char record[256], got[64];
+
+	(void)state;
+	for_each_version(v) for (ssize_t at = 0; at < 48; at++) {
+		struct ends e;
+		leash_error trouble;
+		ssize_t size, n;
+
+		connect_ends(&e, *v);
+		lsh_wire_recv(&e.wire, got, 1, MSG_PEEK | MSG_DONTWAIT);
+		assert_int_equal(SSL_write(e.server, "sixteen letters!", 16), 16);
+		size = recv(e.wire.fd, record, sizeof record, MSG_DONTWAIT);
+		assert_true(size > 20);
+		if (at < size) {
+			record[at] ^= 0x10;
+			assert_int_equal(send(e.fd, record, (size_t)size, 0), size);
+			shutdown(e.fd, SHUT_WR);
+			while ((n = lsh_wire_recv(&e.wire, got, sizeof got, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+				poll(&(struct pollfd){.fd = e.wire.fd, .events = POLLIN}, 1, 1000);
+			if (n > 0) { /* the version in a record's head is nobody's business */
+				assert_true(at < 3);
+				assert_int_equal(n, 16);
+			} else if (n < 0) {
+				assert_int_equal(errno, EPROTO);
+				assert_true(lsh_wire_trouble(&e.wire, &trouble));
+				assert_int_equal(trouble.status, LEASH_PROTOCOL);
+				assert_non_null(strstr(trouble.text, "what the server says is not TLS as it should be: "));
+				assert_int_equal(lsh_wire_send(&e.wire, "x", 1), -1);
+				assert_int_equal(errno, EPROTO);
+			} else {
+				assert_true(at == 3 || at == 4); /* its length: the rest never comes */
+			}
+		}
+		end_ends(&e);
+	}
+}
+
+static void
+a_send_to_who_has_gone_is_an_error_and_no_signal(void **state)
+{
+	struct ends e;
+	ssize_t n = 0;
+
+	(void)state;
+	signal(SIGPIPE, SIG_DFL);
+	connect_ends(&e, TLS1_3_VERSION);
+	close(e.fd);
+	e.fd = -1;
+	for (int i = 0; i < 10 && n >= 0; i++)
+		n = lsh_wire_send(&e.wire, "x", 1);
+	assert_int_equal(n, -1);
+	assert_true(errno == EPIPE || errno == ECONNRESET);
+	end_ends(&e);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- sending ---- */
+
+struct hearer {
+	SSL *ssl;
+	unsigned char *got;
+	size_t size, all;
+	atomic_bool go;
+	bool talks;
+};
+
+static void *
+hear(void *arg)
+{
+	struct hearer *h = arg;
+
+	while (!atomic_load(&h->go))
+		usleep(100);
+	while (h->size < h->all) {
+		int n = SSL_read(h->ssl, h->got + h->size, (int)(h->all - h->size));
+
+		if (n <= 0)
+			return NULL;
+		h->size += (size_t)n;
+		if (h->talks && h->size % 7 == 0)
+			SSL_key_update(h->ssl, SSL_KEY_UPDATE_REQUESTED), SSL_do_handshake(h->ssl);
+	}
+	return h;
+}
+
+/* A full socket: what was not taken is brought again, with more behind it. */
+static void
+bytes_that_the_socket_does_not_take_are_sent_later_and_once(void **state)
+{
+	unsigned char *bytes = malloc(SENT), *got = malloc(SENT);
+
+	(void)state;
+	fill(bytes, SENT, 11);
+	for_each_version(v) {
+		struct ends e;
+		struct hearer h;
+		size_t sent = 0;
+		unsigned full = 0, seed = 5;
+		pthread_t thread;
+		void *heard;
+
+		connect_ends(&e, *v);
+		setsockopt(e.wire.fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
+		h = (struct hearer){.ssl = e.server, .got = got, .all = SENT, .talks = *v == TLS1_3_VERSION};
+		assert_int_equal(pthread_create(&thread, NULL, hear, &h), 0);
+		while (sent < SENT) {
+			size_t most = 1 + draw(&seed, 30000); /* fewer than before as well */
+			ssize_t n = lsh_wire_send(&e.wire, bytes + sent, most < SENT - sent ? most : SENT - sent);
+
+			if (n > 0) {
+				sent += (size_t)n;
+				continue;
+			}
+			assert_int_equal(errno, EAGAIN);
+			full++;
+			atomic_store(&h.go, true);
+			check_nothing(&e.wire, MSG_DONTWAIT);
+			poll(&(struct pollfd){.fd = e.wire.fd, .events = POLLOUT}, 1, 1000);
+		}
+		atomic_store(&h.go, true);
+		pthread_join(thread, &heard);
+		assert_non_null(heard);
+		assert_memory_equal(got, bytes, SENT);
+		assert_true(full > 10);
+		end_ends(&e);
+	}
+	free(bytes);
+	free(got);
+}
+
+/* ---- both at once ---- */
+
+struct sender {
+	const struct lsh_wire *wire;
+	const unsigned char *bytes;
+	bool good;
+};
+
+static void *
+send_all(void *arg)
+{
+	struct sender *s = arg;
+	unsigned seed = 99;
+
+	s->good = true;
+	for (size_t sent = 0; sent < SENT && s->good;) {
+		size_t most = 1 + draw(&seed, 3000);
+		ssize_t n = lsh_wire_send(s->wire, s->bytes + sent, most < SENT - sent ? most : SENT - sent);
+		int e = errno;
+		char byte;
+
+		/* as the pipe's writer does before it sends, whoever reads */
+		lsh_wire_recv(s->wire, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (n > 0)
+			sent += (size_t)n;
+		else if (e == EAGAIN)
+			poll(&(struct pollfd){.fd = s->wire->fd, .events = POLLOUT}, 1, 1000);
+		else
+			s->good = false;
+	}
+	return NULL;
+}
+
+/* An echo that asks for new keys all the time: one thread sends, another receives, each with the other's work to do. */
+static void *
+echo(void *arg)
+{
+	SSL *ssl = arg;
+	unsigned char bytes[16384];
+	size_t all = 0;
+
+	while (all < SENT) {
+		int n = SSL_read(ssl, bytes, sizeof bytes);
+
+		if (n <= 0 || SSL_write(ssl, bytes, n) != n)
+			return NULL;
+		all += (size_t)n;
+		if (SSL_version(ssl) == TLS1_3_VERSION && all % 16 == 0)
+			SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED);
+	}
+	return arg;
+}
+
+static void
+one_thread_may_send_and_peek_while_another_receives(void **state)
+{
+	unsigned char *bytes = malloc(SENT), *got = malloc(SENT);
+
+	(void)state;
+	fill(bytes, SENT, 17);
+	for_each_version(v) {
+		struct ends e;
+		struct sender s;
+		pthread_t sending, echoing;
+		size_t size = 0;
+		void *echoed;
+
+		connect_ends(&e, *v);
+		fcntl(e.wire.fd, F_SETFL, 0); /* as the pipe has it */
+		setsockopt(e.wire.fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = 20000}, sizeof(struct timeval));
+		s = (struct sender){&e.wire, bytes, true};
+		assert_int_equal(pthread_create(&echoing, NULL, echo, e.server), 0);
+		assert_int_equal(pthread_create(&sending, NULL, send_all, &s), 0);
+		while (size < SENT) {
+			ssize_t n = lsh_wire_recv(&e.wire, got + size, SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE, 0);
+
+			if (n < 0)
+				assert_int_equal(errno, EAGAIN);
+			else
+				assert_true(n > 0);
+			size += n > 0 ? (size_t)n : 0;
+		}
+		pthread_join(sending, NULL);
+		pthread_join(echoing, &echoed);
+		assert_true(s.good);
+		assert_non_null(echoed);
+		assert_memory_equal(got, bytes, SENT);
+		end_ends(&e);
+	}
+	free(bytes);
+	free(got);
+}
+
+/* ---- the application's OpenSSL ---- */
+
+static void
+errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none(void **state)
+{
+	char got[16];
+
+	(void)state;
+	for_each_version(v) {
+		struct ends e;
+		leash_error trouble;
+
+		ERR_clear_error();
+		SSL_CTX_use_certificate_file(server_ctx, "/nowhere", SSL_FILETYPE_PEM);
+		assert_true(ERR_peek_last_error() != 0);
+		connect_ends(&e, *v);
+		check_nothing(&e.wire, MSG_PEEK | MSG_DONTWAIT);
+		assert_int_equal(lsh_wire_send(&e.wire, "ping", 4), 4);
+		check_nothing(&e.wire, MSG_DONTWAIT);
+		SSL_shutdown(e.server);
+		ERR_clear_error();
+		SSL_CTX_use_certificate_file(server_ctx, "/nowhere", SSL_FILETYPE_PEM);
+		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), 0);
+		assert_false(lsh_wire_trouble(&e.wire, &trouble));
+		end_ends(&e);
+		ERR_clear_error();
+
+		/* and of ours nothing is left behind */
+		connect_ends(&e, *v);
+		assert_int_equal(send(e.fd, "\x17\x03\x03\x00\x20garbagegarbagegarbagegarbagegarb", 37, 0), 37);
+		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, MSG_DONTWAIT), -1);
+		assert_int_equal(errno, EPROTO);
+		assert_int_equal(ERR_peek_error(), 0);
+		end_ends(&e);
+	}
+}
+
+/* ---- the pipe ---- */
+
+static void
+broke(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct lsh_pipe_ops ops = {.broke = broke};
+
+static void
+answer_one(SSL *ssl, const char *answer)
+{
+	char heard[64];
+
+	assert_true(SSL_read(ssl, heard, sizeof heard) > 0);
+	assert_int_equal(SSL_write(ssl, answer, (int)strlen(answer)), (int)strlen(answer));
+}
+
+struct asker {
+	struct lsh_pipe *pipe;
+	enum lsh_outcome outcome;
+	char said[16];
+};
+
+static void *
+ask(void *arg)
+{
+	struct asker *a = arg;
+	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+
+	a->outcome = LSH_UNSENT;
+	if (lsh_pipe_append(a->pipe, &ticket, ping, 1, lsh_now_ns(), 30 * LSH_S) == LSH_APPENDED)
+		a->outcome = lsh_pipe_await(a->pipe, &ticket, LSH_NEVER);
+	snprintf(a->said, sizeof a->said, "%.15s", a->outcome == LSH_ANSWERED ? ticket.reply.text : "");
+	return NULL;
+}
+
+static void
+tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(void **state)
+{
+	struct asker a = {.pipe = lsh_pipe_new(&ops, NULL)};
+	struct lsh_wire wire;
+	struct ends e;
+	pthread_t thread;
+
+	(void)state;
+	connect_ends(&e, TLS1_3_VERSION);
+	assert_true(lsh_pipe_attach(a.pipe, e.wire));
+	for (int i = 0; i < 5; i++) {
+		await_ms(15); /* longer than the pipe takes for idle: it looks before it asks */
+		assert_int_equal(SSL_key_update(e.server, SSL_KEY_UPDATE_REQUESTED), 1);
+		assert_int_equal(SSL_do_handshake(e.server), 1);
+		assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
+		answer_one(e.server, "+PONG\r\n");
+		pthread_join(thread, NULL);
+		assert_int_equal(a.outcome, LSH_ANSWERED);
+		assert_string_equal(a.said, "PONG");
+	}
+	await_ms(15);
+	assert_int_equal(SSL_write(e.server, "+GHOST\r\n", 8), 8);
+	ask(&a);
+	assert_int_equal(a.outcome, LSH_UNSENT);
+	wire = lsh_pipe_detach(a.pipe);
+	assert_int_equal(wire.fd, e.wire.fd);
+	end_ends(&e);
+	lsh_pipe_free(a.pipe);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_come_whole_and_poll_tells_of_all_of_them),
+		cmocka_unit_test(half_a_record_is_nothing_yet_and_is_not_waited_for),
+		cmocka_unit_test(what_tls_says_by_itself_on_an_idle_connection_is_no_answer),
+		cmocka_unit_test(an_end_is_an_end_with_or_without_a_word),
+		cmocka_unit_test(a_record_that_was_tampered_with_ends_the_connection),
+		cmocka_unit_test(a_send_to_who_has_gone_is_an_error_and_no_signal),
+		cmocka_unit_test(bytes_that_the_socket_does_not_take_are_sent_later_and_once),
+		cmocka_unit_test(one_thread_may_send_and_peek_while_another_receives),
+		cmocka_unit_test(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none),
+		cmocka_unit_test(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does),
+	};
+
+	return cmocka_run_group_tests_name("tls bytes", tests, set_up, tear_down);
+}

@@ -1,0 +1,223 @@
+/* The two steps that only a quorum has, on one of its servers: a vote, and hearing of a larger fence. */
+#include "tests/redis/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct answer
+vote_with(const char *token, const char *lease_ms, const char *not_after_us, const char *proposal)
+{
+	return step(vote, 2, token, lease_ms, not_after_us, proposal);
+}
+
+/* As text: arguments have to last for a while only. */
+static const char *
+text(int64_t n)
+{
+	static char texts[8][24];
+	static unsigned i;
+	char *out = texts[i++ % 8];
+
+	snprintf(out, sizeof texts[0], "%lld", (long long)n);
+	return out;
+}
+
+static struct answer
+vote(const char *token, int64_t proposal)
+{
+	return vote_with(token, "600000", NEVER_LATE, text(proposal));
+}
+
+/* Its one key is the fence. */
+static redisReply *
+raise_to(int64_t fence)
+{
+	redisReply *reply = redisCommand(connection, "EVALSHA %s 1 %s %s", lsh_script_raise.sha1, FENCE, text(fence));
+
+	look();
+	return reply;
+}
+
+static void
+assert_raised(int64_t fence, int64_t to)
+{
+	redisReply *reply = raise_to(fence);
+
+	assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+	assert_int_equal(reply->integer, to);
+	assert_last_fence(to);
+	freeReplyObject(reply);
+}
+
+static void
+a_free_lock_gets_the_vote_and_the_fence_that_was_proposed(void **state)
+{
+	int64_t proposal = server_us() - 1000000;
+
+	(void)state;
+	assert_int_equal(fence_of(vote(ANN1, proposal)), proposal);
+	assert_string_equal(holder(), ANN1);
+	assert_last_fence(proposal);
+	assert_ttl(LOCK, LEASE);
+	assert_ttl(FENCE, DAY);
+	assert_false(exists(QUEUE));
+}
+
+static void
+a_second_owner_is_refused(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	vote(ANN1, server_us());
+	answer = vote(BOB1, server_us());
+	assert_not_held(answer);
+	assert_true(answer.item[1] > LEASE / 2 && answer.item[1] <= LEASE);
+	assert_string_equal(holder(), ANN1);
+}
+
+static void
+asked_again_it_answers_the_same_and_prolongs(void **state)
+{
+	int64_t proposal = server_us();
+
+	(void)state;
+	vote(ANN1, proposal);
+	assert_int_equal(server_integer(server, "PEXPIRE %s 60000", LOCK), 1);
+	assert_int_equal(fence_of(vote(ANN1, proposal + 5)), proposal);
+	assert_ttl(LOCK, LEASE);
+	assert_int_equal(fence_of(vote_with(ANN1, "1000", NEVER_LATE, "7")), proposal); /* and never shortens */
+	assert_ttl(LOCK, LEASE);
+	server_integer(server, "DEL %s", FENCE);
+	assert_int_equal(fence_of(vote(ANN1, proposal + 5)), proposal + 5);
+}
+
+static void
+too_late_it_does_nothing(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	answer = vote_with(ANN1, "600000", text(server_us() - 1), text(server_us()));
+	assert_int_equal(answer.item[0], -1);
+	assert_true(answer.item[2] > 0);
+	assert_false(exists(LOCK));
+	assert_false(exists(FENCE));
+}
+
+static void
+fences_grow_whatever_is_proposed(void **state)
+{
+	int64_t first = server_us() + 1000000;
+
+	(void)state;
+	assert_int_equal(fence_of(vote(ANN1, first)), first);
+	release(ANN1);
+	assert_int_equal(fence_of(vote(BOB1, 1)), first + 1);
+	release(BOB1);
+	assert_int_equal(fence_of(vote(ANN2, first + 1)), first + 2);
+	release(ANN2);
+	assert_int_equal(fence_of(vote(BOB2, first + 100)), first + 100);
+}
+
+static void
+no_fence_is_more_than_an_hour_ahead(void **state)
+{
+	int64_t hour = INT64_C(3600000000), before = server_us(), fence;
+
+	(void)state;
+	fence = fence_of(vote(ANN1, INT64_C(1) << 52));
+	assert_between(fence, before + hour, server_us() + hour);
+}
+
+static void
+what_is_no_fence_is_replaced(void **state)
+{
+	int64_t proposal = server_us();
+
+	(void)state;
+	server_text(server, "SET %s nonsense PX 60000", FENCE);
+	assert_int_equal(fence_of(vote(ANN1, proposal)), proposal);
+	release(ANN1);
+	server_text(server, "SET %s 9007199254740991 PX 60000", FENCE);
+	assert_int_equal(fence_of(vote(ANN2, proposal)), proposal);
+}
+
+static void
+a_lease_out_of_range_is_refused(void **state)
+{
+	(void)state;
+	assert_error(vote_with(ANN1, "0", NEVER_LATE, "1"), "ERR");
+	assert_error(vote_with(ANN1, "86400001", NEVER_LATE, "1"), "ERR");
+	assert_false(exists(LOCK));
+}
+
+static void
+a_vote_is_renewed_and_released_as_any_lock(void **state)
+{
+	(void)state;
+	vote(ANN1, server_us());
+	assert_int_equal(server_integer(server, "PEXPIRE %s 60000", LOCK), 1);
+	assert_number(step(renew, 1, ANN1, "600000", "2"), 1);
+	assert_ttl(LOCK, LEASE);
+	assert_number(release(BOB1), 0);
+	assert_number(release(ANN1), 1);
+	assert_false(exists(LOCK));
+}
+
+static void
+a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing(void **state)
+{
+	int64_t fence = server_us();
+
+	(void)state;
+	assert_raised(fence, fence);
+	assert_ttl(FENCE, DAY);
+	assert_raised(fence - 1, fence);
+	assert_last_fence(fence);
+	assert_raised(fence + 1, fence + 1);
+	assert_int_equal(fence_of(vote(ANN1, fence - 5)), fence + 2);
+	assert_raised(fence + 9, fence + 9);
+	assert_int_equal(fence_of(vote(ANN1, 1)), fence + 9); /* asked again, its holder answers with that, too */
+}
+
+static void
+keys_that_are_not_ours_are_left_alone(void **state)
+{
+	redisReply *refused;
+
+	(void)state;
+	order = NOTHING;
+	assert_int_equal(server_integer(server, "LPUSH %s theirs", LOCK), 1);
+	assert_error(vote(ANN1, 1), "WRONGTYPE");
+	server_integer(server, "DEL %s", LOCK);
+	server_integer(server, "DEL %s", FENCE);
+	assert_int_equal(server_integer(server, "LPUSH %s theirs", FENCE), 1);
+	assert_error(vote(ANN1, 1), "WRONGTYPE");
+	refused = raise_to(1);
+	assert_int_equal(refused->type, REDIS_REPLY_ERROR);
+	assert_non_null(strstr(refused->str, "WRONGTYPE"));
+	freeReplyObject(refused);
+	assert_false(exists(LOCK));
+	server_integer(server, "DEL %s", FENCE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		sentence(a_free_lock_gets_the_vote_and_the_fence_that_was_proposed),
+		sentence(a_second_owner_is_refused),
+		sentence(asked_again_it_answers_the_same_and_prolongs),
+		sentence(too_late_it_does_nothing),
+		sentence(fences_grow_whatever_is_proposed),
+		sentence(no_fence_is_more_than_an_hour_ahead),
+		sentence(what_is_no_fence_is_replaced),
+		sentence(a_lease_out_of_range_is_refused),
+		sentence(a_vote_is_renewed_and_released_as_any_lock),
+		sentence(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing),
+		sentence(keys_that_are_not_ours_are_left_alone),
+	};
+
+	return cmocka_run_group_tests_name("vote", tests, start, stop);
+}

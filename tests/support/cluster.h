@@ -1,0 +1,86 @@
+/* A cluster: three masters with a third of the slots each, and a replica of each.
+ *
+ * Nodes are numbered: 0 to 2 the masters at first, 3 to 5 their replicas in the same order. It is all right (cluster_state:ok at
+ * every node, replicas that follow) when cluster_start returns.
+ *
+ * With `doors` a proxy stands before each node, for clients and for replicas, and its port is what the nodes tell of each other (in
+ * CLUSTER SLOTS, MOVED, ASK); the bus goes past it. See sentinel_set.h for what a held link is. */
+#ifndef LEASH_TEST_CLUSTER_H
+#define LEASH_TEST_CLUSTER_H
+
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLUSTER_MASTERS = 3, CLUSTER_NODES = 6, CLUSTER_SLOTS = 16384, CLUSTER_NAME = 16 };
+
+struct cluster;
+
+struct cluster_options {
+	const char *password;     /* NULL: none */
+	bool tls;                 /* everywhere, also on the bus */
+	bool doors;
+	bool no_replicas;         /* three masters alone: cheaper. Nodes 3 to 5 are NULL */
+	bool all_or_nothing;      /* cluster-require-full-coverage: all slots are refused while one has no master */
+	int node_timeout_ms;      /* 0: 1500 */
+	const char *const *args;  /* further ones for each node; ended by NULL */
+};
+
+struct cluster *cluster_start(const struct cluster_options *options);   /* NULL: none of them */
+void cluster_stop(struct cluster *cluster);                             /* NULL is allowed */
+
+const char *cluster_uri(const struct cluster *cluster);   /* "redis+cluster://...": the first three nodes */
+
+struct server *cluster_node(const struct cluster *cluster, int i);
+struct proxy *cluster_door(const struct cluster *cluster, int i);   /* NULL without doors */
+int cluster_port(const struct cluster *cluster, int i);             /* as clients are told it */
+const char *cluster_id(const struct cluster *cluster, int i);
+
+/* ---- who has what ---- */
+
+int cluster_slot(const char *key);
+/* A name whose locks' keys ("leash:{name}") are in that slot. */
+void cluster_name_in_slot(int slot, char name[static CLUSTER_NAME]);
+/* The node that is master of a slot, as most nodes that run say; -1: none, or they do not agree. */
+int cluster_master_of_slot(struct cluster *cluster, int slot);
+int cluster_master_of(struct cluster *cluster, const char *key);
+struct server *cluster_server_of(struct cluster *cluster, const char *key);   /* it waits until there is one */
+int cluster_replica_of(struct cluster *cluster, int master);                  /* one that runs and follows; -1: none */
+bool cluster_is_master(struct cluster *cluster, int i);                       /* says the node itself; false if it does not run */
+
+/* Keys that match, over all masters that run; how many of them have no TTL. */
+int64_t cluster_keys(struct cluster *cluster, const char *pattern);
+int64_t cluster_lasting_keys(struct cluster *cluster, const char *pattern);
+
+/* ---- slots that move, while clients go on ---- */
+
+/* The whole of it, one step after the other. */
+void cluster_move_slot(struct cluster *cluster, int slot, int to);
+/* And each step: from now on the old master says ASK for keys that it has not; move up to `n` keys, returns how many; the new one has it. */
+void cluster_move_begin(struct cluster *cluster, int slot, int to);
+size_t cluster_move_keys(struct cluster *cluster, int slot, size_t n);
+void cluster_move_end(struct cluster *cluster, int slot);
+/* Begun, but the slot stays where it was. What was moved goes back. */
+void cluster_move_undo(struct cluster *cluster, int slot);
+
+/* ---- masters that fail ---- */
+
+/* CLUSTER FAILOVER at its replica; returns the new master when all know. */
+int cluster_failover(struct cluster *cluster, int master);
+/* Wait until another has the slots that `master` had (which was killed or paused before); returns its number. */
+int cluster_await_takeover(struct cluster *cluster, int master);
+/* Wait until cluster_state:ok at every node that runs, and they agree about all slots. */
+void cluster_await_ok(struct cluster *cluster);
+/* Wait until each replica that runs has all that its master has, if that runs. */
+void cluster_await_synced(struct cluster *cluster);
+
+/* With doors. */
+void cluster_hold_link(struct cluster *cluster, int master, int replica);
+void cluster_unhold_link(struct cluster *cluster, int master, int replica);
+void cluster_unhold_all(struct cluster *cluster);
+void cluster_delay(struct cluster *cluster, int64_t us);   /* to each node, each way */
+
+#endif

@@ -1,0 +1,75 @@
+/* What a lock can live in, each started by one call: for tests that are the same for all deployments, and for the nemesis.
+ *
+ * What only one kind can do is asked of that kind: sentinel_set.h, cluster.h, quorum.h. All servers listen on free ports of
+ * 127.0.0.1, each in a folder of its own, and end with the test process (sweep.h). What fails ends the test (trouble.h).
+ * Functions may be called from any thread, but start and stop only when nobody else uses the deployment. */
+#ifndef LEASH_TEST_DEPLOYMENT_H
+#define LEASH_TEST_DEPLOYMENT_H
+
+#include "tests/support/server.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum deployment_kind { DEPLOYMENT_SINGLE, DEPLOYMENT_TLS, DEPLOYMENT_SENTINEL, DEPLOYMENT_CLUSTER, DEPLOYMENT_QUORUM };
+
+enum {
+	DEPLOYMENT_KINDS = 5,
+	DEPLOYMENT_GUARD_MS = 10000, /* restart_guard of the quorum's URI, hence the longest lease there */
+};
+
+struct deployment;
+struct sentinel_set;
+struct cluster;
+struct quorum;
+
+const char *deployment_name(enum deployment_kind kind);   /* "single", "tls", "sentinel", "cluster", "quorum" */
+
+/* What $LEASH_TEST_DEPLOYMENT says; single if it says nothing. */
+enum deployment_kind deployment_chosen(void);
+
+/* Returns when locks can be had there; of a quorum, once its servers have been up for the guard. `args` are further arguments for each server that keeps data; NULL: none. */
+struct deployment *deployment_start(enum deployment_kind kind);
+struct deployment *deployment_start_with(enum deployment_kind kind, const char *const *args);
+void deployment_stop(struct deployment *deployment);   /* NULL is allowed */
+
+enum deployment_kind deployment_kind(const struct deployment *deployment);
+/* Until it is stopped. With LEASH_TEST_USER=least it is that of the user whom docs/deployments.md describes: see least.h. */
+const char *deployment_uri(const struct deployment *deployment);
+
+/* Those that take writes now: one, the masters of a cluster, or all of a quorum. */
+size_t deployment_masters(struct deployment *deployment);
+struct server *deployment_master(struct deployment *deployment, size_t i);
+/* The master that has a key, resp. would have it; of a quorum the first that runs. */
+struct server *deployment_at(struct deployment *deployment, const char *key);
+/* All of its servers: sentinels first, replicas too; NULL: no more. */
+struct server *deployment_member(const struct deployment *deployment, int i);
+
+/* Keys that match, over all masters; of a quorum each counts once for each server that has it. */
+int64_t deployment_keys(struct deployment *deployment, const char *pattern);
+/* How many of those have no TTL. */
+int64_t deployment_lasting_keys(struct deployment *deployment, const char *pattern);
+
+/* As server_text and server_integer, with one key as the first argument: deployment_text(d, "leash:{law}", "HGET %s %s", key, field)
+ * goes to the server that has `key`. */
+#define deployment_text(deployment, key, ...) server_text(deployment_at((deployment), (key)), __VA_ARGS__)
+#define deployment_integer(deployment, key, ...) server_integer(deployment_at((deployment), (key)), __VA_ARGS__)
+
+/* Delete a key wherever it is; how many servers had it. */
+int64_t deployment_delete(struct deployment *deployment, const char *key);
+
+/* All servers stand still, resp. go on: sentinels too, so nothing fails over. */
+void deployment_pause(struct deployment *deployment);
+void deployment_resume(struct deployment *deployment);
+
+/* Channels that match and have subscribers, sharded ones too, summed over the masters. */
+int64_t deployment_channels(struct deployment *deployment, const char *pattern);
+
+/* What it is made of; NULL if it is another kind. The server: of single and tls. */
+struct server *deployment_server(const struct deployment *deployment);
+struct sentinel_set *deployment_sentinel_set(const struct deployment *deployment);
+struct cluster *deployment_cluster(const struct deployment *deployment);
+struct quorum *deployment_quorum(const struct deployment *deployment);
+
+#endif

@@ -1,0 +1,51 @@
+/* Ports for servers. See ports.h.
+ *
+ * Processes begin at a place of their own by chance; within one the numbers go round. */
+#include "tests/support/ports.h"
+
+#include "tests/support/await.h"
+#include "tests/support/trouble.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LOWEST = 10500, COUNT = 9400 };   /* the buses end at 29900 */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic unsigned next;
+
+static void
+begin_anywhere(void)
+{
+	next = (unsigned)((uint64_t)await_now_ns() / 1000 * 2654435761U ^ (unsigned)getpid() * 40503U) % COUNT;
+}
+
+static bool
+is_free(int port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool free = fd >= 0 && bind(fd, (struct sockaddr *)&in, sizeof in) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return free;
+}
+
+int
+ports_take(void)
+{
+	pthread_once(&once, begin_anywhere);
+	for (int i = 0; i < COUNT; i++) {
+		int port = LOWEST + (int)(next++ % COUNT);
+
+		if (is_free(port) && is_free(port + PORTS_BUS))
+			return port;
+	}
+	trouble("no port of 127.0.0.1 is free");
+}

@@ -1,0 +1,180 @@
+/* Quorums. See quorum.h. */
+#include "tests/support/quorum.h"
+
+#include "tests/support/await.h"
+#include "tests/support/node.h"
+#include "tests/support/sweep.h"
+#include "tests/support/trouble.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct quorum {
+	struct sweep_item item;
+	struct quorum_options options;
+	int count;
+	struct node node[QUORUM_MOST];
+	char *uri, *uri_guarded;
+};
+
+static void
+stop(void *quorum)
+{
+	quorum_stop(quorum);
+}
+
+/* `more`: a parameter, or "". To be freed. */
+static char *
+write_uri(const struct quorum *q, const char *more)
+{
+	const char *password = q->options.password, *tls = node_tls_query(q->options.tls);
+	char scheme[32], *uri = NULL;
+	size_t size;
+	FILE *out = open_memstream(&uri, &size);
+
+	if (!out)
+		trouble("no memory");
+	fprintf(out, "%s%s%s%s", node_uri_scheme("quorum", q->options.tls, scheme), password ? ":" : "", password ? password : "",
+	        password ? "@" : "");
+	for (int i = 0; i < q->count; i++)
+		fprintf(out, "%s127.0.0.1:%d", i > 0 ? "," : "", q->node[i].told);
+	fprintf(out, "%s%s%s%s", *tls || *more ? "?" : "", tls, *tls && *more ? "&" : "", more);
+	fclose(out);
+	return uri;
+}
+
+struct quorum *
+quorum_start(const struct quorum_options *options)
+{
+	struct quorum *q = calloc(1, sizeof *q);
+
+	if (!q)
+		trouble("no memory");
+	if (options)
+		q->options = *options;
+	q->count = q->options.count ? q->options.count : 5;
+	if (q->count > QUORUM_MOST)
+		trouble("more than %d servers", QUORUM_MOST);
+	for (int i = 0; i < q->count; i++) {
+		struct words words = { .count = 0 };
+
+		node_prepare(&q->node[i], i, q->options.doors, q->options.tls, q->options.password);
+		node_words(&q->node[i], &words);
+		words_add_all(&words, q->options.args);
+		node_start(&q->node[i], &words);
+		words_free(&words);
+	}
+	q->uri = write_uri(q, "");
+	sweep_add(&q->item, stop, q);   /* last: what was added last is stopped first, and this stops the rest */
+	return q;
+}
+
+void
+quorum_stop(struct quorum *q)
+{
+	if (!q || !sweep_drop(&q->item))
+		return;
+	for (int i = 0; i < q->count; i++)
+		node_stop(&q->node[i]);
+	free(q->uri);
+	free(q->uri_guarded);
+	free(q);
+}
+
+int
+quorum_count(const struct quorum *q)
+{
+	return q->count;
+}
+
+const char *
+quorum_uri(const struct quorum *q)
+{
+	return q->uri;
+}
+
+const char *
+quorum_uri_guarded(struct quorum *q, int64_t restart_guard_ms)
+{
+	char guard[64];
+
+	snprintf(guard, sizeof guard, "restart_guard=%lld", (long long)restart_guard_ms);
+	free(q->uri_guarded);
+	q->uri_guarded = write_uri(q, guard);
+	return q->uri_guarded;
+}
+
+struct server *
+quorum_server(const struct quorum *q, int i)
+{
+	return q->node[i].server;
+}
+
+/* They say whole seconds. */
+void
+quorum_await_uptime(struct quorum *q, int64_t ms)
+{
+	for (int i = 0; i < q->count; i++)
+		if (node_runs(&q->node[i]))
+			await_true_for(node_number(&q->node[i], "INFO server", "uptime_in_seconds") * 1000 > ms, 60 + (double)ms / 1000);
+}
+
+bool
+quorum_runs(const struct quorum *q, int i)
+{
+	return node_runs(&q->node[i]);
+}
+
+struct proxy *
+quorum_door(const struct quorum *q, int i)
+{
+	return q->node[i].door;
+}
+
+void
+quorum_delay(struct quorum *q, int64_t us)
+{
+	for (int i = 0; i < q->count; i++) {
+		if (!q->node[i].door)
+			trouble("only a quorum with doors can be delayed");
+		proxy_delay(q->node[i].door, PROXY_BOTH, us);
+	}
+}
+
+int
+quorum_having(struct quorum *q, const char *key)
+{
+	int n = 0;
+
+	for (int i = 0; i < q->count; i++) {
+		redisReply *reply = node_ask(&q->node[i], "EXISTS %s", key);
+
+		if (!reply)
+			continue;
+		n += reply->integer == 1;
+		freeReplyObject(reply);
+	}
+	return n;
+}
+
+static int64_t
+count_keys(const struct quorum *q, const char *pattern, bool lasting)
+{
+	int64_t n = 0;
+
+	for (int i = 0; i < q->count; i++)
+		n += node_keys(&q->node[i], pattern, lasting);
+	return n;
+}
+
+int64_t
+quorum_keys(struct quorum *q, const char *pattern)
+{
+	return count_keys(q, pattern, false);
+}
+
+int64_t
+quorum_lasting_keys(struct quorum *q, const char *pattern)
+{
+	return count_keys(q, pattern, true);
+}

@@ -1,0 +1,74 @@
+/* A master, two replicas, and three sentinels that watch them: for tests of what happens when the master changes.
+ *
+ * Servers are numbered from 0, which is the master at first; sentinels likewise. The quorum is two, a master is down after a
+ * second, and the replicas have all that the master has when the set was started.
+ *
+ * With `doors` a proxy stands before each server that keeps data, and the proxies' ports are what the sentinels know: clients,
+ * sentinels and replicas all come that way. It can be told to hold what goes from one server to one replica, which neither of
+ * the two notices. (A replica that was stopped reads, when it goes on, what the kernel has kept for it: no write is lost.) */
+#ifndef LEASH_TEST_SENTINEL_SET_H
+#define LEASH_TEST_SENTINEL_SET_H
+
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SENTINEL_SERVERS = 3, SENTINEL_SENTINELS = 3 };
+
+struct sentinel_set;
+
+struct sentinel_options {
+	const char *password;            /* of the servers; NULL: none */
+	const char *sentinel_password;   /* of the sentinels; NULL: none */
+	bool tls;                        /* everywhere, also between the servers */
+	bool doors;
+	const char *const *args;         /* further ones for each server, not for sentinels; ended by NULL */
+};
+
+struct sentinel_set *sentinel_set_start(const struct sentinel_options *options);   /* NULL: none of them */
+void sentinel_set_stop(struct sentinel_set *set);                                  /* NULL is allowed */
+
+/* "redis+sentinel://...", with the passwords and what TLS needs. */
+const char *sentinel_set_uri(const struct sentinel_set *set);
+/* The sentinels as "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", and what they call the master. */
+const char *sentinel_set_hosts(const struct sentinel_set *set);
+const char *sentinel_set_name(const struct sentinel_set *set);
+
+struct server *sentinel_set_server(const struct sentinel_set *set, int i);
+struct server *sentinel_set_sentinel(const struct sentinel_set *set, int i);
+struct proxy *sentinel_set_door(const struct sentinel_set *set, int i);   /* NULL without doors */
+/* Where the others and clients find it: its door's port, else its own. */
+int sentinel_set_port(const struct sentinel_set *set, int i);
+
+/* The number of the master, according to the first sentinel that runs. */
+int sentinel_set_master_number(struct sentinel_set *set);
+struct server *sentinel_set_master(struct sentinel_set *set);
+/* A replica of it that runs. */
+int sentinel_set_replica_number(struct sentinel_set *set);
+
+/* Wait until all sentinels that run name the same master, another than `before` (-1: any), it says so itself (ROLE), and no sentinel
+ * is in the middle of a failover. Returns its number. */
+int sentinel_set_await_failover(struct sentinel_set *set, int before);
+/* Force one, without a fault; returns when it is finished, with the number of the new master. The old one is a replica then, or becomes it. */
+int sentinel_set_failover(struct sentinel_set *set);
+/* The same, but returns when a sentinel has begun. */
+void sentinel_set_begin_failover(struct sentinel_set *set);
+
+/* How many times a sentinel that runs has said +switch-master since the start. */
+int sentinel_set_switches(struct sentinel_set *set);
+void sentinel_set_await_switch(struct sentinel_set *set, int more_than);
+
+/* Wait until each server that runs but is no master follows the present one, and has all that it has. */
+void sentinel_set_await_synced(struct sentinel_set *set);
+
+/* Nothing that a server writes from now on arrives at the replica, nor what the replica says at the server; and it does again. It is the
+ * connection there is that is held: one that a replica makes anew gets through. With doors. */
+void sentinel_set_hold_link(struct sentinel_set *set, int server, int replica);
+void sentinel_set_unhold_link(struct sentinel_set *set, int server, int replica);
+/* All links of the present master, resp. all that are held. */
+void sentinel_set_hold_replication(struct sentinel_set *set);
+void sentinel_set_unhold_replication(struct sentinel_set *set);
+
+#endif

@@ -1,0 +1,119 @@
+/* leash scripts: what runs in the server, printed and loaded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/server.h"
+#include "tests/support/tool.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OK = 0, USAGE = 64, NO_SERVER = 69 };
+
+static struct server *server;
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start(NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+/* How many of the sums that were printed the server knows. */
+static int
+known(int *printed)
+{
+	char said[4096], *line, *rest = said;
+	int n = 0;
+
+	*printed = 0;
+	snprintf(said, sizeof said, "%s", tool_said());
+	while ((line = strsep(&rest, "\n")) != NULL && line[0] != '\0') {
+		assert_true(strlen(line) > 42);
+		line[40] = '\0';
+		++*printed;
+		n += strcmp(server_text(server, "SCRIPT EXISTS %s", line), "1") == 0;
+	}
+	return n;
+}
+
+static void
+it_prints_the_sums_and_loads_nothing_unless_told_to(void **state)
+{
+	int printed;
+
+	(void)state;
+	assert_int_equal(TOOL(NULL, "scripts"), OK);
+	assert_int_equal(known(&printed), 0);
+	assert_true(printed >= 5);
+	assert_non_null(strstr(tool_said(), "  acquire\n"));
+	assert_int_equal(TOOL(server_uri(server), "scripts", "--load"), OK);
+	assert_int_equal(known(&printed), printed);
+	assert_true(printed >= 5);
+}
+
+static void
+its_json_has_texts_that_have_these_sums(void **state)
+{
+	json_t *script = NULL;
+	char said[65536], *line, *rest = said;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(TOOL(NULL, "scripts", "--json"), OK);
+	assert_true(strlen(tool_said()) < sizeof said);
+	strcpy(said, tool_said());
+	while ((line = strsep(&rest, "\n")) != NULL && line[0] != '\0') {
+		script = json_loads(line, 0, NULL);
+		assert_non_null(script);
+		assert_string_equal(server_text(server, "SCRIPT LOAD %s", json_string_value(json_object_get(script, "text"))),
+		                    json_string_value(json_object_get(script, "sha1")));
+		json_decref(script);
+		n++;
+	}
+	assert_true(n >= 5);
+}
+
+static void
+a_server_that_does_not_let_us_is_69_and_named(void **state)
+{
+	char uri[512];
+
+	(void)state;
+	server_text(server, "ACL SETUSER worker on >secret ~* &* +@all -script");
+	tool_setenv("LEASH_PASSWORD", "secret");
+	snprintf(uri, sizeof uri, "unix://worker@%s?password_env=LEASH_PASSWORD", server_socket(server));
+	assert_int_equal(TOOL(uri, "scripts", "--load"), NO_SERVER);
+	tool_setenv("LEASH_PASSWORD", NULL);
+	assert_non_null(strstr(tool_complained(), "SCRIPT LOAD"));
+	assert_non_null(strstr(tool_complained(), server_socket(server)));
+	assert_string_equal(tool_said(), "");
+	assert_int_equal(TOOL(server_uri(server), "scripts", "more"), USAGE);
+	assert_int_equal(TOOL("redis+sentinel://127.0.0.1:1/main", "scripts", "--load"), NO_SERVER);
+	assert_non_null(strstr(tool_complained(), "redis://"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_prints_the_sums_and_loads_nothing_unless_told_to, start, stop),
+		cmocka_unit_test_setup_teardown(its_json_has_texts_that_have_these_sums, start, stop),
+		cmocka_unit_test_setup_teardown(a_server_that_does_not_let_us_is_69_and_named, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

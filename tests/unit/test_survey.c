@@ -1,0 +1,230 @@
+/* Surveys: what a node says of its cluster is understood, or refused as a whole; so is where it sends us. */
+#include "redis/survey.h"
+
+#include "tests/support/trouble.h"
+
+#include <hiredis/hiredis.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct lsh_survey survey;
+static const char *why;
+
+/* What a server would have sent. */
+static redisReply *
+parse(const char *text)
+{
+	redisReader *reader = redisReaderCreate();
+	void *reply = NULL;
+
+	assert_non_null(reader);
+	redisReaderFeed(reader, text, strlen(text));
+	if (redisReaderGetReply(reader, &reply) != REDIS_OK || reply == NULL)
+		trouble("that is no answer: %s", text);
+	redisReaderFree(reader);
+	return reply;
+}
+
+/* What outlives the reply is freed with the next. */
+static bool
+reads(const char *text)
+{
+	static redisReply *reply;
+	bool read;
+
+	if (reply != NULL)
+		freeReplyObject(reply);
+	reply = parse(text);
+	read = lsh_survey_read(&survey, reply, "asked", &why);
+	assert_int_equal(read, why == NULL);
+	return read;
+}
+
+#define ID(c) "$40\r\n" c "234567890123456789012345678901234567890\r\n"
+#define NODE(host, port, id) "*3\r\n" host "\r\n:" port "\r\n" ID(id)
+#define RANGE(n, from, to) "*" n "\r\n:" from "\r\n:" to "\r\n"
+
+static void
+ranges_are_understood(void **state)
+{
+	(void)state;
+	assert_true(reads("*2\r\n" RANGE("4", "0", "99") NODE("$9\r\n127.0.0.1", "7000", "a") NODE("$9\r\n127.0.0.1", "7001", "b")
+	                  RANGE("3", "101", "16383") NODE("$3\r\n::1", "7002", "c")));
+	assert_int_equal(survey.count, 3);
+	assert_int_equal(survey.served, 100 + 16383 - 100);
+	assert_int_equal(survey.at[0], 0);
+	assert_int_equal(survey.at[99], 0);
+	assert_int_equal(survey.at[100], LSH_NOBODY);
+	assert_int_equal(survey.at[16383], 2);
+	assert_string_equal(survey.node[0].host, "127.0.0.1");
+	assert_int_equal(survey.node[1].port, 7001);
+	assert_true(survey.node[0].master && !survey.node[1].master && survey.node[2].master);
+	assert_string_equal(survey.node[2].host, "::1");
+	assert_int_equal(survey.node[2].id[0], 'c');
+	assert_true(survey.healthy);
+	assert_int_equal(survey.epoch, 0);
+}
+
+static void
+a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
+{
+	(void)state;
+	assert_true(reads("*2\r\n" RANGE("3", "0", "0") NODE("$0\r\n", "7000", "a") RANGE("3", "1", "1") NODE("$-1", "7001", "b")));
+	assert_string_equal(survey.node[0].host, "asked");
+	assert_string_equal(survey.node[1].host, "asked");
+	assert_int_equal(survey.node[1].port, 7001);
+}
+
+/* Redis 7: "cluster-preferred-endpoint-type hostname" with no hostname set; and a port that the node does not have. */
+static void
+of_a_master_without_an_address_nothing_is_said(void **state)
+{
+	(void)state;
+	assert_true(reads("*2\r\n" RANGE("3", "0", "9") NODE("$1\r\n?", "7000", "a") RANGE("3", "10", "19") NODE("$1\r\nx", "0", "b")));
+	assert_int_equal(survey.at[5], LSH_NOT_SAID);
+	assert_int_equal(survey.at[15], LSH_NOT_SAID);
+	assert_int_equal(survey.at[20], LSH_NOBODY);
+	assert_int_equal(survey.served, 20);
+	assert_int_equal(survey.count, 0);
+}
+
+static void
+names_and_further_fields_of_newer_servers_are_passed_over(void **state)
+{
+	(void)state;
+	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*4\r\n$6\r\ncache1\r\n:7000\r\n" ID("a") "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n"));
+	assert_string_equal(survey.node[0].host, "cache1");
+	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*2\r\n$6\r\ncache1\r\n:7000\r\n")); /* Redis 3: no id */
+	assert_string_equal(survey.node[0].id, "");
+	assert_true(reads("*1\r\n" RANGE("2", "0", "16383")));
+	assert_int_equal(survey.served, 0);
+	assert_true(reads("*0\r\n"));
+	assert_int_equal(survey.served, 0);
+}
+
+static void
+one_impossible_thing_makes_all_of_it_nonsense(void **state)
+{
+	static const char *const bad[] = {
+		"+OK\r\n", ":1\r\n", "$-1\r\n", "*1\r\n:1\r\n", "*1\r\n*0\r\n", "*1\r\n" RANGE("3", "5", "4") NODE("$1\r\nx", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "16384") NODE("$1\r\nx", "1", "a"), "*1\r\n" RANGE("3", "-1", "1") NODE("$1\r\nx", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "65536", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "-1", "a"),
+		"*1\r\n" RANGE("3", "0", "1") "*1\r\n$1\r\nx\r\n", "*1\r\n" RANGE("3", "0", "1") ":5\r\n",
+		"*1\r\n" RANGE("3", "0", "1") NODE(":5", "1", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na b", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na\nb", "1", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na@b", "1", "a"),
+		"*1\r\n" RANGE("4", "0", "1") NODE("$1\r\nx", "1", "a") "*0\r\n", "*1\r\n*3\r\n$1\r\n0\r\n:1\r\n" NODE("$1\r\nx", "1", "a"),
+		"*2\r\n" RANGE("3", "0", "9") NODE("$1\r\nx", "1", "a") RANGE("3", "9", "10") NODE("$1\r\ny", "1", "b"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (reads(bad[i]))
+			fail_msg("%s", bad[i]);
+}
+
+static void
+a_node_that_cannot_have_so_long_a_name_is_nonsense(void **state)
+{
+	char host[300], text[600];
+
+	(void)state;
+	for (int size = 253; size <= 254; size++) {
+		memset(host, 'h', sizeof host);
+		host[size] = '\0';
+		snprintf(text, sizeof text, "*1\r\n" RANGE("3", "0", "1") "*2\r\n$%d\r\n%s\r\n:1\r\n", size, host);
+		assert_int_equal(reads(text), size == 253);
+	}
+}
+
+static void
+info_tells_of_the_epoch_and_of_the_state(void **state)
+{
+	redisReply *info = parse("$62\r\ncluster_state:fail\r\ncluster_size:3\r\ncluster_current_epoch:17\r\n\r\n");
+	redisReply *refusal = parse("-NOPERM no\r\n");
+
+	(void)state;
+	assert_true(reads("*0\r\n"));
+	lsh_survey_read_info(&survey, info);
+	assert_false(survey.healthy);
+	assert_int_equal(survey.epoch, 17);
+	assert_true(reads("*0\r\n"));
+	lsh_survey_read_info(&survey, refusal);
+	lsh_survey_read_info(&survey, NULL);
+	assert_true(survey.healthy);
+	assert_int_equal(survey.epoch, 0);
+	freeReplyObject(info);
+	freeReplyObject(refusal);
+}
+
+static void
+redirections_are_read(void **state)
+{
+	static const struct {
+		const char *text, *verb, *host;
+		unsigned slot;
+		uint16_t port;
+	} good[] = {
+		{"MOVED 3999 127.0.0.1:6381", "MOVED", "127.0.0.1", 3999, 6381}, {"ASK 0 cache-a.example:1", "ASK", "cache-a.example", 0, 1},
+		{"MOVED 16383 ::1:65535", "MOVED", "::1", 16383, 65535},         {"ASK 7 :6381", "ASK", "", 7, 6381},
+	};
+	char host[LSH_HOST_SIZE];
+	unsigned slot;
+	uint16_t port;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		assert_true(lsh_redirection_read(good[i].text, good[i].verb, &slot, host, &port));
+		assert_string_equal(host, good[i].host);
+		assert_int_equal(slot, good[i].slot);
+		assert_int_equal(port, good[i].port);
+	}
+}
+
+static void
+what_is_no_redirection_leads_nowhere(void **state)
+{
+	static const char *const bad[] = {
+		"", "MOVED", "MOVED ", "MOVED 1", "MOVED 1 ", "MOVED 1 x", "MOVED 1 x:", "MOVED 1 x:0", "MOVED 1 x:65536", "MOVED 1 x:-1", "MOVED 1 x:1x",
+		"MOVED 1 x:01", "MOVED 16384 x:1", "MOVED -1 x:1", "MOVED +1 x:1", "MOVED x x:1", "MOVED  1 x:1", "MOVED 1  x:1", "MOVED 1 x y:1",
+		"MOVED 1 ?:1", "MOVED 1 x@y:1", "MOVED 1 x/y:1", "MOVEDX 1 x:1", "ASK 1 x:1", "moved 1 x:1", "MOVED 99999999999999999999 x:1", "MOVED 1 x:1 y:2",
+	};
+	char host[LSH_HOST_SIZE], text[300];
+	unsigned slot;
+	uint16_t port;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (lsh_redirection_read(bad[i], "MOVED", &slot, host, &port))
+			fail_msg("%s", bad[i]);
+	/* a text that may have been cut off: of its port nobody knows whether that is all of it */
+	for (int size = 230; size <= 232; size++) {
+		snprintf(text, sizeof text, "MOVED 1 %0*d:63", size - 11, 0);
+		assert_int_equal(strlen(text), size);
+		assert_int_equal(lsh_redirection_read(text, "MOVED", &slot, host, &port), size == 230);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranges_are_understood),
+		cmocka_unit_test(a_host_that_is_not_named_is_the_one_that_was_asked),
+		cmocka_unit_test(of_a_master_without_an_address_nothing_is_said),
+		cmocka_unit_test(names_and_further_fields_of_newer_servers_are_passed_over),
+		cmocka_unit_test(one_impossible_thing_makes_all_of_it_nonsense),
+		cmocka_unit_test(a_node_that_cannot_have_so_long_a_name_is_nonsense),
+		cmocka_unit_test(info_tells_of_the_epoch_and_of_the_state),
+		cmocka_unit_test(redirections_are_read),
+		cmocka_unit_test(what_is_no_redirection_leads_nowhere),
+	};
+
+	return cmocka_run_group_tests_name("survey", tests, NULL, NULL);
+}
