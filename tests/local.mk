@@ -11,6 +11,7 @@ EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/run.sh
 
 test_scripts =
+test_scripts += tests/contract/test_everywhere.sh
 test_scripts += tests/contract/test_examples.sh
 test_scripts += tests/fault/test_nemesis.sh
 test_scripts += tests/fault/test_nemesis_deployments.sh
@@ -34,10 +35,12 @@ if TESTS_ENABLED
 
 test_programs =
 test_programs += tests/contract/test_adopt
+test_programs += tests/contract/test_adopt_meanwhile
 test_programs += tests/contract/test_break
 test_programs += tests/contract/test_cancel
 test_programs += tests/contract/test_close
 test_programs += tests/contract/test_examine
+test_programs += tests/contract/test_examine_strangers
 test_programs += tests/contract/test_fair
 test_programs += tests/contract/test_forked
 test_programs += tests/contract/test_handles
@@ -92,6 +95,7 @@ test_programs += tests/fault/test_others_bugs
 test_programs += tests/fault/test_outage
 test_programs += tests/fault/test_process
 test_programs += tests/fault/test_quorum
+test_programs += tests/fault/test_quorum_calls
 test_programs += tests/fault/test_races
 test_programs += tests/fault/test_refusals
 test_programs += tests/fault/test_replaced
@@ -104,6 +108,8 @@ test_programs += tests/fault/test_simulation
 test_programs += tests/fault/test_standstill
 test_programs += tests/fault/test_states
 test_programs += tests/fault/test_time
+test_programs += tests/fault/test_tls_deployments
+test_programs += tests/fault/test_torn
 test_programs += tests/fault/test_unreachable
 test_programs += tests/install/test_hardened
 test_programs += tests/judge/test_breach
@@ -167,10 +173,12 @@ test_programs += tests/unit/test_witness
 
 
 tests_contract_test_adopt_LDADD = $(public_libs)
+tests_contract_test_adopt_meanwhile_LDADD = $(public_libs)
 tests_contract_test_break_LDADD = $(public_libs)
 tests_contract_test_cancel_LDADD = $(public_libs)
 tests_contract_test_close_LDADD = $(public_libs)
 tests_contract_test_examine_LDADD = $(public_libs)
+tests_contract_test_examine_strangers_LDADD = $(public_libs)
 tests_contract_test_fair_LDADD = $(public_libs)
 tests_contract_test_forked_LDADD = $(public_libs)
 tests_contract_test_handles_LDADD = $(public_libs)
@@ -224,6 +232,7 @@ tests_fault_test_others_bugs_LDADD = $(public_libs)
 tests_fault_test_outage_LDADD = $(public_libs)
 tests_fault_test_process_LDADD = $(public_libs)
 tests_fault_test_quorum_LDADD = $(public_libs)
+tests_fault_test_quorum_calls_LDADD = $(public_libs)
 tests_fault_test_races_LDADD = $(public_libs)
 tests_fault_test_refusals_LDADD = $(public_libs)
 tests_fault_test_replaced_LDADD = $(public_libs)
@@ -235,8 +244,11 @@ tests_fault_test_simulation_LDADD = $(public_libs)
 tests_fault_test_standstill_LDADD = $(public_libs)
 tests_fault_test_states_LDADD = $(public_libs)
 tests_fault_test_time_LDADD = $(public_libs)
+tests_fault_test_tls_deployments_LDADD = $(public_libs)
+tests_fault_test_torn_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_redis_test_storm_LDADD = $(public_libs)
+tests_tools_test_acknowledged_LDADD = $(public_libs)
 tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_doctor_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_break_LDADD = $(public_libs)
@@ -257,6 +269,7 @@ tests_tools_test_wait_LDADD = $(public_libs)
 
 # These run the command; some read its JSON.
 if COMMAND_ENABLED
+test_programs += tests/tools/test_acknowledged
 test_programs += tests/tools/test_bench
 test_programs += tests/tools/test_break
 test_programs += tests/tools/test_cli
@@ -281,9 +294,12 @@ tests_tools_test_status_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_top_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 
 # What several of them share, and nobody else.
+adoption_sources = tests/contract/adoption.c tests/contract/adoption.h tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
+callback_sources = tests/contract/callback.c tests/contract/callback.h
 crew_sources = tests/contract/crew.c tests/contract/crew.h
 dials_sources = tests/redis/dials.c tests/redis/dials.h
 refused_sources = tests/fault/refused.c tests/fault/refused.h
+findings_sources = tests/contract/findings.c tests/contract/findings.h
 life_sources = tests/contract/life.c tests/contract/life.h
 real_sources = tests/fault/real.c tests/fault/real.h
 seers_sources =
@@ -291,6 +307,7 @@ seers_sources += tests/redis/seers.c
 seers_sources += tests/redis/seers.h
 
 steps_sources = tests/redis/steps.c tests/redis/steps.h
+five_sources = tests/fault/five.c tests/fault/five.h
 scene_sources = tests/fault/scenes.c tests/fault/scenes.h
 clock_sources = tests/support/clock_shim.c tests/support/clock_shim.h $(refused_sources) tests/contract/actor.c tests/contract/actor.h
 clock_sources += tests/judge/register.c tests/judge/register.h
@@ -362,16 +379,19 @@ law_sources += tests/contract/laws.h
 law_sources += tests/contract/scene.c
 law_sources += tests/contract/scene.h
 
-tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
-tests_contract_test_break_SOURCES = tests/contract/test_break.c tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
+tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c $(adoption_sources) $(callback_sources)
+tests_contract_test_adopt_meanwhile_SOURCES = tests/contract/test_adopt_meanwhile.c $(adoption_sources)
+tests_contract_test_break_SOURCES = tests/contract/test_break.c tests/contract/actor.c tests/contract/actor.h $(callback_sources) $(refusal_sources)
 tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_close_SOURCES = tests/contract/test_close.c $(life_sources)
+tests_contract_test_examine_SOURCES = tests/contract/test_examine.c $(findings_sources)
+tests_contract_test_examine_strangers_SOURCES = tests/contract/test_examine_strangers.c $(findings_sources)
 tests_contract_test_fair_SOURCES = tests/contract/test_fair.c $(law_sources)
 tests_contract_test_forked_SOURCES = tests/contract/test_forked.c $(life_sources)
 tests_contract_test_handoff_SOURCES = tests/contract/test_handoff.c $(crew_sources)
 tests_contract_test_heirs_SOURCES = tests/contract/test_heirs.c $(crew_sources)
 tests_contract_test_input_SOURCES = tests/contract/test_input.c $(refusal_sources)
-tests_contract_test_inspect_SOURCES = tests/contract/test_inspect.c $(refusal_sources)
+tests_contract_test_inspect_SOURCES = tests/contract/test_inspect.c $(callback_sources) $(refusal_sources)
 tests_contract_test_laws_cluster_SOURCES = tests/contract/test_laws_cluster.c $(law_sources)
 tests_contract_test_laws_least_SOURCES = tests/contract/test_laws_least.c $(law_sources)
 tests_contract_test_laws_quorum_SOURCES = tests/contract/test_laws_quorum.c $(law_sources)
@@ -385,6 +405,7 @@ tests_contract_test_order_SOURCES = tests/contract/test_order.c $(refusal_source
 tests_contract_test_owner_SOURCES = tests/contract/test_owner.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_plain_SOURCES = tests/contract/test_plain.c $(law_sources)
 tests_contract_test_resources_SOURCES = tests/contract/test_resources.c $(life_sources)
+tests_contract_test_scan_SOURCES = tests/contract/test_scan.c $(callback_sources)
 tests_contract_test_stats_SOURCES = tests/contract/test_stats.c tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
 tests_contract_test_terms_SOURCES = tests/contract/test_terms.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_times_SOURCES = tests/contract/test_times.c $(refusal_sources)
@@ -400,13 +421,16 @@ tests_fault_test_ghosts_SOURCES = tests/fault/test_ghosts.c $(scene_sources)
 tests_fault_test_guard_SOURCES = tests/fault/test_guard.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_hostile_SOURCES = tests/fault/test_hostile.c $(refused_sources) $(step_sources)
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
-tests_fault_test_quorum_SOURCES = tests/fault/test_quorum.c tests/contract/actor.c tests/contract/actor.h
+tests_fault_test_quorum_SOURCES = tests/fault/test_quorum.c $(five_sources)
+tests_fault_test_quorum_calls_SOURCES = tests/fault/test_quorum_calls.c tests/contract/actor.c tests/contract/actor.h $(five_sources)
 tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
 tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_sources) $(real_sources)
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c $(refused_sources) tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)
 tests_fault_test_sentinel_SOURCES = tests/fault/test_sentinel.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 tests_fault_test_states_SOURCES = tests/fault/test_states.c $(refused_sources) $(real_sources) tests/contract/actor.c tests/contract/actor.h
+tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
+tests_fault_test_torn_SOURCES = tests/fault/test_torn.c $(refused_sources)
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources) $(step_sources)
 
 tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(steps_sources)
@@ -479,6 +503,8 @@ support_sources += tests/support/cluster.c
 support_sources += tests/support/cluster.h
 support_sources += tests/support/cluster_inside.h
 support_sources += tests/support/cluster_trouble.c
+support_sources += tests/support/counted.c
+support_sources += tests/support/counted.h
 support_sources += tests/support/deployment.c
 support_sources += tests/support/deployment.h
 support_sources += tests/support/fake.c
@@ -499,6 +525,8 @@ support_sources += tests/support/monitor.c
 support_sources += tests/support/monitor.h
 support_sources += tests/support/node.c
 support_sources += tests/support/node.h
+support_sources += tests/support/place.c
+support_sources += tests/support/place.h
 support_sources += tests/support/ports.c
 support_sources += tests/support/ports.h
 support_sources += tests/support/proxy.c
@@ -551,6 +579,9 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver
 LOG_COMPILER = $(SHELL) $(top_srcdir)/build-aux/tap.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = $(LOG_COMPILER)
+
+# Most of the contract, four times.
+tests/contract/test_everywhere.log: export LEASH_TEST_LIMIT = 7200
 
 # What a test may want to know of the build. Settings of the caller come last, so they win.
 AM_TESTS_ENVIRONMENT = \

@@ -27,6 +27,7 @@ struct request {
 	char shown[HOLD_NAME_SIZE]; /* the name, in messages */
 	int64_t wait_ms, ttl_ms;
 	bool fair;
+	struct hold_replicas replicas;
 	int conflict; /* the status to exit with if somebody else has it */
 };
 
@@ -192,7 +193,8 @@ acquire(const struct request *r)
 		status = cli_open(&r->cli, caller(), &client);
 	}
 	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = leash_lock_new(&lock, client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair), &err);
+		st = leash_lock_new(&lock, client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair, .min_replicas = r->replicas.min,
+		                                                                 .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced), &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
 		st = take(r, client, lock, &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
@@ -227,7 +229,7 @@ take_option(struct request *r, int c, char **argv)
 		r->fair = true;
 		return CLI_GO_ON;
 	default:
-		return cli_option(&r->cli, c, argv);
+		return hold_replicas_option(&r->cli, c, argv, &r->replicas);
 	}
 }
 
@@ -239,6 +241,7 @@ run(const struct command *command, int argc, char **argv)
 	                                        {"conflict-exit-code", required_argument, NULL, 'E'},
 	                                        {"ttl", required_argument, NULL, CLI_OWN},
 	                                        {"fair", no_argument, NULL, CLI_OWN + 1},
+	                                        HOLD_REPLICAS_LONG,
 	                                        CLI_LONG,
 	                                        CLI_LONG_END};
 	struct request r = {.wait_ms = LEASH_FOREVER, .ttl_ms = HOLD_TTL_MS, .conflict = EXIT_CONFLICT};
@@ -247,6 +250,8 @@ run(const struct command *command, int argc, char **argv)
 	cli_begin(&r.cli, command);
 	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":nw:E:" CLI_SHORT, options, NULL)) != -1)
 		status = take_option(&r, c, argv);
+	if (status == CLI_GO_ON)
+		status = hold_replicas_check(&r.cli, &r.replicas);
 	if (status != CLI_GO_ON)
 		return status;
 	r.name = cli_only_name(&r.cli, argc, argv);
@@ -273,6 +278,8 @@ const struct command command_acquire = {
 	"                      exit status when somebody else has it (default 75)\n"
 	"      --ttl DUR       lease, 100ms to 1d (default 30s), from now on\n"
 	"      --fair          strict first come, first served\n"
+	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
+	"                      held once N replicas have it, on disk, in so long; or not\n"
 	"      --json          {\"name\",\"token\",\"fence\",\"lease_ms\"}\n"
 	"  -v, --verbose       say who has it, and how long it took     -q, --quiet\n"
 	"  -r, --redis URI     the server, else $LEASH_URI     --prefix TEXT  of its keys\n"

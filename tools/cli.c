@@ -274,9 +274,9 @@ party(const leash_party *p)
 json_t *
 cli_json_info(const leash_lock_info *info)
 {
-	return json_pack("{so sb so so sI sI sI sI}", "name", cli_json_text(info->name), "held", info->held, "holder", party(&info->holder), "fence",
+	return json_pack("{so sb so so sI sI sI so}", "name", cli_json_text(info->name), "held", info->held, "holder", party(&info->holder), "fence",
 	                 cli_json_fence(info->fence), "held_since_ms", (json_int_t)info->held_since_ms, "remaining_ms", (json_int_t)info->remaining_ms,
-	                 "depth", (json_int_t)info->depth, "waiting", (json_int_t)info->waiting);
+	                 "depth", (json_int_t)info->depth, "waiting", info->no_queue ? json_null() : json_integer((json_int_t)info->waiting));
 }
 
 /* ---- durations ---- */

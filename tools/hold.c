@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { REPLICAS_MAX = 16 }; /* what the library takes */
+
 int
 hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms)
 {
@@ -14,6 +16,38 @@ hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms)
 	if (status == CLI_GO_ON && (*ms < 100 || *ms > 86400000))
 		return cli_usage(cli, "--ttl: a lease lasts from 100ms to 1d, not %s", text);
 	return status;
+}
+
+int
+hold_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *replicas)
+{
+	char shown[80];
+	int status;
+
+	switch (c) {
+	case HOLD_MIN_REPLICAS:
+		if (cli_number(optarg, REPLICAS_MAX, &replicas->min) && replicas->min > 0)
+			return CLI_GO_ON;
+		return cli_usage(cli, "--min-replicas: '%s' is not how many replicas: write 1 to %d", cli_show_word(shown, sizeof shown, optarg), REPLICAS_MAX);
+	case HOLD_REPLICAS_TIMEOUT:
+		status = cli_duration_option(cli, "--replicas-timeout", optarg, &replicas->timeout_ms);
+		if (status == CLI_GO_ON && (replicas->timeout_ms < 1 || replicas->timeout_ms > 86400000))
+			return cli_usage(cli, "--replicas-timeout: replicas have from 1ms to 1d, not %s", optarg);
+		return status;
+	case HOLD_FSYNCED:
+		replicas->fsynced = true;
+		return CLI_GO_ON;
+	default:
+		return cli_option(cli, c, argv);
+	}
+}
+
+int
+hold_replicas_check(const struct cli *cli, const struct hold_replicas *replicas)
+{
+	if (replicas->timeout_ms > 0 && replicas->min == 0 && !replicas->fsynced)
+		return cli_usage(cli, "--replicas-timeout: no replica is waited for without --min-replicas or --fsynced");
+	return CLI_GO_ON;
 }
 
 const char *
@@ -34,8 +68,11 @@ hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **t
 }
 
 int
-hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms, leash_client **client, leash_lock **lock)
+hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms, const struct hold_replicas *replicas,
+           leash_client **client, leash_lock **lock)
 {
+	static const struct hold_replicas none;
+	const struct hold_replicas *r = replicas != NULL ? replicas : &none;
 	char shown[HOLD_NAME_SIZE];
 	leash_error err;
 	leash_status st;
@@ -43,7 +80,8 @@ hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t l
 
 	if (status != CLI_GO_ON)
 		return status;
-	st = leash_lock_new(lock, *client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true), &err);
+	st = leash_lock_new(lock, *client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true, .min_replicas = r->min,
+	                                                              .replicas_ms = r->timeout_ms, .fsynced = r->fsynced), &err);
 	if (st == LEASH_OK)
 		st = leash_lock_adopt(*lock, token, &err);
 	if (st == LEASH_OK)
@@ -59,17 +97,19 @@ char *
 hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 {
 	char who[CLI_PARTY_SIZE], time[CLI_TIME_SIZE], left[CLI_TIME_SIZE], token[LEASH_TOKEN_MAX + 16] = "", since[CLI_TIME_SIZE + 16] = "";
+	char waiting[32] = "";
 	struct moment now = moment_now(client);
 
 	if (info->holder.pid == 0)
 		snprintf(token, sizeof token, " (token %s)", info->holder.token);
 	if (info->held_since_ms > 0)
 		snprintf(since, sizeof since, ", since %s", cli_time(time, moment_here(&now, info->held_since_ms)));
+	if (!info->no_queue)
+		snprintf(waiting, sizeof waiting, ", %" PRIu32 " waiting", info->waiting);
 	if (info->remaining_ms >= 0)
-		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, %s left of its lease, %" PRIu32 " waiting", cli_party(who, &info->holder), token, since,
-		         cli_span(left, info->remaining_ms), info->waiting);
+		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, %s left of its lease%s", cli_party(who, &info->holder), token, since,
+		         cli_span(left, info->remaining_ms), waiting);
 	else
-		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it, %" PRIu32 " waiting",
-		         cli_party(who, &info->holder), token, since, info->waiting);
+		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it%s", cli_party(who, &info->holder), token, since, waiting);
 	return out;
 }

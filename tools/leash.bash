@@ -15,10 +15,10 @@ _leash_options() { # COMMAND
 	case $1 in
 	run)
 		echo --nonblock --wait= --conflict-exit-code= --skip-ok --fair --ttl= --on-lost= --kill-after= --lost-exit-code= --max-run= \
-			--at-least= --foreground
+			--at-least= --foreground --min-replicas= --replicas-timeout= --fsynced
 		;;
-	acquire) echo --nonblock --wait= --conflict-exit-code= --ttl= --fair ;;
-	renew) echo --ttl= ;;
+	acquire) echo --nonblock --wait= --conflict-exit-code= --ttl= --fair --min-replicas= --replicas-timeout= --fsynced ;;
+	renew) echo --ttl= --min-replicas= --replicas-timeout= --fsynced ;;
 	wait) echo --nonblock --wait= ;;
 	status) echo --all ;;
 	list) echo --wide ;;

@@ -11,7 +11,7 @@ release(const struct cli *cli, const char *name, const char *token)
 	leash_client *client = NULL;
 	leash_lock *lock = NULL;
 	leash_error err;
-	int status = hold_adopt(cli, name, token, LEASE_MS, &client, &lock);
+	int status = hold_adopt(cli, name, token, LEASE_MS, NULL, &client, &lock);
 
 	if (status == CLI_GO_ON) {
 		status = leash_lock_release(lock, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);

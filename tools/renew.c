@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 static int
-renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms)
+renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms, const struct hold_replicas *replicas)
 {
 	leash_client *client = NULL;
 	leash_lock *lock = NULL;
-	int status = hold_adopt(cli, name, token, ttl_ms, &client, &lock);
+	int status = hold_adopt(cli, name, token, ttl_ms, replicas, &client, &lock);
 
 	if (status == CLI_GO_ON) {
 		if (cli->json)
@@ -27,19 +27,22 @@ renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, CLI_LONG, CLI_LONG_END};
+	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, HOLD_REPLICAS_LONG, CLI_LONG, CLI_LONG_END};
 	struct cli cli;
+	struct hold_replicas replicas = {0};
 	const char *name, *token;
 	int64_t ttl_ms = HOLD_TTL_MS;
 	int c, status = CLI_GO_ON;
 
 	cli_begin(&cli, command);
 	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
-		status = c == CLI_OWN ? hold_ttl_option(&cli, optarg, &ttl_ms) : cli_option(&cli, c, argv);
+		status = c == CLI_OWN ? hold_ttl_option(&cli, optarg, &ttl_ms) : hold_replicas_option(&cli, c, argv, &replicas);
+	if (status == CLI_GO_ON)
+		status = hold_replicas_check(&cli, &replicas);
 	if (status != CLI_GO_ON)
 		return status;
 	name = hold_name_and_token(&cli, argc, argv, &token);
-	return name != NULL ? renew(&cli, name, token, ttl_ms) : EXIT_USAGE;
+	return name != NULL ? renew(&cli, name, token, ttl_ms, &replicas) : EXIT_USAGE;
 }
 
 const struct command command_renew = {
@@ -50,6 +53,8 @@ const struct command command_renew = {
 	"TOKEN is what leash acquire printed. Renew in time: after half a lease, say.\n"
 	"\n"
 	"      --ttl DUR      lease, 100ms to 1d (default 30s)\n"
+	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
+	"                     as leash acquire was told: the new lease is acknowledged\n"
 	"      --json         {\"name\",\"token\",\"fence\",\"remaining_ms\"}\n"
 	"  -q, --quiet        -v, --verbose\n"
 	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"

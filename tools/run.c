@@ -37,6 +37,7 @@ struct run {
 	int conflict_exit, lost_exit;
 	int on_lost;         /* a signal; 0: keep */
 	bool fair, skip_ok, grace_given;
+	struct hold_replicas replicas;
 
 	/* what it takes */
 	char shown[SHOWN];   /* the name */
@@ -74,6 +75,7 @@ static const struct option options[] = {
 	{"max-run", required_argument, NULL, MAX_RUN},
 	{"at-least", required_argument, NULL, AT_LEAST},
 	{"foreground", no_argument, NULL, FOREGROUND},
+	HOLD_REPLICAS_LONG,
 	CLI_LONG_END,
 };
 
@@ -144,7 +146,7 @@ take_option(struct run *r, int c, char **argv)
 		r->job.foreground = true;
 		return CLI_GO_ON;
 	default:
-		return cli_option(&r->cli, c, argv);
+		return hold_replicas_option(&r->cli, c, argv, &r->replicas);
 	}
 }
 
@@ -255,7 +257,9 @@ read_command_line(struct run *r, int argc, char **argv)
 		if (status != CLI_GO_ON)
 			return status;
 	}
-	status = take_words(r, argc, argv, optind);
+	status = hold_replicas_check(&r->cli, &r->replicas);
+	if (status == CLI_GO_ON)
+		status = take_words(r, argc, argv, optind);
 	return status == CLI_GO_ON ? set_times(r) : status;
 }
 
@@ -341,7 +345,9 @@ set_up(struct run *r)
 	how.log_arg = r;
 	/* until here a signal ends us as it ends anybody: there is nothing to clean up */
 	if (leash_open(&r->client, &how, &err) != LEASH_OK ||
-	    leash_lock_new(&r->lock, r->client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair), &err) != LEASH_OK)
+	    leash_lock_new(&r->lock, r->client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
+	                                                                  .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
+	                   &err) != LEASH_OK)
 		return herald_fail(r->herald, cli_exit_of(err.status), "%s", err.text);
 	vigil_signals(&r->job, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -606,6 +612,9 @@ const struct command command_run = {
 	"      --max-run DUR           end CMD after so long, and exit 124\n"
 	"      --at-least DUR          keep the lock for at least so long\n"
 	"      --foreground            CMD stays in our process group\n"
+	"      --min-replicas N        begin, and renew, once N replicas acknowledge it\n"
+	"      --fsynced               on disk, there and on the server\n"
+	"      --replicas-timeout DUR  for which replicas are waited (default 1s)\n"
 	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
 	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
 	"CMD has its lock in LEASH_NAME, LEASH_FENCE, LEASH_TOKEN. Exit status: its own,\n"

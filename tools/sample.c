@@ -77,6 +77,7 @@ note_lock(void *arg, const leash_lock_info *info)
 	s->locks++;
 	s->waiting += info->waiting;
 	s->contended += info->waiting > 0;
+	s->no_queues |= info->no_queue;
 	s->ending += info->remaining_ms >= 0 && info->remaining_ms <= SAMPLE_ENDING_MS;
 	s->endless += info->remaining_ms < 0;
 	s->taken += look->since_ms > 0 && info->held_since_ms > look->since_ms;
@@ -132,7 +133,7 @@ sample_text(char out[static SAMPLE_TEXT_SIZE], const struct sample *s)
 	if (s->waiting > 0)
 		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu waiting for %llu of them", (unsigned long long)s->waiting,
 		              (unsigned long long)s->contended);
-	else
+	else if (!s->no_queues)
 		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", nobody waiting");
 	if (s->taken_in_ms > 0)
 		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu taken in the last %s", (unsigned long long)s->taken,

@@ -22,6 +22,7 @@ struct sample {
 	uint64_t locks;        /* held */
 	uint64_t waiting;      /* places in their queues */
 	uint64_t contended;    /* locks with such */
+	bool no_queues;        /* nobody knows who waits */
 	uint64_t ending;       /* leases that end soon */
 	uint64_t endless;      /* without an expiry */
 	uint64_t taken;        /* since the sample before, and still held */

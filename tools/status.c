@@ -143,7 +143,7 @@ answer_json(struct query *q, leash_lock *lock, const leash_lock_info *info, leas
 	leash_status st = LEASH_OK;
 	json_t *object;
 
-	q->waiters = json_array();
+	q->waiters = info->no_queue ? json_null() : json_array();
 	if (info->waiting > 0)
 		st = leash_lock_waiters(lock, note_waiter, q, err);
 	if (st != LEASH_OK) {
@@ -170,7 +170,7 @@ answer_text(struct query *q, leash_lock *lock, const leash_lock_info *info, leas
 	else
 		print_free(info);
 	if (info->waiting == 0) {
-		puts("  waiting  nobody");
+		puts(info->no_queue ? "  waiting  not known: a quorum has no queue" : "  waiting  nobody");
 		return LEASH_OK;
 	}
 	printf("  waiting  %" PRIu32 "%s\n", info->waiting, info->held ? "" : ": the next of them will be given it as soon as it asks");

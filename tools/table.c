@@ -179,7 +179,10 @@ show_cell(char out[static CELL_SIZE], enum table_column column, const leash_lock
 		snprintf(out, CELL_SIZE, "%u", info->depth);
 		break;
 	case TABLE_WAITING:
-		snprintf(out, CELL_SIZE, "%u", info->waiting);
+		if (info->no_queue)
+			strcpy(out, "-");
+		else
+			snprintf(out, CELL_SIZE, "%u", info->waiting);
 		break;
 	default:
 		if (info->fence > 0)

@@ -37,7 +37,8 @@ typedef struct leash_lock_info {
 	uint32_t depth;                 /**< how deep it is nested, as of the last renewal; 0: not held */
 	uint32_t waiting;               /**< places in the queue: one for each process that waits for a plain lock, one for each thread for a fair one */
 	bool held;                      /**< somebody has it */
-	bool reserved_[7];
+	bool no_queue;                  /**< the deployment is a quorum: nobody knows who waits, and `waiting` is 0 */
+	bool reserved_[6];
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_info;
 
@@ -77,7 +78,7 @@ typedef bool (*leash_waiter_fn)(void *arg, const leash_waiter_info *waiter);
  * @param visit  called for each place in the queue, with no mutex held; may call leash, but not free `lock`.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
- * @return as leash_lock_inspect(); what was visited before a failure was true.
+ * @return as leash_lock_inspect(); what was visited before a failure was true. LEASH_UNSUPPORTED also on a quorum, which has no queue.
  *
  * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
  */
@@ -93,7 +94,8 @@ typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
  * needs the same memory for ten locks as for ten million. Locks that are held from the beginning to the end are visited at least once;
  * one that is acquired or released meanwhile may be visited or not, and while the server's table grows or shrinks some twice.
  * In a cluster it goes through the servers one after the other: a lock that moves to another one meanwhile, with its slot or because a
- * replica takes over, may be missed, or visited twice.
+ * replica takes over, may be missed, or visited twice. On a quorum those locks are visited that a majority of the servers has, with the time that
+ * is left to them by a majority; if one of the servers fails meanwhile, some may be visited twice.
  *
  * @param pattern  a glob over names as fnmatch(3) knows it, `*`, `?`, `[a-z]` and `\`; NULL: all.
  * @param visit    called for each lock, with no mutex held; may call leash.
@@ -118,12 +120,12 @@ typedef struct leash_stats {
 	uint64_t renewals_failed; /**< renewals that it did not, whatever the reason */
 	uint64_t gave_up;        /**< acquires that ended without the lock, whatever the reason */
 	uint64_t commands;       /**< sent to the server, without those of connecting, and of scans and the like over connections of their own */
-	uint64_t connects;       /**< connections for commands made since the client was opened; 1 if none was lost */
+	uint64_t connects;       /**< connections for commands made since the client was opened; 1 for each server if none was lost */
 	uint64_t holding;        /**< locks held now */
 	uint64_t waiting;        /**< threads that wait for a lock now */
 	int64_t server_ahead_ms; /**< how far the server's clock is ahead of ours (CLOCK_REALTIME) */
-	bool connected;          /**< commands are taken */
-	bool listening;          /**< wake-ups come */
+	bool connected;          /**< commands are taken, by each server */
+	bool listening;          /**< wake-ups come, from each server; never on a quorum, where there are none */
 	bool reserved_[6];
 	/* Add fields here, at the end, and nowhere else. */
 } leash_stats;

@@ -121,7 +121,10 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  *                            which), or too few replicas acknowledged the lock in time ("1 of 2 replicas"); the caller does not hold
  *                            the lock, and what may still arrive is being canceled
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first
- * @retval LEASH_DENIED       the server does not permit a command; the text names it
+ * @retval LEASH_DENIED       the server does not permit a command; the text names it. Or a connection that had to be made anew was
+ *                            refused, twice in a row (user, password, certificate, by the server or by us): that ends all waits for
+ *                            its locks at once, however long they may take, also if it is mended a moment later. Holders go on
+ *                            trying to renew
  * @retval LEASH_MISMATCH     the key holds something that is not this kind of lock; it was left alone
  * @retval LEASH_UNSUPPORTED  the server is part of a cluster, which this URI does not name; or it cannot do what `fsynced` asks for
  * @retval LEASH_PROTOCOL     the answer is not what a Redis server says
@@ -201,13 +204,16 @@ LEASH_API leash_status leash_lock_extend(leash_lock *lock, int64_t lease_ms, lea
  * the adopter. So acquire what may have to be adopted through fair handles, or with `no_handoff` through every handle that the process
  * has of the lock. What was adopted is handed on to no thread without asking the server; the next hold has a larger fence than all of these.
  *
+ * On a quorum a majority of the servers must have the hold; those that lack it get it at the next renewal. Its fence is the one that a majority
+ * knows; where none is left that does, because servers lost it, it may be larger than the former process had it, and is never smaller.
+ *
  * @param token  as leash_lock_token() gave it.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           the calling thread holds the lock, for at least the handle's lease from now
  * @retval LEASH_NOT_HELD     nobody holds it by that token (any more), or this client is just releasing it
- * @retval LEASH_UNAVAILABLE  the server did not answer in time; nothing is held here, and the other's hold stays as it was, perhaps with
- *                            a longer lease
+ * @retval LEASH_UNAVAILABLE  the server did not answer in time, or so many of a quorum that it cannot be known; nothing is held here, and
+ *                            the other's hold stays as it was, perhaps with a longer lease
  * @retval LEASH_INVALID      that is no token, or one of this client's own, or another owner has adopted it here; or the calling owner
  *                            holds the lock already, or another thread acquires for it at this moment
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first

@@ -418,6 +418,7 @@ struct examining {
 	void *arg;
 	char name[80];
 	int64_t timeout_ms;
+	unsigned visited;
 };
 
 static leash_status
@@ -470,13 +471,15 @@ static leash_status
 examine_one(void *arg, const struct lsh_stop *stop, leash_error *err)
 {
 	struct lsh_examination *x = lsh_new(struct lsh_examination);
+	struct examining *wanted = arg;
 	leash_status status;
 
+	wanted->visited++;
 	if (x == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for an examination");
 	x->stop = stop;
 	x->uri = stop->uri;
-	status = prepare(x, arg, err);
+	status = prepare(x, wanted, err);
 	if (status == LEASH_OK) {
 		status = look(x);
 		if (status != LEASH_OK)
@@ -489,11 +492,43 @@ examine_one(void *arg, const struct lsh_stop *stop, leash_error *err)
 	return status;
 }
 
+/* Those who lead to the server. */
+static leash_status
+examine_sentinels(const struct examining *wanted, const struct lsh_uri *uri, leash_error *err)
+{
+	struct lsh_examination *x = lsh_new(struct lsh_examination);
+	leash_status status;
+
+	if (x == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for an examination");
+	x->tell = wanted->tell;
+	x->arg = wanted->arg;
+	x->timeout_ms = wanted->timeout_ms;
+	memcpy(x->name, wanted->name, sizeof x->name);
+	status = lsh_sentinels_look(x, uri, wanted->options.lease_ms);
+	if (status != LEASH_OK)
+		lsh_fail(err, status, x->err.sys_errno, "%s", x->err.text);
+	lsh_free(x);
+	return status;
+}
+
+/* They lead nowhere: what was told of each of them does not say so. */
+static void
+tell_no_master(const struct examining *wanted, const struct lsh_uri *uri, const leash_error *why)
+{
+	size_t shown = strlen(uri->shown);
+	const char *text = strncmp(why->text, uri->shown, shown) == 0 && why->text[shown] == ':' ? why->text + shown + 2 : why->text;
+	leash_finding finding = {.size = sizeof finding, .server = uri->shown, .topic = "sentinel", .text = text, .level = LEASH_FINDING_ERROR};
+
+	wanted->tell(wanted->arg, &finding);
+}
+
 static leash_status
 examine(const leash_options *options, leash_finding_fn tell, void *arg, leash_error *err)
 {
 	struct examining wanted = {.tell = tell, .arg = arg};
 	struct lsh_uri uri = {0};
+	leash_error why = {0};
 	leash_status status = lsh_options_read(&wanted.options, options, err);
 
 	if (status == LEASH_OK)
@@ -502,7 +537,14 @@ examine(const leash_options *options, leash_finding_fn tell, void *arg, leash_er
 		return status;
 	snprintf(wanted.name, sizeof wanted.name, "leash:%s", wanted.options.client_name != NULL ? wanted.options.client_name : "doctor");
 	wanted.timeout_ms = wanted.options.timeout_ms != 0 ? wanted.options.timeout_ms : uri.timeout_ms != 0 ? uri.timeout_ms : TIMEOUT_DEFAULT_MS;
-	status = lsh_rounds(&uri, wanted.name, wanted.timeout_ms * LSH_MS, examine_one, &wanted, err);
+	if (uri.deployment == LSH_SENTINEL)
+		status = examine_sentinels(&wanted, &uri, &why);
+	if (status == LEASH_OK)
+		status = lsh_rounds(&uri, wanted.name, wanted.timeout_ms * LSH_MS, examine_one, &wanted, &why);
+	if (status != LEASH_OK && status != LEASH_NO_MEMORY && uri.deployment == LSH_SENTINEL && wanted.visited == 0)
+		tell_no_master(&wanted, &uri, &why);
+	if (status != LEASH_OK && err != NULL)
+		*err = why;
 	lsh_uri_clear(&uri);
 	return status;
 }

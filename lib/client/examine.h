@@ -1,10 +1,11 @@
 /* An examination of a server: what it is asked by, what it has brought to light so far, and how that is told. One thread.
  *
- *   rounds.c   which servers of a deployment there are to be examined
- *   examine.c  connects, lets the others look, looks at clock and speed
- *   vitals.c   what the server says of itself (INFO, CONFIG)
- *   rights.c   what it permits: each command tried by itself, so that nothing is written
- *   trial.c    a lock from its ask to its release, by the scripts that all clients use */
+ *   rounds.c     which servers of a deployment there are to be examined
+ *   examine.c    connects, lets the others look, looks at clock and speed
+ *   sentinels.c  the sentinels that name the server
+ *   vitals.c     what the server says of itself (INFO, CONFIG)
+ *   rights.c     what it permits: each command tried by itself, so that nothing is written
+ *   trial.c      a lock from its ask to its release, by the scripts that all clients use */
 #ifndef LSH_CLIENT_EXAMINE_H
 #define LSH_CLIENT_EXAMINE_H
 
@@ -105,6 +106,10 @@ struct lsh_item lsh_hear_item(struct lsh_examination *x); /* a nil where there i
 bool lsh_note_hindrance(struct lsh_examination *x, const struct lsh_item *answer);
 
 /* ---- looking ---- */
+
+/* Each sentinel that the URI of the deployment names, for whoever has leases of `lease_ms`. Of `x` are wanted: tell, arg, name, timeout_ms.
+ * LEASH_OK, or LEASH_NO_MEMORY in x->err. */
+leash_status lsh_sentinels_look(struct lsh_examination *x, const struct lsh_uri *deployment, int64_t lease_ms);
 
 /* If that is fit to be part of a command; else x->user becomes "". */
 void lsh_vitals_take_user(struct lsh_examination *x, const char *user);

@@ -83,7 +83,7 @@ static const struct probe probes[] = {
 	{"ZCOUNT", "+zcount", TO_LOOK, QUORUM, {"ZCOUNT", "$queue", "(0", "+inf"}},
 	{"HLEN", "+hlen", TO_LOOK, ALL, {"HLEN", "$lock"}},
 	{"HGETALL", "+hgetall", TO_LOOK, ALL, {"HGETALL", "$lock"}},
-	{"SCAN", "+scan", TO_LIST, QUEUE, {"SCAN", "0", "COUNT", "1"}},
+	{"SCAN", "+scan", TO_LIST, ALL, {"SCAN", "0", "COUNT", "1"}},
 	{"INFO", "+info", TO_COUNT, QUORUM, {"INFO", "server"}},
 	{"INFO", "+info", TO_JUDGE, QUEUE, {"INFO", "server"}},
 	{"CLUSTER INFO", "+cluster|info", TO_TRUST, CLUSTER, {"CLUSTER", "INFO"}},

@@ -15,6 +15,7 @@ enum {
 	INFO_MAX = 256 * 1024,
 	VERSION_LEAST = 0x060200,
 	PERCENT_HIGH = 90,
+	LAG_HIGH_S = 10,
 	SHORT = 64,
 };
 
@@ -394,6 +395,55 @@ tell_replica(struct lsh_examination *x)
 	         field_is(x, "master_link_status", "down") ? ", and its connection to that is down" : "");
 }
 
+/* "ip=10.0.0.2,port=6379,state=online,offset=14,lag=0" */
+static bool
+keeps_up(const char *replica, size_t size)
+{
+	const char *lag = memmem(replica, size, ",lag=", 5), *end = lag != NULL ? memchr(lag + 5, ',', (size_t)(replica + size - lag - 5)) : NULL;
+	uint64_t s = 0;
+
+	if (lag != NULL)
+		lsh_decimal_read(lag + 5, (size_t)((end != NULL ? end : replica + size) - lag - 5), &s);
+	return memmem(replica, size, ",state=online,", 14) != NULL && s <= LAG_HIGH_S;
+}
+
+/* One that is being set up, or is cut off and has not been given up yet, would lack locks if it took over. */
+static void
+tell_those_behind(struct lsh_examination *x, uint64_t replicas)
+{
+	unsigned long long behind = 0;
+	char name[SHORT];
+	size_t size;
+
+	for (uint64_t i = 0; i < replicas && i < 100; i++) {
+		const char *replica;
+
+		snprintf(name, sizeof name, "slave%llu", (unsigned long long)i);
+		replica = lsh_info_find(x->info, name, &size);
+		behind += replica != NULL && !keeps_up(replica, size);
+	}
+	if (behind == 0)
+		return;
+	lsh_remedy(x, "INFO replication says which (state, lag); see whether it is still loading, or what lies between");
+	lsh_find(x, LEASH_FINDING_WARNING, "replication", "%llu of %llu replicas do%s not keep up: after a failover to %s locks are missing", behind,
+	         (unsigned long long)replicas, behind == 1 ? "es" : "", behind == 1 ? "it" : "them");
+}
+
+/* Whether that matters depends on who counts on them. */
+static void
+tell_none(struct lsh_examination *x)
+{
+	if (x->stop->deployment == LSH_SENTINEL) {
+		lsh_remedy(x, "start its replicas, or a further one: REPLICAOF HOST PORT at it");
+		lsh_find(x, LEASH_FINDING_WARNING, "replication", "a master without connected replicas: when it dies the sentinels have nobody to take its place");
+	} else if (x->stop->deployment == LSH_CLUSTER) {
+		lsh_remedy(x, "CLUSTER REPLICATE ID at a node without slots; CLUSTER MYID at this one says the id");
+		lsh_find(x, LEASH_FINDING_NOTE, "replication", "a master without replicas: when it dies nobody serves its slots, nor the locks in them");
+	} else {
+		lsh_find(x, LEASH_FINDING_FINE, "replication", "a master without replicas");
+	}
+}
+
 static void
 tell_master(struct lsh_examination *x)
 {
@@ -418,8 +468,9 @@ tell_master(struct lsh_examination *x)
 		lsh_find(x, LEASH_FINDING_NOTE, "replication",
 		         "master of %llu replica%s: replication is asynchronous, so a failover may forget a lock just given",
 		         (unsigned long long)replicas, replicas == 1 ? "" : "s");
+		tell_those_behind(x, replicas);
 	} else {
-		lsh_find(x, LEASH_FINDING_FINE, "replication", "a master without replicas");
+		tell_none(x);
 	}
 }
 

@@ -7,7 +7,7 @@
  *   an ask of its own is on its way       hear the answer
  *   granted                               done, also if it is canceled or late at this very moment; but for the replicas, if its
  *                                         terms say so (confirm.h)
- *   closed, canceled, late                leave
+ *   closed, canceled, denied, late        leave
  *   not first, or the line rests          sleep
  *   its tenure is QUEUED                  sleep, and read the wake-up channel if nobody does
  *   else                                  ask, with a new token where the last one is dead */
@@ -136,6 +136,8 @@ wait_for_lock(struct lsh_lock *lock, struct lsh_waiter *w)
 			w->trouble = LEASH_CANCELED;
 			break;
 		}
+		if (w->denied)
+			break;
 		if (lsh_now_ns() >= w->deadline) {
 			blame(lock, w, w->line);
 			break;

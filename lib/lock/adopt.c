@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "lock/confirm.h"
 #include "lock/inspect.h"
+#include "lock/quorum.h"
 #include "redis/fault.h"
 
 #include <errno.h>
@@ -80,17 +81,28 @@ is_sane(const struct lsh_reply *reply)
 	       reply->integer[0] <= LSH_FENCE_MAX && reply->integer[2] >= -1 && reply->integer[2] <= LSH_FENCE_MAX;
 }
 
+/* lock->mutex held. What was made for the token goes, and is not canceled: it is not ours. */
+static void
+forget(struct adoption *a)
+{
+	struct lsh_ballot *b = a->tenure->ballot;
+
+	a->tenure->asked = false;
+	for (size_t i = 0; b != NULL && i < b->count; i++)
+		b->legs[i].asked = false;
+	lsh_tenure_end(a->tenure);
+}
+
 static leash_status
 not_held(const struct lsh_lock *lock, const char *why, leash_error *err)
 {
 	return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody holds it by that token%s", lock->shown, why);
 }
 
-/* lock->mutex held. The server says that the token holds the lock. */
+/* lock->mutex held. The token holds the lock, with a lease that counts from `sent`. */
 static leash_status
-take_over(struct lsh_lock *lock, struct adoption *a, const struct lsh_attempt *attempt, leash_error *err)
+take_over(struct lsh_lock *lock, struct adoption *a, int64_t fence, int64_t sent, int64_t lease_ms, leash_error *err)
 {
-	int64_t ttl_ms = attempt->reply.integer[1], fence = attempt->reply.integer[2];
 	struct lsh_tenure *t = a->tenure;
 	leash_status status = check(lock, a, err);
 
@@ -101,11 +113,8 @@ take_over(struct lsh_lock *lock, struct adoption *a, const struct lsh_attempt *a
 		return not_held(lock, " any more", err);
 	t->asked = true; /* from here on its release is ours */
 	t->adopted = true;
-	if (ttl_ms > t->longest_ms && ttl_ms <= LEASE_MAX_MS)
-		t->longest_ms = ttl_ms; /* what its former holder asked for */
-	if (lsh_hold_adopt(lock, a->hold, t, fence, attempt->sent, t->lease_ms * LSH_MS))
+	if (lsh_hold_adopt(lock, a->hold, t, fence, sent, lease_ms * LSH_MS))
 		return LEASH_OK;
-	t->asked = false;
 	if (atomic_load(&lock->engine->closing))
 		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
 	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "lock '%s': not adopted: the answer came when the lease that it speaks of was over", lock->shown);
@@ -138,7 +147,45 @@ adopt(struct lsh_lock *lock, struct adoption *a, struct lsh_thread *self, leash_
 		if (attempt.reply.integer[2] <= 0)
 			return not_held(lock, attempt.reply.integer[2] == 0 ? ": it is in the queue" : "", err);
 	} while (lock->disowned != ended);
-	return take_over(lock, a, &attempt, err);
+	if (attempt.reply.integer[1] > a->tenure->longest_ms && attempt.reply.integer[1] <= LEASE_MAX_MS)
+		a->tenure->longest_ms = attempt.reply.integer[1]; /* what its former holder asked for */
+	return take_over(lock, a, attempt.reply.integer[2], attempt.sent, a->tenure->lease_ms, err);
+}
+
+/* lock->mutex held; released meanwhile. The same on a quorum. */
+static leash_status
+adopt_from_many(struct lsh_lock *lock, struct adoption *a, struct lsh_thread *self, leash_error *err)
+{
+	const struct lsh_terms *terms = &a->hold->terms;
+	struct lsh_kept kept;
+	leash_status status;
+	unsigned ended;
+
+	for (;;) {
+		struct lsh_tenure *t = a->tenure, *again;
+
+		status = check(lock, a, err);
+		if (status != LEASH_OK)
+			return status;
+		ended = lock->disowned;
+		status = lsh_canvass_keep(lock, t, terms->restart_guard_ms, self, &kept, err);
+		if (status != LEASH_OK)
+			return status;
+		if (lock->disowned == ended)
+			break;
+		again = lsh_tenure_new_for(lock, terms, t->token, t->token_size);
+		if (again == NULL)
+			return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
+		forget(a);
+		a->tenure = again;
+	}
+	status = take_over(lock, a, kept.fence, kept.sent, kept.lease_ms, err);
+	if (status == LEASH_OK) {
+		lsh_tenure_retain(&a->tenure->timer);
+		lsh_ballot_count(a->tenure); /* it may be in jeopardy from the start */
+		lsh_tenure_unref(a->tenure);
+	}
+	return status;
 }
 
 /* lock->mutex held; released meanwhile. It was adopted: that counts once enough replicas know. */
@@ -169,8 +216,6 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
-	if (lock->engine->quorum != NULL)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': the hold of another client cannot be adopted on a quorum", lock->shown);
 	if (memcmp(token, lock->engine->uuid, LSH_UUID_SIZE) == 0)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that token is one of this client's own: share the handle's owner instead", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
@@ -191,14 +236,14 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 		if (lsh_terms_confirm(terms))
 			lsh_confirm_expect(&a.confirmation, a.hold, self);
 		lsh_engine_go_in(lock->engine);
-		status = adopt(lock, &a, self, err);
+		status = lock->engine->quorum != NULL ? adopt_from_many(lock, &a, self, err) : adopt(lock, &a, self, err);
 		if (status == LEASH_OK && lsh_terms_confirm(terms))
 			status = wait_for_replicas(lock, &a, err);
 		lsh_engine_go_out(lock->engine);
 		if (status != LEASH_OK)
 			lsh_hold_unref(a.hold);
 		if (status != LEASH_OK && !a.over)
-			lsh_tenure_end(a.tenure); /* and not canceled: it is not ours */
+			forget(&a);
 	}
 	pthread_mutex_unlock(&lock->mutex);
 	return status;

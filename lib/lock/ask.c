@@ -28,21 +28,11 @@ is_over(void *arg)
 	return lsh_waiter_is_over(arg);
 }
 
-/* Sleep until `at`, a signal or the deadline. lock->mutex held; released meanwhile. */
-static void
-sleep_until(struct lsh_lock *lock, struct lsh_waiter *w, int64_t at)
-{
-	if (at > w->deadline)
-		at = w->deadline;
-	pthread_mutex_unlock(&lock->mutex);
-	while (!lsh_waiter_is_signaled(w) && lsh_now_ns() < at)
-		lsh_park(&w->thread->parker, at);
-	pthread_mutex_lock(&lock->mutex);
-}
-
 void
 lsh_waiter_blame(struct lsh_waiter *w, leash_status status, int sys_errno, const char *text)
 {
+	if (w->denied)
+		return;
 	w->refused = false;
 	w->answered = true;
 	w->trouble = status;
@@ -75,7 +65,7 @@ redirected(struct lsh_lock *lock, struct lsh_waiter *w, const struct lsh_tenure 
 	w->asks = asks;
 	lsh_route_settle(lock);
 	if (w->redirections > 2) /* they do not agree (yet) */
-		sleep_until(lock, w, lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200));
+		lsh_waiter_sleep(w, lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200));
 	return LSH_LOOK_AGAIN;
 }
 
@@ -108,7 +98,7 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 	case LSH_FAULT_NOT_NOW:
 		if (w->tries && (lock->engine->cluster == NULL || !lsh_starts_with_word(words, "TRYAGAIN"))) /* that is for a moment, while a slot moves */
 			return LSH_ASK_FAILED;
-		sleep_until(lock, w, lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200));
+		lsh_waiter_sleep(w, lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200));
 		return LSH_LOOK_AGAIN;
 	case LSH_FAULT_DENIED:
 		/* perhaps in the middle of the script */
@@ -256,7 +246,7 @@ is_guarded(struct lsh_lock *lock, struct lsh_waiter *w, int64_t now, enum lsh_as
 		*step = LSH_ASK_FAILED;
 		return true;
 	}
-	sleep_until(lock, w, lsh_after(now, guard - uptime));
+	lsh_waiter_sleep(w, lsh_after(now, guard - uptime));
 	*step = LSH_LOOK_AGAIN;
 	return true;
 }

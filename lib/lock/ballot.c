@@ -12,6 +12,8 @@ lsh_ballot_new(struct lsh_tenure *t)
 
 	if (b == NULL)
 		return NULL;
+	lsh_list_init(&b->watchers);
+	lsh_list_init(&b->question_link);
 	b->count = e->site_count;
 	for (size_t i = 0; i < b->count; i++) {
 		b->legs[i].tenure = t;
@@ -26,6 +28,47 @@ lsh_ballot_leg(struct lsh_ballot *b, const struct lsh_site *site)
 {
 	return &b->legs[site->index];
 }
+
+/* ---- who awaits what becomes of it ---- */
+
+static void
+set_extension(struct lsh_ballot *b)
+{
+	struct lsh_list *at, *after;
+
+	b->extend_ms = 0;
+	lsh_list_each(at, after, &b->watchers) {
+		int64_t ms = lsh_container(at, struct lsh_watcher, link)->extend_ms;
+
+		if (ms > b->extend_ms)
+			b->extend_ms = ms;
+	}
+}
+
+void
+lsh_ballot_watch(struct lsh_ballot *b, struct lsh_watcher *watcher)
+{
+	lsh_list_append(&b->watchers, &watcher->link);
+	set_extension(b);
+}
+
+void
+lsh_ballot_unwatch(struct lsh_ballot *b, struct lsh_watcher *watcher)
+{
+	lsh_list_remove(&watcher->link);
+	set_extension(b);
+}
+
+static void
+wake(struct lsh_ballot *b)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &b->watchers)
+		lsh_unpark(&lsh_container(at, struct lsh_watcher, link)->thread->parker);
+}
+
+/* ---- */
 
 void
 lsh_ballot_give_work(struct lsh_tenure *t)
@@ -68,7 +111,7 @@ lsh_ballot_guard_ms(const struct lsh_tenure *t)
 {
 	if (t->phase == LSH_HELD)
 		return t->lock->hold->terms.restart_guard_ms;
-	return lsh_line_first(t->line)->hold->terms.restart_guard_ms;
+	return t->ballot->guard_ms;
 }
 
 /* ---- a hold ---- */
@@ -179,6 +222,14 @@ settle_renewal(struct lsh_lock *lock, struct lsh_tenure *t, const struct tally *
 	}
 }
 
+/* It is lost, and a renewal that is going on has failed. */
+static void
+lose(struct lsh_lock *lock, const struct lsh_tenure *t, const char *why)
+{
+	lock->counts.renewals_failed += t->wanted_at != 0;
+	lsh_hold_lose(lock, why);
+}
+
 static void
 count_hold(struct lsh_tenure *t)
 {
@@ -188,12 +239,12 @@ count_hold(struct lsh_tenure *t)
 	struct tally tally;
 
 	if (now >= t->valid_until) {
-		lsh_hold_lose(lock, "no renewal succeeded with a majority of the servers before its lease ran out");
+		lose(lock, t, lsh_hold_why_over(lock->hold, t, now));
 		return;
 	}
 	tally = tally_of(t);
 	if (tally.nth <= now) {
-		lsh_hold_lose(lock, "a majority of the servers did not have it any more");
+		lose(lock, t, "a majority of the servers did not have it any more");
 		return;
 	}
 	if (tally.nth != t->valid_until)
@@ -254,7 +305,11 @@ count_round(struct lsh_tenure *t)
 	struct lsh_ballot *b = t->ballot;
 	unsigned majority = t->lock->engine->quorum->majority, votes = 0, open = 0;
 	int64_t valid[LSH_QUORUM_MAX], now = lsh_now_ns();
+	const struct lsh_waiter *first = lsh_line_first(t->line);
 
+	/* it was begun for another one, who has left: this one is awake, and begins anew */
+	if (!lsh_round_is_on(t, &first->hold->terms))
+		return;
 	for (size_t i = 0; i < b->count; i++) {
 		const struct lsh_leg *leg = &b->legs[i];
 
@@ -340,15 +395,6 @@ count_end(struct lsh_tenure *t)
 		lsh_tenure_arm(t, again, 0);
 }
 
-static void
-wake(struct lsh_tenure *t)
-{
-	struct lsh_thread *watcher = t->ballot->watcher;
-
-	if (watcher != NULL)
-		lsh_unpark(&watcher->parker);
-}
-
 void
 lsh_ballot_count(struct lsh_tenure *t)
 {
@@ -365,5 +411,5 @@ lsh_ballot_count(struct lsh_tenure *t)
 	default:
 		break;
 	}
-	wake(t);
+	wake(t->ballot);
 }

@@ -1,6 +1,7 @@
 /* Holds: what an owner has, from the grant to the last release; and what is told of it. */
 #include "lock/state.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
 #include "lock/confirm.h"
@@ -126,6 +127,21 @@ bool
 lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now)
 {
 	return hold->terms.alive_ms > 0 && hold->confirmed && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms.alive_ms);
+}
+
+const char *
+lsh_hold_why_over(const struct lsh_hold *hold, const struct lsh_tenure *t, int64_t now)
+{
+	if (lsh_hold_is_hung(hold, now))
+		return "leash_lock_alive() was not called in time";
+	/* renewed to its end, but for the margin */
+	if (hold->ends_at != LSH_NEVER && hold->ends_at - t->valid_until <= hold->terms.lease_ms * LSH_MS / 50 + 5 * LSH_MS)
+		return "max_hold_ms is over";
+	if (hold->terms.no_renew)
+		return "its lease ran out, as no_renew asks";
+	if (t->ballot != NULL)
+		return "no renewal succeeded with a majority of the servers before its lease ran out";
+	return "no renewal succeeded before its lease ran out";
 }
 
 int64_t
@@ -283,12 +299,13 @@ next_in_line(struct lsh_line *line, int64_t now)
 	return NULL;
 }
 
-/* Do these terms leave the lease as it is when the hold passes from one to the other, and is what was acknowledged enough for both? */
+/* Do these terms leave the lease as it is when the hold passes from one to the other, and is what was acknowledged, by servers that had been
+ * up for so long, enough for both? */
 static bool
 may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 {
 	return a->lease_ms == b->lease_ms && !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
-	       b->min_replicas <= a->min_replicas && b->fsynced <= a->fsynced;
+	       b->min_replicas <= a->min_replicas && b->fsynced <= a->fsynced && b->restart_guard_ms <= a->restart_guard_ms;
 }
 
 struct lsh_thread *
@@ -432,6 +449,26 @@ lsh_hold_check(struct lsh_lock *lock, uint64_t owner)
 	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= hold->tenure->valid_until)
 		lsh_hold_lose(lock, "its lease ran out");
 	return hold;
+}
+
+/* ---- what became of it ---- */
+
+bool
+lsh_hold_is_still(const struct lsh_lock *lock, const struct lsh_hold *hold, const struct lsh_tenure *t)
+{
+	return lock->hold == hold && lock->hold->tenure == t;
+}
+
+leash_status
+lsh_hold_gone(struct lsh_lock *lock, uint64_t owner, leash_error *err)
+{
+	const struct lsh_hold *hold = lsh_hold_of(lock, owner);
+
+	if (hold != NULL && hold != lock->hold)
+		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
+	if (atomic_load(&lock->engine->closing))
+		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
+	return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': another thread released it meanwhile", lock->shown);
 }
 
 /* ---- memory only ---- */

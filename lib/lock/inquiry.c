@@ -70,6 +70,8 @@ lsh_inquiry_open(struct lsh_inquiry *q, struct lsh_site *site, const char *lock,
 	q->lock = lock;
 	if (q->uri == NULL) {
 		q->uri = site->uri;
+		if (lsh_node_is_up(site->node)) /* then it is known where that is */
+			return fail(q, err, LEASH_NO_MEMORY, ENOMEM, "%.100s: out of memory for a connection", q->uri->shown);
 		lsh_node_trouble(site->node, why.text, sizeof why.text, &why.sys_errno);
 		return fail(q, err, LEASH_UNAVAILABLE, why.sys_errno, "%.200s", why.text);
 	}

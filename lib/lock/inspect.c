@@ -152,6 +152,7 @@ lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info)
 	info->depth = (uint32_t)depth;
 	info->waiting = waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX;
 	info->held = held;
+	info->no_queue = false;
 	memset(info->reserved_, 0, sizeof info->reserved_);
 	return true;
 }

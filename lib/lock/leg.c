@@ -59,6 +59,20 @@ is_due_in_round(const struct lsh_leg *leg, uint64_t epoch, int64_t now, enum lsh
 	return leg->phase == LSH_LEG_NEW || leg->phase == LSH_LEG_ASKING || (leg->phase == LSH_LEG_FAILED && leg->tried_epoch != epoch);
 }
 
+/* Once, and over a new connection where there was none or it has failed. */
+static bool
+is_due_in_question(const struct lsh_leg *leg, uint64_t epoch, enum lsh_errand_of_leg *what)
+{
+	const struct lsh_ballot *b = leg->tenure->ballot;
+
+	if (b->keeps && leg->phase == LSH_LEG_HELD) {
+		*what = LSH_LEG_RAISES;
+		return leg->fence < b->fence && !leg->mute;
+	}
+	*what = b->keeps ? LSH_LEG_KEEPS : LSH_LEG_LOOKS;
+	return leg->tried_at == 0 || (leg->phase == LSH_LEG_FAILED && leg->tried_epoch != epoch);
+}
+
 static bool
 is_due(struct lsh_leg *leg, uint64_t epoch, int64_t now, enum lsh_errand_of_leg *what)
 {
@@ -72,12 +86,14 @@ is_due(struct lsh_leg *leg, uint64_t epoch, int64_t now, enum lsh_errand_of_leg 
 		return false;
 	if (t->phase == LSH_ASKING)
 		return is_due_in_round(leg, epoch, now, what);
-	*what = t->ballot->looks ? LSH_LEG_LOOKS : leg->phase == LSH_LEG_HELD ? LSH_LEG_RENEWS : LSH_LEG_ASKS;
-	if (leg->tried_at >= t->ballot->round_at && leg->tried_at > 0 && (leg->tried_epoch == epoch || t->ballot->looks))
+	if (t->ballot->looks)
+		return is_due_in_question(leg, epoch, what);
+	*what = leg->phase == LSH_LEG_HELD ? LSH_LEG_RENEWS : LSH_LEG_ASKS;
+	if (leg->tried_at >= t->ballot->round_at && leg->tried_at > 0 && leg->tried_epoch == epoch)
 		return false;
 	if (*what == LSH_LEG_ASKS && lsh_ballot_is_renewing(t->ballot))
 		return false; /* it comes next */
-	return t->ballot->looks || (t->phase == LSH_HELD && now < t->valid_until && lsh_ballot_wants_ms(t, now) > 0);
+	return t->phase == LSH_HELD && now < t->valid_until && lsh_ballot_wants_ms(t, now) > 0;
 }
 
 /* ---- sending ---- */
@@ -129,6 +145,19 @@ make_raise(struct step *s, const struct lsh_leg *leg)
 }
 
 static void
+make_keep(struct step *s, const struct lsh_leg *leg, int64_t lease_ms)
+{
+	const struct lsh_tenure *t = leg->tenure;
+
+	begin(s, &lsh_script_keep, leg);
+	push_key(s, t->lock, 0);
+	push_key(s, t->lock, 1);
+	lsh_script_push(&s->call, (struct lsh_arg){t->token, t->token_size});
+	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], lease_ms));
+	lsh_script_push(&s->call, lsh_arg_decimal(s->number[1], t->ballot->proposal));
+}
+
+static void
 make_look(struct step *s, const struct lsh_leg *leg)
 {
 	const struct lsh_tenure *t = leg->tenure;
@@ -173,6 +202,9 @@ make_command(struct step *s, struct lsh_leg *leg, struct lsh_leg_command *c, int
 		break;
 	case LSH_LEG_RAISES:
 		make_raise(s, leg);
+		break;
+	case LSH_LEG_KEEPS:
+		make_keep(s, leg, c->lease_ms);
 		break;
 	case LSH_LEG_LOOKS:
 		make_look(s, leg);
@@ -221,13 +253,40 @@ not_sent(struct lsh_leg *leg, enum lsh_errand_of_leg what, uint64_t epoch, int64
 	leg->trouble = LEASH_OK; /* the node knows why */
 }
 
+/* May the server lack the script of a cancel that is on its way, so that this is to be sent again? */
+static bool
+cancels_may_fail(struct lsh_site *site, uint64_t epoch)
+{
+	return atomic_load(&site->owed_legs) > 0 && atomic_load(&site->released_epoch) != epoch;
+}
+
 /* An ask is not to overtake the cancel of an earlier token of ours: it would be refused because of that. The keeper sends cancels first. */
 static bool
-must_queue(struct lsh_site *site, const struct lsh_parker *keeper)
+must_queue(struct lsh_site *site, const struct lsh_parker *keeper, uint64_t epoch)
 {
 	const struct lsh_thread *self = lsh_self_if_known();
 
-	return atomic_load(&site->loose_legs) > 0 && (self == NULL || &self->parker != keeper);
+	return (atomic_load(&site->loose_legs) > 0 || cancels_may_fail(site, epoch)) && (self == NULL || &self->parker != keeper);
+}
+
+/* What the command asks for, in ms; 0: it asks for none. */
+static int64_t
+lease_for(const struct lsh_tenure *t, enum lsh_errand_of_leg what, int64_t now)
+{
+	if (what != LSH_LEG_ASKS && what != LSH_LEG_RENEWS && what != LSH_LEG_KEEPS)
+		return 0;
+	return t->phase == LSH_HELD ? lsh_ballot_wants_ms(t, now) : t->lease_ms;
+}
+
+/* People are to be told who that is: we, or another client whose token it is. */
+static void
+introduce(const struct lsh_leg *leg, const struct lsh_leg_command *c, uint64_t epoch)
+{
+	struct lsh_site *site = leg->site;
+
+	if (leg->tenure->adopted || c->what == LSH_LEG_KEEPS)
+		lsh_site_prolong(site, leg->tenure->token, c->lease_ms, c->sent);
+	lsh_introduce(&site->introduction, lsh_node_pipe(site->node), epoch, c->lease_ms, c->sent);
 }
 
 bool
@@ -248,7 +307,7 @@ lsh_leg_send(struct lsh_leg *leg)
 		lsh_leg_ended(leg);
 	if (!is_due(leg, epoch, now, &what))
 		return true;
-	if (keeper == NULL || (what == LSH_LEG_ASKS && must_queue(site, keeper))) {
+	if (keeper == NULL || (what == LSH_LEG_ASKS && must_queue(site, keeper, epoch))) {
 		lsh_leg_give(leg);
 		return false;
 	}
@@ -256,7 +315,7 @@ lsh_leg_send(struct lsh_leg *leg)
 	c->what = what;
 	c->whole = leg->send_whole;
 	c->sent = now;
-	c->lease_ms = what != LSH_LEG_ASKS && what != LSH_LEG_RENEWS ? 0 : t->phase == LSH_HELD ? lsh_ballot_wants_ms(t, now) : t->lease_ms;
+	c->lease_ms = lease_for(t, what, now);
 	patience = patience_of(leg, c->lease_ms);
 	limit = lsh_after(now, patience);
 	if (t->phase == LSH_ASKING && limit > t->ballot->limit)
@@ -266,7 +325,7 @@ lsh_leg_send(struct lsh_leg *leg)
 		t->longest_ms = c->lease_ms;
 	make_command(&step, leg, c, not_after_us);
 	if (c->lease_ms > 0)
-		lsh_introduce(&site->introduction, pipe, epoch, c->lease_ms, now);
+		introduce(leg, c, epoch);
 	c->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = keeper, .epoch = epoch};
 	appended = lsh_pipe_append(pipe, &c->ticket, step.call.args, step.call.count, now, patience);
 	if (appended == LSH_PIPE_FULL) {
@@ -280,6 +339,8 @@ lsh_leg_send(struct lsh_leg *leg)
 	c->out = true;
 	if (what == LSH_LEG_ASKS)
 		asked(leg, c, epoch, not_after_us);
+	if (what == LSH_LEG_KEEPS)
+		leg->phase = LSH_LEG_ASKING;
 	if (what == LSH_LEG_CANCELS) {
 		atomic_fetch_sub(&site->loose_legs, 1);
 		leg->cancel_epoch = epoch;
@@ -311,7 +372,7 @@ fail_by(struct lsh_leg *leg, const struct lsh_leg_command *c, enum lsh_fault fau
 {
 	static const struct lsh_script *const scripts[] = {
 		[LSH_LEG_ASKS] = &lsh_script_vote,     [LSH_LEG_RENEWS] = &lsh_script_renew,    [LSH_LEG_RAISES] = &lsh_script_raise,
-		[LSH_LEG_LOOKS] = &lsh_script_inspect, [LSH_LEG_CANCELS] = &lsh_script_release,
+		[LSH_LEG_KEEPS] = &lsh_script_keep,    [LSH_LEG_LOOKS] = &lsh_script_inspect,   [LSH_LEG_CANCELS] = &lsh_script_release,
 	};
 	char command[24], text[160];
 
@@ -391,6 +452,28 @@ ask_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct 
 	hold(leg, c);
 }
 
+/* {fence, ttl, now} or {0, 0, now} */
+static void
+keep_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_reply *reply)
+{
+	enum { DAY_MS = 86400000 };
+	struct lsh_tenure *t = leg->tenure;
+	int64_t fence = reply->integer[0], ttl_ms = reply->integer[1];
+
+	lsh_node_learn_clock(leg->site->node, reply->integer[2], c->sent, lsh_now_ns());
+	if (fence == 0) {
+		leg->phase = LSH_LEG_REFUSED;
+		leg->ttl_ms = -1; /* nor is it known whether another has it */
+		leg->failing = true;
+		return;
+	}
+	lsh_quorum_learn_fence(leg->site->engine->quorum, fence);
+	leg->fence = fence;
+	if (ttl_ms > t->longest_ms && ttl_ms <= DAY_MS)
+		t->longest_ms = ttl_ms; /* what its former holder asked for */
+	hold(leg, c);
+}
+
 static void
 renewal_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_reply *reply)
 {
@@ -415,6 +498,9 @@ answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_
 		break;
 	case LSH_LEG_RENEWS:
 		renewal_answered(leg, c, reply);
+		break;
+	case LSH_LEG_KEEPS:
+		keep_answered(leg, c, reply);
 		break;
 	case LSH_LEG_RAISES:
 		lsh_quorum_learn_fence(leg->site->engine->quorum, reply->integer[0]);
@@ -495,6 +581,9 @@ is_sane(const struct lsh_leg_command *c, const struct lsh_reply *reply)
 		return number && reply->integer[0] > 0 && reply->integer[0] <= LSH_FENCE_MAX;
 	case LSH_LEG_RENEWS:
 		return number && reply->integer[0] <= 1;
+	case LSH_LEG_KEEPS:
+		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX &&
+		       reply->integer[1] >= 0 && reply->integer[2] >= 0 && reply->integer[2] <= LSH_FENCE_MAX;
 	case LSH_LEG_CANCELS:
 		return number && reply->integer[0] <= 2;
 	case LSH_LEG_LOOKS:
@@ -550,6 +639,7 @@ settle_cancel(struct lsh_leg *leg, struct lsh_leg_command *c, const struct lsh_r
 	if (leg->phase != LSH_LEG_ENDING)
 		return;
 	if (fault == LSH_FAULT_NOSCRIPT && !c->whole && lsh_step_may_send_whole(leg->site->engine)) {
+		atomic_store(&leg->site->released_epoch, 0);
 		leg->send_whole = true;
 		leg->again_at = now;
 		lsh_leg_give(leg);
@@ -559,6 +649,7 @@ settle_cancel(struct lsh_leg *leg, struct lsh_leg_command *c, const struct lsh_r
 		leg->cancel_unknown |= outcome != LSH_UNSENT; /* the next connection brings it up */
 	} else if (fault == LSH_FAULT_NONE) {
 		leg->send_whole = false;
+		atomic_store(&leg->site->released_epoch, c->ticket.epoch);
 		/* "not there" after an earlier try whose answer was lost: that one did it */
 		if (leg->answer == LSH_NO_ANSWER)
 			leg->answer = reply->integer[0] == 1 || leg->cancel_unknown || stands(leg, now) ? LSH_RELEASED : LSH_NOT_THERE;
@@ -619,6 +710,9 @@ settle(struct lsh_leg *leg, struct lsh_leg_command *c)
 	} else {
 		answered(leg, c, reply);
 	}
+	/* another renewal was wanted while this one was on its way */
+	if (t->phase == LSH_HELD && leg->phase == LSH_LEG_HELD && leg->tried_at < t->ballot->round_at)
+		lsh_leg_give(leg);
 	lsh_ballot_count(t);
 }
 
@@ -674,22 +768,41 @@ send(struct lsh_leg *leg, bool cancels)
 	return has_room;
 }
 
+/* Cancels before asks: also where the server turns out to lack the script of a cancel, which is then sent again. */
+static bool
+send_all(struct lsh_site *site, struct lsh_leg **legs, size_t n)
+{
+	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(site->node));
+	bool has_room = true;
+
+	for (size_t i = 0; i < n; i++)
+		has_room = has_room && send(legs[i], true);
+	if (cancels_may_fail(site, epoch)) {
+		for (size_t i = 0; i < n; i++)
+			hear(legs[i], &legs[i]->cancel);
+		for (size_t i = 0; i < n; i++)
+			has_room = has_room && send(legs[i], true);
+	}
+	for (size_t i = 0; i < n; i++)
+		has_room = has_room && send(legs[i], false);
+	return has_room;
+}
+
 void
 lsh_quorum_work(struct lsh_site *site)
 {
 	struct lsh_thread *self = lsh_self();
 	struct lsh_leg *legs[WINDOW];
+	struct lsh_parker *opener;
 	size_t n;
 
 	if (self == NULL)
 		return; /* the watchdog will bring it up again */
-	atomic_store(&site->keeper, &self->parker);
+	if (atomic_exchange(&site->keeper, &self->parker) == NULL && (opener = atomic_load(&site->engine->quorum->opener)) != NULL)
+		lsh_unpark(opener);
 	while ((n = take_work(site, legs)) > 0) {
-		bool has_room = true;
+		bool has_room = send_all(site, legs, n);
 
-		for (int cancels = 1; cancels >= 0; cancels--)
-			for (size_t i = 0; i < n; i++)
-				has_room = has_room && send(legs[i], cancels);
 		for (size_t i = 0; i < n; i++) {
 			hear(legs[i], &legs[i]->way);
 			hear(legs[i], &legs[i]->cancel);

@@ -48,6 +48,7 @@ lock_new(struct lsh_engine *e, const char *name)
 	pthread_mutex_init(&lock->mutex, NULL);
 	lsh_list_init(&lock->lost);
 	lsh_list_init(&lock->lines);
+	lsh_list_init(&lock->questions);
 	lsh_list_init(&lock->releasing);
 	lsh_list_init(&lock->plain.link);
 	lsh_list_init(&lock->plain.waiters);

@@ -91,8 +91,14 @@ ask(struct lsh_queue *queue, const struct lsh_arg *args, size_t count, const str
 		status = lsh_inquiry_say(&queue->inquiry, &asking, 1, err);
 	if (status == LEASH_OK)
 		status = lsh_inquiry_say(&queue->inquiry, args, count, err);
-	if (status == LEASH_OK && queue->asks)
+	if (status == LEASH_OK && queue->asks) {
+		struct lsh_item item;
+
 		status = lsh_inquiry_hear(&queue->inquiry, answer, err);
+		item = lsh_answer_item(status == LEASH_OK ? *answer : NULL);
+		if (item.type == LSH_ERROR) /* or it would be sent to and fro */
+			return lsh_inquiry_refused(&queue->inquiry, "ASKING", NULL, item.text, err);
+	}
 	if (status == LEASH_OK)
 		status = lsh_inquiry_hear(&queue->inquiry, answer, err);
 	return status;

@@ -15,6 +15,8 @@
 #define SHORTEST_ROUND (2 * LSH_MS)
 /* No pause is longer, unless a round is: it is how late the news may be that the lock is free. */
 #define LONGEST_PAUSE (250 * LSH_MS)
+/* Once a majority is there, or cannot be, an open waits at least this long for the others. */
+#define LATECOMERS (20 * LSH_MS)
 
 /* ---- arithmetic ---- */
 
@@ -68,6 +70,59 @@ lsh_quorum_lapses_ms(const int64_t *ttls, size_t refusals, unsigned votes, unsig
 			return ttls[i];
 	}
 	return -1;
+}
+
+static bool
+is_same_hold(const leash_lock_info *a, const leash_lock_info *b)
+{
+	return a->held && b->held && strcmp(a->holder.token, b->holder.token) == 0;
+}
+
+/* The hold that is told of in `of`, as all see it who do. */
+static leash_lock_info
+hold_of(const leash_lock_info *infos, size_t count, unsigned majority, const leash_lock_info *of)
+{
+	leash_lock_info hold = *of;
+	int64_t ends[LSH_QUORUM_MAX] = {0}, nth;
+	bool known = false;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned same = 0;
+
+		if (!is_same_hold(&infos[i], of))
+			continue;
+		ends[i] = infos[i].remaining_ms < 0 ? INT64_MAX : infos[i].remaining_ms;
+		if (infos[i].depth > hold.depth)
+			hold.depth = infos[i].depth;
+		for (size_t j = 0; j < count; j++)
+			same += is_same_hold(&infos[j], of) && infos[j].fence == infos[i].fence;
+		if (same >= majority || (!known && infos[i].fence > hold.fence))
+			hold.fence = infos[i].fence;
+		known |= same >= majority;
+	}
+	nth = lsh_quorum_nth_largest(ends, count, majority);
+	if (nth > 0)
+		hold.remaining_ms = nth == INT64_MAX ? -1 : nth;
+	hold.held_since_ms = (int64_t)(hold.fence / 256 / 1000);
+	return hold;
+}
+
+unsigned
+lsh_quorum_agree(const leash_lock_info *infos, size_t count, unsigned majority, leash_lock_info *agreed)
+{
+	unsigned most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned agree = 0;
+
+		for (size_t j = 0; j < count; j++)
+			agree += is_same_hold(&infos[j], &infos[i]);
+		if (agree > most) {
+			most = agree;
+			*agreed = hold_of(infos, count, majority, &infos[i]);
+		}
+	}
+	return most;
 }
 
 /* ---- fences ---- */
@@ -145,6 +200,8 @@ bring_up(struct lsh_lock *lock, void *arg)
 
 	if (lock->hold != NULL)
 		lsh_leg_give(lsh_ballot_leg(lock->hold->tenure->ballot, site));
+	lsh_list_each(at, after, &lock->questions)
+		lsh_leg_give(lsh_ballot_leg(lsh_container(at, struct lsh_ballot, question_link), site));
 	lsh_list_each(at, after, &lock->lines) {
 		struct lsh_line *line = lsh_container(at, struct lsh_line, link);
 		struct lsh_waiter *first = lsh_line_first(line);
@@ -183,59 +240,101 @@ lsh_quorum_connected(struct lsh_site *site)
 
 /* ---- life ---- */
 
-/* The first attempt to connect has ended, and not well. Before that it has nothing to say but that there is no connection. */
+/* It takes commands, and has a keeper that hears the answers: so what is asked of it goes out at once. */
 static bool
-has_failed(struct lsh_site *site, leash_error *why)
+is_ready(struct lsh_site *site)
 {
-	int sys_errno = 0;
-
-	if (lsh_node_is_up(site->node))
-		return false;
-	why->status = lsh_node_trouble(site->node, why->text, sizeof why->text, &sys_errno);
-	why->sys_errno = sys_errno;
-	return strstr(why->text, ": the connection was lost") == NULL;
+	return lsh_node_is_up(site->node) && atomic_load(&site->keeper) != NULL;
 }
 
-/* Wait until a majority takes commands, or cannot. */
+/* What has become of the servers so far. */
+struct roll {
+	unsigned ready;
+	unsigned failed; /* the first attempt to connect has ended, and it is not connected */
+	leash_error why; /* of the first that has failed; but what only people can mend comes before what may pass: DENIED, then all but UNAVAILABLE */
+};
+
+static int
+gravity(leash_status status)
+{
+	return status == LEASH_DENIED ? 2 : status != LEASH_UNAVAILABLE;
+}
+
+static void
+call_roll(struct lsh_engine *e, struct roll *r)
+{
+	*r = (struct roll){0};
+	for (size_t i = 0; i < e->site_count; i++) {
+		const struct lsh_site *site = e->sites[i];
+		leash_error why = {0};
+
+		if (is_ready(e->sites[i])) {
+			r->ready++;
+			continue;
+		}
+		if (lsh_node_is_up(site->node) || !lsh_node_has_tried(site->node))
+			continue;
+		why.status = lsh_node_trouble(site->node, why.text, sizeof why.text, &why.sys_errno);
+		if (r->failed++ == 0 || gravity(why.status) > gravity(r->why.status))
+			r->why = why;
+	}
+}
+
+/* There is no majority: of how many servers, and why the first of them, or the gravest. */
+static leash_status
+say_why_not(struct lsh_engine *e, const struct roll *r, leash_error *err)
+{
+	unsigned silent = (unsigned)e->site_count - r->ready;
+	leash_status status = r->why.status;
+	char text[200], why[sizeof r->why.text];
+	int sys_errno = r->why.sys_errno;
+
+	if (r->failed > 0) {
+		snprintf(why, sizeof why, "%s", r->why.text);
+	} else {
+		size_t i = 0;
+
+		while (i + 1 < e->site_count && is_ready(e->sites[i]))
+			i++;
+		status = LEASH_UNAVAILABLE;
+		snprintf(why, sizeof why, "%.100s: no answer in time", lsh_node_shown(e->sites[i]->node));
+	}
+	lsh_quorum_say(text, sizeof text, silent, e->site_count, "could not be asked", why);
+	return lsh_fail(err, status, sys_errno, "%s", text);
+}
+
+/* Wait until a majority takes commands, or cannot; and about as long again for the others, so that whoever acquires at once, and then is gone,
+ * as the command is, has asked more than a bare majority; and whoever is refused is told what people have to mend, if there is such a thing. */
 static leash_status
 await_majority(struct lsh_engine *e, leash_error *err)
 {
 	struct lsh_quorum *q = e->quorum;
 	struct lsh_thread *self = lsh_self();
-	int64_t deadline = lsh_after(lsh_now_ns(), e->options.timeout + e->options.timeout / 4); /* the dials end by themselves */
-	leash_error why = {LEASH_UNAVAILABLE, 0, "no answer in time"}, one;
-	unsigned up, failed;
-	char text[200];
+	int64_t began = lsh_now_ns(), deadline = lsh_after(began, e->options.timeout + e->options.timeout / 4); /* the dials end by themselves */
+	bool decided = false;
+	struct roll r;
 
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 	atomic_store(&q->opener, &self->parker);
 	for (;;) {
-		struct lsh_site *waiting = NULL;
 		int64_t now = lsh_now_ns(), look = lsh_after_ms(now, 5);
 
-		up = failed = 0;
-		for (size_t i = 0; i < e->site_count; i++) {
-			if (lsh_node_is_up(e->sites[i]->node)) {
-				up++;
-			} else if (has_failed(e->sites[i], &one)) {
-				failed++;
-				if (failed == 1 || one.status == LEASH_DENIED)
-					why = one;
-			} else {
-				waiting = e->sites[i];
-			}
-		}
-		if (up >= q->majority || e->site_count - failed < q->majority || now >= deadline)
+		call_roll(e, &r);
+		if (r.ready + r.failed == e->site_count || now >= deadline)
 			break;
-		/* any that connects wakes us; the others are looked at from time to time */
-		lsh_node_await(waiting->node, &self->parker, false, look < deadline ? look : deadline);
+		if (!decided && (r.ready >= q->majority || e->site_count - r.failed < q->majority)) {
+			int64_t others = lsh_after(now, now - began > LATECOMERS ? now - began : LATECOMERS);
+
+			decided = true;
+			if (others < deadline)
+				deadline = others;
+		}
+		/* any that is ready wakes us; the others are looked at from time to time */
+		lsh_park(&self->parker, look < deadline ? look : deadline);
 	}
 	atomic_store(&q->opener, NULL);
-	if (up >= q->majority)
-		return LEASH_OK;
-	lsh_quorum_say(text, sizeof text, up, e->site_count, "answered", why.text);
-	return lsh_fail(err, why.status, why.sys_errno, "%s", text);
+	return r.ready >= q->majority ? LEASH_OK : say_why_not(e, &r, err);
 }
 
 leash_status

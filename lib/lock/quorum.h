@@ -26,6 +26,9 @@
  *            it has been up for restart_guard_ms, which is at least the longest lease that anybody uses; that it does not say how long
  *            it is up means that it never counts. It is asked all the same, so that the vote is there when it counts
  *
+ *   adoption a token that another client got: all servers are asked whether they have it, and whose vote it is they keep for it (keep.lua). A
+ *            majority of such votes is a hold as any other; so many that do not have it are none; and else it is not known
+ *
  *   fence    the client proposes one, each server answers that or its last + 1, and the largest counts. Before the lock is held a
  *            majority must know it: where answers differ it is written back (raise.lua). So the next majority has one server
  *            that answers more
@@ -56,6 +59,10 @@ int64_t lsh_quorum_pause(int64_t round, unsigned rounds, uint32_t random);
 /* ms after which a majority would be free if those others let their votes lapse; -1: that cannot be told. */
 int64_t lsh_quorum_lapses_ms(const int64_t *ttls, size_t refusals, unsigned votes, unsigned majority);
 
+/* What so many servers say of a lock, of which each may have another holder, or none. Returns how many agree on one, as most do on any,
+ * and, unless that is 0, that in `*agreed`: its fence the one of a majority, or the largest; its time what is left of a majority's. */
+unsigned lsh_quorum_agree(const leash_lock_info *infos, size_t count, unsigned majority, leash_lock_info *agreed);
+
 /* ---- the state ---- */
 
 struct lsh_quorum {
@@ -66,7 +73,7 @@ struct lsh_quorum {
 };
 
 enum lsh_leg_phase { LSH_LEG_NEW, LSH_LEG_ASKING, LSH_LEG_REFUSED, LSH_LEG_FAILED, LSH_LEG_HELD, LSH_LEG_ENDING, LSH_LEG_ENDED };
-enum lsh_errand_of_leg { LSH_LEG_ASKS, LSH_LEG_RENEWS, LSH_LEG_RAISES, LSH_LEG_LOOKS, LSH_LEG_CANCELS };
+enum lsh_errand_of_leg { LSH_LEG_ASKS, LSH_LEG_RENEWS, LSH_LEG_RAISES, LSH_LEG_KEEPS, LSH_LEG_LOOKS, LSH_LEG_CANCELS };
 
 /* A command on its way. */
 struct lsh_leg_command {
@@ -113,15 +120,25 @@ struct lsh_leg {
 	struct lsh_leg_command way, cancel;
 };
 
+/* A thread that awaits what becomes of a ballot, and is not a waiter; it lies on that thread's stack. */
+struct lsh_watcher {
+	struct lsh_list link;        /* in ballot->watchers */
+	struct lsh_thread *thread;
+	int64_t extend_ms;           /* it awaits an extension for so long; 0: something else */
+};
+
 struct lsh_ballot {
-	struct lsh_thread *watcher;  /* awaits what becomes of it, and is not a waiter; or NULL */
+	struct lsh_list watchers;    /* struct lsh_watcher */
+	struct lsh_list question_link; /* in lock->questions, while it looks */
+	int64_t guard_ms;            /* until it is held: for so long a server must be up whose vote counts */
 	int64_t began, limit;        /* ASKING: the round */
 	int64_t proposal;            /* of its fence, or the fence of the hold */
 	int64_t fence;               /* ASKING: that a majority has yet to know; 0: none */
 	int64_t round_at;            /* HELD: when the last renewal was wanted; looking: when the question was put */
-	int64_t extend_ms;           /* HELD: an extension is awaited, for so long; 0: none is */
+	int64_t extend_ms;           /* HELD: an extension is awaited, for so long at most; 0: none is */
 	bool looks;                  /* it is no tenure in truth, but a question to all */
-	bool asks_who;               /* namely who the client of `token` is */
+	bool asks_who;               /* namely who the client of `token` is, */
+	bool keeps;                  /* or whether the token holds the lock: its votes are to last */
 	unsigned ending;             /* legs that are ENDING */
 	leash_status trouble;        /* what a server said last that was no answer, */
 	char trouble_text[200];      /* in its words */
@@ -156,6 +173,8 @@ void lsh_quorum_work(struct lsh_site *site); /* the keeper's, without the mutex 
 
 struct lsh_ballot *lsh_ballot_new(struct lsh_tenure *tenure); /* NULL: no memory */
 struct lsh_leg *lsh_ballot_leg(struct lsh_ballot *ballot, const struct lsh_site *site);
+void lsh_ballot_watch(struct lsh_ballot *ballot, struct lsh_watcher *watcher);
+void lsh_ballot_unwatch(struct lsh_ballot *ballot, struct lsh_watcher *watcher);
 void lsh_ballot_give_work(struct lsh_tenure *tenure); /* to all keepers */
 void lsh_ballot_send(struct lsh_tenure *tenure);      /* what is due goes out by itself, or with lsh_ballot_flush() a little sooner */
 void lsh_ballot_flush(struct lsh_engine *engine);     /* without the mutex */
@@ -174,7 +193,13 @@ int64_t lsh_ballot_guard_ms(const struct lsh_tenure *tenure);
 
 enum lsh_asked lsh_round_drive(struct lsh_lock *lock, struct lsh_waiter *waiter);
 void lsh_round_blame(struct lsh_lock *lock, struct lsh_waiter *waiter, const struct lsh_line *line);
+/* The tenure's turn is over: whoever asks next here does not do so at once, if others are likely to want it, too. */
+void lsh_round_let_others(struct lsh_lock *lock, const struct lsh_tenure *tenure);
 void lsh_round_lost(struct lsh_tenure *tenure); /* ended, and its waiter knows why and when to try again */
+/* Are these the terms on which it asks? Else whoever is first begins anew. */
+bool lsh_round_is_on(const struct lsh_tenure *tenure, const struct lsh_terms *terms);
+/* "<n> of <count> servers could not be asked: <why>", of a ballot to which no answer is awaited any more. */
+leash_status lsh_round_excuse(const struct lsh_tenure *tenure, int *sys_errno, char *text, size_t size);
 
 /* ---- canvass.c; lock->mutex held, released meanwhile ---- */
 
@@ -183,5 +208,15 @@ leash_status lsh_canvass_extend(struct lsh_lock *lock, struct lsh_hold *hold, in
 leash_status lsh_canvass_look(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash_lock_info *info, leash_error *err);
 void lsh_canvass_who(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash_party *party);
 leash_status lsh_canvass_take(struct lsh_lock *lock, struct lsh_tenure *tenure, struct lsh_thread *self, leash_error *err);
+
+/* A majority has the lock by a token that another client got, and its votes were prolonged. */
+struct lsh_kept {
+	int64_t fence;           /* that a majority knows */
+	int64_t sent, lease_ms;  /* of the command that its majority-th largest valid-until follows from */
+};
+
+/* See whether that is so, for a tenure that was made for the token. Its votes are in its ballot then; or it is of no more use. */
+leash_status lsh_canvass_keep(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t guard_ms, struct lsh_thread *self, struct lsh_kept *kept,
+                              leash_error *err);
 
 #endif

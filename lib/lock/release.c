@@ -89,6 +89,8 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 		status = lsh_errand_nonsense(&release.errand, &a, err);
 	} else {
 		settled = lsh_tenure_is_settled(t, a.epoch, a.sent) && lsh_lock_site(lock) == a.home;
+		t->forgotten = settled && release.errand.plain;
+		settled = settled && !release.errand.plain; /* that hands on to nobody: the keeper cancels, until the slot has moved and that does */
 		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
 		if (a.reply.integer[0] != 1 && (!a.unknown_before || LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN)))
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
@@ -188,10 +190,8 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 	until = lsh_after(now, 2 * e->options.timeout);
 	lsh_tenure_retain(&t->timer);
 	answered = lsh_errand_run(&x.errand, e->options.timeout, until < t->valid_until ? until : t->valid_until, self, &a);
-	if (lock->hold != hold && lsh_hold_of(lock, owner) == NULL) {
-		status = lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
-	} else if (lock->hold != hold) {
-		status = lost(lock, err);
+	if (!lsh_hold_is_still(lock, hold, t)) {
+		status = lsh_hold_gone(lock, owner, err);
 	} else if (!answered) {
 		status = lsh_fail(err, a.status == LEASH_DENIED ? a.status : LEASH_UNAVAILABLE, a.sys_errno, "lock '%s': not extended: %s", lock->shown, a.text);
 	} else if (a.reply.type == LSH_ERROR && lsh_fault_of(a.reply.text) == LSH_FAULT_MISMATCH) {
@@ -232,10 +232,10 @@ extend_confirmed(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms,
 	status = lsh_confirm_extend(lock, &w, &over);
 	if (status == LEASH_OK)
 		return LEASH_OK;
-	if (status == LEASH_CLOSED || (over && lsh_hold_of(lock, owner) == NULL))
+	if (status == LEASH_CLOSED)
 		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
 	if (over)
-		return lost(lock, err);
+		return lsh_hold_gone(lock, owner, err);
 	return lsh_fail(err, status, w.sys_errno, "lock '%s': not extended: %s", lock->shown, w.text);
 }
 

@@ -25,7 +25,7 @@
 
 enum {
 	WINDOW = 256,        /* commands on their way at once: a larger burst would block every other caller */
-	SLOT_MOVES_MS = 100, /* until a word is said again that a slot on the move was in the way of */
+	SLOT_MOVES_MS = 100, /* until a word, or a cancel, is said again that a slot on the move was in the way of */
 };
 
 struct lsh_job {
@@ -35,6 +35,7 @@ struct lsh_job {
 	bool unsent;               /* there was no room for it, or the lock lives elsewhere */
 	bool asking;               /* it was sent here for this once (ASK) */
 	bool plain;                /* what went out is HDEL alone */
+	bool is_confirmers;        /* it is not for us to send */
 	struct lsh_site *home;     /* where the lock lived when it was sent */
 	struct lsh_job *with;      /* its word went out with that job's; or NULL */
 	unsigned word, words;      /* which of how many in the answer */
@@ -46,26 +47,13 @@ struct lsh_job {
 
 /* ---- the watchdog's thread ---- */
 
-static const char *
-why_over(const struct lsh_hold *hold, const struct lsh_tenure *t, int64_t now)
-{
-	if (lsh_hold_is_hung(hold, now))
-		return "leash_lock_alive() was not called in time";
-	/* renewed to its end, but for the margin */
-	if (hold->ends_at != LSH_NEVER && hold->ends_at - t->valid_until <= hold->terms.lease_ms * LSH_MS / 50 + 5 * LSH_MS)
-		return "max_hold_ms is over";
-	if (hold->terms.no_renew)
-		return "its lease ran out, as no_renew asks";
-	return "no renewal succeeded before its lease ran out";
-}
-
 static void
 fire_held(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now)
 {
 	struct lsh_hold *hold = lock->hold;
 
 	if (now >= t->valid_until) {
-		lsh_hold_lose(lock, hold->confirmed ? why_over(hold, t, now) : "its lease ran out before enough replicas acknowledged it");
+		lsh_hold_lose(lock, hold->confirmed ? lsh_hold_why_over(hold, t, now) : "its lease ran out before enough replicas acknowledged it");
 		return;
 	}
 	if (!hold->confirmed) {
@@ -176,10 +164,9 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 
 	switch (t->phase) {
 	case LSH_HELD:
-		if (lsh_terms_confirm(&hold->terms)) {
-			lsh_confirm_give(t);
+		job->is_confirmers = lsh_terms_confirm(&hold->terms);
+		if (job->is_confirmers)
 			return false;
-		}
 		job->lease_ms = lsh_hold_wants_ms(hold, t, job->sent);
 		if (job->lease_ms == 0 || job->sent >= t->valid_until) {
 			t->wanted_at = 0;
@@ -248,6 +235,32 @@ mark_others(struct lsh_job *job, struct lsh_job *end, bool is_full)
 	}
 }
 
+/* Give it to a confirmer, which may have to be made first. */
+static void
+pass_on(struct lsh_site *site, struct lsh_job *job)
+{
+	struct lsh_tenure *t = job->tenure;
+	struct lsh_lock *lock = t->lock;
+	struct lsh_terms terms;
+	bool confirms, made = true;
+
+	pthread_mutex_lock(&lock->mutex);
+	confirms = t->phase == LSH_HELD && lsh_terms_confirm(&lock->hold->terms);
+	if (confirms)
+		terms = lock->hold->terms;
+	pthread_mutex_unlock(&lock->mutex);
+	if (confirms)
+		made = lsh_confirm_prepare_at(site, &terms);
+	pthread_mutex_lock(&lock->mutex);
+	if (t->phase == LSH_HELD && !made)
+		lsh_confirm_lacks_means(t);
+	else if (t->phase == LSH_HELD && lsh_terms_confirm(&lock->hold->terms))
+		lsh_confirm_give_to(t, job->asking ? site : lsh_lock_site(lock), job->asking);
+	else if (t->phase == LSH_HELD)
+		lsh_tenure_give_work(t); /* handed on to one who does not ask for it */
+	pthread_mutex_unlock(&lock->mutex);
+}
+
 /* Append what is due for this job; false: there is no room. */
 static bool
 send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, struct lsh_thread *self)
@@ -275,6 +288,8 @@ send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, struct
 		mark_others(job, end, appended == LSH_PIPE_FULL);
 	}
 	pthread_mutex_unlock(&lock->mutex);
+	if (job->is_confirmers)
+		pass_on(site, job);
 	job->on_its_way = job->phase != LSH_NEW && appended == LSH_APPENDED;
 	return appended != LSH_PIPE_FULL;
 }
@@ -285,7 +300,7 @@ static void
 renewal_failed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now, const char *why)
 {
 	if (now >= t->valid_until) {
-		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out");
+		lsh_hold_lose(lock, lsh_hold_why_over(lock->hold, t, now));
 		return;
 	}
 	lsh_hold_endanger(lock, why);
@@ -358,7 +373,7 @@ settle_word(struct lsh_site *site, struct lsh_lock *lock, struct lsh_job *job, c
 	lsh_node_learn_clock(site->node, reply->integer[0], job->sent, received);
 	stands = reply->integer[2 + job->word];
 	if (t->phase == LSH_HELD && received >= t->valid_until) {
-		lsh_hold_lose(lock, "no renewal succeeded before its lease ran out"); /* past it, nothing revives it */
+		lsh_hold_lose(lock, lsh_hold_why_over(lock->hold, t, received)); /* past it, nothing revives it */
 	} else if (stands < 0 && t->phase == LSH_QUEUED && LSH_MUTATES(LSH_TOKENS_COME_BACK)) {
 		t->phase = LSH_NEW;
 		t->asked = false;
@@ -389,18 +404,25 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 	struct lsh_tenure *t = job->tenure;
 	enum lsh_fault fault = reply != NULL && reply->type == LSH_ERROR ? lsh_fault_of(reply->text) : LSH_FAULT_NONE;
 	int64_t now = lsh_now_ns();
+	bool is_torn, is_settled;
 
 	if (t->phase != LSH_ENDING)
 		return;
-	if (t->lock->engine->cluster != NULL && fault == LSH_FAULT_NOT_NOW && lsh_starts_with_word(reply->text, "TRYAGAIN") && !job->plain) {
+	is_torn = t->lock->engine->cluster != NULL && fault == LSH_FAULT_NOT_NOW && lsh_starts_with_word(reply->text, "TRYAGAIN");
+	if (is_torn && !job->plain && !t->forgotten) {
 		t->plain = true; /* if it holds the lock, that can be ended all the same */
 		lsh_tenure_give_work(t);
 		return;
 	}
-	if (reply != NULL && reply->type == LSH_INTEGER && (!job->plain || reply->integer[0] == 1) && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent)) {
+	is_settled = reply != NULL && reply->type == LSH_INTEGER && lsh_tenure_is_settled(t, job->ticket.epoch, job->sent);
+	t->forgotten |= is_settled && job->plain;
+	if (is_settled && !job->plain) {
 		lsh_tenure_settle(t);
 	} else if (fault == LSH_FAULT_MISMATCH || (now >= t->lapses_at && now != LSH_NEVER)) {
 		lsh_tenure_settle(t); /* there can be nothing of ours */
+	} else if (is_torn || (job->plain && reply != NULL && reply->type == LSH_INTEGER)) {
+		/* To hand on takes all keys, and not all of them are in one place: for a moment, or until the map tells that it is over. */
+		lsh_tenure_arm(t, lsh_after_ms(now, SLOT_MOVES_MS << (t->failures < 5 ? t->failures++ : 5)), 0);
 	} else if (reply != NULL) {
 		/* refused, or an ask may still be on its way: later again, and as soon as none can be any more, for which somebody who closes the
 		 * client may be waiting. Without an answer the next connection brings it up. */
@@ -435,6 +457,7 @@ goes_elsewhere(struct lsh_site *site, struct lsh_job *job, bool followed, struct
 
 	if (followed && t->redirections++ < LSH_REDIRECTIONS) {
 		lsh_route_settle(lock);
+		t->plain = job->plain;
 		lsh_tenure_give_work_to(t, asks != NULL ? asks : lsh_lock_site(lock), asks != NULL);
 		return true;
 	}

@@ -12,18 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sleep until `at`, a signal or the deadline. lock->mutex held; released meanwhile. */
-static void
-sleep_until(struct lsh_lock *lock, struct lsh_waiter *w, int64_t at)
-{
-	if (at > w->deadline)
-		at = w->deadline;
-	pthread_mutex_unlock(&lock->mutex);
-	while (!lsh_waiter_is_signaled(w) && lsh_now_ns() < at)
-		lsh_park(&w->thread->parker, at);
-	pthread_mutex_lock(&lock->mutex);
-}
-
 /* ---- why not ---- */
 
 struct excuses {
@@ -62,14 +50,15 @@ gather(struct lsh_engine *e, const struct lsh_ballot *b, bool late, int64_t guar
 		const struct lsh_leg *leg = b != NULL ? &b->legs[i] : NULL;
 		leash_status status = LEASH_UNAVAILABLE;
 		int sys_errno = 0;
+		bool fails = leg != NULL && (leg->phase == LSH_LEG_FAILED || (leg->phase == LSH_LEG_HELD && leg->mute)); /* it is not to be told of a fence */
 		char text[200];
 
 		x->down += !lsh_node_is_up(e->sites[i]->node) || (leg != NULL && leg->phase == LSH_LEG_FAILED && leg->trouble == LEASH_OK);
-		if (leg != NULL && leg->phase == LSH_LEG_FAILED && leg->trouble != LEASH_OK)
+		if (fails && leg->trouble != LEASH_OK)
 			add(x, leg->trouble, 0, b->trouble_text);
 		else if (lsh_quorum_excuse(e->sites[i], guard_ms, now, &status, &sys_errno, text, sizeof text))
 			add(x, status, sys_errno, text);
-		else if (leg != NULL && (leg->phase == LSH_LEG_FAILED || (leg->phase == LSH_LEG_ASKING && late))) {
+		else if (fails || (leg != NULL && leg->phase == LSH_LEG_ASKING && late)) {
 			snprintf(text, sizeof text, "%.100s: no answer in time", lsh_node_shown(e->sites[i]->node));
 			add(x, LEASH_UNAVAILABLE, 0, text);
 		}
@@ -138,7 +127,55 @@ lsh_round_blame(struct lsh_lock *lock, struct lsh_waiter *w, const struct lsh_li
 	} /* else what the last round came to */
 }
 
+leash_status
+lsh_round_excuse(const struct lsh_tenure *t, int *sys_errno, char *text, size_t size)
+{
+	struct lsh_engine *e = t->lock->engine;
+	struct excuses x;
+
+	gather(e, t->ballot, true, t->ballot->guard_ms, lsh_now_ns(), &x);
+	if (x.count > 0)
+		lsh_quorum_say(text, size, x.count, e->site_count, "could not be asked", x.text);
+	else
+		snprintf(text, size, "the answers came too late to count");
+	*sys_errno = x.sys_errno;
+	return x.status;
+}
+
+/* ---- turns ---- */
+
+/* Those who lost a round rest, and one who asks right behind its own release would be before them for ever. So after a turn it rests as
+ * they do, where others were in its way a while ago. Who always wins sees none: with threads that wait here still it rests after some turns
+ * all the same, to find out. */
+void
+lsh_round_let_others(struct lsh_lock *lock, const struct lsh_tenure *t)
+{
+	enum { MEMORY_MS = 5000, TURN_MS = 4, TURNS = 16 }; /* several short holds in a row are one turn */
+	int64_t now = lsh_now_ns(), began = t->ballot->began, round = began > 0 ? t->turn_began - began : 0;
+	bool waits = !lsh_list_empty(&lock->plain.waiters), contended = lock->contended_at > 0 && now - lock->contended_at < MEMORY_MS * LSH_MS;
+
+	if (now < lsh_after_ms(lock->rests_until, TURN_MS))
+		return;
+	if (contended || (waits && ++lock->turns % TURNS == 0))
+		lock->rests_until = lsh_after(now, lsh_quorum_pause(round, 1, lsh_random32()));
+}
+
+/* Whose time is so short that it would be over asks nevertheless. */
+static int64_t
+rests_until(const struct lsh_lock *lock, const struct lsh_waiter *w)
+{
+	if (w->tries || lock->rests_until <= w->rests_until || lock->rests_until >= w->deadline)
+		return w->rests_until;
+	return lock->rests_until;
+}
+
 /* ---- a round ---- */
+
+bool
+lsh_round_is_on(const struct lsh_tenure *t, const struct lsh_terms *terms)
+{
+	return t->lease_ms == lsh_tenure_lease_ms(terms) && t->ballot->guard_ms == terms->restart_guard_ms;
+}
 
 static int64_t
 lapses_at(const struct lsh_tenure *t, int64_t now)
@@ -165,9 +202,11 @@ lsh_round_lost(struct lsh_tenure *t)
 	int64_t now = lsh_now_ns(), lapses = lapses_at(t, now);
 	struct excuses x;
 
-	gather(e, t->ballot, now >= t->ballot->limit, w->hold->terms.restart_guard_ms, now, &x);
+	gather(e, t->ballot, now >= t->ballot->limit, t->ballot->guard_ms, now, &x);
 	if (!is_cut_short(w, t->ballot, now))
 		blame(e, w, &x);
+	if (w->refused)
+		t->lock->contended_at = now;
 	w->hopeless = !may_go_on(e, w, &x);
 	w->rounds++;
 	w->rests_until = lsh_after(now, lsh_quorum_pause(now - t->ballot->began, w->rounds, lsh_random32()));
@@ -186,7 +225,7 @@ rest(struct lsh_lock *lock, struct lsh_waiter *w, const struct excuses *x, int64
 	blame(e, w, x);
 	if (!may_go_on(e, w, x))
 		return LSH_ASK_FAILED;
-	sleep_until(lock, w, lsh_after(now, lsh_quorum_pause(0, 16, lsh_random32())));
+	lsh_waiter_sleep(w, lsh_after(now, lsh_quorum_pause(0, 16, lsh_random32())));
 	return LSH_LOOK_AGAIN;
 }
 
@@ -210,6 +249,7 @@ begin(struct lsh_lock *lock, struct lsh_waiter *w)
 	t->line = w->line;
 	t->phase = LSH_ASKING;
 	t->ballot->began = now;
+	t->ballot->guard_ms = w->hold->terms.restart_guard_ms;
 	t->ballot->limit = limit < w->deadline ? limit : w->deadline;
 	t->ballot->proposal = lsh_quorum_propose(e->quorum);
 	lsh_tenure_retain(&t->timer);
@@ -226,8 +266,8 @@ lsh_round_drive(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_tenure *t = w->line->tenure;
 
-	/* somebody else's round, for a longer lease: nothing shortens that */
-	if (t != NULL && t->longest_ms > w->hold->terms.lease_ms) {
+	/* somebody else's round: how its votes count, and for how long, was by that one's terms */
+	if (t != NULL && !lsh_round_is_on(t, &w->hold->terms)) {
 		lsh_tenure_end(t);
 		t = NULL;
 	}
@@ -236,13 +276,13 @@ lsh_round_drive(struct lsh_lock *lock, struct lsh_waiter *w)
 		t = NULL;
 	}
 	if (t != NULL) {
-		sleep_until(lock, w, t->ballot->limit);
+		lsh_waiter_sleep(w, t->ballot->limit);
 		return LSH_LOOK_AGAIN;
 	}
 	if (w->hopeless)
 		return LSH_ASK_FAILED;
-	if (lsh_now_ns() < w->rests_until) {
-		sleep_until(lock, w, w->rests_until);
+	if (lsh_now_ns() < rests_until(lock, w)) {
+		lsh_waiter_sleep(w, rests_until(lock, w));
 		return LSH_LOOK_AGAIN;
 	}
 	return begin(lock, w);

@@ -246,21 +246,28 @@ slot_of_party(const struct lsh_engine *e, const char *token)
 	return lsh_slot_of(key, size);
 }
 
+/* False: for so long it was wanted already. */
+static bool
+want_introduction(struct lsh_site *site, int64_t lease_ms)
+{
+	int64_t wanted_ms = atomic_load(&site->introduce_ms);
+
+	while (wanted_ms < lease_ms)
+		if (atomic_compare_exchange_weak(&site->introduce_ms, &wanted_ms, lease_ms))
+			return true;
+	return false;
+}
+
 void
 lsh_route_introduce(struct lsh_engine *e, int64_t lease_ms, int64_t now)
 {
 	struct lsh_site *site = site_of_slot(e, e->client_slot);
-	int64_t wanted_ms;
 
-	if (site == NULL || !lsh_node_is_up(site->node) || now < atomic_load_explicit(&site->introduce_after, memory_order_relaxed) ||
+	if (site == NULL || now < atomic_load_explicit(&site->introduce_after, memory_order_relaxed) ||
 	    lsh_introduction_is_there(&site->introduction, lsh_pipe_epoch(lsh_node_pipe(site->node)), lease_ms, now))
 		return;
-	wanted_ms = atomic_load(&site->introduce_ms);
-	while (wanted_ms < lease_ms)
-		if (atomic_compare_exchange_weak(&site->introduce_ms, &wanted_ms, lease_ms)) {
-			lsh_node_kick(site->node);
-			return;
-		}
+	if (want_introduction(site, lease_ms))
+		lsh_node_kick(site->node); /* where it is down: once it is back */
 }
 
 void
@@ -341,10 +348,13 @@ introduce(struct lsh_site *site, struct lsh_thread *self)
 	struct lsh_reply reply;
 	leash_error err;
 
-	if (lease_ms == 0)
+	/* who came while the one before was on its way has been served by that */
+	if (lease_ms == 0 || lsh_introduction_is_there(&site->introduction, lsh_pipe_epoch(lsh_node_pipe(site->node)), lease_ms, lsh_now_ns()))
 		return;
-	if (!lsh_introduction_say(&site->introduction, lsh_node_pipe(site->node), lease_ms, site->engine->options.timeout, self, &reply))
+	if (!lsh_introduction_say(&site->introduction, lsh_node_pipe(site->node), lease_ms, site->engine->options.timeout, self, &reply)) {
+		want_introduction(site, lease_ms); /* over the next connection */
 		return;
+	}
 	if (reply.type == LSH_ERROR && lsh_fault_of(reply.text) == LSH_FAULT_CLUSTER) {
 		lsh_introduction_lose(&site->introduction);
 		lsh_route_follow(site, reply.text, &asks, &err);

@@ -3,6 +3,8 @@
  *
  *   page of keys --fit the pattern--> window --inspected, and still held--> found --visited--> gone
  *
+ * On a quorum, what one server has is what the others are asked about (poll.h).
+ *
  * There is one page and one window at a time, so it needs the same memory for any number of locks. What is not a lock of ours, or not
  * any more, is passed over. */
 #include "lock/scan.h"
@@ -11,11 +13,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "lock/inquiry.h"
+#include "lock/poll.h"
 #include "lock/state.h"
-#include "lock/step.h"
 #include "redis/cluster.h"
-#include "redis/fault.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -25,7 +25,6 @@
 
 enum {
 	COUNT = 200,   /* keys that the server looks at in one step, which lasts less than a millisecond */
-	ROUNDS = 3,    /* of a window, while the server says that it lacks the script */
 	/* A scan ends, but whoever says that he is a server may say that it goes on for ever. A step that finds nothing looks at 10 times as
 	 * many places, and a table has seldom more than 16 for each key. */
 	STEPS = 1 << 16,
@@ -42,42 +41,66 @@ struct lsh_scan {
 	char prefix[80], match[84];  /* of keys; and what SCAN is to look for */
 	char cursor[LSH_DECIMAL_DIGITS + 1];
 	bool over;                   /* there is no further page */
-	size_t site;                 /* which is asked; in a cluster there are others behind it */
+	size_t site;                 /* which is asked; in a cluster and a quorum there are others behind it */
+	struct lsh_poll *poll;       /* of a quorum; else NULL */
 	uint64_t steps, steps_most;
 
 	struct redisReply *page;
 	const struct redisReply *keys; /* in it */
 	size_t next_key;
 
-	size_t count, next;          /* of those in the window; the next one to be told of */
-	struct lsh_item key[LSH_INQUIRY_WINDOW];
-	bool asks[LSH_INQUIRY_WINDOW]; /* is still to be inspected */
-	leash_lock_info info[LSH_INQUIRY_WINDOW];
+	struct lsh_window window;
+	size_t next;                 /* in it: to be told of */
 };
 
 /* ---- life ---- */
 
-/* Begin with the next server that has slots. False: there is none. */
+/* The next server that has slots, or of a quorum one that is to be gone through. False: there is none. */
 static bool
 find_site(struct lsh_scan *scan, struct lsh_engine *e)
 {
 	for (; scan->site < lsh_site_count(e); scan->site++) {
 		const struct lsh_site *site = lsh_site_at(e, scan->site);
 
-		if (site != NULL && (e->cluster == NULL || atomic_load(&site->serves)))
+		if (site != NULL && (e->cluster == NULL || atomic_load(&site->serves)) && (scan->poll == NULL || lsh_poll_wants(scan->poll, scan->site)))
 			return true;
 	}
 	return false;
 }
 
+/* What the server said, or did not say, ends the scan; or, of a quorum, it is given up, and there is no page any more. */
 static leash_status
-begin(struct lsh_scan *scan, struct lsh_engine *e, leash_error *err)
+failed(struct lsh_scan *scan, const leash_error *why, leash_error *err)
 {
-	strcpy(scan->cursor, "0");
-	scan->over = false;
-	scan->steps = 0;
-	scan->steps_most = STEPS;
-	return lsh_inquiry_open(&scan->inquiry, lsh_site_at(e, scan->site), NULL, err);
+	if (scan->poll == NULL)
+		return lsh_fail(err, why->status, why->sys_errno, "%s", why->text);
+	lsh_answer_free(scan->page);
+	scan->page = NULL;
+	scan->keys = NULL;
+	scan->next_key = 0;
+	scan->window.count = scan->next = 0;
+	scan->over = true;
+	return lsh_poll_give_up(scan->poll, scan->site, why, err);
+}
+
+/* Begin with the next server, `site` or one behind it. `*found`: there is one. */
+static leash_status
+begin(struct lsh_scan *scan, struct lsh_engine *e, bool *found, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+	leash_error why = {0};
+
+	for (; (*found = find_site(scan, e)) && status == LEASH_OK; scan->site++) {
+		strcpy(scan->cursor, "0");
+		scan->over = false;
+		scan->steps = 0;
+		scan->steps_most = STEPS;
+		if (lsh_inquiry_open(&scan->inquiry, lsh_site_at(e, scan->site), NULL, &why) == LEASH_OK)
+			return LEASH_OK;
+		lsh_inquiry_close(&scan->inquiry);
+		status = failed(scan, &why, err);
+	}
+	return status;
 }
 
 leash_status
@@ -85,11 +108,8 @@ lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, 
 {
 	struct lsh_scan *scan = lsh_new(struct lsh_scan);
 	leash_status status;
+	bool found;
 
-	if (e->quorum != NULL) {
-		lsh_free(scan);
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the locks of a quorum are not listed: ask one of its servers, by a URI of its own, for what it knows");
-	}
 	if (scan == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
 	scan->matches = pattern != NULL;
@@ -98,12 +118,12 @@ lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, 
 	snprintf(scan->prefix, sizeof scan->prefix, "%s:{", e->options.prefix);
 	snprintf(scan->match, sizeof scan->match, "%s*}", scan->prefix); /* in a prefix there is nothing that a pattern has a meaning for */
 	scan->bytes = newlocale(LC_ALL_MASK, "C", NULL);
-	if (scan->bytes == NULL)
+	if (e->quorum != NULL)
+		scan->poll = lsh_poll_new(e);
+	if (scan->bytes == NULL || (e->quorum != NULL && scan->poll == NULL))
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
-	else if (!find_site(scan, e))
+	else if ((status = begin(scan, e, &found, err)) == LEASH_OK && !found)
 		status = lsh_cluster_trouble(e->cluster, 0, err);
-	else
-		status = begin(scan, e, err);
 	if (status != LEASH_OK)
 		lsh_scan_close(scan);
 	else
@@ -118,6 +138,7 @@ lsh_scan_close(struct lsh_scan *scan)
 		return;
 	lsh_inquiry_close(&scan->inquiry);
 	lsh_answer_free(scan->page);
+	lsh_poll_free(scan->poll);
 	if (scan->bytes != NULL)
 		freelocale(scan->bytes);
 	lsh_free(scan);
@@ -230,10 +251,12 @@ is_wanted(const struct lsh_scan *scan, const struct lsh_item *key, char name[sta
 static leash_status
 fill_window(struct lsh_scan *scan, leash_error *err)
 {
-	scan->count = scan->next = 0;
-	for (; scan->next_key < lsh_answer_count(scan->keys) && scan->count < LSH_INQUIRY_WINDOW; scan->next_key++) {
+	struct lsh_window *w = &scan->window;
+
+	w->count = scan->next = 0;
+	for (; scan->next_key < lsh_answer_count(scan->keys) && w->count < LSH_INQUIRY_WINDOW; scan->next_key++) {
 		struct lsh_item key = lsh_answer_item(lsh_answer_at(scan->keys, scan->next_key));
-		leash_lock_info *info = &scan->info[scan->count];
+		leash_lock_info *info = &w->info[w->count];
 
 		if (key.type != LSH_STRING)
 			return lsh_inquiry_nonsense(&scan->inquiry, "SCAN", err);
@@ -241,131 +264,77 @@ fill_window(struct lsh_scan *scan, leash_error *err)
 			continue;
 		info->size = sizeof *info;
 		info->held = false;
-		scan->key[scan->count] = key;
-		scan->asks[scan->count] = true;
-		scan->count++;
+		w->key[w->count] = key;
+		w->count++;
 	}
 	return LEASH_OK;
-}
-
-/* The script's text goes along with the first where the server lacks it, and with each should it be forgotten at once. */
-static leash_status
-ask(struct lsh_scan *scan, int round, leash_error *err)
-{
-	leash_status status = LEASH_OK;
-	bool whole = round > 0;
-
-	for (size_t i = 0; i < scan->count && status == LEASH_OK; i++) {
-		struct lsh_inspect_step step;
-
-		scan->asks[i] = scan->asks[i] && lsh_inspect_make(&step, scan->key[i].text, scan->key[i].length);
-		if (!scan->asks[i])
-			continue;
-		if (whole)
-			lsh_script_send_whole(&step.call);
-		whole = round > 1;
-		status = lsh_inquiry_say(&scan->inquiry, step.call.args, step.call.count, err);
-	}
-	return status;
-}
-
-/* What becomes of key `i` by its answer. */
-static leash_status
-settle(struct lsh_scan *scan, size_t i, const struct lsh_item *answer, bool last, leash_error *err)
-{
-	enum lsh_fault fault;
-
-	scan->asks[i] = false;
-	if (answer->type == LSH_STRING && lsh_lock_line_read(answer->text, answer->length, &scan->info[i]))
-		return LEASH_OK;
-	if (answer->type != LSH_ERROR)
-		return lsh_inquiry_nonsense(&scan->inquiry, "EVALSHA", err);
-	fault = lsh_fault_of(answer->text);
-	if (fault == LSH_FAULT_MISMATCH)
-		return LEASH_OK; /* it is somebody else's */
-	if (scan->inquiry.engine->cluster != NULL && (fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(answer->text, "TRYAGAIN")))
-		return LEASH_OK; /* its slot has moved, or is moving */
-	if (fault != LSH_FAULT_NOSCRIPT || last || !lsh_step_may_send_whole(scan->inquiry.engine))
-		return lsh_inquiry_refused(&scan->inquiry, "EVALSHA", &lsh_script_inspect, answer->text, err);
-	scan->asks[i] = true;
-	return LEASH_OK;
-}
-
-static leash_status
-inspect(struct lsh_scan *scan, leash_error *err)
-{
-	leash_status status = LEASH_OK;
-	bool again = scan->count > 0;
-
-	for (int round = 0; round < ROUNDS && again && status == LEASH_OK; round++) {
-		status = ask(scan, round, err);
-		again = false;
-		for (size_t i = 0; i < scan->count && status == LEASH_OK; i++) {
-			const struct redisReply *answer;
-			struct lsh_item item;
-
-			if (!scan->asks[i])
-				continue;
-			status = lsh_inquiry_hear(&scan->inquiry, &answer, err);
-			if (status != LEASH_OK)
-				break;
-			item = lsh_answer_item(answer);
-			status = settle(scan, i, &item, round + 1 == ROUNDS, err);
-			again |= scan->asks[i];
-		}
-	}
-	return status;
 }
 
 /* Keep those that are held, and see who holds them. */
 static leash_status
 identify(struct lsh_scan *scan, leash_error *err)
 {
+	struct lsh_window *w = &scan->window;
 	leash_party *holders[LSH_INQUIRY_WINDOW];
 	size_t held = 0;
 
-	for (size_t i = 0; i < scan->count; i++) {
-		if (!scan->info[i].held)
+	for (size_t i = 0; i < w->count; i++) {
+		if (!w->info[i].held)
 			continue;
 		if (held != i)
-			scan->info[held] = scan->info[i];
-		holders[held] = &scan->info[held].holder;
+			w->info[held] = w->info[i];
+		holders[held] = &w->info[held].holder;
 		held++;
 	}
-	scan->count = held;
+	w->count = held;
 	return lsh_inquiry_who(&scan->inquiry, holders, held, err);
+}
+
+/* `*ours`: what went wrong is not this server's fault. */
+static leash_status
+next_window(struct lsh_scan *scan, bool *ours, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+
+	*ours = false;
+	if (scan->next_key == lsh_answer_count(scan->keys))
+		status = turn_page(scan, err);
+	if (status == LEASH_OK)
+		status = fill_window(scan, err);
+	if (status == LEASH_OK)
+		status = lsh_window_inspect(&scan->window, &scan->inquiry, scan->window.info, err);
+	if (status == LEASH_OK && scan->poll != NULL) {
+		status = lsh_poll_count(scan->poll, scan->site, &scan->window, err);
+		*ours = status != LEASH_OK;
+	}
+	return status == LEASH_OK ? identify(scan, err) : status;
 }
 
 leash_status
 lsh_scan_next(struct lsh_scan *scan, const leash_lock_info **info, leash_error *err)
 {
+	struct lsh_engine *e = scan->inquiry.engine;
 	leash_status status = LEASH_OK;
 
-	while (scan->next == scan->count && status == LEASH_OK) {
-		bool is_read = scan->next_key == lsh_answer_count(scan->keys);
+	while (scan->next == scan->window.count && status == LEASH_OK) {
+		leash_error why = {0};
+		bool found, ours;
 
-		if (is_read && scan->over) {
-			struct lsh_engine *e = scan->inquiry.engine;
-
+		if (scan->next_key == lsh_answer_count(scan->keys) && scan->over) {
 			scan->site++;
-			if (!find_site(scan, e)) {
-				scan->site--;
+			lsh_inquiry_close(&scan->inquiry);
+			status = begin(scan, e, &found, err);
+			if (status == LEASH_OK && !found) {
 				*info = NULL;
 				return LEASH_OK;
 			}
-			lsh_inquiry_close(&scan->inquiry);
-			status = begin(scan, e, err);
+			continue;
 		}
-		if (is_read && status == LEASH_OK)
-			status = turn_page(scan, err);
-		if (status == LEASH_OK)
-			status = fill_window(scan, err);
-		if (status == LEASH_OK)
-			status = inspect(scan, err);
-		if (status == LEASH_OK)
-			status = identify(scan, err);
+		status = next_window(scan, &ours, &why);
+		if (status != LEASH_OK)
+			status = ours ? lsh_fail(err, status, why.sys_errno, "%s", why.text) : failed(scan, &why, err);
 	}
 	if (status == LEASH_OK)
-		*info = &scan->info[scan->next++];
+		*info = &scan->window.info[scan->next++];
 	return status;
 }

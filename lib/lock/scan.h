@@ -1,7 +1,8 @@
 /* A scan: every lock that is held in a deployment, one after the other, in constant memory. It is an inquiry, see there.
  *
  * In a cluster it goes through the servers that have slots, one after the other. A lock whose slot moves meanwhile, or is taken over by a
- * replica, may be missed, or told of twice. */
+ * replica, may be missed, or told of twice. On a quorum a lock is one that a majority has; one whose holder changes meanwhile, or all that
+ * a server has that fails meanwhile, may be told of twice, too. */
 #ifndef LSH_LOCK_SCAN_H
 #define LSH_LOCK_SCAN_H
 

@@ -70,6 +70,32 @@ connected(void *ctx)
 	lsh_lock_each(site->engine, bring_up, site);
 }
 
+struct denial {
+	const struct lsh_site *site;
+	const leash_error *why;
+};
+
+static void
+deny_lock(struct lsh_lock *lock, void *arg)
+{
+	const struct denial *denial = arg;
+
+	if (lsh_lock_site(lock) == denial->site)
+		lsh_lines_deny(lock, denial->why);
+}
+
+/* Nobody who waits there would be served, for as long as people leave it as it is: so they are told, and not only those who come now.
+ * Who holds goes on trying for as long as the lease lasts. On a quorum it depends on the other servers. */
+static void
+denied(void *ctx, const leash_error *why)
+{
+	struct lsh_site *site = ctx;
+	struct denial denial = {site, why};
+
+	if (site->engine->quorum == NULL)
+		lsh_lock_each(site->engine, deny_lock, &denial);
+}
+
 static void
 listens_again(struct lsh_lock *lock, void *arg)
 {
@@ -138,7 +164,7 @@ log_line(void *ctx, leash_log_level level, const char *line)
 	lsh_courier_log(e->courier, level, line);
 }
 
-#define OPS .connected = connected, .subscribed = subscribed, .work = work, .expects_messages = expects_messages, .message = message, \
+#define OPS .connected = connected, .denied = denied, .subscribed = subscribed, .work = work, .expects_messages = expects_messages, .message = message, \
             .clock_jumped = clock_jumped, .log = log_line
 
 static const struct lsh_node_ops node_ops = {OPS}, cluster_node_ops = {

@@ -120,7 +120,8 @@ struct lsh_tenure {
 	int64_t wanted_at;           /* HELD: the keeper, or a confirmer, was asked for a renewal then and has not settled it; 0: there is none */
 	unsigned failures;           /* of renewals, or of cancels, in a row */
 	unsigned redirections;       /* of what the keeper sent, in a row */
-	bool plain;                  /* ENDING: its slot is moving, try HDEL alone */
+	bool plain;                  /* ENDING: its slot is moving, try HDEL alone; */
+	bool forgotten;              /* that was done, and what is left is to hand the lock on */
 	struct lsh_site *ask_site;   /* where the last ask went, */
 	struct lsh_site *ask_home;   /* where the lock lived then, and */
 	uint64_t ask_epoch;          /* over which connection; no two of all sites have the same */
@@ -166,6 +167,7 @@ struct lsh_waiter {
 	bool refused;                /* by the last answer: somebody else had it */
 	atomic_bool signaled;        /* look again */
 	bool answered;               /* the trouble is in the server's own words */
+	bool denied;                 /* an attempt to connect was refused while it waited: `trouble` says why, and stands */
 	bool denied_before;          /* the trouble was a refused password, before the last attempt to connect */
 	struct lsh_site *asks;       /* where its next ask goes, for once (ASK); or NULL */
 	unsigned redirections;       /* in a row */
@@ -211,6 +213,10 @@ struct lsh_lock {
 	struct lsh_list lines;       /* struct lsh_line; of a fair lock in order of arrival */
 	struct lsh_line plain;       /* the one line of a lock that is not fair */
 	struct lsh_list releasing;   /* struct lsh_releasing */
+	struct lsh_list questions;   /* of a quorum: struct lsh_ballot, that are awaited */
+	int64_t rests_until;         /* likewise: others are let in, see lsh_round_let_others(); */
+	int64_t contended_at;        /* when another client was in the way last; 0: never */
+	unsigned turns;              /* that ended while threads waited here */
 	enum lsh_channel_state channel; /* of its own channel in a cluster, see channel.h, */
 	struct lsh_site *channel_site; /* of where it was asked for, */
 	int64_t channel_wanted;      /* and when somebody needed it last */
@@ -250,6 +256,7 @@ struct lsh_site {
 	struct lsh_parker *_Atomic keeper; /* who hears; NULL: it has not been there yet */
 	atomic_uint owed_legs;       /* whose cancel is not answered for good, */
 	atomic_uint loose_legs;      /* and of those the ones for which none is on its way */
+	_Atomic uint64_t released_epoch; /* the connection over which a cancel was executed last: so it is known to need no second try there */
 };
 
 struct lsh_engine {
@@ -345,6 +352,7 @@ struct lsh_tenure *lsh_tenure_find(struct lsh_lock *lock, const char *token, siz
 struct lsh_tenure *lsh_tenure_find_owed(struct lsh_engine *engine, const char *token, size_t size);
 /* Whoever goes on with it, goes on on terms of their own; but the claim, a part of its place, stays. */
 void lsh_tenure_adopt(struct lsh_tenure *tenure, const struct lsh_terms *terms);
+int64_t lsh_tenure_lease_ms(const struct lsh_terms *terms); /* that is asked for on these */
 void lsh_tenure_retain(struct lsh_timer *timer);
 void lsh_tenure_unref(struct lsh_tenure *tenure);
 /* Its token is dead from now on. What Redis may know of it is canceled by the keeper. It leaves its line, and its timer is silent. */
@@ -368,6 +376,10 @@ struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, 
 void lsh_hold_unref(struct lsh_hold *hold);
 struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner); /* held or lost; or NULL */
 struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the same, and if its lease has run out it is lost now */
+/* The mutex was released meanwhile: is it the hold that it was, of a tenure that is referenced? What was handed on, or got anew, may lie where it
+ * lay. */
+bool lsh_hold_is_still(const struct lsh_lock *lock, const struct lsh_hold *hold, const struct lsh_tenure *tenure);
+leash_status lsh_hold_gone(struct lsh_lock *lock, uint64_t owner, leash_error *err); /* it is not, and this is why */
 /* Give the lock, held by `tenure` for `lease` (ns) from `sent` on, to the first of its line. False: that is over already, or the
  * client is being closed; nothing was done. A hold that is there already has been lost, then: the server gave the lock away. */
 bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease, bool is_claim);
@@ -395,14 +407,19 @@ void lsh_hold_unwind(struct lsh_lock *lock, struct lsh_hold *hold); /* a lost on
 /* How long a renewal at `now` may ask for; 0: it must not be renewed (any more, or at the moment). */
 int64_t lsh_hold_wants_ms(const struct lsh_hold *hold, const struct lsh_tenure *tenure, int64_t now);
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);
+/* Past its valid-until: why it ends there. */
+const char *lsh_hold_why_over(const struct lsh_hold *hold, const struct lsh_tenure *tenure, int64_t now);
 
 /* waiter.c; lock->mutex held */
 void lsh_waiter_wake(struct lsh_waiter *waiter);
 /* No mutex needed: canceled, or the client is being closed; and that or told to look again. */
 bool lsh_waiter_is_over(const struct lsh_waiter *waiter);
 bool lsh_waiter_is_signaled(const struct lsh_waiter *waiter);
+/* Sleep until `at`, a signal or the deadline. The mutex is released meanwhile. */
+void lsh_waiter_sleep(struct lsh_waiter *waiter, int64_t at);
 struct lsh_waiter *lsh_line_first(const struct lsh_line *line); /* or NULL */
 void lsh_line_wake(struct lsh_line *line);                      /* the first of it */
+void lsh_lines_deny(struct lsh_lock *lock, const leash_error *why); /* no waiter of this lock is served: each is told so */
 void lsh_lock_wake(struct lsh_lock *lock); /* after a hold has ended: a plain line rests no more */
 
 /* ask.c; lock->mutex held. Ask for the first of the line, which then hears the answer, if that needs no waiting; else wake it. */

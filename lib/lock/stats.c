@@ -76,8 +76,8 @@ lsh_engine_stats(struct lsh_engine *e, leash_stats *stats)
 			continue; /* a replica, or gone: nothing is missing if that is not there */
 		stats->connected = stats->connected && lsh_node_is_up(node);
 		stats->listening = stats->listening && lsh_node_is_subscribed(node);
-		if (first == NULL)
-			first = node;
+		if (first == NULL || (!lsh_node_is_up(first) && lsh_node_is_up(node)))
+			first = node; /* whose clock is known */
 	}
 	stats->holding = sum.holding;
 	stats->waiting = sum.waiting;

@@ -22,7 +22,7 @@ const char *lsh_step_words(const struct lsh_engine *engine, const char *words);
 
 void lsh_step_ask(struct lsh_step *step, const struct lsh_tenure *tenure, int64_t not_after_us, bool takes_place);
 void lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *tenure); /* or release, or leave */
-/* What there is of that with one key, for a slot that is moving: its hold is released, and the next word gives the lock to somebody. */
+/* What there is of that with one key, for a slot that is moving: its hold is released, and the next word or cancel gives the lock to somebody. */
 void lsh_step_forget(struct lsh_step *step, const struct lsh_tenure *tenure);
 /* For several tenures of one lock, with one lease: the first, then each of the others, then the end. */
 enum { LSH_WORDS = 14 }; /* tenures at most: a reply has room for the answers */

@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
+int64_t
+lsh_tenure_lease_ms(const struct lsh_terms *terms)
+{
+	return terms->max_hold_ms > 0 && terms->max_hold_ms < terms->lease_ms ? terms->max_hold_ms : terms->lease_ms;
+}
+
 void
 lsh_tenure_adopt(struct lsh_tenure *t, const struct lsh_terms *terms)
 {
-	t->lease_ms = terms->lease_ms;
-	if (terms->max_hold_ms > 0 && terms->max_hold_ms < t->lease_ms)
-		t->lease_ms = terms->max_hold_ms;
+	t->lease_ms = lsh_tenure_lease_ms(terms);
 	if (t->lease_ms > t->longest_ms)
 		t->longest_ms = t->lease_ms;
 }

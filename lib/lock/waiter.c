@@ -1,5 +1,5 @@
 /* Waiters: threads of this process that want a lock, in lines. Each lies on its thread's stack for the time of its call. */
-#include "lock/state.h"
+#include "lock/ask.h"
 
 void
 lsh_waiter_wake(struct lsh_waiter *waiter)
@@ -22,6 +22,19 @@ bool
 lsh_waiter_is_signaled(const struct lsh_waiter *waiter)
 {
 	return atomic_load(&waiter->signaled) || lsh_waiter_is_over(waiter);
+}
+
+void
+lsh_waiter_sleep(struct lsh_waiter *waiter, int64_t at)
+{
+	pthread_mutex_t *mutex = &waiter->lock->mutex;
+
+	if (at > waiter->deadline)
+		at = waiter->deadline;
+	pthread_mutex_unlock(mutex);
+	while (!lsh_waiter_is_signaled(waiter) && lsh_now_ns() < at)
+		lsh_park(&waiter->thread->parker, at);
+	pthread_mutex_lock(mutex);
 }
 
 void
@@ -54,6 +67,21 @@ lsh_line_wake(struct lsh_line *line)
 
 	if (first != NULL)
 		lsh_waiter_wake(first);
+}
+
+void
+lsh_lines_deny(struct lsh_lock *lock, const leash_error *why)
+{
+	struct lsh_list *line, *next_line, *at, *next;
+
+	lsh_list_each(line, next_line, &lock->lines)
+		lsh_list_each(at, next, &lsh_container(line, struct lsh_line, link)->waiters) {
+			struct lsh_waiter *w = lsh_container(at, struct lsh_waiter, link);
+
+			lsh_waiter_blame(w, why->status, why->sys_errno, why->text);
+			w->denied = true;
+			lsh_waiter_wake(w);
+		}
 }
 
 void

@@ -13,6 +13,7 @@ struct lsh_script {
 
 extern const struct lsh_script lsh_script_acquire;
 extern const struct lsh_script lsh_script_inspect;
+extern const struct lsh_script lsh_script_keep;
 extern const struct lsh_script lsh_script_raise;
 extern const struct lsh_script lsh_script_release;
 extern const struct lsh_script lsh_script_renew;

@@ -268,18 +268,22 @@ number_of(struct lsh_cluster *c, const struct lsh_surveyed *node, const char *sa
 	return number != LSH_NO_SERVER ? number : LSH_NOT_SAID;
 }
 
-/* Make the map what the survey says. */
-static void
+/* Make the map what the survey says. False: there was no memory for one of its servers. */
+static bool
 take(struct lsh_cluster *c, const struct asking *a, bool higher)
 {
 	const struct lsh_survey *s = &c->survey;
 	int number[LSH_SURVEYED];
+	bool whole = true;
 
-	for (unsigned i = 0; i < s->count; i++)
+	for (unsigned i = 0; i < s->count; i++) {
 		number[i] = s->node[i].master ? number_of(c, &s->node[i], a->whom.host) : LSH_NOT_SAID;
+		whole &= !s->node[i].master || number[i] != LSH_NOT_SAID;
+	}
 	c->served = lsh_slot_map_take(c->map, s, number, a->begun, higher, STANDS, &c->held_back);
 	keep_places(c, s, a->whom.host);
 	keep_ids(c, s);
+	return whole;
 }
 
 static void
@@ -287,7 +291,7 @@ judge_survey(struct lsh_cluster *c, const struct asking *a)
 {
 	const struct lsh_survey *s = &c->survey;
 	struct rank rank = {s->healthy, s->epoch};
-	bool first = lsh_cluster_version(c) == 0, same = is_same_cluster(c, s);
+	bool first = lsh_cluster_version(c) == 0, same = is_same_cluster(c, s), whole;
 	int64_t now = lsh_now_ns();
 	int higher = compare(rank, c->rank);
 
@@ -304,9 +308,11 @@ judge_survey(struct lsh_cluster *c, const struct asking *a)
 	}
 	c->outdated_since = 0;
 	c->rank = rank;
-	take(c, a, higher > 0 || first);
+	whole = take(c, a, higher > 0 || first);
 	if (c->served > 0)
 		c->witnesses++;
+	else if (!whole)
+		note(c, LEASH_NO_MEMORY, ENOMEM, "out of memory for its servers");
 	else
 		note(c, LEASH_DENIED, 0, "'redirects' of the URI does not let us be sent to any of its servers");
 }

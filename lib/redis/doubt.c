@@ -113,7 +113,7 @@ show_day(const ASN1_TIME *time, char day[static 32])
 static void
 doubt_times(struct lsh_doubt *d, X509 *certificate, int depth, bool expired)
 {
-	char day[32], name[NAMES_SHOWN] = "", whose[NAMES_SHOWN + 32] = "its certificate";
+	char day[32], name[NAMES_SHOWN] = "", whose[NAMES_SHOWN + 40] = "its certificate";
 
 	show_day(expired ? X509_get0_notAfter(certificate) : X509_get0_notBefore(certificate), day);
 	if (depth > 0) {

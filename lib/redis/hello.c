@@ -108,7 +108,7 @@ lsh_hello_take_memory(struct lsh_hello *hello, const struct lsh_message *m)
 {
 	const char *info = m->item[0].text, *policy, *most;
 	uint64_t bytes;
-	size_t n, digits;
+	size_t n = 0, digits;
 
 	if (m->type != LSH_STRING)
 		return false;

@@ -4,24 +4,24 @@
  *   SENTINEL MASTER                    the epoch, and what else a sentinel thinks of the master
  *   SENTINEL SENTINELS                 the others
  *
- * A user who is permitted but the first of them is served all the same. What comes is parsed by hiredis through functions of our own, which
- * keep of each item what is of use, and build nothing: the second answer has too many items for lsh_reader, which is for hot paths. The
- * bytes of a question's answers are counted, since hiredis buffers without bound what does not end. Works with hiredis 0.14 and 1.x.
+ * A user who is permitted but the first of them is served all the same. What comes through the sieve is kept as far as it is of use, and
+ * nothing is built of it: the second answer has too many items for lsh_reader, which is for hot paths. The bytes of a question's answers
+ * are counted, since hiredis buffers without bound what does not end.
  *
  * No mutex: one thread at a time. */
 #include "redis/lookout.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "redis/command.h"
 #include "redis/dial.h"
 #include "redis/fault.h"
 #include "redis/listener.h"
+#include "redis/sieve.h"
 #include "redis/socket.h"
-
-#include <hiredis/hiredis.h>
 
 #include <errno.h>
 #include <stdarg.h>
@@ -35,12 +35,6 @@
 #define RESUBSCRIBE_DENIED (30 * LSH_S) /* that is noted down in a log of the sentinel each time */
 
 enum { MOST = 1 << 18, WORD_SIZE = 192 }; /* bytes of a question's answers; of a word that a sentinel says */
-
-#if HIREDIS_MAJOR >= 1
-typedef size_t elements;
-#else
-typedef int elements;
-#endif
 
 enum question { ADDRESS, MASTER, OTHERS, QUESTIONS };
 
@@ -78,8 +72,7 @@ struct lsh_lookout {
 	uint64_t number;         /* of the question under way */
 	int64_t deadline;
 	size_t sent, received;
-	redisReader *reader;
-	const char *nonsense;    /* why one of our functions returned NULL */
+	struct lsh_sieve sieve;
 	struct said said;
 	struct lsh_view view;
 	size_t other_count;
@@ -94,14 +87,7 @@ struct lsh_lookout {
 	leash_error deafness;    /* status LEASH_OK: there is none */
 };
 
-/* ---- what hiredis calls; what is returned need only be not NULL ---- */
-
-static void *
-refuse(struct lsh_lookout *l, const char *why)
-{
-	l->nonsense = why;
-	return NULL;
-}
+/* ---- what is kept of the answers ---- */
 
 static void
 take_host(struct lsh_whereabouts *at, const char *bytes, size_t size)
@@ -179,25 +165,22 @@ take_item(struct said *said, size_t outer, size_t i, const char *bytes, size_t s
 	}
 }
 
-/* Does a string in hiredis's buffer have its CR and LF behind it? On 32 bits hiredis's own sum wraps. */
-static bool
-is_ended(const redisReader *reader, const char *bytes, size_t size)
-{
-	size_t from = (size_t)(bytes - reader->buf);
+/* What hiredis calls: what is returned need only be not NULL. */
 
-	return from <= reader->len && size <= reader->len - from && reader->len - from - size >= 2 && memcmp(bytes + size, "\r\n", 2) == 0;
+static struct lsh_lookout *
+lookout_of(const redisReadTask *task)
+{
+	struct lsh_sieve *sieve = task->privdata;
+
+	return lsh_container(sieve, struct lsh_lookout, sieve);
 }
 
 static void *
 create_string(const redisReadTask *task, char *bytes, size_t size)
 {
-	struct lsh_lookout *l = task->privdata;
+	struct lsh_lookout *l = lookout_of(task);
 	const redisReadTask *array = task->parent;
 
-	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
-		return refuse(l, "a type of RESP3");
-	if (!is_ended(l->reader, bytes, size))
-		return refuse(l, "a string that does not end where it should");
 	if (array != NULL)
 		take_item(&l->said, array->parent != NULL ? (size_t)array->idx : 0, (size_t)task->idx, bytes, size);
 	else if (task->type == REDIS_REPLY_ERROR && l->said.about == ADDRESS)
@@ -206,70 +189,31 @@ create_string(const redisReadTask *task, char *bytes, size_t size)
 }
 
 static void *
-create_array(const redisReadTask *task, elements count)
+create_array(const redisReadTask *task, lsh_elements count)
 {
-	struct lsh_lookout *l = task->privdata;
+	struct lsh_lookout *l = lookout_of(task);
 
-	(void)count; /* nothing is kept for those to come */
-	if (task->type != REDIS_REPLY_ARRAY)
-		return refuse(l, "a type of RESP3");
-	if (task->parent != NULL && (l->said.about != OTHERS || task->parent->parent != NULL))
-		return refuse(l, "arrays too deep in arrays");
+	(void)count;
 	l->said.field = FIELD_NONE;
 	return l;
 }
 
 static void *
-create_integer(const redisReadTask *task, long long n)
-{
-	(void)n;
-	return task->privdata;
-}
-
-static void *
 create_nil(const redisReadTask *task)
 {
-	struct lsh_lookout *l = task->privdata;
+	struct lsh_lookout *l = lookout_of(task);
 
-	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
-		return refuse(l, "a type of RESP3");
 	if (task->parent == NULL && l->said.about == ADDRESS)
 		l->said.stranger = true;
 	return l;
 }
 
-#if HIREDIS_MAJOR >= 1
-static void *
-create_double(const redisReadTask *task, double n, char *bytes, size_t size)
-{
-	(void)n, (void)bytes, (void)size;
-	return refuse(task->privdata, "a type of RESP3");
-}
-
-static void *
-create_bool(const redisReadTask *task, int yes)
-{
-	(void)yes;
-	return refuse(task->privdata, "a type of RESP3");
-}
-#endif
-
-static void
-free_nothing(void *object)
-{
-	(void)object;
-}
-
-static redisReplyObjectFunctions functions = { /* hiredis wants it writable, and writes nothing */
+static const redisReplyObjectFunctions builders = {
 	.createString = create_string,
 	.createArray = create_array,
-	.createInteger = create_integer,
+	.createInteger = lsh_sieve_pass_integer,
 	.createNil = create_nil,
-	.freeObject = free_nothing,
-#if HIREDIS_MAJOR >= 1
-	.createDouble = create_double,
-	.createBool = create_bool,
-#endif
+	.freeObject = lsh_sieve_free_nothing,
 };
 
 /* ---- the connection for questions ---- */
@@ -282,9 +226,7 @@ disconnect(struct lsh_lookout *l)
 	lsh_dial_stop(l->dial);
 	l->wire = LSH_NO_WIRE; /* before it is closed: a forked child may see the one or the other, but no number of another file */
 	lsh_wire_discard(&wire);
-	if (l->reader != NULL)
-		redisReaderFree(l->reader);
-	l->reader = NULL;
+	lsh_sieve_close(&l->sieve);
 	l->state = DOWN;
 }
 
@@ -363,10 +305,8 @@ connected(struct lsh_lookout *l, struct lsh_wire wire)
 {
 	l->wire = wire;
 	l->kept = false;
-	l->reader = redisReaderCreateWithFunctions(&functions);
-	if (l->reader == NULL)
+	if (!lsh_sieve_open(&l->sieve, &builders, 1, SIZE_MAX)) /* nothing is kept for elements to come */
 		return fail(l, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
-	l->reader->privdata = l;
 	begin_question(l);
 	return false;
 }
@@ -442,17 +382,21 @@ static bool
 parse(struct lsh_lookout *l)
 {
 	for (;;) {
-		void *object = NULL;
+		const char *fault;
+		void *object;
 
-		l->nonsense = NULL;
-		if (redisReaderGetReply(l->reader, &object) != REDIS_OK)
-			return fail(l, LEASH_PROTOCOL, 0, "what it sends is not what a sentinel says: %s",
-			            l->nonsense != NULL ? l->nonsense : l->reader->errstr);
+		l->sieve.levels = l->said.about == OTHERS ? 2 : 1;
+		if (!lsh_sieve_next(&l->sieve, &object)) {
+			fault = lsh_sieve_fault(&l->sieve);
+			if (fault == NULL)
+				return fail(l, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
+			return fail(l, LEASH_PROTOCOL, 0, "what it sends is not what a sentinel says: %s", fault);
+		}
 		if (object == NULL)
 			return false;
 		if (++l->said.about < QUESTIONS)
 			continue;
-		return l->reader->pos == l->reader->len ? answered(l) : fail(l, LEASH_PROTOCOL, 0, "it answers what it was not asked");
+		return l->sieve.parser->pos == l->sieve.parser->len ? answered(l) : fail(l, LEASH_PROTOCOL, 0, "it answers what it was not asked");
 	}
 }
 
@@ -495,7 +439,7 @@ go_on_asking(struct lsh_lookout *l)
 		l->received += (size_t)n;
 		if (l->received > MOST)
 			return fail(l, LEASH_PROTOCOL, 0, "an answer is longer than a sentinel would give");
-		if (redisReaderFeed(l->reader, bytes, (size_t)n) != REDIS_OK)
+		if (redisReaderFeed(l->sieve.parser, bytes, (size_t)n) != REDIS_OK)
 			return fail(l, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
 		if (parse(l))
 			return true;

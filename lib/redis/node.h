@@ -23,6 +23,9 @@ struct lsh_listener;
 
 struct lsh_node_ops {
 	void (*connected)(void *ctx);  /* keeper: commands can be sent (again): whatever is held or waited for should be asked about */
+	void (*denied)(void *ctx, const leash_error *why); /* keeper: this attempt to connect and the one before were refused, by the server
+	                                  or by us, and the next one will be until somebody mends it (DENIED), or the sentinels name
+	                                  another master: who answers for a moment at an old address is none. NULL: nobody wants to know */
 	void (*subscribed)(void *ctx); /* keeper: messages come (again): some may have been missed */
 	void (*work)(void *ctx);       /* keeper: was kicked; run all the work there is, as a caller of the pipe */
 	bool (*expects_messages)(void *ctx); /* keeper: should messages be read although no thread waits? */
@@ -76,6 +79,8 @@ void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */
 /* Are commands taken? And, `subscribed`: do messages of this very server (same run id) come, too? */
 bool lsh_node_is_up(struct lsh_node *node);
 bool lsh_node_is_subscribed(struct lsh_node *node);
+
+bool lsh_node_has_tried(struct lsh_node *node); /* the first attempt to connect for commands has ended, well or not */
 
 /* Sleep until one of these may have become true, the node stops, `parker` is woken, or `deadline`. */
 void lsh_node_await(struct lsh_node *node, struct lsh_parker *parker, bool subscribed, int64_t deadline);

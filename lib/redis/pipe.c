@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,6 +88,8 @@ struct lsh_pipe {
 	bool want_write;      /* the socket was full: the reader polls for room */
 	int64_t heard;        /* when bytes came last */
 	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
+	struct lsh_reply refusal; /* of the last ASKING that was refused, */
+	uint64_t refused;     /* in front of this command; 0: of none, as such a command is never the first */
 	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 
 	struct buffer batch;       /* the writer's seat */
@@ -272,6 +275,24 @@ has_to_write(const struct lsh_pipe *p)
 	return p->state == UP && !p->writing && !p->want_write && (p->out.size > 0 || p->batch.sent < p->batch.size);
 }
 
+/* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes next. */
+static void
+note_refusal(struct lsh_pipe *p, const struct lsh_message *message, uint64_t number)
+{
+	if (message->type != LSH_ERROR)
+		return;
+	lsh_reply_keep(&p->refusal, message);
+	p->refused = number;
+}
+
+static void
+keep(const struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_message *message)
+{
+	lsh_reply_keep(&ticket->reply, message);
+	if (ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR && lsh_starts_with_word(ticket->reply.text, "MOVED"))
+		ticket->reply = p->refusal;
+}
+
 /* Hand out the replies that have come. False: they are not what a Redis server says. */
 static bool
 hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
@@ -289,11 +310,13 @@ hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
 		ticket = *place(p, p->head++);
 		while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && ticket == NULL && p->head == p->gave_up && p->head < p->handed)
 			ticket = *place(p, p->head++);
-		if (ticket == NULL)
-			continue; /* its caller gave up */
+		if (ticket == NULL) { /* nobody's, or its caller gave up */
+			note_refusal(p, message, p->head);
+			continue;
+		}
 		if (ticket->parker == p->baton)
 			p->baton = NULL; /* it may leave without looking at the seat */
-		lsh_reply_keep(&ticket->reply, message);
+		keep(p, ticket, message);
 		if (ticket == me)
 			atomic_store_explicit(&ticket->outcome, LSH_ANSWERED, memory_order_release);
 		else
@@ -470,6 +493,7 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 
 	atomic_init(&ticket->outcome, LSH_PENDING);
 	ticket->limit = LSH_NEVER;
+	ticket->asking = asking;
 	/* with a clock that could not be read it is never overdue, rather than at once: that says nothing about the server */
 	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
 	pthread_mutex_lock(&p->mutex);
@@ -660,7 +684,7 @@ lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 	p->connects++;
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
 	p->handed_before += p->handed;
-	p->head = p->tail = p->handed = p->gave_up = 0;
+	p->head = p->tail = p->handed = p->gave_up = p->refused = 0;
 	p->out.size = p->batch.size = p->batch.sent = 0;
 	p->want_write = false;
 	p->look_first = false;

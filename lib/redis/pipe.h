@@ -36,6 +36,7 @@ struct lsh_ticket {
 	uint64_t number;             /* of the command in its pipe */
 	uint64_t epoch;              /* of the connection that carries it; before the append: the only one that may, or 0 for any */
 	int64_t overdue;             /* when its connection counts as broken for want of an answer */
+	bool asking;                 /* an ASKING is in front of it */
 	int64_t limit;               /* when the reader has to wake its thread; LSH_NEVER: it wakes by itself */
 	struct lsh_ticket *next;     /* among those that ended together */
 	struct lsh_reply reply;
@@ -64,7 +65,8 @@ void lsh_pipe_free(struct lsh_pipe *pipe); /* when nobody is in it; NULL is allo
 enum lsh_appended lsh_pipe_append(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                                   int64_t now, int64_t patience);
 
-/* The same behind an ASKING, whose answer nobody hears, and with no other's command in between: both or none. */
+/* The same behind an ASKING, with no other's command in between: both or none. Nobody hears the ASKING's answer, unless it was refused and
+ * the command sent elsewhere for that: then the refusal is the command's answer, too. */
 enum lsh_appended lsh_pipe_append_asking(struct lsh_pipe *pipe, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                                          int64_t now, int64_t patience);
 

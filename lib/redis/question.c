@@ -43,8 +43,10 @@ hear(struct lsh_question *q, struct lsh_talk *talk, struct redisReply **out)
 static leash_status
 converse(struct lsh_question *q, struct lsh_talk *talk)
 {
-	leash_status status = say(q, talk, "SLOTS");
+	leash_status status;
 
+	lsh_talk_allow_maps(talk);
+	status = say(q, talk, "SLOTS");
 	if (status == LEASH_OK)
 		status = say(q, talk, "INFO");
 	if (status == LEASH_OK)

@@ -1,18 +1,13 @@
-/* Replies, parsed by hiredis's redisReader through our own function table into the fixed storage of a reader.
+/* Replies, parsed by hiredis behind a sieve into the fixed storage of a reader.
  *
- * hiredis finds the items; what it builds of them is ours. It is told to refuse (a create function returns NULL, which
- * it takes for a lack of memory) what leash never asks for: an array in an array, one of more than LSH_ITEMS, a type of
- * RESP3. And it is made stricter where it lets pass what would put replies out of step: it does not look at the two
- * bytes behind a bulk string, and takes a lone CR or LF for a part of a line.
- *
- * It buffers without bound what does not make a message, so the bytes of the message under way are counted here. With
+ * hiredis buffers without bound what does not make a message, so the bytes of the message under way are counted here. With
  * maxbuf = 0 it keeps its buffer for ever; a dummy of the largest size is fed at the start, so that no later feed has to
- * allocate: renewals must not fail for memory. Works with hiredis 0.14 and 1.x. */
+ * allocate: renewals must not fail for memory. */
 #include "redis/reply.h"
 
+#include "base/list.h"
 #include "base/memory.h"
-
-#include <hiredis/hiredis.h>
+#include "redis/sieve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,18 +16,11 @@
  * removes what it has read when that is 1 KiB. */
 enum { GROWN_SIZE = 2 * LSH_READ_SIZE + 1024 };
 
-#if HIREDIS_MAJOR >= 1
-typedef size_t elements;
-#else
-typedef int elements;
-#endif
-
 struct lsh_reader {
-	redisReader *parser;
+	struct lsh_sieve sieve;
 	bool growing;          /* what is parsed is the dummy */
 	size_t pending;        /* bytes fed since the last message ended */
 	size_t text_size;      /* of `text` in use */
-	const char *refusal;   /* why a create function returned NULL */
 	struct lsh_message message;
 	char fault[128];       /* "" as long as all is well */
 	char text[LSH_TEXT_SIZE];
@@ -40,11 +28,12 @@ struct lsh_reader {
 
 /* ---- what hiredis calls; what is returned need only be not NULL ---- */
 
-static void *
-refuse(struct lsh_reader *reader, const char *why)
+static struct lsh_reader *
+reader_of(const redisReadTask *task)
 {
-	reader->refusal = why;
-	return NULL;
+	struct lsh_sieve *sieve = task->privdata;
+
+	return lsh_container(sieve, struct lsh_reader, sieve);
 }
 
 static void
@@ -58,27 +47,18 @@ begin_message(struct lsh_reader *reader, enum lsh_type type, unsigned count)
 static struct lsh_item *
 take_item(const redisReadTask *task, enum lsh_type type)
 {
-	struct lsh_reader *reader = task->privdata;
+	struct lsh_reader *reader = reader_of(task);
 	struct lsh_item *item;
 
 	if (task->parent == NULL) {
 		begin_message(reader, type, 1);
 		item = &reader->message.item[0];
 	} else {
-		/* create_array() saw to it that there is but one array around it, and no larger than ours */
+		/* the sieve saw to it that there is but one array around it, and no larger than ours */
 		item = &reader->message.item[task->idx];
 	}
 	*item = (struct lsh_item){.type = type, .text = ""};
 	return item;
-}
-
-/* Does a string that ends at `end` bytes of hiredis's buffer have its two bytes behind it? On 32 bits its own sum wraps. */
-static bool
-is_in_buffer(const redisReader *parser, const char *bytes, size_t size)
-{
-	size_t from = (size_t)(bytes - parser->buf);
-
-	return from <= parser->len && size <= parser->len - from && parser->len - from - size >= 2;
 }
 
 static void
@@ -100,46 +80,20 @@ keep_text(struct lsh_reader *reader, struct lsh_item *item, const char *bytes, s
 static void *
 create_string(const redisReadTask *task, char *bytes, size_t size)
 {
-	struct lsh_reader *reader = task->privdata;
-	enum lsh_type type;
-	struct lsh_item *item;
+	struct lsh_reader *reader = reader_of(task);
+	enum lsh_type type = task->type == REDIS_REPLY_STRING ? LSH_STRING : task->type == REDIS_REPLY_STATUS ? LSH_STATUS : LSH_ERROR;
+	struct lsh_item *item = take_item(task, type);
 
-	if (!is_in_buffer(reader->parser, bytes, size))
-		return refuse(reader, "a string longer than it can be");
-	switch (task->type) {
-	case REDIS_REPLY_STRING:
-		type = LSH_STRING;
-		break;
-	case REDIS_REPLY_STATUS:
-		type = LSH_STATUS;
-		break;
-	case REDIS_REPLY_ERROR:
-		type = LSH_ERROR;
-		break;
-	default:
-		return refuse(reader, "a type of RESP3");
-	}
-	if (bytes[size] != '\r' || bytes[size + 1] != '\n')
-		return refuse(reader, "a string that does not end where it should");
-	if (type != LSH_STRING && (memchr(bytes, '\r', size) != NULL || memchr(bytes, '\n', size) != NULL))
-		return refuse(reader, "a line that is broken");
-	item = take_item(task, type);
 	if (!reader->growing)
 		keep_text(reader, item, bytes, size);
 	return item;
 }
 
 static void *
-create_array(const redisReadTask *task, elements count)
+create_array(const redisReadTask *task, lsh_elements count)
 {
-	struct lsh_reader *reader = task->privdata;
+	struct lsh_reader *reader = reader_of(task);
 
-	if (task->type != REDIS_REPLY_ARRAY)
-		return refuse(reader, "a type of RESP3");
-	if (task->parent != NULL)
-		return refuse(reader, "an array in an array");
-	if (count > LSH_ITEMS)
-		return refuse(reader, "an array of more than 16 elements");
 	begin_message(reader, LSH_ARRAY, (unsigned)count);
 	return &reader->message;
 }
@@ -153,47 +107,18 @@ create_integer(const redisReadTask *task, long long n)
 	return item;
 }
 
-/* A null bulk string or array; there is one of RESP3, too. */
 static void *
 create_nil(const redisReadTask *task)
 {
-	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
-		return refuse(task->privdata, "a type of RESP3");
 	return take_item(task, LSH_NIL);
 }
 
-#if HIREDIS_MAJOR >= 1
-static void *
-create_double(const redisReadTask *task, double n, char *bytes, size_t size)
-{
-	(void)n, (void)bytes, (void)size;
-	return refuse(task->privdata, "a type of RESP3");
-}
-
-static void *
-create_bool(const redisReadTask *task, int yes)
-{
-	(void)yes;
-	return refuse(task->privdata, "a type of RESP3");
-}
-#endif
-
-static void
-free_nothing(void *object)
-{
-	(void)object;
-}
-
-static redisReplyObjectFunctions functions = { /* hiredis wants it writable, and writes nothing */
+static const redisReplyObjectFunctions builders = {
 	.createString = create_string,
 	.createArray = create_array,
 	.createInteger = create_integer,
 	.createNil = create_nil,
-	.freeObject = free_nothing,
-#if HIREDIS_MAJOR >= 1
-	.createDouble = create_double,
-	.createBool = create_bool,
-#endif
+	.freeObject = lsh_sieve_free_nothing,
 };
 
 /* ---- the reader ---- */
@@ -207,14 +132,11 @@ fail(struct lsh_reader *reader, const char *why)
 static void
 fail_as_parsed(struct lsh_reader *reader)
 {
-	const redisReader *parser = reader->parser;
+	const char *fault = lsh_sieve_fault(&reader->sieve);
 
-	if (reader->refusal != NULL)
-		fail(reader, reader->refusal);
-	else if (parser->err == REDIS_ERR_OOM || parser->errstr[0] == '\0')
-		fail(reader, "out of memory");
-	else
-		fail(reader, parser->errstr);
+	if (reader->sieve.too_many)
+		fault = "an array of more than 16 elements";
+	fail(reader, fault != NULL ? fault : "out of memory");
 }
 
 /* Feed a dummy as large as all that can ever be in the buffer, and read it away. */
@@ -228,15 +150,15 @@ grow(struct lsh_reader *reader)
 	bool grown;
 
 	reader->growing = true;
-	grown = redisReaderFeed(reader->parser, head, (size_t)n) == REDIS_OK;
+	grown = redisReaderFeed(reader->sieve.parser, head, (size_t)n) == REDIS_OK;
 	for (size_t left = GROWN_SIZE; grown && left > 0;) {
 		size_t some = left < sizeof zeros ? left : sizeof zeros;
 
-		grown = redisReaderFeed(reader->parser, zeros, some) == REDIS_OK;
+		grown = redisReaderFeed(reader->sieve.parser, zeros, some) == REDIS_OK;
 		left -= some;
 	}
-	grown = grown && redisReaderFeed(reader->parser, "\r\n", 2) == REDIS_OK &&
-		redisReaderGetReply(reader->parser, &object) == REDIS_OK && object != NULL;
+	grown = grown && redisReaderFeed(reader->sieve.parser, "\r\n", 2) == REDIS_OK &&
+		lsh_sieve_next(&reader->sieve, &object) && object != NULL;
 	reader->growing = false;
 	return grown;
 }
@@ -244,7 +166,7 @@ grow(struct lsh_reader *reader)
 static bool
 is_fresh(const struct lsh_reader *reader)
 {
-	return reader->parser != NULL && reader->fault[0] == '\0' && reader->pending == 0;
+	return reader->sieve.parser != NULL && reader->fault[0] == '\0' && reader->pending == 0;
 }
 
 bool
@@ -252,19 +174,14 @@ lsh_reader_reset(struct lsh_reader *reader)
 {
 	if (is_fresh(reader)) /* the last message was the last: nothing has to be allocated anew */
 		return true;
-	if (reader->parser != NULL)
-		redisReaderFree(reader->parser);
-	reader->parser = redisReaderCreateWithFunctions(&functions);
+	lsh_sieve_close(&reader->sieve);
 	reader->pending = 0;
-	reader->refusal = NULL;
 	reader->fault[0] = '\0';
-	if (reader->parser != NULL) {
-		reader->parser->privdata = reader;
-		reader->parser->maxbuf = 0;
+	if (lsh_sieve_open(&reader->sieve, &builders, 1, LSH_ITEMS)) {
+		reader->sieve.parser->maxbuf = 0;
 		if (grow(reader))
 			return true;
-		redisReaderFree(reader->parser);
-		reader->parser = NULL;
+		lsh_sieve_close(&reader->sieve);
 	}
 	fail(reader, "out of memory");
 	return false;
@@ -287,8 +204,7 @@ lsh_reader_free(struct lsh_reader *reader)
 {
 	if (reader == NULL)
 		return;
-	if (reader->parser != NULL)
-		redisReaderFree(reader->parser);
+	lsh_sieve_close(&reader->sieve);
 	lsh_free(reader);
 }
 
@@ -301,7 +217,7 @@ lsh_reader_feed(struct lsh_reader *reader, const char *bytes, size_t size)
 		fail(reader, "more than 64 KiB without a reply");
 		return false;
 	}
-	if (redisReaderFeed(reader->parser, bytes, size) != REDIS_OK) {
+	if (redisReaderFeed(reader->sieve.parser, bytes, size) != REDIS_OK) {
 		fail_as_parsed(reader);
 		return false;
 	}
@@ -317,11 +233,11 @@ lsh_reader_next(struct lsh_reader *reader, const struct lsh_message **message)
 
 	if (reader->fault[0] != '\0')
 		return -1;
-	if (redisReaderGetReply(reader->parser, &object) != REDIS_OK) {
+	if (!lsh_sieve_next(&reader->sieve, &object)) {
 		fail_as_parsed(reader);
 		return -1;
 	}
-	unread = object != NULL ? reader->parser->len - reader->parser->pos : 0;
+	unread = object != NULL ? reader->sieve.parser->len - reader->sieve.parser->pos : 0;
 	size = reader->pending - unread; /* of the message, so far */
 	if (size > LSH_READ_SIZE) {
 		fail(reader, "more than 64 KiB without a reply");

@@ -3,7 +3,8 @@
  *   - when the node wishes to know, which it does before it dials;
  *   - once in every period: a master that was replaced and returns takes writes for up to 10 s, until a sentinel gets at it;
  *   - when one of them says +switch-master. All are listened to: the one that leads a failover says so last, when the replicas
- *     follow the new master, while the others say it as soon as they hear of that.
+ *     follow the new master, while the others say it as soon as they hear of that. Anybody may publish, and as often as they like:
+ *     the first such hint is followed at once, and what comes within HINT_GAP of one that was, once that is over, by one question.
  *
  * Each sentinel is a lookout (lookout.h), for itself: one that hangs keeps nobody waiting. What each said last is its view, until it fails
  * to answer. After every answer it is decided anew, among the views of a master that the URI allows:
@@ -37,7 +38,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define SLACK (1 * LSH_S) /* less than this longer is no news */
+#define SLACK    (1 * LSH_S)    /* less than this longer is no news */
+#define HINT_GAP (200 * LSH_MS) /* between two questions for which somebody's message is the reason */
 
 enum { MOST = LSH_HOSTS_MAX + LSH_OTHERS };
 
@@ -62,6 +64,8 @@ struct lsh_sentinel {
 	size_t named, count;        /* of `posts`: those of the URI, and all that are there */
 	struct post posts[MOST];
 	int64_t next;               /* when the next question is due */
+	bool hinted;                /* the master may be another one, and nobody was asked about that yet: */
+	int64_t hint_at;            /* then it is due, at the soonest */
 
 	pthread_mutex_t mutex;      /* guards the rest */
 	bool found;
@@ -350,7 +354,7 @@ step(struct lsh_sentinel *s, size_t i)
 	bool ended = lsh_lookout_step(p->lookout);
 
 	if (lsh_lookout_was_switched(p->lookout))
-		atomic_fetch_add(&s->wished, 1);
+		s->hinted = true;
 	say_trouble(s, p);
 	if (!ended)
 		return;
@@ -387,6 +391,11 @@ ask(struct lsh_sentinel *s)
 		atomic_fetch_add(&s->wished, 1);
 		set_next(s, now);
 	}
+	if (s->hinted && now >= s->hint_at && now != LSH_NEVER) {
+		atomic_fetch_add(&s->wished, 1);
+		s->hinted = false;
+		s->hint_at = lsh_after(now, HINT_GAP);
+	}
 	wished = atomic_load(&s->wished);
 	for (size_t i = 0; i < s->count; i++) {
 		struct lsh_lookout *l = s->posts[i].lookout;
@@ -400,7 +409,7 @@ static void
 sleep_and_step(struct lsh_sentinel *s)
 {
 	struct pollfd polled[1 + MOST * LSH_LOOKOUT_FDS];
-	int64_t until = s->next, left, now;
+	int64_t until = s->hinted && s->hint_at < s->next ? s->hint_at : s->next, left, now;
 	struct timespec t;
 	uint64_t drained;
 	nfds_t n = 0;

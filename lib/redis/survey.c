@@ -6,6 +6,7 @@
 #include "redis/survey.h"
 
 #include "base/text.h"
+#include "base/token.h"
 #include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/talk.h"
@@ -57,18 +58,34 @@ read_node(struct lsh_surveyed *node, const struct redisReply *answer, const char
 	return port != 0 ? ADDRESS : NO_ADDRESS;
 }
 
-/* Its place among the nodes, or LSH_SURVEYED if there is no more room. */
+/* By a seed of our own: a node is not to choose names that all come to the same place. */
+static unsigned
+hash(const struct lsh_survey *s, const struct lsh_surveyed *node)
+{
+	unsigned h = s->seed ^ node->port;
+
+	for (const char *at = node->host; *at != '\0'; at++)
+		h = (h ^ (unsigned)(*at | 0x20)) * 16777619u; /* letter case aside */
+	return h;
+}
+
+/* Its place among the nodes, or LSH_SURVEYED if there is no more room. The table is never more than half full. */
 static unsigned
 place_of(struct lsh_survey *s, const struct lsh_surveyed *node)
 {
-	unsigned i;
+	unsigned at = hash(s, node) % LSH_SURVEY_PLACES;
 
-	for (i = 0; i < s->count; i++)
-		if (s->node[i].port == node->port && strcasecmp(s->node[i].host, node->host) == 0)
-			return i;
-	if (i < LSH_SURVEYED)
-		s->node[s->count++] = *node;
-	return i;
+	for (; s->place[at] != LSH_NOBODY; at = (at + 1) % LSH_SURVEY_PLACES) {
+		const struct lsh_surveyed *known = &s->node[s->place[at]];
+
+		if (known->port == node->port && strcasecmp(known->host, node->host) == 0)
+			return (unsigned)s->place[at];
+	}
+	if (s->count == LSH_SURVEYED)
+		return LSH_SURVEYED;
+	s->place[at] = (int16_t)s->count;
+	s->node[s->count] = *node;
+	return s->count++;
 }
 
 /* ---- ranges ---- */
@@ -99,8 +116,17 @@ take_range(struct lsh_survey *s, const struct redisReply *range, const char *ask
 		s->at[slot] = (int16_t)(heard == ADDRESS ? (int)place : LSH_NOT_SAID);
 	}
 	s->served += (unsigned)(last - first + 1);
+	return NULL;
+}
+
+static const char *
+take_replicas(struct lsh_survey *s, const struct redisReply *range, const char *asked)
+{
+	struct lsh_surveyed node;
+
 	for (size_t i = 3; i < lsh_answer_count(range); i++) {
-		heard = read_node(&node, lsh_answer_at(range, i), asked);
+		enum heard heard = read_node(&node, lsh_answer_at(range, i), asked);
+
 		if (heard == NONSENSE)
 			return "a replica that is none";
 		if (heard == ADDRESS)
@@ -116,10 +142,15 @@ lsh_survey_read(struct lsh_survey *s, const struct redisReply *slots, const char
 	s->healthy = true;
 	s->epoch = 0;
 	s->served = s->count = 0;
+	s->seed = lsh_random32();
 	for (size_t i = 0; i < LSH_SLOTS; i++)
 		s->at[i] = LSH_NOBODY;
+	for (size_t i = 0; i < LSH_SURVEY_PLACES; i++)
+		s->place[i] = LSH_NOBODY;
 	for (size_t i = 0; i < lsh_answer_count(slots) && *why == NULL; i++)
 		*why = take_range(s, lsh_answer_at(slots, i), asked);
+	for (size_t i = 0; i < lsh_answer_count(slots) && *why == NULL; i++)
+		*why = take_replicas(s, lsh_answer_at(slots, i), asked);
 	return *why == NULL;
 }
 

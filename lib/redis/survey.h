@@ -15,7 +15,8 @@
 struct redisReply;
 
 enum {
-	LSH_SURVEYED = 2048,  /* nodes; replicas that find no room are left out */
+	LSH_SURVEYED = 2048,  /* nodes: first all masters; replicas that find no room are left out */
+	LSH_SURVEY_PLACES = 2 * LSH_SURVEYED,
 	LSH_HOST_SIZE = 254,  /* what DNS allows, and a NUL */
 	LSH_NOBODY = -1,      /* has the slot */
 	LSH_NOT_SAID = -2,    /* who has the slot: somebody whom the node has no address of */
@@ -34,6 +35,8 @@ struct lsh_survey {
 	unsigned served;      /* slots that somebody has */
 	unsigned count;
 	struct lsh_surveyed node[LSH_SURVEYED];
+	uint32_t seed;
+	int16_t place[LSH_SURVEY_PLACES]; /* a hash table: which of `node`, or LSH_NOBODY; each range names its nodes anew */
 	int16_t at[LSH_SLOTS]; /* which of `node`, LSH_NOBODY or LSH_NOT_SAID */
 };
 

@@ -1,141 +1,33 @@
 /* Talking: one thread, one connection, blocking, each wait with an end.
  *
- * hiredis finds the items of an answer and builds them, by its own functions with ours in front of them: those refuse (by NULL, which it
- * takes for a lack of memory) what leash never asks for, before any memory is taken for it, and what would put answers out of step,
- * because hiredis does not look at the two bytes behind a string. Its objects are freed level by level, on the stack, and an array that is
- * announced has its places at once: hence the bounds. The bytes of the answer under way are counted here, as it buffers without bound what
- * does not make one. Works with hiredis 0.14 and 1.x. */
+ * hiredis builds the answers, behind a sieve. Its objects are freed level by level, on the stack, and an array that is announced has its
+ * places at once: hence the bounds. The bytes of the answer under way are counted here, as it buffers without bound what does not make
+ * one. */
 #include "redis/talk.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "redis/dial.h"
+#include "redis/sieve.h"
 #include "redis/socket.h"
-
-#include <hiredis/hiredis.h>
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#if HIREDIS_MAJOR >= 1
-typedef size_t elements;
-#else
-typedef int elements;
-#endif
-
 struct lsh_talk {
 	const struct lsh_uri *uri;
 	int64_t timeout;
 	struct lsh_wire wire;
-	redisReader *reader;
-	redisReplyObjectFunctions functions; /* ours in front of */
-	redisReplyObjectFunctions builders;  /* hiredis's own */
-	const char *refusal;   /* why one of ours returned NULL */
-	size_t elements;       /* of the arrays of the answer under way */
+	struct lsh_sieve sieve;
+	size_t most;           /* bytes of an answer */
 	redisReply *answer;    /* the last one */
 	char *words;           /* what is to be sent */
 	size_t size, room, sent;
 	char bytes[16384];     /* what was received */
 };
-
-/* ---- what hiredis calls ---- */
-
-static void *
-refuse(struct lsh_talk *t, const char *why)
-{
-	t->refusal = why;
-	return NULL;
-}
-
-/* Does a string in hiredis's buffer have its CR and LF behind it? On 32 bits hiredis's own sum wraps. */
-static bool
-is_ended(const redisReader *reader, const char *bytes, size_t size)
-{
-	size_t from = (size_t)(bytes - reader->buf);
-
-	return from <= reader->len && size <= reader->len - from && reader->len - from - size >= 2 && memcmp(bytes + size, "\r\n", 2) == 0;
-}
-
-static void *
-create_string(const redisReadTask *task, char *bytes, size_t size)
-{
-	struct lsh_talk *t = task->privdata;
-
-	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
-		return refuse(t, "a type of RESP3");
-	if (!is_ended(t->reader, bytes, size))
-		return refuse(t, "a string that does not end where it should");
-	if (task->type != REDIS_REPLY_STRING && (memchr(bytes, '\r', size) != NULL || memchr(bytes, '\n', size) != NULL))
-		return refuse(t, "a line that is broken");
-	return t->builders.createString(task, bytes, size);
-}
-
-static void *
-create_array(const redisReadTask *task, elements count)
-{
-	struct lsh_talk *t = task->privdata;
-	unsigned level = 1;
-
-	if (task->type != REDIS_REPLY_ARRAY)
-		return refuse(t, "a type of RESP3");
-	for (const redisReadTask *above = task->parent; above != NULL; above = above->parent)
-		level++;
-	if (level > LSH_TALK_LEVELS)
-		return refuse(t, "arrays too deep in arrays");
-	if ((size_t)count > LSH_TALK_ELEMENTS - t->elements)
-		return refuse(t, "too many elements");
-	t->elements += (size_t)count;
-	return t->builders.createArray(task, count);
-}
-
-/* A null bulk string or array; there is one of RESP3, too. */
-static void *
-create_nil(const redisReadTask *task)
-{
-	struct lsh_talk *t = task->privdata;
-
-	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
-		return refuse(t, "a type of RESP3");
-	return t->builders.createNil(task);
-}
-
-#if HIREDIS_MAJOR >= 1
-static void *
-create_double(const redisReadTask *task, double n, char *bytes, size_t size)
-{
-	(void)n, (void)bytes, (void)size;
-	return refuse(task->privdata, "a type of RESP3");
-}
-
-static void *
-create_bool(const redisReadTask *task, int yes)
-{
-	(void)yes;
-	return refuse(task->privdata, "a type of RESP3");
-}
-#endif
-
-static bool
-make_reader(struct lsh_talk *t)
-{
-	t->reader = redisReaderCreate();
-	if (t->reader == NULL)
-		return false;
-	t->functions = t->builders = *t->reader->fn;
-	t->functions.createString = create_string;
-	t->functions.createArray = create_array;
-	t->functions.createNil = create_nil;
-#if HIREDIS_MAJOR >= 1
-	t->functions.createDouble = create_double;
-	t->functions.createBool = create_bool;
-#endif
-	t->reader->fn = &t->functions;
-	t->reader->privdata = t;
-	return true;
-}
 
 /* ---- failures ---- */
 
@@ -173,7 +65,7 @@ await(struct pollfd polled, int64_t deadline)
 /* ---- life ---- */
 
 static leash_status
-dial(struct lsh_talk *t, const char *name, struct lsh_hello *hello, leash_error *err)
+dial(struct lsh_talk *t, enum lsh_want want, const char *name, struct lsh_hello *hello, leash_error *err)
 {
 	struct lsh_dial *dial = lsh_dial_new(t->uri, name, NULL);
 	enum lsh_dialed dialed;
@@ -181,6 +73,7 @@ dial(struct lsh_talk *t, const char *name, struct lsh_hello *hello, leash_error 
 
 	if (dial == NULL)
 		return fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
+	lsh_dial_want(dial, want);
 	lsh_dial_start(dial, lsh_after(lsh_now_ns(), t->timeout));
 	while ((dialed = lsh_dial_step(dial, hello, &trouble)) == LSH_DIAL_WAIT) {
 		int64_t deadline;
@@ -195,25 +88,43 @@ dial(struct lsh_talk *t, const char *name, struct lsh_hello *hello, leash_error 
 	return LEASH_OK;
 }
 
-leash_status
-lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout, struct lsh_hello *hello, leash_error *err)
+static leash_status
+open_talk(struct lsh_talk **out, enum lsh_want want, const struct lsh_uri *uri, const char *name, int64_t timeout, struct lsh_hello *hello,
+          leash_error *err)
 {
 	struct lsh_talk *t = lsh_new(struct lsh_talk);
-	struct lsh_hello ignored = {0};
 	leash_status status;
 
 	if (t == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for a connection", uri->shown);
 	t->uri = uri;
 	t->timeout = timeout;
+	t->most = LSH_TALK_MOST;
 	t->wire = LSH_NO_WIRE;
-	status = make_reader(t) ? dial(t, name, hello != NULL ? hello : &ignored, err)
-	                        : fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
+	status = lsh_sieve_open(&t->sieve, NULL, LSH_TALK_LEVELS, LSH_TALK_ELEMENTS)
+	                 ? dial(t, want, name, hello, err)
+	                 : fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
 	if (status != LEASH_OK)
 		lsh_talk_close(t);
 	else
 		*out = t;
 	return status;
+}
+
+leash_status
+lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout, struct lsh_hello *hello, leash_error *err)
+{
+	struct lsh_hello ignored = {0};
+
+	return open_talk(out, LSH_WANT_SERVER, uri, name, timeout, hello != NULL ? hello : &ignored, err);
+}
+
+leash_status
+lsh_talk_open_sentinel(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout, leash_error *err)
+{
+	struct lsh_hello ignored = {0};
+
+	return open_talk(out, LSH_WANT_SENTINEL, uri, name, timeout, &ignored, err);
 }
 
 void
@@ -223,10 +134,16 @@ lsh_talk_close(struct lsh_talk *t)
 		return;
 	lsh_wire_discard(&t->wire);
 	lsh_answer_free(t->answer);
-	if (t->reader != NULL)
-		redisReaderFree(t->reader);
+	lsh_sieve_close(&t->sieve);
 	lsh_free(t->words);
 	lsh_free(t);
+}
+
+void
+lsh_talk_allow_maps(struct lsh_talk *t)
+{
+	t->most = LSH_TALK_MAP_MOST;
+	t->sieve.most_elements = LSH_TALK_MAP_ELEMENTS;
 }
 
 /* ---- saying and hearing ---- */
@@ -278,37 +195,44 @@ read_some(struct lsh_talk *t, size_t *count)
 	if (n <= 0)
 		return n < 0 && (errno == EAGAIN || errno == EINTR);
 	*count += (size_t)n;
-	if (redisReaderFeed(t->reader, t->bytes, (size_t)n) == REDIS_OK)
+	if (redisReaderFeed(t->sieve.parser, t->bytes, (size_t)n) == REDIS_OK)
 		return true;
 	errno = ENOMEM;
 	return false;
+}
+
+static leash_status
+fail_as_too_long(const struct lsh_talk *t, leash_error *err, size_t most, const char *of_what)
+{
+	return lsh_fail(err, LEASH_PROTOCOL, 0, "%.120s: its answer has more than %zu %s, which is the most that is taken", t->uri->shown, most, of_what);
 }
 
 /* The next answer, if all of it is there; NULL: it is not. */
 static leash_status
 parse(struct lsh_talk *t, redisReply **answer, leash_error *err)
 {
-	void *object = NULL;
+	const char *fault;
+	void *object;
 
-	t->refusal = NULL;
-	if (redisReaderGetReply(t->reader, &object) == REDIS_OK) {
+	if (lsh_sieve_next(&t->sieve, &object)) {
 		*answer = object;
 		return LEASH_OK;
 	}
-	if (t->refusal == NULL && t->reader->err == REDIS_ERR_OOM)
+	if (t->sieve.too_many)
+		return fail_as_too_long(t, err, t->sieve.most_elements, "elements");
+	fault = lsh_sieve_fault(&t->sieve);
+	if (fault == NULL)
 		return fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
-	return lsh_fail(err, LEASH_PROTOCOL, 0, "%.120s: what it sends is not what a Redis server says: %s", t->uri->shown,
-	                t->refusal != NULL ? t->refusal : t->reader->errstr);
+	return lsh_fail(err, LEASH_PROTOCOL, 0, "%.120s: what it sends is not what a Redis server says: %s", t->uri->shown, fault);
 }
 
 leash_status
 lsh_talk_hear(struct lsh_talk *t, const struct redisReply **answer, leash_error *err)
 {
 	int64_t deadline = lsh_after(lsh_now_ns(), t->timeout);
-	size_t count = t->reader->len - t->reader->pos;
+	size_t count = t->sieve.parser->len - t->sieve.parser->pos;
 
 	lsh_answer_free(lsh_talk_take(t));
-	t->elements = 0;
 	for (;;) {
 		leash_status status = parse(t, &t->answer, err);
 
@@ -318,8 +242,8 @@ lsh_talk_hear(struct lsh_talk *t, const struct redisReply **answer, leash_error 
 			*answer = t->answer;
 			return LEASH_OK;
 		}
-		if (count > LSH_TALK_MOST)
-			return fail(t, err, LEASH_PROTOCOL, 0, "an answer is longer than a Redis server would give");
+		if (count > t->most)
+			return fail_as_too_long(t, err, t->most, "bytes");
 		if (lsh_now_ns() >= deadline)
 			return fail(t, err, LEASH_UNAVAILABLE, ETIMEDOUT, "no answer in time");
 		send_words(t);

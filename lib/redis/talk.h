@@ -4,7 +4,8 @@
  * no more use, but to be closed. Commands may be said several at a time; the answers come in their order.
  *
  * What comes is built by hiredis, and bounded here, whoever may be at the other end: an answer of more bytes, elements or levels than a
- * server would give to us, or of a type that it would not, is LEASH_PROTOCOL. */
+ * server would give to us, or of a type that it would not, is LEASH_PROTOCOL. The longest is the map of a cluster, whose bound is one of
+ * its own: 16,384 ranges of one slot each, with a master, seven replicas and a further name of each. */
 #ifndef LSH_REDIS_TALK_H
 #define LSH_REDIS_TALK_H
 
@@ -24,6 +25,8 @@ struct redisReply;
 enum {
 	LSH_TALK_MOST = 4 << 20,        /* bytes of one answer, */
 	LSH_TALK_ELEMENTS = 1 << 16,    /* elements of all arrays in it, */
+	LSH_TALK_MAP_MOST = 32 << 20,   /* the same of a map */
+	LSH_TALK_MAP_ELEMENTS = 1 << 20,
 	LSH_TALK_LEVELS = 7,            /* of arrays in arrays: what hiredis 0.14 can do */
 };
 
@@ -31,7 +34,12 @@ enum {
  * NULL, and its wire stays the talk's. Statuses as of lsh_dial_step(). */
 leash_status lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout, struct lsh_hello *hello,
                            leash_error *err);
+/* The same with a sentinel: LEASH_INVALID if it is none. */
+leash_status lsh_talk_open_sentinel(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout, leash_error *err);
 void lsh_talk_close(struct lsh_talk *talk); /* NULL is allowed */
+
+/* From now on answers may be as long as a cluster's map. */
+void lsh_talk_allow_maps(struct lsh_talk *talk);
 
 /* Put a command into line; it is sent with the next lsh_talk_hear(). */
 leash_status lsh_talk_say(struct lsh_talk *talk, const struct lsh_arg *args, size_t count, leash_error *err);

@@ -2,6 +2,7 @@
 #include "tests/contract/crew.h"
 
 #include "tests/support/await.h"
+#include "tests/support/quorum.h"
 
 #include <arpa/inet.h>
 #include <linux/tcp.h>
@@ -17,9 +18,13 @@
 struct server *server;
 struct monitor *monitor;
 leash_client *client;
-char renew_sha[41];
+char renew_sha[41] = "evalsha";
 
 static char ask_sha[41], release_sha[41];
+
+/* One at each who takes writes; the first is `monitor`. */
+static struct monitor *monitors[QUORUM_MOST];
+static size_t monitor_total;
 
 /* ---- threads that want the lock ---- */
 
@@ -203,6 +208,18 @@ segments_of(int fd)
 	return info.tcpi_data_segs_out - info.tcpi_total_retrans;
 }
 
+/* Is it where one of those is who take writes? */
+static bool
+is_server(const struct sockaddr_in *peer)
+{
+	struct server *at;
+
+	for (size_t i = 0; (at = deployment_master(place, i)) != NULL; i++)
+		if (ntohs(peer->sin_port) == server_port(at))
+			return true;
+	return false;
+}
+
 uint64_t
 segments(void)
 {
@@ -212,22 +229,68 @@ segments(void)
 		struct sockaddr_in peer;
 		socklen_t size = sizeof peer;
 
-		if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET && ntohs(peer.sin_port) == server_port(server))
+		if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET && is_server(&peer))
 			sum += segments_of(fd);
 	}
 	return sum;
 }
 
+void
+mark(void)
+{
+	for (size_t i = 0; i < monitor_total; i++)
+		monitor_mark(monitors[i]);
+}
+
+size_t
+sent(const char *text)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < monitor_total; i++) {
+		size_t n = monitor_count(monitors[i], text);
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static char *
+last(const char *text)
+{
+	char *line = NULL;
+
+	for (size_t i = 0; i < monitor_total && line == NULL; i++)
+		line = monitor_last(monitors[i], text);
+	return line;
+}
+
 size_t
 asks(void)
 {
-	return monitor_count(monitor, ask_sha);
+	return sent(ask_sha);
 }
 
 size_t
 releases(void)
 {
-	return monitor_count(monitor, release_sha);
+	return sent(release_sha);
+}
+
+void
+assert_nothing_sent(void)
+{
+	if (!place_is(PLACE_MAJORITY))
+		assert_int_equal(sent("leash:{"), 0);
+}
+
+void
+assert_only_release_sent(void)
+{
+	if (place_is(PLACE_MAJORITY))
+		return;
+	assert_int_equal(sent("leash:{"), 1);
+	assert_int_equal(releases(), 1);
 }
 
 void
@@ -235,15 +298,18 @@ assert_one_write_with_release_and_ask(const char *token, uint64_t before)
 {
 	char *line;
 
+	if (place_is(PLACE_MAJORITY))
+		return;
 	assert_int_equal(segments() - before, 1);
-	assert_int_equal(monitor_count(monitor, NULL), 2);
+	assert_int_equal(sent("leash:{"), 2);
 	assert_int_equal(releases(), 1);
 	assert_int_equal(asks(), 1);
-	assert_int_equal(monitor_count_in_scripts(monitor, "zadd"), 0);
-	line = monitor_last(monitor, release_sha);
+	for (size_t i = 0; i < monitor_total; i++)
+		assert_int_equal(monitor_count_in_scripts(monitors[i], "zadd"), 0);
+	line = last(release_sha);
 	assert_non_null(strstr(line, token));
 	free(line);
-	line = monitor_last(monitor, ask_sha);
+	line = last(ask_sha);
 	assert_null(strstr(line, token));
 	free(line);
 }
@@ -251,33 +317,81 @@ assert_one_write_with_release_and_ask(const char *token, uint64_t before)
 void
 assert_free(const char *name)
 {
-	assert_int_equal(server_integer(server, "EXISTS leash:{%s} leash:{%s}:queue", name, name), 0);
+	place_assert_free(name);
 }
 
+/* Of the last script with so many keys, of which this lock's is the first: others come in the background. */
 static void
-learn_sha(char out[static 41])
+learn_sha(char out[static 41], int keys, const char *name)
 {
-	char *line = monitor_last(monitor, "\"evalsha\" ");
+	char with[64], *line, *call;
 
+	snprintf(with, sizeof with, "\" \"%d\" \"leash:{%s}\" ", keys, name);
+	line = last(with);
 	assert_non_null(line);
-	assert_int_equal(sscanf(strcasestr(line, "\"evalsha\" ") + 10, "\"%40[0-9a-f]\"", out), 1);
+	call = strcasestr(line, "\"evalsha\" "); /* else it was told the script */
+	if (call)
+		assert_int_equal(sscanf(call + 10, "\"%40[0-9a-f]\"", out), 1);
 	free(line);
 }
 
 int64_t
 places(const char *name)
 {
-	return server_integer(server, "ZCOUNT leash:{%s}:queue (0 +inf", name);
+	return place_integer(name, "ZCOUNT leash:{%s}:queue (0 +inf", name);
 }
 
 /* ---- fixtures ---- */
 
+/* Which scripts are which. The first time a server may have to be told them. */
+static void
+learn_at(const struct server *at)
+{
+	char name[16];
+	int i = 0;
+	leash_lock *lock;
+	leash_error err;
+
+	do
+		snprintf(name, sizeof name, "learn%d", i++);
+	while (place_at(name) != at);
+	lock = leashed_lock(client, name, NULL);
+	for (i = 0; i < 2; i++) {
+		mark();
+		acquire(lock);
+		learn_sha(ask_sha, 3, name);
+		assert_status(LEASH_OK, leash_lock_extend(lock, LONG_MS, &err));
+		learn_sha(renew_sha, 1, name);
+		release(lock);
+		learn_sha(release_sha, 3, name);
+	}
+	assert_true(strlen(ask_sha) == 40 && strlen(renew_sha) == 40 && strlen(release_sha) == 40);
+	leash_lock_free(lock);
+}
+
+leash_client *
+open_one(void)
+{
+	/* of the deployments of one server, those that speak TLS come by TCP anyway */
+	const char *uri = deployment_chosen() == DEPLOYMENT_SINGLE ? server_uri_tcp(server) : place_uri();
+
+	return leashed_open(uri, LEASH_OPTIONS(.lease_ms = place_lease_ms(LONG_MS)));
+}
+
 int
 open_client(void **state)
 {
+	struct server *at;
+
 	(void)state;
-	client = leashed_open(server_uri_tcp(server), LEASH_OPTIONS(.lease_ms = LONG_MS));
-	monitor = monitor_start(server);
+	client = open_one();
+	for (monitor_total = 0; (at = deployment_master(place, monitor_total)) != NULL; monitor_total++)
+		monitors[monitor_total] = monitor_start(at);
+	monitor = monitors[0];
+	if (!place_is(PLACE_MAJORITY))
+		for (size_t i = 0; i < monitor_total; i++)
+			learn_at(deployment_master(place, i));
+	await_true(place_is(PLACE_MAJORITY) || place_introductions() == 1); /* who it is, is told in the background */
 	return 0;
 }
 
@@ -285,10 +399,12 @@ int
 close_client(void **state)
 {
 	(void)state;
-	server_resume(server);
+	place_resume();
 	leash_close(client);
 	dismiss_all();
-	monitor_stop(monitor);
+	for (size_t i = 0; i < monitor_total; i++)
+		monitor_stop(monitors[i]);
+	monitor_total = 0;
 	monitor = NULL;
 	client = NULL;
 	return 0;
@@ -297,35 +413,19 @@ close_client(void **state)
 static int
 start(void **state)
 {
-	leash_lock *lock;
-	leash_error err;
-
-	server = server_start_tcp(NULL);
-	open_client(state);
-	lock = leashed_lock(client, "learn", NULL);
-	for (int i = 0; i < 2; i++) { /* the first time the server may have to be told the scripts */
-		acquire(lock);
-		learn_sha(ask_sha);
-		assert_status(LEASH_OK, leash_lock_extend(lock, LONG_MS, &err));
-		learn_sha(renew_sha);
-		release(lock);
-		learn_sha(release_sha);
-	}
-	leash_lock_free(lock);
-	close_client(state);
+	(void)state;
+	server = deployment_server(place);
 	return 0;
 }
 
-static int
-stop(void **state)
+int
+crew_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
 {
-	(void)state;
-	server_stop(server);
-	return 0;
+	return place_run(name, tests, count, exceptions, start, NULL);
 }
 
 int
 crew_run(const char *name, const struct CMUnitTest *tests, size_t count)
 {
-	return _cmocka_run_group_tests(name, tests, count, start, stop);
+	return crew_run_but(name, tests, count, NULL);
 }

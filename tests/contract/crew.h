@@ -2,7 +2,10 @@
  *
  * What was sent is told by MONITOR and, as to how many writes it took, by the kernel: the client's connections are TCP, and
  * TCP_INFO counts the segments that carried data. A thread "waits" once the kernel says that it sleeps and goes on sleeping:
- * a waiter behind a hold of its own process says nothing to anybody. */
+ * a waiter behind a hold of its own process says nothing to anybody.
+ *
+ * In a quorum what was sent is not looked at: leases are short enough there to be renewed meanwhile, and what one server is told may come
+ * to another later. */
 #ifndef LEASH_TEST_CREW_H
 #define LEASH_TEST_CREW_H
 
@@ -15,6 +18,7 @@
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
+#include "tests/support/place.h"
 #include "tests/support/server.h"
 
 #include <pthread.h>
@@ -27,10 +31,10 @@
 
 enum { CREW = 6 };
 
-extern struct server *server;
-extern struct monitor *monitor;
+extern struct server *server;   /* of the deployments of one; else NULL */
+extern struct monitor *monitor; /* of the first who takes writes */
 extern leash_client *client;
-extern char renew_sha[41];
+extern char renew_sha[41];      /* in a quorum: of any script */
 
 /* ---- threads that want the lock ---- */
 
@@ -82,10 +86,17 @@ void release(leash_lock *lock);
 
 /* ---- what was sent ---- */
 
-/* With data, that this process has sent to the server over TCP. The tests' own connections are no TCP. */
+/* With data, that this process has sent over TCP to those who take writes. The tests' own connections are no TCP. */
 uint64_t segments(void);
+/* Forget what was sent so far. */
+void mark(void);
+/* Commands of clients since then that contain `text`, at that server where they are most. */
+size_t sent(const char *text);
 size_t asks(void);
 size_t releases(void);
+/* About locks, since the mark: nothing; a release and nothing else. */
+void assert_nothing_sent(void);
+void assert_only_release_sent(void);
 /* All since the mark: a release of `token`, and behind it an ask for another one, in a single write since there were `before`. An
  * ask that came first would have taken a place in the queue. */
 void assert_one_write_with_release_and_ask(const char *token, uint64_t before);
@@ -95,11 +106,14 @@ int64_t places(const char *name);
 
 /* ---- fixtures ---- */
 
+leash_client *open_one(void);
+/* And what is sent is looked at, everywhere. */
 int open_client(void **state);
 /* Also after a test that failed in the middle. */
 int close_client(void **state);
 
-/* With a server for all: for main to return. */
+/* With a place for all: for main to return, as place_run. */
 int crew_run(const char *name, const struct CMUnitTest *tests, size_t count);
+int crew_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions);
 
 #endif

@@ -37,7 +37,7 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 			struct actor *a = &scene->party[i].actor[j];
 
 			a->wait_ms = wait_ms;
-			a->turns = !alike ? (unsigned)(4 + 7 * j + 3 * i) : scene_has_queue() ? 40 : 15; /* without, a turn waits for its chance */
+			a->turns = !alike ? (unsigned)(4 + 7 * j + 3 * i) : !place_is(PLACE_NO_QUEUE) ? 40 : 15; /* without, a turn waits for its chance */
 			actor_tell(a, scene_take_turns);
 		}
 	for (int i = 0; i < PARTIES; i++)
@@ -55,8 +55,8 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 	assert_int_equal(judge_entries(scene->judge), turns);
 	assert_true(turns > 0);
 	if (wait_ms != LEASH_FOREVER)
-		await_true(scene_keys() == 0); /* who gave up before its ask was answered leaves the cancel to the keeper */
-	scene_assert_empty();
+		await_true(place_is_empty()); /* who gave up before its ask was answered leaves the cancel to the keeper */
+	place_assert_empty();
 	scene_end();
 }
 
@@ -97,9 +97,9 @@ who_only_tries_takes_no_place(void **state)
 		assert_done(LEASH_TIMEOUT, mate, actor_acquire);
 		assert_done(LEASH_TIMEOUT, stranger, actor_acquire);
 		assert_false(mate->held || stranger->held);
-		assert_int_equal(server_integer(scene_server(), "EXISTS leash:{law}:queue"), 0);
+		assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
 		assert_done(LEASH_OK, holder, actor_release);
-		scene_assert_empty();
+		place_assert_empty();
 		assert_done(LEASH_NOT_HELD, stranger, actor_release);
 	}
 	scene_end();
@@ -117,7 +117,7 @@ an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_releas
 
 	(void)state;
 	scene_start(kind, LONG_MS, 5000);
-	monitor = monitor_start(scene_server());
+	monitor = monitor_start(place_at("law"));
 	holder = &scene->party[0].actor[0];
 	mate = &scene->party[0].actor[1];
 	stranger = &scene->party[1].actor[0];
@@ -176,11 +176,11 @@ the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_
 	scene_let_wait(second, scene_number);
 	scene_kill(&scene->party[0]);
 	seen_ns = await_now_ns();
-	left_ms = scene_left_ms();
+	left_ms = place_left_ms("law");
 	assert_true(left_ms > 0);
 	assert_heard(LEASH_OK, first);
 	assert_heard(LEASH_OK, second);
-	if (!scene_has_queue() && second->count == 0)
+	if (place_is(PLACE_NO_QUEUE) && second->count == 0)
 		swap(&first, &second);
 	later_ns = first->ended_ns - seen_ns;
 	assert_true(later_ns >= (left_ms - 1) * MS);
@@ -214,7 +214,7 @@ a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on(void **state)
 	assert_done(LEASH_NOT_HELD, holder, actor_release);
 	assert_done(LEASH_OK, waiter, actor_look);
 	assert_true(waiter->held);
-	await_true(server_integer(scene_server(), "HLEN leash:{law}") == 1);
+	await_true(place_integer("law", "HLEN leash:{law}") == 1);
 	assert_done(LEASH_OK, waiter, actor_release);
 	scene_end();
 	assert_int_equal(scene->party[0].events.count[LEASH_EVENT_LOST], 1);
@@ -231,7 +231,7 @@ who_waits_in_another_process_has_it_as_soon_as_it_is_released(void **state)
 
 	(void)state;
 	scene_start(kind, LONG_MS, 5000); /* a word every second */
-	monitor = monitor_start(scene_server());
+	monitor = monitor_start(place_at("law"));
 	for (int i = 0; i < ROUNDS; i++) {
 		struct actor *holder = &scene->party[i % 2].actor[0], *waiter = &scene->party[(i + 1) % 2].actor[0];
 
@@ -269,7 +269,7 @@ who_waits_in_the_same_process_has_it_as_soon_as_it_is_released(void **state)
 			assert_true(waiter->held && waiter->fence > holder->fence);
 			soon += (double)(waiter->ended_ns - holder->began_ns) < 100e6 * await_slowness();
 			assert_done(LEASH_OK, waiter, actor_release);
-			scene_assert_empty();
+			place_assert_empty();
 		}
 		assert_true(soon > ROUNDS / 2);
 	}
@@ -284,7 +284,7 @@ who_has_left_the_queue_is_not_given_the_lock(void **state)
 
 	(void)state;
 	scene_start(kind, LONG_MS, 5000);
-	monitor = monitor_start(scene_server());
+	monitor = monitor_start(place_at("law"));
 	holder = &scene->party[0].actor[0];
 	leaver = &scene->party[1].actor[0];
 	stayer = &scene->party[2].actor[0];
@@ -294,7 +294,7 @@ who_has_left_the_queue_is_not_given_the_lock(void **state)
 	await_true(scene_places() == 1 || actor_is_done(leaver));
 	scene_let_wait(stayer, actor_acquire);
 	assert_heard(LEASH_TIMEOUT, leaver);
-	scene_await_places(1);
+	place_await_waiting("law", 1);
 	monitor_mark(monitor);
 	assert_done(LEASH_OK, holder, actor_release);
 	assert_heard(LEASH_OK, stayer);
@@ -343,7 +343,7 @@ who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on(void **stat
 		assert_done(LEASH_OK, stayer, actor_release);
 	}
 	print_message("# %d of %d who were about to leave got it\n", got, ROUNDS);
-	await_true(scene_keys() == 0);
+	await_true(place_is_empty());
 	scene_end();
 }
 
@@ -369,7 +369,7 @@ a_dead_first_waiter_is_passed_over_at_once(void **state)
 	/* not after a claim, which is three seconds */
 	assert_true((double)(second->ended_ns - holder->began_ns) < 2500e6 * await_slowness());
 	assert_done(LEASH_OK, second, actor_release);
-	scene_assert_empty();
+	place_assert_empty();
 	scene_end();
 }
 
@@ -391,7 +391,7 @@ a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on(void **sta
 	assert_heard(LEASH_OK, second);
 	assert_true((double)(second->ended_ns - holder->began_ns) < (900 + 1000) * 1e6 * await_slowness());
 	child_resume(scene->party[1].pid);
-	scene_await_places(1);
+	place_await_waiting("law", 1);
 	assert_false(actor_is_done(first));
 	assert_done(LEASH_OK, second, actor_look);
 	assert_true(second->held);
@@ -438,7 +438,7 @@ all_are_served_in_the_order_that_is_promised(void **state)
 		}
 		assert_true(first[1] < first[2]);
 	}
-	scene_assert_empty();
+	place_assert_empty();
 	scene_end();
 }
 
@@ -470,11 +470,11 @@ who_is_canceled_leaves_and_the_others_go_on(void **state)
 	assert_heard(LEASH_CANCELED, first);
 	assert_heard(LEASH_CANCELED, mate);
 	assert_false(first->held || mate->held || first->depth != 0 || mate->depth != 0);
-	scene_await_places(1);
+	place_await_waiting("law", 1);
 	assert_done(LEASH_OK, holder, actor_release);
 	assert_heard(LEASH_OK, second);
 	assert_done(LEASH_OK, second, actor_release);
-	scene_assert_empty();
+	place_assert_empty();
 	scene_end();
 }
 
@@ -499,7 +499,7 @@ a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on(void **state)
 	scene_let_wait(first, actor_acquire);
 	scene_let_wait(mate, actor_acquire);
 	scene_let_wait(second, actor_acquire);
-	scene_take_away();
+	place_take_away("law");
 	assert_heard(LEASH_OK, first);
 	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
 	assert_done(LEASH_LOST, holder, actor_acquire);
@@ -562,7 +562,7 @@ fences_grow_whatever_ends_a_hold(void **state)
 	assert_done(LEASH_OK, mate, actor_release);
 	assert_heard(LEASH_OK, a[1]);
 	check_growth(&last, a[1]);
-	scene_take_away();
+	place_take_away("law");
 	assert_done(LEASH_OK, a[0], actor_acquire);
 	check_growth(&last, a[0]);
 	scene_kill(&scene->party[0]);
@@ -596,7 +596,7 @@ close_ends_all_waits_at_once(void **state)
 		assert_true((double)(scene->party[1].actor[i].ended_ns - closer->began_ns) < 2000e6 * await_slowness());
 	}
 	assert_true((double)actor_took_ns(closer) < 2000e6 * await_slowness());
-	assert_int_equal(server_integer(scene_server(), "EXISTS leash:{law}:queue"), 0);
+	assert_int_equal(place_integer("law", "EXISTS leash:{law}:queue"), 0);
 	assert_done(LEASH_OK, holder, actor_look);
 	assert_true(holder->held);
 	assert_done(LEASH_OK, holder, actor_release);
@@ -616,7 +616,7 @@ close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
 	assert_done(LEASH_OK, holder, actor_acquire);
 	for (int i = 0; i < 2; i++)
 		scene_let_wait(&scene->party[1].actor[i], actor_acquire);
-	deployment_pause(deployment);
+	place_pause();
 	asker->lock = scene->party[1].other;
 	actor_tell(asker, actor_acquire);
 	actor_await_asleep(asker);
@@ -627,10 +627,10 @@ close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
 		assert_heard(LEASH_CLOSED, a);
 		assert_true((double)(a->ended_ns - closer->began_ns) < 5000e6 * await_slowness());
 	}
-	deployment_resume(deployment);
+	place_resume();
 	assert_heard(LEASH_OK, closer);
-	await_true(server_integer(scene_server(), "EXISTS leash:{law}:queue") == 0);
-	await_true(deployment_keys(deployment, "leash:{other}") == 0);
+	await_true(place_integer("law", "EXISTS leash:{law}:queue") == 0);
+	await_true(deployment_keys(place, "leash:{other}") == 0);
 	assert_done(LEASH_OK, holder, actor_release);
 	scene_end();
 }
@@ -659,7 +659,7 @@ close_releases_what_is_held(void **state)
 	assert_done(LEASH_OK, waiter, actor_look);
 	assert_true(waiter->held);
 	assert_done(LEASH_OK, waiter, actor_release);
-	scene_assert_empty();
+	place_assert_empty();
 	scene_end();
 }
 
@@ -688,7 +688,7 @@ a_wait_ends_on_time_if_another_has_it(void **state)
 			assert_true(actor_took_ns(waiter[i]) >= waiter[i]->wait_ms * MS);
 			on_time[i] += (double)(actor_took_ns(waiter[i]) - waiter[i]->wait_ms * MS) < 100e6 * await_slowness();
 		}
-		scene_await_places(0);
+		place_await_waiting("law", 0);
 	}
 	for (int i = 0; i < WAITERS; i++)
 		assert_true(on_time[i] > ROUNDS / 2);
@@ -708,7 +708,7 @@ a_wait_ends_on_time_if_the_server_stands_still(void **state)
 	waiter[0] = &scene->party[1].actor[0]; /* waits already */
 	waiter[0]->wait_ms = 2500;
 	scene_let_wait(waiter[0], actor_acquire);
-	deployment_pause(deployment);
+	place_pause();
 	waiter[1] = &scene->party[1].actor[1]; /* asks now */
 	waiter[1]->lock = scene->party[1].other;
 	waiter[1]->wait_ms = 1200;
@@ -724,7 +724,7 @@ a_wait_ends_on_time_if_the_server_stands_still(void **state)
 		assert_heard(LEASH_UNAVAILABLE, waiter[i]);
 		assert_true(actor_took_ns(waiter[i]) >= waiter[i]->wait_ms * MS);
 	}
-	deployment_resume(deployment);
+	place_resume();
 	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
 	assert_done(LEASH_LOST, holder, actor_release);
 	/* what was asked for meanwhile is nobody's */
@@ -733,32 +733,8 @@ a_wait_ends_on_time_if_the_server_stands_still(void **state)
 		assert_done(LEASH_OK, waiter[i], actor_acquire);
 		assert_done(LEASH_OK, waiter[i], actor_release);
 	}
-	await_true(scene_keys() == 0);
+	await_true(place_is_empty());
 	scene_end();
-}
-
-/* ---- what a deployment does not promise ---- */
-
-static const struct {
-	enum deployment_kind kind;
-	const char *law;
-	const char *reason;
-} unpromised[] = {
-	{DEPLOYMENT_QUORUM, "who_waits_in_another_process_has_it_as_soon_as_it_is_released", "no server may wake a waiter: each asks from time to time"},
-	{DEPLOYMENT_QUORUM, "who_has_left_the_queue_is_not_given_the_lock", "there is no queue, and nobody gives the lock"},
-	{DEPLOYMENT_QUORUM, "a_dead_first_waiter_is_passed_over_at_once", "nobody is the first"},
-	{DEPLOYMENT_QUORUM, "a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on", "nobody is the first, and no claim is given"},
-	{DEPLOYMENT_QUORUM, "all_are_served_in_the_order_that_is_promised", "who of several processes is next is a matter of chance"},
-	{DEPLOYMENT_QUORUM, "a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on", "what a server has lost is made anew by the next renewal"},
-};
-
-static const char *
-why_not(enum deployment_kind where, const char *law)
-{
-	for (size_t i = 0; i < sizeof unpromised / sizeof *unpromised; i++)
-		if (unpromised[i].kind == where && strcmp(unpromised[i].law, law) == 0)
-			return unpromised[i].reason;
-	return NULL;
 }
 
 /* ---- */
@@ -800,50 +776,55 @@ set(void **state)
 	return scene_set(state);
 }
 
-/* Append the laws that locks of this kind keep there, and say which they do not. `named`: for the kind, too. */
+/* Append the laws of locks of this kind. `named`: for the kind and the deployment, too. */
 static size_t
-list(const struct kind *k, enum deployment_kind where, bool named, struct CMUnitTest *tests, size_t n)
+list(const struct kind *k, bool named, struct CMUnitTest *tests, size_t n)
 {
 	static char names[2 * ALL][160];
 
-	if (where == DEPLOYMENT_QUORUM && (k->options[0].fair || k->options[1].fair)) {
-		print_message("# %s, %s: no fair locks there, as there is no queue\n", k->name, deployment_name(where));
-		return n;
-	}
-	for (size_t i = 0; i < ALL; i++) {
-		const char *reason = why_not(where, laws[i].name);
-
-		if (reason) {
-			print_message("# %s does not promise that %s: %s\n", deployment_name(where), laws[i].name, reason);
-			continue;
-		}
+	for (size_t i = 0; i < ALL; i++, n++) {
 		tests[n] = laws[i];
 		if (named) {
-			snprintf(names[n], sizeof names[n], "%s, %s: %s", k->name, deployment_name(where), laws[i].name);
+			snprintf(names[n], sizeof names[n], "%s, %s: %s", k->name, deployment_name(deployment_chosen()), laws[i].name);
 			tests[n].name = names[n];
 		}
 		tests[n].setup_func = set;
 		tests[n].initial_state = (void *)(uintptr_t)k;
-		n++;
 	}
 	return n;
 }
 
+#define NOT_PROMISED \
+	{"who_waits_in_another_process_has_it_as_soon_as_it_is_released", PLACE_NO_QUEUE}, \
+	{"who_has_left_the_queue_is_not_given_the_lock", PLACE_NO_QUEUE}, \
+	{"a_dead_first_waiter_is_passed_over_at_once", PLACE_NO_QUEUE}, \
+	{"a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on", PLACE_NO_QUEUE}, \
+	{"all_are_served_in_the_order_that_is_promised", PLACE_NO_QUEUE}, \
+	{"a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on", PLACE_MADE_ANEW}
+
 int
 laws_run(const struct kind *k)
 {
-	static struct CMUnitTest tests[2 * ALL];
+	static const struct place_exception exceptions[] = {NOT_PROMISED, {NULL, 0}}, fair[] = {{"", PLACE_NO_QUEUE}, {NULL, 0}};
+	static struct CMUnitTest tests[ALL];
 
-	return _cmocka_run_group_tests(k->name, tests, list(k, deployment_chosen(), false, tests, 0), scene_open, scene_close);
+	return place_run(k->name, tests, list(k, false, tests, 0), k->options[0].fair || k->options[1].fair ? fair : exceptions, NULL, NULL);
 }
 
 int
 laws_run_in(enum deployment_kind where)
 {
+	static const struct place_exception exceptions[] = {NOT_PROMISED, {NULL, 0}};
 	const struct kind plain = {.name = "plain", .options = {*LEASH_LOCK_OPTIONS(), *LEASH_LOCK_OPTIONS()}};
 	const struct kind mixed = {.name = "mixed", .options = {*LEASH_LOCK_OPTIONS(), *LEASH_LOCK_OPTIONS(.fair = true)}};
 	static struct CMUnitTest tests[2 * ALL]; /* in one run: TAP wants one plan of a program */
+	size_t n;
 
 	setenv("LEASH_TEST_DEPLOYMENT", deployment_name(where), 1);
-	return _cmocka_run_group_tests(deployment_name(where), tests, list(&mixed, where, true, tests, list(&plain, where, true, tests, 0)), scene_open, scene_close);
+	n = list(&plain, true, tests, 0);
+	if (place_is(PLACE_NO_QUEUE))
+		print_message("# no fair locks in %s: there is no queue\n", deployment_name(where));
+	else
+		n = list(&mixed, true, tests, n);
+	return place_run(deployment_name(where), tests, n, exceptions, NULL, NULL);
 }

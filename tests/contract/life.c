@@ -14,52 +14,16 @@ _Thread_local leash_error err;
 
 /* ---- memory ---- */
 
-_Atomic long live;
-_Atomic long calls;
-_Atomic long fail_at;
-_Atomic bool fail_on;
-
-static bool
-fails(void)
-{
-	long n = ++calls, at = fail_at;
-
-	return at != 0 && (n == at || (fail_on && n > at));
-}
-
-static void *
-counted_alloc(size_t size)
-{
-	void *block = fails() ? NULL : malloc(size);
-
-	live += block != NULL;
-	return block;
-}
-
-static void *
-counted_realloc(void *old, size_t size)
-{
-	void *block = fails() ? NULL : realloc(old, size);
-
-	live += block != NULL && old == NULL;
-	return block;
-}
-
-static void
-counted_free(void *block)
-{
-	live -= block != NULL;
-	free(block);
-}
-
 long at_first;
 
 int
 note_what_there_is(void **state)
 {
 	(void)state;
-	freeReplyObject(server_command(server, "FLUSHALL")); /* what a test left that failed */
-	at_first = live;
+	counted.fail_at = 0; /* for what a test left that failed */
+	counted.fail_on = false;
+	place_flush();
+	at_first = counted.blocks;
 	return 0;
 }
 
@@ -67,37 +31,13 @@ int
 nothing_is_left(void **state)
 {
 	(void)state;
-	if (live != at_first)
-		print_error("leash keeps %ld blocks of memory\n", live - at_first);
-	return live == at_first ? 0 : -1;
-}
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
+	return counted_left(at_first) == 0 ? 0 : -1;
 }
 
 leash_client *
 open_client(void)
 {
-	return leashed_open(server_uri(server), NULL);
-}
-
-bool
-is_free(const char *name)
-{
-	return server_integer(server, "EXISTS leash:{%s} leash:{%s}:queue", name, name) == 0;
+	return place_client(NULL);
 }
 
 /* ---- threads that hold and wait ---- */
@@ -151,7 +91,7 @@ be_busy(void *arg)
 			continue;
 		if (leash_lock_acquire(lock, 0, NULL) == LEASH_OK)
 			leash_lock_release(lock, NULL);
-		leash_lock_extend(lock, 40000, NULL);
+		leash_lock_extend(lock, place_lease_ms(40000), NULL);
 		leash_lock_token(lock, NULL, 0);
 		leash_lock_release(lock, NULL);
 	}
@@ -198,12 +138,15 @@ count_fds(bool events)
 
 /* ---- */
 
-int
-life_run(const char *name, const struct CMUnitTest *tests, size_t count)
+static int
+start(void **state)
 {
-	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
+	server = deployment_server(place);
+	return counted_start(state);
+}
 
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	return _cmocka_run_group_tests(name, tests, count, start, stop);
+int
+life_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
+{
+	return place_run(name, tests, count, exceptions, start, NULL);
 }

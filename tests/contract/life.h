@@ -10,20 +10,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tests/support/counted.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/place.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-extern struct server *server;
+extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
 
-extern _Atomic long live;    /* blocks that leash has */
-extern long at_first;         /* how many those were when the test began */
-extern _Atomic long calls;   /* of alloc and realloc */
-extern _Atomic long fail_at; /* this call, counted from when it was set; 0: none */
-extern _Atomic bool fail_on; /* and all after it */
+extern long at_first; /* how many blocks leash had when the test began */
 
 /* Before and after each test. */
 int note_what_there_is(void **state);
@@ -31,11 +28,10 @@ int nothing_is_left(void **state);
 
 #define life(test) cmocka_unit_test_setup_teardown(test, note_what_there_is, nothing_is_left)
 
-/* With the counting allocator, and a server for all: for main to return. */
-int life_run(const char *name, const struct CMUnitTest *tests, size_t count);
+/* With the counting allocator, and a place for all: for main to return, as place_run. */
+int life_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions);
 
-leash_client *open_client(void);
-bool is_free(const char *name);
+leash_client *open_client(void); /* as place_client */
 
 enum order { HOLD, RELEASE, END };
 

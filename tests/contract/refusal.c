@@ -31,7 +31,7 @@ check_text(const char *names)
 leash_client *
 open_client(void)
 {
-	return leashed_open(server_uri(server), NULL);
+	return place_client(NULL);
 }
 
 static void *
@@ -69,21 +69,19 @@ static int
 start(void **state)
 {
 	(void)state;
-	server = server_start(NULL);
-	setenv("LEASH_URI", server_uri(server), 1);
+	server = deployment_server(place);
+	setenv("LEASH_URI", place_uri(), 1);
 	return 0;
 }
 
-static int
-stop(void **state)
+int
+refusal_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
 {
-	(void)state;
-	server_stop(server);
-	return 0;
+	return place_run(name, tests, count, exceptions, start, NULL);
 }
 
 int
 refusal_run(const char *name, const struct CMUnitTest *tests, size_t count)
 {
-	return _cmocka_run_group_tests(name, tests, count, start, stop);
+	return refusal_run_but(name, tests, count, NULL);
 }

@@ -1,4 +1,4 @@
-/* What the tests of bad input share: what every refusal must be, a server that is the default, and a thread that waits. */
+/* What the tests of bad input share: what every refusal must be, a place that is the default, and a thread that waits. */
 #ifndef LEASH_TEST_REFUSAL_H
 #define LEASH_TEST_REFUSAL_H
 
@@ -9,12 +9,13 @@
 #include <cmocka.h>
 
 #include "tests/support/leashed.h"
+#include "tests/support/place.h"
 #include "tests/support/server.h"
 
 #include <pthread.h>
 #include <string.h>
 
-extern struct server *server;
+extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
 
 /* One line of printable characters that fits, names what it is about, and ends without a full stop. */
@@ -29,7 +30,7 @@ void check_text(const char *names);
 		check_text((names)); \
 	} while (0)
 
-leash_client *open_client(void);
+leash_client *open_client(void); /* as place_client */
 
 /* A thread that waits for a lock, and gives it back once it was told to. */
 struct waiting {
@@ -44,7 +45,8 @@ struct waiting {
 void begin_waiting(struct waiting *w);
 void end_waiting(struct waiting *w);
 
-/* With a server for all, to which $LEASH_URI leads: for main to return. */
+/* With a place for all, to which $LEASH_URI leads: for main to return, as place_run. */
 int refusal_run(const char *name, const struct CMUnitTest *tests, size_t count);
+int refusal_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions);
 
 #endif

@@ -17,13 +17,6 @@
 #include <string.h>
 
 struct scene *scene;
-struct deployment *deployment;
-
-bool
-scene_has_queue(void)
-{
-	return deployment_kind(deployment) != DEPLOYMENT_QUORUM;
-}
 
 /* ---- processes ---- */
 
@@ -33,7 +26,7 @@ run_party(void *arg)
 	struct party *p = arg;
 	leash_error err;
 
-	p->client = leashed_open(scene->uri, &p->open_with);
+	p->client = place_client(&p->open_with);
 	p->lock = leashed_lock(p->client, "law", &p->options);
 	p->other = leashed_lock(p->client, "other", &p->options);
 	assert_status(LEASH_OK, leash_cancel_new(&p->cancel, &err));
@@ -57,10 +50,7 @@ run_party(void *arg)
 void
 scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms)
 {
-	snprintf(scene->uri, sizeof scene->uri, "%s", deployment_uri(deployment));
-	if (!scene_has_queue() && lease_ms > DEPLOYMENT_GUARD_MS)
-		lease_ms = DEPLOYMENT_GUARD_MS;
-	scene->lease_ms = lease_ms;
+	scene->lease_ms = place_lease_ms(lease_ms);
 	for (int i = 0; i < PARTIES; i++) {
 		struct party *p = &scene->party[i];
 
@@ -102,35 +92,6 @@ scene_end(void)
 
 /* ---- what is in Redis ---- */
 
-static const char LAW[] = "leash:{law}";
-
-struct server *
-scene_server(void)
-{
-	return deployment_at(deployment, LAW);
-}
-
-int64_t
-scene_keys(void)
-{
-	int64_t n = 0;
-	struct server *server;
-
-	for (size_t i = 0; (server = deployment_master(deployment, i)) != NULL; i++)
-		n += server_integer(server, "EVAL %s 0",
-		                    "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
-		                    "if not string.find(k, ':fence$') and not string.find(k, '^leash:client:') then n = n + 1 end end return n");
-	return n;
-}
-
-void
-scene_assert_empty(void)
-{
-	if (!scene_has_queue())
-		await_true(scene_keys() == 0);
-	assert_int_equal(scene_keys(), 0);
-}
-
 /* Clients that are known to listen. */
 struct listeners {
 	char client[16][40];
@@ -161,7 +122,7 @@ scene_listeners(void)
 	struct listeners l = {.count = 0};
 	struct server *server;
 
-	for (size_t i = 0; (server = deployment_master(deployment, i)) != NULL; i++) {
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++) {
 		note_listeners(&l, server, "CHANNELS");
 		note_listeners(&l, server, "SHARDCHANNELS"); /* an error, before 7.0 */
 	}
@@ -171,52 +132,7 @@ scene_listeners(void)
 int64_t
 scene_places(void)
 {
-	return server_integer(scene_server(), "ZCOUNT leash:{law}:queue (0 +inf");
-}
-
-void
-scene_await_places(int64_t n)
-{
-	if (scene_has_queue())
-		await_true(scene_places() == n);
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-int64_t
-scene_left_ms(void)
-{
-	int64_t left_ms[16];
-	size_t n = deployment_kind(deployment) == DEPLOYMENT_QUORUM ? deployment_masters(deployment) : 1;
-
-	if (n == 1)
-		return server_integer(scene_server(), "PTTL %s", LAW);
-	for (size_t i = 0; i < n; i++)
-		left_ms[i] = server_integer(deployment_master(deployment, i), "PTTL %s", LAW);
-	qsort(left_ms, n, sizeof *left_ms, compare);
-	return left_ms[n / 2];
-}
-
-void
-scene_take_away(void)
-{
-	struct server *server;
-
-	if (scene_has_queue()) {
-		deployment_delete(deployment, LAW);
-		return;
-	}
-	for (size_t i = 0; (server = deployment_master(deployment, i)) != NULL; i++)
-		server_integer(server, "EVAL %s 1 %s",
-		               "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], '00000000-0000-4000-8000-000000000000:1', 1) "
-		               "return redis.call('PEXPIRE', KEYS[1], 1000)",
-		               LAW);
+	return place_integer("law", "ZCOUNT leash:{law}:queue (0 +inf");
 }
 
 /* ---- tests ---- */
@@ -224,30 +140,11 @@ scene_take_away(void)
 int
 scene_set(void **state)
 {
-	struct server *server;
-
 	(void)state;
-	for (size_t i = 0; (server = deployment_master(deployment, i)) != NULL; i++)
-		freeReplyObject(server_command(server, "FLUSHALL")); /* what a law left that was broken */
+	place_flush(); /* what a law left that was broken */
 	scene = child_share(sizeof *scene);
 	killed = 0;
 	return 0;
-}
-
-/* As many as clients: in a quorum each server is told. */
-static int64_t
-introductions(void)
-{
-	int64_t n = 0, most = 0;
-	struct server *server;
-
-	for (size_t i = 0; (server = deployment_master(deployment, i)) != NULL; i++) {
-		int64_t here = leashed_introductions(server);
-
-		n += here;
-		most = here > most ? here : most;
-	}
-	return deployment_kind(deployment) == DEPLOYMENT_QUORUM ? most : n;
 }
 
 int
@@ -261,35 +158,16 @@ scene_clear(void **state)
 			in_order = false; /* the law was broken, and says so itself */
 			child_kill(scene->party[i].pid);
 		}
-	deployment_resume(deployment);
+	place_resume();
 	judge_free(scene->judge);
 	if (least_is_wanted())
-		assert_string_equal(least_denied(deployment), "");
+		assert_string_equal(least_denied(place), "");
 	if (in_order) {
-		await_true_for(scene_keys() == 0, (double)scene->lease_ms / 1000 + 5);
-		await_true(introductions() <= killed);
+		await_true_for(place_is_empty(), (double)scene->lease_ms / 1000 + 5);
+		await_true(place_introductions() <= killed);
 	}
 	child_unshare(scene, sizeof *scene);
 	scene = NULL;
-	return 0;
-}
-
-int
-scene_open(void **state)
-{
-	enum deployment_kind kind = deployment_chosen();
-
-	(void)state;
-	/* where all of a cluster stand still for a while, no node takes another for dead when they go on */
-	deployment = deployment_start_with(kind, kind == DEPLOYMENT_CLUSTER ? (const char *const[]){ "--cluster-node-timeout", "30000", NULL } : NULL);
-	return 0;
-}
-
-int
-scene_close(void **state)
-{
-	(void)state;
-	deployment_stop(deployment);
 	return 0;
 }
 
@@ -352,7 +230,7 @@ scene_let_wait(struct actor *a, actor_act *act)
 	int64_t before = scene_places();
 	bool has_place = p->options.fair;
 
-	if (!scene_has_queue()) {
+	if (place_is(PLACE_NO_QUEUE)) {
 		actor_tell(a, act);
 		await_true(a->began_ns != 0);
 		return;

@@ -1,5 +1,5 @@
 /* A scene: the processes of a law, each with a client and some actors, and what they share with the test. It is set in the deployment
- * that LEASH_TEST_DEPLOYMENT names (tests/support/deployment.h).
+ * that LEASH_TEST_DEPLOYMENT names (tests/support/place.h).
  *
  * The test's own process uses nothing of leash; it tells the actors what to do and looks into Redis. It must have no threads when
  * the processes are started. After each law, once they have ended, nothing may be left in Redis but fences: at once, or one lease
@@ -9,9 +9,9 @@
 
 #include "tests/contract/actor.h"
 #include "tests/contract/laws.h"
-#include "tests/support/deployment.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
+#include "tests/support/place.h"
 
 #include <leash.h>
 
@@ -36,19 +36,15 @@ struct party {
 };
 
 struct scene {
-	char uri[1024];
 	struct judge *judge;     /* for the test to make, before the start */
 	_Atomic uint32_t grants; /* so far, see scene_number */
 	int64_t lease_ms;
 	struct party party[PARTIES];
 };
 
-extern struct scene *scene;           /* of the present test */
-extern struct deployment *deployment; /* of all */
+extern struct scene *scene; /* of the present test */
 
-/* Around all tests, and around each. */
-int scene_open(void **state);
-int scene_close(void **state);
+/* Around each test. */
 int scene_set(void **state);
 int scene_clear(void **state);
 
@@ -61,25 +57,9 @@ void scene_kill(struct party *party);
  * Redis: see it ask. */
 void scene_let_wait(struct actor *actor, actor_act *act);
 
-/* Is there a queue in Redis? In a quorum, each asks for itself from time to time. */
-bool scene_has_queue(void);
-
-/* What is in Redis: keys of locks that are no fences, on all masters; places in the queue of "law", clients that listen for
- * their wake-up, as each does from before its first ask. */
-int64_t scene_keys(void);
+/* What is in Redis: places in the queue of "law", clients that listen for their wake-up, as each does from before its first ask. */
 int64_t scene_places(void);
 int64_t scene_listeners(void);
-
-/* It is empty: at once, or in a quorum soon, as a release is over once most servers have answered. */
-void scene_assert_empty(void);
-/* Wait until so many are in the queue, if there is one. */
-void scene_await_places(int64_t n);
-/* The server that has "law"; of a quorum one that has. */
-struct server *scene_server(void);
-/* How long Redis keeps "law" from being taken by another: in a quorum, until most servers have let go of it. */
-int64_t scene_left_ms(void);
-/* Take "law" from whoever has it: its key goes. In a quorum a renewal would make it anew, so somebody else has it for a second. */
-void scene_take_away(void);
 
 /* What actors do here, besides what all can do. */
 actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then, release: `turns` times, of which `count` came about */

@@ -2,6 +2,7 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/contract/actor.h"
+#include "tests/contract/callback.h"
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/proxy.h"
@@ -23,11 +24,11 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	server_resume(server);
-	freeReplyObject(server_command(server, "FLUSHALL"));
+	place_resume();
+	place_flush();
 	memset(&events, 0, sizeof events);
 	client = open_client();
-	holder = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
+	holder = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
 	waiter = open_client();
 	lock = leashed_lock(client, "law", NULL);
 	held = leashed_lock(holder, "law", NULL);
@@ -43,7 +44,7 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	server_resume(server);
+	place_resume();
 	leash_close(client);
 	leash_close(holder);
 	leash_close(waiter);
@@ -60,7 +61,7 @@ static void
 begin_to_wait(void)
 {
 	actor_tell(&waits, actor_acquire);
-	await_true(server_integer(server, "ZCARD leash:{law}:queue") > 0);
+	place_await_waiting("law", 1);
 }
 
 /* ---- who has it has it no more ---- */
@@ -85,7 +86,8 @@ the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence(
 	assert_done(LEASH_OK, &waits, actor_look);
 	assert_true(waits.held);
 	assert_done(LEASH_OK, &waits, actor_release);
-	assert_int_equal(events.total, 1);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 1);
+	assert_true(events.total == 1 || place_is(PLACE_MAJORITY)); /* where one server after another breaks it, it may be in jeopardy first */
 }
 
 static void
@@ -97,7 +99,7 @@ what_nobody_has_is_not_held(void **state)
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
 	/* nor is one whose lease is over, though somebody waits */
-	freeReplyObject(server_command(server, "ZADD leash:{law}:queue -1 " UUID " 5 %s", TOKEN " 3000"));
+	place_say("leash:{law}", "ZADD leash:{law}:queue -1 " UUID " 5 %s", TOKEN " 3000");
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
 }
 
@@ -107,7 +109,7 @@ a_lock_that_was_held_and_broken_is_free(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
-	assert_int_equal(server_integer(server, "EXISTS leash:{law} leash:{law}:queue"), 0);
+	place_assert_free("law");
 	assert_status(LEASH_NOT_HELD, leash_lock_break(lock, NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -117,9 +119,9 @@ static void
 a_key_that_would_never_expire_is_broken_too(void **state)
 {
 	(void)state;
-	freeReplyObject(server_command(server, "HSET leash:{law} " TOKEN " 1"));
+	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 1");
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
-	assert_int_equal(server_integer(server, "EXISTS leash:{law}"), 0);
+	place_assert_free("law");
 }
 
 /* ---- holds of the very client that breaks ---- */
@@ -165,13 +167,13 @@ a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too(void **stat
 	begin_to_wait();
 	proxy_hold_messages(proxy, true);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	assert_int_equal(server_integer(server, "EXISTS leash:{law}"), 1); /* it was given to the one who waits, who has not heard of it */
+	assert_int_equal(place_integer("law", "EXISTS leash:{law}"), 1); /* it was given to the one who waits, who has not heard of it */
 	assert_status(LEASH_OK, leash_lock_break(mine, &err));
 	proxy_release(proxy);
 	assert_heard(LEASH_OK, &waits);
 	assert_true(waits.held);
-	assert_int_equal(server_integer(server, "EXISTS leash:{law}"), 1); /* it asked anew */
-	assert_true((uint64_t)server_integer(server, "EVAL %s 0", "return tonumber(redis.call('GET', 'leash:{law}:fence'))") * 256 == waits.fence);
+	assert_int_equal(place_integer("law", "EXISTS leash:{law}"), 1); /* it asked anew */
+	assert_true((uint64_t)place_integer("law", "EVAL %s 0", "return tonumber(redis.call('GET', 'leash:{law}:fence'))") * 256 == waits.fence);
 	await_ms(100);
 	assert_done(LEASH_OK, &waits, actor_look);
 	assert_true(waits.held);
@@ -212,12 +214,12 @@ what_is_not_a_lock_is_a_mismatch_and_is_left_alone(void **state)
 	for (size_t i = 0; i < COUNT(made_by); i++) {
 		const char *was;
 
-		freeReplyObject(server_command(server, "FLUSHALL"));
-		freeReplyObject(server_command(server, made_by[i]));
-		was = server_text(server, "EVAL %s 0", "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))");
+		place_flush();
+		place_say("leash:{law}", made_by[i]);
+		was = place_text("law", "EVAL %s 0", "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))");
 		assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_break(lock, &err));
-		assert_string_equal(server_text(server, "EVAL %s 0", "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))"), was);
-		assert_int_equal(server_integer(server, "DBSIZE"), 1);
+		assert_string_equal(place_text("law", "EVAL %s 0", "return redis.sha1hex(redis.call('DUMP', 'leash:{law}'))"), was);
+		assert_int_equal(place_integer("law", "DBSIZE"), 1);
 	}
 }
 
@@ -317,7 +319,7 @@ who_got_the_lock_after_it_was_looked_at_keeps_it(void **state)
 	assert_heard(LEASH_OK, &waits);
 	proxy_release(far->proxy);
 	assert_heard(LEASH_OK, &far->breaker); /* whoever had it when this was called has it no more */
-	assert_int_equal(server_integer(server, "HLEN leash:{law}"), 1);
+	assert_int_equal(place_integer("law", "HLEN leash:{law}"), 1);
 	assert_done(LEASH_OK, &waits, actor_release);
 	come_back(far);
 }
@@ -325,14 +327,14 @@ who_got_the_lock_after_it_was_looked_at_keeps_it(void **state)
 static void
 a_server_that_stands_still_cannot_be_asked_and_nothing_is_done(void **state)
 {
-	leash_lock *mine = leashed_lock(waiter, "law", LEASH_LOCK_OPTIONS(.lease_ms = 60000));
+	leash_lock *mine = leashed_lock(waiter, "law", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(60000)));
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(mine, 0, &err));
-	server_pause(server);
+	place_pause();
 	assert_refused(LEASH_UNAVAILABLE, "lock 'law'", leash_lock_break(lock, &err));
-	server_resume(server);
-	await_true(server_integer(server, "HLEN leash:{law}") == 1);
+	place_resume();
+	await_true(place_integer("law", "HLEN leash:{law}") == 1);
 	assert_status(LEASH_OK, leash_lock_release(mine, &err));
 	leash_lock_free(mine);
 }
@@ -354,7 +356,7 @@ a_break_that_was_not_answered_is_unknown(void **state)
 	err = far->breaker.err;
 	assert_int_equal(err.status, LEASH_UNKNOWN);
 	check_text("lock 'law'");
-	assert_int_equal(server_integer(server, "EXISTS leash:{law}"), 0); /* this one was executed */
+	assert_int_equal(place_integer("law", "EXISTS leash:{law}"), 0); /* this one was executed */
 	proxy_release(far->proxy);
 	come_back(far);
 }
@@ -367,9 +369,9 @@ a_permission_that_is_missing_is_named_and_the_hold_stands(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	for (size_t i = 0; i < COUNT(commands); i++) {
-		freeReplyObject(server_command(server, "ACL SETUSER default -%s", commands[i][0]));
+		place_say_all("ACL SETUSER %s -%s", place_user(), commands[i][0]);
 		assert_refused(LEASH_DENIED, commands[i][1], leash_lock_break(lock, &err));
-		freeReplyObject(server_command(server, "ACL SETUSER default +%s", commands[i][0]));
+		place_say_all("ACL SETUSER %s +%s", place_user(), commands[i][0]);
 	}
 	assert_true(leash_lock_held(held));
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
@@ -377,28 +379,18 @@ a_permission_that_is_missing_is_named_and_the_hold_stands(void **state)
 
 /* ---- the call ---- */
 
-static void
-break_in_callback(void *arg, const leash_event *event)
+static leash_status
+break_it_here(void *arg)
 {
-	_Atomic int *status = arg;
-
-	(void)event;
-	*status = leash_lock_break(lock, NULL);
+	(void)arg;
+	return leash_lock_break(lock, NULL);
 }
 
 static void
 a_callback_may_not_wait_for_it(void **state)
 {
-	_Atomic int status = -1;
-	leash_lock *lost = leashed_lock(
-		client, "lost", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true, .on_event = break_in_callback, .event_arg = &status));
-
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lost, 0, &err));
-	await_true(status != -1);
-	assert_int_equal(status, LEASH_IN_CALLBACK);
-	assert_status(LEASH_LOST, leash_lock_release(lost, &err));
-	leash_lock_free(lost);
+	assert_int_equal(status_in_callback(client, break_it_here, NULL), LEASH_IN_CALLBACK);
 }
 
 static int
@@ -426,6 +418,14 @@ null_a_closed_client_and_a_forked_child_are_refused(void **state)
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 }
 
+static const struct place_exception elsewhere[] = {
+	{"a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too", PLACE_ONE_SOCKET},
+	{"a_break_whose_answer_was_lost_is_sent_again_and_does_not_hit_the_next_one", PLACE_ONE_SOCKET},
+	{"who_got_the_lock_after_it_was_looked_at_keeps_it", PLACE_ONE_SOCKET},
+	{"a_break_that_was_not_answered_is_unknown", PLACE_ONE_SOCKET},
+	{NULL, 0},
+};
+
 int
 main(void)
 {
@@ -448,5 +448,5 @@ main(void)
 		each(null_a_closed_client_and_a_forked_child_are_refused),
 	};
 
-	return refusal_run("break", tests, COUNT(tests));
+	return refusal_run_but("break", tests, COUNT(tests), elsewhere);
 }

@@ -10,10 +10,11 @@
 #include "tests/contract/actor.h"
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/counted.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
+#include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -25,11 +26,9 @@ enum { ACTORS = 24 }; /* more than a cancel has room for at first */
 
 #define MS INT64_C(1000000)
 
-static struct server *server;
 static leash_error err;
 
-static _Atomic long live; /* blocks that leash has */
-static long at_first;
+static long at_first; /* blocks that leash had */
 
 /* Of each test. */
 static bool fair;
@@ -37,31 +36,6 @@ static leash_client *client, *other;
 static leash_lock *mine, *theirs; /* of "law": of `client`, and of `other` */
 static leash_cancel *cancel;
 static struct actor actors[ACTORS]; /* they use `mine`, and wait with `cancel` for ever */
-
-static void *
-counted_alloc(size_t size)
-{
-	void *block = malloc(size);
-
-	live += block != NULL;
-	return block;
-}
-
-static void *
-counted_realloc(void *old, size_t size)
-{
-	void *block = realloc(old, size);
-
-	live += block != NULL && old == NULL;
-	return block;
-}
-
-static void
-counted_free(void *block)
-{
-	live -= block != NULL;
-	free(block);
-}
 
 static leash_lock *
 open_lock(leash_client *of, const char *name)
@@ -73,10 +47,10 @@ static int
 set_up(void **state)
 {
 	fair = *(const bool *)*state;
-	freeReplyObject(server_command(server, "FLUSHALL"));
-	at_first = live;
-	client = leashed_open(server_uri(server), NULL);
-	other = leashed_open(server_uri(server), NULL);
+	place_flush();
+	at_first = counted.blocks;
+	client = place_client(NULL);
+	other = place_client(NULL);
 	mine = open_lock(client, "law");
 	theirs = open_lock(other, "law");
 	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
@@ -90,23 +64,27 @@ set_up(void **state)
 	return 0;
 }
 
-static int64_t
-places(void)
+/* Let it ask for "law", and see it wait, with `n` of them then in the queue. */
+static void
+let_wait(struct actor *a, int64_t n)
 {
-	return server_integer(server, "ZCOUNT leash:{law}:queue (0 +inf");
+	actor_tell(a, actor_acquire);
+	place_await_waiting("law", n);
+	if (place_is(PLACE_NO_QUEUE))
+		actor_await_asleep(a); /* until it asks again */
 }
 
 static bool
-nothing_but_fences(void)
+no_queue(const char *lock)
 {
-	return server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*') - #redis.call('KEYS', '*:fence')") == leashed_introductions(server);
+	return place_integer(lock, "EXISTS leash:{%s}:queue", lock) == 0;
 }
 
 static int
 nothing_is_left(void **state)
 {
 	(void)state;
-	server_resume(server); /* and whoever waits still, where a test has failed, is let go */
+	place_resume(); /* and whoever waits still, where a test has failed, is let go */
 	leash_close(client);
 	leash_close(other);
 	for (int i = 0; i < ACTORS; i++) {
@@ -117,10 +95,9 @@ nothing_is_left(void **state)
 	leash_lock_free(mine);
 	leash_lock_free(theirs);
 	leash_cancel_free(cancel);
-	if (live != at_first)
-		print_error("leash keeps %ld blocks of memory\n", live - at_first);
-	await_true(leashed_introductions(server) == 0);
-	return live == at_first && nothing_but_fences() ? 0 : -1;
+	await_true(place_introductions() == 0);
+	place_assert_empty();
+	return counted_left(at_first) == 0 ? 0 : -1;
 }
 
 /* It returned canceled, and soon after `fired_ns` (unless 0), whatever it waited for. */
@@ -140,7 +117,7 @@ static void
 one_that_was_fired_before_ends_every_wait_before_anything_is_asked(void **state)
 {
 	static const int64_t waits[] = {0, 1, 1000, LEASH_FOREVER};
-	struct monitor *monitor = monitor_start(server);
+	struct monitor *monitor = monitor_start(place_at("law"));
 
 	(void)state;
 	assert_false(leash_cancel_is_fired(cancel));
@@ -158,7 +135,8 @@ one_that_was_fired_before_ends_every_wait_before_anything_is_asked(void **state)
 			actor_tell(&actors[0], actor_acquire);
 			check_canceled(&actors[0], 0);
 		}
-		assert_int_equal(monitor_count(monitor, "evalsha"), 0);
+		if (!place_is(PLACE_MAJORITY))
+			assert_int_equal(monitor_count(monitor, "evalsha"), 0);
 		if (busy == 1)
 			assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 		if (busy == 2)
@@ -174,16 +152,15 @@ one_that_is_fired_ends_waits_and_stays_fired(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	actor_tell(&actors[0], actor_acquire); /* waits in Redis; the next one behind it, or with a place of its own */
-	await_true(places() == 1);
+	let_wait(&actors[0], 1); /* in Redis; the next one behind it, or with a place of its own */
 	actor_tell(&actors[1], actor_acquire);
 	actor_await_asleep(&actors[1]);
 	fired_ns = await_now_ns();
 	leash_cancel_fire(cancel);
 	check_canceled(&actors[0], fired_ns);
 	check_canceled(&actors[1], fired_ns);
-	await_true(places() == 0);
-	assert_int_equal(server_integer(server, "EXISTS leash:{law}:queue"), 0);
+	place_await_waiting("law", 0);
+	assert_true(no_queue("law"));
 	leash_cancel_fire(cancel);
 	for (int i = 0; i < 3; i++) {
 		assert_true(leash_cancel_is_fired(cancel));
@@ -214,8 +191,7 @@ one_that_is_not_fired_changes_nothing(void **state)
 		assert_true(actor_took_ns(a) >= a->wait_ms * MS);
 	}
 	a->wait_ms = LEASH_FOREVER;
-	actor_tell(a, actor_acquire);
-	await_true(places() == 1);
+	let_wait(a, 1);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	assert_heard(LEASH_OK, a);
 	assert_done(LEASH_OK, a, actor_release);
@@ -275,7 +251,8 @@ all_who_share_one_return_whatever_they_wait_for(void **state)
 	leash_cancel_fire(cancel);
 	for (int i = 0; i < ACTORS - 1; i++)
 		check_canceled(&actors[i], fired_ns);
-	await_true(places() == 1 && server_integer(server, "EXISTS leash:{second}:queue leash:{third}:queue") == 0);
+	place_await_waiting("law", 1);
+	await_true(no_queue("second") && no_queue("third"));
 	assert_false(actor_is_done(&actors[ACTORS - 1]));
 	assert_status(LEASH_OK, leash_lock_release(held[0], &err));
 	assert_heard(LEASH_OK, &actors[ACTORS - 1]);
@@ -297,19 +274,18 @@ the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them(
 	(void)state;
 	second->cancel = NULL;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	actor_tell(first, actor_acquire);
-	await_true(places() == 1);
+	let_wait(first, 1);
 	actor_tell(second, actor_acquire);
 	if (fair)
-		await_true(places() == 2);
+		place_await_waiting("law", 2);
 	else
 		actor_await_asleep(second);
-	snprintf(before, sizeof before, "%s", server_text(server, "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES"));
+	snprintf(before, sizeof before, "%s", place_text("law", "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES"));
 	leash_cancel_fire(cancel);
 	check_canceled(first, 0);
-	await_true(places() == 1);
+	place_await_waiting("law", 1);
 	await_ms(50); /* for what should not come */
-	after = server_text(server, "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES");
+	after = place_text("law", "ZRANGEBYSCORE leash:{law}:queue (0 +inf WITHSCORES");
 	/* plain: the same place as before; fair: the second one of before */
 	if (fair)
 		assert_string_equal(before + strlen(before) - strlen(after), after);
@@ -317,7 +293,7 @@ the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them(
 		assert_string_equal(before, after);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	assert_heard(LEASH_OK, second);
-	snprintf(token, sizeof token, "%s", server_text(server, "HKEYS leash:{law}"));
+	snprintf(token, sizeof token, "%s", place_text("law", "HKEYS leash:{law}"));
 	assert_memory_equal(after, token, strlen(token));
 	assert_done(LEASH_OK, second, actor_release);
 }
@@ -356,18 +332,17 @@ a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
 			fired_by_signal = waiter->cancel = own;
 			waiter->lock = which == 1 ? held : mine;
 			if (which == 2) {
-				actor_tell(a, actor_acquire); /* with `cancel` */
-				await_true(places() == 1);
+				let_wait(a, 1); /* with `cancel` */
 			}
 			if (which == 3)
-				server_pause(server);
+				place_pause();
 			actor_tell(waiter, actor_acquire);
 			actor_await_asleep(waiter);
 			fired_ns = await_now_ns();
 			assert_int_equal(pthread_kill(waiter->thread, SIGUSR1), 0);
 			check_canceled(waiter, fired_ns);
 			if (which == 3)
-				server_resume(server);
+				place_resume();
 			if (which == 2) {
 				assert_false(actor_is_done(a));
 				leash_cancel_fire(cancel);
@@ -377,7 +352,7 @@ a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
 			}
 			a->cancel = cancel;
 			leash_cancel_free(own);
-			await_true(server_integer(server, "EXISTS leash:{law}:queue") == 0);
+			await_true(no_queue("law"));
 		}
 		sigaction(SIGUSR1, &old, NULL);
 	}
@@ -394,9 +369,8 @@ it_needs_no_server(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	actor_tell(&actors[0], actor_acquire); /* has its place */
-	await_true(places() == 1);
-	server_pause(server);
+	let_wait(&actors[0], 1); /* has its place */
+	place_pause();
 	actors[1].lock = asked; /* asks and is not answered; and one behind it; and one that is not canceled */
 	actors[2].lock = actors[3].lock = again;
 	actors[3].cancel = NULL;
@@ -409,11 +383,11 @@ it_needs_no_server(void **state)
 	for (int i = 0; i < 3; i++)
 		check_canceled(&actors[i], fired_ns);
 	assert_false(actor_is_done(&actors[3]));
-	server_resume(server);
+	place_resume();
 	assert_heard(LEASH_OK, &actors[3]);
 	assert_done(LEASH_OK, &actors[3], actor_release);
 	/* what they had asked for, and may have got meanwhile, is given back */
-	await_true(server_integer(server, "EXISTS leash:{asked} leash:{asked}:queue leash:{law}:queue") == 0);
+	await_true(place_is_free("asked") && no_queue("law"));
 	leash_lock_release(theirs, &err); /* held, unless the pause was long */
 	actors[1].cancel = NULL;
 	assert_done(LEASH_OK, &actors[1], actor_acquire);
@@ -425,8 +399,7 @@ it_needs_no_server(void **state)
 static void
 it_ends_waits_for_a_server_that_is_gone(void **state)
 {
-	struct server *gone = server_start(NULL);
-	leash_client *away = leashed_open(server_uri(gone), NULL), *guest = leashed_open(server_uri(gone), NULL);
+	leash_client *away = place_client(NULL), *guest = place_client(NULL);
 	leash_lock *lock = open_lock(away, "away"), *held = open_lock(guest, "away"), *free_one = open_lock(away, "free");
 	int64_t fired_ns;
 
@@ -435,8 +408,8 @@ it_ends_waits_for_a_server_that_is_gone(void **state)
 	actors[0].lock = actors[1].lock = lock;
 	actors[2].lock = free_one;
 	actor_tell(&actors[0], actor_acquire);
-	await_true(server_integer(gone, "ZCOUNT leash:{away}:queue (0 +inf") == 1);
-	server_kill(gone);
+	place_await_waiting("away", 1);
+	place_kill();
 	for (int i = 1; i < 3; i++)
 		actor_tell(&actors[i], actor_acquire);
 	for (int i = 1; i < 3; i++)
@@ -446,17 +419,16 @@ it_ends_waits_for_a_server_that_is_gone(void **state)
 	leash_cancel_fire(cancel);
 	for (int i = 0; i < 3; i++)
 		check_canceled(&actors[i], fired_ns);
-	server_restart(gone);
+	place_restart();
 	actors[0].cancel = NULL;
 	assert_done(LEASH_OK, &actors[0], actor_acquire);
 	assert_done(LEASH_OK, &actors[0], actor_release);
-	await_true(server_integer(gone, "EXISTS leash:{away}:queue leash:{free} leash:{free}:queue") == 0);
+	await_true(no_queue("away") && place_is_free("free"));
 	leash_lock_free(lock);
 	leash_lock_free(held);
 	leash_lock_free(free_one);
 	leash_close(away);
 	leash_close(guest);
-	server_stop(gone);
 }
 
 static void
@@ -492,9 +464,8 @@ a_callback_can_fire_it(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(frail, 5000, &err));
-	actor_tell(&actors[0], actor_acquire);
-	await_true(places() == 1);
-	server_integer(server, "DEL leash:{frail}");
+	let_wait(&actors[0], 1);
+	place_take_away("frail");
 	check_canceled(&actors[0], 0);
 	assert_status(LEASH_LOST, leash_lock_release(frail, &err));
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
@@ -507,7 +478,7 @@ fire_in_child(void *arg)
 	(void)arg;
 	leash_cancel_fire(cancel);
 	if (!UNDER_TSAN) {
-		leash_client *own = leashed_open(server_uri(server), NULL);
+		leash_client *own = place_client(NULL);
 		leash_lock *lock = leashed_lock(own, "child's", NULL);
 
 		/* nor would it end a wait here: it wakes nobody */
@@ -523,8 +494,7 @@ a_forked_child_ends_no_waits_of_its_parent(void **state)
 {
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-	actor_tell(&actors[0], actor_acquire);
-	await_true(places() == 1);
+	let_wait(&actors[0], 1);
 	child_wait(child_run(fire_in_child, NULL));
 	await_ms(50); /* for what should not come */
 	assert_false(leash_cancel_is_fired(cancel));
@@ -553,8 +523,8 @@ race(struct actor *holder, int rounds)
 		holder->wait_ms = 20000; /* less than a lease, which what leaked would keep it from */
 		assert_done(LEASH_OK, holder, actor_acquire);
 		actor_tell(waiter, actor_acquire);
-		if (holder->lock == theirs)
-			await_true(places() == 1);
+		if (holder->lock == theirs && !place_is(PLACE_NO_QUEUE))
+			place_await_waiting("law", 1);
 		else
 			await_true(waiter->began_ns != 0);
 		/* which of them is told first changes, and how far apart they are */
@@ -576,7 +546,7 @@ race(struct actor *holder, int rounds)
 		leash_cancel_free(own);
 	}
 	print_message("# %d of %d got the lock\n", got, rounds);
-	await_true(nothing_but_fences());
+	await_true(place_is_empty());
 }
 
 static void
@@ -586,7 +556,7 @@ a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others(void *
 
 	(void)state;
 	holder->lock = theirs;
-	race(holder, 300);
+	race(holder, place_is(PLACE_NO_QUEUE) ? 60 : 300); /* without, each waits for its chance */
 	holder->lock = mine;
 	race(holder, 300);
 }
@@ -630,25 +600,13 @@ each_can_be_freed_as_soon_as_its_calls_have_returned(void **state)
 
 /* ---- */
 
-static int
-start(void **state)
-{
-	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
-
-	(void)state;
-	server = server_start(NULL);
-	return leash_set_memory(&memory) == LEASH_OK ? 0 : -1;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 #define both(test) {#test " (plain)", test, set_up, nothing_is_left, &is_plain}, {#test " (fair)", test, set_up, nothing_is_left, &is_fair}
+
+static const struct place_exception elsewhere[] = {
+	{"(fair)", PLACE_NO_QUEUE},
+	{"at_the_place_of_a_canceled_first", PLACE_NO_QUEUE},
+	{NULL, 0},
+};
 
 int
 main(void)
@@ -672,5 +630,5 @@ main(void)
 		both(each_can_be_freed_as_soon_as_its_calls_have_returned),
 	};
 
-	return cmocka_run_group_tests_name("cancel", tests, start, stop);
+	return place_run("cancel", tests, sizeof tests / sizeof *tests, elsewhere, counted_start, NULL);
 }

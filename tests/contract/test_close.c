@@ -2,6 +2,7 @@
 #include "tests/contract/life.h"
 
 #include "tests/support/await.h"
+#include "tests/support/place.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,12 +32,12 @@ close_releases_what_is_held_and_wakes_who_waits(void **state)
 	for (int i = 0; i < WAITERS; i++)
 		begin(&waiter[i], wanted, i == 0 ? LEASH_FOREVER : 600000);
 	begin(&local, held[0], LEASH_FOREVER);
-	await_true(server_integer(server, "ZCARD leash:{theirs}:queue") == 2);
+	place_await_waiting("theirs", 1);
 
 	begun = await_now_ns();
 	leash_close(client);
 	/* one round trip; twice the timeout if there is no answer */
-	assert_true(await_now_ns() - begun < 2 * INT64_C(1000000000) * await_slowness());
+	assert_true((double)(await_now_ns() - begun) < 2 * INT64_C(1000000000) * await_slowness());
 	for (int i = 0; i < WAITERS; i++) {
 		end(&waiter[i], RELEASE);
 		assert_int_equal(waiter[i].status, LEASH_CLOSED);
@@ -52,8 +53,9 @@ close_releases_what_is_held_and_wakes_who_waits(void **state)
 		assert_int_equal(holder[i].again, LEASH_CLOSED);
 		leash_lock_free(held[i]);
 	}
-	assert_true(is_free("h0") && is_free("h1") && is_free("h2"));
-	assert_int_equal(server_integer(server, "EXISTS leash:{theirs}:queue"), 0);
+	for (int i = 0; i < HOLDERS; i++)
+		place_assert_free((const char *const[]){"h0", "h1", "h2"}[i]);
+	assert_int_equal(place_integer("theirs", "EXISTS leash:{theirs}:queue"), 0);
 	assert_true(leash_lock_held(theirs));
 	leash_lock_free(wanted);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
@@ -72,7 +74,7 @@ a_closed_client_answers_closed_for_as_long_as_there_are_handles(void **state)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_close(client);
-	assert_true(is_free("closed"));
+	place_assert_free("closed");
 	for (int i = 0; i < 2; i++) {
 		assert_status(LEASH_CLOSED, leash_lock_acquire(lock, 0, &err));
 		assert_non_null(strstr(err.text, "lock 'closed'"));
@@ -111,25 +113,25 @@ close_ends_calls_that_are_under_way_whatever_they_are_doing(void **state)
 		await_true(busy[0].turns > 10 * (round % 5) && busy[3].turns > 0);
 		leash_close(client);
 		/* what was held, what was just being acquired, and what was just being released */
-		assert_true(is_free("busy") && is_free("odd") && is_free("even"));
+		place_assert_free("busy");
+		place_assert_free("odd");
+		place_assert_free("even");
 		for (int i = 0; i < THREADS; i++) {
 			pthread_join(busy[i].thread, NULL);
 			leash_lock_free(busy[i].lock[0]);
 			leash_lock_free(busy[i].lock[1]);
 		}
-		assert_int_equal(live, at_first);
+		assert_int_equal(counted.blocks, at_first);
 	}
 }
 
 static void
 close_does_not_wait_for_ever_for_a_server_that_stands_still(void **state)
 {
-	struct server *still = server_start(NULL);
-
 	(void)state;
 	/* with a release under way, with one who waits, and with both */
 	for (int which = 1; which <= 3; which++) {
-		leash_client *client = leashed_open(server_uri(still), LEASH_OPTIONS(.timeout_ms = 500)), *other = leashed_open(server_uri(still), NULL);
+		leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 500)), *other = open_client();
 		leash_lock *theirs = leashed_lock(other, "theirs", NULL), *wanted = leashed_lock(client, "theirs", NULL);
 		leash_lock *held = leashed_lock(client, (const char *const[]){"s1", "s2", "s3"}[which - 1], NULL);
 		struct user releaser = {0}, waiter = {0};
@@ -143,14 +145,14 @@ close_does_not_wait_for_ever_for_a_server_that_stands_still(void **state)
 		}
 		if (which & 2) {
 			begin(&waiter, wanted, LEASH_FOREVER);
-			await_true(server_integer(still, "ZCARD leash:{theirs}:queue") == 2);
+			place_await_waiting("theirs", 1);
 		}
-		server_pause(still);
+		place_pause();
 		releaser.order = RELEASE;
 		await_ms(50); /* so that it is sent */
 		begun = await_now_ns();
 		leash_close(client);
-		assert_true(await_now_ns() - begun < 5 * INT64_C(1000000000) * await_slowness());
+		assert_true((double)(await_now_ns() - begun) < 5 * INT64_C(1000000000) * await_slowness());
 		if (which & 1) {
 			end(&releaser, RELEASE);
 			assert_true(releaser.released == LEASH_UNKNOWN || releaser.released == LEASH_CLOSED);
@@ -159,23 +161,21 @@ close_does_not_wait_for_ever_for_a_server_that_stands_still(void **state)
 			end(&waiter, END);
 			assert_int_equal(waiter.status, LEASH_CLOSED);
 		}
-		server_resume(still);
+		place_resume();
 		leash_lock_free(held);
 		leash_lock_free(wanted);
 		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 		leash_lock_free(theirs);
 		leash_close(other);
-		assert_int_equal(live, at_first);
+		assert_int_equal(counted.blocks, at_first);
 	}
-	server_stop(still);
 }
 
 static void
 close_does_not_wait_at_all_for_a_server_that_is_gone(void **state)
 {
 	enum { N = 6 };
-	struct server *gone = server_start(NULL);
-	leash_client *client = leashed_open(server_uri(gone), NULL), *other = leashed_open(server_uri(gone), NULL);
+	leash_client *client = open_client(), *other = open_client();
 	leash_lock *theirs[N], *wanted[N], *held = leashed_lock(client, "held", NULL);
 	struct user waiter[N];
 	int64_t begun;
@@ -189,13 +189,13 @@ close_does_not_wait_at_all_for_a_server_that_is_gone(void **state)
 		wanted[i] = leashed_lock(client, name, NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(theirs[i], 0, &err));
 		begin(&waiter[i], wanted[i], i % 2 ? LEASH_FOREVER : 600000);
-		await_true(server_integer(gone, "ZCARD leash:{%s}:queue", name) == 2);
+		place_await_waiting(name, 1);
 	}
-	server_kill(gone);
+	place_kill();
 	await_ms(50);
 	begun = await_now_ns();
 	leash_close(client);
-	assert_true(await_now_ns() - begun < 2 * INT64_C(1000000000) * await_slowness());
+	assert_true((double)(await_now_ns() - begun) < 2 * INT64_C(1000000000) * await_slowness());
 	for (int i = 0; i < N; i++) {
 		end(&waiter[i], RELEASE);
 		assert_int_equal(waiter[i].status, LEASH_CLOSED);
@@ -206,7 +206,7 @@ close_does_not_wait_at_all_for_a_server_that_is_gone(void **state)
 	leash_close(other);
 	for (int i = 0; i < N; i++)
 		leash_lock_free(theirs[i]);
-	server_stop(gone);
+	place_restart();
 }
 
 /* ---- threads that end ---- */
@@ -229,7 +229,7 @@ static void
 what_a_thread_holds_when_it_ends_is_abandoned(void **state)
 {
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock[] = {leashed_lock(client, "e0", NULL), leashed_lock(client, "e1", NULL), leashed_lock(client, "e2", NULL), NULL};
 	leash_lock *one[] = {lock[0], NULL};
 	int expected = 0;
@@ -245,7 +245,7 @@ what_a_thread_holds_when_it_ends_is_abandoned(void **state)
 		assert_null(trouble);
 		expected += i % 2 ? 1 : 3;
 		await_true(events.count[LEASH_EVENT_ABANDONED] == expected);
-		await_true(is_free("e0") && is_free("e1") && is_free("e2")); /* long before the lease ends */
+		await_true(place_is_free("e0") && place_is_free("e1") && place_is_free("e2")); /* long before the lease ends */
 		/* it was that thread's, and is nobody's now: also not a later thread's that is given what the ended one left */
 		assert_int_equal(leash_lock_depth(lock[0]), 0);
 		assert_status(LEASH_OK, leash_lock_acquire(lock[2], 0, &err));
@@ -263,9 +263,9 @@ end_after_a_loss(void *arg)
 {
 	leash_lock *lock = arg;
 
-	if (leash_lock_acquire(lock, 0, NULL) != LEASH_OK || leash_lock_acquire(lock, 0, NULL) != LEASH_OK)
+	if (leash_lock_acquire(lock, 5000, NULL) != LEASH_OK || leash_lock_acquire(lock, 0, NULL) != LEASH_OK)
 		return NULL;
-	server_integer(server, "DEL leash:{lost%%20and%%20ended}");
+	place_take_away("lost%20and%20ended");
 	await_true(!leash_lock_held(lock));
 	return lock;
 }
@@ -274,7 +274,7 @@ static void
 a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind(void **state)
 {
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "lost and ended", NULL);
 
 	(void)state;
@@ -306,5 +306,5 @@ main(void)
 		life(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind),
 	};
 
-	return life_run("close", tests, sizeof tests / sizeof *tests);
+	return life_run("close", tests, sizeof tests / sizeof *tests, NULL);
 }

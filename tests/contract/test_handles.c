@@ -8,7 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/place.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -17,24 +17,6 @@
 #include <time.h>
 
 enum { THREADS = 6 };
-
-static struct server *server;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 struct crowd {
 	leash_client *client;
@@ -109,7 +91,7 @@ check_and_free(struct crowd *c)
 	assert_int_equal(c->wrong, 0);
 	assert_int_equal(c->events.total, 0);
 	assert_int_equal(judge_violations(c->judge), 0);
-	assert_int_equal(server_integer(server, "EXISTS leash:{crowd} leash:{crowd}:queue"), 0);
+	place_assert_free("crowd");
 	judge_free(c->judge);
 }
 
@@ -119,7 +101,7 @@ let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
 	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + ms * 1000000, .pause_us = pause_us};
 	pthread_t thread[THREADS];
 
-	c.client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
+	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
 	for (size_t i = 0; i < threads; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
 	for (size_t i = 0; i < threads; i++)
@@ -171,7 +153,7 @@ a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile(
 
 	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
-	c.client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
+	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
 	assert_int_equal(pthread_create(&slow, NULL, make_and_free, &c), 0);
 	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &c), 0);
@@ -189,7 +171,7 @@ static void
 a_hold_stands_as_long_as_there_is_a_handle_of_its_name(void **state)
 {
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *first = leashed_lock(client, "shared", NULL), *second = leashed_lock(client, "shared", NULL);
 	leash_error err;
 
@@ -198,7 +180,7 @@ a_hold_stands_as_long_as_there_is_a_handle_of_its_name(void **state)
 	leash_lock_free(first);
 	assert_true(leash_lock_held(second));
 	assert_int_equal(leash_lock_depth(second), 1);
-	assert_int_equal(server_integer(server, "EXISTS leash:{shared}"), 1);
+	assert_int_equal(place_integer("shared", "EXISTS leash:{shared}"), 1);
 	assert_status(LEASH_OK, leash_lock_release(second, &err));
 	leash_lock_free(second);
 	leash_close(client);
@@ -209,8 +191,8 @@ static void
 with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock(void **state)
 {
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_client *other = leashed_open(server_uri(server), NULL);
+	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_client *other = place_client(NULL);
 	leash_lock *lock = leashed_lock(client, "dropped", NULL), *wanted = leashed_lock(other, "dropped", NULL);
 	leash_error err;
 
@@ -244,5 +226,5 @@ main(void)
 		cmocka_unit_test(with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock),
 	};
 
-	return cmocka_run_group_tests_name("handles", tests, start, stop);
+	return place_run("handles", tests, sizeof tests / sizeof *tests, NULL, NULL, NULL);
 }

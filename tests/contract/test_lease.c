@@ -9,7 +9,7 @@
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
-#include "tests/support/server.h"
+#include "tests/support/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,24 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static struct server *server;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 /* Milliseconds that a test may take to do nothing much, on this machine. */
 static int64_t
@@ -126,11 +108,11 @@ static void
 a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **state)
 {
 	static const char renewal[] = "\" \"1\" \"leash:{kept}\" "; /* the only script that has one key */
-	leash_client *holder = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 1000));
-	leash_client *other = leashed_open(server_uri(server), NULL);
+	leash_client *holder = place_client(LEASH_OPTIONS(.lease_ms = 1000));
+	leash_client *other = place_client(NULL);
 	leash_lock *lock = leashed_lock(holder, "kept", NULL), *wanted = leashed_lock(other, "kept", NULL);
-	struct monitor *monitor = monitor_start(server);
-	struct sampler sampler = {.socket = server_socket(server), .key = "leash:{kept}", .worst = INT64_MAX};
+	struct monitor *monitor = monitor_start(place_at("kept"));
+	struct sampler sampler = {.socket = server_socket(place_at("kept")), .key = "leash:{kept}", .worst = INT64_MAX};
 	size_t attempts = 0, renewals;
 	leash_error err;
 	int64_t end;
@@ -153,13 +135,15 @@ a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **sta
 
 	renewals = monitor_count(monitor, renewal);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_int_equal(server_integer(server, "EXISTS leash:{kept} leash:{kept}:queue"), 0);
+	place_assert_free("kept");
 	await_ms(1500); /* more than a lease */
 	last = monitor_last(monitor, "\"eval"); /* EVALSHA, or EVAL */
 	printf("# %zu attempts of another client, %zu renewals\n", attempts, renewals);
-	assert_true(renewals > 0);
-	assert_null(strstr(last, renewal)); /* it was the release, or one more renewal had come before that */
-	assert_true(monitor_count(monitor, renewal) <= renewals + 1);
+	if (!place_is(PLACE_MAJORITY)) { /* there what is renewed may have been asked for again meanwhile */
+		assert_true(renewals > 0);
+		assert_null(strstr(last, renewal)); /* it was the release, or one more renewal had come before that */
+		assert_true(monitor_count(monitor, renewal) <= renewals + 1);
+	}
 	free(last);
 	monitor_stop(monitor);
 	leash_lock_free(lock);
@@ -171,9 +155,9 @@ a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **sta
 static void
 no_renewal_follows_the_final_release(void **state)
 {
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 900));
 	leash_lock *lock = leashed_lock(client, "done", NULL);
-	struct monitor *monitor = monitor_start(server);
+	struct monitor *monitor = monitor_start(place_at("done"));
 	leash_error err;
 
 	(void)state;
@@ -183,9 +167,9 @@ no_renewal_follows_the_final_release(void **state)
 			monitor_await(monitor, "evalsha", (size_t)monitor_count(monitor, "evalsha") + 1); /* a renewal */
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	}
-	assert_int_equal(server_integer(server, "EXISTS leash:{done}"), 0);
+	place_assert_free("done");
 	monitor_mark(monitor);
-	await_ms(400); /* more than a lease */
+	await_ms(1000); /* more than a lease */
 	assert_int_equal(monitor_count(monitor, "eval"), 0);
 	monitor_stop(monitor);
 	leash_lock_free(lock);
@@ -195,10 +179,10 @@ no_renewal_follows_the_final_release(void **state)
 static void
 nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal(void **state)
 {
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 600));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 600));
 	leash_lock *lock = leashed_lock(client, "nested", NULL), *again = leashed_lock(client, "nested", NULL);
-	leash_lock *quiet = leashed_lock(client, "quiet", LEASH_LOCK_OPTIONS(.lease_ms = 60000));
-	struct monitor *monitor = monitor_start(server);
+	leash_lock *quiet = leashed_lock(client, "quiet", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(60000)));
+	struct monitor *monitor = monitor_start(place_at("quiet"));
 	leash_error err;
 
 	(void)state;
@@ -212,25 +196,27 @@ nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal(void **
 		assert_status(LEASH_OK, leash_lock_release(quiet, &err));
 		assert_status(LEASH_OK, leash_lock_release(quiet, &err));
 	}
-	assert_int_equal(monitor_count(monitor, NULL), 0);
+	if (!place_is(PLACE_MAJORITY))
+		assert_int_equal(monitor_count(monitor, "leash:{quiet}"), 0);
 	assert_status(LEASH_OK, leash_lock_release(quiet, &err));
-	assert_int_equal(monitor_count(monitor, "evalsha"), 1);
+	if (!place_is(PLACE_MAJORITY))
+		assert_int_equal(monitor_count(monitor, "leash:{quiet}"), 1);
+	monitor_stop(monitor);
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_string_equal(server_text(server, "HVALS leash:{nested}"), "1");
+	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), "1") == 0);
 	assert_status(LEASH_OK, leash_lock_acquire(again, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	await_true(strcmp(server_text(server, "HVALS leash:{nested}"), "3") == 0);
+	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), "3") == 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_true(leash_lock_held(lock));
 	assert_true(leash_lock_held(again));
-	assert_int_equal(server_integer(server, "EXISTS leash:{nested}"), 1);
-	await_true(strcmp(server_text(server, "HVALS leash:{nested}"), "1") == 0);
+	assert_int_equal(place_integer("nested", "EXISTS leash:{nested}"), 1);
+	await_true(strcmp(place_text("nested", "HVALS leash:{nested}"), "1") == 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_false(leash_lock_held(again));
-	assert_int_equal(server_integer(server, "EXISTS leash:{nested}"), 0);
-	monitor_stop(monitor);
+	place_assert_free("nested");
 	leash_lock_free(quiet);
 	leash_lock_free(again);
 	leash_lock_free(lock);
@@ -239,7 +225,6 @@ nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal(void **
 
 /* What the process that is stopped and the test share. */
 struct stopped {
-	char uri[256];
 	struct stage stage;
 	_Atomic uint64_t fence;
 	_Atomic int64_t continued_ns; /* when the test let it go on */
@@ -252,7 +237,7 @@ hold_and_be_stopped(void *arg)
 {
 	struct stopped *s = arg;
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(s->uri, LEASH_OPTIONS(.lease_ms = 500, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 500, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "slept", NULL);
 	leash_error err;
 
@@ -282,10 +267,9 @@ a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **s
 	pid_t pid;
 
 	(void)state;
-	snprintf(s->uri, sizeof s->uri, "%s", server_uri(server));
 	pid = child_run(hold_and_be_stopped, s);
 	stage_await(&s->stage, 1);
-	client = leashed_open(server_uri(server), NULL);
+	client = place_client(NULL);
 	lock = leashed_lock(client, "slept", NULL);
 	child_pause(pid);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
@@ -298,7 +282,7 @@ a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **s
 	printf("# lost was told %.1f ms after it went on\n", (double)s->lost_after_ns / 1e6);
 	assert_true(s->lost_after_ns < 100 * 1000000 * await_slowness());
 	assert_true(leash_lock_held(lock));
-	assert_int_equal(server_integer(server, "HLEN leash:{slept}"), 1);
+	await_true(place_integer("slept", "HLEN leash:{slept}") == 1);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
@@ -315,5 +299,5 @@ main(void)
 		cmocka_unit_test(a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody),
 	};
 
-	return cmocka_run_group_tests_name("lease", tests, start, stop);
+	return place_run("lease", tests, sizeof tests / sizeof *tests, NULL, NULL, NULL);
 }

@@ -8,13 +8,12 @@
 #include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
-#include "tests/support/server.h"
+#include "tests/support/place.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct server *server;
 static leash_client *client, *other;
 static struct leashed_events events;
 
@@ -23,9 +22,9 @@ start(void **state)
 {
 	(void)state;
 	memset(&events, 0, sizeof events);
-	server = server_start(NULL);
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	other = leashed_open(server_uri(server), NULL);
+	place_flush();
+	client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	other = place_client(NULL);
 	return 0;
 }
 
@@ -35,7 +34,6 @@ stop(void **state)
 	(void)state;
 	leash_close(client);
 	leash_close(other);
-	server_stop(server);
 	return 0;
 }
 
@@ -46,10 +44,11 @@ slow_ms(int64_t ms)
 	return (int64_t)((double)ms * await_slowness());
 }
 
+/* A lease of minutes, or what comes near to it where none is that long. */
 static int64_t
-ttl(const char *name)
+long_ms(int64_t ms, int64_t in_a_quorum_ms)
 {
-	return server_integer(server, "PTTL leash:{%s}", name);
+	return place_lease_ms(ms) == ms ? ms : in_a_quorum_ms;
 }
 
 /* Until it is not held any more. False: it still was after `latest` (ns). */
@@ -95,7 +94,7 @@ max_hold_ms_ends_a_hold_that_would_be_renewed(void **state)
 	assert_lost_and_unwound(lock);
 	assert_true(events.at_ns[LEASH_EVENT_LOST] - begun >= 2 * lease_ms * 1000000); /* until then it was renewed */
 	assert_int_equal(events.total, 1);
-	await_true(server_integer(server, "EXISTS leash:{most}") == 0);
+	await_true(place_is_free("most"));
 	/* the next hold has its own time */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_true(leash_lock_remaining_ms(lock) > 0);
@@ -106,15 +105,16 @@ max_hold_ms_ends_a_hold_that_would_be_renewed(void **state)
 static void
 a_lease_longer_than_max_hold_ms_is_cut_from_the_start(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "cut", LEASH_LOCK_OPTIONS(.lease_ms = 600000, .max_hold_ms = 40000));
+	int64_t most_ms = long_ms(40000, 5000);
+	leash_lock *lock = leashed_lock(client, "cut", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(600000), .max_hold_ms = most_ms));
 	leash_error err;
 	int64_t left;
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_true(leash_lock_remaining_ms(lock) <= 40000);
-	left = ttl("cut");
-	assert_true(left > 0 && left <= 40000);
+	assert_true(leash_lock_remaining_ms(lock) <= most_ms);
+	left = place_left_ms("cut");
+	assert_true(left > 0 && left <= most_ms);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 }
@@ -144,7 +144,7 @@ a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it(void **stat
 	await_ms(20);
 	assert_false(leash_lock_held(lock));
 	assert_lost_and_unwound(lock);
-	await_true(server_integer(server, "EXISTS leash:{hung}") == 0);
+	await_true(place_is_free("hung"));
 	leash_lock_free(lock);
 }
 
@@ -165,7 +165,7 @@ a_holder_that_calls_alive_again_in_time_recovers(void **state)
 		before = leash_lock_remaining_ms(lock);
 		leash_lock_alive(lock);
 		await_true(events.count[LEASH_EVENT_RECOVERED] == i);
-		assert_true(leash_lock_remaining_ms(lock) > before);
+		await_true(leash_lock_remaining_ms(lock) > before); /* in a quorum once most have renewed it */
 	}
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -177,7 +177,7 @@ a_hold_that_is_not_renewed_ends_with_its_lease(void **state)
 {
 	int64_t lease_ms = slow_ms(900), begun, acquired;
 	leash_lock *lock = leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true));
-	struct monitor *monitor = monitor_start(server);
+	struct monitor *monitor = monitor_start(place_at("once"));
 	leash_error err;
 
 	(void)state;
@@ -255,7 +255,7 @@ a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on(void *
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	start_waiting(&w);
-	await_true(server_integer(server, "ZCARD leash:{handed}:queue") == 2);
+	place_await_waiting("handed", 1);
 	await_ms(lease_ms / 4); /* its word comes after a third; what is handed on counts from the one before */
 	released = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
@@ -280,7 +280,7 @@ a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	start_waiting(&a);
-	await_true(server_integer(server, "ZCARD leash:{heir}:queue") == 2);
+	place_await_waiting("heir", 1);
 	start_waiting(&b);
 	pthread_join(a.thread, NULL);
 	assert_status(LEASH_TIMEOUT, (err = a.err, a.status));
@@ -289,7 +289,7 @@ a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
 	pthread_join(b.thread, NULL);
 	assert_true(b.ended_in_time);
 	assert_status(LEASH_LOST, (err = b.err, b.status));
-	await_true(server_integer(server, "EXISTS leash:{heir} leash:{heir}:queue") == 0);
+	await_true(place_is_free("heir"));
 	leash_lock_free(held);
 	leash_lock_free(first);
 	leash_lock_free(lock);
@@ -298,7 +298,8 @@ a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
 static void
 an_extension_never_shortens_a_lease_and_is_what_was_asked_for(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 300000));
+	int64_t lease_ms = long_ms(300000, 6000), longer_ms = long_ms(900000, 10000), span_ms = long_ms(100000, 3000);
+	leash_lock *lock = leashed_lock(client, "extended", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
 	leash_error err;
 	int64_t left;
 
@@ -306,41 +307,42 @@ an_extension_never_shortens_a_lease_and_is_what_was_asked_for(void **state)
 	assert_status(LEASH_NOT_HELD, leash_lock_extend(lock, 1000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_extend(lock, 100, &err));
-	left = ttl("extended");
-	assert_true(left > 200000 && left <= 300000);
+	left = place_left_ms("extended");
+	assert_true(left > lease_ms - span_ms && left <= lease_ms);
 	left = leash_lock_remaining_ms(lock);
-	assert_true(left > 200000 && left <= 300000);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 900000, &err));
-	left = ttl("extended");
-	assert_true(left > 800000 && left <= 900000);
+	assert_true(left > lease_ms - span_ms && left <= lease_ms);
+	assert_status(LEASH_OK, leash_lock_extend(lock, longer_ms, &err));
+	left = place_left_ms("extended");
+	assert_true(left > longer_ms - span_ms && left <= longer_ms);
 	left = leash_lock_remaining_ms(lock);
-	assert_true(left > 800000 && left <= 900000);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 300000, &err));
-	assert_true(ttl("extended") > 800000);
-	assert_true(leash_lock_remaining_ms(lock) > 800000);
+	assert_true(left > longer_ms - span_ms && left <= longer_ms);
+	assert_status(LEASH_OK, leash_lock_extend(lock, lease_ms, &err));
+	assert_true(place_left_ms("extended") > longer_ms - span_ms);
+	assert_true(leash_lock_remaining_ms(lock) > longer_ms - span_ms);
 	assert_status(LEASH_INVALID, leash_lock_extend(lock, 99, &err));
 	assert_status(LEASH_INVALID, leash_lock_extend(lock, 86400001, &err));
-	assert_status(LEASH_OK, leash_lock_extend(lock, 86400000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, place_lease_ms(86400000), &err));
 	assert_true(leash_lock_held(lock));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_int_equal(server_integer(server, "EXISTS leash:{extended}"), 0);
+	place_assert_free("extended");
 	leash_lock_free(lock);
 }
 
 static void
 an_extension_is_cut_to_what_max_hold_ms_leaves(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "bounded", LEASH_LOCK_OPTIONS(.lease_ms = 100000, .max_hold_ms = 400000));
+	int64_t most_ms = long_ms(400000, 8000), span_ms = long_ms(100000, 4000);
+	leash_lock *lock = leashed_lock(client, "bounded", LEASH_LOCK_OPTIONS(.lease_ms = span_ms, .max_hold_ms = most_ms));
 	leash_error err;
 	int64_t left;
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_extend(lock, 86400000, &err));
-	left = ttl("bounded");
-	assert_true(left > 300000 && left <= 400000);
+	assert_status(LEASH_OK, leash_lock_extend(lock, place_lease_ms(86400000), &err));
+	left = place_left_ms("bounded");
+	assert_true(left > most_ms - span_ms && left <= most_ms);
 	left = leash_lock_remaining_ms(lock);
-	assert_true(left > 300000 && left <= 400000);
+	assert_true(left > most_ms - span_ms && left <= most_ms);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 }
@@ -348,15 +350,16 @@ an_extension_is_cut_to_what_max_hold_ms_leaves(void **state)
 static void
 the_renewals_of_a_short_lease_leave_a_long_extension_alone(void **state)
 {
+	int64_t longer_ms = place_lease_ms(600000), span_ms = long_ms(100000, 5000);
 	leash_lock *lock = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.lease_ms = 300));
 	leash_error err;
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_extend(lock, 600000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, longer_ms, &err));
 	await_ms(1000); /* whether they are sent or not */
-	assert_true(ttl("both") > 500000);
-	assert_true(leash_lock_remaining_ms(lock) > 500000);
+	assert_true(place_left_ms("both") > longer_ms - span_ms);
+	assert_true(leash_lock_remaining_ms(lock) > longer_ms - span_ms);
 	assert_int_equal(events.total, 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
@@ -381,5 +384,5 @@ main(void)
 		test(the_renewals_of_a_short_lease_leave_a_long_extension_alone),
 	};
 
-	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+	return place_run("limits", tests, sizeof tests / sizeof *tests, NULL, NULL, NULL);
 }

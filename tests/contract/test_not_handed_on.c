@@ -22,7 +22,7 @@ without_handoffs_every_hold_is_asked_of_redis(void **state)
 	for (int i = 0; i < CREW; i++) {
 		uint64_t before = segments();
 
-		monitor_mark(monitor);
+		mark();
 		if (i == 0)
 			release(lock);
 		else
@@ -49,12 +49,14 @@ check_terms(const leash_lock_options *mine, const leash_lock_options *theirs, in
 
 	heir->lease_ms = their_lease_ms;
 	join(heir, other);
-	monitor_mark(monitor);
+	mark();
 	release(lock);
 	await_hold(heir);
 	assert_int_equal(strcmp(heir->token, own.token) == 0, is_handed_on);
-	assert_int_equal(releases(), !is_handed_on);
-	assert_int_equal(asks(), !is_handed_on);
+	if (!place_is(PLACE_MAJORITY)) {
+		assert_int_equal(releases(), !is_handed_on);
+		assert_int_equal(asks(), !is_handed_on);
+	}
 	assert_int_equal(heir->fence == own.fence + 1, is_handed_on);
 	end(heir);
 	assert_free("terms");
@@ -65,18 +67,19 @@ check_terms(const leash_lock_options *mine, const leash_lock_options *theirs, in
 static void
 a_hold_goes_through_redis_where_its_lease_would_change(void **state)
 {
+	int64_t long_ms = place_lease_ms(LONG_MS);
 	const leash_lock_options *plain = TURN(.handoffs = 255);
-	const leash_lock_options *shorter = TURN(.lease_ms = LONG_MS / 2);
+	const leash_lock_options *shorter = TURN(.lease_ms = long_ms / 2);
 	const leash_lock_options *no_renew = TURN(.no_renew = true);
 	const leash_lock_options *bounded = TURN(.max_hold_ms = LONG_MS);
 
 	(void)state;
 	check_terms(plain, plain, 0, true);
-	check_terms(plain, plain, LONG_MS, true);
+	check_terms(plain, plain, long_ms, true);
 	check_terms(shorter, plain, 0, false);
 	check_terms(plain, shorter, 0, false);
-	check_terms(plain, plain, LONG_MS / 2, false);
-	check_terms(shorter, plain, LONG_MS / 2, true);
+	check_terms(plain, plain, long_ms / 2, false);
+	check_terms(shorter, plain, long_ms / 2, true);
 	check_terms(no_renew, plain, 0, false);
 	check_terms(plain, no_renew, 0, false);
 	check_terms(no_renew, no_renew, 0, false);
@@ -88,19 +91,21 @@ a_hold_goes_through_redis_where_its_lease_would_change(void **state)
 static void
 a_hold_that_was_extended_goes_through_redis(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "extended", TURN(.handoffs = 255));
+	int64_t long_ms = place_lease_ms(LONG_MS), lease_ms = long_ms / 4;
+	leash_lock *lock = leashed_lock(client, "extended", TURN(.handoffs = 255, .lease_ms = lease_ms));
 	struct member *heir = muster(1);
 	leash_error err;
 
 	(void)state;
 	acquire(lock);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 10 * LONG_MS, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, long_ms, &err));
 	join(heir, lock);
-	monitor_mark(monitor);
+	mark();
 	release(lock);
 	await_hold(heir);
-	assert_int_equal(releases(), 1);
-	assert_true(server_integer(server, "PTTL leash:{extended}") <= LONG_MS);
+	if (!place_is(PLACE_MAJORITY))
+		assert_int_equal(releases(), 1);
+	assert_true(place_left_ms("extended") <= lease_ms);
 	end(heir);
 	leash_lock_free(lock);
 }
@@ -113,14 +118,16 @@ a_fair_lock_is_never_handed_on(void **state)
 	struct own own = acquire(lock);
 	const char *token = own.token;
 	uint64_t fence = own.fence;
+	size_t asked;
 
 	(void)state;
-	monitor_mark(monitor);
+	mark();
 	for (int i = 0; i < CREW; i++) {
 		set_out(&crew[i], lock);
 		await_true(places("fair") == i + 1);
 	}
-	assert_int_equal(asks(), CREW);
+	asked = asks();
+	assert_in_range(asked, CREW, deployment_cluster(place) ? CREW + 1 : CREW); /* there the first may ask before it listens, and again */
 	for (int i = 0; i < CREW; i++) {
 		if (i == 0)
 			release(lock);
@@ -134,7 +141,7 @@ a_fair_lock_is_never_handed_on(void **state)
 		fence = crew[i].fence;
 	}
 	end(&crew[CREW - 1]);
-	assert_int_equal(asks(), CREW);
+	assert_int_equal(asks(), asked);
 	assert_free("fair");
 	leash_lock_free(lock);
 }
@@ -152,27 +159,26 @@ check_trouble(int64_t lease_ms, int64_t timeout_ms, bool jeopardy, int64_t ms)
 	int64_t began;
 	leash_error err;
 
-	client = leashed_open(server_uri_tcp(server),
-	                      LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = timeout_ms, .on_event = leashed_note_event, .event_arg = &events));
+	client = place_client(LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = timeout_ms, .on_event = leashed_note_event, .event_arg = &events));
 	lock = leashed_lock(client, "trouble", TURN(.handoffs = 255));
 	own = acquire(lock);
 	began = await_now_ns();
 	join(heir, lock);
-	server_pause(server);
+	place_pause();
 	if (jeopardy)
 		await_true(events.count[LEASH_EVENT_JEOPARDY] == 1);
 	while (await_now_ns() < began + ms * 1000000)
 		await_ms(1);
 	assert_status(LEASH_UNKNOWN, leash_lock_release(lock, &err));
 	assert_int_equal(stage_now(&heir->answered), 0);
-	server_resume(server);
+	place_resume();
 	await_hold(heir);
 	assert_string_not_equal(heir->token, own.token);
 	assert_true(heir->fence > own.fence + 1);
 	end(heir);
 	leash_lock_free(lock);
 	close_client(NULL);
-	await_true(server_integer(server, "EXISTS leash:{trouble} leash:{trouble}:queue") == 0);
+	await_true(place_is_free("trouble"));
 }
 
 static void
@@ -189,6 +195,11 @@ a_hold_whose_renewal_is_overdue_is_not_handed_on(void **state)
 	check_trouble(2000, 500, false, 1020); /* the renewal is to be answered within 500 ms of 610 to 667 */
 }
 
+static const struct place_exception elsewhere[] = {
+	{"a_fair_lock_is_never_handed_on", PLACE_NO_QUEUE},
+	{NULL, 0},
+};
+
 int
 main(void)
 {
@@ -201,5 +212,5 @@ main(void)
 		cmocka_unit_test_teardown(a_hold_whose_renewal_is_overdue_is_not_handed_on, close_client),
 	};
 
-	return crew_run("not_handed_on", tests, sizeof tests / sizeof *tests);
+	return crew_run_but("not_handed_on", tests, sizeof tests / sizeof *tests, elsewhere);
 }

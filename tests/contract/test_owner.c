@@ -8,10 +8,11 @@
 #include "tests/contract/actor.h"
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/counted.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
+#include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,11 +21,9 @@
 
 enum { ACTORS = 3 };
 
-static struct server *server;
 static leash_error err;
 
-static _Atomic long live; /* blocks that leash has */
-static long at_first;
+static long at_first; /* blocks that leash had */
 
 /* Of each test. */
 static bool fair;
@@ -33,31 +32,6 @@ static leash_client *client;
 static leash_owner *owner;
 static leash_lock *owned, *plain; /* of "law": for `owner`, and for the calling thread */
 static struct actor actors[ACTORS]; /* they use `owned` and try once */
-
-static void *
-counted_alloc(size_t size)
-{
-	void *block = malloc(size);
-
-	live += block != NULL;
-	return block;
-}
-
-static void *
-counted_realloc(void *old, size_t size)
-{
-	void *block = realloc(old, size);
-
-	live += block != NULL && old == NULL;
-	return block;
-}
-
-static void
-counted_free(void *block)
-{
-	live -= block != NULL;
-	free(block);
-}
 
 static leash_owner *
 new_owner(void)
@@ -77,15 +51,15 @@ open_for(leash_client *of, const char *name, leash_owner *for_whom)
 static leash_client *
 open_client(int64_t lease_ms)
 {
-	return leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	return place_client(LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 }
 
 static int
 set_up(void **state)
 {
 	fair = *(const bool *)*state;
-	freeReplyObject(server_command(server, "FLUSHALL"));
-	at_first = live;
+	place_flush();
+	at_first = counted.blocks;
 	memset(&events, 0, sizeof events);
 	client = open_client(0);
 	owner = new_owner();
@@ -99,20 +73,12 @@ set_up(void **state)
 	return 0;
 }
 
-static bool
-is_free(const char *name)
-{
-	return server_integer(server, "EXISTS leash:{%s} leash:{%s}:queue", name, name) == 0;
-}
-
 /* Neither in memory nor in Redis. A test that frees one of these itself sets it to NULL. */
 static int
 nothing_is_left(void **state)
 {
-	bool clean;
-
 	(void)state;
-	server_resume(server);
+	deployment_resume(place);
 	leash_close(client); /* lets go whoever waits still where a test has failed */
 	for (int i = 0; i < ACTORS; i++) {
 		actor_hear(&actors[i]);
@@ -122,10 +88,8 @@ nothing_is_left(void **state)
 	leash_owner_free(owner);
 	leash_lock_free(owned);
 	leash_lock_free(plain);
-	clean = server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*') - #redis.call('KEYS', '*:fence')") == 0;
-	if (live != at_first)
-		print_error("leash keeps %ld blocks of memory\n", live - at_first);
-	return live == at_first && clean ? 0 : -1;
+	place_assert_empty();
+	return counted_left(at_first) == 0 ? 0 : -1;
 }
 
 /* ---- any thread ---- */
@@ -142,7 +106,7 @@ what_one_thread_acquires_another_releases(void **state)
 		assert_done(LEASH_OK, another, actor_look);
 		assert_true(another->held && another->depth == 1 && another->fence == one->fence);
 		assert_done(LEASH_OK, another, actor_release);
-		assert_true(is_free("law"));
+		assert_true(place_is_free("law"));
 		assert_done(LEASH_NOT_HELD, one, actor_release);
 	}
 	assert_int_equal(events.total, 0);
@@ -180,7 +144,7 @@ the_end_of_the_thread_that_acquired_ends_nothing(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-	assert_true(is_free("brisk"));
+	assert_true(place_is_free("brisk"));
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	leash_lock_free(lock);
@@ -192,7 +156,7 @@ static void
 an_owner_nests_from_any_thread_and_through_any_of_its_handles(void **state)
 {
 	leash_lock *again = open_for(client, "law", owner);
-	struct monitor *monitor = monitor_start(server);
+	struct monitor *monitor = monitor_start(place_at("law"));
 
 	(void)state;
 	assert_done(LEASH_OK, &actors[0], actor_acquire);
@@ -212,7 +176,7 @@ an_owner_nests_from_any_thread_and_through_any_of_its_handles(void **state)
 	}
 	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
 	assert_status(LEASH_OK, leash_lock_release(again, &err));
-	assert_true(is_free("law"));
+	assert_true(place_is_free("law"));
 	monitor_stop(monitor);
 	leash_lock_free(again);
 	for (int i = 0; i < ACTORS; i++)
@@ -263,7 +227,7 @@ each_handle_answers_for_its_own_owner(void **state)
 	assert_true(leash_lock_fence(owned) == actors[0].fence);
 	assert_true(leash_lock_remaining_ms(owned) > 0);
 	assert_true(leash_lock_token(owned, token, sizeof token) > 0);
-	assert_string_equal(token, server_text(server, "HKEYS leash:{law}"));
+	assert_string_equal(token, place_text("law", "HKEYS leash:{law}"));
 	for (int i = 0; i < 2; i++) {
 		assert_false(leash_lock_held(not_it[i]));
 		assert_int_equal(leash_lock_depth(not_it[i]), 0);
@@ -364,7 +328,7 @@ what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use(void **state
 	leash_owner_free(owner);
 	owner = NULL;
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
-	await_true(is_free("law") && is_free("also")); /* long before the lease ends */
+	await_true(place_is_free("law") && place_is_free("also")); /* long before the lease ends */
 	for (int i = 0; i < 2; i++) {
 		leash_lock *lock = i ? also : owned;
 
@@ -406,7 +370,9 @@ who_waits_has_what_a_freed_owner_held(void **state)
 	local->wait_ms = remote->wait_ms = LEASH_FOREVER;
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	actor_tell(remote, actor_acquire);
-	await_true(server_integer(server, "ZCOUNT leash:{law}:queue (0 +inf") == 1);
+	place_await_waiting("law", 1);
+	if (place_is(PLACE_NO_QUEUE))
+		actor_await_asleep(remote);
 	actor_tell(local, actor_acquire);
 	actor_await_asleep(local);
 	leash_owner_free(owner);
@@ -433,7 +399,7 @@ a_loss_is_the_owners_and_is_unwound_by_any_thread(void **state)
 	for (int i = 0; i < ACTORS; i++)
 		actors[i].lock = lock;
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
-	server_integer(server, "DEL leash:{brisk}");
+	place_take_away("brisk");
 	await_true(events.count[LEASH_EVENT_LOST] == 1);
 	for (int i = 0; i < 3; i++) {
 		assert_done(LEASH_LOST, &actors[(i + 1) % ACTORS], actor_acquire);
@@ -448,7 +414,7 @@ a_loss_is_the_owners_and_is_unwound_by_any_thread(void **state)
 	assert_done(LEASH_NOT_HELD, &actors[0], actor_release);
 	assert_done(LEASH_OK, &actors[1], actor_acquire);
 	/* and one that is never unwound goes with its owner */
-	server_integer(server, "DEL leash:{brisk}");
+	place_take_away("brisk");
 	await_true(events.count[LEASH_EVENT_LOST] == 2);
 	leash_owner_free(owner);
 	owner = NULL;
@@ -468,7 +434,7 @@ free_in_child(void *arg)
 	assert_status(LEASH_FORKED, leash_lock_acquire(owned, 0, &err));
 	assert_false(leash_lock_held(owned));
 	if (!UNDER_TSAN) {
-		leash_client *own = leashed_open(server_uri(server), NULL);
+		leash_client *own = place_client(NULL);
 		leash_lock *none;
 
 		/* nor is it of any use here */
@@ -485,7 +451,7 @@ a_forked_child_that_frees_it_takes_nothing_from_its_parent(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	child_wait(child_run(free_in_child, NULL));
-	assert_status(LEASH_OK, leash_lock_extend(owned, 40000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(owned, place_lease_ms(40000), &err));
 	assert_status(LEASH_OK, leash_lock_release(owned, &err));
 	assert_int_equal(events.total, 0);
 }
@@ -513,7 +479,7 @@ one_owner_can_hold_locks_of_several_clients(void **state)
 	leash_owner_free(owner);
 	owner = NULL;
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2);
-	await_true(is_free("law") && is_free("only"));
+	await_true(place_is_free("law") && place_is_free("only"));
 	leash_lock_free(same);
 	leash_lock_free(only);
 	leash_close(other);
@@ -529,7 +495,7 @@ an_owner_outlives_its_clients(void **state)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	leash_close(other);
-	assert_true(is_free("short"));
+	assert_true(place_is_free("short"));
 	assert_status(LEASH_CLOSED, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_CLOSED, leash_lock_release(lock, &err));
 	assert_int_equal(leash_lock_depth(lock), 0);
@@ -579,32 +545,20 @@ handles_of_one_name_agree_on_fairness_until_the_last_is_freed(void **state)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		leash_lock_free(lock);
 	}
-	await_true(is_free("agreed"));
+	await_true(place_is_free("agreed"));
 	leash_close(other);
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 2);
 }
 
 /* ---- */
 
-static int
-start(void **state)
-{
-	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
-
-	(void)state;
-	server = server_start(NULL);
-	return leash_set_memory(&memory) == LEASH_OK ? 0 : -1;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 #define both(test) {#test " (plain)", test, set_up, nothing_is_left, &is_plain}, {#test " (fair)", test, set_up, nothing_is_left, &is_fair}
+
+static const struct place_exception elsewhere[] = {
+	{"(fair)", PLACE_NO_QUEUE},
+	{"handles_of_one_name_agree_on_fairness", PLACE_NO_QUEUE},
+	{NULL, 0},
+};
 
 int
 main(void)
@@ -628,5 +582,5 @@ main(void)
 		both(handles_of_one_name_agree_on_fairness_until_the_last_is_freed),
 	};
 
-	return cmocka_run_group_tests_name("owner", tests, start, stop);
+	return place_run("owner", tests, sizeof tests / sizeof *tests, elsewhere, counted_start, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/place.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -21,42 +22,42 @@ static void
 renewals_releases_and_losses_allocate_nothing(void **state)
 {
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "frugal", NULL);
-	struct monitor *monitor = monitor_start(server);
+	struct monitor *monitor = monitor_start(place_at("frugal"));
 	long before, freed;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-		before = calls;
-		fail_at = 1; /* and should one be tried it fails */
-		calls = 0;
-		fail_on = true;
+		before = counted.calls;
+		counted.fail_at = 1; /* and should one be tried it fails */
+		counted.calls = 0;
+		counted.fail_on = true;
 		monitor_mark(monitor);
 		monitor_await(monitor, "evalsha", 4); /* renewals */
 		assert_true(leash_lock_held(lock));
 		assert_status(LEASH_OK, leash_lock_extend(lock, 300, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		if (i == 1) {
-			server_integer(server, "DEL leash:{frugal}");
+			place_take_away("frugal");
 			await_true(events.count[LEASH_EVENT_LOST] == 1);
 			assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 		} else if (i == 2) {
-			server_pause(server);
+			place_pause();
 			await_true(events.count[LEASH_EVENT_LOST] == 2);
-			server_resume(server);
+			place_resume();
 			assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 		} else {
 			assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		}
 		/* a new connection may take memory, and does after the pause: for that it must not be refused for ever */
-		freed = calls;
-		fail_at = 0;
+		freed = counted.calls;
+		counted.fail_at = 0;
 		if (i < 2)
 			assert_int_equal(freed, 0);
-		calls = before;
+		counted.calls = before;
 	}
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -73,7 +74,7 @@ live_through(leash_lock *theirs)
 	leash_lock *lock = NULL, *wanted = NULL;
 	leash_status status;
 
-	status = leash_open(&client, LEASH_OPTIONS(.uri = server_uri(server)), &err);
+	status = leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = place_lease_ms(0)), &err);
 	if (status != LEASH_OK) {
 		assert_status(LEASH_NO_MEMORY, status);
 		assert_null(client);
@@ -87,7 +88,7 @@ live_through(leash_lock *theirs)
 		if (status == LEASH_OK) {
 			assert_true(leash_lock_held(lock));
 			assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-			assert_status(LEASH_OK, leash_lock_extend(lock, 20000, &err));
+			assert_status(LEASH_OK, leash_lock_extend(lock, place_lease_ms(20000), &err));
 			assert_status(LEASH_OK, leash_lock_release(lock, &err));
 			assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		} else {
@@ -108,6 +109,19 @@ live_through(leash_lock *theirs)
 	assert_true(leash_lock_held(theirs));
 }
 
+/* Blocks that leash has when nothing goes on in the background, as it does now and then where servers are many. */
+static long
+live_at_rest(void)
+{
+	long n;
+
+	do {
+		n = counted.blocks;
+		await_ms(20);
+	} while (n != counted.blocks);
+	return n;
+}
+
 static void
 wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
 {
@@ -117,20 +131,23 @@ wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	before = live;
+	before = live_at_rest();
 	for (int on = 0; on < 2; on++) {
-		fail_on = on;
+		counted.fail_on = on;
 		for (long n = 1;; n++) {
 			long used;
 
-			calls = 0;
-			fail_at = n;
+			counted.calls = 0;
+			counted.fail_at = n;
 			live_through(theirs);
-			used = calls;
-			fail_at = 0;
-			assert_int_equal(live, before);
-			assert_true(is_free("scarce"));
-			assert_int_equal(server_integer(server, "EXISTS leash:{theirs}:queue"), 0);
+			used = counted.calls;
+			counted.fail_at = 0;
+			if (place_is(PLACE_ONE_SOCKET))
+				await_true(counted.blocks == before); /* the other client does things in the background */
+			else
+				assert_int_equal(counted.blocks, before);
+			place_assert_free("scarce");
+			assert_int_equal(place_integer("theirs", "EXISTS leash:{theirs}:queue"), 0);
 			if (used < n)
 				break; /* it did not run out any more */
 			most = n;
@@ -197,7 +214,7 @@ ask(enum question question, leash_client *client, leash_lock *lock, const char *
 	case BREAK:
 		return leash_lock_break(lock, &err);
 	default:
-		status = leash_examine(LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = 20000), note_finding, &seen, &err);
+		status = leash_examine(LEASH_OPTIONS(.uri = place_uri(), .timeout_ms = 20000), note_finding, &seen, &err);
 		assert_true(status != LEASH_OK || seen > 5);
 		return status;
 	}
@@ -214,21 +231,24 @@ whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left(void **state)
 	for (int question = 0; question < QUESTIONS; question++) {
 		long failed = 0;
 
+		if (question == WAITERS && place_is(PLACE_NO_QUEUE))
+			continue; /* UNSUPPORTED, whatever memory there is */
 		for (long n = 1;; n++) {
 			leash_status status;
-			long before = live, used;
+			long before = counted.blocks, used;
 
 			assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 			leash_lock_token(held, token, sizeof token);
-			calls = 0;
-			before = live;
-			fail_at = n;
+			counted.calls = 0;
+			before = counted.blocks;
+			counted.fail_at = n;
 			status = ask((enum question)question, client, lock, token);
-			used = calls;
-			fail_at = 0;
+			used = counted.calls;
+			counted.fail_at = 0;
 			if (used >= n && status != LEASH_OK) {
 				assert_status(LEASH_NO_MEMORY, status);
-				assert_int_equal(live, before);
+				if (!place_is(PLACE_MAJORITY)) /* there answers still come, for which there are buffers; see nothing_is_left */
+					assert_int_equal(counted.blocks, before);
 				failed++;
 			} else {
 				assert_status(LEASH_OK, status);
@@ -237,7 +257,7 @@ whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left(void **state)
 				assert_status(LEASH_OK, leash_lock_release(lock, &err));
 			status = leash_lock_release(held, &err);
 			assert_true(status == LEASH_OK || status == LEASH_LOST);
-			assert_true(is_free("asked"));
+			place_assert_free("asked");
 			if (used < n)
 				break;
 		}
@@ -282,11 +302,11 @@ a_client_takes_all_of_its_descriptors_and_threads_with_it(void **state)
 		leash_close(client);
 		if (i % 4 >= 2)
 			leash_lock_free(lock);
-		assert_int_equal(live, at_first);
+		assert_int_equal(counted.blocks, at_first);
 	}
 	assert_int_equal(count_fds(false), fds);
 	await_true(count_threads() == threads); /* the kernel counts one for a moment after it was joined */
-	assert_true(is_free("cycle"));
+	place_assert_free("cycle");
 }
 
 static void
@@ -305,7 +325,7 @@ a_client_that_could_not_be_opened_leaves_nothing(void **state)
 		assert_non_null(strstr(err.text, "unix:///nowhere/redis.sock"));
 		assert_int_equal(err.sys_errno, ENOENT);
 	}
-	assert_int_equal(live, at_first);
+	assert_int_equal(counted.blocks, at_first);
 	assert_int_equal(count_fds(false), fds);
 	await_true(count_threads() == threads);
 }
@@ -314,8 +334,8 @@ static void
 every_descriptor_is_closed_by_exec(void **state)
 {
 	bool was_open[1024];
-	struct proxy *proxy = proxy_start_tcp(server_socket(server));
-	leash_client *client, *by_tcp;
+	struct proxy *proxy = place_is(PLACE_ONE_SOCKET) ? NULL : proxy_start_tcp(server_socket(server));
+	leash_client *client, *by_tcp = NULL;
 	leash_lock *lock;
 	int n = 0;
 
@@ -323,7 +343,8 @@ every_descriptor_is_closed_by_exec(void **state)
 	for (int fd = 0; fd < 1024; fd++)
 		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
 	client = open_client();
-	by_tcp = leashed_open(proxy_uri(proxy), NULL);
+	if (proxy)
+		by_tcp = leashed_open(proxy_uri(proxy), NULL);
 	lock = leashed_lock(client, "exec", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (int fd = 0; fd < 1024; fd++) {
@@ -334,12 +355,13 @@ every_descriptor_is_closed_by_exec(void **state)
 		assert_true((flags & FD_CLOEXEC) != 0);
 		n++;
 	}
-	assert_true(n >= 8);
+	assert_true(n >= (proxy ? 8 : 4));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
 	leash_close(by_tcp);
-	proxy_stop(proxy);
+	if (proxy)
+		proxy_stop(proxy);
 }
 
 /* ---- the process ends ---- */
@@ -354,7 +376,7 @@ static int
 end_amid_calls(void *arg)
 {
 	int how = *(int *)arg;
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300));
 	leash_lock *held = leashed_lock(client, "exit held", NULL), *theirs = leashed_lock(client, "exit theirs", NULL);
 	static struct busy busy; /* outlives the main thread */
 	pthread_t thread;
@@ -389,12 +411,12 @@ a_process_ends_whatever_its_threads_are_doing(void **state)
 		int64_t begun = await_now_ns();
 
 		child_wait(child_run(end_amid_calls, &how));
-		assert_true(await_now_ns() - begun < 30 * INT64_C(1000000000) * await_slowness());
+		assert_true((double)(await_now_ns() - begun) < 30 * INT64_C(1000000000) * await_slowness());
 		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err)); /* at the end of its lease */
 		assert_status(LEASH_OK, leash_lock_release(held, &err));
 	}
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	await_true(is_free("exit%20theirs"));
+	await_true(place_is_free("exit%20theirs"));
 	leash_lock_free(theirs);
 	leash_lock_free(held);
 	leash_close(other);
@@ -403,7 +425,7 @@ a_process_ends_whatever_its_threads_are_doing(void **state)
 static void
 what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process(void **state)
 {
-	leash_client *other = leashed_open(server_uri(server), NULL);
+	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
 	int how = 3;
 	pid_t pid;
@@ -411,7 +433,7 @@ what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process(void **s
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	pid = child_run(end_amid_calls, &how);
-	await_true(server_integer(server, "ZCARD leash:{exit%%20theirs}:queue") == 2);
+	place_await_waiting("exit%20theirs", 1);
 	/* its other threads and its watchdog are alive */
 	assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
 	await_ms(400);
@@ -438,5 +460,5 @@ main(void)
 		life(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process),
 	};
 
-	return life_run("resources", tests, sizeof tests / sizeof *tests);
+	return life_run("resources", tests, sizeof tests / sizeof *tests, NULL);
 }

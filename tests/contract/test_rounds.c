@@ -12,6 +12,7 @@
 #include "tests/support/least.h"
 #include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
+#include "tests/support/sentinel_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,6 +251,142 @@ a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at(void **state)
 	check_nothing_is_left();
 }
 
+/* ---- sentinels ---- */
+
+static struct server *
+sentinel(int i)
+{
+	return sentinel_set_sentinel(deployment_sentinel_set(deployment), i);
+}
+
+static void
+check_is_of(const struct found *f, int i)
+{
+	char port[16];
+
+	snprintf(port, sizeof port, ":%d", server_port(sentinel(i)));
+	if (strstr(f->server, port) == NULL)
+		fail_msg("'%s' is told of %s, not of sentinel %d, %s", f->text, f->server, i, port);
+}
+
+/* How many findings of sentinels say so, at this level. */
+static int
+of_sentinels(leash_finding_level level, const char *part)
+{
+	return count(level, "sentinel", part) - count(level + 1, "sentinel", part);
+}
+
+static void
+each_sentinel_is_looked_at(void **state)
+{
+	(void)state;
+	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
+	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, "the master is 127.0.0.1:"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, ", as 3 of 3 say"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, "of 3 sentinels it reaches 3; 2 of them take a master for down, and 2 replace it"), SENTINEL_SENTINELS);
+	for (int i = 0; i < SENTINEL_SENTINELS; i++)
+		check_is_of(&found[2 * i], i);
+}
+
+/* Examined, by another's word each time, until this is found. */
+static bool
+comes_to_light(const char *part)
+{
+	examine(deployment_uri(deployment));
+	return of_sentinels(LEASH_FINDING_WARNING, part) > 0;
+}
+
+static void
+a_quorum_and_times_by_which_no_failover_helps_are_told(void **state)
+{
+	(void)state;
+	tell(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
+	tell(sentinel(2), "SENTINEL SET main quorum 4");
+	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
+	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
+	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"), 1);
+	tell(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
+	tell(sentinel(2), "SENTINEL SET main quorum 2");
+	examine(deployment_uri(deployment));
+	assert_null(first_at_least(LEASH_FINDING_WARNING));
+}
+
+static void
+what_a_sentinel_does_not_permit_is_told_with_the_rule(void **state)
+{
+	(void)state;
+	least_admit(deployment, "+sentinel|master");
+	assert_int_equal(examine(as_least), LEASH_OK);
+	assert_int_equal(of_sentinels(LEASH_FINDING_NOTE, "SENTINEL MASTER was refused, so its quorum and its times are not known: NOPERM"), SENTINEL_SENTINELS);
+	assert_string_equal(first_at_least(LEASH_FINDING_NOTE)->remedy, "ACL SETUSER locks +sentinel|master, on the sentinel");
+	least_admit(deployment, NULL);
+}
+
+/* By another name, so that they leave the set alone. */
+static void
+a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named(void **state)
+{
+	struct sentinel_set *set = deployment_sentinel_set(deployment);
+	int master = sentinel_set_await_failover(set, -1);
+	char *uri = strdup(deployment_uri(deployment)), monitor[80];
+
+	(void)state;
+	strcpy(strrchr(uri, '/'), "/odd");
+	for (int i = 0; i < SENTINEL_SENTINELS; i += 2) {
+		snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, master));
+		tell(sentinel(i), monitor);
+	}
+	assert_int_equal(examine(uri), LEASH_OK);
+	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "it knows no master called 'odd'"), 1);
+	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, ", as 2 of 3 say"), 2);
+	snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, (master + 1) % SENTINEL_SERVERS));
+	tell(sentinel(1), monitor);
+	assert_int_equal(examine(uri), LEASH_OK);
+	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "which is not what is believed: 127.0.0.1:"), 1);
+	for (size_t i = 0; i < found_count; i++)
+		if (strstr(found[i].text, "which is not what is believed") != NULL)
+			check_is_of(&found[i], 1);
+	for (int i = 0; i < SENTINEL_SENTINELS; i++)
+		tell(sentinel(i), "SENTINEL REMOVE odd");
+	free(uri);
+}
+
+static void
+a_master_whose_replicas_are_gone_is_told_of(void **state)
+{
+	struct sentinel_set *set = deployment_sentinel_set(deployment);
+	int master = sentinel_set_await_failover(set, -1);
+
+	(void)state;
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		if (i != master)
+			server_kill(sentinel_set_server(set, i));
+	await_true(examine(deployment_uri(deployment)) == LEASH_OK && count(LEASH_FINDING_WARNING, "replication", "") == 1);
+	assert_int_equal(count(LEASH_FINDING_WARNING, "replication", "a master without connected replicas: when it dies the sentinels have nobody"), 1);
+	for (int i = 0; i < SENTINEL_SERVERS; i++)
+		if (i != master)
+			server_restart(sentinel_set_server(set, i));
+	sentinel_set_await_synced(set);
+}
+
+/* The last: there is no set left then. */
+static void
+sentinels_that_are_gone_are_named_and_too_few_of_them_are_told(void **state)
+{
+	(void)state;
+	server_kill(sentinel(0));
+	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
+	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "it cannot be asked: connecting: Connection refused"), 1);
+	assert_null(first_at_least(LEASH_FINDING_ERROR));
+	server_kill(sentinel(2));
+	await_true(comes_to_light("of 3 sentinels it reaches 1, itself included, and a failover needs 2: none will happen"));
+	assert_int_equal(count(LEASH_FINDING_FINE, "permissions", "a lock was acquired"), 1);
+	server_kill(sentinel(1));
+	assert_int_equal(examine(deployment_uri(deployment)), LEASH_UNAVAILABLE);
+	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "it cannot be asked"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(LEASH_FINDING_ERROR, "no sentinel answered"), 1);
+}
+
 /* ---- */
 
 static void
@@ -278,11 +415,22 @@ main(void)
 		cmocka_unit_test(what_is_wrong_with_one_is_told_of_that_one),
 		cmocka_unit_test(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at), /* the last: of quorums only */
 	};
+	const struct CMUnitTest of_a_set[] = {
+		tests[0], tests[1], tests[2], tests[3],
+		cmocka_unit_test(each_sentinel_is_looked_at),
+		cmocka_unit_test(a_quorum_and_times_by_which_no_failover_helps_are_told),
+		cmocka_unit_test(what_a_sentinel_does_not_permit_is_told_with_the_rule),
+		cmocka_unit_test(a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named),
+		cmocka_unit_test(a_master_whose_replicas_are_gone_is_told_of),
+		cmocka_unit_test(sentinels_that_are_gone_are_named_and_too_few_of_them_are_told),
+	};
 	struct group groups[sizeof kinds / sizeof *kinds];
 	size_t n = sizeof tests / sizeof *tests;
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		groups[i] = (struct group){.name = deployment_name(kinds[i]), .tests = tests, .count = kinds[i] == DEPLOYMENT_QUORUM ? n : n - 1,
 		                           .start = start, .stop = stop, .arg = &kinds[i]};
+	groups[0].tests = of_a_set;
+	groups[0].count = sizeof of_a_set / sizeof *of_a_set;
 	return groups_run("rounds", groups, sizeof groups / sizeof *groups);
 }

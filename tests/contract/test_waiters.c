@@ -8,8 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
-#include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/place.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,33 +16,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct server *server;
 static leash_client *client;
 static leash_lock *lock;
 static leash_error err;
 
 static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
-static int
 open_one(void **state)
 {
 	(void)state;
-	freeReplyObject(server_command(server, "FLUSHALL"));
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
+	place_flush();
+	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
 	lock = leashed_lock(client, "wanted", NULL);
 	return 0;
 }
@@ -57,7 +39,7 @@ close_one(void **state)
 	return 0;
 }
 
-#define on_server(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
+#define in_place(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
 
 struct seen {
 	size_t count, most, unknown;
@@ -86,7 +68,7 @@ see(void *arg, const leash_waiter_info *waiter)
 static void
 make_places(long long places)
 {
-	server_integer(server, "EVAL %s 1 leash:{wanted}:queue %lld",
+	place_integer("wanted", "EVAL %s 1 leash:{wanted}:queue %lld",
 	               "for i = 1, tonumber(ARGV[1]) do "
 	               "local place = string.format('0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1%d:%d 3000', i % 7, i) "
 	               "redis.call('ZADD', KEYS[1], 1760000000000000 + i * 1000, place) end "
@@ -126,10 +108,10 @@ who_waits_is_told_in_order_with_all_that_is_known(void **state)
 		char name[16];
 
 		snprintf(name, sizeof name, "waiter-%d", i);
-		w[i].client = leashed_open(server_uri(server), LEASH_OPTIONS(.client_name = name));
+		w[i].client = place_client(LEASH_OPTIONS(.client_name = name));
 		w[i].lock = leashed_lock(w[i].client, "wanted", LEASH_LOCK_OPTIONS(.lease_ms = i == 0 ? 200 : 0));
 		pthread_create(&w[i].thread, NULL, wait_for_it, &w[i]);
-		await_true(server_integer(server, "ZCOUNT leash:{wanted}:queue (0 +inf") == i + 1);
+		place_await_waiting("wanted", i + 1);
 	}
 	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
 	assert_int_equal(seen.count, WAITERS);
@@ -156,6 +138,22 @@ who_waits_is_told_in_order_with_all_that_is_known(void **state)
 	}
 }
 
+/* At all servers: in a cluster who a client is may be known by another one than who waits. */
+static long
+calls_of_getrange(void)
+{
+	static const char field[] = "cmdstat_getrange:calls=";
+	struct server *server;
+	long calls = 0;
+
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++) {
+		const char *at = strstr(server_text(server, "INFO commandstats"), field);
+
+		calls += at != NULL ? atol(at + strlen(field)) : 0;
+	}
+	return calls;
+}
+
 static void
 a_long_queue_is_told_whole(void **state)
 {
@@ -165,16 +163,16 @@ a_long_queue_is_told_whole(void **state)
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		struct seen seen = {0};
 
-		freeReplyObject(server_command(server, "DEL leash:{wanted}:queue"));
+		place_say("leash:{wanted}", "DEL leash:{wanted}:queue");
 		make_places(lengths[i]);
 		assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
 		assert_int_equal(seen.count, lengths[i]);
 		assert_int_equal(seen.unknown, lengths[i]);
 	}
 	/* one question for each client, in a queue of 12345 places */
-	freeReplyObject(server_command(server, "CONFIG RESETSTAT"));
+	place_say_all("CONFIG RESETSTAT");
 	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &(struct seen){0}, &err));
-	assert_non_null(strstr(server_text(server, "INFO commandstats"), "cmdstat_getrange:calls=7,"));
+	assert_int_equal(calls_of_getrange(), 7);
 }
 
 /* The first 200 go while they are told of. */
@@ -182,7 +180,7 @@ static bool
 let_them_go(void *arg, const leash_waiter_info *waiter)
 {
 	if (waiter->position == 1)
-		freeReplyObject(server_command(server, "ZREMRANGEBYSCORE leash:{wanted}:queue (0 1760000000200000"));
+		place_say("leash:{wanted}", "ZREMRANGEBYSCORE leash:{wanted}:queue (0 1760000000200000");
 	return see(arg, waiter);
 }
 
@@ -209,8 +207,8 @@ a_queue_that_is_none_is_a_mismatch(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) {
-		freeReplyObject(server_command(server, "DEL leash:{wanted}:queue"));
-		freeReplyObject(server_command(server, queues[i], "leash:{wanted}:queue"));
+		place_say("leash:{wanted}", "DEL leash:{wanted}:queue");
+		place_say("leash:{wanted}", queues[i], "leash:{wanted}:queue");
 		assert_status(LEASH_MISMATCH, leash_lock_waiters(lock, see, &seen, &err));
 		assert_non_null(strstr(err.text, "lock 'wanted'"));
 	}
@@ -232,7 +230,7 @@ a_client_that_is_closed_meanwhile_ends_it(void **state)
 
 	(void)state;
 	make_places(1000);
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
+	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
 	{
 		leash_lock *theirs = leashed_lock(client, "wanted", NULL);
 
@@ -246,21 +244,21 @@ static bool
 pause_server(void *arg, const leash_waiter_info *waiter)
 {
 	(void)arg, (void)waiter;
-	server_pause(server);
+	place_pause();
 	return true;
 }
 
 static void
 a_server_that_stands_still_meanwhile_is_unavailable(void **state)
 {
-	leash_client *impatient = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 300));
+	leash_client *impatient = place_client(LEASH_OPTIONS(.timeout_ms = 300));
 	leash_lock *theirs = leashed_lock(impatient, "wanted", NULL);
 
 	(void)state;
 	make_places(1000);
 	assert_status(LEASH_UNAVAILABLE, leash_lock_waiters(theirs, pause_server, NULL, &err));
 	assert_non_null(strstr(err.text, "lock 'wanted'"));
-	server_resume(server);
+	place_resume();
 	leash_lock_free(theirs);
 	leash_close(impatient);
 }
@@ -269,21 +267,25 @@ static void
 what_is_not_asked_properly_or_not_permitted_is_refused(void **state)
 {
 	struct seen seen = {0};
-	leash_client *denied;
-	leash_lock *theirs;
-	char uri[300];
 
 	(void)state;
 	assert_status(LEASH_INVALID, leash_lock_waiters(NULL, see, &seen, &err));
 	assert_status(LEASH_INVALID, leash_lock_waiters(lock, NULL, &seen, &err));
-	freeReplyObject(server_command(server, "ACL SETUSER denied on >word ~* &* +@all -zrangebyscore"));
-	snprintf(uri, sizeof uri, "unix://denied:word@%s", server_socket(server));
-	denied = leashed_open(uri, NULL);
-	theirs = leashed_lock(denied, "wanted", NULL);
-	assert_status(LEASH_DENIED, leash_lock_waiters(theirs, see, &seen, &err));
+	place_say_all("ACL SETUSER %s -zrangebyscore", place_user());
+	assert_status(LEASH_DENIED, leash_lock_waiters(lock, see, &seen, &err));
+	place_say_all("ACL SETUSER %s +zrangebyscore", place_user());
 	assert_non_null(strstr(err.text, "ZRANGEBYSCORE is not permitted"));
-	leash_lock_free(theirs);
-	leash_close(denied);
+}
+
+static void
+where_there_is_no_queue_that_is_said(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	assert_status(place_is(PLACE_NO_QUEUE) ? LEASH_UNSUPPORTED : LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
+	assert_true(!place_is(PLACE_NO_QUEUE) || strstr(err.text, "lock 'wanted': a quorum has no queue") != NULL);
+	assert_int_equal(seen.count, 0);
 }
 
 static int
@@ -355,20 +357,29 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 	}
 }
 
+static const struct place_exception elsewhere[] = {
+	{"what_no_server_would_say_is_a_protocol_error", PLACE_ONE_SOCKET},
+	{"where_there_is_no_queue_that_is_said", 0},
+	{"a_forked_child_is_told_so", 0},
+	{"", PLACE_NO_QUEUE},
+	{NULL, 0},
+};
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		on_server(who_waits_is_told_in_order_with_all_that_is_known),
-		on_server(a_long_queue_is_told_whole),
-		on_server(nobody_is_passed_over_who_moves_up_meanwhile),
-		on_server(a_queue_that_is_none_is_a_mismatch),
-		on_server(a_client_that_is_closed_meanwhile_ends_it),
-		on_server(a_server_that_stands_still_meanwhile_is_unavailable),
-		on_server(what_is_not_asked_properly_or_not_permitted_is_refused),
-		on_server(a_forked_child_is_told_so),
+		in_place(who_waits_is_told_in_order_with_all_that_is_known),
+		in_place(a_long_queue_is_told_whole),
+		in_place(nobody_is_passed_over_who_moves_up_meanwhile),
+		in_place(a_queue_that_is_none_is_a_mismatch),
+		in_place(a_client_that_is_closed_meanwhile_ends_it),
+		in_place(a_server_that_stands_still_meanwhile_is_unavailable),
+		in_place(what_is_not_asked_properly_or_not_permitted_is_refused),
+		in_place(where_there_is_no_queue_that_is_said),
+		in_place(a_forked_child_is_told_so),
 		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
 	};
 
-	return cmocka_run_group_tests_name("waiters", tests, start, stop);
+	return place_run("waiters", tests, sizeof tests / sizeof *tests, elsewhere, NULL, NULL);
 }

@@ -573,6 +573,42 @@ what_comes_behind_an_answer_ends_the_connection_and_is_nobodys(void **state)
 	fake_stop(fake);
 }
 
+static void
+extend(struct actor *actor)
+{
+	actor->began_ns = await_now_ns();
+	actor->status = leash_lock_extend(actor->lock, 60000, &actor->err);
+}
+
+static void
+an_extension_of_what_another_thread_releases_meanwhile_is_told_so(void **state)
+{
+	leash_owner *owner = NULL;
+	struct actor extender = {0}, releaser = {0};
+
+	(void)state;
+	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
+	extender.lock = releaser.lock = leashed_lock(client, "shared", LEASH_LOCK_OPTIONS(.owner = owner));
+	actor_start(&extender);
+	actor_start(&releaser);
+	assert_status(LEASH_OK, leash_lock_acquire(extender.lock, 10000, &err));
+	server_pause(server);
+	actor_tell(&extender, extend);
+	actor_await_asleep(&extender);
+	actor_tell(&releaser, actor_release);
+	actor_await_asleep(&releaser);
+	server_resume(server);
+	assert_heard(LEASH_NOT_HELD, &extender);
+	assert_non_null(strstr(extender.err.text, "another thread released it"));
+	assert_heard(LEASH_OK, &releaser);
+	actor_tell(&extender, NULL);
+	actor_join(&extender);
+	actor_tell(&releaser, NULL);
+	actor_join(&releaser);
+	leash_lock_free(extender.lock);
+	leash_owner_free(owner);
+}
+
 #define on_proxy(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int
@@ -590,6 +626,7 @@ main(void)
 		on_proxy(only_a_renewal_that_was_answered_moves_the_deadline),
 		on_proxy(an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next),
 		on_proxy(a_connection_whose_answer_is_overdue_is_closed_and_the_next_call_gets_its_own),
+		on_proxy(an_extension_of_what_another_thread_releases_meanwhile_is_told_so),
 		cmocka_unit_test(what_comes_behind_an_answer_ends_the_connection_and_is_nobodys),
 	};
 

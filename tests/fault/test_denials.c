@@ -229,6 +229,75 @@ who_waits_is_told_of_a_permission_that_is_taken_away(void **state)
 	leash_close(limited);
 }
 
+/* `name` is held by another client, and waited for by two threads of `limited`, one of them for ever. */
+struct queue {
+	struct waiting waiting[2];
+	leash_lock *wanted;
+};
+
+static void
+begin_queue(struct queue *q, leash_client *limited, const char *name, bool fair)
+{
+	q->wanted = leashed_lock(limited, name, LEASH_LOCK_OPTIONS(.fair = fair));
+	for (int i = 0; i < 2; i++)
+		begin_waiting(&q->waiting[i], q->wanted, i == 0 ? LEASH_FOREVER : 600000);
+	await_true(server_integer(server, "ZCARD leash:{%s}:queue", name) == (fair ? 3 : 2));
+}
+
+static void
+end_queue(struct queue *q, const char *uri)
+{
+	for (int i = 0; i < 2; i++) {
+		await_true(q->waiting[i].ended);
+		end_waiting(&q->waiting[i], LEASH_DENIED);
+		check_text(q->waiting[i].err.text, "AUTH");
+		check_text(q->waiting[i].err.text, uri);
+		assert_null(strstr(q->waiting[i].err.text, "hunter"));
+	}
+	leash_lock_free(q->wanted);
+}
+
+/* Their places were taken when all was well: nobody asks again for them. And one waits for a thread of its own process, which goes on
+ * trying to renew: that its user is let in again a moment later keeps its lock, but nobody in the queue. */
+static void
+all_who_wait_are_told_when_a_connection_is_refused(void **state)
+{
+	static struct queue plain, fair;
+	static struct waiting behind;
+	leash_client *limited;
+	leash_lock *strict = leashed_lock(client, "strict", LEASH_LOCK_OPTIONS(.fair = true)), *held;
+	char uri[512];
+
+	(void)state;
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms()));
+	held = leashed_lock(limited, "held", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(strict, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	begin_queue(&plain, limited, "refused", false);
+	begin_queue(&fair, limited, "strict", true);
+	begin_waiting(&behind, held, LEASH_FOREVER);
+	ask_server(server, "ACL SETUSER u resetpass >changed");
+	await_true(server_integer(server, "CLIENT KILL USER u") > 0);
+	end_queue(&plain, server_uri(server));
+	end_queue(&fair, server_uri(server));
+	await_true(behind.ended);
+	end_waiting(&behind, LEASH_DENIED);
+	check_text(behind.err.text, "AUTH");
+	assert_true(leash_lock_held(held));
+	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	await_renewals(held, 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	await_true(server_integer(server, "EXISTS leash:{refused}:queue leash:{strict}:queue") == 0); /* their places are given up, too */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_release(strict, &err));
+	leash_lock_free(held);
+	leash_lock_free(strict);
+	leash_close(limited);
+}
+
 static void
 what_is_denied_again_and_again_piles_up_nothing(void **state)
 {
@@ -432,6 +501,7 @@ main(void)
 		on_real(each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever),
 		on_real(a_password_that_was_changed_is_told_when_the_connection_is_gone),
 		on_real(who_waits_is_told_of_a_permission_that_is_taken_away),
+		on_real(all_who_wait_are_told_when_a_connection_is_refused),
 		on_real(what_is_denied_again_and_again_piles_up_nothing),
 		on_real(a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_it),
 		on_real(a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever),

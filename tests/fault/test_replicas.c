@@ -184,7 +184,9 @@ with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_a
 	}
 	assert_int_equal(events.total, 0); /* nobody was told of it, so nobody is told that it is gone */
 	server_resume(replica[0]);
-	assert_status(LEASH_OK, leash_lock_acquire(leashed_lock(client, "frozen", LEASH_LOCK_OPTIONS(.min_replicas = 1)), 30000, &err));
+	leash_lock_free(lock);
+	lock = leashed_lock(client, "frozen", LEASH_LOCK_OPTIONS(.min_replicas = 1));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	leash_close(other);
 	leash_lock_free(theirs);
 	leash_lock_free(lock);
@@ -419,6 +421,51 @@ fifty_locks_are_confirmed_by_few_waits(void **state)
 	monitor_stop(monitor);
 }
 
+/* That clients have to the master. */
+static int
+connections(void)
+{
+	int n = 0;
+
+	for (const char *at = server_text(master, "CLIENT LIST"); (at = strstr(at, "name=leash:")) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* Each of them makes what confirms, as it was not there when it came: one of those stays. */
+static void
+many_that_come_first_share_a_connection(void **state)
+{
+	enum { LOCKS = 8 };
+	static struct actor actor[LOCKS];
+	struct monitor *monitor;
+
+	(void)state;
+	memset(actor, 0, sizeof actor);
+	for (int i = 0; i < LOCKS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "first-%d", i);
+		actor[i] = (struct actor){.lock = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.min_replicas = 1)), .wait_ms = 30000};
+		actor_start(&actor[i]);
+	}
+	for (int i = 0; i < LOCKS; i++)
+		actor_tell(&actor[i], actor_acquire);
+	for (int i = 0; i < LOCKS; i++)
+		assert_heard(LEASH_OK, &actor[i]);
+	for (int i = 0; i < LOCKS; i++)
+		assert_done(LEASH_OK, &actor[i], actor_release);
+	monitor = monitor_start(master);
+	for (int i = 0; i < LOCKS; i++) {
+		assert_done(LEASH_OK, &actor[i], actor_acquire);
+		assert_done(LEASH_OK, &actor[i], actor_release);
+		dismiss(&actor[i]);
+	}
+	assert_int_equal(monitor_count(monitor, "\"WAIT\""), LOCKS);
+	monitor_stop(monitor);
+	await_true(connections() == 3);
+}
+
 static void
 nesting_and_handing_on_within_the_process_ask_no_replica(void **state)
 {
@@ -650,6 +697,26 @@ an_extension_counts_once_it_is_acknowledged(void **state)
 	leash_lock_free(lock);
 }
 
+/* All who wait with it would wait as shortly, again and again. */
+static void
+an_extension_near_its_end_cuts_no_wait_short(void **state)
+{
+	leash_lock *lock = leashed_lock(client, "late", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000), .replicas_ms = 2000));
+	struct monitor *monitor = monitor_start(master);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	hold_link(0);
+	monitor_mark(monitor);
+	assert_status(LEASH_UNAVAILABLE, leash_lock_extend(lock, slow_ms(60000), &err));
+	check_text(err.text, "0 of 1 replicas acknowledged it in time");
+	assert_in_range(monitor_count(monitor, "\"WAIT\""), 1, 3);
+	let_go(0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	monitor_stop(monitor);
+	leash_lock_free(lock);
+}
+
 static void
 what_is_adopted_counts_once_it_is_acknowledged(void **state)
 {
@@ -672,7 +739,9 @@ what_is_adopted_counts_once_it_is_acknowledged(void **state)
 	assert_status(LEASH_OK, leash_lock_release(heir, &err));
 	assert_true(is_free("leash:{adopted}"));
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	leash_close(other);
+	assert_int_equal(leashed_introductions(master), 2);
+	leash_close(other); /* which never had a lock but by adopting it */
+	await_true(leashed_introductions(master) == 1);
 	leash_lock_free(heir);
 	leash_lock_free(lock);
 }
@@ -863,6 +932,7 @@ main(void)
 		on_one(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold),
 		on_two(a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it),
 		on_one(fifty_locks_are_confirmed_by_few_waits),
+		on_one(many_that_come_first_share_a_connection),
 		on_one(nesting_and_handing_on_within_the_process_ask_no_replica),
 		on_one(whoever_is_handed_the_lock_returns_when_the_replica_knows_it),
 		on_one(who_waits_behind_one_who_is_refused_gets_the_lock),
@@ -870,6 +940,7 @@ main(void)
 		on_one(a_cancel_ends_the_wait_for_replicas_and_releases),
 		on_one(a_close_ends_the_wait_for_replicas_and_releases),
 		on_one(an_extension_counts_once_it_is_acknowledged),
+		on_one(an_extension_near_its_end_cuts_no_wait_short),
 		on_one(what_is_adopted_counts_once_it_is_acknowledged),
 		on_one(an_adoption_that_is_refused_lets_those_behind_it_go_on),
 		on_one(one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same),

@@ -361,6 +361,7 @@ load_all(redisContext *c)
 	load(c, &lsh_script_renew);
 	load(c, &lsh_script_vote);
 	load(c, &lsh_script_raise);
+	load(c, &lsh_script_keep);
 }
 
 static void

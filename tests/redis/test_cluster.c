@@ -404,6 +404,59 @@ a_map_in_many_pieces_is_understood(void **state)
 	assert_int_equal(at(2 * PIECES), -1);
 }
 
+static char *
+put_node(char *text, int port, char id)
+{
+	return text + sprintf(text, "*4\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%c%039d\r\n*0\r\n", port, id, port % 10000);
+}
+
+/* Each slot for itself, over as many masters as a cluster is made for, with two replicas each: more nodes than are kept. The first has the
+ * id of A's. */
+static void
+the_most_scattered_map_is_understood(void **state)
+{
+	enum { MASTERS = 1000, SLOTS = 16384, FIRST = 10000 };
+	char *text = malloc(SLOTS * 320), *end = text + sprintf(text, "*%d\r\n", SLOTS);
+	struct teller *t = &tellers[0];
+	int64_t begun;
+
+	(void)state;
+	says(t, A, B);
+	must_open(1, tellers);
+	for (int i = 0; i < SLOTS; i++) {
+		int master = FIRST + i % MASTERS;
+
+		end += sprintf(end, "*5\r\n:%d\r\n:%d\r\n", i, i);
+		end = put_node(put_node(put_node(end, master, 'a'), master + MASTERS, 'b'), master + 2 * MASTERS, 'c');
+	}
+	end += sprintf(end, "$-1\r\n");
+	t->manner = HANGS;
+	{
+		int before = t->questions;
+
+		lsh_cluster_refresh(cluster);
+		await_true(t->questions > before);
+	}
+	begun = await_now_ns();
+	fake_send(t->fake, text, (size_t)(end - text));
+	await_true(at(SLOTS - 1) == FIRST + (SLOTS - 1) % MASTERS);
+	print_message("# %.1f MB, understood after %.0f ms\n", (double)(end - text) / 1e6, (double)(await_now_ns() - begun) / 1e6);
+	t->manner = SAYS;
+	free(text);
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		assert_int_equal(at(slot), FIRST + (int)slot % MASTERS);
+}
+
+static void
+a_map_beyond_that_is_refused_with_the_bound(void **state)
+{
+	(void)state;
+	says_slots(&tellers[0], "*1048577\r\n");
+	assert_int_equal(open_with("", TIMEOUT, 1, tellers), LEASH_PROTOCOL);
+	if (strstr(err.text, "its answer has more than 1048576 elements, which is the most that is taken") == NULL)
+		fail_msg("%s", err.text);
+}
+
 /* ---- whom to believe ---- */
 
 static void
@@ -864,6 +917,8 @@ main(void)
 		sentence(a_host_that_is_not_named_is_the_one_that_was_asked),
 		sentence(of_a_master_without_an_address_what_was_known_stands),
 		sentence(a_map_in_many_pieces_is_understood),
+		sentence(the_most_scattered_map_is_understood),
+		sentence(a_map_beyond_that_is_refused_with_the_bound),
 		sentence(a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at),
 		sentence(an_answer_that_was_asked_for_before_does_not_undo_a_moved),
 		sentence(what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it),

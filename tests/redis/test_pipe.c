@@ -452,6 +452,48 @@ an_asking_goes_with_its_command_or_not_at_all(void **state)
 	free(tickets);
 }
 
+/* Nothing is permitted but to be sent elsewhere; "hello" is served all the same, and "here" is refused. */
+static size_t
+answer_without_asking(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	(void)ctx;
+	if (fake_is(argc, argv, argl, 0, "ASKING"))
+		return fake_say(out, size, "-NOPERM User locks has no permissions to run the 'asking' command\r\n");
+	if (!fake_is(argc, argv, argl, 0, "GET"))
+		return FAKE_DEFAULT;
+	if (fake_is(argc, argv, argl, 1, "hello"))
+		return fake_say(out, size, "$5\r\nhello\r\n");
+	return fake_say(out, size, fake_is(argc, argv, argl, 1, "here") ? "-OOM no\r\n" : "-MOVED 7 127.0.0.1:7\r\n");
+}
+
+static void
+check_get(struct lsh_pipe *pipe, const char *key, bool asking, const char *expected)
+{
+	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	struct lsh_arg get[] = {LSH_ARG("GET"), lsh_arg_text(key)};
+
+	assert_int_equal((asking ? lsh_pipe_append_asking : lsh_pipe_append)(pipe, &ticket, get, 2, await_now_ns(), PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(lsh_pipe_await(pipe, &ticket, LSH_NEVER), LSH_ANSWERED);
+	if (strncmp(ticket.reply.text, expected, strlen(expected)) != 0)
+		fail_msg("%s: %s", key, ticket.reply.text);
+}
+
+static void
+who_is_sent_elsewhere_because_asking_was_refused_is_told_that(void **state)
+{
+	struct fake *fake = fake_start(answer_without_asking, NULL);
+	struct lsh_pipe *pipe = pipe_to(fake_uri(fake), 0);
+
+	(void)state;
+	check_get(pipe, "away", true, "NOPERM User locks has no permissions to run the 'asking' command");
+	check_get(pipe, "away", false, "MOVED 7"); /* nor is it told of one that was before */
+	check_get(pipe, "hello", true, "hello");
+	check_get(pipe, "here", true, "OOM");
+	check_get(pipe, "away", true, "NOPERM");
+	end_pipe(pipe);
+	fake_stop(fake);
+}
+
 int
 main(void)
 {
@@ -466,6 +508,7 @@ main(void)
 		cmocka_unit_test(no_two_connections_have_the_same_epoch),
 		cmocka_unit_test(nothing_comes_between_an_asking_and_its_command),
 		cmocka_unit_test(an_asking_goes_with_its_command_or_not_at_all),
+		cmocka_unit_test(who_is_sent_elsewhere_because_asking_was_refused_is_told_that),
 	};
 
 	return cmocka_run_group_tests_name("pipe", tests, start, stop);

@@ -1,6 +1,7 @@
 /* Releasing, leaving and canceling, step by step: every line that lib/lua/README.md promises of them, one interleaving at a time. */
 #include "tests/redis/steps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- release ---- */

@@ -313,6 +313,32 @@ a_switch_of_another_master_is_not_heeded(void **state)
 }
 
 static void
+however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last(void **state)
+{
+	int64_t began;
+	size_t said = 0, asked;
+
+	(void)state;
+	begin(1);
+	await_true(fake_count(seers[0].fake, "SUBSCRIBE +switch-master") == 1);
+	await_all();
+	fake_forget(seers[0].fake);
+	began = lsh_now_ns();
+	/* each one is heard and could be asked about before the next */
+	for (; lsh_now_ns() - began < LSH_S; said++) {
+		fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
+		await_ms(2);
+	}
+	asked = seer_asked(&seers[0]);
+	seer_names(&seers[0], 2000, 8);
+	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1000 127.0.0.1 2000");
+	await_true_for(believed_port() == 2000, 5);
+	print_message("# %zu messages, %zu questions in %.2f s\n", said, asked, (double)(lsh_now_ns() - began) / 1e9);
+	assert_true(asked > 0);
+	assert_true((int64_t)asked <= 2 + (lsh_now_ns() - began) / (200 * LSH_MS));
+}
+
+static void
 a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for(void **state)
 {
 	(void)state;
@@ -577,6 +603,7 @@ main(void)
 		with_seers(they_are_asked_once_in_a_period_without_a_wish),
 		with_seers(a_switch_is_asked_about_at_once),
 		with_seers(a_switch_of_another_master_is_not_heeded),
+		with_seers(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last),
 		with_seers(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for),
 		with_seers(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named),
 		with_seers(a_name_that_none_knows_is_invalid_and_said_so),

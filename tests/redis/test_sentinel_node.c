@@ -17,13 +17,13 @@
 
 struct host {
 	struct fake *fake;
-	atomic_bool replica;
+	atomic_bool replica, locked;
 	char run_id[41];
 };
 
 static struct host hosts[2];
 static struct lsh_node *node;
-static _Atomic int connects, subscribes;
+static _Atomic int connects, subscribes, denials;
 
 static size_t
 be_server(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
@@ -31,6 +31,8 @@ be_server(void *ctx, int argc, const char **argv, const size_t *argl, char *out,
 	struct host *h = ctx;
 	const char *role = h->replica ? "# Replication\r\nrole:slave\r\n" : "# Replication\r\nrole:master\r\n";
 
+	if (h->locked)
+		return fake_say(out, size, "-NOAUTH Authentication required.\r\n");
 	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "replication"))
 		return fake_say(out, size, "$%zu\r\n%s\r\n", strlen(role), role);
 	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "server"))
@@ -43,6 +45,13 @@ on_connected(void *ctx)
 {
 	(void)ctx;
 	connects++;
+}
+
+static void
+on_denied(void *ctx, const leash_error *why)
+{
+	(void)ctx, (void)why;
+	denials++;
 }
 
 static void
@@ -79,6 +88,7 @@ on_clock(void *ctx, int64_t by_us)
 
 static const struct lsh_node_ops node_ops = {
 	.connected = on_connected,
+	.denied = on_denied,
 	.subscribed = on_subscribed,
 	.work = on_nothing,
 	.expects_messages = on_question,
@@ -93,7 +103,7 @@ start_hosts(void **state)
 	start_seers(state);
 	for (int i = 0; i < 2; i++) {
 		memset(hosts[i].run_id, i == 0 ? 'a' : 'b', 40);
-		hosts[i].replica = false;
+		hosts[i].replica = hosts[i].locked = false;
 		hosts[i].fake = fake_start_tcp(be_server, &hosts[i]);
 	}
 	for (int i = 0; i <= SEERS; i++)
@@ -120,7 +130,7 @@ make_node(int64_t timeout)
 	struct lsh_node_options options = {.uri = &uri, .name = "leash:node", .channel = "wake", .timeout = timeout};
 
 	forget_told();
-	connects = subscribes = 0;
+	connects = subscribes = denials = 0;
 	write_uri(2, "");
 	node = lsh_node_new(&options, &node_ops, NULL);
 	assert_non_null(node);
@@ -260,6 +270,33 @@ the_first_attempt_has_not_failed_before_all_sentinels_have_answered(void **state
 	await_true(is_at(&hosts[1]));
 }
 
+/* Who waits gives up for a refusal: not for that of a server which only the first sentinel to answer takes for the master. */
+static void
+nobody_is_denied_before_all_sentinels_have_answered(void **state)
+{
+	struct seer *late = &seers[1];
+
+	(void)state;
+	hosts[0].locked = true;
+	seer_names(late, port_of(hosts[1].fake), 8);
+	pthread_mutex_lock(&late->gate);
+	make_node(PATIENCE);
+	await_true(was_told("wants a password"));
+	pthread_mutex_unlock(&late->gate);
+	await_true(is_at(&hosts[1]));
+	assert_int_equal(denials, 0);
+}
+
+static void
+a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial(void **state)
+{
+	(void)state;
+	hosts[0].locked = true;
+	make_node(PATIENCE);
+	await_true(denials > 0);
+	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_DENIED);
+}
+
 static void
 without_sentinels_a_connection_is_kept_and_none_is_made(void **state)
 {
@@ -313,6 +350,8 @@ main(void)
 		with_hosts(a_dial_to_a_master_that_is_one_no_more_is_given_up),
 		with_hosts(a_replica_in_the_masters_place_is_not_taken_for_it),
 		with_hosts(the_first_attempt_has_not_failed_before_all_sentinels_have_answered),
+		with_hosts(nobody_is_denied_before_all_sentinels_have_answered),
+		with_hosts(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial),
 		with_hosts(without_sentinels_a_connection_is_kept_and_none_is_made),
 		with_hosts(a_server_that_is_left_is_asked_about_anew),
 	};

@@ -387,6 +387,32 @@ an_answer_without_an_end_is_given_up(void **state)
 	}
 }
 
+/* The bound is an answer's own, not that of all. */
+static void
+how_much_is_too_much_depends_on_what_is_asked_for(void **state)
+{
+	enum { SIZE = 5 << 20 };
+	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	const struct redisReply *answer;
+	char *much = malloc(SIZE + 1);
+
+	(void)state;
+	memset(much, 'x', SIZE);
+	much[SIZE] = '\0';
+	lsh_talk_allow_maps(talk);
+	for (int i = 0; i < 8; i++)
+		say(talk, "ECHO", much);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(lsh_answer_item(hear(talk)).length, SIZE);
+	lsh_talk_close(talk);
+	talk = open_talk(server_uri(server), PATIENCE);
+	say(talk, "ECHO", much);
+	assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_PROTOCOL);
+	assert_non_null(strstr(err.text, "its answer has more than 4194304 bytes, which is the most that is taken"));
+	free(much);
+	lsh_talk_close(talk);
+}
+
 static void
 who_cannot_be_reached_is_said_so(void **state)
 {
@@ -417,6 +443,7 @@ main(void)
 		cmocka_unit_test(the_last_words_of_a_server_are_heard),
 		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
 		cmocka_unit_test(an_answer_without_an_end_is_given_up),
+		cmocka_unit_test(how_much_is_too_much_depends_on_what_is_asked_for),
 		cmocka_unit_test(who_cannot_be_reached_is_said_so),
 	};
 	int failed = cmocka_run_group_tests_name("talk", tests, start, stop);

@@ -1,4 +1,4 @@
-/* The two steps that only a quorum has, on one of its servers: a vote, and hearing of a larger fence. */
+/* The steps that only a quorum has, on one of its servers: a vote, going on with one, and hearing of a larger fence. */
 #include "tests/redis/steps.h"
 
 #include <stdio.h>
@@ -202,6 +202,64 @@ keys_that_are_not_ours_are_left_alone(void **state)
 	server_integer(server, "DEL %s", FENCE);
 }
 
+/* ---- going on with a vote ---- */
+
+static struct answer
+keep(const char *token, const char *lease_ms, int64_t proposal)
+{
+	return step(keep, 2, token, lease_ms, text(proposal));
+}
+
+static void
+a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter(void **state)
+{
+	int64_t fence = fence_of(vote(ANN1, server_us()));
+	struct answer answer;
+
+	(void)state;
+	answer = keep(ANN1, "1000", 1);
+	assert_int_equal(answer.item[0], fence);
+	assert_true(answer.item[1] > LEASE / 2 && answer.item[1] <= LEASE);
+	assert_true(answer.item[2] >= fence - 1000000);
+	assert_ttl(LOCK, LEASE);
+	answer = keep(ANN1, "1200000", 1);
+	assert_int_equal(answer.item[1], 1200000);
+	assert_ttl(LOCK, 1200000);
+	assert_last_fence(fence);
+	assert_string_equal(holder(), ANN1);
+}
+
+static void
+what_another_has_or_nobody_is_not_kept(void **state)
+{
+	struct answer answer;
+
+	(void)state;
+	answer = keep(ANN1, "1000", 1);
+	assert_int_equal(answer.item[0], 0);
+	assert_false(exists(LOCK));
+	assert_false(exists(FENCE));
+	vote(BOB1, server_us());
+	answer = keep(ANN1, "1200000", 1);
+	assert_int_equal(answer.item[0], 0);
+	assert_string_equal(holder(), BOB1);
+	assert_ttl(LOCK, LEASE);
+}
+
+static void
+a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed(void **state)
+{
+	int64_t proposal = server_us();
+
+	(void)state;
+	vote(ANN1, proposal);
+	server_integer(server, "DEL %s", FENCE);
+	assert_int_equal(keep(ANN1, "1000", proposal + 7).item[0], proposal + 7);
+	assert_last_fence(proposal + 7);
+	assert_ttl(FENCE, DAY);
+	assert_error(keep(ANN1, "0", 1), "ERR");
+}
+
 int
 main(void)
 {
@@ -216,6 +274,9 @@ main(void)
 		sentence(a_lease_out_of_range_is_refused),
 		sentence(a_vote_is_renewed_and_released_as_any_lock),
 		sentence(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing),
+		sentence(a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter),
+		sentence(what_another_has_or_nobody_is_not_kept),
+		sentence(a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed),
 		sentence(keys_that_are_not_ours_are_left_alone),
 	};
 

@@ -298,6 +298,8 @@ cluster_start(const struct cluster_options *options)
 	c->count = c->options.no_replicas ? CLUSTER_MASTERS : CLUSTER_NODES;
 	for (int i = 0; i < c->count; i++)
 		node_prepare(&c->node[i], i, c->options.doors, c->options.tls, c->options.password);
+	if (c->options.first)
+		c->node[0].certs = c->options.first;
 	for (int i = 0; i < c->count; i++)
 		start_node(c, i);
 	bring_together(c);

@@ -8,6 +8,7 @@
 #ifndef LEASH_TEST_CLUSTER_H
 #define LEASH_TEST_CLUSTER_H
 
+#include "tests/support/certs.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
@@ -22,6 +23,7 @@ struct cluster;
 struct cluster_options {
 	const char *password;     /* NULL: none */
 	bool tls;                 /* everywhere, also on the bus */
+	enum certs_of first;      /* with TLS: the certificate of node 0, by CERTS_AUTHORITY as the others want; 0: as all */
 	bool doors;
 	bool no_replicas;         /* three masters alone: cheaper. Nodes 3 to 5 are NULL */
 	bool all_or_nothing;      /* cluster-require-full-coverage: all slots are refused while one has no master */

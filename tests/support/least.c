@@ -111,7 +111,7 @@ least_is_known(struct server *server, const char *rule)
 static void
 admit(struct server *server, const struct least *least, const char *without)
 {
-	const char *words[LEAST_RULES + 8] = { "ACL", "SETUSER", "locks", "reset" };
+	const char *words[LEAST_RULES + 8] = { "ACL", "SETUSER", LEAST_USER, "reset" };
 	char password[64];
 	redisContext *c;
 	redisReply *reply;
@@ -127,6 +127,7 @@ admit(struct server *server, const struct least *least, const char *without)
 	if (!reply || reply->type == REDIS_REPLY_ERROR)
 		trouble("ACL SETUSER, as docs/deployments.md says: %s", reply ? reply->str : c->errstr);
 	freeReplyObject(reply);
+	freeReplyObject(redisCommand(c, "ACL SAVE")); /* an error where it was not started for that: see LEAST_FILE */
 	redisFree(c);
 }
 
@@ -153,8 +154,8 @@ least_uri(struct deployment *d)
 
 	setenv(VARIABLE, PASSWORD, 1);
 	if (deployment_kind(d) == DEPLOYMENT_SENTINEL)
-		snprintf(sentinel, sizeof sentinel, "%csentinel_user=locks&sentinel_password_env=%s", strchr(uri, '?') ? '&' : '?', VARIABLE);
-	return node_text("%.*slocks:%s@%s%s", scheme, uri, PASSWORD, uri + scheme, sentinel);
+		snprintf(sentinel, sizeof sentinel, "%csentinel_user=" LEAST_USER "&sentinel_password_env=%s", strchr(uri, '?') ? '&' : '?', VARIABLE);
+	return node_text("%.*s%s:%s@%s%s", scheme, uri, LEAST_USER, PASSWORD, uri + scheme, sentinel);
 }
 
 /* "username", "object" and their values are in turns in each entry. */

@@ -1,5 +1,5 @@
 /* The user with no more rights than it needs, as docs/deployments.md tells an administrator to make it: the rules are read from
- * there, so that what is tested is what is written. It is called "locks".
+ * there, so that what is tested is what is written.
  *
  * Nothing of this may be called by two threads at once. */
 #ifndef LEASH_TEST_LEAST_H
@@ -8,6 +8,11 @@
 #include "tests/support/deployment.h"
 
 #include <stdbool.h>
+
+#define LEAST_USER "locks"
+
+/* Arguments of a server that is to know the user again after a restart. */
+#define LEAST_FILE "--aclfile", "users"
 
 enum { LEAST_RULES = 64, LEAST_RULE_SIZE = 48 };
 

@@ -2,7 +2,6 @@
 #include "tests/support/node.h"
 
 #include "tests/support/await.h"
-#include "tests/support/certs.h"
 #include "tests/support/ports.h"
 #include "tests/support/socket.h"
 #include "tests/support/trouble.h"
@@ -69,6 +68,7 @@ node_prepare(struct node *node, int number, bool door, bool tls, const char *pas
 
 	node->port = node->told = ports_take();
 	node->tls = tls;
+	node->certs = CERTS_SERVER;
 	node->password = password;
 	if (!door)
 		return;
@@ -93,7 +93,7 @@ node_words(const struct node *node, struct words *words)
 		words_add_number(words, "--repl-timeout", 600);   /* a link that is held is noticed by nobody */
 	}
 	if (node->tls) {
-		words_add_all(words, certs_server_args(CERTS_SERVER, false));
+		words_add_all(words, certs_server_args(node->certs, false));
 		words_add_number(words, "--port", 0);
 		words_add_number(words, "--tls-port", node->port);
 		words_add(words, "--tls-replication");

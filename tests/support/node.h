@@ -6,6 +6,7 @@
 #ifndef LEASH_TEST_NODE_H
 #define LEASH_TEST_NODE_H
 
+#include "tests/support/certs.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
@@ -31,9 +32,10 @@ struct node {
 	char address[24];       /* it comes from, if there are doors */
 	const char *password;   /* NULL: none */
 	bool tls;
+	enum certs_of certs;    /* its own, with TLS */
 };
 
-/* Its ports, and its door if it is to have one; it is not started by that. */
+/* Its ports, and its door if it is to have one; it is not started by that. With TLS its certificate is CERTS_SERVER until that is set. */
 void node_prepare(struct node *node, int number, bool door, bool tls, const char *password);
 /* What all nodes are told about ports, passwords, TLS, the address. */
 void node_words(const struct node *node, struct words *words);

@@ -59,6 +59,8 @@ quorum_start(const struct quorum_options *options)
 		struct words words = { .count = 0 };
 
 		node_prepare(&q->node[i], i, q->options.doors, q->options.tls, q->options.password);
+		if (i == 0 && q->options.first)
+			q->node[i].certs = q->options.first;
 		node_words(&q->node[i], &words);
 		words_add_all(&words, q->options.args);
 		node_start(&q->node[i], &words);

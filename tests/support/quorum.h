@@ -4,6 +4,7 @@
 #ifndef LEASH_TEST_QUORUM_H
 #define LEASH_TEST_QUORUM_H
 
+#include "tests/support/certs.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
@@ -16,6 +17,7 @@ struct quorum_options {
 	int count;                /* of servers, up to QUORUM_MOST; 0: 5 */
 	const char *password;     /* of each; NULL: none */
 	bool tls;
+	enum certs_of first;      /* with TLS: the certificate of server 0; 0: as all */
 	bool doors;
 	const char *const *args;  /* further ones for each; ended by NULL */
 };

@@ -229,6 +229,8 @@ sentinel_set_start(const struct sentinel_options *options)
 		set->options = *options;
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
 		node_prepare(&set->node[i], i, set->options.doors, set->options.tls, set->options.password);
+	if (set->options.first)
+		set->node[0].certs = set->options.first;
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
 		start_server(set, i);
 	sentinel_set_await_synced(set);

@@ -9,6 +9,7 @@
 #ifndef LEASH_TEST_SENTINEL_SET_H
 #define LEASH_TEST_SENTINEL_SET_H
 
+#include "tests/support/certs.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
@@ -23,6 +24,7 @@ struct sentinel_options {
 	const char *password;            /* of the servers; NULL: none */
 	const char *sentinel_password;   /* of the sentinels; NULL: none */
 	bool tls;                        /* everywhere, also between the servers */
+	enum certs_of first;             /* with TLS: the certificate of server 0, by CERTS_AUTHORITY as the others want; 0: as all */
 	bool doors;
 	const char *const *args;         /* further ones for each server, not for sentinels; ended by NULL */
 };

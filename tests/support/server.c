@@ -254,6 +254,19 @@ run(struct server *server, bool loaded)
 	trouble("%s does not answer; it said:\n%s", program(), log);
 }
 
+/* A server that is to keep its users in a file does not start without one. */
+static void
+make_user_file(const struct server *server, const char *name)
+{
+	char *path = format_text("%s/%s", server->folder, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		trouble("%s: %s", path, strerror(errno));
+	close(fd);
+	free(path);
+}
+
 /* Its own clock, in a file that it maps as well, and the environment in which it does. */
 static void
 give_clock(struct server *server)
@@ -325,6 +338,8 @@ start_as(const char *const *args, bool tcp, bool clocked, int port, const char *
 	for (size_t i = 0; i + 1 < server->arg_count; i++)
 		if (strcmp(server->args[i], "--requirepass") == 0)
 			server->password = server->args[i + 1];
+		else if (strcmp(server->args[i], "--aclfile") == 0)
+			make_user_file(server, server->args[i + 1]);
 	server->tls = tls;
 	if (clocked)
 		give_clock(server);

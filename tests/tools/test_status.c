@@ -8,6 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
+#include "tests/support/quorum.h"
 #include "tests/support/server.h"
 #include "tests/support/tool.h"
 
@@ -527,6 +528,42 @@ end(void **state)
 	return 0;
 }
 
+static void
+a_quorum_has_no_queue_and_says_so(void **state)
+{
+	struct quorum *quorum = quorum_start(&(struct quorum_options){.count = 3});
+	const char *many = quorum_uri_guarded(quorum, 2000);
+	leash_client *client = leashed_open(many, LEASH_OPTIONS(.lease_ms = 2000));
+	leash_lock *lock = leashed_lock(client, "job", NULL);
+	json_t *object;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_int_equal(TOOL(many, "status", "job", "free"), 0);
+	check_says("\n  depth    1\n");
+	check_says("\n  waiting  not known: a quorum has no queue\n");
+	assert_null(strstr(tool_said(), "nobody"));
+	assert_int_equal(TOOL(many, "status", "--json", "job"), 0);
+	object = object_at(0);
+	assert_true(json_is_true(json_object_get(object, "held")));
+	assert_true(json_is_null(json_object_get(object, "waiting")));
+	assert_true(json_is_null(json_object_get(object, "waiters")));
+	json_decref(object);
+	assert_int_equal(TOOL(many, "list", "--json"), 0);
+	object = object_at(0);
+	assert_true(json_is_null(json_object_get(object, "waiting")));
+	json_decref(object);
+	assert_int_equal(TOOL(many, "top", "--once"), 0);
+	check_says("\n1 lock, 1 ends within");
+	assert_int_equal(TOOL(many, "acquire", "-v", "--ttl=2s", "-w", "100ms", "job"), 75);
+	assert_non_null(strstr(tool_complained(), " left of its lease"));
+	assert_null(strstr(tool_complained(), "0 waiting"));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	quorum_stop(quorum);
+}
+
 int
 main(void)
 {
@@ -545,6 +582,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(odd_names_are_found_and_shown_harmlessly, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_name_of_full_length_is_shown_in_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_server_it_exits_69, set_up, tear_down),
+		cmocka_unit_test(a_quorum_has_no_queue_and_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);

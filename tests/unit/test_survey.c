@@ -62,12 +62,12 @@ ranges_are_understood(void **state)
 	assert_int_equal(survey.at[0], 0);
 	assert_int_equal(survey.at[99], 0);
 	assert_int_equal(survey.at[100], LSH_NOBODY);
-	assert_int_equal(survey.at[16383], 2);
+	assert_int_equal(survey.at[16383], 1);
 	assert_string_equal(survey.node[0].host, "127.0.0.1");
-	assert_int_equal(survey.node[1].port, 7001);
-	assert_true(survey.node[0].master && !survey.node[1].master && survey.node[2].master);
-	assert_string_equal(survey.node[2].host, "::1");
-	assert_int_equal(survey.node[2].id[0], 'c');
+	assert_true(survey.node[0].master && survey.node[1].master && !survey.node[2].master); /* masters come first */
+	assert_string_equal(survey.node[1].host, "::1");
+	assert_int_equal(survey.node[1].id[0], 'c');
+	assert_int_equal(survey.node[2].port, 7001);
 	assert_true(survey.healthy);
 	assert_int_equal(survey.epoch, 0);
 }

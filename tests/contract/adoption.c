@@ -1,0 +1,67 @@
+/* See adoption.h. */
+#include "tests/contract/adoption.h"
+
+#include "tests/support/await.h"
+
+leash_client *client, *former;
+leash_lock *lock, *held;
+struct leashed_events events;
+struct actor other;
+char token[LEASH_TOKEN_MAX];
+uint64_t fence;
+
+int
+set_up(void **state)
+{
+	(void)state;
+	place_resume();
+	place_flush();
+	memset(&events, 0, sizeof events);
+	client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	former = open_client();
+	lock = leashed_lock(client, "law", NULL);
+	held = leashed_lock(former, "law", NULL);
+	memset(&other, 0, sizeof other);
+	other.lock = lock;
+	other.wait_ms = LEASH_FOREVER;
+	actor_start(&other);
+	return 0;
+}
+
+int
+tear_down(void **state)
+{
+	(void)state;
+	place_resume();
+	leash_close(client);
+	leash_close(former);
+	actor_hear(&other);
+	actor_tell(&other, NULL);
+	actor_join(&other);
+	leash_lock_free(lock);
+	leash_lock_free(held);
+	return 0;
+}
+
+void
+hold(void)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	assert_true(leash_lock_token(held, token, sizeof token) > 0);
+	fence = leash_lock_fence(held);
+}
+
+void
+let_the_former_one_lose(void)
+{
+	assert_status(LEASH_LOST, leash_lock_release(held, &err));
+}
+
+void
+adopt_by(struct actor *a)
+{
+	a->began_ns = await_now_ns();
+	a->status = leash_lock_adopt(a->lock, token, &a->err);
+	a->ended_ns = await_now_ns();
+	a->held = leash_lock_held(a->lock);
+}

@@ -1,0 +1,171 @@
+/* See findings.h. */
+#include "tests/contract/findings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct server *server;
+_Thread_local leash_error err;
+
+/* ---- what was found ---- */
+
+struct found found[64];
+size_t found_count;
+char all_found[65536];
+
+static void
+check_line(const char *text, bool required)
+{
+	size_t n = strlen(text);
+
+	assert_true(n > 0 || !required);
+	for (size_t i = 0; i < n; i++)
+		assert_in_range(text[i], ' ', '~');
+	if (n > 0)
+		assert_int_not_equal(text[n - 1], '.');
+}
+
+void
+take(void *arg, const leash_finding *f)
+{
+	struct found *to = &found[found_count++];
+
+	assert_ptr_equal(arg, found);
+	assert_true(found_count <= sizeof found / sizeof *found);
+	assert_true(f->size >= sizeof *f);
+	assert_in_range(f->level, LEASH_FINDING_FINE, LEASH_FINDING_ERROR);
+	to->level = f->level;
+	snprintf(to->server, sizeof to->server, "%s", f->server);
+	snprintf(to->topic, sizeof to->topic, "%s", f->topic);
+	snprintf(to->text, sizeof to->text, "%s", f->text);
+	snprintf(to->remedy, sizeof to->remedy, "%s", f->remedy != NULL ? f->remedy : "");
+	check_line(f->server, true);
+	check_line(f->topic, true);
+	check_line(f->text, true);
+	check_line(to->remedy, f->remedy != NULL);
+	assert_null(strchr(f->topic, ' '));
+	if (f->level >= LEASH_FINDING_WARNING)
+		assert_non_null(f->remedy); /* nothing is wrong that nobody could mend */
+	snprintf(all_found + strlen(all_found), sizeof all_found - strlen(all_found), "%s %s %s %s\n", f->server, f->topic, f->text, to->remedy);
+}
+
+leash_status
+examine_with(const leash_options *options)
+{
+	found_count = 0;
+	all_found[0] = '\0';
+	memset(&err, 0, sizeof err);
+	return leash_examine(options, take, found, &err);
+}
+
+leash_status
+examine(const char *uri)
+{
+	return examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS));
+}
+
+leash_finding_level
+worst(void)
+{
+	leash_finding_level level = LEASH_FINDING_FINE;
+
+	for (size_t i = 0; i < found_count; i++)
+		level = found[i].level > level ? found[i].level : level;
+	return level;
+}
+
+static void
+show_all(void)
+{
+	for (size_t i = 0; i < found_count; i++)
+		print_message("%d %s: %s | %s\n", (int)found[i].level, found[i].topic, found[i].text, found[i].remedy);
+}
+
+const struct found *
+the(const char *topic, leash_finding_level level, const char *part)
+{
+	for (size_t i = 0; i < found_count; i++)
+		if (strcmp(found[i].topic, topic) == 0 && found[i].level == level && strstr(found[i].text, part) != NULL)
+			return &found[i];
+	show_all();
+	fail_msg("nothing of level %d was found on %s that says '%s'", (int)level, topic, part);
+	return NULL;
+}
+
+void
+check_worst(leash_finding_level level)
+{
+	if (worst() != level)
+		show_all();
+	assert_int_equal(worst(), level);
+}
+
+void
+check_remedy(const struct found *f, const char *part)
+{
+	if (strstr(f->remedy, part) == NULL)
+		fail_msg("the remedy for '%s' is '%s', and says nothing of '%s'", f->text, f->remedy, part);
+}
+
+/* ---- servers ---- */
+
+void
+ask(struct server *of, const char *command)
+{
+	redisReply *reply = server_command(of, command);
+
+	if (reply->type == REDIS_REPLY_ERROR)
+		fail_msg("%s: %s", command, reply->str);
+	freeReplyObject(reply);
+}
+
+void
+do_as_told(struct server *of, const struct found *f)
+{
+	char command[sizeof f->remedy];
+
+	snprintf(command, sizeof command, "%s", f->remedy);
+	*strchrnul(command, ',') = '\0';
+	*strchrnul(command, ';') = '\0';
+	ask(of, command);
+}
+
+const char *
+bob(struct server *of, const char *rules)
+{
+	static char uri[300];
+	char command[600];
+
+	snprintf(command, sizeof command, "ACL SETUSER bob reset on >sesame %s", rules);
+	ask(of, command);
+	snprintf(uri, sizeof uri, "unix://bob:sesame@%s", server_socket(of));
+	return uri;
+}
+
+void
+check_nothing_is_left(struct server *in)
+{
+	assert_string_equal(server_text(in, "KEYS *"), "");
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	server = server_start((const char *const[]){"--appendonly", "yes", NULL});
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	server_stop(server);
+	return 0;
+}
+
+int
+findings_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
+{
+	return place_run(name, tests, count, exceptions, start, stop);
+}

@@ -1,0 +1,34 @@
+/* Five servers that know nothing of each other, and a client of them with a lock: what each test of a quorum begins with. */
+#ifndef LEASH_TEST_FAULT_FIVE_H
+#define LEASH_TEST_FAULT_FIVE_H
+
+#include "tests/support/leashed.h"
+#include "tests/support/quorum.h"
+
+#include <leash.h>
+
+#include <stdint.h>
+
+#define MS INT64_C(1000000)
+
+enum { SERVERS = 5, LEASE_MS = 1500, GRAIN_MS = 2000 }; /* servers count their lives in whole seconds */
+
+extern leash_error err;
+
+/* Of each test. */
+extern struct quorum *quorum;
+extern struct leashed_events events;
+extern leash_client *client;
+extern leash_lock *lock;       /* "q", of that client, for LEASE_MS */
+
+/* Fixtures. When they are done all servers count, and have the scripts. */
+int set_up(void **state);
+int set_up_with_doors(void **state);
+int tear_down(void **state);
+
+int64_t slow_ms(int64_t ms);   /* what takes so long on a fair machine */
+leash_client *open_with(int64_t lease_ms, int64_t guard_ms); /* whose events are noted */
+void check_that_nothing_is_left(void); /* on the servers that run, at once or soon; but fences, which have a TTL */
+void await_renewal(leash_lock *of, int64_t lease_ms); /* of a hold for so long: it was renewed after this call began */
+
+#endif

@@ -1,0 +1,383 @@
+/* TLS everywhere in a deployment of several servers, with no plain port left: locks are had, contended for, renewed and released; the way
+ * to another server, be it a new master or the one that MOVED names, is TLS again; and a server that cannot show that it is the one, or
+ * speaks no TLS, is refused by name, wherever its address came from. Nothing is ever sent to it in the clear. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/contract/actor.h"
+#include "tests/fault/refused.h"
+#include "tests/support/await.h"
+#include "tests/support/certs.h"
+#include "tests/support/cluster.h"
+#include "tests/support/groups.h"
+#include "tests/support/leashed.h"
+#include "tests/support/quorum.h"
+#include "tests/support/sentinel_set.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEASE_MS = 3000, GUARD_MS = 4000 };
+
+static const char *uri;
+static struct leashed_events events;
+static _Thread_local leash_error err; /* what the last call said */
+
+static leash_client *
+open_client(void)
+{
+	memset(&events, 0, sizeof events);
+	return leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_event = leashed_note_event, .event_arg = &events));
+}
+
+/* ---- what is the same for all ---- */
+
+static void
+a_lock_is_had_contended_for_renewed_and_released(void **state)
+{
+	leash_client *mine = open_client(), *other = open_client();
+	leash_lock *lock = leashed_lock(mine, "shared", NULL);
+	struct actor actor = { .lock = leashed_lock(other, "shared", NULL), .wait_ms = LEASH_FOREVER };
+	uint64_t fence;
+
+	(void)state;
+	actor_start(&actor);
+	for (int i = 0; i < 3; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+		fence = leash_lock_fence(lock);
+		actor_tell(&actor, actor_acquire);
+		actor_await_asleep(&actor);
+		await_renewals(lock, 2);
+		assert_false(actor_is_done(&actor));
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		assert_heard(LEASH_OK, &actor);
+		assert_true(actor.held && actor.fence > fence);
+		assert_done(LEASH_OK, &actor, actor_release);
+	}
+	actor_tell(&actor, NULL);
+	actor_join(&actor);
+	leash_lock_free(actor.lock);
+	leash_lock_free(lock);
+	leash_close(other);
+	leash_close(mine);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+}
+
+/* The same URI without the s, and without what only TLS has a use for. */
+static char *
+plain_uri(void)
+{
+	char *plain = strdup(uri), *query = strstr(plain, "cafile="), *end = query + strcspn(query, "&");
+
+	if (*end == '&')
+		end++;
+	else
+		query--;
+	memmove(query, end, strlen(end) + 1);
+	memmove(plain + 5, plain + 6, strlen(plain + 6) + 1); /* "redis" */
+	return plain;
+}
+
+static void
+whoever_asks_without_tls_is_not_served(void **state)
+{
+	leash_client *client = NULL;
+	char *plain = plain_uri();
+
+	(void)state;
+	assert_int_equal(strncmp(plain, "redis+", 6), 0);
+	assert_int_not_equal(leash_open(&client, LEASH_OPTIONS(.uri = plain, .timeout_ms = 1000), &err), LEASH_OK);
+	check_text(err.text, "127.0.0.1");
+	free(plain);
+}
+
+/* What is told when a server is refused: which one, and why. */
+static void
+check_told(const char *text, int port, const char *why)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "127.0.0.1:%d", port);
+	if (strstr(text, name) == NULL || strstr(text, why) == NULL)
+		fail_msg("nothing of %s and \"%s\": %s", name, why, text);
+}
+
+static void
+check_refused_at_open(const char *at, leash_status status, int port, const char *why)
+{
+	leash_client *client = NULL;
+
+	assert_refused(status, "127.0.0.1", why, leash_open(&client, LEASH_OPTIONS(.uri = at, .timeout_ms = 5000), &err));
+	check_told(err.text, port, why);
+}
+
+static const char ELSEWHERE[] = "is for other.example, www.other.example, not for 127.0.0.1";
+
+/* ---- a sentinel set ---- */
+
+static struct sentinel_set *set;
+
+static void
+start_set(void *arg)
+{
+	set = sentinel_set_start(&(struct sentinel_options){ .tls = true, .password = "opensesame", .sentinel_password = "lookout", .first = *(enum certs_of *)arg });
+	uri = sentinel_set_uri(set);
+}
+
+static void
+stop_set(void)
+{
+	sentinel_set_stop(set);
+}
+
+static void
+a_hold_outlives_its_master(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "kept", NULL);
+	int before = sentinel_set_await_failover(set, -1), now;
+	uint64_t fence;
+
+	(void)state;
+	/* long enough for the sentinels to find it out */
+	assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = 60000), &err));
+	fence = leash_lock_fence(lock);
+	sentinel_set_await_synced(set);
+	server_kill(sentinel_set_server(set, before));
+	now = sentinel_set_await_failover(set, before);
+	await_true(leash_lock_extend(lock, 60000, &err) == LEASH_OK);
+	assert_true(leash_lock_held(lock) && leash_lock_fence(lock) == fence);
+	assert_int_equal(server_integer(sentinel_set_server(set, now), "EXISTS leash:{kept}"), 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	server_restart(sentinel_set_server(set, before));
+}
+
+/* The sentinels speak TLS, and what they call "bare" does not. */
+static void
+a_plain_server_that_the_sentinels_name_is_refused(void **state)
+{
+	struct server *plain = server_start_tcp(NULL);
+	char *other = strdup(uri);
+
+	(void)state;
+	memcpy(strstr(other, "/main") + 1, "bare", 4);
+	for (int i = 0; i < SENTINEL_SENTINELS; i++)
+		assert_string_equal(server_text(sentinel_set_sentinel(set, i), "SENTINEL MONITOR bare 127.0.0.1 %d 2", server_port(plain)), "OK");
+	check_refused_at_open(other, LEASH_PROTOCOL, server_port(plain), "does not speak TLS");
+	assert_int_equal(server_integer(plain, "DBSIZE"), 0);
+	free(other);
+	server_stop(plain);
+}
+
+static void
+a_master_with_a_certificate_for_somebody_else_is_refused(void **state)
+{
+	(void)state;
+	check_refused_at_open(uri, LEASH_DENIED, sentinel_set_port(set, 0), ELSEWHERE);
+	assert_int_equal(server_integer(sentinel_set_server(set, 0), "DBSIZE"), 0);
+}
+
+/* ---- a cluster ---- */
+
+static struct cluster *cluster;
+
+static void
+start_cluster(void *arg)
+{
+	cluster = cluster_start(&(struct cluster_options){ .tls = true, .no_replicas = true, .first = *(enum certs_of *)arg });
+	uri = cluster_uri(cluster);
+}
+
+static void
+stop_cluster(void)
+{
+	cluster_stop(cluster);
+}
+
+static int
+slot_of(const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof key, "leash:{%s}", name);
+	return cluster_slot(key);
+}
+
+static bool
+has_lock(int node, const char *name)
+{
+	return server_integer(cluster_node(cluster, node), "EXISTS leash:{%s}", name) == 1;
+}
+
+static void
+a_lock_is_followed_to_the_server_that_is_named(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "wanderer", NULL);
+	int slot = slot_of("wanderer");
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	for (int i = 0; i < CLUSTER_MASTERS; i++) {
+		int to = (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS;
+
+		cluster_move_begin(cluster, slot, to);
+		assert_true(cluster_move_keys(cluster, slot, 10) > 0);
+		assert_status(LEASH_OK, leash_lock_extend(lock, LEASE_MS, &err)); /* ASK */
+		cluster_move_end(cluster, slot);
+		assert_status(LEASH_OK, leash_lock_extend(lock, LEASE_MS, &err)); /* MOVED */
+		assert_true(has_lock(to, "wanderer"));
+	}
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+}
+
+/* Node 0 is the one. */
+static void
+a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve(void **state)
+{
+	leash_client *client = open_client();
+	char name[CLUSTER_NAME];
+	leash_lock *lock;
+
+	(void)state;
+	cluster_name_in_slot(CLUSTER_SLOTS - 1, name);
+	lock = leashed_lock(client, name, NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	cluster_name_in_slot(0, name);
+	lock = leashed_lock(client, name, NULL);
+	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
+	check_told(err.text, cluster_port(cluster, 0), ELSEWHERE);
+	leash_lock_free(lock);
+	leash_close(client);
+	assert_int_equal(server_integer(cluster_node(cluster, 0), "DBSIZE"), 0);
+}
+
+static void
+a_lock_does_not_follow_its_slot_to_a_node_that_is_refused(void **state)
+{
+	leash_client *client = open_client();
+	char name[CLUSTER_NAME];
+	leash_lock *lock;
+	int slot = CLUSTER_SLOTS - 2;
+
+	(void)state;
+	cluster_name_in_slot(slot, name);
+	lock = leashed_lock(client, name, NULL);
+	assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 60000), &err));
+	cluster_move_slot(cluster, slot, 0);
+	assert_int_not_equal(leash_lock_extend(lock, 60000, &err), LEASH_OK);
+	check_told(err.text, cluster_port(cluster, 0), ELSEWHERE);
+	cluster_move_slot(cluster, slot, 1);
+	await_true(leash_lock_extend(lock, 60000, &err) == LEASH_OK);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+}
+
+/* ---- a quorum ---- */
+
+static struct quorum *quorum;
+
+static void
+start_quorum(void *arg)
+{
+	quorum = quorum_start(&(struct quorum_options){ .count = 3, .tls = true, .first = *(enum certs_of *)arg });
+	uri = quorum_uri_guarded(quorum, GUARD_MS);
+	quorum_await_uptime(quorum, GUARD_MS);
+}
+
+static void
+stop_quorum(void)
+{
+	quorum_stop(quorum);
+}
+
+static void
+a_majority_is_had_without_the_server_that_is_refused(void **state)
+{
+	static struct ear ear = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+	leash_client *client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_log = hear_line, .log_arg = &ear));
+	leash_lock *lock = leashed_lock(client, "most", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	await_renewals(lock, 2);
+	assert_int_equal(quorum_having(quorum, "leash:{most}"), 2);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	check_told(ear.text, server_port(quorum_server(quorum, 0)), "expired on 2020-02-01");
+	assert_int_equal(server_integer(quorum_server(quorum, 0), "DBSIZE"), 0);
+}
+
+static void
+without_a_majority_the_refused_server_is_named(void **state)
+{
+	leash_client *client = open_client();
+	leash_lock *lock = leashed_lock(client, "few", NULL);
+
+	(void)state;
+	server_kill(quorum_server(quorum, 1));
+	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
+	check_text(err.text, "2 of 3 servers could not be asked");
+	check_told(err.text, server_port(quorum_server(quorum, 0)), "expired on 2020-02-01");
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+/* ---- */
+
+int
+main(void)
+{
+	static enum certs_of right = 0, elsewhere = CERTS_ELSEWHERE, expired = CERTS_EXPIRED;
+	const struct CMUnitTest of_a_set[] = {
+		cmocka_unit_test(a_lock_is_had_contended_for_renewed_and_released),
+		cmocka_unit_test(whoever_asks_without_tls_is_not_served),
+		cmocka_unit_test(a_hold_outlives_its_master),
+		cmocka_unit_test(a_plain_server_that_the_sentinels_name_is_refused),
+	};
+	const struct CMUnitTest of_a_wrong_set[] = {
+		cmocka_unit_test(a_master_with_a_certificate_for_somebody_else_is_refused),
+	};
+	const struct CMUnitTest of_a_cluster[] = {
+		cmocka_unit_test(a_lock_is_had_contended_for_renewed_and_released),
+		cmocka_unit_test(whoever_asks_without_tls_is_not_served),
+		cmocka_unit_test(a_lock_is_followed_to_the_server_that_is_named),
+	};
+	const struct CMUnitTest of_a_wrong_cluster[] = {
+		cmocka_unit_test(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve),
+		cmocka_unit_test(a_lock_does_not_follow_its_slot_to_a_node_that_is_refused),
+	};
+	const struct CMUnitTest of_a_quorum[] = {
+		cmocka_unit_test(a_lock_is_had_contended_for_renewed_and_released),
+		cmocka_unit_test(whoever_asks_without_tls_is_not_served),
+	};
+	const struct CMUnitTest of_a_wrong_quorum[] = {
+		cmocka_unit_test(a_majority_is_had_without_the_server_that_is_refused),
+		cmocka_unit_test(without_a_majority_the_refused_server_is_named),
+	};
+	const struct group groups[] = {
+		{ "sentinel", of_a_set, sizeof of_a_set / sizeof *of_a_set, start_set, stop_set, &right },
+		{ "sentinel", of_a_wrong_set, sizeof of_a_wrong_set / sizeof *of_a_wrong_set, start_set, stop_set, &elsewhere },
+		{ "cluster", of_a_cluster, sizeof of_a_cluster / sizeof *of_a_cluster, start_cluster, stop_cluster, &right },
+		{ "cluster", of_a_wrong_cluster, sizeof of_a_wrong_cluster / sizeof *of_a_wrong_cluster, start_cluster, stop_cluster, &elsewhere },
+		{ "quorum", of_a_quorum, sizeof of_a_quorum / sizeof *of_a_quorum, start_quorum, stop_quorum, &right },
+		{ "quorum", of_a_wrong_quorum, sizeof of_a_wrong_quorum / sizeof *of_a_wrong_quorum, start_quorum, stop_quorum, &expired },
+	};
+
+	return groups_run("tls_deployments", groups, sizeof groups / sizeof *groups);
+}

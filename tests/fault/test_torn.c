@@ -1,0 +1,195 @@
+/* A slot that moves while a lock in it is released: as long as its keys are in two places no script can hand it on, and a release is HDEL
+ * alone. Whoever released it hands it on as soon as that is over, and does not storm the servers until then. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/fault/refused.h"
+#include "tests/support/await.h"
+#include "tests/support/cluster.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+
+#include <stdio.h>
+
+static leash_error err; /* what the last call said */
+
+static struct cluster *cluster;
+static struct leashed_events events;
+
+/* A lock that is held, in a slot that is about to move, and waited for by a client that died: it says no word, and whoever hands the lock
+ * on throws its place away. */
+struct scene {
+	leash_client *client;
+	leash_lock *lock;
+	char key[40];
+	int slot;
+	struct server *from, *to;
+	int target;
+};
+
+static void
+set(struct scene *s, const char *name)
+{
+	int from;
+
+	s->client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 60000));
+	s->lock = leashed_lock(s->client, name, NULL);
+	snprintf(s->key, sizeof s->key, "leash:{%s}", name);
+	s->slot = cluster_slot(s->key);
+	from = cluster_master_of_slot(cluster, s->slot);
+	s->target = (from + 1) % CLUSTER_MASTERS;
+	s->from = cluster_node(cluster, from);
+	s->to = cluster_node(cluster, s->target);
+	assert_status(LEASH_OK, leash_lock_acquire(s->lock, 30000, &err));
+}
+
+static void
+die_in_its_queue(struct scene *s)
+{
+	assert_int_equal(server_integer(s->from, "ZADD %s:queue 1 %s", s->key, "01234567-89ab-cdef-0123-456789abcdef:1 3000"), 1);
+}
+
+static void
+strike(struct scene *s)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(s->lock, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_release(s->lock, &err));
+	leash_lock_free(s->lock);
+	leash_close(s->client);
+	await_true(cluster_keys(cluster, "leash:*") == cluster_keys(cluster, "leash:*:fence"));
+}
+
+static void
+what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	set(&s, "torn");
+	die_in_its_queue(&s);
+	cluster_move_begin(cluster, s.slot, s.target);
+	server_integer(s.from, "DEL %s:fence", s.key); /* one key is missing: TRYAGAIN */
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_int_equal(server_integer(s.from, "EXISTS %s:queue", s.key), 1);
+	cluster_move_end(cluster, s.slot);
+	await_true(server_integer(s.to, "EXISTS %s:queue", s.key) == 0);
+	strike(&s);
+}
+
+static void
+the_same_when_the_slot_stays_after_all(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	set(&s, "staying");
+	die_in_its_queue(&s);
+	cluster_move_begin(cluster, s.slot, s.target);
+	server_integer(s.from, "DEL %s:fence", s.key);
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	assert_int_equal(server_integer(s.from, "EXISTS %s:queue", s.key), 1);
+	cluster_move_undo(cluster, s.slot);
+	await_true(server_integer(s.from, "EXISTS %s:queue", s.key) == 0);
+	strike(&s);
+}
+
+/* All keys have moved, but nobody waits, and so one is missing there, too. The lock is released; or its last handle is freed, and the
+ * keeper does it. */
+static void
+let_go_while_it_moves(const char *name, bool releases)
+{
+	struct monitor *monitor[2];
+	struct scene s;
+	size_t n = 0;
+
+	set(&s, name);
+	cluster_move_begin(cluster, s.slot, s.target);
+	while (cluster_move_keys(cluster, s.slot, 1) > 0)
+		;
+	monitor[0] = monitor_start(s.from);
+	monitor[1] = monitor_start(s.to);
+	if (releases) {
+		assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+	} else {
+		leash_lock_free(s.lock);
+		s.lock = leashed_lock(s.client, name, NULL);
+	}
+	await_true(server_integer(s.to, "CLUSTER COUNTKEYSINSLOT %d", s.slot) == 1); /* the fence */
+	await_ms(1000);
+	for (int i = 0; i < 2; i++) {
+		n += monitor_count(monitor[i], NULL);
+		monitor_stop(monitor[i]);
+	}
+	print_message("%zu commands in a second\n", n);
+	assert_true(n < 100);
+	cluster_move_end(cluster, s.slot);
+	strike(&s);
+}
+
+static void
+while_it_moves_few_commands_are_sent(void **state)
+{
+	(void)state;
+	let_go_while_it_moves("patient", true);
+	let_go_while_it_moves("composed", false);
+}
+
+/* A slot that moves with a lock that counts once a replica has acknowledged it: nobody waits for replicas at the server that it comes to, as
+ * nobody has asked there yet. */
+static void
+what_replicas_acknowledge_is_renewed_where_its_slot_went(void **state)
+{
+	leash_lock *lock;
+	leash_client *client;
+	int slot, from;
+
+	(void)state;
+	cluster = cluster_start(NULL);
+	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	lock = leashed_lock(client, "known", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = 20000, .replicas_ms = 10000));
+	slot = cluster_slot("leash:{known}");
+	from = cluster_master_of_slot(cluster, slot);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	for (int i = 1; i <= CLUSTER_MASTERS; i++) {
+		cluster_move_slot(cluster, slot, (from + i) % CLUSTER_MASTERS);
+		await_renewals(lock, 1);
+	}
+	assert_int_equal(events.total, 0); /* that it takes a connection of its own is no jeopardy */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	cluster_stop(cluster);
+	cluster = NULL;
+}
+
+static int
+start(void **state)
+{
+	(void)state;
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	cluster_stop(cluster);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_replicas_acknowledge_is_renewed_where_its_slot_went), /* in one of its own */
+		cmocka_unit_test_setup(what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over, start),
+		cmocka_unit_test(the_same_when_the_slot_stays_after_all),
+		cmocka_unit_test(while_it_moves_few_commands_are_sent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, stop);
+}

@@ -1,0 +1,83 @@
+/* The memory that leash has, counted. See counted.h. */
+#include "tests/support/counted.h"
+
+#include <leash.h>
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct counted counted;
+
+static bool
+fails(void)
+{
+	long n = ++counted.calls, at = counted.fail_at;
+
+	return at != 0 && (n == at || (counted.fail_on && n > at));
+}
+
+static void
+count(long blocks, int64_t bytes)
+{
+	int64_t now = atomic_fetch_add(&counted.bytes, bytes) + bytes;
+
+	counted.blocks += blocks;
+	if (now > counted.most)
+		counted.most = now;
+}
+
+static int64_t
+size_of(void *block)
+{
+	return (int64_t)malloc_usable_size(block);
+}
+
+static void *
+counted_alloc(size_t size)
+{
+	void *block = fails() ? NULL : malloc(size);
+
+	if (block)
+		count(1, size_of(block));
+	return block;
+}
+
+static void *
+counted_realloc(void *old, size_t size)
+{
+	int64_t had = size_of(old);
+	void *block = fails() ? NULL : realloc(old, size);
+
+	if (block)
+		count(old == NULL, size_of(block) - had);
+	return block;
+}
+
+static void
+counted_free(void *block)
+{
+	if (block)
+		count(-1, -size_of(block));
+	free(block);
+}
+
+int
+counted_start(void **state)
+{
+	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
+
+	(void)state;
+	return leash_set_memory(&memory) == LEASH_OK ? 0 : -1;
+}
+
+long
+counted_left(long before)
+{
+	long left = counted.blocks - before;
+
+	if (left != 0)
+		fprintf(stderr, "leash keeps %ld blocks of memory\n", left);
+	return left;
+}

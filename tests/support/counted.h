@@ -1,0 +1,22 @@
+/* The memory that leash has, counted; and withheld, where a test wants that. All of the process' leash, from counted_start on. */
+#ifndef LEASH_TEST_COUNTED_H
+#define LEASH_TEST_COUNTED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern struct counted {
+	_Atomic long blocks;         /* that leash has */
+	_Atomic int64_t bytes, most; /* likewise; the most there have been since `most` was set */
+	_Atomic long calls;          /* of alloc and realloc */
+	_Atomic long fail_at;        /* this call fails; 0: none */
+	_Atomic bool fail_on;        /* and all after it */
+} counted;
+
+/* Before any other call of leash; 0, or -1: there was one. As cmocka's functions for the start of a program's tests. */
+int counted_start(void **state);
+
+/* How many blocks there are more than `before`; it says so if there are any. */
+long counted_left(long before);
+
+#endif

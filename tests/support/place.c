@@ -1,0 +1,357 @@
+/* Where a test program has its locks. See place.h. */
+#include "tests/support/place.h"
+
+#include "tests/support/await.h"
+#include "tests/support/cluster.h"
+#include "tests/support/least.h"
+#include "tests/support/quorum.h"
+#include "tests/support/sentinel_set.h"
+#include "tests/support/trouble.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct deployment *place;
+
+/* ---- what is not for everywhere ---- */
+
+static const struct {
+	enum place_reason reason;
+	unsigned where; /* bits of enum deployment_kind */
+	const char *text;
+} reasons[] = {
+	{PLACE_NO_QUEUE, 1U << DEPLOYMENT_QUORUM, "there is no queue"},
+	{PLACE_MADE_ANEW, 1U << DEPLOYMENT_QUORUM, "what a server has lost is made anew by the next renewal"},
+	{PLACE_MANY_SERVERS, 1U << DEPLOYMENT_CLUSTER | 1U << DEPLOYMENT_QUORUM, "one server is not the whole of it"},
+	{PLACE_MAJORITY, 1U << DEPLOYMENT_QUORUM, "at each server alone it may come later"},
+	{PLACE_ONE_SOCKET, ~(1U << DEPLOYMENT_SINGLE), "it is about one server on a unix socket"},
+	{PLACE_SHORT_LEASE, 1U << DEPLOYMENT_QUORUM, "the default lease is longer than its guard"},
+};
+
+/* Why the kind is excused; NULL: it is not. */
+static const char *
+excuse(unsigned why, enum deployment_kind kind)
+{
+	if ((why & PLACE_RIGHTS) != 0 && least_is_wanted())
+		return "it needs rights that the least user does not have";
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if ((why & (unsigned)reasons[i].reason) != 0 && (reasons[i].where & 1U << kind) != 0)
+			return reasons[i].text;
+	return NULL;
+}
+
+bool
+place_is(enum place_reason reason)
+{
+	return excuse((unsigned)reason, deployment_chosen()) != NULL;
+}
+
+static const char *
+excuse_of(const char *test, const struct place_exception *e)
+{
+	for (; e && e->test; e++)
+		if (strstr(test, e->test))
+			return excuse(e->reasons, deployment_chosen());
+	return NULL;
+}
+
+/* An exception that is of no test has been left behind when the test was renamed, and excuses nothing. */
+static void
+check_names(const struct CMUnitTest *tests, size_t count, const struct place_exception *e)
+{
+	for (; e && e->test; e++) {
+		size_t i = 0;
+
+		while (i < count && !strstr(tests[i].name, e->test))
+			i++;
+		if (i == count)
+			trouble("no test is called '%s', which is to be an exception", e->test);
+	}
+}
+
+/* ---- its life ---- */
+
+static CMFixtureFunction then_start, first_stop;
+
+static const char *const persist[] = { LEAST_FILE };
+
+static int
+open_place(void **state)
+{
+	enum deployment_kind kind = deployment_chosen();
+	const char *args[8] = { NULL };
+	size_t n = 0;
+
+	if (kind == DEPLOYMENT_CLUSTER) { /* where all stand still for a while, no node takes another for dead when they go on */
+		args[n++] = "--cluster-node-timeout";
+		args[n++] = "30000";
+	}
+	for (size_t i = 0; least_is_wanted() && i < sizeof persist / sizeof *persist; i++)
+		args[n++] = persist[i];
+	place = deployment_start_with(kind, args);
+	return then_start ? then_start(state) : 0;
+}
+
+static int
+close_place(void **state)
+{
+	int failed = first_stop ? first_stop(state) : 0;
+
+	deployment_stop(place);
+	place = NULL;
+	return failed;
+}
+
+int
+place_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions,
+          CMFixtureFunction start, CMFixtureFunction stop)
+{
+	struct CMUnitTest *meant = calloc(count, sizeof *meant);
+	size_t n = 0;
+	int failed;
+
+	if (!meant)
+		trouble("no memory");
+	check_names(tests, count, exceptions);
+	for (size_t i = 0; i < count; i++) {
+		const char *reason = excuse_of(tests[i].name, exceptions);
+
+		if (reason)
+			print_message("# not in %s: %s: %s\n", deployment_name(deployment_chosen()), tests[i].name, reason);
+		else
+			meant[n++] = tests[i];
+	}
+	print_message("# in %s\n", deployment_name(deployment_chosen())); /* for test_everywhere.sh */
+	then_start = start;
+	first_stop = stop;
+	failed = _cmocka_run_group_tests(name, meant, n, n > 0 ? open_place : NULL, n > 0 ? close_place : NULL);
+	free(meant);
+	return failed;
+}
+
+/* ---- what is in it ---- */
+
+const char *
+place_uri(void)
+{
+	return deployment_uri(place);
+}
+
+int64_t
+place_lease_ms(int64_t ms)
+{
+	return deployment_quorum(place) && (ms == 0 || ms > DEPLOYMENT_GUARD_MS) ? DEPLOYMENT_GUARD_MS : ms;
+}
+
+leash_client *
+place_client(const leash_options *options)
+{
+	leash_options in_it = options ? *options : *LEASH_OPTIONS();
+
+	in_it.lease_ms = place_lease_ms(in_it.lease_ms);
+	return leashed_open(place_uri(), &in_it);
+}
+
+const char *
+place_user(void)
+{
+	return least_is_wanted() ? LEAST_USER : "default";
+}
+
+struct server *
+place_at(const char *lock)
+{
+	char key[2048]; /* of a name whose bytes are all escaped */
+
+	snprintf(key, sizeof key, "leash:{%s}", lock);
+	return deployment_at(place, key);
+}
+
+void
+place_await_waiting(const char *lock, int64_t n)
+{
+	if (!place_is(PLACE_NO_QUEUE))
+		await_true(place_integer(lock, "ZCOUNT leash:{%s}:queue (0 +inf", lock) == n);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int64_t
+place_left_ms(const char *lock)
+{
+	int64_t left_ms[QUORUM_MOST];
+	struct server *server;
+	size_t n = 0;
+
+	if (!deployment_quorum(place))
+		return place_integer(lock, "PTTL leash:{%s}", lock);
+	while ((server = deployment_master(place, n)) != NULL)
+		left_ms[n++] = server_pid(server) != 0 ? server_integer(server, "PTTL leash:{%s}", lock) : -2;
+	qsort(left_ms, n, sizeof *left_ms, compare);
+	return left_ms[n / 2];
+}
+
+struct server *
+place_with(const char *key, size_t i)
+{
+	struct quorum *quorum = deployment_quorum(place);
+
+	if (!quorum)
+		return i == 0 ? deployment_at(place, key) : NULL;
+	for (int n = 0; n < quorum_count(quorum); n++)
+		if (quorum_runs(quorum, n) && i-- == 0)
+			return quorum_server(quorum, n);
+	return NULL;
+}
+
+void
+place_heed(redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		trouble("a server said: %s", reply->str);
+	freeReplyObject(reply);
+}
+
+int64_t
+place_introductions(void)
+{
+	struct server *server;
+	int64_t sum = 0, most = 0;
+
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++) {
+		int64_t n = leashed_introductions(server);
+
+		sum += n;
+		most = n > most ? n : most;
+	}
+	return deployment_quorum(place) ? most : sum;
+}
+
+bool
+place_is_free(const char *lock)
+{
+	struct server *server;
+
+	if (!deployment_quorum(place))
+		return place_integer(lock, "EXISTS leash:{%s} leash:{%s}:queue", lock, lock) == 0;
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		if (server_pid(server) != 0 && server_integer(server, "EXISTS leash:{%s} leash:{%s}:queue", lock, lock) != 0)
+			return false;
+	return true;
+}
+
+void
+place_assert_free(const char *lock)
+{
+	if (place_is(PLACE_MAJORITY))
+		await_true(place_is_free(lock));
+	assert_true(place_is_free(lock));
+}
+
+bool
+place_is_empty(void)
+{
+	struct server *server;
+
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		if (server_pid(server) != 0 && server_integer(server, "EVAL %s 0",
+		                                              "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+		                                              "if not string.find(k, ':fence$') and not string.find(k, '^leash:client:') "
+		                                              "then n = n + 1 end end return n") != 0)
+			return false;
+	return true;
+}
+
+void
+place_assert_empty(void)
+{
+	if (place_is(PLACE_MAJORITY))
+		await_true(place_is_empty());
+	assert_true(place_is_empty());
+}
+
+void
+place_pause(void)
+{
+	deployment_pause(place);
+}
+
+void
+place_resume(void)
+{
+	deployment_resume(place);
+}
+
+/* The sentinels first, and they are back last: they must not make something of it that the servers are gone. */
+void
+place_kill(void)
+{
+	struct server *server;
+
+	for (int i = 0; (server = deployment_member(place, i)) != NULL; i++)
+		server_kill(server);
+}
+
+void
+place_restart(void)
+{
+	int n = 0;
+
+	while (deployment_member(place, n))
+		n++;
+	while (n-- > 0)
+		server_restart(deployment_member(place, n));
+	if (deployment_sentinel_set(place))
+		sentinel_set_await_failover(deployment_sentinel_set(place), -1);
+	if (deployment_cluster(place))
+		cluster_await_ok(deployment_cluster(place));
+	if (deployment_quorum(place))
+		quorum_await_uptime(deployment_quorum(place), DEPLOYMENT_GUARD_MS);
+}
+
+void
+place_cut(void)
+{
+	struct server *server;
+
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+void
+place_flush(void)
+{
+	struct server *server;
+
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		freeReplyObject(server_command(server, "FLUSHALL"));
+}
+
+void
+place_take_away(const char *lock)
+{
+	struct server *server;
+
+	if (!deployment_quorum(place)) {
+		place_integer(lock, "DEL leash:{%s}", lock);
+		return;
+	}
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		server_integer(server, "EVAL %s 1 leash:{%s}",
+		               "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], '00000000-0000-4000-8000-000000000000:1', 1) "
+		               "return redis.call('PEXPIRE', KEYS[1], 1000)",
+		               lock);
+}
+
+int
+place_thin(const struct leashed_events *events)
+{
+	return place_is(PLACE_MAJORITY) ? events->count[LEASH_EVENT_JEOPARDY] + events->count[LEASH_EVENT_RECOVERED] : 0;
+}

@@ -1,0 +1,116 @@
+/* Where a test program has its locks: the deployment that LEASH_TEST_DEPLOYMENT names, one for all of its tests. For those whose
+ * subject is what leash promises, wherever the locks live.
+ *
+ * A lock is named here by its name, not by its keys: which server has them is found out at each call. */
+#ifndef LEASH_TEST_PLACE_H
+#define LEASH_TEST_PLACE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/deployment.h"
+#include "tests/support/leashed.h"
+
+#include <stdbool.h>
+
+/* What is used between the start and the end of the program's tests; for what deployment.h does and these here do not. */
+extern struct deployment *place;
+
+/* What a deployment need not do as one server does. */
+enum place_reason {
+	PLACE_NO_QUEUE = 1 << 0,      /* a quorum has none: nobody is waked by a server, and nobody is the first */
+	PLACE_MADE_ANEW = 1 << 1,     /* a quorum's renewal makes anew what a server has lost */
+	PLACE_MANY_SERVERS = 1 << 2,  /* a cluster and a quorum: what is counted or refused at one server is not the whole of it */
+	PLACE_MAJORITY = 1 << 3,      /* a quorum: what most servers have done is done, and each alone may come later */
+	PLACE_ONE_SOCKET = 1 << 4,    /* all but single: the test needs a server on a unix socket, or its options in the URI */
+	PLACE_SHORT_LEASE = 1 << 5,   /* a quorum: the default lease is longer than this one's guard allows */
+	PLACE_RIGHTS = 1 << 6,        /* LEASH_TEST_USER=least: the test's clients do what that user may not */
+};
+
+/* A test that is not for everywhere, and why. */
+struct place_exception {
+	const char *test;       /* its name, or a part of it: "(fair)" */
+	unsigned reasons;       /* of enum place_reason: not where one of them holds */
+};
+
+/* For main to return: the tests, without those that the deployment is excused from; it says which, and why. The place is there before
+ * `start` and after `stop`, each of which may be NULL; `exceptions` ends with a test that is NULL, or is NULL. */
+int place_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions,
+              CMFixtureFunction start, CMFixtureFunction stop);
+
+/* Does the reason hold there? */
+bool place_is(enum place_reason reason);
+
+const char *place_uri(void);
+
+/* As whom: "default", or with LEASH_TEST_USER=least that one. */
+const char *place_user(void);
+
+/* A client of it, as leashed_open; in a quorum no lease is longer than its guard. */
+leash_client *place_client(const leash_options *options);
+
+/* The server that has the lock's keys, or would have them; of a quorum the first that runs. */
+struct server *place_at(const char *lock);
+
+/* What it says of the lock, as server_text and server_integer: place_integer("law", "HLEN leash:{law}"). */
+#define place_text(lock, ...) server_text(place_at(lock), __VA_ARGS__)
+#define place_integer(lock, ...) server_integer(place_at(lock), __VA_ARGS__)
+
+/* Until so many wait in its queue; where there is none, at once. */
+void place_await_waiting(const char *lock, int64_t n);
+
+/* How long the lock is kept from others: in a quorum, until most servers have let go of it. As PTTL says it. */
+int64_t place_left_ms(const char *lock);
+
+/* `ms`, or the longest lease that may be had there. */
+int64_t place_lease_ms(int64_t ms);
+
+/* Those that have the key, or would have it: one, or each of a quorum that runs; NULL: no more. */
+struct server *place_with(const char *key, size_t i);
+
+/* Say to each of them, resp. to each that takes writes, what server_command takes; an answer that is an error ends the test. */
+#define place_say(key, ...) \
+	for (size_t said_ = 0; place_with((key), said_); said_++) \
+		place_heed(server_command(place_with((key), said_), __VA_ARGS__))
+#define place_say_all(...) \
+	for (size_t said_ = 0; deployment_master(place, said_); said_++) \
+		place_heed(server_command(deployment_master(place, said_), __VA_ARGS__))
+void place_heed(redisReply *reply);
+
+/* How many clients have told the place who they are, and have not gone (leashed_introductions); of a quorum where there are most. */
+int64_t place_introductions(void);
+
+/* Is there nothing of this lock but its fence? Of a quorum: at none of its servers. */
+bool place_is_free(const char *lock);
+/* It is: at once; or in a quorum soon, as a release is over once most servers have answered. */
+void place_assert_free(const char *lock);
+
+/* Is there nothing of any lock but fences, anywhere? Who the clients are may be there. */
+bool place_is_empty(void);
+/* It is, at once or soon, likewise. */
+void place_assert_empty(void);
+
+/* All servers stand still, resp. go on; nothing fails over meanwhile. */
+void place_pause(void);
+void place_resume(void);
+
+/* All servers are killed; and started again, as empty as at the start, and locks can be had there when that returns. */
+void place_kill(void);
+void place_restart(void);
+
+/* All who take writes end the connections of clients. */
+void place_cut(void);
+
+/* How many of the events tell that a quorum had but a few of its servers for a while, as before a loss; elsewhere none does. */
+int place_thin(const struct leashed_events *events);
+
+/* Delete everything, at all who take writes. */
+void place_flush(void);
+
+/* Take the lock from whoever has it: its key goes, everywhere. In a quorum a renewal would make it anew, so somebody else has it for a second. */
+void place_take_away(const char *lock);
+
+#endif
