@@ -169,6 +169,9 @@ not_held(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, cons
 		t->phase = LSH_QUEUED;
 		t->waited = true;
 		lsh_tenure_arm(t, lsh_pace_word(sent, received, t->claim_ms * LSH_MS, ttl_ms), lsh_pace_slack(t->claim_ms * LSH_MS));
+		if (t->hinted)
+			lsh_tenure_give_work(t);
+		t->hinted = false;
 		return LSH_LOOK_AGAIN;
 	}
 	if (w->tries && ttl_ms != 0) { /* 0: nobody has it just now, ask again */

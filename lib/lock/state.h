@@ -109,6 +109,7 @@ struct lsh_tenure {
 	int64_t longest_ms;          /* of all leases that were asked for */
 	int64_t lapses_at;           /* ENDING: nothing of it can be in Redis any more, whatever became of the cancel */
 	bool adopted;                /* the token is another client's: whose fences may have gone on by hand-offs, so here is none */
+	bool hinted;                 /* it was heard to be granted before its ask was answered, by hearsay (wakeup.c) */
 	bool waited;                 /* it had a place in the queue, so others are likely to have one now */
 	bool send_whole;             /* the server lacks the script */
 	int64_t counted_from;        /* a grant's claim counts from here: the send time of the first ask, or, if that was the only one, of the last word answered "queued" */

@@ -1,5 +1,9 @@
 /* Wake-ups: what a message says, and whom it is for. A message is a hint: it is believed only for a token that waits, and only for
- * as long as its claim can be counted on from before it was made. Everything else is asked of the server. */
+ * as long as its claim can be counted on from before it was made. Everything else is asked of the server.
+ *
+ * Where a server may be replaced it is not believed at all. What a master publishes reaches its replicas as well, and so does a master that
+ * was replaced while it stood still, or behind a cut, and has not heard of that: it passes on what its successor published meanwhile. But
+ * that one had counted who hears (hand_on.inc), and gave the lock to the next where nobody did. So the message says when to ask, and no more. */
 #include "lock/state.h"
 
 #include "base/mutation.h"
@@ -72,6 +76,23 @@ is_outdated(const struct lsh_lock *lock, const struct grant *grant)
 	return lock->hold != NULL && grant->fence * 256 < lock->hold->fence;
 }
 
+/* Is this but hearsay, see above? */
+static bool
+is_hearsay(const struct lsh_engine *e)
+{
+	return e->cluster != NULL || e->options.uri->deployment == LSH_SENTINEL;
+}
+
+/* lock->mutex held. Its word decides; at once, or as soon as the answer to its ask says that it has a place. */
+static void
+ask_server(struct lsh_tenure *t)
+{
+	if (t->phase == LSH_QUEUED)
+		lsh_tenure_give_work(t);
+	else
+		t->hinted = true;
+}
+
 /* From when on a grant's claim counts. */
 static int64_t
 counts_from(const struct lsh_tenure *t)
@@ -100,10 +121,10 @@ lsh_wakeup_message(struct lsh_site *site, const char *text, size_t size)
 		if (t != NULL) {
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
-			    (is_outdated(lock, &grant) ||
+			    (is_hearsay(e) || is_outdated(lock, &grant) ||
 			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, counts_from(t),
 			                     (LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? t->lease_ms : t->claim_ms) * LSH_MS, true)))
-				lsh_tenure_give_work(t); /* not to be counted on: its word decides */
+				ask_server(t); /* not to be counted on */
 		}
 		pthread_mutex_unlock(&lock->mutex);
 	}

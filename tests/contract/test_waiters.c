@@ -154,6 +154,51 @@ calls_of_getrange(void)
 	return calls;
 }
 
+static uint64_t
+sent_by(leash_client *of)
+{
+	leash_stats stats = {.size = sizeof stats};
+
+	assert_status(LEASH_OK, leash_client_stats(of, &stats, &err));
+	return stats.commands;
+}
+
+/* A master that was replaced while it stood still passes on what its successor has published meanwhile, also for clients that were counted
+ * as not hearing, and passed over. Here somebody has the lock, and who waits hears that it got it. */
+static void
+what_a_replaced_master_passes_on_gives_nobody_the_lock(void **state)
+{
+	leash_stats stats = {.size = sizeof stats};
+	char channel[128], message[200];
+	struct seen seen = {0};
+	struct waiter w;
+	const char *token = seen.waiter[0].who.token;
+	bool sharded = deployment_cluster(place) != NULL;
+	uint64_t sent;
+	void *served;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	w.client = place_client(NULL);
+	w.lock = leashed_lock(w.client, "wanted", NULL);
+	pthread_create(&w.thread, NULL, wait_for_it, &w);
+	place_await_waiting("wanted", 1);
+	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
+	snprintf(channel, sizeof channel, "%s:wake:%.36s", sharded ? "leash:{wanted}" : "leash", token);
+	snprintf(message, sizeof message, "g %s %llu leash:{wanted}", token, (unsigned long long)leash_lock_fence(lock) / 256 + 1);
+	sent = sent_by(w.client);
+	await_true(place_integer("wanted", sharded ? "SPUBLISH %s %s" : "PUBLISH %s %s", channel, message) > 0);
+	await_true(sent_by(w.client) > sent); /* it asks */
+	assert_status(LEASH_OK, leash_client_stats(w.client, &stats, &err));
+	assert_int_equal(stats.acquired, 0);
+	assert_int_equal(place_integer("wanted", "HLEN leash:{wanted}"), 1);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	pthread_join(w.thread, &served);
+	assert_non_null(served);
+	leash_lock_free(w.lock);
+	leash_close(w.client);
+}
+
 static void
 a_long_queue_is_told_whole(void **state)
 {
@@ -359,6 +404,7 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 
 static const struct place_exception elsewhere[] = {
 	{"what_no_server_would_say_is_a_protocol_error", PLACE_ONE_SOCKET},
+	{"what_a_replaced_master_passes_on_gives_nobody_the_lock", PLACE_NO_REPLICAS},
 	{"where_there_is_no_queue_that_is_said", 0},
 	{"a_forked_child_is_told_so", 0},
 	{"", PLACE_NO_QUEUE},
@@ -370,6 +416,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_place(who_waits_is_told_in_order_with_all_that_is_known),
+		in_place(what_a_replaced_master_passes_on_gives_nobody_the_lock),
 		in_place(a_long_queue_is_told_whole),
 		in_place(nobody_is_passed_over_who_moves_up_meanwhile),
 		in_place(a_queue_that_is_none_is_a_mismatch),
