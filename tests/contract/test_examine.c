@@ -42,7 +42,7 @@ a_healthy_place_gets_no_warning_but_of_what_its_servers_forget(void **state)
 		fine += strcmp(found[i].topic, "permissions") == 0 && strstr(found[i].text, "released") != NULL;
 	}
 	assert_int_equal(fine, deployment_masters(place));
-	assert_true(place_is_empty());
+	place_assert_empty();
 }
 
 static void

@@ -106,7 +106,7 @@ what_one_thread_acquires_another_releases(void **state)
 		assert_done(LEASH_OK, another, actor_look);
 		assert_true(another->held && another->depth == 1 && another->fence == one->fence);
 		assert_done(LEASH_OK, another, actor_release);
-		assert_true(place_is_free("law"));
+		place_assert_free("law");
 		assert_done(LEASH_NOT_HELD, one, actor_release);
 	}
 	assert_int_equal(events.total, 0);
@@ -144,7 +144,7 @@ the_end_of_the_thread_that_acquired_ends_nothing(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-	assert_true(place_is_free("brisk"));
+	place_assert_free("brisk");
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	leash_lock_free(lock);
@@ -176,7 +176,7 @@ an_owner_nests_from_any_thread_and_through_any_of_its_handles(void **state)
 	}
 	assert_int_equal(monitor_count(monitor, "evalsha"), 0);
 	assert_status(LEASH_OK, leash_lock_release(again, &err));
-	assert_true(place_is_free("law"));
+	place_assert_free("law");
 	monitor_stop(monitor);
 	leash_lock_free(again);
 	for (int i = 0; i < ACTORS; i++)
@@ -495,7 +495,7 @@ an_owner_outlives_its_clients(void **state)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	leash_close(other);
-	assert_true(place_is_free("short"));
+	place_assert_free("short");
 	assert_status(LEASH_CLOSED, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_CLOSED, leash_lock_release(lock, &err));
 	assert_int_equal(leash_lock_depth(lock), 0);
