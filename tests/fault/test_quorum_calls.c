@@ -357,6 +357,18 @@ forget_legacy(struct legacy *l)
 	leash_close(l->client);
 }
 
+/* It is refused with a text that has this part, and nothing comes of it. */
+static void
+check_that_it_cannot_be_adopted(struct legacy *l, leash_status status, const char *part)
+{
+	assert_status(status, leash_lock_adopt(lock, l->token, &err));
+	assert_non_null(strstr(err.text, part));
+	printf("# %s\n", err.text);
+	assert_false(leash_lock_held(lock));
+	forget_legacy(l);
+	check_that_nothing_is_left();
+}
+
 /* The same of a process that was killed. */
 struct will {
 	struct legacy legacy;
@@ -423,12 +435,7 @@ what_a_minority_has_is_not_adopted(void **state)
 	leave_legacy(&legacy);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(server_integer(quorum_server(quorum, i), "DEL leash:{q}"), 1);
-	assert_status(LEASH_NOT_HELD, leash_lock_adopt(lock, legacy.token, &err));
-	assert_non_null(strstr(err.text, "of 5 servers"));
-	printf("# %s\n", err.text);
-	assert_false(leash_lock_held(lock));
-	forget_legacy(&legacy);
-	check_that_nothing_is_left();
+	check_that_it_cannot_be_adopted(&legacy, LEASH_NOT_HELD, "of 5 servers");
 }
 
 static void
@@ -441,12 +448,7 @@ what_cannot_be_known_is_not_adopted_and_not_denied(void **state)
 	server_kill(quorum_server(quorum, 0));
 	server_kill(quorum_server(quorum, 1));
 	assert_int_equal(server_integer(quorum_server(quorum, 2), "DEL leash:{q}"), 1);
-	assert_status(LEASH_UNAVAILABLE, leash_lock_adopt(lock, legacy.token, &err));
-	assert_non_null(strstr(err.text, "2 of 5 servers"));
-	printf("# %s\n", err.text);
-	assert_false(leash_lock_held(lock));
-	forget_legacy(&legacy);
-	check_that_nothing_is_left();
+	check_that_it_cannot_be_adopted(&legacy, LEASH_UNAVAILABLE, "2 of 5 servers");
 }
 
 /* What a server says that may have forgotten is neither a vote nor a refusal. */
