@@ -533,11 +533,14 @@ a_quorum_has_no_queue_and_says_so(void **state)
 {
 	struct quorum *quorum = quorum_start(&(struct quorum_options){.count = 3});
 	const char *many = quorum_uri_guarded(quorum, 2000);
-	leash_client *client = leashed_open(many, LEASH_OPTIONS(.lease_ms = 2000));
-	leash_lock *lock = leashed_lock(client, "job", NULL);
+	leash_client *client;
+	leash_lock *lock;
 	json_t *object;
 
 	(void)state;
+	quorum_await_uptime(quorum, 2000); /* each client finds out for itself that they count */
+	client = leashed_open(many, LEASH_OPTIONS(.lease_ms = 2000));
+	lock = leashed_lock(client, "job", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
 	assert_int_equal(TOOL(many, "status", "job", "free"), 0);
 	check_says("\n  depth    1\n");
