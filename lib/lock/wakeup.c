@@ -1,9 +1,10 @@
 /* Wake-ups: what a message says, and whom it is for. A message is a hint: it is believed only for a token that waits, and only for
  * as long as its claim can be counted on from before it was made. Everything else is asked of the server.
  *
- * Where a server may be replaced it is not believed at all. What a master publishes reaches its replicas as well, and so does a master that
- * was replaced while it stood still, or behind a cut, and has not heard of that: it passes on what its successor published meanwhile. But
- * that one had counted who hears (hand_on.inc), and gave the lock to the next where nobody did. So the message says when to ask, and no more. */
+ * Where a server may be replaced, because it is one of several or has replicas, it is not believed at all. What a master publishes reaches
+ * its replicas as well, and a master that was replaced while it stood still, or behind a cut, has clients that do not know that yet: as a
+ * replica it passes on to them what its successor published meanwhile. But that one had counted who hears (hand_on.inc), and gave the lock to
+ * the next where nobody did. So the message says when to ask, and no more. */
 #include "lock/state.h"
 
 #include "base/mutation.h"
@@ -78,9 +79,11 @@ is_outdated(const struct lsh_lock *lock, const struct grant *grant)
 
 /* Is this but hearsay, see above? */
 static bool
-is_hearsay(const struct lsh_engine *e)
+is_hearsay(const struct lsh_site *site)
 {
-	return e->cluster != NULL || e->options.uri->deployment == LSH_SENTINEL;
+	const struct lsh_engine *e = site->engine;
+
+	return e->cluster != NULL || e->options.uri->deployment == LSH_SENTINEL || lsh_node_is_replicated(site->node);
 }
 
 /* lock->mutex held. Its word decides; at once, or as soon as the answer to its ask says that it has a place. */
@@ -121,7 +124,7 @@ lsh_wakeup_message(struct lsh_site *site, const char *text, size_t size)
 		if (t != NULL) {
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
-			    (is_hearsay(e) || is_outdated(lock, &grant) ||
+			    (is_hearsay(site) || is_outdated(lock, &grant) ||
 			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, counts_from(t),
 			                     (LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? t->lease_ms : t->claim_ms) * LSH_MS, true)))
 				ask_server(t); /* not to be counted on */

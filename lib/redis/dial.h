@@ -21,13 +21,13 @@ struct lsh_dial;
 enum lsh_dialed { LSH_DIAL_WAIT, LSH_DIAL_DONE, LSH_DIAL_FAILED };
 
 /* `uri` must outlive the dial. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT SETNAME,
- * INFO server, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server, SUBSCRIBE channel, and it is done when
- * that is confirmed; with the channel "" it is the same without the last. Copies both. */
+ * INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server, SUBSCRIBE channel, and it is
+ * done when that is confirmed; with the channel "" it is the same without the last. Copies both. */
 struct lsh_dial *lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel);  /* NULL: no memory */
 void lsh_dial_free(struct lsh_dial *dial);   /* abandons what is under way; NULL is allowed */
 
-/* Before the first start: what it has to be a connection to. Else LSH_WANT_SERVER. For a master the hello has INFO replication as well, and
- * a replica is UNAVAILABLE. For a sentinel, which does not know some of the hello's commands, that is AUTH, CLIENT SETNAME, INFO server and,
+/* Before the first start: what it has to be a connection to. Else LSH_WANT_SERVER. For a master every hello has INFO replication,
+ * and a replica is UNAVAILABLE. For a sentinel, which does not know some of the hello's commands, that is AUTH, CLIENT SETNAME, INFO server and,
  * with a channel, SUBSCRIBE; and what is none is INVALID. */
 void lsh_dial_want(struct lsh_dial *dial, enum lsh_want want);
 

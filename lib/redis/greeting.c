@@ -187,7 +187,7 @@ take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *er
 	} else if (!is_answer_to(g, step, m)) {
 		return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", step_names[step]);
 	}
-	if (step == REPLICATION && g->hello.replica)
+	if (step == REPLICATION && g->hello.replica && g->want == LSH_WANT_MASTER)
 		return fail(g, err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
 	if (step == INFO && g->want == LSH_WANT_SENTINEL && g->hello.version != 0 && !g->hello.sentinel)
 		return fail(g, err, LEASH_INVALID, 0, "this is no sentinel: the port of those is usually 26379");
@@ -287,7 +287,7 @@ list_steps(struct lsh_greeting *g)
 	if (g->name != NULL)
 		g->steps[n++] = SETNAME;
 	g->steps[n++] = INFO;
-	if (g->want == LSH_WANT_MASTER)
+	if (g->want == LSH_WANT_MASTER || (g->channel == NULL && !sentinel))
 		g->steps[n++] = REPLICATION;
 	if (g->channel == NULL && !sentinel)
 		g->steps[n++] = MEMORY;

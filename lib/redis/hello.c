@@ -93,13 +93,16 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 bool
 lsh_hello_take_replication(struct lsh_hello *hello, const struct lsh_message *m)
 {
-	const char *role;
+	const char *info = m->item[0].text, *role, *replicas;
+	uint64_t count;
 	size_t n;
 
 	if (m->type != LSH_STRING)
 		return false;
-	role = find_field(m->item[0].text, "role", &n);
+	role = find_field(info, "role", &n);
 	hello->replica = role != NULL && !(n == strlen("master") && memcmp(role, "master", n) == 0);
+	replicas = find_field(info, "connected_slaves", &n);
+	hello->replicated = hello->replica || (replicas != NULL && lsh_decimal_read(replicas, n, &count) && count > 0);
 	return true;
 }
 

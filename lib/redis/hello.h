@@ -30,7 +30,8 @@ struct lsh_hello {
 	int64_t uptime_ms;             /* at least so long up when `received_ns`; -1 if INFO is not permitted */
 	bool cluster;                  /* runs in cluster mode */
 	bool sentinel;                 /* is a sentinel */
-	bool replica;                  /* is one; known only where a master is wanted */
+	bool replica;                  /* is one (not of a subscription; nor if INFO is not permitted, or does not tell) */
+	bool replicated;               /* likewise: there are replicas of it, or it is one */
 	char eviction[LSH_POLICY_SIZE]; /* maxmemory-policy; "noeviction" also without a maxmemory; "" if INFO does not tell (or of a subscription) */
 	int64_t server_us;             /* TIME (not of a subscription: 0) */
 	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */

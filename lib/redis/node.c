@@ -226,6 +226,12 @@ lsh_node_version(struct lsh_node *n)
 	return atomic_load(&n->version);
 }
 
+bool
+lsh_node_is_replicated(struct lsh_node *n)
+{
+	return atomic_load(&n->replicated);
+}
+
 const char *
 lsh_node_shown(const struct lsh_node *n)
 {

@@ -41,6 +41,7 @@ struct lsh_node {
 	int kick;
 	atomic_bool kicked, stopping;
 	atomic_uint version; /* of the server, as of its last hello */
+	atomic_bool replicated; /* one that commands went to had replicas */
 	atomic_bool leaving; /* the connection is given up because this is not the server to ask */
 	pthread_t keeper;
 	bool keeping;

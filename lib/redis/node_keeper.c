@@ -107,6 +107,8 @@ commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 	/* What belongs to this connection is in place before it takes commands: whoever read the epoch before it read the rest
 	 * can have its command refused for the former, but never sent with what belonged to another connection. */
 	atomic_store(&n->version, hello->version);
+	if (hello->replicated)
+		atomic_store(&n->replicated, true);
 	pthread_mutex_lock(&n->mutex);
 	same_life = n->run_id[0] != '\0' && strcmp(n->run_id, hello->run_id) == 0;
 	memcpy(n->run_id, hello->run_id, sizeof n->run_id);

@@ -49,6 +49,8 @@ void puppet_step(struct puppet *f);
 /* What a server answers to a hello that has nothing to complain of. */
 #define SETNAME_OK "+OK\r\n"
 #define INFO_OK "$22\r\nredis_version:7.0.15\r\n\r\n"
+#define NO_INFO "-ERR unknown command 'INFO'\r\n"
+#define REPLICATION_OK "$13\r\nrole:master\r\n\r\n"
 #define MEMORY_OK "$13\r\nmaxmemory:0\r\n\r\n"
 #define TIME_OK "*2\r\n$10\r\n1700000000\r\n$1\r\n7\r\n"
 

@@ -231,7 +231,7 @@ a_dial_that_is_stopped_at_any_step_leaves_nothing_open(void **state)
 	check_stops(server_uri_tcp(server), NULL);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
 	check_stops(text, NULL);
-	puppet_start(&f, SETNAME_OK INFO_OK MEMORY_OK "+OK\r\n");
+	puppet_start(&f, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "+OK\r\n");
 	f.drip = 1;
 	check_stops(f.uri, &f);
 	puppet_stop(&f);
@@ -369,7 +369,7 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 
 	(void)state;
 	for (int what = 0; what < 4; what++) {
-		static const char *const says[] = {"+OK\r\n" SETNAME_OK INFO_OK MEMORY_OK TIME_OK, "-WRONGPASS\r\n", "", NULL};
+		static const char *const says[] = {"+OK\r\n" SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK, "-WRONGPASS\r\n", "", NULL};
 
 		puppet_start(&f, says[what]);
 		f.closes = what == 2;

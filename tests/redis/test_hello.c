@@ -17,19 +17,19 @@ odd_answers_are_told_from_one_another(void **state)
 		leash_status status;
 		const char *part;
 	} cases[] = {
-		{SETNAME_OK INFO_OK MEMORY_OK TIME_OK, false, LEASH_OK, ""},
-		{"-ERR unknown command 'CLIENT'\r\n-ERR unknown command 'INFO'\r\n-ERR unknown command 'INFO'\r\n" TIME_OK, false, LEASH_OK, ""},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK, false, LEASH_OK, ""},
+		{"-ERR unknown command 'CLIENT'\r\n" NO_INFO NO_INFO NO_INFO TIME_OK, false, LEASH_OK, ""},
 		{"-LOADING Redis is loading the dataset in memory\r\n", false, LEASH_UNAVAILABLE, ": CLIENT SETNAME was refused: LOADING Redis is loading"},
 		{SETNAME_OK "-LOADING Redis is loading\r\n", false, LEASH_UNAVAILABLE, ": INFO was refused: LOADING"},
-		{SETNAME_OK INFO_OK MEMORY_OK "-BUSY Redis is busy running a script\r\n", false, LEASH_UNAVAILABLE, ": TIME was refused: BUSY"},
-		{SETNAME_OK INFO_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-BUSY Redis is busy running a script\r\n", false, LEASH_UNAVAILABLE, ": TIME was refused: BUSY"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
 		{"-DENIED Redis is running in protected mode because\r\n", true, LEASH_DENIED, ": the connection was refused: DENIED Redis is running"},
 		{"-ERR max number of clients reached\r\n", true, LEASH_UNAVAILABLE, ": the connection was refused: ERR max number of clients reached"},
-		{SETNAME_OK INFO_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command"},
 		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "NONSENSE \\x1b[31mred"},
 		{"", true, LEASH_UNAVAILABLE, ": CLIENT SETNAME: the server closed the connection"},
 		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO: the server closed the connection"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$10\r\n17000", true, LEASH_UNAVAILABLE, ": TIME: the server closed the connection"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$10\r\n17000", true, LEASH_UNAVAILABLE, ": TIME: the server closed the connection"},
 		{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", true, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not what a Redis server says: "},
 		{"SSH-2.0-OpenSSH_9.2p1\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
 		{"*1073741823\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
@@ -42,17 +42,19 @@ odd_answers_are_told_from_one_another(void **state)
 		{SETNAME_OK ":1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
 		{SETNAME_OK "*1\r\n$1\r\na\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
 		{SETNAME_OK "$-1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
-		{SETNAME_OK INFO_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO memory: the answer is not"},
-		{SETNAME_OK INFO_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" TIME_OK, false, LEASH_OK, ""},
-		{SETNAME_OK INFO_OK MEMORY_OK "+OK\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK ":1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n:1700000000\r\n:7\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*1\r\n$10\r\n1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$14\r\n99999999999999\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
-		{SETNAME_OK INFO_OK MEMORY_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO replication: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO memory: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" TIME_OK, false, LEASH_OK, ""},
+		{SETNAME_OK INFO_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" MEMORY_OK TIME_OK, false, LEASH_OK, ""},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "+OK\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK ":1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n:1700000000\r\n:7\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*1\r\n$10\r\n1700000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$1\r\n1\r\n$7\r\n1000000\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$14\r\n99999999999999\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
 	};
 
 	(void)state;
@@ -89,7 +91,7 @@ half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 	f.closes = true;
 	open_dial(f.uri, "leash-test", NULL);
 	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, ": INFO: the server closed the connection");
-	f.says = SETNAME_OK INFO_OK MEMORY_OK TIME_OK;
+	f.says = SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK;
 	f.size = strlen(f.says);
 	f.closes = false;
 	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
@@ -128,7 +130,7 @@ what_info_says_is_read_for_what_it_is(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct puppet f;
 
-		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
+		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" REPLICATION_OK MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
 		puppet_start(&f, says);
 		open_dial(f.uri, "leash-test", NULL);
 		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
@@ -136,6 +138,40 @@ what_info_says_is_read_for_what_it_is(void **state)
 		assert_int_equal(hello.version, cases[i].version);
 		assert_int_equal(hello.uptime_ms, cases[i].uptime_ms);
 		assert_int_equal(hello.cluster, cases[i].cluster);
+		close(hello.wire.fd);
+		close_dial();
+		puppet_stop(&f);
+	}
+}
+
+static void
+what_info_says_of_replicas_is_read_for_what_it_is(void **state)
+{
+	static const struct {
+		const char *info;
+		bool replica, replicated;
+	} cases[] = {
+		{"# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\n", false, false},
+		{"role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n", false, true},
+		{"connected_slaves:1\r\nrole:master\r\n", false, true},
+		{"role:slave\r\nconnected_slaves:0\r\n", true, true},
+		{"role:master\r\nconnected_slaves:-1\r\n", false, false},
+		{"role:master\r\nconnected_slaves:many\r\n", false, false},
+		{"role:master\r\nconnected_slaves:\r\n", false, false},
+		{"", false, false},
+	};
+	char says[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct puppet f;
+
+		snprintf(says, sizeof says, SETNAME_OK INFO_OK "$%zu\r\n%s\r\n" MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
+		puppet_start(&f, says);
+		open_dial(f.uri, "leash-test", NULL);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
+		assert_int_equal(hello.replica, cases[i].replica);
+		assert_int_equal(hello.replicated, cases[i].replicated);
 		close(hello.wire.fd);
 		close_dial();
 		puppet_stop(&f);
@@ -168,7 +204,7 @@ what_info_says_of_eviction_is_read_for_what_it_is(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct puppet f;
 
-		snprintf(says, sizeof says, SETNAME_OK INFO_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
+		snprintf(says, sizeof says, SETNAME_OK INFO_OK REPLICATION_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
 		puppet_start(&f, says);
 		open_dial(f.uri, "leash-test", NULL);
 		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
@@ -278,6 +314,7 @@ main(void)
 		cmocka_unit_test(odd_answers_are_told_from_one_another),
 		cmocka_unit_test(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt),
 		cmocka_unit_test(what_info_says_is_read_for_what_it_is),
+		cmocka_unit_test(what_info_says_of_replicas_is_read_for_what_it_is),
 		cmocka_unit_test(what_info_says_of_eviction_is_read_for_what_it_is),
 		cmocka_unit_test(a_subscription_is_to_the_channel_that_was_asked_for),
 		cmocka_unit_test(what_comes_behind_the_hello_is_left_in_the_socket),

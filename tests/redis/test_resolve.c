@@ -85,7 +85,7 @@ the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void
 
 	(void)state;
 	puppet_at(&f, "127.0.0.2", 0, "SSH-2.0-OpenSSH_9.2p1\r\n");
-	puppet_at(&g, "127.0.0.3", f.port, "+OK\r\n" SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&g, "127.0.0.3", f.port, "+OK\r\n" SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	snprintf(text, sizeof text, "redis://:password@two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -147,8 +147,8 @@ the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief(void
 	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
+	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	snprintf(text, sizeof text, "redis://two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
 	names_are("127.0.0.3", NULL, 0, false);
@@ -186,8 +186,8 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 	int64_t until;
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
+	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://moving.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -254,7 +254,7 @@ an_answer_that_comes_late_is_still_used(void **state)
 	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -270,7 +270,7 @@ an_answer_that_comes_late_is_still_used(void **state)
 		wait_for_dial(LSH_NEVER, false);
 		assert_int_equal(step(), LSH_DIAL_WAIT);
 	}
-	puppet_at(&f, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&f, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	while (step() == LSH_DIAL_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
@@ -290,8 +290,8 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
+	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
@@ -319,8 +319,8 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK MEMORY_OK TIME_OK);
+	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
+	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);

@@ -26,7 +26,6 @@ static const struct {
 	{PLACE_MANY_SERVERS, 1U << DEPLOYMENT_CLUSTER | 1U << DEPLOYMENT_QUORUM, "one server is not the whole of it"},
 	{PLACE_MAJORITY, 1U << DEPLOYMENT_QUORUM, "at each server alone it may come later"},
 	{PLACE_ONE_SOCKET, ~(1U << DEPLOYMENT_SINGLE), "it is about one server on a unix socket"},
-	{PLACE_NO_REPLICAS, ~(1U << DEPLOYMENT_SENTINEL | 1U << DEPLOYMENT_CLUSTER), "no server stands in for another"},
 	{PLACE_SHORT_LEASE, 1U << DEPLOYMENT_QUORUM, "the default lease is longer than its guard"},
 };
 

@@ -27,7 +27,6 @@ enum place_reason {
 	PLACE_MAJORITY = 1 << 3,      /* a quorum: what most servers have done is done, and each alone may come later */
 	PLACE_ONE_SOCKET = 1 << 4,    /* all but single: the test needs a server on a unix socket, or its options in the URI */
 	PLACE_SHORT_LEASE = 1 << 5,   /* a quorum: the default lease is longer than this one's guard allows */
-	PLACE_NO_REPLICAS = 1 << 7,   /* all but sentinel and cluster: no server stands in for another */
 	PLACE_RIGHTS = 1 << 6,        /* LEASH_TEST_USER=least: the test's clients do what that user may not */
 };
 
