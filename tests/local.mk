@@ -516,6 +516,7 @@ support_sources += tests/support/groups.h
 support_sources += tests/support/judge.c
 support_sources += tests/support/judge.h
 support_sources += tests/support/knob.c
+support_sources += tests/support/lag.c
 support_sources += tests/support/knob.h
 support_sources += tests/support/leashed.c
 support_sources += tests/support/leashed.h

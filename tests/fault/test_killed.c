@@ -280,8 +280,8 @@ kill_one(struct world *world, enum doing doing, unsigned *seed)
 		}
 		await_step(limit, 60, doing == WAITING ? "a waiter" : "a holder", __FILE__, __LINE__);
 	}
+	judge_bury(world->judge, process->pid); /* it stands still for ever; its leases do not wait for it to be reaped */
 	child_kill(process->pid);
-	judge_bury(world->judge, process->pid);
 	start(process, seed);
 }
 

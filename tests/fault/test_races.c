@@ -241,7 +241,8 @@ race(void *arg)
 			continue;
 		}
 		hold->fence = leash_lock_fence(r->lock);
-		leash_lock_token(r->lock, token, sizeof token);
+		if (leash_lock_token(r->lock, token, sizeof token) == 0)
+			hold->fence = 0; /* this machine stood still: which one it was, or is once its renewal is answered, cannot be told */
 		hold->forgotten = told.forgets && number_of(token, strlen(token)) % 2 == 0;
 		sleep_until(began + (r->from_us + rand_r(&r->seed) % (r->to_us - r->from_us)) * 1000);
 		hold->status = leash_lock_release(r->lock, &err);

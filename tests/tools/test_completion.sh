@@ -244,6 +244,18 @@ await() { # FILE LINE
 		sleep 0.05
 	done
 }
+# Tab, until the line is that: the names come from the server within a second, or not at all.
+completes() { # TYPED LINE
+	tell "$1"
+	tabs=0
+	until tmux -S "$dir/tmux" capture-pane -p -t it | grep -qF -- "$2"; do
+		[ $((tabs % 60)) -ne 0 ] || tell Tab
+		tabs=$((tabs + 1))
+		[ "$tabs" -lt 600 ] || return 0 # what it is instead, the next await tells
+		sleep 0.05
+	done
+	tell Enter
+}
 works_in_a_terminal() {
 	tmux -S "$dir/tmux" kill-server 2>/dev/null
 	cat >"$dir/rc" <<-END
@@ -262,9 +274,10 @@ works_in_a_terminal() {
 	# The first word is what is asked for names: a function will not do, the command does.
 	# shellcheck disable=SC2016 # for that bash
 	tell 'leash() { if [ "$1" = list ]; then command leash "$@"; else show "$@"; fi; }' Enter
-	tell 'leash stat' Tab 'night:w' Tab Enter
+	tell 'leash stat' Tab
+	completes 'night:w' 'leash status night:watch'
 	await "$dir/typed" 'status|night:watch|' || return
-	tell 'leash status two' Tab Enter
+	completes 'leash status two' 'leash status two\ words'
 	await "$dir/typed" 'status|two words|' || return
 	tell 'leash run --on-lost=ki' Tab 'wil' Tab Tab 'ech' Tab Enter
 	await "$dir/typed" 'run|--on-lost=kill|wild*|--|echo|' || return
