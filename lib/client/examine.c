@@ -198,6 +198,10 @@ remedy_for_outage(struct lsh_examination *x)
 	else if (x->err.sys_errno == ETIMEDOUT)
 		lsh_remedy(x, "see whether it runs and is not blocked, and what lies between (firewall, network): %s; for a slow one, ?timeout=5000 in "
 		           "the URI", by_hand);
+	else if (x->stop->deployment == LSH_SENTINEL)
+		lsh_remedy(x, "start the server, or wait until the sentinels name another master: %s", by_hand);
+	else if (x->stop->cluster != NULL)
+		lsh_remedy(x, "start the server, or one that takes its place: CLUSTER FAILOVER FORCE at a replica of it");
 	else
 		lsh_remedy(x, "start the server, or mend the address in the URI: %s", by_hand);
 }
@@ -518,7 +522,8 @@ tell_no_master(const struct examining *wanted, const struct lsh_uri *uri, const 
 {
 	size_t shown = strlen(uri->shown);
 	const char *text = strncmp(why->text, uri->shown, shown) == 0 && why->text[shown] == ':' ? why->text + shown + 2 : why->text;
-	leash_finding finding = {.size = sizeof finding, .server = uri->shown, .topic = "sentinel", .text = text, .level = LEASH_FINDING_ERROR};
+	leash_finding finding = {.size = sizeof finding, .server = uri->shown, .topic = "sentinel", .text = text, .level = LEASH_FINDING_ERROR,
+	                         .remedy = "mend what is said of its sentinels above: without one of them nobody knows where the master is"};
 
 	wanted->tell(wanted->arg, &finding);
 }

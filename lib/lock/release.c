@@ -56,6 +56,14 @@ release_refused(const struct lsh_lock *lock, const struct lsh_site *site, const 
 }
 
 static leash_status
+not_held(const struct lsh_lock *lock, leash_error *err)
+{
+	if (atomic_load(&lock->engine->closing))
+		return lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown);
+	return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this owner does not hold it", lock->shown);
+}
+
+static leash_status
 lost(const struct lsh_lock *lock, leash_error *err)
 {
 	return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost while it was held", lock->shown);
@@ -116,9 +124,7 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 	pthread_mutex_lock(&lock->mutex);
 	hold = lsh_hold_check(lock, owner->id);
 	if (hold == NULL) {
-		status = atomic_load(&lock->engine->closing)
-		             ? lsh_fail(err, LEASH_CLOSED, 0, "lock '%s': the client was closed", lock->shown)
-		             : lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this owner does not hold it", lock->shown);
+		status = not_held(lock, err);
 	} else if (hold != lock->hold) {
 		status = lost(lock, err);
 		if (--hold->depth == 0)
@@ -251,7 +257,7 @@ lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, l
 	pthread_mutex_lock(&lock->mutex);
 	hold = lsh_hold_check(lock, owner->id);
 	if (hold == NULL)
-		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': this owner does not hold it", lock->shown);
+		status = not_held(lock, err);
 	else if (hold != lock->hold)
 		status = lost(lock, err);
 	else {
