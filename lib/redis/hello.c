@@ -2,30 +2,12 @@
 #include "redis/hello.h"
 
 #include "base/text.h"
+#include "redis/info.h"
 #include "redis/reply.h"
 
 #include <string.h>
 
 enum { UPTIME_MAX_S = 1 << 30 }; /* a server that says more is as good as 34 years old */
-
-/* The value of `field` in what INFO says; NULL: it does not say. */
-static const char *
-find_field(const char *info, const char *field, size_t *size)
-{
-	size_t n = strlen(field);
-
-	for (const char *line = info; *line != '\0';) {
-		size_t length = strcspn(line, "\r\n");
-
-		if (length > n && memcmp(line, field, n) == 0 && line[n] == ':') {
-			*size = length - n - 1;
-			return line + n + 1;
-		}
-		line += length;
-		line += strspn(line, "\r\n");
-	}
-	return NULL;
-}
 
 /* "7.0.15" is 0x07000f. */
 static unsigned
@@ -65,15 +47,15 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 
 	if (m->type != LSH_STRING)
 		return false;
-	value = find_field(info, "run_id", &n);
+	value = lsh_info_find(info, "run_id", &n);
 	if (value != NULL && n < LSH_RUN_ID_SIZE && is_hexadecimal(value, n)) {
 		memcpy(hello->run_id, value, n);
 		hello->run_id[n] = '\0';
 	}
-	value = find_field(info, "redis_version", &n);
+	value = lsh_info_find(info, "redis_version", &n);
 	if (value != NULL)
 		hello->version = read_version(value, n);
-	value = find_field(info, "uptime_in_seconds", &n);
+	value = lsh_info_find(info, "uptime_in_seconds", &n);
 	if (value != NULL && lsh_decimal_read(value, n, &uptime_s)) {
 		if (uptime_s > UPTIME_MAX_S)
 			uptime_s = UPTIME_MAX_S;
@@ -82,9 +64,9 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 	} else if (value != NULL && n > 1 && value[0] == '-' && lsh_decimal_read(value + 1, n - 1, &uptime_s)) {
 		hello->uptime_ms = 0; /* its clock went back to before its start: how old it is, it cannot say */
 	}
-	value = find_field(info, "redis_mode", &n);
+	value = lsh_info_find(info, "redis_mode", &n);
 	if (value == NULL)
-		value = find_field(info, "server_mode", &n); /* Valkey's name for it */
+		value = lsh_info_find(info, "server_mode", &n); /* Valkey's name for it */
 	hello->cluster = value != NULL && n == strlen("cluster") && memcmp(value, "cluster", n) == 0;
 	hello->sentinel = value != NULL && n == strlen("sentinel") && memcmp(value, "sentinel", n) == 0;
 	return true;
@@ -99,9 +81,9 @@ lsh_hello_take_replication(struct lsh_hello *hello, const struct lsh_message *m)
 
 	if (m->type != LSH_STRING)
 		return false;
-	role = find_field(info, "role", &n);
+	role = lsh_info_find(info, "role", &n);
 	hello->replica = role != NULL && !(n == strlen("master") && memcmp(role, "master", n) == 0);
-	replicas = find_field(info, "connected_slaves", &n);
+	replicas = lsh_info_find(info, "connected_slaves", &n);
 	hello->replicated = hello->replica || (replicas != NULL && lsh_decimal_read(replicas, n, &count) && count > 0);
 	return true;
 }
@@ -115,8 +97,8 @@ lsh_hello_take_memory(struct lsh_hello *hello, const struct lsh_message *m)
 
 	if (m->type != LSH_STRING)
 		return false;
-	policy = find_field(info, "maxmemory_policy", &n);
-	most = find_field(info, "maxmemory", &digits);
+	policy = lsh_info_find(info, "maxmemory_policy", &n);
+	most = lsh_info_find(info, "maxmemory", &digits);
 	if (policy == NULL || most == NULL || n >= LSH_POLICY_SIZE || !lsh_decimal_read(most, digits, &bytes))
 		return true;
 	if (bytes == 0) { /* no limit, so that nothing is ever evicted */
