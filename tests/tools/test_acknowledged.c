@@ -83,7 +83,7 @@ a_command_runs_once_enough_replicas_have_its_lock(void **state)
 	assert_int_equal(tool_wait(tool), 128 + SIGTERM);
 	tool_free(tool);
 	assert_true(is_free("job"));
-	assert_int_equal(LEASH("run", "--min-replicas=2", "--replicas-timeout=500ms", "job", "--", "echo", "ran"), NO_SERVER);
+	assert_int_equal(LEASH("run", "--min-replicas=2", "--replicas-timeout=4s", "job", "--", "echo", "ran"), NO_SERVER);
 	check_too_few("job");
 }
 
@@ -93,14 +93,14 @@ a_token_is_printed_once_enough_replicas_have_its_lock(void **state)
 	char token[LEASH_TOKEN_MAX];
 
 	(void)state;
-	assert_int_equal(LEASH("acquire", "--min-replicas=2", "--replicas-timeout=500ms", "token"), NO_SERVER);
+	assert_int_equal(LEASH("acquire", "--min-replicas=2", "--replicas-timeout=4s", "token"), NO_SERVER);
 	check_too_few("token");
 	assert_int_equal(LEASH("acquire", "--min-replicas=1", "--replicas-timeout=20s", "token"), 0);
 	snprintf(token, sizeof token, "%.*s", (int)strcspn(tool_said(), "\n"), tool_said());
 	assert_int_equal(server_integer(replica, "HEXISTS leash:{token} %s", token), 1);
 	assert_int_equal(LEASH("renew", "--ttl=60s", "--min-replicas=1", "--replicas-timeout=20s", "token", token), 0);
 	assert_true(server_integer(replica, "PTTL leash:{token}") > 30000);
-	assert_int_equal(LEASH("renew", "--min-replicas=2", "--replicas-timeout=500ms", "token", token), NO_SERVER);
+	assert_int_equal(LEASH("renew", "--min-replicas=2", "--replicas-timeout=4s", "token", token), NO_SERVER);
 	check_complaint("1 of 2 replicas acknowledged it in time");
 	assert_int_equal(server_integer(master, "HEXISTS leash:{token} %s", token), 1);
 	assert_int_equal(LEASH("release", "token", token), 0);
