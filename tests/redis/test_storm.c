@@ -75,8 +75,8 @@ go_inside(struct contender *c)
 		storm->timed_out++;
 		return;
 	}
-	if (status == LEASH_UNAVAILABLE && wait_ms > 0) {
-		storm->unanswered++; /* a few ms may be too little for an answer, on a machine that is this busy */
+	if (status == LEASH_UNAVAILABLE) {
+		storm->unanswered++; /* on a machine that is this busy a few ms may be too little for an answer, and half a second for a renewal's */
 		return;
 	}
 	if (status != LEASH_OK) {
@@ -171,6 +171,7 @@ no_two_are_ever_inside_one_lock_and_nothing_is_left_behind(void **state)
 	assert_int_equal(judge_entries(storm->judge), storm->acquired);
 	assert_int_equal(storm->unexpected, 0);
 	assert_true(storm->acquired > 100);
+	assert_true(storm->unanswered < storm->acquired / 10 + 100);
 	assert_true(storm->nested > storm->acquired / 20);
 	assert_int_equal(storm->ended, PROCESSES * (THREADS / PROCESSES + (THREADS % PROCESSES != 0)));
 	await_ms(LEASE_MS);
