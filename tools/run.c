@@ -311,7 +311,7 @@ on_event(void *arg, const leash_event *event)
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
 		cli_span(left, event->remaining_ms);
-		herald_say(r->herald, "lock '%s' is not being renewed: %s; it lasts for %s more", r->shown, event->text, left);
+		herald_say(r->herald, "lock '%s' is in danger: %s; it lasts for %s more", r->shown, event->text, left);
 		return;
 	case LEASH_EVENT_LOST:
 		herald_say(r->herald, "lock '%s' was lost: %s", r->shown, event->text);

@@ -70,7 +70,9 @@ typedef struct leash_acquire {
  *
  * @retval LEASH_OK         `*out` is a handle; free it with leash_lock_free()
  * @retval LEASH_INVALID    no client, no name, a name too long, an option out of range, or the name is open in this client
- *                          and not with the same fairness; the text says which
+ *                          and not with the same fairness; on a quorum also without a restart_guard_ms, with a lease that is longer than
+ *                          that, and with min_replicas or fsynced; the text says which
+ * @retval LEASH_UNSUPPORTED `fair` on a quorum, which has no queue
  * @retval LEASH_NO_MEMORY  nothing was made
  * @retval LEASH_FORKED     the client, or the owner, belongs to the parent process
  * @retval LEASH_CLOSED     the client is closed; this may be asked only while a handle of it is there

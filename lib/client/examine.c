@@ -161,6 +161,26 @@ hand_made(const struct lsh_examination *x, char *out, size_t size)
 		snprintf(out, size, "redis-cli -h %s -p %u ping", host, x->uri->port);
 }
 
+/* What was wrong, without the server's name, which each finding has. */
+static const char *
+trouble(const struct lsh_examination *x)
+{
+	size_t shown = strnlen(x->uri->shown, 120) + strlen(": ");
+
+	return strlen(x->err.text) > shown ? x->err.text + shown : x->err.text;
+}
+
+/* The text itself says what to do about a certificate; this is how to see it. */
+static void
+remedy_for_certificate(struct lsh_examination *x)
+{
+	char host[200];
+
+	lsh_show(host, sizeof host, x->uri->host, strlen(x->uri->host));
+	lsh_remedy(x, "openssl s_client -connect %s:%u -showcerts shows the server's; cafile, server_name, cert and key in the URI say what we believe and show",
+	           host, x->uri->port);
+}
+
 static void
 remedy_for_login(struct lsh_examination *x)
 {
@@ -173,6 +193,8 @@ remedy_for_login(struct lsh_examination *x)
 		lsh_remedy(x, "mend user and password in the URI, or what ?password_file= or ?password_env= name; on the server ACL LIST shows the "
 		           "users, and ACL LOG "
 		              "who was refused");
+	else if (x->uri->tls.on && strstr(trouble(x), "certificate") != NULL)
+		remedy_for_certificate(x);
 	else
 		lsh_remedy(x, "the server takes no such clients: in its redis.conf, set a password for them (requirepass, or user ...), or "
 		           "protected-mode no");
@@ -193,6 +215,8 @@ remedy_for_outage(struct lsh_examination *x)
 		lsh_remedy(x, "wait until it has read its data: INFO persistence says how far it is");
 	else if (strstr(text, ": MASTERDOWN ") != NULL)
 		lsh_remedy(x, "it is a replica without its master: name the master in the URI");
+	else if (strstr(text, "does it want TLS?") != NULL)
+		lsh_remedy(x, "if its port is for TLS (tls-port in redis.conf) write rediss:// in place of redis://, or name its other port");
 	else if (x->err.sys_errno == EACCES || x->err.sys_errno == EPERM)
 		lsh_remedy(x, "let this user (uid) use the socket: unixsocketperm in redis.conf, and the permissions of its folder");
 	else if (x->err.sys_errno == ETIMEDOUT)
@@ -204,15 +228,6 @@ remedy_for_outage(struct lsh_examination *x)
 		lsh_remedy(x, "start the server, or one that takes its place: CLUSTER FAILOVER FORCE at a replica of it");
 	else
 		lsh_remedy(x, "start the server, or mend the address in the URI: %s", by_hand);
-}
-
-/* What was wrong, without the server's name, which each finding has. */
-static const char *
-trouble(const struct lsh_examination *x)
-{
-	size_t shown = strnlen(x->uri->shown, 120) + strlen(": ");
-
-	return strlen(x->err.text) > shown ? x->err.text + shown : x->err.text;
 }
 
 /* It did not get as far as an open connection. A command of the hello that is not permitted is no refused login: the server was reached. */
@@ -237,6 +252,8 @@ tell_failed_hello(struct lsh_examination *x)
 		remedy_for_login(x);
 	else if (status == LEASH_UNAVAILABLE)
 		remedy_for_outage(x);
+	else if (status == LEASH_PROTOCOL && x->uri->tls.on)
+		lsh_remedy(x, "name the port at which it speaks TLS (tls-port in redis.conf), or, where plain text will do, write redis:// in place of rediss://");
 	else if (status == LEASH_PROTOCOL)
 		lsh_remedy(x, "something else listens there: mend host and port in the URI; where TLS is wanted write rediss:// in place of redis://");
 	else if (status == LEASH_INVALID)
@@ -423,6 +440,10 @@ struct examining {
 	char name[80];
 	int64_t timeout_ms;
 	unsigned visited;
+	struct {
+		char run_id[LSH_RUN_ID_SIZE], shown[160];
+	} met[LSH_QUORUM_MAX]; /* of a quorum */
+	unsigned met_count;
 };
 
 static leash_status
@@ -471,6 +492,24 @@ look(struct lsh_examination *x)
 	return x->status;
 }
 
+/* Servers of a quorum that are one, by two names, vote twice: it is then no majority that decides. */
+static void
+tell_twin(struct lsh_examination *x, struct examining *wanted)
+{
+	const char *run_id = x->hello.run_id;
+
+	if (x->stop->deployment != LSH_QUORUM || run_id[0] == '\0' || wanted->met_count == LSH_QUORUM_MAX)
+		return;
+	for (unsigned i = 0; i < wanted->met_count; i++)
+		if (strcmp(wanted->met[i].run_id, run_id) == 0) {
+			lsh_remedy(x, "name each server of the quorum once in the URI, and as many as 3, 5 or 7");
+			lsh_find(x, LEASH_FINDING_ERROR, "connection", "it is the same server as %s, and so has two votes", wanted->met[i].shown);
+			return;
+		}
+	snprintf(wanted->met[wanted->met_count].run_id, sizeof wanted->met->run_id, "%s", run_id);
+	snprintf(wanted->met[wanted->met_count++].shown, sizeof wanted->met->shown, "%s", x->uri->shown);
+}
+
 static leash_status
 examine_one(void *arg, const struct lsh_stop *stop, leash_error *err)
 {
@@ -486,6 +525,7 @@ examine_one(void *arg, const struct lsh_stop *stop, leash_error *err)
 	status = prepare(x, wanted, err);
 	if (status == LEASH_OK) {
 		status = look(x);
+		tell_twin(x, wanted);
 		if (status != LEASH_OK)
 			lsh_fail(err, status, x->err.sys_errno, "%s", x->err.text);
 	}

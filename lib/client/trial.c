@@ -43,6 +43,7 @@ struct trial {
 	struct said said;
 	char trouble[320];      /* "": none so far */
 	bool denied;
+	bool unloaded;          /* the scripts are to be preloaded, and are not */
 };
 
 /* ---- a step ---- */
@@ -102,6 +103,7 @@ check(struct trial *t, bool right)
 
 	if (right)
 		return;
+	t->unloaded = t->x->uri->preloaded && s->type == LSH_ERROR && s->fault == LSH_FAULT_NOSCRIPT;
 	if (s->type == LSH_ERROR)
 		snprintf(t->trouble, sizeof t->trouble, "%s was refused: %s", t->step, s->words);
 	else if (s->type == LSH_INTEGER)
@@ -254,6 +256,8 @@ tell(struct trial *t)
 {
 	if (t->denied)
 		lsh_rights_remedy_all(t->x);
+	else if (t->unloaded)
+		lsh_remedy(t->x, "leash scripts --load, as one who is permitted SCRIPT LOAD, for this server; or take scripts=preloaded out of the URI");
 	else
 		lsh_remedy(t->x, "see what stands between (a proxy, renamed commands, a server that only resembles Redis); MONITOR on the server shows "
 		           "what arrives there");

@@ -8,6 +8,7 @@
 #include "redis/info.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -336,6 +337,18 @@ tell_log_file(struct lsh_examination *x)
 		         strcmp(fsync, "everysec") == 0 ? ", appendfsync everysec" : "");
 }
 
+/* Whoever is guarded against it gets no lock that another has forgotten to hold. */
+static void
+tell_forgetful(struct lsh_examination *x)
+{
+	if (x->uri->restart_guard_ms > 0)
+		lsh_find(x, LEASH_FINDING_NOTE, "persistence",
+		         "no append-only file: a restart may forget locks, so it gives none for %" PRId64 " ms after one (restart_guard)", x->uri->restart_guard_ms);
+	else
+		lsh_find(x, LEASH_FINDING_NOTE, "persistence",
+		         "no append-only file: a restart may forget locks, so a quorum does not count it for restart_guard_ms after one");
+}
+
 static void
 tell_snapshots(struct lsh_examination *x)
 {
@@ -369,6 +382,8 @@ tell_persistence(struct lsh_examination *x)
 		return;
 	if (aof == 1)
 		tell_log_file(x);
+	else if (x->uri->restart_guard_ms > 0 || x->stop->deployment == LSH_QUORUM)
+		tell_forgetful(x);
 	else
 		tell_snapshots(x);
 }

@@ -155,11 +155,15 @@ static void
 a_server_that_forgets_at_a_restart_is_warned_of(void **state)
 {
 	struct server *forgetful = server_start(NULL);
+	char guarded[512];
 
 	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(forgetful)));
 	check_worst(LEASH_FINDING_WARNING);
 	check_remedy(the("persistence", LEASH_FINDING_WARNING, "neither"), "restart_guard_ms");
+	snprintf(guarded, sizeof guarded, "%s?restart_guard=30000", server_uri(forgetful));
+	assert_status(LEASH_OK, examine(guarded));
+	the("persistence", LEASH_FINDING_NOTE, "none for 30000 ms");
 	freeReplyObject(server_command(forgetful, "CONFIG SET save %s", "3600 1"));
 	assert_status(LEASH_OK, examine(server_uri(forgetful)));
 	the("persistence", LEASH_FINDING_WARNING, "snapshots only (save 3600 1)");
@@ -265,6 +269,23 @@ a_cluster_is_not_what_such_a_uri_names(void **state)
 	assert_status(LEASH_OK, examine(bob(node, "+@all -info ~leash:* &leash:wake:*")));
 	the("version", LEASH_FINDING_ERROR, "cluster mode");
 	server_stop(node);
+}
+
+/* ---- a quorum ---- */
+
+static void
+a_server_that_a_quorum_names_twice_is_told(void **state)
+{
+	struct server *twin = server_start_tcp(NULL), *other = server_start_tcp(NULL);
+	char uri[512], shown[64];
+
+	(void)state;
+	snprintf(shown, sizeof shown, "the same server as redis://127.0.0.1:%d", server_port(twin));
+	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1", server_port(twin), server_port(other), server_port(twin));
+	assert_status(LEASH_OK, examine(uri));
+	check_remedy(the("connection", LEASH_FINDING_ERROR, shown), "once");
+	server_stop(twin);
+	server_stop(other);
 }
 
 /* ---- clock and limits ---- */
@@ -484,6 +505,7 @@ main(void)
 		cmocka_unit_test(a_replica_names_its_master),
 		cmocka_unit_test(a_master_with_too_few_replicas_is_not_fit),
 		cmocka_unit_test(a_cluster_is_not_what_such_a_uri_names),
+		cmocka_unit_test(a_server_that_a_quorum_names_twice_is_told),
 		cmocka_unit_test(a_clock_that_is_off_is_told_with_how_far),
 		cmocka_unit_test(connections_that_run_out_are_told),
 		cmocka_unit_test(a_slow_line_is_told_by_what_leash_has_patience_for),

@@ -2,8 +2,10 @@
 #include "tests/contract/findings.h"
 
 #include "tests/support/await.h"
+#include "tests/support/certs.h"
 #include "tests/support/fake.h"
 #include "tests/support/proxy.h"
+#include "tests/support/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +69,39 @@ a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong(void **state
 		server_stop(odd);
 	}
 	unsetenv("LEASH_TEST_PASSWORD");
+}
+
+/* Not by what lets anybody in. */
+static void
+a_certificate_that_is_refused_is_to_be_looked_at(void **state)
+{
+	struct server *expired = server_start_tls(CERTS_EXPIRED, false, NULL), *strict = server_start_tls(CERTS_SERVER, true, NULL);
+
+	(void)state;
+	assert_status(LEASH_DENIED, examine(server_uri_tls(expired)));
+	check_remedy(the("connection", LEASH_FINDING_ERROR, "expired on"), "openssl s_client -connect 127.0.0.1:");
+	assert_status(LEASH_DENIED, examine(server_uri_tls(strict)));
+	check_remedy(the("connection", LEASH_FINDING_ERROR, "wants a certificate"), "cert and key");
+	server_stop(expired);
+	server_stop(strict);
+}
+
+static void
+who_speaks_tls_and_who_does_not_is_told_from_each_other(void **state)
+{
+	struct server *plain = server_start_tcp(NULL), *tls = server_start_tls(CERTS_SERVER, false, NULL);
+	char uri[512];
+
+	(void)state;
+	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?%s", server_port(plain), certs_query());
+	assert_status(LEASH_PROTOCOL, examine(uri));
+	check_remedy(the("connection", LEASH_FINDING_ERROR, "does not speak TLS"), "in place of rediss://");
+	snprintf(uri, sizeof uri, "redis%s", server_uri_tls(tls) + strlen("rediss"));
+	*strchr(uri, '?') = '\0';
+	assert_status(LEASH_UNAVAILABLE, examine(uri));
+	check_remedy(the("connection", LEASH_FINDING_ERROR, "does it want TLS?"), "write rediss://");
+	server_stop(plain);
+	server_stop(tls);
 }
 
 static void
@@ -349,6 +384,8 @@ main(void)
 		cmocka_unit_test(nobody_there_is_a_finding_with_how_to_look),
 		cmocka_unit_test(a_wrong_password_is_told_and_never_shown),
 		cmocka_unit_test(a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong),
+		cmocka_unit_test(a_certificate_that_is_refused_is_to_be_looked_at),
+		cmocka_unit_test(who_speaks_tls_and_who_does_not_is_told_from_each_other),
 		cmocka_unit_test(a_database_that_is_not_there_is_told),
 		cmocka_unit_test(a_server_that_stands_still_is_told_after_the_time_for_one_answer),
 		cmocka_unit_test(wherever_the_connection_breaks_that_is_told_and_nothing_is_left),

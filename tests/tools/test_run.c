@@ -7,6 +7,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/leashed.h"
+#include "tests/support/quorum.h"
 #include "tests/support/server.h"
 #include "tests/support/tool.h"
 
@@ -437,6 +438,25 @@ a_token_that_is_not_the_holders_does_not_let_in(void **state)
 
 /* ---- speaking ---- */
 
+/* It is being renewed all the same. */
+static void
+a_hold_by_just_a_majority_is_said_to_be_in_danger(void **state)
+{
+	struct quorum *quorum = quorum_start(&(struct quorum_options){.count = 3});
+	const char *three = quorum_uri_guarded(quorum, 3000);
+	struct tool *tool;
+
+	(void)state;
+	quorum_await_uptime(quorum, 3000);
+	server_kill(quorum_server(quorum, 2));
+	tool = TOOL_START(three, "run", "--ttl=3s", "job", "sleep", "600");
+	tool_await_err(tool, "lock 'job' is in danger: just a majority of the servers has it");
+	tool_signal(tool, SIGTERM);
+	tool_wait(tool);
+	tool_free(tool);
+	quorum_stop(quorum);
+}
+
 static void
 verbose_says_how_long_it_took_and_who_has_it(void **state)
 {
@@ -520,6 +540,7 @@ main(void)
 		cmocka_unit_test(an_inner_run_leaves_the_lock_to_the_outer_one),
 		cmocka_unit_test(the_values_of_an_inner_lock_win),
 		cmocka_unit_test(a_token_that_is_not_the_holders_does_not_let_in),
+		cmocka_unit_test(a_hold_by_just_a_majority_is_said_to_be_in_danger),
 		cmocka_unit_test(verbose_says_how_long_it_took_and_who_has_it),
 		cmocka_unit_test(what_is_said_is_one_object_a_line_with_json),
 		cmocka_unit_test(others_see_the_command_as_the_holder),
