@@ -27,6 +27,7 @@
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define HEAD_START (50 * LSH_MS) /* of the resolver before the address that worked last */
 #define PATIENCE   (30 * LSH_S)  /* with a request, over several attempts */
@@ -415,6 +416,15 @@ lsh_dial_free(struct lsh_dial *d)
 	lsh_trust_drop(d->trust);
 	lsh_greeting_free(d->greeting);
 	lsh_free(d);
+}
+
+void
+lsh_dial_forsake(struct lsh_dial *d)
+{
+	if (d->wire.fd >= 0)
+		close(d->wire.fd);
+	if (d->probe.fd >= 0)
+		close(d->probe.fd);
 }
 
 void

@@ -25,6 +25,7 @@ enum lsh_dialed { LSH_DIAL_WAIT, LSH_DIAL_DONE, LSH_DIAL_FAILED };
  * done when that is confirmed; with the channel "" it is the same without the last. Copies both. */
 struct lsh_dial *lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel);  /* NULL: no memory */
 void lsh_dial_free(struct lsh_dial *dial);   /* abandons what is under way; NULL is allowed */
+void lsh_dial_forsake(struct lsh_dial *dial); /* in a forked child: close its copies of the descriptors, and touch nothing else */
 
 /* Before the first start: what it has to be a connection to. Else LSH_WANT_SERVER. For a master every hello has INFO replication,
  * and a replica is UNAVAILABLE. For a sentinel, which does not know some of the hello's commands, that is AUTH, CLIENT SETNAME, INFO server and,

@@ -708,5 +708,7 @@ lsh_lookout_forsake(struct lsh_lookout *l)
 	/* TLS stays as it is: a thread that is not in the child may have been in the middle of it */
 	if (l->wire.fd >= 0)
 		close(l->wire.fd);
+	lsh_dial_forsake(l->dial);
+	lsh_dial_forsake(l->news_dial);
 	lsh_listener_forsake(l->news);
 }

@@ -30,7 +30,9 @@ lsh_probe_step(struct lsh_probe *p, const struct lsh_address *address)
 void
 lsh_probe_end(struct lsh_probe *p)
 {
-	if (p->fd >= 0)
-		lsh_discard_socket(p->fd);
-	p->fd = -1;
+	int fd = p->fd;
+
+	p->fd = -1; /* first, as lsh_wire_discard() does */
+	if (fd >= 0)
+		lsh_discard_socket(fd);
 }

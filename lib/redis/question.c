@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* From now on _drop breaks this connection; -1: no more. False: it has come already. */
 static bool
@@ -58,15 +57,17 @@ static void *
 ask(void *arg)
 {
 	struct lsh_question *q = arg;
-	struct lsh_talk *talk = NULL;
+	struct lsh_talk *talk;
 	struct lsh_hello hello = {.wire = LSH_NO_WIRE};
 
 	lsh_thread_name("leash-question");
-	q->status = lsh_talk_open(&talk, &q->uri, q->name, q->patience, &hello, &q->err);
+	q->status = lsh_talk_open(&q->talk, &q->uri, q->name, q->patience, &hello, &q->err);
+	talk = q->talk;
 	if (q->status == LEASH_OK) {
 		q->status = expose(q, hello.wire.fd) ? converse(q, talk) : LEASH_CLOSED;
 		expose(q, -1);
 	}
+	q->talk = NULL;
 	lsh_talk_close(talk);
 	atomic_store(&q->answered, true);
 	lsh_unpark(q->parker);
@@ -85,6 +86,7 @@ lsh_question_ask(struct lsh_question *q, const struct lsh_uri *cluster, const ch
 	q->err = (leash_error){0};
 	q->dropped = false;
 	q->fd = -1;
+	q->talk = NULL;
 	atomic_store(&q->answered, false);
 	pthread_mutex_init(&q->mutex, NULL);
 	e = lsh_thread_start(&q->thread, ask, q);
@@ -131,6 +133,6 @@ void
 lsh_question_forsake(struct lsh_question *q)
 {
 	/* without the mutex: a thread that is not in the child may have had it */
-	if (q->asked && q->fd >= 0)
-		close(q->fd);
+	if (q->asked && q->talk != NULL)
+		lsh_talk_forsake(q->talk);
 }

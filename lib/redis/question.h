@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lsh_talk;
 struct redisReply;
 
 /* Zeroed, it is one that is not asked. Nothing in it is to be looked at between _ask and _take, but `asked` and `answered`. */
@@ -31,6 +32,7 @@ struct lsh_question {
 	struct redisReply *slots, *info; /* to CLUSTER SLOTS and CLUSTER INFO, whatever it was */
 
 	pthread_t thread;
+	struct lsh_talk *talk;        /* its thread's; a forked child looks at it */
 	pthread_mutex_t mutex;        /* guards the rest */
 	bool dropped;
 	int fd;                       /* of the connection, while it may be broken; -1: now it may not */

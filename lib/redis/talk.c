@@ -16,11 +16,13 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 struct lsh_talk {
 	const struct lsh_uri *uri;
 	int64_t timeout;
 	struct lsh_wire wire;
+	struct lsh_dial *dial; /* until it is connected */
 	struct lsh_sieve sieve;
 	size_t most;           /* bytes of an answer */
 	redisReply *answer;    /* the last one */
@@ -73,6 +75,7 @@ dial(struct lsh_talk *t, enum lsh_want want, const char *name, struct lsh_hello 
 
 	if (dial == NULL)
 		return fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
+	t->dial = dial;
 	lsh_dial_want(dial, want);
 	lsh_dial_start(dial, lsh_after(lsh_now_ns(), t->timeout));
 	while ((dialed = lsh_dial_step(dial, hello, &trouble)) == LSH_DIAL_WAIT) {
@@ -81,10 +84,12 @@ dial(struct lsh_talk *t, enum lsh_want want, const char *name, struct lsh_hello 
 
 		await(polled, deadline);
 	}
+	if (dialed == LSH_DIAL_DONE)
+		t->wire = hello->wire;
+	t->dial = NULL;
 	lsh_dial_free(dial);
 	if (dialed == LSH_DIAL_FAILED)
 		return lsh_fail(err, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	t->wire = hello->wire;
 	return LEASH_OK;
 }
 
@@ -101,13 +106,14 @@ open_talk(struct lsh_talk **out, enum lsh_want want, const struct lsh_uri *uri, 
 	t->timeout = timeout;
 	t->most = LSH_TALK_MOST;
 	t->wire = LSH_NO_WIRE;
+	*out = t;
 	status = lsh_sieve_open(&t->sieve, NULL, LSH_TALK_LEVELS, LSH_TALK_ELEMENTS)
 	                 ? dial(t, want, name, hello, err)
 	                 : fail(t, err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
-	if (status != LEASH_OK)
+	if (status != LEASH_OK) {
+		*out = NULL;
 		lsh_talk_close(t);
-	else
-		*out = t;
+	}
 	return status;
 }
 
@@ -137,6 +143,16 @@ lsh_talk_close(struct lsh_talk *t)
 	lsh_sieve_close(&t->sieve);
 	lsh_free(t->words);
 	lsh_free(t);
+}
+
+void
+lsh_talk_forsake(struct lsh_talk *t)
+{
+	/* TLS stays as it is, and so does the rest: a thread that is not in the child may have been in the middle of it */
+	if (t->wire.fd >= 0)
+		close(t->wire.fd);
+	if (t->dial != NULL)
+		lsh_dial_forsake(t->dial);
 }
 
 void

@@ -43,20 +43,32 @@ lsh_wire_break(const struct lsh_wire *wire)
 	shutdown(wire->fd, SHUT_RDWR);
 }
 
+/* First of all it is forgotten: a child that is forked in between must not close, by this number, what has got it since. */
+static struct lsh_wire
+take(struct lsh_wire *wire)
+{
+	struct lsh_wire taken = *wire;
+
+	*wire = LSH_NO_WIRE;
+	return taken;
+}
+
 void
 lsh_wire_discard(struct lsh_wire *wire)
 {
-	if (wire->fd >= 0)
-		lsh_discard_socket(wire->fd);
-	lsh_tls_free(wire->tls);
-	*wire = LSH_NO_WIRE;
+	struct lsh_wire taken = take(wire);
+
+	if (taken.fd >= 0)
+		lsh_discard_socket(taken.fd);
+	lsh_tls_free(taken.tls);
 }
 
 void
 lsh_wire_close(struct lsh_wire *wire)
 {
-	if (wire->fd >= 0)
-		close(wire->fd);
-	lsh_tls_free(wire->tls);
-	*wire = LSH_NO_WIRE;
+	struct lsh_wire taken = take(wire);
+
+	if (taken.fd >= 0)
+		close(taken.fd);
+	lsh_tls_free(taken.tls);
 }

@@ -190,6 +190,42 @@ close_in_a_child_closes_all_copies_of_the_descriptors(void **state)
 	assert_true(count_fds(true) <= events);
 }
 
+/* How many it closes. */
+static int
+count_closed_in_child(void *arg)
+{
+	int before = count_fds(false);
+
+	leash_close(parents.client);
+	*(int *)arg = before - count_fds(false);
+	return 0;
+}
+
+static void
+close_in_a_child_closes_copies_of_connections_that_are_being_made(void **state)
+{
+	struct proxy *proxy = proxy_start(server_socket(server));
+	int *closed = child_share(2 * sizeof *closed);
+
+	(void)state;
+	open_for_children(leashed_open(proxy_uri(proxy), NULL));
+	await_true(proxy_open(proxy) == 2);
+	child_wait(child_run(count_closed_in_child, &closed[0]));
+	assert_true(closed[0] > 2);
+	proxy_hold(proxy, PROXY_BOTH); /* so that nobody answers to a hello */
+	proxy_reset_all(proxy);
+	for (int i = 0; i < 20 && closed[1] != closed[0]; i++) { /* else it was forked between two attempts */
+		await_true(proxy_open(proxy) == 2);
+		child_wait(child_run(count_closed_in_child, &closed[1]));
+	}
+	assert_int_equal(closed[1], closed[0]);
+	proxy_release(proxy);
+	await_true(leash_lock_extend(parents.held, 30000, NULL) == LEASH_OK);
+	close_after_children();
+	child_unshare(closed, 2 * sizeof *closed);
+	proxy_stop(proxy);
+}
+
 static int
 open_in_child(void *arg)
 {
@@ -283,6 +319,7 @@ children_that_are_forked_amid_calls_of_other_threads_do_not_hang(void **state)
 
 static const struct place_exception elsewhere[] = {
 	{"sends_not_a_byte", PLACE_ONE_SOCKET},
+	{"that_are_being_made", PLACE_ONE_SOCKET},
 	{NULL, 0},
 };
 
@@ -293,6 +330,7 @@ main(void)
 		life(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte),
 		life(a_parent_keeps_its_lock_whatever_its_children_do),
 		life(close_in_a_child_closes_all_copies_of_the_descriptors),
+		life(close_in_a_child_closes_copies_of_connections_that_are_being_made),
 		life(a_child_can_open_a_client_of_its_own),
 		life(children_that_are_forked_amid_calls_of_other_threads_do_not_hang),
 	};
