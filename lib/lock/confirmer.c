@@ -326,7 +326,8 @@ settle(struct lsh_confirmer *c, struct job *job, const struct lsh_confirm_count 
 	struct lsh_lock *lock = t->lock;
 
 	pthread_mutex_lock(&lock->mutex);
-	if (t->phase == LSH_HELD) {
+	/* the lock may have moved meanwhile: these replicas are no more those that it would be found at */
+	if (t->phase == LSH_HELD && is_mine(c, t, job->asking)) {
 		if (count != NULL)
 			lsh_confirm_counted(t, c->node, job->sent, job->lease_ms, count);
 		else

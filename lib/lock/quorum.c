@@ -151,6 +151,18 @@ lsh_quorum_propose(struct lsh_quorum *q)
 
 /* ---- does it count? ---- */
 
+/* The site before this one that is the same server, by another name: it has one vote, there. */
+static struct lsh_site *
+twin_of(const struct lsh_site *site)
+{
+	const struct lsh_engine *e = site->engine;
+
+	for (size_t i = 0; i < e->site_count && e->sites[i] != site; i++)
+		if (lsh_node_is_same(e->sites[i]->node, site->node))
+			return e->sites[i];
+	return NULL;
+}
+
 bool
 lsh_quorum_counts(struct lsh_site *site, int64_t guard_ms, int64_t now)
 {
@@ -159,12 +171,13 @@ lsh_quorum_counts(struct lsh_site *site, int64_t guard_ms, int64_t now)
 	if (LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
 		return true;
 	uptime = lsh_node_uptime(site->node, now);
-	return uptime != LSH_NEVER && uptime >= guard_ms * LSH_MS;
+	return uptime != LSH_NEVER && uptime >= guard_ms * LSH_MS && twin_of(site) == NULL;
 }
 
 bool
 lsh_quorum_excuse(struct lsh_site *site, int64_t guard_ms, int64_t now, leash_status *status, int *sys_errno, char *text, size_t size)
 {
+	const struct lsh_site *twin;
 	int64_t uptime;
 
 	if (!lsh_node_is_up(site->node)) {
@@ -175,8 +188,11 @@ lsh_quorum_excuse(struct lsh_site *site, int64_t guard_ms, int64_t now, leash_st
 		return false;
 	*status = LEASH_UNAVAILABLE;
 	*sys_errno = 0;
+	twin = twin_of(site);
 	uptime = lsh_node_uptime(site->node, now);
-	if (uptime == LSH_NEVER)
+	if (twin != NULL)
+		snprintf(text, size, "%.80s: it is the same server as %.80s, and has one vote", lsh_node_shown(site->node), lsh_node_shown(twin->node));
+	else if (uptime == LSH_NEVER)
 		snprintf(text, size, "%.80s: it does not say for how long it has been up (INFO), which restart_guard_ms needs", lsh_node_shown(site->node));
 	else
 		snprintf(text, size, "%.60s: it was restarted, perhaps without its data, and does not count for another %lld ms (restart_guard_ms)",
@@ -215,12 +231,27 @@ bring_up(struct lsh_lock *lock, void *arg)
 	}
 }
 
+static void
+warn_of_twins(const struct lsh_site *site)
+{
+	const struct lsh_engine *e = site->engine;
+	char text[240];
+
+	for (size_t i = 0; i < e->site_count; i++)
+		if (e->sites[i] != site && lsh_node_is_same(e->sites[i]->node, site->node)) {
+			snprintf(text, sizeof text, "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once",
+			         lsh_node_shown(site->node), lsh_node_shown(e->sites[i]->node));
+			lsh_courier_log(e->courier, LEASH_LOG_WARNING, text);
+		}
+}
+
 void
 lsh_quorum_connected(struct lsh_site *site)
 {
 	struct lsh_engine *e = site->engine;
 	struct lsh_parker *opener = atomic_load(&e->quorum->opener);
 
+	warn_of_twins(site);
 	pthread_mutex_lock(&e->work_mutex);
 	for (struct lsh_list *at = e->owed.next; at != &e->owed; at = at->next) {
 		struct lsh_tenure *t = lsh_container(at, struct lsh_tenure, owed_link);
@@ -284,7 +315,8 @@ call_roll(struct lsh_engine *e, struct roll *r)
 static leash_status
 say_why_not(struct lsh_engine *e, const struct roll *r, leash_error *err)
 {
-	unsigned silent = (unsigned)e->site_count - r->ready;
+	bool decided = e->site_count - r->failed < e->quorum->majority; /* without those that are still being connected to */
+	unsigned silent = decided ? r->failed : (unsigned)e->site_count - r->ready;
 	leash_status status = r->why.status;
 	char text[200], why[sizeof r->why.text];
 	int sys_errno = r->why.sys_errno;

@@ -142,6 +142,14 @@ lsh_round_excuse(const struct lsh_tenure *t, int *sys_errno, char *text, size_t 
 	return x.status;
 }
 
+/* How long the round took that ended now, for the pauses after it. One that went on past its limit was not a long one: this process stood
+ * still meanwhile, or its machine was suspended, and nobody else was in its way for so long. */
+static int64_t
+length_of(const struct lsh_ballot *b, int64_t now)
+{
+	return (now < b->limit ? now : b->limit) - b->began;
+}
+
 /* ---- turns ---- */
 
 /* Those who lost a round rest, and one who asks right behind its own release would be before them for ever. So after a turn it rests as
@@ -151,7 +159,7 @@ void
 lsh_round_let_others(struct lsh_lock *lock, const struct lsh_tenure *t)
 {
 	enum { MEMORY_MS = 5000, TURN_MS = 4, TURNS = 16 }; /* several short holds in a row are one turn */
-	int64_t now = lsh_now_ns(), began = t->ballot->began, round = began > 0 ? t->turn_began - began : 0;
+	int64_t now = lsh_now_ns(), round = t->ballot->began > 0 ? length_of(t->ballot, t->turn_began) : 0; /* 0: it was adopted */
 	bool waits = !lsh_list_empty(&lock->plain.waiters), contended = lock->contended_at > 0 && now - lock->contended_at < MEMORY_MS * LSH_MS;
 
 	if (now < lsh_after_ms(lock->rests_until, TURN_MS))
@@ -209,7 +217,7 @@ lsh_round_lost(struct lsh_tenure *t)
 		t->lock->contended_at = now;
 	w->hopeless = !may_go_on(e, w, &x);
 	w->rounds++;
-	w->rests_until = lsh_after(now, lsh_quorum_pause(now - t->ballot->began, w->rounds, lsh_random32()));
+	w->rests_until = lsh_after(now, lsh_quorum_pause(length_of(t->ballot, now), w->rounds, lsh_random32()));
 	if (lapses < w->rests_until)
 		w->rests_until = lapses;
 	lsh_tenure_end(t);

@@ -4,7 +4,8 @@
  * Where a server may be replaced, because it is one of several or has replicas, it is not believed at all. What a master publishes reaches
  * its replicas as well, and a master that was replaced while it stood still, or behind a cut, has clients that do not know that yet: as a
  * replica it passes on to them what its successor published meanwhile. But that one had counted who hears (hand_on.inc), and gave the lock to
- * the next where nobody did. So the message says when to ask, and no more. */
+ * the next where nobody did. So the message says when to ask, and no more. Nor is it believed while commands go to another server than it
+ * comes from, or to none just now: behind one address there may be one after the other. */
 #include "lock/state.h"
 
 #include "base/mutation.h"
@@ -83,7 +84,7 @@ is_hearsay(const struct lsh_site *site)
 {
 	const struct lsh_engine *e = site->engine;
 
-	return e->cluster != NULL || e->options.uri->deployment == LSH_SENTINEL || lsh_node_is_replicated(site->node);
+	return e->cluster != NULL || e->options.uri->deployment == LSH_SENTINEL || lsh_node_is_replicated(site->node) || !lsh_node_is_subscribed(site->node);
 }
 
 /* lock->mutex held. Its word decides; at once, or as soon as the answer to its ask says that it has a place. */

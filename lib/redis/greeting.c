@@ -122,6 +122,8 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
 		return fail(g, err, LEASH_DENIED, 0, "the server wants a password: %s was refused: %.*s", name, n, words);
 	if (step == SELECT && plain)
 		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", g->uri->db, n, words);
+	if (step == TIME && plain && strstr(said, "unknown command") != NULL) /* a sentinel has all that comes before */
+		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s (is it a sentinel? then write redis+sentinel://)", name, n, words);
 	if (step == AUTH || fault == LSH_FAULT_DENIED || plain)
 		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s", name, n, words);
 	return fail(g, err, LEASH_PROTOCOL, 0, "%s was refused, not in the words of a Redis server: %.*s", name, n, words);

@@ -75,16 +75,21 @@ lsh_hello_take_info(struct lsh_hello *hello, const struct lsh_message *m)
 bool
 lsh_hello_take_replication(struct lsh_hello *hello, const struct lsh_message *m)
 {
-	const char *info = m->item[0].text, *role, *replicas;
-	uint64_t count;
+	const char *info = m->item[0].text, *role, *replicas, *since;
+	uint64_t count, offset;
+	bool is_master, was_replica;
 	size_t n;
 
 	if (m->type != LSH_STRING)
 		return false;
 	role = lsh_info_find(info, "role", &n);
-	hello->replica = role != NULL && !(n == strlen("master") && memcmp(role, "master", n) == 0);
+	is_master = role != NULL && n == strlen("master") && memcmp(role, "master", n) == 0;
+	hello->replica = role != NULL && !is_master;
+	/* from where on its data are its own; -1 if they always were. Whom it took over from may come back, as a replica of it */
+	since = lsh_info_find(info, "second_repl_offset", &n);
+	was_replica = since != NULL && lsh_decimal_read(since, n, &offset);
 	replicas = lsh_info_find(info, "connected_slaves", &n);
-	hello->replicated = hello->replica || (replicas != NULL && lsh_decimal_read(replicas, n, &count) && count > 0);
+	hello->alone = is_master && !was_replica && replicas != NULL && lsh_decimal_read(replicas, n, &count) && count == 0;
 	return true;
 }
 

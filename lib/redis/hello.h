@@ -31,7 +31,7 @@ struct lsh_hello {
 	bool cluster;                  /* runs in cluster mode */
 	bool sentinel;                 /* is a sentinel */
 	bool replica;                  /* is one (not of a subscription; nor if INFO is not permitted, or does not tell) */
-	bool replicated;               /* likewise: there are replicas of it, or it is one */
+	bool alone;                    /* it is a master without replicas, and never was one: nothing says that another one may take its place */
 	char eviction[LSH_POLICY_SIZE]; /* maxmemory-policy; "noeviction" also without a maxmemory; "" if INFO does not tell (or of a subscription) */
 	int64_t server_us;             /* TIME (not of a subscription: 0) */
 	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */

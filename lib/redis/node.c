@@ -227,6 +227,21 @@ lsh_node_version(struct lsh_node *n)
 }
 
 bool
+lsh_node_is_same(struct lsh_node *n, struct lsh_node *other)
+{
+	char run_id[LSH_RUN_ID_SIZE];
+	bool same;
+
+	pthread_mutex_lock(&other->mutex);
+	memcpy(run_id, other->run_id, sizeof run_id);
+	pthread_mutex_unlock(&other->mutex);
+	pthread_mutex_lock(&n->mutex);
+	same = run_id[0] != '\0' && strcmp(n->run_id, run_id) == 0;
+	pthread_mutex_unlock(&n->mutex);
+	return same;
+}
+
+bool
 lsh_node_is_replicated(struct lsh_node *n)
 {
 	return atomic_load(&n->replicated);
@@ -277,6 +292,8 @@ lsh_node_forsake(struct lsh_node *n)
 {
 	if (n->sentinel != NULL)
 		lsh_sentinel_forsake(n->sentinel);
+	lsh_dial_forsake(n->commands.dial);
+	lsh_dial_forsake(n->messages.dial);
 	lsh_pipe_forsake(n->pipe);
 	lsh_listener_forsake(n->listener);
 	close(n->kick);

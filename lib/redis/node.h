@@ -67,7 +67,9 @@ void lsh_node_forsake(struct lsh_node *node);
 
 struct lsh_pipe *lsh_node_pipe(struct lsh_node *node);
 struct lsh_listener *lsh_node_listener(struct lsh_node *node);
-bool lsh_node_is_replicated(struct lsh_node *node); /* there were replicas when it was connected to, now or before: one of them may take its place */
+/* Another one may take its place: when it was connected to, now or before, it had replicas, or had been one, or did not say. */
+bool lsh_node_is_replicated(struct lsh_node *node);
+bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* when they were connected to last, this was one server, in one life */
 unsigned lsh_node_version(struct lsh_node *node); /* of the server that commands go to, 0xMMmmpp; 0: it does not say */
 const char *lsh_node_shown(const struct lsh_node *node); /* the server, or all of them, for messages */
 

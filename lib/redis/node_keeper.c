@@ -98,6 +98,18 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 		    "set it to noeviction", lsh_node_name(n, name), n->eviction);
 }
 
+/* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. One that was there already when the
+ * one before was met is another server, in its place: which knows no more of what that one had granted than one that was restarted. (After
+ * a failover sentinels say since when.) */
+static int64_t
+up_since(const struct lsh_node *n, const struct lsh_hello *hello)
+{
+	int64_t since = hello->uptime_ms < 0 ? LSH_NEVER : hello->received_ns - hello->uptime_ms * LSH_MS;
+	bool known = n->run_id[0] != '\0' && hello->run_id[0] != '\0';
+
+	return n->sentinel == NULL && known && since < n->met ? hello->received_ns : since;
+}
+
 static void
 commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 {
@@ -107,14 +119,15 @@ commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 	/* What belongs to this connection is in place before it takes commands: whoever read the epoch before it read the rest
 	 * can have its command refused for the former, but never sent with what belonged to another connection. */
 	atomic_store(&n->version, hello->version);
-	if (hello->replicated)
+	if (!hello->alone)
 		atomic_store(&n->replicated, true);
 	pthread_mutex_lock(&n->mutex);
 	same_life = n->run_id[0] != '\0' && strcmp(n->run_id, hello->run_id) == 0;
-	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
 	/* its age goes by its wall clock: of a life that was known before, what it said then stands, whatever that clock does */
 	if (!same_life)
-		n->up_since = hello->uptime_ms < 0 ? LSH_NEVER : hello->received_ns - hello->uptime_ms * LSH_MS;
+		n->up_since = up_since(n, hello);
+	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
+	n->met = hello->received_ns;
 	pthread_mutex_unlock(&n->mutex);
 	if (same_life)
 		lsh_node_learn_clock(n, hello->server_us, n->commands.started, hello->received_ns);

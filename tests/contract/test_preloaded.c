@@ -183,6 +183,23 @@ loading_without_permission_is_denied_and_says_which(void **state)
 	assert_false(leash_script_at(0, NULL));
 }
 
+static void
+note_remedy(void *arg, const leash_finding *finding)
+{
+	if (strcmp(finding->topic, "trial") == 0)
+		snprintf(arg, 200, "%s", finding->remedy);
+}
+
+static void
+an_examination_says_who_loads_the_scripts_that_are_missing(void **state)
+{
+	char remedy[200] = "";
+
+	(void)state;
+	assert_int_equal(leash_examine(LEASH_OPTIONS(.uri = uri), note_remedy, remedy, &err), LEASH_OK);
+	assert_non_null(strstr(remedy, "leash scripts --load"));
+}
+
 /* What it found of permissions: the worst. */
 static void
 note_level(void *arg, const leash_finding *finding)
@@ -215,6 +232,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(scripts_that_are_not_loaded_are_named_and_not_sent, start, stop),
 		cmocka_unit_test_setup_teardown(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again, start, stop),
 		cmocka_unit_test_setup_teardown(loading_without_permission_is_denied_and_says_which, start, stop),
+		cmocka_unit_test_setup_teardown(an_examination_says_who_loads_the_scripts_that_are_missing, start, stop),
 		cmocka_unit_test_setup_teardown(an_examination_wants_no_eval_of_a_user_whose_scripts_are_loaded, start, stop),
 	};
 

@@ -223,6 +223,34 @@ step_through(struct slowed *s)
 	return false;
 }
 
+/* Behind one address another server takes over, which has been up for long: it has forgotten no less than one that was restarted. */
+static void
+a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted(void **state)
+{
+	enum { GUARD_MS = 3000, GRAIN_MS = 2000 };
+	struct server *server = server_start(NULL), *other = server_start(NULL);
+	leash_client *client;
+	leash_lock *lock;
+	leash_error err;
+
+	(void)state;
+	await_true(server_integer(other, "EXISTS x") == 0);
+	await_ms(GUARD_MS + GRAIN_MS); /* servers count their lives in whole seconds */
+	client = leashed_open(server_uri(server), NULL);
+	lock = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	server_kill(server);
+	assert_int_equal(rename(server_socket(other), server_socket(server)), 0);
+	await_true(leash_lock_acquire(lock, 0, &err) == LEASH_UNAVAILABLE && strstr(err.text, "restart_guard_ms") != NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(other);
+	server_stop(server);
+}
+
 static int
 keep_slow(void *arg)
 {
@@ -435,6 +463,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_message_grants_before_the_guard_is_over),
 		cmocka_unit_test(no_word_grants_before_the_guard_is_over),
+		cmocka_unit_test(a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted),
 		cmocka_unit_test(beside_a_waiter_too_a_server_that_is_away_is_unavailable),
 		cmocka_unit_test(who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears),
 		cmocka_unit_test(a_break_while_the_keeper_is_told_of_something_else_is_mended),

@@ -326,6 +326,95 @@ be_holder(void *arg)
 	return 0;
 }
 
+/* Acquires in a process of its own, as soon as it can. */
+struct sleeper {
+	struct stage ready, go, acquired;
+	char uri[512];
+	int64_t lease_ms;
+};
+
+static int
+be_sleeper(void *arg)
+{
+	struct sleeper *s = arg;
+	leash_client *own = leashed_open(s->uri, LEASH_OPTIONS(.lease_ms = s->lease_ms));
+	leash_lock *wanted = leashed_lock(own, "q", NULL);
+
+	/* all are connected, and have the scripts */
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	stage_set(&s->ready, 1);
+	stage_await(&s->go, 1);
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, LEASH_FOREVER, &err));
+	stage_set(&s->acquired, 1);
+	leash_lock_release(wanted, NULL); /* it may be lost by now */
+	leash_lock_free(wanted);
+	leash_close(own);
+	return 0;
+}
+
+/* With the vote of one of them counted twice, that one and its other name were a majority. */
+static void
+a_server_with_two_names_has_one_vote(void **state)
+{
+	int first = server_port(quorum_server(quorum, 0)), second = server_port(quorum_server(quorum, 1));
+	leash_client *misled;
+	leash_lock *wanted;
+	char uri[256];
+
+	(void)state;
+	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second, second, LEASE_MS);
+	misled = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS));
+	wanted = leashed_lock(misled, "two names", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, 60000, &err)); /* both servers together are one */
+	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	server_pause(quorum_server(quorum, 0));
+	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 1000, &err));
+	assert_non_null(strstr(err.text, "2 of 3 servers could not be asked"));
+	server_resume(quorum_server(quorum, 0));
+	await_true(leash_lock_acquire(wanted, 1000, &err) == LEASH_OK);
+	assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	leash_lock_free(wanted);
+	leash_close(misled);
+	await_true(quorum_having(quorum, "leash:{two names}") == 0);
+}
+
+static void
+who_stood_still_in_a_round_does_not_rest_for_as_long(void **state)
+{
+	enum { STANDS_MS = 6000 };
+	struct sleeper *s;
+	int64_t resumed;
+	pid_t pid;
+
+	(void)state;
+	if (UNDER_TSAN)
+		skip(); /* whose children have no threads */
+	s = child_share(sizeof *s);
+	s->lease_ms = slow_ms(LEASE_MS);
+	snprintf(s->uri, sizeof s->uri, "%s", quorum_uri_guarded(quorum, s->lease_ms));
+	pid = child_run(be_sleeper, s);
+	stage_await(&s->ready, 1);
+	check_that_nothing_is_left();
+	for (int i = 0; i < SERVERS; i++)
+		proxy_delay(quorum_door(quorum, i), PROXY_TO_CLIENT, 250 * 1000);
+	stage_set(&s->go, 1);
+	await_true(quorum_having(quorum, "leash:{q}") >= 3);
+	await_ms(50); /* it sleeps until an answer comes */
+	child_pause(pid); /* they have voted; what they say comes while it stands still, and finds the votes lapsed */
+	for (int i = 0; i < SERVERS; i++)
+		proxy_delay(quorum_door(quorum, i), PROXY_TO_CLIENT, 0);
+	await_ms(slow_ms(STANDS_MS));
+	resumed = await_now_ns();
+	child_resume(pid);
+	stage_await(&s->acquired, 1);
+	printf("# stood still for %lld ms, acquired %lld ms later\n", (long long)slow_ms(STANDS_MS), (long long)((await_now_ns() - resumed) / MS));
+	assert_true(await_now_ns() - resumed < slow_ms(STANDS_MS) * MS);
+	child_wait(pid);
+	child_unshare(s, sizeof *s);
+	check_that_nothing_is_left();
+}
+
 static void
 a_server_that_was_restarted_empty_lets_no_second_owner_in(void **state)
 {
@@ -407,6 +496,21 @@ a_client_opens_with_a_majority(void **state)
 	printf("# %s\n", err.text);
 	assert_null(other);
 	server_resume(quorum_server(quorum, 1));
+}
+
+/* Three are gone, which decides; whether the others would have answered nobody waited to know. */
+static void
+who_was_not_waited_for_is_not_said_to_be_gone(void **state)
+{
+	leash_client *none = NULL;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		(i < 3 ? server_kill : server_pause)(quorum_server(quorum, i));
+	assert_status(LEASH_UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = slow_ms(2000)), &err));
+	assert_non_null(strstr(err.text, "3 of 5 servers could not be asked"));
+	server_resume(quorum_server(quorum, 3));
+	server_resume(quorum_server(quorum, 4));
 }
 
 /* Two thirds refuse, the one because nobody listens there, the other for a password: of these two only the last is for people to mend. */
@@ -765,8 +869,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_loss_is_told_before_the_lease_ends_on_any_server, set_up_with_doors, tear_down),
 		cmocka_unit_test_setup_teardown(a_hold_is_made_anew_on_a_server_that_lost_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_server_decides_nothing_and_a_majority_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_server_with_two_names_has_one_vote, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_stood_still_in_a_round_does_not_rest_for_as_long, set_up_with_doors, tear_down),
 		cmocka_unit_test_setup_teardown(a_server_that_was_restarted_empty_lets_no_second_owner_in, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_client_opens_with_a_majority, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_was_not_waited_for_is_not_said_to_be_gone, set_up, tear_down),
 		cmocka_unit_test(what_people_have_to_mend_is_named_before_what_may_pass),
 		cmocka_unit_test_setup_teardown(fences_grow_whatever_happens_to_a_minority, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(there_is_one_owner_at_a_time_whatever_happens_to_a_minority, set_up, tear_down),

@@ -25,7 +25,7 @@ odd_answers_are_told_from_one_another(void **state)
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
 		{"-DENIED Redis is running in protected mode because\r\n", true, LEASH_DENIED, ": the connection was refused: DENIED Redis is running"},
 		{"-ERR max number of clients reached\r\n", true, LEASH_UNAVAILABLE, ": the connection was refused: ERR max number of clients reached"},
-		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_DENIED, ": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write redis+sentinel://)"},
 		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "NONSENSE \\x1b[31mred"},
 		{"", true, LEASH_UNAVAILABLE, ": CLIENT SETNAME: the server closed the connection"},
 		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO: the server closed the connection"},
@@ -149,15 +149,21 @@ what_info_says_of_replicas_is_read_for_what_it_is(void **state)
 {
 	static const struct {
 		const char *info;
-		bool replica, replicated;
+		bool replica, alone;
 	} cases[] = {
-		{"# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\n", false, false},
-		{"role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n", false, true},
-		{"connected_slaves:1\r\nrole:master\r\n", false, true},
-		{"role:slave\r\nconnected_slaves:0\r\n", true, true},
+		{"# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\nsecond_repl_offset:-1\r\n", false, true},
+		{"role:master\r\nconnected_slaves:0\r\n", false, true}, /* an old one */
+		{"role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n", false, false},
+		{"connected_slaves:1\r\nrole:master\r\n", false, false},
+		/* promoted */
+		{"role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:1\r\n", false, false},
+		{"role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:93817\r\n", false, false},
+		{"role:slave\r\nconnected_slaves:0\r\n", true, false},
 		{"role:master\r\nconnected_slaves:-1\r\n", false, false},
 		{"role:master\r\nconnected_slaves:many\r\n", false, false},
 		{"role:master\r\nconnected_slaves:\r\n", false, false},
+		{"role:master\r\n", false, false},
+		{"connected_slaves:0\r\n", false, false},
 		{"", false, false},
 	};
 	char says[512];
@@ -171,7 +177,7 @@ what_info_says_of_replicas_is_read_for_what_it_is(void **state)
 		open_dial(f.uri, "leash-test", NULL);
 		assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
 		assert_int_equal(hello.replica, cases[i].replica);
-		assert_int_equal(hello.replicated, cases[i].replicated);
+		assert_int_equal(hello.alone, cases[i].alone);
 		close(hello.wire.fd);
 		close_dial();
 		puppet_stop(&f);

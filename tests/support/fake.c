@@ -120,7 +120,8 @@ fake_info(char *out, size_t size, const char *version, const char *run_id, int64
 {
 	char info[512];
 	size_t n = fake_say(info, sizeof info,
-	                    "# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%lld\r\n",
+	                    "# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%lld\r\n"
+	                    "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n",
 	                    version, run_id, (long long)uptime_s);
 
 	return fake_say(out, size, "$%zu\r\n%s\r\n", n, info);
