@@ -55,6 +55,14 @@ actor_tell(struct actor *a, actor_act *act)
 	stage_raise(&a->told);
 }
 
+void
+actor_dismiss(struct actor *a)
+{
+	actor_tell(a, NULL);
+	actor_join(a);
+	leash_lock_free(a->lock);
+}
+
 bool
 actor_is_done(const struct actor *a)
 {

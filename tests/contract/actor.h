@@ -45,6 +45,7 @@ struct actor {
 /* In the process in which it is to act. An actor ends when it is told NULL. */
 void actor_start(struct actor *actor);
 void actor_join(struct actor *actor);
+void actor_dismiss(struct actor *actor);   /* it is told to end, joined, and its lock freed */
 
 void actor_tell(struct actor *actor, actor_act *act);   /* returns at once */
 bool actor_is_done(const struct actor *actor);

@@ -9,13 +9,13 @@
 
 #include "tests/contract/callback.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/knob.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
 
-#include <dirent.h>
 #include <fnmatch.h>
 #include <locale.h>
 #include <pthread.h>
@@ -140,14 +140,9 @@ calls_of(const char *command)
 {
 	struct server *server;
 	long long calls = 0;
-	char field[64];
 
-	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++) {
-		const char *at = strstr(server_text(server, "INFO commandstats"), field);
-
-		calls += at != NULL ? atoll(at + strlen(field)) : 0;
-	}
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		calls += server_calls(server, command);
 	return calls;
 }
 
@@ -566,19 +561,6 @@ a_server_that_stands_still_meanwhile_is_unavailable(void **state)
 	leash_close(impatient);
 }
 
-static int
-count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static bool
 end_thread(void *arg, const leash_lock_info *info)
 {
@@ -599,18 +581,18 @@ static void
 a_thread_that_ends_in_a_visit_leaves_nothing(void **state)
 {
 	int64_t before;
-	int fds;
+	unsigned fds;
 	pthread_t thread;
 
 	(void)state;
 	make_locks("ended", 100);
 	await_connected();
 	before = counted.bytes;
-	fds = count_fds();
+	fds = descriptors_count();
 	assert_int_equal(pthread_create(&thread, NULL, scan_and_end, NULL), 0);
 	pthread_join(thread, NULL);
 	await_true(counted.bytes <= before);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(descriptors_count(), fds);
 }
 
 /* ---- refusals ---- */

@@ -29,14 +29,6 @@ new_cancel(void)
 	return cancel;
 }
 
-static void
-dismiss(struct actor *actor)
-{
-	actor_tell(actor, NULL);
-	actor_join(actor);
-	leash_lock_free(actor->lock);
-}
-
 /* ---- acts ---- */
 
 /* Into the int64_t that is its `ctx`: what leash_lock_remaining_ms() says. */
@@ -117,8 +109,8 @@ static void
 end_inheritance(struct inheritance *x)
 {
 	assert_done(LEASH_OK, &x->heir, actor_release);
-	dismiss(&x->leaver);
-	dismiss(&x->heir);
+	actor_dismiss(&x->leaver);
+	actor_dismiss(&x->heir);
 	leash_cancel_free(x->cancel);
 	leash_close(x->client);
 	place_assert_free("place");
@@ -239,7 +231,7 @@ a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(vo
 		print_message("# too slow: nothing was under way at the grant\n");
 		actor_do(&waiter, actor_release);
 	}
-	dismiss(&waiter);
+	actor_dismiss(&waiter);
 	leash_lock_free(held);
 	leash_close(client);
 	leash_close(holder);
@@ -274,7 +266,7 @@ an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms(void **state)
 	assert_true(left_ms > 0);
 	assert_true(now + left_ms * MS <= latest_ns);
 	assert_done(LEASH_OK, &holder, actor_release);
-	dismiss(&holder);
+	actor_dismiss(&holder);
 	leash_close(client);
 	proxy_stop(proxy);
 }
@@ -374,8 +366,8 @@ an_extend_that_is_under_way_at_the_close_says_closed(void **state)
 	assert_heard(LEASH_OK, &closer);
 	assert_done(LEASH_CLOSED, &holder, actor_release);
 	place_assert_free("closed");
-	dismiss(&holder);
-	dismiss(&closer);
+	actor_dismiss(&holder);
+	actor_dismiss(&closer);
 }
 
 /* ---- children of callbacks ---- */

@@ -142,15 +142,11 @@ who_waits_is_told_in_order_with_all_that_is_known(void **state)
 static long
 calls_of_getrange(void)
 {
-	static const char field[] = "cmdstat_getrange:calls=";
 	struct server *server;
 	long calls = 0;
 
-	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++) {
-		const char *at = strstr(server_text(server, "INFO commandstats"), field);
-
-		calls += at != NULL ? atol(at + strlen(field)) : 0;
-	}
+	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
+		calls += server_calls(server, "getrange");
 	return calls;
 }
 

@@ -376,9 +376,7 @@ a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once(void **state)
 	await_true(is_free());
 	monitor_stop(monitor);
 	for (int i = 0; i < 2; i++) {
-		actor_tell(&waiter[i], NULL);
-		actor_join(&waiter[i]);
-		leash_lock_free(waiter[i].lock);
+		actor_dismiss(&waiter[i]);
 		leash_close(clients[i]);
 	}
 }
@@ -507,9 +505,7 @@ an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next(void **
 		assert_done(LEASH_OK, &next, actor_release);
 		await_true(server_integer(server, "EXISTS leash:{next} leash:{next}:queue leash:{doubt} leash:{doubt}:queue") == 0);
 	}
-	actor_tell(&next, NULL);
-	actor_join(&next);
-	leash_lock_free(next.lock);
+	actor_dismiss(&next);
 }
 
 static void

@@ -99,9 +99,7 @@ start_user(struct user *user, const struct server *server, const leash_lock_opti
 static void
 end_user(struct user *user)
 {
-	actor_tell(&user->actor, NULL);
-	actor_join(&user->actor);
-	leash_lock_free(user->actor.lock);
+	actor_dismiss(&user->actor);
 	leash_close(user->client);
 }
 
@@ -560,9 +558,7 @@ live_with_a_mad_wall_clock(void *arg)
 		shared->page.wall_ns = hours[i] * 3600 * 1000 * MS;
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	}
-	actor_tell(&waiter, NULL);
-	actor_join(&waiter);
-	leash_lock_free(waiter.lock);
+	actor_dismiss(&waiter);
 	leash_lock_free(lock);
 	leash_close(client);
 	return shared->told.events.total;

@@ -91,28 +91,12 @@ set(struct scene *s, const char *name)
 static void
 strike(struct scene *s)
 {
-	actor_tell(&s->actor, NULL);
-	actor_join(&s->actor);
-	leash_lock_free(s->actor.lock);
+	actor_dismiss(&s->actor);
 	leash_lock_free(s->lock);
 	leash_close(s->other);
 	leash_close(s->client);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	check_that_all_is_gone();
-}
-
-static int64_t
-asked(struct server *server, const char *command)
-{
-	char field[64], *at, *stats = strdup(server_text(server, "INFO commandstats"));
-	int64_t n = 0;
-
-	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
-	at = strstr(stats, field);
-	if (at != NULL)
-		n = atoll(at + strlen(field));
-	free(stats);
-	return n;
 }
 
 static void
@@ -171,12 +155,12 @@ a_hold_is_renewed_and_released_in_the_middle_of_a_move(void **state)
 		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
 	assert_int_equal(server_integer(from, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 0);
 	assert_int_equal(server_integer(to, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 3);
-	there = asked(to, "asking");
+	there = server_calls(to, "asking");
 	assert_status(LEASH_OK, leash_lock_extend(s.lock, 4000, &err));
-	assert_true(asked(to, "asking") > there);
+	assert_true(server_calls(to, "asking") > there);
 	/* a renewal of the keeper's own, and words of the other one go there as well */
-	there = asked(to, "asking");
-	await_true(asked(to, "asking") > there + 3);
+	there = server_calls(to, "asking");
+	await_true(server_calls(to, "asking") > there + 3);
 	assert_true(leash_lock_held(s.lock));
 
 	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
@@ -202,9 +186,9 @@ a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lo
 	await_queue(&s, s.from, 2);
 	cluster_move_begin(cluster, s.slot, s.to);
 	server_integer(from, "DEL %s:fence", s.key); /* so that one is missing: TRYAGAIN, also when all others are moved */
-	hdel = asked(from, "hdel");
+	hdel = server_calls(from, "hdel");
 	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	assert_int_equal(asked(from, "hdel"), hdel + 1);
+	assert_int_equal(server_calls(from, "hdel"), hdel + 1);
 	assert_int_equal(server_integer(from, "CLUSTER COUNTKEYSINSLOT %d", s.slot), 1); /* the queue */
 	assert_false(actor_is_done(&s.actor));
 	/* whoever tries meanwhile is told what is in the way */
@@ -224,10 +208,10 @@ who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over(void **s
 
 	(void)state;
 	set(&s, "free");
-	there = asked(cluster_node(cluster, s.to), "asking");
+	there = server_calls(cluster_node(cluster, s.to), "asking");
 	cluster_move_begin(cluster, s.slot, s.to);
 	actor_tell(&s.actor, actor_acquire);
-	await_true(asked(cluster_node(cluster, s.to), "asking") > there);
+	await_true(server_calls(cluster_node(cluster, s.to), "asking") > there);
 	cluster_move_end(cluster, s.slot);
 	assert_heard(LEASH_OK, &s.actor);
 	assert_done(LEASH_OK, &s.actor, actor_release);
@@ -284,11 +268,11 @@ a_lock_that_is_waited_for_is_listened_to_where_it_lives(void **state)
 	cluster_move_slot(cluster, s.slot, s.to);
 	await_true(is_heard(&s, s.to));
 	assert_false(is_heard(&s, s.from));
-	commands = asked(cluster_node(cluster, s.to), "publish");
+	commands = server_calls(cluster_node(cluster, s.to), "publish");
 	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
 	assert_heard(LEASH_OK, &s.actor);
-	assert_int_equal(asked(cluster_node(cluster, s.to), "publish"), commands);
-	assert_true(asked(cluster_node(cluster, s.to), "spublish") > 0);
+	assert_int_equal(server_calls(cluster_node(cluster, s.to), "publish"), commands);
+	assert_true(server_calls(cluster_node(cluster, s.to), "spublish") > 0);
 	assert_done(LEASH_OK, &s.actor, actor_release);
 	assert_true(is_heard(&s, s.to)); /* it may be waited for again */
 	leash_lock_free(s.actor.lock);
@@ -541,9 +525,7 @@ what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
 	for (int i = 0; i < LOCKS; i++) {
 		assert_heard(LEASH_OK, &waiter[i]);
 		assert_done(LEASH_OK, &waiter[i], actor_release);
-		actor_tell(&waiter[i], NULL);
-		actor_join(&waiter[i]);
-		leash_lock_free(waiter[i].lock);
+		actor_dismiss(&waiter[i]);
 		leash_lock_free(lock[i]);
 	}
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);

@@ -7,30 +7,17 @@
 
 #include "tests/fault/refused.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WAITERS = 4 };
-
-static size_t
-open_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder) != NULL)
-		n++;
-	closedir(folder);
-	return n;
-}
 
 static size_t
 connections(struct server *server)
@@ -105,14 +92,14 @@ a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nob
 		assert_int_equal(pthread_create(&waiters[i].thread, NULL, wait_and_release, &waiters[i]), 0);
 	}
 	await_true(server_integer(server, "ZCARD leash:{killed}:queue") == 2);
-	descriptors = open_descriptors();
+	descriptors = descriptors_count();
 	clients = connections(server);
 	while (killed < 500) {
 		await_true(strstr(server_text(server, "CLIENT LIST TYPE pubsub"), "leash:") != NULL);
 		killed += server_integer(server, "CLIENT KILL TYPE pubsub");
 	}
 	await_true(connections(server) == clients);
-	await_true(open_descriptors() == descriptors);
+	await_true(descriptors_count() == descriptors);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	for (size_t i = 0; i < WAITERS; i++) {
 		await_true(waiters[i].done);
@@ -217,7 +204,7 @@ a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
 	leash_client *client[CLIENTS], *none;
 	leash_lock *lock[CLIENTS];
 	int64_t attempts, begun;
-	size_t most = 0, before;
+	unsigned most = 0, before;
 	double seconds;
 	leash_error err;
 
@@ -229,14 +216,14 @@ a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
 	assert_status(LEASH_OK, leash_lock_acquire(lock[0], 0, &err));
 	leash_close(leashed_open(server_uri(server), NULL)); /* what wakes its threads is kept, for the next one */
 	await_true(connections(server) == 1 + 2 * CLIENTS);
-	before = open_descriptors();
+	before = descriptors_count();
 	server_text(server, "CONFIG SET maxclients 1"); /* this one */
 	server_text(server, "CLIENT KILL TYPE normal SKIPME yes");
 	server_text(server, "CLIENT KILL TYPE pubsub");
 	begun = await_now_ns();
 	attempts = rejected_so_far(server);
 	for (int i = 0; await_now_ns() - begun < INT64_C(2500000000) || rejected_so_far(server) < attempts + 3 * CLIENTS; i++) {
-		size_t now = open_descriptors();
+		unsigned now = descriptors_count();
 
 		most = now > most ? now : most;
 		if (i % 10 == 0)
@@ -245,14 +232,14 @@ a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
 	}
 	seconds = (double)(await_now_ns() - begun) / 1e9;
 	attempts = rejected_so_far(server) - attempts;
-	printf("# %lld attempts in %.1f s, of %d clients and of those that could not be opened; %zu descriptors, at most %zu\n",
+	printf("# %lld attempts in %.1f s, of %d clients and of those that could not be opened; %u descriptors, at most %u\n",
 	       (long long)attempts, seconds, CLIENTS, before, most);
 	/* two connections each, backing off from 10 ms to a quarter of a second, and ten more clients a second */
 	assert_true((double)attempts < (2 * CLIENTS * 10 + 2 * 10) * seconds);
 	assert_true(most <= before);
 	server_text(server, "CONFIG SET maxclients 1000");
 	await_true(connections(server) == 1 + 2 * CLIENTS);
-	await_true(open_descriptors() == before);
+	await_true(descriptors_count() == before);
 	await_true(events.count[LEASH_EVENT_RECOVERED] == events.count[LEASH_EVENT_JEOPARDY]);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	assert_status(LEASH_OK, leash_lock_release(lock[0], &err));

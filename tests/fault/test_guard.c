@@ -39,14 +39,6 @@ new_cancel(void)
 	return cancel;
 }
 
-static void
-dismiss(struct actor *actor)
-{
-	actor_tell(actor, NULL);
-	actor_join(actor);
-	leash_lock_free(actor->lock);
-}
-
 /* ---- the guard ---- */
 
 /* Until both clients listen for wake-ups again, each on its own channel. */
@@ -95,8 +87,8 @@ guarded_after_a_restart(bool hears_messages)
 	assert_true(heir.ended_ns - down >= (GUARD_MS - GRAIN_MS) * MS);
 	assert_true(hears_messages || proxy_dropped(proxy) > 0);
 	assert_done(LEASH_OK, &heir, actor_release);
-	dismiss(&heir);
-	dismiss(&leaver);
+	actor_dismiss(&heir);
+	actor_dismiss(&leaver);
 	leash_cancel_free(cancel);
 	leash_lock_free(held);
 	leash_close(client);
@@ -142,7 +134,7 @@ beside_a_waiter_too_a_server_that_is_away_is_unavailable(void **state)
 	assert_non_null(strstr(err.text, server_uri(server)));
 	leash_cancel_fire(cancel);
 	assert_heard(LEASH_CANCELED, &waiter);
-	dismiss(&waiter);
+	actor_dismiss(&waiter);
 	leash_cancel_free(cancel);
 	leash_lock_free(lock);
 	leash_close(client);
@@ -183,8 +175,8 @@ who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears(void **stat
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_heard(LEASH_OK, &first);
 	assert_done(LEASH_OK, &first, actor_release);
-	dismiss(&first);
-	dismiss(&refused);
+	actor_dismiss(&first);
+	actor_dismiss(&refused);
 	leash_cancel_free(cancel);
 	leash_lock_free(lock);
 	leash_lock_free(held);
@@ -449,8 +441,8 @@ a_refusal_that_is_read_late_does_not_end_the_connection_after_it(void **state)
 	assert_heard(LEASH_OK, &late);
 	assert_int_equal(fake_accepted(fake), accepted);
 	assert_done(LEASH_OK, &late, actor_release);
-	dismiss(&reader);
-	dismiss(&late);
+	actor_dismiss(&reader);
+	actor_dismiss(&late);
 	leash_close(client);
 	fake_stop(fake);
 	sigaction(SIGUSR1, &before, NULL);

@@ -57,15 +57,6 @@ stop(void **state)
 	return 0;
 }
 
-static long long
-scripts_run(void)
-{
-	static const char field[] = "cmdstat_evalsha:calls=";
-	const char *at = strstr(server_text(server, "INFO commandstats"), field);
-
-	return at != NULL ? atoll(at + sizeof field - 1) : 0;
-}
-
 /* A thread that acquires a lock and releases it. */
 struct taker {
 	leash_lock *lock;
@@ -125,9 +116,9 @@ thousands_of_cycles_leave_no_more_renewals_than_one_hold_has(void **state)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	}
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	renewals = scripts_run();
+	renewals = server_calls(server, "evalsha");
 	await_ms(2 * lease_ms);
-	renewals = scripts_run() - renewals;
+	renewals = server_calls(server, "evalsha") - renewals;
 	assert_true(leash_lock_held(lock));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	printf("# %lld renewals in two leases after %d cycles\n", renewals, CYCLES);

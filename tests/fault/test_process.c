@@ -578,18 +578,6 @@ the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends(void **state)
 
 /* ---- cycles ---- */
 
-/* How often the server has executed `command`, in scripts too. */
-static long long
-executed(const char *command)
-{
-	char field[64];
-	const char *at;
-
-	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
-	at = strstr(server_text(server, "INFO commandstats"), field);
-	return at != NULL ? atoll(at + strlen(field)) : 0;
-}
-
 /* A renewal is the only script that says HGET. A hold that lasts long (the machine stood still) may have been renewed, once in a
  * quarter of its lease or less often; all others were orphans. */
 static void
@@ -620,14 +608,14 @@ no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
 		if (status != LEASH_OK && begun < LEASE_MS * MS / 2)
 			fail_msg("a hold of %lld us: %s", (long long)begun / 1000, err.text);
 	}
-	renewed = executed("hget");
-	scripts = executed("evalsha");
+	renewed = server_calls(server, "hget");
+	scripts = server_calls(server, "evalsha");
 	await_ms(4 * LEASE_MS);
 	print_message("# %ld cycles: %lld scripts, %lld renewals, where stand-stills allow for %lld\n", cycles, scripts, renewed, allowed);
 	assert_true(renewed <= allowed);
 	assert_true(scripts >= 2 * cycles && scripts <= 2 * cycles + renewed + 4 * lost + 8);
-	assert_int_equal(executed("evalsha"), scripts); /* all is quiet */
-	assert_int_equal(executed("hget"), renewed);
+	assert_int_equal(server_calls(server, "evalsha"), scripts); /* all is quiet */
+	assert_int_equal(server_calls(server, "hget"), renewed);
 	for (int i = 0; i < NAMES; i++)
 		leash_lock_free(lock[i]);
 	leash_close(client);

@@ -157,11 +157,8 @@ steps_by_hash(void)
 {
 	int64_t calls = 0;
 
-	for (int i = 0; i < SERVERS; i++) {
-		const char *found = strstr(server_text(quorum_server(quorum, i), "INFO commandstats"), "cmdstat_evalsha:calls=");
-
-		calls += found != NULL ? strtoll(strchr(found, '=') + 1, NULL, 10) : 0;
-	}
+	for (int i = 0; i < SERVERS; i++)
+		calls += server_calls(quorum_server(quorum, i), "evalsha");
 	return calls;
 }
 
@@ -316,9 +313,7 @@ threads_of_a_process_hand_it_on_among_themselves(void **state)
 		assert_heard(LEASH_OK, &actors[i]);
 		assert_true(actors[i].held);
 		assert_done(LEASH_OK, &actors[i], actor_release);
-		actor_tell(&actors[i], NULL);
-		actor_join(&actors[i]);
-		leash_lock_free(actors[i].lock);
+		actor_dismiss(&actors[i]);
 	}
 	assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
 	printf("# handed on %llu times\n", (unsigned long long)stats.handed_on);

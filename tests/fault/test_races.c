@@ -610,17 +610,6 @@ an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed(void *
 
 /* ---- very many locks ---- */
 
-static long long
-calls_of(struct server *of, const char *command)
-{
-	char name[64];
-	const char *at;
-
-	snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
-	at = strstr(server_text(of, "INFO commandstats"), name);
-	return at != NULL ? atoll(at + strlen(name)) : 0;
-}
-
 static void
 a_process_holds_ten_thousand_locks_through_two_leases(void **state)
 {
@@ -645,9 +634,9 @@ a_process_holds_ten_thousand_locks_through_two_leases(void **state)
 		assert_status(LEASH_OK, leash_lock_acquire(many[i], 30000, &err));
 	}
 	took = await_now_ns() - began;
-	calls = calls_of(one, "evalsha");
+	calls = server_calls(one, "evalsha");
 	await_ms(lease_ms + lease_ms / 4);
-	calls = calls_of(one, "evalsha") - calls;
+	calls = server_calls(one, "evalsha") - calls;
 	for (int64_t i = 0; i < count; i++)
 		if (!leash_lock_held(many[i]))
 			fail_msg("lock %lld of %lld is not held", (long long)i, (long long)count);

@@ -213,9 +213,7 @@ disperse(struct crowd *c)
 	print_message("# %d of %d lost; the last waiter came %.0f ms after the releases\n", lost, LOCKS, (double)(last_of(came, LOCKS) - began) / 1e6);
 	for (int i = 0; i < LOCKS; i++) {
 		assert_done(LEASH_OK, &c->waiting[i], actor_release);
-		actor_tell(&c->waiting[i], NULL);
-		actor_join(&c->waiting[i]);
-		leash_lock_free(c->waiting[i].lock);
+		actor_dismiss(&c->waiting[i]);
 		leash_lock_free(c->held[i]);
 	}
 	leash_close(c->holder);

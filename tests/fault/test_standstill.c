@@ -113,6 +113,17 @@ begin_holding(int64_t lease_ms, pid_t *pid)
 	return h;
 }
 
+/* It was told of the loss once, and what was lost stayed so. */
+static void
+end_having_lost(struct held_up *h, pid_t pid)
+{
+	h->enough = true;
+	child_wait(pid);
+	assert_int_equal(h->revived, 0);
+	assert_int_equal(h->release, LEASH_LOST);
+	assert_int_equal(h->lost, 1);
+}
+
 static void
 a_process_that_stood_still_for_two_leases_sees_it_before_anything_else(void **state)
 {
@@ -133,13 +144,9 @@ a_process_that_stood_still_for_two_leases_sees_it_before_anything_else(void **st
 	h->goes_on = true;
 	child_resume(pid);
 	await_true(h->lost == 1);
-	h->enough = true;
-	child_wait(pid);
+	end_having_lost(h, pid);
 	printf("# lost was told %.1f ms after the first look that said so\n", (double)(h->lost_at - h->false_at) / 1e6);
 	assert_int_equal(h->after, 0);
-	assert_int_equal(h->revived, 0);
-	assert_int_equal(h->release, LEASH_LOST);
-	assert_int_equal(h->lost, 1);
 	assert_true(leash_lock_held(lock));
 	assert_int_equal(server_integer(server, "HLEN leash:{held%%20up}"), 1);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -233,11 +240,7 @@ without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic(void **state)
 	assert_int_equal(h->lost, 0); /* nobody is there to tell */
 	let_go_on(tid);
 	await_true(h->lost == 1);
-	h->enough = true;
-	child_wait(pid);
-	assert_int_equal(h->revived, 0);
-	assert_int_equal(h->release, LEASH_LOST);
-	assert_int_equal(h->lost, 1);
+	end_having_lost(h, pid);
 	child_unshare(h, sizeof *h);
 }
 
@@ -260,11 +263,7 @@ without_the_keeper_a_loss_is_told_when_the_lease_ends(void **state)
 	assert_true(h->last_true < ends);
 	assert_true(h->false_at != 0);
 	let_go_on(tid);
-	h->enough = true;
-	child_wait(pid);
-	assert_int_equal(h->revived, 0);
-	assert_int_equal(h->release, LEASH_LOST);
-	assert_int_equal(h->lost, 1);
+	end_having_lost(h, pid);
 	child_unshare(h, sizeof *h);
 }
 

@@ -21,14 +21,6 @@
 
 static _Thread_local leash_error err; /* what the last call said */
 
-static void
-dismiss(struct actor *actor)
-{
-	actor_tell(actor, NULL);
-	actor_join(actor);
-	leash_lock_free(actor->lock);
-}
-
 /* Every jeopardy is over, and nothing was lost. */
 static void
 check_that_all_recovered(void)
@@ -103,7 +95,7 @@ scripts_that_are_gone_before_every_command_cost_no_failure(void **state)
 	assert_int_equal(events.total, 0);
 	assert_int_equal(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue leash:{kept}"), 0);
 	leash_lock_free(kept);
-	dismiss(&next);
+	actor_dismiss(&next);
 	leash_close(other);
 }
 
@@ -150,7 +142,7 @@ an_outage_that_leaves_time_for_a_renewal_costs_no_lock(void **state)
 	}
 	assert_heard(LEASH_OK, &next); /* its place was kept, too, or taken anew */
 	assert_done(LEASH_OK, &next, actor_release);
-	dismiss(&next);
+	actor_dismiss(&next);
 	leash_close(holder);
 	leash_close(other);
 	server_stop(keeps);
@@ -248,8 +240,8 @@ a_server_that_loads_for_seconds_is_not_asked_all_the_time(void **state)
 	assert_done(LEASH_OK, &queued, actor_release);
 	assert_done(LEASH_OK, &asking, actor_release);
 	assert_int_equal(script_kills(slow), 0);
-	dismiss(&queued);
-	dismiss(&asking);
+	actor_dismiss(&queued);
+	actor_dismiss(&asking);
 	leash_lock_free(held);
 	leash_close(holder);
 	leash_close(other);
@@ -337,7 +329,7 @@ a_script_that_nobody_could_kill_is_waited_for(void **state)
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_status(LEASH_OK, leash_lock_release(passed_on, &err));
 	assert_done(LEASH_OK, &asking, actor_release);
-	dismiss(&asking);
+	actor_dismiss(&asking);
 	leash_lock_free(held);
 	leash_lock_free(passed_on);
 }
@@ -431,7 +423,7 @@ stand_still(void (*stand)(struct server *it, int64_t ms), int64_t lease_ms, int6
 	}
 	assert_true(next.fence > fence);
 	assert_done(LEASH_OK, &next, actor_release);
-	dismiss(&next);
+	actor_dismiss(&next);
 	leash_lock_free(held);
 	leash_close(holder);
 	leash_close(other);
@@ -548,7 +540,7 @@ without_script_or_publish_all_goes_on(void **state)
 		assert_true(next.ended_ns - released < slow_ms(2500) * MS); /* by its next word, and not when a claim of 3 s is over */
 		assert_done(LEASH_OK, &next, actor_release);
 		assert_int_equal(server_integer(lacking, "EXISTS leash:{lacking} leash:{lacking}:queue"), 0);
-		dismiss(&next);
+		actor_dismiss(&next);
 		leash_lock_free(held);
 		leash_close(one);
 		leash_close(two);
@@ -584,7 +576,7 @@ lose_messages(unsigned percent, int turns)
 	assert_true(percent < 100 || proxy_dropped(proxy) == (uint64_t)turns);
 	/* a third of the claim, and not the claim of 3 s */
 	assert_true(longest < slow_ms(2500) * MS);
-	dismiss(&next);
+	actor_dismiss(&next);
 	leash_close(deaf);
 	proxy_stop(proxy);
 }
@@ -623,7 +615,7 @@ whose_messages_are_lost_comes_for_the_lock_when_the_lease_is_over(void **state)
 	}
 	printf("# after %.1f ms, of a lease of %d ms\n", (double)best / 1e6, LEASE_MS);
 	assert_true(best < (LEASE_MS + WORD_MS) / 2 * MS);
-	dismiss(&next);
+	actor_dismiss(&next);
 	leash_lock_free(lapsing);
 	leash_close(deaf);
 	proxy_stop(proxy);

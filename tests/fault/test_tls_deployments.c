@@ -58,9 +58,7 @@ a_lock_is_had_contended_for_renewed_and_released(void **state)
 		assert_true(actor.held && actor.fence > fence);
 		assert_done(LEASH_OK, &actor, actor_release);
 	}
-	actor_tell(&actor, NULL);
-	actor_join(&actor);
-	leash_lock_free(actor.lock);
+	actor_dismiss(&actor);
 	leash_lock_free(lock);
 	leash_close(other);
 	leash_close(mine);

@@ -258,9 +258,7 @@ a_server_that_listens_again_is_found_within_one_back_off(void **state)
 	}
 	qsort(took, OUTAGES, sizeof *took, by_size);
 	printf("# acquired %.1f ms (median), %.1f ms (longest) after the server answered\n", took[OUTAGES / 2], took[OUTAGES - 1]);
-	actor_tell(&waiter, NULL);
-	actor_join(&waiter);
-	leash_lock_free(waiter.lock);
+	actor_dismiss(&waiter);
 	leash_close(one);
 	server_stop(gone);
 }

@@ -6,7 +6,6 @@
 #include "tests/support/socket.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
@@ -285,35 +284,6 @@ void
 await_readable(int fd)
 {
 	assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)(30000 * await_slowness())), 1);
-}
-
-unsigned
-list_fds(bool has[static FDS])
-{
-	DIR *folder = opendir("/proc/self/fd");
-	struct dirent *entry;
-	unsigned count = 0;
-
-	assert_non_null(folder);
-	memset(has, 0, FDS * sizeof *has);
-	while ((entry = readdir(folder)) != NULL) {
-		int fd = atoi(entry->d_name);
-
-		if (entry->d_name[0] == '.' || fd == dirfd(folder) || fd >= FDS) /* valgrind has its own far above */
-			continue;
-		has[fd] = true;
-		count++;
-	}
-	closedir(folder);
-	return count;
-}
-
-unsigned
-count_fds(void)
-{
-	bool has[FDS];
-
-	return list_fds(has);
 }
 
 /* ---- a real server ---- */

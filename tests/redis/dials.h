@@ -75,12 +75,6 @@ void check_contains(const char *text, const char *part);
 void check_failed(enum lsh_dialed dialed, leash_status status, const char *part);
 void await_readable(int fd);
 
-enum { FDS = 1024 };
-
-/* Which descriptors this process has, and how many. */
-unsigned list_fds(bool has[static FDS]);
-unsigned count_fds(void);
-
 /* ---- a real server ---- */
 
 extern struct server *server; /* unix socket and TCP, no password */

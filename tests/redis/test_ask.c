@@ -132,35 +132,23 @@ an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others(void 
 	assert_ttl(LOCK, DAY);
 }
 
-/* How often a command was given since the last CONFIG RESETSTAT. */
-static int
-calls_of(const char *command)
-{
-	char line[40];
-	const char *at;
-
-	snprintf(line, sizeof line, "cmdstat_%s:calls=", command);
-	at = strstr(server_text(server, "INFO commandstats"), line);
-	return at ? atoi(at + strlen(line)) : 0;
-}
-
 static void
 a_lock_that_nobody_waits_for_costs_seven_calls(void **state)
 {
 	(void)state;
 	static const char *const used[] = { "time", "exists", "set", "hset", "pexpire", "hdel" };
-	int calls = 0;
+	int64_t calls = 0;
 
 	order = NOTHING;
 	server_text(server, "CONFIG RESETSTAT");
 	fence_of(ask(ANN1));
 	assert_number(release(ANN1), 1);
-	assert_int_equal(calls_of("evalsha"), 2);
+	assert_int_equal(server_calls(server, "evalsha"), 2);
 	for (size_t i = 0; i < sizeof used / sizeof *used; i++)
-		calls += calls_of(used[i]);
+		calls += server_calls(server, used[i]);
 	assert_int_equal(calls, 7);
 	for (size_t i = 0; i < COMMANDS; i++)
-		calls -= calls_of(commands[i]);
+		calls -= server_calls(server, commands[i]);
 	assert_int_equal(calls, 0);
 }
 

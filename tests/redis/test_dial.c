@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
 
@@ -55,7 +56,7 @@ static const leash_memory memory = {failing_alloc, realloc, free};
 static void
 where_nobody_listens_a_dial_fails_at_once(void **state)
 {
-	unsigned fds = count_fds();
+	unsigned fds = descriptors_count();
 	char text[128];
 
 	(void)state;
@@ -65,7 +66,7 @@ where_nobody_listens_a_dial_fails_at_once(void **state)
 	check_contains(err.text, text);
 	check_failed(dial_to("unix:///nowhere/at/all.sock", NULL, NULL), LEASH_UNAVAILABLE, ": connecting: No such file");
 	assert_int_equal(err.sys_errno, ENOENT);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(descriptors_count(), fds);
 }
 
 static void
@@ -179,12 +180,12 @@ a_socket_that_met_itself_is_no_server(void **state)
 
 /* All but those in `known` are for this process alone. */
 static void
-check_cloexec(const bool known[static FDS])
+check_cloexec(const bool known[static DESCRIPTORS])
 {
-	bool has[FDS];
+	bool has[DESCRIPTORS];
 
-	list_fds(has);
-	for (int fd = 0; fd < FDS; fd++)
+	descriptors_list(has);
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
 		if (has[fd] && !known[fd])
 			assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
@@ -193,8 +194,8 @@ check_cloexec(const bool known[static FDS])
 static void
 check_stops(const char *text, struct puppet *f)
 {
-	bool known[FDS], ended = false;
-	unsigned fds = list_fds(known);
+	bool known[DESCRIPTORS], ended = false;
+	unsigned fds = descriptors_list(known);
 
 	for (unsigned n = 0; !ended; n++) {
 		open_dial(text, "leash-test", n % 2 != 0 ? "ch" : NULL);
@@ -215,7 +216,7 @@ check_stops(const char *text, struct puppet *f)
 		close_dial();
 		if (f != NULL)
 			puppet_hang_up(f);
-		await_true(count_fds() == fds); /* the resolver's thread may have to end */
+		await_true(descriptors_count() == fds); /* the resolver's thread may have to end */
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "redis/resolve.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 
 #include <arpa/inet.h>
@@ -126,6 +127,18 @@ when_all_addresses_fail_the_one_that_got_furthest_is_named(void **state)
 	close_dial();
 }
 
+/* A dial of a name, at which there may be two servers that are well: `f` at 127.0.0.2, `g` at 127.0.0.3. */
+static void
+open_dial_of_two(struct puppet *f, struct puppet *g, const char *name)
+{
+	char text[64];
+
+	puppet_at(f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
+	puppet_at(g, "127.0.0.3", f->port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
+	snprintf(text, sizeof text, "redis://%s:%d", name, f->port);
+	open_dial(text, "leash-test", NULL);
+}
+
 /* Dial, and tell the last byte of the address that was found. */
 static int
 dialed_address(struct puppet *f, struct puppet *g)
@@ -144,13 +157,9 @@ static void
 the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief(void **state)
 {
 	struct puppet f, g;
-	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
-	snprintf(text, sizeof text, "redis://two.test:%d", f.port);
-	open_dial(text, "leash-test", NULL);
+	open_dial_of_two(&f, &g, "two.test");
 	names_are("127.0.0.3", NULL, 0, false);
 	assert_int_equal(dialed_address(&f, &g), 3);
 
@@ -182,15 +191,11 @@ static void
 a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 {
 	struct puppet f, g;
-	char text[64];
 	int64_t until;
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
-	snprintf(text, sizeof text, "redis://moving.test:%d", f.port);
-	open_dial(text, "leash-test", NULL);
+	open_dial_of_two(&f, &g, "moving.test");
 	assert_int_equal(attempt(ample(), &f, &g), LSH_DIAL_DONE);
 	close(hello.wire.fd);
 	puppet_hang_up(&f);
@@ -218,7 +223,7 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 static void
 while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 {
-	unsigned asked, fds = count_fds();
+	unsigned asked, fds = descriptors_count();
 	char text[64];
 
 	(void)state;
@@ -244,7 +249,7 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 		close(hello.wire.fd);
 	}
 	close_dial();
-	await_true(count_fds() == fds);
+	await_true(descriptors_count() == fds);
 }
 
 static void
@@ -287,14 +292,10 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 {
 	unsigned asked = names_asked();
 	struct puppet f, g;
-	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
-	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
-	open_dial(text, "leash-test", NULL);
+	open_dial_of_two(&f, &g, "slow.test");
 	assert_int_equal(dialed_address(&f, &g), 2);
 
 	names_are("127.0.0.3", NULL, 0, true);
@@ -316,14 +317,10 @@ static void
 an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 {
 	struct puppet f, g;
-	char text[64];
 
 	(void)state;
-	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
-	puppet_at(&g, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
-	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
-	open_dial(text, "leash-test", NULL);
+	open_dial_of_two(&f, &g, "slow.test");
 	assert_int_equal(dialed_address(&f, &g), 2);
 
 	f.size = 0;
@@ -350,7 +347,7 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 static void
 a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself(void **state)
 {
-	unsigned fds = count_fds(), asked = names_asked();
+	unsigned fds = descriptors_count(), asked = names_asked();
 	int64_t deadline;
 
 	(void)state;
@@ -371,14 +368,14 @@ a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself(void **state)
 	close_dial(); /* does not wait */
 	assert_int_equal(names_inside(), 2);
 	names_are("127.0.0.1", NULL, 0, false);
-	await_true(count_fds() == fds);
+	await_true(descriptors_count() == fds);
 }
 
 static void
 many_names_are_resolved_at_once_and_given_up_at_any_time(void **state)
 {
 	struct lsh_request *request[16];
-	unsigned fds = count_fds();
+	unsigned fds = descriptors_count();
 	int e;
 
 	(void)state;
@@ -406,7 +403,7 @@ many_names_are_resolved_at_once_and_given_up_at_any_time(void **state)
 			lsh_request_drop(request[i]);
 		}
 	}
-	await_true(count_fds() == fds);
+	await_true(descriptors_count() == fds);
 }
 
 static void

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "tests/redis/seers.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 
-#include <dirent.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -538,19 +538,6 @@ an_answer_that_is_cut_off_anywhere_is_no_answer(void **state)
 	assert_int_equal(master_port(), 1000);
 }
 
-static unsigned
-count_fds(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder) != NULL)
-		n++;
-	closedir(folder);
-	return n;
-}
-
 /* The other ends of the connections are in this process, too. */
 static bool
 nobody_is_in(void)
@@ -571,7 +558,7 @@ it_leaves_no_descriptor_behind_in_whatever_state_it_ends(void **state)
 	begin(3);
 	end();
 	await_true(nobody_is_in());
-	before = count_fds();
+	before = descriptors_count();
 	for (int i = 0; i < 30; i++) {
 		begin(3);
 		seers[1].mood = (enum mood)(i % (MOODS));
@@ -582,7 +569,7 @@ it_leaves_no_descriptor_behind_in_whatever_state_it_ends(void **state)
 		end();
 	}
 	await_true(nobody_is_in());
-	assert_int_equal(count_fds(), before);
+	assert_int_equal(descriptors_count(), before);
 }
 
 #define with_seers(test) cmocka_unit_test_setup_teardown(test, start_seers, end_and_stop)

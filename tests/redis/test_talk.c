@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "redis/reply.h"
 #include "tests/support/await.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/fake.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -81,19 +81,6 @@ hear_text(struct lsh_talk *talk, const char *text)
 
 	assert_int_equal(item.length, strlen(text));
 	assert_string_equal(item.text, text);
-}
-
-static int
-count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
 }
 
 /* ---- answers ---- */
@@ -335,7 +322,7 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 		"+a\rb\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "*2\r\n*40000\r\n",
 		"_\r\n", "#t\r\n", ",1\r\n", "(1\r\n", "%0\r\n", "~0\r\n", ">0\r\n", "=4\r\ntxt:\r\n", ":x\r\n",
 	};
-	int fds = count_fds();
+	unsigned fds = descriptors_count();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -351,7 +338,7 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 		lsh_talk_close(talk);
 		fake_stop(fake);
 	}
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(descriptors_count(), fds);
 }
 
 /* 2 MiB for each question that it has heard, of one answer. */
@@ -417,7 +404,7 @@ static void
 who_cannot_be_reached_is_said_so(void **state)
 {
 	struct lsh_talk *talk = NULL;
-	int fds = count_fds();
+	unsigned fds = descriptors_count();
 
 	(void)state;
 	lsh_uri_clear(&uri);
@@ -425,7 +412,7 @@ who_cannot_be_reached_is_said_so(void **state)
 	assert_int_equal(lsh_talk_open(&talk, &uri, "leash:x", LSH_S, NULL, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "/nowhere/at/all"));
 	assert_null(talk);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(descriptors_count(), fds);
 }
 
 int

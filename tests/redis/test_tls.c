@@ -5,6 +5,7 @@
 #include "redis/trust.h"
 #include "tests/support/await.h"
 #include "tests/support/certs.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/server.h"
 #include "tests/support/socket.h"
 
@@ -58,10 +59,10 @@ check_let_in(const char *text)
 static void
 check_refused(const char *text, leash_status status, const char *part)
 {
-	unsigned fds = count_fds();
+	unsigned fds = descriptors_count();
 
 	check_failed(dial_to(text, "leash-test", NULL), status, part);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(descriptors_count(), fds);
 	check_failed(dial_to(text, "leash-test", "channel"), status, part);
 	check_contains(err.text, "127.0.0.1:");
 }

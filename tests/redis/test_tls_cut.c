@@ -4,6 +4,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/certs.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 
 #include <errno.h>
@@ -136,7 +137,7 @@ a_handshake_that_is_cut_anywhere_fails(void **state)
 	open_relayed(&r);
 	check_good(&r, attempt(ample(), NULL, NULL));
 	whole = r.passed;
-	fds = count_fds();
+	fds = descriptors_count();
 	assert_true(whole > 1500);
 	/* each byte of the handshake, and some of what follows */
 	for (long cut = 0; cut < whole - 200; cut += cut < 1500 ? 1 : 97) {
@@ -146,7 +147,7 @@ a_handshake_that_is_cut_anywhere_fails(void **state)
 			if (strstr(err.text, "reset") == NULL)
 				fail_msg("cut after %ld: %s", cut, err.text);
 	}
-	await_true(count_fds() <= fds);
+	await_true(descriptors_count() <= fds);
 	close_dial();
 	end_relay(&r);
 	server_stop(s);

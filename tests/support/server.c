@@ -664,3 +664,14 @@ server_text(struct server *server, const char *format, ...)
 	freeReplyObject(reply);
 	return keep_text(server, text);
 }
+
+int64_t
+server_calls(struct server *server, const char *command)
+{
+	char field[64];
+	const char *at;
+
+	snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+	at = strstr(server_text(server, "INFO commandstats"), field);
+	return at ? atoll(at + strlen(field)) : 0;
+}

@@ -80,6 +80,9 @@ int64_t server_integer(struct server *server, const char *format, ...);
  * reply is trouble. The text belongs to the server; it lasts for the next 31 texts asked for. */
 const char *server_text(struct server *server, const char *format, ...);
 
+/* How often it has executed a command since it began, or since a CONFIG RESETSTAT, in scripts too. */
+int64_t server_calls(struct server *server, const char *command);
+
 /* A further connection, logged in, for the caller to use and to redisFree. */
 redisContext *server_connect(struct server *server);
 
