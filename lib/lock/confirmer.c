@@ -536,13 +536,19 @@ void
 lsh_confirmer_add(struct lsh_confirmer *c, struct lsh_tenure *t, bool asks)
 {
 	struct lsh_engine *e = c->site->engine;
+	bool waits;
 
 	if (t->wanted_at == 0)
 		t->wanted_at = lsh_now_ns();
 	pthread_mutex_lock(&e->work_mutex);
-	if (lsh_list_empty(&t->confirm_link)) {
-		lsh_tenure_retain(&t->timer);
+	waits = !lsh_list_empty(&t->confirm_link);
+	if (!waits || t->confirmer != c) {
+		if (waits)
+			lsh_list_remove(&t->confirm_link); /* from where the lock lived: whose keeper may be waiting for an answer that does not come */
+		else
+			lsh_tenure_retain(&t->timer);
 		lsh_list_append(&c->work, &t->confirm_link);
+		t->confirmer = c;
 		t->confirm_asks = asks;
 	}
 	pthread_mutex_unlock(&e->work_mutex);

@@ -143,6 +143,7 @@ struct lsh_tenure {
 	bool asks;                   /* that is not where the lock lives: it was sent there for once (ASK) */
 	struct lsh_list owed_link;   /* in engine->owed, likewise */
 	struct lsh_list confirm_link; /* in the `work` of a confirmer, likewise, */
+	struct lsh_confirmer *confirmer; /* of which, */
 	bool confirm_asks;           /* which is not one where the lock lives: it was sent there for once (ASK) */
 };
 
