@@ -322,34 +322,49 @@ threads_of_a_process_hand_it_on_among_themselves(void **state)
 
 /* ---- what another client got ---- */
 
-/* One that is not renewed, as of a process that is no more; known to all servers. */
+/* A hold of a process that was killed; known to all servers. (Of one that lives it would be canceled at the end of its lease, under
+ * whoever has adopted it.) */
 struct legacy {
-	leash_client *client;
-	leash_lock *lock;
+	struct stage left;
 	char token[LEASH_TOKEN_MAX];
 	uint64_t fence;
 };
 
-static void
-leave_legacy(struct legacy *l)
+static int
+write_will(void *arg)
 {
-	l->client = open_with(LEASE_MS, LEASE_MS);
-	l->lock = leashed_lock(l->client, "q", LEASH_LOCK_OPTIONS(.no_renew = true));
-	assert_status(LEASH_OK, leash_lock_acquire(l->lock, 10000, &err));
+	leash_client *own = open_with(LEASE_MS, LEASE_MS);
+	leash_lock *held = leashed_lock(own, "q", LEASH_LOCK_OPTIONS(.no_renew = true));
+	struct legacy *l = arg;
+
+	assert_status(LEASH_OK, leash_lock_acquire(held, 10000, &err));
 	while (quorum_having(quorum, "leash:{q}") < SERVERS) { /* it was not connected to all of them yet */
-		assert_status(LEASH_OK, leash_lock_release(l->lock, &err));
+		assert_status(LEASH_OK, leash_lock_release(held, &err));
 		await_ms(10);
-		assert_status(LEASH_OK, leash_lock_acquire(l->lock, 10000, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(held, 10000, &err));
 	}
-	leash_lock_token(l->lock, l->token, sizeof l->token);
-	l->fence = leash_lock_fence(l->lock);
+	leash_lock_token(held, l->token, sizeof l->token);
+	l->fence = leash_lock_fence(held);
+	stage_set(&l->left, 1);
+	pause();
+	return 1;
 }
 
 static void
-forget_legacy(struct legacy *l)
+leave_legacy(struct legacy *out)
 {
-	leash_lock_free(l->lock);
-	leash_close(l->client);
+	struct legacy *l;
+	pid_t pid;
+
+	if (UNDER_TSAN)
+		skip(); /* whose children have no threads */
+	l = child_share(sizeof *l);
+	pid = child_run(write_will, l);
+	stage_await(&l->left, 1);
+	child_kill(pid);
+	strcpy(out->token, l->token);
+	out->fence = l->fence;
+	child_unshare(l, sizeof *l);
 }
 
 /* It is refused with a text that has this part, and nothing comes of it. */
@@ -360,64 +375,39 @@ check_that_it_cannot_be_adopted(struct legacy *l, leash_status status, const cha
 	assert_non_null(strstr(err.text, part));
 	printf("# %s\n", err.text);
 	assert_false(leash_lock_held(lock));
-	forget_legacy(l);
 	check_that_nothing_is_left();
-}
-
-/* The same of a process that was killed. */
-struct will {
-	struct legacy legacy;
-	struct stage stage;
-};
-
-static int
-write_will(void *arg)
-{
-	struct will *w = arg;
-
-	leave_legacy(&w->legacy);
-	stage_set(&w->stage, 1);
-	pause();
-	return 1;
 }
 
 static void
 the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence(void **state)
 {
 	char token[LEASH_TOKEN_MAX];
-	struct will *will;
+	struct legacy legacy;
 	int64_t adopted;
-	pid_t pid;
 
 	(void)state;
-	if (UNDER_TSAN)
-		skip(); /* whose children have no threads */
-	will = child_share(sizeof *will);
-	pid = child_run(write_will, will);
-	stage_await(&will->stage, 1);
-	child_kill(pid);
+	leave_legacy(&legacy);
 	server_kill(quorum_server(quorum, 1));
 	server_pause(quorum_server(quorum, 4));
-	assert_status(LEASH_OK, leash_lock_adopt(lock, will->legacy.token, &err));
+	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy.token, &err));
 	adopted = await_now_ns();
 	assert_true(leash_lock_held(lock));
-	assert_true(leash_lock_fence(lock) == will->legacy.fence);
+	assert_true(leash_lock_fence(lock) == legacy.fence);
 	leash_lock_token(lock, token, sizeof token);
-	assert_string_equal(token, will->legacy.token);
+	assert_string_equal(token, legacy.token);
 	assert_true(leash_lock_remaining_ms(lock) <= slow_ms(LEASE_MS));
-	assert_status(LEASH_INVALID, leash_lock_adopt(lock, will->legacy.token, &err));
+	assert_status(LEASH_INVALID, leash_lock_adopt(lock, legacy.token, &err));
 	while (await_now_ns() < adopted + slow_ms(LEASE_MS) * MS) /* past what the other one had asked for */
 		await_renewal(lock, LEASE_MS);
 	assert_status(LEASH_OK, leash_lock_extend(lock, slow_ms(LEASE_MS), &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	server_resume(quorum_server(quorum, 4));
 	check_that_nothing_is_left();
-	assert_status(LEASH_NOT_HELD, leash_lock_adopt(lock, will->legacy.token, &err));
+	assert_status(LEASH_NOT_HELD, leash_lock_adopt(lock, legacy.token, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	assert_true(leash_lock_fence(lock) > will->legacy.fence);
+	assert_true(leash_lock_fence(lock) > legacy.fence);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	child_unshare(will, sizeof *will);
 	check_that_nothing_is_left();
 }
 
@@ -465,7 +455,6 @@ servers_that_were_restarted_say_nothing_of_a_token_that_counts(void **state)
 	assert_status(LEASH_UNAVAILABLE, leash_lock_adopt(heir, "00000000-0000-4000-8000-000000000000:1", &err));
 	leash_lock_free(heir);
 	leash_close(guarded);
-	forget_legacy(&legacy);
 	check_that_nothing_is_left();
 }
 
@@ -486,7 +475,6 @@ servers_that_lack_what_is_adopted_get_it_with_the_next_renewal(void **state)
 	assert_true(leash_lock_fence(lock) == legacy.fence);
 	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	forget_legacy(&legacy);
 	check_that_nothing_is_left();
 }
 
@@ -523,7 +511,6 @@ of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy.token, &err));
 	assert_true(leash_lock_fence(lock) == legacy.fence);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	forget_legacy(&legacy);
 	check_that_nothing_is_left();
 
 	/* of these it cannot be told which one it was: never less than that, and a majority knows it before anybody else does */
@@ -536,7 +523,6 @@ of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void
 	assert_true(leash_lock_fence(lock) == (uint64_t)(issued + 1000) * 256);
 	assert_int_equal(knowing(issued + 1000), 3);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	forget_legacy(&legacy);
 	check_that_nothing_is_left();
 }
 
@@ -554,7 +540,6 @@ a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named(voi
 		server_text(quorum_server(quorum, i), "ACL SETUSER default -set");
 	assert_status(LEASH_DENIED, leash_lock_adopt(lock, legacy.token, &err));
 	assert_non_null(strstr(err.text, "SET is not permitted"));
-	forget_legacy(&legacy);
 	check_that_nothing_is_left();
 }
 
@@ -575,7 +560,6 @@ what_is_being_released_is_not_adopted_again(void **state)
 		proxy_release(quorum_door(quorum, i));
 	check_that_nothing_is_left();
 	assert_status(LEASH_NOT_HELD, leash_lock_adopt(lock, legacy.token, &err));
-	forget_legacy(&legacy);
 }
 
 /* Neither wakes the other one for it. */
