@@ -247,8 +247,8 @@ static void
 a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it(void **state)
 {
 	leash_lock *slow = leashed_lock(client, "slow", LEASH_LOCK_OPTIONS(.min_replicas = 2, .lease_ms = slow_ms(60000)));
-	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(1500)));
-	leash_lock *quick = leashed_lock(client, "quick", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(1500)));
+	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(4000)));
+	leash_lock *quick = leashed_lock(client, "quick", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(4000)));
 	struct actor stuck = {.lock = leashed_lock(client, "stuck", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 86400000, .lease_ms = 3600000)),
 	                      .wait_ms = LEASH_FOREVER};
 
