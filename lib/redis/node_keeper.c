@@ -99,7 +99,7 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 }
 
 /* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. One that was there already when the
- * one before was met is another server, in its place: which knows no more of what that one had granted than one that was restarted. (After
+ * one before was met last is another server, in its place: which knows no more of what that one had granted than one that was restarted. (After
  * a failover sentinels say since when.) */
 static int64_t
 up_since(const struct lsh_node *n, const struct lsh_hello *hello)
@@ -215,6 +215,7 @@ commands_lost(struct lsh_node *n, int64_t now)
 	left = atomic_exchange(&n->leaving, false);
 	n->up = false;
 	n->same = false;
+	n->met = now;
 	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
 	snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.142s: %.100s", lsh_node_name(n, name),
 	         left && !n->moved ? n->left_for : "the connection was lost");
