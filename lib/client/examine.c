@@ -492,7 +492,7 @@ look(struct lsh_examination *x)
 	return x->status;
 }
 
-/* Servers of a quorum that are one, by two names, vote twice: it is then no majority that decides. */
+/* Servers of a quorum that are one, by two names, have one vote (lsh_quorum_counts): a majority is harder to have than it seems. */
 static void
 tell_twin(struct lsh_examination *x, struct examining *wanted)
 {
@@ -503,7 +503,7 @@ tell_twin(struct lsh_examination *x, struct examining *wanted)
 	for (unsigned i = 0; i < wanted->met_count; i++)
 		if (strcmp(wanted->met[i].run_id, run_id) == 0) {
 			lsh_remedy(x, "name each server of the quorum once in the URI, and as many as 3, 5 or 7");
-			lsh_find(x, LEASH_FINDING_ERROR, "connection", "it is the same server as %s, and so has two votes", wanted->met[i].shown);
+			lsh_find(x, LEASH_FINDING_ERROR, "connection", "it is the same server as %s, and so the two have one vote", wanted->met[i].shown);
 			return;
 		}
 	snprintf(wanted->met[wanted->met_count].run_id, sizeof wanted->met->run_id, "%s", run_id);
