@@ -91,6 +91,57 @@ lsh_token_read(const char *text, size_t size, const char *uuid, uint64_t *n)
 	       lsh_decimal_read(text + LSH_UUID_SIZE + 1, size - LSH_UUID_SIZE - 1, n);
 }
 
+_Static_assert(LSH_NUMBERS_KEY_SIZE == crypto_shorthash_KEYBYTES, "the key of SipHash");
+
+enum { ROUNDS = 6 };
+
+bool
+lsh_numbers_init(struct lsh_numbers *numbers)
+{
+	atomic_init(&numbers->issued, 0);
+	return lsh_random_bytes(numbers->key, sizeof(numbers->key));
+}
+
+static uint32_t
+hash_half(const struct lsh_numbers *numbers, uint32_t round, uint32_t half)
+{
+	uint32_t in[2] = {round, half}, hash[2];
+
+	_Static_assert(sizeof(hash) == crypto_shorthash_BYTES, "the hash of SipHash");
+	crypto_shorthash((unsigned char *)hash, (const unsigned char *)in, sizeof(in), numbers->key);
+	return hash[0];
+}
+
+/* A Feistel network: each round can be undone, so different counts have different numbers. */
+uint64_t
+lsh_numbers_next(struct lsh_numbers *numbers)
+{
+	uint64_t count = atomic_fetch_add(&numbers->issued, 1);
+	uint32_t left = (uint32_t)(count >> 32), right = (uint32_t)count;
+
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		uint32_t mixed = left ^ hash_half(numbers, round, right);
+
+		left = right;
+		right = mixed;
+	}
+	return (uint64_t)left << 32 | right;
+}
+
+bool
+lsh_numbers_has(const struct lsh_numbers *numbers, uint64_t n)
+{
+	uint32_t left = (uint32_t)(n >> 32), right = (uint32_t)n;
+
+	for (uint32_t round = ROUNDS; round-- > 0;) {
+		uint32_t mixed = right ^ hash_half(numbers, round, left);
+
+		right = left;
+		left = mixed;
+	}
+	return ((uint64_t)left << 32 | right) < atomic_load(&numbers->issued);
+}
+
 static unsigned char jitter_key[crypto_shorthash_KEYBYTES];
 
 static void

@@ -7,11 +7,13 @@
 
 #include "base/text.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
+	LSH_NUMBERS_KEY_SIZE = 16,
 	LSH_UUID_SIZE = 36,                                         /* characters, without the NUL */
 	LSH_TOKEN_SIZE = LSH_UUID_SIZE + 1 + LSH_DECIMAL_DIGITS + 1, /* room for any token, with its NUL */
 };
@@ -32,6 +34,17 @@ size_t lsh_token_write(char *out, const char *uuid, uint64_t n);
 /* Are the `size` bytes of `text` a token of `uuid`, byte for byte as lsh_token_write() writes it? Then `*n` is its number;
  * else it is untouched. */
 bool lsh_token_read(const char *text, size_t size, const char *uuid, uint64_t *n);
+
+/* The numbers of a client's tokens: a counter, encrypted. No two are the same, and who knows some of them cannot guess
+ * another. */
+struct lsh_numbers {
+	_Atomic uint64_t issued;
+	unsigned char key[LSH_NUMBERS_KEY_SIZE];
+};
+
+bool lsh_numbers_init(struct lsh_numbers *numbers); /* false: there is no randomness */
+uint64_t lsh_numbers_next(struct lsh_numbers *numbers);
+bool lsh_numbers_has(const struct lsh_numbers *numbers, uint64_t n); /* was it issued? */
 
 /* A number for jitter, different in each thread and in each forked child; not for tokens, whoever knows some might guess
  * others. Needs no lock and no memory and never fails. */

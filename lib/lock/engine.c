@@ -48,7 +48,7 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	struct lsh_engine *e = lsh_new(struct lsh_engine);
 	char prefix[80];
 	leash_status status;
-	bool has_uuid;
+	bool has_numbers;
 
 	if (e == NULL)
 		goto no_memory;
@@ -62,8 +62,8 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	pthread_mutex_init(&e->sites_mutex, NULL);
 	pthread_mutex_init(&e->work_mutex, NULL);
 	lsh_list_init(&e->owed);
-	has_uuid = lsh_uuid_make(e->uuid);
-	if (!has_uuid || !lsh_map_init(&e->names)) {
+	has_numbers = lsh_uuid_make(e->uuid) && lsh_numbers_init(&e->numbers);
+	if (!has_numbers || !lsh_map_init(&e->names)) {
 		lsh_engine_free(e);
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the system has no randomness to give, which owner tokens are made of");
 	}

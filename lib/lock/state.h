@@ -109,6 +109,7 @@ struct lsh_tenure {
 	int64_t longest_ms;          /* of all leases that were asked for */
 	int64_t lapses_at;           /* ENDING: nothing of it can be in Redis any more, whatever became of the cancel */
 	bool adopted;                /* the token is another client's: whose fences may have gone on by hand-offs, so here is none */
+	bool told;                   /* a message for it was asked about before (wakeup.c) */
 	bool hinted;                 /* it was heard to be granted before its ask was answered, by hearsay (wakeup.c) */
 	bool waited;                 /* it had a place in the queue, so others are likely to have one now */
 	bool send_whole;             /* the server lacks the script */
@@ -278,7 +279,8 @@ struct lsh_engine {
 	struct lsh_quorum *quorum;        /* or NULL: a lock is on one server at a time */
 	struct lsh_watchdog *watchdog;
 	struct lsh_courier *courier;
-	_Atomic uint64_t last_token;
+	struct lsh_numbers numbers;       /* of its tokens */
+	_Atomic int64_t asks_spent, ghosts_spent, warnings_spent; /* because of messages, see wakeup.c */
 	atomic_bool closing;
 	_Atomic int32_t inside;           /* threads that wait for a lock, or for an answer; the closer waits for them */
 	struct lsh_parker *_Atomic closer;

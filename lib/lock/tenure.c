@@ -45,7 +45,7 @@ lsh_tenure_new(struct lsh_lock *lock, const struct lsh_terms *terms)
 	}
 	atomic_init(&t->references, 1);
 	lsh_lock_retain(lock);
-	t->token_size = lsh_token_write(t->token, e->uuid, atomic_fetch_add(&e->last_token, 1) + 1);
+	t->token_size = lsh_token_write(t->token, e->uuid, lsh_numbers_next(&e->numbers));
 	lsh_tenure_adopt(t, terms);
 	t->claim_ms = lsh_pace_claim_ms(t->lease_ms);
 	digits = lsh_decimal_write(t->cfg, (uint64_t)t->claim_ms);

@@ -1,6 +1,11 @@
 /* Wake-ups: what a message says, and whom it is for. A message is a hint: it is believed only for a token that waits, and only for
  * as long as its claim can be counted on from before it was made. Everything else is asked of the server.
  *
+ * Anybody who may PUBLISH can send one. They cannot guess a token (base/token.h): one that was never issued is ignored,
+ * and costs nothing. Who may read the keys, too, knows those that wait; who hears the messages, those that are over. So a
+ * fence that this client cannot get now is asked about first, and what asks again and again has to share a budget. Where
+ * that is spent a message is ignored: the next word, or the end of the claim, makes up for it.
+ *
  * Where a server may be replaced, because it is one of several or has replicas, it is not believed at all. What a master publishes reaches
  * its replicas as well, and a master that was replaced while it stood still, or behind a cut, has clients that do not know that yet: as a
  * replica it passes on to them what its successor published meanwhile. But that one had counted who hears (hand_on.inc), and gave the lock to
@@ -13,6 +18,12 @@
 
 #include <string.h>
 
+enum { FENCE_OFF_US = 60 * 1000000 }; /* from the server's clock, as far as we know it: more is asked about */
+
+/* For no better reason than a message: 32 scripts of each sort at once and then 40 a second, and one warning a second. */
+static const int64_t ask_each = 25 * LSH_MS, ask_most = 32 * 25 * LSH_MS;
+static const int64_t warn_each = LSH_S, warn_most = LSH_S;
+
 struct grant {
 	const char *token, *key;
 	size_t token_size, key_size;
@@ -21,7 +32,7 @@ struct grant {
 
 /* "g <token> <fence> <key of the lock>" */
 static bool
-read_grant(struct grant *grant, const char *uuid, const char *text, size_t size)
+read_grant(struct grant *grant, const struct lsh_engine *e, const char *text, size_t size)
 {
 	const char *end = text + size, *token = text + 2, *fence, *key;
 	uint64_t n;
@@ -40,7 +51,24 @@ read_grant(struct grant *grant, const char *uuid, const char *text, size_t size)
 	grant->token_size = (size_t)(fence - 1 - token);
 	grant->key = key;
 	grant->key_size = (size_t)(end - key);
-	return lsh_token_read(token, grant->token_size, uuid, &n) && grant->fence > 0 && grant->fence <= LSH_FENCE_MAX;
+	return lsh_token_read(token, grant->token_size, e->uuid, &n) && lsh_numbers_has(&e->numbers, n) && grant->fence > 0 &&
+	       grant->fence <= LSH_FENCE_MAX;
+}
+
+/* A budget that fills up as time goes by, to `most`. False: there are no `each` ns in it. */
+static bool
+spend(_Atomic int64_t *spent, int64_t each, int64_t most)
+{
+	int64_t now = lsh_now_ns(), before = atomic_load(spent), after;
+
+	if (now == LSH_NEVER)
+		return false;
+	do {
+		after = (before > now - most ? before : now - most) + each;
+		if (after > now)
+			return false;
+	} while (!atomic_compare_exchange_weak(spent, &before, after));
+	return true;
 }
 
 /* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. Its cancel may be
@@ -51,7 +79,7 @@ cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *gr
 	static const struct lsh_terms any = {.lease_ms = 1000};
 	struct lsh_tenure *found;
 
-	if (LSH_MUTATES(LSH_GHOSTS_STAY))
+	if (LSH_MUTATES(LSH_GHOSTS_STAY) || !spend(&e->ghosts_spent, ask_each, ask_most))
 		return;
 	found = lsh_tenure_find_owed(e, grant->token, grant->token_size);
 	if (found != NULL) {
@@ -71,11 +99,15 @@ cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *gr
 	pthread_mutex_unlock(&lock->mutex);
 }
 
-/* lock->mutex held. A later hold of this process is proof that the grant is over, or that somebody meddled: let the server say. */
+/* lock->mutex held. A later hold of this process is proof that the grant is over, or that somebody meddled. A fence that is
+ * far from the time is one of a server whose clock was changed, or nobody's. Let the server say. */
 static bool
-is_outdated(const struct lsh_lock *lock, const struct grant *grant)
+is_doubtful(const struct lsh_lock *lock, const struct grant *grant)
 {
-	return lock->hold != NULL && grant->fence * 256 < lock->hold->fence;
+	int64_t ahead_us = (int64_t)grant->fence - lsh_node_server_us(lsh_lock_node(lock), lsh_now_ns());
+
+	return grant->fence * 256 <= lock->last_fence || (lock->hold != NULL && grant->fence * 256 < lock->hold->fence) ||
+	       ahead_us > FENCE_OFF_US || ahead_us < -FENCE_OFF_US;
 }
 
 /* Is this but hearsay, see above? */
@@ -91,6 +123,9 @@ is_hearsay(const struct lsh_site *site)
 static void
 ask_server(struct lsh_tenure *t)
 {
+	if (t->told && !spend(&t->lock->engine->asks_spent, ask_each, ask_most))
+		return;
+	t->told = true;
 	if (t->phase == LSH_QUEUED)
 		lsh_tenure_give_work(t);
 	else
@@ -112,8 +147,10 @@ lsh_wakeup_message(struct lsh_site *site, const char *text, size_t size)
 	struct lsh_lock *lock;
 	bool known = false;
 
-	if (!read_grant(&grant, e->uuid, text, size)) {
-		lsh_courier_log(e->courier, LEASH_LOG_WARNING, "a message on the wake-up channel is not one of leash's: ignored");
+	if (!read_grant(&grant, e, text, size)) {
+		if (spend(&e->warnings_spent, warn_each, warn_most))
+			lsh_courier_log(e->courier, LEASH_LOG_WARNING,
+			                "a message on the wake-up channel is not one of leash's: ignored. Who may PUBLISH there?");
 		return;
 	}
 	lock = lsh_lock_find_by_key(e, grant.key, grant.key_size);
@@ -125,7 +162,7 @@ lsh_wakeup_message(struct lsh_site *site, const char *text, size_t size)
 		if (t != NULL) {
 			known = true;
 			if ((t->phase == LSH_QUEUED || t->phase == LSH_ASKING) &&
-			    (is_hearsay(site) || is_outdated(lock, &grant) ||
+			    (is_hearsay(site) || is_doubtful(lock, &grant) ||
 			     !lsh_hold_grant(lock, t, (int64_t)grant.fence, counts_from(t),
 			                     (LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? t->lease_ms : t->claim_ms) * LSH_MS, true)))
 				ask_server(t); /* not to be counted on */

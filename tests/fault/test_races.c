@@ -16,6 +16,7 @@
 #include "tests/support/server.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,8 @@ two_hundred_and_fifty_six_threads_of_four_processes_take_turns(void **state)
 enum { TOKENS = 1 << 16, RACERS = 16, ROUNDS = 40, CONNECTIONS = 2 };
 
 static struct {
-	bool forgets;              /* every second token: as if an operator had deleted its lock */
+	bool forgets;              /* every token with an even number: as if an operator had deleted its lock */
+	_Atomic uint64_t number[TOKENS]; /* of the token that has the place; 0: none */
 	_Atomic int64_t renewed[TOKENS];
 	_Atomic bool released[TOKENS];
 	_Atomic uint64_t fence;
@@ -162,7 +164,7 @@ static struct {
 	uint64_t cut;              /* connections that were given up, for a renewal was not answered in time */
 } told;
 
-static size_t
+static uint64_t
 number_of(const char *token, size_t size)
 {
 	char text[64];
@@ -170,7 +172,20 @@ number_of(const char *token, size_t size)
 
 	snprintf(text, sizeof text, "%.*s", (int)size, token);
 	colon = strchr(text, ':');
-	return colon != NULL ? (size_t)strtoull(colon + 1, NULL, 10) % TOKENS : 0;
+	return colon != NULL ? strtoull(colon + 1, NULL, 10) : 0;
+}
+
+static size_t
+place_of(uint64_t number)
+{
+	size_t at = number % TOKENS;
+	uint64_t none = 0;
+
+	while (told.number[at] != number && !atomic_compare_exchange_strong(&told.number[at], &none, number)) {
+		at = (at + 1) % TOKENS;
+		none = 0;
+	}
+	return at;
 }
 
 static size_t
@@ -178,12 +193,14 @@ free_locks(void *ctx, int argc, const char **argv, const size_t *argl, char *out
 {
 	bool renewal = fake_is(argc, argv, argl, 2, "1");
 	int at = renewal ? 4 : 6;
+	uint64_t number;
 	size_t n;
 
 	(void)ctx;
 	if (!fake_is(argc, argv, argl, 0, "EVALSHA") || argc <= at)
 		return FAKE_DEFAULT;
-	n = number_of(argv[at], argl[at]);
+	number = number_of(argv[at], argl[at]);
+	n = place_of(number);
 	if (renewal) {
 		told.renewals++;
 		told.renewed[n] = await_now_ns();
@@ -195,7 +212,7 @@ free_locks(void *ctx, int argc, const char **argv, const size_t *argl, char *out
 	} else {
 		return fake_say(out, size, ":%llu\r\n", (unsigned long long)++told.fence + 1700000000000000);
 	}
-	return fake_say(out, size, told.forgets && n % 2 == 0 ? ":0\r\n" : ":1\r\n");
+	return fake_say(out, size, told.forgets && number % 2 == 0 ? ":0\r\n" : ":1\r\n");
 }
 
 struct racer {

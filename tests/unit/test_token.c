@@ -210,6 +210,37 @@ only_the_one_form_is_a_token(void **state)
 	assert_int_equal(n, 42);
 }
 
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+numbers_are_all_different_and_known_and_nobody_else_finds_one(void **state)
+{
+	enum { NUMBERS = 100000 };
+	uint64_t *n = malloc(NUMBERS * sizeof *n);
+	struct lsh_numbers numbers, others;
+
+	(void)state;
+	assert_true(lsh_numbers_init(&numbers) && lsh_numbers_init(&others));
+	for (size_t i = 0; i < NUMBERS; i++) {
+		uint64_t other = lsh_numbers_next(&others);
+
+		n[i] = lsh_numbers_next(&numbers);
+		assert_true(lsh_numbers_has(&numbers, n[i]));
+		assert_false(lsh_numbers_has(&numbers, i) || lsh_numbers_has(&numbers, n[i] + 1) || lsh_numbers_has(&numbers, n[i] ^ 1));
+		assert_false(lsh_numbers_has(&numbers, other));
+	}
+	qsort(n, NUMBERS, sizeof *n, compare_numbers);
+	for (size_t i = 1; i < NUMBERS; i++)
+		assert_true(n[i - 1] < n[i]);
+	free(n);
+}
+
 static void
 jitter_differs_from_call_to_call(void **state)
 {
@@ -288,6 +319,7 @@ main(void)
 		cmocka_unit_test(a_token_is_the_uuid_and_the_number),
 		cmocka_unit_test(a_token_that_was_written_can_be_read),
 		cmocka_unit_test(only_the_one_form_is_a_token),
+		cmocka_unit_test(numbers_are_all_different_and_known_and_nobody_else_finds_one),
 		cmocka_unit_test(jitter_differs_from_call_to_call),
 		cmocka_unit_test(jitter_differs_from_thread_to_thread),
 		cmocka_unit_test(jitter_differs_from_parent_to_child),
