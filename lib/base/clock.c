@@ -31,3 +31,14 @@ lsh_after_ms(int64_t now, int64_t ms)
 		ns = LSH_NEVER;
 	return lsh_after(now, ns);
 }
+
+struct timespec *
+lsh_nap(struct timespec *nap, int64_t until)
+{
+	int64_t left = until != LSH_NEVER ? until - lsh_now_ns() : 0;
+
+	left = left < 0 ? 0 : left > 5 * LSH_S ? 5 * LSH_S : left;
+	nap->tv_sec = left / LSH_S;
+	nap->tv_nsec = left % LSH_S;
+	return until != LSH_NEVER ? nap : NULL;
+}

@@ -19,4 +19,10 @@ int64_t lsh_now_ns(void);
 int64_t lsh_after(int64_t now, int64_t ns);
 int64_t lsh_after_ms(int64_t now, int64_t ms);
 
+struct timespec;
+
+/* How long to sleep before looking whether it is `until`: what is left, but 5 s at most. The kernel's timeouts stand still
+ * while the machine is suspended, so one long sleep would last that much too long. NULL: for LSH_NEVER. */
+struct timespec *lsh_nap(struct timespec *nap, int64_t until);
+
 #endif

@@ -91,19 +91,11 @@ lsh_park(struct lsh_parker *parker, int64_t deadline)
 		return;
 	}
 	while (atomic_load(&parker->word) == ASLEEP) {
-		struct timespec t, *limit = NULL;
+		struct timespec t, *nap = lsh_nap(&t, deadline);
 
-		/* relative, because a futex knows no CLOCK_BOOTTIME; after a suspension the caller rechecks its deadline */
-		if (deadline != LSH_NEVER) {
-			int64_t left = deadline - lsh_now_ns();
-
-			if (left <= 0)
-				break;
-			t.tv_sec = left / LSH_S;
-			t.tv_nsec = left % LSH_S;
-			limit = &t;
-		}
-		syscall(SYS_futex, &parker->word, FUTEX_WAIT_PRIVATE, ASLEEP, limit, NULL, 0);
+		if (nap != NULL && t.tv_sec == 0 && t.tv_nsec == 0)
+			break;
+		syscall(SYS_futex, &parker->word, FUTEX_WAIT_PRIVATE, ASLEEP, nap, NULL, 0);
 	}
 	atomic_store(&parker->word, IDLE); /* a permit that came just now is not lost: every caller rechecks its condition */
 }

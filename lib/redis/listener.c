@@ -328,24 +328,16 @@ static bool
 poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline)
 {
 	struct pollfd polled[2] = {{.fd = l->wire.fd, .events = POLLIN}, {.fd = l->kick, .events = POLLIN}};
-	struct timespec t, *timeout = NULL;
+	struct timespec t;
 	int n;
 
 	if (lsh_wire_is_pending(&l->wire))
 		return read_some(l);
-	if (deadline != LSH_NEVER) {
-		int64_t left = deadline - lsh_now_ns();
-
-		left = left > 0 ? left : 0;
-		t.tv_sec = left / LSH_S;
-		t.tv_nsec = left % LSH_S;
-		timeout = &t;
-	}
 	if (atomic_load(&l->want_write))
 		polled[0].events |= POLLOUT;
 	if (!lsh_park_poll_begin(parker, l->kick))
 		return true;
-	n = ppoll(polled, 2, timeout, NULL);
+	n = ppoll(polled, 2, lsh_nap(&t, deadline), NULL);
 	lsh_park_poll_end(parker);
 	if (n <= 0)
 		return true;

@@ -359,7 +359,7 @@ static enum received
 receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
 {
 	struct pollfd polled[2] = {{.fd = p->wire.fd, .events = POLLIN}, {.fd = p->kick, .events = POLLIN}};
-	struct timespec t, *timeout = NULL;
+	struct timespec t;
 	int64_t left = limit == LSH_NEVER ? LSH_NEVER : limit - lsh_now_ns();
 	ssize_t n = -1;
 	int e = EAGAIN;
@@ -367,21 +367,13 @@ receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_
 	if (!want_write && left > RECV_US * LSH_US) {
 		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_READ_SIZE, 0);
 		e = errno;
-		if (limit != LSH_NEVER && n < 0)
-			left = limit - lsh_now_ns();
 	}
 	if (n < 0 && (e == EAGAIN || e == EWOULDBLOCK)) {
 		if (want_write)
 			polled[0].events |= POLLOUT;
-		if (left != LSH_NEVER) {
-			left = left > 0 ? left : 0;
-			t.tv_sec = left / LSH_S;
-			t.tv_nsec = left % LSH_S;
-			timeout = &t;
-		}
 		if (!lsh_park_poll_begin(parker, p->kick))
 			return NOTHING;
-		n = ppoll(polled, 2, timeout, NULL);
+		n = ppoll(polled, 2, lsh_nap(&t, limit), NULL);
 		lsh_park_poll_end(parker);
 		if (n <= 0)
 			return NOTHING;

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +301,30 @@ a_lock_that_was_granted_while_the_machine_slept_is_not_held(void **state)
 	proxy_stop(proxy);
 }
 
+/* No answer comes and no lease ends when the machine wakes: nothing but the time could wake it. */
+static void
+a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again(void **state)
+{
+	enum { WAIT_MS = 300000 };
+	leash_client *client = leashed_open(server_uri(server), NULL);
+	struct asker a = {.lock = leashed_lock(client, "waited", NULL), .wait_ms = WAIT_MS};
+	int64_t woken;
+
+	(void)state;
+	server_integer(server, "HSET leash:{waited} theirs 1");
+	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+	await_true(server_integer(server, "ZCARD leash:{waited}:queue") == 2);
+	kill(server_pid(server), SIGSTOP);
+	jump(2 * WAIT_MS * MS);
+	woken = await_now_ns();
+	pthread_join(a.thread, NULL);
+	kill(server_pid(server), SIGCONT);
+	assert_true(a.status == LEASH_TIMEOUT || a.status == LEASH_UNAVAILABLE);
+	assert_true(await_now_ns() - woken < WAIT_MS * MS * 9 / 10);
+	leash_lock_free(a.lock);
+	leash_close(client);
+}
+
 /* ---- leases out of range ---- */
 
 static void
@@ -539,6 +564,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		timely(who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told),
 		timely(a_lock_that_was_granted_while_the_machine_slept_is_not_held),
+		timely(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again),
 		timely(a_lease_out_of_range_is_refused_before_anything_is_sent),
 		timely(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease),
 		timely(a_timed_wait_ends_whichever_reading_of_the_clock_fails),
