@@ -19,7 +19,7 @@ enum {
  * known, because the client is long gone, or was not permitted to say. Strings are printable ASCII.
  */
 typedef struct leash_party {
-	char token[LEASH_TOKEN_MAX];      /**< the owner token, "<uuid>:<n>" */
+	char token[LEASH_TOKEN_MAX];      /**< the owner token, "<uuid>:<n>": who knows it can adopt or release the hold, or forge its wake-up */
 	char host[LEASH_HOST_SIZE];       /**< the name of its machine */
 	char program[LEASH_PROGRAM_SIZE]; /**< its `client_name` */
 	int64_t pid;                      /**< its process, on its machine */
