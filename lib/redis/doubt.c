@@ -64,7 +64,7 @@ add_address(char list[static NAMES_SHOWN], const ASN1_OCTET_STRING *address)
 		add_name(list, text, strlen(text));
 }
 
-/* For whom a certificate is. */
+/* For whom a certificate is; "": for nobody. */
 static void
 list_names(X509 *certificate, char list[static NAMES_SHOWN])
 {
@@ -81,10 +81,6 @@ list_names(X509 *certificate, char list[static NAMES_SHOWN])
 			add_address(list, name->d.iPAddress);
 	}
 	GENERAL_NAMES_free(names);
-	if (list[0] == '\0')
-		add_entry(list, X509_get_subject_name(certificate), NID_commonName);
-	if (list[0] == '\0')
-		add_name(list, "nobody", strlen("nobody"));
 }
 
 /* What an authority is called. */
@@ -169,7 +165,11 @@ lsh_doubt_verify(int fine, struct x509_store_ctx_st *store)
 	case X509_V_ERR_HOSTNAME_MISMATCH:
 	case X509_V_ERR_IP_ADDRESS_MISMATCH:
 		list_names(certificate, names);
-		doubt(d, "its certificate is for %s, not for %.40s: write that in the URI, or as server_name", names, d->expected);
+		if (names[0] == '\0')
+			doubt(d, "its certificate names no host (a CN does not count): have it issued anew with subjectAltName=%s:%.40s",
+			      error == X509_V_ERR_IP_ADDRESS_MISMATCH ? "IP" : "DNS", d->expected);
+		else
+			doubt(d, "its certificate is for %s, not for %.40s: write that in the URI, or as server_name", names, d->expected);
 		break;
 	case X509_V_ERR_CERT_HAS_EXPIRED:
 	case X509_V_ERR_CERT_NOT_YET_VALID:

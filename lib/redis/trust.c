@@ -356,7 +356,7 @@ expect(SSL *ssl, const char *host, bool unverified)
 		size = sizeof name - 1; /* no name is that long */
 	memcpy(name, host, size);
 	name[size] = '\0';
-	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	if (is_address(name)) {
 		set = unverified || X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
 	} else {

@@ -152,6 +152,21 @@ a_right_certificate_is_refused_for_another_name(void **state)
 
 /* ---- who believes us ---- */
 
+/* The name of a person may be that of a host. */
+static void
+a_common_name_is_nobodys_host(void **state)
+{
+	struct server *s = server_start_tls(CERTS_NAMELESS, false, NULL);
+	const char *named = words("rediss://localhost:%d?%s", server_port(s), certs_query());
+
+	(void)state;
+	check_failed(dial_to(named, "leash-test", NULL), LEASH_DENIED, "its certificate names no host (a CN does not count): have it issued anew "
+	             "with subjectAltName=DNS:localhost");
+	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, "have it issued anew with subjectAltName=IP:127.0.0.1");
+	check_let_in(uri_of(server_port(s), "rediss", "verify=no"));
+	server_stop(s);
+}
+
 static void
 a_server_that_wants_a_certificate_gets_it_or_says_so(void **state)
 {
@@ -422,6 +437,7 @@ main(void)
 		cmocka_unit_test(a_certificate_that_is_named_itself_is_believed),
 		cmocka_unit_test(each_wrong_certificate_is_refused_with_its_own_words),
 		cmocka_unit_test(a_right_certificate_is_refused_for_another_name),
+		cmocka_unit_test(a_common_name_is_nobodys_host),
 		cmocka_unit_test(a_server_that_wants_a_certificate_gets_it_or_says_so),
 		cmocka_unit_test(files_that_are_of_no_use_are_named_at_once),
 		cmocka_unit_test(files_that_were_replaced_are_read_again),

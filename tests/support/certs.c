@@ -35,6 +35,7 @@ static const struct recipe {
 	[CERTS_EARLY] = { .name = "early", .names = HERE, .from = "20900101000000Z", .to = "20910101000000Z", .by = CERTS_AUTHORITY },
 	[CERTS_FOREIGN] = { .name = "foreign", .names = HERE, .by = CERTS_OTHER_AUTHORITY },
 	[CERTS_OWN] = { .name = "own", .names = HERE, .by = CERTS_OWN },
+	[CERTS_NAMELESS] = { .name = "localhost", .by = CERTS_AUTHORITY },
 	[CERTS_CLIENT] = { .name = "client", .by = CERTS_AUTHORITY },
 	[CERTS_FOREIGN_CLIENT] = { .name = "foreign client", .by = CERTS_OTHER_AUTHORITY },
 };

@@ -17,6 +17,7 @@ enum certs_of {
 	CERTS_EARLY,         /* likewise, valid from 2090-01-01 */
 	CERTS_FOREIGN,       /* likewise, by the other authority */
 	CERTS_OWN,           /* likewise, by itself */
+	CERTS_NAMELESS,      /* a server's, without subjectAltName; its CN is "localhost" */
 	CERTS_CLIENT,
 	CERTS_FOREIGN_CLIENT, /* by the other authority */
 	CERTS_COUNT
