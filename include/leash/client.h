@@ -26,6 +26,13 @@ typedef struct leash_client leash_client;
  * `sentinel_password_file=`, `sentinel_password_env=`; `redirects=` (the only hosts to which we may be sent); `scripts=preloaded` (see
  * leash/scripts.h); `restart_guard=` (ms, of locks that name none). docs/deployments.md says which to choose and what each can promise.
  * Secrets appear in no error and no log line.
+ *
+ * A file that the URI names is read now and again for each connection, so that it can be renewed while the program runs: give its whole
+ * path, and let the program be able to read it for as long as it lives. A password file has one line, which ends in LF or nothing.
+ *
+ * A set-user-ID program (one for which secure_getenv(3) finds nothing) takes nothing from its environment: neither LEASH_URI, nor the
+ * variable of `password_env=`, which is INVALID there, nor OpenSSL's SSL_CERT_FILE and SSL_CERT_DIR. Whoever starts it could otherwise
+ * have it send a file that only it can read to a server of theirs.
  */
 typedef struct leash_options {
 	size_t size;             /**< set by LEASH_OPTIONS() */

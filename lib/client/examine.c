@@ -69,9 +69,7 @@ lsh_find(struct lsh_examination *x, leash_finding_level level, const char *topic
 bool
 lsh_repeats_password(const struct lsh_examination *x, const char *text, size_t n)
 {
-	const char *password = x->uri->password;
-
-	return password != NULL && password[0] != '\0' && memmem(text, n, password, strlen(password)) != NULL;
+	return lsh_uri_is_repeated(x->uri, text, n);
 }
 
 const char *
@@ -280,7 +278,7 @@ tell_connection(struct lsh_examination *x)
 
 	if (x->user[0] != '\0')
 		snprintf(who, sizeof who, ", as user %s", x->user);
-	if (is_local(x) || x->uri->password != NULL) {
+	if (is_local(x) || lsh_uri_has_password(x->uri)) {
 		lsh_find(x, LEASH_FINDING_FINE, "connection", "connected %s%s", way, who);
 		return;
 	}

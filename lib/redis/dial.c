@@ -137,10 +137,12 @@ try_next_address(struct lsh_dial *d)
 static enum outcome
 begin_greeting(struct lsh_dial *d)
 {
+	leash_error trouble;
+
 	d->state = GREETING;
-	if (lsh_greeting_begin(d->greeting, d->wire, d->until))
+	if (lsh_greeting_begin(d->greeting, d->wire, d->until, &trouble) == LEASH_OK)
 		return GO_ON;
-	note(d, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
+	note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
 	return give_up(d);
 }
 

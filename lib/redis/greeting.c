@@ -1,6 +1,6 @@
-/* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. The
- * replies are peeked at and only then taken from the wire, up to the end of the last: what comes behind it is for the
- * receiver of the connection.
+/* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. A password
+ * that is in a file is read for each hello, because it may have been renewed since the last. The replies are peeked at and
+ * only then taken from the wire, up to the end of the last: what comes behind it is for the receiver of the connection.
  *
  * No mutex: one thread at a time. */
 #include "redis/greeting.h"
@@ -35,20 +35,21 @@ struct lsh_greeting {
 	unsigned step_count, answered;
 	bool heard;        /* anything at all */
 	int64_t deadline;
-	char *words;       /* the commands, by sodium_malloc */
+	char *read;        /* the password that was in a file, from the begin to the end, by sodium_malloc; NULL: the URI's */
+	char *words;       /* the commands, likewise, until they are sent */
 	size_t size, sent; /* of words; 0 when nothing is left to send */
 	struct lsh_hello hello;
 	struct lsh_reader *reader;
 	char bytes[4096];
 };
 
-/* ---- refusals ---- */
-
-static bool
-repeats(const char *said, size_t size, const char *password)
+static const char *
+password_of(const struct lsh_greeting *g)
 {
-	return password != NULL && password[0] != '\0' && memmem(said, size, password, strlen(password)) != NULL;
+	return g->read != NULL ? g->read : g->uri->password;
 }
+
+/* ---- refusals ---- */
 
 /* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those are nobody's
  * business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. Should the password stand there in any other way, then only
@@ -61,9 +62,9 @@ fit_words(const struct lsh_greeting *g, enum step step, const char *said)
 
 	if (quoted != NULL && n > (size_t)(quoted - said))
 		n = (size_t)(quoted - said);
-	if (repeats(said, n, g->uri->password))
+	if (lsh_is_repeated(password_of(g), said, n))
 		n = strcspn(said, " ");
-	if (repeats(said, n, g->uri->password))
+	if (lsh_is_repeated(password_of(g), said, n))
 		n = 0;
 	while (n > 0 && strchr(" ,.", said[n - 1]) != NULL)
 		n--;
@@ -240,7 +241,7 @@ write_hello(const struct lsh_greeting *g, char *out)
 			args[n++] = LSH_ARG("AUTH");
 			if (g->uri->user != NULL)
 				args[n++] = lsh_arg_text(g->uri->user);
-			args[n++] = lsh_arg_text(g->uri->password);
+			args[n++] = lsh_arg_text(password_of(g));
 			break;
 		case SELECT:
 			args[n++] = LSH_ARG("SELECT");
@@ -282,7 +283,7 @@ list_steps(struct lsh_greeting *g)
 	bool sentinel = g->want == LSH_WANT_SENTINEL;
 	unsigned n = 0;
 
-	if (g->uri->password != NULL)
+	if (lsh_uri_has_password(g->uri))
 		g->steps[n++] = AUTH;
 	if (g->uri->db != 0 && g->channel == NULL && !sentinel) /* channels know no databases */
 		g->steps[n++] = SELECT;
@@ -313,12 +314,20 @@ lsh_greeting_move(struct lsh_greeting *g, const struct lsh_uri *uri)
 	g->uri = uri;
 }
 
+static void
+forget_words(struct lsh_greeting *g)
+{
+	sodium_free(g->words); /* which wipes them */
+	g->words = NULL;
+	g->size = g->sent = 0;
+}
+
 void
 lsh_greeting_end(struct lsh_greeting *g)
 {
-	if (g->size > 0)
-		sodium_memzero(g->words, g->size);
-	g->size = g->sent = 0;
+	forget_words(g);
+	sodium_free(g->read);
+	g->read = NULL;
 }
 
 /* Send what is left of the hello. An error is not the end: the server may have said why before it closed, and if it has
@@ -336,7 +345,7 @@ send_words(struct lsh_greeting *g)
 		else if (errno != EINTR)
 			break;
 	}
-	lsh_greeting_end(g);
+	forget_words(g);
 }
 
 /* Take what was peeked at from the wire. */
@@ -384,12 +393,9 @@ lsh_greeting_new(const struct lsh_uri *uri, const char *name, const char *channe
 		goto fail;
 	if (channel != NULL && (g->channel = lsh_strdup(channel)) == NULL)
 		goto fail;
-	g->want = LSH_WANT_MASTER; /* has the longest hello */
-	list_steps(g);
-	g->words = sodium_malloc(write_hello(g, NULL));
 	lsh_greeting_want(g, LSH_WANT_SERVER);
 	g->reader = lsh_reader_new();
-	if (g->words == NULL || g->reader == NULL)
+	if (g->reader == NULL)
 		goto fail;
 	return g;
 
@@ -403,25 +409,45 @@ lsh_greeting_free(struct lsh_greeting *g)
 {
 	if (g == NULL)
 		return;
+	lsh_greeting_end(g);
 	lsh_reader_free(g->reader);
-	sodium_free(g->words); /* which wipes them */
 	lsh_free(g->channel);
 	lsh_free(g->name);
 	lsh_free(g);
 }
 
-bool
-lsh_greeting_begin(struct lsh_greeting *g, struct lsh_wire wire, int64_t deadline)
+static leash_status
+prepare_words(struct lsh_greeting *g, leash_error *err)
 {
-	if (!lsh_reader_reset(g->reader))
-		return false;
+	leash_status status = lsh_uri_read_password(&g->read, g->uri, err);
+	size_t size;
+
+	if (status == LEASH_INVALID) /* it may be on its way: the next attempt looks again */
+		err->status = LEASH_UNAVAILABLE;
+	if (status != LEASH_OK)
+		return err->status;
+	size = write_hello(g, NULL);
+	g->words = sodium_malloc(size);
+	if (g->words == NULL || !lsh_reader_reset(g->reader))
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
 	g->size = write_hello(g, g->words);
-	g->sent = 0;
+	return LEASH_OK;
+}
+
+leash_status
+lsh_greeting_begin(struct lsh_greeting *g, struct lsh_wire wire, int64_t deadline, leash_error *err)
+{
+	leash_status status;
+
+	lsh_greeting_end(g);
+	status = prepare_words(g, err);
+	if (status != LEASH_OK)
+		return status;
 	g->answered = 0;
 	g->heard = false;
 	g->deadline = deadline;
 	g->hello = (struct lsh_hello){.wire = wire, .uptime_ms = -1};
-	return true;
+	return LEASH_OK;
 }
 
 short

@@ -20,8 +20,9 @@ void lsh_greeting_free(struct lsh_greeting *greeting); /* NULL is allowed */
 void lsh_greeting_want(struct lsh_greeting *greeting, enum lsh_want want);
 void lsh_greeting_move(struct lsh_greeting *greeting, const struct lsh_uri *uri);
 
-/* Begin on `wire`, which is connected and non-blocking; the answers must have come by `deadline`. False: no memory. */
-bool lsh_greeting_begin(struct lsh_greeting *greeting, struct lsh_wire wire, int64_t deadline);
+/* Begin on `wire`, which is connected and non-blocking; the answers must have come by `deadline`. Reads the password, if that is in a file:
+ * UNAVAILABLE if it is of no use now; NO_MEMORY. The text does not name the server. */
+leash_status lsh_greeting_begin(struct lsh_greeting *greeting, struct lsh_wire wire, int64_t deadline, leash_error *err);
 
 /* What to poll the connection for. */
 short lsh_greeting_events(const struct lsh_greeting *greeting);

@@ -159,6 +159,7 @@ lsh_uri_clear(struct lsh_uri *uri)
 	lsh_uri_wipe(uri->host);
 	lsh_uri_wipe(uri->user);
 	sodium_free(uri->password); /* wipes it */
+	lsh_uri_wipe(uri->password_file);
 	lsh_uri_wipe(uri->tls.cafile);
 	lsh_uri_wipe(uri->tls.cert);
 	lsh_uri_wipe(uri->tls.key);
@@ -168,6 +169,7 @@ lsh_uri_clear(struct lsh_uri *uri)
 	lsh_uri_wipe(uri->master);
 	lsh_uri_wipe(uri->sentinel_user);
 	sodium_free(uri->sentinel_password);
+	lsh_uri_wipe(uri->sentinel_password_file);
 	lsh_uri_wipe(uri->redirects);
 	lsh_uri_wipe(uri->shown);
 	memset(uri, 0, sizeof(*uri));

@@ -40,7 +40,8 @@ struct lsh_uri {
 	int db;             /* 0 if not named */
 	int64_t timeout_ms; /* 0 if not named */
 	char *user;         /* NULL if not named */
-	char *password;     /* NULL if not named; in guarded memory (sodium_malloc), NUL-terminated */
+	char *password;     /* NULL if not named, or in a file; in guarded memory (sodium_malloc), NUL-terminated */
+	char *password_file; /* NULL if not named; read for each connection */
 	struct lsh_tls_options tls;
 
 	/* Of a deployment of several servers: those that it names, which are sentinels, nodes of the cluster, or all of the quorum. */
@@ -48,7 +49,7 @@ struct lsh_uri {
 	struct lsh_endpoint hosts[LSH_HOSTS_MAX];
 	char *master;           /* sentinel: what the sentinels call it */
 	char *sentinel_user;    /* who we are to the sentinels; NULL if not named */
-	char *sentinel_password; /* likewise; as `password` */
+	char *sentinel_password, *sentinel_password_file; /* likewise; as those above */
 	char *redirects;        /* cluster, sentinel: to which hosts we may be sent, a list with commas ("10.0.0.1,10.0.0.2,cache-a"); NULL: any */
 	bool preloaded;         /* scripts=preloaded: the texts of scripts are never sent */
 	int64_t restart_guard_ms; /* of locks that name none; 0 if not named */
@@ -64,6 +65,16 @@ leash_status lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *e
  * to the sentinels the user and password that are for them, and no database. False: no memory. `host` and the rest are copied. */
 bool lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port);
 bool lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which);
+
+bool lsh_uri_has_password(const struct lsh_uri *uri);
+
+/* Read the password that is in a file, as it is at this moment; sodium_free() wipes it. NULL: it is in no file. INVALID: the file is of no
+ * use now, and the text names it; NO_MEMORY. */
+leash_status lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err);
+
+/* Does a password, NULL: none, or that of a URI, stand in these bytes, as one that a server reads back to us? */
+bool lsh_is_repeated(const char *password, const char *bytes, size_t n);
+bool lsh_uri_is_repeated(const struct lsh_uri *uri, const char *bytes, size_t n);
 
 /* May a server of the deployment send us to this host? */
 bool lsh_uri_allows(const struct lsh_uri *uri, const char *host);

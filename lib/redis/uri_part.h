@@ -76,7 +76,8 @@ const char *lsh_uri_scheme_of(const struct lsh_uri *uri);
 /* uri_secret.c; `parameter` is the name that a message shows. */
 leash_status lsh_uri_take_login(struct lsh_uri *uri, struct lsh_part login, leash_error *err);
 leash_status lsh_uri_user_new(char **out, struct lsh_part user, const char *what, leash_error *err);
-leash_status lsh_uri_secret_from_file(char **out, struct lsh_part value, const char *parameter, leash_error *err);
+/* The path, of a file that can be read. */
+leash_status lsh_uri_take_secret_file(char **out, struct lsh_part value, const char *parameter, leash_error *err);
 leash_status lsh_uri_secret_from_env(char **out, struct lsh_part value, const char *parameter, leash_error *err);
 /* A copy, likewise in guarded memory; NULL: of nothing. False: no memory. */
 bool lsh_uri_secret_copy(char **out, const char *secret);

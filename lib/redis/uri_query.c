@@ -64,15 +64,15 @@ password_twice(leash_error *err)
 static leash_status
 take_password_file(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
 {
-	if (uri->password != NULL)
+	if (lsh_uri_has_password(uri))
 		return password_twice(err);
-	return lsh_uri_secret_from_file(&uri->password, value, "password_file", err);
+	return lsh_uri_take_secret_file(&uri->password_file, value, "password_file", err);
 }
 
 static leash_status
 take_password_env(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
 {
-	if (uri->password != NULL)
+	if (lsh_uri_has_password(uri))
 		return password_twice(err);
 	return lsh_uri_secret_from_env(&uri->password, value, "password_env", err);
 }
@@ -84,18 +84,24 @@ sentinel_password_twice(leash_error *err)
 	return LSH_URI_REFUSE(err, "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env is enough");
 }
 
+static bool
+has_sentinel_password(const struct lsh_uri *uri)
+{
+	return uri->sentinel_password != NULL || uri->sentinel_password_file != NULL;
+}
+
 static leash_status
 take_sentinel_password_file(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
 {
-	if (uri->sentinel_password != NULL)
+	if (has_sentinel_password(uri))
 		return sentinel_password_twice(err);
-	return lsh_uri_secret_from_file(&uri->sentinel_password, value, "sentinel_password_file", err);
+	return lsh_uri_take_secret_file(&uri->sentinel_password_file, value, "sentinel_password_file", err);
 }
 
 static leash_status
 take_sentinel_password_env(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
 {
-	if (uri->sentinel_password != NULL)
+	if (has_sentinel_password(uri))
 		return sentinel_password_twice(err);
 	return lsh_uri_secret_from_env(&uri->sentinel_password, value, "sentinel_password_env", err);
 }
@@ -350,10 +356,10 @@ take_parameter(struct lsh_uri *uri, struct lsh_part text, bool seen[PARAMETERS],
 static leash_status
 check_pairs(const struct lsh_uri *uri, leash_error *err)
 {
-	if (uri->user != NULL && uri->password == NULL)
+	if (uri->user != NULL && !lsh_uri_has_password(uri))
 		return LSH_URI_REFUSE(err, "password: missing, but there is a user; give ':password' before the '@', "
 					   "password_file or password_env");
-	if (uri->sentinel_user != NULL && uri->sentinel_password == NULL)
+	if (uri->sentinel_user != NULL && !has_sentinel_password(uri))
 		return LSH_URI_REFUSE(err, "sentinel password: missing, but there is a sentinel_user; give sentinel_password_file or "
 					   "sentinel_password_env");
 	if (uri->tls.cert != NULL && uri->tls.key == NULL)

@@ -1,7 +1,8 @@
 /* Who we are: users, and passwords from the text of the URI, from a file or from the environment.
  *
  * A password goes from where it is straight into guarded memory, without a copy on the way, and no message shows a byte of
- * it: only the file or the variable where it was to be is named.
+ * it: only the file or the variable where it was to be is named. Of a file the URI has the path alone: it is read for each
+ * connection, because passwords are renewed while programs run.
  *
  * Threads: any; nothing is kept. getenv() is called, as by everybody. */
 #include "redis/uri_part.h"
@@ -107,6 +108,14 @@ lsh_uri_take_login(struct lsh_uri *uri, struct lsh_part login, leash_error *err)
 
 /* ---- from a file ---- */
 
+static leash_status
+file_fails(const char *what, leash_error *err)
+{
+	leash_status st = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? LEASH_NO_MEMORY : LEASH_INVALID;
+
+	return lsh_fail(err, st, errno, "%s: %m", what);
+}
+
 /* Open a file that a password is to be read from. Only a regular one, of which no writer is awaited: whoever opens a client
  * has said how long that may take. */
 static leash_status
@@ -116,18 +125,13 @@ open_regular(int *out, const char *path, const char *what, leash_error *err)
 	struct stat s = {.st_mode = 0};
 	leash_status st;
 
-	if (fd < 0) {
-		st = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? LEASH_NO_MEMORY : LEASH_INVALID;
-		return lsh_fail(err, st, errno, "uri: %s: %m", what);
-	}
+	if (fd < 0)
+		return file_fails(what, err);
 	if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode)) {
 		*out = fd;
 		return LEASH_OK;
 	}
-	if (s.st_mode == 0)
-		st = lsh_fail(err, LEASH_INVALID, errno, "uri: %s: %m", what);
-	else
-		st = LSH_URI_REFUSE(err, "%s: not a regular file", what);
+	st = s.st_mode == 0 ? file_fails(what, err) : lsh_fail(err, LEASH_INVALID, 0, "%s: not a regular file", what);
 	close(fd);
 	return st;
 }
@@ -152,54 +156,99 @@ read_all(int fd, char *out, size_t size)
 	return (ssize_t)length;
 }
 
-/* Read a password from the file at `path` into `secret`, of MAX_SECRET + 2 bytes; `what`: the parameter and the path. */
+/* The `n` bytes of a file are one line, with or without its LF: which is cut off. */
 static leash_status
-read_secret(char *secret, const char *path, const char *what, leash_error *err)
+take_line(char *secret, size_t n, const char *what, leash_error *err)
 {
-	leash_status st;
-	ssize_t n;
-	int fd = -1;
-
-	st = open_regular(&fd, path, what, err);
-	if (st != LEASH_OK)
-		return st;
-	n = read_all(fd, secret, MAX_SECRET + 1);
-	if (n < 0)
-		st = lsh_fail(err, LEASH_INVALID, errno, "uri: %s: %m", what);
-	close(fd);
-	if (n < 0)
-		return st;
 	if (n > MAX_SECRET)
-		return too_long(what, err);
-	if (memchr(secret, '\0', (size_t)n) != NULL)
-		return LSH_URI_REFUSE(err, "%s: has a NUL byte in it", what);
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: longer than %d bytes", what, MAX_SECRET);
+	if (memchr(secret, '\0', n) != NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: has a NUL byte in it", what);
 	if (n > 0 && secret[n - 1] == '\n')
 		n--;
 	if (n == 0)
-		return LSH_URI_REFUSE(err, "%s: empty", what);
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: empty", what);
+	if (memchr(secret, '\n', n) != NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: has more than one line; the password must be its only one", what);
+	if (secret[n - 1] == '\r')
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: ends in CR LF, as on Windows; end its line in LF alone", what);
 	secret[n] = '\0';
 	return LEASH_OK;
 }
 
-leash_status
-lsh_uri_secret_from_file(char **out, struct lsh_part value, const char *parameter, leash_error *err)
+/* Read a password from the file at `path`; `parameter` is what messages call it. */
+static leash_status
+read_secret(char **out, const char *path, const char *parameter, leash_error *err)
 {
 	char shown[MAX_PATH_SHOWN], what[MAX_PATH_SHOWN + 64];
-	char *path = NULL;
+	leash_status st;
+	ssize_t n;
+	int fd;
+
+	lsh_show(shown, sizeof(shown), path, strlen(path));
+	snprintf(what, sizeof(what), "%s '%s'", parameter, shown);
+	st = open_regular(&fd, path, what, err);
+	if (st != LEASH_OK)
+		return st;
+	st = new_secret(out, MAX_SECRET + 1, err);
+	if (st == LEASH_OK) {
+		n = read_all(fd, *out, MAX_SECRET + 1);
+		st = n < 0 ? file_fails(what, err) : take_line(*out, (size_t)n, what, err);
+	}
+	close(fd);
+	if (st != LEASH_OK) {
+		sodium_free(*out);
+		*out = NULL;
+	}
+	return st;
+}
+
+/* It is read for the first time, to be refused now rather than later. */
+leash_status
+lsh_uri_take_secret_file(char **out, struct lsh_part value, const char *parameter, leash_error *err)
+{
+	char what[64], *secret = NULL;
 	leash_status st;
 
 	if (value.n == 0)
 		return LSH_URI_REFUSE(err, "%s: empty; it is a path, as in ?%s=/etc/redis.password", parameter, parameter);
-	st = lsh_part_decode_new(&path, value, parameter, err);
-	if (st == LEASH_OK)
-		st = new_secret(out, MAX_SECRET + 1, err);
-	if (st == LEASH_OK) {
-		lsh_show(shown, sizeof(shown), path, strlen(path));
-		snprintf(what, sizeof(what), "%s '%s'", parameter, shown);
-		st = read_secret(*out, path, what, err);
-	}
-	lsh_uri_wipe(path);
+	st = lsh_part_decode_new(out, value, parameter, err);
+	if (st != LEASH_OK)
+		return st;
+	snprintf(what, sizeof(what), "uri: %s", parameter);
+	st = read_secret(&secret, *out, what, err);
+	sodium_free(secret);
 	return st;
+}
+
+leash_status
+lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err)
+{
+	*out = NULL;
+	return uri->password_file != NULL ? read_secret(out, uri->password_file, "password file", err) : LEASH_OK;
+}
+
+bool
+lsh_uri_has_password(const struct lsh_uri *uri)
+{
+	return uri->password != NULL || uri->password_file != NULL;
+}
+
+bool
+lsh_is_repeated(const char *password, const char *bytes, size_t n)
+{
+	return password != NULL && password[0] != '\0' && memmem(bytes, n, password, strlen(password)) != NULL;
+}
+
+bool
+lsh_uri_is_repeated(const struct lsh_uri *uri, const char *bytes, size_t n)
+{
+	char *read;
+	bool unknown = lsh_uri_read_password(&read, uri, NULL) != LEASH_OK;
+	bool repeated = unknown || lsh_is_repeated(read != NULL ? read : uri->password, bytes, n);
+
+	sodium_free(read);
+	return repeated;
 }
 
 /* ---- from the environment ---- */

@@ -26,9 +26,21 @@ copy_tls(struct lsh_tls_options *out, const struct lsh_tls_options *tls)
 	       copy_text(&out->server_name, tls->server_name);
 }
 
-/* A single server, to which we are `user` with `password`. */
+/* Who we are somewhere. */
+struct login {
+	const char *user, *password, *password_file;
+};
+
 static bool
-copy(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port, const char *user, const char *password)
+copy_login(struct lsh_uri *out, const struct login *login)
+{
+	return copy_text(&out->user, login->user) && lsh_uri_secret_copy(&out->password, login->password) &&
+	       copy_text(&out->password_file, login->password_file);
+}
+
+/* A single server. */
+static bool
+copy(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port, struct login login)
 {
 	out->deployment = LSH_SINGLE;
 	out->scheme = LSH_SCHEME_TCP;
@@ -36,8 +48,7 @@ copy(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t 
 	out->timeout_ms = uri->timeout_ms;
 	out->preloaded = uri->preloaded;
 	out->restart_guard_ms = uri->restart_guard_ms;
-	return copy_text(&out->host, host) && copy_text(&out->user, user) && lsh_uri_secret_copy(&out->password, password) &&
-	       copy_tls(&out->tls, &uri->tls) && copy_text(&out->redirects, uri->redirects) && lsh_uri_make_shown(out);
+	return copy_text(&out->host, host) && copy_login(out, &login) && copy_tls(&out->tls, &uri->tls) && copy_text(&out->redirects, uri->redirects) && lsh_uri_make_shown(out);
 }
 
 bool
@@ -45,7 +56,7 @@ lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *ho
 {
 	memset(out, 0, sizeof(*out));
 	out->db = uri->db;
-	if (copy(out, uri, host, port, uri->user, uri->password))
+	if (copy(out, uri, host, port, (struct login){uri->user, uri->password, uri->password_file}))
 		return true;
 	lsh_uri_clear(out);
 	return false;
@@ -55,9 +66,10 @@ bool
 lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which)
 {
 	const struct lsh_endpoint *sentinel = &uri->hosts[which];
+	struct login login = {uri->sentinel_user, uri->sentinel_password, uri->sentinel_password_file};
 
 	memset(out, 0, sizeof(*out));
-	if (copy(out, uri, sentinel->host, sentinel->port, uri->sentinel_user, uri->sentinel_password))
+	if (copy(out, uri, sentinel->host, sentinel->port, login))
 		return true;
 	lsh_uri_clear(out);
 	return false;

@@ -200,6 +200,68 @@ a_password_that_was_changed_is_told_when_the_connection_is_gone(void **state)
 }
 
 static void
+write_password(const char *path, const char *bytes)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(bytes, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Both connections are broken; while the file is not as it should be yet, who tries is told, and who waits goes on waiting. */
+static void
+a_password_file_that_was_renewed_is_read_at_the_next_connect(void **state)
+{
+	static const struct {
+		const char *bytes, *says;
+	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"}, {NULL, "No such file"}};
+	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
+	struct leashed_events seen = {0};
+	leash_client *holder;
+	leash_lock *held, *wanted;
+	static struct waiting w;
+	char uri[512], file[256];
+
+	(void)state;
+	snprintf(file, sizeof file, "%s/password", server_folder(secret));
+	write_password(file, "hunter2\n");
+	snprintf(uri, sizeof uri, "unix://%s?password_file=%s", server_socket(secret), file);
+	holder = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms(), .on_event = leashed_note_event,
+	                                         .event_arg = &seen, .on_log = hear_line, .log_arg = &ear));
+	held = leashed_lock(holder, "held", NULL);
+	wanted = leashed_lock(holder, "wanted", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	ask_server(secret, "CONFIG SET requirepass hunter4");
+	write_password(file, unfit[0].bytes);
+	server_integer(secret, "CLIENT KILL TYPE pubsub");
+	server_integer(secret, "CLIENT KILL TYPE normal SKIPME yes");
+	begin_waiting(&w, wanted, LEASH_FOREVER);
+	for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++) {
+		if (unfit[i].bytes != NULL)
+			write_password(file, unfit[i].bytes);
+		else
+			remove(file);
+		await_true(leash_lock_acquire(wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
+		check_text(err.text, file);
+		check_text(err.text, server_uri(secret));
+	}
+	write_password(file, "hunter4\n");
+	end_waiting(&w, LEASH_OK);
+	assert_true(leash_lock_held(held));
+	await_renewals(held, 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	assert_int_equal(seen.count[LEASH_EVENT_LOST], 0);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(holder);
+	assert_true(ear.size > 0);
+	assert_null(strstr(ear.text, "hunter"));
+	server_stop(secret);
+}
+
+static void
 who_waits_is_told_of_a_permission_that_is_taken_away(void **state)
 {
 	leash_client *limited;
@@ -500,6 +562,7 @@ main(void)
 		on_real(opening_without_or_with_the_wrong_password_is_denied),
 		on_real(each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever),
 		on_real(a_password_that_was_changed_is_told_when_the_connection_is_gone),
+		on_real(a_password_file_that_was_renewed_is_read_at_the_next_connect),
 		on_real(who_waits_is_told_of_a_permission_that_is_taken_away),
 		on_real(all_who_wait_are_told_when_a_connection_is_refused),
 		on_real(what_is_denied_again_and_again_piles_up_nothing),

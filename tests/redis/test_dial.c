@@ -360,29 +360,49 @@ count_in_memory(const unsigned char *complement, size_t size)
 }
 
 static void
+write_password(const char *path, const char *password, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, password, n), n);
+	close(fd);
+}
+
+/* And one that is in a file is in memory only while an attempt needs it. */
+static void
 the_password_stays_nowhere_but_in_the_uri(void **state)
 {
 	enum { LENGTH = 20 };
 	unsigned char complement[LENGTH];
 	struct puppet f;
-	char *text = sodium_malloc(128);
+	char *text = sodium_malloc(512), file[256];
 	size_t n;
 
+	snprintf(file, sizeof file, "%s/password", server_folder(server));
+
 	(void)state;
-	for (int what = 0; what < 4; what++) {
+	for (int i = 0; i < 8; i++) {
+		bool in_file = i >= 4;
+		int what = i % 4;
 		static const char *const says[] = {"+OK\r\n" SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK, "-WRONGPASS\r\n", "", NULL};
 
 		puppet_start(&f, says[what]);
 		f.closes = what == 2;
-		n = (size_t)snprintf(text, 128, "redis://:");
-		for (int i = 0; i < LENGTH; i++) {
+		n = (size_t)snprintf(text, 512, "redis://:");
+		for (int j = 0; j < LENGTH; j++) {
 			text[n] = (char)('a' + randombytes_uniform(26));
-			complement[i] = (unsigned char)text[n++] ^ 0xff;
+			complement[j] = (unsigned char)text[n++] ^ 0xff;
 		}
-		snprintf(text + n, 128 - n, "@127.0.0.1:%d", f.port);
+		if (in_file) {
+			write_password(file, text + n - LENGTH, LENGTH);
+			snprintf(text, 512, "redis://127.0.0.1:%d?password_file=%s", f.port, file);
+		} else {
+			snprintf(text + n, 512 - n, "@127.0.0.1:%d", f.port);
+		}
 		open_dial(text, "leash-test", NULL);
-		sodium_memzero(text, 128);
-		assert_int_equal(count_in_memory(complement, LENGTH), 1);
+		sodium_memzero(text, 512);
+		assert_int_equal(count_in_memory(complement, LENGTH), !in_file);
 
 		lsh_dial_start(dial, ample());
 		while (step() == LSH_DIAL_WAIT && !(what == 3 && f.heard)) {
@@ -400,7 +420,7 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 					puppet_step(&f);
 			}
 		}
-		assert_int_equal(count_in_memory(complement, LENGTH), 1);
+		assert_int_equal(count_in_memory(complement, LENGTH), !in_file || what == 3);
 		if (hello.wire.fd >= 0)
 			close(hello.wire.fd);
 		close_dial();

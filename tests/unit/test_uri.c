@@ -216,9 +216,7 @@ a_password_comes_from_a_file_without_its_last_newline(void **state)
 	static const struct {
 		const char *content, *password;
 	} cases[] = {
-		{SECRET "\n", SECRET}, {SECRET, SECRET}, {SECRET "\n\n", SECRET "\n"},
-		{" " SECRET " \n", " " SECRET " "}, {"\nx", "\nx"},
-		{"%41", "%41"},
+		{SECRET "\n", SECRET}, {SECRET, SECRET}, {" " SECRET " \n", " " SECRET " "}, {"x\ry", "x\ry"}, {"%41", "%41"},
 	};
 	char text[1024];
 
@@ -229,12 +227,35 @@ a_password_comes_from_a_file_without_its_last_newline(void **state)
 		write_file("p w@1", cases[i].content, strlen(cases[i].content));
 		snprintf(text, sizeof(text), "redis://cache?password_file=%s/p%%20w@1&timeout=50", folder);
 		uri = understood(text);
-		assert_text(uri.password, cases[i].password);
+		check_password(&uri, cases[i].password);
 		assert_null(uri.user);
 		assert_int_equal(uri.timeout_ms, 50);
 		assert_text(uri.shown, "redis://cache:6379");
 		lsh_uri_clear(&uri);
 	}
+}
+
+static void
+a_file_is_read_each_time_and_its_password_is_not_kept(void **state)
+{
+	char text[1024], *read = "";
+	struct lsh_uri uri;
+	leash_error err;
+
+	(void)state;
+	write_file("password", "the first\n", 10);
+	snprintf(text, sizeof(text), "redis://cache?password_file=%s", in_folder("password"));
+	uri = understood(text);
+	assert_null(uri.password);
+	check_password(&uri, "the first");
+	write_file("password", SECRET, strlen(SECRET));
+	check_password(&uri, SECRET);
+	write_file("password", "", 0);
+	assert_int_equal(lsh_uri_read_password(&read, &uri, &err), LEASH_INVALID);
+	assert_null(read);
+	assert_non_null(strstr(err.text, "/password': empty"));
+	assert_true(lsh_uri_has_password(&uri));
+	lsh_uri_clear(&uri);
 }
 
 static void
@@ -248,7 +269,7 @@ a_user_may_have_a_password_from_a_file_or_a_variable(void **state)
 	snprintf(text, sizeof(text), "unix://app@/run/redis.sock?password_file=%s", in_folder("password"));
 	uri = understood(text);
 	assert_text(uri.user, "app");
-	assert_text(uri.password, SECRET);
+	check_password(&uri, SECRET);
 	lsh_uri_clear(&uri);
 
 	setenv("LEASH_TEST_PASSWORD", SECRET "\n%41", 1);
@@ -285,7 +306,7 @@ a_password_of_4096_bytes_is_the_longest(void **state)
 				refused(text, "password|longer than 4096 bytes|");
 			} else {
 				uri = understood(text);
-				assert_text(uri.password, password);
+				check_password(&uri, password);
 				lsh_uri_clear(&uri);
 			}
 		}
@@ -331,6 +352,11 @@ a_file_that_holds_no_password_is_named_without_its_content(void **state)
 		{"\n", 1, "password_file|/odd|empty|"},
 		{SECRET "\0\n", sizeof(SECRET) + 1, "password_file|/odd|NUL|"},
 		{SECRET "\0", sizeof(SECRET), "password_file|/odd|NUL|"},
+		{SECRET "\r\n", sizeof(SECRET) + 1, "password_file|/odd|CR LF|"},
+		{SECRET "\r", sizeof(SECRET), "password_file|/odd|CR LF|"},
+		{SECRET "\n\n", sizeof(SECRET) + 1, "password_file|/odd|more than one line|"},
+		{SECRET "\r\nx\r\n", sizeof(SECRET) + 4, "password_file|/odd|more than one line|"},
+		{"\n" SECRET, sizeof(SECRET), "password_file|/odd|more than one line|"},
 	};
 	char text[1024];
 
@@ -542,6 +568,7 @@ main(void)
 		uri_test(what_is_shown_is_a_uri_of_the_same_place),
 		uri_test(the_longest_path_of_a_socket_fits),
 		uri_test(a_password_comes_from_a_file_without_its_last_newline),
+		uri_test(a_file_is_read_each_time_and_its_password_is_not_kept),
 		uri_test(a_user_may_have_a_password_from_a_file_or_a_variable),
 		uri_test(a_password_of_4096_bytes_is_the_longest),
 		uri_test(a_file_that_cannot_be_read_is_named_with_the_reason),

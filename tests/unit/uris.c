@@ -6,6 +6,7 @@
 #include <leash/memory.h>
 
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,18 @@ understood(const char *text)
 		fail_msg("%s: %s", text, err.text);
 	assert_memory_equal(&err, &before, sizeof(err));
 	return uri;
+}
+
+void
+check_password(const struct lsh_uri *uri, const char *wanted)
+{
+	char *read;
+	leash_error err;
+
+	if (lsh_uri_read_password(&read, uri, &err) != LEASH_OK)
+		fail_msg("%s: %s", uri->shown, err.text);
+	assert_text(read != NULL ? read : uri->password, wanted);
+	sodium_free(read);
 }
 
 void

@@ -28,6 +28,9 @@ void write_file(const char *name, const char *bytes, size_t n);
 
 struct lsh_uri understood(const char *text);
 
+/* The password is this one now. */
+void check_password(const struct lsh_uri *uri, const char *wanted);
+
 #define assert_text(value, wanted)                        \
 	do {                                              \
 		assert_non_null(value);                   \
