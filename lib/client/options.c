@@ -97,7 +97,7 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 	if (status != LEASH_OK)
 		return status;
 	if (o.uri == NULL)
-		o.uri = getenv("LEASH_URI");
+		o.uri = secure_getenv("LEASH_URI"); /* not the caller's, in a set-user-ID program */
 	if (o.uri == NULL)
 		o.uri = "redis://127.0.0.1:6379";
 	if (o.lease_ms == 0)

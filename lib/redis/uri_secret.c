@@ -4,7 +4,7 @@
  * it: only the file or the variable where it was to be is named. Of a file the URI has the path alone: it is read for each
  * connection, because passwords are renewed while programs run.
  *
- * Threads: any; nothing is kept. getenv() is called, as by everybody. */
+ * Threads: any; nothing is kept. */
 #include "redis/uri_part.h"
 
 #include "base/text.h"
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -277,7 +278,9 @@ copy_variable(char **out, const char *name, const char *parameter, leash_error *
 		return LSH_URI_REFUSE(err, "%s: the name of a variable of the environment is expected, as in ?%s=REDIS_PASSWORD",
 				      parameter, parameter);
 	lsh_show(shown, sizeof(shown), name, strlen(name));
-	value = getenv(name);
+	value = secure_getenv(name); /* else whoever starts a set-user-ID program could have any secret of it sent anywhere */
+	if (value == NULL && getauxval(AT_SECURE) != 0)
+		return LSH_URI_REFUSE(err, "%s: a set-user-ID program reads no password from the environment; use a file", parameter);
 	if (value == NULL)
 		return LSH_URI_REFUSE(err, "%s: the environment has no variable '%s'", parameter, shown);
 	n = strlen(value);

@@ -21,8 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 static leash_error err;
+
+static const uid_t NOBODY = 65534;
+static const char FOR_NOBODY[] = "for-nobody";
 
 /* ---- at open ---- */
 
@@ -67,6 +72,60 @@ a_plain_server_is_refused_at_open(void **state)
 	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=4000&%s", server_port(s), certs_query());
 	check_open(uri, LEASH_PROTOCOL, "does not speak TLS: write redis:// for it");
 	assert_int_equal(server_integer(s, "DBSIZE"), 0);
+	server_stop(s);
+}
+
+/* ---- the environment ---- */
+
+/* What an exec with another real user makes of a program is what a set-user-ID file makes of it: AT_SECURE. As root only. */
+static int
+exec_for_nobody(void *uri)
+{
+	setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* looks by ptrace, which this process does not permit */
+	if (setresuid(NOBODY, 0, 0) == 0)
+		execl("/proc/self/exe", "test_tls", FOR_NOBODY, uri, NULL);
+	perror("exec");
+	return 1;
+}
+
+/* In that process: `uri` is of a server that believes in what SSL_CERT_FILE says. */
+static int
+look_for_nobody(const char *uri)
+{
+	leash_client *client = NULL;
+
+	assert_int_not_equal(getauxval(AT_SECURE), 0);
+	assert_string_equal(getenv("LEASH_URI"), "nonsense"); /* it is there for all to read */
+	if (leash_open(&client, NULL, &err) == LEASH_INVALID)
+		fail_msg("LEASH_URI was read: %s", err.text);
+	leash_close(client);
+	check_open("unix:///nowhere?password_env=LEASH_URI", LEASH_INVALID, "password_env: a set-user-ID program reads no password from the environment");
+	check_open(uri, LEASH_DENIED, "signed by an authority that is not known here (Test Authority)");
+	return 0;
+}
+
+static void
+a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_authority_from_its_environment(void **state)
+{
+	struct server *s;
+	leash_client *client;
+	char uri[64];
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root can start a program as another user\n");
+		skip();
+	}
+	s = server_start_tls(CERTS_SERVER, false, NULL);
+	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=10000", server_port(s));
+	setenv("LEASH_URI", "nonsense", 1);
+	setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
+	assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = uri), &err)); /* any other program does */
+	leash_close(client);
+	assert_status(LEASH_INVALID, leash_open(&client, NULL, &err));
+	child_wait(child_run(exec_for_nobody, uri));
+	unsetenv("LEASH_URI");
+	unsetenv("SSL_CERT_FILE");
 	server_stop(s);
 }
 
@@ -250,16 +309,19 @@ a_wait_ends_when_the_server_is_no_longer_the_one(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_is_not_the_one_is_refused_at_open),
 		cmocka_unit_test(a_plain_server_is_refused_at_open),
+		cmocka_unit_test(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_authority_from_its_environment),
 		cmocka_unit_test(threads_of_two_clients_take_turns),
 		cmocka_unit_test(a_hold_is_renewed_and_outlives_a_restart_with_data),
 		cmocka_unit_test(a_forked_child_opens_its_own_and_leaves_its_parents_alone),
 		cmocka_unit_test(a_wait_ends_when_the_server_is_no_longer_the_one),
 	};
 
+	if (argc == 3 && strcmp(argv[1], FOR_NOBODY) == 0)
+		return look_for_nobody(argv[2]);
 	return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
 }
