@@ -15,10 +15,11 @@ installs() {
 	[ -e "$pc" ] || echo "no $pc"
 }
 
+# As on a machine that has the development files of leash and of nothing else.
 from_pc() { # FOLDER-OF-LEASH.PC ARGUMENT...
 	folder=$1
 	shift
-	PKG_CONFIG_PATH=$folder${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} "${PKG_CONFIG:-pkg-config}" "$@" leash
+	PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$folder "${PKG_CONFIG:-pkg-config}" "$@" leash
 }
 libdir=$(from_pc "$build/lib" --variable=libdir)
 includedir=$(from_pc "$build/lib" --variable=includedir)
@@ -109,6 +110,14 @@ builds() { # LANGUAGE LINKER-FLAGS
 	esac
 	$1 ${LEASH_SANITIZE-} -Wall -Wextra -Werror $(flags --cflags) -o "$dir/program" "$dir/program.c" -x none $2
 }
+same() { # WANTED FLAGS: white space aside
+	# shellcheck disable=SC2086 # words
+	[ "$(echo $2)" = "$1" ] || echo "they are '$2', not '$1'"
+}
+flags_are_ours() {
+	same "-I$root$includedir" "$(flags --cflags)"
+	same "-L$root$libdir -lleash" "$(flags --libs)"
+}
 needs() { # LIBRARY
 	readelf -dW "$dir/program" | grep -q "NEEDED.*\\[$1"
 }
@@ -118,8 +127,25 @@ shared_runs() { # LANGUAGE
 	! needs libhiredis || echo 'a program that is linked with leash has to be linked with hiredis'
 	LD_LIBRARY_PATH=$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$dir/program" "unix://$dir/nowhere"
 }
+# Of what there is as an archive, that; but for what belongs to the C library.
+archives() { # LINKER-FLAGS
+	for flag in $1; do
+		case $flag in
+		-lc | -ldl | -lm | -lpthread) echo "$flag" ;;
+		-lleash) echo "-l:libleash.a" ;;
+		-l*)
+			# shellcheck disable=SC2086 # words
+			case $(${CC:-cc} -print-file-name="lib${flag#-l}.a") in
+			/*) echo "-l:lib${flag#-l}.a" ;;
+			*) echo "$flag" ;;
+			esac
+			;;
+		*) echo "$flag" ;;
+		esac
+	done
+}
 static_runs() { # LANGUAGE
-	builds "$1" "$(flags --static --libs | sed 's/-lleash/-l:libleash.a/')" || return
+	builds "$1" "$(archives "$(flags --static --libs)")" || return
 	! needs libleash || echo 'the program is linked with the shared library'
 	"$dir/program" "unix://$dir/nowhere"
 }
@@ -134,6 +160,7 @@ if [ -e "$command" ]; then
 else
 	skip 'the installed command runs' 'built with --disable-command'
 fi
+check 'pkg-config names the flags of leash and of nothing else' flags_are_ours
 if [ -e "$root$libdir/libleash.so" ]; then
 	check 'a C program is built with the shared library and runs' shared_runs c
 	check 'a C++ program is built with the shared library and runs' shared_runs c++
