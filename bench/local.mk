@@ -1,13 +1,13 @@
-# What the README claims, measured. Built by make so that it does not rot, run by hand.
+# What the README claims, measured. Built by make check so that it does not rot, run by hand.
 
 EXTRA_DIST += bench/README.md
 
 # The server and the proxy are those of the tests.
 if TESTS_ENABLED
 
-noinst_PROGRAMS += bench/local
-noinst_PROGRAMS += bench/pair
-noinst_PROGRAMS += bench/turns
+check_PROGRAMS += bench/local
+check_PROGRAMS += bench/pair
+check_PROGRAMS += bench/turns
 
 bench_local_SOURCES =
 bench_local_SOURCES += bench/local.c

@@ -1,4 +1,4 @@
-# What people read. The man pages are installed, that of the command only where the command is.
+# What people read. All of it is installed, the man page of the command only where the command is.
 
 dist_man3_MANS = docs/leash.3
 
@@ -7,6 +7,21 @@ if COMMAND_ENABLED
 dist_man1_MANS += docs/leash.1
 endif
 
-EXTRA_DIST += docs/defences.md
-EXTRA_DIST += docs/deployments.md
-EXTRA_DIST += docs/faults.md
+# README.md is installed, and these lie beside it as they do here, so that its links lead somewhere.
+nobase_dist_doc_DATA =
+nobase_dist_doc_DATA += docs/defences.md
+nobase_dist_doc_DATA += docs/deployments.md
+nobase_dist_doc_DATA += docs/faults.md
+nobase_dist_doc_DATA += lib/lua/README.md
+nobase_dist_doc_DATA += examples/by_hand.c
+nobase_dist_doc_DATA += examples/fencing.c
+nobase_dist_doc_DATA += examples/first_lock.c
+nobase_dist_doc_DATA += examples/hand_over.c
+nobase_dist_doc_DATA += examples/interrupt.c
+nobase_dist_doc_DATA += examples/long_job.c
+nobase_dist_doc_DATA += examples/lost_lease.c
+nobase_dist_doc_DATA += examples/nested.c
+nobase_dist_doc_DATA += examples/redis.h
+nobase_dist_doc_DATA += examples/transfer.c
+nobase_dist_doc_DATA += examples/try_or_skip.c
+nobase_dist_doc_DATA += examples/worker_pool.c

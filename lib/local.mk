@@ -217,4 +217,4 @@ lib/lua/scripts.c: $(LUA_FILES) $(LUA_INCLUDES) build-aux/embed-lua.sh
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/build-aux/embed-lua.sh $(srcdir) $(LUA_FILES) >$@.tmp && mv $@.tmp $@
 
 CLEANFILES += lib/lua/scripts.c lib/lua/scripts.c.tmp
-EXTRA_DIST += $(LUA_FILES) $(LUA_INCLUDES) lib/lua/README.md
+EXTRA_DIST += $(LUA_FILES) $(LUA_INCLUDES)

@@ -591,6 +591,12 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 LDADD = tests/support/libsupport.la lib/libleash-internal.la $(CMOCKA_LIBS)
 public_libs = tests/support/libsupport.la lib/libleash.la $(CMOCKA_LIBS) $(HIREDIS_LIBS)
 
+else
+
+check-local:
+	@echo 'make check needs $(TESTS_LACK); install that, and configure again' >&2
+	@exit 1
+
 endif
 
 TEST_EXTENSIONS = .sh

@@ -47,6 +47,10 @@ files_are_those() {
 		for page in CHANGELOG.md LICENSE README.md; do
 			echo "$(folder docdir)/$page"
 		done
+		for page in docs/defences.md docs/deployments.md docs/faults.md lib/lua/README.md; do
+			echo "$(folder docdir)/$page"
+		done
+		(cd "$source" && ls examples/*.[ch]) | sed "s|^|$(folder docdir)/|"
 		echo "$(folder man3dir)/leash.3"
 		if [ -e "$build/tools/leash" ]; then
 			echo "$bindir/leash"
@@ -56,6 +60,18 @@ files_are_those() {
 	} | sort >"$dir/wanted"
 	find "$root" ! -type d ! -path "$root$libdir/*" ! -path "$root$includedir/*" | sed "s|^$root||" | sort >"$dir/there"
 	diff "$dir/wanted" "$dir/there"
+}
+# Those with a scheme aside.
+links_lead_somewhere() {
+	find "$root$(folder docdir)" -name '*.md' | while read -r page; do
+		grep -oE '\]\([^):#]+' "$page" | sed 's/^](//' | sort -u | while read -r link; do
+			[ -e "$(dirname "$page")/$link" ] || echo "${page#"$root"} leads to $link, which is not there"
+		done
+	done
+	# and what headers and man pages name
+	cat "$root$includedir/leash.h" "$root$includedir"/leash/*.h "$root$(folder mandir)"/man?/* | grep -oE '[[:alnum:]_/]+\.md' | sort -u | while read -r page; do
+		[ -e "$root$(folder docdir)/$page" ] || echo "a header or a man page names $page, which is not there"
+	done
 }
 command_runs() {
 	said=$(LD_LIBRARY_PATH=$root$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$command" --version) || echo "status $?"
@@ -150,10 +166,29 @@ static_runs() { # LANGUAGE
 	"$dir/program" "unix://$dir/nowhere"
 }
 
+# A system without cmocka and without a C++ compiler.
+builds_without_what_tests_need() {
+	mkdir "$dir/bare" && cd "$dir/bare" || return
+	cat >pkg-config <<-END
+		#!/bin/sh
+		case \$* in *cmocka*) exit 1 ;; esac
+		exec ${PKG_CONFIG:-pkg-config} "\$@"
+	END
+	chmod +x pkg-config
+	env -u CXX -u CMOCKA_LIBS "$source/configure" --quiet PKG_CONFIG="$dir/bare/pkg-config" ac_cv_prog_CXX='' >log 2>&1 || cat log
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n all >log 2>&1 || tail -n 5 log
+	grep -q 'lib/base/map\.c' log || echo 'make compiles no library'
+	grep -oE '(tests|bench)/[[:alnum:]_/]+\.c' log | sort -u
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n check >log 2>&1 || tail -n 5 log
+	grep -q 'make check needs cmocka .* and a C++ compiler' log || tail -n 5 log
+}
+
+check 'to build and install needs nothing that only tests need' builds_without_what_tests_need
 check 'make install succeeds' installs
 check 'the headers that are installed are the public ones' headers_are_the_public_ones
 check 'the libraries that are installed are ours' libraries_are_ours
 check 'the command, man pages, completion and documents that are installed are ours' files_are_those
+check 'what the installed documents point to is installed' links_lead_somewhere
 if [ -e "$command" ]; then
 	check 'the installed command runs' command_runs
 	check 'the installed command searches no folder of the build' command_knows_no_build
