@@ -22,9 +22,15 @@
 #define LEASH_END_DECLS
 #endif
 
-/* LEASH_STRUCT_(type, .field = value, ...) yields the address of a `type` whose size field is set and whose other
- * fields are zero; it lives until the end of the enclosing block (C) or of the full expression (C++), long enough for
- * the call that it is an argument of. */
+/* LEASH_STRUCT_(type, .field = value, ...), by which LEASH_OPTIONS() and its like are made, yields the address of a constant `type` whose size
+ * field is set and whose other fields are zero. It lives until the end of the enclosing block (C), or of the full expression (C++): long
+ * enough for the call that it is an argument of. The address must not be kept in a variable, which would dangle in C++ at once. To keep
+ * options, copy them:
+ *
+ *     leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000);
+ *     status = leash_open(&client, &kept, &err);
+ *
+ * In C++ fields are named in the order of the struct, each once; in C in any order. */
 #ifdef __cplusplus
 #ifdef __GNUC__
 #pragma GCC system_header /* g++ -Wextra complains of each field that a designated initializer leaves out, which is their point */

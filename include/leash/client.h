@@ -48,6 +48,7 @@ typedef struct leash_options {
 	/* Add fields here, at the end, and nowhere else. */
 } leash_options;
 
+/** For the call that it is an argument of; to keep it, copy it: `leash_options kept = *LEASH_OPTIONS(...);`. C++ wants the fields in order. See leash/api.h. */
 #define LEASH_OPTIONS(...) LEASH_STRUCT_(leash_options, __VA_ARGS__)
 
 /**

@@ -46,6 +46,7 @@ typedef struct leash_lock_options {
 	/* Add fields here, at the end, and nowhere else. */
 } leash_lock_options;
 
+/** For the call that it is an argument of; to keep it, copy it: `leash_lock_options kept = *LEASH_LOCK_OPTIONS(...);`. C++ wants the fields in order. See leash/api.h. */
 #define LEASH_LOCK_OPTIONS(...) LEASH_STRUCT_(leash_lock_options, __VA_ARGS__)
 
 /** How to acquire. Zero means the default; build it with LEASH_ACQUIRE(). */
@@ -57,13 +58,14 @@ typedef struct leash_acquire {
 	/* Add fields here, at the end, and nowhere else. */
 } leash_acquire;
 
+/** For the call that it is an argument of; to keep it, copy it: `leash_acquire kept = *LEASH_ACQUIRE(...);`. C++ wants the fields in order. See leash/api.h. */
 #define LEASH_ACQUIRE(...) LEASH_STRUCT_(leash_acquire, __VA_ARGS__)
 
 /**
  * Make a handle for the lock called `name`. Talks to nobody.
  *
  * @param out      receives the handle; untouched unless the result is LEASH_OK.
- * @param name     1 to 512 bytes of any kind; copied. Bytes that Redis, a script or a terminal would stumble over are
+ * @param name     1 to 512 bytes of any kind but NUL, which ends it; copied. Bytes that Redis, a script or a terminal would stumble over are
  *                 escaped in keys and in messages, each in its own way.
  * @param options  NULL, or LEASH_LOCK_OPTIONS(...); copied.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.

@@ -48,7 +48,11 @@ leash_status calls(leash_client **client, leash_lock **lock, leash_event_fn told
 leash_status
 calls(leash_client **client, leash_lock **lock, leash_event_fn told, void *arg, leash_error *err)
 {
+	leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000);
 	leash_status st = leash_open(client, NULL, err);
+
+	if (st == LEASH_OK)
+		st = leash_open(client, &kept, err);
 
 	if (st == LEASH_OK)
 		st = leash_open(client, LEASH_OPTIONS(), err);
@@ -144,6 +148,11 @@ main(void)
 	lock_options.no_renew = true;
 	how.wait_ms = LEASH_FOREVER;
 	SAME(&options, LEASH_OPTIONS, .uri = uri, .lease_ms = 10000, .log_arg = &failed);
+	{
+		leash_options kept = *LEASH_OPTIONS(.uri = uri, .lease_ms = 10000, .log_arg = &failed);
+
+		same("a copy of options", &options, &kept, sizeof(kept));
+	}
 	SAME(&lock_options, LEASH_LOCK_OPTIONS, .lease_ms = 500, .alive_ms = 100, .no_renew = true);
 	SAME(&how, LEASH_ACQUIRE, .wait_ms = LEASH_FOREVER, .lease_ms = 2000);
 	return failed;
