@@ -184,7 +184,7 @@ read_secret(char **out, const char *path, const char *parameter, leash_error *er
 	char shown[MAX_PATH_SHOWN], what[MAX_PATH_SHOWN + 64];
 	leash_status st;
 	ssize_t n;
-	int fd;
+	int fd = -1;
 
 	lsh_show(shown, sizeof(shown), path, strlen(path));
 	snprintf(what, sizeof(what), "%s '%s'", parameter, shown);
