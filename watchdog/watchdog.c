@@ -88,7 +88,7 @@ watch(void *arg)
 	struct lsh_watchdog *w = arg;
 	struct lsh_due due[LSH_WATCHDOG_BATCH];
 
-	lsh_thread_name("leash-watchdog");
+	lsh_thread_begin("leash-watchdog");
 	for (;;) {
 		int64_t now = w->ops.now();
 		bool stopping;

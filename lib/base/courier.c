@@ -57,7 +57,7 @@ run(void *arg)
 {
 	struct lsh_courier *c = arg;
 
-	lsh_thread_name("leash-courier");
+	lsh_thread_begin("leash-courier");
 	delivering = c;
 	delivering_process = lsh_process_id();
 	pthread_mutex_lock(&c->mutex);

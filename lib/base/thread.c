@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/mutation.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -17,6 +18,26 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards free_list */
 static struct lsh_thread *free_list;
 static _Atomic(void (*)(struct lsh_thread *)) observer;
 static _Thread_local struct lsh_thread *self;
+
+struct lsh_guard
+lsh_enter(void)
+{
+	struct lsh_guard guard = {.saved_errno = errno};
+
+	/* The type too: glibc 2.36 cancels an asynchronous thread although it is disabled by now, if the signal was on its way. */
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &guard.cancel_type);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
+	return guard;
+}
+
+void
+lsh_leave(struct lsh_guard guard)
+{
+	pthread_setcancelstate(guard.cancel_state, NULL);
+	if (guard.cancel_type != PTHREAD_CANCEL_DEFERRED)
+		pthread_setcanceltype(guard.cancel_type, NULL);
+	errno = guard.saved_errno;
+}
 
 static void
 keep(struct lsh_thread *thread)
@@ -30,6 +51,7 @@ keep(struct lsh_thread *thread)
 static void
 thread_ends(void *arg)
 {
+	struct lsh_guard guard = lsh_enter(); /* a cancel may be pending, and to release takes a write() with mutexes held */
 	struct lsh_thread *thread = arg;
 	void (*ended)(struct lsh_thread *) = atomic_load(&observer);
 
@@ -37,6 +59,7 @@ thread_ends(void *arg)
 		ended(thread);
 	self = NULL;
 	keep(thread);
+	lsh_leave(guard);
 }
 
 static void
@@ -128,7 +151,8 @@ lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 }
 
 void
-lsh_thread_name(const char *name)
+lsh_thread_begin(const char *name)
 {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_setname_np(pthread_self(), name);
 }

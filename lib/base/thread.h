@@ -27,11 +27,21 @@ struct lsh_thread *lsh_self_if_known(void);
 /* `ended` is called on a thread that ends while its owner has holds. One observer, set once, at the first open. */
 void lsh_thread_observe(void (*ended)(struct lsh_thread *thread));
 
+/* What surrounds each way into the library, a call as well as the end of a thread: errno stays as it was, and nothing in it is a
+ * cancellation point. */
+struct lsh_guard {
+	int saved_errno, cancel_state, cancel_type;
+};
+
+struct lsh_guard lsh_enter(void);
+void lsh_leave(struct lsh_guard guard);
+
 /* Start a thread of our own: all signals blocked. Returns 0 or an errno. */
 int lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-/* The first thing that it does: it takes a name (up to 15 bytes), for those who debug. Nobody else may give it one: for that glibc
- * opens a file, which a program would keep that is executed by another thread at that moment. */
-void lsh_thread_name(const char *name);
+/* The first thing that it does. It takes a name (up to 15 bytes), for those who debug. Nobody else may give it one: for that glibc
+ * opens a file, which a program would keep that is executed by another thread at that moment. And nobody may cancel it, as a callback
+ * could that runs on it: it would end with a mutex held. */
+void lsh_thread_begin(const char *name);
 
 #endif

@@ -62,27 +62,7 @@ set_up(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* ---- guards ---- */
-
-struct lsh_guard
-lsh_enter(void)
-{
-	struct lsh_guard guard = {.saved_errno = errno};
-
-	/* The type too: glibc 2.36 cancels an asynchronous thread although it is disabled by now, if the signal was on its way. */
-	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &guard.cancel_type);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
-	return guard;
-}
-
-void
-lsh_leave(struct lsh_guard guard)
-{
-	pthread_setcancelstate(guard.cancel_state, NULL);
-	if (guard.cancel_type != PTHREAD_CANCEL_DEFERRED)
-		pthread_setcanceltype(guard.cancel_type, NULL);
-	errno = guard.saved_errno;
-}
+/* ---- what a call may do ---- */
 
 leash_status
 lsh_no_fork_guard(leash_error *err)

@@ -4,6 +4,7 @@
 
 #include "base/courier.h"
 #include "base/list.h"
+#include "base/thread.h"
 #include "lock/engine.h"
 #include "redis/uri.h"
 
@@ -38,13 +39,5 @@ void lsh_clients_abandon(const struct leash_owner *owner, const char *why);
 
 /* LEASH_UNSUPPORTED, and why. */
 leash_status lsh_no_fork_guard(leash_error *err);
-
-/* What surrounds each call: errno stays as it was, and the call is no cancellation point. */
-struct lsh_guard {
-	int saved_errno, cancel_state, cancel_type;
-};
-
-struct lsh_guard lsh_enter(void);
-void lsh_leave(struct lsh_guard guard);
 
 #endif

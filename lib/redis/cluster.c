@@ -568,7 +568,7 @@ lead(void *arg)
 {
 	struct lsh_cluster *c = arg;
 
-	lsh_thread_name("leash-cluster");
+	lsh_thread_begin("leash-cluster");
 	while (!atomic_load(&c->stopping)) {
 		int64_t until;
 

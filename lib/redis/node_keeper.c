@@ -342,7 +342,7 @@ lsh_node_keep(void *arg)
 {
 	struct lsh_node *n = arg;
 
-	lsh_thread_name("leash-keeper");
+	lsh_thread_begin("leash-keeper");
 	while (!atomic_load(&n->stopping)) {
 		int64_t until;
 

@@ -60,7 +60,7 @@ ask(void *arg)
 	struct lsh_talk *talk;
 	struct lsh_hello hello = {.wire = LSH_NO_WIRE};
 
-	lsh_thread_name("leash-question");
+	lsh_thread_begin("leash-question");
 	q->status = lsh_talk_open(&q->talk, &q->uri, q->name, q->patience, &hello, &q->err);
 	talk = q->talk;
 	if (q->status == LEASH_OK) {

@@ -108,7 +108,7 @@ ask(void *arg)
 {
 	struct lsh_request *r = arg;
 
-	lsh_thread_name("leash-resolve");
+	lsh_thread_begin("leash-resolve");
 	r->answer.error = look_up(&r->answer, r->host, r->port, 0);
 	r->answer.sys_errno = r->answer.error == EAI_SYSTEM ? errno : 0;
 	atomic_store(&r->answered, true);

@@ -433,7 +433,7 @@ look_out(void *arg)
 {
 	struct lsh_sentinel *s = arg;
 
-	lsh_thread_name("leash-sentinel");
+	lsh_thread_begin("leash-sentinel");
 	set_next(s, lsh_now_ns());
 	while (!atomic_load(&s->stopping)) {
 		ask(s);

@@ -467,6 +467,66 @@ done:
 	proxy_stop(proxy);
 }
 
+static void *
+hold_and_end_canceled(void *lock)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	if (leash_lock_acquire(lock, 5000, NULL) != LEASH_OK)
+		return NULL;
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	return lock; /* from here on whatever is a cancellation point ends the thread at once, in the destructors of its values, too */
+}
+
+static void
+a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	leash_lock *lock = leashed_lock(client, "ended", NULL), *other;
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		pthread_t thread;
+		void *result;
+
+		assert_int_equal(pthread_create(&thread, NULL, hold_and_end_canceled, lock), 0);
+		pthread_join(thread, &result);
+		assert_ptr_equal(result, lock); /* nothing in leash's destructor was one */
+		await_true(events.count[LEASH_EVENT_ABANDONED] == i);
+	}
+	other = leashed_lock(client, "another", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(other, 5000, &err));
+	assert_status(LEASH_OK, leash_lock_release(other, &err));
+	leash_lock_free(other);
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+static void
+cancel_the_thread(void *arg, const leash_event *event)
+{
+	leashed_note_event(arg, event);
+	pthread_cancel(pthread_self());
+}
+
+static void
+a_callback_that_cancels_its_thread_ends_nothing_of_leash(void **state)
+{
+	struct leashed_events events = {0};
+	leash_client *client = place_client(LEASH_OPTIONS(.on_event = cancel_the_thread, .event_arg = &events));
+
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		leash_lock *lock = leashed_lock(client, "abandoned", NULL);
+
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+		leash_lock_free(lock);
+		await_true(events.count[LEASH_EVENT_ABANDONED] == i); /* the next ones are delivered as well */
+	}
+	leash_close(client);
+}
+
 /* How many threads leash has: those by its names. All signals must be blocked in each. `all`: how many there are. */
 static int
 check_threads(int *all)
@@ -586,6 +646,8 @@ main(void)
 		life(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait),
 		life(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing),
 		life(a_thread_that_is_canceled_amid_a_release_releases),
+		life(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other),
+		life(a_callback_that_cancels_its_thread_ends_nothing_of_leash),
 		life(the_threads_of_leash_have_names_and_take_no_signals),
 		life(a_connection_that_is_gone_raises_no_sigpipe),
 	};
