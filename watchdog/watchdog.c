@@ -1,6 +1,7 @@
 #include "watchdog/watchdog.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -139,7 +140,7 @@ lsh_watchdog_start(struct lsh_watchdog *w)
 	int e;
 
 	assert(!w->running);
-	w->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	w->fd = lsh_descriptor_lift(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
 	if (w->fd < 0)
 		return errno;
 	w->stopping = false;

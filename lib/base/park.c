@@ -1,12 +1,14 @@
 #include "base/park.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/process.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -18,8 +20,10 @@ enum { IDLE = 0, PERMIT = 1, ASLEEP = 2, POLLING = 3, STATE = 3 /* the descripto
 static struct {
 	pthread_mutex_t mutex; /* guards the rest */
 	uint64_t process;
-	int idle[64];
-	size_t count;
+	size_t made;  /* by this process */
+	size_t count; /* of them idle */
+	size_t room;  /* for all that were made, so that giving one back needs no memory */
+	int *idle;
 } kicks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void
@@ -40,23 +44,56 @@ set_up(void)
 	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
+/* kicks.mutex held. Make room for one that is about to be made. */
+static bool
+reserve(void)
+{
+	if (kicks.made == kicks.room) {
+		/* not by the application's allocator: this memory is never given back */
+		int *idle = realloc(kicks.idle, (kicks.room + 64) * sizeof *idle);
+
+		if (idle == NULL)
+			return false;
+		kicks.idle = idle;
+		kicks.room += 64;
+	}
+	kicks.made++;
+	return true;
+}
+
+static int
+make(void)
+{
+	int fd = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+
+	if (fd < 0) {
+		pthread_mutex_lock(&kicks.mutex);
+		kicks.made--;
+		pthread_mutex_unlock(&kicks.mutex);
+	}
+	return fd;
+}
+
 int
 lsh_kick_take(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	uint64_t process = lsh_process_id();
+	bool makes = false;
 	int fd = -1;
 
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&kicks.mutex);
 	if (kicks.process != process) {
 		kicks.process = process;
-		kicks.count = 0;
+		kicks.made = kicks.count = 0;
 	}
 	if (kicks.count > 0)
 		fd = kicks.idle[--kicks.count];
+	else
+		makes = reserve();
 	pthread_mutex_unlock(&kicks.mutex);
-	return fd >= 0 ? fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return makes ? make() : fd;
 }
 
 void
@@ -66,8 +103,7 @@ lsh_kick_give(int fd)
 		return;
 	lsh_kick_drain(fd);
 	pthread_mutex_lock(&kicks.mutex);
-	/* more than that at once, and the rest stays open and unused rather than closed */
-	if (kicks.process == lsh_process_id() && kicks.count < sizeof kicks.idle / sizeof *kicks.idle)
+	if (kicks.process == lsh_process_id() && kicks.count < kicks.made)
 		kicks.idle[kicks.count++] = fd;
 	pthread_mutex_unlock(&kicks.mutex);
 }

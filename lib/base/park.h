@@ -26,7 +26,7 @@ struct lsh_parker {
 /* Sleep until unparked or until `deadline` (ns, LSH_NEVER: no end). */
 void lsh_park(struct lsh_parker *parker, int64_t deadline);
 
-/* An eventfd to be woken in poll() by, and its return. -1: there are no more descriptors. */
+/* An eventfd to be woken in poll() by, and its return. -1: errno says what there is no more of. */
 int lsh_kick_take(void);
 void lsh_kick_give(int fd); /* -1 is allowed */
 void lsh_kick_drain(int fd);

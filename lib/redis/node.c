@@ -2,6 +2,7 @@
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
@@ -354,7 +355,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	n->commands.started = n->messages.started = INT64_MIN / 2;
 	pthread_mutex_init(&n->mutex, NULL);
 	lsh_list_init(&n->sleepers);
-	n->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	n->pipe = lsh_pipe_new(&pipe_ops, n);
 	n->listener = lsh_listener_new(ops->channel_subscribed != NULL ? &sharded_ops : &listener_ops, n);
 	n->commands.dial = lsh_dial_new(options->uri, options->name, NULL);

@@ -2,6 +2,7 @@
  * one frees it. The answer is written once, before `answered`, and only read afterwards. */
 #include "redis/resolve.h"
 
+#include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -128,7 +129,7 @@ lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 		return NULL;
 	atomic_store(&r->users, 1);
 	r->port = port;
-	r->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->fd = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (r->fd < 0) {
 		*sys_errno = errno;
 		goto fail;

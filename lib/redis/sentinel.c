@@ -24,6 +24,7 @@
 #include "redis/sentinel.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -505,7 +506,7 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_se
 	if (s->period < LSH_SENTINEL_SHORTEST)
 		s->period = LSH_SENTINEL_SHORTEST;
 	pthread_mutex_init(&s->mutex, NULL);
-	s->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	s->name = lsh_strdup(options->name);
 	if (s->kick < 0 || s->name == NULL)
 		goto fail;

@@ -1,6 +1,8 @@
 /* Keeps nothing; any thread. */
 #include "redis/socket.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,7 +24,7 @@ set_options(int fd)
 int
 lsh_socket_open(const struct lsh_address *address)
 {
-	int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = lsh_descriptor_lift(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
 	if (fd < 0)
 		return -1;

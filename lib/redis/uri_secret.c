@@ -7,6 +7,7 @@
  * Threads: any; nothing is kept. */
 #include "redis/uri_part.h"
 
+#include "base/descriptor.h"
 #include "base/text.h"
 #include "base/token.h"
 
@@ -122,7 +123,7 @@ file_fails(const char *what, leash_error *err)
 static leash_status
 open_regular(int *out, const char *path, const char *what, leash_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = lsh_descriptor_lift(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 	struct stat s = {.st_mode = 0};
 	leash_status st;
 

@@ -364,6 +364,38 @@ every_descriptor_is_closed_by_exec(void **state)
 		proxy_stop(proxy);
 }
 
+static bool
+has_standard_streams(void)
+{
+	return fcntl(0, F_GETFD) >= 0 || fcntl(1, F_GETFD) >= 0 || fcntl(2, F_GETFD) >= 0;
+}
+
+static int
+work_without_streams(void *arg)
+{
+	leash_client *client;
+	leash_lock *lock;
+
+	(void)arg;
+	for (int fd = 0; fd <= 2; fd++)
+		close(fd);
+	client = open_client();
+	lock = leashed_lock(client, "no streams", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
+	await_true(!has_standard_streams()); /* but for the moment in which one is opened */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+static void
+a_program_without_standard_streams_prints_into_nothing_of_leash(void **state)
+{
+	(void)state;
+	child_wait(child_run(work_without_streams, NULL));
+}
+
 /* ---- the process ends ---- */
 
 static void *
@@ -456,6 +488,7 @@ main(void)
 		life(a_client_takes_all_of_its_descriptors_and_threads_with_it),
 		life(a_client_that_could_not_be_opened_leaves_nothing),
 		life(every_descriptor_is_closed_by_exec),
+		life(a_program_without_standard_streams_prints_into_nothing_of_leash),
 		life(a_process_ends_whatever_its_threads_are_doing),
 		life(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process),
 	};

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/descriptors.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -123,6 +124,26 @@ parking_ends_at_its_deadline_and_not_before(void **state)
 	lsh_park(&parker, lsh_now_ns() - LSH_S);
 }
 
+static void
+kicks_are_used_again_however_many_there_were_at_once(void **state)
+{
+	int kick[300];
+	unsigned open = 0;
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 300; i++) {
+			kick[i] = lsh_kick_take();
+			assert_true(kick[i] > 2);
+		}
+		for (int i = 0; i < 300; i++)
+			lsh_kick_give(kick[i]);
+		if (round == 0)
+			open = descriptors_count();
+		assert_int_equal(descriptors_count(), open);
+	}
+}
+
 static _Atomic uint64_t ended_id, seen_id;
 
 static void
@@ -224,6 +245,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_wake_up_is_lost),
 		cmocka_unit_test(a_wake_up_that_comes_first_is_kept),
+		cmocka_unit_test(kicks_are_used_again_however_many_there_were_at_once),
 		cmocka_unit_test(parking_ends_at_its_deadline_and_not_before),
 		cmocka_unit_test(a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again),
 		cmocka_unit_test(threads_of_our_own_block_every_signal_and_others_stay_as_they_were),
