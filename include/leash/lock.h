@@ -167,9 +167,10 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire_with(leash_lock *lock
  * @retval LEASH_OK        released, or one level less deep
  * @retval LEASH_LOST      the hold had been lost; what another owner holds by now is not touched
  * @retval LEASH_NOT_HELD  the calling thread has nothing to release here
- * @retval LEASH_UNKNOWN   the server did not answer in time: it is being released in the background, and ends with its lease at the latest
+ * @retval LEASH_UNKNOWN   the server did not answer in time, or there was no memory to wait for that: it is being released in the background,
+ *                         and ends with its lease at the latest
  * @retval LEASH_DENIED, LEASH_PROTOCOL  likewise, because of what the server answered
- * @retval LEASH_NO_MEMORY, LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
+ * @retval LEASH_INVALID, LEASH_CLOSED, LEASH_FORKED, LEASH_IN_CALLBACK as leash_lock_acquire()
  *
  * Threads: the one that acquired, or any that acts for the handle's owner; not from a leash callback. Not a cancellation point. Since 0.1.
  */

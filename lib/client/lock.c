@@ -35,8 +35,8 @@ caller(const leash_lock *lock)
 	return self != NULL ? &self->owner : NULL;
 }
 
-/* The same for questions: NULL is one that has nothing. */
-static const leash_owner *
+/* The same for questions and releases: NULL is one that has nothing. */
+static leash_owner *
 asker(const leash_lock *lock)
 {
 	struct lsh_thread *self;
@@ -229,13 +229,11 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 {
 	leash_status status = lsh_handle_check(lock, "leash_lock_release", err);
 	struct lsh_guard guard;
-	leash_owner *owner;
 
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	owner = caller(lock);
-	status = owner != NULL ? lsh_release(lock->lock, owner, err) : no_memory(lock, err);
+	status = lsh_release(lock->lock, asker(lock), err);
 	lsh_leave(guard);
 	return status;
 }

@@ -112,17 +112,24 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 	return status;
 }
 
+/* The same where there is no memory for a thread that calls for the first time, and acts for an owner: it has nothing to wait with. */
+static leash_status
+release_unheard(struct lsh_lock *lock, struct lsh_tenure *t, leash_error *err)
+{
+	lsh_tenure_end(t);
+	lsh_lock_wake(lock);
+	return lsh_fail(err, LEASH_UNKNOWN, ENOMEM, "lock '%s': it is released in the background: there is no memory to wait for the answer", lock->shown);
+}
+
 leash_status
 lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 {
-	struct lsh_thread *self = lsh_self(), *next = NULL;
+	struct lsh_thread *self = owner != NULL ? lsh_self() : NULL, *next = NULL;
 	struct lsh_hold *hold;
 	leash_status status;
 
-	if (self == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	pthread_mutex_lock(&lock->mutex);
-	hold = lsh_hold_check(lock, owner->id);
+	hold = owner != NULL ? lsh_hold_check(lock, owner->id) : NULL;
 	if (hold == NULL) {
 		status = not_held(lock, err);
 	} else if (hold != lock->hold) {
@@ -141,7 +148,9 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 		lock->counts.released++;
 		lsh_hold_unwind(lock, hold);
 		lsh_engine_go_in(lock->engine);
-		status = t->ballot != NULL ? lsh_canvass_release(lock, t, self, err) : release_tenure(lock, t, self, err);
+		status = self == NULL        ? release_unheard(lock, t, err)
+		         : t->ballot != NULL ? lsh_canvass_release(lock, t, self, err)
+		                             : release_tenure(lock, t, self, err);
 		lsh_engine_go_out(lock->engine);
 	}
 	pthread_mutex_unlock(&lock->mutex);

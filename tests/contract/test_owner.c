@@ -14,6 +14,7 @@
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,78 @@ acquire_three_times(struct actor *a)
 	for (int i = 0; i < 3; i++)
 		actor_acquire(a);
 }
+
+#if !UNDER_ASAN && !UNDER_TSAN /* which have allocators of their own */
+extern void *__libc_calloc(size_t count, size_t size);
+static _Atomic bool starved; /* also for what the library takes from the system directly */
+
+__attribute__((visibility("default"))) void *
+calloc(size_t count, size_t size)
+{
+	if (starved) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return __libc_calloc(count, size);
+}
+
+static void
+actor_acquire_soon(struct actor *a)
+{
+	a->status = leash_lock_acquire(a->lock, 5000, &a->err);
+}
+
+struct starving {
+	leash_status status;
+	_Atomic bool released, may_end;
+	pthread_t thread;
+};
+
+static void *
+release_without_memory(void *arg)
+{
+	struct starving *s = arg;
+
+	counted.calls = 0;
+	counted.fail_at = 1;
+	counted.fail_on = true;
+	starved = true;
+	s->status = leash_lock_release(owned, &err);
+	starved = false;
+	counted.fail_at = 0;
+	counted.fail_on = false;
+	s->released = true;
+	await_true_for(s->may_end, 60);
+	return NULL;
+}
+
+/* What leash knows of a thread it uses again for another one, once that has ended: so there are many here at once. */
+static void
+a_thread_that_was_never_seen_before_releases_without_memory(void **state)
+{
+	struct starving starving[20] = {{0}};
+	int in_the_background = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct starving *s = &starving[i];
+
+		assert_done(LEASH_OK, &actors[0], actor_acquire_soon); /* and not when the lease ends */
+		assert_int_equal(pthread_create(&s->thread, NULL, release_without_memory, s), 0);
+		await_true(s->released);
+		assert_true(s->status == LEASH_OK || s->status == LEASH_UNKNOWN);
+		in_the_background += s->status == LEASH_UNKNOWN;
+		assert_int_equal(leash_lock_depth(owned), 0);
+	}
+	assert_true(in_the_background > 0);
+	for (int i = 0; i < 20; i++) {
+		starving[i].may_end = true;
+		pthread_join(starving[i].thread, NULL);
+	}
+	assert_done(LEASH_OK, &actors[0], actor_acquire_soon);
+	assert_done(LEASH_OK, &actors[0], actor_release);
+}
+#endif
 
 static void
 the_end_of_the_thread_that_acquired_ends_nothing(void **state)
@@ -566,6 +639,9 @@ main(void)
 	static bool is_plain = false, is_fair = true;
 	const struct CMUnitTest tests[] = {
 		both(what_one_thread_acquires_another_releases),
+#if !UNDER_ASAN && !UNDER_TSAN
+		both(a_thread_that_was_never_seen_before_releases_without_memory),
+#endif
 		both(the_end_of_the_thread_that_acquired_ends_nothing),
 		both(an_owner_nests_from_any_thread_and_through_any_of_its_handles),
 		both(two_owners_and_the_thread_itself_exclude_each_other_on_one_thread),
