@@ -68,7 +68,7 @@ typedef struct leash_options {
  *                            (only its subjectAltName counts), or not by an authority that is known; the text names it
  * @retval LEASH_PROTOCOL     what answers there is not a Redis server
  * @retval LEASH_UNSUPPORTED  a system without what leash needs; or a redis+cluster URI, and the server is not part of one
- * @retval LEASH_NO_MEMORY    memory, threads or descriptors are used up; nothing is left behind
+ * @retval LEASH_NO_MEMORY    memory, threads or descriptors are used up: `sys_errno` and the text say which; nothing is left behind
  * @retval LEASH_IN_CALLBACK  called from a callback of another client
  *
  * Threads: any. Since 0.1.

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 leash_status
 lsh_fail(leash_error *err, leash_status status, int sys_errno, const char *format, ...)
@@ -39,4 +40,40 @@ lsh_fail(leash_error *err, leash_status status, int sys_errno, const char *forma
 	lsh_show_text(err->text, sizeof(err->text), line, (size_t)n);
 	errno = e;
 	return status;
+}
+
+bool
+lsh_is_shortage(int e)
+{
+	return e == ENOMEM || e == ENOBUFS || e == EMFILE || e == ENFILE;
+}
+
+const char *
+lsh_shortage_text(int e, char text[static LSH_SHORTAGE_TEXT])
+{
+	struct rlimit limit = {0};
+
+	switch (e) {
+	case EMFILE:
+		getrlimit(RLIMIT_NOFILE, &limit);
+		snprintf(text, LSH_SHORTAGE_TEXT, "out of descriptors: this process may have %llu open: raise RLIMIT_NOFILE (ulimit -n)",
+		         (unsigned long long)limit.rlim_cur);
+		return text;
+	case ENFILE:
+		return "out of descriptors: all that the system has are open (fs.file-max)";
+	case EAGAIN:
+		return "out of threads: raise RLIMIT_NPROC (ulimit -u), pids.max of the cgroup, or kernel.threads-max";
+	case ENOBUFS:
+		return "out of memory for sockets";
+	default:
+		return "out of memory";
+	}
+}
+
+leash_status
+lsh_fail_short(leash_error *err, int e, const char *what)
+{
+	char text[LSH_SHORTAGE_TEXT];
+
+	return lsh_fail(err, LEASH_NO_MEMORY, e, "%.100s: %s", what, lsh_shortage_text(e, text));
 }

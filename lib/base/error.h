@@ -4,9 +4,22 @@
 
 #include <leash/status.h>
 
+#include <stdbool.h>
+
 /* Fill in `err`, unless it is NULL, and return `status`, so that a failing path is one statement. Bytes of the text that are
  * not printable ASCII come out as \xHH: names and the words of a server are not to be trusted on a terminal. */
 leash_status lsh_fail(leash_error *err, leash_status status, int sys_errno, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+enum { LSH_SHORTAGE_TEXT = 120 };
+
+/* Is `e` what the system says when memory or descriptors are used up? (It says EAGAIN of threads, and of much else.) */
+bool lsh_is_shortage(int e);
+
+/* What is used up, and which limit says so, of such an errno or of one of lsh_thread_start(), in `text` or elsewhere. */
+const char *lsh_shortage_text(int e, char text[static LSH_SHORTAGE_TEXT]);
+
+/* NO_MEMORY with that errno and that text, behind `what` and a colon. */
+leash_status lsh_fail_short(leash_error *err, int e, const char *what);
 
 #endif

@@ -20,15 +20,22 @@ lsh_alloc(size_t size)
 	p = hooks.alloc(size);
 	if (p != NULL)
 		memset(p, 0, size);
+	else
+		errno = ENOMEM; /* which an application's allocator need not say */
 	return p;
 }
 
 void *
 lsh_realloc(void *old, size_t size)
 {
+	void *p;
+
 	if (!atomic_load_explicit(&in_use, memory_order_relaxed))
 		atomic_store(&in_use, true);
-	return hooks.realloc(old, size);
+	p = hooks.realloc(old, size);
+	if (p == NULL)
+		errno = ENOMEM;
+	return p;
 }
 
 void

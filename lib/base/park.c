@@ -112,9 +112,11 @@ void
 lsh_kick_drain(int fd)
 {
 	uint64_t count;
+	int e = errno;
 	ssize_t ignored = read(fd, &count, sizeof count); /* does not block */
 
 	(void)ignored;
+	errno = e;
 }
 
 void

@@ -1,26 +1,30 @@
 #include "base/process.h"
 
-#include <pthread.h>
+#include <errno.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 _Atomic uint64_t *_Atomic lsh_process_page;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic uint64_t last; /* copied into a child, so that a child's numbers are all larger than its parent's were */
 
+/* Whoever comes first gives the process its page. No pthread_once: what failed for lack of memory is tried again by the next call. */
 static void
 set_up(void)
 {
-	void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *none = NULL;
+	int e;
 
 	if (page == MAP_FAILED)
 		return;
-	if (madvise(page, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK) != 0) {
-		munmap(page, (size_t)sysconf(_SC_PAGESIZE));
+	if (madvise(page, size, MADV_WIPEONFORK) == 0 && atomic_compare_exchange_strong(&lsh_process_page, &none, page))
 		return;
-	}
-	lsh_process_page = page;
+	e = errno;
+	munmap(page, size);
+	errno = e;
 }
 
 uint64_t
@@ -28,7 +32,8 @@ lsh_process_id(void)
 {
 	uint64_t none = 0;
 
-	pthread_once(&once, set_up);
+	if (lsh_process_page == NULL)
+		set_up();
 	if (lsh_process_page == NULL)
 		return 0;
 	if (atomic_load(lsh_process_page) == 0)

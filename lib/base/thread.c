@@ -145,8 +145,12 @@ lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	errno = 0;
 	e = pthread_create(thread, NULL, run, arg);
+	if (e == EAGAIN && errno == ENOMEM)
+		e = ENOMEM; /* glibc says EAGAIN where there is no memory for the stack, too */
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = e;
 	return e;
 }
 

@@ -36,7 +36,7 @@ struct lsh_guard {
 struct lsh_guard lsh_enter(void);
 void lsh_leave(struct lsh_guard guard);
 
-/* Start a thread of our own: all signals blocked. Returns 0 or an errno. */
+/* Start a thread of our own: all signals blocked. Returns 0 or an errno (ENOMEM, EAGAIN), which is errno then, too. */
 int lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* The first thing that it does. It takes a name (up to 15 bytes), for those who debug. Nobody else may give it one: for that glibc

@@ -85,8 +85,8 @@ visit_master(struct round *r, const struct lsh_uri *uri, const char *name, int64
 	uint64_t wish;
 
 	if (sentinel == NULL || !lsh_sentinel_start(sentinel)) {
+		note(r, lsh_fail_short(&why, errno, "connections to the sentinels"), &why);
 		lsh_sentinel_free(sentinel);
-		note(r, lsh_fail(&why, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors"), &why);
 		return;
 	}
 	wish = lsh_sentinel_wish(sentinel);
@@ -127,7 +127,7 @@ visit_masters(struct round *r, const struct lsh_uri *uri, const char *name, int6
 	struct lsh_cluster *cluster = lsh_cluster_new(&options, &ops, NULL);
 	leash_error why = {0};
 	leash_status status = cluster != NULL ? lsh_cluster_open(cluster, &why)
-	                                      : lsh_fail(&why, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors");
+	                                      : lsh_fail_short(&why, errno, "a look at the cluster");
 
 	note(r, status, &why);
 	for (int i = 0; status == LEASH_OK && (size_t)i < lsh_cluster_servers(cluster); i++)

@@ -221,6 +221,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	struct lsh_waiter w = {.lock = lock, .thread = self, .cancel = cancel, .tries = wait_ms == 0};
 	struct lsh_confirmation confirmation = {.done = false};
 	lsh_seat *seat = NULL;
+	char short_of[LSH_SHORTAGE_TEXT];
 	struct lsh_hold *hold;
 	leash_status status;
 
@@ -239,7 +240,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 		status = explain(lock, &w, wait_ms, err);
 	} else if (lsh_terms_confirm(terms) && !lsh_confirm_prepare(lock, terms) && !atomic_load(&e->closing)) {
 		lock->counts.gave_up++;
-		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory, threads or descriptors", lock->shown);
+		status = lsh_fail(err, LEASH_NO_MEMORY, errno, "lock '%s': a connection for its replicas: %s", lock->shown, lsh_shortage_text(errno, short_of));
 	} else if ((w.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		lock->counts.gave_up++;
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);

@@ -211,6 +211,7 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 {
 	struct lsh_thread *self = lsh_self();
 	struct adoption a = {.errand = {.lock = lock, .make = make_word}};
+	char short_of[LSH_SHORTAGE_TEXT];
 	struct lsh_hold *hold;
 	leash_status status;
 
@@ -225,7 +226,7 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 	} else if (hold != NULL) {
 		status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': an earlier hold of this owner was lost: release it before another one is adopted", lock->shown);
 	} else if (lsh_terms_confirm(terms) && !lsh_confirm_prepare(lock, terms) && !atomic_load(&lock->engine->closing)) {
-		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory, threads or descriptors", lock->shown);
+		status = lsh_fail(err, LEASH_NO_MEMORY, errno, "lock '%s': a connection for its replicas: %s", lock->shown, lsh_shortage_text(errno, short_of));
 	} else if ((a.hold = lsh_hold_new(lock, owner, terms)) == NULL) {
 		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lock->shown);
 	} else if ((a.tenure = lsh_tenure_new_for(lock, terms, token, strlen(token))) == NULL) {

@@ -17,6 +17,7 @@
  * Nothing here allocates, or waits for anything but what it says. */
 #include "lock/confirm.h"
 
+#include "base/error.h"
 #include "lock/confirmer.h"
 #include "lock/state.h"
 #include "watchdog/pace.h"
@@ -144,11 +145,13 @@ lsh_confirm_give_to(struct lsh_tenure *t, struct lsh_site *site, bool asks)
 }
 
 void
-lsh_confirm_lacks_means(struct lsh_tenure *t)
+lsh_confirm_lacks_means(struct lsh_tenure *t, int e)
 {
-	static const struct lsh_confirm_trouble trouble = {LEASH_NO_MEMORY, ENOMEM, false, "not renewed for lack of memory or threads: trying again",
-	                                                   "out of memory, threads or descriptors"};
+	struct lsh_confirm_trouble trouble = {.status = LEASH_NO_MEMORY, .sys_errno = e,
+	                                      .event = "not renewed for lack of memory, threads or descriptors: trying again"};
+	char text[LSH_SHORTAGE_TEXT];
 
+	snprintf(trouble.text, sizeof trouble.text, "%s", lsh_shortage_text(e, text));
 	lsh_confirm_failed(t, NULL, &trouble);
 }
 
@@ -169,14 +172,17 @@ lsh_confirm_prepare(struct lsh_lock *lock, const struct lsh_terms *terms)
 {
 	struct lsh_site *site = lsh_lock_site(lock);
 	bool made;
+	int e;
 
 	if (lsh_confirmer_find(site, terms) != NULL)
 		return true;
 	lsh_engine_go_in(lock->engine); /* a thread of its keeper may not outlast the client */
 	pthread_mutex_unlock(&lock->mutex);
 	made = lsh_confirm_prepare_at(site, terms);
+	e = errno;
 	pthread_mutex_lock(&lock->mutex);
 	lsh_engine_go_out(lock->engine);
+	errno = e;
 	return made;
 }
 

@@ -43,8 +43,8 @@ lsh_terms_confirm(const struct lsh_terms *terms)
 	return terms->min_replicas > 0 || terms->fsynced;
 }
 
-/* See that what confirms is there, before the server is asked for a lock. The mutex is released meanwhile if it has to be made. False: no
- * memory, threads or descriptors, or the client is being closed. */
+/* See that what confirms is there, before the server is asked for a lock. The mutex is released meanwhile if it has to be made. False: errno
+ * says that there is no memory, thread or descriptor, or the client is being closed. */
 bool lsh_confirm_prepare(struct lsh_lock *lock, const struct lsh_terms *terms);
 bool lsh_confirm_prepare_at(struct lsh_site *site, const struct lsh_terms *terms); /* for a whole site; no mutex held */
 
@@ -57,7 +57,7 @@ void lsh_confirm_begin(struct lsh_lock *lock, int64_t now);
 /* Have its step sent and acknowledged: the first one of a hold, or a renewal. HELD. */
 void lsh_confirm_give(struct lsh_tenure *tenure);
 void lsh_confirm_give_to(struct lsh_tenure *tenure, struct lsh_site *site, bool asks); /* there; for once, if `asks` (ASK) */
-void lsh_confirm_lacks_means(struct lsh_tenure *tenure); /* there was no memory for that: the watchdog tries again */
+void lsh_confirm_lacks_means(struct lsh_tenure *tenure, int e); /* there was none of what this errno says: the watchdog tries again */
 
 /* Wait for it. lock->mutex released meanwhile. The cancel may be NULL. Other than OK: `confirmation` has the status and the text to say,
  * and is in no list; *over says whether the hold has ended (then its reference is the caller's), else that is the caller's to see to. */

@@ -22,6 +22,7 @@
 #include "lock/step.h"
 #include "redis/fault.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -468,6 +469,7 @@ confirmer_new(struct lsh_site *site, const struct lsh_terms *terms)
 	struct lsh_node_options options = {.uri = site->uri, .name = e->options.client_name, .channel = NULL, .timeout = e->options.timeout,
 	                                   .ask_every = e->options.lease_ms * LSH_MS / 3}; /* renewals go here: as often as for the site */
 	struct lsh_confirmer *c = lsh_new(struct lsh_confirmer);
+	int why;
 
 	if (c == NULL)
 		return NULL;
@@ -480,7 +482,9 @@ confirmer_new(struct lsh_site *site, const struct lsh_terms *terms)
 	c->node = c->jobs != NULL ? lsh_node_new(&options, &node_ops, c) : NULL;
 	if (c->node != NULL && lsh_node_start(c->node))
 		return c;
+	why = errno;
 	confirmer_free(c);
+	errno = why;
 	return NULL;
 }
 

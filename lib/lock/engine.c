@@ -35,7 +35,7 @@ make_sites(struct lsh_engine *e, leash_error *err)
 		return lsh_route_open(e, err);
 	site = lsh_site_new(e, e->options.uri);
 	if (site == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors");
+		return lsh_fail_short(err, errno, "a connection to the server");
 	atomic_store(&e->sites[0], site);
 	atomic_store(&e->site_count, 1);
 	return lsh_node_await_hello(site->node, err);
@@ -87,7 +87,7 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	return LEASH_OK;
 
 no_memory:
-	status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors");
+	status = lsh_fail_short(err, errno, "a client");
 	lsh_engine_free(e); /* which also ends the watchdog's thread */
 	return status;
 }

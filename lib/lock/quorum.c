@@ -394,7 +394,7 @@ lsh_quorum_open(struct lsh_engine *e, leash_error *err)
 	return await_majority(e, err);
 
 no_memory:
-	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors");
+	return lsh_fail_short(err, errno, "the connections to the servers");
 }
 
 bool

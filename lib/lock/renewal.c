@@ -21,6 +21,7 @@
 #include "redis/fault.h"
 #include "watchdog/pace.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 enum {
@@ -243,17 +244,18 @@ pass_on(struct lsh_site *site, struct lsh_job *job)
 	struct lsh_lock *lock = t->lock;
 	struct lsh_terms terms;
 	bool confirms, made = true;
+	int e = 0;
 
 	pthread_mutex_lock(&lock->mutex);
 	confirms = t->phase == LSH_HELD && lsh_terms_confirm(&lock->hold->terms);
 	if (confirms)
 		terms = lock->hold->terms;
 	pthread_mutex_unlock(&lock->mutex);
-	if (confirms)
-		made = lsh_confirm_prepare_at(site, &terms);
+	if (confirms && !(made = lsh_confirm_prepare_at(site, &terms)))
+		e = errno;
 	pthread_mutex_lock(&lock->mutex);
 	if (t->phase == LSH_HELD && !made)
-		lsh_confirm_lacks_means(t);
+		lsh_confirm_lacks_means(t, e);
 	else if (t->phase == LSH_HELD && lsh_terms_confirm(&lock->hold->terms))
 		lsh_confirm_give_to(t, job->asking ? site : lsh_lock_site(lock), job->asking);
 	else if (t->phase == LSH_HELD)

@@ -46,7 +46,7 @@ discard(struct lsh_site *site)
 	lsh_site_free(site);
 }
 
-/* The site of a server, made if there is none. No mutex held. NULL: no memory, or the client is being closed. */
+/* The site of a server, made if there is none. No mutex held. NULL: errno says what there is no more of, or the client is being closed. */
 static struct lsh_site *
 site_of_server(struct lsh_engine *e, int number)
 {
@@ -74,11 +74,13 @@ site_of_server(struct lsh_engine *e, int number)
 	return site;
 }
 
-/* A site for each server that has a slot. */
-static void
+/* A site for each server that has a slot. 0, or an errno: there is no memory, thread or descriptor for one of them. */
+static int
 make_sites(struct lsh_engine *e)
 {
 	bool serves[LSH_SERVERS] = {false};
+	char text[LSH_SHORTAGE_TEXT], line[200];
+	int short_of = 0;
 
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
 		int number = lsh_cluster_at(e->cluster, slot);
@@ -91,9 +93,13 @@ make_sites(struct lsh_engine *e)
 
 		if (site != NULL)
 			atomic_store(&site->serves, serves[i]);
-		else if (serves[i] && !atomic_load(&e->closing))
-			lsh_courier_log(e->courier, LEASH_LOG_WARNING, "out of memory, threads or descriptors for a server of the cluster");
+		else if (serves[i] && !atomic_load(&e->closing)) {
+			short_of = errno;
+			snprintf(line, sizeof line, "no connection to a server of the cluster: %s", lsh_shortage_text(short_of, text));
+			lsh_courier_log(e->courier, LEASH_LOG_WARNING, line);
+		}
 	}
+	return short_of;
 }
 
 static struct lsh_site *
@@ -196,6 +202,7 @@ lsh_route_follow(struct lsh_site *from, const char *words, struct lsh_site **ask
 	struct lsh_engine *e = from->engine;
 	bool once = lsh_starts_with_word(words, "ASK");
 	struct lsh_site *site;
+	char text[LSH_SHORTAGE_TEXT];
 	leash_status status;
 	unsigned slot;
 	int number;
@@ -215,8 +222,8 @@ lsh_route_follow(struct lsh_site *from, const char *words, struct lsh_site **ask
 	}
 	site = site_of_server(e, number);
 	if (site == NULL)
-		return lsh_fail(err, LEASH_UNAVAILABLE, ENOMEM, "%.80s: out of memory, threads or descriptors for the server that it names: %.100s",
-		                lsh_node_shown(from->node), words);
+		return lsh_fail(err, atomic_load(&e->closing) ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, errno, "%.80s: no connection to the server that it names: %.80s: %.60s",
+		                lsh_node_shown(from->node), lsh_shortage_text(errno, text), words);
 	*asks = once ? site : NULL;
 	return LEASH_OK;
 }
@@ -406,7 +413,7 @@ log_line(void *ctx, leash_log_level level, const char *line)
 }
 
 static leash_status
-await_hellos(struct lsh_engine *e, leash_error *err)
+await_hellos(struct lsh_engine *e, int short_of, leash_error *err)
 {
 	leash_error worst = {LEASH_OK, 0, ""}, why;
 	bool any = false;
@@ -425,7 +432,7 @@ await_hellos(struct lsh_engine *e, leash_error *err)
 	if (any)
 		return LEASH_OK;
 	if (worst.status == LEASH_OK)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory, threads or descriptors");
+		return lsh_fail_short(err, short_of, "the connections to the servers of the cluster");
 	return lsh_fail(err, worst.status, worst.sys_errno, "%s", worst.text);
 }
 
@@ -443,8 +450,7 @@ lsh_route_open(struct lsh_engine *e, leash_error *err)
 	status = lsh_cluster_open(e->cluster, err);
 	if (status != LEASH_OK)
 		return status;
-	make_sites(e);
-	return await_hellos(e, err);
+	return await_hellos(e, make_sites(e), err);
 }
 
 void

@@ -8,6 +8,7 @@
 #include "lock/confirm.h"
 #include "lock/quorum.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static void
@@ -216,7 +217,10 @@ lsh_site_new(struct lsh_engine *e, const struct lsh_uri *uri)
 	lsh_introduction_init(&site->introduction, e->options.prefix, e->uuid, e->options.client_name);
 	site->node = lsh_renewal_jobs_new(site) ? lsh_node_new(&options, e->cluster != NULL ? &cluster_node_ops : &node_ops, site) : NULL;
 	if (site->node == NULL || !lsh_node_start(site->node)) {
+		int why = errno;
+
 		lsh_site_free(site);
+		errno = why;
 		return NULL;
 	}
 	return site;

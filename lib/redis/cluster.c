@@ -680,7 +680,7 @@ lsh_cluster_open(struct lsh_cluster *c, leash_error *err)
 	atomic_store(&c->opener, &self->parker);
 	e = lsh_thread_start(&c->thread, lead, c);
 	if (e != 0)
-		return lsh_fail(err, LEASH_UNAVAILABLE, e, "%.100s: no thread to look at its slots", c->uri->shown);
+		return lsh_fail_short(err, e, "a thread that looks at the cluster's slots");
 	c->started = true;
 	while (lsh_cluster_version(c) == 0 && !looked && lsh_now_ns() < deadline) {
 		lsh_park(&self->parker, deadline);

@@ -106,14 +106,16 @@ give_up(struct lsh_dial *d)
 static enum outcome
 not_connected(struct lsh_dial *d, int e)
 {
-	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT];
+	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT], short_of[LSH_SHORTAGE_TEXT];
 	const char *why = e == ETIMEDOUT ? "no answer in time" : lsh_errno_text(e, text);
 
 	if (e == EAGAIN && d->uri->scheme == LSH_SCHEME_UNIX)
 		why = "too many others wait to be let in"; /* the backlog is full */
+	if (lsh_is_shortage(e))
+		why = lsh_shortage_text(e, short_of);
 	if (d->is_name)
 		lsh_address_show(&d->address[d->next - 1], address);
-	note(d, LEASH_UNAVAILABLE, e, "connecting%s%s: %s", address[0] != '\0' ? " to " : "", address, why);
+	note(d, lsh_is_shortage(e) ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, "connecting%s%s: %s", address[0] != '\0' ? " to " : "", address, why);
 	return give_up(d);
 }
 
@@ -246,7 +248,7 @@ static enum outcome
 begin_resolving(struct lsh_dial *d)
 {
 	int64_t now = lsh_now_ns();
-	char text[LSH_ERRNO_TEXT];
+	char text[LSH_SHORTAGE_TEXT];
 	int e;
 
 	d->state = RESOLVING;
@@ -262,8 +264,7 @@ begin_resolving(struct lsh_dial *d)
 		d->asked_at = now;
 	}
 	if (d->request == NULL) {
-		note(d, e == ENOMEM ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, "its name cannot be resolved: %s",
-		     lsh_errno_text(e, text));
+		note(d, LEASH_NO_MEMORY, e, "its name cannot be resolved: %s", lsh_shortage_text(e, text));
 		return try_old(d);
 	}
 	now = lsh_now_ns(); /* to start a thread may have taken its time */
@@ -320,11 +321,13 @@ line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 static void
 note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
 {
-	char text[LSH_ERRNO_TEXT];
+	char text[LSH_ERRNO_TEXT], short_of[LSH_SHORTAGE_TEXT];
 
-	note(d, answer->error == EAI_MEMORY ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, answer->sys_errno,
-	     "its name cannot be resolved: %s",
-	     answer->error == EAI_SYSTEM ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
+	if (lsh_is_shortage(answer->sys_errno))
+		note(d, LEASH_NO_MEMORY, answer->sys_errno, "its name cannot be resolved: %s", lsh_shortage_text(answer->sys_errno, short_of));
+	else
+		note(d, LEASH_UNAVAILABLE, answer->sys_errno, "its name cannot be resolved: %s",
+		     answer->error == EAI_SYSTEM ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
 }
 
 static enum outcome

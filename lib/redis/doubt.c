@@ -148,6 +148,8 @@ lsh_doubt_verify(int fine, struct x509_store_ctx_st *store)
 
 	if (fine)
 		return 1;
+	/* now: the alert that the server is sent sets errno to 0, and of what it had no memory to read OpenSSL takes its errors back */
+	d->short_of = lsh_is_shortage(errno) ? errno : 0;
 	if (certificate == NULL)
 		certificate = X509_STORE_CTX_get0_cert(store);
 	switch (error) {
@@ -221,16 +223,38 @@ explain_alert(const struct lsh_doubt *d, int alert, leash_error *err)
 	return true;
 }
 
-void
-lsh_doubt_explain(const struct lsh_doubt *d, unsigned long code, leash_error *err)
+static int
+shortage_of(unsigned long code)
 {
-	int reason = ERR_GET_REASON(code);
+	if (ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE)
+		return ENOMEM;
+	return ERR_GET_LIB(code) == ERR_LIB_SYS && lsh_is_shortage(ERR_GET_REASON(code)) ? ERR_GET_REASON(code) : 0;
+}
+
+int
+lsh_doubt_shortage(unsigned long before)
+{
+	unsigned long code = ERR_peek_last_error();
+	int e = errno;
+
+	if (lsh_is_shortage(e))
+		return e; /* that of an allocation or an open() which failed, as a rule; and of some it takes its errors back */
+	e = code != before ? shortage_of(code) : 0;
+	while (e == 0 && before == 0 && (code = ERR_get_error()) != 0)
+		e = shortage_of(code);
+	return e;
+}
+
+void
+lsh_doubt_explain(const struct lsh_doubt *d, unsigned long before, unsigned long code, leash_error *err)
+{
+	int reason = ERR_GET_REASON(code), short_of = d->short_of != 0 ? d->short_of : lsh_doubt_shortage(before);
 	const char *words = ERR_reason_error_string(code);
 
-	if (d->text[0] != '\0')
+	if (short_of != 0)
+		lsh_fail_short(err, short_of, "TLS");
+	else if (d->text[0] != '\0')
 		lsh_fail(err, LEASH_DENIED, 0, "%s", d->text);
-	else if (reason == ERR_R_MALLOC_FAILURE)
-		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
 	else if (ERR_GET_LIB(code) != ERR_LIB_SSL)
 		lsh_fail(err, LEASH_PROTOCOL, EPROTO, "TLS failed: %s", words != NULL ? words : "for an unknown reason");
 	else if (is_of_alert(reason) && explain_alert(d, reason - SSL_AD_REASON_OFFSET, err))

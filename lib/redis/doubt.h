@@ -14,6 +14,7 @@ struct lsh_doubt {
 	char text[160];    /* what is wrong with the server's certificate, and how to mend it; "": nothing */
 	char expected[64]; /* the name or address that the certificate must be for */
 	char cert[80];     /* what we show of ourselves; "": nothing */
+	int short_of;      /* what there was too little of to check it, an errno; 0: of nothing */
 	bool wanted;       /* and it was asked for all the same */
 	bool cafile;       /* authorities were named */
 };
@@ -21,7 +22,12 @@ struct lsh_doubt {
 /* Believe what OpenSSL believes, and note why it does not: for SSL_CTX_set_verify(). */
 int lsh_doubt_verify(int fine, struct x509_store_ctx_st *store);
 
-/* What a session failed with: `code` is OpenSSL's. DENIED: it, or we, are not who the other one wants; PROTOCOL; NO_MEMORY. */
-void lsh_doubt_explain(const struct lsh_doubt *doubt, unsigned long code, leash_error *err);
+/* What OpenSSL ran out of when a call failed, an errno; 0: of nothing. Before that errno was 0, and `before` the last error in the thread's
+ * queue. What it failed with in the end seldom tells: a key that it has no memory to read is a weak one, an authority that it has no
+ * descriptor to look for an unknown one. If the queue was empty it is afterwards, too. */
+int lsh_doubt_shortage(unsigned long before);
+
+/* What a session failed with: `code` is OpenSSL's; errno and `before` as above. DENIED: it, or we, are not who the other one wants; PROTOCOL; NO_MEMORY. */
+void lsh_doubt_explain(const struct lsh_doubt *doubt, unsigned long before, unsigned long code, leash_error *err);
 
 #endif

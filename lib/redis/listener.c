@@ -526,9 +526,9 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx)
 	l->wire = LSH_NO_WIRE;
 	lsh_list_init(&l->sleepers);
 	pthread_mutex_init(&l->mutex, NULL);
-	l->kick = lsh_kick_take();
 	l->bytes = lsh_alloc(LSH_READ_SIZE);
 	l->reader = lsh_reader_new();
+	l->kick = lsh_kick_take(); /* last: errno is that of what failed last */
 	if (l->kick < 0 || l->bytes == NULL || l->reader == NULL) {
 		lsh_listener_free(l);
 		return NULL;

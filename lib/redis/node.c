@@ -358,10 +358,14 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	n->pipe = lsh_pipe_new(&pipe_ops, n);
 	n->listener = lsh_listener_new(ops->channel_subscribed != NULL ? &sharded_ops : &listener_ops, n);
+	if (n->kick < 0 || n->pipe == NULL || n->listener == NULL)
+		goto fail;
 	n->commands.dial = lsh_dial_new(options->uri, options->name, NULL);
 	n->messages.dial = lsh_dial_new(options->uri, options->name, options->channel != NULL ? options->channel : "");
-	if (n->kick < 0 || n->pipe == NULL || n->listener == NULL || n->commands.dial == NULL || n->messages.dial == NULL)
+	if (n->commands.dial == NULL || n->messages.dial == NULL) {
+		errno = ENOMEM;
 		goto fail;
+	}
 	if (options->uri->deployment == LSH_SENTINEL && (n->sentinel = make_sentinel(n, options)) == NULL)
 		goto fail;
 	if (n->sentinel != NULL || options->master_only) {
@@ -378,10 +382,14 @@ fail:
 bool
 lsh_node_start(struct lsh_node *n)
 {
+	int e;
+
 	if (n->sentinel != NULL && !lsh_sentinel_start(n->sentinel))
 		return false;
-	n->keeping = lsh_thread_start(&n->keeper, lsh_node_keep, n) == 0;
+	e = lsh_thread_start(&n->keeper, lsh_node_keep, n);
+	n->keeping = e == 0;
 	if (!n->keeping && n->sentinel != NULL)
 		lsh_sentinel_stop(n->sentinel);
+	errno = e;
 	return n->keeping;
 }

@@ -783,12 +783,12 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->room, &attributes);
 	pthread_condattr_destroy(&attributes);
-	p->kick = lsh_kick_take();
 	p->ring = lsh_alloc(RING * sizeof *p->ring);
 	p->out.bytes = lsh_alloc(OUT_SIZE);
 	p->batch.bytes = lsh_alloc(OUT_SIZE);
 	p->read_bytes = lsh_alloc(LSH_READ_SIZE);
 	p->reader = lsh_reader_new();
+	p->kick = lsh_kick_take(); /* last: errno is that of what failed last */
 	if (p->kick < 0 || p->ring == NULL || p->out.bytes == NULL || p->batch.bytes == NULL || p->read_bytes == NULL || p->reader == NULL) {
 		lsh_pipe_free(p);
 		return NULL;

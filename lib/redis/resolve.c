@@ -3,10 +3,12 @@
 #include "redis/resolve.h"
 
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -104,14 +106,34 @@ lsh_request_drop(struct lsh_request *request)
 	lsh_free(request);
 }
 
+/* Why there was no answer, an errno; 0: for none of the system's reasons. Where memory or descriptors are used up the resolver says so,
+ * or that the name is not known, or that it was not to be found out now. */
+static int
+why_not(const struct lsh_request *r, int e)
+{
+	int fd;
+
+	if (r->answer.error == EAI_MEMORY)
+		return ENOMEM;
+	if (r->answer.error == EAI_SYSTEM || lsh_is_shortage(e))
+		return e;
+	fd = fcntl(r->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* is there one to be had? */
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
 static void *
 ask(void *arg)
 {
 	struct lsh_request *r = arg;
 
 	lsh_thread_begin("leash-resolve");
+	errno = 0;
 	r->answer.error = look_up(&r->answer, r->host, r->port, 0);
-	r->answer.sys_errno = r->answer.error == EAI_SYSTEM ? errno : 0;
+	if (r->answer.error != 0)
+		r->answer.sys_errno = why_not(r, errno);
 	atomic_store(&r->answered, true);
 	eventfd_write(r->fd, 1);
 	lsh_request_drop(r);

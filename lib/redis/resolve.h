@@ -41,7 +41,7 @@ struct lsh_request;
 
 struct lsh_answer {
 	int error;      /* 0, or one of EAI_* */
-	int sys_errno;  /* with EAI_SYSTEM */
+	int sys_errno;  /* of EAI_SYSTEM, or what there was no more of; else 0 */
 	unsigned count;
 	struct lsh_address address[LSH_ADDRESSES]; /* in the order of preference that the system says */
 };

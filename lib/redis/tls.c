@@ -65,6 +65,7 @@ static SSL *
 begin_call(struct lsh_tls *t)
 {
 	t->before = ERR_peek_last_error();
+	errno = 0;
 	return t->ssl;
 }
 
@@ -82,7 +83,7 @@ wants_more(struct lsh_tls *t)
 		return true;
 	t->ended = true;
 	if (code != 0 || !said_end)
-		lsh_doubt_explain(&t->doubt, code, &t->trouble);
+		lsh_doubt_explain(&t->doubt, t->before, code, &t->trouble);
 	return false;
 }
 

@@ -23,6 +23,14 @@
 
 /* ---- files ---- */
 
+static const char *
+system_file(void)
+{
+	const char *named = secure_getenv(X509_get_default_cert_file_env());
+
+	return named != NULL ? named : X509_get_default_cert_file();
+}
+
 /* A file cannot be used: why. Not in OpenSSL's words, which differ from version to version and seldom name a cause. */
 static bool
 refuse(leash_error *err, const char *role, const char *file, const char *what)
@@ -36,10 +44,22 @@ refuse(leash_error *err, const char *role, const char *file, const char *what)
 		close(fd);
 	}
 	if (e != 0)
-		lsh_fail(err, LEASH_INVALID, e, "%s '%.120s' cannot be used: %s", role, file, lsh_errno_text(e, text));
+		lsh_fail(err, lsh_is_shortage(e) ? LEASH_NO_MEMORY : LEASH_INVALID, e, "%s '%.120s' cannot be used: %s", role, file, lsh_errno_text(e, text));
 	else
 		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is wanted)", role, file, what);
 	return false;
+}
+
+/* The system's folder, in which OpenSSL looks for an authority when there is one to be found, and its file. Neither need be there. (Not
+ * SSL_CTX_set_default_verify_paths(): that does not tell for want of what the file was not read.) */
+static bool
+load_system(SSL_CTX *ctx)
+{
+	const char *file = system_file();
+
+	if (access(file, F_OK) == 0)
+		SSL_CTX_load_verify_locations(ctx, file, NULL);
+	return SSL_CTX_set_default_verify_dir(ctx) == 1;
 }
 
 static bool
@@ -50,7 +70,7 @@ load_authorities(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err
 		X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
 		return SSL_CTX_load_verify_locations(ctx, o->cafile, NULL) == 1 || refuse(err, "cafile", o->cafile, "certificate");
 	}
-	if (o->unverified || SSL_CTX_set_default_verify_paths(ctx) == 1)
+	if (o->unverified || load_system(ctx))
 		return true;
 	lsh_fail(err, LEASH_INVALID, 0, "the system's authorities cannot be read: name a file with the right one as cafile");
 	return false;
@@ -238,14 +258,13 @@ free_trust(struct lsh_trust *t)
 static struct lsh_trust *
 make_blank(const struct lsh_tls_options *o)
 {
-	const char *system = secure_getenv(X509_get_default_cert_file_env());
 	const char *file[FILES] = {o->cafile, o->cert, o->key};
 	struct lsh_trust *t = lsh_new(struct lsh_trust);
 
 	if (t == NULL)
 		return NULL;
 	if (file[0] == NULL && !o->unverified)
-		file[0] = system != NULL ? system : X509_get_default_cert_file();
+		file[0] = system_file();
 	t->unverified = o->unverified;
 	t->users = 1;
 	for (int i = 0; i < FILES; i++) {
@@ -289,6 +308,8 @@ struct lsh_trust *
 lsh_trust_take(const struct lsh_tls_options *options, leash_error *err)
 {
 	struct lsh_trust *t = make_blank(options), *found;
+	unsigned long before;
+	int short_of = 0;
 
 	if (t == NULL) {
 		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
@@ -302,9 +323,19 @@ lsh_trust_take(const struct lsh_tls_options *options, leash_error *err)
 		free_trust(t);
 		return found;
 	}
+	before = ERR_peek_last_error();
 	ERR_set_mark();
+	errno = 0;
 	t->ctx = make_context(options, err);
+	/* also where something was read: authorities for which there was no descriptor would be unknown ones until their file changes */
+	if (t->ctx == NULL || ERR_peek_last_error() != before)
+		short_of = lsh_doubt_shortage(before);
 	ERR_pop_to_mark();
+	if (short_of != 0) {
+		lsh_fail_short(err, short_of, "TLS");
+		SSL_CTX_free(t->ctx);
+		t->ctx = NULL;
+	}
 	pthread_mutex_lock(&mutex);
 	t->in_the_making = false;
 	if (t->ctx == NULL)
