@@ -1,11 +1,13 @@
 /* Starting CMD and reaping it. See job.h.
  *
- * When CMD is forked, leash has threads already: between fork and exec the child calls only what is safe in a signal handler, and all
- * that could fail for want of memory was made before. It asks to be killed when the forking thread ends (PDEATHSIG), and looks whether
- * that has happened already: so no `kill -9` of leash, at whatever moment, leaves it behind.
+ * Between leash and CMD is a guard (guard.h), for the case that leash is killed. When it is forked leash has threads already: from there
+ * to the exec only what is safe in a signal handler is called, and all that could fail for want of memory was made before. Both ask for
+ * a signal when their parent ends, and look whether that has happened already: so no `kill -9` of leash or of the guard, at whatever
+ * moment, leaves CMD behind.
  *
- * All signals are blocked from the fork to the exec, so that one which comes in between waits until CMD is what it is meant for.
- * Parent and child both make the process group and turn the terminal to it: neither has to wait for the other.
+ * The news come through a pipe, each an int: first CMD's pid, when its group is made and has the terminal; then the signals that stop it.
+ * What could not be done is a negative errno. All signals are blocked from the fork to the exec, so that one which comes in between
+ * waits until CMD is what it is meant for.
  *
  * The terminal. If leash is what the terminal listens to, and both standard input and output are that terminal, CMD gets it at once.
  * If not (leash run a -- make | less), another part of the pipeline may be the one that reads keys: then CMD gets it when it asks,
@@ -14,8 +16,11 @@
  * Main thread only. */
 #include "tools/job.h"
 
+#include "tools/guard.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -32,7 +37,7 @@ job_prepare(struct job *job)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
 
-	job->report = job->terminal = -1;
+	job->news = job->terminal = -1;
 	sigprocmask(SIG_SETMASK, NULL, &job->origin.mask);
 	for (int i = 1; i < NSIG; i++)
 		sigaction(i, NULL, &job->origin.actions[i]);
@@ -89,68 +94,101 @@ is_interactive(const struct job *job)
 
 /* ---- starting ---- */
 
-/* The child. `report` closes when the exec has been done. */
+/* The guard's child. */
 static _Noreturn void
-become_cmd(const struct job *job, pid_t parent, int report, bool interactive)
+become_cmd(const struct job *job, pid_t guard, pid_t group, int news, bool interactive)
 {
-	int e;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != guard)
 		_exit(EXIT_FAILURE); /* nobody is there to be told */
-	if (!job->foreground)
-		setpgid(0, 0);
+	setpgid(0, job->foreground ? group : 0);
 	if (interactive)
 		tcsetpgrp(job->terminal, getpid()); /* SIGTTOU is ignored still */
+	guard_tell(news, getpid());
 	restore_signals(&job->origin);
 	execvpe(job->argv[0], job->argv, job->environment);
-	e = errno;
-	while (write(report, &e, sizeof e) < 0 && errno == EINTR)
-		continue;
+	guard_tell(news, -errno);
 	_exit(EXIT_FAILURE);
+}
+
+/* Not "leash": who kills all that are called so means the guard least of all. */
+static void
+rename_guard(const struct job *job, pid_t leash)
+{
+	prctl(PR_SET_NAME, "guard", 0, 0, 0);
+	memset(job->title, 0, job->title_size);
+	snprintf(job->title, job->title_size, "guard of %d", (int)leash);
+}
+
+/* The child. */
+static _Noreturn void
+become_guard(const struct job *job, pid_t leash, int news, bool interactive)
+{
+	pid_t guard = getpid(), group = getpgrp(), cmd;
+
+	if (!guard_begin(leash))
+		_exit(EXIT_FAILURE);
+	cmd = _Fork(); /* no handlers of the library's: they have run for this process */
+	if (cmd == 0)
+		become_cmd(job, guard, group, news, interactive);
+	if (cmd < 0) {
+		guard_tell(news, -errno);
+		_exit(EXIT_FAILURE);
+	}
+	rename_guard(job, leash);
+	guard_keep(leash, cmd, job->foreground ? 0 : cmd, news);
 }
 
 bool
 job_start(struct job *job)
 {
 	sigset_t all, before;
-	int ends[2], e;
-	pid_t parent = getpid();
+	int ends[2], first = 0;
+	pid_t leash = getpid(), guard;
 	bool interactive;
 
-	if (!brood_begin(&job->brood) || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (!brood_begin(&job->brood) || pipe2(ends, O_CLOEXEC) != 0)
 		return false;
 	job->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	interactive = is_interactive(job);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	job->pid = fork();
-	e = errno;
-	if (job->pid == 0)
-		become_cmd(job, parent, ends[1], interactive);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	guard = fork();
+	if (guard == 0)
+		become_guard(job, leash, ends[1], interactive);
+	if (guard < 0)
+		first = -errno;
 	close(ends[1]);
-	job->report = ends[0];
-	if (job->pid > 0 && !job->foreground) {
-		setpgid(job->pid, job->pid); /* it fails after the exec: then the child has done it */
-		job->group = job->pid;
-		if (interactive)
-			job_give_terminal(job);
+	job->news = ends[0];
+	if (guard > 0 && read(job->news, &first, sizeof first) != sizeof first)
+		first = -ECHILD; /* somebody killed it at once */
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	fcntl(job->news, F_SETFL, O_NONBLOCK);
+	if (first > 0) {
+		job->pid = first;
+		job->group = job->foreground ? 0 : job->pid;
 	}
-	errno = e;
-	return job->pid > 0;
+	errno = first > 0 ? 0 : -first;
+	return first > 0;
 }
 
-void
-job_read_report(struct job *job)
+/* The signal that stopped CMD last, or 0. */
+static int
+read_news(struct job *job)
 {
-	ssize_t n = read(job->report, &job->error, sizeof job->error);
+	int what, stopped_by = 0;
+	ssize_t n;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n != sizeof job->error)
-		job->error = 0;
-	close(job->report);
-	job->report = -1;
+	while (job->news >= 0 && (n = read(job->news, &what, sizeof what)) >= 0) {
+		if (n != sizeof what) { /* the guard has ended */
+			close(job->news);
+			job->news = -1;
+		} else if (what < 0) {
+			job->error = -what;
+		} else {
+			stopped_by = what;
+		}
+	}
+	return stopped_by;
 }
 
 /* ---- its life ---- */
@@ -158,22 +196,22 @@ job_read_report(struct job *job)
 int
 job_reap(struct job *job)
 {
-	int status, stopped_by = 0;
+	int status, stopped_by = 0, told;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (pid == job->pid && WIFSTOPPED(status))
-			stopped_by = WSTOPSIG(status);
+			stopped_by = WSTOPSIG(status); /* we are its parent only if the guard was killed */
 		if (WIFSTOPPED(status))
 			continue;
 		brood_reaped(&job->brood, pid);
 		if (pid == job->pid) {
 			job->ended = true;
 			job->status = status;
-			stopped_by = 0;
 		}
 	}
-	return stopped_by;
+	told = read_news(job); /* after that: how its exec failed was told before it ended */
+	return job->ended ? 0 : told != 0 ? told : stopped_by;
 }
 
 void
@@ -191,8 +229,8 @@ job_end(struct job *job)
 	job_take_terminal(job);
 	if (job->terminal >= 0)
 		close(job->terminal);
-	if (job->report >= 0)
-		close(job->report);
+	if (job->news >= 0)
+		close(job->news);
 	brood_end(&job->brood);
-	job->terminal = job->report = -1;
+	job->terminal = job->news = -1;
 }

@@ -17,10 +17,12 @@ struct job_origin {
 struct job {
 	char *const *argv, *const *environment;
 	bool foreground;          /* it stays in our process group */
+	char *title;              /* where the command line lies that ps shows */
+	size_t title_size;
 	struct job_origin origin;
 	struct brood brood;
 	pid_t pid, group;         /* group 0: ours */
-	int report;               /* how its exec went: until that is known, else -1 */
+	int news;                 /* what the guard tells us can be read from here; -1: nothing any more */
 	int error;                /* errno of an exec that failed; 0 */
 	int terminal;             /* the one that controls us; -1: none */
 	bool ended;
@@ -33,13 +35,10 @@ void job_prepare(struct job *job);
 /* Was leash started with `signal` ignored, as nohup(1) and shells without job control do? */
 bool job_was_ignored(const struct job *job, int signal);
 
-/* Start it. False: errno says why. By the main thread: CMD dies with the thread that forked it. */
+/* Start it. False: errno says why. By the main thread: its guard ends it when the thread ends that forked it. */
 bool job_start(struct job *job);
 
-/* `report` can be read from: read it. */
-void job_read_report(struct job *job);
-
-/* Reap whoever has ended. The signal that stopped CMD since, or 0. */
+/* SIGCHLD came, or `news` can be read from: reap whoever has ended. The signal that stopped CMD since, or 0. */
 int job_reap(struct job *job);
 
 /* To CMD's process group; to CMD alone if it is ours; to all whom it left behind if it has ended. */

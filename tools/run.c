@@ -582,6 +582,8 @@ run(const struct command *command, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	job_prepare(&r.job);
+	r.job.title = argv[0];
+	r.job.title_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
 	status = set_up(&r);
 	if (status == CLI_GO_ON)
 		status = look_around(&r);

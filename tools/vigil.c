@@ -299,19 +299,14 @@ static void
 take_signals(struct vigil *v)
 {
 	struct signalfd_siginfo info;
-	bool children = false;
+	int stopped_by;
 
-	while (read(v->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-		children |= info.ssi_signo == SIGCHLD;
+	while (read(v->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
 		if (info.ssi_signo != SIGCHLD)
 			pass_on(v, &info);
-	}
-	if (children) {
-		int stopped_by = job_reap(v->job);
-
-		if (stopped_by != 0)
-			follow_stop(v, stopped_by);
-	}
+	stopped_by = job_reap(v->job);
+	if (stopped_by != 0)
+		follow_stop(v, stopped_by);
 }
 
 /* ---- the loop ---- */
@@ -323,7 +318,7 @@ await(struct vigil *v, int64_t until)
 		{.fd = v->signal_fd, .events = POLLIN},
 		{.fd = v->timer_fd, .events = POLLIN},
 		{.fd = v->lost_fd, .events = POLLIN},
-		{.fd = v->job->report, .events = POLLIN}, /* -1 is passed over */
+		{.fd = v->job->news, .events = POLLIN}, /* -1 is passed over */
 	};
 	uint64_t count;
 
@@ -332,8 +327,6 @@ await(struct vigil *v, int64_t until)
 		return;
 	if (at[2].revents != 0 && read(v->lost_fd, &count, sizeof count) < 0)
 		return; /* what it means, look() will see: it may be late news of an earlier hold */
-	if (at[3].revents != 0)
-		job_read_report(v->job);
 }
 
 /* After CMD's end: is anybody left who must not be? */
@@ -370,8 +363,6 @@ vigil_keep(struct vigil *v)
 			pause_ms = pause_ms < AGAIN_MS ? pause_ms + SWEEP_MS : AGAIN_MS;
 		}
 	}
-	if (v->job->report >= 0)
-		job_read_report(v->job);
 	v->was_held = v->remaining_ms(v->hold) > 0;
 	v->had_terminal = job_take_terminal(v->job);
 }
@@ -385,8 +376,7 @@ take_in(struct vigil *v)
 	while (read(v->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
 		if (is_ending((int)info.ssi_signo))
 			v->passed_on = (int)info.ssi_signo;
-		else if (info.ssi_signo == SIGCHLD)
-			job_reap(v->job);
+	job_reap(v->job);
 }
 
 bool

@@ -283,44 +283,96 @@ a_signal_at_any_moment_is_not_lost(void **state)
 
 /* ---- leash itself is killed ---- */
 
+/* leash is killed while `script` runs, which calls its process "child", or its whole group is. */
+static void
+kill_leash(const char *name, const char *script, bool with_its_group)
+{
+	struct tool *tool = TOOL_START(uri, "run", "--ttl", "10m", name, "-c", script);
+	int child = process_called(tool, "child");
+
+	if (with_its_group)
+		assert_int_equal(kill(-tool_pid(tool), SIGKILL), 0); /* it leads one: the guard is not in that */
+	else
+		tool_signal(tool, SIGKILL);
+	assert_int_equal(tool_wait(tool), 128 + SIGKILL);
+	await_true(has_ended(child));
+	assert_false(is_free(name)); /* it did not take the end of the lease */
+	close(child);
+	tool_free(tool);
+}
+
 static void
 a_command_does_not_outlive_a_leash_that_was_killed(void **state)
 {
 	static const char *const names[] = {"killed-1", "killed-2", "killed-3", "killed-4", "killed-5"};
 
 	(void)state;
-	for (int i = 0; i < 5; i++) {
-		struct tool *tool = TOOL_START(uri, "run", "--ttl", "10m", names[i], "-c", "trap '' TERM HUP INT; echo child $$.; " FOR_EVER);
-		int child = process_called(tool, "child");
+	for (int i = 0; i < 5; i++)
+		kill_leash(names[i], "trap '' TERM HUP INT; echo child $$.; " FOR_EVER, false);
+}
 
-		tool_signal(tool, SIGKILL);
-		assert_int_equal(tool_wait(tool), 128 + SIGKILL);
-		await_true(has_ended(child));
-		assert_false(is_free(names[i])); /* it did not take the end of the lease */
-		close(child);
-		tool_free(tool);
-	}
+/* Runs CMD as the kernel sees one that changed its user, which only root can: without its death signal. */
+static const char *
+as_another_user(void)
+{
+	return geteuid() == 0 ? "setpriv --reuid=65534 --clear-groups" : "setpriv --pdeathsig=clear";
+}
+
+static void
+a_command_that_changed_its_user_does_not_outlive_a_leash_that_was_killed(void **state)
+{
+	char script[200];
+
+	(void)state;
+	snprintf(script, sizeof script, "exec %s sh -c 'trap \"\" TERM HUP; echo child $$.; " FOR_EVER "'", as_another_user());
+	kill_leash("killed-6", script, false);
+	kill_leash("killed-7", script, true);
+}
+
+static void
+what_the_command_has_started_does_not_outlive_a_leash_that_was_killed(void **state)
+{
+	(void)state;
+	kill_leash("killed-8", "sh -c 'echo child $$.; " FOR_EVER "' & wait", false);
+	kill_leash("killed-9", "(setsid sh -c 'trap \"\" TERM HUP; echo child $$.; " FOR_EVER "' &); " FOR_EVER, false); /* a daemon */
+}
+
+static void
+a_guard_that_is_killed_takes_the_command_along(void **state)
+{
+	(void)state;
+	assert_int_equal(TOOL(uri, "run", "job-10", "-c", "kill -KILL $PPID; " FOR_EVER), 128 + SIGKILL);
+	assert_true(is_free("job-10"));
+	/* but not one that the kernel does not kill: that is watched over to its end */
+	assert_int_equal(TOOL(uri, "run", "job-10", "setpriv", "--pdeathsig=clear", "sh", "-c", "kill -KILL $PPID; sleep 0.1; exit 5"), 5);
+	assert_true(is_free("job-10"));
 }
 
 static void
 an_inner_command_does_not_outlive_an_outer_leash_that_was_killed(void **state)
 {
-	/* the shell between them dies with the outer one; the inner one is left, and sees its lease end */
-	static const char *const scripts[] = {"exec $LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'",
-	                                      "$LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'; true"};
+	/* the guard kills both; without it the shell between them dies, and the inner one is left, and sees its lease end */
+	static const char *const scripts[] = {"echo guard $PPID.; exec $LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'",
+	                                      "echo guard $PPID.; $LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'; true"};
 
 	(void)state;
 	tool_setenv("LEASH", tool_path());
 	for (int i = 0; i < 2; i++) {
 		struct tool *tool = TOOL_START(uri, "run", "--ttl", "9s", "nested", "-c", scripts[i]);
-		int child = process_called(tool, "child");
+		int child = process_called(tool, "child"), guard = process_called(tool, "guard");
 
+		if (i == 1) {
+			tool_signal(tool, SIGSTOP); /* or it would see the end of its command */
+			assert_int_equal(syscall(SYS_pidfd_send_signal, guard, SIGKILL, NULL, 0), 0);
+			await_true(has_ended(guard));
+		}
 		tool_signal(tool, SIGKILL);
 		assert_int_equal(tool_wait(tool), 128 + SIGKILL);
 		while (!has_ended(child))
 			if (is_free("nested") && !has_ended(child))
 				fail_msg("it lives on without the lock");
 		close(child);
+		close(guard);
 		tool_free(tool);
 		await_true(is_free("nested"));
 	}
@@ -375,6 +427,19 @@ no_descriptor_of_leash_is_open_in_the_command(void **state)
 	assert_string_equal(tool_said(), "0\n1\n2\n3\n");
 }
 
+static void
+the_guard_keeps_nothing_open_and_is_not_called_leash(void **state)
+{
+	/* of its own it has a pipe to leash; it closes the rest, and takes its name, while CMD begins already */
+	(void)state;
+	assert_int_equal(TOOL(uri, "run", "job-8", "-c", "until [ \"$(ls /proc/$PPID/fd)\" = 0 ]; do sleep 0.01; done; readlink /proc/$PPID/fd/0; "
+	                                                 "until [ $(cat /proc/$PPID/comm) = guard ]; do sleep 0.01; done; "
+	                                                 "tr '\\0' ' ' </proc/$PPID/cmdline"), 0);
+	assert_memory_equal(tool_said(), "pipe:", 5);
+	assert_non_null(strstr(tool_said(), "leash guard of "));
+	assert_null(strstr(tool_said(), "job-8"));
+}
+
 /* A set of signals in /proc/self/status, without those that belong to the C library. */
 static unsigned long long
 signals_of(const char *name)
@@ -415,10 +480,14 @@ main(void)
 		cmocka_unit_test(a_signal_that_was_ignored_at_the_start_ends_no_wait),
 		cmocka_unit_test(a_signal_at_any_moment_is_not_lost),
 		cmocka_unit_test(a_command_does_not_outlive_a_leash_that_was_killed),
+		cmocka_unit_test(a_command_that_changed_its_user_does_not_outlive_a_leash_that_was_killed),
+		cmocka_unit_test(what_the_command_has_started_does_not_outlive_a_leash_that_was_killed),
+		cmocka_unit_test(a_guard_that_is_killed_takes_the_command_along),
 		cmocka_unit_test(an_inner_command_does_not_outlive_an_outer_leash_that_was_killed),
 		cmocka_unit_test(an_inner_command_ends_when_the_outer_run_loses_the_lock),
 		cmocka_unit_test(a_leash_that_stood_still_past_its_lease_kills_the_command),
 		cmocka_unit_test(no_descriptor_of_leash_is_open_in_the_command),
+		cmocka_unit_test(the_guard_keeps_nothing_open_and_is_not_called_leash),
 		cmocka_unit_test(the_command_has_the_signals_that_leash_was_started_with),
 	};
 
