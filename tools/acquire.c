@@ -121,19 +121,19 @@ say_who_has_it(const struct request *r, leash_client *client, leash_lock *lock)
 }
 
 static leash_status
-take(const struct request *r, leash_client *client, leash_lock *lock, leash_error *err)
+take(const struct request *r, int64_t wait_ms, leash_client *client, leash_lock *lock, leash_error *err)
 {
 	int64_t from_ms = now_ms();
 	char span[CLI_TIME_SIZE];
 	leash_status st = LEASH_TIMEOUT;
 
-	if (r->cli.verbose && r->wait_ms != 0) {
+	if (r->cli.verbose && wait_ms != 0) {
 		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.cancel = cancel), err);
 		if (st == LEASH_TIMEOUT)
 			say_who_has_it(r, client, lock);
 	}
-	if (st == LEASH_TIMEOUT)
-		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = r->wait_ms, .cancel = cancel), err);
+	if (st != LEASH_OK)
+		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
 	if (st == LEASH_OK)
 		cli_tell(&r->cli, "lock '%s' acquired after %s, fence %" PRIu64, r->shown, cli_span(span, now_ms() - from_ms), leash_lock_fence(lock));
 	return st;
@@ -184,19 +184,21 @@ acquire(const struct request *r)
 {
 	leash_client *client = NULL;
 	leash_lock *lock = NULL;
+	leash_options options = cli_client_options(&r->cli, caller());
+	int64_t wait_ms = r->wait_ms;
 	leash_error err;
 	leash_status st = leash_cancel_new(&cancel, &err);
 	int status = CLI_GO_ON;
 
-	if (st == LEASH_OK) {
+	if (st == LEASH_OK)
+		status = cli_open_patiently(&r->cli, &options, &wait_ms, &client); /* until here a signal ends us as it ends anybody */
+	if (status == CLI_GO_ON)
 		listen_to_signals();
-		status = cli_open(&r->cli, caller(), &client);
-	}
 	if (status == CLI_GO_ON && st == LEASH_OK)
 		st = leash_lock_new(&lock, client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair, .min_replicas = r->replicas.min,
 		                                                                 .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced), &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = take(r, client, lock, &err);
+		st = take(r, wait_ms, client, lock, &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
 		status = leave_behind(r, lock);
 	if (status == CLI_GO_ON && st == LEASH_TIMEOUT && received == 0) {
@@ -272,8 +274,8 @@ const struct command command_acquire = {
 	"NAME TOKEN, or until its lease ends, which leash renew NAME TOKEN prolongs.\n"
 	"Where a command can be wrapped, leash run is safer: it renews, and sees a loss.\n"
 	"\n"
-	"  -n, --nonblock      do not wait\n"
-	"  -w, --wait DUR      wait at most this long (30, 30s, 5m; default: for ever)\n"
+	"  -n, --nonblock      wait neither for the lock nor for a server that is away\n"
+	"  -w, --wait DUR      wait at most so long for both (30s, 5m; default: for ever)\n"
 	"  -E, --conflict-exit-code N\n"
 	"                      exit status when somebody else has it (default 75)\n"
 	"      --ttl DUR       lease, 100ms to 1d (default 30s), from now on\n"

@@ -29,7 +29,7 @@ static const char help[] =
 	"\n"
 	"  -t, --time DUR      for so long in all (default 5s)\n"
 	"  -p, --threads N     threads where there are many (default 8, at most 256)\n"
-	"  -r, --redis URI     the server (else $LEASH_URI, else redis://127.0.0.1:6379)\n"
+	"  -r, --redis URI     the server (else $LEASH_URI)\n"
 	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, else leash)\n"
 	"      --json          one object, at the end\n"
 	"  -q, --quiet         the figures only\n"
@@ -357,6 +357,8 @@ run(const struct command *command, int argc, char **argv)
 		return status;
 	if (optind < argc)
 		return cli_usage(&cli, "it takes options only");
+	if (cli_check_server(&cli) != CLI_GO_ON)
+		return EXIT_USAGE;
 	if (leash_cancel_new(&cancel, &err) != LEASH_OK)
 		return cli_fail_with(&cli, &err);
 	catch_signals();

@@ -1,5 +1,7 @@
 #include "tools/cli.h"
 
+#include "tools/aside.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -522,13 +524,84 @@ cli_client_options(const struct cli *cli, const char *program)
 	};
 }
 
+/* Those that take no lock, keep none, give none back and wait for none. */
+static bool
+only_looks(const struct command *command)
+{
+	return command == &command_status || command == &command_list || command == &command_top || command == &command_doctor;
+}
+
+int
+cli_check_server(const struct cli *cli)
+{
+	if (cli->uri != NULL || secure_getenv("LEASH_URI") != NULL)
+		return CLI_GO_ON;
+	if (!only_looks(cli->command))
+		return cli_usage(cli, "which server? Give --redis URI, or set LEASH_URI (sudo and cron drop yours); the one on this machine is "
+		                      "redis://127.0.0.1:6379");
+	cli_say(cli, "neither --redis nor LEASH_URI names a server: asking redis://127.0.0.1:6379");
+	return CLI_GO_ON;
+}
+
+/* Of a wait of `wait_ms` that began then. */
+static int64_t
+time_left(int64_t wait_ms, int64_t began_ns)
+{
+	int64_t spent_ms = (aside_now_ns() - began_ns) / 1000000;
+
+	return wait_ms == LEASH_FOREVER ? wait_ms : wait_ms > spent_ms ? wait_ms - spent_ms : 0;
+}
+
+enum { RETRY_LEAST_MS = 50, RETRY_MOST_MS = 1000 };
+
+/* Half of `pause_ms` or more, by chance: those who were all started at three o'clock do not come back all at once. */
+static void
+sleep_about(int64_t pause_ms, int64_t at_most_ms)
+{
+	int64_t half = pause_ms / 2, ms = half + aside_now_ns() / 1000 % (half + 1);
+	struct timespec t;
+
+	if (at_most_ms != LEASH_FOREVER && ms > at_most_ms)
+		ms = at_most_ms;
+	t = (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	nanosleep(&t, NULL);
+}
+
+static bool
+may_pass(const leash_error *err)
+{
+	return err->status == LEASH_UNAVAILABLE && err->sys_errno != ENXIO && err->sys_errno != EACCES;
+}
+
+int
+cli_open_patiently(const struct cli *cli, const leash_options *options, int64_t *wait_ms, leash_client **out)
+{
+	const int64_t began = aside_now_ns(), limit_ms = *wait_ms;
+	int64_t pause_ms = RETRY_LEAST_MS;
+	leash_error err;
+
+	if (cli_check_server(cli) != CLI_GO_ON)
+		return EXIT_USAGE;
+	for (bool told = false; leash_open(out, options, &err) != LEASH_OK; told = true) {
+		if (*wait_ms == 0 || !may_pass(&err))
+			return cli_fail_with(cli, &err);
+		if (!told)
+			cli_say(cli, "%s; retrying", err.text);
+		sleep_about(pause_ms, *wait_ms);
+		pause_ms = 2 * pause_ms < RETRY_MOST_MS ? 2 * pause_ms : RETRY_MOST_MS;
+		*wait_ms = time_left(limit_ms, began);
+	}
+	*wait_ms = time_left(limit_ms, began);
+	return CLI_GO_ON;
+}
+
 int
 cli_open(const struct cli *cli, const char *program, leash_client **out)
 {
 	leash_options options = cli_client_options(cli, program);
-	leash_error err;
+	int64_t none = 0;
 
-	return leash_open(out, &options, &err) == LEASH_OK ? CLI_GO_ON : cli_fail_with(cli, &err);
+	return cli_open_patiently(cli, &options, &none, out);
 }
 
 int

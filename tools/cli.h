@@ -15,7 +15,7 @@
 /* What one command was told by the options that all have. */
 struct cli {
 	const struct command *command;
-	const char *uri;    /* --redis; NULL: $LEASH_URI, else the default */
+	const char *uri;    /* --redis; NULL: $LEASH_URI, see cli_check_server() */
 	const char *prefix; /* --prefix, else $LEASH_PREFIX; NULL: the default */
 	bool json, quiet, verbose;
 };
@@ -64,8 +64,16 @@ bool cli_number(const char *text, int max, int *out);
 /* An exit status as the argument of `option`: as cli_duration_option(). */
 int cli_status_option(const struct cli *cli, const char *option, const char *text, int *status);
 
+/* Was a server named, by --redis or $LEASH_URI? Else a command that looks goes on and says which one it asks, and any other is usage: a
+ * lock in a server that nobody else uses keeps nobody out. CLI_GO_ON, or what to exit with; then it has been told. */
+int cli_check_server(const struct cli *cli);
+
 /* Connect; `program` is what others are told that has the lock, NULL: "leash". CLI_GO_ON, or what to exit with; then it has been told. */
 int cli_open(const struct cli *cli, const char *program, leash_client **out);
+
+/* The same with options, and again and again while the server is away, for at most `*wait_ms`, of which the rest is left. That is told, too.
+ * What will not pass is not waited for: a password that is refused, a host name that does not exist, a socket that is not for us. */
+int cli_open_patiently(const struct cli *cli, const leash_options *options, int64_t *wait_ms, leash_client **out);
 
 /* For the handle of one who only looks: a quorum wants to be told a lease, and a guard that is no shorter, all the same. */
 #define CLI_LOOKING LEASH_LOCK_OPTIONS(.lease_ms = 100, .restart_guard_ms = 100)

@@ -24,9 +24,9 @@ print_help(FILE *to)
 	      to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  leash %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nEach has --help, --json, -q, -v, and -r URI for the server; else it is that of\n"
-	      "$LEASH_URI, else redis://127.0.0.1:6379. See leash help COMMAND, leash(1), and\n"
-	      "leash --version.\n",
+	fputs("\nEach has --help, --json, -q, -v, and -r URI for the server, else $LEASH_URI. Of\n"
+	      "those that are told of none, status, list, top and doctor, which only look, ask\n"
+	      "redis://127.0.0.1:6379. See leash help COMMAND, leash(1), and leash --version.\n",
 	      to);
 }
 

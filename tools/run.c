@@ -334,6 +334,7 @@ set_up(struct run *r)
 	leash_options how = cli_client_options(&r->cli, program_name(r, program, sizeof program));
 	leash_error err;
 	sigset_t set;
+	int status;
 
 	r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->herald = herald_new(&r->cli);
@@ -343,9 +344,11 @@ set_up(struct run *r)
 	how.event_arg = r;
 	how.on_log = r->cli.verbose ? on_log : NULL;
 	how.log_arg = r;
+	status = cli_open_patiently(&r->cli, &how, &r->wait_ms, &r->client);
+	if (status != CLI_GO_ON)
+		return status;
 	/* until here a signal ends us as it ends anybody: there is nothing to clean up */
-	if (leash_open(&r->client, &how, &err) != LEASH_OK ||
-	    leash_lock_new(&r->lock, r->client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
+	if (leash_lock_new(&r->lock, r->client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
 	                                                                  .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
 	                   &err) != LEASH_OK)
 		return herald_fail(r->herald, cli_exit_of(err.status), "%s", err.text);
@@ -602,8 +605,8 @@ const struct command command_run = {
 	"run a command while holding a lock",
 	"Usage: leash run [OPTION...] NAME -- CMD [ARG...]\n"
 	"       leash run [OPTION...] NAME -c 'SHELL STRING'\n"
-	"  -n, --nonblock              do not wait\n"
-	"  -w, --wait DUR              wait at most so long: 30s, 5m (default for ever)\n"
+	"  -n, --nonblock              wait neither for the lock nor for the server\n"
+	"  -w, --wait DUR              wait so long for both: 30s, 5m (default for ever)\n"
 	"  -E, --conflict-exit-code N  exit status if it is not to be had (default 75)\n"
 	"      --skip-ok               then exit 0, and say nothing: for cron\n"
 	"      --fair                  first come, first served, over all processes\n"

@@ -10,7 +10,7 @@ static const char help[] =
 	"                     URI of a cluster or a quorum names, for users who may not\n"
 	"                     send scripts and say scripts=preloaded in their URI. For\n"
 	"                     every server, replicas too, and again after a restart\n"
-	"  -r, --redis URI    the server; default $LEASH_URI, else redis://127.0.0.1:6379\n"
+	"  -r, --redis URI    the server, else $LEASH_URI\n"
 	"      --json         {\"name\",\"sha1\",\"text\"}, an object for each\n"
 	"  -q, --quiet        print nothing      -v, --verbose\n\n"
 	"Exit: 0; 64 usage; 69 no server, or it does not let us load them.\n";
@@ -52,6 +52,8 @@ run(const struct command *command, int argc, char **argv)
 		return status;
 	if (optind < argc)
 		return cli_usage(&cli, "what is '%s'? -r URI names a server", cli_show_word(shown, sizeof shown, argv[optind]));
+	if (loads && cli_check_server(&cli) != CLI_GO_ON)
+		return EXIT_USAGE;
 	client = cli_client_options(&cli, "scripts");
 	if (loads && leash_scripts_load(&client, &err) != LEASH_OK)
 		return cli_fail_with(&cli, &err);

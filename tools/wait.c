@@ -20,7 +20,7 @@ struct wait {
 	int count;
 	int64_t wait_ms; /* LEASH_FOREVER: no end */
 	int64_t end_ms;
-	leash_client *client;  /* NULL: not open yet */
+	leash_client *client;
 	leash_lock **locks;    /* by name; NULL: no handle yet */
 	leash_lock_info *seen; /* what each was when it was last looked at */
 	int held;              /* the one that was held at the last look; -1: the server was away */
@@ -62,9 +62,8 @@ look_at(struct wait *w, int i, leash_error *err)
 static int
 look(struct wait *w)
 {
-	leash_options options = cli_client_options(&w->cli, NULL);
 	leash_error err;
-	leash_status st = w->client == NULL ? leash_open(&w->client, &options, &err) : LEASH_OK;
+	leash_status st = LEASH_OK;
 	int i;
 
 	for (i = 0; st == LEASH_OK && i < w->count; i++) {
@@ -90,7 +89,7 @@ tell_what_is_awaited(struct wait *w)
 		return;
 	w->told = w->held;
 	if (w->held < 0)
-		cli_say(&w->cli, "%s; trying on", w->away.text);
+		cli_say(&w->cli, "%s; retrying", w->away.text);
 	else
 		cli_tell(&w->cli, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
 		         hold_holder(holder, w->client, &w->seen[w->held]));
@@ -131,9 +130,6 @@ wait_for_all(struct wait *w)
 	int status;
 
 	while ((status = look(w)) == CLI_GO_ON) {
-		/* A server that never was there is a mistake, unless it was said how long it may take. */
-		if (w->client == NULL && w->wait_ms == LEASH_FOREVER)
-			return give_up(w);
 		left_ms = w->wait_ms == LEASH_FOREVER ? INT64_MAX : w->end_ms - now_ms();
 		if (left_ms <= 0)
 			return give_up(w);
@@ -149,8 +145,12 @@ wait_for_all(struct wait *w)
 static int
 wait_and_clean_up(struct wait *w)
 {
-	int status;
+	leash_options options = cli_client_options(&w->cli, NULL);
+	int status = cli_open_patiently(&w->cli, &options, &w->wait_ms, &w->client);
 
+	if (status != CLI_GO_ON)
+		return status;
+	w->end_ms = w->wait_ms == LEASH_FOREVER ? 0 : now_ms() + w->wait_ms;
 	w->locks = calloc((size_t)w->count, sizeof(leash_lock *));
 	w->seen = calloc((size_t)w->count, sizeof *w->seen);
 	status = w->locks != NULL && w->seen != NULL ? wait_for_all(w) : cli_fail(&w->cli, EXIT_INTERNAL, "out of memory");
@@ -182,7 +182,6 @@ run(const struct command *command, int argc, char **argv)
 		return status;
 	w.names = argv + optind;
 	w.count = argc - optind;
-	w.end_ms = w.wait_ms == LEASH_FOREVER ? 0 : now_ms() + w.wait_ms;
 	return wait_and_clean_up(&w);
 }
 
@@ -200,8 +199,7 @@ const struct command command_wait = {
 	"  -v, --verbose      say who has it     -q, --quiet\n"
 	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"
 	"\n"
-	"A server that goes away is asked on until the time is over; one that is not\n"
-	"there at first only with --wait.\n"
+	"A server that is away is asked again until the time is over.\n"
 	"Exit: 0 free; 75 somebody still has one; 64 usage; 69 no server.\n",
 	run,
 };

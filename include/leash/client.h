@@ -63,7 +63,7 @@ typedef struct leash_options {
  *
  * @retval LEASH_OK           the client is connected
  * @retval LEASH_INVALID      an option or a part of the URI is not valid; the text names it
- * @retval LEASH_UNAVAILABLE  the server did not answer in time, or refused the connection
+ * @retval LEASH_UNAVAILABLE  the server did not answer in time, or refused the connection; its name does not exist (sys_errno ENXIO)
  * @retval LEASH_DENIED       wrong user or password, or a command of the hello is not permitted; or the server's certificate is not for it
  *                            (only its subjectAltName counts), or not by an authority that is known; the text names it
  * @retval LEASH_PROTOCOL     what answers there is not a Redis server

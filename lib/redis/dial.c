@@ -321,12 +321,13 @@ line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 static void
 note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
 {
+	bool is_none = answer->error == EAI_NONAME || answer->error == EAI_NODATA;
 	char text[LSH_ERRNO_TEXT], short_of[LSH_SHORTAGE_TEXT];
 
 	if (lsh_is_shortage(answer->sys_errno))
 		note(d, LEASH_NO_MEMORY, answer->sys_errno, "its name cannot be resolved: %s", lsh_shortage_text(answer->sys_errno, short_of));
 	else
-		note(d, LEASH_UNAVAILABLE, answer->sys_errno, "its name cannot be resolved: %s",
+		note(d, LEASH_UNAVAILABLE, is_none ? ENXIO : answer->sys_errno, "its name cannot be resolved: %s",
 		     answer->error == EAI_SYSTEM ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
 }
 

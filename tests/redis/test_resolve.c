@@ -39,6 +39,7 @@ a_name_that_does_not_exist_is_unavailable(void **state)
 	(void)state;
 	names_are(NULL, NULL, EAI_NONAME, false);
 	check_failed(dial_to("redis://nowhere.test", NULL, NULL), LEASH_UNAVAILABLE, "redis://nowhere.test:6379: its name cannot be resolved: Name or service not known");
+	assert_int_equal(err.sys_errno, ENXIO);
 	names_are(NULL, NULL, EAI_SYSTEM, false);
 	check_failed(dial_to("redis://nowhere.test", NULL, NULL), LEASH_UNAVAILABLE, ": its name cannot be resolved: Input/output error");
 	assert_int_equal(err.sys_errno, EIO);

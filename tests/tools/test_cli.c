@@ -13,6 +13,7 @@
 #include <leash.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -315,6 +316,92 @@ a_server_that_is_not_there_is_named(void **state)
 	assert_int_equal(TOOL(uri, "acquire", "-n", "-r", server_uri(server), "job"), 0);
 }
 
+/* Each as the lock itself is waited for: by default for ever. */
+static void
+a_server_that_is_away_is_waited_for_as_long_as_the_lock(void **state)
+{
+	static const char *const waiters[][8] = {{"run", "job", "--", "true"}, {"acquire", "-q", "job"}, {"wait", "job"}, {"acquire", "-w", "10m", "job"},
+	                                         {"run", "-w", "10m", "job", "--", "true"}, {"wait", "-w", "10m", "job"}};
+	struct server *mortal = server_start(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof waiters / sizeof *waiters; i++) {
+		struct tool *tool;
+
+		server_kill(mortal);
+		tool = tool_start(server_uri(mortal), waiters[i]);
+		if (strcmp(waiters[i][1], "-q") != 0)
+			tool_await_err(tool, "; retrying");
+		server_restart(mortal);
+		assert_int_equal(tool_wait(tool), 0);
+		assert_true(count(tool_err(tool), "retrying") <= 1);
+		tool_free(tool);
+	}
+	server_stop(mortal);
+}
+
+static void
+a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal(void **state)
+{
+	static const char *const waiters[] = {"run", "acquire", "wait"};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const char *cmd = i == 0 ? "true" : NULL;
+		struct tool *tool;
+
+		assert_int_equal(TOOL("unix:///nowhere", waiters[i], "-n", "job", cmd), NO_SERVER);
+		check_complaint(waiters[i]);
+		assert_int_equal(TOOL("unix:///nowhere", waiters[i], "-w", "100ms", "job", cmd), NO_SERVER);
+		assert_int_equal(count(tool_complained(), "/nowhere: "), 2);
+		tool = TOOL_START("unix:///nowhere", waiters[i], "job", cmd);
+		tool_await_err(tool, "; retrying");
+		tool_signal(tool, SIGTERM);
+		assert_int_equal(tool_wait(tool), 128 + SIGTERM);
+		tool_free(tool);
+	}
+}
+
+static void
+what_will_not_pass_is_not_waited_for(void **state)
+{
+	/* a part of a name has at most 63 letters: no server needs to be asked for it */
+	static const char no_host[] = "redis://a234567890123456789012345678901234567890123456789012345678901234";
+	struct server *guarded = server_start((const char *const[]){"--requirepass", "secret", NULL});
+	const char *uris[] = {no_host, server_uri(guarded)}; /* without its password */
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(TOOL(uris[i], "run", "job", "--", "true"), NO_SERVER);
+		check_complaint("run");
+		assert_int_equal(TOOL(uris[i], "acquire", "-w", "10m", "job"), NO_SERVER);
+		check_complaint("acquire");
+		assert_int_equal(TOOL(uris[i], "wait", "job"), NO_SERVER);
+		check_complaint("wait");
+	}
+	server_stop(guarded);
+}
+
+/* Under sudo and cron there is no LEASH_URI, and a lock that nobody else sees keeps nobody out. */
+static void
+a_server_must_be_named_but_to_those_who_look(void **state)
+{
+	static const char *const lines[][8] = {{"run", "job", "--", "true"}, {"acquire", "-n", "job"}, {"renew", "job", "token"}, {"release", "job", "token"},
+	                                       {"wait", "job"}, {"break", "-f", "job"}, {"bench"}, {"scripts", "--load"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		assert_int_equal(tool_run(NULL, lines[i]), USAGE);
+		check_complaint(lines[i][0]);
+		assert_non_null(strstr(tool_complained(), "--redis"));
+		assert_non_null(strstr(tool_complained(), "LEASH_URI"));
+	}
+	TOOL(NULL, "status", "job");
+	assert_non_null(strstr(tool_complained(), "leash status: neither --redis nor LEASH_URI names a server: asking redis://127.0.0.1:6379\n"));
+	TOOL(NULL, "list", "-q");
+	assert_null(strstr(tool_complained(), "neither"));
+}
+
 static void
 a_uri_that_is_none_is_usage(void **state)
 {
@@ -438,6 +525,8 @@ a_password_from_elsewhere_is_never_shown(void **state)
 				continue;
 			if (strcmp(commands[i], "run") == 0)
 				TOOL(uris[n % 3], "run", "-v", "-n", "job", "--", "true");
+			else if (strcmp(commands[i], "wait") == 0)
+				TOOL(uris[n % 3], "wait", "-v", "-n", "job");
 			else if (strcmp(commands[i], "top") == 0)
 				TOOL(uris[n % 3], "top", "--once");
 			else
@@ -482,6 +571,10 @@ main(void)
 		cmocka_unit_test(what_is_wrong_is_told_as_json_where_that_is_asked_for),
 		cmocka_unit_test(bytes_that_a_terminal_would_obey_are_not_shown_to_it),
 		cmocka_unit_test(a_server_that_is_not_there_is_named),
+		cmocka_unit_test(a_server_that_is_away_is_waited_for_as_long_as_the_lock),
+		cmocka_unit_test(a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal),
+		cmocka_unit_test(what_will_not_pass_is_not_waited_for),
+		cmocka_unit_test(a_server_must_be_named_but_to_those_who_look),
 		cmocka_unit_test(a_uri_that_is_none_is_usage),
 		cmocka_unit_test(a_prefix_keeps_deployments_apart),
 		cmocka_unit_test(a_password_on_the_command_line_is_refused_and_not_repeated),

@@ -140,14 +140,14 @@ make_uri(char uri[500], enum way way, const struct secret *secret, const char *p
 /* ---- all commands ---- */
 
 static const char *const lines[][8] = {
-	{"run", "job", "--", "true"},
+	{"run", "-w", "100ms", "job", "--", "true"},
 	{"run", "-n", "--ttl", "10s", "job", "-c", "true"},
 	{"acquire", "-n", "--ttl", "1s", "job"},
 	{"renew", "job", "01234567-89ab-4def-8123-456789abcdef:1"},
 	{"release", "job", "01234567-89ab-4def-8123-456789abcdef:1"},
 	{"status", "job", "other"},
 	{"list"},
-	{"wait", "free"},
+	{"wait", "-w", "100ms", "free"},
 	{"break", "--force", "job"},
 	{"top", "--once"},
 	{"doctor"},

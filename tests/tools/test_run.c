@@ -133,7 +133,7 @@ static void
 a_server_that_is_not_there_gives_69(void **state)
 {
 	(void)state;
-	assert_int_equal(TOOL("unix:///not/there", "run", "job", "--", "echo", "run"), 69);
+	assert_int_equal(TOOL("unix:///not/there", "run", "-w", "100ms", "job", "--", "echo", "run"), 69);
 	assert_true(complained_of("/not/there"));
 	assert_int_equal(TOOL("unix:///not/there", "run", "-n", "--skip-ok", "job", "--", "echo", "run"), 69);
 	assert_string_equal(tool_said(), "");

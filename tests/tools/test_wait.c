@@ -208,7 +208,7 @@ a_server_that_goes_away_is_asked_on(void **state)
 	tool = TOOL_START(uri, "wait", "-v", "job0");
 	tool_await_err(tool, "is held");
 	server_kill(server);
-	tool_await_err(tool, "trying on");
+	tool_await_err(tool, "retrying");
 	server_restart(server); /* which has forgotten all */
 	assert_int_equal(tool_wait(tool), 0);
 	tool_free(tool);
@@ -229,23 +229,6 @@ a_server_that_stays_away_is_given_up_when_the_time_is_over(void **state)
 	tool_free(tool);
 	server_resume(server);
 	leash_lock_release(lock[0], NULL);
-}
-
-static void
-a_server_that_is_not_there_at_first_is_awaited_only_if_that_has_an_end(void **state)
-{
-	struct tool *tool;
-
-	(void)state;
-	server_kill(server);
-	assert_int_equal(TOOL(uri, "wait", "job0"), NO_SERVER);
-	assert_int_equal(TOOL(uri, "wait", "-n", "job0"), NO_SERVER);
-	assert_int_equal(TOOL(uri, "wait", "-w", "300ms", "job0"), NO_SERVER);
-	tool = TOOL_START(uri, "wait", "-w", "10m", "job0");
-	tool_await_err(tool, "trying on");
-	server_restart(server);
-	assert_int_equal(tool_wait(tool), 0);
-	tool_free(tool);
 }
 
 static void
@@ -291,7 +274,6 @@ main(void)
 		test(it_looks_seldom),
 		test(a_server_that_goes_away_is_asked_on),
 		test(a_server_that_stays_away_is_given_up_when_the_time_is_over),
-		test(a_server_that_is_not_there_at_first_is_awaited_only_if_that_has_an_end),
 		test(what_is_no_lock_is_an_error_and_not_free),
 	};
 
