@@ -440,6 +440,23 @@ not_held(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_
 	lsh_leg_give(leg);
 }
 
+/* The fence of its vote. Of one that is out of all proportion to the clocks of most servers no other one is to hear, and the vote is none:
+ * it is that server's fault, and false. */
+static bool
+take_fence(struct lsh_leg *leg, int64_t fence)
+{
+	struct lsh_engine *e = leg->site->engine;
+
+	if (fence <= lsh_quorum_fence_most(e, lsh_now_ns())) {
+		lsh_quorum_learn_fence(e->quorum, fence);
+		leg->fence = fence;
+		return true;
+	}
+	leg->failing = true;
+	fail(leg, LEASH_PROTOCOL, "its vote does not count: its fence is a year or more ahead of the clocks (TIME) of most servers");
+	return false;
+}
+
 static void
 ask_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_reply *reply)
 {
@@ -447,9 +464,10 @@ ask_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct 
 		not_held(leg, c, reply);
 		return;
 	}
-	lsh_quorum_learn_fence(leg->site->engine->quorum, reply->integer[0]);
-	leg->fence = reply->integer[0];
-	hold(leg, c);
+	if (take_fence(leg, reply->integer[0]))
+		hold(leg, c);
+	else
+		leg->phase = LSH_LEG_FAILED;
 }
 
 /* {fence, ttl, now} or {0, 0, now} */
@@ -467,8 +485,10 @@ keep_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct
 		leg->failing = true;
 		return;
 	}
-	lsh_quorum_learn_fence(leg->site->engine->quorum, fence);
-	leg->fence = fence;
+	if (!take_fence(leg, fence)) {
+		leg->phase = LSH_LEG_FAILED;
+		return;
+	}
 	if (ttl_ms > t->longest_ms && ttl_ms <= DAY_MS)
 		t->longest_ms = ttl_ms; /* what its former holder asked for */
 	hold(leg, c);
@@ -503,8 +523,7 @@ answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_
 		keep_answered(leg, c, reply);
 		break;
 	case LSH_LEG_RAISES:
-		lsh_quorum_learn_fence(leg->site->engine->quorum, reply->integer[0]);
-		leg->fence = reply->integer[0];
+		leg->mute = reply->integer[0] <= leg->fence || !take_fence(leg, reply->integer[0]);
 		break;
 	default:
 		leg->phase = LSH_LEG_HELD; /* it has answered: the text is in the ticket */

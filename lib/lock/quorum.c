@@ -149,6 +149,18 @@ lsh_quorum_propose(struct lsh_quorum *q)
 	return fence;
 }
 
+/* By the clock of that server for which the others of a majority are ahead: one whose clock is anywhere decides nothing. A day less than
+ * the scripts', since clocks are set meanwhile. */
+int64_t
+lsh_quorum_fence_most(struct lsh_engine *e, int64_t now)
+{
+	int64_t clocks[LSH_QUORUM_MAX];
+
+	for (size_t i = 0; i < e->site_count; i++)
+		clocks[i] = lsh_node_server_us_at_least(e->sites[i]->node, now);
+	return lsh_quorum_nth_largest(clocks, e->site_count, e->quorum->majority) + LSH_FENCE_AHEAD_US - INT64_C(86400) * 1000000;
+}
+
 /* ---- does it count? ---- */
 
 /* The site before this one that is the same server, by another name: it has one vote, there. */

@@ -159,6 +159,8 @@ bool lsh_quorum_excuse(struct lsh_site *site, int64_t guard_ms, int64_t now, lea
 bool lsh_quorum_counts(struct lsh_site *site, int64_t guard_ms, int64_t now); /* is it up for long enough? */
 int64_t lsh_quorum_propose(struct lsh_quorum *quorum);
 void lsh_quorum_learn_fence(struct lsh_quorum *quorum, int64_t fence);
+/* The largest fence that may be believed: what is larger would be refused, or be replaced, by a majority. */
+int64_t lsh_quorum_fence_most(struct lsh_engine *engine, int64_t now);
 /* "<n> of <count> servers <what>: <why>" */
 void lsh_quorum_say(char *text, size_t size, unsigned n, size_t count, const char *what, const char *why);
 

@@ -51,7 +51,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LSH_FENCE_MAX (INT64_MAX / 256) /* of the server, and of its clock: what is shown is 256 times that */
+/* The largest that a script counts exactly, of fences and of the server's clock. Shown it is 256 times that, and fits into 64 bits. */
+#define LSH_FENCE_MAX ((INT64_C(1) << 53) - 1)
+/* For the scripts a fence is no further ahead of the server's clock than that. */
+#define LSH_FENCE_AHEAD_US (INT64_C(31536000) * 1000000)
 
 enum {
 	LSH_SUFFIX_SIZE = 160, /* of cfg, behind the claim */

@@ -29,9 +29,9 @@ if call('EXISTS', KEYS[1], KEYS[3]) == 0 then
 	-- As fence_for() in hand_on.inc.
 	local us = #t[2] == 6 and t[1] .. t[2] or now
 	local last = tonumber(call('SET', KEYS[2], us, 'PX', '86400000', 'GET'))
-	if last and last >= now and last < 9007199254740991 then
+	if last and last >= now and last <= now + 31536000000000 then
+		call('SET', KEYS[2], last + 1, 'PX', 86400000 + math.ceil((last + 1 - now) / 1000))
 		now = last + 1
-		call('SET', KEYS[2], now, 'PX', '86400000')
 	end
 	call('HSET', KEYS[1], ARGV[1], '1')
 	local done = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
@@ -48,7 +48,7 @@ local ttl = call('PTTL', KEYS[1])
 if ttl ~= -2 and call('HEXISTS', KEYS[1], me) == 1 then
 	local fence = tonumber(call('GET', KEYS[2]))
 	call('PEXPIRE', KEYS[1], ttl < lease and ARGV[2] or ttl)
-	return fence or fence_for(now)
+	return is_fence(fence, now) and fence or fence_for(now)
 end
 
 if claim ~= '0' then

@@ -27,8 +27,9 @@ if fields == 1 then
 end
 if fields > 1 then return {err = 'WRONGTYPE leash: the hash is not a lock: its field is no owner token, or not the only one'} end
 
-local fence = tonumber(call('GET', KEYS[2]))
-if not (fence and fence >= 1 and fence <= 9007199254740991) then fence = 0 end
-local waiting = call('ZCOUNT', KEYS[3], '(0', '+inf')
 local t = call('TIME')
-return string.format('%s %.0f %.0f %.0f %.0f %.0f', token, depth, ttl, fence, waiting, t[1] * 1000000 + t[2])
+local now = t[1] * 1000000 + t[2]
+local fence = tonumber(call('GET', KEYS[2]))
+if not (fence and fence >= 1 and fence <= now + 31536000000000) then fence = 0 end
+local waiting = call('ZCOUNT', KEYS[3], '(0', '+inf')
+return string.format('%s %.0f %.0f %.0f %.0f %.0f', token, depth, ttl, fence, waiting, now)

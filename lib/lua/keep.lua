@@ -23,8 +23,8 @@ local fence = tonumber(call('GET', KEYS[2]))
 local ttl = call('PTTL', KEYS[1])
 if ttl < lease then ttl = lease end
 call('PEXPIRE', KEYS[1], ttl)
-if not (fence and fence >= 1 and fence < 9007199254740991) then
+if not (fence and fence >= 1 and fence <= now + 31536000000000) then
 	fence = math.min(ARGV[3] + 0, now + 3600000000)
-	call('SET', KEYS[2], fence, 'PX', '86400000')
+	call('SET', KEYS[2], fence, 'PX', 86400000 + math.max(0, math.ceil((fence - now) / 1000)))
 end
 return {fence, ttl, now}

@@ -12,8 +12,9 @@
 --          {-1, 0, now}   too late, nothing was done; aim better with now
 --
 -- The fence is the proposal, so that all servers answer the same, or last + 1 where that is larger. It is at most an hour ahead
--- of this server's clock, so that one client whose clock is wrong does not use up the numbers of all. What follows SET is done
--- as in acquire.lua: HSET before PEXPIRE, and where that is refused the lock goes again.
+-- of this server's clock, so that one client whose clock is wrong does not use up the numbers of all. What is no fence is replaced,
+-- and one that is ahead of the clock stays longer, as in hand_on.inc. What follows SET is done as in acquire.lua: HSET before PEXPIRE,
+-- and where that is refused the lock goes again.
 
 local call = redis.call
 local t = call('TIME')
@@ -22,12 +23,15 @@ if now > ARGV[3] + 0 then return {-1, 0, now} end
 local lease = ARGV[2] + 0
 if lease < 1 or lease > 86400000 then return {err = 'ERR leash: a lease has 1 to 86400000 ms'} end
 
+local function is_fence(n) return n and n >= 1 and n <= now + 31536000000000 end
+local function ttl_of(fence) return 86400000 + math.max(0, math.ceil((fence - now) / 1000)) end
+
 local function next_fence()
 	local fence = math.min(ARGV[4] + 0, now + 3600000000)
-	local last = tonumber(call('SET', KEYS[2], fence, 'PX', '86400000', 'GET'))
-	if last and last >= fence and last < 9007199254740991 then
+	local last = tonumber(call('SET', KEYS[2], fence, 'PX', ttl_of(fence), 'GET'))
+	if is_fence(last) and last >= fence then
 		fence = last + 1
-		call('SET', KEYS[2], fence, 'PX', '86400000')
+		call('SET', KEYS[2], fence, 'PX', ttl_of(fence))
 	end
 	return fence
 end
@@ -46,6 +50,6 @@ end
 if call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
 	local fence = tonumber(call('GET', KEYS[2]))
 	call('PEXPIRE', KEYS[1], ttl < lease and ARGV[2] or ttl)
-	return fence and fence >= 1 and fence < 9007199254740991 and fence or next_fence()
+	return is_fence(fence) and fence or next_fence()
 end
 return {0, ttl, now}

@@ -41,7 +41,8 @@ local out = {now, ttl}
 for i = 3, #ARGV - 1 do
 	local s = -1
 	if call('HEXISTS', KEYS[1], ARGV[i]) == 1 then
-		s = tonumber(call('GET', KEYS[2])) or fence_for(now)
+		s = tonumber(call('GET', KEYS[2]))
+		if not is_fence(s, now) then s = fence_for(now) end
 		out[2] = math.max(ttl, lease)
 		call('PEXPIRE', KEYS[1], out[2])
 	elseif call('ZSCORE', KEYS[3], ARGV[i] .. ' ' .. claim) then

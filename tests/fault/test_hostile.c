@@ -649,7 +649,7 @@ check_told(leash_lock *lock, int64_t fence, int regressions, bool is_one)
 static void
 a_fence_that_does_not_grow_is_told(void **state)
 {
-	static const int64_t most = INT64_MAX / 256;
+	static const int64_t most = (INT64_C(1) << 53) - 1;
 	int64_t now = step_time_us();
 	const struct {
 		int64_t fence;
@@ -683,7 +683,7 @@ a_fence_that_does_not_grow_is_told(void **state)
 static void
 a_fence_that_cannot_be_one_holds_nothing(void **state)
 {
-	static const char *const fences[] = {":0\r\n", ":-1\r\n", ":36028797018963968\r\n", ":9223372036854775807\r\n", ":9223372036854775808\r\n",
+	static const char *const fences[] = {":0\r\n", ":-1\r\n", ":9007199254740992\r\n", ":36028797018963968\r\n", ":9223372036854775807\r\n", ":9223372036854775808\r\n",
 	                                     ":18446744073709551615\r\n", ":-9223372036854775808\r\n", ":99999999999999999999\r\n"};
 	leash_client *client;
 	leash_lock *lock;

@@ -10,6 +10,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/fake.h"
 #include "tests/support/knob.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- without two ---- */
@@ -674,6 +676,84 @@ fences_grow_whatever_happens_to_a_minority(void **state)
 	check_that_nothing_is_left();
 }
 
+/* ---- fences that cannot be ---- */
+
+/* Kill two, so that each majority has server 0. */
+static void
+keep_the_first_three(void)
+{
+	server_kill(quorum_server(quorum, 3));
+	server_kill(quorum_server(quorum, 4));
+}
+
+static void
+an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back(void **state)
+{
+	static const char *const absurd[] = {"9007199254740989", "9007199254740990", "9007199254740991", "36028797018963967", "4503599627370496"};
+	uint64_t last = 0;
+
+	(void)state;
+	keep_the_first_three();
+	for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+		server_text(quorum_server(quorum, 0), "SET leash:{q}:fence %s PX 60000", absurd[i]);
+		for (int round = 0; round < 3; round++) {
+			assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+			assert_true(leash_lock_fence(lock) > last);
+			last = leash_lock_fence(lock);
+			assert_status(LEASH_OK, leash_lock_release(lock, &err));
+			await_true(quorum_having(quorum, "leash:{q}") == 0); /* its next round needs all three */
+		}
+	}
+	check_that_nothing_is_left();
+}
+
+/* Votes with the fence in `ctx`, and says yes to all else. */
+static size_t
+lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	if (!fake_is(argc, argv, argl, 0, "EVALSHA"))
+		return FAKE_DEFAULT;
+	return fake_say(out, size, ":%s\r\n", fake_is(argc, argv, argl, 2, "2") ? *(const char *_Atomic *)ctx : "1");
+}
+
+static void
+a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state)
+{
+	/* a year and a minute ahead is too far, also for who says that its clock is there, too */
+	char far[32], *const ahead = far;
+	const char *const absurd[] = {"9007199254740989", "9007199254740991", "36028797018963967", ahead};
+	const char *_Atomic fence = absurd[0];
+	struct fake *liar = fake_start_tcp(lie, &fence);
+	uint64_t last = 0;
+	char uri[512];
+	leash_client *mine;
+	leash_lock *own;
+
+	(void)state;
+	snprintf(far, sizeof far, "%lld", (long long)(time(NULL) + 365 * 86400 + 60) * 1000000);
+	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,%s?restart_guard=%lld", server_port(quorum_server(quorum, 0)),
+	         server_port(quorum_server(quorum, 1)), fake_target(liar), (long long)slow_ms(LEASE_MS));
+	mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS)));
+	own = leashed_lock(mine, "q", NULL);
+	for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+		fence = absurd[i];
+		for (int round = 0; round < 3; round++) {
+			assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
+			assert_true(leash_lock_fence(own) > last);
+			assert_true(leash_lock_fence(own) < (uint64_t)(time(NULL) + 7200) * 1000000 * 256);
+			last = leash_lock_fence(own);
+			assert_status(LEASH_OK, leash_lock_release(own, &err));
+		}
+	}
+	server_kill(quorum_server(quorum, 1));
+	assert_status(LEASH_PROTOCOL, leash_lock_acquire(own, 0, &err));
+	assert_non_null(strstr(err.text, "fence"));
+	leash_lock_free(own);
+	leash_close(mine);
+	fake_stop(liar);
+	check_that_nothing_is_left();
+}
+
 struct crowd {
 	struct witness *witness;
 	struct stage ready;
@@ -876,6 +956,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(who_was_not_waited_for_is_not_said_to_be_gone, set_up, tear_down),
 		cmocka_unit_test(what_people_have_to_mend_is_named_before_what_may_pass),
 		cmocka_unit_test_setup_teardown(fences_grow_whatever_happens_to_a_minority, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(there_is_one_owner_at_a_time_whatever_happens_to_a_minority, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_process_keeps_all_others_from_their_turns, set_up, tear_down),
 	};

@@ -45,6 +45,9 @@ enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000, MAX_ITEMS 
 
 #define NEVER_LATE "9000000000000000"
 
+/* A fence that is further ahead of the server's clock is none. */
+#define YEAR_US (INT64_C(31536000) * 1000000)
+
 /* Every command that a step gives. */
 enum { COMMANDS = 18 };
 extern const char *const commands[COMMANDS];
@@ -88,6 +91,8 @@ bool exists(const char *key);
 int64_t ttl_of(const char *key);
 int64_t last_fence(void);
 void assert_last_fence(int64_t fence);
+/* How far it is ahead of the server's clock, and a second more. */
+int64_t fence_ahead_ms(void);
 int64_t server_us(void);
 /* The moment, in us, until which a client counts as alive. */
 int64_t alive_until(const char *client);

@@ -46,7 +46,7 @@ fences_grow_when_the_clock_is_behind_the_last(void **state)
 	server_text(server, "SET " FENCE " %lld", (long long)ahead);
 	assert_int_equal(fence_of(ask(ANN1)), ahead + 1);
 	assert_int_equal(last_fence(), ahead + 1);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, DAY + 3600000); /* until the clock is there, and as long as always from then on */
 	assert_number(release(ANN1), 1);
 	assert_int_equal(fence_of(ask(BOB1)), ahead + 2);
 }
@@ -55,7 +55,7 @@ static void
 a_fence_that_cannot_be_counted_on_from_is_replaced(void **state)
 {
 	(void)state;
-	const char *const odd[] = { "orders", "", "nan", "inf", "1e300", "9007199254740992", "-5" };
+	const char *const odd[] = { "orders", "", "nan", "inf", "1e300", "9007199254740990", "9007199254740992", "-5" };
 
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
 		int64_t before = server_us();
@@ -63,6 +63,16 @@ a_fence_that_cannot_be_counted_on_from_is_replaced(void **state)
 		server_text(server, "SET " FENCE " %s", odd[i]);
 		int64_t fence = fence_of(ask(ANN1));
 		assert_between(fence, before, server_us());
+		server_text(server, "SET " FENCE " %s PX 60000", odd[i]);
+		fence = fence_of(ask(ANN1)); /* again */
+		assert_between(fence, before, server_us());
+		assert_number(release(ANN1), 1);
+	}
+	for (int later_s = -60; later_s <= 60; later_s += 120) { /* than a year ahead */
+		int64_t last = server_us() + YEAR_US + later_s * INT64_C(1000000);
+
+		server_text(server, "SET " FENCE " %lld PX 60000", (long long)last);
+		assert_int_equal(fence_of(ask(ANN1)) == last + 1, later_s < 0);
 		assert_number(release(ANN1), 1);
 	}
 }

@@ -114,7 +114,7 @@ fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
 	server_text(server, "SET " FENCE " %lld PX 20000", (long long)ahead);
 	assert_number(release(ANN1), 1);
 	assert_int_equal(last_fence(), ahead + 1);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, DAY + 3600000);
 	assert_told(bob, BOB1);
 }
 

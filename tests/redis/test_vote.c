@@ -141,6 +141,32 @@ what_is_no_fence_is_replaced(void **state)
 	release(ANN1);
 	server_text(server, "SET %s 9007199254740991 PX 60000", FENCE);
 	assert_int_equal(fence_of(vote(ANN2, proposal)), proposal);
+	release(ANN2);
+	server_text(server, "SET %s %lld PX 60000", FENCE, (long long)server_us() + YEAR_US + 60000000);
+	assert_int_equal(fence_of(vote(BOB1, proposal)), proposal);
+	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
+	assert_int_equal(fence_of(vote(BOB1, proposal)), proposal); /* asked again */
+	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
+	assert_int_equal(step(keep, 2, BOB1, "1000", text(proposal)).item[0], proposal);
+	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
+	assert_raised(proposal, proposal);
+}
+
+static void
+a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there(void **state)
+{
+	int64_t fence = server_us() + YEAR_US - 60000000;
+	redisReply *refused;
+
+	(void)state;
+	assert_raised(fence, fence);
+	assert_true(ttl_of(FENCE) > fence_ahead_ms() - 2000);
+	assert_int_equal(fence_of(vote(ANN1, server_us())), fence + 1);
+	assert_true(ttl_of(FENCE) > fence_ahead_ms() - 2000);
+	refused = raise_to(server_us() + YEAR_US + 60000000);
+	assert_int_equal(refused->type, REDIS_REPLY_ERROR);
+	freeReplyObject(refused);
+	assert_last_fence(fence + 1);
 }
 
 static void
@@ -271,6 +297,7 @@ main(void)
 		sentence(fences_grow_whatever_is_proposed),
 		sentence(no_fence_is_more_than_an_hour_ahead),
 		sentence(what_is_no_fence_is_replaced),
+		sentence(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there),
 		sentence(a_lease_out_of_range_is_refused),
 		sentence(a_vote_is_renewed_and_released_as_any_lock),
 		sentence(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing),
