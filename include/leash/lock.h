@@ -32,7 +32,9 @@ typedef struct leash_lock_options {
 	int64_t max_hold_ms;      /**< the lease never reaches further than this after the ask that got it (a waiter's last word); 0: no limit; at least 100 */
 	int64_t alive_ms;         /**< the holder calls leash_lock_alive() at least this often, or the lock lapses; 0: need not; at least 100 */
 	int64_t restart_guard_ms; /**< after a restart of the server acquire nothing for so long: the longest lease in use; 0: what the URI says, else off.
-	                               A quorum needs it: a server counts only once it has been up for so long, and no lease may be longer */
+	                               A quorum needs it: a server counts only once it has been up for so long, and no lease may be longer. The server says
+	                               how long it has been up (INFO, else DENIED), by its wall clock: one that is set forward after a restart passes for
+	                               older, but for a client that had met it before. See docs/deployments.md */
 	bool no_renew;            /**< let the lease run out instead of renewing it */
 	bool fair;                /**< every thread waits in one order over all processes, see leash_lock_acquire(); handles of a name agree on it */
 	bool no_handoff;          /**< what is held through this handle is handed on to no thread of this process without asking Redis */
@@ -108,7 +110,8 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  * well, with all of its lease (WAIT), and a renewal counts only once they have that. So the lock outlives the loss of the server if one of
  * those n takes its place. Where another replica may be promoted (Sentinel takes the one that has received most, of those that it can
  * reach; only with n = all of them there is no other) the lock can be gone without its holder knowing it before its next renewal: LOST is told
- * then, and the next holder has a larger fence. After the lock was had the replicas have `replicas_ms`, on top of `wait_ms`; if too few have
+ * then, and the next holder has a larger fence. The same where the one that is promoted has a clock that is ahead by more than what is left
+ * of the lease: replicas drop it by their own clock. After the lock was had the replicas have `replicas_ms`, on top of `wait_ms`; if too few have
  * acknowledged it by then it is released again. With `fsynced` they must have written it to disk by fsync, and so must the server
  * (WAITAOF: Redis 7.2, Valkey 8; `min_replicas` may be 0 then): with appendfsync everysec that takes a second and more.
  *
@@ -125,7 +128,7 @@ LEASH_API void leash_lock_free(leash_lock *lock);
  *                            which), or too few replicas acknowledged the lock in time ("1 of 2 replicas"); the caller does not hold
  *                            the lock, and what may still arrive is being canceled
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first
- * @retval LEASH_DENIED       the server does not permit a command; the text names it. Or a connection that had to be made anew was
+ * @retval LEASH_DENIED       the server does not permit a command, with a restart_guard_ms also INFO; the text names it. Or a connection that had to be made anew was
  *                            refused, twice in a row (user, password, certificate, by the server or by us): that ends all waits for
  *                            its locks at once, however long they may take, also if it is mended a moment later. Holders go on
  *                            trying to renew

@@ -366,6 +366,13 @@ tell_age(struct lsh_examination *x)
 {
 	int64_t ms = x->hello.uptime_ms;
 
+	if (ms < 0 && x->uri->restart_guard_ms > 0 && x->stop->deployment != LSH_QUORUM) {
+		lsh_remedy(x, "ACL SETUSER %s +info, or do without restart_guard", x->user[0] != '\0' ? x->user : "NAME");
+		lsh_find(x, LEASH_FINDING_ERROR, "uptime", "it does not say for how long it has been up (INFO), so with restart_guard no lock is acquired");
+	}
+	if (ms >= FRESH_MS && x->uri->restart_guard_ms > 0)
+		lsh_find(x, LEASH_FINDING_NOTE, "uptime", "restart_guard goes by the age that the server says, which goes by its wall clock: do not set that "
+		         "forward after a restart, or who did not know the server before takes it for older than it is");
 	if (ms < 0 || ms >= FRESH_MS)
 		return;
 	lsh_find(x, LEASH_FINDING_NOTE, "uptime",

@@ -110,7 +110,8 @@ static const struct {
 	[TO_NAME] = {LEASH_FINDING_WARNING, "holders are not shown by name"},
 	[TO_LOOK] = {LEASH_FINDING_WARNING, "leash status and leash list do not work"},
 	[TO_LIST] = {LEASH_FINDING_WARNING, "leash list does not work"},
-	[TO_JUDGE] = {LEASH_FINDING_WARNING, "neither clients nor this examination see whether the server evicts locks, or was restarted"},
+	[TO_JUDGE] = {LEASH_FINDING_WARNING, "neither clients nor this examination see whether the server evicts locks, or was restarted, and locks with "
+	                                   "restart_guard_ms are refused"},
 	[TO_TRUST] = {LEASH_FINDING_WARNING, "a node that is out of date is believed"},
 	[TO_REPLICATE] = {LEASH_FINDING_NOTE, "locks with min_replicas or fsynced do not work"},
 	[TO_PUNCTUATE] = {LEASH_FINDING_NOTE, "who is handed a lock may start a moment later"},

@@ -68,6 +68,9 @@ check(struct lsh_lock *lock, const struct adoption *a, leash_error *err)
 		                lock->shown);
 	if (is_ending(lock, t))
 		return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': that token is being released, by this client", lock->shown);
+	if (lsh_node_is_up(lsh_lock_node(lock)) && a->hold->terms.restart_guard_ms > 0 && lock->engine->quorum == NULL &&
+	    lsh_node_uptime(lsh_lock_node(lock), now) < 0)
+		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': %s: %s", lock->shown, lsh_node_shown(lsh_lock_node(lock)), lsh_hold_no_uptime);
 	if (lsh_node_is_up(lsh_lock_node(lock)) && lsh_hold_is_guarded(lock, &a->hold->terms, now, false))
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "lock '%s': %s: it was restarted, perhaps without its data: nothing is granted yet "
 		                "(restart_guard_ms)", lock->shown, lsh_node_shown(lsh_lock_node(lock)));

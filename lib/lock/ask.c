@@ -242,6 +242,12 @@ is_guarded(struct lsh_lock *lock, struct lsh_waiter *w, int64_t now, enum lsh_as
 
 	if (guard == 0 || (uptime = lsh_node_uptime(node, now)) >= guard)
 		return false;
+	if (uptime < 0) {
+		snprintf(text, sizeof text, "%s: %s", lsh_node_shown(node), lsh_hold_no_uptime);
+		lsh_waiter_blame(w, LEASH_DENIED, 0, text);
+		*step = LSH_ASK_FAILED;
+		return true;
+	}
 	snprintf(text, sizeof text, "%s: it was restarted, perhaps without its data: nothing is granted for another %lld ms (restart_guard_ms)",
 	         lsh_node_shown(node), (long long)((guard - uptime) / LSH_MS + 1));
 	lsh_waiter_blame(w, LEASH_UNAVAILABLE, 0, text);

@@ -208,6 +208,8 @@ lsh_hold_confirm(struct lsh_lock *lock, int64_t now)
 	lsh_confirm_tell(hold, LEASH_OK, NULL);
 }
 
+const char lsh_hold_no_uptime[] = "it does not say for how long it has been up, which restart_guard_ms needs: permit INFO (+info)";
+
 /* After a restart of the server locks may be held that it has forgotten; also by somebody whom this grant passed by. */
 bool
 lsh_hold_is_guarded(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t now, bool by_message)

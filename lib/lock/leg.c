@@ -646,7 +646,7 @@ stands(const struct lsh_leg *leg, int64_t now)
 {
 	int64_t uptime = lsh_node_uptime(leg->site->node, now);
 
-	return leg->stood_until > now && uptime != LSH_NEVER && uptime < now - leg->sent;
+	return leg->stood_until > now && uptime >= 0 && uptime < now - leg->sent;
 }
 
 static void

@@ -183,7 +183,7 @@ lsh_quorum_counts(struct lsh_site *site, int64_t guard_ms, int64_t now)
 	if (LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
 		return true;
 	uptime = lsh_node_uptime(site->node, now);
-	return uptime != LSH_NEVER && uptime >= guard_ms * LSH_MS && twin_of(site) == NULL;
+	return uptime >= guard_ms * LSH_MS && twin_of(site) == NULL;
 }
 
 bool
@@ -202,10 +202,12 @@ lsh_quorum_excuse(struct lsh_site *site, int64_t guard_ms, int64_t now, leash_st
 	*sys_errno = 0;
 	twin = twin_of(site);
 	uptime = lsh_node_uptime(site->node, now);
+	if (twin == NULL && uptime < 0)
+		*status = LEASH_DENIED; /* which does not get better by waiting */
 	if (twin != NULL)
 		snprintf(text, size, "%.80s: it is the same server as %.80s, and has one vote", lsh_node_shown(site->node), lsh_node_shown(twin->node));
-	else if (uptime == LSH_NEVER)
-		snprintf(text, size, "%.80s: it does not say for how long it has been up (INFO), which restart_guard_ms needs", lsh_node_shown(site->node));
+	else if (uptime < 0)
+		snprintf(text, size, "%.60s: %s", lsh_node_shown(site->node), lsh_hold_no_uptime);
 	else
 		snprintf(text, size, "%.60s: it was restarted, perhaps without its data, and does not count for another %lld ms (restart_guard_ms)",
 		         lsh_node_shown(site->node), (long long)(guard_ms - uptime / LSH_MS));

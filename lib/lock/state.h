@@ -391,6 +391,7 @@ leash_status lsh_hold_gone(struct lsh_lock *lock, uint64_t owner, leash_error *e
  * client is being closed; nothing was done. A hold that is there already has been lost, then: the server gave the lock away. */
 bool lsh_hold_grant(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease, bool is_claim);
 /* May a hold on these terms begin, so long after the server started? By a message: one that came now. */
+extern const char lsh_hold_no_uptime[]; /* why a guard cannot be kept, behind "<server>: " */
 bool lsh_hold_is_guarded(struct lsh_lock *lock, const struct lsh_terms *terms, int64_t now, bool by_message);
 /* The same as lsh_hold_grant() with a token that another client got, for `hold`. */
 bool lsh_hold_adopt(struct lsh_lock *lock, struct lsh_hold *hold, struct lsh_tenure *tenure, int64_t fence, int64_t sent, int64_t lease);

@@ -103,7 +103,8 @@ int64_t lsh_node_server_us_at_least(struct lsh_node *node, int64_t at);
 /* Learn from a reading of the server's clock in an answer that was received at `received` to a command sent at `sent`. */
 void lsh_node_learn_clock(struct lsh_node *node, int64_t server_us, int64_t sent, int64_t received);
 
-/* For how long this life of the server has lasted at least, in ns; LSH_NEVER if it does not say. */
+/* For how long this life of the server has lasted at least, in ns; -1 if it does not say. It says so by its wall clock: who had met an
+ * earlier life of it counts from when this one was met instead, but who had not believes what it says. */
 int64_t lsh_node_uptime(struct lsh_node *node, int64_t now);
 
 #endif

@@ -52,10 +52,12 @@ lsh_node_uptime(struct lsh_node *n, int64_t now)
 	pthread_mutex_lock(&n->mutex);
 	since = n->up_since;
 	/* a replica that was made the master may lack what the one before had granted, just as one that was restarted */
-	if (n->sentinel != NULL && (since == LSH_NEVER || since < n->master_since))
+	if (n->sentinel != NULL && since < n->master_since)
 		since = n->master_since;
 	pthread_mutex_unlock(&n->mutex);
-	if (since == LSH_NEVER || LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
+	if (LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
 		return LSH_NEVER;
+	if (since == LSH_NEVER)
+		return -1;
 	return now != LSH_NEVER ? now - since : 0; /* `since` may be long before our own start */
 }

@@ -63,7 +63,6 @@ struct lsh_node {
 	bool up;                   /* the pipe took a connection, and we have not seen it break */
 	char run_id[LSH_RUN_ID_SIZE], messages_run_id[LSH_RUN_ID_SIZE];
 	int64_t up_since;          /* of the server, by our clock, at the latest; LSH_NEVER: it does not say */
-	int64_t met;               /* when it was there last: connected to, or lost */
 	int64_t master_since;      /* likewise as the master; before all times without sentinels */
 	struct lsh_uri place;      /* with sentinels: of the server that we take for the master; zeroed: unknown yet. Only the keeper writes it */
 	char left_for[132];        /* what the server said for which it was left */

@@ -98,16 +98,15 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 		    "set it to noeviction", lsh_node_name(n, name), n->eviction);
 }
 
-/* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. One that was there already when the
- * one before was met last is another server, in its place: which knows no more of what that one had granted than one that was restarted. (After
- * a failover sentinels say since when.) */
+/* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. What the server says of its age goes by
+ * its wall clock, which may have been set forward since it was started. So who knew the life before counts from now: that is late, at worst
+ * by the time that it was away, and true. It is true as well of another server in its place, which knows no more of what that one had granted. */
 static int64_t
 up_since(const struct lsh_node *n, const struct lsh_hello *hello)
 {
-	int64_t since = hello->uptime_ms < 0 ? LSH_NEVER : hello->received_ns - hello->uptime_ms * LSH_MS;
-	bool known = n->run_id[0] != '\0' && hello->run_id[0] != '\0';
-
-	return n->sentinel == NULL && known && since < n->met ? hello->received_ns : since;
+	if (hello->uptime_ms < 0)
+		return LSH_NEVER;
+	return n->run_id[0] != '\0' && hello->run_id[0] != '\0' ? hello->received_ns : hello->received_ns - hello->uptime_ms * LSH_MS;
 }
 
 static void
@@ -127,7 +126,6 @@ commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 	if (!same_life)
 		n->up_since = up_since(n, hello);
 	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
-	n->met = hello->received_ns;
 	pthread_mutex_unlock(&n->mutex);
 	if (same_life)
 		lsh_node_learn_clock(n, hello->server_us, n->commands.started, hello->received_ns);
@@ -215,7 +213,6 @@ commands_lost(struct lsh_node *n, int64_t now)
 	left = atomic_exchange(&n->leaving, false);
 	n->up = false;
 	n->same = false;
-	n->met = now;
 	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
 	snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.142s: %.100s", lsh_node_name(n, name),
 	         left && !n->moved ? n->left_for : "the connection was lost");

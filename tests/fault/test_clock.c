@@ -23,6 +23,7 @@
 #include "tests/support/clock_shim.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
+#include "tests/support/proxy.h"
 #include "tests/support/server.h"
 #include "tests/support/witness.h"
 
@@ -500,6 +501,36 @@ a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected(void **stat
 	server_stop(server);
 }
 
+/* It was away for longer than the guard, and its clock is set forward by as much before anybody meets it again. */
+static void
+a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_knew_it(void **state)
+{
+	enum { GUARD_MS = 3000, UP_MS = GUARD_MS + 1100 }; /* the server counts its life in whole seconds */
+	struct server *server = server_start_clocked(NULL);
+	struct proxy *proxy = proxy_start(server_socket(server));
+	leash_client *client = leashed_open(proxy_uri(proxy), NULL);
+	leash_lock *lock = leashed_lock(client, "clock", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS));
+	leash_error err;
+	int64_t back;
+
+	(void)state;
+	proxy_refuse(proxy, true);
+	proxy_reset_all(proxy);
+	server_kill(server);
+	await_ms(UP_MS);
+	server_restart(server);
+	server_set_clock(server, UP_MS);
+	back = await_now_ns();
+	proxy_refuse(proxy, false);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
+	assert_true(await_now_ns() - back >= GUARD_MS * INT64_C(1000000));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	proxy_stop(proxy);
+	server_stop(server);
+}
+
 static void
 a_server_whose_clock_went_back_before_its_birth_is_a_young_one(void **state)
 {
@@ -710,6 +741,7 @@ main(void)
 		cmocka_unit_test(places_keep_their_order_when_the_clock_goes_back),
 		cmocka_unit_test(a_waiter_that_died_when_the_clock_went_back_stops_nobody),
 		cmocka_unit_test(a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected),
+		cmocka_unit_test(a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_knew_it),
 		cmocka_unit_test(a_server_whose_clock_went_back_before_its_birth_is_a_young_one),
 		cmocka_unit_test(the_clients_wall_clock_has_no_effect),
 		cmocka_unit_test(clients_whose_clocks_drift_by_a_percent_exclude_each_other),

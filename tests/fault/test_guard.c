@@ -111,6 +111,36 @@ no_word_grants_before_the_guard_is_over(void **state)
 	guarded_after_a_restart(false);
 }
 
+/* Nobody could see a restart: asked for and impossible is an error, at once and in words that say what to do. */
+static void
+without_info_a_guard_is_refused_and_not_left_out(void **state)
+{
+	struct server *server = server_start(NULL);
+	leash_client *client;
+	leash_lock *guarded, *plain;
+	leash_error err;
+	char uri[256];
+
+	(void)state;
+	server_text(server, "ACL SETUSER u on >hunter2 ~* &* +@all -info");
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	client = leashed_open(uri, NULL);
+	guarded = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 1));
+	plain = leashed_lock(client, "guarded", NULL);
+	assert_status(LEASH_DENIED, leash_lock_acquire(guarded, 0, &err));
+	assert_non_null(strstr(err.text, "permit INFO (+info)"));
+	assert_status(LEASH_DENIED, leash_lock_acquire(guarded, LEASH_FOREVER, &err));
+	assert_non_null(strstr(err.text, "restart_guard_ms"));
+	assert_status(LEASH_DENIED, leash_lock_adopt(guarded, "00112233-4455-4677-8899-aabbccddeeff:1", &err));
+	assert_non_null(strstr(err.text, "permit INFO (+info)"));
+	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
+	assert_status(LEASH_OK, leash_lock_release(plain, &err));
+	leash_lock_free(plain);
+	leash_lock_free(guarded);
+	leash_close(client);
+	server_stop(server);
+}
+
 /* ---- why not ---- */
 
 static void
@@ -456,6 +486,7 @@ main(void)
 		cmocka_unit_test(no_message_grants_before_the_guard_is_over),
 		cmocka_unit_test(no_word_grants_before_the_guard_is_over),
 		cmocka_unit_test(a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted),
+		cmocka_unit_test(without_info_a_guard_is_refused_and_not_left_out),
 		cmocka_unit_test(beside_a_waiter_too_a_server_that_is_away_is_unavailable),
 		cmocka_unit_test(who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears),
 		cmocka_unit_test(a_break_while_the_keeper_is_told_of_something_else_is_mended),
