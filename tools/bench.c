@@ -42,7 +42,7 @@ static const char help[] =
 	"are within 1 %, max is exact. CPU: what this process used of the machine's.\n"
 	"\n"
 	"The locks, leash-bench-<pid>-<random>-<n>, are released at the end, also after\n"
-	"Ctrl-C; what remains is a fence of each, which the server drops within a day.\n"
+	"Ctrl-C; what remains is a fence of each, which the server drops within an hour.\n"
 	"\n"
 	"Exit status: 0; 64 usage; 69 no server, or it stopped answering; 70 internal\n"
 	"error; interrupted, it dies of that signal.\n";

@@ -188,6 +188,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	engine_options.uri = &client->uri;
 	engine_options.prefix = client->prefix;
 	engine_options.lease_ms = o.lease_ms;
+	engine_options.fence_ttl_ms = o.fence_ttl_ms;
 	engine_options.timeout = (o.timeout_ms != 0 ? o.timeout_ms : client->uri.timeout_ms != 0 ? client->uri.timeout_ms : 1000) * INT64_C(1000000);
 	status = lsh_engine_open(&client->engine, &engine_options, &engine_ops, client, client->courier, err);
 	if (status != LEASH_OK)

@@ -12,6 +12,9 @@ enum {
 	LEASE_MIN_MS = 100,
 	LEASE_MAX_MS = 86400000,
 	LEASE_DEFAULT_MS = 30000,
+	FENCE_TTL_MIN_MS = 1000,
+	FENCE_TTL_MAX_MS = 86400000,
+	FENCE_TTL_DEFAULT_MS = 3600000,
 	TIMEOUT_MIN_MS = 10,
 	TIMEOUT_MAX_MS = 60000,
 	HANDOFFS_MAX = 255, /* a fence has room for so many */
@@ -102,11 +105,15 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 		o.uri = "redis://127.0.0.1:6379";
 	if (o.lease_ms == 0)
 		o.lease_ms = LEASE_DEFAULT_MS;
+	if (o.fence_ttl_ms == 0)
+		o.fence_ttl_ms = FENCE_TTL_DEFAULT_MS;
 	if (o.prefix == NULL)
 		o.prefix = "leash";
 	status = lsh_check_lease(o.lease_ms, NULL, "lease_ms", err);
 	if (status == LEASH_OK && o.timeout_ms != 0)
 		status = check_range(o.timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, CLIENT, NULL, "timeout_ms", err);
+	if (status == LEASH_OK)
+		status = check_range(o.fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, CLIENT, NULL, "fence_ttl_ms", err);
 	if (status == LEASH_OK)
 		status = check_text(o.prefix, in_prefix, "prefix", "A-Z a-z 0-9 . _ -", err);
 	if (status == LEASH_OK && o.client_name != NULL)

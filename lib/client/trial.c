@@ -22,7 +22,8 @@
 
 enum { NUMBERS = 3 };
 
-static const char LEASE_MS[] = "10000", FENCE_MS[] = "60000";
+#define LEASE_MS "10000"
+#define FENCE_MS "60000"
 
 /* What a script answered. */
 struct said {
@@ -70,14 +71,12 @@ give(struct trial *t, const struct lsh_script *script, bool whole, const char *c
 	const char *command = whole ? "EVAL" : "EVALSHA", *what = whole ? script->text : script->sha1;
 
 	if (script == &lsh_script_renew)
-		lsh_say(x, command, what, "1", x->keys[0], argv[0], argv[1], argv[2], NULL);
+		lsh_say(x, command, what, "1", x->keys[0], argv[0], argv[1], argv[2], FENCE_MS, NULL);
 	else if (script == &lsh_script_vote)
-		lsh_say(x, command, what, "2", x->keys[0], x->keys[1], argv[0], argv[1], argv[2], argv[3], NULL);
+		lsh_say(x, command, what, "2", x->keys[0], x->keys[1], argv[0], argv[1], argv[2], argv[3], FENCE_MS, NULL);
 	else
 		lsh_say(x, command, what, "3", x->keys[0], x->keys[1], x->keys[2], argv[0], argv[1], argv[2], argv[3], NULL);
-	lsh_say(x, "PEXPIRE", x->keys[1], FENCE_MS, NULL);
 	keep(t, lsh_hear(x));
-	lsh_hear(x);
 }
 
 /* Take a step: false if an earlier one failed, or the server is gone; the answer is in t->said. */
@@ -229,9 +228,9 @@ prepare(struct trial *t)
 	lsh_token_write(t->token[0], t->x->uuid, 1);
 	lsh_token_write(t->token[1], t->x->uuid, 2);
 	if (lsh_rights_sharded(t->x))
-		snprintf(t->cfg, sizeof t->cfg, "3000 10000 1 SPUBLISH -");
+		snprintf(t->cfg, sizeof t->cfg, "3000 " FENCE_MS " 10000 1 SPUBLISH -");
 	else
-		snprintf(t->cfg, sizeof t->cfg, "3000 10000 1 PUBLISH %s:wake:", t->x->prefix);
+		snprintf(t->cfg, sizeof t->cfg, "3000 " FENCE_MS " 10000 1 PUBLISH %s:wake:", t->x->prefix);
 }
 
 /* Whatever became of the trial. If that ended with the connection, by another one. */

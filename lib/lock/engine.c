@@ -70,9 +70,10 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	snprintf(prefix, sizeof prefix, "%s:wake:", options->prefix);
 	snprintf(e->channel, sizeof e->channel, "%s%s", prefix, e->uuid);
 	/* the answer of PUBLISH counts every listener of a single server, but only those at one node of a cluster */
-	snprintf(e->cfg_suffix, sizeof e->cfg_suffix, " %d %d PUBLISH %s", ALIVE_MS, options->uri->deployment != LSH_CLUSTER, prefix);
+	lsh_arg_decimal(e->fence_ttl, options->fence_ttl_ms);
+	snprintf(e->cfg_suffix, sizeof e->cfg_suffix, " %s %d %d PUBLISH %s", e->fence_ttl, ALIVE_MS, options->uri->deployment != LSH_CLUSTER, prefix);
 	snprintf(e->cfg_try, sizeof e->cfg_try, "0%s", e->cfg_suffix);
-	snprintf(e->cfg_sharded_suffix, sizeof e->cfg_sharded_suffix, " %d 1 SPUBLISH -", ALIVE_MS);
+	snprintf(e->cfg_sharded_suffix, sizeof e->cfg_sharded_suffix, " %s %d 1 SPUBLISH -", e->fence_ttl, ALIVE_MS);
 	snprintf(e->cfg_sharded_try, sizeof e->cfg_sharded_try, "0%s", e->cfg_sharded_suffix);
 	e->watchdog = lsh_watchdog_new(&watchdog_ops, e);
 	if (e->watchdog == NULL || lsh_watchdog_start(e->watchdog) != 0)

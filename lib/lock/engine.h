@@ -24,6 +24,7 @@ struct lsh_engine_options {
 	const char *client_name; /* copied */
 	int64_t timeout;         /* ns */
 	int64_t lease_ms;        /* of locks that name none */
+	int64_t fence_ttl_ms;    /* how long a fence is kept after the last grant or renewal, at least */
 };
 
 struct lsh_engine_ops {

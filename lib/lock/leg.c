@@ -134,6 +134,7 @@ make_vote(struct step *s, const struct lsh_leg *leg, int64_t lease_ms, int64_t n
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], lease_ms));
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[1], not_after_us));
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[2], t->ballot->proposal));
+	lsh_script_push(&s->call, lsh_arg_text(t->lock->engine->fence_ttl));
 }
 
 static void
@@ -142,6 +143,7 @@ make_raise(struct step *s, const struct lsh_leg *leg)
 	begin(s, &lsh_script_raise, leg);
 	push_key(s, leg->tenure->lock, 1);
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], leg->tenure->ballot->fence));
+	lsh_script_push(&s->call, lsh_arg_text(leg->site->engine->fence_ttl));
 }
 
 static void
@@ -155,6 +157,7 @@ make_keep(struct step *s, const struct lsh_leg *leg, int64_t lease_ms)
 	lsh_script_push(&s->call, (struct lsh_arg){t->token, t->token_size});
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], lease_ms));
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[1], t->ballot->proposal));
+	lsh_script_push(&s->call, lsh_arg_text(t->lock->engine->fence_ttl));
 }
 
 static void

@@ -272,7 +272,8 @@ struct lsh_engine {
 	char uuid[LSH_UUID_SIZE + 1];
 	char client_name[80];             /* what options.client_name points to */
 	char channel[LSH_CHANNEL_SIZE];   /* on which grants are told to this client */
-	char cfg_suffix[LSH_SUFFIX_SIZE]; /* " <alive> <exact> <PUBLISH> <channel prefix>" */
+	char fence_ttl[LSH_DECIMAL_SIZE]; /* options.fence_ttl_ms */
+	char cfg_suffix[LSH_SUFFIX_SIZE]; /* " <fence> <alive> <exact> <PUBLISH> <channel prefix>" */
 	char cfg_try[LSH_CFG_SIZE];       /* the same behind a claim of 0: take no place */
 	char cfg_sharded_suffix[LSH_SUFFIX_SIZE], cfg_sharded_try[LSH_CFG_SIZE]; /* both where the server has channels in slots */
 	struct lsh_cluster *cluster;      /* NULL: all locks live at the one site */

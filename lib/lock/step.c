@@ -90,4 +90,5 @@ lsh_step_renew(struct lsh_step *step, const struct lsh_tenure *t, int64_t lease_
 	push_token(step, t);
 	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], lease_ms));
 	lsh_script_push(&step->call, lsh_arg_decimal(step->number[1], depth));
+	lsh_script_push(&step->call, lsh_arg_text(t->lock->engine->fence_ttl));
 }

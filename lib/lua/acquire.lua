@@ -6,7 +6,7 @@
 -- ARGV[1]  token      <client uuid>:<n>
 -- ARGV[2]  lease      ms, 1 to a day
 -- ARGV[3]  not_after  us of this server's TIME; a command that comes later does nothing
--- ARGV[4]  cfg        "<claim ms> <alive ms> <exact> <PUBLISH|SPUBLISH> <channel prefix>"; claim 0: only try, take no place
+-- ARGV[4]  cfg        "<claim ms> <fence ms> <alive ms> <exact> <PUBLISH|SPUBLISH> <channel prefix>"; claim 0: only try, take no place
 --
 -- Returns  fence          held now, for at least the lease from now
 --          {0, ttl, now}  not held, and queued unless claim is 0; ttl: ms left to the holder, -1 if its key has no TTL, 0
@@ -27,10 +27,11 @@ if lease < 1 or lease > 86400000 then return {err = 'ERR leash: a lease has 1 to
 
 if call('EXISTS', KEYS[1], KEYS[3]) == 0 then
 	-- As fence_for() in hand_on.inc.
-	local us = #t[2] == 6 and t[1] .. t[2] or now
-	local last = tonumber(call('SET', KEYS[2], us, 'PX', '86400000', 'GET'))
+	local us, keep = #t[2] == 6 and t[1] .. t[2] or now, string.match(ARGV[4], '^%d+ (%d+)')
+	if lease > keep + 0 then keep = ARGV[2] end
+	local last = tonumber(call('SET', KEYS[2], us, 'PX', keep, 'GET'))
 	if last and last >= now and last <= now + 31536000000000 then
-		call('SET', KEYS[2], last + 1, 'PX', 86400000 + math.ceil((last + 1 - now) / 1000))
+		call('SET', KEYS[2], last + 1, 'PX', keep + math.ceil((last + 1 - now) / 1000))
 		now = last + 1
 	end
 	call('HSET', KEYS[1], ARGV[1], '1')
@@ -41,6 +42,7 @@ if call('EXISTS', KEYS[1], KEYS[3]) == 0 then
 end
 
 --@include hand_on.inc
+if lease > keep + 0 then keep = ARGV[2] end
 local me = ARGV[1]
 local ttl = call('PTTL', KEYS[1])
 

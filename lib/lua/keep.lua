@@ -5,6 +5,7 @@
 -- ARGV[1]  token     <client uuid>:<n>
 -- ARGV[2]  lease     ms, 1 to a day
 -- ARGV[3]  proposal  the fence, 1 or more, where the server knows none any more; about the time in us
+-- ARGV[4]  fence ms  how long that is kept from now; at least for the lease
 --
 -- Returns  {fence, ttl, now}  fence: this server's vote is the token's, for at least the lease from now; ttl: ms left
 --          {0, 0, now}        it is not; now: us of this server's TIME
@@ -25,6 +26,6 @@ if ttl < lease then ttl = lease end
 call('PEXPIRE', KEYS[1], ttl)
 if not (fence and fence >= 1 and fence <= now + 31536000000000) then
 	fence = math.min(ARGV[3] + 0, now + 3600000000)
-	call('SET', KEYS[2], fence, 'PX', 86400000 + math.max(0, math.ceil((fence - now) / 1000)))
+	call('SET', KEYS[2], fence, 'PX', math.max(lease, ARGV[4] + 0) + math.max(0, math.ceil((fence - now) / 1000)))
 end
 return {fence, ttl, now}

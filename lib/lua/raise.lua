@@ -1,7 +1,8 @@
 -- Let one server of a quorum hear of a fence that others of it have issued: no fence that it issues later is smaller.
 --
--- KEYS[1]  fence  string: the last fence issued or heard of
--- ARGV[1]  fence  1 or more; at most a year ahead of this server's TIME
+-- KEYS[1]  fence     string: the last fence issued or heard of
+-- ARGV[1]  fence     1 or more; at most a year ahead of this server's TIME
+-- ARGV[2]  fence ms  how long it is kept from now
 --
 -- Returns  the fence that is there now: this one, or a larger one that was there before
 --
@@ -14,7 +15,7 @@ local now = t[1] * 1000000 + t[2]
 local fence = ARGV[1] + 0
 if fence > now + 31536000000000 then return {err = 'ERR leash: a fence is at most a year ahead of the server\'s clock'} end
 
-local function ttl_of(fence) return 86400000 + math.max(0, math.ceil((fence - now) / 1000)) end
+local function ttl_of(fence) return ARGV[2] + math.max(0, math.ceil((fence - now) / 1000)) end
 
 local last = tonumber(call('SET', KEYS[1], fence, 'PX', ttl_of(fence), 'GET'))
 if last and last > fence and last <= now + 31536000000000 then

@@ -4,6 +4,7 @@
 -- ARGV[1]  token  <client uuid>:<n>
 -- ARGV[2]  lease  ms, 1 to a day
 -- ARGV[3]  depth  reentry count, 1 or more
+-- ARGV[4]  fence  ms, how long the fence is kept from now; at least for the lease
 --
 -- Returns  1  still held, for at least the lease from now
 --          0  not held, nothing was done
@@ -12,6 +13,9 @@
 -- script with a missing key is refused. PEXPIRE also where the TTL is long enough: without a write, a replica with old data
 -- would say yes. PEXPIRE first, because a full server lets it pass, and HSET after it. HSET may be refused: the depth is
 -- for people who look, the hold does not hang on it.
+--
+-- The fence of a hold is kept for as long as that is renewed. Its key is not named, for the reason above: where it is not here, or
+-- not permitted, that is no error of the renewal. A key without a TTL is not ours.
 
 local call = redis.call
 local lease = ARGV[2] + 0
@@ -21,4 +25,7 @@ if not depth then return 0 end
 local ttl = call('PTTL', KEYS[1])
 call('PEXPIRE', KEYS[1], ttl < lease and ARGV[2] or ttl)
 if depth ~= ARGV[3] then redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+local fence, keep = KEYS[1] .. ':fence', math.max(lease, ARGV[4] + 0)
+local left = redis.pcall('PTTL', fence)
+if type(left) == 'number' and left >= 0 and left < keep then redis.pcall('PEXPIRE', fence, keep) end
 return 1

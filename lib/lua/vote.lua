@@ -6,6 +6,7 @@
 -- ARGV[2]  lease      ms, 1 to a day
 -- ARGV[3]  not_after  us of this server's TIME; a command that comes later does nothing
 -- ARGV[4]  proposal   the fence that the client would like, 1 or more; about the time in us
+-- ARGV[5]  fence ms   how long the fence is kept from now; at least for the lease
 --
 -- Returns  fence          this server's vote is the token's, for at least the lease from now; asked again while it is: the same fence
 --          {0, ttl, now}  it is another's; ttl: ms left to that one, -1 if its key has no TTL; now: us of this server's TIME
@@ -24,7 +25,7 @@ local lease = ARGV[2] + 0
 if lease < 1 or lease > 86400000 then return {err = 'ERR leash: a lease has 1 to 86400000 ms'} end
 
 local function is_fence(n) return n and n >= 1 and n <= now + 31536000000000 end
-local function ttl_of(fence) return 86400000 + math.max(0, math.ceil((fence - now) / 1000)) end
+local function ttl_of(fence) return math.max(lease, ARGV[5] + 0) + math.max(0, math.ceil((fence - now) / 1000)) end
 
 local function next_fence()
 	local fence = math.min(ARGV[4] + 0, now + 3600000000)

@@ -62,6 +62,33 @@ keep(leash_lock *lock, int64_t lease_ms)
 }
 
 static void
+a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease(void **state)
+{
+	static const struct {
+		int64_t option_ms, lease_ms, kept_ms;
+	} cases[] = {{0, 5000, 3600000}, {600000, 5000, 600000}, {1000, 9000, 9000}, {86400000, 5000, 86400000}};
+	static const int64_t none[] = {-1, 1, 999, 86400001};
+	leash_client *client;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		assert_refused(LEASH_INVALID, "fence_ttl_ms", leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .fence_ttl_ms = none[i]), &err));
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		leash_lock *lock;
+		int64_t began = await_now_ns(), left;
+
+		client = place_client(LEASH_OPTIONS(.lease_ms = cases[i].lease_ms, .fence_ttl_ms = cases[i].option_ms));
+		lock = leashed_lock(client, "kept", NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+		left = place_integer("kept", "PTTL leash:{kept}:fence");
+		assert_true(left <= cases[i].kept_ms + 1000 && left >= cases[i].kept_ms - 1000 - (await_now_ns() - began) / 1000000);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		leash_lock_free(lock);
+		leash_close(client);
+	}
+}
+
+static void
 the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given(void **state)
 {
 	const int64_t longest = place_lease_ms(86400000), ends[] = {100, longest};
@@ -323,6 +350,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leases_out_of_range_are_refused_wherever_they_are_given),
+		cmocka_unit_test(a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease),
 		cmocka_unit_test(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given),
 		cmocka_unit_test(negative_waits_are_refused_and_huge_ones_are_waits),
 		cmocka_unit_test(no_expiry_of_zero_or_less_is_ever_sent),

@@ -475,6 +475,31 @@ a_waiter_that_died_when_the_clock_went_back_stops_nobody(void **state)
 	server_stop(server);
 }
 
+/* The clock was an hour ahead. What was issued then must not be forgotten before the clock is there again, however short fences are kept. */
+static void
+a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there(void **state)
+{
+	struct server *server = server_start_clocked(NULL);
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 1000, .fence_ttl_ms = 1000));
+	leash_lock *lock = leashed_lock(client, "clock", NULL);
+	uint64_t last = 0;
+	leash_error err;
+
+	(void)state;
+	server_set_clock(server, HOUR_MS);
+	for (int i = 0; i < 4; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+		assert_true(leash_lock_fence(lock) > last);
+		last = leash_lock_fence(lock);
+		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+		server_set_clock(server, 0);
+		await_ms(1100); /* longer than a fence is kept */
+	}
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(server);
+}
+
 /* ---- the guard after a restart ---- */
 
 /* The server's age in INFO is a difference of its wall clock. */
@@ -740,6 +765,7 @@ main(void)
 		cmocka_unit_test(a_first_fence_tells_that_the_clock_went_back),
 		cmocka_unit_test(places_keep_their_order_when_the_clock_goes_back),
 		cmocka_unit_test(a_waiter_that_died_when_the_clock_went_back_stops_nobody),
+		cmocka_unit_test(a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there),
 		cmocka_unit_test(a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected),
 		cmocka_unit_test(a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_knew_it),
 		cmocka_unit_test(a_server_whose_clock_went_back_before_its_birth_is_a_young_one),

@@ -257,7 +257,7 @@ word(const char *client, const char *token)
 struct answer
 renew(const char *token, const char *lease_ms, const char *depth)
 {
-	return step(renew, 1, token, lease_ms, depth);
+	return step(renew, 1, token, lease_ms, depth, FENCE_MS);
 }
 
 int64_t

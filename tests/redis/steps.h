@@ -37,11 +37,14 @@
 #define CID2 CID ":2"
 #define DAN1 DAN ":1"
 
-enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000, MAX_ITEMS = 12, MAX_ARGS = 20 };
+enum { LEASE = 600000, CLAIM = 60000, ALIVE = 200000, DAY = 86400000, HOUR = 3600000, MAX_ITEMS = 12, MAX_ARGS = 20 };
 
-#define EXACT   "60000 200000 1 PUBLISH leash:wake:"
-#define INEXACT "60000 200000 0 PUBLISH leash:wake:"
-#define TRY     "0 200000 1 PUBLISH leash:wake:"
+#define EXACT   "60000 3600000 200000 1 PUBLISH leash:wake:"
+#define INEXACT "60000 3600000 200000 0 PUBLISH leash:wake:"
+#define TRY     "0 3600000 200000 1 PUBLISH leash:wake:"
+
+/* How long a fence is kept. */
+#define FENCE_MS "3600000"
 
 #define NEVER_LATE "9000000000000000"
 

@@ -14,7 +14,7 @@ a_released_lock_is_free(void **state)
 	assert_number(release(ANN1), 1);
 	assert_false(exists(LOCK));
 	assert_false(exists(QUEUE));
-	assert_ttl(FENCE, DAY); /* of the last acquire */
+	assert_ttl(FENCE, HOUR); /* of the last acquire */
 }
 
 static void
@@ -63,7 +63,7 @@ a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
 	assert_told(bob, BOB1);
 	assert_int_equal(messages(cid), 0);
 	assert_true(last_fence() >= before);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, HOUR);
 }
 
 static void
@@ -114,7 +114,7 @@ fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
 	server_text(server, "SET " FENCE " %lld PX 20000", (long long)ahead);
 	assert_number(release(ANN1), 1);
 	assert_int_equal(last_fence(), ahead + 1);
-	assert_ttl(FENCE, DAY + 3600000);
+	assert_ttl(FENCE, HOUR + 3600000);
 	assert_told(bob, BOB1);
 }
 
@@ -124,7 +124,7 @@ a_grant_lasts_for_the_claim_of_its_own_place(void **state)
 	(void)state;
 	listen_for(BOB);
 	fence_of(ask(ANN1));
-	assert_not_held(ask_with(BOB1, "300", NEVER_LATE, "86400000 200000 1 PUBLISH leash:wake:"));
+	assert_not_held(ask_with(BOB1, "300", NEVER_LATE, "86400000 3600000 200000 1 PUBLISH leash:wake:"));
 	assert_number(release(ANN1), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, DAY);
@@ -228,7 +228,7 @@ a_grant_goes_out_by_spublish_where_the_client_says_so(void **state)
 {
 	(void)state;
 	const char *info = strstr(server_text(server, "INFO server"), "redis_version:");
-	const char *cfg = "60000 200000 1 SPUBLISH -";
+	const char *cfg = "60000 3600000 200000 1 SPUBLISH -";
 	struct listener *bob;
 
 	assert_non_null(info);

@@ -7,7 +7,7 @@
 static struct answer
 vote_with(const char *token, const char *lease_ms, const char *not_after_us, const char *proposal)
 {
-	return step(vote, 2, token, lease_ms, not_after_us, proposal);
+	return step(vote, 2, token, lease_ms, not_after_us, proposal, FENCE_MS);
 }
 
 /* As text: arguments have to last for a while only. */
@@ -32,7 +32,7 @@ vote(const char *token, int64_t proposal)
 static redisReply *
 raise_to(int64_t fence)
 {
-	redisReply *reply = redisCommand(connection, "EVALSHA %s 1 %s %s", lsh_script_raise.sha1, FENCE, text(fence));
+	redisReply *reply = redisCommand(connection, "EVALSHA %s 1 %s %s " FENCE_MS, lsh_script_raise.sha1, FENCE, text(fence));
 
 	look();
 	return reply;
@@ -59,7 +59,7 @@ a_free_lock_gets_the_vote_and_the_fence_that_was_proposed(void **state)
 	assert_string_equal(holder(), ANN1);
 	assert_last_fence(proposal);
 	assert_ttl(LOCK, LEASE);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, HOUR);
 	assert_false(exists(QUEUE));
 }
 
@@ -147,7 +147,7 @@ what_is_no_fence_is_replaced(void **state)
 	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
 	assert_int_equal(fence_of(vote(BOB1, proposal)), proposal); /* asked again */
 	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
-	assert_int_equal(step(keep, 2, BOB1, "1000", text(proposal)).item[0], proposal);
+	assert_int_equal(step(keep, 2, BOB1, "1000", text(proposal), FENCE_MS).item[0], proposal);
 	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
 	assert_raised(proposal, proposal);
 }
@@ -184,7 +184,7 @@ a_vote_is_renewed_and_released_as_any_lock(void **state)
 	(void)state;
 	vote(ANN1, server_us());
 	assert_int_equal(server_integer(server, "PEXPIRE %s 60000", LOCK), 1);
-	assert_number(step(renew, 1, ANN1, "600000", "2"), 1);
+	assert_number(renew(ANN1, "600000", "2"), 1);
 	assert_ttl(LOCK, LEASE);
 	assert_number(release(BOB1), 0);
 	assert_number(release(ANN1), 1);
@@ -198,7 +198,7 @@ a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing(void **state)
 
 	(void)state;
 	assert_raised(fence, fence);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, HOUR);
 	assert_raised(fence - 1, fence);
 	assert_last_fence(fence);
 	assert_raised(fence + 1, fence + 1);
@@ -233,7 +233,7 @@ keys_that_are_not_ours_are_left_alone(void **state)
 static struct answer
 keep(const char *token, const char *lease_ms, int64_t proposal)
 {
-	return step(keep, 2, token, lease_ms, text(proposal));
+	return step(keep, 2, token, lease_ms, text(proposal), FENCE_MS);
 }
 
 static void
@@ -282,7 +282,7 @@ a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed(void **state)
 	server_integer(server, "DEL %s", FENCE);
 	assert_int_equal(keep(ANN1, "1000", proposal + 7).item[0], proposal + 7);
 	assert_last_fence(proposal + 7);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, HOUR);
 	assert_error(keep(ANN1, "0", 1), "ERR");
 }
 

@@ -157,7 +157,7 @@ a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one(void **state)
 
 	expire(FENCE);
 	assert_true(state_of(word(ANN, ANN1)) > fence);
-	assert_ttl(FENCE, DAY);
+	assert_ttl(FENCE, HOUR);
 }
 
 static void
@@ -286,6 +286,27 @@ a_renewal_takes_leases_of_a_millisecond_to_a_day(void **state)
 	assert_ttl(LOCK, DAY);
 }
 
+static void
+a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease(void **state)
+{
+	(void)state;
+	fence_of(ask(ANN1));
+	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1);
+	assert_number(renew(ANN1, "600000", "1"), 1);
+	assert_ttl(FENCE, HOUR);
+	assert_number(renew(ANN1, "7200000", "1"), 1);
+	assert_ttl(FENCE, 7200000);
+	assert_number(renew(ANN1, "600000", "1"), 1);
+	assert_ttl(FENCE, 7200000);
+	order = NOTHING;
+	expire(FENCE);
+	assert_number(renew(ANN1, "600000", "1"), 1);
+	assert_false(exists(FENCE));
+	assert_int_equal(server_integer(server, "RPUSH " FENCE " theirs"), 1);
+	assert_number(renew(ANN1, "600000", "1"), 1);
+	assert_int_equal(ttl_of(FENCE), -1);
+}
+
 int
 main(void)
 {
@@ -310,6 +331,7 @@ main(void)
 		sentence(a_renewal_never_creates_the_lock),
 		sentence(a_renewal_of_one_who_lost_it_leaves_the_holder_alone),
 		sentence(a_renewal_gives_a_ttl_to_a_lock_that_has_none),
+		sentence(a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease),
 		sentence(a_renewal_takes_leases_of_a_millisecond_to_a_day),
 	};
 
