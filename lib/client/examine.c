@@ -11,6 +11,7 @@
 #include "client/client.h"
 #include "client/options.h"
 #include "redis/fault.h"
+#include "redis/info.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@ enum {
 	TRIPS = 100,
 	TIMEOUT_DEFAULT_MS = 1000,
 	TRIES_MOST = 1 << 20, /* to find a name that one of many servers has */
+	REPLICAS_MOST = 16,
 	SKEW_MS = 1000,   /* of the clocks: more is worth a warning */
 	FRESH_MS = 60000, /* a server that is so young may have been restarted under locks */
 };
@@ -402,6 +404,71 @@ tell_speed(struct lsh_examination *x, const struct trips *t)
 	                                          : "");
 }
 
+/* "ip=10.0.0.7,port=6379,state=online,...", as INFO lists a replica. False: it is not in this form. */
+static bool
+read_replica(const char *line, size_t size, char host[static 256], uint16_t *port)
+{
+	const char *comma = memchr(line, ',', size);
+	const char *digits = comma != NULL ? comma + 6 : NULL, *end = line + size;
+	uint64_t n;
+
+	if (size < 4 || comma == NULL || comma - line >= 256 || end - comma < 8 || memcmp(line, "ip=", 3) != 0 || memcmp(comma, ",port=", 6) != 0)
+		return false;
+	if (memchr(digits, ',', (size_t)(end - digits)) != NULL)
+		end = memchr(digits, ',', (size_t)(end - digits));
+	if (!lsh_decimal_read(digits, (size_t)(end - digits), &n) || n == 0 || n > UINT16_MAX)
+		return false;
+	snprintf(host, 256, "%.*s", (int)(comma - line - 3), line + 3);
+	*port = (uint16_t)n;
+	return true;
+}
+
+/* A replica gets a lease as the moment at which it ends: one whose clock is ahead may have dropped it when it becomes the master. */
+static void
+tell_clock_of(struct lsh_examination *x, const struct lsh_uri *replica)
+{
+	struct lsh_talk *talk;
+	struct lsh_hello hello;
+	leash_error why = {0};
+	char words[sizeof why.text];
+	int64_t ahead_ms;
+
+	if (lsh_talk_open(&talk, replica, x->name, x->timeout_ms * LSH_MS, &hello, &why) != LEASH_OK) {
+		lsh_find(x, LEASH_FINDING_NOTE, "clock", "the clock of a replica could not be compared: %s",
+		         lsh_words(x, words, sizeof words, why.text, strlen(why.text)));
+		return;
+	}
+	lsh_talk_close(talk);
+	ahead_ms = (hello.server_us - x->hello.server_us - (hello.received_ns - x->hello.received_ns) / LSH_US) / 1000;
+	if (ahead_ms <= SKEW_MS) {
+		lsh_find(x, LEASH_FINDING_FINE, "clock", "replica %s does not have its clock ahead of the master's", replica->shown);
+		return;
+	}
+	lsh_remedy(x, "set the clocks of all servers by NTP: chronyc tracking, or timedatectl timesync-status");
+	lsh_find(x, LEASH_FINDING_WARNING, "clock", "the clock of replica %s is %lld.%03lld s ahead of the master's: if it takes over, leases end there "
+	         "so much sooner, also those that it has acknowledged (min_replicas)", replica->shown, (long long)ahead_ms / 1000, (long long)ahead_ms % 1000);
+}
+
+static void
+tell_clocks_of_replicas(struct lsh_examination *x)
+{
+	for (int i = 0; i < REPLICAS_MOST; i++) {
+		char field[16], host[256];
+		struct lsh_uri uri;
+		const char *line;
+		uint16_t port;
+		size_t size;
+
+		snprintf(field, sizeof field, "slave%d", i);
+		line = x->info != NULL ? lsh_info_find(x->info, field, &size) : NULL;
+		if (line == NULL || !read_replica(line, size, host, &port) || !lsh_uri_allows(x->uri, host) ||
+		    !lsh_uri_of_server(&uri, x->uri, host, port))
+			continue;
+		tell_clock_of(x, &uri);
+		lsh_uri_clear(&uri);
+	}
+}
+
 static void
 look_at_time(struct lsh_examination *x)
 {
@@ -411,6 +478,7 @@ look_at_time(struct lsh_examination *x)
 		return;
 	measure(x, &trips);
 	tell_clock(x, &trips);
+	tell_clocks_of_replicas(x);
 	tell_age(x);
 	tell_speed(x, &trips);
 }

@@ -3,6 +3,7 @@
 #include "tests/contract/findings.h"
 
 #include "tests/support/await.h"
+#include "tests/support/ports.h"
 #include "tests/support/proxy.h"
 
 #include <stdio.h>
@@ -244,6 +245,42 @@ a_replica_names_its_master(void **state)
 	examine(server_uri(replica));
 	check_worst(LEASH_FINDING_ERROR);
 	server_stop(replica);
+}
+
+static void
+a_replica_whose_clock_is_ahead_is_named(void **state)
+{
+	char port[12], where[60];
+	struct server *master = server_start_tcp((const char *const[]){"--appendonly", "yes", NULL}), *replica;
+
+	(void)state;
+	snprintf(port, sizeof port, "%d", ports_take());
+	replica = server_start_clocked((const char *const[]){"--port", port, NULL});
+	snprintf(where, sizeof where, "redis://127.0.0.1:%d", server_port(master));
+	freeReplyObject(server_command(replica, "REPLICAOF 127.0.0.1 %d", server_port(master)));
+	await_true(strstr(server_text(master, "INFO replication"), "state=online") != NULL);
+	assert_status(LEASH_OK, examine(where));
+	the("clock", LEASH_FINDING_FINE, port);
+	server_set_clock(replica, 3600000);
+	assert_status(LEASH_OK, examine(where));
+	check_remedy(the("clock", LEASH_FINDING_WARNING, "ahead of the master's"), "NTP");
+	the("clock", LEASH_FINDING_WARNING, port);
+	server_set_clock(replica, -3600000);
+	assert_status(LEASH_OK, examine(where));
+	the("clock", LEASH_FINDING_FINE, port);
+	server_stop(replica);
+	server_stop(master);
+}
+
+static void
+a_guard_without_info_and_what_it_goes_by_are_told(void **state)
+{
+	char uri[300];
+
+	(void)state;
+	snprintf(uri, sizeof uri, "%s?restart_guard=1000", bob(server, "+@all -info ~leash:* &leash:wake:*"));
+	assert_status(LEASH_OK, examine(uri));
+	check_remedy(the("uptime", LEASH_FINDING_ERROR, "restart_guard"), "+info");
 }
 
 static void
@@ -503,6 +540,8 @@ main(void)
 		cmocka_unit_test(a_server_that_cannot_save_is_not_fit),
 		cmocka_unit_test(a_server_that_loads_is_not_fit_yet),
 		cmocka_unit_test(a_replica_names_its_master),
+		cmocka_unit_test(a_replica_whose_clock_is_ahead_is_named),
+		cmocka_unit_test(a_guard_without_info_and_what_it_goes_by_are_told),
 		cmocka_unit_test(a_master_with_too_few_replicas_is_not_fit),
 		cmocka_unit_test(a_cluster_is_not_what_such_a_uri_names),
 		cmocka_unit_test(a_server_that_a_quorum_names_twice_is_told),
