@@ -238,7 +238,7 @@ tell_failed_hello(struct lsh_examination *x)
 	const char *what = trouble(x);
 
 	if (strncmp(what, "TIME was refused: ", 18) == 0 || strncmp(what, "SELECT was refused: ", 20) == 0) {
-		if (status == LEASH_DENIED) {
+		if (status == LEASH_DENIED || status == LEASH_UNSUPPORTED) {
 			lsh_find(x, LEASH_FINDING_FINE, "connection", "connected");
 			if (strstr(what, "NOPERM") != NULL)
 				lsh_rights_remedy_all(x);

@@ -75,7 +75,7 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 {
 	struct lsh_node *node = t->ask_site->node;
 	enum lsh_fault fault = lsh_fault_of(words);
-	char text[sizeof w->trouble_text], command[24];
+	char text[sizeof w->trouble_text], says[LSH_FAULT_TEXT];
 
 	if (fault == LSH_FAULT_NOSCRIPT && !t->send_whole && lsh_step_may_send_whole(lock->engine)) {
 		t->send_whole = true;
@@ -86,10 +86,8 @@ refused(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_tenure *t, const
 	w->redirections = 0;
 	if (fault == LSH_FAULT_NOT_HERE || lsh_starts_with_word(words, "CLUSTERDOWN"))
 		lsh_route_doubt(lock->engine);
-	if (fault == LSH_FAULT_DENIED && lsh_script_blame(&lsh_script_acquire, words, command, sizeof command))
-		snprintf(text, sizeof text, "%.60s: %s is not permitted: %.90s", lsh_node_shown(node), command, words);
-	else
-		snprintf(text, sizeof text, "%.60s: %.130s", lsh_node_shown(node), lsh_step_words(lock->engine, words));
+	lsh_step_say(says, lock, &lsh_script_acquire, words);
+	snprintf(text, sizeof text, "%.60s: %s", lsh_node_shown(node), says);
 	lsh_waiter_blame(w, lsh_fault_status(fault), 0, text);
 	switch (fault) {
 	case LSH_FAULT_NOT_HERE:
@@ -398,9 +396,9 @@ lsh_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 			w->redirections--;
 		}
 		blame_node(site->node, w);
-		if (w->trouble == LEASH_DENIED && w->denied_before)
+		if (lsh_status_stays(w->trouble) && w->denied_before)
 			return LSH_ASK_FAILED; /* a wrong password does not get right by waiting */
-		w->denied_before = w->trouble == LEASH_DENIED; /* but that may be old news: see what the next attempt brings */
+		w->denied_before = lsh_status_stays(w->trouble); /* but that may be old news: see what the next attempt brings */
 		if (lsh_waiter_is_over(w))
 			return LSH_LOOK_AGAIN;
 		pthread_mutex_unlock(&lock->mutex);

@@ -191,20 +191,19 @@ refused(struct lsh_confirmer *c, uint64_t epoch, const char *command, const char
 {
 	const char *shown = lsh_node_shown(c->node);
 	enum lsh_fault fault = lsh_fault_of(words);
-	char name[24];
+	char name[24], says[LSH_FAULT_TEXT];
 
 	*trouble = (struct lsh_confirm_trouble){.event = "a renewal was refused: trying again", .status = lsh_fault_status(fault)};
 	if (fault == LSH_FAULT_DENIED && command == NULL && lsh_script_blame(&lsh_script_renew, words, name, sizeof name))
 		command = name;
-	if (fault == LSH_FAULT_DENIED && command != NULL)
-		snprintf(trouble->text, sizeof trouble->text, "%.60s: %s is not permitted: %.90s", shown, command, words);
-	else if (fault == LSH_FAULT_NOSCRIPT && command != NULL)
+	lsh_fault_say(says, words, command, NULL);
+	if (fault == LSH_FAULT_NOSCRIPT && command != NULL)
 		snprintf(trouble->text, sizeof trouble->text, "%.60s: the server has no %s%s", shown, command,
 		         c->fsynced ? ", which `fsynced` needs: Redis has it from 7.2 on" : "");
 	else if (c->fsynced && command != NULL && strstr(words, "appendonly") != NULL)
 		snprintf(trouble->text, sizeof trouble->text, "%.60s: its appendonly is off, so nothing there is written to disk as `fsynced` asks", shown);
 	else
-		snprintf(trouble->text, sizeof trouble->text, "%.60s: %.130s", shown, words);
+		snprintf(trouble->text, sizeof trouble->text, "%.60s: %s", shown, says);
 	if (c->fsynced && command != NULL && strstr(words, "appendonly") != NULL)
 		trouble->status = LEASH_UNSUPPORTED;
 	else if (fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_UNKNOWN || (fault == LSH_FAULT_CLUSTER && c->site->engine->cluster != NULL))

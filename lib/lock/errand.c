@@ -79,6 +79,7 @@ static enum heard
 hear(struct course *c, struct lsh_attempt *a, enum lsh_fault fault, bool whole)
 {
 	struct lsh_engine *e = c->errand->lock->engine;
+	char says[LSH_FAULT_TEXT];
 
 	if (fault == LSH_FAULT_CLUSTER && e->cluster != NULL)
 		return hear_elsewhere(c, a);
@@ -92,7 +93,8 @@ hear(struct course *c, struct lsh_attempt *a, enum lsh_fault fault, bool whole)
 	if (fault == LSH_FAULT_NOT_HERE || lsh_starts_with_word(a->reply.text, "CLUSTERDOWN"))
 		lsh_route_doubt(e);
 	a->refused = true;
-	snprintf(a->text, sizeof a->text, "%.60s: %.130s", lsh_node_shown(a->site->node), a->reply.text);
+	lsh_step_say(says, c->errand->lock, NULL, a->reply.text);
+	snprintf(a->text, sizeof a->text, "%.60s: %s", lsh_node_shown(a->site->node), says);
 	if (e->cluster != NULL && lsh_starts_with_word(a->reply.text, "TRYAGAIN") && c->errand->has_plain && !c->errand->plain) {
 		c->errand->plain = true;
 		return AGAIN;
@@ -202,13 +204,12 @@ lsh_errand_refused(const struct lsh_errand *errand, const struct lsh_attempt *a,
 {
 	const char *words = a->reply.text;
 	enum lsh_fault fault = lsh_fault_of(words);
-	char command[24] = "";
-	bool known = lsh_script_blame(script, words, command, sizeof command);
+	char says[LSH_FAULT_TEXT];
 	struct lsh_site *asks;
 	leash_error why;
 
 	if (fault == LSH_FAULT_CLUSTER && lsh_route_follow(a->site, words, &asks, &why) != LEASH_OK)
 		return lsh_fail(err, why.status, 0, "lock '%s': %s%s", errand->lock->shown, what, why.text);
-	return lsh_fail(err, lsh_fault_status(fault), 0, "lock '%s': %s%s: %s%s%s", errand->lock->shown, what,
-	                lsh_node_shown(a->site->node), command, known ? ": " : "", lsh_step_words(errand->lock->engine, words));
+	lsh_step_say(says, errand->lock, script, words);
+	return lsh_fail(err, lsh_fault_status(fault), 0, "lock '%s': %s%s: %s", errand->lock->shown, what, lsh_node_shown(a->site->node), says);
 }

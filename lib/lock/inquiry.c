@@ -1,6 +1,7 @@
 #include "lock/inquiry.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "lock/route.h"
 #include "lock/step.h"
 #include "redis/fault.h"
@@ -40,12 +41,16 @@ leash_status
 lsh_inquiry_refused(const struct lsh_inquiry *q, const char *command, const struct lsh_script *script, const char *words, leash_error *err)
 {
 	enum lsh_fault fault = lsh_fault_of(words);
-	char within[24];
+	char within[24], says[LSH_FAULT_TEXT];
 
 	if (script != NULL && lsh_script_blame(script, words, within, sizeof within))
 		command = within;
-	return fail(q, err, lsh_fault_status(fault), 0, "%.60s: %s %s: %.130s", q->uri->shown, command,
-	            fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", lsh_step_words(q->engine, words));
+	if (q->engine->options.uri->preloaded && lsh_starts_with_word(words, "NOSCRIPT"))
+		words = LSH_NOT_LOADED;
+	lsh_fault_say(says, words, command, NULL);
+	if (fault == LSH_FAULT_DENIED) /* which has the command in it */
+		return fail(q, err, LEASH_DENIED, 0, "%.60s: %s", q->uri->shown, says);
+	return fail(q, err, lsh_fault_status(fault), 0, "%.60s: %s was refused: %s", q->uri->shown, command, says);
 }
 
 leash_status

@@ -365,8 +365,7 @@ fail(struct lsh_leg *leg, leash_status status, const char *words)
 
 	leg->trouble = status;
 	b->trouble = status;
-	snprintf(b->trouble_text, sizeof b->trouble_text, "%.60s: %.130s", lsh_node_shown(leg->site->node),
-	         lsh_step_words(leg->site->engine, words));
+	snprintf(b->trouble_text, sizeof b->trouble_text, "%.60s: %.138s", lsh_node_shown(leg->site->node), words);
 }
 
 /* The server refused a command: which one of a script's, where it says so. */
@@ -377,13 +376,10 @@ fail_by(struct lsh_leg *leg, const struct lsh_leg_command *c, enum lsh_fault fau
 		[LSH_LEG_ASKS] = &lsh_script_vote,     [LSH_LEG_RENEWS] = &lsh_script_renew,    [LSH_LEG_RAISES] = &lsh_script_raise,
 		[LSH_LEG_KEEPS] = &lsh_script_keep,    [LSH_LEG_LOOKS] = &lsh_script_inspect,   [LSH_LEG_CANCELS] = &lsh_script_release,
 	};
-	char command[24], text[160];
+	char says[LSH_FAULT_TEXT];
 
-	if (fault == LSH_FAULT_DENIED && lsh_script_blame(scripts[c->what], words, command, sizeof command)) {
-		snprintf(text, sizeof text, "%s is not permitted: %.90s", command, words);
-		words = text;
-	}
-	fail(leg, lsh_fault_status(fault), words);
+	lsh_step_say(says, leg->tenure->lock, scripts[c->what], words);
+	fail(leg, lsh_fault_status(fault), says);
 }
 
 /* What one life of the server says counts once that has lasted for the guard. */

@@ -41,18 +41,15 @@ release_refused(const struct lsh_lock *lock, const struct lsh_site *site, const 
 {
 	const char *shown = lsh_node_shown(site->node);
 	enum lsh_fault fault = lsh_fault_of(words);
-	char command[24];
+	char says[LSH_FAULT_TEXT];
 
+	lsh_step_say(says, lock, &lsh_script_release, words);
 	*try_again = fault != LSH_FAULT_MISMATCH;
 	if (fault == LSH_FAULT_MISMATCH)
-		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the key holds something else: %s: %s", lock->shown, shown, words);
-	if (fault == LSH_FAULT_DENIED && lsh_script_blame(&lsh_script_release, words, command, sizeof command))
-		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s is not permitted: %s", lock->shown, shown, command,
-		                words);
+		return lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: %s: %s", lock->shown, shown, says);
 	if (fault == LSH_FAULT_DENIED)
-		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s", lock->shown, shown, words);
-	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown,
-	                lsh_step_words(lock->engine, words));
+		return lsh_fail(err, LEASH_DENIED, 0, "lock '%s': not released, it ends with its lease: %s: %s", lock->shown, shown, says);
+	return lsh_fail(err, LEASH_UNKNOWN, 0, "lock '%s': not released yet, it ends with its lease at the latest: %s: %s", lock->shown, shown, says);
 }
 
 static leash_status

@@ -11,12 +11,16 @@ lsh_step_may_send_whole(const struct lsh_engine *e)
 	return !e->options.uri->preloaded;
 }
 
-const char *
-lsh_step_words(const struct lsh_engine *e, const char *words)
+void
+lsh_step_say(char out[static LSH_FAULT_TEXT], const struct lsh_lock *lock, const struct lsh_script *script, const char *words)
 {
-	if (e->options.uri->preloaded && lsh_starts_with_word(words, "NOSCRIPT"))
-		return "its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them";
-	return words;
+	unsigned key = script != NULL ? lsh_script_blame_key(script, words) : 0;
+	char command[24];
+	bool known = script != NULL && lsh_script_blame(script, words, command, sizeof command);
+
+	if (lock->engine->options.uri->preloaded && lsh_starts_with_word(words, "NOSCRIPT"))
+		words = LSH_NOT_LOADED;
+	lsh_fault_say(out, words, known ? command : NULL, key >= 1 && key <= 3 ? lock->key[key - 1] : NULL);
 }
 
 static void

@@ -2,12 +2,14 @@
 #ifndef LSH_LOCK_STEP_H
 #define LSH_LOCK_STEP_H
 
+#include "redis/fault.h"
 #include "redis/script.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lsh_engine;
+struct lsh_lock;
 struct lsh_tenure;
 
 struct lsh_step {
@@ -17,8 +19,9 @@ struct lsh_step {
 
 /* May the text of a script be sent where the server lacks it? (scripts=preloaded: it may not.) */
 bool lsh_step_may_send_whole(const struct lsh_engine *engine);
-/* What a server refused a step with, in words that say what to do where the scripts were to be there and are not. */
-const char *lsh_step_words(const struct lsh_engine *engine, const char *words);
+/* What to tell a person of the words with which a server refused a step of this lock; `script` may be NULL. */
+#define LSH_NOT_LOADED "its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them"
+void lsh_step_say(char out[static LSH_FAULT_TEXT], const struct lsh_lock *lock, const struct lsh_script *script, const char *words);
 
 void lsh_step_ask(struct lsh_step *step, const struct lsh_tenure *tenure, int64_t not_after_us, bool takes_place);
 void lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *tenure); /* or release, or leave */

@@ -1,59 +1,134 @@
+/* The refusals of servers, and what to say of each. This is the only table of them. */
 #include "redis/fault.h"
 
+#include "base/text.h"
+
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+/* What it is, and what to do about it. Without such words the server's own are told. */
+#define READONLY_SAYS   "it is a replica, which takes no writes (READONLY): name the master in the URI, or let sentinels find it"
+#define MASTERDOWN_SAYS "it is a replica that has lost its master (MASTERDOWN): name the master in the URI, or let sentinels find it"
+#define OOM_SAYS        "its memory is full (OOM): make room, or raise its maxmemory"
+#define MISCONF_SAYS    "it takes no writes since it could not save its data (MISCONF): see its log and its disk"
+#define NOREPLICAS_SAYS "it takes no writes, too few replicas are connected (NOREPLICAS): see INFO replication and min-replicas-to-write"
 
 static const struct {
 	const char *word;
 	enum lsh_fault fault;
+	const char *says;
 } words[] = {
-	{"NOSCRIPT", LSH_FAULT_NOSCRIPT},
-	{"LOADING", LSH_FAULT_NOT_NOW},
-	{"BUSY", LSH_FAULT_NOT_NOW},
-	{"TRYAGAIN", LSH_FAULT_NOT_NOW},
-	{"CLUSTERDOWN", LSH_FAULT_NOT_NOW},
-	{"READONLY", LSH_FAULT_NOT_HERE},
-	{"MASTERDOWN", LSH_FAULT_NOT_HERE},
-	{"OOM", LSH_FAULT_REFUSED},
-	{"MISCONF", LSH_FAULT_REFUSED},
-	{"NOREPLICAS", LSH_FAULT_REFUSED},
-	{"NOAUTH", LSH_FAULT_DENIED},
-	{"WRONGPASS", LSH_FAULT_DENIED},
-	{"NOPERM", LSH_FAULT_DENIED},
-	{"WRONGTYPE", LSH_FAULT_MISMATCH},
-	{"MOVED", LSH_FAULT_CLUSTER},
-	{"ASK", LSH_FAULT_CLUSTER},
-	{"CROSSSLOT", LSH_FAULT_CLUSTER},
+	{"NOSCRIPT", LSH_FAULT_NOSCRIPT, NULL},
+	{"LOADING", LSH_FAULT_NOT_NOW, "it is still loading its data (LOADING): wait until it has"},
+	{"BUSY", LSH_FAULT_NOT_NOW, "it is busy with a script that does not end (BUSY): SCRIPT KILL ends that"},
+	{"TRYAGAIN", LSH_FAULT_NOT_NOW, "the slot of this lock is being moved (TRYAGAIN): try again in a moment"},
+	{"CLUSTERDOWN", LSH_FAULT_NOT_NOW, "nobody serves the slot of this lock just now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
+	{"READONLY", LSH_FAULT_NOT_HERE, READONLY_SAYS},
+	{"MASTERDOWN", LSH_FAULT_NOT_HERE, MASTERDOWN_SAYS},
+	{"OOM", LSH_FAULT_REFUSED, OOM_SAYS},
+	{"MISCONF", LSH_FAULT_REFUSED, MISCONF_SAYS},
+	{"NOREPLICAS", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
+	{"NOAUTH", LSH_FAULT_DENIED, "it wants a password (NOAUTH): write it into the URI, or name a file by password_file="},
+	{"WRONGPASS", LSH_FAULT_DENIED, NULL},
+	{"NOPERM", LSH_FAULT_DENIED, NULL},
+	{"WRONGTYPE", LSH_FAULT_MISMATCH, NULL},
+	{"MOVED", LSH_FAULT_CLUSTER, NULL},
+	{"ASK", LSH_FAULT_CLUSTER, NULL},
+	{"CROSSSLOT", LSH_FAULT_CLUSTER, NULL},
 };
 
 /* What a command inside a script was refused for stands behind "ERR", in words that changed from version to version. */
 static const struct {
 	const char *part;
 	enum lsh_fault fault;
+	const char *says;
 } parts[] = {
-	{"unknown command", LSH_FAULT_NOSCRIPT}, /* EVALSHA was renamed away; EVAL may still be there. First: it quotes the keys */
-	{"Unknown Redis command", LSH_FAULT_NOSCRIPT}, /* one that a script calls was */
-	{"WRONGTYPE", LSH_FAULT_MISMATCH},
-	{"The user executing the script", LSH_FAULT_DENIED},
-	{"ACL failure in script", LSH_FAULT_DENIED},
-	{"OOM command not allowed", LSH_FAULT_REFUSED},
-	{"-READONLY ", LSH_FAULT_NOT_HERE},
-	{"-MISCONF ", LSH_FAULT_REFUSED},
-	{"-NOREPLICAS ", LSH_FAULT_REFUSED},
+	{"unknown command", LSH_FAULT_NOSCRIPT, NULL}, /* EVALSHA was renamed away; EVAL may still be there. First: it quotes the keys */
+	{"Unknown Redis command", LSH_FAULT_NOSCRIPT, NULL}, /* one that a script calls was */
+	{"WRONGTYPE", LSH_FAULT_MISMATCH, NULL},
+	{"The user executing the script", LSH_FAULT_DENIED, NULL},
+	{"ACL failure in script", LSH_FAULT_DENIED, NULL},
+	{"OOM command not allowed", LSH_FAULT_REFUSED, OOM_SAYS},
+	{"-READONLY ", LSH_FAULT_NOT_HERE, READONLY_SAYS},
+	{"-MISCONF ", LSH_FAULT_REFUSED, MISCONF_SAYS},
+	{"-NOREPLICAS ", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
 };
+
+static enum lsh_fault
+look_up(const char *text, const char **says)
+{
+	size_t n = strcspn(text, " ");
+
+	*says = NULL;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strlen(words[i].word) == n && memcmp(words[i].word, text, n) == 0) {
+			*says = words[i].says;
+			return words[i].fault;
+		}
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (strstr(text, parts[i].part) != NULL) {
+			*says = parts[i].says;
+			return parts[i].fault;
+		}
+	return LSH_FAULT_UNKNOWN;
+}
 
 enum lsh_fault
 lsh_fault_of(const char *text)
 {
-	size_t n = strcspn(text, " ");
+	const char *says;
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strlen(words[i].word) == n && memcmp(words[i].word, text, n) == 0)
-			return words[i].fault;
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (strstr(text, parts[i].part) != NULL)
-			return parts[i].fault;
-	return LSH_FAULT_UNKNOWN;
+	return look_up(text, &says);
+}
+
+/* How much of the server's own words tells a person something: not the digest of a script, nor the arguments. */
+static size_t
+worth_telling(const char *text, size_t room)
+{
+	static const char *const tails[] = {" script: ", ", with args beginning with", ", on @user_script"};
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+		const char *tail = strstr(text, tails[i]);
+
+		if (tail != NULL && (size_t)(tail - text) < n)
+			n = (size_t)(tail - text);
+	}
+	if (n > room)
+		for (n = room; n > 0 && text[n] != ' ';) /* never in the middle of a word */
+			n--;
+	while (n > 0 && (text[n - 1] == '.' || text[n - 1] == ' '))
+		n--;
+	return n;
+}
+
+void
+lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *command, const char *key)
+{
+	static const char allow[] = " (ACL SETUSER allows it)", renamed[] = ": was it renamed (rename-command)?";
+	char head[40] = "", shown[48] = "";
+	const char *says, *tail = "";
+	enum lsh_fault fault = look_up(text, &says);
+
+	if (key != NULL)
+		lsh_show(shown, sizeof shown, key, strlen(key));
+	if (fault == LSH_FAULT_MISMATCH) {
+		snprintf(out, LSH_FAULT_TEXT, "%s%s%s holds something else (WRONGTYPE): delete it, or use another name", key != NULL ? "the key '" : "one of its keys",
+		         shown, key != NULL ? "'" : "");
+		return;
+	}
+	if (says != NULL) {
+		snprintf(out, LSH_FAULT_TEXT, "%s", says);
+		return;
+	}
+	if (fault == LSH_FAULT_DENIED && command != NULL)
+		snprintf(head, sizeof head, "%.20s is not permitted: ", command);
+	if (fault == LSH_FAULT_DENIED && !lsh_starts_with_word(text, "WRONGPASS"))
+		tail = allow;
+	else if (fault == LSH_FAULT_NOSCRIPT && !lsh_starts_with_word(text, "NOSCRIPT"))
+		tail = renamed;
+	snprintf(out, LSH_FAULT_TEXT, "%s%.*s%s", head, (int)worth_telling(text, LSH_FAULT_TEXT - 1 - strlen(head) - strlen(tail)), text, tail);
 }
 
 leash_status

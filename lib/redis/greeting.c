@@ -105,7 +105,7 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
 {
 	const char *name = step_names[step];
 	enum lsh_fault fault = lsh_fault_of(said);
-	bool plain = lsh_starts_with_word(said, "ERR");
+	bool plain = lsh_starts_with_word(said, "ERR"), unknown = plain && strstr(said, "unknown command") != NULL;
 	int n = fit_words(g, step, said);
 	const char *words = said;
 
@@ -121,10 +121,11 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
 		return fail(g, err, LEASH_UNAVAILABLE, 0, "%s was refused: %.*s", name, n, words);
 	if (lsh_starts_with_word(said, "NOAUTH"))
 		return fail(g, err, LEASH_DENIED, 0, "the server wants a password: %s was refused: %.*s", name, n, words);
+	if (unknown && step != AUTH) /* a sentinel has all that comes before TIME */
+		return fail(g, err, LEASH_UNSUPPORTED, 0, "%s was refused: %.*s (%s)", name, n, words,
+		            step == TIME ? "is it a sentinel? then write redis+sentinel://" : "was it renamed by rename-command?");
 	if (step == SELECT && plain)
 		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", g->uri->db, n, words);
-	if (step == TIME && plain && strstr(said, "unknown command") != NULL) /* a sentinel has all that comes before */
-		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s (is it a sentinel? then write redis+sentinel://)", name, n, words);
 	if (step == AUTH || fault == LSH_FAULT_DENIED || plain)
 		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s", name, n, words);
 	return fail(g, err, LEASH_PROTOCOL, 0, "%s was refused, not in the words of a Redis server: %.*s", name, n, words);

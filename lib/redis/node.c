@@ -170,13 +170,16 @@ lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
 void
 lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 {
+	char says[LSH_FAULT_TEXT];
+
 	if (lsh_pipe_epoch(n->pipe) != epoch && !LSH_MUTATES(LSH_EPOCHS_DO_NOT_COUNT))
 		return; /* it has been left already */
+	lsh_fault_say(says, why, NULL, NULL);
 	pthread_mutex_lock(&n->mutex);
-	snprintf(n->left_for, sizeof n->left_for, "%s", why);
+	memcpy(n->left_for, says, sizeof n->left_for);
 	pthread_mutex_unlock(&n->mutex);
 	if (!atomic_exchange(&n->leaving, true))
-		lsh_node_say(n, LEASH_LOG_WARNING, "%s: leaving this server: %s", n->uri->shown, why);
+		lsh_node_say(n, LEASH_LOG_WARNING, "%.100s: leaving this server: %s", n->uri->shown, says);
 	lsh_pipe_break(n->pipe, epoch);
 	lsh_listener_break(n->listener);
 }
@@ -201,7 +204,7 @@ lsh_node_await_hello(struct lsh_node *n, leash_error *err)
 	lsh_list_remove(&sleeper.link);
 	if (!n->up)
 		refusal = n->commands.trouble;
-	else if (n->messages.trouble.status == LEASH_DENIED)
+	else if (lsh_status_stays(n->messages.trouble.status))
 		refusal = n->messages.trouble;
 	pthread_mutex_unlock(&n->mutex);
 	if (refusal.status != LEASH_OK && err != NULL)

@@ -21,10 +21,17 @@
 struct lsh_node;
 struct lsh_listener;
 
+/* Why a connection was refused: does that stay so until somebody changes the server or the URI? */
+static inline bool
+lsh_status_stays(leash_status status)
+{
+	return status == LEASH_DENIED || status == LEASH_UNSUPPORTED;
+}
+
 struct lsh_node_ops {
 	void (*connected)(void *ctx);  /* keeper: commands can be sent (again): whatever is held or waited for should be asked about */
 	void (*denied)(void *ctx, const leash_error *why); /* keeper: this attempt to connect and the one before were refused, by the server
-	                                  or by us, and the next one will be until somebody mends it (DENIED), or the sentinels name
+	                                  or by us, and the next one will be until somebody mends it (DENIED, UNSUPPORTED), or the sentinels name
 	                                  another master: who answers for a moment at an old address is none. NULL: nobody wants to know */
 	void (*subscribed)(void *ctx); /* keeper: messages come (again): some may have been missed */
 	void (*work)(void *ctx);       /* keeper: was kicked; run all the work there is, as a caller of the pipe */

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/park.h"
 #include "redis/dial.h"
+#include "redis/fault.h"
 #include "redis/listener.h"
 #include "redis/node.h"
 #include "redis/sentinel.h"
@@ -65,7 +66,7 @@ struct lsh_node {
 	int64_t up_since;          /* of the server, by our clock, at the latest; LSH_NEVER: it does not say */
 	int64_t master_since;      /* likewise as the master; before all times without sentinels */
 	struct lsh_uri place;      /* with sentinels: of the server that we take for the master; zeroed: unknown yet. Only the keeper writes it */
-	char left_for[132];        /* what the server said for which it was left */
+	char left_for[LSH_FAULT_TEXT]; /* what the server said for which it was left */
 	struct lsh_list sleepers;  /* struct sleeper */
 
 	struct lsh_sentinel *sentinel; /* NULL: the URI says where the server is */

@@ -48,7 +48,7 @@ lsh_node_attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const le
 	line->dialing = false;
 	line->redial_at = lsh_after(lsh_now_ns(), back_off(line->failures++));
 	pthread_mutex_lock(&n->mutex);
-	again = line->trouble.status == LEASH_DENIED && err->status == LEASH_DENIED;
+	again = lsh_status_stays(line->trouble.status) && line->trouble.status == err->status;
 	news = strcmp(line->trouble.text, err->text) != 0;
 	line->trouble = *err;
 	line->tried = line->tried || final;

@@ -43,24 +43,45 @@ copy_name(const char *from, char *name, size_t size)
 	return n > 0;
 }
 
-bool
-lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size)
+/* The line of the script on which it failed, and its `*end`; NULL: the server does not say. */
+static const char *
+line_of(const struct lsh_script *script, const char *error, const char **end)
 {
-	static const char place[] = "@user_script:", call[] = "call('";
-	const char *at = strstr(error, place), *line = script->text, *end;
+	static const char place[] = "@user_script:";
+	const char *at = strstr(error, place), *line = script->text;
 	long number;
 
-	if (at == NULL) {
-		at = strrchr(error, '(');
-		return at != NULL && copy_name(at + 1, name, size);
-	}
+	if (at == NULL)
+		return NULL;
 	number = strtol(at + sizeof place - 1, NULL, 10);
 	for (; number > 1; number--) {
 		line = strchr(line, '\n');
 		if (line++ == NULL)
-			return false;
+			return NULL;
 	}
-	end = line + strcspn(line, "\n");
-	at = strstr(line, call);
+	*end = line + strcspn(line, "\n");
+	return line;
+}
+
+bool
+lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size)
+{
+	static const char call[] = "call('";
+	const char *end, *line = line_of(script, error, &end), *at;
+
+	if (strstr(error, "@user_script:") == NULL) {
+		at = strrchr(error, '(');
+		return at != NULL && copy_name(at + 1, name, size);
+	}
+	at = line != NULL ? strstr(line, call) : NULL;
 	return at != NULL && at < end && copy_name(at + sizeof call - 1, name, size);
+}
+
+unsigned
+lsh_script_blame_key(const struct lsh_script *script, const char *error)
+{
+	static const char key[] = "KEYS[";
+	const char *end, *line = line_of(script, error, &end), *at = line != NULL ? strstr(line, key) : NULL;
+
+	return at != NULL && at < end && isdigit((unsigned char)at[sizeof key - 1]) ? (unsigned)(at[sizeof key - 1] - '0') : 0;
 }

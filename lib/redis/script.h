@@ -28,4 +28,7 @@ void lsh_script_send_whole(struct lsh_script_call *call);
  * the command; our own scripts append it, "... (PEXPIRE)". Writes its name; false: it cannot be told. */
 bool lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size);
 
+/* And the number of the key that it was about, from 1 on; 0: that cannot be told. */
+unsigned lsh_script_blame_key(const struct lsh_script *script, const char *error);
+
 #endif

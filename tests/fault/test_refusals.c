@@ -123,6 +123,22 @@ without_evalsha_and_eval_it_is_unsupported(void **state)
 	server_stop(lacking);
 }
 
+static void
+without_subscribe_or_time_it_is_unsupported(void **state)
+{
+	static const char *const lacks[] = {"SUBSCRIBE", "TIME"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+		struct server *lacking = server_start((const char *const[]){"--rename-command", lacks[i], "", NULL});
+		leash_client *none;
+
+		assert_refused(LEASH_UNSUPPORTED, server_uri(lacking), lacks[i],
+		               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(lacking), .timeout_ms = patience_ms()), &err));
+		server_stop(lacking);
+	}
+}
+
 /* ---- not now ---- */
 
 static void
@@ -630,6 +646,7 @@ main(void)
 		on_real(scripts_that_are_flushed_all_the_time_are_sent_again),
 		cmocka_unit_test(without_evalsha_all_goes_by_eval),
 		cmocka_unit_test(without_evalsha_and_eval_it_is_unsupported),
+		cmocka_unit_test(without_subscribe_or_time_it_is_unsupported),
 		cmocka_unit_test(a_lock_outlives_a_restart_that_takes_its_time_to_load),
 		on_real(a_script_that_runs_for_seconds_is_waited_for_and_not_killed),
 		on_real(a_replica_is_left_alone_until_it_is_a_master_again),

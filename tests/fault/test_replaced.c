@@ -30,12 +30,16 @@ a_key_of_another_type_is_a_mismatch_and_left_alone(void **state)
 		{"leash:{refused}:queue", "RPUSH leash:{refused}:queue theirs", "LRANGE leash:{refused}:queue 0 -1", "theirs"},
 	};
 
+	char named[80];
+
 	(void)state;
 	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
 		check_that_all_is_well();
 		freeReplyObject(server_command(server, "DEL %s", theirs[i].key));
 		ask_server(server, theirs[i].make);
 		assert_refused(LEASH_MISMATCH, server_uri(server), "WRONGTYPE", leash_lock_acquire(lock, 0, &err));
+		snprintf(named, sizeof named, "the key '%s' holds something else", theirs[i].key);
+		check_text(err.text, named);
 		assert_refused(LEASH_MISMATCH, server_uri(server), "lock 'refused'", leash_lock_acquire(lock, 30000, &err));
 		assert_refused(LEASH_MISMATCH, server_uri(server), "WRONGTYPE", leash_lock_acquire(lock, LEASH_FOREVER, &err));
 		assert_false(leash_lock_held(lock));

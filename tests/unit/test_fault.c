@@ -200,6 +200,37 @@ each_fault_has_the_status_that_a_caller_is_given(void **state)
 	assert_int_equal(lsh_fault_status(LSH_FAULT_UNKNOWN), LEASH_PROTOCOL);
 }
 
+static void
+a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one(void **state)
+{
+	static const struct {
+		const char *text, *command, *key, *told;
+	} cases[] = {
+		{"READONLY You can't write against a read only replica." SCRIPT, NULL, NULL,
+		 "it is a replica, which takes no writes (READONLY): name the master in the URI, or let sentinels find it"},
+		{SCRIPT_6_2 "-READONLY You can't write against a read only replica.", NULL, NULL,
+		 "it is a replica, which takes no writes (READONLY): name the master in the URI, or let sentinels find it"},
+		{"OOM command not allowed when used memory > 'maxmemory'." SCRIPT, "SET", NULL, "its memory is full (OOM): make room, or raise its maxmemory"},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value" SCRIPT, "GET", "leash:{a}:fence",
+		 "the key 'leash:{a}:fence' holds something else (WRONGTYPE): delete it, or use another name"},
+		{"WRONGTYPE Operation against a key", NULL, NULL, "one of its keys holds something else (WRONGTYPE): delete it, or use another name"},
+		{"ERR The user executing the script can't run this command or subcommand" SCRIPT, "PEXPIRE", NULL,
+		 "PEXPIRE is not permitted: ERR The user executing the script can't run this command or subcommand (ACL SETUSER allows it)"},
+		{"ERR unknown command 'EVAL', with args beginning with: 'b2b7' '3' 'leash:{a}' ", NULL, NULL,
+		 "ERR unknown command 'EVAL': was it renamed (rename-command)?"},
+		{"ERR something that nobody has heard of, and that goes on for longer than there is room for it in a line that is told to a person who "
+		 "wants to know", NULL, NULL,
+		 "ERR something that nobody has heard of, and that goes on for longer than there is room for it in a line that is told to a person who"},
+	};
+	char told[LSH_FAULT_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		lsh_fault_say(told, cases[i].text, cases[i].command, cases[i].key);
+		assert_string_equal(told, cases[i].told);
+	}
+}
+
 int
 main(void)
 {
@@ -208,6 +239,7 @@ main(void)
 		cmocka_unit_test(what_comes_after_the_first_word_changes_nothing),
 		cmocka_unit_test(what_a_script_was_refused_is_found_behind_err),
 		cmocka_unit_test(words_that_only_look_like_them_are_unknown),
+		cmocka_unit_test(a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one),
 		cmocka_unit_test(a_plain_err_is_unknown_whatever_word_it_has_in_it),
 		cmocka_unit_test(each_fault_has_the_status_that_a_caller_is_given),
 	};
