@@ -6,7 +6,7 @@
  *                             else: into the work list, and the timer goes on to valid-until (a word: to the next one)
  *   the keeper                appends up to 256 commands, each under its lock's mutex, so that the pipe has them in the order
  *                             of the decisions; then awaits each answer and settles it, under its lock's mutex again. The
- *                             words for one lock go out together, as many as an answer has room for
+ *                             words for one lock go out together
  *
  * Nothing here allocates. */
 #include "lock/state.h"
@@ -25,7 +25,7 @@
 #include <stdio.h>
 
 enum {
-	WINDOW = 256,        /* commands on their way at once: a larger burst would block every other caller */
+	WINDOW = LSH_WORDS,  /* commands on their way at once: a larger burst would block every other caller */
 	SLOT_MOVES_MS = 100, /* until a word, or a cancel, is said again that a slot on the move was in the way of */
 };
 
@@ -207,6 +207,22 @@ make_step(struct lsh_job *job, struct lsh_job *end, struct lsh_step *step, int64
 	}
 }
 
+/* Room for the answers to the words of a window, behind its jobs. */
+static int64_t *
+answers_of(const struct lsh_site *site)
+{
+	return (int64_t *)(site->jobs + WINDOW);
+}
+
+/* What the server said of the job's token. */
+static int64_t
+answer_of(const struct lsh_job *job, const struct lsh_reply *reply)
+{
+	unsigned i = 2 + job->word;
+
+	return i < LSH_KEPT ? reply->integer[i] : reply->more[i - LSH_KEPT];
+}
+
 static enum lsh_appended
 append(struct lsh_site *site, struct lsh_job *job, const struct lsh_script_call *call, int64_t patience)
 {
@@ -263,9 +279,9 @@ pass_on(struct lsh_site *site, struct lsh_job *job)
 	pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Append what is due for this job; false: there is no room. */
+/* Append what is due for this job; false: there is no room. What is answered to its words lies at `*room`. */
 static bool
-send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, struct lsh_thread *self)
+send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, int64_t **room, struct lsh_thread *self)
 {
 	struct lsh_lock *lock = job->tenure->lock;
 	int64_t patience = site->engine->options.timeout;
@@ -286,6 +302,11 @@ send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, struct
 			lsh_site_introduce(site, lsh_pipe_epoch(lsh_node_pipe(site->node)), job->lease_ms, job->sent);
 		if (job->phase == LSH_HELD && job->tenure->adopted)
 			lsh_site_prolong(site, job->tenure->token, job->lease_ms, job->sent);
+		if (job->words > LSH_KEPT - 2) {
+			job->ticket.reply.more = *room;
+			job->ticket.reply.more_room = (uint16_t)(job->words - (LSH_KEPT - 2));
+			*room += job->ticket.reply.more_room;
+		}
 		appended = append(site, job, &step.call, patience);
 		mark_others(job, end, appended == LSH_PIPE_FULL);
 	}
@@ -373,7 +394,7 @@ settle_word(struct lsh_site *site, struct lsh_lock *lock, struct lsh_job *job, c
 		return;
 	}
 	lsh_node_learn_clock(site->node, reply->integer[0], job->sent, received);
-	stands = reply->integer[2 + job->word];
+	stands = answer_of(job, reply);
 	if (t->phase == LSH_HELD && received >= t->valid_until) {
 		lsh_hold_lose(lock, lsh_hold_why_over(lock->hold, t, received)); /* past it, nothing revives it */
 	} else if (stands < 0 && t->phase == LSH_QUEUED && LSH_MUTATES(LSH_TOKENS_COME_BACK)) {
@@ -444,8 +465,8 @@ is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
 	if (job->phase == LSH_QUEUED) {
 		unsigned count = 2 + (job->with != NULL ? job->with : job)->words;
 
-		return reply->type == LSH_ARRAY && reply->count == count && reply->integers == (1u << count) - 1 &&
-		       reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX && reply->integer[2 + job->word] <= LSH_FENCE_MAX;
+		return reply->type == LSH_ARRAY && reply->count == count && reply->strangers == 0 &&
+		       reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX && answer_of(job, reply) <= LSH_FENCE_MAX;
 	}
 	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
 }
@@ -526,11 +547,12 @@ lsh_renewal_work(struct lsh_site *site)
 		return; /* the watchdog will bring it up again */
 	while ((n = take_work(site)) > 0) {
 		struct lsh_job *end = site->jobs + n;
+		int64_t *answers = answers_of(site);
 		bool room = true;
 
 		for (struct lsh_job *job = site->jobs; job < end; job++)
 			if (job->with == NULL) {
-				room = room && send_job(site, job, end, self);
+				room = room && send_job(site, job, end, &answers, self);
 				job->unsent |= !room;
 			}
 		/* each for itself, and settled at once: the next answer may not come for longer than this lease lasts */
@@ -554,6 +576,6 @@ lsh_renewal_work(struct lsh_site *site)
 bool
 lsh_renewal_jobs_new(struct lsh_site *site)
 {
-	site->jobs = lsh_alloc(WINDOW * sizeof *site->jobs);
+	site->jobs = lsh_alloc(WINDOW * (sizeof *site->jobs + sizeof *answers_of(site)));
 	return site->jobs != NULL;
 }

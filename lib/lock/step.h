@@ -28,7 +28,7 @@ void lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *tenure); /*
 /* What there is of that with one key, for a slot that is moving: its hold is released, and the next word or cancel gives the lock to somebody. */
 void lsh_step_forget(struct lsh_step *step, const struct lsh_tenure *tenure);
 /* For several tenures of one lock, with one lease: the first, then each of the others, then the end. */
-enum { LSH_WORDS = 14 }; /* tenures at most: a reply has room for the answers */
+enum { LSH_WORDS = 256 }; /* tenures at most: a server reads and answers so many in some 0.5 ms */
 void lsh_step_word(struct lsh_step *step, const struct lsh_tenure *tenure);
 void lsh_step_word_add(struct lsh_step *step, const struct lsh_tenure *tenure);
 void lsh_step_word_end(struct lsh_step *step, const struct lsh_tenure *tenure);

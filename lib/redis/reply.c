@@ -135,7 +135,7 @@ fail_as_parsed(struct lsh_reader *reader)
 	const char *fault = lsh_sieve_fault(&reader->sieve);
 
 	if (reader->sieve.too_many)
-		fault = "an array of more than 16 elements";
+		fault = "an array of too many elements";
 	fail(reader, fault != NULL ? fault : "out of memory");
 }
 
@@ -263,13 +263,17 @@ lsh_reply_keep(struct lsh_reply *reply, const struct lsh_message *message)
 
 	reply->type = message->type;
 	reply->count = (uint16_t)message->count;
-	reply->integers = 0;
+	reply->integers = reply->strangers = 0;
 	for (unsigned i = 0; i < message->count; i++) {
 		const struct lsh_item *item = &message->item[i];
 
-		if (item->type == LSH_INTEGER) {
+		reply->strangers = (uint16_t)(reply->strangers + (item->type != LSH_INTEGER));
+		if (item->type == LSH_INTEGER && i < LSH_KEPT) {
 			reply->integer[i] = item->integer;
 			reply->integers = (uint16_t)(reply->integers | 1u << i);
+		} else if (item->type == LSH_INTEGER) {
+			if (i - LSH_KEPT < reply->more_room)
+				reply->more[i - LSH_KEPT] = item->integer;
 		} else if (item->type != LSH_NIL && text == NULL) {
 			text = item;
 		}

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { LSH_SCRIPT_ARGS = 32 };
+enum { LSH_SCRIPT_ARGS = 272 };
 
 /* The arguments belong to the caller and must last until the command has been appended to a pipe. */
 struct lsh_script_call {

@@ -639,6 +639,40 @@ a_server_that_refuses_connections_is_found_again_when_it_is_up(void **state)
 	server_stop(gone);
 }
 
+/* The most arguments of an EVALSHA so far. */
+#define MOST_ARGUMENTS \
+	"local most = 0 " \
+	"for _, e in ipairs(redis.call('SLOWLOG', 'GET', '1000')) do " \
+	"local args = e[4] " \
+	"if string.lower(args[1]) == 'evalsha' then " \
+	"most = math.max(most, #args + (tonumber(string.match(args[#args], '(%d+) more')) or 0)) end end " \
+	"return most"
+
+static void
+all_who_wait_in_one_client_say_their_words_in_one_command(void **state)
+{
+	enum { WAITERS = 60 };
+	static struct waiting w[WAITERS];
+	const leash_lock_options *fair = LEASH_LOCK_OPTIONS(.fair = true);
+	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	leash_lock *held = leashed_lock(other, "fair", fair), *wanted = leashed_lock(client, "fair", fair);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	for (int i = 0; i < WAITERS; i++)
+		begin_waiting(&w[i], wanted, LEASH_FOREVER);
+	await_true(server_integer(server, "ZCARD leash:{fair}:queue") == WAITERS + 1);
+	ask_server(server, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 1000");
+	ask_server(server, "CLIENT KILL TYPE normal"); /* over a new connection all of them ask how they stand */
+	await_true(server_integer(server, "EVAL %s 0", MOST_ARGUMENTS) >= 3 + 3 + 2 + WAITERS + 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	for (int i = 0; i < WAITERS; i++)
+		end_waiting(&w[i], LEASH_OK);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(other);
+}
+
 int
 main(void)
 {
@@ -655,6 +689,7 @@ main(void)
 		cmocka_unit_test(a_server_that_cannot_save_lets_leases_run_out_truthfully),
 		on_real(a_master_with_too_few_replicas_lets_leases_run_out_truthfully),
 		cmocka_unit_test(a_node_of_a_cluster_without_slots_is_unavailable),
+		on_real(all_who_wait_in_one_client_say_their_words_in_one_command),
 		on_real(failed_tries_cost_one_command_each_and_leave_nothing_behind),
 		on_real(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter),
 		on_real(a_server_that_pauses_its_clients_costs_no_lock_either),

@@ -288,7 +288,7 @@ what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size(void **state)
 		{BYTES("$3\0\r\nabc\r\n")},
 		{BYTES("*-2\r\n")},
 		{BYTES("*-5\r\n")},
-		{BYTES("*17\r\n")},
+		{BYTES("*273\r\n")},
 		{BYTES("*1073741823\r\n")},
 		{BYTES("*2147483647\r\n")},
 		{BYTES("*2147483648\r\n")},
@@ -383,10 +383,10 @@ after_a_fault_nothing_is_told_until_a_reset(void **state)
 
 	(void)state;
 	assert_string_equal(lsh_reader_fault(reader), "");
-	assert_true(lsh_reader_feed(reader, BYTES("*17\r\n:1\r\n+OK\r\n")));
+	assert_true(lsh_reader_feed(reader, BYTES("*273\r\n:1\r\n+OK\r\n")));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(lsh_reader_next(reader, &m), -1);
-		assert_string_equal(lsh_reader_fault(reader), "an array of more than 16 elements");
+		assert_string_equal(lsh_reader_fault(reader), "an array of too many elements");
 	}
 	strcpy(fault, lsh_reader_fault(reader));
 	assert_false(lsh_reader_feed(reader, BYTES("+OK\r\n")));
@@ -575,11 +575,33 @@ kept(const char *bytes, size_t size)
 	struct lsh_reply reply;
 
 	memset(&reply, 0xa5, sizeof reply);
+	reply.more_room = 0;
 	assert_true(lsh_reader_reset(reader));
 	assert_true(lsh_reader_feed(reader, bytes, size));
 	assert_int_equal(lsh_reader_next(reader, &m), 1);
 	lsh_reply_keep(&reply, m);
 	return reply;
+}
+
+static void
+integers_that_find_no_place_in_a_reply_go_where_there_is_room(void **state)
+{
+	char bytes[8 * (LSH_KEPT + 5)] = "";
+	int64_t more[4] = {0, 0, 0, -7};
+	struct lsh_reply r = {.more = more, .more_room = 3};
+	const struct lsh_message *m;
+	size_t n = 0;
+
+	(void)state;
+	n += (size_t)sprintf(bytes, "*%d\r\n", LSH_KEPT + 4);
+	for (int i = 0; i < LSH_KEPT + 4; i++)
+		n += (size_t)sprintf(bytes + n, ":%d\r\n", i);
+	assert_true(lsh_reader_reset(reader));
+	assert_true(lsh_reader_feed(reader, bytes, n));
+	assert_int_equal(lsh_reader_next(reader, &m), 1);
+	lsh_reply_keep(&r, m);
+	assert_true(r.count == LSH_KEPT + 4 && r.strangers == 0 && r.integers == 0xffff && r.integer[LSH_KEPT - 1] == LSH_KEPT - 1);
+	assert_true(more[0] == LSH_KEPT && more[2] == LSH_KEPT + 2 && more[3] == -7);
 }
 
 static void
@@ -801,6 +823,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(many_messages_at_once_are_all_told, start, end),
 		cmocka_unit_test_setup_teardown(strings_that_find_no_room_are_cut_off, start, end),
 		cmocka_unit_test_setup_teardown(a_message_stays_while_the_next_ones_are_fed, start, end),
+		cmocka_unit_test_setup_teardown(integers_that_find_no_place_in_a_reply_go_where_there_is_room, start, end),
 		cmocka_unit_test_setup_teardown(a_reply_keeps_the_integers_and_the_first_string, start, end),
 		cmocka_unit_test_setup_teardown(a_reply_cuts_its_text_where_it_does_not_fit, start, end),
 		cmocka_unit_test_setup_teardown(whatever_is_said_is_read_the_same_whole_and_in_pieces, start, end),
