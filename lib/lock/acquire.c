@@ -35,12 +35,18 @@ is_signaled(void *arg)
 static void
 wait_for_signal(struct lsh_lock *lock, struct lsh_waiter *w, bool queued)
 {
-	pthread_mutex_unlock(&lock->mutex);
+	struct lsh_site *site = lsh_lock_site(lock);
+
 	if (queued)
-		lsh_listener_wait(lsh_node_listener(lsh_lock_node(lock)), &w->thread->parker, w->deadline, is_signaled, w);
-	else
+		lsh_site_use(site);
+	pthread_mutex_unlock(&lock->mutex);
+	if (queued) {
+		lsh_listener_wait(lsh_node_listener(site->node), &w->thread->parker, w->deadline, is_signaled, w);
+		lsh_site_leave(site);
+	} else {
 		while (!lsh_waiter_is_signaled(w) && lsh_now_ns() < w->deadline)
 			lsh_park(&w->thread->parker, w->deadline);
+	}
 	pthread_mutex_lock(&lock->mutex);
 }
 
@@ -258,6 +264,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 			explain(lock, &w, wait_ms, err);
 		}
 	}
+	lsh_site_leave(w.asks);
 	pthread_mutex_unlock(&lock->mutex);
 	lsh_cancel_rise(seat);
 	return status;

@@ -123,13 +123,30 @@ take_over(struct lsh_lock *lock, struct adoption *a, int64_t fence, int64_t sent
 	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "lock '%s': not adopted: the answer came when the lease that it speaks of was over", lock->shown);
 }
 
+/* Ask the server. lock->mutex held; released meanwhile. */
+static leash_status
+ask(struct lsh_lock *lock, struct adoption *a, int64_t deadline, struct lsh_thread *self, struct lsh_attempt *attempt, leash_error *err)
+{
+	static const char what[] = "not adopted: ";
+	leash_status status = LEASH_OK;
+
+	if (!lsh_errand_run(&a->errand, lock->engine->options.timeout, deadline, self, attempt))
+		status = lsh_errand_unanswered(&a->errand, attempt, what, err);
+	else if (attempt->reply.type == LSH_ERROR)
+		status = lsh_errand_refused(&a->errand, attempt, &lsh_script_word, what, err);
+	else if (!is_sane(&attempt->reply))
+		status = lsh_errand_nonsense(&a->errand, attempt, err);
+	else
+		lsh_node_learn_clock(attempt->site->node, attempt->reply.integer[0], attempt->sent, lsh_now_ns());
+	lsh_errand_end(attempt);
+	return status;
+}
+
 /* lock->mutex held; released meanwhile. */
 static leash_status
 adopt(struct lsh_lock *lock, struct adoption *a, struct lsh_thread *self, leash_error *err)
 {
-	static const char what[] = "not adopted: ";
-	struct lsh_engine *e = lock->engine;
-	int64_t deadline = lsh_after(lsh_now_ns(), 2 * e->options.timeout);
+	int64_t deadline = lsh_after(lsh_now_ns(), 2 * lock->engine->options.timeout);
 	struct lsh_attempt attempt;
 	leash_status status;
 	unsigned ended;
@@ -140,13 +157,9 @@ adopt(struct lsh_lock *lock, struct adoption *a, struct lsh_thread *self, leash_
 			return status;
 		ended = lock->disowned;
 		lsh_site_prolong(lsh_lock_site(lock), a->tenure->token, a->tenure->lease_ms, lsh_now_ns());
-		if (!lsh_errand_run(&a->errand, e->options.timeout, deadline, self, &attempt))
-			return lsh_errand_unanswered(&a->errand, &attempt, what, err);
-		if (attempt.reply.type == LSH_ERROR)
-			return lsh_errand_refused(&a->errand, &attempt, &lsh_script_word, what, err);
-		if (!is_sane(&attempt.reply))
-			return lsh_errand_nonsense(&a->errand, &attempt, err);
-		lsh_node_learn_clock(attempt.site->node, attempt.reply.integer[0], attempt.sent, lsh_now_ns());
+		status = ask(lock, a, deadline, self, &attempt, err);
+		if (status != LEASH_OK)
+			return status;
 		if (attempt.reply.integer[2] <= 0)
 			return not_held(lock, attempt.reply.integer[2] == 0 ? ": it is in the queue" : "", err);
 	} while (lock->disowned != ended);

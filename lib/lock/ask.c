@@ -62,6 +62,7 @@ redirected(struct lsh_lock *lock, struct lsh_waiter *w, const struct lsh_tenure 
 		lsh_waiter_blame(w, status, why.sys_errno, why.text);
 		return LSH_ASK_FAILED;
 	}
+	lsh_site_leave(w->asks);
 	w->asks = asks;
 	lsh_route_settle(lock);
 	if (w->redirections > 2) /* they do not agree (yet) */
@@ -314,7 +315,8 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_site *site, uin
 		appended = lsh_pipe_append(pipe, &t->ticket, command.call.args, command.call.count, now, e->options.timeout);
 	if (appended != LSH_APPENDED)
 		return appended;
-	w->asks = NULL;
+	lsh_site_keep(&t->ask_site, site);
+	lsh_site_keep(&w->asks, NULL);
 	/* an ask that was not answered on an earlier connection may still come; on this one it comes before this one */
 	if (t->phase == LSH_ASKING && t->asked && t->ask_epoch != t->ticket.epoch && t->not_after_us > t->ghost_until_us)
 		t->ghost_until_us = t->not_after_us;
@@ -327,8 +329,7 @@ send_ask(struct lsh_lock *lock, struct lsh_waiter *w, struct lsh_site *site, uin
 		t->counted_from = now;
 	t->asked = true;
 	t->ask_epoch = t->ticket.epoch;
-	t->ask_site = site;
-	t->ask_home = lsh_lock_site(lock);
+	t->ask_home = lsh_lock_site(lock)->serial;
 	t->not_after_before_us = t->not_after_us;
 	t->not_after_us = not_after_us > t->not_after_us ? not_after_us : t->not_after_us;
 	lsh_tenure_retain(&t->timer);
@@ -341,11 +342,13 @@ enum lsh_asked
 lsh_ask_hear(struct lsh_lock *lock, struct lsh_waiter *w)
 {
 	struct lsh_tenure *t = w->asking;
+	struct lsh_site *site = t->ask_site; /* which the tenure may leave once it is answered */
 	enum lsh_outcome outcome;
 	enum lsh_asked step = LSH_LOOK_AGAIN;
 
+	lsh_site_use(site);
 	pthread_mutex_unlock(&lock->mutex);
-	outcome = lsh_pipe_await(lsh_node_pipe(t->ask_site->node), &t->ticket, w->deadline);
+	outcome = lsh_pipe_await(lsh_node_pipe(site->node), &t->ticket, w->deadline);
 	pthread_mutex_lock(&lock->mutex);
 	w->asking = NULL;
 	if (outcome == LSH_ANSWERED)
@@ -364,8 +367,9 @@ lsh_ask_hear(struct lsh_lock *lock, struct lsh_waiter *w)
 		else if (outcome != LSH_GIVEN_UP || !w->refused) /* given up: its time ended, and until a moment ago others had it */
 			blame_node(t->ask_site->node, w);
 	}
-	if (lsh_lock_site(lock) != t->ask_home && (t->phase == LSH_HELD || t->phase == LSH_QUEUED))
+	if (lsh_lock_site(lock)->serial != t->ask_home && (t->phase == LSH_HELD || t->phase == LSH_QUEUED))
 		lsh_tenure_give_work(t); /* it lives elsewhere meanwhile: does that one know of it? */
+	lsh_site_leave(site);
 	lsh_tenure_unref(t);
 	return step;
 }
@@ -377,11 +381,10 @@ site_for(const struct lsh_lock *lock, const struct lsh_waiter *w)
 	return w->asks != NULL ? w->asks : lsh_lock_site(lock);
 }
 
-/* Ask, unless there is something to wait for first. lock->mutex held; released meanwhile. */
-enum lsh_asked
-lsh_ask(struct lsh_lock *lock, struct lsh_waiter *w)
+/* Ask there, unless there is something to wait for first. */
+static enum lsh_asked
+ask_at(struct lsh_site *site, struct lsh_lock *lock, struct lsh_waiter *w)
 {
-	struct lsh_site *site = site_for(lock, w);
 	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(site->node));
 	enum lsh_asked step;
 
@@ -392,7 +395,7 @@ lsh_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 		return lsh_ask_hear(lock, w);
 	case LSH_PIPE_DOWN:
 		if (w->asks != NULL) { /* who sent us there is to say it again, as it may be otherwise then */
-			w->asks = NULL;
+			lsh_site_keep(&w->asks, NULL);
 			w->redirections--;
 		}
 		blame_node(site->node, w);
@@ -412,6 +415,19 @@ lsh_ask(struct lsh_lock *lock, struct lsh_waiter *w)
 		return LSH_LOOK_AGAIN;
 	}
 	return LSH_LOOK_AGAIN;
+}
+
+/* lock->mutex held; released meanwhile. */
+enum lsh_asked
+lsh_ask(struct lsh_lock *lock, struct lsh_waiter *w)
+{
+	struct lsh_site *site = site_for(lock, w);
+	enum lsh_asked step;
+
+	lsh_site_use(site);
+	step = ask_at(site, lock, w);
+	lsh_site_leave(site);
+	return step;
 }
 
 bool

@@ -70,6 +70,7 @@ take_from(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *self, 
 		status = lsh_errand_refused(&b.errand, &a, &lsh_script_release, a.unknown_before ? unknown : "not broken: ", err);
 	else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 2)
 		status = lsh_errand_nonsense(&b.errand, &a, err);
+	lsh_errand_end(&a);
 	if (status != LEASH_OK && a.unknown_before) { /* perhaps that try did it */
 		status = LEASH_UNKNOWN;
 		if (err != NULL)

@@ -89,11 +89,13 @@ lsh_channel_want(struct lsh_lock *lock)
 		return;
 	lock->channel = LSH_LISTENS_SOON;
 	lock->channel_site = site;
+	lsh_site_use(site);
 	pthread_mutex_unlock(&lock->mutex);
 	asked = lsh_listener_subscribe(lsh_node_listener(site->node), name, name_of(lock, name));
 	pthread_mutex_lock(&lock->mutex);
 	if (!asked && lock->channel == LSH_LISTENS_SOON && lock->channel_site == site)
 		lock->channel = LSH_DEAF; /* there is no connection: when there is, who waits is woken */
+	lsh_site_leave(site);
 }
 
 /* ---- what the node calls ---- */

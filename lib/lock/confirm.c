@@ -177,9 +177,11 @@ lsh_confirm_prepare(struct lsh_lock *lock, const struct lsh_terms *terms)
 	if (lsh_confirmer_find(site, terms) != NULL)
 		return true;
 	lsh_engine_go_in(lock->engine); /* a thread of its keeper may not outlast the client */
+	lsh_site_use(site);
 	pthread_mutex_unlock(&lock->mutex);
 	made = lsh_confirm_prepare_at(site, terms);
 	e = errno;
+	lsh_site_leave(site);
 	pthread_mutex_lock(&lock->mutex);
 	lsh_engine_go_out(lock->engine);
 	errno = e;

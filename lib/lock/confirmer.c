@@ -61,11 +61,13 @@ take_work(struct lsh_confirmer *c)
 	struct lsh_engine *e = c->site->engine;
 	size_t n = 0;
 
+	/* c, and the site with it, outlive what is taken: this is their thread, or the one that has ended it */
 	pthread_mutex_lock(&e->work_mutex);
 	while (n < WINDOW && !lsh_list_empty(&c->work)) {
 		struct lsh_tenure *t = lsh_container(lsh_list_first(&c->work), struct lsh_tenure, confirm_link);
 
 		lsh_list_remove(&t->confirm_link);
+		lsh_site_leave(c->site);
 		c->jobs[n++] = (struct job){.tenure = t, .asking = t->confirm_asks}; /* with the list's reference */
 	}
 	pthread_mutex_unlock(&e->work_mutex);
@@ -268,7 +270,7 @@ hear_step(struct lsh_confirmer *c, struct job *job)
 {
 	struct lsh_lock *lock = job->tenure->lock;
 	enum lsh_outcome outcome = job->on_its_way ? lsh_pipe_await(lsh_node_pipe(c->node), &job->ticket, LSH_NEVER) : LSH_UNSENT;
-	struct lsh_site *asks = NULL;
+	struct lsh_site *asks = NULL; /* in use */
 	bool moved = outcome == LSH_ANSWERED && is_elsewhere(c, &job->ticket.reply, &asks);
 	struct lsh_confirm_trouble trouble;
 
@@ -288,6 +290,7 @@ hear_step(struct lsh_confirmer *c, struct job *job)
 		lsh_confirm_failed(job->tenure, c->node, &trouble);
 	}
 	pthread_mutex_unlock(&lock->mutex);
+	lsh_site_leave(asks);
 	if (!job->holds) {
 		lsh_tenure_unref(job->tenure);
 		job->tenure = NULL;
@@ -546,10 +549,13 @@ lsh_confirmer_add(struct lsh_confirmer *c, struct lsh_tenure *t, bool asks)
 	pthread_mutex_lock(&e->work_mutex);
 	waits = !lsh_list_empty(&t->confirm_link);
 	if (!waits || t->confirmer != c) {
-		if (waits)
+		lsh_site_use(c->site);
+		if (waits) {
 			lsh_list_remove(&t->confirm_link); /* from where the lock lived: whose keeper may be waiting for an answer that does not come */
-		else
+			lsh_site_leave(t->confirmer->site);
+		} else {
 			lsh_tenure_retain(&t->timer);
+		}
 		lsh_list_append(&c->work, &t->confirm_link);
 		t->confirmer = c;
 		t->confirm_asks = asks;

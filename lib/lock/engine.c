@@ -33,7 +33,7 @@ make_sites(struct lsh_engine *e, leash_error *err)
 		return lsh_quorum_open(e, err);
 	if (e->options.uri->deployment == LSH_CLUSTER)
 		return lsh_route_open(e, err);
-	site = lsh_site_new(e, e->options.uri);
+	site = lsh_site_new(e, e->options.uri, 0);
 	if (site == NULL)
 		return lsh_fail_short(err, errno, "a connection to the server");
 	atomic_store(&e->sites[0], site);
@@ -131,9 +131,11 @@ static bool
 is_reachable(struct lsh_engine *e)
 {
 	for (size_t i = 0; i < lsh_site_count(e); i++) {
-		const struct lsh_site *site = lsh_site_at(e, i);
+		struct lsh_site *site = lsh_site_get(e, i);
+		bool up = site != NULL && lsh_node_is_up(site->node);
 
-		if (site != NULL && lsh_node_is_up(site->node))
+		lsh_site_leave(site);
+		if (up)
 			return true;
 	}
 	return false;
@@ -187,7 +189,7 @@ lsh_engine_close(struct lsh_engine *e)
 		atomic_store(&e->closer, &self->parker);
 	while (self != NULL && is_reachable(e) && !is_settled(e) && lsh_now_ns() < deadline)
 		lsh_park(&self->parker, deadline);
-	lsh_route_stop(e); /* from here on there are no more sites */
+	lsh_route_stop(e); /* from here on there are no more sites, and none is given up */
 	for (size_t i = 0; i < lsh_site_count(e); i++)
 		if (lsh_site_at(e, i) != NULL)
 			lsh_confirm_stop(lsh_site_at(e, i));
@@ -212,6 +214,12 @@ lsh_engine_close(struct lsh_engine *e)
 void
 lsh_engine_forsake(struct lsh_engine *e)
 {
+	struct lsh_site *ending = atomic_load(&e->ending);
+
+	if (ending != NULL) {
+		lsh_node_forsake(ending->node);
+		lsh_confirm_forsake(ending);
+	}
 	for (size_t i = 0; i < lsh_site_count(e); i++)
 		if (lsh_site_at(e, i) != NULL) {
 			lsh_node_forsake(lsh_site_at(e, i)->node);

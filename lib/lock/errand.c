@@ -37,7 +37,7 @@ struct course {
 	struct lsh_errand *errand;
 	struct lsh_thread *self;
 	int64_t deadline;
-	struct lsh_site *asks;  /* for the next try alone (ASK); or NULL */
+	struct lsh_site *asks;  /* for the next try alone (ASK; in use); or NULL */
 	unsigned redirections;  /* in a row */
 };
 
@@ -115,9 +115,9 @@ try(struct course *c, int64_t patience, bool first, struct lsh_attempt *a)
 	struct lsh_step command;
 	struct lsh_pipe *pipe;
 
-	a->home = lsh_lock_site(lock);
-	a->site = asks ? c->asks : a->home;
-	c->asks = NULL;
+	a->home = lsh_lock_site(lock)->serial;
+	lsh_site_keep(&a->site, asks ? c->asks : lsh_lock_site(lock));
+	lsh_site_keep(&c->asks, NULL);
 	pipe = lsh_node_pipe(a->site->node);
 	a->sent = lsh_now_ns();
 	errand->make(&command, errand);
@@ -172,7 +172,14 @@ lsh_errand_run(struct lsh_errand *errand, int64_t patience, int64_t deadline, st
 	heard = try(&c, patience, true, a);
 	while (heard == AGAIN)
 		heard = try(&c, patience, false, a);
+	lsh_site_leave(c.asks);
 	return heard == IS_ANSWER;
+}
+
+void
+lsh_errand_end(struct lsh_attempt *a)
+{
+	lsh_site_keep(&a->site, NULL);
 }
 
 leash_status
@@ -208,7 +215,7 @@ lsh_errand_refused(const struct lsh_errand *errand, const struct lsh_attempt *a,
 	struct lsh_site *asks;
 	leash_error why;
 
-	if (fault == LSH_FAULT_CLUSTER && lsh_route_follow(a->site, words, &asks, &why) != LEASH_OK)
+	if (fault == LSH_FAULT_CLUSTER && errand->lock->engine->cluster == NULL && lsh_route_follow(a->site, words, &asks, &why) != LEASH_OK)
 		return lsh_fail(err, why.status, 0, "lock '%s': %s%s", errand->lock->shown, what, why.text);
 	lsh_step_say(says, errand->lock, script, words);
 	return lsh_fail(err, lsh_fault_status(fault), 0, "lock '%s': %s%s: %s", errand->lock->shown, what, lsh_node_shown(a->site->node), says);

@@ -19,8 +19,8 @@ struct lsh_errand {
 
 /* How it went, of which it matters whether it was done. */
 struct lsh_attempt {
-	struct lsh_site *site; /* where it was sent last, */
-	struct lsh_site *home; /* and where the lock lived then: if it is elsewhere now, what was done is perhaps not known there */
+	struct lsh_site *site; /* where it was sent last (in use), */
+	uint64_t home;         /* and where the lock lived then (serial): if it is elsewhere now, what was done is perhaps not known there */
 	enum lsh_outcome outcome;
 	struct lsh_reply reply;
 	uint64_t epoch;
@@ -36,6 +36,9 @@ struct lsh_attempt {
 /* Send it, to where the lock lives and where that sends it, until it is answered otherwise than "not now", or `deadline` has come. lock->mutex held; released meanwhile. False:
  * there is no answer. The first append happens before the mutex is released. `patience` as of lsh_pipe_append(). */
 bool lsh_errand_run(struct lsh_errand *errand, int64_t patience, int64_t deadline, struct lsh_thread *self, struct lsh_attempt *attempt);
+
+/* Once the attempt has been looked at. */
+void lsh_errand_end(struct lsh_attempt *attempt);
 
 /* There is no answer to a step that need not be known of: CLOSED, PROTOCOL, or why; "lock '...': <what><why>". */
 leash_status lsh_errand_unanswered(const struct lsh_errand *errand, const struct lsh_attempt *attempt, const char *what, leash_error *err);

@@ -71,6 +71,7 @@ lsh_inquiry_open(struct lsh_inquiry *q, struct lsh_site *site, const char *lock,
 	leash_status status;
 
 	q->engine = e;
+	lsh_site_keep(&q->site, site);
 	q->uri = lsh_node_where(site->node, &q->moved);
 	q->lock = lock;
 	if (q->uri == NULL) {
@@ -97,6 +98,7 @@ lsh_inquiry_close(struct lsh_inquiry *q)
 	q->talk = NULL;
 	lsh_uri_clear(&q->moved);
 	q->moved = (struct lsh_uri){0};
+	lsh_site_keep(&q->site, NULL);
 }
 
 leash_status

@@ -21,6 +21,7 @@ struct lsh_site;
 
 struct lsh_inquiry {
 	struct lsh_engine *engine;
+	struct lsh_site *site;     /* in use */
 	const struct lsh_uri *uri; /* of the server that is asked */
 	struct lsh_uri moved;      /* that, where a site is not always the same server (lsh_node_where()) */
 	struct lsh_talk *talk;

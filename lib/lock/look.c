@@ -34,18 +34,21 @@ lsh_look(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash
 	struct look look = {.errand = {.lock = lock, .make = make_look}};
 	int64_t patience = lock->engine->options.timeout;
 	struct lsh_attempt a;
+	leash_status status = LEASH_OK;
 
 	if (lock->engine->quorum != NULL)
 		return lsh_canvass_look(lock, deadline, self, info, err);
 	look.errand.whole = &look.whole;
 	if (!lsh_errand_run(&look.errand, patience, deadline, self, &a))
-		return lsh_errand_unanswered(&look.errand, &a, what, err);
-	if (a.reply.type == LSH_ERROR)
-		return lsh_errand_refused(&look.errand, &a, &lsh_script_inspect, what, err);
-	if (a.reply.type != LSH_STRING || !lsh_lock_line_read(a.reply.text, strlen(a.reply.text), info))
-		return lsh_errand_nonsense(&look.errand, &a, err);
-	strcpy(info->name, lock->name);
-	return LEASH_OK;
+		status = lsh_errand_unanswered(&look.errand, &a, what, err);
+	else if (a.reply.type == LSH_ERROR)
+		status = lsh_errand_refused(&look.errand, &a, &lsh_script_inspect, what, err);
+	else if (a.reply.type != LSH_STRING || !lsh_lock_line_read(a.reply.text, strlen(a.reply.text), info))
+		status = lsh_errand_nonsense(&look.errand, &a, err);
+	else
+		strcpy(info->name, lock->name);
+	lsh_errand_end(&a);
+	return status;
 }
 
 /* ---- who that is ---- */
@@ -86,6 +89,7 @@ ask_who(struct lsh_lock *lock, int64_t deadline, struct lsh_thread *self, leash_
 	lsh_party_ask(&q.party, lock->engine->options.prefix, party->token);
 	if (lsh_errand_run(&q.errand, lock->engine->options.timeout, deadline, self, &a) && a.reply.type == LSH_STRING)
 		lsh_party_read(a.reply.text, strlen(a.reply.text), party);
+	lsh_errand_end(&a);
 }
 
 leash_status

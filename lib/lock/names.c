@@ -20,6 +20,7 @@ lock_free(struct lsh_lock *lock)
 	for (int i = 0; i < 3; i++)
 		lsh_free(lock->key[i]);
 	pthread_mutex_destroy(&lock->mutex);
+	lsh_site_leave(lsh_lock_site(lock));
 	lsh_free(lock);
 }
 
@@ -67,6 +68,10 @@ lock_new(struct lsh_engine *e, const char *name)
 	if (e->cluster != NULL)
 		lock->slot = lsh_slot_of(lock->key[0], lock->key_size[0]);
 	atomic_init(&lock->site, e->cluster != NULL ? lsh_route_site(e, lock->slot) : lsh_site_at(e, 0));
+	if (lsh_lock_site(lock) == NULL) {
+		lock_free(lock);
+		return NULL;
+	}
 	return lock;
 }
 

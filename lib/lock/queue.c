@@ -19,7 +19,7 @@ struct lsh_queue {
 	struct lsh_lock *lock;
 	uint64_t last;           /* arrival, us by the server's clock, and */
 	uint64_t position;       /* position of the last one read */
-	struct lsh_site *site;   /* where it is; in a cluster it may move */
+	struct lsh_site *site;   /* where it is (in use); in a cluster it may move */
 	bool asks;               /* but it is not, and was sent there for once (ASK) */
 	bool over;               /* there is no further page */
 
@@ -42,7 +42,9 @@ lsh_queue_open(struct lsh_queue **out, struct lsh_lock *lock, leash_error *err)
 	if (queue == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory for its queue", lock->shown);
 	queue->lock = lock;
-	queue->site = lsh_lock_site(lock);
+	pthread_mutex_lock(&lock->mutex);
+	lsh_site_keep(&queue->site, lsh_lock_site(lock));
+	pthread_mutex_unlock(&lock->mutex);
 	status = lsh_inquiry_open(&queue->inquiry, queue->site, lock->shown, err);
 	if (status != LEASH_OK)
 		lsh_queue_close(queue);
@@ -57,6 +59,7 @@ lsh_queue_close(struct lsh_queue *queue)
 	if (queue == NULL)
 		return;
 	lsh_inquiry_close(&queue->inquiry);
+	lsh_site_leave(queue->site);
 	lsh_answer_free(queue->page);
 	lsh_free(queue);
 }
@@ -73,8 +76,9 @@ follow(struct lsh_queue *queue, const char *words, leash_error *err)
 		return lsh_fail(err, why.status, why.sys_errno, "lock '%s': %s", lock->shown, why.text);
 	pthread_mutex_lock(&lock->mutex);
 	lsh_route_settle(lock);
-	queue->site = asks != NULL ? asks : lsh_lock_site(lock);
+	lsh_site_keep(&queue->site, asks != NULL ? asks : lsh_lock_site(lock));
 	pthread_mutex_unlock(&lock->mutex);
+	lsh_site_leave(asks);
 	queue->asks = asks != NULL;
 	lsh_inquiry_close(&queue->inquiry);
 	return lsh_inquiry_open(&queue->inquiry, queue->site, lock->shown, err);

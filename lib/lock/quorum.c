@@ -397,7 +397,7 @@ lsh_quorum_open(struct lsh_engine *e, leash_error *err)
 		if (!lsh_uri_of_server(&q->uris[i], uri, uri->hosts[i].host, uri->hosts[i].port))
 			goto no_memory;
 	for (size_t i = 0; i < uri->host_count; i++) {
-		struct lsh_site *site = lsh_site_new(e, &q->uris[i]);
+		struct lsh_site *site = lsh_site_new(e, &q->uris[i], 0);
 
 		if (site == NULL)
 			goto no_memory;

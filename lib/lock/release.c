@@ -93,13 +93,14 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 2) {
 		status = lsh_errand_nonsense(&release.errand, &a, err);
 	} else {
-		settled = lsh_tenure_is_settled(t, a.epoch, a.sent) && lsh_lock_site(lock) == a.home;
+		settled = lsh_tenure_is_settled(t, a.epoch, a.sent) && lsh_lock_site(lock)->serial == a.home;
 		t->forgotten = settled && release.errand.plain;
 		settled = settled && !release.errand.plain; /* that hands on to nobody: the keeper cancels, until the slot has moved and that does */
 		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
 		if (a.reply.integer[0] != 1 && (!a.unknown_before || LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN)))
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
 	}
+	lsh_errand_end(&a);
 	lsh_list_remove(&release.releasing.link);
 	if (settled)
 		lsh_tenure_settle(t);
@@ -222,9 +223,10 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		lsh_hold_recover(lock);
 		if (x.lease_ms >= hold->terms.lease_ms) /* a shorter one puts no renewal off */
 			lsh_hold_schedule(lock, t, a.sent, hold->terms.lease_ms * LSH_MS);
-		if (lsh_lock_site(lock) != a.home)
+		if (lsh_lock_site(lock)->serial != a.home)
 			lsh_tenure_give_work(t); /* it lives elsewhere meanwhile: does that one know of it? */
 	}
+	lsh_errand_end(&a);
 	lsh_tenure_unref(t);
 	return status;
 }

@@ -37,7 +37,7 @@ struct lsh_job {
 	bool asking;               /* it was sent here for this once (ASK) */
 	bool plain;                /* what went out is HDEL alone */
 	bool is_confirmers;        /* it is not for us to send */
-	struct lsh_site *home;     /* where the lock lived when it was sent */
+	uint64_t home;             /* where the lock lived when it was sent (serial) */
 	struct lsh_job *with;      /* its word went out with that job's; or NULL */
 	unsigned word, words;      /* which of how many in the answer */
 	bool whole;                /* with the script's text */
@@ -291,10 +291,10 @@ send_job(struct lsh_site *site, struct lsh_job *job, struct lsh_job *end, int64_
 	job->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &self->parker};
 	job->phase = LSH_NEW;
 	pthread_mutex_lock(&lock->mutex);
-	job->home = lsh_lock_site(lock);
+	job->home = lsh_lock_site(lock)->serial;
 	job->sent = lsh_now_ns();
 	job->whole = job->tenure->send_whole;
-	if (job->home != site && !job->asking) {
+	if (job->home != site->serial && !job->asking) {
 		job->unsent = true; /* it has moved since it was taken from the list */
 	} else if (make_step(job, end, &step, &patience)) {
 		job->phase = job->tenure->phase;
@@ -486,7 +486,7 @@ goes_elsewhere(struct lsh_site *site, struct lsh_job *job, bool followed, struct
 	}
 	t->redirections = 0;
 	/* it lives elsewhere since: whatever was done here, or was not, the server there knows better */
-	if (lsh_lock_site(lock) == job->home || lsh_lock_site(lock) == site)
+	if (lsh_lock_site(lock)->serial == job->home || lsh_lock_site(lock) == site)
 		return false;
 	lsh_tenure_give_work(t);
 	return true;
@@ -534,6 +534,7 @@ settle_job(struct lsh_site *site, struct lsh_job *job)
 	if (fault == LSH_FAULT_NONE && reply != NULL)
 		t->send_whole = false;
 	pthread_mutex_unlock(&lock->mutex);
+	lsh_site_leave(asks);
 	lsh_tenure_unref(t);
 }
 
@@ -560,13 +561,16 @@ lsh_renewal_work(struct lsh_site *site)
 			if (job->unsent) {
 				struct lsh_lock *lock = job->tenure->lock;
 
+				pthread_mutex_lock(&lock->mutex);
 				lsh_tenure_give_work_to(job->tenure, job->asking ? site : lsh_lock_site(lock), job->asking); /* comes next */
+				pthread_mutex_unlock(&lock->mutex);
 				lsh_tenure_unref(job->tenure);
-				continue;
+			} else {
+				if (job->on_its_way)
+					lsh_pipe_await(lsh_node_pipe(site->node), &job->ticket, LSH_NEVER);
+				settle_job(site, job);
 			}
-			if (job->on_its_way)
-				lsh_pipe_await(lsh_node_pipe(site->node), &job->ticket, LSH_NEVER);
-			settle_job(site, job);
+			lsh_site_leave(site); /* that was the list's */
 		}
 		if (!room)
 			lsh_pipe_await_room(lsh_node_pipe(site->node), LSH_NEVER);

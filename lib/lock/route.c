@@ -18,13 +18,15 @@
  * does not, for being cut off, whatever it says is not seen by anybody: what it had is thrown away when it comes back. What a replica
  * had of the token when it took over is what the cancel is for.
  *
- * Sites are made when a server is first heard of, and stay, so that whoever has found one may use it. One that has no slots any more
- * idles: its connections stay, or are dialed now and then. */
+ * A site is made when a server is first heard of. It is given up, with its thread and its connections, some seconds after its server has lost its
+ * last slot and nobody uses the site any more: no lock lives there, nothing is to be sent or awaited there. The uses are those of the server's number
+ * (lib/redis/slot_map.h): that is found, used and given up under one mutex. How many there may be of which nobody but MOVED and ASK told is limited. */
 #include "lock/route.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "lock/confirm.h"
 #include "redis/cluster.h"
 #include "redis/fault.h"
 
@@ -46,7 +48,8 @@ discard(struct lsh_site *site)
 	lsh_site_free(site);
 }
 
-/* The site of a server, made if there is none. No mutex held. NULL: errno says what there is no more of, or the client is being closed. */
+/* The site of a server whose number is in use, made if there is none. No mutex held. NULL: errno says what there is no more of, or the
+ * client is being closed. */
 static struct lsh_site *
 site_of_server(struct lsh_engine *e, int number)
 {
@@ -55,10 +58,9 @@ site_of_server(struct lsh_engine *e, int number)
 
 	if (site != NULL)
 		return site;
-	fresh = lsh_site_new(e, lsh_cluster_server(e->cluster, number));
+	fresh = lsh_site_new(e, lsh_cluster_server(e->cluster, number), number);
 	if (fresh == NULL)
 		return NULL;
-	fresh->number = number;
 	pthread_mutex_lock(&e->sites_mutex);
 	site = lsh_site_at(e, i);
 	if (site == NULL && !e->sites_closed) {
@@ -89,62 +91,102 @@ make_sites(struct lsh_engine *e)
 			serves[number] = true;
 	}
 	for (int i = 0; i < LSH_SERVERS; i++) {
-		struct lsh_site *site = serves[i] ? site_of_server(e, i) : lsh_site_at(e, (size_t)i);
+		struct lsh_site *site;
 
-		if (site != NULL)
+		if (!lsh_cluster_use_number(e->cluster, i))
+			continue;
+		site = serves[i] ? site_of_server(e, i) : lsh_site_at(e, (size_t)i);
+		if (site != NULL) {
 			atomic_store(&site->serves, serves[i]);
-		else if (serves[i] && !atomic_load(&e->closing)) {
+		} else if (serves[i] && !atomic_load(&e->closing)) {
 			short_of = errno;
 			snprintf(line, sizeof line, "no connection to a server of the cluster: %s", lsh_shortage_text(short_of, text));
 			lsh_courier_log(e->courier, LEASH_LOG_WARNING, line);
 		}
+		lsh_cluster_leave(e->cluster, i);
 	}
 	return short_of;
 }
 
+/* The cluster's thread: nobody uses the number, and nobody finds it any more. */
+static void
+given_up(void *ctx, int number)
+{
+	struct lsh_engine *e = ctx;
+	struct lsh_site *site = lsh_site_at(e, (size_t)number);
+
+	if (site == NULL)
+		return;
+	pthread_mutex_lock(&e->sites_mutex);
+	atomic_store(&e->ending, site);
+	atomic_store_explicit(&e->sites[number], NULL, memory_order_release);
+	atomic_fetch_add(&e->commands_gone, lsh_pipe_commands(lsh_node_pipe(site->node)));
+	atomic_fetch_add(&e->connects_gone, lsh_pipe_connects(lsh_node_pipe(site->node)));
+	pthread_mutex_unlock(&e->sites_mutex);
+	lsh_confirm_stop(site);
+	lsh_pipe_break(lsh_node_pipe(site->node), 0); /* should its keeper await an answer */
+	lsh_node_stop(site->node);
+	atomic_store(&e->ending, NULL);
+	lsh_site_free(site);
+}
+
 static struct lsh_site *
-any_site(const struct lsh_engine *e)
+any_site(struct lsh_engine *e)
 {
 	struct lsh_site *any = NULL;
 
-	for (size_t i = 0; i < lsh_site_count(e); i++) {
-		struct lsh_site *site = lsh_site_at(e, i);
+	for (size_t i = 0; i < lsh_site_count(e) && (any == NULL || !lsh_node_is_up(any->node)); i++) {
+		struct lsh_site *site = lsh_site_get(e, i);
 
-		if (site != NULL && lsh_node_is_up(site->node))
-			return site;
-		any = any != NULL ? any : site;
+		if (site != NULL && (any == NULL || lsh_node_is_up(site->node)))
+			lsh_site_keep(&any, site);
+		lsh_site_leave(site);
 	}
 	return any;
 }
 
-/* The site of the server that has the slot, or NULL. */
-static struct lsh_site *
-site_of_slot(const struct lsh_engine *e, unsigned slot)
+struct lsh_site *
+lsh_route_at(struct lsh_engine *e, unsigned slot)
 {
-	int number = lsh_cluster_at(e->cluster, slot);
+	int number = lsh_cluster_use_at(e->cluster, slot);
+	struct lsh_site *site = number != LSH_NO_SERVER ? lsh_site_at(e, (size_t)number) : NULL;
 
-	return number != LSH_NO_SERVER ? lsh_site_at(e, (size_t)number) : NULL;
+	if (number != LSH_NO_SERVER && site == NULL)
+		lsh_cluster_leave(e->cluster, number);
+	return site;
 }
 
 struct lsh_site *
-lsh_route_site(const struct lsh_engine *e, unsigned slot)
+lsh_route_site(struct lsh_engine *e, unsigned slot)
 {
-	struct lsh_site *site = site_of_slot(e, slot);
+	struct lsh_site *site = lsh_route_at(e, slot);
 
 	return site != NULL ? site : any_site(e);
 }
 
 /* ---- moving ---- */
 
-/* lock->mutex held. */
+/* Where it asked is needed only for the clock by which those asks end that may still be on their way: who holds a lock, or waits for it, for months
+ * is not to keep every server that it was ever at. */
+static void
+leave_where_it_asked(struct lsh_tenure *t)
+{
+	if (t->not_after_us == 0 && t->ghost_until_us == 0)
+		lsh_site_keep(&t->ask_site, NULL);
+}
+
+/* lock->mutex held. The caller's use of the site becomes the lock's. */
 static void
 move(struct lsh_lock *lock, struct lsh_site *site)
 {
+	struct lsh_site *before = lsh_lock_site(lock);
 	struct lsh_list *at, *after;
 	bool is_up;
 
 	atomic_store(&lock->site, site);
 	lock->channel = LSH_DEAF; /* where the slot was it ends by itself */
+	lock->channel_site = NULL;
+	lsh_site_leave(before);
 	/* In this order: who brings up what lives at a site that is up now either finds this lock there, or the site was up before. */
 	is_up = lsh_node_is_up(site->node);
 	if (lock->hold != NULL) {
@@ -156,14 +198,18 @@ move(struct lsh_lock *lock, struct lsh_site *site)
 			lsh_tenure_arm(t, look < t->valid_until ? look : t->valid_until, 0);
 		}
 		t->redirections = 0;
+		leave_where_it_asked(t);
 		if (is_up)
 			lsh_tenure_give_work(t);
 	}
 	lsh_list_each(at, after, &lock->lines) {
 		struct lsh_line *line = lsh_container(at, struct lsh_line, link);
 
-		if (is_up && line->tenure != NULL && line->tenure->phase == LSH_QUEUED)
-			lsh_tenure_give_work(line->tenure);
+		if (line->tenure != NULL && line->tenure->phase == LSH_QUEUED) {
+			leave_where_it_asked(line->tenure);
+			if (is_up)
+				lsh_tenure_give_work(line->tenure);
+		}
 		lsh_line_wake(line);
 	}
 }
@@ -171,10 +217,16 @@ move(struct lsh_lock *lock, struct lsh_site *site)
 void
 lsh_route_settle(struct lsh_lock *lock)
 {
-	struct lsh_site *site = lock->engine->cluster != NULL ? site_of_slot(lock->engine, lock->slot) : NULL;
+	struct lsh_engine *e = lock->engine;
+	struct lsh_site *site;
 
+	if (e->cluster == NULL || lsh_cluster_at(e->cluster, lock->slot) == lsh_lock_site(lock)->number)
+		return;
+	site = lsh_route_at(e, lock->slot);
 	if (site != NULL && site != lsh_lock_site(lock))
 		move(lock, site);
+	else
+		lsh_site_leave(site);
 }
 
 static void
@@ -205,7 +257,7 @@ lsh_route_follow(struct lsh_site *from, const char *words, struct lsh_site **ask
 	char text[LSH_SHORTAGE_TEXT];
 	leash_status status;
 	unsigned slot;
-	int number;
+	int number, short_of;
 
 	if (e->cluster == NULL)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%.80s: it is part of a cluster: write redis+cluster:// or rediss+cluster://: %.100s",
@@ -221,10 +273,13 @@ lsh_route_follow(struct lsh_site *from, const char *words, struct lsh_site **ask
 		return status;
 	}
 	site = site_of_server(e, number);
-	if (site == NULL)
-		return lsh_fail(err, atomic_load(&e->closing) ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, errno, "%.80s: no connection to the server that it names: %.80s: %.60s",
-		                lsh_node_shown(from->node), lsh_shortage_text(errno, text), words);
+	short_of = errno;
 	*asks = once ? site : NULL;
+	if (*asks == NULL)
+		lsh_cluster_leave(e->cluster, number);
+	if (site == NULL)
+		return lsh_fail(err, atomic_load(&e->closing) ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, short_of, "%.80s: no connection to the server that it names: %.80s: %.60s",
+		                lsh_node_shown(from->node), lsh_shortage_text(short_of, text), words);
 	return LEASH_OK;
 }
 
@@ -268,25 +323,29 @@ want_introduction(struct lsh_site *site, int64_t lease_ms)
 void
 lsh_route_introduce(struct lsh_engine *e, int64_t lease_ms, int64_t now)
 {
-	struct lsh_site *site = site_of_slot(e, e->client_slot);
+	struct lsh_site *site = lsh_route_at(e, e->client_slot);
 
 	if (site == NULL || now < atomic_load_explicit(&site->introduce_after, memory_order_relaxed) ||
-	    lsh_introduction_is_there(&site->introduction, lsh_pipe_epoch(lsh_node_pipe(site->node)), lease_ms, now))
+	    lsh_introduction_is_there(&site->introduction, lsh_pipe_epoch(lsh_node_pipe(site->node)), lease_ms, now)) {
+		lsh_site_leave(site);
 		return;
+	}
 	if (want_introduction(site, lease_ms))
 		lsh_node_kick(site->node); /* where it is down: once it is back */
+	lsh_site_leave(site);
 }
 
 void
 lsh_route_prolong(struct lsh_engine *e, const char *token, int64_t lease_ms, int64_t now)
 {
-	struct lsh_site *site = site_of_slot(e, slot_of_party(e, token));
+	struct lsh_site *site = lsh_route_at(e, slot_of_party(e, token));
 
-	if (site == NULL || !lsh_node_is_up(site->node))
-		return;
-	lsh_introduction_prolong(lsh_node_pipe(site->node), e->options.prefix, token, lease_ms, now);
-	atomic_store(&site->unheard, true);
-	lsh_node_kick(site->node);
+	if (site != NULL && lsh_node_is_up(site->node)) {
+		lsh_introduction_prolong(lsh_node_pipe(site->node), e->options.prefix, token, lease_ms, now);
+		atomic_store(&site->unheard, true);
+		lsh_node_kick(site->node);
+	}
+	lsh_site_leave(site);
 }
 
 /* Questions of one window. */
@@ -294,14 +353,14 @@ enum { WINDOW = 16 };
 
 struct question {
 	struct lsh_party_question party;
-	struct lsh_site *site; /* that was asked; NULL: none was */
+	struct lsh_site *site; /* that was asked, in use; NULL: none was */
 	struct lsh_ticket ticket;
 };
 
 static void
 ask_who(struct lsh_engine *e, struct question *q, const char *token, struct lsh_thread *self)
 {
-	struct lsh_site *site = site_of_slot(e, slot_of_party(e, token));
+	struct lsh_site *site = lsh_route_at(e, slot_of_party(e, token));
 
 	lsh_party_ask(&q->party, e->options.prefix, token);
 	q->ticket = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &self->parker};
@@ -309,6 +368,8 @@ ask_who(struct lsh_engine *e, struct question *q, const char *token, struct lsh_
 	if (site != NULL && lsh_pipe_append(lsh_node_pipe(site->node), &q->ticket, q->party.args, LSH_PARTY_ARGS, lsh_now_ns(), e->options.timeout) ==
 	                        LSH_APPENDED)
 		q->site = site;
+	else
+		lsh_site_leave(site);
 }
 
 /* False: somebody else is to be asked. */
@@ -318,12 +379,16 @@ hear_who(struct question *q, leash_party *party, int64_t deadline)
 	const struct lsh_reply *reply = &q->ticket.reply;
 	struct lsh_site *asks;
 	leash_error err;
+	bool moved = false;
 
-	if (q->site == NULL || lsh_pipe_await(lsh_node_pipe(q->site->node), &q->ticket, deadline) != LSH_ANSWERED)
-		return true;
-	if (reply->type == LSH_STRING)
-		lsh_party_read(reply->text, strlen(reply->text), party);
-	return reply->type != LSH_ERROR || !lsh_starts_with_word(reply->text, "MOVED") || lsh_route_follow(q->site, reply->text, &asks, &err) != LEASH_OK;
+	if (q->site != NULL && lsh_pipe_await(lsh_node_pipe(q->site->node), &q->ticket, deadline) == LSH_ANSWERED) {
+		if (reply->type == LSH_STRING)
+			lsh_party_read(reply->text, strlen(reply->text), party);
+		moved = reply->type == LSH_ERROR && lsh_starts_with_word(reply->text, "MOVED") && lsh_route_follow(q->site, reply->text, &asks, &err) == LEASH_OK;
+	}
+	lsh_site_leave(q->site);
+	q->site = NULL;
+	return !moved;
 }
 
 void
@@ -364,7 +429,8 @@ introduce(struct lsh_site *site, struct lsh_thread *self)
 	}
 	if (reply.type == LSH_ERROR && lsh_fault_of(reply.text) == LSH_FAULT_CLUSTER) {
 		lsh_introduction_lose(&site->introduction);
-		lsh_route_follow(site, reply.text, &asks, &err);
+		if (lsh_route_follow(site, reply.text, &asks, &err) == LEASH_OK)
+			lsh_site_leave(asks);
 		atomic_store(&site->introduce_after, lsh_after(lsh_now_ns(), AGAIN));
 	}
 }
@@ -419,7 +485,7 @@ await_hellos(struct lsh_engine *e, int short_of, leash_error *err)
 	bool any = false;
 
 	for (size_t i = 0; i < lsh_site_count(e); i++) {
-		struct lsh_site *site = lsh_site_at(e, i);
+		struct lsh_site *site = lsh_site_get(e, i);
 
 		if (site == NULL)
 			continue;
@@ -428,6 +494,7 @@ await_hellos(struct lsh_engine *e, int short_of, leash_error *err)
 			any = true;
 		else if (worst.status == LEASH_OK || (why.status == LEASH_DENIED && worst.status != LEASH_DENIED))
 			worst = why;
+		lsh_site_leave(site);
 	}
 	if (any)
 		return LEASH_OK;
@@ -439,7 +506,7 @@ await_hellos(struct lsh_engine *e, int short_of, leash_error *err)
 leash_status
 lsh_route_open(struct lsh_engine *e, leash_error *err)
 {
-	static const struct lsh_cluster_ops ops = {.changed = changed, .log = log_line};
+	static const struct lsh_cluster_ops ops = {.changed = changed, .log = log_line, .given_up = given_up};
 	struct lsh_cluster_options options = {.uri = e->options.uri, .name = e->options.client_name, .timeout = e->options.timeout};
 	leash_status status;
 

@@ -13,14 +13,16 @@ leash_status lsh_route_open(struct lsh_engine *engine, leash_error *err);
 /* No lock moves any more, and no site is added. May take about a timeout. */
 void lsh_route_stop(struct lsh_engine *engine);
 
-/* Where a lock of this slot is to live, at once: where nobody is known to have the slot, anywhere; then the answers tell. */
-struct lsh_site *lsh_route_site(const struct lsh_engine *engine, unsigned slot);
+/* Where a lock of this slot is to live, at once: where nobody is known to have the slot, anywhere; then the answers tell. In use. NULL: no memory. */
+struct lsh_site *lsh_route_site(struct lsh_engine *engine, unsigned slot);
+/* The site of the server that has the slot, in use; or NULL. */
+struct lsh_site *lsh_route_at(struct lsh_engine *engine, unsigned slot);
 
 /* lock->mutex held (or nobody else has the lock): let it live where the map says. */
 void lsh_route_settle(struct lsh_lock *lock);
 
 /* The site `from` said `words`, "MOVED ..." or "ASK ...": nothing was executed. No mutex held. LEASH_OK: after MOVED `*asks` is NULL, and
- * lsh_route_settle() lets the lock live there; after ASK it is where the command is to be sent for once. Else the words are to be told:
+ * lsh_route_settle() lets the lock live there; after ASK it is where the command is to be sent for once, in use. Else the words are to be told:
  *   UNSUPPORTED  the URI is that of one server, which is part of a cluster
  *   UNAVAILABLE  a host to which the URI does not let us be sent, or no memory for it
  *   PROTOCOL     that is not what a server says */

@@ -55,17 +55,18 @@ struct lsh_scan {
 
 /* ---- life ---- */
 
-/* The next server that has slots, or of a quorum one that is to be gone through. False: there is none. */
-static bool
+/* The next server that has slots, or of a quorum one that is to be gone through; in use. NULL: there is none. */
+static struct lsh_site *
 find_site(struct lsh_scan *scan, struct lsh_engine *e)
 {
 	for (; scan->site < lsh_site_count(e); scan->site++) {
-		const struct lsh_site *site = lsh_site_at(e, scan->site);
+		struct lsh_site *site = lsh_site_get(e, scan->site);
 
 		if (site != NULL && (e->cluster == NULL || atomic_load(&site->serves)) && (scan->poll == NULL || lsh_poll_wants(scan->poll, scan->site)))
-			return true;
+			return site;
+		lsh_site_leave(site);
 	}
-	return false;
+	return NULL;
 }
 
 /* What the server said, or did not say, ends the scan; or, of a quorum, it is given up, and there is no page any more. */
@@ -88,18 +89,22 @@ static leash_status
 begin(struct lsh_scan *scan, struct lsh_engine *e, bool *found, leash_error *err)
 {
 	leash_status status = LEASH_OK;
+	struct lsh_site *site;
 	leash_error why = {0};
 
-	for (; (*found = find_site(scan, e)) && status == LEASH_OK; scan->site++) {
+	for (; status == LEASH_OK && (site = find_site(scan, e)) != NULL; scan->site++) {
 		strcpy(scan->cursor, "0");
 		scan->over = false;
 		scan->steps = 0;
 		scan->steps_most = STEPS;
-		if (lsh_inquiry_open(&scan->inquiry, lsh_site_at(e, scan->site), NULL, &why) == LEASH_OK)
-			return LEASH_OK;
+		status = lsh_inquiry_open(&scan->inquiry, site, NULL, &why);
+		lsh_site_leave(site);
+		if (status == LEASH_OK)
+			break;
 		lsh_inquiry_close(&scan->inquiry);
 		status = failed(scan, &why, err);
 	}
+	*found = site != NULL;
 	return status;
 }
 

@@ -1,5 +1,5 @@
 /* Sites: the servers of an engine, and what the nodes call. A single server and one that sentinels look after is one site; a cluster
- * has one for each master that was ever heard of, and a lock is at one of them at a time. */
+ * has one for each master, and a lock is at one of them at a time. */
 #include "lock/channel.h"
 #include "lock/route.h"
 
@@ -7,6 +7,7 @@
 #include "base/mutation.h"
 #include "lock/confirm.h"
 #include "lock/quorum.h"
+#include "redis/cluster.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,17 +41,20 @@ lsh_sites_bring_up_owed(struct lsh_engine *e, const struct lsh_site *only)
 	pthread_mutex_lock(&e->work_mutex);
 	for (struct lsh_list *at = e->owed.next; at != &e->owed; at = at->next) {
 		struct lsh_tenure *t = lsh_container(at, struct lsh_tenure, owed_link);
-		struct lsh_site *site = lsh_lock_site(t->lock);
+		/* not where the lock lives by its own account, which its mutex guards: it is about to move there, or no command gets anywhere */
+		struct lsh_site *site = e->cluster != NULL ? lsh_route_at(e, t->lock->slot) : lsh_lock_site(t->lock);
 
-		if (only == NULL || only == site)
+		if (site != NULL && (only == NULL || only == site))
 			lsh_tenure_put(t, site, false);
+		lsh_site_leave(site);
 	}
 	pthread_mutex_unlock(&e->work_mutex);
 	for (size_t i = 0; i < lsh_site_count(e); i++) {
-		struct lsh_site *site = lsh_site_at(e, i);
+		struct lsh_site *site = lsh_site_get(e, i);
 
 		if (site != NULL && (only == NULL || only == site))
 			lsh_node_kick(site->node);
+		lsh_site_leave(site);
 	}
 }
 
@@ -177,6 +181,48 @@ static const struct lsh_node_ops node_ops = {OPS}, cluster_node_ops = {
 
 #undef OPS
 
+/* ---- who uses it ---- */
+
+void
+lsh_site_use(struct lsh_site *site)
+{
+	if (site->engine->cluster != NULL)
+		lsh_cluster_use(site->engine->cluster, site->number);
+}
+
+void
+lsh_site_leave(struct lsh_site *site)
+{
+	if (site != NULL && site->engine->cluster != NULL)
+		lsh_cluster_leave(site->engine->cluster, site->number);
+}
+
+void
+lsh_site_keep(struct lsh_site **kept, struct lsh_site *site)
+{
+	struct lsh_site *before = *kept;
+
+	if (site != NULL)
+		lsh_site_use(site);
+	*kept = site;
+	lsh_site_leave(before);
+}
+
+struct lsh_site *
+lsh_site_get(struct lsh_engine *e, size_t i)
+{
+	struct lsh_site *site;
+
+	if (e->cluster == NULL)
+		return lsh_site_at(e, i);
+	if (!lsh_cluster_use_number(e->cluster, (int)i))
+		return NULL;
+	site = lsh_site_at(e, i);
+	if (site == NULL)
+		lsh_cluster_leave(e->cluster, (int)i);
+	return site;
+}
+
 /* ---- life ---- */
 
 void
@@ -198,8 +244,9 @@ lsh_site_introduce(struct lsh_site *site, uint64_t epoch, int64_t lease_ms, int6
 }
 
 struct lsh_site *
-lsh_site_new(struct lsh_engine *e, const struct lsh_uri *uri)
+lsh_site_new(struct lsh_engine *e, const struct lsh_uri *uri, int number)
 {
+	static _Atomic uint64_t last_serial;
 	struct lsh_site *site = lsh_new(struct lsh_site);
 	struct lsh_node_options options = {.uri = uri, .name = e->options.client_name, .channel = e->channel, .timeout = e->options.timeout,
 	                                   .ask_every = e->options.lease_ms * LSH_MS / 3};
@@ -209,6 +256,8 @@ lsh_site_new(struct lsh_engine *e, const struct lsh_uri *uri)
 	if (e->quorum != NULL)
 		options.channel = NULL; /* there is no queue, and so no grant to be told of */
 	site->engine = e;
+	site->number = number;
+	site->serial = atomic_fetch_add(&last_serial, 1) + 1;
 	site->uri = uri;
 	lsh_list_init(&site->work);
 	lsh_list_init(&site->left);

@@ -25,8 +25,8 @@
  * or held again.
  *
  * Mutexes, in the order in which they are taken: engine->names_mutex, lock->mutex, then the leaves: engine->work_mutex,
- * engine->sites_mutex, and those inside the introduction, the watchdog, the pipe and the courier. None is held across I/O or a
- * callback. */
+ * engine->sites_mutex, and those inside the introduction, the watchdog, the pipe, the courier and, also within work_mutex, the cluster. None
+ * is held across I/O or a callback. */
 #ifndef LSH_LOCK_STATE_H
 #define LSH_LOCK_STATE_H
 
@@ -127,8 +127,8 @@ struct lsh_tenure {
 	unsigned redirections;       /* of what the keeper sent, in a row */
 	bool plain;                  /* ENDING: its slot is moving, try HDEL alone; */
 	bool forgotten;              /* that was done, and what is left is to hand the lock on */
-	struct lsh_site *ask_site;   /* where the last ask went, */
-	struct lsh_site *ask_home;   /* where the lock lived then, and */
+	struct lsh_site *ask_site;   /* where the last ask went (in use), */
+	uint64_t ask_home;           /* where the lock lived then (serial), and */
 	uint64_t ask_epoch;          /* over which connection; no two of all sites have the same */
 	int64_t not_after_us;        /* of the last ask, by the server's clock */
 	int64_t ghost_until_us;      /* asks that went down with earlier connections may still be executed until then; 0: there are none */
@@ -143,7 +143,7 @@ struct lsh_tenure {
 	struct lsh_ballot *ballot;   /* of a quorum: what each of its servers knows of the token; else NULL */
 
 	struct lsh_list work_link;   /* in the `work` of a site, which then has a reference; engine->work_mutex guards these four */
-	struct lsh_site *work_site;  /* of which */
+	struct lsh_site *work_site;  /* of which; in use while it is in the list */
 	bool asks;                   /* that is not where the lock lives: it was sent there for once (ASK) */
 	struct lsh_list owed_link;   /* in engine->owed, likewise */
 	struct lsh_list confirm_link; /* in the `work` of a confirmer, likewise, */
@@ -175,7 +175,7 @@ struct lsh_waiter {
 	bool answered;               /* the trouble is in the server's own words */
 	bool denied;                 /* an attempt to connect was refused while it waited: `trouble` says why, and stands */
 	bool denied_before;          /* the trouble was a refused password, before the last attempt to connect */
-	struct lsh_site *asks;       /* where its next ask goes, for once (ASK); or NULL */
+	struct lsh_site *asks;       /* where its next ask goes, for once (ASK; in use); or NULL */
 	unsigned redirections;       /* in a row */
 	bool hopeless;               /* of a quorum: there is to be no further round */
 	unsigned rounds;             /* likewise: that it lost, */
@@ -199,7 +199,7 @@ struct lsh_releasing {
 struct lsh_lock {
 	struct lsh_map_node node;    /* in engine->names, by its key */
 	struct lsh_engine *engine;
-	struct lsh_site *_Atomic site; /* where it lives; in a cluster it may move, with the mutex held */
+	struct lsh_site *_Atomic site; /* where it lives (in use); in a cluster it may move, with the mutex held */
 	unsigned slot;               /* in a cluster */
 	atomic_uint references;      /* handles, tenures, holds */
 	unsigned handles;            /* engine->names_mutex guards it */
@@ -224,7 +224,7 @@ struct lsh_lock {
 	int64_t contended_at;        /* when another client was in the way last; 0: never */
 	unsigned turns;              /* that ended while threads waited here */
 	enum lsh_channel_state channel; /* of its own channel in a cluster, see channel.h, */
-	struct lsh_site *channel_site; /* of where it was asked for, */
+	struct lsh_site *channel_site; /* of where it was asked for (NULL or where the lock lives), */
 	int64_t channel_wanted;      /* and when somebody needed it last */
 	unsigned disowned;           /* how often a hold of an adopted token has ended here, or the lock was broken from here */
 	struct lsh_counts counts;
@@ -240,7 +240,8 @@ struct lsh_quorum;
 /* A server, as the engine uses it: the node, and what its keeper has to do there. */
 struct lsh_site {
 	struct lsh_engine *engine;
-	const struct lsh_uri *uri;   /* of the server; lives as long as the engine */
+	uint64_t serial;             /* no two sites of the process have the same */
+	const struct lsh_uri *uri;   /* of the server; outlives the site */
 	struct lsh_node *node;
 	struct lsh_confirmer *confirmers; /* a list that only grows; engine->work_mutex guards it */
 	struct lsh_job *jobs;        /* the keeper's */
@@ -278,8 +279,10 @@ struct lsh_engine {
 	char cfg_sharded_suffix[LSH_SUFFIX_SIZE], cfg_sharded_try[LSH_CFG_SIZE]; /* both where the server has channels in slots */
 	struct lsh_cluster *cluster;      /* NULL: all locks live at the one site */
 	unsigned client_slot;             /* of the key where the client introduces itself */
-	_Atomic size_t site_count;        /* they are only added, and stay */
+	_Atomic size_t site_count;        /* all are below that */
 	struct lsh_site *_Atomic sites[LSH_SITES_MAX]; /* in a cluster by the numbers of the servers, some of which may have none */
+	struct lsh_site *_Atomic ending;  /* in a cluster: one that is being given up */
+	_Atomic uint64_t commands_gone, connects_gone; /* of sites that were */
 	struct lsh_quorum *quorum;        /* or NULL: a lock is on one server at a time */
 	struct lsh_watchdog *watchdog;
 	struct lsh_courier *courier;
@@ -289,7 +292,7 @@ struct lsh_engine {
 	_Atomic int32_t inside;           /* threads that wait for a lock, or for an answer; the closer waits for them */
 	struct lsh_parker *_Atomic closer;
 
-	pthread_mutex_t sites_mutex; /* held while a site is added */
+	pthread_mutex_t sites_mutex; /* held while a site is added or taken away */
 	bool sites_closed;           /* none is added any more; it guards this */
 
 	pthread_mutex_t names_mutex; /* guards names, gone, and the handles of each lock */
@@ -302,7 +305,8 @@ struct lsh_engine {
 };
 
 /* site.c */
-struct lsh_site *lsh_site_new(struct lsh_engine *engine, const struct lsh_uri *uri); /* connects by itself. NULL: no memory, threads or descriptors */
+/* Connects by itself; `number` is that of the server in a cluster. NULL: no memory, threads or descriptors. */
+struct lsh_site *lsh_site_new(struct lsh_engine *engine, const struct lsh_uri *uri, int number);
 void lsh_site_free(struct lsh_site *site); /* when its node is stopped, or was never started; NULL is allowed */
 /* A command that asks for a lease of so many ms is about to be appended at the site, whose connection is or was `epoch`: see that people
  * can be told who that is. */
@@ -311,7 +315,16 @@ void lsh_site_introduce(struct lsh_site *site, uint64_t epoch, int64_t lease_ms,
 void lsh_site_prolong(struct lsh_site *site, const char *token, int64_t lease_ms, int64_t now);
 void lsh_sites_bring_up_owed(struct lsh_engine *engine, const struct lsh_site *site); /* there; or, NULL, everywhere */
 
-/* The sites that there are at the moment: for (i = 0; i < lsh_site_count(e); i++) if ((site = lsh_site_at(e, i)) != NULL) ... */
+/* In a cluster a site is given up once its server has no slot and the site is in use by nobody (route.c). In use it is by each lock that lives
+ * there, by what is marked so above, and by whoever holds no mutex under which that stays so: by lsh_site_use() where it is in use anyway, else by
+ * lsh_site_get() or what else says that it returns one in use. lsh_site_leave() ends that; NULL is allowed. */
+void lsh_site_use(struct lsh_site *site);
+void lsh_site_leave(struct lsh_site *site);
+void lsh_site_keep(struct lsh_site **kept, struct lsh_site *site); /* use this one, and leave the one before; either may be NULL */
+/* The sites that there are at the moment: for (i = 0; i < lsh_site_count(e); i++) if ((site = lsh_site_get(e, i)) != NULL) ... */
+struct lsh_site *lsh_site_get(struct lsh_engine *engine, size_t i);
+
+/* The same without a use: where none is given up (no cluster, or after lsh_route_stop()), or the number is in use. */
 static inline size_t
 lsh_site_count(const struct lsh_engine *engine)
 {

@@ -48,7 +48,7 @@ void
 lsh_engine_stats(struct lsh_engine *e, leash_stats *stats)
 {
 	struct sum sum = {.holding = 0};
-	struct lsh_node *first = NULL;
+	struct lsh_site *first = NULL; /* in use */
 	struct lsh_counts gone;
 
 	lsh_lock_each_and_gone(e, &gone, add_lock, &sum);
@@ -63,8 +63,10 @@ lsh_engine_stats(struct lsh_engine *e, leash_stats *stats)
 	stats->renewals_failed = sum.counts.renewals_failed;
 	stats->gave_up = sum.counts.gave_up;
 	stats->connected = stats->listening = lsh_site_count(e) > 0;
+	stats->commands = atomic_load(&e->commands_gone);
+	stats->connects = atomic_load(&e->connects_gone);
 	for (size_t i = 0; i < lsh_site_count(e); i++) {
-		struct lsh_site *site = lsh_site_at(e, i);
+		struct lsh_site *site = lsh_site_get(e, i);
 		struct lsh_node *node;
 
 		if (site == NULL)
@@ -72,15 +74,17 @@ lsh_engine_stats(struct lsh_engine *e, leash_stats *stats)
 		node = site->node;
 		stats->commands += lsh_pipe_commands(lsh_node_pipe(node));
 		stats->connects += lsh_pipe_connects(lsh_node_pipe(node));
-		if (e->cluster != NULL && !atomic_load(&site->serves))
-			continue; /* a replica, or gone: nothing is missing if that is not there */
-		stats->connected = stats->connected && lsh_node_is_up(node);
-		stats->listening = stats->listening && lsh_node_is_subscribed(node);
-		if (first == NULL || (!lsh_node_is_up(first) && lsh_node_is_up(node)))
-			first = node; /* whose clock is known */
+		if (e->cluster == NULL || atomic_load(&site->serves)) { /* else a replica, or gone: nothing is missing if that is not there */
+			stats->connected = stats->connected && lsh_node_is_up(node);
+			stats->listening = stats->listening && lsh_node_is_subscribed(node);
+			if (first == NULL || (!lsh_node_is_up(first->node) && lsh_node_is_up(node)))
+				lsh_site_keep(&first, site); /* whose clock is known */
+		}
+		lsh_site_leave(site);
 	}
 	stats->holding = sum.holding;
 	stats->waiting = sum.waiting;
 	if (first != NULL)
-		stats->server_ahead_ms = (lsh_node_server_us(first, lsh_now_ns()) - wall_clock_us()) / 1000;
+		stats->server_ahead_ms = (lsh_node_server_us(first->node, lsh_now_ns()) - wall_clock_us()) / 1000;
+	lsh_site_leave(first);
 }

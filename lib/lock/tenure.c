@@ -127,6 +127,7 @@ lsh_tenure_unref(struct lsh_tenure *t)
 	if (atomic_fetch_sub(&t->references, 1) != 1)
 		return;
 	lsh_watchdog_unreserve(lock->engine->watchdog);
+	lsh_site_leave(t->ask_site);
 	lsh_free(t->ballot);
 	lsh_free(t);
 	lsh_lock_unref(lock);
@@ -145,10 +146,13 @@ lsh_tenure_put(struct lsh_tenure *t, struct lsh_site *site, bool asks)
 
 	if (t->lock->engine->stopped || (waits && t->work_site == site))
 		return;
-	if (waits)
+	lsh_site_use(site);
+	if (waits) {
 		lsh_list_remove(&t->work_link); /* from where the lock lived: whose keeper may be waiting for an answer that does not come */
-	else
+		lsh_site_leave(t->work_site);
+	} else {
 		lsh_tenure_retain(&t->timer);
+	}
 	lsh_list_append(&site->work, &t->work_link);
 	t->work_site = site;
 	t->asks = asks;

@@ -83,7 +83,9 @@ cancel_ghost(struct lsh_engine *e, struct lsh_lock *lock, const struct grant *gr
 		return;
 	found = lsh_tenure_find_owed(e, grant->token, grant->token_size);
 	if (found != NULL) {
+		pthread_mutex_lock(&found->lock->mutex);
 		lsh_tenure_give_work(found);
+		pthread_mutex_unlock(&found->lock->mutex);
 		lsh_tenure_unref(found);
 		return;
 	}

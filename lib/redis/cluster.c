@@ -62,6 +62,8 @@ enum {
 #define NOTHING_ELSE (10 * LSH_S)
 #define BAD_LATELY   (10 * LSH_S)
 #define PATIENCE     (2 * LSH_S)    /* at most, with one step of a question */
+#define IDLE         (5 * LSH_S)    /* a server without a slot, or anybody who uses it, until it is given up */
+#define LOOKS        LSH_S          /* for such */
 #define NEVER_YET    (-LSH_NEVER / 2)
 
 /* Where a node may be asked. */
@@ -264,7 +266,7 @@ number_of(struct lsh_cluster *c, const struct lsh_surveyed *node, const char *sa
 		say_refused(c, node->host);
 		return LSH_NOBODY;
 	}
-	number = lsh_slot_map_number(c->map, node->host, node->port);
+	number = lsh_slot_map_number(c->map, node->host, node->port, true);
 	return number != LSH_NO_SERVER ? number : LSH_NOT_SAID;
 }
 
@@ -281,6 +283,9 @@ take(struct lsh_cluster *c, const struct asking *a, bool higher)
 		whole &= !s->node[i].master || number[i] != LSH_NOT_SAID;
 	}
 	c->served = lsh_slot_map_take(c->map, s, number, a->begun, higher, STANDS, &c->held_back);
+	for (unsigned i = 0; i < s->count; i++)
+		if (number[i] >= 0)
+			lsh_slot_map_leave(c->map, number[i]);
 	keep_places(c, s, a->whom.host);
 	keep_ids(c, s);
 	return whole;
@@ -563,6 +568,21 @@ go_on(struct lsh_cluster *c)
 	}
 }
 
+/* Give up servers that nobody needs. Returns when it wants to be called again. */
+static int64_t
+give_up(struct lsh_cluster *c)
+{
+	int64_t now = lsh_now_ns();
+	bool some = false;
+	int number;
+
+	while (c->ops->given_up != NULL && (number = lsh_slot_map_retire(c->map, now, IDLE, &some)) != LSH_NO_SERVER) {
+		c->ops->given_up(c->ctx, number);
+		lsh_slot_map_let_go(c->map, number);
+	}
+	return some ? lsh_after(now, LOOKS) : LSH_NEVER;
+}
+
 static void *
 lead(void *arg)
 {
@@ -570,12 +590,15 @@ lead(void *arg)
 
 	lsh_thread_begin("leash-cluster");
 	while (!atomic_load(&c->stopping)) {
-		int64_t until;
+		int64_t until, again;
 
 		/* what is answered, or wanted, from here on wakes it again */
 		collect(c);
 		tell(c);
+		again = give_up(c);
 		until = go_on(c);
+		if (again < until)
+			until = again;
 		if (!atomic_load(&c->stopping))
 			lsh_park(&c->parker, until);
 	}
@@ -608,6 +631,30 @@ lsh_cluster_server(const struct lsh_cluster *c, int index)
 	return lsh_slot_map_server(c->map, index);
 }
 
+int
+lsh_cluster_use_at(struct lsh_cluster *c, unsigned slot)
+{
+	return lsh_slot_map_use_at(c->map, slot);
+}
+
+bool
+lsh_cluster_use_number(struct lsh_cluster *c, int index)
+{
+	return lsh_slot_map_use_number(c->map, index);
+}
+
+void
+lsh_cluster_use(struct lsh_cluster *c, int index)
+{
+	lsh_slot_map_use(c->map, index);
+}
+
+void
+lsh_cluster_leave(struct lsh_cluster *c, int index)
+{
+	lsh_slot_map_leave(c->map, index);
+}
+
 void
 lsh_cluster_refresh(struct lsh_cluster *c)
 {
@@ -629,10 +676,12 @@ redirect(struct lsh_cluster *c, const char *text, const char *verb, int from, un
 	if (!is_allowed(c, host, said_by->host))
 		return lsh_fail(err, LEASH_DENIED, 0, "%.80s: it sends us to '%.80s:%u', to which 'redirects' of the URI does not let us be sent",
 		                said_by->shown, host, port);
-	*index = lsh_slot_map_number(c->map, host, port);
-	if (*index == LSH_NO_SERVER)
-		return lsh_fail(err, LEASH_NO_MEMORY, 0, "%.80s: it sends us to '%.80s:%u', for which there is no memory left", said_by->shown, host, port);
-	return LEASH_OK;
+	*index = lsh_slot_map_number(c->map, host, port, false);
+	if (*index != LSH_NO_SERVER)
+		return LEASH_OK;
+	lsh_unpark(&c->parker); /* there may be some to be given up */
+	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.60s: it sends us to '%.60s:%u', after %d others without a slot, or memory is used up: see CLUSTER SLOTS",
+	                said_by->shown, host, port, (int)LSH_STRANGERS);
 }
 
 leash_status

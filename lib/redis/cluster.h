@@ -1,6 +1,7 @@
 /* A cluster: which of its servers has which slot, as far as they say. cluster.c explains whom it believes.
  *
- * Servers are numbered as they are first heard of, from 0, and keep their number and their URI for as long as the cluster is there.
+ * Servers are numbered, from 0. One keeps its number and its URI for as long as it has a slot or the number is in use (slot_map.h), and is given
+ * up some seconds after that: addresses change, and whoever names ever new ones is not to fill the memory.
  * The map may have holes: slots that nobody serves, or that somebody is said to serve to whom the URI does not let us be sent.
  *
  * Looking something up in it is a load or two from any thread: callers keep what they found and look again when the version is
@@ -24,6 +25,8 @@ struct lsh_cluster;
 struct lsh_cluster_ops {
 	void (*changed)(void *ctx); /* the map is another one; on the cluster's own thread, no mutex held */
 	void (*log)(void *ctx, leash_log_level level, const char *line); /* likewise */
+	void (*given_up)(void *ctx, int index); /* likewise: nobody has this server or finds it any more; end what there is of it. It may wait. NULL:
+	                                           none is ever given up */
 };
 
 struct lsh_cluster_options {
@@ -56,14 +59,21 @@ int lsh_cluster_at(const struct lsh_cluster *cluster, unsigned slot);
 /* Grows with each change of the map. Read before the map, and it is never newer than what was found there. */
 uint64_t lsh_cluster_version(const struct lsh_cluster *cluster);
 
-size_t lsh_cluster_servers(const struct lsh_cluster *cluster);   /* how many have a number */
-const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
+size_t lsh_cluster_servers(const struct lsh_cluster *cluster);   /* all numbers are below that */
+const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index); /* NULL: nobody has the number */
+
+/* Uses of numbers, as of a slot map. */
+int lsh_cluster_use_at(struct lsh_cluster *cluster, unsigned slot);
+bool lsh_cluster_use_number(struct lsh_cluster *cluster, int index);
+void lsh_cluster_use(struct lsh_cluster *cluster, int index);
+void lsh_cluster_leave(struct lsh_cluster *cluster, int index);
 
 /* Have the map looked at anew, soon: a connection broke, CLUSTERDOWN. Costs nothing if that is on its way already. */
 void lsh_cluster_refresh(struct lsh_cluster *cluster);
 
 /* The server `from` said `text`: "MOVED <slot> <host>:<port>". That slot is corrected at once, and the others are looked at anew.
- * PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there; NO_MEMORY, also for want of numbers. */
+ * LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there; UNAVAILABLE: there
+ * are too many already of which nobody but such texts has told, or there is no memory. */
 leash_status lsh_cluster_moved(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index, leash_error *err);
 
 /* The same for "ASK <slot> <host>:<port>", which changes nothing: it is good for one command. */

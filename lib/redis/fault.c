@@ -95,9 +95,11 @@ worth_telling(const char *text, size_t room)
 		if (tail != NULL && (size_t)(tail - text) < n)
 			n = (size_t)(tail - text);
 	}
-	if (n > room)
-		for (n = room; n > 0 && text[n] != ' ';) /* never in the middle of a word */
+	if (n > room) {
+		for (n = room; n > room / 2 && text[n] != ' ';) /* not in the middle of a word, unless there is but one */
 			n--;
+		n = text[n] == ' ' ? n : room;
+	}
 	while (n > 0 && (text[n - 1] == '.' || text[n - 1] == ' '))
 		n--;
 	return n;

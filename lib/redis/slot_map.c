@@ -14,10 +14,15 @@ struct lsh_slot_map {
 	_Atomic uint64_t version;
 	_Atomic int16_t at[LSH_SLOTS];
 	_Atomic size_t server_count;
-	struct lsh_uri *_Atomic server[LSH_SERVERS];
+	struct lsh_uri *_Atomic server[LSH_SERVERS]; /* NULL: the number is free */
+	atomic_uint users[LSH_SERVERS]; /* from 0 on, only with the mutex held */
 
 	pthread_mutex_t mutex;         /* guards the above against other writers, and */
 	int64_t learned_at[LSH_SLOTS]; /* when it was last taken from one server and given to another; 0: never */
+	unsigned slots[LSH_SERVERS];   /* that it has */
+	bool surveyed[LSH_SERVERS];    /* the last survey says that it has some */
+	bool retiring[LSH_SERVERS];
+	int64_t idle_since[LSH_SERVERS]; /* as far as it was looked at; 0: it is not idle */
 };
 
 int
@@ -47,6 +52,13 @@ lsh_slot_map_server(const struct lsh_slot_map *m, int number)
 /* ---- servers ---- */
 
 /* m->mutex held */
+static bool
+is_there(const struct lsh_slot_map *m, int number)
+{
+	return m->server[number] != NULL && !m->retiring[number];
+}
+
+/* m->mutex held */
 static int
 find(const struct lsh_slot_map *m, const char *host, uint16_t port)
 {
@@ -55,7 +67,7 @@ find(const struct lsh_slot_map *m, const char *host, uint16_t port)
 	for (int i = 0; i < count; i++) {
 		const struct lsh_uri *uri = lsh_slot_map_server(m, i);
 
-		if (uri->port == port && strcasecmp(uri->host, host) == 0)
+		if (is_there(m, i) && uri->port == port && strcasecmp(uri->host, host) == 0)
 			return i;
 	}
 	return LSH_NO_SERVER;
@@ -80,14 +92,41 @@ make_uri(const struct lsh_slot_map *m, const char *host, uint16_t port)
 	return NULL;
 }
 
+/* m->mutex held. A number for one more server, or LSH_NO_SERVER. */
+static int
+find_free(const struct lsh_slot_map *m, bool surveyed)
+{
+	unsigned strangers = 0;
+	int number = 0;
+
+	for (int i = 0; i < LSH_SERVERS; i++)
+		strangers += m->server[i] != NULL && !m->surveyed[i];
+	if (!surveyed && strangers >= LSH_STRANGERS)
+		return LSH_NO_SERVER;
+	while (number < LSH_SERVERS && m->server[number] != NULL)
+		number++;
+	return number < LSH_SERVERS ? number : LSH_NO_SERVER;
+}
+
+/* The same; in use. */
+static int
+find_and_use(struct lsh_slot_map *m, const char *host, uint16_t port)
+{
+	int number = find(m, host, port);
+
+	if (number != LSH_NO_SERVER)
+		atomic_fetch_add(&m->users[number], 1);
+	return number;
+}
+
 int
-lsh_slot_map_number(struct lsh_slot_map *m, const char *host, uint16_t port)
+lsh_slot_map_number(struct lsh_slot_map *m, const char *host, uint16_t port, bool surveyed)
 {
 	struct lsh_uri *uri;
 	int number;
 
 	pthread_mutex_lock(&m->mutex);
-	number = find(m, host, port);
+	number = find_and_use(m, host, port);
 	pthread_mutex_unlock(&m->mutex);
 	if (number != LSH_NO_SERVER)
 		return number;
@@ -95,16 +134,106 @@ lsh_slot_map_number(struct lsh_slot_map *m, const char *host, uint16_t port)
 	if (uri == NULL)
 		return LSH_NO_SERVER;
 	pthread_mutex_lock(&m->mutex);
-	number = find(m, host, port); /* another thread may have been faster */
-	if (number == LSH_NO_SERVER && m->server_count < LSH_SERVERS) {
-		number = (int)m->server_count;
+	number = find_and_use(m, host, port); /* another thread may have been faster */
+	if (number == LSH_NO_SERVER && (number = find_free(m, surveyed)) != LSH_NO_SERVER) {
+		atomic_fetch_add(&m->users[number], 1);
+		m->idle_since[number] = 0;
+		m->surveyed[number] = surveyed;
 		atomic_store_explicit(&m->server[number], uri, memory_order_release);
-		atomic_store_explicit(&m->server_count, (size_t)number + 1, memory_order_release);
+		if (m->server_count <= (size_t)number)
+			atomic_store_explicit(&m->server_count, (size_t)number + 1, memory_order_release);
 		uri = NULL;
 	}
 	pthread_mutex_unlock(&m->mutex);
 	free_uri(uri);
 	return number;
+}
+
+int
+lsh_slot_map_use_at(struct lsh_slot_map *m, unsigned slot)
+{
+	int number;
+
+	pthread_mutex_lock(&m->mutex);
+	number = m->at[slot];
+	if (number != LSH_NO_SERVER)
+		atomic_fetch_add(&m->users[number], 1);
+	pthread_mutex_unlock(&m->mutex);
+	return number;
+}
+
+bool
+lsh_slot_map_use_number(struct lsh_slot_map *m, int number)
+{
+	bool there;
+
+	pthread_mutex_lock(&m->mutex);
+	there = is_there(m, number);
+	if (there)
+		atomic_fetch_add(&m->users[number], 1);
+	pthread_mutex_unlock(&m->mutex);
+	return there;
+}
+
+void
+lsh_slot_map_use(struct lsh_slot_map *m, int number)
+{
+	atomic_fetch_add(&m->users[number], 1);
+}
+
+void
+lsh_slot_map_leave(struct lsh_slot_map *m, int number)
+{
+	atomic_fetch_sub(&m->users[number], 1);
+}
+
+/* m->mutex held. For how long it has had no slot and no use, as far as it was looked at; -1: it has. */
+static int64_t
+idle_for(struct lsh_slot_map *m, int number, int64_t now)
+{
+	if (m->slots[number] > 0 || m->users[number] > 0) {
+		m->idle_since[number] = 0;
+		return -1;
+	}
+	if (m->idle_since[number] == 0)
+		m->idle_since[number] = now;
+	return now - m->idle_since[number];
+}
+
+int
+lsh_slot_map_retire(struct lsh_slot_map *m, int64_t now, int64_t idle, bool *some)
+{
+	int found = LSH_NO_SERVER;
+	unsigned there = 0;
+
+	*some = false;
+	pthread_mutex_lock(&m->mutex);
+	for (int i = 0; i < LSH_SERVERS; i++) {
+		if (!is_there(m, i))
+			continue;
+		there++;
+		*some |= m->slots[i] == 0;
+		if (idle_for(m, i, now) >= idle && found == LSH_NO_SERVER)
+			found = i;
+	}
+	if (there < 2)
+		found = LSH_NO_SERVER;
+	if (found != LSH_NO_SERVER)
+		m->retiring[found] = true;
+	pthread_mutex_unlock(&m->mutex);
+	return found;
+}
+
+void
+lsh_slot_map_let_go(struct lsh_slot_map *m, int number)
+{
+	struct lsh_uri *uri;
+
+	pthread_mutex_lock(&m->mutex);
+	uri = atomic_exchange(&m->server[number], NULL);
+	m->retiring[number] = m->surveyed[number] = false;
+	pthread_mutex_unlock(&m->mutex);
+	free_uri(uri);
 }
 
 /* ---- slots ---- */
@@ -114,6 +243,12 @@ lsh_slot_map_number(struct lsh_slot_map *m, const char *host, uint16_t port)
 static void
 set(struct lsh_slot_map *m, unsigned slot, int number)
 {
+	int from = m->at[slot];
+
+	if (from != LSH_NO_SERVER)
+		m->slots[from]--;
+	if (number != LSH_NO_SERVER)
+		m->slots[number]++;
 	atomic_store_explicit(&m->at[slot], (int16_t)number, memory_order_release);
 }
 
@@ -148,6 +283,10 @@ lsh_slot_map_take(struct lsh_slot_map *m, const struct lsh_survey *s, const int 
 	bool changed = false;
 
 	pthread_mutex_lock(&m->mutex);
+	memset(m->surveyed, 0, sizeof m->surveyed);
+	for (unsigned i = 0; i < s->count; i++)
+		if (number[i] >= 0)
+			m->surveyed[number[i]] = true;
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
 		int from = m->at[slot], to = s->at[slot] >= 0 ? number[s->at[slot]] : s->at[slot];
 		int64_t learned_at = m->learned_at[slot];
@@ -183,7 +322,7 @@ lsh_slot_map_new(const struct lsh_uri *uri)
 	m->uri = uri;
 	pthread_mutex_init(&m->mutex, NULL);
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++)
-		set(m, slot, LSH_NO_SERVER);
+		atomic_init(&m->at[slot], LSH_NO_SERVER);
 	return m;
 }
 

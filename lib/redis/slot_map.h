@@ -16,7 +16,8 @@
 struct lsh_slot_map;
 
 enum {
-	LSH_SERVERS = 1024,  /* that had a slot, or were to be asked for one, since the map was made */
+	LSH_SERVERS = 1024,  /* at a time */
+	LSH_STRANGERS = 64,  /* of these, those of which no survey says that they have a slot: who is sent to ever new ones follows no further */
 	LSH_NO_SERVER = LSH_NOBODY,
 };
 
@@ -25,13 +26,24 @@ void lsh_slot_map_free(struct lsh_slot_map *map);                 /* NULL is all
 
 int lsh_slot_map_at(const struct lsh_slot_map *map, unsigned slot);  /* the number of a server, or LSH_NO_SERVER */
 uint64_t lsh_slot_map_version(const struct lsh_slot_map *map);       /* grows with each change; 0: nobody has ever had anything */
-size_t lsh_slot_map_servers(const struct lsh_slot_map *map);
-const struct lsh_uri *lsh_slot_map_server(const struct lsh_slot_map *map, int number);
+size_t lsh_slot_map_servers(const struct lsh_slot_map *map);         /* all numbers are below that */
+const struct lsh_uri *lsh_slot_map_server(const struct lsh_slot_map *map, int number); /* NULL: nobody has the number */
 
-/* The number of a server, a new one if it has none. LSH_NO_SERVER: there is no memory, or there are no more numbers. */
-int lsh_slot_map_number(struct lsh_slot_map *map, const char *host, uint16_t port);
+/* A server keeps its number for as long as it has a slot or the number is in use. What is in use may be used once more (lsh_slot_map_use());
+ * these three begin, and return LSH_NO_SERVER or false where there is nothing to begin with. Each use ends by lsh_slot_map_leave(). */
+int lsh_slot_map_number(struct lsh_slot_map *map, const char *host, uint16_t port, bool surveyed); /* a new one if it has none; else there is no
+                                                                memory, or there are too many: of all, or, if it was not surveyed, of strangers */
+int lsh_slot_map_use_at(struct lsh_slot_map *map, unsigned slot);
+bool lsh_slot_map_use_number(struct lsh_slot_map *map, int number);
+void lsh_slot_map_use(struct lsh_slot_map *map, int number);
+void lsh_slot_map_leave(struct lsh_slot_map *map, int number);
 
-/* A slot was said to have moved, by whom it was at. False: that is no news. */
+/* A number that has had no slot and no use for `idle` ns, to be given up: nobody finds it from now on, and it is for the caller to let it go
+ * once nothing of it is left. LSH_NO_SERVER: there is none; `*some`: there may be one later. The last one is kept. One thread. */
+int lsh_slot_map_retire(struct lsh_slot_map *map, int64_t now, int64_t idle, bool *some);
+void lsh_slot_map_let_go(struct lsh_slot_map *map, int number);
+
+/* A slot was said to have moved, by whom it was at. (The number is in use, here and below.) False: that is no news. */
 bool lsh_slot_map_move(struct lsh_slot_map *map, unsigned slot, int number);
 
 /* Make the map what the survey says, in which node i is the server `number[i]` or one of LSH_NOBODY and LSH_NOT_SAID. It was begun at

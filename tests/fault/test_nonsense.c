@@ -9,16 +9,19 @@
 
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
+#include "redis/slot_map.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 
+#include <dirent.h>
 #include <hiredis/hiredis.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static _Thread_local leash_error err; /* what the last call said */
 
@@ -616,6 +619,84 @@ control_bytes_in_what_a_server_says_reach_no_terminal(void **state)
 	assert_string_equal(ear.unprintable, "");
 }
 
+/* A cluster of one server, which sends everybody to ever new ports of nobody; but to that of `to`, if there is one. */
+static struct {
+	struct fake *self;
+	_Atomic(struct fake *) to;
+	_Atomic int sent;
+} astray;
+
+static int
+port_of(const struct fake *f)
+{
+	return atoi(strrchr(fake_uri(f), ':') + 1);
+}
+
+static size_t
+send_astray(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	struct fake *to = astray.to;
+
+	(void)ctx;
+	if (fake_is(argc, argv, argl, 0, "CLUSTER") && fake_is(argc, argv, argl, 1, "SLOTS"))
+		return fake_say(out, size, "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%040d\r\n", port_of(astray.self), 1);
+	if (fake_is(argc, argv, argl, 0, "CLUSTER"))
+		return fake_say(out, size, "$16\r\ncluster_state:ok\r\n");
+	if (step_of(argc, argv, argl) != ASK)
+		return FAKE_DEFAULT;
+	return fake_say(out, size, "-ASK 1 127.0.0.1:%d\r\n", to != NULL ? port_of(to) : 1 + astray.sent++);
+}
+
+static size_t
+grant(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	(void)ctx;
+	if (fake_is(argc, argv, argl, 0, "ASKING"))
+		return fake_say(out, size, "+OK\r\n");
+	return step_of(argc, argv, argl) == ASK ? fake_say(out, size, ":%lld\r\n", (long long)time(NULL) * 1000000) : FAKE_DEFAULT;
+}
+
+static int
+threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int n = 0;
+
+	assert_non_null(tasks);
+	while (readdir(tasks) != NULL)
+		n++;
+	closedir(tasks);
+	return n - 2; /* "." and ".." */
+}
+
+static void
+ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up(void **state)
+{
+	struct fake *other = fake_start_tcp(grant, NULL);
+	char uri[80];
+	leash_client *lost;
+	leash_lock *wanted;
+	int before;
+
+	(void)state;
+	astray.self = fake_start_tcp(send_astray, NULL);
+	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d", port_of(astray.self));
+	lost = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	wanted = leashed_lock(lost, "astray", NULL);
+	before = threads();
+	while (astray.sent < LSH_STRANGERS + 20)
+		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 500, &err));
+	printf("# sent to %d servers: %d threads, %d before\n", astray.sent, threads(), before);
+	assert_true(threads() < before + LSH_STRANGERS + 16);
+	await_true(threads() <= before + 8);
+	astray.to = other;
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err)); /* a new one is followed again */
+	leash_lock_free(wanted);
+	leash_close(lost);
+	fake_stop(astray.self);
+	fake_stop(other);
+}
+
 #define on_fake(test) cmocka_unit_test_setup_teardown(test, start_fake, stop_fake)
 
 int
@@ -625,6 +706,7 @@ main(void)
 		on_fake(who_is_told_not_now_comes_again_and_not_too_often),
 		on_fake(a_release_that_is_told_not_now_for_ever_is_made_up_for_later),
 		on_fake(a_cluster_that_the_uri_does_not_name_is_unsupported),
+		cmocka_unit_test(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up),
 		on_fake(a_secret_appears_in_no_text_whatever_the_server_says),
 		on_fake(an_ask_that_is_answered_with_the_wrong_type_is_a_protocol_error_and_holds_nothing),
 		on_fake(a_release_that_is_answered_with_the_wrong_type_is_not_taken_for_done),
