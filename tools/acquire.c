@@ -148,8 +148,8 @@ print_token(const struct request *r, leash_lock *lock)
 	leash_lock_token(lock, token, sizeof token);
 	errno = 0;
 	if (r->cli.json)
-		cli_print(json_pack("{so ss so sI}", "name", cli_json_text(r->name), "token", token, "fence", cli_json_fence(leash_lock_fence(lock)),
-		                    "lease_ms", (json_int_t)r->ttl_ms));
+		cli_print(cli_json_named(r->name, json_pack("{ss so sI}", "token", token, "fence", cli_json_fence(leash_lock_fence(lock)), "lease_ms",
+		                                            (json_int_t)r->ttl_ms)));
 	else
 		puts(token);
 	if (fflush(stdout) != 0 || ferror(stdout) || cli_finish(&r->cli, EXIT_OK) != EXIT_OK)
@@ -282,6 +282,7 @@ const struct command command_acquire = {
 	"      --fair          strict first come, first served\n"
 	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
 	"                      held once N replicas have it, on disk, in so long; or not\n"
+	"      --escaped       NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json          {\"name\",\"token\",\"fence\",\"lease_ms\"}\n"
 	"  -v, --verbose       say who has it, and how long it took     -q, --quiet\n"
 	"  -r, --redis URI     the server, else $LEASH_URI     --prefix TEXT  of its keys\n"

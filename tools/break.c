@@ -200,6 +200,7 @@ const struct command command_break = {
 	"alive learns of it within a third of its lease, and goes on until then.\n"
 	"\n"
 	"  -f, --force        do not ask\n"
+	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         the lock as leash status --json has it, and \"broken\"\n"
 	"  -q, --quiet        -v, --verbose\n"
 	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"

@@ -2,6 +2,7 @@
 
 #include "tools/aside.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -41,22 +42,59 @@ write_line(const char *line, size_t size, bool patient)
 	}
 }
 
+/* RFC 3339, in UTC: logs of several machines are sorted by it. */
+static char *
+utc(char out[static CLI_TIME_SIZE], int64_t ms)
+{
+	time_t s = (time_t)(ms / 1000);
+	struct tm tm;
+	size_t n = gmtime_r(&s, &tm) != NULL ? strftime(out, CLI_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+
+	snprintf(out + n, CLI_TIME_SIZE - n, ".%03dZ", (int)(ms % 1000));
+	return out;
+}
+
+int64_t
+cli_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static json_t *
+message(const struct cli *cli, const struct cli_news *news, const char *text)
+{
+	json_t *object = json_pack("{ss ss so}", "command", cli->command->name, "level", news->level, "text", cli_json_text(text));
+	char time[CLI_TIME_SIZE];
+
+	if (news->event != 0) {
+		cli_json_set_name(object, "lock", news->lock);
+		json_object_set_new(object, "event", json_string(leash_event_name(news->event)));
+		json_object_set_new(object, "fence", cli_json_fence(news->fence));
+		json_object_set_new(object, "remaining_ms", json_integer((json_int_t)news->remaining_ms));
+	}
+	json_object_set_new(object, "time", json_string(utc(time, news->time_ms)));
+	return object;
+}
+
 static void
-speak(const struct cli *cli, const char *what, const char *text)
+speak(const struct cli *cli, const struct cli_news *news, const char *text)
 {
 	json_t *object = NULL;
 	char *dumped = NULL, *line = NULL;
 	int n;
 
 	if (cli->json) {
-		object = json_pack("{ss ss so}", "command", cli->command->name, "level", what, "text", cli_json_text(text));
+		object = message(cli, news, text);
 		dumped = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 		n = dumped != NULL ? asprintf(&line, "%s\n", dumped) : -1;
 	} else {
 		n = asprintf(&line, "leash %s: %s\n", cli->command->name, text);
 	}
 	if (n >= 0)
-		write_line(line, (size_t)n, what[0] == 'e');
+		write_line(line, (size_t)n, news->level[0] == 'e');
 	else
 		fputs("leash: out of memory\n", stderr);
 	free(n >= 0 ? line : NULL);
@@ -65,12 +103,20 @@ speak(const struct cli *cli, const char *what, const char *text)
 }
 
 static void __attribute__((format(printf, 3, 0)))
-speak_by(const struct cli *cli, const char *what, const char *format, va_list args)
+speak_by(const struct cli *cli, const char *level, const char *format, va_list args)
 {
+	struct cli_news news = {.level = level, .time_ms = cli_now_ms()};
 	char text[1024];
 
 	vsnprintf(text, sizeof text, format, args);
-	speak(cli, what, text);
+	speak(cli, &news, text);
+}
+
+void
+cli_report(const struct cli *cli, const struct cli_news *news, const char *text)
+{
+	if (!cli->quiet || news->level[0] == 'e')
+		speak(cli, news, text);
 }
 
 void
@@ -82,6 +128,18 @@ cli_say(const struct cli *cli, const char *format, ...)
 		return;
 	va_start(args, format);
 	speak_by(cli, "info", format, args);
+	va_end(args);
+}
+
+void
+cli_warn(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	if (cli->quiet)
+		return;
+	va_start(args, format);
+	speak_by(cli, "warning", format, args);
 	va_end(args);
 }
 
@@ -158,7 +216,7 @@ cli_show(char *out, size_t size, const char *text)
 	size_t n = 0, fits = 0; /* `fits`: so far, with room for the dots */
 
 	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-		bool plain = *c >= ' ' && *c <= '~';
+		bool plain = *c >= ' ' && *c <= '~' && *c != '\\';
 		size_t more = plain ? 1 : 4;
 
 		if (n + more >= size) {
@@ -254,6 +312,56 @@ cli_json_text(const char *text)
 	return string != NULL ? string : json_string(cli_show(shown, sizeof shown, text));
 }
 
+/* RFC 4648, with padding. `out` has room for 4 bytes of each 3 that are begun, and a NUL. */
+static void
+encode_base64(char *out, const char *name, size_t size)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < size; i += 3) {
+		size_t left = size - i;
+		uint32_t bits = (uint32_t)(unsigned char)name[i] << 16;
+
+		if (left > 1)
+			bits |= (uint32_t)(unsigned char)name[i + 1] << 8;
+		if (left > 2)
+			bits |= (unsigned char)name[i + 2];
+		*out++ = digits[bits >> 18];
+		*out++ = digits[bits >> 12 & 63];
+		*out++ = left > 1 ? digits[bits >> 6 & 63] : '=';
+		*out++ = left > 2 ? digits[bits & 63] : '=';
+	}
+	*out = '\0';
+}
+
+void
+cli_json_set_name(json_t *object, const char *key, const char *name)
+{
+	char base64_key[32], base64[(LEASH_NAME_MAX + 2) / 3 * 4 + 1];
+	json_t *string = name != NULL ? json_string(name) : NULL; /* none: it is not UTF-8 */
+
+	json_object_set_new(object, key, string != NULL ? string : json_null());
+	if (string != NULL || name == NULL)
+		return;
+	snprintf(base64_key, sizeof base64_key, "%s_base64", key);
+	encode_base64(base64, name, strnlen(name, LEASH_NAME_MAX));
+	json_object_set_new(object, base64_key, json_string(base64));
+}
+
+json_t *
+cli_json_named(const char *name, json_t *rest)
+{
+	json_t *object = json_object();
+
+	cli_json_set_name(object, "name", name);
+	if (rest == NULL || json_object_update(object, rest) != 0) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(rest);
+	return object;
+}
+
 json_t *
 cli_json_fence(uint64_t fence)
 {
@@ -276,9 +384,10 @@ party(const leash_party *p)
 json_t *
 cli_json_info(const leash_lock_info *info)
 {
-	return json_pack("{so sb so so sI sI sI so}", "name", cli_json_text(info->name), "held", info->held, "holder", party(&info->holder), "fence",
-	                 cli_json_fence(info->fence), "held_since_ms", (json_int_t)info->held_since_ms, "remaining_ms", (json_int_t)info->remaining_ms,
-	                 "depth", (json_int_t)info->depth, "waiting", info->no_queue ? json_null() : json_integer((json_int_t)info->waiting));
+	return cli_json_named(info->name, json_pack("{sb so so sI sI sI so}", "held", info->held, "holder", party(&info->holder), "fence",
+	                                            cli_json_fence(info->fence), "held_since_ms", (json_int_t)info->held_since_ms, "remaining_ms",
+	                                            (json_int_t)info->remaining_ms, "depth", (json_int_t)info->depth, "waiting",
+	                                            info->no_queue ? json_null() : json_integer((json_int_t)info->waiting)));
 }
 
 /* ---- durations ---- */
@@ -449,6 +558,9 @@ cli_option(struct cli *cli, int c, char **argv)
 	case CLI_JSON:
 		cli->json = true;
 		return CLI_GO_ON;
+	case CLI_ESCAPED:
+		cli->escaped = true;
+		return CLI_GO_ON;
 	case 'q':
 		cli->quiet = true;
 		return CLI_GO_ON;
@@ -465,17 +577,99 @@ cli_option(struct cli *cli, int c, char **argv)
 	}
 }
 
-int
-cli_check_name(const struct cli *cli, char *name)
+/* ---- names ---- */
+
+/* A URI of a server where a name is expected, for want of -r before it. */
+static bool
+is_uri_with_password(const char *word)
 {
 	static const char *const schemes[] = {"redis://", "rediss://", "redis+", "rediss+", "unix://"};
 
 	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-		if (strncasecmp(name, schemes[i], strlen(schemes[i])) == 0 && has_password(name)) {
-			explicit_bzero(name, strlen(name));
-			return cli_usage(cli, "that is the URI of a server, with a password, and not a lock's name: put it into $LEASH_URI");
+		if (strncasecmp(word, schemes[i], strlen(schemes[i])) == 0 && has_password(word))
+			return true;
+	return false;
+}
+
+/* "\x41" is 'A'. -1: there is no such escape. */
+static int
+escaped_byte(const char *at)
+{
+	static const char digits[] = "0123456789abcdef";
+	int high, low;
+
+	if (at[0] != '\\' || at[1] != 'x' || !isxdigit((unsigned char)at[2]) || !isxdigit((unsigned char)at[3]))
+		return -1;
+	high = (int)(strchr(digits, tolower((unsigned char)at[2])) - digits);
+	low = (int)(strchr(digits, tolower((unsigned char)at[3])) - digits);
+	return high << 4 | low;
+}
+
+static bool
+looks_escaped(const char *word)
+{
+	for (const char *at = word; (at = strchr(at, '\\')) != NULL; at++)
+		if (escaped_byte(at) > 0)
+			return true;
+	return false;
+}
+
+/* In place: it gets no longer. A byte that means something in a pattern means itself there if it was escaped so. */
+static bool
+unescape(char *word, bool pattern)
+{
+	char *to = word;
+	int byte;
+
+	for (const char *from = word; *from != '\0';) {
+		if (*from != '\\') {
+			*to++ = *from++;
+			continue;
 		}
+		byte = escaped_byte(from);
+		if (byte <= 0 && !(pattern && from[1] != 'x' && from[1] != '\0'))
+			return false;
+		if (byte <= 0) { /* the pattern's own \ */
+			*to++ = *from++;
+			*to++ = *from++;
+			continue;
+		}
+		if (pattern && strchr("*?[]\\", byte) != NULL)
+			*to++ = '\\';
+		*to++ = (char)byte;
+		from += 4;
+	}
+	*to = '\0';
+	return true;
+}
+
+static int
+take_word(const struct cli *cli, char *word, const char *what, bool pattern)
+{
+	char shown[200];
+
+	if (is_uri_with_password(word)) {
+		explicit_bzero(word, strlen(word));
+		return cli_usage(cli, "that is the URI of a server, with a password, and not a lock's name: put it into $LEASH_URI");
+	}
+	if (!cli->escaped && looks_escaped(word))
+		cli_warn(cli, "%s '%s': each \\ of it was taken as it is; with --escaped it is read as leash list shows names", what,
+		         cli_show(shown, sizeof shown, word));
+	if (cli->escaped && !unescape(word, pattern))
+		return cli_usage(cli, "--escaped: a \\ begins \\xHH, two digits that are not 00; a \\ itself is \\x5c");
 	return CLI_GO_ON;
+}
+
+int
+cli_take_name(const struct cli *cli, char *name)
+{
+	return take_word(cli, name, "name", false);
+}
+
+int
+cli_take_pattern(const struct cli *cli, char *pattern)
+{
+	return pattern != NULL ? take_word(cli, pattern, "pattern", true) : CLI_GO_ON;
 }
 
 int
@@ -484,7 +678,7 @@ cli_names(const struct cli *cli, int argc, char **argv)
 	int status = optind < argc ? CLI_GO_ON : cli_usage(cli, "which lock? A name is missing (leash list shows all that are held)");
 
 	for (int i = optind; i < argc && status == CLI_GO_ON; i++)
-		status = cli_check_name(cli, argv[i]);
+		status = cli_take_name(cli, argv[i]);
 	return status;
 }
 

@@ -18,6 +18,7 @@ struct cli {
 	const char *uri;    /* --redis; NULL: $LEASH_URI, see cli_check_server() */
 	const char *prefix; /* --prefix, else $LEASH_PREFIX; NULL: the default */
 	bool json, quiet, verbose;
+	bool escaped; /* --escaped: names are as leash list shows them */
 };
 
 /* For getopt_long: put these into a command's own lists. */
@@ -26,12 +27,13 @@ struct cli {
 	{"redis", required_argument, NULL, 'r'},         \
 	{"prefix", required_argument, NULL, CLI_PREFIX}, \
 	{"json", no_argument, NULL, CLI_JSON},           \
+	{"escaped", no_argument, NULL, CLI_ESCAPED},     \
 	{"quiet", no_argument, NULL, 'q'},               \
 	{"verbose", no_argument, NULL, 'v'},             \
 	{"help", no_argument, NULL, 'h'}
 #define CLI_LONG_END {NULL, 0, NULL, 0}
 
-enum { CLI_JSON = 0x100, CLI_PREFIX, CLI_OWN }; /* values of long options without a letter; a command's own begin with CLI_OWN */
+enum { CLI_JSON = 0x100, CLI_PREFIX, CLI_ESCAPED, CLI_OWN }; /* values of long options without a letter; a command's own begin with CLI_OWN */
 
 enum { CLI_GO_ON = -1 }; /* instead of an exit status */
 
@@ -42,9 +44,11 @@ void cli_begin(struct cli *cli, const struct command *command);
  * has been told). */
 int cli_option(struct cli *cli, int c, char **argv);
 
-/* May this be a lock's name? Not a server's URI with a password, for want of -r before it: a name goes to the server, and is shown to
- * everybody. CLI_GO_ON, or usage, which has been told. */
-int cli_check_name(const struct cli *cli, char *name);
+/* A word of the command line is a lock's name, or a pattern of such (NULL: none): with --escaped each \xHH in it becomes its byte, in
+ * place. A server's URI with a password, for want of -r before it, is none: a name goes to the server, and is shown to everybody.
+ * CLI_GO_ON, or usage, which has been told. */
+int cli_take_name(const struct cli *cli, char *name);
+int cli_take_pattern(const struct cli *cli, char *pattern);
 
 /* One name or several behind the options. CLI_GO_ON, or usage, which has been told. */
 int cli_names(const struct cli *cli, int argc, char **argv);
@@ -86,6 +90,7 @@ leash_options cli_client_options(const struct cli *cli, const char *program);
 /* To stderr, "leash run: ...", or as JSON; not if --quiet. What nobody takes within a tenth of a second is dropped: whoever holds a lock
  * does not stand still because a terminal does. */
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_warn(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3))); /* in JSON a warning */
 /* Only if --verbose. */
 void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -94,10 +99,22 @@ int cli_fail(const struct cli *cli, int status, const char *format, ...) __attri
 int cli_usage(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3))); /* with a hint at --help */
 int cli_fail_with(const struct cli *cli, const leash_error *err);                                    /* and as cli_exit_of() says */
 
+/* What has happened to a hold, with its particulars as fields of the JSON. Errors also if --quiet. */
+struct cli_news {
+	const char *level; /* "error", "warning", "info" */
+	const char *lock;  /* its name; NULL: none in particular */
+	leash_event_type event;
+	uint64_t fence;
+	int64_t remaining_ms;
+	int64_t time_ms; /* when it happened, since 1970 */
+};
+void cli_report(const struct cli *cli, const struct cli_news *news, const char *text);
+int64_t cli_now_ms(void);
+
 int cli_exit_of(leash_status status);
 
-/* Bytes that nobody vouches for, fit for a terminal: what is not printable ASCII as \xHH; what does not fit is cut off, and "..." says
- * so. Returns `out`. */
+/* Bytes that nobody vouches for, fit for a terminal: what is not printable ASCII, and a \, as \xHH, so that it can be read back
+ * (--escaped); what does not fit is cut off, and "..." says so. Returns `out`. */
 char *cli_show(char *out, size_t size, const char *text);
 
 /* The same for a word of the command line that is not what we expected there. It may have a password in it, which is not shown: a URI with
@@ -123,6 +140,10 @@ void cli_print(json_t *object);
 json_t *cli_json_text(const char *text);       /* as it is if it is UTF-8, else as cli_show() has it */
 json_t *cli_json_fence(uint64_t fence);        /* a string: 64 bits are too much for many readers of JSON */
 json_t *cli_json_info(const leash_lock_info *info);
+
+/* The name of a lock, or NULL: as a string if it is UTF-8, else null, and base64 under "<key>_base64": no two names are one. */
+void cli_json_set_name(json_t *object, const char *key, const char *name);
+json_t *cli_json_named(const char *name, json_t *rest); /* an object with the "name", and then all of `rest`, whose reference it takes */
 
 /* Everything written? Standard output that cannot be written to is an error, but not a closed pipe. Returns the exit status. */
 int cli_finish(const struct cli *cli, int status);

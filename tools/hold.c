@@ -60,7 +60,7 @@ hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **t
 		                              : "the token is missing, which leash acquire printed");
 	} else if (argc - optind > 2) {
 		cli_usage(cli, "a name and a token are enough: what is '%s'?", cli_show_word(shown, sizeof shown, argv[optind + 2]));
-	} else if (cli_check_name(cli, argv[optind]) == CLI_GO_ON) {
+	} else if (cli_take_name(cli, argv[optind]) == CLI_GO_ON) {
 		*token = argv[optind + 1];
 		return argv[optind];
 	}

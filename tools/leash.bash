@@ -27,7 +27,7 @@ _leash_options() { # COMMAND
 	scripts) echo --load ;;
 	bench) echo --time= --threads= ;;
 	esac
-	echo --redis= --prefix= --json --quiet --verbose --help
+	echo --redis= --prefix= --escaped --json --quiet --verbose --help
 }
 
 # Its letters that want an argument.
@@ -78,35 +78,85 @@ _leash_choose() { # WORD...
 	done
 }
 
-# A line of `leash list`, whose first column is a name; what is not printable, or a space, is \xHH in it. Into `name`.
-_leash_name_in() { # LINE
-	local rest=${1%%[[:space:]]*}
+# What is typed of a word, `cur`, as the shell will read it: into `start`; how it is quoted at its end, with nothing, ', " or $', into
+# `quote`; and how much of `start` stands before what readline replaces, into `kept`: all up to the last : or =, or to the quote.
+_leash_unquote() {
+	local i c body
 
-	name=
-	while [[ $rest =~ ^(.*)(\\x[0-9a-f][0-9a-f])(.*)$ ]]; do
-		# shellcheck disable=SC2059 # that is what it is for
-		printf -v word "${BASH_REMATCH[2]}"
-		rest=${BASH_REMATCH[1]} name=$word${BASH_REMATCH[3]}$name
+	start='' quote='' kept=0
+	for ((i = 0; i < ${#cur}; i++)); do
+		c=${cur:i:1}
+		case $quote$c in
+		\\) ((++i)); start+=${cur:i:1} ;;
+		\"\\)
+			[[ ${cur:i + 1:1} != [\"\$\`\\] ]] || ((++i))
+			start+=${cur:i:1}
+			;;
+		\'\' | \"\") quote='' kept=${#start} ;;
+		\$\'*)
+			[[ ${cur:i} =~ ^([^\\\']|\\.)* ]]
+			body=${BASH_REMATCH[0]}
+			printf -v c %b "${body//\\\'/\'}"
+			start+=$c
+			i=$((i + ${#body}))
+			[[ ${cur:i:1} != \' ]] || { quote='' && kept=${#start}; }
+			;;
+		\' | \") quote=$c kept=${#start} ;;
+		\$)
+			[[ ${cur:i:2} == "$'" ]] && ((++i)) && quote="\$'" kept=${#start} || start+=$c
+			;;
+		*)
+			start+=$c
+			[[ -n $quote || $c != [:=] || $COMP_WORDBREAKS != *"$c"* ]] || kept=${#start}
+			;;
+		esac
 	done
-	name=$rest$name
 }
 
-# The locks that are held, whose names begin with what is typed.
+# The same word in full, of which readline gets what it is to put in place of what is typed. It adds the quote at the end, unless there is
+# one; and what begins with the quote that is typed takes the place of that, too.
+_leash_reply_name() { # WORD
+	local rest=${1:kept} quoted
+
+	printf -v quoted %q "$rest"
+	case $quote in
+	'') [[ -n $rest ]] || quoted='' ;;
+	\'*) [[ $quoted != \$\'* && $rest != *\'* ]] && quoted=$rest || quoted="''$quoted''" ;;
+	\"*) [[ $quoted != \$\'* && $rest != *[\"\$\`\\!]* ]] && quoted=$rest || quoted="\"\"$quoted\"\"" ;;
+	*)
+		[[ $quoted == \$\'* ]] || { quoted=${rest//\\/\\\\} && quoted="$'${quoted//\'/\\\'}'"; }
+		quoted=${quoted:2:${#quoted}-3}
+		quoted=${quoted//\\\'/\\x27}
+		;;
+	esac
+	COMPREPLY+=("$quoted")
+}
+
+# The locks that are held, whose names begin with what is typed. The first column of `leash list` has them, with \xHH for a space, a \ and
+# all that is not printable; so they are offered behind --escaped. Where a pattern is wanted, what is special in one stands for itself.
 _leash_names() {
-	local leash=${words[0]} start=${cur#[\"\']} pattern name word line
+	local leash=${words[0]} start quote kept name line c escaped=''
 	local -a lines=()
 
 	[[ $leash != \~/* ]] || leash=$HOME/${leash#\~/}
 	command -v -- "$leash" >/dev/null && command -v timeout >/dev/null || return 0
-	[[ $cur == [\"\']* ]] || start=${start//\\/}
-	pattern=${start//[^[:alnum:]._:\/-]/\?}
-	mapfile -t lines < <(timeout 1 "$leash" list -q "${server[@]}" -- "$pattern*" 2>/dev/null </dev/null | head -n 1000)
+	[[ " ${words[*]} " != *' --escaped '* ]] || escaped=1
+	_leash_unquote
+	line=${start//[^[:alnum:]._:\/-]/*}
+	[[ -z $escaped ]] || line=${line%%\**}
+	mapfile -t lines < <(timeout 1 "$leash" list -q "${server[@]}" -- "$line*" 2>/dev/null </dev/null | head -n 1000)
 	for line in "${lines[@]}"; do
-		_leash_name_in "$line"
-		[[ -n $name && $name == "$start"* ]] || continue
-		word=$name
-		[[ $cur == [\"\']* ]] || printf -v word %q "$name"
-		_leash_reply "$word"
+		name=${line%%[[:space:]]*}
+		[[ -n $escaped ]] || printf -v name %b "$name"
+		if [[ $command == list || $command == top ]]; then
+			[[ -n $escaped ]] || name=${name//\\/\\\\}
+			for c in '*' '?' '['; do
+				printf -v line '\\x%02x' "'$c"
+				[[ -n $escaped ]] || line=\\$c
+				name=${name//"$c"/"$line"}
+			done
+		fi
+		[[ -z $name || $name != "$start"* ]] || _leash_reply_name "$name"
 	done
 }
 

@@ -18,6 +18,7 @@ static const char help[] =
 	"  -w, --wide          leave no column out and cut nothing, also on a terminal\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
 	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
+	"      --escaped       PATTERN is written as names are shown: \\x20, \\x5c\n"
 	"      --json          one object for each lock, a line each\n"
 	"  -q, --quiet         no line of titles\n"
 	"  -v, --verbose       say at the end how many there were\n"
@@ -29,7 +30,8 @@ static const char help[] =
 	"\n"
 	"'?' is not known: the client left no name. LEASE none: the key has no expiry, so\n"
 	"leash did not make it. In a pipe there are always nine columns; a space in a\n"
-	"name is \\x20 there, and other bytes that are not printable ASCII likewise.\n"
+	"name is \\x20, a \\ is \\x5c, and bytes that are not printable ASCII likewise.\n"
+	"With --escaped each command takes names in this form.\n"
 	"\n"
 	"Exit status: 0; 64 usage; 69 no server, or it does not permit it.\n";
 
@@ -100,7 +102,7 @@ run(const struct command *command, int argc, char **argv)
 	if (optind + 1 < argc)
 		return cli_usage(&cli, "one pattern is enough: what is '%s'? (A pattern is to be quoted: 'nightly-*')",
 		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));
-	if (argv[optind] != NULL && cli_check_name(&cli, argv[optind]) != CLI_GO_ON)
+	if (cli_take_pattern(&cli, argv[optind]) != CLI_GO_ON)
 		return EXIT_USAGE;
 	status = cli_open(&cli, NULL, &list.client);
 	if (status != CLI_GO_ON)

@@ -16,7 +16,7 @@ release(const struct cli *cli, const char *name, const char *token)
 	if (status == CLI_GO_ON) {
 		status = leash_lock_release(lock, &err) == LEASH_OK ? EXIT_OK : cli_fail_with(cli, &err);
 		if (status == EXIT_OK && cli->json)
-			cli_print(json_pack("{so ss sb}", "name", cli_json_text(name), "token", token, "released", true));
+			cli_print(cli_json_named(name, json_pack("{ss sb}", "token", token, "released", true)));
 	}
 	leash_close(client);
 	leash_lock_free(lock);
@@ -47,6 +47,7 @@ const struct command command_release = {
 	"Give the lock NAME back; the next in its queue gets it. TOKEN is what leash\n"
 	"acquire printed. What somebody else has got meanwhile is not touched.\n"
 	"\n"
+	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         {\"name\",\"token\",\"released\":true}\n"
 	"  -q, --quiet        -v, --verbose\n"
 	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"

@@ -15,8 +15,8 @@ renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms
 
 	if (status == CLI_GO_ON) {
 		if (cli->json)
-			cli_print(json_pack("{so ss so sI}", "name", cli_json_text(name), "token", token, "fence", cli_json_fence(leash_lock_fence(lock)),
-			                    "remaining_ms", (json_int_t)leash_lock_remaining_ms(lock)));
+			cli_print(cli_json_named(name, json_pack("{ss so sI}", "token", token, "fence", cli_json_fence(leash_lock_fence(lock)), "remaining_ms",
+			                                         (json_int_t)leash_lock_remaining_ms(lock))));
 		_exit(cli_finish(cli, EXIT_OK));
 	}
 	leash_close(client);
@@ -55,6 +55,7 @@ const struct command command_renew = {
 	"      --ttl DUR      lease, 100ms to 1d (default 30s)\n"
 	"      --min-replicas N, --fsynced, --replicas-timeout DUR\n"
 	"                     as leash acquire was told: the new lease is acknowledged\n"
+	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         {\"name\",\"token\",\"fence\",\"remaining_ms\"}\n"
 	"  -q, --quiet        -v, --verbose\n"
 	"  -r, --redis URI    the server, else $LEASH_URI     --prefix TEXT  of its keys\n"

@@ -159,7 +159,7 @@ take_words(struct run *r, int argc, char **argv, int at)
 
 	if (at == argc)
 		return cli_usage(&r->cli, "which lock? A name is missing");
-	if (cli_check_name(&r->cli, argv[at]) != CLI_GO_ON)
+	if (cli_take_name(&r->cli, argv[at]) != CLI_GO_ON)
 		return EXIT_USAGE;
 	r->name = argv[at++];
 	if (r->name[0] == '\0' || strlen(r->name) > LEASH_NAME_MAX)
@@ -621,6 +621,7 @@ const struct command command_run = {
 	"      --fsynced               on disk, there and on the server\n"
 	"      --replicas-timeout DUR  for which replicas are waited (default 1s)\n"
 	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
+	"      --escaped               NAME is as leash list shows it: \\x20 is a space\n"
 	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
 	"CMD has its lock in LEASH_NAME, LEASH_FENCE, LEASH_TOKEN. Exit status: its own,\n"
 	"64 usage, 69 no server, 75 not to be had, 79 lost, 124 too long,\n"

@@ -15,6 +15,7 @@ static const char help[] =
 	"  -a, --all           all who wait, not only the first ten\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
 	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
+	"      --escaped       NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json          one object for each name, a line each; with \"error\" where\n"
 	"                      there is no answer\n"
 	"  -v, --verbose       also since when their processes run\n"
@@ -202,7 +203,7 @@ answer(struct query *q, const char *name, leash_error *err)
 static void
 print_failure(const char *name, const leash_error *err)
 {
-	cli_print(json_pack("{so ss so}", "name", cli_json_text(name), "error", leash_status_name(err->status), "text", cli_json_text(err->text)));
+	cli_print(cli_json_named(name, json_pack("{ss so}", "error", leash_status_name(err->status), "text", cli_json_text(err->text))));
 }
 
 static int

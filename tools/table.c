@@ -119,7 +119,7 @@ show_word(char out[static CELL_SIZE], const char *text)
 	size_t n = 0;
 
 	cli_show(shown, sizeof shown, text);
-	for (const char *c = shown; *c != '\0' && n + 5 < CELL_SIZE; c++)
+	for (const char *c = shown; *c != '\0' && n + 4 < CELL_SIZE; c++) /* all of a name of full length */
 		if (*c == ' ')
 			n = (size_t)(stpcpy(out + n, "\\x20") - out);
 		else

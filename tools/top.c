@@ -29,6 +29,7 @@ static const char help[] =
 	"      --rows N        the first N locks of each look, in plain lines (1000)\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
 	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
+	"      --escaped       PATTERN is written as leash list shows names\n"
 	"      --json          for each look an object with counts, and one for each lock\n"
 	"  -q, --quiet         only the locks\n"
 	"  -v, --verbose       what the library logs; not on a screen\n"
@@ -250,7 +251,7 @@ read_options(struct top *top, int argc, char **argv)
 	if (optind + 1 < argc)
 		return cli_usage(&top->cli, "one pattern is enough: what is '%s'? (A pattern is to be quoted: 'nightly-*')",
 		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));
-	if (argv[optind] != NULL && cli_check_name(&top->cli, argv[optind]) != CLI_GO_ON)
+	if (cli_take_pattern(&top->cli, argv[optind]) != CLI_GO_ON)
 		return EXIT_USAGE;
 	top->pattern = argv[optind];
 	return CLI_GO_ON;

@@ -194,6 +194,7 @@ const struct command command_wait = {
 	"\n"
 	"  -n, --nonblock     do not wait: only look\n"
 	"  -w, --wait DUR     wait at most this long (30, 30s, 5m; default: for ever)\n"
+	"      --escaped      NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json         each lock as leash status --json has it: all when they are\n"
 	"                     free, or the one that is not when the time is over\n"
 	"  -v, --verbose      say who has it     -q, --quiet\n"

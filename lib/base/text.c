@@ -7,23 +7,20 @@ static const char hex_small[] = "0123456789abcdef", hex_capital[] = "0123456789A
 static size_t
 shown_width(unsigned char byte, bool quoted)
 {
-	if (byte < ' ' || byte > '~')
-		return 4;
-	return quoted && (byte == '\\' || byte == '\'') ? 2 : 1;
+	return byte < ' ' || byte > '~' || (quoted && (byte == '\\' || byte == '\'')) ? 4 : 1;
 }
 
 static char *
 show_byte(char *out, unsigned char byte, size_t width)
 {
-	if (width > 1)
-		*out++ = '\\';
-	if (width == 4) {
-		*out++ = 'x';
-		*out++ = hex_small[byte >> 4];
-		*out++ = hex_small[byte & 15];
-	} else {
+	if (width == 1) {
 		*out++ = (char)byte;
+		return out;
 	}
+	*out++ = '\\';
+	*out++ = 'x';
+	*out++ = hex_small[byte >> 4];
+	*out++ = hex_small[byte & 15];
 	return out;
 }
 

@@ -10,9 +10,9 @@
 
 enum { LSH_DECIMAL_DIGITS = 20 }; /* of the largest uint64_t */
 
-/* A name as messages show it, between quotes: printable ASCII as it is, but \ as \\ and ' as \', all else as \xHH. What
- * does not fit into `size` bytes, with its NUL, is cut off, never within an escape, and "..." says so. Returns the
- * length. */
+/* A name as messages show it, between quotes: printable ASCII as it is, but \ and ' and all else as \xHH. So it can be
+ * read back: each \ begins such an escape. What does not fit into `size` bytes, with its NUL, is cut off, never within an
+ * escape, and "..." says so. Returns the length. */
 size_t lsh_show(char *out, size_t size, const char *bytes, size_t n);
 
 /* The same for a text of which a part may have been through lsh_show() already: \ and ' stand. */

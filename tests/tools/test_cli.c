@@ -273,8 +273,32 @@ what_is_wrong_is_told_as_json_where_that_is_asked_for(void **state)
 	assert_int_equal(tool_complained()[0], '{');
 	assert_non_null(strstr(tool_complained(), "\"command\":\"acquire\""));
 	assert_non_null(strstr(tool_complained(), "\"level\":\"error\""));
-	assert_non_null(strstr(tool_complained(), "'\\\"so\\\\on\\\"'"));
+	assert_non_null(strstr(tool_complained(), "'\\\"so\\\\x5con\\\"'"));
 	assert_int_equal(count(tool_complained(), "\n"), 1);
+}
+
+/* What looks like that and is not said to be is taken as it is, and named: a mistake is seen, and a script is not surprised. */
+static void
+a_name_is_escaped_only_if_that_is_said(void **state)
+{
+	static const char *const wrong[] = {"a\\b", "\\", "a\\x", "\\x4", "\\xg1", "\\x00", "\\X41"};
+	static const char *const takers[] = {"run", "acquire", "status", "wait", "list"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_int_equal(TOOL("unix:///nowhere", "status", "--escaped", wrong[i]), USAGE);
+		check_complaint("status");
+		assert_non_null(strstr(tool_complained(), "\\x5c"));
+	}
+	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
+		TOOL("unix:///nowhere", takers[i], "--json", "a\\x41b", i == 0 ? "true" : NULL);
+		assert_int_equal(count(tool_complained(), "--escaped"), 1);
+		assert_non_null(strstr(tool_complained(), "\"level\":\"warning\""));
+		TOOL("unix:///nowhere", takers[i], "--escaped", "a\\x41b", i == 0 ? "true" : NULL);
+		assert_int_equal(count(tool_complained(), "--escaped"), 0);
+	}
+	TOOL("unix:///nowhere", "status", "a\\b");
+	assert_int_equal(count(tool_complained(), "--escaped"), 0);
 }
 
 /* What comes from outside and is shown moves no cursor and begins no line. */
@@ -569,6 +593,7 @@ main(void)
 		cmocka_unit_test(one_argument_too_many_is_usage),
 		cmocka_unit_test(a_duration_that_is_none_is_usage),
 		cmocka_unit_test(what_is_wrong_is_told_as_json_where_that_is_asked_for),
+		cmocka_unit_test(a_name_is_escaped_only_if_that_is_said),
 		cmocka_unit_test(bytes_that_a_terminal_would_obey_are_not_shown_to_it),
 		cmocka_unit_test(a_server_that_is_not_there_is_named),
 		cmocka_unit_test(a_server_that_is_away_is_waited_for_as_long_as_the_lock),

@@ -110,7 +110,7 @@ offers_the_commands() {
 }
 offers_the_options_of_its_help() { # COMMAND
 	"$leash" "$1" --help | grep -oE '(^|[[:space:],])--[a-z][a-z-]*' | tr -d ' \t,' | sort -u >"$dir/help"
-	printf '%s\n' --help --json --prefix --quiet --redis --verbose | sort -u - "$dir/help" >"$dir/wanted"
+	printf '%s\n' --escaped --help --json --prefix --quiet --redis --verbose | sort -u - "$dir/help" >"$dir/wanted"
 	offers "leash $1 --" | sed 's/=$//' | diff "$dir/wanted" -
 }
 
@@ -190,7 +190,8 @@ start_redis() {
 		sleep 0.05
 	done
 	export LEASH_URI="unix://$dir/redis.sock"
-	for name in nightly night:late night:watch 'two words' 'wild*' backup; do
+	escape=$(printf 'odd:\001x') latin=$(printf 'gr\374n')
+	for name in nightly night:late night:watch 'two words' 'wild*' backup "it's" 'un\slashed' 'a\x41' aA "$escape" "$latin" 'say "hi"'; do
 		"$leash" acquire -q --ttl 1h "$name" >"$dir/token" || echo "acquire '$name': status $?"
 	done
 	"$leash" acquire -q --ttl 1h --prefix other elsewhere >"$dir/token" || echo "status $?"
@@ -222,7 +223,49 @@ offers_names_with_everything_in_them() {
 	are 'leash status "night:w' 'night:watch'
 	are 'leash status wi' 'wild\*'
 	are 'leash status *'
+	are 'leash status \*'
 	are 'leash status ba?'
+	are 'leash status it' "it\\'s"
+	are "leash status 'it" "''it\\'s''"
+	are "leash status \"it" "it's"
+	are 'leash status "say' '""say\ \"hi\"""'
+	are 'leash status un' 'un\\slashed'
+	are "leash status un\\\\" 'un\\slashed'
+	are "leash status 'un\\" "un\\slashed"
+	are "leash status \$'un\\\\s" 'un\\slashed'
+	are 'leash status a' aA 'a\\x41'
+	are 'leash status odd:' "\$'\\001x'"
+	are "leash status odd:\$'\\001" '\001x'
+	are "leash status 'odd:" "''\$'odd:\\001x'''"
+	are 'leash status gr' "\$'gr\\374n'"
+	are 'leash list wi' 'wild\\\*'
+	are 'leash list un' 'un\\\\slashed'
+	are 'leash status --escaped un' 'un\\x5cslashed'
+}
+
+# What is offered, as the shell then reads it, is the lock that it was offered for: of each name there is, and in each kind of quotes.
+tokens() { # COMMAND WORDS: of the locks that it then names
+	bash -c "leash $1 --json -q $2" | jq -r .holder.token
+}
+reaches_the_lock_that_it_is_offered_for() {
+	tokens list '' | sort >"$dir/tokens"
+	for typed in '' "'" '"' "\$'" '--escaped ' "--escaped '"; do
+		quote=${typed#"${typed%?}"}
+		[ "$quote" != ' ' ] || quote=''
+		offers "leash status $typed" | while IFS= read -r word; do
+			# as readline does
+			case $quote:$word in
+			?:"$quote"*"$quote") tokens status "${typed%"$quote"}$word" ;;
+			*) tokens status "$typed$word$quote" ;;
+			esac
+		done | sort | diff "$dir/tokens" - || echo "behind: leash status $typed"
+	done
+	offers 'leash list ' | while IFS= read -r word; do
+		tokens list "$word"
+	done | sort | diff "$dir/tokens" - || echo 'of a list'
+	offers 'leash list --escaped ' | while IFS= read -r word; do
+		tokens list "--escaped $word"
+	done | sort | diff "$dir/tokens" - || echo 'of a list of escaped names'
 }
 
 gives_up_on_a_server_that_is_frozen() {
@@ -279,6 +322,10 @@ works_in_a_terminal() {
 	await "$dir/typed" 'status|night:watch|' || return
 	completes 'leash status two' 'leash status two\ words'
 	await "$dir/typed" 'status|two words|' || return
+	completes "leash status 'it" "leash status ''it\\'s''"
+	await "$dir/typed" "status|it's|" || return
+	completes "leash status odd:" "leash status odd:\$'\\001x'"
+	await "$dir/typed" "status|$escape|" || return
 	tell 'leash run --on-lost=ki' Tab 'wil' Tab Tab 'ech' Tab Enter
 	await "$dir/typed" 'run|--on-lost=kill|wild*|--|echo|' || return
 	tmux -S "$dir/tmux" kill-server
@@ -309,6 +356,7 @@ both 'it offers the names of locks that are held' offers_names_of_locks
 check 'they come from the server that the line names' offers_names_of_that_server
 check 'a server that does not answer has none' gives_up_on_a_server_that_is_frozen
 both 'names have everything in them' offers_names_with_everything_in_them
+check 'what is offered reaches the lock that it is offered for' reaches_the_lock_that_it_is_offered_for
 if command -v tmux >/dev/null; then
 	both 'it works in a terminal' works_in_a_terminal
 else

@@ -225,6 +225,7 @@ each_line_has_nine_fields_whatever_the_name(void **state)
 {
 	static const char *const names[][2] = {
 		{"a b", "a\\x20b"}, {" ", "\\x20"}, {"{x}:fence", "{x}:fence"}, {"\033[2J\n", "\\x1b[2J\\x0a"}, {"\303\274", "\\xc3\\xbc"}, {"100%", "100%"},
+		{"a\\b", "a\\x5cb"}, {"\\xff", "\\x5cxff"}, {"\377", "\\xff"},
 	};
 
 	(void)state;
@@ -234,8 +235,43 @@ each_line_has_nine_fields_whatever_the_name(void **state)
 		assert_int_equal(count_lines(tool_said()), 1);
 		check_field(names[i][1], 6, "1");
 		assert_int_equal(strlen(field_of(tool_said(), names[i][1], COLUMNS)), 0);
+		assert_int_equal(TOOL(uri, "list", "-q", "--escaped", names[i][1]), 0); /* and as a pattern it means itself */
+		check_field(names[i][1], 6, "1");
 		release();
 	}
+}
+
+static void
+a_name_of_full_length_is_shown_to_its_last_byte(void **state)
+{
+	char name[LEASH_NAME_MAX + 1], shown[4 * LEASH_NAME_MAX + 1] = "", *at = shown;
+
+	(void)state;
+	for (int i = 0; i < LEASH_NAME_MAX; i++) {
+		name[i] = ' ';
+		at = stpcpy(at, "\\x20");
+	}
+	name[LEASH_NAME_MAX] = '\0';
+	take(name);
+	assert_int_equal(TOOL(uri, "list", "-q"), 0);
+	check_field(shown, 6, "1");
+	release();
+}
+
+/* An escaped byte that means something in a pattern does not there; what is not escaped does. */
+static void
+an_escaped_pattern_still_is_a_pattern(void **state)
+{
+	(void)state;
+	take("a*\303\274");
+	assert_int_equal(TOOL(uri, "list", "-q", "--escaped", "a\\x2a\\xc3?"), 0);
+	assert_int_equal(count_lines(tool_said()), 1);
+	assert_int_equal(TOOL(uri, "list", "-q", "--escaped", "a\\**"), 0);
+	assert_int_equal(count_lines(tool_said()), 1);
+	assert_int_equal(TOOL(uri, "list", "-q", "--escaped", "\\x2a"), 0);
+	assert_int_equal(count_lines(tool_said()), 0);
+	assert_int_equal(TOOL(uri, "list", "--escaped", "a\\x2"), USAGE);
+	release();
 }
 
 static void
@@ -517,6 +553,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_lock_has_a_line_with_all_that_people_ask_for, set_up),
 		cmocka_unit_test_setup(each_line_has_nine_fields_whatever_the_name, set_up),
+		cmocka_unit_test_setup(a_name_of_full_length_is_shown_to_its_last_byte, set_up),
+		cmocka_unit_test_setup(an_escaped_pattern_still_is_a_pattern, set_up),
 		cmocka_unit_test_setup(what_is_not_known_is_a_question_mark, set_up),
 		cmocka_unit_test_setup(a_pattern_chooses_and_what_is_no_lock_is_passed_over, set_up),
 		cmocka_unit_test_setup(where_nothing_is_held_it_says_so_beside_its_output, set_up),

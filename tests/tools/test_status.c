@@ -459,6 +459,9 @@ odd_names_are_found_and_shown_harmlessly(void **state)
 		{"\033[2Jx\n", "\\x1b[2Jx\\x0a"},
 		{"gr\303\274n", "gr\\xc3\\xbcn"},
 		{"\377", "\\xff"},
+		{"\\xff", "\\x5cxff"},
+		{"a\\b", "a\\x5cb"},
+		{"it's", "it's"},
 		{"*", "*"},
 		{"--json", "--json"},
 	};
@@ -477,10 +480,35 @@ odd_names_are_found_and_shown_harmlessly(void **state)
 				fail_msg("a byte %d is shown: %s", *c, tool_said());
 		assert_int_equal(TOOL(uri, "status", "--json", "--", names[i][0]), 0);
 		object = object_at(0);
-		assert_string_equal(string_of(object, "name"), names[i][0][0] == '\377' ? names[i][1] : names[i][0]);
+		if (names[i][0][0] == '\377') {
+			assert_true(json_is_null(json_object_get(object, "name")));
+			assert_string_equal(string_of(object, "name_base64"), "/w==");
+		} else {
+			assert_string_equal(string_of(object, "name"), names[i][0]);
+			assert_null(json_object_get(object, "name_base64"));
+		}
 		json_decref(object);
+		assert_int_equal(TOOL(uri, "status", "--escaped", "--", names[i][1]), 0); /* given back as it is shown */
+		check_says("%s\n  held by  ", names[i][1]);
 		leash_close(client);
 		leash_lock_free(lock);
+	}
+}
+
+static void
+of_a_name_that_is_not_utf8_json_has_the_bytes(void **state)
+{
+	static const char *const names[][2] = {{"\377", "/w=="}, {"\377\376", "//4="}, {"gr\374", "Z3L8"}, {"gr\374n", "Z3L8bg=="}, {"\303\050", "wyg="}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_t *object;
+
+		assert_int_equal(TOOL(uri, "status", "--json", names[i][0]), 0);
+		object = object_at(0);
+		assert_true(json_is_null(json_object_get(object, "name")));
+		assert_string_equal(string_of(object, "name_base64"), names[i][1]);
+		json_decref(object);
 	}
 }
 
@@ -584,6 +612,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(of_a_long_queue_the_first_ten_are_told_or_all, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(odd_names_are_found_and_shown_harmlessly, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_name_of_full_length_is_shown_in_full, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(of_a_name_that_is_not_utf8_json_has_the_bytes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_server_it_exits_69, set_up, tear_down),
 		cmocka_unit_test(a_quorum_has_no_queue_and_says_so),
 	};
