@@ -7,17 +7,25 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NEWS = 'n', MISTAKE = 'm' }; /* the first byte of a packet */
+/* Of a process to itself, so pointers do; and at most PIPE_BUF, so it is written at once or not. */
+struct packet {
+	struct cli_news news;
+	char text[1000]; /* as much of it as there is: no NUL at its end */
+};
+
+_Static_assert(sizeof(struct packet) <= PIPE_BUF, "a packet is written in one piece");
 
 struct herald {
 	struct aside aside;
 	struct cli cli;      /* a copy: the thread may outlive the run that it speaks for */
+	const char *lock;
 	int in, out; /* of a pipe in packets: each message arrives as one */
 };
 
@@ -25,21 +33,18 @@ static void *
 cry_out(void *arg)
 {
 	struct herald *h = arg;
-	char text[PIPE_BUF];
+	struct packet packet;
 	ssize_t n;
 
-	while ((n = read(h->in, text, sizeof text - 1)) > 0) {
-		text[n] = '\0';
-		if (text[0] == MISTAKE)
-			cli_fail(&h->cli, 0, "%s", text + 1);
-		else
-			cli_say(&h->cli, "%s", text + 1);
+	while ((n = read(h->in, &packet, sizeof packet - 1)) > (ssize_t)offsetof(struct packet, text)) {
+		((char *)&packet)[n] = '\0';
+		cli_report(&h->cli, &packet.news, packet.text);
 	}
 	return NULL;
 }
 
 struct herald *
-herald_new(const struct cli *cli)
+herald_new(const struct cli *cli, const char *lock)
 {
 	struct herald *h = calloc(1, sizeof *h);
 	int ends[2];
@@ -47,6 +52,7 @@ herald_new(const struct cli *cli)
 	if (h == NULL)
 		return NULL;
 	h->cli = *cli;
+	h->lock = lock;
 	if (pipe2(ends, O_CLOEXEC | O_DIRECT) != 0) {
 		free(h);
 		return NULL;
@@ -62,15 +68,22 @@ herald_new(const struct cli *cli)
 	return NULL;
 }
 
-static void __attribute__((format(printf, 3, 0)))
-send_text(struct herald *h, char kind, const char *format, va_list args)
+static void __attribute__((format(printf, 4, 0)))
+send_news(struct herald *h, const char *level, const leash_event *event, const char *format, va_list args)
 {
-	char text[1000] = {kind};
+	struct packet packet = {.news = {.level = level, .lock = h->lock, .time_ms = cli_now_ms()}};
+	size_t size;
 	ssize_t done;
 
-	vsnprintf(text + 1, sizeof text - 1, format, args);
+	if (event != NULL) {
+		packet.news.event = event->type;
+		packet.news.fence = event->fence;
+		packet.news.remaining_ms = event->remaining_ms;
+	}
+	vsnprintf(packet.text, sizeof packet.text, format, args);
+	size = offsetof(struct packet, text) + strlen(packet.text);
 	do
-		done = write(h->out, text, strlen(text));
+		done = write(h->out, &packet, size);
 	while (done < 0 && errno == EINTR);
 }
 
@@ -82,7 +95,19 @@ herald_say(struct herald *herald, const char *format, ...)
 	if (herald->cli.quiet)
 		return;
 	va_start(args, format);
-	send_text(herald, NEWS, format, args);
+	send_news(herald, "info", NULL, format, args);
+	va_end(args);
+}
+
+void
+herald_warn(struct herald *herald, const char *format, ...)
+{
+	va_list args;
+
+	if (herald->cli.quiet)
+		return;
+	va_start(args, format);
+	send_news(herald, "warning", NULL, format, args);
 	va_end(args);
 }
 
@@ -94,7 +119,7 @@ herald_tell(struct herald *herald, const char *format, ...)
 	if (!herald->cli.verbose)
 		return;
 	va_start(args, format);
-	send_text(herald, NEWS, format, args);
+	send_news(herald, "info", NULL, format, args);
 	va_end(args);
 }
 
@@ -104,9 +129,19 @@ herald_fail(struct herald *herald, int status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	send_text(herald, MISTAKE, format, args);
+	send_news(herald, "error", NULL, format, args);
 	va_end(args);
 	return status;
+}
+
+void
+herald_report(struct herald *herald, const char *level, const leash_event *event, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	send_news(herald, level, event, format, args);
+	va_end(args);
 }
 
 void

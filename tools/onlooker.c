@@ -25,6 +25,7 @@ struct onlooker {
 	struct herald *herald;
 	leash_lock *lock;
 	char token[LEASH_TOKEN_MAX];
+	uint64_t fence;
 	_Atomic int64_t valid_until; /* CLOCK_BOOTTIME; 0: it has gone */
 	int lost_fd;
 };
@@ -46,7 +47,7 @@ note(struct onlooker *o, const leash_lock_info *info, int64_t asked_ns)
 		return;
 	}
 	atomic_store(&o->valid_until, 0);
-	herald_say(o->herald, "the run around this one has lost the lock");
+	herald_report(o->herald, "error", &(leash_event){.type = LEASH_EVENT_LOST, .fence = o->fence}, "the run around this one has lost the lock");
 	aside_ring(o->lost_fd);
 }
 
@@ -79,6 +80,7 @@ onlooker_new(struct herald *herald, leash_lock *lock, const leash_lock_info *inf
 	o->lock = lock;
 	o->lost_fd = lost_fd;
 	snprintf(o->token, sizeof o->token, "%s", info->holder.token);
+	o->fence = info->fence;
 	note(o, info, asked_ns);
 	if (aside_begin(&o->aside, look_on, o))
 		return o;

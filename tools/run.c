@@ -311,15 +311,17 @@ on_event(void *arg, const leash_event *event)
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
 		cli_span(left, event->remaining_ms);
-		herald_say(r->herald, "lock '%s' is in danger: %s; it lasts for %s more", r->shown, event->text, left);
+		herald_report(r->herald, "warning", event, "lock '%s' is in danger: %s; it lasts for %s more", r->shown, event->text, left);
 		return;
 	case LEASH_EVENT_LOST:
-		herald_say(r->herald, "lock '%s' was lost: %s", r->shown, event->text);
+		herald_report(r->herald, "error", event, "lock '%s' was lost: %s", r->shown, event->text);
 		aside_ring(r->lost_fd);
 		return;
 	case LEASH_EVENT_RECOVERED:
+		herald_report(r->herald, "info", event, "lock '%s': %s", r->shown, event->text);
+		return;
 	case LEASH_EVENT_FENCE_REGRESSION:
-		herald_say(r->herald, "lock '%s': %s", r->shown, event->text);
+		herald_report(r->herald, "warning", event, "lock '%s': %s", r->shown, event->text);
 		return;
 	default:
 		herald_tell(r->herald, "%s", event->text);
@@ -337,7 +339,7 @@ set_up(struct run *r)
 	int status;
 
 	r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->herald = herald_new(&r->cli);
+	r->herald = herald_new(&r->cli, r->name);
 	if (r->lost_fd < 0 || r->herald == NULL)
 		return cli_fail(&r->cli, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
 	how.on_event = on_event;
@@ -447,10 +449,10 @@ let_go(struct run *r, int status)
 	if (how == LEASH_OK)
 		herald_tell(r->herald, "lock '%s' released after %s", r->shown, cli_span(held, (aside_now_ns() - r->acquired_ns) / MS));
 	else if (how != LEASH_LOST)
-		herald_say(r->herald, "%s", err.text); /* it ends with its lease */
+		herald_warn(r->herald, "%s", err.text); /* it ends with its lease */
 	if (how != LEASH_LOST || r->job.error != 0 || !r->job.ended || r->lost_later || r->vigil.cause == VIGIL_LOST)
 		return status;
-	herald_say(r->herald, "%s", err.text); /* in the last moment, before anybody noticed */
+	herald_report(r->herald, "error", &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->fence}, "%s", err.text); /* in the last moment */
 	return r->lost_exit;
 }
 

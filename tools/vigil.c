@@ -95,12 +95,12 @@ mention_trouble(struct vigil *v, const struct brood_found *found)
 {
 	if (found->hindered != 0 && !v->hindered_told) {
 		v->hindered_told = true;
-		herald_say(v->herald, "cannot look for what the command has started: %s; trying again", strerror(found->hindered));
+		herald_warn(v->herald, "cannot look for what the command has started: %s; trying again", strerror(found->hindered));
 	}
 	if (found->forbidden == 0 || v->forbidden_told)
 		return;
 	v->forbidden_told = true;
-	herald_say(v->herald, "process %d belongs to another user and cannot be ended: it goes on without the lock", (int)found->one_of_them);
+	herald_warn(v->herald, "process %d belongs to another user and cannot be ended: it goes on without the lock", (int)found->one_of_them);
 }
 
 static void
@@ -153,10 +153,10 @@ say_lost(struct vigil *v, const char *what_follows)
 	char left[CLI_TIME_SIZE];
 
 	if (v->gone)
-		herald_say(v->herald, "without lock '%s' %s", v->name, what_follows);
+		herald_fail(v->herald, 0, "without lock '%s' %s", v->name, what_follows);
 	else
-		herald_say(v->herald, "lock '%s' cannot be renewed, and its lease ends in %s: %s", v->name,
-		           cli_span(left, (v->valid_until - aside_now_ns()) / MS), what_follows);
+		herald_fail(v->herald, 0, "lock '%s' cannot be renewed, and its lease ends in %s: %s", v->name,
+		            cli_span(left, (v->valid_until - aside_now_ns()) / MS), what_follows);
 }
 
 static void

@@ -489,6 +489,48 @@ what_is_said_is_one_object_a_line_with_json(void **state)
 	assert_string_equal(tool_said(), "plain\n");
 }
 
+/* Also with -q: it is what is wrong. */
+static void
+a_lost_lock_is_an_error_that_programs_can_read(void **state)
+{
+	(void)state;
+	for (int quiet = 0; quiet < 2; quiet++) {
+		struct tool *tool = TOOL_START(uri, "run", "--json", quiet ? "--quiet" : "--json", "lost\377", "-c", "echo $LEASH_FENCE.; sleep 1000");
+		char fields[200];
+
+		tool_await_out(tool, ".");
+		snprintf(fields, sizeof fields, "\"lock\":null,\"lock_base64\":\"bG9zdP8=\",\"event\":\"LOST\",\"fence\":\"%.*s\",\"remaining_ms\":0,\"time\":\"20",
+		         (int)strcspn(tool_out(tool), "."), tool_out(tool));
+		assert_int_equal(TOOL(uri, "break", "-f", "lost\377"), 0);
+		tool_await_err(tool, fields);
+		assert_non_null(strstr(tool_err(tool), "\"level\":\"error\",\"text\":\"lock 'lost\\\\xff' was lost"));
+		assert_null(strstr(tool_err(tool), "\"level\":\"info\""));
+		assert_int_equal(tool_wait(tool), 79);
+		tool_free(tool);
+	}
+}
+
+static void
+a_lock_in_danger_is_a_warning(void **state)
+{
+	struct tool *tool = TOOL_START(uri, "run", "--json", "--ttl", "10s", "job", "-c", "echo ready; sleep 1000");
+	const char *event;
+
+	(void)state;
+	tool_await_out(tool, "ready");
+	server_pause(server);
+	tool_await_err(tool, "\"event\":\"");
+	server_resume(server);
+	event = strstr(tool_err(tool), "\"event\":\"");
+	if (strncmp(event, "\"event\":\"LOST\"", 14) != 0) { /* as it is if we stood still for a lease */
+		assert_int_equal(strncmp(event, "\"event\":\"JEOPARDY\"", 18), 0);
+		assert_non_null(strstr(tool_err(tool), "\"level\":\"warning\",\"text\":\"lock 'job' is in danger"));
+	}
+	tool_signal(tool, SIGTERM);
+	tool_wait(tool);
+	tool_free(tool);
+}
+
 static void
 others_see_the_command_as_the_holder(void **state)
 {
@@ -543,6 +585,8 @@ main(void)
 		cmocka_unit_test(a_hold_by_just_a_majority_is_said_to_be_in_danger),
 		cmocka_unit_test(verbose_says_how_long_it_took_and_who_has_it),
 		cmocka_unit_test(what_is_said_is_one_object_a_line_with_json),
+		cmocka_unit_test(a_lost_lock_is_an_error_that_programs_can_read),
+		cmocka_unit_test(a_lock_in_danger_is_a_warning),
 		cmocka_unit_test(others_see_the_command_as_the_holder),
 	};
 
