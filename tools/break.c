@@ -26,12 +26,19 @@ struct breaking {
 	leash_lock *lock;
 	leash_lock_info info;          /* who has it, or had it */
 	char holder[HOLD_HOLDER_SIZE]; /* in words */
+	bool dead;                     /* it is of this machine, and gone */
 };
 
 static const char consequences[] =
 	"It will not be asked. If it is alive, its next renewal tells it, at most a third\n"
 	"of its lease from now; until then it goes on as if it had the lock, also when\n"
 	"somebody else has it: only fences protect what both of them write to.\n"
+	"Take it away? [y/N] ";
+
+static const char consequences_of_death[] =
+	"It does not run on this machine any more, as far as can be seen from here: a\n"
+	"container of the same host name has processes of its own. Its lease ends by\n"
+	"itself; taken away, the lock is free at once.\n"
 	"Take it away? [y/N] ";
 
 /* ---- asking people ---- */
@@ -56,7 +63,7 @@ is_wanted(const struct breaking *b)
 {
 	char answer[8];
 
-	dprintf(b->terminal, "Lock '%s' is held by\n  %s.\n%s", b->shown, b->holder, consequences);
+	dprintf(b->terminal, "Lock '%s' is held by\n  %s.\n%s", b->shown, b->holder, b->dead ? consequences_of_death : consequences);
 	if (!read_line(b->terminal, answer, sizeof answer)) {
 		dprintf(b->terminal, "\n");
 		return false;
@@ -106,6 +113,7 @@ look(struct breaking *b)
 		return cli_fail_with(&b->cli, &err);
 	if (b->info.held)
 		hold_holder(b->holder, b->client, &b->info);
+	b->dead = b->info.held && hold_is_of_the_dead(&b->info);
 	return CLI_GO_ON;
 }
 
@@ -119,7 +127,8 @@ take_away(struct breaking *b)
 		return nobody_has_it(b);
 	if (st != LEASH_OK)
 		return cli_fail_with(&b->cli, &err);
-	cli_say(&b->cli, "lock '%s' was taken from %s; alive, it learns of that within a third of its lease", b->shown, b->holder);
+	cli_say(&b->cli, "lock '%s' was taken from %s; %s", b->shown, b->holder,
+	        b->dead ? "it does not run on this machine any more" : "alive, it learns of that within a third of its lease");
 	return end(b, EXIT_OK, true);
 }
 

@@ -268,12 +268,19 @@ cli_span(char *out, int64_t ms)
 char *
 cli_party(char *out, const leash_party *p)
 {
-	char program[4 * LEASH_PROGRAM_SIZE], host[4 * LEASH_HOST_SIZE];
+	static const char under_run[] = CLI_UNDER_RUN;
+	char program[4 * LEASH_PROGRAM_SIZE], host[4 * LEASH_HOST_SIZE], *end;
+	bool is_run;
 
+	cli_show(program, sizeof program, p->program);
+	end = program + strlen(program) - (sizeof under_run - 1);
+	is_run = end > program && strcmp(end, under_run) == 0;
+	if (is_run)
+		*end = '\0';
 	if (p->pid == 0)
 		snprintf(out, CLI_PARTY_SIZE, "a client that left no name");
 	else
-		snprintf(out, CLI_PARTY_SIZE, "%s, pid %lld on %s", cli_show(program, sizeof program, p->program), (long long)p->pid,
+		snprintf(out, CLI_PARTY_SIZE, "%s%s, pid %lld on %s", program, is_run ? " under leash run" : "", (long long)p->pid,
 		         cli_show(host, sizeof host, p->host));
 	return out;
 }

@@ -2,9 +2,14 @@
 
 #include "tools/moment.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { REPLICAS_MAX = 16 }; /* what the library takes */
 
@@ -112,4 +117,42 @@ hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 	else
 		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it%s", cli_party(who, &info->holder), token, since, waiting);
 	return out;
+}
+
+/* A zombie is not alive either. Where /proc does not show it, it may be another user's. */
+static bool
+is_alive(int64_t pid)
+{
+	char path[64], stat[512], *state;
+	ssize_t n = 0;
+	int fd;
+
+	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, stat, sizeof stat - 1);
+		close(fd);
+	}
+	stat[n > 0 ? n : 0] = '\0';
+	state = strrchr(stat, ')');
+	return state == NULL || strchr("ZX", state[1] != '\0' ? state[2] : ' ') == NULL;
+}
+
+bool
+hold_is_of_the_dead(const leash_lock_info *info)
+{
+	const leash_party *holder = &info->holder;
+	const char *caller = strrchr(holder->program, '[');
+	char host[LEASH_HOST_SIZE] = "", *end;
+	int64_t caller_pid = 0;
+
+	if (holder->pid <= 0 || holder->pid > INT32_MAX || gethostname(host, sizeof host - 1) != 0 || strcmp(host, holder->host) != 0)
+		return false;
+	if (caller != NULL)
+		caller_pid = strtoll(caller + 1, &end, 10);
+	if (caller_pid > 0 && caller_pid <= INT32_MAX && strcmp(end, "]") == 0 && is_alive(caller_pid))
+		return false;
+	return !is_alive(holder->pid);
 }

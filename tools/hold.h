@@ -45,4 +45,7 @@ int hold_adopt(const struct cli *cli, const char *name, const char *token, int64
  * On a quorum nobody knows who waits. Returns `out`, of HOLD_HOLDER_SIZE. */
 char *hold_holder(char *out, leash_client *client, const leash_lock_info *info);
 
+/* Is the holder a process of this machine that is not there any more? Of what a leash acquire left behind, also the one that called it. */
+bool hold_is_of_the_dead(const leash_lock_info *info);
+
 #endif

@@ -265,7 +265,7 @@ read_command_line(struct run *r, int argc, char **argv)
 
 /* ---- setting up ---- */
 
-/* What others are shown as the program that has the lock: CMD; of a shell string its first word, if that is plain: it might be a secret. */
+/* What others are shown as the program that has the lock: CMD, and that the pid is not its own; of a shell string its first word, if that is plain: it might be a secret. */
 static const char *
 program_name(const struct run *r, char *out, size_t size)
 {
@@ -286,11 +286,15 @@ program_name(const struct run *r, char *out, size_t size)
 		n -= (size_t)(slash + 1 - word);
 		word = slash + 1;
 	}
-	n = n < size - 1 ? n : size - 1;
+	if (n == 0) {
+		word = "sh";
+		n = 2;
+	}
+	n = n < size - sizeof CLI_UNDER_RUN ? n : size - sizeof CLI_UNDER_RUN;
 	for (size_t i = 0; i < n; i++)
 		out[i] = (word[i] > ' ' && word[i] <= '~') ? word[i] : '_';
-	out[n] = '\0';
-	return n > 0 ? out : "sh";
+	strcpy(out + n, CLI_UNDER_RUN);
+	return out;
 }
 
 static void
@@ -613,7 +617,7 @@ const struct command command_run = {
 	"      --skip-ok               then exit 0, and say nothing: for cron\n"
 	"      --fair                  first come, first served, over all processes\n"
 	"      --ttl DUR               the lease (default 30s)\n"
-	"      --on-lost HOW         term, kill, keep or a signal, if lost (default term)\n"
+	"      --on-lost HOW           if lost: term (default), kill, keep, or a signal\n"
 	"  -k, --kill-after DUR        from TERM to KILL (default 5s, at most ttl / 4)\n"
 	"      --lost-exit-code N      exit status if the lock was lost (default 79)\n"
 	"      --max-run DUR           end CMD after so long, and exit 124\n"

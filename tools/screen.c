@@ -123,11 +123,16 @@ static void
 draw_order(const struct screen *s, int y)
 {
 	const struct sample *sample = s->sampler.shown;
+	size_t count = sample != NULL ? sample->ranking.count : 0, last = s->top + s->fits < count ? s->top + s->fits : count;
 	char line[200];
 	int n = snprintf(line, sizeof line, "%s%s", s->paused ? "PAUSED, " : "", order_text(s->order));
 
-	if (sample != NULL && sample->ranking.count > s->fits && s->fits > 0)
-		snprintf(line + n, sizeof line - (size_t)n, ", %zu to %zu of %llu", s->top + 1, s->top + s->fits, (unsigned long long)sample->locks);
+	if (count > s->fits && s->fits > 0)
+		n += snprintf(line + n, sizeof line - (size_t)n, ", %zu to %zu of ", s->top + 1, last);
+	if (count > s->fits && s->fits > 0 && sample->locks > count)
+		snprintf(line + n, sizeof line - (size_t)n, "the first %zu", count);
+	else if (count > s->fits && s->fits > 0)
+		snprintf(line + n, sizeof line - (size_t)n, "%zu", count);
 	put(y, 0, A_NORMAL, line);
 	if (COLS >= (int)strlen(line) + 2 + 14)
 		put(y, COLS - 14, A_NORMAL, "h help  q quit");
@@ -169,20 +174,26 @@ attributes_of(const struct screen *s, const leash_lock_info *info)
 	return attribute(s, colour) | (info->waiting > 0 ? (int)A_BOLD : 0);
 }
 
+/* Behind the last row that was kept there is one that tells how many were not. */
 static void
 draw_rows(struct screen *s, const struct table *table, int y)
 {
 	const struct sample *sample = s->sampler.shown;
 	size_t count = sample != NULL ? sample->ranking.count : 0;
+	bool more = sample != NULL && sample->locks > count;
 	char line[TABLE_LINE_SIZE];
 
 	s->fits = LINES > y ? (size_t)(LINES - y) : 0;
-	if (s->top + s->fits > count)
-		s->top = count > s->fits ? count - s->fits : 0;
+	if (s->top + s->fits > count + more)
+		s->top = count + more > s->fits ? count + more - s->fits : 0;
 	for (size_t i = s->top; i < count && y < LINES; i++, y++) {
 		const leash_lock_info *info = &sample->ranking.at[i]->info;
 
 		put(y, 0, attributes_of(s, info), table_line(table, line, info, &sample->moment));
+	}
+	if (more && y < LINES) {
+		snprintf(line, sizeof line, "and %llu more: a PATTERN, or another order, shows others", (unsigned long long)(sample->locks - count));
+		put(y, 0, A_BOLD, line);
 	}
 }
 
@@ -303,7 +314,7 @@ obey(struct screen *s, int key)
 		s->top = 0;
 		break;
 	case KEY_END:
-		s->top = ROWS;
+		s->top = ROWS + 1;
 		break;
 	case 'p':
 	case ' ':

@@ -18,6 +18,7 @@ static const char help[] =
 	"      --escaped       NAME is as leash list shows it: \\x20 is a space\n"
 	"      --json          one object for each name, a line each; with \"error\" where\n"
 	"                      there is no answer\n"
+	"  -q, --quiet         print nothing (but JSON), and exit 75 if one is held\n"
 	"  -v, --verbose       also since when their processes run\n"
 	"\n"
 	"Times are by this machine's clock. A holder that has died is named, too, until\n"
@@ -25,7 +26,8 @@ static const char help[] =
 	"vouches for. leash list shows all locks that are held; leash top goes on showing\n"
 	"them.\n"
 	"\n"
-	"Exit status: 0 all were answered, free or held; 64 usage; 69 the server cannot\n"
+	"Exit status: 0 all were answered, with -q all are free; 75 with -q one of them\n"
+	"is held; 64 usage; 69 the server cannot\n"
 	"be reached, does not permit it, or has something else under a name; 70 internal\n"
 	"error. One name that fails does not stop the others; the first failure counts.\n";
 
@@ -35,6 +37,7 @@ struct query {
 	const struct cli *cli;
 	leash_client *client;
 	bool all;
+	bool held;       /* one of them */
 	uint64_t blocks; /* printed */
 	uint64_t shown;  /* of those who wait for the lock at hand */
 	json_t *waiters;
@@ -193,8 +196,11 @@ answer(struct query *q, const char *name, leash_error *err)
 	st = leash_lock_inspect(lock, &info, err);
 	q->shown = 0;
 	q->now = moment_now(q->client);
-	if (st == LEASH_OK)
-		st = q->cli->json ? answer_json(q, lock, &info, err) : answer_text(q, lock, &info, err);
+	q->held |= st == LEASH_OK && info.held;
+	if (st == LEASH_OK && q->cli->json)
+		st = answer_json(q, lock, &info, err);
+	else if (st == LEASH_OK && !q->cli->quiet)
+		st = answer_text(q, lock, &info, err);
 	leash_lock_free(lock);
 	return st;
 }
@@ -222,7 +228,7 @@ answer_all(struct query *q, int count, char **names)
 		if (status == EXIT_OK)
 			status = cli_exit_of(err.status);
 	}
-	return status;
+	return status == EXIT_OK && q->cli->quiet && q->held ? EXIT_CONFLICT : status;
 }
 
 static int

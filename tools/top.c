@@ -26,7 +26,8 @@ static const char help[] =
 	"  -s, --sort WHAT     waiting (default), held, lease or name\n"
 	"  -R, --reverse       the other way round\n"
 	"  -b, --batch         plain lines, also on a terminal\n"
-	"      --rows N        the first N locks of each look, in plain lines (1000)\n"
+	"      --rows N        the first N locks of each look, in plain lines (1000; on a\n"
+	"                      screen it is always 1000)\n"
 	"  -r, --redis URI     the server (else $LEASH_URI, redis://127.0.0.1:6379)\n"
 	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, leash)\n"
 	"      --escaped       PATTERN is written as leash list shows names\n"
@@ -78,8 +79,9 @@ print_table(const struct top *top, const struct subject *subject, const struct s
 static void
 print_objects(const struct subject *subject, const struct sample *s, uint64_t round)
 {
-	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI}", "round", (json_int_t)round, "time_ms",
-	                           (json_int_t)s->moment.here_ms, "server", subject->server, "locks", (json_int_t)s->locks, "waiting",
+	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI sI}", "round", (json_int_t)round, "time_ms",
+	                           (json_int_t)s->moment.here_ms, "server", subject->server, "locks", (json_int_t)s->locks, "shown",
+	                           (json_int_t)s->ranking.count, "waiting",
 	                           (json_int_t)s->waiting, "contended", (json_int_t)s->contended, "ending", (json_int_t)s->ending, "endless",
 	                           (json_int_t)s->endless, "taken", (json_int_t)s->taken, "taken_in_ms", (json_int_t)s->taken_in_ms,
 	                           "round_trip_us", (json_int_t)(s->trip_ns / 1000), "scan_us", (json_int_t)(s->scan_ns / 1000));

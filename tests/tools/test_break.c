@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum { USAGE = 64, NO_SERVER = 69, CONFLICT = 75 };
 
@@ -86,6 +87,42 @@ it_names_the_holder_and_says_what_will_happen_before_it_asks(void **state)
 	assert_string_equal(tool_err(tool), "");
 	tool_free(tool);
 	check_left_alone();
+}
+
+static bool
+waits_to_be_reaped(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Of this machine, and gone, or a zombie; not whom leash acquire left behind for a script that goes on. */
+static void
+a_dead_holder_is_not_called_alive(void **state)
+{
+	struct tool *run = TOOL_START(uri, "run", "--ttl", "1h", "orphan", "--", "sleep", "1000"), *tool;
+
+	(void)state;
+	await_true(server_integer(server, "EXISTS leash:{orphan}") == 1);
+	assert_int_equal(kill(tool_pid(run), SIGKILL), 0); /* and is not reaped yet */
+	await_true(waits_to_be_reaped(tool_pid(run)));
+	for (int reaped = 0; reaped < 2; reaped++) {
+		tool = TOOL_START_AT_TERMINAL(uri, "break", "orphan");
+		tool_await_shown(tool, "[y/N] ");
+		assert_non_null(strstr(tool_shown(tool), "does not run on this machine any more"));
+		assert_null(strstr(tool_shown(tool), "alive"));
+		tool_type(tool, "n\n");
+		assert_int_equal(tool_wait(tool), CONFLICT);
+		tool_free(tool);
+		tool_wait(run);
+	}
+	assert_int_equal(TOOL(uri, "break", "-f", "orphan"), 0);
+	assert_non_null(strstr(tool_complained(), "does not run on this machine any more"));
+	assert_int_equal(TOOL(uri, "acquire", "left"), 0);
+	assert_int_equal(TOOL(uri, "break", "-f", "left"), 0);
+	assert_non_null(strstr(tool_complained(), "alive"));
+	tool_free(run);
 }
 
 static void
@@ -358,6 +395,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(it_names_the_holder_and_says_what_will_happen_before_it_asks),
+		test(a_dead_holder_is_not_called_alive),
 		test(a_yes_takes_it_away),
 		test(anything_else_leaves_it_alone),
 		test(ctrl_c_at_the_question_leaves_it_alone),

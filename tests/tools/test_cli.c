@@ -96,6 +96,28 @@ help_of_each_command_fits_a_screen(void **state)
 	assert_true(good);
 }
 
+/* What is said of an option begins where it begins of all others. */
+static void
+help_of_each_command_has_one_column(void **state)
+{
+	(void)state;
+	for (int i = 0; i < COMMANDS; i++) {
+		size_t column = 0;
+
+		TOOL(NULL, commands[i], "--help");
+		for (const char *line = tool_said(); *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0') {
+			const char *gap = strncmp(line, "  -", 3) == 0 || strncmp(line, "      --", 8) == 0 ? strstr(line + 8, "  ") : NULL;
+			size_t at = gap != NULL ? (size_t)(gap - line) + strspn(gap, " ") : 0;
+
+			if (at == 0 || at >= strcspn(line, "\n") || line[at] == '-')
+				continue; /* options alone, or what goes on in the next line */
+			if (column != 0 && at != column)
+				fail_msg("column %zu, not %zu, in the help of %s: %.*s", at, column, commands[i], (int)strcspn(line, "\n"), line);
+			column = at;
+		}
+	}
+}
+
 /* Nobody who reads a command's help should miss one of its options: what getopt_long takes is in the text. */
 static void
 help_of_each_command_names_the_options_that_all_have(void **state)
@@ -582,6 +604,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(help_of_each_command_fits_a_screen),
+		cmocka_unit_test(help_of_each_command_has_one_column),
 		cmocka_unit_test(help_of_each_command_names_the_options_that_all_have),
 		cmocka_unit_test(help_of_leash_names_each_command),
 		cmocka_unit_test(without_a_command_it_shows_the_help_and_fails),

@@ -277,6 +277,27 @@ a_holder_that_was_killed_is_named_until_its_lease_ends(void **state)
 	assert_false(says("held by"));
 }
 
+static void
+quiet_it_tells_by_its_exit_status_alone(void **state)
+{
+	pid_t pid = start_holder("job");
+
+	(void)state;
+	assert_int_equal(TOOL(uri, "status", "-q", "free"), 0);
+	assert_string_equal(tool_said(), "");
+	assert_int_equal(TOOL(uri, "status", "-q", "job", "free"), 75);
+	assert_string_equal(tool_said(), "");
+	assert_string_equal(tool_complained(), "");
+	assert_int_equal(TOOL(uri, "status", "-q", "--json", "job"), 75);
+	check_says("\"held\":true");
+	server_text(server, "SET leash:{text} 1");
+	assert_int_equal(TOOL(uri, "status", "-q", "job", "text"), NO_SERVER);
+	assert_string_equal(tool_said(), "");
+	assert_int_equal(TOOL(uri, "status", "job"), 0);
+	stage_set(&scene->over, 1);
+	child_wait(pid);
+}
+
 /* Whatever the server's clock says, a lock that was just taken was taken just now. */
 static void
 times_are_by_our_clock(void **state)
@@ -604,6 +625,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(depth_is_told_once_it_was_renewed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_lock_of_leash_run_names_its_process, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_named_until_its_lease_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(quiet_it_tells_by_its_exit_status_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(times_are_by_our_clock, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_free_lock_says_so_with_its_last_fence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_key_without_an_expiry_is_told_as_such, set_up, tear_down),

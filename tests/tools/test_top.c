@@ -443,6 +443,31 @@ however_it_ends_the_terminal_is_as_before(void **state)
 }
 
 static void
+behind_the_last_row_that_is_kept_it_says_how_many_are_not(void **state)
+{
+	int more;
+
+	(void)state;
+	server_text(server, "EVAL %s 0",
+	            "for i = 1, 4950 do\n"
+	            "	redis.call('HSET', 'leash:{many-' .. i .. '}', '01234567-89ab-cdef-0123-456789abcdef:' .. i, 1)\n"
+	            "	redis.call('PEXPIRE', 'leash:{many-' .. i .. '}', 3600000)\n"
+	            "end");
+	open_window(100, 24);
+	type("'\"$LEASH\" top -d 100ms -s name; echo status=$?' Enter");
+	await_screen(", 1 to 20 of the first 1000");
+	type("End");
+	await_screen(", 982 to 1000 of the first 1000");
+	await_true(sscanf(line_of(screen(), 4 + SHOWN - 1), "and %d more: ", &more) == 1);
+	assert_in_range(more, 4000 - LOCKS, 4000); /* those that nobody had just then are missing */
+	type("Home");
+	await_true(strncmp(line_of(screen(), 4), "job-0", 5) == 0);
+	type("q");
+	await_screen("status=0");
+	close_window();
+}
+
+static void
 a_server_that_is_gone_is_said_to_be_and_the_table_stays(void **state)
 {
 	(void)state;
@@ -648,6 +673,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(it_sorts_by_what_is_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_takes_any_size, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(however_it_ends_the_terminal_is_as_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(behind_the_last_row_that_is_kept_it_says_how_many_are_not, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_server_that_is_gone_is_said_to_be_and_the_table_stays, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_quits_though_the_server_does_not_answer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(piped_it_prints_plain_lines, set_up, tear_down),
