@@ -245,10 +245,11 @@ offers_names_with_everything_in_them() {
 
 # What is offered, as the shell then reads it, is the lock that it was offered for: of each name there is, and in each kind of quotes.
 tokens() { # COMMAND WORDS: of the locks that it then names
-	bash -c "leash $1 --json -q $2" | jq -r .holder.token
+	bash -c "leash $1 --json -q $2" | sed -n 's|.*"token":"\([^"]*\)".*|\1|p'
 }
 reaches_the_lock_that_it_is_offered_for() {
 	tokens list '' | sort >"$dir/tokens"
+	[ -s "$dir/tokens" ] || echo 'no locks'
 	for typed in '' "'" '"' "\$'" '--escaped ' "--escaped '"; do
 		quote=${typed#"${typed%?}"}
 		[ "$quote" != ' ' ] || quote=''
