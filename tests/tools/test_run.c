@@ -497,10 +497,12 @@ a_lost_lock_is_an_error_that_programs_can_read(void **state)
 	for (int quiet = 0; quiet < 2; quiet++) {
 		struct tool *tool = TOOL_START(uri, "run", "--json", quiet ? "--quiet" : "--json", "lost\377", "-c", "echo $LEASH_FENCE.; sleep 1000");
 		char fields[200];
+		const char *fence;
 
 		tool_await_out(tool, ".");
+		fence = tool_out(tool);
 		snprintf(fields, sizeof fields, "\"lock\":null,\"lock_base64\":\"bG9zdP8=\",\"event\":\"LOST\",\"fence\":\"%.*s\",\"remaining_ms\":0,\"time\":\"20",
-		         (int)strcspn(tool_out(tool), "."), tool_out(tool));
+		         (int)strcspn(fence, "."), fence);
 		assert_int_equal(TOOL(uri, "break", "-f", "lost\377"), 0);
 		tool_await_err(tool, fields);
 		assert_non_null(strstr(tool_err(tool), "\"level\":\"error\",\"text\":\"lock 'lost\\\\xff' was lost"));
