@@ -210,10 +210,9 @@ lsh_watchdog_unreserve(struct lsh_watchdog *w)
 void
 lsh_watchdog_arm(struct lsh_watchdog *w, struct lsh_timer *timer, int64_t due_ns, int64_t slack_ns)
 {
-	assert(slack_ns >= 0);
 	pthread_mutex_lock(&w->mutex);
 	timer->due_ns = due_ns;
-	timer->slack_ns = slack_ns;
+	timer->slack_ns = slack_ns > 0 ? slack_ns : 0;
 	timer->generation++;
 	lsh_heap_put(&w->heap, timer);
 	if (due_ns < w->wakes_ns)

@@ -84,7 +84,7 @@ bool lsh_watchdog_reserve(struct lsh_watchdog *w);
 void lsh_watchdog_unreserve(struct lsh_watchdog *w);
 
 /* Let the timer, for which room was reserved, fire at due_ns and not before (LSH_NEVER: not at all), or, if another timer
- * fires at that time, up to slack_ns before. Moves it if it is armed. The owner's mutex is held. */
+ * fires at that time, up to slack_ns before; less than 0 counts as 0. Moves it if it is armed. The owner's mutex is held. */
 void lsh_watchdog_arm(struct lsh_watchdog *w, struct lsh_timer *timer, int64_t due_ns, int64_t slack_ns);
 
 /* Let it not fire; what was handed out before is stale from now on. The owner's mutex is held. */

@@ -108,11 +108,22 @@ time_for(const struct lsh_lock *lock, const struct lsh_terms *terms)
 	return (ms < terms->lease_ms ? ms : terms->lease_ms) * LSH_MS;
 }
 
-/* It was not acknowledged, and is tried again later, by the watchdog. `node` may be NULL. */
-static void
-put_off(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_node *node)
+/* The answer came past valid-until, because this process or the server stood still: it is lost, whatever was answered. */
+static bool
+is_too_late(struct lsh_lock *lock, const struct lsh_tenure *t, int64_t now)
 {
-	int64_t now = lsh_now_ns(), again = lsh_pace_retry(now, ++t->failures, t->valid_until, lsh_random32());
+	if (now < t->valid_until)
+		return false;
+	lock->counts.renewals_failed += lock->hold->confirmed;
+	lsh_hold_lose(lock, lock->hold->confirmed ? lsh_hold_why_over(lock->hold, t, now) : "its lease ran out before enough replicas acknowledged it");
+	return true;
+}
+
+/* It was not acknowledged, and is tried again later, by the watchdog. `now` is before its valid-until. `node` may be NULL. */
+static void
+put_off(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_node *node, int64_t now)
+{
+	int64_t again = lsh_pace_retry(now, ++t->failures, t->valid_until, lsh_random32());
 
 	t->wanted_at = 0;
 	lock->counts.renewals_failed += lock->hold->confirmed;
@@ -126,11 +137,14 @@ void
 lsh_confirm_failed(struct lsh_tenure *t, struct lsh_node *node, const struct lsh_confirm_trouble *trouble)
 {
 	struct lsh_lock *lock = t->lock;
+	int64_t now = lsh_now_ns();
 
+	if (is_too_late(lock, t, now))
+		return;
 	tell_trouble(lock->hold, trouble);
 	if (lock->hold->confirmed && trouble->event != NULL)
 		lsh_hold_endanger(lock, trouble->event);
-	put_off(lock, t, trouble->event != NULL ? node : NULL); /* if there is to be a connection soon: see whether there is */
+	put_off(lock, t, trouble->event != NULL ? node : NULL, now); /* if there is to be a connection soon: see whether there is */
 }
 
 void
@@ -308,6 +322,8 @@ lsh_confirm_counted(struct lsh_tenure *t, struct lsh_node *node, int64_t sent, i
 		acknowledged(lock, t, sent, lease_ms);
 		return;
 	}
+	if (is_too_late(lock, t, now))
+		return;
 	tell_count(lock->hold, count);
 	/* others in the batch had less time */
 	if (!hold->confirmed || now - t->wanted_at < (most < share ? most : share) / 4 * 3) {
@@ -319,7 +335,7 @@ lsh_confirm_counted(struct lsh_tenure *t, struct lsh_node *node, int64_t sent, i
 	else
 		lsh_hold_endanger_short(lock, count->replicas, terms->min_replicas, terms->fsynced ? "replicas wrote the renewal to disk: trying again"
 		                                                                                   : "replicas acknowledged the renewal: trying again");
-	put_off(lock, t, node);
+	put_off(lock, t, node, now);
 }
 
 /* ---- callers ---- */

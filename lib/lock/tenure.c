@@ -136,6 +136,8 @@ lsh_tenure_unref(struct lsh_tenure *t)
 void
 lsh_tenure_arm(struct lsh_tenure *t, int64_t due, int64_t slack)
 {
+	if (slack < 0) /* a mistake of ours about time, which is no reason to end the application */
+		lsh_courier_log(t->lock->engine->courier, LEASH_LOG_ERROR, "a retry was due before the moment from which it was counted: it is made at once");
 	lsh_watchdog_arm(t->lock->engine->watchdog, &t->timer, due, slack);
 }
 

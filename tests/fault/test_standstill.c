@@ -55,6 +55,7 @@ slow_ms(int64_t ms)
 struct held_up {
 	char uri[256];
 	int64_t lease_ms;
+	unsigned min_replicas;
 	struct stage stage;                /* 1: held, and looking */
 	_Atomic bool goes_on, enough;      /* the test lets it go on; it has looked enough */
 	_Atomic int64_t last_true;         /* a moment before the last look that said held */
@@ -74,7 +75,7 @@ hold_and_look(void *arg)
 	struct leashed_events events = {0};
 	leash_client *client =
 		leashed_open(h->uri, LEASH_OPTIONS(.lease_ms = h->lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = leashed_lock(client, "held up", NULL);
+	leash_lock *lock = leashed_lock(client, "held up", LEASH_LOCK_OPTIONS(.min_replicas = h->min_replicas));
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	h->fence = leash_lock_fence(lock);
@@ -102,15 +103,22 @@ hold_and_look(void *arg)
 }
 
 static struct held_up *
-begin_holding(int64_t lease_ms, pid_t *pid)
+begin_holding_at(const char *uri, unsigned min_replicas, int64_t lease_ms, pid_t *pid)
 {
 	struct held_up *h = child_share(sizeof *h);
 
-	snprintf(h->uri, sizeof h->uri, "%s", server_uri(server));
+	snprintf(h->uri, sizeof h->uri, "%s", uri);
+	h->min_replicas = min_replicas;
 	h->lease_ms = lease_ms;
 	*pid = child_run(hold_and_look, h);
 	stage_await(&h->stage, 1);
 	return h;
+}
+
+static struct held_up *
+begin_holding(int64_t lease_ms, pid_t *pid)
+{
+	return begin_holding_at(server_uri(server), 0, lease_ms, pid);
 }
 
 /* It was told of the loss once, and what was lost stayed so. */
@@ -284,6 +292,34 @@ without_the_thread_that_delivers_events_renewals_go_on(void **state)
 	assert_int_equal(h->release, LEASH_OK);
 	assert_int_equal(h->lost, 0);
 	child_unshare(h, sizeof *h);
+}
+
+/* The confirmer hears of it before the watchdog does. */
+static void
+what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog(void **state)
+{
+	struct server *master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL}), *replica;
+	char port[8];
+	struct held_up *h;
+	pid_t pid, tid;
+
+	(void)state;
+	snprintf(port, sizeof port, "%d", server_port(master));
+	replica = server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL});
+	h = begin_holding_at(server_uri_tcp(master), 1, slow_ms(1500), &pid);
+	server_pause(replica);
+	await_true(strstr(server_text(master, "INFO clients"), "blocked_clients:1") != NULL); /* a WAIT is on its way */
+	server_pause(master);
+	tid = hold_up(pid, "leash-watchdog");
+	await_true(h->false_at != 0);
+	server_resume(master); /* 0 replicas, and too late */
+	await_true(h->lost == 1);
+	let_go_on(tid);
+	end_having_lost(h, pid);
+	child_unshare(h, sizeof *h);
+	server_resume(replica);
+	server_stop(replica);
+	server_stop(master);
 }
 
 /* ---- between the arrival of an answer and its reading ---- */
@@ -509,6 +545,7 @@ main(void)
 		still(without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic),
 		still(without_the_keeper_a_loss_is_told_when_the_lease_ends),
 		still(without_the_thread_that_delivers_events_renewals_go_on),
+		still(what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog),
 		still(an_answer_that_is_read_when_the_lease_is_over_holds_nothing),
 		still(who_stood_still_between_look_and_write_is_stopped_by_a_fence_and_by_nothing_else),
 	};

@@ -57,6 +57,24 @@ what_is_nearly_due_goes_along_only_when_something_is_due(void **state)
 }
 
 static void
+a_slack_below_zero_is_none(void **state)
+{
+	struct kennel *k = *state;
+	struct owner *o[2];
+	struct lsh_due due[2];
+
+	reserve(k, 2);
+	arm(o[0] = new_owner(), 100, 0);
+	arm(o[1] = new_owner(), 110, -1000);
+	assert_int_equal(lsh_watchdog_take_due(k->w, 109, due, 2), 1);
+	assert_int_equal(lsh_watchdog_take_due(k->w, 110, due, 2), 1);
+	for (size_t i = 0; i < 2; i++) {
+		drop(o[i]);
+		drop(o[i]);
+	}
+}
+
+static void
 a_full_batch_leaves_the_rest_for_the_next(void **state)
 {
 	struct kennel *k = *state;
@@ -283,6 +301,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		watchdog_test(what_is_due_is_handed_out_in_order_and_no_more),
 		watchdog_test(what_is_nearly_due_goes_along_only_when_something_is_due),
+		watchdog_test(a_slack_below_zero_is_none),
 		watchdog_test(a_full_batch_leaves_the_rest_for_the_next),
 		watchdog_test(every_arm_and_every_forget_makes_what_was_handed_out_stale),
 		watchdog_test(what_is_forgotten_is_not_handed_out),
