@@ -411,6 +411,36 @@ the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence(void **state)
 	check_that_nothing_is_left();
 }
 
+/* The process lives, so a vote of its may still be on its way when whoever adopted its hold has released it everywhere. */
+static void
+a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back(void **state)
+{
+	leash_client *other = open_with(LEASE_MS, LEASE_MS);
+	leash_lock *theirs = leashed_lock(other, "q", NULL);
+	char token[LEASH_TOKEN_MAX];
+	int again = 0;
+
+	(void)state;
+	proxy_hold(quorum_door(quorum, 4), PROXY_TO_SERVER);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	leash_lock_token(lock, token, sizeof token);
+	for (int i = 0; i < SERVERS; i++)
+		server_integer(quorum_server(quorum, i), "HDEL leash:{q} %s", token);
+	assert_int_equal(quorum_having(quorum, "leash:{q}"), 0);
+	proxy_release(quorum_door(quorum, 4));
+	await_true((again = quorum_having(quorum, "leash:{q}")) != 0 || !leash_lock_held(lock));
+	printf("# seen free, and then held again on %d of 5 servers\n", again);
+	assert_true(again <= 1);
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, LEASH_FOREVER, &err)); /* four are enough */
+	await_true(!leash_lock_held(lock));
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_true(leash_lock_held(theirs));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	check_that_nothing_is_left();
+	leash_lock_free(theirs);
+	leash_close(other);
+}
+
 static void
 what_a_minority_has_is_not_adopted(void **state)
 {
@@ -861,6 +891,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_of_a_process_hand_it_on_among_themselves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back, set_up_with_doors,
+		                                tear_down),
 		cmocka_unit_test_setup_teardown(what_a_minority_has_is_not_adopted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_known_is_not_adopted_and_not_denied, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(servers_that_were_restarted_say_nothing_of_a_token_that_counts, set_up, tear_down),

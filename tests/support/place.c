@@ -251,8 +251,9 @@ void
 place_assert_free(const char *lock)
 {
 	if (place_is(PLACE_MAJORITY))
-		await_true(place_is_free(lock));
-	assert_true(place_is_free(lock));
+		await_true(place_is_free(lock)); /* once: a client whose hold was adopted may still ask for it on a server or two */
+	else
+		assert_true(place_is_free(lock));
 }
 
 bool
@@ -274,7 +275,8 @@ place_assert_empty(void)
 {
 	if (place_is(PLACE_MAJORITY))
 		await_true(place_is_empty());
-	assert_true(place_is_empty());
+	else
+		assert_true(place_is_empty());
 }
 
 void
