@@ -237,7 +237,7 @@ step_answered(struct lsh_confirmer *c, struct job *job, const struct lsh_reply *
 		lsh_confirm_failed(t, c->node, &trouble);
 		return false;
 	}
-	if (reply->type != LSH_INTEGER || reply->integer[0] < 0 || reply->integer[0] > 1) {
+	if (reply->type != LSH_INTEGER || reply->integer[0] < 0 || reply->integer[0] > LSH_HAD_NO_TTL) {
 		garbled(c, job->ticket.epoch, &trouble);
 		lsh_confirm_failed(t, c->node, &trouble);
 		return false;
@@ -248,6 +248,7 @@ step_answered(struct lsh_confirmer *c, struct job *job, const struct lsh_reply *
 		lsh_hold_lose(lock, "the server did not have it any more");
 		return false;
 	}
+	lsh_hold_heed_renewal(lock, c->node, reply->integer[0]);
 	lsh_confirm_stepped(t, job->sent, job->lease_ms);
 	return true;
 }

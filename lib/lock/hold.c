@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/mutation.h"
 #include "lock/confirm.h"
+#include "lock/step.h"
 #include "watchdog/pace.h"
 
 #include <limits.h>
@@ -353,6 +354,18 @@ lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t sent, int6
 	t->valid_until = valid_until;
 	t->span = lease;
 	atomic_store(&lock->valid_until, valid_until);
+}
+
+void
+lsh_hold_heed_renewal(const struct lsh_lock *lock, const struct lsh_node *node, int64_t answer)
+{
+	char line[400];
+
+	if (answer != LSH_HAD_NO_TTL)
+		return;
+	snprintf(line, sizeof line, "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again", lock->shown,
+	         lsh_node_shown(node));
+	lsh_courier_log(lock->engine->courier, LEASH_LOG_WARNING, line);
 }
 
 void

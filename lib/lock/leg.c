@@ -498,6 +498,7 @@ renewal_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const str
 {
 	if (reply->integer[0] != 0) {
 		hold(leg, c);
+		lsh_hold_heed_renewal(leg->tenure->lock, leg->site->node, reply->integer[0]);
 		return;
 	}
 	/* restarted, evicted, broken by somebody, or not renewed in time: to be asked again, unless that is so with a majority */
@@ -597,11 +598,10 @@ is_sane(const struct lsh_leg_command *c, const struct lsh_reply *reply)
 		/* fall through */
 	case LSH_LEG_RAISES:
 		return number && reply->integer[0] > 0 && reply->integer[0] <= LSH_FENCE_MAX;
-	case LSH_LEG_RENEWS:
-		return number && reply->integer[0] <= 1;
 	case LSH_LEG_KEEPS:
 		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX &&
 		       reply->integer[1] >= 0 && reply->integer[2] >= 0 && reply->integer[2] <= LSH_FENCE_MAX;
+	case LSH_LEG_RENEWS:
 	case LSH_LEG_CANCELS:
 		return number && reply->integer[0] <= 2;
 	case LSH_LEG_LOOKS:

@@ -212,13 +212,14 @@ extend_hold(struct lsh_lock *lock, struct lsh_hold *hold, int64_t lease_ms, stru
 		status = lost(lock, err);
 	} else if (a.reply.type == LSH_ERROR) {
 		status = lsh_errand_refused(&x.errand, &a, &lsh_script_renew, "not extended: ", err);
-	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > 1) {
+	} else if (a.reply.type != LSH_INTEGER || a.reply.integer[0] < 0 || a.reply.integer[0] > LSH_HAD_NO_TTL) {
 		status = lsh_errand_nonsense(&x.errand, &a, err);
-	} else if (a.reply.integer[0] != 1 || lsh_now_ns() >= t->valid_until) {
+	} else if (a.reply.integer[0] == 0 || lsh_now_ns() >= t->valid_until) {
 		lsh_hold_lose(lock, "it is not there any more");
 		status = lost(lock, err);
 	} else {
 		lsh_hold_renewed(lock, t, a.sent, x.lease_ms * LSH_MS);
+		lsh_hold_heed_renewal(lock, a.site->node, a.reply.integer[0]);
 		t->full_lease |= x.lease_ms >= hold->terms.lease_ms;
 		lsh_hold_recover(lock);
 		if (x.lease_ms >= hold->terms.lease_ms) /* a shorter one puts no renewal off */

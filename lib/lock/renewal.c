@@ -338,7 +338,7 @@ renewal_failed(struct lsh_lock *lock, struct lsh_tenure *t, int64_t now, const c
 }
 
 static void
-settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *reply)
+settle_renewal(struct lsh_site *site, struct lsh_lock *lock, struct lsh_job *job, const struct lsh_reply *reply)
 {
 	struct lsh_tenure *t = job->tenure;
 	int64_t now = lsh_now_ns();
@@ -356,6 +356,7 @@ settle_renewal(struct lsh_lock *lock, struct lsh_job *job, const struct lsh_repl
 		lsh_hold_renewed(lock, t, job->sent, job->lease_ms * LSH_MS);
 		lsh_hold_recover(lock);
 		lsh_hold_schedule(lock, t, job->sent, job->lease_ms * LSH_MS);
+		lsh_hold_heed_renewal(lock, site->node, reply->integer[0]);
 	} else if (reply->type == LSH_INTEGER) {
 		renewal_failed(lock, t, now, ""); /* it came too late to count: past valid-until it is lost for ever */
 	} else if (lsh_fault_of(reply->text) == LSH_FAULT_MISMATCH) {
@@ -468,7 +469,7 @@ is_sane(const struct lsh_job *job, const struct lsh_reply *reply)
 		return reply->type == LSH_ARRAY && reply->count == count && reply->strangers == 0 &&
 		       reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX && answer_of(job, reply) <= LSH_FENCE_MAX;
 	}
-	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= (job->phase == LSH_HELD ? 1 : 2);
+	return reply->type == LSH_INTEGER && reply->integer[0] >= 0 && reply->integer[0] <= 2;
 }
 
 /* Is another site to be asked? `followed`: this one said so, and for once if `asks` is not NULL. */
@@ -527,7 +528,7 @@ settle_job(struct lsh_site *site, struct lsh_job *job)
 	} else if (job->phase == LSH_ENDING) {
 		settle_cancel(job, reply);
 	} else if (job->phase == LSH_HELD && (t->phase == LSH_HELD || (LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD) && lock->hold != NULL))) {
-		settle_renewal(lock, job, reply);
+		settle_renewal(site, lock, job, reply);
 	} else if (job->phase == LSH_QUEUED && (t->phase == LSH_QUEUED || t->phase == LSH_HELD)) {
 		settle_word(site, lock, job, reply);
 	}

@@ -414,6 +414,8 @@ bool lsh_hold_adopt(struct lsh_lock *lock, struct lsh_hold *hold, struct lsh_ten
 struct lsh_thread *lsh_hold_hand_on(struct lsh_lock *lock);
 /* The lock's hold is its owner's from now on, until the tenure's valid-until. */
 void lsh_hold_confirm(struct lsh_lock *lock, int64_t now);
+/* An answer to its renewal: say so where the key had no TTL, for the reader of the log. Nobody else notices. */
+void lsh_hold_heed_renewal(const struct lsh_lock *lock, const struct lsh_node *node, int64_t answer);
 /* Set the watchdog, after the lease was taken or renewed for `lease` (ns) by a command sent at `sent`. */
 void lsh_hold_schedule(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease);
 void lsh_hold_renewed(struct lsh_lock *lock, struct lsh_tenure *tenure, int64_t sent, int64_t lease); /* ns */

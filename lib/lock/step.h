@@ -32,6 +32,8 @@ enum { LSH_WORDS = 256 }; /* tenures at most: a server reads and answers so many
 void lsh_step_word(struct lsh_step *step, const struct lsh_tenure *tenure);
 void lsh_step_word_add(struct lsh_step *step, const struct lsh_tenure *tenure);
 void lsh_step_word_end(struct lsh_step *step, const struct lsh_tenure *tenure);
+/* Answered 0: not held; 1: renewed; or: */
+enum { LSH_HAD_NO_TTL = 2 }; /* renewed, and its key was persistent */
 void lsh_step_renew(struct lsh_step *step, const struct lsh_tenure *tenure, int64_t lease_ms, unsigned depth);
 
 #endif

@@ -7,6 +7,7 @@
 -- ARGV[4]  fence  ms, how long the fence is kept from now; at least for the lease
 --
 -- Returns  1  still held, for at least the lease from now
+--          2  the same, and its key had no TTL: somebody made it persistent (PERSIST, or a restored copy); it has one again
 --          0  not held, nothing was done
 --
 -- It never creates the lock and never shortens its TTL. One key, so it works in a cluster's slot that is moving, where a
@@ -28,4 +29,4 @@ if depth ~= ARGV[3] then redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 local fence, keep = KEYS[1] .. ':fence', math.max(lease, ARGV[4] + 0)
 local left = redis.pcall('PTTL', fence)
 if type(left) == 'number' and left >= 0 and left < keep then redis.pcall('PEXPIRE', fence, keep) end
-return 1
+return ttl < 0 and 2 or 1

@@ -293,6 +293,37 @@ a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **s
 	child_unshare(s, sizeof *s);
 }
 
+/* Log lines that say so. */
+static void
+count_persistent(void *count, leash_log_level level, const char *line)
+{
+	*(_Atomic int *)count += level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "PERSIST") != NULL;
+}
+
+static void
+a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so(void **state)
+{
+	_Atomic int said = 0;
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent, .log_arg = &said));
+	leash_lock *lock = leashed_lock(client, "kept", NULL);
+	leash_error err;
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
+	assert_int_equal(said, 0);
+	place_say("leash:{kept}", "PERSIST leash:{kept}");
+	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
+	await_true(said > 0 && place_left_ms("kept") > 0);
+	said = 0;
+	place_say("leash:{kept}", "PERSIST leash:{kept}");
+	await_true(said > 0 && place_left_ms("kept") > 0); /* the watchdog has renewed it */
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
 int
 main(void)
 {
@@ -300,6 +331,7 @@ main(void)
 		cmocka_unit_test(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half),
 		cmocka_unit_test(no_renewal_follows_the_final_release),
 		cmocka_unit_test(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal),
+		cmocka_unit_test(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so),
 		cmocka_unit_test(a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody),
 	};
 

@@ -422,6 +422,31 @@ an_adoption_that_is_refused_lets_those_behind_it_go_on(void **state)
 	leash_lock_free(lock);
 }
 
+static void
+note_persistent(void *said, leash_log_level level, const char *line)
+{
+	if (level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "its key had no TTL") != NULL)
+		*(_Atomic int *)said = 1;
+}
+
+static void
+a_key_that_was_made_persistent_is_told_of_in_the_log_here_too(void **state)
+{
+	_Atomic int said = 0;
+	leash_client *heard = leashed_open(server_uri_tcp(master), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = note_persistent, .log_arg = &said));
+	leash_lock *lock = leashed_lock(heard, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1));
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_int_equal(server_integer(master, "PERSIST leash:{kept}"), 1);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 60000, &err));
+	await_true(said);
+	assert_true(server_integer(master, "PTTL leash:{kept}") > 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(heard);
+}
+
 int
 main(void)
 {
@@ -436,6 +461,7 @@ main(void)
 		on_one(a_close_ends_the_wait_for_replicas_and_releases),
 		on_one(an_extension_counts_once_it_is_acknowledged),
 		on_one(an_extension_near_its_end_cuts_no_wait_short),
+		on_one(a_key_that_was_made_persistent_is_told_of_in_the_log_here_too),
 		on_one(what_is_adopted_counts_once_it_is_acknowledged),
 		on_one(an_adoption_that_is_refused_lets_those_behind_it_go_on),
 	};

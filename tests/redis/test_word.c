@@ -262,13 +262,14 @@ a_renewal_of_one_who_lost_it_leaves_the_holder_alone(void **state)
 }
 
 static void
-a_renewal_gives_a_ttl_to_a_lock_that_has_none(void **state)
+a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so(void **state)
 {
 	(void)state;
 	fence_of(ask(ANN1));
 	assert_int_equal(server_integer(server, "PERSIST " LOCK), 1);
-	assert_number(renew(ANN1, "600000", "1"), 1);
+	assert_number(renew(ANN1, "600000", "1"), 2);
 	assert_ttl(LOCK, LEASE);
+	assert_number(renew(ANN1, "600000", "1"), 1);
 }
 
 static void
@@ -330,7 +331,7 @@ main(void)
 		sentence(a_renewal_writes_the_depth_down),
 		sentence(a_renewal_never_creates_the_lock),
 		sentence(a_renewal_of_one_who_lost_it_leaves_the_holder_alone),
-		sentence(a_renewal_gives_a_ttl_to_a_lock_that_has_none),
+		sentence(a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so),
 		sentence(a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease),
 		sentence(a_renewal_takes_leases_of_a_millisecond_to_a_day),
 	};
