@@ -167,7 +167,8 @@ LEASH_API LEASH_MUST_CHECK leash_status leash_lock_acquire_with(leash_lock *lock
  *
  * @param err  filled in unless the result is LEASH_OK; may be NULL.
  *
- * @retval LEASH_OK        released, or one level less deep
+ * @retval LEASH_OK        released, or one level less deep. A release whose answer was lost is sent again and finds nothing: this is
+ *                         LEASH_OK, too, and cannot tell whether the lock had been taken away (broken, deleted) just before
  * @retval LEASH_LOST      the hold had been lost; what another owner holds by now is not touched
  * @retval LEASH_NOT_HELD  the calling thread has nothing to release here
  * @retval LEASH_UNKNOWN   the server did not answer in time, or there was no memory to wait for that: it is being released in the background,

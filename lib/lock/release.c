@@ -96,7 +96,8 @@ release_tenure(struct lsh_lock *lock, struct lsh_tenure *t, struct lsh_thread *s
 		settled = lsh_tenure_is_settled(t, a.epoch, a.sent) && lsh_lock_site(lock)->serial == a.home;
 		t->forgotten = settled && release.errand.plain;
 		settled = settled && !release.errand.plain; /* that hands on to nobody: the keeper cancels, until the slot has moved and that does */
-		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left */
+		/* 0 after an earlier try whose answer was lost: that one released it, or it lapsed after it was left. Or somebody took it away before
+		 * that try: the server keeps nothing that would tell. */
 		if (a.reply.integer[0] != 1 && (!a.unknown_before || LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN)))
 			status = lsh_fail(err, LEASH_LOST, 0, "lock '%s': it was lost: the server did not have it any more", lock->shown);
 	}

@@ -381,6 +381,22 @@ a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once(void **state)
 	}
 }
 
+/* The second try finds nothing, as it does after a release that worked: the server keeps nothing that would tell the two apart. */
+static void
+a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before(void **state)
+{
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+	assert_int_equal(server_integer(server, "DEL leash:{doubt}"), 1);
+	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+	assert_int_equal(server_integer(server, "DEL leash:{doubt}"), 1);
+	proxy_cut_reply(proxy, "evalsha", 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_true(proxy_hit(proxy));
+	assert_true(is_free());
+}
+
 static void
 a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it(void **state)
 {
@@ -618,6 +634,7 @@ main(void)
 		on_proxy(an_ask_that_a_stopped_server_finds_later_keeps_nobody_out),
 		on_proxy(an_ask_whose_client_was_killed_before_a_stopped_server_finds_it_keeps_nobody_out),
 		on_proxy(a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once),
+		on_proxy(a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before),
 		on_proxy(a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it),
 		on_proxy(only_a_renewal_that_was_answered_moves_the_deadline),
 		on_proxy(an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next),
