@@ -49,6 +49,8 @@ hold(void)
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_true(leash_lock_token(held, token, sizeof token) > 0);
 	fence = leash_lock_fence(held);
+	for (size_t i = 0; place_with("leash:{law}", i); i++)
+		await_true(server_integer(place_with("leash:{law}", i), "HEXISTS leash:{law} %s", token) == 1);
 }
 
 void

@@ -23,6 +23,7 @@ int tear_down(void **state);
 
 #define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* Known to all servers: of a quorum some may be late, and while the former client lives it goes on asking those for their votes. */
 void hold(void);
 
 /* The former one finds out that what it had is gone. */

@@ -144,13 +144,25 @@ place_lease_ms(int64_t ms)
 	return deployment_quorum(place) && (ms == 0 || ms > DEPLOYMENT_GUARD_MS) ? DEPLOYMENT_GUARD_MS : ms;
 }
 
+static bool
+is_connected(leash_client *client)
+{
+	leash_stats stats = {.size = sizeof stats};
+
+	return leash_client_stats(client, &stats, NULL) == LEASH_OK && stats.connected;
+}
+
 leash_client *
 place_client(const leash_options *options)
 {
 	leash_options in_it = options ? *options : *LEASH_OPTIONS();
+	leash_client *client;
 
 	in_it.lease_ms = place_lease_ms(in_it.lease_ms);
-	return leashed_open(place_uri(), &in_it);
+	client = leashed_open(place_uri(), &in_it);
+	if (place_is(PLACE_MAJORITY))
+		await_true(is_connected(client));
+	return client;
 }
 
 const char *

@@ -49,7 +49,8 @@ const char *place_uri(void);
 /* As whom: "default", or with LEASH_TEST_USER=least that one. */
 const char *place_user(void);
 
-/* A client of it, as leashed_open; in a quorum no lease is longer than its guard. */
+/* A client of it, as leashed_open; in a quorum it is connected to all servers, where a majority would be enough, and no lease is longer than
+ * the guard. */
 leash_client *place_client(const leash_options *options);
 
 /* The server that has the lock's keys, or would have them; of a quorum the first that runs. */
