@@ -470,7 +470,7 @@ cli_status_option(const struct cli *cli, const char *option, const char *text, i
 void
 cli_begin(struct cli *cli, const struct command *command)
 {
-	const char *prefix = getenv("LEASH_PREFIX");
+	const char *prefix = secure_getenv("LEASH_PREFIX");
 
 	*cli = (struct cli){.command = command, .prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL};
 	opterr = 0;

@@ -15,7 +15,7 @@
 static const char *
 held(void)
 {
-	const char *tokens = getenv("LEASH_HELD");
+	const char *tokens = secure_getenv("LEASH_HELD");
 
 	return tokens != NULL ? tokens : "";
 }

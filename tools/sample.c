@@ -26,7 +26,7 @@ name_server(char *out, size_t size, const char *uri)
 int
 subject_open(struct subject *s, const struct cli *cli, const char *pattern)
 {
-	const char *uri = cli->uri != NULL ? cli->uri : getenv("LEASH_URI");
+	const char *uri = cli->uri != NULL ? cli->uri : secure_getenv("LEASH_URI");
 	leash_error err;
 	int status;
 
