@@ -47,7 +47,8 @@ typedef struct leash_options {
 	void *log_arg;           /**< handed to `on_log`; must live until leash_close() returns */
 	int64_t fence_ttl_ms;    /**< how long the server keeps a lock's last fence after it was last held, and at least for the lease; default 3600000,
 	                              1000 to 86400000. Fences follow the server's clock: the key, one for each name that is in use or was,
-	                              is for a clock that goes back, by less than that. 130 bytes each, see docs/deployments.md */
+	                              is for a clock that goes back, by less than that. On a quorum all clients need the same. 130 bytes each, see
+	                              docs/deployments.md */
 	/* Add fields here, at the end, and nowhere else. */
 } leash_options;
 

@@ -278,8 +278,9 @@ lsh_route_follow(struct lsh_site *from, const char *words, struct lsh_site **ask
 	if (*asks == NULL)
 		lsh_cluster_leave(e->cluster, number);
 	if (site == NULL)
-		return lsh_fail(err, atomic_load(&e->closing) ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, short_of, "%.80s: no connection to the server that it names: %.80s: %.60s",
-		                lsh_node_shown(from->node), lsh_shortage_text(short_of, text), words);
+		return lsh_fail(err, atomic_load(&e->closing) ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, short_of,
+		                "%.80s: no connection to the server that it names: %.80s: %.60s", lsh_node_shown(from->node),
+		                lsh_shortage_text(short_of, text), words);
 	return LEASH_OK;
 }
 

@@ -11,7 +11,7 @@
 --          {0, 0, now}        it is not; now: us of this server's TIME
 --
 -- For who goes on with the hold of another client. As in renew.lua it never shortens the TTL, and writes also where that is
--- long enough, so that a replica with old data cannot say yes.
+-- long enough, so that a replica with old data cannot say yes. The proposal is heeded as in vote.lua.
 
 local call = redis.call
 local t = call('TIME')
@@ -25,7 +25,7 @@ local ttl = call('PTTL', KEYS[1])
 if ttl < lease then ttl = lease end
 call('PEXPIRE', KEYS[1], ttl)
 if not (fence and fence >= 1 and fence <= now + 31536000000000) then
-	fence = math.min(ARGV[3] + 0, now + 3600000000)
+	fence = math.max(math.min(ARGV[3] + 0, now + 3600000000), now - ARGV[4] * 1000 + 1)
 	call('SET', KEYS[2], fence, 'PX', math.max(lease, ARGV[4] + 0) + math.max(0, math.ceil((fence - now) / 1000)))
 end
 return {fence, ttl, now}

@@ -13,9 +13,10 @@
 --          {-1, 0, now}   too late, nothing was done; aim better with now
 --
 -- The fence is the proposal, so that all servers answer the same, or last + 1 where that is larger. It is at most an hour ahead
--- of this server's clock, so that one client whose clock is wrong does not use up the numbers of all. What is no fence is replaced,
--- and one that is ahead of the clock stays longer, as in hand_on.inc. What follows SET is done as in acquire.lua: HSET before PEXPIRE,
--- and where that is refused the lock goes again.
+-- of this server's clock, so that one client whose clock is wrong does not use up the numbers of all. Nor is it further behind the
+-- clock than the last one is kept: what has ended here was smaller than that. What is no fence is replaced, and one that is ahead of
+-- the clock stays longer, as in hand_on.inc. What follows SET is done as in acquire.lua: HSET before PEXPIRE, and where that is refused
+-- the lock goes again.
 
 local call = redis.call
 local t = call('TIME')
@@ -28,7 +29,7 @@ local function is_fence(n) return n and n >= 1 and n <= now + 31536000000000 end
 local function ttl_of(fence) return math.max(lease, ARGV[5] + 0) + math.max(0, math.ceil((fence - now) / 1000)) end
 
 local function next_fence()
-	local fence = math.min(ARGV[4] + 0, now + 3600000000)
+	local fence = math.max(math.min(ARGV[4] + 0, now + 3600000000), now - ARGV[5] * 1000 + 1)
 	local last = tonumber(call('SET', KEYS[2], fence, 'PX', ttl_of(fence), 'GET'))
 	if is_fence(last) and last >= fence then
 		fence = last + 1

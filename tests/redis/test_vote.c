@@ -130,6 +130,17 @@ no_fence_is_more_than_an_hour_ahead(void **state)
 	assert_between(fence, before + hour, server_us() + hour);
 }
 
+/* A fence whose key has ended was smaller: nobody whose clock is behind by more than its TTL gets one below it. */
+static void
+no_fence_is_further_behind_than_the_last_one_is_kept(void **state)
+{
+	int64_t hour = INT64_C(3600000000), before = server_us(), fence;
+
+	(void)state;
+	fence = fence_of(vote(ANN1, before - 2 * hour));
+	assert_between(fence, before - hour + 1, server_us() - hour + 1);
+}
+
 static void
 what_is_no_fence_is_replaced(void **state)
 {
@@ -296,6 +307,7 @@ main(void)
 		sentence(too_late_it_does_nothing),
 		sentence(fences_grow_whatever_is_proposed),
 		sentence(no_fence_is_more_than_an_hour_ahead),
+		sentence(no_fence_is_further_behind_than_the_last_one_is_kept),
 		sentence(what_is_no_fence_is_replaced),
 		sentence(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there),
 		sentence(a_lease_out_of_range_is_refused),
