@@ -50,7 +50,7 @@ local ttl = call('PTTL', KEYS[1])
 if ttl ~= -2 and call('HEXISTS', KEYS[1], me) == 1 then
 	local fence = tonumber(call('GET', KEYS[2]))
 	call('PEXPIRE', KEYS[1], ttl < lease and ARGV[2] or ttl)
-	return is_fence(fence, now) and fence or fence_for(now)
+	return fence_there(now, fence)
 end
 
 if claim ~= '0' then

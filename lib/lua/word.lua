@@ -20,6 +20,7 @@ local call = redis.call
 --@include hand_on.inc
 local lease = ARGV[2] + 0
 if lease < 1 or lease > 86400000 then return {err = 'ERR leash: a lease has 1 to 86400000 ms'} end
+if lease > keep + 0 then keep = ARGV[2] end
 
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -41,8 +42,7 @@ local out = {now, ttl}
 for i = 3, #ARGV - 1 do
 	local s = -1
 	if call('HEXISTS', KEYS[1], ARGV[i]) == 1 then
-		s = tonumber(call('GET', KEYS[2]))
-		if not is_fence(s, now) then s = fence_for(now) end
+		s = fence_there(now, tonumber(call('GET', KEYS[2])))
 		out[2] = math.max(ttl, lease)
 		call('PEXPIRE', KEYS[1], out[2])
 	elseif call('ZSCORE', KEYS[3], ARGV[i] .. ' ' .. claim) then

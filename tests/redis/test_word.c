@@ -137,6 +137,22 @@ a_word_learns_of_a_grant_whose_message_was_lost(void **state)
 }
 
 static void
+a_word_or_an_ask_of_a_holder_keeps_its_fence(void **state)
+{
+	(void)state;
+	listen_for(BOB);
+	fence_of(ask(ANN1));
+	assert_not_held(ask(BOB1));
+	assert_number(release(ANN1), 1);
+	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1); /* for so long Ann's client keeps them */
+	assert_last_fence(state_of(word(BOB, BOB1)));
+	assert_ttl(FENCE, HOUR);
+	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1);
+	assert_last_fence(fence_of(ask(BOB1)));
+	assert_ttl(FENCE, HOUR);
+}
+
+static void
 a_word_of_a_holder_shortens_nothing(void **state)
 {
 	(void)state;
@@ -321,6 +337,7 @@ main(void)
 		sentence(a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease),
 		sentence(a_word_revives_the_places_of_its_client_before_it_hands_on),
 		sentence(a_word_learns_of_a_grant_whose_message_was_lost),
+		sentence(a_word_or_an_ask_of_a_holder_keeps_its_fence),
 		sentence(a_word_of_a_holder_shortens_nothing),
 		sentence(a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one),
 		sentence(a_word_answers_for_each_of_its_tokens),
