@@ -145,6 +145,7 @@ test_programs += tests/redis/test_tls_bytes
 test_programs += tests/redis/test_tls_cut
 test_programs += tests/redis/test_vote
 test_programs += tests/redis/test_word
+test_programs += tests/tools/test_guard
 test_programs += tests/tools/test_histogram
 test_programs += tests/tools/test_ranking
 test_programs += tests/unit/test_command
@@ -262,6 +263,7 @@ tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_doctor_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_break_LDADD = $(public_libs)
 tests_tools_test_cli_LDADD = $(public_libs)
+tests_tools_test_guard_LDADD = $(CMOCKA_LIBS)
 tests_tools_test_histogram_LDADD = $(CMOCKA_LIBS)
 tests_tools_test_hold_LDADD = $(public_libs)
 tests_tools_test_list_LDADD = $(public_libs) $(JANSSON_LIBS)
@@ -467,6 +469,7 @@ tests_redis_test_tls_cut_SOURCES = tests/redis/test_tls_cut.c $(dials_sources)
 tests_redis_test_vote_SOURCES = tests/redis/test_vote.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
+tests_tools_test_guard_SOURCES = tests/tools/test_guard.c tools/brood.c tools/brood.h tools/guard.c tools/guard.h
 tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
 tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
 

@@ -73,12 +73,14 @@ has_ended(pid_t cmd, int news)
 
 	while (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
 		bool has_stopped = info.si_code == CLD_STOPPED;
+		pid_t pid = info.si_pid;
 
-		if (info.si_pid == cmd && !has_stopped)
+		if (pid == cmd && !has_stopped)
 			return true;
-		if (info.si_pid == cmd)
+		info.si_pid = 0;
+		waitid(P_PID, (id_t)pid, &info, WNOHANG | (has_stopped ? WSTOPPED : WEXITED));
+		if (info.si_pid == cmd) /* told only now: whoever hears of it may continue CMD, and what it does next is other news */
 			guard_tell(news, info.si_status);
-		waitid(P_PID, (id_t)info.si_pid, &info, WNOHANG | (has_stopped ? WSTOPPED : WEXITED));
 		info.si_pid = 0;
 	}
 	return false;
