@@ -304,7 +304,7 @@ static void
 a_name_is_escaped_only_if_that_is_said(void **state)
 {
 	static const char *const wrong[] = {"a\\b", "\\", "a\\x", "\\x4", "\\xg1", "\\x00", "\\X41"};
-	static const char *const takers[] = {"run", "acquire", "status", "wait", "list"};
+	static const char *const takers[] = {"run", "acquire", "wait", "status", "list"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -313,10 +313,12 @@ a_name_is_escaped_only_if_that_is_said(void **state)
 		assert_non_null(strstr(tool_complained(), "\\x5c"));
 	}
 	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++) {
-		TOOL("unix:///nowhere", takers[i], "--json", "a\\x41b", i == 0 ? "true" : NULL);
+		const char *now = i < 3 ? "-n" : "-v"; /* the others wait for nothing */
+
+		TOOL("unix:///nowhere", takers[i], now, "--json", "a\\x41b", i == 0 ? "true" : NULL);
 		assert_int_equal(count(tool_complained(), "--escaped"), 1);
 		assert_non_null(strstr(tool_complained(), "\"level\":\"warning\""));
-		TOOL("unix:///nowhere", takers[i], "--escaped", "a\\x41b", i == 0 ? "true" : NULL);
+		TOOL("unix:///nowhere", takers[i], now, "--escaped", "a\\x41b", i == 0 ? "true" : NULL);
 		assert_int_equal(count(tool_complained(), "--escaped"), 0);
 	}
 	TOOL("unix:///nowhere", "status", "a\\b");
