@@ -300,9 +300,11 @@ struct roll {
 };
 
 static int
-gravity(leash_status status)
+gravity(const leash_error *why)
 {
-	return status == LEASH_DENIED ? 2 : status != LEASH_UNAVAILABLE;
+	if (why->status == LEASH_UNAVAILABLE)
+		return why->sys_errno != ENXIO; /* one that does not exist is not waited for: the others may come back */
+	return why->status == LEASH_DENIED ? 3 : 2;
 }
 
 static void
@@ -320,7 +322,7 @@ call_roll(struct lsh_engine *e, struct roll *r)
 		if (lsh_node_is_up(site->node) || !lsh_node_has_tried(site->node))
 			continue;
 		why.status = lsh_node_trouble(site->node, why.text, sizeof why.text, &why.sys_errno);
-		if (r->failed++ == 0 || gravity(why.status) > gravity(r->why.status))
+		if (r->failed++ == 0 || gravity(&why) > gravity(&r->why))
 			r->why = why;
 	}
 }

@@ -30,6 +30,7 @@
 #include "base/thread.h"
 #include "base/token.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -177,13 +178,15 @@ weight(const struct lsh_view *view)
 	case LSH_SEES_NOTHING:
 		return 0;
 	case LSH_SEES_MASTER:
-		return 5; /* somewhere where we may not go */
+		return 6; /* somewhere where we may not go */
 	case LSH_SEES_STRANGER:
-		return 4;
+		return 5;
 	case LSH_SEES_TROUBLE:
 		break;
 	}
-	return view->trouble.status == LEASH_UNAVAILABLE ? 1 : view->trouble.status == LEASH_NO_MEMORY ? 2 : 3;
+	if (view->trouble.status == LEASH_UNAVAILABLE)
+		return view->trouble.sys_errno == ENXIO ? 1 : 2; /* one that does not exist is not waited for: the others may come back */
+	return view->trouble.status == LEASH_NO_MEMORY ? 3 : 4;
 }
 
 static void

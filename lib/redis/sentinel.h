@@ -50,7 +50,7 @@ struct lsh_master {
 
 /* Who is the master, by an answer to this wish or a later one; for 0 by any, the last that was believed. NOBODY_KNOWS fills in `*err` (NULL is
  * allowed), which names the deployment:
- *   UNAVAILABLE  no sentinel answered; and of the last one why
+ *   UNAVAILABLE  no sentinel answered; and of the last one why, of those whose name is known if there are such
  *   DENIED       a password, a user or a permission; or all that they name is where the URI does not let us go
  *   INVALID      none knows a master of that name, or what answered are no sentinels
  *   PROTOCOL, NO_MEMORY

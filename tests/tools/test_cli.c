@@ -430,6 +430,25 @@ what_will_not_pass_is_not_waited_for(void **state)
 	server_stop(guarded);
 }
 
+static void
+a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **state)
+{
+	static const char no_host[] = "a234567890123456789012345678901234567890123456789012345678901234";
+	static const char *const forms[] = {"redis+sentinel://127.0.0.1:1,%s/main", "redis+sentinel://%s,127.0.0.1:1/main",
+	                                    "redis+quorum://%s,127.0.0.1:1,127.0.0.1:2", "redis+quorum://127.0.0.1:1,127.0.0.1:2,%s",
+	                                    "redis+cluster://%s,127.0.0.1:1", "redis+cluster://127.0.0.1:1,%s"};
+	char uri[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		const char *rest = strstr(forms[i], "%s");
+
+		snprintf(uri, sizeof uri, "%.*s%s%s", (int)(rest - forms[i]), forms[i], no_host, rest + 2);
+		assert_int_equal(TOOL(uri, "run", "-w", "100ms", "job", "--", "true"), NO_SERVER);
+		assert_non_null(strstr(tool_complained(), "; retrying"));
+	}
+}
+
 /* Under sudo and cron there is no LEASH_URI, and a lock that nobody else sees keeps nobody out. */
 static void
 a_server_must_be_named_but_to_those_who_look(void **state)
@@ -624,6 +643,7 @@ main(void)
 		cmocka_unit_test(a_server_that_is_away_is_waited_for_as_long_as_the_lock),
 		cmocka_unit_test(a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal),
 		cmocka_unit_test(what_will_not_pass_is_not_waited_for),
+		cmocka_unit_test(a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others),
 		cmocka_unit_test(a_server_must_be_named_but_to_those_who_look),
 		cmocka_unit_test(a_uri_that_is_none_is_usage),
 		cmocka_unit_test(a_prefix_keeps_deployments_apart),
