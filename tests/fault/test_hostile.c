@@ -264,7 +264,7 @@ static const struct {
 	{WHOLE("$-2\r\nxx\r\n")}, {HALF("$9223372036854775807\r\n")}, {WHOLE("$\r\n")}, {WHOLE("$3\r\nabcd\r\n")}, {HALF("$3\r\nab\r\n")},
 	{WHOLE("*1073741823\r\n")}, {WHOLE("*1073741823\r\n:1\r\n:1\r\n")}, {WHOLE("*4611686018427387904\r\n")}, {WHOLE("*2147483647\r\n")},
 	{WHOLE("*-2\r\n")},
-	{WHOLE("*4294967297\r\n:1\r\n")}, {WHOLE("*17\r\n")}, {HALF("*3\r\n:0\r\n:1\r\n$536870912\r\n")},
+	{WHOLE("*4294967297\r\n:1\r\n")}, {WHOLE("*273\r\n")}, {HALF("*3\r\n:0\r\n:1\r\n$536870912\r\n")},
 	{WHOLE("*3\r\n:0\r\n:1\r\n*1073741823\r\n")},
 	/* depth 20, and 2 */
 	{WHOLE("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n")},
