@@ -112,7 +112,7 @@ print_free(const leash_lock_info *info)
 	if (info->fence > 0)
 		print_fence("fence    ", info->fence);
 	else
-		puts("  fence    none in the last day");
+		puts("  fence    none that is still kept");
 }
 
 static bool

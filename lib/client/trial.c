@@ -7,7 +7,7 @@
  *
  *   one asks, asks again, renews -> two asks in vain -> one releases -> two asks, and has a larger fence; releases
  *
- * The scripts keep a fence for a day. Here it is given a minute at once, in the same write as the step that made it: should the server
+ * The scripts keep a fence for an hour. Here it is given a minute at once, in the same write as the step that made it: should the server
  * not let it be deleted, it goes by itself. */
 #include "client/examine.h"
 

@@ -331,7 +331,7 @@ a_free_lock_says_so_with_its_last_fence(void **state)
 	child_wait(pid);
 	assert_int_equal(TOOL(uri, "status", "job", "never"), 0);
 	check_says("job\n  free\n  fence    %" PRIu64 "\n  waiting  nobody\n", (uint64_t)scene->fence);
-	check_says("\n\nnever\n  free\n  fence    none in the last day\n");
+	check_says("\n\nnever\n  free\n  fence    none that is still kept\n");
 	assert_int_equal(TOOL(uri, "status", "--json", "job"), 0);
 	object = object_at(0);
 	snprintf(fence, sizeof fence, "%" PRIu64, (uint64_t)scene->fence);
