@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,7 +281,7 @@ cli_party(char *out, const leash_party *p)
 	if (p->pid == 0)
 		snprintf(out, CLI_PARTY_SIZE, "a client that left no name");
 	else
-		snprintf(out, CLI_PARTY_SIZE, "%s%s, pid %lld on %s", program, is_run ? " under leash run" : "", (long long)p->pid,
+		snprintf(out, CLI_PARTY_SIZE, "%s%s, pid %lld on %s", program, is_run ? " run by leash" : "", (long long)p->pid,
 		         cli_show(host, sizeof host, p->host));
 	return out;
 }
@@ -660,7 +661,7 @@ take_word(const struct cli *cli, char *word, const char *what, bool pattern)
 		return cli_usage(cli, "that is the URI of a server, with a password, and not a lock's name: put it into $LEASH_URI");
 	}
 	if (!cli->escaped && looks_escaped(word))
-		cli_warn(cli, "%s '%s': each \\ of it was taken as it is; with --escaped it is read as leash list shows names", what,
+		cli_warn(cli, "%s '%s': the \\ in it is taken literally; to give it as leash list shows names, add --escaped", what,
 		         cli_show(shown, sizeof shown, word));
 	if (cli->escaped && !unescape(word, pattern))
 		return cli_usage(cli, "--escaped: a \\ begins \\xHH, two digits that are not 00; a \\ itself is \\x5c");
@@ -768,6 +769,26 @@ sleep_about(int64_t pause_ms, int64_t at_most_ms)
 	nanosleep(&t, NULL);
 }
 
+static void
+end(int signal)
+{
+	_exit(128 + signal);
+}
+
+/* The first process of a container gets no signal that it has no handler for: without this nobody could end its waiting. */
+static void
+end_by_signals_as_others_do(void)
+{
+	static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+	struct sigaction action = {.sa_handler = end}, was;
+
+	if (getpid() != 1)
+		return;
+	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+		if (sigaction(ending[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
+			sigaction(ending[i], &action, NULL);
+}
+
 static bool
 may_pass(const leash_error *err)
 {
@@ -783,6 +804,7 @@ cli_open_patiently(const struct cli *cli, const leash_options *options, int64_t 
 
 	if (cli_check_server(cli) != CLI_GO_ON)
 		return EXIT_USAGE;
+	end_by_signals_as_others_do();
 	for (bool told = false; leash_open(out, options, &err) != LEASH_OK; told = true) {
 		if (*wait_ms == 0 || !may_pass(&err))
 			return cli_fail_with(cli, &err);

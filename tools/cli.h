@@ -131,7 +131,7 @@ char *cli_span(char *out, int64_t ms);
 /* What leash run puts behind the name of its command, so that nobody takes leash's own pid, which goes with it, for that of the command. */
 #define CLI_UNDER_RUN "(leash)"
 
-/* "backup.sh, pid 4711 on web3", "backup.sh under leash run, pid 4711 on web3", or "a client that left no name". Returns `out`, which has room for CLI_PARTY_SIZE. */
+/* "backup.sh, pid 4711 on web3", "backup.sh run by leash, pid 4711 on web3", or "a client that left no name". Returns `out`, which has room for CLI_PARTY_SIZE. */
 enum { CLI_PARTY_SIZE = 4 * (LEASH_HOST_SIZE + LEASH_PROGRAM_SIZE) + 64 };
 char *cli_party(char *out, const leash_party *party);
 

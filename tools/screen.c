@@ -192,7 +192,7 @@ draw_rows(struct screen *s, const struct table *table, int y)
 		put(y, 0, attributes_of(s, info), table_line(table, line, info, &sample->moment));
 	}
 	if (more && y < LINES) {
-		snprintf(line, sizeof line, "and %llu more: a PATTERN, or another order, shows others", (unsigned long long)(sample->locks - count));
+		snprintf(line, sizeof line, "%llu more are not shown: narrow it by a PATTERN, or sort by something else", (unsigned long long)(sample->locks - count));
 		put(y, 0, A_BOLD, line);
 	}
 }

@@ -68,7 +68,7 @@ leash_status
 lsh_no_fork_guard(leash_error *err)
 {
 	if (lsh_is_shortage(errno))
-		return lsh_fail_short(err, errno, "a page to tell a forked child from its parent by");
+		return lsh_fail_short(err, errno, "cannot make a page to tell a forked child from its parent by");
 	return lsh_fail(err, LEASH_UNSUPPORTED, errno, "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
 }
 
@@ -181,7 +181,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	client->defaults.restart_guard_ms = client->uri.restart_guard_ms;
 	client->courier = lsh_courier_new(o.on_log, o.log_arg);
 	if (client->courier == NULL) {
-		status = lsh_fail_short(err, errno, "a thread for callbacks");
+		status = lsh_fail_short(err, errno, "cannot make a thread for callbacks");
 		goto fail;
 	}
 	make_name(name, sizeof name, o.client_name);

@@ -370,7 +370,7 @@ tell_age(struct lsh_examination *x)
 
 	if (ms < 0 && x->uri->restart_guard_ms > 0 && x->stop->deployment != LSH_QUORUM) {
 		lsh_remedy(x, "ACL SETUSER %s +info, or do without restart_guard", x->user[0] != '\0' ? x->user : "NAME");
-		lsh_find(x, LEASH_FINDING_ERROR, "uptime", "it does not say for how long it has been up (INFO), so with restart_guard no lock is acquired");
+		lsh_find(x, LEASH_FINDING_ERROR, "uptime", "INFO is not permitted, so its uptime is unknown, and every lock with restart_guard is refused");
 	}
 	if (ms >= FRESH_MS && x->uri->restart_guard_ms > 0)
 		lsh_find(x, LEASH_FINDING_NOTE, "uptime", "restart_guard goes by the age that the server says, which goes by its wall clock: do not set that "

@@ -388,7 +388,7 @@ ask_at(struct lsh_site *site, struct lsh_lock *lock, struct lsh_waiter *w)
 	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(site->node));
 	enum lsh_asked step;
 
-	if (lsh_node_is_up(site->node) && is_guarded(lock, w, lsh_now_ns(), &step))
+	if (lsh_node_is_up(lsh_lock_node(lock)) && is_guarded(lock, w, lsh_now_ns(), &step)) /* where it lives, also if it is asked for elsewhere (ASK) */
 		return step;
 	switch (send_ask(lock, w, site, epoch)) {
 	case LSH_APPENDED:

@@ -35,7 +35,7 @@ make_sites(struct lsh_engine *e, leash_error *err)
 		return lsh_route_open(e, err);
 	site = lsh_site_new(e, e->options.uri, 0);
 	if (site == NULL)
-		return lsh_fail_short(err, errno, "a connection to the server");
+		return lsh_fail_short(err, errno, "cannot make a connection to the server");
 	atomic_store(&e->sites[0], site);
 	atomic_store(&e->site_count, 1);
 	return lsh_node_await_hello(site->node, err);
@@ -88,7 +88,7 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_engine_options *option
 	return LEASH_OK;
 
 no_memory:
-	status = lsh_fail_short(err, errno, "a client");
+	status = lsh_fail_short(err, errno, "cannot make a client");
 	lsh_engine_free(e); /* which also ends the watchdog's thread */
 	return status;
 }
@@ -221,7 +221,7 @@ lsh_engine_forsake(struct lsh_engine *e)
 		lsh_confirm_forsake(ending);
 	}
 	for (size_t i = 0; i < lsh_site_count(e); i++)
-		if (lsh_site_at(e, i) != NULL) {
+		if (lsh_site_at(e, i) != NULL && lsh_site_at(e, i) != ending) { /* it may be there still */
 			lsh_node_forsake(lsh_site_at(e, i)->node);
 			lsh_confirm_forsake(lsh_site_at(e, i));
 		}

@@ -439,11 +439,25 @@ not_held(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_
 	lsh_leg_give(leg);
 }
 
+/* To the log, once a minute: as long as the others make a majority nobody else tells of it. */
+static void
+accuse(struct lsh_site *site, const char *why)
+{
+	int64_t now = lsh_now_ns(), before = atomic_load(&site->accused_at);
+	char line[300];
+
+	if ((before != 0 && now - before < 60 * LSH_S) || !atomic_compare_exchange_strong(&site->accused_at, &before, now))
+		return;
+	snprintf(line, sizeof line, "%.120s: %s", lsh_node_shown(site->node), why);
+	lsh_courier_log(site->engine->courier, LEASH_LOG_WARNING, line);
+}
+
 /* The fence of its vote. Of one that is out of all proportion to the clocks of most servers no other one is to hear, and the vote is none:
  * it is that server's fault, and false. */
 static bool
 take_fence(struct lsh_leg *leg, int64_t fence)
 {
+	static const char why[] = "its vote does not count: its fence is a year or more ahead of the clocks (TIME) of most servers";
 	struct lsh_engine *e = leg->site->engine;
 
 	if (fence <= lsh_quorum_fence_most(e, lsh_now_ns())) {
@@ -452,7 +466,8 @@ take_fence(struct lsh_leg *leg, int64_t fence)
 		return true;
 	}
 	leg->failing = true;
-	fail(leg, LEASH_PROTOCOL, "its vote does not count: its fence is a year or more ahead of the clocks (TIME) of most servers");
+	fail(leg, LEASH_PROTOCOL, why);
+	accuse(leg->site, why);
 	return false;
 }
 

@@ -410,7 +410,7 @@ lsh_quorum_open(struct lsh_engine *e, leash_error *err)
 	return await_majority(e, err);
 
 no_memory:
-	return lsh_fail_short(err, errno, "the connections to the servers");
+	return lsh_fail_short(err, errno, "cannot make the connections to the servers");
 }
 
 bool

@@ -500,7 +500,7 @@ await_hellos(struct lsh_engine *e, int short_of, leash_error *err)
 	if (any)
 		return LEASH_OK;
 	if (worst.status == LEASH_OK)
-		return lsh_fail_short(err, short_of, "the connections to the servers of the cluster");
+		return lsh_fail_short(err, short_of, "cannot make the connections to the servers of the cluster");
 	return lsh_fail(err, worst.status, worst.sys_errno, "%s", worst.text);
 }
 

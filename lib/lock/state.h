@@ -240,6 +240,7 @@ struct lsh_quorum;
 /* A server, as the engine uses it: the node, and what its keeper has to do there. */
 struct lsh_site {
 	struct lsh_engine *engine;
+	_Atomic int64_t accused_at;  /* when the log was told last of a fence that cannot be; 0: never */
 	uint64_t serial;             /* no two sites of the process have the same */
 	const struct lsh_uri *uri;   /* of the server; outlives the site */
 	struct lsh_node *node;

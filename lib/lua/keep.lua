@@ -24,8 +24,11 @@ local fence = tonumber(call('GET', KEYS[2]))
 local ttl = call('PTTL', KEYS[1])
 if ttl < lease then ttl = lease end
 call('PEXPIRE', KEYS[1], ttl)
+local left, keep = call('PTTL', KEYS[2]), math.max(lease, ARGV[4] + 0)
 if not (fence and fence >= 1 and fence <= now + 31536000000000) then
 	fence = math.max(math.min(ARGV[3] + 0, now + 3600000000), now - ARGV[4] * 1000 + 1)
-	call('SET', KEYS[2], fence, 'PX', math.max(lease, ARGV[4] + 0) + math.max(0, math.ceil((fence - now) / 1000)))
+	call('SET', KEYS[2], fence, 'PX', keep + math.max(0, math.ceil((fence - now) / 1000)))
+elseif left >= 0 and left < keep then
+	call('PEXPIRE', KEYS[2], keep)
 end
 return {fence, ttl, now}

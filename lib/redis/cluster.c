@@ -680,7 +680,7 @@ redirect(struct lsh_cluster *c, const char *text, const char *verb, int from, un
 	if (*index != LSH_NO_SERVER)
 		return LEASH_OK;
 	lsh_unpark(&c->parker); /* there may be some to be given up */
-	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.60s: it sends us to '%.60s:%u', after %d others without a slot, or memory is used up: see CLUSTER SLOTS",
+	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does not name are in use (or no memory is left)",
 	                said_by->shown, host, port, (int)LSH_STRANGERS);
 }
 
@@ -729,7 +729,7 @@ lsh_cluster_open(struct lsh_cluster *c, leash_error *err)
 	atomic_store(&c->opener, &self->parker);
 	e = lsh_thread_start(&c->thread, lead, c);
 	if (e != 0)
-		return lsh_fail_short(err, e, "a thread that looks at the cluster's slots");
+		return lsh_fail_short(err, e, "cannot make a thread that looks at the cluster's slots");
 	c->started = true;
 	while (lsh_cluster_version(c) == 0 && !looked && lsh_now_ns() < deadline) {
 		lsh_park(&self->parker, deadline);

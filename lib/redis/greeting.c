@@ -123,7 +123,7 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
 		return fail(g, err, LEASH_DENIED, 0, "the server wants a password: %s was refused: %.*s", name, n, words);
 	if (unknown && step != AUTH) /* a sentinel has all that comes before TIME */
 		return fail(g, err, LEASH_UNSUPPORTED, 0, "%s was refused: %.*s (%s)", name, n, words,
-		            step == TIME ? "is it a sentinel? then write redis+sentinel://" : "was it renamed by rename-command?");
+		            step == TIME ? "is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?" : "was it renamed by rename-command?");
 	if (step == SELECT && plain)
 		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", g->uri->db, n, words);
 	if (step == AUTH || fault == LSH_FAULT_DENIED || plain)

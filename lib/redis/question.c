@@ -91,7 +91,7 @@ lsh_question_ask(struct lsh_question *q, const struct lsh_uri *cluster, const ch
 	pthread_mutex_init(&q->mutex, NULL);
 	e = lsh_thread_start(&q->thread, ask, q);
 	if (e != 0) {
-		lsh_fail_short(err, e, "a thread for a question");
+		lsh_fail_short(err, e, "cannot make a thread for a question");
 		pthread_mutex_destroy(&q->mutex);
 		lsh_uri_clear(&q->uri);
 		return false;

@@ -717,6 +717,12 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 }
 
 static void
+count_accusations(void *arg, leash_log_level level, const char *line)
+{
+	*(_Atomic int *)arg += level == LEASH_LOG_WARNING && strstr(line, "its vote does not count") != NULL;
+}
+
+static void
 a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state)
 {
 	/* a year and a minute ahead is too far, also for who says that its clock is there, too */
@@ -724,6 +730,7 @@ a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state
 	const char *const absurd[] = {"9007199254740989", "9007199254740991", "36028797018963967", ahead};
 	const char *_Atomic fence = absurd[0];
 	struct fake *liar = fake_start_tcp(lie, &fence);
+	_Atomic int accused = 0;
 	uint64_t last = 0;
 	char uri[512];
 	leash_client *mine;
@@ -733,7 +740,7 @@ a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state
 	snprintf(far, sizeof far, "%lld", (long long)(time(NULL) + 365 * 86400 + 60) * 1000000);
 	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,%s?restart_guard=%lld", server_port(quorum_server(quorum, 0)),
 	         server_port(quorum_server(quorum, 1)), fake_target(liar), (long long)slow_ms(LEASE_MS));
-	mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS)));
+	mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS), .on_log = count_accusations, .log_arg = &accused));
 	own = leashed_lock(mine, "q", NULL);
 	for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
 		fence = absurd[i];
@@ -745,6 +752,7 @@ a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state
 			assert_status(LEASH_OK, leash_lock_release(own, &err));
 		}
 	}
+	assert_true(accused > 0);
 	server_kill(quorum_server(quorum, 1));
 	assert_status(LEASH_PROTOCOL, leash_lock_acquire(own, 0, &err));
 	assert_non_null(strstr(err.text, "fence"));

@@ -25,7 +25,7 @@ odd_answers_are_told_from_one_another(void **state)
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
 		{"-DENIED Redis is running in protected mode because\r\n", true, LEASH_DENIED, ": the connection was refused: DENIED Redis is running"},
 		{"-ERR max number of clients reached\r\n", true, LEASH_UNAVAILABLE, ": the connection was refused: ERR max number of clients reached"},
-		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_UNSUPPORTED, ": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write redis+sentinel://)"},
+		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_UNSUPPORTED, ": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)"},
 		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "NONSENSE \\x1b[31mred"},
 		{"", true, LEASH_UNAVAILABLE, ": CLIENT SETNAME: the server closed the connection"},
 		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO: the server closed the connection"},

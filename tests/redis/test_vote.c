@@ -259,10 +259,12 @@ a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter(void **state)
 	assert_true(answer.item[1] > LEASE / 2 && answer.item[1] <= LEASE);
 	assert_true(answer.item[2] >= fence - 1000000);
 	assert_ttl(LOCK, LEASE);
+	server_integer(server, "PEXPIRE %s 60000", FENCE);
 	answer = keep(ANN1, "1200000", 1);
 	assert_int_equal(answer.item[1], 1200000);
 	assert_ttl(LOCK, 1200000);
 	assert_last_fence(fence);
+	assert_ttl(FENCE, HOUR);
 	assert_string_equal(holder(), ANN1);
 }
 

@@ -13,10 +13,14 @@
 #include <leash.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { USAGE = 64, NO_SERVER = 69, LINES = 24, COLUMNS = 80 };
@@ -410,6 +414,31 @@ a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal(void *
 	}
 }
 
+/* The kernel keeps signals without a handler from it. */
+static void
+the_first_process_of_a_container_can_be_ended_while_its_server_is_away(void **state)
+{
+	int said[2], status;
+	char text[256];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(said), 0);
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | (geteuid() != 0 ? CLONE_NEWUSER : 0) | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0) {
+		dup2(said[1], STDERR_FILENO);
+		execl(tool_path(), "leash", "run", "-r", "unix:///nowhere", "job", "true", (char *)NULL);
+		_exit(EXIT_FAILURE);
+	}
+	assert_true(pid > 0);
+	assert_true(read(said[0], text, sizeof text) > 0); /* that it tries again */
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	await_true(waitpid(pid, &status, WNOHANG) == pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+	close(said[0]);
+	close(said[1]);
+}
+
 static void
 what_will_not_pass_is_not_waited_for(void **state)
 {
@@ -642,6 +671,7 @@ main(void)
 		cmocka_unit_test(a_server_that_is_not_there_is_named),
 		cmocka_unit_test(a_server_that_is_away_is_waited_for_as_long_as_the_lock),
 		cmocka_unit_test(a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal),
+		cmocka_unit_test(the_first_process_of_a_container_can_be_ended_while_its_server_is_away),
 		cmocka_unit_test(what_will_not_pass_is_not_waited_for),
 		cmocka_unit_test(a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others),
 		cmocka_unit_test(a_server_must_be_named_but_to_those_who_look),

@@ -542,7 +542,7 @@ others_see_the_command_as_the_holder(void **state)
 	(void)state;
 	tool_await_out(tool, "ready");
 	assert_int_equal(TOOL(uri, "run", "-n", "shown", "--", "true"), 75);
-	snprintf(holder, sizeof holder, "'shown' is held by sh under leash run, pid %d on ", (int)tool_pid(tool)); /* whose pid that is */
+	snprintf(holder, sizeof holder, "'shown' is held by sh run by leash, pid %d on ", (int)tool_pid(tool)); /* whose pid that is */
 	assert_true(complained_of(holder));
 	tool_signal(tool, SIGTERM); /* to all of them */
 	tool_wait(tool);
