@@ -447,12 +447,13 @@ settle_cancel(struct lsh_job *job, const struct lsh_reply *reply)
 	} else if (is_torn || (job->plain && reply != NULL && reply->type == LSH_INTEGER)) {
 		/* To hand on takes all keys, and not all of them are in one place: for a moment, or until the map tells that it is over. */
 		lsh_tenure_arm(t, lsh_after_ms(now, SLOT_MOVES_MS << (t->failures < 5 ? t->failures++ : 5)), 0);
-	} else if (reply != NULL) {
+	} else if (reply != NULL || job->asking) {
 		/* refused, or an ask may still be on its way: later again, and as soon as none can be any more, for which somebody who closes the
-		 * client may be waiting. Without an answer the next connection brings it up. */
+		 * client may be waiting. Without an answer the next connection to where the lock lives brings it up; a server to which it was sent
+		 * for once (ASK) need not have one any more, nor yet. */
 		unsigned doublings = t->failures < 5 ? t->failures++ : 5;
 		int64_t again = lsh_after(now, (250 + lsh_random32() % 250) * LSH_MS << doublings);
-		int64_t last = reply->type == LSH_INTEGER ? lsh_tenure_settles_at(t, job->ticket.epoch, now) : LSH_NEVER;
+		int64_t last = reply != NULL && reply->type == LSH_INTEGER ? lsh_tenure_settles_at(t, job->ticket.epoch, now) : LSH_NEVER;
 
 		lsh_tenure_arm(t, last < again ? last : again, 0);
 	}

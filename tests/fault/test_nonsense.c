@@ -619,11 +619,12 @@ control_bytes_in_what_a_server_says_reach_no_terminal(void **state)
 	assert_string_equal(ear.unprintable, "");
 }
 
-/* A cluster of one server, which sends everybody to ever new ports of nobody; but to that of `to`, if there is one. */
+/* A cluster of one server, which sends everybody to ever new ports of nobody; but to that of `to`, if there is one. Or it answers asks with
+ * nonsense, and sends only the cancels for them there, until so many were sent. */
 static struct {
 	struct fake *self;
 	_Atomic(struct fake *) to;
-	_Atomic int sent;
+	_Atomic int sent, cancels;
 } astray;
 
 static int
@@ -642,7 +643,11 @@ send_astray(void *ctx, int argc, const char **argv, const size_t *argl, char *ou
 		return fake_say(out, size, "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%040d\r\n", port_of(astray.self), 1);
 	if (fake_is(argc, argv, argl, 0, "CLUSTER"))
 		return fake_say(out, size, "$16\r\ncluster_state:ok\r\n");
-	if (step_of(argc, argv, argl) != ASK)
+	if (astray.cancels > 0 && step_of(argc, argv, argl) == ASK)
+		return fake_say(out, size, "+OK\r\n");
+	if (astray.cancels > 0 && step_of(argc, argv, argl) == RELEASE && astray.sent >= astray.cancels)
+		return fake_say(out, size, ":1\r\n");
+	if (step_of(argc, argv, argl) != (astray.cancels > 0 ? RELEASE : ASK))
 		return FAKE_DEFAULT;
 	return fake_say(out, size, "-ASK 1 127.0.0.1:%d\r\n", to != NULL ? port_of(to) : 1 + astray.sent++);
 }
@@ -697,6 +702,31 @@ ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up(void
 	fake_stop(other);
 }
 
+static void
+a_cancel_that_is_sent_on_to_a_server_that_is_not_there_is_sent_again_and_that_one_is_given_up(void **state)
+{
+	char uri[80];
+	leash_client *lost;
+	leash_lock *wanted;
+	int before;
+
+	(void)state;
+	astray.to = NULL;
+	astray.sent = 0;
+	astray.cancels = 4; /* a new connection brings it up once more */
+	astray.self = fake_start_tcp(send_astray, NULL);
+	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d", port_of(astray.self));
+	lost = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	wanted = leashed_lock(lost, "astray", NULL);
+	before = threads();
+	assert_status(LEASH_PROTOCOL, leash_lock_acquire(wanted, 500, &err));
+	await_true(astray.sent >= astray.cancels);
+	await_true(threads() <= before);
+	leash_lock_free(wanted);
+	leash_close(lost);
+	fake_stop(astray.self);
+}
+
 #define on_fake(test) cmocka_unit_test_setup_teardown(test, start_fake, stop_fake)
 
 int
@@ -707,6 +737,7 @@ main(void)
 		on_fake(a_release_that_is_told_not_now_for_ever_is_made_up_for_later),
 		on_fake(a_cluster_that_the_uri_does_not_name_is_unsupported),
 		cmocka_unit_test(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up),
+		cmocka_unit_test(a_cancel_that_is_sent_on_to_a_server_that_is_not_there_is_sent_again_and_that_one_is_given_up),
 		on_fake(a_secret_appears_in_no_text_whatever_the_server_says),
 		on_fake(an_ask_that_is_answered_with_the_wrong_type_is_a_protocol_error_and_holds_nothing),
 		on_fake(a_release_that_is_answered_with_the_wrong_type_is_not_taken_for_done),
