@@ -218,7 +218,8 @@ start(const char *uri, const char *const words[], bool at_terminal)
 	argv[n] = NULL;
 	tool->terminal = at_terminal ? open_terminal() : -1;
 	for (int i = 0; i < STREAMS; i++)
-		if ((tool->file[i] = memfd_create("said", MFD_CLOEXEC)) < 0)
+		/* to append, as several write: the kernel guards the common offset of a file, but not of a memfd, and lines would be lost */
+		if ((tool->file[i] = memfd_create("said", MFD_CLOEXEC)) < 0 || fcntl(tool->file[i], F_SETFL, O_APPEND) != 0)
 			trouble("memfd_create: %s", strerror(errno));
 	tool->pid = fork();
 	if (tool->pid < 0)
