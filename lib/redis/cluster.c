@@ -150,16 +150,16 @@ say(struct lsh_cluster *c, leash_log_level level, const char *format, ...)
 	c->ops->log(c->ctx, level, line);
 }
 
-/* How much it tells a person that a look ended so. */
+/* How much it tells a person that a look ended so. A host that does not exist is not waited for: the others may come back. */
 static int
-weight(leash_status status)
+weight(leash_status status, int sys_errno)
 {
 	static const leash_status by_weight[] = {LEASH_UNAVAILABLE, LEASH_NO_MEMORY, LEASH_PROTOCOL, LEASH_UNSUPPORTED, LEASH_INVALID, LEASH_DENIED};
 	int n = sizeof by_weight / sizeof *by_weight;
 
 	while (--n > 0 && by_weight[n] != status)
 		;
-	return n;
+	return n > 0 || sys_errno != ENXIO ? n : -1;
 }
 
 /* A question was of no use. */
@@ -167,7 +167,7 @@ static void
 note(struct lsh_cluster *c, leash_status status, int sys_errno, const char *text)
 {
 	pthread_mutex_lock(&c->mutex);
-	if (!c->troubled || weight(status) > weight(c->trouble.status))
+	if (!c->troubled || weight(status, sys_errno) > weight(c->trouble.status, c->trouble.sys_errno))
 		lsh_fail(&c->trouble, status, sys_errno, "%.90s: %s", c->uri->shown, text);
 	c->troubled = true;
 	pthread_mutex_unlock(&c->mutex);
