@@ -48,15 +48,27 @@ lsh_is_shortage(int e)
 	return e == ENOMEM || e == ENOBUFS || e == EMFILE || e == ENFILE;
 }
 
+leash_status
+lsh_errno_status(int e, leash_status otherwise)
+{
+	return lsh_is_shortage(e) ? LEASH_NO_MEMORY : otherwise;
+}
+
 const char *
-lsh_shortage_text(int e, char text[static LSH_SHORTAGE_TEXT])
+lsh_errno_text(int e, char text[static LSH_ERRNO_TEXT])
+{
+	return lsh_is_shortage(e) ? lsh_shortage_text(e, text) : strerror_r(e, text, LSH_ERRNO_TEXT); /* the one of GNU */
+}
+
+const char *
+lsh_shortage_text(int e, char text[static LSH_ERRNO_TEXT])
 {
 	struct rlimit limit = {0};
 
 	switch (e) {
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &limit);
-		snprintf(text, LSH_SHORTAGE_TEXT, "out of descriptors: this process may have %llu open: raise RLIMIT_NOFILE (ulimit -n)",
+		snprintf(text, LSH_ERRNO_TEXT, "out of descriptors: this process may have %llu open: raise RLIMIT_NOFILE (ulimit -n)",
 		         (unsigned long long)limit.rlim_cur);
 		return text;
 	case ENFILE:
@@ -73,7 +85,7 @@ lsh_shortage_text(int e, char text[static LSH_SHORTAGE_TEXT])
 leash_status
 lsh_fail_short(leash_error *err, int e, const char *what)
 {
-	char text[LSH_SHORTAGE_TEXT];
+	char text[LSH_ERRNO_TEXT];
 
 	return lsh_fail(err, LEASH_NO_MEMORY, e, "%.100s: %s", what, lsh_shortage_text(e, text));
 }

@@ -11,13 +11,19 @@
 leash_status lsh_fail(leash_error *err, leash_status status, int sys_errno, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-enum { LSH_SHORTAGE_TEXT = 120 };
+enum { LSH_ERRNO_TEXT = 120 };
 
 /* Is `e` what the system says when memory or descriptors are used up? (It says EAGAIN of threads, and of much else.) */
 bool lsh_is_shortage(int e);
 
-/* What is used up, and which limit says so, of such an errno or of one of lsh_thread_start(), in `text` or elsewhere. */
-const char *lsh_shortage_text(int e, char text[static LSH_SHORTAGE_TEXT]);
+/* What such an errno is told as, NO_MEMORY; of any other `otherwise`. */
+leash_status lsh_errno_status(int e, leash_status otherwise);
+
+/* The system's words for an errno, in `text` or elsewhere. Of a shortage: what is used up, and which limit says so. */
+const char *lsh_errno_text(int e, char text[static LSH_ERRNO_TEXT]);
+
+/* The same where something could not be made: EAGAIN is what lsh_thread_start() said, and any other is memory. */
+const char *lsh_shortage_text(int e, char text[static LSH_ERRNO_TEXT]);
 
 /* NO_MEMORY with that errno and that text, behind `what` and a colon. */
 leash_status lsh_fail_short(leash_error *err, int e, const char *what);

@@ -227,7 +227,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	struct lsh_waiter w = {.lock = lock, .thread = self, .cancel = cancel, .tries = wait_ms == 0};
 	struct lsh_confirmation confirmation = {.done = false};
 	lsh_seat *seat = NULL;
-	char short_of[LSH_SHORTAGE_TEXT];
+	char short_of[LSH_ERRNO_TEXT];
 	struct lsh_hold *hold;
 	leash_status status;
 

@@ -227,7 +227,7 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 {
 	struct lsh_thread *self = lsh_self();
 	struct adoption a = {.errand = {.lock = lock, .make = make_word}};
-	char short_of[LSH_SHORTAGE_TEXT];
+	char short_of[LSH_ERRNO_TEXT];
 	struct lsh_hold *hold;
 	leash_status status;
 

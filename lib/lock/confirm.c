@@ -163,7 +163,7 @@ lsh_confirm_lacks_means(struct lsh_tenure *t, int e)
 {
 	struct lsh_confirm_trouble trouble = {.status = LEASH_NO_MEMORY, .sys_errno = e,
 	                                      .event = "not renewed for lack of memory, threads or descriptors: trying again"};
-	char text[LSH_SHORTAGE_TEXT];
+	char text[LSH_ERRNO_TEXT];
 
 	snprintf(trouble.text, sizeof trouble.text, "%s", lsh_shortage_text(e, text));
 	lsh_confirm_failed(t, NULL, &trouble);

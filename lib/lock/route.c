@@ -81,7 +81,7 @@ static int
 make_sites(struct lsh_engine *e)
 {
 	bool serves[LSH_SERVERS] = {false};
-	char text[LSH_SHORTAGE_TEXT], line[200];
+	char text[LSH_ERRNO_TEXT], line[200];
 	int short_of = 0;
 
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
@@ -254,7 +254,7 @@ lsh_route_follow(struct lsh_site *from, const char *words, struct lsh_site **ask
 	struct lsh_engine *e = from->engine;
 	bool once = lsh_starts_with_word(words, "ASK");
 	struct lsh_site *site;
-	char text[LSH_SHORTAGE_TEXT];
+	char text[LSH_ERRNO_TEXT];
 	leash_status status;
 	unsigned slot;
 	int number, short_of;

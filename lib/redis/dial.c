@@ -106,16 +106,14 @@ give_up(struct lsh_dial *d)
 static enum outcome
 not_connected(struct lsh_dial *d, int e)
 {
-	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT], short_of[LSH_SHORTAGE_TEXT];
+	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT];
 	const char *why = e == ETIMEDOUT ? "no answer in time" : lsh_errno_text(e, text);
 
 	if (e == EAGAIN && d->uri->scheme == LSH_SCHEME_UNIX)
 		why = "too many others wait to be let in"; /* the backlog is full */
-	if (lsh_is_shortage(e))
-		why = lsh_shortage_text(e, short_of);
 	if (d->is_name)
 		lsh_address_show(&d->address[d->next - 1], address);
-	note(d, lsh_is_shortage(e) ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, "connecting%s%s: %s", address[0] != '\0' ? " to " : "", address, why);
+	note(d, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "connecting%s%s: %s", address[0] != '\0' ? " to " : "", address, why);
 	return give_up(d);
 }
 
@@ -248,7 +246,7 @@ static enum outcome
 begin_resolving(struct lsh_dial *d)
 {
 	int64_t now = lsh_now_ns();
-	char text[LSH_SHORTAGE_TEXT];
+	char text[LSH_ERRNO_TEXT];
 	int e;
 
 	d->state = RESOLVING;
@@ -321,14 +319,12 @@ line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 static void
 note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
 {
-	bool is_none = answer->error == EAI_NONAME || answer->error == EAI_NODATA;
-	char text[LSH_ERRNO_TEXT], short_of[LSH_SHORTAGE_TEXT];
+	bool by_errno = answer->error == EAI_SYSTEM || lsh_is_shortage(answer->sys_errno);
+	bool is_none = !by_errno && (answer->error == EAI_NONAME || answer->error == EAI_NODATA);
+	char text[LSH_ERRNO_TEXT];
 
-	if (lsh_is_shortage(answer->sys_errno))
-		note(d, LEASH_NO_MEMORY, answer->sys_errno, "its name cannot be resolved: %s", lsh_shortage_text(answer->sys_errno, short_of));
-	else
-		note(d, LEASH_UNAVAILABLE, is_none ? ENXIO : answer->sys_errno, "its name cannot be resolved: %s",
-		     answer->error == EAI_SYSTEM ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
+	note(d, lsh_errno_status(answer->sys_errno, LEASH_UNAVAILABLE), is_none ? ENXIO : answer->sys_errno,
+	     "its name cannot be resolved: %s", by_errno ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
 }
 
 static enum outcome

@@ -377,7 +377,7 @@ broken(const struct lsh_greeting *g, ssize_t n, leash_error *err)
 		return fail(g, err, trouble.status, trouble.sys_errno, "%s", trouble.text);
 	if (n == 0)
 		return fail(g, err, LEASH_UNAVAILABLE, ECONNRESET, "%s: the server closed the connection%s", step, mute ? hint : "");
-	return fail(g, err, LEASH_UNAVAILABLE, e, "%s: %s%s", step, lsh_errno_text(e, text), mute && e == ECONNRESET ? hint : "");
+	return fail(g, err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s: %s%s", step, lsh_errno_text(e, text), mute && e == ECONNRESET ? hint : "");
 }
 
 /* ---- the greeting ---- */

@@ -288,7 +288,7 @@ broken(struct lsh_lookout *l, int e)
 	}
 	if (e == EPROTO && lsh_wire_trouble(&l->wire, &trouble))
 		return fail(l, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	return fail(l, LEASH_UNAVAILABLE, e, "%s", e == ECONNRESET ? "the sentinel closed the connection" : lsh_errno_text(e, text));
+	return fail(l, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s", e == ECONNRESET ? "the sentinel closed the connection" : lsh_errno_text(e, text));
 }
 
 static void

@@ -69,9 +69,3 @@ lsh_discard_socket(int fd)
 	close(fd);
 	errno = e;
 }
-
-const char *
-lsh_errno_text(int e, char text[static LSH_ERRNO_TEXT])
-{
-	return strerror_r(e, text, LSH_ERRNO_TEXT); /* the one of GNU */
-}

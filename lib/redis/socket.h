@@ -4,8 +4,6 @@
 
 #include "redis/resolve.h"
 
-enum { LSH_ERRNO_TEXT = 64 };
-
 /* Begin to connect: CLOEXEC, non-blocking, and of TCP with TCP_NODELAY and SO_KEEPALIVE. Poll for POLLOUT, then ask
  * lsh_socket_connected(). -1: errno says why. */
 int lsh_socket_open(const struct lsh_address *address);
@@ -15,8 +13,5 @@ int lsh_socket_connected(int fd);
 
 /* Close a connection so that what the kernel still has of it to send is thrown away. Keeps errno. */
 void lsh_discard_socket(int fd);
-
-/* The system's words for an error, in `text` or elsewhere. */
-const char *lsh_errno_text(int e, char text[static LSH_ERRNO_TEXT]);
 
 #endif

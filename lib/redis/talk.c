@@ -48,7 +48,7 @@ fail_by_errno(const struct lsh_talk *t, leash_error *err)
 
 	if (e == EPROTO && lsh_wire_trouble(&t->wire, &trouble))
 		return fail(t, err, trouble.status, trouble.sys_errno, trouble.text);
-	return fail(t, err, lsh_is_shortage(e) ? LEASH_NO_MEMORY : LEASH_UNAVAILABLE, e, lsh_errno_text(e, text));
+	return fail(t, err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, lsh_errno_text(e, text));
 }
 
 /* Sleep until the connection is ready, or `deadline`. */

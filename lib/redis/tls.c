@@ -215,7 +215,7 @@ shake(struct lsh_tls *t, leash_error *err)
 		if (n < 0 && errno == ECONNRESET)
 			t->ended = true;
 		else if (n < 0 && errno != EINTR)
-			fail(t, LEASH_UNAVAILABLE, errno, lsh_errno_text(errno, text));
+			fail(t, lsh_errno_status(errno, LEASH_UNAVAILABLE), errno, lsh_errno_text(errno, text));
 	}
 }
 

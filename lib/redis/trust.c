@@ -44,7 +44,7 @@ refuse(leash_error *err, const char *role, const char *file, const char *what)
 		close(fd);
 	}
 	if (e != 0)
-		lsh_fail(err, lsh_is_shortage(e) ? LEASH_NO_MEMORY : LEASH_INVALID, e, "%s '%.120s' cannot be used: %s", role, file, lsh_errno_text(e, text));
+		lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s '%.120s' cannot be used: %s", role, file, lsh_errno_text(e, text));
 	else
 		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is wanted)", role, file, what);
 	return false;

@@ -8,6 +8,7 @@
 #include "redis/uri_part.h"
 
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "base/token.h"
 
@@ -113,9 +114,10 @@ lsh_uri_take_login(struct lsh_uri *uri, struct lsh_part login, leash_error *err)
 static leash_status
 file_fails(const char *what, leash_error *err)
 {
-	leash_status st = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? LEASH_NO_MEMORY : LEASH_INVALID;
+	char text[LSH_ERRNO_TEXT];
+	int e = errno;
 
-	return lsh_fail(err, st, errno, "%s: %m", what);
+	return lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s: %s", what, lsh_errno_text(e, text));
 }
 
 /* Open a file that a password is to be read from. Only a regular one, of which no writer is awaited: whoever opens a client

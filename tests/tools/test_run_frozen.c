@@ -175,6 +175,8 @@ dies_before_expiry_by(const struct job *job)
 	left = expires_ns - await_deaths(deaths, job->processes, &late_ns);
 	assert_int_equal(tool_wait(tool), 79);
 	told = strstr(tool_out(tool), "told") != NULL;
+	if (told != job->obeys) /* why it was so is known to leash alone */
+		print_message("# dead %lld ms before: %s", (long long)(left / MS), tool_err(tool));
 	assert_non_null(strstr(tool_err(tool), "lock 'frozen'"));
 	for (int i = 0; i < job->processes; i++)
 		close(deaths[i].fd);
