@@ -41,6 +41,7 @@ if [ "${1-}" != --install ]; then
 	need libtool command -v libtoolize
 	need make command -v make
 	need mandoc command -v mandoc
+	need pmccabe command -v pmccabe
 	need pkg-config command -v pkg-config
 	need redis-server command -v redis-server
 	need redis-tools command -v redis-cli

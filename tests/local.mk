@@ -23,11 +23,13 @@ test_scripts += tests/install/layers.sh
 test_scripts += tests/install/lists.sh
 test_scripts += tests/install/man.sh
 test_scripts += tests/install/rows.sh
+test_scripts += tests/install/shape.sh
 test_scripts += tests/install/test_readme.sh
 test_scripts += tests/install/version.sh
 test_scripts += tests/tools/test_completion.sh
 
 # What they share.
+EXTRA_DIST += tests/install/shape.known
 EXTRA_DIST += tests/support/tap.sh
 EXTRA_DIST += $(test_scripts)
 
