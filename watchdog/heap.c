@@ -31,8 +31,8 @@ lsh_heap_reserve(struct lsh_heap *heap)
 		if (more < heap->capacity || !resize(heap, more))
 			return false;
 	} else if (heap->capacity > LEAST_CAPACITY && heap->reserved < heap->capacity / 4) {
-		/* Doubled when full, halved when less than a quarter full: after either it takes as many calls as half the slots
-		 * until the next. If there is no memory for a smaller one, the old one stays. */
+		/* Doubled when full, halved when less than a quarter full: after either it takes as many calls as half the
+		 * slots until the next. If there is no memory for a smaller one, the old one stays. */
 		(void)resize(heap, heap->capacity / 2);
 	}
 	heap->reserved++;

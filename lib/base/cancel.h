@@ -1,8 +1,7 @@
 /* Cancels: a flag that stays up, and the threads that are to look at it.
  *
- * A thread that may sleep takes a seat, then looks at the flag; who fires puts the flag up, then wakes every seat: one of the two
- * sees the other. Seats are only ever added, without a mutex, because firing is allowed in a signal handler: which may have
- * interrupted a thread that is just sitting down. */
+ * A thread that may sleep takes a seat, then looks at the flag; who fires puts the flag up, then wakes every seat: one
+ * of the two sees the other. Seats are only added, and without a mutex: firing is allowed in a signal handler. */
 #ifndef LSH_BASE_CANCEL_H
 #define LSH_BASE_CANCEL_H
 

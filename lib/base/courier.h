@@ -1,7 +1,7 @@
 /* The courier: the thread on which callbacks run, so that a slow one delays nothing but later callbacks.
  *
- * What is to be delivered is a letter that lies in its sender's memory: posting allocates nothing and cannot fail. Log lines
- * are copied into a fixed ring; when that is full the line is dropped and counted. */
+ * A letter lies in its sender's memory: posting allocates nothing and cannot fail. Log lines are copied into a fixed
+ * ring; when that is full the line is dropped and counted. */
 #ifndef LSH_BASE_COURIER_H
 #define LSH_BASE_COURIER_H
 
@@ -15,7 +15,8 @@ struct lsh_courier;
 
 struct lsh_letter {
 	struct lsh_list link;
-	void (*deliver)(struct lsh_letter *letter); /* on the courier's thread, no mutex held; the letter is the sender's again */
+	/* On the courier's thread, no mutex held; the letter is the sender's again. */
+	void (*deliver)(struct lsh_letter *letter);
 	bool posted;                                /* the courier's */
 };
 

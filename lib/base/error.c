@@ -68,7 +68,8 @@ lsh_shortage_text(int e, char text[static LSH_ERRNO_TEXT])
 	switch (e) {
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &limit);
-		snprintf(text, LSH_ERRNO_TEXT, "out of descriptors: this process may have %llu open: raise RLIMIT_NOFILE (ulimit -n)",
+		snprintf(text, LSH_ERRNO_TEXT,
+		         "out of descriptors: this process may have %llu open: raise RLIMIT_NOFILE (ulimit -n)",
 		         (unsigned long long)limit.rlim_cur);
 		return text;
 	case ENFILE:

@@ -2,7 +2,7 @@
  *
  * It owns nothing and allocates nothing. A link that is in no list points to itself, and so does an empty head; hence
  * removing what is in no list does nothing, and a struct may leave its list on each of several ways out without knowing
- * which came first. Heads and links stay where they are while linked. Not thread-safe: whoever owns the list guards it. */
+ * which came first. Heads and links stay where they are while linked. Not thread-safe: the list's owner guards it. */
 #ifndef LSH_BASE_LIST_H
 #define LSH_BASE_LIST_H
 
@@ -17,7 +17,7 @@ struct lsh_list {
 #define lsh_container(ptr, type, member) \
 	((type *)(void *)((char *)(1 ? (ptr) : &((type *)0)->member) - offsetof(type, member)))
 
-/* Visit the links of `list` in order; the body may remove the one it is at. `at` and `after` are the caller's pointers. */
+/* Visit the links of `list` in order; the body may remove the link `at`. Both pointers are the caller's. */
 #define lsh_list_each(at, after, list) \
 	for ((at) = (list)->next, (after) = (at)->next; (at) != (list); (at) = (after), (after) = (at)->next)
 

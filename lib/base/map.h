@@ -15,10 +15,9 @@
  *   t->node.hash = hash;
  *   lsh_map_put(&map, &t->node);
  *
- * Lock names may come from outside, so bytes are hashed under a random key (SipHash): nobody can choose names that share
- * a chain. Putting cannot fail, because it comes where Redis has granted what is put: a map starts with room of its own and
- * grows when it can; while there is no memory its chains get longer, and nothing else happens. Removing frees and allocates
- * nothing.
+ * Lock names may come from outside, so bytes are hashed under a random key (SipHash): nobody can choose names that
+ * share a chain. Putting cannot fail, because Redis has granted by then what is put: a map starts with room of its own
+ * and grows when it can; without memory only its chains get longer. Removing frees and allocates nothing.
  *
  * A map stays where it was initialized. Not thread-safe: whoever owns it guards it. */
 #ifndef LSH_BASE_MAP_H
@@ -52,8 +51,8 @@ struct lsh_map_cursor {
 /* Make an empty map. False: the system has no randomness for its key. */
 bool lsh_map_init(struct lsh_map *map);
 
-/* Forget all nodes, which are the caller's, and free the chains. The map is empty and may be used again. A zeroed one is
- * allowed, and stays one. */
+/* Forget all nodes, which are the caller's, and free the chains. The map is empty and may be used again. A zeroed map
+ * is allowed, and stays zeroed. */
 void lsh_map_clear(struct lsh_map *map);
 
 /* The hash of a key, in this map. That of a number is faster, and different for each, but keeps nobody from choosing

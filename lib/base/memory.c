@@ -8,7 +8,7 @@
 #include <string.h>
 
 static leash_memory hooks = {malloc, realloc, free};
-static atomic_bool in_use; /* from the first allocation on the hooks stay: what one allocator gave another cannot free */
+static atomic_bool in_use; /* the hooks stay from the first allocation on: no allocator can free another's memory */
 
 void *
 lsh_alloc(size_t size)

@@ -1,5 +1,5 @@
-/* Mutations: single rules broken on purpose, for tests that show that it would be noticed. Only a library that is built with
- * LSH_MUTATIONS has them, for the tests alone; in any other LSH_MUTATES() is the constant false, and nothing is left of it.
+/* Mutations: single rules broken on purpose, for tests that show that it would be noticed. Only a library built with
+ * LSH_MUTATIONS has them; in any other LSH_MUTATES() is the constant false, and nothing is left of it.
  *
  * One at a time is on, by its number in the environment: LEASH_MUTATION=1. */
 #ifndef LSH_BASE_MUTATION_H
@@ -9,10 +9,10 @@
 
 enum lsh_mutation {
 	LSH_NO_MUTATION,
-	LSH_SENT_WORDS_COUNT,       /* a claim counts from the last word that was sent, and not from the last that was answered "queued" */
+	LSH_SENT_WORDS_COUNT,       /* a claim counts from the last word that was sent, not the last that was answered */
 	LSH_CLAIMS_COUNT_FROM_NOW,  /* a claim counts from when its message came */
 	LSH_TOKENS_COME_BACK,       /* a token that the server says it does not know is asked again, as if it were new */
-	LSH_REPEATED_ASKS_COUNT,    /* a claim counts from the last word that was answered, even if the token was asked more than once */
+	LSH_REPEATED_ASKS_COUNT,    /* a claim counts from the last answered word, even if the token was asked twice */
 	LSH_FIRST_CANCEL_IS_ENOUGH, /* a cancel is done when it was answered, even if an ask may come later */
 	LSH_ASKS_LIVE_FOREVER,      /* an ask is executed whenever it comes */
 	LSH_GHOSTS_STAY,            /* nobody answers the grant of a place that nobody waits for */
@@ -25,7 +25,7 @@ enum lsh_mutation {
 	LSH_RENEWALS_SHORTEN,       /* a renewal sets the TTL to its lease, where more was left (in renew.lua) */
 	LSH_DEAD_ARE_SERVED,        /* a grant of which nobody heard stands (in hand_on.inc) */
 	LSH_SCRIPTS_ARE_THERE,      /* a renewal that is refused with NOSCRIPT is not sent again with the script's text */
-	LSH_SILENCE_IS_BORNE,       /* a connection over which a renewal is not answered is kept to the end of its patience */
+	LSH_SILENCE_IS_BORNE,       /* a connection on which a renewal is not answered is kept while there is patience */
 	LSH_ANSWERS_GO_ASTRAY,      /* the answer to a command whose caller gave up goes to the next one */
 	LSH_UNASKED_IS_ANSWER,      /* what came before a command was sent is taken for the answer to it */
 	LSH_EPOCHS_DO_NOT_COUNT,    /* what was heard of an earlier connection ends the present one */

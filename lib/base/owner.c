@@ -36,6 +36,7 @@ lsh_owner_retain(struct leash_owner *owner)
 void
 lsh_owner_unref(struct leash_owner *owner)
 {
-	if (owner != NULL && atomic_load_explicit(&owner->references, memory_order_relaxed) > 0 && atomic_fetch_sub(&owner->references, 1) == 1)
+	if (owner != NULL && atomic_load_explicit(&owner->references, memory_order_relaxed) > 0 &&
+	    atomic_fetch_sub(&owner->references, 1) == 1)
 		lsh_free(owner);
 }

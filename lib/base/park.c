@@ -16,7 +16,7 @@
 
 enum { IDLE = 0, PERMIT = 1, ASLEEP = 2, POLLING = 3, STATE = 3 /* the descriptor is in the bits above */ };
 
-/* Kicks that nobody uses, for the life of the process. A child of fork() starts without any: its parent's are its parent's. */
+/* Kicks that nobody uses, for the life of the process. A forked child starts without any. */
 static struct {
 	pthread_mutex_t mutex; /* guards the rest */
 	uint64_t process;
@@ -135,7 +135,7 @@ lsh_park(struct lsh_parker *parker, int64_t deadline)
 			break;
 		syscall(SYS_futex, &parker->word, FUTEX_WAIT_PRIVATE, ASLEEP, nap, NULL, 0);
 	}
-	atomic_store(&parker->word, IDLE); /* a permit that came just now is not lost: every caller rechecks its condition */
+	atomic_store(&parker->word, IDLE); /* a permit that comes now is not lost: every caller rechecks its condition */
 }
 
 bool

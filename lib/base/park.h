@@ -5,13 +5,12 @@
  *   IDLE --unpark()--> PERMIT --park() or poll_begin()--> IDLE, without sleeping
  *   IDLE --poll_begin(fd)--> POLLING ---unpark(): a write to the eventfd fd---> PERMIT
  *
- * A wake-up that comes first is kept, and none is lost. A spurious one is possible: the sleeper rechecks what it waits for.
+ * A wake-up that comes first is kept; none is lost. Some are spurious: the sleeper rechecks what it waits for.
  *
- * The memory of a parker stays readable for the life of the process (base/thread.c keeps it), because a waker may come to
- * unpark() when what the sleeper waited for, and so the sleeper's stack frame, is long gone. A thread that sleeps in
- * poll() carries the number of its kick, an eventfd, in the word itself. A late waker may write to it when whoever slept on it
- * has long done with it, so kicks are never closed, but used again: such a write is then one more spurious wake-up, and not
- * eight bytes in somebody else's file. */
+ * The memory of a parker stays readable for the life of the process (base/thread.c keeps it), because a waker may
+ * come to unpark() after the sleeper's stack frame has gone. A thread that sleeps in poll() carries the number of its
+ * kick, an eventfd, in the word itself. A late waker may write to that kick after its sleeper has left, so kicks are
+ * never closed, but used again: the write is then one more spurious wake-up, and not eight bytes in another file. */
 #ifndef LSH_BASE_PARK_H
 #define LSH_BASE_PARK_H
 
@@ -31,7 +30,7 @@ int lsh_kick_take(void);
 void lsh_kick_give(int fd); /* -1 is allowed */
 void lsh_kick_drain(int fd);
 
-/* Before sleeping in poll() with the kick `fd` among what is polled. False: a wake-up is there already, do not sleep. */
+/* Before poll() with the kick `fd` among its descriptors. False: a wake-up is there already, do not sleep. */
 bool lsh_park_poll_begin(struct lsh_parker *parker, int fd);
 void lsh_park_poll_end(struct lsh_parker *parker);
 

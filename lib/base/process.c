@@ -9,7 +9,7 @@ _Atomic uint64_t *_Atomic lsh_process_page;
 
 static _Atomic uint64_t last; /* copied into a child, so that a child's numbers are all larger than its parent's were */
 
-/* Whoever comes first gives the process its page. No pthread_once: what failed for lack of memory is tried again by the next call. */
+/* The first call gives the process its page. No pthread_once: after a lack of memory the next call tries again. */
 static void
 set_up(void)
 {

@@ -13,8 +13,8 @@
 
 extern _Atomic uint64_t *_Atomic lsh_process_page;
 
-/* The number of this process, which no ancestor of it has; made at the first call. 0: errno says why there is none: ENOMEM, or the system
- * cannot tell. */
+/* The number of this process, which no ancestor of it has; made at the first call. 0: there is none, and errno says
+ * why: ENOMEM, or the system cannot tell. */
 uint64_t lsh_process_id(void);
 
 /* Is this still the process whose number was `id`? */

@@ -7,8 +7,8 @@ const char *
 leash_status_name(leash_status status)
 {
 	switch (status) {
-#define NAME(name, number, text)                                                                                        \
-	case LEASH_##name:                                                                                              \
+#define NAME(name, number, text) \
+	case LEASH_##name: \
 		return #name;
 		LEASH_STATUS_MAP(NAME)
 #undef NAME
@@ -20,8 +20,8 @@ const char *
 leash_status_text(leash_status status)
 {
 	switch (status) {
-#define TEXT(name, number, text)                                                                                        \
-	case LEASH_##name:                                                                                              \
+#define TEXT(name, number, text) \
+	case LEASH_##name: \
 		return text;
 		LEASH_STATUS_MAP(TEXT)
 #undef TEXT

@@ -1,7 +1,7 @@
 /* Threads: our own, and what we know of the application's.
  *
- * What is known of a thread hangs on a thread-specific key, whose destructor tells that the thread has ended. The structs
- * come from the system directly and are kept for reuse: they hold parkers, which must stay readable for ever. */
+ * What is known of a thread hangs on a thread-specific key, whose destructor tells that the thread has ended. The
+ * structs come from the system directly and are kept for reuse: their parkers must stay readable for ever. */
 #include "base/thread.h"
 
 #include "base/memory.h"
@@ -24,7 +24,7 @@ lsh_enter(void)
 {
 	struct lsh_guard guard = {.saved_errno = errno};
 
-	/* The type too: glibc 2.36 cancels an asynchronous thread although it is disabled by now, if the signal was on its way. */
+	/* The type too: glibc 2.36 still cancels an asynchronous thread if the signal was under way already. */
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &guard.cancel_type);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel_state);
 	return guard;
@@ -51,7 +51,7 @@ keep(struct lsh_thread *thread)
 static void
 thread_ends(void *arg)
 {
-	struct lsh_guard guard = lsh_enter(); /* a cancel may be pending, and to release takes a write() with mutexes held */
+	struct lsh_guard guard = lsh_enter(); /* a cancel may be pending, and a release writes with mutexes held */
 	struct lsh_thread *thread = arg;
 	void (*ended)(struct lsh_thread *) = atomic_load(&observer);
 

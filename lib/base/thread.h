@@ -27,8 +27,8 @@ struct lsh_thread *lsh_self_if_known(void);
 /* `ended` is called on a thread that ends while its owner has holds. One observer, set once, at the first open. */
 void lsh_thread_observe(void (*ended)(struct lsh_thread *thread));
 
-/* What surrounds each way into the library, a call as well as the end of a thread: errno stays as it was, and nothing in it is a
- * cancellation point. */
+/* What surrounds each way into the library, a call as well as the end of a thread: errno stays as it was, and
+ * nothing in it is a cancellation point. */
 struct lsh_guard {
 	int saved_errno, cancel_state, cancel_type;
 };
@@ -39,9 +39,9 @@ void lsh_leave(struct lsh_guard guard);
 /* Start a thread of our own: all signals blocked. Returns 0 or an errno (ENOMEM, EAGAIN), which is errno then, too. */
 int lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-/* The first thing that it does. It takes a name (up to 15 bytes), for those who debug. Nobody else may give it one: for that glibc
- * opens a file, which a program would keep that is executed by another thread at that moment. And nobody may cancel it, as a callback
- * could that runs on it: it would end with a mutex held. */
+/* The first thing that it does: take a name of up to 15 bytes, for debugging, and refuse to be canceled, as a callback
+ * on it could ask for: it would end with a mutex held. No other thread may name it: glibc would open a file for that,
+ * which a program executed by a third thread at that moment would inherit. */
 void lsh_thread_begin(const char *name);
 
 #endif

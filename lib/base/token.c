@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Would libsodium get its randomness at once? It asks getrandom() and then the device, and aborts if neither answers. */
+/* Would libsodium get its randomness at once? It asks getrandom(), then the device, and aborts if both fail. */
 static bool
 randomness_there(void)
 {
@@ -153,8 +153,8 @@ draw_jitter_key(void)
 		memcpy(jitter_key, &now, sizeof(now)); /* jitter of a sort is better than none */
 }
 
-/* SipHash of a counter that all threads share, so that there is nothing to keep, or to allocate, for each thread; and of
- * the process, because a forked child has its parent's key and count. */
+/* SipHash of a counter that all threads share, so that there is nothing to keep, or to allocate, for each thread;
+ * and of the process, because a forked child has its parent's key and count. */
 uint32_t
 lsh_random32(void)
 {

@@ -1,7 +1,7 @@
 /* Identities and chance: the UUID of a client, the owner tokens made of it, and randomness that need not be secret.
  *
- * A UUID must never occur twice, in any process on any machine, or one client would take another's locks for its own: it
- * comes from libsodium, and where the system has no randomness to give there is none, rather than a weak one. */
+ * A UUID must never occur twice, in any process on any machine, or one client would take another's locks for its own.
+ * So it comes from libsodium, and a system without randomness gets no UUID rather than a weak one. */
 #ifndef LSH_BASE_TOKEN_H
 #define LSH_BASE_TOKEN_H
 
@@ -18,8 +18,8 @@ enum {
 	LSH_TOKEN_SIZE = LSH_UUID_SIZE + 1 + LSH_DECIMAL_DIGITS + 1, /* room for any token, with its NUL */
 };
 
-/* Make libsodium ready for use, which everything does that calls it. False: it cannot be, or the system has no randomness
- * (yet); libsodium would abort the process, or wait for as long as it takes. Any thread, any number of times. */
+/* Make libsodium ready, before any use of it. False: it cannot be, or the system has no randomness (yet), for which
+ * libsodium would abort the process, or wait without end. Any thread, any number of times. */
 bool lsh_sodium_ready(void);
 
 /* Fill `out` with randomness fit for keys. False, and `out` untouched: there is none. */
@@ -31,8 +31,8 @@ bool lsh_uuid_make(char out[static LSH_UUID_SIZE + 1]);
 /* Write "<uuid>:<n>" and a NUL, LSH_TOKEN_SIZE bytes at most; returns the length. `uuid` needs no NUL behind it. */
 size_t lsh_token_write(char *out, const char *uuid, uint64_t n);
 
-/* Are the `size` bytes of `text` a token of `uuid`, byte for byte as lsh_token_write() writes it? Then `*n` is its number;
- * else it is untouched. */
+/* Are the `size` bytes of `text` a token of `uuid`, byte for byte as lsh_token_write() writes it? Then `*n` is its
+ * number; else it is untouched. */
 bool lsh_token_read(const char *text, size_t size, const char *uuid, uint64_t *n);
 
 /* The numbers of a client's tokens: a counter, encrypted. No two are the same, and who knows some of them cannot guess
@@ -46,8 +46,8 @@ bool lsh_numbers_init(struct lsh_numbers *numbers); /* false: there is no random
 uint64_t lsh_numbers_next(struct lsh_numbers *numbers);
 bool lsh_numbers_has(const struct lsh_numbers *numbers, uint64_t n); /* was it issued? */
 
-/* A number for jitter, different in each thread and in each forked child; not for tokens, whoever knows some might guess
- * others. Needs no lock and no memory and never fails. */
+/* A number for jitter, different in each thread and in each forked child; not for tokens, whoever knows some might
+ * guess others. Needs no lock and no memory and never fails. */
 uint32_t lsh_random32(void);
 
 #endif
