@@ -471,7 +471,9 @@ tests_redis_test_tls_cut_SOURCES = tests/redis/test_tls_cut.c $(dials_sources)
 tests_redis_test_vote_SOURCES = tests/redis/test_vote.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
-tests_tools_test_guard_SOURCES = tests/tools/test_guard.c tools/brood.c tools/brood.h tools/guard.c tools/guard.h
+tests_tools_test_guard_SOURCES = tests/tools/test_guard.c
+tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h
+tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h
 tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
 tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
 

@@ -1,14 +1,15 @@
 /* leash acquire: take a lock and leave it behind, for scripts that cannot wrap what they do in leash run.
  *
- * The process ends without closing its client, so that the lock stays, until somebody releases it by its token or its lease ends.
- * Up to the moment at which the token has been written down somewhere, whatever goes wrong gives the lock back: one that nobody can
- * release would block everybody for a whole lease.
+ * The process ends without closing its client, so that the lock stays, until somebody releases it by its token or
+ * its lease ends. Up to the moment at which the token has been written down somewhere, whatever goes wrong gives the
+ * lock back: one that nobody can release would block everybody for a whole lease.
  *
  *   waiting --granted--> held --lease extended--> told --_exit()--> left behind
  *      |                  |  --cannot, or cannot tell--> released --> error
  *      |                  `--a signal came--.
  *      `--INT, TERM, HUP-------------------> released, or out of the queue --> died of that signal
- */
+ * / */
+#include "tools/clock.h"
 #include "tools/hold.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct request {
@@ -47,8 +47,8 @@ on_signal(int number)
 	leash_cancel_fire(cancel);
 }
 
-/* They interrupt a write that nobody takes, too; the second one of a kind kills at once. What the parent has us ignore (nohup) stays
- * ignored. */
+/* They also interrupt a write to a full pipe. A second signal of the same kind kills at once. Signals that the parent
+ * ignores (nohup) stay ignored. */
 static void
 listen_to_signals(void)
 {
@@ -59,7 +59,7 @@ listen_to_signals(void)
 			sigaction(signals[i], &action, NULL);
 }
 
-/* As if it had never been caught: a shell that Ctrl-C meant as well sees that it was obeyed, and ends its script. */
+/* Die of the signal, as without a handler: then a shell that got Ctrl-C as well ends its script. */
 static int
 die_of_signal(void)
 {
@@ -68,9 +68,10 @@ die_of_signal(void)
 	return EXIT_BY_SIGNAL + received;
 }
 
-/* ---- who we are ---- */
+/* ---- the caller ---- */
 
-/* "backup.sh[4711]": the one that called us. When others ask who has the lock we are gone, and what they can find is that. NULL: unknown. */
+/* "backup.sh[4711]": our parent. By the time others ask who has the lock we have ended, and it is what they can find.
+ * NULL: unknown. */
 static const char *
 caller(void)
 {
@@ -98,16 +99,7 @@ caller(void)
 
 /* ---- taking it ---- */
 
-static int64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* For those who want to know what they wait for, or waited for. */
+/* With --verbose before the wait; and when it was in vain. */
 static void
 say_who_has_it(const struct request *r, leash_client *client, leash_lock *lock)
 {
@@ -115,15 +107,15 @@ say_who_has_it(const struct request *r, leash_client *client, leash_lock *lock)
 	char holder[HOLD_HOLDER_SIZE];
 
 	if (leash_lock_inspect(lock, &info, NULL) == LEASH_OK && info.held)
-		cli_say(&r->cli, "lock '%s' is held by %s", r->shown, hold_holder(holder, client, &info));
-	else
-		cli_say(&r->cli, "lock '%s' was held by somebody else", r->shown); /* and is free again, or nobody answers */
+		cli_say(&r->cli, CLI_INFO, "lock '%s' is held by %s", r->shown, hold_holder(holder, client, &info));
+	else /* it is free again by now, or nobody answers */
+		cli_say(&r->cli, CLI_INFO, "lock '%s' was held by somebody else", r->shown);
 }
 
 static leash_status
 take(const struct request *r, int64_t wait_ms, leash_client *client, leash_lock *lock, leash_error *err)
 {
-	int64_t from_ms = now_ms();
+	int64_t from_ns = clock_boot_ns();
 	char span[CLI_TIME_SIZE];
 	leash_status st = LEASH_TIMEOUT;
 
@@ -135,11 +127,12 @@ take(const struct request *r, int64_t wait_ms, leash_client *client, leash_lock 
 	if (st != LEASH_OK)
 		st = leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = wait_ms, .cancel = cancel), err);
 	if (st == LEASH_OK)
-		cli_tell(&r->cli, "lock '%s' acquired after %s, fence %" PRIu64, r->shown, cli_span(span, now_ms() - from_ms), leash_lock_fence(lock));
+		cli_say(&r->cli, CLI_DETAIL, "lock '%s' acquired after %s, fence %" PRIu64, r->shown,
+		        cli_span(span, (clock_boot_ns() - from_ns) / MS), leash_lock_fence(lock));
 	return st;
 }
 
-/* Write the token down; false: errno says why not. */
+/* False: errno says why. */
 static bool
 print_token(const struct request *r, leash_lock *lock)
 {
@@ -148,16 +141,17 @@ print_token(const struct request *r, leash_lock *lock)
 	leash_lock_token(lock, token, sizeof token);
 	errno = 0;
 	if (r->cli.json)
-		cli_print(cli_json_named(r->name, json_pack("{ss so sI}", "token", token, "fence", cli_json_fence(leash_lock_fence(lock)), "lease_ms",
-		                                            (json_int_t)r->ttl_ms)));
+		cli_print(cli_json_named(r->name, json_pack("{ss so sI}", "token", token,
+		                                            "fence", cli_json_fence(leash_lock_fence(lock)),
+		                                            "lease_ms", (json_int_t)r->ttl_ms)));
 	else
 		puts(token);
 	if (fflush(stdout) != 0 || ferror(stdout) || cli_finish(&r->cli, EXIT_OK) != EXIT_OK)
 		return false;
-	return fclose(stdout) == 0; /* some file systems say only then that there is no room */
+	return fclose(stdout) == 0; /* some file systems report a full disk only now */
 }
 
-/* It is held. Returns only if it could not be left behind, and then it is held no more. */
+/* The lock is held. Returns only if it could not be left behind; then it is not held any more. */
 static int
 leave_behind(const struct request *r, leash_lock *lock)
 {
@@ -169,13 +163,16 @@ leave_behind(const struct request *r, leash_lock *lock)
 		return cli_fail_with(&r->cli, &err);
 	}
 	if (received == 0 && print_token(r, lock))
-		_exit(leash_lock_held(lock) ? EXIT_OK : cli_fail(&r->cli, EXIT_LOST, "lock '%s' has lapsed before its token was taken", r->shown));
+		_exit(leash_lock_held(lock)
+		              ? EXIT_OK
+		              : cli_fail(&r->cli, EXIT_LOST, "lock '%s' has lapsed before its token was taken", r->shown));
 	failed = errno;
 	if (leash_lock_release(lock, &why) != LEASH_OK)
 		cli_fail(&r->cli, EXIT_NO_SERVER, "%s; it stays until its lease ends", why.text);
 	if (received != 0)
 		return EXIT_BY_SIGNAL;
-	return cli_fail(&r->cli, EXIT_INTERNAL, "standard output: %s: nobody would know the token, so lock '%s' was given back",
+	return cli_fail(&r->cli, EXIT_INTERNAL,
+	                "standard output: %s: nobody would know the token, so lock '%s' was given back",
 	                failed != 0 ? strerror(failed) : "not all was written", r->shown);
 }
 
@@ -190,13 +187,16 @@ acquire(const struct request *r)
 	leash_status st = leash_cancel_new(&cancel, &err);
 	int status = CLI_GO_ON;
 
-	if (st == LEASH_OK)
-		status = cli_open_patiently(&r->cli, &options, &wait_ms, &client); /* until here a signal ends us as it ends anybody */
+	if (st == LEASH_OK) /* until the server is there a signal ends us at once: nothing is held */
+		status = cli_open_patiently(&r->cli, &options, &wait_ms, &client);
 	if (status == CLI_GO_ON)
 		listen_to_signals();
 	if (status == CLI_GO_ON && st == LEASH_OK)
-		st = leash_lock_new(&lock, client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair, .min_replicas = r->replicas.min,
-		                                                                 .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced), &err);
+		st = leash_lock_new(&lock, client, r->name,
+		                    LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .no_renew = true, .fair = r->fair,
+		                                       .min_replicas = r->replicas.min, .replicas_ms = r->replicas.timeout_ms,
+		                                       .fsynced = r->replicas.fsynced),
+		                    &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
 		st = take(r, wait_ms, client, lock, &err);
 	if (status == CLI_GO_ON && st == LEASH_OK)
@@ -205,7 +205,7 @@ acquire(const struct request *r)
 		say_who_has_it(r, client, lock);
 		status = r->conflict;
 	}
-	leash_close(client); /* out of the queue, if it was in there */
+	leash_close(client); /* which also leaves the queue */
 	leash_lock_free(lock);
 	if (received != 0)
 		return die_of_signal();
@@ -260,9 +260,9 @@ run(const struct command *command, int argc, char **argv)
 	if (r.name == NULL)
 		return EXIT_USAGE;
 	cli_show(r.shown, sizeof r.shown, r.name);
-	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* as main() leaves one that was closed */
+	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) /* what main() opens in place of a closed one */
 		return cli_fail(&r.cli, EXIT_INTERNAL, "standard output is closed: nobody would know the token");
-	signal(SIGPIPE, SIG_IGN); /* to have time to give it back */
+	signal(SIGPIPE, SIG_IGN); /* a failed write then gives the lock back */
 	return acquire(&r);
 }
 

@@ -1,10 +1,11 @@
 /* leash bench: what a server does with locks, in a few seconds.
  *
- * Part after part runs (bench_parts.h) and gets its share of the time that is left; each is told when it is over, with nothing held
- * and nothing open, so one may leave at any line. INT, TERM and HUP end the part that runs, in order: its locks are
- * released, its figures told, and then we die of that signal, as whoever sent it expects. */
+ * Part after part runs (bench_parts.h) and gets its share of the time that is left; each is told when it is over,
+ * with nothing held and nothing open, so one may leave at any line. INT, TERM and HUP end the part that runs, in
+ * order: its locks are released, its figures told, and then we die of that signal, as whoever sent it expects. */
 #include "tools/bench_parts.h"
 #include "tools/cli.h"
+#include "tools/clock.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -57,7 +57,7 @@ stop(int signal)
 	leash_cancel_fire(cancel);
 }
 
-/* What was ignored stays so: nohup, and jobs in the background of a script. */
+/* Ignored signals stay ignored: nohup, and background jobs of a script. */
 static void
 catch_signals(void)
 {
@@ -99,8 +99,8 @@ print_line(const char *label, const struct figures *f, const struct histogram *h
 {
 	char p50[16], p99[16], max[16];
 
-	printf("%-26s %9llu %9.0f %8s %8s %8s %5s\n", label, (unsigned long long)h->count, per_second(f, h), show_ns(p50, histogram_at(h, 0.5)),
-	       show_ns(p99, histogram_at(h, 0.99)), show_ns(max, h->max), cpus);
+	printf("%-26s %9llu %9.0f %8s %8s %8s %5s\n", label, (unsigned long long)h->count, per_second(f, h),
+	       show_ns(p50, histogram_at(h, 0.5)), show_ns(p99, histogram_at(h, 0.99)), show_ns(max, h->max), cpus);
 }
 
 static void
@@ -126,16 +126,17 @@ us(uint64_t ns)
 static json_t *
 json_times(const struct figures *f, const struct histogram *h)
 {
-	return json_pack("{sI sf sf sf sf}", "count", (json_int_t)h->count, "per_second", per_second(f, h), "p50_us", us(histogram_at(h, 0.5)), "p99_us",
-	                 us(histogram_at(h, 0.99)), "max_us", us(h->max));
+	return json_pack("{sI sf sf sf sf}", "count", (json_int_t)h->count, "per_second", per_second(f, h),
+	                 "p50_us", us(histogram_at(h, 0.5)), "p99_us", us(histogram_at(h, 0.99)), "max_us", us(h->max));
 }
 
 static json_t *
 json_part(const struct part *part, const struct figures *f)
 {
-	json_t *object = json_pack("{ss ss si si si sf sf sI sI}", "part", part->id, "label", part->label, "clients", part->clients, "threads",
-	                           part->threads, "locks", part->locks, "seconds", f->seconds, "cpus", f->cpus, "commands", (json_int_t)f->commands,
-	                           "lost", (json_int_t)f->lost);
+	json_t *object = json_pack("{ss ss si si si sf sf sI sI}", "part", part->id, "label", part->label,
+	                           "clients", part->clients, "threads", part->threads, "locks", part->locks,
+	                           "seconds", f->seconds, "cpus", f->cpus,
+	                           "commands", (json_int_t)f->commands, "lost", (json_int_t)f->lost);
 
 	if (object == NULL)
 		return NULL;
@@ -147,12 +148,12 @@ json_part(const struct part *part, const struct figures *f)
 	return object;
 }
 
-/* ---- the whole ---- */
+/* ---- all parts ---- */
 
-/* All that one run has. */
+/* What one run of the command collects. */
 struct report {
 	const struct cli *cli;
-	int threads, told; /* threads as asked for; parts told so far */
+	int threads, told; /* threads: as asked for; told: parts printed so far */
 	json_t *parts, *notes;
 };
 
@@ -168,7 +169,7 @@ note(struct report *report, const char *format, ...)
 	json_array_append_new(report->notes, cli_json_text(text));
 }
 
-/* Who knows whether it was the server that was measured? Threads that want one lock take turns, also on many CPUs. */
+/* Where this process used most of a CPU the figure is not the server's alone. Threads that want one lock use one. */
 static void
 note_cpus(struct report *report, const struct part *part, const struct figures *f)
 {
@@ -177,7 +178,8 @@ note_cpus(struct report *report, const struct part *part, const struct figures *
 	int usable = part->threads < cpus ? part->threads : cpus;
 
 	if (f->cpus > 0.7 * (part->locks == 1 ? 1 : usable))
-		note(report, "%s: this process alone used %.2f of %d CPUs: that figure is of this machine as much as of the server.", part->label, f->cpus, cpus);
+		note(report, "%s: this process alone used %.2f of %d CPUs: that figure is of this machine as much as of the "
+		             "server.", part->label, f->cpus, cpus);
 }
 
 /* What the figures of a part do not say by themselves. */
@@ -185,13 +187,14 @@ static void
 note_part(struct report *report, const struct part *part, const struct figures *f)
 {
 	if (part->clients == 1 && part->threads > 1 && part->locks == 1 && f->acquired > 0)
-		note(report, "%s: %.1f %% of the turns passed from thread to thread in here, without asking the server.", part->label,
-		     100 * (double)f->handed_on / (double)f->acquired);
+		note(report, "%s: %.1f %% of the turns passed from thread to thread in here, without asking the server.",
+		     part->label, 100 * (double)f->handed_on / (double)f->acquired);
 	if (f->lost > 0)
-		note(report, "%s: locks were lost while they were held: %llu. Was the server restarted, does it evict keys? See leash doctor.", part->label,
-		     (unsigned long long)f->lost);
+		note(report, "%s: locks were lost while they were held: %llu. Was the server restarted, does it evict keys? "
+		             "See leash doctor.", part->label, (unsigned long long)f->lost);
 	if (f->reconnects > 0)
-		note(report, "%s: the connection was lost and made anew: %llu times.", part->label, (unsigned long long)f->reconnects);
+		note(report, "%s: the connection was lost and made anew: %llu times.", part->label,
+		     (unsigned long long)f->reconnects);
 	note_cpus(report, part, f);
 }
 
@@ -208,27 +211,18 @@ fill_parts(struct part parts[PARTS], int threads, char labels[2][32])
 	parts[5] = (struct part){"four-clients", "4 clients, one lock", 4, 4, 1, false};
 }
 
-static int64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* All parts, as long as nothing goes wrong. */
+/* All parts, until one fails. */
 static leash_status
 run_parts(struct report *report, const struct bench *bench, int64_t total_ms, struct figures *f, leash_error *err)
 {
-	int64_t end = now_ms() + total_ms;
+	int64_t end_ns = clock_steady_ns() + total_ms * MS;
 	struct part parts[PARTS];
 	char labels[2][32];
 	leash_status status = LEASH_OK;
 
 	fill_parts(parts, report->threads, labels);
 	for (int i = 0; i < PARTS && status == LEASH_OK; i++) {
-		int64_t share = (end - now_ms()) / (PARTS - i);
+		int64_t share = (end_ns - clock_steady_ns()) / MS / (PARTS - i);
 
 		status = part_run(bench, &parts[i], share > 1 ? share : 1, f, err);
 		if (f->took.count == 0)
@@ -240,7 +234,8 @@ run_parts(struct report *report, const struct bench *bench, int64_t total_ms, st
 		report->told++;
 		note_part(report, &parts[i], f);
 	}
-	note(report, "Others who use the server, the network or this machine meanwhile are in all figures, and cannot be told apart.");
+	note(report, "Others who use the server, the network or this machine meanwhile are in all figures, and cannot be "
+	             "told apart.");
 	return status;
 }
 
@@ -264,10 +259,8 @@ tell_end(struct report *report, leash_status status, const leash_error *err)
 	int exit_status = EXIT_OK;
 
 	if (cli->json) {
-		json_t *object = json_pack("{ss sb sO sO}", "loop", "closed", "interrupted", status == LEASH_CANCELED, "parts", report->parts, "notes",
-		                           report->notes);
-
-		cli_print(object);
+		cli_print(json_pack("{ss sb sO sO}", "loop", "closed", "interrupted", status == LEASH_CANCELED,
+		                    "parts", report->parts, "notes", report->notes));
 	} else {
 		print_notes(report);
 	}
@@ -292,7 +285,7 @@ measure(const struct cli *cli, int threads, int64_t total_ms)
 	int exit_status;
 
 	if (getrandom(&random, sizeof random, 0) != sizeof random)
-		random = (uint32_t)now_ms();
+		random = (uint32_t)clock_steady_ns();
 	snprintf(name, sizeof name, "leash-bench-%d-%08x", (int)getpid(), random);
 	if (f != NULL && report.parts != NULL && report.notes != NULL)
 		status = run_parts(&report, &bench, total_ms, f, &err);
@@ -312,7 +305,8 @@ threads_option(const struct cli *cli, const char *text, int *threads)
 	errno = 0;
 	n = strtol(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || n < 1 || n > BENCH_THREADS)
-		return cli_usage(cli, "--threads: '%s' is not a number from 1 to %d", cli_show_word(shown, sizeof shown, text), BENCH_THREADS);
+		return cli_usage(cli, "--threads: '%s' is not a number from 1 to %d", cli_show_word(shown, sizeof shown, text),
+		                 BENCH_THREADS);
 	*threads = (int)n;
 	return CLI_GO_ON;
 }

@@ -1,6 +1,8 @@
-/* How a part runs: clients and locks of its own, threads that wait at a gate until all of them have warmed up, and an end that all see.
- * Whoever fails first tells why, and ends it for all. See bench_parts.h. */
+/* How a part runs: clients and locks of its own, threads that wait at a gate until all of them have warmed up, and
+ * an end that all see. Whoever fails first tells why, and ends it for all. See bench_parts.h. */
 #include "tools/bench_parts.h"
+
+#include "tools/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
-enum { PATIENCE_MS = 10000 }; /* for one acquire: longer than any queue of ours, shorter than a person's */
+enum { PATIENCE_MS = 10000 }; /* for one acquire: longer than any queue here, short enough for a person */
 
 /* One run of a part. */
 struct run {
@@ -28,7 +29,7 @@ struct run {
 	_Atomic bool stop;
 	_Atomic int64_t end_ns;
 
-	/* Written by whoever has the one lock, before it releases. */
+	/* Written by the holder of the one lock, before it releases. */
 	_Atomic int64_t released_ns;
 	_Atomic int released_by;
 };
@@ -44,22 +45,14 @@ struct actor {
 	pthread_t thread;
 };
 
-static int64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static double
 cpu_seconds(void)
 {
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 static void
@@ -74,7 +67,8 @@ fail(struct run *r, const leash_error *err)
 
 /* ---- a thread ---- */
 
-/* Between the release and here the lock was nobody's. Only if we were waiting for it: else that says when we came, and no more. */
+/* The time from the release until now, when nobody had the lock. Only if we were waiting at the release: otherwise the
+ * time says when we came, and no more. */
 static void
 note_handoff(struct actor *a, int64_t asked_ns, int64_t got_ns)
 {
@@ -89,14 +83,15 @@ static leash_status
 take_turn(struct actor *a, int64_t asked_ns, leash_error *err)
 {
 	struct run *r = a->run;
-	leash_status status = leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = PATIENCE_MS, .cancel = r->bench->cancel), err);
+	leash_acquire how = *LEASH_ACQUIRE(.wait_ms = PATIENCE_MS, .cancel = r->bench->cancel);
+	leash_status status = leash_lock_acquire_with(a->lock, &how, err);
 
 	if (status != LEASH_OK)
 		return status;
 	if (r->part->clients > 1) {
-		note_handoff(a, asked_ns, now_ns());
+		note_handoff(a, asked_ns, clock_steady_ns());
 		r->released_by = a->number;
-		r->released_ns = now_ns();
+		r->released_ns = clock_steady_ns();
 	}
 	status = leash_lock_release(a->lock, err);
 	if (status != LEASH_LOST)
@@ -118,7 +113,7 @@ static bool
 go_round(struct actor *a, bool count)
 {
 	struct run *r = a->run;
-	int64_t begun_ns = now_ns();
+	int64_t begun_ns = clock_steady_ns();
 	leash_error err = {0};
 	leash_status status = r->part->only_ask ? ask(a, &err) : take_turn(a, begun_ns, &err);
 
@@ -126,7 +121,7 @@ go_round(struct actor *a, bool count)
 		fail(r, &err);
 		return false;
 	}
-	a->finished_ns = now_ns();
+	a->finished_ns = clock_steady_ns();
 	if (count)
 		histogram_add(&a->took, (uint64_t)(a->finished_ns - begun_ns));
 	return !r->stop && !leash_cancel_is_fired(r->bench->cancel);
@@ -152,7 +147,7 @@ act(void *arg)
 
 	memset(&a->handoff, 0, sizeof a->handoff);
 	wait_at_the_gate(a->run);
-	while (fine && now_ns() < a->run->end_ns)
+	while (fine && clock_steady_ns() < a->run->end_ns)
 		fine = go_round(a, true);
 	return NULL;
 }
@@ -179,7 +174,8 @@ start_actor(struct actor *a, struct run *r, int number)
 	a->run = r;
 	a->number = number;
 	snprintf(name, sizeof name, "%s-%d", r->bench->name, number % r->part->locks);
-	if (leash_lock_new(&a->lock, r->client[number % r->part->clients], name, LEASH_LOCK_OPTIONS(.lease_ms = BENCH_LEASE_MS), &err) != LEASH_OK) {
+	if (leash_lock_new(&a->lock, r->client[number % r->part->clients], name,
+	                   LEASH_LOCK_OPTIONS(.lease_ms = BENCH_LEASE_MS), &err) != LEASH_OK) {
 		fail(r, &err);
 		return false;
 	}
@@ -187,12 +183,13 @@ start_actor(struct actor *a, struct run *r, int number)
 	if (error == 0)
 		return true;
 	err = (leash_error){.status = LEASH_NO_MEMORY, .sys_errno = error};
-	snprintf(err.text, sizeof err.text, "thread %d cannot be started: %s; ask for fewer (-p)", number + 1, strerror(error));
+	snprintf(err.text, sizeof err.text, "thread %d cannot be started: %s; ask for fewer (-p)", number + 1,
+	         strerror(error));
 	fail(r, &err);
 	return false;
 }
 
-/* Add up what the clients say (`sign` 1), resp. take away what they said before. */
+/* Add (`sign` 1) or subtract (-1) what the clients have counted so far. */
 static void
 add_stats(const struct run *r, struct figures *out, int sign)
 {
@@ -210,7 +207,7 @@ add_stats(const struct run *r, struct figures *out, int sign)
 	}
 }
 
-/* Let the threads go when all of them stand at the gate, and gather what they bring back. */
+/* Open the gate when all threads stand at it, and collect their figures. */
 static void
 time_them(struct run *r, struct actor *const *actors, int started, int64_t ms, struct figures *out)
 {
@@ -222,8 +219,8 @@ time_them(struct run *r, struct actor *const *actors, int started, int64_t ms, s
 		pthread_cond_wait(&r->changed, &r->mutex);
 	add_stats(r, out, -1);
 	cpu = cpu_seconds();
-	begun_ns = now_ns();
-	r->end_ns = begun_ns + ms * 1000000;
+	begun_ns = clock_steady_ns();
+	r->end_ns = begun_ns + ms * MS;
 	r->open = true;
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->mutex);

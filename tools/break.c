@@ -5,7 +5,8 @@
  *                  `--yes--> look again --another has it by now--> left alone: 75
  *                              `--still the same--> taken away: 0
  *
- * What was answered was about one holder. Whoever got the lock while the question stood there is not the one that hangs. */
+ * What was answered was about one holder. Whoever got the lock while the question stood there is not the one that
+ * hangs. */
 #include "tools/hold.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct breaking {
 	leash_lock *lock;
 	leash_lock_info info;          /* who has it, or had it */
 	char holder[HOLD_HOLDER_SIZE]; /* in words */
-	bool dead;                     /* it is of this machine, and gone */
+	bool dead;                     /* the holder was a process of this machine, and has ended */
 };
 
 static const char consequences[] =
@@ -63,7 +64,8 @@ is_wanted(const struct breaking *b)
 {
 	char answer[8];
 
-	dprintf(b->terminal, "Lock '%s' is held by\n  %s.\n%s", b->shown, b->holder, b->dead ? consequences_of_death : consequences);
+	dprintf(b->terminal, "Lock '%s' is held by\n  %s.\n%s", b->shown, b->holder,
+	        b->dead ? consequences_of_death : consequences);
 	if (!read_line(b->terminal, answer, sizeof answer)) {
 		dprintf(b->terminal, "\n");
 		return false;
@@ -89,14 +91,14 @@ end(const struct breaking *b, int status, bool broken)
 static int
 nobody_has_it(const struct breaking *b)
 {
-	cli_say(&b->cli, "nobody has lock '%s'", b->shown);
+	cli_say(&b->cli, CLI_INFO, "nobody has lock '%s'", b->shown);
 	return end(b, EXIT_OK, false);
 }
 
 static int
 left_alone(const struct breaking *b, const char *why)
 {
-	cli_say(&b->cli, "%s: lock '%s' was left alone", why, b->shown);
+	cli_say(&b->cli, CLI_INFO, "%s: lock '%s' was left alone", why, b->shown);
 	return end(b, EXIT_CONFLICT, false);
 }
 
@@ -127,8 +129,9 @@ take_away(struct breaking *b)
 		return nobody_has_it(b);
 	if (st != LEASH_OK)
 		return cli_fail_with(&b->cli, &err);
-	cli_say(&b->cli, "lock '%s' was taken from %s; %s", b->shown, b->holder,
-	        b->dead ? "it does not run on this machine any more" : "alive, it learns of that within a third of its lease");
+	cli_say(&b->cli, CLI_INFO, "lock '%s' was taken from %s; %s", b->shown, b->holder,
+	        b->dead ? "it does not run on this machine any more"
+	                : "alive, it learns of that within a third of its lease");
 	return end(b, EXIT_OK, true);
 }
 
@@ -161,11 +164,14 @@ static int
 open_and_break(struct breaking *b)
 {
 	leash_error err;
-	int status = cli_open(&b->cli, NULL, &b->client);
+	int status = cli_open(&b->cli, &b->client);
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = leash_lock_new(&b->lock, b->client, b->name, CLI_LOOKING, &err) == LEASH_OK ? break_lock(b) : cli_fail_with(&b->cli, &err);
+	if (leash_lock_new(&b->lock, b->client, b->name, CLI_LOOKING, &err) == LEASH_OK)
+		status = break_lock(b);
+	else
+		status = cli_fail_with(&b->cli, &err);
 	leash_close(b->client);
 	leash_lock_free(b->lock);
 	return cli_finish(&b->cli, status);
@@ -193,7 +199,8 @@ run(const struct command *command, int argc, char **argv)
 	if (!b.force)
 		b.terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
 	if (!b.force && b.terminal < 0)
-		return cli_usage(&b.cli, "there is no terminal to ask on, and nothing was done; --force does it without asking");
+		return cli_usage(&b.cli,
+		                 "there is no terminal to ask on, and nothing was done; --force does it without asking");
 	status = open_and_break(&b);
 	if (b.terminal >= 0)
 		close(b.terminal);

@@ -2,14 +2,14 @@
 #ifndef LEASH_TOOLS_COMMAND_H
 #define LEASH_TOOLS_COMMAND_H
 
-/* What scripts go by; sysexits.h, timeout(1) and the shell have the same numbers for the same things. */
+/* Scripts rely on these; sysexits.h, timeout(1) and the shell have the same numbers for the same things. */
 enum {
 	EXIT_OK = 0,
 	EXIT_USAGE = 64,       /* the command line */
-	EXIT_NO_SERVER = 69,   /* the server cannot be reached, or does not do it */
+	EXIT_NO_SERVER = 69,   /* the server cannot be reached, or refuses */
 	EXIT_INTERNAL = 70,    /* out of memory, or leash is wrong */
 	EXIT_CONFLICT = 75,    /* somebody else has it */
-	EXIT_LOST = 79,        /* it was lost, or is not held by whom it should be */
+	EXIT_LOST = 79,        /* it was lost, or is not held by that token */
 	EXIT_TOO_LONG = 124,   /* --max-run */
 	EXIT_NOT_RUNNABLE = 126,
 	EXIT_NOT_THERE = 127,
@@ -19,11 +19,11 @@ enum {
 struct command {
 	const char *name;
 	const char *summary; /* in the list of all */
-	const char *help;    /* what --help prints: under a screen */
+	const char *help;    /* what --help prints: at most a screen */
 	int (*run)(const struct command *command, int argc, char **argv); /* argv[0] is its name; returns the exit status */
 };
 
-extern const struct command command_acquire, command_bench, command_break, command_doctor, command_list, command_release, command_renew,
-	command_run, command_scripts, command_status, command_top, command_wait;
+extern const struct command command_acquire, command_bench, command_break, command_doctor, command_list,
+	command_release, command_renew, command_run, command_scripts, command_status, command_top, command_wait;
 
 #endif

@@ -2,21 +2,23 @@
  *
  *      leash ---- guard ---- CMD ---- all that descends from it
  *
- * The kernel kills CMD when its parent dies, if it was asked to (PDEATHSIG); but it forgets that when CMD changes its user, as under su,
- * sudo and setpriv, and it never kills what CMD has started. So CMD has a parent that does nothing but wait. It asks for a signal at the
- * death of leash, and never changes its user. It is a subreaper: whoever below it loses his parent becomes its child, daemons too. When
- * leash is dead it kills until no child is left.
+ * The kernel can kill CMD when its parent dies (PDEATHSIG). But that setting is lost when CMD changes its user, as
+ * under su, sudo and setpriv, and it does not reach what CMD has started. So CMD gets a parent that only waits: the
+ * guard. It asks for a signal at the death of leash, never changes its user, and is a subreaper: orphans below it
+ * become its children, daemons too. When leash is dead it kills until it has no child left.
  *
- * While leash lives there is nothing to agree upon. When CMD has ended the guard ends, and does not reap it: so CMD becomes the child of
- * leash, a subreaper as well, which reaps it as any child. Only that CMD was stopped must be told, for nobody but a parent sees it.
- * When the guard is killed the kernel kills CMD; one that has changed its user lives on as a child of leash.
+ * While leash lives the two need no agreement. When CMD has ended the guard ends without reaping it; so CMD becomes a
+ * child of leash, a subreaper as well, which reaps it. Only stops of CMD have to be reported, because the kernel tells
+ * them to the parent alone. When the guard is killed the kernel kills CMD; a CMD that has changed its user lives on as
+ * a child of leash.
  *
- * No signal to the group of leash or of CMD reaches it, and none from the terminal: its process group is its own. Its session is not,
- * for a group whose members have all their parents in other sessions cannot be stopped by Ctrl-Z. All signals are blocked. It has no
- * descriptor but `news`, so that nobody waits for it at the other end of a pipe. */
+ * The guard is in a process group of its own, so that no signal to the group of leash or of CMD reaches it, and none
+ * from the terminal. It stays in the session: Ctrl-Z does not stop a group whose parents are all in other sessions. All
+ * signals are blocked. It has no descriptor but `news`, so that it keeps no pipe open. */
 #include "tools/guard.h"
 
-#include "tools/brood.h"
+#include "tools/clock.h"
+#include "tools/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +26,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PAUSE_MS = 10, LONGEST_MS = 200 }; /* between two rounds of KILL */
@@ -32,27 +33,26 @@ enum { PAUSE_MS = 10, LONGEST_MS = 200 }; /* between two rounds of KILL */
 bool
 guard_begin(pid_t leash)
 {
-	return prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 && setpgid(0, 0) == 0 &&
-	       getppid() == leash;
+	return prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 &&
+	       setpgid(0, 0) == 0 && getppid() == leash;
 }
 
-/* All must die. Those whom we may not kill, and only those, are left. */
+/* All but those that we may not kill. */
 static void
 kill_all(pid_t cmd, pid_t group)
 {
-	struct brood brood = {0};
+	struct process_tree tree = {0};
 	int64_t pause_ms = PAUSE_MS;
 
-	kill(group != 0 ? -group : cmd, SIGKILL); /* not reaped yet: the numbers are CMD's. The rest may want a /proc */
+	kill(group != 0 ? -group : cmd, SIGKILL); /* CMD is not reaped, so the pid is its own. The rest needs /proc */
 	for (int rounds_in_vain = 0; rounds_in_vain < 2;) {
-		struct timespec pause = {.tv_nsec = pause_ms * 1000000};
-		struct brood_found found = brood_signal(&brood, SIGKILL, 0);
+		struct tree_found found = tree_signal(&tree, SIGKILL);
 
-		nanosleep(&pause, NULL);
+		clock_sleep_ms(pause_ms);
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
 		if (waitpid(-1, NULL, WNOHANG) < 0)
-			return; /* no child is left, so nobody is */
+			return; /* no child is left, so no descendant is */
 		rounds_in_vain = found.alive == 0 && found.hindered == 0 ? rounds_in_vain + 1 : 0;
 		pause_ms = pause_ms < LONGEST_MS ? 2 * pause_ms : LONGEST_MS;
 	}
@@ -79,7 +79,7 @@ has_ended(pid_t cmd, int news)
 			return true;
 		info.si_pid = 0;
 		waitid(P_PID, (id_t)pid, &info, WNOHANG | (has_stopped ? WSTOPPED : WEXITED));
-		if (info.si_pid == cmd) /* told only now: whoever hears of it may continue CMD, and what it does next is other news */
+		if (info.si_pid == cmd) /* only now: leash may continue CMD as soon as it is told, and CMD may stop again */
 			guard_tell(news, info.si_status);
 		info.si_pid = 0;
 	}

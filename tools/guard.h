@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* In a process that was just forked by `leash`, with all signals blocked: be its guard, before CMD is forked. False: leash is dead, or
+/* In a process that `leash` has just forked, with all signals blocked, before CMD is forked. False: leash is dead, or
  * errno says why. */
 bool guard_begin(pid_t leash);
 
-/* Then, with CMD as the only child: until it has ended, or leash has. CMD's stops are written to `news`, each signal as an int. `group`
- * is CMD's process group, 0 if it has none of its own. */
+/* Then, with CMD as the only child: until CMD or leash has ended. Signals that stop CMD are written to `news`, each as
+ * an int. `group` is CMD's process group, 0 if it has none of its own. */
 _Noreturn void guard_keep(pid_t leash, pid_t cmd, pid_t group, int news);
 
 /* Write one int to the pipe, by the guard or by CMD before its exec. */

@@ -3,7 +3,7 @@
 
 enum { SUB = 1 << HISTOGRAM_SUB_BITS };
 
-/* With 2^k <= value < 2^(k+1): the SUB_BITS bits behind its first one, and k, as one number that grows with the value. */
+/* With 2^k <= value < 2^(k+1): k, and the SUB_BITS bits behind the first one, as a number that grows with the value. */
 static unsigned
 bucket_of(uint64_t value)
 {
@@ -63,7 +63,7 @@ histogram_at(const struct histogram *h, double fraction)
 		if (h->bucket[i] == 0 || (double)seen < rank)
 			continue;
 		value = i < HISTOGRAM_BUCKETS - 1 ? middle_of(i) : h->max;
-		/* the middle may be outside of what there was */
+		/* the middle may be outside the values that were added */
 		return value < h->min ? h->min : value > h->max ? h->max : value;
 	}
 	return h->max;

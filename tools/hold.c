@@ -1,11 +1,9 @@
 #include "tools/hold.h"
 
 #include "tools/moment.h"
+#include "tools/process.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +31,8 @@ hold_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *
 	case HOLD_MIN_REPLICAS:
 		if (cli_number(optarg, REPLICAS_MAX, &replicas->min) && replicas->min > 0)
 			return CLI_GO_ON;
-		return cli_usage(cli, "--min-replicas: '%s' is not how many replicas: write 1 to %d", cli_show_word(shown, sizeof shown, optarg), REPLICAS_MAX);
+		return cli_usage(cli, "--min-replicas: '%s' is not how many replicas: write 1 to %d",
+		                 cli_show_word(shown, sizeof shown, optarg), REPLICAS_MAX);
 	case HOLD_REPLICAS_TIMEOUT:
 		status = cli_duration_option(cli, "--replicas-timeout", optarg, &replicas->timeout_ms);
 		if (status == CLI_GO_ON && (replicas->timeout_ms < 1 || replicas->timeout_ms > 86400000))
@@ -64,7 +63,8 @@ hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **t
 		cli_usage(cli, argc == optind ? "which lock? A name is missing, and the token that leash acquire printed"
 		                              : "the token is missing, which leash acquire printed");
 	} else if (argc - optind > 2) {
-		cli_usage(cli, "a name and a token are enough: what is '%s'?", cli_show_word(shown, sizeof shown, argv[optind + 2]));
+		cli_usage(cli, "a name and a token are enough: what is '%s'?",
+		          cli_show_word(shown, sizeof shown, argv[optind + 2]));
 	} else if (cli_take_name(cli, argv[optind]) == CLI_GO_ON) {
 		*token = argv[optind + 1];
 		return argv[optind];
@@ -73,36 +73,38 @@ hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **t
 }
 
 int
-hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms, const struct hold_replicas *replicas,
-           leash_client **client, leash_lock **lock)
+hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms,
+           const struct hold_replicas *replicas, leash_client **client, leash_lock **lock)
 {
 	static const struct hold_replicas none;
 	const struct hold_replicas *r = replicas != NULL ? replicas : &none;
 	char shown[HOLD_NAME_SIZE];
 	leash_error err;
 	leash_status st;
-	int status = cli_open(cli, NULL, client);
+	int status = cli_open(cli, client);
 
 	if (status != CLI_GO_ON)
 		return status;
-	st = leash_lock_new(lock, *client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true, .min_replicas = r->min,
-	                                                              .replicas_ms = r->timeout_ms, .fsynced = r->fsynced), &err);
+	st = leash_lock_new(lock, *client, name,
+	                    LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true, .min_replicas = r->min,
+	                                       .replicas_ms = r->timeout_ms, .fsynced = r->fsynced),
+	                    &err);
 	if (st == LEASH_OK)
 		st = leash_lock_adopt(*lock, token, &err);
 	if (st == LEASH_OK)
 		return CLI_GO_ON;
 	if (st != LEASH_NOT_HELD)
 		return cli_fail_with(cli, &err);
-	cli_show(shown, sizeof shown, name);
-	return cli_fail(cli, EXIT_LOST, "lock '%s' is not held by that token (any more): stop what it was to protect; leash status says who has it",
-	                shown);
+	return cli_fail(cli, EXIT_LOST,
+	                "lock '%s' is not held by that token (any more): stop what it was to protect; leash status says "
+	                "who has it", cli_show(shown, sizeof shown, name));
 }
 
 char *
 hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 {
-	char who[CLI_PARTY_SIZE], time[CLI_TIME_SIZE], left[CLI_TIME_SIZE], token[LEASH_TOKEN_MAX + 16] = "", since[CLI_TIME_SIZE + 16] = "";
-	char waiting[32] = "";
+	char who[CLI_PARTY_SIZE], time[CLI_TIME_SIZE], left[CLI_TIME_SIZE];
+	char token[LEASH_TOKEN_MAX + 16] = "", since[CLI_TIME_SIZE + 16] = "", waiting[32] = "";
 	struct moment now = moment_now(client);
 
 	if (info->holder.pid == 0)
@@ -115,29 +117,9 @@ hold_holder(char *out, leash_client *client, const leash_lock_info *info)
 		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, %s left of its lease%s", cli_party(who, &info->holder), token, since,
 		         cli_span(left, info->remaining_ms), waiting);
 	else
-		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it%s", cli_party(who, &info->holder), token, since, waiting);
+		snprintf(out, HOLD_HOLDER_SIZE, "%s%s%s, without an end, for leash did not make it%s",
+		         cli_party(who, &info->holder), token, since, waiting);
 	return out;
-}
-
-/* A zombie is not alive either. Where /proc does not show it, it may be another user's. */
-static bool
-is_alive(int64_t pid)
-{
-	char path[64], stat[512], *state;
-	ssize_t n = 0;
-	int fd;
-
-	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-		return false;
-	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, stat, sizeof stat - 1);
-		close(fd);
-	}
-	stat[n > 0 ? n : 0] = '\0';
-	state = strrchr(stat, ')');
-	return state == NULL || strchr("ZX", state[1] != '\0' ? state[2] : ' ') == NULL;
 }
 
 bool
@@ -148,11 +130,12 @@ hold_is_of_the_dead(const leash_lock_info *info)
 	char host[LEASH_HOST_SIZE] = "", *end;
 	int64_t caller_pid = 0;
 
-	if (holder->pid <= 0 || holder->pid > INT32_MAX || gethostname(host, sizeof host - 1) != 0 || strcmp(host, holder->host) != 0)
+	if (holder->pid <= 0 || holder->pid > INT32_MAX || gethostname(host, sizeof host - 1) != 0 ||
+	    strcmp(host, holder->host) != 0)
 		return false;
 	if (caller != NULL)
 		caller_pid = strtoll(caller + 1, &end, 10);
-	if (caller_pid > 0 && caller_pid <= INT32_MAX && strcmp(end, "]") == 0 && is_alive(caller_pid))
+	if (caller_pid > 0 && caller_pid <= INT32_MAX && strcmp(end, "]") == 0 && process_runs((pid_t)caller_pid))
 		return false;
-	return !is_alive(holder->pid);
+	return !process_runs((pid_t)holder->pid);
 }

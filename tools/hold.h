@@ -1,4 +1,4 @@
-/* What commands have in common: locks that outlive the process which acquired them, their tokens; and holders in words. */
+/* Locks that outlive the process which acquired them: tokens, replicas; and holders in words. */
 #ifndef LEASH_TOOLS_HOLD_H
 #define LEASH_TOOLS_HOLD_H
 
@@ -13,7 +13,7 @@ enum {
 /* The argument of --ttl, in ms: CLI_GO_ON, or what to exit with; then it has been told. */
 int hold_ttl_option(const struct cli *cli, const char *text, int64_t *ms);
 
-/* What is to count only once replicas have acknowledged it; zero: nothing. */
+/* What has to acknowledge a lock before it counts; zero: nothing. */
 struct hold_replicas {
 	int min;
 	int64_t timeout_ms; /* 0: the default */
@@ -30,22 +30,23 @@ enum { HOLD_MIN_REPLICAS = CLI_OWN + 0x100, HOLD_REPLICAS_TIMEOUT, HOLD_FSYNCED 
 /* What getopt_long() returned, if it is one of these: as hold_ttl_option(). Any other is for cli_option(). */
 int hold_replicas_option(struct cli *cli, int c, char **argv, struct hold_replicas *replicas);
 
-/* Behind all options: do they make sense together? CLI_GO_ON, or usage, which has been told. */
+/* After all options: do they fit together? CLI_GO_ON, or usage, which has been told. */
 int hold_replicas_check(const struct cli *cli, const struct hold_replicas *replicas);
 
 /* The two arguments behind the options. NULL: usage, which has been told. */
 const char *hold_name_and_token(const struct cli *cli, int argc, char **argv, const char **token);
 
-/* Open a client, and take over the hold that `token` names, for at least `lease_ms` from now. `replicas` may be NULL. CLI_GO_ON, or what to
- * exit with; then it has been told, and what the caller has to close is in `*client` and `*lock` all the same. */
-int hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms, const struct hold_replicas *replicas,
-               leash_client **client, leash_lock **lock);
+/* Open a client, and take over the hold that `token` names, for at least `lease_ms` from now. `replicas` may be
+ * NULL. CLI_GO_ON, or what to exit with; then it has been told, and what the caller has to close is in `*client` and
+ * `*lock` all the same. */
+int hold_adopt(const struct cli *cli, const char *name, const char *token, int64_t lease_ms,
+               const struct hold_replicas *replicas, leash_client **client, leash_lock **lock);
 
-/* "backup.sh, pid 4711 on web3, since 2026-11-20 08:42:05, 12.3 s left of its lease, 2 waiting", by our clock; `client` knows the server's.
- * On a quorum nobody knows who waits. Returns `out`, of HOLD_HOLDER_SIZE. */
+/* "backup.sh, pid 4711 on web3, since 2026-11-20 08:42:05, 12.3 s left of its lease, 2 waiting", by our clock;
+ * `client` knows the server's. On a quorum nobody knows who waits. Returns `out`, of HOLD_HOLDER_SIZE. */
 char *hold_holder(char *out, leash_client *client, const leash_lock_info *info);
 
-/* Is the holder a process of this machine that is not there any more? Of what a leash acquire left behind, also the one that called it. */
+/* Was the holder a process of this machine that has ended? For a leash acquire, also the process that called it. */
 bool hold_is_of_the_dead(const leash_lock_info *info);
 
 #endif

@@ -1,19 +1,19 @@
 /* Starting CMD and reaping it. See job.h.
  *
- * Between leash and CMD is a guard (guard.h), for the case that leash is killed. When it is forked leash has threads already: from there
- * to the exec only what is safe in a signal handler is called, and all that could fail for want of memory was made before. Both ask for
- * a signal when their parent ends, and look whether that has happened already: so no `kill -9` of leash or of the guard, at whatever
- * moment, leaves CMD behind.
+ * Between leash and CMD is a guard (guard.h), in case leash is killed. When it is forked leash has threads already, so
+ * from the fork to the exec only async-signal-safe functions are called, and all memory is allocated before. The guard
+ * and CMD both ask for a signal at the death of their parent, and then look whether it has died already: no `kill -9`
+ * of leash or of the guard, at whatever moment, leaves CMD behind.
  *
- * The news come through a pipe, each an int: first CMD's pid, when its group is made and has the terminal; then the signals that stop it.
- * What could not be done is a negative errno. All signals are blocked from the fork to the exec, so that one which comes in between
- * waits until CMD is what it is meant for.
+ * The news come through a pipe, each an int: first CMD's pid, when its process group is made and has the terminal; then
+ * the signals that stop it. A failure is a negative errno. All signals are blocked from the fork to the exec, so that a
+ * signal which comes between them waits for CMD.
  *
- * The terminal. If leash is what the terminal listens to, and both standard input and output are that terminal, CMD gets it at once.
- * If not (leash run a -- make | less), another part of the pipeline may be the one that reads keys: then CMD gets it when it asks,
- * that is, when the kernel stops it for it (SIGTTIN, SIGTTOU).
+ * The terminal. If our process group is in the foreground, and both standard input and output are that terminal, CMD
+ * gets the foreground at once. Otherwise (leash run a -- make | less) another part of the pipeline may be reading keys:
+ * then CMD gets it when the kernel stops it for wanting it (SIGTTIN, SIGTTOU).
  *
- * Main thread only. */
+ * Called by the main thread only. */
 #include "tools/job.h"
 
 #include "tools/guard.h"
@@ -29,7 +29,7 @@
 
 /* ---- signals ---- */
 
-/* What would end leash, or stop it, while CMD goes on: a closed pipe, and the terminal's wish that only CMD speaks. */
+/* They would end leash, or stop it, while CMD goes on: a closed pipe, and terminal access from the background. */
 static const int unwanted[] = {SIGPIPE, SIGTTOU, SIGTTIN};
 
 void
@@ -43,7 +43,7 @@ job_prepare(struct job *job)
 		sigaction(i, NULL, &job->origin.actions[i]);
 	for (size_t i = 0; i < sizeof unwanted / sizeof *unwanted; i++)
 		sigaction(unwanted[i], &ignore, NULL);
-	sigaction(SIGCHLD, &usual, NULL); /* where it is ignored nobody can be reaped */
+	sigaction(SIGCHLD, &usual, NULL); /* if it were ignored no child could be reaped */
 }
 
 bool
@@ -52,7 +52,7 @@ job_was_ignored(const struct job *job, int signal)
 	return job->origin.actions[signal].sa_handler == SIG_IGN;
 }
 
-/* In the child. */
+/* In CMD, before its exec. */
 static void
 restore_signals(const struct job_origin *origin)
 {
@@ -82,10 +82,11 @@ job_give_terminal(const struct job *job)
 bool
 job_take_terminal(const struct job *job)
 {
-	return job->group != 0 && job->terminal >= 0 && tcgetpgrp(job->terminal) == job->group && tcsetpgrp(job->terminal, getpgrp()) == 0;
+	return job->group != 0 && job->terminal >= 0 && tcgetpgrp(job->terminal) == job->group &&
+	       tcsetpgrp(job->terminal, getpgrp()) == 0;
 }
 
-/* Nobody but CMD can be the one who uses it. */
+/* CMD alone uses it. */
 static bool
 is_interactive(const struct job *job)
 {
@@ -94,15 +95,15 @@ is_interactive(const struct job *job)
 
 /* ---- starting ---- */
 
-/* The guard's child. */
+/* In the guard's child. */
 static _Noreturn void
 become_cmd(const struct job *job, pid_t guard, pid_t group, int news, bool interactive)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != guard)
-		_exit(EXIT_FAILURE); /* nobody is there to be told */
+		_exit(EXIT_FAILURE); /* the guard is dead, and so is the reader of the pipe */
 	setpgid(0, job->foreground ? group : 0);
 	if (interactive)
-		tcsetpgrp(job->terminal, getpid()); /* SIGTTOU is ignored still */
+		tcsetpgrp(job->terminal, getpid()); /* SIGTTOU is still ignored */
 	guard_tell(news, getpid());
 	restore_signals(&job->origin);
 	execvpe(job->argv[0], job->argv, job->environment);
@@ -110,7 +111,7 @@ become_cmd(const struct job *job, pid_t guard, pid_t group, int news, bool inter
 	_exit(EXIT_FAILURE);
 }
 
-/* Not "leash": who kills all that are called so means the guard least of all. */
+/* A `killall -9 leash` must not kill the guard as well. */
 static void
 rename_guard(const struct job *job, pid_t leash)
 {
@@ -119,7 +120,7 @@ rename_guard(const struct job *job, pid_t leash)
 	snprintf(job->title, job->title_size, "guard of %d", (int)leash);
 }
 
-/* The child. */
+/* In the child. */
 static _Noreturn void
 become_guard(const struct job *job, pid_t leash, int news, bool interactive)
 {
@@ -127,7 +128,7 @@ become_guard(const struct job *job, pid_t leash, int news, bool interactive)
 
 	if (!guard_begin(leash))
 		_exit(EXIT_FAILURE);
-	cmd = _Fork(); /* no handlers of the library's: they have run for this process */
+	cmd = _Fork(); /* without the library's fork handlers, which have run for this process already */
 	if (cmd == 0)
 		become_cmd(job, guard, group, news, interactive);
 	if (cmd < 0) {
@@ -146,7 +147,7 @@ job_start(struct job *job)
 	pid_t leash = getpid(), guard;
 	bool interactive;
 
-	if (!brood_begin(&job->brood) || pipe2(ends, O_CLOEXEC) != 0)
+	if (!tree_begin(&job->tree) || pipe2(ends, O_CLOEXEC) != 0)
 		return false;
 	job->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	interactive = is_interactive(job);
@@ -160,7 +161,7 @@ job_start(struct job *job)
 	close(ends[1]);
 	job->news = ends[0];
 	if (guard > 0 && read(job->news, &first, sizeof first) != sizeof first)
-		first = -ECHILD; /* somebody killed it at once */
+		first = -ECHILD; /* it was killed at once */
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	fcntl(job->news, F_SETFL, O_NONBLOCK);
 	if (first > 0) {
@@ -179,7 +180,7 @@ read_news(struct job *job)
 	ssize_t n;
 
 	while (job->news >= 0 && (n = read(job->news, &what, sizeof what)) >= 0) {
-		if (n != sizeof what) { /* the guard has ended */
+		if (n != sizeof what) { /* the guard has ended, and closed it */
 			close(job->news);
 			job->news = -1;
 		} else if (what < 0) {
@@ -204,13 +205,13 @@ job_reap(struct job *job)
 			stopped_by = WSTOPSIG(status); /* we are its parent only if the guard was killed */
 		if (WIFSTOPPED(status))
 			continue;
-		brood_reaped(&job->brood, pid);
+		tree_reaped(&job->tree, pid);
 		if (pid == job->pid) {
 			job->ended = true;
 			job->status = status;
 		}
 	}
-	told = read_news(job); /* after that: how its exec failed was told before it ended */
+	told = read_news(job); /* after waitpid(): a failed exec is reported before CMD ends */
 	return job->ended ? 0 : told != 0 ? told : stopped_by;
 }
 
@@ -218,7 +219,7 @@ void
 job_signal(const struct job *job, int signal)
 {
 	if (job->ended)
-		brood_signal(&job->brood, signal, 0); /* the numbers of CMD and of its group may be somebody else's by now */
+		tree_signal(&job->tree, signal); /* the pids of CMD and of its group may be reused by now */
 	else
 		kill(job->group != 0 ? -job->group : job->pid, signal);
 }
@@ -231,6 +232,6 @@ job_end(struct job *job)
 		close(job->terminal);
 	if (job->news >= 0)
 		close(job->news);
-	brood_end(&job->brood);
+	tree_end(&job->tree);
 	job->terminal = job->news = -1;
 }

@@ -2,13 +2,13 @@
 #ifndef LEASH_TOOLS_JOB_H
 #define LEASH_TOOLS_JOB_H
 
-#include "tools/brood.h"
+#include "tools/process_tree.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* How signals were set when leash was started: so CMD gets them. */
+/* How signals were set when leash was started: CMD gets them so. */
 struct job_origin {
 	sigset_t mask;
 	struct sigaction actions[NSIG];
@@ -20,31 +20,32 @@ struct job {
 	char *title;              /* where the command line lies that ps shows */
 	size_t title_size;
 	struct job_origin origin;
-	struct brood brood;
+	struct process_tree tree;
 	pid_t pid, group;         /* group 0: ours */
-	int news;                 /* what the guard tells us can be read from here; -1: nothing any more */
-	int error;                /* errno of an exec that failed; 0 */
+	int news;                 /* a pipe from the guard; -1: closed */
+	int error;                /* errno of a failed exec; 0: none */
 	int terminal;             /* the one that controls us; -1: none */
 	bool ended;
 	int status;               /* waitpid's */
 };
 
-/* Remember how signals are set, and ignore those that would be in leash's way. First of all. */
+/* First of all: remember how signals are set, and ignore those that would disturb leash. */
 void job_prepare(struct job *job);
 
 /* Was leash started with `signal` ignored, as nohup(1) and shells without job control do? */
 bool job_was_ignored(const struct job *job, int signal);
 
-/* Start it. False: errno says why. By the main thread: its guard ends it when the thread ends that forked it. */
+/* Start it. False: errno says why. By the main thread only: the guard kills CMD when the thread that forked it ends. */
 bool job_start(struct job *job);
 
-/* SIGCHLD came, or `news` can be read from: reap whoever has ended. The signal that stopped CMD since, or 0. */
+/* After SIGCHLD, or when `news` is readable: reap. Returns the signal that has stopped CMD since, or 0. */
 int job_reap(struct job *job);
 
-/* To CMD's process group; to CMD alone if it is ours; to all whom it left behind if it has ended. */
+/* To CMD's process group; to CMD alone if that group is ours; to all it left behind if it has ended. */
 void job_signal(const struct job *job, int signal);
 
-/* Does the terminal listen to us now? Let it listen to CMD; take it back from it (false: it did not). */
+/* Is our process group in the foreground of the terminal? Give the foreground to CMD; take it back (false: CMD did not
+ * have it). */
 bool job_owns_terminal(const struct job *job);
 void job_give_terminal(const struct job *job);
 bool job_take_terminal(const struct job *job);

@@ -1,11 +1,12 @@
-# Completion of leash(1) for bash. The bash-completion package loads it when it is first wanted; `source` does as well, and it
-# needs nothing of that package.
+# Completion of leash(1) for bash. The bash-completion package loads it when it is first wanted; `source` does as well,
+# and it needs nothing of that package.
 #
-# Names of locks come from the server that the command line or the environment names, which is given a second; if it does not
-# answer there are none, and not a word. A test compares the options with what each --help says.
+# Names of locks come from the server that the command line or the environment names, which is given a second; if it
+# does not answer there are none, and not a word. A test compares the options with what each --help says.
 #
-# Readline ends words at : and =, which names and URIs have inside. _leash_split joins them again; _leash_reply gives readline
-# only what stands behind the last of them. Functions share `words`, `cur` and so on with _leash, whose locals they are.
+# Readline ends words at : and =, which names and URIs have inside. _leash_split joins them again; _leash_reply gives
+# readline only what stands behind the last of them. Functions share `words`, `cur` and so on with _leash, whose locals
+# they are.
 # shellcheck shell=bash
 
 _leash_commands='run acquire renew release status list wait break top doctor scripts bench'
@@ -14,10 +15,12 @@ _leash_commands='run acquire renew release status list wait break top doctor scr
 _leash_options() { # COMMAND
 	case $1 in
 	run)
-		echo --nonblock --wait= --conflict-exit-code= --skip-ok --fair --ttl= --on-lost= --kill-after= --lost-exit-code= --max-run= \
-			--at-least= --foreground --min-replicas= --replicas-timeout= --fsynced
+		echo --nonblock --wait= --conflict-exit-code= --skip-ok --fair --ttl= --on-lost= --kill-after= \
+			--lost-exit-code= --max-run= --at-least= --foreground --min-replicas= --replicas-timeout= --fsynced
 		;;
-	acquire) echo --nonblock --wait= --conflict-exit-code= --ttl= --fair --min-replicas= --replicas-timeout= --fsynced ;;
+	acquire)
+		echo --nonblock --wait= --conflict-exit-code= --ttl= --fair --min-replicas= --replicas-timeout= --fsynced
+		;;
 	renew) echo --ttl= --min-replicas= --replicas-timeout= --fsynced ;;
 	wait) echo --nonblock --wait= ;;
 	status) echo --all ;;
@@ -78,8 +81,9 @@ _leash_choose() { # WORD...
 	done
 }
 
-# What is typed of a word, `cur`, as the shell will read it: into `start`; how it is quoted at its end, with nothing, ', " or $', into
-# `quote`; and how much of `start` stands before what readline replaces, into `kept`: all up to the last : or =, or to the quote.
+# What is typed of a word, `cur`, as the shell will read it: into `start`; how it is quoted at its end, with nothing, ',
+# " or $', into `quote`; and how much of `start` stands before what readline replaces, into `kept`: all up to the last :
+# or =, or to the quote.
 _leash_unquote() {
 	local i c body
 
@@ -113,8 +117,8 @@ _leash_unquote() {
 	done
 }
 
-# The same word in full, of which readline gets what it is to put in place of what is typed. It adds the quote at the end, unless there is
-# one; and what begins with the quote that is typed takes the place of that, too.
+# The same word in full, of which readline gets what it is to put in place of what is typed. It adds the quote at the
+# end, unless there is one; and what begins with the quote that is typed takes the place of that, too.
 _leash_reply_name() { # WORD
 	local rest=${1:kept} quoted
 
@@ -132,8 +136,9 @@ _leash_reply_name() { # WORD
 	COMPREPLY+=("$quoted")
 }
 
-# The locks that are held, whose names begin with what is typed. The first column of `leash list` has them, with \xHH for a space, a \ and
-# all that is not printable; so they are offered behind --escaped. Where a pattern is wanted, what is special in one stands for itself.
+# The locks that are held, whose names begin with what is typed. The first column of `leash list` has them, with \xHH
+# for a space, a \ and all that is not printable; so they are offered behind --escaped. Where a pattern is wanted, what
+# is special in one stands for itself.
 _leash_names() {
 	local leash=${words[0]} start quote kept name line c escaped=''
 	local -a lines=()
@@ -236,7 +241,8 @@ _leash() {
 			fi
 			;;
 		esac
-		if [[ " ${options[*]} " == *" $word= "* || $word == -[!-]* && $letters == *"${word: -1}"* ]] && ((++i == ${#words[@]} - 1)); then
+		if [[ " ${options[*]} " == *" $word= "* || $word == -[!-]* && $letters == *"${word: -1}"* ]] &&
+			((++i == ${#words[@]} - 1)); then
 			[[ $word == --* ]] || word=-${word: -1}
 			_leash_argument "$word"
 			return

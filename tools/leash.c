@@ -39,8 +39,9 @@ find_command(const char *name)
 	return NULL;
 }
 
-/* If we were started without one of the standard streams, the next socket that is opened would get its number, and what we say would go to
- * the server. What stands in for it fails as a closed one does, and is closed again in what we execute. */
+/* If leash is started without one of the standard streams, the next socket would get its number, and what is printed
+ * would go to the server. /dev/null takes its place, opened so that reading or writing fails as on a closed stream, and
+ * is closed again in CMD. */
 static bool
 guard_streams(void)
 {
@@ -74,7 +75,8 @@ help_on(const char *name)
 	else if (command != NULL)
 		fputs(command->help, stdout);
 	else {
-		fprintf(stderr, "leash: there is no command '%s'; see leash --help\n", cli_show_word(shown, sizeof shown, name));
+		fprintf(stderr, "leash: there is no command '%s'; see leash --help\n",
+		        cli_show_word(shown, sizeof shown, name));
 		return EXIT_USAGE;
 	}
 	return finish();

@@ -1,7 +1,7 @@
 /* leash list: the locks that are held, a line for each.
  *
- * They are printed as the scan comes by them, and none is kept, so the memory that this takes does not grow with their number. That is
- * why they come in no order. */
+ * They are printed as the scan comes by them, and none is kept, so the memory that this takes does not grow with
+ * their number. That is why they come in no order. */
 #include "tools/cli.h"
 #include "tools/moment.h"
 #include "tools/table.h"
@@ -58,7 +58,7 @@ print_lock(void *arg, const leash_lock_info *info)
 		puts(table_line(&list->table, line, info, &now));
 	}
 	list->count++;
-	return !ferror(stdout); /* a full disk, say; it will be told */
+	return !ferror(stdout); /* a full disk, say; cli_finish() tells */
 }
 
 static int
@@ -68,16 +68,16 @@ print_locks(struct list *list, const char *pattern)
 	int status;
 
 	if (leash_client_scan(list->client, pattern, print_lock, list, &err) != LEASH_OK) {
-		fflush(stdout); /* first what was there, then what is wrong */
+		fflush(stdout); /* the locks first, then the error */
 		return cli_fail_with(list->cli, &err);
 	}
 	status = cli_finish(list->cli, EXIT_OK);
 	if (status != EXIT_OK)
 		return status;
 	if (list->count == 0 && !list->cli->json)
-		cli_say(list->cli, pattern != NULL ? "no lock of such a name is held" : "no lock is held");
+		cli_say(list->cli, CLI_INFO, pattern != NULL ? "no lock of such a name is held" : "no lock is held");
 	else
-		cli_tell(list->cli, "%llu lock%s", (unsigned long long)list->count, list->count == 1 ? "" : "s");
+		cli_say(list->cli, CLI_DETAIL, "%llu lock%s", (unsigned long long)list->count, list->count == 1 ? "" : "s");
 	return status;
 }
 
@@ -88,23 +88,19 @@ run(const struct command *command, int argc, char **argv)
 	struct cli cli;
 	struct list list = {.cli = &cli};
 	bool wide = false;
-	char shown[80];
 	int c, status;
 
 	cli_begin(&cli, command);
-	signal(SIGPIPE, SIG_DFL); /* a reader who has seen enough (head) ends us, and that is no error, whatever our parent thinks of it */
+	signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough (head) ends us without an error */
 	while ((c = getopt_long(argc, argv, ":w" CLI_SHORT, options, NULL)) != -1) {
 		if (c == 'w')
 			wide = true;
 		else if ((status = cli_option(&cli, c, argv)) != CLI_GO_ON)
 			return status;
 	}
-	if (optind + 1 < argc)
-		return cli_usage(&cli, "one pattern is enough: what is '%s'? (A pattern is to be quoted: 'nightly-*')",
-		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));
-	if (cli_take_pattern(&cli, argv[optind]) != CLI_GO_ON)
+	if (cli_only_pattern(&cli, argc, argv) != CLI_GO_ON)
 		return EXIT_USAGE;
-	status = cli_open(&cli, NULL, &list.client);
+	status = cli_open_to_look(&cli, &list.client);
 	if (status != CLI_GO_ON)
 		return status;
 	table_fit(&list.table, wide ? 0 : table_terminal(STDOUT_FILENO));

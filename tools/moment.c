@@ -1,30 +1,15 @@
 #include "tools/moment.h"
 
-#include <time.h>
-
-static int64_t
-read_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int64_t
-moment_ns(void)
-{
-	return read_ns(CLOCK_MONOTONIC);
-}
+#include "tools/clock.h"
 
 struct moment
 moment_now(leash_client *client)
 {
 	leash_stats stats = {.size = sizeof stats};
 
-	/* What fails here will fail again where it is told. */
+	/* A failure here comes again in the call that follows, and is reported there. */
 	return (struct moment){
-		.here_ms = read_ns(CLOCK_REALTIME) / 1000000,
+		.here_ms = clock_wall_ms(),
 		.ahead_ms = leash_client_stats(client, &stats, NULL) == LEASH_OK ? stats.server_ahead_ms : 0,
 	};
 }

@@ -1,4 +1,4 @@
-/* What time it is for a server. It tells by its own clock since when locks are held; people read ours. */
+/* The clock of the server. It says since when locks are held; people read ours. */
 #ifndef LEASH_TOOLS_MOMENT_H
 #define LEASH_TOOLS_MOMENT_H
 
@@ -17,10 +17,7 @@ struct moment moment_now(leash_client *client);
 /* How long ago was that, by the server's clock? Never less than 0. */
 int64_t moment_age(const struct moment *now, int64_t server_ms);
 
-/* By our clock. */
+/* The same moment by our clock. */
 int64_t moment_here(const struct moment *now, int64_t server_ms);
-
-/* For measuring: ns by a clock that nobody sets. */
-int64_t moment_ns(void);
 
 #endif

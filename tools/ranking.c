@@ -32,7 +32,7 @@ compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Where nothing else decides, the name does: rows that have not changed stay where they were. */
+/* Equal rows are ordered by name, so that they stay where they are. */
 static int
 compare(struct order order, const leash_lock_info *a, const leash_lock_info *b)
 {
@@ -43,7 +43,8 @@ compare(struct order order, const leash_lock_info *a, const leash_lock_info *b)
 	else if (order.by == RANK_LEASE)
 		result = compare_numbers((uint64_t)a->remaining_ms, (uint64_t)b->remaining_ms); /* -1 is the largest */
 	if (result == 0 && order.by != RANK_NAME && order.by != RANK_LEASE)
-		result = compare_numbers((uint64_t)a->held_since_ms - 1, (uint64_t)b->held_since_ms - 1); /* 0, not known, is the largest */
+		/* less 1, so that 0, which is not known, becomes the largest */
+		result = compare_numbers((uint64_t)a->held_since_ms - 1, (uint64_t)b->held_since_ms - 1);
 	if (result == 0)
 		result = strcmp(a->name, b->name);
 	return order.reverse ? -result : result;
@@ -97,7 +98,7 @@ sift_down(struct ranking *r, size_t i)
 	}
 }
 
-/* FNV-1a: to look at few names in full. */
+/* FNV-1a: so that few names are compared in full. */
 static uint32_t
 hash_of(const char *name)
 {
@@ -164,7 +165,7 @@ ranking_add(struct ranking *r, const leash_lock_info *info)
 	hash = hash_of(info->name);
 	i = find(r, info->name, hash);
 	if (i == r->count && full)
-		i = 0; /* the last one makes room */
+		i = 0; /* the last one is dropped */
 	else if (i == r->count)
 		r->count++;
 	r->at[i]->hash = hash;

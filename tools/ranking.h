@@ -1,4 +1,5 @@
-/* The first of many locks, by an order that people choose. However many are added, only as many are kept as there was room for. */
+/* The first of many locks, by an order that people choose. However many are added, only as many are kept as there
+ * was room for. */
 #ifndef LEASH_TOOLS_RANKING_H
 #define LEASH_TOOLS_RANKING_H
 
@@ -34,7 +35,7 @@ struct ranking {
 	struct order order;
 	size_t room, count;
 	struct rank_row *rows;
-	struct rank_row **at; /* the rows: while they are added a heap whose top is the last of them, from ranking_sort() on in order */
+	struct rank_row **at; /* the rows: a heap with the last of them on top; after ranking_sort(), in order */
 };
 
 /* False: no memory. */
@@ -44,10 +45,12 @@ void ranking_destroy(struct ranking *ranking);
 /* Begin anew. */
 void ranking_clear(struct ranking *ranking, struct order order);
 
-/* Add one, unless so many come before it that there is no room. A name that is there already is overwritten, not kept twice. */
+/* Add one, unless so many come before it that there is no room. A name that is there already is overwritten, not
+ * kept twice. */
 void ranking_add(struct ranking *ranking, const leash_lock_info *info);
 
-/* No more come: put them in this order, which is that in which they were chosen if there were more than there was room for. */
+/* No more come: put them in this order, which is that in which they were chosen if there were more than there was
+ * room for. */
 void ranking_sort(struct ranking *ranking, struct order order);
 
 #endif

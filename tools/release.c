@@ -3,7 +3,7 @@
  * Takes the hold over by its token, so that it cannot be another's, and releases it. */
 #include "tools/hold.h"
 
-enum { LEASE_MS = 1000 }; /* to take it over for; the one that it has never gets shorter */
+enum { LEASE_MS = 1000 }; /* to adopt it with; a longer one is not cut */
 
 static int
 release(const struct cli *cli, const char *name, const char *token)

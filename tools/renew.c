@@ -15,8 +15,9 @@ renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms
 
 	if (status == CLI_GO_ON) {
 		if (cli->json)
-			cli_print(cli_json_named(name, json_pack("{ss so sI}", "token", token, "fence", cli_json_fence(leash_lock_fence(lock)), "remaining_ms",
-			                                         (json_int_t)leash_lock_remaining_ms(lock))));
+			cli_print(cli_json_named(name, json_pack("{ss so sI}", "token", token,
+			                                         "fence", cli_json_fence(leash_lock_fence(lock)),
+			                                         "remaining_ms", (json_int_t)leash_lock_remaining_ms(lock))));
 		_exit(cli_finish(cli, EXIT_OK));
 	}
 	leash_close(client);
@@ -27,7 +28,8 @@ renew(const struct cli *cli, const char *name, const char *token, int64_t ttl_ms
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, HOLD_REPLICAS_LONG, CLI_LONG, CLI_LONG_END};
+	static const struct option options[] = {{"ttl", required_argument, NULL, CLI_OWN}, HOLD_REPLICAS_LONG, CLI_LONG,
+	                                        CLI_LONG_END};
 	struct cli cli;
 	struct hold_replicas replicas = {0};
 	const char *name, *token;

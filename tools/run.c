@@ -1,17 +1,18 @@
 /* leash run: a command under a lock.
  *
- * The story: read what is wanted; take the lock, or find that a run around this one has it (nest.h); start CMD (job.h), watch over it
- * (vigil.h); let the lock go; exit as CMD did, or as the table in the manual says. Everything that is said while CMD runs goes through
- * the herald, so that nobody who does not read standard error can keep us from ending CMD in time. */
+ * Read the options; acquire the lock, or find that a run around this one holds it (environment.h); start CMD (job.h),
+ * watch it (supervisor.h); release the lock; exit as CMD did, or as the table in the manual says. What is said while
+ * CMD runs goes through the stderr writer, so that a blocked standard error cannot delay the end of CMD. */
 #include "tools/cli.h"
-#include "tools/aside.h"
-#include "tools/herald.h"
+#include "tools/clock.h"
+#include "tools/thread.h"
+#include "tools/stderr_writer.h"
 #include "tools/hold.h"
 #include "tools/job.h"
-#include "tools/nest.h"
-#include "tools/onlooker.h"
-#include "tools/turn.h"
-#include "tools/vigil.h"
+#include "tools/environment.h"
+#include "tools/holder_watch.h"
+#include "tools/lock_wait.h"
+#include "tools/supervisor.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,8 +22,6 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define MS INT64_C(1000000)
 
 enum { TTL_MS = 30000, KILL_AFTER_MS = 5000, TTL_MIN_MS = 1000, TTL_MAX_MS = 86400000, SHOWN = HOLD_NAME_SIZE };
 
@@ -43,18 +42,18 @@ struct run {
 	char shown[SHOWN];   /* the name */
 	int64_t margin_ms;   /* between KILL and the end of the lease */
 	int lost_fd;
-	struct herald *herald;
+	struct stderr_writer *writer;
 	leash_client *client;
 	leash_lock *lock;
-	struct onlooker *outer; /* of a hold that is a run's around this one; NULL: it is our own */
-	struct teller *teller;
+	struct holder_watch *outer; /* of the hold of a run around this one; NULL: the hold is our own */
+	struct holder_report *report;
 	struct job job;
-	struct vigil vigil;
+	struct supervisor supervisor;
 	int64_t acquired_ns;
 	uint64_t fence;
 	char token[LEASH_TOKEN_MAX];
-	int signal;          /* that ended the wait; 0: none */
-	bool lost_later;     /* CMD had ended, and the lock was kept for --at-least only */
+	int signal;          /* the one that ended the wait; 0: none */
+	bool lost_later;     /* after the end of CMD, while --at-least kept the lock */
 };
 
 /* ---- options ---- */
@@ -109,7 +108,8 @@ take_on_lost(struct run *r)
 	r->on_lost = signal_number(optarg);
 	if (r->on_lost > 0)
 		return CLI_GO_ON;
-	return cli_usage(&r->cli, "--on-lost: '%s' is none of term, kill, keep, and no signal", cli_show_word(shown, sizeof shown, optarg));
+	return cli_usage(&r->cli, "--on-lost: '%s' is none of term, kill, keep, and no signal",
+	                 cli_show_word(shown, sizeof shown, optarg));
 }
 
 static int
@@ -177,10 +177,12 @@ take_words(struct run *r, int argc, char **argv, int at)
 	if (at < argc && strcmp(argv[at], "--") == 0)
 		at++;
 	else if (at < argc && argv[at][0] == '-')
-		return cli_usage(&r->cli, "'%s' behind the name: options come before it, and a command that begins with '-' after --",
+		return cli_usage(&r->cli,
+		                 "'%s' behind the name: options come before it, and a command that begins with '-' after --",
 		                 cli_show_word(shown, sizeof shown, argv[at]));
 	if (at == argc)
-		return cli_usage(&r->cli, "which command? It comes behind the name: leash run %s -- CMD", cli_show(shown, sizeof shown, r->name));
+		return cli_usage(&r->cli, "which command? It comes behind the name: leash run %s -- CMD",
+		                 cli_show(shown, sizeof shown, r->name));
 	r->words = argv + at;
 	return CLI_GO_ON;
 }
@@ -195,14 +197,14 @@ margin_of(int64_t ttl_ms)
 	return margin_ms < 100 ? 100 : margin_ms > 1000 ? 1000 : margin_ms;
 }
 
-/* What the margin, clocks that differ, and one renewal that must be tried again take of a lease. */
+/* The part of a lease that the margin, differing clocks and one retry of a renewal take. */
 static int64_t
 taken_of(int64_t ttl_ms)
 {
 	return margin_of(ttl_ms) + ttl_ms / 100 + 2 + (ttl_ms < 6000 ? ttl_ms / 6 : 1000);
 }
 
-/* How long the grace may be: a renewal comes at a third of the lease, and TERM must not be due before it can have succeeded. */
+/* The longest grace: a renewal comes at a third of the lease, and TERM must not be due before it can have succeeded. */
 static int64_t
 longest_grace(int64_t ttl_ms)
 {
@@ -212,7 +214,8 @@ longest_grace(int64_t ttl_ms)
 static int
 refuse_grace(const struct run *r)
 {
-	char grace[CLI_TIME_SIZE], ttl[CLI_TIME_SIZE], third[CLI_TIME_SIZE], taken[CLI_TIME_SIZE], longest[CLI_TIME_SIZE], enough[48] = "";
+	char grace[CLI_TIME_SIZE], ttl[CLI_TIME_SIZE], third[CLI_TIME_SIZE], taken[CLI_TIME_SIZE], longest[CLI_TIME_SIZE];
+	char enough[48] = "";
 	int64_t enough_ms = r->ttl_ms;
 
 	while (longest_grace(enough_ms) < r->kill_after_ms && enough_ms < TTL_MAX_MS)
@@ -220,26 +223,28 @@ refuse_grace(const struct run *r)
 	if (enough_ms <= TTL_MAX_MS && longest_grace(enough_ms) >= r->kill_after_ms)
 		snprintf(enough, sizeof enough, ", or --ttl %llds at least", (long long)(enough_ms / 1000));
 	return cli_usage(&r->cli,
-	                 "--kill-after %s does not fit into a lease of %s: it is renewed after %s, trying again and killing take %s, "
-	                 "so %s are left; give --kill-after %lldms at most%s",
+	                 "--kill-after %s does not fit into a lease of %s: it is renewed after %s, trying again and "
+	                 "killing take %s, so %s are left; give --kill-after %lldms at most%s",
 	                 cli_span(grace, r->kill_after_ms), cli_span(ttl, r->ttl_ms), cli_span(third, r->ttl_ms / 3),
 	                 cli_span(taken, taken_of(r->ttl_ms)), cli_span(longest, longest_grace(r->ttl_ms)),
 	                 (long long)longest_grace(r->ttl_ms), enough);
 }
 
-/* Is CMD given time before the end of the lease? */
+/* Does CMD get TERM before KILL? */
 static bool
 has_grace(const struct run *r)
 {
 	return r->on_lost != 0 && r->on_lost != SIGKILL;
 }
 
-/* Can CMD be dead before the lease is over? */
+/* Can CMD be dead before the lease ends? */
 static int
 set_times(struct run *r)
 {
 	if (r->ttl_ms < TTL_MIN_MS || r->ttl_ms > TTL_MAX_MS)
-		return cli_usage(&r->cli, "--ttl: a lease is 1s to 1d long: in less, CMD cannot be ended in time when the server is away");
+		return cli_usage(&r->cli,
+		                 "--ttl: a lease is 1s to 1d long: in less, CMD cannot be ended in time when the server is "
+		                 "away");
 	r->margin_ms = margin_of(r->ttl_ms);
 	if (r->grace_given)
 		return has_grace(r) && r->kill_after_ms > longest_grace(r->ttl_ms) ? refuse_grace(r) : CLI_GO_ON;
@@ -265,7 +270,8 @@ read_command_line(struct run *r, int argc, char **argv)
 
 /* ---- setting up ---- */
 
-/* What others are shown as the program that has the lock: CMD, and that the pid is not its own; of a shell string its first word, if that is plain: it might be a secret. */
+/* The program that others see as the holder: CMD, marked so that leash's pid beside it is not taken for CMD's; of a
+ * shell string the first word, if it is a plain one: it might be a secret. */
 static const char *
 program_name(const struct run *r, char *out, size_t size)
 {
@@ -303,7 +309,7 @@ on_log(void *arg, leash_log_level level, const char *line)
 	const struct run *r = arg;
 
 	(void)level;
-	herald_tell(r->herald, "%s", line);
+	writer_say(r->writer, CLI_DETAIL, "%s", line);
 }
 
 static void
@@ -315,20 +321,21 @@ on_event(void *arg, const leash_event *event)
 	switch (event->type) {
 	case LEASH_EVENT_JEOPARDY:
 		cli_span(left, event->remaining_ms);
-		herald_report(r->herald, "warning", event, "lock '%s' is in danger: %s; it lasts for %s more", r->shown, event->text, left);
+		writer_report(r->writer, CLI_WARNING, event, "lock '%s' is in danger: %s; it lasts for %s more", r->shown,
+		              event->text, left);
 		return;
 	case LEASH_EVENT_LOST:
-		herald_report(r->herald, "error", event, "lock '%s' was lost: %s", r->shown, event->text);
-		aside_ring(r->lost_fd);
+		writer_report(r->writer, CLI_ERROR, event, "lock '%s' was lost: %s", r->shown, event->text);
+		thread_ring(r->lost_fd);
 		return;
 	case LEASH_EVENT_RECOVERED:
-		herald_report(r->herald, "info", event, "lock '%s': %s", r->shown, event->text);
+		writer_report(r->writer, CLI_INFO, event, "lock '%s': %s", r->shown, event->text);
 		return;
 	case LEASH_EVENT_FENCE_REGRESSION:
-		herald_report(r->herald, "warning", event, "lock '%s': %s", r->shown, event->text);
+		writer_report(r->writer, CLI_WARNING, event, "lock '%s': %s", r->shown, event->text);
 		return;
 	default:
-		herald_tell(r->herald, "%s", event->text);
+		writer_say(r->writer, CLI_DETAIL, "%s", event->text);
 	}
 }
 
@@ -343,8 +350,8 @@ set_up(struct run *r)
 	int status;
 
 	r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r->herald = herald_new(&r->cli, r->name);
-	if (r->lost_fd < 0 || r->herald == NULL)
+	r->writer = writer_new(&r->cli, r->name);
+	if (r->lost_fd < 0 || r->writer == NULL)
 		return cli_fail(&r->cli, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
 	how.on_event = on_event;
 	how.event_arg = r;
@@ -353,47 +360,49 @@ set_up(struct run *r)
 	status = cli_open_patiently(&r->cli, &how, &r->wait_ms, &r->client);
 	if (status != CLI_GO_ON)
 		return status;
-	/* until here a signal ends us as it ends anybody: there is nothing to clean up */
-	if (leash_lock_new(&r->lock, r->client, r->name, LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
-	                                                                  .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
+	/* until here a signal ends leash at once: there is nothing to clean up */
+	if (leash_lock_new(&r->lock, r->client, r->name,
+	                   LEASH_LOCK_OPTIONS(.lease_ms = r->ttl_ms, .fair = r->fair, .min_replicas = r->replicas.min,
+	                                      .replicas_ms = r->replicas.timeout_ms, .fsynced = r->replicas.fsynced),
 	                   &err) != LEASH_OK)
-		return herald_fail(r->herald, cli_exit_of(err.status), "%s", err.text);
-	vigil_signals(&r->job, &set);
+		return writer_fail(r->writer, cli_exit_of(err.status), "%s", err.text);
+	supervisor_signals(&r->job, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return CLI_GO_ON;
 }
 
 /* ---- the lock ---- */
 
-/* Does a run around this one have it? Then that hold is ours, too. */
+/* Does a run around this one hold it? Then we work under that hold. */
 static int
 look_around(struct run *r)
 {
 	leash_lock_info info = {.size = sizeof info};
-	int64_t asked_ns = aside_now_ns(), lease_ms;
+	int64_t asked_ns = clock_boot_ns(), lease_ms;
 	leash_error err;
 
-	if (nest_is_empty())
+	if (environment_has_no_token())
 		return CLI_GO_ON;
 	if (leash_lock_inspect(r->lock, &info, &err) != LEASH_OK)
-		return herald_fail(r->herald, cli_exit_of(err.status), "%s", err.text);
-	if (!info.held || !nest_has(info.holder.token) || info.remaining_ms <= 0)
+		return writer_fail(r->writer, cli_exit_of(err.status), "%s", err.text);
+	if (!info.held || !environment_has_token(info.holder.token) || info.remaining_ms <= 0)
 		return CLI_GO_ON;
-	r->outer = onlooker_new(r->herald, r->lock, &info, asked_ns, r->lost_fd);
+	r->outer = holder_watch_new(r->writer, r->lock, &info, asked_ns, r->lost_fd);
 	if (r->outer == NULL)
-		return herald_fail(r->herald, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
-	/* it is renewed as the outer run wants it: what is left now is at least two thirds of its lease */
+		return writer_fail(r->writer, EXIT_INTERNAL, "cannot begin: %s", strerror(errno));
+	/* the outer run renews it at a third, so at least two thirds of its lease are left now */
 	lease_ms = info.remaining_ms;
 	r->margin_ms = margin_of(lease_ms) < lease_ms / 8 ? margin_of(lease_ms) : lease_ms / 8;
 	r->kill_after_ms = r->kill_after_ms < lease_ms / 4 ? r->kill_after_ms : lease_ms / 4;
 	r->fence = info.fence;
 	memcpy(r->token, info.holder.token, sizeof r->token);
 	r->acquired_ns = asked_ns;
-	herald_tell(r->herald, "lock '%s' is held by the run around this one, fence %llu", r->shown, (unsigned long long)r->fence);
+	writer_say(r->writer, CLI_DETAIL, "lock '%s' is held by the run around this one, fence %llu", r->shown,
+	           (unsigned long long)r->fence);
 	return CLI_GO_ON;
 }
 
-/* It is somebody else's. */
+/* Another process holds it. */
 static int
 say_conflict(struct run *r)
 {
@@ -405,9 +414,9 @@ say_conflict(struct run *r)
 	if (r->cli.quiet)
 		return r->conflict_exit;
 	if (leash_lock_inspect(r->lock, &info, NULL) == LEASH_OK && info.held)
-		herald_say(r->herald, "lock '%s' is held by %s", r->shown, hold_holder(holder, r->client, &info));
-	else
-		herald_say(r->herald, "lock '%s' was held by somebody else", r->shown); /* and is free again, or nobody answers */
+		writer_say(r->writer, CLI_INFO, "lock '%s' is held by %s", r->shown, hold_holder(holder, r->client, &info));
+	else /* it is free again by now, or nobody answers */
+		writer_say(r->writer, CLI_INFO, "lock '%s' was held by somebody else", r->shown);
 	return r->conflict_exit;
 }
 
@@ -415,28 +424,28 @@ static int
 take_lock(struct run *r)
 {
 	int64_t needs_ms = r->margin_ms + (has_grace(r) ? r->kill_after_ms : 0);
-	struct turn turn = {.lock = r->lock, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
-	int64_t began = aside_now_ns();
+	struct lock_wait wait = {.lock = r->lock, .wait_ms = r->wait_ms, .lease_ms = r->ttl_ms, .needs_ms = needs_ms};
+	int64_t began = clock_boot_ns();
 	char took[CLI_TIME_SIZE];
 	leash_status status;
 	leash_error err;
 
 	if (r->cli.verbose && r->wait_ms != 0)
-		r->teller = teller_new(r->herald, r->client, r->lock);
-	status = turn_take(&turn, &r->job, &err);
-	teller_hush(r->teller);
-	r->acquired_ns = aside_now_ns();
-	r->signal = turn.signal;
-	if (turn.signal != 0)
-		return EXIT_BY_SIGNAL + turn.signal;
+		r->report = holder_report_new(r->writer, r->client, r->lock);
+	status = lock_wait_take(&wait, &r->job, &err);
+	holder_report_mute(r->report);
+	r->acquired_ns = clock_boot_ns();
+	r->signal = wait.signal;
+	if (wait.signal != 0)
+		return EXIT_BY_SIGNAL + wait.signal;
 	if (status == LEASH_TIMEOUT)
 		return say_conflict(r);
 	if (status != LEASH_OK)
-		return herald_fail(r->herald, cli_exit_of(status), "%s", err.text);
+		return writer_fail(r->writer, cli_exit_of(status), "%s", err.text);
 	r->fence = leash_lock_fence(r->lock);
 	leash_lock_token(r->lock, r->token, sizeof r->token);
-	herald_tell(r->herald, "lock '%s' acquired after %s, fence %llu", r->shown, cli_span(took, (r->acquired_ns - began) / MS),
-	            (unsigned long long)r->fence);
+	writer_say(r->writer, CLI_DETAIL, "lock '%s' acquired after %s, fence %llu", r->shown,
+	           cli_span(took, (r->acquired_ns - began) / MS), (unsigned long long)r->fence);
 	return CLI_GO_ON;
 }
 
@@ -451,12 +460,15 @@ let_go(struct run *r, int status)
 		return status;
 	how = leash_lock_release(r->lock, &err);
 	if (how == LEASH_OK)
-		herald_tell(r->herald, "lock '%s' released after %s", r->shown, cli_span(held, (aside_now_ns() - r->acquired_ns) / MS));
+		writer_say(r->writer, CLI_DETAIL, "lock '%s' released after %s", r->shown,
+		           cli_span(held, (clock_boot_ns() - r->acquired_ns) / MS));
 	else if (how != LEASH_LOST)
-		herald_warn(r->herald, "%s", err.text); /* it ends with its lease */
-	if (how != LEASH_LOST || r->job.error != 0 || !r->job.ended || r->lost_later || r->vigil.cause == VIGIL_LOST)
+		writer_say(r->writer, CLI_WARNING, "%s", err.text); /* it ends with its lease */
+	if (how != LEASH_LOST || r->job.error != 0 || !r->job.ended || r->lost_later ||
+	    r->supervisor.cause == SUPERVISOR_LOST)
 		return status;
-	herald_report(r->herald, "error", &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->fence}, "%s", err.text); /* in the last moment */
+	/* at the last moment: nobody has been told */
+	writer_report(r->writer, CLI_ERROR, &(leash_event){.type = LEASH_EVENT_LOST, .fence = r->fence}, "%s", err.text);
 	return r->lost_exit;
 }
 
@@ -471,7 +483,7 @@ own_remaining_ms(void *hold)
 static int64_t
 outer_remaining_ms(void *hold)
 {
-	return onlooker_remaining_ms(hold);
+	return holder_watch_remaining_ms(hold);
 }
 
 static int
@@ -481,21 +493,22 @@ say_not_run(const struct run *r, int e)
 	const char *command = cli_show(shown, sizeof shown, r->words[0]);
 
 	if (e == ENOENT && strchr(r->words[0], '/') != NULL && access(r->words[0], F_OK) == 0)
-		return herald_fail(r->herald, EXIT_NOT_THERE, "cannot run '%s': the interpreter in its first line is not there", command);
+		return writer_fail(r->writer, EXIT_NOT_THERE, "cannot run '%s': the interpreter in its first line is not there",
+		                   command);
 	if (e == ENOENT)
-		return herald_fail(r->herald, EXIT_NOT_THERE, "cannot run '%s': there is no such command", command);
-	return herald_fail(r->herald, EXIT_NOT_RUNNABLE, "cannot run '%s': %s", command, strerror(e));
+		return writer_fail(r->writer, EXIT_NOT_THERE, "cannot run '%s': there is no such command", command);
+	return writer_fail(r->writer, EXIT_NOT_RUNNABLE, "cannot run '%s': %s", command, strerror(e));
 }
 
-/* How CMD ended, in the terms of the table. */
+/* How CMD ended, as an exit status of leash run. */
 static int
 exit_of_job(const struct run *r)
 {
 	if (r->job.error != 0)
 		return say_not_run(r, r->job.error);
-	if (r->vigil.cause == VIGIL_LOST)
+	if (r->supervisor.cause == SUPERVISOR_LOST)
 		return r->lost_exit;
-	if (r->vigil.cause == VIGIL_TOO_LONG)
+	if (r->supervisor.cause == SUPERVISOR_TOO_LONG)
 		return EXIT_TOO_LONG;
 	return WIFSIGNALED(r->job.status) ? EXIT_BY_SIGNAL + WTERMSIG(r->job.status) : WEXITSTATUS(r->job.status);
 }
@@ -503,14 +516,14 @@ exit_of_job(const struct run *r)
 static int
 run_job(struct run *r)
 {
-	char **environment = nest_environment(&r->cli, r->name, r->fence, r->token, r->outer == NULL);
+	char **environment = environment_new(&r->cli, r->name, r->fence, r->token, r->outer == NULL);
 	int status;
 
 	r->job.argv = r->words;
 	r->job.environment = environment;
-	r->vigil = (struct vigil){
+	r->supervisor = (struct supervisor){
 		.job = &r->job,
-		.herald = r->herald,
+		.writer = r->writer,
 		.name = r->shown,
 		.remaining_ms = r->outer != NULL ? outer_remaining_ms : own_remaining_ms,
 		.hold = r->outer != NULL ? (void *)r->outer : (void *)r->lock,
@@ -520,30 +533,31 @@ run_job(struct run *r)
 		.margin_ms = r->margin_ms,
 		.max_run_ms = r->max_run_ms,
 	};
-	if (environment == NULL || !vigil_begin(&r->vigil) || !job_start(&r->job)) {
-		status = herald_fail(r->herald, EXIT_INTERNAL, "cannot start a process: %s", strerror(errno));
+	if (environment == NULL || !supervisor_begin(&r->supervisor) || !job_start(&r->job)) {
+		status = writer_fail(r->writer, EXIT_INTERNAL, "cannot start a process: %s", strerror(errno));
 	} else {
-		vigil_keep(&r->vigil);
+		supervisor_keep(&r->supervisor);
 		status = exit_of_job(r);
-		if (r->outer == NULL && r->vigil.cause == VIGIL_ENDED && r->job.error == 0)
-			r->lost_later = !vigil_stay(&r->vigil, r->acquired_ns + r->at_least_ms * MS) && r->vigil.was_held;
+		if (r->outer == NULL && r->supervisor.cause == SUPERVISOR_ENDED && r->job.error == 0)
+			r->lost_later = !supervisor_stay(&r->supervisor, r->acquired_ns + r->at_least_ms * MS) &&
+			                r->supervisor.was_held;
 	}
 	free(environment);
 	return status;
 }
 
-/* ---- the story ---- */
+/* ---- all of it ---- */
 
 static void
 clean_up(struct run *r)
 {
-	vigil_end(&r->vigil);
+	supervisor_end(&r->supervisor);
 	job_end(&r->job);
-	onlooker_end(r->outer);
-	teller_end(r->teller);
+	holder_watch_end(r->outer);
+	holder_report_end(r->report);
 	leash_lock_free(r->lock);
 	leash_close(r->client);
-	herald_end(r->herald); /* after all who speak through it */
+	writer_end(r->writer); /* last: the others use it */
 }
 
 static bool
@@ -551,11 +565,13 @@ was_interrupted(const struct run *r)
 {
 	if (r->signal == SIGINT)
 		return true;
-	return r->vigil.cause == VIGIL_ENDED && r->job.ended && WIFSIGNALED(r->job.status) && WTERMSIG(r->job.status) == SIGINT;
+	return r->supervisor.cause == SUPERVISOR_ENDED && r->job.ended && WIFSIGNALED(r->job.status) &&
+	       WTERMSIG(r->job.status) == SIGINT;
 }
 
-/* A shell script ends on Ctrl-C only if it gets the signal itself, and what it waits for dies of it; $? is 130 then, as it is by exit.
- * Where CMD had the terminal nobody else got it: so all of our group do now, as they would have. Without a terminal there is no Ctrl-C. */
+/* A shell script ends on Ctrl-C only if the shell gets SIGINT itself, and the command that it waits for dies of it;
+ * exit status 130 is not enough. While CMD was in the foreground only CMD got SIGINT: so now all of our process group
+ * gets it, as it would have without leash. Without a terminal there is no Ctrl-C. */
 static void
 die_of_interrupt(const struct run *r)
 {
@@ -566,7 +582,7 @@ die_of_interrupt(const struct run *r)
 	signal(SIGINT, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
-	if (r->vigil.had_terminal)
+	if (r->supervisor.had_terminal)
 		kill(0, SIGINT);
 	else
 		raise(SIGINT);
@@ -582,7 +598,7 @@ run(const struct command *command, int argc, char **argv)
 		.conflict_exit = EXIT_CONFLICT,
 		.lost_exit = EXIT_LOST,
 		.on_lost = SIGTERM,
-		.vigil = {.signal_fd = -1, .timer_fd = -1},
+		.supervisor = {.signal_fd = -1, .timer_fd = -1},
 	};
 	int status;
 

@@ -1,5 +1,6 @@
 #include "tools/sample.h"
 
+#include "tools/clock.h"
 #include "tools/table.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 /* ---- who is asked ---- */
 
-/* The server's name as it was given, without what comes before it (user, password) and behind it (files of secrets). */
+/* The server's name as it was given, without user and password before it, and secrets behind it. */
 static void
 name_server(char *out, size_t size, const char *uri)
 {
@@ -32,7 +33,7 @@ subject_open(struct subject *s, const struct cli *cli, const char *pattern)
 
 	*s = (struct subject){.cli = cli, .pattern = pattern};
 	name_server(s->server, sizeof s->server, uri != NULL && uri[0] != '\0' ? uri : "redis://127.0.0.1:6379");
-	status = cli_open(cli, NULL, &s->client);
+	status = cli_open_to_look(cli, &s->client);
 	if (status == CLI_GO_ON && leash_lock_new(&s->probe, s->client, "leash-top", CLI_LOOKING, &err) != LEASH_OK)
 		return cli_fail_with(cli, &err);
 	return status;
@@ -64,7 +65,7 @@ sample_destroy(struct sample *sample)
 
 struct look {
 	struct sample *sample;
-	int64_t since_ms; /* by the server's clock: what is held since later was taken since the last sample */
+	int64_t since_ms; /* by the server's clock: locks held since later were taken after the last sample */
 	const atomic_bool *stop;
 };
 
@@ -89,16 +90,16 @@ static leash_status
 measure_trip(struct sample *sample, const struct subject *subject, leash_error *err)
 {
 	leash_lock_info info = {.size = sizeof info};
-	int64_t from_ns = moment_ns();
+	int64_t from_ns = clock_steady_ns();
 	leash_status st = leash_lock_inspect(subject->probe, &info, err);
 
-	sample->trip_ns = moment_ns() - from_ns;
+	sample->trip_ns = clock_steady_ns() - from_ns;
 	return st;
 }
 
 leash_status
-sample_take(struct sample *sample, const struct subject *subject, struct order order, int64_t before_ms, const atomic_bool *stop,
-            leash_error *err)
+sample_take(struct sample *sample, const struct subject *subject, struct order order, int64_t before_ms,
+            const atomic_bool *stop, leash_error *err)
 {
 	struct ranking ranking = sample->ranking;
 	struct look look = {.sample = sample, .stop = stop};
@@ -115,9 +116,9 @@ sample_take(struct sample *sample, const struct subject *subject, struct order o
 		sample->taken_in_ms = sample->moment.here_ms - before_ms;
 		look.since_ms = before_ms + sample->moment.ahead_ms;
 	}
-	from_ns = moment_ns();
+	from_ns = clock_steady_ns();
 	st = leash_client_scan(subject->client, subject->pattern, note_lock, &look, err);
-	sample->scan_ns = moment_ns() - from_ns;
+	sample->scan_ns = clock_steady_ns() - from_ns;
 	ranking_sort(&sample->ranking, order);
 	return st;
 }
@@ -131,16 +132,16 @@ sample_text(char out[static SAMPLE_TEXT_SIZE], const struct sample *s)
 	int n = snprintf(out, SAMPLE_TEXT_SIZE, "%llu lock%s", (unsigned long long)s->locks, s->locks == 1 ? "" : "s");
 
 	if (s->waiting > 0)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu waiting for %llu of them", (unsigned long long)s->waiting,
-		              (unsigned long long)s->contended);
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu waiting for %llu of them",
+		              (unsigned long long)s->waiting, (unsigned long long)s->contended);
 	else if (!s->no_queues)
 		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", nobody waiting");
 	if (s->taken_in_ms > 0)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu taken in the last %s", (unsigned long long)s->taken,
-		              table_span(span, s->taken_in_ms));
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu taken in the last %s",
+		              (unsigned long long)s->taken, table_span(span, s->taken_in_ms));
 	if (s->ending > 0)
-		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu end%s within %d s", (unsigned long long)s->ending, s->ending == 1 ? "s" : "",
-		              SAMPLE_ENDING_MS / 1000);
+		n += snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu end%s within %d s", (unsigned long long)s->ending,
+		              s->ending == 1 ? "s" : "", SAMPLE_ENDING_MS / 1000);
 	if (s->endless > 0)
 		snprintf(out + n, SAMPLE_TEXT_SIZE - (size_t)n, ", %llu without an end", (unsigned long long)s->endless);
 	return out;

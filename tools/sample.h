@@ -13,15 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SAMPLE_ENDING_MS = 5000, SAMPLE_URGENT_MS = 2000 }; /* a lease that ends within so many is shown as such */
+enum { SAMPLE_ENDING_MS = 5000, SAMPLE_URGENT_MS = 2000 }; /* leases that end within this are marked */
 
 struct sample {
-	struct moment moment;  /* when it was begun */
+	struct moment moment;  /* its beginning */
 	int64_t trip_ns;       /* how long a question to the server took, there and back */
 	int64_t scan_ns;       /* and how long it took to look at all locks */
 	uint64_t locks;        /* held */
 	uint64_t waiting;      /* places in their queues */
-	uint64_t contended;    /* locks with such */
+	uint64_t contended;    /* locks that are waited for */
 	bool no_queues;        /* nobody knows who waits */
 	uint64_t ending;       /* leases that end soon */
 	uint64_t endless;      /* without an expiry */
@@ -34,7 +34,7 @@ struct sample {
 struct subject {
 	const struct cli *cli;
 	leash_client *client;
-	leash_lock *probe;   /* some lock: nobody's */
+	leash_lock *probe;   /* a lock that nobody takes, to measure round trips */
 	const char *pattern; /* NULL: all */
 	char server[128];    /* its name, without secrets */
 };
@@ -47,8 +47,8 @@ void subject_close(struct subject *subject);
 bool sample_init(struct sample *sample, size_t rows);
 void sample_destroy(struct sample *sample);
 
-/* Look. `before_ms`: the moment, by our clock, of the last sample; 0: there was none. `stop`: cut it short when this becomes true (NULL:
- * nothing does). What is in `sample` after a failure is worth nothing. */
+/* Look. `before_ms`: the moment, by our clock, of the last sample; 0: there was none. `stop`: cut it short when this
+ * becomes true (NULL: nothing does). What is in `sample` after a failure is worth nothing. */
 leash_status sample_take(struct sample *sample, const struct subject *subject, struct order order, int64_t before_ms,
                          const atomic_bool *stop, leash_error *err);
 

@@ -1,5 +1,7 @@
 #include "tools/sampler.h"
 
+#include "tools/clock.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -8,15 +10,13 @@
 
 enum { BLINK_MS = 100, BREATH_MS = 50 };
 
-#define MS INT64_C(1000000)
-
 static void
 ring(struct sampler *s)
 {
 	eventfd_write(s->event, 1);
 }
 
-/* Mutex held. Wait until then, or until somebody wants something else. */
+/* Mutex held. Wait until then, or until another wish comes. */
 static void
 wait_until(struct sampler *s, int64_t due_ns)
 {
@@ -41,7 +41,7 @@ take_over(struct sampler *s, struct sample *taken, leash_status st, const leash_
 		return;
 	}
 	s->failure.status = LEASH_OK;
-	s->fresh_ns = moment_ns();
+	s->fresh_ns = clock_steady_ns();
 	s->shown = taken;
 	if (taken->ranking.order.by != s->order.by || taken->ranking.order.reverse != s->order.reverse)
 		ranking_sort(&taken->ranking, s->order);
@@ -58,15 +58,15 @@ take_one(struct sampler *s)
 	leash_status st;
 
 	pthread_mutex_unlock(&s->mutex);
-	from_ns = moment_ns();
+	from_ns = clock_steady_ns();
 	st = sample_take(spare, s->subject, order, before_ms, &s->stop, &err);
-	end_ns = moment_ns();
+	end_ns = clock_steady_ns();
 	pthread_mutex_lock(&s->mutex);
 	if (atomic_load(&s->stop))
 		return;
 	take_over(s, spare, st, &err);
 	ring(s);
-	/* The server has to do something else, too: where a scan takes long, it has as long to itself. */
+	/* The server has other work, too: after a long scan it is left alone for as long as the scan took. */
 	due_ns = from_ns + s->every_ms * MS;
 	if (due_ns < end_ns + (end_ns - from_ns) || due_ns < end_ns + BREATH_MS * MS)
 		due_ns = end_ns + (end_ns - from_ns > BREATH_MS * MS ? end_ns - from_ns : BREATH_MS * MS);
@@ -89,7 +89,7 @@ work(void *arg)
 
 /* ---- from outside ---- */
 
-/* Signals are the screen's. */
+/* The thread gets no signals: they are for the screen. */
 static int
 start_thread(struct sampler *s)
 {
@@ -129,7 +129,7 @@ free_all(struct sampler *s)
 int
 sampler_start(struct sampler *s, const struct subject *subject, int64_t every_ms, struct order order, size_t rows)
 {
-	*s = (struct sampler){.subject = subject, .every_ms = every_ms, .order = order, .fresh_ns = moment_ns()};
+	*s = (struct sampler){.subject = subject, .every_ms = every_ms, .order = order, .fresh_ns = clock_steady_ns()};
 	init_locks(s);
 	s->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->event >= 0 && sample_init(&s->samples[0], rows) && sample_init(&s->samples[1], rows) && start_thread(s) == 0)
@@ -182,7 +182,7 @@ sampler_pause(struct sampler *s, bool paused)
 bool
 sampler_stop(struct sampler *s)
 {
-	int64_t limit_ns = moment_ns() + BLINK_MS * MS;
+	int64_t limit_ns = clock_steady_ns() + BLINK_MS * MS;
 	struct timespec limit = {.tv_sec = limit_ns / 1000000000, .tv_nsec = limit_ns % 1000000000};
 	bool ended;
 

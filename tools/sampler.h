@@ -1,13 +1,15 @@
-/* A thread that takes a sample from time to time, so that whoever looks at the screen is never kept waiting by a server.
+/* A thread that takes a sample from time to time, so that whoever looks at the screen is never kept waiting by a
+ * server.
  *
- * The mutex guards what the two threads share; it is held neither while the server is asked nor while the terminal is written to. The one
- * sample that is being taken belongs to the thread alone, and changes places with the one that is shown when it is complete: a scan that
- * breaks off half-way replaces nothing.
+ * The mutex guards what the two threads share; it is held neither while the server is asked nor while the terminal
+ * is written to. The one sample that is being taken belongs to the thread alone, and changes places with the one
+ * that is shown when it is complete: a scan that breaks off half-way replaces nothing.
  *
  *   asking --all came--> shown, failure forgotten --+
- *     ^    --it failed--> failure noted ------------+--> waiting: until the next is due (not while paused), or somebody hurries
+ *     ^    --it failed--> failure noted ------------+--> waiting: until the next is due, unless paused, or somebody
+ *     |                                                    hurries
  *     +---------------------------------------------------'
- */
+ * / */
 #ifndef LEASH_TOOLS_SAMPLER_H
 #define LEASH_TOOLS_SAMPLER_H
 
@@ -29,21 +31,24 @@ struct sampler {
 	bool ended;
 	struct sample samples[2];
 	struct sample *shown;      /* the last that is complete */
-	uint64_t rounds;           /* how many there were, failed ones too */
-	leash_error failure;       /* why there is no newer one; LEASH_OK: there was no reason */
-	int64_t fresh_ns;          /* until when there were answers, as moment_ns(): the beginning if there were none */
+	uint64_t rounds;           /* samples so far, failed ones included */
+	leash_error failure;       /* why the last one failed; LEASH_OK: it did not */
+	int64_t fresh_ns;          /* when the last answer came, by clock_steady_ns(); none: when it began */
 };
 
 /* CLI_GO_ON, or what to exit with; then it has been told. */
-int sampler_start(struct sampler *sampler, const struct subject *subject, int64_t every_ms, struct order order, size_t rows);
+int sampler_start(struct sampler *sampler, const struct subject *subject, int64_t every_ms, struct order order,
+                  size_t rows);
 
-/* The order has changed: what is there is put into it at once. If that was not all, another sample is taken. Mutex not held. */
+/* The order has changed: what is there is put into it at once. If that was not all, another sample is taken. Mutex
+ * not held. */
 void sampler_reorder(struct sampler *sampler, struct order order);
 
 void sampler_hurry(struct sampler *sampler);
 void sampler_pause(struct sampler *sampler, bool paused);
 
-/* End the thread, and free all, within a blink. False: it hangs in a server that does not answer, and is left alone; end the process. */
+/* End the thread, and free all, within a blink. False: it hangs in a server that does not answer, and is left alone;
+ * end the process. */
 bool sampler_stop(struct sampler *sampler);
 
 #endif

@@ -1,13 +1,14 @@
 /* The live screen of leash top. See screen.h.
  *
- * One thread draws, and reads keys; it waits for a key, for news of the sampler, or for a signal, whichever comes first, so a key is obeyed
- * at once also while a scan runs or a server does not answer. Each frame is drawn anew into ncurses' memory (erase(), never clear()), and
- * ncurses sends what has changed.
+ * One thread draws, and reads keys; it waits for a key, for news of the sampler, or for a signal, whichever comes
+ * first, so a key is obeyed at once also while a scan runs or a server does not answer. Each frame is drawn anew
+ * into ncurses' memory (erase(), never clear()), and ncurses sends what has changed.
  *
- * Signals are let in only while it waits: one that came a moment before would be forgotten over the wait otherwise. INT, TERM, HUP and QUIT
- * end the loop; WINCH and TSTP are ncurses'. */
+ * Signals are let in only while it waits: one that came a moment before would be forgotten over the wait otherwise.
+ * INT, TERM, HUP and QUIT end the loop; WINCH and TSTP are ncurses'. */
 #include "tools/screen.h"
 
+#include "tools/clock.h"
 #include "tools/sampler.h"
 #include "tools/table.h"
 
@@ -80,7 +81,8 @@ draw_first_line(const struct screen *s, int y)
 	int n;
 
 	cli_time(time, now.here_ms);
-	n = snprintf(line, sizeof line, "leash top  %s  %s", strchr(time, ' ') != NULL ? strchr(time, ' ') + 1 : time, s->subject->server);
+	n = snprintf(line, sizeof line, "leash top  %s  %s", strchr(time, ' ') != NULL ? strchr(time, ' ') + 1 : time,
+	             s->subject->server);
 	if (s->subject->pattern != NULL) {
 		char shown[100];
 
@@ -92,7 +94,7 @@ draw_first_line(const struct screen *s, int y)
 	put(y, 0, A_NORMAL, line);
 }
 
-/* What there is, or that there is nothing new. */
+/* The counts, or that there is no answer. */
 static void
 draw_counts(const struct screen *s, int y)
 {
@@ -100,7 +102,8 @@ draw_counts(const struct screen *s, int y)
 	char text[SAMPLE_TEXT_SIZE], span[TABLE_SPAN_SIZE];
 
 	if (sampler->failure.status != LEASH_OK) {
-		snprintf(text, sizeof text, "NO ANSWER for %s%s", table_span(span, (moment_ns() - sampler->fresh_ns) / 1000000),
+		snprintf(text, sizeof text, "NO ANSWER for %s%s",
+		         table_span(span, (clock_steady_ns() - sampler->fresh_ns) / 1000000),
 		         sampler->shown != NULL ? ": what is shown is old" : "");
 		put(y, 0, attribute(s, TROUBLE), text);
 	} else if (sampler->shown == NULL) {
@@ -110,20 +113,22 @@ draw_counts(const struct screen *s, int y)
 	}
 }
 
-/* Why there is nothing new. The server's name stands above. */
+/* Why there is no answer. Without the name of the server, which stands above. */
 static void
 draw_failure(const struct screen *s, int y)
 {
 	const char *text = s->sampler.failure.text, *server = strstr(text, s->subject->server);
+	size_t size = strlen(s->subject->server);
 
-	put(y, 0, A_BOLD, server != NULL && server[strlen(s->subject->server)] == ':' ? server + strlen(s->subject->server) + 2 : text);
+	put(y, 0, A_BOLD, server != NULL && server[size] == ':' ? server + size + 2 : text);
 }
 
 static void
 draw_order(const struct screen *s, int y)
 {
 	const struct sample *sample = s->sampler.shown;
-	size_t count = sample != NULL ? sample->ranking.count : 0, last = s->top + s->fits < count ? s->top + s->fits : count;
+	size_t count = sample != NULL ? sample->ranking.count : 0;
+	size_t last = s->top + s->fits < count ? s->top + s->fits : count;
 	char line[200];
 	int n = snprintf(line, sizeof line, "%s%s", s->paused ? "PAUSED, " : "", order_text(s->order));
 
@@ -174,7 +179,7 @@ attributes_of(const struct screen *s, const leash_lock_info *info)
 	return attribute(s, colour) | (info->waiting > 0 ? (int)A_BOLD : 0);
 }
 
-/* Behind the last row that was kept there is one that tells how many were not. */
+/* If not all locks were kept, a last row says how many are missing. */
 static void
 draw_rows(struct screen *s, const struct table *table, int y)
 {
@@ -192,7 +197,8 @@ draw_rows(struct screen *s, const struct table *table, int y)
 		put(y, 0, attributes_of(s, info), table_line(table, line, info, &sample->moment));
 	}
 	if (more && y < LINES) {
-		snprintf(line, sizeof line, "%llu more are not shown: narrow it by a PATTERN, or sort by something else", (unsigned long long)(sample->locks - count));
+		snprintf(line, sizeof line, "%llu more are not shown: narrow it by a PATTERN, or sort by something else",
+		         (unsigned long long)(sample->locks - count));
 		put(y, 0, A_BOLD, line);
 	}
 }
@@ -263,7 +269,7 @@ reorder(struct screen *s, int step, bool reverse)
 	sampler_reorder(&s->sampler, s->order);
 }
 
-/* draw() sees to it that it does not go beyond the end. */
+/* draw() keeps it before the end. */
 static void
 scroll_by(struct screen *s, long rows)
 {
@@ -273,48 +279,69 @@ scroll_by(struct screen *s, long rows)
 		s->top += (size_t)rows;
 }
 
-static void
-obey(struct screen *s, int key)
+/* False: that is none of its keys. */
+static bool
+obey_scrolling(struct screen *s, int key)
 {
 	long page = s->fits > 1 ? (long)s->fits - 1 : 1;
 
 	switch (key) {
-	case 'q':
-	case 'Q':
-		s->quit = true;
-		break;
+	case 'j':
+	case KEY_DOWN:
+		scroll_by(s, 1);
+		return true;
+	case 'k':
+	case KEY_UP:
+		scroll_by(s, -1);
+		return true;
+	case KEY_NPAGE:
+		scroll_by(s, page);
+		return true;
+	case KEY_PPAGE:
+		scroll_by(s, -page);
+		return true;
+	case KEY_HOME:
+		s->top = 0;
+		return true;
+	case KEY_END:
+		s->top = ROWS + 1;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+obey_sorting(struct screen *s, int key)
+{
+	switch (key) {
 	case 's':
 	case '>':
 	case KEY_RIGHT:
 		reorder(s, 1, false);
-		break;
+		return true;
 	case '<':
 	case KEY_LEFT:
 		reorder(s, -1, false);
-		break;
+		return true;
 	case 'r':
 	case 'R':
 		reorder(s, 0, !s->order.reverse);
-		break;
-	case 'j':
-	case KEY_DOWN:
-		scroll_by(s, 1);
-		break;
-	case 'k':
-	case KEY_UP:
-		scroll_by(s, -1);
-		break;
-	case KEY_NPAGE:
-		scroll_by(s, page);
-		break;
-	case KEY_PPAGE:
-		scroll_by(s, -page);
-		break;
-	case KEY_HOME:
-		s->top = 0;
-		break;
-	case KEY_END:
-		s->top = ROWS + 1;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+obey(struct screen *s, int key)
+{
+	if (obey_scrolling(s, key) || obey_sorting(s, key))
+		return;
+	switch (key) {
+	case 'q':
+	case 'Q':
+		s->quit = true;
 		break;
 	case 'p':
 	case ' ':
@@ -398,7 +425,7 @@ start_curses(struct screen *s)
 	init_pair(TROUBLE, COLOR_WHITE, COLOR_RED);
 }
 
-/* Before newterm(), which leaves alone what has a handler. What was ignored stays so: nohup. */
+/* Before newterm(), which leaves signals alone that have handlers. Ignored signals stay ignored: nohup. */
 static void
 catch_signals(sigset_t *let_in)
 {
@@ -432,7 +459,8 @@ end(struct screen *s, const sigset_t *let_in)
 		raise(caught);
 		sigprocmask(SIG_SETMASK, let_in, NULL);
 	}
-	_exit(caught != 0 ? EXIT_BY_SIGNAL + caught : status); /* nothing is held, and a server that hangs would keep us for seconds */
+	/* at once: nothing is held, and a server that hangs would keep us for seconds */
+	_exit(caught != 0 ? EXIT_BY_SIGNAL + caught : status);
 }
 
 int
@@ -453,7 +481,8 @@ screen_run(const struct subject *subject, int64_t every_ms, uint64_t rounds, str
 	terminal = newterm(NULL, stdout, stdin);
 	if (terminal == NULL) {
 		sampler_stop(&s.sampler);
-		return cli_fail(subject->cli, EXIT_USAGE, "TERM=%s is no terminal that a screen can be drawn on: set TERM, or use --batch",
+		return cli_fail(subject->cli, EXIT_USAGE,
+		                "TERM=%s is no terminal that a screen can be drawn on: set TERM, or use --batch",
 		                cli_show(shown, sizeof shown, term != NULL ? term : ""));
 	}
 	start_curses(&s);

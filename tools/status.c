@@ -57,7 +57,8 @@ say_when(char out[static WHEN_SIZE], const struct moment *now, int64_t server_ms
 	if (server_ms <= 0)
 		snprintf(out, WHEN_SIZE, "not known");
 	else
-		snprintf(out, WHEN_SIZE, "%s, %s ago", cli_time(time, moment_here(now, server_ms)), cli_span(span, moment_age(now, server_ms)));
+		snprintf(out, WHEN_SIZE, "%s, %s ago", cli_time(time, moment_here(now, server_ms)),
+		         cli_span(span, moment_age(now, server_ms)));
 	return out;
 }
 
@@ -77,7 +78,8 @@ print_lease(const leash_lock_info *info)
 	char span[CLI_TIME_SIZE];
 
 	if (info->remaining_ms < 0)
-		puts("  lease    none: its key has no expiry, and was not made by leash; it stays until somebody deletes it (leash break)");
+		puts("  lease    none: its key has no expiry, and was not made by leash; it stays until somebody deletes it "
+		     "(leash break)");
 	else
 		printf("  lease    %s left, unless it is renewed\n", cli_span(span, info->remaining_ms));
 }
@@ -121,7 +123,8 @@ print_waiter(void *arg, const leash_waiter_info *waiter)
 	struct query *q = arg;
 	char who[CLI_PARTY_SIZE], when[WHEN_SIZE];
 
-	printf("  %6" PRIu64 ".  %s, since %s\n", waiter->position, cli_party(who, &waiter->who), say_when(when, &q->now, waiter->waiting_since_ms));
+	printf("  %6" PRIu64 ".  %s, since %s\n", waiter->position, cli_party(who, &waiter->who),
+	       say_when(when, &q->now, waiter->waiting_since_ms));
 	print_running_since(q, "           ", &waiter->who);
 	return ++q->shown < FIRST || q->all;
 }
@@ -134,10 +137,11 @@ note_waiter(void *arg, const leash_waiter_info *waiter)
 	struct query *q = arg;
 	const leash_party *p = &waiter->who;
 
-	json_array_append_new(q->waiters,
-	                      json_pack("{sI ss so sI so sI sI}", "position", (json_int_t)waiter->position, "token", p->token, "host",
-	                                cli_json_text(p->host), "pid", (json_int_t)p->pid, "program", cli_json_text(p->program), "since_ms",
-	                                (json_int_t)p->since_ms, "waiting_since_ms", (json_int_t)waiter->waiting_since_ms));
+	json_array_append_new(q->waiters, json_pack("{sI ss so sI so sI sI}", "position", (json_int_t)waiter->position,
+	                                            "token", p->token, "host", cli_json_text(p->host),
+	                                            "pid", (json_int_t)p->pid, "program", cli_json_text(p->program),
+	                                            "since_ms", (json_int_t)p->since_ms,
+	                                            "waiting_since_ms", (json_int_t)waiter->waiting_since_ms));
 	return ++q->shown < FIRST || q->all;
 }
 
@@ -177,7 +181,8 @@ answer_text(struct query *q, leash_lock *lock, const leash_lock_info *info, leas
 		puts(info->no_queue ? "  waiting  not known: a quorum has no queue" : "  waiting  nobody");
 		return LEASH_OK;
 	}
-	printf("  waiting  %" PRIu32 "%s\n", info->waiting, info->held ? "" : ": the next of them will be given it as soon as it asks");
+	printf("  waiting  %" PRIu32 "%s\n", info->waiting,
+	       info->held ? "" : ": the next of them will be given it as soon as it asks");
 	st = leash_lock_waiters(lock, print_waiter, q, err);
 	if (st == LEASH_OK && q->shown < info->waiting && q->shown >= FIRST && !q->all)
 		printf("           and %" PRIu64 " more\n", info->waiting - q->shown);
@@ -205,11 +210,12 @@ answer(struct query *q, const char *name, leash_error *err)
 	return st;
 }
 
-/* A line for each name there is, whatever came of it. */
+/* Each name gets a line, also one that failed. */
 static void
 print_failure(const char *name, const leash_error *err)
 {
-	cli_print(cli_json_named(name, json_pack("{ss so}", "error", leash_status_name(err->status), "text", cli_json_text(err->text))));
+	cli_print(cli_json_named(name, json_pack("{ss so}", "error", leash_status_name(err->status), "text",
+	                                         cli_json_text(err->text))));
 }
 
 static int
@@ -223,7 +229,7 @@ answer_all(struct query *q, int count, char **names)
 			continue;
 		if (q->cli->json)
 			print_failure(names[i], &err);
-		fflush(stdout); /* so that what is wrong comes where its lock is */
+		fflush(stdout); /* so that the error comes after the locks before it */
 		cli_fail_with(q->cli, &err);
 		if (status == EXIT_OK)
 			status = cli_exit_of(err.status);
@@ -240,7 +246,7 @@ run(const struct command *command, int argc, char **argv)
 	int c, status;
 
 	cli_begin(&cli, command);
-	signal(SIGPIPE, SIG_DFL); /* a reader who has seen enough (head) ends us, and that is no error, whatever our parent thinks of it */
+	signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough (head) ends us without an error */
 	while ((c = getopt_long(argc, argv, ":a" CLI_SHORT, options, NULL)) != -1) {
 		if (c == 'a')
 			q.all = true;
@@ -249,7 +255,7 @@ run(const struct command *command, int argc, char **argv)
 	}
 	status = cli_names(&cli, argc, argv);
 	if (status == CLI_GO_ON)
-		status = cli_open(&cli, NULL, &q.client);
+		status = cli_open_to_look(&cli, &q.client);
 	if (status != CLI_GO_ON)
 		return status;
 	status = cli_finish(&cli, answer_all(&q, argc - optind, argv + optind));

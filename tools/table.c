@@ -9,7 +9,7 @@
 
 enum { CELL_SIZE = 4 * LEASH_NAME_MAX + 1 };
 
-/* `least`: narrower, and it says nothing. `share`: of the room that is left over, in percent. */
+/* `least`: the width below which a column says nothing. `share`: of the room that is left, in percent. */
 static const struct {
 	const char *title;
 	int least, share;
@@ -26,7 +26,7 @@ static const struct {
 	[TABLE_FENCE] = {"FENCE", 19, 0, true},
 };
 
-/* Where there is no room the first of these goes first. */
+/* What is left out first when there is no room. */
 static const enum table_column dispensable[] = {
 	TABLE_SINCE, TABLE_FENCE, TABLE_DEPTH, TABLE_PROGRAM, TABLE_HELD, TABLE_WAITING, TABLE_HOLDER, TABLE_LEASE,
 };
@@ -61,7 +61,7 @@ table_fit(struct table *table, int width)
 		return;
 	}
 	if (extra > 100)
-		extra = 100; /* a line that the eye still follows */
+		extra = 100; /* a longer line is hard to read */
 	for (int i = 0; i < TABLE_COLUMNS; i++)
 		if (table->width[i] > 0)
 			table->width[i] += extra * columns[i].share / 100;
@@ -111,7 +111,7 @@ table_span(char out[static TABLE_SPAN_SIZE], int64_t ms)
 	return out;
 }
 
-/* cli_show(), and spaces as it shows what cannot be seen: they part columns. */
+/* cli_show(), with \x20 for spaces, which separate columns. */
 static void
 show_word(char out[static CELL_SIZE], const char *text)
 {
@@ -192,7 +192,7 @@ show_cell(char out[static CELL_SIZE], enum table_column column, const leash_lock
 
 /* ---- lines ---- */
 
-/* Behind what is in the line; `cell` is overwritten where it is cut. Returns the line's end. */
+/* Append to the line; a cell that is too wide is cut in place. Returns the end of the line. */
 static char *
 put_cell(const struct table *table, enum table_column column, const char *line, char *at, char *cell)
 {
@@ -231,7 +231,8 @@ table_head(const struct table *table, char out[static TABLE_LINE_SIZE])
 }
 
 char *
-table_line(const struct table *table, char out[static TABLE_LINE_SIZE], const leash_lock_info *info, const struct moment *now)
+table_line(const struct table *table, char out[static TABLE_LINE_SIZE], const leash_lock_info *info,
+           const struct moment *now)
 {
 	char *at = out, cell[CELL_SIZE];
 

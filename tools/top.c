@@ -1,6 +1,7 @@
-/* leash top: the locks of a deployment, again and again: on a screen of their own (screen.h), or as plain lines where there is no terminal,
- * or none that can do that. */
+/* leash top: the locks of a deployment, again and again: on a screen of their own (screen.h), or as plain lines
+ * where there is no terminal, or none that can do that. */
 #include "tools/cli.h"
+#include "tools/clock.h"
 #include "tools/sample.h"
 #include "tools/screen.h"
 #include "tools/table.h"
@@ -60,8 +61,8 @@ print_table(const struct top *top, const struct subject *subject, const struct s
 	struct table table;
 
 	if (!top->cli.quiet) {
-		printf("leash top  %s  %s  round trip %.2f ms, scan %.1f ms\n", cli_time(time, s->moment.here_ms), subject->server,
-		       (double)s->trip_ns / 1e6, (double)s->scan_ns / 1e6);
+		printf("leash top  %s  %s  round trip %.2f ms, scan %.1f ms\n", cli_time(time, s->moment.here_ms),
+		       subject->server, (double)s->trip_ns / 1e6, (double)s->scan_ns / 1e6);
 		puts(sample_text(text, s));
 	}
 	table_fit(&table, table_terminal(STDOUT_FILENO));
@@ -79,12 +80,14 @@ print_table(const struct top *top, const struct subject *subject, const struct s
 static void
 print_objects(const struct subject *subject, const struct sample *s, uint64_t round)
 {
-	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI sI}", "round", (json_int_t)round, "time_ms",
-	                           (json_int_t)s->moment.here_ms, "server", subject->server, "locks", (json_int_t)s->locks, "shown",
-	                           (json_int_t)s->ranking.count, "waiting",
-	                           (json_int_t)s->waiting, "contended", (json_int_t)s->contended, "ending", (json_int_t)s->ending, "endless",
-	                           (json_int_t)s->endless, "taken", (json_int_t)s->taken, "taken_in_ms", (json_int_t)s->taken_in_ms,
-	                           "round_trip_us", (json_int_t)(s->trip_ns / 1000), "scan_us", (json_int_t)(s->scan_ns / 1000));
+	json_t *object = json_pack("{sI sI ss sI sI sI sI sI sI sI sI sI sI}", "round", (json_int_t)round,
+	                           "time_ms", (json_int_t)s->moment.here_ms, "server", subject->server,
+	                           "locks", (json_int_t)s->locks, "shown", (json_int_t)s->ranking.count,
+	                           "waiting", (json_int_t)s->waiting, "contended", (json_int_t)s->contended,
+	                           "ending", (json_int_t)s->ending, "endless", (json_int_t)s->endless,
+	                           "taken", (json_int_t)s->taken, "taken_in_ms", (json_int_t)s->taken_in_ms,
+	                           "round_trip_us", (json_int_t)(s->trip_ns / 1000),
+	                           "scan_us", (json_int_t)(s->scan_ns / 1000));
 
 	cli_print(object);
 	for (size_t i = 0; i < s->ranking.count; i++) {
@@ -100,15 +103,16 @@ print_failure(const struct subject *subject, uint64_t round, const leash_error *
 {
 	struct moment now = moment_now(subject->client);
 
-	cli_print(json_pack("{sI sI ss ss so}", "round", (json_int_t)round, "time_ms", (json_int_t)now.here_ms, "server", subject->server, "error",
-	                    leash_status_name(err->status), "text", cli_json_text(err->text)));
+	cli_print(json_pack("{sI sI ss ss so}", "round", (json_int_t)round, "time_ms", (json_int_t)now.here_ms,
+	                    "server", subject->server, "error", leash_status_name(err->status),
+	                    "text", cli_json_text(err->text)));
 }
 
-/* As on the screen: a server has as long to itself as a look takes. */
+/* As on the screen: between two looks the server is left alone for at least as long as a look takes. */
 static void
 sleep_until(const struct top *top, int64_t from_ns)
 {
-	int64_t end_ns = moment_ns(), due_ns = from_ns + top->every_ms * 1000000;
+	int64_t end_ns = clock_steady_ns(), due_ns = from_ns + top->every_ms * 1000000;
 	struct timespec due;
 
 	if (due_ns < end_ns + (end_ns - from_ns))
@@ -127,7 +131,7 @@ print_rounds(const struct top *top, const struct subject *subject, struct sample
 	leash_error err;
 
 	for (uint64_t round = 1;; round++) {
-		from_ns = moment_ns();
+		from_ns = clock_steady_ns();
 		status = EXIT_OK;
 		if (sample_take(sample, subject, top->order, before_ms, NULL, &err) != LEASH_OK) {
 			status = cli_fail_with(&top->cli, &err);
@@ -172,7 +176,8 @@ take_number(const struct top *top, const char *option, const char *text, uint64_
 	*n = digits > 0 && digits < 19 && text[digits] == '\0' ? strtoull(text, NULL, 10) : 0;
 	if (*n > 0 && *n <= most)
 		return CLI_GO_ON;
-	return cli_usage(&top->cli, "%s: '%s' is not a number from 1 to %" PRIu64, option, cli_show_word(shown, sizeof shown, text), most);
+	return cli_usage(&top->cli, "%s: '%s' is not a number from 1 to %" PRIu64, option,
+	                 cli_show_word(shown, sizeof shown, text), most);
 }
 
 static int
@@ -195,7 +200,8 @@ take_sort(struct top *top, const char *text)
 			top->order.by = (enum rank_by)i;
 			return CLI_GO_ON;
 		}
-	return cli_usage(&top->cli, "--sort: '%s' is none of waiting, held, lease and name", cli_show_word(shown, sizeof shown, text));
+	return cli_usage(&top->cli, "--sort: '%s' is none of waiting, held, lease and name",
+	                 cli_show_word(shown, sizeof shown, text));
 }
 
 static int
@@ -244,16 +250,12 @@ read_options(struct top *top, int argc, char **argv)
 		CLI_LONG,
 		CLI_LONG_END,
 	};
-	char shown[80];
 	int c, status;
 
 	while ((c = getopt_long(argc, argv, ":d:n:s:Rb" CLI_SHORT, options, NULL)) != -1)
 		if ((status = take_option(top, c, argv)) != CLI_GO_ON)
 			return status;
-	if (optind + 1 < argc)
-		return cli_usage(&top->cli, "one pattern is enough: what is '%s'? (A pattern is to be quoted: 'nightly-*')",
-		                 cli_show_word(shown, sizeof shown, argv[optind + 1]));
-	if (cli_take_pattern(&top->cli, argv[optind]) != CLI_GO_ON)
+	if (cli_only_pattern(&top->cli, argc, argv) != CLI_GO_ON)
 		return EXIT_USAGE;
 	top->pattern = argv[optind];
 	return CLI_GO_ON;
@@ -264,7 +266,8 @@ has_screen(void)
 {
 	const char *term = getenv("TERM");
 
-	return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
+	return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && term != NULL && term[0] != '\0' &&
+	       strcmp(term, "dumb") != 0;
 }
 
 static int
@@ -275,14 +278,14 @@ run(const struct command *command, int argc, char **argv)
 	int status;
 
 	cli_begin(&top.cli, command);
-	signal(SIGPIPE, SIG_DFL); /* a reader who has seen enough (head) ends us, and that is no error, whatever our parent thinks of it */
+	signal(SIGPIPE, SIG_DFL); /* a reader that has seen enough (head) ends us without an error */
 	status = read_options(&top, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
 	if (top.cli.json || !has_screen())
 		top.batch = true;
 	if (!top.batch)
-		top.cli.verbose = false; /* lines of the log would go across the screen */
+		top.cli.verbose = false; /* log lines would spoil the screen */
 	status = subject_open(&subject, &top.cli, top.pattern);
 	if (status == CLI_GO_ON)
 		status = top.batch ? run_batch(&top, &subject) : screen_run(&subject, top.every_ms, top.rounds, top.order);

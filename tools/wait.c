@@ -1,16 +1,17 @@
 /* leash wait: until nobody has a lock, or several.
  *
- * Looks at them again and again, and takes no part in their queues, so that it delays nobody. Between two looks it pauses: shortly at
- * first, for short jobs, longer the longer it takes, and never past the end of the lease that it last saw.
+ * Looks at them again and again, and takes no part in their queues, so that it delays nobody. Between two looks it
+ * pauses: shortly at first, for short jobs, longer the longer it takes, and never past the end of the lease that it
+ * last saw.
  *
  *   looking at each in turn --all of them were free--> 0
  *     |  one is held, or the server is away: pause, and from the first again
  *     `--the time is over--> 75, or 69 if the server was away at last */
+#include "tools/clock.h"
 #include "tools/hold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { PAUSE_LEAST_MS = 20, PAUSE_MOST_MS = 250 };
 
@@ -19,31 +20,14 @@ struct wait {
 	char **names;
 	int count;
 	int64_t wait_ms; /* LEASH_FOREVER: no end */
-	int64_t end_ms;
+	int64_t end_ns;
 	leash_client *client;
 	leash_lock **locks;    /* by name; NULL: no handle yet */
-	leash_lock_info *seen; /* what each was when it was last looked at */
-	int held;              /* the one that was held at the last look; -1: the server was away */
-	int told;              /* whom we have told of already: as `held`, or -2 */
+	leash_lock_info *seen; /* the last look at each */
+	int held;              /* the index of a lock that was held at the last look; -1: the server was away */
+	int told;              /* the last that was told of: as `held`; -2: none */
 	leash_error away;      /* why, then */
 };
-
-static int64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void
-sleep_ms(int64_t ms)
-{
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	nanosleep(&t, NULL);
-}
 
 /* ---- looking ---- */
 
@@ -79,7 +63,7 @@ look(struct wait *w)
 	return st == LEASH_OK || st == LEASH_UNAVAILABLE ? CLI_GO_ON : cli_fail_with(&w->cli, &err);
 }
 
-/* Once for each that it is about, for those who want to know what they wait for; that nobody answers concerns all. */
+/* Say what is awaited, once for each lock; once for all when the server does not answer. */
 static void
 tell_what_is_awaited(struct wait *w)
 {
@@ -89,9 +73,9 @@ tell_what_is_awaited(struct wait *w)
 		return;
 	w->told = w->held;
 	if (w->held < 0)
-		cli_say(&w->cli, "%s; retrying", w->away.text);
+		cli_say(&w->cli, CLI_INFO, "%s; retrying", w->away.text);
 	else
-		cli_tell(&w->cli, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
+		cli_say(&w->cli, CLI_DETAIL, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
 		         hold_holder(holder, w->client, &w->seen[w->held]));
 }
 
@@ -105,7 +89,8 @@ give_up(struct wait *w)
 
 	if (w->held < 0)
 		return cli_fail_with(&w->cli, &w->away);
-	cli_say(&w->cli, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]), hold_holder(holder, w->client, &w->seen[w->held]));
+	cli_say(&w->cli, CLI_INFO, "lock '%s' is held by %s", cli_show(shown, sizeof shown, w->names[w->held]),
+	        hold_holder(holder, w->client, &w->seen[w->held]));
 	if (w->cli.json)
 		cli_print(cli_json_info(&w->seen[w->held]));
 	return EXIT_CONFLICT;
@@ -130,12 +115,12 @@ wait_for_all(struct wait *w)
 	int status;
 
 	while ((status = look(w)) == CLI_GO_ON) {
-		left_ms = w->wait_ms == LEASH_FOREVER ? INT64_MAX : w->end_ms - now_ms();
+		left_ms = w->wait_ms == LEASH_FOREVER ? INT64_MAX : (w->end_ns - clock_boot_ns()) / MS;
 		if (left_ms <= 0)
 			return give_up(w);
 		tell_what_is_awaited(w);
 		pause = pause_ms(w, pause);
-		sleep_ms(pause < left_ms ? pause : left_ms);
+		clock_sleep_ms(pause < left_ms ? pause : left_ms);
 	}
 	for (int i = 0; status == EXIT_OK && w->cli.json && i < w->count; i++)
 		cli_print(cli_json_info(&w->seen[i]));
@@ -150,7 +135,7 @@ wait_and_clean_up(struct wait *w)
 
 	if (status != CLI_GO_ON)
 		return status;
-	w->end_ms = w->wait_ms == LEASH_FOREVER ? 0 : now_ms() + w->wait_ms;
+	w->end_ns = w->wait_ms == LEASH_FOREVER ? 0 : clock_boot_ns() + w->wait_ms * MS;
 	w->locks = calloc((size_t)w->count, sizeof(leash_lock *));
 	w->seen = calloc((size_t)w->count, sizeof *w->seen);
 	status = w->locks != NULL && w->seen != NULL ? wait_for_all(w) : cli_fail(&w->cli, EXIT_INTERNAL, "out of memory");

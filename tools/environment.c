@@ -1,16 +1,14 @@
-/* What CMD finds in its environment. See nest.h.
+/* What CMD finds in its environment. See environment.h.
  *
- * It finds its lock in LEASH_NAME, LEASH_FENCE and LEASH_TOKEN, where those of an inner run hide the outer one's, and in LEASH_HELD
- * the tokens of all runs around it. A run whose lock is held by one of these does not wait for it, which would be for ever: it runs its
- * CMD under the outer hold. Tokens are never used twice, so what is left over in LEASH_HELD does no harm. */
-#include "tools/nest.h"
+ * LEASH_NAME, LEASH_FENCE and LEASH_TOKEN have its lock; an inner run overwrites those of the outer run. LEASH_HELD has
+ * the tokens of all runs around it. A run whose lock is held under one of these tokens would wait for ever; it runs its
+ * CMD under the outer hold instead. Tokens are never used twice, so old ones in LEASH_HELD do no harm. */
+#include "tools/environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- variables ---- */
 
 static const char *
 held(void)
@@ -21,13 +19,13 @@ held(void)
 }
 
 bool
-nest_is_empty(void)
+environment_has_no_token(void)
 {
 	return held()[strspn(held(), " ")] == '\0';
 }
 
 bool
-nest_has(const char *token)
+environment_has_token(const char *token)
 {
 	size_t size = strlen(token);
 
@@ -58,7 +56,7 @@ is_replaced(const char *setting, const struct variable *variables, size_t count)
 	return false;
 }
 
-/* The list, and behind it the texts that are new. */
+/* One block: the list, and behind it the new texts. */
 static char **
 make_list(const struct variable *variables, size_t count)
 {
@@ -89,12 +87,12 @@ make_list(const struct variable *variables, size_t count)
 }
 
 char **
-nest_environment(const struct cli *cli, const char *name, uint64_t fence, const char *token, bool ours)
+environment_new(const struct cli *cli, const char *name, uint64_t fence, const char *token, bool ours)
 {
 	char digits[24], *tokens = NULL, **list;
 
 	snprintf(digits, sizeof digits, "%llu", (unsigned long long)fence);
-	if (ours && asprintf(&tokens, "%s%s%s", held(), nest_is_empty() ? "" : " ", token) < 0)
+	if (ours && asprintf(&tokens, "%s%s%s", held(), environment_has_no_token() ? "" : " ", token) < 0)
 		return NULL;
 	list = make_list(
 		(const struct variable[]){

@@ -1,0 +1,26 @@
+/* What --json prints. */
+#ifndef LEASH_TOOLS_JSON_H
+#define LEASH_TOOLS_JSON_H
+
+#include <leash.h>
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One object, one line, to stdout. Takes the reference; NULL counts as out of memory. */
+void cli_print(json_t *object);
+bool cli_has_unprinted(void); /* for want of memory */
+
+json_t *cli_json_text(const char *text);  /* UTF-8 as it is, other bytes as cli_show() has them */
+json_t *cli_json_fence(uint64_t fence);   /* a string: many readers of JSON cannot take 64 bits */
+json_t *cli_json_info(const leash_lock_info *info);
+
+/* The name of a lock, or NULL: a string if it is UTF-8, else null, and base64 under "<key>_base64", so that no two
+ * names look the same. */
+void cli_json_set_name(json_t *object, const char *key, const char *name);
+
+/* An object with the "name", and then all of `rest`, whose reference it takes. */
+json_t *cli_json_named(const char *name, json_t *rest);
+
+#endif

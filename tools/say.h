@@ -1,0 +1,47 @@
+/* How commands speak on standard error: as lines, or with --json as objects. */
+#ifndef LEASH_TOOLS_SAY_H
+#define LEASH_TOOLS_SAY_H
+
+#include <leash.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cli;
+
+enum cli_level {
+	CLI_DETAIL,  /* only with --verbose; in JSON "info" */
+	CLI_INFO,    /* this and warnings: not with --quiet */
+	CLI_WARNING,
+	CLI_ERROR,   /* always */
+};
+
+bool cli_is_said(const struct cli *cli, enum cli_level level);
+
+/* To stderr: "leash run: ...", or as JSON. Whatever is not an error is dropped if stderr does not take it within 0.1
+ * s: a terminal that was stopped must not stop a command that holds a lock. */
+void cli_say(const struct cli *cli, enum cli_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Say what is wrong, and return `status`. */
+int cli_fail(const struct cli *cli, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* EXIT_USAGE, with a hint at --help. */
+int cli_usage(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The status that cli_exit_of() gives. */
+int cli_fail_with(const struct cli *cli, const leash_error *err);
+int cli_exit_of(leash_status status);
+
+/* What has happened to a hold: with `event`, the JSON has its fields. */
+struct cli_news {
+	enum cli_level level;
+	const char *lock; /* its name; NULL: none in particular */
+	leash_event_type event;
+	uint64_t fence;
+	int64_t remaining_ms;
+	int64_t time_ms; /* when it happened, since 1970 */
+};
+void cli_report(const struct cli *cli, const struct cli_news *news, const char *text);
+
+#endif

@@ -1,0 +1,27 @@
+/* Writes on standard error what `leash run` says while CMD runs, and keeps nobody waiting.
+ *
+ * Standard error may be a pipe that nobody reads from, or a terminal that was stopped (Ctrl-S). A run that waited
+ * for it could not end CMD before another gets its lock. */
+#ifndef LEASH_TOOLS_STDERR_WRITER_H
+#define LEASH_TOOLS_STDERR_WRITER_H
+
+#include "tools/cli.h"
+
+struct stderr_writer;
+
+/* `lock`: the name of the lock that is run under; not copied. NULL: no memory, no thread or no descriptor. */
+struct stderr_writer *writer_new(const struct cli *cli, const char *lock);
+
+/* As cli_say(), cli_fail() and cli_report(), but later, and by another thread. Of an event, its type, fence and
+ * remaining time are reported. When texts come faster than they can be written some are dropped. Any thread. */
+void writer_say(struct stderr_writer *writer, enum cli_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+int writer_fail(struct stderr_writer *writer, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void writer_report(struct stderr_writer *writer, enum cli_level level, const leash_event *event, const char *format,
+                   ...) __attribute__((format(printf, 4, 5)));
+
+/* Wait until all is written, for 1 s at most; then the rest is dropped. NULL is allowed. */
+void writer_end(struct stderr_writer *writer);
+
+#endif
