@@ -57,8 +57,9 @@ total(const struct patient *p)
 static void
 print_json(const leash_finding *f)
 {
-	cli_print(json_pack("{so ss ss so so}", "server", cli_json_text(f->server), "topic", f->topic, "level", levels[f->level].word, "text",
-	                    cli_json_text(f->text), "remedy", f->remedy != NULL ? cli_json_text(f->remedy) : json_null()));
+	cli_print(json_pack("{so ss ss so so}", "server", cli_json_text(f->server), "topic", f->topic,
+	                    "level", levels[f->level].word, "text", cli_json_text(f->text),
+	                    "remedy", f->remedy != NULL ? cli_json_text(f->remedy) : json_null()));
 }
 
 static void
@@ -101,11 +102,13 @@ print_number(unsigned n, const char *what, const char *before)
 static void
 print_summary(const struct patient *p, int status)
 {
-	unsigned errors = p->count[LEASH_FINDING_ERROR], warnings = p->count[LEASH_FINDING_WARNING], notes = p->count[LEASH_FINDING_NOTE];
+	unsigned errors = p->count[LEASH_FINDING_ERROR], warnings = p->count[LEASH_FINDING_WARNING];
+	unsigned notes = p->count[LEASH_FINDING_NOTE];
 
 	if (p->cli->json) {
-		cli_print(json_pack("{s{sb si si si si si}}", "summary", "fit", errors == 0, "errors", (int)errors, "warnings", (int)warnings,
-		                    "notes", (int)notes, "ok", (int)p->count[LEASH_FINDING_FINE], "exit", status));
+		cli_print(json_pack("{s{sb si si si si si}}", "summary", "fit", errors == 0, "errors", (int)errors,
+		                    "warnings", (int)warnings, "notes", (int)notes,
+		                    "ok", (int)p->count[LEASH_FINDING_FINE], "exit", status));
 		return;
 	}
 	if (p->cli->quiet)
@@ -129,7 +132,8 @@ read_options(struct cli *cli, int argc, char **argv)
 	while (status == CLI_GO_ON && (c = getopt_long(argc, argv, ":" CLI_SHORT, options, NULL)) != -1)
 		status = cli_option(cli, c, argv);
 	if (status == CLI_GO_ON && optind < argc)
-		return cli_usage(cli, "it looks at a server, not at locks: what is '%s'? -r URI names a server", cli_show_word(shown, sizeof shown, argv[optind]));
+		return cli_usage(cli, "it looks at a server, not at locks: what is '%s'? -r URI names a server",
+		                 cli_show_word(shown, sizeof shown, argv[optind]));
 	return status;
 }
 
@@ -159,4 +163,5 @@ run(const struct command *command, int argc, char **argv)
 	return cli_finish(&cli, status);
 }
 
-const struct command command_doctor = {"doctor", "is this server fit to keep locks, and if not, how to mend it", help, run};
+const struct command command_doctor = {
+	"doctor", "is this server fit to keep locks, and if not, how to mend it", help, run};
