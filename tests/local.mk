@@ -322,6 +322,7 @@ seers_sources += tests/redis/seers.c
 seers_sources += tests/redis/seers.h
 
 steps_sources = tests/redis/steps.c tests/redis/steps.h
+taken_sources = tests/tools/taken.c tests/tools/taken.h
 tellers_sources = tests/redis/tellers.c tests/redis/tellers.h
 five_sources = tests/fault/five.c tests/fault/five.h
 scene_sources = tests/fault/scenes.c tests/fault/scenes.h
@@ -476,6 +477,8 @@ tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tool
 tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h
 tests_tools_test_histogram_SOURCES = tests/tools/test_histogram.c tools/histogram.c tools/histogram.h
 tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c tools/ranking.h
+tests_tools_test_run_SOURCES = tests/tools/test_run.c $(taken_sources)
+tests_tools_test_run_signals_SOURCES = tests/tools/test_run_signals.c $(taken_sources)
 
 tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(tools_sources)
 tests_unit_test_proxy_SOURCES = tests/unit/test_proxy.c $(tools_sources)
@@ -553,6 +556,8 @@ support_sources += tests/support/monitor.c
 support_sources += tests/support/monitor.h
 support_sources += tests/support/node.c
 support_sources += tests/support/node.h
+support_sources += tests/support/one_server.c
+support_sources += tests/support/one_server.h
 support_sources += tests/support/place.c
 support_sources += tests/support/place.h
 support_sources += tests/support/ports.c

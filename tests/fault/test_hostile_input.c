@@ -15,8 +15,8 @@
 #include "tests/fault/refused.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,24 +25,7 @@
 
 #define MS INT64_C(1000000)
 
-static struct server *server;
 static leash_error err; /* what the last call said */
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 /* xorshift64* */
 static uint64_t
@@ -160,14 +143,14 @@ no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out(void **state)
 	static const char *const hostile[] = {"x", "other:{x}", "}:{other:x", "../other:{x}", "{other}", "}", "{", "\n", "*", "other:{x}:fence", "\xff", "%", "%7D"};
 	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 5);
 	leash_client *client, *stranger;
-	char name[LEASH_NAME_MAX + 1], uri[512];
+	char name[LEASH_NAME_MAX + 1], theirs[512];
 	leash_lock *lock;
 
 	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	freeReplyObject(server_command(server, "ACL SETUSER app on >word ~app:{* &app:* +@all -@admin"));
-	snprintf(uri, sizeof uri, "unix://app:word@%s", server_socket(server));
-	client = leashed_open(uri, LEASH_OPTIONS(.prefix = "app", .timeout_ms = 20000));
+	snprintf(theirs, sizeof theirs, "unix://app:word@%s", server_socket(server));
+	client = leashed_open(theirs, LEASH_OPTIONS(.prefix = "app", .timeout_ms = 20000));
 	for (int i = 0; i < 600; i++) {
 		if (i < (int)(sizeof hostile / sizeof *hostile))
 			snprintf(name, sizeof name, "%s", hostile[i]);
@@ -185,7 +168,7 @@ no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out(void **state)
 	/* the same user may not so much as try another prefix, be it the beginning of its own or the other way round */
 	for (int i = 0; i < 3; i++) {
 		const char *prefix = (const char *const[]){"other", "ap", "app2"}[i];
-		leash_status status = leash_open(&stranger, LEASH_OPTIONS(.uri = uri, .prefix = prefix, .timeout_ms = 20000), &err);
+		leash_status status = leash_open(&stranger, LEASH_OPTIONS(.uri = theirs, .prefix = prefix, .timeout_ms = 20000), &err);
 
 		if (status == LEASH_OK) {
 			lock = leashed_lock(stranger, "x", NULL);
@@ -376,12 +359,12 @@ tells_secret(const void *bytes, size_t n)
 }
 
 static bool
-is_place(const struct lsh_uri *uri)
+is_place(const struct lsh_uri *parsed)
 {
-	for (size_t i = 0; i < uri->host_count; i++)
-		if (tells_secret(uri->hosts[i].host, strlen(uri->hosts[i].host)))
+	for (size_t i = 0; i < parsed->host_count; i++)
+		if (tells_secret(parsed->hosts[i].host, strlen(parsed->hosts[i].host)))
 			return true;
-	return tells_secret(uri->host, strlen(uri->host)) || (uri->master != NULL && tells_secret(uri->master, strlen(uri->master)));
+	return tells_secret(parsed->host, strlen(parsed->host)) || (parsed->master != NULL && tells_secret(parsed->master, strlen(parsed->master)));
 }
 
 /* Any byte may be added, lost, changed or doubled, pieces of other URIs come in, and the end may be missing. */
@@ -438,18 +421,18 @@ no_mutated_uri_crashes_the_parser_or_tells_its_secret(void **state)
 	(void)state;
 	for (long i = 0; i < rounds; i++) {
 		char text[512];
-		struct lsh_uri uri;
+		struct lsh_uri parsed;
 
 		snprintf(text, sizeof text, "%s", texts[(size_t)i % (sizeof texts / sizeof *texts)]);
 		for (uint64_t n = 1 + next_random(&seed) % 6; n > 0; n--)
 			mutate(text, sizeof text, &seed);
 		memset(&err, 0, sizeof err);
-		if (lsh_uri_parse(&uri, text, &err) == LEASH_OK) {
+		if (lsh_uri_parse(&parsed, text, &err) == LEASH_OK) {
 			taken++;
 			/* where what was a secret is the name of a host or a master by now it must be shown */
-			if (tells_secret(uri.shown, strlen(uri.shown)) && !is_place(&uri))
-				fail_msg("%s: shown as %s", text, uri.shown);
-			lsh_uri_clear(&uri);
+			if (tells_secret(parsed.shown, strlen(parsed.shown)) && !is_place(&parsed))
+				fail_msg("%s: shown as %s", text, parsed.shown);
+			lsh_uri_clear(&parsed);
 			continue;
 		}
 		check_text(err.text, "");
@@ -471,5 +454,5 @@ main(void)
 		cmocka_unit_test(no_mutated_uri_crashes_the_parser_or_tells_its_secret),
 	};
 
-	return cmocka_run_group_tests_name("hostile input", tests, start, stop);
+	return cmocka_run_group_tests_name("hostile input", tests, start_server, stop_server);
 }

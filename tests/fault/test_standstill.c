@@ -10,9 +10,9 @@
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
+#include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,24 +24,7 @@
 
 #define MS INT64_C(1000000)
 
-static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 /* Spans that a slow machine stretches. */
 static int64_t
@@ -103,11 +86,11 @@ hold_and_look(void *arg)
 }
 
 static struct held_up *
-begin_holding_at(const char *uri, unsigned min_replicas, int64_t lease_ms, pid_t *pid)
+begin_holding_at(const char *at, unsigned min_replicas, int64_t lease_ms, pid_t *pid)
 {
 	struct held_up *h = child_share(sizeof *h);
 
-	snprintf(h->uri, sizeof h->uri, "%s", uri);
+	snprintf(h->uri, sizeof h->uri, "%s", at);
 	h->min_replicas = min_replicas;
 	h->lease_ms = lease_ms;
 	*pid = child_run(hold_and_look, h);
@@ -535,7 +518,7 @@ who_stood_still_between_look_and_write_is_stopped_by_a_fence_and_by_nothing_else
 	assert_int_equal(refused, ROUNDS);
 }
 
-#define still(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define still(test) cmocka_unit_test_setup_teardown(test, start_server, stop_server)
 
 int
 main(void)

@@ -11,8 +11,8 @@
 #include "redis/pipe.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
+#include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
-#include "tests/support/server.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -25,24 +25,7 @@ enum { THREADS = 24 };
 
 #define PATIENT_NS INT64_C(30000000000)
 
-static struct server *server;
 static _Atomic int breaks;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 static void
 broke(void *ctx)
@@ -55,7 +38,7 @@ static const struct lsh_pipe_ops ops = {.broke = broke};
 
 /* A connected wire, by the library's own way of connecting. */
 static struct lsh_wire
-connect_to(const char *uri)
+connect_to(const char *to)
 {
 	struct lsh_uri parsed;
 	struct lsh_dial *dial;
@@ -63,7 +46,7 @@ connect_to(const char *uri)
 	enum lsh_dialed dialed;
 	leash_error err;
 
-	assert_int_equal(lsh_uri_parse(&parsed, uri, &err), LEASH_OK);
+	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
 	dial = lsh_dial_new(&parsed, "test", NULL);
 	assert_non_null(dial);
 	lsh_dial_start(dial, lsh_now_ns() + PATIENT_NS);
@@ -80,10 +63,10 @@ connect_to(const char *uri)
 }
 
 static struct lsh_pipe *
-pipe_to(const char *uri, int send_buffer)
+pipe_to(const char *to, int send_buffer)
 {
 	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
-	struct lsh_wire wire = connect_to(uri);
+	struct lsh_wire wire = connect_to(to);
 
 	assert_non_null(pipe);
 	if (send_buffer > 0)
@@ -511,5 +494,5 @@ main(void)
 		cmocka_unit_test(who_is_sent_elsewhere_because_asking_was_refused_is_told_that),
 	};
 
-	return cmocka_run_group_tests_name("pipe", tests, start, stop);
+	return cmocka_run_group_tests_name("pipe", tests, start_server, stop_server);
 }

@@ -6,8 +6,8 @@
 #include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/fake.h"
+#include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
-#include "tests/support/server.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -23,34 +23,17 @@
 
 #define PATIENCE (20 * LSH_S)
 
-static struct server *server;
-static struct lsh_uri uri;
+static struct lsh_uri parsed;
 static leash_error err;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 static struct lsh_talk *
 open_talk(const char *to, int64_t timeout)
 {
 	struct lsh_talk *talk = NULL;
 
-	lsh_uri_clear(&uri);
-	assert_int_equal(lsh_uri_parse(&uri, to, &err), LEASH_OK);
-	if (lsh_talk_open(&talk, &uri, "leash:talker", timeout, NULL, &err) != LEASH_OK)
+	lsh_uri_clear(&parsed);
+	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
+	if (lsh_talk_open(&talk, &parsed, "leash:talker", timeout, NULL, &err) != LEASH_OK)
 		fail_msg("%s", err.text);
 	return talk;
 }
@@ -245,7 +228,7 @@ each_answer_has_its_time_and_no_more(void **state)
 	assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
 	assert_true(lsh_now_ns() - begun >= 200 * LSH_MS);
 	assert_non_null(strstr(err.text, "no answer in time"));
-	assert_non_null(strstr(err.text, uri.shown));
+	assert_non_null(strstr(err.text, parsed.shown));
 	lsh_talk_close(talk);
 	proxy_release(proxy);
 	/* one that drips has no more */
@@ -407,9 +390,9 @@ who_cannot_be_reached_is_said_so(void **state)
 	unsigned fds = descriptors_count();
 
 	(void)state;
-	lsh_uri_clear(&uri);
-	assert_int_equal(lsh_uri_parse(&uri, "unix:///nowhere/at/all", &err), LEASH_OK);
-	assert_int_equal(lsh_talk_open(&talk, &uri, "leash:x", LSH_S, NULL, &err), LEASH_UNAVAILABLE);
+	lsh_uri_clear(&parsed);
+	assert_int_equal(lsh_uri_parse(&parsed, "unix:///nowhere/at/all", &err), LEASH_OK);
+	assert_int_equal(lsh_talk_open(&talk, &parsed, "leash:x", LSH_S, NULL, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "/nowhere/at/all"));
 	assert_null(talk);
 	assert_int_equal(descriptors_count(), fds);
@@ -433,8 +416,8 @@ main(void)
 		cmocka_unit_test(how_much_is_too_much_depends_on_what_is_asked_for),
 		cmocka_unit_test(who_cannot_be_reached_is_said_so),
 	};
-	int failed = cmocka_run_group_tests_name("talk", tests, start, stop);
+	int failed = cmocka_run_group_tests_name("talk", tests, start_server, stop_server);
 
-	lsh_uri_clear(&uri);
+	lsh_uri_clear(&parsed);
 	return failed;
 }

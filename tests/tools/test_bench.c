@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "tests/support/await.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <jansson.h>
@@ -17,24 +17,6 @@
 enum { USAGE = 64, NO_SERVER = 69, PARTS = 6 };
 
 static const char *const parts[PARTS] = {"round-trip", "one-thread", "own-locks", "one-lock", "two-clients", "four-clients"};
-
-static struct server *server;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 static json_t *
 read_json(const char *text)
@@ -219,14 +201,14 @@ one_that_is_interrupted_with_json_is_still_json(void **state)
 static void
 without_a_server_it_says_so_and_nothing_else(void **state)
 {
-	char uri[200];
+	char nowhere[200];
 
 	(void)state;
-	snprintf(uri, sizeof uri, "unix://%s/nobody", server_folder(server));
-	assert_int_equal(TOOL(uri, "bench"), NO_SERVER);
+	snprintf(nowhere, sizeof nowhere, "unix://%s/nobody", server_folder(server));
+	assert_int_equal(TOOL(nowhere, "bench"), NO_SERVER);
 	assert_string_equal(tool_said(), "");
 	assert_non_null(strstr(tool_complained(), "/nobody"));
-	assert_int_equal(TOOL(uri, "bench", "--json"), NO_SERVER);
+	assert_int_equal(TOOL(nowhere, "bench", "--json"), NO_SERVER);
 	json_decref(read_json(tool_said()));
 	json_decref(read_json(tool_complained()));
 }
@@ -291,5 +273,5 @@ main(void)
 		cmocka_unit_test(numbers_out_of_range_are_usage),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -7,7 +7,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -20,8 +20,6 @@
 
 enum { USAGE = 64, NO_SERVER = 69, CONFLICT = 75 };
 
-static struct server *server;
-static const char *uri;
 static leash_client *client, *other;
 static leash_lock *lock, *theirs; /* "job": of `client`, who holds it, and of `other` */
 static leash_error err;
@@ -371,23 +369,6 @@ without_a_server_nothing_is_asked(void **state)
 	tool_free(tool);
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int
@@ -413,5 +394,5 @@ main(void)
 		test(without_a_server_nothing_is_asked),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -7,7 +7,7 @@
 
 #include "tests/support/await.h"
 #include "tests/support/child.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -28,8 +28,6 @@ enum { USAGE = 64, NO_SERVER = 69, LINES = 24, COLUMNS = 80 };
 static const char *const commands[] = {"run", "acquire", "renew", "release", "status", "list", "wait", "break", "top", "doctor", "scripts", "bench"};
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-static struct server *server;
 
 static size_t
 count(const char *text, const char *what)
@@ -356,16 +354,16 @@ bytes_that_a_terminal_would_obey_are_not_shown_to_it(void **state)
 static void
 a_server_that_is_not_there_is_named(void **state)
 {
-	char uri[200];
+	char nowhere[200];
 
 	(void)state;
-	snprintf(uri, sizeof uri, "unix://%s/nobody", server_folder(server));
-	assert_int_equal(TOOL(uri, "acquire", "-n", "job"), NO_SERVER);
+	snprintf(nowhere, sizeof nowhere, "unix://%s/nobody", server_folder(server));
+	assert_int_equal(TOOL(nowhere, "acquire", "-n", "job"), NO_SERVER);
 	check_complaint("acquire");
 	assert_non_null(strstr(tool_complained(), "/nobody"));
-	assert_int_equal(TOOL(server_uri(server), "acquire", "-n", "-r", uri, "job"), NO_SERVER); /* -r comes before $LEASH_URI */
+	assert_int_equal(TOOL(server_uri(server), "acquire", "-n", "-r", nowhere, "job"), NO_SERVER); /* -r comes before $LEASH_URI */
 	assert_non_null(strstr(tool_complained(), "/nobody"));
-	assert_int_equal(TOOL(uri, "acquire", "-n", "-r", server_uri(server), "job"), 0);
+	assert_int_equal(TOOL(nowhere, "acquire", "-n", "-r", server_uri(server), "job"), 0);
 }
 
 /* Each as the lock itself is waited for: by default for ever. */
@@ -466,14 +464,14 @@ a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **stat
 	static const char *const forms[] = {"redis+sentinel://127.0.0.1:1,%s/main", "redis+sentinel://%s,127.0.0.1:1/main",
 	                                    "redis+quorum://%s,127.0.0.1:1,127.0.0.1:2", "redis+quorum://127.0.0.1:1,127.0.0.1:2,%s",
 	                                    "redis+cluster://%s,127.0.0.1:1", "redis+cluster://127.0.0.1:1,%s"};
-	char uri[200];
+	char typed[200];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		const char *rest = strstr(forms[i], "%s");
 
-		snprintf(uri, sizeof uri, "%.*s%s%s", (int)(rest - forms[i]), forms[i], no_host, rest + 2);
-		assert_int_equal(TOOL(uri, "run", "-w", "100ms", "job", "--", "true"), NO_SERVER);
+		snprintf(typed, sizeof typed, "%.*s%s%s", (int)(rest - forms[i]), forms[i], no_host, rest + 2);
+		assert_int_equal(TOOL(typed, "run", "-w", "100ms", "job", "--", "true"), NO_SERVER);
 		assert_non_null(strstr(tool_complained(), "; retrying"));
 	}
 }
@@ -511,8 +509,6 @@ a_uri_that_is_none_is_usage(void **state)
 static void
 a_prefix_keeps_deployments_apart(void **state)
 {
-	const char *uri = server_uri(server);
-
 	(void)state;
 	assert_int_equal(TOOL(uri, "acquire", "-n", "--prefix", "one", "apart"), 0);
 	assert_int_equal(TOOL(uri, "acquire", "-n", "--prefix", "one", "apart"), 75);
@@ -633,22 +629,6 @@ a_password_from_elsewhere_is_never_shown(void **state)
 	server_stop(guarded);
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -682,5 +662,5 @@ main(void)
 		cmocka_unit_test(a_password_from_elsewhere_is_never_shown),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -8,7 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -25,8 +25,6 @@
 
 enum { USAGE = 64, NO_SERVER = 69, INTERNAL = 70, CONFLICT = 75, LOST = 79 };
 
-static struct server *server;
-static const char *uri;
 static leash_client *client; /* for looking, and for being in the way */
 static leash_lock *lock;     /* "job", of that client */
 static leash_error err;
@@ -511,23 +509,6 @@ a_script_holds_it_over_several_commands(void **state)
 	assert_string_equal(holder(), "");
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int
@@ -556,5 +537,5 @@ main(void)
 		test(a_script_holds_it_over_several_commands),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

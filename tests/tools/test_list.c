@@ -8,7 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -29,8 +29,6 @@
 
 enum { USAGE = 64, NO_SERVER = 69, INTERNAL = 70, FEW = 1000, MANY = 100000, COLUMNS = 9 };
 
-static struct server *server;
-static const char *uri;
 static leash_error err;
 
 static int
@@ -530,23 +528,6 @@ a_server_that_dies_half_way_is_told_after_what_there_was(void **state)
 	server_restart(server);
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -567,5 +548,5 @@ main(void)
 		cmocka_unit_test_setup(a_server_that_dies_half_way_is_told_after_what_there_was, set_up),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

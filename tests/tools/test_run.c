@@ -6,10 +6,9 @@
 #include <cmocka.h>
 
 #include "tests/support/await.h"
-#include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
-#include "tests/support/server.h"
 #include "tests/support/tool.h"
+#include "tests/tools/taken.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -18,40 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static struct server *server;
-static char uri[300]; /* with so much patience that a machine that stands still for seconds is no server that is away */
-static leash_error err;
-static leash_client *client;
-static leash_lock *theirs; /* "taken", held */
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	snprintf(uri, sizeof uri, "%s?timeout=60000", server_uri(server));
-	client = leashed_open(uri, NULL);
-	theirs = leashed_lock(client, "taken", LEASH_LOCK_OPTIONS(.lease_ms = 86400000));
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	leash_lock_free(theirs);
-	leash_close(client);
-	server_stop(server);
-	return 0;
-}
-
-static bool
-is_free(const char *name)
-{
-	return server_integer(server, "EXISTS leash:{%s}", name) == 0;
-}
 
 static bool
 complained_of(const char *text)
@@ -594,5 +559,5 @@ main(void)
 		cmocka_unit_test(others_see_the_command_as_the_holder),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start_with_taken, stop_with_taken);
 }

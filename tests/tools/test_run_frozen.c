@@ -10,7 +10,7 @@
 #include "tests/support/await.h"
 #include "tests/support/knob.h"
 #include "tests/support/lag.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 
@@ -27,24 +27,6 @@
 #define MS INT64_C(1000000)
 
 enum { TTL_MS = 3000, STALL_MS = 100, PROCESSES = 4 };
-
-static struct server *server;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 static int
 thaw(void **state)
@@ -296,5 +278,5 @@ main(void)
 		cmocka_unit_test_teardown(a_freeze_that_ends_in_time_is_not_noticed_by_the_job, thaw),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -7,10 +7,9 @@
 
 #include "tests/support/await.h"
 #include "tests/support/lag.h"
-#include "tests/support/leashed.h"
-#include "tests/support/server.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
+#include "tests/tools/taken.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -24,40 +23,6 @@
 
 #define MS INT64_C(1000000)
 #define FOR_EVER "while :; do sleep 0.02; done"
-
-static struct server *server;
-static char uri[300]; /* with so much patience that a machine that stands still for seconds is no server that is away */
-static leash_error err;
-static leash_client *client;
-static leash_lock *theirs; /* "taken", held */
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	snprintf(uri, sizeof uri, "%s?timeout=60000", server_uri(server));
-	client = leashed_open(uri, NULL);
-	theirs = leashed_lock(client, "taken", LEASH_LOCK_OPTIONS(.lease_ms = 86400000));
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	leash_lock_free(theirs);
-	leash_close(client);
-	server_stop(server);
-	return 0;
-}
-
-static bool
-is_free(const char *name)
-{
-	return server_integer(server, "EXISTS leash:{%s}", name) == 0;
-}
 
 static int64_t
 waiting(void)
@@ -491,5 +456,5 @@ main(void)
 		cmocka_unit_test(the_command_has_the_signals_that_leash_was_started_with),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start_with_taken, stop_with_taken);
 }

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "tests/support/await.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/sweep.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
@@ -24,8 +24,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct server *server;
-
 /* An interactive bash on a terminal of its own. */
 static struct {
 	int fd;
@@ -37,21 +35,11 @@ static struct {
 static int
 start(void **state)
 {
-	(void)state;
 	if (access("/bin/bash", X_OK) != 0) {
 		fprintf(stderr, "skipped: there is no bash\n");
 		exit(77);
 	}
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
+	return start_server(state);
 }
 
 static void
@@ -272,5 +260,5 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_loop_of_the_shell_ends_with_Ctrl_C, begin, end),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, stop_server);
 }

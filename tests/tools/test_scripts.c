@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <jansson.h>
@@ -13,24 +13,6 @@
 #include <string.h>
 
 enum { OK = 0, USAGE = 64, NO_SERVER = 69 };
-
-static struct server *server;
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
 
 /* How many of the sums that were printed the server knows. */
 static int
@@ -90,13 +72,13 @@ its_json_has_texts_that_have_these_sums(void **state)
 static void
 a_server_that_does_not_let_us_is_69_and_named(void **state)
 {
-	char uri[512];
+	char theirs[512];
 
 	(void)state;
 	server_text(server, "ACL SETUSER worker on >secret ~* &* +@all -script");
 	tool_setenv("LEASH_PASSWORD", "secret");
-	snprintf(uri, sizeof uri, "unix://worker@%s?password_env=LEASH_PASSWORD", server_socket(server));
-	assert_int_equal(TOOL(uri, "scripts", "--load"), NO_SERVER);
+	snprintf(theirs, sizeof theirs, "unix://worker@%s?password_env=LEASH_PASSWORD", server_socket(server));
+	assert_int_equal(TOOL(theirs, "scripts", "--load"), NO_SERVER);
 	tool_setenv("LEASH_PASSWORD", NULL);
 	assert_non_null(strstr(tool_complained(), "SCRIPT LOAD"));
 	assert_non_null(strstr(tool_complained(), server_socket(server)));
@@ -110,9 +92,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_prints_the_sums_and_loads_nothing_unless_told_to, start, stop),
-		cmocka_unit_test_setup_teardown(its_json_has_texts_that_have_these_sums, start, stop),
-		cmocka_unit_test_setup_teardown(a_server_that_does_not_let_us_is_69_and_named, start, stop),
+		cmocka_unit_test_setup_teardown(it_prints_the_sums_and_loads_nothing_unless_told_to, start_server, stop_server),
+		cmocka_unit_test_setup_teardown(its_json_has_texts_that_have_these_sums, start_server, stop_server),
+		cmocka_unit_test_setup_teardown(a_server_that_does_not_let_us_is_69_and_named, start_server, stop_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

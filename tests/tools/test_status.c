@@ -8,8 +8,8 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
 #include "tests/support/quorum.h"
-#include "tests/support/server.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -24,8 +24,6 @@
 
 enum { USAGE = 64, NO_SERVER = 69, WAITERS = 3, PLACES = 12 };
 
-static struct server *server;
-static const char *uri;
 static leash_error err;
 
 /* ---- those who hold, and wait ---- */
@@ -560,23 +558,6 @@ without_a_server_it_exits_69(void **state)
 	assert_non_null(strstr(tool_complained(), "/nobody"));
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 static void
 a_quorum_has_no_queue_and_says_so(void **state)
 {
@@ -639,5 +620,5 @@ main(void)
 		cmocka_unit_test(a_quorum_has_no_queue_and_says_so),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -10,7 +10,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 
@@ -30,8 +30,6 @@
 
 enum { USAGE = 64, NO_SERVER = 69, LOCKS = 50, SHOWN = 20 };
 
-static struct server *server;
-static const char *uri;
 static leash_error err;
 
 /* ---- fifty locks that change hands ---- */
@@ -647,23 +645,6 @@ the_server_is_named_without_secrets(void **state)
 	server_stop(guarded);
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -689,5 +670,5 @@ main(void)
 		fputs("skipped: tmux is not installed, or older than 3.2\n", stderr);
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

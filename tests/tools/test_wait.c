@@ -8,7 +8,7 @@
 #include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -19,8 +19,6 @@
 
 enum { USAGE = 64, NO_SERVER = 69, CONFLICT = 75, LOCKS = 3 };
 
-static struct server *server;
-static const char *uri;
 static leash_client *client;
 static leash_lock *lock[LOCKS]; /* "job0"..., of that client */
 static leash_error err;
@@ -241,23 +239,6 @@ what_is_no_lock_is_an_error_and_not_free(void **state)
 	assert_int_equal(TOOL(uri, "wait", ""), USAGE);
 }
 
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int
@@ -277,5 +258,5 @@ main(void)
 		test(what_is_no_lock_is_an_error_and_not_free),
 	};
 
-	return cmocka_run_group_tests(tests, start, end);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -1,0 +1,14 @@
+/* One server for all tests of a program: the fixture of the group, and what the tests reach it by. */
+#ifndef LEASH_TEST_ONE_SERVER_H
+#define LEASH_TEST_ONE_SERVER_H
+
+#include "tests/support/server.h"
+
+extern struct server *server;
+extern const char *uri; /* the server's, by its socket */
+
+/* For cmocka_run_group_tests(). */
+int start_server(void **state);
+int stop_server(void **state);
+
+#endif
