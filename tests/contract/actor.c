@@ -40,6 +40,13 @@ actor_start(struct actor *a)
 }
 
 void
+actor_begin(struct actor *a, leash_lock *lock, int64_t wait_ms)
+{
+	*a = (struct actor){.lock = lock, .wait_ms = wait_ms};
+	actor_start(a);
+}
+
+void
 actor_join(struct actor *a)
 {
 	pthread_join(a->thread, NULL);
@@ -56,10 +63,16 @@ actor_tell(struct actor *a, actor_act *act)
 }
 
 void
-actor_dismiss(struct actor *a)
+actor_end(struct actor *a)
 {
 	actor_tell(a, NULL);
 	actor_join(a);
+}
+
+void
+actor_dismiss(struct actor *a)
+{
+	actor_end(a);
 	leash_lock_free(a->lock);
 }
 

@@ -44,8 +44,10 @@ struct actor {
 
 /* In the process in which it is to act. An actor ends when it is told NULL. */
 void actor_start(struct actor *actor);
+void actor_begin(struct actor *actor, leash_lock *lock, int64_t wait_ms); /* the same, with these and nothing else */
 void actor_join(struct actor *actor);
-void actor_dismiss(struct actor *actor);   /* it is told to end, joined, and its lock freed */
+void actor_end(struct actor *actor);       /* it is told to end, and joined */
+void actor_dismiss(struct actor *actor);   /* and its lock freed */
 
 void actor_tell(struct actor *actor, actor_act *act);   /* returns at once */
 bool actor_is_done(const struct actor *actor);

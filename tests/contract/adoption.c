@@ -21,10 +21,7 @@ set_up(void **state)
 	former = open_client();
 	lock = leashed_lock(client, "law", NULL);
 	held = leashed_lock(former, "law", NULL);
-	memset(&other, 0, sizeof other);
-	other.lock = lock;
-	other.wait_ms = LEASH_FOREVER;
-	actor_start(&other);
+	actor_begin(&other, lock, LEASH_FOREVER);
 	return 0;
 }
 
@@ -36,8 +33,7 @@ tear_down(void **state)
 	leash_close(client);
 	leash_close(former);
 	actor_hear(&other);
-	actor_tell(&other, NULL);
-	actor_join(&other);
+	actor_end(&other);
 	leash_lock_free(lock);
 	leash_lock_free(held);
 	return 0;

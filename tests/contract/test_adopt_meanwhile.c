@@ -127,9 +127,7 @@ an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed(void *
 	go_far(30000, 0);
 	assert_status(LEASH_NOT_HELD, leash_lock_adopt(lock, TOKEN, &err)); /* the server knows the script */
 	hold();
-	waiter->lock = far.lock;
-	waiter->wait_ms = LEASH_FOREVER;
-	actor_start(waiter);
+	actor_begin(waiter, far.lock, LEASH_FOREVER);
 	actor_tell(waiter, actor_acquire);
 	place_await_waiting("law", 1);
 	/* "held" is on its way; the lock is released and given to the thread that waits here, which hears of it over the other connection */
@@ -143,8 +141,7 @@ an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed(void *
 	assert_done(LEASH_OK, waiter, actor_look);
 	assert_true(waiter->held);
 	assert_done(LEASH_OK, waiter, actor_release);
-	actor_tell(waiter, NULL);
-	actor_join(waiter);
+	actor_end(waiter);
 	free(waiter);
 	come_back();
 }
@@ -265,8 +262,7 @@ come_late_to_nothing(void)
 	go_on = 1;
 	assert_heard(LEASH_NOT_HELD, late.actor);
 	assert_false(late.actor->held);
-	actor_tell(late.actor, NULL);
-	actor_join(late.actor);
+	actor_end(late.actor);
 	free(late.actor);
 	leash_lock_free(other.lock);
 	other.lock = lock;

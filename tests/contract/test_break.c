@@ -33,10 +33,7 @@ set_up(void **state)
 	lock = leashed_lock(client, "law", NULL);
 	held = leashed_lock(holder, "law", NULL);
 	wanted = leashed_lock(waiter, "law", NULL);
-	memset(&waits, 0, sizeof waits);
-	waits.lock = wanted;
-	waits.wait_ms = LEASH_FOREVER;
-	actor_start(&waits);
+	actor_begin(&waits, wanted, LEASH_FOREVER);
 	return 0;
 }
 
@@ -49,8 +46,7 @@ tear_down(void **state)
 	leash_close(holder);
 	leash_close(waiter);
 	actor_hear(&waits);
-	actor_tell(&waits, NULL);
-	actor_join(&waits);
+	actor_end(&waits);
 	leash_lock_free(lock);
 	leash_lock_free(held);
 	leash_lock_free(wanted);
@@ -132,9 +128,7 @@ a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns(void **sta
 	struct actor *other = calloc(1, sizeof *other);
 
 	(void)state;
-	other->lock = lock;
-	other->wait_ms = 0;
-	actor_start(other);
+	actor_begin(other, lock, 0);
 	assert_done(LEASH_OK, other, actor_acquire);
 	waits.lock = lock; /* a third thread waits in the process */
 	actor_tell(&waits, actor_acquire);
@@ -149,8 +143,7 @@ a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns(void **sta
 	assert_done(LEASH_OK, &waits, actor_look);
 	assert_true(waits.held);
 	assert_done(LEASH_OK, &waits, actor_release);
-	actor_tell(other, NULL);
-	actor_join(other);
+	actor_end(other);
 	free(other);
 }
 
@@ -256,8 +249,7 @@ go_far(int64_t timeout_ms)
 static void
 come_back(struct far *far)
 {
-	actor_tell(&far->breaker, NULL);
-	actor_join(&far->breaker);
+	actor_end(&far->breaker);
 	leash_lock_free(far->lock);
 	leash_close(far->client);
 	proxy_stop(far->proxy);

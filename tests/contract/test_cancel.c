@@ -89,8 +89,7 @@ nothing_is_left(void **state)
 	leash_close(other);
 	for (int i = 0; i < ACTORS; i++) {
 		actor_hear(&actors[i]);
-		actor_tell(&actors[i], NULL);
-		actor_join(&actors[i]);
+		actor_end(&actors[i]);
 	}
 	leash_lock_free(mine);
 	leash_lock_free(theirs);

@@ -66,11 +66,8 @@ set_up(void **state)
 	owner = new_owner();
 	owned = open_for(client, "law", owner);
 	plain = open_for(client, "law", NULL);
-	memset(actors, 0, sizeof actors);
-	for (int i = 0; i < ACTORS; i++) {
-		actors[i].lock = owned;
-		actor_start(&actors[i]);
-	}
+	for (int i = 0; i < ACTORS; i++)
+		actor_begin(&actors[i], owned, 0);
 	return 0;
 }
 
@@ -83,8 +80,7 @@ nothing_is_left(void **state)
 	leash_close(client); /* lets go whoever waits still where a test has failed */
 	for (int i = 0; i < ACTORS; i++) {
 		actor_hear(&actors[i]);
-		actor_tell(&actors[i], NULL);
-		actor_join(&actors[i]);
+		actor_end(&actors[i]);
 	}
 	leash_owner_free(owner);
 	leash_lock_free(owned);
@@ -202,12 +198,10 @@ the_end_of_the_thread_that_acquired_ends_nothing(void **state)
 	uint64_t fence;
 
 	(void)state;
-	a->lock = lock;
-	actor_start(a);
+	actor_begin(a, lock, 0);
 	assert_done(LEASH_OK, a, acquire_three_times);
 	fence = a->fence;
-	actor_tell(a, NULL);
-	actor_join(a);
+	actor_end(a);
 	free(a);
 	await_ms(900); /* two leases: it is renewed */
 	assert_true(leash_lock_held(lock));

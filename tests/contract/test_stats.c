@@ -26,9 +26,7 @@ set_up(void **state)
 	place_flush();
 	client = open_client();
 	lock = leashed_lock(client, "law", NULL);
-	memset(&other, 0, sizeof other);
-	other.lock = lock;
-	actor_start(&other);
+	actor_begin(&other, lock, 0);
 	return 0;
 }
 
@@ -39,8 +37,7 @@ tear_down(void **state)
 	place_resume();
 	leash_close(client);
 	actor_hear(&other);
-	actor_tell(&other, NULL);
-	actor_join(&other);
+	actor_end(&other);
 	leash_lock_free(lock);
 	return 0;
 }

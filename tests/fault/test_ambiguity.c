@@ -346,13 +346,10 @@ a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once(void **state)
 	struct monitor *monitor = monitor_start(server);
 
 	(void)state;
-	memset(waiter, 0, sizeof waiter);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
 	for (int i = 0; i < 2; i++) {
 		clients[i] = leashed_open(server_uri(server), NULL);
-		waiter[i].lock = leashed_lock(clients[i], "doubt", NULL);
-		waiter[i].wait_ms = LEASH_FOREVER;
-		actor_start(&waiter[i]);
+		actor_begin(&waiter[i], leashed_lock(clients[i], "doubt", NULL), LEASH_FOREVER);
 		actor_tell(&waiter[i], actor_acquire);
 		await_true(server_integer(server, "ZCARD leash:{doubt}:queue") == 2 * (i + 1));
 	}
@@ -434,8 +431,7 @@ a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it(v
 	assert_true(leash_lock_held(next));
 	assert_int_equal(server_integer(server, "HLEN leash:{brief}"), 1);
 	assert_status(LEASH_OK, leash_lock_release(next, &err));
-	actor_tell(&releaser, NULL);
-	actor_join(&releaser);
+	actor_end(&releaser);
 	leash_lock_free(brief);
 	leash_lock_free(next);
 }
@@ -613,10 +609,8 @@ an_extension_of_what_another_thread_releases_meanwhile_is_told_so(void **state)
 	assert_heard(LEASH_NOT_HELD, &extender);
 	assert_non_null(strstr(extender.err.text, "another thread released it"));
 	assert_heard(LEASH_OK, &releaser);
-	actor_tell(&extender, NULL);
-	actor_join(&extender);
-	actor_tell(&releaser, NULL);
-	actor_join(&releaser);
+	actor_end(&extender);
+	actor_end(&releaser);
 	leash_lock_free(extender.lock);
 	leash_owner_free(owner);
 }

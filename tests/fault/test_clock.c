@@ -92,9 +92,7 @@ start_user(struct user *user, const struct server *server, const leash_lock_opti
 {
 	memset(user, 0, sizeof *user);
 	user->client = open_told(server, &user->told);
-	user->actor.lock = leashed_lock(user->client, "clock", options);
-	user->actor.wait_ms = LEASH_FOREVER;
-	actor_start(&user->actor);
+	actor_begin(&user->actor, leashed_lock(user->client, "clock", options), LEASH_FOREVER);
 }
 
 static void
@@ -586,15 +584,14 @@ live_with_a_mad_wall_clock(void *arg)
 	struct shared *shared = arg;
 	leash_client *client;
 	leash_lock *lock;
-	struct actor waiter = {.wait_ms = 50};
+	struct actor waiter;
 	uint64_t fence = 0;
 	leash_error err;
 
 	clock_shim_use(&shared->page);
 	client = leashed_open(shared->uri, LEASH_OPTIONS(.lease_ms = LEASE_MS, .timeout_ms = patience_ms(), .on_event = note, .event_arg = &shared->told));
 	lock = leashed_lock(client, "clock", NULL);
-	waiter.lock = leashed_lock(client, "clock", NULL);
-	actor_start(&waiter);
+	actor_begin(&waiter, leashed_lock(client, "clock", NULL), 50);
 	for (size_t i = 0; i < sizeof hours / sizeof *hours; i++) {
 		time_t before = time(NULL);
 		int64_t step_s = hours[i] * 3600 - atomic_exchange(&shared->page.wall_ns, hours[i] * 3600 * 1000 * MS) / 1000 / MS;

@@ -79,9 +79,7 @@ set(struct scene *s, const char *name)
 	*s = (struct scene){.client = open_client()};
 	s->other = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 3000));
 	s->lock = leashed_lock(s->client, name, NULL);
-	s->actor.lock = leashed_lock(s->other, name, NULL);
-	s->actor.wait_ms = LEASH_FOREVER;
-	actor_start(&s->actor);
+	actor_begin(&s->actor, leashed_lock(s->other, name, NULL), LEASH_FOREVER);
 	snprintf(s->key, sizeof s->key, "leash:{%s}", name);
 	s->slot = cluster_slot(s->key);
 	s->from = cluster_master_of_slot(cluster, s->slot);
@@ -498,7 +496,6 @@ what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
 
 	(void)state;
 	cluster = cluster_start(&(struct cluster_options){0});
-	memset(waiter, 0, sizeof waiter);
 	memset(&events, 0, sizeof events);
 	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000, .on_event = leashed_note_event, .event_arg = &events));
 	other = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000));
@@ -508,9 +505,7 @@ what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
 		cluster_name_in_slot(i * (CLUSTER_SLOTS / LOCKS), name);
 		lock[i] = leashed_lock(client, name, NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
-		waiter[i].lock = leashed_lock(other, name, NULL);
-		waiter[i].wait_ms = LEASH_FOREVER;
-		actor_start(&waiter[i]);
+		actor_begin(&waiter[i], leashed_lock(other, name, NULL), LEASH_FOREVER);
 		actor_tell(&waiter[i], actor_acquire);
 	}
 	await_true(cluster_keys(cluster, "leash:*:queue") == LOCKS);

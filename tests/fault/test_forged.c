@@ -86,10 +86,7 @@ open_both(void **state)
 	start_real(state);
 	warnings = 0;
 	theirs = leashed_open(server_uri(server), LEASH_OPTIONS(.on_log = count_warning));
-	memset(&next, 0, sizeof next);
-	next.lock = leashed_lock(theirs, "refused", NULL);
-	next.wait_ms = LEASH_FOREVER;
-	actor_start(&next);
+	actor_begin(&next, leashed_lock(theirs, "refused", NULL), LEASH_FOREVER);
 	return 0;
 }
 

@@ -199,8 +199,7 @@ no_ask_overtakes_a_release_for_which_a_server_lacks_the_script(void **state)
 	}
 	printf("# %lld steps\n", (long long)least);
 	assert_true(least <= 2 * SERVERS); /* a release and a vote at each, and no further round */
-	actor_tell(&next, NULL);
-	actor_join(&next);
+	actor_end(&next);
 	quorum_delay(quorum, 0);
 	check_that_nothing_is_left();
 }
@@ -604,8 +603,7 @@ an_extension_and_a_release_at_once_end_both(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	own = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.owner = owner));
-	extender.lock = own;
-	actor_start(&extender);
+	actor_begin(&extender, own, 0);
 	assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
 	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
 	quorum_delay(quorum, 50 * 1000);
@@ -617,8 +615,7 @@ an_extension_and_a_release_at_once_end_both(void **state)
 	printf("# %.0f ms: %s\n", (double)(await_now_ns() - began) / 1e6, extender.status == LEASH_OK ? "extended" : extender.err.text);
 	assert_true(extender.status == LEASH_OK || extender.status == LEASH_NOT_HELD);
 	assert_true(await_now_ns() - began < 1000 * MS); /* which is half of what the extension would have waited for */
-	actor_tell(&extender, NULL);
-	actor_join(&extender);
+	actor_end(&extender);
 	leash_lock_free(own);
 	leash_owner_free(owner);
 	quorum_delay(quorum, 0);
@@ -635,9 +632,7 @@ two_extensions_at_once_are_each_as_long_as_was_asked_for(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	own = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.owner = owner, .lease_ms = slow_ms(LEASE_MS) / 3));
-	extender.lock = own;
-	extender.wait_ms = slow_ms(LEASE_MS) / 2;
-	actor_start(&extender);
+	actor_begin(&extender, own, slow_ms(LEASE_MS) / 2);
 	assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
 	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
 	quorum_delay(quorum, 50 * 1000);
@@ -646,8 +641,7 @@ two_extensions_at_once_are_each_as_long_as_was_asked_for(void **state)
 	assert_status(LEASH_OK, leash_lock_extend(own, slow_ms(LEASE_MS), &err));
 	assert_true(leash_lock_remaining_ms(own) > slow_ms(LEASE_MS) / 2);
 	assert_heard(LEASH_OK, &extender);
-	actor_tell(&extender, NULL);
-	actor_join(&extender);
+	actor_end(&extender);
 	assert_status(LEASH_OK, leash_lock_release(own, &err));
 	leash_lock_free(own);
 	leash_owner_free(owner);

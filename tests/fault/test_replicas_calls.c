@@ -28,9 +28,7 @@ gather(struct actor *actor, int count, const char *name, const leash_lock_option
 		char numbered[16];
 
 		snprintf(numbered, sizeof numbered, "%s-%d", name, i);
-		actor[i].lock = leashed_lock(client, numbered, options);
-		actor[i].wait_ms = 30000;
-		actor_start(&actor[i]);
+		actor_begin(&actor[i], leashed_lock(client, numbered, options), 30000);
 	}
 }
 
@@ -237,14 +235,13 @@ until_it_is_confirmed_nobody_holds_it(void **state)
 {
 	leash_owner *owner;
 	leash_lock *lock;
-	struct actor actor = {.wait_ms = 30000};
+	struct actor actor;
 	leash_stats stats = {.size = sizeof stats};
 
 	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	lock = leashed_lock(client, "nobody's", LEASH_LOCK_OPTIONS(.min_replicas = 1, .owner = owner, .replicas_ms = slow_ms(20000)));
-	actor.lock = lock;
-	actor_start(&actor);
+	actor_begin(&actor, lock, 30000);
 	hold_link(0);
 	actor_tell(&actor, actor_acquire);
 	await_true(!is_free("leash:{nobody's}"));
