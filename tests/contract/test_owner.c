@@ -614,7 +614,7 @@ handles_of_one_name_agree_on_fairness_until_the_last_is_freed(void **state)
 	}
 	await_true(place_is_free("agreed"));
 	leash_close(other);
-	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 2);
+	await_true(events.count[LEASH_EVENT_ABANDONED] == 2); /* by another thread, which may be late */
 }
 
 /* ---- */
