@@ -328,7 +328,7 @@ five_sources = tests/fault/five.c tests/fault/five.h
 scene_sources = tests/fault/scenes.c tests/fault/scenes.h
 clock_sources = tests/support/clock_shim.c tests/support/clock_shim.h $(refused_sources) tests/contract/actor.c tests/contract/actor.h
 clock_sources += tests/judge/register.c tests/judge/register.h
-kennel_sources = tests/unit/kennel.c tests/unit/kennel.h
+watchdog_fixture_sources = tests/unit/watchdog_fixture.c tests/unit/watchdog_fixture.h
 refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
 tools_sources = tests/unit/tools.c tests/unit/tools.h
@@ -486,8 +486,8 @@ tests_unit_test_support_SOURCES = tests/unit/test_support.c $(tools_sources)
 tests_unit_test_uri_SOURCES = tests/unit/test_uri.c $(uris_sources)
 tests_unit_test_uri_deployments_SOURCES = tests/unit/test_uri_deployments.c $(uris_sources)
 tests_unit_test_uri_refusals_SOURCES = tests/unit/test_uri_refusals.c $(uris_sources)
-tests_unit_test_watchdog_SOURCES = tests/unit/test_watchdog.c $(kennel_sources)
-tests_unit_test_watchdog_thread_SOURCES = tests/unit/test_watchdog_thread.c $(kennel_sources)
+tests_unit_test_watchdog_SOURCES = tests/unit/test_watchdog.c $(watchdog_fixture_sources)
+tests_unit_test_watchdog_thread_SOURCES = tests/unit/test_watchdog_thread.c $(watchdog_fixture_sources)
 tests_unit_test_witness_SOURCES = tests/unit/test_witness.c $(tools_sources)
 
 # The simulation runs with the library as it is, and with its mutations (lib/base/mutation.h), which nothing else has.

@@ -1,11 +1,10 @@
 /* The thread of the watchdog: it wakes when it must, and only then. */
-#include "tests/unit/kennel.h"
+#include "tests/unit/watchdog_fixture.h"
 
 #include "tests/support/await.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 /* ---- with the thread ---- */
@@ -13,29 +12,27 @@
 static void
 a_timer_fires_when_it_is_due_and_not_before(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *o = new_owner();
 
-	reserve(k, 1);
-	start(k);
+	start(f);
 	arm(o, lsh_now_ns() + 20 * LSH_MS, 0);
-	await_true(k->fired == 1);
-	assert_int_equal(k->wrong, 0);
+	await_true(f->fired == 1);
+	assert_int_equal(f->wrong, 0);
 	drop(o);
 }
 
 static void
 timers_that_were_armed_before_the_start_fire(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 
-	reserve(k, 2);
 	arm(a, 0, 0);
 	arm(b, lsh_now_ns() + LSH_MS, 0);
-	start(k);
-	await_true(k->fired == 2);
-	assert_int_equal(k->wrong, 0);
+	start(f);
+	await_true(f->fired == 2);
+	assert_int_equal(f->wrong, 0);
 	drop(a);
 	drop(b);
 }
@@ -43,14 +40,13 @@ timers_that_were_armed_before_the_start_fire(void **state)
 static void
 an_earlier_timer_wakes_the_thread(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *late = new_owner(), *early = new_owner();
 
-	reserve(k, 2);
-	start(k);
+	start(f);
 	arm(late, lsh_now_ns() + HOUR, 0);
 	arm(early, lsh_now_ns() + 2 * LSH_MS, 0);
-	await_true(k->fired == 1);
+	await_true(f->fired == 1);
 	pthread_mutex_lock(&early->mutex);
 	assert_int_equal(early->fired, 1);
 	pthread_mutex_unlock(&early->mutex);
@@ -62,14 +58,13 @@ an_earlier_timer_wakes_the_thread(void **state)
 static void
 only_an_earlier_arm_costs_a_system_call(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *o[3];
 	int64_t at = lsh_now_ns() + HOUR;
 
-	reserve(k, 3);
 	for (size_t i = 0; i < 3; i++)
 		o[i] = new_owner();
-	start(k);
+	start(f);
 	assert_int_equal(settings, 1);
 	assert_int_equal(last_setting, 0); /* disarmed */
 
@@ -98,17 +93,16 @@ only_an_earlier_arm_costs_a_system_call(void **state)
 static void
 a_wake_up_for_nothing_sets_the_timer_to_what_comes_next(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *gone = new_owner(), *next = new_owner();
 	int64_t at = lsh_now_ns() + HOUR;
 
-	reserve(k, 2);
-	start(k);
+	start(f);
 	arm(gone, lsh_now_ns() + 20 * LSH_MS, 0);
 	forget(gone);
 	arm(next, at, 0);
 	await_true(last_setting == at);
-	assert_int_equal(k->wrong, 0);
+	assert_int_equal(f->wrong, 0);
 	forget(next);
 	drop(gone);
 	drop(next);
@@ -117,20 +111,19 @@ a_wake_up_for_nothing_sets_the_timer_to_what_comes_next(void **state)
 static void
 arming_while_the_thread_is_about_costs_no_system_call(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 	unsigned before;
 
-	reserve(k, 2);
-	start(k);
-	k->hold = true;
+	start(f);
+	f->hold = true;
 	arm(a, lsh_now_ns(), 0);
-	await_true(k->holding);
+	await_true(f->holding);
 	before = settings;
 	arm(b, 0, 0); /* earlier than all that was armed so far */
 	assert_int_equal(settings, before);
-	k->hold = false;
-	await_true(k->fired == 2);
+	f->hold = false;
+	await_true(f->fired == 2);
 	drop(a);
 	drop(b);
 }
@@ -139,36 +132,33 @@ static void
 a_great_many_are_handed_out_in_batches(void **state)
 {
 	static struct owner *o[1000];
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	int64_t at = lsh_now_ns() + 5 * LSH_MS;
 
-	reserve(k, COUNT(o));
-	start(k);
+	start(f);
 	for (size_t i = 0; i < COUNT(o); i++)
 		arm(o[i] = new_owner(), at, 0);
-	await_true(k->fired == COUNT(o));
-	assert_true(k->largest_batch <= LSH_WATCHDOG_BATCH);
-	assert_true(k->batches >= 4);
-	assert_int_equal(k->wrong, 0);
-	for (size_t i = 0; i < COUNT(o); i++)
-		drop(o[i]);
+	await_true(f->fired == COUNT(o));
+	assert_true(f->largest_batch <= LSH_WATCHDOG_BATCH);
+	assert_true(f->batches >= 4);
+	assert_int_equal(f->wrong, 0);
+	drop_all(o, COUNT(o), 1);
 }
 
 static void
 firing_allocates_nothing(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *o = new_owner();
 	size_t before;
 
-	reserve(k, 1);
 	no_memory = true;
 	before = allocations;
-	start(k);
+	start(f);
 	o->again = true;
 	arm(o, 0, 0);
-	await_true(k->fired >= 1000);
-	lsh_watchdog_stop(k->w);
+	await_true(f->fired >= 1000);
+	lsh_watchdog_stop(f->w);
 	assert_int_equal(allocations, before);
 	forget(o);
 	drop(o);
@@ -177,56 +167,54 @@ firing_allocates_nothing(void **state)
 static void
 what_is_forgotten_while_it_is_being_fired_is_stale(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *o = new_owner();
 
-	reserve(k, 1);
-	start(k);
-	k->hold = true;
+	start(f);
+	f->hold = true;
 	arm(o, 0, 0);
-	await_true(k->holding);
+	await_true(f->holding);
 	forget(o);
-	lsh_watchdog_unreserve(k->w);
+	lsh_watchdog_unreserve(f->w);
 	drop(o); /* the last reference is the one that fire() has */
-	k->hold = false;
-	await_true(k->owners == 0);
-	assert_int_equal(k->stale, 1);
-	assert_int_equal(k->fired, 0);
+	f->hold = false;
+	await_true(f->owners == 0);
+	assert_int_equal(f->stale, 1);
+	assert_int_equal(f->fired, 0);
 }
 
 static void *
 stop(void *arg)
 {
-	struct kennel *k = arg;
+	struct fixture *f = arg;
 
-	lsh_watchdog_stop(k->w);
-	return k->left ? k : NULL;
+	lsh_watchdog_stop(f->w);
+	return f->left ? f : NULL;
 }
 
 static void
 stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_it(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 	pthread_t stopper;
 	void *had_left;
 
-	reserve(k, 2);
-	start(k);
-	k->hold = true;
+	start(f);
+	f->hold = true;
 	arm(a, 0, 0);
-	await_true(k->holding);
+	await_true(f->holding);
 	arm(b, 0, 0);
-	assert_int_equal(pthread_create(&stopper, NULL, stop, k), 0);
+	assert_int_equal(pthread_create(&stopper, NULL, stop, f), 0);
 	await_true(last_setting == 1 && settings >= 3); /* start, arm, stop */
-	k->hold = false;
+	f->hold = false;
 	assert_int_equal(pthread_join(stopper, &had_left), 0);
-	assert_ptr_equal(had_left, k);
+	assert_ptr_equal(had_left, f);
 
-	assert_int_equal(k->fired, 1);
+	assert_int_equal(f->fired, 1);
 	arm(a, -1, 0);
 	await_ms(5);
-	assert_int_equal(k->fired, 1);
+	assert_int_equal(f->fired, 1);
 	assert_int_equal(settings, 3);
 	forget(a);
 	forget(b);
@@ -237,20 +225,19 @@ stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_it(void *
 static void
 a_sleeping_thread_can_be_stopped(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *o = new_owner();
 
-	reserve(k, 1);
-	lsh_watchdog_stop(k->w); /* which has not been started */
-	start(k);
+	lsh_watchdog_stop(f->w); /* which has not been started */
+	start(f);
 	arm(o, lsh_now_ns() + HOUR, 0);
-	lsh_watchdog_stop(k->w);
-	lsh_watchdog_stop(k->w);
+	lsh_watchdog_stop(f->w);
+	lsh_watchdog_stop(f->w);
 
 	/* and started again */
 	arm(o, 0, 0);
-	start(k);
-	await_true(k->fired == 1);
+	start(f);
+	await_true(f->fired == 1);
 	drop(o);
 	lsh_watchdog_free(NULL);
 }
@@ -258,22 +245,21 @@ a_sleeping_thread_can_be_stopped(void **state)
 static void
 without_a_descriptor_the_start_says_why_and_can_be_tried_again(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *o = new_owner();
 	struct rlimit limit, none;
 
-	reserve(k, 1);
 	arm(o, 0, 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(lsh_watchdog_start(k->w), EMFILE);
+	assert_int_equal(lsh_watchdog_start(f->w), EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	lsh_watchdog_stop(k->w);
+	lsh_watchdog_stop(f->w);
 	arm(o, 0, 0);
-	assert_int_equal(lsh_watchdog_start(k->w), 0);
-	await_true(k->fired == 1);
+	assert_int_equal(lsh_watchdog_start(f->w), 0);
+	await_true(f->fired == 1);
 	drop(o);
 }
 
@@ -291,28 +277,27 @@ open_without_clock(void **state)
 {
 	static const struct lsh_watchdog_ops blind = {no_clock, retain, fire};
 
-	return open_with(state, &blind);
+	return fixture_open_with(state, &blind);
 }
 
 static void
 without_a_clock_all_fires_at_once_and_then_the_thread_sleeps(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 
-	reserve(k, 2);
 	a->from_ns = b->from_ns = 0;
 	pthread_mutex_lock(&a->mutex);
 	a->armed = true;
-	lsh_watchdog_arm(k->w, &a->timer, LSH_NEVER, 0);
+	lsh_watchdog_arm(f->w, &a->timer, LSH_NEVER, 0);
 	pthread_mutex_unlock(&a->mutex);
 	pthread_mutex_lock(&b->mutex);
 	b->armed = true;
-	lsh_watchdog_arm(k->w, &b->timer, lsh_now_ns() + HOUR, 0);
+	lsh_watchdog_arm(f->w, &b->timer, lsh_now_ns() + HOUR, 0);
 	pthread_mutex_unlock(&b->mutex);
 	atomic_store(&looks, 0);
-	start(k);
-	assert_int_equal(k->fired, 2);
+	start(f);
+	assert_int_equal(f->fired, 2);
 	await_ms(5);
 	assert_true(looks <= 3);
 	drop(a);
@@ -333,8 +318,6 @@ churn(void *arg)
 		struct owner *o = new_owner();
 		unsigned fired;
 
-		if (!lsh_watchdog_reserve(kennel->w))
-			abort();
 		random = random * 1664525 + 1013904223;
 		o->again = random >> 30 == 0;
 		arm(o, lsh_now_ns() + random % 100000, random % 7 * 10000);
@@ -354,7 +337,7 @@ churn(void *arg)
 		if (o->fired != fired)
 			atomic_store(&forgotten_fires, true);
 		pthread_mutex_unlock(&o->mutex);
-		lsh_watchdog_unreserve(kennel->w);
+		lsh_watchdog_unreserve(fixture->w);
 		drop(o);
 	}
 	return NULL;
@@ -363,33 +346,33 @@ churn(void *arg)
 static void
 no_timer_fires_after_it_was_forgotten_whatever_the_threads_do(void **state)
 {
-	struct kennel *k = *state;
+	struct fixture *f = *state;
 	pthread_t thread[3];
 	unsigned fired;
 
 	forgotten_fires = false;
-	start(k);
+	start(f);
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, churn, (void *)(uintptr_t)(i + 1)), 0);
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
-	assert_true(k->fired > 0);
-	assert_true(lsh_watchdog_next(k->w) == LSH_NEVER);
+	assert_true(f->fired > 0);
+	assert_true(lsh_watchdog_next(f->w) == LSH_NEVER);
 
 	/* and the same while it is being stopped */
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, churn, (void *)(uintptr_t)(i + 4)), 0);
-	fired = k->fired;
-	await_true(k->fired > fired + 10);
-	lsh_watchdog_stop(k->w);
-	fired = k->fired;
+	fired = f->fired;
+	await_true(f->fired > fired + 10);
+	lsh_watchdog_stop(f->w);
+	fired = f->fired;
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
-	assert_int_equal(k->fired, fired);
-	assert_int_equal(k->wrong, 0);
+	assert_int_equal(f->fired, fired);
+	assert_int_equal(f->wrong, 0);
 	assert_false(forgotten_fires);
-	assert_int_equal(k->owners, 0); /* every reference was given back */
-	assert_true(lsh_watchdog_next(k->w) == LSH_NEVER);
+	assert_int_equal(f->owners, 0); /* every reference was given back */
+	assert_true(lsh_watchdog_next(f->w) == LSH_NEVER);
 }
 
 int
@@ -409,9 +392,9 @@ main(void)
 		watchdog_test(a_sleeping_thread_can_be_stopped),
 		watchdog_test(without_a_descriptor_the_start_says_why_and_can_be_tried_again),
 		cmocka_unit_test_setup_teardown(without_a_clock_all_fires_at_once_and_then_the_thread_sleeps, open_without_clock,
-			close_kennel),
+		                                fixture_close),
 		watchdog_test(no_timer_fires_after_it_was_forgotten_whatever_the_threads_do),
 	};
 
-	return kennel_run("watchdog_thread", tests, COUNT(tests));
+	return fixture_run("watchdog_thread", tests, COUNT(tests));
 }

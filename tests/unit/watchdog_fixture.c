@@ -1,5 +1,5 @@
-/* See kennel.h. */
-#include "tests/unit/kennel.h"
+/* See watchdog_fixture.h. */
+#include "tests/unit/watchdog_fixture.h"
 
 #include "tests/support/await.h"
 
@@ -14,7 +14,7 @@ atomic_bool no_memory;
 atomic_size_t allocations, largest;
 atomic_uint settings;
 _Atomic int64_t last_setting;
-struct kennel *kennel;
+struct fixture *fixture;
 
 /* ---- memory that can be counted, and withheld ---- */
 
@@ -57,11 +57,11 @@ new_owner(void)
 {
 	struct owner *o = calloc(1, sizeof *o);
 
-	if (o == NULL)
+	if (o == NULL || !lsh_watchdog_reserve(fixture->w))
 		abort();
 	pthread_mutex_init(&o->mutex, NULL);
 	o->references = 1;
-	atomic_fetch_add(&kennel->owners, 1);
+	atomic_fetch_add(&fixture->owners, 1);
 	return o;
 }
 
@@ -70,9 +70,17 @@ drop(struct owner *o)
 {
 	if (atomic_fetch_sub(&o->references, 1) > 1)
 		return;
-	atomic_fetch_sub(&kennel->owners, 1);
+	atomic_fetch_sub(&fixture->owners, 1);
 	pthread_mutex_destroy(&o->mutex);
 	free(o);
+}
+
+void
+drop_all(struct owner *const *o, size_t n, int times)
+{
+	for (size_t i = 0; i < n; i++)
+		for (int j = 0; j < times; j++)
+			drop(o[i]);
 }
 
 void
@@ -81,7 +89,7 @@ arm(struct owner *o, int64_t due, int64_t slack)
 	pthread_mutex_lock(&o->mutex);
 	o->armed = true;
 	o->from_ns = due == LSH_NEVER ? due : due - slack;
-	lsh_watchdog_arm(kennel->w, &o->timer, due, slack);
+	lsh_watchdog_arm(fixture->w, &o->timer, due, slack);
 	pthread_mutex_unlock(&o->mutex);
 }
 
@@ -90,7 +98,7 @@ forget(struct owner *o)
 {
 	pthread_mutex_lock(&o->mutex);
 	o->armed = false;
-	lsh_watchdog_forget(kennel->w, &o->timer);
+	lsh_watchdog_forget(fixture->w, &o->timer);
 	pthread_mutex_unlock(&o->mutex);
 }
 
@@ -101,24 +109,24 @@ retain(struct lsh_timer *timer)
 }
 
 void
-serve(struct kennel *k, struct lsh_due due)
+serve(struct fixture *f, struct lsh_due due)
 {
 	struct owner *o = owner_of(due.timer);
 
 	pthread_mutex_lock(&o->mutex);
 	if (o->timer.generation != due.generation) {
-		atomic_fetch_add(&k->stale, 1);
+		atomic_fetch_add(&f->stale, 1);
 	} else {
 		if (!o->armed || lsh_now_ns() < o->from_ns)
-			atomic_fetch_add(&k->wrong, 1);
+			atomic_fetch_add(&f->wrong, 1);
 		o->fired++;
 		if (o->again) {
 			o->from_ns = lsh_now_ns();
-			lsh_watchdog_arm(k->w, &o->timer, o->from_ns, 0);
+			lsh_watchdog_arm(f->w, &o->timer, o->from_ns, 0);
 		} else {
 			o->armed = false;
 		}
-		atomic_fetch_add(&k->fired, 1);
+		atomic_fetch_add(&f->fired, 1);
 	}
 	pthread_mutex_unlock(&o->mutex);
 	drop(o);
@@ -127,72 +135,65 @@ serve(struct kennel *k, struct lsh_due due)
 void
 fire(void *ctx, const struct lsh_due *due, size_t count)
 {
-	struct kennel *k = ctx;
+	struct fixture *f = ctx;
 
-	atomic_store(&k->left, false);
-	atomic_fetch_add(&k->batches, 1);
-	if (count > k->largest_batch)
-		atomic_store(&k->largest_batch, (unsigned)count);
-	if (k->hold) {
-		atomic_store(&k->holding, true);
-		while (k->hold)
+	atomic_store(&f->left, false);
+	atomic_fetch_add(&f->batches, 1);
+	if (count > f->largest_batch)
+		atomic_store(&f->largest_batch, (unsigned)count);
+	if (f->hold) {
+		atomic_store(&f->holding, true);
+		while (f->hold)
 			await_ms(1);
 	}
 	for (size_t i = 0; i < count; i++)
-		serve(k, due[i]);
-	atomic_store(&k->left, true);
+		serve(f, due[i]);
+	atomic_store(&f->left, true);
 }
 
 const struct lsh_watchdog_ops ops = {lsh_now_ns, retain, fire};
 
 int
-open_with(void **state, const struct lsh_watchdog_ops *how)
+fixture_open_with(void **state, const struct lsh_watchdog_ops *how)
 {
-	kennel = calloc(1, sizeof *kennel);
-	if (kennel == NULL)
+	fixture = calloc(1, sizeof *fixture);
+	if (fixture == NULL)
 		return -1;
 	no_memory = false;
-	kennel->w = lsh_watchdog_new(how, kennel);
-	*state = kennel;
-	return kennel->w != NULL ? 0 : -1;
+	fixture->w = lsh_watchdog_new(how, fixture);
+	*state = fixture;
+	return fixture->w != NULL ? 0 : -1;
 }
 
 int
-open_kennel(void **state)
+fixture_open(void **state)
 {
-	return open_with(state, &ops);
+	return fixture_open_with(state, &ops);
 }
 
 int
-close_kennel(void **state)
+fixture_close(void **state)
 {
 	int left;
 
 	(void)state;
-	kennel->hold = false; /* a test that failed may have left it */
-	lsh_watchdog_free(kennel->w);
-	left = kennel->owners;
-	free(kennel);
+	fixture->hold = false; /* a test that failed may have left it */
+	lsh_watchdog_free(fixture->w);
+	left = fixture->owners;
+	free(fixture);
 	return left;
 }
 
 void
-start(struct kennel *k)
+start(struct fixture *f)
 {
 	atomic_store(&settings, 0);
-	assert_int_equal(lsh_watchdog_start(k->w), 0);
+	assert_int_equal(lsh_watchdog_start(f->w), 0);
 	await_true(settings >= 1);
 }
 
-void
-reserve(struct kennel *k, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		assert_true(lsh_watchdog_reserve(k->w));
-}
-
 int
-kennel_run(const char *name, const struct CMUnitTest *tests, size_t count)
+fixture_run(const char *name, const struct CMUnitTest *tests, size_t count)
 {
 	static const leash_memory memory = {counted_alloc, counted_realloc, free};
 

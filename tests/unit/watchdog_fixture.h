@@ -1,6 +1,6 @@
 /* What the tests of the watchdog share: a watchdog, owners whose timers it serves, and what it costs in memory and system calls. */
-#ifndef LEASH_TEST_KENNEL_H
-#define LEASH_TEST_KENNEL_H
+#ifndef LEASH_TEST_WATCHDOG_FIXTURE_H
+#define LEASH_TEST_WATCHDOG_FIXTURE_H
 
 #include "base/clock.h"
 #include "watchdog/watchdog.h"
@@ -39,41 +39,41 @@ struct owner {
 };
 
 /* The context of a watchdog under test. */
-struct kennel {
+struct fixture {
 	struct lsh_watchdog *w;
 	atomic_uint batches, fired, stale, wrong, largest_batch;
 	atomic_int owners;
 	atomic_bool hold, holding, left; /* whether fire() is to stay; stays; has returned */
 };
 
-extern struct kennel *kennel; /* where drop() counts */
+extern struct fixture *fixture; /* where drop() counts */
 
 struct owner *owner_of(struct lsh_timer *timer);
-struct owner *new_owner(void);
+struct owner *new_owner(void); /* with room for its timer */
 void drop(struct owner *o);
+void drop_all(struct owner *const *o, size_t n, int times);
 void arm(struct owner *o, int64_t due, int64_t slack);
 void forget(struct owner *o);
 
 /* What a watchdog is told to do. */
 void retain(struct lsh_timer *timer);
 /* What everybody does who serves a timer. */
-void serve(struct kennel *k, struct lsh_due due);
+void serve(struct fixture *f, struct lsh_due due);
 void fire(void *ctx, const struct lsh_due *due, size_t count);
 
 extern const struct lsh_watchdog_ops ops; /* those, by the clock */
 
 /* Before and after each test. */
-int open_with(void **state, const struct lsh_watchdog_ops *how);
-int open_kennel(void **state);
-int close_kennel(void **state);
+int fixture_open_with(void **state, const struct lsh_watchdog_ops *how);
+int fixture_open(void **state);
+int fixture_close(void **state);
 
-#define watchdog_test(name) cmocka_unit_test_setup_teardown(name, open_kennel, close_kennel)
+#define watchdog_test(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
 
 /* Start the thread, and wait until it sleeps. */
-void start(struct kennel *k);
-void reserve(struct kennel *k, size_t n);
+void start(struct fixture *f);
 
 /* With that memory: for main to return. */
-int kennel_run(const char *name, const struct CMUnitTest *tests, size_t count);
+int fixture_run(const char *name, const struct CMUnitTest *tests, size_t count);
 
 #endif
