@@ -45,6 +45,17 @@ struct missing {
 	const char *what, *rules, *must;
 };
 
+/* False: it was done. A denial names `what`. */
+static bool
+is_denied(leash_status status, const char *what)
+{
+	if (status != LEASH_DENIED)
+		assert_status(LEASH_OK, status);
+	else
+		check_text(err.text, what);
+	return status == LEASH_DENIED;
+}
+
 /* One uncontended and one contended life of a lock as `user`. False: it could not even open a client. */
 static bool
 live_without(const struct missing *missing, const char *user, struct closing *closing)
@@ -81,19 +92,9 @@ live_without(const struct missing *missing, const char *user, struct closing *cl
 	}
 	check_ttls(server);
 	if (status == LEASH_OK) {
-		status = leash_lock_extend(mine, slow_ms(2100), &err);
-		if (status == LEASH_DENIED)
-			check_text(err.text, what);
-		else
-			assert_status(LEASH_OK, status);
-		denied |= status == LEASH_DENIED;
+		denied |= is_denied(leash_lock_extend(mine, slow_ms(2100), &err), what);
 		check_ttls(server);
-		status = leash_lock_release(mine, &err);
-		if (status == LEASH_DENIED)
-			check_text(err.text, what);
-		else
-			assert_status(LEASH_OK, status);
-		denied |= status == LEASH_DENIED;
+		denied |= is_denied(leash_lock_release(mine, &err), what);
 	}
 	check_ttls(server);
 
@@ -160,43 +161,72 @@ each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever(void **state
 	check_ttls(server);
 }
 
+/* ---- a password that changes ---- */
+
+/* A server with the password "hunter2", and a client of it that holds one lock and wants another. */
+struct secret {
+	struct server *server;
+	leash_client *client;
+	leash_lock *held, *wanted;
+	struct leashed_events seen;
+	struct ear ear;
+};
+
+static void
+open_secret(struct secret *s, const char *user, const char *query, int64_t lease_ms)
+{
+	char uri[512];
+
+	*s = (struct secret){.ear = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
+	s->server = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
+	snprintf(uri, sizeof uri, "unix://%s%s%s", user, server_socket(s->server), query);
+	s->client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = (uint32_t)lease_ms, .timeout_ms = patience_ms(),
+	                                            .on_event = leashed_note_event, .event_arg = &s->seen,
+	                                            .on_log = hear_line, .log_arg = &s->ear));
+	s->held = leashed_lock(s->client, "held", NULL);
+	s->wanted = leashed_lock(s->client, "wanted", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(s->held, 0, &err));
+	ask_server(s->server, "CONFIG SET requirepass hunter4");
+}
+
+static void
+cut_off(struct secret *s)
+{
+	server_integer(s->server, "CLIENT KILL TYPE pubsub");
+	server_integer(s->server, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+static void
+stop_secret(struct secret *s)
+{
+	leash_lock_free(s->held);
+	leash_lock_free(s->wanted);
+	leash_close(s->client);
+	assert_true(s->ear.size > 0);
+	assert_null(strstr(s->ear.text, "hunter"));
+	server_stop(s->server);
+}
+
 static void
 a_password_that_was_changed_is_told_when_the_connection_is_gone(void **state)
 {
-	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
-	leash_client *holder;
-	leash_lock *held, *wanted;
-	char uri[512];
+	static struct secret s;
 
 	(void)state;
-	snprintf(uri, sizeof uri, "unix://:hunter2@%s", server_socket(secret));
-	holder = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms(), .on_event = leashed_note_event,
-	                                         .event_arg = &events, .on_log = hear_line, .log_arg = &ear));
-	held = leashed_lock(holder, "held", NULL);
-	wanted = leashed_lock(holder, "wanted", NULL);
-	memset(&events, 0, sizeof events);
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	ask_server(secret, "CONFIG SET requirepass hunter4");
-	await_renewals(held, 1); /* the old connection is as good as ever */
-	assert_int_equal(events.total, 0);
-	server_integer(secret, "CLIENT KILL TYPE pubsub");
-	server_integer(secret, "CLIENT KILL TYPE normal SKIPME yes");
-	assert_refused(LEASH_DENIED, server_uri(secret), "AUTH", leash_lock_acquire(wanted, 30000, &err));
+	open_secret(&s, ":hunter2@", "", slow_ms(3000));
+	await_renewals(s.held, 1); /* the old connection is as good as ever */
+	assert_int_equal(s.seen.total, 0);
+	cut_off(&s);
+	assert_refused(LEASH_DENIED, server_uri(s.server), "AUTH", leash_lock_acquire(s.wanted, 30000, &err));
 	assert_null(strstr(err.text, "hunter"));
-	assert_refused(LEASH_DENIED, server_uri(secret), "AUTH", leash_lock_acquire(wanted, 0, &err));
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	assert_int_equal(events.count[LEASH_EVENT_JEOPARDY], 1);
-	assert_status(LEASH_LOST, leash_lock_release(held, &err));
-	ask_server(secret, "CONFIG SET requirepass hunter2");
-	await_true(leash_lock_acquire(held, 30000, &err) == LEASH_OK); /* it is tried again */
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(holder);
-	assert_true(ear.size > 0);
-	assert_null(strstr(ear.text, "hunter"));
-	server_stop(secret);
+	assert_refused(LEASH_DENIED, server_uri(s.server), "AUTH", leash_lock_acquire(s.wanted, 0, &err));
+	await_true(s.seen.count[LEASH_EVENT_LOST] == 1);
+	assert_int_equal(s.seen.count[LEASH_EVENT_JEOPARDY], 1);
+	assert_status(LEASH_LOST, leash_lock_release(s.held, &err));
+	ask_server(s.server, "CONFIG SET requirepass hunter2");
+	await_true(leash_lock_acquire(s.held, 30000, &err) == LEASH_OK); /* it is tried again */
+	assert_status(LEASH_OK, leash_lock_release(s.held, &err));
+	stop_secret(&s);
 }
 
 static void
@@ -216,49 +246,52 @@ a_password_file_that_was_renewed_is_read_at_the_next_connect(void **state)
 	static const struct {
 		const char *bytes, *says;
 	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"}, {NULL, "No such file"}};
-	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
-	struct leashed_events seen = {0};
-	leash_client *holder;
-	leash_lock *held, *wanted;
+	static struct secret s;
 	static struct waiting w;
-	char uri[512], file[256];
+	char query[300];
+	const char *file = query + strlen("?password_file=");
 
 	(void)state;
-	snprintf(file, sizeof file, "%s/password", server_folder(secret));
+	snprintf(query, sizeof query, "?password_file=%s/password", server_folder(server));
 	write_password(file, "hunter2\n");
-	snprintf(uri, sizeof uri, "unix://%s?password_file=%s", server_socket(secret), file);
-	holder = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms(), .on_event = leashed_note_event,
-	                                         .event_arg = &seen, .on_log = hear_line, .log_arg = &ear));
-	held = leashed_lock(holder, "held", NULL);
-	wanted = leashed_lock(holder, "wanted", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	ask_server(secret, "CONFIG SET requirepass hunter4");
+	open_secret(&s, "", query, slow_ms(30000));
 	write_password(file, unfit[0].bytes);
-	server_integer(secret, "CLIENT KILL TYPE pubsub");
-	server_integer(secret, "CLIENT KILL TYPE normal SKIPME yes");
-	begin_waiting(&w, wanted, LEASH_FOREVER);
+	cut_off(&s);
+	begin_waiting(&w, s.wanted, LEASH_FOREVER);
 	for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++) {
 		if (unfit[i].bytes != NULL)
 			write_password(file, unfit[i].bytes);
 		else
 			remove(file);
-		await_true(leash_lock_acquire(wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
+		await_true(leash_lock_acquire(s.wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
 		check_text(err.text, file);
-		check_text(err.text, server_uri(secret));
+		check_text(err.text, server_uri(s.server));
 	}
 	write_password(file, "hunter4\n");
 	end_waiting(&w, LEASH_OK);
-	assert_true(leash_lock_held(held));
-	await_renewals(held, 1);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	assert_int_equal(seen.count[LEASH_EVENT_LOST], 0);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(holder);
-	assert_true(ear.size > 0);
-	assert_null(strstr(ear.text, "hunter"));
-	server_stop(secret);
+	assert_true(leash_lock_held(s.held));
+	await_renewals(s.held, 1);
+	assert_status(LEASH_OK, leash_lock_release(s.held, &err));
+	assert_int_equal(s.seen.count[LEASH_EVENT_LOST], 0);
+	stop_secret(&s);
+}
+
+/* ---- a user that is limited ---- */
+
+#define ALL "~* &* +@all"
+
+/* Let a user in with these rights, and open a client as that user. */
+static leash_client *
+open_limited(const char *rights, const leash_options *options)
+{
+	leash_options patient = *options;
+	char command[128], uri[512];
+
+	snprintf(command, sizeof command, "ACL SETUSER u reset on >hunter2 %s", rights);
+	ask_server(server, command);
+	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
+	patient.timeout_ms = patience_ms();
+	return leashed_open(uri, &patient);
 }
 
 static void
@@ -267,13 +300,9 @@ who_waits_is_told_of_a_permission_that_is_taken_away(void **state)
 	leash_client *limited;
 	leash_lock *mine;
 	static struct waiting first, second;
-	char uri[512];
 
 	(void)state;
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
-	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
-	/* a short lease, so that words are said often */
-	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 900, .timeout_ms = patience_ms()));
+	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = 900)); /* short, so that words are said often */
 	mine = leashed_lock(limited, "refused", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	begin_waiting(&first, mine, LEASH_FOREVER);
@@ -328,12 +357,9 @@ all_who_wait_are_told_when_a_connection_is_refused(void **state)
 	static struct waiting behind;
 	leash_client *limited;
 	leash_lock *strict = leashed_lock(client, "strict", LEASH_LOCK_OPTIONS(.fair = true)), *held;
-	char uri[512];
 
 	(void)state;
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
-	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
-	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms()));
+	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(30000)));
 	held = leashed_lock(limited, "held", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(strict, 0, &err));
@@ -349,7 +375,7 @@ all_who_wait_are_told_when_a_connection_is_refused(void **state)
 	end_waiting(&behind, LEASH_DENIED);
 	check_text(behind.err.text, "AUTH");
 	assert_true(leash_lock_held(held));
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	ask_server(server, "ACL SETUSER u reset on >hunter2 " ALL);
 	await_renewals(held, 1);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	await_true(server_integer(server, "EXISTS leash:{refused}:queue leash:{strict}:queue") == 0); /* their places are given up, too */
@@ -365,14 +391,11 @@ what_is_denied_again_and_again_piles_up_nothing(void **state)
 {
 	leash_client *limited;
 	leash_lock *mine;
-	char uri[512];
 	long long commands;
 	int64_t begun;
 
 	(void)state;
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all -evalsha -eval");
-	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
-	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 100, .timeout_ms = patience_ms()));
+	limited = open_limited(ALL " -evalsha -eval", LEASH_OPTIONS(.lease_ms = 100));
 	mine = leashed_lock(limited, "denied", NULL);
 	for (int i = 0; i < 100; i++)
 		assert_status(LEASH_DENIED, leash_lock_acquire(mine, i % 2 ? 0 : LEASH_FOREVER, &err));
@@ -395,13 +418,9 @@ be_shut_out(const char *rule, bool cuts)
 {
 	leash_client *limited;
 	leash_lock *held, *wanted;
-	char uri[512];
 	int64_t ends;
 
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
-	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
-	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms(), .on_event = leashed_note_event,
-	                                          .event_arg = &events));
+	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(3000), .on_event = leashed_note_event, .event_arg = &events));
 	held = leashed_lock(limited, "held", NULL);
 	wanted = leashed_lock(limited, "wanted", NULL);
 	memset(&events, 0, sizeof events);
@@ -422,7 +441,7 @@ be_shut_out(const char *rule, bool cuts)
 	if (!cuts) /* else there may have been a renewal after the look at what remains */
 		assert_true(events.at_ns[LEASH_EVENT_LOST] >= ends);
 	assert_status(LEASH_LOST, leash_lock_release(held, &err));
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
+	ask_server(server, "ACL SETUSER u reset on >hunter2 " ALL);
 	await_true(leash_lock_acquire(held, 30000, &err) == LEASH_OK); /* it is tried again */
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	leash_lock_free(held);
@@ -447,42 +466,31 @@ a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever(void **state)
 	                                       "pttl", "zadd", "zrem", "zscore", "zcount", "zrevrange", "zrangebyscore", "publish", "subscribe"};
 	leash_client *limited;
 	leash_lock *mine;
-	char uri[512];
 	int denied = 0;
 
 	(void)state;
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all");
-	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
-	limited = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(2000), .timeout_ms = patience_ms()));
+	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(2000)));
 	mine = leashed_lock(limited, "refused", NULL);
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
 		static struct waiting w;
 		const char *second = strchr(commands[i], '|');
 		int first = second != NULL ? (int)(second - commands[i]) : (int)strlen(commands[i]);
 		char taken[128];
-		leash_status extended, released;
+		bool extend_denied, release_denied;
 
 		snprintf(taken, sizeof taken, "ACL SETUSER u -%.*s%s%s", first, commands[i], second != NULL ? " -" : "", second != NULL ? second + 1 : "");
 		assert_status(LEASH_OK, leash_lock_acquire(mine, 30000, &err));
 		begin_waiting(&w, lock, LEASH_FOREVER);
 		await_true(server_integer(server, "ZCARD leash:{refused}:queue") == 2);
 		ask_server(server, taken);
-		extended = leash_lock_extend(mine, slow_ms(2500), &err);
-		if (extended == LEASH_DENIED)
-			check_text(err.text, "lock 'refused'");
-		else
-			assert_status(LEASH_OK, extended);
+		extend_denied = is_denied(leash_lock_extend(mine, slow_ms(2500), &err), "lock 'refused'");
 		check_ttls(server);
-		released = leash_lock_release(mine, &err);
-		if (released == LEASH_DENIED)
-			check_text(err.text, "lock 'refused'");
-		else
-			assert_status(LEASH_OK, released);
+		release_denied = is_denied(leash_lock_release(mine, &err), "lock 'refused'");
 		assert_false(leash_lock_held(mine));
 		check_ttls(server);
 		end_waiting(&w, LEASH_OK); /* at the end of the lease at the latest */
 		check_ttls(server);
-		denied += extended == LEASH_DENIED || released == LEASH_DENIED;
+		denied += extend_denied || release_denied;
 		ask_server(server, "ACL SETUSER u +@all");
 	}
 	assert_true(denied >= 3);
