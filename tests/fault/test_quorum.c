@@ -1,12 +1,12 @@
 /* A quorum of independent servers, of which some are killed, frozen or emptied: a majority decides, at every moment, and nothing is left
- * behind. What is asked of it, and what becomes of answers that are lost: test_quorum_calls.c. */
+ * behind. Its fences: test_quorum_fences.c. What is asked of it, and what becomes of answers that are lost: test_quorum_calls.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/fault/five.h"
+#include "tests/fault/storm.h"
 
 #include "tests/support/await.h"
 #include "tests/support/child.h"
@@ -544,224 +544,6 @@ what_people_have_to_mend_is_named_before_what_may_pass(void **state)
 
 /* ---- in a storm ---- */
 
-enum { CRASH_LEASE_MS = 500 };
-
-/* Servers fail one after the other, never more than two at a time. A server that comes back does not count for a while, and is not
- * back before it does. */
-struct storm {
-	struct quorum *quorum;
-	_Atomic bool over;
-	_Atomic unsigned killed, frozen;
-	pthread_t threads[2];
-	struct stage first[2];
-};
-
-struct gust {
-	struct storm *storm;
-	int from, servers;   /* which it may take */
-	unsigned seed;
-};
-
-static int
-dice(unsigned *seed, int below)
-{
-	return rand_r(seed) % below;
-}
-
-static void *
-blow(void *arg)
-{
-	struct gust *gust = arg;
-	struct storm *storm = gust->storm;
-
-	while (!storm->over) {
-		struct server *server = quorum_server(storm->quorum, gust->from + dice(&gust->seed, gust->servers));
-
-		if (dice(&gust->seed, 3) == 0) {
-			server_pause(server);
-			await_ms(dice(&gust->seed, 2 * CRASH_LEASE_MS));
-			server_resume(server);
-			storm->frozen++;
-		} else {
-			server_kill(server);
-			await_ms(dice(&gust->seed, 200));
-			server_restart(server); /* empty */
-			storm->killed++;
-			await_ms(slow_ms(CRASH_LEASE_MS) + GRAIN_MS);
-		}
-		await_ms(dice(&gust->seed, 100));
-	}
-	return NULL;
-}
-
-static void
-storm_begin(struct storm *storm, struct gust *gusts)
-{
-	gusts[0] = (struct gust){storm, 0, 2, (unsigned)knob("LEASH_TEST_SEED", 1)};
-	gusts[1] = (struct gust){storm, 2, 3, gusts[0].seed + 1};
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&storm->threads[i], NULL, blow, &gusts[i]), 0);
-}
-
-static void
-storm_end(struct storm *storm)
-{
-	storm->over = true;
-	for (int i = 0; i < 2; i++)
-		pthread_join(storm->threads[i], NULL);
-	printf("# %u killed and restarted, %u frozen\n", storm->killed, storm->frozen);
-}
-
-struct climber {
-	pthread_t thread;
-	leash_client *client;
-	_Atomic uint64_t *last;
-	_Atomic long *acquired, *regressed;
-	long wanted;
-	unsigned seed;
-};
-
-static void *
-climb(void *arg)
-{
-	struct climber *c = arg;
-	leash_lock *own = leashed_lock(c->client, "steps", LEASH_LOCK_OPTIONS(.no_handoff = true));
-
-	while (*c->acquired < c->wanted) {
-		leash_error why;
-		uint64_t fence, last;
-
-		if (leash_lock_acquire(own, 60000, &why) != LEASH_OK)
-			trouble_at(__FILE__, __LINE__, "%s", why.text);
-		fence = leash_lock_fence(own); /* 0: lost already */
-		if (fence != 0) {
-			last = atomic_exchange(c->last, fence);
-			*c->regressed += fence <= last;
-			*c->acquired += 1;
-		}
-		await_ms(dice(&c->seed, 10));
-		if (leash_lock_release(own, &why) == LEASH_NOT_HELD)
-			trouble_at(__FILE__, __LINE__, "%s", why.text);
-	}
-	leash_lock_free(own);
-	return NULL;
-}
-
-static void
-fences_grow_whatever_happens_to_a_minority(void **state)
-{
-	enum { CLIENTS = 3 };
-	long wanted = knob("LEASH_TEST_FENCES", 1000);
-	struct storm storm = {.quorum = quorum};
-	struct gust gusts[2];
-	struct climber climbers[CLIENTS];
-	_Atomic uint64_t last = 0;
-	_Atomic long acquired = 0, regressed = 0;
-
-	(void)state;
-	storm_begin(&storm, gusts);
-	for (int i = 0; i < CLIENTS; i++) {
-		climbers[i] = (struct climber){.client = open_with(CRASH_LEASE_MS, CRASH_LEASE_MS), .last = &last, .acquired = &acquired,
-		                               .regressed = &regressed, .wanted = wanted, .seed = (unsigned)i + 1};
-		assert_int_equal(pthread_create(&climbers[i].thread, NULL, climb, &climbers[i]), 0);
-	}
-	for (int i = 0; i < CLIENTS; i++)
-		pthread_join(climbers[i].thread, NULL);
-	storm_end(&storm);
-	printf("# %ld acquired\n", acquired);
-	assert_int_equal(regressed, 0);
-	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
-	for (int i = 0; i < CLIENTS; i++)
-		leash_close(climbers[i].client);
-	check_that_nothing_is_left();
-}
-
-/* ---- fences that cannot be ---- */
-
-/* Kill two, so that each majority has server 0. */
-static void
-keep_the_first_three(void)
-{
-	server_kill(quorum_server(quorum, 3));
-	server_kill(quorum_server(quorum, 4));
-}
-
-static void
-an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back(void **state)
-{
-	static const char *const absurd[] = {"9007199254740989", "9007199254740990", "9007199254740991", "36028797018963967", "4503599627370496"};
-	uint64_t last = 0;
-
-	(void)state;
-	keep_the_first_three();
-	for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
-		server_text(quorum_server(quorum, 0), "SET leash:{q}:fence %s PX 60000", absurd[i]);
-		for (int round = 0; round < 3; round++) {
-			assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-			assert_true(leash_lock_fence(lock) > last);
-			last = leash_lock_fence(lock);
-			assert_status(LEASH_OK, leash_lock_release(lock, &err));
-			await_true(quorum_having(quorum, "leash:{q}") == 0); /* its next round needs all three */
-		}
-	}
-	check_that_nothing_is_left();
-}
-
-/* Votes with the fence in `ctx`, and says yes to all else. */
-static size_t
-lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	if (!fake_is(argc, argv, argl, 0, "EVALSHA"))
-		return FAKE_DEFAULT;
-	return fake_say(out, size, ":%s\r\n", fake_is(argc, argv, argl, 2, "2") ? *(const char *_Atomic *)ctx : "1");
-}
-
-static void
-count_accusations(void *arg, leash_log_level level, const char *line)
-{
-	*(_Atomic int *)arg += level == LEASH_LOG_WARNING && strstr(line, "its vote does not count") != NULL;
-}
-
-static void
-a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state)
-{
-	/* a year and a minute ahead is too far, also for who says that its clock is there, too */
-	char far[32], *const ahead = far;
-	const char *const absurd[] = {"9007199254740989", "9007199254740991", "36028797018963967", ahead};
-	const char *_Atomic fence = absurd[0];
-	struct fake *liar = fake_start_tcp(lie, &fence);
-	_Atomic int accused = 0;
-	uint64_t last = 0;
-	char uri[512];
-	leash_client *mine;
-	leash_lock *own;
-
-	(void)state;
-	snprintf(far, sizeof far, "%lld", (long long)(time(NULL) + 365 * 86400 + 60) * 1000000);
-	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,%s?restart_guard=%lld", server_port(quorum_server(quorum, 0)),
-	         server_port(quorum_server(quorum, 1)), fake_target(liar), (long long)slow_ms(LEASE_MS));
-	mine = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS), .on_log = count_accusations, .log_arg = &accused));
-	own = leashed_lock(mine, "q", NULL);
-	for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
-		fence = absurd[i];
-		for (int round = 0; round < 3; round++) {
-			assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
-			assert_true(leash_lock_fence(own) > last);
-			assert_true(leash_lock_fence(own) < (uint64_t)(time(NULL) + 7200) * 1000000 * 256);
-			last = leash_lock_fence(own);
-			assert_status(LEASH_OK, leash_lock_release(own, &err));
-		}
-	}
-	assert_true(accused > 0);
-	server_kill(quorum_server(quorum, 1));
-	assert_status(LEASH_PROTOCOL, leash_lock_acquire(own, 0, &err));
-	assert_non_null(strstr(err.text, "fence"));
-	leash_lock_free(own);
-	leash_close(mine);
-	fake_stop(liar);
-	check_that_nothing_is_left();
-}
-
 struct crowd {
 	struct witness *witness;
 	struct stage ready;
@@ -807,7 +589,7 @@ be_crowd(void *arg)
 {
 	enum { THREADS = 4 };
 	struct crowd *crowd = arg;
-	leash_client *own = leashed_open(crowd->uri, LEASH_OPTIONS(.lease_ms = slow_ms(CRASH_LEASE_MS)));
+	leash_client *own = leashed_open(crowd->uri, LEASH_OPTIONS(.lease_ms = slow_ms(STORM_LEASE_MS)));
 	struct one_of all[THREADS];
 
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -824,9 +606,9 @@ static void
 there_is_one_owner_at_a_time_whatever_happens_to_a_minority(void **state)
 {
 	struct crowd *crowd;
-	struct storm storm = {.quorum = quorum};
-	struct gust gusts[2];
+	struct storm storm;
 	int64_t until = await_now_ns() + knob("LEASH_TEST_STORM_S", 12) * 1000 * MS;
+	unsigned seed = (unsigned)knob("LEASH_TEST_SEED", 1);
 	pid_t pids[2];
 	char text[256];
 
@@ -835,14 +617,14 @@ there_is_one_owner_at_a_time_whatever_happens_to_a_minority(void **state)
 		skip(); /* likewise */
 	crowd = child_share(sizeof *crowd);
 	crowd->witness = witness_new(50000);
-	snprintf(crowd->uri, sizeof crowd->uri, "%s", quorum_uri_guarded(quorum, slow_ms(CRASH_LEASE_MS)));
+	snprintf(crowd->uri, sizeof crowd->uri, "%s", quorum_uri_guarded(quorum, slow_ms(STORM_LEASE_MS)));
 	for (int i = 0; i < 2; i++)
 		pids[i] = child_run(be_crowd, crowd);
-	storm_begin(&storm, gusts);
+	storm_begin(&storm);
 	while (await_now_ns() < until) {
 		await_ms(700);
 		child_pause(pids[0]);
-		await_ms(slow_ms(CRASH_LEASE_MS) / 2 + dice(&gusts[0].seed, CRASH_LEASE_MS));
+		await_ms(slow_ms(STORM_LEASE_MS) / 2 + dice(&seed, STORM_LEASE_MS));
 		child_resume(pids[0]);
 	}
 	storm_end(&storm);
@@ -963,9 +745,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_client_opens_with_a_majority, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_was_not_waited_for_is_not_said_to_be_gone, set_up, tear_down),
 		cmocka_unit_test(what_people_have_to_mend_is_named_before_what_may_pass),
-		cmocka_unit_test_setup_teardown(fences_grow_whatever_happens_to_a_minority, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(there_is_one_owner_at_a_time_whatever_happens_to_a_minority, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_process_keeps_all_others_from_their_turns, set_up, tear_down),
 	};
