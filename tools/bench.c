@@ -27,7 +27,7 @@ static const char help[] =
 	"Usage: leash bench [OPTION...]\n"
 	"Find out what this server does with locks, in a few seconds.\n"
 	"\n"
-	"  -t, --time DUR      for so long in all (default 5s)\n"
+	"  -t, --time DUR      how long it takes in all (default 5s)\n"
 	"  -p, --threads N     threads where there are many (default 8, at most 256)\n"
 	"  -r, --redis URI     the server (else $LEASH_URI)\n"
 	"      --prefix TEXT   of all keys (else $LEASH_PREFIX, else leash)\n"

@@ -223,7 +223,7 @@ refuse_grace(const struct run *r)
 	if (enough_ms <= TTL_MAX_MS && longest_grace(enough_ms) >= r->kill_after_ms)
 		snprintf(enough, sizeof enough, ", or --ttl %llds at least", (long long)(enough_ms / 1000));
 	return cli_usage(&r->cli,
-	                 "--kill-after %s does not fit into a lease of %s: it is renewed after %s, trying again and "
+	                 "--kill-after %s does not fit into a lease of %s: it is renewed after %s, a retry and "
 	                 "killing take %s, so %s are left; give --kill-after %lldms at most%s",
 	                 cli_span(grace, r->kill_after_ms), cli_span(ttl, r->ttl_ms), cli_span(third, r->ttl_ms / 3),
 	                 cli_span(taken, taken_of(r->ttl_ms)), cli_span(longest, longest_grace(r->ttl_ms)),
@@ -628,25 +628,25 @@ const struct command command_run = {
 	"Usage: leash run [OPTION...] NAME -- CMD [ARG...]\n"
 	"       leash run [OPTION...] NAME -c 'SHELL STRING'\n"
 	"  -n, --nonblock              wait neither for the lock nor for the server\n"
-	"  -w, --wait DUR              wait so long for both: 30s, 5m (default for ever)\n"
-	"  -E, --conflict-exit-code N  exit status if it is not to be had (default 75)\n"
+	"  -w, --wait DUR              wait at most this long: 30s, 5m (default for ever)\n"
+	"  -E, --conflict-exit-code N  exit status if another has it (default 75)\n"
 	"      --skip-ok               then exit 0, and say nothing: for cron\n"
 	"      --fair                  first come, first served, over all processes\n"
 	"      --ttl DUR               the lease (default 30s)\n"
 	"      --on-lost HOW           if lost: term (default), kill, keep, or a signal\n"
 	"  -k, --kill-after DUR        from TERM to KILL (default 5s, at most ttl / 4)\n"
 	"      --lost-exit-code N      exit status if the lock was lost (default 79)\n"
-	"      --max-run DUR           end CMD after so long, and exit 124\n"
-	"      --at-least DUR          keep the lock for at least so long\n"
+	"      --max-run DUR           end CMD after this time, and exit 124\n"
+	"      --at-least DUR          keep the lock for at least this time\n"
 	"      --foreground            CMD stays in our process group\n"
 	"      --min-replicas N        begin, and renew, once N replicas acknowledge it\n"
 	"      --fsynced               on disk, there and on the server\n"
-	"      --replicas-timeout DUR  for which replicas are waited (default 1s)\n"
+	"      --replicas-timeout DUR  how long to wait for them (default 1s)\n"
 	"  -r, --redis URI             the server, else $LEASH_URI; --prefix of its keys\n"
 	"      --escaped               NAME is as leash list shows it: \\x20 is a space\n"
 	"  -v, --verbose   -q, --quiet   --json   -h, --help\n"
 	"CMD has its lock in LEASH_NAME, LEASH_FENCE, LEASH_TOKEN. Exit status: its own,\n"
-	"64 usage, 69 no server, 75 not to be had, 79 lost, 124 too long,\n"
+	"64 usage, 69 no server, 75 another has it, 79 lost, 124 too long,\n"
 	"126 cannot be run, 127 not there, 128+N died of signal N\n",
 	run,
 };

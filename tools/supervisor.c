@@ -96,7 +96,7 @@ mention_trouble(struct supervisor *v, const struct tree_found *found)
 {
 	if (found->hindered != 0 && !v->hindered_told) {
 		v->hindered_told = true;
-		writer_say(v->writer, CLI_WARNING, "cannot look for what the command has started: %s; trying again",
+		writer_say(v->writer, CLI_WARNING, "cannot look for what the command has started: %s; retrying",
 		           strerror(found->hindered));
 	}
 	if (found->forbidden == 0 || v->forbidden_told)

@@ -38,7 +38,7 @@ static const char help[] =
 	"\n"
 	"PATTERN is a glob over names, as the shell has it: 'nightly-*' (quote it). Looks\n"
 	"by SCAN, which blocks nobody; where that takes long, the next look comes later.\n"
-	"When the server is gone it goes on trying. leash list explains the columns.\n"
+	"When the server is away it retries. leash list explains the columns.\n"
 	"\n"
 	"Exit status: 0; 64 usage; 69 no server at first, or at the last of -n looks.\n";
 
