@@ -174,8 +174,6 @@ test_programs += tests/unit/test_text
 test_programs += tests/unit/test_thread
 test_programs += tests/unit/test_token
 test_programs += tests/unit/test_uri
-test_programs += tests/unit/test_uri_deployments
-test_programs += tests/unit/test_uri_refusals
 test_programs += tests/unit/test_watchdog
 test_programs += tests/unit/test_watchdog_thread
 test_programs += tests/unit/test_witness
@@ -335,7 +333,6 @@ watchdog_fixture_sources = tests/unit/watchdog_fixture.c tests/unit/watchdog_fix
 refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
 tools_sources = tests/unit/tools.c tests/unit/tools.h
-uris_sources = tests/unit/uris.c tests/unit/uris.h
 
 # What those write with who are judged.
 history_sources =
@@ -487,9 +484,6 @@ tests_tools_test_run_signals_SOURCES = tests/tools/test_run_signals.c $(taken_so
 tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(tools_sources)
 tests_unit_test_proxy_SOURCES = tests/unit/test_proxy.c $(tools_sources)
 tests_unit_test_support_SOURCES = tests/unit/test_support.c $(tools_sources)
-tests_unit_test_uri_SOURCES = tests/unit/test_uri.c $(uris_sources)
-tests_unit_test_uri_deployments_SOURCES = tests/unit/test_uri_deployments.c $(uris_sources)
-tests_unit_test_uri_refusals_SOURCES = tests/unit/test_uri_refusals.c $(uris_sources)
 tests_unit_test_watchdog_SOURCES = tests/unit/test_watchdog.c $(watchdog_fixture_sources)
 tests_unit_test_watchdog_thread_SOURCES = tests/unit/test_watchdog_thread.c $(watchdog_fixture_sources)
 tests_unit_test_witness_SOURCES = tests/unit/test_witness.c $(tools_sources)

@@ -13,6 +13,7 @@
 #include "redis/command.h"
 #include "redis/fault.h"
 #include "redis/reply.h"
+#include "redis/secret.h"
 #include "redis/socket.h"
 
 #include <errno.h>
@@ -62,9 +63,9 @@ fit_words(const struct lsh_greeting *g, enum step step, const char *said)
 
 	if (quoted != NULL && n > (size_t)(quoted - said))
 		n = (size_t)(quoted - said);
-	if (lsh_is_repeated(password_of(g), said, n))
+	if (lsh_secret_is_in(password_of(g), said, n))
 		n = strcspn(said, " ");
-	if (lsh_is_repeated(password_of(g), said, n))
+	if (lsh_secret_is_in(password_of(g), said, n))
 		n = 0;
 	while (n > 0 && strchr(" ,.", said[n - 1]) != NULL)
 		n--;
@@ -125,7 +126,7 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
 		return fail(g, err, LEASH_UNSUPPORTED, 0, "%s was refused: %.*s (%s)", name, n, words,
 		            step == TIME ? "is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?" : "was it renamed by rename-command?");
 	if (step == SELECT && plain)
-		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", g->uri->db, n, words);
+		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", (int)g->uri->db, n, words);
 	if (step == AUTH || fault == LSH_FAULT_DENIED || plain)
 		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s", name, n, words);
 	return fail(g, err, LEASH_PROTOCOL, 0, "%s was refused, not in the words of a Redis server: %.*s", name, n, words);

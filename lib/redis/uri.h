@@ -29,28 +29,28 @@ struct lsh_tls_options {
 	bool unverified;    /* verify=no: whoever answers is believed */
 	char *cafile;       /* NULL: the system's authorities */
 	char *cert, *key;   /* both or none: what we show of ourselves */
-	char *server_name;  /* NULL: the host of the URI. What the certificate must be for, and what is asked for by SNI */
+	char *server_name;  /* what the certificate must be for, and what SNI asks for; NULL: the host of the URI */
 };
 
 struct lsh_uri {
 	enum lsh_deployment deployment;
 	enum lsh_scheme scheme;
-	char *host;         /* TCP: a name or a numeric address, without brackets; unix: the path. Not of a single server: that of the first of `hosts` */
+	char *host;         /* a name or a numeric address, without brackets; unix: the path; the first of `hosts` */
 	uint16_t port;
-	int db;             /* 0 if not named */
+	int64_t db;         /* 0 if not named */
 	int64_t timeout_ms; /* 0 if not named */
 	char *user;         /* NULL if not named */
 	char *password;     /* NULL if not named, or in a file; in guarded memory (sodium_malloc), NUL-terminated */
 	char *password_file; /* NULL if not named; read for each connection */
 	struct lsh_tls_options tls;
 
-	/* Of a deployment of several servers: those that it names, which are sentinels, nodes of the cluster, or all of the quorum. */
+	/* Of a deployment of several servers: its sentinels, the nodes that it names, all of its quorum. */
 	size_t host_count;
 	struct lsh_endpoint hosts[LSH_HOSTS_MAX];
 	char *master;           /* sentinel: what the sentinels call it */
 	char *sentinel_user;    /* who we are to the sentinels; NULL if not named */
 	char *sentinel_password, *sentinel_password_file; /* likewise; as those above */
-	char *redirects;        /* cluster, sentinel: to which hosts we may be sent, a list with commas ("10.0.0.1,10.0.0.2,cache-a"); NULL: any */
+	char *redirects;        /* cluster, sentinel: to which hosts we may be sent ("10.0.0.1,::1,a"); NULL: any */
 	bool preloaded;         /* scripts=preloaded: the texts of scripts are never sent */
 	int64_t restart_guard_ms; /* of locks that name none; 0 if not named */
 
@@ -58,22 +58,23 @@ struct lsh_uri {
 	                       "redis+sentinel://a:26379,b:26379/main", "rediss+quorum://a:6379,b:6379,c:6379" */
 };
 
-/* Parse `text`. Fails with LEASH_INVALID (naming the part, and never showing a secret) or LEASH_NO_MEMORY; then `*out` holds nothing. */
+/* Parse `text`. LEASH_INVALID names the part, and never shows a secret; LEASH_NO_MEMORY; LEASH_UNSUPPORTED: no
+ * randomness for guarded memory. Then `*out` holds nothing. */
 leash_status lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err);
 
-/* The URI of one server of a deployment: a single one at `host` and `port`, with all else (who we are, TLS, timeout, db) as in `uri`, but
- * to the sentinels the user and password that are for them, and no database. False: no memory. `host` and the rest are copied. */
+/* The URI of one server of a deployment: a single one at `host` and `port`, with all else (who we are, TLS, timeout,
+ * db) as in `uri`, but to the sentinels the user and password that are for them, and no database. It is a copy. False:
+ * no memory. `host` may come from a server's answer, for which nobody vouches: it is shown escaped. */
 bool lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port);
 bool lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which);
 
 bool lsh_uri_has_password(const struct lsh_uri *uri);
 
-/* Read the password that is in a file, as it is at this moment; sodium_free() wipes it. NULL: it is in no file. INVALID: the file is of no
- * use now, and the text names it; NO_MEMORY. */
+/* Read the password that is in a file, as it is at this moment; sodium_free() wipes it. NULL: it is in no file.
+ * INVALID: the file is of no use now, and the text names it; NO_MEMORY. */
 leash_status lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err);
 
-/* Does a password, NULL: none, or that of a URI, stand in these bytes, as one that a server reads back to us? */
-bool lsh_is_repeated(const char *password, const char *bytes, size_t n);
+/* Does the password stand in these bytes, as one that a server reads back to us? Also true if it cannot be read. */
 bool lsh_uri_is_repeated(const struct lsh_uri *uri, const char *bytes, size_t n);
 
 /* May a server of the deployment send us to this host? */

@@ -1,8 +1,4 @@
-/* Parts of a URI: cut off, decoded, and looked at for what may be written there.
- *
- * A part is bytes of the URI's text, which nobody has checked and which may be a secret; none is copied before it is decoded.
- *
- * Threads: any; nothing is kept. */
+/* See uri_part.h. */
 #include "redis/uri_part.h"
 
 #include "base/memory.h"
@@ -11,61 +7,21 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
-#include <netinet/in.h>
-#include <sodium.h>
 #include <string.h>
 
-enum { MAX_HOST = 253 }; /* what DNS allows */
+/* ---- schemes ---- */
 
-bool
-lsh_part_is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+#define WITH_AND_WITHOUT_TLS(kind, deployment, hosts) \
+	{"redis" kind, "redis" kind "://" hosts, deployment, LSH_SCHEME_TCP, false}, \
+	{"rediss" kind, "rediss" kind "://" hosts, deployment, LSH_SCHEME_TCP, true}
 
-bool
-lsh_part_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static int
-hex_value(char c)
-{
-	if (lsh_part_is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-const char *
-lsh_part_find(struct lsh_part part, char c)
-{
-	return part.n == 0 ? NULL : memchr(part.at, c, part.n);
-}
-
-struct lsh_part
-lsh_part_cut(struct lsh_part *part, char c)
-{
-	const char *found = lsh_part_find(*part, c);
-	struct lsh_part rest = {NULL, 0};
-
-	if (found != NULL) {
-		rest.at = found + 1;
-		rest.n = (size_t)(part->at + part->n - rest.at);
-		part->n = (size_t)(found - part->at);
-	}
-	return rest;
-}
-
-bool
-lsh_part_is(struct lsh_part part, const char *text)
-{
-	return part.n == strlen(text) && memcmp(part.at, text, part.n) == 0;
-}
+static const struct lsh_uri_scheme schemes[] = {
+	WITH_AND_WITHOUT_TLS("", LSH_SINGLE, "cache:6379"),
+	{"unix", "unix:///run/redis.sock", LSH_SINGLE, LSH_SCHEME_UNIX, false},
+	WITH_AND_WITHOUT_TLS("+sentinel", LSH_SENTINEL, "a:26379,b:26379/main"),
+	WITH_AND_WITHOUT_TLS("+cluster", LSH_CLUSTER, "a:6379,b:6379"),
+	WITH_AND_WITHOUT_TLS("+quorum", LSH_QUORUM, "a:6379,b:6379,c:6379"),
+};
 
 static char
 small(char c)
@@ -73,125 +29,146 @@ small(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-bool
-lsh_part_is_like(struct lsh_part part, const char *text)
-{
-	if (part.n != strlen(text))
-		return false;
-	for (size_t i = 0; i < part.n; i++) {
-		if (small(part.at[i]) != small(text[i]))
-			return false;
-	}
-	return true;
-}
-
-bool
-lsh_part_number(struct lsh_part part, uint64_t min, uint64_t max, uint64_t *n)
-{
-	return lsh_decimal_read(part.at, part.n, n) && *n >= min && *n <= max;
-}
-
-bool
-lsh_part_is_word(struct lsh_part part)
-{
-	for (size_t i = 0; i < part.n; i++) {
-		if (!lsh_part_is_letter(part.at[i]) && !lsh_part_is_digit(part.at[i]) && memchr("-._", part.at[i], 3) == NULL)
-			return false;
-	}
-	return part.n > 0;
-}
-
-bool
-lsh_part_is_name(struct lsh_part part)
-{
-	return part.n <= MAX_HOST && lsh_part_is_word(part);
-}
-
+/* Letter case aside, in whatever locale. */
 static bool
-read_ipv6(struct in6_addr *out, struct lsh_part part)
+is_like(const char *a, const char *b)
 {
-	char digits[INET6_ADDRSTRLEN];
-
-	if (part.n == 0 || part.n >= sizeof(digits))
-		return false;
-	memcpy(digits, part.at, part.n);
-	digits[part.n] = '\0';
-	return inet_pton(AF_INET6, digits, out) == 1;
-}
-
-bool
-lsh_part_is_ipv6(struct lsh_part part)
-{
-	struct in6_addr ignored;
-
-	return read_ipv6(&ignored, part);
-}
-
-bool
-lsh_part_is_host(struct lsh_part part, const char *host)
-{
-	struct in6_addr first, second;
-
-	if (lsh_part_is_like(part, host))
-		return true;
-	return read_ipv6(&first, part) && read_ipv6(&second, (struct lsh_part){host, strlen(host)}) &&
-	       memcmp(&first, &second, sizeof(first)) == 0;
-}
-
-bool
-lsh_part_is_zone(struct lsh_part part)
-{
-	return part.n < IF_NAMESIZE && lsh_part_is_word(part);
-}
-
-bool
-lsh_part_decoded_size(struct lsh_part part, size_t *size)
-{
-	*size = 0;
-	for (size_t i = 0; i < part.n; i++, (*size)++) {
-		if (part.at[i] != '%')
-			continue;
-		if (part.n - i < 3 || hex_value(part.at[i + 1]) < 0 || hex_value(part.at[i + 2]) < 0)
-			return false;
-		if (part.at[i + 1] == '0' && part.at[i + 2] == '0')
-			return false;
-		i += 2;
+	while (*a != '\0' && small(*a) == small(*b)) {
+		a++;
+		b++;
 	}
+	return *a == *b;
+}
+
+const struct lsh_uri_scheme *
+lsh_uri_scheme_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		if (is_like(name, schemes[i].name))
+			return &schemes[i];
+	}
+	return NULL;
+}
+
+const struct lsh_uri_scheme *
+lsh_uri_scheme_of(const struct lsh_uri *uri)
+{
+	const struct lsh_uri_scheme *s = schemes;
+
+	while (s->deployment != uri->deployment || s->scheme != uri->scheme || s->tls != uri->tls.on)
+		s++;
+	return s;
+}
+
+/* ---- what is written ---- */
+
+char *
+lsh_part_cut(char *part, char c)
+{
+	char *found = strchr(part, c);
+
+	if (found == NULL)
+		return NULL;
+	*found = '\0';
+	return found + 1;
+}
+
+bool
+lsh_part_consists_of(const char *part, const char *bytes)
+{
+	return part[0] != '\0' && part[strspn(part, bytes)] == '\0';
+}
+
+bool
+lsh_part_is_word(const char *part)
+{
+	return lsh_part_consists_of(part, LSH_LETTERS LSH_DIGITS "-._");
+}
+
+bool
+lsh_part_is_name(const char *part)
+{
+	return lsh_part_is_word(part) && strlen(part) <= 253; /* what DNS allows */
+}
+
+bool
+lsh_part_is_ipv6(const char *part)
+{
+	char address[INET6_ADDRSTRLEN];
+	struct in6_addr ignored;
+	size_t n = strcspn(part, "%");
+
+	if (n >= sizeof(address))
+		return false;
+	memcpy(address, part, n);
+	address[n] = '\0';
+	return inet_pton(AF_INET6, address, &ignored) == 1;
+}
+
+bool
+lsh_part_is_zoned(const char *part, const char *mark)
+{
+	const char *zone = strchr(part, '%');
+
+	if (zone == NULL)
+		return true;
+	if (strncmp(zone, mark, strlen(mark)) != 0)
+		return false;
+	zone += strlen(mark);
+	return lsh_part_is_word(zone) && strlen(zone) < IF_NAMESIZE;
+}
+
+bool
+lsh_part_is_host(const char *part, const char *host)
+{
+	struct in6_addr a, b;
+
+	return is_like(part, host) || (inet_pton(AF_INET6, part, &a) == 1 && inet_pton(AF_INET6, host, &b) == 1 &&
+				       memcmp(&a, &b, sizeof(a)) == 0);
+}
+
+bool
+lsh_part_number(const char *part, uint64_t min, uint64_t max, int64_t *n)
+{
+	uint64_t read;
+
+	if (!lsh_decimal_read(part, strlen(part), &read) || read < min || read > max)
+		return false;
+	*n = (int64_t)read;
 	return true;
 }
 
-void
-lsh_part_decode(char *out, struct lsh_part part)
+/* ---- escapes ---- */
+
+static int
+hex_value(char c)
 {
-	for (size_t i = 0; i < part.n; i++) {
-		if (part.at[i] == '%') {
-			*out++ = (char)(hex_value(part.at[i + 1]) << 4 | hex_value(part.at[i + 2]));
-			i += 2;
-		} else {
-			*out++ = part.at[i];
+	static const char digits[] = "0123456789abcdef";
+	const char *found = memchr(digits, small(c), 16);
+
+	return found != NULL ? (int)(found - digits) : -1;
+}
+
+leash_status
+lsh_part_decode(char *part, const char *what, leash_error *err)
+{
+	char *to = part;
+
+	for (; *part != '\0'; part++) {
+		int high, low;
+
+		*to = *part;
+		if (*part == '%') {
+			if ((high = hex_value(part[1])) < 0 || (low = hex_value(part[2])) < 0 || high + low == 0)
+				return REFUSE(err, "%s: a '%%' without two hex digits behind it, or %%00; a '%%' "
+					      "itself is written %%25", what);
+			*to = (char)(high << 4 | low);
+			part += 2;
 		}
+		to++;
 	}
-	*out = '\0';
-}
-
-leash_status
-lsh_part_decode_new(char **out, struct lsh_part part, const char *what, leash_error *err)
-{
-	size_t size;
-
-	if (!lsh_part_decoded_size(part, &size))
-		return lsh_part_bad_escape(what, err);
-	*out = lsh_alloc(size + 1);
-	if (*out == NULL)
-		return lsh_uri_no_memory(err);
-	lsh_part_decode(*out, part);
+	*to = '\0';
 	return LEASH_OK;
-}
-
-leash_status
-lsh_part_bad_escape(const char *what, leash_error *err)
-{
-	return LSH_URI_REFUSE(err, "%s: a '%%' without two hex digits behind it, or %%00; a '%%' itself is written %%25", what);
 }
 
 leash_status
@@ -200,10 +177,19 @@ lsh_uri_no_memory(leash_error *err)
 	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "uri: out of memory");
 }
 
-void
-lsh_uri_wipe(char *text)
+leash_status
+lsh_part_take(char **out, char *part, const char *what, leash_error *err)
 {
-	if (text != NULL)
-		sodium_memzero(text, strlen(text));
-	lsh_free(text);
+	leash_status st = lsh_part_decode(part, what, err);
+
+	if (st != LEASH_OK)
+		return st;
+	*out = lsh_strdup(part);
+	return *out != NULL ? LEASH_OK : lsh_uri_no_memory(err);
+}
+
+bool
+lsh_uri_has_password(const struct lsh_uri *uri)
+{
+	return uri->password != NULL || uri->password_file != NULL;
 }

@@ -1,254 +1,180 @@
 /* The parameters of a URI: ?name=value&name=value.
  *
- * One table says which there are, for which URIs, and who reads each. A parameter that is dropped in silence is found out on
- * the day when it matters, so one that is not known, stands twice, or means nothing in this URI is refused.
+ * One table says which there are, in which URIs they mean something, how each is read, and how it is written. A
+ * parameter that is dropped in silence is found out on the day when it matters, so one that is unknown, stands twice,
+ * or means nothing in this URI is refused.
  *
  * Threads: any; nothing is kept. */
 #include "redis/uri_part.h"
 
 #include "base/memory.h"
+#include "redis/secret.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	MIN_TIMEOUT_MS = 10,
-	MAX_TIMEOUT_MS = 60000,
-	MAX_GUARD_MS = 86400000, /* as the longest lease */
-	MAX_NAME_SHOWN = 32,     /* of a parameter's name in a message; ours are shorter */
+enum { MAX_NAME_SHOWN = 32 }; /* of a parameter's name in a message; ours are shorter */
+
+enum where { EVERYWHERE, OF_UNIX, OF_TLS, OF_SENTINEL, OF_REDIRECTS };
+
+struct parameter {
+	const char *name;
+	enum where where;
+	leash_status (*read)(void *out, const struct parameter *p, char *value, leash_error *err);
+	size_t field;         /* of struct lsh_uri, for `out` */
+	const char *hint;     /* what is expected */
+	uint64_t min, max;    /* of a number; of a text `max` alone, 0: it may be as long as it likes */
+	const char *on, *off; /* of a choice */
+	bool password;        /* of which one is enough */
 };
 
-/* ---- time, database, scripts ---- */
+/* ---- readers ---- */
 
 static leash_status
-take_timeout(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+refuse(const struct parameter *p, leash_error *err)
 {
-	uint64_t n;
-
-	if (!lsh_part_number(value, MIN_TIMEOUT_MS, MAX_TIMEOUT_MS, &n))
-		return LSH_URI_REFUSE(err, "timeout: milliseconds from %d to %d are expected, as in ?timeout=1000",
-				      MIN_TIMEOUT_MS, MAX_TIMEOUT_MS);
-	uri->timeout_ms = (int64_t)n;
-	return LEASH_OK;
+	return REFUSE(err, "%s: %s", p->name, p->hint);
 }
 
 static leash_status
-take_restart_guard(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+read_number(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	uint64_t n;
-
-	if (!lsh_part_number(value, 1, MAX_GUARD_MS, &n))
-		return LSH_URI_REFUSE(err, "restart_guard: milliseconds from 1 to %d are expected, as in ?restart_guard=30000",
-				      MAX_GUARD_MS);
-	uri->restart_guard_ms = (int64_t)n;
-	return LEASH_OK;
+	return lsh_part_number(value, p->min, p->max, out) ? LEASH_OK : refuse(p, err);
 }
 
 static leash_status
-take_scripts(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+read_choice(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	uri->preloaded = lsh_part_is(value, "preloaded");
-	if (!uri->preloaded && !lsh_part_is(value, "sent"))
-		return LSH_URI_REFUSE(err, "scripts: 'preloaded' or 'sent' is expected, as in ?scripts=preloaded");
-	return LEASH_OK;
-}
+	bool on = strcmp(value, p->on) == 0;
 
-/* ---- passwords from elsewhere ---- */
-
-static leash_status
-password_twice(leash_error *err)
-{
-	return LSH_URI_REFUSE(err, "password: given twice; one of 'user:password@', password_file and password_env is enough");
+	*(bool *)out = on;
+	return on || strcmp(value, p->off) == 0 ? LEASH_OK : refuse(p, err);
 }
 
 static leash_status
-take_password_file(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+read_text(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	if (lsh_uri_has_password(uri))
-		return password_twice(err);
-	return lsh_uri_take_secret_file(&uri->password_file, value, "password_file", err);
+	leash_status st = value[0] != '\0' ? lsh_part_take(out, value, p->name, err) : refuse(p, err);
+
+	if (st == LEASH_OK && p->max != 0 && strlen(value) > p->max)
+		return REFUSE(err, "%s: longer than %d bytes", p->name, (int)p->max);
+	return st;
 }
 
 static leash_status
-take_password_env(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+read_name(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	if (lsh_uri_has_password(uri))
-		return password_twice(err);
-	return lsh_uri_secret_from_env(&uri->password, value, "password_env", err);
+	leash_status st = read_text(out, p, value, err);
+
+	return st != LEASH_OK || lsh_part_is_name(value) ? st : refuse(p, err);
 }
 
-/* There is no sentinel_password: a parameter is seen by whoever lists processes. */
+/* The file is read for each connection; this first time is to refuse it now rather than later. */
 static leash_status
-sentinel_password_twice(leash_error *err)
+read_password_file(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	return LSH_URI_REFUSE(err, "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env is enough");
-}
-
-static bool
-has_sentinel_password(const struct lsh_uri *uri)
-{
-	return uri->sentinel_password != NULL || uri->sentinel_password_file != NULL;
-}
-
-static leash_status
-take_sentinel_password_file(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	if (has_sentinel_password(uri))
-		return sentinel_password_twice(err);
-	return lsh_uri_take_secret_file(&uri->sentinel_password_file, value, "sentinel_password_file", err);
-}
-
-static leash_status
-take_sentinel_password_env(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	if (has_sentinel_password(uri))
-		return sentinel_password_twice(err);
-	return lsh_uri_secret_from_env(&uri->sentinel_password, value, "sentinel_password_env", err);
-}
-
-static leash_status
-take_sentinel_user(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	if (value.n == 0)
-		return LSH_URI_REFUSE(err, "sentinel_user: empty; leave it out if there is no user");
-	return lsh_uri_user_new(&uri->sentinel_user, value, "sentinel_user", err);
-}
-
-/* ---- TLS ---- */
-
-static leash_status
-take_path(char **out, struct lsh_part value, const char *parameter, leash_error *err)
-{
-	if (value.n == 0)
-		return LSH_URI_REFUSE(err, "%s: empty; it is the path of a PEM file, as in ?%s=/etc/redis/%s.pem", parameter, parameter,
-				      parameter);
-	return lsh_part_decode_new(out, value, parameter, err);
-}
-
-static leash_status
-take_cafile(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	return take_path(&uri->tls.cafile, value, "cafile", err);
-}
-
-static leash_status
-take_cert(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	return take_path(&uri->tls.cert, value, "cert", err);
-}
-
-static leash_status
-take_key(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	return take_path(&uri->tls.key, value, "key", err);
-}
-
-static leash_status
-take_server_name(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	leash_status st = lsh_part_decode_new(&uri->tls.server_name, value, "server_name", err);
+	char what[64], *secret = NULL;
+	leash_status st = read_text(out, p, value, err);
 
 	if (st != LEASH_OK)
 		return st;
-	if (!lsh_part_is_name((struct lsh_part){uri->tls.server_name, strlen(uri->tls.server_name)}))
-		return LSH_URI_REFUSE(err, "server_name: the name of a host is expected, of letters, digits, '-', '.', '_', "
-					   "as in ?server_name=cache.example.com");
-	return LEASH_OK;
+	snprintf(what, sizeof(what), "uri: %s", p->name);
+	st = lsh_secret_from_file(&secret, value, what, err);
+	sodium_free(secret);
+	return st;
 }
 
+/* The name is one that a shell takes. Others exist, but a password that was put there by mistake is seldom one. */
 static leash_status
-take_verify(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+read_password_env(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	uri->tls.unverified = lsh_part_is(value, "no");
-	if (!uri->tls.unverified && !lsh_part_is(value, "yes"))
-		return LSH_URI_REFUSE(err, "verify: 'yes' or 'no' is expected; with ?verify=no whoever answers is believed");
-	return LEASH_OK;
+	char what[64];
+	leash_status st = lsh_part_decode(value, p->name, err);
+
+	if (st != LEASH_OK)
+		return st;
+	if (!lsh_part_consists_of(value, LSH_LETTERS LSH_DIGITS "_") || strchr(LSH_DIGITS, value[0]) != NULL)
+		return refuse(p, err);
+	snprintf(what, sizeof(what), "uri: %s", p->name);
+	return lsh_secret_from_env(out, value, what, err);
 }
 
-/* ---- redirects ---- */
-
-/* A host of the list as it is kept: without brackets, if it is an address. */
+/* A name, or an address, of which '[' and ']' are taken off. */
 static bool
-is_host(struct lsh_part *host)
+is_host(char **host)
 {
-	struct lsh_part address, zone;
+	size_t n = strlen(*host);
 
-	if (host->n > 2 && host->at[0] == '[' && host->at[host->n - 1] == ']')
-		*host = (struct lsh_part){host->at + 1, host->n - 2};
-	else if (lsh_part_find(*host, ':') == NULL)
+	if (n > 2 && (*host)[0] == '[' && (*host)[n - 1] == ']') {
+		(*host)[n - 1] = '\0';
+		(*host)++;
+	} else if (strchr(*host, ':') == NULL) {
 		return lsh_part_is_name(*host);
-	address = *host;
-	zone = lsh_part_cut(&address, '%');
-	return lsh_part_is_ipv6(address) && (zone.at == NULL || lsh_part_is_zone(zone));
+	}
+	return lsh_part_is_ipv6(*host) && lsh_part_is_zoned(*host, "%");
 }
 
 static leash_status
-take_redirects(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
+read_hosts(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	leash_status st = lsh_part_decode_new(&uri->redirects, value, "redirects", err);
-	struct lsh_part host, next;
-	size_t which = 1;
-	char *end;
+	leash_status st = lsh_part_take(out, value, p->name, err);
+	char *next, *end = *(char **)out;
 
-	if (st != LEASH_OK)
-		return st;
-	end = uri->redirects;
-	for (host = (struct lsh_part){end, strlen(end)};; host = next, which++) {
-		next = lsh_part_cut(&host, ',');
-		if (!is_host(&host))
-			return LSH_URI_REFUSE(err, "redirects: host %zu: a name or an address without a port is expected, "
-						   "as in ?redirects=10.0.0.1,cache-a,[::1]", which);
-		memmove(end, host.at, host.n);
-		end += host.n;
-		*end = '\0';
-		if (next.at == NULL)
-			return LEASH_OK;
-		*end++ = ',';
+	for (size_t which = 1; st == LEASH_OK && value != NULL; value = next, which++) {
+		next = lsh_part_cut(value, ',');
+		if (!is_host(&value))
+			return REFUSE(err, "%s: host %zu: %s", p->name, which, p->hint);
+		end = stpcpy(stpcpy(end, which > 1 ? "," : ""), value);
 	}
+	return st;
 }
 
 /* ---- all of them ---- */
 
-static leash_status
-take_query_db(struct lsh_uri *uri, struct lsh_part value, leash_error *err)
-{
-	return lsh_uri_take_db(uri, value, err);
-}
+#define FIELD(name) offsetof(struct lsh_uri, name)
 
-/* To which URIs a parameter belongs. */
-enum belonging { EVERYWHERE, OF_UNIX, OF_TLS, OF_SENTINEL, OF_REDIRECTS };
-
-static const struct parameter {
-	const char *name;
-	enum belonging belonging;
-	leash_status (*take)(struct lsh_uri *uri, struct lsh_part value, leash_error *err);
-} parameters[] = {
-	{"timeout", EVERYWHERE, take_timeout},
-	{"password_file", EVERYWHERE, take_password_file},
-	{"password_env", EVERYWHERE, take_password_env},
-	{"db", OF_UNIX, take_query_db},
-	{"cafile", OF_TLS, take_cafile},
-	{"cert", OF_TLS, take_cert},
-	{"key", OF_TLS, take_key},
-	{"server_name", OF_TLS, take_server_name},
-	{"verify", OF_TLS, take_verify},
-	{"sentinel_user", OF_SENTINEL, take_sentinel_user},
-	{"sentinel_password_file", OF_SENTINEL, take_sentinel_password_file},
-	{"sentinel_password_env", OF_SENTINEL, take_sentinel_password_env},
-	{"redirects", OF_REDIRECTS, take_redirects},
-	{"scripts", EVERYWHERE, take_scripts},
-	{"restart_guard", EVERYWHERE, take_restart_guard},
+/* There is no sentinel_password: a parameter is seen by whoever lists processes. */
+static const struct parameter parameters[] = {
+	{"timeout", EVERYWHERE, read_number, FIELD(timeout_ms), .min = 10, .max = 60000,
+	 .hint = "milliseconds from 10 to 60000 are expected, as in ?timeout=1000"},
+	{"password_file", EVERYWHERE, read_password_file, FIELD(password_file), .password = true,
+	 .hint = "empty; it is a path, as in ?password_file=/etc/redis.password"},
+	{"password_env", EVERYWHERE, read_password_env, FIELD(password), .password = true,
+	 .hint = "the name of a variable of the environment is expected, as in ?password_env=REDIS_PASSWORD"},
+	{"db", OF_UNIX, read_number, FIELD(db), .max = LSH_DB_MAX,
+	 .hint = "the database is a number from 0 to 16383, as in ?db=2"},
+	{"cafile", OF_TLS, read_text, FIELD(tls.cafile),
+	 .hint = "empty; it is the path of a PEM file, as in ?cafile=/etc/redis/ca.pem"},
+	{"cert", OF_TLS, read_text, FIELD(tls.cert),
+	 .hint = "empty; it is the path of a PEM file, as in ?cert=/etc/redis/cert.pem"},
+	{"key", OF_TLS, read_text, FIELD(tls.key),
+	 .hint = "empty; it is the path of a PEM file, as in ?key=/etc/redis/key.pem"},
+	{"server_name", OF_TLS, read_name, FIELD(tls.server_name),
+	 .hint = "the name of a host is expected, of letters, digits, '-', '.', '_', "
+		 "as in ?server_name=cache.example.com"},
+	{"verify", OF_TLS, read_choice, FIELD(tls.unverified), .on = "no", .off = "yes",
+	 .hint = "'yes' or 'no' is expected; with ?verify=no whoever answers is believed"},
+	{"sentinel_user", OF_SENTINEL, read_text, FIELD(sentinel_user), .max = LSH_SECRET_MAX,
+	 .hint = "empty; leave it out if there is no user"},
+	{"sentinel_password_file", OF_SENTINEL, read_password_file, FIELD(sentinel_password_file), .password = true,
+	 .hint = "empty; it is a path, as in ?sentinel_password_file=/etc/redis.password"},
+	{"sentinel_password_env", OF_SENTINEL, read_password_env, FIELD(sentinel_password), .password = true,
+	 .hint = "the name of a variable of the environment is expected, as in ?sentinel_password_env=REDIS_PASSWORD"},
+	{"redirects", OF_REDIRECTS, read_hosts, FIELD(redirects),
+	 .hint = "a name or an address without a port is expected, as in ?redirects=10.0.0.1,cache-a,[::1]"},
+	{"scripts", EVERYWHERE, read_choice, FIELD(preloaded), .on = "preloaded", .off = "sent",
+	 .hint = "'preloaded' or 'sent' is expected, as in ?scripts=preloaded"},
+	{"restart_guard", EVERYWHERE, read_number, FIELD(restart_guard_ms), .min = 1, .max = 86400000,
+	 .hint = "milliseconds from 1 to 86400000 are expected, as in ?restart_guard=30000"},
 };
 
-enum {
-	PARAMETERS = sizeof(parameters) / sizeof(parameters[0]),
-	NAMES = 256, /* bytes for the names of all of them */
-};
+enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]) };
 
 static bool
-belongs(const struct lsh_uri *uri, enum belonging belonging)
+belongs(const struct lsh_uri *uri, enum where where)
 {
-	switch (belonging) {
+	switch (where) {
 	case OF_UNIX:
 		return uri->scheme == LSH_SCHEME_UNIX;
 	case OF_TLS:
@@ -263,93 +189,84 @@ belongs(const struct lsh_uri *uri, enum belonging belonging)
 	}
 }
 
-static leash_status
-refuse_db(const struct lsh_uri *uri, leash_error *err)
-{
-	if (uri->deployment == LSH_CLUSTER)
-		return LSH_URI_REFUSE(err, "parameter 'db': is for unix: URIs, and a cluster has only database 0; leave it out");
-	if (uri->deployment == LSH_SENTINEL)
-		return LSH_URI_REFUSE(err, "parameter 'db': is for unix: URIs; here the database follows the master, "
-					   "as in redis+sentinel://a:26379,b:26379/main/2");
-	return LSH_URI_REFUSE(err, "parameter 'db': is for unix: URIs; here the database follows the host, "
-				   "as in redis://cache:6379/2");
-}
-
 /* It is ours, but says nothing in this URI. */
 static leash_status
-refuse_stray(const struct lsh_uri *uri, const struct parameter *stray, leash_error *err)
+refuse_stray(const struct lsh_uri *uri, const struct parameter *p, leash_error *err)
 {
-	const char *scheme = lsh_uri_scheme_of(uri);
+	const struct lsh_uri_scheme *scheme = lsh_uri_scheme_of(uri);
 
-	switch (stray->belonging) {
-	case OF_TLS:
-		if (uri->scheme == LSH_SCHEME_UNIX)
-			return LSH_URI_REFUSE(err, "parameter '%s': is for TLS, which is not spoken over a socket of this machine; "
-						   "write rediss:// and a host, or leave it out", stray->name);
-		return LSH_URI_REFUSE(err, "parameter '%s': is for TLS, which this URI does not ask for; write rediss%s:// for %s://",
-				      stray->name, scheme + strlen("redis"), scheme);
-	case OF_SENTINEL:
-		return LSH_URI_REFUSE(err, "parameter '%s': is for redis+sentinel://; leave it out of a %s:// URI", stray->name, scheme);
-	case OF_REDIRECTS:
-		return LSH_URI_REFUSE(err, "parameter '%s': is for redis+sentinel:// and redis+cluster://, whose servers name others; "
-					   "leave it out of a %s:// URI", stray->name, scheme);
-	case OF_UNIX:
-	case EVERYWHERE:
-	default:
-		return refuse_db(uri, err);
-	}
+	if (p->where == OF_TLS && uri->scheme == LSH_SCHEME_UNIX)
+		return REFUSE(err, "parameter '%s': is for TLS, which is not spoken over a socket of this machine; "
+			      "write rediss:// and a host, or leave it out", p->name);
+	if (p->where == OF_TLS)
+		return REFUSE(err, "parameter '%s': is for TLS, which this URI does not ask for; write rediss%s:// for "
+			      "%s://", p->name, scheme->name + strlen("redis"), scheme->name);
+	if (p->where == OF_UNIX && uri->deployment == LSH_CLUSTER)
+		return REFUSE(err, "parameter '%s': is for unix: URIs, and a cluster has only database 0; leave it out",
+			      p->name);
+	if (p->where == OF_UNIX)
+		return REFUSE(err, "parameter '%s': is for unix: URIs; here the database follows the %s, as in %s/2",
+			      p->name, uri->deployment == LSH_SENTINEL ? "master" : "host", scheme->example);
+	return REFUSE(err, "parameter '%s': is for redis+sentinel://%s; leave it out of a %s:// URI", p->name,
+		      p->where == OF_REDIRECTS ? " and redis+cluster://, whose servers name others" : "", scheme->name);
 }
 
-static void
-list_names(const struct lsh_uri *uri, char names[NAMES])
+/* Name a parameter unless it may be a part of a password with a '?' in it: there is a '@' in the query, or no '='. */
+static leash_status
+refuse_unknown(const struct lsh_uri *uri, const char *name, bool nameable, leash_error *err)
 {
-	char *at = names;
+	char names[256], *at = names;
 
 	for (size_t i = 0; i < PARAMETERS; i++) {
-		if (!belongs(uri, parameters[i].belonging))
-			continue;
-		at = stpcpy(at, at == names ? "" : ", ");
-		at = stpcpy(at, parameters[i].name);
+		if (belongs(uri, parameters[i].where))
+			at = stpcpy(stpcpy(at, at == names ? "" : ", "), parameters[i].name);
 	}
+	if (nameable && strlen(name) <= MAX_NAME_SHOWN && lsh_part_consists_of(name, LSH_LETTERS LSH_DIGITS "_-"))
+		return REFUSE(err, "parameter '%s': not known; there are %s", name, names);
+	return REFUSE(err, "parameters: one is not known (in a password '?' is %%3F); there are %s", names);
 }
 
-/* Name a parameter unless it could be a part of a password with a '?' in it: then there is a '@' in the query, or no '='. */
-static leash_status
-refuse_unknown(const struct lsh_uri *uri, struct lsh_part name, bool has_value, struct lsh_part query, leash_error *err)
+static bool
+has_sentinel_password(const struct lsh_uri *uri)
 {
-	bool good = name.n > 0 && name.n <= MAX_NAME_SHOWN && has_value && lsh_part_find(query, '@') == NULL;
-	char names[NAMES];
-
-	list_names(uri, names);
-	for (size_t i = 0; good && i < name.n; i++)
-		good = lsh_part_is_letter(name.at[i]) || lsh_part_is_digit(name.at[i]) || name.at[i] == '_' || name.at[i] == '-';
-	if (good)
-		return LSH_URI_REFUSE(err, "parameter '%.*s': not known; there are %s", (int)name.n, name.at, names);
-	return LSH_URI_REFUSE(err, "parameters: one is not known (in a password '?' is %%3F); there are %s", names);
+	return uri->sentinel_password != NULL || uri->sentinel_password_file != NULL;
 }
 
 static leash_status
-take_parameter(struct lsh_uri *uri, struct lsh_part text, bool seen[PARAMETERS], struct lsh_part query, leash_error *err)
+check_first_password(const struct lsh_uri *uri, const struct parameter *p, leash_error *err)
 {
-	struct lsh_part name = text, value = lsh_part_cut(&name, '=');
-	const struct parameter *parameter;
-	size_t i = 0;
+	if (p->where == OF_SENTINEL && has_sentinel_password(uri))
+		return REFUSE(err, "sentinel password: given twice; one of sentinel_password_file and "
+			      "sentinel_password_env is enough");
+	if (p->where != OF_SENTINEL && lsh_uri_has_password(uri))
+		return REFUSE(err, "password: given twice; one of 'user:password@', password_file and password_env is "
+			      "enough");
+	return LEASH_OK;
+}
 
-	if (text.n == 0)
-		return LSH_URI_REFUSE(err, "parameters: one is empty; they are written ?name=value&name=value");
-	while (i < PARAMETERS && !lsh_part_is(name, parameters[i].name))
-		i++;
-	if (i == PARAMETERS)
-		return refuse_unknown(uri, name, value.at != NULL, query, err);
-	parameter = &parameters[i];
-	if (!belongs(uri, parameter->belonging))
-		return refuse_stray(uri, parameter, err);
-	if (value.at == NULL)
-		return LSH_URI_REFUSE(err, "parameter '%s': has no value; '=' and the value follow the name", parameter->name);
-	if (seen[i])
-		return LSH_URI_REFUSE(err, "parameter '%s': given twice", parameter->name);
-	seen[i] = true;
-	return parameter->take(uri, value, err);
+static leash_status
+take_parameter(struct lsh_uri *uri, char *name, bool seen[PARAMETERS], bool nameable, leash_error *err)
+{
+	char *value = lsh_part_cut(name, '=');
+	const struct parameter *p = parameters;
+	leash_status st;
+
+	if (name[0] == '\0' && value == NULL)
+		return REFUSE(err, "parameters: one is empty; they are written ?name=value&name=value");
+	while (p < parameters + PARAMETERS && strcmp(name, p->name) != 0)
+		p++;
+	if (p == parameters + PARAMETERS)
+		return refuse_unknown(uri, name, nameable && value != NULL, err);
+	if (!belongs(uri, p->where))
+		return refuse_stray(uri, p, err);
+	if (value == NULL)
+		return REFUSE(err, "parameter '%s': has no value; '=' and the value follow the name", p->name);
+	if (seen[p - parameters])
+		return REFUSE(err, "parameter '%s': given twice", p->name);
+	seen[p - parameters] = true;
+	if (p->password && (st = check_first_password(uri, p, err)) != LEASH_OK)
+		return st;
+	return p->read((char *)uri + p->field, p, value, err);
 }
 
 /* What only makes sense together. */
@@ -357,32 +274,29 @@ static leash_status
 check_pairs(const struct lsh_uri *uri, leash_error *err)
 {
 	if (uri->user != NULL && !lsh_uri_has_password(uri))
-		return LSH_URI_REFUSE(err, "password: missing, but there is a user; give ':password' before the '@', "
-					   "password_file or password_env");
+		return REFUSE(err, "password: missing, but there is a user; give ':password' before the '@', "
+			      "password_file or password_env");
 	if (uri->sentinel_user != NULL && !has_sentinel_password(uri))
-		return LSH_URI_REFUSE(err, "sentinel password: missing, but there is a sentinel_user; give sentinel_password_file or "
-					   "sentinel_password_env");
+		return REFUSE(err, "sentinel password: missing, but there is a sentinel_user; give "
+			      "sentinel_password_file or sentinel_password_env");
 	if (uri->tls.cert != NULL && uri->tls.key == NULL)
-		return LSH_URI_REFUSE(err, "key: missing, but there is a cert; give the file of its key, as in &key=/etc/redis/key.pem");
+		return REFUSE(err, "key: missing, but there is a cert; give the file of its key, as in "
+			      "&key=/etc/redis/key.pem");
 	if (uri->tls.key != NULL && uri->tls.cert == NULL)
-		return LSH_URI_REFUSE(err, "cert: missing, but there is a key; give the file of its certificate, "
-					   "as in &cert=/etc/redis/cert.pem");
+		return REFUSE(err, "cert: missing, but there is a key; give the file of its certificate, as in "
+			      "&cert=/etc/redis/cert.pem");
 	return LEASH_OK;
 }
 
 leash_status
-lsh_uri_take_query(struct lsh_uri *uri, struct lsh_part query, leash_error *err)
+lsh_uri_take_query(struct lsh_uri *uri, char *query, leash_error *err)
 {
-	struct lsh_part text = query, next;
-	bool seen[PARAMETERS] = {false};
+	bool seen[PARAMETERS] = {false}, nameable = query != NULL && strchr(query, '@') == NULL;
+	leash_status st = LEASH_OK;
 
-	for (; text.at != NULL; text = next) {
-		leash_status st;
-
-		next = lsh_part_cut(&text, '&');
-		st = take_parameter(uri, text, seen, query, err);
-		if (st != LEASH_OK)
-			return st;
+	for (char *next; st == LEASH_OK && query != NULL; query = next) {
+		next = lsh_part_cut(query, '&');
+		st = take_parameter(uri, query, seen, nameable, err);
 	}
-	return check_pairs(uri, err);
+	return st == LEASH_OK ? check_pairs(uri, err) : st;
 }
