@@ -42,7 +42,7 @@ struct lsh_tls {
 	SSL *ssl;
 	BIO *in, *out;         /* its; ciphertext */
 	unsigned long before;  /* the last error in the thread's queue before a call: the application may have left it */
-	struct lsh_doubt doubt;
+	struct lsh_tls_verdict verdict;
 	bool heard;            /* anything at all from the server */
 	bool ended;            /* nothing more will be received */
 	bool more;             /* OpenSSL may have more to give */
@@ -83,7 +83,7 @@ wants_more(struct lsh_tls *t)
 		return true;
 	t->ended = true;
 	if (code != 0 || !said_end)
-		lsh_doubt_explain(&t->doubt, t->before, code, &t->trouble);
+		lsh_tls_explain(&t->verdict, t->before, code, &t->trouble);
 	return false;
 }
 
@@ -375,7 +375,7 @@ lsh_tls_new(int fd, struct lsh_trust *trust, const struct lsh_tls_options *optio
 		return NULL;
 	t->fd = fd;
 	pthread_mutex_init(&t->mutex, NULL);
-	t->ssl = lsh_trust_begin(trust, options, host, &t->doubt);
+	t->ssl = lsh_trust_begin(trust, options, host, &t->verdict);
 	if (t->ssl == NULL) {
 		lsh_tls_free(t);
 		return NULL;

@@ -124,10 +124,10 @@ load_ours(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err)
 static int
 note_wanted(SSL *ssl, X509 **certificate, EVP_PKEY **key)
 {
-	struct lsh_doubt *d = SSL_get_app_data(ssl);
+	struct lsh_tls_verdict *v = SSL_get_app_data(ssl);
 
 	(void)certificate, (void)key;
-	d->wanted = true;
+	v->wanted = true;
 	return 0;
 }
 
@@ -146,7 +146,7 @@ make_context(const struct lsh_tls_options *o, leash_error *err)
 	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_client_cert_cb(ctx, note_wanted);
-	SSL_CTX_set_verify(ctx, o->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, lsh_doubt_verify);
+	SSL_CTX_set_verify(ctx, o->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, lsh_tls_verify);
 	if (load_authorities(ctx, o, err) && load_ours(ctx, o, err))
 		return ctx;
 	SSL_CTX_free(ctx);
@@ -329,7 +329,7 @@ lsh_trust_take(const struct lsh_tls_options *options, leash_error *err)
 	t->ctx = make_context(options, err);
 	/* also where something was read: authorities for which there was no descriptor would be unknown ones until their file changes */
 	if (t->ctx == NULL || ERR_peek_last_error() != before)
-		short_of = lsh_doubt_shortage(before);
+		short_of = lsh_tls_shortage(before);
 	ERR_pop_to_mark();
 	if (short_of != 0) {
 		lsh_fail_short(err, short_of, "TLS");
@@ -399,17 +399,17 @@ expect(SSL *ssl, const char *host, bool unverified)
 }
 
 SSL *
-lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_doubt *d)
+lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_tls_verdict *v)
 {
 	const char *name = options->server_name != NULL ? options->server_name : host;
 	SSL *ssl;
 
-	*d = (struct lsh_doubt){.cafile = options->cafile != NULL};
-	snprintf(d->expected, sizeof d->expected, "%s", name);
-	snprintf(d->cert, sizeof d->cert, "%s", options->cert != NULL ? options->cert : "");
+	*v = (struct lsh_tls_verdict){.cafile = options->cafile != NULL};
+	snprintf(v->expected, sizeof v->expected, "%s", name);
+	snprintf(v->cert, sizeof v->cert, "%s", options->cert != NULL ? options->cert : "");
 	ERR_set_mark();
 	ssl = SSL_new(trust->ctx);
-	if (ssl != NULL && (!SSL_set_app_data(ssl, d) || !expect(ssl, name, options->unverified))) {
+	if (ssl != NULL && (!SSL_set_app_data(ssl, v) || !expect(ssl, name, options->unverified))) {
 		SSL_free(ssl);
 		ssl = NULL;
 	}

@@ -5,7 +5,7 @@
 #ifndef LSH_REDIS_TRUST_H
 #define LSH_REDIS_TRUST_H
 
-#include "redis/doubt.h"
+#include "redis/tls_verify.h"
 #include "redis/uri.h"
 
 #include <leash/status.h>
@@ -19,8 +19,8 @@ struct lsh_trust;
 struct lsh_trust *lsh_trust_take(const struct lsh_tls_options *options, leash_error *err);
 void lsh_trust_drop(struct lsh_trust *trust); /* NULL is allowed */
 
-/* A client's session with `host`, a name or a numeric address; `options` are those that the trust was taken for, and `doubt` is the session's
+/* A client's session with `host`, a name or a numeric address; `options` are those that the trust was taken for, and `verdict` is the session's
  * for as long as that lives. NULL: no memory. */
-struct ssl_st *lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_doubt *doubt);
+struct ssl_st *lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_tls_verdict *verdict);
 
 #endif

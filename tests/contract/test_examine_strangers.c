@@ -79,7 +79,7 @@ a_certificate_that_is_refused_is_to_be_looked_at(void **state)
 
 	(void)state;
 	assert_status(LEASH_DENIED, examine(server_uri_tls(expired)));
-	check_remedy(the("connection", LEASH_FINDING_ERROR, "expired on"), "openssl s_client -connect 127.0.0.1:");
+	check_remedy(the("connection", LEASH_FINDING_ERROR, "certificate has expired"), "openssl s_client -connect 127.0.0.1:");
 	assert_status(LEASH_DENIED, examine(server_uri_tls(strict)));
 	check_remedy(the("connection", LEASH_FINDING_ERROR, "wants a certificate"), "cert and key");
 	server_stop(expired);

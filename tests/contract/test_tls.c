@@ -48,9 +48,9 @@ a_server_that_is_not_the_one_is_refused_at_open(void **state)
 		enum certs_of whose;
 		const char *part;
 	} wrong[] = {
-		{ CERTS_FOREIGN, "is signed by an authority (Other Authority), which the cafile does not have" },
-		{ CERTS_ELSEWHERE, "is for other.example, www.other.example, not for 127.0.0.1" },
-		{ CERTS_EXPIRED, "expired on 2020-02-01" },
+		{ CERTS_FOREIGN, "the cafile does not have its issuer (Other Authority)" },
+		{ CERTS_ELSEWHERE, "subjectAltName must have IP:127.0.0.1" },
+		{ CERTS_EXPIRED, "certificate has expired" },
 	};
 
 	(void)state;
@@ -100,7 +100,7 @@ look_for_nobody(const char *uri)
 		fail_msg("LEASH_URI was read: %s", err.text);
 	leash_close(client);
 	check_open("unix:///nowhere?password_env=LEASH_URI", LEASH_INVALID, "password_env: a set-user-ID program reads no password from the environment");
-	check_open(uri, LEASH_DENIED, "signed by an authority that is not known here (Test Authority)");
+	check_open(uri, LEASH_DENIED, "name a cafile that has its issuer (Test Authority)");
 	return 0;
 }
 
@@ -296,7 +296,7 @@ a_wait_ends_when_the_server_is_no_longer_the_one(void **state)
 	began = await_now_ns();
 	assert_status(LEASH_DENIED, leash_lock_acquire(lock, 600000, &err));
 	assert_true(await_now_ns() - began < 300 * INT64_C(1000000000));
-	if (strstr(err.text, "its certificate expired on 2020-02-01") == NULL)
+	if (strstr(err.text, "its certificate is refused: certificate has expired") == NULL)
 		fail_msg("%s", err.text);
 
 	/* and all is well again when the server is */

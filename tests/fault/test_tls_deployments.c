@@ -113,7 +113,7 @@ check_refused_at_open(const char *at, leash_status status, int port, const char 
 	check_told(err.text, port, why);
 }
 
-static const char ELSEWHERE[] = "is for other.example, www.other.example, not for 127.0.0.1";
+static const char ELSEWHERE[] = "subjectAltName must have IP:127.0.0.1";
 
 /* ---- a sentinel set ---- */
 
@@ -317,7 +317,7 @@ a_majority_is_had_without_the_server_that_is_refused(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
-	check_told(ear.text, server_port(quorum_server(quorum, 0)), "expired on 2020-02-01");
+	check_told(ear.text, server_port(quorum_server(quorum, 0)), "certificate has expired");
 	assert_int_equal(server_integer(quorum_server(quorum, 0), "DBSIZE"), 0);
 }
 
@@ -331,7 +331,7 @@ without_a_majority_the_refused_server_is_named(void **state)
 	server_kill(quorum_server(quorum, 1));
 	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
 	check_text(err.text, "2 of 3 servers could not be asked");
-	check_told(err.text, server_port(quorum_server(quorum, 0)), "expired on 2020-02-01");
+	check_told(err.text, server_port(quorum_server(quorum, 0)), "certificate has expired");
 	leash_lock_free(lock);
 	leash_close(client);
 }

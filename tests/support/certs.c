@@ -29,8 +29,6 @@ static const struct recipe {
 	[CERTS_OTHER_AUTHORITY] = { .name = "Other Authority", .by = CERTS_OTHER_AUTHORITY, .authority = true },
 	[CERTS_SERVER] = { .name = "server", .names = HERE, .by = CERTS_AUTHORITY },
 	[CERTS_ELSEWHERE] = { .name = "elsewhere", .names = "DNS:other.example,DNS:www.other.example", .by = CERTS_AUTHORITY },
-	[CERTS_CROWD] = { .name = "crowd", .names = "DNS:first.example,DNS:second.example,DNS:a-third-name-that-is-rather-long.example,"
-	                                            "DNS:fourth.example,IP:10.0.0.1,DNS:*.example", .by = CERTS_AUTHORITY },
 	[CERTS_EXPIRED] = { .name = "expired", .names = HERE, .from = "200101000000Z", .to = "200201000000Z", .by = CERTS_AUTHORITY },
 	[CERTS_EARLY] = { .name = "early", .names = HERE, .from = "20900101000000Z", .to = "20910101000000Z", .by = CERTS_AUTHORITY },
 	[CERTS_FOREIGN] = { .name = "foreign", .names = HERE, .by = CERTS_OTHER_AUTHORITY },

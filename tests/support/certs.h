@@ -12,7 +12,6 @@ enum certs_of {
 	CERTS_OTHER_AUTHORITY,
 	CERTS_SERVER,        /* for 127.0.0.1, 127.0.0.2 to 4, ::1 and localhost; by the authority, as are all but those that say so */
 	CERTS_ELSEWHERE,     /* a server's, for other.example and www.other.example */
-	CERTS_CROWD,         /* a server's, for more names than anybody wants to read */
 	CERTS_EXPIRED,       /* as CERTS_SERVER, but it expired on 2020-02-01 */
 	CERTS_EARLY,         /* likewise, valid from 2090-01-01 */
 	CERTS_FOREIGN,       /* likewise, by the other authority */
