@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "redis/greeting.h"
-#include "redis/probe.h"
 #include "redis/resolve.h"
 #include "redis/socket.h"
 #include "redis/tls.h"
@@ -27,11 +26,12 @@
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define HEAD_START (50 * LSH_MS) /* of the resolver before the address that worked last */
 #define PATIENCE   (30 * LSH_S)  /* with a request, over several attempts */
-#define PROBE_STEP (10 * LSH_MS)
+#define PLAIN_STEP (10 * LSH_MS)
 #define BRIEF      (10 * LSH_S)  /* of a connection: less than this from hello to the next attempt */
 
 enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, SHAKING, GREETING };
@@ -47,8 +47,8 @@ struct lsh_dial {
 	int64_t until;     /* of what is under way in it */
 
 	struct lsh_trust *trust; /* of TLS, as the files were when the attempt began */
-	struct lsh_probe probe;  /* if the server does not answer to TLS: does it speak plainly? */
-	int64_t probe_at;        /* the next step of that */
+	struct lsh_wire plain;   /* to ask a server in plain text that does not answer to TLS */
+	int64_t plain_at;        /* when to ask, or ask again */
 
 	/* What to say if the attempt fails: of all addresses, of the one that got furthest. */
 	leash_error err;
@@ -72,7 +72,7 @@ static void
 disconnect(struct lsh_dial *d)
 {
 	lsh_wire_discard(&d->wire);
-	lsh_probe_end(&d->probe);
+	lsh_wire_discard(&d->plain);
 	lsh_greeting_end(d->greeting);
 }
 
@@ -152,7 +152,7 @@ begin_shaking(struct lsh_dial *d)
 	int64_t now = lsh_now_ns();
 
 	d->state = SHAKING;
-	d->probe_at = now + (d->until - now) / 2;
+	d->plain_at = now + (d->until - now) / 2;
 	d->wire.tls = lsh_tls_new(d->wire.fd, d->trust, &d->uri->tls, d->uri->host);
 	if (d->wire.tls != NULL)
 		return GO_ON;
@@ -172,18 +172,29 @@ go_on_connecting(struct lsh_dial *d)
 	return d->uri->tls.on ? begin_shaking(d) : begin_greeting(d);
 }
 
-/* The handshake goes on meanwhile: the server may just be slow. */
+/* Redis takes the beginning of TLS for half a line, and waits for the rest of it for ever. A line of plain text it
+ * answers ("+PONG", "-NOAUTH ..."), so such lines are sent on a connection of their own; nothing secret is in them. The
+ * handshake goes on meanwhile: the server may just be slow. */
 static bool
 speaks_plainly(struct lsh_dial *d, int64_t now)
 {
+	char first;
+
 	if (lsh_tls_has_heard(d->wire.tls)) {
-		lsh_probe_end(&d->probe);
-		d->probe_at = LSH_NEVER;
+		lsh_wire_discard(&d->plain);
+		d->plain_at = LSH_NEVER;
 	}
-	if (now < d->probe_at)
+	if (now < d->plain_at)
 		return false;
-	d->probe_at = now + PROBE_STEP;
-	return lsh_probe_step(&d->probe, &d->address[d->next - 1]);
+	d->plain_at = now + PLAIN_STEP;
+	if (d->plain.fd < 0)
+		d->plain.fd = lsh_socket_open(&d->address[d->next - 1]);
+	if (d->plain.fd < 0)
+		return false;
+	if (lsh_wire_recv(&d->plain, &first, 1, MSG_DONTWAIT) == 1)
+		return first == '+' || first == '-';
+	lsh_wire_send(&d->plain, "PING\r\n", 6);
+	return false;
 }
 
 static enum outcome
@@ -203,7 +214,7 @@ go_on_shaking(struct lsh_dial *d)
 			     lsh_tls_has_heard(d->wire.tls) ? "end of" : "answer to");
 		break;
 	case LSH_SHAKEN:
-		lsh_probe_end(&d->probe);
+		lsh_wire_discard(&d->plain);
 		return begin_greeting(d);
 	case LSH_SHAKE_FAILED:
 		note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
@@ -373,8 +384,7 @@ lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 
 	if (d == NULL)
 		return NULL;
-	d->wire = LSH_NO_WIRE;
-	d->probe.fd = -1;
+	d->wire = d->plain = LSH_NO_WIRE;
 	point_to(d, uri);
 	d->greeting = lsh_greeting_new(uri, name, channel);
 	if (d->greeting == NULL) {
@@ -425,8 +435,8 @@ lsh_dial_forsake(struct lsh_dial *d)
 {
 	if (d->wire.fd >= 0)
 		close(d->wire.fd);
-	if (d->probe.fd >= 0)
-		close(d->probe.fd);
+	if (d->plain.fd >= 0)
+		close(d->plain.fd);
 }
 
 void
@@ -458,8 +468,8 @@ lsh_dial_poll(const struct lsh_dial *d, int64_t *deadline)
 	case SHAKING:
 		p.fd = d->wire.fd;
 		p.events = lsh_tls_events(d->wire.tls);
-		if (d->probe_at < d->until)
-			*deadline = d->probe_at;
+		if (d->plain_at < d->until)
+			*deadline = d->plain_at;
 		break;
 	case GREETING:
 		p.fd = d->wire.fd;
