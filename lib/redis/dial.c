@@ -46,7 +46,7 @@ struct lsh_dial {
 	int64_t deadline;  /* of the attempt */
 	int64_t until;     /* of what is under way in it */
 
-	struct lsh_trust *trust; /* of TLS, as the files were when the attempt began */
+	struct lsh_tls_context *context; /* as the files were when the attempt began */
 	struct lsh_wire plain;   /* to ask a server in plain text that does not answer to TLS */
 	int64_t plain_at;        /* when to ask, or ask again */
 
@@ -153,7 +153,7 @@ begin_shaking(struct lsh_dial *d)
 
 	d->state = SHAKING;
 	d->plain_at = now + (d->until - now) / 2;
-	d->wire.tls = lsh_tls_new(d->wire.fd, d->trust, &d->uri->tls, d->uri->host);
+	d->wire.tls = lsh_tls_new(d->wire.fd, d->context, &d->uri->tls, d->uri->host);
 	if (d->wire.tls != NULL)
 		return GO_ON;
 	note(d, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
@@ -287,13 +287,13 @@ static bool
 look_at_files(struct lsh_dial *d)
 {
 	leash_error trouble;
-	struct lsh_trust *trust = lsh_trust_take(&d->uri->tls, &trouble);
+	struct lsh_tls_context *context = lsh_tls_context_take(&d->uri->tls, &trouble);
 
-	lsh_trust_drop(d->trust); /* now, so that it is the same one unless they have changed */
-	d->trust = trust;
-	if (trust == NULL)
+	lsh_tls_context_drop(d->context); /* now, so that it is the same one unless they have changed */
+	d->context = context;
+	if (context == NULL)
 		note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	return trust != NULL;
+	return context != NULL;
 }
 
 static enum outcome
@@ -425,7 +425,7 @@ lsh_dial_free(struct lsh_dial *d)
 		return;
 	lsh_dial_stop(d);
 	lsh_request_drop(d->request);
-	lsh_trust_drop(d->trust);
+	lsh_tls_context_drop(d->context);
 	lsh_greeting_free(d->greeting);
 	lsh_free(d);
 }

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "redis/socket.h"
-#include "redis/trust.h"
+#include "redis/tls_context.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -367,7 +367,7 @@ lsh_tls_trouble(struct lsh_tls *t, leash_error *err)
 /* ---- life ---- */
 
 struct lsh_tls *
-lsh_tls_new(int fd, struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host)
+lsh_tls_new(int fd, struct lsh_tls_context *context, const struct lsh_tls_options *options, const char *host)
 {
 	struct lsh_tls *t = lsh_new(struct lsh_tls);
 
@@ -375,7 +375,7 @@ lsh_tls_new(int fd, struct lsh_trust *trust, const struct lsh_tls_options *optio
 		return NULL;
 	t->fd = fd;
 	pthread_mutex_init(&t->mutex, NULL);
-	t->ssl = lsh_trust_begin(trust, options, host, &t->verdict);
+	t->ssl = lsh_tls_context_session(context, options, host, &t->verdict);
 	if (t->ssl == NULL) {
 		lsh_tls_free(t);
 		return NULL;

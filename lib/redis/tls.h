@@ -8,7 +8,7 @@
 #ifndef LSH_REDIS_TLS_H
 #define LSH_REDIS_TLS_H
 
-#include "redis/trust.h"
+#include "redis/tls_context.h"
 #include "redis/wire.h"
 
 #include <leash/status.h>
@@ -20,8 +20,9 @@
 struct lsh_tls;
 
 /* A client of `host`, a name or a numeric address, on `fd`, which is connected and non-blocking, and stays the caller's; `options` are
- * those that the trust was taken for. NULL: no memory. */
-struct lsh_tls *lsh_tls_new(int fd, struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host);
+ * those that the context was taken for. NULL: no memory. */
+struct lsh_tls *lsh_tls_new(int fd, struct lsh_tls_context *context, const struct lsh_tls_options *options,
+                            const char *host);
 void lsh_tls_free(struct lsh_tls *tls); /* when nobody is in it; NULL is allowed */
 
 enum lsh_shaken { LSH_SHAKING, LSH_SHAKEN, LSH_SHAKE_FAILED };

@@ -2,7 +2,7 @@
 #include "tests/redis/dials.h"
 
 #include "base/clock.h"
-#include "redis/trust.h"
+#include "redis/tls_context.h"
 #include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/descriptors.h"
@@ -280,7 +280,7 @@ take(void *out)
 	leash_error trouble;
 
 	pthread_barrier_wait(&barrier);
-	*(struct lsh_trust **)out = lsh_trust_take(taken_for, &trouble);
+	*(struct lsh_tls_context **)out = lsh_tls_context_take(taken_for, &trouble);
 	return NULL;
 }
 
@@ -295,21 +295,21 @@ what_files_say_is_shared_by_all_that_name_them(void **state)
 	(void)state;
 	pthread_barrier_init(&barrier, NULL, TAKERS);
 	for (int round = 0; round < 3; round++) {
-		struct lsh_trust *trust[TAKERS], *another = lsh_trust_take(&other, &trouble);
+		struct lsh_tls_context *context[TAKERS], *another = lsh_tls_context_take(&other, &trouble);
 		pthread_t thread[TAKERS];
 
 		taken_for = options[round];
 		for (int i = 0; i < TAKERS; i++)
-			assert_int_equal(pthread_create(&thread[i], NULL, take, &trust[i]), 0);
+			assert_int_equal(pthread_create(&thread[i], NULL, take, &context[i]), 0);
 		for (int i = 0; i < TAKERS; i++)
 			pthread_join(thread[i], NULL);
 		for (int i = 0; i < TAKERS; i++) {
-			assert_ptr_equal(trust[i], trust[0]);
-			assert_ptr_not_equal(trust[i], another);
-			lsh_trust_drop(trust[i]);
+			assert_ptr_equal(context[i], context[0]);
+			assert_ptr_not_equal(context[i], another);
+			lsh_tls_context_drop(context[i]);
 		}
-		assert_true((trust[0] == NULL) == (taken_for == &bad));
-		lsh_trust_drop(another);
+		assert_true((context[0] == NULL) == (taken_for == &bad));
+		lsh_tls_context_drop(another);
 	}
 	pthread_barrier_destroy(&barrier);
 }

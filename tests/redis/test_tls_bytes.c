@@ -32,7 +32,7 @@
 
 static SSL_CTX *server_ctx;
 static struct lsh_tls_options options = {.on = true};
-static struct lsh_trust *trust;
+static struct lsh_tls_context *context;
 
 static int
 set_up(void **state)
@@ -45,8 +45,8 @@ set_up(void **state)
 	assert_int_equal(SSL_CTX_use_certificate_file(server_ctx, certs_file(CERTS_SERVER), SSL_FILETYPE_PEM), 1);
 	assert_int_equal(SSL_CTX_use_PrivateKey_file(server_ctx, certs_key(CERTS_SERVER), SSL_FILETYPE_PEM), 1);
 	options.cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY);
-	trust = lsh_trust_take(&options, &err);
-	assert_non_null(trust);
+	context = lsh_tls_context_take(&options, &err);
+	assert_non_null(context);
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	lsh_trust_drop(trust);
+	lsh_tls_context_drop(context);
 	SSL_CTX_free(server_ctx);
 	return 0;
 }
@@ -97,7 +97,7 @@ connect_ends(struct ends *e, int version)
 	e->server = SSL_new(server_ctx);
 	SSL_set_fd(e->server, e->fd);
 	SSL_set_max_proto_version(e->server, version);
-	e->wire = (struct lsh_wire){.fd = fds[0], .tls = lsh_tls_new(fds[0], trust, &options, "localhost")};
+	e->wire = (struct lsh_wire){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
 	assert_non_null(e->wire.tls);
 	assert_int_equal(pthread_create(&thread, NULL, accept_one, e->server), 0);
 	if (shake(&e->wire, &err) != LSH_SHAKEN)

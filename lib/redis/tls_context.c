@@ -1,5 +1,5 @@
-/* A trust is OpenSSL's context, which is made once and never changed, so sessions of any thread may be made from it. */
-#include "redis/trust.h"
+/* It is OpenSSL's, which is made once and never changed, so sessions of any thread may be made from it. */
+#include "redis/tls_context.h"
 
 #include "base/error.h"
 #include "base/list.h"
@@ -44,14 +44,16 @@ refuse(leash_error *err, const char *role, const char *file, const char *what)
 		close(fd);
 	}
 	if (e != 0)
-		lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s '%.120s' cannot be used: %s", role, file, lsh_errno_text(e, text));
+		lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s '%.120s' cannot be used: %s", role, file,
+			 lsh_errno_text(e, text));
 	else
-		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is wanted)", role, file, what);
+		lsh_fail(err, LEASH_INVALID, 0, "%s '%.120s' cannot be used: there is no %s in it (PEM is wanted)",
+			 role, file, what);
 	return false;
 }
 
-/* The system's folder, in which OpenSSL looks for an authority when there is one to be found, and its file. Neither need be there. (Not
- * SSL_CTX_set_default_verify_paths(): that does not tell for want of what the file was not read.) */
+/* The system's folder, in which OpenSSL looks for an authority when there is one to be found, and its file. Neither
+ * need be there. (Not SSL_CTX_set_default_verify_paths(): that does not tell for want of what the file was not read.) */
 static bool
 load_system(SSL_CTX *ctx)
 {
@@ -68,11 +70,13 @@ load_authorities(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err
 	if (o->cafile != NULL) {
 		/* who is named is believed, be it no root */
 		X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_PARTIAL_CHAIN);
-		return SSL_CTX_load_verify_locations(ctx, o->cafile, NULL) == 1 || refuse(err, "cafile", o->cafile, "certificate");
+		return SSL_CTX_load_verify_locations(ctx, o->cafile, NULL) == 1 ||
+		       refuse(err, "cafile", o->cafile, "certificate");
 	}
 	if (o->unverified || load_system(ctx))
 		return true;
-	lsh_fail(err, LEASH_INVALID, 0, "the system's authorities cannot be read: name a file with the right one as cafile");
+	lsh_fail(err, LEASH_INVALID, 0, "the system's authorities cannot be read: name a file with the right one as "
+		 "cafile");
 	return false;
 }
 
@@ -93,7 +97,8 @@ read_key(const char *file, leash_error *err)
 
 	BIO_free(in);
 	if (key == NULL && asked)
-		lsh_fail(err, LEASH_INVALID, 0, "key '%.120s' is under a passphrase, which nobody is here to be asked for", file);
+		lsh_fail(err, LEASH_INVALID, 0, "key '%.120s' is under a passphrase, which nobody is here to be asked "
+			 "for", file);
 	else if (key == NULL)
 		refuse(err, "key", file, "private key");
 	return key;
@@ -157,28 +162,25 @@ make_context(const struct lsh_tls_options *o, leash_error *err)
 
 enum { FILES = 3 }; /* authorities, certificate, key */
 
-/* Which file it was, and which state of it. */
-struct print {
-	dev_t device;
-	ino_t number;
-	off_t size;
-	struct timespec written, changed;
+/* Which file it was, and in which state; without gaps, for memcmp(). */
+struct state {
+	int64_t device, number, size, written, written_ns, changed, changed_ns;
 };
 
-struct lsh_trust {
+struct lsh_tls_context {
 	struct lsh_list link;
 	unsigned users;
 	bool in_the_making;     /* by another thread: it will be there, or not, when `made` is told */
 	SSL_CTX *ctx;
 	bool unverified;
 	char *file[FILES];      /* NULL: none */
-	struct print print[FILES];
+	struct state state[FILES];
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and of its members users and in_the_making */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and its users and in_the_making */
 static pthread_cond_t made = PTHREAD_COND_INITIALIZER;
-static struct lsh_list trusts;
+static struct lsh_list contexts;
 
 static void
 before_fork(void)
@@ -196,7 +198,7 @@ in_parent(void)
 static void
 in_child(void)
 {
-	lsh_list_init(&trusts);
+	lsh_list_init(&contexts);
 	pthread_cond_init(&made, NULL);
 	pthread_mutex_unlock(&mutex);
 }
@@ -204,164 +206,152 @@ in_child(void)
 static void
 set_up(void)
 {
-	lsh_list_init(&trusts);
-	pthread_atfork(before_fork, in_parent, in_child); /* without memory for that children may wait in vain, but nobody else */
-}
-
-static void
-take_print(struct print *print, const char *file)
-{
-	struct stat s;
-
-	if (stat(file, &s) == 0)
-		*print = (struct print){s.st_dev, s.st_ino, s.st_size, s.st_mtim, s.st_ctim};
+	lsh_list_init(&contexts);
+	pthread_atfork(before_fork, in_parent, in_child); /* without memory for that children may wait in vain */
 }
 
 static bool
-is_moment(struct timespec a, struct timespec b)
+is_same(const struct lsh_tls_context *a, const struct lsh_tls_context *b)
 {
-	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
+	for (int i = 0; i < FILES; i++) {
+		const char *one = a->file[i], *other = b->file[i];
 
-static bool
-is_print(const struct print *a, const struct print *b)
-{
-	return a->device == b->device && a->number == b->number && a->size == b->size && is_moment(a->written, b->written) &&
-	       is_moment(a->changed, b->changed);
-}
-
-static bool
-is_file(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool
-is_same(const struct lsh_trust *a, const struct lsh_trust *b)
-{
-	for (int i = 0; i < FILES; i++)
-		if (!is_file(a->file[i], b->file[i]) || !is_print(&a->print[i], &b->print[i]))
+		if ((one == NULL) != (other == NULL) || (one != NULL && strcmp(one, other) != 0))
 			return false;
-	return a->unverified == b->unverified;
+	}
+	return a->unverified == b->unverified && memcmp(a->state, b->state, sizeof a->state) == 0;
 }
 
 static void
-free_trust(struct lsh_trust *t)
+free_context(struct lsh_tls_context *c)
 {
 	for (int i = 0; i < FILES; i++)
-		lsh_free(t->file[i]);
-	SSL_CTX_free(t->ctx);
-	lsh_free(t);
+		lsh_free(c->file[i]);
+	SSL_CTX_free(c->ctx);
+	lsh_free(c);
 }
 
 /* One that is not in the list and was not read yet. */
-static struct lsh_trust *
+static struct lsh_tls_context *
 make_blank(const struct lsh_tls_options *o)
 {
 	const char *file[FILES] = {o->cafile, o->cert, o->key};
-	struct lsh_trust *t = lsh_new(struct lsh_trust);
+	struct lsh_tls_context *c = lsh_new(struct lsh_tls_context);
 
-	if (t == NULL)
+	if (c == NULL)
 		return NULL;
 	if (file[0] == NULL && !o->unverified)
 		file[0] = system_file();
-	t->unverified = o->unverified;
-	t->users = 1;
+	c->unverified = o->unverified;
+	c->users = 1;
 	for (int i = 0; i < FILES; i++) {
+		struct stat s = {.st_size = 0};
+
 		if (file[i] == NULL)
 			continue;
-		t->file[i] = lsh_strdup(file[i]);
-		if (t->file[i] == NULL) {
-			free_trust(t);
+		c->file[i] = lsh_strdup(file[i]);
+		if (c->file[i] == NULL) {
+			free_context(c);
 			return NULL;
 		}
-		take_print(&t->print[i], t->file[i]);
+		if (stat(file[i], &s) == 0)
+			c->state[i] = (struct state){(int64_t)s.st_dev, (int64_t)s.st_ino, s.st_size, s.st_mtim.tv_sec,
+			                             s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec};
 	}
-	return t;
+	return c;
 }
 
-/* mutex held, and released while another thread reads the files. The one that is the same as `blank`; NULL: it is that now. */
-static struct lsh_trust *
-find_or_insert(struct lsh_trust *blank)
+/* mutex held, and released while another thread reads the files. The one that is the same as `blank`; NULL: it is that
+ * now. */
+static struct lsh_tls_context *
+find_or_insert(struct lsh_tls_context *blank)
 {
-	struct lsh_list *link = trusts.next;
+	struct lsh_list *link = contexts.next;
 
-	while (link != &trusts) {
-		struct lsh_trust *t = lsh_container(link, struct lsh_trust, link);
+	while (link != &contexts) {
+		struct lsh_tls_context *c = lsh_container(link, struct lsh_tls_context, link);
 
-		if (!is_same(t, blank)) {
+		if (!is_same(c, blank)) {
 			link = link->next;
-		} else if (t->in_the_making) {
+		} else if (c->in_the_making) {
 			pthread_cond_wait(&made, &mutex);
-			link = trusts.next; /* it may be gone */
+			link = contexts.next; /* it may be gone */
 		} else {
-			t->users++;
-			return t;
+			c->users++;
+			return c;
 		}
 	}
 	blank->in_the_making = true;
-	lsh_list_append(&trusts, &blank->link);
+	lsh_list_append(&contexts, &blank->link);
 	return NULL;
 }
 
-struct lsh_trust *
-lsh_trust_take(const struct lsh_tls_options *options, leash_error *err)
+/* Read the files. */
+static void
+fill(struct lsh_tls_context *c, const struct lsh_tls_options *options, leash_error *err)
 {
-	struct lsh_trust *t = make_blank(options), *found;
-	unsigned long before;
+	unsigned long before = ERR_peek_last_error();
 	int short_of = 0;
 
-	if (t == NULL) {
+	ERR_set_mark();
+	errno = 0;
+	c->ctx = make_context(options, err);
+	/* also where something was read: authorities for which there was no descriptor would be unknown until their file
+	 * changes */
+	if (c->ctx == NULL || ERR_peek_last_error() != before)
+		short_of = lsh_tls_shortage(before);
+	ERR_pop_to_mark();
+	if (short_of != 0) {
+		lsh_fail_short(err, short_of, "TLS");
+		SSL_CTX_free(c->ctx);
+		c->ctx = NULL;
+	}
+}
+
+struct lsh_tls_context *
+lsh_tls_context_take(const struct lsh_tls_options *options, leash_error *err)
+{
+	struct lsh_tls_context *c = make_blank(options), *found;
+
+	if (c == NULL) {
 		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
 		return NULL;
 	}
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&mutex);
-	found = find_or_insert(t);
+	found = find_or_insert(c);
 	pthread_mutex_unlock(&mutex);
 	if (found != NULL) {
-		free_trust(t);
+		free_context(c);
 		return found;
 	}
-	before = ERR_peek_last_error();
-	ERR_set_mark();
-	errno = 0;
-	t->ctx = make_context(options, err);
-	/* also where something was read: authorities for which there was no descriptor would be unknown ones until their file changes */
-	if (t->ctx == NULL || ERR_peek_last_error() != before)
-		short_of = lsh_tls_shortage(before);
-	ERR_pop_to_mark();
-	if (short_of != 0) {
-		lsh_fail_short(err, short_of, "TLS");
-		SSL_CTX_free(t->ctx);
-		t->ctx = NULL;
-	}
+	fill(c, options, err);
 	pthread_mutex_lock(&mutex);
-	t->in_the_making = false;
-	if (t->ctx == NULL)
-		lsh_list_remove(&t->link);
+	c->in_the_making = false;
+	if (c->ctx == NULL)
+		lsh_list_remove(&c->link);
 	pthread_cond_broadcast(&made);
 	pthread_mutex_unlock(&mutex);
-	if (t->ctx != NULL)
-		return t;
-	free_trust(t);
+	if (c->ctx != NULL)
+		return c;
+	free_context(c);
 	return NULL;
 }
 
 void
-lsh_trust_drop(struct lsh_trust *t)
+lsh_tls_context_drop(struct lsh_tls_context *c)
 {
 	bool last;
 
-	if (t == NULL)
+	if (c == NULL)
 		return;
 	pthread_mutex_lock(&mutex);
-	last = --t->users == 0;
+	last = --c->users == 0;
 	if (last)
-		lsh_list_remove(&t->link);
+		lsh_list_remove(&c->link);
 	pthread_mutex_unlock(&mutex);
 	if (last)
-		free_trust(t);
+		free_context(c);
 }
 
 /* ---- sessions ---- */
@@ -387,19 +377,22 @@ expect(SSL *ssl, const char *host, bool unverified)
 		size = sizeof name - 1; /* no name is that long */
 	memcpy(name, host, size);
 	name[size] = '\0';
-	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	X509_VERIFY_PARAM_set_hostflags(param,
+	                                X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	if (is_address(name)) {
 		set = unverified || X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
 	} else {
 		if (size > 1 && name[size - 1] == '.')
 			name[size - 1] = '\0'; /* certificates have no dot there */
-		set = (unverified || X509_VERIFY_PARAM_set1_host(param, name, 0) == 1) && SSL_set_tlsext_host_name(ssl, name) == 1;
+		set = (unverified || X509_VERIFY_PARAM_set1_host(param, name, 0) == 1) &&
+		      SSL_set_tlsext_host_name(ssl, name) == 1;
 	}
 	return set;
 }
 
 SSL *
-lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, const char *host, struct lsh_tls_verdict *v)
+lsh_tls_context_session(struct lsh_tls_context *c, const struct lsh_tls_options *options, const char *host,
+                        struct lsh_tls_verdict *v)
 {
 	const char *name = options->server_name != NULL ? options->server_name : host;
 	SSL *ssl;
@@ -408,7 +401,7 @@ lsh_trust_begin(struct lsh_trust *trust, const struct lsh_tls_options *options, 
 	snprintf(v->expected, sizeof v->expected, "%s", name);
 	snprintf(v->cert, sizeof v->cert, "%s", options->cert != NULL ? options->cert : "");
 	ERR_set_mark();
-	ssl = SSL_new(trust->ctx);
+	ssl = SSL_new(c->ctx);
 	if (ssl != NULL && (!SSL_set_app_data(ssl, v) || !expect(ssl, name, options->unverified))) {
 		SSL_free(ssl);
 		ssl = NULL;
