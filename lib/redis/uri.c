@@ -208,8 +208,7 @@ take_hosts(struct lsh_uri *uri, char *list, leash_error *err)
 		uri->host_count = 0;
 		return LEASH_OK;
 	}
-	uri->host = lsh_strdup(uri->hosts[0].host);
-	return uri->host != NULL ? LEASH_OK : lsh_uri_no_memory(err);
+	return lsh_part_copy(&uri->host, uri->hosts[0].host, err);
 }
 
 /* ---- paths ---- */

@@ -178,14 +178,18 @@ lsh_uri_no_memory(leash_error *err)
 }
 
 leash_status
+lsh_part_copy(char **out, const char *part, leash_error *err)
+{
+	*out = lsh_strdup(part);
+	return *out != NULL ? LEASH_OK : lsh_uri_no_memory(err);
+}
+
+leash_status
 lsh_part_take(char **out, char *part, const char *what, leash_error *err)
 {
 	leash_status st = lsh_part_decode(part, what, err);
 
-	if (st != LEASH_OK)
-		return st;
-	*out = lsh_strdup(part);
-	return *out != NULL ? LEASH_OK : lsh_uri_no_memory(err);
+	return st == LEASH_OK ? lsh_part_copy(out, part, err) : st;
 }
 
 bool

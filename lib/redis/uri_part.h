@@ -47,8 +47,9 @@ bool lsh_part_is_zoned(const char *part, const char *mark);
 bool lsh_part_is_host(const char *part, const char *host);
 bool lsh_part_number(const char *part, uint64_t min, uint64_t max, int64_t *n);
 
-/* Decode in place, and copy; `what` is the part's name in messages. INVALID: a bad escape, or one of NUL. */
+/* Decode in place, copy, or both; `what` is the part's name in messages. INVALID: a bad escape, or one of NUL. */
 leash_status lsh_part_decode(char *part, const char *what, leash_error *err);
+leash_status lsh_part_copy(char **out, const char *part, leash_error *err);
 leash_status lsh_part_take(char **out, char *part, const char *what, leash_error *err);
 
 leash_status lsh_uri_no_memory(leash_error *err);

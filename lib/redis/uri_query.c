@@ -115,19 +115,23 @@ is_host(char **host)
 	return lsh_part_is_ipv6(*host) && lsh_part_is_zoned(*host, "%");
 }
 
+/* The list is put together again where it was, in guarded memory: what of it is refused may be a secret. */
 static leash_status
 read_hosts(void *out, const struct parameter *p, char *value, leash_error *err)
 {
-	leash_status st = lsh_part_take(out, value, p->name, err);
-	char *next, *end = *(char **)out;
+	leash_status st = lsh_part_decode(value, p->name, err);
+	char *host = value, *next, *end = value;
 
-	for (size_t which = 1; st == LEASH_OK && value != NULL; value = next, which++) {
-		next = lsh_part_cut(value, ',');
-		if (!is_host(&value))
+	for (size_t which = 1; st == LEASH_OK && host != NULL; host = next, which++) {
+		next = lsh_part_cut(host, ',');
+		if (!is_host(&host))
 			return REFUSE(err, "%s: host %zu: %s", p->name, which, p->hint);
-		end = stpcpy(stpcpy(end, which > 1 ? "," : ""), value);
+		if (which > 1)
+			*end++ = ',';
+		memmove(end, host, strlen(host) + 1);
+		end += strlen(end);
 	}
-	return st;
+	return st == LEASH_OK ? lsh_part_copy(out, value, err) : st;
 }
 
 /* ---- all of them ---- */
