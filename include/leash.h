@@ -20,7 +20,6 @@
 #include <leash/owner.h>
 #include <leash/lock.h>
 #include <leash/inspect.h>
-#include <leash/examine.h>
 #include <leash/scripts.h>
 #include <leash/memory.h>
 #include <leash/version.h>

@@ -8,7 +8,6 @@ leashinclude_HEADERS += include/leash/api.h
 leashinclude_HEADERS += include/leash/cancel.h
 leashinclude_HEADERS += include/leash/client.h
 leashinclude_HEADERS += include/leash/event.h
-leashinclude_HEADERS += include/leash/examine.h
 leashinclude_HEADERS += include/leash/inspect.h
 leashinclude_HEADERS += include/leash/lock.h
 leashinclude_HEADERS += include/leash/memory.h

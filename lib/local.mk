@@ -1,5 +1,5 @@
-# The library, twice: libleash-internal.la has every object and every name, for the tests that look inside; libleash.la is
-# linked from it, with the names of libleash.map only, and is what gets installed.
+# The library, twice: libleash-internal.la has every object and every name, for the leash command and for the tests that
+# look inside; libleash.la is linked from it, with the names of libleash.map only, and is what gets installed.
 
 noinst_LTLIBRARIES += lib/libleash-internal.la
 lib_LTLIBRARIES += lib/libleash.la
@@ -38,22 +38,14 @@ leash_sources += lib/base/token.h
 leash_sources += lib/client/cancel.c
 leash_sources += lib/client/client.c
 leash_sources += lib/client/client.h
-leash_sources += lib/client/examine.c
-leash_sources += lib/client/examine.h
 leash_sources += lib/client/inspect.c
 leash_sources += lib/client/lock.c
 leash_sources += lib/client/lock.h
 leash_sources += lib/client/options.c
 leash_sources += lib/client/options.h
 leash_sources += lib/client/owner.c
-leash_sources += lib/client/rights.c
-leash_sources += lib/client/rounds.c
-leash_sources += lib/client/rounds.h
 leash_sources += lib/client/scan.c
 leash_sources += lib/client/scripts.c
-leash_sources += lib/client/sentinels.c
-leash_sources += lib/client/trial.c
-leash_sources += lib/client/vitals.c
 leash_sources += lib/lock/acquire.c
 leash_sources += lib/lock/adopt.c
 leash_sources += lib/lock/ask.c

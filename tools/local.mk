@@ -1,12 +1,29 @@
-# The leash command. It uses the public interface only, as any other program does.
+# The leash command. Its doctor (tools/doctor) uses the inside of the library, so the command is linked with the objects
+# that libleash.so is made of, and not with libleash.so: that would be a second copy, with a state of its own. All other
+# parts of the command use the public interface only, as any program does; tests/install/layers.sh checks both.
 
 bin_PROGRAMS =
 
 if COMMAND_ENABLED
 
-noinst_PROGRAMS += tools/leash
+bin_PROGRAMS += tools/leash
 
-# -no-fast-install: tests run tools/.libs/leash itself, without the shell script that libtool puts before it.
+# A library of its own, for its tests.
+noinst_LTLIBRARIES += tools/doctor/libdoctor.la
+tools_doctor_libdoctor_la_SOURCES =
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/acl.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/connection.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/doctor.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/doctor.h
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/health.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/report.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/sentinels.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/smoke.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/targets.c
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/targets.h
+tools_doctor_libdoctor_la_SOURCES += tools/doctor/timing.c
+tools_doctor_libdoctor_la_LDFLAGS = $(SANITIZE_FLAGS)
+
 # Each command has a file of its own; what several share stands in files named for it.
 tools_leash_SOURCES =
 tools_leash_SOURCES += tools/acquire.c
@@ -19,7 +36,7 @@ tools_leash_SOURCES += tools/cli.h
 tools_leash_SOURCES += tools/clock.c
 tools_leash_SOURCES += tools/clock.h
 tools_leash_SOURCES += tools/command.h
-tools_leash_SOURCES += tools/doctor.c
+tools_leash_SOURCES += tools/doctor/command.c
 tools_leash_SOURCES += tools/environment.c
 tools_leash_SOURCES += tools/environment.h
 tools_leash_SOURCES += tools/guard.c
@@ -79,16 +96,8 @@ tools_leash_SOURCES += tools/value.h
 tools_leash_SOURCES += tools/wait.c
 
 tools_leash_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CURSES_CFLAGS)
-tools_leash_LDFLAGS = -no-fast-install $(HARDEN_LDFLAGS) $(SANITIZE_FLAGS)
-tools_leash_LDADD = lib/libleash.la $(JANSSON_LIBS) $(CURSES_LIBS)
-
-# What is installed is linked once more, of the same objects: of a program that runs in the build folder, as the one
-# above, libtool installs below DESTDIR a copy that would search the build folder for the library.
-bin_PROGRAMS += tools/installed/leash
-tools_installed_leash_SOURCES =
-tools_installed_leash_LDFLAGS = $(HARDEN_LDFLAGS) $(SANITIZE_FLAGS)
-tools_installed_leash_LDADD = $(tools_leash_OBJECTS) $(tools_leash_LDADD)
-EXTRA_tools_installed_leash_DEPENDENCIES = $(tools_leash_OBJECTS)
+tools_leash_LDFLAGS = $(HARDEN_LDFLAGS) $(SANITIZE_FLAGS)
+tools_leash_LDADD = tools/doctor/libdoctor.la lib/libleash-internal.la $(JANSSON_LIBS) $(CURSES_LIBS)
 
 endif
 

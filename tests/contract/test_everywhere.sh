@@ -9,7 +9,6 @@
 
 # Those that are not run here: NAME  REASON
 cat >"$dir/alone" <<'END'
-test_examine_strangers  each test has a server of its own, which is not as it should be
 test_fair           a program of the laws: test_laws_* run them in each deployment
 test_laws_cluster   a program of the laws
 test_laws_least     a program of the laws
@@ -20,7 +19,6 @@ test_least          goes through all deployments itself
 test_mixed          a program of the laws: test_laws_* run them in each deployment
 test_plain          a program of the laws: test_laws_* run them in each deployment
 test_preloaded      each test has a server of its own whose scripts an administrator has loaded
-test_rounds         goes through the deployments of several servers itself
 test_scan_lies      the server is a fake, which answers what no server would
 test_tls            the certificates of one server
 END

@@ -183,47 +183,6 @@ loading_without_permission_is_denied_and_says_which(void **state)
 	assert_false(leash_script_at(0, NULL));
 }
 
-static void
-note_remedy(void *arg, const leash_finding *finding)
-{
-	if (strcmp(finding->topic, "trial") == 0)
-		snprintf(arg, 200, "%s", finding->remedy);
-}
-
-static void
-an_examination_says_who_loads_the_scripts_that_are_missing(void **state)
-{
-	char remedy[200] = "";
-
-	(void)state;
-	assert_int_equal(leash_examine(LEASH_OPTIONS(.uri = uri), note_remedy, remedy, &err), LEASH_OK);
-	assert_non_null(strstr(remedy, "leash scripts --load"));
-}
-
-/* What it found of permissions: the worst. */
-static void
-note_level(void *arg, const leash_finding *finding)
-{
-	if (strcmp(finding->topic, "permissions") == 0 && (int)finding->level > *(int *)arg)
-		*(int *)arg = (int)finding->level;
-}
-
-static void
-an_examination_wants_no_eval_of_a_user_whose_scripts_are_loaded(void **state)
-{
-	char plain[512];
-	int level = 0;
-
-	(void)state;
-	load_scripts();
-	assert_int_equal(leash_examine(LEASH_OPTIONS(.uri = uri), note_level, &level, &err), LEASH_OK);
-	assert_true(level <= LEASH_FINDING_NOTE);
-	level = 0;
-	snprintf(plain, sizeof plain, "unix://worker:secret@%s", server_socket(server));
-	assert_int_equal(leash_examine(LEASH_OPTIONS(.uri = plain), note_level, &level, &err), LEASH_OK);
-	assert_int_equal(level, LEASH_FINDING_ERROR);
-}
-
 int
 main(void)
 {
@@ -232,8 +191,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(scripts_that_are_not_loaded_are_named_and_not_sent, start, stop),
 		cmocka_unit_test_setup_teardown(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again, start, stop),
 		cmocka_unit_test_setup_teardown(loading_without_permission_is_denied_and_says_which, start, stop),
-		cmocka_unit_test_setup_teardown(an_examination_says_who_loads_the_scripts_that_are_missing, start, stop),
-		cmocka_unit_test_setup_teardown(an_examination_wants_no_eval_of_a_user_whose_scripts_are_loaded, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,6 @@ CAN_GROW(leash_event, reserved_);
 CAN_GROW(leash_lock_info, reserved_);
 CAN_GROW(leash_waiter_info, position);
 CAN_GROW(leash_stats, reserved_);
-CAN_GROW(leash_finding, reserved_);
 
 HOLDS(sizeof(leash_error) == 256);
 HOLDS(offsetof(leash_error, text) + sizeof(((leash_error *)0)->text) == 256);

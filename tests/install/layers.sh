@@ -33,13 +33,36 @@ only_in() { # HEADER FOLDER...: which of the library's folders may include it
 	done
 }
 
-# A part of the library, or what is under it, would be the inside whatever the brackets.
-# shellcheck disable=SC2016 # for make
+# A part of the library, or what is under it, would be the inside whatever the brackets. The doctor may use it, and is
+# used by nobody.
 tools_use_the_interface() {
-	only tools tools/
-	includes tools | grep -E '[<"](leash/|hiredis|openssl|sodium)' | sed 's/ [<"]/ includes /'
-	sed -n 's/^tools_leash_LDADD = *//p' tools/local.mk | grep -vx 'lib/libleash\.la \$(JANSSON_LIBS) \$(CURSES_LIBS)'
-	return 0
+	includes --exclude-dir=doctor tools |
+		grep -E ' ("|<(leash/|hiredis|openssl|sodium|(base|bench|client|examples|lib|lock|lua|redis|tests|tools|watchdog)/))' |
+		grep -vE ' "tools/[a-z_]+\.h$' | sed 's/ [<"]/ includes /'
+}
+# What the headers do not say: names that are declared by hand.
+# shellcheck disable=SC2086 # words: libtool's nm carries arguments
+tools_name_nothing_inside() {
+	${NM:-nm} -A -u "$build"/tools/*.o | sed -n 's|.*/\(tools/[^:]*\):.* \(lsh_.*\)|\1 uses \2|p'
+}
+links_the_inside() { # but tests
+	grep -h '^[a-z_]*\(LDADD\|LIBADD\) *=.*libleash-internal' Makefile.am ./*/local.mk | grep -v '^LDADD' |
+		sort >"$dir/links"
+	# shellcheck disable=SC2016 # for make
+	printf '%s\n' 'lib_libleash_la_LIBADD = lib/libleash-internal.la' \
+		'tools_leash_LDADD = tools/doctor/libdoctor.la lib/libleash-internal.la $(JANSSON_LIBS) $(CURSES_LIBS)' |
+		diff - "$dir/links"
+}
+
+# Which object uses which, from their symbols: tsort names a loop if there is one.
+# shellcheck disable=SC2086 # words: libtool's nm carries arguments
+stands_in_one_order() { # ARCHIVE
+	${NM:-nm} -A "$1" | sed 's/^[^:]*:\([^:]*\):/\1 /' >"$dir/symbols"
+	awk '
+		NR == FNR { if ($(NF - 1) ~ /^[TDRBC]$/) at[$NF] = $1; next }
+		$(NF - 1) == "U" && $NF in at && at[$NF] != $1 { print $1, at[$NF] }' "$dir/symbols" "$dir/symbols" >"$dir/uses"
+	[ -s "$dir/uses" ] || echo 'no object uses another one: has nm changed its form?'
+	tsort "$dir/uses" >/dev/null
 }
 
 first_line_is_comment() { # FILE
@@ -71,6 +94,15 @@ check 'tests/contract uses the interface' only tests/contract tests/contract/ te
 check 'tests/support uses the interface' only tests/support tests/support/
 check 'bench uses the interface' only bench bench/ tests/support/
 check 'tools use the interface, by leash.h' tools_use_the_interface
+check 'but for the doctor, which stands on base, redis, the scripts, and how options are read' \
+	only tools/doctor base/ client/options.h lua/ redis/ tools/cli.h tools/doctor/
+check 'the leash command alone is linked with the inside, for its doctor' links_the_inside
+if [ -e "$build/tools/leash" ]; then
+	check 'nothing else in it uses a name of the inside' tools_name_nothing_inside
+	check 'no part of the doctor stands on one that stands on it' stands_in_one_order "$build/tools/doctor/.libs/libdoctor.a"
+else
+	skip 'what the leash command uses' 'built with --disable-command'
+fi
 
 check 'every source says what it is for' sources_say_what_for
 

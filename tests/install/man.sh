@@ -9,8 +9,7 @@
 
 library=$source/docs/leash.3
 command=$source/docs/leash.1
-leash=$build/tools/.libs/leash
-[ -x "$leash" ] || leash=$build/tools/leash
+leash=$build/tools/leash
 
 differ() { # WHAT FILE WHAT FILE: sorted ones, that have something in them
 	[ -s "$2" ] || echo "nothing in $1: has it changed its form?"
@@ -229,7 +228,7 @@ options_agree() { # COMMAND
 	comm -23 "$dir/help.options" "$dir/known" | sed 's/^/only in its help: /'
 	comm -13 "$dir/help.options" "$dir/own" | sed 's/^/only on the page: /'
 	twice 'its section' "$dir/own"
-	cat "$source/tools/$1.c" "$source/tools/$1"_*.c 2>/dev/null | grep -oE '[{]"[a-z-]+", (no|required|optional)_argument' |
+	cat "$source/tools/$1.c" "$source/tools/$1"[_/]*.c 2>/dev/null | grep -oE '[{]"[a-z-]+", (no|required|optional)_argument' |
 		sed 's/^{"/--/; s/".*//' | sort >"$dir/taken"
 	comm -23 "$dir/taken" "$dir/help.options" | sed 's/^/taken, but not in its help: /'
 }
@@ -253,7 +252,7 @@ exit_statuses_agree() {
 	differ 'tools/command.h' "$dir/exits" 'the table' "$dir/page.exits"
 }
 variables_agree() {
-	cat "$source"/tools/*.c | grep -oE '"(LEASH_[A-Z_]+|NO_COLOR)(=[^"]*)?"' | tr -d '"' | sed 's/=.*//' | sort -u >"$dir/variables"
+	cat "$source"/tools/*.c "$source"/tools/*/*.c | grep -oE '"(LEASH_[A-Z_]+|NO_COLOR)(=[^"]*)?"' | tr -d '"' | sed 's/=.*//' | sort -u >"$dir/variables"
 	echo LEASH_URI | sort -u - "$dir/variables" -o "$dir/variables" # which the library reads
 	awk '/^\.Sh / { on = $2 == "ENVIRONMENT" } on && /^\.It Ev / { print $3 }' "$command" | sort -u >"$dir/page.variables"
 	differ 'the source' "$dir/variables" 'the page' "$dir/page.variables"

@@ -1,15 +1,15 @@
 /* See findings.h. */
-#include "tests/contract/findings.h"
+#include "tests/doctor/findings.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct server *server;
-_Thread_local leash_error err;
+leash_error err;
 
 /* ---- what was found ---- */
 
-struct found found[64];
+struct found found[128];
 size_t found_count;
 char all_found[65536];
 
@@ -26,14 +26,13 @@ check_line(const char *text, bool required)
 }
 
 void
-take(void *arg, const leash_finding *f)
+take(void *arg, const struct finding *f)
 {
 	struct found *to = &found[found_count++];
 
 	assert_ptr_equal(arg, found);
 	assert_true(found_count <= sizeof found / sizeof *found);
-	assert_true(f->size >= sizeof *f);
-	assert_in_range(f->level, LEASH_FINDING_FINE, LEASH_FINDING_ERROR);
+	assert_in_range(f->level, FINE, ERROR);
 	to->level = f->level;
 	snprintf(to->server, sizeof to->server, "%s", f->server);
 	snprintf(to->topic, sizeof to->topic, "%s", f->topic);
@@ -44,18 +43,25 @@ take(void *arg, const leash_finding *f)
 	check_line(f->text, true);
 	check_line(to->remedy, f->remedy != NULL);
 	assert_null(strchr(f->topic, ' '));
-	if (f->level >= LEASH_FINDING_WARNING)
+	if (f->level >= WARNING)
 		assert_non_null(f->remedy); /* nothing is wrong that nobody could mend */
-	snprintf(all_found + strlen(all_found), sizeof all_found - strlen(all_found), "%s %s %s %s\n", f->server, f->topic, f->text, to->remedy);
+	snprintf(all_found + strlen(all_found), sizeof all_found - strlen(all_found), "%s %s %s %s\n", f->server, f->topic,
+	         f->text, to->remedy);
+}
+
+void
+forget(void)
+{
+	found_count = 0;
+	all_found[0] = '\0';
+	memset(&err, 0, sizeof err);
 }
 
 leash_status
 examine_with(const leash_options *options)
 {
-	found_count = 0;
-	all_found[0] = '\0';
-	memset(&err, 0, sizeof err);
-	return leash_examine(options, take, found, &err);
+	forget();
+	return doctor_examine(options, take, found, &err);
 }
 
 leash_status
@@ -64,25 +70,26 @@ examine(const char *uri)
 	return examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS));
 }
 
-leash_finding_level
-worst(void)
-{
-	leash_finding_level level = LEASH_FINDING_FINE;
-
-	for (size_t i = 0; i < found_count; i++)
-		level = found[i].level > level ? found[i].level : level;
-	return level;
-}
-
-static void
+void
 show_all(void)
 {
 	for (size_t i = 0; i < found_count; i++)
-		print_message("%d %s: %s | %s\n", (int)found[i].level, found[i].topic, found[i].text, found[i].remedy);
+		print_message("# %d %s %s: %s | %s\n", (int)found[i].level, found[i].server, found[i].topic, found[i].text,
+		              found[i].remedy);
+}
+
+int
+count(enum level level, const char *topic, const char *part)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < found_count; i++)
+		n += found[i].level >= level && strcmp(found[i].topic, topic) == 0 && strstr(found[i].text, part) != NULL;
+	return n;
 }
 
 const struct found *
-the(const char *topic, leash_finding_level level, const char *part)
+the(const char *topic, enum level level, const char *part)
 {
 	for (size_t i = 0; i < found_count; i++)
 		if (strcmp(found[i].topic, topic) == 0 && found[i].level == level && strstr(found[i].text, part) != NULL)
@@ -92,8 +99,26 @@ the(const char *topic, leash_finding_level level, const char *part)
 	return NULL;
 }
 
+static enum level
+worst(void)
+{
+	enum level level = FINE;
+
+	for (size_t i = 0; i < found_count; i++)
+		level = found[i].level > level ? found[i].level : level;
+	return level;
+}
+
 void
-check_worst(leash_finding_level level)
+check_at_worst(enum level level)
+{
+	if (worst() > level)
+		show_all();
+	assert_true(worst() <= level);
+}
+
+void
+check_worst(enum level level)
 {
 	if (worst() != level)
 		show_all();
@@ -148,24 +173,18 @@ check_nothing_is_left(struct server *in)
 	assert_string_equal(server_text(in, "KEYS *"), "");
 }
 
-static int
-start(void **state)
+int
+start_server(void **state)
 {
 	(void)state;
-	server = server_start((const char *const[]){"--appendonly", "yes", NULL});
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
+	server = SERVER("--appendonly", "yes");
 	return 0;
 }
 
 int
-findings_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
+stop_server(void **state)
 {
-	return place_run(name, tests, count, exceptions, start, stop);
+	(void)state;
+	server_stop(server);
+	return 0;
 }

@@ -1,6 +1,6 @@
-/* Examining servers: what is wrong with one is told, with how to mend it, and done as told it is mended. Who cannot be reached, or is no
- * server: test_examine_strangers.c. */
-#include "tests/contract/findings.h"
+/* The doctor at one server: what is wrong with it is told with how to fix that, and once that is done it is fixed.
+ * Servers that cannot be reached, or are none: test_strangers.c. */
+#include "tests/doctor/findings.h"
 
 #include "tests/support/await.h"
 #include "tests/support/ports.h"
@@ -16,34 +16,18 @@
 static void
 a_healthy_server_gets_no_warning(void **state)
 {
-	static const char *const topics[] = {"connection", "version", "eviction", "memory", "persistence", "replication", "limits", "permissions", "clock", "speed"};
+	static const char *const topics[] = {"connection", "version", "eviction", "memory", "persistence", "replication",
+	                                     "limits", "permissions", "clock", "speed"};
 
 	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(server)));
-	assert_true(worst() <= LEASH_FINDING_NOTE);
+	check_at_worst(NOTE);
 	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
-		the(topics[i], LEASH_FINDING_FINE, "");
-	the("permissions", LEASH_FINDING_FINE, "a lock was acquired, renewed, waited for, handed over and released");
+		the(topics[i], FINE, "");
+	the("permissions", FINE, "a lock was acquired, renewed, waited for, handed over and released");
 	for (size_t i = 0; i < found_count; i++)
 		assert_string_equal(found[i].server, server_uri(server));
 	check_nothing_is_left(server);
-}
-
-/* Each of its servers is looked at, whichever deployment it is, and nothing is missing but that they would forget at a restart. */
-static void
-a_healthy_place_gets_no_warning_but_of_what_its_servers_forget(void **state)
-{
-	size_t fine = 0;
-
-	(void)state;
-	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = place_uri(), .timeout_ms = PATIENCE_MS, .lease_ms = place_lease_ms(0))));
-	for (size_t i = 0; i < found_count; i++) {
-		if (found[i].level >= LEASH_FINDING_WARNING)
-			assert_string_equal(found[i].topic, "persistence");
-		fine += strcmp(found[i].topic, "permissions") == 0 && strstr(found[i].text, "released") != NULL;
-	}
-	assert_int_equal(fine, deployment_masters(place));
-	place_assert_empty();
 }
 
 static void
@@ -53,74 +37,41 @@ it_looks_through_the_prefix_that_locks_will_have(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS, .prefix = "own")));
-	assert_true(worst() <= LEASH_FINDING_NOTE);
-	the("permissions", LEASH_FINDING_FINE, "keys own:* and channels own:wake:*");
+	check_at_worst(NOTE);
+	the("permissions", FINE, "keys own:* and channels own:wake:*");
 	assert_status(LEASH_OK, examine(uri));
-	check_remedy(the("permissions", LEASH_FINDING_ERROR, "keys leash:*"), "~leash:* &leash:wake:*");
+	check_remedy(the("permissions", ERROR, "keys leash:*"), "~leash:* &leash:wake:*");
 }
 
 static void
-a_callback_may_call_leash_and_arguments_are_checked(void **state)
+options_that_are_wrong_are_refused_and_nothing_is_looked_at(void **state)
 {
 	(void)state;
-	assert_status(LEASH_INVALID, leash_examine(LEASH_OPTIONS(.uri = place_uri()), NULL, NULL, &err));
 	assert_status(LEASH_INVALID, examine("nonsense"));
-	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = place_uri(), .prefix = "a b")));
-	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = place_uri(), .timeout_ms = -1)));
 	assert_status(LEASH_INVALID, examine("redis+quorum://a,b"));
+	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .prefix = "a b")));
+	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = -1)));
 	assert_int_equal(found_count, 0);
-}
-
-static int lock_by_callback;
-
-static void
-lock_meanwhile(void *arg, const leash_finding *f)
-{
-	leash_client *client;
-	leash_lock *lock;
-
-	(void)arg;
-	if (lock_by_callback++ > 0 || f->level == LEASH_FINDING_ERROR)
-		return;
-	client = place_client(LEASH_OPTIONS(.timeout_ms = PATIENCE_MS));
-	lock = leashed_lock(client, "meanwhile", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-}
-
-static void
-a_callback_may_take_a_lock(void **state)
-{
-	(void)state;
-	assert_status(LEASH_OK, leash_examine(LEASH_OPTIONS(.uri = place_uri(), .timeout_ms = PATIENCE_MS, .lease_ms = place_lease_ms(0)),
-	                                      lock_meanwhile, NULL, &err));
-	assert_true(lock_by_callback > 1);
-	place_flush();
 }
 
 /* ---- memory ---- */
 
+/* Whichever policy it is: test_health.c. */
 static void
-a_server_that_may_evict_locks_is_not_fit_until_that_is_mended(void **state)
+a_server_that_may_evict_locks_is_not_fit_until_that_is_fixed(void **state)
 {
-	static const char *const policies[] = {"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-		freeReplyObject(server_command(server, "CONFIG SET maxmemory-policy %s", policies[i]));
-		ask(server, "CONFIG SET maxmemory 100mb");
-		assert_status(LEASH_OK, examine(server_uri(server)));
-		check_remedy(the("eviction", LEASH_FINDING_ERROR, policies[i]), ".conf: maxmemory-policy noeviction");
-		ask(server, "CONFIG SET maxmemory 0");
-		assert_status(LEASH_OK, examine(server_uri(server)));
-		check_worst(LEASH_FINDING_NOTE);
-		do_as_told(server, the("eviction", LEASH_FINDING_NOTE, policies[i]));
-		ask(server, "CONFIG SET maxmemory 100mb");
-		assert_status(LEASH_OK, examine(server_uri(server)));
-		the("eviction", LEASH_FINDING_FINE, "noeviction");
-	}
+	ask(server, "CONFIG SET maxmemory-policy allkeys-lru");
+	ask(server, "CONFIG SET maxmemory 100mb");
+	assert_status(LEASH_OK, examine(server_uri(server)));
+	check_remedy(the("eviction", ERROR, "allkeys-lru"), ".conf: maxmemory-policy noeviction");
+	ask(server, "CONFIG SET maxmemory 0");
+	assert_status(LEASH_OK, examine(server_uri(server)));
+	check_worst(NOTE);
+	do_as_told(server, the("eviction", NOTE, "allkeys-lru"));
+	ask(server, "CONFIG SET maxmemory 100mb");
+	assert_status(LEASH_OK, examine(server_uri(server)));
+	the("eviction", FINE, "noeviction");
 	ask(server, "CONFIG SET maxmemory 0");
 }
 
@@ -130,24 +81,12 @@ a_full_server_is_told_as_such_and_not_as_one_without_permissions(void **state)
 	(void)state;
 	ask(server, "CONFIG SET maxmemory 1");
 	assert_status(LEASH_OK, examine(server_uri(server)));
-	check_remedy(the("memory", LEASH_FINDING_ERROR, "full"), "CONFIG SET maxmemory");
-	the("permissions", LEASH_FINDING_FINE, "no lock was tried");
+	check_remedy(the("memory", ERROR, "full"), "CONFIG SET maxmemory");
+	the("permissions", FINE, "no lock was tried");
 	assert_status(LEASH_OK, examine(bob(server, "+@all -info -config ~leash:* &leash:wake:*")));
-	the("memory", LEASH_FINDING_ERROR, "full");
+	the("memory", ERROR, "full");
 	ask(server, "CONFIG SET maxmemory 0");
 	check_nothing_is_left(server);
-}
-
-static void
-a_server_that_is_nearly_full_is_warned_of(void **state)
-{
-	long long used = atoll(strstr(server_text(server, "INFO memory"), "used_memory:") + strlen("used_memory:"));
-
-	(void)state;
-	freeReplyObject(server_command(server, "CONFIG SET maxmemory %lld", used + used / 20));
-	assert_status(LEASH_OK, examine(server_uri(server)));
-	the("memory", LEASH_FINDING_WARNING, "maxmemory");
-	ask(server, "CONFIG SET maxmemory 0");
 }
 
 /* ---- persistence ---- */
@@ -160,26 +99,26 @@ a_server_that_forgets_at_a_restart_is_warned_of(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(forgetful)));
-	check_worst(LEASH_FINDING_WARNING);
-	check_remedy(the("persistence", LEASH_FINDING_WARNING, "neither"), "restart_guard_ms");
+	check_worst(WARNING);
+	check_remedy(the("persistence", WARNING, "neither"), "restart_guard_ms");
 	snprintf(guarded, sizeof guarded, "%s?restart_guard=30000", server_uri(forgetful));
 	assert_status(LEASH_OK, examine(guarded));
-	the("persistence", LEASH_FINDING_NOTE, "none for 30000 ms");
+	the("persistence", NOTE, "none for 30000 ms");
 	freeReplyObject(server_command(forgetful, "CONFIG SET save %s", "3600 1"));
 	assert_status(LEASH_OK, examine(server_uri(forgetful)));
-	the("persistence", LEASH_FINDING_WARNING, "snapshots only (save 3600 1)");
+	the("persistence", WARNING, "snapshots only (save 3600 1)");
 	assert_status(LEASH_OK, examine(bob(forgetful, "+@all -config ~leash:* &leash:wake:*")));
-	do_as_told(forgetful, the("persistence", LEASH_FINDING_WARNING, "no append-only file"));
+	do_as_told(forgetful, the("persistence", WARNING, "no append-only file"));
 	assert_status(LEASH_OK, examine(server_uri(forgetful)));
-	the("persistence", LEASH_FINDING_FINE, "appendfsync everysec");
-	assert_true(worst() <= LEASH_FINDING_NOTE);
+	the("persistence", FINE, "appendfsync everysec");
+	check_at_worst(NOTE);
 	server_stop(forgetful);
 }
 
 static void
 a_server_that_cannot_save_is_not_fit(void **state)
 {
-	struct server *full = server_start((const char *const[]){"--dbfilename", "taken", NULL});
+	struct server *full = SERVER("--dbfilename", "taken");
 	char folder[512];
 
 	(void)state;
@@ -190,19 +129,19 @@ a_server_that_cannot_save_is_not_fit(void **state)
 	ask(full, "BGSAVE");
 	await_true(strstr(server_text(full, "INFO persistence"), "rdb_last_bgsave_status:err") != NULL);
 	assert_status(LEASH_OK, examine(server_uri(full)));
-	check_remedy(the("persistence", LEASH_FINDING_ERROR, "MISCONF"), "stop-writes-on-bgsave-error no");
+	check_remedy(the("persistence", ERROR, "MISCONF"), "stop-writes-on-bgsave-error no");
 	ask(full, "CONFIG SET stop-writes-on-bgsave-error no");
 	assert_status(LEASH_OK, examine(server_uri(full)));
-	check_worst(LEASH_FINDING_WARNING);
-	the("persistence", LEASH_FINDING_WARNING, "rdb_last_bgsave_status is err");
+	check_worst(WARNING);
+	the("persistence", WARNING, "rdb_last_bgsave_status is err");
 	server_stop(full);
 }
 
 static void
 a_server_that_loads_is_not_fit_yet(void **state)
 {
-	struct server *slow = server_start((const char *const[]){"--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024",
-	                                                         "--enable-debug-command", "yes", NULL});
+	struct server *slow = SERVER("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024",
+	                             "--enable-debug-command", "yes");
 	leash_status status;
 
 	(void)state;
@@ -213,9 +152,9 @@ a_server_that_loads_is_not_fit_yet(void **state)
 	status = examine(server_uri(slow));
 	ask(slow, "CONFIG SET key-load-delay 0");
 	if (status == LEASH_OK) /* it let the hello pass */
-		the("persistence", LEASH_FINDING_ERROR, "loading");
+		the("persistence", ERROR, "loading");
 	else
-		check_remedy(the("connection", LEASH_FINDING_ERROR, "LOADING"), "wait");
+		check_remedy(the("connection", ERROR, "LOADING"), "wait");
 	server_stop(slow);
 }
 
@@ -232,18 +171,18 @@ a_replica_names_its_master(void **state)
 	snprintf(where, sizeof where, "redis://127.0.0.1:%d", server_port(master));
 	freeReplyObject(server_command(replica, "REPLICAOF 127.0.0.1 %d", server_port(master)));
 	assert_status(LEASH_OK, examine(server_uri(replica)));
-	check_remedy(the("replication", LEASH_FINDING_ERROR, "is a replica"), where);
+	check_remedy(the("replication", ERROR, "is a replica"), where);
 	await_true(strstr(server_text(master, "INFO replication"), "state=online") != NULL);
 	assert_status(LEASH_OK, examine(where));
-	the("replication", LEASH_FINDING_NOTE, "master of 1 replica");
-	assert_true(worst() <= LEASH_FINDING_NOTE);
+	the("replication", NOTE, "master of 1 replica");
+	check_at_worst(NOTE);
 	assert_status(LEASH_OK, examine(bob(replica, "+@all -info ~leash:* &leash:wake:*")));
-	the("replication", LEASH_FINDING_ERROR, "is a replica");
+	the("replication", ERROR, "is a replica");
 	server_stop(master);
 	ask(replica, "CONFIG SET replica-serve-stale-data no");
 	await_true(strstr(server_text(replica, "INFO replication"), "master_link_status:down") != NULL);
 	examine(server_uri(replica));
-	check_worst(LEASH_FINDING_ERROR);
+	check_worst(ERROR);
 	server_stop(replica);
 }
 
@@ -260,14 +199,14 @@ a_replica_whose_clock_is_ahead_is_named(void **state)
 	freeReplyObject(server_command(replica, "REPLICAOF 127.0.0.1 %d", server_port(master)));
 	await_true(strstr(server_text(master, "INFO replication"), "state=online") != NULL);
 	assert_status(LEASH_OK, examine(where));
-	the("clock", LEASH_FINDING_FINE, port);
+	the("clock", FINE, port);
 	server_set_clock(replica, 3600000);
 	assert_status(LEASH_OK, examine(where));
-	check_remedy(the("clock", LEASH_FINDING_WARNING, "ahead of the master's"), "NTP");
-	the("clock", LEASH_FINDING_WARNING, port);
+	check_remedy(the("clock", WARNING, "ahead of the master's"), "NTP");
+	the("clock", WARNING, port);
 	server_set_clock(replica, -3600000);
 	assert_status(LEASH_OK, examine(where));
-	the("clock", LEASH_FINDING_FINE, port);
+	the("clock", FINE, port);
 	server_stop(replica);
 	server_stop(master);
 }
@@ -280,7 +219,7 @@ a_guard_without_info_and_what_it_goes_by_are_told(void **state)
 	(void)state;
 	snprintf(uri, sizeof uri, "%s?restart_guard=1000", bob(server, "+@all -info ~leash:* &leash:wake:*"));
 	assert_status(LEASH_OK, examine(uri));
-	check_remedy(the("uptime", LEASH_FINDING_ERROR, "restart_guard"), "+info");
+	check_remedy(the("uptime", ERROR, "restart_guard"), "+info");
 }
 
 static void
@@ -289,22 +228,22 @@ a_master_with_too_few_replicas_is_not_fit(void **state)
 	(void)state;
 	ask(server, "CONFIG SET min-replicas-to-write 2");
 	assert_status(LEASH_OK, examine(server_uri(server)));
-	check_remedy(the("replication", LEASH_FINDING_ERROR, "wants 2 replicas"), "CONFIG SET min-replicas-to-write 0");
+	check_remedy(the("replication", ERROR, "wants 2 replicas"), "CONFIG SET min-replicas-to-write 0");
 	assert_status(LEASH_OK, examine(bob(server, "+@all -info -config ~leash:* &leash:wake:*")));
-	the("replication", LEASH_FINDING_ERROR, "NOREPLICAS");
+	the("replication", ERROR, "NOREPLICAS");
 	ask(server, "CONFIG SET min-replicas-to-write 0");
 }
 
 static void
 a_cluster_is_not_what_such_a_uri_names(void **state)
 {
-	struct server *node = server_start((const char *const[]){"--cluster-enabled", "yes", NULL});
+	struct server *node = SERVER("--cluster-enabled", "yes");
 
 	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(node)));
-	the("version", LEASH_FINDING_ERROR, "cluster mode");
+	the("version", ERROR, "cluster mode");
 	assert_status(LEASH_OK, examine(bob(node, "+@all -info ~leash:* &leash:wake:*")));
-	the("version", LEASH_FINDING_ERROR, "cluster mode");
+	the("version", ERROR, "cluster mode");
 	server_stop(node);
 }
 
@@ -318,9 +257,10 @@ a_server_that_a_quorum_names_twice_is_told(void **state)
 
 	(void)state;
 	snprintf(shown, sizeof shown, "the same server as redis://127.0.0.1:%d", server_port(twin));
-	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1", server_port(twin), server_port(other), server_port(twin));
+	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1", server_port(twin),
+	         server_port(other), server_port(twin));
 	assert_status(LEASH_OK, examine(uri));
-	check_remedy(the("connection", LEASH_FINDING_ERROR, shown), "once");
+	check_remedy(the("connection", ERROR, shown), "once");
 	server_stop(twin);
 	server_stop(other);
 }
@@ -335,21 +275,21 @@ a_clock_that_is_off_is_told_with_how_far(void **state)
 	(void)state;
 	server_set_clock(off, 60500);
 	assert_status(LEASH_OK, examine(server_uri(off)));
-	the("clock", LEASH_FINDING_WARNING, "s ahead of ours");
-	the("clock", LEASH_FINDING_WARNING, " 60.");
+	the("clock", WARNING, "s ahead of ours");
+	the("clock", WARNING, " 60.");
 	server_set_clock(off, -60500);
 	assert_status(LEASH_OK, examine(server_uri(off)));
-	check_remedy(the("clock", LEASH_FINDING_WARNING, "s behind ours"), "NTP");
+	check_remedy(the("clock", WARNING, "s behind ours"), "NTP");
 	server_set_clock(off, 0);
 	assert_status(LEASH_OK, examine(server_uri(off)));
-	the("clock", LEASH_FINDING_FINE, "ms");
+	the("clock", FINE, "ms");
 	server_stop(off);
 }
 
 static void
 connections_that_run_out_are_told(void **state)
 {
-	struct server *small = server_start((const char *const[]){"--appendonly", "yes", "--maxclients", "4", "--timeout", "3600", NULL});
+	struct server *small = SERVER("--appendonly", "yes", "--maxclients", "4", "--timeout", "3600");
 	redisContext *guests[3];
 
 	(void)state;
@@ -357,12 +297,12 @@ connections_that_run_out_are_told(void **state)
 	for (int i = 0; i < 2; i++)
 		guests[i] = server_connect(small);
 	assert_status(LEASH_OK, examine(server_uri(small)));
-	the("limits", LEASH_FINDING_WARNING, "4 of at most 4");
-	the("connection", LEASH_FINDING_ERROR, "second connection");
-	the("limits", LEASH_FINDING_NOTE, "3600 s");
+	the("limits", WARNING, "4 of at most 4");
+	the("connection", ERROR, "second connection");
+	the("limits", NOTE, "3600 s");
 	guests[2] = server_connect(small);
 	assert_status(LEASH_UNAVAILABLE, examine(server_uri(small)));
-	check_remedy(the("connection", LEASH_FINDING_ERROR, "max number of clients"), "CONFIG SET maxclients");
+	check_remedy(the("connection", ERROR, "max number of clients"), "CONFIG SET maxclients");
 	for (int i = 0; i < 3; i++)
 		redisFree(guests[i]);
 	server_stop(small);
@@ -376,7 +316,7 @@ a_slow_line_is_told_by_what_leash_has_patience_for(void **state)
 	(void)state;
 	proxy_delay(proxy, PROXY_TO_SERVER, 260000);
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = 2500)));
-	check_remedy(the("speed", LEASH_FINDING_WARNING, "tenth"), "?timeout=");
+	check_remedy(the("speed", WARNING, "tenth"), "?timeout=");
 	proxy_stop(proxy);
 	check_nothing_is_left(server);
 }
@@ -385,40 +325,34 @@ a_slow_line_is_told_by_what_leash_has_patience_for(void **state)
 
 static const char ALL_KEYS[] = "~leash:* &leash:wake:*";
 
-/* What lib/lua needs, and of those who hold and look. */
-static const struct {
-	const char *command;
-	leash_finding_level level;
-} needed[] = {
-	{"EVALSHA", LEASH_FINDING_ERROR},       {"EVAL", LEASH_FINDING_ERROR},     {"TIME", LEASH_FINDING_ERROR},      {"EXISTS", LEASH_FINDING_ERROR},
-	{"SET", LEASH_FINDING_ERROR},           {"GET", LEASH_FINDING_ERROR},      {"HSET", LEASH_FINDING_ERROR},      {"HGET", LEASH_FINDING_ERROR},
-	{"HDEL", LEASH_FINDING_ERROR},          {"HEXISTS", LEASH_FINDING_ERROR},  {"PEXPIRE", LEASH_FINDING_ERROR},   {"PTTL", LEASH_FINDING_ERROR},
-	{"DEL", LEASH_FINDING_ERROR},           {"ZADD", LEASH_FINDING_ERROR},     {"ZREM", LEASH_FINDING_ERROR},      {"ZSCORE", LEASH_FINDING_ERROR},
-	{"ZCOUNT", LEASH_FINDING_ERROR},        {"ZREVRANGE", LEASH_FINDING_ERROR}, {"ZRANGEBYSCORE", LEASH_FINDING_ERROR},
-	{"PUBLISH", LEASH_FINDING_ERROR},       {"SUBSCRIBE", LEASH_FINDING_ERROR}, {"HLEN", LEASH_FINDING_WARNING},   {"HGETALL", LEASH_FINDING_WARNING},
-	{"SCAN", LEASH_FINDING_WARNING},        {"GETRANGE", LEASH_FINDING_WARNING}, {"INFO", LEASH_FINDING_WARNING},
+/* What lib/lua needs; and from HLEN on what those need who look at locks. */
+static const char *const needed[] = {
+	"EVALSHA", "EVAL", "TIME", "EXISTS", "SET", "GET", "HSET", "HGET", "HDEL", "HEXISTS", "PEXPIRE", "PTTL", "DEL",
+	"ZADD", "ZREM", "ZSCORE", "ZCOUNT", "ZREVRANGE", "ZRANGEBYSCORE", "PUBLISH", "SUBSCRIBE",
+	"HLEN", "HGETALL", "SCAN", "GETRANGE", "INFO",
 };
 
 static void
 each_command_that_is_not_permitted_is_named_with_what_permits_it(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+	for (size_t i = 0, of_lua = 21; i < sizeof needed / sizeof *needed; i++) {
+		enum level level = i < of_lua ? ERROR : WARNING;
+		const struct found *f;
 		char rules[100];
 		const char *uri;
-		const struct found *f;
 
-		snprintf(rules, sizeof rules, "+@all -%s %s", needed[i].command, ALL_KEYS);
+		snprintf(rules, sizeof rules, "+@all -%s %s", needed[i], ALL_KEYS);
 		uri = bob(server, rules);
 		assert_status(LEASH_OK, examine(uri));
-		check_worst(needed[i].level);
-		f = the("permissions", needed[i].level, needed[i].command);
+		check_worst(level);
+		f = the("permissions", level, needed[i]);
 		check_remedy(f, "ACL SETUSER bob ");
 		check_nothing_is_left(server);
 		do_as_told(server, f);
 		assert_status(LEASH_OK, examine(uri));
-		assert_true(worst() <= LEASH_FINDING_NOTE);
-		the("permissions", LEASH_FINDING_FINE, "handed over");
+		check_at_worst(NOTE);
+		the("permissions", FINE, "handed over");
 	}
 }
 
@@ -429,11 +363,11 @@ each_renamed_command_is_named_as_one(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
-		struct server *odd = server_start((const char *const[]){"--appendonly", "yes", "--rename-command", renamed[i], "", NULL});
+		struct server *odd = SERVER("--appendonly", "yes", "--rename-command", renamed[i], "");
 
 		assert_status(LEASH_OK, examine(server_uri(odd)));
-		check_worst(LEASH_FINDING_ERROR);
-		check_remedy(the("permissions", LEASH_FINDING_ERROR, renamed[i]), "rename-command");
+		check_worst(ERROR);
+		check_remedy(the("permissions", ERROR, renamed[i]), "rename-command");
 		check_nothing_is_left(odd);
 		server_stop(odd);
 	}
@@ -442,13 +376,14 @@ each_renamed_command_is_named_as_one(void **state)
 static void
 a_server_that_hides_its_settings_is_judged_by_what_it_tells(void **state)
 {
-	struct server *managed = server_start((const char *const[]){"--appendonly", "yes", "--rename-command", "CONFIG", "", "--rename-command", "ACL", "", NULL});
+	struct server *managed = SERVER("--appendonly", "yes", "--rename-command", "CONFIG", "", "--rename-command", "ACL",
+	                                "");
 
 	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(managed)));
-	check_worst(LEASH_FINDING_NOTE);
-	the("permissions", LEASH_FINDING_NOTE, "CONFIG GET");
-	the("persistence", LEASH_FINDING_FINE, "append-only file");
+	check_worst(NOTE);
+	the("permissions", NOTE, "CONFIG GET");
+	the("persistence", FINE, "append-only file");
 	server_stop(managed);
 }
 
@@ -459,21 +394,21 @@ a_user_without_permissions_has_all_after_as_many_remedies_as_there_are_steps(voi
 
 	(void)state;
 	assert_status(LEASH_OK, examine(uri));
-	check_worst(LEASH_FINDING_ERROR);
-	do_as_told(server, the("permissions", LEASH_FINDING_ERROR, "TIME"));
+	check_worst(ERROR);
+	do_as_told(server, the("permissions", ERROR, "TIME"));
 	assert_status(LEASH_OK, examine(uri));
-	check_worst(LEASH_FINDING_NOTE); /* it need not be permitted CONFIG GET */
+	check_worst(NOTE); /* it need not be permitted CONFIG GET */
 	uri = bob(server, "+time");
 	assert_status(LEASH_OK, examine(uri));
 	check_nothing_is_left(server);
-	do_as_told(server, the("permissions", LEASH_FINDING_ERROR, "EVALSHA, EVAL, EXISTS, SET, GET"));
+	do_as_told(server, the("permissions", ERROR, "EVALSHA, EVAL, EXISTS, SET, GET"));
 	assert_status(LEASH_OK, examine(uri)); /* keys and channels are looked at for commands that are permitted */
-	do_as_told(server, the("permissions", LEASH_FINDING_ERROR, "keys leash:*"));
+	do_as_told(server, the("permissions", ERROR, "keys leash:*"));
 	assert_status(LEASH_OK, examine(uri));
-	check_worst(LEASH_FINDING_NOTE);
+	check_worst(NOTE);
 }
 
-/* The longest that there is, where nothing else is permitted either, so that the list of what is missing is the longest. */
+/* The longest one, where nothing else is permitted either, so that the list of what is missing is the longest, too. */
 static void
 a_remedy_is_whole_whatever_the_prefix(void **state)
 {
@@ -485,10 +420,10 @@ a_remedy_is_whole_whatever_the_prefix(void **state)
 	assert_int_equal(strlen(prefix), 64);
 	snprintf(whole, sizeof whole, " ~%s:* &%s:wake:*, then ACL SAVE", prefix, prefix);
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS, .prefix = prefix)));
-	check_remedy(the("permissions", LEASH_FINDING_ERROR, "TIME"), whole);
-	do_as_told(server, the("permissions", LEASH_FINDING_ERROR, "TIME"));
+	check_remedy(the("permissions", ERROR, "TIME"), whole);
+	do_as_told(server, the("permissions", ERROR, "TIME"));
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS, .prefix = prefix)));
-	check_worst(LEASH_FINDING_NOTE);
+	check_worst(NOTE);
 }
 
 static void
@@ -499,43 +434,32 @@ keys_and_channels_that_are_not_permitted_are_told_from_commands(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, examine(bob(server, "+@all &leash:wake:*")));
-	f = the("permissions", LEASH_FINDING_ERROR, " on keys leash:*");
+	f = the("permissions", ERROR, " on keys leash:*");
 	check_remedy(f, "bob ~leash:*,");
 	assert_status(LEASH_OK, examine(bob(server, "+@all ~leash:*")));
-	f = the("permissions", LEASH_FINDING_ERROR, "PUBLISH, SUBSCRIBE on channels leash:wake:*");
+	f = the("permissions", ERROR, "PUBLISH, SUBSCRIBE on channels leash:wake:*");
 	check_remedy(f, "bob &leash:wake:*,");
 	uri = bob(server, "+@all ~leash:{* &leash:wake:*");
 	assert_status(LEASH_OK, examine(uri));
-	check_worst(LEASH_FINDING_WARNING);
-	f = the("permissions", LEASH_FINDING_WARNING, "not shown by name");
+	check_worst(WARNING);
+	f = the("permissions", WARNING, "not shown by name");
 	do_as_told(server, f);
 	assert_status(LEASH_OK, examine(uri));
-	assert_true(worst() <= LEASH_FINDING_NOTE);
+	check_at_worst(NOTE);
 	assert_status(LEASH_OK, examine(bob(server, "+@all %%R~leash:* &leash:wake:*")));
-	the("permissions", LEASH_FINDING_ERROR, " on keys leash:*");
+	the("permissions", ERROR, " on keys leash:*");
 	check_nothing_is_left(server);
 }
-
-static const struct place_exception elsewhere[] = {
-	{"a_healthy_place_gets_no_warning_but_of_what_its_servers_forget", PLACE_RIGHTS}, /* CONFIG GET */
-	{"a_callback_may_take_a_lock", 0},
-	{"a_callback_may_call_leash_and_arguments_are_checked", 0},
-	{"", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_server_gets_no_warning),
-		cmocka_unit_test(a_healthy_place_gets_no_warning_but_of_what_its_servers_forget),
 		cmocka_unit_test(it_looks_through_the_prefix_that_locks_will_have),
-		cmocka_unit_test(a_callback_may_call_leash_and_arguments_are_checked),
-		cmocka_unit_test(a_callback_may_take_a_lock),
-		cmocka_unit_test(a_server_that_may_evict_locks_is_not_fit_until_that_is_mended),
+		cmocka_unit_test(options_that_are_wrong_are_refused_and_nothing_is_looked_at),
+		cmocka_unit_test(a_server_that_may_evict_locks_is_not_fit_until_that_is_fixed),
 		cmocka_unit_test(a_full_server_is_told_as_such_and_not_as_one_without_permissions),
-		cmocka_unit_test(a_server_that_is_nearly_full_is_warned_of),
 		cmocka_unit_test(a_server_that_forgets_at_a_restart_is_warned_of),
 		cmocka_unit_test(a_server_that_cannot_save_is_not_fit),
 		cmocka_unit_test(a_server_that_loads_is_not_fit_yet),
@@ -556,5 +480,5 @@ main(void)
 		cmocka_unit_test(keys_and_channels_that_are_not_permitted_are_told_from_commands),
 	};
 
-	return findings_run("examine", tests, sizeof tests / sizeof *tests, elsewhere);
+	return cmocka_run_group_tests_name("doctor", tests, start_server, stop_server);
 }

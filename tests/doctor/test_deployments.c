@@ -1,16 +1,12 @@
-/* Examining a deployment of several servers: each that keeps data is looked at, by what leash does there; what is wrong with one is
- * told of that one; and nothing is left at any. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* The doctor at deployments of each kind: every server that keeps data is looked at, by what leash does there; what is
+ * wrong with one is told of that one; and nothing is left at any. */
+#include "tests/doctor/findings.h"
 
 #include "tests/support/await.h"
+#include "tests/support/counted.h"
 #include "tests/support/deployment.h"
 #include "tests/support/groups.h"
 #include "tests/support/least.h"
-#include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
 
@@ -18,65 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 60000 };
-
 static enum deployment_kind kind;
 static struct deployment *deployment;
 static char *as_least;
-static _Thread_local leash_error err;
-
-/* ---- what was found ---- */
-
-struct found {
-	leash_finding_level level;
-	char server[200], topic[32], text[700], remedy[1100];
-};
-
-static struct found found[128];
-static size_t found_count;
-
-static void
-take(void *arg, const leash_finding *f)
-{
-	struct found *to = &found[found_count++];
-
-	assert_ptr_equal(arg, found);
-	assert_true(found_count < sizeof found / sizeof *found);
-	to->level = f->level;
-	snprintf(to->server, sizeof to->server, "%s", f->server);
-	snprintf(to->topic, sizeof to->topic, "%s", f->topic);
-	snprintf(to->text, sizeof to->text, "%s", f->text);
-	snprintf(to->remedy, sizeof to->remedy, "%s", f->remedy != NULL ? f->remedy : "");
-}
-
-static leash_status
-examine(const char *uri)
-{
-	found_count = 0;
-	memset(&err, 0, sizeof err);
-	return leash_examine(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS), take, found, &err);
-}
-
-static void
-show_all(void)
-{
-	for (size_t i = 0; i < found_count; i++)
-		print_message("# %d %s %s: %s | %s\n", (int)found[i].level, found[i].server, found[i].topic, found[i].text, found[i].remedy);
-}
-
-/* How many findings have that level (or a worse one), topic and part. */
-static int
-count(leash_finding_level level, const char *topic, const char *part)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < found_count; i++)
-		n += found[i].level >= level && strcmp(found[i].topic, topic) == 0 && strstr(found[i].text, part) != NULL;
-	return n;
-}
 
 static const struct found *
-first_at_least(leash_finding_level level)
+first_at_least(enum level level)
 {
 	for (size_t i = 0; i < found_count; i++)
 		if (found[i].level >= level)
@@ -84,31 +27,27 @@ first_at_least(leash_finding_level level)
 	return NULL;
 }
 
-/* The port that its URI ends with, as "127.0.0.1:7000". */
-static void
-check_names(const struct found *f, struct server *server)
+/* Is it told of this server? By its port, "127.0.0.1:7000", or its socket. */
+static bool
+is_of(const struct found *f, const struct server *of)
 {
 	char port[16];
 
-	snprintf(port, sizeof port, ":%s", server_text(server, "CONFIG GET port") + strlen("port "));
-	if (strstr(f->server, port) == NULL)
-		fail_msg("'%s' is told of %s, not of %s", f->text, f->server, port);
+	snprintf(port, sizeof port, ":%d", server_port(of));
+	return strstr(f->server, port) != NULL || strstr(f->server, server_socket(of)) != NULL;
 }
 
 static void
-check_nothing_is_left(void)
+check_is_of(const struct found *f, const struct server *of)
+{
+	if (!is_of(f, of))
+		fail_msg("'%s' is told of %s, not of the server at port %d", f->text, f->server, server_port(of));
+}
+
+static void
+check_all_are_empty(void)
 {
 	assert_int_equal(deployment_keys(deployment, "*"), 0);
-}
-
-static void
-tell(struct server *server, const char *command)
-{
-	redisReply *reply = server_command(server, command);
-
-	if (reply->type == REDIS_REPLY_ERROR)
-		fail_msg("%s: %s", command, reply->str);
-	freeReplyObject(reply);
 }
 
 /* ---- */
@@ -120,27 +59,25 @@ each_server_that_keeps_data_is_fit_and_nothing_is_left(void **state)
 
 	(void)state;
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
-	if (first_at_least(LEASH_FINDING_WARNING) != NULL || count(LEASH_FINDING_FINE, "permissions", "a lock was acquired") != (int)servers) {
+	if (first_at_least(WARNING) != NULL || count(FINE, "permissions", "a lock was acquired") != (int)servers) {
 		show_all();
 		fail_msg("%zu servers are not all fit", servers);
 	}
 	for (size_t i = 0; i < servers; i++) {
 		bool named = false;
-		char port[16];
 
-		snprintf(port, sizeof port, ":%s", server_text(deployment_master(deployment, i), "CONFIG GET port") + strlen("port "));
 		for (size_t f = 0; f < found_count; f++)
-			named |= strstr(found[f].server, port) != NULL;
+			named |= is_of(&found[f], deployment_master(deployment, i));
 		assert_true(named);
 	}
-	check_nothing_is_left();
+	check_all_are_empty();
 }
 
 /* CONFIG is nothing for a user of locks: to look is all that it is wanted for. */
 static void
 check_all_is_permitted(const char *why)
 {
-	if (count(LEASH_FINDING_FINE, "permissions", "user locks may not run CONFIG GET; so this examination knows less") ==
+	if (count(FINE, "permissions", "user locks may not run CONFIG GET; so this examination knows less") ==
 	    (int)deployment_masters(deployment))
 		return;
 	show_all();
@@ -155,20 +92,14 @@ the_user_of_the_documentation_has_all_permissions(void **state)
 	least_denied(deployment);
 	assert_int_equal(examine(as_least), LEASH_OK);
 	check_all_is_permitted("as documented");
-	check_nothing_is_left();
+	check_all_are_empty();
 }
 
-/* What it says is done, up to what comes behind the command, on all servers. */
 static void
-do_as_told(const struct found *f)
+ask_all(const char *command)
 {
-	char command[sizeof f->remedy];
-	struct server *server;
-
-	snprintf(command, sizeof command, "%s", f->remedy);
-	*strchrnul(command, ',') = '\0';
-	for (size_t i = 0; (server = deployment_master(deployment, i)) != NULL; i++)
-		tell(server, command);
+	for (size_t i = 0; deployment_master(deployment, i) != NULL; i++)
+		ask(deployment_master(deployment, i), command);
 }
 
 static bool
@@ -198,18 +129,72 @@ each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told(void 
 			assert_non_null(strcasestr(err.text, strcmp(rule, "+cluster|slots") == 0 ? "CLUSTER SLOTS" : rule + 1));
 			continue;
 		}
-		f = first_at_least(LEASH_FINDING_NOTE);
+		f = first_at_least(NOTE);
 		while (f != NULL && f < found + found_count && strcmp(f->topic, "permissions") != 0)
 			f++;
 		if (f == NULL || f == found + found_count || strstr(f->remedy, rule) == NULL) {
 			show_all();
 			fail_msg("nothing is told of %s", rule);
 		}
-		do_as_told(f);
+		for (size_t j = 0; deployment_master(deployment, j) != NULL; j++)
+			do_as_told(deployment_master(deployment, j), f);
 		examine(as_least);
 		check_all_is_permitted(f->remedy);
-		check_nothing_is_left();
+		check_all_are_empty();
 	}
+}
+
+static void
+scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed(void **state)
+{
+	leash_script script = {.size = sizeof script};
+	const char *between = strchr(as_least, '?') != NULL ? "&" : "?";
+	char uri[1024];
+
+	(void)state;
+	snprintf(uri, sizeof uri, "%s%sscripts=preloaded", as_least, between);
+	least_admit(deployment, "+eval");
+	ask_all("SCRIPT FLUSH");
+	assert_status(LEASH_OK, examine(uri));
+	check_remedy(the("trial", ERROR, "acquiring a lock was refused: NOSCRIPT"), "leash scripts --load");
+	for (size_t i = 0; leash_script_at(i, &script); i++)
+		for (size_t j = 0; deployment_master(deployment, j) != NULL; j++)
+			freeReplyObject(server_command(deployment_master(deployment, j), "SCRIPT LOAD %s", script.text));
+	assert_status(LEASH_OK, examine(uri));
+	check_all_is_permitted("with scripts=preloaded");
+	examine(as_least);
+	assert_int_equal(count(ERROR, "permissions", "may not run EVAL, "), deployment_masters(deployment));
+	least_admit(deployment, NULL);
+	check_all_are_empty();
+}
+
+static void
+wherever_memory_runs_out_that_is_told_and_nothing_is_left(void **state)
+{
+	long before = counted.blocks, failed = 0, used;
+
+	(void)state;
+	for (long n = 1;; n++) {
+		leash_status status;
+
+		counted.calls = 0;
+		counted.fail_at = n;
+		status = examine(deployment_uri(deployment));
+		used = counted.calls;
+		counted.fail_at = 0;
+		assert_int_equal(counted_left(before), 0);
+		if (used >= n && status != LEASH_OK) {
+			assert_status(LEASH_NO_MEMORY, status);
+			failed++;
+		} else {
+			assert_status(LEASH_OK, status);
+		}
+		if (used < n)
+			break;
+	}
+	print_message("# memory ran out at %ld calls\n", failed);
+	assert_true(failed > 10);
+	check_all_are_empty();
 }
 
 static void
@@ -220,35 +205,35 @@ what_is_wrong_with_one_is_told_of_that_one(void **state)
 	const struct found *f;
 
 	(void)state;
-	tell(bad, "CONFIG SET maxmemory 100mb");
-	tell(bad, "CONFIG SET maxmemory-policy allkeys-lru");
+	ask(bad, "CONFIG SET maxmemory 100mb");
+	ask(bad, "CONFIG SET maxmemory-policy allkeys-lru");
 	examine(deployment_uri(deployment));
-	assert_int_equal(count(LEASH_FINDING_ERROR, "eviction", "allkeys-lru"), 1);
-	f = first_at_least(LEASH_FINDING_ERROR);
+	assert_int_equal(count(ERROR, "eviction", "allkeys-lru"), 1);
+	f = first_at_least(ERROR);
 	assert_string_equal(f->topic, "eviction");
-	check_names(f, bad);
-	tell(bad, "CONFIG SET maxmemory-policy noeviction");
-	tell(bad, "CONFIG SET maxmemory 0");
-	check_nothing_is_left();
+	check_is_of(f, bad);
+	ask(bad, "CONFIG SET maxmemory-policy noeviction");
+	ask(bad, "CONFIG SET maxmemory 0");
+	check_all_are_empty();
 }
 
 /* Those behind it in the list are looked at all the same. */
 static void
 a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at(void **state)
 {
-	struct quorum *quorum = deployment_quorum(deployment);
+	struct server *dead = quorum_server(deployment_quorum(deployment), 1);
 	char port[16];
 
 	(void)state;
-	snprintf(port, sizeof port, ":%s", server_text(quorum_server(quorum, 1), "CONFIG GET port") + strlen("port "));
-	server_kill(quorum_server(quorum, 1));
+	snprintf(port, sizeof port, ":%d", server_port(dead));
+	server_kill(dead);
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, port));
-	assert_int_equal(count(LEASH_FINDING_ERROR, "connection", ""), 1);
-	assert_non_null(strstr(first_at_least(LEASH_FINDING_ERROR)->server, port));
-	assert_int_equal(count(LEASH_FINDING_FINE, "permissions", "a lock was acquired"), 4);
-	server_restart(quorum_server(quorum, 1));
-	check_nothing_is_left();
+	assert_int_equal(count(ERROR, "connection", ""), 1);
+	check_is_of(first_at_least(ERROR), dead);
+	assert_int_equal(count(FINE, "permissions", "a lock was acquired"), 4);
+	server_restart(dead);
+	check_all_are_empty();
 }
 
 /* ---- sentinels ---- */
@@ -259,19 +244,9 @@ sentinel(int i)
 	return sentinel_set_sentinel(deployment_sentinel_set(deployment), i);
 }
 
-static void
-check_is_of(const struct found *f, int i)
-{
-	char port[16];
-
-	snprintf(port, sizeof port, ":%d", server_port(sentinel(i)));
-	if (strstr(f->server, port) == NULL)
-		fail_msg("'%s' is told of %s, not of sentinel %d, %s", f->text, f->server, i, port);
-}
-
 /* How many findings of sentinels say so, at this level. */
 static int
-of_sentinels(leash_finding_level level, const char *part)
+of_sentinels(enum level level, const char *part)
 {
 	return count(level, "sentinel", part) - count(level + 1, "sentinel", part);
 }
@@ -281,11 +256,12 @@ each_sentinel_is_looked_at(void **state)
 {
 	(void)state;
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
-	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, "the master is 127.0.0.1:"), SENTINEL_SENTINELS);
-	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, ", as 3 of 3 say"), SENTINEL_SENTINELS);
-	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, "of 3 sentinels it reaches 3; 2 of them take a master for down, and 2 replace it"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(FINE, "the master is 127.0.0.1:"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(FINE, ", as 3 of 3 say"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(FINE, "of 3 sentinels it reaches 3; 2 of them take a master for down, and 2 replace it"),
+	                 SENTINEL_SENTINELS);
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
-		check_is_of(&found[2 * i], i);
+		check_is_of(&found[2 * i], sentinel(i));
 }
 
 /* Examined, by another's word each time, until this is found. */
@@ -293,22 +269,22 @@ static bool
 comes_to_light(const char *part)
 {
 	examine(deployment_uri(deployment));
-	return of_sentinels(LEASH_FINDING_WARNING, part) > 0;
+	return of_sentinels(WARNING, part) > 0;
 }
 
 static void
 a_quorum_and_times_by_which_no_failover_helps_are_told(void **state)
 {
 	(void)state;
-	tell(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
-	tell(sentinel(2), "SENTINEL SET main quorum 4");
+	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
+	ask(sentinel(2), "SENTINEL SET main quorum 4");
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
-	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
-	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"), 1);
-	tell(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
-	tell(sentinel(2), "SENTINEL SET main quorum 2");
+	assert_int_equal(of_sentinels(WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
+	assert_int_equal(of_sentinels(WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"), 1);
+	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
+	ask(sentinel(2), "SENTINEL SET main quorum 2");
 	examine(deployment_uri(deployment));
-	assert_null(first_at_least(LEASH_FINDING_WARNING));
+	assert_null(first_at_least(WARNING));
 }
 
 static void
@@ -317,8 +293,9 @@ what_a_sentinel_does_not_permit_is_told_with_the_rule(void **state)
 	(void)state;
 	least_admit(deployment, "+sentinel|master");
 	assert_int_equal(examine(as_least), LEASH_OK);
-	assert_int_equal(of_sentinels(LEASH_FINDING_NOTE, "SENTINEL MASTER was refused, so its quorum and its times are not known: NOPERM"), SENTINEL_SENTINELS);
-	assert_string_equal(first_at_least(LEASH_FINDING_NOTE)->remedy, "ACL SETUSER locks +sentinel|master, on the sentinel");
+	assert_int_equal(of_sentinels(NOTE, "SENTINEL MASTER was refused, so its quorum and its times are not known: NOPERM"),
+	                 SENTINEL_SENTINELS);
+	assert_string_equal(first_at_least(NOTE)->remedy, "ACL SETUSER locks +sentinel|master, on the sentinel");
 	least_admit(deployment, NULL);
 }
 
@@ -334,20 +311,21 @@ a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named(void **state
 	strcpy(strrchr(uri, '/'), "/odd");
 	for (int i = 0; i < SENTINEL_SENTINELS; i += 2) {
 		snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, master));
-		tell(sentinel(i), monitor);
+		ask(sentinel(i), monitor);
 	}
 	assert_int_equal(examine(uri), LEASH_OK);
-	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "it knows no master called 'odd'"), 1);
-	assert_int_equal(of_sentinels(LEASH_FINDING_FINE, ", as 2 of 3 say"), 2);
-	snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, (master + 1) % SENTINEL_SERVERS));
-	tell(sentinel(1), monitor);
+	assert_int_equal(of_sentinels(WARNING, "it knows no master called 'odd'"), 1);
+	assert_int_equal(of_sentinels(FINE, ", as 2 of 3 say"), 2);
+	snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2",
+	         sentinel_set_port(set, (master + 1) % SENTINEL_SERVERS));
+	ask(sentinel(1), monitor);
 	assert_int_equal(examine(uri), LEASH_OK);
-	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "which is not what is believed: 127.0.0.1:"), 1);
+	assert_int_equal(of_sentinels(WARNING, "which is not what is believed: 127.0.0.1:"), 1);
 	for (size_t i = 0; i < found_count; i++)
 		if (strstr(found[i].text, "which is not what is believed") != NULL)
-			check_is_of(&found[i], 1);
+			check_is_of(&found[i], sentinel(1));
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
-		tell(sentinel(i), "SENTINEL REMOVE odd");
+		ask(sentinel(i), "SENTINEL REMOVE odd");
 	free(uri);
 }
 
@@ -361,8 +339,8 @@ a_master_whose_replicas_are_gone_is_told_of(void **state)
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
 		if (i != master)
 			server_kill(sentinel_set_server(set, i));
-	await_true(examine(deployment_uri(deployment)) == LEASH_OK && count(LEASH_FINDING_WARNING, "replication", "") == 1);
-	assert_int_equal(count(LEASH_FINDING_WARNING, "replication", "a master without connected replicas: when it dies the sentinels have nobody"), 1);
+	await_true(examine(deployment_uri(deployment)) == LEASH_OK && count(WARNING, "replication", "") == 1);
+	the("replication", WARNING, "a master without connected replicas: when it dies the sentinels have nobody");
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
 		if (i != master)
 			server_restart(sentinel_set_server(set, i));
@@ -376,15 +354,15 @@ sentinels_that_are_gone_are_named_and_too_few_of_them_are_told(void **state)
 	(void)state;
 	server_kill(sentinel(0));
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
-	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "it cannot be asked: connecting: Connection refused"), 1);
-	assert_null(first_at_least(LEASH_FINDING_ERROR));
+	assert_int_equal(of_sentinels(WARNING, "it cannot be asked: connecting: Connection refused"), 1);
+	assert_null(first_at_least(ERROR));
 	server_kill(sentinel(2));
 	await_true(comes_to_light("of 3 sentinels it reaches 1, itself included, and a failover needs 2: none will happen"));
-	assert_int_equal(count(LEASH_FINDING_FINE, "permissions", "a lock was acquired"), 1);
+	assert_int_equal(count(FINE, "permissions", "a lock was acquired"), 1);
 	server_kill(sentinel(1));
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_UNAVAILABLE);
-	assert_int_equal(of_sentinels(LEASH_FINDING_WARNING, "it cannot be asked"), SENTINEL_SENTINELS);
-	assert_int_equal(of_sentinels(LEASH_FINDING_ERROR, "no sentinel answered"), 1);
+	assert_int_equal(of_sentinels(WARNING, "it cannot be asked"), SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(ERROR, "no sentinel answered"), 1);
 }
 
 /* ---- */
@@ -407,16 +385,19 @@ stop(void)
 int
 main(void)
 {
-	static enum deployment_kind kinds[] = {DEPLOYMENT_SENTINEL, DEPLOYMENT_CLUSTER, DEPLOYMENT_QUORUM};
+	static enum deployment_kind kinds[] = {DEPLOYMENT_SENTINEL, DEPLOYMENT_SINGLE, DEPLOYMENT_TLS, DEPLOYMENT_CLUSTER,
+	                                       DEPLOYMENT_QUORUM};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_server_that_keeps_data_is_fit_and_nothing_is_left),
 		cmocka_unit_test(the_user_of_the_documentation_has_all_permissions),
 		cmocka_unit_test(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told),
+		cmocka_unit_test(scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed),
+		cmocka_unit_test(wherever_memory_runs_out_that_is_told_and_nothing_is_left),
 		cmocka_unit_test(what_is_wrong_with_one_is_told_of_that_one),
 		cmocka_unit_test(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at), /* the last: of quorums only */
 	};
 	const struct CMUnitTest of_a_set[] = {
-		tests[0], tests[1], tests[2], tests[3],
+		tests[0], tests[1], tests[2], tests[3], tests[4], tests[5],
 		cmocka_unit_test(each_sentinel_is_looked_at),
 		cmocka_unit_test(a_quorum_and_times_by_which_no_failover_helps_are_told),
 		cmocka_unit_test(what_a_sentinel_does_not_permit_is_told_with_the_rule),
@@ -427,10 +408,12 @@ main(void)
 	struct group groups[sizeof kinds / sizeof *kinds];
 	size_t n = sizeof tests / sizeof *tests;
 
+	if (counted_start(NULL) != 0)
+		return 1;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		groups[i] = (struct group){.name = deployment_name(kinds[i]), .tests = tests, .count = kinds[i] == DEPLOYMENT_QUORUM ? n : n - 1,
-		                           .start = start, .stop = stop, .arg = &kinds[i]};
+		groups[i] = (struct group){.name = deployment_name(kinds[i]), .tests = tests, .start = start, .stop = stop,
+		                           .arg = &kinds[i], .count = kinds[i] == DEPLOYMENT_QUORUM ? n : n - 1};
 	groups[0].tests = of_a_set;
 	groups[0].count = sizeof of_a_set / sizeof *of_a_set;
-	return groups_run("rounds", groups, sizeof groups / sizeof *groups);
+	return groups_run("doctor_deployments", groups, sizeof groups / sizeof *groups);
 }

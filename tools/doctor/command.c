@@ -1,5 +1,6 @@
-/* leash doctor: is this server fit to keep locks? What leash_examine() finds, for people and for scripts. */
+/* leash doctor: prints what the doctor tells, for people and for scripts. */
 #include "tools/cli.h"
+#include "tools/doctor/doctor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static const char help[] =
 	"Usage: leash doctor [-r URI] [-q] [--json]\n"
 	"Is the server fit to keep locks? Looks at its version, eviction, memory,\n"
 	"persistence, replication, limits, permissions, clock and speed, tries a lock,\n"
-	"and says what is wrong and how to mend it. Leaves nothing behind. Where the\n"
+	"and says what is wrong and how to fix it. Leaves nothing behind. Where the\n"
 	"URI names several servers each is looked at, and the sentinels, if there are\n"
 	"any: do they agree who the master is, and would a failover come in time?\n\n"
 	"  -r, --redis URI    the server; default $LEASH_URI, else redis://127.0.0.1:6379\n"
@@ -26,28 +27,28 @@ static const char help[] =
 	"2 there are errors: the server can be reached, but is not fit; 64 usage,\n"
 	"69 it cannot be reached, or does not let us in; 70 internal error.\n";
 
-struct patient {
+struct printer {
 	const struct cli *cli;
 	bool colour;
-	char server[200];     /* whose findings are being printed */
-	unsigned count[LEASH_FINDING_ERROR + 1];
+	char server[200]; /* whose findings are being printed */
+	unsigned count[LEVELS];
 };
 
 static const struct {
 	const char *word, *colour;
-} levels[LEASH_FINDING_ERROR + 1] = {
-	[LEASH_FINDING_FINE] = {"ok", "\033[32m"},
-	[LEASH_FINDING_NOTE] = {"note", "\033[36m"},
-	[LEASH_FINDING_WARNING] = {"warning", "\033[33m"},
-	[LEASH_FINDING_ERROR] = {"error", "\033[31m"},
+} levels[LEVELS] = {
+	[FINE] = {"ok", "\033[32m"},
+	[NOTE] = {"note", "\033[36m"},
+	[WARNING] = {"warning", "\033[33m"},
+	[ERROR] = {"error", "\033[31m"},
 };
 
 static unsigned
-total(const struct patient *p)
+total(const struct printer *p)
 {
 	unsigned n = 0;
 
-	for (int i = 0; i <= LEASH_FINDING_ERROR; i++)
+	for (int i = 0; i < LEVELS; i++)
 		n += p->count[i];
 	return n;
 }
@@ -55,7 +56,7 @@ total(const struct patient *p)
 /* ---- findings ---- */
 
 static void
-print_json(const leash_finding *f)
+print_json(const struct finding *f)
 {
 	cli_print(json_pack("{so ss ss so so}", "server", cli_json_text(f->server), "topic", f->topic,
 	                    "level", levels[f->level].word, "text", cli_json_text(f->text),
@@ -63,7 +64,7 @@ print_json(const leash_finding *f)
 }
 
 static void
-print_line(struct patient *p, const leash_finding *f)
+print_line(struct printer *p, const struct finding *f)
 {
 	const char *on = p->colour ? levels[f->level].colour : "", *off = p->colour ? "\033[0m" : "";
 
@@ -77,12 +78,12 @@ print_line(struct patient *p, const leash_finding *f)
 }
 
 static void
-take_finding(void *arg, const leash_finding *finding)
+take_finding(void *arg, const struct finding *finding)
 {
-	struct patient *p = arg;
+	struct printer *p = arg;
 
 	p->count[finding->level]++;
-	if (p->cli->quiet && finding->level < LEASH_FINDING_WARNING)
+	if (p->cli->quiet && finding->level < WARNING)
 		return;
 	if (p->cli->json)
 		print_json(finding);
@@ -100,15 +101,14 @@ print_number(unsigned n, const char *what, const char *before)
 }
 
 static void
-print_summary(const struct patient *p, int status)
+print_summary(const struct printer *p, int status)
 {
-	unsigned errors = p->count[LEASH_FINDING_ERROR], warnings = p->count[LEASH_FINDING_WARNING];
-	unsigned notes = p->count[LEASH_FINDING_NOTE];
+	unsigned errors = p->count[ERROR], warnings = p->count[WARNING], notes = p->count[NOTE];
 
 	if (p->cli->json) {
 		cli_print(json_pack("{s{sb si si si si si}}", "summary", "fit", errors == 0, "errors", (int)errors,
 		                    "warnings", (int)warnings, "notes", (int)notes,
-		                    "ok", (int)p->count[LEASH_FINDING_FINE], "exit", status));
+		                    "ok", (int)p->count[FINE], "exit", status));
 		return;
 	}
 	if (p->cli->quiet)
@@ -141,7 +141,7 @@ static int
 run(const struct command *command, int argc, char **argv)
 {
 	struct cli cli;
-	struct patient p = {.cli = &cli};
+	struct printer p = {.cli = &cli};
 	leash_options options;
 	leash_error err = {0};
 	int status;
@@ -152,16 +152,16 @@ run(const struct command *command, int argc, char **argv)
 		return status;
 	p.colour = cli_has_colour(STDOUT_FILENO);
 	options = cli_client_options(&cli, "doctor");
-	status = cli_exit_of(leash_examine(&options, take_finding, &p, &err));
+	status = cli_exit_of(doctor_examine(&options, take_finding, &p, &err));
 	if (total(&p) == 0)
 		return cli_fail_with(&cli, &err);
-	if (status == EXIT_OK && p.count[LEASH_FINDING_ERROR] > 0)
+	if (status == EXIT_OK && p.count[ERROR] > 0)
 		status = EXIT_UNFIT;
-	else if (status == EXIT_OK && p.count[LEASH_FINDING_WARNING] > 0)
+	else if (status == EXIT_OK && p.count[WARNING] > 0)
 		status = EXIT_WARNINGS;
 	print_summary(&p, status);
 	return cli_finish(&cli, status);
 }
 
 const struct command command_doctor = {
-	"doctor", "is this server fit to keep locks, and if not, how to mend it", help, run};
+	"doctor", "is this server fit to keep locks, and how to fix it if not", help, run};
