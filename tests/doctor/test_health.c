@@ -186,6 +186,8 @@ static const struct row replication[] = {
 	    "2 of 2 replicas do not keep up: after a failover to them", "lag"),
 	ROW("role:master min_slaves_good_slaves:1", ERROR, "it wants 2 replicas that keep up, has 1",
 	    "CONFIG SET min-replicas-to-write 1", .config = CONFIG_MIN_REPLICAS, .value = "2"),
+	ROW("role:master connected_slaves:1 min_slaves_good_slaves:1", NOTE, "master of 1 replica:", NULL,
+	    .config = CONFIG_MIN_REPLICAS, .value = "1"),
 	ROW("", ERROR, "it wants 1 replicas", "CONFIG SET min-replicas-to-write 0", .hindrances = HINDERED_FEW_REPLICAS),
 	ROW("", FINE, NULL, NULL),
 };

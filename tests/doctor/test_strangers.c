@@ -264,34 +264,112 @@ a_server_that_has_no_commands_is_told_which(void **state)
 	assert_non_null(strstr(f->text, "does not know"));
 }
 
-/* All that is tried by itself it answers; its scripts say this. */
-static leash_status
-examine_scripts(const char *answer)
+/* A server whose scripts answer so, one after the other; all that is tried by itself it permits. */
+struct life {
+	const char *answers[10];
+	const char *told;      /* of the trial */
+	const char *message;   /* of the grant; NULL: as the script sends it */
+};
+
+struct player {
+	const struct life *life;
+	struct fake *fake;
+	size_t step;
+	char token[64], message[80]; /* of the one who waits, and what that gets */
+};
+
+static size_t
+play(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
 {
-	return examine_fake((const struct script[]){{"AUTH", NULL}, {"CLIENT", NULL}, {"INFO", NULL}, {"TIME", NULL},
-		{"SUBSCRIBE", NULL}, {"EVALSHA", answer}, {"EVAL", answer}, {"*", ":0\r\n"}, {0}});
+	static const char *const others[] = {"AUTH", "CLIENT", "INFO", "TIME", "SUBSCRIBE"};
+	struct player *p = ctx;
+	char channel[80];
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (fake_is(argc, argv, argl, 0, others[i]))
+			return FAKE_DEFAULT;
+	if ((!fake_is(argc, argv, argl, 0, "EVALSHA") && !fake_is(argc, argv, argl, 0, "EVAL")) || argc < 6)
+		return fake_say(out, size, ":0\r\n");
+	if (p->step == 3 && argc > 6)
+		snprintf(p->token, sizeof p->token, "%.*s", (int)argl[6], argv[6]);
+	if (p->step == 5) {
+		snprintf(channel, sizeof channel, "leash:wake:%.36s", p->token);
+		snprintf(p->message, sizeof p->message, "g %s 8 10000", p->token);
+		fake_publish(p->fake, channel, p->life->message != NULL ? p->life->message : p->message);
+	}
+	return fake_say(out, size, "%s\r\n", p->life->answers[p->step++]);
 }
 
+enum { VOTERS = 3 };
+
 static void
-permissions_are_fine_only_where_a_lock_works(void **state)
+check_life(const struct life *life, bool votes)
 {
-	const struct found *f;
+	struct player players[VOTERS];
+	char uri[200];
+
+	for (int i = 0; i < VOTERS; i++) {
+		players[i] = (struct player){.life = life};
+		players[i].fake = fake_start_tcp(play, &players[i]);
+	}
+	if (votes)
+		snprintf(uri, sizeof uri, "redis+quorum://joe:open-sesame@%s,%s,%s?restart_guard=1", fake_uri(players[0].fake) + 8,
+		         fake_uri(players[1].fake) + 8, fake_uri(players[2].fake) + 8);
+	else
+		snprintf(uri, sizeof uri, "redis://joe:open-sesame@%s", fake_uri(players[0].fake) + 8);
+	assert_status(LEASH_OK, examine(uri));
+	for (int i = 0; i < VOTERS; i++)
+		fake_stop(players[i].fake);
+	assert_null(strstr(all_found, "open-sesame"));
+	if (strstr(life->told, "a lock was acquired") == NULL) {
+		assert_int_equal(count(FINE, "permissions", ""), count(ERROR, "permissions", "")); /* nothing is fine about them */
+		assert_true(count(ERROR, "trial", life->told) + count(ERROR, "permissions", life->told) >= 1);
+	} else {
+		the("permissions", FINE, life->told);
+	}
+}
+
+#define BUSY "*3\r\n:0\r\n:9\r\n:9"
+#define A_PLACE "*3\r\n:9\r\n:9\r\n:0"
+#define NO_PLACE "*3\r\n:9\r\n:9\r\n:-1"
+
+static void
+permissions_are_fine_only_where_each_step_of_a_lock_works(void **state)
+{
+	static const struct life lives[] = {
+		{{":0"}, "acquiring a lock was answered with 0", NULL},
+		{{"*2\r\n:1\r\n:2"}, "acquiring a lock was answered in another way than the script does", NULL},
+		{{"-NOSCRIPT", ":0"}, "acquiring a lock was answered with 0", NULL},
+		{{"-NOSCRIPT", "-NOSCRIPT"}, "acquiring a lock was refused: NOSCRIPT", NULL},
+		{{"-ERR Error running script \x1b open-sesame"}, "acquiring a lock was refused: (not shown)", NULL},
+		{{"-ERR The user executing the script can't run this command or subcommand"}, "can't run this command", NULL},
+		{{":7", ":8"}, "asking for it again was answered with 8", NULL},
+		{{":7", ":7", ":7"}, "renewing it was answered with 7", NULL},
+		{{":7", ":7", ":1", ":8"}, "waiting for it was answered with 8", NULL},
+		{{":7", ":7", ":1", NO_PLACE}, "waiting for it was answered in another way", NULL},
+		{{":7", ":7", ":1", BUSY, NO_PLACE}, "the word of one who waits was answered in another way", NULL},
+		{{":7", ":7", ":1", BUSY, BUSY}, "the word of one who waits was answered in another way", NULL},
+		{{":7", ":7", ":1", BUSY, A_PLACE, ":0"}, "releasing it was answered with 0", NULL},
+		{{":7", ":7", ":1", BUSY, A_PLACE, ":1"}, "is another one than the script sends",
+		 "g 01234567-89ab-cdef-0123-456789abcdef:2 8 10000"},
+		{{":7", ":7", ":1", BUSY, A_PLACE, ":1", ":0"}, "where it was handed over to was answered with 0", NULL},
+		{{":7", ":7", ":1", BUSY, A_PLACE, ":1", ":1", ":0"}, "releasing it there was answered with 0", NULL},
+		{{":7", ":7", ":1", BUSY, A_PLACE, ":1", ":1", ":1"}, "a lock was acquired, renewed, waited for", NULL},
+	};
+	static const struct life votes[] = {
+		{{":7", ":7", ":1", ":9"}, "asking while another has it was answered with 9", NULL},
+		{{":7", ":7", ":1", BUSY, ":1", ":7"}, "acquiring it after that was answered with 7", NULL},
+		{{":7", ":7", ":1", BUSY, ":1", ":8", ":0"}, "releasing it after that was answered with 0", NULL},
+		{{":7", ":7", ":1", BUSY, ":1", ":8", ":1"}, "a lock was acquired, renewed, released", NULL},
+	};
 
 	(void)state;
-	assert_status(LEASH_OK, examine_scripts(":0\r\n"));
-	the("trial", ERROR, "acquiring a lock was answered with 0");
-	assert_status(LEASH_OK, examine_scripts(":7\r\n"));
-	the("trial", ERROR, "renewing it was answered with 7");
-	assert_status(LEASH_OK, examine_scripts("*2\r\n:1\r\n:2\r\n"));
-	the("trial", ERROR, "acquiring a lock");
-	assert_status(LEASH_OK, examine_scripts("-ERR Error running script \x1b open-sesame\r\n"));
-	the("trial", ERROR, "was refused: (not shown)");
-	assert_status(LEASH_OK, examine_scripts("-ERR The user executing the script can't run this command or subcommand "
-	                                        "script: 0, on @user_script:1.\r\n"));
-	f = the("permissions", ERROR, "can't run this command");
-	check_remedy(f, "+evalsha");
-	for (size_t i = 0; i < found_count; i++)
-		assert_false(strcmp(found[i].topic, "permissions") == 0 && found[i].level == FINE);
+	for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
+		check_life(&lives[i], false);
+	for (size_t i = 0; i < sizeof votes / sizeof *votes; i++)
+		check_life(&votes[i], true);
+	check_life(&lives[5], false);
+	check_remedy(the("permissions", ERROR, "can't run this command"), "+evalsha");
 }
 
 /* Each is the whole of what INFO says. */
@@ -416,7 +494,7 @@ main(void)
 		cmocka_unit_test(what_the_server_does_not_let_be_deleted_goes_by_itself),
 		cmocka_unit_test(what_is_no_redis_is_told_as_that),
 		cmocka_unit_test(a_server_that_has_no_commands_is_told_which),
-		cmocka_unit_test(permissions_are_fine_only_where_a_lock_works),
+		cmocka_unit_test(permissions_are_fine_only_where_each_step_of_a_lock_works),
 		cmocka_unit_test(whatever_info_says_is_survived_and_shown_harmlessly),
 		cmocka_unit_test(whatever_a_server_answers_is_survived_and_shown_harmlessly),
 	};

@@ -118,7 +118,7 @@ run(struct smoke *s, const struct step *step, bool with_source)
 	else if (step->script == &lsh_script_vote)
 		DOCTOR_SEND(d, command, what, "2", lock, fence, token, LEASE_MS, not_after, "1", FENCE_MS);
 	else if (step->script == &lsh_script_renew)
-		DOCTOR_SEND(d, command, what, "1", lock, token, LEASE_MS, step->who == 0 ? "2" : "1", FENCE_MS);
+		DOCTOR_SEND(d, command, what, "1", lock, token, LEASE_MS, "1", FENCE_MS);
 	else if (step->script == &lsh_script_word)
 		DOCTOR_SEND(d, command, what, "3", lock, fence, queue, d->uuid, LEASE_MS, token, s->cfg);
 	else
