@@ -9,52 +9,17 @@
 
 /* ---- remedies ---- */
 
-/* To try the connection by hand. */
-static void
-write_ping(const struct doctor *d, char *out, size_t size)
-{
-	char host[200];
-
-	lsh_show(host, sizeof host, d->uri->host, strlen(d->uri->host));
-	if (d->uri->scheme == LSH_SCHEME_UNIX)
-		snprintf(out, size, "redis-cli -s %s ping", host);
-	else
-		snprintf(out, size, "redis-cli -h %s -p %u ping", host, d->uri->port);
-}
-
-/* The text itself says what to do about a certificate; this is how to see it. */
-static void
-advise_on_certificate(struct doctor *d)
-{
-	char host[200];
-
-	lsh_show(host, sizeof host, d->uri->host, strlen(d->uri->host));
-	advise(d, "openssl s_client -connect %s:%u -showcerts shows the server's; cafile, server_name, cert and key in the "
-	       "URI say what we accept and show", host, d->uri->port);
-}
-
-static void
-advise_on_login(struct doctor *d, const char *what)
-{
-	if (strstr(what, "wants a password") != NULL)
-		advise(d, "name user and password in $LEASH_URI (redis://USER:PASSWORD@HOST), or where the password is: "
-		       "?password_file=PATH or ?password_env=NAME");
-	else if (strstr(d->err.text, ": AUTH was refused") != NULL)
-		advise(d, "fix user and password in the URI, or what ?password_file= or ?password_env= name; on the server ACL "
-		       "LIST shows the users, and ACL LOG who was refused");
-	else if (d->uri->tls.on && strstr(what, "certificate") != NULL)
-		advise_on_certificate(d);
-	else
-		advise(d, "the server takes no such clients: in its redis.conf, set a password for them (requirepass, or user "
-		       "...), or protected-mode no");
-}
-
-static void
-advise_on_outage(struct doctor *d)
+/* What an error says, by its text. False: it is none of these. */
+static bool
+advise_by_text(struct doctor *d)
 {
 	static const struct {
 		const char *says, *remedy;
 	} all[] = {
+		{"wants a password", "name user and password in $LEASH_URI (redis://USER:PASSWORD@HOST), or where the password is: "
+		                     "?password_file=PATH or ?password_env=NAME"},
+		{": AUTH was refused", "fix user and password in the URI, or what ?password_file= or ?password_env= name; on the "
+		                       "server ACL LIST shows the users, and ACL LOG who was refused"},
 		{"max number of clients", "CONFIG SET maxclients to more than it is, and maxclients in redis.conf; CLIENT LIST "
 		                          "shows who has the connections"},
 		{": BUSY ", "end the script that it runs: SCRIPT KILL, or FUNCTION KILL"},
@@ -63,17 +28,26 @@ advise_on_outage(struct doctor *d)
 		{"does it want TLS?", "if its port is for TLS (tls-port in redis.conf) write rediss:// in place of redis://, or "
 		                      "name its other port"},
 	};
-	char ping[256];
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (strstr(d->err.text, all[i].says) != NULL) {
 			advise(d, "%s", all[i].remedy);
-			return;
+			return true;
 		}
-	write_ping(d, ping, sizeof ping);
+	return false;
+}
+
+static void
+advise_on_outage(struct doctor *d, const char *host)
+{
+	char ping[256];
+
+	if (d->uri->scheme == LSH_SCHEME_UNIX)
+		snprintf(ping, sizeof ping, "redis-cli -s %s ping", host);
+	else
+		snprintf(ping, sizeof ping, "redis-cli -h %s -p %u ping", host, d->uri->port);
 	if (d->err.sys_errno == EACCES || d->err.sys_errno == EPERM)
-		advise(d, "let this user (uid) use the socket: unixsocketperm in redis.conf, and the permissions of its folder"
-		       );
+		advise(d, "let this user (uid) use the socket: unixsocketperm in redis.conf, and the permissions of its folder");
 	else if (d->err.sys_errno == ETIMEDOUT)
 		advise(d, "see whether it runs and is not blocked, and what lies between (firewall, network): %s; for a slow "
 		       "one, ?timeout=5000 in the URI", ping);
@@ -83,6 +57,33 @@ advise_on_outage(struct doctor *d)
 		advise(d, "start the server, or one that takes its place: CLUSTER FAILOVER FORCE at a replica of it");
 	else
 		advise(d, "start the server, or fix the address in the URI: %s", ping);
+}
+
+static void
+advise_on_error(struct doctor *d)
+{
+	char host[200];
+
+	lsh_show(host, sizeof host, d->uri->host, strlen(d->uri->host));
+	if (advise_by_text(d))
+		return;
+	if (d->status == LEASH_UNAVAILABLE)
+		advise_on_outage(d, host);
+	else if (d->status == LEASH_DENIED && d->uri->tls.on && strstr(doctor_trouble(d, &d->err), "certificate") != NULL)
+		advise(d, "openssl s_client -connect %s:%u -showcerts shows the server's; cafile, server_name, cert and key in "
+		       "the URI say what we accept and show", host, d->uri->port);
+	else if (d->status == LEASH_DENIED)
+		advise(d, "the server takes no such clients: in its redis.conf, set a password for them (requirepass, or user "
+		       "...), or protected-mode no");
+	else if (d->status == LEASH_PROTOCOL && d->uri->tls.on)
+		advise(d, "name the port at which it speaks TLS (tls-port in redis.conf), or, where plain text will do, write "
+		       "redis:// in place of rediss://");
+	else if (d->status == LEASH_PROTOCOL)
+		advise(d, "something else listens there: fix host and port in the URI; where TLS is wanted write rediss:// in "
+		       "place of redis://");
+	else if (d->status == LEASH_INVALID)
+		advise(d, "name a database that exists (0 always does), or raise `databases` in redis.conf; a cluster has no "
+		       "other than 0");
 }
 
 /* ---- what is told ---- */
@@ -112,19 +113,7 @@ connection_tell_failure(struct doctor *d)
 		tell(d, ERROR, "%s, without which nothing else can be tried", what);
 		return LEASH_OK;
 	}
-	if (d->status == LEASH_DENIED)
-		advise_on_login(d, what);
-	else if (d->status == LEASH_UNAVAILABLE)
-		advise_on_outage(d);
-	else if (d->status == LEASH_PROTOCOL && d->uri->tls.on)
-		advise(d, "name the port at which it speaks TLS (tls-port in redis.conf), or, where plain text will do, write "
-		       "redis:// in place of rediss://");
-	else if (d->status == LEASH_PROTOCOL)
-		advise(d, "something else listens there: fix host and port in the URI; where TLS is wanted write rediss:// in "
-		       "place of redis://");
-	else if (d->status == LEASH_INVALID)
-		advise(d, "name a database that exists (0 always does), or raise `databases` in redis.conf; a cluster has no "
-		       "other than 0");
+	advise_on_error(d);
 	tell(d, ERROR, "%s", what);
 	return d->status;
 }
@@ -135,7 +124,7 @@ connection_tell_break(struct doctor *d)
 {
 	if (d->status == LEASH_OK || d->status == LEASH_NO_MEMORY)
 		return;
-	advise_on_outage(d);
+	advise_on_error(d);
 	tell(d, ERROR, "while it was looked at: %s", doctor_trouble(d, &d->err));
 }
 

@@ -215,6 +215,8 @@ health_tell_mode(struct doctor *d)
 
 /* ---- memory ---- */
 
+static const char more_memory[] = "CONFIG SET maxmemory to more than it is, and maxmemory in its configuration";
+
 void
 health_tell_eviction(struct doctor *d)
 {
@@ -241,44 +243,38 @@ health_tell_eviction(struct doctor *d)
 }
 
 static void
-tell_full(struct doctor *d, uint64_t used, uint64_t most)
+tell_used(struct doctor *d, const char *used, const char *most, bool limited, double percent)
 {
-	char u[SHORT], m[SHORT], sizes[2 * SHORT + 8] = "";
-
-	if (most > 0)
-		snprintf(sizes, sizeof sizes, ", %s of %s", show_bytes(u, used), show_bytes(m, most));
-	advise(d, "CONFIG SET maxmemory to more than it is, and maxmemory in its configuration; find what fills it: "
-	       "redis-cli --bigkeys");
-	tell(d, ERROR, "the server is full%s: it refuses to give locks, though it renews and releases them", sizes);
+	if (percent > PERCENT_HIGH) {
+		advise(d, "%s; find what fills it: redis-cli --bigkeys", limited ? more_memory : "give the machine more memory");
+		tell(d, WARNING, "%s of %s %s used, %.0f %%: a server that is full refuses to give locks", used, most,
+		     limited ? "(maxmemory) are" : "of the machine are", percent);
+	} else if (limited) {
+		tell(d, FINE, "%s used of %s", used, most);
+	} else {
+		tell(d, FINE, "%s used, without a maxmemory%s%s", used, percent > 0 ? "; the machine has " : "",
+		     percent > 0 ? most : "");
+	}
 }
 
 void
 health_tell_memory(struct doctor *d)
 {
 	uint64_t used = 0, most = 0;
-	char u[SHORT], m[SHORT];
+	char u[SHORT], m[SHORT], sizes[2 * SHORT + 8] = "";
 	bool known = field_number(d, "used_memory", &used) && field_number(d, "maxmemory", &most), limited = most > 0;
 
-	if (hindered(d, HINDERED_FULL)) {
-		tell_full(d, used, most);
-		return;
-	}
-	if (!known)
-		return;
 	if (!limited)
 		field_number(d, "total_system_memory", &most);
 	show_bytes(u, used);
 	show_bytes(m, most);
-	if (most > 0 && 100 * (double)used / (double)most > PERCENT_HIGH) {
-		advise(d, "%s; find what fills it: redis-cli --bigkeys",
-		       limited ? "CONFIG SET maxmemory to more than it is, and maxmemory in its configuration"
-		               : "give the machine more memory");
-		tell(d, WARNING, "%s of %s %s used, %.0f %%: a server that is full refuses to give locks", u, m,
-		     limited ? "(maxmemory) are" : "of the machine are", 100 * (double)used / (double)most);
-	} else if (limited) {
-		tell(d, FINE, "%s used of %s", u, m);
-	} else {
-		tell(d, FINE, "%s used, without a maxmemory%s%s", u, most > 0 ? "; the machine has " : "", most > 0 ? m : "");
+	if (hindered(d, HINDERED_FULL)) {
+		if (known)
+			snprintf(sizes, sizeof sizes, ", %s of %s", u, m);
+		advise(d, "%s; find what fills it: redis-cli --bigkeys", more_memory);
+		tell(d, ERROR, "the server is full%s: it refuses to give locks, though it renews and releases them", sizes);
+	} else if (known) {
+		tell_used(d, u, m, limited, most > 0 ? 100 * (double)used / (double)most : 0);
 	}
 }
 
@@ -409,7 +405,8 @@ tell_replica(struct doctor *d)
 		advise(d, "name the master in the URI: %s", where);
 	else
 		advise(d, "name the master in the URI; INFO replication names it");
-	tell(d, ERROR, "it is a replica%s%s%s: locks are given by the master only", where[0] != '\0' ? " of " : "", where, down);
+	tell(d, ERROR, "it is a replica%s%s%s: locks are given by the master only", where[0] != '\0' ? " of " : "", where,
+	     down);
 }
 
 /* The value of a key in "ip=10.0.0.2,port=6379,state=online,offset=14,lag=0", of `*n` bytes; "" if it is not there. */
@@ -479,8 +476,7 @@ tell_none(struct doctor *d)
 {
 	if (d->target->deployment == LSH_SENTINEL) {
 		advise(d, "start its replicas, or a further one: REPLICAOF HOST PORT at it");
-		tell(d, WARNING, "a master without connected replicas: when it dies the sentinels have nobody to take its place"
-		     );
+		tell(d, WARNING, "a master without connected replicas: when it dies the sentinels have nobody to take its place");
 	} else if (d->target->deployment == LSH_CLUSTER) {
 		advise(d, "CLUSTER REPLICATE ID at a node without slots; CLUSTER MYID at this one says the id");
 		tell(d, NOTE, "a master without replicas: when it dies nobody serves its slots, nor the locks in them");
@@ -544,8 +540,8 @@ tell_connections(struct doctor *d)
 	if (high)
 		advise(d, "CONFIG SET maxclients to more than %" PRIu64 ", and maxclients in %s; CLIENT LIST shows who they are"
 		       ,most, d->conf_file);
-	tell(d, high ? WARNING : FINE, "%" PRIu64 " of at most %" PRIu64 " connections%s%s", now, most, refused, high ?
-	     ": when they run out nobody can connect" : "");
+	tell(d, high ? WARNING : FINE, "%" PRIu64 " of at most %" PRIu64 " connections%s%s", now, most, refused,
+	     high ? ": when they run out nobody can connect" : "");
 }
 
 void

@@ -256,8 +256,8 @@ tell_voters(const struct sentinels *all, const struct sentinel *s)
 		     "happen", voters, reached, needed);
 	} else if (voters < 3) {
 		advise(d, "run three sentinels, on machines of their own");
-		tell(d, WARNING, "there %s %llu sentinel%s in all: when one is gone, no failover will happen", voters == 1 ?
-		     "is" : "are", voters, voters == 1 ? "" : "s");
+		tell(d, WARNING, "there %s %llu sentinel%s in all: when one is gone, no failover will happen",
+		     voters == 1 ? "is" : "are", voters, voters == 1 ? "" : "s");
 	} else {
 		tell(d, FINE, "of %llu sentinels it reaches %llu; %llu of them take a master for down, and %llu replace it",
 		     voters, reached, s->quorum, majority);
