@@ -258,8 +258,8 @@ each_sentinel_is_looked_at(void **state)
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	assert_int_equal(of_sentinels(FINE, "the master is 127.0.0.1:"), SENTINEL_SENTINELS);
 	assert_int_equal(of_sentinels(FINE, ", as 3 of 3 say"), SENTINEL_SENTINELS);
-	assert_int_equal(of_sentinels(FINE, "of 3 sentinels it reaches 3; 2 of them take a master for down, and 2 replace it"),
-	                 SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(FINE, "of 3 sentinels it reaches 3; 2 of them take a master for down, and 2 replace "
+	                                    "it"), SENTINEL_SENTINELS);
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
 		check_is_of(&found[2 * i], sentinel(i));
 }
@@ -280,7 +280,8 @@ a_quorum_and_times_by_which_no_failover_helps_are_told(void **state)
 	ask(sentinel(2), "SENTINEL SET main quorum 4");
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	assert_int_equal(of_sentinels(WARNING, "for down after 30000 ms, and a lease is 30000 ms"), 1);
-	assert_int_equal(of_sentinels(WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"), 1);
+	assert_int_equal(of_sentinels(WARNING, "its quorum is 4, but there are 3 sentinels: no failover will ever happen"),
+	                 1);
 	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 1000");
 	ask(sentinel(2), "SENTINEL SET main quorum 2");
 	examine(deployment_uri(deployment));
@@ -293,8 +294,8 @@ what_a_sentinel_does_not_permit_is_told_with_the_rule(void **state)
 	(void)state;
 	least_admit(deployment, "+sentinel|master");
 	assert_int_equal(examine(as_least), LEASH_OK);
-	assert_int_equal(of_sentinels(NOTE, "SENTINEL MASTER was refused, so its quorum and its times are not known: NOPERM"),
-	                 SENTINEL_SENTINELS);
+	assert_int_equal(of_sentinels(NOTE, "SENTINEL MASTER was refused, so its quorum and its times are not known: "
+	                                    "NOPERM"), SENTINEL_SENTINELS);
 	assert_string_equal(first_at_least(NOTE)->remedy, "ACL SETUSER locks +sentinel|master, on the sentinel");
 	least_admit(deployment, NULL);
 }
@@ -357,7 +358,8 @@ sentinels_that_are_gone_are_named_and_too_few_of_them_are_told(void **state)
 	assert_int_equal(of_sentinels(WARNING, "it cannot be asked: connecting: Connection refused"), 1);
 	assert_null(first_at_least(ERROR));
 	server_kill(sentinel(2));
-	await_true(comes_to_light("of 3 sentinels it reaches 1, itself included, and a failover needs 2: none will happen"));
+	await_true(comes_to_light("of 3 sentinels it reaches 1, itself included, and a failover needs 2: none will "
+	                          "happen"));
 	assert_int_equal(count(FINE, "permissions", "a lock was acquired"), 1);
 	server_kill(sentinel(1));
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_UNAVAILABLE);
@@ -394,7 +396,8 @@ main(void)
 		cmocka_unit_test(scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed),
 		cmocka_unit_test(wherever_memory_runs_out_that_is_told_and_nothing_is_left),
 		cmocka_unit_test(what_is_wrong_with_one_is_told_of_that_one),
-		cmocka_unit_test(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at), /* the last: of quorums only */
+		/* the last: of quorums only */
+		cmocka_unit_test(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at),
 	};
 	const struct CMUnitTest of_a_set[] = {
 		tests[0], tests[1], tests[2], tests[3], tests[4], tests[5],

@@ -257,8 +257,8 @@ a_server_that_a_quorum_names_twice_is_told(void **state)
 
 	(void)state;
 	snprintf(shown, sizeof shown, "the same server as redis://127.0.0.1:%d", server_port(twin));
-	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1", server_port(twin),
-	         server_port(other), server_port(twin));
+	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1",
+	         server_port(twin), server_port(other), server_port(twin));
 	assert_status(LEASH_OK, examine(uri));
 	check_remedy(the("connection", ERROR, shown), "once");
 	server_stop(twin);

@@ -248,7 +248,8 @@ static void
 what_is_no_redis_is_told_as_that(void **state)
 {
 	(void)state;
-	assert_status(LEASH_PROTOCOL, examine_fake((const struct script[]){{"*", "HTTP/1.1 400 Bad Request\r\n\r\n"}, {0}}));
+	assert_status(LEASH_PROTOCOL,
+	              examine_fake((const struct script[]){{"*", "HTTP/1.1 400 Bad Request\r\n\r\n"}, {0}}));
 	the("connection", ERROR, "");
 	assert_int_equal(found_count, 1);
 }
@@ -313,8 +314,8 @@ check_life(const struct life *life, bool votes)
 		players[i].fake = fake_start_tcp(play, &players[i]);
 	}
 	if (votes)
-		snprintf(uri, sizeof uri, "redis+quorum://joe:open-sesame@%s,%s,%s?restart_guard=1", fake_uri(players[0].fake) + 8,
-		         fake_uri(players[1].fake) + 8, fake_uri(players[2].fake) + 8);
+		snprintf(uri, sizeof uri, "redis+quorum://joe:open-sesame@%s,%s,%s?restart_guard=1",
+		         fake_uri(players[0].fake) + 8, fake_uri(players[1].fake) + 8, fake_uri(players[2].fake) + 8);
 	else
 		snprintf(uri, sizeof uri, "redis://joe:open-sesame@%s", fake_uri(players[0].fake) + 8);
 	assert_status(LEASH_OK, examine(uri));
@@ -322,7 +323,8 @@ check_life(const struct life *life, bool votes)
 		fake_stop(players[i].fake);
 	assert_null(strstr(all_found, "open-sesame"));
 	if (strstr(life->told, "a lock was acquired") == NULL) {
-		assert_int_equal(count(FINE, "permissions", ""), count(ERROR, "permissions", "")); /* nothing is fine about them */
+		/* nothing is fine about them */
+		assert_int_equal(count(FINE, "permissions", ""), count(ERROR, "permissions", ""));
 		assert_true(count(ERROR, "trial", life->told) + count(ERROR, "permissions", life->told) >= 1);
 	} else {
 		the("permissions", FINE, life->told);

@@ -111,8 +111,8 @@ static const struct {
 	[TO_NAME] = {WARNING, "holders are not shown by name"},
 	[TO_LOOK] = {WARNING, "leash status and leash list do not work"},
 	[TO_LIST] = {WARNING, "leash list does not work"},
-	[TO_JUDGE] = {WARNING, "neither clients nor this examination see whether the server evicts locks, or was restarted, "
-	                       "and locks with restart_guard_ms are refused"},
+	[TO_JUDGE] = {WARNING, "neither clients nor this examination see whether the server evicts locks, or was "
+	                       "restarted, and locks with restart_guard_ms are refused"},
 	[TO_TRUST] = {WARNING, "a node that is out of date is believed"},
 	[TO_REPLICATE] = {NOTE, "locks with min_replicas or fsynced do not work"},
 	[TO_PUNCTUATE] = {NOTE, "who is handed a lock may start a moment later"},

@@ -16,17 +16,17 @@ advise_by_text(struct doctor *d)
 	static const struct {
 		const char *says, *remedy;
 	} all[] = {
-		{"wants a password", "name user and password in $LEASH_URI (redis://USER:PASSWORD@HOST), or where the password is: "
-		                     "?password_file=PATH or ?password_env=NAME"},
-		{": AUTH was refused", "fix user and password in the URI, or what ?password_file= or ?password_env= name; on the "
-		                       "server ACL LIST shows the users, and ACL LOG who was refused"},
+		{"wants a password", "name user and password in $LEASH_URI (redis://USER:PASSWORD@HOST), or where the password "
+		                     "is: ?password_file=PATH or ?password_env=NAME"},
+		{": AUTH was refused", "fix user and password in the URI, or what ?password_file= or ?password_env= name; on "
+		                       "the server ACL LIST shows the users, and ACL LOG who was refused"},
 		{"max number of clients", "CONFIG SET maxclients to more than it is, and maxclients in redis.conf; CLIENT LIST "
 		                          "shows who has the connections"},
 		{": BUSY ", "end the script that it runs: SCRIPT KILL, or FUNCTION KILL"},
 		{": LOADING ", "wait until it has read its data: INFO persistence says how far it is"},
 		{": MASTERDOWN ", "it is a replica without its master: name the master in the URI"},
-		{"does it want TLS?", "if its port is for TLS (tls-port in redis.conf) write rediss:// in place of redis://, or "
-		                      "name its other port"},
+		{"does it want TLS?", "if its port is for TLS (tls-port in redis.conf) write rediss:// in place of redis://, "
+		                      "or name its other port"},
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -47,7 +47,8 @@ advise_on_outage(struct doctor *d, const char *host)
 	else
 		snprintf(ping, sizeof ping, "redis-cli -h %s -p %u ping", host, d->uri->port);
 	if (d->err.sys_errno == EACCES || d->err.sys_errno == EPERM)
-		advise(d, "let this user (uid) use the socket: unixsocketperm in redis.conf, and the permissions of its folder");
+		advise(d, "let this user (uid) use the socket: unixsocketperm in redis.conf, and the permissions of its "
+		       "folder");
 	else if (d->err.sys_errno == ETIMEDOUT)
 		advise(d, "see whether it runs and is not blocked, and what lies between (firewall, network): %s; for a slow "
 		       "one, ?timeout=5000 in the URI", ping);

@@ -246,7 +246,8 @@ static void
 tell_used(struct doctor *d, const char *used, const char *most, bool limited, double percent)
 {
 	if (percent > PERCENT_HIGH) {
-		advise(d, "%s; find what fills it: redis-cli --bigkeys", limited ? more_memory : "give the machine more memory");
+		advise(d, "%s; find what fills it: redis-cli --bigkeys",
+		       limited ? more_memory : "give the machine more memory");
 		tell(d, WARNING, "%s of %s %s used, %.0f %%: a server that is full refuses to give locks", used, most,
 		     limited ? "(maxmemory) are" : "of the machine are", percent);
 	} else if (limited) {
@@ -476,7 +477,8 @@ tell_none(struct doctor *d)
 {
 	if (d->target->deployment == LSH_SENTINEL) {
 		advise(d, "start its replicas, or a further one: REPLICAOF HOST PORT at it");
-		tell(d, WARNING, "a master without connected replicas: when it dies the sentinels have nobody to take its place");
+		tell(d, WARNING, "a master without connected replicas: when it dies the sentinels have nobody to take its "
+		     "place");
 	} else if (d->target->deployment == LSH_CLUSTER) {
 		advise(d, "CLUSTER REPLICATE ID at a node without slots; CLUSTER MYID at this one says the id");
 		tell(d, NOTE, "a master without replicas: when it dies nobody serves its slots, nor the locks in them");

@@ -184,7 +184,8 @@ timing_tell_age(struct doctor *d)
 	}
 	if (ms >= FRESH_MS && guarded)
 		tell(d, NOTE, "restart_guard goes by the age that the server says, which goes by its wall clock: do not set "
-		     "that forward after a restart, or clients that did not know the server before take it for older than it is");
+		     "that forward after a restart, or clients that did not know the server before take it for older than it "
+		     "is");
 	if (ms >= 0 && ms < FRESH_MS)
 		tell(d, NOTE, "the server was started less than %lld s ago: of the locks that were held before it knows what "
 		     "it had saved", (long long)(ms / 1000 + 2));
