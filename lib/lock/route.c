@@ -20,7 +20,7 @@
  *
  * A site is made when a server is first heard of. It is given up, with its thread and its connections, some seconds after its server has lost its
  * last slot and nobody uses the site any more: no lock lives there, nothing is to be sent or awaited there. The uses are those of the server's number
- * (lib/redis/slot_map.h): that is found, used and given up under one mutex. How many there may be of which nobody but MOVED and ASK told is limited. */
+ * (lib/redis/cluster.h): that is found, used and given up under one mutex. How many there may be of which nobody but MOVED and ASK told is limited. */
 #include "lock/route.h"
 
 #include "base/error.h"

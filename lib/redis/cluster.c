@@ -1,58 +1,66 @@
 /* A cluster: asking its nodes who has which slot, and deciding whom to believe.
  *
- * The thread "leash-cluster" never waits for a node. When the map has to be looked at, it has nodes asked, each by a thread that
- * lives for that question, and judges the answers as they come:
+ * The thread "leash-cluster" never waits for a node. When the map has to be looked at, it asks nodes (informant.h),
+ * each by a connection that lives for that question, and judges the answers as they come:
  *
  *            period over, or asked for (100 to 500 ms after the look before)
- *   QUIET ------------------------------------------------------------------> LOOKING: two are asked at a time; one that has not
- *     ^                                                                          |     answered for a while is joined by the next
+ *   QUIET ------------------------------------------------------------------> LOOKING
+ *     ^                                                                          |
  *     +---- two have confirmed the map or made it anew, or nobody is left -------+
  *
- * Who hangs costs the others nothing but a little patience, and its late answer is judged as any other. Those that failed lately are
- * asked last, those of the URI after those that were heard of; among equals chance decides, so that nobody asks a wrong one for ever.
+ * In a look two are asked at a time; one that has not answered for a while is joined by the next.
  *
- * Whom to believe. A node that was cut off, or stood still, tells what was true once, and so does one that has not heard the news
- * yet. A command that is sent to a wrong server is refused by it (MOVED), so a wrong map costs time and no safety; but it must not
- * stay wrong, nor change to and fro. Counting heads would need many questions each time, and be wrong when most of those asked are on
- * the wrong side. The cluster has a measure of its own: each failover, and all but each moved slot, begins a new epoch, which nodes
- * tell each other with every word; and a node that is not in touch with most masters says so. Hence an answer has a rank, by that
- * (cluster_state), then by its epoch (both from CLUSTER INFO), and the map has the rank of the best that made it:
+ * Who hangs costs the others nothing but a little patience, and its late answer is judged as any other. Those that
+ * failed lately are asked last, those of the URI after those that were heard of; among equals chance decides, so that
+ * nobody asks a wrong one for ever.
+ *
+ * Whom to believe. A node that was cut off, or stood still, tells what was true once, and so does one that has not
+ * heard the news yet. A command that is sent to a wrong server is refused by it (MOVED), so a wrong map costs time and
+ * no safety; but it must not stay wrong, nor change to and fro. Counting heads would need many questions each time, and
+ * be wrong when most of those asked are on the wrong side. The cluster has a measure of its own: each failover, and all
+ * but each moved slot, begins a new epoch, which nodes tell each other with every word; and a node that is not in touch
+ * with most masters says so. Hence an answer has a rank, by that (cluster_state), then by its epoch (both from CLUSTER
+ * INFO), and the map has the rank of the best that made it:
  *
  *   higher       counts, but for slots of which a MOVED told after the question was begun;
- *   the same     counts, but for slots that were changed, or of which a MOVED told, less than 2 s before: that is longer than the
- *                cluster takes to spread a word, so an answer that is against it then is of one who has not heard it;
+ *   the same     counts, but for slots that were changed, or of which a MOVED told, less than 2 s before: that is
+ *                longer than the cluster takes to spread a word, so an answer that is against it then is of one who has
+ *                not heard it;
  *   lower        is left aside. If there is nothing else for 10 s, then the cluster was set up anew, and it counts;
- *   from nodes   none of which was in the map (an address that belongs to another cluster now): likewise, but only if one said it
- *                that the URI names: or all locks would wander off to wherever an address leads to.
+ *   from nodes   none of which was in the map (an address that belongs to another cluster now): likewise, but only if
+ *                one said it that the URI names: or all locks would wander off to wherever an address leads to.
  *
  * What the server at hand says of one slot (MOVED) beats all that was asked for before it. */
 #include "redis/cluster.h"
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/memory.h"
-#include "base/park.h"
 #include "base/thread.h"
 #include "base/token.h"
 #include "redis/fault.h"
-#include "redis/question.h"
-#include "redis/survey.h"
-#include "redis/talk.h"
+#include "redis/informant.h"
+#include "redis/slots.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum {
-	WITNESSES = 2,  /* whose answers end a look */
-	QUESTIONS = 8,  /* at a time; more than WITNESSES are under way only if some are slow */
+	WITNESSES = 2,       /* whose answers end a look */
+	QUESTIONS = 8,       /* at a time; more than WITNESSES are under way only if some are slow */
 	PLACES = 64,
-	REFUSED = 8,
-	IDS = 64,
 	ID_SIZE = 40,
+	BYTES = 32 << 20,    /* of a map, at most, and its elements: 16,384 ranges of one slot each, with a master, seven */
+	ELEMENTS = 1 << 20,  /* replicas and a further name of each */
 };
 
 #define PERIOD       (20 * LSH_S)
@@ -61,16 +69,18 @@ enum {
 #define STANDS       (2 * LSH_S)    /* what was learned, against the same rank */
 #define NOTHING_ELSE (10 * LSH_S)
 #define BAD_LATELY   (10 * LSH_S)
-#define PATIENCE     (2 * LSH_S)    /* at most, with one step of a question */
+#define PATIENCE     (2 * LSH_S)    /* at most, with one question */
 #define IDLE         (5 * LSH_S)    /* a server without a slot, or anybody who uses it, until it is given up */
 #define LOOKS        LSH_S          /* for such */
 #define NEVER_YET    (-LSH_NEVER / 2)
 
 /* Where a node may be asked. */
 struct place {
-	char host[LSH_HOST_SIZE];
-	uint16_t port;
-	bool named;         /* by the URI */
+	struct lsh_whereabouts at;
+	char id[ID_SIZE + 1]; /* of the node, as far as it is known */
+	bool named;           /* by the URI */
+	bool asked;           /* a question is under way */
+	unsigned look;        /* in which it was asked last */
 	int64_t failed_at;
 };
 
@@ -79,53 +89,56 @@ struct rank {
 	uint64_t epoch;
 };
 
-struct asking {
-	struct lsh_question question;
-	struct place whom;
+struct question {
+	struct lsh_informant *informant; /* NULL: none is under way */
+	struct lsh_uri uri;              /* of the node */
+	bool named;                      /* by the URI of the cluster */
+	struct redisReply *slots;        /* to CLUSTER SLOTS */
 	unsigned look;
-	int64_t begun, asked_at; /* the look; the question itself */
+	int64_t begun, asked_at;         /* the look; the question itself */
 };
 
-struct lsh_cluster {
+/* A cluster, and who keeps its map right. */
+struct asker {
+	struct lsh_cluster cluster;
 	const struct lsh_cluster_ops *ops;
 	void *ctx;
-	const struct lsh_uri *uri;
-	int64_t timeout, patience, period;
-	struct lsh_slot_map *map;
+	struct lsh_informant_options options; /* how they are asked */
+	int64_t timeout, period;
+	int kick;
 	pthread_t thread;
 	bool started;
 	atomic_bool stopping;
 	atomic_bool wanted;           /* a look */
-	struct lsh_parker parker;     /* of the thread; nobody wakes it who is not in the cluster, so it may end with it */
-	struct lsh_parker *_Atomic opener;
+	leash_error trouble;          /* of the last look, LEASH_OK if that was answered; the cluster's mutex guards it */
 
-	pthread_mutex_t mutex;        /* guards these two */
-	leash_error trouble;          /* of the last look; LEASH_OK if that was answered */
-	bool looked;                  /* the first look is over */
-
-	/* the thread's */
-	struct asking asking[QUESTIONS];
+	/* the thread's; until it runs, that of lsh_cluster_open() */
+	struct question question[QUESTIONS];
 	struct place place[PLACES];   /* first those that the URI names */
+	struct place kept[PLACES];    /* what they are replaced by */
 	unsigned named, places;
-	struct place line[PLACES];    /* in which they are asked in this look, */
-	unsigned line_count, next;    /* how many, and who is the next */
-	bool looking, held_back;      /* something was, because it is too soon to believe it */
+	bool looking, looked;         /* the first look is over */
+	bool held_back;               /* something was, because it is too soon to believe it */
 	bool troubled;                /* `trouble` is of this look */
 	unsigned look, witnesses;     /* its number; of it */
 	int64_t begun, soonest, due;  /* the last look; the next one, if wanted; and in any case */
 	int64_t pace;
 	struct rank rank;             /* of the map */
 	int64_t outdated_since;       /* nothing but outdated answers; 0: not so */
-	unsigned ids;
-	char id[IDS][ID_SIZE];        /* of nodes of the map */
 	uint64_t told;                /* a version */
 	unsigned served, served_told; /* slots */
 	char said[sizeof ((leash_error *)NULL)->text]; /* the last trouble that was logged */
-	char refused[REFUSED][LSH_HOST_SIZE]; /* the last hosts that were; */
-	unsigned refused_next;        /* which of them is the oldest */
+	char refused[LSH_HOST_SIZE];  /* of the hosts to which we may not go, the first by name; and as it was told */
+	char refused_told[LSH_HOST_SIZE];
 	bool info_denied;
 	struct lsh_survey survey;
 };
+
+static struct asker *
+asker_of(struct lsh_cluster *c)
+{
+	return lsh_container(c, struct asker, cluster);
+}
 
 static int64_t
 elapsed(int64_t then, int64_t now)
@@ -135,45 +148,56 @@ elapsed(int64_t then, int64_t now)
 
 /* ---- what is said ---- */
 
-static void say(struct lsh_cluster *c, leash_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void
-say(struct lsh_cluster *c, leash_log_level level, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+say(struct asker *a, leash_log_level level, const char *format, ...)
 {
 	char line[320];
-	int n = snprintf(line, sizeof line, "%.100s: ", c->uri->shown);
+	int n = snprintf(line, sizeof line, "%.100s: ", a->cluster.uri->shown);
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(line + n, sizeof line - (size_t)n, format, args);
 	va_end(args);
-	c->ops->log(c->ctx, level, line);
+	a->ops->log(a->ctx, level, line);
 }
 
-/* How much it tells a person that a look ended so. A host that does not exist is not waited for: the others may come back. */
-static int
-weight(leash_status status, int sys_errno)
+/* A question was of no use. Of several reasons the one is kept that tells a person most. */
+static void __attribute__((format(printf, 4, 5)))
+note(struct asker *a, leash_status status, int sys_errno, const char *format, ...)
 {
-	static const leash_status by_weight[] = {LEASH_UNAVAILABLE, LEASH_NO_MEMORY, LEASH_PROTOCOL, LEASH_UNSUPPORTED, LEASH_INVALID, LEASH_DENIED};
-	int n = sizeof by_weight / sizeof *by_weight;
+	leash_error why = {.status = status, .sys_errno = sys_errno};
+	va_list args;
 
-	while (--n > 0 && by_weight[n] != status)
-		;
-	return n > 0 || sys_errno != ENXIO ? n : -1;
+	va_start(args, format);
+	vsnprintf(why.text, sizeof why.text, format, args);
+	va_end(args);
+	pthread_mutex_lock(&a->cluster.mutex);
+	if (!a->troubled || lsh_trouble_weight(&why) > lsh_trouble_weight(&a->trouble))
+		lsh_fail(&a->trouble, status, sys_errno, "%.90s: %s", a->cluster.uri->shown, why.text);
+	a->troubled = true;
+	pthread_mutex_unlock(&a->cluster.mutex);
 }
 
-/* A question was of no use. */
+/* Say what is news. */
 static void
-note(struct lsh_cluster *c, leash_status status, int sys_errno, const char *text)
+tell(struct asker *a)
 {
-	pthread_mutex_lock(&c->mutex);
-	if (!c->troubled || weight(status, sys_errno) > weight(c->trouble.status, c->trouble.sys_errno))
-		lsh_fail(&c->trouble, status, sys_errno, "%.90s: %s", c->uri->shown, text);
-	c->troubled = true;
-	pthread_mutex_unlock(&c->mutex);
+	uint64_t version = lsh_cluster_version(&a->cluster);
+
+	if (strcmp(a->refused, a->refused_told) != 0 && strcpy(a->refused_told, a->refused)[0] != '\0')
+		say(a, LEASH_LOG_WARNING,
+		    "slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent", a->refused);
+	if (version == a->told)
+		return;
+	a->told = version;
+	if (a->served != a->served_told)
+		say(a, a->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING, "%u of %d slots are served", a->served,
+		    LSH_SLOTS);
+	a->served_told = a->served;
+	a->ops->changed(a->ctx);
 }
 
-/* ---- judging: the thread's ---- */
+/* ---- places ---- */
 
 /* May we go there, when `said_by` says so? Where we are already we may stay. */
 static bool
@@ -181,6 +205,65 @@ is_allowed(const struct lsh_cluster *c, const char *host, const char *said_by)
 {
 	return strcasecmp(host, said_by) == 0 || lsh_uri_allows(c->uri, host);
 }
+
+static struct place *
+find_place(struct asker *a, const char *host, uint16_t port)
+{
+	for (unsigned i = 0; i < a->places; i++)
+		if (lsh_is_same_place(&a->place[i].at, host, port))
+			return &a->place[i];
+	return NULL;
+}
+
+static void
+set_id(struct place *place, const char *id)
+{
+	snprintf(place->id, sizeof place->id, "%s", strlen(id) == ID_SIZE ? id : "");
+}
+
+/* Those that the URI names stay, of the others those that were heard of last. */
+static void
+keep_places(struct asker *a, const char *said_by)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < a->named; i++)
+		set_id(&a->place[i], "");
+	for (unsigned i = 0; i < a->survey.count && a->named + count < PLACES; i++) {
+		const struct lsh_surveyed *node = &a->survey.node[i];
+		struct place *known = find_place(a, node->host, node->port), *kept = &a->kept[count];
+
+		if (known != NULL)
+			set_id(known, node->id);
+		if ((known != NULL && known->named) || !is_allowed(&a->cluster, node->host, said_by))
+			continue;
+		*kept = known != NULL ? *known : (struct place){.at.port = node->port, .failed_at = NEVER_YET};
+		snprintf(kept->at.host, LSH_HOST_SIZE, "%s", node->host);
+		set_id(kept, node->id);
+		count++;
+	}
+	memcpy(a->place + a->named, a->kept, count * sizeof *a->kept);
+	a->places = a->named + count;
+}
+
+/* Is any of the nodes one that we know? If either side says no ids, it is taken to be so. */
+static bool
+is_same_cluster(const struct asker *a)
+{
+	bool said = false, known = false;
+
+	for (unsigned i = 0; i < a->places; i++) {
+		known = known || a->place[i].id[0] != '\0';
+		for (unsigned j = 0; j < a->survey.count && a->place[i].id[0] != '\0'; j++)
+			if (strcmp(a->place[i].id, a->survey.node[j].id) == 0)
+				return true;
+	}
+	for (unsigned j = 0; j < a->survey.count; j++)
+		said = said || strlen(a->survey.node[j].id) == ID_SIZE;
+	return !said || !known;
+}
+
+/* ---- judging ---- */
 
 static int
 compare(struct rank a, struct rank b)
@@ -190,197 +273,185 @@ compare(struct rank a, struct rank b)
 	return a.epoch < b.epoch ? -1 : a.epoch > b.epoch;
 }
 
-/* Is any of the nodes one that we know? If either side says no ids, it is taken to be so. */
-static bool
-is_same_cluster(const struct lsh_cluster *c, const struct lsh_survey *s)
-{
-	bool said = false;
-
-	for (unsigned i = 0; i < s->count; i++) {
-		if (strlen(s->node[i].id) != ID_SIZE)
-			continue;
-		said = true;
-		for (unsigned j = 0; j < c->ids; j++)
-			if (memcmp(c->id[j], s->node[i].id, ID_SIZE) == 0)
-				return true;
-	}
-	return !said || c->ids == 0;
-}
-
-static void
-keep_ids(struct lsh_cluster *c, const struct lsh_survey *s)
-{
-	c->ids = 0;
-	for (unsigned i = 0; i < s->count && c->ids < IDS; i++)
-		if (strlen(s->node[i].id) == ID_SIZE)
-			memcpy(c->id[c->ids++], s->node[i].id, ID_SIZE);
-}
-
-static struct place *
-find_place(struct lsh_cluster *c, const char *host, uint16_t port)
-{
-	for (unsigned i = 0; i < c->places; i++)
-		if (c->place[i].port == port && strcasecmp(c->place[i].host, host) == 0)
-			return &c->place[i];
-	return NULL;
-}
-
-/* Those that the URI names stay, of the others those that were heard of last. */
-static void
-keep_places(struct lsh_cluster *c, const struct lsh_survey *s, const char *said_by)
-{
-	struct place kept[PLACES];
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < s->count && c->named + count < PLACES; i++) {
-		const struct lsh_surveyed *node = &s->node[i];
-		const struct place *known = find_place(c, node->host, node->port);
-
-		if ((known != NULL && known->named) || !is_allowed(c, node->host, said_by))
-			continue;
-		kept[count] = (struct place){.port = node->port, .failed_at = known != NULL ? known->failed_at : NEVER_YET};
-		snprintf(kept[count++].host, LSH_HOST_SIZE, "%s", node->host);
-	}
-	memcpy(c->place + c->named, kept, count * sizeof *kept);
-	c->places = c->named + count;
-}
-
-/* Once, while there are no more than a few. */
-static void
-say_refused(struct lsh_cluster *c, const char *host)
-{
-	for (unsigned i = 0; i < REFUSED; i++)
-		if (strcmp(c->refused[i], host) == 0)
-			return;
-	snprintf(c->refused[c->refused_next++ % REFUSED], LSH_HOST_SIZE, "%s", host);
-	say(c, LEASH_LOG_WARNING, "slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent", host);
-}
-
-/* The server's number, LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no memory for it. */
+/* The server's number, in use; LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no memory for it. */
 static int
-number_of(struct lsh_cluster *c, const struct lsh_surveyed *node, const char *said_by)
+number_of(struct asker *a, const struct lsh_surveyed *node, const char *said_by)
 {
 	int number;
 
-	if (!is_allowed(c, node->host, said_by)) {
-		say_refused(c, node->host);
+	if (!is_allowed(&a->cluster, node->host, said_by)) {
+		if (a->refused[0] == '\0' || strcmp(node->host, a->refused) < 0)
+			snprintf(a->refused, sizeof a->refused, "%s", node->host);
 		return LSH_NOBODY;
 	}
-	number = lsh_slot_map_number(c->map, node->host, node->port, true);
+	number = lsh_slots_number(&a->cluster, node->host, node->port, true);
 	return number != LSH_NO_SERVER ? number : LSH_NOT_SAID;
 }
 
 /* Make the map what the survey says. False: there was no memory for one of its servers. */
 static bool
-take(struct lsh_cluster *c, const struct asking *a, bool higher)
+take(struct asker *a, const struct question *q, bool higher)
 {
-	const struct lsh_survey *s = &c->survey;
-	int number[LSH_SURVEYED];
+	struct lsh_survey *s = &a->survey;
 	bool whole = true;
 
+	a->refused[0] = '\0';
 	for (unsigned i = 0; i < s->count; i++) {
-		number[i] = s->node[i].master ? number_of(c, &s->node[i], a->whom.host) : LSH_NOT_SAID;
-		whole &= !s->node[i].master || number[i] != LSH_NOT_SAID;
+		struct lsh_surveyed *node = &s->node[i];
+
+		node->number = node->master ? number_of(a, node, q->uri.host) : LSH_NOT_SAID;
+		whole &= !node->master || node->number != LSH_NOT_SAID;
 	}
-	c->served = lsh_slot_map_take(c->map, s, number, a->begun, higher, STANDS, &c->held_back);
+	a->served = lsh_slots_take(&a->cluster, s, q->begun, higher, STANDS, &a->held_back);
 	for (unsigned i = 0; i < s->count; i++)
-		if (number[i] >= 0)
-			lsh_slot_map_leave(c->map, number[i]);
-	keep_places(c, s, a->whom.host);
-	keep_ids(c, s);
+		if (s->node[i].number >= 0)
+			lsh_cluster_leave(&a->cluster, s->node[i].number);
+	keep_places(a, q->uri.host);
 	return whole;
 }
 
-static void
-judge_survey(struct lsh_cluster *c, const struct asking *a)
+/* All of these: was it of use? */
+static bool
+judge_survey(struct asker *a, const struct question *q)
 {
-	const struct lsh_survey *s = &c->survey;
-	struct rank rank = {s->healthy, s->epoch};
-	bool first = lsh_cluster_version(c) == 0, same = is_same_cluster(c, s), whole;
+	struct rank rank = {a->survey.healthy, a->survey.epoch};
+	bool first = lsh_cluster_version(&a->cluster) == 0, same = is_same_cluster(a), whole;
 	int64_t now = lsh_now_ns();
-	int higher = compare(rank, c->rank);
+	int higher = compare(rank, a->rank);
 
 	if (!first && (!same || higher < 0)) {
-		note(c, LEASH_UNAVAILABLE, 0, same ? "what is said of the slots is out of date" : "an address leads to another cluster");
-		if (c->witnesses > 0)
-			return;
-		if (c->outdated_since == 0)
-			c->outdated_since = now;
-		if (elapsed(c->outdated_since, now) < NOTHING_ELSE || (!same && !a->whom.named))
-			return;
-		say(c, LEASH_LOG_WARNING, "the cluster is another one than before: its slots are looked at anew");
+		note(a, LEASH_UNAVAILABLE, 0, "%s",
+		     same ? "what is said of the slots is out of date" : "an address leads to another cluster");
+		if (a->witnesses > 0)
+			return false;
+		if (a->outdated_since == 0)
+			a->outdated_since = now;
+		if (elapsed(a->outdated_since, now) < NOTHING_ELSE || (!same && !q->named))
+			return false;
+		say(a, LEASH_LOG_WARNING, "the cluster is another one than before: its slots are looked at anew");
 		higher = 1;
 	}
-	c->outdated_since = 0;
-	c->rank = rank;
-	whole = take(c, a, higher > 0 || first);
-	if (c->served > 0)
-		c->witnesses++;
+	a->outdated_since = 0;
+	a->rank = rank;
+	whole = take(a, q, higher > 0 || first);
+	if (a->served > 0)
+		a->witnesses++;
 	else if (!whole)
-		note(c, LEASH_NO_MEMORY, ENOMEM, "out of memory for its servers");
+		note(a, LEASH_NO_MEMORY, ENOMEM, "out of memory for its servers");
 	else
-		note(c, LEASH_DENIED, 0, "'redirects' of the URI does not let us be sent to any of its servers");
+		note(a, LEASH_DENIED, 0, "'redirects' of the URI does not let us be sent to any of its servers");
+	return a->served > 0;
 }
 
 /* CLUSTER SLOTS was answered with an error. */
-static void
-judge_refusal(struct lsh_cluster *c, const struct asking *a, const char *said)
+static bool
+judge_refusal(struct asker *a, const struct question *q, const char *said)
 {
 	enum lsh_fault fault = lsh_fault_of(said);
-	char text[sizeof a->question.err.text];
 
-	if (strstr(said, "cluster support disabled") != NULL) {
-		snprintf(text, sizeof text, "%.80s is no part of a cluster: for this server alone write %s", a->question.uri.shown,
-		         a->question.uri.tls.on ? "rediss://" : "redis://");
-		note(c, LEASH_UNSUPPORTED, 0, text);
-	} else {
-		snprintf(text, sizeof text, "%.60s: CLUSTER SLOTS %s: %.120s", a->question.uri.shown,
-		         fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", said);
-		note(c, fault == LSH_FAULT_UNKNOWN ? LEASH_UNSUPPORTED : lsh_fault_status(fault), 0, text);
-	}
+	if (strstr(said, "cluster support disabled") != NULL)
+		note(a, LEASH_UNSUPPORTED, 0, "%.80s is no part of a cluster: for this server alone write %s", q->uri.shown,
+		     q->uri.tls.on ? "rediss://" : "redis://");
+	else
+		note(a, fault == LSH_FAULT_UNKNOWN ? LEASH_UNSUPPORTED : lsh_fault_status(fault), 0,
+		     "%.60s: CLUSTER SLOTS %s: %.120s", q->uri.shown,
+		     fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", said);
+	return false;
 }
 
-static void
-judge_info(struct lsh_cluster *c, const struct asking *a)
+static bool
+judge(struct asker *a, const struct question *q, const struct redisReply *info)
 {
-	struct lsh_item info = lsh_answer_item(a->question.info);
-
-	lsh_survey_read_info(&c->survey, a->question.info);
-	if (info.type == LSH_ERROR && !c->info_denied) {
-		c->info_denied = true;
-		say(c, LEASH_LOG_WARNING, "CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the others: %.100s", info.text);
-	}
-}
-
-static void
-judge(struct lsh_cluster *c, const struct asking *a)
-{
-	unsigned witnesses = c->witnesses;
-	struct lsh_item slots = lsh_answer_item(a->question.slots);
-	struct place *place;
-	char text[sizeof a->question.err.text];
+	struct lsh_item slots = lsh_answer_item(q->slots), words = lsh_answer_item(info);
 	const char *why;
 
-	if (a->question.status != LEASH_OK) {
-		note(c, a->question.status, a->question.err.sys_errno, a->question.err.text);
-	} else if (slots.type == LSH_ERROR) {
-		judge_refusal(c, a, slots.text);
-	} else if (!lsh_survey_read(&c->survey, a->question.slots, a->question.uri.host, &why)) {
-		snprintf(text, sizeof text, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s", a->question.uri.shown, why);
-		note(c, LEASH_PROTOCOL, 0, text);
-	} else if (c->survey.served == 0) {
-		snprintf(text, sizeof text, "%.80s knows of nobody who serves a slot: was the cluster created?", a->question.uri.shown);
-		note(c, LEASH_UNAVAILABLE, 0, text);
-	} else {
-		judge_info(c, a);
-		judge_survey(c, a);
+	if (slots.type == LSH_ERROR)
+		return judge_refusal(a, q, slots.text);
+	if (!lsh_survey_read(&a->survey, q->slots, q->uri.host, &why)) {
+		note(a, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s", q->uri.shown,
+		     why);
+		return false;
 	}
-	place = find_place(c, a->whom.host, a->whom.port);
-	if (place != NULL)
-		place->failed_at = c->witnesses > witnesses ? NEVER_YET : lsh_now_ns();
+	if (a->survey.served == 0) {
+		note(a, LEASH_UNAVAILABLE, 0, "%.80s knows of nobody who serves a slot: was the cluster created?",
+		     q->uri.shown);
+		return false;
+	}
+	lsh_survey_read_info(&a->survey, info);
+	if (words.type == LSH_ERROR && !a->info_denied) {
+		a->info_denied = true;
+		say(a, LEASH_LOG_WARNING,
+		    "CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the others: %.100s",
+		    words.text);
+	}
+	return judge_survey(a, q);
 }
 
-/* ---- looks: the thread's ---- */
+/* ---- questions ---- */
+
+static void
+begin_question(struct asker *a, struct question *q, struct place *place, int64_t now)
+{
+	const struct lsh_arg slots[] = {LSH_ARG("CLUSTER"), LSH_ARG("SLOTS")};
+	const struct lsh_arg info[] = {LSH_ARG("CLUSTER"), LSH_ARG("INFO")};
+	struct lsh_informant *informant = NULL;
+
+	*q = (struct question){.named = place->named, .look = a->look, .begun = a->begun, .asked_at = now};
+	place->look = a->look;
+	if (lsh_uri_of_server(&q->uri, a->cluster.uri, place->at.host, place->at.port))
+		informant = lsh_informant_new(&q->uri, &a->options);
+	if (informant == NULL) {
+		lsh_uri_clear(&q->uri);
+		note(a, LEASH_NO_MEMORY, ENOMEM, "out of memory for a question");
+		return;
+	}
+	lsh_informant_dial(informant);
+	lsh_informant_send(informant, slots, 2);
+	lsh_informant_send(informant, info, 2);
+	place->asked = true;
+	q->informant = informant;
+}
+
+static void
+end_question(struct asker *a, struct question *q, bool of_use)
+{
+	struct place *place = find_place(a, q->uri.host, q->uri.port);
+	struct lsh_informant *informant = q->informant;
+
+	if (place != NULL) {
+		place->asked = false;
+		place->failed_at = of_use ? NEVER_YET : lsh_now_ns();
+	}
+	q->informant = NULL; /* first: in a child that is forked meanwhile there is none that is not whole */
+	lsh_informant_free(informant);
+	lsh_answer_free(q->slots);
+	lsh_uri_clear(&q->uri);
+}
+
+static void
+go_on_asking(struct asker *a, struct question *q)
+{
+	const leash_error *trouble;
+
+	switch (lsh_informant_step(q->informant)) {
+	case LSH_INFORMED_WAIT:
+	case LSH_INFORMED_HELLO:
+		break;
+	case LSH_INFORMED_REPLY:
+		if (q->slots == NULL)
+			q->slots = lsh_informant_take(q->informant);
+		else
+			end_question(a, q, judge(a, q, lsh_informant_reply(q->informant)));
+		break;
+	case LSH_INFORMED_FAILED:
+		trouble = lsh_informant_trouble(q->informant);
+		note(a, trouble->status, trouble->sys_errno, "%s", trouble->text);
+		end_question(a, q, false);
+		break;
+	}
+}
+
+/* ---- looks ---- */
 
 /* About as long: clients that were thrown out together are not to come back together. */
 static int64_t
@@ -389,152 +460,79 @@ about(int64_t ns)
 	return ns * 3 / 4 + ns / 2 / 1024 * (lsh_random32() % 1024);
 }
 
-/* When it is this one's turn: the smaller, the sooner. */
-static int
-turn_of(const struct place *place, int64_t now)
+/* Who is asked next: those that failed lately last, those of the URI behind those that were heard of, else by
+ * chance. NULL: all were asked. */
+static struct place *
+next_place(struct asker *a, int64_t now)
 {
-	return (elapsed(place->failed_at, now) < BAD_LATELY ? 2 : 0) + (place->named ? 1 : 0);
-}
+	struct place *next = NULL;
+	uint32_t soonest = 0;
 
-/* Those that failed lately last, those of the URI behind those that were heard of, else by chance. */
-static void
-line_up(struct lsh_cluster *c, int64_t now)
-{
-	struct place shuffled[PLACES];
+	for (unsigned i = 0; i < a->places; i++) {
+		struct place *place = &a->place[i];
+		uint32_t turn = (elapsed(place->failed_at, now) < BAD_LATELY ? 2u : 0u) + (place->named ? 1u : 0u);
 
-	for (unsigned i = 0; i < c->places; i++) {
-		unsigned j = lsh_random32() % (i + 1);
-
-		shuffled[i] = shuffled[j];
-		shuffled[j] = c->place[i];
-	}
-	c->line_count = c->next = 0;
-	for (int turn = 0; turn <= 3; turn++)
-		for (unsigned i = 0; i < c->places; i++)
-			if (turn_of(&shuffled[i], now) == turn)
-				c->line[c->line_count++] = shuffled[i];
-}
-
-static void
-begin_look(struct lsh_cluster *c, int64_t now)
-{
-	atomic_store(&c->wanted, false); /* first: what is wanted from now on is another one */
-	c->pace = elapsed(c->begun, now) > STANDS ? SOON : 2 * c->pace < NOT_SO_SOON ? 2 * c->pace : NOT_SO_SOON;
-	c->looking = true;
-	c->held_back = false;
-	c->troubled = false;
-	c->witnesses = 0;
-	c->look++;
-	c->begun = now;
-	c->soonest = lsh_after(now, about(c->pace));
-	c->due = lsh_after(now, about(c->period));
-	line_up(c, now);
-}
-
-static void
-end_look(struct lsh_cluster *c)
-{
-	struct lsh_parker *opener;
-	leash_error trouble;
-
-	c->looking = false;
-	if (c->witnesses == 0 || (c->witnesses < WITNESSES && c->line_count < c->places))
-		atomic_store(&c->wanted, true); /* nobody knew, or there are others who might */
-	else if (c->held_back && c->due > lsh_after(c->begun, STANDS + SOON))
-		c->due = lsh_after(c->begun, STANDS + SOON);
-	pthread_mutex_lock(&c->mutex);
-	if (c->witnesses > 0)
-		c->trouble = (leash_error){0};
-	trouble = c->trouble;
-	c->looked = true;
-	pthread_mutex_unlock(&c->mutex);
-	opener = atomic_load(&c->opener);
-	if (opener != NULL)
-		lsh_unpark(opener);
-	if (c->witnesses > 0)
-		c->said[0] = '\0';
-	else if (strcmp(c->said, trouble.text) != 0)
-		c->ops->log(c->ctx, LEASH_LOG_WARNING, strcpy(c->said, trouble.text));
-}
-
-static bool
-is_being_asked(const struct lsh_cluster *c, const struct place *place)
-{
-	for (int i = 0; i < QUESTIONS; i++) {
-		const struct asking *a = &c->asking[i];
-
-		if (a->question.asked && a->whom.port == place->port && strcmp(a->whom.host, place->host) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Ask the next in line. */
-static void
-ask_next(struct lsh_cluster *c, struct asking *a, int64_t now)
-{
-	const struct place *place = &c->line[c->next++];
-	leash_error err;
-
-	if (is_being_asked(c, place))
-		return; /* in an earlier look: it hangs */
-	a->whom = *place;
-	a->look = c->look;
-	a->begun = c->begun;
-	a->asked_at = now;
-	if (!lsh_question_ask(&a->question, c->uri, place->host, place->port, &err))
-		note(c, err.status, err.sys_errno, err.text);
-}
-
-/* Judge what was answered. */
-static void
-collect(struct lsh_cluster *c)
-{
-	for (int i = 0; i < QUESTIONS; i++) {
-		struct asking *a = &c->asking[i];
-
-		if (!a->question.asked || !atomic_load(&a->question.answered))
+		if (place->asked || place->look == a->look)
 			continue;
-		lsh_question_take(&a->question);
-		judge(c, a);
-		lsh_question_forget(&a->question);
+		turn = turn << 16 | lsh_random32() >> 16;
+		if (next == NULL || turn < soonest) {
+			next = place;
+			soonest = turn;
+		}
 	}
+	return next;
 }
 
-/* Say what is news. */
 static void
-tell(struct lsh_cluster *c)
+begin_look(struct asker *a, int64_t now)
 {
-	uint64_t version = lsh_cluster_version(c);
-	struct lsh_parker *opener = atomic_load(&c->opener);
-
-	if (version == c->told)
-		return;
-	c->told = version;
-	if (opener != NULL)
-		lsh_unpark(opener);
-	if (c->served != c->served_told)
-		say(c, c->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING, "%u of %d slots are served", c->served, LSH_SLOTS);
-	c->served_told = c->served;
-	c->ops->changed(c->ctx);
+	atomic_store(&a->wanted, false); /* first: what is wanted from now on is another one */
+	a->pace = elapsed(a->begun, now) > STANDS ? SOON : 2 * a->pace < NOT_SO_SOON ? 2 * a->pace : NOT_SO_SOON;
+	a->looking = true;
+	a->held_back = false;
+	a->troubled = false;
+	a->witnesses = 0;
+	a->look++;
+	a->begun = now;
+	a->soonest = lsh_after(now, about(a->pace));
+	a->due = lsh_after(now, about(a->period));
 }
 
-/* How the look stands: how many questions of it are under way; how many of those are not slow; when the next one will be. Returns
- * one to be asked; NULL: there is none. */
-static struct asking *
-count_questions(struct lsh_cluster *c, int64_t now, unsigned *asked, unsigned *fresh, int64_t *until)
+static void
+end_look(struct asker *a)
 {
-	struct asking *idle = NULL;
+	a->looking = false;
+	a->looked = true;
+	if (a->witnesses == 0) {
+		atomic_store(&a->wanted, true);
+		if (strcmp(a->said, a->trouble.text) != 0)
+			a->ops->log(a->ctx, LEASH_LOG_WARNING, strcpy(a->said, a->trouble.text));
+		return;
+	}
+	if (a->held_back && a->due > lsh_after(a->begun, STANDS + SOON))
+		a->due = lsh_after(a->begun, STANDS + SOON);
+	pthread_mutex_lock(&a->cluster.mutex);
+	a->trouble = (leash_error){0};
+	pthread_mutex_unlock(&a->cluster.mutex);
+	a->said[0] = '\0';
+}
+
+/* How the look stands: how many questions of it are under way; how many of those are not slow; when the next one
+ * will be. Returns one to be asked; NULL: there is none. */
+static struct question *
+count_questions(struct asker *a, int64_t now, unsigned *asked, unsigned *fresh, int64_t *until)
+{
+	struct question *idle = NULL;
 
 	*asked = *fresh = 0;
 	*until = LSH_NEVER;
 	for (int i = 0; i < QUESTIONS; i++) {
-		struct asking *a = &c->asking[i];
-		int64_t slow_at = lsh_after(a->asked_at, c->patience / 5);
+		struct question *q = &a->question[i];
+		int64_t slow_at = lsh_after(q->asked_at, a->options.timeout / 5);
 
-		if (!a->question.asked)
-			idle = a;
-		if (!a->question.asked || a->look != c->look)
+		if (q->informant == NULL)
+			idle = q;
+		if (q->informant == NULL || q->look != a->look)
 			continue;
 		++*asked;
 		if (slow_at <= now)
@@ -547,141 +545,124 @@ count_questions(struct lsh_cluster *c, int64_t now, unsigned *asked, unsigned *f
 
 /* Begin a look if it is time to, or bring it forward. Returns when it wants to be called again. */
 static int64_t
-go_on(struct lsh_cluster *c)
+go_on(struct asker *a)
 {
 	for (;;) {
-		int64_t now = lsh_now_ns(), until = atomic_load(&c->wanted) && c->soonest < c->due ? c->soonest : c->due;
-		struct asking *idle;
+		int64_t now = lsh_now_ns(), until = atomic_load(&a->wanted) && a->soonest < a->due ? a->soonest : a->due;
+		struct question *idle;
+		struct place *place;
 		unsigned asked, fresh;
 
-		if (!c->looking && now < until)
+		if (!a->looking && now < until)
 			return until;
-		if (!c->looking)
-			begin_look(c, now);
-		idle = count_questions(c, now, &asked, &fresh, &until);
-		if (c->witnesses >= WITNESSES || (c->next == c->line_count && asked == 0))
-			end_look(c);
-		else if (c->next == c->line_count || idle == NULL || c->witnesses + fresh >= WITNESSES)
+		if (!a->looking)
+			begin_look(a, now);
+		idle = count_questions(a, now, &asked, &fresh, &until);
+		if (a->witnesses >= WITNESSES)
+			end_look(a);
+		else if (idle == NULL || a->witnesses + fresh >= WITNESSES)
+			return until;
+		else if ((place = next_place(a, now)) != NULL)
+			begin_question(a, idle, place, now);
+		else if (asked > 0)
 			return until;
 		else
-			ask_next(c, idle, now);
+			end_look(a);
 	}
 }
 
 /* Give up servers that nobody needs. Returns when it wants to be called again. */
 static int64_t
-give_up(struct lsh_cluster *c)
+give_up(struct asker *a)
 {
 	int64_t now = lsh_now_ns();
 	bool some = false;
 	int number;
 
-	while (c->ops->given_up != NULL && (number = lsh_slot_map_retire(c->map, now, IDLE, &some)) != LSH_NO_SERVER) {
-		c->ops->given_up(c->ctx, number);
-		lsh_slot_map_let_go(c->map, number);
+	while (a->ops->given_up != NULL && (number = lsh_slots_retire(&a->cluster, now, IDLE, &some)) != LSH_NO_SERVER) {
+		a->ops->given_up(a->ctx, number);
+		lsh_slots_let_go(&a->cluster, number);
 	}
 	return some ? lsh_after(now, LOOKS) : LSH_NEVER;
+}
+
+static void
+kick(struct asker *a)
+{
+	eventfd_write(a->kick, 1); /* does not block: the counter is far from full */
+}
+
+/* Do all that there is to do. Returns when it wants to be called again. */
+static int64_t
+work(struct asker *a)
+{
+	int64_t until, again;
+
+	for (int i = 0; i < QUESTIONS; i++)
+		if (a->question[i].informant != NULL)
+			go_on_asking(a, &a->question[i]);
+	tell(a);
+	again = give_up(a);
+	until = go_on(a);
+	return again < until ? again : until;
+}
+
+static void
+sleep_until(struct asker *a, int64_t until)
+{
+	struct pollfd polled[1 + QUESTIONS] = {{.fd = a->kick, .events = POLLIN}};
+	uint64_t drained;
+	nfds_t n = 1;
+
+	for (int i = 0; i < QUESTIONS; i++)
+		if (a->question[i].informant != NULL)
+			n += lsh_informant_poll(a->question[i].informant, polled + n, &until);
+	if (lsh_poll_until(polled, n, until) && polled[0].revents != 0)
+		eventfd_read(a->kick, &drained);
 }
 
 static void *
 lead(void *arg)
 {
-	struct lsh_cluster *c = arg;
+	struct asker *a = arg;
 
 	lsh_thread_begin("leash-cluster");
-	while (!atomic_load(&c->stopping)) {
-		int64_t until, again;
-
-		/* what is answered, or wanted, from here on wakes it again */
-		collect(c);
-		tell(c);
-		again = give_up(c);
-		until = go_on(c);
-		if (again < until)
-			until = again;
-		if (!atomic_load(&c->stopping))
-			lsh_park(&c->parker, until);
-	}
+	while (!atomic_load(&a->stopping))
+		sleep_until(a, work(a));
 	return NULL;
 }
 
 /* ---- callers ---- */
 
-int
-lsh_cluster_at(const struct lsh_cluster *c, unsigned slot)
-{
-	return lsh_slot_map_at(c->map, slot);
-}
-
-uint64_t
-lsh_cluster_version(const struct lsh_cluster *c)
-{
-	return lsh_slot_map_version(c->map);
-}
-
-size_t
-lsh_cluster_servers(const struct lsh_cluster *c)
-{
-	return lsh_slot_map_servers(c->map);
-}
-
-const struct lsh_uri *
-lsh_cluster_server(const struct lsh_cluster *c, int index)
-{
-	return lsh_slot_map_server(c->map, index);
-}
-
-int
-lsh_cluster_use_at(struct lsh_cluster *c, unsigned slot)
-{
-	return lsh_slot_map_use_at(c->map, slot);
-}
-
-bool
-lsh_cluster_use_number(struct lsh_cluster *c, int index)
-{
-	return lsh_slot_map_use_number(c->map, index);
-}
-
-void
-lsh_cluster_use(struct lsh_cluster *c, int index)
-{
-	lsh_slot_map_use(c->map, index);
-}
-
-void
-lsh_cluster_leave(struct lsh_cluster *c, int index)
-{
-	lsh_slot_map_leave(c->map, index);
-}
-
 void
 lsh_cluster_refresh(struct lsh_cluster *c)
 {
-	if (!atomic_exchange(&c->wanted, true))
-		lsh_unpark(&c->parker);
+	if (!atomic_exchange(&asker_of(c)->wanted, true))
+		kick(asker_of(c));
 }
 
 static leash_status
-redirect(struct lsh_cluster *c, const char *text, const char *verb, int from, unsigned *slot, int *index, leash_error *err)
+redirect(struct lsh_cluster *c, const char *text, const char *verb, int from, unsigned *slot, int *index,
+         leash_error *err)
 {
 	const struct lsh_uri *said_by = lsh_cluster_server(c, from);
-	char host[LSH_HOST_SIZE];
-	uint16_t port;
+	struct lsh_whereabouts to;
 
-	if (!lsh_redirection_read(text, verb, slot, host, &port))
+	if (!lsh_redirection_read(text, verb, slot, &to))
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: where it sends us is nowhere: %.100s", said_by->shown, text);
-	if (host[0] == '\0')
-		snprintf(host, sizeof host, "%s", said_by->host);
-	if (!is_allowed(c, host, said_by->host))
-		return lsh_fail(err, LEASH_DENIED, 0, "%.80s: it sends us to '%.80s:%u', to which 'redirects' of the URI does not let us be sent",
-		                said_by->shown, host, port);
-	*index = lsh_slot_map_number(c->map, host, port, false);
+	if (to.host[0] == '\0')
+		snprintf(to.host, sizeof to.host, "%s", said_by->host);
+	if (!is_allowed(c, to.host, said_by->host))
+		return lsh_fail(err, LEASH_DENIED, 0,
+		                "%.80s: it sends us to '%.80s:%u', to which 'redirects' of the URI does not let us be sent",
+		                said_by->shown, to.host, to.port);
+	*index = lsh_slots_number(c, to.host, to.port, false);
 	if (*index != LSH_NO_SERVER)
 		return LEASH_OK;
-	lsh_unpark(&c->parker); /* there may be some to be given up */
-	return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does not name are in use (or no memory is left)",
-	                said_by->shown, host, port, (int)LSH_STRANGERS);
+	kick(asker_of(c)); /* there may be some to be given up */
+	return lsh_fail(err, LEASH_UNAVAILABLE, 0,
+	                "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does not "
+	                "name are in use (or no memory is left)", said_by->shown, to.host, to.port, (int)LSH_STRANGERS);
 }
 
 leash_status
@@ -689,7 +670,7 @@ lsh_cluster_moved(struct lsh_cluster *c, const char *text, int from, unsigned *s
 {
 	leash_status status = redirect(c, text, "MOVED", from, slot, index, err);
 
-	if (status == LEASH_OK && lsh_slot_map_move(c->map, *slot, *index))
+	if (status == LEASH_OK && lsh_slots_move(c, *slot, *index))
 		lsh_cluster_refresh(c); /* hardly that one alone */
 	return status;
 }
@@ -706,7 +687,7 @@ lsh_cluster_trouble(struct lsh_cluster *c, unsigned slot, leash_error *err)
 	leash_error trouble;
 
 	pthread_mutex_lock(&c->mutex);
-	trouble = c->trouble;
+	trouble = asker_of(c)->trouble;
 	pthread_mutex_unlock(&c->mutex);
 	if (trouble.status == LEASH_OK)
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "%.100s: nobody serves slot %u", c->uri->shown, slot);
@@ -718,31 +699,22 @@ lsh_cluster_trouble(struct lsh_cluster *c, unsigned slot, leash_error *err)
 leash_status
 lsh_cluster_open(struct lsh_cluster *c, leash_error *err)
 {
-	int64_t deadline = lsh_after(lsh_now_ns(), c->timeout);
-	struct lsh_thread *self = lsh_self();
+	struct asker *a = asker_of(c);
+	int64_t deadline = lsh_after(lsh_now_ns(), a->timeout), until = work(a);
 	leash_error trouble;
-	bool looked = false;
 	int e;
 
-	if (self == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
-	atomic_store(&c->opener, &self->parker);
-	e = lsh_thread_start(&c->thread, lead, c);
+	while (lsh_cluster_version(c) == 0 && !a->looked && lsh_now_ns() < deadline) {
+		sleep_until(a, until < deadline ? until : deadline);
+		until = work(a);
+	}
+	trouble = a->trouble;
+	e = lsh_thread_start(&a->thread, lead, a);
 	if (e != 0)
 		return lsh_fail_short(err, e, "cannot make a thread that looks at the cluster's slots");
-	c->started = true;
-	while (lsh_cluster_version(c) == 0 && !looked && lsh_now_ns() < deadline) {
-		lsh_park(&self->parker, deadline);
-		pthread_mutex_lock(&c->mutex);
-		looked = c->looked;
-		pthread_mutex_unlock(&c->mutex);
-	}
-	atomic_store(&c->opener, NULL);
+	a->started = true;
 	if (lsh_cluster_version(c) != 0)
 		return LEASH_OK;
-	pthread_mutex_lock(&c->mutex);
-	trouble = c->trouble;
-	pthread_mutex_unlock(&c->mutex);
 	if (trouble.status == LEASH_OK)
 		return lsh_fail(err, LEASH_UNAVAILABLE, ETIMEDOUT, "%.100s: none of its nodes answered in time", c->uri->shown);
 	return lsh_fail(err, trouble.status, trouble.sys_errno, "%s", trouble.text);
@@ -751,29 +723,27 @@ lsh_cluster_open(struct lsh_cluster *c, leash_error *err)
 void
 lsh_cluster_stop(struct lsh_cluster *c)
 {
-	if (!c->started)
-		return;
-	c->started = false;
-	atomic_store(&c->stopping, true);
-	lsh_unpark(&c->parker);
-	pthread_join(c->thread, NULL);
-	for (int i = 0; i < QUESTIONS; i++)
-		lsh_question_drop(&c->asking[i].question);
-	for (int i = 0; i < QUESTIONS; i++) {
-		struct lsh_question *q = &c->asking[i].question;
+	struct asker *a = asker_of(c);
 
-		if (!q->asked)
-			continue;
-		lsh_question_take(q);
-		lsh_question_forget(q);
-	}
+	atomic_store(&a->stopping, true);
+	kick(a);
+	if (a->started)
+		pthread_join(a->thread, NULL);
+	a->started = false;
+	for (int i = 0; i < QUESTIONS; i++)
+		if (a->question[i].informant != NULL)
+			end_question(a, &a->question[i], false);
 }
 
 void
 lsh_cluster_forsake(struct lsh_cluster *c)
 {
+	struct asker *a = asker_of(c);
+
 	for (int i = 0; i < QUESTIONS; i++)
-		lsh_question_forsake(&c->asking[i].question);
+		if (a->question[i].informant != NULL)
+			lsh_informant_forsake(a->question[i].informant);
+	close(a->kick);
 }
 
 void
@@ -781,53 +751,44 @@ lsh_cluster_free(struct lsh_cluster *c)
 {
 	if (c == NULL)
 		return;
-	lsh_slot_map_free(c->map);
-	pthread_mutex_destroy(&c->mutex);
-	lsh_free(c);
-}
-
-static void
-name_places(struct lsh_cluster *c)
-{
-	for (size_t i = 0; i < c->uri->host_count; i++) {
-		const struct lsh_endpoint *host = &c->uri->hosts[i];
-		struct place *place = &c->place[c->places];
-
-		if (find_place(c, host->host, host->port) != NULL)
-			continue; /* twice in the URI */
-		*place = (struct place){.port = host->port, .named = true, .failed_at = NEVER_YET};
-		snprintf(place->host, sizeof place->host, "%s", host->host);
-		c->places++;
-	}
-	c->named = c->places;
+	lsh_slots_close(c);
+	if (asker_of(c)->kick >= 0)
+		close(asker_of(c)->kick);
+	lsh_free(asker_of(c));
 }
 
 struct lsh_cluster *
 lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_cluster_ops *ops, void *ctx)
 {
-	struct lsh_cluster *c = lsh_new(struct lsh_cluster);
-	int64_t patience = options->timeout - options->timeout / 8; /* so that whoever opens it in vain is told what was in the way */
+	struct asker *a = lsh_new(struct asker);
+	/* so that whoever opens it in vain is told what was in the way */
+	int64_t patience = options->timeout - options->timeout / 8;
 
-	if (c == NULL)
+	if (a == NULL)
 		return NULL;
-	c->ops = ops;
-	c->ctx = ctx;
-	c->uri = options->uri;
-	c->timeout = options->timeout;
-	c->period = options->period > 0 ? options->period : PERIOD;
-	c->patience = patience < PATIENCE ? patience : PATIENCE;
-	c->begun = NEVER_YET;
-	pthread_mutex_init(&c->mutex, NULL);
-	for (int i = 0; i < QUESTIONS; i++) {
-		c->asking[i].question.name = options->name;
-		c->asking[i].question.patience = c->patience;
-		c->asking[i].question.parker = &c->parker;
+	lsh_slots_open(&a->cluster, options->uri);
+	a->ops = ops;
+	a->ctx = ctx;
+	a->timeout = options->timeout;
+	a->period = options->period > 0 ? options->period : PERIOD;
+	a->options = (struct lsh_informant_options){
+		.name = options->name, .timeout = patience < PATIENCE ? patience : PATIENCE,
+		.bytes = BYTES, .elements = ELEMENTS,
+	};
+	a->begun = NEVER_YET;
+	for (size_t i = 0; i < options->uri->host_count; i++) {
+		const struct lsh_endpoint *host = &options->uri->hosts[i];
+
+		if (find_place(a, host->host, host->port) != NULL)
+			continue; /* twice in the URI */
+		a->place[a->places] = (struct place){.at.port = host->port, .named = true, .failed_at = NEVER_YET};
+		snprintf(a->place[a->places++].at.host, LSH_HOST_SIZE, "%s", host->host);
 	}
-	name_places(c);
-	c->map = lsh_slot_map_new(c->uri);
-	if (c->map == NULL) {
-		lsh_cluster_free(c);
+	a->named = a->places;
+	a->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (a->kick < 0) {
+		lsh_cluster_free(&a->cluster);
 		return NULL;
 	}
-	return c;
+	return &a->cluster;
 }

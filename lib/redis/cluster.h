@@ -1,16 +1,16 @@
 /* A cluster: which of its servers has which slot, as far as they say. cluster.c explains whom it believes.
  *
- * Servers are numbered, from 0. One keeps its number and its URI for as long as it has a slot or the number is in use (slot_map.h), and is given
- * up some seconds after that: addresses change, and whoever names ever new ones is not to fill the memory.
- * The map may have holes: slots that nobody serves, or that somebody is said to serve to whom the URI does not let us be sent.
+ * Servers are numbered, from 0. One keeps its number and its URI for as long as it has a slot or the number is in use,
+ * and is given up some seconds after that: addresses change, and whoever names ever new ones is not to fill the memory.
+ * The map may have holes: slots that nobody serves, or that somebody is said to serve to whom the URI does not let us
+ * be sent.
  *
- * Looking something up in it is a load or two from any thread: callers keep what they found and look again when the version is
- * another one. */
+ * Looking something up in it is a load or two from any thread: callers keep what they found and look again when the
+ * version is another one. */
 #ifndef LSH_REDIS_CLUSTER_H
 #define LSH_REDIS_CLUSTER_H
 
 #include "redis/slot.h"
-#include "redis/slot_map.h"
 #include "redis/uri.h"
 
 #include <leash/event.h>
@@ -22,11 +22,18 @@
 
 struct lsh_cluster;
 
+enum {
+	LSH_SERVERS = 1024,  /* at a time */
+	LSH_STRANGERS = 64,  /* of these, those that no node says to have a slot: no more redirections are followed */
+	LSH_NO_SERVER = -1,
+};
+
 struct lsh_cluster_ops {
-	void (*changed)(void *ctx); /* the map is another one; on the cluster's own thread, no mutex held */
-	void (*log)(void *ctx, leash_log_level level, const char *line); /* likewise */
-	void (*given_up)(void *ctx, int index); /* likewise: nobody has this server or finds it any more; end what there is of it. It may wait. NULL:
-	                                           none is ever given up */
+	/* On the cluster's own thread, or that which opens it; no mutex held. */
+	void (*changed)(void *ctx);             /* the map is another one */
+	void (*log)(void *ctx, leash_log_level level, const char *line);
+	void (*given_up)(void *ctx, int index); /* nobody has this server or finds it any more; end what there is of it. It
+	                                           may wait. NULL: none is ever given up */
 };
 
 struct lsh_cluster_options {
@@ -36,9 +43,12 @@ struct lsh_cluster_options {
 	int64_t period;            /* ns between two looks of its own accord, more or less; 0: 20 s */
 };
 
-struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_cluster_ops *ops, void *ctx); /* NULL: no memory */
+/* NULL: no memory or descriptors. */
+struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_cluster_ops *ops,
+                                    void *ctx);
 
-/* Start its thread, and await the first map, or what is in its way; no longer than `timeout`.
+/* Await the first map, or what is in its way, no longer than `timeout`, and start the thread that looks at it from then
+ * on, also if this fails.
  *   DENIED       password or user, or CLUSTER SLOTS is not permitted
  *   UNSUPPORTED  that is no cluster
  *   UNAVAILABLE  nobody could be asked in time, or nobody serves anything
@@ -46,7 +56,7 @@ struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options, c
  *   NO_MEMORY */
 leash_status lsh_cluster_open(struct lsh_cluster *cluster, leash_error *err);
 
-/* End its threads. May take about a timeout: an attempt to connect that is under way is not cut short. */
+/* End its thread. */
 void lsh_cluster_stop(struct lsh_cluster *cluster);
 void lsh_cluster_free(struct lsh_cluster *cluster); /* when it is stopped, or was never opened; NULL is allowed */
 
@@ -59,10 +69,13 @@ int lsh_cluster_at(const struct lsh_cluster *cluster, unsigned slot);
 /* Grows with each change of the map. Read before the map, and it is never newer than what was found there. */
 uint64_t lsh_cluster_version(const struct lsh_cluster *cluster);
 
-size_t lsh_cluster_servers(const struct lsh_cluster *cluster);   /* all numbers are below that */
-const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index); /* NULL: nobody has the number */
+size_t lsh_cluster_servers(const struct lsh_cluster *cluster); /* all numbers are below that */
 
-/* Uses of numbers, as of a slot map. */
+/* NULL: nobody has the number. */
+const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
+
+/* What is in use may be used once more (lsh_cluster_use()); the other two begin, and return LSH_NO_SERVER or false
+ * where there is nothing to begin with. Each use ends by lsh_cluster_leave(). */
 int lsh_cluster_use_at(struct lsh_cluster *cluster, unsigned slot);
 bool lsh_cluster_use_number(struct lsh_cluster *cluster, int index);
 void lsh_cluster_use(struct lsh_cluster *cluster, int index);
@@ -71,13 +84,16 @@ void lsh_cluster_leave(struct lsh_cluster *cluster, int index);
 /* Have the map looked at anew, soon: a connection broke, CLUSTERDOWN. Costs nothing if that is on its way already. */
 void lsh_cluster_refresh(struct lsh_cluster *cluster);
 
-/* The server `from` said `text`: "MOVED <slot> <host>:<port>". That slot is corrected at once, and the others are looked at anew.
- * LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there; UNAVAILABLE: there
- * are too many already of which nobody but such texts has told, or there is no memory. */
-leash_status lsh_cluster_moved(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index, leash_error *err);
+/* The server `from` said `text`: "MOVED <slot> <host>:<port>". That slot is corrected at once, and the others are
+ * looked at anew. LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be
+ * sent there; UNAVAILABLE: there are too many already of which nobody but such texts has told, or there is no
+ * memory. */
+leash_status lsh_cluster_moved(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index,
+                               leash_error *err);
 
 /* The same for "ASK <slot> <host>:<port>", which changes nothing: it is good for one command. */
-leash_status lsh_cluster_ask(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index, leash_error *err);
+leash_status lsh_cluster_ask(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index,
+                             leash_error *err);
 
 /* Why a slot has no server, as far as it is known, for a message: "redis+cluster://...: ..." */
 leash_status lsh_cluster_trouble(struct lsh_cluster *cluster, unsigned slot, leash_error *err);

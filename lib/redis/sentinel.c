@@ -1,52 +1,104 @@
 /* Who is the master? The sentinels are asked, all at once:
  *
  *   - when the node wishes to know, which it does before it dials;
- *   - once in every period: a master that was replaced and returns takes writes for up to 10 s, until a sentinel gets at it;
- *   - when one of them says +switch-master. All are listened to: the one that leads a failover says so last, when the replicas
- *     follow the new master, while the others say it as soon as they hear of that. Anybody may publish, and as often as they like:
- *     the first such hint is followed at once, and what comes within HINT_GAP of one that was, once that is over, by one question.
+ *   - once in every period: a master that was replaced and returns takes writes for up to 10 s, until a sentinel gets
+ *     at it;
+ *   - when one of them says +switch-master. All are listened to: the one that leads a failover says so last, when the
+ *     replicas follow the new master, while the others say it as soon as they hear of that. Anybody may publish, and as
+ *     often as they like: the first such hint is followed at once, and what comes within HINT_GAP of one that was, once
+ *     that is over, by one question.
  *
- * Each sentinel is a lookout (lookout.h), for itself: one that hangs keeps nobody waiting. What each said last is its view, until it fails
- * to answer. After every answer it is decided anew, among the views of a master that the URI allows:
+ * Each sentinel is an informant (informant.h) for itself: one that hangs keeps nobody waiting. A question is three
+ * commands, sent in one go:
+ *
+ *   SENTINEL GET-MASTER-ADDR-BY-NAME   the address; in a failover sooner the new one than SENTINEL MASTER has it
+ *   SENTINEL MASTER                    the epoch, and what else a sentinel thinks of the master
+ *   SENTINEL SENTINELS                 the others
+ *
+ * A user who is permitted but the first of them is served all the same. A connection that was kept open and turns out
+ * to be broken is no reply: another is dialed at once. A second one, for as long as questions are answered, has
+ * subscribed to +switch-master.
+ *
+ * What each said last is its view, until it fails to reply. After every question it is decided anew, among the views of
+ * a master that the URI allows:
  *
  *   the highest epoch      -> the others have not heard of the last failover yet
  *   the most sentinels     -> where those disagree; as after SENTINEL SET or MONITOR on some of them only
  *   the one believed in, else the one that the URI names first
  *
- * So the first answer counts at once, and one of a higher epoch overrides it. What a sentinel thinks of the master's health does not
- * count: down or not, there is no other as long as it names none.
+ * So the first answer counts at once, and one of a higher epoch overrides it. What a sentinel thinks of the master's
+ * health does not count: down or not, there is no other as long as it names none.
  *
- * Where none of the sentinels of the URI answers, those that they named when they last did are asked as well. If nobody answers at all,
- * then whoever has a connection to the master keeps it, and nobody gets a new one: it could be to a master of the past. A wish is over when
- * there is an answer to it, or when all have failed at it.
+ * Where none of the sentinels of the URI answers, those that they named when they last did are asked as well. If nobody
+ * answers at all, then whoever has a connection to the master keeps it, and nobody gets a new one: it could be to a
+ * master of the past. A wish is over when there is an answer to it, or when all have failed at it.
  *
- * One thread does all of it, and never waits but in ppoll(). It alone has the lookouts. */
+ * One thread does all of it, and never waits but in ppoll(). */
 #include "redis/sentinel.h"
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "base/token.h"
+#include "redis/fault.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define SLACK    (1 * LSH_S)    /* less than this longer is no news */
-#define HINT_GAP (200 * LSH_MS) /* between two questions for which somebody's message is the reason */
+#define SLACK              (1 * LSH_S)    /* less than this longer is no news */
+#define HINT_GAP           (200 * LSH_MS) /* between two questions for which somebody's message is the reason */
+#define RESUBSCRIBE        (1 * LSH_S)    /* so long after a subscription that broke, at the soonest */
+#define RESUBSCRIBE_DENIED (30 * LSH_S)   /* that is noted down in a log of the sentinel each time */
 
-enum { MOST = LSH_HOSTS_MAX + LSH_OTHERS };
+enum {
+	OTHERS_MOST = 16,            /* sentinels that one of them may name; more are not heeded */
+	POSTS = LSH_HOSTS_MAX + OTHERS_MOST,
+	BYTES = 1 << 18,             /* of one reply, and its elements */
+	ELEMENTS = 1 << 14,
+};
+
+enum question { ADDRESS, MASTER, OTHERS, QUESTIONS };
+
+static const char *const questions[QUESTIONS] = {"GET-MASTER-ADDR-BY-NAME", "MASTER", "SENTINELS"};
+
+enum sight {
+	SEES_NOTHING,  /* was not asked yet */
+	SEES_MASTER,
+	SEES_STRANGER, /* knows no master of that name */
+	SEES_TROUBLE,  /* did not reply, or refused to */
+};
+
+/* What a sentinel says. */
+struct view {
+	enum sight sight;
+	uint64_t number;              /* of the wish that this answers; 0: none */
+	struct lsh_whereabouts master;
+	uint64_t epoch;               /* of the configuration that made it the master; 0 also if that is not told */
+	int64_t since;                /* it is the master since then at the latest, by lsh_now_ns() */
+	bool down;                    /* takes it for down */
+	leash_error trouble;          /* names the sentinel */
+};
 
 struct post {
-	struct lsh_lookout *lookout;
+	struct lsh_uri uri;
+	struct lsh_informant *asked, *news;
+	bool asking, kept;            /* a question is under way; by a connection that served one before */
+	enum question about;          /* whose reply is the next */
+	struct view coming, view;     /* what is made of the replies to that question; what was said last */
+	size_t other_count;
+	struct lsh_whereabouts others[OTHERS_MOST];
+	bool subscribed;              /* that is confirmed */
+	int64_t subscribe_at;
+	leash_error deafness;         /* why it failed; LEASH_OK: it did not */
 	char said[sizeof ((leash_error *)0)->text]; /* what was last said of its troubles */
 };
 
@@ -55,7 +107,8 @@ struct lsh_sentinel {
 	void *ctx;
 	const struct lsh_uri *uri;
 	char *name;
-	int64_t timeout, period;
+	struct lsh_informant_options asked, news; /* how they are asked, and listened to */
+	int64_t period;
 	int kick;
 	atomic_bool stopping;
 	_Atomic uint64_t wished;
@@ -64,7 +117,7 @@ struct lsh_sentinel {
 
 	/* the thread's */
 	size_t named, count;        /* of `posts`: those of the URI, and all that are there */
-	struct post posts[MOST];
+	struct post *posts[POSTS];
 	int64_t next;               /* when the next question is due */
 	bool hinted;                /* the master may be another one, and nobody was asked about that yet: */
 	int64_t hint_at;            /* then it is due, at the soonest */
@@ -73,96 +126,68 @@ struct lsh_sentinel {
 	bool found;
 	struct lsh_master master;   /* if found */
 	uint64_t epoch;             /* of which it is */
-	uint64_t answered, failed, done; /* the last wish that there was an answer to; that all failed at; that was over for all */
+	uint64_t answered, failed;  /* the last wish that there was an answer to; that all failed at; */
+	uint64_t done;              /* that was over for all */
 	leash_error trouble;        /* why they failed */
 	_Atomic uint64_t changes;
 };
 
-static void
-say(struct lsh_sentinel *s, leash_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void
-say(struct lsh_sentinel *s, leash_log_level level, const char *format, ...)
-{
-	char line[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	s->ops->log(s->ctx, level, line);
-}
-
 static bool
 is_same(const struct lsh_whereabouts *a, const struct lsh_whereabouts *b)
 {
-	return a->port == b->port && strcmp(a->host, b->host) == 0;
+	return lsh_is_same_place(a, b->host, b->port);
 }
 
 /* ---- what to believe ---- */
 
-static const struct lsh_view *
-view_of(const struct lsh_sentinel *s, size_t i)
-{
-	return lsh_lookout_view(s->posts[i].lookout);
-}
-
 /* Does it name a master to go to? */
 static bool
-is_usable(const struct lsh_sentinel *s, const struct lsh_view *view)
+is_usable(const struct lsh_sentinel *s, const struct view *view)
 {
-	return view->sight == LSH_SEES_MASTER && lsh_uri_allows(s->uri, view->master.host);
+	return view->sight == SEES_MASTER && lsh_uri_allows(s->uri, view->master.host);
 }
 
+/* How many say the same; and since when it is the master: each sentinel counts from when it saw it become that, or
+ * from its own start. */
 static unsigned
-votes_for(const struct lsh_sentinel *s, const struct lsh_view *view)
+votes_for(const struct lsh_sentinel *s, const struct view *view, int64_t *since)
 {
 	unsigned votes = 0;
 
+	*since = view->since;
 	for (size_t i = 0; i < s->count; i++) {
-		const struct lsh_view *other = view_of(s, i);
+		const struct view *other = &s->posts[i]->view;
 
-		votes += is_usable(s, other) && other->epoch == view->epoch && is_same(&other->master, &view->master);
+		if (!is_usable(s, other) || other->epoch != view->epoch || !is_same(&other->master, &view->master))
+			continue;
+		votes++;
+		*since = other->since < *since ? other->since : *since;
 	}
 	return votes;
 }
 
 static bool
-is_better(const struct lsh_sentinel *s, const struct lsh_view *view, const struct lsh_view *best)
+is_better(const struct lsh_sentinel *s, const struct view *view, const struct view *best)
 {
+	int64_t ignored;
 	unsigned votes, best_votes;
 
 	if (view->epoch != best->epoch)
 		return view->epoch > best->epoch;
-	votes = votes_for(s, view);
-	best_votes = votes_for(s, best);
+	votes = votes_for(s, view, &ignored);
+	best_votes = votes_for(s, best, &ignored);
 	if (votes != best_votes)
 		return votes > best_votes;
 	return s->found && is_same(&view->master, &s->master.at) && !is_same(&best->master, &s->master.at);
 }
 
-/* Since when it is the master: each sentinel counts from when it saw it become that, or from its own start. */
-static int64_t
-since(const struct lsh_sentinel *s, const struct lsh_view *best)
-{
-	int64_t since = best->since;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct lsh_view *view = view_of(s, i);
-
-		if (is_usable(s, view) && view->epoch == best->epoch && is_same(&view->master, &best->master) && view->since < since)
-			since = view->since;
-	}
-	return since;
-}
-
-static const struct lsh_view *
+static const struct view *
 choose(const struct lsh_sentinel *s)
 {
-	const struct lsh_view *best = NULL;
+	const struct view *best = NULL;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct lsh_view *view = view_of(s, i);
+		const struct view *view = &s->posts[i]->view;
 
 		if (is_usable(s, view) && (best == NULL || is_better(s, view, best)))
 			best = view;
@@ -171,42 +196,37 @@ choose(const struct lsh_sentinel *s)
 }
 
 /* How much a failed view tells of why there is no answer. */
-static unsigned
-weight(const struct lsh_view *view)
+static int
+weight(const struct view *view)
 {
-	switch (view->sight) {
-	case LSH_SEES_NOTHING:
-		return 0;
-	case LSH_SEES_MASTER:
-		return 6; /* somewhere where we may not go */
-	case LSH_SEES_STRANGER:
-		return 5;
-	case LSH_SEES_TROUBLE:
-		break;
-	}
-	if (view->trouble.status == LEASH_UNAVAILABLE)
-		return view->trouble.sys_errno == ENXIO ? 1 : 2; /* one that does not exist is not waited for: the others may come back */
-	return view->trouble.status == LEASH_NO_MEMORY ? 3 : 4;
+	static const int by_sight[] = {
+		[SEES_NOTHING] = -2, [SEES_STRANGER] = 6, [SEES_MASTER] = 7, /* somewhere where we may not go */
+	};
+
+	return view->sight == SEES_TROUBLE ? lsh_trouble_weight(&view->trouble) : by_sight[view->sight];
 }
 
 static void
 explain(const struct lsh_sentinel *s, leash_error *err)
 {
-	const struct lsh_view *view = view_of(s, 0);
+	const struct view *view = &s->posts[0]->view;
+	const leash_error *why;
 	const char *shown = s->uri->shown;
 
 	for (size_t i = 1; i < s->count; i++)
-		if (weight(view_of(s, i)) >= weight(view))
-			view = view_of(s, i);
-	if (view->sight == LSH_SEES_MASTER)
-		lsh_fail(err, LEASH_DENIED, 0, "%.90s: its master is at %.60s:%u, where 'redirects' of the URI does not let us go", shown,
+		if (weight(&s->posts[i]->view) >= weight(view))
+			view = &s->posts[i]->view;
+	why = &view->trouble;
+	if (view->sight == SEES_MASTER)
+		lsh_fail(err, LEASH_DENIED, 0,
+		         "%.90s: its master is at %.60s:%u, where 'redirects' of the URI does not let us go", shown,
 		         view->master.host, view->master.port);
-	else if (view->sight == LSH_SEES_STRANGER)
+	else if (view->sight == SEES_STRANGER)
 		lsh_fail(err, LEASH_INVALID, 0, "%.120s: no sentinel knows a master called '%.60s'", shown, s->uri->master);
-	else if (view->trouble.status == LEASH_UNAVAILABLE)
-		lsh_fail(err, LEASH_UNAVAILABLE, view->trouble.sys_errno, "%.90s: no sentinel answered: %.130s", shown, view->trouble.text);
+	else if (why->status == LEASH_UNAVAILABLE)
+		lsh_fail(err, LEASH_UNAVAILABLE, why->sys_errno, "%.90s: no sentinel answered: %.130s", shown, why->text);
 	else
-		lsh_fail(err, view->trouble.status, view->trouble.sys_errno, "%.80s: a sentinel: %.150s", shown, view->trouble.text);
+		lsh_fail(err, why->status, why->sys_errno, "%.80s: a sentinel: %.150s", shown, why->text);
 }
 
 /* The wish that is over for all of the first `count`. */
@@ -216,26 +236,27 @@ least_number(const struct lsh_sentinel *s, size_t count)
 	uint64_t least = UINT64_MAX;
 
 	for (size_t i = 0; i < count; i++)
-		if (view_of(s, i)->number < least)
-			least = view_of(s, i)->number;
+		if (s->posts[i]->view.number < least)
+			least = s->posts[i]->view.number;
 	return least;
 }
 
 /* Believe `best`, which may be NULL: then what was believed stands. Returns whether that is news; s->mutex held. */
 static bool
-believe(struct lsh_sentinel *s, const struct lsh_view *best)
+believe(struct lsh_sentinel *s, const struct view *best)
 {
-	bool news;
+	int64_t since;
 
 	if (best == NULL)
 		return false;
+	votes_for(s, best, &since);
 	s->master.down = best->down;
-	news = !s->found || !is_same(&best->master, &s->master.at) || best->epoch != s->epoch || since(s, best) < s->master.since - SLACK;
-	if (!news)
+	if (s->found && is_same(&best->master, &s->master.at) && best->epoch == s->epoch &&
+	    since >= s->master.since - SLACK)
 		return false;
 	s->found = true;
 	s->epoch = best->epoch;
-	s->master = (struct lsh_master){.at = best->master, .since = since(s, best), .down = best->down};
+	s->master = (struct lsh_master){.at = best->master, .since = since, .down = best->down};
 	atomic_fetch_add(&s->changes, 1);
 	return true;
 }
@@ -243,13 +264,13 @@ believe(struct lsh_sentinel *s, const struct lsh_view *best)
 static void
 decide(struct lsh_sentinel *s)
 {
-	const struct lsh_view *best = choose(s);
+	const struct view *best = choose(s);
 	uint64_t answered = 0, done = least_number(s, s->count);
 	bool news;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (is_usable(s, view_of(s, i)) && view_of(s, i)->number > answered)
-			answered = view_of(s, i)->number;
+		if (is_usable(s, &s->posts[i]->view) && s->posts[i]->view.number > answered)
+			answered = s->posts[i]->view.number;
 	pthread_mutex_lock(&s->mutex);
 	news = believe(s, best) || answered > s->answered || done > s->done;
 	if (answered > s->answered)
@@ -265,30 +286,268 @@ decide(struct lsh_sentinel *s)
 		s->ops->news(s->ctx);
 }
 
-/* ---- the lookouts ---- */
+/* ---- what a sentinel says ---- */
 
-/* `uri` is moved. */
+static struct lsh_item
+field(const struct redisReply *reply, const char *name)
+{
+	for (size_t i = 0; i + 1 < lsh_answer_count(reply); i += 2)
+		if (strcmp(lsh_answer_item(lsh_answer_at(reply, i)).text, name) == 0)
+			return lsh_answer_item(lsh_answer_at(reply, i + 1));
+	return lsh_answer_item(NULL);
+}
+
+static uint64_t
+number(const struct redisReply *reply, const char *name)
+{
+	struct lsh_item item = field(reply, name);
+	uint64_t n = 0;
+
+	lsh_decimal_read(item.text, item.length, &n);
+	return n;
+}
+
+static bool
+take_place(struct lsh_whereabouts *at, struct lsh_item host, struct lsh_item port)
+{
+	if (!lsh_is_host(host.text, host.length) || !lsh_port_read(&at->port, port.text, port.length))
+		return false;
+	memcpy(at->host, host.text, host.length + 1);
+	return true;
+}
+
+static void
+take_refusal(struct post *p, const char *said)
+{
+	leash_status status = lsh_fault_status(lsh_fault_of(said));
+
+	/* a server that is none says "ERR unknown command" */
+	if (lsh_starts_with_word(said, "ERR"))
+		lsh_fail(&p->coming.trouble, LEASH_INVALID, 0, "%.120s: is it a sentinel? SENTINEL was refused: %.*s",
+		         p->uri.shown, (int)strcspn(said, "'`\","), said);
+	else
+		lsh_fail(&p->coming.trouble, status == LEASH_OK ? LEASH_PROTOCOL : status, 0,
+		         "%.120s: SENTINEL GET-MASTER-ADDR-BY-NAME was refused: %.120s", p->uri.shown, said);
+}
+
+static void
+take_address(struct post *p, const struct redisReply *reply)
+{
+	struct lsh_item item = lsh_answer_item(reply), host = lsh_answer_item(lsh_answer_at(reply, 0));
+
+	p->coming.sight = SEES_TROUBLE;
+	if (item.type == LSH_ERROR)
+		take_refusal(p, item.text);
+	else if (item.type == LSH_NIL)
+		p->coming.sight = SEES_STRANGER;
+	else if (take_place(&p->coming.master, host, lsh_answer_item(lsh_answer_at(reply, 1))))
+		p->coming.sight = SEES_MASTER;
+	else
+		lsh_fail(&p->coming.trouble, LEASH_PROTOCOL, 0, "%.120s: where it says that the master is, none can be",
+		         p->uri.shown);
+}
+
+static void
+take_master(struct post *p, const struct redisReply *reply)
+{
+	uint64_t role_ms = number(reply, "role-reported-time");
+	struct lsh_whereabouts at;
+
+	p->coming.epoch = number(reply, "config-epoch");
+	/* in a failover the rest may be about the master before */
+	if (!take_place(&at, field(reply, "ip"), field(reply, "port")) || !is_same(&at, &p->coming.master))
+		return;
+	p->coming.down = strstr(field(reply, "flags").text, "_down") != NULL;
+	if (role_ms <= INT64_MAX / LSH_MS / 2)
+		p->coming.since = -(int64_t)role_ms * LSH_MS; /* from the end of the question */
+}
+
+static void
+take_others(struct post *p, const struct redisReply *reply)
+{
+	p->other_count = 0;
+	for (size_t i = 0; i < lsh_answer_count(reply) && p->other_count < OTHERS_MOST; i++) {
+		const struct redisReply *other = lsh_answer_at(reply, i);
+
+		p->other_count += take_place(&p->others[p->other_count], field(other, "ip"), field(other, "port"));
+	}
+}
+
+/* ---- questions ---- */
+
+static void
+begin_question(struct lsh_sentinel *s, struct post *p, uint64_t wish)
+{
+	p->kept = !lsh_informant_is_down(p->asked);
+	if (!p->kept)
+		lsh_informant_dial(p->asked);
+	for (int i = 0; i < QUESTIONS; i++) {
+		const struct lsh_arg args[] = {LSH_ARG("SENTINEL"), lsh_arg_text(questions[i]), lsh_arg_text(s->uri->master)};
+
+		lsh_informant_send(p->asked, args, 3);
+	}
+	lsh_informant_ask(p->asked);
+	p->asking = true;
+	p->about = ADDRESS;
+	p->coming = (struct view){.number = wish};
+}
+
+/* Begin to listen again at once, when it answers again: whoever does not answer says nothing either. */
+static void
+end_question(struct post *p)
+{
+	p->asking = false;
+	p->coming.since += lsh_now_ns();
+	p->view = p->coming;
+	if (p->view.sight != SEES_TROUBLE)
+		return;
+	lsh_informant_stop(p->asked);
+	lsh_informant_stop(p->news);
+	p->subscribed = false;
+	p->subscribe_at = 0;
+}
+
+/* True: a question has ended, and the view is new. */
+static bool
+go_on_asking(struct lsh_sentinel *s, struct post *p)
+{
+	static void (*const take[QUESTIONS])(struct post *, const struct redisReply *) = {
+		take_address, take_master, take_others,
+	};
+	const leash_error *trouble = lsh_informant_trouble(p->asked);
+
+	switch (lsh_informant_step(p->asked)) {
+	case LSH_INFORMED_WAIT:
+	case LSH_INFORMED_HELLO:
+		return false;
+	case LSH_INFORMED_REPLY:
+		take[p->about](p, lsh_informant_reply(p->asked));
+		if (++p->about < QUESTIONS)
+			return false;
+		break;
+	case LSH_INFORMED_FAILED:
+		if (!p->asking)
+			return false; /* nothing was asked: the next question is, by another connection */
+		if (p->kept && trouble->sys_errno != ETIMEDOUT) {
+			begin_question(s, p, p->coming.number);
+			return false;
+		}
+		p->coming = (struct view){.sight = SEES_TROUBLE, .number = p->coming.number, .trouble = *trouble};
+		break;
+	}
+	end_question(p);
+	return true;
+}
+
+/* ---- the subscription ---- */
+
+static bool
+wants_to_listen(const struct post *p)
+{
+	return !p->asking && p->view.sight == SEES_MASTER && lsh_informant_is_down(p->news);
+}
+
+static void
+end_listening(struct post *p, const leash_error *why)
+{
+	if (!p->subscribed)
+		p->deafness = *why;
+	p->subscribe_at = lsh_after(lsh_now_ns(), p->deafness.status == LEASH_DENIED ? RESUBSCRIBE_DENIED : RESUBSCRIBE);
+	p->subscribed = false;
+	lsh_informant_stop(p->news);
+}
+
+static void
+begin_listening(struct post *p)
+{
+	const struct lsh_arg args[] = {LSH_ARG("SUBSCRIBE"), LSH_ARG("+switch-master")};
+
+	lsh_informant_dial(p->news);
+	if (!lsh_informant_send(p->news, args, 2))
+		end_listening(p, lsh_informant_trouble(p->news));
+}
+
+static void
+hear(struct lsh_sentinel *s, struct post *p, const struct redisReply *reply)
+{
+	const char *text = lsh_answer_item(lsh_answer_at(reply, 2)).text, *said = lsh_answer_item(reply).text;
+	size_t n = strlen(s->uri->master);
+	leash_error refusal;
+
+	if (lsh_answer_item(reply).type == LSH_ERROR) {
+		lsh_fail(&refusal, lsh_fault_status(lsh_fault_of(said)), 0, "%.120s: SUBSCRIBE was refused: %.120s",
+		         p->uri.shown, said);
+		end_listening(p, &refusal);
+	} else if (!p->subscribed) {
+		p->subscribed = true;
+		p->deafness = (leash_error){0};
+		s->hinted = true; /* what was said before is not known */
+	} else if (strncmp(text, s->uri->master, n) == 0 && text[n] == ' ') {
+		s->hinted = true; /* "name old-ip old-port new-ip new-port"; a sentinel may watch other masters, too */
+	}
+}
+
+static void
+go_on_listening(struct lsh_sentinel *s, struct post *p)
+{
+	int64_t now = lsh_now_ns();
+
+	if (lsh_informant_is_down(p->news)) {
+		if (wants_to_listen(p) && now >= p->subscribe_at && now != LSH_NEVER)
+			begin_listening(p);
+		return;
+	}
+	switch (lsh_informant_step(p->news)) {
+	case LSH_INFORMED_WAIT:
+	case LSH_INFORMED_HELLO:
+		break;
+	case LSH_INFORMED_REPLY:
+		hear(s, p, lsh_informant_reply(p->news));
+		break;
+	case LSH_INFORMED_FAILED:
+		end_listening(p, lsh_informant_trouble(p->news));
+		break;
+	}
+}
+
+/* ---- the posts ---- */
+
+static void
+free_post(struct post *p)
+{
+	lsh_informant_free(p->asked);
+	lsh_informant_free(p->news);
+	lsh_uri_clear(&p->uri);
+	lsh_free(p);
+}
+
+/* `uri` is moved, also if it fails. */
 static bool
 post(struct lsh_sentinel *s, struct lsh_uri *uri)
 {
-	struct lsh_lookout *lookout = lsh_lookout_new(uri, s->uri->master, s->name, s->timeout);
+	struct post *p = lsh_new(struct post);
 
-	if (lookout == NULL)
+	if (p == NULL) {
+		lsh_uri_clear(uri);
 		return false;
-	s->posts[s->count].lookout = lookout;
-	s->count++;
+	}
+	p->uri = *uri;
+	p->asked = lsh_informant_new(&p->uri, &s->asked);
+	p->news = lsh_informant_new(&p->uri, &s->news);
+	if (p->asked == NULL || p->news == NULL) {
+		free_post(p);
+		return false;
+	}
+	s->posts[s->count++] = p;
 	return true;
 }
 
 static bool
 is_posted(const struct lsh_sentinel *s, const struct lsh_whereabouts *at)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		const struct lsh_uri *uri = lsh_lookout_uri(s->posts[i].lookout);
-
-		if (uri->port == at->port && strcmp(uri->host, at->host) == 0)
+	for (size_t i = 0; i < s->count; i++)
+		if (lsh_is_same_place(at, s->posts[i]->uri.host, s->posts[i]->uri.port))
 			return true;
-	}
 	return false;
 }
 
@@ -296,17 +555,15 @@ is_posted(const struct lsh_sentinel *s, const struct lsh_whereabouts *at)
 static void
 post_others(struct lsh_sentinel *s)
 {
-	const struct lsh_uri *first = lsh_lookout_uri(s->posts[0].lookout);
-
 	for (size_t i = 0; i < s->named; i++) {
-		const struct lsh_whereabouts *at;
-		size_t count = lsh_lookout_others(s->posts[i].lookout, &at);
+		const struct post *p = s->posts[i];
 
-		for (; count > 0 && s->count < MOST; count--, at++) {
+		for (size_t j = 0; j < p->other_count && s->count < POSTS; j++) {
+			const struct lsh_whereabouts *at = &p->others[j];
 			struct lsh_uri uri = {0};
 
-			if (at->host[0] != '\0' && at->port != 0 && lsh_uri_allows(s->uri, at->host) && !is_posted(s, at) &&
-			    lsh_uri_of_server(&uri, first, at->host, at->port))
+			if (lsh_uri_allows(s->uri, at->host) && !is_posted(s, at) &&
+			    lsh_uri_of_server(&uri, &p->uri, at->host, at->port))
 				post(s, &uri);
 		}
 	}
@@ -317,10 +574,10 @@ static void
 dismiss(struct lsh_sentinel *s, size_t left)
 {
 	while (s->count > left) {
-		struct lsh_lookout *lookout = s->posts[--s->count].lookout;
+		struct post *p = s->posts[--s->count];
 
-		s->posts[s->count] = (struct post){0};
-		lsh_lookout_free(lookout);
+		s->posts[s->count] = NULL;
+		free_post(p);
 	}
 }
 
@@ -331,7 +588,7 @@ has_failed(const struct lsh_sentinel *s)
 	uint64_t least = least_number(s, s->named);
 
 	for (size_t i = 0; i < s->named; i++)
-		if (view_of(s, i)->sight == LSH_SEES_MASTER && view_of(s, i)->number >= least)
+		if (s->posts[i]->view.sight == SEES_MASTER && s->posts[i]->view.number >= least)
 			return false;
 	return least > 0;
 }
@@ -340,25 +597,25 @@ has_failed(const struct lsh_sentinel *s)
 static void
 say_trouble(struct lsh_sentinel *s, struct post *p)
 {
-	const struct lsh_view *view = lsh_lookout_view(p->lookout);
-	const leash_error *deaf = lsh_lookout_deafness(p->lookout);
-	const char *what = view->sight == LSH_SEES_TROUBLE ? view->trouble.text : deaf != NULL ? deaf->text : "";
+	bool troubled = p->view.sight == SEES_TROUBLE;
+	const char *what = troubled ? p->view.trouble.text : p->deafness.text;
+	char line[256];
 
 	if (strcmp(p->said, what) == 0)
 		return;
-	memcpy(p->said, what, strlen(what) + 1);
+	strcpy(p->said, what);
+	snprintf(line, sizeof line, "%.60s: a sentinel: %.150s%s", s->uri->shown, what,
+	         troubled ? "" : " (+switch-master)");
 	if (what[0] != '\0')
-		say(s, LEASH_LOG_WARNING, "%.60s: a sentinel: %.150s%s", s->uri->shown, what, view->sight == LSH_SEES_TROUBLE ? "" : " (+switch-master)");
+		s->ops->log(s->ctx, LEASH_LOG_WARNING, line);
 }
 
 static void
-step(struct lsh_sentinel *s, size_t i)
+step(struct lsh_sentinel *s, struct post *p)
 {
-	struct post *p = &s->posts[i];
-	bool ended = lsh_lookout_step(p->lookout);
+	bool ended = go_on_asking(s, p);
 
-	if (lsh_lookout_was_switched(p->lookout))
-		s->hinted = true;
+	go_on_listening(s, p);
 	say_trouble(s, p);
 	if (!ended)
 		return;
@@ -401,35 +658,32 @@ ask(struct lsh_sentinel *s)
 		s->hint_at = lsh_after(now, HINT_GAP);
 	}
 	wished = atomic_load(&s->wished);
-	for (size_t i = 0; i < s->count; i++) {
-		struct lsh_lookout *l = s->posts[i].lookout;
-
-		if (!lsh_lookout_is_asking(l) && lsh_lookout_view(l)->number < wished)
-			lsh_lookout_ask(l, wished);
-	}
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->posts[i]->asking && s->posts[i]->view.number < wished)
+			begin_question(s, s->posts[i], wished);
 }
 
 static void
 sleep_and_step(struct lsh_sentinel *s)
 {
-	struct pollfd polled[1 + MOST * LSH_LOOKOUT_FDS];
-	int64_t until = s->hinted && s->hint_at < s->next ? s->hint_at : s->next, left, now;
-	struct timespec t;
+	struct pollfd polled[1 + 2 * POSTS] = {{.fd = s->kick, .events = POLLIN}};
+	int64_t until = s->hinted && s->hint_at < s->next ? s->hint_at : s->next;
 	uint64_t drained;
-	nfds_t n = 0;
+	nfds_t n = 1;
 
-	polled[n++] = (struct pollfd){.fd = s->kick, .events = POLLIN};
-	for (size_t i = 0; i < s->count; i++)
-		n += lsh_lookout_poll(s->posts[i].lookout, polled + n, &until);
-	now = lsh_now_ns();
-	left = now == LSH_NEVER ? LSH_SENTINEL_SHORTEST : until > now ? until - now : 0; /* without a clock nothing is ever due */
-	t = (struct timespec){.tv_sec = left / LSH_S, .tv_nsec = left % LSH_S};
-	if (ppoll(polled, n, &t, NULL) < 0)
+	for (size_t i = 0; i < s->count; i++) {
+		const struct post *p = s->posts[i];
+
+		n += lsh_informant_poll(p->asked, polled + n, &until);
+		n += lsh_informant_poll(p->news, polled + n, &until);
+		until = wants_to_listen(p) && p->subscribe_at < until ? p->subscribe_at : until;
+	}
+	if (!lsh_poll_until(polled, n, until))
 		return;
 	if (polled[0].revents != 0)
 		eventfd_read(s->kick, &drained);
 	for (size_t i = 0; i < s->count; i++)
-		step(s, i);
+		step(s, s->posts[i]);
 }
 
 static void *
@@ -504,7 +758,6 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_se
 	s->ops = ops;
 	s->ctx = ctx;
 	s->uri = options->uri;
-	s->timeout = options->timeout;
 	s->period = options->period == 0 || options->period > LSH_SENTINEL_LONGEST ? LSH_SENTINEL_LONGEST : options->period;
 	if (s->period < LSH_SENTINEL_SHORTEST)
 		s->period = LSH_SENTINEL_SHORTEST;
@@ -513,6 +766,11 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_se
 	s->name = lsh_strdup(options->name);
 	if (s->kick < 0 || s->name == NULL)
 		goto fail;
+	s->asked = (struct lsh_informant_options){
+		.name = s->name, .timeout = options->timeout, .want = LSH_WANT_SENTINEL, .bytes = BYTES, .elements = ELEMENTS,
+	};
+	s->news = s->asked;
+	s->news.unasked = true;
 	for (; s->named < s->uri->host_count; s->named++) {
 		struct lsh_uri uri = {0};
 
@@ -559,8 +817,11 @@ lsh_sentinel_free(struct lsh_sentinel *s)
 void
 lsh_sentinel_forsake(struct lsh_sentinel *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (s->posts[i].lookout != NULL)
-			lsh_lookout_forsake(s->posts[i].lookout);
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->posts[i] == NULL)
+			continue;
+		lsh_informant_forsake(s->posts[i]->asked);
+		lsh_informant_forsake(s->posts[i]->news);
+	}
 	close(s->kick);
 }

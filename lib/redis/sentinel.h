@@ -2,7 +2,7 @@
 #ifndef LSH_REDIS_SENTINEL_H
 #define LSH_REDIS_SENTINEL_H
 
-#include "redis/lookout.h"
+#include "redis/informant.h"
 #include "redis/uri.h"
 
 #include <leash/event.h>
@@ -14,7 +14,8 @@
 struct lsh_sentinel;
 
 struct lsh_sentinel_ops {
-	void (*news)(void *ctx); /* its own thread: there is an answer, or none to be had, or another master; no mutex held */
+	/* Its own thread, no mutex held: there is an answer, or none to be had, or another master. */
+	void (*news)(void *ctx);
 	void (*log)(void *ctx, leash_log_level level, const char *line); /* likewise */
 };
 
@@ -22,14 +23,16 @@ struct lsh_sentinel_options {
 	const struct lsh_uri *uri; /* must outlive it */
 	const char *name;          /* for CLIENT SETNAME; copied */
 	int64_t timeout;           /* ns, for one question */
-	int64_t period;            /* ns, from one question to the next; 0: LSH_SENTINEL_LONGEST. Brought into the range below */
+	int64_t period;            /* ns, between questions; 0: LSH_SENTINEL_LONGEST. Brought into the range below */
 };
 
+/* The longest is for how long a master that returns may take writes before a sentinel makes it a replica. */
 #define LSH_SENTINEL_SHORTEST (1 * LSH_S)
-#define LSH_SENTINEL_LONGEST  (10 * LSH_S) /* for so long a master that returns may take writes before a sentinel makes it a replica */
+#define LSH_SENTINEL_LONGEST  (10 * LSH_S)
 
 /* NULL: no memory or descriptors. */
-struct lsh_sentinel *lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops, void *ctx);
+struct lsh_sentinel *lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops,
+                                      void *ctx);
 bool lsh_sentinel_start(struct lsh_sentinel *sentinel);   /* false: no more threads */
 void lsh_sentinel_stop(struct lsh_sentinel *sentinel);    /* ends its thread; also where it was not started */
 void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop; NULL is allowed */
@@ -37,7 +40,8 @@ void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop; NUL
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
 void lsh_sentinel_forsake(struct lsh_sentinel *sentinel);
 
-/* Have the sentinels asked. What is asked after this returns is answered under its number, or a higher one. Any thread. */
+/* Have the sentinels asked. What is asked after this returns is answered under its number, or a higher one. Any
+ * thread. */
 uint64_t lsh_sentinel_wish(struct lsh_sentinel *sentinel);
 
 enum lsh_found { LSH_NOT_YET, LSH_FOUND, LSH_NOBODY_KNOWS };
@@ -48,14 +52,15 @@ struct lsh_master {
 	bool down;     /* the sentinels take it for down, but have no other yet */
 };
 
-/* Who is the master, by an answer to this wish or a later one; for 0 by any, the last that was believed. NOBODY_KNOWS fills in `*err` (NULL is
- * allowed), which names the deployment:
+/* Who is the master, by an answer to this wish or a later one; for 0 by any, the last that was believed. NOBODY_KNOWS
+ * fills in `*err` (NULL is allowed), which names the deployment:
  *   UNAVAILABLE  no sentinel answered; and of the last one why, of those whose name is known if there are such
  *   DENIED       a password, a user or a permission; or all that they name is where the URI does not let us go
  *   INVALID      none knows a master of that name, or what answered are no sentinels
  *   PROTOCOL, NO_MEMORY
  * Any thread. */
-enum lsh_found lsh_sentinel_answer(struct lsh_sentinel *sentinel, uint64_t wish, struct lsh_master *master, leash_error *err);
+enum lsh_found lsh_sentinel_answer(struct lsh_sentinel *sentinel, uint64_t wish, struct lsh_master *master,
+                                   leash_error *err);
 
 /* Has every sentinel answered this wish, or failed to? Before that another master may still come to light. */
 bool lsh_sentinel_is_done(struct lsh_sentinel *sentinel, uint64_t wish);

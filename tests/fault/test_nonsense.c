@@ -9,7 +9,7 @@
 
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
-#include "redis/slot_map.h"
+#include "redis/cluster.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"

@@ -351,7 +351,8 @@ nothing_is_left_of_it(void **state)
 		lsh_cluster_refresh(cluster);
 		close_cluster();
 	}
-	assert_int_equal(descriptors_count(), fds + fake_open(tellers[0].fake) + fake_open(tellers[1].fake));
+	/* the last connections may come to the fakes a moment later */
+	await_true(descriptors_count() == fds + fake_open(tellers[0].fake) + fake_open(tellers[1].fake));
 	await_true(fake_open(tellers[0].fake) == 0 && fake_open(tellers[1].fake) == 0);
 	assert_int_equal(descriptors_count(), fds);
 }
@@ -381,7 +382,7 @@ a_forked_child_closes_what_it_has_of_it(void **state)
 		unsigned with = descriptors_count();
 
 		lsh_cluster_forsake(cluster);
-		_exit(descriptors_count() == with - 1 ? 0 : 1);
+		_exit(descriptors_count() == with - 2 ? 0 : 1); /* a connection, and what its thread is woken by */
 	}
 	assert_true(child > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);

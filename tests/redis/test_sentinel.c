@@ -515,7 +515,7 @@ an_answer_that_never_ends_is_cut_short(void **state)
 	memset(long_answer + strlen(long_answer), 'x', sizeof long_answer - 20);
 	seers[0].babble = long_answer;
 	begin(1);
-	check_nobody_knows(LEASH_PROTOCOL, "longer than a sentinel would give");
+	check_nobody_knows(LEASH_PROTOCOL, "its answer has more than 262144 bytes, which is the most that is taken");
 }
 
 static void

@@ -1,5 +1,5 @@
 /* Surveys: what a node says of its cluster is understood, or refused as a whole; so is where it sends us. */
-#include "redis/survey.h"
+#include "redis/slots.h"
 
 #include "tests/support/trouble.h"
 
@@ -174,16 +174,15 @@ redirections_are_read(void **state)
 		{"MOVED 3999 127.0.0.1:6381", "MOVED", "127.0.0.1", 3999, 6381}, {"ASK 0 cache-a.example:1", "ASK", "cache-a.example", 0, 1},
 		{"MOVED 16383 ::1:65535", "MOVED", "::1", 16383, 65535},         {"ASK 7 :6381", "ASK", "", 7, 6381},
 	};
-	char host[LSH_HOST_SIZE];
+	struct lsh_whereabouts to;
 	unsigned slot;
-	uint16_t port;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-		assert_true(lsh_redirection_read(good[i].text, good[i].verb, &slot, host, &port));
-		assert_string_equal(host, good[i].host);
+		assert_true(lsh_redirection_read(good[i].text, good[i].verb, &slot, &to));
+		assert_string_equal(to.host, good[i].host);
 		assert_int_equal(slot, good[i].slot);
-		assert_int_equal(port, good[i].port);
+		assert_int_equal(to.port, good[i].port);
 	}
 }
 
@@ -195,19 +194,19 @@ what_is_no_redirection_leads_nowhere(void **state)
 		"MOVED 1 x:01", "MOVED 16384 x:1", "MOVED -1 x:1", "MOVED +1 x:1", "MOVED x x:1", "MOVED  1 x:1", "MOVED 1  x:1", "MOVED 1 x y:1",
 		"MOVED 1 ?:1", "MOVED 1 x@y:1", "MOVED 1 x/y:1", "MOVEDX 1 x:1", "ASK 1 x:1", "moved 1 x:1", "MOVED 99999999999999999999 x:1", "MOVED 1 x:1 y:2",
 	};
-	char host[LSH_HOST_SIZE], text[300];
+	struct lsh_whereabouts to;
+	char text[300];
 	unsigned slot;
-	uint16_t port;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		if (lsh_redirection_read(bad[i], "MOVED", &slot, host, &port))
+		if (lsh_redirection_read(bad[i], "MOVED", &slot, &to))
 			fail_msg("%s", bad[i]);
 	/* a text that may have been cut off: of its port nobody knows whether that is all of it */
 	for (int size = 230; size <= 232; size++) {
 		snprintf(text, sizeof text, "MOVED 1 %0*d:63", size - 11, 0);
 		assert_int_equal(strlen(text), size);
-		assert_int_equal(lsh_redirection_read(text, "MOVED", &slot, host, &port), size == 230);
+		assert_int_equal(lsh_redirection_read(text, "MOVED", &slot, &to), size == 230);
 	}
 }
 

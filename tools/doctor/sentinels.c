@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "redis/lookout.h"
+#include "redis/informant.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,447 @@
+#include "redis/informant.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "redis/dial.h"
+#include "redis/sieve.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LEVELS = 7 }; /* of arrays in arrays: what hiredis 0.14 can do */
+
+enum state { DOWN, DIALING, UP };
+
+struct lsh_informant {
+	const struct lsh_uri *uri;
+	struct lsh_informant_options options;
+	enum state state;
+	leash_error trouble;    /* why it is down */
+	struct lsh_dial *dial;
+	struct lsh_hello hello;
+	struct lsh_wire wire;
+	int64_t deadline;
+	char *words;            /* the commands */
+	size_t size, room, sent;
+	unsigned due;           /* replies */
+	bool more;              /* a step may have something to say that poll() does not tell of */
+	size_t received;        /* bytes of the reply under way */
+	struct lsh_sieve sieve;
+	redisReply *reply;      /* the last one */
+	char bytes[16384];
+};
+
+/* ---- failures ---- */
+
+static void
+disconnect(struct lsh_informant *i)
+{
+	struct lsh_wire wire = i->wire;
+
+	lsh_dial_stop(i->dial);
+	/* before it is closed: a forked child may see the one or the other, but no number of another file */
+	i->wire = LSH_NO_WIRE;
+	lsh_wire_discard(&wire);
+	lsh_sieve_close(&i->sieve);
+	i->state = DOWN;
+	i->more = false;
+}
+
+static enum lsh_informed __attribute__((format(printf, 4, 5)))
+fail(struct lsh_informant *i, leash_status status, int sys_errno, const char *format, ...)
+{
+	char text[sizeof i->trouble.text];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	lsh_fail(&i->trouble, status, sys_errno, "%.120s: %s", i->uri->shown, text);
+	disconnect(i);
+	return LSH_INFORMED_FAILED;
+}
+
+static enum lsh_informed
+fail_for_memory(struct lsh_informant *i, const char *what)
+{
+	return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for %s", what);
+}
+
+static enum lsh_informed
+fail_by_errno(struct lsh_informant *i, int e)
+{
+	char text[LSH_ERRNO_TEXT];
+	leash_error trouble;
+
+	if (e == EPROTO && lsh_wire_trouble(&i->wire, &trouble))
+		return fail(i, trouble.status, trouble.sys_errno, "%s", trouble.text);
+	return fail(i, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s", lsh_errno_text(e, text));
+}
+
+static enum lsh_informed
+fail_as_too_long(struct lsh_informant *i, size_t most, const char *of_what)
+{
+	return fail(i, LEASH_PROTOCOL, 0, "its answer has more than %zu %s, which is the most that is taken", most,
+	            of_what);
+}
+
+/* ---- the connection ---- */
+
+static enum lsh_informed
+connected(struct lsh_informant *i)
+{
+	i->wire = i->hello.wire;
+	if (!lsh_sieve_open(&i->sieve, NULL, LEVELS, i->options.elements))
+		return fail_for_memory(i, "a connection");
+	i->state = UP;
+	i->received = 0;
+	lsh_informant_ask(i);
+	return LSH_INFORMED_HELLO;
+}
+
+static enum lsh_informed
+go_on_dialing(struct lsh_informant *i)
+{
+	switch (lsh_dial_step(i->dial, &i->hello, &i->trouble)) {
+	case LSH_DIAL_WAIT:
+		break;
+	case LSH_DIAL_FAILED:
+		i->state = DOWN;
+		return LSH_INFORMED_FAILED;
+	case LSH_DIAL_DONE:
+		return connected(i);
+	}
+	return LSH_INFORMED_WAIT;
+}
+
+/* Send as much as the connection takes. An error is not the end: the server may have said why; and if not, then
+ * reading fails, too. */
+static void
+send_words(struct lsh_informant *i)
+{
+	while (i->sent < i->size) {
+		ssize_t n = lsh_wire_send(&i->wire, i->words + i->sent, i->size - i->sent);
+
+		if (n >= 0)
+			i->sent += (size_t)n;
+		else if (errno == EAGAIN)
+			return;
+		else if (errno != EINTR)
+			i->sent = i->size;
+	}
+}
+
+/* The next reply, if all of it is there; else WAIT. */
+static enum lsh_informed
+parse(struct lsh_informant *i)
+{
+	void *object;
+
+	if (!lsh_sieve_next(&i->sieve, &object)) {
+		const char *fault = lsh_sieve_fault(&i->sieve);
+
+		if (i->sieve.too_many)
+			return fail_as_too_long(i, i->options.elements, "elements");
+		if (fault == NULL)
+			return fail_for_memory(i, "an answer");
+		return fail(i, LEASH_PROTOCOL, 0, "what it sends is not what a Redis server says: %s", fault);
+	}
+	if (object == NULL)
+		return i->received <= i->options.bytes ? LSH_INFORMED_WAIT : fail_as_too_long(i, i->options.bytes, "bytes");
+	i->reply = object;
+	i->received = i->sieve.parser->len - i->sieve.parser->pos; /* of the next one */
+	i->due -= i->due > 0;
+	if (i->due > 0)
+		return LSH_INFORMED_REPLY;
+	i->deadline = LSH_NEVER;
+	if (i->received > 0 && !i->options.unasked)
+		return fail(i, LEASH_PROTOCOL, 0, "it answers what it was not asked");
+	return LSH_INFORMED_REPLY;
+}
+
+/* Read what there is, once: who says ever more does not keep the thread from others. */
+static enum lsh_informed
+receive(struct lsh_informant *i)
+{
+	ssize_t n = lsh_wire_recv(&i->wire, i->bytes, sizeof i->bytes, MSG_DONTWAIT);
+
+	if (n == 0)
+		return fail(i, LEASH_UNAVAILABLE, ECONNRESET, "the server closed the connection");
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? LSH_INFORMED_WAIT : fail_by_errno(i, errno);
+	if (i->due == 0 && !i->options.unasked)
+		return fail(i, LEASH_PROTOCOL, 0, "it answers what it was not asked");
+	if (redisReaderFeed(i->sieve.parser, i->bytes, (size_t)n) != REDIS_OK)
+		return fail_for_memory(i, "an answer");
+	i->received += (size_t)n;
+	return parse(i);
+}
+
+static enum lsh_informed
+go_on(struct lsh_informant *i)
+{
+	enum lsh_informed informed;
+
+	send_words(i);
+	informed = parse(i);
+	if (informed == LSH_INFORMED_WAIT)
+		informed = receive(i);
+	if (informed == LSH_INFORMED_WAIT && lsh_now_ns() > i->deadline)
+		return fail(i, LEASH_UNAVAILABLE, ETIMEDOUT, "no answer in time");
+	return informed;
+}
+
+/* ---- what its owner calls ---- */
+
+void
+lsh_informant_dial(struct lsh_informant *i)
+{
+	disconnect(i);
+	i->size = i->sent = i->due = 0;
+	lsh_dial_start(i->dial, lsh_after(lsh_now_ns(), i->options.timeout));
+	i->state = DIALING;
+}
+
+void
+lsh_informant_stop(struct lsh_informant *i)
+{
+	disconnect(i);
+	i->trouble = (leash_error){0};
+}
+
+bool
+lsh_informant_is_down(const struct lsh_informant *i)
+{
+	return i->state == DOWN;
+}
+
+bool
+lsh_informant_send(struct lsh_informant *i, const struct lsh_arg *args, size_t count)
+{
+	size_t most = lsh_command_size(args, count);
+
+	if (i->sent == i->size)
+		i->sent = i->size = 0;
+	if (i->room - i->size < most) {
+		size_t room = 2 * (i->size + most);
+		char *words = lsh_realloc(i->words, room);
+
+		if (words == NULL) {
+			fail_for_memory(i, "a command");
+			i->more = true;
+			return false;
+		}
+		i->words = words;
+		i->room = room;
+	}
+	i->size += lsh_command_write(i->words + i->size, args, count);
+	i->due++;
+	return true;
+}
+
+void
+lsh_informant_ask(struct lsh_informant *i)
+{
+	i->deadline = i->due > 0 || i->options.unasked ? lsh_after(lsh_now_ns(), i->options.timeout) : LSH_NEVER;
+}
+
+nfds_t
+lsh_informant_poll(const struct lsh_informant *i, struct pollfd *polled, int64_t *until)
+{
+	int64_t deadline = i->deadline;
+
+	if (i->state == DIALING)
+		*polled = lsh_dial_poll(i->dial, &deadline);
+	else if (i->state == UP)
+		*polled = (struct pollfd){.fd = i->wire.fd, .events = (short)(POLLIN | (i->sent < i->size ? POLLOUT : 0))};
+	else
+		deadline = LSH_NEVER;
+	if (i->more || (i->state == UP && lsh_wire_is_pending(&i->wire)))
+		deadline = 0;
+	*until = deadline < *until ? deadline : *until;
+	return i->state != DOWN;
+}
+
+enum lsh_informed
+lsh_informant_step(struct lsh_informant *i)
+{
+	enum lsh_informed informed = LSH_INFORMED_FAILED;
+
+	lsh_answer_free(lsh_informant_take(i));
+	i->more = false;
+	if (i->state == DIALING)
+		informed = go_on_dialing(i);
+	else if (i->state == UP)
+		informed = go_on(i);
+	i->more = informed == LSH_INFORMED_HELLO || informed == LSH_INFORMED_REPLY;
+	return informed;
+}
+
+const leash_error *
+lsh_informant_trouble(const struct lsh_informant *i)
+{
+	return &i->trouble;
+}
+
+const struct lsh_hello *
+lsh_informant_hello(const struct lsh_informant *i)
+{
+	return &i->hello;
+}
+
+const struct redisReply *
+lsh_informant_reply(const struct lsh_informant *i)
+{
+	return i->reply;
+}
+
+struct redisReply *
+lsh_informant_take(struct lsh_informant *i)
+{
+	redisReply *reply = i->reply;
+
+	i->reply = NULL;
+	return reply;
+}
+
+bool
+lsh_poll_until(struct pollfd *polled, nfds_t n, int64_t until)
+{
+	struct timespec nap = {.tv_sec = 1}; /* without a clock nothing is ever due */
+
+	return ppoll(polled, n, lsh_now_ns() != LSH_NEVER ? lsh_nap(&nap, until) : &nap, NULL) >= 0;
+}
+
+/* ---- life ---- */
+
+struct lsh_informant *
+lsh_informant_new(const struct lsh_uri *uri, const struct lsh_informant_options *options)
+{
+	struct lsh_informant *i = lsh_new(struct lsh_informant);
+
+	if (i == NULL)
+		return NULL;
+	i->uri = uri;
+	i->options = *options;
+	i->wire = LSH_NO_WIRE;
+	i->dial = lsh_dial_new(uri, options->name, NULL);
+	if (i->dial == NULL) {
+		lsh_free(i);
+		return NULL;
+	}
+	lsh_dial_want(i->dial, options->want);
+	return i;
+}
+
+void
+lsh_informant_free(struct lsh_informant *i)
+{
+	if (i == NULL)
+		return;
+	disconnect(i);
+	lsh_dial_free(i->dial);
+	lsh_answer_free(i->reply);
+	lsh_free(i->words);
+	lsh_free(i);
+}
+
+void
+lsh_informant_forsake(struct lsh_informant *i)
+{
+	/* TLS stays as it is, and so does the rest: a thread that is not in the child may have been in the middle of it */
+	if (i->wire.fd >= 0)
+		close(i->wire.fd);
+	lsh_dial_forsake(i->dial);
+}
+
+/* ---- replies ---- */
+
+void
+lsh_answer_free(struct redisReply *answer)
+{
+	if (answer != NULL)
+		freeReplyObject(answer);
+}
+
+struct lsh_item
+lsh_answer_item(const struct redisReply *answer)
+{
+	static const enum lsh_type types[] = {
+		[REDIS_REPLY_STRING] = LSH_STRING, [REDIS_REPLY_STATUS] = LSH_STATUS, [REDIS_REPLY_ERROR] = LSH_ERROR,
+		[REDIS_REPLY_INTEGER] = LSH_INTEGER, [REDIS_REPLY_ARRAY] = LSH_ARRAY, [REDIS_REPLY_NIL] = LSH_NIL,
+	};
+	struct lsh_item item = {.type = LSH_NIL, .text = ""};
+
+	if (answer == NULL)
+		return item;
+	item.type = types[answer->type]; /* no other gets through the filter */
+	if (item.type == LSH_INTEGER) {
+		item.integer = answer->integer;
+	} else if (item.type != LSH_NIL && item.type != LSH_ARRAY) {
+		item.text = answer->str;
+		item.length = (size_t)answer->len;
+	}
+	return item;
+}
+
+size_t
+lsh_answer_count(const struct redisReply *answer)
+{
+	return answer != NULL && answer->type == REDIS_REPLY_ARRAY ? (size_t)answer->elements : 0;
+}
+
+const struct redisReply *
+lsh_answer_at(const struct redisReply *answer, size_t i)
+{
+	return i < lsh_answer_count(answer) ? answer->element[i] : NULL;
+}
+
+/* ---- whereabouts, and reasons ---- */
+
+bool
+lsh_is_same_place(const struct lsh_whereabouts *a, const char *host, uint16_t port)
+{
+	return a->port == port && strcasecmp(a->host, host) == 0;
+}
+
+bool
+lsh_is_host(const char *bytes, size_t size)
+{
+	static const char fit[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-_%";
+
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] == '\0' || strchr(fit, bytes[i]) == NULL)
+			return false;
+	return size > 0 && size < LSH_HOST_SIZE;
+}
+
+bool
+lsh_port_read(uint16_t *port, const char *bytes, size_t size)
+{
+	uint64_t n;
+
+	if (!lsh_decimal_read(bytes, size, &n) || n == 0 || n > UINT16_MAX)
+		return false;
+	*port = (uint16_t)n;
+	return true;
+}
+
+int
+lsh_trouble_weight(const leash_error *trouble)
+{
+	static const leash_status by_weight[] = {
+		LEASH_UNAVAILABLE, LEASH_NO_MEMORY, LEASH_PROTOCOL, LEASH_UNSUPPORTED, LEASH_INVALID, LEASH_DENIED,
+	};
+	int n = sizeof by_weight / sizeof *by_weight;
+
+	while (--n > 0 && by_weight[n] != trouble->status)
+		;
+	/* one that does not exist is not waited for: the others may come back */
+	return n == 0 && trouble->sys_errno == ENXIO ? -1 : n;
+}

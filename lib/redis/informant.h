@@ -1,0 +1,108 @@
+/* An informant: one server that is asked, and for whose replies nobody waits: a sentinel, a node of a cluster.
+ *
+ *   DOWN --dial--> DIALING --hello--> UP
+ *   DIALING, UP --refused, broken, overdue, malformed--> DOWN, and the reason is kept
+ *
+ * Commands are sent in one go; their replies come one at a time, in order. hiredis builds them, behind a filter, and
+ * they are bounded whoever may be at the other end: a reply of more bytes, elements or levels than such a server would
+ * give, or of a type that it would not, is LEASH_PROTOCOL. (hiredis buffers without bound what does not make a reply,
+ * makes room for all elements that are announced, and frees arrays level by level, on the stack.)
+ *
+ * The thread that owns it polls lsh_informant_poll() and calls lsh_informant_step(). One thread at a time. */
+#ifndef LSH_REDIS_INFORMANT_H
+#define LSH_REDIS_INFORMANT_H
+
+#include "redis/command.h"
+#include "redis/hello.h"
+#include "redis/reply.h"
+#include "redis/uri.h"
+
+#include <leash/status.h>
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lsh_informant;
+struct redisReply;
+
+struct lsh_informant_options {
+	const char *name;       /* for CLIENT SETNAME; copied */
+	int64_t timeout;        /* ns, to connect, and from lsh_informant_ask() to the last reply */
+	enum lsh_want want;
+	bool unasked;           /* what it says unasked is a reply, too; else it is LEASH_PROTOCOL */
+	size_t bytes, elements; /* of one reply, at most */
+};
+
+/* `uri` must outlive it. NULL: no memory. */
+struct lsh_informant *lsh_informant_new(const struct lsh_uri *uri, const struct lsh_informant_options *options);
+void lsh_informant_free(struct lsh_informant *informant); /* NULL is allowed */
+
+/* In a forked child: close its copies of the descriptors, and touch nothing else. */
+void lsh_informant_forsake(struct lsh_informant *informant);
+
+/* Connect, anew if it is connected. What was sent before is forgotten. */
+void lsh_informant_dial(struct lsh_informant *informant);
+void lsh_informant_stop(struct lsh_informant *informant); /* it is down, for no reason */
+bool lsh_informant_is_down(const struct lsh_informant *informant);
+
+/* Append a command, to be sent by the next steps. False: no memory; it is down then. */
+bool lsh_informant_send(struct lsh_informant *informant, const struct lsh_arg *args, size_t count);
+
+/* The timeout begins now, or, if it is not connected yet, when it is. With the reply to the last command it ends. */
+void lsh_informant_ask(struct lsh_informant *informant);
+
+/* What to poll for, and until when at most: writes up to one place, returns how many, and lowers `*until`. */
+nfds_t lsh_informant_poll(const struct lsh_informant *informant, struct pollfd *polled, int64_t *until);
+
+enum lsh_informed {
+	LSH_INFORMED_WAIT,
+	LSH_INFORMED_HELLO,  /* it is up */
+	LSH_INFORMED_REPLY,  /* here is the next one, until the next step. There may be more */
+	LSH_INFORMED_FAILED, /* it is down */
+};
+
+enum lsh_informed lsh_informant_step(struct lsh_informant *informant);
+
+/* Why it is down, with a text that names it: as of lsh_dial_step(), UNAVAILABLE, PROTOCOL or NO_MEMORY. */
+const leash_error *lsh_informant_trouble(const struct lsh_informant *informant);
+
+/* The wire is the informant's. */
+const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informant);
+
+/* The last reply. The second is for whoever keeps it. NULL: there is none (any more). */
+const struct redisReply *lsh_informant_reply(const struct lsh_informant *informant);
+struct redisReply *lsh_informant_take(struct lsh_informant *informant);
+
+/* Sleep until one of these is ready, or it is `until`. False: a signal came. */
+bool lsh_poll_until(struct pollfd *polled, nfds_t n, int64_t until);
+
+/* ---- replies, for layers that know nothing of hiredis ---- */
+
+void lsh_answer_free(struct redisReply *answer); /* one that was taken; NULL is allowed */
+
+/* An item that is not there is a nil. */
+struct lsh_item lsh_answer_item(const struct redisReply *answer);
+size_t lsh_answer_count(const struct redisReply *answer);
+const struct redisReply *lsh_answer_at(const struct redisReply *answer, size_t i);
+
+/* ---- where they say that servers are, and why they do not ---- */
+
+enum { LSH_HOST_SIZE = 254 }; /* bytes of a name or an address: what DNS allows, and a NUL */
+
+struct lsh_whereabouts {
+	char host[LSH_HOST_SIZE]; /* a name or a numeric address */
+	uint16_t port;
+};
+
+bool lsh_is_same_place(const struct lsh_whereabouts *a, const char *host, uint16_t port);
+
+/* Could these bytes be a name or an address? No other byte is passed on to a resolver or a message. */
+bool lsh_is_host(const char *bytes, size_t size);
+bool lsh_port_read(uint16_t *port, const char *bytes, size_t size); /* in decimal; from 1 on */
+
+/* Of several who failed, whose reason tells a person most: the larger. */
+int lsh_trouble_weight(const leash_error *trouble);
+
+#endif

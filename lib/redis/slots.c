@@ -1,0 +1,465 @@
+/* CLUSTER SLOTS answers an array of ranges, each an array of its first slot, its last slot, its master and its
+ * replicas; each of these an array of host, port and, all but always, id, and with Redis 7 of further names for the
+ * host, which need not concern us: the first is the one that the administrator wants to be used. It may be "" or nil
+ * (the one that we used to ask) or "?" (there is none).
+ *
+ * It is believed in full or not at all: a node that says one impossible thing is not one to learn from. */
+#include "redis/slots.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/token.h"
+#include "redis/info.h"
+
+#include <string.h>
+
+/* ---- what a node says ---- */
+
+static bool
+read_number(const struct redisReply *reply, int64_t most, int64_t *n)
+{
+	struct lsh_item item = lsh_answer_item(reply);
+
+	*n = item.integer;
+	return item.type == LSH_INTEGER && *n >= 0 && *n <= most;
+}
+
+enum heard { NONSENSE, NO_ADDRESS, ADDRESS };
+
+static enum heard
+read_node(struct lsh_surveyed *node, const struct redisReply *reply, const char *asked)
+{
+	struct lsh_item host = lsh_answer_item(lsh_answer_at(reply, 0)), id = lsh_answer_item(lsh_answer_at(reply, 2));
+	int64_t port;
+
+	if (!read_number(lsh_answer_at(reply, 1), UINT16_MAX, &port) || (host.type != LSH_NIL && host.type != LSH_STRING))
+		return NONSENSE;
+	*node = (struct lsh_surveyed){
+		.host = host.length > 0 ? host.text : asked, .port = (uint16_t)port, .id = id.type == LSH_STRING ? id.text : "",
+	};
+	if (strcmp(host.text, "?") == 0)
+		return NO_ADDRESS;
+	if (host.length > 0 && !lsh_is_host(host.text, host.length))
+		return NONSENSE;
+	return port != 0 ? ADDRESS : NO_ADDRESS;
+}
+
+/* By a seed of our own: a node is not to choose names that all come to the same place. */
+static unsigned
+hash(const struct lsh_survey *s, const struct lsh_surveyed *node)
+{
+	unsigned h = s->seed ^ node->port;
+
+	for (const char *at = node->host; *at != '\0'; at++)
+		h = (h ^ (unsigned)(*at | 0x20)) * 16777619u; /* letter case aside */
+	return h;
+}
+
+/* Its place among the nodes, or LSH_SURVEYED if there is no more room. The table is never more than half full. */
+static unsigned
+place_of(struct lsh_survey *s, const struct lsh_surveyed *node)
+{
+	unsigned at = hash(s, node) % LSH_SURVEY_PLACES;
+
+	for (; s->place[at] != LSH_NOBODY; at = (at + 1) % LSH_SURVEY_PLACES) {
+		const struct lsh_surveyed *known = &s->node[s->place[at]];
+
+		if (known->port == node->port && strcasecmp(known->host, node->host) == 0)
+			return (unsigned)s->place[at];
+	}
+	if (s->count == LSH_SURVEYED)
+		return LSH_SURVEYED;
+	s->place[at] = (int16_t)s->count;
+	s->node[s->count] = *node;
+	return s->count++;
+}
+
+static const char *
+take_range(struct lsh_survey *s, const struct redisReply *range, const char *asked)
+{
+	struct lsh_surveyed node;
+	int64_t first, last;
+	unsigned place = LSH_SURVEYED;
+	enum heard heard;
+
+	if (!read_number(lsh_answer_at(range, 0), LSH_SLOTS - 1, &first) ||
+	    !read_number(lsh_answer_at(range, 1), LSH_SLOTS - 1, &last) || first > last)
+		return "a range of slots that is none";
+	if (lsh_answer_count(range) == 2)
+		return NULL; /* nobody has it */
+	heard = read_node(&node, lsh_answer_at(range, 2), asked);
+	if (heard == NONSENSE)
+		return "a master that is none";
+	if (heard == ADDRESS && (place = place_of(s, &node)) == LSH_SURVEYED)
+		return "too many nodes";
+	if (heard == ADDRESS)
+		s->node[place].master = true;
+	for (int64_t slot = first; slot <= last; slot++) {
+		if (s->at[slot] != LSH_NOBODY)
+			return "a slot that two have";
+		s->at[slot] = (int16_t)(heard == ADDRESS ? (int)place : LSH_NOT_SAID);
+	}
+	s->served += (unsigned)(last - first + 1);
+	return NULL;
+}
+
+static const char *
+take_replicas(struct lsh_survey *s, const struct redisReply *range, const char *asked)
+{
+	struct lsh_surveyed node;
+
+	for (size_t i = 3; i < lsh_answer_count(range); i++) {
+		enum heard heard = read_node(&node, lsh_answer_at(range, i), asked);
+
+		if (heard == NONSENSE)
+			return "a replica that is none";
+		if (heard == ADDRESS)
+			place_of(s, &node);
+	}
+	return NULL;
+}
+
+bool
+lsh_survey_read(struct lsh_survey *s, const struct redisReply *slots, const char *asked, const char **why)
+{
+	*why = lsh_answer_item(slots).type == LSH_ARRAY ? NULL : "no array";
+	s->healthy = true;
+	s->epoch = 0;
+	s->served = s->count = 0;
+	s->seed = lsh_random32();
+	memset(s->at, LSH_NOBODY, sizeof s->at); /* all of its bytes are -1, too */
+	memset(s->place, LSH_NOBODY, sizeof s->place);
+	for (size_t i = 0; i < lsh_answer_count(slots) && *why == NULL; i++)
+		*why = take_range(s, lsh_answer_at(slots, i), asked);
+	for (size_t i = 0; i < lsh_answer_count(slots) && *why == NULL; i++)
+		*why = take_replicas(s, lsh_answer_at(slots, i), asked);
+	return *why == NULL;
+}
+
+void
+lsh_survey_read_info(struct lsh_survey *s, const struct redisReply *info)
+{
+	struct lsh_item item = lsh_answer_item(info);
+	const char *value;
+	size_t size;
+
+	if (item.type != LSH_STRING)
+		return;
+	value = lsh_info_find(item.text, "cluster_state", &size);
+	s->healthy = value == NULL || (size == 2 && memcmp(value, "ok", 2) == 0);
+	value = lsh_info_find(item.text, "cluster_current_epoch", &size);
+	if (value != NULL)
+		lsh_decimal_read(value, size, &s->epoch);
+}
+
+bool
+lsh_redirection_read(const char *text, const char *verb, unsigned *slot, struct lsh_whereabouts *to)
+{
+	const char *number = strchr(text, ' '), *place = number != NULL ? strchr(++number, ' ') : NULL, *colon;
+	size_t size = strlen(text);
+	uint64_t n;
+
+	/* a reply keeps so much of a text; of a port of which the last digits are missing nobody would know */
+	if (place == NULL || !lsh_starts_with_word(text, verb) || size >= LSH_REPLY_TEXT - 1)
+		return false;
+	colon = strrchr(++place, ':'); /* an IPv6 address has some of its own */
+	if (colon == NULL || !lsh_decimal_read(number, (size_t)(place - 1 - number), &n) || n >= LSH_SLOTS)
+		return false;
+	if (!lsh_port_read(&to->port, colon + 1, (size_t)(text + size - colon - 1)))
+		return false;
+	size = (size_t)(colon - place);
+	if (size > 0 && !lsh_is_host(place, size))
+		return false;
+	memcpy(to->host, place, size);
+	to->host[size] = '\0';
+	*slot = (unsigned)n;
+	return true;
+}
+
+/* ---- what is believed ---- */
+
+int
+lsh_cluster_at(const struct lsh_cluster *c, unsigned slot)
+{
+	return atomic_load_explicit(&c->at[slot], memory_order_acquire);
+}
+
+uint64_t
+lsh_cluster_version(const struct lsh_cluster *c)
+{
+	return atomic_load_explicit(&c->version, memory_order_acquire);
+}
+
+size_t
+lsh_cluster_servers(const struct lsh_cluster *c)
+{
+	return atomic_load_explicit(&c->server_count, memory_order_acquire);
+}
+
+const struct lsh_uri *
+lsh_cluster_server(const struct lsh_cluster *c, int number)
+{
+	return atomic_load_explicit(&c->server[number].uri, memory_order_acquire);
+}
+
+/* ---- servers ---- */
+
+static bool
+is_there(const struct lsh_server *server) /* the mutex held */
+{
+	return server->uri != NULL && !server->retiring;
+}
+
+static void
+free_uri(struct lsh_uri *uri)
+{
+	if (uri != NULL)
+		lsh_uri_clear(uri);
+	lsh_free(uri);
+}
+
+static struct lsh_uri *
+make_uri(const struct lsh_cluster *c, const char *host, uint16_t port)
+{
+	struct lsh_uri *uri = lsh_new(struct lsh_uri);
+
+	if (uri != NULL && lsh_uri_of_server(uri, c->uri, host, port))
+		return uri;
+	lsh_free(uri);
+	return NULL;
+}
+
+/* c->mutex held */
+static int
+find(const struct lsh_cluster *c, const char *host, uint16_t port)
+{
+	for (int i = 0; i < (int)lsh_cluster_servers(c); i++) {
+		const struct lsh_uri *uri = lsh_cluster_server(c, i);
+
+		if (is_there(&c->server[i]) && uri->port == port && strcasecmp(uri->host, host) == 0)
+			return i;
+	}
+	return LSH_NO_SERVER;
+}
+
+/* c->mutex held. Give the server a number, if there is one, which takes `*uri`. */
+static int
+number(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
+{
+	int number = LSH_NO_SERVER;
+	unsigned strangers = 0;
+
+	for (int i = LSH_SERVERS; i-- > 0;) {
+		strangers += c->server[i].uri != NULL && !c->server[i].surveyed;
+		if (c->server[i].uri == NULL)
+			number = i;
+	}
+	if (number == LSH_NO_SERVER || (!surveyed && strangers >= LSH_STRANGERS))
+		return LSH_NO_SERVER;
+	c->server[number].idle_since = 0;
+	c->server[number].surveyed = surveyed;
+	atomic_store_explicit(&c->server[number].uri, *uri, memory_order_release);
+	if (c->server_count <= (size_t)number)
+		atomic_store_explicit(&c->server_count, (size_t)number + 1, memory_order_release);
+	*uri = NULL;
+	return number;
+}
+
+int
+lsh_slots_number(struct lsh_cluster *c, const char *host, uint16_t port, bool surveyed)
+{
+	struct lsh_uri *uri = NULL;
+	bool made = false;
+	int found;
+
+	for (;;) {
+		pthread_mutex_lock(&c->mutex);
+		found = find(c, host, port);
+		if (found == LSH_NO_SERVER && uri != NULL)
+			found = number(c, &uri, surveyed);
+		if (found != LSH_NO_SERVER)
+			atomic_fetch_add(&c->server[found].users, 1);
+		pthread_mutex_unlock(&c->mutex);
+		if (found != LSH_NO_SERVER || made)
+			break;
+		/* not with the mutex held: a password is copied to memory that is locked first */
+		uri = make_uri(c, host, port);
+		made = true;
+	}
+	free_uri(uri);
+	return found;
+}
+
+int
+lsh_cluster_use_at(struct lsh_cluster *c, unsigned slot)
+{
+	int number;
+
+	pthread_mutex_lock(&c->mutex);
+	number = c->at[slot];
+	if (number != LSH_NO_SERVER)
+		atomic_fetch_add(&c->server[number].users, 1);
+	pthread_mutex_unlock(&c->mutex);
+	return number;
+}
+
+bool
+lsh_cluster_use_number(struct lsh_cluster *c, int number)
+{
+	bool there;
+
+	pthread_mutex_lock(&c->mutex);
+	there = is_there(&c->server[number]);
+	if (there)
+		atomic_fetch_add(&c->server[number].users, 1);
+	pthread_mutex_unlock(&c->mutex);
+	return there;
+}
+
+void
+lsh_cluster_use(struct lsh_cluster *c, int number)
+{
+	atomic_fetch_add(&c->server[number].users, 1);
+}
+
+void
+lsh_cluster_leave(struct lsh_cluster *c, int number)
+{
+	atomic_fetch_sub(&c->server[number].users, 1);
+}
+
+int
+lsh_slots_retire(struct lsh_cluster *c, int64_t now, int64_t idle, bool *some)
+{
+	int found = LSH_NO_SERVER;
+	unsigned there = 0;
+
+	*some = false;
+	pthread_mutex_lock(&c->mutex);
+	for (int i = 0; i < LSH_SERVERS; i++) {
+		struct lsh_server *server = &c->server[i];
+
+		if (!is_there(server))
+			continue;
+		there++;
+		*some |= server->slots == 0;
+		if (server->slots > 0 || server->users > 0)
+			server->idle_since = 0;
+		else if (server->idle_since == 0)
+			server->idle_since = now;
+		else if (now - server->idle_since >= idle && found == LSH_NO_SERVER)
+			found = i;
+	}
+	if (there < 2)
+		found = LSH_NO_SERVER;
+	if (found != LSH_NO_SERVER)
+		c->server[found].retiring = true;
+	pthread_mutex_unlock(&c->mutex);
+	return found;
+}
+
+void
+lsh_slots_let_go(struct lsh_cluster *c, int number)
+{
+	struct lsh_server *server = &c->server[number];
+	struct lsh_uri *uri;
+
+	pthread_mutex_lock(&c->mutex);
+	uri = atomic_exchange(&server->uri, NULL);
+	server->retiring = server->surveyed = false;
+	pthread_mutex_unlock(&c->mutex);
+	free_uri(uri);
+}
+
+/* ---- slots ---- */
+
+/* c->mutex held. Who finds the number finds its server, too. The version is told afterwards: who reads it before the
+ * slots finds nothing older than that. */
+static void
+set(struct lsh_cluster *c, unsigned slot, int number)
+{
+	int from = c->at[slot];
+
+	if (from != LSH_NO_SERVER)
+		c->server[from].slots--;
+	if (number != LSH_NO_SERVER)
+		c->server[number].slots++;
+	atomic_store_explicit(&c->at[slot], (int16_t)number, memory_order_release);
+}
+
+static void
+tell_version(struct lsh_cluster *c)
+{
+	atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
+}
+
+bool
+lsh_slots_move(struct lsh_cluster *c, unsigned slot, int number)
+{
+	int64_t now = lsh_now_ns();
+	bool news;
+
+	pthread_mutex_lock(&c->mutex);
+	news = c->at[slot] != number;
+	c->learned_at[slot] = now != LSH_NEVER ? now : 0;
+	if (news) {
+		set(c, slot, number);
+		tell_version(c);
+	}
+	pthread_mutex_unlock(&c->mutex);
+	return news;
+}
+
+unsigned
+lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun, bool higher, int64_t stands,
+               bool *held_back)
+{
+	unsigned served = 0;
+	bool changed = false;
+
+	pthread_mutex_lock(&c->mutex);
+	for (int i = 0; i < LSH_SERVERS; i++)
+		c->server[i].surveyed = false;
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->node[i].number >= 0)
+			c->server[s->node[i].number].surveyed = true;
+	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
+		int from = c->at[slot], to = s->at[slot] >= 0 ? s->node[s->at[slot]].number : s->at[slot];
+		int64_t learned_at = c->learned_at[slot], counts_at = higher ? learned_at : lsh_after(learned_at, stands);
+		bool news = to != LSH_NOT_SAID && to != from;
+
+		if (news && learned_at != 0 && begun < counts_at) {
+			*held_back = true;
+		} else if (news) {
+			set(c, slot, to);
+			if (from != LSH_NO_SERVER)
+				c->learned_at[slot] = begun;
+			changed = true;
+		}
+		served += c->at[slot] != LSH_NO_SERVER;
+	}
+	if (changed)
+		tell_version(c);
+	pthread_mutex_unlock(&c->mutex);
+	return served;
+}
+
+/* ---- life ---- */
+
+void
+lsh_slots_open(struct lsh_cluster *c, const struct lsh_uri *uri)
+{
+	c->uri = uri;
+	pthread_mutex_init(&c->mutex, NULL);
+	for (unsigned slot = 0; slot < LSH_SLOTS; slot++)
+		atomic_init(&c->at[slot], LSH_NO_SERVER);
+}
+
+void
+lsh_slots_close(struct lsh_cluster *c)
+{
+	for (size_t i = 0; i < c->server_count; i++)
+		free_uri(c->server[i].uri);
+	pthread_mutex_destroy(&c->mutex);
+}

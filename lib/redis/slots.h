@@ -1,0 +1,105 @@
+/* Slots: which server of a cluster has which, as all threads see it; and what one of its nodes says of that.
+ *
+ * Nothing is decided here but what is too soon to be believed; cluster.c says why. This is the inside of a cluster:
+ * others know cluster.h. Readers are any threads, and take no mutex; writers too, and take one for no longer than it
+ * takes to look at 16384 numbers. */
+#ifndef LSH_REDIS_SLOTS_H
+#define LSH_REDIS_SLOTS_H
+
+#include "redis/cluster.h"
+#include "redis/informant.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- what a node says ---- */
+
+enum {
+	LSH_SURVEYED = 2048,  /* nodes: first all masters; replicas that find no room are left out */
+	LSH_SURVEY_PLACES = 2 * LSH_SURVEYED,
+	LSH_NOBODY = -1,      /* has the slot */
+	LSH_NOT_SAID = -2,    /* who has the slot: somebody whom the node has no address of */
+};
+
+struct lsh_surveyed {
+	const char *host;
+	uint16_t port;
+	bool master;
+	int number;           /* of the server, LSH_NOBODY or LSH_NOT_SAID: to be filled in before lsh_slots_take() */
+	const char *id;       /* which no other node in the world has; "" if it was not said */
+};
+
+/* Nothing is kept but where things stand in the replies, which must outlive it. One thread at a time. */
+struct lsh_survey {
+	bool healthy;         /* cluster_state:ok: it is in touch with most masters, and slots are served; or not said */
+	uint64_t epoch;       /* cluster_current_epoch: of the newest order of things that it has heard of; 0: not said */
+	unsigned served;      /* slots that somebody has */
+	unsigned count;
+	struct lsh_surveyed node[LSH_SURVEYED];
+	uint32_t seed;
+	int16_t place[LSH_SURVEY_PLACES]; /* a hash table: which of `node`, or LSH_NOBODY: each range names its nodes */
+	int16_t at[LSH_SLOTS]; /* which of `node`, LSH_NOBODY or LSH_NOT_SAID */
+};
+
+/* Read the reply to CLUSTER SLOTS of a node that was reached by `asked`. False: that is not one; `*why` says what is
+ * wrong with it. */
+bool lsh_survey_read(struct lsh_survey *survey, const struct redisReply *slots, const char *asked, const char **why);
+
+/* And, afterwards, that to CLUSTER INFO. Anything else leaves what it would say unsaid. */
+void lsh_survey_read_info(struct lsh_survey *survey, const struct redisReply *info);
+
+/* Read "MOVED <slot> <host>:<port>", or "ASK ...", up to `verb` and all. The host is "" where none was said: then it
+ * is that of whoever said it. False: it is nothing of the kind. */
+bool lsh_redirection_read(const char *text, const char *verb, unsigned *slot, struct lsh_whereabouts *to);
+
+/* ---- what is believed ---- */
+
+struct lsh_server {
+	struct lsh_uri *_Atomic uri; /* NULL: the number is free. Written with the mutex held, read without */
+	atomic_uint users;           /* from 0 on, only with the mutex held */
+	unsigned slots;              /* that it has; this and the rest: with the mutex held */
+	bool surveyed;               /* the last survey says that it has some */
+	bool retiring;
+	int64_t idle_since;          /* as far as it was looked at; 0: it is not idle */
+};
+
+struct lsh_cluster {
+	const struct lsh_uri *uri;
+
+	/* written with the mutex held, read without */
+	_Atomic uint64_t version;
+	_Atomic int16_t at[LSH_SLOTS];
+	_Atomic size_t server_count;
+
+	pthread_mutex_t mutex;         /* guards the above against other writers, and */
+	int64_t learned_at[LSH_SLOTS]; /* when it was last taken from one server and given to another; 0: never */
+	struct lsh_server server[LSH_SERVERS];
+};
+
+/* `cluster` is zeroed, and the URI, which is the cluster's, must outlive it. */
+void lsh_slots_open(struct lsh_cluster *cluster, const struct lsh_uri *uri);
+void lsh_slots_close(struct lsh_cluster *cluster);
+
+/* The number of the server there, in use. A new one if it has none; else LSH_NO_SERVER: there is no memory, or there
+ * are too many: of all, or, if it was not surveyed, of strangers. */
+int lsh_slots_number(struct lsh_cluster *cluster, const char *host, uint16_t port, bool surveyed);
+
+/* A number that has had no slot and no use for `idle` ns, to be given up: nobody finds it from now on, and it is for
+ * the caller to let it go once nothing of it is left. LSH_NO_SERVER: there is none; `*some`: there may be one later.
+ * The last one is kept. One thread. */
+int lsh_slots_retire(struct lsh_cluster *cluster, int64_t now, int64_t idle, bool *some);
+void lsh_slots_let_go(struct lsh_cluster *cluster, int number);
+
+/* A slot was said to have moved, by whom it was at. (The number is in use, here and below.) False: that is no news. */
+bool lsh_slots_move(struct lsh_cluster *cluster, unsigned slot, int number);
+
+/* Make the map what the survey says. It was begun at `begun`; what was learned after that stands, and if it is not
+ * of `higher` rank than the map, what was learned less than `stands` before it, too. `*held_back`: something was
+ * left as it is for that. Returns how many slots somebody has now. */
+unsigned lsh_slots_take(struct lsh_cluster *cluster, const struct lsh_survey *survey, int64_t begun, bool higher,
+                        int64_t stands, bool *held_back);
+
+#endif
