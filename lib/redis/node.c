@@ -15,23 +15,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct sleeper {
-	struct lsh_list link;
-	struct lsh_parker *parker;
-};
-
-void
-lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
-{
-	char line[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	n->ops->log(n->ctx, level, line);
-}
-
 static void
 kick(void *ctx)
 {
@@ -83,23 +66,6 @@ channel_refused(void *ctx, const char *channel, size_t size, const char *text)
 	n->ops->channel_refused(n->ctx, channel, size, text);
 }
 
-void
-lsh_node_wake_sleepers(struct lsh_node *n)
-{
-	for (struct lsh_list *link = n->sleepers.next; link != &n->sleepers; link = link->next)
-		lsh_unpark(lsh_container(link, struct sleeper, link)->parker);
-}
-
-const char *
-lsh_node_name(const struct lsh_node *n, char out[static LSH_NODE_NAME])
-{
-	if (n->place.shown == NULL)
-		snprintf(out, LSH_NODE_NAME, "%.110s", n->uri->shown);
-	else
-		snprintf(out, LSH_NODE_NAME, "%.80s (%.60s)", n->uri->shown, n->place.shown);
-	return out;
-}
-
 /* ---- callers ---- */
 
 bool
@@ -118,7 +84,7 @@ lsh_node_is_subscribed(struct lsh_node *n)
 void
 lsh_node_await(struct lsh_node *n, struct lsh_parker *parker, bool subscribed, int64_t deadline)
 {
-	struct sleeper sleeper = {.parker = parker};
+	struct lsh_node_sleeper sleeper = {.parker = parker};
 
 	pthread_mutex_lock(&n->mutex);
 	lsh_list_append(&n->sleepers, &sleeper.link);
@@ -146,18 +112,18 @@ leash_status
 lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
 {
 	leash_status status = LEASH_UNAVAILABLE;
-	char name[LSH_NODE_NAME];
+	char name[LSH_SERVER_NAME];
 
 	pthread_mutex_lock(&n->mutex);
 	if (lsh_pipe_is_up(n->pipe)) {
-		snprintf(text, size, "%s: no answer in time", lsh_node_name(n, name));
+		snprintf(text, size, "%s: no answer in time", lsh_locator_name(n->locator, name));
 	} else {
 		const leash_error *trouble = &n->commands.trouble;
 
 		if (trouble->status != LEASH_OK)
 			status = trouble->status;
 		if (status == LEASH_OK || trouble->text[0] == '\0')
-			snprintf(text, size, "%s: the connection was lost", lsh_node_name(n, name));
+			snprintf(text, size, "%s: the connection was lost", lsh_locator_name(n->locator, name));
 		else
 			snprintf(text, size, "%s", trouble->text);
 		if (sys_errno != NULL)
@@ -188,7 +154,7 @@ leash_status
 lsh_node_await_hello(struct lsh_node *n, leash_error *err)
 {
 	struct lsh_thread *self = lsh_self();
-	struct sleeper sleeper;
+	struct lsh_node_sleeper sleeper;
 	leash_error refusal = {0};
 
 	if (self == NULL)
@@ -260,15 +226,7 @@ lsh_node_shown(const struct lsh_node *n)
 const struct lsh_uri *
 lsh_node_where(struct lsh_node *n, struct lsh_uri *moved)
 {
-	bool known;
-
-	*moved = (struct lsh_uri){0};
-	if (n->sentinel == NULL)
-		return n->uri;
-	pthread_mutex_lock(&n->mutex);
-	known = n->place.host != NULL && lsh_uri_of_server(moved, n->uri, n->place.host, n->place.port);
-	pthread_mutex_unlock(&n->mutex);
-	return known ? moved : NULL;
+	return lsh_locator_where(n->locator, moved);
 }
 
 /* ---- life ---- */
@@ -277,8 +235,7 @@ void
 lsh_node_stop(struct lsh_node *n)
 {
 	atomic_store(&n->stopping, true);
-	if (n->sentinel != NULL)
-		lsh_sentinel_stop(n->sentinel);
+	lsh_locator_stop(n->locator);
 	kick(n);
 	if (n->keeping) {
 		pthread_join(n->keeper, NULL);
@@ -294,8 +251,7 @@ lsh_node_stop(struct lsh_node *n)
 void
 lsh_node_forsake(struct lsh_node *n)
 {
-	if (n->sentinel != NULL)
-		lsh_sentinel_forsake(n->sentinel);
+	lsh_locator_forsake(n->locator);
 	lsh_dial_forsake(n->commands.dial);
 	lsh_dial_forsake(n->messages.dial);
 	lsh_pipe_forsake(n->pipe);
@@ -308,12 +264,11 @@ lsh_node_free(struct lsh_node *n)
 {
 	if (n == NULL)
 		return;
-	lsh_sentinel_free(n->sentinel);
+	lsh_locator_free(n->locator);
 	lsh_dial_free(n->commands.dial);
 	lsh_dial_free(n->messages.dial);
 	lsh_pipe_free(n->pipe);
 	lsh_listener_free(n->listener);
-	lsh_uri_clear(&n->place);
 	if (n->kick >= 0)
 		close(n->kick);
 	pthread_mutex_destroy(&n->mutex);
@@ -328,15 +283,6 @@ sentinel_log(void *ctx, leash_log_level level, const char *line)
 	n->ops->log(n->ctx, level, line);
 }
 
-static struct lsh_sentinel *
-make_sentinel(struct lsh_node *n, const struct lsh_node_options *options)
-{
-	static const struct lsh_sentinel_ops ops = {.news = kick, .log = sentinel_log};
-	const struct lsh_sentinel_options o = {.uri = options->uri, .name = options->name, .timeout = options->timeout, .period = options->ask_every};
-
-	return lsh_sentinel_new(&o, &ops, n);
-}
-
 struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
@@ -344,6 +290,10 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	static const struct lsh_listener_ops listener_ops = {.message = heard, .broke = kick}, sharded_ops = {
 		.message = heard, .broke = kick, .unattended = kick,
 		.subscribed = channel_subscribed, .unsubscribed = channel_unsubscribed, .refused = channel_refused,
+	};
+	static const struct lsh_sentinel_ops sentinel_ops = {.news = kick, .log = sentinel_log};
+	const struct lsh_sentinel_options sentinels = {
+		.uri = options->uri, .name = options->name, .timeout = options->timeout, .period = options->ask_every,
 	};
 	struct lsh_node *n = lsh_new(struct lsh_node);
 
@@ -369,9 +319,11 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 		errno = ENOMEM;
 		goto fail;
 	}
-	if (options->uri->deployment == LSH_SENTINEL && (n->sentinel = make_sentinel(n, options)) == NULL)
+	n->locator = lsh_locator_new(&sentinels, &sentinel_ops, n);
+	if (n->locator == NULL)
 		goto fail;
-	if (n->sentinel != NULL || options->master_only) {
+	n->place = lsh_locator_place(n->locator);
+	if (n->place == NULL || options->master_only) {
 		lsh_dial_want(n->commands.dial, LSH_WANT_MASTER);
 		lsh_dial_want(n->messages.dial, LSH_WANT_MASTER);
 	}
@@ -387,12 +339,12 @@ lsh_node_start(struct lsh_node *n)
 {
 	int e;
 
-	if (n->sentinel != NULL && !lsh_sentinel_start(n->sentinel))
+	if (!lsh_locator_start(n->locator))
 		return false;
 	e = lsh_thread_start(&n->keeper, lsh_node_keep, n);
 	n->keeping = e == 0;
-	if (!n->keeping && n->sentinel != NULL)
-		lsh_sentinel_stop(n->sentinel);
+	if (!n->keeping)
+		lsh_locator_stop(n->locator);
 	errno = e;
 	return n->keeping;
 }

@@ -47,14 +47,14 @@ lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_
 int64_t
 lsh_node_uptime(struct lsh_node *n, int64_t now)
 {
-	int64_t since;
+	int64_t since, master_since = lsh_locator_since(n->locator);
 
 	pthread_mutex_lock(&n->mutex);
 	since = n->up_since;
-	/* a replica that was made the master may lack what the one before had granted, just as one that was restarted */
-	if (n->sentinel != NULL && since < n->master_since)
-		since = n->master_since;
 	pthread_mutex_unlock(&n->mutex);
+	/* a replica that was made the master may lack what the one before had granted, just as one that was restarted */
+	if (since < master_since)
+		since = master_since;
 	if (LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
 		return LSH_NEVER;
 	if (since == LSH_NEVER)

@@ -8,7 +8,9 @@
  *
  * The first dial after a break starts at once, but never sooner than 10 ms after the one before.
  *
- * With sentinels the line of the commands has one state more: node_seeker.c. */
+ * Before the line of the commands is dialed a locator says where (locator.h): with sentinels that takes its time,
+ * and whatever state the two lines are in, the news that the master is another one ends it. The line of the messages
+ * goes where the commands go, and is dialed as soon as that is known. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
@@ -18,12 +20,34 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
-/* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to 250 ms, the upper
- * half of it by chance. More would delay the news that a lock is free, and a renewal. */
+void
+lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	n->ops->log(n->ctx, level, line);
+}
+
+void
+lsh_node_wake_sleepers(struct lsh_node *n)
+{
+	for (struct lsh_list *link = n->sleepers.next; link != &n->sleepers; link = link->next)
+		lsh_unpark(lsh_container(link, struct lsh_node_sleeper, link)->parker);
+}
+
+/* ---- attempts to connect ---- */
+
+/* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to
+ * 250 ms, the upper half of it by chance. More would delay the news that a lock is free, and a renewal. */
 static int64_t
 back_off(unsigned failures)
 {
@@ -32,16 +56,17 @@ back_off(unsigned failures)
 	return most / 2 + most / 2 / 1024 * (lsh_random32() % 1024);
 }
 
-void
-lsh_node_start_dial(struct lsh_node *n, struct lsh_node_line *line, int64_t now)
+static void
+start_dial(struct lsh_node *n, struct lsh_node_line *line, int64_t now)
 {
 	line->dialing = true;
 	line->started = now;
 	lsh_dial_start(line->dial, lsh_after(now, n->timeout));
 }
 
-void
-lsh_node_attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error *err, bool final)
+/* Neither located nor dialed successfully. `final`: who awaits the outcome of the first attempt is to be told of it. */
+static void
+attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error *err, bool final)
 {
 	bool news, again;
 
@@ -61,21 +86,11 @@ lsh_node_attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const le
 }
 
 static void
-dial_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error *err)
+dial_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
 {
-	struct lsh_master master;
-	leash_error both;
-	bool down;
+	bool final = lsh_locator_explain(n->locator, err);
 
-	if (n->sentinel == NULL) {
-		lsh_node_attempt_failed(n, line, err, true);
-		return;
-	}
-	down = lsh_sentinel_answer(n->sentinel, 0, &master, NULL) == LSH_FOUND && master.down;
-	lsh_fail(&both, err->status, err->sys_errno, "%.80s: %.120s%s", n->uri->shown, err->text,
-	         down ? "; it is down to the sentinels, too" : "");
-	/* as long as not all sentinels have answered for a first time, another master may come to light */
-	lsh_node_attempt_failed(n, line, &both, lsh_sentinel_is_done(n->sentinel, n->first_wish));
+	attempt_failed(n, line, err, final);
 }
 
 static bool
@@ -88,41 +103,46 @@ same_server(const struct lsh_node *n)
 static void
 warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 {
-	char name[LSH_NODE_NAME];
+	char name[LSH_SERVER_NAME];
 
 	if (hello->eviction[0] == '\0' || strcmp(n->eviction, hello->eviction) == 0)
 		return;
 	memcpy(n->eviction, hello->eviction, sizeof n->eviction);
 	if (strcmp(n->eviction, LSH_NO_EVICTION) != 0)
-		lsh_node_say(n, LEASH_LOG_WARNING, "%.100s: maxmemory-policy is %s: once its memory is full, this server may drop locks that are held; "
-		    "set it to noeviction", lsh_node_name(n, name), n->eviction);
+		lsh_node_say(n, LEASH_LOG_WARNING,
+		             "%.100s: maxmemory-policy is %s: once its memory is full, this server may drop locks that are "
+		             "held; set it to noeviction", lsh_locator_name(n->locator, name), n->eviction);
 }
 
-/* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. What the server says of its age goes by
- * its wall clock, which may have been set forward since it was started. So who knew the life before counts from now: that is late, at worst
- * by the time that it was away, and true. It is true as well of another server in its place, which knows no more of what that one had granted. */
+/* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. What the
+ * server says of its age goes by its wall clock, which may have been set forward since it was started. So who knew
+ * the life before counts from now: that is late, at worst by the time that it was away, and true. It is true as well
+ * of another server in its place, which knows no more of what that one had granted. */
 static int64_t
 up_since(const struct lsh_node *n, const struct lsh_hello *hello)
 {
 	if (hello->uptime_ms < 0)
 		return LSH_NEVER;
-	return n->run_id[0] != '\0' && hello->run_id[0] != '\0' ? hello->received_ns : hello->received_ns - hello->uptime_ms * LSH_MS;
+	if (n->run_id[0] != '\0' && hello->run_id[0] != '\0')
+		return hello->received_ns;
+	return hello->received_ns - hello->uptime_ms * LSH_MS;
 }
 
 static void
 commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 {
-	char name[LSH_NODE_NAME];
+	char name[LSH_SERVER_NAME];
 	bool same_life;
 
-	/* What belongs to this connection is in place before it takes commands: whoever read the epoch before it read the rest
-	 * can have its command refused for the former, but never sent with what belonged to another connection. */
+	/* What belongs to this connection is in place before it takes commands: whoever read the epoch before it read
+	 * the rest can have its command refused for the former, but never sent with what belonged to another connection. */
 	atomic_store(&n->version, hello->version);
 	if (!hello->alone)
 		atomic_store(&n->replicated, true);
 	pthread_mutex_lock(&n->mutex);
 	same_life = n->run_id[0] != '\0' && strcmp(n->run_id, hello->run_id) == 0;
-	/* its age goes by its wall clock: of a life that was known before, what it said then stands, whatever that clock does */
+	/* its age goes by its wall clock: of a life that was known before, what it said then stands, whatever that clock
+	 * does */
 	if (!same_life)
 		n->up_since = up_since(n, hello);
 	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
@@ -148,8 +168,8 @@ commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 	pthread_mutex_unlock(&n->mutex);
 	n->commands.dialing = false;
 	n->commands.failures = 0;
-	lsh_node_say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_node_name(n, name), hello->version >> 16, hello->version >> 8 & 255,
-	    hello->version & 255);
+	lsh_node_say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(n->locator, name),
+	             hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
 	warn_of_eviction(n, hello);
 	n->ops->connected(n->ctx);
 }
@@ -206,7 +226,7 @@ step(struct lsh_node *n, struct lsh_node_line *line)
 static void
 commands_lost(struct lsh_node *n, int64_t now)
 {
-	char name[LSH_NODE_NAME];
+	char name[LSH_SERVER_NAME];
 	bool left;
 
 	pthread_mutex_lock(&n->mutex);
@@ -214,27 +234,53 @@ commands_lost(struct lsh_node *n, int64_t now)
 	n->up = false;
 	n->same = false;
 	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
-	snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.142s: %.100s", lsh_node_name(n, name),
-	         left && !n->moved ? n->left_for : "the connection was lost");
+	snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.142s: %.100s",
+	         lsh_locator_name(n->locator, name), left && !n->moved ? n->left_for : "the connection was lost");
 	pthread_mutex_unlock(&n->mutex);
 	if (n->moved)
 		n->commands.redial_at = now; /* it is known where to go */
 	else if (left)
-		n->commands.redial_at = lsh_after(now, back_off(5)); /* it may need a moment to become one, and must not be stormed meanwhile */
+		n->commands.redial_at = lsh_after(now, back_off(5)); /* it may need a moment, and must not be stormed */
 	else
 		n->commands.redial_at = lsh_after_ms(n->commands.started, 10);
 	n->moved = false;
 	lsh_node_say(n, LEASH_LOG_INFO, "%s: the connection was lost", name);
 }
 
-/* Close what broke, and dial what is down and due. Returns when it wants to be called again. */
-static int64_t
-mend(struct lsh_node *n)
+/* ---- the keeper's rounds ---- */
+
+/* If the server is elsewhere, have both lines lead there. */
+static bool
+go_there(struct lsh_node *n)
 {
-	int64_t now = lsh_now_ns(), soonest = LSH_NEVER;
+	const struct lsh_uri *place = lsh_locator_place(n->locator);
+
+	if (place == n->place)
+		return false;
+	n->place = place;
+	lsh_dial_move(n->commands.dial, place);
+	lsh_dial_move(n->messages.dial, place);
+	n->commands.dialing = n->messages.dialing = false;
+	lsh_listener_break(n->listener);
+	n->messages.redial_at = 0;
+	n->messages.failures = 0;
+	lsh_node_say(n, LEASH_LOG_INFO, "%.110s: the master is %.60s", n->uri->shown, place->shown);
+	return true;
+}
+
+/* Leave the server if it is not the one to ask any more, and close what broke. */
+static void
+clear_away(struct lsh_node *n, int64_t now)
+{
 	struct lsh_wire wire;
 
-	lsh_node_follow(n);
+	lsh_locator_follow(n->locator);
+	if (go_there(n)) {
+		n->moved = n->up;
+		n->commands.redial_at = 0;
+		n->commands.failures = 0;
+		lsh_pipe_break(n->pipe, 0);
+	}
 	wire = lsh_pipe_detach(n->pipe);
 	if (wire.fd >= 0) {
 		lsh_wire_discard(&wire);
@@ -252,85 +298,115 @@ mend(struct lsh_node *n)
 		lsh_listener_break(n->listener);
 		n->messages.redial_at = lsh_after(now, back_off(n->messages.failures++));
 	}
-	for (int i = 0; i < 2; i++) {
-		struct lsh_node_line *line = i == 0 ? &n->commands : &n->messages;
-		bool down = i == 0 ? !n->up : !n->listening;
+}
 
-		if (!down || line->dialing)
-			continue;
-		if (line == &n->messages && (!n->listens || (n->sentinel != NULL && n->place.host == NULL)))
-			continue;
-		if (line == &n->commands && n->seeking)
-			lsh_node_seek(n, now);
-		else if (line->redial_at <= now)
-			lsh_node_begin_attempt(n, line, now);
-		if (!line->dialing) {
-			int64_t at = line == &n->commands && n->seeking ? n->seek_until : line->redial_at;
+/* Dial what is down, if it is time to. These two return when they want to be called again. */
 
-			soonest = at < soonest ? at : soonest;
-		}
+static int64_t
+dial_commands(struct lsh_node *n, int64_t now)
+{
+	struct lsh_node_line *line = &n->commands;
+	int64_t until = LSH_NEVER;
+	leash_error err;
+
+	if (n->up || line->dialing)
+		return LSH_NEVER;
+	switch (lsh_locator_step(n->locator, line->redial_at, now, &until, &err)) {
+	case LSH_LOCATED_WAIT:
+		break;
+	case LSH_LOCATED_FAILED:
+		attempt_failed(n, line, &err, true);
+		return line->redial_at;
+	case LSH_LOCATED_DIAL:
+		go_there(n);
+		start_dial(n, line, now);
+		break;
 	}
-	return soonest;
+	return until;
+}
+
+static int64_t
+dial_messages(struct lsh_node *n, int64_t now)
+{
+	struct lsh_node_line *line = &n->messages;
+
+	if (!n->listens || n->listening || line->dialing || n->place == NULL)
+		return LSH_NEVER;
+	if (now < line->redial_at)
+		return line->redial_at;
+	start_dial(n, line, now);
+	return LSH_NEVER;
+}
+
+/* Mend what is broken. Returns when it wants to be called again. */
+static int64_t
+mend(struct lsh_node *n)
+{
+	int64_t now = lsh_now_ns(), commands, messages;
+
+	clear_away(n, now);
+	commands = dial_commands(n, now);
+	messages = dial_messages(n, now);
+	return commands < messages ? commands : messages;
+}
+
+static nfds_t
+poll_dial(const struct lsh_node_line *line, struct pollfd *polled, int64_t *until)
+{
+	int64_t deadline = LSH_NEVER;
+
+	if (!line->dialing)
+		return 0;
+	*polled = lsh_dial_poll(line->dial, &deadline);
+	*until = deadline < *until ? deadline : *until;
+	return 1;
+}
+
+/* What is polled of the pipe and the listener. */
+static struct pollfd
+poll_pipe(struct lsh_node *n)
+{
+	return (struct pollfd){.fd = lsh_pipe_fd(n->pipe), .events = POLLRDHUP};
+}
+
+static struct pollfd
+poll_listener(struct lsh_node *n)
+{
+	bool read;
+	struct pollfd polled = {.fd = lsh_listener_fd(n->listener, &read), .events = POLLRDHUP};
+
+	if (polled.fd >= 0 && read && n->ops->expects_messages(n->ctx))
+		polled.events |= POLLIN;
+	if (polled.fd >= 0)
+		polled.events = (short)(polled.events | lsh_listener_due(n->listener));
+	return polled;
 }
 
 /* Sleep until there is something to do, and step the dials. */
 static void
 sleep_and_step(struct lsh_node *n, int64_t until)
 {
-	struct pollfd polled[5];
-	nfds_t count = 0;
-	int dial[2] = {-1, -1}, pipe_at = -1, listener_at = -1, fd;
-	bool read_messages;
-	struct timespec t, *timeout = NULL;
+	static const short ends = POLLRDHUP | POLLHUP | POLLERR;
+	struct pollfd polled[5] = {{.fd = n->kick, .events = POLLIN}, poll_pipe(n), poll_listener(n)};
+	bool commands = n->commands.dialing, messages = n->messages.dialing;
+	uint64_t drained;
+	nfds_t count = 3;
 
-	polled[count++] = (struct pollfd){.fd = n->kick, .events = POLLIN};
-	for (int i = 0; i < 2; i++) {
-		struct lsh_node_line *line = i == 0 ? &n->commands : &n->messages;
-
-		if (line->dialing) {
-			int64_t deadline;
-
-			dial[i] = (int)count;
-			polled[count++] = lsh_dial_poll(line->dial, &deadline);
-			until = deadline < until ? deadline : until;
-		}
-	}
-	if ((fd = lsh_pipe_fd(n->pipe)) >= 0) {
-		pipe_at = (int)count;
-		polled[count++] = (struct pollfd){.fd = fd, .events = POLLRDHUP};
-	}
-	if ((fd = lsh_listener_fd(n->listener, &read_messages)) >= 0) {
-		listener_at = (int)count;
-		read_messages = read_messages && n->ops->expects_messages(n->ctx);
-		polled[count++] = (struct pollfd){.fd = fd, .events = (short)(POLLRDHUP | (read_messages ? POLLIN : 0) | lsh_listener_due(n->listener))};
-	}
-	if (until != LSH_NEVER) {
-		int64_t left = until - lsh_now_ns();
-
-		left = left > 0 ? left : 0;
-		t.tv_sec = left / LSH_S;
-		t.tv_nsec = left % LSH_S;
-		timeout = &t;
-	}
-	if (ppoll(polled, count, timeout, NULL) < 0)
+	count += poll_dial(&n->commands, polled + count, &until);
+	count += poll_dial(&n->messages, polled + count, &until);
+	if (!lsh_poll_until(polled, count, until))
 		return;
-	if (polled[0].revents != 0) {
-		uint64_t drained;
-		ssize_t ignored = read(n->kick, &drained, sizeof drained);
-
-		(void)ignored;
-	}
-	if (pipe_at >= 0 && (polled[pipe_at].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+	if (polled[0].revents != 0)
+		eventfd_read(n->kick, &drained);
+	if ((polled[1].revents & ends) != 0)
 		lsh_pipe_break(n->pipe, 0);
-	if (listener_at >= 0) {
-		if ((polled[listener_at].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
-			lsh_listener_break(n->listener);
-		else if (polled[listener_at].revents != 0)
-			lsh_listener_drain(n->listener);
-	}
-	if (dial[0] >= 0)
+	if ((polled[2].revents & ends) != 0)
+		lsh_listener_break(n->listener);
+	else if (polled[2].revents != 0)
+		lsh_listener_drain(n->listener);
+	if (commands)
 		step(n, &n->commands);
-	if (dial[1] >= 0)
+	if (messages)
 		step(n, &n->messages);
 }
 
