@@ -129,6 +129,7 @@ test_programs += tests/redis/test_dial
 test_programs += tests/redis/test_full_server
 test_programs += tests/redis/test_greeting
 test_programs += tests/redis/test_hello
+test_programs += tests/redis/test_informant
 test_programs += tests/redis/test_model
 test_programs += tests/redis/test_pipe
 test_programs += tests/redis/test_pipe_limits

@@ -84,11 +84,6 @@ struct place {
 	int64_t failed_at;
 };
 
-struct rank {
-	bool healthy;
-	uint64_t epoch;
-};
-
 struct question {
 	struct lsh_informant *informant; /* NULL: none is under way */
 	struct lsh_uri uri;              /* of the node */
@@ -123,7 +118,7 @@ struct asker {
 	unsigned look, witnesses;     /* its number; of it */
 	int64_t begun, soonest, due;  /* the last look; the next one, if wanted; and in any case */
 	int64_t pace;
-	struct rank rank;             /* of the map */
+	uint64_t rank;                /* of the map */
 	int64_t outdated_since;       /* nothing but outdated answers; 0: not so */
 	uint64_t told;                /* a version */
 	unsigned served, served_told; /* slots */
@@ -265,12 +260,11 @@ is_same_cluster(const struct asker *a)
 
 /* ---- judging ---- */
 
-static int
-compare(struct rank a, struct rank b)
+/* The larger it is, the more an answer counts: first whether the node is in touch with most masters, then its epoch. */
+static uint64_t
+rank_of(const struct lsh_survey *s)
 {
-	if (a.healthy != b.healthy)
-		return a.healthy ? 1 : -1;
-	return a.epoch < b.epoch ? -1 : a.epoch > b.epoch;
+	return (uint64_t)s->healthy << 63 | (s->epoch & INT64_MAX);
 }
 
 /* The server's number, in use; LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no memory for it. */
@@ -314,12 +308,12 @@ take(struct asker *a, const struct question *q, bool higher)
 static bool
 judge_survey(struct asker *a, const struct question *q)
 {
-	struct rank rank = {a->survey.healthy, a->survey.epoch};
-	bool first = lsh_cluster_version(&a->cluster) == 0, same = is_same_cluster(a), whole;
+	uint64_t rank = rank_of(&a->survey);
+	bool first = lsh_cluster_version(&a->cluster) == 0, higher = first || rank > a->rank;
+	bool same = is_same_cluster(a), whole;
 	int64_t now = lsh_now_ns();
-	int higher = compare(rank, a->rank);
 
-	if (!first && (!same || higher < 0)) {
+	if (!first && (!same || rank < a->rank)) {
 		note(a, LEASH_UNAVAILABLE, 0, "%s",
 		     same ? "what is said of the slots is out of date" : "an address leads to another cluster");
 		if (a->witnesses > 0)
@@ -329,11 +323,11 @@ judge_survey(struct asker *a, const struct question *q)
 		if (elapsed(a->outdated_since, now) < NOTHING_ELSE || (!same && !q->named))
 			return false;
 		say(a, LEASH_LOG_WARNING, "the cluster is another one than before: its slots are looked at anew");
-		higher = 1;
+		higher = true;
 	}
 	a->outdated_since = 0;
 	a->rank = rank;
-	whole = take(a, q, higher > 0 || first);
+	whole = take(a, q, higher);
 	if (a->served > 0)
 		a->witnesses++;
 	else if (!whole)

@@ -333,8 +333,8 @@ go_on_and_on(void *ctx, int argc, const char **argv, const size_t *argl, char *o
 
 	if (!fake_is(argc, argv, argl, 0, "ECHO"))
 		return FAKE_DEFAULT;
-	while (n + one <= size)
-		n += (size_t)(stpcpy(out + n, piece) - (out + n));
+	for (; n + one <= size; n += one)
+		memcpy(out + n, piece, one);
 	return n;
 }
 
@@ -355,53 +355,6 @@ an_answer_without_an_end_is_given_up(void **state)
 		lsh_talk_close(talk);
 		fake_stop(fake);
 	}
-}
-
-/* What a map may be: as cluster.c has it. */
-static const struct redisReply *
-hear_as_map(struct lsh_informant *informant)
-{
-	enum lsh_informed informed;
-
-	while ((informed = lsh_informant_step(informant)) == LSH_INFORMED_WAIT || informed == LSH_INFORMED_HELLO) {
-		int64_t until = LSH_NEVER;
-		struct pollfd polled;
-		nfds_t n = lsh_informant_poll(informant, &polled, &until);
-
-		lsh_poll_until(&polled, n, until);
-	}
-	if (informed != LSH_INFORMED_REPLY)
-		fail_msg("%s", lsh_informant_trouble(informant)->text);
-	return lsh_informant_reply(informant);
-}
-
-/* The bound is an answer's own, not that of all. */
-static void
-how_much_is_too_much_depends_on_what_is_asked_for(void **state)
-{
-	enum { SIZE = 5 << 20 };
-	struct lsh_informant_options options = {.name = "leash:map", .timeout = PATIENCE, .bytes = 32 << 20, .elements = 1};
-	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
-	struct lsh_informant *informant = lsh_informant_new(&uri, &options);
-	const struct redisReply *answer;
-	char *much = malloc(SIZE + 1);
-	struct lsh_arg args[] = {LSH_ARG("ECHO"), {much, SIZE}};
-
-	(void)state;
-	memset(much, 'x', SIZE);
-	much[SIZE] = '\0';
-	assert_non_null(informant);
-	lsh_informant_dial(informant);
-	for (int i = 0; i < 8; i++)
-		assert_true(lsh_informant_send(informant, args, 2));
-	for (int i = 0; i < 8; i++)
-		assert_int_equal(lsh_answer_item(hear_as_map(informant)).length, SIZE);
-	lsh_informant_free(informant);
-	say(talk, "ECHO", much);
-	assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_PROTOCOL);
-	assert_non_null(strstr(err.text, "its answer has more than 4194304 bytes, which is the most that is taken"));
-	free(much);
-	lsh_talk_close(talk);
 }
 
 static void
@@ -434,7 +387,6 @@ main(void)
 		cmocka_unit_test(the_last_words_of_a_server_are_heard),
 		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
 		cmocka_unit_test(an_answer_without_an_end_is_given_up),
-		cmocka_unit_test(how_much_is_too_much_depends_on_what_is_asked_for),
 		cmocka_unit_test(who_cannot_be_reached_is_said_so),
 	};
 	int failed = cmocka_run_group_tests_name("talk", tests, start_server, stop_server);
