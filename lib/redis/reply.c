@@ -113,12 +113,18 @@ create_nil(const redisReadTask *task)
 	return take_item(task, LSH_NIL);
 }
 
+static void
+free_nothing(void *object)
+{
+	(void)object;
+}
+
 static const redisReplyObjectFunctions builders = {
 	.createString = create_string,
 	.createArray = create_array,
 	.createInteger = create_integer,
 	.createNil = create_nil,
-	.freeObject = lsh_sieve_free_nothing,
+	.freeObject = free_nothing,
 };
 
 /* ---- the reader ---- */

@@ -126,9 +126,8 @@ struct lsh_sentinel {
 	bool found;
 	struct lsh_master master;   /* if found */
 	uint64_t epoch;             /* of which it is */
-	uint64_t answered, failed;  /* the last wish that there was an answer to; that all failed at; */
-	uint64_t done;              /* that was over for all */
-	leash_error trouble;        /* why they failed */
+	uint64_t answered, done;    /* the last wish that there was an answer to; that was over for all */
+	leash_error trouble;        /* why there was none, if that is the later one */
 	_Atomic uint64_t changes;
 };
 
@@ -277,10 +276,8 @@ decide(struct lsh_sentinel *s)
 		s->answered = answered;
 	if (done > s->done)
 		s->done = done;
-	if (s->answered < s->done) {
-		s->failed = s->done;
+	if (s->answered < s->done)
 		explain(s, &s->trouble);
-	}
 	pthread_mutex_unlock(&s->mutex);
 	if (news)
 		s->ops->news(s->ctx);
@@ -720,7 +717,7 @@ lsh_sentinel_answer(struct lsh_sentinel *s, uint64_t wish, struct lsh_master *ma
 	if (s->found && s->answered >= wish) {
 		*master = s->master;
 		found = LSH_FOUND;
-	} else if (s->failed >= wish && s->failed != 0) {
+	} else if (s->done >= wish && s->done != 0) {
 		if (err != NULL)
 			*err = s->trouble;
 		found = LSH_NOBODY_KNOWS;

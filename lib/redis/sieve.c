@@ -84,19 +84,6 @@ create_bool(const redisReadTask *task, int yes)
 
 /* ---- what its owner calls ---- */
 
-void *
-lsh_sieve_pass_integer(const redisReadTask *task, long long n)
-{
-	(void)n;
-	return task->privdata; /* it need only be not NULL */
-}
-
-void
-lsh_sieve_free_nothing(void *object)
-{
-	(void)object;
-}
-
 bool
 lsh_sieve_open(struct lsh_sieve *s, const redisReplyObjectFunctions *builders, unsigned levels, size_t most_elements)
 {

@@ -45,8 +45,4 @@ bool lsh_sieve_next(struct lsh_sieve *sieve, void **object);
 /* Why. NULL: for want of memory. */
 const char *lsh_sieve_fault(const struct lsh_sieve *sieve);
 
-/* Builders for those who keep what they want of an answer elsewhere, and build nothing. */
-void *lsh_sieve_pass_integer(const redisReadTask *task, long long n);
-void lsh_sieve_free_nothing(void *object);
-
 #endif

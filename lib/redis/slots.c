@@ -245,7 +245,7 @@ find(const struct lsh_cluster *c, const char *host, uint16_t port)
 
 /* c->mutex held. Give the server a number, if there is one, which takes `*uri`. */
 static int
-number(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
+add_server(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
 {
 	int number = LSH_NO_SERVER;
 	unsigned strangers = 0;
@@ -277,7 +277,7 @@ lsh_slots_number(struct lsh_cluster *c, const char *host, uint16_t port, bool su
 		pthread_mutex_lock(&c->mutex);
 		found = find(c, host, port);
 		if (found == LSH_NO_SERVER && uri != NULL)
-			found = number(c, &uri, surveyed);
+			found = add_server(c, &uri, surveyed);
 		if (found != LSH_NO_SERVER)
 			atomic_fetch_add(&c->server[found].users, 1);
 		pthread_mutex_unlock(&c->mutex);

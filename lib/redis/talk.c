@@ -48,21 +48,21 @@ open_talk(struct lsh_talk **out, enum lsh_want want, const struct lsh_uri *uri, 
 	struct lsh_talk *t = lsh_new(struct lsh_talk);
 	leash_status status;
 
+	*out = NULL;
 	if (t == NULL || (t->informant = lsh_informant_new(uri, &options)) == NULL) {
 		lsh_free(t);
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for a connection", uri->shown);
 	}
-	*out = t;
 	lsh_informant_dial(t->informant);
-	if (await(t) == LSH_INFORMED_HELLO) {
-		if (hello != NULL)
-			*hello = *lsh_informant_hello(t->informant);
-		return LEASH_OK;
+	if (await(t) != LSH_INFORMED_HELLO) {
+		status = trouble(t, err);
+		lsh_talk_close(t);
+		return status;
 	}
-	status = trouble(t, err);
-	*out = NULL;
-	lsh_talk_close(t);
-	return status;
+	if (hello != NULL)
+		*hello = *lsh_informant_hello(t->informant);
+	*out = t;
+	return LEASH_OK;
 }
 
 leash_status
@@ -86,12 +86,6 @@ lsh_talk_close(struct lsh_talk *t)
 		return;
 	lsh_informant_free(t->informant);
 	lsh_free(t);
-}
-
-void
-lsh_talk_forsake(struct lsh_talk *t)
-{
-	lsh_informant_forsake(t->informant);
 }
 
 leash_status

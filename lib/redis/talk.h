@@ -25,17 +25,14 @@ enum {
 };
 
 /* Connect and say hello, all within `timeout` (ns), which is also the time for each answer. `uri` must outlive the
- * talk; `hello` may be NULL, and its wire stays the talk's. Statuses as of lsh_dial_step(). `*out` is there from the
- * beginning, for lsh_talk_forsake(), and NULL again if it fails. */
+ * talk; `hello` may be NULL, and its wire stays the talk's. Statuses as of lsh_dial_step(); `*out` is NULL if
+ * it fails. */
 leash_status lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
                            struct lsh_hello *hello, leash_error *err);
 /* The same with a sentinel: LEASH_INVALID if it is none. */
 leash_status lsh_talk_open_sentinel(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
                                     leash_error *err);
 void lsh_talk_close(struct lsh_talk *talk); /* NULL is allowed */
-
-/* In a forked child: close its copies of the descriptors, and touch nothing else. */
-void lsh_talk_forsake(struct lsh_talk *talk);
 
 /* Put a command into line; it is sent with the next lsh_talk_hear(). */
 leash_status lsh_talk_say(struct lsh_talk *talk, const struct lsh_arg *args, size_t count, leash_error *err);
