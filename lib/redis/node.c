@@ -1,4 +1,5 @@
-/* A node, as others see it: what they ask of it and wait for, and its life. The rest is in parts of its own: node_inside.h. */
+/* A node, as others see it: what they ask of it and wait for, and its life. The rest is in parts of its own:
+ * node_inside.h. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* The server's clock as an offset to ours, learned from every answer that tells it; and for how long this life of it has lasted. */
+/* The server's clock as an offset to ours, learned from every answer that tells it; and for how long this life of it
+ * has lasted. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"

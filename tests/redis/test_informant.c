@@ -1,6 +1,6 @@
 /* Informants: one thread asks several servers and waits for none of them; replies come one at a time, bounded and in
- * time, or it is said why not. What they are asked, and what is made of it: test_sentinel.c, test_cluster.c; by a thread
- * that waits: test_talk.c. */
+ * time, or it is said why not. What they are asked, and what is made of it: test_sentinel.c, test_cluster.c; by a
+ * thread that waits: test_talk.c. */
 #include "redis/informant.h"
 
 #include "base/clock.h"
