@@ -514,7 +514,7 @@ lsh_route_open(struct lsh_engine *e, leash_error *err)
 	e->client_slot = slot_of_party(e, e->uuid);
 	e->cluster = lsh_cluster_new(&options, &ops, e);
 	if (e->cluster == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+		return lsh_fail_short(err, errno, "cannot look at the slots of the cluster");
 	status = lsh_cluster_open(e->cluster, err);
 	if (status != LEASH_OK)
 		return status;
