@@ -1,6 +1,6 @@
 /* Read from the server's MONITOR, which shows what the scripts really did, one after another, as the server did it:
  *
- *   "ZADD" "leash:{name}:queue" <score> "<token> <claim>" ...   an ask took a place
+ *   "ZADD" "leash:{name}:queue" "NX" <score> "<token> <claim>"  an ask took a place
  *   "HSET" "leash:{name}" "<token>" "1"                         a token got the lock
  *
  * A token arrives with the first of these: at its place, or with the lock where nobody waited. Asks that did neither (too late, only
@@ -61,7 +61,7 @@ look(struct arrivals *a, const char *line)
 		if (end != NULL)
 			keep(a, at, (size_t)(end - at), false);
 	} else if ((at = strstr(line, a->zadd)) != NULL) {
-		/* behind the score, if it is a place: a client alone has no claim behind it */
+		/* behind the score */
 		at = strstr(at + strlen(a->zadd), "\" \"");
 		end = at != NULL ? strpbrk(at + 3, " \"") : NULL;
 		if (end != NULL && *end == ' ')
@@ -96,7 +96,7 @@ arrivals_watch(struct server *server, const char *name)
 	if (a == NULL)
 		die("no memory");
 	a->server = server;
-	snprintf(a->zadd, sizeof a->zadd, "lua] \"ZADD\" \"leash:{%s}:queue\" \"", name);
+	snprintf(a->zadd, sizeof a->zadd, "lua] \"ZADD\" \"leash:{%s}:queue\" \"NX\" \"", name);
 	snprintf(a->hset, sizeof a->hset, "lua] \"HSET\" \"leash:{%s}\" \"", name);
 	a->connection = server_connect(server);
 	redisSetTimeout(a->connection, (struct timeval){ 0 }); /* silence is no reason to end */

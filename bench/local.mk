@@ -7,6 +7,7 @@ if TESTS_ENABLED
 
 check_PROGRAMS += bench/local
 check_PROGRAMS += bench/pair
+check_PROGRAMS += bench/scripts
 check_PROGRAMS += bench/turns
 
 bench_local_SOURCES =
@@ -26,6 +27,12 @@ bench_pair_SOURCES += bench/side.h
 bench_pair_SOURCES += bench/team.c
 bench_pair_SOURCES += bench/team.h
 bench_pair_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
+
+bench_scripts_SOURCES =
+bench_scripts_SOURCES += bench/program.c
+bench_scripts_SOURCES += bench/program.h
+bench_scripts_SOURCES += bench/scripts.c
+bench_scripts_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 bench_turns_SOURCES =
 bench_turns_SOURCES += bench/arrivals.c

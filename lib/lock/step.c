@@ -54,7 +54,7 @@ lsh_step_cancel(struct lsh_step *step, const struct lsh_tenure *t)
 {
 	begin(step, &lsh_script_release, t, 3);
 	push_token(step, t);
-	lsh_script_push(&step->call, lsh_arg_text(t->cfg));
+	lsh_script_push(&step->call, lsh_arg_text(t->lock->engine->quorum != NULL ? t->lock->engine->cfg_try : t->cfg));
 }
 
 void

@@ -28,12 +28,12 @@ local now = t[1] * 1000000 + t[2]
 call('ZSCORE', KEYS[3], ARGV[1])
 local left = call('PTTL', KEYS[3])
 if call('PEXPIRE', KEYS[3], left < 2 * alive and 2 * alive or left) == 1 then
-	call('ZADD', KEYS[3], -(now + alive * 1000), ARGV[1])
+	call('ZADD', KEYS[3], -now, ARGV[1])
 end
 
 local ttl = call('PTTL', KEYS[1])
 if ttl == -2 then
-	local token, refused = hand_on(now, nil)
+	local token, refused = hand_on(now)
 	if token == false and refused then return refused end
 	ttl = token and call('PTTL', KEYS[1]) or 0
 end

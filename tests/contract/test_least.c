@@ -357,12 +357,10 @@ why_forgone(const char *rule)
 	return NULL;
 }
 
-/* Only where there is no SPUBLISH: a server before Redis 7. Or, on a quorum, where a cancel finds nothing, which is as it happens. */
+/* Only where there is no SPUBLISH: a server before Redis 7. */
 static bool
 is_for_another_time(const char *rule)
 {
-	if (deployment_kind(deployment) == DEPLOYMENT_QUORUM)
-		return strcmp(rule, "+zrem") == 0 || strcmp(rule, "+exists") == 0;
 	return deployment_kind(deployment) == DEPLOYMENT_CLUSTER && strcmp(rule, "+publish") == 0;
 }
 

@@ -145,6 +145,15 @@ a_close_lasts_until_no_ask_can_come_and_no_longer(void **state)
 
 /* ---- grants ---- */
 
+static int64_t
+wall_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 /* A place is granted that its client knows nothing of, as when a server was set back to older data. */
 static void
 the_grant_of_a_place_that_nobody_waits_for_is_given_back(void **state)
@@ -162,7 +171,7 @@ the_grant_of_a_place_that_nobody_waits_for_is_given_back(void **state)
 	assert_status(LEASH_OK, leash_lock_release(next.lock, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(first.lock, 0, &err));
 	snprintf(place, sizeof place, "%s %d", token, LEASE_MS);
-	server_integer(server, "ZADD leash:{scene}:queue 1 %s", place);
+	server_integer(server, "ZADD leash:{scene}:queue %lld %s", (long long)wall_us(), place);
 	party_start(&next);
 	await_true(places(server) == 2);
 	begun = await_now_ns();
@@ -420,15 +429,6 @@ what_becomes_of_a_renewal_concerns_no_later_hold(void **state)
 }
 
 /* ---- answers ---- */
-
-static int64_t
-wall_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 static size_t
 somebody_has_it(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)

@@ -59,7 +59,7 @@ scripts_that_are_flushed_all_the_time_are_sent_again(void **state)
 		begin_waiting(&w, theirs, 30000);
 		ask_server(server, "SCRIPT FLUSH");
 		assert_status(LEASH_OK, leash_lock_extend(lock, 2000, &err));
-		await_true(server_integer(server, "ZCARD leash:{refused}:queue") == 2);
+		await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
 		ask_server(server, "SCRIPT FLUSH");
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		end_waiting(&w, LEASH_OK);
@@ -93,7 +93,7 @@ without_evalsha_all_goes_by_eval(void **state)
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(lacking, "ZCARD leash:{eval}:queue") == 2);
+	await_true(server_integer(lacking, "ZCOUNT leash:{eval}:queue (0 +inf") == 1);
 	snprintf(alive, sizeof alive, "%s", server_text(lacking, "ZRANGE leash:{eval}:queue 0 0 WITHSCORES"));
 	await_renewals(held, 2);
 	await_true(strcmp(server_text(lacking, "ZRANGE leash:{eval}:queue 0 0 WITHSCORES"), alive) != 0); /* it said its word */
@@ -158,7 +158,7 @@ a_lock_outlives_a_restart_that_takes_its_time_to_load(void **state)
 	memset(&events, 0, sizeof events);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(slow, "ZCARD leash:{kept}:queue") == 2);
+	await_true(server_integer(slow, "ZCOUNT leash:{kept}:queue (0 +inf") == 1);
 	ask_server(slow, "DEBUG POPULATE 20000");
 	ask_server(slow, "SAVE");
 	server_kill(slow);
@@ -282,7 +282,7 @@ be_a_replica_for_a_while(const char *word)
 	}
 	assert_status(LEASH_OK, leash_lock_extend(held, slow_ms(120000), &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCARD leash:{held}:queue") == 2);
+	await_true(server_integer(server, "ZCOUNT leash:{held}:queue (0 +inf") == 1);
 	ask_server(server, "REPLICAOF 127.0.0.1 1");
 
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), word, leash_lock_acquire(lock, 0, &err));
@@ -348,7 +348,7 @@ a_full_server_grants_nothing_new_and_keeps_and_hands_on_what_there_is(void **sta
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCARD leash:{held}:queue") == 2);
+	await_true(server_integer(server, "ZCOUNT leash:{held}:queue (0 +inf") == 1);
 	ask_server(server, "CONFIG SET maxmemory 1");
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "OOM", leash_lock_acquire(lock, 0, &err));
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "OOM", leash_lock_acquire(lock, LEASH_FOREVER, &err));
@@ -661,7 +661,7 @@ all_who_wait_in_one_client_say_their_words_in_one_command(void **state)
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	for (int i = 0; i < WAITERS; i++)
 		begin_waiting(&w[i], wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCARD leash:{fair}:queue") == WAITERS + 1);
+	await_true(server_integer(server, "ZCOUNT leash:{fair}:queue (0 +inf") == WAITERS);
 	ask_server(server, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 1000");
 	ask_server(server, "CLIENT KILL TYPE normal"); /* over a new connection all of them ask how they stand */
 	await_true(server_integer(server, "EVAL %s 0", MOST_ARGUMENTS) >= 3 + 3 + 2 + WAITERS + 1);

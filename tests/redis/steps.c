@@ -138,10 +138,18 @@ server_us(void)
 int64_t
 alive_until(const char *client)
 {
-	const char *score = server_text(server, "ZSCORE " QUEUE " %s", client);
+	redisReply *queue = server_command(server, "ZRANGE " QUEUE " 0 -1 WITHSCORES");
+	int64_t heard = 0;
 
-	assert_non_null(score);
-	return -strtoll(score, NULL, 10);
+	for (size_t i = 0; i < queue->elements; i += 2) {
+		int64_t score = llabs(strtoll(queue->element[i + 1]->str, NULL, 10));
+
+		if (strncmp(queue->element[i]->str, client, 36) == 0 && score > heard)
+			heard = score;
+	}
+	freeReplyObject(queue);
+	assert_int_not_equal(heard, 0);
+	return heard + ALIVE * 1000;
 }
 
 void
@@ -193,8 +201,6 @@ look(void)
 		for (size_t i = 0; i < place->elements; i++) {
 			char *token = place->element[i]->str;
 
-			if (!server_text(server, "ZSCORE " QUEUE " %b", token, (size_t)36))
-				fail_msg("the place '%s' has no client", token);
 			*strchr(token, ' ') = '\0';
 			if (server_integer(server, "HEXISTS " LOCK " %s", token))
 				fail_msg("%s holds and waits", token);
@@ -278,9 +284,28 @@ expire(const char *key)
 }
 
 void
+age_places(int64_t ms)
+{
+	redisReply *place = server_command(server, "ZRANGEBYSCORE " QUEUE " (0 +inf");
+
+	for (size_t i = 0; i < place->elements; i++)
+		server_text(server, "ZINCRBY " QUEUE " -%lld %s", (long long)ms * 1000, place->element[i]->str);
+	freeReplyObject(place);
+}
+
+void
 bury(const char *client)
 {
-	assert_int_equal(server_integer(server, "ZADD " QUEUE " XX CH %lld %s", (long long)-(server_us() - 1000), client), 1);
+	static const char *const all[] = { ANN, BOB, CID, DAN };
+	const char *waiting = places();
+	int64_t now = server_us();
+
+	assert_non_null(strstr(waiting, client));
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(all[i], client) != 0 && strstr(waiting, all[i]) != NULL && alive_until(all[i]) >= now)
+			server_integer(server, "ZADD " QUEUE " -%lld %s", (long long)now, all[i]);
+	age_places(ALIVE + 1);
+	server_integer(server, "ZREM " QUEUE " %s", client);
 }
 
 /* ---- who listens ---- */

@@ -1,8 +1,9 @@
 /* The steps of the server half: the scripts as the build embeds them, on a real server and over plain connections; no other part of the
  * library takes part. What they are told, what they answer, and what is in the server afterwards.
  *
- * Time does not pass in these tests: a lease that ran out is a lock key that was deleted, a client that died is one whose entry in
- * the queue says so. After every step `step` looks at all keys; what it demands is what must hold after any step of any client. */
+ * Time does not pass in these tests: a lease that ran out is a lock key that was deleted, a client that died is one
+ * whose places and whose last word are old. After every step `step` looks at all keys; what it demands is what must hold
+ * after any step of any client. */
 #ifndef LEASH_TEST_STEPS_H
 #define LEASH_TEST_STEPS_H
 
@@ -97,7 +98,7 @@ void assert_last_fence(int64_t fence);
 /* How far it is ahead of the server's clock, and a second more. */
 int64_t fence_ahead_ms(void);
 int64_t server_us(void);
-/* The moment, in us, until which a client counts as alive. */
+/* The moment, in us, until which a client counts as alive: by its last word, or by the newest of its places. */
 int64_t alive_until(const char *client);
 void assert_between(int64_t n, int64_t low, int64_t high);
 /* A TTL in ms that was set a moment ago: time passes, but a minute does not. */
@@ -121,7 +122,9 @@ struct answer renew(const char *token, const char *lease_ms, const char *depth);
 /* ---- time and death ---- */
 
 void expire(const char *key);
-/* The client has not been heard of for longer than `alive`. */
+/* So much time has passed since the places of the queue were taken. */
+void age_places(int64_t ms);
+/* The client has not been heard of for longer than `alive`, and the others that live have said a word a moment ago. */
 void bury(const char *client);
 
 /* ---- who listens ---- */

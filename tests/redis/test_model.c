@@ -9,7 +9,8 @@ struct model {
 	int holder;      /* -1: nobody */
 	int queue[6];
 	int waiting;
-	bool dead[3];    /* its entry in the queue is too old */
+	bool dead[3];    /* its last word is too old */
+	bool fresh[6];   /* its place is not */
 	bool listens[3];
 	bool given;      /* the last step gave the lock to somebody */
 };
@@ -47,7 +48,7 @@ hand_on(struct model *m, int me)
 		int token = m->queue[0];
 
 		drop(m, 0);
-		if (token == me || (!m->dead[token / 2] && m->listens[token / 2]))
+		if (token == me || ((m->fresh[token] || !m->dead[token / 2]) && m->listens[token / 2]))
 			give(m, token);
 	}
 }
@@ -62,9 +63,12 @@ model_ask(struct model *m, int token, bool wait)
 		return;
 	}
 	if (wait) {
-		if (place_of(m, token) < 0)
+		if (place_of(m, token) >= 0) {
+			m->dead[token / 2] = false;
+		} else {
 			m->queue[m->waiting++] = token;
-		m->dead[token / 2] = false;
+			m->fresh[token] = true;
+		}
 	}
 	hand_on(m, token);
 	if (m->holder < 0)
@@ -164,6 +168,7 @@ walk(struct model *m, uint64_t *seed, struct listener *const *ears)
 		if (place_of(m, token) >= 0 && !m->dead[client]) {
 			bury(clients[client]);
 			m->dead[client] = true;
+			memset(m->fresh, 0, sizeof m->fresh);
 		}
 		break;
 	case 14:

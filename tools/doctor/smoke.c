@@ -246,7 +246,7 @@ smoke_look(struct doctor *d)
 	if (acl_is_sharded(d))
 		snprintf(s.cfg, sizeof s.cfg, "3000 " FENCE_MS " 10000 1 SPUBLISH -");
 	else
-		snprintf(s.cfg, sizeof s.cfg, "3000 " FENCE_MS " 10000 1 PUBLISH %s:wake:", d->prefix);
+		snprintf(s.cfg, sizeof s.cfg, "%d " FENCE_MS " 10000 1 PUBLISH %s:wake:", votes ? 0 : 3000, d->prefix);
 	while (step->name != NULL && d->status == LEASH_OK && take(&s, step))
 		step++;
 	clean_up(d);
