@@ -3,19 +3,21 @@
  * They are sent as leash sends them, over one connection by hiredis, in these ways:
  *
  * - pair: an acquire and a release of a lock that nobody else wants.
- * - turn: CONTENDERS clients want one lock. Its holder releases, which gives it to the next in the queue, and asks again, which takes a
- *   place at the end: these two scripts are a turn. The clients listen over one connection, which is read after each turn.
+ * - turn: CONTENDERS clients want one lock. Its holder releases, which gives it to the next in the queue, and asks
+ *   again, which takes a place at the end: these two scripts are a turn. The clients listen over one connection, which
+ *   is read after each turn.
  * - turn-piped: the same, PIPED turns in one write.
  * - heartbeat: of one that waits.
  * - renew: HOLDS locks, a script for each, all of them in one write.
+ * - renew-many: the same locks in one script. A ratio is that to renew, as there was no such script before.
  *
- * A command is what the server counts as one (INFO commandstats): each script, and each command that it gives. CPU is that of the server's
- * main thread (INFO cpu), with all that it takes to be woken, to read and to write: where the next script is sent only when the one
- * before was answered, that is more than half of it. "of it, user" is what is spent in Redis, and "in scripts" what Redis itself measures
- * from begin to end of each (commandstats, in whole us each).
+ * A command is what the server counts as one (INFO commandstats): each script, and each command that it gives. CPU is
+ * that of the server's main thread (INFO cpu), with all that it takes to be woken, to read and to write: where the next
+ * script is sent only when the one before was answered, that is about half of it. "of it, user" is what is spent in
+ * Redis, and "in scripts" what Redis itself measures from begin to end of each (commandstats, in whole us each).
  *
- * --against=FOLDER measures another version's scripts, another lib/lua, in the same rounds, in turns who is first. Ratios are those of
- * neighbors; figures are medians of the rounds. */
+ * --against=FOLDER measures another version's scripts, another lib/lua, in the same rounds, in turns who is first.
+ * Ratios are those of neighbors; figures are medians of the rounds. */
 #include "bench/program.h"
 
 #include <leash.h>
@@ -34,15 +36,17 @@ enum { CONTENDERS = 8, PIPED = 50, HOLDS = 100, MAX_ARGS = 512, TEXT_SIZE = 128,
 
 enum script { ACQUIRE, RELEASE, HEARTBEAT, RENEW, SCRIPTS };
 
-static const char *const names[SCRIPTS] = { "acquire", "release", "word", "renew" };
+/* And what it is called in other versions. */
+static const char *const names[SCRIPTS][2] = { { "acquire" }, { "release" }, { "word", "heartbeat" }, { "renew" } };
 
 struct version {
 	const char *name;
 	char sha1[SCRIPTS][41];
 };
 
-/* Append a file to `text`, and in place of each line "--@include FILE" that file of the same folder. */
-static void
+/* Append a file to `text`, and in place of each line "--@include FILE" that file of the same folder. False: it is not
+ * there. */
+static bool
 read_lua(const char *folder, const char *name, char *text)
 {
 	static const char include[] = "--@include ";
@@ -52,7 +56,7 @@ read_lua(const char *folder, const char *name, char *text)
 	snprintf(path, sizeof path, "%s/%s", folder, name);
 	file = fopen(path, "r");
 	if (file == NULL)
-		die("there is no %s", path);
+		return false;
 	while (fgets(line, sizeof line, file) != NULL) {
 		const char *at = line + strspn(line, "\t ");
 
@@ -65,6 +69,7 @@ read_lua(const char *folder, const char *name, char *text)
 			die("%s is too long", path);
 	}
 	fclose(file);
+	return true;
 }
 
 /* From `folder`; NULL: from the library. */
@@ -76,12 +81,16 @@ load(struct version *v, struct server *server, const char *folder)
 	for (int i = 0; i < SCRIPTS; i++) {
 		char file[32], text[SCRIPT_SIZE] = "";
 
-		snprintf(file, sizeof file, "%s.lua", names[i]);
-		if (folder != NULL)
+		snprintf(file, sizeof file, "%s.lua", names[i][0]);
+		if (folder != NULL && !read_lua(folder, file, text) && names[i][1] != NULL) {
+			snprintf(file, sizeof file, "%s.lua", names[i][1]);
 			read_lua(folder, file, text);
+		}
 		for (size_t at = 0; folder == NULL && leash_script_at(at, &script); at++)
-			if (strcmp(script.name, names[i]) == 0)
+			if (strcmp(script.name, names[i][0]) == 0)
 				snprintf(text, sizeof text, "%s", script.text);
+		if (text[0] == '\0')
+			die("there is no %s/%s", folder, file);
 		snprintf(v->sha1[i], sizeof v->sha1[i], "%s", server_text(server, "SCRIPT LOAD %s", text));
 	}
 }
@@ -271,7 +280,7 @@ heartbeat(void)
 	check(hear(2) == 0, "a heartbeat");
 }
 
-static char held[HOLDS][TEXT_SIZE], held_by[HOLDS][TEXT_SIZE], fence_ms[TEXT_SIZE];
+static char held[HOLDS][TEXT_SIZE], held_by[HOLDS][TEXT_SIZE], lease_ms[TEXT_SIZE], fence_ms[TEXT_SIZE];
 
 static void
 hold_many(void)
@@ -284,13 +293,15 @@ hold_many(void)
 	}
 }
 
-/* Each time the fence is to be kept for a little longer, since a third of the lease would have passed. */
+/* Each time lease and fence are a little longer, as if time had passed since the renewal before. */
 static void
 let_pass(void)
 {
 	static int times;
 
-	snprintf(fence_ms, sizeof fence_ms, "%d", 3600000 + times++ % 1000000);
+	times++;
+	snprintf(lease_ms, sizeof lease_ms, "%d", 30000 + times);
+	snprintf(fence_ms, sizeof fence_ms, "%d", 3600000 + times);
 }
 
 static void
@@ -298,9 +309,26 @@ renew(void)
 {
 	let_pass();
 	for (int i = 0; i < HOLDS; i++)
-		say(&(struct words){ { "EVALSHA", said->sha1[RENEW], "1", held[i], held_by[i], LEASE, "1", fence_ms }, 8 });
+		say(&(struct words){ { "EVALSHA", said->sha1[RENEW], "1", held[i], held_by[i], lease_ms, "1", fence_ms }, 8 });
 	for (int i = 0; i < HOLDS; i++)
 		check(hear(0) == 1, "a renewal");
+}
+
+/* As leash would: fences are kept now and then, and not by each renewal. */
+static void
+renew_many(void)
+{
+	struct words w = { { "EVALSHA", said->sha1[RENEW], "0", "0" }, 4 };
+
+	let_pass();
+	for (int i = 0; i < HOLDS; i++) {
+		push(&w, held[i]);
+		push(&w, held_by[i]);
+		push(&w, lease_ms);
+		push(&w, "1");
+	}
+	say(&w);
+	check(hear(HOLDS - 1) == 1, "many renewals");
 }
 
 static void
@@ -316,13 +344,21 @@ static struct way {
 	int times;          /* in 100 ms, about */
 	int size;           /* of what an act is */
 	double bar[WHATS];  /* 0: there is none */
+	struct way *than;   /* what its CPU is compared with; NULL: theirs */
 	double figures[WHATS][2][MAX_ROUNDS];
 } ways[] = {
-	{ .name = "pair", .before = nothing, .act = pair, .after = nothing, .times = 1000, .size = 1, .bar = { [COMMANDS] = 9 } },
-	{ .name = "turn", .before = queue_up, .act = turn, .after = leave, .times = 1000, .size = 1, .bar = { [COMMANDS] = 15.01 } },
-	{ .name = "turn-piped", .before = queue_up, .act = turn_piped, .after = leave, .times = 60, .size = PIPED, .bar = { [COMMANDS] = 15.01 } },
-	{ .name = "heartbeat", .before = queue_up, .act = heartbeat, .after = leave, .times = 2000, .size = 1, .bar = { [COMMANDS] = 9 } },
-	{ .name = "renew", .before = hold_many, .act = renew, .after = nothing, .times = 100, .size = HOLDS, .bar = { [COMMANDS] = 6 } },
+	{ .name = "pair", .before = nothing, .act = pair, .after = nothing, .times = 1000, .size = 1,
+	  .bar = { [COMMANDS] = 9 } },
+	{ .name = "turn", .before = queue_up, .act = turn, .after = leave, .times = 1000, .size = 1,
+	  .bar = { [COMMANDS] = 15.01 } },
+	{ .name = "turn-piped", .before = queue_up, .act = turn_piped, .after = leave, .times = 60, .size = PIPED,
+	  .bar = { [COMMANDS] = 15.01 } },
+	{ .name = "heartbeat", .before = queue_up, .act = heartbeat, .after = leave, .times = 2000, .size = 1,
+	  .bar = { [COMMANDS] = 9 } },
+	{ .name = "renew", .before = hold_many, .act = renew, .after = nothing, .times = 100, .size = HOLDS,
+	  .bar = { [COMMANDS] = 4 } },
+	{ .name = "renew-many", .before = hold_many, .act = renew_many, .after = nothing, .times = 400, .size = HOLDS,
+	  .bar = { [COMMANDS] = 2.01, [INSIDE] = 10, [RATIO] = 0.375 }, .than = &ways[4] },
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -330,8 +366,11 @@ static const struct {
 	const char *text;
 	int decimals;
 } whats[WHATS] = {
-	[COMMANDS] = { "commands", 2 }, [CPU] = { "CPU, us", 2 }, [USER] = { "of it, user, us", 2 }, [INSIDE] = { "in scripts, us", 2 },
-	[RATIO] = { "CPU, ours / theirs", 3 },
+	[COMMANDS] = { "commands", 2 },
+	[CPU] = { "CPU, us", 2 },
+	[USER] = { "of it, user, us", 2 },
+	[INSIDE] = { "in scripts, us", 2 },
+	[RATIO] = { "CPU, to theirs", 3 },
 };
 
 /* ---- measuring ---- */
@@ -386,15 +425,29 @@ measure(struct way *way, struct server *server, const struct version *v, int whi
 	way->figures[INSIDE][which][round] = info(strstr(text, "cmdstat_evalsha:"), "usec=") / n;
 }
 
+static void
+run_way(struct way *way, struct server *server, const struct version *v, int versions, int round, int64_t run_ns)
+{
+	int several = way->than == NULL ? versions : 1;
+	double base;
+
+	for (int i = 0; i < several; i++)
+		measure(way, server, &v[(i + round) % several], (i + round) % several, round, run_ns);
+	base = (way->than != NULL ? way->than : way)->figures[CPU][versions - 1][round];
+	way->figures[RATIO][0][round] = base > 0 ? way->figures[CPU][0][round] / base : 0;
+}
+
 /* Counts what was missed. */
 static void
 print_way(struct way *way, int rounds, int versions, unsigned *missed)
 {
-	for (enum what what = 0; what < (versions == 2 ? WHATS : RATIO); what++) {
+	for (enum what what = 0; what < WHATS; what++) {
 		double ours = median(way->figures[what][0], (size_t)rounds), bar = way->bar[what];
 
+		if (what == RATIO && versions == 1 && way->than == NULL)
+			continue;
 		printf("  %-11s %-20s %9.*f", way->name, whats[what].text, whats[what].decimals, ours);
-		if (versions == 2 && what != RATIO)
+		if (versions == 2 && what != RATIO && way->than == NULL)
 			printf("  theirs %9.*f", whats[what].decimals, median(way->figures[what][1], (size_t)rounds));
 		if (bar != 0)
 			printf("  <= %-6g %s", bar, ours <= bar ? "ok" : "MISSED");
@@ -414,7 +467,7 @@ static const char help[] =
 	"  --against=FOLDER  measure the scripts in that folder, too: another version's lib/lua\n"
 	"  --ms=N            of each way in a round, about; default 200\n"
 	"  --rounds=N        of all of them; default 15\n"
-	"  --only=WAY        pair, turn, turn-piped, heartbeat or renew\n"
+	"  --only=WAY        pair, turn, turn-piped, heartbeat or renew (and renew-many)\n"
 	"  --check           exit with 1 if a bar is missed\n"
 	"  --help            this text\n"
 	"\n"
@@ -459,11 +512,9 @@ main(int argc, char **argv)
 	for (int i = 0; i < CONTENDERS; i++)
 		freeReplyObject(redisCommand(ear, "SUBSCRIBE leash:wake:%s", client_of(i)));
 	for (int round = 0; round < s.rounds; round++)
-		for (struct way *way = ways; way < ways + WAYS; way++) {
-			for (int i = 0; i < versions && program_wants(&s, way->name); i++)
-				measure(way, server, &v[(i + round) % versions], (i + round) % versions, round, s.run_ns);
-			way->figures[RATIO][0][round] = way->figures[CPU][0][round] / way->figures[CPU][1][round];
-		}
+		for (struct way *way = ways; way < ways + WAYS; way++)
+			if (program_wants(&s, way->name))
+				run_way(way, server, v, versions, round, s.run_ns);
 	for (struct way *way = ways; way < ways + WAYS; way++)
 		if (program_wants(&s, way->name))
 			print_way(way, s.rounds, versions, &missed);

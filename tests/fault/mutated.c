@@ -14,7 +14,8 @@ static const struct {
 	enum lsh_mutation mutation;
 	const char *from, *to;
 } parts[] = {
-	{LSH_RENEWALS_SHORTEN, "ttl < lease and ARGV[2] or ttl)\nif depth", "ARGV[2])\nif depth"},
+	{LSH_RENEWALS_SHORTEN, "if not gt or call('PEXPIRE', KEYS[1], lease, gt) == 0 then",
+	 "call('PEXPIRE', KEYS[1], lease)\nif false then"},
 	{LSH_DEAD_ARE_SERVED, "if heard ~= 0 or", "if true or"},
 };
 
