@@ -36,8 +36,8 @@ enum { CONTENDERS = 8, PIPED = 50, HOLDS = 100, MAX_ARGS = 512, TEXT_SIZE = 128,
 
 enum script { ACQUIRE, RELEASE, HEARTBEAT, RENEW, SCRIPTS };
 
-/* And what it is called in other versions. */
-static const char *const names[SCRIPTS][2] = { { "acquire" }, { "release" }, { "word", "heartbeat" }, { "renew" } };
+/* And what it was called before. */
+static const char *const names[SCRIPTS][2] = { { "acquire" }, { "release" }, { "heartbeat", "word" }, { "renew" } };
 
 struct version {
 	const char *name;

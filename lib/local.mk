@@ -187,16 +187,16 @@ pkgconfig_DATA = lib/leash.pc
 # The server half, one step per file. Not called LUA_SCRIPTS: automake takes that for a place to install to.
 LUA_FILES =
 LUA_FILES += lib/lua/acquire.lua
+LUA_FILES += lib/lua/heartbeat.lua
 LUA_FILES += lib/lua/inspect.lua
-LUA_FILES += lib/lua/keep.lua
 LUA_FILES += lib/lua/raise.lua
 LUA_FILES += lib/lua/release.lua
 LUA_FILES += lib/lua/renew.lua
-LUA_FILES += lib/lua/vote.lua
-LUA_FILES += lib/lua/word.lua
 
 LUA_INCLUDES =
+LUA_INCLUDES += lib/lua/fence.inc
 LUA_INCLUDES += lib/lua/hand_on.inc
+LUA_INCLUDES += lib/lua/issue.inc
 
 nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c
 

@@ -133,7 +133,7 @@ ask(struct lsh_lock *lock, struct adoption *a, int64_t deadline, struct lsh_thre
 	if (!lsh_errand_run(&a->errand, lock->engine->options.timeout, deadline, self, attempt))
 		status = lsh_errand_unanswered(&a->errand, attempt, what, err);
 	else if (attempt->reply.type == LSH_ERROR)
-		status = lsh_errand_refused(&a->errand, attempt, &lsh_script_word, what, err);
+		status = lsh_errand_refused(&a->errand, attempt, &lsh_script_heartbeat, what, err);
 	else if (!is_sane(&attempt->reply))
 		status = lsh_errand_nonsense(&a->errand, attempt, err);
 	else

@@ -111,15 +111,22 @@ struct step {
 static void
 begin(struct step *s, const struct lsh_script *script, const struct lsh_leg *leg)
 {
-	lsh_script_begin(&s->call, script, script == &lsh_script_raise ? 1 : 2);
+	const struct lsh_lock *lock = leg->tenure->lock;
+	unsigned keys = script == &lsh_script_raise ? 2 : 3;
+
+	lsh_script_begin(&s->call, script, keys);
 	if (leg->send_whole)
 		lsh_script_send_whole(&s->call);
+	for (unsigned i = 0; i < keys; i++)
+		lsh_script_push(&s->call, (struct lsh_arg){lock->key[i], lock->key_size[i]});
 }
 
+/* What ends an ask or a heartbeat: there is no queue, and this fence is wanted. */
 static void
-push_key(struct step *s, const struct lsh_lock *lock, int which)
+push_wanted(struct step *s, const struct lsh_tenure *t)
 {
-	lsh_script_push(&s->call, (struct lsh_arg){lock->key[which], lock->key_size[which]});
+	lsh_script_push(&s->call, lsh_arg_text(t->lock->engine->cfg_try));
+	lsh_script_push(&s->call, lsh_arg_decimal(s->number[2], t->ballot->proposal));
 }
 
 static void
@@ -127,21 +134,17 @@ make_vote(struct step *s, const struct lsh_leg *leg, int64_t lease_ms, int64_t n
 {
 	const struct lsh_tenure *t = leg->tenure;
 
-	begin(s, &lsh_script_vote, leg);
-	push_key(s, t->lock, 0);
-	push_key(s, t->lock, 1);
+	begin(s, &lsh_script_acquire, leg);
 	lsh_script_push(&s->call, (struct lsh_arg){t->token, t->token_size});
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], lease_ms));
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[1], not_after_us));
-	lsh_script_push(&s->call, lsh_arg_decimal(s->number[2], t->ballot->proposal));
-	lsh_script_push(&s->call, lsh_arg_text(t->lock->engine->fence_ttl));
+	push_wanted(s, t);
 }
 
 static void
 make_raise(struct step *s, const struct lsh_leg *leg)
 {
 	begin(s, &lsh_script_raise, leg);
-	push_key(s, leg->tenure->lock, 1);
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], leg->tenure->ballot->fence));
 	lsh_script_push(&s->call, lsh_arg_text(leg->site->engine->fence_ttl));
 }
@@ -151,13 +154,11 @@ make_keep(struct step *s, const struct lsh_leg *leg, int64_t lease_ms)
 {
 	const struct lsh_tenure *t = leg->tenure;
 
-	begin(s, &lsh_script_keep, leg);
-	push_key(s, t->lock, 0);
-	push_key(s, t->lock, 1);
-	lsh_script_push(&s->call, (struct lsh_arg){t->token, t->token_size});
+	begin(s, &lsh_script_heartbeat, leg);
+	lsh_script_push(&s->call, (struct lsh_arg){t->lock->engine->uuid, LSH_UUID_SIZE});
 	lsh_script_push(&s->call, lsh_arg_decimal(s->number[0], lease_ms));
-	lsh_script_push(&s->call, lsh_arg_decimal(s->number[1], t->ballot->proposal));
-	lsh_script_push(&s->call, lsh_arg_text(t->lock->engine->fence_ttl));
+	lsh_script_push(&s->call, (struct lsh_arg){t->token, t->token_size});
+	push_wanted(s, t);
 }
 
 static void
@@ -373,8 +374,9 @@ static void
 fail_by(struct lsh_leg *leg, const struct lsh_leg_command *c, enum lsh_fault fault, const char *words)
 {
 	static const struct lsh_script *const scripts[] = {
-		[LSH_LEG_ASKS] = &lsh_script_vote,     [LSH_LEG_RENEWS] = &lsh_script_renew,    [LSH_LEG_RAISES] = &lsh_script_raise,
-		[LSH_LEG_KEEPS] = &lsh_script_keep,    [LSH_LEG_LOOKS] = &lsh_script_inspect,   [LSH_LEG_CANCELS] = &lsh_script_release,
+		[LSH_LEG_ASKS] = &lsh_script_acquire,    [LSH_LEG_RENEWS] = &lsh_script_renew,
+		[LSH_LEG_RAISES] = &lsh_script_raise,    [LSH_LEG_KEEPS] = &lsh_script_heartbeat,
+		[LSH_LEG_LOOKS] = &lsh_script_inspect,   [LSH_LEG_CANCELS] = &lsh_script_release,
 	};
 	char says[LSH_FAULT_TEXT];
 
@@ -484,16 +486,16 @@ ask_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct 
 		leg->phase = LSH_LEG_FAILED;
 }
 
-/* {fence, ttl, now} or {0, 0, now} */
+/* {now, ttl, fence} or {now, ttl, -1} */
 static void
 keep_answered(struct lsh_leg *leg, const struct lsh_leg_command *c, const struct lsh_reply *reply)
 {
 	enum { DAY_MS = 86400000 };
 	struct lsh_tenure *t = leg->tenure;
-	int64_t fence = reply->integer[0], ttl_ms = reply->integer[1];
+	int64_t fence = reply->integer[2], ttl_ms = reply->integer[1];
 
-	lsh_node_learn_clock(leg->site->node, reply->integer[2], c->sent, lsh_now_ns());
-	if (fence == 0) {
+	lsh_node_learn_clock(leg->site->node, reply->integer[0], c->sent, lsh_now_ns());
+	if (fence <= 0) {
 		leg->phase = LSH_LEG_REFUSED;
 		leg->ttl_ms = -1; /* nor is it known whether another has it */
 		leg->failing = true;
@@ -615,7 +617,7 @@ is_sane(const struct lsh_leg_command *c, const struct lsh_reply *reply)
 		return number && reply->integer[0] > 0 && reply->integer[0] <= LSH_FENCE_MAX;
 	case LSH_LEG_KEEPS:
 		return reply->type == LSH_ARRAY && reply->count == 3 && reply->integers == 7 && reply->integer[0] >= 0 && reply->integer[0] <= LSH_FENCE_MAX &&
-		       reply->integer[1] >= 0 && reply->integer[2] >= 0 && reply->integer[2] <= LSH_FENCE_MAX;
+		       reply->integer[1] >= -1 && reply->integer[2] >= -1 && reply->integer[2] <= LSH_FENCE_MAX;
 	case LSH_LEG_RENEWS:
 	case LSH_LEG_CANCELS:
 		return number && reply->integer[0] <= 2;

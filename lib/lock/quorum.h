@@ -1,8 +1,8 @@
 /* Quorums (Redlock): a lock on N servers that know nothing of each other, held by whoever has a majority of their votes.
  *
- * A server of a quorum is a site, with a node and a keeper of its own. A tenure, one token's life, has a ballot: a leg for each
- * server, made with it, so that nothing later allocates. A vote is the lock on that server alone; it is taken (vote.lua), kept
- * (renew.lua) and given back (release.lua) by the rules that hold for a single server, valid-until and not_after included.
+ * A server of a quorum is a site, with a node and a keeper of its own. A tenure, one token's life, has a ballot: a leg
+ * for each server, made with it, so that nothing later allocates. A vote is the lock on that server alone; it is taken
+ * (acquire.lua), kept (renew.lua) and given back (release.lua) by all the rules of a single server.
  *
  * THE RULE. The hold is valid until the majority-th largest valid-until of its votes: up to then a majority of the servers has
  * voted for nobody else, and any other owner would need one of those. So a vote that is lost, or counts no more, brings that
@@ -26,8 +26,8 @@
  *            it has been up for restart_guard_ms, which is at least the longest lease that anybody uses; that it does not say how long
  *            it is up means that it never counts. It is asked all the same, so that the vote is there when it counts
  *
- *   adoption a token that another client got: all servers are asked whether they have it, and whose vote it is they keep for it (keep.lua). A
- *            majority of such votes is a hold as any other; so many that do not have it are none; and else it is not known
+ *   adoption a token of another client: all servers are asked, and those whose vote it has keep it (heartbeat.lua). A
+ *            majority of such votes is a hold as any other; so many that do not have it are none; else it is not known
  *
  *   fence    the client proposes one, each server answers that or its last + 1, and the largest counts. Before the lock is held a
  *            majority must know it: where answers differ it is written back (raise.lua). So the next majority has one server

@@ -69,7 +69,7 @@ lsh_step_forget(struct lsh_step *step, const struct lsh_tenure *t)
 void
 lsh_step_word(struct lsh_step *step, const struct lsh_tenure *t)
 {
-	begin(step, &lsh_script_word, t, 3);
+	begin(step, &lsh_script_heartbeat, t, 3);
 	lsh_script_push(&step->call, (struct lsh_arg){t->lock->engine->uuid, LSH_UUID_SIZE});
 	lsh_script_push(&step->call, lsh_arg_decimal(step->number[0], t->lease_ms));
 	push_token(step, t);

@@ -6,18 +6,20 @@
 -- ARGV[1]  token      <client uuid>:<n>
 -- ARGV[2]  lease      ms, 1 to a day
 -- ARGV[3]  not_after  us of this server's TIME; a command that comes later does nothing
--- ARGV[4]  cfg        "<claim ms> <fence ms> <alive ms> <exact> <PUBLISH|SPUBLISH> <channel prefix>"; claim 0: only try, take no place
+-- ARGV[4]  cfg        "<claim ms> <fence ms> <alive ms> <exact> <PUBLISH|SPUBLISH> <channel prefix>"; claim 0: only
+--                     try, take no place
+-- ARGV[5]  wanted     optional, with claim 0: at a server of a quorum, where there is no queue, the fence that the
+--                     client would like
 --
 -- Returns  fence          held now, for at least the lease from now
---          {0, ttl, now}  not held, and queued unless claim is 0; ttl: ms left to the holder, -1 if its key has no TTL, or if others
---                         came a moment ago, who know it; 0 if there is none yet and one should ask again at once; now: us of
---                         this server's TIME
+--          {0, ttl, now}  not held, and queued unless claim is 0; ttl: ms left to the holder, -1 if its key has no TTL,
+--                         or if others came a moment ago, who know it; 0 if there is none yet and one should ask again
+--                         at once; now: us of this server's TIME
 --          {-1, 0, now}   too late, nothing was done; aim better with now
 --
--- The uncontended way comes first and creates no closure. Its first write is one that a full server refuses (SET).
--- Redis up to 7.0 takes 0.5 us to print a number as an argument, so the time is put together from its texts where
--- that is right. HSET before PEXPIRE, because only a key can have a TTL. Where PEXPIRE is refused the lock goes
--- again, if need be by a command that is known to be permitted: SET ran a few lines before.
+-- The uncontended way comes first. Its first write is one that a full server refuses (SET). HSET before PEXPIRE,
+-- because only a key can have a TTL. Where PEXPIRE is refused the lock goes again, if need be by a command that is
+-- known to be permitted: SET ran a few lines before.
 
 local call = redis.call
 local t = call('TIME')
@@ -25,36 +27,35 @@ local now = t[1] * 1000000 + t[2]
 if now > ARGV[3] + 0 then return {-1, 0, now} end
 local lease = ARGV[2] + 0
 if lease < 1 or lease > 86400000 then return {err = 'ERR leash: a lease has 1 to 86400000 ms'} end
+local cfg, wanted = ARGV[4], ARGV[5] and ARGV[5] + 0
+local keep, step = string.match(cfg, '^%d+ (%d+)'), 1
+--@include fence.inc
+local us = #t[2] == 6 and t[1] .. t[2] or nil
+local text = not wanted and us or fence
+local ttl = wanted and call('PTTL', KEYS[1])
+local there = ttl and (ttl == -2 and 0 or 1) or not ttl and call('EXISTS', KEYS[1], KEYS[3])
 
-local there = call('EXISTS', KEYS[1], KEYS[3])
 if there == 0 then
-	-- As fence_for() in hand_on.inc.
-	local us, keep = #t[2] == 6 and t[1] .. t[2] or now, string.match(ARGV[4], '^%d+ (%d+)')
-	if lease > keep + 0 then keep = ARGV[2] end
-	local last = tonumber(call('SET', KEYS[2], us, 'PX', keep, 'GET'))
-	if last and last >= now and last <= now + 31536000000000 then
-		call('SET', KEYS[2], last + 1, 'PX', keep + math.ceil((last + 1 - now) / 1000))
-		now = last + 1
-	end
+	--@include issue.inc
 	call('HSET', KEYS[1], ARGV[1], '1')
 	local done = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
-	if done == 1 then return now end
+	if done == 1 then return fence end
 	if redis.pcall('HDEL', KEYS[1], ARGV[1]) ~= 1 then redis.pcall('SET', KEYS[1], '', 'PX', '1') end
 	return {err = done.err .. ' (PEXPIRE)'} -- what is raised says its line, what is returned has to say its command
 end
 
 local me = ARGV[1]
-local claim, alive = string.match(ARGV[4], '^(%d+) %d+ (%d+)')
+local claim, alive = string.match(cfg, '^(%d+) %d+ (%d+)')
 -- Whose lease ends when is for the first in the queue to know, and for who tries; what others have who come now, see
 -- below.
 local both = there == 2
-local ttl = (not both or claim == '0') and call('PTTL', KEYS[1])
+if not ttl and (not both or claim == '0') then ttl = call('PTTL', KEYS[1]) end
 local free = ttl == -2
 -- Asked again, or granted meanwhile?
 local holds = not free and call('HEXISTS', KEYS[1], me) == 1
 
 if claim ~= '0' and not holds then
-	local place, us = me .. ' ' .. claim, #t[2] == 6 and t[1] .. t[2] or now
+	local place = me .. ' ' .. claim
 	local tail = tonumber(call('ZREVRANGE', KEYS[3], '0', '0', 'WITHSCORES')[2] or 0)
 	-- Others came in this period, which is half of `alive`: the first of them has seen to the TTL of the queue, and
 	-- heard that of the lock.
@@ -63,11 +64,11 @@ if claim ~= '0' and not holds then
 	if not busy then
 		ttl = ttl or call('PTTL', KEYS[1])
 		left = call('PTTL', KEYS[3])
-		call('ZSCORE', KEYS[3], place) -- words need it: where it is not permitted, that is for who asks to hear
+		call('ZSCORE', KEYS[3], place) -- heartbeats need it: where it is not permitted, that is for who asks to hear
 	end
 	-- The first write: a full server refuses it. A place that is there already keeps its rank; a new one comes last,
 	-- also when the clock went back.
-	if call('ZADD', KEYS[3], 'NX', tail < now and us or tail + 1, place) == 0 then
+	if call('ZADD', KEYS[3], 'NX', tail < now and text or tail + 1, place) == 0 then
 		call('ZADD', KEYS[3], -now, string.sub(me, 1, 36))
 	end
 	local done = busy and 1 or redis.pcall('PEXPIRE', KEYS[3], math.max(left, 2 * alive))
@@ -80,22 +81,21 @@ end
 if not free and not holds then return {0, ttl or -1, now} end
 
 --@include hand_on.inc
-if lease > keep + 0 then keep = ARGV[2] end
 if holds then
 	-- Always a write, so that a replica with old data cannot say yes.
-	local fence = tonumber(call('GET', KEYS[2]))
+	local last = tonumber(call('GET', KEYS[2]))
 	ttl = ttl or call('PTTL', KEYS[1])
 	call('PEXPIRE', KEYS[1], ttl < lease and ARGV[2] or ttl)
-	return fence_there(now, fence)
+	return wanted and is_fence(last) and last or fence_there(last)
 end
 
 -- Free, but others were first: the holder's lease ran out, or the client that released may not hand on.
-local token, fence = hand_on(now, nil, me)
-if token == me then return fence end
+local token, issued = hand_on(us, me)
+if token == me then return issued end
 if token == nil then
 	-- None of them lives, and this caller only tries.
-	fence = fence_for(now)
-	return give(me, ARGV[2]) or fence
+	issued = issue(now, text)
+	return give(me, ARGV[2]) or issued
 end
-if token == false then return fence or {0, 0, now} end
+if token == false then return issued or {0, 0, now} end
 return {0, call('PTTL', KEYS[1]), now}

@@ -8,8 +8,8 @@
 --          ttl: ms, -1 if the key has no TTL; fence: 0 if it is not known; waiting: places in the queue; now: us of this
 --          server's TIME
 --
--- One line, because a string costs less than a table. HLEN comes before HGETALL, because a hash that is not ours may be of any
--- size. What is not a lock is refused as the server refuses a key of another type.
+-- One line, because a string costs less than a table. HLEN comes before HGETALL, because a hash that is not ours may
+-- be of any size. What is not a lock is refused as the server refuses a key of another type.
 
 local call = redis.call
 local fields = call('HLEN', KEYS[1])
@@ -28,8 +28,9 @@ end
 if fields > 1 then return {err = 'WRONGTYPE leash: the hash is not a lock: its field is no owner token, or not the only one'} end
 
 local t = call('TIME')
-local now = t[1] * 1000000 + t[2]
-local fence = tonumber(call('GET', KEYS[2]))
-if not (fence and fence >= 1 and fence <= now + 31536000000000) then fence = 0 end
+local now, lease, keep, wanted = t[1] * 1000000 + t[2], 0, 0, nil
+--@include fence.inc
+local last = tonumber(call('GET', KEYS[2]))
+if not is_fence(last) then last = 0 end
 local waiting = call('ZCOUNT', KEYS[3], '(0', '+inf')
-return string.format('%s %.0f %.0f %.0f %.0f %.0f', token, depth, ttl, fence, waiting, now)
+return string.format('%s %.0f %.0f %.0f %.0f %.0f', token, depth, ttl, last, waiting, now)

@@ -36,9 +36,11 @@ else
 	end
 end
 
---@include hand_on.inc
 pcall(function()
-	local t = call('TIME')
-	hand_on(t[1] * 1000000 + t[2], #t[2] == 6 and t[1] .. t[2] or nil, nil, places)
+	local t, cfg = call('TIME'), ARGV[2]
+	local now, lease, keep, wanted = t[1] * 1000000 + t[2], 0, string.match(cfg, '^%d+ (%d+)'), nil
+	--@include fence.inc
+	--@include hand_on.inc
+	hand_on(#t[2] == 6 and t[1] .. t[2] or nil, nil, places)
 end)
 return found

@@ -12,13 +12,11 @@ struct lsh_script {
 };
 
 extern const struct lsh_script lsh_script_acquire;
+extern const struct lsh_script lsh_script_heartbeat;
 extern const struct lsh_script lsh_script_inspect;
-extern const struct lsh_script lsh_script_keep;
 extern const struct lsh_script lsh_script_raise;
 extern const struct lsh_script lsh_script_release;
 extern const struct lsh_script lsh_script_renew;
-extern const struct lsh_script lsh_script_vote;
-extern const struct lsh_script lsh_script_word;
 
 /* All of them, and NULL behind the last. */
 extern const struct lsh_script *const lsh_scripts[];

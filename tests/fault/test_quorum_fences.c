@@ -121,7 +121,7 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 {
 	if (!fake_is(argc, argv, argl, 0, "EVALSHA"))
 		return FAKE_DEFAULT;
-	return fake_say(out, size, ":%s\r\n", fake_is(argc, argv, argl, 2, "2") ? *(const char *_Atomic *)ctx : "1");
+	return fake_say(out, size, ":%s\r\n", argc > 8 ? *(const char *_Atomic *)ctx : "1");
 }
 
 static void

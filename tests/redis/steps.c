@@ -257,7 +257,7 @@ release(const char *token)
 struct answer
 word(const char *client, const char *token)
 {
-	return step(word, 3, client, "600000", token, EXACT);
+	return step(heartbeat, 3, client, "600000", token, EXACT);
 }
 
 struct answer
@@ -391,11 +391,9 @@ load_all(redisContext *c)
 {
 	load(c, &lsh_script_acquire);
 	load(c, &lsh_script_release);
-	load(c, &lsh_script_word);
+	load(c, &lsh_script_heartbeat);
 	load(c, &lsh_script_renew);
-	load(c, &lsh_script_vote);
 	load(c, &lsh_script_raise);
-	load(c, &lsh_script_keep);
 }
 
 static void

@@ -217,8 +217,8 @@ the_build_and_the_server_agree_on_the_scripts_hashes(void **state)
 {
 	(void)state;
 	static const struct lsh_script *const scripts[] = {
-		&lsh_script_acquire, &lsh_script_inspect, &lsh_script_release, &lsh_script_word, &lsh_script_renew, &lsh_script_vote,
-		&lsh_script_raise, &lsh_script_keep,
+		&lsh_script_acquire, &lsh_script_heartbeat, &lsh_script_inspect,
+		&lsh_script_raise,   &lsh_script_release,   &lsh_script_renew,
 	};
 
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {

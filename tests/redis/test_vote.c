@@ -1,4 +1,5 @@
-/* The steps that only a quorum has, on one of its servers: a vote, going on with one, and hearing of a larger fence. */
+/* What a quorum says to one of its servers: an ask for a vote, which wants a fence; a heartbeat, to go on with a vote;
+ * and that there is a larger fence. */
 #include "tests/redis/steps.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 static struct answer
 vote_with(const char *token, const char *lease_ms, const char *not_after_us, const char *proposal)
 {
-	return step(vote, 2, token, lease_ms, not_after_us, proposal, FENCE_MS);
+	return step(acquire, 3, token, lease_ms, not_after_us, TRY, proposal);
 }
 
 /* As text: arguments have to last for a while only. */
@@ -28,11 +29,11 @@ vote(const char *token, int64_t proposal)
 	return vote_with(token, "600000", NEVER_LATE, text(proposal));
 }
 
-/* Its one key is the fence. */
 static redisReply *
 raise_to(int64_t fence)
 {
-	redisReply *reply = redisCommand(connection, "EVALSHA %s 1 %s %s " FENCE_MS, lsh_script_raise.sha1, FENCE, text(fence));
+	redisReply *reply =
+		redisCommand(connection, "EVALSHA %s 2 " LOCK " " FENCE " %s " FENCE_MS, lsh_script_raise.sha1, text(fence));
 
 	look();
 	return reply;
@@ -158,7 +159,7 @@ what_is_no_fence_is_replaced(void **state)
 	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
 	assert_int_equal(fence_of(vote(BOB1, proposal)), proposal); /* asked again */
 	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
-	assert_int_equal(step(keep, 2, BOB1, "1000", text(proposal), FENCE_MS).item[0], proposal);
+	assert_int_equal(state_of(step(heartbeat, 3, DAN, "1000", BOB1, TRY, text(proposal))), proposal);
 	server_text(server, "SET %s 9007199254740990 PX 60000", FENCE);
 	assert_raised(proposal, proposal);
 }
@@ -244,7 +245,7 @@ keys_that_are_not_ours_are_left_alone(void **state)
 static struct answer
 keep(const char *token, const char *lease_ms, int64_t proposal)
 {
-	return step(keep, 2, token, lease_ms, text(proposal), FENCE_MS);
+	return step(heartbeat, 3, DAN, lease_ms, token, TRY, text(proposal));
 }
 
 static void
@@ -255,9 +256,9 @@ a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter(void **state)
 
 	(void)state;
 	answer = keep(ANN1, "1000", 1);
-	assert_int_equal(answer.item[0], fence);
+	assert_int_equal(state_of(answer), fence);
 	assert_true(answer.item[1] > LEASE / 2 && answer.item[1] <= LEASE);
-	assert_true(answer.item[2] >= fence - 1000000);
+	assert_true(answer.item[0] >= fence - 1000000);
 	assert_ttl(LOCK, LEASE);
 	server_integer(server, "PEXPIRE %s 60000", FENCE);
 	answer = keep(ANN1, "1200000", 1);
@@ -275,12 +276,12 @@ what_another_has_or_nobody_is_not_kept(void **state)
 
 	(void)state;
 	answer = keep(ANN1, "1000", 1);
-	assert_int_equal(answer.item[0], 0);
+	assert_int_equal(state_of(answer), -1);
 	assert_false(exists(LOCK));
 	assert_false(exists(FENCE));
 	vote(BOB1, server_us());
 	answer = keep(ANN1, "1200000", 1);
-	assert_int_equal(answer.item[0], 0);
+	assert_int_equal(state_of(answer), -1);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, LEASE);
 }
@@ -293,7 +294,7 @@ a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed(void **state)
 	(void)state;
 	vote(ANN1, proposal);
 	server_integer(server, "DEL %s", FENCE);
-	assert_int_equal(keep(ANN1, "1000", proposal + 7).item[0], proposal + 7);
+	assert_int_equal(state_of(keep(ANN1, "1000", proposal + 7)), proposal + 7);
 	assert_last_fence(proposal + 7);
 	assert_ttl(FENCE, HOUR);
 	assert_error(keep(ANN1, "0", 1), "ERR");

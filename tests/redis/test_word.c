@@ -187,7 +187,7 @@ a_word_answers_for_each_of_its_tokens(void **state)
 	assert_not_held(ask(ANN1));
 	assert_not_held(ask(ANN2));
 	assert_number(release(BOB1), 1);
-	answer = step(word, 3, ANN, "600000", ANN ":7", ANN2, ANN1, ANN ":8", EXACT);
+	answer = step(heartbeat, 3, ANN, "600000", ANN ":7", ANN2, ANN1, ANN ":8", EXACT);
 	assert_int_equal(answer.type, REDIS_REPLY_ARRAY);
 	assert_int_equal(answer.count, 6);
 	assert_int_equal(answer.item[1], LEASE);
@@ -219,12 +219,12 @@ a_word_takes_leases_of_a_millisecond_to_a_day(void **state)
 {
 	(void)state;
 	fence_of(ask(ANN1));
-	assert_error(step(word, 3, ANN, "0", ANN1, EXACT), "ERR");
-	assert_error(step(word, 3, ANN, "86400001", ANN1, EXACT), "ERR");
+	assert_error(step(heartbeat, 3, ANN, "0", ANN1, EXACT), "ERR");
+	assert_error(step(heartbeat, 3, ANN, "86400001", ANN1, EXACT), "ERR");
 	assert_ttl(LOCK, LEASE);
-	assert_last_fence(state_of(step(word, 3, ANN, "1", ANN1, EXACT)));
+	assert_last_fence(state_of(step(heartbeat, 3, ANN, "1", ANN1, EXACT)));
 	assert_ttl(LOCK, LEASE);
-	assert_last_fence(state_of(step(word, 3, ANN, "86400000", ANN1, EXACT)));
+	assert_last_fence(state_of(step(heartbeat, 3, ANN, "86400000", ANN1, EXACT)));
 	assert_ttl(LOCK, DAY);
 }
 

@@ -23,7 +23,8 @@ static const char text[] =
 	"return call('ZRANGEBYSCORE', KEYS[3], '(0', '+inf')";
 static const struct lsh_script ours = {"ours", text, sizeof(text) - 1, "0123456789abcdef0123456789abcdef01234567"};
 static const struct lsh_script *const embedded[] = {
-	&lsh_script_acquire, &lsh_script_inspect, &lsh_script_release, &lsh_script_renew, &lsh_script_word,
+	&lsh_script_acquire, &lsh_script_heartbeat, &lsh_script_inspect,
+	&lsh_script_raise,   &lsh_script_release,   &lsh_script_renew,
 };
 
 /* What servers say of a command that the user may not give, on a line of a script. */

@@ -41,7 +41,7 @@ static const struct step queue_steps[] = {
 	{"asking for it again", &lsh_script_acquire, 0, SAME_FENCE},
 	{"renewing it", &lsh_script_renew, 0, ONE},
 	{"waiting for it", &lsh_script_acquire, 1, BUSY},
-	{"the word of one who waits", &lsh_script_word, 1, QUEUED},
+	{"the word of one who waits", &lsh_script_heartbeat, 1, QUEUED},
 	{"releasing it", &lsh_script_release, 0, ONE},
 	{"the message that it was handed over", NULL, 1, ONE},
 	{"renewing it where it was handed over to", &lsh_script_renew, 1, ONE},
@@ -51,12 +51,12 @@ static const struct step queue_steps[] = {
 
 /* A server of a quorum has neither queue nor messages. */
 static const struct step quorum_steps[] = {
-	{"acquiring a lock", &lsh_script_vote, 0, FENCE},
-	{"asking for it again", &lsh_script_vote, 0, SAME_FENCE},
+	{"acquiring a lock", &lsh_script_acquire, 0, FENCE},
+	{"asking for it again", &lsh_script_acquire, 0, SAME_FENCE},
 	{"renewing it", &lsh_script_renew, 0, ONE},
-	{"asking while another has it", &lsh_script_vote, 1, BUSY},
+	{"asking while another has it", &lsh_script_acquire, 1, BUSY},
 	{"releasing it", &lsh_script_release, 0, ONE},
-	{"acquiring it after that", &lsh_script_vote, 1, LARGER_FENCE},
+	{"acquiring it after that", &lsh_script_acquire, 1, LARGER_FENCE},
 	{"releasing it after that", &lsh_script_release, 1, ONE},
 	{0},
 };
@@ -65,6 +65,7 @@ struct smoke {
 	struct doctor *d;
 	char token[2][LSH_TOKEN_SIZE];
 	char cfg[KEY_SIZE + 32];
+	const char *wanted; /* the fence, at a server of a quorum; else NULL */
 	int64_t fence;
 
 	/* what the last script answered */
@@ -114,12 +115,10 @@ run(struct smoke *s, const struct step *step, bool with_source)
 
 	write_not_after(d, not_after);
 	if (step->script == &lsh_script_acquire)
-		DOCTOR_SEND(d, command, what, "3", lock, fence, queue, token, LEASE_MS, not_after, s->cfg);
-	else if (step->script == &lsh_script_vote)
-		DOCTOR_SEND(d, command, what, "2", lock, fence, token, LEASE_MS, not_after, "1", FENCE_MS);
+		DOCTOR_SEND(d, command, what, "3", lock, fence, queue, token, LEASE_MS, not_after, s->cfg, s->wanted);
 	else if (step->script == &lsh_script_renew)
 		DOCTOR_SEND(d, command, what, "1", lock, token, LEASE_MS, "1", FENCE_MS);
-	else if (step->script == &lsh_script_word)
+	else if (step->script == &lsh_script_heartbeat)
 		DOCTOR_SEND(d, command, what, "3", lock, fence, queue, d->uuid, LEASE_MS, token, s->cfg);
 	else
 		DOCTOR_SEND(d, command, what, "3", lock, fence, queue, token, s->cfg);
@@ -237,7 +236,7 @@ smoke_look(struct doctor *d)
 {
 	bool votes = d->target->deployment == LSH_QUORUM;
 	const struct step *step = votes ? quorum_steps : queue_steps;
-	struct smoke s = {.d = d};
+	struct smoke s = {.d = d, .wanted = votes ? "1" : NULL};
 
 	if ((d->listener == NULL && !votes) || d->hindrances != 0 || !acl_suffices(d))
 		return;
