@@ -11,6 +11,11 @@
 
 enum { LINES = 64, LINE_SIZE = 512 };
 
+struct line {
+	leash_log_level level;
+	char text[LINE_SIZE];
+};
+
 struct lsh_courier {
 	leash_log_fn on_log;
 	void *log_arg;
@@ -21,10 +26,7 @@ struct lsh_courier {
 	struct lsh_list letters;
 	bool stopping, stopped;
 	size_t first, count, dropped; /* log lines */
-	struct {
-		leash_log_level level;
-		char text[LINE_SIZE];
-	} line[LINES];
+	struct line *line; /* LINES of them, which are not touched before they are needed; NULL without on_log */
 };
 
 static _Thread_local const struct lsh_courier *delivering;
@@ -150,7 +152,9 @@ lsh_courier_new(leash_log_fn on_log, void *log_arg)
 	lsh_list_init(&c->letters);
 	pthread_mutex_init(&c->mutex, NULL);
 	pthread_cond_init(&c->something, NULL);
-	if (lsh_thread_start(&c->thread, run, c) != 0) {
+	if (on_log != NULL)
+		c->line = lsh_realloc(NULL, LINES * sizeof *c->line);
+	if ((on_log != NULL && c->line == NULL) || lsh_thread_start(&c->thread, run, c) != 0) {
 		c->stopped = true;
 		lsh_courier_free(c);
 		return NULL;
@@ -179,5 +183,6 @@ lsh_courier_free(struct lsh_courier *c)
 		return;
 	pthread_cond_destroy(&c->something);
 	pthread_mutex_destroy(&c->mutex);
+	lsh_free(c->line);
 	lsh_free(c);
 }

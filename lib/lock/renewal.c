@@ -582,6 +582,6 @@ lsh_renewal_work(struct lsh_site *site)
 bool
 lsh_renewal_jobs_new(struct lsh_site *site)
 {
-	site->jobs = lsh_alloc(WINDOW * (sizeof *site->jobs + sizeof *answers_of(site)));
+	site->jobs = lsh_realloc(NULL, WINDOW * (sizeof *site->jobs + sizeof *answers_of(site))); /* not touched before they are needed */
 	return site->jobs != NULL;
 }

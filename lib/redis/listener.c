@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "redis/buffer.h"
 #include "redis/command.h"
 #include "redis/reply.h"
 
@@ -17,13 +18,7 @@
 
 enum state { DOWN, UP, BROKEN };
 
-enum { QUEUE_MOST = 1 << 20 };
-
-/* Bytes, put behind and taken before. */
-struct queue {
-	char *bytes;
-	size_t first, end, room;
-};
+enum { LEAST_ROOM = 1024, MOST_ROOM = 1 << 20 }; /* of a buffer */
 
 struct request {
 	bool subscribe;
@@ -41,8 +36,8 @@ struct lsh_listener {
 	bool reading, writing;
 	struct lsh_list sleepers; /* struct sleeper */
 	atomic_bool want_write;   /* the socket was full; read without the mutex */
-	struct queue out, batch;  /* what is to be sent: gathered; and taken by whoever writes */
-	struct queue asked;       /* struct request and its channel, of each that was not answered yet */
+	struct lsh_buffer out, batch; /* what is to be sent: gathered; and taken by whoever writes */
+	struct lsh_buffer asked;  /* struct request and its channel, of each that was not answered yet */
 
 	struct lsh_reader *reader; /* the seat's, as is the rest */
 	char *bytes;
@@ -53,53 +48,6 @@ struct sleeper {
 	struct lsh_list link;
 	struct lsh_parker *parker;
 };
-
-/* ---- queues ---- */
-
-static bool
-is_empty(const struct queue *q)
-{
-	return q->first == q->end;
-}
-
-static void
-empty(struct queue *q)
-{
-	q->first = q->end = 0;
-}
-
-/* Make room for so many more bytes. */
-static bool
-make_room(struct queue *q, size_t size)
-{
-	size_t used = q->end - q->first, room = q->room > 0 ? q->room : 1024;
-	char *bytes;
-
-	if (q->room - q->end >= size)
-		return true;
-	if (used > 0)
-		memmove(q->bytes, q->bytes + q->first, used);
-	q->first = 0;
-	q->end = used;
-	while (room - used < size)
-		room *= 2;
-	if (room == q->room)
-		return true;
-	bytes = room <= QUEUE_MOST ? lsh_realloc(q->bytes, room) : NULL;
-	if (bytes == NULL)
-		return false;
-	q->bytes = bytes;
-	q->room = room;
-	return true;
-}
-
-/* Where there is room for it. */
-static void
-put(struct queue *q, const void *bytes, size_t size)
-{
-	memcpy(q->bytes + q->end, bytes, size);
-	q->end += size;
-}
 
 /* ---- l->mutex held ---- */
 
@@ -115,7 +63,7 @@ poke(struct lsh_listener *l)
 static void
 tell_unattended(struct lsh_listener *l)
 {
-	if (l->state == UP && !l->reading && lsh_list_empty(&l->sleepers) && (l->want_write || !is_empty(&l->asked)))
+	if (l->state == UP && !l->reading && lsh_list_empty(&l->sleepers) && (l->want_write || lsh_buffer_size(&l->asked) > 0))
 		l->ops->unattended(l->ctx);
 }
 
@@ -125,6 +73,11 @@ seat_vacant(struct lsh_listener *l)
 {
 	poke(l);
 	tell_unattended(l);
+	if (!l->writing) {
+		lsh_buffer_shrink(&l->out, LEAST_ROOM);
+		lsh_buffer_shrink(&l->batch, LEAST_ROOM);
+		lsh_buffer_shrink(&l->asked, LEAST_ROOM);
+	}
 	if (l->state == BROKEN && !l->reading && !l->writing)
 		l->ops->broke(l->ctx);
 }
@@ -157,17 +110,17 @@ write_out(struct lsh_listener *l)
 		ssize_t n;
 		int e;
 
-		if (is_empty(&l->batch)) {
-			struct queue sent = l->batch;
+		if (lsh_buffer_size(&l->batch) == 0) {
+			struct lsh_buffer sent = l->batch;
 
-			if (is_empty(&l->out))
+			if (lsh_buffer_size(&l->out) == 0)
 				break;
 			l->batch = l->out;
 			l->out = sent;
-			empty(&l->out);
+			lsh_buffer_empty(&l->out);
 		}
 		pthread_mutex_unlock(&l->mutex);
-		n = lsh_wire_send(&l->wire, l->batch.bytes + l->batch.first, l->batch.end - l->batch.first);
+		n = lsh_wire_send(&l->wire, l->batch.bytes + l->batch.first, lsh_buffer_size(&l->batch));
 		e = errno;
 		pthread_mutex_lock(&l->mutex);
 		if (n >= 0) {
@@ -192,7 +145,7 @@ write_out(struct lsh_listener *l)
 static bool
 take_request(struct lsh_listener *l, struct request *request)
 {
-	if (is_empty(&l->asked))
+	if (lsh_buffer_size(&l->asked) == 0)
 		return false;
 	memcpy(request, l->asked.bytes + l->asked.first, sizeof *request);
 	memcpy(l->channel, l->asked.bytes + l->asked.first + sizeof *request, request->size);
@@ -207,7 +160,7 @@ is_next(const struct lsh_listener *l, bool subscribe, const struct lsh_item *cha
 {
 	struct request next;
 
-	if (is_empty(&l->asked))
+	if (lsh_buffer_size(&l->asked) == 0)
 		return false;
 	memcpy(&next, l->asked.bytes + l->asked.first, sizeof next);
 	return next.subscribe == subscribe && next.size == channel->length &&
@@ -306,7 +259,7 @@ hand_out(struct lsh_listener *l)
 static bool
 read_some(struct lsh_listener *l)
 {
-	ssize_t n = lsh_wire_recv(&l->wire, l->bytes, LSH_READ_SIZE, MSG_DONTWAIT);
+	ssize_t n = lsh_wire_recv(&l->wire, l->bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -399,11 +352,12 @@ request(struct lsh_listener *l, bool subscribe, const char *channel, size_t size
 	if (size > LSH_CHANNEL_MOST)
 		return false;
 	pthread_mutex_lock(&l->mutex);
-	taken = l->state == UP && make_room(&l->out, most) && make_room(&l->asked, sizeof asked + size);
+	taken = l->state == UP && lsh_buffer_reserve(&l->out, most, MOST_ROOM) &&
+	        lsh_buffer_reserve(&l->asked, sizeof asked + size, MOST_ROOM);
 	if (taken) {
 		l->out.end += lsh_command_write(l->out.bytes + l->out.end, args, 2);
-		put(&l->asked, &asked, sizeof asked);
-		put(&l->asked, channel, size);
+		lsh_buffer_put(&l->asked, &asked, sizeof asked);
+		lsh_buffer_put(&l->asked, channel, size);
 		write_out(l);
 	}
 	pthread_mutex_unlock(&l->mutex);
@@ -431,9 +385,9 @@ lsh_listener_attach(struct lsh_listener *l, struct lsh_wire wire)
 		return false;
 	pthread_mutex_lock(&l->mutex);
 	l->wire = wire;
-	empty(&l->out);
-	empty(&l->batch);
-	empty(&l->asked);
+	lsh_buffer_empty(&l->out);
+	lsh_buffer_empty(&l->batch);
+	lsh_buffer_empty(&l->asked);
 	l->want_write = false;
 	l->state = UP;
 	poke(l);
@@ -466,7 +420,7 @@ lsh_listener_due(struct lsh_listener *l)
 
 	pthread_mutex_lock(&l->mutex);
 	if (l->state == UP && !l->reading)
-		due = (is_empty(&l->asked) ? 0 : POLLIN) | (l->want_write ? POLLOUT : 0);
+		due = (lsh_buffer_size(&l->asked) > 0 ? POLLIN : 0) | (l->want_write ? POLLOUT : 0);
 	pthread_mutex_unlock(&l->mutex);
 	return (short)due;
 }
@@ -526,7 +480,7 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx)
 	l->wire = LSH_NO_WIRE;
 	lsh_list_init(&l->sleepers);
 	pthread_mutex_init(&l->mutex, NULL);
-	l->bytes = lsh_alloc(LSH_READ_SIZE);
+	l->bytes = lsh_alloc(LSH_PIECE_SIZE);
 	l->reader = lsh_reader_new();
 	l->kick = lsh_kick_take(); /* last: errno is that of what failed last */
 	if (l->kick < 0 || l->bytes == NULL || l->reader == NULL) {

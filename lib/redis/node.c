@@ -287,7 +287,7 @@ sentinel_log(void *ctx, leash_log_level level, const char *line)
 struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
-	static const struct lsh_pipe_ops pipe_ops = {.broke = kick};
+	static const struct lsh_pipe_ops pipe_ops = {.broke = kick, .grew = kick};
 	static const struct lsh_listener_ops listener_ops = {.message = heard, .broke = kick}, sharded_ops = {
 		.message = heard, .broke = kick, .unattended = kick,
 		.subscribed = channel_subscribed, .unsubscribed = channel_unsubscribed, .refused = channel_refused,

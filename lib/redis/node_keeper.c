@@ -342,12 +342,13 @@ dial_messages(struct lsh_node *n, int64_t now)
 static int64_t
 mend(struct lsh_node *n)
 {
-	int64_t now = lsh_now_ns(), commands, messages;
+	int64_t now = lsh_now_ns(), shrink = lsh_pipe_shrink(n->pipe, now), commands, messages, dial;
 
 	clear_away(n, now);
 	commands = dial_commands(n, now);
 	messages = dial_messages(n, now);
-	return commands < messages ? commands : messages;
+	dial = commands < messages ? commands : messages;
+	return shrink < dial ? shrink : dial;
 }
 
 static nfds_t

@@ -27,13 +27,15 @@
  *
  *   DOWN --attach--> UP --break--> BROKEN --both seats empty: detach--> DOWN
  *
- * After construction nothing allocates. */
+ * A pipe is small at first, and that is enough for what one thread sends: then nothing allocates. With many threads its memory grows, up to
+ * a limit; what cannot grow is full. Once it has been quiet for a while it is made small again by the keeper of the connection. */
 #include "redis/pipe.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/mutation.h"
 #include "base/text.h"
+#include "redis/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,23 +48,21 @@
 #include <unistd.h>
 
 enum {
-	RING = 4096,          /* commands on their way; a power of two */
-	OUT_SIZE = 131072,    /* bytes that gather */
+	LEAST_RING = 64,      /* commands on their way: powers of two */
+	RING = 4096,
+	LEAST_OUT = 16384,    /* bytes that gather: more than any command of leash has */
+	OUT_SIZE = 131072,
 	GATHER = 16,          /* so many on their way, and the awake reader will write */
 	MANY = 8,             /* so many to wake, and they are woken before the write */
 	RECV_US = 20000,      /* the longest that the reader is deaf to a kick */
 };
 
-#define IDLE_NS (10 * LSH_MS) /* without a reply, and none due */
+#define IDLE_NS  (10 * LSH_MS) /* without a reply, and none due */
+#define QUIET_NS (1 * LSH_S)   /* likewise; so long it has its memory for what may come next */
 
 enum state { DOWN, UP, BROKEN };
 
 static _Atomic uint64_t epochs; /* of all pipes: no two connections have the same */
-
-struct buffer {
-	char *bytes;
-	size_t size, sent;
-};
 
 struct lsh_pipe {
 	const struct lsh_pipe_ops *ops;
@@ -72,15 +72,18 @@ struct lsh_pipe {
 	pthread_mutex_t mutex; /* guards all down to `wanting` */
 	pthread_cond_t room;
 	unsigned wanting_room;
+	bool full;            /* something was not taken, and there has been no more room since */
+	bool large;           /* it has grown, and the keeper knows */
 	_Atomic enum state state; /* it and epoch are also read without the mutex */
 	struct lsh_wire wire;
 	_Atomic uint64_t epoch, connects;
 	struct lsh_ticket **ring;
+	size_t ring_size;
 	uint64_t head, tail;  /* of the next reply; of the next command */
 	uint64_t handed_before; /* over earlier connections */
 	uint64_t gave_up;     /* behind the last one whose caller gave up; only a mutation asks */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
-	struct buffer out;    /* gathered, not yet taken by a writer */
+	struct lsh_buffer out; /* gathered, not yet taken by a writer */
 	bool reading, writing;
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
@@ -92,7 +95,7 @@ struct lsh_pipe {
 	uint64_t refused;     /* in front of this command; 0: of none, as such a command is never the first */
 	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 
-	struct buffer batch;       /* the writer's seat */
+	struct lsh_buffer batch;   /* the writer's seat */
 	struct lsh_reader *reader; /* the reader's seat */
 	char *read_bytes;
 };
@@ -149,7 +152,48 @@ ended_tell(struct ended *ended)
 static struct lsh_ticket **
 place(struct lsh_pipe *p, uint64_t number)
 {
-	return &p->ring[number % RING];
+	return &p->ring[number & (p->ring_size - 1)];
+}
+
+/* Room for so many more commands. False: too many are on their way, or there is no memory. */
+static bool
+reserve_places(struct lsh_pipe *p, uint64_t count)
+{
+	struct lsh_ticket **before = p->ring, **ring;
+	size_t size = 2 * p->ring_size;
+
+	if (p->tail - p->head + count <= p->ring_size)
+		return true;
+	ring = size <= RING ? lsh_alloc(size * sizeof *ring) : NULL;
+	if (ring == NULL)
+		return false;
+	for (uint64_t n = p->head; n < p->tail; n++)
+		ring[n & (size - 1)] = *place(p, n);
+	p->ring = ring;
+	p->ring_size = size;
+	lsh_free(before);
+	return true;
+}
+
+static bool
+is_large(const struct lsh_pipe *p)
+{
+	return p->ring_size > LEAST_RING || p->out.room > LEAST_OUT || p->batch.room > LEAST_OUT;
+}
+
+/* When nothing is on its way. */
+static void
+shrink(struct lsh_pipe *p)
+{
+	struct lsh_ticket **ring = p->ring_size > LEAST_RING ? lsh_realloc(p->ring, LEAST_RING * sizeof *ring) : NULL;
+
+	if (ring != NULL) {
+		p->ring = ring;
+		p->ring_size = LEAST_RING;
+	}
+	lsh_buffer_shrink(&p->out, LEAST_OUT);
+	lsh_buffer_shrink(&p->batch, LEAST_OUT);
+	p->large = false;
 }
 
 /* If the reader's seat is vacant and somebody waits, then exactly one of those who wait has been told. */
@@ -181,16 +225,21 @@ pass_baton(struct lsh_pipe *p)
 static void
 tell_room(struct lsh_pipe *p)
 {
+	p->full = false;
 	if (p->wanting_room > 0)
 		pthread_cond_broadcast(&p->room);
 }
 
-/* Called when a seat falls vacant: the keeper may be waiting for that, to close the descriptor. */
+/* Called when a seat falls vacant: the keeper may be waiting for that, to close the descriptor; or has memory to take back. */
 static void
 seat_vacant(struct lsh_pipe *p)
 {
 	if (p->state == BROKEN && !p->reading && !p->writing)
 		p->ops->broke(p->ctx);
+	if (!p->large && is_large(p) && p->ops->grew != NULL) {
+		p->large = true;
+		p->ops->grew(p->ctx);
+	}
 }
 
 static void
@@ -206,7 +255,7 @@ break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outco
 		if (ticket != NULL)
 			ended_add(ended, ticket, p->head < p->handed ? outcome : LSH_UNSENT);
 	}
-	p->out.size = 0;
+	lsh_buffer_empty(&p->out);
 	p->baton = NULL;
 	tell_room(p);
 	p->ops->broke(p->ctx);
@@ -233,24 +282,23 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 				break_connection(p, ended, LSH_UNKNOWN);
 			continue;
 		}
-		if (p->batch.sent == p->batch.size) {
-			struct buffer empty = p->batch;
+		if (lsh_buffer_size(&p->batch) == 0) {
+			struct lsh_buffer sent = p->batch;
 
-			if (p->out.size == 0)
+			if (lsh_buffer_size(&p->out) == 0)
 				break;
 			p->batch = p->out;
-			p->batch.sent = 0;
-			p->out = empty;
-			p->out.size = 0;
+			p->out = sent;
+			lsh_buffer_empty(&p->out);
 			p->handed = p->tail;
 			tell_room(p);
 		}
 		pthread_mutex_unlock(&p->mutex);
-		n = lsh_wire_send(&p->wire, p->batch.bytes + p->batch.sent, p->batch.size - p->batch.sent);
+		n = lsh_wire_send(&p->wire, p->batch.bytes + p->batch.first, lsh_buffer_size(&p->batch));
 		e = errno;
 		pthread_mutex_lock(&p->mutex);
 		if (n >= 0) {
-			p->batch.sent += (size_t)n;
+			p->batch.first += (size_t)n;
 			p->want_write = false;
 		} else if (e == EAGAIN || e == EWOULDBLOCK) {
 			p->want_write = true;
@@ -272,7 +320,7 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 static bool
 has_to_write(const struct lsh_pipe *p)
 {
-	return p->state == UP && !p->writing && !p->want_write && (p->out.size > 0 || p->batch.sent < p->batch.size);
+	return p->state == UP && !p->writing && !p->want_write && (lsh_buffer_size(&p->out) > 0 || lsh_buffer_size(&p->batch) > 0);
 }
 
 /* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes next. */
@@ -364,8 +412,11 @@ receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_
 	ssize_t n = -1;
 	int e = EAGAIN;
 
-	if (!want_write && left > RECV_US * LSH_US) {
-		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_READ_SIZE, 0);
+	if (lsh_wire_is_pending(&p->wire)) {
+		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
+		e = errno;
+	} else if (!want_write && left > RECV_US * LSH_US) {
+		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_PIECE_SIZE, 0);
 		e = errno;
 	}
 	if (n < 0 && (e == EAGAIN || e == EWOULDBLOCK)) {
@@ -382,7 +433,7 @@ receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_
 		*writable = (polled[0].revents & POLLOUT) != 0;
 		if ((polled[0].revents & ~POLLOUT) == 0)
 			return NOTHING;
-		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_READ_SIZE, MSG_DONTWAIT);
+		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
 		e = errno;
 	}
 	if (n > 0) {
@@ -473,7 +524,7 @@ take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t no
 {
 	if (p->head == p->tail && now - p->heard > IDLE_NS)
 		p->look_first = true;
-	p->out.size += lsh_command_write(p->out.bytes + p->out.size, args, count);
+	p->out.end += lsh_command_write(p->out.bytes + p->out.end, args, count);
 }
 
 static enum lsh_appended
@@ -491,7 +542,8 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 	pthread_mutex_lock(&p->mutex);
 	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
 		result = LSH_PIPE_DOWN;
-	} else if (p->tail - p->head + asking >= RING || OUT_SIZE - p->out.size < size) {
+	} else if (!reserve_places(p, 1 + asking) || !lsh_buffer_reserve(&p->out, size, OUT_SIZE)) {
+		p->full = true;
 		result = LSH_PIPE_FULL;
 	} else {
 		if (asking) {
@@ -526,7 +578,8 @@ lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t c
 
 	pthread_mutex_lock(&p->mutex);
 	/* half of the room is enough, so that it is never what keeps out the one that follows */
-	taken = p->state == UP && p->tail - p->head < RING / 2 && p->out.size < OUT_SIZE / 2;
+	taken = p->state == UP && p->tail - p->head < RING / 2 && reserve_places(p, 1) &&
+	        lsh_buffer_reserve(&p->out, lsh_command_size(args, count), OUT_SIZE / 2);
 	if (taken) {
 		take_in(p, args, count, now);
 		*place(p, p->tail++) = NULL;
@@ -651,7 +704,7 @@ lsh_pipe_await_room(struct lsh_pipe *p, int64_t deadline)
 	lsh_pipe_flush(p);
 	pthread_mutex_lock(&p->mutex);
 	p->wanting_room++;
-	if (p->state == UP && (p->tail - p->head >= RING - 1 || p->out.size > OUT_SIZE / 2)) /* an ASKING needs two places */
+	if (p->state == UP && p->full)
 		pthread_cond_timedwait(&p->room, &p->mutex, &t);
 	p->wanting_room--;
 	pthread_mutex_unlock(&p->mutex);
@@ -677,8 +730,7 @@ lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
 	p->handed_before += p->handed;
 	p->head = p->tail = p->handed = p->gave_up = p->refused = 0;
-	p->out.size = p->batch.size = p->batch.sent = 0;
-	p->want_write = false;
+	p->want_write = p->full = false;
 	p->look_first = false;
 	p->soonest = LSH_NEVER;
 	p->baton = NULL;
@@ -762,9 +814,30 @@ lsh_pipe_detach(struct lsh_pipe *p)
 		p->state = DOWN;
 		wire = p->wire;
 		p->wire = LSH_NO_WIRE;
+		lsh_buffer_empty(&p->batch);
+		shrink(p);
 	}
 	pthread_mutex_unlock(&p->mutex);
 	return wire;
+}
+
+int64_t
+lsh_pipe_shrink(struct lsh_pipe *p, int64_t now)
+{
+	int64_t at = LSH_NEVER;
+
+	pthread_mutex_lock(&p->mutex);
+	if (p->large) {
+		bool busy = p->reading || p->writing || p->head < p->tail || lsh_buffer_size(&p->out) > 0;
+
+		at = lsh_after(busy ? now : p->heard, QUIET_NS);
+		if (at <= now) {
+			shrink(p);
+			at = LSH_NEVER;
+		}
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return at;
 }
 
 struct lsh_pipe *
@@ -772,6 +845,7 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 {
 	struct lsh_pipe *p = lsh_new(struct lsh_pipe);
 	pthread_condattr_t attributes;
+	bool there;
 
 	if (p == NULL)
 		return NULL;
@@ -783,13 +857,13 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->room, &attributes);
 	pthread_condattr_destroy(&attributes);
-	p->ring = lsh_alloc(RING * sizeof *p->ring);
-	p->out.bytes = lsh_alloc(OUT_SIZE);
-	p->batch.bytes = lsh_alloc(OUT_SIZE);
-	p->read_bytes = lsh_alloc(LSH_READ_SIZE);
+	p->ring_size = LEAST_RING;
+	p->ring = lsh_alloc(LEAST_RING * sizeof *p->ring);
+	p->read_bytes = lsh_alloc(LSH_PIECE_SIZE);
 	p->reader = lsh_reader_new();
+	there = lsh_buffer_reserve(&p->out, LEAST_OUT, LEAST_OUT) && lsh_buffer_reserve(&p->batch, LEAST_OUT, LEAST_OUT);
 	p->kick = lsh_kick_take(); /* last: errno is that of what failed last */
-	if (p->kick < 0 || p->ring == NULL || p->out.bytes == NULL || p->batch.bytes == NULL || p->read_bytes == NULL || p->reader == NULL) {
+	if (p->kick < 0 || p->ring == NULL || !there || p->read_bytes == NULL || p->reader == NULL) {
 		lsh_pipe_free(p);
 		return NULL;
 	}

@@ -48,11 +48,12 @@ void lsh_ticket_wake(struct lsh_ticket *self);
 enum lsh_appended {
 	LSH_APPENDED,
 	LSH_PIPE_DOWN, /* no connection, or not the one that was wanted */
-	LSH_PIPE_FULL, /* too much on its way: lsh_pipe_await_room(), and decide anew */
+	LSH_PIPE_FULL, /* too much on its way, or no memory for more: lsh_pipe_await_room(), and decide anew */
 };
 
 struct lsh_pipe_ops {
 	void (*broke)(void *ctx); /* the connection broke, or both seats of a broken one are empty now; any thread; must not wait or call back */
+	void (*grew)(void *ctx);  /* lsh_pipe_shrink() will have something to do; likewise; may be NULL */
 };
 
 /* NULL: no memory or descriptors. Starts without a connection. */
@@ -93,6 +94,7 @@ int lsh_pipe_fd(struct lsh_pipe *pipe);              /* to poll for hang-ups; -1
 /* Break it if commands are on their way and nothing was heard since `since`. */
 void lsh_pipe_break_if_silent(struct lsh_pipe *pipe, int64_t since);
 void lsh_pipe_break(struct lsh_pipe *pipe, uint64_t epoch); /* that connection, or with 0 any; no-op on a broken one */
+int64_t lsh_pipe_shrink(struct lsh_pipe *pipe, int64_t now); /* give memory back once it is quiet; when to be called again; LSH_NEVER: there is none */
 struct lsh_wire lsh_pipe_detach(struct lsh_pipe *pipe); /* the broken connection's, for closing, once both seats are empty; else LSH_NO_WIRE */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */

@@ -2,27 +2,36 @@
  *
  * hiredis buffers without bound what does not make a message, so the bytes of the message under way are counted here. With
  * maxbuf = 0 it keeps its buffer for ever; a dummy of the largest size is fed at the start, so that no later feed has to
- * allocate: renewals must not fail for memory. */
+ * allocate: renewals must not fail for memory. The dummy is not to stay resident, nor is what a large message needed:
+ * the pages behind what ordinary answers use are given back to the system, which the buffer does not notice. */
 #include "redis/reply.h"
 
 #include "base/list.h"
 #include "base/memory.h"
 #include "redis/sieve.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* As many bytes as are in the buffer at most: of a message not ended yet, and as much as is fed at a time. hiredis
  * removes what it has read when that is 1 KiB. */
 enum { GROWN_SIZE = 2 * LSH_READ_SIZE + 1024 };
 
+/* The same for ordinary answers, fed in small pieces. */
+enum { USUAL_SIZE = 2 * LSH_PIECE_SIZE + 1024 };
+
 struct lsh_reader {
 	struct lsh_sieve sieve;
 	bool growing;          /* what is parsed is the dummy */
 	size_t pending;        /* bytes fed since the last message ended */
+	bool large;            /* pages behind USUAL_SIZE are in use */
 	size_t text_size;      /* of `text` in use */
-	struct lsh_message message;
 	char fault[128];       /* "" as long as all is well */
+
+	struct lsh_message message; /* not touched before it is needed, as is the rest */
 	char text[LSH_TEXT_SIZE];
 };
 
@@ -145,27 +154,38 @@ fail_as_parsed(struct lsh_reader *reader)
 	fail(reader, fault != NULL ? fault : "out of memory");
 }
 
+/* The buffer is empty. Give back the pages behind its usual end; where the system will not, they stay. */
+static void
+give_back(struct lsh_reader *reader)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)reader->sieve.parser->buf + USUAL_SIZE;
+	uintptr_t to = (uintptr_t)reader->sieve.parser->buf + GROWN_SIZE;
+
+	from = (from + page - 1) / page * page;
+	to = to / page * page;
+	if (from < to)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	reader->large = false;
+}
+
 /* Feed a dummy as large as all that can ever be in the buffer, and read it away. */
 static bool
 grow(struct lsh_reader *reader)
 {
-	static const char zeros[4096];
+	static char zeros[GROWN_SIZE]; /* no memory, as nobody writes there; in one piece: growing by steps leaves holes */
 	char head[16];
 	int n = snprintf(head, sizeof head, "$%d\r\n", GROWN_SIZE);
 	void *object = NULL;
 	bool grown;
 
 	reader->growing = true;
-	grown = redisReaderFeed(reader->sieve.parser, head, (size_t)n) == REDIS_OK;
-	for (size_t left = GROWN_SIZE; grown && left > 0;) {
-		size_t some = left < sizeof zeros ? left : sizeof zeros;
-
-		grown = redisReaderFeed(reader->sieve.parser, zeros, some) == REDIS_OK;
-		left -= some;
-	}
-	grown = grown && redisReaderFeed(reader->sieve.parser, "\r\n", 2) == REDIS_OK &&
+	grown = redisReaderFeed(reader->sieve.parser, head, (size_t)n) == REDIS_OK &&
+		redisReaderFeed(reader->sieve.parser, zeros, sizeof zeros) == REDIS_OK &&
+		redisReaderFeed(reader->sieve.parser, "\r\n", 2) == REDIS_OK &&
 		lsh_sieve_next(&reader->sieve, &object) && object != NULL;
 	reader->growing = false;
+	if (grown)
+		give_back(reader);
 	return grown;
 }
 
@@ -196,9 +216,12 @@ lsh_reader_reset(struct lsh_reader *reader)
 struct lsh_reader *
 lsh_reader_new(void)
 {
-	struct lsh_reader *reader = lsh_new(struct lsh_reader);
+	struct lsh_reader *reader = lsh_realloc(NULL, sizeof *reader);
 
-	if (reader != NULL && !lsh_reader_reset(reader)) {
+	if (reader == NULL)
+		return NULL;
+	memset(reader, 0, offsetof(struct lsh_reader, message));
+	if (!lsh_reader_reset(reader)) {
 		lsh_free(reader);
 		return NULL;
 	}
@@ -223,10 +246,13 @@ lsh_reader_feed(struct lsh_reader *reader, const char *bytes, size_t size)
 		fail(reader, "more than 64 KiB without a reply");
 		return false;
 	}
+	if (reader->large && reader->pending == 0 && reader->sieve.parser->len == 0)
+		give_back(reader);
 	if (redisReaderFeed(reader->sieve.parser, bytes, size) != REDIS_OK) {
 		fail_as_parsed(reader);
 		return false;
 	}
+	reader->large |= reader->sieve.parser->len > USUAL_SIZE;
 	reader->pending += size;
 	return true;
 }

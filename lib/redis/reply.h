@@ -4,7 +4,8 @@
  * all that leash ever asks for. Anything else, and more than 64 KiB that do not make a message, is not what a Redis
  * server would say to us: the reader fails, and so does the connection.
  *
- * Once made, a reader allocates nothing: its buffer is grown to its limit at the start. One thread at a time. */
+ * Once made, a reader allocates nothing: its buffer is grown to its limit at the start, and the pages of it that are
+ * not used are given back to the system. One thread at a time. */
 #ifndef LSH_REDIS_REPLY_H
 #define LSH_REDIS_REPLY_H
 
@@ -16,6 +17,7 @@ enum {
 	LSH_ITEMS = 272,        /* elements of an array */
 	LSH_KEPT = 16,          /* of which a reply keeps the integers, unless there is more room */
 	LSH_READ_SIZE = 65536,  /* bytes to feed at most at a time */
+	LSH_PIECE_SIZE = 4096,  /* bytes to feed at a time, where most answers are small */
 	LSH_TEXT_SIZE = 8192,   /* of all strings of a message; what does not fit is cut off */
 	LSH_REPLY_TEXT = 232,   /* of the one string that a reply keeps */
 };

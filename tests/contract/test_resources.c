@@ -6,6 +6,7 @@
 #include "tests/support/place.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
+#include "tests/support/resident.h"
 #include "tests/support/sanitizer.h"
 
 #include <errno.h>
@@ -64,6 +65,48 @@ renewals_releases_and_losses_allocate_nothing(void **state)
 	monitor_stop(monitor);
 	leash_lock_free(lock);
 	leash_close(client);
+}
+
+/* Open `count` clients, each of which acquires a lock, is renewed, and releases the lock. */
+static void
+open_and_use(leash_client **clients, int count)
+{
+	leash_lock *locks[100];
+
+	for (int i = 0; i < count; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "modest %d", i);
+		clients[i] = place_client(LEASH_OPTIONS(.lease_ms = 3000));
+		locks[i] = leashed_lock(clients[i], name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(locks[i], 10000, &err));
+	}
+	for (int i = 0; i < count; i++) {
+		leash_stats stats = {.size = sizeof stats};
+
+		await_true(leash_client_stats(clients[i], &stats, &err) == LEASH_OK && stats.renewed > 0);
+		assert_status(LEASH_OK, leash_lock_release(locks[i], &err));
+		leash_lock_free(locks[i]);
+	}
+}
+
+/* bench/memory says how much it is. */
+static void
+a_client_keeps_no_more_than_250_kb_resident(void **state)
+{
+	enum { CLIENTS = 100 };
+	leash_client *clients[1 + CLIENTS];
+	double before;
+
+	(void)state;
+	open_and_use(clients, 1); /* what is made once for a process */
+	before = resident_bytes();
+	open_and_use(clients + 1, CLIENTS);
+	before = (resident_bytes() - before) / CLIENTS;
+	printf("# %.0f bytes\n", before);
+	assert_true(before > 0 && (before <= 250000 || UNDER_ASAN || UNDER_TSAN)); /* which have much of their own */
+	for (int i = 0; i <= CLIENTS; i++)
+		leash_close(clients[i]);
 }
 
 /* One life of a client, in which memory may run out anywhere. Every status says what it was. */
@@ -470,7 +513,12 @@ what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process(void **s
 int
 main(void)
 {
+	static const struct place_exception elsewhere[] = {
+		{"250_kb", PLACE_ONE_SOCKET}, /* of one server, without TLS */
+		{NULL, 0},
+	};
 	const struct CMUnitTest tests[] = {
+		life(a_client_keeps_no_more_than_250_kb_resident),
 		life(renewals_releases_and_losses_allocate_nothing),
 		life(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left),
 		life(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of),
@@ -482,5 +530,5 @@ main(void)
 		life(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process),
 	};
 
-	return life_run("resources", tests, sizeof tests / sizeof *tests, NULL);
+	return life_run("resources", tests, sizeof tests / sizeof *tests, elsewhere);
 }

@@ -10,6 +10,7 @@
 #include "redis/dial.h"
 #include "redis/pipe.h"
 #include "tests/support/await.h"
+#include "tests/support/counted.h"
 #include "tests/support/fake.h"
 #include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
@@ -25,7 +26,14 @@ enum { THREADS = 24 };
 
 #define PATIENT_NS INT64_C(30000000000)
 
-static _Atomic int breaks;
+static _Atomic int breaks, growths;
+
+static int
+start(void **state)
+{
+	start_server(state);
+	return counted_start(state);
+}
 
 static void
 broke(void *ctx)
@@ -34,7 +42,14 @@ broke(void *ctx)
 	breaks++;
 }
 
-static const struct lsh_pipe_ops ops = {.broke = broke};
+static void
+grew(void *ctx)
+{
+	(void)ctx;
+	growths++;
+}
+
+static const struct lsh_pipe_ops ops = {.broke = broke, .grew = grew};
 
 /* A connected wire, by the library's own way of connecting. */
 static struct lsh_wire
@@ -288,28 +303,109 @@ a_command_for_another_connection_is_not_sent(void **state)
 	end_pipe(pipe);
 }
 
+/* Append PINGs, as many as it takes, and no more than `most`. */
+static size_t
+say_many(struct lsh_pipe *pipe, struct lsh_ticket *tickets, size_t most)
+{
+	struct lsh_arg args[] = {LSH_ARG("PING")};
+	size_t n = 0;
+
+	for (; n < most; n++) {
+		tickets[n] = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+		if (lsh_pipe_append(pipe, &tickets[n], args, 1, lsh_now_ns(), PATIENT_NS) != LSH_APPENDED)
+			break;
+	}
+	return n;
+}
+
+static void
+await_answers(struct lsh_pipe *pipe, struct lsh_ticket *tickets, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(lsh_pipe_await(pipe, &tickets[i], LSH_NEVER), LSH_ANSWERED);
+}
+
 static void
 a_full_pipe_takes_no_more_until_there_is_room(void **state)
 {
 	enum { MANY = 4096 };
 	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
 	struct lsh_ticket *tickets = calloc(MANY + 1, sizeof *tickets);
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
-	size_t n = 0;
 
 	(void)state;
 	assert_non_null(tickets);
-	for (; n <= MANY; n++) {
-		tickets[n] = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
-		if (lsh_pipe_append(pipe, &tickets[n], ping, 1, lsh_now_ns(), PATIENT_NS) == LSH_PIPE_FULL)
-			break;
-	}
-	assert_int_equal(n, MANY);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(lsh_pipe_await(pipe, &tickets[i], LSH_NEVER), LSH_ANSWERED);
-	assert_int_equal(lsh_pipe_append(pipe, &tickets[n], ping, 1, lsh_now_ns(), PATIENT_NS), LSH_APPENDED);
-	assert_int_equal(lsh_pipe_await(pipe, &tickets[n], LSH_NEVER), LSH_ANSWERED);
+	assert_int_equal(say_many(pipe, tickets, MANY + 1), MANY);
+	await_answers(pipe, tickets, MANY);
+	assert_int_equal(say_many(pipe, tickets, 1), 1);
+	await_answers(pipe, tickets, 1);
 	end_pipe(pipe);
+	free(tickets);
+}
+
+static void
+a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is(void **state)
+{
+	enum { FEW = 64, MANY = 4096 };
+	struct lsh_ticket *tickets = calloc(MANY, sizeof *tickets);
+	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
+
+	(void)state;
+	assert_non_null(tickets);
+	for (int round = 0; round < 3; round++) {
+		counted.calls = 0;
+		counted.fail_at = 1;
+		counted.fail_on = true;
+		assert_int_equal(say_many(pipe, tickets, MANY), FEW);
+		lsh_pipe_await_room(pipe, lsh_now_ns() + PATIENT_NS);
+		await_answers(pipe, tickets, FEW);
+		assert_true(counted.calls > 0);
+		counted.fail_at = 0;
+		counted.fail_on = false;
+	}
+	assert_int_equal(say_many(pipe, tickets, MANY), MANY);
+	await_answers(pipe, tickets, MANY);
+	end_pipe(pipe);
+	free(tickets);
+}
+
+static void
+a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
+{
+	enum { MANY = 4096 };
+	struct lsh_ticket *tickets = calloc(MANY, sizeof *tickets);
+	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
+	int64_t before = counted.bytes;
+	struct lsh_wire wire;
+
+	(void)state;
+	assert_non_null(tickets);
+	for (int round = 0; round < 3; round++) {
+		int grown = growths;
+		int64_t at;
+
+		assert_int_equal(lsh_pipe_shrink(pipe, lsh_now_ns()), LSH_NEVER);
+		assert_int_equal(say_many(pipe, tickets, 1), 1);
+		await_answers(pipe, tickets, 1);
+		assert_int_equal(growths, grown);
+		assert_true(counted.bytes == before);
+		assert_int_equal(say_many(pipe, tickets, MANY), MANY);
+		await_answers(pipe, tickets, MANY);
+		assert_int_equal(growths, grown + 1);
+		assert_true(counted.bytes > before + 60000);
+		if (round == 2)
+			break;
+		at = lsh_pipe_shrink(pipe, lsh_now_ns());
+		assert_true(at != LSH_NEVER && counted.bytes > before + 60000);
+		assert_int_equal(say_many(pipe, tickets, 1), 1);
+		assert_true(lsh_pipe_shrink(pipe, at) > at); /* it is not quiet */
+		await_answers(pipe, tickets, 1);
+		assert_int_equal(lsh_pipe_shrink(pipe, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
+	}
+	lsh_pipe_break(pipe, 0);
+	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
+	assert_true(counted.bytes == before);
+	lsh_wire_close(&wire);
+	lsh_pipe_free(pipe);
 	free(tickets);
 }
 
@@ -488,11 +584,13 @@ main(void)
 		cmocka_unit_test(a_caller_who_gives_up_leaves_the_connection_as_it_is),
 		cmocka_unit_test(a_command_for_another_connection_is_not_sent),
 		cmocka_unit_test(a_full_pipe_takes_no_more_until_there_is_room),
+		cmocka_unit_test(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is),
+		cmocka_unit_test(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken),
 		cmocka_unit_test(no_two_connections_have_the_same_epoch),
 		cmocka_unit_test(nothing_comes_between_an_asking_and_its_command),
 		cmocka_unit_test(an_asking_goes_with_its_command_or_not_at_all),
 		cmocka_unit_test(who_is_sent_elsewhere_because_asking_was_refused_is_told_that),
 	};
 
-	return cmocka_run_group_tests_name("pipe", tests, start_server, stop_server);
+	return cmocka_run_group_tests_name("pipe", tests, start, stop_server);
 }

@@ -217,7 +217,7 @@ void
 link_read(struct proxy *p, struct link *link, struct lane *lane, int fd)
 {
 	struct way *way = lane == &link->up ? &p->up : &p->down;
-	static __thread char chunk[CHUNK];
+	char chunk[CHUNK];
 	ssize_t n = recv(fd, chunk, sizeof chunk, 0);
 
 	if (n > 0) {

@@ -1,5 +1,6 @@
 /* Replies: what a server says, what it must not say, in pieces of any size, without a single allocation. */
 #include "redis/reply.h"
+#include "tests/support/resident.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -764,6 +765,45 @@ nothing_is_allocated_once_a_reader_is_there(void **state)
 	assert_int_equal(allocations, before);
 }
 
+/* Each of them reads a message of `size` bytes, and then a small one. What they have in memory, each. */
+static double
+resident_behind(struct lsh_reader **readers, size_t count, size_t size)
+{
+	static char bytes[LSH_READ_SIZE];
+	const struct lsh_message *m;
+
+	memset(bytes, 'x', sizeof bytes);
+	memcpy(bytes, "+", 1);
+	memcpy(bytes + size - 2, "\r\n", 2);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(lsh_reader_feed(readers[i], bytes, size));
+		assert_int_equal(lsh_reader_next(readers[i], &m), 1);
+		assert_true(lsh_reader_feed(readers[i], BYTES("+OK\r\n")));
+		assert_int_equal(lsh_reader_next(readers[i], &m), 1);
+		assert_string_equal(m->item[0].text, "OK");
+	}
+	return resident_bytes();
+}
+
+static void
+a_reader_keeps_little_resident_behind_a_large_message_too(void **state)
+{
+	enum { READERS = 50, LITTLE = 40000 };
+	struct lsh_reader *readers[READERS];
+	double before, small, large;
+
+	need_counted_malloc(state);
+	before = resident_behind(&reader, 1, 100);
+	for (int i = 0; i < READERS; i++)
+		assert_non_null(readers[i] = lsh_reader_new());
+	small = (resident_behind(readers, READERS, 100) - before) / READERS;
+	large = (resident_behind(readers, READERS, LSH_READ_SIZE) - before) / READERS;
+	printf("# %.0f bytes, and %.0f\n", small, large);
+	assert_true(small > 0 && small < LITTLE && large < LITTLE);
+	for (int i = 0; i < READERS; i++)
+		lsh_reader_free(readers[i]);
+}
+
 static void
 a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind(void **state)
 {
@@ -829,6 +869,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(whatever_is_said_is_read_the_same_whole_and_in_pieces, start, end),
 #ifndef SANITIZED
 		cmocka_unit_test_setup_teardown(nothing_is_allocated_once_a_reader_is_there, start, end),
+		cmocka_unit_test_setup_teardown(a_reader_keeps_little_resident_behind_a_large_message_too, start, end),
 		cmocka_unit_test(a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind),
 		cmocka_unit_test_setup_teardown(a_reset_that_finds_no_memory_fails_until_there_is_some, start, end),
 #endif
