@@ -6,6 +6,7 @@ EXTRA_DIST += bench/README.md
 if TESTS_ENABLED
 
 check_PROGRAMS += bench/local
+check_PROGRAMS += bench/memory
 check_PROGRAMS += bench/pair
 check_PROGRAMS += bench/scripts
 check_PROGRAMS += bench/turns
@@ -17,6 +18,12 @@ bench_local_SOURCES += bench/program.h
 bench_local_SOURCES += bench/team.c
 bench_local_SOURCES += bench/team.h
 bench_local_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
+
+bench_memory_SOURCES =
+bench_memory_SOURCES += bench/memory.c
+bench_memory_SOURCES += bench/program.c
+bench_memory_SOURCES += bench/program.h
+bench_memory_LDADD = lib/libleash.la tests/support/libsupport.la $(HIREDIS_LIBS)
 
 bench_pair_SOURCES =
 bench_pair_SOURCES += bench/pair.c
