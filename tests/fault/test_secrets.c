@@ -109,24 +109,23 @@ struct subject {
 	pid_t pid;
 	int to, from;
 	char told[65536]; /* all that it said */
-	size_t size;
+	size_t size, heard;
 };
 
 /* Until it has done what it was told; the name of the status that it came to. */
 static const char *
 subject_heard(struct subject *s)
 {
-	size_t before = s->size;
 	const char *done;
 
-	while ((done = strstr(s->told + before, "done ")) == NULL || strchr(done, '\n') == NULL) {
+	while ((done = strstr(s->told + s->heard, "done ")) == NULL || strchr(done, '\n') == NULL) {
 		ssize_t more = read(s->from, s->told + s->size, sizeof s->told - 1 - s->size);
 
 		assert_true(more > 0);
 		s->size += (size_t)more;
 	}
 	*strchr(done, '\n') = '\0';
-	s->size = (size_t)(done - s->told) + strlen(done);
+	s->heard = (size_t)(done - s->told) + strlen(done) + 1; /* what comes behind is heard next */
 	return done + 5;
 }
 
