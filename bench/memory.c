@@ -1,7 +1,8 @@
 /* What leash keeps in memory, for a client and for a lock that is held.
  *
- * Each client has acquired a lock, been renewed, and released the lock. What counts is what is resident: of buffers and of the stacks of threads
- * the pages that have been touched. Each line is measured in a process of its own, as what one frees is used again by the next. */
+ * Each client has acquired a lock, been renewed, and released the lock. What counts is what is resident: the pages of
+ * buffers and of the stacks of threads that have been touched. Each line is measured in a process of its own, because
+ * what one frees is used again by the next. */
 #include "bench/program.h"
 #include "tests/support/child.h"
 #include "tests/support/resident.h"
@@ -135,7 +136,8 @@ print_line(const struct line *line, struct server *server)
 	shared->server = server;
 	child_wait(child_run(run, shared));
 	met = shared->bytes <= line->bar;
-	printf("  %-8s %7u %9.0f  <= %6.0f  %s\n", line->name, line->count, shared->bytes, line->bar, met ? "met" : "MISSED");
+	printf("  %-8s %7u %9.0f  <= %6.0f  %s\n", line->name, line->count, shared->bytes, line->bar,
+	       met ? "met" : "MISSED");
 	fflush(stdout);
 	child_unshare(shared, sizeof *shared);
 	return !met;

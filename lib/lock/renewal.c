@@ -582,6 +582,7 @@ lsh_renewal_work(struct lsh_site *site)
 bool
 lsh_renewal_jobs_new(struct lsh_site *site)
 {
-	site->jobs = lsh_realloc(NULL, WINDOW * (sizeof *site->jobs + sizeof *answers_of(site))); /* not touched before they are needed */
+	/* not zeroed: a job is not touched before it is needed */
+	site->jobs = lsh_realloc(NULL, WINDOW * (sizeof *site->jobs + sizeof *answers_of(site)));
 	return site->jobs != NULL;
 }

@@ -1,4 +1,5 @@
-/* A buffer: bytes that are put behind and taken before. Its memory grows with them, and is given back once they are gone. */
+/* A buffer: bytes are put at its end and taken from its beginning. It grows with them, and can shrink once it is
+ * empty. */
 #ifndef LSH_REDIS_BUFFER_H
 #define LSH_REDIS_BUFFER_H
 

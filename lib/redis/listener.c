@@ -3,20 +3,13 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "redis/buffer.h"
 #include "redis/command.h"
-#include "redis/reply.h"
+#include "redis/connection.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-enum state { DOWN, UP, BROKEN };
 
 enum { LEAST_ROOM = 1024, MOST_ROOM = 1 << 20 }; /* of a buffer */
 
@@ -26,22 +19,11 @@ struct request {
 };
 
 struct lsh_listener {
+	struct lsh_connection conn;   /* its mutex guards the rest */
 	const struct lsh_listener_ops *ops;
-	void *ctx;
-	int kick; /* wakes the thread in the seat */
-
-	pthread_mutex_t mutex; /* guards all down to `asked` */
-	_Atomic enum state state;
-	struct lsh_wire wire;
-	bool reading, writing;
-	struct lsh_list sleepers; /* struct sleeper */
-	atomic_bool want_write;   /* the socket was full; read without the mutex */
-	struct lsh_buffer out, batch; /* what is to be sent: gathered; and taken by whoever writes */
-	struct lsh_buffer asked;  /* struct request and its channel, of each that was not answered yet */
-
-	struct lsh_reader *reader; /* the seat's, as is the rest */
-	char *bytes;
-	char channel[LSH_CHANNEL_MOST + 1]; /* that an answer is about */
+	struct lsh_list sleepers;     /* struct sleeper */
+	struct lsh_buffer asked;      /* struct request and its channel, of each that was not answered yet */
+	char channel[LSH_CHANNEL_MOST + 1]; /* that an answer is about: the reader's seat */
 };
 
 struct sleeper {
@@ -49,13 +31,13 @@ struct sleeper {
 	struct lsh_parker *parker;
 };
 
-/* ---- l->mutex held ---- */
+/* ---- l->conn.mutex held ---- */
 
 /* If the seat is vacant and somebody sleeps, the first of those who sleep has been told. A sleeper that was told and leaves calls this again. */
 static void
 poke(struct lsh_listener *l)
 {
-	if (l->state == UP && !l->reading && !lsh_list_empty(&l->sleepers))
+	if (l->conn.state == LSH_UP && !l->conn.reading && !lsh_list_empty(&l->sleepers))
 		lsh_unpark(lsh_container(lsh_list_first(&l->sleepers), struct sleeper, link)->parker);
 }
 
@@ -63,8 +45,10 @@ poke(struct lsh_listener *l)
 static void
 tell_unattended(struct lsh_listener *l)
 {
-	if (l->state == UP && !l->reading && lsh_list_empty(&l->sleepers) && (l->want_write || lsh_buffer_size(&l->asked) > 0))
-		l->ops->unattended(l->ctx);
+	bool due = l->conn.want_write || lsh_buffer_size(&l->asked) > 0;
+
+	if (due && l->conn.state == LSH_UP && !l->conn.reading && lsh_list_empty(&l->sleepers))
+		l->ops->unattended(l->conn.ctx);
 }
 
 /* A seat, of the reader or of the writer, has fallen vacant. */
@@ -73,71 +57,38 @@ seat_vacant(struct lsh_listener *l)
 {
 	poke(l);
 	tell_unattended(l);
-	if (!l->writing) {
-		lsh_buffer_shrink(&l->out, LEAST_ROOM);
-		lsh_buffer_shrink(&l->batch, LEAST_ROOM);
-		lsh_buffer_shrink(&l->asked, LEAST_ROOM);
+	lsh_buffer_shrink(&l->asked, LEAST_ROOM);
+	if (!l->conn.writing) {
+		lsh_buffer_shrink(&l->conn.out, LEAST_ROOM);
+		lsh_buffer_shrink(&l->conn.batch, LEAST_ROOM);
 	}
-	if (l->state == BROKEN && !l->reading && !l->writing)
-		l->ops->broke(l->ctx);
+	lsh_connection_seat_vacant(&l->conn);
 }
 
 static void
 vacate(struct lsh_listener *l)
 {
-	l->reading = false;
+	l->conn.reading = false;
 	seat_vacant(l);
-}
-
-static void
-break_connection(struct lsh_listener *l)
-{
-	if (l->state != UP)
-		return;
-	l->state = BROKEN;
-	lsh_wire_break(&l->wire);
-	l->ops->broke(l->ctx);
 }
 
 /* Send what has gathered, unless somebody does, or the socket is full. The mutex is released during each send. */
 static void
 write_out(struct lsh_listener *l)
 {
-	if (l->writing || l->want_write)
+	enum lsh_sent sent = LSH_SENT;
+
+	if (l->conn.writing || l->conn.want_write)
 		return;
-	l->writing = true;
-	while (l->state == UP) {
-		ssize_t n;
-		int e;
-
-		if (lsh_buffer_size(&l->batch) == 0) {
-			struct lsh_buffer sent = l->batch;
-
-			if (lsh_buffer_size(&l->out) == 0)
-				break;
-			l->batch = l->out;
-			l->out = sent;
-			lsh_buffer_empty(&l->out);
-		}
-		pthread_mutex_unlock(&l->mutex);
-		n = lsh_wire_send(&l->wire, l->batch.bytes + l->batch.first, lsh_buffer_size(&l->batch));
-		e = errno;
-		pthread_mutex_lock(&l->mutex);
-		if (n >= 0) {
-			l->batch.first += (size_t)n;
-		} else if (e == EAGAIN || e == EWOULDBLOCK) {
-			uint64_t one = 1;
-			ssize_t ignored;
-
-			l->want_write = true;
-			ignored = write(l->kick, &one, sizeof one); /* whoever reads is to poll for that, too */
-			(void)ignored;
-			break;
-		} else if (e != EINTR) {
-			break_connection(l);
-		}
+	l->conn.writing = true;
+	while (l->conn.state == LSH_UP && sent == LSH_SENT && lsh_connection_has_bytes(&l->conn)) {
+		if (lsh_buffer_size(&l->conn.batch) == 0)
+			lsh_connection_take_batch(&l->conn);
+		sent = lsh_connection_send(&l->conn);
 	}
-	l->writing = false;
+	if (sent == LSH_SEND_FAILED)
+		lsh_connection_break(&l->conn);
+	l->conn.writing = false;
 	seat_vacant(l);
 }
 
@@ -183,11 +134,11 @@ take_subscribed(struct lsh_listener *l, const struct lsh_item *channel)
 	struct request request;
 	bool asked;
 
-	pthread_mutex_lock(&l->mutex);
+	pthread_mutex_lock(&l->conn.mutex);
 	asked = is_next(l, true, channel) && take_request(l, &request);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 	if (asked)
-		l->ops->subscribed(l->ctx, channel->text, channel->length);
+		l->ops->subscribed(l->conn.ctx, channel->text, channel->length);
 	return asked;
 }
 
@@ -199,11 +150,11 @@ take_unsubscribed(struct lsh_listener *l, const struct lsh_item *channel)
 
 	if (l->ops->unsubscribed == NULL)
 		return false;
-	pthread_mutex_lock(&l->mutex);
+	pthread_mutex_lock(&l->conn.mutex);
 	if (is_next(l, false, channel))
 		take_request(l, &request);
-	pthread_mutex_unlock(&l->mutex);
-	l->ops->unsubscribed(l->ctx, channel->text, channel->length);
+	pthread_mutex_unlock(&l->conn.mutex);
+	l->ops->unsubscribed(l->conn.ctx, channel->text, channel->length);
 	return true;
 }
 
@@ -214,15 +165,15 @@ take_refused(struct lsh_listener *l, const char *text)
 	struct request request;
 	bool asked;
 
-	pthread_mutex_lock(&l->mutex);
+	pthread_mutex_lock(&l->conn.mutex);
 	asked = take_request(l, &request);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 	if (!asked)
 		return false;
 	if (request.subscribe)
-		l->ops->refused(l->ctx, l->channel, request.size, text);
+		l->ops->refused(l->conn.ctx, l->channel, request.size, text);
 	else
-		l->ops->unsubscribed(l->ctx, l->channel, request.size);
+		l->ops->unsubscribed(l->conn.ctx, l->channel, request.size);
 	return true;
 }
 
@@ -231,7 +182,7 @@ static bool
 take_in(struct lsh_listener *l, const struct lsh_message *m)
 {
 	if (is_about(m, "message", LSH_STRING) || is_about(m, "smessage", LSH_STRING)) {
-		l->ops->message(l->ctx, m->item[2].text, m->item[2].length);
+		l->ops->message(l->conn.ctx, m->item[2].text, m->item[2].length);
 		return true;
 	}
 	if (is_about(m, "ssubscribe", LSH_INTEGER))
@@ -248,7 +199,7 @@ hand_out(struct lsh_listener *l)
 	const struct lsh_message *m;
 	int x;
 
-	while ((x = lsh_reader_next(l->reader, &m)) > 0) {
+	while ((x = lsh_reader_next(l->conn.reader, &m)) > 0) {
 		if (!take_in(l, m))
 			return false;
 	}
@@ -259,46 +210,35 @@ hand_out(struct lsh_listener *l)
 static bool
 read_some(struct lsh_listener *l)
 {
-	ssize_t n = lsh_wire_recv(&l->wire, l->bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
+	ssize_t n = lsh_wire_recv(&l->conn.wire, l->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-	return n > 0 && lsh_reader_feed(l->reader, l->bytes, (size_t)n) && hand_out(l);
+	return n > 0 && lsh_reader_feed(l->conn.reader, l->conn.bytes, (size_t)n) && hand_out(l);
 }
 
 /* The socket has room. */
 static void
 write_rest(struct lsh_listener *l)
 {
-	pthread_mutex_lock(&l->mutex);
-	l->want_write = false;
+	pthread_mutex_lock(&l->conn.mutex);
+	l->conn.want_write = false;
 	write_out(l);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 }
 
 /* Sleep until there is something to read, the parker is woken, or `deadline`. False: the connection is of no use any more. */
 static bool
 poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline)
 {
-	struct pollfd polled[2] = {{.fd = l->wire.fd, .events = POLLIN}, {.fd = l->kick, .events = POLLIN}};
-	struct timespec t;
-	int n;
+	int events;
 
-	if (lsh_wire_is_pending(&l->wire))
+	if (lsh_wire_is_pending(&l->conn.wire))
 		return read_some(l);
-	if (atomic_load(&l->want_write))
-		polled[0].events |= POLLOUT;
-	if (!lsh_park_poll_begin(parker, l->kick))
-		return true;
-	n = ppoll(polled, 2, lsh_nap(&t, deadline), NULL);
-	lsh_park_poll_end(parker);
-	if (n <= 0)
-		return true;
-	if (polled[1].revents != 0)
-		lsh_kick_drain(l->kick);
-	if ((polled[0].revents & POLLOUT) != 0)
+	events = lsh_connection_poll(&l->conn, parker, atomic_load(&l->conn.want_write), deadline);
+	if ((events & POLLOUT) != 0)
 		write_rest(l);
-	return (polled[0].revents & ~POLLOUT) == 0 || read_some(l);
+	return (events & ~POLLOUT) == 0 || read_some(l);
 }
 
 /* ---- those who wait ---- */
@@ -309,33 +249,33 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 	struct sleeper sleeper = {.parker = parker};
 
 	while (!over(arg) && lsh_now_ns() < deadline) {
-		pthread_mutex_lock(&l->mutex);
-		if (l->state == UP && !l->reading) {
+		pthread_mutex_lock(&l->conn.mutex);
+		if (l->conn.state == LSH_UP && !l->conn.reading) {
 			bool good = true;
 
-			l->reading = true;
-			pthread_mutex_unlock(&l->mutex);
+			l->conn.reading = true;
+			pthread_mutex_unlock(&l->conn.mutex);
 			while (good && !over(arg) && lsh_now_ns() < deadline)
 				good = poll_and_read(l, parker, deadline);
-			pthread_mutex_lock(&l->mutex);
+			pthread_mutex_lock(&l->conn.mutex);
 			if (!good)
-				break_connection(l);
+				lsh_connection_break(&l->conn);
 			vacate(l);
-			pthread_mutex_unlock(&l->mutex);
+			pthread_mutex_unlock(&l->conn.mutex);
 			continue;
 		}
 		lsh_list_append(&l->sleepers, &sleeper.link);
-		pthread_mutex_unlock(&l->mutex);
+		pthread_mutex_unlock(&l->conn.mutex);
 		lsh_park(parker, deadline);
-		pthread_mutex_lock(&l->mutex);
+		pthread_mutex_lock(&l->conn.mutex);
 		lsh_list_remove(&sleeper.link);
-		pthread_mutex_unlock(&l->mutex);
+		pthread_mutex_unlock(&l->conn.mutex);
 	}
 	/* it may have been poked to take the seat while what it waited for came */
-	pthread_mutex_lock(&l->mutex);
+	pthread_mutex_lock(&l->conn.mutex);
 	poke(l);
 	tell_unattended(l);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 }
 
 /* ---- sharded channels ---- */
@@ -351,16 +291,16 @@ request(struct lsh_listener *l, bool subscribe, const char *channel, size_t size
 	assert(l->ops->subscribed != NULL && l->ops->unsubscribed != NULL && l->ops->refused != NULL && l->ops->unattended != NULL);
 	if (size > LSH_CHANNEL_MOST)
 		return false;
-	pthread_mutex_lock(&l->mutex);
-	taken = l->state == UP && lsh_buffer_reserve(&l->out, most, MOST_ROOM) &&
+	pthread_mutex_lock(&l->conn.mutex);
+	taken = l->conn.state == LSH_UP && lsh_buffer_reserve(&l->conn.out, most, MOST_ROOM) &&
 	        lsh_buffer_reserve(&l->asked, sizeof asked + size, MOST_ROOM);
 	if (taken) {
-		l->out.end += lsh_command_write(l->out.bytes + l->out.end, args, 2);
+		l->conn.out.end += lsh_command_write(l->conn.out.bytes + l->conn.out.end, args, 2);
 		lsh_buffer_put(&l->asked, &asked, sizeof asked);
 		lsh_buffer_put(&l->asked, channel, size);
 		write_out(l);
 	}
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 	return taken;
 }
 
@@ -381,91 +321,71 @@ lsh_listener_unsubscribe(struct lsh_listener *l, const char *channel, size_t siz
 bool
 lsh_listener_attach(struct lsh_listener *l, struct lsh_wire wire)
 {
-	if (!lsh_reader_reset(l->reader))
+	if (!lsh_reader_reset(l->conn.reader))
 		return false;
-	pthread_mutex_lock(&l->mutex);
-	l->wire = wire;
-	lsh_buffer_empty(&l->out);
-	lsh_buffer_empty(&l->batch);
+	pthread_mutex_lock(&l->conn.mutex);
 	lsh_buffer_empty(&l->asked);
-	l->want_write = false;
-	l->state = UP;
+	lsh_connection_attach(&l->conn, wire);
 	poke(l);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 	return true;
 }
 
 bool
 lsh_listener_is_up(struct lsh_listener *l)
 {
-	return l->state == UP;
+	return l->conn.state == LSH_UP;
 }
 
-int
-lsh_listener_fd(struct lsh_listener *l, bool *read)
+struct pollfd
+lsh_listener_poll(struct lsh_listener *l, bool expects)
 {
-	int fd;
+	struct pollfd polled = {.fd = -1, .events = POLLRDHUP};
 
-	pthread_mutex_lock(&l->mutex);
-	fd = l->state == UP ? l->wire.fd : -1;
-	*read = !l->reading;
-	pthread_mutex_unlock(&l->mutex);
-	return fd;
-}
+	pthread_mutex_lock(&l->conn.mutex);
+	if (l->conn.state == LSH_UP) {
+		bool read = expects || lsh_buffer_size(&l->asked) > 0, write = l->conn.want_write;
 
-short
-lsh_listener_due(struct lsh_listener *l)
-{
-	int due = 0;
-
-	pthread_mutex_lock(&l->mutex);
-	if (l->state == UP && !l->reading)
-		due = (lsh_buffer_size(&l->asked) > 0 ? POLLIN : 0) | (l->want_write ? POLLOUT : 0);
-	pthread_mutex_unlock(&l->mutex);
-	return (short)due;
+		polled.fd = l->conn.wire.fd;
+		if (!l->conn.reading)
+			polled.events = (short)(POLLRDHUP | (read ? POLLIN : 0) | (write ? POLLOUT : 0));
+	}
+	pthread_mutex_unlock(&l->conn.mutex);
+	return polled;
 }
 
 void
 lsh_listener_drain(struct lsh_listener *l)
 {
-	pthread_mutex_lock(&l->mutex);
-	if (l->state == UP && !l->reading) {
+	pthread_mutex_lock(&l->conn.mutex);
+	if (l->conn.state == LSH_UP && !l->conn.reading) {
 		bool good;
 
-		l->reading = true;
-		l->want_write = false; /* if it still is full, that will be seen */
+		l->conn.reading = true;
+		l->conn.want_write = false; /* if it still is full, that will be seen */
 		write_out(l);
-		pthread_mutex_unlock(&l->mutex);
+		pthread_mutex_unlock(&l->conn.mutex);
 		good = hand_out(l) && read_some(l);
-		pthread_mutex_lock(&l->mutex);
+		pthread_mutex_lock(&l->conn.mutex);
 		if (!good)
-			break_connection(l);
+			lsh_connection_break(&l->conn);
 		vacate(l);
 	}
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_unlock(&l->conn.mutex);
 }
 
 void
 lsh_listener_break(struct lsh_listener *l)
 {
-	pthread_mutex_lock(&l->mutex);
-	break_connection(l);
-	pthread_mutex_unlock(&l->mutex);
+	pthread_mutex_lock(&l->conn.mutex);
+	lsh_connection_break(&l->conn);
+	pthread_mutex_unlock(&l->conn.mutex);
 }
 
 struct lsh_wire
 lsh_listener_detach(struct lsh_listener *l)
 {
-	struct lsh_wire wire = LSH_NO_WIRE;
-
-	pthread_mutex_lock(&l->mutex);
-	if (l->state == BROKEN && !l->reading && !l->writing) {
-		l->state = DOWN;
-		wire = l->wire;
-		l->wire = LSH_NO_WIRE;
-	}
-	pthread_mutex_unlock(&l->mutex);
-	return wire;
+	return lsh_connection_detach(&l->conn);
 }
 
 struct lsh_listener *
@@ -476,14 +396,8 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx)
 	if (l == NULL)
 		return NULL;
 	l->ops = ops;
-	l->ctx = ctx;
-	l->wire = LSH_NO_WIRE;
 	lsh_list_init(&l->sleepers);
-	pthread_mutex_init(&l->mutex, NULL);
-	l->bytes = lsh_alloc(LSH_PIECE_SIZE);
-	l->reader = lsh_reader_new();
-	l->kick = lsh_kick_take(); /* last: errno is that of what failed last */
-	if (l->kick < 0 || l->bytes == NULL || l->reader == NULL) {
+	if (!lsh_connection_init(&l->conn, ops->broke, ctx)) {
 		lsh_listener_free(l);
 		return NULL;
 	}
@@ -495,22 +409,13 @@ lsh_listener_free(struct lsh_listener *l)
 {
 	if (l == NULL)
 		return;
-	lsh_wire_close(&l->wire);
-	lsh_kick_give(l->kick);
-	lsh_reader_free(l->reader);
-	lsh_free(l->bytes);
-	lsh_free(l->out.bytes);
-	lsh_free(l->batch.bytes);
+	lsh_connection_destroy(&l->conn);
 	lsh_free(l->asked.bytes);
-	pthread_mutex_destroy(&l->mutex);
 	lsh_free(l);
 }
 
 void
 lsh_listener_forsake(struct lsh_listener *l)
 {
-	/* without the mutex: a thread that is not in the child may have had it */
-	if (l->wire.fd >= 0)
-		close(l->wire.fd);
-	close(l->kick); /* of the child's: in it nobody is left who could wake late */
+	lsh_connection_forsake(&l->conn);
 }

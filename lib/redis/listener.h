@@ -16,6 +16,7 @@
 #include "base/park.h"
 #include "redis/wire.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,8 +55,10 @@ bool lsh_listener_unsubscribe(struct lsh_listener *listener, const char *channel
 /* For the keeper of the connection. */
 bool lsh_listener_attach(struct lsh_listener *listener, struct lsh_wire wire); /* as lsh_pipe_attach() */
 bool lsh_listener_is_up(struct lsh_listener *listener);
-int lsh_listener_fd(struct lsh_listener *listener, bool *read); /* to poll for hang-ups, and with *read for bytes; -1: none */
-short lsh_listener_due(struct lsh_listener *listener);         /* and in any case for these: answers that are due, something left to be written */
+
+/* What to poll for: hang-ups, and with a vacant seat for answers that are due, something left to be written, and if
+ * `expects` for messages. Its fd is -1 where there is no connection. */
+struct pollfd lsh_listener_poll(struct lsh_listener *listener, bool expects);
 void lsh_listener_drain(struct lsh_listener *listener);        /* read and write what there is, if the seat is vacant */
 void lsh_listener_break(struct lsh_listener *listener);
 struct lsh_wire lsh_listener_detach(struct lsh_listener *listener); /* as lsh_pipe_detach() */

@@ -342,9 +342,10 @@ dial_messages(struct lsh_node *n, int64_t now)
 static int64_t
 mend(struct lsh_node *n)
 {
-	int64_t now = lsh_now_ns(), shrink = lsh_pipe_shrink(n->pipe, now), commands, messages, dial;
+	int64_t now = lsh_now_ns(), shrink, commands, messages, dial;
 
 	clear_away(n, now);
+	shrink = lsh_pipe_shrink(n->pipe, now);
 	commands = dial_commands(n, now);
 	messages = dial_messages(n, now);
 	dial = commands < messages ? commands : messages;
@@ -363,32 +364,16 @@ poll_dial(const struct lsh_node_line *line, struct pollfd *polled, int64_t *unti
 	return 1;
 }
 
-/* What is polled of the pipe and the listener. */
-static struct pollfd
-poll_pipe(struct lsh_node *n)
-{
-	return (struct pollfd){.fd = lsh_pipe_fd(n->pipe), .events = POLLRDHUP};
-}
-
-static struct pollfd
-poll_listener(struct lsh_node *n)
-{
-	bool read;
-	struct pollfd polled = {.fd = lsh_listener_fd(n->listener, &read), .events = POLLRDHUP};
-
-	if (polled.fd >= 0 && read && n->ops->expects_messages(n->ctx))
-		polled.events |= POLLIN;
-	if (polled.fd >= 0)
-		polled.events = (short)(polled.events | lsh_listener_due(n->listener));
-	return polled;
-}
-
 /* Sleep until there is something to do, and step the dials. */
 static void
 sleep_and_step(struct lsh_node *n, int64_t until)
 {
 	static const short ends = POLLRDHUP | POLLHUP | POLLERR;
-	struct pollfd polled[5] = {{.fd = n->kick, .events = POLLIN}, poll_pipe(n), poll_listener(n)};
+	struct pollfd polled[5] = {
+		{.fd = n->kick, .events = POLLIN},
+		{.fd = lsh_pipe_fd(n->pipe), .events = POLLRDHUP},
+		lsh_listener_poll(n->listener, n->ops->expects_messages(n->ctx)),
+	};
 	bool commands = n->commands.dialing, messages = n->messages.dialing;
 	uint64_t drained;
 	nfds_t count = 3;

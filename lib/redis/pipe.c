@@ -22,30 +22,21 @@
  * place is dropped. When the reader has taken a reply off the wire its ticket is out of the ring too, and the caller waits for
  * `done`, however late it is.
  *
- * A broken connection is shut down at once, which wakes the reader, but its descriptor is closed only when both seats are
- * empty: another thread might otherwise write into whatever gets its number.
- *
- *   DOWN --attach--> UP --break--> BROKEN --both seats empty: detach--> DOWN
- *
- * A pipe is small at first, and that is enough for what one thread sends: then nothing allocates. With many threads its memory grows, up to
- * a limit; what cannot grow is full. Once it has been quiet for a while it is made small again by the keeper of the connection. */
+ * A pipe starts small, which is enough for what one thread sends: so far nothing allocates. With many threads it grows,
+ * up to a limit. One that cannot grow is full. When it has been quiet for a while the keeper makes it small again. */
 #include "redis/pipe.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/mutation.h"
 #include "base/text.h"
-#include "redis/buffer.h"
+#include "redis/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 enum {
 	LEAST_RING = 64,      /* commands on their way: powers of two */
@@ -60,44 +51,30 @@ enum {
 #define IDLE_NS  (10 * LSH_MS) /* without a reply, and none due */
 #define QUIET_NS (1 * LSH_S)   /* likewise; so long it has its memory for what may come next */
 
-enum state { DOWN, UP, BROKEN };
-
 static _Atomic uint64_t epochs; /* of all pipes: no two connections have the same */
 
 struct lsh_pipe {
+	struct lsh_connection conn;    /* its mutex guards the rest */
 	const struct lsh_pipe_ops *ops;
-	void *ctx;
-	int kick; /* eventfd: wakes a reader that polls, to send the rest of a partial write, or because it is over for it */
-
-	pthread_mutex_t mutex; /* guards all down to `wanting` */
 	pthread_cond_t room;
 	unsigned wanting_room;
 	bool full;            /* something was not taken, and there has been no more room since */
 	bool large;           /* it has grown, and the keeper knows */
-	_Atomic enum state state; /* it and epoch are also read without the mutex */
-	struct lsh_wire wire;
-	_Atomic uint64_t epoch, connects;
+	_Atomic uint64_t epoch, connects; /* also read without the mutex */
 	struct lsh_ticket **ring;
 	size_t ring_size;
 	uint64_t head, tail;  /* of the next reply; of the next command */
 	uint64_t handed_before; /* over earlier connections */
 	uint64_t gave_up;     /* behind the last one whose caller gave up; only a mutation asks */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
-	struct lsh_buffer out; /* gathered, not yet taken by a writer */
-	bool reading, writing;
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
 	int64_t soonest;      /* no ticket has a sooner limit */
-	bool want_write;      /* the socket was full: the reader polls for room */
 	int64_t heard;        /* when bytes came last */
 	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
 	struct lsh_reply refusal; /* of the last ASKING that was refused, */
 	uint64_t refused;     /* in front of this command; 0: of none, as such a command is never the first */
 	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
-
-	struct lsh_buffer batch;   /* the writer's seat */
-	struct lsh_reader *reader; /* the reader's seat */
-	char *read_bytes;
 };
 
 void
@@ -147,7 +124,13 @@ ended_tell(struct ended *ended)
 	ended_init(ended);
 }
 
-/* ---- p->mutex held ---- */
+static enum lsh_outcome
+outcome_of(const struct lsh_ticket *ticket)
+{
+	return atomic_load_explicit(&ticket->outcome, memory_order_acquire);
+}
+
+/* ---- p->conn.mutex held ---- */
 
 static struct lsh_ticket **
 place(struct lsh_pipe *p, uint64_t number)
@@ -178,7 +161,7 @@ reserve_places(struct lsh_pipe *p, uint64_t count)
 static bool
 is_large(const struct lsh_pipe *p)
 {
-	return p->ring_size > LEAST_RING || p->out.room > LEAST_OUT || p->batch.room > LEAST_OUT;
+	return p->ring_size > LEAST_RING || p->conn.out.room > LEAST_OUT || p->conn.batch.room > LEAST_OUT;
 }
 
 /* When nothing is on its way. */
@@ -191,8 +174,8 @@ shrink(struct lsh_pipe *p)
 		p->ring = ring;
 		p->ring_size = LEAST_RING;
 	}
-	lsh_buffer_shrink(&p->out, LEAST_OUT);
-	lsh_buffer_shrink(&p->batch, LEAST_OUT);
+	lsh_buffer_shrink(&p->conn.out, LEAST_OUT);
+	lsh_buffer_shrink(&p->conn.batch, LEAST_OUT);
 	p->large = false;
 }
 
@@ -200,7 +183,7 @@ shrink(struct lsh_pipe *p)
 static struct lsh_parker *
 choose_baton(struct lsh_pipe *p)
 {
-	if (p->reading || p->baton != NULL)
+	if (p->conn.reading || p->baton != NULL)
 		return NULL;
 	for (uint64_t n = p->head; n < p->tail; n++) {
 		struct lsh_ticket *ticket = *place(p, n);
@@ -230,97 +213,77 @@ tell_room(struct lsh_pipe *p)
 		pthread_cond_broadcast(&p->room);
 }
 
-/* Called when a seat falls vacant: the keeper may be waiting for that, to close the descriptor; or has memory to take back. */
+/* Called when a seat falls vacant: the keeper may be waiting for that, or have memory to take back. */
 static void
 seat_vacant(struct lsh_pipe *p)
 {
-	if (p->state == BROKEN && !p->reading && !p->writing)
-		p->ops->broke(p->ctx);
+	lsh_connection_seat_vacant(&p->conn);
 	if (!p->large && is_large(p) && p->ops->grew != NULL) {
 		p->large = true;
-		p->ops->grew(p->ctx);
+		p->ops->grew(p->conn.ctx);
 	}
 }
 
 static void
 break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outcome)
 {
-	if (p->state != UP)
+	if (!lsh_connection_break(&p->conn))
 		return;
-	p->state = BROKEN;
-	lsh_wire_break(&p->wire);
 	for (; p->head < p->tail; p->head++) {
 		struct lsh_ticket *ticket = *place(p, p->head);
 
 		if (ticket != NULL)
 			ended_add(ended, ticket, p->head < p->handed ? outcome : LSH_UNSENT);
 	}
-	lsh_buffer_empty(&p->out);
 	p->baton = NULL;
 	tell_room(p);
-	p->ops->broke(p->ctx);
+}
+
+/* An answer that nobody asked for would be taken for the answer to the next command; and an end is told in time. */
+static void
+look(struct lsh_pipe *p, struct ended *ended)
+{
+	char byte;
+	ssize_t n;
+
+	p->look_first = false;
+	pthread_mutex_unlock(&p->conn.mutex);
+	n = lsh_wire_recv(&p->conn.wire, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+	pthread_mutex_lock(&p->conn.mutex);
+	if (n >= 0)
+		break_connection(p, ended, LSH_UNKNOWN);
 }
 
 /* The writer's seat. The mutex is released during each send; what does not fit is left to the reader. */
 static void
 write_out(struct lsh_pipe *p, struct ended *ended)
 {
-	p->writing = true;
-	while (p->state == UP) {
-		ssize_t n;
-		int e;
+	enum lsh_sent sent = LSH_SENT;
 
+	p->conn.writing = true;
+	while (p->conn.state == LSH_UP && sent == LSH_SENT) {
 		if (p->look_first && !LSH_MUTATES(LSH_UNASKED_IS_ANSWER)) {
-			char byte;
-
-			/* an answer that nobody asked for would be taken for the answer to this command; and an end is told in time */
-			p->look_first = false;
-			pthread_mutex_unlock(&p->mutex);
-			n = lsh_wire_recv(&p->wire, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
-			pthread_mutex_lock(&p->mutex);
-			if (n >= 0)
-				break_connection(p, ended, LSH_UNKNOWN);
+			look(p, ended);
 			continue;
 		}
-		if (lsh_buffer_size(&p->batch) == 0) {
-			struct lsh_buffer sent = p->batch;
-
-			if (lsh_buffer_size(&p->out) == 0)
+		if (lsh_buffer_size(&p->conn.batch) == 0) {
+			if (!lsh_connection_take_batch(&p->conn))
 				break;
-			p->batch = p->out;
-			p->out = sent;
-			lsh_buffer_empty(&p->out);
 			p->handed = p->tail;
 			tell_room(p);
 		}
-		pthread_mutex_unlock(&p->mutex);
-		n = lsh_wire_send(&p->wire, p->batch.bytes + p->batch.first, lsh_buffer_size(&p->batch));
-		e = errno;
-		pthread_mutex_lock(&p->mutex);
-		if (n >= 0) {
-			p->batch.first += (size_t)n;
-			p->want_write = false;
-		} else if (e == EAGAIN || e == EWOULDBLOCK) {
-			p->want_write = true;
-			if (p->reading) {
-				uint64_t one = 1;
-				ssize_t ignored = write(p->kick, &one, sizeof one); /* does not block; full is as good as written */
-
-				(void)ignored;
-			}
-			break;
-		} else if (e != EINTR) {
+		sent = lsh_connection_send(&p->conn);
+		if (sent == LSH_SEND_FAILED)
 			break_connection(p, ended, LSH_UNKNOWN);
-		}
 	}
-	p->writing = false;
+	p->conn.writing = false;
 	seat_vacant(p);
 }
 
 static bool
 has_to_write(const struct lsh_pipe *p)
 {
-	return p->state == UP && !p->writing && !p->want_write && (lsh_buffer_size(&p->out) > 0 || lsh_buffer_size(&p->batch) > 0);
+	return p->conn.state == LSH_UP && !p->conn.writing && !p->conn.want_write && lsh_connection_has_bytes(&p->conn);
 }
 
 /* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes next. */
@@ -348,10 +311,10 @@ hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
 	const struct lsh_message *message;
 	int x;
 
-	while ((x = lsh_reader_next(p->reader, &message)) > 0) {
+	while ((x = lsh_reader_next(p->conn.reader, &message)) > 0) {
 		struct lsh_ticket *ticket;
 
-		if (p->state != UP)
+		if (p->conn.state != LSH_UP)
 			return true; /* everybody has been told already */
 		if (p->head == p->handed)
 			return false; /* a reply that nobody asked for */
@@ -406,41 +369,70 @@ enum received { NOTHING, BYTES, HUNG_UP };
 static enum received
 receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
 {
-	struct pollfd polled[2] = {{.fd = p->wire.fd, .events = POLLIN}, {.fd = p->kick, .events = POLLIN}};
-	struct timespec t;
+	bool pending = lsh_wire_is_pending(&p->conn.wire);
 	int64_t left = limit == LSH_NEVER ? LSH_NEVER : limit - lsh_now_ns();
 	ssize_t n = -1;
-	int e = EAGAIN;
 
-	if (lsh_wire_is_pending(&p->wire)) {
-		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
-		e = errno;
-	} else if (!want_write && left > RECV_US * LSH_US) {
-		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_PIECE_SIZE, 0);
-		e = errno;
-	}
-	if (n < 0 && (e == EAGAIN || e == EWOULDBLOCK)) {
-		if (want_write)
-			polled[0].events |= POLLOUT;
-		if (!lsh_park_poll_begin(parker, p->kick))
+	errno = EAGAIN;
+	if (pending || (!want_write && left > RECV_US * LSH_US))
+		n = lsh_wire_recv(&p->conn.wire, p->conn.bytes, LSH_PIECE_SIZE, pending ? MSG_DONTWAIT : 0);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+		int events = lsh_connection_poll(&p->conn, parker, want_write, limit);
+
+		*writable = (events & POLLOUT) != 0;
+		if ((events & ~POLLOUT) == 0)
 			return NOTHING;
-		n = ppoll(polled, 2, lsh_nap(&t, limit), NULL);
-		lsh_park_poll_end(parker);
-		if (n <= 0)
-			return NOTHING;
-		if (polled[1].revents != 0)
-			lsh_kick_drain(p->kick);
-		*writable = (polled[0].revents & POLLOUT) != 0;
-		if ((polled[0].revents & ~POLLOUT) == 0)
-			return NOTHING;
-		n = lsh_wire_recv(&p->wire, p->read_bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
-		e = errno;
+		n = lsh_wire_recv(&p->conn.wire, p->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
 	}
 	if (n > 0) {
 		*size = (size_t)n;
 		return BYTES;
 	}
-	return n < 0 && (e == EAGAIN || e == EWOULDBLOCK || e == EINTR) ? NOTHING : HUNG_UP;
+	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? NOTHING : HUNG_UP;
+}
+
+/* Tell those whose tickets have ended, amid what is done with the mutex held. */
+static void
+tell_unlocked(struct lsh_pipe *p, struct ended *ended)
+{
+	pthread_mutex_unlock(&p->conn.mutex);
+	ended_tell(ended);
+	pthread_mutex_lock(&p->conn.mutex);
+}
+
+/* Receive once, and hand out. The mutex is released meanwhile. False: `me` has its reply or no use for one, or `limit`
+ * has come. */
+static bool
+read_on(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit, struct ended *ended)
+{
+	bool writable = false, sane = true, want_write = p->conn.want_write;
+	enum received received;
+	int64_t until, now;
+	size_t size = 0;
+
+	p->reads_until = until = limit < p->soonest ? limit : p->soonest;
+	p->awake = false;
+	pthread_mutex_unlock(&p->conn.mutex);
+
+	ended_tell(ended);
+	received = receive(p, me->parker, until, want_write, &writable, &size);
+	if (received == BYTES)
+		sane = lsh_reader_feed(p->conn.reader, p->conn.bytes, size);
+
+	pthread_mutex_lock(&p->conn.mutex);
+	p->awake = true;
+	now = lsh_now_ns();
+	if (received == BYTES) {
+		p->heard = now;
+		sane = sane && hand_out(p, me, ended);
+	}
+	if (received == HUNG_UP || !sane)
+		break_connection(p, ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
+	if (writable)
+		p->conn.want_write = false;
+	if (now >= p->soonest)
+		wake_late(p, now);
+	return outcome_of(me) == LSH_PENDING && now < limit && !is_over(me);
 }
 
 /* Read for everybody until `me` has its reply, `limit` has come or the connection is gone. Entered with the mutex held and
@@ -450,67 +442,28 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 {
 	struct ended ended;
 	struct lsh_parker *next;
-	bool over = false;
 
 	ended_init(&ended);
-	p->reading = true;
+	p->conn.reading = true;
 	p->awake = true;
 	p->reads_until = LSH_NEVER; /* until it is known, whoever comes has a limit of its own */
 	p->baton = NULL; /* whoever has it will find the seat taken, and sleep again */
-	while (!over) {
-		enum received received;
-		int64_t until;
-		bool writable = false, want_write, sane = true;
-		size_t size = 0;
-		int64_t now;
-
+	for (;;) {
 		if (has_to_write(p))
 			write_out(p, &ended);
-		if (p->state != UP)
+		if (p->conn.state != LSH_UP || !read_on(p, me, limit, &ended))
 			break;
-		want_write = p->want_write;
-		p->reads_until = limit < p->soonest ? limit : p->soonest;
-		until = p->reads_until;
-		p->awake = false;
-		pthread_mutex_unlock(&p->mutex);
-
-		ended_tell(&ended);
-		received = receive(p, me->parker, until, want_write, &writable, &size);
-		if (received == BYTES)
-			sane = lsh_reader_feed(p->reader, p->read_bytes, size);
-
-		pthread_mutex_lock(&p->mutex);
-		p->awake = true;
-		now = lsh_now_ns();
-		if (received == BYTES)
-			p->heard = now;
-		if (received == BYTES && sane)
-			sane = hand_out(p, me, &ended);
-		if (received == HUNG_UP || !sane)
-			break_connection(p, &ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
-		if (writable)
-			p->want_write = false;
-		over = atomic_load_explicit(&me->outcome, memory_order_relaxed) != LSH_PENDING || now >= limit || is_over(me);
-		if (now >= p->soonest)
-			wake_late(p, now);
-		if (!over && ended.first != NULL) {
-			/* still awake: what those who are told append meanwhile goes out in one write */
-			pthread_mutex_unlock(&p->mutex);
-			ended_tell(&ended);
-			pthread_mutex_lock(&p->mutex);
-		}
+		if (ended.first != NULL)
+			tell_unlocked(p, &ended); /* still awake: what they append meanwhile goes out in one write */
 	}
-	if (ended.count >= MANY) {
-		pthread_mutex_unlock(&p->mutex);
-		ended_tell(&ended);
-		pthread_mutex_lock(&p->mutex);
-	}
+	if (ended.count >= MANY)
+		tell_unlocked(p, &ended);
 	if (has_to_write(p))
 		write_out(p, &ended);
-	p->reading = false;
+	p->conn.reading = false;
 	next = choose_baton(p);
 	seat_vacant(p);
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	ended_tell(&ended);
 	if (next != NULL && p->baton == next)
 		lsh_unpark(next);
@@ -518,13 +471,13 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 
 /* ---- callers ---- */
 
-/* p->mutex held, and there is room. */
+/* p->conn.mutex held, and there is room. */
 static void
 take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
 	if (p->head == p->tail && now - p->heard > IDLE_NS)
 		p->look_first = true;
-	p->out.end += lsh_command_write(p->out.bytes + p->out.end, args, count);
+	p->conn.out.end += lsh_command_write(p->conn.out.bytes + p->conn.out.end, args, count);
 }
 
 static enum lsh_appended
@@ -539,10 +492,10 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 	ticket->asking = asking;
 	/* with a clock that could not be read it is never overdue, rather than at once: that says nothing about the server */
 	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
-	pthread_mutex_lock(&p->mutex);
-	if (p->state != UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
+	pthread_mutex_lock(&p->conn.mutex);
+	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
 		result = LSH_PIPE_DOWN;
-	} else if (!reserve_places(p, 1 + asking) || !lsh_buffer_reserve(&p->out, size, OUT_SIZE)) {
+	} else if (!reserve_places(p, 1 + asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
 		p->full = true;
 		result = LSH_PIPE_FULL;
 	} else {
@@ -555,7 +508,7 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 		ticket->number = p->tail;
 		*place(p, p->tail++) = ticket;
 	}
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	return result;
 }
 
@@ -576,22 +529,22 @@ lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t c
 {
 	bool taken;
 
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	/* half of the room is enough, so that it is never what keeps out the one that follows */
-	taken = p->state == UP && p->tail - p->head < RING / 2 && reserve_places(p, 1) &&
-	        lsh_buffer_reserve(&p->out, lsh_command_size(args, count), OUT_SIZE / 2);
+	taken = p->conn.state == LSH_UP && p->tail - p->head < RING / 2 && reserve_places(p, 1) &&
+	        lsh_buffer_reserve(&p->conn.out, lsh_command_size(args, count), OUT_SIZE / 2);
 	if (taken) {
 		take_in(p, args, count, now);
 		*place(p, p->tail++) = NULL;
 	}
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	return taken;
 }
 
 static void
 flush(struct lsh_pipe *p, struct ended *ended)
 {
-	bool reader_will = p->reading && p->awake && p->tail - p->head >= GATHER;
+	bool reader_will = p->conn.reading && p->awake && p->tail - p->head >= GATHER;
 
 	if (has_to_write(p) && !reader_will)
 		write_out(p, ended);
@@ -603,86 +556,100 @@ lsh_pipe_flush(struct lsh_pipe *p)
 	struct ended ended;
 
 	ended_init(&ended);
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	flush(p, &ended);
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	ended_tell(&ended);
+}
+
+/* The mutex held. Before the head it is off the ring, about to be told: not to be left now, however late it is. */
+static bool
+is_waiting(const struct lsh_pipe *p, const struct lsh_ticket *ticket)
+{
+	return ticket->number >= p->head && p->conn.state == LSH_UP && ticket->epoch == p->epoch;
+}
+
+/* Sleep while somebody else reads, or until it is told. Entered with the mutex held, left with it released. */
+static void
+sleep_beside(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t limit, struct ended *ended)
+{
+	bool waiting = is_waiting(p, ticket);
+	int64_t until = waiting ? limit : LSH_NEVER;
+
+	if (waiting && p->reads_until <= limit) {
+		until = LSH_NEVER;
+		ticket->limit = limit;
+		if (limit < p->soonest)
+			p->soonest = limit;
+	}
+	if (p->baton == ticket->parker) {
+		p->baton = NULL;
+		if (!waiting)
+			pass_baton(p);
+	}
+	pthread_mutex_unlock(&p->conn.mutex);
+	ended_tell(ended);
+	if (outcome_of(ticket) == LSH_PENDING)
+		lsh_park(ticket->parker, until);
+}
+
+/* The mutex held. A caller whose time is over takes its ticket off the ring; an overdue one breaks the connection. */
+static bool
+gives_up(struct lsh_pipe *p, const struct lsh_ticket *ticket, int64_t limit, int64_t deadline, struct ended *ended)
+{
+	if (!is_waiting(p, ticket))
+		return false;
+	if (!is_over(ticket)) {
+		if (lsh_now_ns() < limit)
+			return false;
+		if (ticket->overdue <= deadline) {
+			break_connection(p, ended, LSH_UNKNOWN);
+			return false;
+		}
+	}
+	*place(p, ticket->number) = NULL;
+	p->gave_up = ticket->number + 1;
+	if (p->baton == ticket->parker)
+		p->baton = NULL;
+	pass_baton(p);
+	return true;
 }
 
 enum lsh_outcome
 lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
 {
 	int64_t limit = ticket->overdue < deadline ? ticket->overdue : deadline;
-	struct lsh_parker *parker = ticket->parker;
 	struct ended ended;
 	enum lsh_outcome outcome;
 
 	ended_init(&ended);
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	flush(p, &ended);
-	while ((outcome = atomic_load_explicit(&ticket->outcome, memory_order_acquire)) == LSH_PENDING) {
-		/* Before the head: off the ring, about to be told. Not to be left now, however late it is. */
-		bool waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
-		int64_t until = waiting ? limit : LSH_NEVER;
+	while ((outcome = outcome_of(ticket)) == LSH_PENDING) {
+		bool reads = is_waiting(p, ticket) && !p->conn.reading;
 
 		ticket->limit = LSH_NEVER;
-
-		if (waiting && !p->reading) {
-			if (ended.first != NULL) {
-				pthread_mutex_unlock(&p->mutex);
-				ended_tell(&ended);
-				pthread_mutex_lock(&p->mutex);
-				continue;
-			}
-			read_for_all(p, ticket, limit); /* releases the mutex; what has come is read even if the limit is past */
-			if ((outcome = atomic_load_explicit(&ticket->outcome, memory_order_acquire)) != LSH_PENDING)
-				return outcome;
-			pthread_mutex_lock(&p->mutex);
-			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
-		} else {
-			if (waiting && p->reads_until <= limit) {
-				until = LSH_NEVER;
-				ticket->limit = limit;
-				if (limit < p->soonest)
-					p->soonest = limit;
-			}
-			if (p->baton == parker) {
-				p->baton = NULL;
-				if (!waiting)
-					pass_baton(p);
-			}
-			pthread_mutex_unlock(&p->mutex);
-			ended_tell(&ended);
-			if (atomic_load_explicit(&ticket->outcome, memory_order_acquire) == LSH_PENDING)
-				lsh_park(parker, until);
-			if ((outcome = atomic_load_explicit(&ticket->outcome, memory_order_acquire)) != LSH_PENDING)
-				return outcome;
-			pthread_mutex_lock(&p->mutex);
-			waiting = ticket->number >= p->head && p->state == UP && ticket->epoch == p->epoch;
-		}
-		if (!waiting)
+		if (reads && ended.first != NULL) {
+			tell_unlocked(p, &ended);
 			continue;
-		if (!is_over(ticket)) {
-			if (lsh_now_ns() < limit)
-				continue;
-			if (ticket->overdue <= deadline) {
-				break_connection(p, &ended, LSH_UNKNOWN);
-				continue;
-			}
 		}
-		*place(p, ticket->number) = NULL;
-		p->gave_up = ticket->number + 1;
-		if (p->baton == parker)
-			p->baton = NULL;
-		pass_baton(p);
-		outcome = LSH_GIVEN_UP;
-		break;
+		if (reads)
+			read_for_all(p, ticket, limit); /* what has come is read even if the limit is past */
+		else
+			sleep_beside(p, ticket, limit, &ended);
+		if ((outcome = outcome_of(ticket)) != LSH_PENDING)
+			return outcome;
+		pthread_mutex_lock(&p->conn.mutex);
+		if (gives_up(p, ticket, limit, deadline, &ended)) {
+			outcome = LSH_GIVEN_UP;
+			break;
+		}
 	}
-	if (p->baton == parker) {
+	if (p->baton == ticket->parker) {
 		p->baton = NULL; /* poked just now, and leaving: pass it on */
 		pass_baton(p);
 	}
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	ended_tell(&ended);
 	return outcome;
 }
@@ -702,12 +669,12 @@ lsh_pipe_await_room(struct lsh_pipe *p, int64_t deadline)
 		t.tv_sec++;
 	}
 	lsh_pipe_flush(p);
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	p->wanting_room++;
-	if (p->state == UP && p->full)
-		pthread_cond_timedwait(&p->room, &p->mutex, &t);
+	if (p->conn.state == LSH_UP && p->full)
+		pthread_cond_timedwait(&p->room, &p->conn.mutex, &t);
 	p->wanting_room--;
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 }
 
 /* ---- the keeper ---- */
@@ -718,30 +685,28 @@ lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 	struct timeval t = {.tv_sec = 0, .tv_usec = RECV_US};
 	int flags = fcntl(wire.fd, F_GETFL);
 
-	if (!lsh_reader_reset(p->reader))
+	if (!lsh_reader_reset(p->conn.reader))
 		return false;
 	/* blocking with a bound, so that the reader's first try is one system call; sends say MSG_DONTWAIT */
 	if (flags < 0 || fcntl(wire.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || setsockopt(wire.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
 		return false;
-	pthread_mutex_lock(&p->mutex);
-	p->wire = wire;
-	p->state = UP;
+	pthread_mutex_lock(&p->conn.mutex);
+	lsh_connection_attach(&p->conn, wire);
 	p->connects++;
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
 	p->handed_before += p->handed;
 	p->head = p->tail = p->handed = p->gave_up = p->refused = 0;
-	p->want_write = p->full = false;
-	p->look_first = false;
+	p->full = p->look_first = false;
 	p->soonest = LSH_NEVER;
 	p->baton = NULL;
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	return true;
 }
 
 bool
 lsh_pipe_is_up(struct lsh_pipe *p)
 {
-	return p->state == UP;
+	return p->conn.state == LSH_UP;
 }
 
 uint64_t
@@ -761,9 +726,9 @@ lsh_pipe_commands(struct lsh_pipe *p)
 {
 	uint64_t n;
 
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	n = p->handed_before + p->handed;
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	return n;
 }
 
@@ -772,9 +737,9 @@ lsh_pipe_fd(struct lsh_pipe *p)
 {
 	int fd;
 
-	pthread_mutex_lock(&p->mutex);
-	fd = p->state == UP ? p->wire.fd : -1;
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
+	fd = p->conn.state == LSH_UP ? p->conn.wire.fd : -1;
+	pthread_mutex_unlock(&p->conn.mutex);
 	return fd;
 }
 
@@ -784,10 +749,10 @@ lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
 	struct ended ended;
 
 	ended_init(&ended);
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	if (epoch == 0 || epoch == p->epoch || LSH_MUTATES(LSH_EPOCHS_DO_NOT_COUNT))
 		break_connection(p, &ended, LSH_UNKNOWN);
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	ended_tell(&ended);
 }
 
@@ -797,28 +762,17 @@ lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
 	struct ended ended;
 
 	ended_init(&ended);
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	if (p->head < p->handed && p->heard < since)
 		break_connection(p, &ended, LSH_UNKNOWN);
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	ended_tell(&ended);
 }
 
 struct lsh_wire
 lsh_pipe_detach(struct lsh_pipe *p)
 {
-	struct lsh_wire wire = LSH_NO_WIRE;
-
-	pthread_mutex_lock(&p->mutex);
-	if (p->state == BROKEN && !p->reading && !p->writing) {
-		p->state = DOWN;
-		wire = p->wire;
-		p->wire = LSH_NO_WIRE;
-		lsh_buffer_empty(&p->batch);
-		shrink(p);
-	}
-	pthread_mutex_unlock(&p->mutex);
-	return wire;
+	return lsh_connection_detach(&p->conn);
 }
 
 int64_t
@@ -826,17 +780,17 @@ lsh_pipe_shrink(struct lsh_pipe *p, int64_t now)
 {
 	int64_t at = LSH_NEVER;
 
-	pthread_mutex_lock(&p->mutex);
+	pthread_mutex_lock(&p->conn.mutex);
 	if (p->large) {
-		bool busy = p->reading || p->writing || p->head < p->tail || lsh_buffer_size(&p->out) > 0;
+		bool busy = p->conn.reading || p->conn.writing || p->head < p->tail;
 
-		at = lsh_after(busy ? now : p->heard, QUIET_NS);
+		at = p->conn.state == LSH_DOWN ? now : lsh_after(busy ? now : p->heard, QUIET_NS);
 		if (at <= now) {
 			shrink(p);
 			at = LSH_NEVER;
 		}
 	}
-	pthread_mutex_unlock(&p->mutex);
+	pthread_mutex_unlock(&p->conn.mutex);
 	return at;
 }
 
@@ -850,20 +804,15 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 	if (p == NULL)
 		return NULL;
 	p->ops = ops;
-	p->ctx = ctx;
-	p->wire = LSH_NO_WIRE;
-	pthread_mutex_init(&p->mutex, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->room, &attributes);
 	pthread_condattr_destroy(&attributes);
 	p->ring_size = LEAST_RING;
 	p->ring = lsh_alloc(LEAST_RING * sizeof *p->ring);
-	p->read_bytes = lsh_alloc(LSH_PIECE_SIZE);
-	p->reader = lsh_reader_new();
-	there = lsh_buffer_reserve(&p->out, LEAST_OUT, LEAST_OUT) && lsh_buffer_reserve(&p->batch, LEAST_OUT, LEAST_OUT);
-	p->kick = lsh_kick_take(); /* last: errno is that of what failed last */
-	if (p->kick < 0 || p->ring == NULL || !there || p->read_bytes == NULL || p->reader == NULL) {
+	there = p->ring != NULL && lsh_buffer_reserve(&p->conn.out, LEAST_OUT, LEAST_OUT) &&
+	        lsh_buffer_reserve(&p->conn.batch, LEAST_OUT, LEAST_OUT);
+	if (!lsh_connection_init(&p->conn, ops->broke, ctx) || !there) {
 		lsh_pipe_free(p);
 		return NULL;
 	}
@@ -875,23 +824,14 @@ lsh_pipe_free(struct lsh_pipe *p)
 {
 	if (p == NULL)
 		return;
-	lsh_wire_close(&p->wire);
-	lsh_kick_give(p->kick);
-	lsh_reader_free(p->reader);
-	lsh_free(p->read_bytes);
-	lsh_free(p->batch.bytes);
-	lsh_free(p->out.bytes);
+	lsh_connection_destroy(&p->conn);
 	lsh_free(p->ring);
 	pthread_cond_destroy(&p->room);
-	pthread_mutex_destroy(&p->mutex);
 	lsh_free(p);
 }
 
 void
 lsh_pipe_forsake(struct lsh_pipe *p)
 {
-	/* without the mutex: a thread that is not in the child may have had it */
-	if (p->wire.fd >= 0)
-		close(p->wire.fd);
-	close(p->kick); /* of the child's: in it nobody is left who could wake late */
+	lsh_connection_forsake(&p->conn);
 }

@@ -94,7 +94,8 @@ int lsh_pipe_fd(struct lsh_pipe *pipe);              /* to poll for hang-ups; -1
 /* Break it if commands are on their way and nothing was heard since `since`. */
 void lsh_pipe_break_if_silent(struct lsh_pipe *pipe, int64_t since);
 void lsh_pipe_break(struct lsh_pipe *pipe, uint64_t epoch); /* that connection, or with 0 any; no-op on a broken one */
-int64_t lsh_pipe_shrink(struct lsh_pipe *pipe, int64_t now); /* give memory back once it is quiet; when to be called again; LSH_NEVER: there is none */
+/* Give back what a burst needed, once the pipe is quiet. Returns when to be called again; LSH_NEVER: not at all. */
+int64_t lsh_pipe_shrink(struct lsh_pipe *pipe, int64_t now);
 struct lsh_wire lsh_pipe_detach(struct lsh_pipe *pipe); /* the broken connection's, for closing, once both seats are empty; else LSH_NO_WIRE */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */

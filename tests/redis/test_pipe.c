@@ -403,6 +403,7 @@ a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
 	}
 	lsh_pipe_break(pipe, 0);
 	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
+	assert_int_equal(lsh_pipe_shrink(pipe, lsh_now_ns()), LSH_NEVER);
 	assert_true(counted.bytes == before);
 	lsh_wire_close(&wire);
 	lsh_pipe_free(pipe);

@@ -404,7 +404,7 @@ what_the_server_does_not_take_at_once_is_sent_later(void **state)
 			assert_true(subscribe(channel)); /* half a MiB: more than a socket holds */
 		}
 		if (round == 0)
-			await_true((lsh_listener_due(listener) & POLLOUT) != 0); /* the keeper looks now and then */
+			await_true((lsh_listener_poll(listener, false).events & POLLOUT) != 0); /* the keeper looks now and then */
 		deaf = false;
 		await_true(confirmed == (round + 1) * CHANNELS);
 		waiter.over = true;

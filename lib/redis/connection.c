@@ -1,0 +1,148 @@
+#include "redis/connection.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+bool
+lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ctx)
+{
+	c->broke = broke;
+	c->ctx = ctx;
+	c->wire = LSH_NO_WIRE;
+	pthread_mutex_init(&c->mutex, NULL);
+	c->bytes = lsh_alloc(LSH_PIECE_SIZE);
+	c->reader = lsh_reader_new();
+	c->kick = lsh_kick_take(); /* last: errno is that of what failed last */
+	return c->kick >= 0 && c->bytes != NULL && c->reader != NULL;
+}
+
+void
+lsh_connection_destroy(struct lsh_connection *c)
+{
+	lsh_wire_close(&c->wire);
+	lsh_kick_give(c->kick);
+	lsh_reader_free(c->reader);
+	lsh_free(c->bytes);
+	lsh_free(c->out.bytes);
+	lsh_free(c->batch.bytes);
+	pthread_mutex_destroy(&c->mutex);
+}
+
+/* ---- the keeper ---- */
+
+void
+lsh_connection_attach(struct lsh_connection *c, struct lsh_wire wire)
+{
+	c->wire = wire;
+	c->want_write = false;
+	c->state = LSH_UP;
+}
+
+struct lsh_wire
+lsh_connection_detach(struct lsh_connection *c)
+{
+	struct lsh_wire wire = LSH_NO_WIRE;
+
+	pthread_mutex_lock(&c->mutex);
+	if (c->state == LSH_BROKEN && !c->reading && !c->writing) {
+		wire = c->wire;
+		c->wire = LSH_NO_WIRE;
+		lsh_buffer_empty(&c->batch);
+		c->state = LSH_DOWN;
+	}
+	pthread_mutex_unlock(&c->mutex);
+	return wire;
+}
+
+void
+lsh_connection_forsake(struct lsh_connection *c)
+{
+	/* without the mutex: a thread that is not in the child may have had it */
+	if (c->wire.fd >= 0)
+		close(c->wire.fd);
+	close(c->kick); /* of the child's: in it nobody is left who could wake late */
+}
+
+/* ---- the mutex held ---- */
+
+bool
+lsh_connection_break(struct lsh_connection *c)
+{
+	if (c->state != LSH_UP)
+		return false;
+	c->state = LSH_BROKEN;
+	lsh_wire_break(&c->wire);
+	lsh_buffer_empty(&c->out);
+	c->broke(c->ctx);
+	return true;
+}
+
+void
+lsh_connection_seat_vacant(struct lsh_connection *c)
+{
+	if (c->state == LSH_BROKEN && !c->reading && !c->writing)
+		c->broke(c->ctx);
+}
+
+bool
+lsh_connection_take_batch(struct lsh_connection *c)
+{
+	struct lsh_buffer sent = c->batch;
+
+	if (lsh_buffer_size(&c->out) == 0)
+		return false;
+	c->batch = c->out;
+	c->out = sent;
+	lsh_buffer_empty(&c->out);
+	return true;
+}
+
+enum lsh_sent
+lsh_connection_send(struct lsh_connection *c)
+{
+	uint64_t one = 1;
+	ssize_t n;
+	int e;
+
+	pthread_mutex_unlock(&c->mutex);
+	n = lsh_wire_send(&c->wire, c->batch.bytes + c->batch.first, lsh_buffer_size(&c->batch));
+	e = errno;
+	pthread_mutex_lock(&c->mutex);
+	if (n >= 0)
+		c->batch.first += (size_t)n;
+	if (n >= 0 || e == EINTR)
+		return LSH_SENT;
+	if (e != EAGAIN && e != EWOULDBLOCK)
+		return LSH_SEND_FAILED;
+	c->want_write = true;
+	if (c->reading) { /* then the reader has to poll for room as well */
+		n = write(c->kick, &one, sizeof one); /* does not block; full is as good as written */
+		(void)n;
+	}
+	return LSH_SOCKET_FULL;
+}
+
+/* ---- the reader's seat ---- */
+
+int
+lsh_connection_poll(struct lsh_connection *c, struct lsh_parker *parker, bool want_write, int64_t until)
+{
+	short events = want_write ? POLLIN | POLLOUT : POLLIN;
+	struct pollfd polled[2] = {{.fd = c->wire.fd, .events = events}, {.fd = c->kick, .events = POLLIN}};
+	struct timespec t;
+	int n;
+
+	if (!lsh_park_poll_begin(parker, c->kick))
+		return 0;
+	n = ppoll(polled, 2, lsh_nap(&t, until), NULL);
+	lsh_park_poll_end(parker);
+	if (n <= 0)
+		return 0;
+	if (polled[1].revents != 0)
+		lsh_kick_drain(c->kick);
+	return polled[0].revents;
+}

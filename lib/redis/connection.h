@@ -1,0 +1,74 @@
+/* What the pipe and the listener have in common: one connection, which many threads write and read. Only for those two.
+ *
+ * It has two seats, the reader's and the writer's. Any thread may take a vacant seat. When the connection breaks it is
+ * shut down at once, which wakes both readers and writers. Its descriptor is closed only when both seats are vacant:
+ * otherwise another thread might write into whatever gets the same number.
+ *
+ *   DOWN --attach--> UP --break--> BROKEN --both seats vacant: detach--> DOWN */
+#ifndef LSH_REDIS_CONNECTION_H
+#define LSH_REDIS_CONNECTION_H
+
+#include "base/park.h"
+#include "redis/buffer.h"
+#include "redis/reply.h"
+#include "redis/wire.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lsh_connection_state { LSH_DOWN, LSH_UP, LSH_BROKEN };
+
+struct lsh_connection {
+	/* Tells the keeper: it broke, or both seats of a broken one are vacant now. Must not wait or call back. */
+	void (*broke)(void *ctx);
+	void *ctx;
+	int kick; /* eventfd: wakes a reader that polls */
+
+	pthread_mutex_t mutex; /* guards the rest */
+	_Atomic enum lsh_connection_state state; /* also read without the mutex */
+	struct lsh_wire wire;
+	bool reading, writing;    /* is the seat taken? */
+	atomic_bool want_write;   /* the socket was full: the reader polls for room; also read without the mutex */
+	struct lsh_buffer out;    /* gathered, and not yet taken by a writer */
+
+	struct lsh_buffer batch;   /* the writer's seat */
+	struct lsh_reader *reader; /* the reader's seat */
+	char *bytes;               /* likewise: LSH_PIECE_SIZE, to receive into */
+};
+
+/* Of a zeroed one. False: no memory or descriptors, as errno says; it must be destroyed even then. */
+bool lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ctx);
+void lsh_connection_destroy(struct lsh_connection *c);
+
+/* The wire of a broken one, to be closed, once both seats are vacant; else LSH_NO_WIRE. The mutex is not held. */
+struct lsh_wire lsh_connection_detach(struct lsh_connection *c);
+
+/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
+void lsh_connection_forsake(struct lsh_connection *c);
+
+/* The mutex is held. */
+void lsh_connection_attach(struct lsh_connection *c, struct lsh_wire wire); /* after a reset of the reader */
+bool lsh_connection_break(struct lsh_connection *c); /* false: it was not up */
+void lsh_connection_seat_vacant(struct lsh_connection *c); /* after a seat was left */
+
+/* Is there something to send? */
+static inline bool
+lsh_connection_has_bytes(const struct lsh_connection *c)
+{
+	return lsh_buffer_size(&c->out) > 0 || lsh_buffer_size(&c->batch) > 0;
+}
+
+/* The writer's seat: what has gathered becomes the next batch. The one before was sent. False: nothing has gathered. */
+bool lsh_connection_take_batch(struct lsh_connection *c);
+
+/* Send as much of the batch as the socket takes at once. The mutex is released meanwhile. */
+enum lsh_sent { LSH_SENT, LSH_SOCKET_FULL, LSH_SEND_FAILED };
+enum lsh_sent lsh_connection_send(struct lsh_connection *c);
+
+/* The reader's seat, without the mutex: sleep until there are bytes, room if `want_write`, a kick, or a wake-up of
+ * `parker`, but no longer than `until`. Returns the events of poll(). */
+int lsh_connection_poll(struct lsh_connection *c, struct lsh_parker *parker, bool want_write, int64_t until);
+
+#endif
