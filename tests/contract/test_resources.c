@@ -109,6 +109,51 @@ a_client_keeps_no_more_than_250_kb_resident(void **state)
 		leash_close(clients[i]);
 }
 
+static void
+what_a_burst_of_many_threads_needed_is_given_back(void **state)
+{
+	enum { USERS = 100 };
+	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 60000));
+	static struct user users[USERS];
+	leash_lock *locks[USERS];
+	int64_t bytes = 0;
+	long blocks = 0;
+
+	(void)state;
+	for (int i = 0; i < USERS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "burst %d", i);
+		locks[i] = leashed_lock(client, name, NULL);
+	}
+	for (int round = 0; round < 2; round++) {
+		if (round == 1) { /* the first one leaves what a client needs once, for its watchdog, say */
+			blocks = counted.blocks;
+			bytes = counted.bytes;
+			place_pause(); /* so that all that is asked is on its way at once */
+		}
+		for (int i = 0; i < USERS; i++) {
+			begin(&users[i], locks[i], LEASH_FOREVER);
+			if (round == 0)
+				await_true(users[i].acquired);
+		}
+		if (round == 1) {
+			await_true(counted.blocks >= blocks + 2 * USERS);
+			await_ms(100);
+			place_resume();
+		}
+		for (int i = 0; i < USERS; i++)
+			end(&users[i], RELEASE);
+	}
+	assert_true(counted.most > bytes);
+	await_true(counted.bytes == bytes);
+	for (int i = 0; i < USERS; i++) {
+		assert_status(LEASH_OK, users[i].released);
+		leash_lock_free(locks[i]);
+	}
+	leash_close(client);
+}
+
 /* One life of a client, in which memory may run out anywhere. Every status says what it was. */
 static void
 live_through(leash_lock *theirs)
@@ -515,10 +560,12 @@ main(void)
 {
 	static const struct place_exception elsewhere[] = {
 		{"250_kb", PLACE_ONE_SOCKET}, /* of one server, without TLS */
+		{"burst", PLACE_ONE_SOCKET},  /* all on one connection */
 		{NULL, 0},
 	};
 	const struct CMUnitTest tests[] = {
 		life(a_client_keeps_no_more_than_250_kb_resident),
+		life(what_a_burst_of_many_threads_needed_is_given_back),
 		life(renewals_releases_and_losses_allocate_nothing),
 		life(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left),
 		life(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of),
