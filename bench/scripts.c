@@ -434,7 +434,19 @@ run_way(struct way *way, struct server *server, const struct version *v, int ver
 	for (int i = 0; i < several; i++)
 		measure(way, server, &v[(i + round) % several], (i + round) % several, round, run_ns);
 	base = (way->than != NULL ? way->than : way)->figures[CPU][versions - 1][round];
-	way->figures[RATIO][0][round] = base > 0 ? way->figures[CPU][0][round] / base : 0;
+	if (base <= 0)
+		die("the server does not say how much CPU its main thread used (INFO cpu)");
+	way->figures[RATIO][0][round] = way->figures[CPU][0][round] / base;
+}
+
+/* By its name, or because another way is compared with it. */
+static bool
+is_wanted(const struct settings *s, const struct way *way)
+{
+	for (const struct way *other = ways; other < ways + WAYS; other++)
+		if (other->than == way && program_wants(s, other->name))
+			return true;
+	return program_wants(s, way->name);
 }
 
 /* Counts what was missed. */
@@ -499,9 +511,13 @@ main(int argc, char **argv)
 	const char *against = take_against(&argc, argv);
 	int versions = against != NULL ? 2 : 1;
 	struct server *server;
-	unsigned missed = 0;
+	unsigned missed = 0, wanted = 0;
 
 	program_read(&s, argc, argv, help, "ms", true);
+	for (struct way *way = ways; way < ways + WAYS; way++)
+		wanted += is_wanted(&s, way);
+	if (wanted == 0)
+		die("--only: there is no way '%s'; see --help", s.only);
 	server = server_start(NULL);
 	program_begin(&s, server, "ms");
 	load(&v[0], server, NULL);
@@ -513,10 +529,10 @@ main(int argc, char **argv)
 		freeReplyObject(redisCommand(ear, "SUBSCRIBE leash:wake:%s", client_of(i)));
 	for (int round = 0; round < s.rounds; round++)
 		for (struct way *way = ways; way < ways + WAYS; way++)
-			if (program_wants(&s, way->name))
+			if (is_wanted(&s, way))
 				run_way(way, server, v, versions, round, s.run_ns);
 	for (struct way *way = ways; way < ways + WAYS; way++)
-		if (program_wants(&s, way->name))
+		if (is_wanted(&s, way))
 			print_way(way, s.rounds, versions, &missed);
 	redisFree(ear);
 	redisFree(connection);
