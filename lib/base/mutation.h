@@ -28,7 +28,6 @@ enum lsh_mutation {
 	LSH_SILENCE_IS_BORNE,       /* a connection on which a renewal is not answered is kept while there is patience */
 	LSH_ANSWERS_GO_ASTRAY,      /* the answer to a command whose caller gave up goes to the next one */
 	LSH_UNASKED_IS_ANSWER,      /* what came before a command was sent is taken for the answer to it */
-	LSH_EPOCHS_DO_NOT_COUNT,    /* what was heard of an earlier connection ends the present one */
 	LSH_TRIES_ARE_FORGOTTEN,    /* a release that is sent again takes "not held" for a loss */
 	LSH_RESTARTS_DO_NOT_COUNT,  /* restart_guard_ms waits for nothing */
 	LSH_FENCES_STAND_STILL,     /* a hold that is handed on within the process keeps the fence of the one before */

@@ -155,7 +155,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	leash_client *client;
 	leash_options o;
 	char name[80];
-	struct lsh_engine_options engine_options = {.client_name = name};
+	struct lsh_backend_options engine_options = {.client_name = name};
 	leash_status status = lsh_options_read(&o, options, err);
 
 	if (status != LEASH_OK)
@@ -178,7 +178,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	status = lsh_uri_parse(&client->uri, o.uri, err);
 	if (status != LEASH_OK)
 		goto fail;
-	client->defaults.restart_guard_ms = client->uri.restart_guard_ms;
+	client->defaults.safety.restart_guard_ms = client->uri.restart_guard_ms;
 	client->courier = lsh_courier_new(o.on_log, o.log_arg);
 	if (client->courier == NULL) {
 		status = lsh_fail_short(err, errno, "cannot make a thread for callbacks");
@@ -239,7 +239,7 @@ leash_close(leash_client *client)
 	atomic_store(&client->closed, true);
 	if (!lsh_process_is(client->process)) {
 		/* the mutexes may be taken by threads that are not here: the memory stays as it is */
-		lsh_engine_forsake(client->engine);
+		lsh_engine_after_fork(client->engine);
 	} else {
 		/* in the list until no thread has a hold in it: one that ends meanwhile must be found */
 		lsh_engine_close(client->engine);

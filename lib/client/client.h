@@ -5,7 +5,7 @@
 #include "base/courier.h"
 #include "base/list.h"
 #include "base/thread.h"
-#include "lock/engine.h"
+#include "core/engine.h"
 #include "redis/uri.h"
 
 #include <leash/client.h>

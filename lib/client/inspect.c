@@ -1,6 +1,7 @@
 /* The public face of what people and monitoring ask: who has a lock, and what a client has done. */
 #include "client/lock.h"
 
+#include "admin/look.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -69,7 +70,7 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 	if (atomic_load(&client->closed))
 		return lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
 	guard = lsh_enter();
-	lsh_engine_stats(client->engine, &found);
+	lsh_stats(client->engine, &found);
 	lsh_leave(guard);
 	copy_out(stats, stats->size, &found, sizeof found);
 	return LEASH_OK;

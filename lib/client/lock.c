@@ -8,7 +8,8 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "client/options.h"
-#include "lock/inspect.h"
+#include "admin/lock_line.h"
+#include "client/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -69,10 +70,10 @@ check_quorum(const leash_client *client, const struct lsh_terms *terms, bool fai
 		return LEASH_OK;
 	if (fair)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
-	if (terms->min_replicas > 0 || terms->fsynced)
+	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway", shown,
-		                terms->min_replicas > 0 ? "min_replicas" : "fsynced");
-	if (terms->restart_guard_ms == 0)
+		                terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
+	if (terms->safety.restart_guard_ms == 0)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long a "
 		                "server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in the URI", shown);
 	return LEASH_OK;
@@ -82,10 +83,10 @@ check_quorum(const leash_client *client, const struct lsh_terms *terms, bool fai
 static leash_status
 check_guard(const leash_client *client, const struct lsh_terms *terms, int64_t lease_ms, const char *shown, leash_error *err)
 {
-	if (client->uri.deployment != LSH_QUORUM || lease_ms <= terms->restart_guard_ms)
+	if (client->uri.deployment != LSH_QUORUM || lease_ms <= terms->safety.restart_guard_ms)
 		return LEASH_OK;
 	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
-	                "longest lease that anybody uses", shown, (long long)lease_ms, (long long)terms->restart_guard_ms);
+	                "longest lease that anybody uses", shown, (long long)lease_ms, (long long)terms->safety.restart_guard_ms);
 }
 
 static leash_status
@@ -109,7 +110,7 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 	if (status == LEASH_OK && lock->owner != NULL && atomic_load(&lock->owner->gone))
 		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
 	if (status == LEASH_OK) {
-		status = lsh_lock_open(&lock->lock, client->engine, name, fair);
+		status = lsh_lock_open(&lock->lock, client->engine, name, &lsh_mutex, fair);
 		if (status == LEASH_INVALID)
 			lsh_fail(err, status, 0, "lock '%s': it is open in this client and is %s there: handles of one name must agree", shown,
 			         fair ? "not fair" : "fair");

@@ -160,11 +160,11 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
 	if (o.restart_guard_ms != 0)
-		out->restart_guard_ms = o.restart_guard_ms;
+		out->safety.restart_guard_ms = o.restart_guard_ms;
 	out->no_renew = o.no_renew;
-	out->fsynced = o.fsynced;
-	out->min_replicas = (unsigned)o.min_replicas;
-	out->replicas_ms = o.replicas_ms;
+	out->safety.fsynced = o.fsynced;
+	out->safety.min_replicas = (unsigned)o.min_replicas;
+	out->safety.replicas_ms = o.replicas_ms;
 	out->handoff_ms = o.handoff_ms != 0 ? o.handoff_ms : HANDOFF_DEFAULT_MS;
 	out->handoffs = o.no_handoff ? 0 : o.handoffs != 0 ? (unsigned)o.handoffs : HANDOFFS_DEFAULT;
 	*fair = o.fair;

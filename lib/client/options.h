@@ -2,7 +2,7 @@
 #ifndef LSH_CLIENT_OPTIONS_H
 #define LSH_CLIENT_OPTIONS_H
 
-#include "lock/engine.h"
+#include "core/engine.h"
 
 #include <leash/client.h>
 #include <leash/lock.h>

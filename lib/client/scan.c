@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "lock/queue.h"
-#include "lock/scan.h"
+#include "admin/scan.h"
+#include "admin/waiters.h"
 
 #include <leash/inspect.h>
 
@@ -80,7 +80,7 @@ struct queueing {
 	leash_lock *lock;
 	leash_waiter_fn visit;
 	void *arg;
-	struct lsh_queue *queue;
+	struct lsh_waiters *queue;
 	struct lsh_guard guard;
 };
 
@@ -88,10 +88,10 @@ static leash_status
 go_through(struct queueing *q, leash_error *err)
 {
 	const leash_waiter_info *waiter = NULL;
-	leash_status status = lsh_queue_open(&q->queue, q->lock->lock, err);
+	leash_status status = lsh_waiters_open(&q->queue, q->lock->lock, err);
 	bool more = true;
 
-	while (status == LEASH_OK && more && (status = lsh_queue_next(q->queue, &waiter, err)) == LEASH_OK && waiter != NULL) {
+	while (status == LEASH_OK && more && (status = lsh_waiters_next(q->queue, &waiter, err)) == LEASH_OK && waiter != NULL) {
 		lsh_leave(q->guard);
 		more = q->visit(q->arg, waiter);
 		q->guard = lsh_enter();
@@ -106,7 +106,7 @@ end_queue(void *arg)
 {
 	struct queueing *q = arg;
 
-	lsh_queue_close(q->queue);
+	lsh_waiters_close(q->queue);
 }
 
 leash_status

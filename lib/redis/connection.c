@@ -42,13 +42,19 @@ lsh_connection_attach(struct lsh_connection *c, struct lsh_wire wire)
 	c->state = LSH_UP;
 }
 
+static bool
+is_vacant(const struct lsh_connection *c)
+{
+	return c->state == LSH_BROKEN && !c->reading && !c->writing && !c->telling;
+}
+
 struct lsh_wire
 lsh_connection_detach(struct lsh_connection *c)
 {
 	struct lsh_wire wire = LSH_NO_WIRE;
 
 	pthread_mutex_lock(&c->mutex);
-	if (c->state == LSH_BROKEN && !c->reading && !c->writing) {
+	if (is_vacant(c)) {
 		wire = c->wire;
 		c->wire = LSH_NO_WIRE;
 		lsh_buffer_empty(&c->batch);
@@ -84,8 +90,20 @@ lsh_connection_break(struct lsh_connection *c)
 void
 lsh_connection_seat_vacant(struct lsh_connection *c)
 {
-	if (c->state == LSH_BROKEN && !c->reading && !c->writing)
+	if (is_vacant(c))
 		c->broke(c->ctx);
+}
+
+void
+lsh_connection_kick(struct lsh_connection *c)
+{
+	uint64_t one = 1;
+	ssize_t ignored;
+
+	if (!c->reading)
+		return;
+	ignored = write(c->kick, &one, sizeof one); /* does not block; full is as good as written */
+	(void)ignored;
 }
 
 bool
@@ -104,7 +122,6 @@ lsh_connection_take_batch(struct lsh_connection *c)
 enum lsh_sent
 lsh_connection_send(struct lsh_connection *c)
 {
-	uint64_t one = 1;
 	ssize_t n;
 	int e;
 
@@ -119,10 +136,7 @@ lsh_connection_send(struct lsh_connection *c)
 	if (e != EAGAIN && e != EWOULDBLOCK)
 		return LSH_SEND_FAILED;
 	c->want_write = true;
-	if (c->reading) { /* then the reader has to poll for room as well */
-		n = write(c->kick, &one, sizeof one); /* does not block; full is as good as written */
-		(void)n;
-	}
+	lsh_connection_kick(c); /* the reader has to poll for room as well */
 	return LSH_SOCKET_FULL;
 }
 

@@ -4,7 +4,9 @@
  * shut down at once, which wakes both readers and writers. Its descriptor is closed only when both seats are vacant:
  * otherwise another thread might write into whatever gets the same number.
  *
- *   DOWN --attach--> UP --break--> BROKEN --both seats vacant: detach--> DOWN */
+ * The pipe also tells, before that, everybody whose answer will not come.
+ *
+ *   DOWN --attach--> UP --break--> BROKEN --both seats vacant, all told: detach--> DOWN */
 #ifndef LSH_REDIS_CONNECTION_H
 #define LSH_REDIS_CONNECTION_H
 
@@ -30,6 +32,7 @@ struct lsh_connection {
 	_Atomic enum lsh_connection_state state; /* also read without the mutex */
 	struct lsh_wire wire;
 	bool reading, writing;    /* is the seat taken? */
+	bool telling;             /* BROKEN: those whose answers will not come are still to be told */
 	atomic_bool want_write;   /* the socket was full: the reader polls for room; also read without the mutex */
 	struct lsh_buffer out;    /* gathered, and not yet taken by a writer */
 
@@ -52,6 +55,7 @@ void lsh_connection_forsake(struct lsh_connection *c);
 void lsh_connection_attach(struct lsh_connection *c, struct lsh_wire wire); /* after a reset of the reader */
 bool lsh_connection_break(struct lsh_connection *c); /* false: it was not up */
 void lsh_connection_seat_vacant(struct lsh_connection *c); /* after a seat was left */
+void lsh_connection_kick(struct lsh_connection *c); /* a reader that polls looks at what is new */
 
 /* Is there something to send? */
 static inline bool

@@ -6,7 +6,6 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/mutation.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -20,11 +19,14 @@ static void
 kick(void *ctx)
 {
 	struct lsh_node *n = ctx;
+	struct lsh_parker *parker;
 	uint64_t one = 1;
 	ssize_t ignored;
 
 	if (atomic_exchange(&n->kicked, true))
 		return;
+	if ((parker = atomic_load(&n->parker)) != NULL)
+		lsh_unpark(parker);
 	ignored = write(n->kick, &one, sizeof one); /* does not block: the counter is far from full */
 	(void)ignored;
 }
@@ -139,7 +141,7 @@ lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 {
 	char says[LSH_FAULT_TEXT];
 
-	if (lsh_pipe_epoch(n->pipe) != epoch && !LSH_MUTATES(LSH_EPOCHS_DO_NOT_COUNT))
+	if (lsh_pipe_epoch(n->pipe) != epoch)
 		return; /* it has been left already */
 	lsh_fault_say(says, why, NULL, NULL);
 	pthread_mutex_lock(&n->mutex);
@@ -287,7 +289,7 @@ sentinel_log(void *ctx, leash_log_level level, const char *line)
 struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
-	static const struct lsh_pipe_ops pipe_ops = {.broke = kick, .grew = kick};
+	static const struct lsh_pipe_ops pipe_ops = {.broke = kick, .unattended = kick, .grew = kick};
 	static const struct lsh_listener_ops listener_ops = {.message = heard, .broke = kick}, sharded_ops = {
 		.message = heard, .broke = kick, .unattended = kick,
 		.subscribed = channel_subscribed, .unsubscribed = channel_unsubscribed, .refused = channel_refused,

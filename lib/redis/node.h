@@ -1,8 +1,8 @@
 /* A node: one server, its two connections (commands: the pipe; wake-ups: the listener), and the keeper, the thread that dials
  * them, dials again when they break, and runs the work that no caller waits for.
  *
- * The keeper never waits for a connection: renewals go on while the listener's is being dialed. It waits for answers as any
- * other caller of the pipe does.
+ * The keeper never waits for a connection: renewals go on while the listener's is being dialed. Nor for an answer: it reads those
+ * for which no other thread reads, until it has something else to do.
  *
  * A deployment with sentinels is one node, too: its server is the master, and where that is they are asked. */
 #ifndef LSH_REDIS_NODE_H
@@ -34,7 +34,7 @@ struct lsh_node_ops {
 	                                  or by us, and the next one will be until somebody mends it (DENIED, UNSUPPORTED), or the sentinels name
 	                                  another master: who answers for a moment at an old address is none. NULL: nobody wants to know */
 	void (*subscribed)(void *ctx); /* keeper: messages come (again): some may have been missed */
-	void (*work)(void *ctx);       /* keeper: was kicked; run all the work there is, as a caller of the pipe */
+	void (*work)(void *ctx);       /* keeper: was kicked; do all the work there is, without waiting */
 	bool (*expects_messages)(void *ctx); /* keeper: should messages be read although no thread waits? */
 	void (*message)(void *ctx, const char *text, size_t size);     /* any thread */
 	/* Of sharded channels, which are asked for at the listener (listener.h says when they come): any thread. NULL where there are none. */

@@ -45,6 +45,7 @@ struct lsh_node {
 	struct lsh_listener *listener;
 	int kick;
 	atomic_bool kicked, stopping;
+	struct lsh_parker *_Atomic parker; /* the thread's, while it reads what no other thread reads for */
 	atomic_uint version; /* of the server, as of its last hello */
 	atomic_bool replicated; /* one that commands went to had replicas, or was one, or did not say */
 	atomic_bool leaving; /* the connection is given up because this is not the server to ask */

@@ -396,6 +396,27 @@ sleep_and_step(struct lsh_node *n, int64_t until)
 		step(n, &n->messages);
 }
 
+static bool
+is_kicked(void *arg)
+{
+	const struct lsh_node *n = arg;
+
+	return atomic_load(&n->kicked) || atomic_load(&n->stopping);
+}
+
+/* Read the answers for which no other thread reads, for as long as there are some and nothing else is to be done. */
+static void
+serve(struct lsh_node *n)
+{
+	struct lsh_thread *self = lsh_self();
+
+	if (self == NULL)
+		return; /* another time: whoever is kicked comes again */
+	atomic_store(&n->parker, &self->parker);
+	lsh_pipe_serve(n->pipe, &self->parker, is_kicked, n);
+	atomic_store(&n->parker, NULL);
+}
+
 void *
 lsh_node_keep(void *arg)
 {
@@ -408,6 +429,7 @@ lsh_node_keep(void *arg)
 		atomic_store(&n->kicked, false); /* before anything is looked at: what comes later kicks again */
 		until = mend(n);
 		n->ops->work(n->ctx);
+		serve(n);
 		if (!atomic_load(&n->kicked) && !atomic_load(&n->stopping))
 			sleep_and_step(n, until);
 	}

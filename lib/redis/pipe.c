@@ -11,16 +11,14 @@
  * what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
  *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves the
  *    sending to the reader, who always writes before it sleeps;
- *  - a reader that goes on wakes those whose replies have come before it writes, so that what they append goes out with it;
- *  - one that leaves with 8 or more others to wake does so, too;
  *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells those who are late.
  *    (A reader whose thread does not run, held up in a signal handler, say, keeps answers and limits from all others alike.)
  *
  * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system call less.
  *
- * A ticket lies on its caller's stack. Who gives up takes its ticket out of the ring under the mutex; the reply of an empty
- * place is dropped. When the reader has taken a reply off the wire its ticket is out of the ring too, and the caller waits for
- * `done`, however late it is.
+ * A ticket is told by the reader, in the order of the replies and with no mutex held, while the reply lies in the reader's parser.
+ * What it appends then goes out with the reader's next write. Nobody gives a ticket up: a thread that has no more time for it
+ * leaves it to the pipe's own thread, which reads for all tickets that have no thread.
  *
  * A pipe starts small, which is enough for what one thread sends: so far nothing allocates. With many threads it grows,
  * up to a limit. One that cannot grow is full. When it has been quiet for a while the keeper makes it small again. */
@@ -35,6 +33,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -44,7 +44,6 @@ enum {
 	LEAST_OUT = 16384,    /* bytes that gather: more than any command of leash has */
 	OUT_SIZE = 131072,
 	GATHER = 16,          /* so many on their way, and the awake reader will write */
-	MANY = 8,             /* so many to wake, and they are woken before the write */
 	RECV_US = 20000,      /* the longest that the reader is deaf to a kick */
 };
 
@@ -56,40 +55,32 @@ static _Atomic uint64_t epochs; /* of all pipes: no two connections have the sam
 struct lsh_pipe {
 	struct lsh_connection conn;    /* its mutex guards the rest */
 	const struct lsh_pipe_ops *ops;
-	pthread_cond_t room;
-	unsigned wanting_room;
-	bool full;            /* something was not taken, and there has been no more room since */
+	bool wanting_room;    /* somebody was refused for want of it */
 	bool large;           /* it has grown, and the keeper knows */
 	_Atomic uint64_t epoch, connects; /* also read without the mutex */
 	struct lsh_ticket **ring;
 	size_t ring_size;
 	uint64_t head, tail;  /* of the next reply; of the next command */
 	uint64_t handed_before; /* over earlier connections */
-	uint64_t gave_up;     /* behind the last one whose caller gave up; only a mutation asks */
+	uint64_t left;        /* behind the last one whose thread left it; only a mutation asks */
+	unsigned alone;       /* on their way, without a thread that reads for them */
+	bool served;          /* the pipe's own thread was told that there are some, and has not looked yet */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
 	int64_t soonest;      /* no ticket has a sooner limit */
 	int64_t heard;        /* when bytes came last */
 	bool look_first;      /* it was idle: see that nothing came unasked before the next command is sent */
-	struct lsh_reply refusal; /* of the last ASKING that was refused, */
+	char refusal[LSH_REPLY_TEXT]; /* of the last ASKING that was refused, */
 	uint64_t refused;     /* in front of this command; 0: of none, as such a command is never the first */
 	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 };
 
-void
-lsh_ticket_wake(struct lsh_ticket *self)
-{
-	struct lsh_parker *parker = self->parker;
-
-	atomic_store_explicit(&self->outcome, self->ended, memory_order_release);
-	lsh_unpark(parker);
-}
-
-/* Tickets that ended and whose callers are still to be told, in order. */
+/* Tickets whose connection broke, and who are still to be told, in order. */
 struct ended {
 	struct lsh_ticket *first, **last;
-	size_t count;
+	enum lsh_outcome unknown; /* of those that were handed to the system */
+	uint64_t handed;
 };
 
 static void
@@ -97,37 +88,38 @@ ended_init(struct ended *ended)
 {
 	ended->first = NULL;
 	ended->last = &ended->first;
-	ended->count = 0;
 }
 
+/* No mutex held. A thread that sleeps without a timer of its own looks again, since nobody keeps the time for it from now on. */
 static void
-ended_add(struct ended *ended, struct lsh_ticket *ticket, enum lsh_outcome outcome)
+end_ticket(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
 {
-	ticket->ended = outcome;
-	ticket->next = NULL;
-	*ended->last = ticket;
-	ended->last = &ticket->next;
-	ended->count++;
+	struct lsh_parker *timed = ticket->limit != LSH_NEVER ? ticket->reader : NULL;
+
+	ticket->done(ticket, outcome, message); /* afterwards it is its owner's */
+	if (timed != NULL)
+		lsh_unpark(timed);
 }
 
+/* No mutex held. Only then may the next connection come: whoever is told sees to what it is to say over that one. */
 static void
-ended_tell(struct ended *ended)
+ended_tell(struct lsh_pipe *p, struct ended *ended)
 {
 	struct lsh_ticket *ticket = ended->first;
 
+	if (ticket == NULL)
+		return;
+	ended_init(ended);
 	while (ticket != NULL) {
-		struct lsh_ticket *next = ticket->next; /* afterwards it is its caller's */
+		struct lsh_ticket *next = ticket->next;
 
-		ticket->done(ticket);
+		end_ticket(ticket, ticket->number < ended->handed ? ended->unknown : LSH_UNSENT, NULL);
 		ticket = next;
 	}
-	ended_init(ended);
-}
-
-static enum lsh_outcome
-outcome_of(const struct lsh_ticket *ticket)
-{
-	return atomic_load_explicit(&ticket->outcome, memory_order_acquire);
+	pthread_mutex_lock(&p->conn.mutex);
+	p->conn.telling = false;
+	lsh_connection_seat_vacant(&p->conn);
+	pthread_mutex_unlock(&p->conn.mutex);
 }
 
 /* ---- p->conn.mutex held ---- */
@@ -179,7 +171,7 @@ shrink(struct lsh_pipe *p)
 	p->large = false;
 }
 
-/* If the reader's seat is vacant and somebody waits, then exactly one of those who wait has been told. */
+/* If the reader's seat is vacant and somebody waits, then one of those who wait has been told, or the pipe's own thread. */
 static struct lsh_parker *
 choose_baton(struct lsh_pipe *p)
 {
@@ -188,10 +180,16 @@ choose_baton(struct lsh_pipe *p)
 	for (uint64_t n = p->head; n < p->tail; n++) {
 		struct lsh_ticket *ticket = *place(p, n);
 
-		if (ticket != NULL) {
-			p->baton = ticket->parker;
-			return ticket->parker;
+		if (ticket == NULL)
+			continue;
+		if (ticket->reader == NULL) {
+			if (!p->served)
+				p->ops->unattended(p->conn.ctx);
+			p->served = true;
+			return NULL;
 		}
+		p->baton = ticket->reader;
+		return ticket->reader;
 	}
 	return NULL;
 }
@@ -208,9 +206,10 @@ pass_baton(struct lsh_pipe *p)
 static void
 tell_room(struct lsh_pipe *p)
 {
-	p->full = false;
-	if (p->wanting_room > 0)
-		pthread_cond_broadcast(&p->room);
+	if (!p->wanting_room || p->tail - p->head > p->ring_size / 2 || lsh_buffer_size(&p->conn.out) > p->conn.out.room / 2)
+		return;
+	p->wanting_room = false;
+	p->ops->unattended(p->conn.ctx);
 }
 
 /* Called when a seat falls vacant: the keeper may be waiting for that, or have memory to take back. */
@@ -232,9 +231,16 @@ break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outco
 	for (; p->head < p->tail; p->head++) {
 		struct lsh_ticket *ticket = *place(p, p->head);
 
-		if (ticket != NULL)
-			ended_add(ended, ticket, p->head < p->handed ? outcome : LSH_UNSENT);
+		if (ticket == NULL)
+			continue;
+		ticket->next = NULL;
+		*ended->last = ticket;
+		ended->last = &ticket->next;
 	}
+	ended->unknown = outcome;
+	ended->handed = p->handed;
+	p->conn.telling = ended->first != NULL;
+	p->alone = 0;
 	p->baton = NULL;
 	tell_room(p);
 }
@@ -292,21 +298,37 @@ note_refusal(struct lsh_pipe *p, const struct lsh_message *message, uint64_t num
 {
 	if (message->type != LSH_ERROR)
 		return;
-	lsh_reply_keep(&p->refusal, message);
+	snprintf(p->refusal, sizeof p->refusal, "%s", message->item[0].text);
 	p->refused = number;
 }
 
+/* The command was not taken because its ASKING was not. */
 static void
-keep(const struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_message *message)
+tell_refusal(struct lsh_ticket *ticket, const char *text)
 {
-	lsh_reply_keep(&ticket->reply, message);
-	if (ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR && lsh_starts_with_word(ticket->reply.text, "MOVED"))
-		ticket->reply = p->refusal;
+	struct lsh_message refusal = {.type = LSH_ERROR, .count = 1};
+
+	refusal.item[0] = (struct lsh_item){.type = LSH_ERROR, .text = text, .length = strlen(text)};
+	end_ticket(ticket, LSH_ANSWERED, &refusal);
 }
 
-/* Hand out the replies that have come. False: they are not what a Redis server says. */
+/* p->conn.mutex held; released meanwhile. The connection may be broken then. */
+static void
+tell(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_message *message)
+{
+	bool refused = ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR && lsh_starts_with_word(message->item[0].text, "MOVED");
+
+	pthread_mutex_unlock(&p->conn.mutex);
+	if (refused)
+		tell_refusal(ticket, p->refusal); /* which the reader's seat alone writes */
+	else
+		end_ticket(ticket, LSH_ANSWERED, message);
+	pthread_mutex_lock(&p->conn.mutex);
+}
+
+/* Tell the tickets whose replies have come. False: those are not what a Redis server says. */
 static bool
-hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
+hand_out(struct lsh_pipe *p)
 {
 	const struct lsh_message *message;
 	int x;
@@ -319,46 +341,42 @@ hand_out(struct lsh_pipe *p, const struct lsh_ticket *me, struct ended *ended)
 		if (p->head == p->handed)
 			return false; /* a reply that nobody asked for */
 		ticket = *place(p, p->head++);
-		while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && ticket == NULL && p->head == p->gave_up && p->head < p->handed)
+		while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && p->head == p->left && p->head < p->handed)
 			ticket = *place(p, p->head++);
-		if (ticket == NULL) { /* nobody's, or its caller gave up */
+		if (ticket == NULL) {
 			note_refusal(p, message, p->head);
 			continue;
 		}
-		if (ticket->parker == p->baton)
-			p->baton = NULL; /* it may leave without looking at the seat */
-		keep(p, ticket, message);
-		if (ticket == me)
-			atomic_store_explicit(&ticket->outcome, LSH_ANSWERED, memory_order_release);
-		else
-			ended_add(ended, ticket, LSH_ANSWERED);
+		p->alone -= ticket->reader == NULL;
+		tell(p, ticket, message);
 	}
 	tell_room(p);
 	return x == 0;
 }
 
 /* Those who sleep without a limit of their own do so because a timer for each would cost more than all else here: the reader
- * has one for all. Whoever is late is woken, to give up by itself. */
+ * has one for all. Whoever is late is woken, to leave by itself; and an answer that is overdue breaks the connection. */
 static void
-wake_late(struct lsh_pipe *p, int64_t now)
+look_for_late(struct lsh_pipe *p, int64_t now, struct ended *ended)
 {
+	bool overdue = false;
+
 	p->soonest = LSH_NEVER;
 	for (uint64_t n = p->head; n < p->tail; n++) {
 		struct lsh_ticket *ticket = *place(p, n);
 
 		if (ticket == NULL)
 			continue;
-		if (ticket->limit <= now)
-			lsh_unpark(ticket->parker);
+		overdue |= ticket->overdue != LSH_NEVER && ticket->overdue <= now;
+		if (ticket->overdue < p->soonest)
+			p->soonest = ticket->overdue;
+		if (ticket->limit != LSH_NEVER && ticket->limit <= now) /* the clock may not be readable */
+			lsh_unpark(ticket->reader);
 		else if (ticket->limit < p->soonest)
 			p->soonest = ticket->limit;
 	}
-}
-
-static bool
-is_over(const struct lsh_ticket *ticket)
-{
-	return ticket->over != NULL && ticket->over(ticket->over_arg);
+	if (overdue)
+		break_connection(p, ended, LSH_UNKNOWN);
 }
 
 /* ---- the reader's seat, no mutex held ---- */
@@ -391,31 +409,29 @@ receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_
 	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? NOTHING : HUNG_UP;
 }
 
-/* Tell those whose tickets have ended, amid what is done with the mutex held. */
-static void
-tell_unlocked(struct lsh_pipe *p, struct ended *ended)
-{
-	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(ended);
-	pthread_mutex_lock(&p->conn.mutex);
-}
+/* What the thread in the reader's seat waits for. */
+struct stay {
+	struct lsh_parker *parker;
+	bool (*over)(void *arg);
+	void *arg;
+	int64_t limit;
+	bool serves; /* it is the pipe's own thread, and leaves when nothing is on its way that has no other one */
+};
 
-/* Receive once, and hand out. The mutex is released meanwhile. False: `me` has its reply or no use for one, or `limit`
- * has come. */
+/* Receive once, and tell. The mutex is released meanwhile. False: it is over. */
 static bool
-read_on(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit, struct ended *ended)
+read_on(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
 {
-	bool writable = false, sane = true, want_write = p->conn.want_write;
+	bool writable = false, sane = true, over, want_write = p->conn.want_write;
 	enum received received;
 	int64_t until, now;
 	size_t size = 0;
 
-	p->reads_until = until = limit < p->soonest ? limit : p->soonest;
+	p->reads_until = until = stay->limit < p->soonest ? stay->limit : p->soonest;
 	p->awake = false;
 	pthread_mutex_unlock(&p->conn.mutex);
 
-	ended_tell(ended);
-	received = receive(p, me->parker, until, want_write, &writable, &size);
+	received = receive(p, stay->parker, until, want_write, &writable, &size);
 	if (received == BYTES)
 		sane = lsh_reader_feed(p->conn.reader, p->conn.bytes, size);
 
@@ -424,24 +440,25 @@ read_on(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit, struct ended *
 	now = lsh_now_ns();
 	if (received == BYTES) {
 		p->heard = now;
-		sane = sane && hand_out(p, me, ended);
+		sane = sane && hand_out(p);
 	}
 	if (received == HUNG_UP || !sane)
 		break_connection(p, ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
 	if (writable)
 		p->conn.want_write = false;
+	over = stay->over(stay->arg) || now >= stay->limit || (stay->serves && p->alone == 0);
 	if (now >= p->soonest)
-		wake_late(p, now);
-	return outcome_of(me) == LSH_PENDING && now < limit && !is_over(me);
+		look_for_late(p, now, ended);
+	return !over;
 }
 
-/* Read for everybody until `me` has its reply, `limit` has come or the connection is gone. Entered with the mutex held and
- * the seat vacant; left with the mutex released, the seat vacated and a successor told. */
+/* Read for everybody until it is over. Entered with the mutex held and the seat vacant; left with the mutex released, the
+ * seat vacated and a successor told. */
 static void
-read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
+read_for_all(struct lsh_pipe *p, const struct stay *stay)
 {
-	struct ended ended;
 	struct lsh_parker *next;
+	struct ended ended;
 
 	ended_init(&ended);
 	p->conn.reading = true;
@@ -451,20 +468,16 @@ read_for_all(struct lsh_pipe *p, struct lsh_ticket *me, int64_t limit)
 	for (;;) {
 		if (has_to_write(p))
 			write_out(p, &ended);
-		if (p->conn.state != LSH_UP || !read_on(p, me, limit, &ended))
+		if (p->conn.state != LSH_UP || !read_on(p, stay, &ended))
 			break;
-		if (ended.first != NULL)
-			tell_unlocked(p, &ended); /* still awake: what they append meanwhile goes out in one write */
 	}
-	if (ended.count >= MANY)
-		tell_unlocked(p, &ended);
 	if (has_to_write(p))
 		write_out(p, &ended);
 	p->conn.reading = false;
 	next = choose_baton(p);
 	seat_vacant(p);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(&ended);
+	ended_tell(p, &ended);
 	if (next != NULL && p->baton == next)
 		lsh_unpark(next);
 }
@@ -487,7 +500,6 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 	size_t size = lsh_command_size(args, count) + (asking ? lsh_command_size(&word, 1) : 0);
 	enum lsh_appended result = LSH_APPENDED;
 
-	atomic_init(&ticket->outcome, LSH_PENDING);
 	ticket->limit = LSH_NEVER;
 	ticket->asking = asking;
 	/* with a clock that could not be read it is never overdue, rather than at once: that says nothing about the server */
@@ -496,7 +508,7 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
 		result = LSH_PIPE_DOWN;
 	} else if (!reserve_places(p, 1 + asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
-		p->full = true;
+		p->wanting_room = true;
 		result = LSH_PIPE_FULL;
 	} else {
 		if (asking) {
@@ -507,6 +519,16 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 		ticket->epoch = p->epoch;
 		ticket->number = p->tail;
 		*place(p, p->tail++) = ticket;
+		p->alone += ticket->reader == NULL;
+		if (ticket->overdue < p->soonest) {
+			p->soonest = ticket->overdue;
+			if (!p->awake && p->soonest < p->reads_until)
+				lsh_connection_kick(&p->conn);
+		}
+		if (ticket->reader == NULL && !p->served && !p->conn.reading) {
+			p->served = true;
+			p->ops->unattended(p->conn.ctx);
+		}
 	}
 	pthread_mutex_unlock(&p->conn.mutex);
 	return result;
@@ -559,122 +581,100 @@ lsh_pipe_flush(struct lsh_pipe *p)
 	pthread_mutex_lock(&p->conn.mutex);
 	flush(p, &ended);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(&ended);
+	ended_tell(p, &ended);
 }
 
-/* The mutex held. Before the head it is off the ring, about to be told: not to be left now, however late it is. */
+/* p->conn.mutex held. */
 static bool
-is_waiting(const struct lsh_pipe *p, const struct lsh_ticket *ticket)
+is_on_its_way(const struct lsh_pipe *p, uint64_t epoch, uint64_t number)
 {
-	return ticket->number >= p->head && p->conn.state == LSH_UP && ticket->epoch == p->epoch;
+	return p->conn.state == LSH_UP && epoch == p->epoch && number >= p->head;
 }
 
-/* Sleep while somebody else reads, or until it is told. Entered with the mutex held, left with it released. */
+/* p->conn.mutex held. The thread that read for it has something else to do. */
 static void
-sleep_beside(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t limit, struct ended *ended)
+leave(struct lsh_pipe *p, uint64_t number)
 {
-	bool waiting = is_waiting(p, ticket);
-	int64_t until = waiting ? limit : LSH_NEVER;
+	struct lsh_ticket *ticket = *place(p, number);
 
-	if (waiting && p->reads_until <= limit) {
-		until = LSH_NEVER;
-		ticket->limit = limit;
-		if (limit < p->soonest)
-			p->soonest = limit;
-	}
-	if (p->baton == ticket->parker) {
+	if (ticket == NULL || ticket->reader == NULL)
+		return;
+	if (ticket->limit != LSH_NEVER)
+		lsh_unpark(ticket->reader); /* another thread leaves for it, and it keeps its time itself from now on */
+	if (ticket->reader == p->baton)
 		p->baton = NULL;
-		if (!waiting)
-			pass_baton(p);
-	}
-	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(ended);
-	if (outcome_of(ticket) == LSH_PENDING)
-		lsh_park(ticket->parker, until);
+	ticket->reader = NULL;
+	ticket->limit = LSH_NEVER;
+	p->alone++;
+	p->left = number + 1;
 }
 
-/* The mutex held. A caller whose time is over takes its ticket off the ring; an overdue one breaks the connection. */
-static bool
-gives_up(struct lsh_pipe *p, const struct lsh_ticket *ticket, int64_t limit, int64_t deadline, struct ended *ended)
+void
+lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg), void *arg, int64_t deadline)
 {
-	if (!is_waiting(p, ticket))
-		return false;
-	if (!is_over(ticket)) {
-		if (lsh_now_ns() < limit)
-			return false;
-		if (ticket->overdue <= deadline) {
-			break_connection(p, ended, LSH_UNKNOWN);
-			return false;
-		}
-	}
-	*place(p, ticket->number) = NULL;
-	p->gave_up = ticket->number + 1;
-	if (p->baton == ticket->parker)
-		p->baton = NULL;
-	pass_baton(p);
-	return true;
-}
-
-enum lsh_outcome
-lsh_pipe_await(struct lsh_pipe *p, struct lsh_ticket *ticket, int64_t deadline)
-{
-	int64_t limit = ticket->overdue < deadline ? ticket->overdue : deadline;
+	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = deadline};
 	struct ended ended;
-	enum lsh_outcome outcome;
 
 	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
 	flush(p, &ended);
-	while ((outcome = outcome_of(ticket)) == LSH_PENDING) {
-		bool reads = is_waiting(p, ticket) && !p->conn.reading;
+	while (!over(arg) && lsh_now_ns() < deadline) {
+		struct lsh_ticket *ticket = is_on_its_way(p, epoch, number) ? *place(p, number) : NULL;
+		int64_t until = deadline;
 
-		ticket->limit = LSH_NEVER;
-		if (reads && ended.first != NULL) {
-			tell_unlocked(p, &ended);
-			continue;
+		if (ended.first != NULL) {
+			pthread_mutex_unlock(&p->conn.mutex);
+			ended_tell(p, &ended);
+		} else if ((ticket != NULL || p->baton == parker) && !p->conn.reading) {
+			read_for_all(p, &stay); /* for this command, or poked for another one of this thread; releases the mutex */
+		} else {
+			if (ticket != NULL && ticket->reader == parker && p->reads_until <= deadline) {
+				until = LSH_NEVER;
+				ticket->limit = deadline;
+				if (deadline < p->soonest)
+					p->soonest = deadline;
+			}
+			pthread_mutex_unlock(&p->conn.mutex);
+			lsh_park(parker, until);
 		}
-		if (reads)
-			read_for_all(p, ticket, limit); /* what has come is read even if the limit is past */
-		else
-			sleep_beside(p, ticket, limit, &ended);
-		if ((outcome = outcome_of(ticket)) != LSH_PENDING)
-			return outcome;
 		pthread_mutex_lock(&p->conn.mutex);
-		if (gives_up(p, ticket, limit, deadline, &ended)) {
-			outcome = LSH_GIVEN_UP;
-			break;
-		}
 	}
-	if (p->baton == ticket->parker) {
-		p->baton = NULL; /* poked just now, and leaving: pass it on */
-		pass_baton(p);
-	}
+	if (is_on_its_way(p, epoch, number))
+		leave(p, number);
+	if (p->baton == parker)
+		p->baton = NULL;
+	pass_baton(p);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(&ended);
-	return outcome;
+	ended_tell(p, &ended);
 }
 
 void
-lsh_pipe_await_room(struct lsh_pipe *p, int64_t deadline)
+lsh_pipe_leave(struct lsh_pipe *p, uint64_t epoch, uint64_t number)
 {
-	int64_t slice = lsh_after_ms(lsh_now_ns(), 10); /* long waits are made of short ones: a condition knows no CLOCK_BOOTTIME */
-	int64_t left = (slice < deadline ? slice : deadline) - lsh_now_ns();
-	struct timespec t;
-
-	if (left <= 0 || clock_gettime(CLOCK_MONOTONIC, &t) != 0)
-		return;
-	t.tv_nsec += (long)left;
-	if (t.tv_nsec >= LSH_S) {
-		t.tv_nsec -= LSH_S;
-		t.tv_sec++;
-	}
-	lsh_pipe_flush(p);
 	pthread_mutex_lock(&p->conn.mutex);
-	p->wanting_room++;
-	if (p->conn.state == LSH_UP && p->full)
-		pthread_cond_timedwait(&p->room, &p->conn.mutex, &t);
-	p->wanting_room--;
+	if (is_on_its_way(p, epoch, number))
+		leave(p, number);
+	pass_baton(p);
 	pthread_mutex_unlock(&p->conn.mutex);
+}
+
+void
+lsh_pipe_serve(struct lsh_pipe *p, struct lsh_parker *parker, bool (*over)(void *arg), void *arg)
+{
+	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = LSH_NEVER, .serves = true};
+	struct ended ended;
+
+	ended_init(&ended);
+	pthread_mutex_lock(&p->conn.mutex);
+	p->served = false;
+	flush(p, &ended);
+	if (p->conn.state == LSH_UP && p->alone > 0 && !p->conn.reading && !over(arg)) {
+		read_for_all(p, &stay); /* releases the mutex */
+		return;
+	}
+	pass_baton(p);
+	pthread_mutex_unlock(&p->conn.mutex);
+	ended_tell(p, &ended);
 }
 
 /* ---- the keeper ---- */
@@ -695,8 +695,9 @@ lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 	p->connects++;
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
 	p->handed_before += p->handed;
-	p->head = p->tail = p->handed = p->gave_up = p->refused = 0;
-	p->full = p->look_first = false;
+	p->head = p->tail = p->handed = p->left = p->refused = 0;
+	p->alone = 0;
+	p->served = p->look_first = false;
 	p->soonest = LSH_NEVER;
 	p->baton = NULL;
 	pthread_mutex_unlock(&p->conn.mutex);
@@ -750,23 +751,19 @@ lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
 
 	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
-	if (epoch == 0 || epoch == p->epoch || LSH_MUTATES(LSH_EPOCHS_DO_NOT_COUNT))
+	if (epoch == 0 || epoch == p->epoch)
 		break_connection(p, &ended, LSH_UNKNOWN);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(&ended);
+	ended_tell(p, &ended);
 }
 
 void
 lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
 {
-	struct ended ended;
-
-	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
-	if (p->head < p->handed && p->heard < since)
-		break_connection(p, &ended, LSH_UNKNOWN);
+	if (p->conn.state == LSH_UP && p->head < p->handed && p->heard < since)
+		lsh_wire_break(&p->conn.wire); /* whoever reads sees that */
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(&ended);
 }
 
 struct lsh_wire
@@ -798,16 +795,11 @@ struct lsh_pipe *
 lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 {
 	struct lsh_pipe *p = lsh_new(struct lsh_pipe);
-	pthread_condattr_t attributes;
 	bool there;
 
 	if (p == NULL)
 		return NULL;
 	p->ops = ops;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->room, &attributes);
-	pthread_condattr_destroy(&attributes);
 	p->ring_size = LEAST_RING;
 	p->ring = lsh_alloc(LEAST_RING * sizeof *p->ring);
 	there = p->ring != NULL && lsh_buffer_reserve(&p->conn.out, LEAST_OUT, LEAST_OUT) &&
@@ -826,7 +818,6 @@ lsh_pipe_free(struct lsh_pipe *p)
 		return;
 	lsh_connection_destroy(&p->conn);
 	lsh_free(p->ring);
-	pthread_cond_destroy(&p->room);
 	lsh_free(p);
 }
 

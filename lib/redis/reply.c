@@ -287,35 +287,3 @@ lsh_reader_fault(const struct lsh_reader *reader)
 {
 	return reader->fault;
 }
-
-void
-lsh_reply_keep(struct lsh_reply *reply, const struct lsh_message *message)
-{
-	const struct lsh_item *text = NULL;
-
-	reply->type = message->type;
-	reply->count = (uint16_t)message->count;
-	reply->integers = reply->strangers = 0;
-	for (unsigned i = 0; i < message->count; i++) {
-		const struct lsh_item *item = &message->item[i];
-
-		reply->strangers = (uint16_t)(reply->strangers + (item->type != LSH_INTEGER));
-		if (item->type == LSH_INTEGER && i < LSH_KEPT) {
-			reply->integer[i] = item->integer;
-			reply->integers = (uint16_t)(reply->integers | 1u << i);
-		} else if (item->type == LSH_INTEGER) {
-			if (i - LSH_KEPT < reply->more_room)
-				reply->more[i - LSH_KEPT] = item->integer;
-		} else if (item->type != LSH_NIL && text == NULL) {
-			text = item;
-		}
-	}
-	if (text != NULL) {
-		size_t n = text->length < LSH_REPLY_TEXT ? text->length : LSH_REPLY_TEXT - 1;
-
-		memcpy(reply->text, text->text, n);
-		reply->text[n] = '\0';
-	} else {
-		reply->text[0] = '\0';
-	}
-}

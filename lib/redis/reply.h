@@ -15,11 +15,10 @@
 
 enum {
 	LSH_ITEMS = 272,        /* elements of an array */
-	LSH_KEPT = 16,          /* of which a reply keeps the integers, unless there is more room */
 	LSH_READ_SIZE = 65536,  /* bytes to feed at most at a time */
 	LSH_PIECE_SIZE = 4096,  /* bytes to feed at a time, where most answers are small */
 	LSH_TEXT_SIZE = 8192,   /* of all strings of a message; what does not fit is cut off */
-	LSH_REPLY_TEXT = 232,   /* of the one string that a reply keeps */
+	LSH_REPLY_TEXT = 232,   /* of what is kept of one string */
 };
 
 enum lsh_type { LSH_NIL, LSH_INTEGER, LSH_STRING, LSH_STATUS, LSH_ERROR, LSH_ARRAY };
@@ -38,21 +37,6 @@ struct lsh_message {
 	unsigned count;
 	struct lsh_item item[LSH_ITEMS];
 };
-
-/* What is kept of a message for the caller who asked: its first LSH_KEPT integers, and the text of its first string. `integer[i]` is meaningful
- * where bit i of `integers` is set. Whoever expects more has room for `more_room` further ones at `more`, before the command is sent. */
-struct lsh_reply {
-	enum lsh_type type;
-	uint16_t count;
-	uint16_t integers;
-	uint16_t strangers;     /* how many are no integers */
-	uint16_t more_room;
-	int64_t *more;
-	int64_t integer[LSH_KEPT];
-	char text[LSH_REPLY_TEXT];
-};
-
-void lsh_reply_keep(struct lsh_reply *reply, const struct lsh_message *message);
 
 struct lsh_reader;
 

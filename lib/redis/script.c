@@ -8,14 +8,12 @@
 void
 lsh_script_begin(struct lsh_script_call *call, const struct lsh_script *script, unsigned keys)
 {
-	static const char digits[] = "0123456789";
-
-	assert(keys < 10);
 	call->script = script;
 	call->args[0] = LSH_ARG("EVALSHA");
 	call->args[1] = (struct lsh_arg){script->sha1, 40};
-	call->args[2] = (struct lsh_arg){digits + keys, 1};
-	call->count = 3;
+	call->count = 2;
+	call->used = 0;
+	lsh_script_push_number(call, keys);
 }
 
 void
@@ -23,6 +21,30 @@ lsh_script_push(struct lsh_script_call *call, struct lsh_arg arg)
 {
 	assert(call->count < LSH_SCRIPT_ARGS);
 	call->args[call->count++] = arg;
+}
+
+void
+lsh_script_push_number(struct lsh_script_call *call, int64_t n)
+{
+	struct lsh_arg arg;
+
+	assert(call->used + LSH_DECIMAL_SIZE <= sizeof call->arena);
+	arg = lsh_arg_decimal(call->arena + call->used, n);
+	call->used += LSH_DECIMAL_SIZE;
+	lsh_script_push(call, arg);
+}
+
+void
+lsh_script_push_joined(struct lsh_script_call *call, struct lsh_arg head, const char *tail)
+{
+	size_t size = strlen(tail);
+	char *at = call->arena + call->used;
+
+	assert(call->used + head.size + size <= sizeof call->arena);
+	memcpy(at, head.bytes, head.size);
+	memcpy(at + head.size, tail, size);
+	call->used += head.size + size;
+	lsh_script_push(call, (struct lsh_arg){at, head.size + size});
 }
 
 void

@@ -7,18 +7,22 @@
 
 #include <stdbool.h>
 
-enum { LSH_SCRIPT_ARGS = 272 };
+enum { LSH_SCRIPT_ARGS = 416, LSH_SCRIPT_ARENA = 12288 };
 
-/* The arguments belong to the caller and must last until the command has been appended to a pipe. */
+/* The arguments that are pushed as they are belong to the caller and must last until the command has been appended to a pipe; what is made for it
+ * lies in the arena. */
 struct lsh_script_call {
-	const struct lsh_script *script;
-	size_t count;
+	const struct lsh_script *script; /* or NULL: it is a plain command */
+	size_t count, used;
 	struct lsh_arg args[LSH_SCRIPT_ARGS];
+	char arena[LSH_SCRIPT_ARENA];
 };
 
-/* Begin a call with `keys` keys (at most 9); push the keys, then the arguments. */
+/* Begin a call with so many keys; push the keys, then the arguments. */
 void lsh_script_begin(struct lsh_script_call *call, const struct lsh_script *script, unsigned keys);
 void lsh_script_push(struct lsh_script_call *call, struct lsh_arg arg);
+void lsh_script_push_number(struct lsh_script_call *call, int64_t n);
+void lsh_script_push_joined(struct lsh_script_call *call, struct lsh_arg head, const char *tail);
 
 /* Send the text with it from now on. The server keeps it, so this heals NOSCRIPT, and it cannot race with a SCRIPT FLUSH as
  * a separate SCRIPT LOAD would. */

@@ -5,8 +5,8 @@
  * twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because their slot moves, are looked for
  * where it moves to, when it is there.
  *
- * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token. It may be an old
- * one, which was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order. So
+ * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token; or, of many,
+ * EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. It may be an old one, which was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order. So
  * it is noted as a late one in times of faults that make commands late, and a little longer.
  *
  * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or two. */
@@ -101,6 +101,23 @@ is_calm(const struct watch *w, int64_t ns)
 	return !w->delaying && ns >= w->calm_at;
 }
 
+static void
+on_renewal(struct watch *w, const char *token, size_t size, int64_t ns)
+{
+	history_note_at(w->history, ns, "renew %.*s%s", (int)size, token, is_calm(w, ns) ? "" : " late");
+	w->renewals++;
+}
+
+static bool
+skip_words(const char **at, int count)
+{
+	size_t size;
+
+	while (count > 0 && next_word(at, &size) != NULL)
+		count--;
+	return count == 0;
+}
+
 /* A command of a client. */
 static void
 on_command(struct watch *w, const char *at, int64_t ns)
@@ -110,10 +127,15 @@ on_command(struct watch *w, const char *at, int64_t ns)
 
 	while (count < WORDS && (word[count] = next_word(&at, &size[count])) != NULL)
 		count++;
-	if (count < WORDS || (!is_word(word[0], size[0], "evalsha") && !is_word(word[0], size[0], "eval")) || !is_word(word[2], size[2], "1"))
+	if (count < WORDS || (!is_word(word[0], size[0], "evalsha") && !is_word(word[0], size[0], "eval")))
 		return;
-	history_note_at(w->history, ns, "renew %.*s%s", (int)size[4], word[4], is_calm(w, ns) ? "" : " late");
-	w->renewals++;
+	if (is_word(word[2], size[2], "1")) {
+		on_renewal(w, word[4], size[4], ns);
+	} else if (is_word(word[2], size[2], "0")) {
+		on_renewal(w, word[5], size[5], ns);
+		while (skip_words(&at, 3) && (word[0] = next_word(&at, &size[0])) != NULL)
+			on_renewal(w, word[0], size[0], ns);
+	}
 }
 
 static void

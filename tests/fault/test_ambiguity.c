@@ -196,6 +196,8 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	if (step == NONE)
 		return FAKE_DEFAULT;
 	temper.steps[step]++;
+	if (step == RENEW)
+		return step_say_renewed(argc, argv, argl, out, size);
 	if (step != ASK)
 		return fake_say(out, size, ":1\r\n");
 	if (temper.resets > 0) {

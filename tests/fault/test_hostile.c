@@ -175,7 +175,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	}
 	if (step == WORD)
 		return fake_say(out, size, "*3\r\n:%lld\r\n:1000\r\n:0\r\n", (long long)step_time_us());
-	return fake_say(out, size, ":1\r\n");
+	return step == RENEW ? step_say_renewed(argc, argv, argl, out, size) : fake_say(out, size, ":1\r\n");
 }
 
 /* The fake says that to the next `times` of these. */

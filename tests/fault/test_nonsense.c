@@ -63,8 +63,9 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 			mood.times[step]--;
 	}
 	if (say == NULL)
-		return step == ASK    ? fake_say(out, size, ":%lld\r\n", (long long)step_time_us())
-		       : step == WORD ? fake_say(out, size, "*3\r\n:%lld\r\n:1000\r\n:0\r\n", (long long)step_time_us())
+		return step == ASK     ? fake_say(out, size, ":%lld\r\n", (long long)step_time_us())
+		       : step == WORD  ? fake_say(out, size, "*3\r\n:%lld\r\n:1000\r\n:0\r\n", (long long)step_time_us())
+		       : step == RENEW ? step_say_renewed(argc, argv, argl, out, size)
 		                      : fake_say(out, size, ":1\r\n");
 	if (strcmp(say, "QUEUED") == 0)
 		return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", (long long)step_time_us());

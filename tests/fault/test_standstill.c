@@ -277,7 +277,7 @@ without_the_thread_that_delivers_events_renewals_go_on(void **state)
 	child_unshare(h, sizeof *h);
 }
 
-/* The confirmer hears of it before the watchdog does. */
+/* The thread that asks the replicas hears of it before the watchdog does. */
 static void
 what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog(void **state)
 {

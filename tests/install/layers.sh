@@ -1,6 +1,7 @@
 #!/bin/sh
-# A folder is a layer, and includes only point down: base <- watchdog, redis <- lock <- client. Also what else keeps the parts
-# apart: tests of the interface use nothing but the interface, and each source says in its first line what it is for.
+# A folder is a layer, and includes only point down: base <- watchdog, redis <- kind <- lease <- core <- admin <- client. Also
+# what else keeps the parts apart: tests of the interface use nothing but the interface, and each source says in its first line
+# what it is for.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
@@ -11,11 +12,13 @@ includes() { # FOLDER...: in each line a file and what it includes, with the bra
 		sed -e 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/ /' -e 's/[">][^">]*$//'
 }
 
+layers='admin|base|bench|client|core|examples|kind|lease|lib|lua|redis|tests|tools|watchdog'
+
 # Whatever is in quotes is ours, and a layer in brackets is too.
 only() { # FOLDER PREFIX...: its own includes are of these folders alone
-	includes "$1" | awk -v prefixes="$*" '
+	includes "$1" | awk -v prefixes="$*" -v ours=" <($layers)/" '
 		BEGIN { n = split(prefixes, allowed, " ") }
-		/ "/ || / <(base|bench|client|examples|lib|lock|lua|redis|tests|tools|watchdog)\// {
+		/ "/ || $0 ~ ours {
 			for (i = 2; i <= n; i++)
 				if (index(substr($2, 2), allowed[i]) == 1)
 					next
@@ -37,7 +40,7 @@ only_in() { # HEADER FOLDER...: which of the library's folders may include it
 # used by nobody.
 tools_use_the_interface() {
 	includes --exclude-dir=doctor tools |
-		grep -E ' ("|<(leash/|hiredis|openssl|sodium|(base|bench|client|examples|lib|lock|lua|redis|tests|tools|watchdog)/))' |
+		grep -E " (\"|<(leash/|hiredis|openssl|sodium|($layers)/))" |
 		grep -vE ' "tools/[a-z_]+\.h$' | sed 's/ [<"]/ includes /'
 }
 # What the headers do not say: names that are declared by hand.
@@ -79,14 +82,17 @@ check 'base stands on nothing' only lib/base base/
 check 'watchdog stands on base' only watchdog base/ watchdog/
 check 'redis stands on base and the scripts' only lib/redis base/ lua/ redis/
 check 'lua is data' only lib/lua
-check 'lock stands on base, watchdog and redis' only lib/lock base/ watchdog/ lua/ redis/ lock/
-check 'client stands on all of them' only lib/client base/ watchdog/ lua/ redis/ lock/ client/
+check 'kind stands on base, the scripts and redis' only lib/kind base/ lua/ redis/ kind/
+check 'lease stands on base, watchdog, redis and kind' only lib/lease base/ watchdog/ redis/ kind/ lease/
+check 'core stands on those and lease' only lib/core base/ watchdog/ redis/ kind/ lease/ core/
+check 'admin stands on those and core' only lib/admin base/ watchdog/ redis/ kind/ lease/ core/ admin/
+check 'client stands on all of them' only lib/client base/ watchdog/ lua/ redis/ kind/ lease/ core/ admin/ client/
 check 'public headers include public headers' only include
 
 check 'hiredis is known to redis alone' only_in hiredis/ lib/redis
 check 'OpenSSL is known to redis alone' only_in openssl/ lib/redis
 check 'libsodium is known to base, and to redis for its secrets' only_in sodium lib/base lib/redis
-check 'the state of the locks is known to the lock layer alone' only_in lock/state.h lib/lock
+check 'the state of the locks is known to the core alone' only_in core/core.h lib/core
 check 'the insides of a client are known to the client layer alone' only_in client/client.h lib/client
 
 check 'examples use the interface' only examples redis.h

@@ -1,4 +1,4 @@
-/* The pipe: every reply goes to whoever asked, nobody hangs, and a caller ends when its time ends. */
+/* The pipe: every reply goes to whoever asked, nobody hangs, and a caller leaves when its time ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +6,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "redis/dial.h"
 #include "redis/pipe.h"
+#include "tests/redis/caller.h"
 #include "tests/support/await.h"
 #include "tests/support/counted.h"
 #include "tests/support/fake.h"
@@ -26,30 +26,12 @@ enum { THREADS = 24 };
 
 #define PATIENT_NS INT64_C(30000000000)
 
-static _Atomic int breaks, growths;
-
 static int
 start(void **state)
 {
 	start_server(state);
 	return counted_start(state);
 }
-
-static void
-broke(void *ctx)
-{
-	(void)ctx;
-	breaks++;
-}
-
-static void
-grew(void *ctx)
-{
-	(void)ctx;
-	growths++;
-}
-
-static const struct lsh_pipe_ops ops = {.broke = broke, .grew = grew};
 
 /* A connected wire, by the library's own way of connecting. */
 static struct lsh_wire
@@ -77,58 +59,58 @@ connect_to(const char *to)
 	return hello.wire;
 }
 
-static struct lsh_pipe *
-pipe_to(const char *to, int send_buffer)
+static struct line *
+line_to(const char *to, int send_buffer)
 {
-	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
+	struct line *line = line_start();
 	struct lsh_wire wire = connect_to(to);
 
-	assert_non_null(pipe);
 	if (send_buffer > 0)
 		setsockopt(wire.fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-	assert_true(lsh_pipe_attach(pipe, wire));
-	return pipe;
+	line_attach(line, wire);
+	return line;
 }
 
+/* Another connection in the place of the one before. */
 static void
-end_pipe(struct lsh_pipe *pipe)
+connect_anew(struct line *line, const char *to)
 {
-	struct lsh_wire wire;
+	struct lsh_wire wire = line_detach(line);
 
-	lsh_pipe_break(pipe, 0);
-	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
 	lsh_wire_close(&wire);
-	lsh_pipe_free(pipe);
+	line_attach(line, connect_to(to));
 }
 
-/* ECHO id, padded; the outcome, and whether the answer was its own. */
-static enum lsh_outcome
-echo(struct lsh_pipe *pipe, const char *id, size_t padding, int64_t deadline, int64_t patience, bool *mine)
+/* ECHO id, padded: its outcome, or LEFT. */
+static int
+echo(struct line *line, const char *id, size_t padding, int64_t deadline, int64_t patience)
 {
-	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
 	static const char spaces[60001] = {' '};
-	char text[64];
 	struct lsh_arg args[] = {LSH_ARG("EVAL"), LSH_ARG("return ARGV[1]"), LSH_ARG("0"), lsh_arg_text(id), {spaces, padding}};
+	struct command *command = command_new(line, id);
+	unsigned long calls = atomic_load(&line->calls);
 	enum lsh_appended appended;
-	enum lsh_outcome outcome;
+	int outcome = LSH_UNSENT;
 
-	snprintf(text, sizeof text, "%s", id);
-	while ((appended = lsh_pipe_append(pipe, &ticket, args, 5, lsh_now_ns(), patience)) == LSH_PIPE_FULL)
-		lsh_pipe_await_room(pipe, LSH_NEVER);
-	if (appended == LSH_PIPE_DOWN)
-		return LSH_UNSENT;
-	outcome = lsh_pipe_await(pipe, &ticket, deadline);
-	*mine = outcome == LSH_ANSWERED && strcmp(ticket.reply.text, text) == 0;
+	while ((appended = command_append(command, args, 5, patience)) == LSH_PIPE_FULL) {
+		lsh_pipe_flush(line->pipe);
+		while (atomic_load(&line->calls) == calls)
+			usleep(100);
+		calls = atomic_load(&line->calls);
+	}
+	if (appended == LSH_APPENDED)
+		outcome = command_await(command, deadline);
+	command_drop(command);
 	return outcome;
 }
 
 struct caller {
-	struct lsh_pipe *pipe;
+	struct line *line;
 	int n;
 	int64_t end;
-	bool gives_up;
+	bool leaves;
 	size_t padding;
-	uint64_t outcomes[6], misattributed;
+	uint64_t outcomes[OUTCOMES];
 	int64_t latest; /* past its deadline */
 	pthread_t thread;
 };
@@ -140,17 +122,16 @@ call(void *arg)
 	unsigned seed = (unsigned)c->n;
 
 	for (int i = 0; lsh_now_ns() < c->end; i++) {
-		bool hasty = c->gives_up && rand_r(&seed) % 3 == 0, mine = false;
+		bool hasty = c->leaves && rand_r(&seed) % 3 == 0;
 		int64_t now = lsh_now_ns(), deadline = hasty ? now + 20000 + rand_r(&seed) % 400000 : LSH_NEVER;
 		size_t padding = c->padding > 0 && rand_r(&seed) % 20 == 0 ? (size_t)rand_r(&seed) % c->padding : 0;
-		char id[32];
-		enum lsh_outcome outcome;
+		char id[24];
+		int outcome;
 
 		snprintf(id, sizeof id, "%d.%d", c->n, i);
-		outcome = echo(c->pipe, id, padding, deadline, PATIENT_NS, &mine);
+		outcome = echo(c->line, id, padding, deadline, PATIENT_NS);
 		c->outcomes[outcome]++;
-		c->misattributed += outcome == LSH_ANSWERED && !mine;
-		if (outcome == LSH_GIVEN_UP && lsh_now_ns() - deadline > c->latest)
+		if (outcome == LEFT && lsh_now_ns() - deadline > c->latest)
 			c->latest = lsh_now_ns() - deadline;
 		if (outcome == LSH_UNSENT || outcome == LSH_UNKNOWN)
 			break;
@@ -159,10 +140,10 @@ call(void *arg)
 }
 
 static void
-run_callers(struct lsh_pipe *pipe, struct caller *callers, int seconds, bool gives_up, size_t padding)
+run_callers(struct line *line, struct caller *callers, int seconds, bool leaves, size_t padding)
 {
 	for (int i = 0; i < THREADS; i++) {
-		callers[i] = (struct caller){.pipe = pipe, .n = i, .end = lsh_now_ns() + seconds * LSH_S, .gives_up = gives_up, .padding = padding};
+		callers[i] = (struct caller){.line = line, .n = i, .end = lsh_now_ns() + seconds * LSH_S, .leaves = leaves, .padding = padding};
 		assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
 	}
 }
@@ -174,13 +155,12 @@ join_callers(struct caller *callers)
 
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(callers[i].thread, NULL);
-		for (int k = 0; k < 6; k++)
+		for (int k = 0; k < OUTCOMES; k++)
 			sum.outcomes[k] += callers[i].outcomes[k];
-		sum.misattributed += callers[i].misattributed;
 		sum.latest = callers[i].latest > sum.latest ? callers[i].latest : sum.latest;
 	}
-	printf("# %llu answered, %llu given up (at most %.2f ms late), %llu unsent, %llu unknown\n", (unsigned long long)sum.outcomes[LSH_ANSWERED],
-	       (unsigned long long)sum.outcomes[LSH_GIVEN_UP], (double)sum.latest / 1e6, (unsigned long long)sum.outcomes[LSH_UNSENT],
+	printf("# %llu answered, %llu left (at most %.2f ms late), %llu unsent, %llu unknown\n", (unsigned long long)sum.outcomes[LSH_ANSWERED],
+	       (unsigned long long)sum.outcomes[LEFT], (double)sum.latest / 1e6, (unsigned long long)sum.outcomes[LSH_UNSENT],
 	       (unsigned long long)sum.outcomes[LSH_UNKNOWN]);
 	return sum;
 }
@@ -188,29 +168,27 @@ join_callers(struct caller *callers)
 static void
 one_caller_gets_its_answers_in_turn(void **state)
 {
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
-	bool mine;
+	struct line *line = line_to(server_uri(server), 0);
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		char id[16];
 
 		snprintf(id, sizeof id, "%d", i);
-		assert_int_equal(echo(pipe, id, 0, LSH_NEVER, PATIENT_NS, &mine), LSH_ANSWERED);
-		assert_true(mine);
+		assert_int_equal(echo(line, id, 0, LSH_NEVER, PATIENT_NS), LSH_ANSWERED);
 	}
-	end_pipe(pipe);
+	line_stop(line);
 }
 
 static void
-every_answer_goes_to_whoever_asked_though_callers_give_up_and_the_server_stutters(void **state)
+every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters(void **state)
 {
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 8192);
+	struct line *line = line_to(server_uri(server), 8192);
 	struct caller callers[THREADS], sum;
 
 	(void)state;
 	/* a small send buffer and long commands, so that writes are partial */
-	run_callers(pipe, callers, 4, true, 60000);
+	run_callers(line, callers, 4, true, 60000);
 	for (int i = 0; i < 20; i++) {
 		await_ms(150);
 		server_pause(server);
@@ -218,11 +196,11 @@ every_answer_goes_to_whoever_asked_though_callers_give_up_and_the_server_stutter
 		server_resume(server);
 	}
 	sum = join_callers(callers);
-	assert_int_equal(sum.misattributed, 0);
 	assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], 0);
-	assert_true(sum.outcomes[LSH_GIVEN_UP] > 0);
+	assert_true(sum.outcomes[LEFT] > 0);
 	assert_true(sum.outcomes[LSH_ANSWERED] > 100);
-	end_pipe(pipe);
+	await_true(line->answered == sum.outcomes[LSH_ANSWERED] + sum.outcomes[LEFT]);
+	line_stop(line);
 }
 
 static void
@@ -232,19 +210,18 @@ a_broken_connection_ends_every_caller(void **state)
 
 	(void)state;
 	for (int round = 0; round < 5; round++) {
-		struct lsh_pipe *pipe = pipe_to(proxy_uri(proxy), 0);
+		struct line *line = line_to(proxy_uri(proxy), 0);
 		struct caller callers[THREADS], sum;
 
-		run_callers(pipe, callers, 600, round % 2 == 0, 0);
+		run_callers(line, callers, 600, round % 2 == 0, 0);
 		await_ms(100);
 		if (round % 2 == 0)
 			proxy_reset_all(proxy);
 		else
-			lsh_pipe_break(pipe, 0);
+			lsh_pipe_break(line->pipe, 0);
 		sum = join_callers(callers);
-		assert_int_equal(sum.misattributed, 0);
-		assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], THREADS);
-		end_pipe(pipe);
+			assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], THREADS);
+		line_stop(line);
 	}
 	proxy_stop(proxy);
 }
@@ -252,185 +229,201 @@ a_broken_connection_ends_every_caller(void **state)
 static void
 a_command_that_is_overdue_breaks_the_connection_for_all(void **state)
 {
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
-	bool mine;
-	int before = breaks;
+	struct line *line = line_to(server_uri(server), 0);
+	int before = atomic_load(&line->breaks);
 
 	(void)state;
 	server_pause(server);
-	assert_int_equal(echo(pipe, "late", 0, LSH_NEVER, 50 * LSH_MS, &mine), LSH_UNKNOWN);
-	assert_true(breaks > before);
-	assert_false(lsh_pipe_is_up(pipe));
-	assert_int_equal(echo(pipe, "later", 0, LSH_NEVER, PATIENT_NS, &mine), LSH_UNSENT);
+	assert_int_equal(echo(line, "late", 0, LSH_NEVER, 50 * LSH_MS), LSH_UNKNOWN);
+	assert_true(atomic_load(&line->breaks) > before);
+	assert_false(lsh_pipe_is_up(line->pipe));
+	assert_int_equal(echo(line, "later", 0, LSH_NEVER, PATIENT_NS), LSH_UNSENT);
 	server_resume(server);
-	end_pipe(pipe);
+	line_stop(line);
 }
 
 static void
-a_caller_who_gives_up_leaves_the_connection_as_it_is(void **state)
+a_caller_who_leaves_its_command_leaves_the_connection_as_it_is(void **state)
 {
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
-	bool mine;
+	struct line *line = line_to(server_uri(server), 0);
 
 	(void)state;
 	server_pause(server);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(echo(pipe, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS, &mine), LSH_GIVEN_UP);
+		assert_int_equal(echo(line, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS), LEFT);
 	server_resume(server);
-	assert_int_equal(echo(pipe, "there", 0, LSH_NEVER, PATIENT_NS, &mine), LSH_ANSWERED);
-	assert_true(mine);
-	end_pipe(pipe);
+	assert_int_equal(echo(line, "there", 0, LSH_NEVER, PATIENT_NS), LSH_ANSWERED);
+	await_true(line->answered == 11);
+	line_stop(line);
+}
+
+static void
+what_was_left_is_read_by_the_pipes_own_thread(void **state)
+{
+	struct line *line = line_to(server_uri(server), 0);
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	struct command *command = command_new(line, "PONG");
+
+	(void)state;
+	server_pause(server);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(echo(line, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS), LEFT);
+	assert_int_equal(line->answered, 0);
+	server_resume(server);
+	await_true(line->answered == 10);
+	/* and what nobody was to read for */
+	command->ticket.reader = NULL;
+	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
+	await_true(line->answered == 11);
+	command_drop(command);
+	line_stop(line);
 }
 
 static void
 a_command_for_another_connection_is_not_sent(void **state)
 {
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
-	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker, .epoch = lsh_pipe_epoch(pipe)};
+	struct line *line = line_to(server_uri(server), 0);
+	struct command *command = command_new(line, "PONG");
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
-	struct lsh_wire wire;
 
 	(void)state;
-	lsh_pipe_break(pipe, 0);
-	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
-	lsh_wire_close(&wire);
-	assert_true(lsh_pipe_attach(pipe, connect_to(server_uri(server))));
-	assert_int_equal(lsh_pipe_append(pipe, &ticket, ping, 1, lsh_now_ns(), PATIENT_NS), LSH_PIPE_DOWN);
-	ticket.epoch = lsh_pipe_epoch(pipe);
-	assert_int_equal(lsh_pipe_append(pipe, &ticket, ping, 1, lsh_now_ns(), PATIENT_NS), LSH_APPENDED);
-	assert_int_equal(lsh_pipe_await(pipe, &ticket, LSH_NEVER), LSH_ANSWERED);
-	assert_string_equal(ticket.reply.text, "PONG");
-	end_pipe(pipe);
+	command->ticket.epoch = lsh_pipe_epoch(line->pipe);
+	connect_anew(line, server_uri(server));
+	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_PIPE_DOWN);
+	command->ticket.epoch = lsh_pipe_epoch(line->pipe);
+	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
+	command_drop(command);
+	line_stop(line);
 }
 
 /* Append PINGs, as many as it takes, and no more than `most`. */
 static size_t
-say_many(struct lsh_pipe *pipe, struct lsh_ticket *tickets, size_t most)
+say_many(struct line *line, struct command **commands, size_t most)
 {
 	struct lsh_arg args[] = {LSH_ARG("PING")};
 	size_t n = 0;
 
 	for (; n < most; n++) {
-		tickets[n] = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
-		if (lsh_pipe_append(pipe, &tickets[n], args, 1, lsh_now_ns(), PATIENT_NS) != LSH_APPENDED)
+		commands[n] = command_new(line, "PONG");
+		if (command_append(commands[n], args, 1, PATIENT_NS) != LSH_APPENDED) {
+			command_drop(commands[n]);
 			break;
+		}
 	}
 	return n;
 }
 
 static void
-await_answers(struct lsh_pipe *pipe, struct lsh_ticket *tickets, size_t n)
+await_answers(struct command **commands, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(lsh_pipe_await(pipe, &tickets[i], LSH_NEVER), LSH_ANSWERED);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
+		command_drop(commands[i]);
+	}
 }
+
+enum { FEW = 64, MANY = 4096 };
+
+static struct command *commands[MANY + 1];
 
 static void
 a_full_pipe_takes_no_more_until_there_is_room(void **state)
 {
-	enum { MANY = 4096 };
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
-	struct lsh_ticket *tickets = calloc(MANY + 1, sizeof *tickets);
+	struct line *line = line_to(server_uri(server), 0);
+	unsigned long calls;
 
 	(void)state;
-	assert_non_null(tickets);
-	assert_int_equal(say_many(pipe, tickets, MANY + 1), MANY);
-	await_answers(pipe, tickets, MANY);
-	assert_int_equal(say_many(pipe, tickets, 1), 1);
-	await_answers(pipe, tickets, 1);
-	end_pipe(pipe);
-	free(tickets);
+	assert_int_equal(say_many(line, commands, MANY + 1), MANY);
+	calls = line->calls;
+	await_answers(commands, MANY);
+	assert_true(line->calls > calls);
+	assert_int_equal(say_many(line, commands, 1), 1);
+	await_answers(commands, 1);
+	line_stop(line);
 }
 
 static void
 a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is(void **state)
 {
-	enum { FEW = 64, MANY = 4096 };
-	struct lsh_ticket *tickets = calloc(MANY, sizeof *tickets);
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
+	struct line *line = line_to(server_uri(server), 0);
 
 	(void)state;
-	assert_non_null(tickets);
 	for (int round = 0; round < 3; round++) {
+		unsigned long calls;
+
 		counted.calls = 0;
 		counted.fail_at = 1;
 		counted.fail_on = true;
-		assert_int_equal(say_many(pipe, tickets, MANY), FEW);
-		lsh_pipe_await_room(pipe, lsh_now_ns() + PATIENT_NS);
-		await_answers(pipe, tickets, FEW);
+		assert_int_equal(say_many(line, commands, MANY), FEW);
+		calls = line->calls;
+		await_answers(commands, FEW);
+		assert_true(line->calls > calls);
 		assert_true(counted.calls > 0);
 		counted.fail_at = 0;
 		counted.fail_on = false;
 	}
-	assert_int_equal(say_many(pipe, tickets, MANY), MANY);
-	await_answers(pipe, tickets, MANY);
-	end_pipe(pipe);
-	free(tickets);
+	assert_int_equal(say_many(line, commands, MANY), MANY);
+	await_answers(commands, MANY);
+	line_stop(line);
 }
 
 static void
 a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
 {
-	enum { MANY = 4096 };
-	struct lsh_ticket *tickets = calloc(MANY, sizeof *tickets);
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
+	struct line *line = line_to(server_uri(server), 0);
 	int64_t before = counted.bytes;
 	struct lsh_wire wire;
 
 	(void)state;
-	assert_non_null(tickets);
 	for (int round = 0; round < 3; round++) {
-		int grown = growths;
+		int grown = line->growths;
 		int64_t at;
 
-		assert_int_equal(lsh_pipe_shrink(pipe, lsh_now_ns()), LSH_NEVER);
-		assert_int_equal(say_many(pipe, tickets, 1), 1);
-		await_answers(pipe, tickets, 1);
-		assert_int_equal(growths, grown);
+		assert_int_equal(lsh_pipe_shrink(line->pipe, lsh_now_ns()), LSH_NEVER);
+		assert_int_equal(say_many(line, commands, 1), 1);
+		await_answers(commands, 1);
+		assert_int_equal(line->growths, grown);
 		assert_true(counted.bytes == before);
-		assert_int_equal(say_many(pipe, tickets, MANY), MANY);
-		await_answers(pipe, tickets, MANY);
-		assert_int_equal(growths, grown + 1);
+		assert_int_equal(say_many(line, commands, MANY), MANY);
+		await_answers(commands, MANY);
+		assert_int_equal(line->growths, grown + 1);
 		assert_true(counted.bytes > before + 60000);
 		if (round == 2)
 			break;
-		at = lsh_pipe_shrink(pipe, lsh_now_ns());
+		at = lsh_pipe_shrink(line->pipe, lsh_now_ns());
 		assert_true(at != LSH_NEVER && counted.bytes > before + 60000);
-		assert_int_equal(say_many(pipe, tickets, 1), 1);
-		assert_true(lsh_pipe_shrink(pipe, at) > at); /* it is not quiet */
-		await_answers(pipe, tickets, 1);
-		assert_int_equal(lsh_pipe_shrink(pipe, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
+		assert_int_equal(say_many(line, commands, 1), 1);
+		assert_true(lsh_pipe_shrink(line->pipe, at) > at); /* it is not quiet */
+		await_answers(commands, 1);
+		assert_int_equal(lsh_pipe_shrink(line->pipe, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
 	}
-	lsh_pipe_break(pipe, 0);
-	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
-	assert_int_equal(lsh_pipe_shrink(pipe, lsh_now_ns()), LSH_NEVER);
+	wire = line_detach(line);
+	assert_int_equal(lsh_pipe_shrink(line->pipe, lsh_now_ns()), LSH_NEVER);
 	assert_true(counted.bytes == before);
 	lsh_wire_close(&wire);
-	lsh_pipe_free(pipe);
-	free(tickets);
+	line_stop(line);
 }
 
 static void
 no_two_connections_have_the_same_epoch(void **state)
 {
-	struct lsh_pipe *one = pipe_to(server_uri(server), 0), *other = pipe_to(server_uri(server), 0);
-	uint64_t first = lsh_pipe_epoch(one), second = lsh_pipe_epoch(other);
-	struct lsh_wire wire;
+	struct line *one = line_to(server_uri(server), 0), *other = line_to(server_uri(server), 0);
+	uint64_t first = lsh_pipe_epoch(one->pipe), second = lsh_pipe_epoch(other->pipe);
 
 	(void)state;
 	assert_true(first != 0 && second > first);
-	assert_int_equal(lsh_pipe_connects(one), 1);
-	lsh_pipe_break(one, second); /* not its own */
-	assert_true(lsh_pipe_is_up(one));
-	lsh_pipe_break(one, first);
-	await_true((wire = lsh_pipe_detach(one)).fd >= 0);
-	lsh_wire_close(&wire);
-	assert_true(lsh_pipe_attach(one, connect_to(server_uri(server))));
-	assert_true(lsh_pipe_epoch(one) > second);
-	assert_int_equal(lsh_pipe_connects(one), 2);
-	assert_int_equal(lsh_pipe_connects(other), 1);
-	end_pipe(one);
-	end_pipe(other);
+	assert_int_equal(lsh_pipe_connects(one->pipe), 1);
+	lsh_pipe_break(one->pipe, second); /* not its own */
+	assert_true(lsh_pipe_is_up(one->pipe));
+	lsh_pipe_break(one->pipe, first);
+	assert_false(lsh_pipe_is_up(one->pipe));
+	connect_anew(one, server_uri(server));
+	assert_true(lsh_pipe_epoch(one->pipe) > second);
+	assert_int_equal(lsh_pipe_connects(one->pipe), 2);
+	assert_int_equal(lsh_pipe_connects(other->pipe), 1);
+	line_stop(one);
+	line_stop(other);
 }
 
 /* ---- ASKING ---- */
@@ -443,7 +436,7 @@ answer_asking(void *ctx, int argc, const char **argv, const size_t *argl, char *
 }
 
 struct asker {
-	struct lsh_pipe *pipe;
+	struct line *line;
 	bool asks;
 	uint64_t wrong;
 	pthread_t thread;
@@ -459,11 +452,11 @@ ask(void *arg)
 	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(text)};
 
 	for (int i = 0; i < ASKS; i++) {
-		struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
-		enum lsh_appended appended = (a->asks ? lsh_pipe_append_asking : lsh_pipe_append)(a->pipe, &ticket, args, 2, lsh_now_ns(), PATIENT_NS);
+		struct command *command = command_new(a->line, text);
 
-		a->wrong += appended != LSH_APPENDED || lsh_pipe_await(a->pipe, &ticket, LSH_NEVER) != LSH_ANSWERED ||
-			strcmp(ticket.reply.text, text) != 0;
+		command->asking = a->asks;
+		a->wrong += command_append(command, args, 2, PATIENT_NS) != LSH_APPENDED || command_await(command, LSH_NEVER) != LSH_ANSWERED;
+		command_drop(command);
 	}
 	return NULL;
 }
@@ -472,14 +465,14 @@ static void
 nothing_comes_between_an_asking_and_its_command(void **state)
 {
 	struct fake *fake = fake_start(answer_asking, NULL);
-	struct lsh_pipe *pipe = pipe_to(fake_uri(fake), 0);
+	struct line *line = line_to(fake_uri(fake), 0);
 	struct asker askers[ASKERS] = {{0}};
 	size_t begun = fake_count(fake, NULL), asked = 0;
 	bool asking = false;
 
 	(void)state;
 	for (int i = 0; i < ASKERS; i++) {
-		askers[i] = (struct asker){.pipe = pipe, .asks = i % 2 == 0};
+		askers[i] = (struct asker){.line = line, .asks = i % 2 == 0};
 		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
 	}
 	for (int i = 0; i < ASKERS; i++) {
@@ -495,41 +488,39 @@ nothing_comes_between_an_asking_and_its_command(void **state)
 		free(command);
 	}
 	assert_int_equal(asked, ASKS * ASKERS / 2);
-	end_pipe(pipe);
+	line_stop(line);
 	fake_stop(fake);
 }
 
 static void
 an_asking_goes_with_its_command_or_not_at_all(void **state)
 {
-	enum { MANY = 4096 };
-	struct lsh_pipe *pipe = pipe_to(server_uri(server), 0);
-	struct lsh_ticket *tickets = calloc(MANY, sizeof *tickets);
+	struct line *line = line_to(server_uri(server), 0);
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
-	int64_t begun = await_now_ns();
 
 	(void)state;
-	assert_non_null(tickets);
-	for (size_t i = 0; i < MANY; i++)
-		tickets[i] = (struct lsh_ticket){.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	for (size_t i = 0; i <= MANY; i++)
+		commands[i] = command_new(line, "PONG");
 	for (size_t i = 0; i < MANY - 1; i++)
-		assert_int_equal(lsh_pipe_append(pipe, &tickets[i], ping, 1, begun, PATIENT_NS), LSH_APPENDED);
+		assert_int_equal(command_append(commands[i], ping, 1, PATIENT_NS), LSH_APPENDED);
 	/* there is room for one */
-	assert_int_equal(lsh_pipe_append_asking(pipe, &tickets[MANY - 1], ping, 1, begun, PATIENT_NS), LSH_PIPE_FULL);
-	assert_int_equal(lsh_pipe_append(pipe, &tickets[MANY - 1], ping, 1, begun, PATIENT_NS), LSH_APPENDED);
+	commands[MANY - 1]->asking = commands[MANY]->asking = true;
+	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_PIPE_FULL);
+	commands[MANY - 1]->asking = false;
+	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_APPENDED);
 	for (size_t i = 0; i < MANY; i++)
-		assert_int_equal(lsh_pipe_await(pipe, &tickets[i], LSH_NEVER), LSH_ANSWERED);
-	assert_int_equal(lsh_pipe_commands(pipe), MANY);
+		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
+	assert_int_equal(lsh_pipe_commands(line->pipe), MANY);
 	/* of a connection that is gone nothing is appended */
-	tickets[0].epoch = lsh_pipe_epoch(pipe) + 1;
-	assert_int_equal(lsh_pipe_append_asking(pipe, &tickets[0], ping, 1, begun, PATIENT_NS), LSH_PIPE_DOWN);
-	tickets[0].epoch = 0;
-	assert_int_equal(lsh_pipe_append_asking(pipe, &tickets[0], ping, 1, begun, PATIENT_NS), LSH_APPENDED);
-	assert_int_equal(lsh_pipe_await(pipe, &tickets[0], LSH_NEVER), LSH_ANSWERED);
-	assert_string_equal(tickets[0].reply.text, "PONG");
-	assert_int_equal(lsh_pipe_commands(pipe), MANY + 2);
-	end_pipe(pipe);
-	free(tickets);
+	commands[MANY]->ticket.epoch = lsh_pipe_epoch(line->pipe) + 1;
+	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_PIPE_DOWN);
+	commands[MANY]->ticket.epoch = 0;
+	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(command_await(commands[MANY], LSH_NEVER), LSH_ANSWERED);
+	assert_int_equal(lsh_pipe_commands(line->pipe), MANY + 2);
+	line_stop(line);
+	for (size_t i = 0; i <= MANY; i++)
+		command_drop(commands[i]);
 }
 
 /* Nothing is permitted but to be sent elsewhere; "hello" is served all the same, and "here" is refused. */
@@ -547,30 +538,32 @@ answer_without_asking(void *ctx, int argc, const char **argv, const size_t *argl
 }
 
 static void
-check_get(struct lsh_pipe *pipe, const char *key, bool asking, const char *expected)
+check_get(struct line *line, const char *key, bool asking, const char *expected)
 {
-	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	struct command *command = command_new(line, "");
 	struct lsh_arg get[] = {LSH_ARG("GET"), lsh_arg_text(key)};
 
-	assert_int_equal((asking ? lsh_pipe_append_asking : lsh_pipe_append)(pipe, &ticket, get, 2, await_now_ns(), PATIENT_NS), LSH_APPENDED);
-	assert_int_equal(lsh_pipe_await(pipe, &ticket, LSH_NEVER), LSH_ANSWERED);
-	if (strncmp(ticket.reply.text, expected, strlen(expected)) != 0)
-		fail_msg("%s: %s", key, ticket.reply.text);
+	command->asking = asking;
+	assert_int_equal(command_append(command, get, 2, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
+	if (strncmp(command->text, expected, strlen(expected)) != 0)
+		fail_msg("%s: %s", key, command->text);
+	command_drop(command);
 }
 
 static void
 who_is_sent_elsewhere_because_asking_was_refused_is_told_that(void **state)
 {
 	struct fake *fake = fake_start(answer_without_asking, NULL);
-	struct lsh_pipe *pipe = pipe_to(fake_uri(fake), 0);
+	struct line *line = line_to(fake_uri(fake), 0);
 
 	(void)state;
-	check_get(pipe, "away", true, "NOPERM User locks has no permissions to run the 'asking' command");
-	check_get(pipe, "away", false, "MOVED 7"); /* nor is it told of one that was before */
-	check_get(pipe, "hello", true, "hello");
-	check_get(pipe, "here", true, "OOM");
-	check_get(pipe, "away", true, "NOPERM");
-	end_pipe(pipe);
+	check_get(line, "away", true, "NOPERM User locks has no permissions to run the 'asking' command");
+	check_get(line, "away", false, "MOVED 7"); /* nor is it told of one that was before */
+	check_get(line, "hello", true, "hello");
+	check_get(line, "here", true, "OOM");
+	check_get(line, "away", true, "NOPERM");
+	line_stop(line);
 	fake_stop(fake);
 }
 
@@ -579,10 +572,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_caller_gets_its_answers_in_turn),
-		cmocka_unit_test(every_answer_goes_to_whoever_asked_though_callers_give_up_and_the_server_stutters),
+		cmocka_unit_test(every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters),
 		cmocka_unit_test(a_broken_connection_ends_every_caller),
 		cmocka_unit_test(a_command_that_is_overdue_breaks_the_connection_for_all),
-		cmocka_unit_test(a_caller_who_gives_up_leaves_the_connection_as_it_is),
+		cmocka_unit_test(a_caller_who_leaves_its_command_leaves_the_connection_as_it_is),
+		cmocka_unit_test(what_was_left_is_read_by_the_pipes_own_thread),
 		cmocka_unit_test(a_command_for_another_connection_is_not_sent),
 		cmocka_unit_test(a_full_pipe_takes_no_more_until_there_is_room),
 		cmocka_unit_test(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is),

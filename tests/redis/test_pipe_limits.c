@@ -1,7 +1,7 @@
-/* Limits in the pipe: whoever waits ends when its own time comes, whoever reads for it, and however the readers come and go.
+/* Limits in the pipe: whoever waits leaves when its own time comes, whoever reads for it, and however the readers come and go.
  *
- * Those who sleep have no timer of their own if the reader wakes in time for them. So a limit that gets lost on the way from
- * one reader to the next ends nobody: what these tests look for. No time is measured for that. There are anchors, callers
+ * Those who sleep have no timer of their own if the reader wakes in time for them. So with a limit that gets lost on the way from
+ * one reader to the next nobody leaves: what these tests look for. No time is measured for that. There are anchors, callers
  * without any limit, whose answers the peer withholds: what has to end must end while they wait. Whatever wakes a reader
  * makes up for a limit that was lost before, so there are rounds with few callers, after which nothing else happens.
  *
@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "redis/pipe.h"
+#include "tests/redis/caller.h"
 #include "tests/support/await.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@
 enum { CALLERS = 20, ANCHORS = 2, ALL = CALLERS + ANCHORS };
 
 #define PATIENT_NS (600 * LSH_S)
+#define SOON 4 /* s: whoever sleeps looks again by itself every 5 s */
 
 /* ---- the peer ---- */
 
@@ -103,52 +105,82 @@ serve(void *arg)
 	}
 }
 
+/* Another connection of the line, to a peer that has said nothing yet. */
 static void
-broke(void *ctx)
+connect_to(struct peer *peer, struct line *line)
 {
-	(void)ctx;
-}
-
-static const struct lsh_pipe_ops ops = {.broke = broke};
-
-static struct lsh_pipe *
-pipe_to(struct peer *peer)
-{
-	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
 	int fds[2];
 
-	assert_non_null(pipe);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	*peer = (struct peer){.fd = fds[1]};
-	assert_true(lsh_pipe_attach(pipe, (struct lsh_wire){.fd = fds[0]}));
+	line_attach(line, (struct lsh_wire){.fd = fds[0]});
 	assert_int_equal(pthread_create(&peer->thread, NULL, serve, peer), 0);
-	return pipe;
 }
 
 static void
-end_pipe(struct lsh_pipe *pipe, struct peer *peer)
+disconnect(struct peer *peer, struct line *line)
 {
-	struct lsh_wire wire;
+	struct lsh_wire wire = line_detach(line);
 
-	lsh_pipe_break(pipe, 0);
-	await_true((wire = lsh_pipe_detach(pipe)).fd >= 0);
 	lsh_wire_close(&wire);
 	pthread_join(peer->thread, NULL);
 	close(peer->fd);
 	assert_false(peer->confused);
-	lsh_pipe_free(pipe);
+}
+
+static struct line *
+line_to(struct peer *peer)
+{
+	struct line *line = line_start();
+
+	connect_to(peer, line);
+	return line;
+}
+
+static void
+end_line(struct line *line, struct peer *peer)
+{
+	disconnect(peer, line);
+	line_stop(line);
 }
 
 /* ---- callers ---- */
 
 static atomic_uint_fast32_t last_number;
 
+/* A command that is appended; its answer is its number. NULL: it was not, because the pipe is down. */
+static struct command *
+say_number(struct line *line, struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command))
+{
+	unsigned number = (unsigned)++last_number;
+	struct command *command;
+	struct lsh_arg arg;
+	char digits[16];
+
+	snprintf(digits, sizeof digits, "%u", number);
+	command = command_new(line, digits);
+	command->ticket.reader = reader;
+	command->then = then;
+	snprintf(digits, sizeof digits, "%010u", number);
+	arg = lsh_arg_text(digits);
+	if (command_append(command, &arg, 1, patience) == LSH_APPENDED)
+		return command;
+	command_drop(command);
+	return NULL;
+}
+
+static struct lsh_parker *
+own_parker(void)
+{
+	return &lsh_self()->parker;
+}
+
 struct caller {
-	struct lsh_pipe *pipe;
+	struct line *line;
 	int64_t wait, patience; /* LSH_NEVER as a wait: an anchor */
+	void (*then)(struct command *command);
 	int64_t deadline, overdue, returned; /* moments */
-	enum lsh_outcome outcome;
-	bool misattributed;
+	int outcome; /* or LEFT */
 	atomic_bool appended, over;
 	pthread_t thread;
 };
@@ -156,25 +188,19 @@ struct caller {
 static void
 call_once(struct caller *c)
 {
-	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
-	unsigned number = (unsigned)++last_number;
 	int64_t now = lsh_now_ns();
-	struct lsh_arg arg;
-	char digits[16];
+	struct command *command;
 
-	snprintf(digits, sizeof digits, "%010u", number);
-	arg = lsh_arg_text(digits);
 	c->deadline = c->wait == LSH_NEVER ? LSH_NEVER : now + c->wait;
 	c->overdue = now + c->patience;
 	c->outcome = LSH_UNSENT;
-	if (lsh_pipe_append(c->pipe, &ticket, &arg, 1, now, c->patience) == LSH_APPENDED) {
+	command = say_number(c->line, own_parker(), c->patience, c->then);
+	if (command != NULL) {
 		atomic_store(&c->appended, true);
-		c->outcome = lsh_pipe_await(c->pipe, &ticket, c->deadline);
+		c->outcome = command_await(command, c->deadline);
+		command_drop(command);
 	}
 	c->returned = lsh_now_ns();
-	if (c->outcome == LSH_ANSWERED)
-		c->misattributed |= ticket.reply.type != LSH_INTEGER || ticket.reply.integer[0] != (int64_t)number;
-	memset(&ticket, 0xa5, sizeof ticket); /* whoever still touches it is seen to */
 }
 
 static void *
@@ -188,9 +214,9 @@ run_once(void *arg)
 }
 
 static void
-start(struct caller *c, struct lsh_pipe *pipe, int64_t wait, int64_t patience)
+start(struct caller *c, struct line *line, int64_t wait, int64_t patience)
 {
-	*c = (struct caller){.pipe = pipe, .wait = wait, .patience = patience};
+	*c = (struct caller){.line = line, .wait = wait, .patience = patience};
 	assert_int_equal(pthread_create(&c->thread, NULL, run_once, c), 0);
 }
 
@@ -205,13 +231,12 @@ count_over(const struct caller *callers, size_t n)
 	return over;
 }
 
-/* Which reply it got, and when it gave up: of those that are over. */
+/* How it ended and when it left: of those that are over. */
 static void
 assert_right(const struct caller *c)
 {
-	assert_false(c->misattributed);
-	assert_true(c->outcome == LSH_ANSWERED || c->outcome == LSH_GIVEN_UP);
-	if (c->outcome == LSH_GIVEN_UP)
+	assert_true(c->outcome == LSH_ANSWERED || c->outcome == LEFT);
+	if (c->outcome == LEFT)
 		assert_true(c->returned >= c->deadline);
 }
 
@@ -243,7 +268,7 @@ shuffle(int64_t *values, size_t n, unsigned *seed)
 /* ---- tests; what other threads touch outlives a test that fails ---- */
 
 static void
-those_whom_nobody_answers_give_up_when_their_time_comes(void **state)
+those_whom_nobody_answers_leave_when_their_time_comes(void **state)
 {
 	enum order { SOONEST_FIRST, LATEST_FIRST, ANY_ORDER, ORDERS };
 	unsigned seed = 7;
@@ -253,7 +278,7 @@ those_whom_nobody_answers_give_up_when_their_time_comes(void **state)
 		static struct caller callers[ALL];
 		int64_t waits[ALL];
 		static struct peer peer;
-		struct lsh_pipe *pipe = pipe_to(&peer);
+		struct line *line = line_to(&peer);
 
 		for (int i = 0; i < ALL; i++)
 			waits[i] = i < CALLERS ? (5 + i * 295 / (CALLERS - 1)) * LSH_MS : LSH_NEVER;
@@ -268,15 +293,15 @@ those_whom_nobody_answers_give_up_when_their_time_comes(void **state)
 			shuffle(waits, ALL, &seed);
 		}
 		for (int i = 0; i < ALL; i++)
-			start(&callers[i], pipe, waits[i], PATIENT_NS);
+			start(&callers[i], line, waits[i], PATIENT_NS);
 		await_true(count_over(callers, ALL) == CALLERS);
 		for (int i = 0; i < ALL; i++) {
 			assert_int_equal(atomic_load(&callers[i].over), waits[i] != LSH_NEVER);
 			if (waits[i] != LSH_NEVER)
-				assert_int_equal(callers[i].outcome, LSH_GIVEN_UP);
+				assert_int_equal(callers[i].outcome, LEFT);
 		}
 		answer_all(&peer, callers, ALL);
-		end_pipe(pipe, &peer);
+		end_line(line, &peer);
 	}
 }
 
@@ -285,25 +310,25 @@ a_limit_outlives_the_reader_that_was_to_watch_it(void **state)
 {
 	enum { READER, SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR, FOUR };
 	static struct peer peer;
-	struct lsh_pipe *pipe = pipe_to(&peer);
+	struct line *line = line_to(&peer);
 	size_t said = 0;
 	unsigned seed = 11;
 
 	(void)state;
 	for (int round = 0; round < 150; round++) {
 		int64_t wait = (1 + next_random(&seed, 6)) * LSH_MS + next_random(&seed, 1000) * LSH_US;
-		bool answered = round % 3 == 0; /* else it gives up */
+		bool answered = round % 3 == 0; /* else it leaves */
 		static struct caller callers[FOUR];
 		int64_t order[] = {SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR};
 
 		atomic_store(&peer.allowed, said);
-		start(&callers[READER], pipe, wait, PATIENT_NS);
+		start(&callers[READER], line, wait, PATIENT_NS);
 		await_true(peer.heard == said + 1);
 		shuffle(order, 3, &seed);
 		for (size_t i = 0; i < 3; i++) {
 			bool anchor = order[i] != SLEEPER;
 
-			start(&callers[order[i]], pipe, anchor ? LSH_NEVER : wait + next_random(&seed, 8000) * LSH_US, PATIENT_NS);
+			start(&callers[order[i]], line, anchor ? LSH_NEVER : wait + next_random(&seed, 8000) * LSH_US, PATIENT_NS);
 			if (next_random(&seed, 2) == 0)
 				await_true(callers[order[i]].appended);
 		}
@@ -311,21 +336,21 @@ a_limit_outlives_the_reader_that_was_to_watch_it(void **state)
 			atomic_store(&peer.allowed, said + 1);
 		await_true(count_over(callers, FOUR) == 2);
 		assert_false(atomic_load(&callers[FIRST_ANCHOR].over) || atomic_load(&callers[SECOND_ANCHOR].over));
-		assert_int_equal(callers[SLEEPER].outcome, LSH_GIVEN_UP);
+		assert_int_equal(callers[SLEEPER].outcome, LEFT);
 		answer_all(&peer, callers, FOUR);
 		said += FOUR;
 		await_true(peer.heard == said);
 	}
-	end_pipe(pipe, &peer);
+	end_line(line, &peer);
 }
 
 /* Everybody calls once; the peer answers some, more and more of them, and then no more. */
 static void
-no_limit_is_lost_while_answers_come_and_callers_give_up(void **state)
+no_limit_is_lost_while_answers_come_and_callers_leave(void **state)
 {
 	static struct peer peer;
-	struct lsh_pipe *pipe = pipe_to(&peer);
-	size_t said = 0, given_up = 0, answered = 0;
+	struct line *line = line_to(&peer);
+	size_t said = 0, left = 0, answered = 0;
 	unsigned seed = 13;
 
 	(void)state;
@@ -338,7 +363,7 @@ no_limit_is_lost_while_answers_come_and_callers_give_up(void **state)
 		for (size_t i = 0; i < ALL; i++) {
 			bool limited = i != anchor && i != other;
 
-			start(&callers[i], pipe, limited ? (50 + next_random(&seed, 10000)) * LSH_US : LSH_NEVER, PATIENT_NS);
+			start(&callers[i], line, limited ? (50 + next_random(&seed, 10000)) * LSH_US : LSH_NEVER, PATIENT_NS);
 			if (next_random(&seed, 3) == 0)
 				atomic_fetch_add(&peer.allowed, next_random(&seed, 3));
 		}
@@ -347,13 +372,13 @@ no_limit_is_lost_while_answers_come_and_callers_give_up(void **state)
 		said += ALL;
 		await_true(peer.heard == said);
 		for (size_t i = 0; i < ALL; i++) {
-			given_up += callers[i].outcome == LSH_GIVEN_UP;
+			left += callers[i].outcome == LEFT;
 			answered += callers[i].outcome == LSH_ANSWERED;
 		}
 	}
-	printf("# %zu answered, %zu given up\n", answered, given_up);
-	assert_true(given_up > 0 && answered > 0);
-	end_pipe(pipe, &peer);
+	printf("# %zu answered, %zu left\n", answered, left);
+	assert_true(left > 0 && answered > 0);
+	end_line(line, &peer);
 }
 
 static void
@@ -364,14 +389,14 @@ an_overdue_command_ends_all_who_wait(void **state)
 	(void)state;
 	for (int round = 0; round < 25; round++) {
 		static struct peer peer;
-		struct lsh_pipe *pipe = pipe_to(&peer);
+		struct line *line = line_to(&peer);
 		static struct caller callers[CALLERS];
 		int overdue = round == 0 ? 0 : (int)next_random(&seed, CALLERS), hasty = (int)next_random(&seed, CALLERS);
 
 		for (int i = 0; i < CALLERS; i++) {
-			bool gives_up = i != overdue && (i == hasty || next_random(&seed, 4) == 0);
+			bool leaves = i != overdue && (i == hasty || next_random(&seed, 4) == 0);
 
-			start(&callers[i], pipe, gives_up ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER, i == overdue ? 20 * LSH_MS : PATIENT_NS);
+			start(&callers[i], line, leaves ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER, i == overdue ? 20 * LSH_MS : PATIENT_NS);
 		}
 		for (int i = 0; i < CALLERS; i++)
 			await_true(atomic_load(&callers[i].over));
@@ -380,7 +405,7 @@ an_overdue_command_ends_all_who_wait(void **state)
 		for (int i = 0; i < CALLERS; i++) {
 			const struct caller *c = &callers[i];
 
-			if (c->outcome == LSH_GIVEN_UP) {
+			if (c->outcome == LEFT) {
 				assert_true(c->wait != LSH_NEVER);
 				assert_true(c->returned >= c->deadline);
 			} else {
@@ -389,8 +414,8 @@ an_overdue_command_ends_all_who_wait(void **state)
 			}
 		}
 		assert_int_equal(callers[overdue].outcome, LSH_UNKNOWN);
-		assert_false(lsh_pipe_is_up(pipe));
-		end_pipe(pipe, &peer);
+		assert_false(lsh_pipe_is_up(line->pipe));
+		end_line(line, &peer);
 	}
 }
 
@@ -398,8 +423,8 @@ struct stormer {
 	struct caller call;
 	atomic_bool *ending;
 	unsigned seed;
-	uint64_t outcomes[LSH_GIVEN_UP + 1];
-	atomic_size_t given_up;
+	uint64_t outcomes[OUTCOMES];
+	atomic_size_t left;
 	bool early;
 };
 
@@ -412,9 +437,11 @@ storm(void *arg)
 		s->call.wait = (20 + next_random(&s->seed, next_random(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
 		call_once(&s->call);
 		s->outcomes[s->call.outcome]++;
-		if (s->call.outcome == LSH_GIVEN_UP) {
+		if (s->call.outcome == LSH_UNSENT)
+			usleep(100);
+		if (s->call.outcome == LEFT) {
 			s->early |= s->call.returned < s->call.deadline;
-			atomic_fetch_add(&s->given_up, 1);
+			atomic_fetch_add(&s->left, 1);
 		}
 	}
 	return NULL;
@@ -425,9 +452,9 @@ each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(v
 {
 	struct stormer *stormers = calloc(CALLERS, sizeof *stormers);
 	static struct peer peer;
-	struct lsh_pipe *pipe = pipe_to(&peer);
+	struct line *line = line_to(&peer);
 	static atomic_bool ending;
-	uint64_t outcomes[LSH_GIVEN_UP + 1] = {0};
+	uint64_t outcomes[OUTCOMES] = {0};
 	unsigned seed = 19;
 
 	(void)state;
@@ -435,7 +462,7 @@ each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(v
 	atomic_store(&ending, false);
 	atomic_store(&peer.stutters, true);
 	for (int i = 0; i < CALLERS; i++) {
-		stormers[i] = (struct stormer){.call = {.pipe = pipe, .patience = PATIENT_NS}, .ending = &ending, .seed = (unsigned)i};
+		stormers[i] = (struct stormer){.call = {.line = line, .patience = PATIENT_NS}, .ending = &ending, .seed = (unsigned)i};
 		assert_int_equal(pthread_create(&stormers[i].call.thread, NULL, storm, &stormers[i]), 0);
 	}
 	for (int round = 0; round < 40; round++) {
@@ -446,23 +473,306 @@ each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(v
 		/* silent, but for a few more: each of them has nothing but its limit to end by */
 		atomic_store(&peer.allowed, peer.heard + next_random(&seed, 10));
 		for (int i = 0; i < CALLERS; i++)
-			before[i] = stormers[i].given_up;
+			before[i] = stormers[i].left;
 		for (int i = 0; i < CALLERS; i++)
-			await_true(stormers[i].given_up > before[i]);
+			await_true(stormers[i].left > before[i]);
 	}
 	atomic_store(&peer.allowed, SIZE_MAX);
 	atomic_store(&ending, true);
 	for (int i = 0; i < CALLERS; i++) {
 		pthread_join(stormers[i].call.thread, NULL);
-		assert_false(stormers[i].call.misattributed);
 		assert_false(stormers[i].early);
-		for (int k = 0; k <= LSH_GIVEN_UP; k++)
+		for (int k = 0; k < OUTCOMES; k++)
 			outcomes[k] += stormers[i].outcomes[k];
 	}
-	printf("# %llu answered, %llu given up\n", (unsigned long long)outcomes[LSH_ANSWERED], (unsigned long long)outcomes[LSH_GIVEN_UP]);
+	printf("# %llu answered, %llu left\n", (unsigned long long)outcomes[LSH_ANSWERED], (unsigned long long)outcomes[LEFT]);
 	assert_int_equal(outcomes[LSH_UNKNOWN] + outcomes[LSH_UNSENT] + outcomes[LSH_GARBLED], 0);
 	assert_true(outcomes[LSH_ANSWERED] > 0);
-	end_pipe(pipe, &peer);
+	end_line(line, &peer);
+	free(stormers);
+}
+
+/* ---- a thread that sleeps, and for which somebody else keeps the time ---- */
+
+struct sleeper {
+	struct line *line;
+	struct command *command, *other; /* it waits while the first is on its way, and until the other has ended; NULL: for ever */
+	int64_t deadline;
+	atomic_bool said, go, over;
+	pthread_t thread;
+};
+
+static bool
+has_other_ended(void *arg)
+{
+	const struct sleeper *s = arg;
+
+	return s->other != NULL && atomic_load(&s->other->over);
+}
+
+static void *
+sleep_in_pipe(void *arg)
+{
+	struct sleeper *s = arg;
+	bool has_other = s->other != NULL;
+
+	s->command = say_number(s->line, own_parker(), PATIENT_NS, NULL);
+	if (has_other)
+		s->other = say_number(s->line, own_parker(), PATIENT_NS, NULL);
+	lsh_pipe_flush(s->line->pipe);
+	atomic_store(&s->said, true);
+	while (!atomic_load(&s->go))
+		sched_yield();
+	lsh_pipe_wait(s->line->pipe, own_parker(), s->command->ticket.epoch, s->command->ticket.number, has_other_ended, s,
+	              s->deadline);
+	atomic_store(&s->over, true);
+	return NULL;
+}
+
+/* It sleeps, and another thread, which came later, reads for it for 100 ms. */
+static void
+put_to_sleep(struct sleeper *s, struct caller *reader, struct line *line, struct peer *peer, bool has_other, int64_t wait)
+{
+	static struct command some;
+	size_t commands = has_other ? 3 : 2;
+
+	*s = (struct sleeper){.line = line, .other = has_other ? &some : NULL};
+	s->deadline = wait == LSH_NEVER ? LSH_NEVER : lsh_now_ns() + wait;
+	assert_int_equal(pthread_create(&s->thread, NULL, sleep_in_pipe, s), 0);
+	await_true(atomic_load(&s->said));
+	start(reader, line, 100 * LSH_MS, PATIENT_NS);
+	await_true(peer->heard == commands);
+	await_ms(5);
+	atomic_store(&s->go, true);
+	await_ms(20);
+}
+
+static void
+a_sleeper_leaves_in_time_whatever_becomes_of_its_command(void **state)
+{
+	enum fate { ENDED, LEFT_BY_ANOTHER, BROKEN, FATES };
+
+	(void)state;
+	for (int fate = 0; fate < FATES; fate++) {
+		static struct sleeper s;
+		static struct caller reader;
+		static struct peer peer;
+		struct line *line = line_to(&peer);
+
+		put_to_sleep(&s, &reader, line, &peer, false, 200 * LSH_MS);
+		if (fate == ENDED)
+			atomic_store(&peer.allowed, 1);
+		else if (fate == LEFT_BY_ANOTHER)
+			lsh_pipe_leave(line->pipe, s.command->ticket.epoch, s.command->ticket.number);
+		else
+			lsh_pipe_break(line->pipe, 0);
+		await_true(atomic_load(&s.over));
+		assert_true(lsh_now_ns() >= s.deadline);
+		pthread_join(s.thread, NULL);
+		pthread_join(reader.thread, NULL);
+		command_drop(s.command);
+		end_line(line, &peer);
+	}
+}
+
+static void
+a_thread_reads_for_each_of_its_commands_whichever_it_waits_with(void **state)
+{
+	static struct sleeper s;
+	static struct caller reader;
+	static struct peer peer;
+	struct line *line = line_to(&peer);
+
+	(void)state;
+	put_to_sleep(&s, &reader, line, &peer, true, LSH_NEVER);
+	atomic_store(&peer.allowed, 1); /* the one that it waits with ends, and then the reader leaves */
+	await_true(atomic_load(&reader.over));
+	assert_int_equal(reader.outcome, LEFT);
+	atomic_store(&peer.allowed, SIZE_MAX);
+	await_true(atomic_load(&s.over));
+	pthread_join(s.thread, NULL);
+	pthread_join(reader.thread, NULL);
+	command_drop(s.command);
+	command_drop(s.other);
+	end_line(line, &peer);
+}
+
+static void
+a_thread_that_will_not_read_leaves_its_turn_to_another(void **state)
+{
+	static struct caller reader, sleeper;
+	static struct peer peer;
+	struct line *line = line_to(&peer);
+	struct command *first = say_number(line, own_parker(), PATIENT_NS, NULL);
+
+	(void)state;
+	start(&reader, line, 100 * LSH_MS, PATIENT_NS);
+	await_true(peer.heard == 2);
+	await_ms(5);
+	start(&sleeper, line, LSH_NEVER, PATIENT_NS);
+	await_true(peer.heard == 3);
+	await_true(atomic_load(&reader.over)); /* and the turn is ours */
+	lsh_pipe_leave(line->pipe, first->ticket.epoch, first->ticket.number);
+	atomic_store(&peer.allowed, SIZE_MAX);
+	await_true(atomic_load(&sleeper.over));
+	pthread_join(reader.thread, NULL);
+	pthread_join(sleeper.thread, NULL);
+	command_drop(first);
+	end_line(line, &peer);
+}
+
+static void
+a_later_command_with_less_patience_breaks_the_connection_in_time(void **state)
+{
+	(void)state;
+	for (int alone = 0; alone < 2; alone++) {
+		static struct caller patient, hasty;
+		static struct peer peer;
+		struct line *line = line_to(&peer);
+
+		start(&patient, line, LSH_NEVER, PATIENT_NS);
+		await_true(peer.heard == 1);
+		await_ms(100); /* it sleeps in poll(), even if it was woken once for nothing */
+		if (alone == 1) {
+			command_drop(say_number(line, NULL, 30 * LSH_MS, NULL));
+			lsh_pipe_flush(line->pipe);
+		} else {
+			start(&hasty, line, LSH_NEVER, 30 * LSH_MS);
+		}
+		await_true_for(atomic_load(&patient.over), SOON);
+		pthread_join(patient.thread, NULL);
+		assert_int_equal(patient.outcome, LSH_UNKNOWN);
+		if (alone == 0)
+			pthread_join(hasty.thread, NULL);
+		end_line(line, &peer);
+	}
+}
+
+/* ---- the pipe's own thread, without the line's ---- */
+
+static atomic_int calls;
+
+static void
+count_call(void *ctx)
+{
+	(void)ctx;
+	calls++;
+}
+
+static void
+ignore(void *ctx)
+{
+	(void)ctx;
+}
+
+static bool
+always(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static void
+note_end(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
+{
+	(void)message;
+	ticket->overdue = (int64_t)outcome;
+}
+
+static void *
+serve_in_vain(void *pipe)
+{
+	lsh_park(own_parker(), lsh_now_ns()); /* no wake-up is left over from another thread that had it */
+	lsh_pipe_serve(pipe, own_parker(), always, NULL);
+	calls += 100;
+	return NULL;
+}
+
+static void
+whoever_has_to_go_before_it_serves_does_and_is_called_again(void **state)
+{
+	static const struct lsh_pipe_ops ops = {.broke = ignore, .unattended = count_call};
+	static struct lsh_ticket ticket;
+	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	pthread_t thread;
+	int fds[2];
+
+	(void)state;
+	calls = 0;
+	ticket = (struct lsh_ticket){.done = note_end};
+	assert_non_null(pipe);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_true(lsh_pipe_attach(pipe, (struct lsh_wire){.fd = fds[0]}));
+	assert_int_equal(lsh_pipe_append(pipe, &ticket, ping, 1, lsh_now_ns(), PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(calls, 1);
+	assert_int_equal(pthread_create(&thread, NULL, serve_in_vain, pipe), 0);
+	await_true_for(calls == 102, SOON);
+	pthread_join(thread, NULL);
+	lsh_pipe_break(pipe, 0);
+	assert_int_equal(ticket.overdue, LSH_UNKNOWN);
+	lsh_pipe_free(pipe);
+	close(fds[1]);
+}
+
+/* ---- what ends a command ---- */
+
+static atomic_uint ends;
+
+/* Called in-line when a command has ended: it appends another, which nobody waits for, flushes, or breaks the connection. */
+static void
+go_on(struct command *command)
+{
+	unsigned seed = ++ends;
+	struct command *more = NULL;
+
+	if (next_random(&seed, 3) > 0)
+		more = say_number(command->line, NULL, PATIENT_NS, next_random(&seed, 2) == 0 ? go_on : NULL);
+	if (more != NULL)
+		command_drop(more);
+	if (next_random(&seed, 3) == 0)
+		lsh_pipe_flush(command->line->pipe);
+	if (next_random(&seed, 2000) == 0)
+		lsh_pipe_break(command->line->pipe, command->ticket.epoch);
+}
+
+static void
+each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks(void **state)
+{
+	struct stormer *stormers = calloc(CALLERS, sizeof *stormers);
+	static struct peer peer;
+	struct line *line = line_to(&peer);
+	static atomic_bool ending;
+	uint64_t outcomes[OUTCOMES] = {0};
+	unsigned seed = 23;
+
+	(void)state;
+	assert_non_null(stormers);
+	atomic_store(&ending, false);
+	for (int i = 0; i < CALLERS; i++) {
+		stormers[i] = (struct stormer){.call = {.line = line, .patience = PATIENT_NS, .then = go_on}, .ending = &ending, .seed = (unsigned)i};
+		assert_int_equal(pthread_create(&stormers[i].call.thread, NULL, storm, &stormers[i]), 0);
+	}
+	for (int round = 0; round < 150; round++) {
+		atomic_store(&peer.stutters, round % 3 == 0);
+		atomic_store(&peer.allowed, round % 5 == 0 ? next_random(&seed, 100) : SIZE_MAX);
+		await_ms(next_random(&seed, 12));
+		disconnect(&peer, line);
+		connect_to(&peer, line);
+	}
+	atomic_store(&peer.allowed, SIZE_MAX);
+	atomic_store(&ending, true);
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(stormers[i].call.thread, NULL);
+		assert_false(stormers[i].early);
+		for (int k = 0; k < OUTCOMES; k++)
+			outcomes[k] += stormers[i].outcomes[k];
+	}
+	printf("# %llu answered, %llu left, %llu unsent, %llu unknown; %u ended commands appended others\n", (unsigned long long)outcomes[LSH_ANSWERED],
+	       (unsigned long long)outcomes[LEFT], (unsigned long long)outcomes[LSH_UNSENT], (unsigned long long)outcomes[LSH_UNKNOWN], ends);
+	assert_int_equal(outcomes[LSH_GARBLED], 0);
+	assert_true(outcomes[LSH_ANSWERED] > 0 && outcomes[LSH_UNKNOWN] > 0);
+	end_line(line, &peer);
 	free(stormers);
 }
 
@@ -494,41 +804,46 @@ watch(void *arg)
 static void
 the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 {
-	struct watcher w = {.pipe = lsh_pipe_new(&ops, NULL), .rounds = 20000};
+	struct line *line = line_start();
+	struct watcher w = {.pipe = line->pipe, .rounds = 20000};
 	pthread_t thread;
 
 	(void)state;
-	assert_non_null(w.pipe);
 	assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
 	for (uint64_t round = 1; round <= w.rounds; round++) {
 		int64_t end = await_limit_ns(30);
 		int fds[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-		assert_true(lsh_pipe_attach(w.pipe, (struct lsh_wire){.fd = fds[0]}));
+		line_attach(line, (struct lsh_wire){.fd = fds[0]});
 		while (atomic_load(&w.seen) != round) {
 			assert_true(await_now_ns() < end);
 			sched_yield();
 		}
-		lsh_pipe_break(w.pipe, 0);
-		assert_int_equal(lsh_pipe_detach(w.pipe).fd, fds[0]);
+		assert_int_equal(line_detach(line).fd, fds[0]);
 		close(fds[0]);
 		close(fds[1]);
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(w.down, 0);
-	lsh_pipe_free(w.pipe);
+	line_stop(line);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(those_whom_nobody_answers_give_up_when_their_time_comes),
+		cmocka_unit_test(those_whom_nobody_answers_leave_when_their_time_comes),
 		cmocka_unit_test(a_limit_outlives_the_reader_that_was_to_watch_it),
-		cmocka_unit_test(no_limit_is_lost_while_answers_come_and_callers_give_up),
+		cmocka_unit_test(no_limit_is_lost_while_answers_come_and_callers_leave),
 		cmocka_unit_test(an_overdue_command_ends_all_who_wait),
 		cmocka_unit_test(each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again),
+		cmocka_unit_test(a_sleeper_leaves_in_time_whatever_becomes_of_its_command),
+		cmocka_unit_test(a_thread_reads_for_each_of_its_commands_whichever_it_waits_with),
+		cmocka_unit_test(a_thread_that_will_not_read_leaves_its_turn_to_another),
+		cmocka_unit_test(a_later_command_with_less_patience_breaks_the_connection_in_time),
+		cmocka_unit_test(whoever_has_to_go_before_it_serves_does_and_is_called_again),
+		cmocka_unit_test(each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks),
 		cmocka_unit_test(the_epoch_of_a_connection_is_not_known_before_it_is_up),
 	};
 

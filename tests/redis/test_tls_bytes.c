@@ -7,9 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
-#include "redis/pipe.h"
 #include "redis/tls.h"
+#include "tests/redis/caller.h"
 #include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/socket.h"
@@ -23,7 +22,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -583,14 +581,6 @@ errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none(voi
 /* ---- the pipe ---- */
 
 static void
-broke(void *ctx)
-{
-	(void)ctx;
-}
-
-static const struct lsh_pipe_ops ops = {.broke = broke};
-
-static void
 answer_one(SSL *ssl, const char *answer)
 {
 	char heard[64];
@@ -600,36 +590,34 @@ answer_one(SSL *ssl, const char *answer)
 }
 
 struct asker {
-	struct lsh_pipe *pipe;
-	enum lsh_outcome outcome;
-	char said[16];
+	struct line *line;
+	int outcome;
 };
 
 static void *
 ask(void *arg)
 {
 	struct asker *a = arg;
-	struct lsh_ticket ticket = {.done = lsh_ticket_wake, .parker = &lsh_self()->parker};
+	struct command *command = command_new(a->line, "PONG");
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
 	a->outcome = LSH_UNSENT;
-	if (lsh_pipe_append(a->pipe, &ticket, ping, 1, lsh_now_ns(), 30 * LSH_S) == LSH_APPENDED)
-		a->outcome = lsh_pipe_await(a->pipe, &ticket, LSH_NEVER);
-	snprintf(a->said, sizeof a->said, "%.15s", a->outcome == LSH_ANSWERED ? ticket.reply.text : "");
+	if (command_append(command, ping, 1, 30 * LSH_S) == LSH_APPENDED)
+		a->outcome = command_await(command, LSH_NEVER);
+	command_drop(command);
 	return NULL;
 }
 
 static void
 tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(void **state)
 {
-	struct asker a = {.pipe = lsh_pipe_new(&ops, NULL)};
-	struct lsh_wire wire;
+	struct asker a = {.line = line_start()};
 	struct ends e;
 	pthread_t thread;
 
 	(void)state;
 	connect_ends(&e, TLS1_3_VERSION);
-	assert_true(lsh_pipe_attach(a.pipe, e.wire));
+	line_attach(a.line, e.wire);
 	for (int i = 0; i < 5; i++) {
 		await_ms(15); /* longer than the pipe takes for idle: it looks before it asks */
 		assert_int_equal(SSL_key_update(e.server, SSL_KEY_UPDATE_REQUESTED), 1);
@@ -638,16 +626,14 @@ tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(vo
 		answer_one(e.server, "+PONG\r\n");
 		pthread_join(thread, NULL);
 		assert_int_equal(a.outcome, LSH_ANSWERED);
-		assert_string_equal(a.said, "PONG");
 	}
 	await_ms(15);
 	assert_int_equal(SSL_write(e.server, "+GHOST\r\n", 8), 8);
 	ask(&a);
 	assert_int_equal(a.outcome, LSH_UNSENT);
-	wire = lsh_pipe_detach(a.pipe);
-	assert_int_equal(wire.fd, e.wire.fd);
+	assert_int_equal(line_detach(a.line).fd, e.wire.fd);
 	end_ends(&e);
-	lsh_pipe_free(a.pipe);
+	line_stop(a.line);
 }
 
 int

@@ -569,92 +569,6 @@ a_message_stays_while_the_next_ones_are_fed(void **state)
 	assert_int_equal(m->item[1].integer, 5);
 }
 
-static struct lsh_reply
-kept(const char *bytes, size_t size)
-{
-	const struct lsh_message *m;
-	struct lsh_reply reply;
-
-	memset(&reply, 0xa5, sizeof reply);
-	reply.more_room = 0;
-	assert_true(lsh_reader_reset(reader));
-	assert_true(lsh_reader_feed(reader, bytes, size));
-	assert_int_equal(lsh_reader_next(reader, &m), 1);
-	lsh_reply_keep(&reply, m);
-	return reply;
-}
-
-static void
-integers_that_find_no_place_in_a_reply_go_where_there_is_room(void **state)
-{
-	char bytes[8 * (LSH_KEPT + 5)] = "";
-	int64_t more[4] = {0, 0, 0, -7};
-	struct lsh_reply r = {.more = more, .more_room = 3};
-	const struct lsh_message *m;
-	size_t n = 0;
-
-	(void)state;
-	n += (size_t)sprintf(bytes, "*%d\r\n", LSH_KEPT + 4);
-	for (int i = 0; i < LSH_KEPT + 4; i++)
-		n += (size_t)sprintf(bytes + n, ":%d\r\n", i);
-	assert_true(lsh_reader_reset(reader));
-	assert_true(lsh_reader_feed(reader, bytes, n));
-	assert_int_equal(lsh_reader_next(reader, &m), 1);
-	lsh_reply_keep(&r, m);
-	assert_true(r.count == LSH_KEPT + 4 && r.strangers == 0 && r.integers == 0xffff && r.integer[LSH_KEPT - 1] == LSH_KEPT - 1);
-	assert_true(more[0] == LSH_KEPT && more[2] == LSH_KEPT + 2 && more[3] == -7);
-}
-
-static void
-a_reply_keeps_the_integers_and_the_first_string(void **state)
-{
-	struct lsh_reply r;
-
-	(void)state;
-	r = kept(BYTES(":-42\r\n"));
-	assert_true(r.type == LSH_INTEGER && r.count == 1 && r.integers == 1 && r.integer[0] == -42);
-	assert_string_equal(r.text, "");
-
-	r = kept(BYTES("-OOM command not allowed\r\n"));
-	assert_true(r.type == LSH_ERROR && r.count == 1 && r.integers == 0);
-	assert_string_equal(r.text, "OOM command not allowed");
-
-	r = kept(BYTES("$-1\r\n"));
-	assert_true(r.type == LSH_NIL && r.count == 1 && r.integers == 0);
-	assert_string_equal(r.text, "");
-
-	r = kept(BYTES("*5\r\n$-1\r\n:7\r\n$0\r\n\r\n$5\r\nother\r\n:9\r\n"));
-	assert_true(r.type == LSH_ARRAY && r.count == 5 && r.integers == (1 << 1 | 1 << 4));
-	assert_true(r.integer[1] == 7 && r.integer[4] == 9);
-	assert_string_equal(r.text, "");
-
-	r = kept(BYTES("*16\r\n:0\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n:10\r\n:11\r\n:12\r\n:13\r\n:14\r\n:15\r\n"));
-	assert_true(r.count == 16 && r.integers == 0xffff);
-	for (int i = 0; i < 16; i++)
-		assert_int_equal(r.integer[i], i);
-
-	r = kept(BYTES("*0\r\n"));
-	assert_true(r.type == LSH_ARRAY && r.count == 0 && r.integers == 0);
-	assert_string_equal(r.text, "");
-}
-
-static void
-a_reply_cuts_its_text_where_it_does_not_fit(void **state)
-{
-	char bytes[400];
-
-	(void)state;
-	for (size_t n = LSH_REPLY_TEXT - 3; n < LSH_REPLY_TEXT + 100; n++) {
-		struct lsh_reply r;
-
-		memset(bytes, 'e', sizeof bytes);
-		bytes[0] = '-';
-		memcpy(bytes + 1 + n, "\r\n", 2);
-		r = kept(bytes, 1 + n + 2);
-		assert_int_equal(strlen(r.text), n < LSH_REPLY_TEXT ? n : LSH_REPLY_TEXT - 1);
-	}
-}
-
 static uint64_t seed;
 
 /* xorshift: the same numbers at every run */
@@ -863,9 +777,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(many_messages_at_once_are_all_told, start, end),
 		cmocka_unit_test_setup_teardown(strings_that_find_no_room_are_cut_off, start, end),
 		cmocka_unit_test_setup_teardown(a_message_stays_while_the_next_ones_are_fed, start, end),
-		cmocka_unit_test_setup_teardown(integers_that_find_no_place_in_a_reply_go_where_there_is_room, start, end),
-		cmocka_unit_test_setup_teardown(a_reply_keeps_the_integers_and_the_first_string, start, end),
-		cmocka_unit_test_setup_teardown(a_reply_cuts_its_text_where_it_does_not_fit, start, end),
 		cmocka_unit_test_setup_teardown(whatever_is_said_is_read_the_same_whole_and_in_pieces, start, end),
 #ifndef SANITIZED
 		cmocka_unit_test_setup_teardown(nothing_is_allocated_once_a_reader_is_there, start, end),

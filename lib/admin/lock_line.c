@@ -1,0 +1,205 @@
+/* Inspecting: the step that asks what there is of a lock; what its answer, and that of a client, say. Redis is shared with others, and
+ * whoever may write there may write what he likes: nothing is taken that is not in the form in which leash writes it. */
+#include "admin/lock_line.h"
+
+#include "base/text.h"
+#include "base/token.h"
+#include "kind/kind.h"
+
+#include <leash/lock.h>
+
+#include <string.h>
+
+/* ---- the step ---- */
+
+bool
+lsh_inspect_make(struct lsh_script_call *command, struct lsh_arg key)
+{
+	if (key.size > LSH_LOCK_KEY_MAX)
+		return false;
+	lsh_script_begin(command, &lsh_script_inspect, 3);
+	lsh_script_push(command, key);
+	lsh_script_push_joined(command, key, ":fence");
+	lsh_script_push_joined(command, key, ":queue");
+	return true;
+}
+
+/* ---- words ---- */
+
+struct word {
+	const char *text;
+	size_t size;
+};
+
+/* Split all of `text` at single spaces into just `count` words, none of them empty. */
+static bool
+split(const char *text, size_t size, struct word *words, size_t count)
+{
+	const char *end = text + size;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *space = i + 1 < count ? memchr(text, ' ', (size_t)(end - text)) : end;
+
+		if (space == NULL || space == text)
+			return false;
+		words[i] = (struct word){text, (size_t)(space - text)};
+		text = space + 1;
+	}
+	return true;
+}
+
+static bool
+read_number(struct word word, uint64_t most, uint64_t *n)
+{
+	uint64_t value;
+
+	if (!lsh_decimal_read(word.text, word.size, &value) || value > most)
+		return false;
+	*n = value;
+	return true;
+}
+
+static bool
+is_printable(struct word word)
+{
+	for (size_t i = 0; i < word.size; i++)
+		if (word.text[i] <= ' ' || word.text[i] > '~')
+			return false;
+	return true;
+}
+
+static bool
+is(struct word word, const char *text)
+{
+	return word.size == strlen(text) && memcmp(word.text, text, word.size) == 0;
+}
+
+/* ---- tokens ---- */
+
+static bool
+is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static const char *
+what_is_wrong(const char *text, size_t size)
+{
+	if (size == 0)
+		return "it is empty";
+	if (size < LSH_UUID_SIZE + 2)
+		return "it is too short";
+	if (size > LSH_UUID_SIZE + 1 + LSH_DECIMAL_DIGITS)
+		return "it is too long";
+	for (size_t i = 0; i < LSH_UUID_SIZE; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash ? text[i] != '-' : !is_hex(text[i]))
+			return "it does not begin with a UUID";
+	}
+	if (text[LSH_UUID_SIZE] != ':')
+		return "there is no colon behind its UUID";
+	for (size_t i = LSH_UUID_SIZE + 1; i < size; i++)
+		if (text[i] < '0' || text[i] > '9')
+			return "there is no number behind its colon";
+	return NULL;
+}
+
+bool
+lsh_token_is_one(const char *text, size_t size, const char **why)
+{
+	const char *wrong = what_is_wrong(text, size);
+
+	if (why != NULL)
+		*why = wrong;
+	return wrong == NULL;
+}
+
+/* ---- answers ---- */
+
+/* A token, and for how many ms it has the lock, or -1: without an end; or "-" and -2: nobody has it. */
+static bool
+read_holder(struct word token, struct word left, bool *held, int64_t *remaining_ms)
+{
+	uint64_t ttl;
+
+	*held = !is(token, "-");
+	*remaining_ms = is(left, "-1") ? -1 : 0;
+	if (!*held)
+		return is(left, "-2");
+	if (!lsh_token_is_one(token.text, token.size, NULL))
+		return false;
+	if (*remaining_ms == -1)
+		return true;
+	if (!read_number(left, INT64_MAX, &ttl))
+		return false;
+	*remaining_ms = ttl > 0 ? (int64_t)ttl : 1; /* there is a part of a millisecond left */
+	return true;
+}
+
+bool
+lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info)
+{
+	enum { TOKEN, DEPTH, TTL, FENCE, WAITING, NOW, WORDS };
+	struct word word[WORDS];
+	uint64_t depth, fence, waiting, now;
+	leash_party holder = {.token = ""};
+	int64_t remaining_ms;
+	bool held;
+
+	if (!split(text, size, word, WORDS) || !read_holder(word[TOKEN], word[TTL], &held, &remaining_ms))
+		return false;
+	if (!read_number(word[DEPTH], LEASH_DEPTH_MAX, &depth) || (depth > 0) != held || !read_number(word[FENCE], LSH_FENCE_MAX, &fence) ||
+	    !read_number(word[WAITING], UINT64_MAX, &waiting) || !read_number(word[NOW], LSH_FENCE_MAX, &now))
+		return false;
+	if (held)
+		memcpy(holder.token, word[TOKEN].text, word[TOKEN].size);
+	info->holder = holder;
+	info->fence = fence * 256;
+	info->held_since_ms = held ? (int64_t)(fence / 1000) : 0;
+	info->remaining_ms = remaining_ms;
+	info->depth = (uint32_t)depth;
+	info->waiting = waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX;
+	info->held = held;
+	info->no_queue = false;
+	memset(info->reserved_, 0, sizeof info->reserved_);
+	return true;
+}
+
+void
+lsh_party_ask(struct lsh_script_call *command, const char *prefix, const char *token)
+{
+	enum { MOST = 200 }; /* bytes; what is longer is not leash's */
+	char key[LSH_PARTY_KEY_SIZE];
+	size_t size = lsh_party_key(key, prefix, token);
+
+	command->script = NULL;
+	command->count = command->used = 0;
+	lsh_script_push(command, LSH_ARG("GETRANGE"));
+	lsh_script_push_joined(command, (struct lsh_arg){key, size}, "");
+	lsh_script_push(command, LSH_ARG("0"));
+	lsh_script_push_number(command, MOST);
+}
+
+bool
+lsh_party_read(const char *text, size_t size, leash_party *party)
+{
+	enum { PID, SINCE, HOST, PROGRAM, WORDS };
+	struct word word[WORDS];
+	uint64_t pid, since;
+
+	if (!split(text, size, word, WORDS))
+		return false;
+	if (!read_number(word[PID], INT64_MAX, &pid) || pid == 0 || !read_number(word[SINCE], INT64_MAX, &since))
+		return false;
+	if (word[HOST].size >= sizeof party->host || !is_printable(word[HOST]) || word[PROGRAM].size >= sizeof party->program ||
+	    !is_printable(word[PROGRAM]))
+		return false;
+	party->pid = (int64_t)pid;
+	party->since_ms = (int64_t)since;
+	memset(party->host, 0, sizeof party->host);
+	memcpy(party->host, word[HOST].text, word[HOST].size);
+	memset(party->program, 0, sizeof party->program);
+	memcpy(party->program, word[PROGRAM].text, word[PROGRAM].size);
+	return true;
+}

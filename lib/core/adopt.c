@@ -1,0 +1,152 @@
+/* Adopting: going on with a hold that another client got.
+ *
+ * The server is asked whether the token holds the lock, and with which fence, and makes its lease last as long as ours.
+ * Asked twice it does the same, so a lost reply costs nothing. It never gives the lock to a token that lost it.
+ *
+ * A token has one life, in this client, too. Once its hold has ended here, a release of it is under way, which might
+ * free the lock under the next owner that adopts it. And if two threads adopt it at once, the reply that says "held" to
+ * one of them may be older than the release by the other. So a token is not adopted while it is ENDING; and the server
+ * is asked again if an adopted hold ended, or the lock was broken from here, while the reply was on its way.
+ *
+ * An adopted lease is never handed off without the server: the client that had it may have given out fences that follow
+ * from its own. */
+#include "core/core.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The lease that was made for the token goes without a cancel: the token is not ours. */
+static void
+drop_lease(struct lsh_op *op)
+{
+	struct lsh_lease *lease = op->own.lease;
+
+	op->own.lease = NULL;
+	if (lease == NULL)
+		return;
+	lease->user = NULL;
+	lsh_lease_forget(lease);
+}
+
+static void
+over(struct lsh_op *op, leash_status status)
+{
+	const leash_error *was = &op->why;
+
+	if (status == LEASH_CLOSED)
+		lsh_op_fail(op, status, 0, "the client was closed");
+	else if (status == LEASH_NOT_HELD || strncmp(was->text, "not adopted", 11) == 0)
+		lsh_op_fail(op, status, was->sys_errno, "%s", was->text);
+	else
+		lsh_op_fail(op, status, was->sys_errno, "not adopted: %s", was->text);
+	drop_lease(op);
+	lsh_op_finish(op, status);
+}
+
+static void
+late(struct lsh_op *op)
+{
+	lsh_lease_describe(op->queue->lease, &op->why);
+	if (op->why.status == LEASH_OK || op->why.status == LEASH_TIMEOUT)
+		op->why.status = LEASH_UNAVAILABLE;
+	over(op, op->why.status);
+}
+
+static void
+again(struct lsh_op *op)
+{
+	op->wakes_at = lsh_lease_adopt(op->queue->lease, &op->want);
+}
+
+static bool
+has_token(const struct lsh_lease *lease, const char *token, size_t size)
+{
+	return lease->token_size == size && memcmp(lease->token, token, size) == 0;
+}
+
+/* May the server be asked for the token, or its reply be believed? `own`: the lease of this adoption, if it has one. */
+static leash_status
+check(struct lsh_op *op, const char *token, size_t size, const struct lsh_lease *own)
+{
+	const struct lsh_lock *lock = op->lock;
+	struct lsh_list *at, *after;
+
+	if (lock->hold != NULL && has_token(lock->hold->lease, token, size))
+		return lsh_op_fail(op, LEASH_INVALID, 0,
+		                   "another owner of this client has adopted that token: share the handle's owner instead");
+	lsh_list_each(at, after, &lock->resource.leases) {
+		const struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+
+		if (lease != own && lease->state == LSH_ENDING && has_token(lease, token, size))
+			return lsh_op_fail(op, LEASH_NOT_HELD, 0, "that token is being released, by this client");
+	}
+	return LEASH_OK;
+}
+
+static leash_status
+ask(struct lsh_op *op, const char *token, size_t size)
+{
+	struct lsh_lease *lease = lsh_lease_new_for(&op->lock->resource, &op->want, token, size);
+
+	if (lease == NULL)
+		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+	op->own.lease = lease;
+	lease->user = &op->own;
+	op->generation = op->lock->generation;
+	op->wakes_at = LSH_NEVER;
+	again(op);
+	return LEASH_OK;
+}
+
+bool
+lsh_adopt_believes(struct lsh_op *op, int64_t fence)
+{
+	struct lsh_lock *lock = op->lock;
+	const struct lsh_lease *lease = op->own.lease;
+	leash_status status = check(op, lease->token, lease->token_size, lease);
+	char token[LSH_TOKEN_SIZE];
+	size_t size = lease->token_size;
+
+	/* this client was given the lock after the server said so */
+	if (status == LEASH_OK && lock->hold != NULL && (uint64_t)fence * 256 < lock->hold->fence)
+		status = lsh_op_fail(op, LEASH_NOT_HELD, 0, "nobody holds it by that token any more");
+	if (status == LEASH_OK && op->generation == lock->generation)
+		return true;
+	memcpy(token, lease->token, size + 1);
+	drop_lease(op);
+	if (status == LEASH_OK)
+		status = ask(op, token, size);
+	if (status != LEASH_OK)
+		lsh_op_finish(op, status);
+	return false;
+}
+
+static bool
+begin(struct lsh_op *op)
+{
+	struct lsh_lock *lock = op->lock;
+	struct lsh_hold *hold = lsh_hold_check(lock, op->owner->id);
+	size_t size = strlen(op->token);
+	leash_status status;
+
+	if (hold != NULL && hold == lock->hold)
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already"));
+	if (hold != NULL)
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_LOST, 0, "an earlier hold of this owner was lost: "
+		                                      "release it before another one is adopted"));
+	if (atomic_load(&lock->engine->closing))
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed"));
+	status = check(op, op->token, size, NULL);
+	if (status != LEASH_OK)
+		return lsh_op_at_once(op, status);
+	if (!lsh_op_join(op, &op->own))
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory"));
+	status = ask(op, op->token, size);
+	if (status == LEASH_OK)
+		return false;
+	op->state = LSH_OP_NEW; /* nobody waits for it yet */
+	lsh_op_finish(op, status);
+	return true;
+}
+
+const struct lsh_op_verb lsh_adopting = {.begin = begin, .late = late, .again = again, .over = over};

@@ -1,0 +1,81 @@
+/* Breaking: the release of a lock by the token of whoever has it. Redis has that token for one hold and never again. So
+ * breaking cannot hit an owner that got the lock meanwhile, and may be sent again when its reply was lost. */
+#include "core/core.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+finish(struct lsh_op *op, leash_status status)
+{
+	if (status != LEASH_OK)
+		lsh_lease_stop_breaking(op->lease);
+	lsh_op_finish(op, status);
+}
+
+static void
+ended(struct lsh_op *op, enum lsh_found found, const leash_error *why)
+{
+	bool maybe = lsh_lease_is_maybe_broken(op->lease);
+	leash_status status = why->status == LEASH_DENIED || !maybe ? why->status : LEASH_UNKNOWN;
+
+	if (found == LSH_FOUND_NOT_YET)
+		op->why = *why;
+	else if (found == LSH_FOUND_REFUSED)
+		finish(op, lsh_op_fail(op, status, why->sys_errno, "%s: %s",
+		                       maybe ? "not known whether it is broken" : "not broken", why->text));
+	else
+		finish(op, LEASH_OK); /* or it ended by itself meanwhile */
+}
+
+static void
+late(struct lsh_op *op)
+{
+	leash_error why = op->why;
+
+	if (atomic_load(&op->lock->engine->closing)) {
+		finish(op, lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed"));
+		return;
+	}
+	lsh_lease_describe(op->lease, &why);
+	if (why.status == LEASH_UNKNOWN || why.status == LEASH_OK)
+		why.status = LEASH_UNAVAILABLE;
+	ended(op, LSH_FOUND_REFUSED, &why);
+}
+
+static bool
+begin(struct lsh_op *op)
+{
+	static const struct lsh_wish any = {.lease_ms = 1000};
+	struct lsh_lease *lease = lsh_lease_new_for(&op->lock->resource, &any, op->token, strlen(op->token));
+
+	if (lease == NULL)
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory"));
+	lsh_op_wait_for(op, lease);
+	lsh_lease_release_everywhere(lease, op->reader);
+	return false;
+}
+
+const struct lsh_op_verb lsh_breaking = {.begin = begin, .late = late, .ended = ended};
+
+/* A hold of this client learns of it now, instead of at its next renewal. If a hold is about to begin here, the reply
+ * or the message that is on its way for it must not be believed any more. */
+void
+lsh_lock_broken(struct lsh_lock *lock, const char *token, bool done)
+{
+	struct lsh_lease *ours;
+
+	lsh_monitor_enter(&lock->resource.monitor);
+	lock->generation += done; /* for whoever is adopting it */
+	ours = lsh_lease_find_live(&lock->resource, token);
+	if (ours != NULL && !done) {
+		lsh_lease_check(ours);
+	} else if (ours != NULL && ours->state == LSH_HELD) {
+		lsh_lease_lose(ours, "it was broken: leash_lock_break()");
+	} else if (ours != NULL && ours->user != NULL) {
+		lsh_lease_give_up(ours);
+		if (!ours->adopting)
+			lsh_queue_drive(ours->user);
+	}
+	lsh_monitor_leave(&lock->resource.monitor);
+}

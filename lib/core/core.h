@@ -1,0 +1,177 @@
+/* What the core keeps in memory: locks, their queues, and holds. Only this folder includes it.
+ *
+ *   queue   ops in order of arrival; the lease of the first one is acquired. A plain lock has one queue for all threads
+ *           of the process. It rests while one of them holds the lock: then the lease is the hold's, and may be handed
+ *           off to the first of the queue. In a fair lock each op is a queue of its own, so each has a place in Redis.
+ *   hold    (op) --granted, or handed off here--> HELD <--renewals fail, or succeed again--> AT RISK
+ *           either --outermost release--> gone
+ *           either --not there any more, or valid_until is past--> LOST --released as often as acquired--> gone
+ *
+ * If the first of a queue leaves, the next one goes on with the same lease, in whatever state that is. The last one
+ * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
+ *
+ * Each file calls only those before it: table, notice, queue, hold; acquire, adopt, extend, release, break; grant,
+ * engine. What comes back goes through two tables: lsh_op_verb, and the lsh_lease_events that the engine sets.
+ *
+ * Mutexes, in the order in which they are taken: engine->mutex; the monitor of a lock; the leaves below. */
+#ifndef LSH_CORE_CORE_H
+#define LSH_CORE_CORE_H
+
+#include "base/courier.h"
+#include "base/map.h"
+#include "base/owner.h"
+#include "core/op.h"
+
+/* What is told of a hold; the letters lie with it, so that telling allocates nothing. */
+struct lsh_notice {
+	struct lsh_letter letter;
+	struct lsh_hold *hold;
+	leash_event_type type;
+	int64_t remaining_ms;
+	const char *text;
+	unsigned acknowledged, wanted; /* "1 of 2" in front of the text, unless 0 were wanted */
+};
+
+struct lsh_hold {
+	struct lsh_list link;      /* lost: in lock->lost */
+	struct lsh_lock *lock;
+	struct leash_owner *owner; /* referenced */
+	struct lsh_lease *lease;   /* referenced; NULL: it is lost */
+	unsigned depth;
+	uint64_t fence;            /* as shown */
+	struct lsh_terms terms;
+	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
+	bool at_risk;
+	atomic_uint references;    /* the lock's or its op's, and one for each notice under way */
+	struct lsh_notice notices[]; /* by type, if somebody listens */
+};
+
+/* What was done, for leash_client_stats(). */
+struct lsh_counts {
+	uint64_t acquired, handed_off, waited, released, lost, abandoned, renewed, renewals_failed, gave_up;
+};
+
+struct lsh_lock {
+	struct lsh_resource resource; /* whose monitor guards all below but what has another word */
+	struct lsh_map_node node;     /* in engine->locks, by its key */
+	struct lsh_engine *engine;
+	atomic_uint references;       /* handles, leases, holds */
+	unsigned handles;             /* engine->mutex guards it, */
+	bool fair;                    /* and this while there are none */
+	char *name;
+	char shown[80];
+
+	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. */
+	_Atomic uint64_t holder;
+	_Atomic int64_t valid_until;
+
+	struct lsh_hold *hold;
+	struct lsh_list lost;         /* holds that are still to be unwound */
+	struct lsh_list queues;       /* of a fair lock in order of arrival */
+	struct lsh_queue plain;       /* the one queue of a lock that is not fair */
+	struct lsh_list ops;          /* releases and extensions */
+	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
+	struct lsh_counts counts;
+	uint64_t last_fence;
+};
+
+/* What an op does when something happens to it; each verb has its own file. Entered. */
+struct lsh_op_verb {
+	bool (*begin)(struct lsh_op *op);                     /* true: it is done */
+	void (*late)(struct lsh_op *op);                      /* its deadline has come, or no reply comes any more */
+	void (*again)(struct lsh_op *op);                     /* wakes_at has come; NULL: it never does */
+	/* Its wait is over, or its hold has ended, because of this. NULL: it waits for a reply, whatever happens. */
+	void (*over)(struct lsh_op *op, leash_status status);
+	/* What the release of its lease found. NULL: it releases nothing. */
+	void (*ended)(struct lsh_op *op, enum lsh_found found, const leash_error *why);
+};
+
+struct lsh_engine {
+	struct lsh_backend *backend;
+	const struct lsh_lease_events *events; /* of the leases of its locks */
+	struct lsh_courier *courier;
+	const struct lsh_engine_ops *ops;
+	void *ctx;
+	atomic_bool closing;
+	_Atomic int32_t inside;       /* threads that wait; the closer waits for them */
+	struct lsh_parker *_Atomic closer;
+	pthread_mutex_t mutex;        /* guards the rest, and the handles of each lock */
+	struct lsh_map locks;
+	struct lsh_counts gone;       /* of locks that were freed */
+};
+
+static inline struct lsh_lock *
+lsh_lock_of(const struct lsh_resource *resource)
+{
+	return lsh_container(resource, struct lsh_lock, resource);
+}
+
+static inline void
+lsh_queue_init(struct lsh_queue *queue, struct lsh_lock *lock)
+{
+	*queue = (struct lsh_queue){.lock = lock};
+	lsh_list_init(&queue->link);
+	lsh_list_init(&queue->ops);
+}
+
+/* ---- table.c ---- */
+
+void lsh_lock_retain(struct lsh_lock *lock);
+void lsh_lock_unref(struct lsh_lock *lock); /* not entered, if it may be the last */
+struct lsh_lock *lsh_lock_find(struct lsh_engine *engine, const char *key, size_t size); /* with a reference; or NULL */
+/* Call `visit` with each lock entered. `gone` gets the counts of the locks that were freed; it may be NULL. */
+void lsh_lock_each(struct lsh_engine *engine, struct lsh_counts *gone,
+                   void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
+void lsh_counts_add(struct lsh_counts *sum, const struct lsh_counts *counts);
+
+/* ---- notice.c; entered ---- */
+
+/* NULL: no memory */
+struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms);
+void lsh_hold_unref(struct lsh_hold *hold);
+void lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text);
+/* One that was not delivered yet is taken back by its opposite: both alternate for whoever listens. */
+void lsh_notice_at_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why);
+void lsh_notice_recovered(struct lsh_hold *hold);
+
+/* ---- queue.c; entered ---- */
+
+struct lsh_op *lsh_queue_first(const struct lsh_queue *queue); /* or NULL */
+/* See that its first op is being served: there is a new one, or the hold for which a plain queue rested has ended. */
+void lsh_queue_drive(struct lsh_queue *queue);
+
+bool lsh_op_at_once(struct lsh_op *op, leash_status status);      /* it needs no server: true */
+bool lsh_op_join(struct lsh_op *op, struct lsh_queue *queue);     /* it waits for the lock; false: no memory */
+void lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease); /* it is about this lease, and waits */
+void lsh_op_stir(struct lsh_op *op);
+void lsh_op_finish(struct lsh_op *op, leash_status status);       /* take it out of its queue, and tell its front */
+/* Fill in op->why, behind the name of the lock, and return `status`. An argument may be the text of op->why. */
+leash_status lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+leash_status lsh_op_not_held(struct lsh_op *op);
+leash_status lsh_op_lost(struct lsh_op *op);
+
+/* ---- hold.c; entered ---- */
+
+struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner);    /* held or lost; or NULL */
+struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the same; lost now if its lease ran out */
+bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
+/* The caller's reference to the lease becomes the hold's. */
+void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence);
+/* The hold of the lock ends for its owner. The reference to its lease becomes the caller's. */
+struct lsh_lease *lsh_hold_finish(struct lsh_lock *lock);
+void lsh_hold_unwind(struct lsh_hold *hold); /* forget it */
+void lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why);
+
+/* ---- adopt.c, extend.c; entered ---- */
+
+/* The server said that its token holds the lock. False: that must not be believed: the op has ended, or asks again. */
+bool lsh_adopt_believes(struct lsh_op *op, int64_t fence);
+void lsh_extend_renewed(struct lsh_lease *lease); /* tell the extensions of this lease: it was renewed, */
+void lsh_extend_failed(struct lsh_lease *lease, const leash_error *why, bool final); /* or not; final: nor will it be */
+
+/* ---- grant.c ---- */
+
+extern const struct lsh_lease_events lsh_lease_events;
+
+#endif

@@ -1,0 +1,296 @@
+/* The engine: the locks of one client over one backend; how it opens, closes and forks, and what it counts. */
+#include "core/core.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <errno.h>
+
+/* ---- what the backend calls ---- */
+
+struct visit {
+	void (*visit)(struct lsh_resource *resource, void *arg);
+	void *arg;
+};
+
+static void
+visit_resource(struct lsh_lock *lock, void *arg)
+{
+	const struct visit *v = arg;
+
+	v->visit(&lock->resource, v->arg);
+}
+
+static void
+each(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *arg)
+{
+	struct visit v = {visit, arg};
+
+	lsh_lock_each(ctx, NULL, visit_resource, &v);
+}
+
+static struct lsh_resource *
+find(void *ctx, const char *key, size_t size)
+{
+	struct lsh_lock *lock = lsh_lock_find(ctx, key, size);
+
+	return lock != NULL ? &lock->resource : NULL;
+}
+
+static void
+retain(struct lsh_resource *resource)
+{
+	lsh_lock_retain(lsh_lock_of(resource));
+}
+
+static void
+release(struct lsh_resource *resource)
+{
+	lsh_lock_unref(lsh_lock_of(resource));
+}
+
+/* Every wait for the lock ends. */
+static void
+end_waits(struct lsh_lock *lock, const leash_error *why)
+{
+	struct lsh_list *queue, *after_queue, *at, *after;
+
+	lsh_list_each(queue, after_queue, &lock->queues)
+		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops) {
+			struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+
+			op->why = *why;
+			op->verb->over(op, why->status);
+		}
+}
+
+static void
+denied(struct lsh_resource *resource, const leash_error *why)
+{
+	end_waits(lsh_lock_of(resource), why);
+}
+
+static void
+clock_jumped(void *ctx, int64_t by_us)
+{
+	const struct lsh_engine *e = ctx;
+
+	e->ops->clock_jumped(e->ctx, by_us);
+}
+
+/* ---- life ---- */
+
+leash_status
+lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options, const struct lsh_engine_ops *ops,
+                void *ctx, struct lsh_courier *courier, leash_error *err)
+{
+	static const struct lsh_backend_ops backend_ops = {
+		.each = each, .find = find, .retain = retain, .release = release, .denied = denied,
+		.clock_jumped = clock_jumped,
+	};
+	struct lsh_engine *e = lsh_new(struct lsh_engine);
+	leash_status status;
+
+	if (e == NULL)
+		return lsh_fail_short(err, ENOMEM, "cannot make a client");
+	e->events = &lsh_lease_events;
+	e->ops = ops;
+	e->ctx = ctx;
+	e->courier = courier;
+	pthread_mutex_init(&e->mutex, NULL);
+	if (!lsh_map_init(&e->locks)) {
+		lsh_engine_free(e);
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                "the system has no randomness to give, which owner tokens are made of");
+	}
+	status = lsh_backend_open(&e->backend, options, &backend_ops, e, courier, err);
+	if (status != LEASH_OK) {
+		if (e->backend != NULL)
+			lsh_engine_close(e);
+		lsh_engine_free(e);
+		return status;
+	}
+	*out = e;
+	return LEASH_OK;
+}
+
+static void
+unwind_lost(struct lsh_lock *lock)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &lock->lost)
+		lsh_hold_unwind(lsh_container(at, struct lsh_hold, link));
+}
+
+void
+lsh_lock_close(struct lsh_lock *lock)
+{
+	struct lsh_engine *e = lock->engine;
+
+	/* under the mutex until all is done: so nobody gets a new handle, and a hold through it, in between */
+	pthread_mutex_lock(&e->mutex);
+	if (--lock->handles == 0) {
+		lsh_monitor_enter(&lock->resource.monitor);
+		if (lock->hold != NULL)
+			lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
+		unwind_lost(lock);
+		lsh_monitor_leave(&lock->resource.monitor);
+	}
+	pthread_mutex_unlock(&e->mutex);
+	lsh_lock_unref(lock);
+}
+
+static void
+close_lock(struct lsh_lock *lock, void *arg)
+{
+	static const leash_error closed = {LEASH_CLOSED, 0, ""};
+
+	(void)arg;
+	end_waits(lock, &closed);
+	if (lock->hold != NULL) {
+		struct lsh_hold *hold = lock->hold;
+
+		lsh_lease_release(lsh_hold_finish(lock), NULL);
+		lsh_hold_unwind(hold);
+	}
+	unwind_lost(lock);
+}
+
+/* No reply comes any more: tell whoever still waits for one. */
+static void
+end_ops(struct lsh_lock *lock, void *arg)
+{
+	struct lsh_list *at, *after;
+
+	(void)arg;
+	lsh_list_each(at, after, &lock->ops) {
+		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+
+		op->verb->late(op);
+	}
+}
+
+void
+lsh_engine_close(struct lsh_engine *e)
+{
+	struct lsh_thread *self = lsh_self();
+	int64_t timeout = e->backend->options.timeout, deadline = lsh_after(lsh_now_ns(), timeout);
+
+	atomic_store(&e->closing, true);
+	atomic_store(&e->backend->closing, true);
+	lsh_lock_each(e, NULL, close_lock, NULL);
+	lsh_backend_settle(e->backend, deadline);
+	lsh_backend_stop(e->backend);
+	lsh_lock_each(e, NULL, end_ops, NULL);
+	deadline = lsh_after(lsh_now_ns(), timeout);
+	if (self != NULL)
+		atomic_store(&e->closer, &self->parker);
+	while (self != NULL && atomic_load(&e->inside) > 0 && lsh_now_ns() < deadline)
+		lsh_park(&self->parker, deadline);
+	atomic_store(&e->closer, NULL);
+	lsh_backend_drop(e->backend);
+}
+
+void
+lsh_engine_free(struct lsh_engine *e)
+{
+	if (e == NULL)
+		return;
+	lsh_backend_free(e->backend);
+	lsh_map_clear(&e->locks);
+	pthread_mutex_destroy(&e->mutex);
+	lsh_free(e);
+}
+
+void
+lsh_engine_after_fork(struct lsh_engine *e)
+{
+	lsh_backend_after_fork(e->backend);
+}
+
+struct lsh_backend *
+lsh_engine_backend(struct lsh_engine *e)
+{
+	return e->backend;
+}
+
+void
+lsh_engine_enter(struct lsh_engine *e)
+{
+	atomic_fetch_add(&e->inside, 1);
+}
+
+void
+lsh_engine_leave(struct lsh_engine *e)
+{
+	struct lsh_parker *closer;
+
+	if (atomic_fetch_sub(&e->inside, 1) == 1 && (closer = atomic_load(&e->closer)) != NULL)
+		lsh_unpark(closer);
+}
+
+struct ended {
+	const struct leash_owner *owner;
+	const char *why;
+};
+
+static void
+abandon_of(struct lsh_lock *lock, void *arg)
+{
+	const struct ended *ended = arg;
+	struct lsh_hold *hold = lsh_hold_of(lock, ended->owner->id);
+
+	if (hold != NULL)
+		lsh_hold_abandon(lock, hold, ended->why);
+}
+
+void
+lsh_engine_owner_ended(struct lsh_engine *e, const struct leash_owner *owner, const char *why)
+{
+	struct ended ended = {.owner = owner, .why = why};
+
+	lsh_lock_each(e, NULL, abandon_of, &ended);
+}
+
+/* ---- what a client has done ---- */
+
+struct sum {
+	struct lsh_counts counts;
+	uint64_t holding, waiting;
+};
+
+static void
+add_lock(struct lsh_lock *lock, void *arg)
+{
+	struct sum *sum = arg;
+	struct lsh_list *queue, *after_queue, *at, *after;
+
+	lsh_counts_add(&sum->counts, &lock->counts);
+	sum->holding += lock->hold != NULL;
+	lsh_list_each(queue, after_queue, &lock->queues)
+		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops)
+			sum->waiting++;
+}
+
+void
+lsh_engine_count(struct lsh_engine *e, leash_stats *stats)
+{
+	struct sum sum = {.holding = 0};
+	struct lsh_counts gone;
+
+	lsh_lock_each(e, &gone, add_lock, &sum);
+	lsh_counts_add(&sum.counts, &gone);
+	stats->acquired = sum.counts.acquired;
+	stats->handed_on = sum.counts.handed_off;
+	stats->waited = sum.counts.waited;
+	stats->released = sum.counts.released;
+	stats->lost = sum.counts.lost;
+	stats->abandoned = sum.counts.abandoned;
+	stats->renewed = sum.counts.renewed;
+	stats->renewals_failed = sum.counts.renewals_failed;
+	stats->gave_up = sum.counts.gave_up;
+	stats->holding = sum.holding;
+	stats->waiting = sum.waiting;
+}

@@ -1,0 +1,77 @@
+/* The engine: takes, keeps and gives back the locks of one client. The client layer puts the public face on it. */
+#ifndef LSH_CORE_ENGINE_H
+#define LSH_CORE_ENGINE_H
+
+#include "lease/backend.h"
+
+#include <leash/event.h>
+#include <leash/inspect.h>
+#include <leash/status.h>
+
+struct leash_owner;
+struct lsh_courier;
+struct lsh_engine;
+struct lsh_lock;
+
+struct lsh_engine_ops {
+	/* The server's clock left ours; any thread, perhaps with a mutex held: must not wait or call back. */
+	void (*clock_jumped)(void *ctx, int64_t by_us);
+};
+
+/* On what terms a lock is acquired. */
+struct lsh_terms {
+	int64_t lease_ms;
+	int64_t max_hold_ms;      /* 0: no limit */
+	int64_t alive_ms;         /* 0: need not be */
+	int64_t handoff_ms;       /* how long a turn of this process may last, */
+	unsigned handoffs;        /* and how often the lock is handed off in it */
+	bool no_renew;
+	struct lsh_safety safety;
+	leash_event_fn on_event;  /* may be NULL */
+	void *event_arg;
+};
+
+/* Make an engine and connect it. Events and log lines go through `courier`. `*out` is set only with LEASH_OK. */
+leash_status lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options,
+                             const struct lsh_engine_ops *ops, void *ctx, struct lsh_courier *courier,
+                             leash_error *err);
+
+/* Release what is held, end every wait (LEASH_CLOSED), end the threads. Calls are allowed until lsh_engine_free(). */
+void lsh_engine_close(struct lsh_engine *engine);
+void lsh_engine_free(struct lsh_engine *engine); /* when it is closed and all its locks are; NULL is allowed */
+/* In the child: close its copies of the descriptors, and touch nothing else. */
+void lsh_engine_after_fork(struct lsh_engine *engine);
+struct lsh_backend *lsh_engine_backend(struct lsh_engine *engine);
+
+/* Around what close waits for: a thread that waits for a lock, or for an answer. */
+void lsh_engine_enter(struct lsh_engine *engine);
+void lsh_engine_leave(struct lsh_engine *engine);
+
+/* An owner is no more: what it holds through this engine is abandoned. */
+void lsh_engine_owner_ended(struct lsh_engine *engine, const struct leash_owner *owner, const char *why);
+
+/* The lock of this name, made if it is not there. LEASH_NO_MEMORY; LEASH_INVALID: its kind or fairness is another. */
+leash_status lsh_lock_open(struct lsh_lock **out, struct lsh_engine *engine, const char *name,
+                           const struct lsh_kind *kind, bool fair);
+void lsh_lock_close(struct lsh_lock *lock); /* what is held when the last is closed is abandoned */
+
+const char *lsh_lock_name(const struct lsh_lock *lock);
+const char *lsh_lock_shown(const struct lsh_lock *lock);
+struct lsh_resource *lsh_lock_resource(struct lsh_lock *lock);
+struct lsh_engine *lsh_lock_engine(struct lsh_lock *lock);
+
+/* It was broken from here (`done`), or perhaps was: tell the hold or wait of this client by that token, if any. */
+void lsh_lock_broken(struct lsh_lock *lock, const char *token, bool done);
+
+/* What this engine counts itself; memory only. */
+void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);
+
+/* Memory only. `owner` may be NULL: one that has nothing. */
+bool lsh_held(const struct lsh_lock *lock, const struct leash_owner *owner);
+int64_t lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner); /* ns, 0 if not held */
+unsigned lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner);
+uint64_t lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner);
+size_t lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, size_t size);
+void lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner);
+
+#endif

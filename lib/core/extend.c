@@ -1,0 +1,143 @@
+/* Extending: a renewal that its owner waits for. */
+#include "core/core.h"
+
+#include "base/token.h"
+
+static bool
+is_extension(const struct lsh_op *op, const struct lsh_lease *lease)
+{
+	return op->verb == &lsh_extending && op->lease == lease;
+}
+
+/* The lease is renewed for the longest time that anybody waits for. */
+static void
+set_extension(const struct lsh_lock *lock, struct lsh_lease *lease)
+{
+	struct lsh_list *at, *after;
+
+	lease->extend_ms = 0;
+	lsh_list_each(at, after, &lock->ops) {
+		const struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+
+		if (is_extension(op, lease) && op->lease_ms > lease->extend_ms)
+			lease->extend_ms = op->lease_ms;
+	}
+}
+
+static void
+finish(struct lsh_op *op, leash_status status)
+{
+	lsh_list_remove(&op->link);
+	set_extension(op->lock, op->lease);
+	lsh_op_finish(op, status);
+}
+
+static void
+again(struct lsh_op *op)
+{
+	op->wakes_at = LSH_NEVER;
+	if (!lsh_lease_extend(op->lease, op->reader))
+		op->wakes_at = lsh_after_ms(lsh_now_ns(), 5 + lsh_random32() % 20); /* there is no connection */
+}
+
+void
+lsh_extend_renewed(struct lsh_lease *lease)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
+		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+		int64_t most_ms = lease->ends_at == LSH_NEVER ? LSH_NEVER : (lease->ends_at - lease->renewed_at) / LSH_MS - 1;
+
+		if (!is_extension(op, lease))
+			continue;
+		if (lease->renewed_at >= op->since && lease->renewed_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
+			finish(op, LEASH_OK);
+		else if (op->wakes_at == LSH_NEVER)
+			again(op); /* that was another renewal */
+	}
+}
+
+static void
+not_extended(struct lsh_op *op, const leash_error *why)
+{
+	leash_status status = why->status == LEASH_OK ? LEASH_UNAVAILABLE : why->status;
+
+	finish(op, lsh_op_fail(op, status, why->sys_errno, "not extended: %s", why->text));
+}
+
+void
+lsh_extend_failed(struct lsh_lease *lease, const leash_error *why, bool final)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
+		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+
+		if (!is_extension(op, lease))
+			continue;
+		op->why = *why;
+		if (final)
+			not_extended(op, why);
+		else
+			op->wakes_at = lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200);
+		lsh_op_stir(op);
+	}
+}
+
+static void
+late(struct lsh_op *op)
+{
+	leash_error why = op->why;
+
+	if (lsh_now_ns() >= op->lease->valid_until && op->lease->state == LSH_HELD) {
+		lsh_lease_lose(op->lease, "its lease ran out"); /* which ends this op, too */
+		return;
+	}
+	lsh_lease_describe(op->lease, &why);
+	if (why.status != LEASH_DENIED)
+		why.status = LEASH_UNAVAILABLE;
+	not_extended(op, &why);
+}
+
+/* Its hold has ended. */
+static void
+over(struct lsh_op *op, leash_status status)
+{
+	if (status == LEASH_LOST)
+		lsh_op_lost(op);
+	else if (status == LEASH_CLOSED)
+		lsh_op_fail(op, status, 0, "the client was closed");
+	else
+		lsh_op_fail(op, status, 0, "another thread released it meanwhile");
+	finish(op, status);
+}
+
+static bool
+begin(struct lsh_op *op)
+{
+	struct lsh_lock *lock = op->lock;
+	struct lsh_hold *hold = lsh_hold_check(lock, op->owner->id);
+	int64_t now = lsh_now_ns(), left;
+
+	if (hold == NULL)
+		return lsh_op_at_once(op, lsh_op_not_held(op));
+	if (hold != lock->hold)
+		return lsh_op_at_once(op, lsh_op_lost(op));
+	left = hold->lease->ends_at != LSH_NEVER ? hold->lease->ends_at - now : LSH_NEVER;
+	if (left < LSH_MS)
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "max_hold_ms leaves nothing to extend"));
+	if (left < op->lease_ms * LSH_MS)
+		op->lease_ms = left / LSH_MS;
+	op->since = now;
+	if (op->deadline > lsh_lease_extend_limit(hold->lease, now))
+		op->deadline = lsh_lease_extend_limit(hold->lease, now);
+	if (op->deadline > hold->lease->valid_until)
+		op->deadline = hold->lease->valid_until;
+	lsh_op_wait_for(op, hold->lease);
+	set_extension(lock, hold->lease);
+	again(op);
+	return false;
+}
+
+const struct lsh_op_verb lsh_extending = {.begin = begin, .late = late, .again = again, .over = over};

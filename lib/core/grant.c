@@ -1,0 +1,219 @@
+/* What the leases tell, and what follows from it for ops and holds. Entered. */
+#include "core/core.h"
+
+#include "watchdog/pace.h"
+
+/* The op that is being served by the lease, or NULL. */
+static struct lsh_op *
+op_of(const struct lsh_lease *lease)
+{
+	const struct lsh_queue *queue = lease->user;
+
+	return queue != NULL ? lsh_queue_first(queue) : NULL;
+}
+
+static struct lsh_hold *
+hold_of(const struct lsh_lease *lease)
+{
+	return lease->user;
+}
+
+static bool
+adoptable(struct lsh_lease *lease, int64_t fence)
+{
+	struct lsh_op *op = op_of(lease);
+
+	return op != NULL && lsh_adopt_believes(op, fence);
+}
+
+static bool
+granted(struct lsh_lease *lease)
+{
+	struct lsh_lock *lock = lsh_lock_of(lease->resource);
+	struct lsh_op *op = op_of(lease);
+	struct lsh_hold *hold;
+
+	if (op == NULL || atomic_load(&lock->engine->closing))
+		return false;
+	hold = op->hold;
+	op->hold = NULL;
+	op->queue->lease = NULL;
+	lease->user = NULL;
+	if (lock->hold != NULL)
+		lsh_lease_lose(lock->hold->lease, "the server gave the lock to another owner");
+	lock->counts.waited += lease->waited;
+	/* 256: fences in between are for hand-offs within the process */
+	lsh_hold_begin(lock, lease, hold, (uint64_t)lease->fence * 256);
+	lsh_op_finish(op, LEASH_OK);
+	return true;
+}
+
+static void
+pending(struct lsh_lease *lease, int64_t until)
+{
+	struct lsh_op *op = op_of(lease);
+
+	if (op == NULL)
+		return;
+	op->pending = true;
+	op->why = (leash_error){LEASH_OK, 0, ""};
+	op->deadline = until;
+	op->wakes_at = LSH_NEVER;
+	lsh_op_stir(op);
+}
+
+static void
+waits(struct lsh_lease *lease, const leash_error *why, int64_t again_at)
+{
+	struct lsh_op *op = op_of(lease);
+
+	if (op == NULL)
+		return;
+	if (why->status != LEASH_OK)
+		op->why = *why;
+	op->wakes_at = again_at;
+	if (again_at == 0 && !lease->adopting)
+		lsh_queue_drive(op->queue);
+	else
+		lsh_op_stir(op);
+}
+
+static void
+failed(struct lsh_lease *lease, const leash_error *why)
+{
+	struct lsh_op *op = op_of(lease);
+
+	if (op == NULL)
+		return;
+	op->why = *why;
+	op->verb->over(op, why->status);
+}
+
+/* ---- of what is held ---- */
+
+static void
+revalued(struct lsh_lease *lease)
+{
+	atomic_store(&lsh_lock_of(lease->resource)->valid_until, lease->valid_until);
+}
+
+static void
+renewed(struct lsh_lease *lease)
+{
+	lsh_lock_of(lease->resource)->counts.renewed++;
+	revalued(lease);
+	lsh_extend_renewed(lease);
+}
+
+static void
+not_renewed(struct lsh_lease *lease, const leash_error *why, bool final)
+{
+	if (why == NULL)
+		lsh_lock_of(lease->resource)->counts.renewals_failed++;
+	else
+		lsh_extend_failed(lease, why, final);
+}
+
+static void
+at_risk(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why)
+{
+	if (why != NULL)
+		lsh_notice_at_risk(hold_of(lease), acknowledged, wanted, why);
+	else
+		lsh_notice_recovered(hold_of(lease));
+}
+
+static void
+lost(struct lsh_lease *lease, const char *why)
+{
+	struct lsh_lock *lock = lsh_lock_of(lease->resource);
+	struct lsh_hold *hold = hold_of(lease);
+
+	lsh_list_append(&lock->lost, &hold->link);
+	lsh_hold_finish(lock);
+	lock->counts.lost++;
+	lsh_notice(hold, LEASH_EVENT_LOST, why);
+	lsh_queue_drive(&lock->plain);
+}
+
+static void
+ended(struct lsh_lease *lease, enum lsh_found found, const leash_error *why)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
+		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+
+		if (op->lease == lease && op->verb->ended != NULL) {
+			op->verb->ended(op, found, why);
+			return;
+		}
+	}
+}
+
+static int64_t
+wants_ms(struct lsh_lease *lease, int64_t now)
+{
+	const struct lsh_hold *hold = hold_of(lease);
+	int64_t lease_ms = hold->terms.lease_ms;
+
+	if (lsh_hold_is_hung(hold, now))
+		return -1;
+	if (hold->terms.no_renew && lease->full)
+		return 0;
+	if (lease->ends_at != LSH_NEVER && lease->ends_at - now < lease_ms * LSH_MS) {
+		lease_ms = (lease->ends_at - now) / LSH_MS;
+		if (lsh_pace_valid_until(now, lease_ms * LSH_MS) <= lease->valid_until)
+			return 0; /* it reaches to the end already */
+	}
+	return lease_ms > 0 ? lease_ms : 0;
+}
+
+static const char *
+why_over(struct lsh_lease *lease, int64_t now)
+{
+	const struct lsh_hold *hold = hold_of(lease);
+
+	if (lsh_hold_is_hung(hold, now))
+		return "leash_lock_alive() was not called in time";
+	/* renewed to its end, but for the margin */
+	if (lease->ends_at != LSH_NEVER &&
+	    lease->ends_at - lease->valid_until <= hold->terms.lease_ms * LSH_MS / 50 + 5 * LSH_MS)
+		return "max_hold_ms is over";
+	if (hold->terms.no_renew)
+		return "its lease ran out, as no_renew asks";
+	return lsh_lease_why_over(lease);
+}
+
+static bool
+is_old(const struct lsh_lease *lease, int64_t fence)
+{
+	const struct lsh_lock *lock = lsh_lock_of(lease->resource);
+	uint64_t shown = (uint64_t)fence * 256;
+
+	return shown <= lock->last_fence || (lock->hold != NULL && shown < lock->hold->fence);
+}
+
+static bool
+is_wanted(const struct lsh_resource *resource)
+{
+	return !lsh_list_empty(&lsh_lock_of(resource)->plain.ops);
+}
+
+const struct lsh_lease_events lsh_lease_events = {
+	.adoptable = adoptable,
+	.granted = granted,
+	.pending = pending,
+	.waits = waits,
+	.failed = failed,
+	.renewed = renewed,
+	.revalued = revalued,
+	.not_renewed = not_renewed,
+	.at_risk = at_risk,
+	.lost = lost,
+	.ended = ended,
+	.wants_ms = wants_ms,
+	.why_over = why_over,
+	.is_old = is_old,
+	.is_wanted = is_wanted,
+};

@@ -1,0 +1,77 @@
+/* Operations: one acquire, adoption, release, extension or break. An op is the only thing that anybody waits for.
+ *
+ *   NEW --it needs no server--> DONE       NEW --> WAITING --its lease has news, its deadline, canceled, closed--> DONE
+ *
+ * It lies in the memory of its front: on the stack of a thread that blocks, for example. The core neither blocks nor
+ * starts a thread. It tells the front when there is something to do (struct lsh_front), which calls lsh_op_tick(). */
+#ifndef LSH_CORE_OP_H
+#define LSH_CORE_OP_H
+
+#include "base/cancel.h"
+#include "core/engine.h"
+
+struct lsh_hold;
+struct lsh_op;
+struct lsh_op_verb;
+
+struct lsh_front {
+	/* It is DONE: status and why are set. Nothing is entered; the op is not touched any more. */
+	void (*done)(struct lsh_op *op);
+	/* What lsh_op_look() says of it has changed. The lock is entered: must not wait or call back. */
+	void (*stirred)(struct lsh_op *op);
+};
+
+enum lsh_op_state { LSH_OP_NEW, LSH_OP_WAITING, LSH_OP_DONE };
+
+/* Operations for which one lease speaks. */
+struct lsh_queue {
+	struct lsh_list link;        /* in lock->queues */
+	struct lsh_list ops;         /* in order of arrival */
+	struct lsh_lock *lock;
+	struct lsh_lease *lease;     /* with a reference; or NULL */
+	bool driving, again;         /* the first op is being served; and is to be once more */
+};
+
+struct lsh_op {
+	struct lsh_lock *lock;
+	struct leash_owner *owner;
+	struct leash_cancel *cancel; /* or NULL */
+	const struct lsh_terms *terms;
+	const struct lsh_front *front;
+	struct lsh_parker *reader;   /* of the thread that waits for it; or NULL */
+	const char *token;           /* of an adoption or a break; until it has begun */
+	int64_t wait_ms;             /* of an acquire */
+	int64_t deadline;
+
+	/* the core's */
+	enum lsh_op_state state;
+	struct lsh_list link;        /* in its queue's, or the lock's */
+	struct lsh_later later;
+	struct lsh_queue *queue;     /* of an acquire or an adoption */
+	struct lsh_queue own;        /* that, where each has its own */
+	struct lsh_lease *lease;     /* of a release or an extension; with a reference */
+	struct lsh_hold *hold;       /* made beforehand, so that a grant cannot fail */
+	struct lsh_wish want;
+	const struct lsh_op_verb *verb;
+	int64_t wakes_at;            /* it wants a tick then */
+	int64_t lease_ms, since;     /* of an extension: for so long, since then */
+	unsigned generation;         /* of an adoption: the lock's when the server was asked */
+	bool pending;                /* its lease waits for replicas */
+	leash_status status;
+	leash_error why;             /* what is in its way, as long as it waits; then what to tell */
+};
+
+/* Breaking is to release the lock by the token of whoever has it. */
+extern const struct lsh_op_verb lsh_acquiring, lsh_adopting, lsh_releasing, lsh_extending, lsh_breaking;
+
+/* Begin. True: it is DONE already, and the front is not told. Not entered. */
+bool lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb);
+
+/* Its time has come (deadline, wakes_at), or it was canceled. Not entered. */
+void lsh_op_tick(struct lsh_op *op);
+
+/* When it wants a tick, and from where its news come: lsh_source_read() must follow if source->host is not NULL.
+ * False: it is DONE. Not entered. */
+bool lsh_op_look(struct lsh_op *op, int64_t *tick_at, struct lsh_source *source);
+
+#endif

@@ -1,0 +1,259 @@
+/* Queues: the ops that wait, in order; the lease of the first one is acquired, and the others wait for it. And what all
+ * ops have in common, in a queue or not: how they begin, wake and end. */
+#include "core/core.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+struct lsh_op *
+lsh_queue_first(const struct lsh_queue *queue)
+{
+	struct lsh_list *first = lsh_list_first(&queue->ops);
+
+	return first != NULL ? lsh_container(first, struct lsh_op, link) : NULL;
+}
+
+static void
+drop_lease(struct lsh_queue *queue)
+{
+	struct lsh_lease *lease = queue->lease;
+
+	queue->lease = NULL;
+	if (lease == NULL)
+		return;
+	lease->user = NULL;
+	lsh_lease_release(lease, NULL);
+}
+
+/* Serve the first op. */
+static void
+serve(struct lsh_queue *queue, struct lsh_op *op)
+{
+	static const leash_error no_memory = {LEASH_NO_MEMORY, ENOMEM, "out of memory"};
+	struct lsh_lease *lease = queue->lease;
+
+	if (lease != NULL && lease->state != LSH_PENDING && !lsh_lease_fits(lease, &op->want))
+		drop_lease(queue); /* it is over, or was asked for on the terms of another op */
+	if (queue->lease == NULL) {
+		lease = lsh_lease_new(&queue->lock->resource, &op->want);
+		if (lease == NULL) {
+			op->why = no_memory;
+			op->verb->over(op, LEASH_NO_MEMORY);
+			return;
+		}
+		lease->user = queue;
+		queue->lease = lease;
+	}
+	op->wakes_at = lsh_lease_acquire(queue->lease, &op->want);
+}
+
+/* Is its first op to be served? Not while the lock is held here, nor if the op is about to leave. */
+static bool
+is_ready(const struct lsh_queue *queue, struct lsh_op *op)
+{
+	const struct lsh_lock *lock = queue->lock;
+
+	if ((!lock->fair && lock->hold != NULL) || lsh_cancel_is_fired(op->cancel) || atomic_load(&lock->engine->closing))
+		return false;
+	if (lsh_now_ns() < op->deadline)
+		return true;
+	op->wakes_at = 0; /* its thread ends it: perhaps the clock could not be read just now */
+	lsh_op_stir(op);
+	return false;
+}
+
+void
+lsh_queue_drive(struct lsh_queue *queue)
+{
+	struct lsh_op *op, *served = NULL;
+
+	queue->again = true;
+	if (queue->driving)
+		return;
+	queue->driving = true;
+	while ((op = lsh_queue_first(queue)) != NULL && (queue->again || op != served) && is_ready(queue, op)) {
+		queue->again = false;
+		serve(queue, op);
+		served = op;
+	}
+	queue->driving = false;
+	if (op != NULL && op == served)
+		lsh_op_stir(op);
+}
+
+static void
+tell(struct lsh_later *later)
+{
+	struct lsh_op *op = lsh_container(later, struct lsh_op, later);
+
+	op->front->done(op);
+}
+
+void
+lsh_op_stir(struct lsh_op *op)
+{
+	if (op->state == LSH_OP_WAITING)
+		op->front->stirred(op);
+}
+
+/* The next one of its queue goes on. The last one cancels the token. */
+static void
+leave_queue(struct lsh_op *op)
+{
+	struct lsh_queue *queue = op->queue;
+	bool was_first = lsh_queue_first(queue) == op;
+
+	lsh_list_remove(&op->link);
+	if (queue->lease != NULL && (lsh_list_empty(&queue->ops) || (was_first && queue->lease->state == LSH_PENDING)))
+		drop_lease(queue); /* what is pending would be acknowledged on the terms of the one that leaves */
+	if (queue == &op->own)
+		lsh_list_remove(&queue->link);
+	else if (was_first)
+		lsh_queue_drive(queue);
+}
+
+void
+lsh_op_finish(struct lsh_op *op, leash_status status)
+{
+	bool was_waiting = op->state == LSH_OP_WAITING;
+
+	if (op->state == LSH_OP_DONE)
+		return;
+	op->state = LSH_OP_DONE;
+	op->status = status;
+	if (op->queue != NULL)
+		leave_queue(op);
+	else
+		lsh_list_remove(&op->link);
+	if (op->lease != NULL)
+		lsh_lease_unref(op->lease); /* not the last reference: its hold has one, or whoever calls this */
+	op->lease = NULL;
+	if (status != LEASH_OK && op->hold != NULL)
+		lsh_hold_unref(op->hold); /* nor is this the last one of the lock */
+	op->later.run = tell;
+	if (was_waiting)
+		lsh_monitor_later(&op->lock->resource.monitor, &op->later);
+}
+
+/* ---- what they have in common ---- */
+
+leash_status
+lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
+{
+	char text[sizeof op->why.text];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return lsh_fail(&op->why, status, sys_errno, "lock '%s': %s", op->lock->shown, text);
+}
+
+bool
+lsh_op_at_once(struct lsh_op *op, leash_status status)
+{
+	op->state = LSH_OP_DONE;
+	op->status = status;
+	return true;
+}
+
+bool
+lsh_op_join(struct lsh_op *op, struct lsh_queue *queue)
+{
+	const struct lsh_terms *terms = op->terms;
+
+	op->hold = lsh_hold_new(op->lock, op->owner, terms);
+	if (op->hold == NULL)
+		return false;
+	op->want = (struct lsh_wish){.lease_ms = terms->lease_ms, .max_hold_ms = terms->max_hold_ms, .until = op->deadline,
+	                             .tries = op->want.tries, .safety = terms->safety, .reader = op->reader};
+	op->state = LSH_OP_WAITING;
+	op->wakes_at = LSH_NEVER;
+	op->queue = queue;
+	if (queue == &op->own)
+		lsh_queue_init(queue, op->lock);
+	lsh_list_append(&queue->ops, &op->link);
+	return true;
+}
+
+void
+lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease)
+{
+	lsh_lease_retain(lease);
+	op->lease = lease;
+	op->state = LSH_OP_WAITING;
+	op->wakes_at = LSH_NEVER;
+	lsh_list_append(&op->lock->ops, &op->link);
+}
+
+leash_status
+lsh_op_not_held(struct lsh_op *op)
+{
+	if (atomic_load(&op->lock->engine->closing))
+		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
+	return lsh_op_fail(op, LEASH_NOT_HELD, 0, "this owner does not hold it");
+}
+
+leash_status
+lsh_op_lost(struct lsh_op *op)
+{
+	return lsh_op_fail(op, LEASH_LOST, 0, "it was lost while it was held");
+}
+
+/* ---- its front ---- */
+
+bool
+lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb)
+{
+	struct lsh_monitor *monitor = &op->lock->resource.monitor;
+	bool done;
+
+	op->verb = verb;
+	lsh_monitor_enter(monitor);
+	done = verb->begin(op);
+	lsh_monitor_leave(monitor);
+	return done;
+}
+
+void
+lsh_op_tick(struct lsh_op *op)
+{
+	struct lsh_monitor *monitor = &op->lock->resource.monitor;
+	int64_t now = lsh_now_ns();
+
+	lsh_monitor_enter(monitor);
+	if (op->state != LSH_OP_WAITING)
+		;
+	else if (op->queue != NULL && atomic_load(&op->lock->engine->closing))
+		op->verb->over(op, LEASH_CLOSED);
+	else if (lsh_cancel_is_fired(op->cancel))
+		op->verb->over(op, LEASH_CANCELED);
+	else if (now >= op->deadline)
+		op->verb->late(op);
+	else if (now >= op->wakes_at)
+		op->verb->again(op);
+	lsh_monitor_leave(monitor);
+}
+
+bool
+lsh_op_look(struct lsh_op *op, int64_t *tick_at, struct lsh_source *source)
+{
+	struct lsh_monitor *monitor = &op->lock->resource.monitor;
+	const struct lsh_lease *lease;
+	bool waits;
+
+	*source = (struct lsh_source){.host = NULL};
+	lsh_monitor_enter(monitor);
+	waits = op->state == LSH_OP_WAITING;
+	if (waits) {
+		*tick_at = op->wakes_at < op->deadline ? op->wakes_at : op->deadline;
+		lease = op->queue == NULL ? op->lease : lsh_queue_first(op->queue) == op ? op->queue->lease : NULL;
+		if (lease != NULL)
+			lsh_lease_source(lease, source);
+	}
+	lsh_monitor_leave(monitor);
+	return waits;
+}

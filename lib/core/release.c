@@ -1,0 +1,150 @@
+/* Releasing; and handing off, which takes the place of a release. */
+#include "core/core.h"
+
+#include "base/mutation.h"
+#include "watchdog/pace.h"
+
+#include <errno.h>
+
+/* ---- handing off ---- */
+
+/* Does the lease stay as it is when the hold passes from one to the other? */
+static bool
+may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
+{
+	return a->lease_ms == b->lease_ms && !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
+	       lsh_safety_covers(&a->safety, &b->safety);
+}
+
+/* The first op that is not about to leave, because of its deadline or a cancel. */
+static struct lsh_op *
+next_of(const struct lsh_queue *queue, int64_t now)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &queue->ops) {
+		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+
+		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !atomic_load(&op->lock->engine->closing))
+			return op;
+	}
+	return NULL;
+}
+
+/* Take the lock from its hold and give it, with the lease, to the first of the queue, without asking the server. False:
+ * that is not allowed (now), and nothing was done. */
+static bool
+hand_off(struct lsh_lock *lock)
+{
+	struct lsh_hold *hold = lock->hold;
+	struct lsh_lease *lease = hold->lease;
+	uint64_t fence = hold->fence + (LSH_MUTATES(LSH_FENCES_STAND_STILL) ? 0 : 1);
+	struct lsh_op *next;
+	int64_t now;
+
+	if (lsh_list_empty(&lock->plain.ops) || lease->handed_off >= hold->terms.handoffs || lease->adopted ||
+	    (lock->resource.kind->flags & LSH_HANDS_OFF) == 0)
+		return false;
+	now = lsh_now_ns();
+	/* a renewal comes at a third of the lease: one that has less than half of it left is overdue */
+	if (now - lease->turn_began >= hold->terms.handoff_ms * LSH_MS || hold->at_risk ||
+	    lease->valid_until - now < lease->span / 2)
+		return false;
+	if (lease->valid_until > lsh_pace_valid_until(now, hold->terms.lease_ms * LSH_MS))
+		return false; /* extended: if the next owner died, the lock would be free only at the end of that */
+	next = next_of(&lock->plain, now);
+	if (next == NULL || !may_follow(&hold->terms, next->terms))
+		return false;
+	lsh_hold_finish(lock);
+	lsh_lease_hand_off(lease, NULL);
+	lock->counts.handed_off++;
+	lsh_hold_begin(lock, lease, next->hold, fence);
+	lsh_op_finish(next, LEASH_OK);
+	return true;
+}
+
+/* ---- releasing ---- */
+
+static leash_status
+refused(struct lsh_op *op, const leash_error *why)
+{
+	if (why->status == LEASH_PROTOCOL)
+		return lsh_op_fail(op, LEASH_PROTOCOL, 0, "%s", why->text);
+	if (why->status == LEASH_DENIED)
+		return lsh_op_fail(op, LEASH_DENIED, 0, "not released, it ends with its lease: %s", why->text);
+	return lsh_op_fail(op, LEASH_UNKNOWN, 0, "not released yet, it ends with its lease at the latest: %s", why->text);
+}
+
+static void
+ended(struct lsh_op *op, enum lsh_found found, const leash_error *why)
+{
+	const char *text = why->text[0] != '\0' ? why->text : "the server did not have it any more";
+
+	if (found == LSH_FOUND_NOT_YET)
+		op->why = *why;
+	else if (found == LSH_FOUND_HELD)
+		lsh_op_finish(op, LEASH_OK);
+	else if (found == LSH_FOUND_NOTHING)
+		lsh_op_finish(op, lsh_op_fail(op, LEASH_LOST, 0, "it was lost: %s", text));
+	else
+		lsh_op_finish(op, refused(op, why));
+}
+
+static void
+late(struct lsh_op *op)
+{
+	leash_error why = op->why;
+	leash_status status;
+
+	lsh_lease_describe(op->lease, &why);
+	status = why.status == LEASH_DENIED ? LEASH_DENIED : LEASH_UNKNOWN;
+	lsh_op_fail(op, status, why.sys_errno, "not known whether it is released, it ends with its lease at the latest: %s",
+	            why.text);
+	lsh_op_finish(op, status);
+}
+
+/* Release at the server what has been released here. */
+static bool
+release_lease(struct lsh_op *op, struct lsh_lease *lease)
+{
+	if (op->reader != NULL)
+		lsh_op_wait_for(op, lease);
+	else
+		lsh_op_at_once(op, lsh_op_fail(op, LEASH_UNKNOWN, ENOMEM, "it is released in the background: "
+		                               "there is no memory to wait for the answer"));
+	lsh_lease_release(lease, op->reader);
+	/* the next request of a plain queue goes out in the same write, right behind the release that lets it */
+	lsh_queue_drive(&op->lock->plain);
+	return op->reader == NULL;
+}
+
+static bool
+begin(struct lsh_op *op)
+{
+	struct lsh_lock *lock = op->lock;
+	struct lsh_hold *hold = op->owner != NULL ? lsh_hold_check(lock, op->owner->id) : NULL;
+	struct lsh_lease *lease;
+
+	if (hold == NULL)
+		return lsh_op_at_once(op, lsh_op_not_held(op));
+	if (hold != lock->hold) {
+		lsh_op_at_once(op, lsh_op_lost(op));
+		if (--hold->depth == 0)
+			lsh_hold_unwind(hold);
+		return true;
+	}
+	if (--hold->depth > 0) {
+		hold->lease->depth = hold->depth;
+		return lsh_op_at_once(op, LEASH_OK);
+	}
+	lock->counts.released++;
+	if (hand_off(lock)) {
+		lsh_hold_unwind(hold);
+		return lsh_op_at_once(op, LEASH_OK);
+	}
+	lease = lsh_hold_finish(lock);
+	lsh_hold_unwind(hold);
+	return release_lease(op, lease);
+}
+
+const struct lsh_op_verb lsh_releasing = {.begin = begin, .late = late, .ended = ended};

@@ -1,0 +1,93 @@
+/* A kind of lock: all that differs between kinds, as data and pure functions. What leases, queues and holds make of it is in lease/ and core/.
+ *
+ * A kind has a file here and its scripts in lib/lua. Threads: any; nothing is kept. */
+#ifndef LSH_KIND_KIND_H
+#define LSH_KIND_KIND_H
+
+#include "base/text.h"
+#include "base/token.h"
+#include "redis/reply.h"
+#include "redis/script.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The largest that a script counts exactly, of fences and of the server's clock. Shown it is 256 times that, and fits into 64 bits. */
+#define LSH_FENCE_MAX ((INT64_C(1) << 53) - 1)
+/* For the scripts a fence is no further ahead of the server's clock than that. */
+#define LSH_FENCE_AHEAD_US (INT64_C(31536000) * 1000000)
+
+/* What can be said of a token. */
+enum lsh_verb {
+	LSH_ACQUIRE,   /* ask for the lock, and for a place in the queue if it is taken */
+	LSH_RENEW,     /* keep what is held */
+	LSH_RELEASE,   /* release, leave the queue, cancel */
+	LSH_HEARTBEAT, /* keep a place, and say where it stands; or go on with what another client holds */
+	LSH_RAISE,     /* let a server hear of a larger fence */
+	LSH_VERBS
+};
+
+/* What all requests of a client have in common. */
+struct lsh_protocol {
+	const char *uuid;               /* of the client */
+	char fence_ms[LSH_DECIMAL_SIZE]; /* for how long a fence is kept */
+	char config[160], sharded[160]; /* the last argument behind the claim: with a channel for each client, and for each lock */
+};
+
+struct lsh_request {
+	const struct lsh_protocol *protocol;
+	struct lsh_arg key;             /* the lock's first one */
+	const char *token;
+	size_t token_size;
+	int64_t lease_ms, claim_ms;     /* a claim of 0: take no place */
+	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */
+	int64_t fence;                  /* wanted: there is no queue, and all servers are to answer the same; 0: as the server likes */
+	unsigned depth;
+	bool sharded;                   /* there is a channel for each lock */
+};
+
+enum lsh_standing {
+	LSH_GRANTED,    /* held, with that fence */
+	LSH_QUEUED,     /* it has a place */
+	LSH_TAKEN,       /* somebody else has it, and it has a place only if it asked for one; `ttl_ms`: of the other's lease; -1: without end */
+	LSH_TOO_LATE,   /* nothing was done */
+	LSH_KEPT,       /* still held */
+	LSH_GONE,       /* nothing is known of it */
+	LSH_BY_ITSELF,  /* it was refused among many: say it by itself to be told why */
+	LSH_LET_GO,     /* it held the lock, or had a place: no more */
+};
+
+struct lsh_verdict {
+	enum lsh_standing what;
+	int64_t fence;
+	int64_t ttl_ms;       /* -1: not told, or without end */
+	int64_t server_us;    /* the server's clock; 0: not told */
+	bool had_no_ttl;      /* KEPT: its key was persistent */
+	bool waited;          /* LET_GO: it had a place only */
+};
+
+enum {
+	LSH_REENTRANT = 1, /* whoever has it may have it again */
+	LSH_HANDS_OFF = 2, /* between the threads of a process it passes without asking the server */
+	LSH_KEY_SUFFIX = 8,
+};
+
+struct lsh_kind {
+	const char *name;             /* in messages: "lock" */
+	unsigned flags;
+	const char *suffix[4];        /* of its keys, behind the name; the first is "", NULL ends */
+	unsigned batch;               /* so many renewals at most share a script; 1: none do */
+	const struct lsh_script *scripts[LSH_VERBS]; /* NULL: it has no such verb */
+
+	/* Make the command for `n` tokens: more than one of HEARTBEAT, with one key and one lease; and of RENEW. */
+	void (*make)(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);
+	/* The same for RELEASE where it can name but one key; NULL: that cannot be. What it released is handed to nobody. */
+	void (*make_one_key)(struct lsh_script_call *command, const struct lsh_request *request);
+	/* Read what was answered for token `i` of `n`. False: it is no answer to that. */
+	bool (*read)(struct lsh_verdict *verdict, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
+};
+
+extern const struct lsh_kind lsh_mutex;
+
+#endif

@@ -1,0 +1,237 @@
+#include "lease/backend.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "lease/host.h"
+#include "lease/replicas.h"
+#include "lease/resource.h"
+#include "lease/tally.h"
+#include "lease/vote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { ALIVE_MS = 10000 }; /* how long a waiting client counts as alive after its last heartbeat; rides out a server that stands still for 9 s */
+
+/* ---- what the router calls ---- */
+
+static struct lsh_server *
+server_new(void *ctx, const struct lsh_uri *uri, int number)
+{
+	struct lsh_host *host = lsh_host_new(ctx, uri, number);
+
+	return host != NULL ? &host->server : NULL;
+}
+
+static void
+settle(struct lsh_resource *r, void *arg)
+{
+	struct lsh_list *at, *after;
+
+	(void)arg;
+	lsh_resource_settle(r);
+	lsh_list_each(at, after, &r->leases) {
+		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+
+		if (lease->state == LSH_ENDING)
+			lsh_lease_check(lease);
+	}
+}
+
+static void
+changed(void *ctx)
+{
+	struct lsh_backend *b = ctx;
+
+	b->ops->each(b->ctx, settle, NULL);
+}
+
+static void
+log_line(void *ctx, leash_log_level level, const char *line)
+{
+	struct lsh_backend *b = ctx;
+
+	lsh_courier_log(b->courier, level, line);
+}
+
+/* ---- life ---- */
+
+static const struct lsh_watchdog_ops watchdog_ops = {.now = lsh_now_ns, .retain = lsh_lease_retain_timer, .fire = lsh_lease_fire};
+
+static void
+make_protocol(struct lsh_backend *b)
+{
+	const struct lsh_backend_options *o = &b->options;
+	struct lsh_protocol *p = &b->protocol;
+	char prefix[80];
+
+	snprintf(prefix, sizeof prefix, "%s:wake:", o->prefix);
+	snprintf(b->channel, sizeof b->channel, "%s%s", prefix, b->uuid);
+	p->uuid = b->uuid;
+	lsh_arg_decimal(p->fence_ms, o->fence_ttl_ms);
+	/* the answer of PUBLISH counts every listener of a single server, but only those at one node of a cluster */
+	snprintf(p->config, sizeof p->config, " %s %d %d PUBLISH %s", p->fence_ms, ALIVE_MS, o->uri->deployment != LSH_CLUSTER, prefix);
+	snprintf(p->sharded, sizeof p->sharded, " %s %d 1 SPUBLISH -", p->fence_ms, ALIVE_MS);
+}
+
+static int64_t
+wall_clock_ms(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec >= 0 ? (int64_t)t.tv_sec * 1000 + t.tv_nsec / LSH_MS : 0;
+}
+
+leash_status
+lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options, const struct lsh_backend_ops *ops, void *ctx,
+                 struct lsh_courier *courier, leash_error *err)
+{
+	static const struct lsh_router_ops router_ops = {
+		.server_new = server_new, .server_stop = lsh_host_stop, .server_free = lsh_host_free, .changed = changed, .log = log_line,
+	};
+	struct lsh_backend *b = lsh_new(struct lsh_backend);
+	struct lsh_router_options router = {.uri = options->uri, .timeout = options->timeout, .preloaded = options->uri->preloaded};
+	char key[LSH_PARTY_KEY_SIZE];
+	leash_status status;
+
+	*out = b;
+	if (b == NULL)
+		return lsh_fail_short(err, ENOMEM, "cannot make a client");
+	b->options = *options;
+	b->ops = ops;
+	b->ctx = ctx;
+	b->courier = courier;
+	b->opened_ms = wall_clock_ms();
+	b->strategy = options->uri->deployment == LSH_QUORUM ? &lsh_quorum : &lsh_single;
+	snprintf(b->client_name, sizeof b->client_name, "%s", options->client_name);
+	b->options.client_name = router.client_name = b->client_name;
+	if (!lsh_uuid_make(b->uuid) || !lsh_numbers_init(&b->numbers))
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the system has no randomness to give, which owner tokens are made of");
+	b->majority = lsh_tally_majority(options->uri->host_count);
+	make_protocol(b);
+	b->watchdog = lsh_watchdog_new(&watchdog_ops, b);
+	if (b->watchdog == NULL || lsh_watchdog_start(b->watchdog) != 0 || (b->router = lsh_router_new(&router, &router_ops, b)) == NULL)
+		return lsh_fail_short(err, errno, "cannot make a client");
+	status = lsh_router_open(b->router, err);
+	b->presence_slot = lsh_router_slot_of(b->router, key, lsh_party_key(key, options->prefix, b->uuid));
+	return status == LEASH_OK ? b->strategy->open(b, err) : status;
+}
+
+/* ---- closing ---- */
+
+static bool
+is_reachable(const struct lsh_backend *b)
+{
+	for (size_t i = 0; i < lsh_router_count(b->router); i++) {
+		struct lsh_server *server = lsh_router_get(b->router, i);
+		bool up = server != NULL && lsh_node_is_up(server->node);
+
+		lsh_server_leave(server);
+		if (up)
+			return true;
+	}
+	return false;
+}
+
+void
+lsh_backend_settle(struct lsh_backend *b, int64_t deadline)
+{
+	struct lsh_thread *self = lsh_self();
+
+	if (self == NULL || b->router == NULL)
+		return;
+	atomic_store(&b->closer, &self->parker);
+	while (is_reachable(b) && atomic_load(&b->ending) > 0 && lsh_now_ns() < deadline)
+		lsh_park(&self->parker, deadline);
+	atomic_store(&b->closer, NULL);
+}
+
+void
+lsh_backend_stop(struct lsh_backend *b)
+{
+	if (b->router == NULL)
+		return;
+	lsh_router_close(b->router); /* from here on there are no more servers, and none is given up */
+	for (size_t i = 0; i < lsh_router_count(b->router); i++)
+		if (lsh_host_at(b, i) != NULL)
+			lsh_presence_end(lsh_host_at(b, i));
+	lsh_watchdog_stop(b->watchdog);
+	atomic_store(&b->stopped, true);
+	for (size_t i = 0; i < lsh_router_count(b->router); i++)
+		if (lsh_host_at(b, i) != NULL)
+			lsh_host_stop(&lsh_host_at(b, i)->server);
+}
+
+static void
+drop(struct lsh_resource *r, void *arg)
+{
+	struct lsh_list *at, *after;
+
+	(void)arg;
+	lsh_list_each(at, after, &r->leases) {
+		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+
+		if (lease->state != LSH_ENDING)
+			continue;
+		lsh_lease_retain(lease);
+		for (size_t i = 0; i < lease->count; i++)
+			lsh_vote_ended(&lease->votes[i]);
+		lsh_lease_unref(lease); /* whoever visits has the resource */
+	}
+}
+
+void
+lsh_backend_drop(struct lsh_backend *b)
+{
+	b->ops->each(b->ctx, drop, NULL);
+}
+
+void
+lsh_backend_free(struct lsh_backend *b)
+{
+	if (b == NULL)
+		return;
+	lsh_watchdog_free(b->watchdog); /* which also ends its thread */
+	lsh_router_free(b->router);
+	lsh_free(b);
+}
+
+void
+lsh_backend_after_fork(struct lsh_backend *b)
+{
+	lsh_router_after_fork(b->router, lsh_host_after_fork);
+	lsh_watchdog_forsake(b->watchdog);
+}
+
+/* ---- for callers ---- */
+
+void
+lsh_backend_flush(struct lsh_backend *b)
+{
+	if (b->strategy->has_queue)
+		return; /* who waits for its one server reads there, and flushes before */
+	for (size_t i = 0; i < lsh_router_count(b->router); i++)
+		lsh_pipe_flush(lsh_node_pipe(lsh_router_at(b->router, i)->node));
+}
+
+bool
+lsh_backend_prepare(struct lsh_resource *r, const struct lsh_safety *safety)
+{
+	struct lsh_host *host;
+	bool made;
+	int e;
+
+	if (!lsh_safety_needs_replicas(safety))
+		return true;
+	lsh_monitor_enter(&r->monitor);
+	host = lsh_resource_host(r);
+	lsh_server_use(&host->server);
+	lsh_monitor_leave(&r->monitor);
+	made = lsh_replicas_make(host, safety);
+	e = errno;
+	lsh_server_leave(&host->server);
+	errno = e;
+	return made;
+}

@@ -1,0 +1,76 @@
+/* The backend: what the leases of one client have in common. Its servers, its strategy, its watchdog.
+ *
+ * Mutexes, in the order in which they are taken: what the owner of the resources takes to find them; a resource's monitor; then the leaves: a host's,
+ * a presence's, and those inside the watchdog, the pipe, the courier and the cluster. None is held across I/O that may wait, or a
+ * callback of the program. */
+#ifndef LSH_LEASE_BACKEND_H
+#define LSH_LEASE_BACKEND_H
+
+#include "base/courier.h"
+#include "lease/strategy.h"
+#include "redis/router.h"
+
+struct lsh_backend_options {
+	struct lsh_uri *uri;     /* must outlive the backend */
+	const char *prefix;      /* likewise */
+	const char *client_name; /* copied */
+	int64_t timeout;         /* ns */
+	int64_t lease_ms;        /* of locks that name none */
+	int64_t fence_ttl_ms;    /* how long a fence is kept after the last grant or renewal, at least */
+};
+
+/* Who owns the resources. */
+struct lsh_backend_ops {
+	void (*each)(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *arg); /* all of them, each entered */
+	struct lsh_resource *(*find)(void *ctx, const char *key, size_t size); /* referenced, and not entered; or NULL */
+	void (*retain)(struct lsh_resource *resource);
+	void (*release)(struct lsh_resource *resource); /* not entered */
+	void (*denied)(struct lsh_resource *resource, const leash_error *why); /* entered: nobody who waits is served, until people change something */
+	void (*clock_jumped)(void *ctx, int64_t by_us); /* the server's clock left ours; must not wait or call back */
+};
+
+struct lsh_backend {
+	struct lsh_backend_options options;
+	const struct lsh_strategy *strategy;
+	const struct lsh_backend_ops *ops;
+	void *ctx;
+	struct lsh_courier *courier;
+	struct lsh_watchdog *watchdog;
+	struct lsh_router *router;
+	char uuid[LSH_UUID_SIZE + 1];
+	char client_name[80];
+	char channel[80 + LSH_UUID_SIZE];  /* on which grants are told to this client */
+	struct lsh_protocol protocol;
+	struct lsh_numbers numbers;        /* of its tokens */
+	int64_t opened_ms;                 /* by its own wall clock, since 1970 */
+	unsigned presence_slot;            /* of the key where the client says who it is, */
+	_Atomic int64_t presence_at;       /* and in a cluster when that is looked for again */
+	_Atomic int64_t asks_spent, ghosts_spent, warnings_spent; /* because of messages, see wakeup.c */
+	atomic_bool closing, stopped;      /* nothing is sent any more: what is not canceled lapses */
+	atomic_uint ending;                /* leases whose cancel is not answered for good, */
+	atomic_uint waiting;               /* and those that wait for a message */
+	struct lsh_parker *_Atomic closer;
+	unsigned majority;                 /* of a quorum */
+	_Atomic int64_t last_fence;        /* likewise: the largest that this client has seen or proposed */
+	struct lsh_parker *_Atomic opener; /* until it is open */
+};
+
+/* Connect it. Unless the result is LEASH_OK it is the caller's to close and free all the same, if `*out` is not NULL. */
+leash_status lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options, const struct lsh_backend_ops *ops, void *ctx,
+                              struct lsh_courier *courier, leash_error *err);
+
+/* Cancels that are owed go out, for as long as somebody could be told and until `deadline`. */
+void lsh_backend_settle(struct lsh_backend *backend, int64_t deadline);
+void lsh_backend_stop(struct lsh_backend *backend); /* end its threads */
+void lsh_backend_drop(struct lsh_backend *backend); /* stopped: what is not canceled lapses with its lease */
+void lsh_backend_free(struct lsh_backend *backend); /* when all resources are gone; NULL is allowed */
+void lsh_backend_after_fork(struct lsh_backend *backend); /* in the child: close its copies of the descriptors, and touch nothing else */
+
+/* What was appended to several servers goes out. Not entered. */
+void lsh_backend_flush(struct lsh_backend *backend);
+/* See that a lease on these terms can be acknowledged. Not entered. False: errno says what there is no more of. */
+bool lsh_backend_prepare(struct lsh_resource *resource, const struct lsh_safety *safety);
+
+extern const struct lsh_strategy lsh_single, lsh_quorum;
+
+#endif

@@ -1,0 +1,290 @@
+#include "lease/batch.h"
+
+#include "base/memory.h"
+#include "base/mutation.h"
+#include "lease/host.h"
+
+#include <stdio.h>
+
+enum { BATCHES = 2 }; /* on their way at once */
+
+struct lsh_batch {
+	struct lsh_batches *all;
+	struct lsh_monitor monitor;    /* guards the call, and until it is sent what is in it; a leaf */
+	struct lsh_call call;
+	enum lsh_verb verb;
+	_Atomic bool busy;             /* from when it is filled until it is answered */
+	bool sent;                     /* none can be taken out of it any more */
+	const struct lsh_kind *kind;
+	size_t count;
+	struct lsh_vote *votes[LSH_BATCH];       /* each with a reference to its lease */
+	struct lsh_request requests[LSH_BATCH];
+};
+
+struct lsh_batches {
+	struct lsh_host *host;
+	struct lsh_batch *filling;         /* the host's thread's; or NULL */
+	struct lsh_batch batch[BATCHES];
+};
+
+/* ---- the call ---- */
+
+static struct lsh_batch *
+batch_of(const struct lsh_call *call)
+{
+	return call->owner;
+}
+
+static struct lsh_server *
+home(struct lsh_call *call)
+{
+	return &batch_of(call)->all->host->server;
+}
+
+static bool
+build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
+{
+	struct lsh_batch *b = batch_of(call);
+
+	(void)now;
+	if (b->count == 0)
+		return false;
+	for (size_t i = 0; i < b->count; i++) /* a dead connection is to be found out while there is time for another */
+		if (b->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > b->requests[i].lease_ms * LSH_MS / 4)
+			*patience = b->requests[i].lease_ms * LSH_MS / 4;
+	b->kind->make(command, b->verb, b->requests, b->count);
+	return true;
+}
+
+static bool
+is_answer(const struct lsh_call *call, const struct lsh_message *message)
+{
+	const struct lsh_batch *b = batch_of(call);
+	struct lsh_verdict verdict;
+
+	for (size_t i = 0; i < b->count; i++)
+		if (!b->kind->read(&verdict, b->verb, message, i, b->count))
+			return false;
+	return true;
+}
+
+/* Is each vote to find out by itself: because it has to follow a redirection, or what is wrong may be wrong with one of them only? */
+static bool
+goes_alone(const struct lsh_batch *b, const struct lsh_result *r)
+{
+	return r->what == LSH_CALL_REFUSED && (r->fault == LSH_FAULT_CLUSTER || (b->count > 1 && !r->again));
+}
+
+/* What it says is for each of its votes to hear, one after the other and without the batch's own monitor: see release(). */
+static void
+done(struct lsh_call *call, const struct lsh_result *r)
+{
+	struct lsh_batch *b = batch_of(call);
+
+	lsh_monitor_leave(&b->monitor);
+	for (size_t i = 0; i < b->count; i++) {
+		struct lsh_vote *v = b->votes[i];
+		struct lsh_lease *lease = v->lease;
+		struct lsh_voted voted = {.verb = b->verb, .result = r, .call = call, .lease_ms = b->requests[i].lease_ms};
+
+		if (r->what == LSH_CALL_ANSWERED)
+			b->kind->read(&voted.verdict, b->verb, r->message, i, b->count);
+		lsh_monitor_enter(&lease->resource->monitor);
+		v->batch = NULL;
+		v->alone = goes_alone(b, r) || (r->what == LSH_CALL_ANSWERED && voted.verdict.what == LSH_BY_ITSELF);
+		if (v->alone && lease->state < LSH_ENDING)
+			lsh_vote_due(v);
+		else if (lease->state < LSH_ENDING || LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD))
+			lsh_vote_tell(v, &voted);
+		lsh_monitor_leave(&lease->resource->monitor);
+		lsh_lease_unref(lease);
+	}
+	lsh_monitor_enter(&b->monitor);
+}
+
+static void
+release(struct lsh_call *call, void *owner)
+{
+	struct lsh_batch *b = owner;
+	struct lsh_host *host = b->all->host;
+
+	(void)call;
+	atomic_store(&b->busy, false);
+	lsh_node_kick(host->server.node); /* there may be more */
+}
+
+static void
+show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
+{
+	const struct lsh_batch *b = batch_of(call);
+
+	snprintf(out, size, "%s", b->count == 1 && n == 1 ? b->requests[0].key.bytes : "");
+}
+
+static const struct lsh_call_ops ops = {
+	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
+};
+
+/* ---- filling ---- */
+
+static void
+send(struct lsh_batch *b)
+{
+	struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = &b->all->host->server};
+	bool sent;
+
+	lsh_monitor_enter(&b->monitor);
+	b->sent = true;
+	sent = lsh_call_start(&b->call, NULL);
+	if (!sent) {
+		r.sent = b->call.sent;
+		r.home = r.server->serial;
+		done(&b->call, &r);
+	}
+	lsh_monitor_leave(&b->monitor);
+	if (!sent)
+		atomic_store(&b->busy, false);
+}
+
+bool
+lsh_batches_send(struct lsh_batches *all)
+{
+	struct lsh_batch *b = all->filling;
+
+	all->filling = NULL;
+	if (b != NULL)
+		send(b);
+	return b != NULL;
+}
+
+/* One that is empty, or NULL. */
+static struct lsh_batch *
+take(struct lsh_batches *all, enum lsh_verb verb, const struct lsh_kind *kind)
+{
+	for (size_t i = 0; i < BATCHES; i++) {
+		struct lsh_batch *b = &all->batch[i];
+
+		if (atomic_load(&b->busy))
+			continue;
+		atomic_store(&b->busy, true);
+		b->verb = verb;
+		b->kind = kind;
+		b->count = 0;
+		b->sent = false;
+		return b;
+	}
+	return NULL;
+}
+
+/* False: it is full. */
+static bool
+add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
+{
+	struct lsh_request *request;
+	bool fits;
+
+	lsh_monitor_enter(&b->monitor);
+	fits = b->count < LSH_BATCH && (b->verb != LSH_RENEW || b->count < b->kind->batch);
+	if (fits) {
+		request = &b->requests[b->count];
+		lsh_vote_request(v, request);
+		request->lease_ms = lease_ms;
+		b->votes[b->count++] = v;
+	}
+	lsh_monitor_leave(&b->monitor);
+	if (!fits)
+		return false;
+	v->batch = b;
+	lsh_lease_ask_for(v->lease, lease_ms);
+	lsh_lease_retain(v->lease);
+	return true;
+}
+
+bool
+lsh_batch_renew(struct lsh_batches *all, struct lsh_vote *v, int64_t lease_ms)
+{
+	const struct lsh_kind *kind = v->lease->resource->kind;
+
+	if (all->filling == NULL)
+		all->filling = take(all, LSH_RENEW, kind);
+	return all->filling != NULL && all->filling->verb == LSH_RENEW && all->filling->kind == kind && add(all->filling, v, lease_ms);
+}
+
+bool
+lsh_batch_heartbeat(struct lsh_batches *all, struct lsh_vote *v)
+{
+	struct lsh_resource *r = v->lease->resource;
+	struct lsh_batch *b = all->filling == NULL ? take(all, LSH_HEARTBEAT, r->kind) : NULL;
+	struct lsh_list *at, *after;
+
+	if (b == NULL)
+		return false;
+	all->filling = b;
+	add(b, v, v->lease->lease_ms);
+	lsh_list_each(at, after, &r->leases) {
+		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+		struct lsh_vote *other = &lease->votes[0];
+
+		if (other != v && lease->state == LSH_WAITING && other->due && other->batch == NULL && !other->alone &&
+		    other->host == v->host && lease->lease_ms == v->lease->lease_ms && lease->claim_ms == v->lease->claim_ms &&
+		    lease->sharded == v->lease->sharded)
+			if (!add(b, other, lease->lease_ms))
+				break;
+	}
+	if (LSH_MUTATES(LSH_SENT_WORDS_COUNT))
+		for (size_t i = 0; i < b->count; i++)
+			b->votes[i]->counted_from = lsh_now_ns();
+	return true;
+}
+
+void
+lsh_batch_withdraw(struct lsh_vote *v)
+{
+	struct lsh_batch *b = v->batch;
+	size_t i = 0;
+	bool sent;
+
+	if (b == NULL)
+		return;
+	lsh_monitor_enter(&b->monitor);
+	sent = b->sent;
+	if (!sent) {
+		while (b->votes[i] != v)
+			i++;
+		b->count--;
+		b->votes[i] = b->votes[b->count];
+		b->requests[i] = b->requests[b->count];
+	}
+	lsh_monitor_leave(&b->monitor);
+	if (sent)
+		return;
+	v->batch = NULL;
+	lsh_lease_unref(v->lease); /* not the last: the caller has one */
+}
+
+struct lsh_batches *
+lsh_batches_new(struct lsh_host *host)
+{
+	struct lsh_batches *all = lsh_new(struct lsh_batches);
+
+	if (all == NULL)
+		return NULL;
+	all->host = host;
+	for (size_t i = 0; i < BATCHES; i++) {
+		all->batch[i].all = all;
+		lsh_monitor_init(&all->batch[i].monitor);
+		lsh_call_init(&all->batch[i].call, &ops, &all->batch[i].monitor, &all->batch[i]);
+		all->batch[i].call.stays = true;
+	}
+	return all;
+}
+
+void
+lsh_batches_free(struct lsh_batches *all)
+{
+	if (all == NULL)
+		return;
+	for (size_t i = 0; i < BATCHES; i++)
+		lsh_monitor_destroy(&all->batch[i].monitor);
+	lsh_free(all);
+}

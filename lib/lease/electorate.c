@@ -1,0 +1,227 @@
+#include "lease/electorate.h"
+
+#include "base/error.h"
+#include "base/mutation.h"
+#include "base/thread.h"
+#include "lease/tally.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+/* Once a majority is there, or cannot be, an open waits at least this long for the others. */
+#define LATECOMERS (20 * LSH_MS)
+
+void
+lsh_electorate_say(char *text, size_t size, unsigned n, size_t count, const char *what, const char *why)
+{
+	snprintf(text, size, "%u of %zu servers %s: %.160s", n, count, what, why);
+}
+
+/* ---- fences ---- */
+
+void
+lsh_electorate_learn_fence(struct lsh_backend *b, int64_t fence)
+{
+	int64_t last = atomic_load(&b->last_fence);
+
+	while (last < fence && !atomic_compare_exchange_weak(&b->last_fence, &last, fence))
+		;
+}
+
+int64_t
+lsh_electorate_propose(struct lsh_backend *b)
+{
+	struct timespec t;
+	int64_t wall_us = clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec > 0 ? (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 : 1;
+	int64_t last = atomic_load(&b->last_fence), fence;
+
+	do
+		fence = wall_us > last ? wall_us : last + 1;
+	while (!atomic_compare_exchange_weak(&b->last_fence, &last, fence));
+	return fence;
+}
+
+/* By the clock of that server for which the others of a majority are ahead: one whose clock is anywhere decides nothing. A day less than
+ * the scripts', since clocks are set meanwhile. */
+int64_t
+lsh_electorate_fence_most(struct lsh_backend *b, int64_t now)
+{
+	int64_t clocks[LSH_QUORUM_MAX];
+	size_t count = lsh_router_count(b->router);
+
+	for (size_t i = 0; i < count; i++)
+		clocks[i] = lsh_node_server_us_at_least(lsh_router_at(b->router, i)->node, now);
+	return lsh_tally_nth_largest(clocks, count, b->majority) + LSH_FENCE_AHEAD_US - INT64_C(86400) * 1000000;
+}
+
+/* As long as the others make a majority nobody else tells of it. */
+void
+lsh_electorate_accuse(struct lsh_host *host, const char *why)
+{
+	int64_t now = lsh_now_ns(), before = atomic_load(&host->accused_at);
+	char line[300];
+
+	if ((before != 0 && now - before < 60 * LSH_S) || !atomic_compare_exchange_strong(&host->accused_at, &before, now))
+		return;
+	snprintf(line, sizeof line, "%.120s: %s", lsh_host_shown(host), why);
+	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
+}
+
+/* ---- who counts ---- */
+
+/* The host before this one that is the same server, by another name: it has one vote, there. */
+static struct lsh_host *
+twin_of(const struct lsh_host *host)
+{
+	const struct lsh_backend *b = host->backend;
+
+	for (size_t i = 0; i < lsh_router_count(b->router) && lsh_host_at(b, i) != host; i++)
+		if (lsh_node_is_same(lsh_host_at(b, i)->server.node, host->server.node))
+			return lsh_host_at(b, i);
+	return NULL;
+}
+
+void
+lsh_electorate_warn_of_twins(struct lsh_host *host)
+{
+	const struct lsh_backend *b = host->backend;
+	char text[240];
+
+	for (size_t i = 0; i < lsh_router_count(b->router); i++) {
+		const struct lsh_host *other = lsh_host_at(b, i);
+
+		if (other == NULL || other == host || !lsh_node_is_same(other->server.node, host->server.node))
+			continue;
+		snprintf(text, sizeof text, "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once", lsh_host_shown(host),
+		         lsh_host_shown(other));
+		lsh_courier_log(b->courier, LEASH_LOG_WARNING, text);
+	}
+}
+
+bool
+lsh_electorate_counts(struct lsh_host *host, int64_t guard_ms, int64_t now)
+{
+	if (LSH_MUTATES(LSH_RESTARTS_DO_NOT_COUNT))
+		return true;
+	return lsh_node_uptime(host->server.node, now) >= guard_ms * LSH_MS && twin_of(host) == NULL;
+}
+
+bool
+lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leash_error *why)
+{
+	const struct lsh_host *twin;
+	int64_t uptime;
+
+	*why = (leash_error){LEASH_OK, 0, ""};
+	if (!lsh_host_is_up(host)) {
+		why->status = lsh_node_trouble(host->server.node, why->text, sizeof why->text, &why->sys_errno);
+		return true;
+	}
+	if (lsh_electorate_counts(host, guard_ms, now))
+		return false;
+	twin = twin_of(host);
+	uptime = lsh_node_uptime(host->server.node, now);
+	if (twin != NULL)
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s: it is the same server as %.80s, and has one vote", lsh_host_shown(host), lsh_host_shown(twin));
+	else if (uptime < 0) /* which does not get better by waiting */
+		lsh_fail(why, LEASH_DENIED, 0, "%.60s: %s", lsh_host_shown(host), lsh_no_uptime);
+	else
+		lsh_fail(why, LEASH_UNAVAILABLE, 0,
+		         "%.60s: it was restarted, perhaps without its data, and does not count for another %lld ms (restart_guard_ms)",
+		         lsh_host_shown(host), (long long)(guard_ms - uptime / LSH_MS));
+	return true;
+}
+
+/* ---- connecting ---- */
+
+/* What has become of the servers so far. */
+struct roll {
+	unsigned ready;
+	unsigned failed; /* the first attempt to connect has ended, and it is not connected */
+	leash_error why; /* of the first that has failed; but what only people can mend comes before what may pass: DENIED, then all but UNAVAILABLE */
+};
+
+static int
+gravity(const leash_error *why)
+{
+	if (why->status == LEASH_UNAVAILABLE)
+		return why->sys_errno != ENXIO; /* one that does not exist is not waited for: the others may come back */
+	return why->status == LEASH_DENIED ? 3 : 2;
+}
+
+static void
+call_roll(const struct lsh_backend *b, struct roll *r)
+{
+	*r = (struct roll){0};
+	for (size_t i = 0; i < lsh_router_count(b->router); i++) {
+		struct lsh_node *node = lsh_router_at(b->router, i)->node;
+		leash_error why = {0};
+
+		if (lsh_node_is_up(node)) {
+			r->ready++;
+			continue;
+		}
+		if (!lsh_node_has_tried(node))
+			continue;
+		why.status = lsh_node_trouble(node, why.text, sizeof why.text, &why.sys_errno);
+		if (r->failed++ == 0 || gravity(&why) > gravity(&r->why))
+			r->why = why;
+	}
+}
+
+/* There is no majority: of how many servers, and why the first of them, or the gravest. */
+static leash_status
+say_why_not(const struct lsh_backend *b, const struct roll *r, leash_error *err)
+{
+	size_t count = lsh_router_count(b->router), i = 0;
+	bool decided = count - r->failed < b->majority; /* without those that are still being connected to */
+	unsigned silent = decided ? r->failed : (unsigned)count - r->ready;
+	leash_status status = r->why.status;
+	char text[200], why[sizeof r->why.text];
+
+	if (r->failed > 0) {
+		snprintf(why, sizeof why, "%s", r->why.text);
+	} else {
+		while (i + 1 < count && lsh_host_is_up(lsh_host_at(b, i)))
+			i++;
+		status = LEASH_UNAVAILABLE;
+		snprintf(why, sizeof why, "%.100s: no answer in time", lsh_host_shown(lsh_host_at(b, i)));
+	}
+	lsh_electorate_say(text, sizeof text, silent, count, "could not be asked", why);
+	return lsh_fail(err, status, r->why.sys_errno, "%s", text);
+}
+
+/* And about as long again for the others, so that whoever acquires at once, and then is gone, as the command is, has asked more than a bare majority;
+ * and whoever is refused is told what people have to mend, if there is such a thing. */
+leash_status
+lsh_electorate_await(struct lsh_backend *b, leash_error *err)
+{
+	struct lsh_thread *self = lsh_self();
+	int64_t began = lsh_now_ns(), deadline = lsh_after(began, b->options.timeout + b->options.timeout / 4); /* the dials end by themselves */
+	size_t count = lsh_router_count(b->router);
+	bool decided = false;
+	struct roll r;
+
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+	atomic_store(&b->opener, &self->parker);
+	for (;;) {
+		int64_t now = lsh_now_ns(), look = lsh_after_ms(now, 5);
+
+		call_roll(b, &r);
+		if (r.ready + r.failed == count || now >= deadline)
+			break;
+		if (!decided && (r.ready >= b->majority || count - r.failed < b->majority)) {
+			int64_t others = lsh_after(now, now - began > LATECOMERS ? now - began : LATECOMERS);
+
+			decided = true;
+			if (others < deadline)
+				deadline = others;
+		}
+		/* any that is ready wakes us; the others are looked at from time to time */
+		lsh_park(&self->parker, look < deadline ? look : deadline);
+	}
+	atomic_store(&b->opener, NULL);
+	return r.ready >= b->majority ? LEASH_OK : say_why_not(b, &r, err);
+}

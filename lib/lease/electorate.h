@@ -1,0 +1,24 @@
+/* The electorate: the servers of a quorum. Which of them count, why others cannot be asked, and what fence may be believed. Nothing entered, or any monitor. */
+#ifndef LSH_LEASE_ELECTORATE_H
+#define LSH_LEASE_ELECTORATE_H
+
+#include "lease/host.h"
+
+/* Wait until a majority takes commands, or cannot. */
+leash_status lsh_electorate_await(struct lsh_backend *backend, leash_error *err);
+void lsh_electorate_warn_of_twins(struct lsh_host *host); /* it is connected */
+
+bool lsh_electorate_counts(struct lsh_host *host, int64_t guard_ms, int64_t now); /* is it up for long enough, and no other's twin? */
+/* Why it cannot be asked, or does not count for somebody with this guard; false: it can, and does. */
+bool lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leash_error *why);
+
+int64_t lsh_electorate_propose(struct lsh_backend *backend); /* a fence */
+void lsh_electorate_learn_fence(struct lsh_backend *backend, int64_t fence);
+/* The largest fence that may be believed: what is larger would be refused, or be replaced, by a majority. */
+int64_t lsh_electorate_fence_most(struct lsh_backend *backend, int64_t now);
+void lsh_electorate_accuse(struct lsh_host *host, const char *why); /* to the log, once a minute */
+
+/* "<n> of <count> servers <what>: <why>" */
+void lsh_electorate_say(char *text, size_t size, unsigned n, size_t count, const char *what, const char *why);
+
+#endif

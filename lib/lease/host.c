@@ -1,0 +1,351 @@
+#include "lease/host.h"
+
+#include "base/memory.h"
+#include "base/mutation.h"
+#include "lease/batch.h"
+#include "lease/replicas.h"
+#include "lease/resource.h"
+#include "lease/subscription.h"
+#include "lease/vote.h"
+#include "lease/wakeup.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define PATIENT (200 * LSH_MS) /* so long the first dial may take before the map is doubted */
+
+/* ---- what its thread has to see to ---- */
+
+static struct lsh_vote *
+take(struct lsh_host *host)
+{
+	struct lsh_list *first;
+
+	pthread_mutex_lock(&host->mutex);
+	first = lsh_list_first(&host->due);
+	if (first != NULL)
+		lsh_list_remove(first);
+	pthread_mutex_unlock(&host->mutex);
+	return first != NULL ? lsh_container(first, struct lsh_vote, due_link) : NULL;
+}
+
+/* There was no batch free: it is the first when one is. */
+static void
+put_back(struct lsh_host *host, struct lsh_vote *v)
+{
+	v->due = true;
+	pthread_mutex_lock(&host->mutex);
+	lsh_list_prepend(&host->due, &v->due_link);
+	pthread_mutex_unlock(&host->mutex);
+}
+
+/* What it says goes out in a batch, with others. Entered. False: none is free. */
+static bool
+say(struct lsh_host *host, struct lsh_vote *v, int64_t now)
+{
+	struct lsh_lease *lease = v->lease;
+	int64_t wants_ms;
+
+	if (v->batch != NULL || lsh_lease_is_acknowledged(lease))
+		return true;
+	if (lease->state == LSH_WAITING)
+		return lsh_batch_heartbeat(host->batches, v);
+	wants_ms = lsh_lease_wants_ms(lease, now);
+	if (wants_ms == 0 || now >= lease->valid_until) {
+		lease->wanted_at = 0;
+		return true;
+	}
+	return lsh_batch_renew(host->batches, v, wants_ms);
+}
+
+/* Has it company in a batch? In a cluster one script is for one slot: there each renewal goes out by itself, and may follow a redirection. */
+static bool
+goes_with_others(const struct lsh_host *host, const struct lsh_vote *v)
+{
+	if (v->alone)
+		return false;
+	return v->lease->state == LSH_WAITING ||
+	       (v->lease->state == LSH_HELD && v->state == LSH_VOTE_GRANTED && !lsh_router_is_cluster(host->server.router));
+}
+
+/* Entered. */
+static bool
+see_to(struct lsh_host *host, struct lsh_vote *v)
+{
+	struct lsh_lease *lease = v->lease;
+	int64_t now = lsh_now_ns();
+
+	v->due = false;
+	if (lease->state < LSH_ENDING)
+		lsh_presence_tell(host, now);
+	if (v->host != host)
+		lsh_vote_due(v); /* it has moved since */
+	else if (LSH_MUTATES(LSH_RENEWALS_GO_ON) && lease->state >= LSH_ENDING)
+		lsh_vote_renew(v, lease->lease_ms, NULL);
+	else if (lease->state == LSH_ENDING)
+		lsh_vote_cancel(v, NULL);
+	else if (v->alone && v->call.out)
+		return true;
+	else if (goes_with_others(host, v))
+		return say(host, v, now);
+	else
+		host->backend->strategy->see_to(v, now);
+	return true;
+}
+
+/* Until there is nothing, or no batch is free. */
+static void
+see_to_all(struct lsh_host *host)
+{
+	struct lsh_vote *v;
+	bool room = true;
+
+	while (room && (v = take(host)) != NULL) {
+		struct lsh_lease *lease = v->lease;
+		bool done;
+
+		lsh_monitor_enter(&lease->resource->monitor);
+		done = see_to(host, v);
+		if (!done)
+			put_back(host, v);
+		lsh_monitor_leave(&lease->resource->monitor);
+		if (done) {
+			lsh_replicas_work(lease, host);
+			lsh_lease_unref(lease);
+			lsh_server_leave(&host->server);
+		} else {
+			room = lsh_batches_send(host->batches);
+		}
+	}
+	lsh_batches_send(host->batches);
+}
+
+/* It cannot be reached: perhaps another one has taken over. */
+static void
+doubt(struct lsh_host *host)
+{
+	if (lsh_host_is_up(host)) {
+		host->doubt_at = 0;
+		return;
+	}
+	if (host->doubt_at == LSH_NEVER)
+		host->doubt_at = lsh_after(lsh_now_ns(), PATIENT);
+	if (atomic_load(&host->server.serves) && lsh_now_ns() >= host->doubt_at)
+		lsh_router_doubt(host->server.router);
+}
+
+/* ---- what its node calls ---- */
+
+static void
+work(void *ctx)
+{
+	struct lsh_host *host = ctx;
+
+	lsh_call_resume(&host->server);
+	see_to_all(host);
+	lsh_subscription_work(host);
+	if (lsh_router_is_cluster(host->server.router))
+		doubt(host);
+}
+
+static void
+connect_all(struct lsh_resource *r, void *arg)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &r->leases) {
+		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+
+		for (size_t i = 0; i < lease->count; i++)
+			if (lease->votes[i].host == arg)
+				r->backend->strategy->connected(&lease->votes[i]);
+	}
+	if (lsh_resource_host(r) == arg)
+		lsh_resource_stir(r);
+}
+
+/* Nothing is certain any more: whether what is held is still held, where places stand, what was canceled. */
+static void
+connected(void *ctx)
+{
+	struct lsh_host *host = ctx;
+	struct lsh_parker *opener = atomic_load(&host->backend->opener);
+
+	if (LSH_MUTATES(LSH_RECONNECTS_ARE_IGNORED))
+		return;
+	lsh_subscription_connected(host);
+	lsh_presence_renew(host);
+	if (host->backend->strategy->host_connected != NULL)
+		host->backend->strategy->host_connected(host);
+	host->backend->ops->each(host->backend->ctx, connect_all, host);
+	if (opener != NULL)
+		lsh_unpark(opener);
+}
+
+struct denial {
+	const struct lsh_host *host;
+	const leash_error *why;
+};
+
+static void
+deny(struct lsh_resource *r, void *arg)
+{
+	const struct denial *denial = arg;
+
+	if (lsh_resource_host(r) == denial->host)
+		r->backend->ops->denied(r, denial->why);
+}
+
+/* Nobody who waits there would be served, for as long as people leave it as it is: so they are told, and not only those who come now.
+ * Who holds goes on trying for as long as the lease lasts. On a quorum it depends on the other servers. */
+static void
+denied(void *ctx, const leash_error *why)
+{
+	struct lsh_host *host = ctx;
+	struct denial denial = {host, why};
+
+	if (host->backend->strategy->has_queue)
+		host->backend->ops->each(host->backend->ctx, deny, &denial);
+}
+
+static void
+listen_again(struct lsh_resource *r, void *arg)
+{
+	struct lsh_host *host = arg;
+	struct lsh_list *at, *after;
+
+	if (lsh_resource_host(r) != host)
+		return;
+	if (lsh_router_is_cluster(host->server.router))
+		lsh_subscription_lost(r, host);
+	lsh_list_each(at, after, &r->leases) {
+		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+
+		if (lease->state == LSH_WAITING)
+			lsh_vote_due(&lease->votes[0]);
+	}
+	lsh_resource_stir(r);
+}
+
+static void
+subscribed(void *ctx)
+{
+	struct lsh_host *host = ctx;
+
+	host->backend->ops->each(host->backend->ctx, listen_again, host);
+}
+
+static bool
+expects_messages(void *ctx)
+{
+	const struct lsh_backend *b = ((struct lsh_host *)ctx)->backend;
+
+	return atomic_load(&b->waiting) > 0 || atomic_load(&b->ending) > 0;
+}
+
+static void
+clock_jumped(void *ctx, int64_t by_us)
+{
+	const struct lsh_backend *b = ((struct lsh_host *)ctx)->backend;
+
+	b->ops->clock_jumped(b->ctx, by_us);
+}
+
+static void
+log_line(void *ctx, leash_log_level level, const char *line)
+{
+	lsh_courier_log(((struct lsh_host *)ctx)->backend->courier, level, line);
+}
+
+#define OPS .connected = connected, .denied = denied, .subscribed = subscribed, .work = work, .expects_messages = expects_messages, \
+            .message = lsh_wakeup_message, .clock_jumped = clock_jumped, .log = log_line
+
+static const struct lsh_node_ops node_ops = {OPS}, cluster_node_ops = {
+	OPS,
+	.channel_subscribed = lsh_subscription_confirmed,
+	.channel_unsubscribed = lsh_subscription_ended,
+	.channel_refused = lsh_subscription_refused,
+};
+
+#undef OPS
+
+/* ---- life ---- */
+
+struct lsh_host *
+lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
+{
+	struct lsh_host *host = lsh_new(struct lsh_host);
+	/* on a quorum there is no queue, and so no grant to be told of */
+	struct lsh_node_options options = {.uri = uri, .name = b->client_name, .channel = b->strategy->has_queue ? b->channel : NULL,
+	                                   .timeout = b->options.timeout, .ask_every = b->options.lease_ms * LSH_MS / 3};
+
+	if (host == NULL)
+		return NULL;
+	lsh_server_init(&host->server, b->router, uri, number);
+	host->backend = b;
+	pthread_mutex_init(&host->mutex, NULL);
+	lsh_list_init(&host->due);
+	lsh_list_init(&host->left);
+	host->doubt_at = LSH_NEVER;
+	lsh_presence_init(&host->presence);
+	host->batches = lsh_batches_new(host);
+	host->server.node = host->batches != NULL ? lsh_node_new(&options, lsh_router_is_cluster(b->router) ? &cluster_node_ops : &node_ops, host) : NULL;
+	if (host->server.node == NULL || !lsh_node_start(host->server.node)) {
+		int why = errno;
+
+		lsh_host_free(&host->server);
+		errno = why;
+		return NULL;
+	}
+	return host;
+}
+
+/* Its thread is gone: whatever it was given lapses. */
+static void
+drop_due(struct lsh_host *host)
+{
+	struct lsh_vote *v;
+
+	while ((v = take(host)) != NULL) {
+		struct lsh_lease *lease = v->lease;
+
+		lsh_monitor_enter(&lease->resource->monitor);
+		v->due = false;
+		lsh_monitor_leave(&lease->resource->monitor);
+		lsh_lease_unref(lease);
+		lsh_server_leave(&host->server);
+	}
+}
+
+void
+lsh_host_stop(struct lsh_server *server)
+{
+	struct lsh_host *host = lsh_host_of(server);
+
+	lsh_replicas_stop(host);
+	lsh_node_stop(server->node);
+	lsh_call_resume(server);
+	drop_due(host);
+}
+
+void
+lsh_host_free(struct lsh_server *server)
+{
+	struct lsh_host *host = lsh_host_of(server);
+
+	lsh_replicas_free(host);
+	lsh_node_free(server->node);
+	lsh_batches_free(host->batches);
+	lsh_subscription_free_left(host);
+	lsh_presence_destroy(&host->presence);
+	pthread_mutex_destroy(&host->mutex);
+	lsh_server_destroy(server);
+	lsh_free(host);
+}
+
+void
+lsh_host_after_fork(struct lsh_server *server)
+{
+	lsh_node_forsake(server->node);
+	lsh_replicas_after_fork(lsh_host_of(server));
+}

@@ -1,0 +1,251 @@
+#include "lease/subscription.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "lease/host.h"
+#include "lease/resource.h"
+#include "redis/listener.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SHARDED_SINCE = 0x070000,
+	END_SIZE = sizeof ":wake:" - 1 + LSH_UUID_SIZE,
+};
+
+#define KEPT  (30 * LSH_S) /* after somebody waited last */
+#define SWEEP (10 * LSH_S)
+
+/* A channel that is to be left, by the host's thread: no mutex is held across that. */
+struct left {
+	struct lsh_list link; /* in host->left */
+	size_t size;
+	char text[];
+};
+
+/* "<key>:wake:<client>" */
+static size_t
+write_name(const struct lsh_resource *r, char *out)
+{
+	memcpy(out, r->key, r->key_size);
+	memcpy(out + r->key_size, ":wake:", 6);
+	memcpy(out + r->key_size + 6, r->backend->uuid, LSH_UUID_SIZE);
+	return r->key_size + END_SIZE;
+}
+
+/* The resource that it is of, referenced and entered; NULL: there is none (any more), or it lives elsewhere. */
+static struct lsh_resource *
+find(const struct lsh_host *host, const char *channel, size_t size)
+{
+	struct lsh_backend *b = host->backend;
+	struct lsh_resource *r = size > END_SIZE ? b->ops->find(b->ctx, channel, size - END_SIZE) : NULL;
+
+	if (r == NULL)
+		return NULL;
+	lsh_monitor_enter(&r->monitor);
+	if (r->subscribed_at == host)
+		return r;
+	lsh_monitor_leave(&r->monitor);
+	b->ops->release(r);
+	return NULL;
+}
+
+static void
+leave_found(struct lsh_resource *r)
+{
+	lsh_monitor_leave(&r->monitor);
+	r->backend->ops->release(r);
+}
+
+/* ---- whoever waits ---- */
+
+bool
+lsh_subscription_is_heard(const struct lsh_resource *r, const struct lsh_host *host)
+{
+	return lsh_node_is_subscribed(host->server.node) &&
+	       (!atomic_load(&host->sharded) || (r->subscribed == LSH_LISTENS && r->subscribed_at == host));
+}
+
+/* Not entered. */
+static void
+subscribe(struct lsh_later *later)
+{
+	struct lsh_resource *r = lsh_container(later, struct lsh_resource, subscribe);
+	struct lsh_host *host = r->subscribes_at;
+	char *name = lsh_alloc(r->key_size + END_SIZE);
+
+	if (name == NULL || !lsh_listener_subscribe(lsh_node_listener(host->server.node), name, write_name(r, name))) {
+		lsh_monitor_enter(&r->monitor);
+		if (r->subscribed == LSH_LISTENS_SOON && r->subscribed_at == host)
+			r->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
+		lsh_monitor_leave(&r->monitor);
+	}
+	lsh_free(name);
+	lsh_monitor_enter(&r->monitor);
+	r->subscribes_at = NULL;
+	lsh_monitor_leave(&r->monitor);
+	lsh_server_leave(&host->server);
+	r->backend->ops->release(r);
+}
+
+void
+lsh_subscription_want(struct lsh_resource *r)
+{
+	struct lsh_host *host = lsh_resource_host(r);
+
+	if (!atomic_load(&host->sharded))
+		return;
+	r->subscription_wanted = lsh_now_ns();
+	if ((r->subscribed != LSH_DEAF && r->subscribed_at == host) || r->subscribes_at != NULL)
+		return;
+	r->subscribed = LSH_LISTENS_SOON;
+	r->subscribed_at = host;
+	r->subscribes_at = host;
+	r->subscribe.run = subscribe;
+	lsh_server_use(&host->server);
+	r->backend->ops->retain(r);
+	lsh_monitor_later(&r->monitor, &r->subscribe);
+}
+
+/* ---- what the node calls ---- */
+
+void
+lsh_subscription_connected(struct lsh_host *host)
+{
+	atomic_store(&host->sharded, lsh_router_is_cluster(host->server.router) && lsh_node_version(host->server.node) >= SHARDED_SINCE);
+}
+
+void
+lsh_subscription_confirmed(void *ctx, const char *channel, size_t size)
+{
+	struct lsh_resource *r = find(ctx, channel, size);
+
+	if (r == NULL)
+		return;
+	r->subscribed = LSH_LISTENS;
+	lsh_resource_stir(r);
+	leave_found(r);
+}
+
+void
+lsh_subscription_ended(void *ctx, const char *channel, size_t size)
+{
+	struct lsh_resource *r = find(ctx, channel, size);
+
+	if (r == NULL)
+		return;
+	r->subscribed = LSH_DEAF;
+	lsh_resource_stir(r);
+	leave_found(r);
+}
+
+/* Nobody is told: who waits asks the server again in a while, and says heartbeats. */
+void
+lsh_subscription_refused(void *ctx, const char *channel, size_t size, const char *text)
+{
+	struct lsh_host *host = ctx;
+	struct lsh_resource *r = find(host, channel, size);
+	char line[256];
+
+	if (lsh_fault_of(text) == LSH_FAULT_CLUSTER || lsh_starts_with_word(text, "CLUSTERDOWN")) {
+		lsh_router_doubt(host->server.router);
+	} else if (atomic_exchange(&host->sharded, false)) {
+		snprintf(line, sizeof line, "%.80s: SSUBSCRIBE was refused: others may be given a lock before this client: %.100s", lsh_host_shown(host), text);
+		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
+	}
+	if (r == NULL)
+		return;
+	r->subscribed = LSH_DEAF;
+	leave_found(r);
+}
+
+void
+lsh_subscription_lost(struct lsh_resource *r, const struct lsh_host *host)
+{
+	if (r->subscribed_at == host)
+		r->subscribed = LSH_DEAF;
+	lsh_resource_stir(r);
+}
+
+/* ---- leaving ---- */
+
+static void
+leave(struct lsh_resource *r)
+{
+	struct lsh_host *host = r->subscribed_at;
+	struct left *left = lsh_alloc(sizeof *left + r->key_size + END_SIZE);
+
+	if (left == NULL)
+		return; /* another time, or when the connection ends */
+	left->size = write_name(r, left->text);
+	r->subscribed = LSH_DEAF;
+	pthread_mutex_lock(&host->mutex);
+	lsh_list_append(&host->left, &left->link);
+	pthread_mutex_unlock(&host->mutex);
+}
+
+void
+lsh_subscription_forget(struct lsh_resource *r)
+{
+	struct lsh_host *host = r->subscribed_at;
+
+	if (r->subscribed == LSH_DEAF)
+		return;
+	leave(r);
+	lsh_node_kick(host->server.node);
+}
+
+static void
+leave_unless_wanted(struct lsh_resource *r, void *host)
+{
+	struct lsh_list *at, *after;
+
+	if (r->subscribed != LSH_LISTENS || r->subscribed_at != host || lsh_now_ns() - r->subscription_wanted < KEPT)
+		return;
+	lsh_list_each(at, after, &r->leases) {
+		enum lsh_lease_state state = lsh_container(at, struct lsh_lease, link)->state;
+
+		if (state == LSH_ACQUIRING || state == LSH_WAITING)
+			return;
+	}
+	leave(r);
+}
+
+void
+lsh_subscription_work(struct lsh_host *host)
+{
+	struct lsh_backend *b = host->backend;
+	struct lsh_list list, *at, *after;
+	int64_t now = lsh_now_ns();
+
+	if (!lsh_router_is_cluster(host->server.router))
+		return;
+	if (now - host->swept > SWEEP) {
+		host->swept = now;
+		if (atomic_load(&host->sharded))
+			b->ops->each(b->ctx, leave_unless_wanted, host);
+	}
+	lsh_list_init(&list);
+	pthread_mutex_lock(&host->mutex);
+	lsh_list_move_all(&list, &host->left);
+	pthread_mutex_unlock(&host->mutex);
+	lsh_list_each(at, after, &list) {
+		struct left *left = lsh_container(at, struct left, link);
+
+		lsh_listener_unsubscribe(lsh_node_listener(host->server.node), left->text, left->size);
+		lsh_list_remove(at);
+		lsh_free(left);
+	}
+}
+
+void
+lsh_subscription_free_left(struct lsh_host *host)
+{
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &host->left) {
+		lsh_list_remove(at);
+		lsh_free(lsh_container(at, struct left, link));
+	}
+}

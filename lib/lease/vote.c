@@ -1,0 +1,536 @@
+#include "lease/vote.h"
+
+#include "base/memory.h"
+#include "base/mutation.h"
+#include "lease/host.h"
+#include "lease/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SLOT_MOVES_MS = 100 }; /* until a cancel is tried again that a slot on the move was in the way of */
+
+static struct lsh_backend *
+backend_of(const struct lsh_vote *vote)
+{
+	return vote->lease->resource->backend;
+}
+
+/* ---- what a server may still execute ---- */
+
+/* Its clock is needed only while something may still be executed: who holds a lock for months is not to keep every server that it was at. */
+static void
+note_nothing_comes(struct lsh_late *late)
+{
+	if (late->not_after_us == 0 && late->earlier_us == 0)
+		lsh_host_keep(&late->host, NULL);
+}
+
+static void
+note_unsent(struct lsh_late *late)
+{
+	late->asked = late->asked_before;
+	late->not_after_us = late->not_after_before_us;
+	note_nothing_comes(late);
+}
+
+/* A request goes out over connection `epoch`; if it was refused at another server, or had no room, this is all that is out of it. */
+static void
+note_asked(struct lsh_vote *v, uint64_t epoch, int64_t not_after_us, int64_t now)
+{
+	struct lsh_late *late = &v->late;
+
+	note_unsent(late);
+	/* one that was not answered on an earlier connection may still come; on this one it comes before this one */
+	if (late->asked && late->epoch != epoch && late->not_after_us > late->earlier_us)
+		late->earlier_us = late->not_after_us;
+	late->asked_again |= late->asked;
+	if (!late->asked)
+		v->counted_from = now;
+	late->asked = true;
+	late->epoch = epoch;
+	if (not_after_us > late->not_after_us)
+		late->not_after_us = not_after_us;
+	lsh_host_keep(&late->host, lsh_host_of(v->call.server));
+}
+
+bool
+lsh_was_not_done(const struct lsh_result *r)
+{
+	if (strncmp(r->words, "ERR", 3) == 0) /* perhaps in the middle of the script */
+		return strncmp(r->words, "ERR unknown command", 19) == 0;
+	return r->fault != LSH_FAULT_MISMATCH && r->fault != LSH_FAULT_UNKNOWN;
+}
+
+/* What came of a request, as far as it matters for what may come still. */
+static void
+note_result(struct lsh_vote *v, const struct lsh_voted *voted)
+{
+	const struct lsh_result *r = voted->result;
+	struct lsh_late *late = &v->late;
+	bool nothing = false;
+
+	if (r->what == LSH_CALL_UNSENT) {
+		note_unsent(late);
+		return;
+	}
+	if (r->what == LSH_CALL_UNKNOWN || (r->what == LSH_CALL_NONSENSE && r->garbled))
+		return;
+	late->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
+	if (r->what == LSH_CALL_REFUSED)
+		nothing = lsh_was_not_done(r);
+	else if (r->what == LSH_CALL_ANSWERED)
+		nothing = voted->verdict.what == LSH_TOO_LATE || (voted->verdict.what == LSH_TAKEN && !v->placed);
+	if (nothing)
+		late->asked = late->asked_before;
+	note_nothing_comes(late);
+}
+
+/* Until when, by the server's clock, a request may be executed after a cancel that went over connection `epoch`; 0: no longer. */
+static int64_t
+may_run_until_us(const struct lsh_late *late, uint64_t epoch)
+{
+	/* the last request went before the cancel if both went over one connection */
+	return late->epoch != epoch && late->not_after_us > late->earlier_us ? late->not_after_us : late->earlier_us;
+}
+
+/* By the clock of the server that the requests went to, wherever the lock lives now, and whoever answered the cancel: each not_after is a moment
+ * of that clock, which an estimate keeps running here although the server may be gone. Until then a request that is stuck there could still
+ * be executed, should the lock live there again; elsewhere none can: in a cluster each server refuses what is not its own. */
+static int64_t
+server_us_at_least(const struct lsh_vote *v, int64_t at)
+{
+	return lsh_node_server_us_at_least((v->late.host != NULL ? v->late.host : v->host)->server.node, at);
+}
+
+static bool
+is_settled(const struct lsh_vote *v, const struct lsh_result *r)
+{
+	int64_t until_us = may_run_until_us(&v->late, r->epoch);
+
+	return LSH_MUTATES(LSH_FIRST_CANCEL_IS_ENOUGH) || until_us == 0 || server_us_at_least(v, r->sent) > until_us;
+}
+
+/* When a cancel that is sent then would settle it. */
+static int64_t
+settles_at(const struct lsh_vote *v, uint64_t epoch, int64_t now)
+{
+	int64_t left_us = may_run_until_us(&v->late, epoch) - server_us_at_least(v, now);
+
+	return left_us > 0 ? lsh_after_ms(now, left_us / 990 + 2) : now; /* what is certain of the server's clock goes on 1 % slower than ours */
+}
+
+/* ---- what is said ---- */
+
+void
+lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r)
+{
+	const struct lsh_lease *lease = v->lease;
+
+	*r = (struct lsh_request){
+		.protocol = &backend_of(v)->protocol,
+		.key = {lease->resource->key, lease->resource->key_size},
+		.token = lease->token,
+		.token_size = lease->token_size,
+		.claim_ms = lease->claim_ms,
+		.depth = lease->depth,
+		.sharded = lease->sharded,
+	};
+}
+
+static struct lsh_vote *
+vote_of(const struct lsh_call *call)
+{
+	return call->owner;
+}
+
+static struct lsh_server *
+home(struct lsh_call *call)
+{
+	struct lsh_vote *v = vote_of(call);
+
+	lsh_resource_settle(v->lease->resource); /* and with it the vote */
+	return &v->host->server;
+}
+
+static bool
+build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
+{
+	struct lsh_vote *v = vote_of(call);
+	struct lsh_lease *lease = v->lease;
+	struct lsh_request r;
+
+	if (lease->state >= LSH_ENDING && !LSH_MUTATES(LSH_RENEWALS_GO_ON))
+		return false;
+	lsh_vote_request(v, &r);
+	r.lease_ms = v->asked_ms;
+	r.fence = v->wanted_fence;
+	if (v->verb == LSH_ACQUIRE) {
+		int64_t limit = lsh_after(now, *patience) < v->limit ? lsh_after(now, *patience) : v->limit;
+
+		if (!v->placed)
+			r.claim_ms = 0;
+		r.not_after_us = lsh_node_server_us(call->server->node, now) + (limit - now) / LSH_US;
+		note_asked(v, call->ticket.epoch, r.not_after_us, now);
+	}
+	/* a dead connection is to be found out while there is time for another */
+	if (v->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > lease->lease_ms * LSH_MS / 4)
+		*patience = lease->lease_ms * LSH_MS / 4;
+	if (r.lease_ms > 0)
+		lsh_lease_ask_for(lease, r.lease_ms);
+	lease->resource->kind->make(command, v->verb, &r, 1);
+	return true;
+}
+
+static bool
+is_answer(const struct lsh_call *call, const struct lsh_message *message)
+{
+	const struct lsh_vote *v = vote_of(call);
+	struct lsh_verdict verdict;
+
+	return v->lease->resource->kind->read(&verdict, v->verb, message, 0, 1);
+}
+
+static void
+show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
+{
+	const struct lsh_resource *resource = vote_of(call)->lease->resource;
+
+	snprintf(out, size, "%s%s", resource->key, n <= 4 && resource->kind->suffix[n - 1] != NULL ? resource->kind->suffix[n - 1] : "");
+}
+
+static void
+release(struct lsh_call *call, void *owner)
+{
+	struct lsh_vote *v = owner;
+	struct lsh_lease *lease = v->lease;
+
+	if (call != &v->call)
+		lsh_free(call);
+	lsh_lease_unref(lease);
+}
+
+void
+lsh_vote_tell(struct lsh_vote *v, struct lsh_voted *voted)
+{
+	const struct lsh_result *r = voted->result;
+
+	voted->moved = r->home != v->host->server.serial;
+	if (r->what == LSH_CALL_ANSWERED && voted->verdict.server_us > 0)
+		lsh_node_learn_clock(r->server->node, voted->verdict.server_us, r->sent, lsh_now_ns());
+	backend_of(v)->strategy->voted(v, voted);
+}
+
+static void
+done(struct lsh_call *call, const struct lsh_result *r)
+{
+	struct lsh_vote *v = vote_of(call);
+	struct lsh_voted voted = {.verb = v->verb, .result = r, .call = call, .lease_ms = v->asked_ms};
+
+	if (r->what == LSH_CALL_ANSWERED)
+		v->lease->resource->kind->read(&voted.verdict, v->verb, r->message, 0, 1);
+	if (v->verb == LSH_ACQUIRE)
+		note_result(v, &voted);
+	if (v->state != LSH_VOTE_ENDING) {
+		v->alone &= r->what != LSH_CALL_ANSWERED;
+		lsh_vote_tell(v, &voted);
+		return;
+	}
+	/* it was overtaken by the end: what counts is whether there is anything to cancel */
+	if (v->cancel != NULL)
+		return;
+	if (v->late.asked)
+		lsh_vote_cancel(v, NULL);
+	else
+		lsh_vote_ended(v);
+}
+
+static const struct lsh_call_ops call_ops = {
+	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
+};
+
+static bool
+start(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
+{
+	v->verb = verb;
+	v->asked_ms = lease_ms;
+	v->wanted_fence = fence;
+	lsh_lease_retain(v->lease);
+	if (lsh_call_start(&v->call, reader))
+		return true;
+	if (verb == LSH_ACQUIRE)
+		note_unsent(&v->late);
+	lsh_lease_unref(v->lease); /* not the last: the caller has one */
+	return false;
+}
+
+bool
+lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit, struct lsh_parker *reader)
+{
+	v->placed = place;
+	v->limit = limit;
+	v->late.asked_before = v->late.asked;
+	v->late.not_after_before_us = v->late.not_after_us;
+	if (!start(v, LSH_ACQUIRE, lease_ms, fence, reader))
+		return false;
+	v->state = LSH_VOTE_SENT;
+	return true;
+}
+
+bool
+lsh_vote_renew(struct lsh_vote *v, int64_t lease_ms, struct lsh_parker *reader)
+{
+	return start(v, LSH_RENEW, lease_ms, 0, reader);
+}
+
+bool
+lsh_vote_heartbeat(struct lsh_vote *v, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
+{
+	return start(v, LSH_HEARTBEAT, lease_ms, fence, reader);
+}
+
+bool
+lsh_vote_raise(struct lsh_vote *v, int64_t fence)
+{
+	return start(v, LSH_RAISE, 0, fence, NULL);
+}
+
+/* ---- the end ---- */
+
+bool
+lsh_vote_has_lapsed(const struct lsh_vote *v, int64_t now)
+{
+	return now >= v->lease->lapses_at && now != LSH_NEVER;
+}
+
+void
+lsh_vote_ended(struct lsh_vote *v)
+{
+	struct lsh_lease *lease = v->lease;
+
+	if (v->state == LSH_VOTE_ENDED)
+		return;
+	v->state = LSH_VOTE_ENDED;
+	for (size_t i = 0; i < lease->count; i++)
+		if (lease->votes[i].state != LSH_VOTE_ENDED)
+			return;
+	lsh_lease_settled(lease);
+}
+
+static bool
+build_cancel(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
+{
+	struct lsh_vote *v = vote_of(call);
+	const struct lsh_kind *kind = v->lease->resource->kind;
+	struct lsh_request r;
+
+	(void)now, (void)patience;
+	lsh_vote_request(v, &r);
+	if (call->one_key)
+		kind->make_one_key(command, &r);
+	else
+		kind->make(command, LSH_RELEASE, &r, 1);
+	v->cancel_epoch = call->ticket.epoch;
+	v->again_at = LSH_NEVER;
+	return true;
+}
+
+static bool
+is_answer_to_cancel(const struct lsh_call *call, const struct lsh_message *message)
+{
+	struct lsh_verdict verdict;
+
+	return vote_of(call)->lease->resource->kind->read(&verdict, LSH_RELEASE, message, 0, 1);
+}
+
+/* Try it again in a while, and not after it would be settled. */
+static void
+try_again(struct lsh_vote *v, const struct lsh_result *r, int64_t now)
+{
+	unsigned doublings = v->failures < 5 ? v->failures++ : 5;
+	int64_t settles = settles_at(v, r->epoch, now);
+	bool torn = r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_NOT_NOW && r->server->router != NULL && lsh_router_is_cluster(r->server->router);
+
+	/* To hand on takes all keys, and not all of them are in one place: for a moment, or until the map tells that it is over. */
+	if (torn || (r->what == LSH_CALL_ANSWERED && r->one_key))
+		v->again_at = lsh_after_ms(now, SLOT_MOVES_MS << doublings);
+	else
+		v->again_at = lsh_after(now, (250 + lsh_random32() % 250) * LSH_MS << doublings);
+	if (r->what == LSH_CALL_ANSWERED && !r->one_key && settles < v->again_at)
+		v->again_at = settles; /* somebody who closes the client may be waiting for that */
+}
+
+/* What the first answer says of what was released. */
+static enum lsh_found
+found_by(const struct lsh_vote *v, const struct lsh_verdict *verdict)
+{
+	if (verdict->what == LSH_LET_GO && !verdict->waited)
+		return LSH_FOUND_HELD;
+	/* After an earlier try whose answer was lost: that one released it, or it lapsed after it was left. Or somebody took it away before
+	 * that try: the server keeps nothing that would tell. */
+	return v->cancel_unknown && !LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN) ? LSH_FOUND_HELD : LSH_FOUND_NOTHING;
+}
+
+/* Keep what the answer to a cancel says. True: the server has nothing of the token, and can get nothing any more. */
+static bool
+note_canceled(struct lsh_vote *v, const struct lsh_result *r)
+{
+	struct lsh_verdict verdict = {.what = LSH_GONE};
+
+	switch (r->what) {
+	case LSH_CALL_ANSWERED:
+		v->lease->resource->kind->read(&verdict, LSH_RELEASE, r->message, 0, 1);
+		atomic_store(&v->host->cancels_epoch, r->epoch);
+		if (v->found != LSH_FOUND_HELD && v->found != LSH_FOUND_NOTHING)
+			v->found = found_by(v, &verdict);
+		if (!is_settled(v, r) || r->home != v->host->server.serial)
+			return false;
+		v->let_go |= r->one_key; /* that handed it on to nobody */
+		return !r->one_key;
+	case LSH_CALL_REFUSED:
+		if (r->fault == LSH_FAULT_MISMATCH)
+			v->found = LSH_FOUND_NOTHING;
+		else if (v->found == LSH_FOUND_NOT_YET && !r->again)
+			v->found = LSH_FOUND_REFUSED;
+		return r->fault == LSH_FAULT_MISMATCH; /* there can be nothing of ours */
+	default:
+		v->cancel_unknown |= r->what != LSH_CALL_UNSENT;
+		if (r->what == LSH_CALL_NONSENSE && !r->garbled && v->found == LSH_FOUND_NOT_YET)
+			v->found = LSH_FOUND_REFUSED;
+		return false;
+	}
+}
+
+static void
+canceled(struct lsh_call *call, const struct lsh_result *r)
+{
+	struct lsh_vote *v = vote_of(call);
+	int64_t now = lsh_now_ns();
+	bool over;
+
+	v->cancel = NULL;
+	over = note_canceled(v, r) || lsh_vote_has_lapsed(v, now);
+	if (!over && (r->what == LSH_CALL_ANSWERED || r->what == LSH_CALL_REFUSED || call->asking))
+		try_again(v, r, now); /* without an answer the next connection brings it up */
+	backend_of(v)->strategy->released(v, call, r);
+	if (over)
+		lsh_vote_ended(v);
+	lsh_lease_arm_end(v->lease);
+}
+
+static const struct lsh_call_ops cancel_ops = {
+	.home = home, .build = build_cancel, .is_answer = is_answer_to_cancel, .done = canceled, .release = release, .show_key = show_key,
+};
+
+/* A server writes out first to whom it had something to say last. The answer to a release would go before the message to the next holder, and
+ * whoever is woken by it would run before the server writes on, where they share a CPU. An answer that is there already when the release is
+ * executed turns that round. */
+static void
+let_the_next_go_first(struct lsh_vote *v)
+{
+	struct lsh_arg ping = LSH_ARG("PING");
+
+	lsh_pipe_append_unheard(lsh_node_pipe(v->host->server.node), &ping, 1, lsh_now_ns());
+}
+
+/* Behind a request that is on its way it needs a call of its own: else the next token's request would come before it. */
+static struct lsh_call *
+make_cancel(struct lsh_vote *v, uint64_t epoch)
+{
+	struct lsh_call *call = v->call.out || v->call.monitor == NULL ? lsh_new(struct lsh_call) : &v->call;
+	const struct lsh_router *router = v->host->server.router;
+
+	if (call == NULL)
+		return NULL;
+	lsh_call_init(call, &cancel_ops, &v->lease->resource->monitor, v);
+	call->has_one_key = v->lease->resource->kind->make_one_key != NULL && lsh_router_is_cluster(router) && !v->let_go;
+	/* Sent again with its source it would come behind the next token's request, which is refused because of this one. */
+	call->with_source = backend_of(v)->strategy->cancels_first && atomic_load(&v->host->cancels_epoch) != epoch &&
+	                    !lsh_router_options(router)->preloaded;
+	return call;
+}
+
+void
+lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
+{
+	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(v->host->server.node));
+	int64_t now = lsh_now_ns();
+	struct lsh_call *call;
+
+	if (v->state != LSH_VOTE_ENDING || v->cancel != NULL || (v->cancel_epoch == epoch && now < v->again_at))
+		return;
+	if (lsh_vote_has_lapsed(v, now)) {
+		lsh_vote_ended(v);
+		return;
+	}
+	call = make_cancel(v, epoch);
+	if (call == NULL)
+		return; /* when the request is answered */
+	if (v->lease->waited && reader != NULL)
+		let_the_next_go_first(v);
+	v->cancel = call;
+	lsh_lease_retain(v->lease);
+	if (!lsh_call_start(call, reader)) {
+		v->cancel = NULL;
+		v->cancel_epoch = epoch;
+		v->again_at = LSH_NEVER; /* the next connection brings it up */
+		if (call != &v->call)
+			lsh_free(call);
+		lsh_lease_unref(v->lease);
+	}
+}
+
+void
+lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
+{
+	lsh_call_unattend(&v->call);
+	v->state = LSH_VOTE_ENDING;
+	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !v->late.asked)
+		lsh_vote_ended(v);
+	else
+		lsh_vote_cancel(v, reader);
+}
+
+/* ---- life ---- */
+
+void
+lsh_vote_due(struct lsh_vote *v)
+{
+	struct lsh_host *host = v->host;
+
+	if (atomic_load(&host->backend->stopped))
+		return;
+	if (!v->due) {
+		v->due = true;
+		lsh_server_use(&host->server);
+		lsh_lease_retain(v->lease);
+		pthread_mutex_lock(&host->mutex);
+		lsh_list_append(&host->due, &v->due_link);
+		pthread_mutex_unlock(&host->mutex);
+	}
+	lsh_node_kick(host->server.node);
+}
+
+void
+lsh_vote_move(struct lsh_vote *v, struct lsh_host *host)
+{
+	/* while it is in the list of the host before it stays there: whose thread gives it to this one */
+	lsh_host_keep(&v->host, host);
+}
+
+void
+lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host)
+{
+	lsh_call_init(&v->call, &call_ops, &lease->resource->monitor, v);
+	lsh_list_init(&v->due_link);
+	v->lease = lease;
+	v->again_at = LSH_NEVER;
+	lsh_host_keep(&v->host, host);
+}
+
+void
+lsh_vote_destroy(struct lsh_vote *v)
+{
+	lsh_host_keep(&v->late.host, NULL);
+	lsh_host_keep(&v->host, NULL);
+}

@@ -1,0 +1,97 @@
+/* A vote: what one server may do with one token.
+ *
+ *   NEW --sent--> SENT --> GRANTED | PLACED | REFUSED | FAILED --sent again--> SENT
+ *   any --the lease ends--> ENDING --a cancel was answered past every not_after, or it has lapsed--> ENDED (never asked: at once)
+ *
+ * A request belongs to one connection and to one moment: it carries the time, by that server's clock, after which it does nothing. Whatever
+ * becomes of it, the vote knows what of it the server may still come to execute:
+ *
+ *   answered       nothing of it is still on its way; the answer says the rest
+ *   never sent     as if it had not been appended
+ *   anything else  perhaps executed, now or before not_after: a cancel is repeated until then
+ *
+ * Entered, unless it says otherwise. */
+#ifndef LSH_LEASE_VOTE_H
+#define LSH_LEASE_VOTE_H
+
+#include "lease/lease.h"
+#include "redis/call.h"
+
+enum lsh_vote_state { LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED, LSH_VOTE_ENDING, LSH_VOTE_ENDED };
+
+/* What the server may still execute. */
+struct lsh_late {
+	bool asked;             /* it may know the token */
+	bool asked_again;       /* by a second request while it perhaps had a place: that may have been granted, and its claim have run out, unknown to us */
+	uint64_t epoch;         /* the connection of the last request, */
+	int64_t not_after_us;   /* which is executed until then, by the server's clock; 0: it was answered */
+	int64_t earlier_us;     /* the same of those on earlier connections */
+	struct lsh_host *host;  /* whose clock that is (in use), while one of the two is not 0 */
+	bool asked_before;      /* what was so before the request that is on its way */
+	int64_t not_after_before_us;
+};
+
+struct lsh_vote {
+	struct lsh_call call;
+	struct lsh_call *cancel;      /* NULL; &call; or one of its own, where `call` was out */
+	struct lsh_lease *lease;
+	struct lsh_host *host;        /* in use */
+	struct lsh_list due_link;     /* in the `due` of a host, which then has a reference to the lease and is in use; that one's mutex guards it */
+	enum lsh_vote_state state;
+	enum lsh_verb verb;           /* of `call` */
+	bool due;                     /* it is in such a list */
+	struct lsh_batch *batch;      /* that it is in: being filled, or on its way; or NULL */
+	bool placed;                  /* what is on its way takes a place */
+	bool alone;                   /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
+	bool hinted;                  /* a message said that it was granted, before its request was answered */
+	bool told;                    /* a message for it was asked about before */
+	bool cancel_unknown;          /* ENDING: a cancel before may have been executed, */
+	bool let_go;                  /* or one with one key was: what is left is that the lock is handed on */
+	enum lsh_found found;
+	unsigned failures;            /* of cancels, in a row */
+	uint64_t cancel_epoch;        /* the connection over which it was tried last, */
+	int64_t again_at;             /* and when that is to be tried again on the same one; or, REFUSED, when to ask again */
+	int64_t asked_ms, wanted_fence; /* by what is on its way */
+	int64_t limit;                /* of a request that is on its way: until when it may be executed */
+	int64_t counted_from;         /* a grant's claim counts from here: the send time of the first request, or, if that was the only one, of the last
+	                                 heartbeat that was answered "queued" */
+	struct lsh_late late;
+};
+
+/* What came of what was said of a vote. */
+struct lsh_voted {
+	enum lsh_verb verb;
+	const struct lsh_result *result;
+	struct lsh_verdict verdict;    /* if result->what is ANSWERED */
+	const struct lsh_call *call;   /* for lsh_call_explain() */
+	int64_t lease_ms;              /* that was asked for */
+	bool moved;                    /* the lock lives elsewhere since: that server knows better */
+};
+
+void lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
+void lsh_vote_destroy(struct lsh_vote *vote);
+
+/* Send it. `reader` may be NULL. False: there is no connection. None while `call` is out. */
+bool lsh_vote_acquire(struct lsh_vote *vote, int64_t lease_ms, bool place, int64_t fence, int64_t limit, struct lsh_parker *reader);
+bool lsh_vote_renew(struct lsh_vote *vote, int64_t lease_ms, struct lsh_parker *reader);
+bool lsh_vote_heartbeat(struct lsh_vote *vote, int64_t lease_ms, int64_t fence, struct lsh_parker *reader);
+bool lsh_vote_raise(struct lsh_vote *vote, int64_t fence);
+
+/* The lease is ENDING: cancel what the server may know of it. */
+void lsh_vote_end(struct lsh_vote *vote, struct lsh_parker *reader);
+void lsh_vote_cancel(struct lsh_vote *vote, struct lsh_parker *reader); /* the cancel is due */
+bool lsh_vote_has_lapsed(const struct lsh_vote *vote, int64_t now);
+void lsh_vote_ended(struct lsh_vote *vote);
+
+/* Let its server's thread see to it. */
+void lsh_vote_due(struct lsh_vote *vote);
+
+/* Something was answered by a batch: vote.c has sent none of it. */
+void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
+
+void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request); /* all but what the verb wants */
+void lsh_vote_move(struct lsh_vote *vote, struct lsh_host *host); /* the lock lives there now */
+/* Does an error say that the server knows no more of the token than before? */
+bool lsh_was_not_done(const struct lsh_result *result);
+
+#endif

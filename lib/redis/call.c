@@ -1,0 +1,291 @@
+#include "redis/call.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mutation.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NONSENSE   "the answer is not what a Redis server says to a script"
+
+/* So many redirections are followed at once: servers that do not agree are given a moment. */
+enum { AT_ONCE = 2 };
+
+/* ---- sending; entered ---- */
+
+static void
+put_into_backlog(struct lsh_call *call)
+{
+	pthread_mutex_lock(&call->server->mutex);
+	lsh_list_append(&call->server->backlog, &call->link);
+	pthread_mutex_unlock(&call->server->mutex);
+}
+
+/* Send it to call->server. False: there is no connection, or nothing to send. */
+static bool
+send(struct lsh_call *call)
+{
+	struct lsh_pipe *pipe = lsh_node_pipe(call->server->node);
+	int64_t patience = lsh_router_options(call->server->router)->timeout;
+	struct lsh_script_call command;
+	enum lsh_appended appended;
+
+	call->ticket.epoch = lsh_pipe_epoch(pipe); /* before all that the command says, so that this belongs to that connection, or it is refused */
+	call->sent = lsh_now_ns();
+	command.script = NULL;
+	command.count = command.used = 0;
+	if (!call->ops->build(call, &command, call->sent, &patience))
+		return false;
+	call->script = command.script;
+	if (call->with_source && command.script != NULL)
+		lsh_script_send_whole(&command);
+	appended = (call->asking ? lsh_pipe_append_asking : lsh_pipe_append)(pipe, &call->ticket, command.args, command.count, call->sent, patience);
+	if (appended == LSH_PIPE_FULL)
+		put_into_backlog(call);
+	return appended != LSH_PIPE_DOWN;
+}
+
+bool
+lsh_call_start(struct lsh_call *call, struct lsh_parker *reader)
+{
+	struct lsh_server *home = call->ops->home(call);
+
+	call->ticket.reader = reader;
+	call->home = home->serial;
+	call->asking = call->asks_first;
+	call->one_key = false;
+	lsh_server_keep(&call->server, home);
+	call->out = send(call);
+	if (!call->out)
+		lsh_server_keep(&call->server, NULL);
+	return call->out;
+}
+
+void
+lsh_call_unattend(struct lsh_call *call)
+{
+	if (call->out && call->ticket.reader != NULL)
+		lsh_pipe_leave(lsh_node_pipe(call->server->node), call->ticket.epoch, call->ticket.number);
+}
+
+/* ---- what became of it ---- */
+
+/* What a refusal is, and what follows from it for the server and the map. No monitor entered. */
+static void
+judge_refusal(struct lsh_call *call, struct lsh_result *r)
+{
+	bool is_down = lsh_starts_with_word(r->words, "CLUSTERDOWN");
+
+	r->what = LSH_CALL_REFUSED;
+	r->fault = lsh_fault_of(r->words);
+	if (r->fault == LSH_FAULT_NOT_HERE && !call->is_aside)
+		lsh_node_leave(r->server->node, r->epoch, r->words);
+	if (r->fault == LSH_FAULT_NOT_HERE || is_down)
+		lsh_router_doubt(r->server->router);
+	if (r->fault != LSH_FAULT_CLUSTER)
+		call->hops = 0;
+	r->again = r->fault == LSH_FAULT_NOT_NOW || r->fault == LSH_FAULT_NOT_HERE;
+}
+
+/* The key is at another server: `*asks`, in use, or where the map says now. */
+static void
+follow(struct lsh_call *call, struct lsh_result *r, struct lsh_server **asks, leash_error *why)
+{
+	if (lsh_router_is_cluster(r->server->router) && call->hops >= LSH_REDIRECTIONS)
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s: sent from server to server %d times in a row, the last time by: %.100s",
+		         lsh_node_shown(r->server->node), LSH_REDIRECTIONS, r->words);
+	else if (lsh_router_follow(r->server, r->words, asks, why) == LEASH_OK)
+		r->again = true;
+	if (r->again)
+		call->hops++;
+	else
+		r->why = why;
+}
+
+static bool
+may_send_source(const struct lsh_call *call)
+{
+	return !call->with_source && call->script != NULL && !lsh_router_options(call->server->router)->preloaded;
+}
+
+/* Is it to be sent again at once, in another form or elsewhere? Entered. */
+static bool
+goes_on(struct lsh_call *call, const struct lsh_result *r, struct lsh_server *asks)
+{
+	struct lsh_server *home = call->ops->home(call);
+
+	if (r->what != LSH_CALL_REFUSED)
+		return false;
+	if (r->fault == LSH_FAULT_NOSCRIPT && may_send_source(call) && !(LSH_MUTATES(LSH_SCRIPTS_ARE_THERE) && call->stays)) {
+		call->with_source = true;
+	} else if (r->fault == LSH_FAULT_CLUSTER && r->again && !call->stays && call->hops <= AT_ONCE) {
+		call->asking = asks != NULL;
+		lsh_server_keep(&call->server, asks != NULL ? asks : home);
+		call->home = home->serial;
+	} else if (call->has_one_key && !call->one_key && lsh_starts_with_word(r->words, "TRYAGAIN")) {
+		call->one_key = true;
+	} else {
+		return false;
+	}
+	call->ticket.reader = NULL; /* who reads for it expects the answer over the connection before */
+	return true;
+}
+
+static void
+finish(struct lsh_call *call, struct lsh_result *r)
+{
+	call->maybe_done |= r->what == LSH_CALL_UNKNOWN || r->what == LSH_CALL_NONSENSE;
+	if (r->what == LSH_CALL_ANSWERED) {
+		call->hops = 0;
+		call->with_source = false;
+	}
+	r->home = call->home;
+	r->one_key = call->one_key;
+	call->out = false;
+	call->server = NULL; /* its use is r->server's, or the caller's */
+	call->ops->done(call, r);
+}
+
+static void
+ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
+{
+	static const enum lsh_verdict_of_call what[] = {
+		[LSH_ANSWERED] = LSH_CALL_ANSWERED, [LSH_UNSENT] = LSH_CALL_UNSENT, [LSH_UNKNOWN] = LSH_CALL_UNKNOWN, [LSH_GARBLED] = LSH_CALL_NONSENSE,
+	};
+	struct lsh_call *call = lsh_container(ticket, struct lsh_call, ticket);
+	struct lsh_result r = {.what = what[outcome], .message = message, .garbled = outcome == LSH_GARBLED, .epoch = ticket->epoch, .sent = call->sent};
+	struct lsh_monitor *monitor = call->monitor;
+	struct lsh_server *server = call->server, *asks = NULL;
+	void (*release)(struct lsh_call *, void *) = call->ops->release;
+	void *owner = call->owner;
+	bool is_over;
+	leash_error why;
+
+	r.server = server;
+	if (message != NULL && message->type == LSH_ERROR) {
+		r.words = message->item[0].text;
+		judge_refusal(call, &r);
+		if (r.fault == LSH_FAULT_CLUSTER)
+			follow(call, &r, &asks, &why);
+	} else if (message != NULL && !call->ops->is_answer(call, message)) {
+		r.what = LSH_CALL_NONSENSE;
+	}
+	if (r.what == LSH_CALL_NONSENSE)
+		lsh_node_leave(server->node, r.epoch, NONSENSE);
+	r.asks = asks;
+	lsh_server_use(server); /* for `r`, whatever becomes of the call's */
+	lsh_monitor_enter(monitor);
+	is_over = !goes_on(call, &r, asks);
+	if (!is_over && !send(call)) {
+		is_over = true;
+		r.what = LSH_CALL_UNSENT;
+	}
+	if (is_over) {
+		lsh_server_leave(call->server);
+		finish(call, &r);
+	}
+	lsh_monitor_leave(monitor);
+	if (is_over)
+		release(call, owner);
+	lsh_server_leave(server);
+	lsh_server_leave(asks);
+}
+
+void
+lsh_call_resume(struct lsh_server *server)
+{
+	struct lsh_list *first;
+
+	do {
+		bool is_full, sent;
+		struct lsh_call *call;
+		struct lsh_monitor *monitor;
+		void (*release)(struct lsh_call *, void *);
+		void *owner;
+
+		pthread_mutex_lock(&server->mutex);
+		first = lsh_list_first(&server->backlog);
+		if (first != NULL)
+			lsh_list_remove(first);
+		pthread_mutex_unlock(&server->mutex);
+		if (first == NULL)
+			return;
+		call = lsh_container(first, struct lsh_call, link);
+		monitor = call->monitor;
+		release = call->ops->release;
+		owner = call->owner;
+		lsh_monitor_enter(monitor);
+		call->ticket.reader = NULL;
+		sent = send(call);
+		pthread_mutex_lock(&server->mutex);
+		is_full = sent && !lsh_list_empty(&call->link);
+		pthread_mutex_unlock(&server->mutex);
+		if (!sent) {
+			struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = server, .sent = call->sent, .epoch = call->ticket.epoch};
+
+			lsh_server_use(server);
+			lsh_server_leave(call->server);
+			finish(call, &r);
+		}
+		lsh_monitor_leave(monitor);
+		if (!sent) {
+			release(call, owner);
+			lsh_server_leave(server);
+		}
+		if (is_full)
+			return;
+	} while (first != NULL);
+}
+
+/* ---- in words ---- */
+
+void
+lsh_call_say(char out[static LSH_FAULT_TEXT], const struct lsh_call *call, const char *words)
+{
+	unsigned key = call->script != NULL ? lsh_script_blame_key(call->script, words) : 0;
+	char command[24], shown[2048];
+	bool known = call->script != NULL && lsh_script_blame(call->script, words, command, sizeof command);
+
+	if (lsh_starts_with_word(words, "NOSCRIPT") && call->script != NULL && !call->with_source)
+		words = LSH_NOT_LOADED;
+	if (key > 0)
+		call->ops->show_key(call, key, shown, sizeof shown);
+	lsh_fault_say(out, words, known ? command : NULL, key > 0 ? shown : NULL);
+}
+
+void
+lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_error *why)
+{
+	struct lsh_node *node = r->server->node;
+	char says[LSH_FAULT_TEXT];
+
+	*why = (leash_error){LEASH_UNAVAILABLE, 0, ""};
+	switch (r->what) {
+	case LSH_CALL_REFUSED:
+		if (r->why != NULL) {
+			*why = *r->why;
+			return;
+		}
+		lsh_call_say(says, call, r->words);
+		lsh_fail(why, r->again ? LEASH_UNAVAILABLE : lsh_fault_status(r->fault), 0, "%.60s: %s", lsh_node_shown(node), says);
+		return;
+	case LSH_CALL_NONSENSE:
+		if (r->garbled)
+			lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: what it sends is not what a Redis server says", lsh_node_shown(node));
+		else
+			lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: " NONSENSE, lsh_node_shown(node));
+		return;
+	default:
+		why->status = lsh_node_trouble(node, why->text, sizeof why->text, &why->sys_errno);
+		return;
+	}
+}
+
+void
+lsh_call_init(struct lsh_call *call, const struct lsh_call_ops *ops, struct lsh_monitor *monitor, void *owner)
+{
+	*call = (struct lsh_call){.ops = ops, .monitor = monitor, .owner = owner, .ticket.done = ended};
+	lsh_list_init(&call->link);
+}

@@ -1,0 +1,92 @@
+/* The router: which server a command goes to.
+ *
+ * A client of one server, or of sentinels, has one. A client of a cluster has one for each server that has a slot, made when it is first heard of,
+ * and given up some seconds after its server has lost its last slot and nobody uses it any more. A client of a quorum has all of them.
+ *
+ * In a cluster a server is used by each lock that lives there, and by whoever holds no monitor under which that stays so: by
+ * lsh_server_use() where it is used anyway, else by what says that it returns a server in use. lsh_server_leave() ends that; NULL is allowed. */
+#ifndef LSH_REDIS_ROUTER_H
+#define LSH_REDIS_ROUTER_H
+
+#include "base/list.h"
+#include "redis/node.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct lsh_router;
+
+/* The first member of what the layer above keeps of a server. */
+struct lsh_server {
+	struct lsh_router *router;
+	struct lsh_node *node;
+	const struct lsh_uri *uri;  /* outlives it */
+	uint64_t serial;            /* no two of the process have the same */
+	int number;                 /* where lsh_router_at() finds it; in a cluster that of the slot map */
+	atomic_bool serves;         /* in a cluster: some slot, by the map */
+	pthread_mutex_t mutex;      /* guards the backlog */
+	struct lsh_list backlog;    /* calls for which there was no room */
+};
+
+struct lsh_router_options {
+	const struct lsh_uri *uri; /* must outlive the router */
+	const char *client_name;   /* likewise */
+	int64_t timeout;           /* ns */
+	bool preloaded;            /* scripts are not to be sent */
+};
+
+struct lsh_router_ops {
+	/* Make what stands for a server, and let its node connect by itself. NULL: errno says what there is no more of. */
+	struct lsh_server *(*server_new)(void *ctx, const struct lsh_uri *uri, int number);
+	void (*server_stop)(struct lsh_server *server); /* end its threads */
+	void (*server_free)(struct lsh_server *server);
+	void (*changed)(void *ctx); /* slots are elsewhere now; on the cluster's thread */
+	void (*log)(void *ctx, leash_log_level level, const char *line);
+};
+
+enum {
+	LSH_SERVERS_MOST = 1024,
+	LSH_REDIRECTIONS = 5, /* in a row that are followed */
+};
+
+struct lsh_router *lsh_router_new(const struct lsh_router_options *options, const struct lsh_router_ops *ops, void *ctx); /* NULL: no memory */
+/* Make the servers and await their first hellos; of a quorum without waiting. */
+leash_status lsh_router_open(struct lsh_router *router, leash_error *err);
+void lsh_router_close(struct lsh_router *router); /* from here on no server is made or given up */
+void lsh_router_free(struct lsh_router *router);  /* with the servers, which are stopped; NULL is allowed */
+void lsh_router_after_fork(struct lsh_router *router, void (*visit)(struct lsh_server *server)); /* in the child: each that there may be */
+
+bool lsh_router_is_cluster(const struct lsh_router *router);
+const struct lsh_router_options *lsh_router_options(const struct lsh_router *router);
+unsigned lsh_router_slot_of(const struct lsh_router *router, const char *key, size_t size); /* 0 where there are none */
+
+/* Of finished servers, what they counted. */
+uint64_t lsh_router_commands_gone(const struct lsh_router *router);
+uint64_t lsh_router_connects_gone(const struct lsh_router *router);
+
+/* The servers that there are: for (i = 0; i < lsh_router_count(r); i++) if ((s = lsh_router_get(r, i)) != NULL) ... lsh_server_leave(s);
+ * lsh_router_at() is the same without a use: where none is given up (no cluster, or closed), or it is in use. */
+size_t lsh_router_count(const struct lsh_router *router);
+struct lsh_server *lsh_router_get(struct lsh_router *router, size_t i);
+struct lsh_server *lsh_router_at(const struct lsh_router *router, size_t i);
+
+/* The server that has the slot, in use; or NULL. And the number of it, without a use. */
+struct lsh_server *lsh_router_of_slot(struct lsh_router *router, unsigned slot);
+bool lsh_router_has_slot(const struct lsh_server *server, unsigned slot);
+struct lsh_server *lsh_router_any(struct lsh_router *router); /* in use; rather one that is up */
+
+void lsh_server_use(struct lsh_server *server);
+void lsh_server_leave(struct lsh_server *server);
+void lsh_server_keep(struct lsh_server **kept, struct lsh_server *server); /* use this one, and leave the one before; either may be NULL */
+
+/* `from` said that the key is elsewhere: MOVED, and the map is corrected; or ASK: `*asks`, in use, is to be asked for this once. Else it cannot be
+ * followed, for the reason given. */
+leash_status lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server **asks, leash_error *err);
+void lsh_router_doubt(struct lsh_router *router); /* have the map looked at anew */
+leash_status lsh_router_trouble(struct lsh_router *router, unsigned slot, leash_error *err); /* why a slot has no server */
+
+/* Make the rest of a server, for server_new(): its node is made, and not started yet. */
+void lsh_server_init(struct lsh_server *server, struct lsh_router *router, const struct lsh_uri *uri, int number);
+void lsh_server_destroy(struct lsh_server *server);
+
+#endif

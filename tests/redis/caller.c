@@ -1,0 +1,211 @@
+#include "tests/redis/caller.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/thread.h"
+#include "tests/support/await.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- lines ---- */
+
+static void
+broke(void *ctx)
+{
+	struct line *line = ctx;
+
+	atomic_fetch_add(&line->breaks, 1);
+}
+
+static void
+unattended(void *ctx)
+{
+	struct line *line = ctx;
+
+	atomic_fetch_add(&line->calls, 1);
+	atomic_store(&line->called, true);
+	lsh_unpark(atomic_load(&line->parker));
+}
+
+static void
+grew(void *ctx)
+{
+	struct line *line = ctx;
+
+	atomic_fetch_add(&line->growths, 1);
+}
+
+static bool
+is_called(void *arg)
+{
+	const struct line *line = arg;
+
+	return atomic_load(&line->called) || atomic_load(&line->ending);
+}
+
+static void *
+serve(void *arg)
+{
+	struct line *line = arg;
+	struct lsh_parker *parker = &lsh_self()->parker;
+
+	atomic_store(&line->parker, parker);
+	while (!atomic_load(&line->ending)) {
+		atomic_store(&line->called, false);
+		lsh_pipe_serve(line->pipe, parker, is_called, line);
+		while (!is_called(line))
+			lsh_park(parker, LSH_NEVER);
+	}
+	return NULL;
+}
+
+struct line *
+line_start(void)
+{
+	static const struct lsh_pipe_ops ops = {.broke = broke, .unattended = unattended, .grew = grew};
+	struct line *line = calloc(1, sizeof *line);
+
+	assert_non_null(line);
+	line->pipe = lsh_pipe_new(&ops, line);
+	assert_non_null(line->pipe);
+	assert_int_equal(pthread_create(&line->thread, NULL, serve, line), 0);
+	await_true(atomic_load(&line->parker) != NULL);
+	return line;
+}
+
+void
+line_attach(struct line *line, struct lsh_wire wire)
+{
+	assert_true(lsh_pipe_attach(line->pipe, wire));
+	line->attached = true;
+}
+
+struct lsh_wire
+line_detach(struct line *line)
+{
+	struct lsh_wire wire;
+
+	lsh_pipe_break(line->pipe, 0);
+	await_true((wire = lsh_pipe_detach(line->pipe)).fd >= 0);
+	line->attached = false;
+	return wire;
+}
+
+void
+line_stop(struct line *line)
+{
+	struct lsh_wire wire = line->attached ? line_detach(line) : LSH_NO_WIRE;
+
+	lsh_wire_close(&wire);
+	await_true(atomic_load(&line->ended) == atomic_load(&line->appended));
+	atomic_store(&line->ending, true);
+	lsh_unpark(atomic_load(&line->parker));
+	pthread_join(line->thread, NULL);
+	assert_int_equal(atomic_load(&line->ended), atomic_load(&line->appended));
+	assert_int_equal(atomic_load(&line->wrong), 0);
+	lsh_pipe_free(line->pipe);
+	free(line);
+}
+
+/* ---- commands ---- */
+
+static void
+keep(struct command *command, const struct lsh_message *message)
+{
+	const struct lsh_item *item = &message->item[0];
+
+	command->type = message->type;
+	if (message->count == 0)
+		return;
+	if (item->type == LSH_INTEGER)
+		snprintf(command->text, sizeof command->text, "%" PRId64, item->integer);
+	else if (item->type != LSH_NIL)
+		snprintf(command->text, sizeof command->text, "%s", item->text);
+}
+
+static void
+ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
+{
+	struct command *command = lsh_container(ticket, struct command, ticket);
+	struct line *line = command->line;
+	struct lsh_parker *parker = command->parker;
+
+	command->outcome = outcome;
+	if (outcome == LSH_ANSWERED)
+		keep(command, message);
+	if (atomic_load(&command->over) || (outcome == LSH_ANSWERED) != (message != NULL) ||
+	    (outcome == LSH_ANSWERED && command->expected[0] != '\0' && strcmp(command->text, command->expected) != 0))
+		atomic_fetch_add(&line->wrong, 1);
+	if (command->then != NULL)
+		command->then(command);
+	atomic_store(&command->over, true);
+	lsh_unpark(parker);
+	command_drop(command);
+	atomic_fetch_add(&line->answered, outcome == LSH_ANSWERED);
+	atomic_fetch_add(&line->ended, 1);
+}
+
+struct command *
+command_new(struct line *line, const char *expected)
+{
+	struct command *command = calloc(1, sizeof *command);
+
+	if (command == NULL)
+		abort(); /* a test fails on its own thread only */
+	command->line = line;
+	command->parker = &lsh_self()->parker;
+	command->ticket.done = ended;
+	command->ticket.reader = command->parker;
+	snprintf(command->expected, sizeof command->expected, "%s", expected);
+	atomic_init(&command->uses, 1);
+	return command;
+}
+
+enum lsh_appended
+command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience)
+{
+	enum lsh_appended (*append)(struct lsh_pipe *, struct lsh_ticket *, const struct lsh_arg *, size_t, int64_t, int64_t) =
+		command->asking ? lsh_pipe_append_asking : lsh_pipe_append;
+	enum lsh_appended appended;
+
+	/* in front of the append, behind which it may have ended */
+	atomic_fetch_add(&command->uses, 1);
+	atomic_fetch_add(&command->line->appended, 1);
+	appended = append(command->line->pipe, &command->ticket, args, count, lsh_now_ns(), patience);
+	if (appended != LSH_APPENDED) {
+		atomic_fetch_sub(&command->line->appended, 1);
+		atomic_fetch_sub(&command->uses, 1);
+	}
+	return appended;
+}
+
+static bool
+is_over(void *arg)
+{
+	const struct command *command = arg;
+
+	return atomic_load(&command->over);
+}
+
+int
+command_await(struct command *command, int64_t deadline)
+{
+	const struct lsh_ticket *ticket = &command->ticket;
+
+	lsh_pipe_wait(command->line->pipe, &lsh_self()->parker, ticket->epoch, ticket->number, is_over, command, deadline);
+	return is_over(command) ? (int)command->outcome : LEFT;
+}
+
+void
+command_drop(struct command *command)
+{
+	if (atomic_fetch_sub(&command->uses, 1) == 1)
+		free(command);
+}

@@ -1,0 +1,57 @@
+/* Callers of a pipe, as the library's are: a command lies on the heap until it has ended, because its thread may leave before that; and
+ * the pipe has a thread of its own, which reads for the commands that were left.
+ *
+ * A line counts its commands: when it ends, each of them must have ended exactly once, with an answer of its own if with any. */
+#ifndef LEASH_TEST_CALLER_H
+#define LEASH_TEST_CALLER_H
+
+#include "redis/pipe.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a command has come to when its thread leaves it; beside the outcomes. */
+enum { LEFT = LSH_GARBLED + 1, OUTCOMES };
+
+struct line {
+	struct lsh_pipe *pipe;
+	bool attached;
+	atomic_int breaks, growths;
+	atomic_ulong calls;                     /* for the pipe's own thread, or because there is room */
+	atomic_ulong appended, answered, ended; /* commands, */
+	atomic_ulong wrong;                     /* and those that ended twice, or with another's answer */
+	atomic_bool called, ending;
+	struct lsh_parker *_Atomic parker;      /* of the pipe's own thread, */
+	pthread_t thread;                       /* which is this one */
+};
+
+/* Fail the test if there is no memory. */
+struct line *line_start(void);
+void line_attach(struct line *line, struct lsh_wire wire);
+struct lsh_wire line_detach(struct line *line); /* broken first, if it is not */
+void line_stop(struct line *line);              /* and close what is attached; no other thread uses it */
+
+struct command {
+	struct lsh_ticket ticket; /* its reader is the thread that made it; a test may change that before the append */
+	struct line *line;
+	struct lsh_parker *parker;             /* of the thread that made it */
+	void (*then)(struct command *command); /* called in-line when it has ended; NULL: nothing */
+	void *arg;                             /* of `then` */
+	bool asking;
+	char expected[24];                     /* the answer that is its own; "": any */
+	atomic_int uses;
+	atomic_bool over;
+	enum lsh_outcome outcome;              /* from here on: once it is over */
+	enum lsh_type type;
+	char text[LSH_REPLY_TEXT];             /* of the first item; of an integer its digits */
+};
+
+struct command *command_new(struct line *line, const char *expected);
+enum lsh_appended command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience);
+int command_await(struct command *command, int64_t deadline); /* its outcome, or LEFT */
+void command_drop(struct command *command);
+
+#endif

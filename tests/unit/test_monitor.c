@@ -1,0 +1,205 @@
+/* The monitor: what is said later runs once, in order, when its mutex is free. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/monitor.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { MANY = 8, THREADS = 4, ROUNDS = 20000 };
+
+static struct lsh_monitor monitor;
+
+static int
+start(void **state)
+{
+	(void)state;
+	lsh_monitor_init(&monitor);
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	lsh_monitor_destroy(&monitor);
+	return 0;
+}
+
+/* ---- what runs ---- */
+
+struct word {
+	struct lsh_later later;
+	unsigned ran, at; /* how often, and as which one of all */
+	bool was_free;    /* the mutex was */
+	struct word *next; /* that it says later, once */
+};
+
+static unsigned spoken;
+
+static void
+speak(struct lsh_later *self)
+{
+	struct word *word = (struct word *)self;
+
+	word->ran++;
+	word->at = spoken++;
+	word->was_free = pthread_mutex_trylock(&monitor.mutex) == 0;
+	if (word->was_free)
+		pthread_mutex_unlock(&monitor.mutex);
+	if (word->next != NULL) {
+		lsh_monitor_enter(&monitor);
+		lsh_monitor_later(&monitor, &word->next->later);
+		lsh_monitor_leave(&monitor);
+	}
+}
+
+static void
+make_words(struct word *words, unsigned count)
+{
+	spoken = 0;
+	for (unsigned i = 0; i < count; i++)
+		words[i] = (struct word){.later.run = speak};
+}
+
+/* ---- the tests ---- */
+
+static void
+what_is_said_later_runs_once_in_order_when_the_mutex_is_free(void **state)
+{
+	struct word words[MANY];
+
+	(void)state;
+	for (unsigned count = 0; count <= MANY; count++) {
+		make_words(words, MANY);
+		lsh_monitor_enter(&monitor);
+		for (unsigned i = 0; i < count; i++)
+			lsh_monitor_later(&monitor, &words[i].later);
+		assert_int_equal(spoken, 0); /* not yet */
+		lsh_monitor_leave(&monitor);
+		assert_int_equal(spoken, count);
+		for (unsigned i = 0; i < count; i++) {
+			assert_int_equal(words[i].ran, 1);
+			assert_int_equal(words[i].at, i);
+			assert_true(words[i].was_free);
+		}
+		/* and is forgotten then */
+		lsh_monitor_enter(&monitor);
+		lsh_monitor_leave(&monitor);
+		assert_int_equal(spoken, count);
+	}
+}
+
+static void
+what_runs_may_enter_and_say_more_which_runs_before_the_rest(void **state)
+{
+	struct word words[MANY];
+
+	(void)state;
+	make_words(words, 4);
+	words[0].next = &words[2];
+	words[2].next = &words[3];
+	lsh_monitor_enter(&monitor);
+	lsh_monitor_later(&monitor, &words[0].later);
+	lsh_monitor_later(&monitor, &words[1].later);
+	lsh_monitor_leave(&monitor);
+	assert_int_equal(spoken, 4);
+	assert_int_equal(words[0].at, 0);
+	assert_int_equal(words[2].at, 1);
+	assert_int_equal(words[3].at, 2);
+	assert_int_equal(words[1].at, 3);
+}
+
+static void
+free_it(struct lsh_later *self)
+{
+	spoken++;
+	free(self);
+}
+
+static void
+what_runs_is_not_touched_afterwards(void **state)
+{
+	(void)state;
+	spoken = 0;
+	lsh_monitor_enter(&monitor);
+	for (unsigned i = 0; i < MANY; i++) {
+		struct lsh_later *later = calloc(1, sizeof *later);
+
+		assert_non_null(later);
+		later->run = free_it;
+		lsh_monitor_later(&monitor, later);
+	}
+	lsh_monitor_leave(&monitor);
+	assert_int_equal(spoken, MANY);
+}
+
+/* ---- several threads ---- */
+
+struct speaker {
+	struct lsh_later later;
+	pthread_t thread, ran_on;
+	unsigned ran, wrong;
+};
+
+static unsigned long entered; /* the monitor's mutex guards it */
+
+static void
+run_on(struct lsh_later *self)
+{
+	struct speaker *s = (struct speaker *)self;
+
+	s->ran++;
+	s->ran_on = pthread_self();
+}
+
+static void *
+say_often(void *arg)
+{
+	struct speaker *s = arg;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		lsh_monitor_enter(&monitor);
+		entered++;
+		lsh_monitor_later(&monitor, &s->later);
+		lsh_monitor_leave(&monitor);
+		s->wrong += s->ran != i + 1 || !pthread_equal(s->ran_on, pthread_self());
+	}
+	return NULL;
+}
+
+static void
+each_thread_does_what_it_said_itself_before_it_goes_on(void **state)
+{
+	static struct speaker speakers[THREADS];
+
+	(void)state;
+	entered = 0;
+	for (unsigned i = 0; i < THREADS; i++) {
+		speakers[i] = (struct speaker){.later.run = run_on};
+		assert_int_equal(pthread_create(&speakers[i].thread, NULL, say_often, &speakers[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(speakers[i].thread, NULL);
+		assert_int_equal(speakers[i].wrong, 0);
+	}
+	assert_int_equal(entered, THREADS * ROUNDS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_said_later_runs_once_in_order_when_the_mutex_is_free, start, end),
+		cmocka_unit_test_setup_teardown(what_runs_may_enter_and_say_more_which_runs_before_the_rest, start, end),
+		cmocka_unit_test_setup_teardown(what_runs_is_not_touched_afterwards, start, end),
+		cmocka_unit_test_setup_teardown(each_thread_does_what_it_said_itself_before_it_goes_on, start, end),
+	};
+
+	return cmocka_run_group_tests_name("monitor", tests, NULL, NULL);
+}
