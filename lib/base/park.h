@@ -20,6 +20,7 @@
 
 struct lsh_parker {
 	_Atomic uint32_t word;
+	_Atomic uint64_t untimed; /* a pipe's: for the command before this one its thread sleeps without a timer; 0: for none */
 };
 
 /* Sleep until unparked or until `deadline` (ns, LSH_NEVER: no end). */

@@ -90,15 +90,16 @@ ended_init(struct ended *ended)
 	ended->last = &ended->first;
 }
 
-/* No mutex held. A thread that sleeps without a timer of its own looks again, since nobody keeps the time for it from now on. */
+/* No mutex held. A thread that sleeps on without a timer of its own looks again: nobody keeps the time for it from now on. */
 static void
 end_ticket(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
 {
-	struct lsh_parker *timed = ticket->limit != LSH_NEVER ? ticket->reader : NULL;
+	struct lsh_parker *reader = ticket->limit != LSH_NEVER ? ticket->reader : NULL;
+	uint64_t number = ticket->number;
 
 	ticket->done(ticket, outcome, message); /* afterwards it is its owner's */
-	if (timed != NULL)
-		lsh_unpark(timed);
+	if (reader != NULL && atomic_load(&reader->untimed) == number + 1)
+		lsh_unpark(reader);
 }
 
 /* No mutex held. Only then may the next connection come: whoever is told sees to what it is to say over that one. */
@@ -630,12 +631,14 @@ lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uin
 		} else {
 			if (ticket != NULL && ticket->reader == parker && p->reads_until <= deadline) {
 				until = LSH_NEVER;
+				atomic_store(&parker->untimed, number + 1);
 				ticket->limit = deadline;
 				if (deadline < p->soonest)
 					p->soonest = deadline;
 			}
 			pthread_mutex_unlock(&p->conn.mutex);
 			lsh_park(parker, until);
+			atomic_store(&parker->untimed, 0);
 		}
 		pthread_mutex_lock(&p->conn.mutex);
 	}
