@@ -96,6 +96,7 @@ make(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, struc
 	w->op.lock = lock;
 	w->op.owner = owner;
 	w->op.front = &front;
+	w->op.began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
 	w->thread = self;
 	w->seat = NULL;
 	if (self != NULL)
@@ -134,7 +135,6 @@ leash_status
 lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms, struct leash_cancel *cancel, leash_error *err)
 {
 	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
-	int64_t called = lsh_now_ns(); /* before the monitor, for which many may be waiting */
 	struct lsh_thread *self = lsh_self();
 	leash_status status = LEASH_OK;
 	struct lsh_wait w;
@@ -153,7 +153,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	w.op.terms = terms;
 	w.op.cancel = cancel;
 	w.op.wait_ms = wait_ms;
-	w.op.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(called, wait_ms == 0 ? b->options.timeout / LSH_MS : wait_ms);
+	w.op.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w.op.began, wait_ms == 0 ? b->options.timeout / LSH_MS : wait_ms);
 	return finish(&w, &lsh_acquiring, err);
 }
 
@@ -165,7 +165,7 @@ lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 
 	make(&w, lock, owner, owner != NULL ? lsh_self() : NULL);
 	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
-	w.op.deadline = lsh_after(lsh_now_ns(), 2 * b->options.timeout);
+	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	return finish(&w, &lsh_releasing, err);
 }
 
@@ -179,7 +179,7 @@ lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, l
 	if (self == NULL)
 		return no_memory(lock, err);
 	make(&w, lock, owner, self);
-	w.op.deadline = lsh_after(lsh_now_ns(), 2 * b->options.timeout);
+	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	w.op.lease_ms = lease_ms;
 	return finish(&w, &lsh_extending, err);
 }
@@ -202,7 +202,7 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 	if (status != LEASH_OK)
 		return status;
 	w.op.terms = terms;
-	w.op.deadline = lsh_after(lsh_now_ns(), 2 * b->options.timeout);
+	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	w.op.token = token;
 	return finish(&w, &lsh_adopting, err);
 }
@@ -222,7 +222,7 @@ lsh_break(struct lsh_lock *lock, leash_error *err)
 	if (!info.held)
 		return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock));
 	make(&w, lock, NULL, self);
-	w.op.deadline = lsh_after(lsh_now_ns(), 2 * b->options.timeout);
+	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	w.op.token = info.holder.token;
 	status = finish(&w, &lsh_breaking, err);
 	lsh_lock_broken(lock, info.holder.token, status == LEASH_OK);

@@ -125,7 +125,7 @@ static bool
 begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
-	struct lsh_hold *hold = lsh_hold_check(lock, op->owner->id);
+	struct lsh_hold *hold = lsh_hold_check(op);
 	size_t size = strlen(op->token);
 	leash_status status;
 

@@ -154,7 +154,7 @@ leash_status lsh_op_lost(struct lsh_op *op);
 /* ---- hold.c; entered ---- */
 
 struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner);    /* held or lost; or NULL */
-struct lsh_hold *lsh_hold_check(struct lsh_lock *lock, uint64_t owner); /* the same; lost now if its lease ran out */
+struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* of its owner; lost now, if its lease ran out before the op began */
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
 /* The caller's reference to the lease becomes the hold's. */
 void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence);

@@ -51,7 +51,7 @@ lsh_extend_renewed(struct lsh_lease *lease)
 
 		if (!is_extension(op, lease))
 			continue;
-		if (lease->renewed_at >= op->since && lease->renewed_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
+		if (lease->renewed_at >= op->began && lease->renewed_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
 			finish(op, LEASH_OK);
 		else if (op->wakes_at == LSH_NEVER)
 			again(op); /* that was another renewal */
@@ -117,21 +117,20 @@ static bool
 begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
-	struct lsh_hold *hold = lsh_hold_check(lock, op->owner->id);
-	int64_t now = lsh_now_ns(), left;
+	struct lsh_hold *hold = lsh_hold_check(op);
+	int64_t left;
 
 	if (hold == NULL)
 		return lsh_op_at_once(op, lsh_op_not_held(op));
 	if (hold != lock->hold)
 		return lsh_op_at_once(op, lsh_op_lost(op));
-	left = hold->lease->ends_at != LSH_NEVER ? hold->lease->ends_at - now : LSH_NEVER;
+	left = hold->lease->ends_at != LSH_NEVER ? hold->lease->ends_at - op->began : LSH_NEVER;
 	if (left < LSH_MS)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "max_hold_ms leaves nothing to extend"));
 	if (left < op->lease_ms * LSH_MS)
 		op->lease_ms = left / LSH_MS;
-	op->since = now;
-	if (op->deadline > lsh_lease_extend_limit(hold->lease, now))
-		op->deadline = lsh_lease_extend_limit(hold->lease, now);
+	if (op->deadline > lsh_lease_extend_limit(hold->lease, op->began))
+		op->deadline = lsh_lease_extend_limit(hold->lease, op->began);
 	if (op->deadline > hold->lease->valid_until)
 		op->deadline = hold->lease->valid_until;
 	lsh_op_wait_for(op, hold->lease);

@@ -20,11 +20,11 @@ lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
 }
 
 struct lsh_hold *
-lsh_hold_check(struct lsh_lock *lock, uint64_t owner)
+lsh_hold_check(struct lsh_op *op)
 {
-	struct lsh_hold *hold = lsh_hold_of(lock, owner);
+	struct lsh_hold *hold = lsh_hold_of(op->lock, op->owner->id);
 
-	if (hold != NULL && hold == lock->hold && lsh_now_ns() >= hold->lease->valid_until)
+	if (hold != NULL && hold == op->lock->hold && op->began >= hold->lease->valid_until)
 		lsh_lease_lose(hold->lease, "its lease ran out");
 	return hold;
 }

@@ -41,6 +41,8 @@ struct lsh_op {
 	struct lsh_parker *reader;   /* of the thread that waits for it; or NULL */
 	const char *token;           /* of an adoption or a break; until it has begun */
 	int64_t wait_ms;             /* of an acquire */
+	int64_t lease_ms;            /* of an extension */
+	int64_t began;               /* when it was called; what counts is what is so then, or later */
 	int64_t deadline;
 
 	/* the core's */
@@ -54,7 +56,6 @@ struct lsh_op {
 	struct lsh_wish want;
 	const struct lsh_op_verb *verb;
 	int64_t wakes_at;            /* it wants a tick then */
-	int64_t lease_ms, since;     /* of an extension: for so long, since then */
 	unsigned generation;         /* of an adoption: the lock's when the server was asked */
 	bool pending;                /* its lease waits for replicas */
 	leash_status status;

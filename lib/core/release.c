@@ -122,7 +122,7 @@ static bool
 begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
-	struct lsh_hold *hold = op->owner != NULL ? lsh_hold_check(lock, op->owner->id) : NULL;
+	struct lsh_hold *hold = op->owner != NULL ? lsh_hold_check(op) : NULL;
 	struct lsh_lease *lease;
 
 	if (hold == NULL)
