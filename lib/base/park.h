@@ -20,7 +20,7 @@
 
 struct lsh_parker {
 	_Atomic uint32_t word;
-	_Atomic uint64_t untimed; /* a pipe's: for the command before this one its thread sleeps without a timer; 0: for none */
+	_Atomic uint64_t untimed; /* of a pipe: for the command before that one its thread has no timer; 0: none */
 };
 
 /* Sleep until unparked or until `deadline` (ns, LSH_NEVER: no end). */

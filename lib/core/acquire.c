@@ -7,7 +7,7 @@ static bool
 nest(struct lsh_op *op, struct lsh_hold *hold)
 {
 	if (hold != op->lock->hold) {
-		op->lock->counts.gave_up++;
+		lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 		lsh_op_fail(op, LEASH_LOST, 0,
 		            "an earlier hold of this owner was lost: release it before it is acquired again");
 		return lsh_op_at_once(op, LEASH_LOST);
@@ -22,7 +22,7 @@ nest(struct lsh_op *op, struct lsh_hold *hold)
 static void
 explain(struct lsh_op *op, leash_status status)
 {
-	op->lock->counts.gave_up++;
+	lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 	switch (status) {
 	case LEASH_TIMEOUT:
 		if (op->want.tries)
@@ -119,7 +119,7 @@ begin(struct lsh_op *op)
 	if (op->want.tries && is_wanted(lock))
 		return refuse(op, why_late(op, &lock->plain));
 	if (!lsh_op_join(op, lock->fair ? &op->own : &lock->plain)) {
-		lock->counts.gave_up++;
+		lsh_count(lock, LSH_COUNT_GAVE_UP);
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory"));
 	}
 	if (lock->fair)

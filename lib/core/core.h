@@ -46,10 +46,20 @@ struct lsh_hold {
 	struct lsh_notice notices[]; /* by type, if somebody listens */
 };
 
-/* What was done, for leash_client_stats(). */
-struct lsh_counts {
-	uint64_t acquired, handed_off, waited, released, lost, abandoned, renewed, renewals_failed, gave_up;
+/* What was done, for leash_client_stats(). A lock counts in one of some rows, so that threads with locks of their own
+ * rarely meet. */
+enum lsh_count {
+	LSH_COUNT_ACQUIRED, LSH_COUNT_HANDED_OFF, LSH_COUNT_WAITED, LSH_COUNT_RELEASED, LSH_COUNT_LOST, LSH_COUNT_ABANDONED,
+	LSH_COUNT_RENEWED, LSH_COUNT_RENEWALS_FAILED, LSH_COUNT_GAVE_UP,
+	LSH_COUNTS,
 };
+
+struct lsh_count_row {
+	pthread_mutex_t mutex;        /* a leaf */
+	uint64_t of[LSH_COUNTS];
+};
+
+enum { LSH_COUNT_ROWS = 16 };
 
 struct lsh_lock {
 	struct lsh_resource resource; /* whose monitor guards all below but what has another word */
@@ -58,8 +68,7 @@ struct lsh_lock {
 	atomic_uint references;       /* handles, leases, holds */
 	unsigned handles;             /* engine->mutex guards it, */
 	bool fair;                    /* and this while there are none */
-	char *name;
-	char shown[80];
+	const char *name;
 
 	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. */
 	_Atomic uint64_t holder;
@@ -71,8 +80,8 @@ struct lsh_lock {
 	struct lsh_queue plain;       /* the one queue of a lock that is not fair */
 	struct lsh_list ops;          /* releases and extensions */
 	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
-	struct lsh_counts counts;
 	uint64_t last_fence;
+	char text[];                  /* its key, its name, and, if they differ, what is shown of that */
 };
 
 /* What an op does when something happens to it; each verb has its own file. Entered. */
@@ -95,9 +104,9 @@ struct lsh_engine {
 	atomic_bool closing;
 	_Atomic int32_t inside;       /* threads that wait; the closer waits for them */
 	struct lsh_parker *_Atomic closer;
+	struct lsh_count_row counts[LSH_COUNT_ROWS];
 	pthread_mutex_t mutex;        /* guards the rest, and the handles of each lock */
 	struct lsh_map locks;
-	struct lsh_counts gone;       /* of locks that were freed */
 };
 
 static inline struct lsh_lock *
@@ -116,13 +125,13 @@ lsh_queue_init(struct lsh_queue *queue, struct lsh_lock *lock)
 
 /* ---- table.c ---- */
 
+void lsh_count(struct lsh_lock *lock, enum lsh_count what);
+
 void lsh_lock_retain(struct lsh_lock *lock);
 void lsh_lock_unref(struct lsh_lock *lock); /* not entered, if it may be the last */
 struct lsh_lock *lsh_lock_find(struct lsh_engine *engine, const char *key, size_t size); /* with a reference; or NULL */
-/* Call `visit` with each lock entered. `gone` gets the counts of the locks that were freed; it may be NULL. */
-void lsh_lock_each(struct lsh_engine *engine, struct lsh_counts *gone,
-                   void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
-void lsh_counts_add(struct lsh_counts *sum, const struct lsh_counts *counts);
+/* Call `visit` with each lock entered. */
+void lsh_lock_each(struct lsh_engine *engine, void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
 
 /* ---- notice.c; entered ---- */
 
@@ -154,7 +163,7 @@ leash_status lsh_op_lost(struct lsh_op *op);
 /* ---- hold.c; entered ---- */
 
 struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner);    /* held or lost; or NULL */
-struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* of its owner; lost now, if its lease ran out before the op began */
+struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* its owner's; lost now, if its lease ran out before that began */
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
 /* The caller's reference to the lease becomes the hold's. */
 void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *hold, uint64_t fence);

@@ -27,7 +27,7 @@ each(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *a
 {
 	struct visit v = {visit, arg};
 
-	lsh_lock_each(ctx, NULL, visit_resource, &v);
+	lsh_lock_each(ctx, visit_resource, &v);
 }
 
 static struct lsh_resource *
@@ -99,6 +99,8 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *optio
 	e->ctx = ctx;
 	e->courier = courier;
 	pthread_mutex_init(&e->mutex, NULL);
+	for (size_t row = 0; row < LSH_COUNT_ROWS; row++)
+		pthread_mutex_init(&e->counts[row].mutex, NULL);
 	if (!lsh_map_init(&e->locks)) {
 		lsh_engine_free(e);
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
@@ -180,10 +182,10 @@ lsh_engine_close(struct lsh_engine *e)
 
 	atomic_store(&e->closing, true);
 	atomic_store(&e->backend->closing, true);
-	lsh_lock_each(e, NULL, close_lock, NULL);
+	lsh_lock_each(e, close_lock, NULL);
 	lsh_backend_settle(e->backend, deadline);
 	lsh_backend_stop(e->backend);
-	lsh_lock_each(e, NULL, end_ops, NULL);
+	lsh_lock_each(e, end_ops, NULL);
 	deadline = lsh_after(lsh_now_ns(), timeout);
 	if (self != NULL)
 		atomic_store(&e->closer, &self->parker);
@@ -200,6 +202,8 @@ lsh_engine_free(struct lsh_engine *e)
 		return;
 	lsh_backend_free(e->backend);
 	lsh_map_clear(&e->locks);
+	for (size_t row = 0; row < LSH_COUNT_ROWS; row++)
+		pthread_mutex_destroy(&e->counts[row].mutex);
 	pthread_mutex_destroy(&e->mutex);
 	lsh_free(e);
 }
@@ -251,46 +255,42 @@ lsh_engine_owner_ended(struct lsh_engine *e, const struct leash_owner *owner, co
 {
 	struct ended ended = {.owner = owner, .why = why};
 
-	lsh_lock_each(e, NULL, abandon_of, &ended);
+	lsh_lock_each(e, abandon_of, &ended);
 }
 
 /* ---- what a client has done ---- */
 
-struct sum {
-	struct lsh_counts counts;
-	uint64_t holding, waiting;
-};
-
 static void
 add_lock(struct lsh_lock *lock, void *arg)
 {
-	struct sum *sum = arg;
+	leash_stats *stats = arg;
 	struct lsh_list *queue, *after_queue, *at, *after;
 
-	lsh_counts_add(&sum->counts, &lock->counts);
-	sum->holding += lock->hold != NULL;
+	stats->holding += lock->hold != NULL;
 	lsh_list_each(queue, after_queue, &lock->queues)
 		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops)
-			sum->waiting++;
+			stats->waiting++;
 }
 
 void
 lsh_engine_count(struct lsh_engine *e, leash_stats *stats)
 {
-	struct sum sum = {.holding = 0};
-	struct lsh_counts gone;
+	uint64_t *const into[LSH_COUNTS] = {
+		[LSH_COUNT_ACQUIRED] = &stats->acquired, [LSH_COUNT_HANDED_OFF] = &stats->handed_on,
+		[LSH_COUNT_WAITED] = &stats->waited, [LSH_COUNT_RELEASED] = &stats->released,
+		[LSH_COUNT_LOST] = &stats->lost, [LSH_COUNT_ABANDONED] = &stats->abandoned,
+		[LSH_COUNT_RENEWED] = &stats->renewed, [LSH_COUNT_RENEWALS_FAILED] = &stats->renewals_failed,
+		[LSH_COUNT_GAVE_UP] = &stats->gave_up,
+	};
 
-	lsh_lock_each(e, &gone, add_lock, &sum);
-	lsh_counts_add(&sum.counts, &gone);
-	stats->acquired = sum.counts.acquired;
-	stats->handed_on = sum.counts.handed_off;
-	stats->waited = sum.counts.waited;
-	stats->released = sum.counts.released;
-	stats->lost = sum.counts.lost;
-	stats->abandoned = sum.counts.abandoned;
-	stats->renewed = sum.counts.renewed;
-	stats->renewals_failed = sum.counts.renewals_failed;
-	stats->gave_up = sum.counts.gave_up;
-	stats->holding = sum.holding;
-	stats->waiting = sum.waiting;
+	for (size_t what = 0; what < LSH_COUNTS; what++)
+		*into[what] = 0;
+	for (size_t row = 0; row < LSH_COUNT_ROWS; row++) {
+		pthread_mutex_lock(&e->counts[row].mutex);
+		for (size_t what = 0; what < LSH_COUNTS; what++)
+			*into[what] += e->counts[row].of[what];
+		pthread_mutex_unlock(&e->counts[row].mutex);
+	}
+	stats->holding = stats->waiting = 0;
+	lsh_lock_each(e, add_lock, stats);
 }

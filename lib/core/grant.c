@@ -41,7 +41,8 @@ granted(struct lsh_lease *lease)
 	lease->user = NULL;
 	if (lock->hold != NULL)
 		lsh_lease_lose(lock->hold->lease, "the server gave the lock to another owner");
-	lock->counts.waited += lease->waited;
+	if (lease->waited)
+		lsh_count(lock, LSH_COUNT_WAITED);
 	/* 256: fences in between are for hand-offs within the process */
 	lsh_hold_begin(lock, lease, hold, (uint64_t)lease->fence * 256);
 	lsh_op_finish(op, LEASH_OK);
@@ -100,7 +101,7 @@ revalued(struct lsh_lease *lease)
 static void
 renewed(struct lsh_lease *lease)
 {
-	lsh_lock_of(lease->resource)->counts.renewed++;
+	lsh_count(lsh_lock_of(lease->resource), LSH_COUNT_RENEWED);
 	revalued(lease);
 	lsh_extend_renewed(lease);
 }
@@ -109,7 +110,7 @@ static void
 not_renewed(struct lsh_lease *lease, const leash_error *why, bool final)
 {
 	if (why == NULL)
-		lsh_lock_of(lease->resource)->counts.renewals_failed++;
+		lsh_count(lsh_lock_of(lease->resource), LSH_COUNT_RENEWALS_FAILED);
 	else
 		lsh_extend_failed(lease, why, final);
 }
@@ -131,7 +132,7 @@ lost(struct lsh_lease *lease, const char *why)
 
 	lsh_list_append(&lock->lost, &hold->link);
 	lsh_hold_finish(lock);
-	lock->counts.lost++;
+	lsh_count(lock, LSH_COUNT_LOST);
 	lsh_notice(hold, LEASH_EVENT_LOST, why);
 	lsh_queue_drive(&lock->plain);
 }

@@ -44,7 +44,7 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	lease->user = hold;
 	lease->depth = 1;
 	lock->hold = hold;
-	lock->counts.acquired++;
+	lsh_count(lock, LSH_COUNT_ACQUIRED);
 	atomic_store(&hold->alive_at, hold->terms.alive_ms > 0 ? lsh_now_ns() : 0);
 	atomic_fetch_add(&hold->owner->holds, 1);
 	atomic_store(&lock->valid_until, lease->valid_until);
@@ -91,7 +91,7 @@ void
 lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
 {
 	if (hold == lock->hold) {
-		lock->counts.abandoned++;
+		lsh_count(lock, LSH_COUNT_ABANDONED);
 		lsh_notice(hold, LEASH_EVENT_ABANDONED, why);
 		lsh_lease_release(lsh_hold_finish(lock), NULL);
 		lsh_queue_drive(&lock->plain);

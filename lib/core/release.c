@@ -57,7 +57,7 @@ hand_off(struct lsh_lock *lock)
 		return false;
 	lsh_hold_finish(lock);
 	lsh_lease_hand_off(lease, NULL);
-	lock->counts.handed_off++;
+	lsh_count(lock, LSH_COUNT_HANDED_OFF);
 	lsh_hold_begin(lock, lease, next->hold, fence);
 	lsh_op_finish(next, LEASH_OK);
 	return true;
@@ -137,7 +137,7 @@ begin(struct lsh_op *op)
 		hold->lease->depth = hold->depth;
 		return lsh_op_at_once(op, LEASH_OK);
 	}
-	lock->counts.released++;
+	lsh_count(lock, LSH_COUNT_RELEASED);
 	if (hand_off(lock)) {
 		lsh_hold_unwind(hold);
 		return lsh_op_at_once(op, LEASH_OK);

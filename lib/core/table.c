@@ -10,31 +10,18 @@
 static void
 lock_free(struct lsh_lock *lock)
 {
-	lsh_free(lock->name);
 	lsh_resource_destroy(&lock->resource);
 	lsh_free(lock);
-}
-
-/* "<prefix>:{<name>}" */
-static char *
-make_key(const char *prefix, const char *name, size_t *size)
-{
-	char encoded[3 * LEASH_NAME_MAX + 1], *key;
-
-	lsh_key_encode(encoded, name, strlen(name));
-	*size = strlen(prefix) + strlen(encoded) + 3;
-	key = lsh_alloc(*size + 1);
-	if (key != NULL)
-		stpcpy(stpcpy(stpcpy(stpcpy(key, prefix), ":{"), encoded), "}");
-	return key;
 }
 
 static struct lsh_lock *
 lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 {
-	struct lsh_lock *lock = lsh_new(struct lsh_lock);
-	size_t size;
-	char *key;
+	char encoded[3 * LEASH_NAME_MAX + 1], shown[80], *at;
+	size_t size = strlen(name), shown_size = lsh_show(shown, sizeof shown, name, size);
+	size_t key_size = strlen(e->backend->options.prefix) + lsh_key_encode(encoded, name, size) + 3;
+	bool differs = strcmp(shown, name) != 0;
+	struct lsh_lock *lock = lsh_alloc(sizeof *lock + key_size + 1 + size + 1 + (differs ? shown_size + 1 : 0));
 
 	if (lock == NULL)
 		return NULL;
@@ -45,16 +32,17 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 	lsh_list_append(&lock->queues, &lock->plain.link);
 	lock->engine = e;
 	atomic_init(&lock->references, 1);
-	lock->name = lsh_strdup(name);
-	lsh_show(lock->shown, sizeof lock->shown, name, strlen(name));
-	lock->resource.shown = lock->shown;
+	/* "<prefix>:{<name>}" */
+	at = stpcpy(stpcpy(stpcpy(stpcpy(lock->text, e->backend->options.prefix), ":{"), encoded), "}") + 1;
+	lock->name = lock->resource.shown = at;
+	at = stpcpy(at, name) + 1;
+	if (differs)
+		lock->resource.shown = strcpy(at, shown);
 	lock->resource.events = e->events;
-	key = make_key(e->backend->options.prefix, name, &size);
-	if (key == NULL || !lsh_resource_init(&lock->resource, e->backend, kind, key, size) || lock->name == NULL) {
-		lock_free(lock);
-		return NULL;
-	}
-	return lock;
+	if (lsh_resource_init(&lock->resource, e->backend, kind, lock->text, key_size))
+		return lock;
+	lock_free(lock);
+	return NULL;
 }
 
 /* e->mutex held */
@@ -104,30 +92,6 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 	return status;
 }
 
-/* Each lock counts for itself: whoever has something to count has entered its monitor anyway, so the fast way shares
- * nothing with other locks. */
-void
-lsh_counts_add(struct lsh_counts *sum, const struct lsh_counts *counts)
-{
-	sum->acquired += counts->acquired;
-	sum->handed_off += counts->handed_off;
-	sum->waited += counts->waited;
-	sum->released += counts->released;
-	sum->lost += counts->lost;
-	sum->abandoned += counts->abandoned;
-	sum->renewed += counts->renewed;
-	sum->renewals_failed += counts->renewals_failed;
-	sum->gave_up += counts->gave_up;
-}
-
-/* e->mutex held, and nobody else has the lock. What was done through it counts on. */
-static void
-forget(struct lsh_engine *e, struct lsh_lock *lock)
-{
-	lsh_map_remove(&e->locks, &lock->node);
-	lsh_counts_add(&e->gone, &lock->counts);
-}
-
 struct lsh_lock *
 lsh_lock_find(struct lsh_engine *e, const char *key, size_t size)
 {
@@ -140,6 +104,16 @@ lsh_lock_find(struct lsh_engine *e, const char *key, size_t size)
 		atomic_fetch_add(&lock->references, 1);
 	pthread_mutex_unlock(&e->mutex);
 	return lock;
+}
+
+void
+lsh_count(struct lsh_lock *lock, enum lsh_count what)
+{
+	struct lsh_count_row *row = &lock->engine->counts[lock->node.hash % LSH_COUNT_ROWS];
+
+	pthread_mutex_lock(&row->mutex);
+	row->of[what]++;
+	pthread_mutex_unlock(&row->mutex);
 }
 
 void
@@ -163,21 +137,19 @@ lsh_lock_unref(struct lsh_lock *lock)
 	pthread_mutex_lock(&e->mutex);
 	last = atomic_fetch_sub(&lock->references, 1) == 1;
 	if (last)
-		forget(e, lock);
+		lsh_map_remove(&e->locks, &lock->node);
 	pthread_mutex_unlock(&e->mutex);
 	if (last)
 		lock_free(lock);
 }
 
 void
-lsh_lock_each(struct lsh_engine *e, struct lsh_counts *gone, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
+lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
 {
 	struct lsh_map_cursor cursor;
 	struct lsh_map_node *at;
 
 	pthread_mutex_lock(&e->mutex);
-	if (gone != NULL)
-		*gone = e->gone;
 	lsh_map_each(at, &e->locks, &cursor) {
 		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
 
@@ -187,7 +159,7 @@ lsh_lock_each(struct lsh_engine *e, struct lsh_counts *gone, void (*visit)(struc
 		visit(lock, arg);
 		lsh_monitor_leave(&lock->resource.monitor);
 		if (atomic_fetch_sub(&lock->references, 1) == 1) {
-			forget(e, lock);
+			lsh_map_remove(&e->locks, &lock->node);
 			lock_free(lock);
 		}
 	}
@@ -203,7 +175,7 @@ lsh_lock_name(const struct lsh_lock *lock)
 const char *
 lsh_lock_shown(const struct lsh_lock *lock)
 {
-	return lock->shown;
+	return lock->resource.shown;
 }
 
 struct lsh_resource *

@@ -102,7 +102,7 @@ struct lsh_resource {
 	const struct lsh_kind *kind;
 	struct lsh_backend *backend;
 	const char *shown;                 /* its name, for messages */
-	char *key;
+	const char *key;                   /* its owner's */
 	size_t key_size;
 	struct lsh_list leases;            /* those that are not ENDED */
 	struct lsh_host *_Atomic host;     /* where it lives (in use); in a cluster it may move, while entered */
@@ -165,8 +165,8 @@ struct lsh_lease {
 
 /* ---- for the core ---- */
 
-/* A resource for the key, which it takes. Its shown and events are the caller's to set. False: there is no server for it. */
-bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind, char *key, size_t key_size);
+/* A resource for the key, which must outlive it. Its shown and events are the caller's to set. False: there is no server for it. */
+bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind, const char *key, size_t key_size);
 void lsh_resource_opened(struct lsh_resource *resource); /* from here on it is told of changes: whatever came since it was made it is told now */
 void lsh_resource_destroy(struct lsh_resource *resource); /* nobody else has it */
 

@@ -1,12 +1,11 @@
 #include "lease/resource.h"
 
-#include "base/memory.h"
 #include "lease/host.h"
 #include "lease/subscription.h"
 #include "lease/vote.h"
 
 bool
-lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct lsh_kind *kind, char *key, size_t key_size)
+lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct lsh_kind *kind, const char *key, size_t key_size)
 {
 	struct lsh_server *server;
 
@@ -35,7 +34,6 @@ lsh_resource_destroy(struct lsh_resource *r)
 		lsh_subscription_forget(r);
 		lsh_server_leave(&host->server);
 	}
-	lsh_free(r->key);
 	lsh_monitor_destroy(&r->monitor);
 }
 
