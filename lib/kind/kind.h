@@ -45,6 +45,7 @@ struct lsh_request {
 	int64_t fence;                  /* wanted: there is no queue, and all servers are to answer the same; 0: as the server likes */
 	unsigned depth;
 	bool sharded;                   /* there is a channel for each lock */
+	bool keeps_fence;               /* a renewal is to see that the fence stays */
 };
 
 enum lsh_standing {

@@ -53,6 +53,17 @@ make_acquire(struct lsh_script_call *command, const struct lsh_request *r)
 	push_wanted(command, r);
 }
 
+/* To look after a fence is a command more. */
+static void
+push_fence_ms(struct lsh_script_call *command, const struct lsh_request *r, size_t n)
+{
+	bool keeps = false;
+
+	for (size_t i = 0; i < n; i++)
+		keeps |= r[i].keeps_fence;
+	lsh_script_push(command, lsh_arg_text(keeps ? r->protocol->fence_ms : "0"));
+}
+
 static void
 make_renew(struct lsh_script_call *command, const struct lsh_request *r)
 {
@@ -60,7 +71,7 @@ make_renew(struct lsh_script_call *command, const struct lsh_request *r)
 	push_token(command, r);
 	lsh_script_push_number(command, r->lease_ms);
 	lsh_script_push_number(command, r->depth);
-	lsh_script_push(command, lsh_arg_text(r->protocol->fence_ms));
+	push_fence_ms(command, r, 1);
 }
 
 /* Many: no key is named, as one that is not permitted would keep all from being renewed. */
@@ -68,7 +79,7 @@ static void
 make_renewals(struct lsh_script_call *command, const struct lsh_request *r, size_t n)
 {
 	lsh_script_begin(command, lsh_mutated(&lsh_script_renew), 0);
-	lsh_script_push(command, lsh_arg_text(r->protocol->fence_ms));
+	push_fence_ms(command, r, n);
 	for (size_t i = 0; i < n; i++) {
 		lsh_script_push(command, r[i].key);
 		push_token(command, &r[i]);

@@ -187,7 +187,7 @@ add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
 	fits = b->count < LSH_BATCH && (b->verb != LSH_RENEW || b->count < b->kind->batch);
 	if (fits) {
 		request = &b->requests[b->count];
-		lsh_vote_request(v, request);
+		lsh_vote_request(v, request, lsh_now_ns());
 		request->lease_ms = lease_ms;
 		b->votes[b->count++] = v;
 	}

@@ -206,7 +206,7 @@ add(struct lsh_replicas *x, struct lsh_lease *lease, int64_t now)
 	x->kind = r->kind;
 	x->renewal.asks_first = lease->acknowledged_asking;
 	lsh_lease_ask_for(lease, lease_ms);
-	lsh_vote_request(&lease->votes[0], &x->requests[x->count]);
+	lsh_vote_request(&lease->votes[0], &x->requests[x->count], now);
 	x->requests[x->count].lease_ms = lease_ms;
 	lsh_lease_retain(lease);
 	x->jobs[x->count++] = (struct job){.lease = lease, .limit = limit};

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOT_MOVES_MS = 100 }; /* until a cancel is tried again that a slot on the move was in the way of */
+enum {
+	SLOT_MOVES_MS = 100, /* until a cancel is tried again that a slot on the move was in the way of */
+	FENCE_LOOKS = 16,    /* so often while a fence is kept a renewal looks after it; the server acts when half of that is over */
+};
 
 static struct lsh_backend *
 backend_of(const struct lsh_vote *vote)
@@ -123,7 +126,7 @@ settles_at(const struct lsh_vote *v, uint64_t epoch, int64_t now)
 /* ---- what is said ---- */
 
 void
-lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r)
+lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, int64_t now)
 {
 	const struct lsh_lease *lease = v->lease;
 
@@ -135,6 +138,7 @@ lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r)
 		.claim_ms = lease->claim_ms,
 		.depth = lease->depth,
 		.sharded = lease->sharded,
+		.keeps_fence = now >= v->keep_fence_at,
 	};
 }
 
@@ -162,7 +166,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 
 	if (lease->state >= LSH_ENDING && !LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		return false;
-	lsh_vote_request(v, &r);
+	lsh_vote_request(v, &r, now);
 	r.lease_ms = v->asked_ms;
 	r.fence = v->wanted_fence;
 	if (v->verb == LSH_ACQUIRE) {
@@ -214,10 +218,14 @@ void
 lsh_vote_tell(struct lsh_vote *v, struct lsh_voted *voted)
 {
 	const struct lsh_result *r = voted->result;
+	bool kept;
 
 	voted->moved = r->home != v->host->server.serial;
 	if (r->what == LSH_CALL_ANSWERED && voted->verdict.server_us > 0)
 		lsh_node_learn_clock(r->server->node, voted->verdict.server_us, r->sent, lsh_now_ns());
+	kept = r->what == LSH_CALL_ANSWERED && (voted->verdict.what == LSH_KEPT || voted->verdict.what == LSH_GRANTED);
+	if (kept && r->sent >= v->keep_fence_at)
+		v->keep_fence_at = lsh_after_ms(r->sent, backend_of(v)->options.fence_ttl_ms / FENCE_LOOKS);
 	backend_of(v)->strategy->voted(v, voted);
 }
 
@@ -324,8 +332,8 @@ build_cancel(struct lsh_call *call, struct lsh_script_call *command, int64_t now
 	const struct lsh_kind *kind = v->lease->resource->kind;
 	struct lsh_request r;
 
-	(void)now, (void)patience;
-	lsh_vote_request(v, &r);
+	(void)patience;
+	lsh_vote_request(v, &r, now);
 	if (call->one_key)
 		kind->make_one_key(command, &r);
 	else

@@ -52,6 +52,7 @@ struct lsh_vote {
 	uint64_t cancel_epoch;        /* the connection over which it was tried last, */
 	int64_t again_at;             /* and when that is to be tried again on the same one; or, REFUSED, when to ask again */
 	int64_t asked_ms, wanted_fence; /* by what is on its way */
+	int64_t keep_fence_at;        /* from then on a renewal sees that the fence stays */
 	int64_t limit;                /* of a request that is on its way: until when it may be executed */
 	int64_t counted_from;         /* a grant's claim counts from here: the send time of the first request, or, if that was the only one, of the last
 	                                 heartbeat that was answered "queued" */
@@ -89,7 +90,7 @@ void lsh_vote_due(struct lsh_vote *vote);
 /* Something was answered by a batch: vote.c has sent none of it. */
 void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
 
-void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request); /* all but what the verb wants */
+void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, int64_t now); /* all but what the verb wants */
 void lsh_vote_move(struct lsh_vote *vote, struct lsh_host *host); /* the lock lives there now */
 /* Does an error say that the server knows no more of the token than before? */
 bool lsh_was_not_done(const struct lsh_result *result);

@@ -89,6 +89,22 @@ a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease(void **st
 }
 
 static void
+a_fence_stays_for_as_long_as_the_lock_is_held(void **state)
+{
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 400, .fence_ttl_ms = 1000));
+	leash_lock *lock = leashed_lock(client, "stays", NULL);
+
+	(void)state;
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	for (int i = 0; i < 6; i++)
+		keep(lock, 400);
+	assert_true(place_integer("stays", "PTTL leash:{stays}:fence") > 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+static void
 the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given(void **state)
 {
 	const int64_t longest = place_lease_ms(86400000), ends[] = {100, longest};
@@ -351,6 +367,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leases_out_of_range_are_refused_wherever_they_are_given),
 		cmocka_unit_test(a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease),
+		cmocka_unit_test(a_fence_stays_for_as_long_as_the_lock_is_held),
 		cmocka_unit_test(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given),
 		cmocka_unit_test(negative_waits_are_refused_and_huge_ones_are_waits),
 		cmocka_unit_test(no_expiry_of_zero_or_less_is_ever_sent),
