@@ -20,6 +20,7 @@
 
 struct lsh_parker {
 	_Atomic uint32_t word;
+	void *_Atomic at;         /* the pipe in whose lsh_pipe_wait() its thread is */
 	_Atomic uint64_t untimed; /* of a pipe: for the command before that one its thread has no timer; 0: none */
 };
 

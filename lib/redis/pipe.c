@@ -172,26 +172,34 @@ shrink(struct lsh_pipe *p)
 	p->large = false;
 }
 
-/* If the reader's seat is vacant and somebody waits, then one of those who wait has been told, or the pipe's own thread. */
+/* If the reader's seat is vacant and somebody waits, then one of those who wait here has been told, or the pipe's own thread: a
+ * thread that was going to read may have found that it need not. */
 static struct lsh_parker *
 choose_baton(struct lsh_pipe *p)
 {
+	struct lsh_ticket *first = NULL;
+
 	if (p->conn.reading || p->baton != NULL)
 		return NULL;
-	for (uint64_t n = p->head; n < p->tail; n++) {
+	for (uint64_t n = p->head; n < p->tail && (first == NULL || first->reader != NULL); n++) {
 		struct lsh_ticket *ticket = *place(p, n);
 
-		if (ticket == NULL)
-			continue;
-		if (ticket->reader == NULL) {
-			if (!p->served)
-				p->ops->unattended(p->conn.ctx);
-			p->served = true;
-			return NULL;
+		if (ticket != NULL && ticket->reader != NULL && ticket->reader->at == p) {
+			p->baton = ticket->reader;
+			return ticket->reader;
 		}
-		p->baton = ticket->reader;
-		return ticket->reader;
+		if (first == NULL)
+			first = ticket;
 	}
+	if (first == NULL)
+		return NULL;
+	if (first->reader != NULL) {
+		first->reader = NULL;
+		p->alone++;
+	}
+	if (!p->served)
+		p->ops->unattended(p->conn.ctx);
+	p->served = true;
 	return NULL;
 }
 
@@ -618,6 +626,7 @@ lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uin
 
 	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
+	parker->at = p;
 	flush(p, &ended);
 	while (!over(arg) && lsh_now_ns() < deadline) {
 		struct lsh_ticket *ticket = is_on_its_way(p, epoch, number) ? *place(p, number) : NULL;
@@ -642,6 +651,7 @@ lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uin
 		}
 		pthread_mutex_lock(&p->conn.mutex);
 	}
+	parker->at = NULL;
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
 	if (p->baton == parker)

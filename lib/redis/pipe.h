@@ -26,7 +26,7 @@ struct lsh_ticket {
 	/* Called once, by the thread that reads, with no mutex held. Must not wait; may append. The message, which is there for LSH_ANSWERED,
 	 * is the reader's. From the call on the ticket is its owner's again. */
 	void (*done)(struct lsh_ticket *self, enum lsh_outcome outcome, const struct lsh_message *message);
-	struct lsh_parker *reader;   /* of the thread that is going to read until it is answered; NULL: the pipe's own (lsh_pipe_ops) */
+	struct lsh_parker *_Atomic reader; /* of the thread that is going to read until it is answered; NULL: the pipe's own (lsh_pipe_ops) */
 	uint64_t number;             /* of the command in its pipe */
 	uint64_t epoch;              /* of the connection that carries it; before the append: the only one that may, or 0 for any */
 	int64_t overdue;             /* when its connection counts as broken for want of an answer */

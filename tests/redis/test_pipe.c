@@ -279,6 +279,47 @@ what_was_left_is_read_by_the_pipes_own_thread(void **state)
 	line_stop(line);
 }
 
+struct echo {
+	struct line *line;
+	int64_t within; /* LSH_NEVER: as long as it takes */
+	int outcome;
+	pthread_t thread;
+};
+
+static void *
+echo_once(void *arg)
+{
+	struct echo *e = arg;
+
+	e->outcome = echo(e->line, "once", 0, e->within == LSH_NEVER ? LSH_NEVER : lsh_now_ns() + e->within, PATIENT_NS);
+	return NULL;
+}
+
+/* Whoever reads leaves while two answers are on their way: of a thread that does not come, and of one that sleeps. */
+static void
+nobody_waits_for_a_thread_that_was_to_read_and_does_not_come(void **state)
+{
+	struct line *line = line_to(server_uri(server), 0);
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	struct command *absent = command_new(line, "PONG");
+	struct echo reads = {.line = line, .within = 300 * LSH_MS}, sleeps = {.line = line, .within = LSH_NEVER};
+
+	(void)state;
+	server_pause(server);
+	assert_int_equal(command_append(absent, ping, 1, PATIENT_NS), LSH_APPENDED);
+	pthread_create(&reads.thread, NULL, echo_once, &reads);
+	await_true(line->appended == 2);
+	usleep(50000);
+	pthread_create(&sleeps.thread, NULL, echo_once, &sleeps);
+	pthread_join(reads.thread, NULL);
+	server_resume(server);
+	pthread_join(sleeps.thread, NULL);
+	assert_int_equal(sleeps.outcome, LSH_ANSWERED);
+	await_true(line->answered == 3);
+	command_drop(absent);
+	line_stop(line);
+}
+
 static void
 a_command_for_another_connection_is_not_sent(void **state)
 {
@@ -577,6 +618,7 @@ main(void)
 		cmocka_unit_test(a_command_that_is_overdue_breaks_the_connection_for_all),
 		cmocka_unit_test(a_caller_who_leaves_its_command_leaves_the_connection_as_it_is),
 		cmocka_unit_test(what_was_left_is_read_by_the_pipes_own_thread),
+		cmocka_unit_test(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come),
 		cmocka_unit_test(a_command_for_another_connection_is_not_sent),
 		cmocka_unit_test(a_full_pipe_takes_no_more_until_there_is_room),
 		cmocka_unit_test(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is),
