@@ -15,11 +15,11 @@ enum {
 };
 
 /**
- * Who a client is, as it told the server itself when it first asked for a lock. Nobody vouches for it. `pid` 0 and empty strings: not
- * known, because the client is long gone, or was not permitted to say. Strings are printable ASCII.
+ * Who a client is, as it told the server itself when it first asked for a lock. Nobody vouches for it. `pid` 0 and
+ * empty strings: not known, because the client is long gone, or was not permitted to say. Strings are printable ASCII.
  */
 typedef struct leash_party {
-	char token[LEASH_TOKEN_MAX];      /**< the owner token, "<uuid>:<n>": who knows it can adopt or release the hold, or forge its wake-up */
+	char token[LEASH_TOKEN_MAX];      /**< "<uuid>:<n>": who knows it can adopt, release, or forge a wake-up */
 	char host[LEASH_HOST_SIZE];       /**< the name of its machine */
 	char program[LEASH_PROGRAM_SIZE]; /**< its `client_name` */
 	int64_t pid;                      /**< its process, on its machine */
@@ -31,11 +31,11 @@ typedef struct leash_lock_info {
 	size_t size;                    /**< sizeof(leash_lock_info) */
 	char name[LEASH_NAME_MAX + 8];  /**< of the lock */
 	leash_party holder;             /**< who has it; all zero if nobody has */
-	uint64_t fence;                 /**< of the present hold, as leash_lock_fence() showed it first; if nobody has it, of the last one; 0: not known */
-	int64_t held_since_ms;          /**< when the holder's process got it, by the server's clock, in ms since 1970; 0: not held */
-	int64_t remaining_ms;           /**< until the lease ends, should no renewal come; 0: not held; -1: its key has no expiry, and was not made by leash */
+	uint64_t fence;                 /**< of the hold, as leash_lock_fence() first had it; else the last; 0: unknown */
+	int64_t held_since_ms;          /**< when the holder's process got it: server's clock, ms since 1970; 0: not held */
+	int64_t remaining_ms;           /**< of the lease if not renewed; 0: not held; -1: no end, so not made by leash */
 	uint32_t depth;                 /**< how deep it is nested, as of the last renewal; 0: not held */
-	uint32_t waiting;               /**< places in the queue: one for each process that waits for a plain lock, one for each thread for a fair one */
+	uint32_t waiting;               /**< places: a plain lock has one for each process, a fair one for each thread */
 	bool held;                      /**< somebody has it */
 	bool no_queue;                  /**< the deployment is a quorum: nobody knows who waits, and `waiting` is 0 */
 	bool reserved_[6];
@@ -73,12 +73,13 @@ typedef struct leash_waiter_info {
 typedef bool (*leash_waiter_fn)(void *arg, const leash_waiter_info *waiter);
 
 /**
- * Ask the server who waits for `lock`, first comes first. Opens a connection of its own for it.
+ * Ask the server who waits for `lock`, first comes first.
  *
  * @param visit  called for each place in the queue, with no mutex held; may call leash, but not free `lock`.
  * @param err    filled in unless the result is LEASH_OK; may be NULL.
  *
- * @return as leash_lock_inspect(); what was visited before a failure was true. LEASH_UNSUPPORTED also on a quorum, which has no queue.
+ * @return as leash_lock_inspect(); what was visited before a failure was true. On a quorum, which has no queue,
+ *         LEASH_UNSUPPORTED.
  *
  * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
  */
@@ -90,12 +91,13 @@ typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
 /**
  * Visit every lock that is held in the client's deployment and whose name fits `pattern`.
  *
- * Goes through the keys in small steps (SCAN) over a connection of its own, so it blocks neither the server nor the client, and
- * needs the same memory for ten locks as for ten million. Locks that are held from the beginning to the end are visited at least once;
- * one that is acquired or released meanwhile may be visited or not, and while the server's table grows or shrinks some twice.
- * In a cluster it goes through the servers one after the other: a lock that moves to another one meanwhile, with its slot or because a
- * replica takes over, may be missed, or visited twice. On a quorum those locks are visited that a majority of the servers has, with the time that
- * is left to them by a majority; if one of the servers fails meanwhile, some may be visited twice.
+ * Goes through the keys in small steps (SCAN) over a connection of its own, so it blocks neither the server nor the
+ * client, and needs the same memory for ten locks as for ten million. Locks that are held from the beginning to the end
+ * are visited at least once; one that is acquired or released meanwhile may be visited or not, and while the server's
+ * table grows or shrinks some twice. In a cluster it goes through the servers one after the other: a lock that moves to
+ * another one meanwhile, with its slot or because a replica takes over, may be missed, or visited twice. On a quorum
+ * those locks are visited that a majority of the servers has, with the time that is left to them by a majority; if one
+ * of the servers fails meanwhile, some may be visited twice.
  *
  * @param pattern  a glob over names as fnmatch(3) knows it, `*`, `?`, `[a-z]` and `\`; NULL: all.
  * @param visit    called for each lock, with no mutex held; may call leash.
@@ -105,7 +107,8 @@ typedef bool (*leash_scan_fn)(void *arg, const leash_lock_info *info);
  *
  * Threads: any; not from a leash callback. Not a cancellation point, but for what `visit` does. Since 0.1.
  */
-LEASH_API leash_status leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit, void *arg, leash_error *err);
+LEASH_API leash_status
+leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit, void *arg, leash_error *err);
 
 /** What a client has done since it was opened. Set `size` before the call. */
 typedef struct leash_stats {
@@ -119,8 +122,8 @@ typedef struct leash_stats {
 	uint64_t renewed;        /**< renewals that the server confirmed */
 	uint64_t renewals_failed; /**< renewals that it did not, whatever the reason */
 	uint64_t gave_up;        /**< acquires that ended without the lock, whatever the reason */
-	uint64_t commands;       /**< sent to the server, without those of connecting, and of scans and the like over connections of their own */
-	uint64_t connects;       /**< connections for commands made since the client was opened; 1 for each server if none was lost */
+	uint64_t commands;       /**< sent to the server, without those of connecting, and the SCANs of a scan */
+	uint64_t connects;       /**< connections for commands made so far; 1 for each server if none was lost */
 	uint64_t holding;        /**< locks held now */
 	uint64_t waiting;        /**< threads that wait for a lock now */
 	int64_t server_ahead_ms; /**< how far the server's clock is ahead of ours (CLOCK_REALTIME) */

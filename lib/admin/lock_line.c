@@ -1,5 +1,5 @@
-/* Inspecting: the step that asks what there is of a lock; what its answer, and that of a client, say. Redis is shared with others, and
- * whoever may write there may write what he likes: nothing is taken that is not in the form in which leash writes it. */
+/* Redis is shared with others, and whoever may write there may write what he likes: nothing is taken that is not in the
+ * form in which leash writes it. */
 #include "admin/lock_line.h"
 
 #include "base/text.h"
@@ -9,20 +9,6 @@
 #include <leash/lock.h>
 
 #include <string.h>
-
-/* ---- the step ---- */
-
-bool
-lsh_inspect_make(struct lsh_script_call *command, struct lsh_arg key)
-{
-	if (key.size > LSH_LOCK_KEY_MAX)
-		return false;
-	lsh_script_begin(command, &lsh_script_inspect, 3);
-	lsh_script_push(command, key);
-	lsh_script_push_joined(command, key, ":fence");
-	lsh_script_push_joined(command, key, ":queue");
-	return true;
-}
 
 /* ---- words ---- */
 
@@ -56,15 +42,6 @@ read_number(struct word word, uint64_t most, uint64_t *n)
 	if (!lsh_decimal_read(word.text, word.size, &value) || value > most)
 		return false;
 	*n = value;
-	return true;
-}
-
-static bool
-is_printable(struct word word)
-{
-	for (size_t i = 0; i < word.size; i++)
-		if (word.text[i] <= ' ' || word.text[i] > '~')
-			return false;
 	return true;
 }
 
@@ -149,8 +126,9 @@ lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info)
 
 	if (!split(text, size, word, WORDS) || !read_holder(word[TOKEN], word[TTL], &held, &remaining_ms))
 		return false;
-	if (!read_number(word[DEPTH], LEASH_DEPTH_MAX, &depth) || (depth > 0) != held || !read_number(word[FENCE], LSH_FENCE_MAX, &fence) ||
-	    !read_number(word[WAITING], UINT64_MAX, &waiting) || !read_number(word[NOW], LSH_FENCE_MAX, &now))
+	if (!read_number(word[DEPTH], LEASH_DEPTH_MAX, &depth) || (depth > 0) != held ||
+	    !read_number(word[FENCE], LSH_FENCE_MAX, &fence) || !read_number(word[WAITING], UINT64_MAX, &waiting) ||
+	    !read_number(word[NOW], LSH_FENCE_MAX, &now))
 		return false;
 	if (held)
 		memcpy(holder.token, word[TOKEN].text, word[TOKEN].size);
@@ -166,19 +144,17 @@ lsh_lock_line_read(const char *text, size_t size, leash_lock_info *info)
 	return true;
 }
 
-void
-lsh_party_ask(struct lsh_script_call *command, const char *prefix, const char *token)
+/* A word that people can read, into zeroed memory. */
+static bool
+read_text(struct word word, char *out, size_t size)
 {
-	enum { MOST = 200 }; /* bytes; what is longer is not leash's */
-	char key[LSH_PARTY_KEY_SIZE];
-	size_t size = lsh_party_key(key, prefix, token);
-
-	command->script = NULL;
-	command->count = command->used = 0;
-	lsh_script_push(command, LSH_ARG("GETRANGE"));
-	lsh_script_push_joined(command, (struct lsh_arg){key, size}, "");
-	lsh_script_push(command, LSH_ARG("0"));
-	lsh_script_push_number(command, MOST);
+	for (size_t i = 0; i < word.size; i++)
+		if (word.text[i] <= ' ' || word.text[i] > '~')
+			return false;
+	if (word.size >= size)
+		return false;
+	memcpy(out, word.text, word.size);
+	return true;
 }
 
 bool
@@ -186,20 +162,16 @@ lsh_party_read(const char *text, size_t size, leash_party *party)
 {
 	enum { PID, SINCE, HOST, PROGRAM, WORDS };
 	struct word word[WORDS];
+	leash_party read = {.token = ""};
 	uint64_t pid, since;
 
-	if (!split(text, size, word, WORDS))
+	if (!split(text, size, word, WORDS) || !read_number(word[PID], INT64_MAX, &pid) || pid == 0 ||
+	    !read_number(word[SINCE], INT64_MAX, &since) || !read_text(word[HOST], read.host, sizeof read.host) ||
+	    !read_text(word[PROGRAM], read.program, sizeof read.program))
 		return false;
-	if (!read_number(word[PID], INT64_MAX, &pid) || pid == 0 || !read_number(word[SINCE], INT64_MAX, &since))
-		return false;
-	if (word[HOST].size >= sizeof party->host || !is_printable(word[HOST]) || word[PROGRAM].size >= sizeof party->program ||
-	    !is_printable(word[PROGRAM]))
-		return false;
-	party->pid = (int64_t)pid;
-	party->since_ms = (int64_t)since;
-	memset(party->host, 0, sizeof party->host);
-	memcpy(party->host, word[HOST].text, word[HOST].size);
-	memset(party->program, 0, sizeof party->program);
-	memcpy(party->program, word[PROGRAM].text, word[PROGRAM].size);
+	read.pid = (int64_t)pid;
+	read.since_ms = (int64_t)since;
+	memcpy(read.token, party->token, sizeof read.token);
+	*party = read;
 	return true;
 }

@@ -1,8 +1,12 @@
-/* A scan: every lock that is held in a deployment, one after the other, in constant memory. It is an inquiry, see there.
+/* A scan: every lock that is held in a deployment, one after the other, in constant memory.
  *
- * In a cluster it goes through the servers that have slots, one after the other. A lock whose slot moves meanwhile, or is taken over by a
- * replica, may be missed, or told of twice. On a quorum a lock is one that a majority has; one whose holder changes meanwhile, or all that
- * a server has that fails meanwhile, may be told of twice, too. */
+ * In a cluster it goes through the servers that have slots. A lock whose slot moves meanwhile, or is taken over by a
+ * replica, may be missed, or told of twice.
+ *
+ * On a quorum a lock is one that a majority has for the same token, and it is told of when the first server of those is
+ * gone through; so nothing has to be kept of what was told before. The first N - majority + 1 servers are enough: any
+ * majority has one of them. A server that does not answer, or refuses, is given up for the rest of the scan, which goes
+ * on as long as a majority is left; what it was the first to have is told by the next one, and may be told twice. */
 #ifndef LSH_ADMIN_SCAN_H
 #define LSH_ADMIN_SCAN_H
 
@@ -13,7 +17,7 @@ struct lsh_scan;
 
 enum { LSH_PATTERN_MAX = 1024 }; /* bytes */
 
-/* `pattern`, which may be NULL and is not longer than that, is copied. `*out` is untouched unless the result is LEASH_OK. */
+/* `pattern`, which may be NULL and is not longer than that, is copied. `*out` is set only with LEASH_OK. */
 leash_status lsh_scan_open(struct lsh_scan **out, struct lsh_engine *engine, const char *pattern, leash_error *err);
 void lsh_scan_close(struct lsh_scan *scan); /* NULL is allowed */
 

@@ -1,4 +1,4 @@
-/* A queue as it is in Redis: the places of those who wait for a lock, first comes first, page by page. It is an inquiry, see there. */
+/* A queue as it is in Redis: the places of those who wait for a lock, first comes first, batch by batch. */
 #ifndef LSH_ADMIN_WAITERS_H
 #define LSH_ADMIN_WAITERS_H
 

@@ -1,7 +1,7 @@
 /* The public face of what people and monitoring ask: who has a lock, and what a client has done. */
 #include "client/lock.h"
 
-#include "admin/look.h"
+#include "admin/inspect.h"
 #include "base/error.h"
 #include "base/process.h"
 
@@ -45,7 +45,7 @@ leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	status = lsh_inspect(lock->lock, &found, err);
+	status = lsh_inspect(lock->lock, true, &found, err);
 	lsh_leave(guard);
 	if (status == LEASH_OK)
 		copy_out(info, info->size, &found, sizeof found);

@@ -1,6 +1,6 @@
 #include "client/wait.h"
 
-#include "admin/look.h"
+#include "admin/inspect.h"
 #include "base/error.h"
 #include "base/thread.h"
 
@@ -128,11 +128,13 @@ prepare(struct lsh_lock *lock, const struct lsh_terms *terms, leash_error *err)
 	if (lsh_backend_prepare(lsh_lock_resource(lock), &terms->safety) || atomic_load(&b->closing))
 		return LEASH_OK;
 	e = errno;
-	return lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", lsh_lock_shown(lock), lsh_shortage_text(e, text));
+	return lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", lsh_lock_shown(lock),
+	                lsh_shortage_text(e, text));
 }
 
 leash_status
-lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms, struct leash_cancel *cancel, leash_error *err)
+lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms,
+            struct leash_cancel *cancel, leash_error *err)
 {
 	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
 	struct lsh_thread *self = lsh_self();
@@ -153,7 +155,10 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 	w.op.terms = terms;
 	w.op.cancel = cancel;
 	w.op.wait_ms = wait_ms;
-	w.op.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w.op.began, wait_ms == 0 ? b->options.timeout / LSH_MS : wait_ms);
+	if (wait_ms == 0)
+		w.op.deadline = lsh_after(w.op.began, b->options.timeout);
+	else
+		w.op.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w.op.began, wait_ms);
 	return finish(&w, &lsh_acquiring, err);
 }
 
@@ -185,7 +190,8 @@ lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, l
 }
 
 leash_status
-lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, const char *token, leash_error *err)
+lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, const char *token,
+          leash_error *err)
 {
 	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
 	struct lsh_thread *self = lsh_self();
@@ -195,7 +201,9 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 	if (self == NULL)
 		return no_memory(lock, err);
 	if (memcmp(token, b->uuid, LSH_UUID_SIZE) == 0)
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that token is one of this client's own: share the handle's owner instead", lsh_lock_shown(lock));
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "lock '%s': that token is one of this client's own: share the handle's owner instead",
+		                lsh_lock_shown(lock));
 	make(&w, lock, owner, self);
 	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
 		status = prepare(lock, terms, err);
@@ -214,7 +222,7 @@ lsh_break(struct lsh_lock *lock, leash_error *err)
 	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
 	struct lsh_thread *self = lsh_self();
 	leash_lock_info info = {.size = sizeof info};
-	leash_status status = lsh_look(lock, &info, err);
+	leash_status status = lsh_inspect(lock, false, &info, err);
 	struct lsh_wait w;
 
 	if (status != LEASH_OK)

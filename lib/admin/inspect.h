@@ -1,0 +1,29 @@
+/* Inspecting a lock: who has it, and who that is. */
+#ifndef LSH_ADMIN_INSPECT_H
+#define LSH_ADMIN_INSPECT_H
+
+#include "admin/lock_line.h"
+#include "admin/query.h"
+
+/* What the servers say of a lock, all but its size. `who`: also who the holder is, as far as that is known. */
+leash_status lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error *err);
+
+/* What one server said of a lock, to LSH_WHO_HAS. False: nothing that can be read; `info` is untouched. */
+bool lsh_ask_read(const struct lsh_ask *ask, leash_lock_info *info);
+
+/* Clients that were asked about before, by chance of their UUIDs; an empty token: none. So many locks of one client are
+ * one question. */
+struct lsh_acquaintances {
+	leash_party known[64];
+};
+
+/* Fill in all but the token of up to LSH_BATCH parties whose tokens are there, as far as that is known by `deadline`;
+ * `known` may be NULL. Whatever a server says instead, the client is not known, and that is all. Statuses as of
+ * lsh_queries_ask(). */
+leash_status lsh_identify(struct lsh_engine *engine, struct lsh_acquaintances *known, leash_party *const *parties,
+                          size_t count, int64_t deadline, leash_error *err);
+
+/* The same as leash_client_stats(), all but its size; memory only. */
+void lsh_stats(struct lsh_engine *engine, leash_stats *stats);
+
+#endif

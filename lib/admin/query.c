@@ -1,0 +1,315 @@
+#include "admin/query.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	PLACES_SIZE = LSH_TEXT_SIZE + 2 * LSH_BATCH + 1, /* of all places, with the ends of their lines */
+	PARTY_MOST = 200, /* bytes; what is longer is not leash's */
+};
+
+#define LOOK_AGAIN (5 * LSH_MS) /* for a connection: nobody tells when it is there */
+
+void
+lsh_query_drop(struct lsh_query *q)
+{
+	if (q == NULL || atomic_fetch_sub(&q->references, 1) != 1)
+		return;
+	for (size_t i = 0; i < q->count; i++)
+		lsh_host_keep(&q->asks[i].host, NULL);
+	lsh_monitor_destroy(&q->monitor);
+	lsh_free(q);
+}
+
+/* ---- the calls ---- */
+
+static struct lsh_server *
+home(struct lsh_call *call)
+{
+	struct lsh_ask *a = call->owner;
+	struct lsh_query *q = a->query;
+	struct lsh_server *server = q->by_slot && !q->over ? lsh_router_of_slot(q->backend->router, q->slot) : NULL;
+
+	if (server != NULL) {
+		lsh_host_keep(&a->host, lsh_host_of(server));
+		lsh_server_leave(server);
+	}
+	return &a->host->server;
+}
+
+static bool
+build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
+{
+	const struct lsh_query *q = ((struct lsh_ask *)call->owner)->query;
+	struct lsh_arg subject = {q->subject, q->subject_size};
+	char party[LSH_PARTY_KEY_SIZE], after[LSH_DECIMAL_SIZE];
+
+	(void)now, (void)patience;
+	switch (q->question) {
+	case LSH_WHO_HAS:
+		lsh_script_begin(command, &lsh_script_inspect, 3);
+		lsh_script_push(command, subject);
+		lsh_script_push_joined(command, subject, ":fence");
+		lsh_script_push_joined(command, subject, ":queue");
+		break;
+	case LSH_WHO_IS: /* not by GET: anybody may have written there, and a value of any size */
+		subject = (struct lsh_arg){party, lsh_party_key(party, q->backend->options.prefix, q->subject)};
+		lsh_script_push(command, LSH_ARG("GETRANGE"));
+		lsh_script_push_joined(command, subject, "");
+		lsh_script_push(command, LSH_ARG("0"));
+		lsh_script_push_number(command, PARTY_MOST);
+		break;
+	case LSH_WHO_WAITS:
+		lsh_script_push(command, LSH_ARG("ZRANGEBYSCORE"));
+		lsh_script_push_joined(command, subject, ":queue");
+		after[lsh_decimal_write(after, q->after)] = '\0';
+		lsh_script_push_joined(command, LSH_ARG("("), after);
+		lsh_script_push(command, LSH_ARG("+inf"));
+		lsh_script_push(command, LSH_ARG("WITHSCORES"));
+		lsh_script_push(command, LSH_ARG("LIMIT"));
+		lsh_script_push(command, LSH_ARG("0"));
+		lsh_script_push_number(command, LSH_BATCH);
+		break;
+	}
+	return !q->over;
+}
+
+static bool
+is_answer(const struct lsh_call *call, const struct lsh_message *message)
+{
+	enum lsh_question question = ((const struct lsh_ask *)call->owner)->query->question;
+	bool is_list = message->type == LSH_ARRAY && message->count % 2 == 0 && message->count <= 2 * LSH_BATCH;
+
+	if (question != LSH_WHO_WAITS)
+		return question == LSH_WHO_IS || message->type == LSH_STRING;
+	for (unsigned i = 0; i < message->count && is_list; i++)
+		is_list = message->item[i].type == LSH_STRING;
+	return is_list;
+}
+
+static void
+take_answer(struct lsh_ask *a, const struct lsh_message *m)
+{
+	const struct lsh_item *first = &m->item[0];
+	size_t n = 0;
+
+	a->state = LSH_REPLIED;
+	if (a->query->question != LSH_WHO_WAITS) {
+		snprintf(a->text, LSH_REPLY_TEXT, "%s", m->type == LSH_STRING ? first->text : "");
+		return;
+	}
+	for (unsigned i = 0; i < m->count && n < PLACES_SIZE; i++)
+		n += (size_t)snprintf(a->text + n, PLACES_SIZE - n, "%s\n", m->item[i].text);
+}
+
+static void
+take_refusal(struct lsh_ask *a, const struct lsh_call *call, const struct lsh_result *r)
+{
+	int64_t now = lsh_now_ns();
+	char command[24] = "EVALSHA", says[LSH_FAULT_TEXT];
+	struct lsh_query *q = a->query;
+
+	a->away = r->what == LSH_CALL_UNSENT || r->what == LSH_CALL_UNKNOWN || r->garbled;
+	a->garbled |= r->garbled;
+	a->elsewhere = r->fault == LSH_FAULT_CLUSTER || (r->words != NULL && lsh_starts_with_word(r->words, "TRYAGAIN"));
+	lsh_call_explain(call, r, &a->why);
+	if (r->fault == LSH_FAULT_DENIED) { /* name the command */
+		if (q->question == LSH_WHO_WAITS)
+			strcpy(command, "ZRANGEBYSCORE");
+		else if (call->script != NULL)
+			lsh_script_blame(call->script, r->words, command, sizeof command);
+		lsh_fault_say(says, r->words, command, NULL);
+		lsh_fail(&a->why, LEASH_DENIED, 0, "%.60s: %s", lsh_host_shown(a->host), says);
+	}
+	if (a->away)
+		a->again_at = now;
+	else if (r->again && !q->hurried)
+		a->again_at = lsh_after_ms(now, 50 + lsh_random32() % 200);
+	else
+		a->state = LSH_GAVE_UP;
+}
+
+static void
+done(struct lsh_call *call, const struct lsh_result *r)
+{
+	struct lsh_ask *a = call->owner;
+
+	if (a->query->over)
+		return;
+	if (r->what == LSH_CALL_ANSWERED)
+		take_answer(a, r->message);
+	else
+		take_refusal(a, call, r);
+	lsh_unpark(a->query->parker);
+}
+
+static void
+release(struct lsh_call *call, void *owner)
+{
+	(void)call;
+	lsh_query_drop(((struct lsh_ask *)owner)->query);
+}
+
+static void
+show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
+{
+	static const char *const suffix[] = {"", ":fence", ":queue"};
+
+	snprintf(out, size, "%s%s", ((const struct lsh_ask *)call->owner)->query->subject, n <= 3 ? suffix[n - 1] : "");
+}
+
+static const struct lsh_call_ops ops = {
+	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
+};
+
+/* ---- whoever asks ---- */
+
+/* In use. NULL: there is none. */
+static struct lsh_server *
+first_server(struct lsh_query *q, size_t i)
+{
+	struct lsh_server *server;
+
+	if (!q->by_slot)
+		return lsh_router_get(q->backend->router, i);
+	server = lsh_router_of_slot(q->backend->router, q->slot);
+	return server != NULL ? server : lsh_router_any(q->backend->router);
+}
+
+struct lsh_query *
+lsh_query_new(struct lsh_engine *e, enum lsh_question question, const char *subject, size_t size)
+{
+	struct lsh_backend *b = lsh_engine_backend(e);
+	size_t count = b->strategy->has_queue ? 1 : lsh_router_count(b->router);
+	size_t room = question == LSH_WHO_WAITS ? PLACES_SIZE : LSH_REPLY_TEXT;
+	struct lsh_query *q = lsh_alloc(sizeof *q + count * (sizeof q->asks[0] + room) + size + 1);
+	char *text, key[LSH_PARTY_KEY_SIZE];
+
+	if (q == NULL)
+		return NULL;
+	text = (char *)&q->asks[count];
+	q->subject = text + count * room;
+	memcpy(q->subject, subject, size);
+	q->subject_size = size;
+	lsh_monitor_init(&q->monitor);
+	atomic_init(&q->references, 1);
+	q->backend = b;
+	q->question = question;
+	q->by_slot = b->strategy->has_queue;
+	if (question == LSH_WHO_IS)
+		q->slot = lsh_router_slot_of(b->router, key, lsh_party_key(key, b->options.prefix, subject));
+	else
+		q->slot = lsh_router_slot_of(b->router, subject, size);
+	for (; q->count < count; q->count++) {
+		struct lsh_ask *a = &q->asks[q->count];
+		struct lsh_server *server = first_server(q, q->count);
+
+		if (server == NULL) {
+			lsh_query_drop(q);
+			return NULL;
+		}
+		lsh_call_init(&a->call, &ops, &q->monitor, a);
+		a->query = q;
+		a->text = text + q->count * room;
+		a->host = lsh_host_of(server);
+	}
+	return q;
+}
+
+bool
+lsh_ask_is_pending(const struct lsh_ask *a)
+{
+	if (a->state != LSH_ASKING || a->query->over)
+		return false;
+	return a->query->by_slot || a->call.out || !a->away || !lsh_node_has_tried(a->host->server.node);
+}
+
+leash_status
+lsh_ask_explain(const struct lsh_ask *a, leash_error *why)
+{
+	const char *shown = lsh_host_shown(a->host);
+
+	*why = a->why;
+	if (a->state == LSH_REPLIED)
+		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: the answer is not what a Redis server says", shown);
+	if (a->garbled)
+		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: what it sends is not what a Redis server says", shown);
+	if (why->status == LEASH_OK)
+		why->status = lsh_node_trouble(a->host->server.node, why->text, sizeof why->text, &why->sys_errno);
+	return why->status;
+}
+
+static void
+send(struct lsh_ask *a)
+{
+	struct lsh_query *q = a->query;
+
+	atomic_fetch_add(&q->references, 1);
+	a->away = !lsh_call_start(&a->call, NULL);
+	if (!a->away)
+		return;
+	atomic_fetch_sub(&q->references, 1);
+	a->why = (leash_error){LEASH_OK, 0, ""};
+	a->why.status = lsh_node_trouble(a->host->server.node, a->why.text, sizeof a->why.text, &a->why.sys_errno);
+	a->again_at = lsh_after(lsh_now_ns(), LOOK_AGAIN);
+}
+
+/* Send what is to be sent; `*until` is not later than the next time for that. False: enough is known. */
+static bool
+see_to(struct lsh_query *q, int64_t *until)
+{
+	bool pending = false, waits;
+
+	lsh_monitor_enter(&q->monitor);
+	for (size_t i = 0; i < q->count; i++) {
+		struct lsh_ask *a = &q->asks[i];
+
+		if (a->state == LSH_ASKING && !a->call.out && lsh_now_ns() >= a->again_at)
+			send(a);
+		if (a->state == LSH_ASKING && !a->call.out && a->again_at < *until)
+			*until = a->again_at;
+		pending |= lsh_ask_is_pending(a);
+	}
+	waits = q->is_enough != NULL ? !q->is_enough(q) : pending;
+	lsh_monitor_leave(&q->monitor);
+	return waits;
+}
+
+leash_status
+lsh_queries_ask(struct lsh_engine *e, struct lsh_query *const *qs, size_t count, int64_t deadline, leash_error *err)
+{
+	struct lsh_backend *b = lsh_engine_backend(e);
+	struct lsh_thread *self = lsh_self();
+	bool waits = true, closing = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (self == NULL || qs[i] == NULL)
+			return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+		qs[i]->parker = &self->parker;
+	}
+	lsh_engine_enter(e); /* before the look at `closing`: who closes either sees this, or is seen */
+	while (waits && !(closing = atomic_load(&b->closing))) {
+		int64_t until = deadline;
+
+		waits = false;
+		for (size_t i = 0; i < count; i++)
+			waits |= see_to(qs[i], &until);
+		if (lsh_now_ns() >= deadline)
+			break;
+		if (waits)
+			lsh_park(&self->parker, until);
+	}
+	for (size_t i = 0; i < count; i++) {
+		lsh_monitor_enter(&qs[i]->monitor);
+		qs[i]->over = true;
+		lsh_monitor_leave(&qs[i]->monitor);
+	}
+	lsh_engine_leave(e);
+	return closing ? lsh_fail(err, LEASH_CLOSED, 0, "the client was closed") : LEASH_OK;
+}

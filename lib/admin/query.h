@@ -1,0 +1,72 @@
+/* A query: one question about a lock or a client, to as many servers as have to agree: the one that has the key, or all
+ * of a quorum. It goes over the client's own connections.
+ *
+ *   ASKING --an answer--> REPLIED
+ *   ASKING --a refusal--> GAVE_UP
+ *   ASKING --no connection, or "not now"--> ASKING: it is sent again as long as somebody waits
+ *
+ * It lies on the heap, because its calls may outlast the thread that waits. Threads: one asks; answers come on any. */
+#ifndef LSH_ADMIN_QUERY_H
+#define LSH_ADMIN_QUERY_H
+
+#include "core/engine.h"
+#include "lease/host.h"
+
+enum lsh_question {
+	LSH_WHO_HAS,   /* the lock with this key: the line of inspect.lua */
+	LSH_WHO_IS,    /* the client of this token: what it wrote about itself */
+	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_BATCH places behind the arrival `after`, and their scores, a
+	                * line for each */
+};
+
+enum {
+	LSH_BATCH = 64, /* questions, or places, at once: the server answers them in one go, while all others wait */
+};
+
+/* The question to one of the servers. */
+struct lsh_ask {
+	struct lsh_call call;
+	struct lsh_query *query;
+	struct lsh_host *host; /* in use */
+	enum { LSH_ASKING, LSH_REPLIED, LSH_GAVE_UP } state;
+	char *text;            /* REPLIED: the answer, if it is one; else "" */
+	leash_error why;       /* else: why there is none; OK: not known */
+	bool away;             /* there is no connection */
+	bool garbled;          /* what came once was no reply at all */
+	bool elsewhere;        /* the key is at another server, or on its way there */
+	int64_t again_at;      /* when it is to be sent again */
+};
+
+struct lsh_query {
+	struct lsh_monitor monitor; /* guards the asks until `over` */
+	atomic_uint references;     /* the owner, and each call that is out */
+	struct lsh_backend *backend;
+	enum lsh_question question;
+	char *subject;              /* the key, or the token */
+	size_t subject_size;
+	uint64_t after;
+	unsigned slot;
+	bool by_slot;               /* whichever server has the slot is asked */
+	bool hurried;               /* "not now" is an answer, too */
+	bool over;                  /* nobody waits any more */
+	bool (*is_enough)(const struct lsh_query *query); /* is enough known? NULL: once no answer is to be expected */
+	struct lsh_parker *parker;
+	size_t count;
+	struct lsh_ask asks[];
+};
+
+/* NULL: no memory. */
+struct lsh_query *lsh_query_new(struct lsh_engine *engine, enum lsh_question, const char *subject, size_t size);
+void lsh_query_drop(struct lsh_query *query); /* NULL is allowed */
+
+/* Ask them all, once, and wait until enough is known of each, the deadline, or the end of the client. LEASH_OK, CLOSED
+ * or NO_MEMORY: one of them is NULL, and nothing was asked. From then on the asks stay as they are. */
+leash_status lsh_queries_ask(struct lsh_engine *engine, struct lsh_query *const *queries, size_t count,
+                             int64_t deadline, leash_error *err);
+
+bool lsh_ask_is_pending(const struct lsh_ask *ask); /* may the answer still come? */
+
+/* Why it has no answer, or none that can be read. */
+leash_status lsh_ask_explain(const struct lsh_ask *ask, leash_error *why);
+
+#endif
