@@ -31,8 +31,8 @@ leash_cancel_new(leash_cancel **out, leash_error *err)
 void
 leash_cancel_fire(leash_cancel *cancel)
 {
-	/* in a signal handler, too: glibc does both with atomics alone. Else a thread could be canceled after it had told of a wake-up and
-	 * before it woke, in the write() that is a cancellation point, and who waits would sleep on */
+	/* in a signal handler, too: glibc does both with atomics alone. Else a thread could be canceled after it had told
+	 * of a wake-up and before it woke, in the write() that is a cancellation point, and who waits would sleep on */
 	struct lsh_guard guard = lsh_enter();
 
 	if (cancel != NULL)

@@ -1,5 +1,5 @@
-/* The composition root: a client is an engine, a courier and the options, wired together. Also what watches over all clients of
- * the process: which of them a thread that ends has holds in, and that a forked child uses none of its parent's. */
+/* The composition root: a client is an engine, a courier and the options, wired together. Also what watches over all
+ * clients of the process: the holds of a thread that ends, and that a forked child uses none of its parent's. */
 #include "client/client.h"
 
 #include "base/error.h"
@@ -69,20 +69,30 @@ lsh_no_fork_guard(leash_error *err)
 {
 	if (lsh_is_shortage(errno))
 		return lsh_fail_short(err, errno, "cannot make a page to tell a forked child from its parent by");
-	return lsh_fail(err, LEASH_UNSUPPORTED, errno, "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
+	return lsh_fail(err, LEASH_UNSUPPORTED, errno,
+	                "this system cannot tell a forked child from its parent (MADV_WIPEONFORK, Linux 4.14)");
 }
 
 leash_status
 lsh_client_check(const leash_client *client, const char *shown, leash_error *err)
 {
-	const char *kind = shown != NULL ? "lock '" : "client", *name = shown != NULL ? shown : "", *quote = shown != NULL ? "'" : "";
+	char what[100] = "client";
 
+	if (shown != NULL)
+		snprintf(what, sizeof what, "lock '%s'", shown);
+	if (lsh_process_is(client->process) && lsh_courier_in_callback(NULL))
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "%s: this call may wait, which a leash callback must not", what);
+	return lsh_client_is_there(client, what, err);
+}
+
+leash_status
+lsh_client_is_there(const leash_client *client, const char *what, leash_error *err)
+{
 	if (!lsh_process_is(client->process))
-		return lsh_fail(err, LEASH_FORKED, 0, "%s%s%s: the client belongs to the parent process: open one in the child", kind, name, quote);
-	if (lsh_courier_in_callback(NULL))
-		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "%s%s%s: this call may wait, which a leash callback must not", kind, name, quote);
+		return lsh_fail(err, LEASH_FORKED, 0, "%s: the client belongs to the parent process: open one in the child",
+		                what);
 	if (atomic_load(&client->closed))
-		return lsh_fail(err, LEASH_CLOSED, 0, "%s%s%s: the client is closed", kind, name, quote);
+		return lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", what);
 	return LEASH_OK;
 }
 
@@ -96,8 +106,8 @@ deliver_clock_jump(struct lsh_letter *letter)
 	leash_event event = {.size = sizeof event, .text = text, .type = LEASH_EVENT_CLOCK_JUMP};
 	int64_t by_ms = atomic_exchange(&client->clock_jump_us, 0) / 1000;
 
-	snprintf(text, sizeof text, "%s: its clock went %s by %lld ms against ours", client->uri.shown, by_ms < 0 ? "back" : "forward",
-	         (long long)(by_ms < 0 ? -by_ms : by_ms));
+	snprintf(text, sizeof text, "%s: its clock went %s by %lld ms against ours", client->uri.shown,
+	         by_ms < 0 ? "back" : "forward", (long long)(by_ms < 0 ? -by_ms : by_ms));
 	client->defaults.on_event(client->defaults.event_arg, &event);
 }
 
@@ -189,7 +199,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	engine_options.prefix = client->prefix;
 	engine_options.lease_ms = o.lease_ms;
 	engine_options.fence_ttl_ms = o.fence_ttl_ms;
-	engine_options.timeout = (o.timeout_ms != 0 ? o.timeout_ms : client->uri.timeout_ms != 0 ? client->uri.timeout_ms : 1000) * INT64_C(1000000);
+	engine_options.timeout = lsh_timeout(&o, &client->uri);
 	status = lsh_engine_open(&client->engine, &engine_options, &engine_ops, client, client->courier, err);
 	if (status != LEASH_OK)
 		goto fail;
@@ -232,7 +242,8 @@ leash_close(leash_client *client)
 	if (client == NULL || atomic_load(&client->closed))
 		return;
 	if (lsh_process_is(client->process) && lsh_courier_in_callback(client->courier)) {
-		lsh_courier_log(client->courier, LEASH_LOG_ERROR, "leash_close() was called from a callback of the client: nothing was done");
+		lsh_courier_log(client->courier, LEASH_LOG_ERROR,
+		                "leash_close() was called from a callback of the client: nothing was done");
 		return;
 	}
 	guard = lsh_enter();

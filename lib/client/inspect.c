@@ -3,7 +3,6 @@
 
 #include "admin/inspect.h"
 #include "base/error.h"
-#include "base/process.h"
 
 #include <leash/inspect.h>
 
@@ -12,16 +11,17 @@
 
 enum { LARGEST = 65536 }; /* of a struct that any leash will ever have; what says more was not set */
 
-/* May `size` bytes be what a caller has for a struct of ours? Up to `least`, the end of its first field, there would be nothing to tell. */
+/* May a caller's struct have that size? Up to `least`, the end of its first field, there would be nothing to tell. */
 static leash_status
 check_size(size_t size, size_t least, const char *call, const char *what, leash_error *err)
 {
 	if (size >= least && size <= LARGEST)
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "%s: the size of %s is not set: write leash_%s x = {.size = sizeof x}", call, what, what);
+	return lsh_fail(err, LEASH_INVALID, 0, "%s: the size of %s is not set: write leash_%s x = {.size = sizeof x}", call,
+	                what, what);
 }
 
-/* To a caller who may be older (whose struct ends sooner) or newer (of which we know the beginning only), but for the size itself. */
+/* To a caller who may be older (its struct ends sooner) or newer (we know its beginning only), all but the size. */
 static void
 copy_out(void *out, size_t size, const void *from, size_t from_size)
 {
@@ -34,21 +34,19 @@ leash_status
 leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 {
 	static const char call[] = "leash_lock_inspect";
+	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, call, err);
 	leash_lock_info found = {.size = sizeof found};
-	struct lsh_guard guard;
 
 	if (status == LEASH_OK && info == NULL)
 		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
 	if (status == LEASH_OK)
 		status = check_size(info->size, offsetof(leash_lock_info, holder), call, "lock_info", err);
-	if (status != LEASH_OK)
-		return status;
-	guard = lsh_enter();
-	status = lsh_inspect(lock->lock, true, &found, err);
-	lsh_leave(guard);
+	if (status == LEASH_OK)
+		status = lsh_inspect(lock->lock, true, &found, err);
 	if (status == LEASH_OK)
 		copy_out(info, info->size, &found, sizeof found);
+	lsh_leave(guard);
 	return status;
 }
 
@@ -63,12 +61,10 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 	if (client == NULL || stats == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`stats`");
 	status = check_size(stats->size, offsetof(leash_stats, handed_on), call, "stats", err);
+	if (status == LEASH_OK)
+		status = lsh_client_is_there(client, call, err);
 	if (status != LEASH_OK)
 		return status;
-	if (!lsh_process_is(client->process))
-		return lsh_fail(err, LEASH_FORKED, 0, "%s: the client belongs to the parent process: open one in the child", call);
-	if (atomic_load(&client->closed))
-		return lsh_fail(err, LEASH_CLOSED, 0, "%s: the client is closed", call);
 	guard = lsh_enter();
 	lsh_stats(client->engine, &found);
 	lsh_leave(guard);

@@ -20,31 +20,20 @@ lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
 	if (lock == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
 	if (lock->owner != NULL && atomic_load(&lock->owner->gone))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: the owner of this handle was freed", lsh_lock_shown(lock->lock), call);
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: the owner of this handle was freed",
+		                lsh_lock_shown(lock->lock), call);
 	return lsh_client_check(lock->client, lsh_lock_shown(lock->lock), err);
 }
 
-/* Who calls; NULL: no memory. */
+/* Who calls. NULL: no memory; or, if it need not be made known, one that has nothing. */
 static leash_owner *
-caller(const leash_lock *lock)
+caller(const leash_lock *lock, bool make_known)
 {
 	struct lsh_thread *self;
 
 	if (lock->owner != NULL)
 		return lock->owner;
-	self = lsh_self();
-	return self != NULL ? &self->owner : NULL;
-}
-
-/* The same for questions and releases: NULL is one that has nothing. */
-static leash_owner *
-asker(const leash_lock *lock)
-{
-	struct lsh_thread *self;
-
-	if (lock->owner != NULL)
-		return lock->owner;
-	self = lsh_self_if_known();
+	self = make_known ? lsh_self() : lsh_self_if_known();
 	return self != NULL ? &self->owner : NULL;
 }
 
@@ -61,36 +50,69 @@ is_usable(const leash_lock *lock)
 	return lock != NULL && lsh_process_is(lock->client->process);
 }
 
-/* On a quorum a server that was restarted without its data could give a lock away that a majority holds, so it must be known for how
- * long that one may be held. */
+/* On a quorum a server that was restarted without its data could give a lock away that a majority holds. So it must be
+ * known for how long that one may be held. */
 static leash_status
 check_quorum(const leash_client *client, const struct lsh_terms *terms, bool fair, const char *shown, leash_error *err)
 {
 	if (client->uri.deployment != LSH_QUORUM)
 		return LEASH_OK;
 	if (fair)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
 	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway", shown,
-		                terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway",
+		                shown, terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
 	if (terms->safety.restart_guard_ms == 0)
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long a "
-		                "server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as restart_guard= in the URI", shown);
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long "
+		                "a server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as "
+		                "restart_guard= in the URI", shown);
 	return LEASH_OK;
 }
 
 /* Nor may a lease be longer than that. */
 static leash_status
-check_guard(const leash_client *client, const struct lsh_terms *terms, int64_t lease_ms, const char *shown, leash_error *err)
+check_guard(const leash_client *client, const struct lsh_terms *terms, int64_t lease_ms, const char *shown,
+            leash_error *err)
 {
 	if (client->uri.deployment != LSH_QUORUM || lease_ms <= terms->safety.restart_guard_ms)
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
-	                "longest lease that anybody uses", shown, (long long)lease_ms, (long long)terms->safety.restart_guard_ms);
+	return lsh_fail(err, LEASH_INVALID, 0,
+	                "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
+	                "longest lease that anybody uses", shown, (long long)lease_ms,
+	                (long long)terms->safety.restart_guard_ms);
 }
 
 static leash_status
-new_handle(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options, leash_error *err)
+check_owner(const leash_owner *owner, const char *shown, leash_error *err)
+{
+	if (owner == NULL)
+		return LEASH_OK;
+	if (!lsh_process_is(owner->process))
+		return lsh_fail(err, LEASH_FORKED, 0,
+		                "lock '%s': the owner belongs to the parent process: make one in the child", shown);
+	if (atomic_load(&owner->gone))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
+	return LEASH_OK;
+}
+
+static leash_status
+open_lock(leash_lock *lock, leash_client *client, const char *name, bool fair, const char *shown, leash_error *err)
+{
+	leash_status status = lsh_lock_open(&lock->lock, client->engine, name, &lsh_mutex, fair);
+
+	if (status == LEASH_INVALID)
+		return lsh_fail(err, status, 0,
+		                "lock '%s': it is open in this client and is %s there: handles of one name must agree", shown,
+		                fair ? "not fair" : "fair");
+	return status == LEASH_OK ? LEASH_OK : lsh_fail(err, status, ENOMEM, "out of memory for a lock");
+}
+
+static leash_status
+new_handle(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
+           leash_error *err)
 {
 	leash_lock *lock = lsh_new(leash_lock);
 	leash_status status;
@@ -105,18 +127,10 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 		status = check_quorum(client, &lock->terms, fair, shown, err);
 	if (status == LEASH_OK)
 		status = check_guard(client, &lock->terms, lock->terms.lease_ms, shown, err);
-	if (status == LEASH_OK && lock->owner != NULL && !lsh_process_is(lock->owner->process))
-		status = lsh_fail(err, LEASH_FORKED, 0, "lock '%s': the owner belongs to the parent process: make one in the child", shown);
-	if (status == LEASH_OK && lock->owner != NULL && atomic_load(&lock->owner->gone))
-		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
-	if (status == LEASH_OK) {
-		status = lsh_lock_open(&lock->lock, client->engine, name, &lsh_mutex, fair);
-		if (status == LEASH_INVALID)
-			lsh_fail(err, status, 0, "lock '%s': it is open in this client and is %s there: handles of one name must agree", shown,
-			         fair ? "not fair" : "fair");
-		else if (status != LEASH_OK)
-			lsh_fail(err, status, ENOMEM, "out of memory for a lock");
-	}
+	if (status == LEASH_OK)
+		status = check_owner(lock->owner, shown, err);
+	if (status == LEASH_OK)
+		status = open_lock(lock, client, name, fair, shown, err);
 	if (status != LEASH_OK) {
 		lsh_free(lock);
 		return status;
@@ -130,22 +144,26 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 }
 
 leash_status
-leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options, leash_error *err)
+leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
+               leash_error *err)
 {
+	static const char call[] = "leash_lock_new";
 	size_t n = name != NULL ? strnlen(name, LEASH_NAME_MAX + 1) : 0;
 	struct lsh_guard guard;
 	leash_status status;
 
 	if (out == NULL || client == NULL || name == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "leash_lock_new: %s is NULL", out == NULL ? "`out`" : client == NULL ? "the client" : "the name");
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call,
+		                out == NULL ? "`out`" : client == NULL ? "the client" : "the name");
 	if (n == 0)
-		return lsh_fail(err, LEASH_INVALID, 0, "leash_lock_new: the name is empty: it must have 1 to %d bytes", LEASH_NAME_MAX);
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name is empty: it must have 1 to %d bytes", call,
+		                LEASH_NAME_MAX);
 	if (n > LEASH_NAME_MAX)
-		return lsh_fail(err, LEASH_INVALID, 0, "leash_lock_new: the name has more than %d bytes: it begins with '%.40s'", LEASH_NAME_MAX, name);
-	if (!lsh_process_is(client->process))
-		return lsh_fail(err, LEASH_FORKED, 0, "leash_lock_new: the client belongs to the parent process: open one in the child");
-	if (atomic_load(&client->closed))
-		return lsh_fail(err, LEASH_CLOSED, 0, "leash_lock_new: the client is closed");
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name has more than %d bytes: it begins with '%.40s'", call,
+		                LEASH_NAME_MAX, name);
+	status = lsh_client_is_there(client, call, err);
+	if (status != LEASH_OK)
+		return status;
 	guard = lsh_enter();
 	status = new_handle(out, client, name, options, err);
 	lsh_leave(guard);
@@ -177,7 +195,8 @@ begin_for(const leash_lock *lock, leash_owner *owner, leash_error *err)
 	if (owner == NULL)
 		return no_memory(lock, err);
 	if (lock->owner != NULL && atomic_exchange(&owner->busy, true))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", lsh_lock_shown(lock->lock));
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment",
+		                lsh_lock_shown(lock->lock));
 	return LEASH_OK;
 }
 
@@ -185,7 +204,7 @@ static leash_status
 acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_cancel *cancel, leash_error *err)
 {
 	struct lsh_guard guard = lsh_enter();
-	leash_owner *owner = caller(lock);
+	leash_owner *owner = caller(lock, true);
 	struct lsh_terms terms = lock->terms;
 	leash_status status = begin_for(lock, owner, err);
 
@@ -218,7 +237,8 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 	if (status == LEASH_OK)
 		status = lsh_acquire_read(&a, how, lsh_lock_shown(lock->lock), err);
 	if (status == LEASH_OK && a.cancel != NULL && !lsh_process_is(a.cancel->process))
-		status = lsh_fail(err, LEASH_FORKED, 0, "lock '%s': the cancel belongs to the parent process: make one in the child",
+		status = lsh_fail(err, LEASH_FORKED, 0,
+		                  "lock '%s': the cancel belongs to the parent process: make one in the child",
 		                  lsh_lock_shown(lock->lock));
 	if (status == LEASH_OK)
 		status = check_guard(lock->client, &lock->terms, a.lease_ms, lsh_lock_shown(lock->lock), err);
@@ -234,7 +254,7 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	status = lsh_release(lock->lock, asker(lock), err);
+	status = lsh_release(lock->lock, caller(lock, false), err);
 	lsh_leave(guard);
 	return status;
 }
@@ -242,19 +262,18 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 leash_status
 leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
+	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_extend", err);
-	struct lsh_guard guard;
 	leash_owner *owner;
 
 	if (status == LEASH_OK)
 		status = lsh_check_lease(lease_ms, lsh_lock_shown(lock->lock), "lease_ms", err);
 	if (status == LEASH_OK)
 		status = check_guard(lock->client, &lock->terms, lease_ms, lsh_lock_shown(lock->lock), err);
-	if (status != LEASH_OK)
-		return status;
-	guard = lsh_enter();
-	owner = caller(lock);
-	status = owner != NULL ? lsh_extend(lock->lock, owner, lease_ms, err) : no_memory(lock, err);
+	if (status == LEASH_OK) {
+		owner = caller(lock, true);
+		status = owner != NULL ? lsh_extend(lock->lock, owner, lease_ms, err) : no_memory(lock, err);
+	}
 	lsh_leave(guard);
 	return status;
 }
@@ -271,9 +290,10 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 		return status;
 	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
 	if (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that is no owner token, \"<uuid>:<n>\": %s", lsh_lock_shown(lock->lock), wrong);
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that is no owner token, \"<uuid>:<n>\": %s",
+		                lsh_lock_shown(lock->lock), wrong);
 	guard = lsh_enter();
-	owner = caller(lock);
+	owner = caller(lock, true);
 	status = begin_for(lock, owner, err);
 	if (status == LEASH_OK) {
 		status = lsh_adopt(lock->lock, owner, &lock->terms, token, err);
@@ -286,13 +306,11 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 leash_status
 leash_lock_break(leash_lock *lock, leash_error *err)
 {
+	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_break", err);
-	struct lsh_guard guard;
 
-	if (status != LEASH_OK)
-		return status;
-	guard = lsh_enter();
-	status = lsh_break(lock->lock, err);
+	if (status == LEASH_OK)
+		status = lsh_break(lock->lock, err);
 	lsh_leave(guard);
 	return status;
 }
@@ -300,20 +318,20 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 bool
 leash_lock_held(const leash_lock *lock)
 {
-	return is_usable(lock) && lsh_held(lock->lock, asker(lock));
+	return is_usable(lock) && lsh_held(lock->lock, caller(lock, false));
 }
 
 int64_t
 leash_lock_remaining_ms(const leash_lock *lock)
 {
-	return is_usable(lock) ? lsh_remaining(lock->lock, asker(lock)) / INT64_C(1000000) : 0;
+	return is_usable(lock) ? lsh_remaining(lock->lock, caller(lock, false)) / INT64_C(1000000) : 0;
 }
 
 unsigned
 leash_lock_depth(const leash_lock *lock)
 {
 	struct lsh_guard guard = lsh_enter();
-	unsigned depth = is_usable(lock) ? lsh_depth(lock->lock, asker(lock)) : 0;
+	unsigned depth = is_usable(lock) ? lsh_depth(lock->lock, caller(lock, false)) : 0;
 
 	lsh_leave(guard);
 	return depth;
@@ -323,7 +341,7 @@ uint64_t
 leash_lock_fence(const leash_lock *lock)
 {
 	struct lsh_guard guard = lsh_enter();
-	uint64_t fence = is_usable(lock) ? lsh_fence(lock->lock, asker(lock)) : 0;
+	uint64_t fence = is_usable(lock) ? lsh_fence(lock->lock, caller(lock, false)) : 0;
 
 	lsh_leave(guard);
 	return fence;
@@ -336,7 +354,7 @@ leash_lock_token(const leash_lock *lock, char *out, size_t size)
 	size_t n = 0;
 
 	if (is_usable(lock) && (out != NULL || size == 0))
-		n = lsh_token(lock->lock, asker(lock), out, size);
+		n = lsh_token(lock->lock, caller(lock, false), out, size);
 	else if (out != NULL && size > 0)
 		out[0] = '\0';
 	lsh_leave(guard);
@@ -349,6 +367,6 @@ leash_lock_alive(leash_lock *lock)
 	struct lsh_guard guard = lsh_enter();
 
 	if (is_usable(lock))
-		lsh_alive(lock->lock, asker(lock));
+		lsh_alive(lock->lock, caller(lock, false));
 	lsh_leave(guard);
 }

@@ -1,4 +1,4 @@
-/* A handle: what leash_lock is made of, and the checks that every call on one begins with. Only this folder includes it. */
+/* A handle: what leash_lock is made of, and the check that every call begins with. Only this folder includes it. */
 #ifndef LSH_CLIENT_LOCK_H
 #define LSH_CLIENT_LOCK_H
 
@@ -14,7 +14,7 @@ struct leash_lock {
 	struct lsh_terms terms;
 };
 
-/* May a call on this handle go on that waits? Else INVALID (also where its owner was freed), FORKED, IN_CALLBACK or CLOSED. */
+/* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
 
 #endif

@@ -1,10 +1,11 @@
 #include "client/options.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <leash/version.h>
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ enum {
 	FENCE_TTL_DEFAULT_MS = 3600000,
 	TIMEOUT_MIN_MS = 10,
 	TIMEOUT_MAX_MS = 60000,
+	TIMEOUT_DEFAULT_MS = 1000,
 	HANDOFFS_MAX = 255, /* a fence has room for so many */
 	HANDOFFS_DEFAULT = 64,
 	HANDOFF_MAX_MS = 60000,
@@ -25,9 +27,8 @@ enum {
 	SHORT_TEXT_MAX = 64, /* a prefix, a client's name */
 };
 
-static const char CLIENT[] = "client";
-
-/* Copy a struct of a caller who may be older (its fields end sooner: the rest is zero) or newer (what we do not know must be zero). */
+/* Copy a struct of a caller who may be older (its fields end sooner: the rest is zero) or newer (what we do not know is
+ * zero, or it is refused). */
 static leash_status
 copy_struct(void *out, size_t size, const void *from, size_t from_size, const char *macro, leash_error *err)
 {
@@ -37,25 +38,30 @@ copy_struct(void *out, size_t size, const void *from, size_t from_size, const ch
 		return lsh_fail(err, LEASH_INVALID, 0, "an options struct has no size: make it with %s()", macro);
 	for (size_t i = size; i < from_size; i++)
 		if (bytes[i] != 0)
-			return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%s() sets a field that this version of leash (%s) does not know", macro, leash_version());
+			return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+			                "%s() sets a field that this version of leash (%s) does not know", macro, leash_version());
 	memset(out, 0, size);
 	memcpy(out, from, size < from_size ? size : from_size);
 	return LEASH_OK;
 }
 
 static leash_status
-check_range(int64_t value, int64_t least, int64_t most, const char *kind, const char *shown, const char *what, leash_error *err)
+check_range(int64_t value, int64_t least, int64_t most, const char *shown, const char *what, leash_error *err)
 {
+	char whose[100] = "client";
+
 	if (value >= least && value <= most)
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "%s%s%s%s: %s is %lld, but must be from %lld to %lld", kind, shown != NULL ? " '" : "",
-	                shown != NULL ? shown : "", shown != NULL ? "'" : "", what, (long long)value, (long long)least, (long long)most);
+	if (shown != NULL)
+		snprintf(whose, sizeof whose, "lock '%s'", shown);
+	return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is %lld, but must be from %lld to %lld", whose, what,
+	                (long long)value, (long long)least, (long long)most);
 }
 
 leash_status
 lsh_check_lease(int64_t ms, const char *shown, const char *what, leash_error *err)
 {
-	return check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown != NULL ? "lock" : CLIENT, shown, what, err);
+	return check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown, what, err);
 }
 
 leash_status
@@ -63,7 +69,8 @@ lsh_check_wait(int64_t ms, const char *shown, leash_error *err)
 {
 	if (ms >= 0 || ms == LEASH_FOREVER)
 		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER", shown, (long long)ms);
+	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER", shown,
+	                (long long)ms);
 }
 
 static leash_status
@@ -74,19 +81,33 @@ check_text(const char *text, bool (*allowed)(char c), const char *what, const ch
 
 	for (size_t i = 0; i < n && good; i++)
 		good = allowed(text[i]);
-	return good ? LEASH_OK : lsh_fail(err, LEASH_INVALID, 0, "client: %s must be 1 to %d of %s", what, SHORT_TEXT_MAX, rule);
+	if (good)
+		return LEASH_OK;
+	return lsh_fail(err, LEASH_INVALID, 0, "client: %s must be 1 to %d of %s", what, SHORT_TEXT_MAX, rule);
 }
 
 static bool
 in_prefix(char c)
 {
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("._-", c) != NULL;
 }
 
 static bool
 in_client_name(char c)
 {
 	return c > ' ' && c < 0x7f;
+}
+
+static int64_t
+or_default(int64_t value, int64_t otherwise)
+{
+	return value != 0 ? value : otherwise;
+}
+
+int64_t
+lsh_timeout(const leash_options *options, const struct lsh_uri *uri)
+{
+	return or_default(options->timeout_ms, or_default(uri->timeout_ms, TIMEOUT_DEFAULT_MS)) * LSH_MS;
 }
 
 leash_status
@@ -103,17 +124,15 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 		o.uri = secure_getenv("LEASH_URI"); /* not the caller's, in a set-user-ID program */
 	if (o.uri == NULL)
 		o.uri = "redis://127.0.0.1:6379";
-	if (o.lease_ms == 0)
-		o.lease_ms = LEASE_DEFAULT_MS;
-	if (o.fence_ttl_ms == 0)
-		o.fence_ttl_ms = FENCE_TTL_DEFAULT_MS;
+	o.lease_ms = or_default(o.lease_ms, LEASE_DEFAULT_MS);
+	o.fence_ttl_ms = or_default(o.fence_ttl_ms, FENCE_TTL_DEFAULT_MS);
 	if (o.prefix == NULL)
 		o.prefix = "leash";
 	status = lsh_check_lease(o.lease_ms, NULL, "lease_ms", err);
 	if (status == LEASH_OK && o.timeout_ms != 0)
-		status = check_range(o.timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, CLIENT, NULL, "timeout_ms", err);
+		status = check_range(o.timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, NULL, "timeout_ms", err);
 	if (status == LEASH_OK)
-		status = check_range(o.fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, CLIENT, NULL, "fence_ttl_ms", err);
+		status = check_range(o.fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, NULL, "fence_ttl_ms", err);
 	if (status == LEASH_OK)
 		status = check_text(o.prefix, in_prefix, "prefix", "A-Z a-z 0-9 . _ -", err);
 	if (status == LEASH_OK && o.client_name != NULL)
@@ -123,50 +142,60 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 	return status;
 }
 
+/* Of numbers that may be left out: 0 is the default. */
+static leash_status
+check_numbers(const leash_lock_options *o, const char *shown, leash_error *err)
+{
+	const struct {
+		const char *what;
+		int64_t value, least, most;
+	} numbers[] = {
+		{"lease_ms", o->lease_ms, LEASE_MIN_MS, LEASE_MAX_MS},
+		{"max_hold_ms", o->max_hold_ms, LEASE_MIN_MS, INT64_MAX},
+		{"alive_ms", o->alive_ms, LEASE_MIN_MS, INT64_MAX},
+		{"restart_guard_ms", o->restart_guard_ms, 1, LEASE_MAX_MS},
+		{"handoffs", o->handoffs, 1, HANDOFFS_MAX},
+		{"handoff_ms", o->handoff_ms, 1, HANDOFF_MAX_MS},
+		{"min_replicas", o->min_replicas, 1, REPLICAS_MAX},
+		{"replicas_ms", o->replicas_ms, 1, LEASE_MAX_MS},
+	};
+	leash_status status = LEASH_OK;
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == LEASH_OK; i++)
+		if (numbers[i].value != 0)
+			status = check_range(numbers[i].value, numbers[i].least, numbers[i].most, shown, numbers[i].what, err);
+	return status;
+}
+
 leash_status
 lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, const leash_lock_options *options,
                       const struct lsh_terms *defaults, const char *shown, leash_error *err)
 {
+	static const bool none[sizeof ((leash_lock_options *)NULL)->reserved_];
 	leash_lock_options o = {.size = sizeof o};
 	leash_status status = LEASH_OK;
 
 	if (options != NULL)
 		status = copy_struct(&o, sizeof o, options, options->size, "LEASH_LOCK_OPTIONS", err);
-	for (size_t i = 0; i < sizeof o.reserved_ && status == LEASH_OK; i++)
-		if (o.reserved_[i])
-			status = lsh_fail(err, LEASH_UNSUPPORTED, 0, "LEASH_LOCK_OPTIONS() sets a switch that this version of leash (%s) does not know",
-			                  leash_version());
-	if (status == LEASH_OK && o.lease_ms != 0)
-		status = lsh_check_lease(o.lease_ms, shown, "lease_ms", err);
-	if (status == LEASH_OK && o.max_hold_ms != 0)
-		status = check_range(o.max_hold_ms, LEASE_MIN_MS, INT64_MAX, "lock", shown, "max_hold_ms", err);
-	if (status == LEASH_OK && o.alive_ms != 0)
-		status = check_range(o.alive_ms, LEASE_MIN_MS, INT64_MAX, "lock", shown, "alive_ms", err);
-	if (status == LEASH_OK && o.restart_guard_ms != 0)
-		status = check_range(o.restart_guard_ms, 1, LEASE_MAX_MS, "lock", shown, "restart_guard_ms", err);
-	if (status == LEASH_OK && o.handoffs != 0)
-		status = check_range(o.handoffs, 1, HANDOFFS_MAX, "lock", shown, "handoffs", err);
-	if (status == LEASH_OK && o.handoff_ms != 0)
-		status = check_range(o.handoff_ms, 1, HANDOFF_MAX_MS, "lock", shown, "handoff_ms", err);
-	if (status == LEASH_OK && o.min_replicas != 0)
-		status = check_range(o.min_replicas, 1, REPLICAS_MAX, "lock", shown, "min_replicas", err);
-	if (status == LEASH_OK && o.replicas_ms != 0)
-		status = check_range(o.replicas_ms, 1, LEASE_MAX_MS, "lock", shown, "replicas_ms", err);
+	if (status == LEASH_OK && memcmp(o.reserved_, none, sizeof none) != 0)
+		status = lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                  "LEASH_LOCK_OPTIONS() sets a switch that this version of leash (%s) does not know",
+		                  leash_version());
+	if (status == LEASH_OK)
+		status = check_numbers(&o, shown, err);
 	if (status != LEASH_OK)
 		return status;
 	*out = *defaults;
-	if (o.lease_ms != 0)
-		out->lease_ms = o.lease_ms;
+	out->lease_ms = or_default(o.lease_ms, defaults->lease_ms);
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
-	if (o.restart_guard_ms != 0)
-		out->safety.restart_guard_ms = o.restart_guard_ms;
 	out->no_renew = o.no_renew;
+	out->safety.restart_guard_ms = or_default(o.restart_guard_ms, defaults->safety.restart_guard_ms);
 	out->safety.fsynced = o.fsynced;
 	out->safety.min_replicas = (unsigned)o.min_replicas;
 	out->safety.replicas_ms = o.replicas_ms;
-	out->handoff_ms = o.handoff_ms != 0 ? o.handoff_ms : HANDOFF_DEFAULT_MS;
-	out->handoffs = o.no_handoff ? 0 : o.handoffs != 0 ? (unsigned)o.handoffs : HANDOFFS_DEFAULT;
+	out->handoff_ms = or_default(o.handoff_ms, HANDOFF_DEFAULT_MS);
+	out->handoffs = o.no_handoff ? 0 : (unsigned)or_default(o.handoffs, HANDOFFS_DEFAULT);
 	*fair = o.fair;
 	*owner = o.owner;
 	if (o.on_event != NULL) {

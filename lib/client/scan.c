@@ -1,129 +1,112 @@
-/* The public face of what goes through many: all locks of a deployment, all who wait for one. The visits are made here, as any code of the
- * application's: it may be canceled in them, may close the client, and may fork: the connection is the parent's then, and the child that
- * comes back from a visit is told so before it says or hears anything. */
+/* The public face of what goes through many: all locks of a deployment, all who wait for one. The visits are made here,
+ * as any code of the application's: it may be canceled in them, may close the client, and may fork: the connection is
+ * the parent's then, and the child that comes back from a visit is told so before it says or hears anything. */
 #include "client/lock.h"
 
-#include "base/error.h"
-#include "base/process.h"
 #include "admin/scan.h"
 #include "admin/waiters.h"
+#include "base/error.h"
+#include "base/process.h"
 
 #include <leash/inspect.h>
 
 #include <pthread.h>
 #include <string.h>
 
-/* ---- locks ---- */
-
-struct scanning {
+/* A scan, or a walk along a queue. */
+struct walk {
 	leash_client *client;
-	const char *pattern;
-	leash_scan_fn visit;
+	const char *shown; /* the lock's name; NULL: a scan */
+	leash_scan_fn visit_lock;
+	leash_waiter_fn visit_waiter;
 	void *arg;
 	struct lsh_scan *scan;
+	struct lsh_waiters *queue;
+	const leash_lock_info *lock;
+	const leash_waiter_info *waiter;
 	struct lsh_guard guard;
 };
 
-static leash_status
-scan(struct scanning *s, leash_error *err)
+/* Find the next one. False: there is none, or it failed. */
+static bool
+find_next(struct walk *w, leash_status *status, leash_error *err)
 {
-	const leash_lock_info *info = NULL;
-	leash_status status = lsh_scan_open(&s->scan, s->client->engine, s->pattern, err);
+	*status = w->scan != NULL ? lsh_scan_next(w->scan, &w->lock, err) : lsh_waiters_next(w->queue, &w->waiter, err);
+	return *status == LEASH_OK && (w->lock != NULL || w->waiter != NULL);
+}
+
+static leash_status
+go_through(struct walk *w, leash_error *err)
+{
+	leash_status status = LEASH_OK;
 	bool more = true;
 
-	while (status == LEASH_OK && more && (status = lsh_scan_next(s->scan, &info, err)) == LEASH_OK && info != NULL) {
-		lsh_leave(s->guard);
-		more = s->visit(s->arg, info);
-		s->guard = lsh_enter();
+	while (status == LEASH_OK && more && find_next(w, &status, err)) {
+		lsh_leave(w->guard);
+		more = w->scan != NULL ? w->visit_lock(w->arg, w->lock) : w->visit_waiter(w->arg, w->waiter);
+		w->guard = lsh_enter();
 		if (more)
-			status = lsh_client_check(s->client, NULL, err);
+			status = lsh_client_check(w->client, w->shown, err);
 	}
 	return status;
 }
 
 static void
-end_scan(void *arg)
+end(void *arg)
 {
-	struct scanning *s = arg;
+	struct walk *w = arg;
 
-	lsh_scan_close(s->scan);
+	lsh_scan_close(w->scan);
+	lsh_waiters_close(w->queue);
 	/* in a forked child what lies below may be locked by threads that are not here */
-	if (lsh_process_is(s->client->process))
-		lsh_client_unref(s->client);
+	if (lsh_process_is(w->client->process))
+		lsh_client_unref(w->client);
+}
+
+static leash_status
+walk(struct walk *w, struct lsh_lock *lock, const char *pattern, leash_error *err)
+{
+	leash_status status;
+
+	w->guard = lsh_enter();
+	lsh_client_retain(w->client); /* which may be closed meanwhile */
+	pthread_cleanup_push(end, w);
+	status = lock != NULL ? lsh_waiters_open(&w->queue, lock, err)
+	                      : lsh_scan_open(&w->scan, w->client->engine, pattern, err);
+	if (status == LEASH_OK)
+		status = go_through(w, err);
+	pthread_cleanup_pop(1);
+	lsh_leave(w->guard);
+	return status;
 }
 
 leash_status
 leash_client_scan(leash_client *client, const char *pattern, leash_scan_fn visit, void *arg, leash_error *err)
 {
-	struct scanning s = {.client = client, .pattern = pattern, .visit = visit, .arg = arg};
+	static const char call[] = "leash_client_scan";
+	struct walk w = {.client = client, .visit_lock = visit, .arg = arg};
 	leash_status status;
 
 	if (client == NULL || visit == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "leash_client_scan: %s is NULL", client == NULL ? "the client" : "`visit`");
+		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call, client == NULL ? "the client" : "`visit`");
 	status = lsh_client_check(client, NULL, err);
 	if (status == LEASH_OK && pattern != NULL && strnlen(pattern, LSH_PATTERN_MAX + 1) > LSH_PATTERN_MAX)
-		status = lsh_fail(err, LEASH_INVALID, 0, "leash_client_scan: the pattern has more than %d bytes", LSH_PATTERN_MAX);
-	if (status != LEASH_OK)
-		return status;
-	s.guard = lsh_enter();
-	lsh_client_retain(client); /* which may be closed meanwhile */
-	pthread_cleanup_push(end_scan, &s);
-	status = scan(&s, err);
-	pthread_cleanup_pop(1);
-	lsh_leave(s.guard);
-	return status;
-}
-
-/* ---- waiters ---- */
-
-struct queueing {
-	leash_lock *lock;
-	leash_waiter_fn visit;
-	void *arg;
-	struct lsh_waiters *queue;
-	struct lsh_guard guard;
-};
-
-static leash_status
-go_through(struct queueing *q, leash_error *err)
-{
-	const leash_waiter_info *waiter = NULL;
-	leash_status status = lsh_waiters_open(&q->queue, q->lock->lock, err);
-	bool more = true;
-
-	while (status == LEASH_OK && more && (status = lsh_waiters_next(q->queue, &waiter, err)) == LEASH_OK && waiter != NULL) {
-		lsh_leave(q->guard);
-		more = q->visit(q->arg, waiter);
-		q->guard = lsh_enter();
-		if (more)
-			status = lsh_client_check(q->lock->client, lsh_lock_shown(q->lock->lock), err);
-	}
-	return status;
-}
-
-static void
-end_queue(void *arg)
-{
-	struct queueing *q = arg;
-
-	lsh_waiters_close(q->queue);
+		status = lsh_fail(err, LEASH_INVALID, 0, "%s: the pattern has more than %d bytes", call, LSH_PATTERN_MAX);
+	return status == LEASH_OK ? walk(&w, NULL, pattern, err) : status;
 }
 
 leash_status
 leash_lock_waiters(leash_lock *lock, leash_waiter_fn visit, void *arg, leash_error *err)
 {
 	static const char call[] = "leash_lock_waiters";
-	struct queueing q = {.lock = lock, .visit = visit, .arg = arg};
 	leash_status status = lsh_handle_check(lock, call, err);
+	struct walk w = {.visit_waiter = visit, .arg = arg};
 
-	if (status == LEASH_OK && visit == NULL)
-		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: `visit` is NULL", lsh_lock_shown(lock->lock), call);
 	if (status != LEASH_OK)
 		return status;
-	q.guard = lsh_enter();
-	pthread_cleanup_push(end_queue, &q);
-	status = go_through(&q, err);
-	pthread_cleanup_pop(1);
-	lsh_leave(q.guard);
-	return status;
+	w.client = lock->client;
+	w.shown = lsh_lock_shown(lock->lock);
+	if (visit == NULL)
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: `visit` is NULL", w.shown, call);
+	return walk(&w, lock->lock, NULL, err);
 }

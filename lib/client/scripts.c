@@ -1,5 +1,4 @@
 /* The scripts, for administrators who load them beforehand. A talk with each server in turn: there is no hurry. */
-#include "base/clock.h"
 #include "base/error.h"
 #include "client/client.h"
 #include "client/options.h"
@@ -12,8 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { TIMEOUT_DEFAULT_MS = 1000 };
 
 bool
 leash_script_at(size_t i, leash_script *script)
@@ -43,10 +40,13 @@ load(struct lsh_talk *talk, const struct lsh_uri *uri, const struct lsh_script *
 		return status;
 	item = lsh_answer_item(answer);
 	if (item.type == LSH_ERROR)
-		return lsh_fail(err, lsh_fault_status(lsh_fault_of(item.text)), 0, "%.80s: script '%s' is not loaded: SCRIPT LOAD: %.100s", uri->shown,
-		                script->name, item.text);
-	if (item.type != LSH_STRING || item.length != strlen(script->sha1) || strncasecmp(item.text, script->sha1, item.length) != 0)
-		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.80s: script '%s': the answer is not what a Redis server says to SCRIPT LOAD", uri->shown, script->name);
+		return lsh_fail(err, lsh_fault_status(lsh_fault_of(item.text)), 0,
+		                "%.80s: script '%s' is not loaded: SCRIPT LOAD: %.100s", uri->shown, script->name, item.text);
+	if (item.type != LSH_STRING || item.length != strlen(script->sha1) ||
+	    strncasecmp(item.text, script->sha1, item.length) != 0)
+		return lsh_fail(err, LEASH_PROTOCOL, 0,
+		                "%.80s: script '%s': the answer is not what a Redis server says to SCRIPT LOAD", uri->shown,
+		                script->name);
 	return LEASH_OK;
 }
 
@@ -89,7 +89,6 @@ load_scripts(const leash_options *options, leash_error *err)
 	struct lsh_uri uri = {0};
 	leash_options o;
 	char name[80];
-	int64_t timeout_ms;
 	leash_status status = lsh_options_read(&o, options, err);
 
 	if (status == LEASH_OK)
@@ -97,13 +96,14 @@ load_scripts(const leash_options *options, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	snprintf(name, sizeof name, "leash:%s", o.client_name != NULL ? o.client_name : "scripts");
-	timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : uri.timeout_ms != 0 ? uri.timeout_ms : TIMEOUT_DEFAULT_MS;
 	if (uri.deployment == LSH_SENTINEL)
-		status = lsh_fail(err, LEASH_UNSUPPORTED, 0, "%.80s: scripts are to be loaded into the master and each replica: name each by redis://", uri.shown);
+		status = lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                  "%.80s: scripts are to be loaded into the master and each replica: name each by redis://",
+		                  uri.shown);
 	else if (uri.deployment == LSH_SINGLE)
-		status = load_all(&uri, name, timeout_ms * LSH_MS, err);
+		status = load_all(&uri, name, lsh_timeout(&o, &uri), err);
 	else
-		status = load_everywhere(&uri, name, timeout_ms * LSH_MS, err);
+		status = load_everywhere(&uri, name, lsh_timeout(&o, &uri), err);
 	lsh_uri_clear(&uri);
 	return status;
 }
@@ -115,7 +115,8 @@ leash_scripts_load(const leash_options *options, leash_error *err)
 	leash_status status;
 
 	if (lsh_courier_in_callback(NULL))
-		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "leash_scripts_load: this call waits, which a leash callback must not");
+		return lsh_fail(err, LEASH_IN_CALLBACK, 0,
+		                "leash_scripts_load: this call waits, which a leash callback must not");
 	guard = lsh_enter();
 	status = load_scripts(options, err);
 	lsh_leave(guard);
