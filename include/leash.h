@@ -18,7 +18,9 @@
 #include <leash/event.h>
 #include <leash/client.h>
 #include <leash/owner.h>
+#include <leash/lock_options.h>
 #include <leash/lock.h>
+#include <leash/takeover.h>
 #include <leash/inspect.h>
 #include <leash/scripts.h>
 #include <leash/memory.h>

@@ -1,4 +1,4 @@
-/* What every part of the interface needs: linkage, attributes, and the macro that makes option structs from their fields. */
+/* What every part of the interface needs: linkage, attributes, and the macro that makes structs of options. */
 #ifndef LEASH_API_H
 #define LEASH_API_H
 
@@ -22,10 +22,10 @@
 #define LEASH_END_DECLS
 #endif
 
-/* LEASH_STRUCT_(type, .field = value, ...), by which LEASH_OPTIONS() and its like are made, yields the address of a constant `type` whose size
- * field is set and whose other fields are zero. It lives until the end of the enclosing block (C), or of the full expression (C++): long
- * enough for the call that it is an argument of. The address must not be kept in a variable, which would dangle in C++ at once. To keep
- * options, copy them:
+/* LEASH_STRUCT_(type, .field = value, ...), by which LEASH_OPTIONS() and its like are made, yields the address of a
+ * constant `type` whose size field is set and whose other fields are zero. It lives until the end of the enclosing
+ * block (C), or of the full expression (C++): long enough for the call that it is an argument of. The address must not
+ * be kept in a variable, which would dangle in C++ at once. To keep options, copy them:
  *
  *     leash_options kept = *LEASH_OPTIONS(.uri = "redis://cache", .lease_ms = 10000);
  *     status = leash_open(&client, &kept, &err);
@@ -33,7 +33,8 @@
  * In C++ fields are named in the order of the struct, each once; in C in any order. */
 #ifdef __cplusplus
 #ifdef __GNUC__
-#pragma GCC system_header /* g++ -Wextra complains of each field that a designated initializer leaves out, which is their point */
+/* g++ -Wextra complains of each field that a designated initializer leaves out, which is their point */
+#pragma GCC system_header
 #endif
 extern "C++" {
 template <class T> inline const T *leash_addr_(const T &object) { return &object; }
@@ -43,7 +44,7 @@ template <class T> inline const T *leash_addr_(const T &object) { return &object
 #define LEASH_STRUCT_(type, ...) (&(const type){.size = sizeof(type), __VA_ARGS__})
 #endif
 
-/** As a wait: do not give up. The smallest number there is, so that no arithmetic on deadlines yields it by accident. */
+/** As a wait: do not give up. The smallest number there is: no arithmetic on deadlines yields it by accident. */
 #define LEASH_FOREVER INT64_MIN
 
 #endif

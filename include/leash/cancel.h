@@ -8,8 +8,8 @@
 LEASH_BEGIN_DECLS
 
 /**
- * A switch that ends waits. Hand it to acquires as `.cancel`; any number of threads, locks and clients of a process may share one;
- * a forked child makes its own.
+ * A switch that ends waits. Hand it to acquires as `.cancel`; any number of threads, locks and clients of a
+ * process may share one; a forked child makes its own.
  */
 typedef struct leash_cancel leash_cancel;
 
@@ -29,10 +29,10 @@ typedef struct leash_cancel leash_cancel;
 LEASH_API LEASH_MUST_CHECK leash_status leash_cancel_new(leash_cancel **out, leash_error *err);
 
 /**
- * Fire: every acquire that waits with it returns LEASH_CANCELED, as soon as its thread runs, and so does every later one.
+ * Fire: every acquire that waits with it returns LEASH_CANCELED, once its thread runs, and so does each later one.
  *
- * It stays fired. A wait that is granted the lock at the same moment may return LEASH_OK instead. Also a wait for a server
- * that does not answer ends. What the acquire left behind in Redis is canceled in the background.
+ * It stays fired. A wait that is granted the lock at the same moment may return LEASH_OK instead. Also a wait for a
+ * server that does not answer ends. What the acquire left behind in Redis is canceled in the background.
  *
  * Threads: any; allowed in callbacks and in signal handlers; again and again. In a forked child it ends no waits of the
  * parent's. NULL is allowed. Since 0.1.

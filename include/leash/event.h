@@ -12,12 +12,13 @@ LEASH_BEGIN_DECLS
  * JEOPARDY and RECOVERED alternate; LOST or ABANDONED is the last event of a hold.
  */
 typedef enum leash_event_type {
-	LEASH_EVENT_JEOPARDY = 1,  /**< renewals are failing (or leash_lock_alive() is overdue, or just a majority of a quorum is left); still held until the lease ends */
+	LEASH_EVENT_JEOPARDY = 1,  /**< renewals are failing (or leash_lock_alive() is overdue, or just a majority of a
+	                                quorum is left); still held until the lease ends */
 	LEASH_EVENT_RECOVERED = 2, /**< a renewal succeeded again */
 	LEASH_EVENT_LOST = 3,      /**< the hold is gone although nobody released it */
-	LEASH_EVENT_ABANDONED = 4, /**< the owning thread ended, or the last handle was freed, while it was held; it is being released */
+	LEASH_EVENT_ABANDONED = 4, /**< its thread ended, or its last handle was freed, while it was held; being released */
 	LEASH_EVENT_CLOCK_JUMP = 5,       /**< the server's clock left ours by more than a second; `lock` is NULL */
-	LEASH_EVENT_FENCE_REGRESSION = 6, /**< a fence was not larger than the one before: the server lost data, and a clock is behind */
+	LEASH_EVENT_FENCE_REGRESSION = 6, /**< a fence is not larger than the last: data was lost, and a clock is behind */
 } leash_event_type;
 
 /** An event. It and its strings belong to leash and are valid during the callback only. */

@@ -15,7 +15,8 @@ typedef struct leash_memory {
 } leash_memory;
 
 /**
- * Let leash allocate through `memory` instead of malloc(). The libraries below leash (hiredis, libsodium, OpenSSL, libc) go on as they were.
+ * Let leash allocate through `memory` instead of malloc(). The libraries below leash (hiredis,
+ * libsodium, OpenSSL, libc) go on as they were.
  *
  * @param memory  copied; NULL goes back to malloc().
  *

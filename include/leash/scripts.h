@@ -10,7 +10,7 @@ LEASH_BEGIN_DECLS
 
 /** A script. Its strings are constant. */
 typedef struct leash_script {
-	size_t size;      /**< of this struct: to be set by the caller to sizeof(leash_script); fields are only ever added at the end */
+	size_t size;      /**< to be set to sizeof(leash_script) by the caller; fields are only ever added at the end */
 	const char *name; /**< "acquire", "release", ... */
 	const char *sha1; /**< by which EVALSHA names it: 40 digits */
 	const char *text; /**< Lua, as it is sent to the server */
@@ -26,14 +26,14 @@ typedef struct leash_script {
 LEASH_API bool leash_script_at(size_t i, leash_script *script);
 
 /**
- * Load all scripts into the servers that `options` name (SCRIPT LOAD), for clients whose URI says `scripts=preloaded` and whose users
- * may not send scripts. To be done for every server, replicas too, and again after it was restarted: it does not keep them, and does not
- * pass them on to its replicas.
+ * Load all scripts into the servers that `options` name (SCRIPT LOAD), for clients whose URI says `scripts=preloaded`
+ * and whose users may not send scripts. To be done for every server, replicas too, and again after it was restarted: it
+ * does not keep them, and does not pass them on to its replicas.
  *
  * All servers named are tried; the first failure is reported.
  *
- * @param options  as for leash_open(); only the URI, the timeout and the client's name are used. Of a cluster or a quorum these are the
- *                 servers that the URI itself names.
+ * @param options  as for leash_open(); only the URI, the timeout and the client's name are used. Of a cluster or a
+ *                 quorum these are the servers that the URI itself names.
  * @param err      filled in unless the result is LEASH_OK; may be NULL.
  *
  * @retval LEASH_OK           they are loaded, in each of them

@@ -9,7 +9,7 @@ LEASH_BEGIN_DECLS
 /**
  * The one list of statuses: name, number, text. Numbers are never reused or changed.
  */
-#define LEASH_STATUS_MAP(X)                                                                                             \
+#define LEASH_STATUS_MAP(X)                                                                                            \
 	X(OK, 0, "done")                                                                                                \
 	X(TIMEOUT, 1, "another owner had the lock to the end of the wait")                                              \
 	X(LOST, 2, "the lock was lost while it was held")                                                               \

@@ -11,6 +11,8 @@
 #include "admin/lock_line.h"
 #include "client/wait.h"
 
+#include <leash/takeover.h>
+
 #include <errno.h>
 #include <string.h>
 
