@@ -3,8 +3,9 @@
  *   "ZADD" "leash:{name}:queue" "NX" <score> "<token> <claim>"  an ask took a place
  *   "HSET" "leash:{name}" "<token>" "1"                         a token got the lock
  *
- * A token arrives with the first of these: at its place, or with the lock where nobody waited. Asks that did neither (too late, only
- * a try) have not arrived. Ranks and scores of the queue are not looked at: they are leash's idea of the order, not the proof.
+ * A token arrives with the first of these: at its place, or with the lock where nobody waited. Asks that
+ * did neither (too late, only a try) have not arrived. Ranks and scores of the queue are not looked at:
+ * they are leash's idea of the order, not the proof.
  *
  * One thread reads until it sees an ECHO that is said at the end; nobody else looks before it has ended. */
 #include "bench/arrivals.h"

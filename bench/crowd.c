@@ -1,10 +1,10 @@
-/* The processes and the one that measures share the turns: each is written by the process that has it, while it holds the lock, at
- * the next place of the list. So the list is in the order of holding whatever leash says about it, as long as no two hold at once;
- * which a counter finds out, that each raises first and lowers last.
+/* The processes and the one that measures share the turns: each is written by the process that has it, while it holds
+ * the lock, at the next place of the list. So the list is in the order of holding whatever leash says about it, as long
+ * as no two hold at once; which a counter finds out, that each raises first and lowers last.
  *
- * They leave one after another, a few turns apart, so that each number of contenders down to one comes about, and the last has the
- * lock to itself. Waits are without a deadline: a contender that nobody wakes stays asleep, and is seen by the parent, which waits
- * for ends no longer than a minute. */
+ * They leave one after another, a few turns apart, so that each number of contenders down to one comes about, and the
+ * last has the lock to itself. Waits are without a deadline: a contender that nobody wakes stays asleep, and is seen by
+ * the parent, which waits for ends no longer than a minute. */
 #include "bench/crowd.h"
 
 #include "bench/program.h"
@@ -101,7 +101,8 @@ warm_up(leash_client *client, unsigned who)
 	char name[32];
 
 	snprintf(name, sizeof name, "warm-up-%u", who);
-	if (leash_lock_new(&lock, client, name, NULL, &err) != LEASH_OK || leash_lock_acquire(lock, LEASH_FOREVER, &err) != LEASH_OK ||
+	if (leash_lock_new(&lock, client, name, NULL, &err) != LEASH_OK ||
+	    leash_lock_acquire(lock, LEASH_FOREVER, &err) != LEASH_OK ||
 	    leash_lock_release(lock, &err) != LEASH_OK)
 		die("leash: %s", err.text);
 	leash_lock_free(lock);
@@ -220,7 +221,7 @@ crowd_free(struct crowd *crowd)
 
 /* ---- PING ---- */
 
-/* They send in turn, so that each is as long away from its last one, and has cooled down as much, as a contender between two holds. */
+/* They send in turn, so that each has cooled down as much since its last one as a contender between two holds. */
 struct pings {
 	int port;
 	unsigned processes;

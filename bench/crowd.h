@@ -34,14 +34,14 @@ struct crowd_result {
 	int64_t began, ended; /* between these all of them contended; then they left one after another */
 };
 
-/* Fork `processes`, each with a client and a handle of the lock `name` of its own; they have connected when this returns, and wait. */
+/* Fork `processes`, each with a client and a handle of the lock `name` of its own. Then all are connected, and wait. */
 struct crowd *crowd_new(const char *uri, const char *name, bool fair, unsigned processes, int64_t run_ns);
 
 /* Let them contend, and see them out. Says on stderr which of them hangs. */
 struct crowd_result crowd_run(struct crowd *crowd);
 void crowd_free(struct crowd *crowd);
 
-/* What a blocking PING takes, in ns, in processes that send one in turn, each after sleeping as long as a holder does: the median. */
+/* The median of what a blocking PING takes, in ns. Processes send one in turn, each after sleeping like a holder. */
 double crowd_ping(int port, unsigned processes, int64_t run_ns);
 
 int64_t crowd_now(void);

@@ -1,13 +1,14 @@
-/* What a plain lock gains by passing between the threads of one process without asking Redis, and that nobody pays for it.
+/* What a plain lock gains by passing between threads of a process without asking Redis, and that nobody pays for it.
  *
- * Sixteen threads take and give back one lock and do nothing else, in three ways that take turns of a fraction of a second: by
- * local hand-off, with `no_handoff`, and by a FIFO lock of pthread condition variables, which knows no Redis at all. Then two such
- * processes want the same lock at once. The critical section does no more than look whether it is one: it counts who is inside,
- * and writes its fence down, behind that of the hold before it. What is written lies in memory that both processes share.
+ * Sixteen threads take and give back one lock and do nothing else, in three ways that take turns of a fraction of a
+ * second: by local hand-off, with `no_handoff`, and by a FIFO lock of pthread condition variables, which knows no
+ * Redis at all. Then two such processes want the same lock at once. The critical section does no more than look
+ * whether it is one: it counts who is inside, and writes its fence down, behind that of the hold before it. What is
+ * written lies in memory that both processes share.
  *
- * A ratio is that of neighbors in one round, and the figure the median of all rounds. Between two processes a turn is what one of
- * them has in a row, and a gap reaches from the begin of a turn to the begin of that process's next: its own turn, which another
- * might leave out, is in it. */
+ * A ratio is that of neighbors in one round, and the figure the median of all rounds. Between two processes a turn is
+ * what one of them has in a row, and a gap reaches from the begin of a turn to the begin of that process's next: its
+ * own turn, which another might leave out, is in it. */
 #include "bench/program.h"
 #include "bench/team.h"
 #include "tests/support/child.h"
@@ -245,7 +246,9 @@ measure_one_process(const char *uri, struct book *book, struct result *r, const 
 
 	for (int w = 0; w < WAYS; w++)
 		for (int i = 0; i < THREADS; i++)
-			desks[w][i] = (struct desk){ .book = book, .lock = lock[w], .fifo = &fifo, .called = PTHREAD_COND_INITIALIZER };
+			desks[w][i] = (struct desk){
+				.book = book, .lock = lock[w], .fifo = &fifo, .called = PTHREAD_COND_INITIALIZER,
+			};
 	for (int i = 0; i < s->rounds; i++) {
 		for (int k = 0; k < WAYS; k++) {
 			enum way way = order[i % 2][k];
@@ -370,7 +373,8 @@ print_gap(int who, struct result *r, int n)
 	char text[100];
 
 	median(r->longest[who], (size_t)n);
-	snprintf(text, sizeof text, "mean gap between turns of process %d, ms (longest %.1f)", who + 1, r->longest[who][n - 1]);
+	snprintf(text, sizeof text, "mean gap between turns of process %d, ms (longest %.1f)", who + 1,
+	         r->longest[who][n - 1]);
 	return !print_figure(text, middle, "<=", 15);
 }
 
@@ -389,8 +393,9 @@ print_result(struct result *r, const struct settings *s)
 	int n = s->rounds;
 	unsigned missed = 0;
 
-	printf("turns/s of %d threads: local hand-off %.0f, no_handoff %.0f, condition variables %.0f; of two processes %.0f\n\n", THREADS,
-	       median(r->rate[LOCAL], (size_t)n), median(r->rate[ASKED], (size_t)n), median(r->rate[FIFO], (size_t)n), median(r->pair_rate, (size_t)n));
+	printf("turns/s of %d threads: local hand-off %.0f, no_handoff %.0f, condition variables %.0f; "
+	       "of two processes %.0f\n\n", THREADS, median(r->rate[LOCAL], (size_t)n), median(r->rate[ASKED], (size_t)n),
+	       median(r->rate[FIFO], (size_t)n), median(r->pair_rate, (size_t)n));
 	missed += print_ratio("local hand-off / no_handoff", r->over_asked, n, 5);
 	missed += print_ratio("local hand-off / FIFO by condition variables", r->over_fifo, n, 0.5);
 	missed += print_count("fences that did not grow, one process", r->fences, r->falls);

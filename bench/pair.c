@@ -1,7 +1,7 @@
 /* What an acquire and a release cost: leash beside the same two EVALSHAs by plain blocking hiredis, on one real server.
  *
- * Other work on the machine moves every absolute figure, so the two sides take turns of a fraction of a second, and only the
- * ratio of neighbors counts; of all rounds the median. README.md says how to read the table. */
+ * Other work on the machine moves every absolute figure, so the two sides take turns of a fraction of a second, and
+ * only the ratio of neighbors counts; of all rounds the median. README.md says how to read the table. */
 #include "bench/program.h"
 #include "bench/side.h"
 #include "bench/team.h"
@@ -252,7 +252,8 @@ print_head(enum way way, const struct place *p)
 		break;
 	}
 	printf("  %-12s %8s %8s   %7s %7s   %6s\n", "", "pairs/s", "", "CPU us", "", "ratio");
-	printf("  %-12s %8s %8s   %7s %7s   %6s  %-12s  %s\n", "", "leash", "hiredis", "leash", "hiredis", "median", "min..max", "bar");
+	printf("  %-12s %8s %8s   %7s %7s   %6s  %-12s  %s\n", "", "leash", "hiredis", "leash", "hiredis", "median",
+	       "min..max", "bar");
 }
 
 static double

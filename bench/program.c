@@ -88,7 +88,8 @@ void
 program_begin(const struct settings *s, struct server *server, const char *unit)
 {
 	printf("leash %s, redis %s; %d rounds of %.0f %s for each way\n", leash_version(),
-	       server_text(server, "EVAL %s 0", "return redis.call('INFO', 'server'):match('redis_version:(%S+)')"), s->rounds,
+	       server_text(server, "EVAL %s 0", "return redis.call('INFO', 'server'):match('redis_version:(%S+)')"),
+	       s->rounds,
 	       (double)s->run_ns / (strcmp(unit, "ms") == 0 ? 1e6 : 1e9), unit);
 	fflush(stdout);
 }

@@ -17,8 +17,8 @@ struct settings {
 	bool check;
 };
 
-/* --rounds, --check, --help, --only if `has_only`, and how long each way runs: --ms or --seconds, as `*unit` says. `settings` has the
- * defaults. What is wrong with them is said, and the program exits. */
+/* --rounds, --check, --help, --only if `has_only`, and how long each way runs: --ms or --seconds, as `*unit` says.
+ * `settings` has the defaults. What is wrong with them is said, and the program exits. */
 void program_read(struct settings *settings, int argc, char **argv, const char *help, const char *unit, bool has_only);
 
 /* Is this part wanted, by its whole name or by what comes before a hyphen in it? */

@@ -1,8 +1,8 @@
 /* What a thread does on either side: acquire and release a lock that nobody else wants.
  *
- * The commands for hiredis are learnt from the server's MONITOR while leash runs them once. So both sides say the same by
- * construction, whatever the scripts are and want; what differs is each time's token, and the moment past which the server is
- * to refuse an acquire, which leash computes anew each time and this program puts an hour ahead once. */
+ * The commands for hiredis are learnt from the server's MONITOR while leash runs them once. So both sides say the same
+ * by construction, whatever the scripts are and want; what differs is each time's token, and the moment past which the
+ * server is to refuse an acquire, which leash computes anew each time and this program puts an hour ahead once. */
 #include "bench/side.h"
 
 #include "bench/program.h"
@@ -116,7 +116,8 @@ wire_learn(struct server *server, leash_lock *lock)
 	if (colon == NULL || strcmp(wire->acquire.args[TOKEN_AT], wire->release.args[TOKEN_AT]) != 0)
 		die("leash's tokens are not what this program knows");
 	wire->client_size = (int)(colon + 1 - wire->acquire.args[TOKEN_AT]);
-	snprintf(wire->not_after, sizeof wire->not_after, "%lld", strtoll(wire->acquire.args[NOT_AFTER_AT], NULL, 10) + 3600000000);
+	snprintf(wire->not_after, sizeof wire->not_after, "%lld",
+	         strtoll(wire->acquire.args[NOT_AFTER_AT], NULL, 10) + 3600000000);
 	return wire;
 }
 

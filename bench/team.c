@@ -1,8 +1,8 @@
-/* The threads are new each time: where the scheduler puts them decides much of what they achieve, and those that stayed would
- * keep a lucky or unlucky place for a whole line of the table.
+/* The threads are new each time: where the scheduler puts them decides much of what they achieve, and those that stayed
+ * would keep a lucky or unlucky place for a whole line of the table.
  *
- * They count for themselves, each in a cache line of its own. Who measures reads the counts at the beginning and at the end of
- * the time, while all are at work: so it does not matter how long it takes to start and stop them. */
+ * They count for themselves, each in a cache line of its own. Who measures reads the counts at the beginning and at the
+ * end of the time, while all are at work: so it does not matter how long it takes to start and stop them. */
 #include "bench/team.h"
 
 #include "bench/program.h"

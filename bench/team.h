@@ -10,7 +10,7 @@ struct team_result {
 	double cpu_us;     /* CPU time of these threads for each call */
 };
 
-/* A thread for each of `desks` calls `pair` with it: for a tenth of `ns` uncounted, then for `ns`. `cpu`: where, -1: anywhere. */
+/* A thread for each of `desks` calls `pair` with it: a tenth of `ns` uncounted, then for `ns`. `cpu` -1: anywhere. */
 struct team_result team_run(void (*pair)(void *desk), void *const *desks, size_t threads, int cpu, int64_t ns);
 
 #endif

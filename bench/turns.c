@@ -1,20 +1,22 @@
-/* What becomes of a lock that many processes want: who gets it when, how fast it passes on, and what that costs the server.
+/* What becomes of a lock that many processes want: who gets it when, how fast it passes on, and at what cost.
  *
- * Each contender is a process with a client of its own, that acquires, sleeps a millisecond and releases, over and over (crowd.c).
+ * Each contender is a process with a client of its own: it acquires, sleeps a millisecond and releases (crowd.c).
  *
- * - Hand-off: from just before leash_lock_release in one process to the return of leash_lock_acquire in the next one, of all turns for
- *   which somebody else had asked before. Which two belong together is told by the order of holding, which is that of the fences (a line
- *   below says so). PING is a blocking one by hiredis, paced like the holds: as many processes send one in turn, after sleeping a millisecond each. A
- *   single process that sends them all keeps warm what a contender finds cold: its PING is printed too. They are measured in each
- *   round, in turns who is first, and the ratio is that of neighbors. Nothing is pinned.
- * - Order: the server's MONITOR shows which token took a place, or the free lock, when (arrivals.c); which one held when, the holders
- *   write down, as leash_lock_token tells it. Both lists must be the same, one by one. MONITOR costs the server time, so these rounds
- *   are rounds of their own, from which nothing else is taken.
- * - Longest: no acquire may take longer than three times its fair share, which is the time of a turn for each process, and 50 ms.
- * - Scripts: all that the server was sent (INFO commandstats: evalsha, eval), by acquires and releases, asks and words alike.
+ * - Hand-off: from just before leash_lock_release in one process to the return of leash_lock_acquire in the next one,
+ *   of all turns for which somebody else had asked before. Which two belong together is told by the order of holding,
+ *   which is that of the fences (a line below says so). PING is a blocking one by hiredis, paced like the holds: as
+ *   many processes send one in turn, after sleeping a millisecond each. A single process that sends them all keeps warm
+ *   what a contender finds cold: its PING is printed too. They are measured in each round, in turns who is first, and
+ *   the ratio is that of neighbors. Nothing is pinned.
+ * - Order: the server's MONITOR shows which token took a place, or the free lock, when (arrivals.c); which one held
+ *   when, the holders write down, as leash_lock_token tells it. Both lists must be the same, one by one. MONITOR costs
+ *   the server time, so these rounds are rounds of their own, from which nothing else is taken.
+ * - Longest: no acquire may take longer than three times its fair share (a turn for each process), and 50 ms.
+ * - Scripts: all that the server was sent (INFO commandstats: evalsha, eval), by acquires, releases and heartbeats.
  *
- * In all rounds no two may be inside at once, fences must grow, and the contenders leave one after another without one of them being
- * left asleep: that, unlike a bar, fails always. Figures are medians of the rounds, which are interleaved; counts are sums. */
+ * In all rounds no two may be inside at once, fences must grow, and the contenders leave one after another
+ * without one of them being left asleep: that, unlike a bar, fails always. Figures are medians of the
+ * rounds, which are interleaved; counts are sums. */
 #include "bench/arrivals.h"
 #include "bench/crowd.h"
 #include "bench/program.h"
@@ -26,7 +28,8 @@
 /* ---- what is measured ---- */
 
 enum what {
-	SPREAD, RATE, HANDOFF, SLOW_HANDOFF, PING, WARM_PING, HANDOFF_RATIO, ARRIVED, QUEUED, DISORDER, LONGEST, ALLOWED, LONGEST_RATIO, SCRIPTS,
+	SPREAD, RATE, HANDOFF, SLOW_HANDOFF, PING, WARM_PING, HANDOFF_RATIO, ARRIVED, QUEUED, DISORDER, LONGEST, ALLOWED,
+	LONGEST_RATIO, SCRIPTS,
 	OVERLAPS, REGRESSIONS, HUNG, WHATS
 };
 
@@ -72,7 +75,8 @@ static struct part parts[] = {
 	{ .name = "fair-8", .kind = HANDOFFS, .fair = true, .processes = 8, .share = 1,
 	  .bar = { [SPREAD] = 1.05, [HANDOFF_RATIO] = 3, [SCRIPTS] = 2.2 } },
 	{ .name = "order-8", .kind = ORDER, .fair = true, .processes = 8, .share = 2 },
-	{ .name = "fair-32", .kind = TURNS, .fair = true, .processes = 32, .share = 1, .bar = { [LONGEST_RATIO] = 1, [SCRIPTS] = 2.2 } },
+	{ .name = "fair-32", .kind = TURNS, .fair = true, .processes = 32, .share = 1,
+	  .bar = { [LONGEST_RATIO] = 1, [SCRIPTS] = 2.2 } },
 	{ .name = "plain-32", .kind = TURNS, .processes = 32, .share = 1, .bar = { [LONGEST_RATIO] = 1, [SCRIPTS] = 2.2 } },
 	{ .name = "fair-2", .kind = TURNS, .fair = true, .processes = 2, .share = 5, .bar = { [SCRIPTS] = 2.2 } },
 	{ .name = "fair-16", .kind = TURNS, .fair = true, .processes = 16, .share = 5, .bar = { [SCRIPTS] = 2.2 } },
@@ -270,12 +274,13 @@ static const char help[] =
 	"\n"
 	"  --seconds=N   of each long run; default 10\n"
 	"  --rounds=N    of all of them; default 5\n"
-	"  --only=PART   fair, plain, order, or one of these: fair-8, order-8, fair-32, plain-32, fair-2, fair-16, plain-2,\n"
+	"  --only=PART   fair, plain, order, or one of: fair-8, order-8, fair-32, plain-32, fair-2, fair-16, plain-2,\n"
 	"                plain-8, plain-16\n"
 	"  --check       exit with 1 if a bar is missed\n"
 	"  --help        this text\n"
 	"\n"
-	"Exits with 0 when it could measure, 1 if the lock did what it never may, 77 without a redis-server, 2 if anything else\n"
+	"Exits with 0 when it could measure, 1 if the lock did what it never may, 77 without a redis-server, 2 if anything "
+	"else\n"
 	"went wrong.\n";
 
 static void

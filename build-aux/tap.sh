@@ -7,7 +7,7 @@
 #   - a skipped test carries as its reason the line that was printed before it;
 #   - a program that exits with 77 is skipped as a whole, its last line being the reason;
 #   - the exit status that only counts failed tests is swallowed, so that none counts twice.
-# The output goes through a file and not a pipe: a server that a crashed test left behind would keep a pipe open for ever.
+# The output goes through a file and not a pipe: a server that a crashed test left behind would keep a pipe open.
 set -u
 
 # Not a limit for slow machines but the end of a test that hangs; the group gets SIGABRT, so that a core shows where.

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Fetch Valkey from Debian without installing it, and print the path of its server: valkey.sh [FOLDER]
 #
-# Debian 12 has it in bookworm-backports, which few machines have among their sources, and a test is no reason to add it. So
-# apt gets sources, lists and a cache of its own, for as long as this takes; it checks signatures with Debian's keyring as
-# ever. What is fetched is unpacked in FOLDER (build/valkey unless given): the server, and those libraries that this system
-# lacks, with which the server is then started by a small script. Needs neither root nor a change of the system.
+# Debian 12 has it in bookworm-backports, which few machines have among their sources, and a test is no reason
+# to add it. So apt gets sources, lists and a cache of its own, for as long as this takes; it checks
+# signatures with Debian's keyring as ever. What is fetched is unpacked in FOLDER (build/valkey unless given):
+# the server, and those libraries that this system lacks, with which the server is then started by a small
+# script. Needs neither root nor a change of the system.
 #
 # Safe to run again: what is there and runs is used. The path is all that goes to standard output.
 #
@@ -40,7 +41,8 @@ if [ -n "$found" ]; then
 fi
 
 for command in apt-get dpkg-deb; do
-	command -v "$command" >/dev/null || fail "there is no $command: please install valkey-server by your system's own means"
+	command -v "$command" >/dev/null ||
+		fail "there is no $command: please install valkey-server by your system's own means"
 done
 [ -e "$keyring" ] || fail "$keyring is missing (Debian package debian-archive-keyring)"
 # shellcheck disable=SC1091 # a file of the system
@@ -65,7 +67,7 @@ Suites: $suites
 Components: main
 Signed-By: $keyring
 END
-# Read after the system's own settings, a proxy among them. What packages have hooked in there is for the system's lists.
+# Read after the system's own settings, a proxy among them. What packages hooked in there is for the system's lists.
 cat >"$dir/apt.conf" <<END
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -94,9 +96,11 @@ echo "valkey: fetching it from $mirror ($suites)" >&2
 apt update || fail "no package lists from $mirror: is there a network?"
 ! grep -q '^[EW]:' "$log" || fail "no trustworthy package lists from $mirror: is there a network?"
 # As if to install it: apt knows what this system lacks.
-apt install --download-only --yes --no-install-recommends --no-remove "$wanted" || fail "cannot fetch $wanted from $mirror"
+apt install --download-only --yes --no-install-recommends --no-remove "$wanted" ||
+	fail "cannot fetch $wanted from $mirror"
 # The program is in the other of the two, which may be installed, in whatever version.
-(cd "$dir/cache/archives" && apt download "$wanted" "valkey-tools${wanted#valkey-server}") || fail "cannot fetch valkey-tools from $mirror"
+(cd "$dir/cache/archives" && apt download "$wanted" "valkey-tools${wanted#valkey-server}") ||
+	fail "cannot fetch valkey-tools from $mirror"
 for package in "$dir"/cache/archives/*.deb; do
 	dpkg-deb -x "$package" "$folder" || fail "cannot unpack $package into $folder"
 done
@@ -104,7 +108,8 @@ done
 
 program=$folder/usr/bin/valkey-server
 if ! runs "$program"; then
-	libraries=$(find "$folder/lib" "$folder/usr/lib" -name 'lib*.so.*' -exec dirname {} + 2>/dev/null | sort -u | paste -sd:)
+	libraries=$(find "$folder/lib" "$folder/usr/lib" -name 'lib*.so.*' -exec dirname {} + 2>/dev/null |
+		sort -u | paste -sd:)
 	cat >"$folder/valkey-server" <<-END
 		#!/bin/sh
 		export LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"

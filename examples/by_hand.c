@@ -1,4 +1,4 @@
-/* A lock to play with: run it in two terminals, type commands, stop one with Ctrl-Z, kill it, and see what the other one gets.
+/* A lock to play with: run it in two terminals, type commands, stop one with Ctrl-Z, kill it, see what the other gets.
  *
  *   by_hand [URI [LOCK [LEASE_MS]]]          default: the lock "by-hand", a lease of 10000 ms
  *
@@ -20,7 +20,8 @@ on_event(void *arg, const leash_event *event)
 static void
 show(const leash_lock *lock)
 {
-	printf("  held %s, depth %u, fence %" PRIu64 ", %" PRId64 " ms left of the lease\n", leash_lock_held(lock) ? "yes" : "no",
+	printf("  held %s, depth %u, fence %" PRIu64 ", %" PRId64 " ms left of the lease\n",
+	       leash_lock_held(lock) ? "yes" : "no",
 	       leash_lock_depth(lock), leash_lock_fence(lock), leash_lock_remaining_ms(lock));
 }
 
@@ -54,7 +55,8 @@ main(int argc, char **argv)
 	leash_client *client = NULL;
 	leash_lock *lock = NULL;
 	leash_error err;
-	leash_status status = leash_open(&client, LEASH_OPTIONS(.uri = argc > 1 ? argv[1] : NULL, .on_event = on_event), &err);
+	leash_status status =
+		leash_open(&client, LEASH_OPTIONS(.uri = argc > 1 ? argv[1] : NULL, .on_event = on_event), &err);
 	char line[80];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

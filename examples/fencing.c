@@ -2,10 +2,10 @@
  *
  *   fencing [URI]
  *
- * The first process takes the lock and is stopped (as by a full disk, a debugger, a suspended machine) until its lease is
- * over. The second one gets the lock and writes. Then the first wakes up and writes too, believing that it still has the
- * lock: between the last look at leash_lock_held() and the write there is always room for a pause. But the resource keeps
- * the largest fence that it has seen, and refuses smaller ones. */
+ * The first process takes the lock and is stopped (as by a full disk, a debugger, a suspended machine) until its lease
+ * is over. The second one gets the lock and writes. Then the first wakes up and writes too, believing that it still has
+ * the lock: between the last look at leash_lock_held() and the write there is always room for a pause. But the resource
+ * keeps the largest fence that it has seen, and refuses smaller ones. */
 #include <leash.h>
 
 #include <inttypes.h>

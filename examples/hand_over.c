@@ -2,8 +2,9 @@
  *
  *   hand_over [URI]
  *
- * One thread accepts a request and locks what it is about; another one finishes the request and releases it. With the
- * thread as the owner, as it is by default, the second could not release, and the end of the first would give the lock up. */
+ * One thread accepts a request and locks what it is about; another one finishes the request and
+ * releases it. With the thread as the owner, as it is by default, the second could not release, and
+ * the end of the first would give the lock up. */
 #include <leash.h>
 
 #include <pthread.h>

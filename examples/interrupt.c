@@ -2,8 +2,9 @@
  *
  *   interrupt [URI]
  *
- * Run it twice. The second waits until the first has done its work, or until you press Ctrl-C: then it leaves the queue at
- * once, and nobody waits for it. The same cancel could be handed to any number of acquires, in any number of threads. */
+ * Run it twice. The second waits until the first has done its work, or until you press Ctrl-C: then
+ * it leaves the queue at once, and nobody waits for it. The same cancel could be handed to any
+ * number of acquires, in any number of threads. */
 #include <leash.h>
 
 #include <signal.h>

@@ -2,9 +2,10 @@
  *
  *   long_job [URI [hang]]
  *
- * The job takes several times its lease of 1.5 s. If the process is killed, the lock is free at most 1.5 s later. A process
- * that hangs is not dead, and its watchdog would go on for ever: hence `alive_ms`. The job says leash_lock_alive() as it
- * goes along, and the watchdog renews only while it does. With "hang" the job gets stuck half-way, and loses its lock. */
+ * The job takes several times its lease of 1.5 s. If the process is killed, the lock is free at most 1.5 s
+ * later. A process that hangs is not dead, and its watchdog would go on for ever: hence `alive_ms`. The
+ * job says leash_lock_alive() as it goes along, and the watchdog renews only while it does. With "hang"
+ * the job gets stuck half-way, and loses its lock. */
 #include <leash.h>
 
 #include <inttypes.h>
@@ -39,7 +40,8 @@ main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (status == LEASH_OK)
-		status = leash_lock_new(&lock, client, "long-job", LEASH_LOCK_OPTIONS(.lease_ms = 1500, .alive_ms = 2000), &err);
+		status =
+			leash_lock_new(&lock, client, "long-job", LEASH_LOCK_OPTIONS(.lease_ms = 1500, .alive_ms = 2000), &err);
 	if (status == LEASH_OK)
 		status = leash_lock_acquire(lock, 10000, &err);
 	if (status == LEASH_OK) {

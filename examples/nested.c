@@ -1,4 +1,4 @@
-/* Functions that each take the lock that they need, and call each other: a thread that has a lock gets it again at once.
+/* Functions that each take the lock they need, and call each other: a thread that has a lock gets it again at once.
  *
  *   nested [URI]
  *

@@ -2,9 +2,9 @@
 # See leash at work: quickstart.sh
 #
 # Does all of its own set-up on a bare Debian 12 or 13, as root or with sudo: packages, build (in build/quickstart, or
-# $LEASH_BUILD_DIR), a private redis-server on a unix socket in a temporary folder, which goes away at the end. Safe to run
-# again, from any folder. Then two processes, called ann and bob, want one lock. What is said to happen is looked at in
-# Redis; the command succeeds only if all of it was so.
+# $LEASH_BUILD_DIR), a private redis-server on a unix socket in a temporary folder, which goes away at the end. Safe to
+# run again, from any folder. Then two processes, called ann and bob, want one lock. What is said to happen is looked at
+# in Redis; the command succeeds only if all of it was so.
 #
 # With LEASH_BY_HAND=PROGRAM it takes that by_hand and builds nothing.
 set -u
@@ -19,7 +19,8 @@ key="leash:{$lock}"
 
 # The path of a socket must be short, and fit into a URI.
 tmp=${TMPDIR:-/tmp}
-case $tmp in *[!A-Za-z0-9/._-]* | [!/]* | ?????????????????????????????????????????????????????????????*) tmp=/tmp ;; esac
+case $tmp in *[!A-Za-z0-9/._-]* | [!/]*) tmp=/tmp ;; esac
+[ ${#tmp} -le 60 ] || tmp=/tmp
 dir=$(mktemp -d "$tmp/leash-quickstart.XXXXXX") || exit 1
 
 redis='' ann='' bob=''

@@ -1,5 +1,5 @@
-/* Just enough to reach the server of a leash URI with hiredis, for examples that talk to Redis themselves: redis://host[:port]
- * and unix:///path. The library needs none of this. */
+/* Just enough to reach the server of a leash URI with hiredis, for examples that talk to Redis themselves:
+ * redis://host[:port] and unix:///path. The library needs none of this. */
 #ifndef LEASH_EXAMPLES_REDIS_H
 #define LEASH_EXAMPLES_REDIS_H
 

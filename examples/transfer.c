@@ -2,9 +2,9 @@
  *
  *   transfer [URI]
  *
- * Each reads the account, computes, and writes it back. Without a lock both read 400, and one of the amounts is lost; here
- * that is no bad luck but arranged: each waits, after it has read, until the other has read too. With the lock they wait
- * for each other in vain, for a while, because only one of them at a time can read: and the account has 700.
+ * Each reads the account, computes, and writes it back. Without a lock both read 400, and one of the amounts is lost;
+ * here that is no bad luck but arranged: each waits, after it has read, until the other has read too. With the lock
+ * they wait for each other in vain, for a while, because only one of them at a time can read: and the account has 700.
  *
  * Succeeds if the account was wrong without the lock and right with it. */
 #include <leash.h>

@@ -2,9 +2,10 @@
  *
  *   worker_pool [URI]
  *
- * One client serves all threads, however many: they share its connection. Each customer has a lock, and the threads share
- * its handle, because the owner of a hold is not the handle but the thread that acquired it. (A handle for each thread and
- * customer would do as well: handles of one name share their state.) The balances below have no mutex: the locks guard them.
+ * One client serves all threads, however many: they share its connection. Each customer has a lock, and the
+ * threads share its handle, because the owner of a hold is not the handle but the thread that acquired it.
+ * (A handle for each thread and customer would do as well: handles of one name share their state.) The
+ * balances below have no mutex: the locks guard them.
  *
  * The end: no new jobs, join the threads, free the handles, close the client. */
 #include <leash.h>

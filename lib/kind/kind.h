@@ -1,4 +1,4 @@
-/* A kind of lock: all that differs between kinds, as data and pure functions. What leases, queues and holds make of it is in lease/ and core/.
+/* A kind of lock: all that differs between kinds, as data and pure functions. lease/ and core/ make use of it.
  *
  * A kind has a file here and its scripts in lib/lua. Threads: any; nothing is kept. */
 #ifndef LSH_KIND_KIND_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest that a script counts exactly, of fences and of the server's clock. Shown it is 256 times that, and fits into 64 bits. */
+/* The largest fence and clock that a script counts exactly. Shown it is 256 times that, and fits into 64 bits. */
 #define LSH_FENCE_MAX ((INT64_C(1) << 53) - 1)
 /* For the scripts a fence is no further ahead of the server's clock than that. */
 #define LSH_FENCE_AHEAD_US (INT64_C(31536000) * 1000000)
@@ -32,7 +32,7 @@ enum lsh_verb {
 struct lsh_protocol {
 	const char *uuid;               /* of the client */
 	char fence_ms[LSH_DECIMAL_SIZE]; /* for how long a fence is kept */
-	char config[160], sharded[160]; /* the last argument behind the claim: with a channel for each client, and for each lock */
+	char config[160], sharded[160]; /* the last argument, behind the claim: a channel for each client; for each lock */
 };
 
 struct lsh_request {
@@ -42,7 +42,7 @@ struct lsh_request {
 	size_t token_size;
 	int64_t lease_ms, claim_ms;     /* a claim of 0: take no place */
 	int64_t not_after_us;           /* by the server's clock: later than that it does nothing */
-	int64_t fence;                  /* wanted: there is no queue, and all servers are to answer the same; 0: as the server likes */
+	int64_t fence;                  /* wanted: no queue, and all servers answer the same; 0: as the server likes */
 	unsigned depth;
 	bool sharded;                   /* there is a channel for each lock */
 	bool keeps_fence;               /* a renewal is to see that the fence stays */
@@ -51,7 +51,7 @@ struct lsh_request {
 enum lsh_standing {
 	LSH_GRANTED,    /* held, with that fence */
 	LSH_QUEUED,     /* it has a place */
-	LSH_TAKEN,       /* somebody else has it, and it has a place only if it asked for one; `ttl_ms`: of the other's lease; -1: without end */
+	LSH_TAKEN,      /* somebody else has it; it has a place only if it asked for one; `ttl_ms`: of the other's lease */
 	LSH_TOO_LATE,   /* nothing was done */
 	LSH_KEPT,       /* still held */
 	LSH_GONE,       /* nothing is known of it */
@@ -83,10 +83,10 @@ struct lsh_kind {
 
 	/* Make the command for `n` tokens: more than one of HEARTBEAT, with one key and one lease; and of RENEW. */
 	void (*make)(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);
-	/* The same for RELEASE where it can name but one key; NULL: that cannot be. What it released is handed to nobody. */
+	/* The same for RELEASE where it can name but one key; NULL: that cannot be. Nobody is handed what it released. */
 	void (*make_one_key)(struct lsh_script_call *command, const struct lsh_request *request);
 	/* Read what was answered for token `i` of `n`. False: it is no answer to that. */
-	bool (*read)(struct lsh_verdict *verdict, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
+	bool (*read)(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *message, size_t i, size_t n);
 };
 
 extern const struct lsh_kind lsh_mutex;

@@ -1,4 +1,4 @@
-/* The reentrant lock: a hash of the holder's token to its depth, the last fence, and a queue. lib/lua/README.md specifies its scripts. */
+/* The reentrant lock: a hash of its holder's token to the depth, the last fence, and a queue; see lib/lua/README.md. */
 #include "kind/kind.h"
 
 #include "base/mutation.h"
@@ -31,7 +31,8 @@ push_config(struct lsh_script_call *command, const struct lsh_request *r)
 {
 	char claim[LSH_DECIMAL_SIZE];
 
-	lsh_script_push_joined(command, lsh_arg_decimal(claim, r->claim_ms), r->sharded ? r->protocol->sharded : r->protocol->config);
+	lsh_script_push_joined(command, lsh_arg_decimal(claim, r->claim_ms),
+	                       r->sharded ? r->protocol->sharded : r->protocol->config);
 }
 
 /* The config; and behind it, without a queue, the fence that is wanted. */
@@ -174,7 +175,8 @@ read_acquire(struct lsh_verdict *v, const struct lsh_message *m)
 	}
 	if (!are_integers(m, 3) || m->item[0].integer > 0 || !is_time(&m->item[2]))
 		return false;
-	*v = (struct lsh_verdict){.what = m->item[0].integer == 0 ? LSH_TAKEN : LSH_TOO_LATE, .ttl_ms = m->item[1].integer, .server_us = m->item[2].integer};
+	*v = (struct lsh_verdict){.what = m->item[0].integer == 0 ? LSH_TAKEN : LSH_TOO_LATE,
+	                          .ttl_ms = m->item[1].integer, .server_us = m->item[2].integer};
 	return true;
 }
 
@@ -187,8 +189,8 @@ read_heartbeat(struct lsh_verdict *v, const struct lsh_message *m, size_t i, siz
 	if (!are_integers(m, (unsigned)n + 2) || !is_time(&m->item[0]) || m->item[2 + i].integer > LSH_FENCE_MAX)
 		return false;
 	s = m->item[2 + i].integer;
-	*v = (struct lsh_verdict){.what = s > 0 ? LSH_GRANTED : s == 0 ? LSH_QUEUED : LSH_GONE, .fence = s, .ttl_ms = m->item[1].integer,
-	                          .server_us = m->item[0].integer};
+	*v = (struct lsh_verdict){.what = s > 0 ? LSH_GRANTED : s == 0 ? LSH_QUEUED : LSH_GONE, .fence = s,
+	                          .ttl_ms = m->item[1].integer, .server_us = m->item[0].integer};
 	return true;
 }
 

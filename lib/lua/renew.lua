@@ -7,7 +7,7 @@
 -- ARGV[4]  fence  ms, how long the fence is kept from now, at least for the lease; 0: it is left alone
 --
 -- Returns  1  still held, for at least the lease from now
---          2  the same, and its key had no TTL: somebody made it persistent (PERSIST, or a restored copy); it has one again
+--          2  the same, and its key had no TTL (after PERSIST, or in a restored copy); it has one again
 --          0  not held, nothing was done
 --
 -- Many: no KEYS; ARGV[1] is fence, for all, and then come lock, token, lease and depth of one after the other.
