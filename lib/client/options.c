@@ -27,6 +27,8 @@ enum {
 	SHORT_TEXT_MAX = 64, /* a prefix, a client's name */
 };
 
+static const char IN_PREFIX[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
 /* Copy a struct of a caller who may be older (its fields end sooner: the rest is zero) or newer (what we do not know is
  * zero, or it is refused). */
 static leash_status
@@ -73,29 +75,18 @@ lsh_check_wait(int64_t ms, const char *shown, leash_error *err)
 	                (long long)ms);
 }
 
+/* `allowed`: NULL means all that is printable, but spaces. */
 static leash_status
-check_text(const char *text, bool (*allowed)(char c), const char *what, const char *rule, leash_error *err)
+check_text(const char *text, const char *allowed, const char *what, const char *rule, leash_error *err)
 {
 	size_t n = strlen(text);
 	bool good = n >= 1 && n <= SHORT_TEXT_MAX;
 
 	for (size_t i = 0; i < n && good; i++)
-		good = allowed(text[i]);
+		good = allowed != NULL ? strchr(allowed, text[i]) != NULL : text[i] > ' ' && text[i] < 0x7f;
 	if (good)
 		return LEASH_OK;
 	return lsh_fail(err, LEASH_INVALID, 0, "client: %s must be 1 to %d of %s", what, SHORT_TEXT_MAX, rule);
-}
-
-static bool
-in_prefix(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("._-", c) != NULL;
-}
-
-static bool
-in_client_name(char c)
-{
-	return c > ' ' && c < 0x7f;
 }
 
 static int64_t
@@ -134,9 +125,9 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 	if (status == LEASH_OK)
 		status = check_range(o.fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, NULL, "fence_ttl_ms", err);
 	if (status == LEASH_OK)
-		status = check_text(o.prefix, in_prefix, "prefix", "A-Z a-z 0-9 . _ -", err);
+		status = check_text(o.prefix, IN_PREFIX, "prefix", "A-Z a-z 0-9 . _ -", err);
 	if (status == LEASH_OK && o.client_name != NULL)
-		status = check_text(o.client_name, in_client_name, "client_name", "printable characters without spaces", err);
+		status = check_text(o.client_name, NULL, "client_name", "printable characters without spaces", err);
 	if (status == LEASH_OK)
 		*out = o;
 	return status;
