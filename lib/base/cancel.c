@@ -5,13 +5,6 @@
 
 #include <stddef.h>
 
-enum { SEATS = 14 };
-
-struct lsh_bench {
-	struct lsh_bench *next; /* older */
-	lsh_seat seat[SEATS];
-};
-
 struct leash_cancel *
 lsh_cancel_new(void)
 {
@@ -25,46 +18,43 @@ lsh_cancel_new(void)
 void
 lsh_cancel_free(struct leash_cancel *cancel)
 {
-	struct lsh_bench *bench, *next;
+	struct lsh_seat *seat, *next;
 
 	if (cancel == NULL)
 		return;
-	for (bench = atomic_load(&cancel->benches); bench != NULL; bench = next) {
-		next = bench->next;
-		lsh_free(bench);
+	for (seat = atomic_load(&cancel->seats); seat != NULL; seat = next) {
+		next = seat->next;
+		lsh_free(seat);
 	}
 	lsh_free(cancel);
 }
 
-lsh_seat *
+struct lsh_seat *
 lsh_cancel_sit(struct leash_cancel *cancel, struct lsh_parker *parker)
 {
-	struct lsh_bench *bench;
+	struct lsh_seat *seat;
 
-	for (bench = atomic_load(&cancel->benches); bench != NULL; bench = bench->next) {
-		for (int i = 0; i < SEATS; i++) {
-			struct lsh_parker *nobody = NULL;
+	for (seat = atomic_load(&cancel->seats); seat != NULL; seat = seat->next) {
+		struct lsh_parker *nobody = NULL;
 
-			if (atomic_load_explicit(&bench->seat[i], memory_order_relaxed) == NULL &&
-			    atomic_compare_exchange_strong(&bench->seat[i], &nobody, parker))
-				return &bench->seat[i];
-		}
+		if (atomic_compare_exchange_strong(&seat->parker, &nobody, parker))
+			return seat;
 	}
-	bench = lsh_new(struct lsh_bench);
-	if (bench == NULL)
+	seat = lsh_new(struct lsh_seat);
+	if (seat == NULL)
 		return NULL;
-	atomic_store(&bench->seat[0], parker);
-	bench->next = atomic_load(&cancel->benches);
-	while (!atomic_compare_exchange_weak(&cancel->benches, &bench->next, bench))
+	atomic_store(&seat->parker, parker);
+	seat->next = atomic_load(&cancel->seats);
+	while (!atomic_compare_exchange_weak(&cancel->seats, &seat->next, seat))
 		;
-	return &bench->seat[0];
+	return seat;
 }
 
 void
-lsh_cancel_rise(lsh_seat *seat)
+lsh_cancel_rise(struct lsh_seat *seat)
 {
 	if (seat != NULL)
-		atomic_store(seat, NULL);
+		atomic_store(&seat->parker, NULL);
 }
 
 void
@@ -73,13 +63,11 @@ lsh_cancel_fire(struct leash_cancel *cancel)
 	atomic_store(&cancel->fired, true);
 	if (!lsh_process_is(cancel->process))
 		return; /* the threads that sit are not here, and their descriptors may be others */
-	for (struct lsh_bench *bench = atomic_load(&cancel->benches); bench != NULL; bench = bench->next) {
-		for (int i = 0; i < SEATS; i++) {
-			/* who is woken may have left by now: parkers stay readable, and a wake-up too many does no harm */
-			struct lsh_parker *parker = atomic_load(&bench->seat[i]);
+	for (struct lsh_seat *seat = atomic_load(&cancel->seats); seat != NULL; seat = seat->next) {
+		/* who is woken may have left by now: parkers stay readable, and a wake-up too many does no harm */
+		struct lsh_parker *parker = atomic_load(&seat->parker);
 
-			if (parker != NULL)
-				lsh_unpark(parker);
-		}
+		if (parker != NULL)
+			lsh_unpark(parker);
 	}
 }

@@ -12,22 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef _Atomic(struct lsh_parker *) lsh_seat;
-
-struct lsh_bench;
+struct lsh_seat {
+	struct lsh_seat *next;              /* older */
+	_Atomic(struct lsh_parker *) parker; /* NULL: it is free */
+};
 
 struct leash_cancel {
 	atomic_bool fired;
 	uint64_t process; /* the one that made it: a forked child wakes nobody */
-	_Atomic(struct lsh_bench *) benches;
+	_Atomic(struct lsh_seat *) seats;
 };
 
 struct leash_cancel *lsh_cancel_new(void); /* NULL: no memory */
 void lsh_cancel_free(struct leash_cancel *cancel); /* nobody sits; NULL is allowed */
 
 /* A seat for the thread of `parker`, to be left before the call ends. NULL: no memory. */
-lsh_seat *lsh_cancel_sit(struct leash_cancel *cancel, struct lsh_parker *parker);
-void lsh_cancel_rise(lsh_seat *seat); /* NULL is allowed */
+struct lsh_seat *lsh_cancel_sit(struct leash_cancel *cancel, struct lsh_parker *parker);
+void lsh_cancel_rise(struct lsh_seat *seat); /* NULL is allowed */
 
 /* Async-signal-safe. */
 void lsh_cancel_fire(struct leash_cancel *cancel);

@@ -42,26 +42,20 @@ lsh_list_first(const struct lsh_list *list)
 	return list->next == list ? NULL : list->next;
 }
 
-static inline void
-lsh_list_insert_(struct lsh_list *link, struct lsh_list *prev, struct lsh_list *next)
-{
-	link->prev = prev;
-	link->next = next;
-	prev->next = next->prev = link;
-}
-
 /* Make `link`, which is in no list, the last of `list`. */
 static inline void
 lsh_list_append(struct lsh_list *list, struct lsh_list *link)
 {
-	lsh_list_insert_(link, list->prev, list);
+	link->prev = list->prev;
+	link->next = list;
+	list->prev = list->prev->next = link;
 }
 
 /* Make `link`, which is in no list, the first of `list`. */
 static inline void
 lsh_list_prepend(struct lsh_list *list, struct lsh_list *link)
 {
-	lsh_list_insert_(link, list, list->next);
+	lsh_list_append(list->next, link);
 }
 
 /* Take `link` out of its list, if it is in one. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 _Static_assert(LSH_MAP_KEY_SIZE == crypto_shorthash_KEYBYTES, "the key of SipHash");
-_Static_assert(sizeof(uint64_t) == crypto_shorthash_BYTES, "the hash of SipHash");
+_Static_assert(sizeof(uint64_t) == crypto_shorthash_BYTES, "its hash");
 
 static void
 start_small(struct lsh_map *map)
@@ -41,25 +41,10 @@ lsh_map_clear(struct lsh_map *map)
 uint64_t
 lsh_map_hash(const struct lsh_map *map, const void *bytes, size_t n)
 {
-	unsigned char out[crypto_shorthash_BYTES];
 	uint64_t hash;
 
-	crypto_shorthash(out, bytes, n, map->key);
-	memcpy(&hash, out, sizeof(hash));
+	crypto_shorthash((unsigned char *)&hash, bytes, n, map->key);
 	return hash;
-}
-
-uint64_t
-lsh_map_hash_number(const struct lsh_map *map, uint64_t n)
-{
-	uint64_t key;
-
-	/* the finalizer of splitmix64: each step can be undone, so different numbers have different hashes */
-	memcpy(&key, map->key, sizeof(key));
-	n ^= key;
-	n = (n ^ n >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	n = (n ^ n >> 27) * UINT64_C(0x94d049bb133111eb);
-	return n ^ n >> 31;
 }
 
 static void
@@ -119,36 +104,15 @@ lsh_map_remove(struct lsh_map *map, struct lsh_map_node *node)
 	return true;
 }
 
-static struct lsh_map_node *
-first_from(const struct lsh_map *map, size_t *chain)
-{
-	for (; *chain < map->size; (*chain)++) {
-		if (map->chains[*chain] != NULL)
-			return map->chains[*chain];
-	}
-	return NULL;
-}
-
-struct lsh_map_node *
-lsh_map_begin(const struct lsh_map *map, struct lsh_map_cursor *cursor)
-{
-	cursor->chain = 0;
-	cursor->next = first_from(map, &cursor->chain);
-	return lsh_map_next(map, cursor);
-}
-
 struct lsh_map_node *
 lsh_map_next(const struct lsh_map *map, struct lsh_map_cursor *cursor)
 {
-	struct lsh_map_node *node = cursor->next;
+	struct lsh_map_node *node;
 
-	/* one ahead, because the caller may free this one */
-	if (node != NULL) {
-		cursor->next = node->next;
-		if (cursor->next == NULL) {
-			cursor->chain++;
-			cursor->next = first_from(map, &cursor->chain);
-		}
-	}
+	while (cursor->next == NULL && cursor->chain < map->size)
+		cursor->next = map->chains[cursor->chain++];
+	node = cursor->next;
+	if (node != NULL)
+		cursor->next = node->next; /* one ahead, because the caller may free this one */
 	return node;
 }

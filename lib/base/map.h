@@ -1,19 +1,7 @@
 /* A hash map of things that carry its node in themselves.
  *
  * It keeps chains of nodes, no keys and no values: the caller hashes the key, puts the hash into the node, and compares
- * keys itself, so one map serves any kind of key without a callback:
- *
- *   uint64_t hash = lsh_map_hash(&map, name, n);
- *   struct lsh_map_node *at;
- *
- *   lsh_map_each_of(at, &map, hash) {
- *           struct thing *t = lsh_container(at, struct thing, node);
- *
- *           if (t->length == n && memcmp(t->name, name, n) == 0)
- *                   return t;
- *   }
- *   t->node.hash = hash;
- *   lsh_map_put(&map, &t->node);
+ * keys itself, by lsh_map_each_of() and lsh_container().
  *
  * Lock names may come from outside, so bytes are hashed under a random key (SipHash): nobody can choose names that
  * share a chain. Putting cannot fail, because Redis has granted by then what is put: a map starts with room of its own
@@ -55,22 +43,14 @@ bool lsh_map_init(struct lsh_map *map);
  * is allowed, and stays zeroed. */
 void lsh_map_clear(struct lsh_map *map);
 
-/* The hash of a key, in this map. That of a number is faster, and different for each, but keeps nobody from choosing
- * numbers that share a chain: it is for those that leash gives out itself. */
+/* The hash of a key, in this map. */
 uint64_t lsh_map_hash(const struct lsh_map *map, const void *bytes, size_t n);
-uint64_t lsh_map_hash_number(const struct lsh_map *map, uint64_t n);
 
 /* Add a node, whose `hash` is set and which is in no map. Two nodes may have one hash, and one key too. */
 void lsh_map_put(struct lsh_map *map, struct lsh_map_node *node);
 
 /* Take out a node. False: it was not in. */
 bool lsh_map_remove(struct lsh_map *map, struct lsh_map_node *node);
-
-static inline size_t
-lsh_map_count(const struct lsh_map *map)
-{
-	return map->count;
-}
 
 static inline struct lsh_map_node *
 lsh_map_like_(struct lsh_map_node *node, uint64_t hash)
@@ -85,11 +65,10 @@ lsh_map_like_(struct lsh_map_node *node, uint64_t hash)
 	for ((node) = lsh_map_like_((map)->chains[(of) & ((map)->size - 1)], (of)); (node) != NULL; \
 	     (node) = lsh_map_like_((node)->next, (node)->hash))
 
-struct lsh_map_node *lsh_map_begin(const struct lsh_map *map, struct lsh_map_cursor *cursor);
 struct lsh_map_node *lsh_map_next(const struct lsh_map *map, struct lsh_map_cursor *cursor);
 
 /* Visit all nodes, in no order. The body may remove the node that it is at, and free it; no other, and put none. */
 #define lsh_map_each(node, map, cursor) \
-	for ((node) = lsh_map_begin((map), (cursor)); (node) != NULL; (node) = lsh_map_next((map), (cursor)))
+	for (*(cursor) = (struct lsh_map_cursor){0}; ((node) = lsh_map_next((map), (cursor))) != NULL;)
 
 #endif

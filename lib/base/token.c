@@ -4,9 +4,9 @@
 #include "base/process.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sodium.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -53,22 +53,15 @@ lsh_random_bytes(void *out, size_t n)
 bool
 lsh_uuid_make(char out[static LSH_UUID_SIZE + 1])
 {
-	static const char hex[] = "0123456789abcdef";
 	unsigned char random[16];
-	char *at = out;
+	char hex[33];
 
 	if (!lsh_random_bytes(random, sizeof(random)))
 		return false;
 	random[6] = (unsigned char)((random[6] & 0x0f) | 0x40); /* version 4 */
 	random[8] = (unsigned char)((random[8] & 0x3f) | 0x80); /* of the variant that RFC 4122 describes */
-
-	for (size_t i = 0; i < sizeof(random); i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*at++ = '-';
-		*at++ = hex[random[i] >> 4];
-		*at++ = hex[random[i] & 15];
-	}
-	*at = '\0';
+	sodium_bin2hex(hex, sizeof(hex), random, sizeof(random));
+	snprintf(out, LSH_UUID_SIZE + 1, "%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 	return true;
 }
 
@@ -102,70 +95,46 @@ lsh_numbers_init(struct lsh_numbers *numbers)
 	return lsh_random_bytes(numbers->key, sizeof(numbers->key));
 }
 
-static uint32_t
-hash_half(const struct lsh_numbers *numbers, uint32_t round, uint32_t half)
+/* A Feistel network: each round can be undone, so different counts have different numbers. With its rounds in the other
+ * order it undoes itself. */
+static uint64_t
+shuffle(const struct lsh_numbers *numbers, uint64_t n, bool back)
 {
-	uint32_t in[2] = {round, half}, hash[2];
+	uint32_t left = (uint32_t)(n >> 32), right = (uint32_t)n;
 
-	_Static_assert(sizeof(hash) == crypto_shorthash_BYTES, "the hash of SipHash");
-	crypto_shorthash((unsigned char *)hash, (const unsigned char *)in, sizeof(in), numbers->key);
-	return hash[0];
+	_Static_assert(sizeof(uint32_t[2]) == crypto_shorthash_BYTES, "the hash of SipHash");
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		const uint32_t in[2] = {back ? ROUNDS - 1 - i : i, right}, old = left;
+		uint32_t hash[2];
+
+		crypto_shorthash((unsigned char *)hash, (const unsigned char *)in, sizeof(in), numbers->key);
+		left = right;
+		right = old ^ hash[0];
+	}
+	return (uint64_t)right << 32 | left;
 }
 
-/* A Feistel network: each round can be undone, so different counts have different numbers. */
 uint64_t
 lsh_numbers_next(struct lsh_numbers *numbers)
 {
-	uint64_t count = atomic_fetch_add(&numbers->issued, 1);
-	uint32_t left = (uint32_t)(count >> 32), right = (uint32_t)count;
-
-	for (uint32_t round = 0; round < ROUNDS; round++) {
-		uint32_t mixed = left ^ hash_half(numbers, round, right);
-
-		left = right;
-		right = mixed;
-	}
-	return (uint64_t)left << 32 | right;
+	return shuffle(numbers, atomic_fetch_add(&numbers->issued, 1), false);
 }
 
 bool
 lsh_numbers_has(const struct lsh_numbers *numbers, uint64_t n)
 {
-	uint32_t left = (uint32_t)(n >> 32), right = (uint32_t)n;
-
-	for (uint32_t round = ROUNDS; round-- > 0;) {
-		uint32_t mixed = right ^ hash_half(numbers, round, left);
-
-		right = left;
-		left = mixed;
-	}
-	return ((uint64_t)left << 32 | right) < atomic_load(&numbers->issued);
+	return shuffle(numbers, n, true) < atomic_load(&numbers->issued);
 }
 
-static unsigned char jitter_key[crypto_shorthash_KEYBYTES];
-
-static void
-draw_jitter_key(void)
-{
-	int64_t now = lsh_now_ns();
-
-	if (!lsh_random_bytes(jitter_key, sizeof(jitter_key)))
-		memcpy(jitter_key, &now, sizeof(now)); /* jitter of a sort is better than none */
-}
-
-/* SipHash of a counter that all threads share, so that there is nothing to keep, or to allocate, for each thread;
- * and of the process, because a forked child has its parent's key and count. */
+/* The finalizer of splitmix64, of the time, and of a count and the process because two may ask at one time. */
 uint32_t
 lsh_random32(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static _Atomic uint64_t count;
-	uint64_t in[2] = {atomic_fetch_add_explicit(&count, 1, memory_order_relaxed), lsh_process_id()};
-	unsigned char hash[crypto_shorthash_BYTES];
-	uint32_t random;
+	uint64_t n = (uint64_t)lsh_now_ns() ^ lsh_process_id() << 56;
 
-	pthread_once(&once, draw_jitter_key);
-	crypto_shorthash(hash, (const unsigned char *)in, sizeof(in), jitter_key);
-	memcpy(&random, hash, sizeof(random));
-	return random;
+	n ^= atomic_fetch_add(&count, UINT64_C(0x9e3779b97f4a7c15));
+	n = (n ^ n >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	n = (n ^ n >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)(n >> 32);
 }

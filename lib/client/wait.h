@@ -8,7 +8,7 @@
 struct lsh_wait {
 	struct lsh_op op;
 	struct lsh_thread *thread;
-	lsh_seat *seat;
+	struct lsh_seat *seat;
 	atomic_bool stirred, done;
 };
 

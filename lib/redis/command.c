@@ -22,13 +22,6 @@ lsh_arg_text(const char *text)
 	return (struct lsh_arg){text, strlen(text)};
 }
 
-/* A mark, a number, CR and LF. */
-static size_t
-line_size(size_t n)
-{
-	return 1 + lsh_decimal_length(n) + 2;
-}
-
 static char *
 write_line(char *out, char mark, size_t n)
 {
@@ -42,10 +35,11 @@ write_line(char *out, char mark, size_t n)
 size_t
 lsh_command_size(const struct lsh_arg *args, size_t count)
 {
-	size_t size = line_size(count);
+	const size_t line = 1 + LSH_DECIMAL_DIGITS + 2; /* a mark, a number, CR and LF */
+	size_t size = line;
 
 	for (size_t i = 0; i < count; i++)
-		size += line_size(args[i].size) + args[i].size + 2;
+		size += line + args[i].size + 2;
 	return size;
 }
 

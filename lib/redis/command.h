@@ -18,7 +18,7 @@ enum { LSH_DECIMAL_SIZE = 21 }; /* a sign and 19 digits, or 20 digits, and a NUL
 struct lsh_arg lsh_arg_decimal(char digits[static LSH_DECIMAL_SIZE], int64_t n);
 struct lsh_arg lsh_arg_text(const char *text);
 
-/* An upper bound of what lsh_command_write() writes, at most a few bytes too large. */
+/* An upper bound of what lsh_command_write() writes, up to 20 bytes too large for each argument. */
 size_t lsh_command_size(const struct lsh_arg *args, size_t count);
 
 /* Write the command at `out`; returns the number of bytes. */

@@ -18,7 +18,6 @@
 #include "base/memory.h"
 #include "redis/greeting.h"
 #include "redis/resolve.h"
-#include "redis/socket.h"
 #include "redis/tls.h"
 
 #include <assert.h>
@@ -26,6 +25,7 @@
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,10 +36,11 @@
 
 enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, SHAKING, GREETING };
 
-enum outcome { GO_ON, WAIT, DONE, FAILED };
+enum outcome { WAIT = LSH_DIAL_WAIT, DONE = LSH_DIAL_DONE, FAILED = LSH_DIAL_FAILED, GO_ON };
 
 struct lsh_dial {
 	const struct lsh_uri *uri;
+	enum lsh_want want;
 	struct lsh_greeting *greeting;
 	struct lsh_wire wire;
 	enum state state;
@@ -101,6 +102,13 @@ give_up(struct lsh_dial *d)
 	return d->err.status == LEASH_UNAVAILABLE || d->err.status == LEASH_PROTOCOL ? GO_ON : FAILED;
 }
 
+static enum outcome
+give_up_for(struct lsh_dial *d, const leash_error *trouble)
+{
+	note(d, trouble->status, trouble->sys_errno, "%s", trouble->text);
+	return give_up(d);
+}
+
 /* ---- connecting ---- */
 
 static enum outcome
@@ -130,7 +138,7 @@ try_next_address(struct lsh_dial *d)
 	/* the answer of the resolver, if it is still to come, needs a share as well */
 	d->until = now + (d->deadline - now) / (d->count - d->next + (d->request != NULL));
 	d->state = CONNECTING;
-	d->wire.fd = lsh_socket_open(&d->address[d->next++]);
+	d->wire.fd = lsh_wire_open(&d->address[d->next++]);
 	return d->wire.fd >= 0 ? GO_ON : not_connected(d, errno);
 }
 
@@ -140,10 +148,9 @@ begin_greeting(struct lsh_dial *d)
 	leash_error trouble;
 
 	d->state = GREETING;
-	if (lsh_greeting_begin(d->greeting, d->wire, d->until, &trouble) == LEASH_OK)
+	if (lsh_greeting_begin(d->greeting, d->uri, d->want, d->wire, d->until, &trouble) == LEASH_OK)
 		return GO_ON;
-	note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	return give_up(d);
+	return give_up_for(d, &trouble);
 }
 
 static enum outcome
@@ -163,7 +170,7 @@ begin_shaking(struct lsh_dial *d)
 static enum outcome
 go_on_connecting(struct lsh_dial *d)
 {
-	int e = lsh_socket_connected(d->wire.fd);
+	int e = lsh_wire_connected(d->wire.fd);
 
 	if (e == EINPROGRESS)
 		return lsh_now_ns() < d->until ? WAIT : not_connected(d, ETIMEDOUT);
@@ -188,7 +195,7 @@ speaks_plainly(struct lsh_dial *d, int64_t now)
 		return false;
 	d->plain_at = now + PLAIN_STEP;
 	if (d->plain.fd < 0)
-		d->plain.fd = lsh_socket_open(&d->address[d->next - 1]);
+		d->plain.fd = lsh_wire_open(&d->address[d->next - 1]);
 	if (d->plain.fd < 0)
 		return false;
 	if (lsh_wire_recv(&d->plain, &first, 1, MSG_DONTWAIT) == 1)
@@ -203,39 +210,32 @@ go_on_shaking(struct lsh_dial *d)
 	int64_t now = lsh_now_ns();
 	leash_error trouble;
 
-	switch (lsh_tls_step(d->wire.tls, &trouble)) {
-	case LSH_SHAKING:
-		if (speaks_plainly(d, now))
-			note(d, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
-		else if (now < d->until)
-			return WAIT;
-		else
-			note(d, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
-			     lsh_tls_has_heard(d->wire.tls) ? "end of" : "answer to");
-		break;
-	case LSH_SHAKEN:
+	enum lsh_shaken shaken = lsh_tls_step(d->wire.tls, &trouble);
+
+	if (shaken == LSH_SHAKEN) {
 		lsh_wire_discard(&d->plain);
 		return begin_greeting(d);
-	case LSH_SHAKE_FAILED:
-		note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
-		break;
 	}
-	return give_up(d);
+	if (shaken == LSH_SHAKING && speaks_plainly(d, now))
+		lsh_fail(&trouble, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
+	else if (shaken == LSH_SHAKING && now < d->until)
+		return WAIT;
+	else if (shaken == LSH_SHAKING)
+		lsh_fail(&trouble, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
+		         lsh_tls_has_heard(d->wire.tls) ? "end of" : "answer to");
+	return give_up_for(d, &trouble);
 }
 
 static enum outcome
 go_on_greeting(struct lsh_dial *d, struct lsh_hello *hello)
 {
-	switch (lsh_greeting_step(d->greeting, hello, &d->err)) {
-	case LSH_GREETING_WAIT:
-		return WAIT;
-	case LSH_GREETING_DONE:
-		return DONE;
-	case LSH_GREETING_FAILED:
-		break;
-	}
-	d->reached = GREETING; /* no address gets further */
-	return give_up(d);
+	leash_error trouble;
+
+	enum lsh_greeted greeted = lsh_greeting_step(d->greeting, hello, &trouble);
+
+	if (greeted == LSH_GREETING_FAILED)
+		return give_up_for(d, &trouble);
+	return greeted == LSH_GREETING_DONE ? DONE : WAIT;
 }
 
 /* ---- names ---- */
@@ -315,16 +315,19 @@ line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 	bool known = false;
 
 	d->count = d->next = 0;
-	for (unsigned i = 0; i < answer->count; i++)
-		known = known || lsh_address_is(&answer->address[i], &d->worked);
-	known = known && !d->tried_old;
-	if (known && !d->was_brief)
-		d->address[d->count++] = d->worked;
-	for (unsigned i = 0; i < answer->count; i++)
+	for (unsigned i = 0; i < answer->count; i++) {
 		if (!lsh_address_is(&answer->address[i], &d->worked))
 			d->address[d->count++] = answer->address[i];
-	if (known && d->was_brief)
-		d->address[d->count++] = d->worked;
+		else
+			known = !d->tried_old;
+	}
+	if (!known)
+		return;
+	d->address[d->count++] = d->worked;
+	if (!d->was_brief) { /* first */
+		memmove(&d->address[1], &d->address[0], (d->count - 1) * sizeof d->address[0]);
+		d->address[0] = d->worked;
+	}
 }
 
 static void
@@ -386,7 +389,7 @@ lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 		return NULL;
 	d->wire = d->plain = LSH_NO_WIRE;
 	point_to(d, uri);
-	d->greeting = lsh_greeting_new(uri, name, channel);
+	d->greeting = lsh_greeting_new(name, channel);
 	if (d->greeting == NULL) {
 		lsh_free(d);
 		return NULL;
@@ -404,7 +407,7 @@ lsh_dial_stop(struct lsh_dial *d)
 void
 lsh_dial_want(struct lsh_dial *d, enum lsh_want want)
 {
-	lsh_greeting_want(d->greeting, want);
+	d->want = want;
 }
 
 void
@@ -415,7 +418,6 @@ lsh_dial_move(struct lsh_dial *d, const struct lsh_uri *uri)
 	d->request = NULL;
 	d->worked.size = 0;
 	point_to(d, uri);
-	lsh_greeting_move(d->greeting, uri);
 }
 
 void
@@ -453,44 +455,19 @@ lsh_dial_start(struct lsh_dial *d, int64_t deadline)
 struct pollfd
 lsh_dial_poll(const struct lsh_dial *d, int64_t *deadline)
 {
-	struct pollfd p = {.fd = -1};
-
-	*deadline = d->until;
+	*deadline = d->state == IDLE ? LSH_NEVER : d->state == SHAKING && d->plain_at < d->until ? d->plain_at : d->until;
 	switch (d->state) {
 	case RESOLVING:
-		p.fd = lsh_request_fd(d->request);
-		p.events = POLLIN;
-		break;
+		return (struct pollfd){.fd = lsh_request_fd(d->request), .events = POLLIN};
 	case CONNECTING:
-		p.fd = d->wire.fd;
-		p.events = POLLOUT;
-		break;
+		return (struct pollfd){.fd = d->wire.fd, .events = POLLOUT};
 	case SHAKING:
-		p.fd = d->wire.fd;
-		p.events = lsh_tls_events(d->wire.tls);
-		if (d->plain_at < d->until)
-			*deadline = d->plain_at;
-		break;
+		return (struct pollfd){.fd = d->wire.fd, .events = lsh_tls_events(d->wire.tls)};
 	case GREETING:
-		p.fd = d->wire.fd;
-		p.events = lsh_greeting_events(d->greeting);
-		break;
-	case IDLE:
-		*deadline = LSH_NEVER;
-		break;
+		return (struct pollfd){.fd = d->wire.fd, .events = lsh_greeting_events(d->greeting)};
 	default:
-		break;
+		return (struct pollfd){.fd = -1};
 	}
-	return p;
-}
-
-static void
-hand_over(struct lsh_dial *d)
-{
-	d->wire = LSH_NO_WIRE;
-	d->worked = d->address[d->next - 1];
-	d->worked_at = lsh_now_ns();
-	lsh_dial_stop(d);
 }
 
 static enum outcome
@@ -518,21 +495,20 @@ go_on(struct lsh_dial *d, struct lsh_hello *hello)
 enum lsh_dialed
 lsh_dial_step(struct lsh_dial *d, struct lsh_hello *hello, leash_error *err)
 {
+	enum outcome outcome;
+
 	assert(d->state != IDLE);
-	for (;;) {
-		switch (go_on(d, hello)) {
-		case GO_ON:
-			break;
-		case WAIT:
-			return LSH_DIAL_WAIT;
-		case DONE:
-			hand_over(d);
-			return LSH_DIAL_DONE;
-		case FAILED:
-			if (err != NULL)
-				*err = d->err;
-			lsh_dial_stop(d);
-			return LSH_DIAL_FAILED;
-		}
+	do
+		outcome = go_on(d, hello);
+	while (outcome == GO_ON);
+	if (outcome == DONE) {
+		d->wire = LSH_NO_WIRE;
+		d->worked = d->address[d->next - 1];
+		d->worked_at = lsh_now_ns();
 	}
+	if (outcome == FAILED && err != NULL)
+		*err = d->err;
+	if (outcome != WAIT)
+		lsh_dial_stop(d);
+	return (enum lsh_dialed)outcome;
 }

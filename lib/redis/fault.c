@@ -15,62 +15,52 @@
 #define NOREPLICAS_SAYS "it takes no writes, too few replicas are connected (NOREPLICAS): see INFO replication and min-replicas-to-write"
 
 static const struct {
-	const char *word;
+	enum { FIRST_WORD, ANYWHERE } where;
+	const char *text;
 	enum lsh_fault fault;
 	const char *says;
-} words[] = {
-	{"NOSCRIPT", LSH_FAULT_NOSCRIPT, NULL},
-	{"LOADING", LSH_FAULT_NOT_NOW, "it is still loading its data (LOADING): wait until it has"},
-	{"BUSY", LSH_FAULT_NOT_NOW, "it is busy with a script that does not end (BUSY): SCRIPT KILL ends that"},
-	{"TRYAGAIN", LSH_FAULT_NOT_NOW, "the slot of this lock is being moved (TRYAGAIN): try again in a moment"},
-	{"CLUSTERDOWN", LSH_FAULT_NOT_NOW, "nobody serves the slot of this lock just now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
-	{"READONLY", LSH_FAULT_NOT_HERE, READONLY_SAYS},
-	{"MASTERDOWN", LSH_FAULT_NOT_HERE, MASTERDOWN_SAYS},
-	{"OOM", LSH_FAULT_REFUSED, OOM_SAYS},
-	{"MISCONF", LSH_FAULT_REFUSED, MISCONF_SAYS},
-	{"NOREPLICAS", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
-	{"NOAUTH", LSH_FAULT_DENIED, "it wants a password (NOAUTH): write it into the URI, or name a file by password_file="},
-	{"WRONGPASS", LSH_FAULT_DENIED, NULL},
-	{"NOPERM", LSH_FAULT_DENIED, NULL},
-	{"WRONGTYPE", LSH_FAULT_MISMATCH, NULL},
-	{"MOVED", LSH_FAULT_CLUSTER, NULL},
-	{"ASK", LSH_FAULT_CLUSTER, NULL},
-	{"CROSSSLOT", LSH_FAULT_CLUSTER, NULL},
-};
-
-/* What a command inside a script was refused for stands behind "ERR", in words that changed from version to version. */
-static const struct {
-	const char *part;
-	enum lsh_fault fault;
-	const char *says;
-} parts[] = {
-	{"unknown command", LSH_FAULT_NOSCRIPT, NULL}, /* EVALSHA was renamed away; EVAL may still be there. First: it quotes the keys */
-	{"Unknown Redis command", LSH_FAULT_NOSCRIPT, NULL}, /* one that a script calls was */
-	{"WRONGTYPE", LSH_FAULT_MISMATCH, NULL},
-	{"The user executing the script", LSH_FAULT_DENIED, NULL},
-	{"ACL failure in script", LSH_FAULT_DENIED, NULL},
-	{"OOM command not allowed", LSH_FAULT_REFUSED, OOM_SAYS},
-	{"-READONLY ", LSH_FAULT_NOT_HERE, READONLY_SAYS},
-	{"-MISCONF ", LSH_FAULT_REFUSED, MISCONF_SAYS},
-	{"-NOREPLICAS ", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
+} table[] = {
+	{FIRST_WORD, "NOSCRIPT", LSH_FAULT_NOSCRIPT, NULL},
+	{FIRST_WORD, "LOADING", LSH_FAULT_NOT_NOW, "it is still loading its data (LOADING): wait until it has"},
+	{FIRST_WORD, "BUSY", LSH_FAULT_NOT_NOW, "it is busy with a script that does not end (BUSY): SCRIPT KILL ends that"},
+	{FIRST_WORD, "TRYAGAIN", LSH_FAULT_NOT_NOW, "the slot of this lock is being moved (TRYAGAIN): try again in a moment"},
+	{FIRST_WORD, "CLUSTERDOWN", LSH_FAULT_NOT_NOW,
+	 "nobody serves the slot of this lock just now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
+	{FIRST_WORD, "READONLY", LSH_FAULT_NOT_HERE, READONLY_SAYS},
+	{FIRST_WORD, "MASTERDOWN", LSH_FAULT_NOT_HERE, MASTERDOWN_SAYS},
+	{FIRST_WORD, "OOM", LSH_FAULT_REFUSED, OOM_SAYS},
+	{FIRST_WORD, "MISCONF", LSH_FAULT_REFUSED, MISCONF_SAYS},
+	{FIRST_WORD, "NOREPLICAS", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
+	{FIRST_WORD, "NOAUTH", LSH_FAULT_DENIED, "it wants a password (NOAUTH): write it into the URI, or name a file by password_file="},
+	{FIRST_WORD, "WRONGPASS", LSH_FAULT_DENIED, NULL},
+	{FIRST_WORD, "NOPERM", LSH_FAULT_DENIED, NULL},
+	{FIRST_WORD, "WRONGTYPE", LSH_FAULT_MISMATCH, NULL},
+	{FIRST_WORD, "MOVED", LSH_FAULT_CLUSTER, NULL},
+	{FIRST_WORD, "ASK", LSH_FAULT_CLUSTER, NULL},
+	{FIRST_WORD, "CROSSSLOT", LSH_FAULT_CLUSTER, NULL},
+	/* What a command inside a script was refused for stands behind "ERR", in words that changed from version to version.
+	 * First: EVALSHA was renamed away, and EVAL may still be there; it quotes the keys */
+	{ANYWHERE, "unknown command", LSH_FAULT_NOSCRIPT, NULL},
+	{ANYWHERE, "Unknown Redis command", LSH_FAULT_NOSCRIPT, NULL}, /* one that a script calls was renamed */
+	{ANYWHERE, "WRONGTYPE", LSH_FAULT_MISMATCH, NULL},
+	{ANYWHERE, "The user executing the script", LSH_FAULT_DENIED, NULL},
+	{ANYWHERE, "ACL failure in script", LSH_FAULT_DENIED, NULL},
+	{ANYWHERE, "OOM command not allowed", LSH_FAULT_REFUSED, OOM_SAYS},
+	{ANYWHERE, "-READONLY ", LSH_FAULT_NOT_HERE, READONLY_SAYS},
+	{ANYWHERE, "-MISCONF ", LSH_FAULT_REFUSED, MISCONF_SAYS},
+	{ANYWHERE, "-NOREPLICAS ", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
 };
 
 static enum lsh_fault
 look_up(const char *text, const char **says)
 {
-	size_t n = strcspn(text, " ");
-
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (table[i].where == FIRST_WORD ? !lsh_starts_with_word(text, table[i].text) : strstr(text, table[i].text) == NULL)
+			continue;
+		*says = table[i].says;
+		return table[i].fault;
+	}
 	*says = NULL;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strlen(words[i].word) == n && memcmp(words[i].word, text, n) == 0) {
-			*says = words[i].says;
-			return words[i].fault;
-		}
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (strstr(text, parts[i].part) != NULL) {
-			*says = parts[i].says;
-			return parts[i].fault;
-		}
 	return LSH_FAULT_UNKNOWN;
 }
 
@@ -108,29 +98,27 @@ worth_telling(const char *text, size_t room)
 void
 lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *command, const char *key)
 {
-	static const char allow[] = " (ACL SETUSER allows it)", renamed[] = ": was it renamed (rename-command)?";
 	char head[40] = "", shown[48] = "";
 	const char *says, *tail = "";
-	enum lsh_fault fault = look_up(text, &says);
+	const enum lsh_fault fault = look_up(text, &says);
 
 	if (key != NULL)
 		lsh_show(shown, sizeof shown, key, strlen(key));
-	if (fault == LSH_FAULT_MISMATCH) {
-		snprintf(out, LSH_FAULT_TEXT, "%s%s%s holds something else (WRONGTYPE): delete it, or use another name", key != NULL ? "the key '" : "one of its keys",
-		         shown, key != NULL ? "'" : "");
-		return;
-	}
-	if (says != NULL) {
-		snprintf(out, LSH_FAULT_TEXT, "%s", says);
-		return;
-	}
 	if (fault == LSH_FAULT_DENIED && command != NULL)
 		snprintf(head, sizeof head, "%.20s is not permitted: ", command);
 	if (fault == LSH_FAULT_DENIED && !lsh_starts_with_word(text, "WRONGPASS"))
-		tail = allow;
+		tail = " (ACL SETUSER allows it)";
 	else if (fault == LSH_FAULT_NOSCRIPT && !lsh_starts_with_word(text, "NOSCRIPT"))
-		tail = renamed;
-	snprintf(out, LSH_FAULT_TEXT, "%s%.*s%s", head, (int)worth_telling(text, LSH_FAULT_TEXT - 1 - strlen(head) - strlen(tail)), text, tail);
+		tail = ": was it renamed (rename-command)?";
+
+	if (fault == LSH_FAULT_MISMATCH)
+		snprintf(out, LSH_FAULT_TEXT, "%s%s%s holds something else (WRONGTYPE): delete it, or use another name",
+		         key != NULL ? "the key '" : "one of its keys", shown, key != NULL ? "'" : "");
+	else if (says != NULL)
+		snprintf(out, LSH_FAULT_TEXT, "%s", says);
+	else
+		snprintf(out, LSH_FAULT_TEXT, "%s%.*s%s", head,
+		         (int)worth_telling(text, LSH_FAULT_TEXT - 1 - strlen(head) - strlen(tail)), text, tail);
 }
 
 leash_status

@@ -1,6 +1,6 @@
-/* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. A password
- * that is in a file is read for each hello, because it may have been renewed since the last. The replies are peeked at and
- * only then taken from the wire, up to the end of the last: what comes behind it is for the receiver of the connection.
+/* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. A
+ * password in a file is read for each hello, because it may have been renewed. The replies are peeked at and only then
+ * taken from the wire, up to the end of the last: what comes behind it is for the receiver of the connection.
  *
  * No mutex: one thread at a time. */
 #include "redis/greeting.h"
@@ -12,20 +12,27 @@
 #include "base/token.h"
 #include "redis/command.h"
 #include "redis/fault.h"
+#include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/secret.h"
-#include "redis/socket.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
-enum step { AUTH, SELECT, SETNAME, INFO, MEMORY, REPLICATION, TIME, SUBSCRIBE, STEPS };
+enum { HELLO_SIZE = 2 * LSH_SECRET_MAX + 2048 }; /* at most: a user, a password, all else but name and channel */
 
-static const char *const step_names[STEPS] = {"AUTH", "SELECT", "CLIENT SETNAME", "INFO", "INFO memory", "INFO replication", "TIME", "SUBSCRIBE"};
+enum { UPTIME_MAX_S = 1 << 30 }; /* a server that says more is as good as 34 years old */
+
+enum step { AUTH, SELECT, SETNAME, INFO, REPLICATION, MEMORY, TIME, SUBSCRIBE, STEPS };
+
+/* The commands, but for what depends. Redis 6.2 takes no list of sections of INFO. */
+static const char *const step_names[STEPS] = {
+	"AUTH", "SELECT", "CLIENT SETNAME", "INFO server", "INFO replication", "INFO memory", "TIME", "SUBSCRIBE",
+};
 
 struct lsh_greeting {
 	const struct lsh_uri *uri;
@@ -36,7 +43,7 @@ struct lsh_greeting {
 	unsigned step_count, answered;
 	bool heard;        /* anything at all */
 	int64_t deadline;
-	char *read;        /* the password that was in a file, from the begin to the end, by sodium_malloc; NULL: the URI's */
+	char *read;        /* the password that was in a file, from begin to end, by sodium_malloc; NULL: the URI's */
 	char *words;       /* the commands, likewise, until they are sent */
 	size_t size, sent; /* of words; 0 when nothing is left to send */
 	struct lsh_hello hello;
@@ -52,9 +59,9 @@ password_of(const struct lsh_greeting *g)
 
 /* ---- refusals ---- */
 
-/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those are nobody's
- * business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. Should the password stand there in any other way, then only
- * the first word is shown. */
+/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those
+ * are nobody's business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. If the password stands there
+ * in any other way, only the first word is shown. */
 static int
 fit_words(const struct lsh_greeting *g, enum step step, const char *said)
 {
@@ -87,58 +94,175 @@ is_dispensable(enum step step, const char *said)
 		(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR"));
 }
 
-static enum lsh_greeted __attribute__((format(printf, 5, 6)))
-fail(const struct lsh_greeting *g, leash_error *err, leash_status status, int sys_errno, const char *format, ...)
+/* What kind of refusal it is. "ERR" to AUTH is one of who we are, too. */
+static leash_status
+status_of(enum step step, const char *said)
 {
-	char text[sizeof err->text];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	lsh_fail(err, status, sys_errno, "%.120s: %s", g->uri->shown, text);
-	return LSH_GREETING_FAILED;
+	switch (lsh_fault_of(said)) {
+	case LSH_FAULT_NOT_NOW:
+	case LSH_FAULT_NOT_HERE:
+	case LSH_FAULT_REFUSED:
+		return LEASH_UNAVAILABLE;
+	case LSH_FAULT_DENIED:
+		return LEASH_DENIED;
+	default:
+		break;
+	}
+	if (step == AUTH)
+		return LEASH_DENIED;
+	if (!lsh_starts_with_word(said, "ERR"))
+		return LEASH_PROTOCOL;
+	if (strstr(said, "unknown command") != NULL)
+		return LEASH_UNSUPPORTED;
+	return step == SELECT ? LEASH_INVALID : LEASH_DENIED;
 }
 
 /* The server said "-`said`" to `step`, or to the connection as such. */
-static enum lsh_greeted
+static leash_status
 refused(const struct lsh_greeting *g, enum step step, const char *said, leash_error *err)
 {
-	const char *name = step_names[step];
-	enum lsh_fault fault = lsh_fault_of(said);
-	bool plain = lsh_starts_with_word(said, "ERR"), unknown = plain && strstr(said, "unknown command") != NULL;
-	int n = fit_words(g, step, said);
-	const char *words = said;
+	leash_status status = status_of(step, said);
+	const char *before = "", *what = step_names[step], *behind = "";
+	const int n = fit_words(g, step, said);
 
-	if (n == 0) {
-		words = "(its words are not shown)";
-		n = (int)strlen(words);
+	if (is_full(said) || lsh_starts_with_word(said, "DENIED")) { /* protected mode */
+		status = is_full(said) ? LEASH_UNAVAILABLE : LEASH_DENIED;
+		what = "the connection";
+	} else if (lsh_starts_with_word(said, "NOAUTH")) {
+		before = "the server wants a password: ";
+	} else if (status == LEASH_INVALID) {
+		before = "there is no such database: ";
+	} else if (status == LEASH_PROTOCOL) {
+		before = "these are not the words of a Redis server: ";
+	} else if (status == LEASH_UNSUPPORTED) { /* a sentinel has all that comes before TIME */
+		behind = step != TIME ? " (was it renamed by rename-command?)" :
+		         " (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)";
 	}
-	if (is_full(said))
-		return fail(g, err, LEASH_UNAVAILABLE, 0, "the connection was refused: %.*s", n, words);
-	if (lsh_starts_with_word(said, "DENIED")) /* protected mode */
-		return fail(g, err, LEASH_DENIED, 0, "the connection was refused: %.*s", n, words);
-	if (fault == LSH_FAULT_NOT_NOW || fault == LSH_FAULT_NOT_HERE || fault == LSH_FAULT_REFUSED)
-		return fail(g, err, LEASH_UNAVAILABLE, 0, "%s was refused: %.*s", name, n, words);
-	if (lsh_starts_with_word(said, "NOAUTH"))
-		return fail(g, err, LEASH_DENIED, 0, "the server wants a password: %s was refused: %.*s", name, n, words);
-	if (unknown && step != AUTH) /* a sentinel has all that comes before TIME */
-		return fail(g, err, LEASH_UNSUPPORTED, 0, "%s was refused: %.*s (%s)", name, n, words,
-		            step == TIME ? "is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?" : "was it renamed by rename-command?");
-	if (step == SELECT && plain)
-		return fail(g, err, LEASH_INVALID, 0, "there is no database %d: SELECT was refused: %.*s", (int)g->uri->db, n, words);
-	if (step == AUTH || fault == LSH_FAULT_DENIED || plain)
-		return fail(g, err, LEASH_DENIED, 0, "%s was refused: %.*s", name, n, words);
-	return fail(g, err, LEASH_PROTOCOL, 0, "%s was refused, not in the words of a Redis server: %.*s", name, n, words);
+	return lsh_fail(err, status, 0, "%s%s was refused: %.*s%s%s", before, what, n, said,
+	                n > 0 ? "" : "(its words are not shown)", behind);
 }
 
-/* What a server does that expects TLS where we speak plainly: most just hang up. */
-static const char hint[] = " (does it want TLS? then write rediss://)";
+/* ---- what a server says of itself ----
+ *
+ * Servers and proxies leave out or reword what they please: a field of INFO that is missing, or odd, is not known. */
+
+/* "7.0.15" is 0x07000f. */
+static unsigned
+read_version(const char *text)
+{
+	unsigned version = 0;
+
+	for (int i = 0; i < 3; i++) {
+		size_t n = strspn(text, "0123456789");
+		uint64_t part = 0;
+
+		if (n > 0 && (!lsh_decimal_read(text, n, &part) || part > 255))
+			part = 255;
+		version = version << 8 | (unsigned)part;
+		text += text[n] == '.' ? n + 1 : strlen(text);
+	}
+	return version;
+}
 
 static bool
-speaks_tls(const char *bytes, size_t size)
+find_number(const char *info, const char *field, uint64_t *number)
 {
-	return bytes[0] == 0x15 && (size == 1 || bytes[1] == 0x03); /* an alert */
+	size_t n;
+	const char *value = lsh_info_find(info, field, &n);
+
+	return value != NULL && lsh_decimal_read(value, n, number);
+}
+
+/* Does the field say that? */
+static bool
+says(const char *info, const char *field, const char *wanted)
+{
+	size_t n;
+	const char *value = lsh_info_find(info, field, &n);
+
+	return value != NULL && n == strlen(wanted) && memcmp(value, wanted, n) == 0;
+}
+
+static int64_t
+read_uptime_ms(const char *info)
+{
+	size_t n;
+	const char *value = lsh_info_find(info, "uptime_in_seconds", &n);
+	uint64_t s;
+
+	if (value == NULL)
+		return -1;
+	if (n > 1 && value[0] == '-' && lsh_decimal_read(value + 1, n - 1, &s))
+		return 0; /* its clock went back to before its start: how old it is, it cannot say */
+	if (!lsh_decimal_read(value, n, &s))
+		return -1;
+	if (s > UPTIME_MAX_S)
+		s = UPTIME_MAX_S;
+	return s > 0 ? (int64_t)(s - 1) * 1000 : 0; /* a difference of whole seconds: it may be almost one too many */
+}
+
+static void
+take_server(struct lsh_hello *hello, const char *info)
+{
+	size_t n;
+	const char *value = lsh_info_find(info, "run_id", &n);
+
+	if (value != NULL && n < LSH_RUN_ID_SIZE && strspn(value, "0123456789abcdefABCDEF") == n)
+		snprintf(hello->run_id, LSH_RUN_ID_SIZE, "%.*s", (int)n, value);
+	value = lsh_info_find(info, "redis_version", &n);
+	if (value != NULL)
+		hello->version = read_version(value);
+	hello->uptime_ms = read_uptime_ms(info);
+	/* server_mode is Valkey's name for it */
+	hello->cluster = says(info, "redis_mode", "cluster") || says(info, "server_mode", "cluster");
+	hello->sentinel = says(info, "redis_mode", "sentinel") || says(info, "server_mode", "sentinel");
+}
+
+static void
+take_replication(struct lsh_hello *hello, const char *info)
+{
+	const bool is_master = says(info, "role", "master");
+	uint64_t replicas, offset;
+	size_t n;
+
+	hello->replica = !is_master && lsh_info_find(info, "role", &n) != NULL;
+	/* second_repl_offset: from where on its data are its own; -1 if they always were. Whom it took over from may come
+	 * back, as a replica of it */
+	hello->alone = is_master && find_number(info, "connected_slaves", &replicas) && replicas == 0 &&
+	               !find_number(info, "second_repl_offset", &offset);
+}
+
+static void
+take_memory(struct lsh_hello *hello, const char *info)
+{
+	uint64_t most;
+	size_t n;
+	const char *policy = lsh_info_find(info, "maxmemory_policy", &n);
+
+	if (policy == NULL || n >= LSH_POLICY_SIZE || !find_number(info, "maxmemory", &most))
+		return;
+	if (most == 0) /* no limit, so that nothing is ever evicted */
+		strcpy(hello->eviction, LSH_NO_EVICTION);
+	else
+		snprintf(hello->eviction, LSH_POLICY_SIZE, "%.*s", (int)n, policy);
+}
+
+static bool
+read_number(const struct lsh_item *item, uint64_t *n)
+{
+	return item->type == LSH_STRING && lsh_decimal_read(item->text, item->length, n);
+}
+
+static bool
+take_time(struct lsh_hello *hello, const struct lsh_message *m)
+{
+	uint64_t s, us;
+
+	if (m->type != LSH_ARRAY || m->count != 2 || !read_number(&m->item[0], &s) || !read_number(&m->item[1], &us) ||
+	    s >= INT64_MAX / 256 / 1000000 || us >= 1000000)
+		return false;
+	hello->server_us = (int64_t)(s * 1000000 + us);
+	return true;
 }
 
 /* ---- answers ---- */
@@ -150,170 +274,138 @@ is_text(const struct lsh_item *item, const char *text)
 }
 
 static bool
-is_subscribed(const char *channel, const struct lsh_message *m)
-{
-	return m->type == LSH_ARRAY && m->count == 3 && is_text(&m->item[0], "subscribe") && is_text(&m->item[1], channel) &&
-		m->item[2].type == LSH_INTEGER;
-}
-
-static bool
-is_ok(const struct lsh_message *m)
-{
-	return m->type == LSH_STATUS && strcmp(m->item[0].text, "OK") == 0;
-}
-
-static bool
 is_answer_to(struct lsh_greeting *g, enum step step, const struct lsh_message *m)
 {
 	switch (step) {
 	case INFO:
-		return lsh_hello_take_info(&g->hello, m);
-	case MEMORY:
-		return lsh_hello_take_memory(&g->hello, m);
 	case REPLICATION:
-		return lsh_hello_take_replication(&g->hello, m);
+	case MEMORY:
+		if (m->type == LSH_STRING)
+			(step == INFO ? take_server : step == MEMORY ? take_memory : take_replication)(&g->hello, m->item[0].text);
+		return m->type == LSH_STRING;
 	case TIME:
-		return lsh_hello_take_time(&g->hello, m);
+		return take_time(&g->hello, m);
 	case SUBSCRIBE:
-		return is_subscribed(g->channel, m);
+		return m->type == LSH_ARRAY && m->count == 3 && is_text(&m->item[0], "subscribe") &&
+		       is_text(&m->item[1], g->channel) && m->item[2].type == LSH_INTEGER;
 	default:
-		return is_ok(m);
+		return m->type == LSH_STATUS && strcmp(m->item[0].text, "OK") == 0;
 	}
 }
 
-static enum lsh_greeted
+static leash_status
 take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *err)
 {
-	enum step step = g->steps[g->answered];
+	const enum step step = g->steps[g->answered];
 
 	if (m->type == LSH_ERROR) {
 		if (!is_dispensable(step, m->item[0].text))
 			return refused(g, step, m->item[0].text, err);
 	} else if (!is_answer_to(g, step, m)) {
-		return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", step_names[step]);
+		return lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", step_names[step]);
 	}
 	if (step == REPLICATION && g->hello.replica && g->want == LSH_WANT_MASTER)
-		return fail(g, err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
+		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
 	if (step == INFO && g->want == LSH_WANT_SENTINEL && g->hello.version != 0 && !g->hello.sentinel)
-		return fail(g, err, LEASH_INVALID, 0, "this is no sentinel: the port of those is usually 26379");
-	if (++g->answered < g->step_count)
-		return LSH_GREETING_WAIT;
-	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
-	g->hello.received_ns = lsh_now_ns();
-	return LSH_GREETING_DONE;
+		return lsh_fail(err, LEASH_INVALID, 0, "this is no sentinel: the port of those is usually 26379");
+	g->answered++;
+	return LEASH_OK;
 }
 
-/* Read the first `size` of g->bytes; `*used` of them belong to the answers. */
-static enum lsh_greeted
-read_answers(struct lsh_greeting *g, size_t size, size_t *used, leash_error *err)
+/* Take from the wire what was peeked at. */
+static void
+consume(struct lsh_greeting *g, size_t size)
 {
-	enum lsh_greeted greeted = LSH_GREETING_WAIT;
+	while (size > 0) {
+		ssize_t n = lsh_wire_recv(&g->hello.wire, g->bytes, size, MSG_DONTWAIT);
 
-	for (*used = 0; *used < size && greeted == LSH_GREETING_WAIT;) {
-		const char *from = g->bytes + *used, *end = memchr(from, '\n', size - *used);
+		if (n > 0)
+			size -= (size_t)n;
+		else if (n == 0 || errno != EINTR)
+			return; /* cannot be; the next recv will tell */
+	}
+}
+
+/* Read the first `size` of g->bytes, and consume those that belong to the answers. */
+static leash_status
+read_answers(struct lsh_greeting *g, size_t size, leash_error *err)
+{
+	leash_status status = LEASH_OK;
+	size_t used = 0;
+
+	if (!g->heard && g->bytes[0] == 0x15 && (size == 1 || g->bytes[1] == 0x03)) /* an alert */
+		return lsh_fail(err, LEASH_PROTOCOL, 0, "the server speaks TLS: write rediss:// for it, or name its port "
+		                "without TLS");
+	g->heard = true;
+	while (used < size && status == LEASH_OK && g->answered < g->step_count) {
+		const char *from = g->bytes + used, *end = memchr(from, '\n', size - used);
 		/* every message ends with a LF, so that none of the next one is fed */
-		size_t n = end != NULL ? (size_t)(end + 1 - from) : size - *used;
+		size_t n = end != NULL ? (size_t)(end + 1 - from) : size - used;
 		const struct lsh_message *m;
 		int x = lsh_reader_feed(g->reader, from, n) ? lsh_reader_next(g->reader, &m) : -1;
 
-		*used += n;
+		used += n;
 		if (x < 0)
-			return fail(g, err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says: %s",
-				    step_names[g->steps[g->answered]], lsh_reader_fault(g->reader));
-		if (x > 0)
-			greeted = take_answer(g, m, err);
+			status = lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says: %s",
+			                  step_names[g->steps[g->answered]], lsh_reader_fault(g->reader));
+		else if (x > 0)
+			status = take_answer(g, m, err);
 	}
-	return greeted;
+	consume(g, used);
+	return status;
 }
 
 /* ---- commands ---- */
 
-/* The hello's commands, written to `out` unless that is NULL. Returns their size. */
+/* Write the hello's commands at `out`. Returns their size. */
 static size_t
 write_hello(const struct lsh_greeting *g, char *out)
 {
 	char digits[LSH_DECIMAL_SIZE];
 	struct lsh_arg args[3];
-	size_t n, size = 0;
+	size_t size = 0;
 
 	for (unsigned i = 0; i < g->step_count; i++) {
-		n = 0;
-		switch (g->steps[i]) {
-		case AUTH:
-			args[n++] = LSH_ARG("AUTH");
-			if (g->uri->user != NULL)
-				args[n++] = lsh_arg_text(g->uri->user);
+		const char *name = step_names[g->steps[i]], *second = strchr(name, ' ');
+		size_t n = 0;
+
+		args[n++] = (struct lsh_arg){name, strcspn(name, " ")};
+		if (second != NULL)
+			args[n++] = lsh_arg_text(second + 1);
+		if (g->steps[i] == AUTH && g->uri->user != NULL)
+			args[n++] = lsh_arg_text(g->uri->user);
+		if (g->steps[i] == AUTH)
 			args[n++] = lsh_arg_text(password_of(g));
-			break;
-		case SELECT:
-			args[n++] = LSH_ARG("SELECT");
+		else if (g->steps[i] == SELECT)
 			args[n++] = lsh_arg_decimal(digits, g->uri->db);
-			break;
-		case SETNAME:
-			args[n++] = LSH_ARG("CLIENT");
-			args[n++] = LSH_ARG("SETNAME");
+		else if (g->steps[i] == SETNAME)
 			args[n++] = lsh_arg_text(g->name);
-			break;
-		case INFO:
-			args[n++] = LSH_ARG("INFO");
-			args[n++] = LSH_ARG("server");
-			break;
-		case MEMORY: /* by itself: several sections at once are too much for Redis 6.2 */
-			args[n++] = LSH_ARG("INFO");
-			args[n++] = LSH_ARG("memory");
-			break;
-		case REPLICATION:
-			args[n++] = LSH_ARG("INFO");
-			args[n++] = LSH_ARG("replication");
-			break;
-		case TIME:
-			args[n++] = LSH_ARG("TIME");
-			break;
-		default:
-			args[n++] = LSH_ARG("SUBSCRIBE");
+		else if (g->steps[i] == SUBSCRIBE)
 			args[n++] = lsh_arg_text(g->channel);
-			break;
-		}
-		size += out != NULL ? lsh_command_write(out + size, args, n) : lsh_command_size(args, n);
+		size += lsh_command_write(out + size, args, n);
 	}
 	return size;
 }
 
 static void
-list_steps(struct lsh_greeting *g)
+list_steps(struct lsh_greeting *g, enum lsh_want want)
 {
-	bool sentinel = g->want == LSH_WANT_SENTINEL;
-	unsigned n = 0;
+	const bool commands = g->channel == NULL && want != LSH_WANT_SENTINEL; /* channels know no databases */
+	const bool is_said[STEPS] = {
+		[AUTH] = lsh_uri_has_password(g->uri),
+		[SELECT] = commands && g->uri->db != 0,
+		[SETNAME] = g->name != NULL,
+		[INFO] = true,
+		[REPLICATION] = commands || want == LSH_WANT_MASTER,
+		[MEMORY] = commands,
+		[TIME] = commands,
+		[SUBSCRIBE] = g->channel != NULL && g->channel[0] != '\0',
+	};
 
-	if (lsh_uri_has_password(g->uri))
-		g->steps[n++] = AUTH;
-	if (g->uri->db != 0 && g->channel == NULL && !sentinel) /* channels know no databases */
-		g->steps[n++] = SELECT;
-	if (g->name != NULL)
-		g->steps[n++] = SETNAME;
-	g->steps[n++] = INFO;
-	if (g->want == LSH_WANT_MASTER || (g->channel == NULL && !sentinel))
-		g->steps[n++] = REPLICATION;
-	if (g->channel == NULL && !sentinel)
-		g->steps[n++] = MEMORY;
-	if (g->channel != NULL && g->channel[0] != '\0')
-		g->steps[n++] = SUBSCRIBE;
-	else if (g->channel == NULL && !sentinel)
-		g->steps[n++] = TIME;
-	g->step_count = n;
-}
-
-void
-lsh_greeting_want(struct lsh_greeting *g, enum lsh_want want)
-{
-	g->want = want;
-	list_steps(g);
-}
-
-void
-lsh_greeting_move(struct lsh_greeting *g, const struct lsh_uri *uri)
-{
-	g->uri = uri;
+	g->step_count = 0;
+	for (enum step step = AUTH; step < STEPS; step++)
+		if (is_said[step])
+			g->steps[g->step_count++] = step;
 }
 
 static void
@@ -350,58 +442,41 @@ send_words(struct lsh_greeting *g)
 	forget_words(g);
 }
 
-/* Take what was peeked at from the wire. */
-static void
-consume(struct lsh_greeting *g, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = lsh_wire_recv(&g->hello.wire, g->bytes, size, MSG_DONTWAIT);
-
-		if (n > 0)
-			size -= (size_t)n;
-		else if (n == 0 || errno != EINTR)
-			return; /* cannot be; the next recv will tell */
-	}
-}
-
-/* It failed, or ended. */
-static enum lsh_greeted
-broken(const struct lsh_greeting *g, ssize_t n, leash_error *err)
+/* Why nothing comes any more: the wire failed, or ended, or it takes too long. LEASH_OK: something may still come. */
+static leash_status
+check_silence(const struct lsh_greeting *g, ssize_t n, leash_error *err)
 {
 	const char *step = step_names[g->steps[g->answered]];
-	bool mute = g->answered == 0 && !g->heard && g->hello.wire.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
+	const bool plain = g->hello.wire.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
+	const int e = n == 0 ? ECONNRESET : errno;
 	char text[LSH_ERRNO_TEXT];
-	leash_error trouble;
-	int e = errno;
 
-	if (n < 0 && e == EPROTO && lsh_wire_trouble(&g->hello.wire, &trouble))
-		return fail(g, err, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	if (n == 0)
-		return fail(g, err, LEASH_UNAVAILABLE, ECONNRESET, "%s: the server closed the connection%s", step, mute ? hint : "");
-	return fail(g, err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s: %s%s", step, lsh_errno_text(e, text), mute && e == ECONNRESET ? hint : "");
+	if (e == EAGAIN && lsh_now_ns() < g->deadline)
+		return LEASH_OK;
+	if (e == EAGAIN)
+		return lsh_fail(err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step);
+	if (e == EPROTO && lsh_wire_trouble(&g->hello.wire, err))
+		return err->status;
+	/* what a server does that expects TLS where we speak plainly: most just hang up */
+	return lsh_fail(err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s: %s%s", step,
+	                n == 0 ? "the server closed the connection" : lsh_errno_text(e, text),
+	                plain && !g->heard && e == ECONNRESET ? " (does it want TLS? then write rediss://)" : "");
 }
 
 /* ---- the greeting ---- */
 
 struct lsh_greeting *
-lsh_greeting_new(const struct lsh_uri *uri, const char *name, const char *channel)
+lsh_greeting_new(const char *name, const char *channel)
 {
-	struct lsh_greeting *g;
+	struct lsh_greeting *g = lsh_sodium_ready() ? lsh_new(struct lsh_greeting) : NULL;
 
-	if (!lsh_sodium_ready() || (g = lsh_new(struct lsh_greeting)) == NULL)
+	if (g == NULL)
 		return NULL;
-	g->uri = uri;
-	if (name != NULL && (g->name = lsh_strdup(name)) == NULL)
-		goto fail;
-	if (channel != NULL && (g->channel = lsh_strdup(channel)) == NULL)
-		goto fail;
-	lsh_greeting_want(g, LSH_WANT_SERVER);
+	g->name = name != NULL ? lsh_strdup(name) : NULL;
+	g->channel = channel != NULL ? lsh_strdup(channel) : NULL;
 	g->reader = lsh_reader_new();
-	if (g->reader == NULL)
-		goto fail;
-	return g;
-
-fail:
+	if (g->reader != NULL && (name == NULL || g->name != NULL) && (channel == NULL || g->channel != NULL))
+		return g;
 	lsh_greeting_free(g);
 	return NULL;
 }
@@ -418,33 +493,31 @@ lsh_greeting_free(struct lsh_greeting *g)
 	lsh_free(g);
 }
 
-static leash_status
-prepare_words(struct lsh_greeting *g, leash_error *err)
+static size_t
+length_of(const char *text)
 {
-	leash_status status = lsh_uri_read_password(&g->read, g->uri, err);
-	size_t size;
-
-	if (status == LEASH_INVALID) /* it may be on its way: the next attempt looks again */
-		err->status = LEASH_UNAVAILABLE;
-	if (status != LEASH_OK)
-		return err->status;
-	size = write_hello(g, NULL);
-	g->words = sodium_malloc(size);
-	if (g->words == NULL || !lsh_reader_reset(g->reader))
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
-	g->size = write_hello(g, g->words);
-	return LEASH_OK;
+	return text != NULL ? strlen(text) : 0;
 }
 
 leash_status
-lsh_greeting_begin(struct lsh_greeting *g, struct lsh_wire wire, int64_t deadline, leash_error *err)
+lsh_greeting_begin(struct lsh_greeting *g, const struct lsh_uri *uri, enum lsh_want want, struct lsh_wire wire,
+                   int64_t deadline, leash_error *err)
 {
 	leash_status status;
 
 	lsh_greeting_end(g);
-	status = prepare_words(g, err);
+	g->uri = uri;
+	g->want = want;
+	list_steps(g, want);
+	status = lsh_uri_read_password(&g->read, g->uri, err);
+	if (status == LEASH_INVALID) /* it may be on its way: the next attempt looks again */
+		status = err->status = LEASH_UNAVAILABLE;
 	if (status != LEASH_OK)
 		return status;
+	g->words = sodium_malloc(HELLO_SIZE + length_of(g->name) + length_of(g->channel));
+	if (g->words == NULL || !lsh_reader_reset(g->reader))
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
+	g->size = write_hello(g, g->words);
 	g->answered = 0;
 	g->heard = false;
 	g->deadline = deadline;
@@ -461,29 +534,24 @@ lsh_greeting_events(const struct lsh_greeting *g)
 enum lsh_greeted
 lsh_greeting_step(struct lsh_greeting *g, struct lsh_hello *hello, leash_error *err)
 {
-	enum lsh_greeted greeted = LSH_GREETING_WAIT;
-	size_t used;
+	leash_status status = LEASH_OK;
 	ssize_t n;
 
 	send_words(g);
 	do {
 		n = lsh_wire_recv(&g->hello.wire, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
-		if (n > 0 && !g->heard && speaks_tls(g->bytes, (size_t)n))
-			return fail(g, err, LEASH_PROTOCOL, 0, "the server speaks TLS: write rediss:// for it, or name its port without TLS");
-		if (n > 0) {
-			g->heard = true;
-			greeted = read_answers(g, (size_t)n, &used, err);
-			consume(g, used);
-		}
-	} while (greeted == LSH_GREETING_WAIT && (n > 0 || (n < 0 && errno == EINTR)));
+		if (n > 0)
+			status = read_answers(g, (size_t)n, err);
+	} while (status == LEASH_OK && g->answered < g->step_count && (n > 0 || (n < 0 && errno == EINTR)));
 
-	if (greeted == LSH_GREETING_DONE)
-		*hello = g->hello;
-	if (greeted != LSH_GREETING_WAIT)
-		return greeted;
-	if (n == 0 || errno != EAGAIN)
-		return broken(g, n, err);
-	if (lsh_now_ns() >= g->deadline)
-		return fail(g, err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step_names[g->steps[g->answered]]);
-	return LSH_GREETING_WAIT;
+	if (status == LEASH_OK && g->answered < g->step_count)
+		status = check_silence(g, n, err);
+	if (status != LEASH_OK)
+		return LSH_GREETING_FAILED;
+	if (g->answered < g->step_count)
+		return LSH_GREETING_WAIT;
+	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
+	g->hello.received_ns = lsh_now_ns();
+	*hello = g->hello;
+	return LSH_GREETING_DONE;
 }

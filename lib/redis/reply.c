@@ -149,8 +149,6 @@ fail_as_parsed(struct lsh_reader *reader)
 {
 	const char *fault = lsh_sieve_fault(&reader->sieve);
 
-	if (reader->sieve.too_many)
-		fault = "an array of too many elements";
 	fail(reader, fault != NULL ? fault : "out of memory");
 }
 
@@ -189,17 +187,11 @@ grow(struct lsh_reader *reader)
 	return grown;
 }
 
-static bool
-is_fresh(const struct lsh_reader *reader)
-{
-	return reader->sieve.parser != NULL && reader->fault[0] == '\0' && reader->pending == 0;
-}
-
 bool
 lsh_reader_reset(struct lsh_reader *reader)
 {
-	if (is_fresh(reader)) /* the last message was the last: nothing has to be allocated anew */
-		return true;
+	if (reader->sieve.parser != NULL && reader->fault[0] == '\0' && reader->pending == 0)
+		return true; /* the last message was the last: nothing has to be allocated anew */
 	lsh_sieve_close(&reader->sieve);
 	reader->pending = 0;
 	reader->fault[0] = '\0';

@@ -149,26 +149,17 @@ lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 	*sys_errno = ENOMEM;
 	if (r == NULL)
 		return NULL;
-	atomic_store(&r->users, 1);
+	atomic_store(&r->users, 2);
 	r->port = port;
+	r->host = lsh_strdup(host);
 	r->fd = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (r->fd < 0) {
 		*sys_errno = errno;
-		goto fail;
+	} else if (r->host != NULL && (*sys_errno = lsh_thread_start(&thread, ask, r)) == 0) {
+		pthread_detach(thread);
+		return r;
 	}
-	r->host = lsh_strdup(host);
-	if (r->host == NULL)
-		goto fail;
-	atomic_store(&r->users, 2);
-	*sys_errno = lsh_thread_start(&thread, ask, r);
-	if (*sys_errno != 0) {
-		atomic_store(&r->users, 1);
-		goto fail;
-	}
-	pthread_detach(thread);
-	return r;
-
-fail:
+	atomic_store(&r->users, 1);
 	lsh_request_drop(r);
 	return NULL;
 }

@@ -19,13 +19,13 @@
 
 enum { MAX_SHOWN = 96 }; /* of a path or a variable in a message */
 
-leash_status
-lsh_secret_new(char **out, size_t size, leash_error *err)
+/* Guarded memory for `size` bytes and a NUL. */
+static leash_status
+make_secret(char **out, size_t size, leash_error *err)
 {
 	*out = NULL;
 	if (!lsh_sodium_ready())
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "guarded memory: the system has no randomness, which it "
-				"needs");
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "guarded memory: the system has no randomness, which it needs");
 	*out = sodium_malloc(size + 1);
 	return *out != NULL ? LEASH_OK : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "guarded memory: there is no more");
 }
@@ -33,7 +33,7 @@ lsh_secret_new(char **out, size_t size, leash_error *err)
 leash_status
 lsh_secret_copy(char **out, const char *secret, leash_error *err)
 {
-	leash_status st = lsh_secret_new(out, strlen(secret), err);
+	leash_status st = make_secret(out, strlen(secret), err);
 
 	if (st == LEASH_OK)
 		strcpy(*out, secret);
@@ -41,35 +41,6 @@ lsh_secret_copy(char **out, const char *secret, leash_error *err)
 }
 
 /* ---- from a file ---- */
-
-static leash_status
-file_fails(const char *what, leash_error *err)
-{
-	char text[LSH_ERRNO_TEXT];
-	int e = errno;
-
-	return lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s: %s", what, lsh_errno_text(e, text));
-}
-
-/* Read up to `size` bytes, to the end of the file; -1 and errno if that fails. */
-static ssize_t
-read_all(int fd, char *out, size_t size)
-{
-	size_t length = 0;
-
-	while (length < size) {
-		ssize_t n = read(fd, out + length, size - length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		length += (size_t)n;
-	}
-	return (ssize_t)length;
-}
 
 /* Of the `n` bytes of a file make the text of its only line. Returns why that cannot be, or NULL. */
 static const char *
@@ -91,46 +62,48 @@ take_line(char *secret, size_t n)
 	return NULL;
 }
 
-/* Only from a regular file: another could keep us waiting for its writer, and whoever opens a client has a deadline. */
-static leash_status
-read_file(int fd, char *secret, const char *what, leash_error *err)
+/* Read the file. Only a regular one: another could keep us waiting for its writer. Returns what is wrong with it, NULL
+ * if nothing is; "" and errno if it cannot be read. */
+static const char *
+read_file(int fd, char *secret)
 {
 	struct stat s;
-	const char *wrong;
+	size_t size = 0;
 	ssize_t n;
 
 	if (fstat(fd, &s) != 0)
-		return file_fails(what, err);
+		return "";
 	if (!S_ISREG(s.st_mode))
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: not a regular file", what);
-	n = read_all(fd, secret, LSH_SECRET_MAX + 1);
-	if (n < 0)
-		return file_fails(what, err);
-	wrong = take_line(secret, (size_t)n);
-	return wrong == NULL ? LEASH_OK : lsh_fail(err, LEASH_INVALID, 0, "%s: %s", what, wrong);
+		return "not a regular file";
+	while (size <= LSH_SECRET_MAX && (n = read(fd, secret + size, LSH_SECRET_MAX + 1 - size)) != 0) {
+		if (n < 0 && errno != EINTR)
+			return "";
+		size += n > 0 ? (size_t)n : 0;
+	}
+	return take_line(secret, size);
 }
 
 leash_status
 lsh_secret_from_file(char **out, const char *path, const char *what, leash_error *err)
 {
-	char shown[MAX_SHOWN], file[MAX_SHOWN + 64];
-	leash_status st;
-	int fd;
+	char shown[MAX_SHOWN], text[LSH_ERRNO_TEXT];
+	const char *wrong = "";
+	int e = 0, fd = lsh_descriptor_lift(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+	leash_status st = LEASH_OK;
 
 	*out = NULL;
-	lsh_show(shown, sizeof(shown), path, strlen(path));
-	snprintf(file, sizeof(file), "%s '%s'", what, shown);
-	fd = lsh_descriptor_lift(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-	if (fd < 0)
-		return file_fails(file, err);
-	st = lsh_secret_new(out, LSH_SECRET_MAX + 1, err);
-	if (st == LEASH_OK)
-		st = read_file(fd, *out, file, err);
-	close(fd);
-	if (st != LEASH_OK) {
+	if (fd >= 0 && (st = make_secret(out, LSH_SECRET_MAX + 1, err)) == LEASH_OK)
+		wrong = read_file(fd, *out);
+	if (st == LEASH_OK && wrong != NULL) {
+		e = wrong[0] == '\0' ? errno : 0;
+		lsh_show(shown, sizeof(shown), path, strlen(path));
+		st = lsh_fail(err, lsh_errno_status(e, LEASH_INVALID), e, "%s '%s': %s", what, shown,
+		              e != 0 ? lsh_errno_text(e, text) : wrong);
 		sodium_free(*out);
 		*out = NULL;
 	}
+	if (fd >= 0)
+		close(fd);
 	return st;
 }
 
@@ -140,22 +113,21 @@ leash_status
 lsh_secret_from_env(char **out, const char *name, const char *what, leash_error *err)
 {
 	/* secure_getenv(): else whoever starts a set-user-ID program could have any of its secrets sent anywhere */
-	const char *value = secure_getenv(name);
+	const char *value = secure_getenv(name), *wrong = NULL;
 	char shown[MAX_SHOWN];
 
 	*out = NULL;
-	if (value == NULL && getauxval(AT_SECURE) != 0)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: a set-user-ID program reads no password from the "
-				"environment; use a file", what);
-	lsh_show(shown, sizeof(shown), name, strlen(name));
 	if (value == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the environment has no variable '%s'", what, shown);
-	if (value[0] == '\0')
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the variable '%s' is empty", what, shown);
-	if (strlen(value) > LSH_SECRET_MAX)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the variable '%s' is longer than %d bytes", what, shown,
-				LSH_SECRET_MAX);
-	return lsh_secret_copy(out, value, err);
+		wrong = getauxval(AT_SECURE) == 0 ? "is not in the environment" :
+		                                    "is not read by a set-user-ID program; use a file";
+	else if (value[0] == '\0')
+		wrong = "is empty";
+	else if (strlen(value) > LSH_SECRET_MAX)
+		wrong = "is longer than 4096 bytes";
+	if (wrong == NULL)
+		return lsh_secret_copy(out, value, err);
+	lsh_show(shown, sizeof(shown), name, strlen(name));
+	return lsh_fail(err, LEASH_INVALID, 0, "%s: the variable '%s' %s", what, shown, wrong);
 }
 
 /* ---- what becomes of it ---- */

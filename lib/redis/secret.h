@@ -13,13 +13,11 @@
 
 enum { LSH_SECRET_MAX = 4096 }; /* bytes of a user or a password */
 
-/* Guarded memory for `size` bytes and a NUL, and a copy in such; sodium_free() wipes it. NO_MEMORY; UNSUPPORTED without
- * randomness. */
-leash_status lsh_secret_new(char **out, size_t size, leash_error *err);
+/* A copy in guarded memory; sodium_free() wipes it. NO_MEMORY; UNSUPPORTED without randomness. Then `*out` is NULL. */
 leash_status lsh_secret_copy(char **out, const char *secret, leash_error *err);
 
 /* Read the password that is the only line of the file at `path`, with or without its LF. `what` is the file in
- * messages. INVALID names it, or fails like lsh_secret_new(); then `*out` is NULL. */
+ * messages. INVALID names it; else fails as lsh_secret_copy(). */
 leash_status lsh_secret_from_file(char **out, const char *path, const char *what, leash_error *err);
 
 /* Read the password that is in the variable `name`, in any but a set-user-ID program. Fails likewise. */

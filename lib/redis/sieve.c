@@ -49,7 +49,7 @@ create_array(const redisReadTask *task, lsh_elements count)
 		s->elements = 0;
 	if ((size_t)count > s->most_elements - s->elements) {
 		s->too_many = true;
-		return refuse(s, "too many elements");
+		return refuse(s, "an array of too many elements");
 	}
 	s->elements += (size_t)count;
 	return s->builders.createArray(task, count);

@@ -1,23 +1,22 @@
 /* OpenSSL on two buffers in memory.
  *
- * OpenSSL's object must not be used by two threads at once, hence the mutex; it is held while bytes are encrypted or decrypted, and
- * free during each system call, so a thread that waits for bytes keeps nobody from sending. Records must reach the socket in their order,
- * and OpenSSL in theirs: hence `sending` and `receiving`, the thread that has taken ciphertext out of it, or will put some in. Whoever
- * finds `sending` set leaves what it made to that thread, which looks again before it goes.
+ * OpenSSL's object must not be used by two threads at once, hence the mutex; it is free while a thread receives, so one
+ * that waits for bytes keeps nobody from sending. One that looks for the end meanwhile (MSG_PEEK) must not disturb the
+ * order of what is received, hence `receiving`.
  *
- * What is sent counts as sent when all ciphertext of it is with the system; until then the caller is told EAGAIN, and brings the same
- * bytes again: `accepted` says how many of them are encrypted already. So there is never more than a record under way, and nobody has
- * to ask whether there is something left to write: who has is told so by its own bytes.
+ * What is sent counts as sent when all ciphertext of it is with the system; until then the caller is told EAGAIN, and
+ * brings the same bytes again: `accepted` says how many of them are encrypted already. So there is never more than a
+ * record under way, and nobody has to ask whether there is something left to write.
  *
- * What OpenSSL says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with the next bytes.
+ * What OpenSSL says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with the
+ * next bytes.
  *
- * The socket is read only when OpenSSL has nothing more to give, at most twice in a call, and waited for once: a server that drips
- * bytes, or sends nothing but tickets, does not keep the caller from looking at the clock. */
+ * The socket is read only when OpenSSL has nothing more to give, at most twice in a call, and waited for once: a server
+ * that drips bytes, or sends nothing but tickets, does not keep the caller from looking at the clock. */
 #include "redis/tls.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "redis/socket.h"
 #include "redis/tls_context.h"
 
 #include <openssl/bio.h>
@@ -38,7 +37,7 @@ enum {
 
 struct lsh_tls {
 	int fd;
-	pthread_mutex_t mutex; /* guards all of these, but in_bytes and out_bytes of the thread that receives, or sends */
+	pthread_mutex_t mutex; /* guards all of these, but in_bytes of the thread that receives */
 	SSL *ssl;
 	BIO *in, *out;         /* its; ciphertext */
 	unsigned long before;  /* the last error in the thread's queue before a call: the application may have left it */
@@ -50,9 +49,8 @@ struct lsh_tls {
 	size_t accepted;       /* bytes that were encrypted, of those that were not said to be sent */
 	int lost;              /* why the socket takes nothing any more, an errno; it may still have something to say */
 
-	bool sending, receiving;
-	size_t size, sent;     /* of out_bytes */
-	char out_bytes[RECORD];
+	bool receiving;
+	size_t sent;           /* of `out` */
 	char in_bytes[CHUNK];
 };
 
@@ -94,33 +92,26 @@ fail(struct lsh_tls *t, leash_status status, int sys_errno, const char *text)
 	lsh_fail(&t->trouble, status, sys_errno, "%s", text);
 }
 
-/* Have the system take the ciphertext that there is. False: it does not take all of it now, or another thread is at it. */
+/* Have the system take the ciphertext that there is. False: it does not take all of it now. */
 static bool
 flush(struct lsh_tls *t)
 {
-	while (!t->sending && t->lost == 0) {
+	while (t->lost == 0) {
+		char *bytes;
+		size_t size = (size_t)BIO_get_mem_data(t->out, &bytes);
 		ssize_t n;
-		int e;
 
-		if (t->sent == t->size) {
-			n = BIO_read(t->out, t->out_bytes, sizeof t->out_bytes);
-			if (n <= 0)
-				return true;
-			t->size = (size_t)n;
+		if (t->sent == size) {
 			t->sent = 0;
+			return size == 0 || BIO_reset(t->out) == 1;
 		}
-		t->sending = true;
-		pthread_mutex_unlock(&t->mutex);
-		n = send(t->fd, t->out_bytes + t->sent, t->size - t->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-		e = errno;
-		pthread_mutex_lock(&t->mutex);
-		t->sending = false;
+		n = send(t->fd, bytes + t->sent, size - t->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0)
 			t->sent += (size_t)n;
-		else if (e == EAGAIN || e == EWOULDBLOCK)
+		else if (errno == EAGAIN)
 			return false;
-		else if (e != EINTR)
-			t->lost = e;
+		else if (errno != EINTR)
+			t->lost = errno;
 	}
 	return false;
 }
@@ -210,7 +201,7 @@ shake(struct lsh_tls *t, leash_error *err)
 		if (over)
 			return give_up(t, err);
 		n = fetch(t, MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		if (n < 0 && errno == EAGAIN)
 			return LSH_SHAKING;
 		if (n < 0 && errno == ECONNRESET)
 			t->ended = true;
@@ -235,23 +226,13 @@ lsh_tls_step(struct lsh_tls *t, leash_error *err)
 short
 lsh_tls_events(struct lsh_tls *t)
 {
-	bool full;
-
-	pthread_mutex_lock(&t->mutex);
-	full = t->sent < t->size;
-	pthread_mutex_unlock(&t->mutex);
-	return full ? POLLIN | POLLOUT : POLLIN;
+	return BIO_pending(t->out) > 0 ? POLLIN | POLLOUT : POLLIN;
 }
 
 bool
 lsh_tls_has_heard(struct lsh_tls *t)
 {
-	bool heard;
-
-	pthread_mutex_lock(&t->mutex);
-	heard = t->heard;
-	pthread_mutex_unlock(&t->mutex);
-	return heard;
+	return t->heard;
 }
 
 /* ---- sending and receiving ---- */
@@ -274,7 +255,7 @@ send_some(struct lsh_tls *t, const void *bytes, size_t size)
 		errno = t->lost != 0 ? t->lost : EPROTO;
 		return -1;
 	}
-	if (t->sending || t->sent < t->size || BIO_pending(t->out) > 0)
+	if (BIO_pending(t->out) > 0)
 		return 0;
 	n = (ssize_t)(t->accepted < size ? t->accepted : size);
 	t->accepted -= (size_t)n;
@@ -376,15 +357,11 @@ lsh_tls_new(int fd, struct lsh_tls_context *context, const struct lsh_tls_option
 	t->fd = fd;
 	pthread_mutex_init(&t->mutex, NULL);
 	t->ssl = lsh_tls_context_session(context, options, host, &t->verdict);
-	if (t->ssl == NULL) {
-		lsh_tls_free(t);
-		return NULL;
-	}
 	ERR_set_mark();
 	t->in = BIO_new(BIO_s_mem());
 	t->out = BIO_new(BIO_s_mem());
 	ERR_pop_to_mark();
-	if (t->in == NULL || t->out == NULL) {
+	if (t->ssl == NULL || t->in == NULL || t->out == NULL) {
 		BIO_free(t->in);
 		BIO_free(t->out);
 		lsh_tls_free(t);

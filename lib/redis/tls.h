@@ -3,8 +3,7 @@
  *   SHAKING --lsh_tls_step()--> READY --the server says that it ends, or hangs up--> ENDED
  *      +------------------------ any fault --------------------------------> FAILED
  *
- * Sending and receiving mean what the system's calls mean on a socket, so that who uses a connection need not know of TLS. Made by one
- * thread, which shakes hands; then any thread may send while another receives. */
+ * Made by one thread, which shakes hands; then any thread may send while another receives. For a wire (wire.h). */
 #ifndef LSH_REDIS_TLS_H
 #define LSH_REDIS_TLS_H
 
@@ -19,38 +18,31 @@
 
 struct lsh_tls;
 
-/* A client of `host`, a name or a numeric address, on `fd`, which is connected and non-blocking, and stays the caller's; `options` are
- * those that the context was taken for. NULL: no memory. */
+/* A client of `host`, a name or a numeric address, on `fd`, which is connected and non-blocking, and stays the
+ * caller's; `options` are those that the context was taken for. NULL: no memory. */
 struct lsh_tls *lsh_tls_new(int fd, struct lsh_tls_context *context, const struct lsh_tls_options *options,
                             const char *host);
 void lsh_tls_free(struct lsh_tls *tls); /* when nobody is in it; NULL is allowed */
 
 enum lsh_shaken { LSH_SHAKING, LSH_SHAKEN, LSH_SHAKE_FAILED };
 
-/* Go on shaking hands as far as possible, and what to poll the connection for then. FAILED fills in `*err`, with what
- * comes behind "rediss://host: " as its text:
+/* Go on shaking hands as far as possible; and, for that thread alone, what to poll the connection for then, and whether
+ * the server has said anything at all. FAILED fills in `*err`, with what comes behind "rediss://host: " as its text:
  *   DENIED       we do not trust the server, or it does not trust us
  *   PROTOCOL     it does not speak TLS, or none that we speak
  *   UNAVAILABLE  the connection broke
  *   NO_MEMORY */
 enum lsh_shaken lsh_tls_step(struct lsh_tls *tls, leash_error *err);
 short lsh_tls_events(struct lsh_tls *tls);
-bool lsh_tls_has_heard(struct lsh_tls *tls); /* anything at all from the server */
+bool lsh_tls_has_heard(struct lsh_tls *tls);
 
 #define LSH_TLS_UNKNOWN "the server does not speak TLS: write redis:// for it, or name its port for TLS"
 
-/* As send() with MSG_DONTWAIT: bytes count as sent when the system has taken all that was made of them; after EAGAIN the same bytes
- * are to be sent again, with or without others behind. EPROTO: TLS failed; lsh_tls_trouble() says why. */
+/* As those of the wire. EPROTO: TLS failed; lsh_tls_trouble() says why, LEASH_OK if it has not. Without MSG_DONTWAIT a
+ * recv may wait as long as the socket lets it. */
 ssize_t lsh_tls_send(struct lsh_tls *tls, const void *bytes, size_t size);
-
-/* As recv(), with MSG_DONTWAIT, MSG_PEEK or both; without the former it may wait as long as the socket lets it. With room for
- * LSH_WIRE_MOST bytes it leaves none behind that poll() would not tell of, unless there is an end or a fault behind them. */
 ssize_t lsh_tls_recv(struct lsh_tls *tls, void *bytes, size_t size, int flags);
-
-/* May there be something to receive that poll() does not tell of? */
 bool lsh_tls_is_pending(struct lsh_tls *tls);
-
-/* What it failed with; `status` is LEASH_OK if it has not. */
 void lsh_tls_trouble(struct lsh_tls *tls, leash_error *err);
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "redis/socket.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -15,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ make_context(const struct lsh_tls_options *o, leash_error *err)
 	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_client_cert_cb(ctx, note_wanted);
-	SSL_CTX_set_verify(ctx, o->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, lsh_tls_verify);
+	SSL_CTX_set_verify(ctx, o->unverified ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, o->unverified ? NULL : lsh_tls_verify);
 	if (load_authorities(ctx, o, err) && load_ours(ctx, o, err))
 		return ctx;
 	SSL_CTX_free(ctx);
@@ -160,21 +160,12 @@ make_context(const struct lsh_tls_options *o, leash_error *err)
 
 /* ---- what is shared ---- */
 
-enum { FILES = 3 }; /* authorities, certificate, key */
-
-/* Which file it was, and in which state; without gaps, for memcmp(). */
-struct state {
-	int64_t device, number, size, written, written_ns, changed, changed_ns;
-};
-
 struct lsh_tls_context {
 	struct lsh_list link;
 	unsigned users;
-	bool in_the_making;     /* by another thread: it will be there, or not, when `made` is told */
+	bool in_the_making; /* by another thread: it will be there, or not, when `made` is told */
 	SSL_CTX *ctx;
-	bool unverified;
-	char *file[FILES];      /* NULL: none */
-	struct state state[FILES];
+	unsigned char id[crypto_generichash_BYTES];
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -210,79 +201,38 @@ set_up(void)
 	pthread_atfork(before_fork, in_parent, in_child); /* without memory for that children may wait in vain */
 }
 
-static bool
-is_same(const struct lsh_tls_context *a, const struct lsh_tls_context *b)
-{
-	for (int i = 0; i < FILES; i++) {
-		const char *one = a->file[i], *other = b->file[i];
-
-		if ((one == NULL) != (other == NULL) || (one != NULL && strcmp(one, other) != 0))
-			return false;
-	}
-	return a->unverified == b->unverified && memcmp(a->state, b->state, sizeof a->state) == 0;
-}
-
+/* Which files they are, and in which state. */
 static void
-free_context(struct lsh_tls_context *c)
+identify(unsigned char id[static crypto_generichash_BYTES], const struct lsh_tls_options *o)
 {
-	for (int i = 0; i < FILES; i++)
-		lsh_free(c->file[i]);
-	SSL_CTX_free(c->ctx);
-	lsh_free(c);
-}
+	const char *files[] = {o->cafile == NULL && !o->unverified ? system_file() : o->cafile, o->cert, o->key};
+	crypto_generichash_state hash;
 
-/* One that is not in the list and was not read yet. */
-static struct lsh_tls_context *
-make_blank(const struct lsh_tls_options *o)
-{
-	const char *file[FILES] = {o->cafile, o->cert, o->key};
-	struct lsh_tls_context *c = lsh_new(struct lsh_tls_context);
-
-	if (c == NULL)
-		return NULL;
-	if (file[0] == NULL && !o->unverified)
-		file[0] = system_file();
-	c->unverified = o->unverified;
-	c->users = 1;
-	for (int i = 0; i < FILES; i++) {
+	crypto_generichash_init(&hash, NULL, 0, crypto_generichash_BYTES);
+	crypto_generichash_update(&hash, (const unsigned char *)&o->unverified, sizeof o->unverified);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		const char *file = files[i] != NULL ? files[i] : "";
 		struct stat s = {.st_size = 0};
+		bool there = stat(file, &s) == 0;
+		const int64_t state[] = {there, (int64_t)s.st_dev, (int64_t)s.st_ino, s.st_size, s.st_mtim.tv_sec,
+		                         s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec};
 
-		if (file[i] == NULL)
-			continue;
-		c->file[i] = lsh_strdup(file[i]);
-		if (c->file[i] == NULL) {
-			free_context(c);
-			return NULL;
-		}
-		if (stat(file[i], &s) == 0)
-			c->state[i] = (struct state){(int64_t)s.st_dev, (int64_t)s.st_ino, s.st_size, s.st_mtim.tv_sec,
-			                             s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec};
+		crypto_generichash_update(&hash, (const unsigned char *)file, strlen(file) + 1);
+		crypto_generichash_update(&hash, (const unsigned char *)state, sizeof state);
 	}
-	return c;
+	crypto_generichash_final(&hash, id, crypto_generichash_BYTES);
 }
 
-/* mutex held, and released while another thread reads the files. The one that is the same as `blank`; NULL: it is that
- * now. */
+/* mutex held */
 static struct lsh_tls_context *
-find_or_insert(struct lsh_tls_context *blank)
+find(const unsigned char id[static crypto_generichash_BYTES])
 {
-	struct lsh_list *link = contexts.next;
-
-	while (link != &contexts) {
+	for (struct lsh_list *link = contexts.next; link != &contexts; link = link->next) {
 		struct lsh_tls_context *c = lsh_container(link, struct lsh_tls_context, link);
 
-		if (!is_same(c, blank)) {
-			link = link->next;
-		} else if (c->in_the_making) {
-			pthread_cond_wait(&made, &mutex);
-			link = contexts.next; /* it may be gone */
-		} else {
-			c->users++;
+		if (memcmp(c->id, id, sizeof c->id) == 0)
 			return c;
-		}
 	}
-	blank->in_the_making = true;
-	lsh_list_append(&contexts, &blank->link);
 	return NULL;
 }
 
@@ -311,20 +261,26 @@ fill(struct lsh_tls_context *c, const struct lsh_tls_options *options, leash_err
 struct lsh_tls_context *
 lsh_tls_context_take(const struct lsh_tls_options *options, leash_error *err)
 {
-	struct lsh_tls_context *c = make_blank(options), *found;
+	unsigned char id[crypto_generichash_BYTES];
+	struct lsh_tls_context *c, *found;
 
-	if (c == NULL) {
-		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
-		return NULL;
-	}
+	identify(id, options);
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&mutex);
-	found = find_or_insert(c);
-	pthread_mutex_unlock(&mutex);
-	if (found != NULL) {
-		free_context(c);
-		return found;
+	while ((found = find(id)) != NULL && found->in_the_making)
+		pthread_cond_wait(&made, &mutex);
+	c = found != NULL ? found : lsh_new(struct lsh_tls_context);
+	if (c != NULL && c->users++ == 0) {
+		memcpy(c->id, id, sizeof id);
+		c->in_the_making = true;
+		lsh_list_append(&contexts, &c->link);
 	}
+	pthread_mutex_unlock(&mutex);
+	if (c == NULL)
+		lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
+	if (c == found)
+		return c;
+
 	fill(c, options, err);
 	pthread_mutex_lock(&mutex);
 	c->in_the_making = false;
@@ -334,7 +290,7 @@ lsh_tls_context_take(const struct lsh_tls_options *options, leash_error *err)
 	pthread_mutex_unlock(&mutex);
 	if (c->ctx != NULL)
 		return c;
-	free_context(c);
+	lsh_free(c);
 	return NULL;
 }
 
@@ -350,8 +306,10 @@ lsh_tls_context_drop(struct lsh_tls_context *c)
 	if (last)
 		lsh_list_remove(&c->link);
 	pthread_mutex_unlock(&mutex);
-	if (last)
-		free_context(c);
+	if (!last)
+		return;
+	SSL_CTX_free(c->ctx);
+	lsh_free(c);
 }
 
 /* ---- sessions ---- */
@@ -366,28 +324,21 @@ is_address(const char *host)
 
 /* Who it must be, and, of a name, who we say that we look for. */
 static bool
-expect(SSL *ssl, const char *host, bool unverified)
+expect(SSL *ssl, const char *host)
 {
 	X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
-	char name[256];
-	size_t size = strcspn(host, "%"); /* an address of this link alone has its interface behind that */
-	int set;
+	char name[256]; /* no name is longer */
+	size_t n;
 
-	if (size >= sizeof name)
-		size = sizeof name - 1; /* no name is that long */
-	memcpy(name, host, size);
-	name[size] = '\0';
-	X509_VERIFY_PARAM_set_hostflags(param,
-	                                X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-	if (is_address(name)) {
-		set = unverified || X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
-	} else {
-		if (size > 1 && name[size - 1] == '.')
-			name[size - 1] = '\0'; /* certificates have no dot there */
-		set = (unverified || X509_VERIFY_PARAM_set1_host(param, name, 0) == 1) &&
-		      SSL_set_tlsext_host_name(ssl, name) == 1;
-	}
-	return set;
+	/* an address of this link alone has its interface behind the '%' */
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(host, "%"), host);
+	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	if (is_address(name))
+		return X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
+	n = strlen(name);
+	if (n > 1 && name[n - 1] == '.')
+		name[n - 1] = '\0'; /* certificates have no dot there */
+	return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
 SSL *
@@ -402,7 +353,7 @@ lsh_tls_context_session(struct lsh_tls_context *c, const struct lsh_tls_options 
 	snprintf(v->cert, sizeof v->cert, "%s", options->cert != NULL ? options->cert : "");
 	ERR_set_mark();
 	ssl = SSL_new(c->ctx);
-	if (ssl != NULL && (!SSL_set_app_data(ssl, v) || !expect(ssl, name, options->unverified))) {
+	if (ssl != NULL && (!SSL_set_app_data(ssl, v) || !expect(ssl, name))) {
 		SSL_free(ssl);
 		ssl = NULL;
 	}

@@ -69,43 +69,21 @@ lsh_tls_verify(int fine, struct x509_store_ctx_st *store)
 
 /* ---- what went wrong ---- */
 
-/* The server ended it with an alert about our certificate. */
-static bool
-is_of_ours(int alert)
-{
-	switch (alert) {
-	case SSL_AD_BAD_CERTIFICATE:
-	case SSL_AD_CERTIFICATE_REQUIRED:
-	case SSL_AD_UNSUPPORTED_CERTIFICATE:
-	case SSL_AD_CERTIFICATE_REVOKED:
-	case SSL_AD_CERTIFICATE_EXPIRED:
-	case SSL_AD_CERTIFICATE_UNKNOWN:
-	case SSL_AD_UNKNOWN_CA:
-	case SSL_AD_ACCESS_DENIED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* The same for want of one. Some say "bad certificate" for none at all. */
-static bool
-is_of_none(int alert)
-{
-	return alert == SSL_AD_CERTIFICATE_REQUIRED || alert == SSL_AD_BAD_CERTIFICATE ||
-	       alert == SSL_AD_HANDSHAKE_FAILURE;
-}
-
 #define TOO_OLD "the server does not speak TLS 1.2 or later"
 
 static void
 explain_alert(const struct lsh_tls_verdict *v, int alert, leash_error *err)
 {
 	const char *words = SSL_alert_desc_string_long(alert);
+	const bool of_ours = alert == SSL_AD_CERTIFICATE_REQUIRED || (alert >= SSL_AD_BAD_CERTIFICATE &&
+	                     alert <= SSL_AD_ACCESS_DENIED && alert != SSL_AD_ILLEGAL_PARAMETER);
+	/* some say "bad certificate" for none at all */
+	const bool of_none = alert == SSL_AD_CERTIFICATE_REQUIRED || alert == SSL_AD_BAD_CERTIFICATE ||
+	                     alert == SSL_AD_HANDSHAKE_FAILURE;
 
-	if (v->wanted && is_of_none(alert))
+	if (v->wanted && of_none)
 		lsh_fail(err, LEASH_DENIED, 0, "the server wants a certificate of ours: name cert and key");
-	else if (is_of_ours(alert))
+	else if (of_ours)
 		lsh_fail(err, LEASH_DENIED, 0, "the server refused our certificate '%s': %s", v->cert, words);
 	else if (alert == SSL_AD_PROTOCOL_VERSION)
 		lsh_fail(err, LEASH_PROTOCOL, EPROTO, TOO_OLD);

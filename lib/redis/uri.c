@@ -6,51 +6,494 @@
  *   redis+cluster://[user[:password]@]host[:port],...[?parameters]
  *   redis+quorum://[user[:password]@]host[:port],...[/db][?parameters]
  *
- * and with rediss for redis over TLS.
- *
- * Whatever is wrong is refused here, with a text that says which part it is and how to write it: a port that is taken
- * for a part of the host is found out on the day when it matters.
+ * and with rediss for redis over TLS. Whatever is wrong is refused here, with a text that says which part it is and how
+ * to write it.
  *
  * Secrets: where a URI is malformed nobody can tell which of its bytes were meant as the password: the authority of
  * "redis://user:pa/ss@host" ends at the slash. So no message shows anything of the URI, but for what must be named to
  * be found: the number of a host, a parameter's name, and the file or the variable where a password was expected.
  *
+ * The text is taken apart in a copy in guarded memory: a *part* is a piece of it, which is cut and decoded in place.
+ *
  * Threads: any; nothing is kept between calls. */
-#include "redis/uri_part.h"
+#include "redis/uri.h"
 
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "redis/secret.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+/* Every refusal names the part that is wrong and says how to write it. */
+#define REFUSE(err, ...) lsh_fail((err), LEASH_INVALID, 0, "uri: " __VA_ARGS__)
+
+#define DIGITS       "0123456789"
+#define ALPHANUMERIC "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" DIGITS
+
 enum {
 	SERVER_PORT = 6379,
 	SENTINEL_PORT = 26379,
+	DB_MAX = 16383,
 	MAX_MASTER = 128,
+	MAX_NAME_SHOWN = 32, /* of a parameter's name in a message; ours are shorter */
+	MAX_PATH = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1,
 };
 
 #define KNOWN_SCHEMES \
 	"redis://, rediss:// (TLS) or unix://, or redis+ or rediss+ with sentinel://, cluster:// or quorum://"
+#define IN_A_PASSWORD "in a password '/' is written %%2F and '?' %%3F"
 
-/* ---- the text taken apart ---- */
+/* ---- schemes ---- */
 
-/* Bytes that no URI has, wherever they stand. */
-static leash_status
-check_bytes(const char *text, leash_error *err)
+struct scheme {
+	const char *name;    /* in small letters, without "://" */
+	const char *example; /* of the URI, without a database */
+	enum lsh_deployment deployment;
+	enum lsh_scheme scheme;
+	bool tls;
+};
+
+#define WITH_AND_WITHOUT_TLS(kind, deployment, hosts) \
+	{"redis" kind, "redis" kind "://" hosts, deployment, LSH_SCHEME_TCP, false}, \
+	{"rediss" kind, "rediss" kind "://" hosts, deployment, LSH_SCHEME_TCP, true}
+
+static const struct scheme schemes[] = {
+	WITH_AND_WITHOUT_TLS("", LSH_SINGLE, "cache:6379"),
+	{"unix", "unix:///run/redis.sock", LSH_SINGLE, LSH_SCHEME_UNIX, false},
+	WITH_AND_WITHOUT_TLS("+sentinel", LSH_SENTINEL, "a:26379,b:26379/main"),
+	WITH_AND_WITHOUT_TLS("+cluster", LSH_CLUSTER, "a:6379,b:6379"),
+	WITH_AND_WITHOUT_TLS("+quorum", LSH_QUORUM, "a:6379,b:6379,c:6379"),
+};
+
+static char
+small(char c)
 {
-	for (size_t i = 0; text[i] != '\0'; i++) {
-		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
-			return REFUSE(err, "byte %zu: a space or a control character; within a part it is written "
-				      "%%XX, a space %%20", i + 1);
-		if (text[i] == '#')
-			return REFUSE(err, "byte %zu: a '#', but there are no fragments here; within a part it is "
-				      "written %%23", i + 1);
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Letter case aside, in whatever locale. */
+static bool
+is_like(const char *a, const char *b)
+{
+	for (; *a != '\0' && small(*a) == small(*b); a++)
+		b++;
+	return *a == *b;
+}
+
+static const struct scheme *
+scheme_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (is_like(name, schemes[i].name))
+			return &schemes[i];
+	return NULL;
+}
+
+static const struct scheme *
+scheme_of(const struct lsh_uri *uri)
+{
+	const struct scheme *s = schemes;
+
+	while (s->deployment != uri->deployment || s->scheme != uri->scheme || s->tls != uri->tls.on)
+		s++;
+	return s;
+}
+
+/* ---- what is written ---- */
+
+/* Cut `part` off before the first `c` and return what follows that, or NULL. */
+static char *
+cut(char *part, char c)
+{
+	char *found = strchr(part, c);
+
+	if (found == NULL)
+		return NULL;
+	*found = '\0';
+	return found + 1;
+}
+
+/* At least one byte, and only such. */
+static bool
+consists_of(const char *part, const char *bytes)
+{
+	return part[0] != '\0' && part[strspn(part, bytes)] == '\0';
+}
+
+/* These are the same when they are decoded. */
+static bool
+is_word(const char *part)
+{
+	return consists_of(part, ALPHANUMERIC "-._");
+}
+
+/* A name, or an IPv4 address. */
+static bool
+is_name(const char *part)
+{
+	return is_word(part) && strlen(part) <= 253; /* what DNS allows */
+}
+
+/* An IPv6 address, perhaps with a zone behind `mark`, which is "%" or "%25". */
+static bool
+is_ipv6(const char *part, const char *mark)
+{
+	char address[INET6_ADDRSTRLEN] = "";
+	const char *zone = strchr(part, '%');
+	size_t n = strcspn(part, "%");
+
+	if (n >= sizeof(address) || inet_pton(AF_INET6, memcpy(address, part, n), &(struct in6_addr){0}) != 1)
+		return false;
+	if (zone == NULL)
+		return true;
+	if (strncmp(zone, mark, strlen(mark)) != 0)
+		return false;
+	zone += strlen(mark);
+	return is_word(zone) && strlen(zone) < IF_NAMESIZE;
+}
+
+/* The same name, letter case aside, or the same address, however it is written. An alias is not found out. */
+static bool
+is_same_host(const char *part, const char *host)
+{
+	struct in6_addr a, b;
+
+	return is_like(part, host) || (inet_pton(AF_INET6, part, &a) == 1 && inet_pton(AF_INET6, host, &b) == 1 &&
+	                               memcmp(&a, &b, sizeof(a)) == 0);
+}
+
+static bool
+read_part_number(const char *part, uint64_t min, uint64_t max, int64_t *n)
+{
+	uint64_t read;
+
+	if (!lsh_decimal_read(part, strlen(part), &read) || read < min || read > max)
+		return false;
+	*n = (int64_t)read;
+	return true;
+}
+
+/* ---- what is taken ---- */
+
+/* Decode in place. `what` is the part's name in messages. */
+static leash_status
+decode(char *part, const char *what, leash_error *err)
+{
+	char *to = part;
+
+	for (; *part != '\0'; part++) {
+		unsigned char byte = (unsigned char)*part;
+		size_t n;
+
+		if (byte == '%') {
+			if (sodium_hex2bin(&byte, 1, part + 1, strnlen(part + 1, 2), NULL, &n, NULL) != 0 || n != 1 || byte == 0)
+				return REFUSE(err, "%s: a '%%' without two hex digits behind it, or %%00; a '%%' itself is "
+				              "written %%25", what);
+			part += 2;
+		}
+		*to++ = (char)byte;
 	}
+	*to = '\0';
 	return LEASH_OK;
+}
+
+static leash_status
+copy_part(char **out, const char *part, leash_error *err)
+{
+	*out = lsh_strdup(part);
+	return *out != NULL ? LEASH_OK : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "uri: out of memory");
+}
+
+/* Decode, and keep a copy, if it is not longer than `most` bytes. */
+static leash_status
+take_part(char **out, char *part, size_t most, const char *what, leash_error *err)
+{
+	leash_status st = decode(part, what, err);
+
+	if (st == LEASH_OK && strlen(part) > most)
+		return REFUSE(err, "%s: longer than %zu bytes", what, most);
+	return st == LEASH_OK ? copy_part(out, part, err) : st;
+}
+
+/* ---- parameters ----
+ *
+ * One that was dropped in silence would be found out on the day when it matters, so one that is unknown, stands twice,
+ * or means nothing in this URI is refused. */
+
+/* What a URI is, and in which a parameter belongs. */
+enum where { ANY = 1, UNIX = 2, TLS = 4, SENTINEL = 8, CLUSTER = 16 };
+
+struct parameter {
+	const char *name;
+	unsigned where;
+	leash_status (*read)(void *out, const struct parameter *p, char *value, leash_error *err);
+	size_t field;         /* of struct lsh_uri, for `out` */
+	const char *wanted;   /* what is expected, */
+	const char *example;  /* as in that */
+	uint64_t min, max;    /* of a number */
+	const char *on, *off; /* of a choice */
+};
+
+static leash_status
+refuse(const struct parameter *p, leash_error *err)
+{
+	return REFUSE(err, "%s: %s is expected, as in ?%s=%s", p->name, p->wanted, p->name, p->example);
+}
+
+static leash_status
+read_number(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	return read_part_number(value, p->min, p->max, out) ? LEASH_OK : refuse(p, err);
+}
+
+static leash_status
+read_choice(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	const bool on = strcmp(value, p->on) == 0;
+
+	*(bool *)out = on;
+	return on || strcmp(value, p->off) == 0 ? LEASH_OK : refuse(p, err);
+}
+
+static leash_status
+read_text(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	return value[0] != '\0' ? take_part(out, value, LSH_SECRET_MAX, p->name, err) : refuse(p, err);
+}
+
+static leash_status
+read_name(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	leash_status st = read_text(out, p, value, err);
+
+	return st != LEASH_OK || is_name(value) ? st : refuse(p, err);
+}
+
+/* The file is read for each connection; this first time is to refuse it now rather than later. */
+static leash_status
+read_password_file(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	char what[64], *secret = NULL;
+	leash_status st = read_text(out, p, value, err);
+
+	snprintf(what, sizeof(what), "uri: %s", p->name);
+	if (st == LEASH_OK)
+		st = lsh_secret_from_file(&secret, value, what, err);
+	sodium_free(secret);
+	return st;
+}
+
+/* The name is one that a shell takes. Others exist, but a password that was put there by mistake is seldom one. */
+static leash_status
+read_password_env(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	char what[64];
+	leash_status st = decode(value, p->name, err);
+
+	if (st != LEASH_OK)
+		return st;
+	if (!consists_of(value, ALPHANUMERIC "_") || strchr(DIGITS, value[0]) != NULL)
+		return refuse(p, err);
+	snprintf(what, sizeof(what), "uri: %s", p->name);
+	return lsh_secret_from_env(out, value, what, err);
+}
+
+/* A name, or an address, which may stand in brackets. */
+static bool
+is_host(char *host)
+{
+	const size_t n = strlen(host);
+
+	if (host[0] != '[')
+		return is_name(host) || is_ipv6(host, "%");
+	if (host[n - 1] != ']')
+		return false;
+	host[n - 1] = '\0';
+	return is_ipv6(host + 1, "%");
+}
+
+static leash_status
+read_hosts(void *out, const struct parameter *p, char *value, leash_error *err)
+{
+	leash_status st = take_part(out, value, SIZE_MAX, p->name, err);
+	char *next;
+
+	for (size_t which = 1; st == LEASH_OK && value != NULL; value = next, which++) {
+		next = cut(value, ',');
+		if (!is_host(value))
+			return REFUSE(err, "%s: host %zu: %s is expected, as in ?%s=%s", p->name, which, p->wanted, p->name,
+			              p->example);
+	}
+	return st;
+}
+
+#define FIELD(name) offsetof(struct lsh_uri, name)
+
+#define A_PATH     "a path that is not empty"
+#define A_VARIABLE "the name of a variable of the environment"
+#define A_NAME     "the name of a host, of letters, digits, '-', '.', '_',"
+#define A_HOST     "a name or an address without a port"
+#define YES_OR_NO  "'yes' or 'no' (no: whoever answers is believed)"
+
+/* There is no sentinel_password: a parameter is seen by whoever lists processes. */
+static const struct parameter parameters[] = {
+	{"timeout", ANY, read_number, FIELD(timeout_ms), "milliseconds from 10 to 60000", "1000", .min = 10, .max = 60000},
+	{"password_file", ANY, read_password_file, FIELD(password_file), A_PATH, .example = "/etc/redis.password"},
+	{"password_env", ANY, read_password_env, FIELD(password), A_VARIABLE, .example = "REDIS_PASSWORD"},
+	{"db", UNIX, read_number, FIELD(db), "a database from 0 to 16383", "2", .max = DB_MAX},
+	{"cafile", TLS, read_text, FIELD(tls.cafile), A_PATH, .example = "/etc/redis/ca.pem"},
+	{"cert", TLS, read_text, FIELD(tls.cert), A_PATH, .example = "/etc/redis/cert.pem"},
+	{"key", TLS, read_text, FIELD(tls.key), A_PATH, .example = "/etc/redis/key.pem"},
+	{"server_name", TLS, read_name, FIELD(tls.server_name), A_NAME, .example = "cache.example.com"},
+	{"verify", TLS, read_choice, FIELD(tls.unverified), YES_OR_NO, "yes", .on = "no", .off = "yes"},
+	{"sentinel_user", SENTINEL, read_text, FIELD(sentinel_user), "a user, which is not empty,", .example = "watcher"},
+	{"sentinel_password_file", SENTINEL, read_password_file, FIELD(sentinel_password_file), A_PATH,
+	 .example = "/etc/redis.password"},
+	{"sentinel_password_env", SENTINEL, read_password_env, FIELD(sentinel_password), A_VARIABLE,
+	 .example = "REDIS_PASSWORD"},
+	{"redirects", SENTINEL | CLUSTER, read_hosts, FIELD(redirects), A_HOST, .example = "10.0.0.1,cache-a,[::1]"},
+	{"scripts", ANY, read_choice, FIELD(preloaded), "'preloaded' or 'sent'", "preloaded",
+	 .on = "preloaded", .off = "sent"},
+	{"restart_guard", ANY, read_number, FIELD(restart_guard_ms), "milliseconds from 1 to 86400000", "30000",
+	 .min = 1, .max = 86400000},
+};
+
+enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]) };
+
+static bool
+belongs(const struct lsh_uri *uri, const struct parameter *p)
+{
+	static const unsigned deployments[] = {[LSH_SENTINEL] = SENTINEL, [LSH_CLUSTER] = CLUSTER, [LSH_QUORUM] = 0};
+	const unsigned is = ANY | (uri->scheme == LSH_SCHEME_UNIX ? UNIX : 0) | (uri->tls.on ? TLS : 0);
+
+	return (p->where & (is | deployments[uri->deployment])) != 0;
+}
+
+/* It is ours, but says nothing in this URI. */
+static leash_status
+refuse_stray(const struct lsh_uri *uri, const struct parameter *p, leash_error *err)
+{
+	const struct scheme *scheme = scheme_of(uri);
+	const char *place = "redis+sentinel://";
+
+	if (p->where == UNIX && uri->deployment != LSH_CLUSTER)
+		return REFUSE(err, "parameter '%s': is for unix://; here the database follows the %s, as in %s/2", p->name,
+		              uri->deployment == LSH_SENTINEL ? "master" : "host", scheme->example);
+	if (p->where == TLS && uri->scheme == LSH_SCHEME_TCP)
+		return REFUSE(err, "parameter '%s': is for TLS, which this URI does not ask for; write rediss%s:// for %s://",
+		              p->name, scheme->name + strlen("redis"), scheme->name);
+	if (p->where == UNIX)
+		place = "unix://, and a cluster has only database 0";
+	else if (p->where == TLS)
+		place = "TLS (rediss:// and a host), which is not spoken over a socket of this machine";
+	else if (p->where != SENTINEL)
+		place = "redis+sentinel:// and redis+cluster://, whose servers name others";
+	return REFUSE(err, "parameter '%s': is for %s; else leave it out of a %s:// URI", p->name, place, scheme->name);
+}
+
+/* Name a parameter unless it may be a part of a password with a '?' in it: there is a '@' in the query, or no '='. */
+static leash_status
+refuse_unknown(const struct lsh_uri *uri, const char *name, bool nameable, leash_error *err)
+{
+	char names[256], *at = names;
+
+	for (size_t i = 0; i < PARAMETERS; i++)
+		if (belongs(uri, &parameters[i]))
+			at = stpcpy(stpcpy(at, at == names ? "" : ", "), parameters[i].name);
+	if (nameable && strlen(name) <= MAX_NAME_SHOWN && consists_of(name, ALPHANUMERIC "_-"))
+		return REFUSE(err, "parameter '%s': not known; there are %s", name, names);
+	return REFUSE(err, "parameters: one is not known (in a password '?' is %%3F); there are %s", names);
+}
+
+bool
+lsh_uri_has_password(const struct lsh_uri *uri)
+{
+	return uri->password != NULL || uri->password_file != NULL;
+}
+
+static bool
+has_sentinel_password(const struct lsh_uri *uri)
+{
+	return uri->sentinel_password != NULL || uri->sentinel_password_file != NULL;
+}
+
+/* Would it be the second of which one is enough? */
+static bool
+is_second_password(const struct lsh_uri *uri, const struct parameter *p)
+{
+	if (p->read != read_password_file && p->read != read_password_env)
+		return false;
+	return p->where == SENTINEL ? has_sentinel_password(uri) : lsh_uri_has_password(uri);
+}
+
+static leash_status
+take_parameter(struct lsh_uri *uri, char *name, bool seen[PARAMETERS], bool nameable, leash_error *err)
+{
+	char *value = cut(name, '=');
+	const struct parameter *p = parameters;
+
+	if (name[0] == '\0' && value == NULL)
+		return REFUSE(err, "parameters: one is empty; they are written ?name=value&name=value");
+	while (p < parameters + PARAMETERS && strcmp(name, p->name) != 0)
+		p++;
+	if (p == parameters + PARAMETERS)
+		return refuse_unknown(uri, name, nameable && value != NULL, err);
+	if (!belongs(uri, p))
+		return refuse_stray(uri, p, err);
+	if (value == NULL)
+		return REFUSE(err, "parameter '%s': has no value; '=' and the value follow the name", p->name);
+	if (seen[p - parameters])
+		return REFUSE(err, "parameter '%s': given twice", p->name);
+	seen[p - parameters] = true;
+	if (is_second_password(uri, p))
+		return REFUSE(err, "%s is enough", p->where == SENTINEL ?
+		              "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env" :
+		              "password: given twice; one of 'user:password@', password_file and password_env");
+	return p->read((char *)uri + p->field, p, value, err);
+}
+
+/* What only makes sense together. */
+static leash_status
+check_pairs(const struct lsh_uri *uri, leash_error *err)
+{
+	const struct {
+		bool one, other;
+		const char *missing, *there, *give;
+	} pairs[] = {
+		{uri->user != NULL, lsh_uri_has_password(uri), "password", "user",
+		 "':password' before the '@', password_file or password_env"},
+		{uri->sentinel_user != NULL, has_sentinel_password(uri), "sentinel password", "sentinel_user",
+		 "sentinel_password_file or sentinel_password_env"},
+		{uri->tls.cert != NULL, uri->tls.key != NULL, "key", "cert", "its file, as in &key=/etc/redis/key.pem"},
+		{uri->tls.key != NULL, uri->tls.cert != NULL, "cert", "key", "its file, as in &cert=/etc/redis/cert.pem"},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (pairs[i].one && !pairs[i].other)
+			return REFUSE(err, "%s: missing, but there is a %s; give %s", pairs[i].missing, pairs[i].there,
+			              pairs[i].give);
+	return LEASH_OK;
+}
+
+static leash_status
+take_query(struct lsh_uri *uri, char *query, leash_error *err)
+{
+	bool seen[PARAMETERS] = {false}, nameable = query != NULL && strchr(query, '@') == NULL;
+	leash_status st = LEASH_OK;
+
+	for (char *next; st == LEASH_OK && query != NULL; query = next) {
+		next = cut(query, '&');
+		st = take_parameter(uri, query, seen, nameable, err);
+	}
+	return st == LEASH_OK ? check_pairs(uri, err) : st;
 }
 
 /* ---- who we are ---- */
@@ -58,85 +501,51 @@ check_bytes(const char *text, leash_error *err)
 static leash_status
 take_login(struct lsh_uri *uri, char *user, leash_error *err)
 {
-	char *password = lsh_part_cut(user, ':');
-	leash_status st;
+	char *password = cut(user, ':');
+	leash_status st = LEASH_OK;
 
 	if (user[0] == '\0' && password == NULL)
 		return REFUSE(err, "user: nothing stands before the '@'; leave it out if there is no user");
-	if (user[0] != '\0') { /* else it is that of the default user, as in redis://:password@host */
-		if ((st = lsh_part_take(&uri->user, user, "user", err)) != LEASH_OK)
-			return st;
-		if (strlen(user) > LSH_SECRET_MAX)
-			return REFUSE(err, "user: longer than %d bytes", LSH_SECRET_MAX);
-	}
-	if (password == NULL)
-		return LEASH_OK;
-	if ((st = lsh_part_decode(password, "password", err)) != LEASH_OK)
+	if (user[0] != '\0') /* else it is that of the default user, as in redis://:password@host */
+		st = take_part(&uri->user, user, LSH_SECRET_MAX, "user", err);
+	if (st != LEASH_OK || password == NULL)
 		return st;
-	if (password[0] == '\0')
-		return REFUSE(err, "password: empty, there is nothing between ':' and '@'");
-	if (strlen(password) > LSH_SECRET_MAX)
-		return REFUSE(err, "password: longer than %d bytes", LSH_SECRET_MAX);
+	if ((st = decode(password, "password", err)) != LEASH_OK)
+		return st;
+	if (password[0] == '\0' || strlen(password) > LSH_SECRET_MAX)
+		return REFUSE(err, "password: empty, or longer than %d bytes", LSH_SECRET_MAX);
 	return lsh_secret_copy(&uri->password, password, err);
 }
 
 /* ---- hosts ---- */
 
+/* Read host[:port] into `at`, whose port stays if none is named; `what` is the host in messages. */
 static leash_status
-check_name(const struct lsh_uri *uri, const char *name, const char *what, leash_error *err)
+take_host(struct lsh_endpoint *at, char *host, const char *what, const char *example, leash_error *err)
 {
-	if (name[0] == '\0')
-		return REFUSE(err, "%s: missing; it follows %s, as in %s; in a password '/' is written %%2F and '?' "
-			      "%%3F", what, uri->host_count < 2 ? "'://' or the '@'" : "the ','",
-			      lsh_uri_scheme_of(uri)->example);
-	if (!lsh_part_is_word(name))
-		return REFUSE(err, "%s: one name or address of letters, digits, '-', '.', '_' is expected; an IPv6 "
-			      "address stands in brackets", what);
-	if (!lsh_part_is_name(name))
-		return REFUSE(err, "%s: longer than 253 bytes, which no name is", what);
-	return LEASH_OK;
-}
-
-/* What stands between brackets, and what behind them. */
-static leash_status
-check_address(const char *address, const char *behind, const char *what, leash_error *err)
-{
-	if (behind == NULL)
-		return REFUSE(err, "%s: a '[' without its ']'", what);
-	if (behind[0] != '\0' && behind[0] != ':')
-		return REFUSE(err, "%s: only ':' and a port may follow the ']'", what);
-	if (!lsh_part_is_ipv6(address))
-		return REFUSE(err, "%s: what stands in brackets is not an IPv6 address, as in redis://[::1]:6379",
-			      what);
-	if (!lsh_part_is_zoned(address, "%25"))
-		return REFUSE(err, "%s: the zone of the IPv6 address is not valid; it is written as in "
-			      "redis://[fe80::1%%25eth0]", what);
-	return LEASH_OK;
-}
-
-/* Read host[:port] into `at`, which has the port that it is if none is named; `what` is the host in messages. */
-static leash_status
-take_host(const struct lsh_uri *uri, struct lsh_endpoint *at, char *host, const char *what, leash_error *err)
-{
-	char *port;
-	int64_t n;
+	const bool bracketed = host[0] == '[';
+	char *behind = cut(host, bracketed ? ']' : ':'), *port = behind;
+	int64_t n = at->port;
 	leash_status st;
 
-	if (host[0] == '[') {
-		port = lsh_part_cut(++host, ']');
-		st = check_address(host, port, what, err);
-		port = st == LEASH_OK ? lsh_part_cut(port, ':') : NULL;
-	} else {
-		port = lsh_part_cut(host, ':');
-		st = check_name(uri, host, what, err);
+	if (bracketed) {
+		host++;
+		port = behind != NULL && behind[0] == ':' ? behind + 1 : NULL;
+		if (behind == NULL || (behind[0] != '\0' && port == NULL) || !is_ipv6(host, "%25"))
+			return REFUSE(err, "%s: not an IPv6 address in brackets, '[' and ']', with nothing behind but ':' and a "
+			              "port; its zone is written as in [fe80::1%%25eth0]", what);
+	} else if (host[0] == '\0') {
+		return REFUSE(err, "%s: missing; it follows '://', the '@' or the ',', as in %s; " IN_A_PASSWORD, what,
+		              example);
+	} else if (!is_name(host)) {
+		return REFUSE(err, "%s: a name or address of letters, digits, '-', '.', '_' is expected, not longer than 253 "
+		              "bytes; an IPv6 address stands in brackets", what);
 	}
-	if (st == LEASH_OK)
-		st = lsh_part_take(&at->host, host, what, err);
-	if (st != LEASH_OK || port == NULL)
+	if ((st = take_part(&at->host, host, SIZE_MAX, what, err)) != LEASH_OK)
 		return st;
-	if (!lsh_part_number(port, 1, UINT16_MAX, &n))
-		return REFUSE(err, "%s: port: a number from 1 to 65535 is expected after the host's ':'; in a password "
-			      "'/' is written %%2F and '?' %%3F; an IPv6 address stands in brackets", what);
+	if (port != NULL && !read_part_number(port, 1, UINT16_MAX, &n))
+		return REFUSE(err, "%s: port: a number from 1 to 65535 is expected after the host's ':'; " IN_A_PASSWORD "; an "
+		              "IPv6 address stands in brackets", what);
 	at->port = (uint16_t)n;
 	return LEASH_OK;
 }
@@ -145,55 +554,48 @@ take_host(const struct lsh_uri *uri, struct lsh_endpoint *at, char *host, const 
 static leash_status
 check_new(const struct lsh_uri *uri, size_t which, leash_error *err)
 {
-	const struct lsh_endpoint *new = &uri->hosts[which];
+	const struct lsh_endpoint *at = uri->hosts, *new = &uri->hosts[which];
 
-	for (size_t i = 0; i < which; i++) {
-		if (uri->hosts[i].port == new->port && lsh_part_is_host(new->host, uri->hosts[i].host))
-			return REFUSE(err, "host %zu: the same as host %zu; each one is named once", which + 1, i + 1);
-	}
-	return LEASH_OK;
+	while (at->port != new->port || !is_same_host(new->host, at->host))
+		at++;
+	return at == new ? LEASH_OK : REFUSE(err, "host %zu: the same as host %zu; each one is named once", which + 1,
+	                                     (size_t)(at - uri->hosts) + 1);
 }
 
 /* `more`: some are left over that do not fit. */
 static leash_status
 check_count(const struct lsh_uri *uri, bool more, leash_error *err)
 {
-	size_t n = uri->host_count;
+	const size_t n = uri->host_count;
+	const bool quorum = uri->deployment == LSH_QUORUM;
 
-	if (uri->deployment != LSH_QUORUM)
-		return !more ? LEASH_OK : REFUSE(err, "hosts: more than %d; some of them are enough to find the others",
-						 LSH_HOSTS_MAX);
-	if (more)
-		return REFUSE(err, "hosts: more than %d; a quorum has 3, 5 or 7 servers, and each of them is asked "
-			      "every time", LSH_QUORUM_MAX);
-	if (n == 1)
-		return REFUSE(err, "hosts: one server is no quorum, which has 3, 5 or 7; a single one is written %s://",
-			      uri->tls.on ? "rediss" : "redis");
-	if (n % 2 == 0)
-		return REFUSE(err, "hosts: %zu servers survive no more failures than %zu: one more server buys nothing "
-			      "but another thing to fail; name 3, 5 or 7", n, n - 1);
-	return LEASH_OK;
+	if (quorum && (more || n == 1 || n % 2 == 0))
+		return REFUSE(err, "hosts: %s%zu, but a quorum has 3, 5 or 7: one more survives no more failures and buys "
+		              "nothing but another thing to fail; a single server is redis:// or rediss://",
+		              more ? "more than " : "", n);
+	return !more ? LEASH_OK : REFUSE(err, "hosts: more than %zu; some of them are enough to find the others", n);
 }
 
 static leash_status
 take_hosts(struct lsh_uri *uri, char *list, leash_error *err)
 {
+	const char *example = scheme_of(uri)->example;
 	const size_t most = uri->deployment == LSH_QUORUM ? LSH_QUORUM_MAX : LSH_HOSTS_MAX;
 	const bool single = uri->deployment == LSH_SINGLE;
 	leash_status st;
 
 	if (single && strchr(list, ',') != NULL)
 		return REFUSE(err, "host: one is expected, without a ','; lists of hosts are for redis+sentinel://, "
-			      "redis+cluster:// and redis+quorum://; in a password '/' is written %%2F and '?' %%3F");
+		              "redis+cluster:// and redis+quorum://; " IN_A_PASSWORD);
 	for (char *next; list != NULL && uri->host_count < most; list = next) {
 		size_t i = uri->host_count++; /* also what is half read is freed */
 		char what[16] = "host";
 
 		if (!single)
 			snprintf(what, sizeof(what), "host %zu", i + 1);
-		next = lsh_part_cut(list, ',');
+		next = cut(list, ',');
 		uri->hosts[i].port = uri->deployment == LSH_SENTINEL ? SENTINEL_PORT : SERVER_PORT;
-		st = take_host(uri, &uri->hosts[i], list, what, err);
+		st = take_host(&uri->hosts[i], list, what, example, err);
 		if (st == LEASH_OK)
 			st = check_new(uri, i, err);
 		if (st != LEASH_OK)
@@ -202,13 +604,12 @@ take_hosts(struct lsh_uri *uri, char *list, leash_error *err)
 	if ((st = check_count(uri, list != NULL, err)) != LEASH_OK)
 		return st;
 	uri->port = uri->hosts[0].port;
-	if (single) {
-		uri->host = uri->hosts[0].host;
-		uri->hosts[0] = (struct lsh_endpoint){NULL, 0};
-		uri->host_count = 0;
-		return LEASH_OK;
-	}
-	return lsh_part_copy(&uri->host, uri->hosts[0].host, err);
+	if (!single)
+		return copy_part(&uri->host, uri->hosts[0].host, err);
+	uri->host = uri->hosts[0].host;
+	uri->hosts[0] = (struct lsh_endpoint){NULL, 0};
+	uri->host_count = 0;
+	return LEASH_OK;
 }
 
 /* ---- paths ---- */
@@ -216,33 +617,25 @@ take_hosts(struct lsh_uri *uri, char *list, leash_error *err)
 static leash_status
 take_socket(struct lsh_uri *uri, const char *place, char *path, leash_error *err)
 {
-	const size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-	const char *example = lsh_uri_scheme_of(uri)->example;
-	leash_status st;
-
 	if (place[0] != '\0')
-		return REFUSE(err, "host: a unix: URI has none; its path begins with a third slash, as in %s", example);
+		return REFUSE(err, "host: a unix: URI has none; its path begins with a third slash: unix:///run/redis.sock");
 	if (path == NULL || path[0] == '\0')
-		return REFUSE(err, "path: missing; it is that of a socket, as in %s", example);
+		return REFUSE(err, "path: missing; it is that of a socket, as in unix:///run/redis.sock");
 	*--path = '/'; /* the third slash belongs to it */
-	st = lsh_part_take(&uri->host, path, "path", err);
-	if (st == LEASH_OK && strlen(path) > max)
-		return REFUSE(err, "path: longer than the %zu bytes that the path of a socket can have", max);
-	return st;
+	return take_part(&uri->host, path, MAX_PATH, "path of the socket", err);
 }
 
 static leash_status
-take_master(struct lsh_uri *uri, char *name, leash_error *err)
+take_master(struct lsh_uri *uri, char *name, const char *example, leash_error *err)
 {
-	const char *example = lsh_uri_scheme_of(uri)->example;
 	leash_status st;
 
 	if (name == NULL || name[0] == '\0')
 		return REFUSE(err, "master: missing; what the sentinels call it follows the hosts, as in %s", example);
-	st = lsh_part_take(&uri->master, name, "master", err);
-	if (st == LEASH_OK && (strlen(name) > MAX_MASTER || !lsh_part_is_word(name)))
-		return REFUSE(err, "master: a name of 1 to %d letters, digits, '-', '.', '_' is expected, as in %s",
-			      MAX_MASTER, example);
+	st = take_part(&uri->master, name, SIZE_MAX, "master", err);
+	if (st == LEASH_OK && (strlen(name) > MAX_MASTER || !is_word(name)))
+		return REFUSE(err, "master: a name of 1 to %d letters, digits, '-', '.', '_' is expected, as in %s", MAX_MASTER,
+		              example);
 	return st;
 }
 
@@ -250,26 +643,25 @@ take_master(struct lsh_uri *uri, char *name, leash_error *err)
 static leash_status
 take_path(struct lsh_uri *uri, char *path, leash_error *err)
 {
-	const char *example = lsh_uri_scheme_of(uri)->example;
-	bool sentinel = uri->deployment == LSH_SENTINEL;
+	const char *example = scheme_of(uri)->example;
+	const bool sentinel = uri->deployment == LSH_SENTINEL;
 	char *db = path;
 	leash_status st;
 
 	if (path != NULL && strchr(path, '@') != NULL) /* what is left of a login with a '/' in it */
 		return REFUSE(err, "%s: a '@' after the host's '/'; in a user or a password '/' is written %%2F",
-			      sentinel ? "master" : "database");
+		              sentinel ? "master" : "database");
 	if (sentinel) {
-		db = path != NULL ? lsh_part_cut(path, '/') : NULL;
-		if ((st = take_master(uri, path, err)) != LEASH_OK)
+		db = path != NULL ? cut(path, '/') : NULL;
+		if ((st = take_master(uri, path, example, err)) != LEASH_OK)
 			return st;
 	}
 	if (db == NULL || db[0] == '\0')
 		return LEASH_OK;
 	if (uri->deployment == LSH_CLUSTER && strcmp(db, "0") != 0)
-		return REFUSE(err, "database: a cluster has only database 0; nothing follows the hosts, as in %s",
-			      example);
-	if (!lsh_part_number(db, 0, LSH_DB_MAX, &uri->db))
-		return REFUSE(err, "database: a number from 0 to %d is expected, as in %s/2", LSH_DB_MAX, example);
+		return REFUSE(err, "database: a cluster has only database 0; nothing follows the hosts, as in %s", example);
+	if (!read_part_number(db, 0, DB_MAX, &uri->db))
+		return REFUSE(err, "database: a number from 0 to %d is expected, as in %s/2", DB_MAX, example);
 	return LEASH_OK;
 }
 
@@ -280,12 +672,9 @@ static char *
 show_text(char *at, const char *text)
 {
 	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
+		const bool plain = *text > ' ' && *text <= '~' && strchr("%?#", *text) == NULL;
 
-		if (byte <= ' ' || byte > '~' || strchr("%?#", byte) != NULL)
-			at += sprintf(at, "%%%02X", byte);
-		else
-			*at++ = (char)byte;
+		at += sprintf(at, plain ? "%c" : "%%%02X", (unsigned char)*text);
 	}
 	*at = '\0';
 	return at;
@@ -294,7 +683,7 @@ show_text(char *at, const char *text)
 static char *
 show_host(char *at, const char *host, uint16_t port)
 {
-	bool address = strchr(host, ':') != NULL;
+	const bool address = strchr(host, ':') != NULL;
 
 	at = show_text(stpcpy(at, address ? "[" : ""), host);
 	return at + sprintf(at, "%s:%u", address ? "]" : "", port);
@@ -313,7 +702,7 @@ make_shown(struct lsh_uri *uri)
 	at = uri->shown = lsh_alloc(size);
 	if (at == NULL)
 		return false;
-	at += sprintf(at, "%s://", lsh_uri_scheme_of(uri)->name);
+	at += sprintf(at, "%s://", scheme_of(uri)->name);
 	if (at_socket)
 		at = show_text(at, uri->host);
 	else if (uri->host_count == 0)
@@ -333,39 +722,41 @@ static leash_status
 parse(struct lsh_uri *uri, char *text, leash_error *err)
 {
 	char *authority = strstr(text, "://"), *query, *path, *place;
-	const struct lsh_uri_scheme *scheme;
-	leash_status st;
+	const struct scheme *scheme;
+	leash_status st = LEASH_OK;
 
-	if ((st = check_bytes(text, err)) != LEASH_OK)
-		return st;
+	for (size_t i = 0; text[i] != '\0'; i++)
+		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f || text[i] == '#')
+			return REFUSE(err, "byte %zu: a space, a control character or a '#'; within a part they are written %%XX, "
+			              "as %%20 and %%23, and there are no fragments", i + 1);
 	if (authority == NULL)
 		return REFUSE(err, "scheme: missing; it is " KNOWN_SCHEMES);
 	*authority = '\0';
 	authority += strlen("://");
-	scheme = lsh_uri_scheme_named(text);
+	scheme = scheme_named(text);
 	if (scheme == NULL)
 		return REFUSE(err, "scheme: not known; it is " KNOWN_SCHEMES);
 	uri->deployment = scheme->deployment;
 	uri->scheme = scheme->scheme;
 	uri->tls.on = scheme->tls;
 
-	query = lsh_part_cut(authority, '?');
-	path = lsh_part_cut(authority, '/');
-	place = lsh_part_cut(authority, '@');
+	query = cut(authority, '?');
+	path = cut(authority, '/');
+	place = cut(authority, '@');
 	if (place != NULL && strchr(place, '@') != NULL)
-		return REFUSE(err, "user or password: there is more than one '@' before the host; within them it is "
-			      "%%40, and before a list of hosts they stand once");
+		return REFUSE(err, "user or password: there is more than one '@' before the host; within them it is %%40, and "
+		              "before a list of hosts they stand once");
 	if (place == NULL)
 		place = authority;
-	else if ((st = take_login(uri, authority, err)) != LEASH_OK)
-		return st;
-	if (uri->scheme == LSH_SCHEME_UNIX)
+	else
+		st = take_login(uri, authority, err);
+	if (st == LEASH_OK && uri->scheme == LSH_SCHEME_UNIX)
 		st = take_socket(uri, place, path, err);
-	else if ((st = take_hosts(uri, place, err)) == LEASH_OK)
+	else if (st == LEASH_OK && (st = take_hosts(uri, place, err)) == LEASH_OK)
 		st = take_path(uri, path, err);
 	if (st == LEASH_OK)
-		st = lsh_uri_take_query(uri, query, err);
-	return st == LEASH_OK && !make_shown(uri) ? lsh_uri_no_memory(err) : st;
+		st = take_query(uri, query, err);
+	return st;
 }
 
 leash_status
@@ -381,22 +772,36 @@ lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err)
 	if (st == LEASH_OK)
 		st = parse(out, copy, err);
 	sodium_free(copy);
+	if (st == LEASH_OK && !make_shown(out))
+		st = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "uri: out of memory");
 	if (st != LEASH_OK)
 		lsh_uri_clear(out);
 	return st;
+}
+
+/* The texts in ordinary memory; `hosts` has others. */
+static const size_t texts[] = {
+	offsetof(struct lsh_uri, host), offsetof(struct lsh_uri, user), offsetof(struct lsh_uri, password_file),
+	offsetof(struct lsh_uri, master), offsetof(struct lsh_uri, sentinel_user),
+	offsetof(struct lsh_uri, sentinel_password_file), offsetof(struct lsh_uri, redirects),
+	offsetof(struct lsh_uri, shown), offsetof(struct lsh_uri, tls.cafile), offsetof(struct lsh_uri, tls.cert),
+	offsetof(struct lsh_uri, tls.key), offsetof(struct lsh_uri, tls.server_name),
+};
+
+enum { TEXTS = sizeof(texts) / sizeof(texts[0]) };
+
+static char **
+text_of(struct lsh_uri *uri, size_t which)
+{
+	return (char **)(void *)((char *)uri + texts[which]);
 }
 
 /* In a URI that lacks a ':' or a '@' any part may be the password: all of them are wiped. */
 void
 lsh_uri_clear(struct lsh_uri *uri)
 {
-	char *const texts[] = {
-		uri->host, uri->user, uri->password_file, uri->master, uri->sentinel_user, uri->sentinel_password_file,
-		uri->redirects, uri->shown, uri->tls.cafile, uri->tls.cert, uri->tls.key, uri->tls.server_name,
-	};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		lsh_secret_wipe(texts[i]);
+	for (size_t i = 0; i < TEXTS; i++)
+		lsh_secret_wipe(*text_of(uri, i));
 	for (size_t i = 0; i < uri->host_count; i++)
 		lsh_secret_wipe(uri->hosts[i].host);
 	sodium_free(uri->password); /* wipes it */
@@ -406,36 +811,28 @@ lsh_uri_clear(struct lsh_uri *uri)
 
 /* ---- one server of it ---- */
 
-/* Who we are there, and which database is ours. */
-struct login {
-	const char *user, *password, *file;
-	int64_t db;
-};
-
-static bool
-make_single(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port, struct login login)
+bool
+lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port)
 {
-	const struct {
-		char **to;
-		const char *text;
-	} copies[] = {
-		{&out->host, host}, {&out->user, login.user}, {&out->password_file, login.file},
-		{&out->redirects, uri->redirects}, {&out->tls.server_name, uri->tls.server_name},
-		{&out->tls.cafile, uri->tls.cafile}, {&out->tls.cert, uri->tls.cert}, {&out->tls.key, uri->tls.key},
-	};
 	bool good;
 
-	memset(out, 0, sizeof(*out));
+	*out = *uri;
+	out->deployment = LSH_SINGLE;
+	out->scheme = LSH_SCHEME_TCP;
+	out->host = (char *)(uintptr_t)host;
 	out->port = port;
-	out->db = login.db;
-	out->timeout_ms = uri->timeout_ms;
-	out->tls.on = uri->tls.on;
-	out->tls.unverified = uri->tls.unverified;
-	out->preloaded = uri->preloaded;
-	out->restart_guard_ms = uri->restart_guard_ms;
-	good = login.password == NULL || lsh_secret_copy(&out->password, login.password, NULL) == LEASH_OK;
-	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]) && good; i++)
-		good = copies[i].text == NULL || (*copies[i].to = lsh_strdup(copies[i].text)) != NULL;
+	memset(out->hosts, 0, sizeof(out->hosts));
+	out->host_count = 0;
+	out->master = out->sentinel_user = out->sentinel_password_file = out->sentinel_password = out->shown = NULL;
+
+	/* what are still the texts of others are copied */
+	good = out->password == NULL || lsh_secret_copy(&out->password, uri->password, NULL) == LEASH_OK;
+	for (size_t i = 0; i < TEXTS; i++) {
+		char **text = text_of(out, i);
+
+		if (*text != NULL)
+			good = (*text = lsh_strdup(*text)) != NULL && good;
+	}
 	good = good && make_shown(out);
 	if (!good)
 		lsh_uri_clear(out);
@@ -443,19 +840,15 @@ make_single(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, ui
 }
 
 bool
-lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port)
-{
-	const struct login login = {uri->user, uri->password, uri->password_file, uri->db};
-
-	return make_single(out, uri, host, port, login);
-}
-
-bool
 lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which)
 {
-	const struct login login = {uri->sentinel_user, uri->sentinel_password, uri->sentinel_password_file, 0};
+	struct lsh_uri login = *uri;
 
-	return make_single(out, uri, uri->hosts[which].host, uri->hosts[which].port, login);
+	login.user = uri->sentinel_user;
+	login.password = uri->sentinel_password;
+	login.password_file = uri->sentinel_password_file;
+	login.db = 0;
+	return lsh_uri_of_server(out, &login, uri->hosts[which].host, uri->hosts[which].port);
 }
 
 bool
@@ -465,9 +858,11 @@ lsh_uri_allows(const struct lsh_uri *uri, const char *host)
 	size_t n;
 
 	for (const char *at = uri->redirects; at != NULL; at = at[n] != '\0' ? at + n + 1 : NULL) {
+		const size_t bracket = at[0] == '[';
+
 		n = strcspn(at, ",");
-		snprintf(allowed, sizeof(allowed), "%.*s", (int)n, at);
-		if (lsh_part_is_host(allowed, host))
+		snprintf(allowed, sizeof(allowed), "%.*s", (int)(n - 2 * bracket), at + bracket);
+		if (is_same_host(allowed, host))
 			return true;
 	}
 	return uri->redirects == NULL;
@@ -488,8 +883,8 @@ bool
 lsh_uri_is_repeated(const struct lsh_uri *uri, const char *bytes, size_t n)
 {
 	char *read;
-	bool unknown = lsh_uri_read_password(&read, uri, NULL) != LEASH_OK;
-	bool repeated = unknown || lsh_secret_is_in(read != NULL ? read : uri->password, bytes, n);
+	const bool unknown = lsh_uri_read_password(&read, uri, NULL) != LEASH_OK;
+	const bool repeated = unknown || lsh_secret_is_in(read != NULL ? read : uri->password, bytes, n);
 
 	sodium_free(read);
 	return repeated;

@@ -99,7 +99,7 @@ look_for_nobody(const char *uri)
 	if (leash_open(&client, NULL, &err) == LEASH_INVALID)
 		fail_msg("LEASH_URI was read: %s", err.text);
 	leash_close(client);
-	check_open("unix:///nowhere?password_env=LEASH_URI", LEASH_INVALID, "password_env: a set-user-ID program reads no password from the environment");
+	check_open("unix:///nowhere?password_env=LEASH_URI", LEASH_INVALID, "password_env: the variable 'LEASH_URI' is not read by a set-user-ID program; use a file");
 	check_open(uri, LEASH_DENIED, "name a cafile that has its issuer (Test Authority)");
 	return 0;
 }

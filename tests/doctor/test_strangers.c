@@ -114,7 +114,7 @@ a_database_that_is_not_there_is_told(void **state)
 	(void)state;
 	snprintf(uri, sizeof uri, "unix://%s?db=999", server_socket(server));
 	assert_status(LEASH_INVALID, examine(uri));
-	the("connection", ERROR, "no database 999");
+	the("connection", ERROR, "there is no such database: SELECT was refused");
 }
 
 static void

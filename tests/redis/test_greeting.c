@@ -149,7 +149,7 @@ a_database_that_is_not_there_is_invalid(void **state)
 
 	(void)state;
 	snprintf(text, sizeof text, "unix://%s?db=1234", server_socket(server));
-	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "there is no database 1234: SELECT was refused: ERR");
+	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "?db=1234: there is no such database: SELECT was refused: ERR");
 	check_contains(err.text, server_uri(server));
 }
 
@@ -293,7 +293,7 @@ a_cluster_says_that_it_is_one(void **state)
 	assert_true(hello.cluster);
 	close(hello.wire.fd);
 	snprintf(text, sizeof text, "%s?db=1", server_uri(cluster));
-	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "database 1: SELECT was refused: ERR SELECT is not allowed in cluster mode");
+	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "?db=1: there is no such database: SELECT was refused: ERR SELECT is not allowed in cluster mode");
 	server_stop(cluster);
 }
 

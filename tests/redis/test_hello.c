@@ -20,15 +20,15 @@ odd_answers_are_told_from_one_another(void **state)
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK, false, LEASH_OK, ""},
 		{"-ERR unknown command 'CLIENT'\r\n" NO_INFO NO_INFO NO_INFO TIME_OK, false, LEASH_OK, ""},
 		{"-LOADING Redis is loading the dataset in memory\r\n", false, LEASH_UNAVAILABLE, ": CLIENT SETNAME was refused: LOADING Redis is loading"},
-		{SETNAME_OK "-LOADING Redis is loading\r\n", false, LEASH_UNAVAILABLE, ": INFO was refused: LOADING"},
+		{SETNAME_OK "-LOADING Redis is loading\r\n", false, LEASH_UNAVAILABLE, ": INFO server was refused: LOADING"},
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-BUSY Redis is busy running a script\r\n", false, LEASH_UNAVAILABLE, ": TIME was refused: BUSY"},
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-NOAUTH Authentication required.\r\n", false, LEASH_DENIED, "wants a password: TIME was refused: NOAUTH Authentication required"},
 		{"-DENIED Redis is running in protected mode because\r\n", true, LEASH_DENIED, ": the connection was refused: DENIED Redis is running"},
 		{"-ERR max number of clients reached\r\n", true, LEASH_UNAVAILABLE, ": the connection was refused: ERR max number of clients reached"},
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "-ERR unknown command 'TIME'\r\n", false, LEASH_UNSUPPORTED, ": TIME was refused: ERR unknown command 'TIME' (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)"},
-		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "NONSENSE \\x1b[31mred"},
+		{"-NONSENSE \x1b[31mred\r\n", false, LEASH_PROTOCOL, "these are not the words of a Redis server: CLIENT SETNAME was refused: NONSENSE \\x1b[31mred"},
 		{"", true, LEASH_UNAVAILABLE, ": CLIENT SETNAME: the server closed the connection"},
-		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO: the server closed the connection"},
+		{SETNAME_OK, true, LEASH_UNAVAILABLE, ": INFO server: the server closed the connection"},
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$10\r\n17000", true, LEASH_UNAVAILABLE, ": TIME: the server closed the connection"},
 		{"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", true, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not what a Redis server says: "},
 		{"SSH-2.0-OpenSSH_9.2p1\r\n", false, LEASH_PROTOCOL, "not what a Redis server says"},
@@ -38,10 +38,10 @@ odd_answers_are_told_from_one_another(void **state)
 		{"$-1\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
 		{"*0\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
 		{"+QUEUED\r\n", false, LEASH_PROTOCOL, ": CLIENT SETNAME: the answer is not"},
-		{SETNAME_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
-		{SETNAME_OK ":1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
-		{SETNAME_OK "*1\r\n$1\r\na\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
-		{SETNAME_OK "$-1\r\n", false, LEASH_PROTOCOL, ": INFO: the answer is not"},
+		{SETNAME_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO server: the answer is not"},
+		{SETNAME_OK ":1\r\n", false, LEASH_PROTOCOL, ": INFO server: the answer is not"},
+		{SETNAME_OK "*1\r\n$1\r\na\r\n", false, LEASH_PROTOCOL, ": INFO server: the answer is not"},
+		{SETNAME_OK "$-1\r\n", false, LEASH_PROTOCOL, ": INFO server: the answer is not"},
 		{SETNAME_OK INFO_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO replication: the answer is not"},
 		{SETNAME_OK INFO_OK REPLICATION_OK "+OK\r\n", false, LEASH_PROTOCOL, ": INFO memory: the answer is not"},
 		{SETNAME_OK INFO_OK REPLICATION_OK "-NOPERM this user has no permissions to run the 'info' command\r\n" TIME_OK, false, LEASH_OK, ""},
@@ -90,7 +90,7 @@ half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 	puppet_start(&f, SETNAME_OK "$22\r\nredis_ver");
 	f.closes = true;
 	open_dial(f.uri, "leash-test", NULL);
-	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, ": INFO: the server closed the connection");
+	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, ": INFO server: the server closed the connection");
 	f.says = SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK;
 	f.size = strlen(f.says);
 	f.closes = false;
