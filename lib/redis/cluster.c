@@ -56,8 +56,7 @@
 
 enum {
 	WITNESSES = 2,       /* whose answers end a look */
-	QUESTIONS = 8,       /* at a time; more than WITNESSES are under way only if some are slow */
-	PLACES = 64,
+	PLACES = 64,         /* more than a URI may name */
 	ID_SIZE = 40,
 	BYTES = 32 << 20,    /* of a map, at most, and its elements: 16,384 ranges of one slot each, with a master, seven */
 	ELEMENTS = 1 << 20,  /* replicas and a further name of each */
@@ -74,22 +73,17 @@ enum {
 #define LOOKS        LSH_S          /* for such */
 #define NEVER_YET    (-LSH_NEVER / 2)
 
-/* Where a node may be asked. */
+/* Where a node may be asked; the question to it, while one is under way. */
 struct place {
-	struct lsh_whereabouts at;
-	char id[ID_SIZE + 1]; /* of the node, as far as it is known */
-	bool named;           /* by the URI */
-	bool asked;           /* a question is under way */
-	unsigned look;        /* in which it was asked last */
+	struct lsh_whereabouts at;       /* "": the place is free */
+	char id[ID_SIZE + 1];            /* of the node, as far as it is known */
+	bool named;                      /* by the URI */
+	unsigned look;                   /* in which it was asked last */
 	int64_t failed_at;
-};
 
-struct question {
-	struct lsh_informant *informant; /* NULL: none is under way */
-	struct lsh_uri uri;              /* of the node */
-	bool named;                      /* by the URI of the cluster */
+	struct lsh_informant *informant; /* NULL: no question is under way */
+	struct lsh_uri uri;
 	struct redisReply *slots;        /* to CLUSTER SLOTS */
-	unsigned look;
 	int64_t begun, asked_at;         /* the look; the question itself */
 };
 
@@ -108,10 +102,7 @@ struct asker {
 	leash_error trouble;          /* of the last look, LEASH_OK if that was answered; the cluster's mutex guards it */
 
 	/* the thread's; until it runs, that of lsh_cluster_open() */
-	struct question question[QUESTIONS];
 	struct place place[PLACES];   /* first those that the URI names */
-	struct place kept[PLACES];    /* what they are replaced by */
-	unsigned named, places;
 	bool looking, looked;         /* the first look is over */
 	bool held_back;               /* something was, because it is too soon to believe it */
 	bool troubled;                /* `trouble` is of this look */
@@ -201,44 +192,52 @@ is_allowed(const struct lsh_cluster *c, const char *host, const char *said_by)
 	return strcasecmp(host, said_by) == 0 || lsh_uri_allows(c->uri, host);
 }
 
+/* "" and 0: a free one. */
 static struct place *
 find_place(struct asker *a, const char *host, uint16_t port)
 {
-	for (unsigned i = 0; i < a->places; i++)
+	for (int i = 0; i < PLACES; i++)
 		if (lsh_is_same_place(&a->place[i].at, host, port))
 			return &a->place[i];
 	return NULL;
 }
 
-static void
-set_id(struct place *place, const char *id)
+/* NULL: there is no room. */
+static struct place *
+take_place(struct asker *a, const char *host, uint16_t port)
 {
-	snprintf(place->id, sizeof place->id, "%s", strlen(id) == ID_SIZE ? id : "");
+	struct place *place = find_place(a, host, port);
+
+	if (place == NULL && (place = find_place(a, "", 0)) != NULL) {
+		*place = (struct place){.at.port = port, .failed_at = NEVER_YET};
+		snprintf(place->at.host, LSH_HOST_SIZE, "%s", host);
+	}
+	return place;
 }
 
-/* Those that the URI names stay, of the others those that were heard of last. */
+/* Those that the URI names stay, and those that are being asked; of the others those that were heard of last. */
 static void
 keep_places(struct asker *a, const char *said_by)
 {
-	unsigned count = 0;
+	bool kept[PLACES] = {false};
+	struct place *place;
 
-	for (unsigned i = 0; i < a->named; i++)
-		set_id(&a->place[i], "");
-	for (unsigned i = 0; i < a->survey.count && a->named + count < PLACES; i++) {
+	for (int i = 0; i < PLACES; i++)
+		a->place[i].id[0] = '\0';
+	for (unsigned i = 0; i < a->survey.count; i++)
+		if ((place = find_place(a, a->survey.node[i].host, a->survey.node[i].port)) != NULL)
+			kept[place - a->place] = is_allowed(&a->cluster, place->at.host, said_by);
+	for (int i = 0; i < PLACES; i++)
+		if (!kept[i] && !a->place[i].named && a->place[i].informant == NULL)
+			a->place[i].at = (struct lsh_whereabouts){.port = 0};
+	for (unsigned i = 0; i < a->survey.count; i++) {
 		const struct lsh_surveyed *node = &a->survey.node[i];
-		struct place *known = find_place(a, node->host, node->port), *kept = &a->kept[count];
 
-		if (known != NULL)
-			set_id(known, node->id);
-		if ((known != NULL && known->named) || !is_allowed(&a->cluster, node->host, said_by))
-			continue;
-		*kept = known != NULL ? *known : (struct place){.at.port = node->port, .failed_at = NEVER_YET};
-		snprintf(kept->at.host, LSH_HOST_SIZE, "%s", node->host);
-		set_id(kept, node->id);
-		count++;
+		place = is_allowed(&a->cluster, node->host, said_by) ? take_place(a, node->host, node->port)
+		                                                     : find_place(a, node->host, node->port);
+		if (place != NULL && strlen(node->id) == ID_SIZE)
+			strcpy(place->id, node->id);
 	}
-	memcpy(a->place + a->named, a->kept, count * sizeof *a->kept);
-	a->places = a->named + count;
 }
 
 /* Is any of the nodes one that we know? If either side says no ids, it is taken to be so. */
@@ -247,7 +246,7 @@ is_same_cluster(const struct asker *a)
 {
 	bool said = false, known = false;
 
-	for (unsigned i = 0; i < a->places; i++) {
+	for (int i = 0; i < PLACES; i++) {
 		known = known || a->place[i].id[0] != '\0';
 		for (unsigned j = 0; j < a->survey.count && a->place[i].id[0] != '\0'; j++)
 			if (strcmp(a->place[i].id, a->survey.node[j].id) == 0)
@@ -259,13 +258,6 @@ is_same_cluster(const struct asker *a)
 }
 
 /* ---- judging ---- */
-
-/* The larger it is, the more an answer counts: first whether the node is in touch with most masters, then its epoch. */
-static uint64_t
-rank_of(const struct lsh_survey *s)
-{
-	return (uint64_t)s->healthy << 63 | (s->epoch & INT64_MAX);
-}
 
 /* The server's number, in use; LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no memory for it. */
 static int
@@ -284,7 +276,7 @@ number_of(struct asker *a, const struct lsh_surveyed *node, const char *said_by)
 
 /* Make the map what the survey says. False: there was no memory for one of its servers. */
 static bool
-take(struct asker *a, const struct question *q, bool higher)
+take(struct asker *a, const struct place *q, bool higher)
 {
 	struct lsh_survey *s = &a->survey;
 	bool whole = true;
@@ -306,9 +298,10 @@ take(struct asker *a, const struct question *q, bool higher)
 
 /* All of these: was it of use? */
 static bool
-judge_survey(struct asker *a, const struct question *q)
+judge_survey(struct asker *a, const struct place *q)
 {
-	uint64_t rank = rank_of(&a->survey);
+	/* first whether the node is in touch with most masters, then its epoch */
+	uint64_t rank = (uint64_t)a->survey.healthy << 63 | (a->survey.epoch & INT64_MAX);
 	bool first = lsh_cluster_version(&a->cluster) == 0, higher = first || rank > a->rank;
 	bool same = is_same_cluster(a), whole;
 	int64_t now = lsh_now_ns();
@@ -338,8 +331,8 @@ judge_survey(struct asker *a, const struct question *q)
 }
 
 /* CLUSTER SLOTS was answered with an error. */
-static bool
-judge_refusal(struct asker *a, const struct question *q, const char *said)
+static void
+note_refusal(struct asker *a, const struct place *q, const char *said)
 {
 	enum lsh_fault fault = lsh_fault_of(said);
 
@@ -350,17 +343,18 @@ judge_refusal(struct asker *a, const struct question *q, const char *said)
 		note(a, fault == LSH_FAULT_UNKNOWN ? LEASH_UNSUPPORTED : lsh_fault_status(fault), 0,
 		     "%.60s: CLUSTER SLOTS %s: %.120s", q->uri.shown,
 		     fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", said);
-	return false;
 }
 
 static bool
-judge(struct asker *a, const struct question *q, const struct redisReply *info)
+judge(struct asker *a, const struct place *q, const struct redisReply *info)
 {
 	struct lsh_item slots = lsh_answer_item(q->slots), words = lsh_answer_item(info);
 	const char *why;
 
-	if (slots.type == LSH_ERROR)
-		return judge_refusal(a, q, slots.text);
+	if (slots.type == LSH_ERROR) {
+		note_refusal(a, q, slots.text);
+		return false;
+	}
 	if (!lsh_survey_read(&a->survey, q->slots, q->uri.host, &why)) {
 		note(a, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s", q->uri.shown,
 		     why);
@@ -384,15 +378,16 @@ judge(struct asker *a, const struct question *q, const struct redisReply *info)
 /* ---- questions ---- */
 
 static void
-begin_question(struct asker *a, struct question *q, struct place *place, int64_t now)
+begin_question(struct asker *a, struct place *q, int64_t now)
 {
 	const struct lsh_arg slots[] = {LSH_ARG("CLUSTER"), LSH_ARG("SLOTS")};
 	const struct lsh_arg info[] = {LSH_ARG("CLUSTER"), LSH_ARG("INFO")};
 	struct lsh_informant *informant = NULL;
 
-	*q = (struct question){.named = place->named, .look = a->look, .begun = a->begun, .asked_at = now};
-	place->look = a->look;
-	if (lsh_uri_of_server(&q->uri, a->cluster.uri, place->at.host, place->at.port))
+	q->look = a->look;
+	q->begun = a->begun;
+	q->asked_at = now;
+	if (lsh_uri_of_server(&q->uri, a->cluster.uri, q->at.host, q->at.port))
 		informant = lsh_informant_new(&q->uri, &a->options);
 	if (informant == NULL) {
 		lsh_uri_clear(&q->uri);
@@ -402,30 +397,26 @@ begin_question(struct asker *a, struct question *q, struct place *place, int64_t
 	lsh_informant_dial(informant);
 	lsh_informant_send(informant, slots, 2);
 	lsh_informant_send(informant, info, 2);
-	place->asked = true;
 	q->informant = informant;
 }
 
 static void
-end_question(struct asker *a, struct question *q, bool of_use)
+end_question(struct place *q, bool of_use)
 {
-	struct place *place = find_place(a, q->uri.host, q->uri.port);
 	struct lsh_informant *informant = q->informant;
 
-	if (place != NULL) {
-		place->asked = false;
-		place->failed_at = of_use ? NEVER_YET : lsh_now_ns();
-	}
+	q->failed_at = of_use ? NEVER_YET : lsh_now_ns();
 	q->informant = NULL; /* first: in a child that is forked meanwhile there is none that is not whole */
 	lsh_informant_free(informant);
 	lsh_answer_free(q->slots);
+	q->slots = NULL;
 	lsh_uri_clear(&q->uri);
 }
 
 static void
-go_on_asking(struct asker *a, struct question *q)
+go_on_asking(struct asker *a, struct place *q)
 {
-	const leash_error *trouble;
+	const leash_error *trouble = lsh_informant_trouble(q->informant);
 
 	switch (lsh_informant_step(q->informant)) {
 	case LSH_INFORMED_WAIT:
@@ -435,12 +426,11 @@ go_on_asking(struct asker *a, struct question *q)
 		if (q->slots == NULL)
 			q->slots = lsh_informant_take(q->informant);
 		else
-			end_question(a, q, judge(a, q, lsh_informant_reply(q->informant)));
+			end_question(q, judge(a, q, lsh_informant_reply(q->informant)));
 		break;
 	case LSH_INFORMED_FAILED:
-		trouble = lsh_informant_trouble(q->informant);
 		note(a, trouble->status, trouble->sys_errno, "%s", trouble->text);
-		end_question(a, q, false);
+		end_question(q, false);
 		break;
 	}
 }
@@ -462,11 +452,11 @@ next_place(struct asker *a, int64_t now)
 	struct place *next = NULL;
 	uint32_t soonest = 0;
 
-	for (unsigned i = 0; i < a->places; i++) {
+	for (int i = 0; i < PLACES; i++) {
 		struct place *place = &a->place[i];
 		uint32_t turn = (elapsed(place->failed_at, now) < BAD_LATELY ? 2u : 0u) + (place->named ? 1u : 0u);
 
-		if (place->asked || place->look == a->look)
+		if (place->at.host[0] == '\0' || place->informant != NULL || place->look == a->look)
 			continue;
 		turn = turn << 16 | lsh_random32() >> 16;
 		if (next == NULL || turn < soonest) {
@@ -511,21 +501,17 @@ end_look(struct asker *a)
 	a->said[0] = '\0';
 }
 
-/* How the look stands: how many questions of it are under way; how many of those are not slow; when the next one
- * will be. Returns one to be asked; NULL: there is none. */
-static struct question *
-count_questions(struct asker *a, int64_t now, unsigned *asked, unsigned *fresh, int64_t *until)
+/* How the look stands: how many questions of it are under way; how many of those are not slow; and when one of these
+ * will be. */
+static void
+count_questions(const struct asker *a, int64_t now, unsigned *asked, unsigned *fresh, int64_t *until)
 {
-	struct question *idle = NULL;
-
 	*asked = *fresh = 0;
 	*until = LSH_NEVER;
-	for (int i = 0; i < QUESTIONS; i++) {
-		struct question *q = &a->question[i];
+	for (int i = 0; i < PLACES; i++) {
+		const struct place *q = &a->place[i];
 		int64_t slow_at = lsh_after(q->asked_at, a->options.timeout / 5);
 
-		if (q->informant == NULL)
-			idle = q;
 		if (q->informant == NULL || q->look != a->look)
 			continue;
 		++*asked;
@@ -534,7 +520,6 @@ count_questions(struct asker *a, int64_t now, unsigned *asked, unsigned *fresh, 
 		++*fresh;
 		*until = slow_at < *until ? slow_at : *until;
 	}
-	return idle;
 }
 
 /* Begin a look if it is time to, or bring it forward. Returns when it wants to be called again. */
@@ -543,21 +528,20 @@ go_on(struct asker *a)
 {
 	for (;;) {
 		int64_t now = lsh_now_ns(), until = atomic_load(&a->wanted) && a->soonest < a->due ? a->soonest : a->due;
-		struct question *idle;
-		struct place *place;
+		struct place *next;
 		unsigned asked, fresh;
 
 		if (!a->looking && now < until)
 			return until;
 		if (!a->looking)
 			begin_look(a, now);
-		idle = count_questions(a, now, &asked, &fresh, &until);
+		count_questions(a, now, &asked, &fresh, &until);
 		if (a->witnesses >= WITNESSES)
 			end_look(a);
-		else if (idle == NULL || a->witnesses + fresh >= WITNESSES)
+		else if (a->witnesses + fresh >= WITNESSES)
 			return until;
-		else if ((place = next_place(a, now)) != NULL)
-			begin_question(a, idle, place, now);
+		else if ((next = next_place(a, now)) != NULL)
+			begin_question(a, next, now);
 		else if (asked > 0)
 			return until;
 		else
@@ -592,9 +576,9 @@ work(struct asker *a)
 {
 	int64_t until, again;
 
-	for (int i = 0; i < QUESTIONS; i++)
-		if (a->question[i].informant != NULL)
-			go_on_asking(a, &a->question[i]);
+	for (int i = 0; i < PLACES; i++)
+		if (a->place[i].informant != NULL)
+			go_on_asking(a, &a->place[i]);
 	tell(a);
 	again = give_up(a);
 	until = go_on(a);
@@ -604,13 +588,13 @@ work(struct asker *a)
 static void
 sleep_until(struct asker *a, int64_t until)
 {
-	struct pollfd polled[1 + QUESTIONS] = {{.fd = a->kick, .events = POLLIN}};
+	struct pollfd polled[1 + PLACES] = {{.fd = a->kick, .events = POLLIN}};
 	uint64_t drained;
 	nfds_t n = 1;
 
-	for (int i = 0; i < QUESTIONS; i++)
-		if (a->question[i].informant != NULL)
-			n += lsh_informant_poll(a->question[i].informant, polled + n, &until);
+	for (int i = 0; i < PLACES; i++)
+		if (a->place[i].informant != NULL)
+			n += lsh_informant_poll(a->place[i].informant, polled + n, &until);
 	if (lsh_poll_until(polled, n, until) && polled[0].revents != 0)
 		eventfd_read(a->kick, &drained);
 }
@@ -635,14 +619,14 @@ lsh_cluster_refresh(struct lsh_cluster *c)
 		kick(asker_of(c));
 }
 
-static leash_status
-redirect(struct lsh_cluster *c, const char *text, const char *verb, int from, unsigned *slot, int *index,
-         leash_error *err)
+leash_status
+lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int from, unsigned *slot, int *index,
+                     leash_error *err)
 {
 	const struct lsh_uri *said_by = lsh_cluster_server(c, from);
 	struct lsh_whereabouts to;
 
-	if (!lsh_redirection_read(text, verb, slot, &to))
+	if (!lsh_redirection_read(text, asks ? "ASK" : "MOVED", slot, &to))
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: where it sends us is nowhere: %.100s", said_by->shown, text);
 	if (to.host[0] == '\0')
 		snprintf(to.host, sizeof to.host, "%s", said_by->host);
@@ -651,28 +635,16 @@ redirect(struct lsh_cluster *c, const char *text, const char *verb, int from, un
 		                "%.80s: it sends us to '%.80s:%u', to which 'redirects' of the URI does not let us be sent",
 		                said_by->shown, to.host, to.port);
 	*index = lsh_slots_number(c, to.host, to.port, false);
-	if (*index != LSH_NO_SERVER)
-		return LEASH_OK;
-	kick(asker_of(c)); /* there may be some to be given up */
-	return lsh_fail(err, LEASH_UNAVAILABLE, 0,
-	                "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does not "
-	                "name are in use (or no memory is left)", said_by->shown, to.host, to.port, (int)LSH_STRANGERS);
-}
-
-leash_status
-lsh_cluster_moved(struct lsh_cluster *c, const char *text, int from, unsigned *slot, int *index, leash_error *err)
-{
-	leash_status status = redirect(c, text, "MOVED", from, slot, index, err);
-
-	if (status == LEASH_OK && lsh_slots_move(c, *slot, *index))
+	if (*index == LSH_NO_SERVER) {
+		kick(asker_of(c)); /* there may be some to be given up */
+		return lsh_fail(err, LEASH_UNAVAILABLE, 0,
+		                "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does "
+		                "not name are in use (or no memory is left)",
+		                said_by->shown, to.host, to.port, (int)LSH_STRANGERS);
+	}
+	if (!asks && lsh_slots_move(c, *slot, *index))
 		lsh_cluster_refresh(c); /* hardly that one alone */
-	return status;
-}
-
-leash_status
-lsh_cluster_ask(struct lsh_cluster *c, const char *text, int from, unsigned *slot, int *index, leash_error *err)
-{
-	return redirect(c, text, "ASK", from, slot, index, err);
+	return LEASH_OK;
 }
 
 leash_status
@@ -724,9 +696,9 @@ lsh_cluster_stop(struct lsh_cluster *c)
 	if (a->started)
 		pthread_join(a->thread, NULL);
 	a->started = false;
-	for (int i = 0; i < QUESTIONS; i++)
-		if (a->question[i].informant != NULL)
-			end_question(a, &a->question[i], false);
+	for (int i = 0; i < PLACES; i++)
+		if (a->place[i].informant != NULL)
+			end_question(&a->place[i], false);
 }
 
 void
@@ -734,9 +706,9 @@ lsh_cluster_forsake(struct lsh_cluster *c)
 {
 	struct asker *a = asker_of(c);
 
-	for (int i = 0; i < QUESTIONS; i++)
-		if (a->question[i].informant != NULL)
-			lsh_informant_forsake(a->question[i].informant);
+	for (int i = 0; i < PLACES; i++)
+		if (a->place[i].informant != NULL)
+			lsh_informant_forsake(a->place[i].informant);
 	close(a->kick);
 }
 
@@ -770,15 +742,8 @@ lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_clus
 		.bytes = BYTES, .elements = ELEMENTS,
 	};
 	a->begun = NEVER_YET;
-	for (size_t i = 0; i < options->uri->host_count; i++) {
-		const struct lsh_endpoint *host = &options->uri->hosts[i];
-
-		if (find_place(a, host->host, host->port) != NULL)
-			continue; /* twice in the URI */
-		a->place[a->places] = (struct place){.at.port = host->port, .named = true, .failed_at = NEVER_YET};
-		snprintf(a->place[a->places++].at.host, LSH_HOST_SIZE, "%s", host->host);
-	}
-	a->named = a->places;
+	for (size_t i = 0; i < options->uri->host_count; i++)
+		take_place(a, options->uri->hosts[i].host, options->uri->hosts[i].port)->named = true;
 	a->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (a->kick < 0) {
 		lsh_cluster_free(&a->cluster);

@@ -74,9 +74,8 @@ size_t lsh_cluster_servers(const struct lsh_cluster *cluster); /* all numbers ar
 /* NULL: nobody has the number. */
 const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
 
-/* What is in use may be used once more (lsh_cluster_use()); the other two begin, and return LSH_NO_SERVER or false
- * where there is nothing to begin with. Each use ends by lsh_cluster_leave(). */
-int lsh_cluster_use_at(struct lsh_cluster *cluster, unsigned slot);
+/* What is in use may be used once more (lsh_cluster_use()). The first use begins by its number: false where nobody has
+ * that, or it is being given up. Each use ends by lsh_cluster_leave(). */
 bool lsh_cluster_use_number(struct lsh_cluster *cluster, int index);
 void lsh_cluster_use(struct lsh_cluster *cluster, int index);
 void lsh_cluster_leave(struct lsh_cluster *cluster, int index);
@@ -85,15 +84,11 @@ void lsh_cluster_leave(struct lsh_cluster *cluster, int index);
 void lsh_cluster_refresh(struct lsh_cluster *cluster);
 
 /* The server `from` said `text`: "MOVED <slot> <host>:<port>". That slot is corrected at once, and the others are
- * looked at anew. LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be
- * sent there; UNAVAILABLE: there are too many already of which nobody but such texts has told, or there is no
- * memory. */
-leash_status lsh_cluster_moved(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index,
-                               leash_error *err);
-
-/* The same for "ASK <slot> <host>:<port>", which changes nothing: it is good for one command. */
-leash_status lsh_cluster_ask(struct lsh_cluster *cluster, const char *text, int from, unsigned *slot, int *index,
-                             leash_error *err);
+ * looked at anew. Or, if it `asks`, "ASK <slot> <host>:<port>", which changes nothing: it is good for one command.
+ * LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there;
+ * UNAVAILABLE: there are too many already of which nobody but such texts has told, or there is no memory. */
+leash_status lsh_cluster_redirect(struct lsh_cluster *cluster, bool asks, const char *text, int from, unsigned *slot,
+                                  int *index, leash_error *err);
 
 /* Why a slot has no server, as far as it is known, for a message: "redis+cluster://...: ..." */
 leash_status lsh_cluster_trouble(struct lsh_cluster *cluster, unsigned slot, leash_error *err);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "redis/buffer.h"
 #include "redis/dial.h"
 #include "redis/sieve.h"
 
@@ -27,8 +28,7 @@ struct lsh_informant {
 	struct lsh_hello hello;
 	struct lsh_wire wire;
 	int64_t deadline;
-	char *words;            /* the commands */
-	size_t size, room, sent;
+	struct lsh_buffer out;  /* commands */
 	unsigned due;           /* replies */
 	bool more;              /* a step may have something to say that poll() does not tell of */
 	size_t received;        /* bytes of the reply under way */
@@ -68,12 +68,6 @@ fail(struct lsh_informant *i, leash_status status, int sys_errno, const char *fo
 }
 
 static enum lsh_informed
-fail_for_memory(struct lsh_informant *i, const char *what)
-{
-	return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for %s", what);
-}
-
-static enum lsh_informed
 fail_by_errno(struct lsh_informant *i, int e)
 {
 	char text[LSH_ERRNO_TEXT];
@@ -94,30 +88,23 @@ fail_as_too_long(struct lsh_informant *i, size_t most, const char *of_what)
 /* ---- the connection ---- */
 
 static enum lsh_informed
-connected(struct lsh_informant *i)
+go_on_dialing(struct lsh_informant *i)
 {
+	enum lsh_dialed dialed = lsh_dial_step(i->dial, &i->hello, &i->trouble);
+
+	if (dialed == LSH_DIAL_WAIT)
+		return LSH_INFORMED_WAIT;
+	if (dialed == LSH_DIAL_FAILED) {
+		i->state = DOWN;
+		return LSH_INFORMED_FAILED;
+	}
 	i->wire = i->hello.wire;
 	if (!lsh_sieve_open(&i->sieve, NULL, LEVELS, i->options.elements))
-		return fail_for_memory(i, "a connection");
+		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
 	i->state = UP;
 	i->received = 0;
 	lsh_informant_ask(i);
 	return LSH_INFORMED_HELLO;
-}
-
-static enum lsh_informed
-go_on_dialing(struct lsh_informant *i)
-{
-	switch (lsh_dial_step(i->dial, &i->hello, &i->trouble)) {
-	case LSH_DIAL_WAIT:
-		break;
-	case LSH_DIAL_FAILED:
-		i->state = DOWN;
-		return LSH_INFORMED_FAILED;
-	case LSH_DIAL_DONE:
-		return connected(i);
-	}
-	return LSH_INFORMED_WAIT;
 }
 
 /* Send as much as the connection takes. An error is not the end: the server may have said why; and if not, then
@@ -125,15 +112,15 @@ go_on_dialing(struct lsh_informant *i)
 static void
 send_words(struct lsh_informant *i)
 {
-	while (i->sent < i->size) {
-		ssize_t n = lsh_wire_send(&i->wire, i->words + i->sent, i->size - i->sent);
+	while (lsh_buffer_size(&i->out) > 0) {
+		ssize_t n = lsh_wire_send(&i->wire, i->out.bytes + i->out.first, lsh_buffer_size(&i->out));
 
 		if (n >= 0)
-			i->sent += (size_t)n;
+			i->out.first += (size_t)n;
 		else if (errno == EAGAIN)
 			return;
 		else if (errno != EINTR)
-			i->sent = i->size;
+			lsh_buffer_empty(&i->out);
 	}
 }
 
@@ -149,7 +136,7 @@ parse(struct lsh_informant *i)
 		if (i->sieve.too_many)
 			return fail_as_too_long(i, i->options.elements, "elements");
 		if (fault == NULL)
-			return fail_for_memory(i, "an answer");
+			return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
 		return fail(i, LEASH_PROTOCOL, 0, "what it sends is not what a Redis server says: %s", fault);
 	}
 	if (object == NULL)
@@ -178,7 +165,7 @@ receive(struct lsh_informant *i)
 	if (i->due == 0 && !i->options.unasked)
 		return fail(i, LEASH_PROTOCOL, 0, "it answers what it was not asked");
 	if (redisReaderFeed(i->sieve.parser, i->bytes, (size_t)n) != REDIS_OK)
-		return fail_for_memory(i, "an answer");
+		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
 	i->received += (size_t)n;
 	return parse(i);
 }
@@ -203,7 +190,8 @@ void
 lsh_informant_dial(struct lsh_informant *i)
 {
 	disconnect(i);
-	i->size = i->sent = i->due = 0;
+	lsh_buffer_empty(&i->out);
+	i->due = 0;
 	lsh_dial_start(i->dial, lsh_after(lsh_now_ns(), i->options.timeout));
 	i->state = DIALING;
 }
@@ -226,21 +214,12 @@ lsh_informant_send(struct lsh_informant *i, const struct lsh_arg *args, size_t c
 {
 	size_t most = lsh_command_size(args, count);
 
-	if (i->sent == i->size)
-		i->sent = i->size = 0;
-	if (i->room - i->size < most) {
-		size_t room = 2 * (i->size + most);
-		char *words = lsh_realloc(i->words, room);
-
-		if (words == NULL) {
-			fail_for_memory(i, "a command");
-			i->more = true;
-			return false;
-		}
-		i->words = words;
-		i->room = room;
+	if (!lsh_buffer_reserve(&i->out, most, SIZE_MAX)) {
+		fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for a command");
+		i->more = true;
+		return false;
 	}
-	i->size += lsh_command_write(i->words + i->size, args, count);
+	i->out.end += lsh_command_write(i->out.bytes + i->out.end, args, count);
 	i->due++;
 	return true;
 }
@@ -254,12 +233,13 @@ lsh_informant_ask(struct lsh_informant *i)
 nfds_t
 lsh_informant_poll(const struct lsh_informant *i, struct pollfd *polled, int64_t *until)
 {
+	short events = lsh_buffer_size(&i->out) > 0 ? POLLIN | POLLOUT : POLLIN;
 	int64_t deadline = i->deadline;
 
 	if (i->state == DIALING)
 		*polled = lsh_dial_poll(i->dial, &deadline);
 	else if (i->state == UP)
-		*polled = (struct pollfd){.fd = i->wire.fd, .events = (short)(POLLIN | (i->sent < i->size ? POLLOUT : 0))};
+		*polled = (struct pollfd){.fd = i->wire.fd, .events = events};
 	else
 		deadline = LSH_NEVER;
 	if (i->more || (i->state == UP && lsh_wire_is_pending(&i->wire)))
@@ -347,7 +327,7 @@ lsh_informant_free(struct lsh_informant *i)
 	disconnect(i);
 	lsh_dial_free(i->dial);
 	lsh_answer_free(i->reply);
-	lsh_free(i->words);
+	lsh_free(i->out.bytes);
 	lsh_free(i);
 }
 

@@ -20,7 +20,8 @@ struct request {
 
 struct lsh_listener {
 	struct lsh_connection conn;   /* its mutex guards the rest */
-	const struct lsh_listener_ops *ops;
+	struct lsh_listener_ops ops;
+	void *ctx;
 	struct lsh_list sleepers;     /* struct sleeper */
 	struct lsh_buffer asked;      /* struct request and its channel, of each that was not answered yet */
 	char channel[LSH_CHANNEL_MOST + 1]; /* that an answer is about: the reader's seat */
@@ -33,22 +34,17 @@ struct sleeper {
 
 /* ---- l->conn.mutex held ---- */
 
-/* If the seat is vacant and somebody sleeps, the first of those who sleep has been told. A sleeper that was told and leaves calls this again. */
+/* If the reader's seat is vacant, the first sleeper has been told; a sleeper that was told and leaves calls this again.
+ * Where nobody sleeps the keeper has been told of what is due: who waits next may be long in coming. */
 static void
 poke(struct lsh_listener *l)
 {
-	if (l->conn.state == LSH_UP && !l->conn.reading && !lsh_list_empty(&l->sleepers))
+	if (l->conn.state != LSH_UP || l->conn.reading)
+		return;
+	if (!lsh_list_empty(&l->sleepers))
 		lsh_unpark(lsh_container(lsh_list_first(&l->sleepers), struct sleeper, link)->parker);
-}
-
-/* Whoever will wait next may be long in coming, and what is due is not. */
-static void
-tell_unattended(struct lsh_listener *l)
-{
-	bool due = l->conn.want_write || lsh_buffer_size(&l->asked) > 0;
-
-	if (due && l->conn.state == LSH_UP && !l->conn.reading && lsh_list_empty(&l->sleepers))
-		l->ops->unattended(l->conn.ctx);
+	else if (l->conn.want_write || lsh_buffer_size(&l->asked) > 0)
+		l->conn.broke(l->conn.ctx);
 }
 
 /* A seat, of the reader or of the writer, has fallen vacant. */
@@ -56,7 +52,6 @@ static void
 seat_vacant(struct lsh_listener *l)
 {
 	poke(l);
-	tell_unattended(l);
 	lsh_buffer_shrink(&l->asked, LEAST_ROOM);
 	if (!l->conn.writing) {
 		lsh_buffer_shrink(&l->conn.out, LEAST_ROOM);
@@ -65,9 +60,12 @@ seat_vacant(struct lsh_listener *l)
 	lsh_connection_seat_vacant(&l->conn);
 }
 
+/* The reader leaves its seat; not `good`: the connection is of no use any more. */
 static void
-vacate(struct lsh_listener *l)
+stop_reading(struct lsh_listener *l, bool good)
 {
+	if (!good)
+		lsh_connection_break(&l->conn);
 	l->conn.reading = false;
 	seat_vacant(l);
 }
@@ -92,33 +90,31 @@ write_out(struct lsh_listener *l)
 	seat_vacant(l);
 }
 
-/* Take the request that was made first: its channel is in l->channel then. */
-static bool
-take_request(struct lsh_listener *l, struct request *request)
-{
-	if (lsh_buffer_size(&l->asked) == 0)
-		return false;
-	memcpy(request, l->asked.bytes + l->asked.first, sizeof *request);
-	memcpy(l->channel, l->asked.bytes + l->asked.first + sizeof *request, request->size);
-	l->channel[request->size] = '\0';
-	l->asked.first += sizeof *request + request->size;
-	return true;
-}
-
-/* Is that the request which was made first? */
-static bool
-is_next(const struct lsh_listener *l, bool subscribe, const struct lsh_item *channel)
-{
-	struct request next;
-
-	if (lsh_buffer_size(&l->asked) == 0)
-		return false;
-	memcpy(&next, l->asked.bytes + l->asked.first, sizeof next);
-	return next.subscribe == subscribe && next.size == channel->length &&
-	       memcmp(l->asked.bytes + l->asked.first + sizeof next, channel->text, next.size) == 0;
-}
-
 /* ---- the seat, no mutex held ---- */
+
+/* Take the request that was made first, if there is one, and, where `channel` is not NULL, if it is to `subscribe` to
+ * that channel, or to end it. Its channel is in l->channel then. */
+static bool
+take_request(struct lsh_listener *l, struct request *request, bool subscribe, const struct lsh_item *channel)
+{
+	bool taken;
+
+	pthread_mutex_lock(&l->conn.mutex);
+	taken = lsh_buffer_size(&l->asked) > 0;
+	if (taken) {
+		const char *first = l->asked.bytes + l->asked.first;
+
+		memcpy(request, first, sizeof *request);
+		memcpy(l->channel, first + sizeof *request, request->size);
+		l->channel[request->size] = '\0';
+		taken = channel == NULL || (request->subscribe == subscribe && request->size == channel->length &&
+		                            memcmp(l->channel, channel->text, request->size) == 0);
+	}
+	if (taken)
+		l->asked.first += sizeof *request + request->size;
+	pthread_mutex_unlock(&l->conn.mutex);
+	return taken;
+}
 
 static bool
 is_about(const struct lsh_message *m, const char *what, enum lsh_type type)
@@ -132,14 +128,11 @@ static bool
 take_subscribed(struct lsh_listener *l, const struct lsh_item *channel)
 {
 	struct request request;
-	bool asked;
 
-	pthread_mutex_lock(&l->conn.mutex);
-	asked = is_next(l, true, channel) && take_request(l, &request);
-	pthread_mutex_unlock(&l->conn.mutex);
-	if (asked)
-		l->ops->subscribed(l->conn.ctx, channel->text, channel->length);
-	return asked;
+	if (!take_request(l, &request, true, channel))
+		return false;
+	l->ops.subscribed(l->ctx, channel->text, channel->length);
+	return true;
 }
 
 /* ... or not any more, of its own accord perhaps: then it comes at any time. */
@@ -148,13 +141,10 @@ take_unsubscribed(struct lsh_listener *l, const struct lsh_item *channel)
 {
 	struct request request;
 
-	if (l->ops->unsubscribed == NULL)
+	if (l->ops.unsubscribed == NULL)
 		return false;
-	pthread_mutex_lock(&l->conn.mutex);
-	if (is_next(l, false, channel))
-		take_request(l, &request);
-	pthread_mutex_unlock(&l->conn.mutex);
-	l->ops->unsubscribed(l->conn.ctx, channel->text, channel->length);
+	take_request(l, &request, false, channel);
+	l->ops.unsubscribed(l->ctx, channel->text, channel->length);
 	return true;
 }
 
@@ -163,17 +153,13 @@ static bool
 take_refused(struct lsh_listener *l, const char *text)
 {
 	struct request request;
-	bool asked;
 
-	pthread_mutex_lock(&l->conn.mutex);
-	asked = take_request(l, &request);
-	pthread_mutex_unlock(&l->conn.mutex);
-	if (!asked)
+	if (!take_request(l, &request, false, NULL))
 		return false;
 	if (request.subscribe)
-		l->ops->refused(l->conn.ctx, l->channel, request.size, text);
+		l->ops.refused(l->ctx, l->channel, request.size, text);
 	else
-		l->ops->unsubscribed(l->conn.ctx, l->channel, request.size);
+		l->ops.unsubscribed(l->ctx, l->channel, request.size);
 	return true;
 }
 
@@ -182,7 +168,7 @@ static bool
 take_in(struct lsh_listener *l, const struct lsh_message *m)
 {
 	if (is_about(m, "message", LSH_STRING) || is_about(m, "smessage", LSH_STRING)) {
-		l->ops->message(l->conn.ctx, m->item[2].text, m->item[2].length);
+		l->ops.message(l->ctx, m->item[2].text, m->item[2].length);
 		return true;
 	}
 	if (is_about(m, "ssubscribe", LSH_INTEGER))
@@ -258,9 +244,7 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 			while (good && !over(arg) && lsh_now_ns() < deadline)
 				good = poll_and_read(l, parker, deadline);
 			pthread_mutex_lock(&l->conn.mutex);
-			if (!good)
-				lsh_connection_break(&l->conn);
-			vacate(l);
+			stop_reading(l, good);
 			pthread_mutex_unlock(&l->conn.mutex);
 			continue;
 		}
@@ -274,7 +258,6 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 	/* it may have been poked to take the seat while what it waited for came */
 	pthread_mutex_lock(&l->conn.mutex);
 	poke(l);
-	tell_unattended(l);
 	pthread_mutex_unlock(&l->conn.mutex);
 }
 
@@ -288,7 +271,7 @@ request(struct lsh_listener *l, bool subscribe, const char *channel, size_t size
 	size_t most = lsh_command_size(args, 2);
 	bool taken;
 
-	assert(l->ops->subscribed != NULL && l->ops->unsubscribed != NULL && l->ops->refused != NULL && l->ops->unattended != NULL);
+	assert(l->ops.subscribed != NULL && l->ops.unsubscribed != NULL && l->ops.refused != NULL);
 	if (size > LSH_CHANNEL_MOST)
 		return false;
 	pthread_mutex_lock(&l->conn.mutex);
@@ -367,9 +350,7 @@ lsh_listener_drain(struct lsh_listener *l)
 		pthread_mutex_unlock(&l->conn.mutex);
 		good = hand_out(l) && read_some(l);
 		pthread_mutex_lock(&l->conn.mutex);
-		if (!good)
-			lsh_connection_break(&l->conn);
-		vacate(l);
+		stop_reading(l, good);
 	}
 	pthread_mutex_unlock(&l->conn.mutex);
 }
@@ -389,15 +370,16 @@ lsh_listener_detach(struct lsh_listener *l)
 }
 
 struct lsh_listener *
-lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx)
+lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
 {
 	struct lsh_listener *l = lsh_new(struct lsh_listener);
 
 	if (l == NULL)
 		return NULL;
-	l->ops = ops;
+	l->ops = *ops;
+	l->ctx = ctx;
 	lsh_list_init(&l->sleepers);
-	if (!lsh_connection_init(&l->conn, ops->broke, ctx)) {
+	if (!lsh_connection_init(&l->conn, kick, keeper)) {
 		lsh_listener_free(l);
 		return NULL;
 	}

@@ -23,24 +23,23 @@
 
 struct lsh_listener;
 
+/* Called by any thread that waits, with no mutex held. */
 struct lsh_listener_ops {
-	/* A message; any thread that waits, no mutex held. */
 	void (*message)(void *ctx, const char *text, size_t size);
-	/* The connection broke, or the seat of a broken one is empty now; any thread; must not wait or call back. */
-	void (*broke)(void *ctx);
 
-	/* Of sharded channels; all may be NULL where none are subscribed to. A connection that breaks takes all of them with it, and those
-	 * that were asked for: nothing is said of each. Any thread, no mutex held. */
+	/* Of sharded channels; all may be NULL where none are subscribed to. A connection that breaks takes all of them
+	 * with it, and those that were asked for: nothing is said of each. */
 	void (*subscribed)(void *ctx, const char *channel, size_t size);
-	void (*unsubscribed)(void *ctx, const char *channel, size_t size); /* we asked for it, or its slot has left the server */
-	void (*refused)(void *ctx, const char *channel, size_t size, const char *text); /* the subscription: MOVED, NOPERM, unknown command ... */
-	/* There is something to be read or written and no thread in the seat: for the keeper. As broke(). */
-	void (*unattended)(void *ctx);
+	void (*unsubscribed)(void *ctx, const char *channel, size_t size); /* we asked, or its slot has left the server */
+	void (*refused)(void *ctx, const char *channel, size_t size, const char *text); /* MOVED, NOPERM, unknown command */
 };
 
 enum { LSH_CHANNEL_MOST = 4096 };
 
-struct lsh_listener *lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx); /* NULL: no memory or descriptors */
+/* NULL: no memory or descriptors. `kick` tells the keeper that the connection broke, that the seat of a broken one is
+ * vacant now, or that there is something to read or write and no thread to do it. It must not wait or call back. */
+struct lsh_listener *lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper),
+                                      void *keeper);
 void lsh_listener_free(struct lsh_listener *listener);                              /* NULL is allowed */
 
 /* Wait until `over(arg)` or `deadline`, reading if the seat is vacant. `over` is called with no mutex held, again after each

@@ -2,30 +2,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-struct lsh_locator {
-	const struct lsh_uri *uri;
-	int64_t timeout;
-	struct lsh_sentinel *sentinel; /* NULL: the URI says where the server is */
-
-	/* the node's thread's */
-	bool seeking;                  /* the sentinels were asked, */
-	uint64_t first_wish, wish;     /* by this number, */
-	int64_t until;                 /* and have so long to answer */
-	bool located;                  /* by an answer that is no older than the wish to dial */
-	uint64_t changes;              /* of the master, that were seen */
-	struct lsh_uri places[2];      /* the last two; that which is in use only it writes, and with the mutex held */
-
-	pthread_mutex_t mutex;         /* guards these two */
-	const struct lsh_uri *place;
-	int64_t since;
-};
 
 /* From now on the server is at `master`. Returns whether that is elsewhere; false also without memory: then `*err`
  * says so. */
@@ -42,8 +22,8 @@ move(struct lsh_locator *l, const struct lsh_master *master, leash_error *err)
 			lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for the address of its master",
 			         l->uri->shown);
 	}
+	atomic_store(&l->since, master->since);
 	pthread_mutex_lock(&l->mutex);
-	l->since = master->since;
 	l->place = moved ? other : l->place;
 	pthread_mutex_unlock(&l->mutex);
 	return moved;
@@ -126,12 +106,6 @@ lsh_locator_explain(struct lsh_locator *l, leash_error *err)
 	return lsh_sentinel_is_done(l->sentinel, l->first_wish);
 }
 
-const struct lsh_uri *
-lsh_locator_place(const struct lsh_locator *l)
-{
-	return l->place;
-}
-
 /* ---- any thread ---- */
 
 const struct lsh_uri *
@@ -161,66 +135,32 @@ lsh_locator_name(struct lsh_locator *l, char out[static LSH_SERVER_NAME])
 }
 
 int64_t
-lsh_locator_since(struct lsh_locator *l)
+lsh_locator_since(const struct lsh_locator *l)
 {
-	int64_t since;
-
-	pthread_mutex_lock(&l->mutex);
-	since = l->since;
-	pthread_mutex_unlock(&l->mutex);
-	return since;
+	return atomic_load(&l->since);
 }
 
 /* ---- life ---- */
 
-struct lsh_locator *
-lsh_locator_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops, void *ctx)
+bool
+lsh_locator_init(struct lsh_locator *l, const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops,
+                 void *ctx)
 {
-	struct lsh_locator *l = lsh_new(struct lsh_locator);
-
-	if (l == NULL)
-		return NULL;
 	l->uri = options->uri;
 	l->timeout = options->timeout;
-	l->since = INT64_MIN;
+	atomic_init(&l->since, INT64_MIN);
 	pthread_mutex_init(&l->mutex, NULL);
-	if (options->uri->deployment != LSH_SENTINEL) {
-		l->place = options->uri;
-	} else if ((l->sentinel = lsh_sentinel_new(options, ops, ctx)) == NULL) {
-		lsh_locator_free(l);
-		return NULL;
-	}
-	return l;
-}
-
-bool
-lsh_locator_start(struct lsh_locator *l)
-{
-	return l->sentinel == NULL || lsh_sentinel_start(l->sentinel);
+	if (options->uri->deployment == LSH_SENTINEL)
+		return (l->sentinel = lsh_sentinel_new(options, ops, ctx)) != NULL;
+	l->place = options->uri;
+	return true;
 }
 
 void
-lsh_locator_stop(struct lsh_locator *l)
+lsh_locator_destroy(struct lsh_locator *l)
 {
-	if (l->sentinel != NULL)
-		lsh_sentinel_stop(l->sentinel);
-}
-
-void
-lsh_locator_free(struct lsh_locator *l)
-{
-	if (l == NULL)
-		return;
 	lsh_sentinel_free(l->sentinel);
 	lsh_uri_clear(&l->places[0]);
 	lsh_uri_clear(&l->places[1]);
 	pthread_mutex_destroy(&l->mutex);
-	lsh_free(l);
-}
-
-void
-lsh_locator_forsake(struct lsh_locator *l)
-{
-	if (l->sentinel != NULL)
-		lsh_sentinel_forsake(l->sentinel);
 }

@@ -5,31 +5,42 @@
  *                     | none does, or not in time: FAILED
  *   any time --they name another master--> DIAL that one: nobody has to be asked
  *
- * It is stepped by the node's thread; what any thread may ask is said to be so. */
+ * It is a part of a node, and stepped by the node's thread; what any thread may ask is said to be so. The node starts
+ * and stops the sentinel. */
 #ifndef LSH_REDIS_LOCATOR_H
 #define LSH_REDIS_LOCATOR_H
 
 #include "redis/sentinel.h"
 #include "redis/uri.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct lsh_locator;
+struct lsh_locator {
+	const struct lsh_uri *uri;
+	int64_t timeout;
+	struct lsh_sentinel *sentinel; /* NULL: the URI says where the server is */
 
-/* As lsh_sentinel_new(), also where the URI names no sentinels. */
-struct lsh_locator *lsh_locator_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops,
-                                    void *ctx);
-bool lsh_locator_start(struct lsh_locator *locator); /* false: no more threads */
-void lsh_locator_stop(struct lsh_locator *locator);
-void lsh_locator_free(struct lsh_locator *locator); /* after the stop; NULL is allowed */
+	/* the node's thread's */
+	bool seeking;                  /* the sentinels were asked, */
+	uint64_t first_wish, wish;     /* by this number, */
+	int64_t until;                 /* and have so long to answer */
+	bool located;                  /* by an answer that is no older than the wish to dial */
+	uint64_t changes;              /* of the master, that were seen */
+	struct lsh_uri places[2];      /* the last two; that which is in use only it writes, and with the mutex held */
 
-/* In a forked child: close its copies of the descriptors, and touch nothing else. */
-void lsh_locator_forsake(struct lsh_locator *locator);
+	_Atomic int64_t since;         /* the master is one, by what the sentinels say */
+	pthread_mutex_t mutex;         /* guards `place` against other threads than the node's */
+	const struct lsh_uri *place;   /* where the server is; NULL: nobody has said so yet. It is another pointer when it
+	                                  is another place, and the one before stays good until the next one comes */
+};
 
-/* Where the server is; NULL: nobody has said so yet. It is another pointer when it is another place, and the one
- * before stays good until the next one comes. */
-const struct lsh_uri *lsh_locator_place(const struct lsh_locator *locator);
+/* Of a zeroed one: as lsh_sentinel_new(), also where the URI names no sentinels. */
+bool lsh_locator_init(struct lsh_locator *locator, const struct lsh_sentinel_options *options,
+                      const struct lsh_sentinel_ops *ops, void *ctx);
+void lsh_locator_destroy(struct lsh_locator *locator); /* also if that failed; the sentinel is stopped */
 
 /* Take note of what the sentinels say by now, if they are not being asked. */
 void lsh_locator_follow(struct lsh_locator *locator);
@@ -57,6 +68,6 @@ enum { LSH_SERVER_NAME = 144 };
 const char *lsh_locator_name(struct lsh_locator *locator, char out[static LSH_SERVER_NAME]);
 
 /* Any thread: since when it is the master at the latest, by lsh_now_ns(); before all times without sentinels. */
-int64_t lsh_locator_since(struct lsh_locator *locator);
+int64_t lsh_locator_since(const struct lsh_locator *locator);
 
 #endif

@@ -8,7 +8,6 @@
 #ifndef LSH_REDIS_NODE_H
 #define LSH_REDIS_NODE_H
 
-#include "base/park.h"
 #include "redis/pipe.h"
 #include "redis/uri.h"
 
@@ -65,7 +64,7 @@ bool lsh_node_start(struct lsh_node *node);
  * that is a matter of permission, counts too: it would not get better by itself. */
 leash_status lsh_node_await_hello(struct lsh_node *node, leash_error *err);
 
-/* End the keeper and break both connections. Those who wait here or in the pipe return. */
+/* End the keeper and break both connections. Those who wait in the pipe return. */
 void lsh_node_stop(struct lsh_node *node);
 void lsh_node_free(struct lsh_node *node); /* when nobody is in it; NULL is allowed */
 
@@ -86,14 +85,11 @@ const struct lsh_uri *lsh_node_where(struct lsh_node *node, struct lsh_uri *move
 
 void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */
 
-/* Are commands taken? And, `subscribed`: do messages of this very server (same run id) come, too? */
+/* Are commands taken? And do messages of this very server (same run id) come? */
 bool lsh_node_is_up(struct lsh_node *node);
 bool lsh_node_is_subscribed(struct lsh_node *node);
 
 bool lsh_node_has_tried(struct lsh_node *node); /* the first attempt to connect for commands has ended, well or not */
-
-/* Sleep until one of these may have become true, the node stops, `parker` is woken, or `deadline`. */
-void lsh_node_await(struct lsh_node *node, struct lsh_parker *parker, bool subscribed, int64_t deadline);
 
 /* Why commands are not taken, as the tail of a message: "connection refused"; `sys_errno` may be NULL. The status is
  * LEASH_UNAVAILABLE, or what the hello was refused with. */

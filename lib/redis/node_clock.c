@@ -48,11 +48,8 @@ lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_
 int64_t
 lsh_node_uptime(struct lsh_node *n, int64_t now)
 {
-	int64_t since, master_since = lsh_locator_since(n->locator);
+	int64_t since = atomic_load(&n->up_since), master_since = lsh_locator_since(&n->locator);
 
-	pthread_mutex_lock(&n->mutex);
-	since = n->up_since;
-	pthread_mutex_unlock(&n->mutex);
 	/* a replica that was made the master may lack what the one before had granted, just as one that was restarted */
 	if (since < master_since)
 		since = master_since;

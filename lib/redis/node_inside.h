@@ -1,14 +1,12 @@
-/* The inside of a node: for node.c and what it is made of.
+/* The inside of a node: for node.c and what it is made of, of which each needs those below it alone.
  *
  *   node.c         what others call; its life
  *   node_keeper.c  the keeper's loop: connections that are dialed, and dialed again
  *   node_clock.c   what is known of the server's time, and of its age
- *
- * Where the server is, a locator says (locator.h). */
+ *   locator.c      where the server is */
 #ifndef LSH_REDIS_NODE_INSIDE_H
 #define LSH_REDIS_NODE_INSIDE_H
 
-#include "base/list.h"
 #include "base/park.h"
 #include "redis/dial.h"
 #include "redis/fault.h"
@@ -27,13 +25,10 @@ struct lsh_node_line {
 	int64_t started;   /* the last dial */
 	int64_t redial_at;
 	unsigned failures; /* in a row */
-	bool tried;        /* the first attempt has ended; node->mutex guards it, and trouble */
+	bool up;           /* the pipe, or the listener, has a descriptor of ours, perhaps a broken one whose seats are
+	                      taken; node->mutex guards that of the commands, and the rest */
+	atomic_bool tried; /* the first attempt has ended; also read without the mutex */
 	leash_error trouble;
-};
-
-struct lsh_node_sleeper {
-	struct lsh_list link;
-	struct lsh_parker *parker;
 };
 
 struct lsh_node {
@@ -55,19 +50,18 @@ struct lsh_node {
 	/* the keeper's */
 	struct lsh_node_line commands, messages;
 	bool listens; /* else there is no line for messages */
-	struct lsh_locator *locator;
+	struct lsh_locator locator;
 	const struct lsh_uri *place; /* of the server, to which both lines lead; NULL: not known yet */
 	bool moved;   /* the connection is given up for one to another place */
-	bool listening; /* the listener has a descriptor of ours, perhaps a broken one whose seat is taken */
 	char eviction[LSH_POLICY_SIZE]; /* of the server, as far as it was told, and warned of */
 
-	pthread_mutex_t mutex;     /* guards all down to `sleepers` */
-	atomic_bool same;          /* up, and the wake-ups come from the same life of it; read without the mutex */
-	bool up;                   /* the pipe took a connection, and we have not seen it break */
+	pthread_mutex_t mutex;     /* guards all down to `left_for` */
+	pthread_cond_t outcome;    /* of an attempt to connect */
+	atomic_bool same;          /* commands are up, wake-ups come from the same life of the server; also read without */
 	char run_id[LSH_RUN_ID_SIZE], messages_run_id[LSH_RUN_ID_SIZE];
-	int64_t up_since;          /* of the server, by our clock, at the latest; LSH_NEVER: it does not say */
 	char left_for[LSH_FAULT_TEXT]; /* what the server said for which it was left */
-	struct lsh_list sleepers;  /* struct lsh_node_sleeper */
+
+	_Atomic int64_t up_since; /* the server, by our clock, at the latest; LSH_NEVER: it does not say */
 
 	/* server time in us = local time in us + offset */
 	_Atomic int64_t offset_us, learned;
@@ -82,6 +76,5 @@ void lsh_node_set_clock(struct lsh_node *n, int64_t offset_us, int64_t received)
 void *lsh_node_keep(void *node); /* the life of the keeper */
 void lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void lsh_node_wake_sleepers(struct lsh_node *n); /* n->mutex held */
 
 #endif

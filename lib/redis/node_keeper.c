@@ -37,13 +37,6 @@ lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
 	n->ops->log(n->ctx, level, line);
 }
 
-void
-lsh_node_wake_sleepers(struct lsh_node *n)
-{
-	for (struct lsh_list *link = n->sleepers.next; link != &n->sleepers; link = link->next)
-		lsh_unpark(lsh_container(link, struct lsh_node_sleeper, link)->parker);
-}
-
 /* ---- attempts to connect ---- */
 
 /* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to
@@ -77,7 +70,7 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 	news = strcmp(line->trouble.text, err->text) != 0;
 	line->trouble = *err;
 	line->tried = line->tried || final;
-	lsh_node_wake_sleepers(n);
+	pthread_cond_broadcast(&n->outcome);
 	pthread_mutex_unlock(&n->mutex);
 	if (news)
 		lsh_node_say(n, LEASH_LOG_WARNING, "%s%s", err->text, line == &n->messages ? " (wake-ups)" : "");
@@ -88,7 +81,7 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 static void
 dial_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
 {
-	bool final = lsh_locator_explain(n->locator, err);
+	bool final = lsh_locator_explain(&n->locator, err);
 
 	attempt_failed(n, line, err, final);
 }
@@ -111,7 +104,7 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 	if (strcmp(n->eviction, LSH_NO_EVICTION) != 0)
 		lsh_node_say(n, LEASH_LOG_WARNING,
 		             "%.100s: maxmemory-policy is %s: once its memory is full, this server may drop locks that are "
-		             "held; set it to noeviction", lsh_locator_name(n->locator, name), n->eviction);
+		             "held; set it to noeviction", lsh_locator_name(&n->locator, name), n->eviction);
 }
 
 /* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. What the
@@ -128,14 +121,13 @@ up_since(const struct lsh_node *n, const struct lsh_hello *hello)
 	return hello->received_ns - hello->uptime_ms * LSH_MS;
 }
 
-static void
-commands_connected(struct lsh_node *n, struct lsh_hello *hello)
+/* What belongs to a connection is in place before it takes commands: whoever read the epoch before it read the rest can
+ * have its command refused for the former, but never sent with what belonged to another connection. */
+static bool
+attach_commands(struct lsh_node *n, const struct lsh_hello *hello)
 {
-	char name[LSH_SERVER_NAME];
 	bool same_life;
 
-	/* What belongs to this connection is in place before it takes commands: whoever read the epoch before it read
-	 * the rest can have its command refused for the former, but never sent with what belonged to another connection. */
 	atomic_store(&n->version, hello->version);
 	if (!hello->alone)
 		atomic_store(&n->replicated, true);
@@ -144,62 +136,60 @@ commands_connected(struct lsh_node *n, struct lsh_hello *hello)
 	/* its age goes by its wall clock: of a life that was known before, what it said then stands, whatever that clock
 	 * does */
 	if (!same_life)
-		n->up_since = up_since(n, hello);
+		atomic_store(&n->up_since, up_since(n, hello));
 	memcpy(n->run_id, hello->run_id, sizeof n->run_id);
 	pthread_mutex_unlock(&n->mutex);
 	if (same_life)
 		lsh_node_learn_clock(n, hello->server_us, n->commands.started, hello->received_ns);
 	else
 		lsh_node_set_clock(n, hello->server_us - hello->received_ns / LSH_US, hello->received_ns);
-	if (!lsh_pipe_attach(n->pipe, hello->wire)) {
-		leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
+	return lsh_pipe_attach(n->pipe, hello->wire);
+}
 
-		lsh_wire_discard(&hello->wire);
-		dial_failed(n, &n->commands, &err);
-		return;
-	}
+/* Before the listener is up: nobody may take it for one of the server that the commands go to, if it is not. */
+static bool
+attach_messages(struct lsh_node *n, const struct lsh_hello *hello)
+{
 	pthread_mutex_lock(&n->mutex);
-	n->up = true;
-	n->same = same_server(n);
-	atomic_store(&n->leaving, false); /* who said so a moment too late meant the connection before */
-	n->commands.tried = true;
-	n->commands.trouble = (leash_error){0};
-	lsh_node_wake_sleepers(n);
+	memcpy(n->messages_run_id, hello->run_id, sizeof n->messages_run_id);
+	n->same = n->commands.up && same_server(n);
 	pthread_mutex_unlock(&n->mutex);
-	n->commands.dialing = false;
-	n->commands.failures = 0;
-	lsh_node_say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(n->locator, name),
-	             hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
-	warn_of_eviction(n, hello);
-	n->ops->connected(n->ctx);
+	return lsh_listener_attach(n->listener, hello->wire);
 }
 
 static void
-messages_connected(struct lsh_node *n, struct lsh_hello *hello)
+connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hello)
 {
-	/* before the listener is up: nobody may take it for one of the server that the commands go to, if it is not */
-	pthread_mutex_lock(&n->mutex);
-	memcpy(n->messages_run_id, hello->run_id, sizeof n->messages_run_id);
-	n->same = n->up && same_server(n);
-	pthread_mutex_unlock(&n->mutex);
-	n->listening = lsh_listener_attach(n->listener, hello->wire);
-	if (!n->listening) {
-		leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
+	bool commands = line == &n->commands;
+	leash_error err = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection"};
+	char name[LSH_SERVER_NAME];
 
+	if (!(commands ? attach_commands(n, hello) : attach_messages(n, hello))) {
 		lsh_wire_discard(&hello->wire);
-		dial_failed(n, &n->messages, &err);
+		dial_failed(n, line, &err);
 		return;
 	}
+	line->dialing = false;
+	line->failures = 0;
 	pthread_mutex_lock(&n->mutex);
-	n->messages.tried = true;
-	n->messages.trouble = (leash_error){0};
-	lsh_node_wake_sleepers(n);
+	line->up = true;
+	line->tried = true;
+	line->trouble = (leash_error){0};
+	n->same = n->commands.up && same_server(n);
+	if (commands)
+		atomic_store(&n->leaving, false); /* who said so a moment too late meant the connection before */
+	pthread_cond_broadcast(&n->outcome);
 	pthread_mutex_unlock(&n->mutex);
-	n->messages.dialing = false;
-	n->messages.failures = 0;
-	n->ops->subscribed(n->ctx);
-	if (lsh_wire_is_pending(&hello->wire)) /* what came right behind the confirmation, and poll() does not tell of */
-		lsh_listener_drain(n->listener);
+	if (!commands) {
+		n->ops->subscribed(n->ctx);
+		if (lsh_wire_is_pending(&hello->wire)) /* what came right behind the confirmation: poll() does not tell of it */
+			lsh_listener_drain(n->listener);
+		return;
+	}
+	lsh_node_say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(&n->locator, name),
+	             hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
+	warn_of_eviction(n, hello);
+	n->ops->connected(n->ctx);
 }
 
 static void
@@ -215,10 +205,7 @@ step(struct lsh_node *n, struct lsh_node_line *line)
 		dial_failed(n, line, &err);
 		break;
 	case LSH_DIAL_DONE:
-		if (line == &n->commands)
-			commands_connected(n, &hello);
-		else
-			messages_connected(n, &hello);
+		connected(n, line, &hello);
 		break;
 	}
 }
@@ -231,11 +218,11 @@ commands_lost(struct lsh_node *n, int64_t now)
 
 	pthread_mutex_lock(&n->mutex);
 	left = atomic_exchange(&n->leaving, false);
-	n->up = false;
+	n->commands.up = false;
 	n->same = false;
 	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
 	snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.142s: %.100s",
-	         lsh_locator_name(n->locator, name), left && !n->moved ? n->left_for : "the connection was lost");
+	         lsh_locator_name(&n->locator, name), left && !n->moved ? n->left_for : "the connection was lost");
 	pthread_mutex_unlock(&n->mutex);
 	if (n->moved)
 		n->commands.redial_at = now; /* it is known where to go */
@@ -253,7 +240,7 @@ commands_lost(struct lsh_node *n, int64_t now)
 static bool
 go_there(struct lsh_node *n)
 {
-	const struct lsh_uri *place = lsh_locator_place(n->locator);
+	const struct lsh_uri *place = n->locator.place;
 
 	if (place == n->place)
 		return false;
@@ -274,9 +261,9 @@ clear_away(struct lsh_node *n, int64_t now)
 {
 	struct lsh_wire wire;
 
-	lsh_locator_follow(n->locator);
+	lsh_locator_follow(&n->locator);
 	if (go_there(n)) {
-		n->moved = n->up;
+		n->moved = n->commands.up;
 		n->commands.redial_at = 0;
 		n->commands.failures = 0;
 		lsh_pipe_break(n->pipe, 0);
@@ -289,11 +276,11 @@ clear_away(struct lsh_node *n, int64_t now)
 	wire = lsh_listener_detach(n->listener);
 	if (wire.fd >= 0) {
 		lsh_wire_discard(&wire);
-		n->listening = false;
+		n->messages.up = false;
 		if (n->messages.redial_at < lsh_after_ms(n->messages.started, 10))
 			n->messages.redial_at = lsh_after_ms(n->messages.started, 10);
 	}
-	if (n->up && lsh_listener_is_up(n->listener) && !same_server(n)) {
+	if (n->commands.up && lsh_listener_is_up(n->listener) && !same_server(n)) {
 		/* an address that leads to several servers, or one that was restarted in between */
 		lsh_listener_break(n->listener);
 		n->messages.redial_at = lsh_after(now, back_off(n->messages.failures++));
@@ -309,9 +296,9 @@ dial_commands(struct lsh_node *n, int64_t now)
 	int64_t until = LSH_NEVER;
 	leash_error err;
 
-	if (n->up || line->dialing)
+	if (line->up || line->dialing)
 		return LSH_NEVER;
-	switch (lsh_locator_step(n->locator, line->redial_at, now, &until, &err)) {
+	switch (lsh_locator_step(&n->locator, line->redial_at, now, &until, &err)) {
 	case LSH_LOCATED_WAIT:
 		break;
 	case LSH_LOCATED_FAILED:
@@ -330,7 +317,7 @@ dial_messages(struct lsh_node *n, int64_t now)
 {
 	struct lsh_node_line *line = &n->messages;
 
-	if (!n->listens || n->listening || line->dialing || n->place == NULL)
+	if (!n->listens || line->up || line->dialing || n->place == NULL)
 		return LSH_NEVER;
 	if (now < line->redial_at)
 		return line->redial_at;

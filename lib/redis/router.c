@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-_Static_assert((int)LSH_SERVERS <= (int)LSH_SERVERS_MOST, "each server of a cluster has a place");
-
 struct lsh_router {
 	struct lsh_router_options options;
 	const struct lsh_router_ops *ops;
@@ -22,7 +20,7 @@ struct lsh_router {
 	_Atomic uint64_t commands_gone, connects_gone;
 	pthread_mutex_t mutex;                            /* held while a server is added or taken away; guards `closed` */
 	bool closed;
-	struct lsh_server *_Atomic servers[LSH_SERVERS_MOST];
+	struct lsh_server *_Atomic servers[LSH_SERVERS];
 };
 
 /* ---- what is asked of it ---- */
@@ -112,16 +110,10 @@ lsh_server_keep(struct lsh_server **kept, struct lsh_server *server)
 struct lsh_server *
 lsh_router_of_slot(struct lsh_router *r, unsigned slot)
 {
-	struct lsh_server *server;
-	int number;
+	int number = r->cluster != NULL ? lsh_cluster_at(r->cluster, slot) : 0;
 
-	if (r->cluster == NULL)
-		return lsh_router_at(r, 0);
-	number = lsh_cluster_use_at(r->cluster, slot);
-	server = number != LSH_NO_SERVER ? lsh_router_at(r, (size_t)number) : NULL;
-	if (number != LSH_NO_SERVER && server == NULL)
-		lsh_cluster_leave(r->cluster, number);
-	return server;
+	/* one that has lost the slot since, or even its number, says so itself (MOVED) */
+	return number != LSH_NO_SERVER ? lsh_router_get(r, (size_t)number) : NULL;
 }
 
 bool
@@ -246,7 +238,7 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 	if (r->cluster == NULL)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%.80s: it is part of a cluster: write redis+cluster:// or rediss+cluster://: %.100s",
 		                lsh_node_shown(from->node), words);
-	status = (once ? lsh_cluster_ask : lsh_cluster_moved)(r->cluster, words, from->number, &slot, &number, err);
+	status = lsh_cluster_redirect(r->cluster, once, words, from->number, &slot, &number, err);
 	if (status != LEASH_OK) {
 		err->status = status == LEASH_PROTOCOL ? status : LEASH_UNAVAILABLE;
 		return err->status;

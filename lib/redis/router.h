@@ -44,10 +44,7 @@ struct lsh_router_ops {
 	void (*log)(void *ctx, leash_log_level level, const char *line);
 };
 
-enum {
-	LSH_SERVERS_MOST = 1024,
-	LSH_REDIRECTIONS = 5, /* in a row that are followed */
-};
+enum { LSH_REDIRECTIONS = 5 }; /* in a row that are followed */
 
 struct lsh_router *lsh_router_new(const struct lsh_router_options *options, const struct lsh_router_ops *ops, void *ctx); /* NULL: no memory */
 /* Make the servers and await their first hellos; of a quorum without waiting. */

@@ -66,10 +66,6 @@ enum {
 	ELEMENTS = 1 << 14,
 };
 
-enum question { ADDRESS, MASTER, OTHERS, QUESTIONS };
-
-static const char *const questions[QUESTIONS] = {"GET-MASTER-ADDR-BY-NAME", "MASTER", "SENTINELS"};
-
 enum sight {
 	SEES_NOTHING,  /* was not asked yet */
 	SEES_MASTER,
@@ -85,6 +81,8 @@ struct view {
 	uint64_t epoch;               /* of the configuration that made it the master; 0 also if that is not told */
 	int64_t since;                /* it is the master since then at the latest, by lsh_now_ns() */
 	bool down;                    /* takes it for down */
+	unsigned votes;               /* of sentinels that say the same, and the earliest `since` of them */
+	int64_t earliest;
 	leash_error trouble;          /* names the sentinel */
 };
 
@@ -92,7 +90,7 @@ struct post {
 	struct lsh_uri uri;
 	struct lsh_informant *asked, *news;
 	bool asking, kept;            /* a question is under way; by a connection that served one before */
-	enum question about;          /* whose reply is the next */
+	unsigned replies;             /* to it, that have come */
 	struct view coming, view;     /* what is made of the replies to that question; what was said last */
 	size_t other_count;
 	struct lsh_whereabouts others[OTHERS_MOST];
@@ -126,7 +124,8 @@ struct lsh_sentinel {
 	bool found;
 	struct lsh_master master;   /* if found */
 	uint64_t epoch;             /* of which it is */
-	uint64_t answered, done;    /* the last wish that there was an answer to; that was over for all */
+	uint64_t answered;          /* the last wish that there was an answer to; */
+	_Atomic uint64_t done;      /* that was over for all; this and `changes` are read without the mutex */
 	leash_error trouble;        /* why there was none, if that is the later one */
 	_Atomic uint64_t changes;
 };
@@ -146,49 +145,44 @@ is_usable(const struct lsh_sentinel *s, const struct view *view)
 	return view->sight == SEES_MASTER && lsh_uri_allows(s->uri, view->master.host);
 }
 
-/* How many say the same; and since when it is the master: each sentinel counts from when it saw it become that, or
- * from its own start. */
-static unsigned
-votes_for(const struct lsh_sentinel *s, const struct view *view, int64_t *since)
+/* Each sentinel counts from when it saw it become the master, or from its own start. */
+static void
+count_votes(const struct lsh_sentinel *s, struct view *view)
 {
-	unsigned votes = 0;
-
-	*since = view->since;
+	view->votes = 0;
+	view->earliest = view->since;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct view *other = &s->posts[i]->view;
 
 		if (!is_usable(s, other) || other->epoch != view->epoch || !is_same(&other->master, &view->master))
 			continue;
-		votes++;
-		*since = other->since < *since ? other->since : *since;
+		view->votes++;
+		view->earliest = other->since < view->earliest ? other->since : view->earliest;
 	}
-	return votes;
 }
 
 static bool
 is_better(const struct lsh_sentinel *s, const struct view *view, const struct view *best)
 {
-	int64_t ignored;
-	unsigned votes, best_votes;
-
 	if (view->epoch != best->epoch)
 		return view->epoch > best->epoch;
-	votes = votes_for(s, view, &ignored);
-	best_votes = votes_for(s, best, &ignored);
-	if (votes != best_votes)
-		return votes > best_votes;
+	if (view->votes != best->votes)
+		return view->votes > best->votes;
 	return s->found && is_same(&view->master, &s->master.at) && !is_same(&best->master, &s->master.at);
 }
 
 static const struct view *
-choose(const struct lsh_sentinel *s)
+choose(struct lsh_sentinel *s)
 {
 	const struct view *best = NULL;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct view *view = &s->posts[i]->view;
+		struct view *view = &s->posts[i]->view;
 
-		if (is_usable(s, view) && (best == NULL || is_better(s, view, best)))
+		if (!is_usable(s, view))
+			continue;
+		count_votes(s, view);
+		if (best == NULL || is_better(s, view, best))
 			best = view;
 	}
 	return best;
@@ -244,39 +238,40 @@ least_number(const struct lsh_sentinel *s, size_t count)
 static bool
 believe(struct lsh_sentinel *s, const struct view *best)
 {
-	int64_t since;
-
 	if (best == NULL)
 		return false;
-	votes_for(s, best, &since);
 	s->master.down = best->down;
 	if (s->found && is_same(&best->master, &s->master.at) && best->epoch == s->epoch &&
-	    since >= s->master.since - SLACK)
+	    best->earliest >= s->master.since - SLACK)
 		return false;
 	s->found = true;
 	s->epoch = best->epoch;
-	s->master = (struct lsh_master){.at = best->master, .since = since, .down = best->down};
+	s->master = (struct lsh_master){.at = best->master, .since = best->earliest, .down = best->down};
 	atomic_fetch_add(&s->changes, 1);
 	return true;
+}
+
+static uint64_t
+larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 static void
 decide(struct lsh_sentinel *s)
 {
 	const struct view *best = choose(s);
-	uint64_t answered = 0, done = least_number(s, s->count);
+	uint64_t answered = s->answered, done = larger(s->done, least_number(s, s->count));
 	bool news;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (is_usable(s, &s->posts[i]->view) && s->posts[i]->view.number > answered)
-			answered = s->posts[i]->view.number;
+		if (is_usable(s, &s->posts[i]->view))
+			answered = larger(answered, s->posts[i]->view.number);
 	pthread_mutex_lock(&s->mutex);
 	news = believe(s, best) || answered > s->answered || done > s->done;
-	if (answered > s->answered)
-		s->answered = answered;
-	if (done > s->done)
-		s->done = done;
-	if (s->answered < s->done)
+	s->answered = answered;
+	s->done = done;
+	if (answered < done)
 		explain(s, &s->trouble);
 	pthread_mutex_unlock(&s->mutex);
 	if (news)
@@ -372,6 +367,15 @@ take_others(struct post *p, const struct redisReply *reply)
 
 /* ---- questions ---- */
 
+static const struct {
+	const char *command;
+	void (*take)(struct post *p, const struct redisReply *reply);
+} questions[] = {
+	{"GET-MASTER-ADDR-BY-NAME", take_address}, {"MASTER", take_master}, {"SENTINELS", take_others},
+};
+
+enum { QUESTIONS = sizeof questions / sizeof *questions };
+
 static void
 begin_question(struct lsh_sentinel *s, struct post *p, uint64_t wish)
 {
@@ -379,13 +383,14 @@ begin_question(struct lsh_sentinel *s, struct post *p, uint64_t wish)
 	if (!p->kept)
 		lsh_informant_dial(p->asked);
 	for (int i = 0; i < QUESTIONS; i++) {
-		const struct lsh_arg args[] = {LSH_ARG("SENTINEL"), lsh_arg_text(questions[i]), lsh_arg_text(s->uri->master)};
+		const struct lsh_arg args[] = {LSH_ARG("SENTINEL"), lsh_arg_text(questions[i].command),
+		                               lsh_arg_text(s->uri->master)};
 
 		lsh_informant_send(p->asked, args, 3);
 	}
 	lsh_informant_ask(p->asked);
 	p->asking = true;
-	p->about = ADDRESS;
+	p->replies = 0;
 	p->coming = (struct view){.number = wish};
 }
 
@@ -408,9 +413,6 @@ end_question(struct post *p)
 static bool
 go_on_asking(struct lsh_sentinel *s, struct post *p)
 {
-	static void (*const take[QUESTIONS])(struct post *, const struct redisReply *) = {
-		take_address, take_master, take_others,
-	};
 	const leash_error *trouble = lsh_informant_trouble(p->asked);
 
 	switch (lsh_informant_step(p->asked)) {
@@ -418,8 +420,8 @@ go_on_asking(struct lsh_sentinel *s, struct post *p)
 	case LSH_INFORMED_HELLO:
 		return false;
 	case LSH_INFORMED_REPLY:
-		take[p->about](p, lsh_informant_reply(p->asked));
-		if (++p->about < QUESTIONS)
+		questions[p->replies++].take(p, lsh_informant_reply(p->asked));
+		if (p->replies < QUESTIONS)
 			return false;
 		break;
 	case LSH_INFORMED_FAILED:
@@ -729,12 +731,7 @@ lsh_sentinel_answer(struct lsh_sentinel *s, uint64_t wish, struct lsh_master *ma
 bool
 lsh_sentinel_is_done(struct lsh_sentinel *s, uint64_t wish)
 {
-	bool done;
-
-	pthread_mutex_lock(&s->mutex);
-	done = s->done >= wish;
-	pthread_mutex_unlock(&s->mutex);
-	return done;
+	return atomic_load(&s->done) >= wish;
 }
 
 uint64_t
@@ -784,6 +781,8 @@ fail:
 bool
 lsh_sentinel_start(struct lsh_sentinel *s)
 {
+	if (s == NULL)
+		return true;
 	s->running = lsh_thread_start(&s->thread, look_out, s) == 0;
 	return s->running;
 }
@@ -791,6 +790,8 @@ lsh_sentinel_start(struct lsh_sentinel *s)
 void
 lsh_sentinel_stop(struct lsh_sentinel *s)
 {
+	if (s == NULL)
+		return;
 	atomic_store(&s->stopping, true);
 	kick(s);
 	if (s->running)
@@ -814,11 +815,12 @@ lsh_sentinel_free(struct lsh_sentinel *s)
 void
 lsh_sentinel_forsake(struct lsh_sentinel *s)
 {
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; s != NULL && i < s->count; i++) {
 		if (s->posts[i] == NULL)
 			continue;
 		lsh_informant_forsake(s->posts[i]->asked);
 		lsh_informant_forsake(s->posts[i]->news);
 	}
-	close(s->kick);
+	if (s != NULL)
+		close(s->kick);
 }

@@ -30,12 +30,12 @@ struct lsh_sentinel_options {
 #define LSH_SENTINEL_SHORTEST (1 * LSH_S)
 #define LSH_SENTINEL_LONGEST  (10 * LSH_S)
 
-/* NULL: no memory or descriptors. */
+/* NULL: no memory or descriptors. That is allowed in the next four, and there is nothing to do. */
 struct lsh_sentinel *lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops,
                                       void *ctx);
 bool lsh_sentinel_start(struct lsh_sentinel *sentinel);   /* false: no more threads */
 void lsh_sentinel_stop(struct lsh_sentinel *sentinel);    /* ends its thread; also where it was not started */
-void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop; NULL is allowed */
+void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
 void lsh_sentinel_forsake(struct lsh_sentinel *sentinel);

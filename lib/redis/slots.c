@@ -25,26 +25,6 @@ read_number(const struct redisReply *reply, int64_t most, int64_t *n)
 	return item.type == LSH_INTEGER && *n >= 0 && *n <= most;
 }
 
-enum heard { NONSENSE, NO_ADDRESS, ADDRESS };
-
-static enum heard
-read_node(struct lsh_surveyed *node, const struct redisReply *reply, const char *asked)
-{
-	struct lsh_item host = lsh_answer_item(lsh_answer_at(reply, 0)), id = lsh_answer_item(lsh_answer_at(reply, 2));
-	int64_t port;
-
-	if (!read_number(lsh_answer_at(reply, 1), UINT16_MAX, &port) || (host.type != LSH_NIL && host.type != LSH_STRING))
-		return NONSENSE;
-	*node = (struct lsh_surveyed){
-		.host = host.length > 0 ? host.text : asked, .port = (uint16_t)port, .id = id.type == LSH_STRING ? id.text : "",
-	};
-	if (strcmp(host.text, "?") == 0)
-		return NO_ADDRESS;
-	if (host.length > 0 && !lsh_is_host(host.text, host.length))
-		return NONSENSE;
-	return port != 0 ? ADDRESS : NO_ADDRESS;
-}
-
 /* By a seed of our own: a node is not to choose names that all come to the same place. */
 static unsigned
 hash(const struct lsh_survey *s, const struct lsh_surveyed *node)
@@ -75,30 +55,48 @@ place_of(struct lsh_survey *s, const struct lsh_surveyed *node)
 	return s->count++;
 }
 
+/* A node that has a range: `*place` is its place, LSH_NOT_SAID without an address, LSH_SURVEYED if there is no more
+ * room. False: it is none. */
+static bool
+take_node(struct lsh_survey *s, const struct redisReply *reply, const char *asked, int *place)
+{
+	struct lsh_item host = lsh_answer_item(lsh_answer_at(reply, 0)), id = lsh_answer_item(lsh_answer_at(reply, 2));
+	struct lsh_surveyed node = {.host = asked, .id = id.type == LSH_STRING ? id.text : ""};
+	bool nowhere = strcmp(host.text, "?") == 0;
+	int64_t port;
+
+	if (!read_number(lsh_answer_at(reply, 1), UINT16_MAX, &port) || (host.type != LSH_NIL && host.type != LSH_STRING))
+		return false;
+	if (host.length > 0 && !nowhere && !lsh_is_host(host.text, host.length))
+		return false;
+	if (host.length > 0)
+		node.host = host.text;
+	node.port = (uint16_t)port;
+	*place = nowhere || port == 0 ? LSH_NOT_SAID : (int)place_of(s, &node);
+	return true;
+}
+
 static const char *
 take_range(struct lsh_survey *s, const struct redisReply *range, const char *asked)
 {
-	struct lsh_surveyed node;
 	int64_t first, last;
-	unsigned place = LSH_SURVEYED;
-	enum heard heard;
+	int place;
 
 	if (!read_number(lsh_answer_at(range, 0), LSH_SLOTS - 1, &first) ||
 	    !read_number(lsh_answer_at(range, 1), LSH_SLOTS - 1, &last) || first > last)
 		return "a range of slots that is none";
 	if (lsh_answer_count(range) == 2)
 		return NULL; /* nobody has it */
-	heard = read_node(&node, lsh_answer_at(range, 2), asked);
-	if (heard == NONSENSE)
+	if (!take_node(s, lsh_answer_at(range, 2), asked, &place))
 		return "a master that is none";
-	if (heard == ADDRESS && (place = place_of(s, &node)) == LSH_SURVEYED)
+	if (place == LSH_SURVEYED)
 		return "too many nodes";
-	if (heard == ADDRESS)
+	if (place != LSH_NOT_SAID)
 		s->node[place].master = true;
 	for (int64_t slot = first; slot <= last; slot++) {
 		if (s->at[slot] != LSH_NOBODY)
 			return "a slot that two have";
-		s->at[slot] = (int16_t)(heard == ADDRESS ? (int)place : LSH_NOT_SAID);
+		s->at[slot] = (int16_t)place;
 	}
 	s->served += (unsigned)(last - first + 1);
 	return NULL;
@@ -107,16 +105,11 @@ take_range(struct lsh_survey *s, const struct redisReply *range, const char *ask
 static const char *
 take_replicas(struct lsh_survey *s, const struct redisReply *range, const char *asked)
 {
-	struct lsh_surveyed node;
+	int ignored;
 
-	for (size_t i = 3; i < lsh_answer_count(range); i++) {
-		enum heard heard = read_node(&node, lsh_answer_at(range, i), asked);
-
-		if (heard == NONSENSE)
+	for (size_t i = 3; i < lsh_answer_count(range); i++)
+		if (!take_node(s, lsh_answer_at(range, i), asked, &ignored))
 			return "a replica that is none";
-		if (heard == ADDRESS)
-			place_of(s, &node);
-	}
 	return NULL;
 }
 
@@ -206,7 +199,7 @@ lsh_cluster_server(const struct lsh_cluster *c, int number)
 /* ---- servers ---- */
 
 static bool
-is_there(const struct lsh_server *server) /* the mutex held */
+is_there(const struct lsh_slot_server *server) /* the mutex held */
 {
 	return server->uri != NULL && !server->retiring;
 }
@@ -269,38 +262,18 @@ add_server(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
 int
 lsh_slots_number(struct lsh_cluster *c, const char *host, uint16_t port, bool surveyed)
 {
-	struct lsh_uri *uri = NULL;
-	bool made = false;
-	int found;
-
-	for (;;) {
-		pthread_mutex_lock(&c->mutex);
-		found = find(c, host, port);
-		if (found == LSH_NO_SERVER && uri != NULL)
-			found = add_server(c, &uri, surveyed);
-		if (found != LSH_NO_SERVER)
-			atomic_fetch_add(&c->server[found].users, 1);
-		pthread_mutex_unlock(&c->mutex);
-		if (found != LSH_NO_SERVER || made)
-			break;
-		/* not with the mutex held: a password is copied to memory that is locked first */
-		uri = make_uri(c, host, port);
-		made = true;
-	}
-	free_uri(uri);
-	return found;
-}
-
-int
-lsh_cluster_use_at(struct lsh_cluster *c, unsigned slot)
-{
+	/* not with the mutex held: a password is copied to memory that is locked first */
+	struct lsh_uri *uri = make_uri(c, host, port);
 	int number;
 
 	pthread_mutex_lock(&c->mutex);
-	number = c->at[slot];
+	number = find(c, host, port);
+	if (number == LSH_NO_SERVER && uri != NULL)
+		number = add_server(c, &uri, surveyed);
 	if (number != LSH_NO_SERVER)
 		atomic_fetch_add(&c->server[number].users, 1);
 	pthread_mutex_unlock(&c->mutex);
+	free_uri(uri);
 	return number;
 }
 
@@ -338,7 +311,7 @@ lsh_slots_retire(struct lsh_cluster *c, int64_t now, int64_t idle, bool *some)
 	*some = false;
 	pthread_mutex_lock(&c->mutex);
 	for (int i = 0; i < LSH_SERVERS; i++) {
-		struct lsh_server *server = &c->server[i];
+		struct lsh_slot_server *server = &c->server[i];
 
 		if (!is_there(server))
 			continue;
@@ -362,7 +335,7 @@ lsh_slots_retire(struct lsh_cluster *c, int64_t now, int64_t idle, bool *some)
 void
 lsh_slots_let_go(struct lsh_cluster *c, int number)
 {
-	struct lsh_server *server = &c->server[number];
+	struct lsh_slot_server *server = &c->server[number];
 	struct lsh_uri *uri;
 
 	pthread_mutex_lock(&c->mutex);
@@ -388,12 +361,6 @@ set(struct lsh_cluster *c, unsigned slot, int number)
 	atomic_store_explicit(&c->at[slot], (int16_t)number, memory_order_release);
 }
 
-static void
-tell_version(struct lsh_cluster *c)
-{
-	atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
-}
-
 bool
 lsh_slots_move(struct lsh_cluster *c, unsigned slot, int number)
 {
@@ -405,7 +372,7 @@ lsh_slots_move(struct lsh_cluster *c, unsigned slot, int number)
 	c->learned_at[slot] = now != LSH_NEVER ? now : 0;
 	if (news) {
 		set(c, slot, number);
-		tell_version(c);
+		atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
 	}
 	pthread_mutex_unlock(&c->mutex);
 	return news;
@@ -440,7 +407,7 @@ lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun,
 		served += c->at[slot] != LSH_NO_SERVER;
 	}
 	if (changed)
-		tell_version(c);
+		atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
 	pthread_mutex_unlock(&c->mutex);
 	return served;
 }

@@ -57,7 +57,7 @@ bool lsh_redirection_read(const char *text, const char *verb, unsigned *slot, st
 
 /* ---- what is believed ---- */
 
-struct lsh_server {
+struct lsh_slot_server {
 	struct lsh_uri *_Atomic uri; /* NULL: the number is free. Written with the mutex held, read without */
 	atomic_uint users;           /* from 0 on, only with the mutex held */
 	unsigned slots;              /* that it has; this and the rest: with the mutex held */
@@ -76,7 +76,7 @@ struct lsh_cluster {
 
 	pthread_mutex_t mutex;         /* guards the above against other writers, and */
 	int64_t learned_at[LSH_SLOTS]; /* when it was last taken from one server and given to another; 0: never */
-	struct lsh_server server[LSH_SERVERS];
+	struct lsh_slot_server server[LSH_SERVERS];
 };
 
 /* `cluster` is zeroed, and the URI, which is the cluster's, must outlive it. */

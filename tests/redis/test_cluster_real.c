@@ -139,7 +139,7 @@ a_slot_that_moves_is_found_again(void **state)
 	to = (from + 1) % CLUSTER_MASTERS;
 	cluster_move_begin(servers, 5, to);
 	reply = server_command(cluster_node(servers, from), "GET %s", name);
-	assert_int_equal(lsh_cluster_ask(cluster, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
+	assert_int_equal(lsh_cluster_redirect(cluster, true, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
 	assert_int_equal(slot, 5);
 	assert_int_equal(lsh_cluster_server(cluster, index)->port, cluster_port(servers, to));
 	assert_int_equal(at(5), from);
@@ -148,7 +148,7 @@ a_slot_that_moves_is_found_again(void **state)
 	reply = server_command(cluster_node(servers, from), "GET %s", name);
 	snprintf(text, sizeof text, "MOVED 5 127.0.0.1:%d", cluster_port(servers, to));
 	assert_string_equal(reply->str, text);
-	assert_int_equal(lsh_cluster_moved(cluster, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
+	assert_int_equal(lsh_cluster_redirect(cluster, false, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
 	assert_int_equal(at(5), to);
 	freeReplyObject(reply);
 	/* another one, of which nobody was told */
