@@ -1,15 +1,15 @@
 #!/bin/sh
-# Embed Lua files in C: embed-lua.sh SRCDIR FILE.lua... writes the C source to standard output.
+# Embed Lua files in C: embed-lua.sh SRCDIR LIST FILE.lua... writes the C source to standard output.
 #
-# For each lib/lua/acquire.lua it defines `const struct lsh_script lsh_script_acquire` (lib/lua/scripts.h). A line
-# "--@include FILE" is replaced by that file of the same folder. The server keeps and hashes what it is sent, so
-# indentation, blank lines, trailing white space and comments that begin with -- and end with the line are left behind;
-# bytes inside of a string, or of a long comment, stay as they are, whichever lines they span.
+# For each lib/lua/acquire.lua it defines `const struct lsh_script lsh_script_acquire` (lib/lua/scripts.h); and LIST, an
+# array of all of them. A line "--@include FILE" is replaced by that file of the same folder. The server keeps and
+# hashes what it is sent, so indentation, blank lines, trailing white space and comments that begin with -- and end with
+# the line are left behind; bytes inside of a string, or of a long comment, stay as they are, whichever lines they span.
 set -eu
 export LC_ALL=C
 
-srcdir=$1
-shift
+srcdir=$1 list=$2
+shift 2
 
 text=$(mktemp "${TMPDIR:-/tmp}/leash-lua.XXXXXX")
 trap 'rm -f "$text"' EXIT
@@ -125,7 +125,7 @@ strip() {
 	}' "$1"
 }
 
-echo '/* Made by build-aux/embed-lua.sh from the .lua files of lib/lua: change those. */'
+echo '/* Made by build-aux/embed-lua.sh from .lua files: change those. */'
 echo '#include "lua/scripts.h"'
 
 for file; do
@@ -138,7 +138,7 @@ for file; do
 	printf '\t,\n\t%d,\n\t"%s",\n};\n' "$size" "${sha1%% *}"
 done
 
-printf '\nconst struct lsh_script *const lsh_scripts[] = {\n'
+printf '\nconst struct lsh_script *const %s[] = {\n' "$list"
 for file; do
 	printf '\t&lsh_script_%s,\n' "$(basename "$file" .lua)"
 done

@@ -212,7 +212,7 @@ LUA_INCLUDES += lib/lua/issue.inc
 nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c
 
 lib/lua/scripts.c: $(LUA_FILES) $(LUA_INCLUDES) build-aux/embed-lua.sh
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/build-aux/embed-lua.sh $(srcdir) $(LUA_FILES) >$@.tmp && mv $@.tmp $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/build-aux/embed-lua.sh $(srcdir) lsh_scripts $(LUA_FILES) >$@.tmp && mv $@.tmp $@
 
 CLEANFILES += lib/lua/scripts.c lib/lua/scripts.c.tmp
 EXTRA_DIST += $(LUA_FILES) $(LUA_INCLUDES)

@@ -8,11 +8,13 @@
 
 EXTRA_DIST += build-aux/valkey.sh
 EXTRA_DIST += tests/fault/run.sh
+EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh
 
 test_scripts =
 test_scripts += tests/contract/test_everywhere.sh
 test_scripts += tests/contract/test_examples.sh
+test_scripts += tests/core/test_mutations.sh
 test_scripts += tests/fault/test_nemesis.sh
 test_scripts += tests/fault/test_nemesis_deployments.sh
 test_scripts += tests/install/clean.sh
@@ -525,6 +527,9 @@ tests_fault_mutated_libleash_la_LIBADD = lib/libleash-mutations.la $(CMOCKA_LIBS
 tests_fault_mutated_libleash_la_LDFLAGS = -shared -rpath /nowhere -version-info $(libleash_version_info) \
 	-Wl,--version-script=$(srcdir)/lib/libleash.map -Wl,-z,nodelete -pthread $(SANITIZE_FLAGS)
 EXTRA_tests_fault_mutated_libleash_la_DEPENDENCIES = $(srcdir)/lib/libleash.map
+
+include tests/core/local.mk
+include tests/kinds/local.mk
 
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)

@@ -117,7 +117,7 @@ lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error 
 {
 	const struct lsh_resource *r = lsh_lock_resource(lock);
 	struct lsh_engine *e = lsh_lock_engine(lock);
-	struct lsh_query *q = lsh_query_new(e, LSH_WHO_HAS, r->key, r->key_size);
+	struct lsh_query *q = lsh_query_new(e, LSH_WHO_HAS, r->kind, r->key, r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
 	leash_status status = ask(lock, q, deadline, info, err);
 
@@ -201,7 +201,7 @@ lsh_identify(struct lsh_engine *e, struct lsh_acquaintances *known, leash_party 
 		if (before != NULL && is_same_client(before, parties[i])) {
 			copy_but_token(parties[i], before);
 		} else if (find_client(asked, n, parties[i]) == n) {
-			qs[n] = lsh_query_new(e, LSH_WHO_IS, parties[i]->token, strlen(parties[i]->token));
+			qs[n] = lsh_query_new(e, LSH_WHO_IS, NULL, parties[i]->token, strlen(parties[i]->token));
 			if (qs[n] != NULL)
 				qs[n]->is_enough = is_identified;
 			asked[n++] = parties[i];

@@ -49,14 +49,16 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	const struct lsh_query *q = ((struct lsh_ask *)call->owner)->query;
 	struct lsh_arg subject = {q->subject, q->subject_size};
 	char party[LSH_PARTY_KEY_SIZE], after[LSH_DECIMAL_SIZE];
+	unsigned keys = 0;
 
 	(void)now, (void)patience;
 	switch (q->question) {
 	case LSH_WHO_HAS:
-		lsh_script_begin(command, &lsh_script_inspect, 3);
-		lsh_script_push(command, subject);
-		lsh_script_push_joined(command, subject, ":fence");
-		lsh_script_push_joined(command, subject, ":queue");
+		while (q->kind->suffix[keys] != NULL)
+			keys++;
+		lsh_script_begin(command, q->kind->inspect, keys);
+		for (unsigned i = 0; i < keys; i++)
+			lsh_script_push_joined(command, subject, q->kind->suffix[i]);
 		break;
 	case LSH_WHO_IS: /* not by GET: anybody may have written there, and a value of any size */
 		subject = (struct lsh_arg){party, lsh_party_key(party, q->backend->options.prefix, q->subject)};
@@ -159,9 +161,10 @@ release(struct lsh_call *call, void *owner)
 static void
 show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
-	static const char *const suffix[] = {"", ":fence", ":queue"};
+	const struct lsh_query *q = ((const struct lsh_ask *)call->owner)->query;
+	const char *suffix = q->kind != NULL && n <= 3 ? q->kind->suffix[n - 1] : NULL;
 
-	snprintf(out, size, "%s%s", ((const struct lsh_ask *)call->owner)->query->subject, n <= 3 ? suffix[n - 1] : "");
+	snprintf(out, size, "%s%s", q->subject, suffix != NULL ? suffix : "");
 }
 
 static const struct lsh_call_ops ops = {
@@ -183,7 +186,8 @@ first_server(struct lsh_query *q, size_t i)
 }
 
 struct lsh_query *
-lsh_query_new(struct lsh_engine *e, enum lsh_question question, const char *subject, size_t size)
+lsh_query_new(struct lsh_engine *e, enum lsh_question question, const struct lsh_kind *kind, const char *subject,
+              size_t size)
 {
 	struct lsh_backend *b = lsh_engine_backend(e);
 	size_t count = b->strategy->has_queue ? 1 : lsh_router_count(b->router);
@@ -201,6 +205,7 @@ lsh_query_new(struct lsh_engine *e, enum lsh_question question, const char *subj
 	atomic_init(&q->references, 1);
 	q->backend = b;
 	q->question = question;
+	q->kind = kind;
 	q->by_slot = b->strategy->has_queue;
 	if (question == LSH_WHO_IS)
 		q->slot = lsh_router_slot_of(b->router, key, lsh_party_key(key, b->options.prefix, subject));

@@ -42,6 +42,7 @@ struct lsh_query {
 	atomic_uint references;     /* the owner, and each call that is out */
 	struct lsh_backend *backend;
 	enum lsh_question question;
+	const struct lsh_kind *kind; /* of the lock; NULL where it is not about one */
 	char *subject;              /* the key, or the token */
 	size_t subject_size;
 	uint64_t after;
@@ -56,7 +57,8 @@ struct lsh_query {
 };
 
 /* NULL: no memory. */
-struct lsh_query *lsh_query_new(struct lsh_engine *engine, enum lsh_question, const char *subject, size_t size);
+struct lsh_query *lsh_query_new(struct lsh_engine *engine, enum lsh_question question, const struct lsh_kind *kind,
+                                const char *subject, size_t size);
 void lsh_query_drop(struct lsh_query *query); /* NULL is allowed */
 
 /* Ask them all, once, and wait until enough is known of each, the deadline, or the end of the client. LEASH_OK, CLOSED

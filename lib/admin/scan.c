@@ -357,7 +357,7 @@ fill_batch(struct lsh_scan *s, struct lsh_query **qs, size_t *count, leash_error
 			return nonsense(s, "SCAN", err);
 		if (!is_wanted(s, &key, s->info[*count].name))
 			continue;
-		q = qs[(*count)++] = lsh_query_new(s->engine, LSH_WHO_HAS, key.text, key.length);
+		q = qs[(*count)++] = lsh_query_new(s->engine, LSH_WHO_HAS, &lsh_mutex, key.text, key.length);
 		if (q == NULL)
 			continue;
 		q->hurried = true;

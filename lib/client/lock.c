@@ -100,21 +100,9 @@ check_owner(const leash_owner *owner, const char *shown, leash_error *err)
 	return LEASH_OK;
 }
 
-static leash_status
-open_lock(leash_lock *lock, leash_client *client, const char *name, bool fair, const char *shown, leash_error *err)
-{
-	leash_status status = lsh_lock_open(&lock->lock, client->engine, name, &lsh_mutex, fair);
-
-	if (status == LEASH_INVALID)
-		return lsh_fail(err, status, 0,
-		                "lock '%s': it is open in this client and is %s there: handles of one name must agree", shown,
-		                fair ? "not fair" : "fair");
-	return status == LEASH_OK ? LEASH_OK : lsh_fail(err, status, ENOMEM, "out of memory for a lock");
-}
-
-static leash_status
-new_handle(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
-           leash_error *err)
+leash_status
+lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
+               const leash_lock_options *options, leash_error *err)
 {
 	leash_lock *lock = lsh_new(leash_lock);
 	leash_status status;
@@ -132,7 +120,7 @@ new_handle(leash_lock **out, leash_client *client, const char *name, const leash
 	if (status == LEASH_OK)
 		status = check_owner(lock->owner, shown, err);
 	if (status == LEASH_OK)
-		status = open_lock(lock, client, name, fair, shown, err);
+		status = lsh_lock_open(&lock->lock, client->engine, name, kind, fair, err);
 	if (status != LEASH_OK) {
 		lsh_free(lock);
 		return status;
@@ -167,7 +155,7 @@ leash_lock_new(leash_lock **out, leash_client *client, const char *name, const l
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	status = new_handle(out, client, name, options, err);
+	status = lsh_handle_new(out, client, name, &lsh_mutex, options, err);
 	lsh_leave(guard);
 	return status;
 }

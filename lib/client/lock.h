@@ -14,6 +14,10 @@ struct leash_lock {
 	struct lsh_terms terms;
 };
 
+/* Of a lock of this kind; the arguments are those of leash_lock_new(), and checked. */
+leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
+                            const leash_lock_options *options, leash_error *err);
+
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
 

@@ -12,6 +12,8 @@ nest(struct lsh_op *op, struct lsh_hold *hold)
 		            "an earlier hold of this owner was lost: release it before it is acquired again");
 		return lsh_op_at_once(op, LEASH_LOST);
 	}
+	if ((op->lock->resource.kind->flags & LSH_REENTRANT) == 0)
+		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already"));
 	if (hold->depth == LEASH_DEPTH_MAX)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "nested deeper than %d", LEASH_DEPTH_MAX));
 	hold->lease->depth = ++hold->depth;

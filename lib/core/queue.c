@@ -149,7 +149,8 @@ lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *f
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	return lsh_fail(&op->why, status, sys_errno, "lock '%s': %s", op->lock->resource.shown, text);
+	return lsh_fail(&op->why, status, sys_errno, "%s '%s': %s", op->lock->resource.kind->name, op->lock->resource.shown,
+	                text);
 }
 
 bool

@@ -1,10 +1,12 @@
 /* The table: the locks that a client knows, by the key of each in Redis, which the message of a grant carries, too. */
 #include "core/core.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <leash/lock.h>
 
+#include <errno.h>
 #include <string.h>
 
 static void
@@ -61,13 +63,14 @@ find(struct lsh_engine *e, const char *key, size_t size, uint64_t hash)
 }
 
 leash_status
-lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, const struct lsh_kind *kind, bool fair)
+lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, const struct lsh_kind *kind, bool fair,
+              leash_error *err)
 {
 	struct lsh_lock *fresh = lock_new(e, name, kind), *lock;
 	leash_status status = LEASH_OK;
 
 	if (fresh == NULL)
-		return LEASH_NO_MEMORY;
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	pthread_mutex_lock(&e->mutex);
 	fresh->node.hash = lsh_map_hash(&e->locks, fresh->resource.key, fresh->resource.key_size);
 	lock = find(e, fresh->resource.key, fresh->resource.key_size, fresh->node.hash);
@@ -77,7 +80,9 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 		lsh_map_put(&e->locks, &lock->node);
 		lsh_resource_opened(&lock->resource);
 	} else if (lock->handles > 0 && (lock->fair != fair || lock->resource.kind != kind)) {
-		status = LEASH_INVALID;
+		status = lsh_fail(err, LEASH_INVALID, 0, "%s '%s': it is open in this client and is %s there: handles of one "
+		                  "name must agree", kind->name, lock->resource.shown,
+		                  lock->resource.kind != kind ? "of another kind" : fair ? "not fair" : "fair");
 	} else {
 		atomic_fetch_add(&lock->references, 1);
 	}

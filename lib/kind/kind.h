@@ -79,7 +79,7 @@ struct lsh_kind {
 	unsigned flags;
 	const char *suffix[4];        /* of its keys, behind the name; the first is "", NULL ends */
 	unsigned batch;               /* so many renewals at most share a script; 1: none do */
-	const struct lsh_script *scripts[LSH_VERBS]; /* NULL: it has no such verb */
+	const struct lsh_script *inspect; /* by its keys: who has it; lib/lua/README.md specifies its answer */
 
 	/* Make the command for `n` tokens: more than one of HEARTBEAT, with one key and one lease; and of RENEW. */
 	void (*make)(struct lsh_script_call *command, enum lsh_verb verb, const struct lsh_request *requests, size_t n);

@@ -6,17 +6,12 @@
 
 #include <string.h>
 
-static const char fence_suffix[] = ":fence", queue_suffix[] = ":queue";
-
 static void
 begin(struct lsh_script_call *command, const struct lsh_script *script, const struct lsh_request *r, unsigned keys)
 {
 	lsh_script_begin(command, lsh_mutated(script), keys);
-	lsh_script_push(command, r->key);
-	if (keys > 1)
-		lsh_script_push_joined(command, r->key, fence_suffix);
-	if (keys > 2)
-		lsh_script_push_joined(command, r->key, queue_suffix);
+	for (unsigned i = 0; i < keys; i++)
+		lsh_script_push_joined(command, r->key, lsh_mutex.suffix[i]);
 }
 
 static void
@@ -233,12 +228,9 @@ read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, siz
 const struct lsh_kind lsh_mutex = {
 	.name = "lock",
 	.flags = LSH_REENTRANT | LSH_HANDS_OFF,
-	.suffix = {"", fence_suffix, queue_suffix},
+	.suffix = {"", ":fence", ":queue"},
 	.batch = 100,
-	.scripts = {
-		[LSH_ACQUIRE] = &lsh_script_acquire, [LSH_RENEW] = &lsh_script_renew, [LSH_RELEASE] = &lsh_script_release,
-		[LSH_HEARTBEAT] = &lsh_script_heartbeat, [LSH_RAISE] = &lsh_script_raise,
-	},
+	.inspect = &lsh_script_inspect,
 	.make = make,
 	.make_one_key = make_one_key,
 	.read = read,

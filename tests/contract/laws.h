@@ -16,6 +16,12 @@ struct kind {
 	/* strictly in order of arrival, over the threads of all processes; else processes are served in the order in which they came, and
 	 * the threads of each in theirs */
 	bool ordered;
+
+	/* Of a kind that is not the one of leash_lock_new(), which opens it (else NULL), */
+	leash_status (*open)(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
+	                     leash_error *err);
+	const char *holders; /* what counts in Redis who has "law"; NULL: its fields, */
+	bool once;           /* and is it not reentrant? */
 };
 
 /* For main to return: the laws of the kind, in the deployment that LEASH_TEST_DEPLOYMENT names. It says which of them that one does not

@@ -20,6 +20,18 @@ struct scene *scene;
 
 /* ---- processes ---- */
 
+static leash_lock *
+open_lock(struct party *p, const char *name)
+{
+	leash_lock *lock = NULL;
+	leash_error err;
+
+	if (scene->kind->open == NULL)
+		return leashed_lock(p->client, name, &p->options);
+	assert_status(LEASH_OK, scene->kind->open(&lock, p->client, name, &p->options, &err));
+	return lock;
+}
+
 static int
 run_party(void *arg)
 {
@@ -27,8 +39,8 @@ run_party(void *arg)
 	leash_error err;
 
 	p->client = place_client(&p->open_with);
-	p->lock = leashed_lock(p->client, "law", &p->options);
-	p->other = leashed_lock(p->client, "other", &p->options);
+	p->lock = open_lock(p, "law");
+	p->other = open_lock(p, "other");
 	assert_status(LEASH_OK, leash_cancel_new(&p->cancel, &err));
 	for (int i = 0; i < ACTORS; i++) {
 		p->actor[i].ctx = p;
@@ -50,6 +62,7 @@ run_party(void *arg)
 void
 scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms)
 {
+	scene->kind = kind;
 	scene->lease_ms = place_lease_ms(lease_ms);
 	for (int i = 0; i < PARTIES; i++) {
 		struct party *p = &scene->party[i];
@@ -179,6 +192,8 @@ scene_take_turns(struct actor *a)
 	a->count = 0;
 	a->status = LEASH_OK;
 	for (unsigned i = 0; i < a->turns && a->status == LEASH_OK; i++) {
+		bool nests = i % 5 == 0 && !scene->kind->once;
+
 		a->status = leash_lock_acquire(a->lock, a->wait_ms >= 0 ? (i + a->turns) % (unsigned)(a->wait_ms + 1) : a->wait_ms, &a->err);
 		if (a->status == LEASH_TIMEOUT || (a->status == LEASH_UNAVAILABLE && a->wait_ms >= 0)) {
 			a->status = LEASH_OK;
@@ -187,11 +202,11 @@ scene_take_turns(struct actor *a)
 		if (a->status != LEASH_OK)
 			return;
 		judge_enter(scene->judge, 0, leash_lock_fence(a->lock));
-		if (i % 5 == 0)
+		if (nests)
 			a->status = leash_lock_acquire(a->lock, 0, &a->err);
 		if (i % 4 == 0)
 			await_ms(1);
-		if (i % 5 == 0 && a->status == LEASH_OK)
+		if (nests && a->status == LEASH_OK)
 			a->status = leash_lock_release(a->lock, &a->err);
 		judge_leave(scene->judge, 0);
 		if (a->status == LEASH_OK)

@@ -36,6 +36,7 @@ struct party {
 };
 
 struct scene {
+	const struct kind *kind;
 	struct judge *judge;     /* for the test to make, before the start */
 	_Atomic uint32_t grants; /* so far, see scene_number */
 	int64_t lease_ms;

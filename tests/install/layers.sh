@@ -68,6 +68,11 @@ stands_in_one_order() { # ARCHIVE
 	tsort "$dir/uses" >/dev/null
 }
 
+# A kind is handed to them; none is known.
+name_a_kind() {
+	grep -rnE '\<lsh_mutex\>' lib/core lib/lease lib/redis lib/base watchdog || true
+}
+
 first_line_is_comment() { # FILE
 	head -n 1 "$1" | grep -qE '^(/\*|--)'
 }
@@ -94,6 +99,8 @@ check 'OpenSSL is known to redis alone' only_in openssl/ lib/redis
 check 'libsodium is known to base, and to redis for its secrets' only_in sodium lib/base lib/redis
 check 'the state of the locks is known to the core alone' only_in core/core.h lib/core
 check 'the insides of a client are known to the client layer alone' only_in client/client.h lib/client
+
+check 'no kind is known below admin and client' name_a_kind
 
 check 'examples use the interface' only examples redis.h
 check 'tests/contract uses the interface' only tests/contract tests/contract/ tests/support/

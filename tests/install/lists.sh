@@ -7,7 +7,7 @@ number=0
 echo 1..2
 
 named() { # a program's list names it without .c
-	grep -qE "(^|[[:space:]])(${1}|${1%.c})([[:space:]]|\$)" Makefile.am ./*/local.mk
+	grep -qE "(^|[[:space:]])(${1}|${1%.c})([[:space:]]|\$)" Makefile.am ./*/local.mk ./*/*/local.mk
 }
 check() { # SENTENCE FOLDER... -- FIND-EXPRESSION
 	sentence=$1

@@ -1,0 +1,33 @@
+# The core over a scripted world (world.h): linked with the archive as it is, but for what lies below a call (wire.c)
+# and the functions that --wrap names.
+
+test_programs += tests/core/test_quorum
+test_programs += tests/core/test_single
+
+world_sources =
+world_sources += tests/core/wire.c
+world_sources += tests/core/wire.h
+world_sources += tests/core/world.c
+world_sources += tests/core/world.h
+
+world_ldflags = $(AM_LDFLAGS)
+world_ldflags += -Wl,--wrap=clock_gettime
+world_ldflags += -Wl,--wrap=lsh_park
+world_ldflags += -Wl,--wrap=lsh_random32
+world_ldflags += -Wl,--wrap=lsh_thread_start
+world_ldflags += -Wl,--wrap=pthread_cond_wait
+world_ldflags += -Wl,--wrap=pthread_create
+world_ldflags += -Wl,--wrap=pthread_join
+world_ldflags += -Wl,--wrap=socket
+
+tests_core_test_quorum_SOURCES = tests/core/test_quorum.c $(world_sources)
+tests_core_test_quorum_LDFLAGS = $(world_ldflags)
+tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
+tests_core_test_single_LDFLAGS = $(world_ldflags)
+
+# The same with its mutations (lib/base/mutation.h): test_mutations.sh shows that the sentences notice them.
+check_PROGRAMS += tests/core/mutated
+tests_core_mutated_SOURCES = tests/core/test_single.c $(world_sources)
+tests_core_mutated_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
+tests_core_mutated_LDFLAGS = $(world_ldflags)
+tests_core_mutated_LDADD = lib/libleash-mutations.la $(CMOCKA_LIBS)

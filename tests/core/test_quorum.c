@@ -1,0 +1,138 @@
+/* A quorum of three, to the vote: what the core says to each server, and what it makes of what comes back. */
+#include "tests/core/world.h"
+
+static int
+begin(void **state)
+{
+	int result = world_begin(state);
+
+	ann->terms.safety.restart_guard_ms = bob->terms.safety.restart_guard_ms = 30000;
+	return result;
+}
+
+static void
+says(char server, enum answer what)
+{
+	on(server);
+	answer(what);
+}
+
+static void
+hold(struct person *person)
+{
+	acquire(person, 10000);
+	says('a', HELD);
+	says('b', HELD);
+	says('c', HELD);
+	expect_end(person, LEASH_OK);
+	world_sent();
+}
+
+static void
+what_two_of_three_grant_is_held(void **state)
+{
+	(void)state;
+	acquire(ann, 10000);
+	expect_sent("vote 1 at a, vote 1 at b, vote 1 at c");
+	says('b', HELD);
+	expect_waiting(ann);
+	says('c', HELD);
+	expect_end(ann, LEASH_OK);
+	expect_left(ann, 29698);
+}
+
+static void
+a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_new_token(void **state)
+{
+	(void)state;
+	acquire(ann, 10000);
+	says('b', TAKEN);
+	says('c', TAKEN);
+	says('a', HELD); /* too late: its cancel is on its way */
+	expect_sent("vote 1 at a, vote 1 at b, vote 1 at c, release 1 at a with source");
+	says('a', RELEASED);
+	pass(100);
+	expect_sent("vote 2 at a, vote 2 at b, vote 2 at c");
+}
+
+static void
+a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held(void **state)
+{
+	(void)state;
+	acquire(ann, 10000);
+	on('a');
+	answer_ahead(7);
+	says('b', HELD);
+	expect_waiting(ann);
+	expect_sent("vote 1 at a, vote 1 at b, vote 1 at c, raise at b");
+	says('b', KEPT);
+	expect_end(ann, LEASH_OK);
+}
+
+static void
+a_renewal_counts_when_two_of_three_have_answered(void **state)
+{
+	(void)state;
+	hold(ann);
+	pass(10000);
+	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
+	says('a', KEPT);
+	expect_left(ann, 19698);
+	says('b', KEPT);
+	expect_left(ann, 29698);
+}
+
+static void
+a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing(void **state)
+{
+	(void)state;
+	hold(ann);
+	pass(10000);
+	says('c', GONE);
+	expect_left(ann, 19698);
+	expect_told("ann JEOPARDY");
+}
+
+static void
+what_two_servers_do_not_have_any_more_is_lost(void **state)
+{
+	(void)state;
+	hold(ann);
+	pass(10000);
+	says('a', GONE);
+	says('b', GONE);
+	expect_left(ann, 0);
+	expect_told("ann JEOPARDY, ann LOST");
+}
+
+static void
+a_release_is_one_when_two_have_answered(void **state)
+{
+	(void)state;
+	hold(ann);
+	release(ann);
+	expect_sent("release 1 at a with source, release 1 at b with source, release 1 at c with source");
+	says('a', RELEASED);
+	expect_waiting(ann);
+	says('c', RELEASED);
+	expect_end(ann, LEASH_OK);
+}
+
+#define VOTED(test) cmocka_unit_test_setup_teardown(test, begin, world_end)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		VOTED(what_two_of_three_grant_is_held),
+		VOTED(a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_new_token),
+		VOTED(a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held),
+		VOTED(a_renewal_counts_when_two_of_three_have_answered),
+		VOTED(a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing),
+		VOTED(what_two_servers_do_not_have_any_more_is_lost),
+		VOTED(a_release_is_one_when_two_have_answered),
+	};
+
+	world_uri = "redis+quorum://a,b,c";
+	return cmocka_run_group_tests_name("quorum", tests, NULL, NULL);
+}

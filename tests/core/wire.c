@@ -1,0 +1,615 @@
+/* The scripted world below a call. See wire.h. */
+#include "tests/core/wire.h"
+
+#include "base/clock.h"
+#include "base/courier.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "base/token.h"
+#include "redis/node_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lsh_pipe {
+	const struct lsh_pipe_ops *ops;
+	void *ctx;
+	struct lsh_list commands;
+	uint64_t epoch, connects, handed;
+	int64_t heard; /* when the last answer came */
+	bool up, is_silent;
+};
+
+struct lsh_listener {
+	struct lsh_listener_ops ops;
+	void *ctx;
+	bool up;
+};
+
+bool wire_is_cut, wire_is_deaf, wire_is_stuck;
+unsigned wire_life;
+
+static struct lsh_node *nodes[WIRE_SERVERS];
+static size_t node_count;
+static uint64_t epochs;
+static char tokens[WIRE_TOKENS][LSH_TOKEN_SIZE];
+static unsigned token_count;
+static struct lsh_list letters;
+
+/* ---- commands ---- */
+
+static bool
+is(const struct lsh_arg *arg, const char *text)
+{
+	return arg->size == strlen(text) && memcmp(arg->bytes, text, arg->size) == 0;
+}
+
+static bool
+is_token(const struct lsh_arg *arg)
+{
+	return arg->size > LSH_UUID_SIZE + 1 && arg->size < LSH_TOKEN_SIZE && arg->bytes[LSH_UUID_SIZE] == ':' &&
+	       arg->bytes[8] == '-';
+}
+
+static unsigned
+number_of(const struct lsh_arg *arg)
+{
+	for (unsigned i = 0; i < token_count; i++)
+		if (is(arg, tokens[i]))
+			return i + 1;
+	assert_true(token_count < WIRE_TOKENS);
+	memcpy(tokens[token_count], arg->bytes, arg->size);
+	tokens[token_count][arg->size] = '\0';
+	return ++token_count;
+}
+
+static const struct lsh_script *
+script_of(const struct lsh_arg *arg)
+{
+	for (const struct lsh_script *const *script = lsh_scripts; *script != NULL; script++)
+		if (is(arg, (*script)->sha1) || is(arg, (*script)->text))
+			return *script;
+	fail_msg("a script that leash does not have was sent");
+	return NULL;
+}
+
+static void
+read_command(struct wire_command *c, const struct lsh_arg *args, size_t count)
+{
+	snprintf(c->name, sizeof c->name, "%.*s", (int)args[0].size, args[0].bytes);
+	if (!is(&args[0], "EVALSHA") && !is(&args[0], "EVAL"))
+		return;
+	c->script = script_of(&args[1]);
+	c->in_one_array = is(&args[2], "0");
+	for (size_t i = 3; i < count; i++)
+		if (is_token(&args[i]))
+			c->token[c->tokens++] = number_of(&args[i]);
+	if (c->script == &lsh_script_acquire) { /* three keys, token, lease, not_after, cfg */
+		c->not_after_us = atoll(args[8].bytes);
+		c->places = args[9].bytes[0] != '0'; /* its cfg begins with the claim */
+		c->wanted = count > 10 ? atoll(args[10].bytes) : 0;
+	} else if (c->script == &lsh_script_raise) { /* two keys, fence */
+		c->wanted = atoll(args[5].bytes);
+	}
+}
+
+static enum lsh_appended
+append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count)
+{
+	struct wire_command *c;
+
+	if (!p->up || (ticket != NULL && ticket->epoch != 0 && ticket->epoch != p->epoch))
+		return LSH_PIPE_DOWN;
+	c = lsh_new(struct wire_command);
+	assert_non_null(c);
+	c->ticket = ticket;
+	read_command(c, args, count);
+	lsh_list_append(&p->commands, &c->link);
+	return LSH_APPENDED;
+}
+
+enum lsh_appended
+lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now,
+                int64_t patience)
+{
+	enum lsh_appended appended = append(p, ticket, args, count);
+
+	if (appended != LSH_APPENDED)
+		return appended;
+	ticket->epoch = p->epoch;
+	ticket->overdue = lsh_after(now, patience);
+	return LSH_APPENDED;
+}
+
+enum lsh_appended
+lsh_pipe_append_asking(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+                       int64_t now, int64_t patience)
+{
+	(void)p, (void)ticket, (void)args, (void)count, (void)now, (void)patience;
+	fail_msg("nothing is redirected in this world");
+	return LSH_PIPE_DOWN;
+}
+
+bool
+lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
+{
+	(void)now;
+	return append(p, NULL, args, count) == LSH_APPENDED;
+}
+
+static struct wire_command *
+first_sent(struct lsh_pipe *p)
+{
+	struct lsh_list *first = lsh_list_first(&p->commands);
+	struct wire_command *c = first != NULL ? lsh_container(first, struct wire_command, link) : NULL;
+
+	return c != NULL && c->sent ? c : NULL;
+}
+
+static void
+end(struct wire_command *c, enum lsh_outcome outcome, const struct lsh_message *message)
+{
+	struct lsh_ticket *ticket = c->ticket;
+
+	lsh_list_remove(&c->link);
+	lsh_free(c);
+	if (ticket != NULL)
+		ticket->done(ticket, outcome, message);
+}
+
+size_t
+wire_servers(void)
+{
+	return node_count;
+}
+
+struct wire_command *
+wire_first(size_t n)
+{
+	return first_sent(nodes[n]->pipe);
+}
+
+void
+wire_answer(size_t n, const struct lsh_message *message)
+{
+	nodes[n]->pipe->heard = lsh_now_ns();
+	end(wire_first(n), LSH_ANSWERED, message);
+}
+
+void
+wire_publish(size_t n, const char *text)
+{
+	const struct lsh_listener *l = nodes[n]->listener;
+
+	l->ops.message(l->ctx, text, strlen(text));
+}
+
+const char *
+wire_token(unsigned number)
+{
+	return number <= token_count ? tokens[number - 1] : NULL;
+}
+
+/* ---- the pipe ---- */
+
+struct lsh_pipe *
+lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
+{
+	struct lsh_pipe *p = lsh_new(struct lsh_pipe);
+
+	assert_non_null(p);
+	*p = (struct lsh_pipe){.ops = ops, .ctx = ctx};
+	lsh_list_init(&p->commands);
+	return p;
+}
+
+void
+lsh_pipe_free(struct lsh_pipe *p)
+{
+	lsh_free(p);
+}
+
+bool
+lsh_pipe_is_up(struct lsh_pipe *p)
+{
+	return p->up;
+}
+
+uint64_t
+lsh_pipe_epoch(struct lsh_pipe *p)
+{
+	return p->epoch;
+}
+
+uint64_t
+lsh_pipe_commands(struct lsh_pipe *p)
+{
+	return p->handed;
+}
+
+uint64_t
+lsh_pipe_connects(struct lsh_pipe *p)
+{
+	return p->connects;
+}
+
+void
+lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
+{
+	struct lsh_list *first;
+
+	if (!p->up || (epoch != 0 && epoch != p->epoch))
+		return;
+	p->up = p->is_silent = false;
+	while ((first = lsh_list_first(&p->commands)) != NULL) {
+		struct wire_command *c = lsh_container(first, struct wire_command, link);
+
+		end(c, c->sent ? LSH_UNKNOWN : LSH_UNSENT, NULL);
+	}
+	p->ops->broke(p->ctx);
+}
+
+void
+lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
+{
+	p->is_silent = p->up && first_sent(p) != NULL && p->heard < since;
+}
+
+/* Everybody reads and sends when the world settles. */
+
+void
+lsh_pipe_flush(struct lsh_pipe *p)
+{
+	(void)p;
+}
+
+void
+lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg),
+              void *arg, int64_t deadline)
+{
+	(void)p, (void)parker, (void)epoch, (void)number, (void)over, (void)arg, (void)deadline;
+}
+
+void
+lsh_pipe_leave(struct lsh_pipe *p, uint64_t epoch, uint64_t number)
+{
+	(void)p, (void)epoch, (void)number;
+}
+
+void
+lsh_pipe_forsake(struct lsh_pipe *p)
+{
+	(void)p;
+}
+
+/* ---- the listener ---- */
+
+struct lsh_listener *
+lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
+{
+	struct lsh_listener *l = lsh_new(struct lsh_listener);
+
+	assert_non_null(l);
+	(void)kick, (void)keeper;
+	*l = (struct lsh_listener){.ops = *ops, .ctx = ctx};
+	return l;
+}
+
+void
+lsh_listener_free(struct lsh_listener *l)
+{
+	lsh_free(l);
+}
+
+bool
+lsh_listener_is_up(struct lsh_listener *l)
+{
+	return l->up;
+}
+
+void
+lsh_listener_break(struct lsh_listener *l)
+{
+	l->up = false;
+}
+
+void
+lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
+                  void *arg)
+{
+	(void)l, (void)parker, (void)deadline, (void)over, (void)arg;
+}
+
+bool
+lsh_listener_subscribe(struct lsh_listener *l, const char *channel, size_t size)
+{
+	(void)l, (void)channel, (void)size;
+	return false;
+}
+
+bool
+lsh_listener_unsubscribe(struct lsh_listener *l, const char *channel, size_t size)
+{
+	return lsh_listener_subscribe(l, channel, size);
+}
+
+void
+lsh_listener_forsake(struct lsh_listener *l)
+{
+	(void)l;
+}
+
+/* ---- the courier ---- */
+
+bool
+lsh_courier_post(struct lsh_courier *courier, struct lsh_letter *letter)
+{
+	(void)courier;
+	if (letter->posted)
+		return false;
+	letter->posted = true;
+	lsh_list_append(&letters, &letter->link);
+	return true;
+}
+
+bool
+lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter)
+{
+	bool there = letter->posted;
+
+	(void)courier;
+	lsh_list_remove(&letter->link);
+	letter->posted = false;
+	return there;
+}
+
+void
+lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *line)
+{
+	(void)courier, (void)level, (void)line;
+}
+
+/* ---- threads ---- */
+
+int __wrap_lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+int __wrap_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+int __wrap_socket(int domain, int type, int protocol);
+
+int
+__wrap_lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	*thread = pthread_self();
+	if (run == lsh_node_keep) {
+		assert_true(node_count < WIRE_SERVERS);
+		nodes[node_count++] = arg;
+	}
+	return 0; /* of the watchdog, what it has is taken from it (world.c) */
+}
+
+int
+__wrap_pthread_join(pthread_t thread, void **result)
+{
+	(void)thread, (void)result;
+	return 0;
+}
+
+int
+__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	(void)thread, (void)attr, (void)run, (void)arg;
+	fail_msg("a thread was started");
+	return 0;
+}
+
+int
+__wrap_socket(int domain, int type, int protocol)
+{
+	(void)domain, (void)type, (void)protocol;
+	fail_msg("a socket was opened");
+	return -1;
+}
+
+/* ---- what keepers do ---- */
+
+void *
+lsh_node_keep(void *node)
+{
+	return node;
+}
+
+void
+lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
+{
+	(void)n, (void)level, (void)format;
+}
+
+/* As it is after the hello of a server that stands alone and has been up for long. */
+static void
+connect(struct lsh_node *n)
+{
+	char run_id[sizeof n->run_id];
+
+	n->commands.up = true;
+	n->same = true;
+	n->commands.tried = n->messages.tried = true;
+	n->commands.trouble = (leash_error){0};
+	n->version = 0x070200;
+	snprintf(run_id, sizeof run_id, "%u of %s", wire_life, n->uri->shown);
+	if (strcmp(run_id, n->run_id) != 0)
+		n->up_since = n->run_id[0] != '\0' ? lsh_now_ns() : 0;
+	memcpy(n->run_id, run_id, sizeof n->run_id);
+	atomic_store(&n->leaving, false);
+	lsh_node_set_clock(n, WIRE_SERVER_US, lsh_now_ns());
+	n->pipe->epoch = ++epochs;
+	n->pipe->connects++;
+	n->pipe->up = true;
+	n->ops->connected(n->ctx);
+}
+
+static void
+lose(struct lsh_node *n)
+{
+	n->commands.up = false;
+	n->same = false;
+	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
+}
+
+static bool
+keep(struct lsh_node *n)
+{
+	bool did = false;
+
+	if (n->pipe->is_silent)
+		lsh_pipe_break(n->pipe, 0);
+	if (atomic_load(&n->stopping))
+		return false;
+	if (n->commands.up && !n->pipe->up)
+		lose(n);
+	if (!n->commands.up && !wire_is_cut) {
+		connect(n);
+		did = true;
+	}
+	if (n->listens && !n->listener->up && !wire_is_deaf) {
+		n->listener->up = true;
+		n->ops->subscribed(n->ctx);
+		did = true;
+	}
+	if (atomic_exchange(&n->kicked, false)) {
+		n->ops->work(n->ctx);
+		did = true;
+	}
+	return did;
+}
+
+/* Who a client is, and that it goes, is answered and forgotten at once. */
+static bool
+pass_over(struct lsh_pipe *p)
+{
+	static const struct lsh_message ok = {LSH_STATUS, 1, {{LSH_STATUS, 0, "OK", 2}}};
+	struct wire_command *c = first_sent(p);
+
+	if (c == NULL || (c->script != NULL && c->ticket != NULL))
+		return false;
+	end(c, LSH_ANSWERED, &ok);
+	return true;
+}
+
+static bool
+send_all(size_t n, void (*sent)(size_t n, const struct wire_command *command))
+{
+	struct lsh_pipe *p = nodes[n]->pipe;
+	struct lsh_list *at, *after;
+	bool did = false;
+
+	if (wire_is_stuck)
+		return false;
+	lsh_list_each(at, after, &p->commands) {
+		struct wire_command *c = lsh_container(at, struct wire_command, link);
+
+		if (c->sent)
+			continue;
+		c->sent = did = true;
+		p->handed++;
+		sent(n, c);
+	}
+	while (pass_over(p))
+		did = true;
+	return did;
+}
+
+static bool
+deliver(void)
+{
+	struct lsh_list *first = lsh_list_first(&letters);
+	struct lsh_letter *letter;
+
+	if (first == NULL)
+		return false;
+	letter = lsh_container(first, struct lsh_letter, link);
+	lsh_list_remove(first);
+	letter->posted = false;
+	letter->deliver(letter);
+	return true;
+}
+
+bool
+wire_settle(void (*sent)(size_t n, const struct wire_command *command))
+{
+	bool any = false, did;
+
+	do {
+		did = deliver();
+		for (size_t i = 0; i < node_count; i++) {
+			did |= keep(nodes[i]);
+			did |= send_all(i, sent);
+		}
+		any |= did;
+	} while (did);
+	return any;
+}
+
+void
+wire_break(void)
+{
+	for (size_t i = 0; i < node_count; i++)
+		lsh_pipe_break(nodes[i]->pipe, 0);
+}
+
+void
+wire_break_messages(void)
+{
+	for (size_t i = 0; i < node_count; i++)
+		lsh_listener_break(nodes[i]->listener);
+}
+
+static int64_t
+overdue_of(struct lsh_pipe *p)
+{
+	int64_t soonest = LSH_NEVER;
+	struct lsh_list *at, *after;
+
+	lsh_list_each(at, after, &p->commands) {
+		struct wire_command *c = lsh_container(at, struct wire_command, link);
+
+		if (c->ticket != NULL && c->ticket->overdue < soonest)
+			soonest = c->ticket->overdue;
+	}
+	return soonest;
+}
+
+int64_t
+wire_overdue(void)
+{
+	int64_t soonest = LSH_NEVER;
+
+	for (size_t i = 0; i < node_count; i++)
+		if (overdue_of(nodes[i]->pipe) < soonest)
+			soonest = overdue_of(nodes[i]->pipe);
+	return soonest;
+}
+
+void
+wire_break_overdue(int64_t now)
+{
+	for (size_t i = 0; i < node_count; i++)
+		if (overdue_of(nodes[i]->pipe) <= now)
+			lsh_pipe_break(nodes[i]->pipe, 0);
+}
+
+void
+wire_reset(void)
+{
+	node_count = 0;
+	wire_is_cut = wire_is_deaf = wire_is_stuck = false;
+	wire_life = 0;
+	token_count = 0;
+	lsh_list_init(&letters);
+}

@@ -1,0 +1,113 @@
+/* The scripted world: the core and what it stands on, down to a call, with a server that says what the test says, at a
+ * time that passes when the test says so. No server, no socket, no thread, no sleep.
+ *
+ *     acquire(ann, 1000);
+ *     expect_sent("acquire 1");
+ *     answer(QUEUED);
+ *     pass(1000);
+ *     expect_end(ann, LEASH_TIMEOUT);
+ *     expect_sent("release 1");
+ *
+ * In what was sent a token is told by its number in the order of appearance; what several commands say is "a, b".
+ * "try" is an acquire that takes no place in the queue. The client's own key (presence) is not shown.
+ *
+ * The connection for commands keeps its order: an answer is for the oldest command that was sent. One that is not
+ * answered yet is delayed; the connection can be cut, which loses the answers that are still to come. Where an answer
+ * is overdue the client breaks the connection, as everywhere, and connects again at once.
+ *
+ * There is one client, whose locks have leases of 30 s, so claims of 3 s; an answer may take 5 s. Of several servers
+ * the first is a, the next one b: "vote 1 at b" asks b for its vote. */
+#ifndef LEASH_TEST_CORE_WORLD_H
+#define LEASH_TEST_CORE_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/op.h"
+#include "base/owner.h"
+#include "base/park.h"
+
+#include <stdbool.h>
+
+/* An owner with an operation. The front only records. */
+struct person {
+	const char *name;
+	struct leash_owner owner;
+	struct lsh_parker parker;
+	struct leash_cancel cancel;
+	struct lsh_terms terms;
+	struct lsh_op op;
+	bool is_busy; /* its operation is not done */
+};
+
+extern struct person *const ann, *const bob;
+
+extern const char *world_uri; /* for main to set, if it is another one than redis://world */
+
+/* Around each test. At the end the client is closed while the server cannot be reached. */
+int world_begin(void **state);
+int world_end(void **state);
+
+#define SENTENCE(test) cmocka_unit_test_setup_teardown(test, world_begin, world_end)
+
+/* ---- what people do ---- */
+
+void acquire(struct person *person, int64_t wait_ms); /* 0: try; LEASH_FOREVER */
+void release(struct person *person);
+void extend(struct person *person, int64_t lease_ms);
+void adopt(struct person *person);  /* the hold of another client */
+void cancel(struct person *person); /* what they wait for */
+void make_fair(void);               /* the lock, of which nobody has anything */
+void close_client(void);            /* returns when it is closed: time may pass */
+
+/* ---- what the server does ---- */
+
+enum answer {
+	HELD,      /* acquire, heartbeat: a fence */
+	QUEUED,    /* likewise */
+	TAKEN,     /* acquire, without a place: another client has it, for 20 s */
+	TOO_LATE,  /* acquire: nothing was done */
+	KEPT,      /* renew, raise */
+	RELEASED,  /* release */
+	LEFT,      /* release: it had a place */
+	GONE,      /* heartbeat, renew, release: the token is not known */
+};
+
+void on(char server);                      /* of several: of which the next words are; at first it is a */
+void answer(enum answer what);             /* the oldest command; of several tokens the same for each */
+void answer_ahead(int64_t by);             /* a vote, whose fence is so much larger than what was wanted */
+void refuse(const char *error);            /* likewise */
+void message_granted(unsigned token);      /* on the wake-up channel */
+void cut(void);                            /* the connection for commands breaks, and there is no other one */
+void cut_messages(void);                   /* the same of the one for messages */
+void reconnect(void);                      /* there they are again */
+void restart(void);                        /* the server is restarted, and there again at once */
+void be_stuck(void);                       /* what is appended from now on does not leave, until it is cut */
+void later(int64_t ms, enum answer what);  /* so much later the server answers that */
+
+/* ---- time ---- */
+
+void pass(int64_t ms);
+
+/* ---- what is expected ---- */
+
+#define expect_sent(text) expect_text((text), world_sent(), "what was sent", __FILE__, __LINE__)
+#define expect_told(text) expect_text((text), world_told(), "what was told", __FILE__, __LINE__)
+#define expect_waiting(person) expect_state((person), true, LEASH_OK, __FILE__, __LINE__)
+#define expect_end(person, status) expect_state((person), false, (status), __FILE__, __LINE__)
+/* Until its hold ends; 0: it has none. */
+#define expect_left(person, ms) expect_remaining((person), (ms), __FILE__, __LINE__)
+
+const char *world_sent(void); /* since it was asked for last */
+const char *world_told(void); /* events, likewise: "ann LOST, bob JEOPARDY" */
+int64_t world_ms(void);       /* since the test began */
+int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
+uint64_t world_fence(struct person *person);
+void expect_text(const char *expected, const char *found, const char *what, const char *file, int line);
+void expect_state(struct person *person, bool waits, leash_status status, const char *file, int line);
+void expect_remaining(struct person *person, int64_t ms, const char *file, int line);
+
+#endif
