@@ -190,8 +190,8 @@ leash_status
 lsh_identify(struct lsh_engine *e, struct lsh_acquaintances *known, leash_party *const *parties, size_t count,
              int64_t deadline, leash_error *err)
 {
-	struct lsh_query *qs[LSH_BATCH] = {NULL};
-	leash_party *asked[LSH_BATCH];
+	struct lsh_query *qs[LSH_QUERIES] = {NULL};
+	leash_party *asked[LSH_QUERIES];
 	leash_status status;
 	size_t n = 0;
 

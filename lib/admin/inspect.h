@@ -17,7 +17,7 @@ struct lsh_acquaintances {
 	leash_party known[64];
 };
 
-/* Fill in all but the token of up to LSH_BATCH parties whose tokens are there, as far as that is known by `deadline`;
+/* Fill in all but the token of up to LSH_QUERIES parties whose tokens are there, as far as that is known by `deadline`;
  * `known` may be NULL. Whatever a server says instead, the client is not known, and that is all. Statuses as of
  * lsh_queries_ask(). */
 leash_status lsh_identify(struct lsh_engine *engine, struct lsh_acquaintances *known, leash_party *const *parties,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-	PLACES_SIZE = LSH_TEXT_SIZE + 2 * LSH_BATCH + 1, /* of all places, with the ends of their lines */
+	PLACES_SIZE = LSH_TEXT_SIZE + 2 * LSH_QUERIES + 1, /* of all places, with the ends of their lines */
 	PARTY_MOST = 200, /* bytes; what is longer is not leash's */
 };
 
@@ -76,7 +76,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 		lsh_script_push(command, LSH_ARG("WITHSCORES"));
 		lsh_script_push(command, LSH_ARG("LIMIT"));
 		lsh_script_push(command, LSH_ARG("0"));
-		lsh_script_push_number(command, LSH_BATCH);
+		lsh_script_push_number(command, LSH_QUERIES);
 		break;
 	}
 	return !q->over;
@@ -86,7 +86,7 @@ static bool
 is_answer(const struct lsh_call *call, const struct lsh_message *message)
 {
 	enum lsh_question question = ((const struct lsh_ask *)call->owner)->query->question;
-	bool is_list = message->type == LSH_ARRAY && message->count % 2 == 0 && message->count <= 2 * LSH_BATCH;
+	bool is_list = message->type == LSH_ARRAY && message->count % 2 == 0 && message->count <= 2 * LSH_QUERIES;
 
 	if (question != LSH_WHO_WAITS)
 		return question == LSH_WHO_IS || message->type == LSH_STRING;

@@ -15,12 +15,12 @@
 enum lsh_question {
 	LSH_WHO_HAS,   /* the lock with this key: the line of inspect.lua */
 	LSH_WHO_IS,    /* the client of this token: what it wrote about itself */
-	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_BATCH places behind the arrival `after`, and their scores, a
-	                * line for each */
+	LSH_WHO_WAITS, /* for the lock with this key: up to LSH_QUERIES places behind the arrival `after`, and their scores,
+	                * a line for each */
 };
 
 enum {
-	LSH_BATCH = 64, /* questions, or places, at once: the server answers them in one go, while all others wait */
+	LSH_QUERIES = 64, /* questions, or places, at once: the server answers them in one go, while all others wait */
 };
 
 /* The question to one of the servers. */

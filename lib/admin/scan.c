@@ -55,7 +55,7 @@ struct lsh_scan {
 	size_t next_key;
 
 	size_t count, next;          /* of the batch: are held; are to be told of */
-	leash_lock_info info[LSH_BATCH];
+	leash_lock_info info[LSH_QUERIES];
 	struct lsh_acquaintances known;
 };
 
@@ -349,7 +349,7 @@ is_wanted(const struct lsh_scan *s, const struct lsh_item *key, char name[static
 static leash_status
 fill_batch(struct lsh_scan *s, struct lsh_query **qs, size_t *count, leash_error *err)
 {
-	for (; s->next_key < lsh_answer_count(s->keys) && *count < LSH_BATCH; s->next_key++) {
+	for (; s->next_key < lsh_answer_count(s->keys) && *count < LSH_QUERIES; s->next_key++) {
 		struct lsh_item key = lsh_answer_item(lsh_answer_at(s->keys, s->next_key));
 		struct lsh_query *q;
 
@@ -430,7 +430,7 @@ inspect_batch(struct lsh_scan *s, struct lsh_query *const *qs, size_t count, lea
 {
 	int64_t deadline = lsh_after(lsh_now_ns(), s->backend->options.timeout);
 	leash_status status = lsh_queries_ask(s->engine, qs, count, deadline, err);
-	leash_party *holders[LSH_BATCH];
+	leash_party *holders[LSH_QUERIES];
 
 	for (size_t i = 0; i < count && status == LEASH_OK; i++)
 		status = take_lock(s, qs[i], s->info[i].name, err);
@@ -443,7 +443,7 @@ inspect_batch(struct lsh_scan *s, struct lsh_query *const *qs, size_t count, lea
 static leash_status
 next_batch(struct lsh_scan *s, leash_error *err)
 {
-	struct lsh_query *qs[LSH_BATCH] = {NULL};
+	struct lsh_query *qs[LSH_QUERIES] = {NULL};
 	leash_status status = LEASH_OK;
 	leash_error why = {0};
 	size_t count = 0;

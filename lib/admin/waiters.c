@@ -17,7 +17,7 @@ struct lsh_waiters {
 	uint64_t position;     /* position of the last one read */
 	bool over;             /* there are no further places */
 	size_t count, next;    /* of those in the batch; the next one to be told of */
-	leash_waiter_info waiter[LSH_BATCH];
+	leash_waiter_info waiter[LSH_QUERIES];
 	struct lsh_acquaintances known;
 };
 
@@ -70,7 +70,7 @@ read_places(struct lsh_waiters *queue, const char *text, leash_error *why)
 		leash_waiter_info *waiter = &queue->waiter[queue->count];
 		uint64_t arrival;
 
-		if (queue->count == LSH_BATCH || !read_place(text, size, text + size + 1, score_size, waiter, &arrival))
+		if (queue->count == LSH_QUERIES || !read_place(text, size, text + size + 1, score_size, waiter, &arrival))
 			return lsh_fail(why, LEASH_MISMATCH, 0, "its queue holds something that is no place");
 		if (arrival <= queue->last) /* so it would go on for ever */
 			return lsh_fail(why, LEASH_PROTOCOL, 0, "the answer is not what a Redis server says to ZRANGEBYSCORE");
@@ -79,7 +79,7 @@ read_places(struct lsh_waiters *queue, const char *text, leash_error *why)
 		queue->count++;
 		text += size + 1 + score_size + 1;
 	}
-	queue->over = queue->count < LSH_BATCH;
+	queue->over = queue->count < LSH_QUERIES;
 	return LEASH_OK;
 }
 
@@ -90,7 +90,7 @@ next_batch(struct lsh_waiters *queue, leash_error *err)
 	struct lsh_engine *e = lsh_lock_engine(queue->lock);
 	struct lsh_query *q = lsh_query_new(e, LSH_WHO_WAITS, r->kind, r->key, r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
-	leash_party *who[LSH_BATCH];
+	leash_party *who[LSH_QUERIES];
 	leash_error why = {0};
 	leash_status status;
 

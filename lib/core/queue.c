@@ -28,6 +28,20 @@ drop_lease(struct lsh_queue *queue)
 	lsh_lease_release(lease, NULL);
 }
 
+/* The op that its lease was for has left, and the first one cannot be served just now: what comes of it is for that. */
+static void
+pass_on(struct lsh_queue *queue, struct lsh_op *op)
+{
+	struct lsh_lease *lease = queue->lease;
+
+	if (lease == NULL || lease->want == &op->want)
+		return;
+	if (lsh_lease_fits(lease, &op->want))
+		lsh_lease_serve(lease, &op->want);
+	else
+		drop_lease(queue);
+}
+
 /* Serve the first op. */
 static void
 serve(struct lsh_queue *queue, struct lsh_op *op)
@@ -82,6 +96,8 @@ lsh_queue_drive(struct lsh_queue *queue)
 	queue->driving = false;
 	if (op != NULL && op == served)
 		lsh_op_stir(op);
+	else if (op != NULL)
+		pass_on(queue, op);
 }
 
 static void

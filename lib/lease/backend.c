@@ -6,14 +6,15 @@
 #include "lease/host.h"
 #include "lease/replicas.h"
 #include "lease/resource.h"
+#include "lease/subscription.h"
 #include "lease/tally.h"
-#include "lease/vote.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
-enum { ALIVE_MS = 10000 }; /* how long a waiting client counts as alive after its last heartbeat; rides out a server that stands still for 9 s */
+/* how long a waiting client counts as alive after its last heartbeat; rides out a server that stands still for 9 s */
+enum { ALIVE_MS = 10000 };
 
 /* ---- what the router calls ---- */
 
@@ -58,7 +59,9 @@ log_line(void *ctx, leash_log_level level, const char *line)
 
 /* ---- life ---- */
 
-static const struct lsh_watchdog_ops watchdog_ops = {.now = lsh_now_ns, .retain = lsh_lease_retain_timer, .fire = lsh_lease_fire};
+static const struct lsh_watchdog_ops watchdog_ops = {
+	.now = lsh_now_ns, .retain = lsh_lease_retain_timer, .fire = lsh_lease_fire,
+};
 
 static void
 make_protocol(struct lsh_backend *b)
@@ -72,7 +75,8 @@ make_protocol(struct lsh_backend *b)
 	p->uuid = b->uuid;
 	lsh_arg_decimal(p->fence_ms, o->fence_ttl_ms);
 	/* the answer of PUBLISH counts every listener of a single server, but only those at one node of a cluster */
-	snprintf(p->config, sizeof p->config, " %s %d %d PUBLISH %s", p->fence_ms, ALIVE_MS, o->uri->deployment != LSH_CLUSTER, prefix);
+	snprintf(p->config, sizeof p->config, " %s %d %d PUBLISH %s", p->fence_ms, ALIVE_MS,
+	         o->uri->deployment != LSH_CLUSTER, prefix);
 	snprintf(p->sharded, sizeof p->sharded, " %s %d 1 SPUBLISH -", p->fence_ms, ALIVE_MS);
 }
 
@@ -85,14 +89,17 @@ wall_clock_ms(void)
 }
 
 leash_status
-lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options, const struct lsh_backend_ops *ops, void *ctx,
-                 struct lsh_courier *courier, leash_error *err)
+lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options, const struct lsh_backend_ops *ops,
+                 void *ctx, struct lsh_courier *courier, leash_error *err)
 {
 	static const struct lsh_router_ops router_ops = {
-		.server_new = server_new, .server_stop = lsh_host_stop, .server_free = lsh_host_free, .changed = changed, .log = log_line,
+		.server_new = server_new, .server_stop = lsh_host_stop, .server_free = lsh_host_free, .changed = changed,
+		.log = log_line,
 	};
 	struct lsh_backend *b = lsh_new(struct lsh_backend);
-	struct lsh_router_options router = {.uri = options->uri, .timeout = options->timeout, .preloaded = options->uri->preloaded};
+	struct lsh_router_options router = {
+		.uri = options->uri, .timeout = options->timeout, .preloaded = options->uri->preloaded,
+	};
 	char key[LSH_PARTY_KEY_SIZE];
 	leash_status status;
 
@@ -108,15 +115,17 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 	snprintf(b->client_name, sizeof b->client_name, "%s", options->client_name);
 	b->options.client_name = router.client_name = b->client_name;
 	if (!lsh_uuid_make(b->uuid) || !lsh_numbers_init(&b->numbers))
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the system has no randomness to give, which owner tokens are made of");
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                "the system has no randomness to give, which owner tokens are made of");
 	b->majority = lsh_tally_majority(options->uri->host_count);
 	make_protocol(b);
 	b->watchdog = lsh_watchdog_new(&watchdog_ops, b);
-	if (b->watchdog == NULL || lsh_watchdog_start(b->watchdog) != 0 || (b->router = lsh_router_new(&router, &router_ops, b)) == NULL)
+	if (b->watchdog == NULL || lsh_watchdog_start(b->watchdog) != 0 ||
+	    (b->router = lsh_router_new(&router, &router_ops, b)) == NULL)
 		return lsh_fail_short(err, errno, "cannot make a client");
 	status = lsh_router_open(b->router, err);
 	b->presence_slot = lsh_router_slot_of(b->router, key, lsh_party_key(key, options->prefix, b->uuid));
-	return status == LEASH_OK ? b->strategy->open(b, err) : status;
+	return status == LEASH_OK && b->strategy->open != NULL ? b->strategy->open(b, err) : status;
 }
 
 /* ---- closing ---- */
@@ -203,6 +212,50 @@ lsh_backend_after_fork(struct lsh_backend *b)
 {
 	lsh_router_after_fork(b->router, lsh_host_after_fork);
 	lsh_watchdog_forsake(b->watchdog);
+}
+
+/* ---- resources ---- */
+
+bool
+lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct lsh_kind *kind, const char *key,
+                  size_t key_size)
+{
+	struct lsh_server *server;
+
+	lsh_monitor_init(&r->monitor);
+	lsh_list_init(&r->leases);
+	r->backend = b;
+	r->kind = kind;
+	r->key = key;
+	r->key_size = key_size;
+	r->slot = lsh_router_slot_of(b->router, key, key_size);
+	server = lsh_router_of_slot(b->router, r->slot);
+	if (server == NULL)
+		server = lsh_router_any(b->router);
+	if (server == NULL)
+		return false;
+	atomic_init(&r->host, lsh_host_of(server));
+	return true;
+}
+
+void
+lsh_resource_destroy(struct lsh_resource *r)
+{
+	struct lsh_host *host = lsh_resource_host(r);
+
+	if (host != NULL) {
+		lsh_subscription_forget(r);
+		lsh_server_leave(&host->server);
+	}
+	lsh_monitor_destroy(&r->monitor);
+}
+
+void
+lsh_resource_opened(struct lsh_resource *r)
+{
+	lsh_monitor_enter(&r->monitor);
+	lsh_resource_settle(r);
+	lsh_monitor_leave(&r->monitor);
 }
 
 /* ---- for callers ---- */

@@ -1,8 +1,8 @@
 /* The backend: what the leases of one client have in common. Its servers, its strategy, its watchdog.
  *
- * Mutexes, in the order in which they are taken: what the owner of the resources takes to find them; a resource's monitor; then the leaves: a host's,
- * a presence's, and those inside the watchdog, the pipe, the courier and the cluster. None is held across I/O that may wait, or a
- * callback of the program. */
+ * Mutexes, in the order in which they are taken: what the owner of the resources takes to find them; a resource's
+ * monitor; then the leaves: a host's, a presence's, and those inside the watchdog, the pipe, the courier and the
+ * cluster. None is held across I/O that may wait, or a callback of the program. */
 #ifndef LSH_LEASE_BACKEND_H
 #define LSH_LEASE_BACKEND_H
 
@@ -21,11 +21,13 @@ struct lsh_backend_options {
 
 /* Who owns the resources. */
 struct lsh_backend_ops {
-	void (*each)(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *arg); /* all of them, each entered */
+	void (*each)(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *arg); /* all of them, each
+	                                                                                                entered */
 	struct lsh_resource *(*find)(void *ctx, const char *key, size_t size); /* referenced, and not entered; or NULL */
 	void (*retain)(struct lsh_resource *resource);
 	void (*release)(struct lsh_resource *resource); /* not entered */
-	void (*denied)(struct lsh_resource *resource, const leash_error *why); /* entered: nobody who waits is served, until people change something */
+	void (*denied)(struct lsh_resource *resource, const leash_error *why); /* entered: nobody who waits is served, until
+	                                                                          people change something */
 	void (*clock_jumped)(void *ctx, int64_t by_us); /* the server's clock left ours; must not wait or call back */
 };
 
@@ -55,16 +57,19 @@ struct lsh_backend {
 	struct lsh_parker *_Atomic opener; /* until it is open */
 };
 
-/* Connect it. Unless the result is LEASH_OK it is the caller's to close and free all the same, if `*out` is not NULL. */
-leash_status lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options, const struct lsh_backend_ops *ops, void *ctx,
-                              struct lsh_courier *courier, leash_error *err);
+/* Connect it. Unless the result is LEASH_OK it is the caller's to close and free all the same, if `*out` is not
+ * NULL. */
+leash_status lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options,
+                              const struct lsh_backend_ops *ops, void *ctx, struct lsh_courier *courier,
+                              leash_error *err);
 
 /* Cancels that are owed go out, for as long as somebody could be told and until `deadline`. */
 void lsh_backend_settle(struct lsh_backend *backend, int64_t deadline);
 void lsh_backend_stop(struct lsh_backend *backend); /* end its threads */
 void lsh_backend_drop(struct lsh_backend *backend); /* stopped: what is not canceled lapses with its lease */
 void lsh_backend_free(struct lsh_backend *backend); /* when all resources are gone; NULL is allowed */
-void lsh_backend_after_fork(struct lsh_backend *backend); /* in the child: close its copies of the descriptors, and touch nothing else */
+/* in the child: close its copies of the descriptors, and touch nothing else */
+void lsh_backend_after_fork(struct lsh_backend *backend);
 
 /* What was appended to several servers goes out. Not entered. */
 void lsh_backend_flush(struct lsh_backend *backend);

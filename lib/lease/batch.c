@@ -1,31 +1,9 @@
 #include "lease/batch.h"
 
-#include "base/memory.h"
 #include "base/mutation.h"
 #include "lease/host.h"
 
 #include <stdio.h>
-
-enum { BATCHES = 2 }; /* on their way at once */
-
-struct lsh_batch {
-	struct lsh_batches *all;
-	struct lsh_monitor monitor;    /* guards the call, and until it is sent what is in it; a leaf */
-	struct lsh_call call;
-	enum lsh_verb verb;
-	_Atomic bool busy;             /* from when it is filled until it is answered */
-	bool sent;                     /* none can be taken out of it any more */
-	const struct lsh_kind *kind;
-	size_t count;
-	struct lsh_vote *votes[LSH_BATCH];       /* each with a reference to its lease */
-	struct lsh_request requests[LSH_BATCH];
-};
-
-struct lsh_batches {
-	struct lsh_host *host;
-	struct lsh_batch *filling;         /* the host's thread's; or NULL */
-	struct lsh_batch batch[BATCHES];
-};
 
 /* ---- the call ---- */
 
@@ -35,14 +13,14 @@ batch_of(const struct lsh_call *call)
 	return call->owner;
 }
 
-static struct lsh_server *
-home(struct lsh_call *call)
+struct lsh_server *
+lsh_batch_home(struct lsh_call *call)
 {
-	return &batch_of(call)->all->host->server;
+	return batch_of(call)->server;
 }
 
-static bool
-build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
+bool
+lsh_batch_build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
 	struct lsh_batch *b = batch_of(call);
 
@@ -50,14 +28,15 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	if (b->count == 0)
 		return false;
 	for (size_t i = 0; i < b->count; i++) /* a dead connection is to be found out while there is time for another */
-		if (b->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > b->requests[i].lease_ms * LSH_MS / 4)
+		if (b->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) &&
+		    *patience > b->requests[i].lease_ms * LSH_MS / 4)
 			*patience = b->requests[i].lease_ms * LSH_MS / 4;
 	b->kind->make(command, b->verb, b->requests, b->count);
 	return true;
 }
 
-static bool
-is_answer(const struct lsh_call *call, const struct lsh_message *message)
+bool
+lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *message)
 {
 	const struct lsh_batch *b = batch_of(call);
 	struct lsh_verdict verdict;
@@ -68,14 +47,16 @@ is_answer(const struct lsh_call *call, const struct lsh_message *message)
 	return true;
 }
 
-/* Is each vote to find out by itself: because it has to follow a redirection, or what is wrong may be wrong with one of them only? */
+/* Is each vote to find out by itself: because it has to follow a redirection, or what is wrong may be wrong with one of
+ * them only? */
 static bool
 goes_alone(const struct lsh_batch *b, const struct lsh_result *r)
 {
 	return r->what == LSH_CALL_REFUSED && (r->fault == LSH_FAULT_CLUSTER || (b->count > 1 && !r->again));
 }
 
-/* What it says is for each of its votes to hear, one after the other and without the batch's own monitor: see release(). */
+/* What it says is for each of its votes to hear, one after the other and without the batch's own monitor: see
+ * release(). */
 static void
 done(struct lsh_call *call, const struct lsh_result *r)
 {
@@ -106,15 +87,15 @@ static void
 release(struct lsh_call *call, void *owner)
 {
 	struct lsh_batch *b = owner;
-	struct lsh_host *host = b->all->host;
+	struct lsh_node *node = b->server->node;
 
 	(void)call;
 	atomic_store(&b->busy, false);
-	lsh_node_kick(host->server.node); /* there may be more */
+	lsh_node_kick(node); /* there may be more */
 }
 
-static void
-show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
+void
+lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
 	const struct lsh_batch *b = batch_of(call);
 
@@ -122,7 +103,8 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 }
 
 static const struct lsh_call_ops ops = {
-	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
+	.home = lsh_batch_home, .build = lsh_batch_build, .is_answer = lsh_batch_is_answer, .done = done,
+	.release = release, .show_key = lsh_batch_show_key,
 };
 
 /* ---- filling ---- */
@@ -130,7 +112,7 @@ static const struct lsh_call_ops ops = {
 static void
 send(struct lsh_batch *b)
 {
-	struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = &b->all->host->server};
+	struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = b->server};
 	bool sent;
 
 	lsh_monitor_enter(&b->monitor);
@@ -147,79 +129,88 @@ send(struct lsh_batch *b)
 }
 
 bool
-lsh_batches_send(struct lsh_batches *all)
+lsh_batches_send(struct lsh_host *host)
 {
-	struct lsh_batch *b = all->filling;
+	struct lsh_batch *b = host->filling;
 
-	all->filling = NULL;
+	host->filling = NULL;
 	if (b != NULL)
 		send(b);
 	return b != NULL;
 }
 
-/* One that is empty, or NULL. */
-static struct lsh_batch *
-take(struct lsh_batches *all, enum lsh_verb verb, const struct lsh_kind *kind)
+void
+lsh_batch_begin(struct lsh_batch *b, enum lsh_verb verb, const struct lsh_kind *kind)
 {
-	for (size_t i = 0; i < BATCHES; i++) {
-		struct lsh_batch *b = &all->batch[i];
-
-		if (atomic_load(&b->busy))
-			continue;
-		atomic_store(&b->busy, true);
-		b->verb = verb;
-		b->kind = kind;
-		b->count = 0;
-		b->sent = false;
-		return b;
-	}
-	return NULL;
+	b->verb = verb;
+	b->kind = kind;
+	b->count = 0;
+	b->sent = false;
 }
 
-/* False: it is full. */
-static bool
-add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
+bool
+lsh_batch_add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
 {
-	struct lsh_request *request;
 	bool fits;
 
 	lsh_monitor_enter(&b->monitor);
 	fits = b->count < LSH_BATCH && (b->verb != LSH_RENEW || b->count < b->kind->batch);
 	if (fits) {
-		request = &b->requests[b->count];
-		lsh_vote_request(v, request, lsh_now_ns());
-		request->lease_ms = lease_ms;
+		lsh_vote_request(v, &b->requests[b->count], lsh_now_ns());
+		b->requests[b->count].lease_ms = lease_ms;
 		b->votes[b->count++] = v;
 	}
 	lsh_monitor_leave(&b->monitor);
 	if (!fits)
 		return false;
-	v->batch = b;
 	lsh_lease_ask_for(v->lease, lease_ms);
 	lsh_lease_retain(v->lease);
 	return true;
 }
 
-bool
-lsh_batch_renew(struct lsh_batches *all, struct lsh_vote *v, int64_t lease_ms)
+/* One that is empty, or NULL. */
+static struct lsh_batch *
+take(struct lsh_host *host, enum lsh_verb verb, const struct lsh_kind *kind)
 {
-	const struct lsh_kind *kind = v->lease->resource->kind;
+	for (size_t i = 0; i < LSH_BATCHES; i++) {
+		if (atomic_exchange(&host->batches[i].busy, true))
+			continue;
+		lsh_batch_begin(&host->batches[i], verb, kind);
+		return &host->batches[i];
+	}
+	return NULL;
+}
 
-	if (all->filling == NULL)
-		all->filling = take(all, LSH_RENEW, kind);
-	return all->filling != NULL && all->filling->verb == LSH_RENEW && all->filling->kind == kind && add(all->filling, v, lease_ms);
+static bool
+add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
+{
+	if (!lsh_batch_add(b, v, lease_ms))
+		return false;
+	v->batch = b;
+	return true;
 }
 
 bool
-lsh_batch_heartbeat(struct lsh_batches *all, struct lsh_vote *v)
+lsh_batch_renew(struct lsh_host *host, struct lsh_vote *v, int64_t lease_ms)
+{
+	const struct lsh_kind *kind = v->lease->resource->kind;
+
+	if (host->filling == NULL)
+		host->filling = take(host, LSH_RENEW, kind);
+	return host->filling != NULL && host->filling->verb == LSH_RENEW && host->filling->kind == kind &&
+	       add(host->filling, v, lease_ms);
+}
+
+bool
+lsh_batch_heartbeat(struct lsh_host *host, struct lsh_vote *v)
 {
 	struct lsh_resource *r = v->lease->resource;
-	struct lsh_batch *b = all->filling == NULL ? take(all, LSH_HEARTBEAT, r->kind) : NULL;
+	struct lsh_batch *b = host->filling == NULL ? take(host, LSH_HEARTBEAT, r->kind) : NULL;
 	struct lsh_list *at, *after;
 
 	if (b == NULL)
 		return false;
-	all->filling = b;
+	host->filling = b;
 	add(b, v, v->lease->lease_ms);
 	lsh_list_each(at, after, &r->leases) {
 		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
@@ -262,29 +253,27 @@ lsh_batch_withdraw(struct lsh_vote *v)
 	lsh_lease_unref(v->lease); /* not the last: the caller has one */
 }
 
-struct lsh_batches *
-lsh_batches_new(struct lsh_host *host)
-{
-	struct lsh_batches *all = lsh_new(struct lsh_batches);
+/* ---- life ---- */
 
-	if (all == NULL)
-		return NULL;
-	all->host = host;
-	for (size_t i = 0; i < BATCHES; i++) {
-		all->batch[i].all = all;
-		lsh_monitor_init(&all->batch[i].monitor);
-		lsh_call_init(&all->batch[i].call, &ops, &all->batch[i].monitor, &all->batch[i]);
-		all->batch[i].call.stays = true;
-	}
-	return all;
+void
+lsh_batch_init(struct lsh_batch *b, struct lsh_server *server, const struct lsh_call_ops *call_ops)
+{
+	b->server = server;
+	lsh_monitor_init(&b->monitor);
+	lsh_call_init(&b->call, call_ops, &b->monitor, b);
+	b->call.stays = true;
 }
 
 void
-lsh_batches_free(struct lsh_batches *all)
+lsh_batches_init(struct lsh_host *host)
 {
-	if (all == NULL)
-		return;
-	for (size_t i = 0; i < BATCHES; i++)
-		lsh_monitor_destroy(&all->batch[i].monitor);
-	lsh_free(all);
+	for (size_t i = 0; i < LSH_BATCHES; i++)
+		lsh_batch_init(&host->batches[i], &host->server, &ops);
+}
+
+void
+lsh_batches_destroy(struct lsh_host *host)
+{
+	for (size_t i = 0; i < LSH_BATCHES; i++)
+		lsh_monitor_destroy(&host->batches[i].monitor);
 }

@@ -1,31 +1,62 @@
-/* Batches: renewals of one server that share a script, and heartbeats of one lock.
+/* Batches: renewals that share a script, and heartbeats of one lock.
  *
- * A host has a few, which are filled and sent by its thread, and are free again once they are answered. So a burst of renewals does not block
- * the requests of callers. What comes of each vote is told as if it had been asked by itself; where the server sends it elsewhere, or
- * refuses the batch as a whole, each vote goes out by itself.
+ * A host has a few, which are filled and sent by its thread, and are free again once they are answered. So a burst of
+ * renewals does not block the requests of callers. What comes of each vote is told as if it had been asked by itself;
+ * where the server sends it elsewhere, or refuses the batch as a whole, each vote goes out by itself. Only the host's
+ * thread fills; any thread may withdraw a vote of its own lock, or read the answer.
  *
- * Only the host's thread fills; any thread may withdraw a vote of its own lock, or read the answer. */
+ * What acknowledges for replicas (replicas.c) has one of its own. */
 #ifndef LSH_LEASE_BATCH_H
 #define LSH_LEASE_BATCH_H
 
 #include "lease/vote.h"
 
-struct lsh_batches;
+enum {
+	LSH_BATCHES = 2,   /* of a host, on their way at once */
+	LSH_BATCH = 100,   /* votes: a server renews so many in less than a millisecond */
+};
 
-enum { LSH_BATCH = 100 }; /* votes: a server renews so many in less than a millisecond */
+struct lsh_batch {
+	struct lsh_server *server;
+	struct lsh_monitor monitor;         /* guards the call, and until it is sent what is in it; a leaf */
+	struct lsh_call call;               /* this is its owner */
+	enum lsh_verb verb;
+	atomic_bool busy;                   /* from when it is filled until it is answered */
+	bool sent;                          /* none can be taken out of it any more */
+	const struct lsh_kind *kind;
+	size_t count;
+	struct lsh_vote *votes[LSH_BATCH];  /* each with a reference to its lease */
+	struct lsh_request requests[LSH_BATCH];
+};
 
-struct lsh_batches *lsh_batches_new(struct lsh_host *host); /* NULL: no memory */
-void lsh_batches_free(struct lsh_batches *batches);
+void lsh_batch_init(struct lsh_batch *batch, struct lsh_server *server, const struct lsh_call_ops *ops);
 
-/* Entered. False: send what was filled; if there was nothing, none is free: come again when one is (the host's thread is kicked then). */
-bool lsh_batch_renew(struct lsh_batches *batches, struct lsh_vote *vote, int64_t lease_ms);
+/* For those ops. */
+struct lsh_server *lsh_batch_home(struct lsh_call *call);
+bool lsh_batch_build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience);
+bool lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *message);
+void lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t size);
+
+/* It is empty, and for these. */
+void lsh_batch_begin(struct lsh_batch *batch, enum lsh_verb verb, const struct lsh_kind *kind);
+/* The resource entered. Ask for so long. False: it is full. */
+bool lsh_batch_add(struct lsh_batch *batch, struct lsh_vote *vote, int64_t lease_ms);
+
+/* ---- of a host ---- */
+
+void lsh_batches_init(struct lsh_host *host);
+void lsh_batches_destroy(struct lsh_host *host);
+
+/* Entered. False: send what was filled; if there was nothing, none is free: come again when one is (the host's thread
+ * is kicked then). */
+bool lsh_batch_renew(struct lsh_host *host, struct lsh_vote *vote, int64_t lease_ms);
 /* Entered. With it go the other places of its lock for which a heartbeat is due, or soon is. */
-bool lsh_batch_heartbeat(struct lsh_batches *batches, struct lsh_vote *vote);
+bool lsh_batch_heartbeat(struct lsh_host *host, struct lsh_vote *vote);
 
 /* Entered. Take it out of its batch, unless that is on its way or the vote is in none. */
 void lsh_batch_withdraw(struct lsh_vote *vote);
 
 /* Not entered. Send what was filled. False: nothing was. */
-bool lsh_batches_send(struct lsh_batches *batches);
+bool lsh_batches_send(struct lsh_host *host);
 
 #endif

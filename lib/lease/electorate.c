@@ -33,17 +33,18 @@ int64_t
 lsh_electorate_propose(struct lsh_backend *b)
 {
 	struct timespec t;
-	int64_t wall_us = clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec > 0 ? (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 : 1;
-	int64_t last = atomic_load(&b->last_fence), fence;
+	int64_t wall_us = 1, last = atomic_load(&b->last_fence), fence;
 
+	if (clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec > 0)
+		wall_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 	do
 		fence = wall_us > last ? wall_us : last + 1;
 	while (!atomic_compare_exchange_weak(&b->last_fence, &last, fence));
 	return fence;
 }
 
-/* By the clock of that server for which the others of a majority are ahead: one whose clock is anywhere decides nothing. A day less than
- * the scripts', since clocks are set meanwhile. */
+/* By the clock of that server for which the others of a majority are ahead: one whose clock is anywhere decides
+ * nothing. A day less than the scripts', since clocks are set meanwhile. */
 int64_t
 lsh_electorate_fence_most(struct lsh_backend *b, int64_t now)
 {
@@ -93,8 +94,9 @@ lsh_electorate_warn_of_twins(struct lsh_host *host)
 
 		if (other == NULL || other == host || !lsh_node_is_same(other->server.node, host->server.node))
 			continue;
-		snprintf(text, sizeof text, "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once", lsh_host_shown(host),
-		         lsh_host_shown(other));
+		snprintf(text, sizeof text,
+		         "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once",
+		         lsh_host_shown(host), lsh_host_shown(other));
 		lsh_courier_log(b->courier, LEASH_LOG_WARNING, text);
 	}
 }
@@ -123,12 +125,14 @@ lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leas
 	twin = twin_of(host);
 	uptime = lsh_node_uptime(host->server.node, now);
 	if (twin != NULL)
-		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s: it is the same server as %.80s, and has one vote", lsh_host_shown(host), lsh_host_shown(twin));
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s: it is the same server as %.80s, and has one vote",
+		         lsh_host_shown(host), lsh_host_shown(twin));
 	else if (uptime < 0) /* which does not get better by waiting */
 		lsh_fail(why, LEASH_DENIED, 0, "%.60s: %s", lsh_host_shown(host), lsh_no_uptime);
 	else
 		lsh_fail(why, LEASH_UNAVAILABLE, 0,
-		         "%.60s: it was restarted, perhaps without its data, and does not count for another %lld ms (restart_guard_ms)",
+		         "%.60s: it was restarted, perhaps without its data, and does not count for another %lld ms "
+		         "(restart_guard_ms)",
 		         lsh_host_shown(host), (long long)(guard_ms - uptime / LSH_MS));
 	return true;
 }
@@ -139,7 +143,8 @@ lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leas
 struct roll {
 	unsigned ready;
 	unsigned failed; /* the first attempt to connect has ended, and it is not connected */
-	leash_error why; /* of the first that has failed; but what only people can mend comes before what may pass: DENIED, then all but UNAVAILABLE */
+	leash_error why; /* of the first that has failed; but what only people can mend comes before what may pass: DENIED,
+	                    then all but UNAVAILABLE */
 };
 
 static int
@@ -192,13 +197,15 @@ say_why_not(const struct lsh_backend *b, const struct roll *r, leash_error *err)
 	return lsh_fail(err, status, r->why.sys_errno, "%s", text);
 }
 
-/* And about as long again for the others, so that whoever acquires at once, and then is gone, as the command is, has asked more than a bare majority;
- * and whoever is refused is told what people have to mend, if there is such a thing. */
+/* And about as long again for the others, so that whoever acquires at once, and then is gone, as the command is, has
+ * asked more than a bare majority; and whoever is refused is told what people have to mend, if there is such a
+ * thing. */
 leash_status
 lsh_electorate_await(struct lsh_backend *b, leash_error *err)
 {
 	struct lsh_thread *self = lsh_self();
-	int64_t began = lsh_now_ns(), deadline = lsh_after(began, b->options.timeout + b->options.timeout / 4); /* the dials end by themselves */
+	/* the dials end by themselves */
+	int64_t began = lsh_now_ns(), deadline = lsh_after(began, b->options.timeout + b->options.timeout / 4);
 	size_t count = lsh_router_count(b->router);
 	bool decided = false;
 	struct roll r;

@@ -1,4 +1,5 @@
-/* The electorate: the servers of a quorum. Which of them count, why others cannot be asked, and what fence may be believed. Nothing entered, or any monitor. */
+/* The electorate: the servers of a quorum. Which of them count, why others cannot be asked, and what fence may be
+ * believed. Nothing entered, or any monitor. */
 #ifndef LSH_LEASE_ELECTORATE_H
 #define LSH_LEASE_ELECTORATE_H
 
@@ -8,7 +9,8 @@
 leash_status lsh_electorate_await(struct lsh_backend *backend, leash_error *err);
 void lsh_electorate_warn_of_twins(struct lsh_host *host); /* it is connected */
 
-bool lsh_electorate_counts(struct lsh_host *host, int64_t guard_ms, int64_t now); /* is it up for long enough, and no other's twin? */
+/* is it up for long enough, and no other's twin? */
+bool lsh_electorate_counts(struct lsh_host *host, int64_t guard_ms, int64_t now);
 /* Why it cannot be asked, or does not count for somebody with this guard; false: it can, and does. */
 bool lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leash_error *why);
 

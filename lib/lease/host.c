@@ -2,12 +2,10 @@
 
 #include "base/memory.h"
 #include "base/mutation.h"
-#include "lease/batch.h"
 #include "lease/replicas.h"
 #include "lease/resource.h"
 #include "lease/subscription.h"
 #include "lease/vote.h"
-#include "lease/wakeup.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,16 +47,17 @@ say(struct lsh_host *host, struct lsh_vote *v, int64_t now)
 	if (v->batch != NULL || lsh_lease_is_acknowledged(lease))
 		return true;
 	if (lease->state == LSH_WAITING)
-		return lsh_batch_heartbeat(host->batches, v);
+		return lsh_batch_heartbeat(host, v);
 	wants_ms = lsh_lease_wants_ms(lease, now);
 	if (wants_ms == 0 || now >= lease->valid_until) {
 		lease->wanted_at = 0;
 		return true;
 	}
-	return lsh_batch_renew(host->batches, v, wants_ms);
+	return lsh_batch_renew(host, v, wants_ms);
 }
 
-/* Has it company in a batch? In a cluster one script is for one slot: there each renewal goes out by itself, and may follow a redirection. */
+/* Has it company in a batch? In a cluster one script is for one slot: there each renewal goes out by itself, and may
+ * follow a redirection. */
 static bool
 goes_with_others(const struct lsh_host *host, const struct lsh_vote *v)
 {
@@ -110,14 +109,14 @@ see_to_all(struct lsh_host *host)
 			put_back(host, v);
 		lsh_monitor_leave(&lease->resource->monitor);
 		if (done) {
-			lsh_replicas_work(lease, host);
+			lsh_replicas_work(lease);
 			lsh_lease_unref(lease);
 			lsh_server_leave(&host->server);
 		} else {
-			room = lsh_batches_send(host->batches);
+			room = lsh_batches_send(host);
 		}
 	}
-	lsh_batches_send(host->batches);
+	lsh_batches_send(host);
 }
 
 /* It cannot be reached: perhaps another one has taken over. */
@@ -196,8 +195,9 @@ deny(struct lsh_resource *r, void *arg)
 		r->backend->ops->denied(r, denial->why);
 }
 
-/* Nobody who waits there would be served, for as long as people leave it as it is: so they are told, and not only those who come now.
- * Who holds goes on trying for as long as the lease lasts. On a quorum it depends on the other servers. */
+/* Nobody who waits there would be served, for as long as people leave it as it is: so they are told, and not only those
+ * who come now. Who holds goes on trying for as long as the lease lasts. On a quorum it depends on the other
+ * servers. */
 static void
 denied(void *ctx, const leash_error *why)
 {
@@ -257,8 +257,9 @@ log_line(void *ctx, leash_log_level level, const char *line)
 	lsh_courier_log(((struct lsh_host *)ctx)->backend->courier, level, line);
 }
 
-#define OPS .connected = connected, .denied = denied, .subscribed = subscribed, .work = work, .expects_messages = expects_messages, \
-            .message = lsh_wakeup_message, .clock_jumped = clock_jumped, .log = log_line
+#define OPS .connected = connected, .denied = denied, .subscribed = subscribed, .work = work, \
+            .expects_messages = expects_messages, .message = lsh_wakeup_message, .clock_jumped = clock_jumped, \
+            .log = log_line
 
 static const struct lsh_node_ops node_ops = {OPS}, cluster_node_ops = {
 	OPS,
@@ -276,8 +277,14 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 {
 	struct lsh_host *host = lsh_new(struct lsh_host);
 	/* on a quorum there is no queue, and so no grant to be told of */
-	struct lsh_node_options options = {.uri = uri, .name = b->client_name, .channel = b->strategy->has_queue ? b->channel : NULL,
-	                                   .timeout = b->options.timeout, .ask_every = b->options.lease_ms * LSH_MS / 3};
+	struct lsh_node_options options = {
+		.uri = uri,
+		.name = b->client_name,
+		.channel = b->strategy->has_queue ? b->channel : NULL,
+		.timeout = b->options.timeout,
+		.ask_every = b->options.lease_ms * LSH_MS / 3,
+	};
+	const struct lsh_node_ops *ops = lsh_router_is_cluster(b->router) ? &cluster_node_ops : &node_ops;
 
 	if (host == NULL)
 		return NULL;
@@ -285,11 +292,10 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	host->backend = b;
 	pthread_mutex_init(&host->mutex, NULL);
 	lsh_list_init(&host->due);
-	lsh_list_init(&host->left);
 	host->doubt_at = LSH_NEVER;
-	lsh_presence_init(&host->presence);
-	host->batches = lsh_batches_new(host);
-	host->server.node = host->batches != NULL ? lsh_node_new(&options, lsh_router_is_cluster(b->router) ? &cluster_node_ops : &node_ops, host) : NULL;
+	lsh_monitor_init(&host->presence.monitor);
+	lsh_batches_init(host);
+	host->server.node = lsh_node_new(&options, ops, host);
 	if (host->server.node == NULL || !lsh_node_start(host->server.node)) {
 		int why = errno;
 
@@ -335,9 +341,8 @@ lsh_host_free(struct lsh_server *server)
 
 	lsh_replicas_free(host);
 	lsh_node_free(server->node);
-	lsh_batches_free(host->batches);
-	lsh_subscription_free_left(host);
-	lsh_presence_destroy(&host->presence);
+	lsh_batches_destroy(host);
+	lsh_monitor_destroy(&host->presence.monitor);
 	pthread_mutex_destroy(&host->mutex);
 	lsh_server_destroy(server);
 	lsh_free(host);

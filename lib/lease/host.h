@@ -1,37 +1,40 @@
 /* A host: a server, with the votes there that its thread has to see to.
  *
- * Its thread sends what no caller waits for: renewals and heartbeats, many in a script (batch.c); cancels; what is said anew over a new
- * connection. It reads the answers for which no other thread reads. */
+ * Its thread sends what no caller waits for: renewals and heartbeats, many in a script (batch.c); cancels; what is said
+ * anew over a new connection. It reads the answers for which no other thread reads. */
 #ifndef LSH_LEASE_HOST_H
 #define LSH_LEASE_HOST_H
 
 #include "lease/backend.h"
+#include "lease/batch.h"
 #include "lease/presence.h"
 #include "redis/call.h"
-
-struct lsh_batches;
-struct lsh_vote;
 
 struct lsh_host {
 	struct lsh_server server;     /* first */
 	struct lsh_backend *backend;
-	pthread_mutex_t mutex;        /* guards `due`, `replicas` and `left` */
+	pthread_mutex_t mutex;        /* guards `due` and `replicas` */
 	struct lsh_list due;          /* votes */
 	struct lsh_replicas *replicas; /* a list that only grows */
-	struct lsh_list left;         /* channels that are to be left */
-	struct lsh_batches *batches;
+	struct lsh_batch batches[LSH_BATCHES];
+	struct lsh_batch *filling;    /* of those, by its thread; or NULL */
 	struct lsh_presence presence;
-	_Atomic uint64_t cancels_epoch; /* the connection over which a cancel was executed last: the server has that script */
+	_Atomic uint64_t cancels_epoch; /* the connection over which a cancel was executed last: the server has that
+	                                   script */
 	_Atomic int64_t accused_at;   /* when the log was told last of a fence that cannot be; 0: never */
 	atomic_bool sharded;          /* in a cluster: it has channels in slots */
 	int64_t swept;                /* its thread's: when it looked for channels that nobody wants any more; */
-	int64_t doubt_at;             /* from then on it is not reached for too long; 0: at once; LSH_NEVER: it was not tried yet */
+	int64_t doubt_at;             /* from then on it is not reached for too long; 0: at once; LSH_NEVER: it was not
+	                                 tried yet */
 };
 
 struct lsh_host *lsh_host_new(struct lsh_backend *backend, const struct lsh_uri *uri, int number); /* NULL: errno */
 void lsh_host_stop(struct lsh_server *server);
 void lsh_host_free(struct lsh_server *server);
 void lsh_host_after_fork(struct lsh_server *server);
+
+/* What its node calls with a message: wakeup.c. Any thread, not entered. */
+void lsh_wakeup_message(void *host, const char *text, size_t size);
 
 static inline struct lsh_host *
 lsh_host_of(struct lsh_server *server)

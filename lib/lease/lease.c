@@ -3,18 +3,15 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
-#include "lease/batch.h"
 #include "lease/host.h"
-#include "lease/replicas.h"
-#include "lease/resource.h"
-#include "lease/vote.h"
 #include "redis/listener.h"
 #include "watchdog/pace.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const char lsh_no_uptime[] = "it does not say for how long it has been up, which restart_guard_ms needs: permit INFO (+info)";
+const char lsh_no_uptime[] =
+	"it does not say for how long it has been up, which restart_guard_ms needs: permit INFO (+info)";
 
 bool
 lsh_safety_covers(const struct lsh_safety *a, const struct lsh_safety *b)
@@ -32,6 +29,19 @@ static const struct lsh_strategy *
 strategy_of(const struct lsh_lease *lease)
 {
 	return lease->resource->backend->strategy;
+}
+
+/* After a restart locks may be held that the server has forgotten. A message may come from a life of the server that
+ * the connection for commands has not met yet. */
+bool
+lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
+{
+	struct lsh_node *node = lsh_resource_host(lease->resource)->server.node;
+	int64_t guard = lease->safety.restart_guard_ms * LSH_MS;
+
+	if (guard == 0)
+		return false;
+	return (by_message && !lsh_node_is_subscribed(node)) || lsh_node_uptime(node, lsh_now_ns()) < guard;
 }
 
 /* ---- life ---- */
@@ -53,8 +63,8 @@ allocate(const struct lsh_backend *b, size_t count)
 	return lease;
 }
 
-static struct lsh_lease *
-make(struct lsh_resource *r, const struct lsh_wish *want)
+struct lsh_lease *
+lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const char *token, size_t size)
 {
 	struct lsh_backend *b = r->backend;
 	struct lsh_lease *lease = allocate(b, b->strategy->has_queue ? 1 : lsh_router_count(b->router));
@@ -68,6 +78,8 @@ make(struct lsh_resource *r, const struct lsh_wish *want)
 	}
 	atomic_init(&lease->references, 1);
 	lease->resource = r;
+	memcpy(lease->token, token, size);
+	lease->token_size = (unsigned char)size;
 	b->ops->retain(r);
 	lsh_list_append(&r->leases, &lease->link);
 	lsh_list_init(&lease->replicas_link);
@@ -84,96 +96,10 @@ make(struct lsh_resource *r, const struct lsh_wish *want)
 struct lsh_lease *
 lsh_lease_new(struct lsh_resource *r, const struct lsh_wish *want)
 {
-	struct lsh_lease *lease = make(r, want);
+	char token[LSH_TOKEN_SIZE];
+	size_t size = lsh_token_write(token, r->backend->uuid, lsh_numbers_next(&r->backend->numbers));
 
-	if (lease != NULL)
-		lease->token_size = (unsigned char)lsh_token_write(lease->token, r->backend->uuid, lsh_numbers_next(&r->backend->numbers));
-	return lease;
-}
-
-struct lsh_lease *
-lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const char *token, size_t size)
-{
-	struct lsh_lease *lease = make(r, want);
-
-	if (lease == NULL)
-		return NULL;
-	memcpy(lease->token, token, size);
-	lease->token[size] = '\0';
-	lease->token_size = (unsigned char)size;
-	return lease;
-}
-
-bool
-lsh_lease_is_for(const struct lsh_lease *lease, const char *token, size_t size)
-{
-	return lease->token_size == size && memcmp(lease->token, token, size) == 0;
-}
-
-struct lsh_lease *
-lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
-{
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
-		if (lsh_lease_is_for(lease, token, size))
-			return lease;
-	}
-	return NULL;
-}
-
-struct lsh_lease *
-lsh_lease_find_live(const struct lsh_resource *r, const char *token)
-{
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
-		if (lease->state < LSH_ENDING && strcmp(lease->token, token) == 0)
-			return lease;
-	}
-	return NULL;
-}
-
-void
-lsh_lease_retain(struct lsh_lease *lease)
-{
-	atomic_fetch_add_explicit(&lease->references, 1, memory_order_relaxed);
-}
-
-void
-lsh_lease_unref(struct lsh_lease *lease)
-{
-	struct lsh_resource *r = lease->resource;
-	struct lsh_backend *b = r->backend;
-
-	if (atomic_fetch_sub(&lease->references, 1) != 1)
-		return;
-	lsh_watchdog_unreserve(b->watchdog);
-	for (size_t i = 0; i < lease->count; i++)
-		lsh_vote_destroy(&lease->votes[i]);
-	lsh_free(lease);
-	b->ops->release(r);
-}
-
-void
-lsh_lease_arm(struct lsh_lease *lease, int64_t due, int64_t slack)
-{
-	struct lsh_backend *b = lease->resource->backend;
-
-	if (slack < 0) /* a mistake of ours about time, which is no reason to end the application */
-		lsh_courier_log(b->courier, LEASH_LOG_ERROR, "a retry was due before the moment from which it was counted: it is made at once");
-	lsh_watchdog_arm(b->watchdog, &lease->timer, due, slack);
-}
-
-void
-lsh_lease_ask_for(struct lsh_lease *lease, int64_t lease_ms)
-{
-	if (lease_ms > lease->longest_ms)
-		lease->longest_ms = lease_ms;
+	return lsh_lease_new_for(r, want, token, size);
 }
 
 /* ---- acquiring ---- */
@@ -182,11 +108,12 @@ bool
 lsh_lease_fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	/* PENDING, it is acknowledged on another's terms */
-	return (lease->state == LSH_NEW || lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING) && strategy_of(lease)->fits(lease, want);
+	return (lease->state == LSH_NEW || lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING) &&
+	       strategy_of(lease)->fits(lease, want);
 }
 
-static void
-begin(struct lsh_lease *lease, struct lsh_wish *want)
+void
+lsh_lease_serve(struct lsh_lease *lease, struct lsh_wish *want)
 {
 	lease->want = want;
 	lease->safety = want->safety;
@@ -201,7 +128,7 @@ begin(struct lsh_lease *lease, struct lsh_wish *want)
 int64_t
 lsh_lease_acquire(struct lsh_lease *lease, struct lsh_wish *want)
 {
-	begin(lease, want);
+	lsh_lease_serve(lease, want);
 	return strategy_of(lease)->acquire(lease, want);
 }
 
@@ -209,15 +136,30 @@ int64_t
 lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want)
 {
 	lease->adopting = true;
-	begin(lease, want);
+	lsh_lease_serve(lease, want);
 	return strategy_of(lease)->adopt(lease, want);
+}
+
+/* Set the watchdog, after it was taken or renewed for `lease_ns` by a command sent at `sent`. */
+static void
+schedule(struct lsh_lease *lease, int64_t sent, int64_t lease_ns)
+{
+	int64_t due = LSH_NEVER;
+
+	if (lease->resource->events->wants_ms(lease, sent) != 0)
+		due = lsh_pace_next(sent, lease_ns, lsh_random32());
+	if (due < lease->valid_until)
+		lsh_lease_arm(lease, due, lsh_pace_slack(lease_ns));
+	else
+		lsh_lease_arm(lease, lease->valid_until, 0);
 }
 
 bool
 lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns, bool is_claim)
 {
 	const struct lsh_wish *want = lease->want;
-	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent, lease_ns);
+	int64_t now = lsh_now_ns(), from = LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent;
+	int64_t valid_until = lsh_pace_valid_until(from, lease_ns);
 
 	if (lease->adopting && !lease->resource->events->adoptable(lease, fence))
 		return false;
@@ -237,17 +179,36 @@ lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 	if (lease->state == LSH_WAITING)
 		atomic_fetch_sub(&lease->resource->backend->waiting, 1);
 	lease->state = LSH_PENDING;
-	if (lsh_safety_needs_replicas(&lease->safety))
-		lsh_replicas_begin(lease, now);
-	else
-		lsh_lease_held(lease, now);
+	strategy_of(lease)->granted(lease);
 	return true;
 }
 
-void
-lsh_lease_held(struct lsh_lease *lease, int64_t now)
+/* May servers know the token? */
+static void
+set_asked(struct lsh_lease *lease, bool asked)
 {
-	(void)now;
+	for (size_t i = 0; i < lease->count; i++)
+		lease->votes[i].late.asked = asked;
+}
+
+void
+lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns)
+{
+	leash_error why;
+
+	set_asked(lease, true); /* wherever it may be: from here on its release is ours */
+	lease->adopted = true;
+	if (lsh_lease_granted(lease, fence, sent, lease_ns, false) || lease->state != LSH_ACQUIRING)
+		return;
+	set_asked(lease, false);
+	lease->adopted = false;
+	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "not adopted: the answer came when the lease that it speaks of was over");
+	lease->resource->events->failed(lease, &why);
+}
+
+void
+lsh_lease_held(struct lsh_lease *lease)
+{
 	lease->state = LSH_HELD;
 	lease->adopting = false;
 	if (!lease->resource->events->granted(lease)) {
@@ -255,7 +216,7 @@ lsh_lease_held(struct lsh_lease *lease, int64_t now)
 		return;
 	}
 	lease->want = NULL;
-	lsh_lease_schedule(lease, lease->sent, lease->span);
+	schedule(lease, lease->sent, lease->span);
 }
 
 /* ---- holding ---- */
@@ -274,24 +235,9 @@ lsh_lease_prolong(struct lsh_lease *lease, int64_t sent, int64_t lease_ns)
 	lease->sent = sent;
 }
 
-void
-lsh_lease_schedule(struct lsh_lease *lease, int64_t sent, int64_t lease_ns)
-{
-	int64_t due = lease->resource->events->wants_ms(lease, sent) != 0 ? lsh_pace_next(sent, lease_ns, lsh_random32()) : LSH_NEVER;
-
-	if (due < lease->valid_until)
-		lsh_lease_arm(lease, due, lsh_pace_slack(lease_ns));
-	else
-		lsh_lease_arm(lease, lease->valid_until, 0);
-}
-
 bool
 lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader)
 {
-	if (lsh_lease_is_acknowledged(lease)) {
-		lsh_replicas_due(lease);
-		return true;
-	}
 	return strategy_of(lease)->extend(lease, reader);
 }
 
@@ -306,9 +252,29 @@ lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now)
 }
 
 int64_t
+lsh_lease_up_to_end_ms(const struct lsh_lease *lease, int64_t ms, int64_t now)
+{
+	int64_t left = lease->ends_at - now;
+
+	if (lease->ends_at == LSH_NEVER || left >= ms * LSH_MS)
+		return ms;
+	return left > LSH_MS ? left / LSH_MS : 1;
+}
+
+int64_t
+lsh_lease_time_for_replicas(const struct lsh_lease *lease)
+{
+	int64_t ms = lease->resource->backend->options.timeout / LSH_MS;
+
+	if (lease->safety.replicas_ms > 0)
+		ms = lease->safety.replicas_ms;
+	return (ms < lease->lease_ms ? ms : lease->lease_ms) * LSH_MS;
+}
+
+int64_t
 lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now)
 {
-	return lsh_lease_is_acknowledged(lease) ? lsh_after(now, lsh_replicas_time_for(lease)) : LSH_NEVER;
+	return lsh_lease_is_acknowledged(lease) ? lsh_after(now, lsh_lease_time_for_replicas(lease)) : LSH_NEVER;
 }
 
 void
@@ -333,18 +299,44 @@ lsh_lease_check(struct lsh_lease *lease)
 		lsh_vote_due(&lease->votes[i]);
 }
 
-void
-lsh_lease_failed(struct lsh_lease *lease, const char *event, bool node_is_up)
+bool
+lsh_lease_is_over(struct lsh_lease *lease, int64_t now)
 {
+	if (now < lease->valid_until)
+		return false;
+	lsh_lease_lose(lease, lease->state == LSH_HELD ? lease->resource->events->why_over(lease, now)
+	                                               : "its lease ran out before enough replicas acknowledged it");
+	return true;
+}
+
+void
+lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
+{
+	lease->failures = 0;
+	lease->full |= lease_ms >= lease->lease_ms;
+	lease->renewed_at = sent;
+	lease->renewed_ms = lease_ms;
+	lease->resource->events->renewed(lease);
+	/* a shorter one puts no renewal off; nor is one put off that is on its way */
+	if (lease->wanted_at == 0 && (lease_ms >= lease->lease_ms || lease->extend_ms == 0))
+		schedule(lease, sent, (lease_ms < lease->lease_ms ? lease_ms : lease->lease_ms) * LSH_MS);
+}
+
+void
+lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_ask)
+{
+	const struct lsh_lease_events *events = lease->resource->events;
 	int64_t now = lsh_now_ns(), again = lease->valid_until;
 
-	if (now >= lease->valid_until) {
-		lsh_lease_lose(lease, lease->resource->events->why_over(lease, now));
+	lease->wanted_at = 0;
+	if (lease->state == LSH_HELD)
+		events->not_renewed(lease, NULL, false);
+	if (lsh_lease_is_over(lease, now))
 		return;
-	}
 	lease->failures++;
-	lease->resource->events->at_risk(lease, 0, 0, event);
-	if (node_is_up)
+	if (event != NULL)
+		events->at_risk(lease, 0, 0, event);
+	if (may_ask)
 		again = lsh_pace_retry(now, lease->failures, lease->valid_until, lsh_random32());
 	/* else all that is held is renewed as soon as there is a connection */
 	lsh_lease_arm(lease, again, (again - now) / 2);
@@ -355,8 +347,9 @@ lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *h
 {
 	char line[400];
 
-	snprintf(line, sizeof line, "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again", lease->resource->shown,
-	         lsh_host_shown(host));
+	snprintf(line, sizeof line,
+	         "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
+	         lease->resource->shown, lsh_host_shown(host));
 	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
 }
 
@@ -377,29 +370,15 @@ begin_end(struct lsh_lease *lease)
 	lease->state = LSH_ENDING;
 	lease->want = NULL;
 	lease->failures = 0;
-	lsh_replicas_forget(lease);
-	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that differ */
-	lease->lapses_at = lsh_after_ms(now, b->options.timeout / LSH_MS + lease->longest_ms + lease->longest_ms / 50 + 2000);
+	lsh_host_keep(&lease->acknowledged_at, NULL);
+	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
+	 * differ */
+	lease->lapses_at =
+		lsh_after_ms(now, b->options.timeout / LSH_MS + lease->longest_ms + lease->longest_ms / 50 + 2000);
 	if (now == LSH_NEVER)
 		lease->lapses_at = LSH_NEVER; /* nobody knows: its cancel must be answered */
 	atomic_fetch_add(&b->ending, 1);
 	lsh_lease_retain(lease); /* until it is ENDED */
-}
-
-void
-lsh_lease_arm_end(struct lsh_lease *lease)
-{
-	int64_t at = lease->lapses_at;
-
-	if (lease->state != LSH_ENDING || atomic_load(&lease->resource->backend->stopped))
-		return;
-	for (size_t i = 0; i < lease->count; i++) {
-		const struct lsh_vote *v = &lease->votes[i];
-
-		if (v->state == LSH_VOTE_ENDING && v->cancel == NULL && v->again_at < at)
-			at = v->again_at;
-	}
-	lsh_lease_arm(lease, at, 0);
 }
 
 /* Of several servers each has a thread that reads: see lsh_lease_source(). */
@@ -418,25 +397,7 @@ end(struct lsh_lease *lease, struct lsh_parker *reader)
 		lsh_vote_end(&lease->votes[i], reader);
 	}
 	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
-		lsh_lease_arm_end(lease);
-}
-
-void
-lsh_lease_settled(struct lsh_lease *lease)
-{
-	struct lsh_backend *b = lease->resource->backend;
-	struct lsh_parker *closer;
-
-	if (lease->state != LSH_ENDING)
-		return;
-	lease->state = LSH_ENDED;
-	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
-		lsh_watchdog_forget(b->watchdog, &lease->timer);
-	lsh_list_remove(&lease->link);
-	if (atomic_fetch_sub(&b->ending, 1) == 1 && (closer = atomic_load(&b->closer)) != NULL)
-		lsh_unpark(closer);
-	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
-		lsh_lease_unref(lease); /* not the last: the caller has one */
+		lsh_vote_arm_end(lease);
 }
 
 void
@@ -449,8 +410,7 @@ lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader)
 void
 lsh_lease_forget(struct lsh_lease *lease)
 {
-	for (size_t i = 0; i < lease->count; i++)
-		lease->votes[i].late.asked = false;
+	set_asked(lease, false);
 	lsh_lease_release(lease, NULL);
 }
 
@@ -458,15 +418,16 @@ void
 lsh_lease_release_everywhere(struct lsh_lease *lease, struct lsh_parker *reader)
 {
 	lease->breaks = true;
-	for (size_t i = 0; i < lease->count; i++)
-		lease->votes[i].late.asked = true;
+	set_asked(lease, true);
 	lsh_lease_release(lease, reader);
 }
 
 bool
 lsh_lease_is_maybe_broken(const struct lsh_lease *lease)
 {
-	return lease->count > 1 || lease->votes[0].cancel_unknown || (lease->votes[0].cancel != NULL && lease->votes[0].cancel->out);
+	const struct lsh_vote *v = &lease->votes[0];
+
+	return lease->count > 1 || v->cancel_unknown || (v->cancel != NULL && v->cancel->out);
 }
 
 void
@@ -552,12 +513,10 @@ static void
 fire_held(struct lsh_lease *lease, int64_t now)
 {
 	const struct lsh_lease_events *events = lease->resource->events;
-	int64_t wants_ms, look;
+	int64_t wants_ms;
 
-	if (now >= lease->valid_until) {
-		lsh_lease_lose(lease, events->why_over(lease, now));
+	if (lsh_lease_is_over(lease, now))
 		return;
-	}
 	wants_ms = events->wants_ms(lease, now);
 	if (wants_ms < 0) { /* put off by the owner */
 		int64_t again = now + lease->lease_ms * LSH_MS / 12;
@@ -568,17 +527,12 @@ fire_held(struct lsh_lease *lease, int64_t now)
 	} else if (wants_ms == 0) {
 		lsh_lease_arm(lease, lease->valid_until, 0);
 	} else if (lease->wanted_at == 0) {
-		look = now + lease->lease_ms * LSH_MS / 4;
-		lease->wanted_at = now;
-		lsh_lease_arm(lease, look < lease->valid_until ? look : lease->valid_until, 0);
-		if (lsh_lease_is_acknowledged(lease))
-			lsh_replicas_due(lease);
-		else
-			strategy_of(lease)->renew(lease, now);
+		lsh_lease_want(lease, now);
+		strategy_of(lease)->renew(lease, now);
 	} else {
 		/* whoever is asked may have more patience than this lease has */
 		lsh_lease_arm(lease, lease->valid_until, 0);
-		if (!LSH_MUTATES(LSH_SILENCE_IS_BORNE) && !lsh_lease_is_acknowledged(lease))
+		if (!LSH_MUTATES(LSH_SILENCE_IS_BORNE))
 			strategy_of(lease)->silent(lease);
 	}
 }
@@ -588,18 +542,17 @@ fire(struct lsh_lease *lease, int64_t now)
 {
 	switch (lease->state) {
 	case LSH_PENDING:
-		if (now >= lease->valid_until) {
-			lsh_lease_lose(lease, "its lease ran out before enough replicas acknowledged it");
+		if (lsh_lease_is_over(lease, now))
 			return;
-		}
 		lsh_lease_arm(lease, lease->valid_until, 0);
-		lsh_replicas_due(lease);
+		strategy_of(lease)->renew(lease, now);
 		break;
 	case LSH_HELD:
 		fire_held(lease, now);
 		break;
 	case LSH_WAITING:
-		lsh_lease_arm(lease, lsh_pace_word(now, now, lease->claim_ms * LSH_MS, -1), lsh_pace_slack(lease->claim_ms * LSH_MS));
+		lsh_lease_arm(lease, lsh_pace_word(now, now, lease->claim_ms * LSH_MS, -1),
+		              lsh_pace_slack(lease->claim_ms * LSH_MS));
 		if (!LSH_MUTATES(LSH_WORDS_ARE_NOT_SAID))
 			lsh_lease_check(lease);
 		break;

@@ -1,6 +1,6 @@
 /* Leases: one token's life in Redis, wherever that is. This is all that the core sees of it.
  *
- *   NEW --acquire--> ACQUIRING --the server has a queue--> WAITING --a message that is believed, or a heartbeat's answer--> (granted)
+ *   NEW --acquire--> ACQUIRING --the server has a queue--> WAITING --a message, a heartbeat's answer--> (granted)
  *                        +--granted--> PENDING --replicas have it--> HELD --renewed--> HELD
  *                        |                +---------------------- HELD, where the terms do not ask for that
  *                        +--refused for good, or the token is dead--> ENDING
@@ -8,11 +8,11 @@
  *   HELD, PENDING --not there, or valid_until is past--> lost --> ENDING          any --release--> ENDING
  *   ENDING --nothing of it can be executed any more--> ENDED
  *
- * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a lease is acquired and kept
- * by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events.
+ * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a
+ * lease is acquired and kept by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events.
  *
- * A lease is of a resource: the keys of one lock, and its monitor, which guards all leases of it. Everything here is called with that entered
- * unless it says otherwise. Once ENDING a token is never asked for, adopted or held again. */
+ * A lease is of a resource: the keys of one lock, and its monitor, which guards all leases of it. Everything here is
+ * called with that entered unless it says otherwise. Once ENDING a token is never asked for, adopted or held again. */
 #ifndef LSH_LEASE_LEASE_H
 #define LSH_LEASE_LEASE_H
 
@@ -27,16 +27,12 @@
 #include <stdatomic.h>
 
 struct lsh_backend;
-struct lsh_call;
 struct lsh_host;
 struct lsh_lease;
 struct lsh_parker;
-struct lsh_replicas;
 struct lsh_resource;
-struct lsh_result;
 struct lsh_round;
 struct lsh_vote;
-struct lsh_voted;
 
 /* On what a hold may rely. The core copies it, and never looks inside. */
 struct lsh_safety {
@@ -75,21 +71,34 @@ enum lsh_found {
 };
 
 struct lsh_lease_events {
-	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);            /* its token holds the lock; false: that is dealt with, and the lease is over */
+	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);            /* its token holds the lock; false: that is
+	                                                                         dealt with, and the lease is over */
 	bool (*granted)(struct lsh_lease *lease);                             /* false: nobody is there for it any more */
-	void (*pending)(struct lsh_lease *lease, int64_t until);              /* granted, and not yet acknowledged: the replicas have until then */
-	/* Not yet. TIMEOUT: somebody else has it. acquire is to be called again at `again_at`: with a new lease, if this one is ENDING then. */
+	void (*pending)(struct lsh_lease *lease, int64_t until);              /* granted, and not yet acknowledged: the
+	                                                                         replicas have until then */
+	/* Not yet. TIMEOUT: somebody else has it. acquire is to be called again at `again_at`: with a new lease, if this
+	 * one is ENDING then. */
 	void (*waits)(struct lsh_lease *lease, const leash_error *why, int64_t again_at);
-	void (*failed)(struct lsh_lease *lease, const leash_error *why);      /* and for whom it is now it will not get better */
-	void (*renewed)(struct lsh_lease *lease);                             /* valid_until is another one; a renewal has succeeded */
-	void (*revalued)(struct lsh_lease *lease);                            /* valid_until is another one, without a renewal */
-	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final); /* `why`, if not NULL, is for whoever extends it */
-	void (*at_risk)(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why); /* `why` NULL: no more */
+	void (*failed)(struct lsh_lease *lease, const leash_error *why);      /* and for whom it is now it will not get
+	                                                                         better */
+	void (*renewed)(struct lsh_lease *lease);                             /* valid_until is another one; a renewal has
+	                                                                         succeeded */
+	void (*revalued)(struct lsh_lease *lease);                            /* valid_until is another one, without a
+	                                                                         renewal */
+	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final); /* `why`, if not NULL, is for
+	                                                                                     whoever extends it */
+	void (*at_risk)(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why); /* `why` NULL: no
+	                                                                                                      more */
 	void (*lost)(struct lsh_lease *lease, const char *why);               /* it is ENDING */
-	void (*ended)(struct lsh_lease *lease, enum lsh_found found, const leash_error *why); /* what became of its release, as far as that is known; comes again if it is not for good */
-	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now);            /* HELD: how long a renewal may ask for; 0: none is wanted */
+	void (*ended)(struct lsh_lease *lease, enum lsh_found found, const leash_error *why); /* what became of its release,
+	                                                                                         as far as that is known;
+	                                                                                         comes again if it is not
+	                                                                                         for good */
+	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now);            /* HELD: how long a renewal may ask for; 0:
+	                                                                         none is wanted */
 	const char *(*why_over)(struct lsh_lease *lease, int64_t now);        /* HELD, past its valid_until */
-	bool (*is_old)(const struct lsh_lease *lease, int64_t fence);         /* a fence that cannot be one of a grant that comes now */
+	bool (*is_old)(const struct lsh_lease *lease, int64_t fence);         /* a fence that cannot be one of a grant that
+	                                                                         comes now */
 	bool (*is_wanted)(const struct lsh_resource *resource);               /* somebody waits here */
 };
 
@@ -129,7 +138,8 @@ struct lsh_lease {
 	enum lsh_lease_state state;
 	char token[LSH_TOKEN_SIZE];
 	unsigned char token_size;
-	bool adopted;                      /* the token is another client's: whose fences may have gone on by hand-offs, so here is none */
+	bool adopted;                      /* the token is another client's: whose fences may have gone on by hand-offs, so
+	                                      here is none */
 	bool adopting;                     /* it is asked whether the token holds the lock */
 	bool waited;                       /* it had a place in the queue, so others are likely to have one now */
 	bool sharded;                      /* it is told by the lock's own channel */
@@ -146,56 +156,67 @@ struct lsh_lease {
 	int64_t valid_until;
 	int64_t span;                      /* of the lease that valid_until follows from, ns; */
 	int64_t sent;                      /* when that was asked for */
-	int64_t renewed_at, renewed_ms;    /* HELD: the last renewal that succeeded: when it was sent, and how long it asked for */
+	int64_t renewed_at, renewed_ms;    /* HELD: the last renewal that succeeded: when it was sent, and how long it asked
+	                                      for */
 	int64_t turn_began;                /* HELD: when this process got it */
 	int64_t wanted_at;                 /* HELD: a renewal was wanted then and is not settled; 0: there is none */
 	int64_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
 	int64_t lapses_at;                 /* ENDING: nothing of it can be there any more, whatever became of the cancel */
 	int64_t fence;
 	struct lsh_safety safety;
-	struct lsh_host *acknowledged_at;  /* PENDING, HELD, and replicas have to acknowledge it: where that is (in use); else NULL */
+	struct lsh_host *acknowledged_at;  /* PENDING, HELD, and replicas have to acknowledge it: where that is (in use);
+	                                      else NULL */
 	bool acknowledged_asking;          /* it does not live there, and is asked for there for once */
-	struct lsh_replicas *replicas;     /* in whose list it is; that host's mutex guards both */
-	struct lsh_list replicas_link;
+	struct lsh_list replicas_link;     /* in the list of what acknowledges it, with a reference; its host's mutex guards
+	                                      it */
+	bool replicas_due;                 /* it is in such a list */
 	int64_t pending_until;             /* PENDING: the replicas have until then */
 	struct lsh_round *round;           /* quorum */
 	size_t count;
 	struct lsh_vote *votes;
 };
 
-/* ---- for the core ---- */
-
-/* A resource for the key, which must outlive it. Its shown and events are the caller's to set. False: there is no server for it. */
-bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind, const char *key, size_t key_size);
-void lsh_resource_opened(struct lsh_resource *resource); /* from here on it is told of changes: whatever came since it was made it is told now */
+/* A resource for the key, which must outlive it. Its shown and events are the caller's to set. False: there is no
+ * server for it. */
+bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind,
+                       const char *key, size_t key_size);
+/* from here on it is told of changes: whatever came since it was made it is told now */
+void lsh_resource_opened(struct lsh_resource *resource);
 void lsh_resource_destroy(struct lsh_resource *resource); /* nobody else has it */
 
 struct lsh_lease *lsh_lease_new(struct lsh_resource *resource, const struct lsh_wish *want); /* NULL: no memory */
-struct lsh_lease *lsh_lease_new_for(struct lsh_resource *resource, const struct lsh_wish *want, const char *token, size_t size); /* a token that is there */
-struct lsh_lease *lsh_lease_find(const struct lsh_resource *resource, const char *token, size_t size); /* not ENDED; or NULL */
+/* a token that is there */
+struct lsh_lease *lsh_lease_new_for(struct lsh_resource *resource, const struct lsh_wish *want, const char *token,
+                                    size_t size);
+/* not ENDED; or NULL */
+struct lsh_lease *lsh_lease_find(const struct lsh_resource *resource, const char *token, size_t size);
 struct lsh_lease *lsh_lease_find_live(const struct lsh_resource *resource, const char *token); /* nor ENDING */
-void lsh_lease_retain(struct lsh_lease *lease);
 void lsh_lease_unref(struct lsh_lease *lease); /* entered or not, where another reference keeps it; else not entered */
 
 bool lsh_lease_fits(const struct lsh_lease *lease, const struct lsh_wish *want);
+void lsh_lease_serve(struct lsh_lease *lease, struct lsh_wish *want); /* it fits: from now on it is for this one */
 int64_t lsh_lease_acquire(struct lsh_lease *lease, struct lsh_wish *want); /* see strategy.h */
 int64_t lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want);
 /* HELD: see that it lasts for extend_ms from now. False: it cannot be said now. */
 bool lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader);
-int64_t lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now); /* until when that is of use; LSH_NEVER: as the caller likes */
+/* until when that is of use; LSH_NEVER: as the caller likes */
+int64_t lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now);
 /* It has been held by `user` before: on to another one. */
 void lsh_lease_hand_off(struct lsh_lease *lease, void *user);
-int64_t lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now); /* HELD: for how long a renewal asks, or an extension; 0: it must not */
+/* HELD: for how long a renewal asks, or an extension; 0: it must not */
+int64_t lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now);
 /* HELD: see to renewals at once, after they were put off. */
 void lsh_lease_hurry(struct lsh_lease *lease);
-/* Whoever had it, or waited for it, has no more use for it: what servers may know of it is canceled. The caller's reference goes with it. */
+/* Whoever had it, or waited for it, has no more use for it: what servers may know of it is canceled. The caller's
+ * reference goes with it. */
 void lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader);
 /* The same for a token that is not ours after all. */
 void lsh_lease_forget(struct lsh_lease *lease);
 /* A token that any server may know: whatever there is of it is to go. */
 void lsh_lease_release_everywhere(struct lsh_lease *lease, struct lsh_parker *reader);
 bool lsh_lease_is_maybe_broken(const struct lsh_lease *lease); /* somebody may have released it by now */
-void lsh_lease_stop_breaking(struct lsh_lease *lease); /* that failed: nothing is tried behind the back of whoever was told so; but on a quorum it goes on */
+/* that failed: nothing is tried behind the back of whoever was told so; but on a quorum it goes on */
+void lsh_lease_stop_breaking(struct lsh_lease *lease);
 void lsh_lease_describe(struct lsh_lease *lease, leash_error *why);
 void lsh_lease_check(struct lsh_lease *lease); /* HELD: does the server have it? */
 
@@ -207,43 +228,19 @@ struct lsh_source {
 };
 void lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source);
 /* Not entered. Read there until `over(arg)`, or `until`. Ends the use. */
-void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg, int64_t until);
+void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg,
+                     int64_t until);
 const char *lsh_lease_why_over(const struct lsh_lease *lease); /* HELD: no renewal succeeded */
 
-/* ---- for what is in this folder ---- */
-
-void lsh_lease_arm(struct lsh_lease *lease, int64_t due, int64_t slack);
-/* It is the client's, by a command sent at `sent` that asked for `lease_ns`. False: that is over already, or the client is being closed. */
-bool lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns, bool is_claim);
-void lsh_lease_held(struct lsh_lease *lease, int64_t now); /* from now on it is its owner's */
-/* Set the watchdog, after it was taken or renewed for `lease_ns` by a command sent at `sent`. */
-void lsh_lease_schedule(struct lsh_lease *lease, int64_t sent, int64_t lease_ns);
-/* It lasts at least until a lease of so many ns from `sent` on ends. */
-void lsh_lease_prolong(struct lsh_lease *lease, int64_t sent, int64_t lease_ns);
+/* Entered. It is ENDING from now on: lost for whoever holds it, or waits for it to be acknowledged; or ACQUIRING,
+ * WAITING: its token is dead, and whoever it is for begins with a new one. */
 void lsh_lease_lose(struct lsh_lease *lease, const char *why);
-/* ACQUIRING, WAITING: its token is dead. Cancel it; whoever it is for begins with a new one. */
 void lsh_lease_give_up(struct lsh_lease *lease);
-void lsh_lease_arm_end(struct lsh_lease *lease); /* ENDING: for the next cancel */
-void lsh_lease_settled(struct lsh_lease *lease); /* ENDING: every vote has ended */
-void lsh_lease_retain_timer(struct lsh_timer *timer);                    /* the watchdog's thread */
-void lsh_lease_fire(void *ctx, const struct lsh_due *due, size_t count); /* likewise */
-bool lsh_lease_is_for(const struct lsh_lease *lease, const char *token, size_t size);
-int64_t lsh_wish_lease_ms(const struct lsh_wish *want); /* that is asked for */
-void lsh_lease_ask_for(struct lsh_lease *lease, int64_t lease_ms); /* a command that asks for so long goes out */
 
-/* A failure of a renewal, after which it is tried again: `node_is_up` tells whether that is worth while before a connection is made. */
-void lsh_lease_failed(struct lsh_lease *lease, const char *event, bool node_is_up);
-
-/* A renewal of it found a key without a TTL: for the reader of the log, as nobody else notices. */
-void lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host);
-
-extern const char lsh_no_uptime[]; /* why a guard cannot be kept, behind "<server>: " */
-
-/* PENDING, HELD: its renewals count only once replicas have acknowledged them. */
-static inline bool
-lsh_lease_is_acknowledged(const struct lsh_lease *lease)
+static inline void
+lsh_lease_retain(struct lsh_lease *lease)
 {
-	return lease->acknowledged_at != NULL;
+	atomic_fetch_add_explicit(&lease->references, 1, memory_order_relaxed);
 }
 
 static inline struct lsh_host *

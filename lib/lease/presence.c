@@ -59,7 +59,8 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	static const char ours[] = "leash:";
 	const struct lsh_backend *b = host_of(call)->backend;
 	const char *name = b->client_name + (strncmp(b->client_name, ours, strlen(ours)) == 0 ? strlen(ours) : 0);
-	char host_name[256] = "", host[LEASH_HOST_SIZE], program[LEASH_PROGRAM_SIZE], value[2 * LSH_DECIMAL_DIGITS + LEASH_HOST_SIZE + LEASH_PROGRAM_SIZE + 4];
+	char host_name[256] = "", host[LEASH_HOST_SIZE], program[LEASH_PROGRAM_SIZE];
+	char value[2 * LSH_DECIMAL_DIGITS + LEASH_HOST_SIZE + LEASH_PROGRAM_SIZE + 4];
 
 	(void)now, (void)patience;
 	if (host_of(call)->presence.over)
@@ -144,7 +145,8 @@ lsh_presence_tell(struct lsh_host *host, int64_t now)
 			tell(host, now);
 		return;
 	}
-	if (now < atomic_load_explicit(&b->presence_at, memory_order_relaxed) || (server = lsh_router_of_slot(b->router, b->presence_slot)) == NULL)
+	if (now < atomic_load_explicit(&b->presence_at, memory_order_relaxed) ||
+	    (server = lsh_router_of_slot(b->router, b->presence_slot)) == NULL)
 		return;
 	atomic_store(&b->presence_at, lsh_after(now, AGAIN)); /* which is looked up no more often than that */
 	if (now >= atomic_load(&lsh_host_of(server)->presence.next_at))
@@ -165,7 +167,8 @@ may_be_known(const struct lsh_host *host)
 {
 	const struct lsh_backend *b = host->backend;
 
-	return host->presence.written || (lsh_router_is_cluster(b->router) && atomic_load(&b->presence_at) != 0 && lsh_router_has_slot(&host->server, b->presence_slot));
+	return host->presence.written || (lsh_router_is_cluster(b->router) && atomic_load(&b->presence_at) != 0 &&
+	                                  lsh_router_has_slot(&host->server, b->presence_slot));
 }
 
 void
@@ -174,7 +177,8 @@ lsh_presence_end(struct lsh_host *host)
 	struct lsh_pipe *pipe = lsh_node_pipe(host->server.node);
 	struct lsh_presence *p = &host->presence;
 	char key[LSH_PARTY_KEY_SIZE];
-	struct lsh_arg args[] = {LSH_ARG("DEL"), {key, lsh_party_key(key, host->backend->options.prefix, host->backend->uuid)}};
+	size_t size = lsh_party_key(key, host->backend->options.prefix, host->backend->uuid);
+	struct lsh_arg args[] = {LSH_ARG("DEL"), {key, size}};
 	bool appended;
 
 	lsh_monitor_enter(&p->monitor);
@@ -183,16 +187,4 @@ lsh_presence_end(struct lsh_host *host)
 	lsh_monitor_leave(&p->monitor);
 	if (appended)
 		lsh_pipe_flush(pipe);
-}
-
-void
-lsh_presence_init(struct lsh_presence *p)
-{
-	lsh_monitor_init(&p->monitor);
-}
-
-void
-lsh_presence_destroy(struct lsh_presence *p)
-{
-	lsh_monitor_destroy(&p->monitor);
 }

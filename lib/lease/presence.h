@@ -1,9 +1,9 @@
 /* Presence: what a client tells about itself in Redis, so that people can be told who has a lock, or waits for one.
  *
- * "<prefix>:client:<uuid>" holds "<pid> <since ms> <host> <program>", for a day. It is written when the client first asks
- * a server for a lock, and again with what it says an hour later, or over a new connection, behind which there may be a
- * server that has lost it. It is deleted when the client is closed. Nothing depends on it: where it was refused, it is tried again
- * with a later request, after a second at the soonest.
+ * "<prefix>:client:<uuid>" holds "<pid> <since ms> <host> <program>", for a day. It is written when the client first
+ * asks a server for a lock, and again with what it says an hour later, or over a new connection, behind which there may
+ * be a server that has lost it. It is deleted when the client is closed. Nothing depends on it: where it was refused,
+ * it is tried again with a later request, after a second at the soonest.
  *
  * Each server of a quorum has a copy; in a cluster the one that has the slot of that key. */
 #ifndef LSH_LEASE_PRESENCE_H
@@ -29,12 +29,11 @@ struct lsh_presence {
 /* Where the client of a token says who it is. Returns the length. */
 size_t lsh_party_key(char out[static LSH_PARTY_KEY_SIZE], const char *prefix, const char *token);
 
-void lsh_presence_init(struct lsh_presence *presence);
-void lsh_presence_destroy(struct lsh_presence *presence);
-
-/* Something is about to be asked of this host: see that the client is known. Any monitor but a presence's may be entered. */
+/* Something is about to be asked of this host: see that the client is known. Any monitor but a presence's may be
+ * entered. */
 void lsh_presence_tell(struct lsh_host *host, int64_t now);
 void lsh_presence_renew(struct lsh_host *host); /* over a new connection */
-void lsh_presence_end(struct lsh_host *host);   /* the client is being closed: delete it, and write it no more. Waits for nothing */
+/* the client is being closed: delete it, and write it no more. Waits for nothing */
+void lsh_presence_end(struct lsh_host *host);
 
 #endif

@@ -1,33 +1,39 @@
-/* WAIT says how many replicas have all that its own connection wrote, and blocks what comes behind it. So it needs a connection that carries
- * nothing else, and a thread that has the time: one for each host and for each wish (so many replicas, on disk or not), made when the first
- * lease asks for it.
+/* WAIT says how many replicas have all that its own connection wrote, and blocks what comes behind it. So it needs a
+ * connection that carries nothing else, and a thread that has the time: one for each host and for each wish (so many
+ * replicas, on disk or not), made when the first lease asks for it.
  *
- *   IDLE --due--> RENEWING: the leases of a batch are renewed, which says whether the token has the lock, and writes where it has
+ *   IDLE --due--> RENEWING: the leases of a batch are renewed, which says whether the token has the lock, and writes
+ *                 where it has
  *   RENEWING --answered--> WAITING: one WAIT for all of them --answered, or not--> each is told; IDLE
  *
- * Whatever server that is: where the renewal found the token and enough replicas acknowledged that, they have it. (On a new connection the WAIT goes
- * out only once a renewal was done: the server may lack the script, and would then wait for nothing.) Only an answer counts; without one
- * there is another connection and another renewal.
+ * Whatever server that is: where the renewal found the token and enough replicas acknowledged that, they have it. (On a
+ * new connection the WAIT goes out only once a renewal was done: the server may lack the script, and would then wait
+ * for nothing.) Only an answer counts; without one there is another connection and another renewal.
  *
- * Making one takes memory, descriptors and threads, and so is done by a thread that has entered nothing: a caller before it asks for the lock,
- * or the thread of the host that a lock has moved to. Two may do it at once; one of theirs is thrown away. */
+ * Making one takes memory, descriptors and threads, and so is done by a thread that has entered nothing: a caller
+ * before it asks for the lock, or the thread of the host that a lock has moved to. Two may do it at once; one of theirs
+ * is thrown away. */
 #include "lease/replicas.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "lease/batch.h"
 #include "lease/host.h"
 #include "lease/resource.h"
-#include "lease/vote.h"
 #include "watchdog/pace.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-struct job {
-	struct lsh_lease *lease;   /* referenced; NULL: it is done with */
-	int64_t limit;             /* until when it can wait for the replicas */
+/* What became of a renewal. */
+struct outcome {
+	bool counted;              /* the WAIT was answered: */
+	unsigned acknowledged;
+	bool written;
+	leash_error trouble;       /* else, why not; */
+	bool is_final;             /* it does not pass by itself */
+	const char *event;         /* for a lease at risk; NULL: it is at none */
+	bool may_ask;              /* before there is a new connection */
 };
 
 struct lsh_replicas {
@@ -37,24 +43,16 @@ struct lsh_replicas {
 	unsigned min_replicas;
 	bool fsynced;
 	struct lsh_list due;       /* leases; host->mutex guards it */
-	struct lsh_monitor monitor; /* guards the calls; a leaf */
-	struct lsh_call renewal, wait;
-	atomic_bool busy;          /* RENEWING or WAITING; then the rest belongs to whoever tells the answer */
+	struct lsh_batch batch;    /* busy: RENEWING or WAITING; then the rest belongs to whoever tells the answer. A vote
+	                              that is done with is NULL */
+	struct lsh_call wait;      /* the batch's monitor guards it, and `waits` */
 	bool waits;                /* the WAIT is out */
-	bool renewed;              /* the renewals are answered */
-	bool refused;              /* but not as wanted: the WAIT says nothing then */
-	bool counted;              /* the WAIT was: */
-	unsigned acknowledged;
-	bool written;
-	leash_error trouble;       /* else, why not; */
-	bool is_final;             /* it does not pass by itself */
-	const char *event;         /* for a lease at risk; NULL: it is at none */
-	uint64_t ready;            /* the connection over which a renewal was done: its WAIT can go out with the next ones */
-	int64_t limit, sent;
-	const struct lsh_kind *kind;
-	size_t count;
-	struct job jobs[LSH_BATCH];
-	struct lsh_request requests[LSH_BATCH];
+	bool renewed;              /* the renewals are answered, */
+	bool refused;              /* and none as wanted: the WAIT says nothing then */
+	struct outcome outcome;
+	uint64_t ready;            /* the connection over which a renewal was done: its WAIT can go out with the next
+	                              ones */
+	int64_t limit;             /* until when the replicas may take */
 };
 
 static const struct lsh_lease_events *
@@ -63,15 +61,13 @@ events_of(const struct lsh_lease *lease)
 	return lease->resource->events;
 }
 
-/* ---- leases; entered ---- */
-
-int64_t
-lsh_replicas_time_for(const struct lsh_lease *lease)
+static bool
+is_live(const struct lsh_lease *lease)
 {
-	int64_t ms = lease->safety.replicas_ms > 0 ? lease->safety.replicas_ms : lease->resource->backend->options.timeout / LSH_MS;
-
-	return (ms < lease->lease_ms ? ms : lease->lease_ms) * LSH_MS;
+	return lease->state == LSH_PENDING || lease->state == LSH_HELD;
 }
+
+/* ---- leases; entered ---- */
 
 static struct lsh_replicas *
 find(struct lsh_host *host, const struct lsh_safety *safety)
@@ -86,42 +82,27 @@ find(struct lsh_host *host, const struct lsh_safety *safety)
 	return x;
 }
 
-/* Take it out of the list that it is in, if it is in one; then its reference is the caller's. */
-static bool
-take_out(struct lsh_lease *lease)
-{
-	struct lsh_replicas *x = lease->replicas;
-
-	if (x == NULL)
-		return false;
-	pthread_mutex_lock(&x->host->mutex);
-	lsh_list_remove(&lease->replicas_link);
-	lease->replicas = NULL;
-	pthread_mutex_unlock(&x->host->mutex);
-	return true;
-}
-
 static void
 due_at(struct lsh_lease *lease, struct lsh_host *host, bool asking)
 {
-	struct lsh_replicas *x = find(host, &lease->safety);
+	struct lsh_replicas *x;
 
 	if (lease->wanted_at == 0)
 		lease->wanted_at = lsh_now_ns();
 	lsh_host_keep(&lease->acknowledged_at, host);
 	lease->acknowledged_asking = asking;
+	if (lease->replicas_due)
+		return; /* and where that is not at this host, it is sent on */
+	x = find(host, &lease->safety);
 	if (x == NULL) {
 		lsh_vote_due(&lease->votes[0]); /* whose thread has entered nothing, and makes one */
 		return;
 	}
-	if (lease->replicas != x && !take_out(lease))
-		lsh_lease_retain(lease);
-	if (lease->replicas == NULL) {
-		pthread_mutex_lock(&host->mutex);
-		lsh_list_append(&x->due, &lease->replicas_link);
-		lease->replicas = x;
-		pthread_mutex_unlock(&host->mutex);
-	}
+	lease->replicas_due = true;
+	lsh_lease_retain(lease);
+	pthread_mutex_lock(&host->mutex);
+	lsh_list_append(&x->due, &lease->replicas_link);
+	pthread_mutex_unlock(&host->mutex);
 	lsh_node_kick(x->server.node);
 }
 
@@ -134,39 +115,32 @@ lsh_replicas_due(struct lsh_lease *lease)
 void
 lsh_replicas_begin(struct lsh_lease *lease, int64_t now)
 {
-	lease->pending_until = lsh_after(now, lsh_replicas_time_for(lease));
+	lease->pending_until = lsh_after(now, lsh_lease_time_for_replicas(lease));
 	lsh_host_keep(&lease->acknowledged_at, lsh_resource_host(lease->resource));
 	events_of(lease)->pending(lease, lease->pending_until);
 	lsh_lease_arm(lease, lease->valid_until, 0);
 	lsh_replicas_due(lease);
 }
 
-void
-lsh_replicas_forget(struct lsh_lease *lease)
-{
-	lsh_host_keep(&lease->acknowledged_at, NULL);
-	if (take_out(lease))
-		lsh_lease_unref(lease); /* not the last: whoever ends it has one */
-}
-
-void
-lsh_replicas_describe(const struct lsh_lease *lease, leash_error *why)
-{
-	lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.100s: no answer in time", lsh_host_shown(lsh_resource_host(lease->resource)));
-}
-
 /* ---- what is asked for; entered ---- */
 
-/* Until when the replicas may take; 0: that is not worth while any more. One WAIT serves a batch, and has one timeout: so a lease whose
- * owner is about to give up does not count, as it would shorten that of the others. */
+/* How long one WAIT may take: there is to be time for another one. */
+static int64_t
+share_of(const struct lsh_lease *lease)
+{
+	int64_t most = lsh_lease_time_for_replicas(lease), share = lease->lease_ms * LSH_MS / 4;
+
+	return most < share ? most : share;
+}
+
+/* Until when the replicas may take; 0: that is not worth while any more. One WAIT serves a batch, and has one timeout:
+ * so a lease whose owner is about to give up does not count, as it would shorten that of the others. */
 static int64_t
 limit_of(const struct lsh_lease *lease, int64_t now)
 {
-	int64_t most = lsh_replicas_time_for(lease), share = lease->lease_ms * LSH_MS / 4;
-
 	if (lease->state == LSH_HELD)
-		return lsh_after(now, most < share ? most : share); /* there is to be time for another one */
-	return lease->pending_until - now > most / 3 ? lease->pending_until : 0;
+		return lsh_after(now, share_of(lease));
+	return lease->pending_until - now > lsh_lease_time_for_replicas(lease) / 3 ? lease->pending_until : 0;
 }
 
 /* For how long; 0: it is not to be sent. */
@@ -175,41 +149,50 @@ lease_for(struct lsh_lease *lease, int64_t now)
 {
 	int64_t ms = lease->state == LSH_HELD ? lsh_lease_wants_ms(lease, now) : lease->lease_ms;
 
-	if (ms > 0 && lease->ends_at != LSH_NEVER && lease->ends_at - now < ms * LSH_MS)
-		ms = lease->ends_at - now >= LSH_MS ? (lease->ends_at - now) / LSH_MS : 1;
-	return ms;
+	return ms > 0 ? lsh_lease_up_to_end_ms(lease, ms, now) : 0;
 }
 
 /* Is this where the lease is to be acknowledged? */
 static bool
 is_mine(const struct lsh_replicas *x, const struct lsh_lease *lease)
 {
-	return (lease->state == LSH_PENDING || lease->state == LSH_HELD) && lease->safety.min_replicas == x->min_replicas &&
-	       lease->safety.fsynced == x->fsynced && lease->acknowledged_at == x->host &&
+	return is_live(lease) && lease->safety.min_replicas == x->min_replicas && lease->safety.fsynced == x->fsynced &&
+	       lease->acknowledged_at == x->host &&
 	       (lease->acknowledged_asking || lsh_resource_host(lease->resource) == x->host);
 }
 
-/* Entered. Add it to the batch. False: it does not fit, and comes next. */
+/* Can it share a script, and what goes before that, with the first of the batch? */
+static bool
+fits(const struct lsh_replicas *x, const struct lsh_lease *lease)
+{
+	const struct lsh_batch *b = &x->batch;
+	const struct lsh_resource *r = lease->resource;
+	const struct lsh_vote *first = b->votes[0];
+
+	return !lease->votes[0].alone && !first->alone && b->kind == r->kind &&
+	       b->call.asks_first == lease->acknowledged_asking &&
+	       (!lsh_router_is_cluster(r->backend->router) || first->lease->resource->slot == r->slot);
+}
+
+/* Add it to the batch. False: it does not fit, and comes next. */
 static bool
 add(struct lsh_replicas *x, struct lsh_lease *lease, int64_t now)
 {
-	struct lsh_resource *r = lease->resource;
 	int64_t limit = limit_of(lease, now), lease_ms = lease_for(lease, now);
 
 	if (limit == 0 || lease_ms <= 0 || now >= lease->valid_until) {
 		lease->wanted_at = 0;
 		return true;
 	}
-	if (x->count > 0 && (x->count >= r->kind->batch || lease->votes[0].alone || x->jobs[0].lease->votes[0].alone || x->kind != r->kind || x->renewal.asks_first != lease->acknowledged_asking ||
-	                     (lsh_router_is_cluster(r->backend->router) && x->jobs[0].lease->resource->slot != r->slot)))
+	if (x->batch.count == 0) {
+		lsh_batch_begin(&x->batch, LSH_RENEW, lease->resource->kind);
+		x->batch.call.asks_first = lease->acknowledged_asking;
+		x->limit = LSH_NEVER;
+	} else if (!fits(x, lease)) {
 		return false;
-	x->kind = r->kind;
-	x->renewal.asks_first = lease->acknowledged_asking;
-	lsh_lease_ask_for(lease, lease_ms);
-	lsh_vote_request(&lease->votes[0], &x->requests[x->count], now);
-	x->requests[x->count].lease_ms = lease_ms;
-	lsh_lease_retain(lease);
-	x->jobs[x->count++] = (struct job){.lease = lease, .limit = limit};
+	}
+	if (!lsh_batch_add(&x->batch, &lease->votes[0], lease_ms))
+		return false;
 	if (limit < x->limit)
 		x->limit = limit;
 	return true;
@@ -217,40 +200,42 @@ add(struct lsh_replicas *x, struct lsh_lease *lease, int64_t now)
 
 /* ---- sending; its own thread ---- */
 
-static struct lsh_lease *
-take(struct lsh_replicas *x)
-{
-	struct lsh_list *first;
-
-	pthread_mutex_lock(&x->host->mutex);
-	first = lsh_list_first(&x->due);
-	if (first != NULL) {
-		lsh_list_remove(first);
-		lsh_container(first, struct lsh_lease, replicas_link)->replicas = NULL;
-	}
-	pthread_mutex_unlock(&x->host->mutex);
-	return first != NULL ? lsh_container(first, struct lsh_lease, replicas_link) : NULL;
-}
-
+/* Visit the leases that are due, in order; which are not, any more. False from `visit`: this one is due still, and was
+ * the last. Entered. */
 static void
-fill(struct lsh_replicas *x)
+visit_due(struct lsh_replicas *x, bool (*visit)(struct lsh_replicas *x, struct lsh_lease *lease))
 {
-	struct lsh_lease *lease;
-	bool fits = true;
+	bool goes_on = true;
 
-	x->count = 0;
-	x->limit = LSH_NEVER;
-	while (fits && x->count < LSH_BATCH && (lease = take(x)) != NULL) {
+	while (goes_on) {
+		struct lsh_list *first;
+		struct lsh_lease *lease;
+
+		pthread_mutex_lock(&x->host->mutex);
+		first = lsh_list_first(&x->due);
+		if (first != NULL)
+			lsh_list_remove(first);
+		pthread_mutex_unlock(&x->host->mutex);
+		if (first == NULL)
+			return;
+		lease = lsh_container(first, struct lsh_lease, replicas_link);
 		lsh_monitor_enter(&lease->resource->monitor);
-		if (is_mine(x, lease))
-			fits = add(x, lease, lsh_now_ns());
-		else if (lease->state == LSH_PENDING || lease->state == LSH_HELD)
-			lsh_replicas_due(lease); /* it has moved */
-		if (!fits)
+		lease->replicas_due = false;
+		goes_on = !is_live(lease) || visit(x, lease);
+		if (!goes_on)
 			lsh_replicas_due(lease);
 		lsh_monitor_leave(&lease->resource->monitor);
 		lsh_lease_unref(lease);
 	}
+}
+
+static bool
+take(struct lsh_replicas *x, struct lsh_lease *lease)
+{
+	if (is_mine(x, lease))
+		return add(x, lease, lsh_now_ns());
+	lsh_replicas_due(lease); /* it has moved */
+	return true;
 }
 
 /* The monitor entered. */
@@ -261,27 +246,38 @@ start_wait(struct lsh_replicas *x)
 	return x->waits;
 }
 
+/* There is no connection. */
+static void
+note_node(struct lsh_replicas *x)
+{
+	leash_error *why = &x->outcome.trouble;
+
+	*why = (leash_error){LEASH_OK, 0, ""};
+	why->status = lsh_node_trouble(x->server.node, why->text, sizeof why->text, &why->sys_errno);
+}
+
 static void settle(struct lsh_replicas *x);
 
 static void
 send(struct lsh_replicas *x)
 {
+	struct outcome *o = &x->outcome;
 	bool started;
 
-	x->waits = x->renewed = x->refused = x->counted = x->is_final = false;
-	x->event = "a renewal was not answered: trying again";
-	lsh_monitor_enter(&x->monitor);
-	started = lsh_call_start(&x->renewal, NULL);
-	if (started && x->ready == x->renewal.ticket.epoch)
+	x->waits = x->renewed = x->refused = false;
+	*o = (struct outcome){.event = "a renewal was not answered: trying again"};
+	lsh_monitor_enter(&x->batch.monitor);
+	started = lsh_call_start(&x->batch.call, NULL);
+	if (started && x->ready == x->batch.call.ticket.epoch)
 		start_wait(x);
-	lsh_monitor_leave(&x->monitor);
+	lsh_monitor_leave(&x->batch.monitor);
 	if (started)
 		return;
-	x->trouble = (leash_error){LEASH_OK, 0, ""};
-	x->trouble.status = lsh_node_trouble(x->server.node, x->trouble.text, sizeof x->trouble.text, &x->trouble.sys_errno);
-	if (lsh_pipe_epoch(lsh_node_pipe(x->server.node)) == 0 && x->trouble.status == LEASH_UNAVAILABLE && x->trouble.sys_errno == 0) {
-		x->trouble.text[0] = '\0'; /* it is being made for the first time: nothing was lost */
-		x->event = NULL;
+	note_node(x);
+	if (lsh_pipe_epoch(lsh_node_pipe(x->server.node)) == 0 && o->trouble.status == LEASH_UNAVAILABLE &&
+	    o->trouble.sys_errno == 0) {
+		o->trouble.text[0] = '\0'; /* it is being made for the first time: nothing was lost */
+		o->event = NULL;
 	}
 	settle(x);
 }
@@ -292,10 +288,11 @@ work(void *ctx)
 	struct lsh_replicas *x = ctx;
 
 	lsh_call_resume(&x->server);
-	while (!atomic_load(&x->host->backend->closing) && !atomic_exchange(&x->busy, true)) {
-		fill(x);
-		if (x->count == 0) {
-			atomic_store(&x->busy, false);
+	while (!atomic_load(&x->host->backend->closing) && !atomic_exchange(&x->batch.busy, true)) {
+		x->batch.count = 0;
+		visit_due(x, take);
+		if (x->batch.count == 0) {
+			atomic_store(&x->batch.busy, false);
 			return;
 		}
 		send(x);
@@ -304,52 +301,22 @@ work(void *ctx)
 
 /* ---- what became of it: told to each lease ---- */
 
-/* It was not acknowledged, and is tried again later. */
 static void
-put_off(struct lsh_lease *lease, const struct lsh_replicas *x, int64_t now)
-{
-	int64_t again = lsh_pace_retry(now, ++lease->failures, lease->valid_until, lsh_random32());
-
-	lease->wanted_at = 0;
-	if (lease->state == LSH_HELD)
-		events_of(lease)->not_renewed(lease, NULL, false);
-	/* if there is to be a first connection soon: see whether there is; else all is due again as soon as there is a connection */
-	if (x->event == NULL || lsh_node_is_up(x->server.node))
-		lsh_lease_arm(lease, again, (again - now) / 2);
-	else
-		lsh_lease_arm(lease, lease->valid_until, 0);
-}
-
-/* The answer came past valid_until, because this process or the server stood still: it is lost, whatever was answered. */
-static bool
-is_too_late(struct lsh_lease *lease, int64_t now)
-{
-	if (now < lease->valid_until)
-		return false;
-	lsh_lease_lose(lease, lease->state == LSH_HELD ? events_of(lease)->why_over(lease, now) : "its lease ran out before enough replicas acknowledged it");
-	return true;
-}
-
-static void
-failed(struct lsh_lease *lease, const struct lsh_replicas *x)
+failed(struct lsh_lease *lease, const struct outcome *o)
 {
 	const struct lsh_lease_events *events = events_of(lease);
-	int64_t now = lsh_now_ns();
 
-	if (is_too_late(lease, now))
+	if (lsh_lease_is_over(lease, lsh_now_ns()))
 		return;
-	if (lease->state == LSH_PENDING && x->is_final) {
-		events->failed(lease, &x->trouble);
+	if (lease->state == LSH_PENDING && o->is_final) {
+		events->failed(lease, &o->trouble);
 		return;
 	}
-	if (lease->state == LSH_PENDING && x->trouble.text[0] != '\0')
-		events->waits(lease, &x->trouble, LSH_NEVER);
-	if (lease->state == LSH_HELD && x->event != NULL) {
-		if (lease->extend_ms > 0)
-			events->not_renewed(lease, &x->trouble, x->is_final);
-		events->at_risk(lease, 0, 0, x->event);
-	}
-	put_off(lease, x, now);
+	if (lease->state == LSH_PENDING && o->trouble.text[0] != '\0')
+		events->waits(lease, &o->trouble, LSH_NEVER);
+	if (lease->state == LSH_HELD && o->event != NULL && lease->extend_ms > 0)
+		events->not_renewed(lease, &o->trouble, o->is_final);
+	lsh_lease_not_renewed(lease, lease->state == LSH_HELD ? o->event : NULL, o->may_ask);
 }
 
 /* Enough replicas have it, as it was after the renewal that was sent at `sent`. */
@@ -363,23 +330,20 @@ acknowledged(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 		return;
 	}
 	lease->votes[0].alone = false;
-	lease->failures = 0;
 	lease->wanted_at = 0;
-	lease->full |= lease_ms >= lease->lease_ms;
 	if (lease->state == LSH_PENDING) {
-		lease->valid_until = valid_until < lease->ends_at ? valid_until : lease->ends_at; /* not what the server alone has said since */
+		lease->failures = 0;
+		lease->full |= lease_ms >= lease->lease_ms;
+		/* not what the server alone has said since */
+		lease->valid_until = valid_until < lease->ends_at ? valid_until : lease->ends_at;
 		lease->span = lease_ns;
 		lease->sent = sent;
-		lsh_lease_held(lease, now);
+		lsh_lease_held(lease);
 		return;
 	}
 	lsh_lease_prolong(lease, sent, lease_ns);
-	lease->renewed_at = sent;
-	lease->renewed_ms = lease_ms;
-	events_of(lease)->renewed(lease);
+	lsh_lease_renewed(lease, sent, lease_ms);
 	events_of(lease)->at_risk(lease, 0, 0, NULL);
-	/* an extension puts no renewal off */
-	lsh_lease_schedule(lease, sent, lease_ms < lease->lease_ms ? lease_ns : lease->lease_ms * LSH_MS);
 }
 
 static void
@@ -387,64 +351,95 @@ say_count(const struct lsh_replicas *x, leash_error *why)
 {
 	const char *shown = lsh_host_shown(x->host);
 
-	if (x->fsynced && !x->written)
+	if (x->fsynced && !x->outcome.written)
 		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.100s: it was not written to disk there in time", shown);
 	else
-		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.100s: %u of %u replicas %s in time", shown, x->acknowledged, x->min_replicas,
-		         x->fsynced ? "wrote it to disk" : "acknowledged it");
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.100s: %u of %u replicas %s in time", shown, x->outcome.acknowledged,
+		         x->min_replicas, x->fsynced ? "wrote it to disk" : "acknowledged it");
 }
 
+/* The replicas that have it are too few. */
 static void
-counted(struct lsh_lease *lease, struct lsh_replicas *x, int64_t lease_ms)
+too_few(struct lsh_replicas *x, struct lsh_lease *lease)
 {
-	int64_t now = lsh_now_ns(), most = lsh_replicas_time_for(lease), share = lease->lease_ms * LSH_MS / 4;
+	const struct lsh_lease_events *events = events_of(lease);
+	int64_t now = lsh_now_ns();
 	leash_error why;
 
-	if (x->acknowledged >= x->min_replicas && (x->written || !x->fsynced)) {
-		acknowledged(lease, x->sent, lease_ms);
-		return;
-	}
-	if (is_too_late(lease, now))
+	if (lsh_lease_is_over(lease, now))
 		return;
 	say_count(x, &why);
 	if (lease->state == LSH_PENDING)
-		events_of(lease)->waits(lease, &why, LSH_NEVER);
+		events->waits(lease, &why, LSH_NEVER);
 	else if (lease->extend_ms > 0)
-		events_of(lease)->not_renewed(lease, &why, false);
+		events->not_renewed(lease, &why, false);
 	/* others in the batch had less time */
-	if (lease->state == LSH_PENDING || now - lease->wanted_at < (most < share ? most : share) / 4 * 3) {
+	if (lease->state == LSH_PENDING || now - lease->wanted_at < share_of(lease) / 4 * 3) {
 		due_at(lease, x->host, lease->acknowledged_asking);
 		return;
 	}
-	if (x->fsynced && !x->written)
-		events_of(lease)->at_risk(lease, 0, 0, "the renewal was not written to disk in time: trying again");
+	if (x->fsynced && !x->outcome.written)
+		events->at_risk(lease, 0, 0, "the renewal was not written to disk in time: trying again");
 	else
-		events_of(lease)->at_risk(lease, x->acknowledged, x->min_replicas,
-		                          x->fsynced ? "replicas wrote the renewal to disk: trying again" : "replicas acknowledged the renewal: trying again");
-	put_off(lease, x, now);
+		events->at_risk(lease, x->outcome.acknowledged, x->min_replicas,
+		                x->fsynced ? "replicas wrote the renewal to disk: trying again"
+		                           : "replicas acknowledged the renewal: trying again");
+	lsh_lease_not_renewed(lease, NULL, x->outcome.may_ask);
+}
+
+/* Tell each lease of the batch that is not done with. It is, if `tell` says false, or it has ended. False: all are.
+ * Nothing entered. */
+static bool
+tell_each(struct lsh_replicas *x,
+          bool (*tell)(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *arg), const void *arg)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < x->batch.count; i++) {
+		struct lsh_lease *lease = x->batch.votes[i] != NULL ? x->batch.votes[i]->lease : NULL;
+		bool stays;
+
+		if (lease == NULL)
+			continue;
+		lsh_monitor_enter(&lease->resource->monitor);
+		stays = is_live(lease) && tell(x, i, lease, arg);
+		lsh_monitor_leave(&lease->resource->monitor);
+		any |= stays;
+		if (!stays) {
+			x->batch.votes[i] = NULL;
+			lsh_lease_unref(lease);
+		}
+	}
+	return any;
+}
+
+static bool
+tell_outcome(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *arg)
+{
+	const struct outcome *o = &x->outcome;
+
+	(void)arg;
+	/* the lock may have moved meanwhile: these replicas are no more those that it would be found at */
+	if (!is_mine(x, lease))
+		lsh_replicas_due(lease);
+	else if (!o->counted)
+		failed(lease, o);
+	else if (o->acknowledged >= x->min_replicas && (o->written || !x->fsynced))
+		acknowledged(lease, x->batch.call.sent, x->batch.requests[i].lease_ms);
+	else
+		too_few(x, lease);
+	return false;
 }
 
 /* The batch is answered, as far as it is going to be. Nothing entered. */
 static void
 settle(struct lsh_replicas *x)
 {
-	for (size_t i = 0; i < x->count; i++) {
-		struct lsh_lease *lease = x->jobs[i].lease;
-
-		if (lease == NULL)
-			continue;
-		lsh_monitor_enter(&lease->resource->monitor);
-		/* the lock may have moved meanwhile: these replicas are no more those that it would be found at */
-		if (is_mine(x, lease) && x->counted)
-			counted(lease, x, x->requests[i].lease_ms);
-		else if (is_mine(x, lease))
-			failed(lease, x);
-		else if (lease->state == LSH_PENDING || lease->state == LSH_HELD)
-			lsh_replicas_due(lease);
-		lsh_monitor_leave(&lease->resource->monitor);
-		lsh_lease_unref(lease);
-	}
-	atomic_store(&x->busy, false);
+	/* if there is to be a first connection soon: see whether there is; else all is due as soon as there is a
+	 * connection */
+	x->outcome.may_ask = x->outcome.event == NULL || lsh_node_is_up(x->server.node);
+	tell_each(x, tell_outcome, NULL);
+	atomic_store(&x->batch.busy, false);
 	lsh_node_kick(x->server.node); /* there may be more */
 }
 
@@ -453,121 +448,67 @@ settle(struct lsh_replicas *x)
 static struct lsh_replicas *
 replicas_of(const struct lsh_call *call)
 {
-	return call->owner;
-}
-
-static struct lsh_server *
-home(struct lsh_call *call)
-{
-	return &replicas_of(call)->server;
-}
-
-static bool
-build_renewal(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
-{
-	struct lsh_replicas *x = replicas_of(call);
-
-	x->sent = now;
-	for (size_t i = 0; i < x->count; i++)
-		if (*patience > x->requests[i].lease_ms * LSH_MS / 4)
-			*patience = x->requests[i].lease_ms * LSH_MS / 4;
-	x->kind->make(command, LSH_RENEW, x->requests, x->count);
-	return true;
-}
-
-static bool
-is_answer_to_renewal(const struct lsh_call *call, const struct lsh_message *message)
-{
-	const struct lsh_replicas *x = replicas_of(call);
-	struct lsh_verdict verdict;
-
-	for (size_t i = 0; i < x->count; i++)
-		if (!x->kind->read(&verdict, LSH_RENEW, message, i, x->count))
-			return false;
-	return true;
-}
-
-/* It was refused among many. */
-static void
-alone_next(struct lsh_replicas *x, struct lsh_lease *lease)
-{
-	lease->votes[0].alone = true;
-	due_at(lease, x->host, lease->acknowledged_asking);
+	return lsh_container(call->owner, struct lsh_replicas, batch);
 }
 
 /* The server says whether it has the lock. False: that settles it. */
 static bool
-is_renewed(struct lsh_replicas *x, size_t i, const struct lsh_message *message)
+is_renewed(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *message)
 {
-	struct lsh_lease *lease = x->jobs[i].lease;
+	const struct lsh_batch *b = &x->batch;
 	struct lsh_verdict verdict;
-	bool kept = false;
 
-	x->kind->read(&verdict, LSH_RENEW, message, i, x->count);
-	lsh_monitor_enter(&lease->resource->monitor);
-	if (lease->state == LSH_PENDING || lease->state == LSH_HELD) {
-		kept = verdict.what == LSH_KEPT;
-		if (verdict.what == LSH_BY_ITSELF)
-			alone_next(x, lease);
-		else if (!kept)
-			lsh_lease_lose(lease, "the server did not have it any more");
-		else if (lease->state == LSH_PENDING)
-			lsh_lease_prolong(lease, x->sent, x->requests[i].lease_ms * LSH_MS);
-		if (lease->state == LSH_PENDING)
-			lsh_lease_arm(lease, lease->valid_until, 0);
-		if (verdict.had_no_ttl)
-			lsh_lease_warn_of_no_ttl(lease, x->host);
+	b->kind->read(&verdict, LSH_RENEW, message, i, b->count);
+	if (verdict.had_no_ttl)
+		lsh_lease_warn_of_no_ttl(lease, x->host);
+	if (verdict.what == LSH_BY_ITSELF) { /* it was refused among many */
+		lease->votes[0].alone = true;
+		due_at(lease, x->host, lease->acknowledged_asking);
+	} else if (verdict.what != LSH_KEPT) {
+		lsh_lease_lose(lease, "the server did not have it any more");
+	} else if (lease->state == LSH_PENDING) {
+		lsh_lease_prolong(lease, b->call.sent, b->requests[i].lease_ms * LSH_MS);
+		lsh_lease_arm(lease, lease->valid_until, 0);
 	}
-	lsh_monitor_leave(&lease->resource->monitor);
-	return kept;
+	return verdict.what == LSH_KEPT;
 }
 
-static void
-elsewhere(struct lsh_replicas *x, struct lsh_host *asks)
+static bool
+elsewhere(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *result)
 {
-	for (size_t i = 0; i < x->count; i++) {
-		struct lsh_lease *lease = x->jobs[i].lease;
+	const struct lsh_result *r = result;
 
-		lsh_monitor_enter(&lease->resource->monitor);
-		lsh_resource_settle(lease->resource);
-		if (lease->state == LSH_PENDING || lease->state == LSH_HELD)
-			due_at(lease, asks != NULL ? asks : lsh_resource_host(lease->resource), asks != NULL);
-		lsh_monitor_leave(&lease->resource->monitor);
-		lsh_lease_unref(lease);
-		x->jobs[i].lease = NULL;
-	}
+	(void)x, (void)i;
+	lsh_resource_settle(lease->resource);
+	due_at(lease, r->asks != NULL ? lsh_host_of(r->asks) : lsh_resource_host(lease->resource), r->asks != NULL);
+	return false;
 }
 
 /* The renewal's key holds something else. */
-static void
-mismatch(struct lsh_replicas *x)
+static bool
+mismatch(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *arg)
 {
-	struct lsh_lease *lease = x->jobs[0].lease;
-
-	lsh_monitor_enter(&lease->resource->monitor);
-	if (lease->state == LSH_PENDING || lease->state == LSH_HELD)
-		lsh_lease_lose(lease, "its key holds something else");
-	lsh_monitor_leave(&lease->resource->monitor);
-	lsh_lease_unref(lease);
-	x->jobs[0].lease = NULL;
+	(void)x, (void)i, (void)arg;
+	lsh_lease_lose(lease, "its key holds something else");
+	return false;
 }
 
 /* Why the WAIT was refused. */
 static void
-explain_wait(struct lsh_replicas *x, const struct lsh_result *r, bool off)
+explain_wait(const struct lsh_replicas *x, const struct lsh_result *r, bool off, leash_error *why)
 {
 	const char *command = x->fsynced ? "WAITAOF" : "WAIT", *shown = lsh_host_shown(x->host);
 	char says[LSH_FAULT_TEXT];
 
 	if (off) {
-		lsh_fail(&x->trouble, LEASH_UNSUPPORTED, 0,
+		lsh_fail(why, LEASH_UNSUPPORTED, 0,
 		         "%.60s: its appendonly is off, so nothing there is written to disk as `fsynced` asks", shown);
 	} else if (r->fault == LSH_FAULT_NOSCRIPT) {
-		lsh_fail(&x->trouble, LEASH_UNSUPPORTED, 0, "%.60s: the server has no %s%s", shown, command,
+		lsh_fail(why, LEASH_UNSUPPORTED, 0, "%.60s: the server has no %s%s", shown, command,
 		         x->fsynced ? ", which `fsynced` needs: Redis has it from 7.2 on" : "");
 	} else {
 		lsh_fault_say(says, r->words, command, NULL);
-		lsh_fail(&x->trouble, lsh_fault_status(r->fault), 0, "%.60s: %s", shown, says);
+		lsh_fail(why, lsh_fault_status(r->fault), 0, "%.60s: %s", shown, says);
 	}
 }
 
@@ -575,39 +516,22 @@ explain_wait(struct lsh_replicas *x, const struct lsh_result *r, bool off)
 static void
 note_trouble(struct lsh_replicas *x, const struct lsh_call *call, const struct lsh_result *r)
 {
+	struct outcome *o = &x->outcome;
 	bool waits = call == &x->wait, off;
 
-	lsh_call_explain(call, r, &x->trouble);
+	lsh_call_explain(call, r, &o->trouble);
 	if (r->what != LSH_CALL_REFUSED)
 		return;
 	off = waits && x->fsynced && strstr(r->words, "appendonly") != NULL;
-	x->event = "a renewal was refused: trying again";
+	o->event = "a renewal was refused: trying again";
 	if (waits)
-		explain_wait(x, r, off);
+		explain_wait(x, r, off, &o->trouble);
+	/* a master that became a replica ends each WAIT with a word of its own */
 	if (r->fault == LSH_FAULT_NOT_HERE || r->fault == LSH_FAULT_UNKNOWN || r->fault == LSH_FAULT_CLUSTER)
-		x->trouble.status = off ? LEASH_UNSUPPORTED : LEASH_UNAVAILABLE; /* a master that became a replica ends each WAIT with a word of its own */
+		o->trouble.status = off ? LEASH_UNSUPPORTED : LEASH_UNAVAILABLE;
 	if (r->fault == LSH_FAULT_UNKNOWN && !off)
 		lsh_node_leave(x->server.node, r->epoch, r->words);
-	x->is_final = x->trouble.status == LEASH_DENIED || x->trouble.status == LEASH_UNSUPPORTED;
-}
-
-/* Those that are not renewed leave. Is one left? */
-static bool
-keep_renewed(struct lsh_replicas *x, const struct lsh_message *message)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < x->count; i++) {
-		struct lsh_lease *lease = x->jobs[i].lease;
-
-		if (is_renewed(x, i, message)) {
-			any = true;
-		} else {
-			lsh_lease_unref(lease);
-			x->jobs[i].lease = NULL;
-		}
-	}
-	return any;
+	o->is_final = lsh_status_stays(o->trouble.status);
 }
 
 static void
@@ -616,43 +540,35 @@ renewal_done(struct lsh_call *call, const struct lsh_result *r)
 	struct lsh_replicas *x = replicas_of(call);
 	bool any = false, waits;
 
-	lsh_monitor_leave(&x->monitor);
+	lsh_monitor_leave(&x->batch.monitor);
 	if (r->what == LSH_CALL_ANSWERED) {
-		any = keep_renewed(x, r->message);
+		any = tell_each(x, is_renewed, r->message);
 		if (any)
 			x->ready = r->epoch;
 	} else if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_CLUSTER && r->again) {
-		elsewhere(x, r->asks != NULL ? lsh_host_of(r->asks) : NULL);
-	} else if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_MISMATCH && x->count == 1) {
-		mismatch(x);
+		tell_each(x, elsewhere, r);
+	} else if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_MISMATCH && x->batch.count == 1) {
+		tell_each(x, mismatch, NULL);
 	} else {
 		note_trouble(x, call, r);
 	}
-	lsh_monitor_enter(&x->monitor);
+	lsh_monitor_enter(&x->batch.monitor);
 	x->renewed = true;
 	x->refused = !any;
 	waits = x->waits || (any && start_wait(x));
 	if (waits)
 		return;
-	lsh_monitor_leave(&x->monitor);
+	lsh_monitor_leave(&x->batch.monitor);
 	if (any)
-		note_trouble(x, call, &(struct lsh_result){.what = LSH_CALL_UNSENT, .server = &x->server});
+		note_node(x);
 	settle(x);
-	lsh_monitor_enter(&x->monitor);
+	lsh_monitor_enter(&x->batch.monitor);
 }
 
 static void
 release(struct lsh_call *call, void *owner)
 {
 	(void)call, (void)owner; /* its host outlives it */
-}
-
-static void
-show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
-{
-	const struct lsh_replicas *x = replicas_of(call);
-
-	snprintf(out, size, "%s", x->count == 1 && n == 1 ? x->requests[0].key.bytes : "");
 }
 
 /* Ask how many have what was sent before. The answer has a quarter of the time to come back. */
@@ -678,8 +594,8 @@ is_answer_to_wait(const struct lsh_call *call, const struct lsh_message *m)
 {
 	if (!replicas_of(call)->fsynced)
 		return m->type == LSH_INTEGER && m->item[0].integer >= 0;
-	return m->type == LSH_ARRAY && m->count == 2 && m->item[0].type == LSH_INTEGER && m->item[1].type == LSH_INTEGER && m->item[0].integer >= 0 &&
-	       m->item[1].integer >= 0;
+	return m->type == LSH_ARRAY && m->count == 2 && m->item[0].type == LSH_INTEGER &&
+	       m->item[1].type == LSH_INTEGER && m->item[0].integer >= 0 && m->item[1].integer >= 0;
 }
 
 static void
@@ -689,25 +605,27 @@ wait_done(struct lsh_call *call, const struct lsh_result *r)
 	bool renewed = x->renewed;
 
 	x->waits = false;
-	lsh_monitor_leave(&x->monitor);
+	lsh_monitor_leave(&x->batch.monitor);
 	if (x->refused) {
 		/* nothing was written for it */
 	} else if (r->what == LSH_CALL_ANSWERED) {
-		x->counted = true;
-		x->acknowledged = (unsigned)r->message->item[x->fsynced].integer;
-		x->written = x->fsynced && r->message->item[0].integer > 0;
+		x->outcome.counted = true;
+		x->outcome.acknowledged = (unsigned)r->message->item[x->fsynced].integer;
+		x->outcome.written = x->fsynced && r->message->item[0].integer > 0;
 	} else {
 		note_trouble(x, call, r);
 	}
 	if (renewed) /* else the connection broke, and the renewal is told next */
 		settle(x);
-	lsh_monitor_enter(&x->monitor);
+	lsh_monitor_enter(&x->batch.monitor);
 }
 
 static const struct lsh_call_ops renewal_ops = {
-	.home = home, .build = build_renewal, .is_answer = is_answer_to_renewal, .done = renewal_done, .release = release, .show_key = show_key,
+	.home = lsh_batch_home, .build = lsh_batch_build, .is_answer = lsh_batch_is_answer, .done = renewal_done,
+	.release = release, .show_key = lsh_batch_show_key,
 }, wait_ops = {
-	.home = home, .build = build_wait, .is_answer = is_answer_to_wait, .done = wait_done, .release = release, .show_key = show_key,
+	.home = lsh_batch_home, .build = build_wait, .is_answer = is_answer_to_wait, .done = wait_done, .release = release,
+	.show_key = lsh_batch_show_key,
 };
 
 /* ---- what its node calls ---- */
@@ -737,23 +655,11 @@ connected(void *ctx)
 	b->ops->each(b->ctx, give_held, x);
 }
 
-static void
-subscribed(void *ctx)
-{
-	(void)ctx;
-}
-
 static bool
 expects_messages(void *ctx)
 {
 	(void)ctx;
 	return false;
-}
-
-static void
-message(void *ctx, const char *text, size_t size)
-{
-	(void)ctx, (void)text, (void)size;
 }
 
 /* The host's own node says so, too. */
@@ -769,12 +675,11 @@ log_line(void *ctx, leash_log_level level, const char *line)
 	(void)ctx, (void)level, (void)line;
 }
 
+/* It has no connection for messages. */
 static const struct lsh_node_ops node_ops = {
 	.connected = connected,
-	.subscribed = subscribed,
 	.work = work,
 	.expects_messages = expects_messages,
-	.message = message,
 	.clock_jumped = clock_jumped,
 	.log = log_line,
 };
@@ -785,7 +690,7 @@ static void
 free_one(struct lsh_replicas *x)
 {
 	lsh_node_free(x->server.node);
-	lsh_monitor_destroy(&x->monitor);
+	lsh_monitor_destroy(&x->batch.monitor);
 	lsh_server_destroy(&x->server);
 	lsh_free(x);
 }
@@ -794,8 +699,12 @@ static struct lsh_replicas *
 new(struct lsh_host *host, const struct lsh_safety *safety)
 {
 	struct lsh_backend *b = host->backend;
-	struct lsh_node_options options = {.uri = host->server.uri, .name = b->client_name, .channel = NULL, .timeout = b->options.timeout,
-	                                   .ask_every = b->options.lease_ms * LSH_MS / 3}; /* renewals go here: as often as for the host */
+	struct lsh_node_options options = {
+		.uri = host->server.uri,
+		.name = b->client_name,
+		.timeout = b->options.timeout,
+		.ask_every = b->options.lease_ms * LSH_MS / 3, /* renewals go here: as often as for the host */
+	};
 	struct lsh_replicas *x = lsh_new(struct lsh_replicas);
 	int why;
 
@@ -806,10 +715,9 @@ new(struct lsh_host *host, const struct lsh_safety *safety)
 	x->min_replicas = safety->min_replicas;
 	x->fsynced = safety->fsynced;
 	lsh_list_init(&x->due);
-	lsh_monitor_init(&x->monitor);
-	lsh_call_init(&x->renewal, &renewal_ops, &x->monitor, x);
-	lsh_call_init(&x->wait, &wait_ops, &x->monitor, x);
-	x->renewal.stays = x->wait.stays = true;
+	lsh_batch_init(&x->batch, &x->server, &renewal_ops);
+	lsh_call_init(&x->wait, &wait_ops, &x->batch.monitor, &x->batch);
+	x->wait.stays = true;
 	x->server.node = lsh_node_new(&options, &node_ops, x);
 	if (x->server.node != NULL && lsh_node_start(x->server.node))
 		return x;
@@ -847,44 +755,44 @@ lsh_replicas_make(struct lsh_host *host, const struct lsh_safety *safety)
 	return x != NULL;
 }
 
-/* There was no memory, thread or descriptor: the watchdog tries again. */
-static void
-lacks_means(struct lsh_lease *lease, int e)
-{
-	struct lsh_replicas x = {.event = "not renewed for lack of memory, threads or descriptors: trying again", .server.node = lease->votes[0].host->server.node};
-	char text[LSH_ERRNO_TEXT];
-
-	lsh_fail(&x.trouble, LEASH_NO_MEMORY, e, "%s", lsh_shortage_text(e, text));
-	failed(lease, &x);
-}
-
 void
-lsh_replicas_work(struct lsh_lease *lease, struct lsh_host *host)
+lsh_replicas_work(struct lsh_lease *lease)
 {
+	struct outcome o = {
+		.event = "not renewed for lack of memory, threads or descriptors: trying again", .may_ask = true,
+	};
+	char text[LSH_ERRNO_TEXT];
 	struct lsh_host *at = NULL;
 	struct lsh_safety safety;
-	bool made;
-	int e;
+	int e = 0;
 
 	lsh_monitor_enter(&lease->resource->monitor);
-	if (lease->acknowledged_at != NULL && (lease->state == LSH_PENDING || lease->state == LSH_HELD) && lease->replicas == NULL)
+	if (lease->acknowledged_at != NULL && is_live(lease) && !lease->replicas_due)
 		lsh_host_keep(&at, lease->acknowledged_at);
 	safety = lease->safety;
 	lsh_monitor_leave(&lease->resource->monitor);
-	(void)host;
 	if (at == NULL)
 		return;
-	made = lsh_replicas_make(at, &safety);
-	e = errno;
+	if (!lsh_replicas_make(at, &safety))
+		e = errno;
 	lsh_monitor_enter(&lease->resource->monitor);
-	if (lease->state == LSH_PENDING || lease->state == LSH_HELD) {
-		if (made)
-			due_at(lease, at, lease->acknowledged_asking);
-		else if (!atomic_load(&lease->resource->backend->closing))
-			lacks_means(lease, e);
+	if (is_live(lease) && e == 0) {
+		due_at(lease, at, lease->acknowledged_asking);
+	} else if (is_live(lease) && !atomic_load(&lease->resource->backend->closing)) {
+		lsh_fail(&o.trouble, LEASH_NO_MEMORY, e, "%s", lsh_shortage_text(e, text));
+		failed(lease, &o); /* the watchdog tries again */
 	}
 	lsh_monitor_leave(&lease->resource->monitor);
 	lsh_host_keep(&at, NULL);
+}
+
+/* Its thread is gone: whatever it was given lapses with the client, or has moved. */
+static bool
+send_on(struct lsh_replicas *x, struct lsh_lease *lease)
+{
+	if (!atomic_load(&x->host->backend->closing))
+		lsh_replicas_due(lease);
+	return true;
 }
 
 void
@@ -893,15 +801,13 @@ lsh_replicas_stop(struct lsh_host *host)
 	struct lsh_replicas *x;
 
 	pthread_mutex_lock(&host->mutex);
-	x = host->replicas; /* the client is closing, or nobody uses the host: from here on none is made, and nothing is due, any more */
+	x = host->replicas; /* the client is closing, or nobody uses the host: from here on none is made, and nothing is
+	                       due, any more */
 	pthread_mutex_unlock(&host->mutex);
 	for (; x != NULL; x = x->next) {
-		struct lsh_lease *lease;
-
 		lsh_pipe_break(lsh_node_pipe(x->server.node), 0); /* or the answer to a WAIT would be awaited */
 		lsh_node_stop(x->server.node);
-		while ((lease = take(x)) != NULL)
-			lsh_lease_unref(lease);
+		visit_due(x, send_on);
 	}
 }
 

@@ -1,41 +1,72 @@
 #include "lease/resource.h"
 
+#include "base/memory.h"
 #include "lease/host.h"
-#include "lease/subscription.h"
-#include "lease/vote.h"
 
-bool
-lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct lsh_kind *kind, const char *key, size_t key_size)
+#include <string.h>
+
+/* ---- its leases ---- */
+
+struct lsh_lease *
+lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 {
-	struct lsh_server *server;
+	struct lsh_list *at, *after;
 
-	lsh_monitor_init(&r->monitor);
-	lsh_list_init(&r->leases);
-	r->backend = b;
-	r->kind = kind;
-	r->key = key;
-	r->key_size = key_size;
-	r->slot = lsh_router_slot_of(b->router, key, key_size);
-	server = lsh_router_of_slot(b->router, r->slot);
-	if (server == NULL)
-		server = lsh_router_any(b->router);
-	if (server == NULL)
-		return false;
-	atomic_init(&r->host, lsh_host_of(server));
-	return true;
+	lsh_list_each(at, after, &r->leases) {
+		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+
+		if (lease->token_size == size && memcmp(lease->token, token, size) == 0)
+			return lease;
+	}
+	return NULL;
+}
+
+struct lsh_lease *
+lsh_lease_find_live(const struct lsh_resource *r, const char *token)
+{
+	struct lsh_lease *lease = lsh_lease_find(r, token, strlen(token));
+
+	return lease != NULL && lease->state < LSH_ENDING ? lease : NULL;
 }
 
 void
-lsh_resource_destroy(struct lsh_resource *r)
+lsh_lease_unref(struct lsh_lease *lease)
 {
-	struct lsh_host *host = lsh_resource_host(r);
+	struct lsh_resource *r = lease->resource;
+	struct lsh_backend *b = r->backend;
 
-	if (host != NULL) {
-		lsh_subscription_forget(r);
-		lsh_server_leave(&host->server);
+	if (atomic_fetch_sub(&lease->references, 1) != 1)
+		return;
+	lsh_watchdog_unreserve(b->watchdog);
+	for (size_t i = 0; i < lease->count; i++) {
+		lsh_host_keep(&lease->votes[i].late.host, NULL);
+		lsh_host_keep(&lease->votes[i].host, NULL);
 	}
-	lsh_monitor_destroy(&r->monitor);
+	lsh_free(lease);
+	b->ops->release(r);
 }
+
+void
+lsh_lease_arm(struct lsh_lease *lease, int64_t due, int64_t slack)
+{
+	struct lsh_backend *b = lease->resource->backend;
+
+	if (slack < 0) /* a mistake of ours about time, which is no reason to end the application */
+		lsh_courier_log(b->courier, LEASH_LOG_ERROR,
+		                "a retry was due before the moment from which it was counted: it is made at once");
+	lsh_watchdog_arm(b->watchdog, &lease->timer, due, slack);
+}
+
+void
+lsh_lease_want(struct lsh_lease *lease, int64_t now)
+{
+	int64_t look = now + lease->lease_ms * LSH_MS / 4;
+
+	lease->wanted_at = now;
+	lsh_lease_arm(lease, look < lease->valid_until ? look : lease->valid_until, 0);
+}
+
+/* ---- where it lives ---- */
 
 void
 lsh_resource_stir(struct lsh_resource *r)
@@ -63,8 +94,8 @@ stir_later(struct lsh_later *later)
 	r->backend->ops->release(r);
 }
 
-/* The caller's use of the host becomes the resource's. Who waits is not told before the monitor is left: this happens while an answer is judged,
- * and only then has its lease heard of it. */
+/* The caller's use of the host becomes the resource's. Who waits is not told before the monitor is left: this happens
+ * while an answer is judged, and only then has its lease heard of it. */
 static void
 move(struct lsh_resource *r, struct lsh_host *host)
 {
@@ -78,19 +109,18 @@ move(struct lsh_resource *r, struct lsh_host *host)
 	lsh_list_each(at, after, &r->leases) {
 		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
 
-		lsh_vote_move(&lease->votes[0], host);
+		/* where it is due at the host before it stays in that one's list: whose thread gives it to this one */
+		lsh_host_keep(&lease->votes[0].host, host);
 	}
 	lsh_server_leave(&before->server);
-	/* In this order: who brings up what lives at a host that is up now either finds this lock there, or the host was up before. */
+	/* In this order: who brings up what lives at a host that is up now either finds this lock there, or the host was up
+	 * before. */
 	is_up = lsh_host_is_up(host);
 	lsh_list_each(at, after, &r->leases) {
 		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-		int64_t now = lsh_now_ns(), look = lsh_after(now, lease->lease_ms * LSH_MS / 4);
 
-		if (lease->state == LSH_HELD && lease->wanted_at != 0) { /* how long the new one is silent counts from now */
-			lease->wanted_at = now;
-			lsh_lease_arm(lease, look < lease->valid_until ? look : lease->valid_until, 0);
-		}
+		if (lease->state == LSH_HELD && lease->wanted_at != 0)
+			lsh_lease_want(lease, lsh_now_ns()); /* how long the new one is silent counts from now */
 		if (is_up)
 			r->backend->strategy->connected(&lease->votes[0]);
 	}
@@ -115,12 +145,4 @@ lsh_resource_settle(struct lsh_resource *r)
 		move(r, lsh_host_of(server));
 	else
 		lsh_server_leave(server);
-}
-
-void
-lsh_resource_opened(struct lsh_resource *r)
-{
-	lsh_monitor_enter(&r->monitor);
-	lsh_resource_settle(r);
-	lsh_monitor_leave(&r->monitor);
 }

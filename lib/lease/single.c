@@ -1,14 +1,11 @@
-/* One server at a time has the lock: a server of its own, the master that sentinels name, or in a cluster the one that has its slot. It keeps a
- * queue, and tells who is next. */
-#include "lease/single.h"
-
+/* One server at a time has the lock: a server of its own, the master that sentinels name, or in a cluster the one that
+ * has its slot. It keeps a queue, and tells who is next. */
 #include "base/error.h"
 #include "base/mutation.h"
 #include "lease/host.h"
 #include "lease/replicas.h"
 #include "lease/resource.h"
 #include "lease/subscription.h"
-#include "lease/vote.h"
 #include "watchdog/pace.h"
 
 #include <stdio.h>
@@ -38,13 +35,6 @@ give_up(struct lsh_lease *lease)
 
 /* ---- acquiring ---- */
 
-static leash_status
-open(struct lsh_backend *b, leash_error *err)
-{
-	(void)b, (void)err;
-	return LEASH_OK; /* the router has awaited it */
-}
-
 static bool
 fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
@@ -52,26 +42,16 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 
 	if (lease->state != LSH_ACQUIRING)
 		return true;
-	/* somebody's request for a longer lease was not answered: it might still be executed, and nothing shortens a lease */
+	/* somebody's request for a longer lease was not answered: it might still be executed, and nothing shortens a
+	 * lease */
 	if (v->late.asked && lease->longest_ms > want->lease_ms)
 		return false;
 	/* its request was lost on the way to a server where the lock does not live any more */
 	return !v->late.asked || v->call.out || v->late.host == NULL || v->late.host == v->host;
 }
 
-bool
-lsh_single_is_guarded(const struct lsh_lease *lease, bool by_message)
-{
-	struct lsh_node *node = lsh_resource_host(lease->resource)->server.node;
-	int64_t guard = lease->safety.restart_guard_ms * LSH_MS;
-
-	if (guard == 0)
-		return false;
-	/* a message may come from a life of the server that the connection for commands has not met yet */
-	return (by_message && !lsh_node_is_subscribed(node)) || lsh_node_uptime(node, lsh_now_ns()) < guard;
-}
-
-/* Wait out the time after a restart during which locks may be held that the server has forgotten. `*again_at`: when that is over. */
+/* Wait out the time after a restart during which locks may be held that the server has forgotten. `*again_at`: when
+ * that is over. */
 static bool
 is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, int64_t *again_at)
 {
@@ -85,7 +65,9 @@ is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, in
 	if (uptime < 0)
 		lsh_fail(&why, LEASH_DENIED, 0, "%s: %s", lsh_node_shown(node), lsh_no_uptime);
 	else
-		lsh_fail(&why, LEASH_UNAVAILABLE, 0, "%s: it was restarted, perhaps without its data: nothing is granted for another %lld ms (restart_guard_ms)",
+		lsh_fail(&why, LEASH_UNAVAILABLE, 0,
+		         "%s: it was restarted, perhaps without its data: nothing is granted for another %lld ms "
+		         "(restart_guard_ms)",
 		         lsh_node_shown(node), (long long)((guard - uptime) / LSH_MS + 1));
 	if (uptime < 0 || want->tries || lease->adopting) {
 		lease->resource->events->failed(lease, &why);
@@ -97,7 +79,8 @@ is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, in
 	return true;
 }
 
-/* What is the matter with the connection; unless what a server said before it was left tells more than that it is gone. */
+/* What is the matter with the connection; unless what a server said before it was left tells more than that it is
+ * gone. */
 static bool
 node_trouble(const struct lsh_lease *lease, leash_error *why)
 {
@@ -112,7 +95,8 @@ node_trouble(const struct lsh_lease *lease, leash_error *why)
 	return true;
 }
 
-/* There is no connection: the next one brings it up. Or there was none to where it was sent for once (ASK): whoever sent it there is asked again. */
+/* There is no connection: the next one brings it up. Or there was none to where it was sent for once (ASK): whoever
+ * sent it there is asked again. */
 static int64_t
 wait_for_node(struct lsh_lease *lease)
 {
@@ -142,7 +126,8 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 	if (is_guarded(lease, want, now, &again_at))
 		return again_at;
 	heard = lsh_subscription_is_heard(r, v->host);
-	/* It took no place, because no message could have come. It asks for one as soon as that is mended, or when the lease ends. */
+	/* It took no place, because no message could have come. It asks for one as soon as that is mended, or when the
+	 * lease ends. */
 	if (v->state == LSH_VOTE_REFUSED && !want->tries && !heard && now < v->again_at)
 		return v->again_at;
 	place = !want->tries && heard;
@@ -152,17 +137,27 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 	return wait_for_node(lease);
 }
 
-bool
-lsh_single_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns, bool is_claim)
+static void
+granted(struct lsh_lease *lease)
 {
-	if (!lsh_lease_granted(lease, fence, sent, lease_ns, is_claim))
-		return false;
 	lease->votes[0].state = LSH_VOTE_GRANTED;
-	return true;
+	if (lsh_safety_needs_replicas(&lease->safety))
+		lsh_replicas_begin(lease, lsh_now_ns());
+	else
+		lsh_lease_held(lease);
+}
+
+/* The server gave it the lock. */
+static void
+take(struct lsh_lease *lease, const struct lsh_voted *voted)
+{
+	if (lsh_lease_is_guarded(lease, false) ||
+	    !lsh_lease_granted(lease, voted->verdict.fence, voted->result->sent, voted->lease_ms * LSH_MS, false))
+		give_up(lease);
 }
 
 static void
-granted(struct lsh_lease *lease, const struct lsh_voted *voted)
+acquired(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	const struct lsh_result *r = voted->result;
 	struct lsh_node *node = r->server->node;
@@ -171,8 +166,7 @@ granted(struct lsh_lease *lease, const struct lsh_voted *voted)
 	/* a fence is never behind the server's clock: if it is behind what we believe of that, the clock went back */
 	if (fence < lsh_node_server_us_at_least(node, r->sent) - 1000000)
 		lsh_node_learn_clock(node, fence, r->sent, lsh_now_ns());
-	if (lsh_single_is_guarded(lease, false) || !lsh_single_granted(lease, fence, r->sent, voted->lease_ms * LSH_MS, false))
-		give_up(lease);
+	take(lease, voted);
 }
 
 static void
@@ -185,7 +179,8 @@ queued(struct lsh_lease *lease, const struct lsh_voted *voted)
 	lease->state = LSH_WAITING;
 	lease->waited = true;
 	atomic_fetch_add(&lease->resource->backend->waiting, 1);
-	lsh_lease_arm(lease, lsh_pace_word(voted->result->sent, lsh_now_ns(), claim, voted->verdict.ttl_ms), lsh_pace_slack(claim));
+	lsh_lease_arm(lease, lsh_pace_word(voted->result->sent, lsh_now_ns(), claim, voted->verdict.ttl_ms),
+	              lsh_pace_slack(claim));
 	if (v->hinted)
 		lsh_vote_due(v);
 	v->hinted = false;
@@ -216,39 +211,26 @@ busy(struct lsh_lease *lease, const struct lsh_voted *voted)
 	look_again(lease, &others, lsh_subscription_is_heard(lease->resource, v->host) ? 0 : v->again_at);
 }
 
+/* It was refused; or what came is no answer. If it is no reply at all, then perhaps it was the line, and the next
+ * connection does better. */
 static void
-refused(struct lsh_lease *lease, const struct lsh_voted *voted)
+not_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	const struct lsh_result *r = voted->result;
-	bool tries = lease->want->tries;
-	bool moves = lsh_router_is_cluster(r->server->router) && (r->fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(r->words, "TRYAGAIN"));
+	bool tries = lease->want->tries && !lease->adopting, refused = r->what == LSH_CALL_REFUSED, again = !tries;
 	leash_error why;
 
+	/* that is for a moment, while a slot moves */
+	if (refused && lsh_router_is_cluster(r->server->router))
+		again |= r->fault == LSH_FAULT_CLUSTER || lsh_starts_with_word(r->words, "TRYAGAIN");
+	again &= refused ? r->again : r->garbled;
 	lease->votes[0].state = LSH_VOTE_FAILED;
 	lease->want->answered = true;
 	lsh_call_explain(voted->call, r, &why);
-	if (r->fault == LSH_FAULT_DENIED)
+	if (refused ? r->fault == LSH_FAULT_DENIED : !r->garbled)
 		lsh_lease_give_up(lease); /* perhaps in the middle of the script */
-	if (r->again && (!tries || moves)) /* that is for a moment, while a slot moves */
-		look_again(lease, &why, in_a_while());
-	else
-		lease->resource->events->failed(lease, &why);
-}
-
-/* What came is no answer; or no reply at all: then perhaps it was the line, and the next connection does better. */
-static void
-nonsense(struct lsh_lease *lease, const struct lsh_voted *voted)
-{
-	bool again = voted->result->garbled && !lease->want->tries;
-	leash_error why;
-
-	lease->votes[0].state = LSH_VOTE_FAILED;
-	lease->want->answered = true;
-	lsh_call_explain(voted->call, voted->result, &why);
-	if (!voted->result->garbled)
-		lsh_lease_give_up(lease);
 	if (again)
-		look_again(lease, &why, LSH_NEVER);
+		look_again(lease, &why, refused ? in_a_while() : LSH_NEVER);
 	else
 		lease->resource->events->failed(lease, &why);
 }
@@ -256,26 +238,12 @@ nonsense(struct lsh_lease *lease, const struct lsh_voted *voted)
 static void
 acquire_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	switch (voted->result->what) {
-	case LSH_CALL_ANSWERED:
-		if (voted->verdict.what == LSH_GRANTED)
-			granted(lease, voted);
-		else if (voted->verdict.what == LSH_TAKEN)
-			busy(lease, voted);
-		else /* too late, by our idea of its clock: that is better now */
-			look_again(lease, &nothing, 0);
-		break;
-	case LSH_CALL_REFUSED:
-		refused(lease, voted);
-		break;
-	case LSH_CALL_NONSENSE:
-		nonsense(lease, voted);
-		break;
-	default:
-		lease->votes[0].state = LSH_VOTE_FAILED;
-		wait_for_node(lease);
-		break;
-	}
+	if (voted->verdict.what == LSH_GRANTED)
+		acquired(lease, voted);
+	else if (voted->verdict.what == LSH_TAKEN)
+		busy(lease, voted);
+	else /* too late, by our idea of its clock: that is better now */
+		look_again(lease, &nothing, 0);
 }
 
 /* ---- adopting ---- */
@@ -299,33 +267,35 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 static void
 adoption_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	const struct lsh_result *r = voted->result;
 	const struct lsh_verdict *verdict = &voted->verdict;
 	leash_error why;
 
-	if (r->what == LSH_CALL_ANSWERED && verdict->what == LSH_GRANTED) {
-		if (verdict->ttl_ms > lease->longest_ms && verdict->ttl_ms <= 86400000)
-			lease->longest_ms = verdict->ttl_ms; /* what its former holder asked for */
-		lease->votes[0].late.asked = true; /* from here on its release is ours */
-		lease->adopted = true;
-		if (lsh_single_granted(lease, verdict->fence, r->sent, voted->lease_ms * LSH_MS, false))
-			return;
-		if (lease->state != LSH_ACQUIRING)
-			return;
-		lease->votes[0].late.asked = lease->adopted = false;
-		lsh_fail(&why, LEASH_UNAVAILABLE, 0, "not adopted: the answer came when the lease that it speaks of was over");
-		lease->resource->events->failed(lease, &why);
-	} else if (r->what == LSH_CALL_ANSWERED) {
-		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token%s", verdict->what == LSH_QUEUED ? ": it is in the queue" : "");
-		lease->resource->events->failed(lease, &why);
-	} else if (r->what == LSH_CALL_REFUSED && r->again) {
-		lsh_call_explain(voted->call, r, &why);
-		look_again(lease, &why, in_a_while());
-	} else if (r->what == LSH_CALL_REFUSED || (r->what == LSH_CALL_NONSENSE && !r->garbled)) {
-		lsh_call_explain(voted->call, r, &why);
-		lease->resource->events->failed(lease, &why);
-	} else {
+	if (verdict->what == LSH_GRANTED) {
+		lsh_vote_learn_lease(&lease->votes[0], verdict);
+		lsh_lease_adopted(lease, verdict->fence, voted->result->sent, voted->lease_ms * LSH_MS);
+		return;
+	}
+	lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token%s",
+	         verdict->what == LSH_QUEUED ? ": it is in the queue" : "");
+	lease->resource->events->failed(lease, &why);
+}
+
+/* ACQUIRING: what came of its request. */
+static void
+asked(struct lsh_lease *lease, const struct lsh_voted *voted)
+{
+	switch (voted->result->what) {
+	case LSH_CALL_ANSWERED:
+		(lease->adopting ? adoption_answered : acquire_answered)(lease, voted);
+		break;
+	case LSH_CALL_REFUSED:
+	case LSH_CALL_NONSENSE:
+		not_answered(lease, voted);
+		break;
+	default:
+		lease->votes[0].state = LSH_VOTE_FAILED;
 		wait_for_node(lease);
+		break;
 	}
 }
 
@@ -337,7 +307,7 @@ heartbeat_refused(struct lsh_lease *lease, const struct lsh_result *r)
 {
 	if (r->fault == LSH_FAULT_NOT_NOW && lsh_starts_with_word(r->words, "TRYAGAIN")) /* its slot is moving: a moment */
 		lsh_lease_arm(lease, lsh_after_ms(lsh_now_ns(), 100), 0);
-	else if (r->fault != LSH_FAULT_NOT_NOW && r->fault != LSH_FAULT_NOT_HERE && r->fault != LSH_FAULT_REFUSED && !r->again)
+	else if (r->fault != LSH_FAULT_REFUSED && !r->again)
 		give_up(lease);
 }
 
@@ -354,11 +324,11 @@ heartbeat_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		return; /* the timer goes on, and after a reconnect all heartbeats are said anew */
 	switch (voted->verdict.what) {
 	case LSH_GRANTED:
-		if (lsh_single_is_guarded(lease, false) || !lsh_single_granted(lease, voted->verdict.fence, r->sent, voted->lease_ms * LSH_MS, false))
-			give_up(lease);
+		take(lease, voted);
 		break;
 	case LSH_QUEUED:
-		/* after a second request "queued" may mean a second place, with the message of a grant of the first still on its way */
+		/* after a second request "queued" may mean a second place, with the message of a grant of the first still on
+		 * its way */
 		if (!v->late.asked_again || LSH_MUTATES(LSH_REPEATED_ASKS_COUNT))
 			v->counted_from = r->sent;
 		lsh_lease_arm(lease, lsh_pace_word(r->sent, now, claim, voted->verdict.ttl_ms), lsh_pace_slack(claim));
@@ -382,43 +352,39 @@ static void
 renew(struct lsh_lease *lease, int64_t now)
 {
 	(void)now;
-	lsh_vote_due(&lease->votes[0]);
+	if (lsh_lease_is_acknowledged(lease))
+		lsh_replicas_due(lease);
+	else
+		lsh_vote_due(&lease->votes[0]);
 }
 
 static bool
 extend(struct lsh_lease *lease, struct lsh_parker *reader)
 {
 	struct lsh_vote *v = &lease->votes[0];
-	int64_t now = lsh_now_ns(), ms = lease->extend_ms;
 
+	if (lsh_lease_is_acknowledged(lease)) {
+		lsh_replicas_due(lease);
+		return true;
+	}
 	if (v->call.out)
 		return true; /* whoever waits for less is told by what is on its way, and the others say it again then */
-	if (lease->ends_at != LSH_NEVER && lease->ends_at - now < ms * LSH_MS)
-		ms = lease->ends_at - now > LSH_MS ? (lease->ends_at - now) / LSH_MS : 1;
-	return lsh_vote_renew(v, ms, reader);
+	return lsh_vote_renew(v, lsh_lease_up_to_end_ms(lease, lease->extend_ms, lsh_now_ns()), reader);
 }
 
 static void
 silent(struct lsh_lease *lease)
 {
-	lsh_pipe_break_if_silent(lsh_node_pipe(lease->votes[0].host->server.node), lease->wanted_at);
+	if (!lsh_lease_is_acknowledged(lease))
+		lsh_pipe_break_if_silent(lsh_node_pipe(lease->votes[0].host->server.node), lease->wanted_at);
 }
 
 static void
 renewed(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	int64_t lease_ns = voted->lease_ms * LSH_MS;
-
-	lease->failures = 0;
-	lease->full |= voted->lease_ms >= lease->lease_ms;
-	lsh_lease_prolong(lease, voted->result->sent, lease_ns);
-	lease->renewed_at = voted->result->sent;
-	lease->renewed_ms = voted->lease_ms;
-	lease->resource->events->renewed(lease);
+	lsh_lease_prolong(lease, voted->result->sent, voted->lease_ms * LSH_MS);
+	lsh_lease_renewed(lease, voted->result->sent, voted->lease_ms);
 	lease->resource->events->at_risk(lease, 0, 0, NULL);
-	/* a shorter one puts no renewal off */
-	if (voted->lease_ms >= lease->lease_ms || lease->extend_ms == 0)
-		lsh_lease_schedule(lease, voted->result->sent, voted->lease_ms > lease->lease_ms ? lease->lease_ms * LSH_MS : lease_ns);
 	if (voted->verdict.had_no_ttl)
 		lsh_lease_warn_of_no_ttl(lease, lsh_host_of(voted->result->server));
 }
@@ -431,7 +397,21 @@ not_extended(struct lsh_lease *lease, const struct lsh_voted *voted)
 	leash_error why;
 
 	lsh_call_explain(voted->call, r, &why);
-	lease->resource->events->not_renewed(lease, &why, (r->what == LSH_CALL_REFUSED && !r->again) || (r->what == LSH_CALL_NONSENSE && !r->garbled));
+	lease->resource->events->not_renewed(lease, &why, (r->what == LSH_CALL_REFUSED && !r->again) ||
+	                                                  (r->what == LSH_CALL_NONSENSE && !r->garbled));
+}
+
+/* The server says that it does not have it; else NULL. */
+static const char *
+why_gone(const struct lsh_voted *voted)
+{
+	const struct lsh_result *r = voted->result;
+
+	if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_MISMATCH)
+		return "its key holds something else";
+	if (r->what == LSH_CALL_ANSWERED && voted->verdict.what == LSH_GONE)
+		return "the server did not have it any more";
+	return NULL;
 }
 
 static void
@@ -440,19 +420,15 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	const struct lsh_lease_events *events = lease->resource->events;
 	const struct lsh_result *r = voted->result;
 	bool by_itself = voted->call == &lease->votes[0].call, extends = lease->extend_ms > 0 && by_itself, kept = false;
-	bool renews = !extends || (lease->wanted_at != 0 && lease->votes[0].batch == NULL); /* a batch that is out is going to tell */
-	const char *event = "a renewal was not answered: trying again";
+	/* a batch that is out is going to tell */
+	bool renews = !extends || (lease->wanted_at != 0 && lease->votes[0].batch == NULL);
+	const char *event = "a renewal was not answered: trying again", *gone = why_gone(voted);
 
 	if (renews)
 		lease->wanted_at = 0;
-	if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_MISMATCH) {
+	if (gone != NULL) {
 		events->not_renewed(lease, NULL, true);
-		lsh_lease_lose(lease, "its key holds something else");
-		return;
-	}
-	if (r->what == LSH_CALL_ANSWERED && voted->verdict.what == LSH_GONE) {
-		events->not_renewed(lease, NULL, true);
-		lsh_lease_lose(lease, "the server did not have it any more");
+		lsh_lease_lose(lease, gone);
 		return;
 	}
 	if (r->what == LSH_CALL_ANSWERED)
@@ -466,10 +442,9 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		if (!renews)
 			return;
 	}
-	events->not_renewed(lease, NULL, false);
 	if (r->what == LSH_CALL_REFUSED)
 		event = "a renewal was refused: trying again";
-	lsh_lease_failed(lease, event, lsh_host_is_up(lease->votes[0].host));
+	lsh_lease_not_renewed(lease, event, lsh_host_is_up(lease->votes[0].host));
 }
 
 /* ---- what comes from the votes ---- */
@@ -493,7 +468,7 @@ heard_of_heartbeat(struct lsh_vote *v, const struct lsh_voted *voted)
 	struct lsh_lease *lease = v->lease;
 
 	if (lease->state == LSH_ACQUIRING && lease->adopting)
-		adoption_answered(lease, voted);
+		asked(lease, voted);
 	else if (lease->state == LSH_WAITING)
 		heartbeat_answered(lease, voted);
 	else if (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease) && voted->result->what == LSH_CALL_ANSWERED)
@@ -513,7 +488,7 @@ voted(struct lsh_vote *v, const struct lsh_voted *voted)
 	if (voted->verb == LSH_HEARTBEAT)
 		heard_of_heartbeat(v, voted);
 	else if (voted->verb == LSH_ACQUIRE && lease->state == LSH_ACQUIRING)
-		acquire_answered(lease, voted); /* else it was granted by a message meanwhile */
+		asked(lease, voted); /* else it was granted by a message meanwhile */
 	else if (voted->verb == LSH_RENEW && lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease))
 		renewal_answered(lease, voted);
 }
@@ -523,7 +498,8 @@ connected(struct lsh_vote *v)
 {
 	struct lsh_lease *lease = v->lease;
 
-	if (lease->state == LSH_WAITING || lease->state == LSH_ENDING || (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease)))
+	if (lease->state == LSH_WAITING || lease->state == LSH_ENDING ||
+	    (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease)))
 		lsh_vote_due(v);
 }
 
@@ -565,7 +541,7 @@ describe(struct lsh_lease *lease, leash_error *why)
 {
 	if (lease->state == LSH_PENDING) {
 		if (why->text[0] == '\0')
-			lsh_replicas_describe(lease, why);
+			lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.100s: no answer in time", lsh_host_shown(lease->votes[0].host));
 	} else if (lease->state == LSH_WAITING && lsh_host_is_up(lease->votes[0].host)) {
 		*why = others;
 	} else if (why->status != LEASH_TIMEOUT || !lsh_host_is_up(lease->votes[0].host)) {
@@ -579,10 +555,10 @@ const struct lsh_strategy lsh_single = {
 	.name = "single",
 	.why_over = "no renewal succeeded before its lease ran out",
 	.has_queue = true,
-	.open = open,
 	.fits = fits,
 	.acquire = acquire,
 	.adopt = adopt,
+	.granted = granted,
 	.renew = renew,
 	.extend = extend,
 	.silent = silent,

@@ -17,13 +17,6 @@ enum {
 #define KEPT  (30 * LSH_S) /* after somebody waited last */
 #define SWEEP (10 * LSH_S)
 
-/* A channel that is to be left, by the host's thread: no mutex is held across that. */
-struct left {
-	struct lsh_list link; /* in host->left */
-	size_t size;
-	char text[];
-};
-
 /* "<key>:wake:<client>" */
 static size_t
 write_name(const struct lsh_resource *r, char *out)
@@ -68,25 +61,46 @@ lsh_subscription_is_heard(const struct lsh_resource *r, const struct lsh_host *h
 }
 
 /* Not entered. */
+static bool
+say(const struct lsh_resource *r, struct lsh_host *host, bool (*what)(struct lsh_listener *, const char *, size_t))
+{
+	char *name = lsh_alloc(r->key_size + END_SIZE);
+	bool said = name != NULL && what(lsh_node_listener(host->server.node), name, write_name(r, name));
+
+	lsh_free(name);
+	return said;
+}
+
+/* Not entered. It is asked for, or left. */
 static void
-subscribe(struct lsh_later *later)
+change(struct lsh_later *later)
 {
 	struct lsh_resource *r = lsh_container(later, struct lsh_resource, subscribe);
 	struct lsh_host *host = r->subscribes_at;
-	char *name = lsh_alloc(r->key_size + END_SIZE);
+	bool joins, said;
 
-	if (name == NULL || !lsh_listener_subscribe(lsh_node_listener(host->server.node), name, write_name(r, name))) {
-		lsh_monitor_enter(&r->monitor);
-		if (r->subscribed == LSH_LISTENS_SOON && r->subscribed_at == host)
-			r->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
-		lsh_monitor_leave(&r->monitor);
-	}
-	lsh_free(name);
 	lsh_monitor_enter(&r->monitor);
+	joins = r->subscribed == LSH_LISTENS_SOON;
+	lsh_monitor_leave(&r->monitor);
+	said = say(r, host, joins ? lsh_listener_subscribe : lsh_listener_unsubscribe);
+	lsh_monitor_enter(&r->monitor);
+	if (!said && r->subscribed == LSH_LISTENS_SOON && r->subscribed_at == host)
+		r->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
 	r->subscribes_at = NULL;
 	lsh_monitor_leave(&r->monitor);
 	lsh_server_leave(&host->server);
 	r->backend->ops->release(r);
+}
+
+static void
+change_to(struct lsh_resource *r, enum lsh_subscribed subscribed, struct lsh_host *host)
+{
+	r->subscribed = subscribed;
+	r->subscribed_at = r->subscribes_at = host;
+	r->subscribe.run = change;
+	lsh_server_use(&host->server);
+	r->backend->ops->retain(r);
+	lsh_monitor_later(&r->monitor, &r->subscribe);
 }
 
 void
@@ -99,13 +113,7 @@ lsh_subscription_want(struct lsh_resource *r)
 	r->subscription_wanted = lsh_now_ns();
 	if ((r->subscribed != LSH_DEAF && r->subscribed_at == host) || r->subscribes_at != NULL)
 		return;
-	r->subscribed = LSH_LISTENS_SOON;
-	r->subscribed_at = host;
-	r->subscribes_at = host;
-	r->subscribe.run = subscribe;
-	lsh_server_use(&host->server);
-	r->backend->ops->retain(r);
-	lsh_monitor_later(&r->monitor, &r->subscribe);
+	change_to(r, LSH_LISTENS_SOON, host);
 }
 
 /* ---- what the node calls ---- */
@@ -113,31 +121,32 @@ lsh_subscription_want(struct lsh_resource *r)
 void
 lsh_subscription_connected(struct lsh_host *host)
 {
-	atomic_store(&host->sharded, lsh_router_is_cluster(host->server.router) && lsh_node_version(host->server.node) >= SHARDED_SINCE);
+	atomic_store(&host->sharded,
+	             lsh_router_is_cluster(host->server.router) && lsh_node_version(host->server.node) >= SHARDED_SINCE);
 }
 
-void
-lsh_subscription_confirmed(void *ctx, const char *channel, size_t size)
+static void
+become(const struct lsh_host *host, const char *channel, size_t size, enum lsh_subscribed subscribed)
 {
-	struct lsh_resource *r = find(ctx, channel, size);
+	struct lsh_resource *r = find(host, channel, size);
 
 	if (r == NULL)
 		return;
-	r->subscribed = LSH_LISTENS;
+	r->subscribed = subscribed;
 	lsh_resource_stir(r);
 	leave_found(r);
 }
 
 void
-lsh_subscription_ended(void *ctx, const char *channel, size_t size)
+lsh_subscription_confirmed(void *host, const char *channel, size_t size)
 {
-	struct lsh_resource *r = find(ctx, channel, size);
+	become(host, channel, size, LSH_LISTENS);
+}
 
-	if (r == NULL)
-		return;
-	r->subscribed = LSH_DEAF;
-	lsh_resource_stir(r);
-	leave_found(r);
+void
+lsh_subscription_ended(void *host, const char *channel, size_t size)
+{
+	become(host, channel, size, LSH_DEAF);
 }
 
 /* Nobody is told: who waits asks the server again in a while, and says heartbeats. */
@@ -151,7 +160,9 @@ lsh_subscription_refused(void *ctx, const char *channel, size_t size, const char
 	if (lsh_fault_of(text) == LSH_FAULT_CLUSTER || lsh_starts_with_word(text, "CLUSTERDOWN")) {
 		lsh_router_doubt(host->server.router);
 	} else if (atomic_exchange(&host->sharded, false)) {
-		snprintf(line, sizeof line, "%.80s: SSUBSCRIBE was refused: others may be given a lock before this client: %.100s", lsh_host_shown(host), text);
+		snprintf(line, sizeof line,
+		         "%.80s: SSUBSCRIBE was refused: others may be given a lock before this client: %.100s",
+		         lsh_host_shown(host), text);
 		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
 	}
 	if (r == NULL)
@@ -170,30 +181,11 @@ lsh_subscription_lost(struct lsh_resource *r, const struct lsh_host *host)
 
 /* ---- leaving ---- */
 
-static void
-leave(struct lsh_resource *r)
-{
-	struct lsh_host *host = r->subscribed_at;
-	struct left *left = lsh_alloc(sizeof *left + r->key_size + END_SIZE);
-
-	if (left == NULL)
-		return; /* another time, or when the connection ends */
-	left->size = write_name(r, left->text);
-	r->subscribed = LSH_DEAF;
-	pthread_mutex_lock(&host->mutex);
-	lsh_list_append(&host->left, &left->link);
-	pthread_mutex_unlock(&host->mutex);
-}
-
 void
 lsh_subscription_forget(struct lsh_resource *r)
 {
-	struct lsh_host *host = r->subscribed_at;
-
-	if (r->subscribed == LSH_DEAF)
-		return;
-	leave(r);
-	lsh_node_kick(host->server.node);
+	if (r->subscribed != LSH_DEAF)
+		say(r, r->subscribed_at, lsh_listener_unsubscribe);
 }
 
 static void
@@ -201,7 +193,8 @@ leave_unless_wanted(struct lsh_resource *r, void *host)
 {
 	struct lsh_list *at, *after;
 
-	if (r->subscribed != LSH_LISTENS || r->subscribed_at != host || lsh_now_ns() - r->subscription_wanted < KEPT)
+	if (r->subscribed != LSH_LISTENS || r->subscribed_at != host || r->subscribes_at != NULL ||
+	    lsh_now_ns() - r->subscription_wanted < KEPT)
 		return;
 	lsh_list_each(at, after, &r->leases) {
 		enum lsh_lease_state state = lsh_container(at, struct lsh_lease, link)->state;
@@ -209,43 +202,17 @@ leave_unless_wanted(struct lsh_resource *r, void *host)
 		if (state == LSH_ACQUIRING || state == LSH_WAITING)
 			return;
 	}
-	leave(r);
+	change_to(r, LSH_DEAF, host);
 }
 
 void
 lsh_subscription_work(struct lsh_host *host)
 {
 	struct lsh_backend *b = host->backend;
-	struct lsh_list list, *at, *after;
 	int64_t now = lsh_now_ns();
 
-	if (!lsh_router_is_cluster(host->server.router))
+	if (!atomic_load(&host->sharded) || now - host->swept <= SWEEP)
 		return;
-	if (now - host->swept > SWEEP) {
-		host->swept = now;
-		if (atomic_load(&host->sharded))
-			b->ops->each(b->ctx, leave_unless_wanted, host);
-	}
-	lsh_list_init(&list);
-	pthread_mutex_lock(&host->mutex);
-	lsh_list_move_all(&list, &host->left);
-	pthread_mutex_unlock(&host->mutex);
-	lsh_list_each(at, after, &list) {
-		struct left *left = lsh_container(at, struct left, link);
-
-		lsh_listener_unsubscribe(lsh_node_listener(host->server.node), left->text, left->size);
-		lsh_list_remove(at);
-		lsh_free(left);
-	}
-}
-
-void
-lsh_subscription_free_left(struct lsh_host *host)
-{
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &host->left) {
-		lsh_list_remove(at);
-		lsh_free(lsh_container(at, struct left, link));
-	}
+	host->swept = now;
+	b->ops->each(b->ctx, leave_unless_wanted, host);
 }

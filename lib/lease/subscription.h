@@ -1,8 +1,9 @@
-/* Subscriptions: in a cluster a lock has a channel of its own (Redis 7), "<key>:wake:<client>", in its slot. It is listened to from before the first
- * request that takes a place, wherever the slot goes, and for a while after somebody waited last. Elsewhere the client has one channel, and
- * its connection is subscribed to it before it is up.
+/* Subscriptions: in a cluster a lock has a channel of its own (Redis 7), "<key>:wake:<client>", in its slot. It is
+ * listened to from before the first request that takes a place, wherever the slot goes, and for a while after somebody
+ * waited last. Elsewhere the client has one channel, and its connection is subscribed to it before it is up.
  *
- *   DEAF --wanted--> LISTENS SOON --confirmed--> LISTENS --nobody waits for half a minute--> DEAF         any --the connection ends, it moves--> DEAF
+ *   DEAF --wanted--> LISTENS SOON --confirmed--> LISTENS --nobody waits for half a minute--> DEAF
+ *   any --the connection ends, it moves--> DEAF
  *
  * Entered, unless it says otherwise. */
 #ifndef LSH_LEASE_SUBSCRIPTION_H
@@ -12,8 +13,10 @@
 
 /* Whoever waits at `host` is told. */
 bool lsh_subscription_is_heard(const struct lsh_resource *resource, const struct lsh_host *host);
-void lsh_subscription_want(struct lsh_resource *resource); /* somebody is going to wait: as soon as the monitor is left */
-void lsh_subscription_lost(struct lsh_resource *resource, const struct lsh_host *host); /* its connection is another one */
+/* somebody is going to wait: as soon as the monitor is left */
+void lsh_subscription_want(struct lsh_resource *resource);
+/* its connection is another one */
+void lsh_subscription_lost(struct lsh_resource *resource, const struct lsh_host *host);
 void lsh_subscription_forget(struct lsh_resource *resource); /* nobody else has the resource */
 
 /* What the node calls; not entered. */
@@ -22,8 +25,6 @@ void lsh_subscription_confirmed(void *host, const char *channel, size_t size);
 void lsh_subscription_ended(void *host, const char *channel, size_t size);
 void lsh_subscription_refused(void *host, const char *channel, size_t size, const char *text);
 
-/* The host's thread: leave what nobody wants any more. And what was left of that, when the host is freed. */
-void lsh_subscription_work(struct lsh_host *host);
-void lsh_subscription_free_left(struct lsh_host *host);
+void lsh_subscription_work(struct lsh_host *host); /* the host's thread: leave what nobody wants any more */
 
 #endif

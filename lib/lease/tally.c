@@ -2,7 +2,8 @@
 
 #include "base/clock.h"
 
-/* The shortest round counts as this long, so that two whose rounds meet do not meet again; a few trips of a local network. */
+/* The shortest round counts as this long, so that two whose rounds meet do not meet again; a few trips of a local
+ * network. */
 #define SHORTEST_ROUND (2 * LSH_MS)
 /* No pause is longer, unless a round is: it is how late the news may be that the lock is free. */
 #define LONGEST_PAUSE (250 * LSH_MS)

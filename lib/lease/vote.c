@@ -10,7 +10,7 @@
 
 enum {
 	SLOT_MOVES_MS = 100, /* until a cancel is tried again that a slot on the move was in the way of */
-	FENCE_LOOKS = 16,    /* so often while a fence is kept a renewal looks after it; the server acts when half of that is over */
+	FENCE_LOOKS = 16,    /* so often while a fence is kept a renewal looks after it; the server acts at half time */
 };
 
 static struct lsh_backend *
@@ -21,7 +21,8 @@ backend_of(const struct lsh_vote *vote)
 
 /* ---- what a server may still execute ---- */
 
-/* Its clock is needed only while something may still be executed: who holds a lock for months is not to keep every server that it was at. */
+/* Its clock is needed only while something may still be executed: who holds a lock for months is not to keep every
+ * server that it was at. */
 static void
 note_nothing_comes(struct lsh_late *late)
 {
@@ -37,7 +38,8 @@ note_unsent(struct lsh_late *late)
 	note_nothing_comes(late);
 }
 
-/* A request goes out over connection `epoch`; if it was refused at another server, or had no room, this is all that is out of it. */
+/* A request goes out over connection `epoch`; if it was refused at another server, or had no room, this is all that is
+ * out of it. */
 static void
 note_asked(struct lsh_vote *v, uint64_t epoch, int64_t not_after_us, int64_t now)
 {
@@ -57,8 +59,9 @@ note_asked(struct lsh_vote *v, uint64_t epoch, int64_t not_after_us, int64_t now
 	lsh_host_keep(&late->host, lsh_host_of(v->call.server));
 }
 
-bool
-lsh_was_not_done(const struct lsh_result *r)
+/* Does an error say that the server knows no more of the token than before? */
+static bool
+was_not_done(const struct lsh_result *r)
 {
 	if (strncmp(r->words, "ERR", 3) == 0) /* perhaps in the middle of the script */
 		return strncmp(r->words, "ERR unknown command", 19) == 0;
@@ -81,7 +84,7 @@ note_result(struct lsh_vote *v, const struct lsh_voted *voted)
 		return;
 	late->not_after_us = 0; /* nothing of it, nor of one before it on this connection, is still to come */
 	if (r->what == LSH_CALL_REFUSED)
-		nothing = lsh_was_not_done(r);
+		nothing = was_not_done(r);
 	else if (r->what == LSH_CALL_ANSWERED)
 		nothing = voted->verdict.what == LSH_TOO_LATE || (voted->verdict.what == LSH_TAKEN && !v->placed);
 	if (nothing)
@@ -89,7 +92,8 @@ note_result(struct lsh_vote *v, const struct lsh_voted *voted)
 	note_nothing_comes(late);
 }
 
-/* Until when, by the server's clock, a request may be executed after a cancel that went over connection `epoch`; 0: no longer. */
+/* Until when, by the server's clock, a request may be executed after a cancel that went over connection `epoch`; 0: no
+ * longer. */
 static int64_t
 may_run_until_us(const struct lsh_late *late, uint64_t epoch)
 {
@@ -97,9 +101,10 @@ may_run_until_us(const struct lsh_late *late, uint64_t epoch)
 	return late->epoch != epoch && late->not_after_us > late->earlier_us ? late->not_after_us : late->earlier_us;
 }
 
-/* By the clock of the server that the requests went to, wherever the lock lives now, and whoever answered the cancel: each not_after is a moment
- * of that clock, which an estimate keeps running here although the server may be gone. Until then a request that is stuck there could still
- * be executed, should the lock live there again; elsewhere none can: in a cluster each server refuses what is not its own. */
+/* By the clock of the server that the requests went to, wherever the lock lives now, and whoever answered the cancel:
+ * each not_after is a moment of that clock, which an estimate keeps running here although the server may be gone. Until
+ * then a request that is stuck there could still be executed, should the lock live there again; elsewhere none can: in
+ * a cluster each server refuses what is not its own. */
 static int64_t
 server_us_at_least(const struct lsh_vote *v, int64_t at)
 {
@@ -120,7 +125,8 @@ settles_at(const struct lsh_vote *v, uint64_t epoch, int64_t now)
 {
 	int64_t left_us = may_run_until_us(&v->late, epoch) - server_us_at_least(v, now);
 
-	return left_us > 0 ? lsh_after_ms(now, left_us / 990 + 2) : now; /* what is certain of the server's clock goes on 1 % slower than ours */
+	/* what is certain of the server's clock goes on 1 % slower than ours */
+	return left_us > 0 ? lsh_after_ms(now, left_us / 990 + 2) : now;
 }
 
 /* ---- what is said ---- */
@@ -199,8 +205,9 @@ static void
 show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
 	const struct lsh_resource *resource = vote_of(call)->lease->resource;
+	const char *suffix = n <= 4 ? resource->kind->suffix[n - 1] : NULL;
 
-	snprintf(out, size, "%s%s", resource->key, n <= 4 && resource->kind->suffix[n - 1] != NULL ? resource->kind->suffix[n - 1] : "");
+	snprintf(out, size, "%s%s", resource->key, suffix != NULL ? suffix : "");
 }
 
 static void
@@ -273,7 +280,8 @@ start(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence, s
 }
 
 bool
-lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit, struct lsh_parker *reader)
+lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
+                 struct lsh_parker *reader)
 {
 	v->placed = place;
 	v->limit = limit;
@@ -305,10 +313,45 @@ lsh_vote_raise(struct lsh_vote *v, int64_t fence)
 
 /* ---- the end ---- */
 
-bool
-lsh_vote_has_lapsed(const struct lsh_vote *v, int64_t now)
+static bool
+has_lapsed(const struct lsh_vote *v, int64_t now)
 {
 	return now >= v->lease->lapses_at && now != LSH_NEVER;
+}
+
+void
+lsh_vote_arm_end(struct lsh_lease *lease)
+{
+	int64_t at = lease->lapses_at;
+
+	if (lease->state != LSH_ENDING || atomic_load(&lease->resource->backend->stopped))
+		return;
+	for (size_t i = 0; i < lease->count; i++) {
+		const struct lsh_vote *v = &lease->votes[i];
+
+		if (v->state == LSH_VOTE_ENDING && v->cancel == NULL && v->again_at < at)
+			at = v->again_at;
+	}
+	lsh_lease_arm(lease, at, 0);
+}
+
+/* Nothing of it can be executed any more. */
+static void
+lease_ended(struct lsh_lease *lease)
+{
+	struct lsh_backend *b = lease->resource->backend;
+	struct lsh_parker *closer;
+
+	if (lease->state != LSH_ENDING)
+		return;
+	lease->state = LSH_ENDED;
+	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
+		lsh_watchdog_forget(b->watchdog, &lease->timer);
+	lsh_list_remove(&lease->link);
+	if (atomic_fetch_sub(&b->ending, 1) == 1 && (closer = atomic_load(&b->closer)) != NULL)
+		lsh_unpark(closer);
+	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
+		lsh_lease_unref(lease); /* not the last: the caller has one */
 }
 
 void
@@ -322,7 +365,7 @@ lsh_vote_ended(struct lsh_vote *v)
 	for (size_t i = 0; i < lease->count; i++)
 		if (lease->votes[i].state != LSH_VOTE_ENDED)
 			return;
-	lsh_lease_settled(lease);
+	lease_ended(lease);
 }
 
 static bool
@@ -357,9 +400,11 @@ try_again(struct lsh_vote *v, const struct lsh_result *r, int64_t now)
 {
 	unsigned doublings = v->failures < 5 ? v->failures++ : 5;
 	int64_t settles = settles_at(v, r->epoch, now);
-	bool torn = r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_NOT_NOW && r->server->router != NULL && lsh_router_is_cluster(r->server->router);
+	bool torn = r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_NOT_NOW &&
+	            lsh_router_is_cluster(r->server->router);
 
-	/* To hand on takes all keys, and not all of them are in one place: for a moment, or until the map tells that it is over. */
+	/* To hand on takes all keys, and not all of them are in one place: for a moment, or until the map tells that it is
+	 * over. */
 	if (torn || (r->what == LSH_CALL_ANSWERED && r->one_key))
 		v->again_at = lsh_after_ms(now, SLOT_MOVES_MS << doublings);
 	else
@@ -374,8 +419,8 @@ found_by(const struct lsh_vote *v, const struct lsh_verdict *verdict)
 {
 	if (verdict->what == LSH_LET_GO && !verdict->waited)
 		return LSH_FOUND_HELD;
-	/* After an earlier try whose answer was lost: that one released it, or it lapsed after it was left. Or somebody took it away before
-	 * that try: the server keeps nothing that would tell. */
+	/* After an earlier try whose answer was lost: that one released it, or it lapsed after it was left. Or somebody
+	 * took it away before that try: the server keeps nothing that would tell. */
 	return v->cancel_unknown && !LSH_MUTATES(LSH_TRIES_ARE_FORGOTTEN) ? LSH_FOUND_HELD : LSH_FOUND_NOTHING;
 }
 
@@ -417,22 +462,23 @@ canceled(struct lsh_call *call, const struct lsh_result *r)
 	bool over;
 
 	v->cancel = NULL;
-	over = note_canceled(v, r) || lsh_vote_has_lapsed(v, now);
+	over = note_canceled(v, r) || has_lapsed(v, now);
 	if (!over && (r->what == LSH_CALL_ANSWERED || r->what == LSH_CALL_REFUSED || call->asking))
 		try_again(v, r, now); /* without an answer the next connection brings it up */
 	backend_of(v)->strategy->released(v, call, r);
 	if (over)
 		lsh_vote_ended(v);
-	lsh_lease_arm_end(v->lease);
+	lsh_vote_arm_end(v->lease);
 }
 
 static const struct lsh_call_ops cancel_ops = {
-	.home = home, .build = build_cancel, .is_answer = is_answer_to_cancel, .done = canceled, .release = release, .show_key = show_key,
+	.home = home, .build = build_cancel, .is_answer = is_answer_to_cancel, .done = canceled, .release = release,
+	.show_key = show_key,
 };
 
-/* A server writes out first to whom it had something to say last. The answer to a release would go before the message to the next holder, and
- * whoever is woken by it would run before the server writes on, where they share a CPU. An answer that is there already when the release is
- * executed turns that round. */
+/* A server writes out first to whom it had something to say last. The answer to a release would go before the message
+ * to the next holder, and whoever is woken by it would run before the server writes on, where they share a CPU. An
+ * answer that is there already when the release is executed turns that round. */
 static void
 let_the_next_go_first(struct lsh_vote *v)
 {
@@ -441,7 +487,8 @@ let_the_next_go_first(struct lsh_vote *v)
 	lsh_pipe_append_unheard(lsh_node_pipe(v->host->server.node), &ping, 1, lsh_now_ns());
 }
 
-/* Behind a request that is on its way it needs a call of its own: else the next token's request would come before it. */
+/* Behind a request that is on its way it needs a call of its own: else the next token's request would come before
+ * it. */
 static struct lsh_call *
 make_cancel(struct lsh_vote *v, uint64_t epoch)
 {
@@ -452,7 +499,8 @@ make_cancel(struct lsh_vote *v, uint64_t epoch)
 		return NULL;
 	lsh_call_init(call, &cancel_ops, &v->lease->resource->monitor, v);
 	call->has_one_key = v->lease->resource->kind->make_one_key != NULL && lsh_router_is_cluster(router) && !v->let_go;
-	/* Sent again with its source it would come behind the next token's request, which is refused because of this one. */
+	/* Sent again with its source it would come behind the next token's request, which is refused because of this
+	 * one. */
 	call->with_source = backend_of(v)->strategy->cancels_first && atomic_load(&v->host->cancels_epoch) != epoch &&
 	                    !lsh_router_options(router)->preloaded;
 	return call;
@@ -467,7 +515,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 
 	if (v->state != LSH_VOTE_ENDING || v->cancel != NULL || (v->cancel_epoch == epoch && now < v->again_at))
 		return;
-	if (lsh_vote_has_lapsed(v, now)) {
+	if (has_lapsed(v, now)) {
 		lsh_vote_ended(v);
 		return;
 	}
@@ -520,13 +568,6 @@ lsh_vote_due(struct lsh_vote *v)
 }
 
 void
-lsh_vote_move(struct lsh_vote *v, struct lsh_host *host)
-{
-	/* while it is in the list of the host before it stays there: whose thread gives it to this one */
-	lsh_host_keep(&v->host, host);
-}
-
-void
 lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host)
 {
 	lsh_call_init(&v->call, &call_ops, &lease->resource->monitor, v);
@@ -534,11 +575,4 @@ lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host
 	v->lease = lease;
 	v->again_at = LSH_NEVER;
 	lsh_host_keep(&v->host, host);
-}
-
-void
-lsh_vote_destroy(struct lsh_vote *v)
-{
-	lsh_host_keep(&v->late.host, NULL);
-	lsh_host_keep(&v->host, NULL);
 }

@@ -1,10 +1,11 @@
 /* A vote: what one server may do with one token.
  *
  *   NEW --sent--> SENT --> GRANTED | PLACED | REFUSED | FAILED --sent again--> SENT
- *   any --the lease ends--> ENDING --a cancel was answered past every not_after, or it has lapsed--> ENDED (never asked: at once)
+ *   any --the lease ends--> ENDING --a cancel was answered past every not_after, or it has lapsed--> ENDED
+ *   any, never asked --the lease ends--> ENDED
  *
- * A request belongs to one connection and to one moment: it carries the time, by that server's clock, after which it does nothing. Whatever
- * becomes of it, the vote knows what of it the server may still come to execute:
+ * A request belongs to one connection and to one moment: it carries the time, by that server's clock, after which it
+ * does nothing. Whatever becomes of it, the vote knows what of it the server may still come to execute:
  *
  *   answered       nothing of it is still on its way; the answer says the rest
  *   never sent     as if it had not been appended
@@ -14,15 +15,19 @@
 #ifndef LSH_LEASE_VOTE_H
 #define LSH_LEASE_VOTE_H
 
-#include "lease/lease.h"
+#include "lease/lease_inside.h"
 #include "redis/call.h"
 
-enum lsh_vote_state { LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED, LSH_VOTE_ENDING, LSH_VOTE_ENDED };
+enum lsh_vote_state {
+	LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED, LSH_VOTE_ENDING,
+	LSH_VOTE_ENDED,
+};
 
 /* What the server may still execute. */
 struct lsh_late {
 	bool asked;             /* it may know the token */
-	bool asked_again;       /* by a second request while it perhaps had a place: that may have been granted, and its claim have run out, unknown to us */
+	bool asked_again;       /* by a second request while it perhaps had a place: that may have been granted, and its
+	                           claim have run out, unknown to us */
 	uint64_t epoch;         /* the connection of the last request, */
 	int64_t not_after_us;   /* which is executed until then, by the server's clock; 0: it was answered */
 	int64_t earlier_us;     /* the same of those on earlier connections */
@@ -36,7 +41,8 @@ struct lsh_vote {
 	struct lsh_call *cancel;      /* NULL; &call; or one of its own, where `call` was out */
 	struct lsh_lease *lease;
 	struct lsh_host *host;        /* in use */
-	struct lsh_list due_link;     /* in the `due` of a host, which then has a reference to the lease and is in use; that one's mutex guards it */
+	struct lsh_list due_link;     /* in the `due` of a host, which then has a reference to the lease and is in use; that
+	                                 one's mutex guards it */
 	enum lsh_vote_state state;
 	enum lsh_verb verb;           /* of `call` */
 	bool due;                     /* it is in such a list */
@@ -50,12 +56,13 @@ struct lsh_vote {
 	enum lsh_found found;
 	unsigned failures;            /* of cancels, in a row */
 	uint64_t cancel_epoch;        /* the connection over which it was tried last, */
-	int64_t again_at;             /* and when that is to be tried again on the same one; or, REFUSED, when to ask again */
+	int64_t again_at;             /* and when that is to be tried again on the same one; or, REFUSED, when to ask
+	                                 again */
 	int64_t asked_ms, wanted_fence; /* by what is on its way */
 	int64_t keep_fence_at;        /* from then on a renewal sees that the fence stays */
 	int64_t limit;                /* of a request that is on its way: until when it may be executed */
-	int64_t counted_from;         /* a grant's claim counts from here: the send time of the first request, or, if that was the only one, of the last
-	                                 heartbeat that was answered "queued" */
+	int64_t counted_from;         /* a grant's claim counts from here: the send time of the first request, or, if that
+	                                 was the only one, of the last heartbeat that was answered "queued" */
 	struct lsh_late late;
 };
 
@@ -70,10 +77,10 @@ struct lsh_voted {
 };
 
 void lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
-void lsh_vote_destroy(struct lsh_vote *vote);
 
 /* Send it. `reader` may be NULL. False: there is no connection. None while `call` is out. */
-bool lsh_vote_acquire(struct lsh_vote *vote, int64_t lease_ms, bool place, int64_t fence, int64_t limit, struct lsh_parker *reader);
+bool lsh_vote_acquire(struct lsh_vote *vote, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
+                      struct lsh_parker *reader);
 bool lsh_vote_renew(struct lsh_vote *vote, int64_t lease_ms, struct lsh_parker *reader);
 bool lsh_vote_heartbeat(struct lsh_vote *vote, int64_t lease_ms, int64_t fence, struct lsh_parker *reader);
 bool lsh_vote_raise(struct lsh_vote *vote, int64_t fence);
@@ -81,8 +88,8 @@ bool lsh_vote_raise(struct lsh_vote *vote, int64_t fence);
 /* The lease is ENDING: cancel what the server may know of it. */
 void lsh_vote_end(struct lsh_vote *vote, struct lsh_parker *reader);
 void lsh_vote_cancel(struct lsh_vote *vote, struct lsh_parker *reader); /* the cancel is due */
-bool lsh_vote_has_lapsed(const struct lsh_vote *vote, int64_t now);
-void lsh_vote_ended(struct lsh_vote *vote);
+void lsh_vote_ended(struct lsh_vote *vote); /* with the last one its lease has ended */
+void lsh_vote_arm_end(struct lsh_lease *lease); /* for the next cancel */
 
 /* Let its server's thread see to it. */
 void lsh_vote_due(struct lsh_vote *vote);
@@ -90,9 +97,14 @@ void lsh_vote_due(struct lsh_vote *vote);
 /* Something was answered by a batch: vote.c has sent none of it. */
 void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
 
-void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, int64_t now); /* all but what the verb wants */
-void lsh_vote_move(struct lsh_vote *vote, struct lsh_host *host); /* the lock lives there now */
-/* Does an error say that the server knows no more of the token than before? */
-bool lsh_was_not_done(const struct lsh_result *result);
+/* All but what the verb wants. */
+void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, int64_t now);
+/* HEARTBEAT: for how long its former holder has asked. */
+static inline void
+lsh_vote_learn_lease(struct lsh_vote *vote, const struct lsh_verdict *verdict)
+{
+	if (verdict->ttl_ms <= 86400000)
+		lsh_lease_ask_for(vote->lease, verdict->ttl_ms);
+}
 
 #endif

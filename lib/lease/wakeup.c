@@ -1,28 +1,27 @@
-/* A message is a hint: it is believed only for a token that waits, and only for as long as its claim can be counted on from before it was made.
- * Everything else is asked of the server.
+/* A message is a hint: it is believed only for a token that waits, and only for as long as its claim can be counted on
+ * from before it was made. Everything else is asked of the server.
  *
- * Anybody who may PUBLISH can send one. They cannot guess a token (base/token.h): one that was never issued is ignored, and costs nothing. Who
- * may read the keys, too, knows those that wait; who hears the messages, those that are over. So a fence that this client cannot get now is
- * asked about first, and what asks again and again has to share a budget. Where that is spent a message is ignored: the next heartbeat, or the
- * end of the claim, makes up for it.
+ * Anybody who may PUBLISH can send one. They cannot guess a token (base/token.h): one that was never issued is ignored,
+ * and costs nothing. Who may read the keys, too, knows those that wait; who hears the messages, those that are over. So
+ * a fence that this client cannot get now is asked about first, and what asks again and again has to share a budget.
+ * Where that is spent a message is ignored: the next heartbeat, or the end of the claim, makes up for it.
  *
- * Where a server may be replaced, because it is one of several or has replicas, no message is believed. What a master publishes reaches its
- * replicas as well, and a master that was replaced while it stood still, or behind a partition, has clients that do not know that yet: as a
- * replica it passes on to them what its successor published meanwhile. But that one had counted who hears (hand_on.inc), and gave the lock to
- * the next where nobody did. So the message says when to ask, and no more. Nor is it believed while commands go to another server than it
- * comes from, or to none just now: behind one address there may be one after the other. */
-#include "lease/wakeup.h"
+ * Where a server may be replaced, because it is one of several or has replicas, no message is believed. What a master
+ * publishes reaches its replicas as well, and a master that was replaced while it stood still, or behind a partition,
+ * has clients that do not know that yet: as a replica it passes on to them what its successor published meanwhile. But
+ * that one had counted who hears (hand_on.inc), and gave the lock to the next where nobody did. So the message says
+ * when to ask, and no more. Nor is it believed while commands go to another server than it comes from, or to none just
+ * now: behind one address there may be one after the other. */
+#include "lease/host.h"
 
 #include "base/mutation.h"
-#include "lease/host.h"
-#include "lease/single.h"
-#include "lease/vote.h"
 
 #include <string.h>
 
 enum { FENCE_OFF_US = 60 * 1000000 }; /* from the server's clock, as far as we know it: more is asked about */
 
-/* For no better reason than a message: 32 scripts of each sort at once and then 40 a second, and one warning a second. */
+/* For no better reason than a message: 32 scripts of each sort at once and then 40 a second, and one warning a
+ * second. */
 static const int64_t ask_each = 25 * LSH_MS, ask_most = 32 * 25 * LSH_MS;
 static const int64_t warn_each = LSH_S, warn_most = LSH_S;
 
@@ -53,8 +52,8 @@ read_grant(struct grant *grant, const struct lsh_backend *b, const char *text, s
 	grant->token_size = (size_t)(fence - 1 - token);
 	grant->key = key;
 	grant->key_size = (size_t)(end - key);
-	return lsh_token_read(token, grant->token_size, b->uuid, &n) && lsh_numbers_has(&b->numbers, n) && grant->fence > 0 &&
-	       grant->fence <= LSH_FENCE_MAX;
+	return lsh_token_read(token, grant->token_size, b->uuid, &n) && lsh_numbers_has(&b->numbers, n) &&
+	       grant->fence > 0 && grant->fence <= LSH_FENCE_MAX;
 }
 
 /* A budget that fills up as time goes by, to `most`. False: there are no `each` ns in it. */
@@ -73,8 +72,9 @@ spend(_Atomic int64_t *spent, int64_t each, int64_t most)
 	return true;
 }
 
-/* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. Its cancel may be on its way
- * still; or it was answered for good, and the server took the place from data of an earlier time. */
+/* A grant for a token that is dead: somebody has to tell the server, or everybody waits for the claim to end. Its
+ * cancel may be on its way still; or it was answered for good, and the server took the place from data of an earlier
+ * time. */
 static void
 cancel_ghost(struct lsh_resource *r, const struct grant *w)
 {
@@ -89,8 +89,8 @@ cancel_ghost(struct lsh_resource *r, const struct grant *w)
 		lsh_lease_release_everywhere(lease, NULL);
 }
 
-/* A later hold of this process is proof that the grant is over, or that somebody meddled. A fence that is far from the time is one of a server
- * whose clock was changed, or nobody's. Let the server say. */
+/* A later hold of this process is proof that the grant is over, or that somebody meddled. A fence that is far from the
+ * time is one of a server whose clock was changed, or nobody's. Let the server say. */
 static bool
 is_doubtful(const struct lsh_lease *lease, const struct grant *w)
 {
@@ -107,7 +107,8 @@ is_hearsay(const struct lsh_host *host)
 	const struct lsh_backend *b = host->backend;
 	struct lsh_node *node = host->server.node;
 
-	return lsh_router_is_cluster(b->router) || b->options.uri->deployment == LSH_SENTINEL || lsh_node_is_replicated(node) || !lsh_node_is_subscribed(node);
+	return lsh_router_is_cluster(b->router) || b->options.uri->deployment == LSH_SENTINEL ||
+	       lsh_node_is_replicated(node) || !lsh_node_is_subscribed(node);
 }
 
 /* Its heartbeat decides; at once, or as soon as the answer to its request says that it has a place. */
@@ -132,8 +133,8 @@ heed(struct lsh_lease *lease, const struct lsh_host *host, const struct grant *w
 	int64_t from = LSH_MUTATES(LSH_CLAIMS_COUNT_FROM_NOW) ? lsh_now_ns() : v->counted_from;
 	int64_t lasts_ms = LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? lease->lease_ms : lease->claim_ms;
 
-	if (is_hearsay(host) || is_doubtful(lease, w) || lsh_single_is_guarded(lease, true) ||
-	    !lsh_single_granted(lease, (int64_t)w->fence, from, lasts_ms * LSH_MS, true))
+	if (is_hearsay(host) || is_doubtful(lease, w) || lsh_lease_is_guarded(lease, true) ||
+	    !lsh_lease_granted(lease, (int64_t)w->fence, from, lasts_ms * LSH_MS, true))
 		ask_server(lease); /* not to be counted on */
 }
 
@@ -148,7 +149,8 @@ lsh_wakeup_message(void *ctx, const char *text, size_t size)
 
 	if (!read_grant(&w, b, text, size)) {
 		if (spend(&b->warnings_spent, warn_each, warn_most))
-			lsh_courier_log(b->courier, LEASH_LOG_WARNING, "a message on the wake-up channel is not one of leash's: ignored. Who may PUBLISH there?");
+			lsh_courier_log(b->courier, LEASH_LOG_WARNING,
+			                "a message on the wake-up channel is not one of leash's: ignored. Who may PUBLISH there?");
 		return;
 	}
 	r = b->ops->find(b->ctx, w.key, w.key_size);
@@ -158,8 +160,8 @@ lsh_wakeup_message(void *ctx, const char *text, size_t size)
 	lease = lsh_lease_find(r, w.token, w.token_size);
 	if (lease != NULL && (lease->state == LSH_WAITING || (lease->state == LSH_ACQUIRING && !lease->adopting)))
 		heed(lease, host, &w);
-	/* In a cluster PUBLISH reaches us once through each node. The copies are as good as the first, but when they come the token may be
-	 * over: only what comes from where the lock lives is news about a token that is dead. */
+	/* In a cluster PUBLISH reaches us once through each node. The copies are as good as the first, but when they come
+	 * the token may be over: only what comes from where the lock lives is news about a token that is dead. */
 	else if ((lease == NULL || lease->state >= LSH_ENDING) && lsh_resource_host(r) == host)
 		cancel_ghost(r, &w);
 	lsh_monitor_leave(&r->monitor);

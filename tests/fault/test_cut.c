@@ -223,6 +223,7 @@ a_renewal_whose_answer_is_lost_endangers_nothing(void **state)
 static void
 a_waiter_survives_the_loss_of_both_connections_at_any_moment(void **state)
 {
+	leash_status status;
 	leash_error err;
 
 	(void)state;
@@ -230,7 +231,8 @@ a_waiter_survives_the_loss_of_both_connections_at_any_moment(void **state)
 		assert_status(LEASH_OK, leash_lock_acquire(other, 5000, &err));
 		if (i % 2 == 0)
 			proxy_cut_reply(proxy, "evalsha", 0); /* the answer "queued" */
-		assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 200, &err));
+		status = leash_lock_acquire(lock, 200, &err);
+		assert_true(status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE); /* before it was answered over another connection */
 		proxy_reset_all(proxy);
 		assert_status(LEASH_OK, leash_lock_release(other, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));

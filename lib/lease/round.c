@@ -1,0 +1,400 @@
+/* Rounds: all servers of a quorum are asked at once, for their vote, or whether they have given it to a token. */
+#include "lease/round.h"
+
+#include "base/error.h"
+#include "lease/tally.h"
+
+#include <stdio.h>
+
+/* ---- why not ---- */
+
+struct excuses {
+	unsigned count;      /* servers that could not be asked, or do not count */
+	unsigned lasting;    /* of those, with what does not pass by itself, */
+	unsigned down;       /* and those to which there is no connection, or was none a moment ago */
+	leash_error why;     /* of one of them: DENIED if there is such a one */
+};
+
+static bool
+is_lasting(leash_status status)
+{
+	return status != LEASH_OK && status != LEASH_UNAVAILABLE;
+}
+
+static void
+add_excuse(struct excuses *x, const leash_error *why)
+{
+	x->count++;
+	x->lasting += is_lasting(why->status);
+	if (x->count == 1 || (!is_lasting(x->why.status) && is_lasting(why->status)))
+		x->why = *why;
+}
+
+/* Of the servers themselves, and of what they answered. Late: they should have. */
+static void
+gather(const struct lsh_lease *lease, bool late, int64_t guard_ms, int64_t now, struct excuses *x)
+{
+	*x = (struct excuses){.why.status = LEASH_UNAVAILABLE};
+	for (size_t i = 0; i < lease->count; i++) {
+		const struct lsh_vote *v = &lease->votes[i];
+		const struct lsh_quorum_vote *s = &lease->round->of[i];
+		/* mute: it is not to be told of a fence */
+		bool fails = v->state == LSH_VOTE_FAILED || (v->state == LSH_VOTE_GRANTED && s->mute);
+		leash_error why;
+
+		x->down += !lsh_host_is_up(v->host) || (v->state == LSH_VOTE_FAILED && s->trouble == LEASH_OK);
+		if (fails && s->trouble != LEASH_OK) {
+			why = lease->round->trouble;
+			why.status = s->trouble;
+			add_excuse(x, &why);
+		} else if (lsh_electorate_excuse(v->host, guard_ms, now, &why)) {
+			add_excuse(x, &why);
+		} else if (fails || (v->state == LSH_VOTE_SENT && late)) {
+			lsh_fail(&why, LEASH_UNAVAILABLE, 0, "%.100s: no answer in time", lsh_host_shown(v->host));
+			add_excuse(x, &why);
+		}
+	}
+}
+
+/* It is because of these; or others were in the way. */
+static void
+explain(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x, leash_error *why)
+{
+	char text[200];
+
+	want->contended = lease->count - x->count >= lease->resource->backend->majority;
+	if (want->contended) {
+		*why = (leash_error){LEASH_TIMEOUT, 0, ""};
+		return;
+	}
+	lsh_electorate_say(text, sizeof text, x->count, lease->count, "could not be asked", x->why.text);
+	lsh_fail(why, x->why.status, x->why.sys_errno, "%s", text);
+}
+
+/* What does not pass by itself, and leaves no majority. A refused password may be old news: only the second time. */
+static bool
+is_hopeless(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x)
+{
+	bool before = want->denied;
+
+	want->denied = lease->count - x->lasting < lease->resource->backend->majority;
+	return want->denied && (before || x->why.status != LEASH_DENIED);
+}
+
+/* Who only tries waits, within the time for one answer, for connections, and for nothing else. */
+static bool
+may_go_on(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x)
+{
+	unsigned majority = lease->resource->backend->majority;
+
+	if (is_hopeless(lease, want, x))
+		return false;
+	return !want->tries || (lease->count - x->count < majority && lease->count - (x->count - x->down) >= majority);
+}
+
+/* ---- rounds ---- */
+
+bool
+lsh_round_fits(const struct lsh_lease *lease, const struct lsh_wish *want)
+{
+	/* somebody else's round: how its votes count, and for how long, was by that one's terms */
+	return lease->round->began == 0 || (lease->lease_ms == lsh_wish_lease_ms(want) &&
+	                                    lease->safety.restart_guard_ms == want->safety.restart_guard_ms);
+}
+
+/* How long the round took that ended now, for the pauses after it. One that went on past its limit was not a long one:
+ * this process stood still meanwhile, or its machine was suspended, and nobody else was in its way for so long. */
+static int64_t
+length_of(const struct lsh_round *round, int64_t now)
+{
+	return (now < round->limit ? now : round->limit) - round->began;
+}
+
+/* Whose time is so short that it would be over asks nevertheless. */
+static int64_t
+rests_until(const struct lsh_resource *r, const struct lsh_wish *want)
+{
+	if (want->tries || r->rests_until <= want->rests_until || r->rests_until >= want->until)
+		return want->rests_until;
+	return r->rests_until;
+}
+
+/* When a majority would be free if others let their votes lapse. */
+static int64_t
+lapses_at(const struct lsh_lease *lease, int64_t now)
+{
+	int64_t ttls[LSH_QUORUM_MAX], lapses_ms;
+	unsigned votes = 0;
+	size_t refusals = 0;
+
+	for (size_t i = 0; i < lease->count; i++) {
+		votes += lease->round->of[i].valid_until > 0;
+		if (lease->votes[i].state == LSH_VOTE_REFUSED)
+			ttls[refusals++] = lease->round->of[i].ttl_ms;
+	}
+	lapses_ms = lsh_tally_lapses_ms(ttls, refusals, votes, lease->resource->backend->majority);
+	return lapses_ms < 0 ? LSH_NEVER : lsh_after_ms(now, lapses_ms + 1);
+}
+
+/* The waiter's time is over in the middle of a round, which says nothing then: others had the lock a round ago. */
+static bool
+is_cut_short(const struct lsh_lease *lease, const struct lsh_wish *want, int64_t now)
+{
+	return want->rounds > 0 && want->contended && now >= lease->round->limit && lease->round->limit >= want->until;
+}
+
+/* The round is over without a majority: the next one has a new token. */
+static void
+lose_round(struct lsh_lease *lease)
+{
+	const struct lsh_lease_events *events = lease->resource->events;
+	struct lsh_wish *want = lease->want;
+	int64_t now = lsh_now_ns(), lapses = lapses_at(lease, now);
+	leash_error why = {LEASH_TIMEOUT, 0, ""};
+	struct excuses x;
+	bool goes_on;
+
+	gather(lease, now >= lease->round->limit, lease->safety.restart_guard_ms, now, &x);
+	if (!is_cut_short(lease, want, now))
+		explain(lease, want, &x, &why);
+	if (want->contended)
+		lease->resource->contended_at = now;
+	goes_on = may_go_on(lease, want, &x);
+	want->rounds++;
+	want->rests_until = lsh_after(now, lsh_tally_pause(length_of(lease->round, now), want->rounds, lsh_random32()));
+	if (lapses < want->rests_until)
+		want->rests_until = lapses;
+	lsh_lease_give_up(lease);
+	if (goes_on)
+		events->waits(lease, &why, want->rests_until);
+	else
+		events->failed(lease, &why);
+}
+
+/* Have the others hear of the fence. False: there is none who does not know it, and would hear. */
+static bool
+raise(struct lsh_lease *lease, int64_t fence)
+{
+	bool any = false;
+
+	lease->round->fence = fence;
+	for (size_t i = 0; i < lease->count; i++) {
+		struct lsh_vote *v = &lease->votes[i];
+		struct lsh_quorum_vote *s = lsh_quorum_of(v);
+
+		if (v->state != LSH_VOTE_GRANTED || s->fence >= fence || s->mute)
+			continue;
+		any = true;
+		if (!v->call.out && !lsh_vote_raise(v, fence))
+			s->mute = true;
+	}
+	return any;
+}
+
+/* A majority has voted for it. Its fence is the largest of theirs, once a majority knows it. */
+static void
+win_round(struct lsh_lease *lease, const struct lsh_count *c, int64_t now)
+{
+	struct lsh_round *round = lease->round;
+	unsigned majority = lease->resource->backend->majority, know = 0, may_know = c->asked;
+	int64_t fence = 0;
+
+	for (size_t i = 0; i < lease->count; i++)
+		if (lease->votes[i].state == LSH_VOTE_GRANTED && round->of[i].fence > fence)
+			fence = round->of[i].fence;
+	for (size_t i = 0; i < lease->count; i++) {
+		const struct lsh_quorum_vote *s = &round->of[i];
+
+		if (lease->votes[i].state != LSH_VOTE_GRANTED)
+			continue;
+		know += s->fence == fence && s->valid_until > now; /* one that has lapsed may have gone to another since */
+		may_know += s->fence == fence || !s->mute;
+	}
+	raise(lease, fence);
+	if (know >= majority) {
+		round->proposal = fence; /* whoever is asked again is to know it */
+		round->fence = 0;
+		if (!lsh_lease_granted(lease, fence, c->last->sent, c->last->asked_ms * LSH_MS, false))
+			lose_round(lease);
+	} else if (may_know < majority) {
+		lose_round(lease);
+	}
+}
+
+static void
+count_round(struct lsh_lease *lease)
+{
+	int64_t now = lsh_now_ns();
+	struct lsh_count c = lsh_quorum_count(lease, now);
+
+	if (c.votes >= lease->resource->backend->majority)
+		win_round(lease, &c, now);
+	else if (c.votes + c.asked < lease->resource->backend->majority)
+		lose_round(lease);
+}
+
+static int64_t
+begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
+{
+	struct lsh_round *round = lease->round;
+	int64_t limit = lsh_after(now, lease->resource->backend->options.timeout);
+	leash_error why;
+	struct excuses x;
+
+	gather(lease, false, want->safety.restart_guard_ms, now, &x);
+	if (lease->count - x.count < lease->resource->backend->majority) { /* see what the connections bring */
+		explain(lease, want, &x, &why);
+		if (!may_go_on(lease, want, &x)) {
+			lease->resource->events->failed(lease, &why);
+			return LSH_NEVER;
+		}
+		lease->resource->events->waits(lease, &why, LSH_NEVER);
+		return lsh_after(now, lsh_tally_pause(0, 16, lsh_random32()));
+	}
+	round->began = now;
+	round->limit = limit < want->until ? limit : want->until;
+	round->proposal = lsh_electorate_propose(lease->resource->backend);
+	for (size_t i = 0; i < lease->count; i++)
+		lsh_quorum_ask(&lease->votes[i], lease->lease_ms, round->limit, now);
+	count_round(lease);
+	return round->limit;
+}
+
+int64_t
+lsh_round_acquire(struct lsh_lease *lease, struct lsh_wish *want)
+{
+	struct lsh_round *round = lease->round;
+	int64_t now = lsh_now_ns(), rests = rests_until(lease->resource, want);
+
+	if (lease->state != LSH_ACQUIRING)
+		return LSH_NEVER;
+	if (round->began == 0)
+		return now < rests ? rests : begin_round(lease, want, now);
+	if (now < round->limit)
+		return round->limit;
+	lose_round(lease);
+	return want->rests_until;
+}
+
+/* Fairness: losers pause, so a client that acquires again at once would always win. After its turn it pauses as they
+ * do, if others were seen lately; with threads that wait here, every 16th turn regardless, to find out. */
+void
+lsh_round_let_others(struct lsh_lease *lease)
+{
+	enum { MEMORY_MS = 5000, TURN_MS = 4, TURNS = 16 }; /* several short holds in a row are one turn */
+	struct lsh_resource *r = lease->resource;
+	int64_t now = lsh_now_ns();
+	int64_t round = lease->adopted ? 0 : length_of(lease->round, lease->turn_began);
+	bool waits = r->events->is_wanted(r), contended = r->contended_at > 0 && now - r->contended_at < MEMORY_MS * LSH_MS;
+
+	if (lease->state != LSH_HELD || now < lsh_after_ms(r->rests_until, TURN_MS))
+		return;
+	if (contended || (waits && ++r->turns % TURNS == 0))
+		r->rests_until = lsh_after(now, lsh_tally_pause(round, 1, lsh_random32()));
+}
+
+/* ---- adoption ---- */
+
+/* The fence that a majority of the servers knows; or, if there is none, the largest. Returns how many votes know it. */
+static unsigned
+find_fence(const struct lsh_lease *lease, int64_t now, int64_t *fence)
+{
+	const struct lsh_quorum_vote *of = lease->round->of;
+	unsigned majority = lease->resource->backend->majority, most = 0;
+
+	*fence = 0;
+	for (size_t i = 0; i < lease->count && most < majority; i++) {
+		unsigned knowing = 0;
+
+		for (size_t j = 0; j < lease->count; j++)
+			knowing += of[j].valid_until > now && of[j].fence == of[i].fence;
+		if (knowing >= majority || of[i].fence > *fence) {
+			*fence = of[i].fence;
+			most = knowing;
+		}
+	}
+	return most;
+}
+
+/* Of those of which no answer is awaited any more. */
+static void
+say_excuses(const struct lsh_lease *lease, leash_error *why)
+{
+	struct excuses x;
+	char text[200];
+
+	gather(lease, true, lease->safety.restart_guard_ms, lsh_now_ns(), &x);
+	if (x.count > 0)
+		lsh_electorate_say(text, sizeof text, x.count, lease->count, "could not be asked", x.why.text);
+	else
+		snprintf(text, sizeof text, "the answers came too late to count");
+	lsh_fail(why, x.why.status, x.why.sys_errno, "%s", text);
+}
+
+static void
+count_adoption(struct lsh_lease *lease)
+{
+	unsigned majority = lease->resource->backend->majority;
+	int64_t now = lsh_now_ns(), fence;
+	struct lsh_count c = lsh_quorum_count(lease, now);
+	leash_error why;
+
+	if (find_fence(lease, now, &fence) >= majority) {
+		lease->round->proposal = fence; /* whoever is asked later is to know it */
+		lease->round->fence = 0;
+		lsh_lease_adopted(lease, fence, c.last->sent, c.last->asked_ms * LSH_MS);
+	} else if (c.refusals + majority > lease->count) {
+		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %zu servers do not have it", c.refusals,
+		         lease->count);
+		lease->resource->events->failed(lease, &why);
+	} else if (c.open + c.dialing == 0 && (c.votes < majority ? c.away == 0 : !raise(lease, fence))) {
+		/* the fence is raised among those who are there; whether there is a majority depends on the others, too */
+		say_excuses(lease, &why);
+		lease->resource->events->failed(lease, &why);
+	}
+}
+
+int64_t
+lsh_round_adopt(struct lsh_lease *lease, struct lsh_wish *want)
+{
+	int64_t now = lsh_now_ns(), again;
+
+	if (lease->state != LSH_ACQUIRING)
+		return LSH_NEVER;
+	if (lease->round->limit == 0) {
+		lease->round->limit = want->until;
+		lease->round->proposal = lsh_electorate_propose(lease->resource->backend);
+		for (size_t i = 0; i < lease->count; i++)
+			lsh_quorum_ask(&lease->votes[i], lease->lease_ms, want->until, now);
+	}
+	again = lsh_quorum_count(lease, now).dialing > 0 ? lsh_after_ms(now, 10) : LSH_NEVER;
+	count_adoption(lease);
+	return again;
+}
+
+/* ---- both ---- */
+
+void
+lsh_round_count(struct lsh_lease *lease)
+{
+	if (lease->adopting)
+		count_adoption(lease);
+	else if (lease->round->began != 0)
+		count_round(lease);
+}
+
+void
+lsh_round_describe(const struct lsh_lease *lease, leash_error *why)
+{
+	int64_t now = lsh_now_ns();
+	struct excuses x;
+
+	if (lease->adopting) {
+		say_excuses(lease, why);
+	} else if (is_cut_short(lease, lease->want, now)) {
+		*why = (leash_error){LEASH_TIMEOUT, 0, ""};
+	} else {
+		gather(lease, lease->round->began != 0, lease->want->safety.restart_guard_ms, now, &x);
+		explain(lease, lease->want, &x, why);
+	}
+}
