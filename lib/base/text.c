@@ -105,6 +105,10 @@ lsh_decimal_write(char *out, uint64_t n)
 {
 	char digits[LSH_DECIMAL_DIGITS], *at = digits + sizeof(digits);
 
+	if (n < 10) { /* as most numbers in a command are */
+		*out = (char)('0' + n);
+		return 1;
+	}
 	do
 		*--at = (char)('0' + n % 10);
 	while ((n /= 10) > 0);
