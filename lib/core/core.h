@@ -51,15 +51,13 @@ struct lsh_hold {
 enum lsh_count {
 	LSH_COUNT_ACQUIRED, LSH_COUNT_HANDED_OFF, LSH_COUNT_WAITED, LSH_COUNT_RELEASED, LSH_COUNT_LOST, LSH_COUNT_ABANDONED,
 	LSH_COUNT_RENEWED, LSH_COUNT_RENEWALS_FAILED, LSH_COUNT_GAVE_UP,
-	LSH_COUNTS,
+	LSH_COUNTS, LSH_COUNT_ROWS = 16,
 };
 
 struct lsh_count_row {
 	pthread_mutex_t mutex;        /* a leaf */
 	uint64_t of[LSH_COUNTS];
 };
-
-enum { LSH_COUNT_ROWS = 16 };
 
 struct lsh_lock {
 	struct lsh_resource resource; /* whose monitor guards all below but what has another word */

@@ -225,13 +225,11 @@ void
 lsh_vote_tell(struct lsh_vote *v, struct lsh_voted *voted)
 {
 	const struct lsh_result *r = voted->result;
-	bool kept;
 
 	voted->moved = r->home != v->host->server.serial;
 	if (r->what == LSH_CALL_ANSWERED && voted->verdict.server_us > 0)
 		lsh_node_learn_clock(r->server->node, voted->verdict.server_us, r->sent, lsh_now_ns());
-	kept = r->what == LSH_CALL_ANSWERED && (voted->verdict.what == LSH_KEPT || voted->verdict.what == LSH_GRANTED);
-	if (kept && r->sent >= v->keep_fence_at)
+	if (voted->verdict.what == LSH_KEPT && r->sent >= v->keep_fence_at)
 		v->keep_fence_at = lsh_after_ms(r->sent, backend_of(v)->options.fence_ttl_ms / FENCE_LOOKS);
 	backend_of(v)->strategy->voted(v, voted);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define NONSENSE   "the answer is not what a Redis server says to a script"
+#define NOT_LOADED "its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them"
 
 /* So many redirections are followed at once: servers that do not agree are given a moment. */
 enum { AT_ONCE = 2 };
@@ -241,15 +242,15 @@ lsh_call_resume(struct lsh_server *server)
 
 /* ---- in words ---- */
 
-void
-lsh_call_say(char out[static LSH_FAULT_TEXT], const struct lsh_call *call, const char *words)
+static void
+say(char out[static LSH_FAULT_TEXT], const struct lsh_call *call, const char *words)
 {
 	unsigned key = call->script != NULL ? lsh_script_blame_key(call->script, words) : 0;
 	char command[24], shown[2048];
 	bool known = call->script != NULL && lsh_script_blame(call->script, words, command, sizeof command);
 
 	if (lsh_starts_with_word(words, "NOSCRIPT") && call->script != NULL && !call->with_source)
-		words = LSH_NOT_LOADED;
+		words = NOT_LOADED;
 	if (key > 0)
 		call->ops->show_key(call, key, shown, sizeof shown);
 	lsh_fault_say(out, words, known ? command : NULL, key > 0 ? shown : NULL);
@@ -268,7 +269,7 @@ lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_
 			*why = *r->why;
 			return;
 		}
-		lsh_call_say(says, call, r->words);
+		say(says, call, r->words);
 		lsh_fail(why, r->again ? LEASH_UNAVAILABLE : lsh_fault_status(r->fault), 0, "%.60s: %s", lsh_node_shown(node), says);
 		return;
 	case LSH_CALL_NONSENSE:

@@ -98,8 +98,4 @@ void lsh_call_resume(struct lsh_server *server);
 /* Why there is no answer: "<server>: <its words>", and so on, for a result other than ANSWERED. */
 void lsh_call_explain(const struct lsh_call *call, const struct lsh_result *result, leash_error *why);
 
-#define LSH_NOT_LOADED "its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them"
-/* What a person is to be told of a server's words. */
-void lsh_call_say(char out[static LSH_FAULT_TEXT], const struct lsh_call *call, const char *words);
-
 #endif
