@@ -79,10 +79,10 @@ wait_for(struct lsh_wait *w)
 	lsh_engine_leave(e);
 }
 
-static leash_status
-no_memory(const struct lsh_lock *lock, leash_error *err)
+static int64_t
+timeout_of(struct lsh_lock *lock)
 {
-	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock));
+	return lsh_engine_backend(lsh_lock_engine(lock))->options.timeout;
 }
 
 static void
@@ -97,6 +97,8 @@ make(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, struc
 	w->op.owner = owner;
 	w->op.front = &front;
 	w->op.began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
+	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
+	w->op.deadline = lsh_after(w->op.began, 2 * timeout_of(lock));
 	w->thread = self;
 	w->seat = NULL;
 	if (self != NULL)
@@ -104,6 +106,28 @@ make(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, struc
 	lsh_list_init(&w->op.link);
 	atomic_init(&w->stirred, false);
 	atomic_init(&w->done, false);
+}
+
+/* What waits takes a thread that can be woken, and what acknowledges a thread and descriptors: made before the server is
+ * asked. `terms` may be NULL. */
+static leash_status
+make_to_wait(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms,
+             leash_error *err)
+{
+	struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
+	struct lsh_thread *self = lsh_self();
+	char text[LSH_ERRNO_TEXT];
+	int e;
+
+	if (self == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock));
+	make(w, lock, owner, self);
+	w->op.terms = terms;
+	if (terms == NULL || lsh_backend_prepare(lsh_lock_resource(lock), &terms->safety) || atomic_load(&b->closing))
+		return LEASH_OK;
+	e = errno;
+	return lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", lsh_lock_shown(lock),
+	                lsh_shortage_text(e, text));
 }
 
 static leash_status
@@ -117,46 +141,21 @@ finish(struct lsh_wait *w, const struct lsh_op_verb *verb, leash_error *err)
 	return w->op.status;
 }
 
-/* What acknowledges takes a thread and descriptors, which are made before the server is asked. */
-static leash_status
-prepare(struct lsh_lock *lock, const struct lsh_terms *terms, leash_error *err)
-{
-	struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
-	char text[LSH_ERRNO_TEXT];
-	int e;
-
-	if (lsh_backend_prepare(lsh_lock_resource(lock), &terms->safety) || atomic_load(&b->closing))
-		return LEASH_OK;
-	e = errno;
-	return lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", lsh_lock_shown(lock),
-	                lsh_shortage_text(e, text));
-}
-
 leash_status
 lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms,
             struct leash_cancel *cancel, leash_error *err)
 {
-	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
-	struct lsh_thread *self = lsh_self();
-	leash_status status = LEASH_OK;
 	struct lsh_wait w;
+	leash_status status = make_to_wait(&w, lock, owner, terms, err);
 
-	if (self == NULL)
-		return no_memory(lock, err);
-	make(&w, lock, owner, self);
-	if (cancel != NULL && (w.seat = lsh_cancel_sit(cancel, &self->parker)) == NULL)
-		return no_memory(lock, err);
-	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
-		status = prepare(lock, terms, err);
-	if (status != LEASH_OK) {
-		lsh_cancel_rise(w.seat);
+	if (status != LEASH_OK)
 		return status;
-	}
-	w.op.terms = terms;
+	if (cancel != NULL && (w.seat = lsh_cancel_sit(cancel, &w.thread->parker)) == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock));
 	w.op.cancel = cancel;
 	w.op.wait_ms = wait_ms;
 	if (wait_ms == 0)
-		w.op.deadline = lsh_after(w.op.began, b->options.timeout);
+		w.op.deadline = lsh_after(w.op.began, timeout_of(lock));
 	else
 		w.op.deadline = wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w.op.began, wait_ms);
 	return finish(&w, &lsh_acquiring, err);
@@ -165,26 +164,20 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 leash_status
 lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err)
 {
-	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
 	struct lsh_wait w;
 
 	make(&w, lock, owner, owner != NULL ? lsh_self() : NULL);
-	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
-	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	return finish(&w, &lsh_releasing, err);
 }
 
 leash_status
 lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, leash_error *err)
 {
-	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
-	struct lsh_thread *self = lsh_self();
 	struct lsh_wait w;
+	leash_status status = make_to_wait(&w, lock, owner, NULL, err);
 
-	if (self == NULL)
-		return no_memory(lock, err);
-	make(&w, lock, owner, self);
-	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
+	if (status != LEASH_OK)
+		return status;
 	w.op.lease_ms = lease_ms;
 	return finish(&w, &lsh_extending, err);
 }
@@ -194,23 +187,16 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
           leash_error *err)
 {
 	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
-	struct lsh_thread *self = lsh_self();
-	leash_status status = LEASH_OK;
+	leash_status status;
 	struct lsh_wait w;
 
-	if (self == NULL)
-		return no_memory(lock, err);
 	if (memcmp(token, b->uuid, LSH_UUID_SIZE) == 0)
 		return lsh_fail(err, LEASH_INVALID, 0,
 		                "lock '%s': that token is one of this client's own: share the handle's owner instead",
 		                lsh_lock_shown(lock));
-	make(&w, lock, owner, self);
-	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
-		status = prepare(lock, terms, err);
+	status = make_to_wait(&w, lock, owner, terms, err);
 	if (status != LEASH_OK)
 		return status;
-	w.op.terms = terms;
-	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	w.op.token = token;
 	return finish(&w, &lsh_adopting, err);
 }
@@ -219,18 +205,16 @@ lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_ter
 leash_status
 lsh_break(struct lsh_lock *lock, leash_error *err)
 {
-	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
-	struct lsh_thread *self = lsh_self();
 	leash_lock_info info = {.size = sizeof info};
 	leash_status status = lsh_inspect(lock, false, &info, err);
 	struct lsh_wait w;
 
+	if (status == LEASH_OK && !info.held)
+		return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock));
+	if (status == LEASH_OK)
+		status = make_to_wait(&w, lock, NULL, NULL, err);
 	if (status != LEASH_OK)
 		return status;
-	if (!info.held)
-		return lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock));
-	make(&w, lock, NULL, self);
-	w.op.deadline = lsh_after(w.op.began, 2 * b->options.timeout);
 	w.op.token = info.holder.token;
 	status = finish(&w, &lsh_breaking, err);
 	lsh_lock_broken(lock, info.holder.token, status == LEASH_OK);
