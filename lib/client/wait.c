@@ -33,10 +33,7 @@ done(struct lsh_op *op)
 static void
 stirred(struct lsh_op *op)
 {
-	struct lsh_wait *w = wait_of(op);
-
-	atomic_store(&w->stirred, true);
-	wake(w->thread);
+	wake(wait_of(op)->thread);
 }
 
 static const struct lsh_front front = {.done = done, .stirred = stirred};
@@ -46,36 +43,28 @@ is_over(void *arg)
 {
 	const struct lsh_wait *w = arg;
 
-	return atomic_load(&w->done) || atomic_load(&w->stirred) || lsh_cancel_is_fired(w->op.cancel);
+	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_cancel_is_fired(w->op.cancel);
 }
 
 /* Until the op is done. */
 static void
-wait_for(struct lsh_wait *w)
+wait_for(struct lsh_wait *w, struct lsh_outlook *outlook)
 {
 	struct lsh_engine *e = lsh_lock_engine(w->op.lock);
 
 	lsh_engine_enter(e);
 	lsh_backend_flush(lsh_engine_backend(e));
-	while (!atomic_load(&w->done)) {
-		struct lsh_source source;
-		int64_t tick_at;
-
-		atomic_store(&w->stirred, false);
-		if (!lsh_op_look(&w->op, &tick_at, &source)) {
-			while (!atomic_load(&w->done))
-				lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
-			break;
-		}
-		if (source.host != NULL) {
-			lsh_source_read(&source, &w->thread->parker, is_over, w, tick_at);
-		} else {
-			while (!is_over(w) && lsh_now_ns() < tick_at)
-				lsh_park(&w->thread->parker, tick_at);
-		}
-		if (!atomic_load(&w->done) && (lsh_cancel_is_fired(w->op.cancel) || lsh_now_ns() >= tick_at))
+	do {
+		if (outlook->source.host != NULL)
+			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);
+		else
+			while (!is_over(w) && lsh_now_ns() < outlook->tick_at)
+				lsh_park(&w->thread->parker, outlook->tick_at);
+		if (!atomic_load(&w->done) && (lsh_cancel_is_fired(w->op.cancel) || lsh_now_ns() >= outlook->tick_at))
 			lsh_op_tick(&w->op);
-	}
+	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
+	while (!atomic_load(&w->done))
+		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
 	lsh_engine_leave(e);
 }
 
@@ -104,12 +93,11 @@ make(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, struc
 	if (self != NULL)
 		w->op.reader = &self->parker;
 	lsh_list_init(&w->op.link);
-	atomic_init(&w->stirred, false);
 	atomic_init(&w->done, false);
 }
 
-/* What waits takes a thread that can be woken, and what acknowledges a thread and descriptors: made before the server is
- * asked. `terms` may be NULL. */
+/* What waits takes a thread that can be woken, and what acknowledges a thread and descriptors: made before the server
+ * is asked. `terms` may be NULL. */
 static leash_status
 make_to_wait(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms,
              leash_error *err)
@@ -133,8 +121,10 @@ make_to_wait(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owne
 static leash_status
 finish(struct lsh_wait *w, const struct lsh_op_verb *verb, leash_error *err)
 {
-	if (!lsh_op_begin(&w->op, verb))
-		wait_for(w);
+	struct lsh_outlook outlook;
+
+	if (!lsh_op_begin(&w->op, verb, &outlook))
+		wait_for(w, &outlook);
 	lsh_cancel_rise(w->seat);
 	if (w->op.status != LEASH_OK && err != NULL)
 		*err = w->op.why;

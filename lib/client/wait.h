@@ -9,7 +9,7 @@ struct lsh_wait {
 	struct lsh_op op;
 	struct lsh_thread *thread;
 	struct lsh_seat *seat;
-	atomic_bool stirred, done;
+	atomic_bool done;
 };
 
 /* Each as the call of that name; arguments have been checked. `err` may be NULL. */

@@ -17,7 +17,8 @@ struct lsh_op_verb;
 struct lsh_front {
 	/* It is DONE: status and why are set. Nothing is entered; the op is not touched any more. */
 	void (*done)(struct lsh_op *op);
-	/* What lsh_op_look() says of it has changed. The lock is entered: must not wait or call back. */
+	/* What lsh_op_look() says of it has changed, and op->stirred is set. The lock is entered: must not wait or call
+	 * back. */
 	void (*stirred)(struct lsh_op *op);
 };
 
@@ -47,6 +48,7 @@ struct lsh_op {
 
 	/* the core's */
 	enum lsh_op_state state;
+	atomic_bool stirred;         /* since it was last looked at */
 	struct lsh_list link;        /* in its queue's, or the lock's */
 	struct lsh_later later;
 	struct lsh_queue *queue;     /* of an acquire or an adoption */
@@ -65,14 +67,20 @@ struct lsh_op {
 /* Breaking is to release the lock by the token of whoever has it. */
 extern const struct lsh_op_verb lsh_acquiring, lsh_adopting, lsh_releasing, lsh_extending, lsh_breaking;
 
-/* Begin. True: it is DONE already, and the front is not told. Not entered. */
-bool lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb);
+/* What whoever waits for an op does meanwhile. */
+struct lsh_outlook {
+	int64_t tick_at;             /* it wants a tick then */
+	struct lsh_source source;    /* its news come from there: lsh_source_read() must follow if its host is not NULL */
+};
+
+/* Begin. True: it is DONE already, and the front is not told. Else `outlook`, which may be NULL, is as lsh_op_look()
+ * has it. Not entered. */
+bool lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb, struct lsh_outlook *outlook);
 
 /* Its time has come (deadline, wakes_at), or it was canceled. Not entered. */
 void lsh_op_tick(struct lsh_op *op);
 
-/* When it wants a tick, and from where its news come: lsh_source_read() must follow if source->host is not NULL.
- * False: it is DONE. Not entered. */
-bool lsh_op_look(struct lsh_op *op, int64_t *tick_at, struct lsh_source *source);
+/* False: it is DONE. Not entered. */
+bool lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook);
 
 #endif

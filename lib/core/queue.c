@@ -111,8 +111,10 @@ tell(struct lsh_later *later)
 void
 lsh_op_stir(struct lsh_op *op)
 {
-	if (op->state == LSH_OP_WAITING)
-		op->front->stirred(op);
+	if (op->state != LSH_OP_WAITING)
+		return;
+	atomic_store(&op->stirred, true);
+	op->front->stirred(op);
 }
 
 /* The next one of its queue goes on. The last one cancels the token. */
@@ -222,8 +224,25 @@ lsh_op_lost(struct lsh_op *op)
 
 /* ---- its front ---- */
 
+/* Entered. */
+static bool
+look(struct lsh_op *op, struct lsh_outlook *outlook)
+{
+	const struct lsh_lease *lease;
+
+	atomic_store(&op->stirred, false);
+	outlook->source = (struct lsh_source){.host = NULL};
+	if (op->state != LSH_OP_WAITING)
+		return false;
+	outlook->tick_at = op->wakes_at < op->deadline ? op->wakes_at : op->deadline;
+	lease = op->queue == NULL ? op->lease : lsh_queue_first(op->queue) == op ? op->queue->lease : NULL;
+	if (lease != NULL)
+		lsh_lease_source(lease, &outlook->source);
+	return true;
+}
+
 bool
-lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb)
+lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb, struct lsh_outlook *outlook)
 {
 	struct lsh_monitor *monitor = &op->lock->resource.monitor;
 	bool done;
@@ -231,6 +250,8 @@ lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb)
 	op->verb = verb;
 	lsh_monitor_enter(monitor);
 	done = verb->begin(op);
+	if (!done && outlook != NULL)
+		look(op, outlook);
 	lsh_monitor_leave(monitor);
 	return done;
 }
@@ -256,21 +277,12 @@ lsh_op_tick(struct lsh_op *op)
 }
 
 bool
-lsh_op_look(struct lsh_op *op, int64_t *tick_at, struct lsh_source *source)
+lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook)
 {
-	struct lsh_monitor *monitor = &op->lock->resource.monitor;
-	const struct lsh_lease *lease;
 	bool waits;
 
-	*source = (struct lsh_source){.host = NULL};
-	lsh_monitor_enter(monitor);
-	waits = op->state == LSH_OP_WAITING;
-	if (waits) {
-		*tick_at = op->wakes_at < op->deadline ? op->wakes_at : op->deadline;
-		lease = op->queue == NULL ? op->lease : lsh_queue_first(op->queue) == op ? op->queue->lease : NULL;
-		if (lease != NULL)
-			lsh_lease_source(lease, source);
-	}
-	lsh_monitor_leave(monitor);
+	lsh_monitor_enter(&op->lock->resource.monitor);
+	waits = look(op, outlook);
+	lsh_monitor_leave(&op->lock->resource.monitor);
 	return waits;
 }

@@ -87,14 +87,13 @@ watchdog(void)
 static int64_t
 tick_at(struct person *p)
 {
-	int64_t at = LSH_NEVER;
-	struct lsh_source source;
+	struct lsh_outlook outlook;
 
-	if (!p->is_busy || !lsh_op_look(&p->op, &at, &source))
+	if (!p->is_busy || !lsh_op_look(&p->op, &outlook))
 		return LSH_NEVER;
-	if (source.host != NULL)
-		lsh_source_read(&source, &p->parker, NULL, NULL, 0);
-	return lsh_cancel_is_fired(p->op.cancel) ? 0 : at;
+	if (outlook.source.host != NULL)
+		lsh_source_read(&outlook.source, &p->parker, NULL, NULL, 0);
+	return lsh_cancel_is_fired(p->op.cancel) ? 0 : outlook.tick_at;
 }
 
 static int64_t
@@ -422,7 +421,7 @@ begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
 	p->op.deadline = lasts_ms == LEASH_FOREVER ? LSH_NEVER : now + lasts_ms * LSH_MS;
 	lsh_list_init(&p->op.link);
 	p->is_busy = true;
-	if (lsh_op_begin(&p->op, verb))
+	if (lsh_op_begin(&p->op, verb, NULL))
 		p->is_busy = false;
 	settle();
 }
