@@ -1,24 +1,28 @@
 /* The pipe: many threads share one connection, without an I/O thread.
  *
- * Commands gather in a buffer, and their tickets in a ring: replies come in the order of the commands. System calls are shared
- * through two seats, which any caller may take:
+ * Commands gather in a buffer, and their tickets in a ring: replies come in the order of the commands. System calls are
+ * shared through two seats, which any caller may take:
  *
  *   the writer's   who appends and finds it empty sends at once, for all that has gathered, and leaves;
- *   the reader's   who awaits and finds it empty reads, for all, until its own reply is there, and leaves. When it falls
- *                  vacant while tickets are pending, the thread of the first of them is poked to take it (the baton).
+ *   the reader's   who awaits and finds it empty reads, for all, until its own reply is there, and leaves. When it
+ *                  falls vacant while tickets are pending, the thread of the first of them is poked to take it (the
+ *                  baton).
  *
- * One seat for both would send a command that comes while the reader sleeps only after the next reply. A thread alone pays
- * what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
- *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves the
- *    sending to the reader, who always writes before it sleeps;
- *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells those who are late.
- *    (A reader whose thread does not run, held up in a signal handler, say, keeps answers and limits from all others alike.)
+ * One seat for both would send a command that comes while the reader sleeps only after the next reply. A thread alone
+ * pays what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
+ *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves
+ *    the sending to the reader, who always writes before it sleeps, and with each 16th answer that it tells: the server
+ *    is to have something to do meanwhile;
+ *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells those who are
+ *    late. (A reader whose thread does not run, held up in a signal handler, say, keeps answers and limits from all
+ *    others alike.)
  *
- * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system call less.
+ * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system
+ * call less.
  *
- * A ticket is told by the reader, in the order of the replies and with no mutex held, while the reply lies in the reader's parser.
- * What it appends then goes out with the reader's next write. Nobody gives a ticket up: a thread that has no more time for it
- * leaves it to the pipe's own thread, which reads for all tickets that have no thread.
+ * A ticket is told by the reader, in the order of the replies and with no mutex held, while the reply lies in the
+ * reader's parser. What it appends then goes out with the reader's next write. Nobody gives a ticket up: a thread that
+ * has no more time for it leaves it to the pipe's own thread, which reads for all tickets that have no thread.
  *
  * A pipe starts small, which is enough for what one thread sends: so far nothing allocates. With many threads it grows,
  * up to a limit. One that cannot grow is full. When it has been quiet for a while the keeper makes it small again. */
@@ -90,7 +94,8 @@ ended_init(struct ended *ended)
 	ended->last = &ended->first;
 }
 
-/* No mutex held. A thread that sleeps on without a timer of its own looks again: nobody keeps the time for it from now on. */
+/* No mutex held. A thread that sleeps on without a timer of its own looks again: nobody keeps the time for it from now
+ * on. */
 static void
 end_ticket(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
 {
@@ -172,8 +177,8 @@ shrink(struct lsh_pipe *p)
 	p->large = false;
 }
 
-/* If the reader's seat is vacant and somebody waits, then one of those who wait here has been told, or the pipe's own thread: a
- * thread that was going to read may have found that it need not. */
+/* If the reader's seat is vacant and somebody waits, then one of those who wait here has been told, or the pipe's own
+ * thread: a thread that was going to read may have found that it need not. */
 static struct lsh_parker *
 choose_baton(struct lsh_pipe *p)
 {
@@ -201,15 +206,6 @@ choose_baton(struct lsh_pipe *p)
 		p->ops->unattended(p->conn.ctx);
 	p->served = true;
 	return NULL;
-}
-
-static void
-pass_baton(struct lsh_pipe *p)
-{
-	struct lsh_parker *parker = choose_baton(p);
-
-	if (parker != NULL)
-		lsh_unpark(parker);
 }
 
 static void
@@ -301,7 +297,8 @@ has_to_write(const struct lsh_pipe *p)
 	return p->conn.state == LSH_UP && !p->conn.writing && !p->conn.want_write && lsh_connection_has_bytes(&p->conn);
 }
 
-/* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes next. */
+/* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes
+ * next. */
 static void
 note_refusal(struct lsh_pipe *p, const struct lsh_message *message, uint64_t number)
 {
@@ -321,50 +318,28 @@ tell_refusal(struct lsh_ticket *ticket, const char *text)
 	end_ticket(ticket, LSH_ANSWERED, &refusal);
 }
 
-/* p->conn.mutex held; released meanwhile. The connection may be broken then. */
-static void
-tell(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_message *message)
-{
-	bool refused = ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR && lsh_starts_with_word(message->item[0].text, "MOVED");
-
-	pthread_mutex_unlock(&p->conn.mutex);
-	if (refused)
-		tell_refusal(ticket, p->refusal); /* which the reader's seat alone writes */
-	else
-		end_ticket(ticket, LSH_ANSWERED, message);
-	pthread_mutex_lock(&p->conn.mutex);
-}
-
-/* Tell the tickets whose replies have come. False: those are not what a Redis server says. */
+/* Whose is the reply that has come? False: that is not what a Redis server says. */
 static bool
-hand_out(struct lsh_pipe *p)
+take_next(struct lsh_pipe *p, const struct lsh_message *message, struct lsh_ticket **ticket)
 {
-	const struct lsh_message *message;
-	int x;
-
-	while ((x = lsh_reader_next(p->conn.reader, &message)) > 0) {
-		struct lsh_ticket *ticket;
-
-		if (p->conn.state != LSH_UP)
-			return true; /* everybody has been told already */
-		if (p->head == p->handed)
-			return false; /* a reply that nobody asked for */
-		ticket = *place(p, p->head++);
-		while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && p->head == p->left && p->head < p->handed)
-			ticket = *place(p, p->head++);
-		if (ticket == NULL) {
-			note_refusal(p, message, p->head);
-			continue;
-		}
-		p->alone -= ticket->reader == NULL;
-		tell(p, ticket, message);
-	}
-	tell_room(p);
-	return x == 0;
+	*ticket = NULL;
+	if (p->conn.state != LSH_UP)
+		return true; /* everybody has been told already */
+	if (p->head == p->handed)
+		return false; /* a reply that nobody asked for */
+	*ticket = *place(p, p->head++);
+	while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && p->head == p->left && p->head < p->handed)
+		*ticket = *place(p, p->head++);
+	if (*ticket == NULL)
+		note_refusal(p, message, p->head);
+	else
+		p->alone -= (*ticket)->reader == NULL;
+	return true;
 }
 
-/* Those who sleep without a limit of their own do so because a timer for each would cost more than all else here: the reader
- * has one for all. Whoever is late is woken, to leave by itself; and an answer that is overdue breaks the connection. */
+/* Those who sleep without a limit of their own do so because a timer for each would cost more than all else here: the
+ * reader has one for all. Whoever is late is woken, to leave by itself; and an answer that is overdue breaks the
+ * connection. */
 static void
 look_for_late(struct lsh_pipe *p, int64_t now, struct ended *ended)
 {
@@ -392,7 +367,8 @@ look_for_late(struct lsh_pipe *p, int64_t now, struct ended *ended)
 
 enum received { NOTHING, BYTES, HUNG_UP };
 
-/* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick, or until `parker` is woken. */
+/* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick, or until `parker` is
+ * woken. */
 static enum received
 receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
 {
@@ -427,6 +403,45 @@ struct stay {
 	bool serves; /* it is the pipe's own thread, and leaves when nothing is on its way that has no other one */
 };
 
+static void
+tell(const struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_message *message)
+{
+	bool refused = ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR &&
+	               lsh_starts_with_word(message->item[0].text, "MOVED");
+
+	if (refused)
+		tell_refusal(ticket, p->refusal); /* which the reader's seat alone writes */
+	else
+		end_ticket(ticket, LSH_ANSWERED, message);
+}
+
+/* Tell the tickets whose replies have come. False: those are not what a Redis server says. */
+static bool
+hand_out(struct lsh_pipe *p, int64_t now, struct ended *ended)
+{
+	unsigned told = 0;
+	const struct lsh_message *message;
+	int x;
+
+	while ((x = lsh_reader_next(p->conn.reader, &message)) > 0) {
+		struct lsh_ticket *ticket;
+		bool sane;
+
+		pthread_mutex_lock(&p->conn.mutex);
+		p->awake = true;
+		p->heard = now;
+		sane = take_next(p, message, &ticket);
+		if (++told % GATHER == 0 && has_to_write(p))
+			write_out(p, ended);
+		pthread_mutex_unlock(&p->conn.mutex);
+		if (!sane)
+			return false;
+		if (ticket != NULL)
+			tell(p, ticket, message);
+	}
+	return x == 0;
+}
+
 /* Receive once, and tell. The mutex is released meanwhile. False: it is over. */
 static bool
 read_on(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
@@ -441,16 +456,14 @@ read_on(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
 	pthread_mutex_unlock(&p->conn.mutex);
 
 	received = receive(p, stay->parker, until, want_write, &writable, &size);
+	now = lsh_now_ns();
 	if (received == BYTES)
-		sane = lsh_reader_feed(p->conn.reader, p->conn.bytes, size);
+		sane = lsh_reader_feed(p->conn.reader, p->conn.bytes, size) && hand_out(p, now, ended);
 
 	pthread_mutex_lock(&p->conn.mutex);
 	p->awake = true;
-	now = lsh_now_ns();
-	if (received == BYTES) {
+	if (received == BYTES)
 		p->heard = now;
-		sane = sane && hand_out(p);
-	}
 	if (received == HUNG_UP || !sane)
 		break_connection(p, ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
 	if (writable)
@@ -458,35 +471,39 @@ read_on(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
 	over = stay->over(stay->arg) || now >= stay->limit || (stay->serves && p->alone == 0);
 	if (now >= p->soonest)
 		look_for_late(p, now, ended);
+	tell_room(p);
 	return !over;
 }
 
-/* Read for everybody until it is over. Entered with the mutex held and the seat vacant; left with the mutex released, the
- * seat vacated and a successor told. */
+/* Read for everybody until it is over, in the vacant seat. The mutex is held, but released meanwhile. */
 static void
-read_for_all(struct lsh_pipe *p, const struct stay *stay)
+read_for_all(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
 {
-	struct lsh_parker *next;
-	struct ended ended;
-
-	ended_init(&ended);
 	p->conn.reading = true;
 	p->awake = true;
 	p->reads_until = LSH_NEVER; /* until it is known, whoever comes has a limit of its own */
 	p->baton = NULL; /* whoever has it will find the seat taken, and sleep again */
 	for (;;) {
 		if (has_to_write(p))
-			write_out(p, &ended);
-		if (p->conn.state != LSH_UP || !read_on(p, stay, &ended))
+			write_out(p, ended);
+		if (p->conn.state != LSH_UP || !read_on(p, stay, ended))
 			break;
 	}
 	if (has_to_write(p))
-		write_out(p, &ended);
+		write_out(p, ended);
 	p->conn.reading = false;
-	next = choose_baton(p);
 	seat_vacant(p);
+}
+
+/* The last that a thread does here, with the mutex held: let go of that, tell who is to be told, and hand on the
+ * baton. */
+static void
+leave_pipe(struct lsh_pipe *p, struct ended *ended)
+{
+	struct lsh_parker *next = choose_baton(p);
+
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(p, &ended);
+	ended_tell(p, ended);
 	if (next != NULL && p->baton == next)
 		lsh_unpark(next);
 }
@@ -503,7 +520,8 @@ take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t no
 }
 
 static enum lsh_appended
-append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct lsh_arg *args, size_t count,
+       int64_t now, int64_t patience)
 {
 	static const struct lsh_arg word = {"ASKING", 6};
 	size_t size = lsh_command_size(args, count) + (asking ? lsh_command_size(&word, 1) : 0);
@@ -544,13 +562,15 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 }
 
 enum lsh_appended
-lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now,
+                int64_t patience)
 {
 	return append(p, ticket, false, args, count, now, patience);
 }
 
 enum lsh_appended
-lsh_pipe_append_asking(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now, int64_t patience)
+lsh_pipe_append_asking(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+                       int64_t now, int64_t patience)
 {
 	return append(p, ticket, true, args, count, now, patience);
 }
@@ -618,8 +638,38 @@ leave(struct lsh_pipe *p, uint64_t number)
 	p->left = number + 1;
 }
 
+/* Read, or sleep, once; for the command `number` of connection `epoch`, if it is on its way. The mutex is held, but
+ * released meanwhile. */
+static void
+wait_once(struct lsh_pipe *p, const struct stay *stay, uint64_t epoch, uint64_t number, struct ended *ended)
+{
+	struct lsh_ticket *ticket = is_on_its_way(p, epoch, number) ? *place(p, number) : NULL;
+	struct lsh_parker *parker = stay->parker;
+	int64_t until = stay->limit;
+
+	if (ended->first == NULL && (ticket != NULL || p->baton == parker) && !p->conn.reading) {
+		read_for_all(p, stay, ended); /* for this command, or poked for another one of this thread */
+		return;
+	}
+	if (ended->first == NULL && ticket != NULL && ticket->reader == parker && p->reads_until <= until) {
+		atomic_store(&parker->untimed, number + 1);
+		ticket->limit = until;
+		if (until < p->soonest)
+			p->soonest = until;
+		until = LSH_NEVER;
+	}
+	pthread_mutex_unlock(&p->conn.mutex);
+	if (ended->first != NULL)
+		ended_tell(p, ended);
+	else
+		lsh_park(parker, until);
+	atomic_store(&parker->untimed, 0);
+	pthread_mutex_lock(&p->conn.mutex);
+}
+
 void
-lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg), void *arg, int64_t deadline)
+lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg),
+              void *arg, int64_t deadline)
 {
 	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = deadline};
 	struct ended ended;
@@ -628,47 +678,26 @@ lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uin
 	pthread_mutex_lock(&p->conn.mutex);
 	parker->at = p;
 	flush(p, &ended);
-	while (!over(arg) && lsh_now_ns() < deadline) {
-		struct lsh_ticket *ticket = is_on_its_way(p, epoch, number) ? *place(p, number) : NULL;
-		int64_t until = deadline;
-
-		if (ended.first != NULL) {
-			pthread_mutex_unlock(&p->conn.mutex);
-			ended_tell(p, &ended);
-		} else if ((ticket != NULL || p->baton == parker) && !p->conn.reading) {
-			read_for_all(p, &stay); /* for this command, or poked for another one of this thread; releases the mutex */
-		} else {
-			if (ticket != NULL && ticket->reader == parker && p->reads_until <= deadline) {
-				until = LSH_NEVER;
-				atomic_store(&parker->untimed, number + 1);
-				ticket->limit = deadline;
-				if (deadline < p->soonest)
-					p->soonest = deadline;
-			}
-			pthread_mutex_unlock(&p->conn.mutex);
-			lsh_park(parker, until);
-			atomic_store(&parker->untimed, 0);
-		}
-		pthread_mutex_lock(&p->conn.mutex);
-	}
+	for (bool more = !over(arg); more; more = !over(arg) && lsh_now_ns() < deadline)
+		wait_once(p, &stay, epoch, number, &ended);
 	parker->at = NULL;
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
 	if (p->baton == parker)
 		p->baton = NULL;
-	pass_baton(p);
-	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(p, &ended);
+	leave_pipe(p, &ended);
 }
 
 void
 lsh_pipe_leave(struct lsh_pipe *p, uint64_t epoch, uint64_t number)
 {
+	struct ended ended;
+
+	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
-	pass_baton(p);
-	pthread_mutex_unlock(&p->conn.mutex);
+	leave_pipe(p, &ended);
 }
 
 void
@@ -681,13 +710,9 @@ lsh_pipe_serve(struct lsh_pipe *p, struct lsh_parker *parker, bool (*over)(void 
 	pthread_mutex_lock(&p->conn.mutex);
 	p->served = false;
 	flush(p, &ended);
-	if (p->conn.state == LSH_UP && p->alone > 0 && !p->conn.reading && !over(arg)) {
-		read_for_all(p, &stay); /* releases the mutex */
-		return;
-	}
-	pass_baton(p);
-	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(p, &ended);
+	if (p->conn.state == LSH_UP && p->alone > 0 && !p->conn.reading && !over(arg))
+		read_for_all(p, &stay, &ended);
+	leave_pipe(p, &ended);
 }
 
 /* ---- the keeper ---- */
@@ -701,7 +726,8 @@ lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 	if (!lsh_reader_reset(p->conn.reader))
 		return false;
 	/* blocking with a bound, so that the reader's first try is one system call; sends say MSG_DONTWAIT */
-	if (flags < 0 || fcntl(wire.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 || setsockopt(wire.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
+	if (flags < 0 || fcntl(wire.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
+	    setsockopt(wire.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
 		return false;
 	pthread_mutex_lock(&p->conn.mutex);
 	lsh_connection_attach(&p->conn, wire);
