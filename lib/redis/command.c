@@ -26,7 +26,13 @@ static char *
 write_line(char *out, char mark, size_t n)
 {
 	*out++ = mark;
-	out += lsh_decimal_write(out, n);
+	if (n >= 100) {
+		out += lsh_decimal_write(out, n);
+	} else { /* as nearly all are */
+		if (n >= 10)
+			*out++ = (char)('0' + n / 10);
+		*out++ = (char)('0' + n % 10);
+	}
 	*out++ = '\r';
 	*out++ = '\n';
 	return out;
