@@ -79,7 +79,7 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 		fresh = NULL;
 		lsh_map_put(&e->locks, &lock->node);
 		lsh_resource_opened(&lock->resource);
-	} else if (lock->handles > 0 && (lock->fair != fair || lock->resource.kind != kind)) {
+	} else if (lock->resource.kind != kind || (lock->handles > 0 && lock->fair != fair)) {
 		status = lsh_fail(err, LEASH_INVALID, 0, "%s '%s': it is open in this client and is %s there: handles of one "
 		                  "name must agree", kind->name, lock->resource.shown,
 		                  lock->resource.kind != kind ? "of another kind" : fair ? "not fair" : "fair");
