@@ -15,6 +15,10 @@
  * whatever happens: no write counts that the next master has not, and a master that was passed over has at most one replica left. With one
  * of them there is none where it was the links of both that were held; elsewhere the sentinels may choose the other one.
  *
+ * The sentinels may also fail over without an order, where they were stopped for long or the machine is slow. That comes amid
+ * writes, and is a breach as well, from the election of the sentinel that did it until all follow the new master; it is noted when
+ * it is seen, and so behind its time. (With min_replicas it is none: where leash has a remedy, the nemesis excuses only what it did.)
+ *
  * A master that was stopped and goes on after its successor was named believes for a while that it is the master. That excuses nothing if
  * contenders have had time to hear of the successor, as each has that runs: what they sent before is too late (not_after). One that was
  * frozen meanwhile, and goes on at the same moment, has not: it asks where it asked before, and is answered. So the nemesis gives it
@@ -69,6 +73,8 @@ oust(struct run *run, struct blow *blow, unsigned master)
 {
 	say_which(blow, "server", master);
 	run->ousted = (int)master;
+	run->ordered.since_ns = await_now_ns();
+	run->ordered.port = sentinel_set_port(run->sentinels, run->ousted);
 }
 
 static void
@@ -119,7 +125,7 @@ hold_links(struct run *run, struct blow *blow)
 static void
 kill_master_with_held_links(struct run *run, struct blow *blow)
 {
-	run->ousted = (int)blow->chosen;
+	oust(run, blow, blow->chosen);
 	server_kill(run->servers[run->ousted]);
 }
 
@@ -374,17 +380,40 @@ uri(const struct run *run, char uri[URI])
 	snprintf(uri, URI, "%s", sentinel_set_uri(run->sentinels));
 }
 
+/* What the sentinels did without an order is told. How many breaches were that? */
+static unsigned
+note_failovers(struct run *run)
+{
+	struct failover failover;
+	unsigned breaches = 0;
+
+	while (watch_failover(run->watch, &failover)) {
+		if (failover.port == run->ordered.port && failover.since_ns >= run->ordered.since_ns) {
+			run->ordered.port = 0;
+			continue;
+		}
+		if (run->min_replicas == 0) {
+			history_note_at(run->history, failover.since_ns, "breach failover");
+			breaches++;
+		}
+		history_note_at(run->history, failover.since_ns, "fault failover without an order, from port %d", failover.port);
+		if (run->print)
+			printf("# %8.2f s: failover without an order\n", (double)(failover.since_ns - run->begun) / 1e9);
+	}
+	return breaches;
+}
+
 /* An old master that is back is left alone for a while, as an operator would, or a sentinel does for eight seconds. */
 static void
 mend(struct run *run, uint64_t *dice)
 {
-	bool early = false;
+	unsigned breaches = 0;
 
 	if (run->ousted >= 0) {
 		unsigned old = (unsigned)run->ousted;
 
 		sentinel_set_await_failover(run->sentinels, run->ousted);
-		early = returns_early(run, dice, SENTINEL_SERVERS - 1);
+		breaches += returns_early(run, dice, SENTINEL_SERVERS - 1);
 		sentinel_set_unhold_replication(run->sentinels);
 		proxy_let_go(sentinel_set_door(run->sentinels, run->ousted), PROXY_BOTH);
 		continue_one(run, old);
@@ -398,7 +427,7 @@ mend(struct run *run, uint64_t *dice)
 		if (i != master_of(run))
 			follow(run, i);
 	sentinel_set_await_synced(run->sentinels);
-	if (early)
+	for (breaches += note_failovers(run); breaches > 0; breaches--)
 		history_note(run->history, "mended");
 }
 

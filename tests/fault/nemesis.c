@@ -119,12 +119,18 @@ may_delay(const struct blow *blow)
 	return blow->fault->delays && blow->begun && (!blow->ended || blow->fault->until_whole);
 }
 
+static void
+make_whole(struct run *run, uint64_t *dice)
+{
+	if (run->arena->mend != NULL)
+		run->arena->mend(run, dice);
+}
+
 /* The servers' places of the burst are free again: everything that a fault has left is undone. */
 static void
 mend(struct run *run, struct burst *burst)
 {
-	if (run->arena->mend != NULL)
-		run->arena->mend(run, &burst->blows[0].dice);
+	make_whole(run, &burst->blows[0].dice);
 	for (unsigned i = 0; i < burst->count; i++)
 		if (burst->blows[i].fault->until_whole && does_harm(run, burst->blows[i].fault))
 			history_note(run->history, "mended");
@@ -134,8 +140,10 @@ mend(struct run *run, struct burst *burst)
 static void
 strike(struct run *run, struct burst *burst)
 {
-	int64_t began = await_now_ns(), now = began, over = INT64_MAX;
+	int64_t began, now, over = INT64_MAX;
 
+	make_whole(run, &burst->blows[0].dice);   /* what the servers did by themselves in the quiet time is over */
+	began = now = await_now_ns();
 	while (now < over) {
 		bool delays = false;
 
@@ -228,6 +236,8 @@ static bool
 finish(struct run *run, bool well)
 {
 	well &= crew_finish(run->crew) == 0;
+	if (well)
+		make_whole(run, &(uint64_t){1});
 	await_ms(run->arena->guard_ms);
 	watch_left(run->watch, crew_killed(run->crew));
 	run->renewals = watch_renewals(run->watch);

@@ -3,7 +3,7 @@
  *   nemesis.c           the program: the course of a run, the judge at its end, the command line
  *   nemesis_plan.c      which faults there will be: chance, repeatable by a seed
  *   nemesis_crew.c      the contenders (contender.c)
- *   nemesis_watch.c     the watchers, who note what each server is told and what is in it
+ *   nemesis_watch.c     the watchers, who note what each server is told and what is in it, and hear what sentinels do
  *   faults.h            what a fault is, and an arena: a deployment with all that befalls it
  *   faults.c            what happens to contenders, and to servers of any arena
  *   faults_single.c ... one arena each, or two: its servers, its faults, and how it becomes whole again
@@ -36,6 +36,12 @@ struct quorum;
 struct sentinel_set;
 struct watch;
 
+/* Sentinels have given a master a successor. */
+struct failover {
+	int64_t since_ns;          /* when one of them was elected to do it; or, of one to come, when it was ordered */
+	int port;                  /* of the old master; 0: there is none to come */
+};
+
 struct run {
 	char *folder;              /* of the histories, and of the registers */
 	uint64_t seed;
@@ -58,6 +64,7 @@ struct run {
 	int64_t counts_ns[MAX_SERVERS];   /* of a quorum: from when on it counts again */
 	bool still[MAX_SERVERS];   /* it was stopped by a fault, and does not answer */
 	int ousted;                /* a master that was killed, stopped or passed over, and has not joined its successor yet; -1: none */
+	struct failover ordered;   /* by the last fault that ousts a master, until it is seen */
 
 	/* what is said of it in the end */
 	int64_t begun, slowest_ns;
@@ -122,6 +129,7 @@ struct watch *watch_start(struct run *run);
 void watch_delays(struct watch *watch, bool yes);
 void watch_left(struct watch *watch, size_t killed); /* note what keys are left; so many contenders may still be known by name */
 size_t watch_renewals(const struct watch *watch);
+bool watch_failover(struct watch *watch, struct failover *next);   /* false: there is none that was not told yet */
 void watch_stop(struct watch *watch);
 
 #endif

@@ -1,17 +1,24 @@
-/* The watchers, one for each server: what it is told (MONITOR), and what is in it (SCAN). Both go on over restarts, with connections of
- * their own, and miss what happens while they have none, or while the server stands still.
+/* The watchers, one for each server: what it is told (MONITOR), and what is in it (SCAN). And one for each sentinel: what it says that
+ * it does (SUBSCRIBE). They go on over restarts, with connections of their own, and miss what happens while they have none, or while the
+ * server stands still.
  *
  * Replicas are watched as well, since they become masters. They are told what a script did, and not the script, so no renewal is seen
  * twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because their slot moves, are looked for
  * where it moves to, when it is there.
  *
  * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token; or, of many,
- * EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. It may be an old one, which was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order. So
- * it is noted as a late one in times of faults that make commands late, and a little longer.
+ * EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. It may be an old one, which was stuck somewhere
+ * while its sender has given up the connection, reconnected and released, and then it is in order. So it is noted as a late one in
+ * times of faults that make commands late, and a little longer.
+ *
+ * A failover is done by the sentinel that was elected for it, some tenths of a second before it tells a replica to be the master. All
+ * sentinels say +switch-master when they know of it, also those that were told by others: the first counts, so none is missed
+ * because the elected one was killed meanwhile.
  *
  * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or two. */
 #include "tests/fault/nemesis.h"
 #include "tests/support/await.h"
+#include "tests/support/sentinel_set.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
@@ -28,11 +35,13 @@
 
 enum { SCAN_MS = 500, CALM_MS = 1000, WORDS = 6 };
 
-/* At one server. */
+/* At one server, or sentinel. */
 struct post {
 	struct watch *watch;
 	const struct server *server;
-	pthread_t monitor, scanner;
+	const char *asks;                /* to be told what happens; and what is done with it */
+	void (*heard)(struct post *post, const redisReply *reply);
+	pthread_t monitor, scanner;      /* a sentinel has no scanner */
 	size_t known;                    /* who say there who they are, in the end */
 
 	pthread_mutex_t mutex;           /* guards the next */
@@ -49,8 +58,10 @@ struct watch {
 	_Atomic int64_t calm_at;         /* when whatever was late has come; unless delaying */
 	_Atomic size_t renewals;
 	size_t known_most;               /* who may say who they are, in the end */
-	unsigned count;
-	struct post posts[MAX_SERVERS];
+	_Atomic int64_t elected_at;      /* when a sentinel was, for a failover that nobody has finished yet; 0: none */
+	int failovers[2];                /* a pipe of struct failover, from the sentinels' posts to the nemesis */
+	unsigned count, servers;         /* the servers' posts come first */
+	struct post posts[MAX_SERVERS + SENTINEL_SENTINELS];
 };
 
 /* ---- lines of MONITOR ---- */
@@ -153,6 +164,36 @@ on_line(struct post *p, const char *line)
 		on_command(p->watch, command, ns);
 }
 
+static void
+on_monitor(struct post *p, const redisReply *reply)
+{
+	if (reply->str != NULL)
+		on_line(p, reply->str);
+}
+
+/* ---- what sentinels say ---- */
+
+/* The message of +switch-master is "<name> <old address> <old port> <new address> <new port>". */
+static void
+on_sentinel(struct post *p, const redisReply *reply)
+{
+	struct failover failover;
+
+	if (reply->elements != 3 || strcmp(reply->element[0]->str, "message") != 0)
+		return;
+	if (strcmp(reply->element[1]->str, "+elected-leader") == 0) {
+		p->watch->elected_at = await_now_ns();
+		return;
+	}
+	failover.since_ns = atomic_exchange(&p->watch->elected_at, 0);
+	if (failover.since_ns == 0)
+		return;
+	if (sscanf(reply->element[2]->str, "%*s %*s %d", &failover.port) != 1)
+		trouble("a sentinel says %s", reply->element[2]->str);
+	if (write(p->watch->failovers[1], &failover, sizeof failover) != sizeof failover)
+		trouble("too many failovers");
+}
+
 /* ---- the two threads ---- */
 
 /* NULL: there is no server just now. */
@@ -198,11 +239,10 @@ monitor(void *arg)
 		}
 		publish(p, c->fd);
 		p->offset_ns = p->next_offset_ns = INT64_MAX;
-		if (redisAppendCommand(c, "MONITOR") != REDIS_OK)
+		if (redisAppendCommand(c, p->asks) != REDIS_OK)
 			trouble("no memory");
 		while (redisGetReply(c, &reply) == REDIS_OK) {
-			if (((redisReply *)reply)->str != NULL)
-				on_line(p, ((redisReply *)reply)->str);
+			p->heard(p, reply);
 			freeReplyObject(reply);
 		}
 		publish(p, -1);
@@ -285,17 +325,20 @@ scanner(void *arg)
 
 /* ---- for the run ---- */
 
-static void
-start_post(struct watch *w, const struct server *server)
+static struct post *
+start_post(struct watch *w, const struct server *server, const char *asks, void (*heard)(struct post *, const redisReply *))
 {
 	struct post *p = &w->posts[w->count++];
 
 	p->watch = w;
 	p->server = server;
+	p->asks = asks;
+	p->heard = heard;
 	p->fd = -1;
 	pthread_mutex_init(&p->mutex, NULL);
-	if (pthread_create(&p->monitor, NULL, monitor, p) != 0 || pthread_create(&p->scanner, NULL, scanner, p) != 0)
+	if (pthread_create(&p->monitor, NULL, monitor, p) != 0)
 		trouble("no thread");
+	return p;
 }
 
 struct watch *
@@ -306,8 +349,17 @@ watch_start(struct run *run)
 	if (w == NULL)
 		trouble("no memory");
 	w->history = history_open(run->folder, "watcher");
-	for (unsigned i = 0; i < run->server_count; i++)
-		start_post(w, run->servers[i]);
+	if (pipe2(w->failovers, O_CLOEXEC | O_NONBLOCK) != 0)
+		trouble("no pipe: %s", strerror(errno));
+	w->servers = run->server_count;
+	for (unsigned i = 0; i < w->servers; i++) {
+		struct post *p = start_post(w, run->servers[i], "MONITOR", on_monitor);
+
+		if (pthread_create(&p->scanner, NULL, scanner, p) != 0)
+			trouble("no thread");
+	}
+	for (int i = 0; run->sentinels != NULL && i < SENTINEL_SENTINELS; i++)
+		start_post(w, sentinel_set_sentinel(run->sentinels, i), "SUBSCRIBE +elected-leader +switch-master", on_sentinel);
 	return w;
 }
 
@@ -323,7 +375,7 @@ void
 watch_left(struct watch *w, size_t killed)
 {
 	w->known_most = killed;
-	for (unsigned i = 0; i < w->count; i++) {
+	for (unsigned i = 0; i < w->servers; i++) {
 		redisContext *c = dial(&w->posts[i], 0);
 
 		if (c == NULL || !scan(&w->posts[i], c, note_left))
@@ -338,6 +390,12 @@ watch_renewals(const struct watch *w)
 	return w->renewals;
 }
 
+bool
+watch_failover(struct watch *w, struct failover *next)
+{
+	return read(w->failovers[0], next, sizeof *next) == sizeof *next;
+}
+
 void
 watch_stop(struct watch *w)
 {
@@ -350,9 +408,12 @@ watch_stop(struct watch *w)
 			shutdown(p->fd, SHUT_RDWR);
 		pthread_mutex_unlock(&p->mutex);
 		pthread_join(p->monitor, NULL);
-		pthread_join(p->scanner, NULL);
+		if (i < w->servers)
+			pthread_join(p->scanner, NULL);
 		pthread_mutex_destroy(&p->mutex);
 	}
+	close(w->failovers[0]);
+	close(w->failovers[1]);
 	history_close(w->history);
 	free(w);
 }

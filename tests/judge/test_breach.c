@@ -115,6 +115,35 @@ a_breach_that_is_over_before_excuses_nobody_from_telling(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
+/* As the nemesis does with what it has not ordered: its line comes behind later ones. */
+static void
+a_breach_that_is_noted_afterwards_excuses_from_its_moment_on(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 2500, "over something");
+	say(&run.nemesis, 1500, "breach failover");
+	say(&run.nemesis, 2600, "mended");
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.one, 1600, "lost a 256");
+	give(&run.one, 1, 1700, 1701, "LOST");
+	keep(&run.two, 1, 512, 1550, 2000);
+	accepted();
+	assert_int_equal(run.verdict.excused, 2);
+}
+
+static void
+a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment(void **state)
+{
+	(void)state;
+	say(&run.nemesis, 2500, "over something");
+	say(&run.nemesis, 1800, "breach failover");
+	say(&run.nemesis, 2600, "mended");
+	take(&run.one, 1, 256, 1000, 9000);
+	say(&run.one, 1600, "lost a 256");
+	give(&run.one, 1, 1700, 1701, "LOST");
+	rejected(VERDICT_PROMISE, 1);
+}
+
 static void
 a_breach_excuses_no_fence(void **state)
 {
@@ -260,6 +289,8 @@ main(void)
 		TEST(a_breach_after_the_release_excuses_it_no_more),
 		TEST(a_breach_excuses_who_was_told_too_late_or_never),
 		TEST(a_breach_that_is_over_before_excuses_nobody_from_telling),
+		TEST(a_breach_that_is_noted_afterwards_excuses_from_its_moment_on),
+		TEST(a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment),
 		TEST(a_breach_excuses_no_fence),
 		TEST(a_breach_excuses_no_wait),
 		TEST(a_breach_excuses_no_renewal),

@@ -1,0 +1,167 @@
+/* The nemesis notes what the sentinels do without an order, and only that, as a breach: or its judge would blame leash. */
+#include "tests/fault/faults.h"
+#include "tests/support/await.h"
+#include "tests/support/sentinel_set.h"
+#include "tests/support/sweep.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct run run;
+
+static int
+start(void **state)
+{
+	(void)state;
+	run = (struct run){.folder = sweep_folder(), .arena = &arena_sentinel, .ousted = -1};
+	run.history = history_open(run.folder, "nemesis");
+	run.arena->start(&run);
+	run.watch = watch_start(&run);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	watch_stop(run.watch);
+	run.arena->stop(&run);
+	history_close(run.history);
+	sweep_remove(run.folder);
+	return 0;
+}
+
+/* How many lines of the nemesis begin so? And the moments of the first and the last of them. */
+static unsigned
+noted(const char *words, int64_t *first, int64_t *last)
+{
+	char path[4096], line[256];
+	unsigned count = 0;
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/nemesis.history", run.folder);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file) != NULL) {
+		char *rest;
+		int64_t moment = strtoll(line, &rest, 10);
+
+		if (strncmp(rest + 1, words, strlen(words)) != 0)
+			continue;
+		*(count++ == 0 ? first : last) = moment;
+	}
+	fclose(file);
+	return count;
+}
+
+static unsigned
+count(const char *words)
+{
+	return noted(words, &(int64_t){0}, &(int64_t){0});
+}
+
+/* What was ousted comes back early, at which the nemesis need not look at its contenders: there are none. */
+static void
+mend(void)
+{
+	uint64_t dice = 1;
+
+	while (dice_roll(&(uint64_t){dice}, 3) != 0)
+		dice++;
+	run.arena->mend(&run, &dice);
+}
+
+/* One by the sentinels alone; when this returns the nemesis has seen it. */
+static void
+fail_over_unasked(void)
+{
+	unsigned before = count("fault failover without an order");
+
+	sentinel_set_failover(run.sentinels);
+	await_true((mend(), count("fault failover without an order") > before));
+	assert_int_equal(count("fault failover without an order"), before + 1);
+}
+
+static void
+fail_over_by_order(void)
+{
+	const struct fault *fault = run.arena->faults;
+	struct blow blow = {.dice = 1};
+
+	while (strcmp(fault->name, "failover") != 0)
+		fault++;
+	fault->begin(&run, &blow);
+	await_true((mend(), run.ordered.port == 0));
+}
+
+static void
+a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole(void **state)
+{
+	int64_t before = await_now_ns(), breach = 0, mended = 0;
+	unsigned switches = (unsigned)sentinel_set_switches(run.sentinels);
+
+	(void)state;
+	fail_over_unasked();
+	assert_int_equal(noted("breach", &breach, &breach), 1);
+	assert_int_equal(noted("mended", &mended, &mended), 1);
+	assert_true(before < breach && breach < mended && mended < await_now_ns());
+	assert_int_equal(sentinel_set_switches(run.sentinels), switches + 1);
+}
+
+static void
+with_min_replicas_a_failover_without_an_order_excuses_nothing(void **state)
+{
+	(void)state;
+	run.min_replicas = 1;
+	fail_over_unasked();
+	assert_int_equal(count("breach"), 0);
+	assert_int_equal(count("mended"), 0);
+}
+
+/* That one is noted by who orders it; what is noted here is that its old master returns early. */
+static void
+a_failover_by_order_is_none_without_one_but_the_next_is(void **state)
+{
+	(void)state;
+	fail_over_by_order();
+	assert_int_equal(count("fault"), 0);
+	assert_int_equal(count("breach failover"), 0);
+	assert_int_equal(count("mended"), 1);
+	fail_over_unasked();
+	assert_int_equal(count("breach failover"), 1);
+	assert_int_equal(count("mended"), 2);
+}
+
+/* It is begun already when the nemesis ousts the same master. */
+static void
+an_order_that_comes_too_late_makes_no_order_of_it(void **state)
+{
+	(void)state;
+	sentinel_set_failover(run.sentinels);
+	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = sentinel_set_port(run.sentinels, 0)};
+	await_true((mend(), count("breach failover") == 1));
+	assert_int_equal(count("mended"), 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole),
+		TEST(with_min_replicas_a_failover_without_an_order_excuses_nothing),
+		TEST(a_failover_by_order_is_none_without_one_but_the_next_is),
+		TEST(an_order_that_comes_too_late_makes_no_order_of_it),
+	};
+
+	signal(SIGPIPE, SIG_IGN);   /* hiredis knows nothing of it */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
