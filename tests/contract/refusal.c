@@ -11,6 +11,12 @@ _Thread_local leash_error err;
 /* ---- what every refusal must be ---- */
 
 void
+spoil_error(void)
+{
+	memset(&err, 0x5a, sizeof err);
+}
+
+void
 check_text(const char *names)
 {
 	size_t n = strnlen(err.text, sizeof err.text);
@@ -75,7 +81,8 @@ start(void **state)
 }
 
 int
-refusal_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
+refusal_run_but(const char *name, const struct CMUnitTest *tests, size_t count,
+                const struct place_exception *exceptions)
 {
 	return place_run(name, tests, count, exceptions, start, NULL);
 }

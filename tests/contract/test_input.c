@@ -1,5 +1,5 @@
-/* Bad input: whatever an application hands over is taken as documented or refused, with a status and one line of text that
- * says what and where. Names and times have tests of their own. */
+/* Bad input: whatever an application hands over is taken as documented or refused, with a status and one line of text
+ * that says what and where. Names and times have tests of their own. */
 #include "tests/contract/refusal.h"
 
 #include "tests/support/await.h"
@@ -125,7 +125,7 @@ a_call_that_succeeds_leaves_the_error_alone(void **state)
 	leash_error before;
 
 	(void)state;
-	memset(&err, 0x5a, sizeof err);
+	spoil_error();
 	before = err;
 	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.lease_ms = place_lease_ms(0)), &err), LEASH_OK);
 	assert_int_equal(leash_lock_new(&lock, client, "alone", NULL, &err), LEASH_OK);
