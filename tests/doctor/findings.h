@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/support/leashed.h"
+#include "tools/doctor/checks.h"
 #include "tools/doctor/doctor.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
  *
  * What is refused by NOPERM (the command, its keys, its channel) is worded differently by each version; but only of
  * keys and channels do all of them say "access". */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/checks.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* The connection: how a server is reached, or why it is not, and what to do about that. */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/checks.h"
 
 #include "base/text.h"
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/options.h"
+#include "tools/doctor/checks.h"
 
 #include <stdio.h>
 #include <string.h>

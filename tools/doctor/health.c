@@ -1,6 +1,6 @@
 /* Health: what a server says about itself by INFO and CONFIG GET. Either may be refused; what is not known is not
  * judged, and where INFO does not tell what hinders a server, what it refused tells it. */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/checks.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* Report: asks one server, and tells what was found there. All checks stand on this. See doctor.h. */
-#include "tools/doctor/doctor.h"
+/* See report.h. */
+#include "tools/doctor/report.h"
 
 #include "base/text.h"
 

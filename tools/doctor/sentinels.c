@@ -4,7 +4,7 @@
  *
  * None of that keeps locks from working as long as the master lives, so nothing of it is an error by itself. What a
  * sentinel does not permit to be asked is not judged. */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/checks.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
  *
  * The scripts keep a fence for an hour. Here each gets a minute, in the same write as the step that made it: if the
  * server does not let it be deleted, it expires by itself. */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/checks.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* Timing: the clocks of a server and its replicas, its age, and its speed. */
-#include "tools/doctor/doctor.h"
+#include "tools/doctor/checks.h"
 
 #include "base/clock.h"
 #include "base/text.h"
