@@ -292,14 +292,6 @@ await_return(struct fair *fair)
 	stage_await(&fair->all_back, PROCESSES);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* How much later than it was to did each return? Who got the lock before its time was not late. */
 static void
 check_lateness(struct fair *fair, bool canceled, int64_t lag_ns, size_t *granted, size_t *kept)
@@ -326,7 +318,7 @@ check_lateness(struct fair *fair, bool canceled, int64_t lag_ns, size_t *granted
 	}
 	if (n == 0)
 		return;
-	qsort(late, n, sizeof *late, by_size);
+	sort_times(late, n);
 	printf("# %4zu %-9s late by ms: p50 %.2f, p90 %.2f, p99 %.2f, longest %.2f; %zu within %d ms\n", n, canceled ? "canceled," : "timed out,",
 	       (double)late[n / 2] / 1e6, (double)late[n * 9 / 10] / 1e6, (double)late[n * 99 / 100] / 1e6, (double)late[n - 1] / 1e6, in_time,
 	       (int)(limit_ns / MS));
@@ -334,7 +326,7 @@ check_lateness(struct fair *fair, bool canceled, int64_t lag_ns, size_t *granted
 	assert_int_equal(early, 0);
 	if (deployment_chosen() == DEPLOYMENT_SINGLE) /* where servers are many, they are what the machine is busy with */
 		assert_true(in_time * 100 >= n * 99);
-	assert_true(late[n - 1] <= (int64_t)(TOO_LATE_MS * await_slowness()) * MS + lag_ns);
+	assert_true(late[n - 1] <= slow_ms(TOO_LATE_MS) * MS + lag_ns);
 }
 
 static void
@@ -411,7 +403,7 @@ thousand_waiters_leave(bool moving)
 	if (moving) {
 		assert_true(granted > 0);
 		assert_true(messages >= granted);
-		assert_true(fair->longest_gap_ns <= (int64_t)(TOO_LATE_MS * await_slowness()) * MS + lag_ns);
+		assert_true(fair->longest_gap_ns <= slow_ms(TOO_LATE_MS) * MS + lag_ns);
 	} else {
 		assert_int_equal(messages, 0);
 		assert_int_equal(granted, 0);

@@ -37,13 +37,6 @@ stop(void **state)
 	return 0;
 }
 
-/* Spans that a slow machine stretches. */
-static int64_t
-slow_ms(int64_t ms)
-{
-	return (int64_t)((double)ms * await_slowness());
-}
-
 /* A lease of minutes, or what comes near to it where none is that long. */
 static int64_t
 long_ms(int64_t ms, int64_t in_a_quorum_ms)

@@ -16,12 +16,6 @@ struct leashed_events events;
 leash_client *client;
 leash_lock *lock;
 
-int64_t
-slow_ms(int64_t ms)
-{
-	return (int64_t)((double)ms * await_slowness());
-}
-
 leash_client *
 open_with(int64_t lease_ms, int64_t guard_ms)
 {
@@ -34,6 +28,20 @@ check_that_nothing_is_left(void)
 {
 	await_true(quorum_keys(quorum, "leash:{*}") == 0);
 	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
+}
+
+void
+acquire_at_all(leash_lock *of)
+{
+	assert_status(LEASH_OK, leash_lock_acquire(of, 10000, &err));
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+}
+
+void
+release_everywhere(void)
+{
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	check_that_nothing_is_left();
 }
 
 static int

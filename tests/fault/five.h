@@ -26,8 +26,12 @@ int set_up(void **state);
 int set_up_with_doors(void **state);
 int tear_down(void **state);
 
-int64_t slow_ms(int64_t ms);   /* what takes so long on a fair machine */
+#define AT_FIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define THROUGH_DOORS(test) cmocka_unit_test_setup_teardown(test, set_up_with_doors, tear_down)
+
 leash_client *open_with(int64_t lease_ms, int64_t guard_ms); /* whose events are noted */
+void acquire_at_all(leash_lock *of);   /* returns when each server has it, and not just a majority */
+void release_everywhere(void);         /* `lock`; nothing is left of it */
 void check_that_nothing_is_left(void); /* on the servers that run, at once or soon; but fences, which have a TTL */
 void await_renewal(leash_lock *of, int64_t lease_ms); /* of a hold for so long: it was renewed after this call began */
 

@@ -11,12 +11,6 @@
 #include <stdio.h>
 
 int64_t
-slow_ms(int64_t ms)
-{
-	return (int64_t)((double)ms * await_slowness());
-}
-
-int64_t
 patience_ms(void)
 {
 	int64_t ms = slow_ms(2500);

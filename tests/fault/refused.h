@@ -13,9 +13,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* So long on a fair machine, longer on a slow one. */
-int64_t slow_ms(int64_t ms);
-
 /* For `timeout_ms` where a server answers at once: so that nobody takes a busy machine for a silent server. */
 int64_t patience_ms(void);
 

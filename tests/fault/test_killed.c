@@ -360,7 +360,7 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 	(void)state;
 	printf("# LEASH_TEST_SEED=%u\n", seed);
 	snprintf(world->uri, sizeof world->uri, "%s", server_uri(server));
-	world->lease_ms = (int64_t)(LEASE_MS * await_slowness());
+	world->lease_ms = slow_ms(LEASE_MS);
 	world->timeout_ms = world->lease_ms < 60000 ? world->lease_ms : 60000;
 	world->server = server;
 	world->judge = judge_new(LOCKS, 0);
@@ -401,7 +401,7 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 		printf("# lock %d: %llu grants, longest stall %lld ms\n", i, (unsigned long long)world->books[i].grants,
 		       (long long)(world->books[i].stalled_ns / MS));
 	}
-	bound_ns = (int64_t)((LEASE_MS + 1000) * await_slowness()) * MS;
+	bound_ns = slow_ms(LEASE_MS + 1000) * MS;
 	printf("# killed %llu waiters and %llu holders; %llu grants, %llu timed out, %llu lost; longest wait %lld ms; "
 	       "longest stall %lld ms (bound %lld); %zu violations\n", (unsigned long long)waiters, (unsigned long long)holders,
 	       (unsigned long long)grants, (unsigned long long)world->timed_out, (unsigned long long)world->lost,

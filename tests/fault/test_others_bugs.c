@@ -27,13 +27,6 @@ static leash_client *client, *direct;
 static struct leashed_events events;
 static _Thread_local leash_error err; /* what the last call said */
 
-/* Spans that a slow machine stretches. */
-static int64_t
-slow_ms(int64_t ms)
-{
-	return (int64_t)((double)ms * await_slowness());
-}
-
 static int
 start(void **state)
 {

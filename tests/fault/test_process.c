@@ -18,7 +18,7 @@
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,32 +35,7 @@
 
 #define MS INT64_C(1000000)
 
-static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start_tcp(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
-static int
-by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* ---- threads that make every call there is, all the time ---- */
 
@@ -74,9 +49,9 @@ struct busy {
 };
 
 static void
-open_and_close(const char *uri, leash_cancel *cancel)
+open_and_close(const char *where, leash_cancel *cancel)
 {
-	leash_client *client = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = 30000));
+	leash_client *client = leashed_open(where, LEASH_OPTIONS(.timeout_ms = 30000));
 	leash_lock *lock = leashed_lock(client, "briefly", NULL);
 
 	leash_cancel_fire(cancel);
@@ -151,11 +126,11 @@ static const char *const own_names[] = {"own 0", "own 1", "own 2", "own 3", "own
 enum { BUSY = 8 };
 
 static void
-begin_busy(struct busy busy[BUSY], leash_client *client, const char *uri, _Atomic bool *enough)
+begin_busy(struct busy busy[BUSY], leash_client *client, const char *where, _Atomic bool *enough)
 {
 	*enough = false;
 	for (int i = 0; i < BUSY; i++) {
-		busy[i] = (struct busy){.client = client, .uri = uri, .name = own_names[i], .enough = enough};
+		busy[i] = (struct busy){.client = client, .uri = where, .name = own_names[i], .enough = enough};
 		assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
 	}
 }
@@ -231,15 +206,6 @@ look_about_in_child(void *arg)
 	return 0;
 }
 
-static void
-let_a_moment_pass(unsigned *seed)
-{
-	int64_t end = await_now_ns() + rand_r(seed) % 300000;
-
-	while (await_now_ns() < end)
-		continue;
-}
-
 /* The shared client's connections go through a proxy: had a child said a word on one of them, or closed it for all, it would have
  * been opened again, and a call have failed. */
 static void
@@ -261,7 +227,7 @@ children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call(v
 	assert_status(LEASH_OK, leash_lock_acquire(parents.held, 0, &err));
 	begin_busy(busy, parents.client, server_uri(server), &enough);
 	for (long i = 0; i < forks; i++) {
-		let_a_moment_pass(&seed);
+		await_moment(&seed);
 		child_wait(child_run(look_about_in_child, &i));
 	}
 	print_message("# %ld forks amid %u turns of %d threads\n", forks, end_busy(busy), BUSY);
@@ -378,7 +344,7 @@ a_program_that_is_executed_at_any_moment_finds_no_descriptor_of_leash(void **sta
 		assert_int_equal(pthread_create(&opener[i].thread, NULL, open_again_and_again, &opener[i]), 0);
 	}
 	for (int i = 0; i < TIMES; i++) {
-		let_a_moment_pass(&seed);
+		await_moment(&seed);
 		descriptors_after_exec(after, sizeof after);
 		assert_string_equal(after, before);
 	}
@@ -497,7 +463,7 @@ what_a_thread_held_at_its_end_is_free_at_once(void **state)
 		await_true(events.count[LEASH_EVENT_ABANDONED] == i + 1);
 	}
 	assert_int_equal(events.total, TIMES);
-	qsort(took, TIMES, sizeof *took, by_size);
+	sort_times(took, TIMES);
 	print_message("# free %.1f ms after the end of the thread (median), %.1f ms (worst)\n", (double)took[TIMES / 2] / 1e6, (double)took[TIMES - 1] / 1e6);
 	assert_true((double)took[TIMES / 2] < 100e6 * await_slowness());
 	leash_lock_free(lock);
@@ -568,8 +534,8 @@ the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends(void **state)
 		late[i] = *acquired - end;
 		free(acquired);
 	}
-	qsort(late, TIMES, sizeof *late, by_size);
-	qsort(usual, TIMES, sizeof *usual, by_size);
+	sort_times(late, TIMES);
+	sort_times(usual, TIMES);
 	print_message("# the next owner came %.1f ms after the end of the lease (median), %.1f ms (worst); a plain client %.1f ms, %.1f ms\n",
 	              (double)late[TIMES / 2] / 1e6, (double)late[TIMES - 1] / 1e6, (double)usual[TIMES / 2] / 1e6, (double)usual[TIMES - 1] / 1e6);
 	assert_true((double)late[TIMES / 2] < 50e6 * await_slowness() + HOPS * (double)usual[TIMES / 2]);
@@ -653,7 +619,7 @@ wait_in_vain(void *lock)
 
 /* What a process does that is to end amid calls of other threads: it says when that begins, and ends. */
 static int
-live_and_end(const char *how, const char *uri, pid_t stand_still)
+live_and_end(const char *how, const char *where, pid_t stand_still)
 {
 	static struct busy busy[BUSY];
 	pthread_t thread;
@@ -661,11 +627,11 @@ live_and_end(const char *how, const char *uri, pid_t stand_still)
 
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 	alarm(120);
-	at_exit_client = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = 20000));
+	at_exit_client = leashed_open(where, LEASH_OPTIONS(.timeout_ms = 20000));
 	at_exit_lock = leashed_lock(at_exit_client, "held at the end", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(at_exit_lock, LEASH_FOREVER, &err));
 	assert_int_equal(pthread_create(&thread, NULL, wait_in_vain, leashed_lock(at_exit_client, "theirs", NULL)), 0);
-	begin_busy(busy, at_exit_client, uri, &at_exit);
+	begin_busy(busy, at_exit_client, where, &at_exit);
 	for (int i = 0; i < BUSY; i++)
 		await_true(busy[i].turns > 2);
 	if (strcmp(how, "close at exit") == 0)
@@ -848,5 +814,5 @@ main(int argc, char **argv)
 		return list_descriptors();
 	if (argc == 5 && strcmp(argv[1], "end") == 0)
 		return live_and_end(argv[2], argv[3], (pid_t)atoi(argv[4]));
-	return cmocka_run_group_tests_name("process", tests, start, stop);
+	return cmocka_run_group_tests_name("process", tests, start_tcp_server, stop_server);
 }

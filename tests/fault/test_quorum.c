@@ -127,8 +127,7 @@ connections_that_were_cut_are_waited_for(void **state)
 		assert_true(info.held);
 	}
 	cut_all();
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 static void
@@ -262,8 +261,7 @@ static void
 a_hold_is_made_anew_on_a_server_that_lost_it(void **state)
 {
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(lock);
 	server_kill(quorum_server(quorum, 0));
 	server_restart(quorum_server(quorum, 0));
 	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
@@ -272,16 +270,14 @@ a_hold_is_made_anew_on_a_server_that_lost_it(void **state)
 	assert_true(leash_lock_held(lock));
 	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 static void
 one_server_decides_nothing_and_a_majority_all(void **state)
 {
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(lock);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(server_integer(quorum_server(quorum, i), "DEL leash:{q}"), 1);
 		assert_int_equal(server_integer(quorum_server(quorum, i), "HSET leash:{q} somebody 1"), 1);
@@ -729,24 +725,24 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_release_of_what_a_restarted_server_has_forgotten_is_a_release, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(connections_that_were_cut_are_waited_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(with_two_of_five_killed_all_goes_on, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(with_two_of_five_frozen_all_goes_on, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_loss_is_told_before_the_lease_ends_on_any_server, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(a_hold_is_made_anew_on_a_server_that_lost_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_server_decides_nothing_and_a_majority_all, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_server_with_two_names_has_one_vote, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_stood_still_in_a_round_does_not_rest_for_as_long, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(a_server_that_was_restarted_empty_lets_no_second_owner_in, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_client_opens_with_a_majority, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_was_not_waited_for_is_not_said_to_be_gone, set_up, tear_down),
+		AT_FIVE(a_release_of_what_a_restarted_server_has_forgotten_is_a_release),
+		AT_FIVE(a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed),
+		AT_FIVE(connections_that_were_cut_are_waited_for),
+		AT_FIVE(with_two_of_five_killed_all_goes_on),
+		AT_FIVE(with_two_of_five_frozen_all_goes_on),
+		AT_FIVE(a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it),
+		AT_FIVE(with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time),
+		THROUGH_DOORS(a_loss_is_told_before_the_lease_ends_on_any_server),
+		AT_FIVE(a_hold_is_made_anew_on_a_server_that_lost_it),
+		AT_FIVE(one_server_decides_nothing_and_a_majority_all),
+		AT_FIVE(a_server_with_two_names_has_one_vote),
+		THROUGH_DOORS(who_stood_still_in_a_round_does_not_rest_for_as_long),
+		AT_FIVE(a_server_that_was_restarted_empty_lets_no_second_owner_in),
+		AT_FIVE(a_client_opens_with_a_majority),
+		AT_FIVE(who_was_not_waited_for_is_not_said_to_be_gone),
 		cmocka_unit_test(what_people_have_to_mend_is_named_before_what_may_pass),
-		cmocka_unit_test_setup_teardown(there_is_one_owner_at_a_time_whatever_happens_to_a_minority, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(no_process_keeps_all_others_from_their_turns, set_up, tear_down),
+		AT_FIVE(there_is_one_owner_at_a_time_whatever_happens_to_a_minority),
+		AT_FIVE(no_process_keeps_all_others_from_their_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

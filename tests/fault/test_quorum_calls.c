@@ -62,8 +62,7 @@ a_vote_whose_answer_was_lost_is_asked_for_again(void **state)
 		proxy_wait_hit(quorum_door(quorum, i));
 	/* it may be by a second token, and the first is still to be canceled there */
 	await_true(quorum_having(quorum, "leash:{q}") == SERVERS && strcmp(server_text(quorum_server(quorum, 0), "HVALS leash:{q}"), "1") == 0);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 static void
@@ -74,8 +73,7 @@ votes_that_are_never_heard_of_are_taken_back(void **state)
 	leash_lock *tried = leashed_lock(hasty, "q", NULL);
 
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(tried, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(tried);
 	assert_status(LEASH_OK, leash_lock_release(tried, &err));
 	check_that_nothing_is_left();
 	for (int i = 0; i < 3; i++)
@@ -87,8 +85,7 @@ votes_that_are_never_heard_of_are_taken_back(void **state)
 		proxy_release(quorum_door(quorum, i));
 	check_that_nothing_is_left();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 	leash_lock_free(tried);
 	leash_close(hasty);
 }
@@ -97,8 +94,7 @@ static void
 a_release_whose_answers_were_lost_is_a_release(void **state)
 {
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(lock);
 	for (int i = 0; i < SERVERS; i++)
 		proxy_cut_reply(quorum_door(quorum, i), "EVALSHA", 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -240,8 +236,7 @@ who_has_it_is_what_a_majority_says(void **state)
 	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
 	assert_false(info.held);
 	assert_status(LEASH_NOT_HELD, leash_lock_break(theirs, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(lock);
 	server_kill(quorum_server(quorum, 0));
 	server_pause(quorum_server(quorum, 1));
 	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
@@ -287,8 +282,7 @@ the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock(voi
 	for (int i = 0; i < 3; i++)
 		know += strtoll(server_text(quorum_server(quorum, i), "GET leash:{q}:fence"), NULL, 10) == ahead + 1;
 	assert_int_equal(know, 3);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 static void
@@ -299,8 +293,7 @@ threads_of_a_process_hand_it_on_among_themselves(void **state)
 	leash_stats stats = {.size = sizeof stats};
 
 	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(lock);
 	for (int i = 0; i < ACTORS; i++) {
 		actors[i] = (struct actor){.lock = leashed_lock(client, "q", NULL), .wait_ms = 20000};
 		actor_start(&actors[i]);
@@ -503,8 +496,7 @@ servers_that_lack_what_is_adopted_get_it_with_the_next_renewal(void **state)
 	await_true(events.count[LEASH_EVENT_RECOVERED] == events.count[LEASH_EVENT_JEOPARDY]);
 	assert_true(leash_lock_fence(lock) == legacy.fence);
 	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 static void
@@ -539,8 +531,7 @@ of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void
 	set_fence(0, issued + 1000);
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy.token, &err));
 	assert_true(leash_lock_fence(lock) == legacy.fence);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 
 	/* of these it cannot be told which one it was: never less than that, and a majority knows it before anybody else does */
 	leave_legacy(&legacy);
@@ -551,8 +542,7 @@ of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy.token, &err));
 	assert_true(leash_lock_fence(lock) == (uint64_t)(issued + 1000) * 256);
 	assert_int_equal(knowing(issued + 1000), 3);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 static void
@@ -604,8 +594,7 @@ an_extension_and_a_release_at_once_end_both(void **state)
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	own = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.owner = owner));
 	actor_begin(&extender, own, 0);
-	assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(own);
 	quorum_delay(quorum, 50 * 1000);
 	actor_tell(&extender, extend);
 	actor_await_asleep(&extender);
@@ -633,8 +622,7 @@ two_extensions_at_once_are_each_as_long_as_was_asked_for(void **state)
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	own = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.owner = owner, .lease_ms = slow_ms(LEASE_MS) / 3));
 	actor_begin(&extender, own, slow_ms(LEASE_MS) / 2);
-	assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS);
+	acquire_at_all(own);
 	quorum_delay(quorum, 50 * 1000);
 	actor_tell(&extender, extend);
 	actor_await_asleep(&extender);
@@ -741,8 +729,7 @@ a_lock_is_listed_with_its_holder_and_the_time_that_a_majority_gives_it(void **st
 	assert_int_equal(list.last.depth, 2);
 	assert_in_range(list.last.remaining_ms, 1, slow_ms(LEASE_MS));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	check_that_nothing_is_left();
+	release_everywhere();
 }
 
 struct breaker {
@@ -825,14 +812,6 @@ a_round_is_not_won_for_another_than_who_began_it(void **state)
 
 /* ---- how long it takes ---- */
 
-static int
-compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double
 median_ms(leash_lock *of)
 {
@@ -845,7 +824,7 @@ median_ms(leash_lock *of)
 		took[i] = await_now_ns() - took[i];
 		assert_status(LEASH_OK, leash_lock_release(of, &err));
 	}
-	qsort(took, TIMES, sizeof took[0], compare);
+	sort_times(took, TIMES);
 	return (double)took[TIMES / 2] / 1e6;
 }
 
@@ -882,34 +861,33 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_vote_whose_answer_was_lost_is_asked_for_again, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(votes_that_are_never_heard_of_are_taken_back, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(a_release_whose_answers_were_lost_is_a_release, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(asks_that_come_late_do_nothing, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(scripts_that_are_gone_cost_no_failure, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(no_ask_overtakes_a_release_for_which_a_server_lacks_the_script, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(what_a_quorum_cannot_do_is_said, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_has_it_is_what_a_majority_says, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(threads_of_a_process_hand_it_on_among_themselves, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back, set_up_with_doors,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(what_a_minority_has_is_not_adopted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_cannot_be_known_is_not_adopted_and_not_denied, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(servers_that_were_restarted_say_nothing_of_a_token_that_counts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(servers_that_lack_what_is_adopted_get_it_with_the_next_renewal, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_being_released_is_not_adopted_again, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(an_extension_and_a_release_at_once_end_both, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(two_extensions_at_once_are_each_as_long_as_was_asked_for, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(what_a_majority_has_is_listed_once_and_nothing_else, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_lock_is_listed_with_its_holder_and_the_time_that_a_majority_gives_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(locks_are_listed_as_long_as_a_majority_answers, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_round_is_not_won_for_another_than_who_began_it, set_up_with_doors, tear_down),
-		cmocka_unit_test_setup_teardown(five_are_asked_in_the_time_of_one, set_up_with_doors, tear_down),
+		AT_FIVE(an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come),
+		THROUGH_DOORS(a_vote_whose_answer_was_lost_is_asked_for_again),
+		THROUGH_DOORS(votes_that_are_never_heard_of_are_taken_back),
+		THROUGH_DOORS(a_release_whose_answers_were_lost_is_a_release),
+		THROUGH_DOORS(asks_that_come_late_do_nothing),
+		AT_FIVE(scripts_that_are_gone_cost_no_failure),
+		THROUGH_DOORS(no_ask_overtakes_a_release_for_which_a_server_lacks_the_script),
+		AT_FIVE(what_a_quorum_cannot_do_is_said),
+		AT_FIVE(who_has_it_is_what_a_majority_says),
+		AT_FIVE(the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock),
+		AT_FIVE(threads_of_a_process_hand_it_on_among_themselves),
+		AT_FIVE(the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence),
+		THROUGH_DOORS(a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back),
+		AT_FIVE(what_a_minority_has_is_not_adopted),
+		AT_FIVE(what_cannot_be_known_is_not_adopted_and_not_denied),
+		AT_FIVE(servers_that_were_restarted_say_nothing_of_a_token_that_counts),
+		AT_FIVE(servers_that_lack_what_is_adopted_get_it_with_the_next_renewal),
+		AT_FIVE(of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest),
+		AT_FIVE(a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named),
+		THROUGH_DOORS(what_is_being_released_is_not_adopted_again),
+		THROUGH_DOORS(an_extension_and_a_release_at_once_end_both),
+		THROUGH_DOORS(two_extensions_at_once_are_each_as_long_as_was_asked_for),
+		AT_FIVE(what_a_majority_has_is_listed_once_and_nothing_else),
+		AT_FIVE(a_lock_is_listed_with_its_holder_and_the_time_that_a_majority_gives_it),
+		AT_FIVE(locks_are_listed_as_long_as_a_majority_answers),
+		THROUGH_DOORS(a_round_is_not_won_for_another_than_who_began_it),
+		THROUGH_DOORS(five_are_asked_in_the_time_of_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,7 @@ static void
 many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 {
 	int count = (int)knob("LEASH_TEST_LOCKS", 10000), restarts = (int)knob("LEASH_TEST_RESTARTS", 20);
-	int64_t lease_ms = (int64_t)(10000 * await_slowness()), longest_ns = 0, least_ttl = lease_ms;
+	int64_t lease_ms = slow_ms(10000), longest_ns = 0, least_ttl = lease_ms;
 	/* not everysec: then what is answered while an fsync goes on is written up to 2 s later, and a kill loses it */
 	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "no", NULL});
 	static struct leashed_events events;
@@ -149,7 +149,7 @@ static void
 through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(void **state)
 {
 	int count = (int)knob("LEASH_TEST_LOCKS", 10000);
-	int64_t lease_ms = (int64_t)(6000 * await_slowness()), down;
+	int64_t lease_ms = slow_ms(6000), down;
 	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "no", NULL});
 	static struct leashed_events events;
 	leash_client *client, *other;
@@ -187,7 +187,7 @@ after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
 {
 	enum { LOCKS = 100 };
 	int reconnects = (int)knob("LEASH_TEST_RECONNECTS", 1000);
-	int64_t lease_ms = (int64_t)(6000 * await_slowness()), begun;
+	int64_t lease_ms = slow_ms(6000), begun;
 	struct server *server = server_start(NULL);
 	static struct leashed_events events;
 	struct monitor *monitor;

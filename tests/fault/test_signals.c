@@ -16,7 +16,7 @@
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
+#include "tests/support/one_server.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
@@ -32,33 +32,7 @@
 
 #define MS INT64_C(1000000)
 
-static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
-
-static int
-start(void **state)
-{
-	(void)state;
-	server = server_start_tcp(NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
-static void
-let_a_moment_pass(unsigned *seed)
-{
-	int64_t end = await_now_ns() + rand_r(seed) % 300000;
-
-	while (await_now_ns() < end)
-		continue;
-}
 
 /* ---- signals ---- */
 
@@ -140,13 +114,13 @@ static void
 open_and_close(struct worker *w)
 {
 	char named[64];
-	const char *uri = server_uri(server);
+	const char *where = uri;
 	leash_client *client = NULL;
 
 	snprintf(named, sizeof named, "redis://localhost:%d", server_port(server));
 	if (w->turns % 3 != 0)
-		uri = w->turns % 3 == 1 ? server_uri_tcp(server) : named;
-	assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = uri, .timeout_ms = 60000), &err));
+		where = w->turns % 3 == 1 ? server_uri_tcp(server) : named;
+	assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = where, .timeout_ms = 60000), &err));
 	leash_close(client);
 	opened++;
 }
@@ -637,7 +611,7 @@ cancel_amid(struct target *t, unsigned *seed)
 		assert_status(LEASH_OK, leash_cancel_new(&t->cancel, &err));
 	assert_int_equal(pthread_create(&t->thread, NULL, call_until_canceled, t), 0);
 	await_true(t->going);
-	let_a_moment_pass(seed);
+	await_moment(seed);
 	pthread_cancel(t->thread);
 	pthread_join(t->thread, &result);
 	if (result != PTHREAD_CANCELED)
@@ -727,5 +701,5 @@ main(void)
 		cmocka_unit_test(a_million_signals_make_no_call_fail),
 	};
 
-	return cmocka_run_group_tests_name("signals", tests, start, stop);
+	return cmocka_run_group_tests_name("signals", tests, start_tcp_server, stop_server);
 }

@@ -26,13 +26,6 @@
 
 static _Thread_local leash_error err; /* what the last call said */
 
-/* Spans that a slow machine stretches. */
-static int64_t
-slow_ms(int64_t ms)
-{
-	return (int64_t)((double)ms * await_slowness());
-}
-
 /* ---- a process, or a thread of it ---- */
 
 struct held_up {

@@ -248,6 +248,14 @@ try(const char *token)
 	return ask_with(token, "600000", NEVER_LATE, TRY);
 }
 
+void
+line_up_tokens(const char *const tokens[])
+{
+	fence_of(ask(*tokens));
+	while (*++tokens != NULL)
+		assert_not_held(ask(*tokens));
+}
+
 struct answer
 release(const char *token)
 {

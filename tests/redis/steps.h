@@ -1,9 +1,9 @@
-/* The steps of the server half: the scripts as the build embeds them, on a real server and over plain connections; no other part of the
- * library takes part. What they are told, what they answer, and what is in the server afterwards.
+/* The steps of the server half: the scripts as the build embeds them, on a real server and over plain connections; no
+ * other part of the library takes part. What they are told, what they answer, and what is in the server afterwards.
  *
  * Time does not pass in these tests: a lease that ran out is a lock key that was deleted, a client that died is one
- * whose places and whose last word are old. After every step `step` looks at all keys; what it demands is what must hold
- * after any step of any client. */
+ * whose places and whose last word are old. After every step `step` looks at all keys; what it demands is what must
+ * hold after any step of any client. */
 #ifndef LEASH_TEST_STEPS_H
 #define LEASH_TEST_STEPS_H
 
@@ -115,6 +115,9 @@ struct answer run(const struct lsh_script *script, int keys, const char *const *
 struct answer ask_with(const char *token, const char *lease_ms, const char *not_after_us, const char *cfg);
 struct answer ask(const char *token);
 struct answer try(const char *token);
+/* The first has the lock, and the others wait for it in this order. */
+#define line_up(...) line_up_tokens((const char *const[]){ __VA_ARGS__, NULL })
+void line_up_tokens(const char *const tokens[]);
 struct answer release(const char *token);
 struct answer word(const char *client, const char *token);
 struct answer renew(const char *token, const char *lease_ms, const char *depth);

@@ -174,9 +174,7 @@ a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls(void **state)
 	struct listener *bob = listen_for(BOB);
 
 	await_true(server_us() % (ALIVE * 500) < ALIVE * 490); /* all in one period */
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	order = NOTHING;
 	server_text(server, "CONFIG RESETSTAT");
 	assert_number(release(ANN1), 1);
@@ -281,9 +279,7 @@ static void
 a_second_place_of_a_client_adds_no_second_client(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(BOB2));
+	line_up(ANN1, BOB1, BOB2);
 	assert_string_equal(places(), BOB1 " 60000 " BOB2 " 60000");
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 2);
 	assert_int_equal(state_of(word(BOB, BOB1)), 0);
@@ -296,9 +292,7 @@ static void
 asking_again_keeps_the_place_and_says_that_the_client_lives(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	bury(BOB);
 	int64_t before = server_us();
 	assert_not_held(ask(BOB1));
@@ -311,8 +305,7 @@ static void
 places_come_in_the_order_of_their_asks_also_when_the_clock_went_back(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, CID1);
 	server_text(server, "ZADD " QUEUE " %lld %s", (long long)(server_us() + INT64_C(3600000000)), CID1 " 60000");
 	assert_not_held(ask(BOB1));
 	assert_not_held(ask(BOB2));
@@ -333,8 +326,7 @@ static void
 a_try_leaves_a_queue_as_it_is(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	assert_not_held(try(CID1));
 	assert_string_equal(places(), BOB1 " 60000");
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 1);
@@ -388,8 +380,7 @@ an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	struct listener *bob = listen_for(BOB);
 	struct answer answer;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	expire(LOCK);
 	answer = ask(CID1);
 	assert_not_held(answer);
@@ -406,8 +397,7 @@ a_try_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	(void)state;
 	struct listener *bob = listen_for(BOB);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	expire(LOCK);
 	assert_not_held(try(CID1));
 	assert_string_equal(holder(), BOB1);
@@ -421,9 +411,7 @@ the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again(void **state)
 	(void)state;
 	struct listener *bob = listen_for(BOB);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);
 	assert_last_fence(fence_of(ask(BOB1)));
 	assert_string_equal(holder(), BOB1);
@@ -436,8 +424,7 @@ static void
 a_newcomer_takes_an_abandoned_lock_whose_queue_is_dead(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	bury(BOB);
 	expire(LOCK);
 	fence_of(ask(CID1));
@@ -450,8 +437,7 @@ static void
 a_try_takes_an_abandoned_lock_whose_queue_is_dead(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	bury(BOB);
 	expire(LOCK);
 	assert_last_fence(fence_of(try(CID1)));
@@ -464,8 +450,7 @@ static void
 a_try_takes_an_abandoned_lock_whose_queue_does_not_listen(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	expire(LOCK);
 	fence_of(try(CID1));
 	assert_string_equal(holder(), CID1);

@@ -39,8 +39,7 @@ static void
 a_full_server_refuses_new_places(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	fill_up();
 	assert_error(ask(CID1), "OOM");
 	assert_string_equal(places(), BOB1 " 60000");
@@ -51,8 +50,7 @@ static void
 a_full_server_refuses_who_tries_for_an_abandoned_lock(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	expire(LOCK);
 	listen_for(BOB);
 	fill_up();
@@ -91,8 +89,7 @@ a_full_server_releases_and_hands_on(void **state)
 	(void)state;
 	struct listener *bob = listen_for(BOB);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	fill_up();
 	assert_number(release(ANN1), 1);
 	assert_string_equal(holder(), BOB1);
@@ -108,9 +105,7 @@ a_full_server_lets_leave_and_hands_on(void **state)
 	(void)state;
 	struct listener *cid = listen_for(CID);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);
 	fill_up();
 	assert_number(release(BOB1), 2);
@@ -125,9 +120,7 @@ a_full_server_takes_words_and_hands_on(void **state)
 	struct listener *bob = listen_for(BOB);
 	int64_t before;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	bury(CID);
 	fill_up();
 	before = server_us();
@@ -202,8 +195,7 @@ a_fence_key_that_is_no_fence_is_left_alone(void **state)
 	assert_error(ask(ANN1), "WRONGTYPE");
 	assert_false(exists(LOCK));
 	expire(FENCE);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	put_stranger(FENCE);
 	assert_error(ask(ANN1), "WRONGTYPE");
 	assert_string_equal(holder(), ANN1);

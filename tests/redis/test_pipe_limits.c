@@ -1,9 +1,11 @@
-/* Limits in the pipe: whoever waits leaves when its own time comes, whoever reads for it, and however the readers come and go.
+/* Limits in the pipe: whoever waits leaves when its own time comes, whoever reads for it, and however the readers come
+ * and go.
  *
- * Those who sleep have no timer of their own if the reader wakes in time for them. So with a limit that gets lost on the way from
- * one reader to the next nobody leaves: what these tests look for. No time is measured for that. There are anchors, callers
- * without any limit, whose answers the peer withholds: what has to end must end while they wait. Whatever wakes a reader
- * makes up for a limit that was lost before, so there are rounds with few callers, after which nothing else happens.
+ * Those who sleep have no timer of their own if the reader wakes in time for them. So with a limit that gets lost on
+ * the way from one reader to the next nobody leaves: what these tests look for. No time is measured for that. There are
+ * anchors, callers without any limit, whose answers the peer withholds: what has to end must end while they wait.
+ * Whatever wakes a reader makes up for a limit that was lost before, so there are rounds with few callers, after which
+ * nothing else happens.
  *
  * The peer is a thread with the other end of a socketpair. Each command is a number, and so is its answer. */
 #include <setjmp.h>
@@ -19,6 +21,7 @@
 #include "tests/support/await.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -396,7 +399,8 @@ an_overdue_command_ends_all_who_wait(void **state)
 		for (int i = 0; i < CALLERS; i++) {
 			bool leaves = i != overdue && (i == hasty || next_random(&seed, 4) == 0);
 
-			start(&callers[i], line, leaves ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER, i == overdue ? 20 * LSH_MS : PATIENT_NS);
+			start(&callers[i], line, leaves ? (1 + next_random(&seed, 40)) * LSH_MS : LSH_NEVER,
+			      i == overdue ? 20 * LSH_MS : PATIENT_NS);
 		}
 		for (int i = 0; i < CALLERS; i++)
 			await_true(atomic_load(&callers[i].over));
@@ -421,19 +425,24 @@ an_overdue_command_ends_all_who_wait(void **state)
 
 struct stormer {
 	struct caller call;
-	atomic_bool *ending;
 	unsigned seed;
 	uint64_t outcomes[OUTCOMES];
 	atomic_size_t left;
 	bool early;
 };
 
+static struct storm {
+	struct stormer stormers[CALLERS];
+	atomic_bool ending;
+	uint64_t outcomes[OUTCOMES]; /* of all, in the end */
+} storm;
+
 static void *
-storm(void *arg)
+call_on(void *arg)
 {
 	struct stormer *s = arg;
 
-	while (!atomic_load(s->ending)) {
+	while (!atomic_load(&storm.ending)) {
 		s->call.wait = (20 + next_random(&s->seed, next_random(&s->seed, 4) == 0 ? 20000 : 500)) * LSH_US;
 		call_once(&s->call);
 		s->outcomes[s->call.outcome]++;
@@ -447,24 +456,46 @@ storm(void *arg)
 	return NULL;
 }
 
+/* Callers who call again and again, and go on with `then` at each end. */
+static void
+storm_begin(struct line *line, void (*then)(struct command *command))
+{
+	memset(&storm, 0, sizeof storm);
+	for (int i = 0; i < CALLERS; i++) {
+		struct stormer *s = &storm.stormers[i];
+
+		*s = (struct stormer){.call = {.line = line, .patience = PATIENT_NS, .then = then}, .seed = (unsigned)i};
+		assert_int_equal(pthread_create(&s->call.thread, NULL, call_on, s), 0);
+	}
+}
+
+/* Nobody has left early. */
+static void
+storm_end(struct peer *peer)
+{
+	atomic_store(&peer->allowed, SIZE_MAX);
+	atomic_store(&storm.ending, true);
+	for (int i = 0; i < CALLERS; i++) {
+		pthread_join(storm.stormers[i].call.thread, NULL);
+		assert_false(storm.stormers[i].early);
+		for (int k = 0; k < OUTCOMES; k++)
+			storm.outcomes[k] += storm.stormers[i].outcomes[k];
+	}
+	printf("# %" PRIu64 " answered, %" PRIu64 " left, %" PRIu64 " unsent, %" PRIu64 " unknown\n",
+	       storm.outcomes[LSH_ANSWERED], storm.outcomes[LEFT], storm.outcomes[LSH_UNSENT],
+	       storm.outcomes[LSH_UNKNOWN]);
+}
+
 static void
 each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(void **state)
 {
-	struct stormer *stormers = calloc(CALLERS, sizeof *stormers);
 	static struct peer peer;
 	struct line *line = line_to(&peer);
-	static atomic_bool ending;
-	uint64_t outcomes[OUTCOMES] = {0};
 	unsigned seed = 19;
 
 	(void)state;
-	assert_non_null(stormers);
-	atomic_store(&ending, false);
 	atomic_store(&peer.stutters, true);
-	for (int i = 0; i < CALLERS; i++) {
-		stormers[i] = (struct stormer){.call = {.line = line, .patience = PATIENT_NS}, .ending = &ending, .seed = (unsigned)i};
-		assert_int_equal(pthread_create(&stormers[i].call.thread, NULL, storm, &stormers[i]), 0);
-	}
+	storm_begin(line, NULL);
 	for (int round = 0; round < 40; round++) {
 		size_t before[CALLERS];
 
@@ -473,30 +504,22 @@ each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(v
 		/* silent, but for a few more: each of them has nothing but its limit to end by */
 		atomic_store(&peer.allowed, peer.heard + next_random(&seed, 10));
 		for (int i = 0; i < CALLERS; i++)
-			before[i] = stormers[i].left;
+			before[i] = storm.stormers[i].left;
 		for (int i = 0; i < CALLERS; i++)
-			await_true(stormers[i].left > before[i]);
+			await_true(storm.stormers[i].left > before[i]);
 	}
-	atomic_store(&peer.allowed, SIZE_MAX);
-	atomic_store(&ending, true);
-	for (int i = 0; i < CALLERS; i++) {
-		pthread_join(stormers[i].call.thread, NULL);
-		assert_false(stormers[i].early);
-		for (int k = 0; k < OUTCOMES; k++)
-			outcomes[k] += stormers[i].outcomes[k];
-	}
-	printf("# %llu answered, %llu left\n", (unsigned long long)outcomes[LSH_ANSWERED], (unsigned long long)outcomes[LEFT]);
-	assert_int_equal(outcomes[LSH_UNKNOWN] + outcomes[LSH_UNSENT] + outcomes[LSH_GARBLED], 0);
-	assert_true(outcomes[LSH_ANSWERED] > 0);
+	storm_end(&peer);
+	assert_int_equal(storm.outcomes[LSH_UNKNOWN] + storm.outcomes[LSH_UNSENT] + storm.outcomes[LSH_GARBLED], 0);
+	assert_true(storm.outcomes[LSH_ANSWERED] > 0);
 	end_line(line, &peer);
-	free(stormers);
 }
 
 /* ---- a thread that sleeps, and for which somebody else keeps the time ---- */
 
 struct sleeper {
 	struct line *line;
-	struct command *command, *other; /* it waits while the first is on its way, and until the other has ended; NULL: for ever */
+	struct command *command; /* it waits while this is on its way, */
+	struct command *other;   /* and until this has ended; NULL: for ever */
 	int64_t deadline;
 	atomic_bool said, go, over;
 	pthread_t thread;
@@ -531,7 +554,8 @@ sleep_in_pipe(void *arg)
 
 /* It sleeps, and another thread, which came later, reads for it for 100 ms. */
 static void
-put_to_sleep(struct sleeper *s, struct caller *reader, struct line *line, struct peer *peer, bool has_other, int64_t wait)
+put_to_sleep(struct sleeper *s, struct caller *reader, struct line *line, struct peer *peer, bool has_other,
+             int64_t wait)
 {
 	static struct command some;
 	size_t commands = has_other ? 3 : 2;
@@ -719,7 +743,8 @@ whoever_has_to_go_before_it_serves_does_and_is_called_again(void **state)
 
 static atomic_uint ends;
 
-/* Called in-line when a command has ended: it appends another, which nobody waits for, flushes, or breaks the connection. */
+/* Called in-line when a command has ended: it appends another, which nobody waits for, flushes, or breaks the
+ * connection. */
 static void
 go_on(struct command *command)
 {
@@ -739,20 +764,12 @@ go_on(struct command *command)
 static void
 each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks(void **state)
 {
-	struct stormer *stormers = calloc(CALLERS, sizeof *stormers);
 	static struct peer peer;
 	struct line *line = line_to(&peer);
-	static atomic_bool ending;
-	uint64_t outcomes[OUTCOMES] = {0};
 	unsigned seed = 23;
 
 	(void)state;
-	assert_non_null(stormers);
-	atomic_store(&ending, false);
-	for (int i = 0; i < CALLERS; i++) {
-		stormers[i] = (struct stormer){.call = {.line = line, .patience = PATIENT_NS, .then = go_on}, .ending = &ending, .seed = (unsigned)i};
-		assert_int_equal(pthread_create(&stormers[i].call.thread, NULL, storm, &stormers[i]), 0);
-	}
+	storm_begin(line, go_on);
 	for (int round = 0; round < 150; round++) {
 		atomic_store(&peer.stutters, round % 3 == 0);
 		atomic_store(&peer.allowed, round % 5 == 0 ? next_random(&seed, 100) : SIZE_MAX);
@@ -760,20 +777,11 @@ each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks(
 		disconnect(&peer, line);
 		connect_to(&peer, line);
 	}
-	atomic_store(&peer.allowed, SIZE_MAX);
-	atomic_store(&ending, true);
-	for (int i = 0; i < CALLERS; i++) {
-		pthread_join(stormers[i].call.thread, NULL);
-		assert_false(stormers[i].early);
-		for (int k = 0; k < OUTCOMES; k++)
-			outcomes[k] += stormers[i].outcomes[k];
-	}
-	printf("# %llu answered, %llu left, %llu unsent, %llu unknown; %u ended commands appended others\n", (unsigned long long)outcomes[LSH_ANSWERED],
-	       (unsigned long long)outcomes[LEFT], (unsigned long long)outcomes[LSH_UNSENT], (unsigned long long)outcomes[LSH_UNKNOWN], ends);
-	assert_int_equal(outcomes[LSH_GARBLED], 0);
-	assert_true(outcomes[LSH_ANSWERED] > 0 && outcomes[LSH_UNKNOWN] > 0);
+	storm_end(&peer);
+	printf("# %u ended commands appended others\n", ends);
+	assert_int_equal(storm.outcomes[LSH_GARBLED], 0);
+	assert_true(storm.outcomes[LSH_ANSWERED] > 0 && storm.outcomes[LSH_UNKNOWN] > 0);
 	end_line(line, &peer);
-	free(stormers);
 }
 
 struct watcher {
@@ -799,8 +807,8 @@ watch(void *arg)
 	return NULL;
 }
 
-/* Callers read the epoch first and skip what is only asked of a pipe that is up (the restart guard): a command with the new
- * epoch would then be sent unguarded. */
+/* Callers read the epoch first and skip what is only asked of a pipe that is up (the restart guard): a command with the
+ * new epoch would then be sent unguarded. */
 static void
 the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 {

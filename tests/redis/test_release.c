@@ -1,4 +1,5 @@
-/* Releasing, leaving and canceling, step by step: every line that lib/lua/README.md promises of them, one interleaving at a time. */
+/* Releasing, leaving and canceling, step by step: every line that lib/lua/README.md promises of them, one interleaving
+ * at a time. */
 #include "tests/redis/steps.h"
 
 #include <stdlib.h>
@@ -52,9 +53,7 @@ a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
 	struct listener *bob = listen_for(BOB), *cid = listen_for(CID);
 	int64_t before;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	before = server_us();
 	assert_number(release(ANN1), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), BOB1 " 1");
@@ -71,8 +70,7 @@ the_last_place_takes_the_queue_with_it(void **state)
 {
 	(void)state;
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	assert_number(release(ANN1), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_false(exists(QUEUE));
@@ -108,8 +106,7 @@ fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
 	struct listener *bob = listen_for(BOB);
 	int64_t ahead;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	ahead = server_us() + INT64_C(3600000000);
 	server_text(server, "SET " FENCE " %lld PX 20000", (long long)ahead);
 	assert_number(release(ANN1), 1);
@@ -136,9 +133,7 @@ a_client_that_does_not_listen_is_passed_over(void **state)
 	(void)state;
 	struct listener *cid = listen_for(CID);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	assert_number(release(ANN1), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), CID1 " 1");
 	assert_ttl(LOCK, CLAIM);
@@ -151,9 +146,7 @@ static void
 a_lock_that_nobody_listens_for_is_free(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	assert_number(release(ANN1), 1);
 	assert_false(exists(LOCK));
 	assert_false(exists(QUEUE));
@@ -163,9 +156,7 @@ static void
 silence_is_no_refusal_where_counts_are_not_exact(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	assert_number(step(release, 3, ANN1, INEXACT), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_ttl(LOCK, CLAIM);
@@ -178,10 +169,7 @@ a_dead_client_is_passed_over(void **state)
 	(void)state;
 	struct listener *bob = listen_for(BOB), *cid = listen_for(CID);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(BOB2));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, BOB2, CID1);
 	bury(BOB);
 	assert_number(release(ANN1), 1);
 	assert_string_equal(holder(), CID1);
@@ -195,8 +183,7 @@ a_lock_whose_queue_is_dead_is_free(void **state)
 {
 	(void)state;
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	bury(BOB);
 	assert_number(release(ANN1), 1);
 	assert_false(exists(LOCK));
@@ -248,10 +235,7 @@ static void
 who_leaves_has_no_place_any_more(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(BOB2));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, BOB2, CID1);
 	assert_number(release(BOB1), 2);
 	assert_string_equal(places(), BOB2 " 60000 " CID1 " 60000");
 	assert_string_equal(holder(), ANN1);
@@ -262,8 +246,7 @@ static void
 who_leaves_last_removes_the_queue(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	assert_number(release(BOB1), 2);
 	assert_false(exists(QUEUE));
 	assert_string_equal(holder(), ANN1);
@@ -275,9 +258,7 @@ who_leaves_hands_an_abandoned_lock_on(void **state)
 	(void)state;
 	struct listener *cid = listen_for(CID);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);
 	assert_number(release(BOB1), 2);
 	assert_string_equal(holder(), CID1);
@@ -292,9 +273,7 @@ the_cancel_of_a_granted_token_hands_the_lock_on(void **state)
 	struct listener *cid = listen_for(CID);
 
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	assert_number(release(ANN1), 1);
 	assert_string_equal(holder(), BOB1);
 	assert_number(release(BOB1), 1);
@@ -308,8 +287,7 @@ the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on(void **state)
 	(void)state;
 	struct listener *bob = listen_for(BOB);
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	expire(LOCK);
 	assert_number(release(ANN1), 0);
 	assert_string_equal(holder(), BOB1);
@@ -320,8 +298,7 @@ static void
 the_cancel_of_an_unknown_token_takes_nothing_from_a_holder(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	assert_number(release(CID1), 0);
 	assert_string_equal(holder(), ANN1);
 	assert_string_equal(places(), BOB1 " 60000");

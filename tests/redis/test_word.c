@@ -30,9 +30,7 @@ static void
 a_word_keeps_the_places_of_its_own_client_only(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	bury(BOB);
 	assert_int_equal(state_of(word(CID, CID1)), 0);
 	assert_true(alive_until(BOB) < server_us());
@@ -53,8 +51,7 @@ static void
 a_word_of_an_unknown_token_takes_no_place(void **state)
 {
 	(void)state;
-	fence_of(ask(ANN1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, CID1);
 	assert_int_equal(state_of(word(BOB, BOB1)), -1);
 	assert_string_equal(places(), CID1 " 60000");
 	assert_string_equal(holder(), ANN1);
@@ -65,8 +62,7 @@ a_word_of_an_unknown_token_takes_no_free_lock(void **state)
 {
 	(void)state;
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, CID1);
 	expire(LOCK);
 	assert_int_equal(state_of(word(BOB, BOB1)), -1);
 	assert_false(exists(LOCK));
@@ -79,9 +75,7 @@ a_word_hands_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	struct listener *bob = listen_for(BOB);
 	struct answer answer;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
-	assert_not_held(ask(CID1));
+	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);
 	answer = word(CID, CID1);
 	assert_int_equal(state_of(answer), 0);
@@ -99,8 +93,7 @@ a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease(void **state)
 	struct listener *bob = listen_for(BOB);
 	struct answer answer;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	expire(LOCK);
 	answer = word(BOB, BOB1);
 	assert_last_fence(state_of(answer));
@@ -116,8 +109,7 @@ a_word_revives_the_places_of_its_client_before_it_hands_on(void **state)
 {
 	(void)state;
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	bury(BOB);
 	expire(LOCK);
 	assert_true(state_of(word(BOB, BOB1)) > 0);
@@ -128,8 +120,7 @@ a_word_learns_of_a_grant_whose_message_was_lost(void **state)
 {
 	(void)state;
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	assert_number(release(ANN1), 1);
 	assert_ttl(LOCK, CLAIM);
 	assert_last_fence(state_of(word(BOB, BOB1)));
@@ -141,8 +132,7 @@ a_word_or_an_ask_of_a_holder_keeps_its_fence(void **state)
 {
 	(void)state;
 	listen_for(BOB);
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	assert_number(release(ANN1), 1);
 	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1); /* for so long Ann's client keeps them */
 	assert_last_fence(state_of(word(BOB, BOB1)));
@@ -203,8 +193,7 @@ a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds(void **state)
 	(void)state;
 	struct answer answer;
 
-	fence_of(ask(ANN1));
-	assert_not_held(ask(BOB1));
+	line_up(ANN1, BOB1);
 	bury(BOB);
 	expire(LOCK);
 	answer = word(CID, CID1);

@@ -70,3 +70,32 @@ await_ms(int64_t ms)
 {
 	sleep_ns(ms * 1000000);
 }
+
+void
+await_moment(unsigned *seed)
+{
+	int64_t end = await_now_ns() + rand_r(seed) % 300000;
+
+	while (await_now_ns() < end)
+		continue;
+}
+
+int64_t
+slow_ms(int64_t ms)
+{
+	return (int64_t)((double)ms * await_slowness());
+}
+
+static int
+by_length(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void
+sort_times(int64_t *times, size_t n)
+{
+	qsort(times, n, sizeof *times, by_length);
+}

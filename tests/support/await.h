@@ -6,6 +6,7 @@
 #define LEASH_TEST_AWAIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Look every millisecond until `cond` is true; 30 s of false fail the test. */
@@ -35,5 +36,14 @@ void await_step(int64_t limit_ns, double seconds, const char *what, const char *
 
 /* For when time itself is what a test is about (a lease must have run out): sleep for exactly so long, or longer. */
 void await_ms(int64_t ms);
+
+/* Spin for up to 300 us, by chance. */
+void await_moment(unsigned *seed);
+
+/* What takes so long on a fair machine takes so long on this one. */
+int64_t slow_ms(int64_t ms);
+
+/* Times that were measured: the shortest comes first. */
+void sort_times(int64_t *times, size_t n);
 
 #endif

@@ -5,13 +5,26 @@
 struct server *server;
 const char *uri;
 
+static int
+start(struct server *one)
+{
+	server = one;
+	uri = server_uri(server);
+	return 0;
+}
+
 int
 start_server(void **state)
 {
 	(void)state;
-	server = server_start(NULL);
-	uri = server_uri(server);
-	return 0;
+	return start(server_start(NULL));
+}
+
+int
+start_tcp_server(void **state)
+{
+	(void)state;
+	return start(server_start_tcp(NULL));
 }
 
 int

@@ -9,6 +9,7 @@ extern const char *uri; /* the server's, by its socket */
 
 /* For cmocka_run_group_tests(). */
 int start_server(void **state);
+int start_tcp_server(void **state); /* which listens on a port, too */
 int stop_server(void **state);
 
 #endif

@@ -187,14 +187,6 @@ place_await_waiting(const char *lock, int64_t n)
 		await_true(place_integer(lock, "ZCOUNT leash:{%s}:queue (0 +inf", lock) == n);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int64_t
 place_left_ms(const char *lock)
 {
@@ -206,7 +198,7 @@ place_left_ms(const char *lock)
 		return place_integer(lock, "PTTL leash:{%s}", lock);
 	while ((server = deployment_master(place, n)) != NULL)
 		left_ms[n++] = server_pid(server) != 0 ? server_integer(server, "PTTL leash:{%s}", lock) : -2;
-	qsort(left_ms, n, sizeof *left_ms, compare);
+	sort_times(left_ms, n);
 	return left_ms[n / 2];
 }
 
