@@ -261,7 +261,8 @@ other_options_out_of_range_are_refused_and_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof no_timeout / sizeof *no_timeout; i++)
-		assert_refused(LEASH_INVALID, "timeout_ms", leash_open(&none, LEASH_OPTIONS(.timeout_ms = no_timeout[i]), &err));
+		assert_refused(LEASH_INVALID, "timeout_ms",
+		               leash_open(&none, LEASH_OPTIONS(.timeout_ms = no_timeout[i]), &err));
 	for (int i = 0; no_prefix[i] != NULL; i++)
 		assert_refused(LEASH_INVALID, "prefix", leash_open(&none, LEASH_OPTIONS(.prefix = no_prefix[i]), &err));
 	for (int i = 0; no_name[i] != NULL; i++)
@@ -273,16 +274,23 @@ other_options_out_of_range_are_refused_and_named(void **state)
 	for (size_t i = 0; i < sizeof too_short / sizeof *too_short; i++) {
 		int64_t ms = too_short[i];
 
-		assert_refused(LEASH_INVALID, "max_hold_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.max_hold_ms = ms), &err));
-		assert_refused(LEASH_INVALID, "alive_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.alive_ms = ms), &err));
+		assert_refused(LEASH_INVALID, "max_hold_ms",
+		               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.max_hold_ms = ms), &err));
+		assert_refused(LEASH_INVALID, "alive_ms",
+		               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.alive_ms = ms), &err));
 	}
-	assert_refused(LEASH_INVALID, "restart_guard_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = -1), &err));
+	assert_refused(LEASH_INVALID, "restart_guard_ms",
+	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = -1), &err));
 	assert_refused(LEASH_INVALID, "restart_guard_ms",
 	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.restart_guard_ms = INT64_MAX), &err));
-	assert_refused(LEASH_INVALID, "handoffs", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = 256), &err));
-	assert_refused(LEASH_INVALID, "handoffs", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = -1), &err));
-	assert_refused(LEASH_INVALID, "handoff_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = 60001), &err));
-	assert_refused(LEASH_INVALID, "handoff_ms", leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = -1), &err));
+	assert_refused(LEASH_INVALID, "handoffs",
+	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = 256), &err));
+	assert_refused(LEASH_INVALID, "handoffs",
+	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoffs = -1), &err));
+	assert_refused(LEASH_INVALID, "handoff_ms",
+	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = 60001), &err));
+	assert_refused(LEASH_INVALID, "handoff_ms",
+	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = -1), &err));
 	leash_close(client);
 }
 
@@ -300,7 +308,8 @@ options_at_the_ends_of_their_ranges_are_taken(void **state)
 	memcpy(prefix, "aZ0.9_-", 7);
 	client = place_client(LEASH_OPTIONS(.prefix = prefix, .client_name = name, .timeout_ms = 60000));
 	assert_non_null(strstr(place_text("token", "CLIENT LIST"), name));
-	lock = leashed_lock(client, "ends", LEASH_LOCK_OPTIONS(.max_hold_ms = INT64_MAX, .alive_ms = INT64_MAX, .handoffs = 255, .handoff_ms = 60000));
+	lock = leashed_lock(client, "ends", LEASH_LOCK_OPTIONS(.max_hold_ms = INT64_MAX, .alive_ms = INT64_MAX,
+	                                                       .handoffs = 255, .handoff_ms = 60000));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	snprintf(key, sizeof key, "%s:{ends}", prefix);
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
@@ -327,7 +336,8 @@ options_of_older_and_newer_callers_are_understood(void **state)
 		leash_acquire known;
 		uint64_t unknown[100];
 	} newer_acquire = {.known = {.size = sizeof newer_acquire}};
-	leash_options older = {.size = offsetof(leash_options, lease_ms), .uri = place_uri(), .lease_ms = -1, .timeout_ms = -1};
+	leash_options older =
+		{.size = offsetof(leash_options, lease_ms), .uri = place_uri(), .lease_ms = -1, .timeout_ms = -1};
 	leash_lock_options older_lock = {.size = offsetof(leash_lock_options, lease_ms), .lease_ms = -1, .max_hold_ms = -1};
 	leash_acquire older_acquire = {.size = offsetof(leash_acquire, lease_ms), .wait_ms = 10, .lease_ms = -1};
 	leash_client *client, *none;
@@ -351,7 +361,8 @@ options_of_older_and_newer_callers_are_understood(void **state)
 	newer_lock.unknown[4] = 1;
 	newer_acquire.unknown[99] = 1;
 	assert_refused(LEASH_UNSUPPORTED, "LEASH_OPTIONS", leash_open(&none, &newer.known, &err));
-	assert_refused(LEASH_UNSUPPORTED, "LEASH_LOCK_OPTIONS", leash_lock_new(&no_lock, client, "x", &newer_lock.known, &err));
+	assert_refused(LEASH_UNSUPPORTED, "LEASH_LOCK_OPTIONS",
+	               leash_lock_new(&no_lock, client, "x", &newer_lock.known, &err));
 	assert_refused(LEASH_UNSUPPORTED, "LEASH_ACQUIRE", leash_lock_acquire_with(lock, &newer_acquire.known, &err));
 	for (size_t i = 0; i < sizeof older_lock.reserved_; i++) {
 		leash_lock_options switched = {.size = sizeof switched};

@@ -1,13 +1,15 @@
-/* A thousand threads wait for one fair lock and leave, each at a moment of its own: half of them by a timeout, half canceled.
+/* A thousand threads wait for one fair lock and leave, each at a moment of its own: half of them by a timeout, half
+ * canceled.
  *
- * In the first test the holder keeps the lock until the last of them has returned: nobody may have got it, each must return on
- * time, and nothing of them may be left in Redis that could be given the lock later. In the second one the lock goes
- * round meanwhile, and they leave roughly in the order in which they came: so the first in the queue are always those that
- * are about to leave, and some are granted it at that very moment. They keep it (LEASH_OK) or pass it on, and it never stands still.
+ * In the first test the holder keeps the lock until the last of them has returned: nobody may have got it, each must
+ * return on time, and nothing of them may be left in Redis that could be given the lock later. In the second one the
+ * lock goes round meanwhile, and they leave roughly in the order in which they came: so the first in the queue are
+ * always those that are about to leave, and some are granted it at that very moment. They keep it (LEASH_OK) or pass it
+ * on, and it never stands still.
  *
- * LEASH_TEST_LEAVE_THREADS: waiters in each of the four processes (default 250). LEASH_TEST_LEAVE_SECONDS: within how many they
- * leave (default 4; a quarter of it in the second test, where ten then leave at the end of each turn). LEASH_TEST_SEED: when each
- * does, and how (default: by the clock). */
+ * LEASH_TEST_LEAVE_THREADS: waiters in each of the four processes (default 250). LEASH_TEST_LEAVE_SECONDS: within how
+ * many they leave (default 4; a quarter of it in the second test, where ten then leave at the end of each turn).
+ * LEASH_TEST_SEED: when each does, and how (default: by the clock). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +31,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROCESSES = 4, THREADS_MAX = 1000, LEASE_MS = 10000, LATE_MS = 100, TOO_LATE_MS = 1000, TURN_MS = 10, STACK = 256 * 1024 };
+enum { PROCESSES = 4, THREADS_MAX = 1000, LEASE_MS = 10000, LATE_MS = 100, TOO_LATE_MS = 1000, TURN_MS = 10,
+       STACK = 256 * 1024 };
 
 #define MS INT64_C(1000000)
 #define KEY "leash:{leave}"
@@ -93,7 +96,8 @@ sleep_until(int64_t ns)
 static void
 hold(struct fair *fair, leash_lock *lock)
 {
-	int64_t last = atomic_exchange(&fair->granted_ns, await_now_ns()), gap = await_now_ns() - last, longest = fair->longest_gap_ns;
+	int64_t last = atomic_exchange(&fair->granted_ns, await_now_ns()), gap = await_now_ns() - last,
+		longest = fair->longest_gap_ns;
 	leash_error err;
 	leash_status status;
 
@@ -319,8 +323,10 @@ check_lateness(struct fair *fair, bool canceled, int64_t lag_ns, size_t *granted
 	if (n == 0)
 		return;
 	sort_times(late, n);
-	printf("# %4zu %-9s late by ms: p50 %.2f, p90 %.2f, p99 %.2f, longest %.2f; %zu within %d ms\n", n, canceled ? "canceled," : "timed out,",
-	       (double)late[n / 2] / 1e6, (double)late[n * 9 / 10] / 1e6, (double)late[n * 99 / 100] / 1e6, (double)late[n - 1] / 1e6, in_time,
+	printf("# %4zu %-9s late by ms: p50 %.2f, p90 %.2f, p99 %.2f, longest %.2f; %zu within %d ms\n", n,
+	       canceled ? "canceled," : "timed out,",
+	       (double)late[n / 2] / 1e6, (double)late[n * 9 / 10] / 1e6, (double)late[n * 99 / 100] / 1e6,
+	       (double)late[n - 1] / 1e6, in_time,
 	       (int)(limit_ns / MS));
 	fflush(stdout);
 	assert_int_equal(early, 0);
@@ -369,7 +375,8 @@ thousand_waiters_leave(bool moving)
 		stage_await(&fair->free, 2);
 	}
 	child_wait(holder);
-	messages = monitor_count_in_scripts(monitor, "publish\" \"leash:") - monitor_count_in_scripts(monitor, fair->holder);
+	messages =
+		monitor_count_in_scripts(monitor, "publish\" \"leash:") - monitor_count_in_scripts(monitor, fair->holder);
 	monitor_stop(monitor);
 	await_true(place_integer("leave", "EXISTS " KEY " " KEY ":queue") == 0);
 
@@ -391,8 +398,10 @@ thousand_waiters_leave(bool moving)
 	printf("# %zu waiters, %lld of them in the queue before the first was to leave\n", all, (long long)most);
 	check_lateness(fair, true, lag_ns, &granted, &kept);
 	check_lateness(fair, false, lag_ns, &granted, &kept);
-	printf("# %zu grants to waiters: %zu of them got it, %zu of these after their time was over; %lld passed it on; %zu turns in all; "
-	       "longest time without a new holder %.1f ms; %zu violations\n", messages, granted, kept, (long long)messages - (long long)granted,
+	printf("# %zu grants to waiters: %zu of them got it, %zu of these after their time was over; %lld passed it on; "
+	       "%zu turns in all; "
+	       "longest time without a new holder %.1f ms; %zu violations\n", messages, granted, kept,
+	       (long long)messages - (long long)granted,
 	       judge_entries(fair->judge), (double)fair->longest_gap_ns / 1e6, judge_violations(fair->judge));
 	fflush(stdout);
 	judge_print(fair->judge);

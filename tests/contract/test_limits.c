@@ -99,7 +99,8 @@ static void
 a_lease_longer_than_max_hold_ms_is_cut_from_the_start(void **state)
 {
 	int64_t most_ms = long_ms(40000, 5000);
-	leash_lock *lock = leashed_lock(client, "cut", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(600000), .max_hold_ms = most_ms));
+	leash_lock *lock =
+		leashed_lock(client, "cut", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(600000), .max_hold_ms = most_ms));
 	leash_error err;
 	int64_t left;
 
@@ -145,7 +146,8 @@ static void
 a_holder_that_calls_alive_again_in_time_recovers(void **state)
 {
 	int64_t lease_ms = slow_ms(3000);
-	leash_lock *lock = leashed_lock(client, "again", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = slow_ms(300)));
+	leash_lock *lock =
+		leashed_lock(client, "again", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = slow_ms(300)));
 	int64_t before;
 	leash_error err;
 

@@ -1,32 +1,38 @@
 /* The arena of a sentinel set: a master, two replicas, three sentinels, and a proxy before each server that keeps data.
  *
- * What does a failover do to what leash promises? Replication is asynchronous: the master answers before a replica has what it
- * answered, so a lock that was acknowledged may be unknown to the next master. That is among what leash cannot help (min_replicas can), and
- * the judge must not hold it against leash; but it must not be used to excuse what is leash's own doing either. So there are two kinds:
+ * What does a failover do to what leash promises? Replication is asynchronous: the master answers before a replica has
+ * what it answered, so a lock that was acknowledged may be unknown to the next master. That is among what leash cannot
+ * help (min_replicas can), and the judge must not hold it against leash; but it must not be used to excuse what is
+ * leash's own doing either. So there are two kinds:
  *
- *   in good order   Before the master is cut off it is told to take no more writes (CLIENT PAUSE), and then everything that it has taken
- *                   is awaited at the replicas. So whichever of them comes next has all that was ever answered, and nothing is excused:
- *                   every hold is valid until it is said to be, or renewed at the new master, and nobody else gets it
- *   as it comes     The master is cut off amid writes, or after writes that no replica has because its link is held; or it is passed over
- *                   while it goes on (SENTINEL FAILOVER tells it last). That is a breach, from then until the old master follows the
- *                   new one: what was valid at some moment of that time is promised to nobody. What is held after it is
+ *   in good order   Before the master is cut off it is told to take no more writes (CLIENT PAUSE), and then everything
+ *                   that it has taken is awaited at the replicas. So whichever of them comes next has all that was ever
+ *                   answered, and nothing is excused: every hold is valid until it is said to be, or renewed at the new
+ *                   master, and nobody else gets it
+ *   as it comes     The master is cut off amid writes, or after writes that no replica has because its link is held; or
+ *                   it is passed over while it goes on (SENTINEL FAILOVER tells it last). That is a breach, from then
+ *                   until the old master follows the new one: what was valid at some moment of that time is promised to
+ *                   nobody. What is held after it is
  *
- * With min_replicas a hold counts only if so many replicas have it. There are two. With both of them asked for there is no breach
- * whatever happens: no write counts that the next master has not, and a master that was passed over has at most one replica left. With one
- * of them there is none where it was the links of both that were held; elsewhere the sentinels may choose the other one.
+ * With min_replicas a hold counts only if so many replicas have it. There are two. With both of them asked for there is
+ * no breach whatever happens: no write counts that the next master has not, and a master that was passed over has at
+ * most one replica left. With one of them there is none where it was the links of both that were held; elsewhere the
+ * sentinels may choose the other one.
  *
- * The sentinels may also fail over without an order, where they were stopped for long or the machine is slow. That comes amid
- * writes, and is a breach as well, from the election of the sentinel that did it until all follow the new master; it is noted when
- * it is seen, and so behind its time. (With min_replicas it is none: where leash has a remedy, the nemesis excuses only what it did.)
+ * The sentinels may also fail over without an order, where they were stopped for long or the machine is slow. That
+ * comes amid writes, and is a breach as well, from the election of the sentinel that did it until all follow the new
+ * master; it is noted when it is seen, and so behind its time. (With min_replicas it is none: where leash has a remedy,
+ * the nemesis excuses only what it did.)
  *
- * A master that was stopped and goes on after its successor was named believes for a while that it is the master. That excuses nothing if
- * contenders have had time to hear of the successor, as each has that runs: what they sent before is too late (not_after). One that was
- * frozen meanwhile, and goes on at the same moment, has not: it asks where it asked before, and is answered. So the nemesis gives it
- * time; or does not, and then that is a breach, from the return to when the old master follows the new one.
+ * A master that was stopped and goes on after its successor was named believes for a while that it is the master. That
+ * excuses nothing if contenders have had time to hear of the successor, as each has that runs: what they sent before is
+ * too late (not_after). One that was frozen meanwhile, and goes on at the same moment, has not: it asks where it asked
+ * before, and is answered. So the nemesis gives it time; or does not, and then that is a breach, from the return to
+ * when the old master follows the new one.
  *
- * A master that was killed comes back when there is another, or within a second, before it is missed, with all that it had. If it
- * comes back in the middle there are two. (It does so empty, at once: then its replicas empty themselves too. Everything is lost, but
- * there is a restart_guard_ms.)
+ * A master that was killed comes back when there is another, or within a second, before it is missed, with all that it
+ * had. If it comes back in the middle there are two. (It does so empty, at once: then its replicas empty themselves
+ * too. Everything is lost, but there is a restart_guard_ms.)
  *
  * The lease is longer than elsewhere, so that most holds outlive a failover. */
 #include "tests/fault/faults.h"
@@ -37,7 +43,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEASE_MS = 4000, GUARD_MS = 6500, TIMEOUT_MS = 500, PAUSE_MS = 2000, ALL_SENTINELS = (1 << SENTINEL_SENTINELS) - 1 };
+enum { LEASE_MS = 4000, GUARD_MS = 6500, TIMEOUT_MS = 500, PAUSE_MS = 2000,
+       ALL_SENTINELS = (1 << SENTINEL_SENTINELS) - 1 };
 
 static unsigned
 master_of(struct run *run)
@@ -256,7 +263,8 @@ choose_sentinels(struct blow *blow)
 	unsigned some = 1U << roll(blow, SENTINEL_SENTINELS);
 
 	blow->chosen = roll(blow, 2) == 0 ? some : ALL_SENTINELS & ~some;
-	snprintf(blow->words, sizeof blow->words, "which are%s%s%s", blow->chosen & 1 ? " 0" : "", blow->chosen & 2 ? " 1" : "",
+	snprintf(blow->words, sizeof blow->words, "which are%s%s%s", blow->chosen & 1 ? " 0" : "",
+	         blow->chosen & 2 ? " 1" : "",
 	         blow->chosen & 4 ? " 2" : "");
 }
 
@@ -289,8 +297,8 @@ kill_sentinels(struct run *run, struct blow *blow)
 	each_sentinel(run, blow, server_kill);
 }
 
-/* Who stood still, or was not scheduled, for two seconds does not stand aside for half a minute (TILT). An option of Redis 7 and later, and
- * not kept. */
+/* Who stood still, or was not scheduled, for two seconds does not stand aside for half a minute (TILT). An option of
+ * Redis 7 and later, and not kept. */
 static void
 calm(struct server *sentinel)
 {
@@ -339,10 +347,13 @@ static const struct fault faults[] = {
 	{"master-stop", SERVER, OUSTS, .begin = stop_master},
 	{"master-cut-off", SERVER, OUSTS, .begin = cut_master_off},
 	{"failover", SERVER, BREACH(2), OUSTS, .begin = pass_master_over},
-	{"links-hold-master-kill", SERVER, BREACH(1), .until_whole = true, LASTS(3, 30), .begin = hold_links, .end = kill_master_with_held_links},
-	{"master-stop-short", SERVER, .delays = true, LASTS(1, 12), .begin = stop_master_for_a_moment, .end = continue_chosen},
+	{"links-hold-master-kill", SERVER, BREACH(1), .until_whole = true, LASTS(3, 30), .begin = hold_links,
+	 .end = kill_master_with_held_links},
+	{"master-stop-short", SERVER, .delays = true, LASTS(1, 12), .begin = stop_master_for_a_moment,
+	 .end = continue_chosen},
 	{"master-restart", SERVER, LASTS(10, 50), .begin = restart_master_with_data},
-	{"master-restart-empty", SERVER, .harm = HARM_LOST, .until_whole = true, LASTS(10, 50), .begin = restart_master_empty},
+	{"master-restart-empty", SERVER, .harm = HARM_LOST, .until_whole = true, LASTS(10, 50),
+	 .begin = restart_master_empty},
 	{"master-pause", SERVER, .delays = true, LASTS(1, 50), .begin = pause_master},
 	{"replica-kill", SERVER, LASTS(1, 50), .begin = kill_replica, .end = restart_replica},
 	{"replica-stop", SERVER, LASTS(1, 50), .begin = stop_replica, .end = continue_chosen},
@@ -396,7 +407,8 @@ note_failovers(struct run *run)
 			history_note_at(run->history, failover.since_ns, "breach failover");
 			breaches++;
 		}
-		history_note_at(run->history, failover.since_ns, "fault failover without an order, from port %d", failover.port);
+		history_note_at(run->history, failover.since_ns, "fault failover without an order, from port %d",
+		                failover.port);
 		if (run->print)
 			printf("# %8.2f s: failover without an order\n", (double)(failover.since_ns - run->begun) / 1e9);
 	}
@@ -438,6 +450,7 @@ stop(struct run *run)
 }
 
 const struct arena arena_sentinel = {
-	.name = "sentinel", .faults = faults, .fault_count = &fault_count, .lease_ms = LEASE_MS, .guard_ms = GUARD_MS, .timeout_ms = TIMEOUT_MS,
+	.name = "sentinel", .faults = faults, .fault_count = &fault_count, .lease_ms = LEASE_MS, .guard_ms = GUARD_MS,
+		.timeout_ms = TIMEOUT_MS,
 	.start = start, .uri = uri, .mend = mend, .stop = stop,
 };

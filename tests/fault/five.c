@@ -20,7 +20,8 @@ leash_client *
 open_with(int64_t lease_ms, int64_t guard_ms)
 {
 	return leashed_open(quorum_uri_guarded(quorum, slow_ms(guard_ms)),
-	                    LEASH_OPTIONS(.lease_ms = slow_ms(lease_ms), .on_event = leashed_note_event, .event_arg = &events));
+	                    LEASH_OPTIONS(.lease_ms = slow_ms(lease_ms), .on_event = leashed_note_event,
+	                                  .event_arg = &events));
 }
 
 void

@@ -1,4 +1,5 @@
-/* Five servers that know nothing of each other, and a client of them with a lock: what each test of a quorum begins with. */
+/* Five servers that know nothing of each other, and a client of them with a lock: what each test of a quorum begins
+ * with. */
 #ifndef LEASH_TEST_FAULT_FIVE_H
 #define LEASH_TEST_FAULT_FIVE_H
 

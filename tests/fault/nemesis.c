@@ -3,17 +3,18 @@
  *   nemesis [--seconds N] [--seed S] [--deployment KIND] [--min-replicas N] [--folder DIR]
  *           [--only FAULT,FAULT] [--list] [--print]
  *
- * It starts a deployment, six contenders, and watchers. Then bursts of up to three faults that overlap, and quiet times between them, in
- * each of which every lock must be seen to be taken again, until the time is over. In the end there are no faults, and every thread of
- * every contender must come to its end. Then the judge reads the histories.
+ * It starts a deployment, six contenders, and watchers. Then bursts of up to three faults that overlap, and quiet times
+ * between them, in each of which every lock must be seen to be taken again, until the time is over. In the end there
+ * are no faults, and every thread of every contender must come to its end. Then the judge reads the histories.
  *
- * That a lock was taken is seen at the register that it protects (tests/judge/register.h): somebody has it, and writes there.
+ * That a lock was taken is seen at the register that it protects (tests/judge/register.h): somebody has it, and writes
+ * there.
  *
- * Which faults come, when and to whom follows from the seed (--list tells it beforehand); how the contenders and the server fare
- * depends on the scheduler as well.
+ * Which faults come, when and to whom follows from the seed (--list tells it beforehand); how the contenders and the
+ * server fare depends on the scheduler as well.
  *
- * Ends with the judge's status, or 1 if a contender failed or no progress was seen; then the histories are kept, and it is said
- * where they are. They are also kept if --folder named the place. */
+ * Ends with the judge's status, or 1 if a contender failed or no progress was seen; then the histories are kept, and it
+ * is said where they are. They are also kept if --folder named the place. */
 #include "tests/fault/nemesis.h"
 
 #include "tests/fault/faults.h"
@@ -57,7 +58,8 @@ describe(const struct blow *blow, char *text, size_t size)
 	if (seats[blow->fault->seat] == NULL)
 		snprintf(text, size, "%s for %" PRId64 " ms", blow->fault->name, blow->for_ms);
 	else
-		snprintf(text, size, "%s %s %u for %" PRId64 " ms", blow->fault->name, seats[blow->fault->seat], blow->target, blow->for_ms);
+		snprintf(text, size, "%s %s %u for %" PRId64 " ms", blow->fault->name, seats[blow->fault->seat], blow->target,
+		         blow->for_ms);
 }
 
 static bool
@@ -182,14 +184,16 @@ see_progress(struct run *run, int64_t quiet_ms)
 	if (crew_failures(run->crew) > 0)
 		return false;
 	if (left < LOCKS) {
-		fprintf(stderr, "nemesis: lock-%u was taken by nobody in %.0f s without faults\n", left, (double)(await_now_ns() - began) / 1e9);
+		fprintf(stderr, "nemesis: lock-%u was taken by nobody in %.0f s without faults\n", left,
+		        (double)(await_now_ns() - began) / 1e9);
 		return false;
 	}
 	took = await_now_ns() - began;
 	if (took > run->slowest_ns)
 		run->slowest_ns = took;
 	if (run->print)
-		printf("# %8.2f s: after %.2f s without faults all locks were taken again\n", (double)(began + took - run->begun) / 1e9,
+		printf("# %8.2f s: after %.2f s without faults all locks were taken again\n",
+		       (double)(began + took - run->begun) / 1e9,
 		       (double)took / 1e9);
 	while (await_now_ns() - began < quiet_ms * MS)
 		await_ms(STEP_MS);
@@ -231,7 +235,8 @@ start(struct run *run)
 	run->crew = crew_start(run);
 }
 
-/* All keys but fences go when the last lease has run out at the latest; but what those said of themselves who were killed. */
+/* All keys but fences go when the last lease has run out at the latest; but what those said of themselves who were
+ * killed. */
 static bool
 finish(struct run *run, bool well)
 {
@@ -285,8 +290,10 @@ print_summary(const struct run *run)
 		closedir(dir);
 	for (size_t i = 0; i < *run->arena->fault_count; i++)
 		total += run->counts[i];
-	printf("# %s, seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again within %.1f s\n",
-	       run->arena->name, run->seed, (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS, (double)run->slowest_ns / 1e9);
+	printf("# %s, seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again "
+	                             "within %.1f s\n",
+	       run->arena->name, run->seed, (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS,
+	       (double)run->slowest_ns / 1e9);
 	printf("#");
 	for (size_t i = 0, column = 1; i < *run->arena->fault_count; i++) {
 		if (run->counts[i] == 0)
@@ -297,7 +304,8 @@ print_summary(const struct run *run)
 		}
 		column += (size_t)printf(" %s %u", run->arena->faults[i].name, run->counts[i]);
 	}
-	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the servers\n", run->contenders,
+	printf("\n# %zu contenders with %d threads each; %zu histories, %zu lines, %.1f MB; %zu renewals seen by the "
+	       "servers\n", run->contenders,
 	       THREADS, files, lines, (double)bytes / 1e6, run->renewals);
 	printf("# the fenced registers refused %" PRIu64 " writes; without fences %" PRIu64 " would have done harm\n",
 	       fenced_refused(run->registers), fenced_corrupted(run->registers));
@@ -363,7 +371,8 @@ static const char help[] =
 	"  --folder DIR          write the histories there, and keep them\n"
 	"  --help                this text\n"
 	"\n"
-	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if anything else\n"
+	"Exits with 0 if the judge found nothing, 1 if it did, 77 without a redis-server (or $LEASH_TEST_SERVER), 2 if "
+	"anything else\n"
 	"is wrong. The faults of a %s deployment are:\n";
 
 static void
@@ -406,9 +415,12 @@ static void
 read_arguments(int argc, char **argv, struct arguments *a)
 {
 	static const struct option options[] = {
-		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'}, {"deployment", required_argument, NULL, 'd'},
-		{"folder", required_argument, NULL, 'f'},  {"only", required_argument, NULL, 'o'}, {"list", no_argument, NULL, 'l'},
-		{"print", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},       {"min-replicas", required_argument, NULL, 'm'},
+		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'},
+			{"deployment", required_argument, NULL, 'd'},
+		{"folder", required_argument, NULL, 'f'},  {"only", required_argument, NULL, 'o'},
+			{"list", no_argument, NULL, 'l'},
+		{"print", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},
+			{"min-replicas", required_argument, NULL, 'm'},
 		{NULL, 0, NULL, 0},
 	};
 	char *end = NULL;
@@ -500,7 +512,8 @@ main(int argc, char **argv)
 		plan_free(plan);
 		return 0;
 	}
-	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas, .seed = a.seed, .print = a.print};
+	run = (struct run){.folder = make_folder(a.folder), .arena = a.arena, .min_replicas = a.min_replicas,
+	                   .seed = a.seed, .print = a.print};
 	run.counts = calloc(*a.arena->fault_count, sizeof *run.counts);
 	if (run.counts == NULL)
 		trouble("no memory");

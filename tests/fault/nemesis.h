@@ -63,7 +63,8 @@ struct run {
 	unsigned server_count;
 	int64_t counts_ns[MAX_SERVERS];   /* of a quorum: from when on it counts again */
 	bool still[MAX_SERVERS];   /* it was stopped by a fault, and does not answer */
-	int ousted;                /* a master that was killed, stopped or passed over, and has not joined its successor yet; -1: none */
+	/* a master that was killed, stopped or passed over, and has not joined its successor yet; -1: none */
+	int ousted;
 	struct failover ordered;   /* by the last fault that ousts a master, until it is seen */
 
 	/* what is said of it in the end */
@@ -127,7 +128,8 @@ void crew_free(struct crew *crew);
 struct watch *watch_start(struct run *run);
 /* May a renewal be executed long after it was sent? Then it is noted as a late one. */
 void watch_delays(struct watch *watch, bool yes);
-void watch_left(struct watch *watch, size_t killed); /* note what keys are left; so many contenders may still be known by name */
+/* note what keys are left; so many contenders may still be known by name */
+void watch_left(struct watch *watch, size_t killed);
 size_t watch_renewals(const struct watch *watch);
 bool watch_failover(struct watch *watch, struct failover *next);   /* false: there is none that was not told yet */
 void watch_stop(struct watch *watch);

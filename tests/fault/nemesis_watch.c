@@ -1,21 +1,22 @@
-/* The watchers, one for each server: what it is told (MONITOR), and what is in it (SCAN). And one for each sentinel: what it says that
- * it does (SUBSCRIBE). They go on over restarts, with connections of their own, and miss what happens while they have none, or while the
- * server stands still.
+/* The watchers, one for each server: what it is told (MONITOR), and what is in it (SCAN). And one for each sentinel:
+ * what it says that it does (SUBSCRIBE). They go on over restarts, with connections of their own, and miss what happens
+ * while they have none, or while the server stands still.
  *
- * Replicas are watched as well, since they become masters. They are told what a script did, and not the script, so no renewal is seen
- * twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because their slot moves, are looked for
- * where it moves to, when it is there.
+ * Replicas are watched as well, since they become masters. They are told what a script did, and not the script, so no
+ * renewal is seen twice but where a quorum was told it. Keys that a node of a cluster has and may not tell of, because
+ * their slot moves, are looked for where it moves to, when it is there.
  *
- * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token; or, of many,
- * EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. It may be an old one, which was stuck somewhere
- * while its sender has given up the connection, reconnected and released, and then it is in order. So it is noted as a late one in
- * times of faults that make commands late, and a little longer.
+ * A renewal is known by its number of keys, which no other step of leash has: EVALSHA or EVAL, ..., 1, lock, token; or,
+ * of many, EVALSHA or EVAL, ..., 0, fence, and then lock, token, lease and depth of each. It may be an old one, which
+ * was stuck somewhere while its sender has given up the connection, reconnected and released, and then it is in order.
+ * So it is noted as a late one in times of faults that make commands late, and a little longer.
  *
- * A failover is done by the sentinel that was elected for it, some tenths of a second before it tells a replica to be the master. All
- * sentinels say +switch-master when they know of it, also those that were told by others: the first counts, so none is missed
- * because the elected one was killed meanwhile.
+ * A failover is done by the sentinel that was elected for it, some tenths of a second before it tells a replica to be
+ * the master. All sentinels say +switch-master when they know of it, also those that were told by others: the first
+ * counts, so none is missed because the elected one was killed meanwhile.
  *
- * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or two. */
+ * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or
+ * two. */
 #include "tests/fault/nemesis.h"
 #include "tests/support/await.h"
 #include "tests/support/sentinel_set.h"
@@ -88,7 +89,8 @@ is_word(const char *word, size_t size, const char *text)
 	return size == strlen(text) && strncasecmp(word, text, size) == 0;
 }
 
-/* Our time of what the server did at `server_ns`, which is heard of now: never later than it was, nor later than now. */
+/* Our time of what the server did at `server_ns`, which is heard of now: never later than it was, nor later than
+ * now. */
 static int64_t
 our_time(struct post *p, int64_t server_ns)
 {
@@ -251,8 +253,8 @@ monitor(void *arg)
 	return NULL;
 }
 
-/* Call `seen` with each key of leash's and its PTTL. False: the server does not answer. A replica of a cluster tells a PTTL to who says
- * READONLY; others do not mind the word, or do not know it. */
+/* Call `seen` with each key of leash's and its PTTL. False: the server does not answer. A replica of a cluster tells a
+ * PTTL to who says READONLY; others do not mind the word, or do not know it. */
 static bool
 scan(struct post *p, redisContext *c, void (*seen)(struct post *p, const char *key, long long pttl))
 {
@@ -326,7 +328,8 @@ scanner(void *arg)
 /* ---- for the run ---- */
 
 static struct post *
-start_post(struct watch *w, const struct server *server, const char *asks, void (*heard)(struct post *, const redisReply *))
+start_post(struct watch *w, const struct server *server, const char *asks,
+           void (*heard)(struct post *, const redisReply *))
 {
 	struct post *p = &w->posts[w->count++];
 
@@ -359,7 +362,8 @@ watch_start(struct run *run)
 			trouble("no thread");
 	}
 	for (int i = 0; run->sentinels != NULL && i < SENTINEL_SENTINELS; i++)
-		start_post(w, sentinel_set_sentinel(run->sentinels, i), "SUBSCRIBE +elected-leader +switch-master", on_sentinel);
+		start_post(w, sentinel_set_sentinel(run->sentinels, i), "SUBSCRIBE +elected-leader +switch-master",
+		           on_sentinel);
 	return w;
 }
 

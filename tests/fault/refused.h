@@ -1,7 +1,9 @@
-/* What the tests of refusals share: what every refusal must be, who waits meanwhile, and who listens to all that is told.
+/* What the tests of refusals share: what every refusal must be, who waits meanwhile, and who listens to all that is
+ * told.
  *
- * No test here may fail because a thread stood still for some hundred milliseconds: calls with a deadline of their own repeat
- * (assert_refused_in_time), leases are long against that, and clients wait patiently for answers (patience_ms). */
+ * No test here may fail because a thread stood still for some hundred milliseconds: calls with a deadline of their own
+ * repeat (assert_refused_in_time), leases are long against that, and clients wait patiently for answers
+ * (patience_ms). */
 #ifndef LEASH_TEST_REFUSED_H
 #define LEASH_TEST_REFUSED_H
 
@@ -19,7 +21,8 @@ int64_t patience_ms(void);
 /* One line of printable characters that fits, names what it is about, and ends without a full stop. */
 void check_text(const char *text, const char *names);
 
-/* The call is refused with `expected`, and its text names the server and `names`. The call fills in an `err` in scope. */
+/* The call is refused with `expected`, and its text names the server and `names`. The call fills in an `err` in
+ * scope. */
 #define assert_refused(expected, uri, names, call) \
 	do { \
 		memset(&err, 0x5a, sizeof err); \
@@ -29,8 +32,8 @@ void check_text(const char *text, const char *names);
 		check_text(err.text, (uri)); \
 	} while (0)
 
-/* The same for a call with a deadline, at which the answer may still be on its way: where the text says so the call is repeated,
- * until the server's words come in time. */
+/* The same for a call with a deadline, at which the answer may still be on its way: where the text says so the call is
+ * repeated, until the server's words come in time. */
 #define assert_refused_in_time(expected, uri, names, call) \
 	do { \
 		bool again_; \
@@ -51,7 +54,8 @@ bool was_cut_short(const char *text);
 /* See the hold of the calling thread renewed `n` times; it is held all the while. */
 void await_renewals(leash_lock *held, int n);
 
-/* A thread that waits for a lock, and releases it at once. Static where it is used: should the test fail, it goes on for a while. */
+/* A thread that waits for a lock, and releases it at once. Static where it is used: should the test fail, it goes on
+ * for a while. */
 struct waiting {
 	leash_lock *wanted;
 	int64_t wait_ms;
@@ -64,7 +68,8 @@ struct waiting {
 void begin_waiting(struct waiting *w, leash_lock *wanted, int64_t wait_ms);
 void end_waiting(struct waiting *w, leash_status expected);
 
-/* Clients that are closed in the background, because they may wait a timeout long for answers that they will not like. */
+/* Clients that are closed in the background, because they may wait a timeout long for answers that they will not
+ * like. */
 struct closing {
 	leash_client *client;
 	pthread_t thread;

@@ -1,4 +1,5 @@
-/* The nemesis notes what the sentinels do without an order, and only that, as a breach: or its judge would blame leash. */
+/* The nemesis notes what the sentinels do without an order, and only that, as a breach: or its judge would blame
+ * leash. */
 #include "tests/fault/faults.h"
 #include "tests/support/await.h"
 #include "tests/support/sentinel_set.h"

@@ -1,15 +1,17 @@
 /* Processes die all the time, in the middle of whatever they were doing, and nobody else is the worse for it.
  *
- * Twenty processes, half of them with plain handles and half with fair ones, contend for five locks. Every 200 ms one that waits, or
- * one that holds, is killed and replaced. Each thread keeps a post in shared memory that says what it is doing, so the killer knows whom
- * it hits: it stops a process, looks, and kills it only if it still waits, resp. holds.
+ * Twenty processes, half of them with plain handles and half with fair ones, contend for five locks. Every 200 ms one
+ * that waits, or one that holds, is killed and replaced. Each thread keeps a post in shared memory that says what it is
+ * doing, so the killer knows whom it hits: it stops a process, looks, and kills it only if it still waits, resp. holds.
  *
- * A stall of a lock is the time in which it had a waiter and no new holder. Whoever gets it notes how long that was, and the killer
- * notes those that have not ended. Who is given the lock and dies before it can note that was a holder too, whose claim
- * the others wait for: it is seen by the fence in the server, and another stall begins with it. A killed holder's critical section ends with it, so the killer takes it off the judge's
- * books, while the server goes on protecting it until its lease ends.
+ * A stall of a lock is the time in which it had a waiter and no new holder. Whoever gets it notes how long that was,
+ * and the killer notes those that have not ended. Who is given the lock and dies before it can note that was a holder
+ * too, whose claim the others wait for: it is seen by the fence in the server, and another stall begins with it. A
+ * killed holder's critical section ends with it, so the killer takes it off the judge's books, while the server goes on
+ * protecting it until its lease ends.
  *
- * LEASH_TEST_KILL_SECONDS: for how long (default 60). LEASH_TEST_SEED: who is killed, who does what (default: by the clock). */
+ * LEASH_TEST_KILL_SECONDS: for how long (default 60). LEASH_TEST_SEED: who is killed, who does what (default: by the
+ * clock). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +36,8 @@ enum { PROCESSES = 20, THREADS = 3, LOCKS = 5, LEASE_MS = 1000, KILL_EVERY_MS = 
 
 enum doing { NOTHING, WAITING, INSIDE, ENDED };
 
-/* What a thread is doing, and with which lock. A reader that looks at `doing` first never takes too early a time for its beginning. */
+/* What a thread is doing, and with which lock. A reader that looks at `doing` first never takes too early a time for
+ * its beginning. */
 struct post {
 	_Atomic uint32_t doing;     /* enum doing | lock << 8 */
 	_Atomic int64_t since_ns;
@@ -162,7 +165,8 @@ take_a_turn(struct contender *c)
 
 	set_post(c->post, WAITING, lock);
 	status = leash_lock_acquire(handle, wait_ms, &err);
-	if (status == LEASH_TIMEOUT || (status == LEASH_UNAVAILABLE && wait_ms != LEASH_FOREVER)) { /* a few ms may be too little for an answer */
+	/* a few ms may be too little for an answer */
+	if (status == LEASH_TIMEOUT || (status == LEASH_UNAVAILABLE && wait_ms != LEASH_FOREVER)) {
 		set_post(c->post, NOTHING, 0);
 		world->timed_out++;
 		return;
@@ -202,7 +206,8 @@ run_process(void *arg)
 {
 	struct process *process = arg;
 	struct world *world = process->world;
-	leash_client *client = leashed_open(world->uri, LEASH_OPTIONS(.lease_ms = world->lease_ms, .timeout_ms = world->timeout_ms));
+	leash_client *client =
+		leashed_open(world->uri, LEASH_OPTIONS(.lease_ms = world->lease_ms, .timeout_ms = world->timeout_ms));
 	leash_lock *locks[LOCKS];
 	struct contender contenders[THREADS];
 	pthread_t threads[THREADS];
@@ -217,7 +222,8 @@ run_process(void *arg)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	for (int i = 0; i < THREADS; i++) {
-		contenders[i] = (struct contender){.process = process, .post = &process->posts[i], .locks = locks, .seed = process->seed + (unsigned)i};
+		contenders[i] = (struct contender){.process = process, .post = &process->posts[i], .locks = locks,
+		                                   .seed = process->seed + (unsigned)i};
 		if (pthread_create(&threads[i], &attr, contend, &contenders[i]) != 0)
 			return 1;
 	}
@@ -294,7 +300,8 @@ look_for_stalls(struct world *world)
 
 		/* none that matters is shorter */
 		if (await_now_ns() - atomic_load(&book->granted_ns) > world->lease_ms * MS / 4) {
-			fence = server_integer(world->server, "EVAL %s 1 leash:{k%u}:fence", "return tonumber(redis.call('GET', KEYS[1]) or 0)", i);
+			fence = server_integer(world->server, "EVAL %s 1 leash:{k%u}:fence",
+			                       "return tonumber(redis.call('GET', KEYS[1]) or 0)", i);
 			if (fence > atomic_load(&book->fence))
 				atomic_store(&book->granted_ns, await_now_ns());
 			note_longest(&book->fence, fence);
@@ -329,7 +336,8 @@ await_the_end(struct world *world)
 			uint32_t doing = atomic_load(&post->doing);
 
 			if (!is_post(post, ENDED, 0))
-				fprintf(stderr, "# hangs: thread %d of process %d (%s) %s, lock %u, since %lld ms\n", j, (int)world->processes[i].pid,
+				fprintf(stderr, "# hangs: thread %d of process %d (%s) %s, lock %u, since %lld ms\n", j,
+				        (int)world->processes[i].pid,
 				        i % 2 == 1 ? "fair" : "plain", names[doing & 0xff], doing >> 8,
 				        (long long)((await_now_ns() - atomic_load(&post->since_ns)) / MS));
 		}
@@ -343,7 +351,8 @@ static int64_t
 keys_but_fences(struct server *server)
 {
 	return server_integer(server, "EVAL %s 0", "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
-	                                           "if not string.match(k, ':fence$') and not string.match(k, '^leash:client:') then n = n + 1 end end "
+	                                           "if not string.match(k, ':fence$') and not string.match(k, "
+	                                           "'^leash:client:') then n = n + 1 end end "
 	                                           "return n");
 }
 
@@ -385,7 +394,8 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 		await_ms(2);
 	}
 
-	/* Each lock is asked for once more after the last lease of a dead holder: what the dead have left in its queue goes then. */
+	/* Each lock is asked for once more after the last lease of a dead holder: what the dead have left in its queue goes
+	 * then. */
 	end_ns = await_now_ns() + world->lease_ms * MS;
 	while (await_now_ns() < end_ns) {
 		look_for_stalls(world);
@@ -403,7 +413,8 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 	}
 	bound_ns = slow_ms(LEASE_MS + 1000) * MS;
 	printf("# killed %llu waiters and %llu holders; %llu grants, %llu timed out, %llu lost; longest wait %lld ms; "
-	       "longest stall %lld ms (bound %lld); %zu violations\n", (unsigned long long)waiters, (unsigned long long)holders,
+	       "longest stall %lld ms (bound %lld); %zu violations\n", (unsigned long long)waiters,
+	       (unsigned long long)holders,
 	       (unsigned long long)grants, (unsigned long long)world->timed_out, (unsigned long long)world->lost,
 	       (long long)(world->longest_wait_ns / MS), (long long)(stalled_ns / MS), (long long)(bound_ns / MS),
 	       judge_violations(world->judge));
@@ -420,7 +431,8 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 	assert_in_range(stalled_ns, 0, bound_ns);
 	assert_int_equal(keys_but_fences(server), 0);
 	assert_in_range(leashed_introductions(server), 0, waiters + holders); /* who was killed is known for a while */
-	assert_int_equal(server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*:fence')"), LOCKS); /* the fences are there, so the names are what we think they are */
+	/* the fences are there, so the names are what we think they are */
+	assert_int_equal(server_integer(server, "EVAL %s 0", "return #redis.call('KEYS', '*:fence')"), LOCKS);
 	judge_free(world->judge);
 	child_unshare(world, sizeof *world);
 	server_stop(server);

@@ -1,5 +1,5 @@
-/* Bugs that other lock libraries have had, each as a test that would find it here. Those that other programs test anyway have no
- * second test: tests/contract, test_cut, test_races. */
+/* Bugs that other lock libraries have had, each as a test that would find it here. Those that other programs test
+ * anyway have no second test: tests/contract, test_cut, test_races. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,8 @@ start(void **state)
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
 	proxy = proxy_start(server_socket(server));
-	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(3000), .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(3000), .on_event = leashed_note_event,
+	                                                      .event_arg = &events));
 	direct = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(3000)));
 	return 0;
 }
@@ -157,7 +158,8 @@ renewals_go_on_after_each_of_many_reconnects(void **state)
 static void
 an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "extended", NULL), *theirs = leashed_lock(direct, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 20000));
+	leash_lock *lock = leashed_lock(client, "extended", NULL),
+		*theirs = leashed_lock(direct, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 20000));
 	char *holder;
 
 	(void)state;
@@ -251,7 +253,8 @@ begin_delaying(struct delayer *d, bool cut_first)
 static void
 a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "valid", LEASH_LOCK_OPTIONS(.lease_ms = 20000)), *theirs = leashed_lock(direct, "valid", NULL);
+	leash_lock *lock = leashed_lock(client, "valid", LEASH_LOCK_OPTIONS(.lease_ms = 20000)),
+		*theirs = leashed_lock(direct, "valid", NULL);
 	struct delayer d = {.theirs = theirs};
 	int64_t before;
 
@@ -314,7 +317,8 @@ who_waits_and_misses_its_message_has_the_lock_at_its_next_word(void **state)
 			longest = t.got_ns - released;
 		end_taking(&t);
 	}
-	printf("# %llu messages missed, the longest wait after a release %.0f ms\n", (unsigned long long)proxy_dropped(proxy), (double)longest / 1e6);
+	printf("# %llu messages missed, the longest wait after a release %.0f ms\n",
+	       (unsigned long long)proxy_dropped(proxy), (double)longest / 1e6);
 	assert_true(proxy_dropped(proxy) >= 3);
 	assert_true((double)longest < 10e9 * await_slowness()); /* a word comes after a second; the lease has 30 */
 	leash_lock_free(lock);
@@ -330,7 +334,8 @@ who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it(void **state)
 	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		bool same = i % 2; /* the same process and handle, or over Redis */
-		leash_lock *lock = leashed_lock(direct, "moment", NULL), *wanted = same ? lock : leashed_lock(client, "moment", NULL);
+		leash_lock *lock = leashed_lock(direct, "moment", NULL),
+			*wanted = same ? lock : leashed_lock(client, "moment", NULL);
 		struct stage go = {0};
 		struct taker t;
 		int64_t released;
@@ -351,7 +356,8 @@ who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it(void **state)
 		if (!same)
 			leash_lock_free(wanted);
 	}
-	printf("# %d rounds, %d began before the release had returned, %d waited for longer than half a second\n", ROUNDS, waited, slow);
+	printf("# %d rounds, %d began before the release had returned, %d waited for longer than half a second\n", ROUNDS,
+	       waited, slow);
 	assert_true(waited > 0);
 	assert_true(slow <= ROUNDS / 20); /* this machine may stand still now and then */
 }
@@ -496,7 +502,8 @@ release_last(void)
 	release_at(LAST);
 }
 
-static pthread_key_t keys[2]; /* one made before leash made its own, and one after: their destructors run in that order */
+/* one made before leash made its own, and one after: their destructors run in that order */
+static pthread_key_t keys[2];
 
 static int
 make_later_key(void **state)
@@ -550,13 +557,15 @@ end_with_destructors(void *arg)
 static bool
 may_come_of_a_release(int status, bool trouble)
 {
-	return status == LEASH_OK || status == LEASH_NOT_HELD || (trouble && (status == LEASH_LOST || status == LEASH_UNKNOWN));
+	return status == LEASH_OK || status == LEASH_NOT_HELD ||
+		(trouble && (status == LEASH_LOST || status == LEASH_UNKNOWN));
 }
 
 static void
 a_release_in_a_destructor_returns_whatever_it_meets(void **state)
 {
-	static const char *const what[] = {"all is well", "the locks were deleted", "the server is away", "the server has forgotten the scripts"};
+	static const char *const what[] =
+		{"all is well", "the locks were deleted", "the server is away", "the server has forgotten the scripts"};
 
 	(void)state;
 	if (UNDER_TSAN) /* the proxy has a thread in this process */
@@ -571,7 +580,8 @@ a_release_in_a_destructor_returns_whatever_it_meets(void **state)
 		pid = child_run(end_with_destructors, e);
 		stage_await(&e->stage, 1);
 		if (mode == 1)
-			assert_int_equal(server_integer(server, "DEL leash:{before} leash:{after} leash:{at%%20exit} leash:{last}"), PLACES);
+			assert_int_equal(server_integer(server, "DEL leash:{before} leash:{after} leash:{at%%20exit} leash:{last}"),
+			                 PLACES);
 		if (mode == 2) {
 			proxy_refuse(proxy, true);
 			proxy_reset_all(proxy);
@@ -580,7 +590,8 @@ a_release_in_a_destructor_returns_whatever_it_meets(void **state)
 			freeReplyObject(server_command(server, "SCRIPT FLUSH"));
 		stage_set(&e->stage, 2);
 		child_wait(pid); /* not aborted, not crashed */
-		printf("# %s: %s, %s, %s, %s\n", what[mode], leash_status_name(e->status[BEFORE]), leash_status_name(e->status[AFTER]),
+		printf("# %s: %s, %s, %s, %s\n", what[mode], leash_status_name(e->status[BEFORE]),
+		       leash_status_name(e->status[AFTER]),
 		       leash_status_name(e->status[AT_EXIT]), leash_status_name(e->status[LAST]));
 		for (int i = 0; i < PLACES; i++)
 			assert_true(may_come_of_a_release(e->status[i], mode == 1 || mode == 2));

@@ -1,5 +1,6 @@
-/* What befalls a process: forks at any moment, an exec, threads that end, an end of its own or by a signal. What can be told from
- * one quiet process is in tests/contract/test_forked.c; here it happens amid calls of many threads, and often.
+/* What befalls a process: forks at any moment, an exec, threads that end, an end of its own or by a signal. What can be
+ * told from one quiet process is in tests/contract/test_forked.c; here it happens amid calls of many threads, and
+ * often.
  *
  *   LEASH_TEST_FORKS    children that are forked amid calls (default 1000; 10000 for the long way)
  *   LEASH_TEST_CYCLES   acquires and releases of one client (default 60000; 10000000 for the long way)
@@ -55,7 +56,8 @@ open_and_close(const char *where, leash_cancel *cancel)
 	leash_lock *lock = leashed_lock(client, "briefly", NULL);
 
 	leash_cancel_fire(cancel);
-	assert_status(LEASH_CANCELED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = cancel), &err));
+	assert_status(LEASH_CANCELED,
+	              leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = cancel), &err));
 	leash_close(client);
 	assert_status(LEASH_CLOSED, leash_lock_acquire(lock, 0, &err));
 	leash_lock_free(lock);
@@ -96,7 +98,8 @@ call_everything(struct busy *b, leash_lock *shared)
 	assert_busy(LEASH_OK, leash_lock_release(own, &err));
 	assert_busy(LEASH_OK, leash_lock_release(own, &err));
 	leash_lock_free(own);
-	status = leash_lock_acquire_with(shared, LEASH_ACQUIRE(.wait_ms = b->turns % 2 ? LEASH_FOREVER : 0, .cancel = cancel), &err);
+	status = leash_lock_acquire_with(shared, LEASH_ACQUIRE(.wait_ms = b->turns % 2 ? LEASH_FOREVER : 0,
+	                                                       .cancel = cancel), &err);
 	if (status == LEASH_OK)
 		assert_busy(LEASH_OK, leash_lock_release(shared, &err));
 	else
@@ -169,7 +172,8 @@ use_all_in_child(void)
 		leash_lock *lock = i == 0 ? parents.held : parents.unheld;
 
 		assert_status(LEASH_FORKED, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-		assert_status(LEASH_FORKED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 100, .cancel = parents.cancel), &err));
+		assert_status(LEASH_FORKED,
+		              leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 100, .cancel = parents.cancel), &err));
 		assert_status(LEASH_FORKED, leash_lock_release(lock, &err));
 		assert_status(LEASH_FORKED, leash_lock_extend(lock, 1000, &err));
 		assert_false(leash_lock_held(lock));
@@ -206,8 +210,8 @@ look_about_in_child(void *arg)
 	return 0;
 }
 
-/* The shared client's connections go through a proxy: had a child said a word on one of them, or closed it for all, it would have
- * been opened again, and a call have failed. */
+/* The shared client's connections go through a proxy: had a child said a word on one of them, or closed it for all, it
+ * would have been opened again, and a call have failed. */
 static void
 children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call(void **state)
 {
@@ -404,7 +408,8 @@ write_to_the_closed(void *arg)
 	(void)arg;
 	signal(SIGPIPE, SIG_DFL);
 	for (int tcp = 0; tcp < 2; tcp++) {
-		struct fake *fake = tcp ? fake_start_tcp(close_on_scripts, (void *)&n) : fake_start(close_on_scripts, (void *)&n);
+		struct fake *fake = tcp ? fake_start_tcp(close_on_scripts, (void *)&n)
+			: fake_start(close_on_scripts, (void *)&n);
 		leash_client *client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 200));
 		leash_lock *lock = leashed_lock(client, "closed", NULL);
 
@@ -444,7 +449,9 @@ what_a_thread_held_at_its_end_is_free_at_once(void **state)
 {
 	enum { TIMES = 21 };
 	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 600000, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client =
+		leashed_open(server_uri(server),
+		             LEASH_OPTIONS(.lease_ms = 600000, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "ended", NULL);
 	int64_t took[TIMES];
 
@@ -464,7 +471,8 @@ what_a_thread_held_at_its_end_is_free_at_once(void **state)
 	}
 	assert_int_equal(events.total, TIMES);
 	sort_times(took, TIMES);
-	print_message("# free %.1f ms after the end of the thread (median), %.1f ms (worst)\n", (double)took[TIMES / 2] / 1e6, (double)took[TIMES - 1] / 1e6);
+	print_message("# free %.1f ms after the end of the thread (median), %.1f ms (worst)\n",
+	              (double)took[TIMES / 2] / 1e6, (double)took[TIMES - 1] / 1e6);
 	assert_true((double)took[TIMES / 2] < 100e6 * await_slowness());
 	leash_lock_free(lock);
 	leash_close(client);
@@ -536,16 +544,18 @@ the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends(void **state)
 	}
 	sort_times(late, TIMES);
 	sort_times(usual, TIMES);
-	print_message("# the next owner came %.1f ms after the end of the lease (median), %.1f ms (worst); a plain client %.1f ms, %.1f ms\n",
-	              (double)late[TIMES / 2] / 1e6, (double)late[TIMES - 1] / 1e6, (double)usual[TIMES / 2] / 1e6, (double)usual[TIMES - 1] / 1e6);
+	print_message("# the next owner came %.1f ms after the end of the lease (median), %.1f ms (worst); a plain client "
+	              "%.1f ms, %.1f ms\n",
+	              (double)late[TIMES / 2] / 1e6, (double)late[TIMES - 1] / 1e6, (double)usual[TIMES / 2] / 1e6,
+	              (double)usual[TIMES - 1] / 1e6);
 	assert_true((double)late[TIMES / 2] < 50e6 * await_slowness() + HOPS * (double)usual[TIMES / 2]);
 	child_unshare(stage, sizeof *stage);
 }
 
 /* ---- cycles ---- */
 
-/* A renewal is the only script that says HGET. A hold that lasts long (the machine stood still) may have been renewed, once in a
- * quarter of its lease or less often; all others were orphans. */
+/* A renewal is the only script that says HGET. A hold that lasts long (the machine stood still) may have been renewed,
+ * once in a quarter of its lease or less often; all others were orphans. */
 static void
 no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
 {
@@ -577,7 +587,8 @@ no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
 	renewed = server_calls(server, "hget");
 	scripts = server_calls(server, "evalsha");
 	await_ms(4 * LEASE_MS);
-	print_message("# %ld cycles: %lld scripts, %lld renewals, where stand-stills allow for %lld\n", cycles, scripts, renewed, allowed);
+	print_message("# %ld cycles: %lld scripts, %lld renewals, where stand-stills allow for %lld\n", cycles, scripts,
+	              renewed, allowed);
 	assert_true(renewed <= allowed);
 	assert_true(scripts >= 2 * cycles && scripts <= 2 * cycles + renewed + 4 * lost + 8);
 	assert_int_equal(server_calls(server, "evalsha"), scripts); /* all is quiet */
@@ -589,7 +600,8 @@ no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
 
 /* ---- ends ---- */
 
-static const char *const ends[] = {"return", "exit", "quick_exit", "_exit", "abort", "close at exit", "release at exit"};
+static const char *const ends[] =
+	{"return", "exit", "quick_exit", "_exit", "abort", "close at exit", "release at exit"};
 
 enum { ENDS = sizeof ends / sizeof *ends };
 
@@ -697,12 +709,15 @@ a_process_that_ends_amid_calls_of_many_threads_ends_at_once(void **state)
 				int64_t took = end_one(ends[how], still);
 
 				best = took < best ? took : best;
-				freeReplyObject(server_command(server, "DEL leash:{held%%20at%%20the%%20end} leash:{shared} leash:{shared}:queue"));
+				freeReplyObject(server_command(server, "DEL leash:{held%%20at%%20the%%20end} leash:{shared} "
+				                                       "leash:{shared}:queue"));
 				for (int j = 0; j < BUSY; j++)
 					freeReplyObject(server_command(server, "DEL leash:{own%%20%d}", j));
 			}
-			print_message("# %s%s: %.1f ms\n", ends[how], still ? " while the server stands still" : "", (double)best / 1e6);
-			assert_true(UNDER_TSAN || (double)best < 250e6 * await_slowness()); /* it waits for its own thread at exit */
+			print_message("# %s%s: %.1f ms\n", ends[how], still ? " while the server stands still" : "",
+			              (double)best / 1e6);
+			/* it waits for its own thread at exit */
+			assert_true(UNDER_TSAN || (double)best < 250e6 * await_slowness());
 		}
 	}
 	unsetenv("ASAN_OPTIONS");
@@ -750,12 +765,15 @@ check_errno_of_owners_and_cancels(leash_client *client)
 	assert_keeps_errno(assert_status(LEASH_INVALID, leash_owner_new(NULL, &err)));
 	assert_keeps_errno(assert_status(LEASH_OK, leash_cancel_new(&cancel, &err)));
 	assert_keeps_errno(assert_status(LEASH_INVALID, leash_cancel_new(NULL, &err)));
-	assert_keeps_errno(assert_status(LEASH_OK, leash_lock_new(&lock, client, "owner's", LEASH_LOCK_OPTIONS(.owner = owner), &err)));
+	assert_keeps_errno(assert_status(LEASH_OK, leash_lock_new(&lock, client, "owner's",
+	                                                          LEASH_LOCK_OPTIONS(.owner = owner), &err)));
 	assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.cancel = cancel), &err)));
 	assert_keeps_errno(assert_status(LEASH_OK, leash_lock_release(lock, &err)));
 	assert_keeps_errno(assert_false(leash_cancel_is_fired(cancel)));
 	assert_keeps_errno(leash_cancel_fire(cancel));
-	assert_keeps_errno(assert_status(LEASH_CANCELED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 100, .cancel = cancel), &err)));
+	assert_keeps_errno(assert_status(LEASH_CANCELED,
+	                                 leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 100, .cancel = cancel),
+	                                                         &err)));
 	assert_keeps_errno(leash_owner_free(owner));
 	assert_keeps_errno(assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err)));
 	assert_keeps_errno(leash_lock_free(lock));
@@ -775,7 +793,8 @@ losses_owners_cancels_and_forked_children_leave_errno_alone(void **state)
 	leash_lock *lock;
 
 	(void)state;
-	parents.client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	parents.client = leashed_open(server_uri(server),
+	                              LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	check_errno_of_owners_and_cancels(parents.client);
 	lock = leashed_lock(parents.client, "errno", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));

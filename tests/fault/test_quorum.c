@@ -1,5 +1,6 @@
-/* A quorum of independent servers, of which some are killed, frozen or emptied: a majority decides, at every moment, and nothing is left
- * behind. Its fences: test_quorum_fences.c. What is asked of it, and what becomes of answers that are lost: test_quorum_calls.c. */
+/* A quorum of independent servers, of which some are killed, frozen or emptied: a majority decides, at every moment,
+ * and nothing is left behind. Its fences: test_quorum_fences.c. What is asked of it, and what becomes of answers that
+ * are lost: test_quorum_calls.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,8 @@ check_that_work_goes_on(void)
 	check_that_nothing_is_left();
 }
 
-/* Three of five have voted, and one of those forgets it. Nobody else can have got a majority meanwhile: that one does not count yet. */
+/* Three of five have voted, and one of those forgets it. Nobody else can have got a majority meanwhile: that one does
+ * not count yet. */
 static void
 a_release_of_what_a_restarted_server_has_forgotten_is_a_release(void **state)
 {
@@ -78,14 +80,16 @@ cpu_seconds(void)
 	struct rusage usage;
 
 	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 /* A vote is missing there, and once the extension is over none may be asked for. */
 static void
 a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed(void **state)
 {
-	leash_lock *once = leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS) / 2, .no_renew = true));
+	leash_lock *once =
+		leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS) / 2, .no_renew = true));
 	int64_t begun;
 	double cpu;
 
@@ -196,7 +200,8 @@ with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time(v
 	assert_false(leash_lock_held(lock));
 	assert_true(events.count[LEASH_EVENT_JEOPARDY] >= 1);
 	assert_true(events.order[0] == LEASH_EVENT_JEOPARDY);
-	printf("# jeopardy after %.0f ms, lost after %.0f ms\n", (double)(events.at_ns[LEASH_EVENT_JEOPARDY] - killed) / 1e6, (double)(last - killed) / 1e6);
+	printf("# jeopardy after %.0f ms, lost after %.0f ms\n",
+	       (double)(events.at_ns[LEASH_EVENT_JEOPARDY] - killed) / 1e6, (double)(last - killed) / 1e6);
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
@@ -292,7 +297,8 @@ one_server_decides_nothing_and_a_majority_all(void **state)
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 	await_true(quorum_having(quorum, "leash:{q}") == 3);
 	for (int i = 0; i < 3; i++)
-		assert_string_equal(server_text(quorum_server(quorum, i), "HKEYS leash:{q}"), "somebody"); /* that was left alone */
+		/* that was left alone */
+		assert_string_equal(server_text(quorum_server(quorum, i), "HKEYS leash:{q}"), "somebody");
 	for (int i = 0; i < 3; i++)
 		server_integer(quorum_server(quorum, i), "DEL leash:{q}");
 }
@@ -361,7 +367,8 @@ a_server_with_two_names_has_one_vote(void **state)
 	char uri[256];
 
 	(void)state;
-	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second, second, LEASE_MS);
+	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second,
+	         second, LEASE_MS);
 	misled = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS));
 	wanted = leashed_lock(misled, "two names", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(wanted, 60000, &err)); /* both servers together are one */
@@ -406,7 +413,8 @@ who_stood_still_in_a_round_does_not_rest_for_as_long(void **state)
 	resumed = await_now_ns();
 	child_resume(pid);
 	stage_await(&s->acquired, 1);
-	printf("# stood still for %lld ms, acquired %lld ms later\n", (long long)slow_ms(STANDS_MS), (long long)((await_now_ns() - resumed) / MS));
+	printf("# stood still for %lld ms, acquired %lld ms later\n", (long long)slow_ms(STANDS_MS),
+	       (long long)((await_now_ns() - resumed) / MS));
 	assert_true(await_now_ns() - resumed < slow_ms(STANDS_MS) * MS);
 	child_wait(pid);
 	child_unshare(s, sizeof *s);
@@ -443,7 +451,8 @@ a_server_that_was_restarted_empty_lets_no_second_owner_in(void **state)
 	for (int i = 3; i < 5; i++)
 		server_resume(quorum_server(quorum, i));
 	for (int i = 3; i < 5; i++)
-		freeReplyObject(server_command(quorum_server(quorum, i), "FLUSHALL")); /* what its asks got there when they ran again */
+		/* what its asks got there when they ran again */
+		freeReplyObject(server_command(quorum_server(quorum, i), "FLUSHALL"));
 	server_restart(quorum_server(quorum, 2));
 
 	status = leash_lock_acquire(second, 1000, &err);
@@ -489,7 +498,8 @@ a_client_opens_with_a_majority(void **state)
 	leash_close(other);
 	server_kill(quorum_server(quorum, 2));
 	other = NULL;
-	assert_status(LEASH_UNAVAILABLE, leash_open(&other, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = 300), &err));
+	assert_status(LEASH_UNAVAILABLE,
+	              leash_open(&other, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = 300), &err));
 	assert_non_null(strstr(err.text, "3 of 5 servers could not be asked"));
 	printf("# %s\n", err.text);
 	assert_null(other);
@@ -505,13 +515,15 @@ who_was_not_waited_for_is_not_said_to_be_gone(void **state)
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		(i < 3 ? server_kill : server_pause)(quorum_server(quorum, i));
-	assert_status(LEASH_UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = slow_ms(2000)), &err));
+	assert_status(LEASH_UNAVAILABLE,
+	              leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = slow_ms(2000)), &err));
 	assert_non_null(strstr(err.text, "3 of 5 servers could not be asked"));
 	server_resume(quorum_server(quorum, 3));
 	server_resume(quorum_server(quorum, 4));
 }
 
-/* Two thirds refuse, the one because nobody listens there, the other for a password: of these two only the last is for people to mend. */
+/* Two thirds refuse, the one because nobody listens there, the other for a password: of these two only the last is for
+ * people to mend. */
 static void
 what_people_have_to_mend_is_named_before_what_may_pass(void **state)
 {
@@ -526,7 +538,8 @@ what_people_have_to_mend_is_named_before_what_may_pass(void **state)
 	for (int dead = 1; dead <= 2; dead++) {
 		char count[64];
 
-		assert_status(LEASH_DENIED, leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(three), .timeout_ms = slow_ms(2000)), &err));
+		assert_status(LEASH_DENIED,
+		              leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(three), .timeout_ms = slow_ms(2000)), &err));
 		printf("# %s\n", err.text);
 		snprintf(count, sizeof count, "%d of 3 servers could not be asked: ", dead + 1);
 		assert_non_null(strstr(err.text, count));

@@ -1,4 +1,5 @@
-/* What is asked of a quorum, call by call: who has a lock, an extension, going on with the hold of another; answers that are lost or late. */
+/* What is asked of a quorum, call by call: who has a lock, an extension, going on with the hold of another; answers
+ * that are lost or late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,8 @@ static void
 extend(struct actor *actor)
 {
 	actor->began_ns = await_now_ns();
-	actor->status = leash_lock_extend(actor->lock, actor->wait_ms > 0 ? actor->wait_ms : slow_ms(LEASE_MS), &actor->err);
+	actor->status =
+		leash_lock_extend(actor->lock, actor->wait_ms > 0 ? actor->wait_ms : slow_ms(LEASE_MS), &actor->err);
 }
 
 /* ---- unknown ---- */
@@ -61,7 +63,8 @@ a_vote_whose_answer_was_lost_is_asked_for_again(void **state)
 	for (int i = 0; i < 3; i++)
 		proxy_wait_hit(quorum_door(quorum, i));
 	/* it may be by a second token, and the first is still to be canceled there */
-	await_true(quorum_having(quorum, "leash:{q}") == SERVERS && strcmp(server_text(quorum_server(quorum, 0), "HVALS leash:{q}"), "1") == 0);
+	await_true(quorum_having(quorum, "leash:{q}") == SERVERS &&
+	           strcmp(server_text(quorum_server(quorum, 0), "HVALS leash:{q}"), "1") == 0);
 	release_everywhere();
 }
 
@@ -69,7 +72,8 @@ static void
 votes_that_are_never_heard_of_are_taken_back(void **state)
 {
 	/* who gives up long before the votes lapse */
-	leash_client *hasty = leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)), LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS), .timeout_ms = 250));
+	leash_client *hasty = leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)),
+	                                   LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS), .timeout_ms = 250));
 	leash_lock *tried = leashed_lock(hasty, "q", NULL);
 
 	(void)state;
@@ -173,7 +177,8 @@ no_ask_overtakes_a_release_for_which_a_server_lacks_the_script(void **state)
 	for (int i = 0; i < TIMES; i++) {
 		leash_client *fresh = open_with(LEASE_MS, LEASE_MS); /* its connections are new */
 		leash_lock *first = leashed_lock(fresh, "q", NULL);
-		leash_lock *second = leashed_lock(fresh, "q", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS) - 1)); /* so it is not handed on */
+		/* so it is not handed on */
+		leash_lock *second = leashed_lock(fresh, "q", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS) - 1));
 		int64_t before;
 
 		next.lock = second;
@@ -276,7 +281,8 @@ the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock(voi
 	server_kill(quorum_server(quorum, 3));
 	server_kill(quorum_server(quorum, 4));
 	ahead = strtoll(server_text(quorum_server(quorum, 0), "GET leash:{q}:fence"), NULL, 10) + 600000000;
-	server_text(quorum_server(quorum, 0), "SET leash:{q}:fence %s PX 600000", server_text(quorum_server(quorum, 0), "ECHO %lld", (long long)ahead));
+	server_text(quorum_server(quorum, 0), "SET leash:{q}:fence %s PX 600000",
+	            server_text(quorum_server(quorum, 0), "ECHO %lld", (long long)ahead));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_int_equal(leash_lock_fence(lock), ((uint64_t)ahead + 1) * 256);
 	for (int i = 0; i < 3; i++)
@@ -314,8 +320,8 @@ threads_of_a_process_hand_it_on_among_themselves(void **state)
 
 /* ---- what another client got ---- */
 
-/* A hold of a process that was killed; known to all servers. (Of one that lives it would be canceled at the end of its lease, under
- * whoever has adopted it.) */
+/* A hold of a process that was killed; known to all servers. (Of one that lives it would be canceled at the end of its
+ * lease, under whoever has adopted it.) */
 struct legacy {
 	struct stage left;
 	char token[LEASH_TOKEN_MAX];
@@ -403,7 +409,8 @@ the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence(void **state)
 	check_that_nothing_is_left();
 }
 
-/* The process lives, so a vote of its may still be on its way when whoever adopted its hold has released it everywhere. */
+/* The process lives, so a vote of its may still be on its way when whoever adopted its hold has released it
+ * everywhere. */
 static void
 a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back(void **state)
 {
@@ -492,7 +499,8 @@ servers_that_lack_what_is_adopted_get_it_with_the_next_renewal(void **state)
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy.token, &err));
 	await_true(quorum_having(quorum, "leash:{q}") == SERVERS || events.count[LEASH_EVENT_LOST] > 0);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	/* as long as just a majority has it; but the others may get it before anybody could say so, if they lacked the script */
+	/* as long as just a majority has it; but the others may get it before anybody could say so, if they lacked the
+	 * script */
 	await_true(events.count[LEASH_EVENT_RECOVERED] == events.count[LEASH_EVENT_JEOPARDY]);
 	assert_true(leash_lock_fence(lock) == legacy.fence);
 	assert_int_equal(quorum_lasting_keys(quorum, "*"), 0);
@@ -533,7 +541,8 @@ of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void
 	assert_true(leash_lock_fence(lock) == legacy.fence);
 	release_everywhere();
 
-	/* of these it cannot be told which one it was: never less than that, and a majority knows it before anybody else does */
+	/* of these it cannot be told which one it was: never less than that, and a majority knows it before anybody else
+	 * does */
 	leave_legacy(&legacy);
 	issued = (int64_t)(legacy.fence / 256);
 	server_kill(quorum_server(quorum, 3));
@@ -601,7 +610,8 @@ an_extension_and_a_release_at_once_end_both(void **state)
 	began = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_release(own, &err));
 	actor_hear(&extender);
-	printf("# %.0f ms: %s\n", (double)(await_now_ns() - began) / 1e6, extender.status == LEASH_OK ? "extended" : extender.err.text);
+	printf("# %.0f ms: %s\n", (double)(await_now_ns() - began) / 1e6,
+	       extender.status == LEASH_OK ? "extended" : extender.err.text);
 	assert_true(extender.status == LEASH_OK || extender.status == LEASH_NOT_HELD);
 	assert_true(await_now_ns() - began < 1000 * MS); /* which is half of what the extension would have waited for */
 	actor_end(&extender);
@@ -663,7 +673,8 @@ static void
 give_votes(int lock_number, int from, int to, const char *token)
 {
 	for (int i = from; i < to; i++) {
-		assert_int_equal(server_integer(quorum_server(quorum, i), "HSET leash:{lock%%20%d} %s 1", lock_number, token), 1);
+		assert_int_equal(server_integer(quorum_server(quorum, i), "HSET leash:{lock%%20%d} %s 1", lock_number, token),
+		                 1);
 		assert_int_equal(server_integer(quorum_server(quorum, i), "PEXPIRE leash:{lock%%20%d} 600000", lock_number), 1);
 	}
 }
@@ -671,7 +682,8 @@ give_votes(int lock_number, int from, int to, const char *token)
 static void
 what_a_majority_has_is_listed_once_and_nothing_else(void **state)
 {
-	static const char ann[] = "00000000-0000-4000-8000-00000000000a:1", bob[] = "00000000-0000-4000-8000-00000000000b:1";
+	static const char ann[] = "00000000-0000-4000-8000-00000000000a:1",
+		bob[] = "00000000-0000-4000-8000-00000000000b:1";
 	struct list list = {0}, one = {0};
 
 	(void)state;
@@ -787,7 +799,8 @@ a_round_is_not_won_for_another_than_who_began_it(void **state)
 	first.lock = leashed_lock(client, "q", NULL);
 	first.wait_ms = 20000;
 	first.cancel = cancel;
-	second.lock = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 600000, .lease_ms = slow_ms(LEASE_MS)));
+	second.lock =
+		leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.restart_guard_ms = 600000, .lease_ms = slow_ms(LEASE_MS)));
 	second.wait_ms = 1500;
 	actor_start(&first);
 	actor_start(&second);

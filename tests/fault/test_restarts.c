@@ -91,11 +91,13 @@ shortest_ttl(struct server *server)
 {
 	return server_integer(server, "EVAL %s 0",
 	                      "local least = math.huge "
-	                      "for _, key in ipairs(redis.call('KEYS', 'leash:*}')) do least = math.min(least, redis.call('PTTL', key)) end "
+	                      "for _, key in ipairs(redis.call('KEYS', 'leash:*}')) do least = math.min(least, "
+	                      "redis.call('PTTL', key)) end "
 	                      "return least");
 }
 
-/* Nothing is overdue: a renewal comes at a third of the lease. To look at 10,000 keys is work, and must not be what delays the renewals. */
+/* Nothing is overdue: a renewal comes at a third of the lease. To look at 10,000 keys is work, and must not be what
+ * delays the renewals. */
 static void
 await_renewals_of_all(struct server *server, int64_t lease_ms)
 {
@@ -116,7 +118,8 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 	struct flock flock;
 
 	(void)state;
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 	flock = flock_new(client, count);
 	flock_acquire(&flock);
 	for (int i = 0; i < restarts; i++) {
@@ -136,7 +139,8 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 	await_renewals_of_all(server, lease_ms);
 	assert_int_equal(flock_held(&flock), count);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	printf("# %d locks, %d restarts, the longest outage %.0f ms of a lease of %lld: all held, the shortest lease left %lld ms\n", count, restarts,
+	printf("# %d locks, %d restarts, the longest outage %.0f ms of a lease of %lld: all held, the shortest lease left "
+	       "%lld ms\n", count, restarts,
 	       (double)longest_ns / 1e6, (long long)lease_ms, (long long)least_ttl);
 	flock_release(&flock, LEASH_OK);
 	assert_int_equal(keys(server), 0);
@@ -156,7 +160,8 @@ through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(
 	struct flock mine, theirs;
 
 	(void)state;
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 	mine = flock_new(client, count);
 	flock_acquire(&mine);
 	server_kill(server);
@@ -165,7 +170,8 @@ through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(
 		await_ms(10);
 	assert_int_equal(flock_held(&mine), 0); /* though the server might have renewed all of them just before its end */
 	await_true(events.count[LEASH_EVENT_LOST] == count);
-	printf("# %d locks, an outage longer than the lease of %lld ms: all lost, the last was told after %.0f ms\n", count, (long long)lease_ms,
+	printf("# %d locks, an outage longer than the lease of %lld ms: all lost, the last was told after %.0f ms\n", count,
+	       (long long)lease_ms,
 	       (double)(events.at_ns[LEASH_EVENT_LOST] - down) / 1e6);
 	server_restart(server);
 	other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 60000));
@@ -199,7 +205,8 @@ after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
 	double periods;
 
 	(void)state;
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 	flock = flock_new(client, LOCKS);
 	asked = leashed_lock(client, "asked", NULL);
 	flock_acquire(&flock);
@@ -226,7 +233,8 @@ after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
 	renewals = monitor_count(monitor, "leash:{flock:");
 	/* a renewal comes at a third of the lease, or a little before */
 	periods = (double)(await_now_ns() - begun) / 1e6 / ((double)lease_ms / 3);
-	printf("# %d reconnects; then %zu renewals of %d locks in %.1f renewal periods\n", reconnects, renewals, LOCKS, periods);
+	printf("# %d reconnects; then %zu renewals of %d locks in %.1f renewal periods\n", reconnects, renewals, LOCKS,
+	       periods);
 	assert_true((double)renewals < LOCKS * (periods + 1) * 1.5);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	monitor_stop(monitor);

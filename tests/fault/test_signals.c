@@ -1,5 +1,5 @@
-/* Signals, forks and cancellations by the thousand, amid calls: none makes a call fail, none is taken by a thread of leash, and no
- * child says a word to its parent's server.
+/* Signals, forks and cancellations by the thousand, amid calls: none makes a call fail, none is taken by a thread of
+ * leash, and no child says a word to its parent's server.
  *
  *   LEASH_TEST_SIGNALS  handlers that run amid calls (default 1000000; under ThreadSanitizer 20000)
  *   LEASH_TEST_FORKS    children whose words are counted (default 1000)
@@ -143,7 +143,8 @@ work_on(void *arg)
 
 enum { WORKERS = 10 };
 
-/* Two threads send, so that one is at it while the other's worker runs; half of the signals let system calls go on by themselves. */
+/* Two threads send, so that one is at it while the other's worker runs; half of the signals let system calls go on by
+ * themselves. */
 static void *
 send_signals(void *arg)
 {
@@ -160,9 +161,11 @@ send_signals(void *arg)
 static void
 begin_work(struct worker worker[WORKERS], leash_client *client, leash_client *other)
 {
-	static work *const works[WORKERS] = {pair, pair, wait_and_release, wait_and_release, wait_and_release, wait_and_release, wait_and_release,
+	static work *const works[WORKERS] =
+		{pair, pair, wait_and_release, wait_and_release, wait_and_release, wait_and_release, wait_and_release,
 	                                     wait_in_vain, open_and_close, wait_and_release};
-	static const char *const names[WORKERS] = {"pair 0", "pair 1", "plain", "plain", "plain", "fair", "fair", "theirs", "theirs", "fair"};
+	static const char *const names[WORKERS] =
+		{"pair 0", "pair 1", "plain", "plain", "plain", "fair", "fair", "theirs", "theirs", "fair"};
 
 	enough = false;
 	for (int i = 0; i < WORKERS; i++) {
@@ -225,8 +228,10 @@ a_million_signals_make_no_call_fail(void **state)
 	handle(SIGUSR2, SA_RESTART);
 	handle(SIGALRM, 0);
 	connected = connections();
-	client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	other = leashed_open(server_uri_tcp(server), LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
+	other = leashed_open(server_uri_tcp(server),
+	                     LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
 	held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000));
 	theirs = leashed_lock(other, "theirs", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
@@ -246,7 +251,8 @@ a_million_signals_make_no_call_fail(void **state)
 		pthread_join(sender[i], NULL);
 	begun = await_now_ns() - begun;
 	turns = end_work(worker);
-	print_message("# %ld signals in %.1f s, amid %u turns of %d threads, %u of them a client that was opened and closed: 0 calls failed\n", (long)handled,
+	print_message("# %ld signals in %.1f s, amid %u turns of %d threads, %u of them a client that was opened and "
+	              "closed: 0 calls failed\n", (long)handled,
 	              (double)begun / 1e9, turns, WORKERS, (unsigned)opened);
 	assert_int_equal(strangers, 0);
 	assert_true(leash_lock_held(held) && leash_lock_held(theirs));
@@ -313,7 +319,8 @@ ask_everything(leash_lock *lock)
 
 	assert_status(LEASH_FORKED, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_FORKED, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	assert_status(LEASH_FORKED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 10, .cancel = parents.cancel), &err));
+	assert_status(LEASH_FORKED,
+	              leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 10, .cancel = parents.cancel), &err));
 	assert_status(LEASH_FORKED, leash_lock_extend(lock, 1000, &err));
 	assert_status(LEASH_FORKED, leash_lock_release(lock, &err));
 	assert_false(leash_lock_held(lock));
@@ -335,7 +342,8 @@ call_everything(void *arg)
 	ask_everything(parents.unheld);
 	ask_everything(parents.owned);
 	assert_status(LEASH_FORKED, leash_lock_new(&none, parents.client, "child's", NULL, &err));
-	assert_status(LEASH_FORKED, leash_lock_new(&none, parents.client, "child's", LEASH_LOCK_OPTIONS(.owner = parents.owner), &err));
+	assert_status(LEASH_FORKED,
+	              leash_lock_new(&none, parents.client, "child's", LEASH_LOCK_OPTIONS(.owner = parents.owner), &err));
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
 	leash_cancel_fire(cancel);
@@ -359,7 +367,8 @@ call_everything_in_child(void *arg)
 }
 
 static const char *const ways[] = {
-	"_exit", "exit", "quick_exit", "exec", "a signal", "the end of its last thread", "exit with all in use", "exit after calls of a second thread",
+	"_exit", "exit", "quick_exit", "exec", "a signal", "the end of its last thread", "exit with all in use",
+		"exit after calls of a second thread",
 	"exit after a child of its own",
 };
 
@@ -424,7 +433,8 @@ of_a_thousand_children_none_says_a_byte_to_its_parents_server(void **state)
 	}
 	to_server = proxy_bytes(proxy, PROXY_TO_SERVER) - to_server;
 	to_client = proxy_bytes(proxy, PROXY_TO_CLIENT) - to_client;
-	print_message("# %ld forks, %d ways to end: %llu bytes to the server, %llu to the client, %zu connections opened or closed\n", forks, WAYS,
+	print_message("# %ld forks, %d ways to end: %llu bytes to the server, %llu to the client, %zu connections opened "
+	              "or closed\n", forks, WAYS,
 	              (unsigned long long)to_server, (unsigned long long)to_client, proxy_accepted(proxy) - 2);
 	assert_int_equal(to_server, 0);
 	assert_int_equal(to_client, 0);
@@ -449,7 +459,8 @@ of_a_thousand_children_none_says_a_byte_to_its_parents_server(void **state)
 
 /* ---- threads that are canceled ---- */
 
-/* What a thread that is going to be canceled has in hand. What it made or opened is freed by the one that cancels it. */
+/* What a thread that is going to be canceled has in hand. What it made or opened is freed by the one that cancels
+ * it. */
 struct target {
 	leash_client *client, *opened;
 	leash_lock *lock, *made;
@@ -478,7 +489,8 @@ struct target {
 	} while (0)
 
 static const char *const calls[] = {
-	"open", "close", "lock_new", "lock_free", "acquire", "acquire_with", "acquire and wait", "release", "extend", "held", "remaining_ms", "depth",
+	"open", "close", "lock_new", "lock_free", "acquire", "acquire_with", "acquire and wait", "release", "extend",
+		"held", "remaining_ms", "depth",
 	"fence", "token", "alive", "owner_new", "owner_free", "cancel_new", "cancel_fire", "cancel_free",
 };
 
@@ -523,7 +535,8 @@ call_once(struct target *t)
 		leash_lock_release(t->lock, NULL);
 		break;
 	case 5:
-		cancelable(t, ignored(leash_lock_acquire_with(t->lock, LEASH_ACQUIRE(.wait_ms = 1, .cancel = t->cancel), NULL)));
+		cancelable(t,
+		           ignored(leash_lock_acquire_with(t->lock, LEASH_ACQUIRE(.wait_ms = 1, .cancel = t->cancel), NULL)));
 		leash_lock_release(t->lock, NULL);
 		break;
 	case 6:
@@ -667,7 +680,8 @@ cancel_again_and_again(void *arg)
 	assert_int_equal(pthread_create(&rival.thread, NULL, take_turns, &rival), 0);
 	for (int i = 0; i < rounds * CALLS; i++)
 		for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
-			struct target t = {.client = client, .lock = lock, .uri = server_uri(server), .call = i % CALLS, .asynchronous = asynchronous};
+			struct target t = {.client = client, .lock = lock, .uri = server_uri(server), .call = i % CALLS,
+			                   .asynchronous = asynchronous};
 
 			cancel_amid(&t, &seed);
 		}
@@ -687,7 +701,8 @@ a_thread_may_be_canceled_amid_any_call_and_no_mutex_stays_locked(void **state)
 	if (UNDER_ASAN || UNDER_TSAN)
 		return;
 	child_wait(child_run(cancel_again_and_again, NULL));
-	print_message("# each of %d calls was canceled %ld times deferred, and as often asynchronously\n", CALLS, knob("LEASH_TEST_CANCELS", 40));
+	print_message("# each of %d calls was canceled %ld times deferred, and as often asynchronously\n", CALLS,
+	              knob("LEASH_TEST_CANCELS", 40));
 	assert_int_equal(server_integer(server, "EXISTS leash:{canceled} leash:{canceled}:queue leash:{made}"), 0);
 }
 

@@ -1,5 +1,5 @@
-/* Who stands still: a process, one thread of it, or somebody between two steps that belong together. Time goes on meanwhile, on the
- * server and for everybody else; whoever goes on must see that before it sees anything else. */
+/* Who stands still: a process, one thread of it, or somebody between two steps that belong together. Time goes on
+ * meanwhile, on the server and for everybody else; whoever goes on must see that before it sees anything else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ struct held_up {
 	_Atomic bool goes_on, enough;      /* the test lets it go on; it has looked enough */
 	_Atomic int64_t last_true;         /* a moment before the last look that said held */
 	_Atomic int64_t false_at;          /* a moment after the first one that did not; 0: none yet */
-	_Atomic int revived, after;        /* looks that said held, after one that did not, and after the test let it go on */
+	/* looks that said held, after one that did not, and after the test let it go on */
+	_Atomic int revived, after;
 	_Atomic int lost;                  /* events */
 	_Atomic int64_t lost_at;
 	_Atomic int release, total;
@@ -50,7 +51,8 @@ hold_and_look(void *arg)
 	struct held_up *h = arg;
 	struct leashed_events events = {0};
 	leash_client *client =
-		leashed_open(h->uri, LEASH_OPTIONS(.lease_ms = h->lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
+		leashed_open(h->uri, LEASH_OPTIONS(.lease_ms = h->lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event,
+		                                   .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "held up", LEASH_LOCK_OPTIONS(.min_replicas = h->min_replicas));
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
@@ -174,7 +176,8 @@ find_thread(pid_t pid, const char *name)
 	return found;
 }
 
-/* One thread of a process stands still, as if the scheduler had forgotten it. It blocks all signals; a tracer needs none. */
+/* One thread of a process stands still, as if the scheduler had forgotten it. It blocks all signals; a tracer needs
+ * none. */
 static pid_t
 hold_up(pid_t pid, const char *name)
 {
@@ -218,7 +221,8 @@ without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic(void **state)
 	await_ms(20);            /* what it had begun is over: from here on nobody renews */
 	ends = ends_on_the_server();
 	await_true(h->false_at != 0);
-	printf("# the last look that said held was %.1f ms before the server let go\n", (double)(ends - h->last_true) / 1e6);
+	printf("# the last look that said held was %.1f ms before the server let go\n",
+	       (double)(ends - h->last_true) / 1e6);
 	assert_true(h->last_true < ends);
 	await_true(server_integer(server, "EXISTS leash:{held%%20up}") == 0);
 	assert_int_equal(h->lost, 0); /* nobody is there to tell */
@@ -242,7 +246,8 @@ without_the_keeper_a_loss_is_told_when_the_lease_ends(void **state)
 	await_ms(20);
 	ends = ends_on_the_server();
 	await_true(h->lost == 1); /* while it stands still */
-	printf("# the last look that said held was %.1f ms, the event %.1f ms before the server let go\n", (double)(ends - h->last_true) / 1e6,
+	printf("# the last look that said held was %.1f ms, the event %.1f ms before the server let go\n",
+	       (double)(ends - h->last_true) / 1e6,
 	       (double)(ends - h->lost_at) / 1e6);
 	assert_true(h->last_true < ends);
 	assert_true(h->false_at != 0);

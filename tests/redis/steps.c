@@ -214,7 +214,8 @@ look(void)
 struct answer
 run(const struct lsh_script *script, int keys, const char *const *args)
 {
-	const char *argv[MAX_ARGS] = { "EVALSHA", script->sha1, keys == 1 ? "1" : keys == 2 ? "2" : "3", LOCK, FENCE, QUEUE };
+	const char *argv[MAX_ARGS] =
+		{ "EVALSHA", script->sha1, keys == 1 ? "1" : keys == 2 ? "2" : "3", LOCK, FENCE, QUEUE };
 	int argc = 3 + keys;
 	redisReply *reply;
 	struct answer answer;

@@ -194,7 +194,8 @@ static void
 what_is_no_place_is_passed_over(void **state)
 {
 	(void)state;
-	static const char *const odd[] = { "rubbish", BOB1, BOB1 " ", BOB1 " 0", BOB1 " -1", BOB1 " 86400001", BOB1 " 60000 1", "" };
+	static const char *const odd[] =
+		{ "rubbish", BOB1, BOB1 " ", BOB1 " 0", BOB1 " -1", BOB1 " 86400001", BOB1 " 60000 1", "" };
 
 	order = TTLS;
 	listen_for(BOB);

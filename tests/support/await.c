@@ -25,8 +25,8 @@ await_slowness(void)
 	return slowness > 1 ? slowness : 1;
 }
 
-/* A virtual machine may be held up as a whole, for longer than any limit here. That is no reason to fail: what lies between two looks
- * at the same limit is looked at every few milliseconds, so a gap of seconds is not counted. */
+/* A virtual machine may be held up as a whole, for longer than any limit here. That is no reason to fail: what lies
+ * between two looks at the same limit is looked at every few milliseconds, so a gap of seconds is not counted. */
 static const int64_t gap_ns = 2000000000;
 static _Thread_local int64_t looked, held_up;
 

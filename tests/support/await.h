@@ -23,8 +23,9 @@
 /* Now, in ns, by CLOCK_BOOTTIME. */
 int64_t await_now_ns(void);
 
-/* The time by which something that takes no longer than `seconds` on a fair machine must have happened; and has it come? To be asked
- * again and again by the thread that set it: if the whole machine stood still for seconds in between, that is not counted. */
+/* The time by which something that takes no longer than `seconds` on a fair machine must have happened; and has it
+ * come? To be asked again and again by the thread that set it: if the whole machine stood still for seconds in between,
+ * that is not counted. */
 int64_t await_limit_ns(double seconds);
 bool await_is_past(int64_t limit_ns);
 

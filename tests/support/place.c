@@ -83,7 +83,8 @@ open_place(void **state)
 	const char *args[8] = { NULL };
 	size_t n = 0;
 
-	if (kind == DEPLOYMENT_CLUSTER) { /* where all stand still for a while, no node takes another for dead when they go on */
+	/* where all stand still for a while, no node takes another for dead when they go on */
+	if (kind == DEPLOYMENT_CLUSTER) {
 		args[n++] = "--cluster-node-timeout";
 		args[n++] = "30000";
 	}
@@ -255,7 +256,8 @@ void
 place_assert_free(const char *lock)
 {
 	if (place_is(PLACE_MAJORITY))
-		await_true(place_is_free(lock)); /* once: a client whose hold was adopted may still ask for it on a server or two */
+		/* once: a client whose hold was adopted may still ask for it on a server or two */
+		await_true(place_is_free(lock));
 	else
 		assert_true(place_is_free(lock));
 }
@@ -268,7 +270,8 @@ place_is_empty(void)
 	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
 		if (server_pid(server) != 0 && server_integer(server, "EVAL %s 0",
 		                                              "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
-		                                              "if not string.find(k, ':fence$') and not string.find(k, '^leash:client:') "
+		                                              "if not string.find(k, ':fence$') and not string.find(k, "
+		                                              "'^leash:client:') "
 		                                              "then n = n + 1 end end return n") != 0)
 			return false;
 	return true;
@@ -351,7 +354,8 @@ place_take_away(const char *lock)
 	}
 	for (size_t i = 0; (server = deployment_master(place, i)) != NULL; i++)
 		server_integer(server, "EVAL %s 1 leash:{%s}",
-		               "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], '00000000-0000-4000-8000-000000000000:1', 1) "
+		               "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], "
+		               "'00000000-0000-4000-8000-000000000000:1', 1) "
 		               "return redis.call('PEXPIRE', KEYS[1], 1000)",
 		               lock);
 }
