@@ -24,6 +24,21 @@ enum { LONG_MS = 30000 }; /* a lease that ends in no test */
 
 static const struct kind *kind;
 
+/* Who they are in most laws. */
+static struct actor *holder;
+static struct actor *mate;            /* of the same process */
+static struct actor *first, *second;  /* who wait, in two others */
+
+static void
+begin(int64_t lease_ms, int64_t timeout_ms)
+{
+	scene_start(kind, lease_ms, timeout_ms);
+	holder = &scene->party[0].actor[0];
+	mate = &scene->party[0].actor[1];
+	first = &scene->party[1].actor[0];
+	second = &scene->party[2].actor[0];
+}
+
 /* Acquire it as often as that is possible: twice, or once. */
 static unsigned
 acquire_deep(struct actor *a)
@@ -95,12 +110,10 @@ one_holds_it_at_a_time_while_others_run_out_of_time(void **state)
 static void
 who_only_tries_takes_no_place(void **state)
 {
-	struct actor *holder, *mate, *stranger;
+	struct actor *stranger;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
-	mate = &scene->party[0].actor[1];
+	begin(LONG_MS, 5000);
 	stranger = &scene->party[1].actor[0];
 	holder->wait_ms = mate->wait_ms = stranger->wait_ms = 0;
 	for (int i = 0; i < 3; i++) {
@@ -123,14 +136,12 @@ an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_releas
 {
 	enum { DEPTH = 5 };
 	struct monitor *monitor;
-	struct actor *holder, *mate, *stranger;
+	struct actor *stranger;
 	uint64_t fence;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
+	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
-	holder = &scene->party[0].actor[0];
-	mate = &scene->party[0].actor[1];
 	stranger = &scene->party[1].actor[0];
 	mate->wait_ms = stranger->wait_ms = 0;
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -164,13 +175,11 @@ static void
 an_owner_is_refused_where_it_holds_already_and_nobody_is_asked(void **state)
 {
 	struct monitor *monitor;
-	struct actor *holder;
 	uint64_t fence;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
+	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
-	holder = &scene->party[0].actor[0];
 	assert_done(LEASH_OK, holder, actor_acquire);
 	fence = holder->fence;
 	monitor_mark(monitor);
@@ -201,14 +210,10 @@ swap(struct actor **a, struct actor **b)
 static void
 the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before(void **state)
 {
-	struct actor *holder, *first, *second;
 	int64_t seen_ns, left_ms, later_ns;
 
 	(void)state;
-	scene_start(kind, 800, 5000);
-	holder = &scene->party[0].actor[0];
-	first = &scene->party[1].actor[0];
-	second = &scene->party[2].actor[0];
+	begin(800, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, scene_number);
 	scene_let_wait(second, scene_number);
@@ -231,11 +236,10 @@ the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_
 static void
 a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on(void **state)
 {
-	struct actor *holder, *waiter;
+	struct actor *waiter;
 
 	(void)state;
-	scene_start(kind, 600, 5000);
-	holder = &scene->party[0].actor[0];
+	begin(600, 5000);
 	waiter = &scene->party[1].actor[0];
 	assert_done(LEASH_OK, holder, actor_acquire);
 	assert_true(holder->held);
@@ -271,8 +275,9 @@ who_waits_in_another_process_has_it_as_soon_as_it_is_released(void **state)
 	scene_start(kind, LONG_MS, 5000); /* a word every second */
 	monitor = monitor_start(place_at("law"));
 	for (int i = 0; i < ROUNDS; i++) {
-		struct actor *holder = &scene->party[i % 2].actor[0], *waiter = &scene->party[(i + 1) % 2].actor[0];
+		struct actor *waiter = &scene->party[(i + 1) % 2].actor[0];
 
+		holder = &scene->party[i % 2].actor[0];
 		assert_done(LEASH_OK, holder, actor_acquire);
 		scene_let_wait(waiter, actor_acquire);
 		assert_done(LEASH_OK, holder, actor_release);
@@ -298,8 +303,9 @@ who_waits_in_the_same_process_has_it_as_soon_as_it_is_released(void **state)
 		int soon = 0;
 
 		for (int i = 0; i < ROUNDS; i++) {
-			struct actor *holder = &scene->party[p].actor[i % 2], *waiter = &scene->party[p].actor[(i + 1) % 2];
+			struct actor *waiter = &scene->party[p].actor[(i + 1) % 2];
 
+			holder = &scene->party[p].actor[i % 2];
 			assert_done(LEASH_OK, holder, actor_acquire);
 			scene_let_wait(waiter, actor_acquire);
 			assert_done(LEASH_OK, holder, actor_release);
@@ -317,13 +323,12 @@ who_waits_in_the_same_process_has_it_as_soon_as_it_is_released(void **state)
 static void
 who_has_left_the_queue_is_not_given_the_lock(void **state)
 {
-	struct actor *holder, *leaver, *stayer;
+	struct actor *leaver, *stayer;
 	struct monitor *monitor;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
+	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
-	holder = &scene->party[0].actor[0];
 	leaver = &scene->party[1].actor[0];
 	stayer = &scene->party[2].actor[0];
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -348,12 +353,11 @@ static void
 who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on(void **state)
 {
 	enum { ROUNDS = 60, WAIT_MS = 8 };
-	struct actor *holder, *leaver, *stayer;
+	struct actor *leaver, *stayer;
 	int got = 0;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
+	begin(LONG_MS, 5000);
 	stayer = &scene->party[2].actor[0];
 	for (int i = 0; i < ROUNDS; i++) {
 		leaver = &scene->party[i / 2 % 2].actor[1]; /* of the holder's process, or of another */
@@ -388,14 +392,10 @@ who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on(void **stat
 static void
 a_dead_first_waiter_is_passed_over_at_once(void **state)
 {
-	struct actor *holder, *first, *second;
 	int64_t listeners;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
-	first = &scene->party[1].actor[0];
-	second = &scene->party[2].actor[0];
+	begin(LONG_MS, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, actor_acquire);
 	scene_let_wait(second, actor_acquire);
@@ -414,13 +414,8 @@ a_dead_first_waiter_is_passed_over_at_once(void **state)
 static void
 a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on(void **state)
 {
-	struct actor *holder, *first, *second;
-
 	(void)state;
-	scene_start(kind, 900, 5000);
-	holder = &scene->party[0].actor[0];
-	first = &scene->party[1].actor[0];
-	second = &scene->party[2].actor[0];
+	begin(900, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, actor_acquire);
 	scene_let_wait(second, actor_acquire);
@@ -448,15 +443,14 @@ all_are_served_in_the_order_that_is_promised(void **state)
 	/* party and actor, as they come */
 	static const int comes[][2] = {{1, 0}, {2, 0}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {1, 3}, {2, 3}};
 	enum { N = sizeof comes / sizeof comes[0] };
-	struct actor *holder, *actor[N];
-	unsigned first[PARTIES];
+	struct actor *actor[N];
+	unsigned earliest[PARTIES];
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
+	begin(LONG_MS, 5000);
 	for (int round = 0; round < 3; round++) {
 		scene->grants = 0;
-		memset(first, 0xff, sizeof first);
+		memset(earliest, 0xff, sizeof earliest);
 		assert_done(LEASH_OK, holder, actor_acquire);
 		for (int i = 0; i < N; i++) {
 			actor[i] = &scene->party[comes[i][0]].actor[comes[i][1]];
@@ -468,13 +462,13 @@ all_are_served_in_the_order_that_is_promised(void **state)
 		for (int i = 0; i < N; i++) {
 			if (kind->ordered)
 				assert_int_equal(actor[i]->count, i);
-			if (actor[i]->count < first[comes[i][0]])
-				first[comes[i][0]] = actor[i]->count;
+			if (actor[i]->count < earliest[comes[i][0]])
+				earliest[comes[i][0]] = actor[i]->count;
 			for (int j = 0; j < i; j++)
 				if (comes[i][0] == comes[j][0])
 					assert_true(actor[j]->count < actor[i]->count);
 		}
-		assert_true(first[1] < first[2]);
+		assert_true(earliest[1] < earliest[2]);
 	}
 	place_assert_empty();
 	scene_end();
@@ -485,14 +479,8 @@ all_are_served_in_the_order_that_is_promised(void **state)
 static void
 who_is_canceled_leaves_and_the_others_go_on(void **state)
 {
-	struct actor *holder, *mate, *first, *second;
-
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
-	mate = &scene->party[0].actor[1];
-	first = &scene->party[1].actor[0];
-	second = &scene->party[2].actor[0];
+	begin(LONG_MS, 5000);
 	mate->cancel = scene->party[0].cancel;
 	first->cancel = scene->party[1].cancel;
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -521,16 +509,12 @@ who_is_canceled_leaves_and_the_others_go_on(void **state)
 static void
 a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on(void **state)
 {
-	struct actor *holder, *mate, *first, *second, *keeper;
+	struct actor *keeper;
 	unsigned depth;
 
 	(void)state;
-	scene_start(kind, 900, 5000);
-	holder = &scene->party[0].actor[0];
-	mate = &scene->party[0].actor[1];
+	begin(900, 5000);
 	keeper = &scene->party[0].actor[2];
-	first = &scene->party[1].actor[0];
-	second = &scene->party[2].actor[0];
 	keeper->lock = scene->party[0].other;
 	assert_done(LEASH_OK, keeper, actor_acquire);
 	depth = acquire_deep(holder);
@@ -581,14 +565,13 @@ check_growth(uint64_t *last, const struct actor *a)
 static void
 fences_grow_whatever_ends_a_hold(void **state)
 {
-	struct actor *a[PARTIES], *mate;
+	struct actor *a[PARTIES];
 	uint64_t last = 0;
 
 	(void)state;
-	scene_start(kind, 600, 5000);
+	begin(600, 5000);
 	for (int i = 0; i < PARTIES; i++)
 		a[i] = &scene->party[i].actor[0];
-	mate = &scene->party[0].actor[1];
 	assert_done(LEASH_OK, a[0], actor_acquire);
 	check_growth(&last, a[0]);
 	scene_let_wait(mate, actor_acquire);
@@ -618,11 +601,10 @@ fences_grow_whatever_ends_a_hold(void **state)
 static void
 close_ends_all_waits_at_once(void **state)
 {
-	struct actor *holder, *closer;
+	struct actor *closer;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
+	begin(LONG_MS, 5000);
 	closer = &scene->party[1].actor[3];
 	assert_done(LEASH_OK, holder, actor_acquire);
 	for (int i = 0; i < 3; i++)
@@ -643,11 +625,10 @@ close_ends_all_waits_at_once(void **state)
 static void
 close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
 {
-	struct actor *holder, *closer, *asker;
+	struct actor *closer, *asker;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 20000);
-	holder = &scene->party[0].actor[0];
+	begin(LONG_MS, 20000);
 	closer = &scene->party[1].actor[3];
 	asker = &scene->party[1].actor[2];
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -675,12 +656,10 @@ close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
 static void
 close_releases_what_is_held(void **state)
 {
-	struct actor *holder, *mate, *waiter, *closer;
+	struct actor *waiter, *closer;
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
-	mate = &scene->party[0].actor[1];
+	begin(LONG_MS, 5000);
 	closer = &scene->party[0].actor[3];
 	waiter = &scene->party[1].actor[0];
 	acquire_deep(holder);
@@ -705,12 +684,11 @@ static void
 a_wait_ends_on_time_if_another_has_it(void **state)
 {
 	enum { ROUNDS = 5, WAITERS = 4, WAIT_MS = 250 };
-	struct actor *holder, *waiter[WAITERS];
+	struct actor *waiter[WAITERS];
 	int on_time[WAITERS] = {0};
 
 	(void)state;
-	scene_start(kind, LONG_MS, 5000);
-	holder = &scene->party[0].actor[0];
+	begin(LONG_MS, 5000);
 	for (int i = 0; i < WAITERS; i++)
 		waiter[i] = &scene->party[i / 2].actor[1 + i % 2]; /* two in the holder's process, two in another */
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -743,11 +721,10 @@ a_wait_ends_on_time_if_another_has_it(void **state)
 static void
 a_wait_ends_on_time_if_the_server_stands_still(void **state)
 {
-	struct actor *holder, *waiter[4];
+	struct actor *waiter[4];
 
 	(void)state;
-	scene_start(kind, 900, 300);
-	holder = &scene->party[0].actor[0];
+	begin(900, 300);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	waiter[0] = &scene->party[1].actor[0]; /* waits already */
 	waiter[0]->wait_ms = 2500;

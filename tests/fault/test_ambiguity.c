@@ -94,15 +94,6 @@ check_that_others_can_have_it(void)
 	await_true(is_free());
 }
 
-static void
-check_nothing_held(void)
-{
-	assert_false(leash_lock_held(lock));
-	assert_int_equal(leash_lock_depth(lock), 0);
-	assert_int_equal(leash_lock_fence(lock), 0);
-	assert_int_equal(leash_lock_remaining_ms(lock), 0);
-}
-
 /* The fence that was issued last is that of the hold: it was asked for again, not acquired again. */
 static void
 check_fence(leash_lock *held, const char *name)
@@ -142,7 +133,7 @@ a_free_lock_is_not_held_for_any_part_of_the_answer(void **state)
 		do
 			assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, bytes % 2 == 0 ? 40 : 90, &err));
 		while (!proxy_hit(proxy));
-		check_nothing_held();
+		assert_holds_nothing(lock);
 		assert_int_equal(server_integer(server, "EXISTS leash:{doubt}"), 1); /* it was executed */
 		proxy_refuse(proxy, false);
 		check_that_others_can_have_it();
@@ -165,7 +156,7 @@ a_lock_that_another_holds_is_not_held_for_any_part_of_the_answer(void **state)
 			status = leash_lock_acquire(lock, bytes % 2 == 0 ? 0 : 60, &err);
 			assert_true(status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE);
 		} while (!proxy_hit(proxy));
-		check_nothing_held();
+		assert_holds_nothing(lock);
 		assert_true(leash_lock_held(other));
 		assert_int_equal(server_integer(server, "HLEN leash:{doubt}"), 1);
 		assert_status(LEASH_OK, leash_lock_release(other, &err));
@@ -312,7 +303,7 @@ an_ask_that_a_stopped_server_finds_later_keeps_nobody_out(void **state)
 		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 200, &err));
 		late = await_now_ns() - begun - 200 * MS;
 		assert_true(late < slow_ms(STALL_MS) * MS);
-		check_nothing_held();
+		assert_holds_nothing(lock);
 		await_ms(cases[i].still_ms);
 		printf("# given up %.1f ms late; free %.1f ms after the server went on\n", (double)late / 1e6, resume_and_acquire(cases[i].taken));
 	}
@@ -515,7 +506,7 @@ an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next(void **
 		assert_heard(LEASH_OK, &next);
 		assert_true(next.held);
 		assert_int_equal(next.fence / 256, strtoull(server_text(server, "GET leash:{next}:fence"), NULL, 10));
-		check_nothing_held();
+		assert_holds_nothing(lock);
 		assert_done(LEASH_OK, &next, actor_release);
 		await_true(server_integer(server, "EXISTS leash:{next} leash:{next}:queue leash:{doubt} leash:{doubt}:queue") == 0);
 	}

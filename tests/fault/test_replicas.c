@@ -63,9 +63,7 @@ with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_a
 		               leash_lock_acquire(lock, i == 0 ? 0 : LEASH_FOREVER, &err));
 		assert_true(await_now_ns() - began >= 700 * MS);
 		assert_true(await_now_ns() - began < 10000 * MS); /* and not the client's timeout */
-		assert_false(leash_lock_held(lock));
-		assert_int_equal(leash_lock_depth(lock), 0);
-		assert_int_equal(leash_lock_fence(lock), 0);
+		assert_holds_nothing(lock);
 		assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
 		await_true(is_free("leash:{frozen}"));
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));

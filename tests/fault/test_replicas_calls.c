@@ -246,11 +246,7 @@ until_it_is_confirmed_nobody_holds_it(void **state)
 	actor_tell(&actor, actor_acquire);
 	await_true(!is_free("leash:{nobody's}"));
 	actor_await_asleep(&actor);
-	assert_false(leash_lock_held(lock));
-	assert_int_equal(leash_lock_remaining_ms(lock), 0);
-	assert_int_equal(leash_lock_depth(lock), 0);
-	assert_int_equal(leash_lock_fence(lock), 0);
-	assert_int_equal(leash_lock_token(lock, NULL, 0), 0);
+	assert_holds_nothing(lock);
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_extend(lock, 60000, &err));
 	leash_client_stats(client, &stats, &err);

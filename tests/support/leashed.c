@@ -11,6 +11,17 @@ leashed_check(leash_status expected, leash_status actual, const leash_error *err
 		           actual == LEASH_OK ? "" : err->text);
 }
 
+void
+leashed_check_nothing_held(leash_lock *lock, const char *file, int line)
+{
+	char token[LEASH_TOKEN_MAX] = "x";
+
+	if (leash_lock_held(lock) || leash_lock_remaining_ms(lock) != 0 || leash_lock_depth(lock) != 0 ||
+	    leash_lock_fence(lock) != 0 || leash_lock_token(lock, token, sizeof token) != 0 || token[0] != '\0')
+		trouble_at(file, line, "held for %lld ms, %u deep, by token '%s'", (long long)leash_lock_remaining_ms(lock),
+		           leash_lock_depth(lock), token);
+}
+
 leash_client *
 leashed_open(const char *uri, const leash_options *options)
 {

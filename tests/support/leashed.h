@@ -12,6 +12,11 @@
 
 void leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call, const char *file, int line);
 
+/* Whatever the caller asks about the lock, it does not hold it. */
+#define assert_holds_nothing(lock) leashed_check_nothing_held((lock), __FILE__, __LINE__)
+
+void leashed_check_nothing_held(leash_lock *lock, const char *file, int line);
+
 /* A client of `uri`, with `options`' other fields (NULL: the defaults). */
 leash_client *leashed_open(const char *uri, const leash_options *options);
 

@@ -224,57 +224,43 @@ proxy_bytes(struct proxy *p, enum proxy_way way)
 	return n;
 }
 
-uint64_t
-proxy_requests(struct proxy *p)
+static uint64_t
+read_count(struct proxy *p, const uint64_t *count)
 {
 	uint64_t n;
 
 	proxy_lock(p);
-	n = p->requests;
+	n = *count;
 	pthread_mutex_unlock(&p->mutex);
 	return n;
+}
+
+uint64_t
+proxy_requests(struct proxy *p)
+{
+	return read_count(p, &p->requests);
 }
 
 uint64_t
 proxy_dropped(struct proxy *p)
 {
-	uint64_t n;
-
-	proxy_lock(p);
-	n = p->dropped;
-	pthread_mutex_unlock(&p->mutex);
-	return n;
+	return read_count(p, &p->dropped);
 }
 
 uint64_t
 proxy_doubled(struct proxy *p)
 {
-	uint64_t n;
-
-	proxy_lock(p);
-	n = p->doubled;
-	pthread_mutex_unlock(&p->mutex);
-	return n;
+	return read_count(p, &p->doubled);
 }
 
 uint64_t
 proxy_lost(struct proxy *p)
 {
-	uint64_t n;
-
-	proxy_lock(p);
-	n = p->lost;
-	pthread_mutex_unlock(&p->mutex);
-	return n;
+	return read_count(p, &p->lost);
 }
 
 uint64_t
 proxy_late(struct proxy *p)
 {
-	uint64_t n;
-
-	proxy_lock(p);
-	n = p->late;
-	pthread_mutex_unlock(&p->mutex);
-	return n;
+	return read_count(p, &p->late);
 }
