@@ -63,7 +63,8 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 			struct actor *a = &scene->party[i].actor[j];
 
 			a->wait_ms = wait_ms;
-			a->turns = !alike ? (unsigned)(4 + 7 * j + 3 * i) : !place_is(PLACE_NO_QUEUE) ? 40 : 15; /* without, a turn waits for its chance */
+			/* without, a turn waits for its chance */
+			a->turns = !alike ? (unsigned)(4 + 7 * j + 3 * i) : !place_is(PLACE_NO_QUEUE) ? 40 : 15;
 			actor_tell(a, scene_take_turns);
 		}
 	for (int i = 0; i < PARTIES; i++)
@@ -708,7 +709,7 @@ a_wait_ends_on_time_if_another_has_it(void **state)
 			if (waiter[i]->status == LEASH_UNAVAILABLE)
 				continue; /* nobody has answered in all that time, on a machine that is busy */
 			assert_heard(LEASH_TIMEOUT, waiter[i]);
-			on_time[i] += (double)(actor_took_ns(waiter[i]) - waiter[i]->wait_ms * MS - lag_ns) < 100e6 * await_slowness();
+			on_time[i] += actor_took_ns(waiter[i]) < (waiter[i]->wait_ms + slow_ms(100)) * MS + lag_ns;
 		}
 		place_await_waiting("law", 0);
 	}
@@ -748,7 +749,8 @@ a_wait_ends_on_time_if_the_server_stands_still(void **state)
 	place_resume();
 	await_true(scene->party[0].events.count[LEASH_EVENT_LOST] == 1);
 	assert_done(LEASH_LOST, holder, actor_release);
-	/* what was asked for meanwhile is nobody's; and all are connected again, without which they could not say that they close */
+	/* what was asked for meanwhile is nobody's; and all are connected again, without which they could not say that they
+	 * close */
 	for (int i = 0; i < 5; i++) {
 		struct actor *a = i < 4 ? waiter[i] : holder;
 
@@ -806,7 +808,8 @@ list(const struct kind *k, bool named, struct CMUnitTest *tests, size_t n)
 {
 	static char names[2 * ALL][160];
 
-	CMUnitTestFunction other = k->once ? an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release
+	CMUnitTestFunction other = k->once
+		? an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release
 	                                   : an_owner_is_refused_where_it_holds_already_and_nobody_is_asked;
 
 	for (size_t i = 0; i < ALL; i++) {
@@ -814,7 +817,8 @@ list(const struct kind *k, bool named, struct CMUnitTest *tests, size_t n)
 			continue;
 		tests[n] = laws[i];
 		if (named) {
-			snprintf(names[n], sizeof names[n], "%s, %s: %s", k->name, deployment_name(deployment_chosen()), laws[i].name);
+			snprintf(names[n], sizeof names[n], "%s, %s: %s", k->name, deployment_name(deployment_chosen()),
+			         laws[i].name);
 			tests[n].name = names[n];
 		}
 		tests[n].setup_func = set;
@@ -834,10 +838,12 @@ list(const struct kind *k, bool named, struct CMUnitTest *tests, size_t n)
 int
 laws_run(const struct kind *k)
 {
-	static const struct place_exception exceptions[] = {NOT_PROMISED, {NULL, 0}}, fair[] = {{"", PLACE_NO_QUEUE}, {NULL, 0}};
+	static const struct place_exception exceptions[] = {NOT_PROMISED, {NULL, 0}},
+		fair[] = {{"", PLACE_NO_QUEUE}, {NULL, 0}};
 	static struct CMUnitTest tests[ALL];
 
-	return place_run(k->name, tests, list(k, false, tests, 0), k->options[0].fair || k->options[1].fair ? fair : exceptions, NULL, NULL);
+	return place_run(k->name, tests, list(k, false, tests, 0),
+	                 k->options[0].fair || k->options[1].fair ? fair : exceptions, NULL, NULL);
 }
 
 int

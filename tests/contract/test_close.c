@@ -67,7 +67,8 @@ static void
 a_closed_client_answers_closed_for_as_long_as_there_are_handles(void **state)
 {
 	leash_client *client = open_client();
-	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = leashed_lock(client, "second", NULL), *none = NULL;
+	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = leashed_lock(client, "second", NULL),
+		*none = NULL;
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -102,7 +103,8 @@ close_ends_calls_that_are_under_way_whatever_they_are_doing(void **state)
 		struct busy busy[THREADS];
 
 		for (int i = 0; i < THREADS; i++) {
-			busy[i] = (struct busy){.lock = {leashed_lock(client, "busy", NULL), leashed_lock(client, i % 2 ? "odd" : "even", NULL)}};
+			busy[i] = (struct busy){.lock = {leashed_lock(client, "busy", NULL),
+			                                 leashed_lock(client, i % 2 ? "odd" : "even", NULL)}};
 			assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
 		}
 		await_true(busy[0].turns > 10 * (round % 5) && busy[3].turns > 0);
@@ -225,7 +227,8 @@ what_a_thread_holds_when_it_ends_is_abandoned(void **state)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock[] = {leashed_lock(client, "e0", NULL), leashed_lock(client, "e1", NULL), leashed_lock(client, "e2", NULL), NULL};
+	leash_lock *lock[] =
+		{leashed_lock(client, "e0", NULL), leashed_lock(client, "e1", NULL), leashed_lock(client, "e2", NULL), NULL};
 	leash_lock *one[] = {lock[0], NULL};
 	int expected = 0;
 
@@ -269,7 +272,8 @@ static void
 a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind(void **state)
 {
 	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client =
+		place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "lost and ended", NULL);
 
 	(void)state;

@@ -77,7 +77,8 @@ a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte(void **sta
 	uint64_t bytes;
 
 	(void)state;
-	open_for_children(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 86400000))); /* so that there is no renewal meanwhile */
+	/* so that there is no renewal meanwhile */
+	open_for_children(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 86400000)));
 	bytes = proxy_bytes(proxy, PROXY_BOTH);
 	for (int i = 0; i < 3; i++)
 		child_wait(child_run(use_all_in_child, NULL));
@@ -133,7 +134,8 @@ a_parent_keeps_its_lock_whatever_its_children_do(void **state)
 	leash_close(other);
 }
 
-/* Until no connection is just being made, as one now and then is to look at a deployment: whoever forks meanwhile may copy that too. */
+/* Until no connection is just being made, as one now and then is to look at a deployment: whoever forks meanwhile may
+ * copy that too. */
 static void
 let_connections_rest(void)
 {
@@ -294,7 +296,8 @@ children_that_are_forked_amid_calls_of_other_threads_do_not_hang(void **state)
 	(void)state;
 	open_for_children(open_client());
 	for (int i = 0; i < THREADS; i++) {
-		busy[i] = (struct busy){.lock = {leashed_lock(parents.client, "busy", NULL), leashed_lock(parents.client, i % 2 ? "odd" : "even", NULL)}};
+		busy[i] = (struct busy){.lock = {leashed_lock(parents.client, "busy", NULL),
+		                                 leashed_lock(parents.client, i % 2 ? "odd" : "even", NULL)}};
 		assert_int_equal(pthread_create(&busy[i].thread, NULL, be_busy, &busy[i]), 0);
 	}
 	for (int i = 0; i < 80; i++)

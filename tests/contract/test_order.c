@@ -14,7 +14,8 @@ static void
 a_release_without_a_hold_is_told_so_and_disturbs_nobody(void **state)
 {
 	leash_client *client = open_client(), *other = open_client();
-	leash_lock *lock = leashed_lock(client, "order", NULL), *twin = leashed_lock(client, "order", NULL), *theirs = leashed_lock(other, "order", NULL);
+	leash_lock *lock = leashed_lock(client, "order", NULL), *twin = leashed_lock(client, "order", NULL),
+		*theirs = leashed_lock(other, "order", NULL);
 	struct monitor *monitor = monitor_start(place_at("order"));
 
 	(void)state;

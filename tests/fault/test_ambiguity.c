@@ -1,5 +1,5 @@
-/* Requests and answers that are lost, late, torn or doubled: what a caller is told is true, nothing is held that nobody knows of,
- * and nobody's answer is taken for another's. */
+/* Requests and answers that are lost, late, torn or doubled: what a caller is told is true, nothing is held that nobody
+ * knows of, and nobody's answer is taken for another's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,8 @@ check_that_others_can_have_it(void)
 static void
 check_fence(leash_lock *held, const char *name)
 {
-	assert_int_equal(leash_lock_fence(held) / 256, strtoull(server_text(server, "GET leash:{%s}:fence", name), NULL, 10));
+	assert_int_equal(leash_lock_fence(held) / 256,
+	                 strtoull(server_text(server, "GET leash:{%s}:fence", name), NULL, 10));
 }
 
 /* ---- answers that are lost or torn ---- */
@@ -286,7 +287,8 @@ resume_and_acquire(bool has_it_already)
 static void
 an_ask_that_a_stopped_server_finds_later_keeps_nobody_out(void **state)
 {
-	/* the caller's connection stands, and the cancel waits behind the ask; the connection has broken by then; a place was asked for */
+	/* the caller's connection stands, and the cancel waits behind the ask; the connection has broken by then; a place
+	 * was asked for */
 	static const struct {
 		int64_t still_ms;
 		bool taken;
@@ -305,7 +307,8 @@ an_ask_that_a_stopped_server_finds_later_keeps_nobody_out(void **state)
 		assert_true(late < slow_ms(STALL_MS) * MS);
 		assert_holds_nothing(lock);
 		await_ms(cases[i].still_ms);
-		printf("# given up %.1f ms late; free %.1f ms after the server went on\n", (double)late / 1e6, resume_and_acquire(cases[i].taken));
+		printf("# given up %.1f ms late; free %.1f ms after the server went on\n", (double)late / 1e6,
+		       resume_and_acquire(cases[i].taken));
 	}
 	assert_int_equal(events.total, 0);
 }
@@ -371,7 +374,8 @@ a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once(void **state)
 	}
 }
 
-/* The second try finds nothing, as it does after a release that worked: the server keeps nothing that would tell the two apart. */
+/* The second try finds nothing, as it does after a release that worked: the server keeps nothing that would tell the
+ * two apart. */
 static void
 a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before(void **state)
 {
@@ -418,7 +422,8 @@ a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it(v
 	proxy_refuse(proxy, false);
 	proxy_release(proxy);
 	actor_hear(&releaser);
-	/* it was held to the end, and is not there any more. Whether it was released or lapsed nobody can tell: never is it a loss */
+	/* it was held to the end, and is not there any more. Whether it was released or lapsed nobody can tell: never is it
+	 * a loss */
 	assert_true(releaser.status == LEASH_OK || releaser.status == LEASH_UNKNOWN);
 	await_ms(50);
 	assert_true(leash_lock_held(next));
@@ -431,8 +436,8 @@ a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it(v
 
 /* ---- renewals ---- */
 
-/* When what is left ends, if it was so much at some moment between two looks at the clock: however far they lie apart, surely not
- * before `least`, and surely not after `most`. */
+/* When what is left ends, if it was so much at some moment between two looks at the clock: however far they lie apart,
+ * surely not before `least`, and surely not after `most`. */
 struct end {
 	int64_t least, most;
 };
@@ -508,7 +513,8 @@ an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next(void **
 		assert_int_equal(next.fence / 256, strtoull(server_text(server, "GET leash:{next}:fence"), NULL, 10));
 		assert_holds_nothing(lock);
 		assert_done(LEASH_OK, &next, actor_release);
-		await_true(server_integer(server, "EXISTS leash:{next} leash:{next}:queue leash:{doubt} leash:{doubt}:queue") == 0);
+		await_true(server_integer(server,
+		                          "EXISTS leash:{next} leash:{next}:queue leash:{doubt} leash:{doubt}:queue") == 0);
 	}
 	actor_dismiss(&next);
 }
@@ -545,8 +551,11 @@ a_connection_whose_answer_is_overdue_is_closed_and_the_next_call_gets_its_own(vo
 static void
 what_comes_behind_an_answer_ends_the_connection_and_is_nobodys(void **state)
 {
-	static const char *const ghosts[] = {"+GHOST\r\n", ":1\r\n", ":1763700000000000\r\n", "*3\r\n:0\r\n:60000\r\n:1763700000000000\r\n",
-	                                     "-ERR ghost\r\n", "$-1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n", "+OK\r\n+OK\r\n+OK\r\n"};
+	static const char *const ghosts[] = {
+		"+GHOST\r\n", ":1\r\n", ":1763700000000000\r\n", "*3\r\n:0\r\n:60000\r\n:1763700000000000\r\n",
+		"-ERR ghost\r\n", "$-1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n",
+		"+OK\r\n+OK\r\n+OK\r\n",
+	};
 	struct fake *fake;
 	leash_client *asking;
 	leash_lock *wanted;
@@ -614,7 +623,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_acquire_whose_answer_is_lost_in_a_reset_over_tcp_holds_once, start_tcp, stop),
+		cmocka_unit_test_setup_teardown(an_acquire_whose_answer_is_lost_in_a_reset_over_tcp_holds_once, start_tcp,
+		                                stop),
 		on_proxy(a_free_lock_is_not_held_for_any_part_of_the_answer),
 		on_proxy(a_lock_that_another_holds_is_not_held_for_any_part_of_the_answer),
 		cmocka_unit_test(an_acquire_that_never_arrives_is_sent_again_until_its_deadline),

@@ -1,5 +1,5 @@
-/* min_replicas and fsynced: nothing counts that too few replicas have acknowledged. What was acknowledged outlives the server; what was not
- * is released again, or told in time. What else is asked meanwhile: test_replicas_calls.c. */
+/* min_replicas and fsynced: nothing counts that too few replicas have acknowledged. What was acknowledged outlives the
+ * server; what was not is released again, or told in time. What else is asked meanwhile: test_replicas_calls.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,8 @@ with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_a
 	server_pause(replica[0]);
 	for (int i = 0; i < 2; i++) {
 		began = await_now_ns();
-		assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas acknowledged it in time: released again",
+		assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master),
+		               "0 of 1 replicas acknowledged it in time: released again",
 		               leash_lock_acquire(lock, i == 0 ? 0 : LEASH_FOREVER, &err));
 		assert_true(await_now_ns() - began >= 700 * MS);
 		assert_true(await_now_ns() - began < 10000 * MS); /* and not the client's timeout */
@@ -88,7 +89,8 @@ too_few_are_counted(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(one, 30000, &err));
-	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "2 of 16 replicas acknowledged it in time: released again",
+	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master),
+	               "2 of 16 replicas acknowledged it in time: released again",
 	               leash_lock_acquire(many, 30000, &err));
 	hold_link(1);
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "1 of 2 replicas acknowledged it in time: released again",
@@ -158,13 +160,16 @@ what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_
 	leash_lock_free(sure);
 }
 
-/* One of two replicas has each lock, perhaps not the same: the sentinels promote the one that has received most, which has all. */
+/* One of two replicas has each lock, perhaps not the same: the sentinels promote the one that has received most, which
+ * has all. */
 static void
 what_was_acknowledged_outlives_a_failover_by_sentinels(void **state)
 {
 	enum { LOCKS = 20 };
 	struct sentinel_set *set = sentinel_set_start(NULL);
-	leash_client *of_set = leashed_open(sentinel_set_uri(set), LEASH_OPTIONS(.timeout_ms = 1000, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *of_set =
+		leashed_open(sentinel_set_uri(set),
+		             LEASH_OPTIONS(.timeout_ms = 1000, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock[LOCKS];
 	int before = sentinel_set_master_number(set);
 
@@ -174,7 +179,8 @@ what_was_acknowledged_outlives_a_failover_by_sentinels(void **state)
 		char name[16];
 
 		snprintf(name, sizeof name, "kept-%d", i);
-		lock[i] = leashed_lock(of_set, name, LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000), .replicas_ms = slow_ms(20000)));
+		lock[i] = leashed_lock(of_set, name, LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
+		                                                        .replicas_ms = slow_ms(20000)));
 		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 30000, &err));
 	}
 	server_kill(sentinel_set_server(set, before));
@@ -182,7 +188,8 @@ what_was_acknowledged_outlives_a_failover_by_sentinels(void **state)
 	for (int i = 0; i < LOCKS; i++) {
 		int64_t left = leash_lock_remaining_ms(lock[i]);
 
-		await_true_for(leash_lock_remaining_ms(lock[i]) > left || leash_lock_remaining_ms(lock[i]) > slow_ms(55000), 60);
+		await_true_for(leash_lock_remaining_ms(lock[i]) > left || leash_lock_remaining_ms(lock[i]) > slow_ms(55000),
+		               60);
 		assert_true(leash_lock_held(lock[i]));
 	}
 	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
@@ -212,7 +219,8 @@ renewals_that_no_replica_acknowledges_end_in_a_loss_that_is_told_before_the_leas
 	await_true(events.count[LEASH_EVENT_JEOPARDY] == 1);
 	assert_non_null(strstr(jeopardy_text, "0 of 1 replicas acknowledged the renewal: trying again"));
 	await_true(!leash_lock_held(lock));
-	assert_true(await_now_ns() - held < LEASE_MS * MS || events.at_ns[LEASH_EVENT_LOST] - held < (LEASE_MS + 1000) * MS);
+	assert_true(await_now_ns() - held < LEASE_MS * MS ||
+	            events.at_ns[LEASH_EVENT_LOST] - held < (LEASE_MS + 1000) * MS);
 	await_true(events.count[LEASH_EVENT_LOST] == 1);
 	assert_int_equal(events.count[LEASH_EVENT_RECOVERED], 0);
 	await_true(is_free("leash:{renewed}")); /* what the server has gone on renewing is canceled */
@@ -247,8 +255,11 @@ a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it(void **state)
 	leash_lock *slow = leashed_lock(client, "slow", LEASH_LOCK_OPTIONS(.min_replicas = 2, .lease_ms = slow_ms(60000)));
 	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(4000)));
 	leash_lock *quick = leashed_lock(client, "quick", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(4000)));
-	struct actor stuck = {.lock = leashed_lock(client, "stuck", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 86400000, .lease_ms = 3600000)),
-	                      .wait_ms = LEASH_FOREVER};
+	struct actor stuck = {
+		.lock = leashed_lock(client, "stuck",
+		                     LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 86400000, .lease_ms = 3600000)),
+		.wait_ms = LEASH_FOREVER,
+	};
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(slow, 30000, &err));
@@ -276,9 +287,13 @@ a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it(void **state)
 static void
 one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same(void **state)
 {
-	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.min_replicas = 1, .no_renew = true, .lease_ms = slow_ms(1000)));
-	leash_lock *limited = leashed_lock(client, "limited", LEASH_LOCK_OPTIONS(.min_replicas = 1, .max_hold_ms = slow_ms(1000)));
-	leash_lock *watched = leashed_lock(client, "watched", LEASH_LOCK_OPTIONS(.min_replicas = 1, .alive_ms = slow_ms(1000), .lease_ms = slow_ms(1500)));
+	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.min_replicas = 1, .no_renew = true,
+	                                                                     .lease_ms = slow_ms(1000)));
+	leash_lock *limited =
+		leashed_lock(client, "limited", LEASH_LOCK_OPTIONS(.min_replicas = 1, .max_hold_ms = slow_ms(1000)));
+	leash_lock *watched =
+		leashed_lock(client, "watched",
+		             LEASH_LOCK_OPTIONS(.min_replicas = 1, .alive_ms = slow_ms(1000), .lease_ms = slow_ms(1500)));
 
 	(void)state;
 	proxy_delay(link_to[0], PROXY_TO_CLIENT, 20000);
@@ -307,20 +322,23 @@ numbers_out_of_range_are_refused(void **state)
 	check_text(err.text, "min_replicas is 17");
 	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.min_replicas = -1), &err));
 	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.replicas_ms = -1), &err));
-	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400001), &err));
+	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range",
+	                                            LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400001), &err));
 	assert_null(lock);
 }
 
 static void
 a_wait_that_is_not_permitted_is_named_and_the_lock_released(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "denied", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000)));
+	leash_lock *lock =
+		leashed_lock(client, "denied", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000)));
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	server_text(master, "ACL SETUSER default -wait");
-	assert_refused(LEASH_DENIED, server_uri_tcp(master), "WAIT is not permitted", leash_lock_acquire(lock, 30000, &err));
+	assert_refused(LEASH_DENIED, server_uri_tcp(master), "WAIT is not permitted",
+	               leash_lock_acquire(lock, 30000, &err));
 	await_true(is_free("leash:{denied}"));
 	server_text(master, "ACL SETUSER default +wait");
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
@@ -331,7 +349,8 @@ a_wait_that_is_not_permitted_is_named_and_the_lock_released(void **state)
 static void
 the_scripts_may_be_gone_at_any_time(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "flushed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
+	leash_lock *lock =
+		leashed_lock(client, "flushed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -349,7 +368,10 @@ static void
 a_connection_that_breaks_while_it_waits_is_made_anew(void **state)
 {
 	leash_lock *lock = leashed_lock(client, "broken", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(6000)));
-	struct actor actor = {.lock = leashed_lock(client, "asked", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000))), .wait_ms = 30000};
+	struct actor actor = {
+		.lock = leashed_lock(client, "asked", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000))),
+		.wait_ms = 30000,
+	};
 
 	(void)state;
 	actor_start(&actor);
@@ -376,20 +398,24 @@ static void
 what_is_to_be_fsynced_is_or_the_reason_is_named(void **state)
 {
 	leash_lock *here = leashed_lock(client, "here", LEASH_LOCK_OPTIONS(.fsynced = true, .replicas_ms = slow_ms(20000)));
-	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.fsynced = true, .min_replicas = 1, .replicas_ms = slow_ms(3000)));
+	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.fsynced = true, .min_replicas = 1,
+	                                                                   .replicas_ms = slow_ms(3000)));
 
 	(void)state;
 	if (server_integer(master, "EVAL %s 0", "return redis.call('COMMAND', 'INFO', 'WAITAOF')[1] and 1 or 0") == 0) {
-		assert_refused(LEASH_UNSUPPORTED, server_uri_tcp(master), "the server has no WAITAOF", leash_lock_acquire(here, 30000, &err));
+		assert_refused(LEASH_UNSUPPORTED, server_uri_tcp(master), "the server has no WAITAOF",
+		               leash_lock_acquire(here, 30000, &err));
 		check_text(err.text, "7.2");
 		await_true(is_free("leash:{here}"));
 	} else {
-		assert_refused(LEASH_UNSUPPORTED, server_uri_tcp(master), "appendonly is off", leash_lock_acquire(here, 30000, &err));
+		assert_refused(LEASH_UNSUPPORTED, server_uri_tcp(master), "appendonly is off",
+		               leash_lock_acquire(here, 30000, &err));
 		await_true(is_free("leash:{here}"));
 		server_text(master, "CONFIG SET appendonly yes");
 		await_true(strstr(server_text(master, "INFO persistence"), "aof_rewrite_in_progress:0") != NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(here, 30000, &err));
-		assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas wrote it to disk in time", leash_lock_acquire(both, 30000, &err));
+		assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas wrote it to disk in time",
+		               leash_lock_acquire(both, 30000, &err));
 		server_text(replica[0], "CONFIG SET appendonly yes");
 		await_true(leash_lock_acquire(both, 30000, &err) == LEASH_OK);
 		assert_status(LEASH_OK, leash_lock_release(both, &err));

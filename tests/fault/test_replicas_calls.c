@@ -1,5 +1,6 @@
-/* min_replicas, call by call: many who acquire at once cost few commands, who is handed a lock waits for the replicas as who asks for it,
- * and so do an extension and an adoption; a cancel and a close end that wait, and nobody stays behind one whom the replicas refused. */
+/* min_replicas, call by call: many who acquire at once cost few commands, who is handed a lock waits for the replicas
+ * as who asks for it, and so do an extension and an adoption; a cancel and a close end that wait, and nobody stays
+ * behind one whom the replicas refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,11 +105,16 @@ many_that_come_first_share_a_connection(void **state)
 static void
 nesting_and_handing_on_within_the_process_ask_no_replica(void **state)
 {
-	const leash_lock_options *options = LEASH_LOCK_OPTIONS(.min_replicas = 1, .handoff_ms = 60000, .lease_ms = slow_ms(60000));
+	const leash_lock_options *options =
+		LEASH_LOCK_OPTIONS(.min_replicas = 1, .handoff_ms = 60000, .lease_ms = slow_ms(60000));
 	leash_lock *lock = leashed_lock(client, "handed", options);
 	struct actor next = {.lock = leashed_lock(client, "handed", options), .wait_ms = LEASH_FOREVER};
-	struct actor wants_more = {.lock = leashed_lock(client, "handed", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000, .handoff_ms = 60000,
-	                                                                                  .lease_ms = slow_ms(60000))), .wait_ms = LEASH_FOREVER};
+	struct actor wants_more = {
+		.lock = leashed_lock(client, "handed",
+		                     LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000, .handoff_ms = 60000,
+		                                        .lease_ms = slow_ms(60000))),
+		.wait_ms = LEASH_FOREVER,
+	};
 	struct monitor *monitor = monitor_start(master);
 
 	(void)state;
@@ -172,7 +178,8 @@ whoever_is_handed_the_lock_returns_when_the_replica_knows_it(void **state)
 	proxy_delay(link_to[0], PROXY_TO_CLIENT, 5000);
 	memset(actor, 0, sizeof actor);
 	for (int i = 0; i < 4; i++) {
-		actor[i] = (struct actor){.lock = leashed_lock(i % 2 == 0 ? client : other, "turns", LEASH_LOCK_OPTIONS(.min_replicas = 1, .no_handoff = i < 2)),
+		actor[i] = (struct actor){.lock = leashed_lock(i % 2 == 0 ? client : other, "turns",
+		                                               LEASH_LOCK_OPTIONS(.min_replicas = 1, .no_handoff = i < 2)),
 		                          .wait_ms = LEASH_FOREVER, .turns = 20};
 		actor_start(&actor[i]);
 	}
@@ -196,10 +203,13 @@ who_waits_behind_one_who_is_refused_gets_the_lock(void **state)
 	hold_link(0);
 	for (int fair = 0; fair < 2; fair++) {
 		const char *name = fair ? "fair" : "plain";
-		struct actor first = {.lock = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000, .fair = fair)),
+		struct actor first = {.lock = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.min_replicas = 1,
+		                                                                            .replicas_ms = 1000, .fair = fair)),
 		                      .wait_ms = LEASH_FOREVER};
-		struct actor second = {.lock = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.fair = fair)), .wait_ms = LEASH_FOREVER};
-		struct actor third = {.lock = leashed_lock(other, name, LEASH_LOCK_OPTIONS(.fair = fair)), .wait_ms = LEASH_FOREVER};
+		struct actor second =
+			{.lock = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.fair = fair)), .wait_ms = LEASH_FOREVER};
+		struct actor third =
+			{.lock = leashed_lock(other, name, LEASH_LOCK_OPTIONS(.fair = fair)), .wait_ms = LEASH_FOREVER};
 
 		actor_start(&first);
 		actor_start(&second);
@@ -240,7 +250,8 @@ until_it_is_confirmed_nobody_holds_it(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
-	lock = leashed_lock(client, "nobody's", LEASH_LOCK_OPTIONS(.min_replicas = 1, .owner = owner, .replicas_ms = slow_ms(20000)));
+	lock = leashed_lock(client, "nobody's",
+	                    LEASH_LOCK_OPTIONS(.min_replicas = 1, .owner = owner, .replicas_ms = slow_ms(20000)));
 	actor_begin(&actor, lock, 30000);
 	hold_link(0);
 	actor_tell(&actor, actor_acquire);
@@ -265,7 +276,10 @@ static void
 a_cancel_ends_the_wait_for_replicas_and_releases(void **state)
 {
 	leash_cancel *cancel;
-	struct actor actor = {.lock = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400000)), .wait_ms = 0};
+	struct actor actor = {
+		.lock = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400000)),
+		.wait_ms = 0,
+	};
 
 	(void)state;
 	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
@@ -287,7 +301,10 @@ static void
 a_close_ends_the_wait_for_replicas_and_releases(void **state)
 {
 	leash_client *other = open_client();
-	struct actor actor = {.lock = leashed_lock(other, "closed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400000)), .wait_ms = 0};
+	struct actor actor = {
+		.lock = leashed_lock(other, "closed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400000)),
+		.wait_ms = 0,
+	};
 	leash_lock *held = leashed_lock(other, "held", LEASH_LOCK_OPTIONS(.min_replicas = 1));
 
 	(void)state;
@@ -309,12 +326,15 @@ a_close_ends_the_wait_for_replicas_and_releases(void **state)
 static void
 an_extension_counts_once_it_is_acknowledged(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "extended", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000), .replicas_ms = 1000));
+	leash_lock *lock =
+		leashed_lock(client, "extended",
+		             LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000), .replicas_ms = 1000));
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	hold_link(0);
-	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "not extended: ", leash_lock_extend(lock, slow_ms(60000), &err));
+	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "not extended: ",
+	               leash_lock_extend(lock, slow_ms(60000), &err));
 	check_text(err.text, "0 of 1 replicas acknowledged it in time");
 	assert_true(leash_lock_held(lock));
 	assert_true(leash_lock_remaining_ms(lock) < slow_ms(20000));
@@ -331,7 +351,8 @@ an_extension_counts_once_it_is_acknowledged(void **state)
 static void
 an_extension_near_its_end_cuts_no_wait_short(void **state)
 {
-	leash_lock *lock = leashed_lock(client, "late", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000), .replicas_ms = 2000));
+	leash_lock *lock = leashed_lock(client, "late", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
+	                                                                   .replicas_ms = 2000));
 	struct monitor *monitor = monitor_start(master);
 
 	(void)state;
@@ -351,8 +372,10 @@ static void
 what_is_adopted_counts_once_it_is_acknowledged(void **state)
 {
 	leash_client *other = open_client();
-	leash_lock *lock = leashed_lock(client, "adopted", LEASH_LOCK_OPTIONS(.no_renew = true, .lease_ms = slow_ms(60000)));
-	leash_lock *heir = leashed_lock(other, "adopted", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000), .replicas_ms = 1000));
+	leash_lock *lock =
+		leashed_lock(client, "adopted", LEASH_LOCK_OPTIONS(.no_renew = true, .lease_ms = slow_ms(60000)));
+	leash_lock *heir = leashed_lock(other, "adopted", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
+	                                                                     .replicas_ms = 1000));
 	char token[LEASH_TOKEN_MAX];
 
 	(void)state;
@@ -389,8 +412,10 @@ an_adoption_that_is_refused_lets_those_behind_it_go_on(void **state)
 {
 	leash_client *other = open_client();
 	leash_lock *lock = leashed_lock(client, "heirless", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(60000)));
-	struct actor heir = {.lock = leashed_lock(other, "heirless", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
-	                                                                              .replicas_ms = slow_ms(3000)))};
+	struct actor heir = {
+		.lock = leashed_lock(other, "heirless", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
+		                                                          .replicas_ms = slow_ms(3000))),
+	};
 	struct actor next = {.lock = leashed_lock(other, "heirless", NULL), .wait_ms = LEASH_FOREVER};
 	char token[LEASH_TOKEN_MAX];
 
@@ -426,7 +451,9 @@ static void
 a_key_that_was_made_persistent_is_told_of_in_the_log_here_too(void **state)
 {
 	_Atomic int said = 0;
-	leash_client *heard = leashed_open(server_uri_tcp(master), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = note_persistent, .log_arg = &said));
+	leash_client *heard =
+		leashed_open(server_uri_tcp(master),
+		             LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = note_persistent, .log_arg = &said));
 	leash_lock *lock = leashed_lock(heard, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1));
 
 	(void)state;

@@ -161,9 +161,10 @@ send_signals(void *arg)
 static void
 begin_work(struct worker worker[WORKERS], leash_client *client, leash_client *other)
 {
-	static work *const works[WORKERS] =
-		{pair, pair, wait_and_release, wait_and_release, wait_and_release, wait_and_release, wait_and_release,
-	                                     wait_in_vain, open_and_close, wait_and_release};
+	static work *const works[WORKERS] = {
+		pair, pair, wait_and_release, wait_and_release, wait_and_release, wait_and_release, wait_and_release,
+		wait_in_vain, open_and_close, wait_and_release,
+	};
 	static const char *const names[WORKERS] =
 		{"pair 0", "pair 1", "plain", "plain", "plain", "fair", "fair", "theirs", "theirs", "fair"};
 

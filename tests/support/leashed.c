@@ -4,7 +4,8 @@
 #include "tests/support/trouble.h"
 
 void
-leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call, const char *file, int line)
+leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call, const char *file,
+              int line)
 {
 	if (actual != expected)
 		trouble_at(file, line, "%s: %s instead of %s: %s", call, leash_status_name(actual), leash_status_name(expected),
@@ -26,7 +27,8 @@ leash_client *
 leashed_open(const char *uri, const leash_options *options)
 {
 	leash_options o = options != NULL ? *options : *LEASH_OPTIONS();
-	bool hasty = o.timeout_ms > 0 && o.timeout_ms < 1000; /* for what comes later: a slow machine may need longer to connect */
+	/* for what comes later: a slow machine may need longer to connect */
+	bool hasty = o.timeout_ms > 0 && o.timeout_ms < 1000;
 	int64_t limit = await_limit_ns(60);
 	leash_client *client = NULL;
 	leash_status status;
@@ -55,7 +57,8 @@ leashed_introductions(struct server *server)
 {
 	int64_t n = server_integer(server, "EVAL %s 0",
 	                           "local keys = redis.call('KEYS', '*:client:*') "
-	                           "for _, key in ipairs(keys) do if redis.call('TTL', key) == -1 then return -1 end end return #keys");
+	                           "for _, key in ipairs(keys) do if redis.call('TTL', key) == -1 then return -1 end end "
+	                           "return #keys");
 
 	if (n < 0)
 		trouble("a client has said for ever who it is");

@@ -10,7 +10,8 @@
 #define assert_status(expected, call) \
 	leashed_check((expected), (call), &err, #call, __FILE__, __LINE__)
 
-void leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call, const char *file, int line);
+void leashed_check(leash_status expected, leash_status actual, const leash_error *err, const char *call,
+                   const char *file, int line);
 
 /* Whatever the caller asks about the lock, it does not hold it. */
 #define assert_holds_nothing(lock) leashed_check_nothing_held((lock), __FILE__, __LINE__)
@@ -22,8 +23,8 @@ leash_client *leashed_open(const char *uri, const leash_options *options);
 
 leash_lock *leashed_lock(leash_client *client, const char *name, const leash_lock_options *options);
 
-/* How many clients have told this server who they are, and have not gone: those that are open and have asked for a lock, and for a while
- * those that were killed. That there is one for ever fails the test. */
+/* How many clients have told this server who they are, and have not gone: those that are open and have asked for a
+ * lock, and for a while those that were killed. That there is one for ever fails the test. */
 int64_t leashed_introductions(struct server *server);
 
 /* Counts the events that it receives; for `on_event` with itself as `event_arg`. */
