@@ -451,6 +451,6 @@ stop(struct run *run)
 
 const struct arena arena_sentinel = {
 	.name = "sentinel", .faults = faults, .fault_count = &fault_count, .lease_ms = LEASE_MS, .guard_ms = GUARD_MS,
-		.timeout_ms = TIMEOUT_MS,
+	.timeout_ms = TIMEOUT_MS,
 	.start = start, .uri = uri, .mend = mend, .stop = stop,
 };

@@ -291,7 +291,7 @@ print_summary(const struct run *run)
 	for (size_t i = 0; i < *run->arena->fault_count; i++)
 		total += run->counts[i];
 	printf("# %s, seed %" PRIu64 ": %.0f s, %zu faults in %zu bursts; after each of them all %d locks were taken again "
-	                             "within %.1f s\n",
+	       "within %.1f s\n",
 	       run->arena->name, run->seed, (double)(await_now_ns() - run->begun) / 1e9, total, run->bursts, LOCKS,
 	       (double)run->slowest_ns / 1e9);
 	printf("#");
@@ -415,12 +415,15 @@ static void
 read_arguments(int argc, char **argv, struct arguments *a)
 {
 	static const struct option options[] = {
-		{"seconds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 'e'},
-			{"deployment", required_argument, NULL, 'd'},
-		{"folder", required_argument, NULL, 'f'},  {"only", required_argument, NULL, 'o'},
-			{"list", no_argument, NULL, 'l'},
-		{"print", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},
-			{"min-replicas", required_argument, NULL, 'm'},
+		{"seconds", required_argument, NULL, 's'},
+		{"seed", required_argument, NULL, 'e'},
+		{"deployment", required_argument, NULL, 'd'},
+		{"min-replicas", required_argument, NULL, 'm'},
+		{"folder", required_argument, NULL, 'f'},
+		{"only", required_argument, NULL, 'o'},
+		{"list", no_argument, NULL, 'l'},
+		{"print", no_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	char *end = NULL;
