@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "redis/greeting.h"
 #include "redis/resolve.h"
 #include "redis/tls.h"
 

@@ -10,8 +10,7 @@
 #ifndef LSH_REDIS_DIAL_H
 #define LSH_REDIS_DIAL_H
 
-#include "redis/hello.h"
-#include "redis/uri.h"
+#include "redis/greeting.h"
 
 #include <poll.h>
 #include <stdint.h>

@@ -12,7 +12,6 @@
 #include "base/token.h"
 #include "redis/command.h"
 #include "redis/fault.h"
-#include "redis/info.h"
 #include "redis/reply.h"
 #include "redis/secret.h"
 
@@ -98,16 +97,10 @@ is_dispensable(enum step step, const char *said)
 static leash_status
 status_of(enum step step, const char *said)
 {
-	switch (lsh_fault_of(said)) {
-	case LSH_FAULT_NOT_NOW:
-	case LSH_FAULT_NOT_HERE:
-	case LSH_FAULT_REFUSED:
-		return LEASH_UNAVAILABLE;
-	case LSH_FAULT_DENIED:
-		return LEASH_DENIED;
-	default:
-		break;
-	}
+	const leash_status status = lsh_fault_status(lsh_fault_of(said));
+
+	if (status == LEASH_UNAVAILABLE || status == LEASH_DENIED)
+		return status;
 	if (step == AUTH)
 		return LEASH_DENIED;
 	if (!lsh_starts_with_word(said, "ERR"))
@@ -146,6 +139,53 @@ refused(const struct lsh_greeting *g, enum step step, const char *said, leash_er
  *
  * Servers and proxies leave out or reword what they please: a field of INFO that is missing, or odd, is not known. */
 
+const char *
+lsh_info_find(const char *info, const char *field, size_t *size)
+{
+	const size_t n = strlen(field);
+
+	for (const char *line = info; *line != '\0'; line += strspn(line, "\r\n")) {
+		const size_t length = strcspn(line, "\r\n");
+
+		if (length > n && memcmp(line, field, n) == 0 && line[n] == ':') {
+			*size = length - n - 1;
+			return line + n + 1;
+		}
+		line += length;
+	}
+	return NULL;
+}
+
+struct value {
+	char text[64]; /* "": missing */
+};
+
+static struct value
+value_of(const char *info, const char *field)
+{
+	struct value v = {""};
+	size_t n;
+	const char *found = lsh_info_find(info, field, &n);
+
+	if (found != NULL)
+		snprintf(v.text, sizeof v.text, "%.*s", (int)n, found);
+	return v;
+}
+
+static bool
+says(const char *info, const char *field, const char *wanted)
+{
+	return strcmp(value_of(info, field).text, wanted) == 0;
+}
+
+static bool
+find_number(const char *info, const char *field, uint64_t *number)
+{
+	const struct value v = value_of(info, field);
+
+	return lsh_decimal_read(v.text, strlen(v.text), number);
+}
+
 /* "7.0.15" is 0x07000f. */
 static unsigned
 read_version(const char *text)
@@ -164,37 +204,14 @@ read_version(const char *text)
 	return version;
 }
 
-static bool
-find_number(const char *info, const char *field, uint64_t *number)
-{
-	size_t n;
-	const char *value = lsh_info_find(info, field, &n);
-
-	return value != NULL && lsh_decimal_read(value, n, number);
-}
-
-/* Does the field say that? */
-static bool
-says(const char *info, const char *field, const char *wanted)
-{
-	size_t n;
-	const char *value = lsh_info_find(info, field, &n);
-
-	return value != NULL && n == strlen(wanted) && memcmp(value, wanted, n) == 0;
-}
-
 static int64_t
-read_uptime_ms(const char *info)
+read_uptime_ms(const char *text)
 {
-	size_t n;
-	const char *value = lsh_info_find(info, "uptime_in_seconds", &n);
 	uint64_t s;
 
-	if (value == NULL)
-		return -1;
-	if (n > 1 && value[0] == '-' && lsh_decimal_read(value + 1, n - 1, &s))
+	if (text[0] == '-' && lsh_decimal_read(text + 1, strlen(text + 1), &s))
 		return 0; /* its clock went back to before its start: how old it is, it cannot say */
-	if (!lsh_decimal_read(value, n, &s))
+	if (!lsh_decimal_read(text, strlen(text), &s))
 		return -1;
 	if (s > UPTIME_MAX_S)
 		s = UPTIME_MAX_S;
@@ -204,15 +221,13 @@ read_uptime_ms(const char *info)
 static void
 take_server(struct lsh_hello *hello, const char *info)
 {
-	size_t n;
-	const char *value = lsh_info_find(info, "run_id", &n);
+	const struct value id = value_of(info, "run_id");
+	const size_t n = strlen(id.text);
 
-	if (value != NULL && n < LSH_RUN_ID_SIZE && strspn(value, "0123456789abcdefABCDEF") == n)
-		snprintf(hello->run_id, LSH_RUN_ID_SIZE, "%.*s", (int)n, value);
-	value = lsh_info_find(info, "redis_version", &n);
-	if (value != NULL)
-		hello->version = read_version(value);
-	hello->uptime_ms = read_uptime_ms(info);
+	if (n < LSH_RUN_ID_SIZE && strspn(id.text, "0123456789abcdefABCDEF") == n)
+		memcpy(hello->run_id, id.text, n + 1);
+	hello->version = read_version(value_of(info, "redis_version").text);
+	hello->uptime_ms = read_uptime_ms(value_of(info, "uptime_in_seconds").text);
 	/* server_mode is Valkey's name for it */
 	hello->cluster = says(info, "redis_mode", "cluster") || says(info, "server_mode", "cluster");
 	hello->sentinel = says(info, "redis_mode", "sentinel") || says(info, "server_mode", "sentinel");
@@ -223,9 +238,8 @@ take_replication(struct lsh_hello *hello, const char *info)
 {
 	const bool is_master = says(info, "role", "master");
 	uint64_t replicas, offset;
-	size_t n;
 
-	hello->replica = !is_master && lsh_info_find(info, "role", &n) != NULL;
+	hello->replica = !is_master && !says(info, "role", "");
 	/* second_repl_offset: from where on its data are its own; -1 if they always were. Whom it took over from may come
 	 * back, as a replica of it */
 	hello->alone = is_master && find_number(info, "connected_slaves", &replicas) && replicas == 0 &&
@@ -235,16 +249,16 @@ take_replication(struct lsh_hello *hello, const char *info)
 static void
 take_memory(struct lsh_hello *hello, const char *info)
 {
+	const struct value policy = value_of(info, "maxmemory_policy");
+	const size_t n = strlen(policy.text);
 	uint64_t most;
-	size_t n;
-	const char *policy = lsh_info_find(info, "maxmemory_policy", &n);
 
-	if (policy == NULL || n >= LSH_POLICY_SIZE || !find_number(info, "maxmemory", &most))
+	if (n == 0 || n >= LSH_POLICY_SIZE || !find_number(info, "maxmemory", &most))
 		return;
 	if (most == 0) /* no limit, so that nothing is ever evicted */
 		strcpy(hello->eviction, LSH_NO_EVICTION);
 	else
-		snprintf(hello->eviction, LSH_POLICY_SIZE, "%.*s", (int)n, policy);
+		memcpy(hello->eviction, policy.text, n + 1);
 }
 
 static bool
@@ -357,55 +371,45 @@ read_answers(struct lsh_greeting *g, size_t size, leash_error *err)
 
 /* ---- commands ---- */
 
-/* Write the hello's commands at `out`. Returns their size. */
+/* Note the steps, and write their commands at `out`. Returns their size. */
 static size_t
-write_hello(const struct lsh_greeting *g, char *out)
+write_hello(struct lsh_greeting *g, char *out)
 {
-	char digits[LSH_DECIMAL_SIZE];
-	struct lsh_arg args[3];
+	const bool commands = g->channel == NULL && g->want != LSH_WANT_SENTINEL; /* channels know no databases */
+	char db[LSH_DECIMAL_SIZE];
+	const struct {
+		bool is_said;
+		const char *last; /* argument, which is not in step_names; NULL: none */
+	} said[STEPS] = {
+		[AUTH] = {lsh_uri_has_password(g->uri), password_of(g)},
+		[SELECT] = {commands && g->uri->db != 0, lsh_arg_decimal(db, g->uri->db).bytes},
+		[SETNAME] = {g->name != NULL, g->name},
+		[INFO] = {true, NULL},
+		[REPLICATION] = {commands || g->want == LSH_WANT_MASTER, NULL},
+		[MEMORY] = {commands, NULL},
+		[TIME] = {commands, NULL},
+		[SUBSCRIBE] = {g->channel != NULL && g->channel[0] != '\0', g->channel},
+	};
 	size_t size = 0;
 
-	for (unsigned i = 0; i < g->step_count; i++) {
-		const char *name = step_names[g->steps[i]], *second = strchr(name, ' ');
-		size_t n = 0;
+	g->step_count = 0;
+	for (enum step step = AUTH; step < STEPS; step++) {
+		const char *name = step_names[step], *second = strchr(name, ' ');
+		struct lsh_arg args[3] = {{name, strcspn(name, " ")}};
+		size_t n = 1;
 
-		args[n++] = (struct lsh_arg){name, strcspn(name, " ")};
+		if (!said[step].is_said)
+			continue;
 		if (second != NULL)
 			args[n++] = lsh_arg_text(second + 1);
-		if (g->steps[i] == AUTH && g->uri->user != NULL)
+		if (step == AUTH && g->uri->user != NULL)
 			args[n++] = lsh_arg_text(g->uri->user);
-		if (g->steps[i] == AUTH)
-			args[n++] = lsh_arg_text(password_of(g));
-		else if (g->steps[i] == SELECT)
-			args[n++] = lsh_arg_decimal(digits, g->uri->db);
-		else if (g->steps[i] == SETNAME)
-			args[n++] = lsh_arg_text(g->name);
-		else if (g->steps[i] == SUBSCRIBE)
-			args[n++] = lsh_arg_text(g->channel);
+		if (said[step].last != NULL)
+			args[n++] = lsh_arg_text(said[step].last);
 		size += lsh_command_write(out + size, args, n);
+		g->steps[g->step_count++] = step;
 	}
 	return size;
-}
-
-static void
-list_steps(struct lsh_greeting *g, enum lsh_want want)
-{
-	const bool commands = g->channel == NULL && want != LSH_WANT_SENTINEL; /* channels know no databases */
-	const bool is_said[STEPS] = {
-		[AUTH] = lsh_uri_has_password(g->uri),
-		[SELECT] = commands && g->uri->db != 0,
-		[SETNAME] = g->name != NULL,
-		[INFO] = true,
-		[REPLICATION] = commands || want == LSH_WANT_MASTER,
-		[MEMORY] = commands,
-		[TIME] = commands,
-		[SUBSCRIBE] = g->channel != NULL && g->channel[0] != '\0',
-	};
-
-	g->step_count = 0;
-	for (enum step step = AUTH; step < STEPS; step++)
-		if (is_said[step])
-			g->steps[g->step_count++] = step;
 }
 
 static void
@@ -508,7 +512,6 @@ lsh_greeting_begin(struct lsh_greeting *g, const struct lsh_uri *uri, enum lsh_w
 	lsh_greeting_end(g);
 	g->uri = uri;
 	g->want = want;
-	list_steps(g, want);
 	status = lsh_uri_read_password(&g->read, g->uri, err);
 	if (status == LEASH_INVALID) /* it may be on its way: the next attempt looks again */
 		status = err->status = LEASH_UNAVAILABLE;

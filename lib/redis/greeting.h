@@ -1,4 +1,4 @@
-/* Greeting: the commands that are said on a new connection, all at once, and what the server answers.
+/* Greeting: the commands that are said on a new connection, all at once, and the hello: what the server answers.
  *
  * A greeting is made once for a server and begun anew on each connection. Its owner polls the connection and calls
  * lsh_greeting_step() when that is ready or the time is over. The connection stays the owner's. Texts do not name the
@@ -6,8 +6,36 @@
 #ifndef LSH_REDIS_GREETING_H
 #define LSH_REDIS_GREETING_H
 
-#include "redis/hello.h"
 #include "redis/uri.h"
+#include "redis/wire.h"
+
+#define LSH_NO_EVICTION "noeviction"
+
+enum {
+	LSH_RUN_ID_SIZE = 41,
+	LSH_POLICY_SIZE = 32,
+};
+
+/* What a server has to be. */
+enum lsh_want {
+	LSH_WANT_SERVER,   /* any that takes our commands */
+	LSH_WANT_MASTER,   /* likewise, and no replica */
+	LSH_WANT_SENTINEL,
+};
+
+struct lsh_hello {
+	struct lsh_wire wire;          /* connected; the receiver owns it */
+	char run_id[LSH_RUN_ID_SIZE];  /* of this life of the server; "" if INFO is not permitted */
+	unsigned version;              /* 0xMMmmpp; 0 if INFO is not permitted */
+	int64_t uptime_ms;             /* at least so long up when `received_ns`; -1 if INFO is not permitted */
+	bool cluster;                  /* runs in cluster mode */
+	bool sentinel;                 /* is a sentinel */
+	bool replica;                  /* is one (not of a subscription; nor if INFO is not permitted, or does not tell) */
+	bool alone;                    /* a master without replicas that never was one: nobody is to take its place */
+	char eviction[LSH_POLICY_SIZE]; /* maxmemory-policy; LSH_NO_EVICTION also without a maxmemory; "": unknown */
+	int64_t server_us;             /* TIME (not of a subscription: 0) */
+	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */
+};
 
 struct lsh_greeting;
 
@@ -31,5 +59,8 @@ enum lsh_greeted lsh_greeting_step(struct lsh_greeting *greeting, struct lsh_hel
 
 /* Forget the password, however far it got: the connection is given up. */
 void lsh_greeting_end(struct lsh_greeting *greeting);
+
+/* The value of `field` in what INFO said, and its size: it ends with its line, not with a NUL. NULL: it is not there. */
+const char *lsh_info_find(const char *info, const char *field, size_t *size);
 
 #endif

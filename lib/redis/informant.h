@@ -13,7 +13,7 @@
 #define LSH_REDIS_INFORMANT_H
 
 #include "redis/command.h"
-#include "redis/hello.h"
+#include "redis/greeting.h"
 #include "redis/reply.h"
 #include "redis/uri.h"
 

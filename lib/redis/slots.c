@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/token.h"
-#include "redis/info.h"
+#include "redis/greeting.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "redis/info.h"
+#include "redis/greeting.h"
 
 #include <errno.h>
 #include <inttypes.h>
