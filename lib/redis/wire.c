@@ -23,30 +23,17 @@ set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &(int){3}, sizeof(int));
 }
 
-/* Close a connection so that what the kernel still has of it to send is thrown away. Keeps errno. */
-static void
-discard(int fd)
-{
-	int e = errno;
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1, .l_linger = 0}, sizeof(struct linger));
-	close(fd);
-	errno = e;
-}
-
 int
 lsh_wire_open(const struct lsh_address *address)
 {
-	int fd = lsh_descriptor_lift(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	struct lsh_wire wire = LSH_NO_WIRE;
 
-	if (fd < 0)
-		return -1;
-	if (address->any.sa_family != AF_UNIX)
-		set_options(fd);
-	if (connect(fd, &address->any, address->size) == 0 || errno == EINPROGRESS)
-		return fd;
-	discard(fd);
-	return -1;
+	wire.fd = lsh_descriptor_lift(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (wire.fd >= 0 && address->any.sa_family != AF_UNIX)
+		set_options(wire.fd);
+	if (wire.fd >= 0 && connect(wire.fd, &address->any, address->size) != 0 && errno != EINPROGRESS)
+		lsh_wire_discard(&wire);
+	return wire.fd;
 }
 
 /* A connection to a port of this machine that nobody listens on may, if that port is an ephemeral one, be connected to
@@ -110,32 +97,24 @@ lsh_wire_break(const struct lsh_wire *wire)
 	shutdown(wire->fd, SHUT_RDWR);
 }
 
-/* First of all it is forgotten: a child that is forked in between must not close, by this number, what has got it since. */
-static struct lsh_wire
-take(struct lsh_wire *wire)
+void
+lsh_wire_close(struct lsh_wire *wire)
 {
-	struct lsh_wire taken = *wire;
+	const struct lsh_wire closed = *wire;
 
+	/* first: a child that is forked in between must not close, by this number, what has got it since */
 	*wire = LSH_NO_WIRE;
-	return taken;
+	if (closed.fd >= 0)
+		close(closed.fd);
+	lsh_tls_free(closed.tls);
 }
 
 void
 lsh_wire_discard(struct lsh_wire *wire)
 {
-	struct lsh_wire taken = take(wire);
+	const int e = errno;
 
-	if (taken.fd >= 0)
-		discard(taken.fd);
-	lsh_tls_free(taken.tls);
-}
-
-void
-lsh_wire_close(struct lsh_wire *wire)
-{
-	struct lsh_wire taken = take(wire);
-
-	if (taken.fd >= 0)
-		close(taken.fd);
-	lsh_tls_free(taken.tls);
+	setsockopt(wire->fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
+	lsh_wire_close(wire);
+	errno = e;
 }
