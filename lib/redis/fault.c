@@ -14,7 +14,7 @@
 #define MISCONF_SAYS    "it takes no writes since it could not save its data (MISCONF): see its log and its disk"
 #define NOREPLICAS_SAYS "it takes no writes, too few replicas are connected (NOREPLICAS): see INFO replication and min-replicas-to-write"
 
-static const struct {
+static const struct refusal {
 	enum { FIRST_WORD, ANYWHERE } where;
 	const char *text;
 	enum lsh_fault fault;
@@ -49,27 +49,23 @@ static const struct {
 	{ANYWHERE, "-READONLY ", LSH_FAULT_NOT_HERE, READONLY_SAYS},
 	{ANYWHERE, "-MISCONF ", LSH_FAULT_REFUSED, MISCONF_SAYS},
 	{ANYWHERE, "-NOREPLICAS ", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
+	{ANYWHERE, "", LSH_FAULT_UNKNOWN, NULL}, /* all others */
 };
 
-static enum lsh_fault
-look_up(const char *text, const char **says)
+static const struct refusal *
+look_up(const char *text)
 {
-	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-		if (table[i].where == FIRST_WORD ? !lsh_starts_with_word(text, table[i].text) : strstr(text, table[i].text) == NULL)
-			continue;
-		*says = table[i].says;
-		return table[i].fault;
-	}
-	*says = NULL;
-	return LSH_FAULT_UNKNOWN;
+	const struct refusal *r = table;
+
+	while (r->where == FIRST_WORD ? !lsh_starts_with_word(text, r->text) : strstr(text, r->text) == NULL)
+		r++;
+	return r;
 }
 
 enum lsh_fault
 lsh_fault_of(const char *text)
 {
-	const char *says;
-
-	return look_up(text, &says);
+	return look_up(text)->fault;
 }
 
 /* How much of the server's own words tells a person something: not the digest of a script, nor the arguments. */
@@ -99,8 +95,9 @@ void
 lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *command, const char *key)
 {
 	char head[40] = "", shown[48] = "";
-	const char *says, *tail = "";
-	const enum lsh_fault fault = look_up(text, &says);
+	const struct refusal *refusal = look_up(text);
+	const enum lsh_fault fault = refusal->fault;
+	const char *tail = "";
 
 	if (key != NULL)
 		lsh_show(shown, sizeof shown, key, strlen(key));
@@ -114,8 +111,8 @@ lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *com
 	if (fault == LSH_FAULT_MISMATCH)
 		snprintf(out, LSH_FAULT_TEXT, "%s%s%s holds something else (WRONGTYPE): delete it, or use another name",
 		         key != NULL ? "the key '" : "one of its keys", shown, key != NULL ? "'" : "");
-	else if (says != NULL)
-		snprintf(out, LSH_FAULT_TEXT, "%s", says);
+	else if (refusal->says != NULL)
+		snprintf(out, LSH_FAULT_TEXT, "%s", refusal->says);
 	else
 		snprintf(out, LSH_FAULT_TEXT, "%s%.*s%s", head,
 		         (int)worth_telling(text, LSH_FAULT_TEXT - 1 - strlen(head) - strlen(tail)), text, tail);
@@ -124,22 +121,17 @@ lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *com
 leash_status
 lsh_fault_status(enum lsh_fault fault)
 {
-	switch (fault) {
-	case LSH_FAULT_NONE:
-		return LEASH_OK;
-	case LSH_FAULT_DENIED:
-		return LEASH_DENIED;
-	case LSH_FAULT_MISMATCH:
-		return LEASH_MISMATCH;
-	case LSH_FAULT_CLUSTER:
-	case LSH_FAULT_NOSCRIPT: /* neither EVALSHA nor EVAL */
-		return LEASH_UNSUPPORTED;
-	case LSH_FAULT_NOT_NOW:
-	case LSH_FAULT_NOT_HERE:
-	case LSH_FAULT_REFUSED:
-		return LEASH_UNAVAILABLE;
-	case LSH_FAULT_UNKNOWN:
-		break;
-	}
-	return LEASH_PROTOCOL;
+	static const leash_status statuses[] = {
+		[LSH_FAULT_NONE] = LEASH_OK,
+		[LSH_FAULT_NOSCRIPT] = LEASH_UNSUPPORTED, /* neither EVALSHA nor EVAL */
+		[LSH_FAULT_NOT_NOW] = LEASH_UNAVAILABLE,
+		[LSH_FAULT_NOT_HERE] = LEASH_UNAVAILABLE,
+		[LSH_FAULT_REFUSED] = LEASH_UNAVAILABLE,
+		[LSH_FAULT_DENIED] = LEASH_DENIED,
+		[LSH_FAULT_MISMATCH] = LEASH_MISMATCH,
+		[LSH_FAULT_CLUSTER] = LEASH_UNSUPPORTED,
+		[LSH_FAULT_UNKNOWN] = LEASH_PROTOCOL,
+	};
+
+	return statuses[fault];
 }

@@ -65,45 +65,40 @@ copy_name(const char *from, char *name, size_t size)
 	return n > 0;
 }
 
-/* The line of the script on which it failed, and its `*end`; NULL: the server does not say. */
+static const char failed_at[] = "@user_script:";
+
+/* What follows `what` in the line of the script on which it failed; NULL: the server does not say which one, or there
+ * is no such thing in it. */
 static const char *
-line_of(const struct lsh_script *script, const char *error, const char **end)
+behind(const struct lsh_script *script, const char *error, const char *what)
 {
-	static const char place[] = "@user_script:";
-	const char *at = strstr(error, place), *line = script->text;
-	long number;
+	const char *at = strstr(error, failed_at), *line = script->text;
 
 	if (at == NULL)
 		return NULL;
-	number = strtol(at + sizeof place - 1, NULL, 10);
-	for (; number > 1; number--) {
+	for (long number = strtol(at + strlen(failed_at), NULL, 10); number > 1; number--) {
 		line = strchr(line, '\n');
 		if (line++ == NULL)
 			return NULL;
 	}
-	*end = line + strcspn(line, "\n");
-	return line;
+	at = strstr(line, what);
+	return at != NULL && at < line + strcspn(line, "\n") ? at + strlen(what) : NULL;
 }
 
 bool
 lsh_script_blame(const struct lsh_script *script, const char *error, char *name, size_t size)
 {
-	static const char call[] = "call('";
-	const char *end, *line = line_of(script, error, &end), *at;
+	const char *at = behind(script, error, "call('");
 
-	if (strstr(error, "@user_script:") == NULL) {
-		at = strrchr(error, '(');
-		return at != NULL && copy_name(at + 1, name, size);
-	}
-	at = line != NULL ? strstr(line, call) : NULL;
-	return at != NULL && at < end && copy_name(at + sizeof call - 1, name, size);
+	if (strstr(error, failed_at) == NULL && (at = strrchr(error, '(')) != NULL)
+		at++;
+	return at != NULL && copy_name(at, name, size);
 }
 
 unsigned
 lsh_script_blame_key(const struct lsh_script *script, const char *error)
 {
-	static const char key[] = "KEYS[";
-	const char *end, *line = line_of(script, error, &end), *at = line != NULL ? strstr(line, key) : NULL;
+	const char *at = behind(script, error, "KEYS[");
 
-	return at != NULL && at < end && isdigit((unsigned char)at[sizeof key - 1]) ? (unsigned)(at[sizeof key - 1] - '0') : 0;
+	return at != NULL && isdigit((unsigned char)*at) ? (unsigned)(*at - '0') : 0;
 }
