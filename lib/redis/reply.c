@@ -1,9 +1,9 @@
 /* Replies, parsed by hiredis behind a sieve into the fixed storage of a reader.
  *
- * hiredis buffers without bound what does not make a message, so the bytes of the message under way are counted here. With
- * maxbuf = 0 it keeps its buffer for ever; a dummy of the largest size is fed at the start, so that no later feed has to
- * allocate: renewals must not fail for memory. The dummy is not to stay resident, nor is what a large message needed:
- * the pages behind what ordinary answers use are given back to the system, which the buffer does not notice. */
+ * hiredis buffers without bound what does not make a message, so the bytes of the message under way are counted here.
+ * With maxbuf = 0 it keeps its buffer for ever, and the buffer is made as large as it can get at the start, so that no
+ * later feed has to allocate: renewals must not fail for memory. It is not to stay resident: the pages behind what
+ * ordinary answers use are given back to the system, which the buffer does not notice. */
 #include "redis/reply.h"
 
 #include "base/list.h"
@@ -25,11 +25,10 @@ enum { USUAL_SIZE = 2 * LSH_PIECE_SIZE + 1024 };
 
 struct lsh_reader {
 	struct lsh_sieve sieve;
-	bool growing;          /* what is parsed is the dummy */
 	size_t pending;        /* bytes fed since the last message ended */
 	bool large;            /* pages behind USUAL_SIZE are in use */
 	size_t text_size;      /* of `text` in use */
-	char fault[128];       /* "" as long as all is well */
+	const char *fault;     /* "" as long as all is well */
 
 	struct lsh_message message; /* not touched before it is needed, as is the rest */
 	char text[LSH_TEXT_SIZE];
@@ -90,11 +89,10 @@ static void *
 create_string(const redisReadTask *task, char *bytes, size_t size)
 {
 	struct lsh_reader *reader = reader_of(task);
-	enum lsh_type type = task->type == REDIS_REPLY_STRING ? LSH_STRING : task->type == REDIS_REPLY_STATUS ? LSH_STATUS : LSH_ERROR;
-	struct lsh_item *item = take_item(task, type);
+	struct lsh_item *item = take_item(task, task->type == REDIS_REPLY_STRING ? LSH_STRING :
+	                                  task->type == REDIS_REPLY_STATUS ? LSH_STATUS : LSH_ERROR);
 
-	if (!reader->growing)
-		keep_text(reader, item, bytes, size);
+	keep_text(reader, item, bytes, size);
 	return item;
 }
 
@@ -138,18 +136,19 @@ static const redisReplyObjectFunctions builders = {
 
 /* ---- the reader ---- */
 
-static void
+static const char too_much[] = "more than 64 KiB without a reply";
+
+static bool
 fail(struct lsh_reader *reader, const char *why)
 {
-	snprintf(reader->fault, sizeof reader->fault, "%s", why);
+	reader->fault = why != NULL ? why : "out of memory";
+	return false;
 }
 
-static void
+static bool
 fail_as_parsed(struct lsh_reader *reader)
 {
-	const char *fault = lsh_sieve_fault(&reader->sieve);
-
-	fail(reader, fault != NULL ? fault : "out of memory");
+	return fail(reader, lsh_sieve_fault(&reader->sieve));
 }
 
 /* The buffer is empty. Give back the pages behind its usual end; where the system will not, they stay. */
@@ -166,25 +165,21 @@ give_back(struct lsh_reader *reader)
 	reader->large = false;
 }
 
-/* Feed a dummy as large as all that can ever be in the buffer, and read it away. */
+/* Feed as much as can ever be in the buffer, and have it passed over. */
 static bool
 grow(struct lsh_reader *reader)
 {
 	static char zeros[GROWN_SIZE]; /* no memory, as nobody writes there; in one piece: growing by steps leaves holes */
-	char head[16];
-	int n = snprintf(head, sizeof head, "$%d\r\n", GROWN_SIZE);
-	void *object = NULL;
-	bool grown;
+	redisReader *parser = reader->sieve.parser;
+	void *none;
 
-	reader->growing = true;
-	grown = redisReaderFeed(reader->sieve.parser, head, (size_t)n) == REDIS_OK &&
-		redisReaderFeed(reader->sieve.parser, zeros, sizeof zeros) == REDIS_OK &&
-		redisReaderFeed(reader->sieve.parser, "\r\n", 2) == REDIS_OK &&
-		lsh_sieve_next(&reader->sieve, &object) && object != NULL;
-	reader->growing = false;
-	if (grown)
-		give_back(reader);
-	return grown;
+	if (redisReaderFeed(parser, zeros, sizeof zeros) != REDIS_OK)
+		return false;
+	parser->pos = parser->len;
+	if (!lsh_sieve_next(&reader->sieve, &none))
+		return false;
+	give_back(reader);
+	return true;
 }
 
 bool
@@ -194,15 +189,14 @@ lsh_reader_reset(struct lsh_reader *reader)
 		return true; /* the last message was the last: nothing has to be allocated anew */
 	lsh_sieve_close(&reader->sieve);
 	reader->pending = 0;
-	reader->fault[0] = '\0';
+	reader->fault = "";
 	if (lsh_sieve_open(&reader->sieve, &builders, 1, LSH_ITEMS)) {
 		reader->sieve.parser->maxbuf = 0;
 		if (grow(reader))
 			return true;
 		lsh_sieve_close(&reader->sieve);
 	}
-	fail(reader, "out of memory");
-	return false;
+	return fail(reader, NULL);
 }
 
 struct lsh_reader *
@@ -234,16 +228,12 @@ lsh_reader_feed(struct lsh_reader *reader, const char *bytes, size_t size)
 {
 	if (reader->fault[0] != '\0')
 		return false;
-	if (size > LSH_READ_SIZE || reader->pending > LSH_READ_SIZE) {
-		fail(reader, "more than 64 KiB without a reply");
-		return false;
-	}
+	if (size > LSH_READ_SIZE || reader->pending > LSH_READ_SIZE)
+		return fail(reader, too_much);
 	if (reader->large && reader->pending == 0 && reader->sieve.parser->len == 0)
 		give_back(reader);
-	if (redisReaderFeed(reader->sieve.parser, bytes, size) != REDIS_OK) {
-		fail_as_parsed(reader);
-		return false;
-	}
+	if (redisReaderFeed(reader->sieve.parser, bytes, size) != REDIS_OK)
+		return fail_as_parsed(reader);
 	reader->large |= reader->sieve.parser->len > USUAL_SIZE;
 	reader->pending += size;
 	return true;
@@ -264,7 +254,7 @@ lsh_reader_next(struct lsh_reader *reader, const struct lsh_message **message)
 	unread = object != NULL ? reader->sieve.parser->len - reader->sieve.parser->pos : 0;
 	size = reader->pending - unread; /* of the message, so far */
 	if (size > LSH_READ_SIZE) {
-		fail(reader, "more than 64 KiB without a reply");
+		fail(reader, too_much);
 		return -1;
 	}
 	if (object == NULL)

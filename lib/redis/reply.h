@@ -23,7 +23,8 @@ enum {
 
 enum lsh_type { LSH_NIL, LSH_INTEGER, LSH_STRING, LSH_STATUS, LSH_ERROR, LSH_ARRAY };
 
-/* One scalar. `text` is NUL-terminated, for LSH_STRING, LSH_STATUS and LSH_ERROR, and belongs to the reader until its next message. */
+/* One scalar. `text` is NUL-terminated, for LSH_STRING, LSH_STATUS and LSH_ERROR, and belongs to the reader until its
+ * next message. */
 struct lsh_item {
 	enum lsh_type type;
 	int64_t integer;

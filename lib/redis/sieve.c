@@ -9,6 +9,12 @@ refuse(struct lsh_sieve *s, const char *why)
 	return NULL;
 }
 
+static void *
+refuse_type(const redisReadTask *task)
+{
+	return refuse(task->privdata, "a type of RESP3");
+}
+
 /* ---- what hiredis calls ---- */
 
 static bool
@@ -16,7 +22,8 @@ is_ended(const redisReader *parser, const char *bytes, size_t size)
 {
 	size_t from = (size_t)(bytes - parser->buf);
 
-	return from <= parser->len && size <= parser->len - from && parser->len - from - size >= 2 && memcmp(bytes + size, "\r\n", 2) == 0;
+	return from <= parser->len && size <= parser->len - from && parser->len - from - size >= 2 &&
+	       memcmp(bytes + size, "\r\n", 2) == 0;
 }
 
 static void *
@@ -25,12 +32,12 @@ create_string(const redisReadTask *task, char *bytes, size_t size)
 	struct lsh_sieve *s = task->privdata;
 
 	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
-		return refuse(s, "a type of RESP3");
+		return refuse_type(task);
 	if (!is_ended(s->parser, bytes, size))
 		return refuse(s, "a string that does not end where it should");
 	if (task->type != REDIS_REPLY_STRING && (memchr(bytes, '\r', size) != NULL || memchr(bytes, '\n', size) != NULL))
 		return refuse(s, "a line that is broken");
-	return s->builders.createString(task, bytes, size);
+	return s->builders->createString(task, bytes, size);
 }
 
 static void *
@@ -40,7 +47,7 @@ create_array(const redisReadTask *task, lsh_elements count)
 	unsigned level = 1;
 
 	if (task->type != REDIS_REPLY_ARRAY)
-		return refuse(s, "a type of RESP3");
+		return refuse_type(task);
 	for (const redisReadTask *above = task->parent; above != NULL; above = above->parent)
 		level++;
 	if (level > s->levels)
@@ -52,7 +59,7 @@ create_array(const redisReadTask *task, lsh_elements count)
 		return refuse(s, "an array of too many elements");
 	}
 	s->elements += (size_t)count;
-	return s->builders.createArray(task, count);
+	return s->builders->createArray(task, count);
 }
 
 /* A null bulk string or array; there is one of RESP3, too. */
@@ -62,8 +69,8 @@ create_nil(const redisReadTask *task)
 	struct lsh_sieve *s = task->privdata;
 
 	if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_ARRAY)
-		return refuse(s, "a type of RESP3");
-	return s->builders.createNil(task);
+		return refuse_type(task);
+	return s->builders->createNil(task);
 }
 
 #if HIREDIS_MAJOR >= 1
@@ -71,29 +78,29 @@ static void *
 create_double(const redisReadTask *task, double n, char *bytes, size_t size)
 {
 	(void)n, (void)bytes, (void)size;
-	return refuse(task->privdata, "a type of RESP3");
+	return refuse_type(task);
 }
 
 static void *
 create_bool(const redisReadTask *task, int yes)
 {
 	(void)yes;
-	return refuse(task->privdata, "a type of RESP3");
+	return refuse_type(task);
 }
 #endif
 
 /* ---- what its owner calls ---- */
 
 bool
-lsh_sieve_open(struct lsh_sieve *s, const redisReplyObjectFunctions *builders, unsigned levels, size_t most_elements)
+lsh_sieve_open(struct lsh_sieve *s, const redisReplyObjectFunctions *builders, unsigned levels, size_t most)
 {
 	redisReader *parser = redisReaderCreate();
 
 	if (parser == NULL)
 		return false;
-	*s = (struct lsh_sieve){.parser = parser, .levels = levels, .most_elements = most_elements};
-	s->builders = builders != NULL ? *builders : *parser->fn;
-	s->functions = s->builders; /* integers go by, and what was built is freed by whoever built it */
+	*s = (struct lsh_sieve){.parser = parser, .levels = levels, .most_elements = most};
+	s->builders = builders != NULL ? builders : parser->fn;
+	s->functions = *s->builders; /* integers go by, and what was built is freed by whoever built it */
 	s->functions.createString = create_string;
 	s->functions.createArray = create_array;
 	s->functions.createNil = create_nil;

@@ -1,15 +1,15 @@
 /* A sieve: hiredis's parser, which lets nothing pass that leash never asks for, nor what would put answers out of step.
  *
- * hiredis finds the items of an answer and has functions of its owner's choice build objects of them. The sieve's own stand in front of
- * those and refuse, by NULL, which hiredis takes for a lack of memory:
+ * hiredis finds the items of an answer and has functions of its owner's choice build objects of them. The sieve's own
+ * stand in front of those and refuse, by NULL, which hiredis takes for a lack of memory:
  *
  *   a type of RESP3;
- *   a string that does not end by CR LF: hiredis does not look at the two bytes behind it, and on 32 bits its sum of them wraps;
+ *   a string that does not end by CR LF: hiredis does not look there, and on 32 bits its sum of the bytes wraps;
  *   a line with a CR or LF of its own;
- *   arrays deeper in arrays, or of more elements in all, than the owner expects: what is announced may have its places at once.
+ *   arrays deeper in arrays, or of more elements in all, than the owner expects: each announced one may get its place.
  *
- * What it does not bound is how many bytes are buffered: whoever feeds it counts them. Works with hiredis 0.14 and 1.x. One thread at a
- * time. */
+ * It does not bound how many bytes are buffered: whoever feeds it counts them. For hiredis 0.14 and 1.x. One thread at
+ * a time. */
 #ifndef LSH_REDIS_SIEVE_H
 #define LSH_REDIS_SIEVE_H
 
@@ -27,7 +27,7 @@ typedef int lsh_elements;
 struct lsh_sieve {
 	redisReader *parser;                 /* NULL: it is not open */
 	redisReplyObjectFunctions functions; /* the sieve's, in front of */
-	redisReplyObjectFunctions builders;  /* the owner's */
+	const redisReplyObjectFunctions *builders;
 	unsigned levels;                     /* of arrays in arrays, */
 	size_t most_elements;                /* and elements of all arrays of an answer, at most */
 	size_t elements;                     /* of the one under way */
@@ -35,8 +35,10 @@ struct lsh_sieve {
 	bool too_many;                       /* namely elements */
 };
 
-/* `builders`: of strings, arrays, integers and nils, whose tasks have the sieve for their privdata; NULL: hiredis's own. False: no memory. */
-bool lsh_sieve_open(struct lsh_sieve *sieve, const redisReplyObjectFunctions *builders, unsigned levels, size_t most_elements);
+/* `builders`: of strings, arrays, integers and nils, whose tasks have the sieve for their privdata; they last as long as
+ * it does; NULL: hiredis's own. False: no memory. */
+bool lsh_sieve_open(struct lsh_sieve *sieve, const redisReplyObjectFunctions *builders, unsigned levels,
+                    size_t most_elements);
 void lsh_sieve_close(struct lsh_sieve *sieve); /* one that is not open, too */
 
 /* The next answer, if all of it has been fed, else NULL. False: that is none; the sieve is of no more use. */
