@@ -4,11 +4,11 @@
  * swallows everything leaves time for the others; connecting, TLS and the hello together must end within that share.
  *
  * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first among
- * the answers, or last if its connection was soon given up: it may be that of a replica, while the master is another one.
- * If there is no answer for a while, or a failure, that address is tried without one. Not at once: a server that is no
+ * the answers, or last if its connection was soon given up: it may be a replica's, and another one the master's. If
+ * there is no answer for a while, or a failure, that address is tried without one. Not at once: a server that is no
  * longer meant may still be there, and would be found again and again. A request that outlives its attempt serves the
- * next one, answered meanwhile or not: a resolver that hangs keeps one thread busy and not one per attempt, and an answer
- * that always takes its time is used all the same.
+ * next one, answered meanwhile or not: so a resolver that hangs keeps one thread busy and not one per attempt, and one
+ * that is always slow is of use.
  *
  * No mutex: one thread at a time. */
 #include "redis/dial.h"
@@ -22,7 +22,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -42,6 +41,7 @@ struct lsh_dial {
 	enum lsh_want want;
 	struct lsh_greeting *greeting;
 	struct lsh_wire wire;
+	struct lsh_hello hello;
 	enum state state;
 	int64_t deadline;  /* of the attempt */
 	int64_t until;     /* of what is under way in it */
@@ -77,35 +77,23 @@ disconnect(struct lsh_dial *d)
 }
 
 /* Note what went wrong, unless an address that got further has something to say already. */
-static void __attribute__((format(printf, 4, 5)))
-note(struct lsh_dial *d, leash_status status, int sys_errno, const char *format, ...)
+static void
+note(struct lsh_dial *d, const leash_error *why)
 {
-	char text[sizeof d->err.text];
-	va_list args;
-
 	if (d->state < d->reached)
 		return;
 	d->reached = d->state;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	lsh_fail(&d->err, status, sys_errno, "%.120s: %s", d->uri->shown, text);
+	lsh_fail(&d->err, why->status, why->sys_errno, "%.120s: %s", d->uri->shown, why->text);
 }
 
 /* The address under way is not it. What is wrong with the URI would be wrong with the next one, too. */
 static enum outcome
-give_up(struct lsh_dial *d)
+give_up(struct lsh_dial *d, const leash_error *why)
 {
+	note(d, why);
 	disconnect(d);
 	d->state = NEXT_ADDRESS;
 	return d->err.status == LEASH_UNAVAILABLE || d->err.status == LEASH_PROTOCOL ? GO_ON : FAILED;
-}
-
-static enum outcome
-give_up_for(struct lsh_dial *d, const leash_error *trouble)
-{
-	note(d, trouble->status, trouble->sys_errno, "%s", trouble->text);
-	return give_up(d);
 }
 
 /* ---- connecting ---- */
@@ -115,13 +103,15 @@ not_connected(struct lsh_dial *d, int e)
 {
 	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT];
 	const char *why = e == ETIMEDOUT ? "no answer in time" : lsh_errno_text(e, text);
+	leash_error trouble;
 
 	if (e == EAGAIN && d->uri->scheme == LSH_SCHEME_UNIX)
 		why = "too many others wait to be let in"; /* the backlog is full */
 	if (d->is_name)
 		lsh_address_show(&d->address[d->next - 1], address);
-	note(d, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "connecting%s%s: %s", address[0] != '\0' ? " to " : "", address, why);
-	return give_up(d);
+	lsh_fail(&trouble, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "connecting%s%s: %s",
+	         address[0] != '\0' ? " to " : "", address, why);
+	return give_up(d, &trouble);
 }
 
 static enum outcome
@@ -149,21 +139,22 @@ begin_greeting(struct lsh_dial *d)
 	d->state = GREETING;
 	if (lsh_greeting_begin(d->greeting, d->uri, d->want, d->wire, d->until, &trouble) == LEASH_OK)
 		return GO_ON;
-	return give_up_for(d, &trouble);
+	return give_up(d, &trouble);
 }
 
 static enum outcome
 begin_shaking(struct lsh_dial *d)
 {
 	int64_t now = lsh_now_ns();
+	leash_error trouble;
 
 	d->state = SHAKING;
 	d->plain_at = now + (d->until - now) / 2;
 	d->wire.tls = lsh_tls_new(d->wire.fd, d->context, &d->uri->tls, d->uri->host);
 	if (d->wire.tls != NULL)
 		return GO_ON;
-	note(d, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
-	return give_up(d);
+	lsh_fail(&trouble, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
+	return give_up(d, &trouble);
 }
 
 static enum outcome
@@ -208,8 +199,7 @@ go_on_shaking(struct lsh_dial *d)
 {
 	int64_t now = lsh_now_ns();
 	leash_error trouble;
-
-	enum lsh_shaken shaken = lsh_tls_step(d->wire.tls, &trouble);
+	const enum lsh_shaken shaken = lsh_tls_step(d->wire.tls, &trouble);
 
 	if (shaken == LSH_SHAKEN) {
 		lsh_wire_discard(&d->plain);
@@ -222,18 +212,17 @@ go_on_shaking(struct lsh_dial *d)
 	else if (shaken == LSH_SHAKING)
 		lsh_fail(&trouble, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
 		         lsh_tls_has_heard(d->wire.tls) ? "end of" : "answer to");
-	return give_up_for(d, &trouble);
+	return give_up(d, &trouble);
 }
 
 static enum outcome
-go_on_greeting(struct lsh_dial *d, struct lsh_hello *hello)
+go_on_greeting(struct lsh_dial *d)
 {
 	leash_error trouble;
-
-	enum lsh_greeted greeted = lsh_greeting_step(d->greeting, hello, &trouble);
+	const enum lsh_greeted greeted = lsh_greeting_step(d->greeting, &d->hello, &trouble);
 
 	if (greeted == LSH_GREETING_FAILED)
-		return give_up_for(d, &trouble);
+		return give_up(d, &trouble);
 	return greeted == LSH_GREETING_DONE ? DONE : WAIT;
 }
 
@@ -257,6 +246,7 @@ begin_resolving(struct lsh_dial *d)
 {
 	int64_t now = lsh_now_ns();
 	char text[LSH_ERRNO_TEXT];
+	leash_error trouble;
 	int e;
 
 	d->state = RESOLVING;
@@ -272,7 +262,8 @@ begin_resolving(struct lsh_dial *d)
 		d->asked_at = now;
 	}
 	if (d->request == NULL) {
-		note(d, LEASH_NO_MEMORY, e, "its name cannot be resolved: %s", lsh_shortage_text(e, text));
+		lsh_fail(&trouble, LEASH_NO_MEMORY, e, "its name cannot be resolved: %s", lsh_shortage_text(e, text));
+		note(d, &trouble);
 		return try_old(d);
 	}
 	now = lsh_now_ns(); /* to start a thread may have taken its time */
@@ -291,7 +282,7 @@ look_at_files(struct lsh_dial *d)
 	lsh_tls_context_drop(d->context); /* now, so that it is the same one unless they have changed */
 	d->context = context;
 	if (context == NULL)
-		note(d, trouble.status, trouble.sys_errno, "%s", trouble.text);
+		note(d, &trouble);
 	return context != NULL;
 }
 
@@ -335,9 +326,12 @@ note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
 	bool by_errno = answer->error == EAI_SYSTEM || lsh_is_shortage(answer->sys_errno);
 	bool is_none = !by_errno && (answer->error == EAI_NONAME || answer->error == EAI_NODATA);
 	char text[LSH_ERRNO_TEXT];
+	leash_error trouble;
 
-	note(d, lsh_errno_status(answer->sys_errno, LEASH_UNAVAILABLE), is_none ? ENXIO : answer->sys_errno,
-	     "its name cannot be resolved: %s", by_errno ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
+	lsh_fail(&trouble, lsh_errno_status(answer->sys_errno, LEASH_UNAVAILABLE), is_none ? ENXIO : answer->sys_errno,
+	         "its name cannot be resolved: %s",
+	         by_errno ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
+	note(d, &trouble);
 }
 
 static enum outcome
@@ -346,6 +340,7 @@ go_on_resolving(struct lsh_dial *d)
 	const struct lsh_answer *answer = lsh_request_answer(d->request);
 	int64_t now = lsh_now_ns();
 	enum outcome outcome;
+	leash_error late;
 
 	if (answer != NULL && answer->error == 0) {
 		line_up(d, answer);
@@ -355,7 +350,8 @@ go_on_resolving(struct lsh_dial *d)
 		note_unresolved(d, answer);
 		outcome = try_old(d);
 	} else if (now >= d->deadline) {
-		note(d, LEASH_UNAVAILABLE, ETIMEDOUT, "its name was not resolved in time");
+		lsh_fail(&late, LEASH_UNAVAILABLE, ETIMEDOUT, "its name was not resolved in time");
+		note(d, &late);
 		return FAILED;
 	} else {
 		return now >= d->until ? try_old(d) : WAIT;
@@ -469,27 +465,14 @@ lsh_dial_poll(const struct lsh_dial *d, int64_t *deadline)
 	}
 }
 
-static enum outcome
-go_on(struct lsh_dial *d, struct lsh_hello *hello)
-{
-	switch (d->state) {
-	case STARTED:
-		return begin(d);
-	case RESOLVING:
-		return go_on_resolving(d);
-	case NEXT_ADDRESS:
-		return try_next_address(d);
-	case CONNECTING:
-		return go_on_connecting(d);
-	case SHAKING:
-		return go_on_shaking(d);
-	case GREETING:
-		return go_on_greeting(d, hello);
-	case IDLE:
-		break;
-	}
-	return WAIT;
-}
+static enum outcome (*const go_on[])(struct lsh_dial *d) = {
+	[STARTED] = begin,
+	[RESOLVING] = go_on_resolving,
+	[NEXT_ADDRESS] = try_next_address,
+	[CONNECTING] = go_on_connecting,
+	[SHAKING] = go_on_shaking,
+	[GREETING] = go_on_greeting,
+};
 
 enum lsh_dialed
 lsh_dial_step(struct lsh_dial *d, struct lsh_hello *hello, leash_error *err)
@@ -498,9 +481,10 @@ lsh_dial_step(struct lsh_dial *d, struct lsh_hello *hello, leash_error *err)
 
 	assert(d->state != IDLE);
 	do
-		outcome = go_on(d, hello);
+		outcome = go_on[d->state](d);
 	while (outcome == GO_ON);
 	if (outcome == DONE) {
+		*hello = d->hello;
 		d->wire = LSH_NO_WIRE;
 		d->worked = d->address[d->next - 1];
 		d->worked_at = lsh_now_ns();
