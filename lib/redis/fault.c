@@ -8,11 +8,13 @@
 #include <string.h>
 
 /* What it is, and what to do about it. Without such words the server's own are told. */
-#define READONLY_SAYS   "it is a replica, which takes no writes (READONLY): name the master in the URI, or let sentinels find it"
-#define MASTERDOWN_SAYS "it is a replica that has lost its master (MASTERDOWN): name the master in the URI, or let sentinels find it"
+#define NAME_THE_MASTER ": name the master in the URI, or let sentinels find it"
+#define READONLY_SAYS   "it is a replica, which takes no writes (READONLY)" NAME_THE_MASTER
+#define MASTERDOWN_SAYS "it is a replica that has lost its master (MASTERDOWN)" NAME_THE_MASTER
 #define OOM_SAYS        "its memory is full (OOM): make room, or raise its maxmemory"
 #define MISCONF_SAYS    "it takes no writes since it could not save its data (MISCONF): see its log and its disk"
-#define NOREPLICAS_SAYS "it takes no writes, too few replicas are connected (NOREPLICAS): see INFO replication and min-replicas-to-write"
+#define NOREPLICAS_SAYS \
+	"it takes no writes, too few replicas are connected (NOREPLICAS): see INFO replication and min-replicas-to-write"
 
 static const struct refusal {
 	enum { FIRST_WORD, ANYWHERE } where;
@@ -23,7 +25,8 @@ static const struct refusal {
 	{FIRST_WORD, "NOSCRIPT", LSH_FAULT_NOSCRIPT, NULL},
 	{FIRST_WORD, "LOADING", LSH_FAULT_NOT_NOW, "it is still loading its data (LOADING): wait until it has"},
 	{FIRST_WORD, "BUSY", LSH_FAULT_NOT_NOW, "it is busy with a script that does not end (BUSY): SCRIPT KILL ends that"},
-	{FIRST_WORD, "TRYAGAIN", LSH_FAULT_NOT_NOW, "the slot of this lock is being moved (TRYAGAIN): try again in a moment"},
+	{FIRST_WORD, "TRYAGAIN", LSH_FAULT_NOT_NOW,
+	 "the slot of this lock is being moved (TRYAGAIN): try again in a moment"},
 	{FIRST_WORD, "CLUSTERDOWN", LSH_FAULT_NOT_NOW,
 	 "nobody serves the slot of this lock just now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
 	{FIRST_WORD, "READONLY", LSH_FAULT_NOT_HERE, READONLY_SAYS},
@@ -31,7 +34,8 @@ static const struct refusal {
 	{FIRST_WORD, "OOM", LSH_FAULT_REFUSED, OOM_SAYS},
 	{FIRST_WORD, "MISCONF", LSH_FAULT_REFUSED, MISCONF_SAYS},
 	{FIRST_WORD, "NOREPLICAS", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
-	{FIRST_WORD, "NOAUTH", LSH_FAULT_DENIED, "it wants a password (NOAUTH): write it into the URI, or name a file by password_file="},
+	{FIRST_WORD, "NOAUTH", LSH_FAULT_DENIED,
+	 "it wants a password (NOAUTH): write it into the URI, or name a file by password_file="},
 	{FIRST_WORD, "WRONGPASS", LSH_FAULT_DENIED, NULL},
 	{FIRST_WORD, "NOPERM", LSH_FAULT_DENIED, NULL},
 	{FIRST_WORD, "WRONGTYPE", LSH_FAULT_MISMATCH, NULL},

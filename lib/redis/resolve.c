@@ -1,5 +1,5 @@
-/* A request is shared by two: the one who asks, and the detached thread that calls getaddrinfo(). Each drops it, the last
- * one frees it. The answer is written once, before `answered`, and only read afterwards. */
+/* A request is shared by two: the one who asks, and the detached thread that calls getaddrinfo(). Each drops it, the
+ * last one frees it. The answer is written once, before `answered`, and only read afterwards. */
 #include "redis/resolve.h"
 
 #include "base/descriptor.h"
@@ -106,8 +106,8 @@ lsh_request_drop(struct lsh_request *request)
 	lsh_free(request);
 }
 
-/* Why there was no answer, an errno; 0: for none of the system's reasons. Where memory or descriptors are used up the resolver says so,
- * or that the name is not known, or that it was not to be found out now. */
+/* Why there was no answer, an errno; 0: for none of the system's reasons. Where memory or descriptors are used up the
+ * resolver says so, or that the name is not known, or that it was not to be found out now. */
 static int
 why_not(const struct lsh_request *r, int e)
 {

@@ -8,8 +8,8 @@
  * brings the same bytes again: `accepted` says how many of them are encrypted already. So there is never more than a
  * record under way, and nobody has to ask whether there is something left to write.
  *
- * What OpenSSL says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with the
- * next bytes.
+ * What OpenSSL says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with
+ * the next bytes.
  *
  * The socket is read only when OpenSSL has nothing more to give, at most twice in a call, and waited for once: a server
  * that drips bytes, or sends nothing but tickets, does not keep the caller from looking at the clock. */
@@ -32,7 +32,7 @@
 enum {
 	CHUNK = 16384,      /* plaintext of a record at most, and bytes taken from the socket at once */
 	RECORD = CHUNK + 512,
-	HOARD = 8 * RECORD, /* of ciphertext that was not asked for and that the system does not take: the server never reads */
+	HOARD = 8 * RECORD, /* of what OpenSSL says by itself and the system does not take: the server never reads */
 };
 
 struct lsh_tls {
@@ -57,7 +57,25 @@ struct lsh_tls {
 /* half a record that was there before, and a chunk */
 _Static_assert(LSH_WIRE_MOST > RECORD + CHUNK, "all that OpenSSL can have at once");
 
-/* ---- t->mutex held; the error queue is marked ---- */
+static void
+enter(struct lsh_tls *t)
+{
+	pthread_mutex_lock(&t->mutex);
+	ERR_set_mark();
+}
+
+/* Keeps errno. */
+static void
+leave(struct lsh_tls *t)
+{
+	const int e = errno;
+
+	ERR_pop_to_mark();
+	pthread_mutex_unlock(&t->mutex);
+	errno = e;
+}
+
+/* ---- entered ---- */
 
 static SSL *
 begin_call(struct lsh_tls *t)
@@ -67,8 +85,8 @@ begin_call(struct lsh_tls *t)
 	return t->ssl;
 }
 
-/* A call did not bring what it was made for. True: it will, when more has been received; else this is the end, or a fault. Not
- * SSL_get_error(): that takes for the call's own what it finds in the queue. */
+/* A call did not bring what it was made for. True: it will, when more has been received; else this is the end, or a
+ * fault. Not SSL_get_error(): that takes for the call's own what it finds in the queue. */
 static bool
 wants_more(struct lsh_tls *t)
 {
@@ -163,7 +181,7 @@ take(struct lsh_tls *t, char *bytes, size_t size, bool peek)
 	size_t got = 0;
 
 	while (got < size && !t->ended) {
-		int n = peek ? SSL_peek(begin_call(t), bytes, (int)size) : SSL_read(begin_call(t), bytes + got, (int)(size - got));
+		int n = (peek ? SSL_peek : SSL_read)(begin_call(t), bytes + got, (int)(size - got));
 
 		if (n > 0)
 			got += (size_t)n;
@@ -180,8 +198,9 @@ static enum lsh_shaken
 give_up(struct lsh_tls *t, leash_error *err)
 {
 	if (t->trouble.status == LEASH_OK)
-		fail(t, LEASH_UNAVAILABLE, ECONNRESET, t->heard ? "the server closed the connection in the middle of the TLS handshake"
-		                                               : "the server closed the connection instead of speaking TLS");
+		fail(t, LEASH_UNAVAILABLE, ECONNRESET, t->heard ?
+		     "the server closed the connection in the middle of the TLS handshake" :
+		     "the server closed the connection instead of speaking TLS");
 	*err = t->trouble;
 	return LSH_SHAKE_FAILED;
 }
@@ -215,11 +234,9 @@ lsh_tls_step(struct lsh_tls *t, leash_error *err)
 {
 	enum lsh_shaken shaken;
 
-	pthread_mutex_lock(&t->mutex);
-	ERR_set_mark();
+	enter(t);
 	shaken = shake(t, err);
-	ERR_pop_to_mark();
-	pthread_mutex_unlock(&t->mutex);
+	leave(t);
 	return shaken;
 }
 
@@ -237,7 +254,7 @@ lsh_tls_has_heard(struct lsh_tls *t)
 
 /* ---- sending and receiving ---- */
 
-/* t->mutex held. How many of these bytes have gone; 0: none yet, -1: errno says why they never will. */
+/* How many of these bytes have gone; 0: none yet, -1: errno says why they never will. */
 static ssize_t
 send_some(struct lsh_tls *t, const void *bytes, size_t size)
 {
@@ -266,17 +283,14 @@ ssize_t
 lsh_tls_send(struct lsh_tls *t, const void *bytes, size_t size)
 {
 	ssize_t n;
-	int e;
 
 	if (size == 0)
 		return 0;
-	pthread_mutex_lock(&t->mutex);
-	ERR_set_mark();
+	enter(t);
 	n = send_some(t, bytes, size);
-	e = n == 0 ? EAGAIN : errno;
-	ERR_pop_to_mark();
-	pthread_mutex_unlock(&t->mutex);
-	errno = e;
+	leave(t);
+	if (n == 0)
+		errno = EAGAIN;
 	return n > 0 ? n : -1;
 }
 
@@ -314,15 +328,10 @@ ssize_t
 lsh_tls_recv(struct lsh_tls *t, void *bytes, size_t size, int flags)
 {
 	ssize_t n;
-	int e;
 
-	pthread_mutex_lock(&t->mutex);
-	ERR_set_mark();
+	enter(t);
 	n = recv_some(t, bytes, size, flags);
-	e = errno;
-	ERR_pop_to_mark();
-	pthread_mutex_unlock(&t->mutex);
-	errno = e;
+	leave(t);
 	return n;
 }
 

@@ -52,8 +52,8 @@ refuse(leash_error *err, const char *role, const char *file, const char *what)
 	return false;
 }
 
-/* The system's folder, in which OpenSSL looks for an authority when there is one to be found, and its file. Neither
- * need be there. (Not SSL_CTX_set_default_verify_paths(): that does not tell for want of what the file was not read.) */
+/* The system's folder, in which OpenSSL looks for an authority when it needs one, and its file. Neither need be there.
+ * (Not SSL_CTX_set_default_verify_paths(): that does not tell for want of what the file was not read.) */
 static bool
 load_system(SSL_CTX *ctx)
 {
