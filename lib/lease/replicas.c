@@ -655,34 +655,8 @@ connected(void *ctx)
 	b->ops->each(b->ctx, give_held, x);
 }
 
-static bool
-expects_messages(void *ctx)
-{
-	(void)ctx;
-	return false;
-}
-
-/* The host's own node says so, too. */
-static void
-clock_jumped(void *ctx, int64_t by_us)
-{
-	(void)ctx, (void)by_us;
-}
-
-static void
-log_line(void *ctx, leash_log_level level, const char *line)
-{
-	(void)ctx, (void)level, (void)line;
-}
-
-/* It has no connection for messages. */
-static const struct lsh_node_ops node_ops = {
-	.connected = connected,
-	.work = work,
-	.expects_messages = expects_messages,
-	.clock_jumped = clock_jumped,
-	.log = log_line,
-};
+/* It has no connection for messages; and what there is to log the host's own node says, too. */
+static const struct lsh_node_ops node_ops = {.connected = connected, .work = work};
 
 /* ---- life ---- */
 

@@ -27,20 +27,26 @@ lsh_status_stays(leash_status status)
 	return status == LEASH_DENIED || status == LEASH_UNSUPPORTED;
 }
 
+/* Called by the keeper, or where that is said by any thread. NULL: nobody wants to know; `connected` and `work` are
+ * always there. */
 struct lsh_node_ops {
-	void (*connected)(void *ctx);  /* keeper: commands can be sent (again): whatever is held or waited for should be asked about */
-	void (*denied)(void *ctx, const leash_error *why); /* keeper: this attempt to connect and the one before were refused, by the server
-	                                  or by us, and the next one will be until somebody mends it (DENIED, UNSUPPORTED), or the sentinels name
-	                                  another master: who answers for a moment at an old address is none. NULL: nobody wants to know */
-	void (*subscribed)(void *ctx); /* keeper: messages come (again): some may have been missed */
-	void (*work)(void *ctx);       /* keeper: was kicked; do all the work there is, without waiting */
-	bool (*expects_messages)(void *ctx); /* keeper: should messages be read although no thread waits? */
-	void (*message)(void *ctx, const char *text, size_t size);     /* any thread */
-	/* Of sharded channels, which are asked for at the listener (listener.h says when they come): any thread. NULL where there are none. */
+	void (*connected)(void *ctx);  /* commands can be sent (again): whatever is held or waited for should be asked about */
+
+	/* This attempt to connect and the one before were refused, by the server or by us, and the next one will be until
+	 * somebody changes that (DENIED, UNSUPPORTED), or the sentinels name another master: a server that answers for a
+	 * moment at an old address is none. */
+	void (*denied)(void *ctx, const leash_error *why);
+	void (*subscribed)(void *ctx); /* messages come (again): some may have been missed */
+	void (*work)(void *ctx);       /* was kicked; do all the work there is, without waiting */
+	bool (*expects_messages)(void *ctx); /* should messages be read although no thread waits? NULL: no */
+	void (*message)(void *ctx, const char *text, size_t size); /* any thread; there if it listens */
+
+	/* Of sharded channels, which are asked for at the listener (listener.h says when they come): any thread. All of
+	 * them, or none. */
 	void (*channel_subscribed)(void *ctx, const char *channel, size_t size);
 	void (*channel_unsubscribed)(void *ctx, const char *channel, size_t size);
 	void (*channel_refused)(void *ctx, const char *channel, size_t size, const char *text);
-	void (*clock_jumped)(void *ctx, int64_t by_us);                /* any thread: the server's clock left ours */
+	void (*clock_jumped)(void *ctx, int64_t by_us);                  /* any thread: the server's clock left ours */
 	void (*log)(void *ctx, leash_log_level level, const char *line); /* any thread */
 };
 

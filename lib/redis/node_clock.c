@@ -41,7 +41,7 @@ lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_
 	drift = age_us > 0 ? age_us / 100 : 0;
 	/* what we believe is among what is possible, and perhaps from a faster answer: keep it */
 	lsh_node_set_clock(n, off == 0 ? offset : least, received);
-	if (off > 1000000 + drift || off < -1000000 - drift)
+	if ((off > 1000000 + drift || off < -1000000 - drift) && n->ops->clock_jumped != NULL)
 		n->ops->clock_jumped(n->ctx, off);
 }
 

@@ -31,6 +31,8 @@ lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
 	char line[256];
 	va_list args;
 
+	if (n->ops->log == NULL)
+		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
@@ -181,7 +183,8 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 	pthread_cond_broadcast(&n->outcome);
 	pthread_mutex_unlock(&n->mutex);
 	if (!commands) {
-		n->ops->subscribed(n->ctx);
+		if (n->ops->subscribed != NULL)
+			n->ops->subscribed(n->ctx);
 		if (lsh_wire_is_pending(&hello->wire)) /* what came right behind the confirmation: poll() does not tell of it */
 			lsh_listener_drain(n->listener);
 		return;
@@ -359,7 +362,7 @@ sleep_and_step(struct lsh_node *n, int64_t until)
 	struct pollfd polled[5] = {
 		{.fd = n->kick, .events = POLLIN},
 		{.fd = lsh_pipe_fd(n->pipe), .events = POLLRDHUP},
-		lsh_listener_poll(n->listener, n->ops->expects_messages(n->ctx)),
+		lsh_listener_poll(n->listener, n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx)),
 	};
 	bool commands = n->commands.dialing, messages = n->messages.dialing;
 	uint64_t drained;

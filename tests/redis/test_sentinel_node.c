@@ -67,23 +67,10 @@ on_nothing(void *ctx)
 	(void)ctx;
 }
 
-static bool
-on_question(void *ctx)
-{
-	(void)ctx;
-	return false;
-}
-
 static void
 on_message(void *ctx, const char *text, size_t size)
 {
 	(void)ctx, (void)text, (void)size;
-}
-
-static void
-on_clock(void *ctx, int64_t by_us)
-{
-	(void)ctx, (void)by_us;
 }
 
 static const struct lsh_node_ops node_ops = {
@@ -91,9 +78,7 @@ static const struct lsh_node_ops node_ops = {
 	.denied = on_denied,
 	.subscribed = on_subscribed,
 	.work = on_nothing,
-	.expects_messages = on_question,
 	.message = on_message,
-	.clock_jumped = on_clock,
 	.log = note_line,
 };
 

@@ -113,22 +113,10 @@ channel_refused(void *ctx, const char *channel, size_t size, const char *text)
 	note("refused", channel, size, text);
 }
 
-static void
-clock_jumped(void *ctx, int64_t by_us)
-{
-	(void)ctx, (void)by_us;
-}
-
-static void
-log_line(void *ctx, leash_log_level level, const char *line)
-{
-	(void)ctx, (void)level, (void)line;
-}
-
 static const struct lsh_node_ops ops = {
 	.connected = ignore, .subscribed = subscribed, .work = ignore, .expects_messages = expects_messages, .message = message,
-	.channel_subscribed = channel_subscribed, .channel_unsubscribed = channel_unsubscribed, .channel_refused = channel_refused,
-	.clock_jumped = clock_jumped, .log = log_line,
+	.channel_subscribed = channel_subscribed, .channel_unsubscribed = channel_unsubscribed,
+	.channel_refused = channel_refused,
 };
 
 static struct lsh_uri uri;
