@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,10 +117,16 @@ lsh_courier_withdraw(struct lsh_courier *c, struct lsh_letter *letter)
 }
 
 void
-lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *line)
+lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *format, ...)
 {
-	if (c->on_log == NULL)
+	char line[LINE_SIZE + 1]; /* one byte more than fits, so that the cut is seen and marked */
+	va_list args;
+
+	if (c == NULL || c->on_log == NULL)
 		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
 	pthread_mutex_lock(&c->mutex);
 	if (c->count == LINES) {
 		c->dropped++;

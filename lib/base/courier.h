@@ -33,7 +33,9 @@ bool lsh_courier_post(struct lsh_courier *courier, struct lsh_letter *letter);
 /* Take a letter back. False: it is not there (any more). */
 bool lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter);
 
-void lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *line);
+/* A line for the log. NULL in place of a courier: there is none. */
+void lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Is the calling thread in a callback of this courier, or (NULL) of any? */
 bool lsh_courier_in_callback(const struct lsh_courier *courier);

@@ -49,14 +49,6 @@ changed(void *ctx)
 	b->ops->each(b->ctx, settle, NULL);
 }
 
-static void
-log_line(void *ctx, leash_log_level level, const char *line)
-{
-	struct lsh_backend *b = ctx;
-
-	lsh_courier_log(b->courier, level, line);
-}
-
 /* ---- life ---- */
 
 static const struct lsh_watchdog_ops watchdog_ops = {
@@ -94,11 +86,10 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 {
 	static const struct lsh_router_ops router_ops = {
 		.server_new = server_new, .server_stop = lsh_host_stop, .server_free = lsh_host_free, .changed = changed,
-		.log = log_line,
 	};
 	struct lsh_backend *b = lsh_new(struct lsh_backend);
 	struct lsh_router_options router = {
-		.uri = options->uri, .timeout = options->timeout, .preloaded = options->uri->preloaded,
+		.uri = options->uri, .timeout = options->timeout, .preloaded = options->uri->preloaded, .courier = courier,
 	};
 	char key[LSH_PARTY_KEY_SIZE];
 	leash_status status;

@@ -61,12 +61,10 @@ void
 lsh_electorate_accuse(struct lsh_host *host, const char *why)
 {
 	int64_t now = lsh_now_ns(), before = atomic_load(&host->accused_at);
-	char line[300];
 
 	if ((before != 0 && now - before < 60 * LSH_S) || !atomic_compare_exchange_strong(&host->accused_at, &before, now))
 		return;
-	snprintf(line, sizeof line, "%.120s: %s", lsh_host_shown(host), why);
-	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
+	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, "%.120s: %s", lsh_host_shown(host), why);
 }
 
 /* ---- who counts ---- */
@@ -87,17 +85,15 @@ void
 lsh_electorate_warn_of_twins(struct lsh_host *host)
 {
 	const struct lsh_backend *b = host->backend;
-	char text[240];
 
 	for (size_t i = 0; i < lsh_router_count(b->router); i++) {
 		const struct lsh_host *other = lsh_host_at(b, i);
 
 		if (other == NULL || other == host || !lsh_node_is_same(other->server.node, host->server.node))
 			continue;
-		snprintf(text, sizeof text,
-		         "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once",
-		         lsh_host_shown(host), lsh_host_shown(other));
-		lsh_courier_log(b->courier, LEASH_LOG_WARNING, text);
+		lsh_courier_log(b->courier, LEASH_LOG_WARNING,
+		                "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once",
+		                lsh_host_shown(host), lsh_host_shown(other));
 	}
 }
 

@@ -251,15 +251,8 @@ clock_jumped(void *ctx, int64_t by_us)
 	b->ops->clock_jumped(b->ctx, by_us);
 }
 
-static void
-log_line(void *ctx, leash_log_level level, const char *line)
-{
-	lsh_courier_log(((struct lsh_host *)ctx)->backend->courier, level, line);
-}
-
 #define OPS .connected = connected, .denied = denied, .subscribed = subscribed, .work = work, \
-            .expects_messages = expects_messages, .message = lsh_wakeup_message, .clock_jumped = clock_jumped, \
-            .log = log_line
+            .expects_messages = expects_messages, .message = lsh_wakeup_message, .clock_jumped = clock_jumped
 
 static const struct lsh_node_ops node_ops = {OPS}, cluster_node_ops = {
 	OPS,
@@ -280,6 +273,7 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	struct lsh_node_options options = {
 		.uri = uri,
 		.name = b->client_name,
+		.courier = b->courier,
 		.channel = b->strategy->has_queue ? b->channel : NULL,
 		.timeout = b->options.timeout,
 		.ask_every = b->options.lease_ms * LSH_MS / 3,

@@ -345,12 +345,9 @@ lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_ask)
 void
 lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host)
 {
-	char line[400];
-
-	snprintf(line, sizeof line,
-	         "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
-	         lease->resource->shown, lsh_host_shown(host));
-	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
+	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
+	                "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
+	                lease->resource->shown, lsh_host_shown(host));
 }
 
 /* ---- the end ---- */

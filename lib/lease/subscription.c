@@ -155,15 +155,13 @@ lsh_subscription_refused(void *ctx, const char *channel, size_t size, const char
 {
 	struct lsh_host *host = ctx;
 	struct lsh_resource *r = find(host, channel, size);
-	char line[256];
 
 	if (lsh_fault_of(text) == LSH_FAULT_CLUSTER || lsh_starts_with_word(text, "CLUSTERDOWN")) {
 		lsh_router_doubt(host->server.router);
 	} else if (atomic_exchange(&host->sharded, false)) {
-		snprintf(line, sizeof line,
-		         "%.80s: SSUBSCRIBE was refused: others may be given a lock before this client: %.100s",
-		         lsh_host_shown(host), text);
-		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, line);
+		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
+		                "%.80s: SSUBSCRIBE was refused: others may be given a lock before this client: %.100s",
+		                lsh_host_shown(host), text);
 	}
 	if (r == NULL)
 		return;

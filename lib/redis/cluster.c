@@ -92,6 +92,7 @@ struct asker {
 	struct lsh_cluster cluster;
 	const struct lsh_cluster_ops *ops;
 	void *ctx;
+	struct lsh_courier *courier;
 	struct lsh_informant_options options; /* how they are asked */
 	int64_t timeout, period;
 	int kick;
@@ -134,19 +135,6 @@ elapsed(int64_t then, int64_t now)
 
 /* ---- what is said ---- */
 
-static void __attribute__((format(printf, 3, 4)))
-say(struct asker *a, leash_log_level level, const char *format, ...)
-{
-	char line[320];
-	int n = snprintf(line, sizeof line, "%.100s: ", a->cluster.uri->shown);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line + n, sizeof line - (size_t)n, format, args);
-	va_end(args);
-	a->ops->log(a->ctx, level, line);
-}
-
 /* A question was of no use. Of several reasons the one is kept that tells a person most. */
 static void __attribute__((format(printf, 4, 5)))
 note(struct asker *a, leash_status status, int sys_errno, const char *format, ...)
@@ -171,16 +159,18 @@ tell(struct asker *a)
 	uint64_t version = lsh_cluster_version(&a->cluster);
 
 	if (strcmp(a->refused, a->refused_told) != 0 && strcpy(a->refused_told, a->refused)[0] != '\0')
-		say(a, LEASH_LOG_WARNING,
-		    "slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent", a->refused);
+		lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+		                "%.100s: slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent",
+		                a->cluster.uri->shown, a->refused);
 	if (version == a->told)
 		return;
 	a->told = version;
 	if (a->served != a->served_told)
-		say(a, a->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING, "%u of %d slots are served", a->served,
-		    LSH_SLOTS);
+		lsh_courier_log(a->courier, a->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING,
+		                "%.100s: %u of %d slots are served", a->cluster.uri->shown, a->served, LSH_SLOTS);
 	a->served_told = a->served;
-	a->ops->changed(a->ctx);
+	if (a->ops->changed != NULL)
+		a->ops->changed(a->ctx);
 }
 
 /* ---- places ---- */
@@ -315,7 +305,9 @@ judge_survey(struct asker *a, const struct place *q)
 			a->outdated_since = now;
 		if (elapsed(a->outdated_since, now) < NOTHING_ELSE || (!same && !q->named))
 			return false;
-		say(a, LEASH_LOG_WARNING, "the cluster is another one than before: its slots are looked at anew");
+		lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+		                "%.100s: the cluster is another one than before: its slots are looked at anew",
+		                a->cluster.uri->shown);
 		higher = true;
 	}
 	a->outdated_since = 0;
@@ -368,9 +360,9 @@ judge(struct asker *a, const struct place *q, const struct redisReply *info)
 	lsh_survey_read_info(&a->survey, info);
 	if (words.type == LSH_ERROR && !a->info_denied) {
 		a->info_denied = true;
-		say(a, LEASH_LOG_WARNING,
-		    "CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the others: %.100s",
-		    words.text);
+		lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+		                "%.100s: CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the "
+		                "others: %.100s", a->cluster.uri->shown, words.text);
 	}
 	return judge_survey(a, q);
 }
@@ -490,7 +482,7 @@ end_look(struct asker *a)
 	if (a->witnesses == 0) {
 		atomic_store(&a->wanted, true);
 		if (strcmp(a->said, a->trouble.text) != 0)
-			a->ops->log(a->ctx, LEASH_LOG_WARNING, strcpy(a->said, a->trouble.text));
+			lsh_courier_log(a->courier, LEASH_LOG_WARNING, "%s", strcpy(a->said, a->trouble.text));
 		return;
 	}
 	if (a->held_back && a->due > lsh_after(a->begun, STANDS + SOON))
@@ -735,6 +727,7 @@ lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_clus
 	lsh_slots_open(&a->cluster, options->uri);
 	a->ops = ops;
 	a->ctx = ctx;
+	a->courier = options->courier;
 	a->timeout = options->timeout;
 	a->period = options->period > 0 ? options->period : PERIOD;
 	a->options = (struct lsh_informant_options){

@@ -10,10 +10,10 @@
 #ifndef LSH_REDIS_CLUSTER_H
 #define LSH_REDIS_CLUSTER_H
 
+#include "base/courier.h"
 #include "redis/slot.h"
 #include "redis/uri.h"
 
-#include <leash/event.h>
 #include <leash/status.h>
 
 #include <stdbool.h>
@@ -30,8 +30,7 @@ enum {
 
 struct lsh_cluster_ops {
 	/* On the cluster's own thread, or that which opens it; no mutex held. */
-	void (*changed)(void *ctx);             /* the map is another one */
-	void (*log)(void *ctx, leash_log_level level, const char *line);
+	void (*changed)(void *ctx);             /* the map is another one; NULL: nobody wants to know */
 	void (*given_up)(void *ctx, int index); /* nobody has this server or finds it any more; end what there is of it. It
 	                                           may wait. NULL: none is ever given up */
 };
@@ -39,6 +38,7 @@ struct lsh_cluster_ops {
 struct lsh_cluster_options {
 	const struct lsh_uri *uri; /* of LSH_CLUSTER; must outlive the cluster */
 	const char *name;          /* for CLIENT SETNAME; likewise */
+	struct lsh_courier *courier; /* for the log; NULL: there is none */
 	int64_t timeout;           /* ns, to connect and for one answer */
 	int64_t period;            /* ns between two looks of its own accord, more or less; 0: 20 s */
 };

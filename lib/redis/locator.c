@@ -143,15 +143,14 @@ lsh_locator_since(const struct lsh_locator *l)
 /* ---- life ---- */
 
 bool
-lsh_locator_init(struct lsh_locator *l, const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops,
-                 void *ctx)
+lsh_locator_init(struct lsh_locator *l, const struct lsh_sentinel_options *options)
 {
 	l->uri = options->uri;
 	l->timeout = options->timeout;
 	atomic_init(&l->since, INT64_MIN);
 	pthread_mutex_init(&l->mutex, NULL);
 	if (options->uri->deployment == LSH_SENTINEL)
-		return (l->sentinel = lsh_sentinel_new(options, ops, ctx)) != NULL;
+		return (l->sentinel = lsh_sentinel_new(options)) != NULL;
 	l->place = options->uri;
 	return true;
 }

@@ -38,8 +38,7 @@ struct lsh_locator {
 };
 
 /* Of a zeroed one: as lsh_sentinel_new(), also where the URI names no sentinels. */
-bool lsh_locator_init(struct lsh_locator *locator, const struct lsh_sentinel_options *options,
-                      const struct lsh_sentinel_ops *ops, void *ctx);
+bool lsh_locator_init(struct lsh_locator *locator, const struct lsh_sentinel_options *options);
 void lsh_locator_destroy(struct lsh_locator *locator); /* also if that failed; the sentinel is stopped */
 
 /* Take note of what the sentinels say by now, if they are not being asked. */

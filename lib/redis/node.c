@@ -91,7 +91,7 @@ lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 	memcpy(n->left_for, says, sizeof n->left_for);
 	pthread_mutex_unlock(&n->mutex);
 	if (!atomic_exchange(&n->leaving, true))
-		lsh_node_say(n, LEASH_LOG_WARNING, "%.100s: leaving this server: %s", n->uri->shown, says);
+		lsh_courier_log(n->courier, LEASH_LOG_WARNING, "%.100s: leaving this server: %s", n->uri->shown, says);
 	lsh_pipe_break(n->pipe, epoch);
 	lsh_listener_break(n->listener);
 }
@@ -208,14 +208,6 @@ lsh_node_free(struct lsh_node *n)
 	lsh_free(n);
 }
 
-static void
-sentinel_log(void *ctx, leash_log_level level, const char *line)
-{
-	struct lsh_node *n = ctx;
-
-	n->ops->log(n->ctx, level, line);
-}
-
 struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
@@ -224,15 +216,16 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 		.message = ops->message, .subscribed = ops->channel_subscribed, .unsubscribed = ops->channel_unsubscribed,
 		.refused = ops->channel_refused,
 	};
-	static const struct lsh_sentinel_ops sentinel_ops = {.news = kick, .log = sentinel_log};
+	struct lsh_node *n = lsh_new(struct lsh_node);
 	const struct lsh_sentinel_options sentinels = {
 		.uri = options->uri, .name = options->name, .timeout = options->timeout, .period = options->ask_every,
+		.courier = options->courier, .news = kick, .ctx = n,
 	};
 	const char *channel = options->channel != NULL ? options->channel : "";
-	struct lsh_node *n = lsh_new(struct lsh_node);
 
 	if (n == NULL)
 		return NULL;
+	n->courier = options->courier;
 	n->ops = ops;
 	n->ctx = ctx;
 	n->uri = options->uri;
@@ -243,7 +236,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	pthread_mutex_init(&n->mutex, NULL);
 	pthread_cond_init(&n->outcome, NULL);
 	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (!lsh_locator_init(&n->locator, &sentinels, &sentinel_ops, n) || n->kick < 0 ||
+	if (!lsh_locator_init(&n->locator, &sentinels) || n->kick < 0 ||
 	    (n->pipe = lsh_pipe_new(&pipe_ops, n)) == NULL ||
 	    (n->listener = lsh_listener_new(&listener_ops, ctx, kick, n)) == NULL ||
 	    (n->commands.dial = lsh_dial_new(options->uri, options->name, NULL)) == NULL ||

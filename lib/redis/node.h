@@ -8,10 +8,10 @@
 #ifndef LSH_REDIS_NODE_H
 #define LSH_REDIS_NODE_H
 
+#include "base/courier.h"
 #include "redis/pipe.h"
 #include "redis/uri.h"
 
-#include <leash/event.h>
 #include <leash/status.h>
 
 #include <stdbool.h>
@@ -46,13 +46,13 @@ struct lsh_node_ops {
 	void (*channel_subscribed)(void *ctx, const char *channel, size_t size);
 	void (*channel_unsubscribed)(void *ctx, const char *channel, size_t size);
 	void (*channel_refused)(void *ctx, const char *channel, size_t size, const char *text);
-	void (*clock_jumped)(void *ctx, int64_t by_us);                  /* any thread: the server's clock left ours */
-	void (*log)(void *ctx, leash_log_level level, const char *line); /* any thread */
+	void (*clock_jumped)(void *ctx, int64_t by_us); /* any thread: the server's clock left ours */
 };
 
 struct lsh_node_options {
 	const struct lsh_uri *uri; /* must outlive the node */
 	const char *name;          /* for CLIENT SETNAME */
+	struct lsh_courier *courier; /* for the log; NULL: there is none */
 	const char *channel;       /* to subscribe to; NULL: sharded channels are asked for at the listener; or, without `channel_subscribed`, there
 	                              are no messages, and no connection for them */
 	int64_t timeout;           /* ns, to connect and for one answer */

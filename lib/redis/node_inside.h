@@ -34,6 +34,7 @@ struct lsh_node_line {
 struct lsh_node {
 	const struct lsh_node_ops *ops;
 	void *ctx;
+	struct lsh_courier *courier;
 	const struct lsh_uri *uri;
 	int64_t timeout;
 	struct lsh_pipe *pipe;
@@ -74,7 +75,5 @@ void lsh_node_set_clock(struct lsh_node *n, int64_t offset_us, int64_t received)
 /* ---- node_keeper.c ---- */
 
 void *lsh_node_keep(void *node); /* the life of the keeper */
-void lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -20,24 +20,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-
-void
-lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
-{
-	char line[256];
-	va_list args;
-
-	if (n->ops->log == NULL)
-		return;
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	n->ops->log(n->ctx, level, line);
-}
 
 /* ---- attempts to connect ---- */
 
@@ -75,7 +60,7 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 	pthread_cond_broadcast(&n->outcome);
 	pthread_mutex_unlock(&n->mutex);
 	if (news)
-		lsh_node_say(n, LEASH_LOG_WARNING, "%s%s", err->text, line == &n->messages ? " (wake-ups)" : "");
+		lsh_courier_log(n->courier, LEASH_LOG_WARNING, "%s%s", err->text, line == &n->messages ? " (wake-ups)" : "");
 	if (final && again && line == &n->commands && n->ops->denied != NULL)
 		n->ops->denied(n->ctx, err);
 }
@@ -104,7 +89,7 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 		return;
 	memcpy(n->eviction, hello->eviction, sizeof n->eviction);
 	if (strcmp(n->eviction, LSH_NO_EVICTION) != 0)
-		lsh_node_say(n, LEASH_LOG_WARNING,
+		lsh_courier_log(n->courier, LEASH_LOG_WARNING,
 		             "%.100s: maxmemory-policy is %s: once its memory is full, this server may drop locks that are "
 		             "held; set it to noeviction", lsh_locator_name(&n->locator, name), n->eviction);
 }
@@ -189,7 +174,7 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 			lsh_listener_drain(n->listener);
 		return;
 	}
-	lsh_node_say(n, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(&n->locator, name),
+	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(&n->locator, name),
 	             hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
 	warn_of_eviction(n, hello);
 	n->ops->connected(n->ctx);
@@ -234,7 +219,7 @@ commands_lost(struct lsh_node *n, int64_t now)
 	else
 		n->commands.redial_at = lsh_after_ms(n->commands.started, 10);
 	n->moved = false;
-	lsh_node_say(n, LEASH_LOG_INFO, "%s: the connection was lost", name);
+	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%s: the connection was lost", name);
 }
 
 /* ---- the keeper's rounds ---- */
@@ -254,7 +239,7 @@ go_there(struct lsh_node *n)
 	lsh_listener_break(n->listener);
 	n->messages.redial_at = 0;
 	n->messages.failures = 0;
-	lsh_node_say(n, LEASH_LOG_INFO, "%.110s: the master is %.60s", n->uri->shown, place->shown);
+	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%.110s: the master is %.60s", n->uri->shown, place->shown);
 	return true;
 }
 

@@ -194,7 +194,7 @@ static int
 make_servers(struct lsh_router *r)
 {
 	bool serves[LSH_SERVERS] = {false};
-	char text[LSH_ERRNO_TEXT], line[200];
+	char text[LSH_ERRNO_TEXT];
 	int short_of = 0;
 
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
@@ -213,8 +213,8 @@ make_servers(struct lsh_router *r)
 			atomic_store(&server->serves, serves[i]);
 		} else if (serves[i] && !r->closed) {
 			short_of = errno;
-			snprintf(line, sizeof line, "no connection to a server of the cluster: %s", lsh_shortage_text(short_of, text));
-			r->ops->log(r->ctx, LEASH_LOG_WARNING, line);
+			lsh_courier_log(r->options.courier, LEASH_LOG_WARNING, "no connection to a server of the cluster: %s",
+			                lsh_shortage_text(short_of, text));
 		}
 		lsh_cluster_leave(r->cluster, i);
 	}
@@ -276,14 +276,6 @@ changed(void *ctx)
 
 	make_servers(r);
 	r->ops->changed(r->ctx);
-}
-
-static void
-log_line(void *ctx, leash_log_level level, const char *line)
-{
-	struct lsh_router *r = ctx;
-
-	r->ops->log(r->ctx, level, line);
 }
 
 /* Nobody uses the number, and nobody finds it any more. */
@@ -350,8 +342,11 @@ await_hellos(struct lsh_router *r, int short_of, leash_error *err)
 static leash_status
 open_cluster(struct lsh_router *r, leash_error *err)
 {
-	static const struct lsh_cluster_ops ops = {.changed = changed, .log = log_line, .given_up = given_up};
-	struct lsh_cluster_options options = {.uri = r->options.uri, .name = r->options.client_name, .timeout = r->options.timeout};
+	static const struct lsh_cluster_ops ops = {.changed = changed, .given_up = given_up};
+	struct lsh_cluster_options options = {
+		.uri = r->options.uri, .name = r->options.client_name, .courier = r->options.courier,
+		.timeout = r->options.timeout,
+	};
 	leash_status status;
 
 	r->cluster = lsh_cluster_new(&options, &ops, r);

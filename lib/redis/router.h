@@ -33,6 +33,7 @@ struct lsh_router_options {
 	const char *client_name;   /* likewise */
 	int64_t timeout;           /* ns */
 	bool preloaded;            /* scripts are not to be sent */
+	struct lsh_courier *courier; /* for the log */
 };
 
 struct lsh_router_ops {
@@ -41,7 +42,6 @@ struct lsh_router_ops {
 	void (*server_stop)(struct lsh_server *server); /* end its threads */
 	void (*server_free)(struct lsh_server *server);
 	void (*changed)(void *ctx); /* slots are elsewhere now; on the cluster's thread */
-	void (*log)(void *ctx, leash_log_level level, const char *line);
 };
 
 enum { LSH_REDIRECTIONS = 5 }; /* in a row that are followed */

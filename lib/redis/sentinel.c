@@ -101,8 +101,9 @@ struct post {
 };
 
 struct lsh_sentinel {
-	const struct lsh_sentinel_ops *ops;
+	void (*news_of)(void *ctx);
 	void *ctx;
+	struct lsh_courier *courier;
 	const struct lsh_uri *uri;
 	char *name;
 	struct lsh_informant_options asked, news; /* how they are asked, and listened to */
@@ -275,7 +276,7 @@ decide(struct lsh_sentinel *s)
 		explain(s, &s->trouble);
 	pthread_mutex_unlock(&s->mutex);
 	if (news)
-		s->ops->news(s->ctx);
+		s->news_of(s->ctx);
 }
 
 /* ---- what a sentinel says ---- */
@@ -598,15 +599,13 @@ say_trouble(struct lsh_sentinel *s, struct post *p)
 {
 	bool troubled = p->view.sight == SEES_TROUBLE;
 	const char *what = troubled ? p->view.trouble.text : p->deafness.text;
-	char line[256];
 
 	if (strcmp(p->said, what) == 0)
 		return;
 	strcpy(p->said, what);
-	snprintf(line, sizeof line, "%.60s: a sentinel: %.150s%s", s->uri->shown, what,
-	         troubled ? "" : " (+switch-master)");
 	if (what[0] != '\0')
-		s->ops->log(s->ctx, LEASH_LOG_WARNING, line);
+		lsh_courier_log(s->courier, LEASH_LOG_WARNING, "%.60s: a sentinel: %.150s%s", s->uri->shown, what,
+		                troubled ? "" : " (+switch-master)");
 }
 
 static void
@@ -743,14 +742,15 @@ lsh_sentinel_changes(struct lsh_sentinel *s)
 /* ---- life ---- */
 
 struct lsh_sentinel *
-lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops, void *ctx)
+lsh_sentinel_new(const struct lsh_sentinel_options *options)
 {
 	struct lsh_sentinel *s = lsh_new(struct lsh_sentinel);
 
 	if (s == NULL)
 		return NULL;
-	s->ops = ops;
-	s->ctx = ctx;
+	s->news_of = options->news;
+	s->ctx = options->ctx;
+	s->courier = options->courier;
 	s->uri = options->uri;
 	s->period = options->period == 0 || options->period > LSH_SENTINEL_LONGEST ? LSH_SENTINEL_LONGEST : options->period;
 	if (s->period < LSH_SENTINEL_SHORTEST)

@@ -2,10 +2,10 @@
 #ifndef LSH_REDIS_SENTINEL_H
 #define LSH_REDIS_SENTINEL_H
 
+#include "base/courier.h"
 #include "redis/informant.h"
 #include "redis/uri.h"
 
-#include <leash/event.h>
 #include <leash/status.h>
 
 #include <stdbool.h>
@@ -13,17 +13,15 @@
 
 struct lsh_sentinel;
 
-struct lsh_sentinel_ops {
-	/* Its own thread, no mutex held: there is an answer, or none to be had, or another master. */
-	void (*news)(void *ctx);
-	void (*log)(void *ctx, leash_log_level level, const char *line); /* likewise */
-};
-
 struct lsh_sentinel_options {
 	const struct lsh_uri *uri; /* must outlive it */
 	const char *name;          /* for CLIENT SETNAME; copied */
 	int64_t timeout;           /* ns, for one question */
 	int64_t period;            /* ns, between questions; 0: LSH_SENTINEL_LONGEST. Brought into the range below */
+	struct lsh_courier *courier; /* for the log; NULL: there is none */
+	void (*news)(void *ctx);   /* its own thread, no mutex held: there is an answer, or none to be had, or another
+	                              master */
+	void *ctx;
 };
 
 /* The longest is for how long a master that returns may take writes before a sentinel makes it a replica. */
@@ -31,8 +29,7 @@ struct lsh_sentinel_options {
 #define LSH_SENTINEL_LONGEST  (10 * LSH_S)
 
 /* NULL: no memory or descriptors. That is allowed in the next four, and there is nothing to do. */
-struct lsh_sentinel *lsh_sentinel_new(const struct lsh_sentinel_options *options, const struct lsh_sentinel_ops *ops,
-                                      void *ctx);
+struct lsh_sentinel *lsh_sentinel_new(const struct lsh_sentinel_options *options);
 bool lsh_sentinel_start(struct lsh_sentinel *sentinel);   /* false: no more threads */
 void lsh_sentinel_stop(struct lsh_sentinel *sentinel);    /* ends its thread; also where it was not started */
 void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop */

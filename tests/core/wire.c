@@ -371,9 +371,9 @@ lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter)
 }
 
 void
-lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *line)
+lsh_courier_log(struct lsh_courier *courier, leash_log_level level, const char *format, ...)
 {
-	(void)courier, (void)level, (void)line;
+	(void)courier, (void)level, (void)format;
 }
 
 /* ---- threads ---- */
@@ -423,12 +423,6 @@ void *
 lsh_node_keep(void *node)
 {
 	return node;
-}
-
-void
-lsh_node_say(struct lsh_node *n, leash_log_level level, const char *format, ...)
-{
-	(void)n, (void)level, (void)format;
 }
 
 /* As it is after the hello of a server that stands alone and has been up for long. */

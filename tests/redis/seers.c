@@ -1,6 +1,8 @@
 /* See seers.h. */
 #include "tests/redis/seers.h"
 
+#include "tests/support/await.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,10 +144,14 @@ seer_names(struct seer *s, int port, unsigned epoch)
 	s->epoch = epoch;
 }
 
+static void note_line(void *ctx, leash_log_level level, const char *line);
+
 int
 start_seers(void **state)
 {
 	(void)state;
+	courier = lsh_courier_new(note_line, NULL);
+	assert_non_null(courier);
 	for (int i = 0; i <= SEERS; i++) {
 		struct seer *s = &seers[i];
 
@@ -169,6 +175,8 @@ stop_seers(void **state)
 	(void)state;
 	for (int i = 0; i <= SEERS; i++)
 		stop_seer(&seers[i]);
+	lsh_courier_stop(courier);
+	lsh_courier_free(courier);
 	return 0;
 }
 
@@ -182,13 +190,20 @@ seer_asked(struct seer *s)
 
 struct lsh_uri uri;
 leash_error err;
+struct lsh_courier *courier;
+static const char mark[] = "all that was said before is in the log";
+static atomic_int marks;
 static char told[4096]; /* all lines of the log */
 static pthread_mutex_t told_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void
+static void
 note_line(void *ctx, leash_log_level level, const char *line)
 {
 	(void)ctx, (void)level;
+	if (strcmp(line, mark) == 0) {
+		marks++;
+		return;
+	}
 	pthread_mutex_lock(&told_mutex);
 	if (strlen(told) + strlen(line) + 2 < sizeof told)
 		strcat(strcat(told, line), "\n");
@@ -198,8 +213,11 @@ note_line(void *ctx, leash_log_level level, const char *line)
 bool
 was_told(const char *part)
 {
+	int before = marks;
 	bool was;
 
+	lsh_courier_log(courier, LEASH_LOG_INFO, mark);
+	await_true(marks > before);
 	pthread_mutex_lock(&told_mutex);
 	was = strstr(told, part) != NULL;
 	pthread_mutex_unlock(&told_mutex);

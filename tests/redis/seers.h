@@ -4,10 +4,9 @@
 #ifndef LEASH_TEST_SEERS_H
 #define LEASH_TEST_SEERS_H
 
+#include "base/courier.h"
 #include "redis/uri.h"
 #include "tests/support/fake.h"
-
-#include <leash/event.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -62,8 +61,8 @@ extern struct lsh_uri uri;  /* of the first seers, for the master "main" */
 extern leash_error err;
 void write_uri(int count, const char *query);
 
-/* A log, and was this said in it since it was forgotten? `ctx` is not used. */
-void note_line(void *ctx, leash_log_level level, const char *line);
+/* A log, and was this said in it since it was forgotten? */
+extern struct lsh_courier *courier;
 bool was_told(const char *part);
 void forget_told(void);
 

@@ -14,6 +14,9 @@ struct lsh_uri uri;
 leash_error err;
 atomic_int changes;
 
+static struct lsh_courier *courier;
+static const char mark[] = "all that was said before is in the log";
+static atomic_int marks;
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char logged[16384]; /* since the cluster was made */
 
@@ -104,6 +107,10 @@ log_line(void *ctx, leash_log_level level, const char *line)
 	size_t n;
 
 	(void)ctx, (void)level;
+	if (strcmp(line, mark) == 0) {
+		marks++;
+		return;
+	}
 	pthread_mutex_lock(&log_mutex);
 	n = strlen(logged);
 	snprintf(logged + n, sizeof logged - n, "%s\n", line);
@@ -113,8 +120,10 @@ log_line(void *ctx, leash_log_level level, const char *line)
 int
 times_logged(const char *text)
 {
-	int n = 0;
+	int n = 0, before = marks;
 
+	lsh_courier_log(courier, LEASH_LOG_INFO, mark);
+	await_true(marks > before);
 	pthread_mutex_lock(&log_mutex);
 	for (const char *found = logged; (found = strstr(found, text)) != NULL; found++)
 		n++;
@@ -131,8 +140,10 @@ was_logged(const char *text)
 void
 make_cluster(const char *text, int64_t timeout, int64_t period)
 {
-	static const struct lsh_cluster_ops ops = {.changed = changed, .log = log_line};
-	struct lsh_cluster_options options = {.uri = &uri, .name = "leash:test", .timeout = timeout, .period = period};
+	static const struct lsh_cluster_ops ops = {.changed = changed};
+	struct lsh_cluster_options options = {
+		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period,
+	};
 
 	logged[0] = '\0';
 	changes = 0;
@@ -216,6 +227,8 @@ int
 start_tellers(void **state)
 {
 	(void)state;
+	courier = lsh_courier_new(log_line, NULL);
+	assert_non_null(courier);
 	for (int i = 0; i < TELLERS; i++)
 		start_teller(&tellers[i]);
 	return 0;
@@ -231,5 +244,7 @@ stop_tellers(void **state)
 		tellers[i].manner = SAYS;
 		fake_stop(tellers[i].fake);
 	}
+	lsh_courier_stop(courier);
+	lsh_courier_free(courier);
 	return 0;
 }

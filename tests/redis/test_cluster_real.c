@@ -22,22 +22,10 @@ static struct lsh_uri uri;
 static struct lsh_cluster *cluster;
 static leash_error err;
 
-static void
-changed(void *ctx)
-{
-	(void)ctx;
-}
-
-static void
-log_line(void *ctx, leash_log_level level, const char *line)
-{
-	(void)ctx, (void)level, (void)line;
-}
-
 static leash_status
 open_map(const char *to)
 {
-	static const struct lsh_cluster_ops ops = {.changed = changed, .log = log_line};
+	static const struct lsh_cluster_ops ops = {.changed = NULL};
 	struct lsh_cluster_options options = {.uri = &uri, .name = "leash:test", .timeout = 20 * LSH_S};
 
 	assert_int_equal(lsh_uri_parse(&uri, to, &err), LEASH_OK);

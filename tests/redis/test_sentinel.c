@@ -27,13 +27,14 @@ note_news(void *ctx)
 static void
 begin_with(int count, const char *query, int64_t timeout, int64_t period)
 {
-	static const struct lsh_sentinel_ops ops = {.news = note_news, .log = note_line};
-	struct lsh_sentinel_options options = {.uri = &uri, .name = "leash:asker", .timeout = timeout, .period = period};
+	struct lsh_sentinel_options options = {
+		.uri = &uri, .name = "leash:asker", .timeout = timeout, .period = period, .courier = courier, .news = note_news,
+	};
 
 	news = 0;
 	forget_told();
 	write_uri(count, query);
-	s = lsh_sentinel_new(&options, &ops, NULL);
+	s = lsh_sentinel_new(&options);
 	assert_non_null(s);
 	assert_true(lsh_sentinel_start(s));
 }

@@ -79,7 +79,6 @@ static const struct lsh_node_ops node_ops = {
 	.subscribed = on_subscribed,
 	.work = on_nothing,
 	.message = on_message,
-	.log = note_line,
 };
 
 static int
@@ -112,7 +111,9 @@ stop_hosts(void **state)
 static void
 make_node(int64_t timeout)
 {
-	struct lsh_node_options options = {.uri = &uri, .name = "leash:node", .channel = "wake", .timeout = timeout};
+	struct lsh_node_options options = {
+		.uri = &uri, .name = "leash:node", .courier = courier, .channel = "wake", .timeout = timeout,
+	};
 
 	forget_told();
 	connects = subscribes = denials = 0;

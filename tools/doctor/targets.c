@@ -58,27 +58,24 @@ visit_at(struct visits *v, const char *host, uint16_t port)
 	lsh_uri_clear(&server);
 }
 
-static void
-keep_silent(void *ctx, leash_log_level level, const char *line)
-{
-	(void)ctx, (void)level, (void)line;
-}
-
 /* ---- sentinels ---- */
 
 static void
 wake(void *ctx)
 {
-	lsh_unpark(ctx);
+	struct lsh_thread *self = ctx;
+
+	lsh_unpark(&self->parker);
 }
 
 static void
 visit_master(struct visits *v)
 {
-	static const struct lsh_sentinel_ops ops = {.news = wake, .log = keep_silent};
-	const struct lsh_sentinel_options options = {.uri = v->uri, .name = v->name, .timeout = v->timeout};
 	struct lsh_thread *self = lsh_self();
-	struct lsh_sentinel *sentinel = self != NULL ? lsh_sentinel_new(&options, &ops, &self->parker) : NULL;
+	const struct lsh_sentinel_options options = {
+		.uri = v->uri, .name = v->name, .timeout = v->timeout, .news = wake, .ctx = self,
+	};
+	struct lsh_sentinel *sentinel = self != NULL ? lsh_sentinel_new(&options) : NULL;
 	int64_t deadline = lsh_after(lsh_now_ns(), 2 * v->timeout);
 	enum lsh_found found = LSH_NOT_YET;
 	struct lsh_master master;
@@ -106,12 +103,6 @@ visit_master(struct visits *v)
 
 /* ---- clusters ---- */
 
-static void
-ignore(void *ctx)
-{
-	(void)ctx;
-}
-
 static bool
 has_a_slot(const struct lsh_cluster *cluster, int index)
 {
@@ -124,7 +115,7 @@ has_a_slot(const struct lsh_cluster *cluster, int index)
 static void
 visit_masters(struct visits *v)
 {
-	static const struct lsh_cluster_ops ops = {.changed = ignore, .log = keep_silent};
+	static const struct lsh_cluster_ops ops = {.changed = NULL};
 	const struct lsh_cluster_options options = {.uri = v->uri, .name = v->name, .timeout = v->timeout};
 	struct lsh_cluster *cluster = lsh_cluster_new(&options, &ops, NULL);
 	leash_error why = {0};
