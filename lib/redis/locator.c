@@ -32,29 +32,11 @@ move(struct lsh_locator *l, const struct lsh_master *master, leash_error *err)
 void
 lsh_locator_follow(struct lsh_locator *l)
 {
-	uint64_t changes = l->sentinel != NULL ? lsh_sentinel_changes(l->sentinel) : 0;
 	struct lsh_master master;
-	leash_error err = {0};
 
-	if (changes == l->changes || l->seeking) /* who seeks comes to the same */
-		return;
-	l->changes = changes;
-	if (lsh_sentinel_answer(l->sentinel, 0, &master, NULL) != LSH_FOUND)
-		return;
-	if (move(l, &master, &err))
+	if (l->sentinel != NULL && !l->seeking && lsh_sentinel_answer(l->sentinel, 0, &master, NULL) == LSH_KNOWN &&
+	    move(l, &master, NULL))
 		l->located = true;
-	else if (err.status != LEASH_OK)
-		l->changes--; /* again, as soon as something happens */
-}
-
-static void
-begin(struct lsh_locator *l, int64_t now)
-{
-	l->seeking = true;
-	l->wish = lsh_sentinel_wish(l->sentinel);
-	if (l->first_wish == 0)
-		l->first_wish = l->wish;
-	l->until = lsh_after(now, l->timeout);
 }
 
 enum lsh_located
@@ -71,8 +53,11 @@ lsh_locator_step(struct lsh_locator *l, int64_t due, int64_t now, int64_t *until
 		l->located = false;
 		return LSH_LOCATED_DIAL;
 	}
-	if (!l->seeking)
-		begin(l, now);
+	if (!l->seeking) {
+		l->seeking = true;
+		l->wish = lsh_sentinel_wish(l->sentinel);
+		l->until = lsh_after(now, l->timeout);
+	}
 	switch (lsh_sentinel_answer(l->sentinel, l->wish, &master, &why)) {
 	case LSH_NOT_YET:
 		*until = l->until;
@@ -82,7 +67,7 @@ lsh_locator_step(struct lsh_locator *l, int64_t due, int64_t now, int64_t *until
 		break;
 	case LSH_NOBODY_KNOWS:
 		break;
-	case LSH_FOUND:
+	case LSH_KNOWN:
 		move(l, &master, &why);
 		break;
 	}
@@ -100,10 +85,10 @@ lsh_locator_explain(struct lsh_locator *l, leash_error *err)
 
 	if (l->sentinel == NULL)
 		return true;
-	down = lsh_sentinel_answer(l->sentinel, 0, &master, NULL) == LSH_FOUND && master.down;
+	down = lsh_sentinel_answer(l->sentinel, 0, &master, NULL) == LSH_KNOWN && master.down;
 	lsh_fail(err, why.status, why.sys_errno, "%.80s: %.120s%s", l->uri->shown, why.text,
 	         down ? "; it is down to the sentinels, too" : "");
-	return lsh_sentinel_is_done(l->sentinel, l->first_wish);
+	return lsh_sentinel_is_done(l->sentinel, 1);
 }
 
 /* ---- any thread ---- */

@@ -25,10 +25,9 @@ struct lsh_locator {
 
 	/* the node's thread's */
 	bool seeking;                  /* the sentinels were asked, */
-	uint64_t first_wish, wish;     /* by this number, */
+	uint64_t wish;                 /* by this number, */
 	int64_t until;                 /* and have so long to answer */
 	bool located;                  /* by an answer that is no older than the wish to dial */
-	uint64_t changes;              /* of the master, that were seen */
 	struct lsh_uri places[2];      /* the last two; that which is in use only it writes, and with the mutex held */
 
 	_Atomic int64_t since;         /* the master is one, by what the sentinels say */

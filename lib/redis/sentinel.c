@@ -105,7 +105,6 @@ struct lsh_sentinel {
 	void *ctx;
 	struct lsh_courier *courier;
 	const struct lsh_uri *uri;
-	char *name;
 	struct lsh_informant_options asked, news; /* how they are asked, and listened to */
 	int64_t period;
 	int kick;
@@ -126,9 +125,8 @@ struct lsh_sentinel {
 	struct lsh_master master;   /* if found */
 	uint64_t epoch;             /* of which it is */
 	uint64_t answered;          /* the last wish that there was an answer to; */
-	_Atomic uint64_t done;      /* that was over for all; this and `changes` are read without the mutex */
+	_Atomic uint64_t done;      /* that was over for all; also read without the mutex */
 	leash_error trouble;        /* why there was none, if that is the later one */
-	_Atomic uint64_t changes;
 };
 
 static bool
@@ -235,12 +233,10 @@ least_number(const struct lsh_sentinel *s, size_t count)
 	return least;
 }
 
-/* Believe `best`, which may be NULL: then what was believed stands. Returns whether that is news; s->mutex held. */
+/* s->mutex held. Returns whether that is news. */
 static bool
 believe(struct lsh_sentinel *s, const struct view *best)
 {
-	if (best == NULL)
-		return false;
 	s->master.down = best->down;
 	if (s->found && is_same(&best->master, &s->master.at) && best->epoch == s->epoch &&
 	    best->earliest >= s->master.since - SLACK)
@@ -248,31 +244,30 @@ believe(struct lsh_sentinel *s, const struct view *best)
 	s->found = true;
 	s->epoch = best->epoch;
 	s->master = (struct lsh_master){.at = best->master, .since = best->earliest, .down = best->down};
-	atomic_fetch_add(&s->changes, 1);
 	return true;
 }
 
-static uint64_t
-larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
+/* Where no view is of use, what was believed stands. */
 static void
 decide(struct lsh_sentinel *s)
 {
 	const struct view *best = choose(s);
-	uint64_t answered = s->answered, done = larger(s->done, least_number(s, s->count));
+	uint64_t done = least_number(s, s->count);
 	bool news;
 
-	for (size_t i = 0; i < s->count; i++)
-		if (is_usable(s, &s->posts[i]->view))
-			answered = larger(answered, s->posts[i]->view.number);
 	pthread_mutex_lock(&s->mutex);
-	news = believe(s, best) || answered > s->answered || done > s->done;
-	s->answered = answered;
-	s->done = done;
-	if (answered < done)
+	news = (best != NULL && believe(s, best)) || done > s->done;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct view *view = &s->posts[i]->view;
+
+		if (is_usable(s, view) && view->number > s->answered) {
+			s->answered = view->number;
+			news = true;
+		}
+	}
+	if (done > s->done) /* less: others were sent for meanwhile */
+		s->done = done;
+	if (s->answered < s->done)
 		explain(s, &s->trouble);
 	pthread_mutex_unlock(&s->mutex);
 	if (news)
@@ -415,25 +410,19 @@ static bool
 go_on_asking(struct lsh_sentinel *s, struct post *p)
 {
 	const leash_error *trouble = lsh_informant_trouble(p->asked);
+	enum lsh_informed informed = lsh_informant_step(p->asked);
 
-	switch (lsh_informant_step(p->asked)) {
-	case LSH_INFORMED_WAIT:
-	case LSH_INFORMED_HELLO:
-		return false;
-	case LSH_INFORMED_REPLY:
+	if (informed == LSH_INFORMED_REPLY) {
 		questions[p->replies++].take(p, lsh_informant_reply(p->asked));
 		if (p->replies < QUESTIONS)
 			return false;
-		break;
-	case LSH_INFORMED_FAILED:
-		if (!p->asking)
-			return false; /* nothing was asked: the next question is, by another connection */
-		if (p->kept && trouble->sys_errno != ETIMEDOUT) {
-			begin_question(s, p, p->coming.number);
-			return false;
-		}
+	} else if (informed != LSH_INFORMED_FAILED || !p->asking) {
+		return false; /* if nothing was asked, the next question is, by another connection */
+	} else if (p->kept && trouble->sys_errno != ETIMEDOUT) {
+		begin_question(s, p, p->coming.number);
+		return false;
+	} else {
 		p->coming = (struct view){.sight = SEES_TROUBLE, .number = p->coming.number, .trouble = *trouble};
-		break;
 	}
 	end_question(p);
 	return true;
@@ -491,23 +480,18 @@ static void
 go_on_listening(struct lsh_sentinel *s, struct post *p)
 {
 	int64_t now = lsh_now_ns();
+	enum lsh_informed informed;
 
 	if (lsh_informant_is_down(p->news)) {
 		if (wants_to_listen(p) && now >= p->subscribe_at && now != LSH_NEVER)
 			begin_listening(p);
 		return;
 	}
-	switch (lsh_informant_step(p->news)) {
-	case LSH_INFORMED_WAIT:
-	case LSH_INFORMED_HELLO:
-		break;
-	case LSH_INFORMED_REPLY:
+	informed = lsh_informant_step(p->news);
+	if (informed == LSH_INFORMED_REPLY)
 		hear(s, p, lsh_informant_reply(p->news));
-		break;
-	case LSH_INFORMED_FAILED:
+	else if (informed == LSH_INFORMED_FAILED)
 		end_listening(p, lsh_informant_trouble(p->news));
-		break;
-	}
 }
 
 /* ---- the posts ---- */
@@ -709,34 +693,28 @@ lsh_sentinel_wish(struct lsh_sentinel *s)
 	return wish;
 }
 
-enum lsh_found
+enum lsh_known
 lsh_sentinel_answer(struct lsh_sentinel *s, uint64_t wish, struct lsh_master *master, leash_error *err)
 {
-	enum lsh_found found = LSH_NOT_YET;
+	enum lsh_known known = LSH_NOT_YET;
 
 	pthread_mutex_lock(&s->mutex);
 	if (s->found && s->answered >= wish) {
 		*master = s->master;
-		found = LSH_FOUND;
+		known = LSH_KNOWN;
 	} else if (s->done >= wish && s->done != 0) {
 		if (err != NULL)
 			*err = s->trouble;
-		found = LSH_NOBODY_KNOWS;
+		known = LSH_NOBODY_KNOWS;
 	}
 	pthread_mutex_unlock(&s->mutex);
-	return found;
+	return known;
 }
 
 bool
 lsh_sentinel_is_done(struct lsh_sentinel *s, uint64_t wish)
 {
 	return atomic_load(&s->done) >= wish;
-}
-
-uint64_t
-lsh_sentinel_changes(struct lsh_sentinel *s)
-{
-	return atomic_load(&s->changes);
 }
 
 /* ---- life ---- */
@@ -757,11 +735,10 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options)
 		s->period = LSH_SENTINEL_SHORTEST;
 	pthread_mutex_init(&s->mutex, NULL);
 	s->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	s->name = lsh_strdup(options->name);
-	if (s->kick < 0 || s->name == NULL)
+	if (s->kick < 0)
 		goto fail;
 	s->asked = (struct lsh_informant_options){
-		.name = s->name, .timeout = options->timeout, .want = LSH_WANT_SENTINEL, .bytes = BYTES, .elements = ELEMENTS,
+		.name = options->name, .timeout = options->timeout, .want = LSH_WANT_SENTINEL, .bytes = BYTES, .elements = ELEMENTS,
 	};
 	s->news = s->asked;
 	s->news.unasked = true;
@@ -807,7 +784,6 @@ lsh_sentinel_free(struct lsh_sentinel *s)
 	dismiss(s, 0);
 	if (s->kick >= 0)
 		close(s->kick);
-	lsh_free(s->name);
 	pthread_mutex_destroy(&s->mutex);
 	lsh_free(s);
 }

@@ -15,7 +15,7 @@ struct lsh_sentinel;
 
 struct lsh_sentinel_options {
 	const struct lsh_uri *uri; /* must outlive it */
-	const char *name;          /* for CLIENT SETNAME; copied */
+	const char *name;          /* for CLIENT SETNAME; likewise */
 	int64_t timeout;           /* ns, for one question */
 	int64_t period;            /* ns, between questions; 0: LSH_SENTINEL_LONGEST. Brought into the range below */
 	struct lsh_courier *courier; /* for the log; NULL: there is none */
@@ -41,7 +41,7 @@ void lsh_sentinel_forsake(struct lsh_sentinel *sentinel);
  * thread. */
 uint64_t lsh_sentinel_wish(struct lsh_sentinel *sentinel);
 
-enum lsh_found { LSH_NOT_YET, LSH_FOUND, LSH_NOBODY_KNOWS };
+enum lsh_known { LSH_NOT_YET, LSH_KNOWN, LSH_NOBODY_KNOWS };
 
 struct lsh_master {
 	struct lsh_whereabouts at;
@@ -56,13 +56,10 @@ struct lsh_master {
  *   INVALID      none knows a master of that name, or what answered are no sentinels
  *   PROTOCOL, NO_MEMORY
  * Any thread. */
-enum lsh_found lsh_sentinel_answer(struct lsh_sentinel *sentinel, uint64_t wish, struct lsh_master *master,
+enum lsh_known lsh_sentinel_answer(struct lsh_sentinel *sentinel, uint64_t wish, struct lsh_master *master,
                                    leash_error *err);
 
 /* Has every sentinel answered this wish, or failed to? Before that another master may still come to light. */
 bool lsh_sentinel_is_done(struct lsh_sentinel *sentinel, uint64_t wish);
-
-/* Goes up whenever what is known of the master changes. Any thread. */
-uint64_t lsh_sentinel_changes(struct lsh_sentinel *sentinel);
 
 #endif

@@ -77,7 +77,7 @@ visit_master(struct visits *v)
 	};
 	struct lsh_sentinel *sentinel = self != NULL ? lsh_sentinel_new(&options) : NULL;
 	int64_t deadline = lsh_after(lsh_now_ns(), 2 * v->timeout);
-	enum lsh_found found = LSH_NOT_YET;
+	enum lsh_known known = LSH_NOT_YET;
 	struct lsh_master master;
 	leash_error why = {0};
 	uint64_t wish;
@@ -88,13 +88,13 @@ visit_master(struct visits *v)
 		return;
 	}
 	wish = lsh_sentinel_wish(sentinel);
-	while ((found = lsh_sentinel_answer(sentinel, wish, &master, &why)) == LSH_NOT_YET && lsh_now_ns() < deadline)
+	while ((known = lsh_sentinel_answer(sentinel, wish, &master, &why)) == LSH_NOT_YET && lsh_now_ns() < deadline)
 		lsh_park(&self->parker, deadline);
 	lsh_sentinel_stop(sentinel);
 	lsh_sentinel_free(sentinel);
-	if (found == LSH_FOUND)
+	if (known == LSH_KNOWN)
 		visit_at(v, master.at.host, master.at.port);
-	else if (found == LSH_NOT_YET)
+	else if (known == LSH_NOT_YET)
 		note(v, lsh_fail(&why, LEASH_UNAVAILABLE, ETIMEDOUT, "%.120s: no sentinel answered in time", v->uri->shown),
 		     &why);
 	else
