@@ -57,7 +57,6 @@
 enum {
 	WITNESSES = 2,       /* whose answers end a look */
 	PLACES = 64,         /* more than a URI may name */
-	ID_SIZE = 40,
 	BYTES = 32 << 20,    /* of a map, at most, and its elements: 16,384 ranges of one slot each, with a master, seven */
 	ELEMENTS = 1 << 20,  /* replicas and a further name of each */
 };
@@ -65,25 +64,25 @@ enum {
 #define PERIOD       (20 * LSH_S)
 #define SOON         (100 * LSH_MS) /* from look to look, when one is asked for */
 #define NOT_SO_SOON  (500 * LSH_MS) /* if that goes on; and when nobody answers */
-#define STANDS       (2 * LSH_S)    /* what was learned, against the same rank */
 #define NOTHING_ELSE (10 * LSH_S)
 #define BAD_LATELY   (10 * LSH_S)
 #define PATIENCE     (2 * LSH_S)    /* at most, with one question */
-#define IDLE         (5 * LSH_S)    /* a server without a slot, or anybody who uses it, until it is given up */
-#define LOOKS        LSH_S          /* for such */
+#define LOOKS        LSH_S          /* for servers to be given up */
 #define NEVER_YET    (-LSH_NEVER / 2)
 
 /* Where a node may be asked; the question to it, while one is under way. */
 struct place {
 	struct lsh_whereabouts at;       /* "": the place is free */
-	char id[ID_SIZE + 1];            /* of the node, as far as it is known */
+	char id[LSH_NODE_ID + 1];        /* of the node, as far as it is known */
 	bool named;                      /* by the URI */
+	unsigned heard;                  /* of it: in which map */
 	unsigned look;                   /* in which it was asked last */
 	int64_t failed_at;
 
 	struct lsh_informant *informant; /* NULL: no question is under way */
 	struct lsh_uri uri;
-	struct redisReply *slots;        /* to CLUSTER SLOTS */
+	uint64_t rank;                   /* by CLUSTER INFO, once that is answered */
+	bool ranked;
 	int64_t begun, asked_at;         /* the look; the question itself */
 };
 
@@ -111,6 +110,7 @@ struct asker {
 	int64_t begun, soonest, due;  /* the last look; the next one, if wanted; and in any case */
 	int64_t pace;
 	uint64_t rank;                /* of the map */
+	unsigned maps;                /* so many were taken */
 	int64_t outdated_since;       /* nothing but outdated answers; 0: not so */
 	uint64_t told;                /* a version */
 	unsigned served, served_told; /* slots */
@@ -182,12 +182,21 @@ is_allowed(const struct lsh_cluster *c, const char *host, const char *said_by)
 	return strcasecmp(host, said_by) == 0 || lsh_uri_allows(c->uri, host);
 }
 
-/* "" and 0: a free one. */
 static struct place *
 find_place(struct asker *a, const char *host, uint16_t port)
 {
 	for (int i = 0; i < PLACES; i++)
 		if (lsh_is_same_place(&a->place[i].at, host, port))
+			return &a->place[i];
+	return NULL;
+}
+
+/* One that the URI does not name, where nobody is being asked, and of which the last map does not tell. */
+static struct place *
+free_place(struct asker *a)
+{
+	for (int i = 0; i < PLACES; i++)
+		if (!a->place[i].named && a->place[i].informant == NULL && a->place[i].heard != a->maps)
 			return &a->place[i];
 	return NULL;
 }
@@ -198,7 +207,7 @@ take_place(struct asker *a, const char *host, uint16_t port)
 {
 	struct place *place = find_place(a, host, port);
 
-	if (place == NULL && (place = find_place(a, "", 0)) != NULL) {
+	if (place == NULL && (place = free_place(a)) != NULL) {
 		*place = (struct place){.at.port = port, .failed_at = NEVER_YET};
 		snprintf(place->at.host, LSH_HOST_SIZE, "%s", host);
 	}
@@ -209,24 +218,25 @@ take_place(struct asker *a, const char *host, uint16_t port)
 static void
 keep_places(struct asker *a, const char *said_by)
 {
-	bool kept[PLACES] = {false};
 	struct place *place;
 
-	for (int i = 0; i < PLACES; i++)
-		a->place[i].id[0] = '\0';
-	for (unsigned i = 0; i < a->survey.count; i++)
-		if ((place = find_place(a, a->survey.node[i].host, a->survey.node[i].port)) != NULL)
-			kept[place - a->place] = is_allowed(&a->cluster, place->at.host, said_by);
-	for (int i = 0; i < PLACES; i++)
-		if (!kept[i] && !a->place[i].named && a->place[i].informant == NULL)
-			a->place[i].at = (struct lsh_whereabouts){.port = 0};
+	a->maps++;
 	for (unsigned i = 0; i < a->survey.count; i++) {
 		const struct lsh_surveyed *node = &a->survey.node[i];
+		bool allowed = is_allowed(&a->cluster, node->host, said_by);
 
-		place = is_allowed(&a->cluster, node->host, said_by) ? take_place(a, node->host, node->port)
-		                                                     : find_place(a, node->host, node->port);
-		if (place != NULL && strlen(node->id) == ID_SIZE)
-			strcpy(place->id, node->id);
+		place = allowed ? take_place(a, node->host, node->port) : find_place(a, node->host, node->port);
+		if (place == NULL || !(allowed || place->named))
+			continue;
+		place->heard = a->maps;
+		strcpy(place->id, node->id);
+	}
+	for (place = a->place; place < a->place + PLACES; place++) {
+		if (place->heard == a->maps)
+			continue;
+		place->id[0] = '\0';
+		if (!place->named && place->informant == NULL)
+			place->at = (struct lsh_whereabouts){.port = 0};
 	}
 }
 
@@ -237,13 +247,15 @@ is_same_cluster(const struct asker *a)
 	bool said = false, known = false;
 
 	for (int i = 0; i < PLACES; i++) {
-		known = known || a->place[i].id[0] != '\0';
-		for (unsigned j = 0; j < a->survey.count && a->place[i].id[0] != '\0'; j++)
-			if (strcmp(a->place[i].id, a->survey.node[j].id) == 0)
+		const char *id = a->place[i].id;
+
+		known = known || id[0] != '\0';
+		for (unsigned j = 0; j < a->survey.count; j++) {
+			said = said || a->survey.node[j].id[0] != '\0';
+			if (id[0] != '\0' && strcmp(id, a->survey.node[j].id) == 0)
 				return true;
+		}
 	}
-	for (unsigned j = 0; j < a->survey.count; j++)
-		said = said || strlen(a->survey.node[j].id) == ID_SIZE;
 	return !said || !known;
 }
 
@@ -278,7 +290,7 @@ take(struct asker *a, const struct place *q, bool higher)
 		node->number = node->master ? number_of(a, node, q->uri.host) : LSH_NOT_SAID;
 		whole &= !node->master || node->number != LSH_NOT_SAID;
 	}
-	a->served = lsh_slots_take(&a->cluster, s, q->begun, higher, STANDS, &a->held_back);
+	a->served = lsh_slots_take(&a->cluster, s, q->begun, higher, &a->held_back);
 	for (unsigned i = 0; i < s->count; i++)
 		if (s->node[i].number >= 0)
 			lsh_cluster_leave(&a->cluster, s->node[i].number);
@@ -290,13 +302,11 @@ take(struct asker *a, const struct place *q, bool higher)
 static bool
 judge_survey(struct asker *a, const struct place *q)
 {
-	/* first whether the node is in touch with most masters, then its epoch */
-	uint64_t rank = (uint64_t)a->survey.healthy << 63 | (a->survey.epoch & INT64_MAX);
-	bool first = lsh_cluster_version(&a->cluster) == 0, higher = first || rank > a->rank;
+	bool first = lsh_cluster_version(&a->cluster) == 0, higher = first || q->rank > a->rank;
 	bool same = is_same_cluster(a), whole;
 	int64_t now = lsh_now_ns();
 
-	if (!first && (!same || rank < a->rank)) {
+	if (!first && (!same || q->rank < a->rank)) {
 		note(a, LEASH_UNAVAILABLE, 0, "%s",
 		     same ? "what is said of the slots is out of date" : "an address leads to another cluster");
 		if (a->witnesses > 0)
@@ -311,7 +321,7 @@ judge_survey(struct asker *a, const struct place *q)
 		higher = true;
 	}
 	a->outdated_since = 0;
-	a->rank = rank;
+	a->rank = q->rank;
 	whole = take(a, q, higher);
 	if (a->served > 0)
 		a->witnesses++;
@@ -338,33 +348,39 @@ note_refusal(struct asker *a, const struct place *q, const char *said)
 }
 
 static bool
-judge(struct asker *a, const struct place *q, const struct redisReply *info)
+judge(struct asker *a, const struct place *q, const struct redisReply *slots)
 {
-	struct lsh_item slots = lsh_answer_item(q->slots), words = lsh_answer_item(info);
+	struct lsh_item item = lsh_answer_item(slots);
 	const char *why;
 
-	if (slots.type == LSH_ERROR) {
-		note_refusal(a, q, slots.text);
-		return false;
-	}
-	if (!lsh_survey_read(&a->survey, q->slots, q->uri.host, &why)) {
+	if (item.type == LSH_ERROR) {
+		note_refusal(a, q, item.text);
+	} else if (!lsh_survey_read(&a->survey, slots, q->uri.host, &why)) {
 		note(a, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s", q->uri.shown,
 		     why);
-		return false;
-	}
-	if (a->survey.served == 0) {
+	} else if (a->survey.served == 0) {
 		note(a, LEASH_UNAVAILABLE, 0, "%.80s knows of nobody who serves a slot: was the cluster created?",
 		     q->uri.shown);
-		return false;
+	} else {
+		return judge_survey(a, q);
 	}
-	lsh_survey_read_info(&a->survey, info);
-	if (words.type == LSH_ERROR && !a->info_denied) {
-		a->info_denied = true;
-		lsh_courier_log(a->courier, LEASH_LOG_WARNING,
-		                "%.100s: CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the "
-		                "others: %.100s", a->cluster.uri->shown, words.text);
-	}
-	return judge_survey(a, q);
+	return false;
+}
+
+/* That comes first: if there is a newer order of things by the time of the slots, they count for less than they are. */
+static void
+take_info(struct asker *a, struct place *q, const struct redisReply *info)
+{
+	struct lsh_item item = lsh_answer_item(info);
+
+	q->rank = lsh_rank_read(info);
+	q->ranked = true;
+	if (item.type != LSH_ERROR || lsh_fault_of(item.text) != LSH_FAULT_DENIED || a->info_denied)
+		return;
+	a->info_denied = true;
+	lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+	                "%.100s: CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the "
+	                "others: %.100s", a->cluster.uri->shown, item.text);
 }
 
 /* ---- questions ---- */
@@ -372,8 +388,8 @@ judge(struct asker *a, const struct place *q, const struct redisReply *info)
 static void
 begin_question(struct asker *a, struct place *q, int64_t now)
 {
-	const struct lsh_arg slots[] = {LSH_ARG("CLUSTER"), LSH_ARG("SLOTS")};
 	const struct lsh_arg info[] = {LSH_ARG("CLUSTER"), LSH_ARG("INFO")};
+	const struct lsh_arg slots[] = {LSH_ARG("CLUSTER"), LSH_ARG("SLOTS")};
 	struct lsh_informant *informant = NULL;
 
 	q->look = a->look;
@@ -387,8 +403,9 @@ begin_question(struct asker *a, struct place *q, int64_t now)
 		return;
 	}
 	lsh_informant_dial(informant);
-	lsh_informant_send(informant, slots, 2);
 	lsh_informant_send(informant, info, 2);
+	lsh_informant_send(informant, slots, 2);
+	q->ranked = false;
 	q->informant = informant;
 }
 
@@ -400,8 +417,6 @@ end_question(struct place *q, bool of_use)
 	q->failed_at = of_use ? NEVER_YET : lsh_now_ns();
 	q->informant = NULL; /* first: in a child that is forked meanwhile there is none that is not whole */
 	lsh_informant_free(informant);
-	lsh_answer_free(q->slots);
-	q->slots = NULL;
 	lsh_uri_clear(&q->uri);
 }
 
@@ -409,21 +424,15 @@ static void
 go_on_asking(struct asker *a, struct place *q)
 {
 	const leash_error *trouble = lsh_informant_trouble(q->informant);
+	enum lsh_informed informed = lsh_informant_step(q->informant);
 
-	switch (lsh_informant_step(q->informant)) {
-	case LSH_INFORMED_WAIT:
-	case LSH_INFORMED_HELLO:
-		break;
-	case LSH_INFORMED_REPLY:
-		if (q->slots == NULL)
-			q->slots = lsh_informant_take(q->informant);
-		else
-			end_question(q, judge(a, q, lsh_informant_reply(q->informant)));
-		break;
-	case LSH_INFORMED_FAILED:
+	if (informed == LSH_INFORMED_FAILED) {
 		note(a, trouble->status, trouble->sys_errno, "%s", trouble->text);
 		end_question(q, false);
-		break;
+	} else if (informed == LSH_INFORMED_REPLY && !q->ranked) {
+		take_info(a, q, lsh_informant_reply(q->informant));
+	} else if (informed == LSH_INFORMED_REPLY) {
+		end_question(q, judge(a, q, lsh_informant_reply(q->informant)));
 	}
 }
 
@@ -463,7 +472,7 @@ static void
 begin_look(struct asker *a, int64_t now)
 {
 	atomic_store(&a->wanted, false); /* first: what is wanted from now on is another one */
-	a->pace = elapsed(a->begun, now) > STANDS ? SOON : 2 * a->pace < NOT_SO_SOON ? 2 * a->pace : NOT_SO_SOON;
+	a->pace = elapsed(a->begun, now) > LSH_SLOT_STANDS ? SOON : 2 * a->pace < NOT_SO_SOON ? 2 * a->pace : NOT_SO_SOON;
 	a->looking = true;
 	a->held_back = false;
 	a->troubled = false;
@@ -485,60 +494,50 @@ end_look(struct asker *a)
 			lsh_courier_log(a->courier, LEASH_LOG_WARNING, "%s", strcpy(a->said, a->trouble.text));
 		return;
 	}
-	if (a->held_back && a->due > lsh_after(a->begun, STANDS + SOON))
-		a->due = lsh_after(a->begun, STANDS + SOON);
+	if (a->held_back && a->due > lsh_after(a->begun, LSH_SLOT_STANDS + SOON))
+		a->due = lsh_after(a->begun, LSH_SLOT_STANDS + SOON);
 	pthread_mutex_lock(&a->cluster.mutex);
 	a->trouble = (leash_error){0};
 	pthread_mutex_unlock(&a->cluster.mutex);
 	a->said[0] = '\0';
 }
 
-/* How the look stands: how many questions of it are under way; how many of those are not slow; and when one of these
- * will be. */
-static void
-count_questions(const struct asker *a, int64_t now, unsigned *asked, unsigned *fresh, int64_t *until)
-{
-	*asked = *fresh = 0;
-	*until = LSH_NEVER;
-	for (int i = 0; i < PLACES; i++) {
-		const struct place *q = &a->place[i];
-		int64_t slow_at = lsh_after(q->asked_at, a->options.timeout / 5);
-
-		if (q->informant == NULL || q->look != a->look)
-			continue;
-		++*asked;
-		if (slow_at <= now)
-			continue;
-		++*fresh;
-		*until = slow_at < *until ? slow_at : *until;
-	}
-}
-
 /* Begin a look if it is time to, or bring it forward. Returns when it wants to be called again. */
 static int64_t
 go_on(struct asker *a)
 {
-	for (;;) {
-		int64_t now = lsh_now_ns(), until = atomic_load(&a->wanted) && a->soonest < a->due ? a->soonest : a->due;
-		struct place *next;
-		unsigned asked, fresh;
+	int64_t now = lsh_now_ns(), until = atomic_load(&a->wanted) && a->soonest < a->due ? a->soonest : a->due;
+	unsigned asked, fresh; /* questions of this look that are under way; of those, the ones that are not slow */
+	struct place *next;
 
-		if (!a->looking && now < until)
+	if (!a->looking && now < until)
+		return until;
+	if (!a->looking)
+		begin_look(a, now);
+	while (a->witnesses < WITNESSES) {
+		asked = fresh = 0;
+		until = LSH_NEVER;
+		for (const struct place *q = a->place; q < a->place + PLACES; q++) {
+			int64_t slow_at = lsh_after(q->asked_at, a->options.timeout / 5);
+
+			if (q->informant == NULL || q->look != a->look)
+				continue;
+			asked++;
+			fresh += now < slow_at;
+			until = now < slow_at && slow_at < until ? slow_at : until;
+		}
+		if (a->witnesses + fresh >= WITNESSES)
 			return until;
-		if (!a->looking)
-			begin_look(a, now);
-		count_questions(a, now, &asked, &fresh, &until);
-		if (a->witnesses >= WITNESSES)
-			end_look(a);
-		else if (a->witnesses + fresh >= WITNESSES)
-			return until;
-		else if ((next = next_place(a, now)) != NULL)
+		next = next_place(a, now);
+		if (next != NULL)
 			begin_question(a, next, now);
 		else if (asked > 0)
 			return until;
 		else
-			end_look(a);
+			break;
 	}
+	end_look(a);
+	return 0;
 }
 
 /* Give up servers that nobody needs. Returns when it wants to be called again. */
@@ -549,7 +548,7 @@ give_up(struct asker *a)
 	bool some = false;
 	int number;
 
-	while (a->ops->given_up != NULL && (number = lsh_slots_retire(&a->cluster, now, IDLE, &some)) != LSH_NO_SERVER) {
+	while (a->ops->given_up != NULL && (number = lsh_slots_retire(&a->cluster, now, &some)) != LSH_NO_SERVER) {
 		a->ops->given_up(a->ctx, number);
 		lsh_slots_let_go(&a->cluster, number);
 	}
@@ -735,6 +734,7 @@ lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_clus
 		.bytes = BYTES, .elements = ELEMENTS,
 	};
 	a->begun = NEVER_YET;
+	a->maps = 1; /* all places are free */
 	for (size_t i = 0; i < options->uri->host_count; i++)
 		take_place(a, options->uri->hosts[i].host, options->uri->hosts[i].port)->named = true;
 	a->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -69,9 +69,7 @@ int lsh_cluster_at(const struct lsh_cluster *cluster, unsigned slot);
 /* Grows with each change of the map. Read before the map, and it is never newer than what was found there. */
 uint64_t lsh_cluster_version(const struct lsh_cluster *cluster);
 
-size_t lsh_cluster_servers(const struct lsh_cluster *cluster); /* all numbers are below that */
-
-/* NULL: nobody has the number. */
+/* NULL: nobody has the number, from 0 to LSH_SERVERS - 1. */
 const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
 
 /* What is in use may be used once more (lsh_cluster_use()). The first use begins by its number: false where nobody has

@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#define IDLE (5 * LSH_S) /* a server without a slot, or anybody who uses it, until it is given up */
+
 /* ---- what a node says ---- */
 
 static bool
@@ -61,7 +63,7 @@ static bool
 take_node(struct lsh_survey *s, const struct redisReply *reply, const char *asked, int *place)
 {
 	struct lsh_item host = lsh_answer_item(lsh_answer_at(reply, 0)), id = lsh_answer_item(lsh_answer_at(reply, 2));
-	struct lsh_surveyed node = {.host = asked, .id = id.type == LSH_STRING ? id.text : ""};
+	struct lsh_surveyed node = {.host = asked, .id = id.length == LSH_NODE_ID ? id.text : ""};
 	bool nowhere = strcmp(host.text, "?") == 0;
 	int64_t port;
 
@@ -117,8 +119,6 @@ bool
 lsh_survey_read(struct lsh_survey *s, const struct redisReply *slots, const char *asked, const char **why)
 {
 	*why = lsh_answer_item(slots).type == LSH_ARRAY ? NULL : "no array";
-	s->healthy = true;
-	s->epoch = 0;
 	s->served = s->count = 0;
 	s->seed = lsh_random32();
 	memset(s->at, LSH_NOBODY, sizeof s->at); /* all of its bytes are -1, too */
@@ -130,20 +130,20 @@ lsh_survey_read(struct lsh_survey *s, const struct redisReply *slots, const char
 	return *why == NULL;
 }
 
-void
-lsh_survey_read_info(struct lsh_survey *s, const struct redisReply *info)
+uint64_t
+lsh_rank_read(const struct redisReply *info)
 {
-	struct lsh_item item = lsh_answer_item(info);
-	const char *value;
+	const char *text = lsh_answer_item(info).text, *value;
+	uint64_t epoch = 0;
+	bool healthy;
 	size_t size;
 
-	if (item.type != LSH_STRING)
-		return;
-	value = lsh_info_find(item.text, "cluster_state", &size);
-	s->healthy = value == NULL || (size == 2 && memcmp(value, "ok", 2) == 0);
-	value = lsh_info_find(item.text, "cluster_current_epoch", &size);
+	value = lsh_info_find(text, "cluster_state", &size);
+	healthy = value == NULL || (size == 2 && memcmp(value, "ok", 2) == 0);
+	value = lsh_info_find(text, "cluster_current_epoch", &size);
 	if (value != NULL)
-		lsh_decimal_read(value, size, &s->epoch);
+		lsh_decimal_read(value, size, &epoch);
+	return (uint64_t)healthy << 63 | (epoch & INT64_MAX);
 }
 
 bool
@@ -184,12 +184,6 @@ lsh_cluster_version(const struct lsh_cluster *c)
 	return atomic_load_explicit(&c->version, memory_order_acquire);
 }
 
-size_t
-lsh_cluster_servers(const struct lsh_cluster *c)
-{
-	return atomic_load_explicit(&c->server_count, memory_order_acquire);
-}
-
 const struct lsh_uri *
 lsh_cluster_server(const struct lsh_cluster *c, int number)
 {
@@ -227,7 +221,7 @@ make_uri(const struct lsh_cluster *c, const char *host, uint16_t port)
 static int
 find(const struct lsh_cluster *c, const char *host, uint16_t port)
 {
-	for (int i = 0; i < (int)lsh_cluster_servers(c); i++) {
+	for (int i = 0; i < LSH_SERVERS; i++) {
 		const struct lsh_uri *uri = lsh_cluster_server(c, i);
 
 		if (is_there(&c->server[i]) && uri->port == port && strcasecmp(uri->host, host) == 0)
@@ -253,8 +247,6 @@ add_server(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
 	c->server[number].idle_since = 0;
 	c->server[number].surveyed = surveyed;
 	atomic_store_explicit(&c->server[number].uri, *uri, memory_order_release);
-	if (c->server_count <= (size_t)number)
-		atomic_store_explicit(&c->server_count, (size_t)number + 1, memory_order_release);
 	*uri = NULL;
 	return number;
 }
@@ -303,7 +295,7 @@ lsh_cluster_leave(struct lsh_cluster *c, int number)
 }
 
 int
-lsh_slots_retire(struct lsh_cluster *c, int64_t now, int64_t idle, bool *some)
+lsh_slots_retire(struct lsh_cluster *c, int64_t now, bool *some)
 {
 	int found = LSH_NO_SERVER;
 	unsigned there = 0;
@@ -321,7 +313,7 @@ lsh_slots_retire(struct lsh_cluster *c, int64_t now, int64_t idle, bool *some)
 			server->idle_since = 0;
 		else if (server->idle_since == 0)
 			server->idle_since = now;
-		else if (now - server->idle_since >= idle && found == LSH_NO_SERVER)
+		else if (now - server->idle_since >= IDLE && found == LSH_NO_SERVER)
 			found = i;
 	}
 	if (there < 2)
@@ -379,8 +371,7 @@ lsh_slots_move(struct lsh_cluster *c, unsigned slot, int number)
 }
 
 unsigned
-lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun, bool higher, int64_t stands,
-               bool *held_back)
+lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun, bool higher, bool *held_back)
 {
 	unsigned served = 0;
 	bool changed = false;
@@ -393,7 +384,7 @@ lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun,
 			c->server[s->node[i].number].surveyed = true;
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
 		int from = c->at[slot], to = s->at[slot] >= 0 ? s->node[s->at[slot]].number : s->at[slot];
-		int64_t learned_at = c->learned_at[slot], counts_at = higher ? learned_at : lsh_after(learned_at, stands);
+		int64_t learned_at = c->learned_at[slot], counts_at = higher ? learned_at : lsh_after(learned_at, LSH_SLOT_STANDS);
 		bool news = to != LSH_NOT_SAID && to != from;
 
 		if (news && learned_at != 0 && begun < counts_at) {
@@ -426,7 +417,7 @@ lsh_slots_open(struct lsh_cluster *c, const struct lsh_uri *uri)
 void
 lsh_slots_close(struct lsh_cluster *c)
 {
-	for (size_t i = 0; i < c->server_count; i++)
+	for (int i = 0; i < LSH_SERVERS; i++)
 		free_uri(c->server[i].uri);
 	pthread_mutex_destroy(&c->mutex);
 }

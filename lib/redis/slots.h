@@ -6,6 +6,7 @@
 #ifndef LSH_REDIS_SLOTS_H
 #define LSH_REDIS_SLOTS_H
 
+#include "base/clock.h"
 #include "redis/cluster.h"
 #include "redis/informant.h"
 
@@ -22,20 +23,21 @@ enum {
 	LSH_SURVEY_PLACES = 2 * LSH_SURVEYED,
 	LSH_NOBODY = -1,      /* has the slot */
 	LSH_NOT_SAID = -2,    /* who has the slot: somebody whom the node has no address of */
+	LSH_NODE_ID = 40,
 };
+
+#define LSH_SLOT_STANDS (2 * LSH_S) /* what was learned of a slot, against the same rank */
 
 struct lsh_surveyed {
 	const char *host;
 	uint16_t port;
 	bool master;
 	int number;           /* of the server, LSH_NOBODY or LSH_NOT_SAID: to be filled in before lsh_slots_take() */
-	const char *id;       /* which no other node in the world has; "" if it was not said */
+	const char *id;       /* LSH_NODE_ID bytes, which no other node in the world has; "" if it was not said */
 };
 
 /* Nothing is kept but where things stand in the replies, which must outlive it. One thread at a time. */
 struct lsh_survey {
-	bool healthy;         /* cluster_state:ok: it is in touch with most masters, and slots are served; or not said */
-	uint64_t epoch;       /* cluster_current_epoch: of the newest order of things that it has heard of; 0: not said */
 	unsigned served;      /* slots that somebody has */
 	unsigned count;
 	struct lsh_surveyed node[LSH_SURVEYED];
@@ -48,8 +50,10 @@ struct lsh_survey {
  * wrong with it. */
 bool lsh_survey_read(struct lsh_survey *survey, const struct redisReply *slots, const char *asked, const char **why);
 
-/* And, afterwards, that to CLUSTER INFO. Anything else leaves what it would say unsaid. */
-void lsh_survey_read_info(struct lsh_survey *survey, const struct redisReply *info);
+/* How much a node is to be believed, by its reply to CLUSTER INFO: more if it is in touch with most masters and slots are
+ * served (cluster_state:ok, or not said); then, the newer the order of things is that it has heard of
+ * (cluster_current_epoch). */
+uint64_t lsh_rank_read(const struct redisReply *info);
 
 /* Read "MOVED <slot> <host>:<port>", or "ASK ...", up to `verb` and all. The host is "" where none was said: then it
  * is that of whoever said it. False: it is nothing of the kind. */
@@ -72,7 +76,6 @@ struct lsh_cluster {
 	/* written with the mutex held, read without */
 	_Atomic uint64_t version;
 	_Atomic int16_t at[LSH_SLOTS];
-	_Atomic size_t server_count;
 
 	pthread_mutex_t mutex;         /* guards the above against other writers, and */
 	int64_t learned_at[LSH_SLOTS]; /* when it was last taken from one server and given to another; 0: never */
@@ -87,19 +90,19 @@ void lsh_slots_close(struct lsh_cluster *cluster);
  * are too many: of all, or, if it was not surveyed, of strangers. */
 int lsh_slots_number(struct lsh_cluster *cluster, const char *host, uint16_t port, bool surveyed);
 
-/* A number that has had no slot and no use for `idle` ns, to be given up: nobody finds it from now on, and it is for
+/* A number that has had no slot and no use for some seconds, to be given up: nobody finds it from now on, and it is for
  * the caller to let it go once nothing of it is left. LSH_NO_SERVER: there is none; `*some`: there may be one later.
  * The last one is kept. One thread. */
-int lsh_slots_retire(struct lsh_cluster *cluster, int64_t now, int64_t idle, bool *some);
+int lsh_slots_retire(struct lsh_cluster *cluster, int64_t now, bool *some);
 void lsh_slots_let_go(struct lsh_cluster *cluster, int number);
 
 /* A slot was said to have moved, by whom it was at. (The number is in use, here and below.) False: that is no news. */
 bool lsh_slots_move(struct lsh_cluster *cluster, unsigned slot, int number);
 
 /* Make the map what the survey says. It was begun at `begun`; what was learned after that stands, and if it is not
- * of `higher` rank than the map, what was learned less than `stands` before it, too. `*held_back`: something was
- * left as it is for that. Returns how many slots somebody has now. */
+ * of `higher` rank than the map, what was learned less than LSH_SLOT_STANDS before it, too. `*held_back`: something
+ * was left as it is for that. Returns how many slots somebody has now. */
 unsigned lsh_slots_take(struct lsh_cluster *cluster, const struct lsh_survey *survey, int64_t begun, bool higher,
-                        int64_t stands, bool *held_back);
+                        bool *held_back);
 
 #endif

@@ -30,7 +30,7 @@ tell(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size
 
 	if (!fake_is(argc, argv, argl, 0, "CLUSTER"))
 		return FAKE_DEFAULT;
-	if (fake_is(argc, argv, argl, 1, "SLOTS")) {
+	if (fake_is(argc, argv, argl, 1, "INFO")) { /* which comes first */
 		t->questions++;
 		while (t->manner == WAITS)
 			usleep(1000);
@@ -200,6 +200,16 @@ at(unsigned slot)
 	int index = lsh_cluster_at(cluster, slot);
 
 	return index == LSH_NO_SERVER ? -1 : lsh_cluster_server(cluster, index)->port;
+}
+
+int
+servers(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < LSH_SERVERS; i++)
+		n += lsh_cluster_server(cluster, i) != NULL;
+	return n;
 }
 
 void

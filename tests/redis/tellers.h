@@ -72,6 +72,7 @@ void close_cluster(void);
 
 /* The port of the server that has a slot; -1: nobody. */
 int at(unsigned slot);
+int servers(void); /* that have a number */
 
 /* A look is begun: this node is asked. */
 void have_asked(struct teller *t);

@@ -151,7 +151,7 @@ an_address_that_leads_to_another_cluster_is_not_followed(void **state)
 	look(&tellers[1], 3);
 	assert_int_equal(at(0), A);
 	assert_int_equal(at(100), B);
-	assert_int_equal(lsh_cluster_servers(cluster), 2);
+	assert_int_equal(servers(), 2);
 }
 
 /* ---- where we are sent ---- */
@@ -167,7 +167,7 @@ servers_that_the_uri_does_not_allow_have_no_slots(void **state)
 	must_open_with("?redirects=127.0.0.1,cache-a", 1);
 	assert_int_equal(at(0), A);
 	assert_int_equal(at(100), -1);
-	assert_int_equal(lsh_cluster_servers(cluster), 1);
+	assert_int_equal(servers(), 1);
 	await_true(was_logged("'evil.example', to which 'redirects'"));
 	look(&tellers[0], 3);
 	assert_int_equal(times_logged("evil.example"), 1); /* it is said once */
@@ -230,7 +230,7 @@ a_redirection_to_nowhere_or_to_where_we_may_not_is_refused(void **state)
 	assert_int_equal(lsh_cluster_redirect(cluster, false, "ASK 7 127.0.0.1:1", 0, &slot, &index, &err), LEASH_PROTOCOL);
 	assert_int_equal(lsh_cluster_redirect(cluster, true, "MOVED 7 127.0.0.1:1", 0, &slot, &index, &err), LEASH_PROTOCOL);
 	assert_int_equal(at(7), A);
-	assert_int_equal(lsh_cluster_servers(cluster), 2);
+	assert_int_equal(servers(), 2);
 }
 
 static void
@@ -244,7 +244,7 @@ no_number_of_redirections_is_too_many_to_bear(void **state)
 	for (int port = 10000; port < 10000 + 2 * LSH_SERVERS && status == LEASH_OK; port++)
 		status = moved(7, port);
 	assert_int_equal(status, LEASH_UNAVAILABLE);
-	assert_int_equal(lsh_cluster_servers(cluster), 2 + LSH_STRANGERS);
+	assert_int_equal(servers(), 2 + LSH_STRANGERS);
 	assert_int_equal(moved(7, A), LEASH_OK); /* those that are known stay known */
 	assert_int_equal(at(7), A);
 }

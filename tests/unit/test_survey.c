@@ -68,8 +68,6 @@ ranges_are_understood(void **state)
 	assert_string_equal(survey.node[1].host, "::1");
 	assert_int_equal(survey.node[1].id[0], 'c');
 	assert_int_equal(survey.node[2].port, 7001);
-	assert_true(survey.healthy);
-	assert_int_equal(survey.epoch, 0);
 }
 
 static void
@@ -147,19 +145,16 @@ static void
 info_tells_of_the_epoch_and_of_the_state(void **state)
 {
 	redisReply *info = parse("$62\r\ncluster_state:fail\r\ncluster_size:3\r\ncluster_current_epoch:17\r\n\r\n");
+	redisReply *healthy = parse("$44\r\ncluster_state:ok\r\ncluster_current_epoch:16\r\n\r\n");
 	redisReply *refusal = parse("-NOPERM no\r\n");
 
 	(void)state;
-	assert_true(reads("*0\r\n"));
-	lsh_survey_read_info(&survey, info);
-	assert_false(survey.healthy);
-	assert_int_equal(survey.epoch, 17);
-	assert_true(reads("*0\r\n"));
-	lsh_survey_read_info(&survey, refusal);
-	lsh_survey_read_info(&survey, NULL);
-	assert_true(survey.healthy);
-	assert_int_equal(survey.epoch, 0);
+	assert_true(lsh_rank_read(info) == 17); /* it is not in touch with the others */
+	assert_true(lsh_rank_read(refusal) == UINT64_C(1) << 63);
+	assert_true(lsh_rank_read(NULL) == UINT64_C(1) << 63);
+	assert_true(lsh_rank_read(healthy) == (UINT64_C(1) << 63 | 16));
 	freeReplyObject(info);
+	freeReplyObject(healthy);
 	freeReplyObject(refusal);
 }
 

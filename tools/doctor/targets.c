@@ -127,8 +127,8 @@ visit_masters(struct visits *v)
 	}
 	status = lsh_cluster_open(cluster, &why);
 	note(v, status, &why);
-	for (int i = 0; status == LEASH_OK && (size_t)i < lsh_cluster_servers(cluster); i++)
-		if (has_a_slot(cluster, i))
+	for (int i = 0; status == LEASH_OK && i < LSH_SERVERS; i++)
+		if (lsh_cluster_server(cluster, i) != NULL && has_a_slot(cluster, i))
 			visit(v, lsh_cluster_server(cluster, i), cluster, i);
 	lsh_cluster_stop(cluster);
 	lsh_cluster_free(cluster);
