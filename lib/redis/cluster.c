@@ -118,7 +118,7 @@ struct asker {
 	char refused[LSH_HOST_SIZE];  /* of the hosts to which we may not go, the first by name; and as it was told */
 	char refused_told[LSH_HOST_SIZE];
 	bool info_denied;
-	struct lsh_survey survey;
+	int16_t at[LSH_SLOTS];        /* who has it, as the answer that is judged says */
 };
 
 static struct asker *
@@ -216,21 +216,25 @@ take_place(struct asker *a, const char *host, uint16_t port)
 
 /* Those that the URI names stay, and those that are being asked; of the others those that were heard of last. */
 static void
-keep_places(struct asker *a, const char *said_by)
+keep_places(struct asker *a, const struct redisReply *slots, const char *said_by)
 {
+	struct lsh_slot_node node;
 	struct place *place;
 
 	a->maps++;
-	for (unsigned i = 0; i < a->survey.count; i++) {
-		const struct lsh_surveyed *node = &a->survey.node[i];
-		bool allowed = is_allowed(&a->cluster, node->host, said_by);
+	for (size_t i = 0; i < lsh_answer_count(slots); i++)
+		for (size_t n = 0; lsh_range_node(slots, i, n, said_by, &node); n++) {
+			bool allowed = node.host != NULL && is_allowed(&a->cluster, node.host, said_by);
 
-		place = allowed ? take_place(a, node->host, node->port) : find_place(a, node->host, node->port);
-		if (place == NULL || !(allowed || place->named))
-			continue;
-		place->heard = a->maps;
-		strcpy(place->id, node->id);
-	}
+			if (allowed)
+				place = take_place(a, node.host, node.port);
+			else
+				place = node.host != NULL ? find_place(a, node.host, node.port) : NULL;
+			if (place == NULL || !(allowed || place->named))
+				continue;
+			place->heard = a->maps;
+			strcpy(place->id, node.id);
+		}
 	for (place = a->place; place < a->place + PLACES; place++) {
 		if (place->heard == a->maps)
 			continue;
@@ -240,33 +244,44 @@ keep_places(struct asker *a, const char *said_by)
 	}
 }
 
+static bool
+is_known(const struct asker *a, const char *id)
+{
+	for (int i = 0; i < PLACES; i++)
+		if (strcmp(a->place[i].id, id) == 0)
+			return true;
+	return false;
+}
+
 /* Is any of the nodes one that we know? If either side says no ids, it is taken to be so. */
 static bool
-is_same_cluster(const struct asker *a)
+is_same_cluster(const struct asker *a, const struct redisReply *slots, const char *said_by)
 {
+	struct lsh_slot_node node;
 	bool said = false, known = false;
 
-	for (int i = 0; i < PLACES; i++) {
-		const char *id = a->place[i].id;
-
-		known = known || id[0] != '\0';
-		for (unsigned j = 0; j < a->survey.count; j++) {
-			said = said || a->survey.node[j].id[0] != '\0';
-			if (id[0] != '\0' && strcmp(id, a->survey.node[j].id) == 0)
+	for (int i = 0; i < PLACES; i++)
+		known = known || a->place[i].id[0] != '\0';
+	for (size_t i = 0; i < lsh_answer_count(slots) && known; i++)
+		for (size_t n = 0; lsh_range_node(slots, i, n, said_by, &node); n++) {
+			said = said || node.id[0] != '\0';
+			if (node.id[0] != '\0' && is_known(a, node.id))
 				return true;
 		}
-	}
 	return !said || !known;
 }
 
 /* ---- judging ---- */
 
-/* The server's number, in use; LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no memory for it. */
+/* The server's number, in use; LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no address of it, or no
+ * memory for it. */
 static int
-number_of(struct asker *a, const struct lsh_surveyed *node, const char *said_by)
+number_of(struct asker *a, const struct lsh_slot_node *node, const char *said_by)
 {
 	int number;
 
+	if (node->host == NULL)
+		return LSH_NOT_SAID;
 	if (!is_allowed(&a->cluster, node->host, said_by)) {
 		if (a->refused[0] == '\0' || strcmp(node->host, a->refused) < 0)
 			snprintf(a->refused, sizeof a->refused, "%s", node->host);
@@ -276,34 +291,40 @@ number_of(struct asker *a, const struct lsh_surveyed *node, const char *said_by)
 	return number != LSH_NO_SERVER ? number : LSH_NOT_SAID;
 }
 
-/* Make the map what the survey says. False: there was no memory for one of its servers. */
+/* Make the map what the node says. False: there was no memory for one of its servers. */
 static bool
-take(struct asker *a, const struct place *q, bool higher)
+take(struct asker *a, const struct place *q, const struct redisReply *slots, bool higher)
 {
-	struct lsh_survey *s = &a->survey;
+	struct lsh_slot_node master;
+	unsigned first, last;
 	bool whole = true;
 
+	memset(a->at, LSH_NOBODY, sizeof a->at); /* all of its bytes are -1, too */
 	a->refused[0] = '\0';
-	for (unsigned i = 0; i < s->count; i++) {
-		struct lsh_surveyed *node = &s->node[i];
+	for (size_t i = 0; lsh_range_read(slots, i, &first, &last); i++) {
+		int number = LSH_NOBODY;
 
-		node->number = node->master ? number_of(a, node, q->uri.host) : LSH_NOT_SAID;
-		whole &= !node->master || node->number != LSH_NOT_SAID;
+		if (lsh_range_node(slots, i, 0, q->uri.host, &master)) {
+			number = number_of(a, &master, q->uri.host);
+			whole &= number != LSH_NOT_SAID || master.host == NULL;
+		}
+		for (unsigned slot = first; slot <= last; slot++)
+			a->at[slot] = (int16_t)number;
 	}
-	a->served = lsh_slots_take(&a->cluster, s, q->begun, higher, &a->held_back);
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->node[i].number >= 0)
-			lsh_cluster_leave(&a->cluster, s->node[i].number);
-	keep_places(a, q->uri.host);
+	a->served = lsh_slots_take(&a->cluster, a->at, q->begun, higher, &a->held_back);
+	for (size_t i = 0; lsh_range_read(slots, i, &first, &last); i++)
+		if (a->at[first] >= 0)
+			lsh_cluster_leave(&a->cluster, a->at[first]);
+	keep_places(a, slots, q->uri.host);
 	return whole;
 }
 
 /* All of these: was it of use? */
 static bool
-judge_survey(struct asker *a, const struct place *q)
+judge_slots(struct asker *a, const struct place *q, const struct redisReply *slots)
 {
 	bool first = lsh_cluster_version(&a->cluster) == 0, higher = first || q->rank > a->rank;
-	bool same = is_same_cluster(a), whole;
+	bool same = is_same_cluster(a, slots, q->uri.host), whole;
 	int64_t now = lsh_now_ns();
 
 	if (!first && (!same || q->rank < a->rank)) {
@@ -322,7 +343,7 @@ judge_survey(struct asker *a, const struct place *q)
 	}
 	a->outdated_since = 0;
 	a->rank = q->rank;
-	whole = take(a, q, higher);
+	whole = take(a, q, slots, higher);
 	if (a->served > 0)
 		a->witnesses++;
 	else if (!whole)
@@ -351,18 +372,19 @@ static bool
 judge(struct asker *a, const struct place *q, const struct redisReply *slots)
 {
 	struct lsh_item item = lsh_answer_item(slots);
-	const char *why;
+	unsigned served;
+	const char *fault = lsh_slots_fault(slots, q->uri.host, &served);
 
 	if (item.type == LSH_ERROR) {
 		note_refusal(a, q, item.text);
-	} else if (!lsh_survey_read(&a->survey, slots, q->uri.host, &why)) {
+	} else if (fault != NULL) {
 		note(a, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s", q->uri.shown,
-		     why);
-	} else if (a->survey.served == 0) {
+		     fault);
+	} else if (served == 0) {
 		note(a, LEASH_UNAVAILABLE, 0, "%.80s knows of nobody who serves a slot: was the cluster created?",
 		     q->uri.shown);
 	} else {
-		return judge_survey(a, q);
+		return judge_slots(a, q, slots);
 	}
 	return false;
 }

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/token.h"
 #include "redis/greeting.h"
 
 #include <string.h>
@@ -27,43 +26,25 @@ read_number(const struct redisReply *reply, int64_t most, int64_t *n)
 	return item.type == LSH_INTEGER && *n >= 0 && *n <= most;
 }
 
-/* By a seed of our own: a node is not to choose names that all come to the same place. */
-static unsigned
-hash(const struct lsh_survey *s, const struct lsh_surveyed *node)
+bool
+lsh_range_read(const struct redisReply *slots, size_t i, unsigned *first, unsigned *last)
 {
-	unsigned h = s->seed ^ node->port;
+	const struct redisReply *range = lsh_answer_at(slots, i);
+	int64_t from, to;
 
-	for (const char *at = node->host; *at != '\0'; at++)
-		h = (h ^ (unsigned)(*at | 0x20)) * 16777619u; /* letter case aside */
-	return h;
+	if (!read_number(lsh_answer_at(range, 0), LSH_SLOTS - 1, &from) ||
+	    !read_number(lsh_answer_at(range, 1), LSH_SLOTS - 1, &to) || from > to)
+		return false;
+	*first = (unsigned)from;
+	*last = (unsigned)to;
+	return true;
 }
 
-/* Its place among the nodes, or LSH_SURVEYED if there is no more room. The table is never more than half full. */
-static unsigned
-place_of(struct lsh_survey *s, const struct lsh_surveyed *node)
+bool
+lsh_range_node(const struct redisReply *slots, size_t i, size_t n, const char *asked, struct lsh_slot_node *node)
 {
-	unsigned at = hash(s, node) % LSH_SURVEY_PLACES;
-
-	for (; s->place[at] != LSH_NOBODY; at = (at + 1) % LSH_SURVEY_PLACES) {
-		const struct lsh_surveyed *known = &s->node[s->place[at]];
-
-		if (known->port == node->port && strcasecmp(known->host, node->host) == 0)
-			return (unsigned)s->place[at];
-	}
-	if (s->count == LSH_SURVEYED)
-		return LSH_SURVEYED;
-	s->place[at] = (int16_t)s->count;
-	s->node[s->count] = *node;
-	return s->count++;
-}
-
-/* A node that has a range: `*place` is its place, LSH_NOT_SAID without an address, LSH_SURVEYED if there is no more
- * room. False: it is none. */
-static bool
-take_node(struct lsh_survey *s, const struct redisReply *reply, const char *asked, int *place)
-{
+	const struct redisReply *reply = lsh_answer_at(lsh_answer_at(slots, i), 2 + n);
 	struct lsh_item host = lsh_answer_item(lsh_answer_at(reply, 0)), id = lsh_answer_item(lsh_answer_at(reply, 2));
-	struct lsh_surveyed node = {.host = asked, .id = id.length == LSH_NODE_ID ? id.text : ""};
 	bool nowhere = strcmp(host.text, "?") == 0;
 	int64_t port;
 
@@ -71,63 +52,37 @@ take_node(struct lsh_survey *s, const struct redisReply *reply, const char *aske
 		return false;
 	if (host.length > 0 && !nowhere && !lsh_is_host(host.text, host.length))
 		return false;
-	if (host.length > 0)
-		node.host = host.text;
-	node.port = (uint16_t)port;
-	*place = nowhere || port == 0 ? LSH_NOT_SAID : (int)place_of(s, &node);
+	node->host = nowhere || port == 0 ? NULL : host.length > 0 ? host.text : asked;
+	node->port = (uint16_t)port;
+	node->id = id.length == LSH_NODE_ID ? id.text : "";
 	return true;
 }
 
-static const char *
-take_range(struct lsh_survey *s, const struct redisReply *range, const char *asked)
+const char *
+lsh_slots_fault(const struct redisReply *slots, const char *asked, unsigned *served)
 {
-	int64_t first, last;
-	int place;
+	bool had[LSH_SLOTS] = {false};
+	struct lsh_slot_node node;
+	unsigned first, last;
 
-	if (!read_number(lsh_answer_at(range, 0), LSH_SLOTS - 1, &first) ||
-	    !read_number(lsh_answer_at(range, 1), LSH_SLOTS - 1, &last) || first > last)
-		return "a range of slots that is none";
-	if (lsh_answer_count(range) == 2)
-		return NULL; /* nobody has it */
-	if (!take_node(s, lsh_answer_at(range, 2), asked, &place))
-		return "a master that is none";
-	if (place == LSH_SURVEYED)
-		return "too many nodes";
-	if (place != LSH_NOT_SAID)
-		s->node[place].master = true;
-	for (int64_t slot = first; slot <= last; slot++) {
-		if (s->at[slot] != LSH_NOBODY)
-			return "a slot that two have";
-		s->at[slot] = (int16_t)place;
+	*served = 0;
+	if (lsh_answer_item(slots).type != LSH_ARRAY)
+		return "no array";
+	for (size_t i = 0; i < lsh_answer_count(slots); i++) {
+		size_t nodes = lsh_answer_count(lsh_answer_at(slots, i)) - 2;
+
+		if (!lsh_range_read(slots, i, &first, &last))
+			return "a range of slots that is none";
+		for (size_t n = 0; n < nodes; n++)
+			if (!lsh_range_node(slots, i, n, asked, &node))
+				return n == 0 ? "a master that is none" : "a replica that is none";
+		for (unsigned slot = first; slot <= last && nodes > 0; slot++, ++*served) {
+			if (had[slot])
+				return "a slot that two have";
+			had[slot] = true;
+		}
 	}
-	s->served += (unsigned)(last - first + 1);
 	return NULL;
-}
-
-static const char *
-take_replicas(struct lsh_survey *s, const struct redisReply *range, const char *asked)
-{
-	int ignored;
-
-	for (size_t i = 3; i < lsh_answer_count(range); i++)
-		if (!take_node(s, lsh_answer_at(range, i), asked, &ignored))
-			return "a replica that is none";
-	return NULL;
-}
-
-bool
-lsh_survey_read(struct lsh_survey *s, const struct redisReply *slots, const char *asked, const char **why)
-{
-	*why = lsh_answer_item(slots).type == LSH_ARRAY ? NULL : "no array";
-	s->served = s->count = 0;
-	s->seed = lsh_random32();
-	memset(s->at, LSH_NOBODY, sizeof s->at); /* all of its bytes are -1, too */
-	memset(s->place, LSH_NOBODY, sizeof s->place);
-	for (size_t i = 0; i < lsh_answer_count(slots) && *why == NULL; i++)
-		*why = take_range(s, lsh_answer_at(slots, i), asked);
-	for (size_t i = 0; i < lsh_answer_count(slots) && *why == NULL; i++)
-		*why = take_replicas(s, lsh_answer_at(slots, i), asked);
-	return *why == NULL;
 }
 
 uint64_t
@@ -254,12 +209,17 @@ add_server(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
 int
 lsh_slots_number(struct lsh_cluster *c, const char *host, uint16_t port, bool surveyed)
 {
-	/* not with the mutex held: a password is copied to memory that is locked first */
-	struct lsh_uri *uri = make_uri(c, host, port);
+	struct lsh_uri *uri = NULL;
 	int number;
 
 	pthread_mutex_lock(&c->mutex);
 	number = find(c, host, port);
+	if (number == LSH_NO_SERVER) {
+		pthread_mutex_unlock(&c->mutex);
+		uri = make_uri(c, host, port); /* a password is copied to memory that is locked first */
+		pthread_mutex_lock(&c->mutex);
+		number = find(c, host, port);
+	}
 	if (number == LSH_NO_SERVER && uri != NULL)
 		number = add_server(c, &uri, surveyed);
 	if (number != LSH_NO_SERVER)
@@ -371,7 +331,7 @@ lsh_slots_move(struct lsh_cluster *c, unsigned slot, int number)
 }
 
 unsigned
-lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun, bool higher, bool *held_back)
+lsh_slots_take(struct lsh_cluster *c, const int16_t at[static LSH_SLOTS], int64_t begun, bool higher, bool *held_back)
 {
 	unsigned served = 0;
 	bool changed = false;
@@ -379,14 +339,13 @@ lsh_slots_take(struct lsh_cluster *c, const struct lsh_survey *s, int64_t begun,
 	pthread_mutex_lock(&c->mutex);
 	for (int i = 0; i < LSH_SERVERS; i++)
 		c->server[i].surveyed = false;
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->node[i].number >= 0)
-			c->server[s->node[i].number].surveyed = true;
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
-		int from = c->at[slot], to = s->at[slot] >= 0 ? s->node[s->at[slot]].number : s->at[slot];
+		int from = c->at[slot], to = at[slot];
 		int64_t learned_at = c->learned_at[slot], counts_at = higher ? learned_at : lsh_after(learned_at, LSH_SLOT_STANDS);
 		bool news = to != LSH_NOT_SAID && to != from;
 
+		if (to >= 0)
+			c->server[to].surveyed = true;
 		if (news && learned_at != 0 && begun < counts_at) {
 			*held_back = true;
 		} else if (news) {

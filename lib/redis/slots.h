@@ -19,8 +19,6 @@
 /* ---- what a node says ---- */
 
 enum {
-	LSH_SURVEYED = 2048,  /* nodes: first all masters; replicas that find no room are left out */
-	LSH_SURVEY_PLACES = 2 * LSH_SURVEYED,
 	LSH_NOBODY = -1,      /* has the slot */
 	LSH_NOT_SAID = -2,    /* who has the slot: somebody whom the node has no address of */
 	LSH_NODE_ID = 40,
@@ -28,27 +26,21 @@ enum {
 
 #define LSH_SLOT_STANDS (2 * LSH_S) /* what was learned of a slot, against the same rank */
 
-struct lsh_surveyed {
-	const char *host;
+/* A node that has a range of slots. Its texts are in the reply, which must outlive it. */
+struct lsh_slot_node {
+	const char *host;     /* NULL: it has no address that is known to who was asked */
 	uint16_t port;
-	bool master;
-	int number;           /* of the server, LSH_NOBODY or LSH_NOT_SAID: to be filled in before lsh_slots_take() */
 	const char *id;       /* LSH_NODE_ID bytes, which no other node in the world has; "" if it was not said */
 };
 
-/* Nothing is kept but where things stand in the replies, which must outlive it. One thread at a time. */
-struct lsh_survey {
-	unsigned served;      /* slots that somebody has */
-	unsigned count;
-	struct lsh_surveyed node[LSH_SURVEYED];
-	uint32_t seed;
-	int16_t place[LSH_SURVEY_PLACES]; /* a hash table: which of `node`, or LSH_NOBODY: each range names its nodes */
-	int16_t at[LSH_SLOTS]; /* which of `node`, LSH_NOBODY or LSH_NOT_SAID */
-};
+/* What is wrong with the reply to CLUSTER SLOTS of a node that was reached by `asked`. NULL: nothing, and of so many
+ * slots it is `served` that somebody has them. */
+const char *lsh_slots_fault(const struct redisReply *slots, const char *asked, unsigned *served);
 
-/* Read the reply to CLUSTER SLOTS of a node that was reached by `asked`. False: that is not one; `*why` says what is
- * wrong with it. */
-bool lsh_survey_read(struct lsh_survey *survey, const struct redisReply *slots, const char *asked, const char **why);
+/* Of such a reply without a fault: where a range begins and ends; its master (n = 0), or one of its replicas. False:
+ * there are no more. */
+bool lsh_range_read(const struct redisReply *slots, size_t i, unsigned *first, unsigned *last);
+bool lsh_range_node(const struct redisReply *slots, size_t i, size_t n, const char *asked, struct lsh_slot_node *node);
 
 /* How much a node is to be believed, by its reply to CLUSTER INFO: more if it is in touch with most masters and slots are
  * served (cluster_state:ok, or not said); then, the newer the order of things is that it has heard of
@@ -65,7 +57,7 @@ struct lsh_slot_server {
 	struct lsh_uri *_Atomic uri; /* NULL: the number is free. Written with the mutex held, read without */
 	atomic_uint users;           /* from 0 on, only with the mutex held */
 	unsigned slots;              /* that it has; this and the rest: with the mutex held */
-	bool surveyed;               /* the last survey says that it has some */
+	bool surveyed;               /* the last map says that it has some */
 	bool retiring;
 	int64_t idle_since;          /* as far as it was looked at; 0: it is not idle */
 };
@@ -87,7 +79,7 @@ void lsh_slots_open(struct lsh_cluster *cluster, const struct lsh_uri *uri);
 void lsh_slots_close(struct lsh_cluster *cluster);
 
 /* The number of the server there, in use. A new one if it has none; else LSH_NO_SERVER: there is no memory, or there
- * are too many: of all, or, if it was not surveyed, of strangers. */
+ * are too many: of all, or, if no map names it (`surveyed`), of strangers. */
 int lsh_slots_number(struct lsh_cluster *cluster, const char *host, uint16_t port, bool surveyed);
 
 /* A number that has had no slot and no use for some seconds, to be given up: nobody finds it from now on, and it is for
@@ -99,10 +91,11 @@ void lsh_slots_let_go(struct lsh_cluster *cluster, int number);
 /* A slot was said to have moved, by whom it was at. (The number is in use, here and below.) False: that is no news. */
 bool lsh_slots_move(struct lsh_cluster *cluster, unsigned slot, int number);
 
-/* Make the map what the survey says. It was begun at `begun`; what was learned after that stands, and if it is not
+/* Make the map what a node says: the number of the server `at` each slot, in use, LSH_NOBODY or LSH_NOT_SAID. It was
+ * asked in a look that was begun at `begun`; what was learned after that stands, and if it is not
  * of `higher` rank than the map, what was learned less than LSH_SLOT_STANDS before it, too. `*held_back`: something
  * was left as it is for that. Returns how many slots somebody has now. */
-unsigned lsh_slots_take(struct lsh_cluster *cluster, const struct lsh_survey *survey, int64_t begun, bool higher,
+unsigned lsh_slots_take(struct lsh_cluster *cluster, const int16_t at[static LSH_SLOTS], int64_t begun, bool higher,
                         bool *held_back);
 
 #endif

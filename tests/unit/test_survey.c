@@ -14,8 +14,9 @@
 
 #include <cmocka.h>
 
-static struct lsh_survey survey;
-static const char *why;
+static redisReply *slots;
+static const char *fault;
+static unsigned served;
 
 /* What a server would have sent. */
 static redisReply *
@@ -32,19 +33,36 @@ parse(const char *text)
 	return reply;
 }
 
-/* What outlives the reply is freed with the next. */
+/* What was read before is freed with the next. */
 static bool
 reads(const char *text)
 {
-	static redisReply *reply;
-	bool read;
+	if (slots != NULL)
+		freeReplyObject(slots);
+	slots = parse(text);
+	fault = lsh_slots_fault(slots, "asked", &served);
+	return fault == NULL;
+}
 
-	if (reply != NULL)
-		freeReplyObject(reply);
-	reply = parse(text);
-	read = lsh_survey_read(&survey, reply, "asked", &why);
-	assert_int_equal(read, why == NULL);
-	return read;
+static struct lsh_slot_node
+node_of(size_t range, size_t n)
+{
+	struct lsh_slot_node node;
+
+	assert_true(lsh_range_node(slots, range, n, "asked", &node));
+	return node;
+}
+
+static void
+must_be_range(size_t i, unsigned first, unsigned last, size_t nodes)
+{
+	struct lsh_slot_node ignored;
+	unsigned from, to;
+
+	assert_true(lsh_range_read(slots, i, &from, &to));
+	assert_int_equal(from, first);
+	assert_int_equal(to, last);
+	assert_false(lsh_range_node(slots, i, nodes, "asked", &ignored));
 }
 
 #define ID(c) "$40\r\n" c "234567890123456789012345678901234567890\r\n"
@@ -57,17 +75,15 @@ ranges_are_understood(void **state)
 	(void)state;
 	assert_true(reads("*2\r\n" RANGE("4", "0", "99") NODE("$9\r\n127.0.0.1", "7000", "a") NODE("$9\r\n127.0.0.1", "7001", "b")
 	                  RANGE("3", "101", "16383") NODE("$3\r\n::1", "7002", "c")));
-	assert_int_equal(survey.count, 3);
-	assert_int_equal(survey.served, 100 + 16383 - 100);
-	assert_int_equal(survey.at[0], 0);
-	assert_int_equal(survey.at[99], 0);
-	assert_int_equal(survey.at[100], LSH_NOBODY);
-	assert_int_equal(survey.at[16383], 1);
-	assert_string_equal(survey.node[0].host, "127.0.0.1");
-	assert_true(survey.node[0].master && survey.node[1].master && !survey.node[2].master); /* masters come first */
-	assert_string_equal(survey.node[1].host, "::1");
-	assert_int_equal(survey.node[1].id[0], 'c');
-	assert_int_equal(survey.node[2].port, 7001);
+	assert_int_equal(served, 100 + 16383 - 100);
+	must_be_range(0, 0, 99, 2);
+	must_be_range(1, 101, 16383, 1);
+	assert_false(lsh_range_read(slots, 2, &served, &served));
+	assert_string_equal(node_of(0, 0).host, "127.0.0.1"); /* the master comes first */
+	assert_int_equal(node_of(0, 0).port, 7000);
+	assert_int_equal(node_of(0, 1).port, 7001);
+	assert_string_equal(node_of(1, 0).host, "::1");
+	assert_int_equal(node_of(1, 0).id[0], 'c');
 }
 
 static void
@@ -75,9 +91,9 @@ a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
 {
 	(void)state;
 	assert_true(reads("*2\r\n" RANGE("3", "0", "0") NODE("$0\r\n", "7000", "a") RANGE("3", "1", "1") NODE("$-1", "7001", "b")));
-	assert_string_equal(survey.node[0].host, "asked");
-	assert_string_equal(survey.node[1].host, "asked");
-	assert_int_equal(survey.node[1].port, 7001);
+	assert_string_equal(node_of(0, 0).host, "asked");
+	assert_string_equal(node_of(1, 0).host, "asked");
+	assert_int_equal(node_of(1, 0).port, 7001);
 }
 
 /* Redis 7: "cluster-preferred-endpoint-type hostname" with no hostname set; and a port that the node does not have. */
@@ -86,11 +102,11 @@ of_a_master_without_an_address_nothing_is_said(void **state)
 {
 	(void)state;
 	assert_true(reads("*2\r\n" RANGE("3", "0", "9") NODE("$1\r\n?", "7000", "a") RANGE("3", "10", "19") NODE("$1\r\nx", "0", "b")));
-	assert_int_equal(survey.at[5], LSH_NOT_SAID);
-	assert_int_equal(survey.at[15], LSH_NOT_SAID);
-	assert_int_equal(survey.at[20], LSH_NOBODY);
-	assert_int_equal(survey.served, 20);
-	assert_int_equal(survey.count, 0);
+	must_be_range(0, 0, 9, 1);
+	must_be_range(1, 10, 19, 1);
+	assert_null(node_of(0, 0).host);
+	assert_null(node_of(1, 0).host);
+	assert_int_equal(served, 20);
 }
 
 static void
@@ -98,13 +114,13 @@ names_and_further_fields_of_newer_servers_are_passed_over(void **state)
 {
 	(void)state;
 	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*4\r\n$6\r\ncache1\r\n:7000\r\n" ID("a") "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n"));
-	assert_string_equal(survey.node[0].host, "cache1");
+	assert_string_equal(node_of(0, 0).host, "cache1");
 	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*2\r\n$6\r\ncache1\r\n:7000\r\n")); /* Redis 3: no id */
-	assert_string_equal(survey.node[0].id, "");
+	assert_string_equal(node_of(0, 0).id, "");
 	assert_true(reads("*1\r\n" RANGE("2", "0", "16383")));
-	assert_int_equal(survey.served, 0);
+	assert_int_equal(served, 0);
 	assert_true(reads("*0\r\n"));
-	assert_int_equal(survey.served, 0);
+	assert_int_equal(served, 0);
 }
 
 static void
