@@ -242,8 +242,7 @@ lsh_stats(struct lsh_engine *e, leash_stats *stats)
 
 	lsh_engine_count(e, stats);
 	stats->connected = stats->listening = lsh_router_count(router) > 0;
-	stats->commands = lsh_router_commands_gone(router);
-	stats->connects = lsh_router_connects_gone(router);
+	lsh_router_gone(router, &stats->commands, &stats->connects);
 	for (size_t i = 0; i < lsh_router_count(router); i++) {
 		struct lsh_server *server = lsh_router_get(router, i);
 

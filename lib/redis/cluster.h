@@ -72,6 +72,9 @@ uint64_t lsh_cluster_version(const struct lsh_cluster *cluster);
 /* NULL: nobody has the number, from 0 to LSH_SERVERS - 1. */
 const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
 
+/* Has it any slots, by the map? */
+bool lsh_cluster_serves(const struct lsh_cluster *cluster, int index);
+
 /* What is in use may be used once more (lsh_cluster_use()). The first use begins by its number: false where nobody has
  * that, or it is being given up. Each use ends by lsh_cluster_leave(). */
 bool lsh_cluster_use_number(struct lsh_cluster *cluster, int index);

@@ -4,6 +4,8 @@
 
 #include <leash/status.h>
 
+#include <stdbool.h>
+
 enum lsh_fault {
 	LSH_FAULT_NONE,
 	LSH_FAULT_NOSCRIPT,  /* not executed: send the script's text */
@@ -27,5 +29,12 @@ void lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char
 
 /* The status that a caller is given for it, where it cannot be mended. */
 leash_status lsh_fault_status(enum lsh_fault fault);
+
+/* Why a connection was refused: does that stay so until somebody changes the server or the URI? */
+static inline bool
+lsh_status_stays(leash_status status)
+{
+	return status == LEASH_DENIED || status == LEASH_UNSUPPORTED;
+}
 
 #endif

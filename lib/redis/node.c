@@ -245,7 +245,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 		return NULL;
 	}
 	n->place = n->locator.place;
-	if (n->place == NULL || options->master_only) {
+	if (n->place == NULL) {
 		lsh_dial_want(n->commands.dial, LSH_WANT_MASTER);
 		lsh_dial_want(n->messages.dial, LSH_WANT_MASTER);
 	}

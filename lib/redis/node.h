@@ -1,10 +1,10 @@
-/* A node: one server, its two connections (commands: the pipe; wake-ups: the listener), and the keeper, the thread that dials
- * them, dials again when they break, and runs the work that no caller waits for.
+/* A node: one server, its two connections (commands: the pipe; wake-ups: the listener), and the keeper, the thread that
+ * dials them, dials again when they break, and runs the work that no caller waits for.
  *
- * The keeper never waits for a connection: renewals go on while the listener's is being dialed. Nor for an answer: it reads those
- * for which no other thread reads, until it has something else to do.
+ * The keeper never waits for a connection: renewals go on while the listener's is being dialed. Nor for an answer: it
+ * reads those for which no other thread reads, until it has something else to do.
  *
- * A deployment with sentinels is one node, too: its server is the master, and where that is they are asked. */
+ * A deployment with sentinels is one node, too: its server is the master, and the sentinels are asked where that is. */
 #ifndef LSH_REDIS_NODE_H
 #define LSH_REDIS_NODE_H
 
@@ -20,17 +20,10 @@
 struct lsh_node;
 struct lsh_listener;
 
-/* Why a connection was refused: does that stay so until somebody changes the server or the URI? */
-static inline bool
-lsh_status_stays(leash_status status)
-{
-	return status == LEASH_DENIED || status == LEASH_UNSUPPORTED;
-}
-
 /* Called by the keeper, or where that is said by any thread. NULL: nobody wants to know; `connected` and `work` are
  * always there. */
 struct lsh_node_ops {
-	void (*connected)(void *ctx);  /* commands can be sent (again): whatever is held or waited for should be asked about */
+	void (*connected)(void *ctx);  /* commands can be sent (again): ask about whatever is held or waited for */
 
 	/* This attempt to connect and the one before were refused, by the server or by us, and the next one will be until
 	 * somebody changes that (DENIED, UNSUPPORTED), or the sentinels name another master: a server that answers for a
@@ -51,13 +44,12 @@ struct lsh_node_ops {
 
 struct lsh_node_options {
 	const struct lsh_uri *uri; /* must outlive the node */
-	const char *name;          /* for CLIENT SETNAME */
+	const char *name;          /* for CLIENT SETNAME; likewise */
 	struct lsh_courier *courier; /* for the log; NULL: there is none */
-	const char *channel;       /* to subscribe to; NULL: sharded channels are asked for at the listener; or, without `channel_subscribed`, there
-	                              are no messages, and no connection for them */
+	const char *channel;       /* to subscribe to; NULL: sharded channels are asked for at the listener; or, without
+	                              `channel_subscribed`, there are no messages, and no connection for them */
 	int64_t timeout;           /* ns, to connect and for one answer */
-	int64_t ask_every;         /* ns, with sentinels: how often they are asked at least; 0: as lsh_sentinel_new() has it */
-	bool master_only;          /* a replica is not taken for the server; with sentinels it never is */
+	int64_t ask_every;         /* ns, how often sentinels are asked at least; 0: as lsh_sentinel_new() has it */
 };
 
 /* NULL: no memory or descriptors. */
@@ -66,8 +58,8 @@ struct lsh_node *lsh_node_new(const struct lsh_node_options *options, const stru
 /* Start the keeper. False: no more threads. */
 bool lsh_node_start(struct lsh_node *node);
 
-/* Await the outcome of the first attempt to connect: LEASH_OK if commands are taken. What the subscription is refused with, where
- * that is a matter of permission, counts too: it would not get better by itself. */
+/* Await the outcome of the first attempt to connect: LEASH_OK if commands are taken. What the subscription is refused
+ * with, where that is a matter of permission, counts too: it would not get better by itself. */
 leash_status lsh_node_await_hello(struct lsh_node *node, leash_error *err);
 
 /* End the keeper and break both connections. Those who wait in the pipe return. */
@@ -79,14 +71,16 @@ void lsh_node_forsake(struct lsh_node *node);
 
 struct lsh_pipe *lsh_node_pipe(struct lsh_node *node);
 struct lsh_listener *lsh_node_listener(struct lsh_node *node);
-/* Another one may take its place: when it was connected to, now or before, it had replicas, or had been one, or did not say. */
+
+/* Another server may take its place: when it was connected to, now or before, it had replicas, or had been one, or did
+ * not say. */
 bool lsh_node_is_replicated(struct lsh_node *node);
-bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* when they were connected to last, this was one server, in one life */
+bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* at the last connect: one server, in one life */
 unsigned lsh_node_version(struct lsh_node *node); /* of the server that commands go to, 0xMMmmpp; 0: it does not say */
 const char *lsh_node_shown(const struct lsh_node *node); /* the server, or all of them, for messages */
 
-/* For connections beside the node's: the URI of the server that commands go to, or last went to. Where that is not the node's own URI it is
- * made in `*moved`, to be cleared by the caller in any case. NULL: no memory, or it is not known yet. */
+/* For connections beside the node's: the URI of the server that commands go to, or last went to. Where that is not the
+ * node's own URI it is made in `*moved`, to be cleared by the caller in any case. NULL: no memory, or not known yet. */
 const struct lsh_uri *lsh_node_where(struct lsh_node *node, struct lsh_uri *moved);
 
 void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */
@@ -101,19 +95,19 @@ bool lsh_node_has_tried(struct lsh_node *node); /* the first attempt to connect 
  * LEASH_UNAVAILABLE, or what the hello was refused with. */
 leash_status lsh_node_trouble(struct lsh_node *node, char *text, size_t size, int *sys_errno);
 
-/* The server at the other end of connection `epoch` is not (or not any more) one to ask: dial anew. `why` is its own text. */
+/* The server at the other end of connection `epoch` is not (any more) one to ask: dial anew. `why` is its own text. */
 void lsh_node_leave(struct lsh_node *node, uint64_t epoch, const char *why);
 
-/* The server's clock at the local time `at`: an estimate in us that is not ahead of it, but for the drift since it was learned;
- * and, less 1 % of the time since then, what has certainly come there. */
+/* The server's clock at the local time `at`: an estimate in us that is not ahead of it, but for the drift since it was
+ * learned; and, less 1 % of the time since then, what has certainly come there. */
 int64_t lsh_node_server_us(struct lsh_node *node, int64_t at);
 int64_t lsh_node_server_us_at_least(struct lsh_node *node, int64_t at);
 
-/* Learn from a reading of the server's clock in an answer that was received at `received` to a command sent at `sent`. */
+/* Learn from a reading of the server's clock in an answer, received at `received`, to a command sent at `sent`. */
 void lsh_node_learn_clock(struct lsh_node *node, int64_t server_us, int64_t sent, int64_t received);
 
-/* For how long this life of the server has lasted at least, in ns; -1 if it does not say. It says so by its wall clock: who had met an
- * earlier life of it counts from when this one was met instead, but who had not believes what it says. */
+/* How long this life of the server has lasted at least, in ns; -1 if it does not say. It says so by its wall clock: who
+ * had met an earlier life of it counts from when this one was met instead; who had not believes what it says. */
 int64_t lsh_node_uptime(struct lsh_node *node, int64_t now);
 
 #endif

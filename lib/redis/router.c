@@ -43,16 +43,11 @@ lsh_router_slot_of(const struct lsh_router *r, const char *key, size_t size)
 	return r->cluster != NULL ? lsh_slot_of(key, size) : 0;
 }
 
-uint64_t
-lsh_router_commands_gone(const struct lsh_router *r)
+void
+lsh_router_gone(const struct lsh_router *r, uint64_t *commands, uint64_t *connects)
 {
-	return atomic_load(&r->commands_gone);
-}
-
-uint64_t
-lsh_router_connects_gone(const struct lsh_router *r)
-{
-	return atomic_load(&r->connects_gone);
+	*commands = atomic_load(&r->commands_gone);
+	*connects = atomic_load(&r->connects_gone);
 }
 
 size_t
@@ -160,7 +155,8 @@ lsh_server_destroy(struct lsh_server *server)
 	pthread_mutex_destroy(&server->mutex);
 }
 
-/* The server of a number that is in use, or, without a cluster, the next one. NULL: errno says what there is no more of, or it is closed. */
+/* The server of a number that is in use, or, without a cluster, the next one. NULL: errno says what there is no more of,
+ * or it is closed. */
 static struct lsh_server *
 make(struct lsh_router *r, const struct lsh_uri *uri, int number)
 {
@@ -193,25 +189,19 @@ make(struct lsh_router *r, const struct lsh_uri *uri, int number)
 static int
 make_servers(struct lsh_router *r)
 {
-	bool serves[LSH_SERVERS] = {false};
 	char text[LSH_ERRNO_TEXT];
 	int short_of = 0;
 
-	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
-		int number = lsh_cluster_at(r->cluster, slot);
-
-		if (number != LSH_NO_SERVER)
-			serves[number] = true;
-	}
 	for (int i = 0; i < LSH_SERVERS; i++) {
+		bool serves = lsh_cluster_serves(r->cluster, i);
 		struct lsh_server *server;
 
 		if (!lsh_cluster_use_number(r->cluster, i))
 			continue;
-		server = serves[i] ? make(r, lsh_cluster_server(r->cluster, i), i) : lsh_router_at(r, (size_t)i);
+		server = serves ? make(r, lsh_cluster_server(r->cluster, i), i) : lsh_router_at(r, (size_t)i);
 		if (server != NULL) {
-			atomic_store(&server->serves, serves[i]);
-		} else if (serves[i] && !r->closed) {
+			atomic_store(&server->serves, serves);
+		} else if (serves && !r->closed) {
 			short_of = errno;
 			lsh_courier_log(r->options.courier, LEASH_LOG_WARNING, "no connection to a server of the cluster: %s",
 			                lsh_shortage_text(short_of, text));
@@ -236,7 +226,8 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 
 	*asks = NULL;
 	if (r->cluster == NULL)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "%.80s: it is part of a cluster: write redis+cluster:// or rediss+cluster://: %.100s",
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                "%.80s: it is part of a cluster: write redis+cluster:// or rediss+cluster://: %.100s",
 		                lsh_node_shown(from->node), words);
 	status = lsh_cluster_redirect(r->cluster, once, words, from->number, &slot, &number, err);
 	if (status != LEASH_OK) {
@@ -249,7 +240,8 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 	if (*asks == NULL)
 		lsh_cluster_leave(r->cluster, number);
 	if (server == NULL)
-		return lsh_fail(err, r->closed ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, short_of, "%.80s: no connection to the server that it names: %.80s: %.60s",
+		return lsh_fail(err, r->closed ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, short_of,
+		                "%.80s: no connection to the server that it names: %.80s: %.60s",
 		                lsh_node_shown(from->node), lsh_shortage_text(short_of, text), words);
 	return LEASH_OK;
 }
@@ -360,12 +352,12 @@ static leash_status
 open_all(struct lsh_router *r, leash_error *err)
 {
 	const struct lsh_uri *uri = r->options.uri;
+	bool made = (r->uris = lsh_alloc(uri->host_count * sizeof *r->uris)) != NULL;
 
-	r->uris = lsh_alloc(uri->host_count * sizeof *r->uris);
-	for (size_t i = 0; r->uris != NULL && i < uri->host_count; i++)
-		if (!lsh_uri_of_server(&r->uris[i], uri, uri->hosts[i].host, uri->hosts[i].port) || make(r, &r->uris[i], (int)i) == NULL)
-			return lsh_fail_short(err, errno, "cannot make the connections to the servers");
-	return r->uris != NULL ? LEASH_OK : lsh_fail_short(err, ENOMEM, "cannot make the connections to the servers");
+	for (size_t i = 0; made && i < uri->host_count; i++)
+		made = lsh_uri_of_server(&r->uris[i], uri, uri->hosts[i].host, uri->hosts[i].port) &&
+		       make(r, &r->uris[i], (int)i) != NULL;
+	return made ? LEASH_OK : lsh_fail_short(err, errno, "cannot make the connections to the servers");
 }
 
 leash_status

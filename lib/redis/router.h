@@ -1,10 +1,12 @@
 /* The router: which server a command goes to.
  *
- * A client of one server, or of sentinels, has one. A client of a cluster has one for each server that has a slot, made when it is first heard of,
- * and given up some seconds after its server has lost its last slot and nobody uses it any more. A client of a quorum has all of them.
+ * A client of one server, or of sentinels, has one. A client of a cluster has one for each server that has a slot: made
+ * when it is first heard of, and given up some seconds after its server has lost its last slot and nobody uses it any
+ * more. A client of a quorum has all of them.
  *
- * In a cluster a server is used by each lock that lives there, and by whoever holds no monitor under which that stays so: by
- * lsh_server_use() where it is used anyway, else by what says that it returns a server in use. lsh_server_leave() ends that; NULL is allowed. */
+ * In a cluster a server is used by each lock that lives there, and by whoever holds no monitor under which that stays
+ * so: by lsh_server_use() where it is used anyway, else by what says that it returns a server in use.
+ * lsh_server_leave() ends that; NULL is allowed. */
 #ifndef LSH_REDIS_ROUTER_H
 #define LSH_REDIS_ROUTER_H
 
@@ -46,23 +48,27 @@ struct lsh_router_ops {
 
 enum { LSH_REDIRECTIONS = 5 }; /* in a row that are followed */
 
-struct lsh_router *lsh_router_new(const struct lsh_router_options *options, const struct lsh_router_ops *ops, void *ctx); /* NULL: no memory */
+/* NULL: no memory. */
+struct lsh_router *lsh_router_new(const struct lsh_router_options *options, const struct lsh_router_ops *ops,
+                                  void *ctx);
+
 /* Make the servers and await their first hellos; of a quorum without waiting. */
 leash_status lsh_router_open(struct lsh_router *router, leash_error *err);
 void lsh_router_close(struct lsh_router *router); /* from here on no server is made or given up */
 void lsh_router_free(struct lsh_router *router);  /* with the servers, which are stopped; NULL is allowed */
-void lsh_router_after_fork(struct lsh_router *router, void (*visit)(struct lsh_server *server)); /* in the child: each that there may be */
+
+/* In a forked child: visit each server that there may be. */
+void lsh_router_after_fork(struct lsh_router *router, void (*visit)(struct lsh_server *server));
 
 bool lsh_router_is_cluster(const struct lsh_router *router);
 const struct lsh_router_options *lsh_router_options(const struct lsh_router *router);
 unsigned lsh_router_slot_of(const struct lsh_router *router, const char *key, size_t size); /* 0 where there are none */
 
-/* Of finished servers, what they counted. */
-uint64_t lsh_router_commands_gone(const struct lsh_router *router);
-uint64_t lsh_router_connects_gone(const struct lsh_router *router);
+/* What those servers have counted that are given up. */
+void lsh_router_gone(const struct lsh_router *router, uint64_t *commands, uint64_t *connects);
 
-/* The servers that there are: for (i = 0; i < lsh_router_count(r); i++) if ((s = lsh_router_get(r, i)) != NULL) ... lsh_server_leave(s);
- * lsh_router_at() is the same without a use: where none is given up (no cluster, or closed), or it is in use. */
+/* The servers that there are, below the count: in use, or NULL. lsh_router_at() is the same without a use: where none
+ * is given up (no cluster, or closed), or it is in use. */
 size_t lsh_router_count(const struct lsh_router *router);
 struct lsh_server *lsh_router_get(struct lsh_router *router, size_t i);
 struct lsh_server *lsh_router_at(const struct lsh_router *router, size_t i);
@@ -74,13 +80,16 @@ struct lsh_server *lsh_router_any(struct lsh_router *router); /* in use; rather 
 
 void lsh_server_use(struct lsh_server *server);
 void lsh_server_leave(struct lsh_server *server);
-void lsh_server_keep(struct lsh_server **kept, struct lsh_server *server); /* use this one, and leave the one before; either may be NULL */
 
-/* `from` said that the key is elsewhere: MOVED, and the map is corrected; or ASK: `*asks`, in use, is to be asked for this once. Else it cannot be
- * followed, for the reason given. */
+/* Use this one, and leave the one before; either may be NULL. */
+void lsh_server_keep(struct lsh_server **kept, struct lsh_server *server);
+
+/* `from` said that the key is elsewhere: MOVED, and the map is corrected; or ASK: `*asks`, in use, is to be asked for
+ * this once. Else it cannot be followed, for the reason given. */
 leash_status lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server **asks, leash_error *err);
 void lsh_router_doubt(struct lsh_router *router); /* have the map looked at anew */
-leash_status lsh_router_trouble(struct lsh_router *router, unsigned slot, leash_error *err); /* why a slot has no server */
+/* Why a slot has no server. */
+leash_status lsh_router_trouble(struct lsh_router *router, unsigned slot, leash_error *err);
 
 /* Make the rest of a server, for server_new(): its node is made, and not started yet. */
 void lsh_server_init(struct lsh_server *server, struct lsh_router *router, const struct lsh_uri *uri, int number);

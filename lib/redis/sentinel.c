@@ -738,7 +738,8 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options)
 	if (s->kick < 0)
 		goto fail;
 	s->asked = (struct lsh_informant_options){
-		.name = options->name, .timeout = options->timeout, .want = LSH_WANT_SENTINEL, .bytes = BYTES, .elements = ELEMENTS,
+		.name = options->name, .timeout = options->timeout, .want = LSH_WANT_SENTINEL,
+		.bytes = BYTES, .elements = ELEMENTS,
 	};
 	s->news = s->asked;
 	s->news.unasked = true;

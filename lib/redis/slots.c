@@ -145,6 +145,12 @@ lsh_cluster_server(const struct lsh_cluster *c, int number)
 	return atomic_load_explicit(&c->server[number].uri, memory_order_acquire);
 }
 
+bool
+lsh_cluster_serves(const struct lsh_cluster *c, int number)
+{
+	return atomic_load(&c->server[number].slots) > 0;
+}
+
 /* ---- servers ---- */
 
 static bool
@@ -341,7 +347,8 @@ lsh_slots_take(struct lsh_cluster *c, const int16_t at[static LSH_SLOTS], int64_
 		c->server[i].surveyed = false;
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
 		int from = c->at[slot], to = at[slot];
-		int64_t learned_at = c->learned_at[slot], counts_at = higher ? learned_at : lsh_after(learned_at, LSH_SLOT_STANDS);
+		int64_t learned_at = c->learned_at[slot];
+		int64_t counts_at = higher ? learned_at : lsh_after(learned_at, LSH_SLOT_STANDS);
 		bool news = to != LSH_NOT_SAID && to != from;
 
 		if (to >= 0)

@@ -42,9 +42,8 @@ const char *lsh_slots_fault(const struct redisReply *slots, const char *asked, u
 bool lsh_range_read(const struct redisReply *slots, size_t i, unsigned *first, unsigned *last);
 bool lsh_range_node(const struct redisReply *slots, size_t i, size_t n, const char *asked, struct lsh_slot_node *node);
 
-/* How much a node is to be believed, by its reply to CLUSTER INFO: more if it is in touch with most masters and slots are
- * served (cluster_state:ok, or not said); then, the newer the order of things is that it has heard of
- * (cluster_current_epoch). */
+/* How much a node is to be believed, by its reply to CLUSTER INFO: more if it is in touch with most masters
+ * (cluster_state:ok, or not said); then, the newer the order of things that it has heard of (cluster_current_epoch). */
 uint64_t lsh_rank_read(const struct redisReply *info);
 
 /* Read "MOVED <slot> <host>:<port>", or "ASK ...", up to `verb` and all. The host is "" where none was said: then it
@@ -56,7 +55,7 @@ bool lsh_redirection_read(const char *text, const char *verb, unsigned *slot, st
 struct lsh_slot_server {
 	struct lsh_uri *_Atomic uri; /* NULL: the number is free. Written with the mutex held, read without */
 	atomic_uint users;           /* from 0 on, only with the mutex held */
-	unsigned slots;              /* that it has; this and the rest: with the mutex held */
+	atomic_uint slots;           /* that it has; written with the mutex held. The rest: with the mutex held */
 	bool surveyed;               /* the last map says that it has some */
 	bool retiring;
 	int64_t idle_since;          /* as far as it was looked at; 0: it is not idle */

@@ -103,15 +103,6 @@ visit_master(struct visits *v)
 
 /* ---- clusters ---- */
 
-static bool
-has_a_slot(const struct lsh_cluster *cluster, int index)
-{
-	for (unsigned slot = 0; slot < LSH_SLOTS; slot++)
-		if (lsh_cluster_at(cluster, slot) == index)
-			return true;
-	return false;
-}
-
 static void
 visit_masters(struct visits *v)
 {
@@ -128,7 +119,7 @@ visit_masters(struct visits *v)
 	status = lsh_cluster_open(cluster, &why);
 	note(v, status, &why);
 	for (int i = 0; status == LEASH_OK && i < LSH_SERVERS; i++)
-		if (lsh_cluster_server(cluster, i) != NULL && has_a_slot(cluster, i))
+		if (lsh_cluster_serves(cluster, i))
 			visit(v, lsh_cluster_server(cluster, i), cluster, i);
 	lsh_cluster_stop(cluster);
 	lsh_cluster_free(cluster);
