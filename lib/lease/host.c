@@ -6,9 +6,9 @@
 #include "lease/resource.h"
 #include "lease/subscription.h"
 #include "lease/vote.h"
+#include "redis/listener.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #define PATIENT (200 * LSH_MS) /* so long the first dial may take before the map is doubted */
 
@@ -251,17 +251,19 @@ clock_jumped(void *ctx, int64_t by_us)
 	b->ops->clock_jumped(b->ctx, by_us);
 }
 
-#define OPS .connected = connected, .denied = denied, .subscribed = subscribed, .work = work, \
-            .expects_messages = expects_messages, .message = lsh_wakeup_message, .clock_jumped = clock_jumped
-
-static const struct lsh_node_ops node_ops = {OPS}, cluster_node_ops = {
-	OPS,
-	.channel_subscribed = lsh_subscription_confirmed,
-	.channel_unsubscribed = lsh_subscription_ended,
-	.channel_refused = lsh_subscription_refused,
+static const struct lsh_node_ops node_ops = {
+	.connected = connected, .denied = denied, .subscribed = subscribed, .work = work,
+	.expects_messages = expects_messages, .clock_jumped = clock_jumped,
 };
 
-#undef OPS
+static const struct lsh_listener_ops wakeups = {.message = lsh_wakeup_message};
+
+static const struct lsh_listener_ops wakeups_of_cluster = {
+	.message = lsh_wakeup_message,
+	.subscribed = lsh_subscription_confirmed,
+	.unsubscribed = lsh_subscription_ended,
+	.refused = lsh_subscription_refused,
+};
 
 /* ---- life ---- */
 
@@ -269,19 +271,19 @@ struct lsh_host *
 lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 {
 	struct lsh_host *host = lsh_new(struct lsh_host);
-	/* on a quorum there is no queue, and so no grant to be told of */
 	struct lsh_node_options options = {
 		.uri = uri,
 		.name = b->client_name,
 		.courier = b->courier,
-		.channel = b->strategy->has_queue ? b->channel : NULL,
+		.channel = b->channel,
 		.timeout = b->options.timeout,
 		.ask_every = b->options.lease_ms * LSH_MS / 3,
 	};
-	const struct lsh_node_ops *ops = lsh_router_is_cluster(b->router) ? &cluster_node_ops : &node_ops;
 
 	if (host == NULL)
 		return NULL;
+	if (b->strategy->has_queue) /* else there is no grant to be told of */
+		options.messages = lsh_router_is_cluster(b->router) ? &wakeups_of_cluster : &wakeups;
 	lsh_server_init(&host->server, b->router, uri, number);
 	host->backend = b;
 	pthread_mutex_init(&host->mutex, NULL);
@@ -289,7 +291,7 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	host->doubt_at = LSH_NEVER;
 	lsh_monitor_init(&host->presence.monitor);
 	lsh_batches_init(host);
-	host->server.node = lsh_node_new(&options, ops, host);
+	host->server.node = lsh_node_new(&options, &node_ops, host);
 	if (host->server.node == NULL || !lsh_node_start(host->server.node)) {
 		int why = errno;
 

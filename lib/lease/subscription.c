@@ -62,13 +62,14 @@ lsh_subscription_is_heard(const struct lsh_resource *r, const struct lsh_host *h
 
 /* Not entered. */
 static bool
-say(const struct lsh_resource *r, struct lsh_host *host, bool (*what)(struct lsh_listener *, const char *, size_t))
+ask(const struct lsh_resource *r, struct lsh_host *host, bool joins)
 {
 	char *name = lsh_alloc(r->key_size + END_SIZE);
-	bool said = name != NULL && what(lsh_node_listener(host->server.node), name, write_name(r, name));
+	struct lsh_listener *listener = lsh_node_listener(host->server.node);
+	bool asked = name != NULL && lsh_listener_ask(listener, joins, name, write_name(r, name));
 
 	lsh_free(name);
-	return said;
+	return asked;
 }
 
 /* Not entered. It is asked for, or left. */
@@ -77,14 +78,14 @@ change(struct lsh_later *later)
 {
 	struct lsh_resource *r = lsh_container(later, struct lsh_resource, subscribe);
 	struct lsh_host *host = r->subscribes_at;
-	bool joins, said;
+	bool joins, asked;
 
 	lsh_monitor_enter(&r->monitor);
 	joins = r->subscribed == LSH_LISTENS_SOON;
 	lsh_monitor_leave(&r->monitor);
-	said = say(r, host, joins ? lsh_listener_subscribe : lsh_listener_unsubscribe);
+	asked = ask(r, host, joins);
 	lsh_monitor_enter(&r->monitor);
-	if (!said && r->subscribed == LSH_LISTENS_SOON && r->subscribed_at == host)
+	if (!asked && r->subscribed == LSH_LISTENS_SOON && r->subscribed_at == host)
 		r->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
 	r->subscribes_at = NULL;
 	lsh_monitor_leave(&r->monitor);
@@ -183,7 +184,7 @@ void
 lsh_subscription_forget(struct lsh_resource *r)
 {
 	if (r->subscribed != LSH_DEAF)
-		say(r, r->subscribed_at, lsh_listener_unsubscribe);
+		ask(r, r->subscribed_at, false);
 }
 
 static void

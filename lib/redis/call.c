@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define NONSENSE   "the answer is not what a Redis server says to a script"
-#define NOT_LOADED "its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them"
+#define NOT_LOADED \
+	"its scripts are not loaded (any more), and are not sent: scripts=preloaded; leash scripts --load loads them"
 
 /* So many redirections are followed at once: servers that do not agree are given a moment. */
 enum { AT_ONCE = 2 };
@@ -33,7 +34,7 @@ send(struct lsh_call *call)
 	struct lsh_script_call command;
 	enum lsh_appended appended;
 
-	call->ticket.epoch = lsh_pipe_epoch(pipe); /* before all that the command says, so that this belongs to that connection, or it is refused */
+	call->ticket.epoch = lsh_pipe_epoch(pipe); /* first: what the command says belongs to this connection */
 	call->sent = lsh_now_ns();
 	command.script = NULL;
 	command.count = command.used = 0;
@@ -42,7 +43,10 @@ send(struct lsh_call *call)
 	call->script = command.script;
 	if (call->with_source && command.script != NULL)
 		lsh_script_send_whole(&command);
-	appended = (call->asking ? lsh_pipe_append_asking : lsh_pipe_append)(pipe, &call->ticket, command.args, command.count, call->sent, patience);
+	if (call->asking)
+		appended = lsh_pipe_append_asking(pipe, &call->ticket, command.args, command.count, call->sent, patience);
+	else
+		appended = lsh_pipe_append(pipe, &call->ticket, command.args, command.count, call->sent, patience);
 	if (appended == LSH_PIPE_FULL)
 		put_into_backlog(call);
 	return appended != LSH_PIPE_DOWN;
@@ -95,7 +99,8 @@ static void
 follow(struct lsh_call *call, struct lsh_result *r, struct lsh_server **asks, leash_error *why)
 {
 	if (lsh_router_is_cluster(r->server->router) && call->hops >= LSH_REDIRECTIONS)
-		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s: sent from server to server %d times in a row, the last time by: %.100s",
+		lsh_fail(why, LEASH_UNAVAILABLE, 0,
+		         "%.80s: sent from server to server %d times in a row, the last time by: %.100s",
 		         lsh_node_shown(r->server->node), LSH_REDIRECTIONS, r->words);
 	else if (lsh_router_follow(r->server, r->words, asks, why) == LEASH_OK)
 		r->again = true;
@@ -108,7 +113,8 @@ follow(struct lsh_call *call, struct lsh_result *r, struct lsh_server **asks, le
 static bool
 may_send_source(const struct lsh_call *call)
 {
-	return !call->with_source && call->script != NULL && !lsh_router_options(call->server->router)->preloaded;
+	return !call->with_source && call->script != NULL && !lsh_router_options(call->server->router)->preloaded &&
+	       !(LSH_MUTATES(LSH_SCRIPTS_ARE_THERE) && call->stays);
 }
 
 /* Is it to be sent again at once, in another form or elsewhere? Entered. */
@@ -119,7 +125,7 @@ goes_on(struct lsh_call *call, const struct lsh_result *r, struct lsh_server *as
 
 	if (r->what != LSH_CALL_REFUSED)
 		return false;
-	if (r->fault == LSH_FAULT_NOSCRIPT && may_send_source(call) && !(LSH_MUTATES(LSH_SCRIPTS_ARE_THERE) && call->stays)) {
+	if (r->fault == LSH_FAULT_NOSCRIPT && may_send_source(call)) {
 		call->with_source = true;
 	} else if (r->fault == LSH_FAULT_CLUSTER && r->again && !call->stays && call->hops <= AT_ONCE) {
 		call->asking = asks != NULL;
@@ -134,9 +140,14 @@ goes_on(struct lsh_call *call, const struct lsh_result *r, struct lsh_server *as
 	return true;
 }
 
+/* Entered, and left by this. */
 static void
 finish(struct lsh_call *call, struct lsh_result *r)
 {
+	struct lsh_monitor *monitor = call->monitor;
+	void (*release)(struct lsh_call *, void *) = call->ops->release;
+	void *owner = call->owner;
+
 	call->maybe_done |= r->what == LSH_CALL_UNKNOWN || r->what == LSH_CALL_NONSENSE;
 	if (r->what == LSH_CALL_ANSWERED) {
 		call->hops = 0;
@@ -144,27 +155,29 @@ finish(struct lsh_call *call, struct lsh_result *r)
 	}
 	r->home = call->home;
 	r->one_key = call->one_key;
+	lsh_server_leave(call->server);
+	call->server = NULL;
 	call->out = false;
-	call->server = NULL; /* its use is r->server's, or the caller's */
 	call->ops->done(call, r);
+	lsh_monitor_leave(monitor);
+	release(call, owner);
 }
 
 static void
 ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_message *message)
 {
 	static const enum lsh_verdict_of_call what[] = {
-		[LSH_ANSWERED] = LSH_CALL_ANSWERED, [LSH_UNSENT] = LSH_CALL_UNSENT, [LSH_UNKNOWN] = LSH_CALL_UNKNOWN, [LSH_GARBLED] = LSH_CALL_NONSENSE,
+		[LSH_ANSWERED] = LSH_CALL_ANSWERED, [LSH_UNSENT] = LSH_CALL_UNSENT, [LSH_UNKNOWN] = LSH_CALL_UNKNOWN,
+		[LSH_GARBLED] = LSH_CALL_NONSENSE,
 	};
 	struct lsh_call *call = lsh_container(ticket, struct lsh_call, ticket);
-	struct lsh_result r = {.what = what[outcome], .message = message, .garbled = outcome == LSH_GARBLED, .epoch = ticket->epoch, .sent = call->sent};
-	struct lsh_monitor *monitor = call->monitor;
 	struct lsh_server *server = call->server, *asks = NULL;
-	void (*release)(struct lsh_call *, void *) = call->ops->release;
-	void *owner = call->owner;
-	bool is_over;
+	struct lsh_result r = {
+		.what = what[outcome], .message = message, .garbled = outcome == LSH_GARBLED, .server = server,
+		.epoch = ticket->epoch, .sent = call->sent,
+	};
 	leash_error why;
 
-	r.server = server;
 	if (message != NULL && message->type == LSH_ERROR) {
 		r.words = message->item[0].text;
 		judge_refusal(call, &r);
@@ -177,67 +190,59 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 		lsh_node_leave(server->node, r.epoch, NONSENSE);
 	r.asks = asks;
 	lsh_server_use(server); /* for `r`, whatever becomes of the call's */
-	lsh_monitor_enter(monitor);
-	is_over = !goes_on(call, &r, asks);
-	if (!is_over && !send(call)) {
-		is_over = true;
-		r.what = LSH_CALL_UNSENT;
-	}
-	if (is_over) {
-		lsh_server_leave(call->server);
+	lsh_monitor_enter(call->monitor);
+	if (!goes_on(call, &r, asks)) {
 		finish(call, &r);
+	} else if (!send(call)) {
+		r.what = LSH_CALL_UNSENT;
+		finish(call, &r);
+	} else {
+		lsh_monitor_leave(call->monitor);
 	}
-	lsh_monitor_leave(monitor);
-	if (is_over)
-		release(call, owner);
 	lsh_server_leave(server);
 	lsh_server_leave(asks);
+}
+
+/* Send the call that has waited longest. False: there is none, or no room for it. */
+static bool
+resume(struct lsh_server *server)
+{
+	struct lsh_list *first;
+	struct lsh_call *call;
+	bool is_full;
+
+	pthread_mutex_lock(&server->mutex);
+	first = lsh_list_first(&server->backlog);
+	if (first != NULL)
+		lsh_list_remove(first);
+	pthread_mutex_unlock(&server->mutex);
+	if (first == NULL)
+		return false;
+	call = lsh_container(first, struct lsh_call, link);
+	lsh_monitor_enter(call->monitor);
+	call->ticket.reader = NULL;
+	if (!send(call)) {
+		struct lsh_result r = {
+			.what = LSH_CALL_UNSENT, .server = server, .sent = call->sent, .epoch = call->ticket.epoch,
+		};
+
+		lsh_server_use(server);
+		finish(call, &r);
+		lsh_server_leave(server);
+		return true;
+	}
+	pthread_mutex_lock(&server->mutex);
+	is_full = !lsh_list_empty(&call->link);
+	pthread_mutex_unlock(&server->mutex);
+	lsh_monitor_leave(call->monitor);
+	return !is_full;
 }
 
 void
 lsh_call_resume(struct lsh_server *server)
 {
-	struct lsh_list *first;
-
-	do {
-		bool is_full, sent;
-		struct lsh_call *call;
-		struct lsh_monitor *monitor;
-		void (*release)(struct lsh_call *, void *);
-		void *owner;
-
-		pthread_mutex_lock(&server->mutex);
-		first = lsh_list_first(&server->backlog);
-		if (first != NULL)
-			lsh_list_remove(first);
-		pthread_mutex_unlock(&server->mutex);
-		if (first == NULL)
-			return;
-		call = lsh_container(first, struct lsh_call, link);
-		monitor = call->monitor;
-		release = call->ops->release;
-		owner = call->owner;
-		lsh_monitor_enter(monitor);
-		call->ticket.reader = NULL;
-		sent = send(call);
-		pthread_mutex_lock(&server->mutex);
-		is_full = sent && !lsh_list_empty(&call->link);
-		pthread_mutex_unlock(&server->mutex);
-		if (!sent) {
-			struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = server, .sent = call->sent, .epoch = call->ticket.epoch};
-
-			lsh_server_use(server);
-			lsh_server_leave(call->server);
-			finish(call, &r);
-		}
-		lsh_monitor_leave(monitor);
-		if (!sent) {
-			release(call, owner);
-			lsh_server_leave(server);
-		}
-		if (is_full)
-			return;
-	} while (first != NULL);
+	while (resume(server))
+		;
 }
 
 /* ---- in words ---- */
@@ -260,6 +265,7 @@ void
 lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_error *why)
 {
 	struct lsh_node *node = r->server->node;
+	const char *shown = lsh_node_shown(node);
 	char says[LSH_FAULT_TEXT];
 
 	*why = (leash_error){LEASH_UNAVAILABLE, 0, ""};
@@ -270,13 +276,11 @@ lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_
 			return;
 		}
 		say(says, call, r->words);
-		lsh_fail(why, r->again ? LEASH_UNAVAILABLE : lsh_fault_status(r->fault), 0, "%.60s: %s", lsh_node_shown(node), says);
+		lsh_fail(why, r->again ? LEASH_UNAVAILABLE : lsh_fault_status(r->fault), 0, "%.60s: %s", shown, says);
 		return;
 	case LSH_CALL_NONSENSE:
-		if (r->garbled)
-			lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: what it sends is not what a Redis server says", lsh_node_shown(node));
-		else
-			lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: " NONSENSE, lsh_node_shown(node));
+		lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: %s", shown,
+		         r->garbled ? "what it sends is not what a Redis server says" : NONSENSE);
 		return;
 	default:
 		why->status = lsh_node_trouble(node, why->text, sizeof why->text, &why->sys_errno);

@@ -1,15 +1,16 @@
 /* A call: one script, sent until somebody answers for it.
  *
- *   IDLE --start--> OUT --answered, refused for good, or the connection is gone: done--> IDLE, or started again by `done`
+ *   IDLE --start--> OUT --answered, refused for good, or the connection is gone: done--> IDLE, or OUT again by done()
  *                  |  ^
  *                  +--+  NOSCRIPT: once more with the script's text; MOVED, ASK: to the server that has the key;
  *                        TRYAGAIN, and there is a form with one key: that one
  *
- * This is the only place that deals with redirections, with a script that is not there, and with a server that is not the one to ask; and the
- * only one that tells a refusal from an answer. What may pass by itself (loading, a slot that moves, no connection) is for the owner to try
- * again: it knows how long that is worthwhile.
+ * This is the only place that deals with redirections, with a script that is not there, and with a server that is not
+ * the one to ask; and the only one that tells a refusal from an answer. What may pass by itself (loading, a slot that
+ * moves, no connection) is for the owner to try again: it knows how long that is worthwhile.
  *
- * A call lies in the memory of what it is about, and has a reference to that from start() to done(). It never blocks and is never given up.
+ * A call lies in the memory of what it is about, and has a reference to that from start() to done(). It never blocks
+ * and is never given up.
  *
  * Threads: start() with the monitor entered; done() on whichever thread read the answer, with the monitor entered. */
 #ifndef LSH_REDIS_CALL_H
@@ -49,13 +50,13 @@ struct lsh_result {
 struct lsh_call_ops {
 	/* Where its key lives. Entered. */
 	struct lsh_server *(*home)(struct lsh_call *call);
-	/* Make the command. Entered. False: it is not wanted any more; then lsh_call_start() is false, or, where it was sent
-	 * before, done() is told UNSENT. `*patience` (ns) is how long the answer may take; it is the router's timeout before. */
+	/* Make the command. Entered. False: it is not wanted any more; then lsh_call_start() is false, or, where it was
+	 * sent before, done() is told UNSENT. `*patience` (ns), the router's timeout before: how long the answer may take. */
 	bool (*build)(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience);
 	bool (*is_answer)(const struct lsh_call *call, const struct lsh_message *message);
 	void (*done)(struct lsh_call *call, const struct lsh_result *result);
-	/* Not entered: give back the reference. The call may be on its way again by then, for another purpose: only its address
-	 * counts. */
+	/* Not entered: give back the reference. The call may be on its way again by then, for another purpose: only its
+	 * address counts. */
 	void (*release)(struct lsh_call *call, void *owner);
 	/* The n-th key (from 1) of its script, for a message. */
 	void (*show_key)(const struct lsh_call *call, unsigned n, char *out, size_t size);
@@ -84,9 +85,9 @@ struct lsh_call {
 
 void lsh_call_init(struct lsh_call *call, const struct lsh_call_ops *ops, struct lsh_monitor *monitor, void *owner);
 
-/* Send it, to where its key lives. `reader` is the parker of a thread that is going to read, or NULL. The caller has counted a reference for it.
- * False: nothing was sent, for want of a connection or because build() said so, and done() is not called; the reference is the
- * caller's again. */
+/* Send it, to where its key lives. `reader` is the parker of a thread that is going to read, or NULL. The caller has
+ * counted a reference for it. False: nothing was sent, for want of a connection or because build() said so, and done()
+ * is not called; the reference is the caller's again. */
 bool lsh_call_start(struct lsh_call *call, struct lsh_parker *reader);
 
 /* Nobody reads for it any more. Entered. */

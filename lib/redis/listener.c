@@ -14,13 +14,13 @@
 enum { LEAST_ROOM = 1024, MOST_ROOM = 1 << 20 }; /* of a buffer */
 
 struct request {
-	bool subscribe;
+	bool joins;
 	size_t size; /* of the channel, which follows */
 };
 
 struct lsh_listener {
 	struct lsh_connection conn;   /* its mutex guards the rest */
-	struct lsh_listener_ops ops;
+	const struct lsh_listener_ops *ops;
 	void *ctx;
 	struct lsh_list sleepers;     /* struct sleeper */
 	struct lsh_buffer asked;      /* struct request and its channel, of each that was not answered yet */
@@ -92,10 +92,10 @@ write_out(struct lsh_listener *l)
 
 /* ---- the seat, no mutex held ---- */
 
-/* Take the request that was made first, if there is one, and, where `channel` is not NULL, if it is to `subscribe` to
- * that channel, or to end it. Its channel is in l->channel then. */
+/* Take the request that was made first, if there is one, and, where `channel` is not NULL, if it is for that channel:
+ * to join it, or to leave. Its channel is in l->channel then. */
 static bool
-take_request(struct lsh_listener *l, struct request *request, bool subscribe, const struct lsh_item *channel)
+take_request(struct lsh_listener *l, struct request *request, bool joins, const struct lsh_item *channel)
 {
 	bool taken;
 
@@ -107,7 +107,7 @@ take_request(struct lsh_listener *l, struct request *request, bool subscribe, co
 		memcpy(request, first, sizeof *request);
 		memcpy(l->channel, first + sizeof *request, request->size);
 		l->channel[request->size] = '\0';
-		taken = channel == NULL || (request->subscribe == subscribe && request->size == channel->length &&
+		taken = channel == NULL || (request->joins == joins && request->size == channel->length &&
 		                            memcmp(l->channel, channel->text, request->size) == 0);
 	}
 	if (taken)
@@ -119,63 +119,33 @@ take_request(struct lsh_listener *l, struct request *request, bool subscribe, co
 static bool
 is_about(const struct lsh_message *m, const char *what, enum lsh_type type)
 {
-	return m->type == LSH_ARRAY && m->count == 3 && m->item[0].type == LSH_STRING && m->item[1].type == LSH_STRING && m->item[2].type == type &&
-	       strcmp(m->item[0].text, what) == 0;
-}
-
-/* The server says that a channel has been subscribed to. False: nobody asked for that. */
-static bool
-take_subscribed(struct lsh_listener *l, const struct lsh_item *channel)
-{
-	struct request request;
-
-	if (!take_request(l, &request, true, channel))
-		return false;
-	l->ops.subscribed(l->ctx, channel->text, channel->length);
-	return true;
-}
-
-/* ... or not any more, of its own accord perhaps: then it comes at any time. */
-static bool
-take_unsubscribed(struct lsh_listener *l, const struct lsh_item *channel)
-{
-	struct request request;
-
-	if (l->ops.unsubscribed == NULL)
-		return false;
-	take_request(l, &request, false, channel);
-	l->ops.unsubscribed(l->ctx, channel->text, channel->length);
-	return true;
-}
-
-/* What was asked for first was refused. A channel that cannot be left is none that was subscribed to. */
-static bool
-take_refused(struct lsh_listener *l, const char *text)
-{
-	struct request request;
-
-	if (!take_request(l, &request, false, NULL))
-		return false;
-	if (request.subscribe)
-		l->ops.refused(l->ctx, l->channel, request.size, text);
-	else
-		l->ops.unsubscribed(l->ctx, l->channel, request.size);
-	return true;
+	return m->type == LSH_ARRAY && m->count == 3 && m->item[0].type == LSH_STRING && m->item[1].type == LSH_STRING &&
+	       m->item[2].type == type && strcmp(m->item[0].text, what) == 0;
 }
 
 /* False: that is not what a Redis server says. */
 static bool
 take_in(struct lsh_listener *l, const struct lsh_message *m)
 {
+	const struct lsh_item *channel = &m->item[1];
+	struct request request;
+
 	if (is_about(m, "message", LSH_STRING) || is_about(m, "smessage", LSH_STRING)) {
-		l->ops.message(l->ctx, m->item[2].text, m->item[2].length);
-		return true;
+		l->ops->message(l->ctx, m->item[2].text, m->item[2].length);
+	} else if (is_about(m, "ssubscribe", LSH_INTEGER) && take_request(l, &request, true, channel)) {
+		l->ops->subscribed(l->ctx, channel->text, channel->length);
+	} else if (is_about(m, "sunsubscribe", LSH_INTEGER) && l->ops->unsubscribed != NULL) {
+		take_request(l, &request, false, channel); /* or it comes of the server's own accord, at any time */
+		l->ops->unsubscribed(l->ctx, channel->text, channel->length);
+	} else if (m->type == LSH_ERROR && take_request(l, &request, false, NULL)) {
+		if (request.joins)
+			l->ops->refused(l->ctx, l->channel, request.size, m->item[0].text);
+		else /* a channel that cannot be left is none that was subscribed to */
+			l->ops->unsubscribed(l->ctx, l->channel, request.size);
+	} else {
+		return false;
 	}
-	if (is_about(m, "ssubscribe", LSH_INTEGER))
-		return take_subscribed(l, &m->item[1]);
-	if (is_about(m, "sunsubscribe", LSH_INTEGER))
-		return take_unsubscribed(l, &m->item[1]);
-	return m->type == LSH_ERROR && take_refused(l, m->item[0].text);
+	return true;
 }
 
 /* Hand out the messages that have come whole. False: they are not what a Redis server says. */
@@ -213,7 +183,8 @@ write_rest(struct lsh_listener *l)
 	pthread_mutex_unlock(&l->conn.mutex);
 }
 
-/* Sleep until there is something to read, the parker is woken, or `deadline`. False: the connection is of no use any more. */
+/* Sleep until there is something to read, the parker is woken, or `deadline`. False: the connection is of no use any
+ * more. */
 static bool
 poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline)
 {
@@ -230,7 +201,8 @@ poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadlin
 /* ---- those who wait ---- */
 
 void
-lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg), void *arg)
+lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
+                  void *arg)
 {
 	struct sleeper sleeper = {.parker = parker};
 
@@ -263,15 +235,15 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 
 /* ---- sharded channels ---- */
 
-static bool
-request(struct lsh_listener *l, bool subscribe, const char *channel, size_t size)
+bool
+lsh_listener_ask(struct lsh_listener *l, bool joins, const char *channel, size_t size)
 {
-	struct lsh_arg args[] = {subscribe ? LSH_ARG("SSUBSCRIBE") : LSH_ARG("SUNSUBSCRIBE"), {channel, size}};
-	struct request asked = {.subscribe = subscribe, .size = size};
+	struct lsh_arg args[] = {joins ? LSH_ARG("SSUBSCRIBE") : LSH_ARG("SUNSUBSCRIBE"), {channel, size}};
+	struct request asked = {.joins = joins, .size = size};
 	size_t most = lsh_command_size(args, 2);
 	bool taken;
 
-	assert(l->ops.subscribed != NULL && l->ops.unsubscribed != NULL && l->ops.refused != NULL);
+	assert(l->ops->subscribed != NULL && l->ops->unsubscribed != NULL && l->ops->refused != NULL);
 	if (size > LSH_CHANNEL_MOST)
 		return false;
 	pthread_mutex_lock(&l->conn.mutex);
@@ -285,18 +257,6 @@ request(struct lsh_listener *l, bool subscribe, const char *channel, size_t size
 	}
 	pthread_mutex_unlock(&l->conn.mutex);
 	return taken;
-}
-
-bool
-lsh_listener_subscribe(struct lsh_listener *l, const char *channel, size_t size)
-{
-	return request(l, true, channel, size);
-}
-
-bool
-lsh_listener_unsubscribe(struct lsh_listener *l, const char *channel, size_t size)
-{
-	return request(l, false, channel, size);
 }
 
 /* ---- the keeper ---- */
@@ -376,7 +336,7 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(voi
 
 	if (l == NULL)
 		return NULL;
-	l->ops = *ops;
+	l->ops = ops;
 	l->ctx = ctx;
 	lsh_list_init(&l->sleepers);
 	if (!lsh_connection_init(&l->conn, kick, keeper)) {

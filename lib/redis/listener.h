@@ -1,15 +1,15 @@
 /* The listener: the wake-up channel, read by the threads that wait for what comes there.
  *
- * It has one seat. A thread that waits takes it if it is vacant, reads, and hands each message to `message`, whoever it is for;
- * the others sleep on their parkers. Who leaves a vacant seat behind pokes the first of the sleepers. So a message reaches the
- * thread that it is meant for with one wake-up at most, and with none if that thread reads itself.
+ * It has one seat. A thread that waits takes it if it is vacant, reads, and hands each message to `message`, whoever it
+ * is for; the others sleep on their parkers. Who leaves a vacant seat behind pokes the first of the sleepers. So a
+ * message reaches the thread that it is meant for with one wake-up at most, and with none if that thread reads itself.
  *
- * When nobody waits nobody reads: a message is a hint, and what it said can be asked for. The keeper of the connection reads
- * now and then what was left, and looks for hang-ups.
+ * When nobody waits nobody reads: a message is a hint, and what it said can be asked for. The keeper of the connection
+ * reads now and then what was left, and looks for hang-ups.
  *
- * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). What is to be sent for that is written
- * by whoever asks for it; what the socket does not take at once by the thread in the seat, or the keeper. The server answers in the order
- * in which it was asked, so a refusal is known to be of the channel that was asked for first. */
+ * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). What is to be sent
+ * for that is written by whoever asks for it; what the socket does not take at once by the thread in the seat, or the
+ * keeper. The server answers in the order in which it was asked: a refusal is of the channel asked for first. */
 #ifndef LSH_REDIS_LISTENER_H
 #define LSH_REDIS_LISTENER_H
 
@@ -27,8 +27,8 @@ struct lsh_listener;
 struct lsh_listener_ops {
 	void (*message)(void *ctx, const char *text, size_t size);
 
-	/* Of sharded channels; all may be NULL where none are subscribed to. A connection that breaks takes all of them
-	 * with it, and those that were asked for: nothing is said of each. */
+	/* Of sharded channels: all of them or none. A connection that breaks takes all channels with it, and those that
+	 * were asked for: nothing is said of each. */
 	void (*subscribed)(void *ctx, const char *channel, size_t size);
 	void (*unsubscribed)(void *ctx, const char *channel, size_t size); /* we asked, or its slot has left the server */
 	void (*refused)(void *ctx, const char *channel, size_t size, const char *text); /* MOVED, NOPERM, unknown command */
@@ -36,20 +36,21 @@ struct lsh_listener_ops {
 
 enum { LSH_CHANNEL_MOST = 4096 };
 
-/* NULL: no memory or descriptors. `kick` tells the keeper that the connection broke, that the seat of a broken one is
- * vacant now, or that there is something to read or write and no thread to do it. It must not wait or call back. */
+/* NULL: no memory or descriptors. `ops` must outlive it. `kick` tells the keeper that the connection broke, that the
+ * seat of a broken one is vacant now, or that there is something to read or write and no thread to do it. It must not
+ * wait or call back. */
 struct lsh_listener *lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper),
                                       void *keeper);
 void lsh_listener_free(struct lsh_listener *listener);                              /* NULL is allowed */
 
-/* Wait until `over(arg)` or `deadline`, reading if the seat is vacant. `over` is called with no mutex held, again after each
- * message and each wake-up of `parker`, the calling thread's. */
-void lsh_listener_wait(struct lsh_listener *listener, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg), void *arg);
+/* Wait until `over(arg)` or `deadline`, reading if the seat is vacant. `over` is called with no mutex held, again after
+ * each message and each wake-up of `parker`, the calling thread's. */
+void lsh_listener_wait(struct lsh_listener *listener, struct lsh_parker *parker, int64_t deadline,
+                       bool (*over)(void *arg), void *arg);
 
-/* Ask for a sharded channel, or for its end; the answer comes to one of the ops. Never waits. False: there is no connection, or no
- * memory, or too much is on its way already; or the channel is longer than LSH_CHANNEL_MOST. */
-bool lsh_listener_subscribe(struct lsh_listener *listener, const char *channel, size_t size);
-bool lsh_listener_unsubscribe(struct lsh_listener *listener, const char *channel, size_t size);
+/* Ask for a sharded channel (`joins`), or for its end; the answer comes to one of the ops. Never waits. False: there is
+ * no connection, or no memory, or too much is on its way already; or the channel is longer than LSH_CHANNEL_MOST. */
+bool lsh_listener_ask(struct lsh_listener *listener, bool joins, const char *channel, size_t size);
 
 /* For the keeper of the connection. */
 bool lsh_listener_attach(struct lsh_listener *listener, struct lsh_wire wire); /* as lsh_pipe_attach() */

@@ -212,10 +212,6 @@ struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
 	static const struct lsh_pipe_ops pipe_ops = {.broke = kick, .unattended = kick, .grew = kick};
-	const struct lsh_listener_ops listener_ops = {
-		.message = ops->message, .subscribed = ops->channel_subscribed, .unsubscribed = ops->channel_unsubscribed,
-		.refused = ops->channel_refused,
-	};
 	struct lsh_node *n = lsh_new(struct lsh_node);
 	const struct lsh_sentinel_options sentinels = {
 		.uri = options->uri, .name = options->name, .timeout = options->timeout, .period = options->ask_every,
@@ -230,7 +226,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	n->ctx = ctx;
 	n->uri = options->uri;
 	n->timeout = options->timeout;
-	n->listens = options->channel != NULL || ops->channel_subscribed != NULL;
+	n->listens = options->messages != NULL;
 	atomic_init(&n->up_since, LSH_NEVER);
 	n->commands.started = n->messages.started = INT64_MIN / 2;
 	pthread_mutex_init(&n->mutex, NULL);
@@ -238,7 +234,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (!lsh_locator_init(&n->locator, &sentinels) || n->kick < 0 ||
 	    (n->pipe = lsh_pipe_new(&pipe_ops, n)) == NULL ||
-	    (n->listener = lsh_listener_new(&listener_ops, ctx, kick, n)) == NULL ||
+	    (n->listener = lsh_listener_new(options->messages, ctx, kick, n)) == NULL ||
 	    (n->commands.dial = lsh_dial_new(options->uri, options->name, NULL)) == NULL ||
 	    (n->messages.dial = lsh_dial_new(options->uri, options->name, channel)) == NULL) {
 		lsh_node_free(n);

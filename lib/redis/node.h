@@ -19,6 +19,7 @@
 
 struct lsh_node;
 struct lsh_listener;
+struct lsh_listener_ops;
 
 /* Called by the keeper, or where that is said by any thread. NULL: nobody wants to know; `connected` and `work` are
  * always there. */
@@ -32,13 +33,6 @@ struct lsh_node_ops {
 	void (*subscribed)(void *ctx); /* messages come (again): some may have been missed */
 	void (*work)(void *ctx);       /* was kicked; do all the work there is, without waiting */
 	bool (*expects_messages)(void *ctx); /* should messages be read although no thread waits? NULL: no */
-	void (*message)(void *ctx, const char *text, size_t size); /* any thread; there if it listens */
-
-	/* Of sharded channels, which are asked for at the listener (listener.h says when they come): any thread. All of
-	 * them, or none. */
-	void (*channel_subscribed)(void *ctx, const char *channel, size_t size);
-	void (*channel_unsubscribed)(void *ctx, const char *channel, size_t size);
-	void (*channel_refused)(void *ctx, const char *channel, size_t size, const char *text);
 	void (*clock_jumped)(void *ctx, int64_t by_us); /* any thread: the server's clock left ours */
 };
 
@@ -46,8 +40,9 @@ struct lsh_node_options {
 	const struct lsh_uri *uri; /* must outlive the node */
 	const char *name;          /* for CLIENT SETNAME; likewise */
 	struct lsh_courier *courier; /* for the log; NULL: there is none */
-	const char *channel;       /* to subscribe to; NULL: sharded channels are asked for at the listener; or, without
-	                              `channel_subscribed`, there are no messages, and no connection for them */
+	const struct lsh_listener_ops *messages; /* likewise, called with the node's ctx; NULL: it has no connection for
+	                                            messages */
+	const char *channel;       /* to subscribe to; NULL: none but sharded ones, which are asked for at the listener */
 	int64_t timeout;           /* ns, to connect and for one answer */
 	int64_t ask_every;         /* ns, how often sentinels are asked at least; 0: as lsh_sentinel_new() has it */
 };

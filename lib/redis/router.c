@@ -155,8 +155,8 @@ lsh_server_destroy(struct lsh_server *server)
 	pthread_mutex_destroy(&server->mutex);
 }
 
-/* The server of a number that is in use, or, without a cluster, the next one. NULL: errno says what there is no more of,
- * or it is closed. */
+/* The server of a number that is in use, or, without a cluster, the next one. NULL: errno says what there is no more
+ * of, or it is closed. */
 static struct lsh_server *
 make(struct lsh_router *r, const struct lsh_uri *uri, int number)
 {

@@ -28,7 +28,7 @@ struct lsh_pipe {
 };
 
 struct lsh_listener {
-	struct lsh_listener_ops ops;
+	const struct lsh_listener_ops *ops;
 	void *ctx;
 	bool up;
 };
@@ -188,7 +188,7 @@ wire_publish(size_t n, const char *text)
 {
 	const struct lsh_listener *l = nodes[n]->listener;
 
-	l->ops.message(l->ctx, text, strlen(text));
+	l->ops->message(l->ctx, text, strlen(text));
 }
 
 const char *
@@ -298,7 +298,7 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(voi
 
 	assert_non_null(l);
 	(void)kick, (void)keeper;
-	*l = (struct lsh_listener){.ops = *ops, .ctx = ctx};
+	*l = (struct lsh_listener){.ops = ops, .ctx = ctx};
 	return l;
 }
 
@@ -328,16 +328,10 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 }
 
 bool
-lsh_listener_subscribe(struct lsh_listener *l, const char *channel, size_t size)
+lsh_listener_ask(struct lsh_listener *l, bool joins, const char *channel, size_t size)
 {
-	(void)l, (void)channel, (void)size;
+	(void)l, (void)joins, (void)channel, (void)size;
 	return false;
-}
-
-bool
-lsh_listener_unsubscribe(struct lsh_listener *l, const char *channel, size_t size)
-{
-	return lsh_listener_subscribe(l, channel, size);
 }
 
 void

@@ -2,6 +2,7 @@
 #include "redis/node.h"
 
 #include "base/clock.h"
+#include "redis/listener.h"
 #include "tests/redis/seers.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
@@ -73,12 +74,13 @@ on_message(void *ctx, const char *text, size_t size)
 	(void)ctx, (void)text, (void)size;
 }
 
+static const struct lsh_listener_ops listener_ops = {.message = on_message};
+
 static const struct lsh_node_ops node_ops = {
 	.connected = on_connected,
 	.denied = on_denied,
 	.subscribed = on_subscribed,
 	.work = on_nothing,
-	.message = on_message,
 };
 
 static int
@@ -112,7 +114,8 @@ static void
 make_node(int64_t timeout)
 {
 	struct lsh_node_options options = {
-		.uri = &uri, .name = "leash:node", .courier = courier, .channel = "wake", .timeout = timeout,
+		.uri = &uri, .name = "leash:node", .courier = courier, .messages = &listener_ops, .channel = "wake",
+		.timeout = timeout,
 	};
 
 	forget_told();

@@ -114,9 +114,12 @@ channel_refused(void *ctx, const char *channel, size_t size, const char *text)
 }
 
 static const struct lsh_node_ops ops = {
-	.connected = ignore, .subscribed = subscribed, .work = ignore, .expects_messages = expects_messages, .message = message,
-	.channel_subscribed = channel_subscribed, .channel_unsubscribed = channel_unsubscribed,
-	.channel_refused = channel_refused,
+	.connected = ignore, .subscribed = subscribed, .work = ignore, .expects_messages = expects_messages,
+};
+
+static const struct lsh_listener_ops listener_ops = {
+	.message = message, .subscribed = channel_subscribed, .unsubscribed = channel_unsubscribed,
+	.refused = channel_refused,
 };
 
 static struct lsh_uri uri;
@@ -127,7 +130,7 @@ static atomic_bool expecting;
 static void
 open_node(const char *to, bool reads)
 {
-	struct lsh_node_options options = {.uri = &uri, .name = "leash:test", .timeout = 20 * LSH_S};
+	struct lsh_node_options options = {.uri = &uri, .name = "leash:test", .messages = &listener_ops, .timeout = 20 * LSH_S};
 	leash_error err = {0};
 
 	told[0] = '\0';
@@ -160,13 +163,13 @@ close_node(void **state)
 static bool
 subscribe(const char *channel)
 {
-	return lsh_listener_subscribe(listener, channel, strlen(channel));
+	return lsh_listener_ask(listener, true, channel, strlen(channel));
 }
 
 static bool
 unsubscribe(const char *channel)
 {
-	return lsh_listener_unsubscribe(listener, channel, strlen(channel));
+	return lsh_listener_ask(listener, false, channel, strlen(channel));
 }
 
 /* ---- with a fake ---- */
