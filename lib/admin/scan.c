@@ -44,7 +44,7 @@ struct lsh_scan {
 	struct lsh_host *host;       /* in use */
 	struct lsh_uri moved;        /* its address, if it is not always the same server */
 	const char *shown;
-	struct lsh_talk *talk;
+	struct lsh_informant *talk;
 	char cursor[LSH_DECIMAL_DIGITS + 1];
 	bool over;                   /* it has no further page */
 	uint64_t steps, steps_most;
@@ -73,7 +73,7 @@ forget_page(struct lsh_scan *s)
 static void
 disconnect(struct lsh_scan *s)
 {
-	lsh_talk_close(s->talk);
+	lsh_informant_free(s->talk);
 	s->talk = NULL;
 	lsh_uri_clear(&s->moved);
 	s->moved = (struct lsh_uri){0};
@@ -241,10 +241,10 @@ ask(struct lsh_scan *s, const struct lsh_arg *args, size_t count, const struct r
 	struct lsh_item item;
 
 	lsh_engine_enter(s->engine); /* before the look at `closing`: who closes either sees this, or is seen */
-	if (!atomic_load(&s->backend->closing))
-		status = lsh_talk_say(s->talk, args, count, err);
-	if (status == LEASH_OK)
+	if (!atomic_load(&s->backend->closing)) {
+		lsh_informant_send(s->talk, args, count);
 		status = lsh_talk_hear(s->talk, answer, err);
+	}
 	lsh_engine_leave(s->engine);
 	if (atomic_load(&s->backend->closing))
 		return lsh_fail(err, LEASH_CLOSED, 0, "the client was closed");
@@ -312,7 +312,7 @@ turn_page(struct lsh_scan *s, leash_error *err)
 		status = ask(s, args, sizeof args / sizeof *args, &answer, err);
 	if (status != LEASH_OK)
 		return status;
-	s->page = lsh_talk_take(s->talk);
+	s->page = lsh_informant_take(s->talk);
 	return take_page(s, err);
 }
 

@@ -27,15 +27,15 @@ leash_script_at(size_t i, leash_script *script)
 }
 
 static leash_status
-load(struct lsh_talk *talk, const struct lsh_uri *uri, const struct lsh_script *script, leash_error *err)
+load(struct lsh_informant *talk, const struct lsh_uri *uri, const struct lsh_script *script, leash_error *err)
 {
 	struct lsh_arg words[] = {LSH_ARG("SCRIPT"), LSH_ARG("LOAD"), {script->text, script->size}};
 	const struct redisReply *answer;
-	leash_status status = lsh_talk_say(talk, words, 3, err);
+	leash_status status;
 	struct lsh_item item;
 
-	if (status == LEASH_OK)
-		status = lsh_talk_hear(talk, &answer, err);
+	lsh_informant_send(talk, words, 3);
+	status = lsh_talk_hear(talk, &answer, err);
 	if (status != LEASH_OK)
 		return status;
 	item = lsh_answer_item(answer);
@@ -53,12 +53,12 @@ load(struct lsh_talk *talk, const struct lsh_uri *uri, const struct lsh_script *
 static leash_status
 load_all(const struct lsh_uri *uri, const char *name, int64_t timeout, leash_error *err)
 {
-	struct lsh_talk *talk = NULL;
+	struct lsh_informant *talk = NULL;
 	leash_status status = lsh_talk_open(&talk, uri, name, timeout, NULL, err);
 
 	for (size_t i = 0; status == LEASH_OK && lsh_scripts[i] != NULL; i++)
 		status = load(talk, uri, lsh_scripts[i], err);
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	return status;
 }
 

@@ -2,110 +2,77 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 
 #include <errno.h>
 #include <poll.h>
 
-struct lsh_talk {
-	struct lsh_informant *informant;
-};
-
-/* Sleep until it says something. */
-static enum lsh_informed
-await(struct lsh_talk *t)
+/* Sleep until it says something. If that is not `wanted`, say why. */
+static leash_status
+await(struct lsh_informant *i, enum lsh_informed wanted, leash_error *err)
 {
+	const leash_error *why = lsh_informant_trouble(i);
 	enum lsh_informed informed;
 
-	while ((informed = lsh_informant_step(t->informant)) == LSH_INFORMED_WAIT) {
+	while ((informed = lsh_informant_step(i)) == LSH_INFORMED_WAIT) {
 		int64_t until = LSH_NEVER;
 		struct pollfd polled;
-		nfds_t n = lsh_informant_poll(t->informant, &polled, &until);
+		nfds_t n = lsh_informant_poll(i, &polled, &until);
 
 		lsh_poll_until(&polled, n, until);
 	}
-	return informed;
-}
-
-static leash_status
-trouble(const struct lsh_talk *t, leash_error *err)
-{
-	const leash_error *why = lsh_informant_trouble(t->informant);
-
+	if (informed == wanted)
+		return LEASH_OK;
 	if (err != NULL)
 		*err = *why;
 	return why->status;
 }
 
 static leash_status
-open_talk(struct lsh_talk **out, enum lsh_want want, const struct lsh_uri *uri, const char *name, int64_t timeout,
+open_talk(struct lsh_informant **out, enum lsh_want want, const struct lsh_uri *uri, const char *name, int64_t timeout,
           struct lsh_hello *hello, leash_error *err)
 {
 	const struct lsh_informant_options options = {
 		.name = name, .timeout = timeout, .want = want, .unasked = true,
 		.bytes = LSH_TALK_MOST, .elements = LSH_TALK_ELEMENTS,
 	};
-	struct lsh_talk *t = lsh_new(struct lsh_talk);
 	leash_status status;
 
-	*out = NULL;
-	if (t == NULL || (t->informant = lsh_informant_new(uri, &options)) == NULL) {
-		lsh_free(t);
+	*out = lsh_informant_new(uri, &options);
+	if (*out == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for a connection", uri->shown);
+	lsh_informant_dial(*out);
+	status = await(*out, LSH_INFORMED_HELLO, err);
+	if (status != LEASH_OK) {
+		lsh_informant_free(*out);
+		*out = NULL;
+	} else if (hello != NULL) {
+		*hello = *lsh_informant_hello(*out);
 	}
-	lsh_informant_dial(t->informant);
-	if (await(t) != LSH_INFORMED_HELLO) {
-		status = trouble(t, err);
-		lsh_talk_close(t);
-		return status;
-	}
-	if (hello != NULL)
-		*hello = *lsh_informant_hello(t->informant);
-	*out = t;
-	return LEASH_OK;
+	return status;
 }
 
 leash_status
-lsh_talk_open(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
+lsh_talk_open(struct lsh_informant **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
               struct lsh_hello *hello, leash_error *err)
 {
 	return open_talk(out, LSH_WANT_SERVER, uri, name, timeout, hello, err);
 }
 
 leash_status
-lsh_talk_open_sentinel(struct lsh_talk **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
+lsh_talk_open_sentinel(struct lsh_informant **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
                        leash_error *err)
 {
 	return open_talk(out, LSH_WANT_SENTINEL, uri, name, timeout, NULL, err);
 }
 
-void
-lsh_talk_close(struct lsh_talk *t)
-{
-	if (t == NULL)
-		return;
-	lsh_informant_free(t->informant);
-	lsh_free(t);
-}
-
 leash_status
-lsh_talk_say(struct lsh_talk *t, const struct lsh_arg *args, size_t count, leash_error *err)
+lsh_talk_hear(struct lsh_informant *i, const struct redisReply **answer, leash_error *err)
 {
-	return lsh_informant_send(t->informant, args, count) ? LEASH_OK : trouble(t, err);
-}
+	leash_status status;
 
-leash_status
-lsh_talk_hear(struct lsh_talk *t, const struct redisReply **answer, leash_error *err)
-{
-	lsh_informant_ask(t->informant);
-	if (await(t) != LSH_INFORMED_REPLY)
-		return trouble(t, err);
-	*answer = lsh_informant_reply(t->informant);
-	return LEASH_OK;
-}
-
-struct redisReply *
-lsh_talk_take(struct lsh_talk *t)
-{
-	return lsh_informant_take(t->informant);
+	lsh_informant_ask(i);
+	status = await(i, LSH_INFORMED_REPLY, err);
+	if (status == LEASH_OK)
+		*answer = lsh_informant_reply(i);
+	return status;
 }

@@ -26,10 +26,10 @@
 static struct lsh_uri parsed;
 static leash_error err;
 
-static struct lsh_talk *
+static struct lsh_informant *
 open_talk(const char *to, int64_t timeout)
 {
-	struct lsh_talk *talk = NULL;
+	struct lsh_informant *talk = NULL;
 
 	lsh_uri_clear(&parsed);
 	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
@@ -39,15 +39,15 @@ open_talk(const char *to, int64_t timeout)
 }
 
 static void
-say(struct lsh_talk *talk, const char *word, const char *second)
+say(struct lsh_informant *talk, const char *word, const char *second)
 {
 	struct lsh_arg args[] = {lsh_arg_text(word), lsh_arg_text(second != NULL ? second : "")};
 
-	assert_int_equal(lsh_talk_say(talk, args, second != NULL ? 2 : 1, &err), LEASH_OK);
+	assert_true(lsh_informant_send(talk, args, second != NULL ? 2 : 1));
 }
 
 static const struct redisReply *
-hear(struct lsh_talk *talk)
+hear(struct lsh_informant *talk)
 {
 	const struct redisReply *answer = NULL;
 
@@ -58,7 +58,7 @@ hear(struct lsh_talk *talk)
 }
 
 static void
-hear_text(struct lsh_talk *talk, const char *text)
+hear_text(struct lsh_informant *talk, const char *text)
 {
 	struct lsh_item item = lsh_answer_item(hear(talk));
 
@@ -71,7 +71,7 @@ hear_text(struct lsh_talk *talk, const char *text)
 static void
 answers_come_in_the_order_of_the_questions(void **state)
 {
-	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	char text[32];
 
 	(void)state;
@@ -85,19 +85,19 @@ answers_come_in_the_order_of_the_questions(void **state)
 			hear_text(talk, text);
 		}
 	}
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 }
 
 static void
 answers_of_each_type_are_what_they_are(void **state)
 {
 	static const char script[] = "return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}";
-	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	struct lsh_arg eval[] = {LSH_ARG("EVAL"), lsh_arg_text(script), LSH_ARG("0")};
 	const struct redisReply *answer, *inner;
 
 	(void)state;
-	assert_int_equal(lsh_talk_say(talk, eval, 3, &err), LEASH_OK);
+	assert_true(lsh_informant_send(talk, eval, 3));
 	answer = hear(talk);
 	assert_int_equal(lsh_answer_item(answer).type, LSH_ARRAY);
 	assert_int_equal(lsh_answer_count(answer), 5);
@@ -117,29 +117,29 @@ answers_of_each_type_are_what_they_are(void **state)
 	assert_int_equal(lsh_answer_item(hear(talk)).type, LSH_STRING);
 	say(talk, "PING", NULL);
 	assert_int_equal(lsh_answer_item(hear(talk)).type, LSH_STATUS);
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 }
 
 static void
 an_answer_that_was_taken_stays(void **state)
 {
-	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	struct redisReply *first;
 
 	(void)state;
-	assert_null(lsh_talk_take(talk));
+	assert_null(lsh_informant_take(talk));
 	say(talk, "ECHO", "first");
 	say(talk, "ECHO", "second");
 	hear_text(talk, "first");
-	first = lsh_talk_take(talk);
-	assert_null(lsh_talk_take(talk));
+	first = lsh_informant_take(talk);
+	assert_null(lsh_informant_take(talk));
 	hear_text(talk, "second");
 	assert_string_equal(lsh_answer_item(first).text, "first");
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	assert_string_equal(lsh_answer_item(first).text, "first");
 	lsh_answer_free(first);
 	lsh_answer_free(NULL);
-	lsh_talk_close(NULL);
+	lsh_informant_free(NULL);
 }
 
 /* Longer than what a socket takes at once, both ways. */
@@ -147,7 +147,7 @@ static void
 long_questions_and_answers_pass(void **state)
 {
 	enum { SIZE = 3 << 20 };
-	struct lsh_talk *talk = open_talk(server_uri(server), PATIENCE);
+	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	char *much = malloc(SIZE + 1);
 	struct lsh_item item;
 
@@ -163,14 +163,14 @@ long_questions_and_answers_pass(void **state)
 		assert_memory_equal(item.text, much, SIZE);
 	}
 	free(much);
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 }
 
 static void
 an_answer_that_drips_comes_whole(void **state)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
-	struct lsh_talk *talk = open_talk(proxy_uri(proxy), PATIENCE);
+	struct lsh_informant *talk = open_talk(proxy_uri(proxy), PATIENCE);
 
 	(void)state;
 	proxy_drip(proxy, PROXY_BOTH, 1000);
@@ -178,7 +178,7 @@ an_answer_that_drips_comes_whole(void **state)
 	say(talk, "ECHO", "on and on");
 	hear_text(talk, "dripping");
 	hear_text(talk, "on and on");
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	proxy_stop(proxy);
 }
 
@@ -194,7 +194,7 @@ signals_disturb_nothing(void **state)
 	struct sigaction action = {.sa_handler = ignore}, before;
 	struct itimerval each = {{0, 2000}, {0, 2000}}, none = {{0, 0}, {0, 0}};
 	struct proxy *proxy = proxy_start(server_socket(server));
-	struct lsh_talk *talk;
+	struct lsh_informant *talk;
 
 	(void)state;
 	sigaction(SIGALRM, &action, &before); /* without SA_RESTART */
@@ -207,7 +207,7 @@ signals_disturb_nothing(void **state)
 	}
 	setitimer(ITIMER_REAL, &none, NULL);
 	sigaction(SIGALRM, &before, NULL);
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	proxy_stop(proxy);
 }
 
@@ -217,7 +217,7 @@ static void
 each_answer_has_its_time_and_no_more(void **state)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
-	struct lsh_talk *talk = open_talk(proxy_uri(proxy), 200 * LSH_MS);
+	struct lsh_informant *talk = open_talk(proxy_uri(proxy), 200 * LSH_MS);
 	const struct redisReply *answer;
 	int64_t begun;
 
@@ -229,14 +229,14 @@ each_answer_has_its_time_and_no_more(void **state)
 	assert_true(lsh_now_ns() - begun >= 200 * LSH_MS);
 	assert_non_null(strstr(err.text, "no answer in time"));
 	assert_non_null(strstr(err.text, parsed.shown));
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	proxy_release(proxy);
 	/* one that drips has no more */
 	talk = open_talk(proxy_uri(proxy), 200 * LSH_MS);
 	proxy_drip(proxy, PROXY_TO_CLIENT, 50000);
 	say(talk, "ECHO", "this takes more than a second, at 50 ms for each byte");
 	assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	proxy_stop(proxy);
 }
 
@@ -248,13 +248,13 @@ a_connection_that_ends_is_told(void **state)
 
 	(void)state;
 	for (size_t bytes = 0; bytes < 12; bytes++) {
-		struct lsh_talk *talk = open_talk(proxy_uri(proxy), PATIENCE);
+		struct lsh_informant *talk = open_talk(proxy_uri(proxy), PATIENCE);
 
 		proxy_cut_reply(proxy, "echo", bytes);
 		say(talk, "ECHO", "cut off");
 		assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
 		assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_UNAVAILABLE);
-		lsh_talk_close(talk);
+		lsh_informant_free(talk);
 	}
 	proxy_stop(proxy);
 }
@@ -273,7 +273,7 @@ static void
 the_last_words_of_a_server_are_heard(void **state)
 {
 	struct fake *fake = fake_start(say_why_and_go, NULL);
-	struct lsh_talk *talk = open_talk(fake_uri(fake), PATIENCE);
+	struct lsh_informant *talk = open_talk(fake_uri(fake), PATIENCE);
 	char *much = malloc(1 << 20);
 	struct lsh_item item;
 
@@ -287,7 +287,7 @@ the_last_words_of_a_server_are_heard(void **state)
 	assert_int_equal(item.type, LSH_ERROR);
 	assert_string_equal(item.text, "ERR enough");
 	free(much);
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	fake_stop(fake);
 }
 
@@ -310,7 +310,7 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct fake *fake = fake_start(say_that, bad[i]);
-		struct lsh_talk *talk = open_talk(fake_uri(fake), 500 * LSH_MS);
+		struct lsh_informant *talk = open_talk(fake_uri(fake), 500 * LSH_MS);
 		const struct redisReply *answer;
 		leash_status status;
 
@@ -318,7 +318,7 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 		status = lsh_talk_hear(talk, &answer, &err);
 		if (strcmp(bad[i], "*2\r\n*40000\r\n") == 0 ? status != LEASH_UNAVAILABLE : status != LEASH_PROTOCOL)
 			fail_msg("%s: %s", bad[i], leash_status_name(status));
-		lsh_talk_close(talk);
+		lsh_informant_free(talk);
 		fake_stop(fake);
 	}
 	assert_int_equal(descriptors_count(), fds);
@@ -346,13 +346,13 @@ an_answer_without_an_end_is_given_up(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
 		struct fake *fake = fake_start(go_on_and_on, pieces[i]);
-		struct lsh_talk *talk = open_talk(fake_uri(fake), PATIENCE);
+		struct lsh_informant *talk = open_talk(fake_uri(fake), PATIENCE);
 		const struct redisReply *answer;
 
 		for (int j = 0; j < 5; j++)
 			say(talk, "ECHO", "x");
 		assert_int_equal(lsh_talk_hear(talk, &answer, &err), LEASH_PROTOCOL);
-		lsh_talk_close(talk);
+		lsh_informant_free(talk);
 		fake_stop(fake);
 	}
 }
@@ -360,7 +360,7 @@ an_answer_without_an_end_is_given_up(void **state)
 static void
 who_cannot_be_reached_is_said_so(void **state)
 {
-	struct lsh_talk *talk = NULL;
+	struct lsh_informant *talk = NULL;
 	unsigned fds = descriptors_count();
 
 	(void)state;

@@ -207,7 +207,8 @@ try_listening(struct doctor *d, int i, leash_error *err)
 	const struct redisReply *answer;
 	struct lsh_item item;
 
-	if (lsh_talk_say(d->listener, words, 2, err) != LEASH_OK || lsh_talk_hear(d->listener, &answer, err) != LEASH_OK)
+	lsh_informant_send(d->listener, words, 2);
+	if (lsh_talk_hear(d->listener, &answer, err) != LEASH_OK)
 		return false;
 	item = lsh_answer_item(answer);
 	doctor_note_hindrance(d, &item);
@@ -233,7 +234,7 @@ look_by_listening(struct doctor *d)
 	       "them");
 	tell(d, ERROR, "a second connection could not be made: %s",
 	     doctor_words(d, shown, sizeof shown, err.text, strlen(err.text)));
-	lsh_talk_close(d->listener);
+	lsh_informant_free(d->listener);
 	d->listener = NULL;
 }
 

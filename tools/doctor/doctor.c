@@ -127,8 +127,8 @@ visit(void *arg, const struct target *target, leash_error *err)
 	status = go_through_checks(&d);
 	tell_twin(&d, round);
 	*err = d.err;
-	lsh_talk_close(d.listener);
-	lsh_talk_close(d.talk);
+	lsh_informant_free(d.listener);
+	lsh_informant_free(d.talk);
 	lsh_free(d.info);
 	return status;
 }

@@ -91,7 +91,7 @@ doctor_send(struct doctor *d, const char *const words[])
 	for (; words[n] != NULL && n < WORDS_MAX; n++)
 		args[n] = lsh_arg_text(words[n]);
 	if (d->status == LEASH_OK)
-		d->status = lsh_talk_say(d->talk, args, n, &d->err);
+		lsh_informant_send(d->talk, args, n);
 }
 
 const struct redisReply *

@@ -69,7 +69,7 @@ struct doctor {
 	const char *topic;           /* of what is told now */
 	char remedy[1024];           /* of the next finding; "": none */
 
-	struct lsh_talk *talk;
+	struct lsh_informant *talk;
 	struct lsh_hello hello;
 	leash_status status;         /* once it is not OK, the talk is over: nothing is sent or received any more */
 	leash_error err;             /* likewise */
@@ -82,7 +82,7 @@ struct doctor {
 	unsigned hindrances;         /* of enum hindrance */
 
 	char uuid[LSH_UUID_SIZE + 1];        /* of a client that does not exist */
-	struct lsh_talk *listener;           /* a second connection, which hears what that client would; NULL: none */
+	struct lsh_informant *listener;           /* a second connection, which hears what that client would; NULL: none */
 	unsigned char verdicts[PROBES_MAX];  /* see acl.c */
 	char keys[3][KEY_SIZE];              /* lock, fence, queue */
 	char presence[KEY_SIZE];             /* where such a client would say who it is */

@@ -134,7 +134,7 @@ ask(struct sentinels *all, struct sentinel *s)
 		s->status = d->status;
 		s->err = d->err;
 	}
-	lsh_talk_close(d->talk);
+	lsh_informant_free(d->talk);
 	d->talk = NULL;
 }
 

@@ -219,16 +219,17 @@ clean_up(struct doctor *d)
 	struct lsh_arg del[] = {LSH_ARG("DEL"), lsh_arg_text(d->keys[0]), lsh_arg_text(d->keys[1]),
 	                        lsh_arg_text(d->keys[2])};
 	const struct redisReply *answer;
-	struct lsh_talk *talk = NULL;
+	struct lsh_informant *talk = NULL;
 	leash_error err;
 
 	DOCTOR_SEND(d, "DEL", d->keys[0], d->keys[1], d->keys[2]);
 	if (doctor_receive(d) != NULL)
 		return;
-	if (lsh_talk_open(&talk, d->uri, d->name, d->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK &&
-	    lsh_talk_say(talk, del, 4, &err) == LEASH_OK)
+	if (lsh_talk_open(&talk, d->uri, d->name, d->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK) {
+		lsh_informant_send(talk, del, 4);
 		lsh_talk_hear(talk, &answer, &err);
-	lsh_talk_close(talk);
+	}
+	lsh_informant_free(talk);
 }
 
 void

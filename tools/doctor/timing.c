@@ -131,7 +131,7 @@ timing_tell_clock(struct doctor *d)
 static void
 tell_replica(struct doctor *d, const struct lsh_uri *replica)
 {
-	struct lsh_talk *talk;
+	struct lsh_informant *talk;
 	struct lsh_hello hello;
 	leash_error why = {0};
 	char words[sizeof why.text];
@@ -142,7 +142,7 @@ tell_replica(struct doctor *d, const struct lsh_uri *replica)
 		     doctor_words(d, words, sizeof words, why.text, strlen(why.text)));
 		return;
 	}
-	lsh_talk_close(talk);
+	lsh_informant_free(talk);
 	ahead_ms = (hello.server_us - d->hello.server_us - (hello.received_ns - d->hello.received_ns) / LSH_US) / 1000;
 	if (ahead_ms <= SKEW_MS) {
 		tell(d, FINE, "replica %s does not have its clock ahead of the master's", replica->shown);
