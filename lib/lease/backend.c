@@ -89,7 +89,7 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 	};
 	struct lsh_backend *b = lsh_new(struct lsh_backend);
 	struct lsh_router_options router = {
-		.uri = options->uri, .timeout = options->timeout, .preloaded = options->uri->preloaded, .courier = courier,
+		.uri = options->uri, .timeout = options->timeout, .courier = courier,
 	};
 	char key[LSH_PARTY_KEY_SIZE];
 	leash_status status;

@@ -500,7 +500,7 @@ make_cancel(struct lsh_vote *v, uint64_t epoch)
 	/* Sent again with its source it would come behind the next token's request, which is refused because of this
 	 * one. */
 	call->with_source = backend_of(v)->strategy->cancels_first && atomic_load(&v->host->cancels_epoch) != epoch &&
-	                    !lsh_router_options(router)->preloaded;
+	                    !lsh_router_options(router)->uri->preloaded;
 	return call;
 }
 

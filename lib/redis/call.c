@@ -113,7 +113,7 @@ follow(struct lsh_call *call, struct lsh_result *r, struct lsh_server **asks, le
 static bool
 may_send_source(const struct lsh_call *call)
 {
-	return !call->with_source && call->script != NULL && !lsh_router_options(call->server->router)->preloaded &&
+	return !call->with_source && call->script != NULL && !lsh_router_options(call->server->router)->uri->preloaded &&
 	       !(LSH_MUTATES(LSH_SCRIPTS_ARE_THERE) && call->stays);
 }
 

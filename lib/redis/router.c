@@ -18,7 +18,7 @@ struct lsh_router {
 	_Atomic size_t count;                             /* all are below that */
 	struct lsh_server *_Atomic ending;                /* one that is being given up */
 	_Atomic uint64_t commands_gone, connects_gone;
-	pthread_mutex_t mutex;                            /* held while a server is added or taken away; guards `closed` */
+	pthread_mutex_t mutex;                            /* held while a server is made or taken away; guards `closed` */
 	bool closed;
 	struct lsh_server *_Atomic servers[LSH_SERVERS];
 };
@@ -161,27 +161,18 @@ static struct lsh_server *
 make(struct lsh_router *r, const struct lsh_uri *uri, int number)
 {
 	size_t i = (size_t)number;
-	struct lsh_server *server = lsh_router_at(r, i), *fresh = NULL;
+	struct lsh_server *server = lsh_router_at(r, i);
 
 	if (server != NULL)
 		return server;
-	fresh = r->ops->server_new(r->ctx, uri, number);
-	if (fresh == NULL)
-		return NULL;
 	pthread_mutex_lock(&r->mutex);
 	server = lsh_router_at(r, i);
-	if (server == NULL && !r->closed) {
-		server = fresh;
-		fresh = NULL;
+	if (server == NULL && !r->closed && (server = r->ops->server_new(r->ctx, uri, number)) != NULL) {
 		atomic_store_explicit(&r->servers[i], server, memory_order_release);
 		if (lsh_router_count(r) <= i)
 			atomic_store_explicit(&r->count, i + 1, memory_order_release);
 	}
 	pthread_mutex_unlock(&r->mutex);
-	if (fresh != NULL) { /* somebody else was faster */
-		r->ops->server_stop(fresh);
-		r->ops->server_free(fresh);
-	}
 	return server;
 }
 

@@ -34,7 +34,6 @@ struct lsh_router_options {
 	const struct lsh_uri *uri; /* must outlive the router */
 	const char *client_name;   /* likewise */
 	int64_t timeout;           /* ns */
-	bool preloaded;            /* scripts are not to be sent */
 	struct lsh_courier *courier; /* for the log */
 };
 
