@@ -83,7 +83,7 @@ see_to(struct lsh_host *host, struct lsh_vote *v)
 		lsh_vote_renew(v, lease->lease_ms, NULL);
 	else if (lease->state == LSH_ENDING)
 		lsh_vote_cancel(v, NULL);
-	else if (v->alone && v->call.out)
+	else if (v->alone && lsh_vote_is_out(v))
 		return true;
 	else if (goes_with_others(host, v))
 		return say(host, v, now);
@@ -92,14 +92,14 @@ see_to(struct lsh_host *host, struct lsh_vote *v)
 	return true;
 }
 
-/* Until there is nothing, or no batch is free. */
+/* Until there is nothing, or no batch is free, or its own saying is lent. */
 static void
 see_to_all(struct lsh_host *host)
 {
 	struct lsh_vote *v;
 	bool room = true;
 
-	while (room && (v = take(host)) != NULL) {
+	while (room && atomic_load(&host->own_saying) != NULL && (v = take(host)) != NULL) {
 		struct lsh_lease *lease = v->lease;
 		bool done;
 
@@ -291,8 +291,9 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	host->doubt_at = LSH_NEVER;
 	lsh_monitor_init(&host->presence.monitor);
 	lsh_batches_init(host);
+	atomic_init(&host->own_saying, lsh_new(struct lsh_saying));
 	host->server.node = lsh_node_new(&options, &node_ops, host);
-	if (host->server.node == NULL || !lsh_node_start(host->server.node)) {
+	if (atomic_load(&host->own_saying) == NULL || host->server.node == NULL || !lsh_node_start(host->server.node)) {
 		int why = errno;
 
 		lsh_host_free(&host->server);
@@ -341,6 +342,7 @@ lsh_host_free(struct lsh_server *server)
 	lsh_monitor_destroy(&host->presence.monitor);
 	pthread_mutex_destroy(&host->mutex);
 	lsh_server_destroy(server);
+	lsh_free(atomic_load(&host->own_saying));
 	lsh_free(host);
 }
 

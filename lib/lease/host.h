@@ -18,6 +18,7 @@ struct lsh_host {
 	struct lsh_replicas *replicas; /* a list that only grows */
 	struct lsh_batch batches[LSH_BATCHES];
 	struct lsh_batch *filling;    /* of those, by its thread; or NULL */
+	struct lsh_saying *_Atomic own_saying; /* for whoever finds no memory; NULL: lent */
 	struct lsh_presence presence;
 	_Atomic uint64_t cancels_epoch; /* the connection over which a cancel was executed last: the server has that
 	                                   script */

@@ -68,6 +68,7 @@ lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const cha
 {
 	struct lsh_backend *b = r->backend;
 	struct lsh_lease *lease = allocate(b, b->strategy->has_queue ? 1 : lsh_router_count(b->router));
+	bool made = true;
 
 	if (lease == NULL)
 		return NULL;
@@ -87,10 +88,14 @@ lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const cha
 	lease->claim_ms = b->strategy->has_queue ? lsh_pace_claim_ms(lease->lease_ms) : 0;
 	lease->safety = want->safety;
 	lease->ends_at = LSH_NEVER;
-	for (size_t i = 0; i < lease->count; i++)
-		lsh_vote_init(&lease->votes[i], lease, b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
+	for (size_t i = 0; i < lease->count && made; i++)
+		made = lsh_vote_init(&lease->votes[i], lease, b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
-	return lease;
+	if (made)
+		return lease;
+	lsh_list_remove(&lease->link);
+	lsh_lease_unref(lease);
+	return NULL;
 }
 
 struct lsh_lease *
@@ -424,7 +429,7 @@ lsh_lease_is_maybe_broken(const struct lsh_lease *lease)
 {
 	const struct lsh_vote *v = &lease->votes[0];
 
-	return lease->count > 1 || v->cancel_unknown || (v->cancel != NULL && v->cancel->out);
+	return lease->count > 1 || v->cancel_unknown || v->cancel != NULL;
 }
 
 void
@@ -469,15 +474,15 @@ void
 lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source)
 {
 	const struct lsh_vote *v = &lease->votes[0];
-	const struct lsh_call *call = v->cancel != NULL ? v->cancel : &v->call;
+	const struct lsh_saying *s = v->cancel != NULL ? v->cancel : v->saying;
 
 	*source = (struct lsh_source){.host = NULL};
 	if (!strategy_of(lease)->has_queue)
 		return; /* several servers, each with its thread that reads */
-	if (call->out && call->ticket.reader != NULL) {
-		source->host = lsh_host_of(call->server);
-		source->epoch = call->ticket.epoch;
-		source->number = call->ticket.number;
+	if (s != NULL && s->call.out && s->call.ticket.reader != NULL) {
+		source->host = lsh_host_of(s->call.server);
+		source->epoch = s->call.ticket.epoch;
+		source->number = s->call.ticket.number;
 	} else if (lease->state == LSH_WAITING) {
 		source->host = v->host;
 		source->messages = true;

@@ -384,7 +384,7 @@ see_to(struct lsh_vote *v, int64_t now)
 	struct lsh_quorum_vote *s = lsh_quorum_of(v);
 	int64_t lease_ms, limit;
 
-	if (v->call.out)
+	if (lsh_vote_is_out(v))
 		return;
 	if (lease->state == LSH_ACQUIRING && now < lease->round->limit) {
 		if (v->state == LSH_VOTE_NEW || (v->state == LSH_VOTE_FAILED && s->asked_epoch != lsh_quorum_epoch(v)))

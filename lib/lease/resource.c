@@ -41,6 +41,7 @@ lsh_lease_unref(struct lsh_lease *lease)
 	for (size_t i = 0; i < lease->count; i++) {
 		lsh_host_keep(&lease->votes[i].late.host, NULL);
 		lsh_host_keep(&lease->votes[i].host, NULL);
+		lsh_free(lease->votes[i].saying);
 	}
 	lsh_free(lease);
 	b->ops->release(r);

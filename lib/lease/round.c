@@ -185,7 +185,7 @@ raise(struct lsh_lease *lease, int64_t fence)
 		if (v->state != LSH_VOTE_GRANTED || s->fence >= fence || s->mute)
 			continue;
 		any = true;
-		if (!v->call.out && !lsh_vote_raise(v, fence))
+		if (!lsh_vote_is_out(v) && !lsh_vote_raise(v, fence))
 			s->mute = true;
 	}
 	return any;

@@ -61,7 +61,7 @@ lsh_quorum_of(const struct lsh_vote *vote)
 static inline bool
 lsh_quorum_is_open(const struct lsh_vote *vote)
 {
-	return vote->due || vote->batch != NULL || vote->call.out;
+	return vote->due || vote->batch != NULL || lsh_vote_is_out(vote);
 }
 
 static inline uint64_t

@@ -47,7 +47,7 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 	if (v->late.asked && lease->longest_ms > want->lease_ms)
 		return false;
 	/* its request was lost on the way to a server where the lock does not live any more */
-	return !v->late.asked || v->call.out || v->late.host == NULL || v->late.host == v->host;
+	return !v->late.asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
 }
 
 /* Wait out the time after a restart during which locks may be held that the server has forgotten. `*again_at`: when
@@ -119,7 +119,7 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 
 	if (lease->state == LSH_WAITING)
 		lsh_subscription_want(r);
-	if (lease->state != LSH_ACQUIRING || v->call.out)
+	if (lease->state != LSH_ACQUIRING || lsh_vote_is_out(v))
 		return LSH_NEVER;
 	if (!lsh_host_is_up(v->host))
 		return wait_for_node(lease);
@@ -194,7 +194,7 @@ busy(struct lsh_lease *lease, const struct lsh_voted *voted)
 	struct lsh_vote *v = &lease->votes[0];
 	int64_t ttl_ms = voted->verdict.ttl_ms, now = lsh_now_ns();
 
-	if (v->placed) {
+	if (voted->placed) {
 		queued(lease, voted);
 		return;
 	}
@@ -254,7 +254,7 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 	struct lsh_vote *v = &lease->votes[0];
 	int64_t again_at;
 
-	if (lease->state != LSH_ACQUIRING || v->call.out)
+	if (lease->state != LSH_ACQUIRING || lsh_vote_is_out(v))
 		return LSH_NEVER;
 	if (lsh_host_is_up(v->host) && is_guarded(lease, want, lsh_now_ns(), &again_at))
 		return again_at;
@@ -367,7 +367,7 @@ extend(struct lsh_lease *lease, struct lsh_parker *reader)
 		lsh_replicas_due(lease);
 		return true;
 	}
-	if (v->call.out)
+	if (lsh_vote_is_out(v))
 		return true; /* whoever waits for less is told by what is on its way, and the others say it again then */
 	return lsh_vote_renew(v, lsh_lease_up_to_end_ms(lease, lease->extend_ms, lsh_now_ns()), reader);
 }
@@ -419,7 +419,7 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	const struct lsh_lease_events *events = lease->resource->events;
 	const struct lsh_result *r = voted->result;
-	bool by_itself = voted->call == &lease->votes[0].call, extends = lease->extend_ms > 0 && by_itself, kept = false;
+	bool extends = lease->extend_ms > 0 && voted->by_itself, kept = false;
 	/* a batch that is out is going to tell */
 	bool renews = !extends || (lease->wanted_at != 0 && lease->votes[0].batch == NULL);
 	const char *event = "a renewal was not answered: trying again", *gone = why_gone(voted);
@@ -510,7 +510,7 @@ see_to(struct lsh_vote *v, int64_t now)
 	struct lsh_lease *lease = v->lease;
 	int64_t wants_ms;
 
-	if (v->call.out)
+	if (lsh_vote_is_out(v))
 		return;
 	if (lease->state == LSH_WAITING) {
 		lsh_vote_heartbeat(v, lease->lease_ms, 0, NULL);

@@ -19,6 +19,31 @@ backend_of(const struct lsh_vote *vote)
 	return vote->lease->resource->backend;
 }
 
+/* ---- its server's thread ---- */
+
+static void
+put_into_due(struct lsh_vote *v)
+{
+	struct lsh_host *host = v->host;
+
+	if (v->due || atomic_load(&host->backend->stopped))
+		return;
+	v->due = true;
+	lsh_server_use(&host->server);
+	lsh_lease_retain(v->lease);
+	pthread_mutex_lock(&host->mutex);
+	lsh_list_append(&host->due, &v->due_link);
+	pthread_mutex_unlock(&host->mutex);
+}
+
+void
+lsh_vote_due(struct lsh_vote *v)
+{
+	put_into_due(v);
+	if (!atomic_load(&v->host->backend->stopped))
+		lsh_node_kick(v->host->server.node);
+}
+
 /* ---- what a server may still execute ---- */
 
 /* Its clock is needed only while something may still be executed: who holds a lock for months is not to keep every
@@ -31,21 +56,21 @@ note_nothing_comes(struct lsh_late *late)
 }
 
 static void
-note_unsent(struct lsh_late *late)
+note_unsent(struct lsh_late *late, const struct lsh_saying *s)
 {
-	late->asked = late->asked_before;
-	late->not_after_us = late->not_after_before_us;
+	late->asked = s->asked_before;
+	late->not_after_us = s->not_after_before_us;
 	note_nothing_comes(late);
 }
 
-/* A request goes out over connection `epoch`; if it was refused at another server, or had no room, this is all that is
- * out of it. */
+/* A request goes out; if it was refused at another server, or had no room, this is all that is out of it. */
 static void
-note_asked(struct lsh_vote *v, uint64_t epoch, int64_t not_after_us, int64_t now)
+note_asked(struct lsh_vote *v, const struct lsh_saying *s, int64_t not_after_us, int64_t now)
 {
 	struct lsh_late *late = &v->late;
+	uint64_t epoch = s->call.ticket.epoch;
 
-	note_unsent(late);
+	note_unsent(late, s);
 	/* one that was not answered on an earlier connection may still come; on this one it comes before this one */
 	if (late->asked && late->epoch != epoch && late->not_after_us > late->earlier_us)
 		late->earlier_us = late->not_after_us;
@@ -56,7 +81,7 @@ note_asked(struct lsh_vote *v, uint64_t epoch, int64_t not_after_us, int64_t now
 	late->epoch = epoch;
 	if (not_after_us > late->not_after_us)
 		late->not_after_us = not_after_us;
-	lsh_host_keep(&late->host, lsh_host_of(v->call.server));
+	lsh_host_keep(&late->host, lsh_host_of(s->call.server));
 }
 
 /* Does an error say that the server knows no more of the token than before? */
@@ -70,14 +95,14 @@ was_not_done(const struct lsh_result *r)
 
 /* What came of a request, as far as it matters for what may come still. */
 static void
-note_result(struct lsh_vote *v, const struct lsh_voted *voted)
+note_result(struct lsh_vote *v, const struct lsh_saying *s, const struct lsh_voted *voted)
 {
 	const struct lsh_result *r = voted->result;
 	struct lsh_late *late = &v->late;
 	bool nothing = false;
 
 	if (r->what == LSH_CALL_UNSENT) {
-		note_unsent(late);
+		note_unsent(late, s);
 		return;
 	}
 	if (r->what == LSH_CALL_UNKNOWN || (r->what == LSH_CALL_NONSENSE && r->garbled))
@@ -86,9 +111,9 @@ note_result(struct lsh_vote *v, const struct lsh_voted *voted)
 	if (r->what == LSH_CALL_REFUSED)
 		nothing = was_not_done(r);
 	else if (r->what == LSH_CALL_ANSWERED)
-		nothing = voted->verdict.what == LSH_TOO_LATE || (voted->verdict.what == LSH_TAKEN && !v->placed);
+		nothing = voted->verdict.what == LSH_TOO_LATE || (voted->verdict.what == LSH_TAKEN && !s->placed);
 	if (nothing)
-		late->asked = late->asked_before;
+		late->asked = s->asked_before;
 	note_nothing_comes(late);
 }
 
@@ -154,6 +179,12 @@ vote_of(const struct lsh_call *call)
 	return call->owner;
 }
 
+static struct lsh_saying *
+saying_of(const struct lsh_call *call)
+{
+	return lsh_container(call, struct lsh_saying, call);
+}
+
 static struct lsh_server *
 home(struct lsh_call *call)
 {
@@ -167,38 +198,38 @@ static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
 	struct lsh_vote *v = vote_of(call);
+	struct lsh_saying *s = saying_of(call);
 	struct lsh_lease *lease = v->lease;
 	struct lsh_request r;
 
 	if (lease->state >= LSH_ENDING && !LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		return false;
 	lsh_vote_request(v, &r, now);
-	r.lease_ms = v->asked_ms;
-	r.fence = v->wanted_fence;
-	if (v->verb == LSH_ACQUIRE) {
-		int64_t limit = lsh_after(now, *patience) < v->limit ? lsh_after(now, *patience) : v->limit;
+	r.lease_ms = s->lease_ms;
+	r.fence = s->fence;
+	if (s->verb == LSH_ACQUIRE) {
+		int64_t limit = lsh_after(now, *patience) < s->limit ? lsh_after(now, *patience) : s->limit;
 
-		if (!v->placed)
+		if (!s->placed)
 			r.claim_ms = 0;
 		r.not_after_us = lsh_node_server_us(call->server->node, now) + (limit - now) / LSH_US;
-		note_asked(v, call->ticket.epoch, r.not_after_us, now);
+		note_asked(v, s, r.not_after_us, now);
 	}
 	/* a dead connection is to be found out while there is time for another */
-	if (v->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > lease->lease_ms * LSH_MS / 4)
+	if (s->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > lease->lease_ms * LSH_MS / 4)
 		*patience = lease->lease_ms * LSH_MS / 4;
 	if (r.lease_ms > 0)
 		lsh_lease_ask_for(lease, r.lease_ms);
-	lease->resource->kind->make(command, v->verb, &r, 1);
+	lease->resource->kind->make(command, s->verb, &r, 1);
 	return true;
 }
 
 static bool
 is_answer(const struct lsh_call *call, const struct lsh_message *message)
 {
-	const struct lsh_vote *v = vote_of(call);
 	struct lsh_verdict verdict;
 
-	return v->lease->resource->kind->read(&verdict, v->verb, message, 0, 1);
+	return vote_of(call)->lease->resource->kind->read(&verdict, saying_of(call)->verb, message, 0, 1);
 }
 
 static void
@@ -210,15 +241,38 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 	snprintf(out, size, "%s%s", resource->key, suffix != NULL ? suffix : "");
 }
 
+static struct lsh_saying *
+take_saying(struct lsh_host *host)
+{
+	struct lsh_saying *s = lsh_new(struct lsh_saying);
+
+	if (s == NULL && (s = atomic_exchange(&host->own_saying, NULL)) != NULL)
+		lsh_host_keep(&s->lender, host);
+	return s;
+}
+
+static void
+give_back(struct lsh_saying *s)
+{
+	struct lsh_host *lender = s != NULL ? s->lender : NULL;
+
+	if (lender == NULL) {
+		lsh_free(s);
+		return;
+	}
+	s->lender = NULL;
+	atomic_store(&lender->own_saying, s);
+	lsh_node_kick(lender->server.node); /* others have come for it, perhaps */
+	lsh_server_leave(&lender->server);
+}
+
 static void
 release(struct lsh_call *call, void *owner)
 {
 	struct lsh_vote *v = owner;
-	struct lsh_lease *lease = v->lease;
 
-	if (call != &v->call)
-		lsh_free(call);
-	lsh_lease_unref(lease);
+	give_back(saying_of(call));
+	lsh_lease_unref(v->lease);
 }
 
 void
@@ -238,12 +292,17 @@ static void
 done(struct lsh_call *call, const struct lsh_result *r)
 {
 	struct lsh_vote *v = vote_of(call);
-	struct lsh_voted voted = {.verb = v->verb, .result = r, .call = call, .lease_ms = v->asked_ms};
+	const struct lsh_saying *s = saying_of(call);
+	struct lsh_voted voted = {
+		.verb = s->verb, .result = r, .call = call, .lease_ms = s->lease_ms, .by_itself = true, .placed = s->placed,
+	};
 
+	v->saying = NULL;
+	v->hops = call->hops;
 	if (r->what == LSH_CALL_ANSWERED)
-		v->lease->resource->kind->read(&voted.verdict, v->verb, r->message, 0, 1);
-	if (v->verb == LSH_ACQUIRE)
-		note_result(v, &voted);
+		v->lease->resource->kind->read(&voted.verdict, s->verb, r->message, 0, 1);
+	if (s->verb == LSH_ACQUIRE)
+		note_result(v, s, &voted);
 	if (v->state != LSH_VOTE_ENDING) {
 		v->alone &= r->what != LSH_CALL_ANSWERED;
 		lsh_vote_tell(v, &voted);
@@ -262,17 +321,48 @@ static const struct lsh_call_ops call_ops = {
 	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
 };
 
-static bool
-start(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
+/* There is nothing to say it with: its host's thread comes again when its own is back. */
+static void
+come_again(struct lsh_vote *v)
 {
-	v->verb = verb;
-	v->asked_ms = lease_ms;
-	v->wanted_fence = fence;
+	put_into_due(v);
+	if (atomic_load(&v->host->own_saying) != NULL)
+		lsh_node_kick(v->host->server.node);
+}
+
+/* NULL: no memory. */
+static struct lsh_saying *
+make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
+{
+	struct lsh_saying *s = v->saying != NULL ? v->saying : take_saying(v->host);
+
+	if (s == NULL) {
+		come_again(v);
+		return NULL;
+	}
+	v->saying = s;
+	s->verb = verb;
+	s->lease_ms = lease_ms;
+	s->fence = fence;
+	s->asked_before = v->late.asked;
+	s->not_after_before_us = v->late.not_after_us;
+	lsh_call_init(&s->call, &call_ops, &v->lease->resource->monitor, v);
+	s->call.hops = v->hops;
+	return s;
+}
+
+static bool
+start(struct lsh_vote *v, struct lsh_saying *s, struct lsh_parker *reader)
+{
+	if (s == NULL)
+		return false;
 	lsh_lease_retain(v->lease);
-	if (lsh_call_start(&v->call, reader))
+	if (lsh_call_start(&s->call, reader))
 		return true;
-	if (verb == LSH_ACQUIRE)
-		note_unsent(&v->late);
+	if (s->verb == LSH_ACQUIRE)
+		note_unsent(&v->late, s);
+	v->saying = NULL;
+	give_back(s);
 	lsh_lease_unref(v->lease); /* not the last: the caller has one */
 	return false;
 }
@@ -281,11 +371,13 @@ bool
 lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
                  struct lsh_parker *reader)
 {
-	v->placed = place;
-	v->limit = limit;
-	v->late.asked_before = v->late.asked;
-	v->late.not_after_before_us = v->late.not_after_us;
-	if (!start(v, LSH_ACQUIRE, lease_ms, fence, reader))
+	struct lsh_saying *s = make(v, LSH_ACQUIRE, lease_ms, fence);
+
+	if (s != NULL) {
+		s->placed = place;
+		s->limit = limit;
+	}
+	if (!start(v, s, reader))
 		return false;
 	v->state = LSH_VOTE_SENT;
 	return true;
@@ -294,19 +386,19 @@ lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence
 bool
 lsh_vote_renew(struct lsh_vote *v, int64_t lease_ms, struct lsh_parker *reader)
 {
-	return start(v, LSH_RENEW, lease_ms, 0, reader);
+	return start(v, make(v, LSH_RENEW, lease_ms, 0), reader);
 }
 
 bool
 lsh_vote_heartbeat(struct lsh_vote *v, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
 {
-	return start(v, LSH_HEARTBEAT, lease_ms, fence, reader);
+	return start(v, make(v, LSH_HEARTBEAT, lease_ms, fence), reader);
 }
 
 bool
 lsh_vote_raise(struct lsh_vote *v, int64_t fence)
 {
-	return start(v, LSH_RAISE, 0, fence, NULL);
+	return start(v, make(v, LSH_RAISE, 0, fence), NULL);
 }
 
 /* ---- the end ---- */
@@ -485,23 +577,28 @@ let_the_next_go_first(struct lsh_vote *v)
 	lsh_pipe_append_unheard(lsh_node_pipe(v->host->server.node), &ping, 1, lsh_now_ns());
 }
 
-/* Behind a request that is on its way it needs a call of its own: else the next token's request would come before
- * it. */
-static struct lsh_call *
+/* Behind a request that is on its way: else the next token's request would come before it. */
+static struct lsh_saying *
 make_cancel(struct lsh_vote *v, uint64_t epoch)
 {
-	struct lsh_call *call = v->call.out || v->call.monitor == NULL ? lsh_new(struct lsh_call) : &v->call;
 	const struct lsh_router *router = v->host->server.router;
+	struct lsh_saying *s = v->saying;
+	struct lsh_call *call;
 
-	if (call == NULL)
+	if (s == NULL || s->call.out)
+		s = take_saying(v->host);
+	else
+		v->saying = NULL;
+	if (s == NULL)
 		return NULL;
+	call = &s->call;
 	lsh_call_init(call, &cancel_ops, &v->lease->resource->monitor, v);
 	call->has_one_key = v->lease->resource->kind->make_one_key != NULL && lsh_router_is_cluster(router) && !v->let_go;
 	/* Sent again with its source it would come behind the next token's request, which is refused because of this
 	 * one. */
 	call->with_source = backend_of(v)->strategy->cancels_first && atomic_load(&v->host->cancels_epoch) != epoch &&
 	                    !lsh_router_options(router)->uri->preloaded;
-	return call;
+	return s;
 }
 
 void
@@ -509,7 +606,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 {
 	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(v->host->server.node));
 	int64_t now = lsh_now_ns();
-	struct lsh_call *call;
+	struct lsh_saying *s;
 
 	if (v->state != LSH_VOTE_ENDING || v->cancel != NULL || (v->cancel_epoch == epoch && now < v->again_at))
 		return;
@@ -517,19 +614,20 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 		lsh_vote_ended(v);
 		return;
 	}
-	call = make_cancel(v, epoch);
-	if (call == NULL)
-		return; /* when the request is answered */
+	s = make_cancel(v, epoch);
+	if (s == NULL) {
+		come_again(v);
+		return;
+	}
 	if (v->lease->waited && reader != NULL)
 		let_the_next_go_first(v);
-	v->cancel = call;
+	v->cancel = s;
 	lsh_lease_retain(v->lease);
-	if (!lsh_call_start(call, reader)) {
+	if (!lsh_call_start(&s->call, reader)) {
 		v->cancel = NULL;
 		v->cancel_epoch = epoch;
 		v->again_at = LSH_NEVER; /* the next connection brings it up */
-		if (call != &v->call)
-			lsh_free(call);
+		give_back(s);
 		lsh_lease_unref(v->lease);
 	}
 }
@@ -537,7 +635,8 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 void
 lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 {
-	lsh_call_unattend(&v->call);
+	if (v->saying != NULL)
+		lsh_call_unattend(&v->saying->call);
 	v->state = LSH_VOTE_ENDING;
 	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !v->late.asked)
 		lsh_vote_ended(v);
@@ -547,30 +646,13 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 
 /* ---- life ---- */
 
-void
-lsh_vote_due(struct lsh_vote *v)
-{
-	struct lsh_host *host = v->host;
-
-	if (atomic_load(&host->backend->stopped))
-		return;
-	if (!v->due) {
-		v->due = true;
-		lsh_server_use(&host->server);
-		lsh_lease_retain(v->lease);
-		pthread_mutex_lock(&host->mutex);
-		lsh_list_append(&host->due, &v->due_link);
-		pthread_mutex_unlock(&host->mutex);
-	}
-	lsh_node_kick(host->server.node);
-}
-
-void
+bool
 lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host)
 {
-	lsh_call_init(&v->call, &call_ops, &lease->resource->monitor, v);
 	lsh_list_init(&v->due_link);
 	v->lease = lease;
 	v->again_at = LSH_NEVER;
 	lsh_host_keep(&v->host, host);
+	v->saying = lsh_new(struct lsh_saying);
+	return v->saying != NULL;
 }

@@ -32,22 +32,33 @@ struct lsh_late {
 	int64_t not_after_us;   /* which is executed until then, by the server's clock; 0: it was answered */
 	int64_t earlier_us;     /* the same of those on earlier connections */
 	struct lsh_host *host;  /* whose clock that is (in use), while one of the two is not 0 */
-	bool asked_before;      /* what was so before the request that is on its way */
+};
+
+/* Something that is said of a vote. It is there only while that is on its way, and for the first request beforehand: a
+ * lock that is held has none. Where there is no memory for one the host lends its own, and who finds that lent comes
+ * again when it is back (lsh_vote_due()); so nothing fails for want of memory, it only takes its turn. */
+struct lsh_saying {
+	struct lsh_call call;
+	struct lsh_host *lender;      /* whose own it is (in use); or NULL */
+	enum lsh_verb verb;
+	bool placed;                  /* it takes a place */
+	bool asked_before;            /* what was so before it */
 	int64_t not_after_before_us;
+	int64_t lease_ms, fence;      /* that it asks for */
+	int64_t limit;                /* until when it may be executed */
 };
 
 struct lsh_vote {
-	struct lsh_call call;
-	struct lsh_call *cancel;      /* NULL; &call; or one of its own, where `call` was out */
+	struct lsh_saying *saying;    /* NULL: nothing is on its way, but perhaps */
+	struct lsh_saying *cancel;    /* this; or NULL */
 	struct lsh_lease *lease;
 	struct lsh_host *host;        /* in use */
 	struct lsh_list due_link;     /* in the `due` of a host, which then has a reference to the lease and is in use; that
 	                                 one's mutex guards it */
 	enum lsh_vote_state state;
-	enum lsh_verb verb;           /* of `call` */
 	bool due;                     /* it is in such a list */
+	unsigned char hops;           /* redirections in a row */
 	struct lsh_batch *batch;      /* that it is in: being filled, or on its way; or NULL */
-	bool placed;                  /* what is on its way takes a place */
 	bool alone;                   /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
 	bool hinted;                  /* a message said that it was granted, before its request was answered */
 	bool told;                    /* a message for it was asked about before */
@@ -58,9 +69,7 @@ struct lsh_vote {
 	uint64_t cancel_epoch;        /* the connection over which it was tried last, */
 	int64_t again_at;             /* and when that is to be tried again on the same one; or, REFUSED, when to ask
 	                                 again */
-	int64_t asked_ms, wanted_fence; /* by what is on its way */
 	int64_t keep_fence_at;        /* from then on a renewal sees that the fence stays */
-	int64_t limit;                /* of a request that is on its way: until when it may be executed */
 	int64_t counted_from;         /* a grant's claim counts from here: the send time of the first request, or, if that
 	                                 was the only one, of the last heartbeat that was answered "queued" */
 	struct lsh_late late;
@@ -73,12 +82,22 @@ struct lsh_voted {
 	struct lsh_verdict verdict;    /* if result->what is ANSWERED */
 	const struct lsh_call *call;   /* for lsh_call_explain() */
 	int64_t lease_ms;              /* that was asked for */
+	bool by_itself;                /* and not among others, */
+	bool placed;                   /* and with a place */
 	bool moved;                    /* the lock lives elsewhere since: that server knows better */
 };
 
-void lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
+/* False: no memory. */
+bool lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
 
-/* Send it. `reader` may be NULL. False: there is no connection. None while `call` is out. */
+/* Is something on its way, but a cancel? */
+static inline bool
+lsh_vote_is_out(const struct lsh_vote *vote)
+{
+	return vote->saying != NULL && vote->saying->call.out;
+}
+
+/* Send it. `reader` may be NULL. False: there is no connection. None while it is out. */
 bool lsh_vote_acquire(struct lsh_vote *vote, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
                       struct lsh_parker *reader);
 bool lsh_vote_renew(struct lsh_vote *vote, int64_t lease_ms, struct lsh_parker *reader);
