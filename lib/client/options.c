@@ -181,10 +181,10 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
 	out->no_renew = o.no_renew;
-	out->safety.restart_guard_ms = or_default(o.restart_guard_ms, defaults->safety.restart_guard_ms);
+	out->safety.restart_guard_ms = (int32_t)or_default(o.restart_guard_ms, defaults->safety.restart_guard_ms);
 	out->safety.fsynced = o.fsynced;
-	out->safety.min_replicas = (unsigned)o.min_replicas;
-	out->safety.replicas_ms = o.replicas_ms;
+	out->safety.min_replicas = (unsigned char)o.min_replicas;
+	out->safety.replicas_ms = (int32_t)o.replicas_ms;
 	out->handoff_ms = or_default(o.handoff_ms, HANDOFF_DEFAULT_MS);
 	out->handoffs = o.no_handoff ? 0 : (unsigned)or_default(o.handoffs, HANDOFFS_DEFAULT);
 	*fair = o.fair;

@@ -16,7 +16,7 @@ nest(struct lsh_op *op, struct lsh_hold *hold)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already"));
 	if (hold->depth == LEASH_DEPTH_MAX)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "nested deeper than %d", LEASH_DEPTH_MAX));
-	hold->lease->depth = ++hold->depth;
+	hold->lease->depth = (uint16_t)++hold->depth;
 	return lsh_op_at_once(op, LEASH_OK);
 }
 

@@ -58,12 +58,6 @@ again(struct lsh_op *op)
 	op->wakes_at = lsh_lease_adopt(op->queue->lease, &op->want);
 }
 
-static bool
-has_token(const struct lsh_lease *lease, const char *token, size_t size)
-{
-	return lease->token_size == size && memcmp(lease->token, token, size) == 0;
-}
-
 /* May the server be asked for the token, or its reply be believed? `own`: the lease of this adoption, if it has one. */
 static leash_status
 check(struct lsh_op *op, const char *token, size_t size, const struct lsh_lease *own)
@@ -71,13 +65,13 @@ check(struct lsh_op *op, const char *token, size_t size, const struct lsh_lease 
 	const struct lsh_lock *lock = op->lock;
 	struct lsh_list *at, *after;
 
-	if (lock->hold != NULL && has_token(lock->hold->lease, token, size))
+	if (lock->hold != NULL && lsh_lease_has_token(lock->hold->lease, token, size))
 		return lsh_op_fail(op, LEASH_INVALID, 0,
 		                   "another owner of this client has adopted that token: share the handle's owner instead");
 	lsh_list_each(at, after, &lock->resource.leases) {
 		const struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
 
-		if (lease != own && lease->state == LSH_ENDING && has_token(lease, token, size))
+		if (lease != own && lease->state == LSH_ENDING && lsh_lease_has_token(lease, token, size))
 			return lsh_op_fail(op, LEASH_NOT_HELD, 0, "that token is being released, by this client");
 	}
 	return LEASH_OK;
@@ -103,16 +97,15 @@ lsh_adopt_believes(struct lsh_op *op, int64_t fence)
 {
 	struct lsh_lock *lock = op->lock;
 	const struct lsh_lease *lease = op->own.lease;
-	leash_status status = check(op, lease->token, lease->token_size, lease);
 	char token[LSH_TOKEN_SIZE];
-	size_t size = lease->token_size;
+	size_t size = lsh_lease_token(lease, token);
+	leash_status status = check(op, token, size, lease);
 
 	/* this client was given the lock after the server said so */
 	if (status == LEASH_OK && lock->hold != NULL && (uint64_t)fence * 256 < lock->hold->fence)
 		status = lsh_op_fail(op, LEASH_NOT_HELD, 0, "nobody holds it by that token any more");
 	if (status == LEASH_OK && op->generation == lock->generation)
 		return true;
-	memcpy(token, lease->token, size + 1);
 	drop_lease(op);
 	if (status == LEASH_OK)
 		status = ask(op, token, size);

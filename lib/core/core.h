@@ -174,7 +174,8 @@ void lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *
 
 /* The server said that its token holds the lock. False: that must not be believed: the op has ended, or asks again. */
 bool lsh_adopt_believes(struct lsh_op *op, int64_t fence);
-void lsh_extend_renewed(struct lsh_lease *lease); /* tell the extensions of this lease: it was renewed, */
+/* tell the extensions of this lease: it was renewed for so long, by a command sent then, */
+void lsh_extend_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
 void lsh_extend_failed(struct lsh_lease *lease, const leash_error *why, bool final); /* or not; final: nor will it be */
 
 /* ---- grant.c ---- */

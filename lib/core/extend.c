@@ -20,7 +20,7 @@ set_extension(const struct lsh_lock *lock, struct lsh_lease *lease)
 		const struct lsh_op *op = lsh_container(at, struct lsh_op, link);
 
 		if (is_extension(op, lease) && op->lease_ms > lease->extend_ms)
-			lease->extend_ms = op->lease_ms;
+			lease->extend_ms = (int32_t)op->lease_ms;
 	}
 }
 
@@ -41,17 +41,17 @@ again(struct lsh_op *op)
 }
 
 void
-lsh_extend_renewed(struct lsh_lease *lease)
+lsh_extend_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
 	struct lsh_list *at, *after;
 
 	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
 		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-		int64_t most_ms = lease->ends_at == LSH_NEVER ? LSH_NEVER : (lease->ends_at - lease->renewed_at) / LSH_MS - 1;
+		int64_t most_ms = lease->ends_at == LSH_NEVER ? LSH_NEVER : (lease->ends_at - sent) / LSH_MS - 1;
 
 		if (!is_extension(op, lease))
 			continue;
-		if (lease->renewed_at >= op->began && lease->renewed_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
+		if (sent >= op->began && lease_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
 			finish(op, LEASH_OK);
 		else if (op->wakes_at == LSH_NEVER)
 			again(op); /* that was another renewal */

@@ -27,7 +27,7 @@ adoptable(struct lsh_lease *lease, int64_t fence)
 }
 
 static bool
-granted(struct lsh_lease *lease)
+granted(struct lsh_lease *lease, int64_t fence)
 {
 	struct lsh_lock *lock = lsh_lock_of(lease->resource);
 	struct lsh_op *op = op_of(lease);
@@ -44,7 +44,7 @@ granted(struct lsh_lease *lease)
 	if (lease->waited)
 		lsh_count(lock, LSH_COUNT_WAITED);
 	/* 256: fences in between are for hand-offs within the process */
-	lsh_hold_begin(lock, lease, hold, (uint64_t)lease->fence * 256);
+	lsh_hold_begin(lock, lease, hold, (uint64_t)fence * 256);
 	lsh_op_finish(op, LEASH_OK);
 	return true;
 }
@@ -99,11 +99,11 @@ revalued(struct lsh_lease *lease)
 }
 
 static void
-renewed(struct lsh_lease *lease)
+renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
 	lsh_count(lsh_lock_of(lease->resource), LSH_COUNT_RENEWED);
 	revalued(lease);
-	lsh_extend_renewed(lease);
+	lsh_extend_renewed(lease, sent, lease_ms);
 }
 
 static void

@@ -162,14 +162,15 @@ lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, siz
 {
 	const struct lsh_hold *hold;
 	size_t n = 0, copied = 0;
+	char token[LSH_TOKEN_SIZE];
 
 	lsh_monitor_enter(&lock->resource.monitor);
 	hold = find_valid(lock, owner);
 	if (hold != NULL) {
-		n = hold->lease->token_size;
+		n = lsh_lease_token(hold->lease, token);
 		copied = n < size ? n : size > 0 ? size - 1 : 0;
 		if (size > 0)
-			memcpy(out, hold->lease->token, copied);
+			memcpy(out, token, copied);
 	}
 	if (size > 0)
 		out[copied] = '\0';

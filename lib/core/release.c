@@ -48,7 +48,7 @@ hand_off(struct lsh_lock *lock)
 	now = lsh_now_ns();
 	/* a renewal comes at a third of the lease: one that has less than half of it left is overdue */
 	if (now - lease->turn_began >= hold->terms.handoff_ms * LSH_MS || hold->at_risk ||
-	    lease->valid_until - now < lease->span / 2)
+	    lease->valid_until - now < lease->span_ms * LSH_MS / 2)
 		return false;
 	if (lease->valid_until > lsh_pace_valid_until(now, hold->terms.lease_ms * LSH_MS))
 		return false; /* extended: if the next owner died, the lock would be free only at the end of that */
@@ -134,7 +134,7 @@ begin(struct lsh_op *op)
 		return true;
 	}
 	if (--hold->depth > 0) {
-		hold->lease->depth = hold->depth;
+		hold->lease->depth = (uint16_t)hold->depth;
 		return lsh_op_at_once(op, LEASH_OK);
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);

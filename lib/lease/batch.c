@@ -4,6 +4,7 @@
 #include "lease/host.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- the call ---- */
 
@@ -156,7 +157,7 @@ lsh_batch_add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
 	lsh_monitor_enter(&b->monitor);
 	fits = b->count < LSH_BATCH && (b->verb != LSH_RENEW || b->count < b->kind->batch);
 	if (fits) {
-		lsh_vote_request(v, &b->requests[b->count], lsh_now_ns());
+		lsh_vote_request(v, &b->requests[b->count], b->tokens[b->count], lsh_now_ns());
 		b->requests[b->count].lease_ms = lease_ms;
 		b->votes[b->count++] = v;
 	}
@@ -245,6 +246,7 @@ lsh_batch_withdraw(struct lsh_vote *v)
 		b->count--;
 		b->votes[i] = b->votes[b->count];
 		b->requests[i] = b->requests[b->count];
+		b->requests[i].token = memcpy(b->tokens[i], b->tokens[b->count], LSH_TOKEN_SIZE);
 	}
 	lsh_monitor_leave(&b->monitor);
 	if (sent)

@@ -27,6 +27,7 @@ struct lsh_batch {
 	size_t count;
 	struct lsh_vote *votes[LSH_BATCH];  /* each with a reference to its lease */
 	struct lsh_request requests[LSH_BATCH];
+	char tokens[LSH_BATCH][LSH_TOKEN_SIZE];
 };
 
 void lsh_batch_init(struct lsh_batch *batch, struct lsh_server *server, const struct lsh_call_ops *ops);

@@ -7,6 +7,7 @@
 #include "redis/listener.h"
 #include "watchdog/pace.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,29 +47,59 @@ lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
 
 /* ---- life ---- */
 
-/* The lease, its votes and what the strategy keeps of it, in one piece. */
+/* The lease, its votes, what the strategy keeps of it, and a token that is not ours, in one piece. */
 static struct lsh_lease *
-allocate(const struct lsh_backend *b, size_t count)
+allocate(const struct lsh_backend *b, const char *token, size_t size)
 {
 	const struct lsh_strategy *s = b->strategy;
+	size_t count = s->has_queue ? 1 : lsh_router_count(b->router);
 	size_t votes = sizeof(struct lsh_lease), round = votes + count * sizeof(struct lsh_vote);
-	char *memory = lsh_alloc(round + s->round_size + count * s->round_vote_size);
+	size_t text = round + s->round_size + count * s->round_vote_size;
+	uint64_t number = 0;
+	bool foreign = !lsh_token_read(token, size, b->uuid, &number);
+	char *memory = lsh_alloc(text + (foreign ? size + 1 : 0));
 	struct lsh_lease *lease = (void *)memory;
 
 	if (lease == NULL)
 		return NULL;
 	lease->votes = (void *)(memory + votes);
 	lease->round = s->round_size > 0 ? (void *)(memory + round) : NULL;
-	lease->count = count;
+	lease->count = (unsigned char)count;
+	lease->foreign = foreign;
+	lease->token.number = number;
+	if (foreign)
+		lease->token.text = memcpy(memory + text, token, size);
 	return lease;
+}
+
+size_t
+lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE])
+{
+	if (!lease->foreign)
+		return lsh_token_write(out, lease->resource->backend->uuid, lease->token.number);
+	return (size_t)(stpcpy(out, lease->token.text) - out);
+}
+
+/* For what replicas have to acknowledge. */
+static bool
+has_room(struct lsh_lease *lease, const struct lsh_wish *want)
+{
+	if (!lsh_safety_needs_replicas(&want->safety) || lease->replicas != NULL)
+		return true;
+	lease->replicas = lsh_new(struct lsh_acknowledged);
+	if (lease->replicas == NULL)
+		return false;
+	lsh_list_init(&lease->replicas->link);
+	lease->replicas->lease = lease;
+	return true;
 }
 
 struct lsh_lease *
 lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const char *token, size_t size)
 {
 	struct lsh_backend *b = r->backend;
-	struct lsh_lease *lease = allocate(b, b->strategy->has_queue ? 1 : lsh_router_count(b->router));
-	bool made = true;
+	struct lsh_lease *lease = allocate(b, token, size);
+	bool made;
 
 	if (lease == NULL)
 		return NULL;
@@ -79,15 +110,13 @@ lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const cha
 	}
 	atomic_init(&lease->references, 1);
 	lease->resource = r;
-	memcpy(lease->token, token, size);
-	lease->token_size = (unsigned char)size;
 	b->ops->retain(r);
 	lsh_list_append(&r->leases, &lease->link);
-	lsh_list_init(&lease->replicas_link);
-	lease->lease_ms = lease->longest_ms = lsh_wish_lease_ms(want);
-	lease->claim_ms = b->strategy->has_queue ? lsh_pace_claim_ms(lease->lease_ms) : 0;
+	lease->lease_ms = lease->longest_ms = (int32_t)lsh_wish_lease_ms(want);
+	lease->claim_ms = b->strategy->has_queue ? (int32_t)lsh_pace_claim_ms(lease->lease_ms) : 0;
 	lease->safety = want->safety;
 	lease->ends_at = LSH_NEVER;
+	made = has_room(lease, want);
 	for (size_t i = 0; i < lease->count && made; i++)
 		made = lsh_vote_init(&lease->votes[i], lease, b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
@@ -110,11 +139,11 @@ lsh_lease_new(struct lsh_resource *r, const struct lsh_wish *want)
 /* ---- acquiring ---- */
 
 bool
-lsh_lease_fits(const struct lsh_lease *lease, const struct lsh_wish *want)
+lsh_lease_fits(struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	/* PENDING, it is acknowledged on another's terms */
 	return (lease->state == LSH_NEW || lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING) &&
-	       strategy_of(lease)->fits(lease, want);
+	       strategy_of(lease)->fits(lease, want) && has_room(lease, want);
 }
 
 void
@@ -125,7 +154,7 @@ lsh_lease_serve(struct lsh_lease *lease, struct lsh_wish *want)
 	if (lease->state == LSH_NEW)
 		lease->state = LSH_ACQUIRING;
 	if (lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING) {
-		lease->lease_ms = lsh_wish_lease_ms(want); /* but the claim, a part of its place, stays */
+		lease->lease_ms = (int32_t)lsh_wish_lease_ms(want); /* but the claim, a part of its place, stays */
 		lsh_lease_ask_for(lease, lease->lease_ms);
 	}
 }
@@ -160,11 +189,11 @@ schedule(struct lsh_lease *lease, int64_t sent, int64_t lease_ns)
 }
 
 bool
-lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns, bool is_claim)
+lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ms, bool is_claim)
 {
 	const struct lsh_wish *want = lease->want;
 	int64_t now = lsh_now_ns(), from = LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent;
-	int64_t valid_until = lsh_pace_valid_until(from, lease_ns);
+	int64_t valid_until = lsh_pace_valid_until(from, lease_ms * LSH_MS);
 
 	if (lease->adopting && !lease->resource->events->adoptable(lease, fence))
 		return false;
@@ -173,18 +202,16 @@ lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 		valid_until = lease->ends_at; /* it was asked for on somebody else's terms */
 	if (valid_until <= now || atomic_load(&lease->resource->backend->closing))
 		return false;
-	lease->fence = fence;
 	lease->valid_until = valid_until;
-	lease->span = lease_ns;
-	lease->sent = sent;
-	lease->full = !is_claim && lease_ns >= want->lease_ms * LSH_MS; /* part of a claim is over when it comes */
+	lease->span_ms = (int32_t)lease_ms;
+	lease->full = !is_claim && lease_ms >= want->lease_ms; /* part of a claim is over when it comes */
 	lease->failures = 0;
 	lease->turn_began = now;
 	lease->depth = 1;
 	if (lease->state == LSH_WAITING)
 		atomic_fetch_sub(&lease->resource->backend->waiting, 1);
 	lease->state = LSH_PENDING;
-	strategy_of(lease)->granted(lease);
+	strategy_of(lease)->granted(lease, fence, sent);
 	return true;
 }
 
@@ -193,17 +220,17 @@ static void
 set_asked(struct lsh_lease *lease, bool asked)
 {
 	for (size_t i = 0; i < lease->count; i++)
-		lease->votes[i].late.asked = asked;
+		lease->votes[i].asked = asked;
 }
 
 void
-lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns)
+lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ms)
 {
 	leash_error why;
 
 	set_asked(lease, true); /* wherever it may be: from here on its release is ours */
 	lease->adopted = true;
-	if (lsh_lease_granted(lease, fence, sent, lease_ns, false) || lease->state != LSH_ACQUIRING)
+	if (lsh_lease_granted(lease, fence, sent, lease_ms, false) || lease->state != LSH_ACQUIRING)
 		return;
 	set_asked(lease, false);
 	lease->adopted = false;
@@ -212,32 +239,31 @@ lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 }
 
 void
-lsh_lease_held(struct lsh_lease *lease)
+lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
 	lease->state = LSH_HELD;
 	lease->adopting = false;
-	if (!lease->resource->events->granted(lease)) {
+	if (!lease->resource->events->granted(lease, fence)) {
 		lsh_lease_give_up(lease);
 		return;
 	}
 	lease->want = NULL;
-	schedule(lease, lease->sent, lease->span);
+	schedule(lease, sent, lease->span_ms * LSH_MS);
 }
 
 /* ---- holding ---- */
 
 void
-lsh_lease_prolong(struct lsh_lease *lease, int64_t sent, int64_t lease_ns)
+lsh_lease_prolong(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
-	int64_t valid_until = lsh_pace_valid_until(sent, lease_ns);
+	int64_t valid_until = lsh_pace_valid_until(sent, lease_ms * LSH_MS);
 
 	if (valid_until > lease->ends_at)
 		valid_until = lease->ends_at; /* it was asked for before this hold, or sent later than it was made */
 	if (valid_until <= lease->valid_until)
 		return;
 	lease->valid_until = valid_until;
-	lease->span = lease_ns;
-	lease->sent = sent;
+	lease->span_ms = (int32_t)lease_ms;
 }
 
 bool
@@ -319,9 +345,7 @@ lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
 	lease->failures = 0;
 	lease->full |= lease_ms >= lease->lease_ms;
-	lease->renewed_at = sent;
-	lease->renewed_ms = lease_ms;
-	lease->resource->events->renewed(lease);
+	lease->resource->events->renewed(lease, sent, lease_ms);
 	/* a shorter one puts no renewal off; nor is one put off that is on its way */
 	if (lease->wanted_at == 0 && (lease_ms >= lease->lease_ms || lease->extend_ms == 0))
 		schedule(lease, sent, (lease_ms < lease->lease_ms ? lease_ms : lease->lease_ms) * LSH_MS);
@@ -338,7 +362,8 @@ lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_ask)
 		events->not_renewed(lease, NULL, false);
 	if (lsh_lease_is_over(lease, now))
 		return;
-	lease->failures++;
+	if (lease->failures < UCHAR_MAX)
+		lease->failures++;
 	if (event != NULL)
 		events->at_risk(lease, 0, 0, event);
 	if (may_ask)
@@ -372,7 +397,8 @@ begin_end(struct lsh_lease *lease)
 	lease->state = LSH_ENDING;
 	lease->want = NULL;
 	lease->failures = 0;
-	lsh_host_keep(&lease->acknowledged_at, NULL);
+	if (lease->replicas != NULL)
+		lsh_host_keep(&lease->replicas->at, NULL);
 	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
 	 * differ */
 	lease->lapses_at =

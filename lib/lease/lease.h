@@ -26,6 +26,7 @@
 
 #include <stdatomic.h>
 
+struct lsh_acknowledged;
 struct lsh_backend;
 struct lsh_host;
 struct lsh_lease;
@@ -36,10 +37,10 @@ struct lsh_vote;
 
 /* On what a hold may rely. The core copies it, and never looks inside. */
 struct lsh_safety {
-	int64_t restart_guard_ms; /* a server that was restarted grants nothing for so long; 0: off */
-	int64_t replicas_ms;      /* how long to wait for the replicas; 0: the client's timeout */
-	unsigned min_replicas;    /* nothing counts before so many have acknowledged it; 0: off */
-	bool fsynced;             /* and before it is on disk there, and on the server's */
+	int32_t restart_guard_ms;   /* a server that was restarted grants nothing for so long; 0: off */
+	int32_t replicas_ms;        /* how long to wait for the replicas; 0: the client's timeout */
+	unsigned char min_replicas; /* nothing counts before so many have acknowledged it; 0: off */
+	bool fsynced;               /* and before it is on disk there, and on the server's */
 };
 
 /* Is what was acknowledged under `a` enough for `b`? */
@@ -73,7 +74,7 @@ enum lsh_found {
 struct lsh_lease_events {
 	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);            /* its token holds the lock; false: that is
 	                                                                         dealt with, and the lease is over */
-	bool (*granted)(struct lsh_lease *lease);                             /* false: nobody is there for it any more */
+	bool (*granted)(struct lsh_lease *lease, int64_t fence);              /* false: nobody is there for it any more */
 	void (*pending)(struct lsh_lease *lease, int64_t until);              /* granted, and not yet acknowledged: the
 	                                                                         replicas have until then */
 	/* Not yet. TIMEOUT: somebody else has it. acquire is to be called again at `again_at`: with a new lease, if this
@@ -81,8 +82,8 @@ struct lsh_lease_events {
 	void (*waits)(struct lsh_lease *lease, const leash_error *why, int64_t again_at);
 	void (*failed)(struct lsh_lease *lease, const leash_error *why);      /* and for whom it is now it will not get
 	                                                                         better */
-	void (*renewed)(struct lsh_lease *lease);                             /* valid_until is another one; a renewal has
-	                                                                         succeeded */
+	void (*renewed)(struct lsh_lease *lease, int64_t sent, int64_t lease_ms); /* valid_until is another one; a renewal
+	                                                                             for so long has succeeded */
 	void (*revalued)(struct lsh_lease *lease);                            /* valid_until is another one, without a
 	                                                                         renewal */
 	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final); /* `why`, if not NULL, is for
@@ -128,51 +129,46 @@ struct lsh_resource {
 	bool stirs;                        /* that is on its way, and the resource is referenced for it */
 };
 
+/* As many are held as the program likes: a member that only few need is elsewhere. */
 struct lsh_lease {
 	struct lsh_timer timer;            /* its next renewal, heartbeat or repeated cancel; reserved for its life */
 	atomic_uint references;
-	struct lsh_resource *resource;     /* referenced */
-	struct lsh_list link;              /* in resource->leases */
-	void *user;                        /* the core's */
-	struct lsh_wish *want;             /* ACQUIRING, WAITING, PENDING: of whoever it is for */
-	enum lsh_lease_state state;
-	char token[LSH_TOKEN_SIZE];
-	unsigned char token_size;
-	bool adopted;                      /* the token is another client's: whose fences may have gone on by hand-offs, so
-	                                      here is none */
+	enum lsh_lease_state state : 8;
+	bool foreign;                      /* its token is not one of this client's */
+	bool adopted;                      /* nor were its fences, which may have gone on by hand-offs: so here is none */
 	bool adopting;                     /* it is asked whether the token holds the lock */
 	bool waited;                       /* it had a place in the queue, so others are likely to have one now */
 	bool sharded;                      /* it is told by the lock's own channel */
 	bool full;                         /* HELD: for all that is wanted, and not only for a claim */
 	bool answered;                     /* ENDING: `ended` was told for good */
 	bool breaks;                       /* ENDING: it is to go wherever it is, and nobody counts on having had it */
-	unsigned depth;                    /* HELD: for people who look */
-	unsigned handed_off;               /* HELD: how often, within the process */
-	unsigned failures;                 /* of renewals in a row */
-	int64_t lease_ms;                  /* asked for */
-	int64_t claim_ms;
-	int64_t longest_ms;                /* of all leases that were asked for */
+	unsigned char count;               /* of its votes */
+	unsigned char handed_off;          /* HELD: how often, within the process */
+	unsigned char failures;            /* of renewals in a row */
+	struct lsh_resource *resource;     /* referenced */
+	struct lsh_list link;              /* in resource->leases */
+	void *user;                        /* the core's */
+	struct lsh_wish *want;             /* ACQUIRING, WAITING, PENDING: of whoever it is for */
+	union {
+		uint64_t number;               /* of its token, */
+		const char *text;              /* or, foreign, that */
+	} token;
 	int64_t ends_at;                   /* by max_hold_ms; LSH_NEVER */
 	int64_t valid_until;
-	int64_t span;                      /* of the lease that valid_until follows from, ns; */
-	int64_t sent;                      /* when that was asked for */
-	int64_t renewed_at, renewed_ms;    /* HELD: the last renewal that succeeded: when it was sent, and how long it asked
-	                                      for */
-	int64_t turn_began;                /* HELD: when this process got it */
+	union {
+		int64_t turn_began;            /* PENDING, HELD: when this process got it */
+		int64_t lapses_at;             /* ENDING: nothing of it can be there any more, whatever became of the cancel */
+	};
 	int64_t wanted_at;                 /* HELD: a renewal was wanted then and is not settled; 0: there is none */
-	int64_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
-	int64_t lapses_at;                 /* ENDING: nothing of it can be there any more, whatever became of the cancel */
-	int64_t fence;
+	int32_t lease_ms;                  /* asked for */
+	int32_t claim_ms;
+	int32_t longest_ms;                /* of all leases that were asked for */
+	int32_t span_ms;                   /* of the lease that valid_until follows from */
+	int32_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
+	uint16_t depth;                    /* HELD: for people who look */
 	struct lsh_safety safety;
-	struct lsh_host *acknowledged_at;  /* PENDING, HELD, and replicas have to acknowledge it: where that is (in use);
-	                                      else NULL */
-	bool acknowledged_asking;          /* it does not live there, and is asked for there for once */
-	struct lsh_list replicas_link;     /* in the list of what acknowledges it, with a reference; its host's mutex guards
-	                                      it */
-	bool replicas_due;                 /* it is in such a list */
-	int64_t pending_until;             /* PENDING: the replicas have until then */
+	struct lsh_acknowledged *replicas; /* NULL: it needs none */
 	struct lsh_round *round;           /* quorum */
-	size_t count;
 	struct lsh_vote *votes;
 };
 
@@ -188,12 +184,15 @@ struct lsh_lease *lsh_lease_new(struct lsh_resource *resource, const struct lsh_
 /* a token that is there */
 struct lsh_lease *lsh_lease_new_for(struct lsh_resource *resource, const struct lsh_wish *want, const char *token,
                                     size_t size);
+/* Write its token, with a NUL; returns the length. */
+size_t lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE]);
+bool lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t size);
 /* not ENDED; or NULL */
 struct lsh_lease *lsh_lease_find(const struct lsh_resource *resource, const char *token, size_t size);
 struct lsh_lease *lsh_lease_find_live(const struct lsh_resource *resource, const char *token); /* nor ENDING */
 void lsh_lease_unref(struct lsh_lease *lease); /* entered or not, where another reference keeps it; else not entered */
 
-bool lsh_lease_fits(const struct lsh_lease *lease, const struct lsh_wish *want);
+bool lsh_lease_fits(struct lsh_lease *lease, const struct lsh_wish *want);
 void lsh_lease_serve(struct lsh_lease *lease, struct lsh_wish *want); /* it fits: from now on it is for this one */
 int64_t lsh_lease_acquire(struct lsh_lease *lease, struct lsh_wish *want); /* see strategy.h */
 int64_t lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want);

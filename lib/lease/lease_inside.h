@@ -12,13 +12,13 @@ extern const char lsh_no_uptime[]; /* why a guard cannot be kept, behind "<serve
 
 int64_t lsh_wish_lease_ms(const struct lsh_wish *want); /* that is asked for */
 
-/* It is the client's, by a command sent at `sent` that asked for `lease_ns`: PENDING. False: that is over already, or
+/* It is the client's, by a command sent at `sent` that asked for `lease_ms`: PENDING. False: that is over already, or
  * the client is being closed. */
-bool lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns, bool is_claim);
+bool lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ms, bool is_claim);
 /* ADOPTING: the same, of a token that had the lock already. */
-void lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ns);
-/* PENDING: from now on it is its owner's. */
-void lsh_lease_held(struct lsh_lease *lease);
+void lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t lease_ms);
+/* PENDING: from now on it is its owner's, by a command sent then. */
+void lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent);
 /* Must nothing be granted yet, because the server was restarted? */
 bool lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message);
 
@@ -26,8 +26,8 @@ bool lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message);
 bool lsh_lease_is_over(struct lsh_lease *lease, int64_t now);
 /* HELD: a renewal is wanted now. If there is no answer for a quarter of the lease the connection is broken. */
 void lsh_lease_want(struct lsh_lease *lease, int64_t now);
-/* PENDING, HELD: it lasts at least until a lease of so many ns from `sent` on ends. */
-void lsh_lease_prolong(struct lsh_lease *lease, int64_t sent, int64_t lease_ns);
+/* PENDING, HELD: it lasts at least until a lease of so long from `sent` on ends. */
+void lsh_lease_prolong(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
 /* HELD: a renewal that was sent at `sent` succeeded. */
 void lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
 /* PENDING, HELD: one failed, and is tried again; `may_ask`: before there is a new connection. `event`: it is at
@@ -48,14 +48,31 @@ static inline void
 lsh_lease_ask_for(struct lsh_lease *lease, int64_t lease_ms)
 {
 	if (lease_ms > lease->longest_ms)
-		lease->longest_ms = lease_ms;
+		lease->longest_ms = (int32_t)lease_ms;
+}
+
+/* What a lease has that replicas have to acknowledge. */
+struct lsh_acknowledged {
+	struct lsh_lease *lease;
+	struct lsh_host *at;      /* PENDING, HELD: where they are (in use); else NULL */
+	struct lsh_list link;     /* in the list of what acknowledges it, with a reference; its host's mutex guards it */
+	int64_t pending_until;    /* PENDING: they have until then */
+	int64_t fence;            /* PENDING */
+	bool due;                 /* it is in such a list */
+	bool asking;              /* it does not live there, and is asked for there for once */
+};
+
+static inline bool
+lsh_safety_needs_replicas(const struct lsh_safety *safety)
+{
+	return safety->min_replicas > 0 || safety->fsynced;
 }
 
 /* PENDING, HELD: its renewals count only once replicas have acknowledged them. */
 static inline bool
 lsh_lease_is_acknowledged(const struct lsh_lease *lease)
 {
-	return lease->acknowledged_at != NULL;
+	return lease->replicas != NULL && lease->replicas->at != NULL;
 }
 
 #endif

@@ -44,9 +44,9 @@ static void count(struct lsh_lease *lease);
 static void describe(struct lsh_lease *lease, leash_error *why);
 
 static void
-granted(struct lsh_lease *lease)
+granted(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
-	lsh_lease_held(lease);
+	lsh_lease_held(lease, fence, sent);
 	count(lease); /* it may be at risk from the start */
 }
 
@@ -100,7 +100,7 @@ settle_renewal(struct lsh_lease *lease, const struct lsh_count *c)
 		return;
 	if (c->renewed >= lease->resource->backend->majority) {
 		lease->wanted_at = 0;
-		lease->span = ms * LSH_MS;
+		lease->span_ms = (int32_t)ms;
 		lsh_lease_renewed(lease, lease->round->round_at, ms);
 	} else if (c->open == 0) {
 		lsh_lease_not_renewed(lease, NULL, c->retry); /* the others are asked as soon as there is a connection */
@@ -211,7 +211,7 @@ count_end(struct lsh_lease *lease)
 		found = LSH_FOUND_HELD;
 	} else if (!lease->breaks && held + open_votes < majority) {
 		found = LSH_FOUND_NOTHING;
-		lsh_fail(&why, LEASH_LOST, 0, "only %u of %zu servers still had it", held, lease->count);
+		lsh_fail(&why, LEASH_LOST, 0, "only %u of %u servers still had it", held, lease->count);
 	} else if (willing == 0) { /* what may mend that comes too late for whoever waits */
 		found = LSH_FOUND_REFUSED;
 		lease->resource->backend->strategy->describe(lease, &why);

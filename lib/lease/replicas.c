@@ -89,19 +89,19 @@ due_at(struct lsh_lease *lease, struct lsh_host *host, bool asking)
 
 	if (lease->wanted_at == 0)
 		lease->wanted_at = lsh_now_ns();
-	lsh_host_keep(&lease->acknowledged_at, host);
-	lease->acknowledged_asking = asking;
-	if (lease->replicas_due)
+	lsh_host_keep(&lease->replicas->at, host);
+	lease->replicas->asking = asking;
+	if (lease->replicas->due)
 		return; /* and where that is not at this host, it is sent on */
 	x = find(host, &lease->safety);
 	if (x == NULL) {
 		lsh_vote_due(&lease->votes[0]); /* whose thread has entered nothing, and makes one */
 		return;
 	}
-	lease->replicas_due = true;
+	lease->replicas->due = true;
 	lsh_lease_retain(lease);
 	pthread_mutex_lock(&host->mutex);
-	lsh_list_append(&x->due, &lease->replicas_link);
+	lsh_list_append(&x->due, &lease->replicas->link);
 	pthread_mutex_unlock(&host->mutex);
 	lsh_node_kick(x->server.node);
 }
@@ -113,11 +113,12 @@ lsh_replicas_due(struct lsh_lease *lease)
 }
 
 void
-lsh_replicas_begin(struct lsh_lease *lease, int64_t now)
+lsh_replicas_begin(struct lsh_lease *lease, int64_t fence, int64_t now)
 {
-	lease->pending_until = lsh_after(now, lsh_lease_time_for_replicas(lease));
-	lsh_host_keep(&lease->acknowledged_at, lsh_resource_host(lease->resource));
-	events_of(lease)->pending(lease, lease->pending_until);
+	lease->replicas->fence = fence;
+	lease->replicas->pending_until = lsh_after(now, lsh_lease_time_for_replicas(lease));
+	lsh_host_keep(&lease->replicas->at, lsh_resource_host(lease->resource));
+	events_of(lease)->pending(lease, lease->replicas->pending_until);
 	lsh_lease_arm(lease, lease->valid_until, 0);
 	lsh_replicas_due(lease);
 }
@@ -140,7 +141,7 @@ limit_of(const struct lsh_lease *lease, int64_t now)
 {
 	if (lease->state == LSH_HELD)
 		return lsh_after(now, share_of(lease));
-	return lease->pending_until - now > lsh_lease_time_for_replicas(lease) / 3 ? lease->pending_until : 0;
+	return lease->replicas->pending_until - now > lsh_lease_time_for_replicas(lease) / 3 ? lease->replicas->pending_until : 0;
 }
 
 /* For how long; 0: it is not to be sent. */
@@ -156,9 +157,9 @@ lease_for(struct lsh_lease *lease, int64_t now)
 static bool
 is_mine(const struct lsh_replicas *x, const struct lsh_lease *lease)
 {
-	return is_live(lease) && lease->safety.min_replicas == x->min_replicas && lease->safety.fsynced == x->fsynced &&
-	       lease->acknowledged_at == x->host &&
-	       (lease->acknowledged_asking || lsh_resource_host(lease->resource) == x->host);
+	return is_live(lease) && lease->replicas != NULL && lease->safety.min_replicas == x->min_replicas && lease->safety.fsynced == x->fsynced &&
+	       lease->replicas->at == x->host &&
+	       (lease->replicas->asking || lsh_resource_host(lease->resource) == x->host);
 }
 
 /* Can it share a script, and what goes before that, with the first of the batch? */
@@ -170,7 +171,7 @@ fits(const struct lsh_replicas *x, const struct lsh_lease *lease)
 	const struct lsh_vote *first = b->votes[0];
 
 	return !lease->votes[0].alone && !first->alone && b->kind == r->kind &&
-	       b->call.asks_first == lease->acknowledged_asking &&
+	       b->call.asks_first == lease->replicas->asking &&
 	       (!lsh_router_is_cluster(r->backend->router) || first->lease->resource->slot == r->slot);
 }
 
@@ -186,7 +187,7 @@ add(struct lsh_replicas *x, struct lsh_lease *lease, int64_t now)
 	}
 	if (x->batch.count == 0) {
 		lsh_batch_begin(&x->batch, LSH_RENEW, lease->resource->kind);
-		x->batch.call.asks_first = lease->acknowledged_asking;
+		x->batch.call.asks_first = lease->replicas->asking;
 		x->limit = LSH_NEVER;
 	} else if (!fits(x, lease)) {
 		return false;
@@ -218,9 +219,9 @@ visit_due(struct lsh_replicas *x, bool (*visit)(struct lsh_replicas *x, struct l
 		pthread_mutex_unlock(&x->host->mutex);
 		if (first == NULL)
 			return;
-		lease = lsh_container(first, struct lsh_lease, replicas_link);
+		lease = lsh_container(first, struct lsh_acknowledged, link)->lease;
 		lsh_monitor_enter(&lease->resource->monitor);
-		lease->replicas_due = false;
+		lease->replicas->due = false;
 		goes_on = !is_live(lease) || visit(x, lease);
 		if (!goes_on)
 			lsh_replicas_due(lease);
@@ -323,7 +324,7 @@ failed(struct lsh_lease *lease, const struct outcome *o)
 static void
 acknowledged(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
-	int64_t now = lsh_now_ns(), lease_ns = lease_ms * LSH_MS, valid_until = lsh_pace_valid_until(sent, lease_ns);
+	int64_t now = lsh_now_ns(), valid_until = lsh_pace_valid_until(sent, lease_ms * LSH_MS);
 
 	if (now >= lease->valid_until || now >= valid_until) {
 		lsh_lease_lose(lease, "no renewal succeeded before its lease ran out");
@@ -336,12 +337,11 @@ acknowledged(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 		lease->full |= lease_ms >= lease->lease_ms;
 		/* not what the server alone has said since */
 		lease->valid_until = valid_until < lease->ends_at ? valid_until : lease->ends_at;
-		lease->span = lease_ns;
-		lease->sent = sent;
-		lsh_lease_held(lease);
+		lease->span_ms = (int32_t)lease_ms;
+		lsh_lease_held(lease, lease->replicas->fence, sent);
 		return;
 	}
-	lsh_lease_prolong(lease, sent, lease_ns);
+	lsh_lease_prolong(lease, sent, lease_ms);
 	lsh_lease_renewed(lease, sent, lease_ms);
 	events_of(lease)->at_risk(lease, 0, 0, NULL);
 }
@@ -375,7 +375,7 @@ too_few(struct lsh_replicas *x, struct lsh_lease *lease)
 		events->not_renewed(lease, &why, false);
 	/* others in the batch had less time */
 	if (lease->state == LSH_PENDING || now - lease->wanted_at < share_of(lease) / 4 * 3) {
-		due_at(lease, x->host, lease->acknowledged_asking);
+		due_at(lease, x->host, lease->replicas->asking);
 		return;
 	}
 	if (x->fsynced && !x->outcome.written)
@@ -463,11 +463,11 @@ is_renewed(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void
 		lsh_lease_warn_of_no_ttl(lease, x->host);
 	if (verdict.what == LSH_BY_ITSELF) { /* it was refused among many */
 		lease->votes[0].alone = true;
-		due_at(lease, x->host, lease->acknowledged_asking);
+		due_at(lease, x->host, lease->replicas->asking);
 	} else if (verdict.what != LSH_KEPT) {
 		lsh_lease_lose(lease, "the server did not have it any more");
 	} else if (lease->state == LSH_PENDING) {
-		lsh_lease_prolong(lease, b->call.sent, b->requests[i].lease_ms * LSH_MS);
+		lsh_lease_prolong(lease, b->call.sent, b->requests[i].lease_ms);
 		lsh_lease_arm(lease, lease->valid_until, 0);
 	}
 	return verdict.what == LSH_KEPT;
@@ -741,8 +741,8 @@ lsh_replicas_work(struct lsh_lease *lease)
 	int e = 0;
 
 	lsh_monitor_enter(&lease->resource->monitor);
-	if (lease->acknowledged_at != NULL && is_live(lease) && !lease->replicas_due)
-		lsh_host_keep(&at, lease->acknowledged_at);
+	if (lsh_lease_is_acknowledged(lease) && is_live(lease) && !lease->replicas->due)
+		lsh_host_keep(&at, lease->replicas->at);
 	safety = lease->safety;
 	lsh_monitor_leave(&lease->resource->monitor);
 	if (at == NULL)
@@ -751,7 +751,7 @@ lsh_replicas_work(struct lsh_lease *lease)
 		e = errno;
 	lsh_monitor_enter(&lease->resource->monitor);
 	if (is_live(lease) && e == 0) {
-		due_at(lease, at, lease->acknowledged_asking);
+		due_at(lease, at, lease->replicas->asking);
 	} else if (is_live(lease) && !atomic_load(&lease->resource->backend->closing)) {
 		lsh_fail(&o.trouble, LEASH_NO_MEMORY, e, "%s", lsh_shortage_text(e, text));
 		failed(lease, &o); /* the watchdog tries again */

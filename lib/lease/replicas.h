@@ -12,16 +12,10 @@
 #ifndef LSH_LEASE_REPLICAS_H
 #define LSH_LEASE_REPLICAS_H
 
-#include "lease/lease.h"
-
-static inline bool
-lsh_safety_needs_replicas(const struct lsh_safety *safety)
-{
-	return safety->min_replicas > 0 || safety->fsynced;
-}
+#include "lease/lease_inside.h"
 
 /* PENDING since `now`: have it acknowledged. */
-void lsh_replicas_begin(struct lsh_lease *lease, int64_t now);
+void lsh_replicas_begin(struct lsh_lease *lease, int64_t fence, int64_t now);
 void lsh_replicas_due(struct lsh_lease *lease);    /* have it renewed, and that acknowledged */
 
 /* See that a host has what acknowledges for such terms: a connection and a thread. Not entered. False: errno says what

@@ -7,6 +7,16 @@
 
 /* ---- its leases ---- */
 
+bool
+lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t size)
+{
+	uint64_t number;
+
+	if (lease->foreign)
+		return strlen(lease->token.text) == size && memcmp(lease->token.text, token, size) == 0;
+	return lsh_token_read(token, size, lease->resource->backend->uuid, &number) && lease->token.number == number;
+}
+
 struct lsh_lease *
 lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 {
@@ -15,7 +25,7 @@ lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 	lsh_list_each(at, after, &r->leases) {
 		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
 
-		if (lease->token_size == size && memcmp(lease->token, token, size) == 0)
+		if (lsh_lease_has_token(lease, token, size))
 			return lease;
 	}
 	return NULL;
@@ -43,6 +53,7 @@ lsh_lease_unref(struct lsh_lease *lease)
 		lsh_host_keep(&lease->votes[i].host, NULL);
 		lsh_free(lease->votes[i].saying);
 	}
+	lsh_free(lease->replicas);
 	lsh_free(lease);
 	b->ops->release(r);
 }

@@ -214,7 +214,7 @@ win_round(struct lsh_lease *lease, const struct lsh_count *c, int64_t now)
 	if (know >= majority) {
 		round->proposal = fence; /* whoever is asked again is to know it */
 		round->fence = 0;
-		if (!lsh_lease_granted(lease, fence, c->last->sent, c->last->asked_ms * LSH_MS, false))
+		if (!lsh_lease_granted(lease, fence, c->last->sent, c->last->asked_ms, false))
 			lose_round(lease);
 	} else if (may_know < majority) {
 		lose_round(lease);
@@ -342,9 +342,9 @@ count_adoption(struct lsh_lease *lease)
 	if (find_fence(lease, now, &fence) >= majority) {
 		lease->round->proposal = fence; /* whoever is asked later is to know it */
 		lease->round->fence = 0;
-		lsh_lease_adopted(lease, fence, c.last->sent, c.last->asked_ms * LSH_MS);
+		lsh_lease_adopted(lease, fence, c.last->sent, c.last->asked_ms);
 	} else if (c.refusals + majority > lease->count) {
-		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %zu servers do not have it", c.refusals,
+		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %u servers do not have it", c.refusals,
 		         lease->count);
 		lease->resource->events->failed(lease, &why);
 	} else if (c.open + c.dialing == 0 && (c.votes < majority ? c.away == 0 : !raise(lease, fence))) {

@@ -44,10 +44,10 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 		return true;
 	/* somebody's request for a longer lease was not answered: it might still be executed, and nothing shortens a
 	 * lease */
-	if (v->late.asked && lease->longest_ms > want->lease_ms)
+	if (v->asked && lease->longest_ms > want->lease_ms)
 		return false;
 	/* its request was lost on the way to a server where the lock does not live any more */
-	return !v->late.asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
+	return !v->asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
 }
 
 /* Wait out the time after a restart during which locks may be held that the server has forgotten. `*again_at`: when
@@ -138,13 +138,14 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 }
 
 static void
-granted(struct lsh_lease *lease)
+granted(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
 	lease->votes[0].state = LSH_VOTE_GRANTED;
+	lease->votes[0].keep_fence_at = 0;
 	if (lsh_safety_needs_replicas(&lease->safety))
-		lsh_replicas_begin(lease, lsh_now_ns());
+		lsh_replicas_begin(lease, fence, lsh_now_ns());
 	else
-		lsh_lease_held(lease);
+		lsh_lease_held(lease, fence, sent);
 }
 
 /* The server gave it the lock. */
@@ -152,7 +153,7 @@ static void
 take(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	if (lsh_lease_is_guarded(lease, false) ||
-	    !lsh_lease_granted(lease, voted->verdict.fence, voted->result->sent, voted->lease_ms * LSH_MS, false))
+	    !lsh_lease_granted(lease, voted->verdict.fence, voted->result->sent, voted->lease_ms, false))
 		give_up(lease);
 }
 
@@ -272,7 +273,7 @@ adoption_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 
 	if (verdict->what == LSH_GRANTED) {
 		lsh_vote_learn_lease(&lease->votes[0], verdict);
-		lsh_lease_adopted(lease, verdict->fence, voted->result->sent, voted->lease_ms * LSH_MS);
+		lsh_lease_adopted(lease, verdict->fence, voted->result->sent, voted->lease_ms);
 		return;
 	}
 	lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token%s",
@@ -329,7 +330,7 @@ heartbeat_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	case LSH_QUEUED:
 		/* after a second request "queued" may mean a second place, with the message of a grant of the first still on
 		 * its way */
-		if (!v->late.asked_again || LSH_MUTATES(LSH_REPEATED_ASKS_COUNT))
+		if (!v->asked_again || LSH_MUTATES(LSH_REPEATED_ASKS_COUNT))
 			v->counted_from = r->sent;
 		lsh_lease_arm(lease, lsh_pace_word(r->sent, now, claim, voted->verdict.ttl_ms), lsh_pace_slack(claim));
 		break;
@@ -337,7 +338,7 @@ heartbeat_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		if (LSH_MUTATES(LSH_TOKENS_COME_BACK)) {
 			atomic_fetch_sub(&lease->resource->backend->waiting, 1);
 			lease->state = LSH_ACQUIRING;
-			v->late.asked = false;
+			v->asked = false;
 			look_again(lease, &others, 0);
 		} else {
 			give_up(lease);
@@ -382,7 +383,7 @@ silent(struct lsh_lease *lease)
 static void
 renewed(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	lsh_lease_prolong(lease, voted->result->sent, voted->lease_ms * LSH_MS);
+	lsh_lease_prolong(lease, voted->result->sent, voted->lease_ms);
 	lsh_lease_renewed(lease, voted->result->sent, voted->lease_ms);
 	lease->resource->events->at_risk(lease, 0, 0, NULL);
 	if (voted->verdict.had_no_ttl)

@@ -19,7 +19,7 @@ struct lsh_strategy {
 	int64_t (*acquire)(struct lsh_lease *lease, struct lsh_wish *want);  /* returns when to call it again; LSH_NEVER:
 	                                                                        news come by themselves */
 	int64_t (*adopt)(struct lsh_lease *lease, struct lsh_wish *want);
-	void (*granted)(struct lsh_lease *lease);                            /* PENDING: see that it becomes HELD */
+	void (*granted)(struct lsh_lease *lease, int64_t fence, int64_t sent); /* PENDING: see that it becomes HELD */
 	void (*renew)(struct lsh_lease *lease, int64_t now);                 /* PENDING, HELD: a renewal is due */
 	bool (*extend)(struct lsh_lease *lease, struct lsh_parker *reader);  /* HELD: by extend_ms, now. False: there is no
 	                                                                        connection */

@@ -56,11 +56,11 @@ note_nothing_comes(struct lsh_late *late)
 }
 
 static void
-note_unsent(struct lsh_late *late, const struct lsh_saying *s)
+note_unsent(struct lsh_vote *v, const struct lsh_saying *s)
 {
-	late->asked = s->asked_before;
-	late->not_after_us = s->not_after_before_us;
-	note_nothing_comes(late);
+	v->asked = s->asked_before;
+	v->late.not_after_us = s->not_after_before_us;
+	note_nothing_comes(&v->late);
 }
 
 /* A request goes out; if it was refused at another server, or had no room, this is all that is out of it. */
@@ -70,14 +70,14 @@ note_asked(struct lsh_vote *v, const struct lsh_saying *s, int64_t not_after_us,
 	struct lsh_late *late = &v->late;
 	uint64_t epoch = s->call.ticket.epoch;
 
-	note_unsent(late, s);
+	note_unsent(v, s);
 	/* one that was not answered on an earlier connection may still come; on this one it comes before this one */
-	if (late->asked && late->epoch != epoch && late->not_after_us > late->earlier_us)
+	if (v->asked && late->epoch != epoch && late->not_after_us > late->earlier_us)
 		late->earlier_us = late->not_after_us;
-	late->asked_again |= late->asked;
-	if (!late->asked)
+	v->asked_again |= v->asked;
+	if (!v->asked)
 		v->counted_from = now;
-	late->asked = true;
+	v->asked = true;
 	late->epoch = epoch;
 	if (not_after_us > late->not_after_us)
 		late->not_after_us = not_after_us;
@@ -102,7 +102,7 @@ note_result(struct lsh_vote *v, const struct lsh_saying *s, const struct lsh_vot
 	bool nothing = false;
 
 	if (r->what == LSH_CALL_UNSENT) {
-		note_unsent(late, s);
+		note_unsent(v, s);
 		return;
 	}
 	if (r->what == LSH_CALL_UNKNOWN || (r->what == LSH_CALL_NONSENSE && r->garbled))
@@ -113,7 +113,7 @@ note_result(struct lsh_vote *v, const struct lsh_saying *s, const struct lsh_vot
 	else if (r->what == LSH_CALL_ANSWERED)
 		nothing = voted->verdict.what == LSH_TOO_LATE || (voted->verdict.what == LSH_TAKEN && !s->placed);
 	if (nothing)
-		late->asked = s->asked_before;
+		v->asked = s->asked_before;
 	note_nothing_comes(late);
 }
 
@@ -157,15 +157,15 @@ settles_at(const struct lsh_vote *v, uint64_t epoch, int64_t now)
 /* ---- what is said ---- */
 
 void
-lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, int64_t now)
+lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char token[static LSH_TOKEN_SIZE], int64_t now)
 {
 	const struct lsh_lease *lease = v->lease;
 
 	*r = (struct lsh_request){
 		.protocol = &backend_of(v)->protocol,
 		.key = {lease->resource->key, lease->resource->key_size},
-		.token = lease->token,
-		.token_size = lease->token_size,
+		.token = token,
+		.token_size = lsh_lease_token(lease, token),
 		.claim_ms = lease->claim_ms,
 		.depth = lease->depth,
 		.sharded = lease->sharded,
@@ -204,7 +204,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 
 	if (lease->state >= LSH_ENDING && !LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		return false;
-	lsh_vote_request(v, &r, now);
+	lsh_vote_request(v, &r, s->token, now);
 	r.lease_ms = s->lease_ms;
 	r.fence = s->fence;
 	if (s->verb == LSH_ACQUIRE) {
@@ -311,7 +311,7 @@ done(struct lsh_call *call, const struct lsh_result *r)
 	/* it was overtaken by the end: what counts is whether there is anything to cancel */
 	if (v->cancel != NULL)
 		return;
-	if (v->late.asked)
+	if (v->asked)
 		lsh_vote_cancel(v, NULL);
 	else
 		lsh_vote_ended(v);
@@ -344,7 +344,7 @@ make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
 	s->verb = verb;
 	s->lease_ms = lease_ms;
 	s->fence = fence;
-	s->asked_before = v->late.asked;
+	s->asked_before = v->asked;
 	s->not_after_before_us = v->late.not_after_us;
 	lsh_call_init(&s->call, &call_ops, &v->lease->resource->monitor, v);
 	s->call.hops = v->hops;
@@ -360,7 +360,7 @@ start(struct lsh_vote *v, struct lsh_saying *s, struct lsh_parker *reader)
 	if (lsh_call_start(&s->call, reader))
 		return true;
 	if (s->verb == LSH_ACQUIRE)
-		note_unsent(&v->late, s);
+		note_unsent(v, s);
 	v->saying = NULL;
 	give_back(s);
 	lsh_lease_unref(v->lease); /* not the last: the caller has one */
@@ -466,7 +466,7 @@ build_cancel(struct lsh_call *call, struct lsh_script_call *command, int64_t now
 	struct lsh_request r;
 
 	(void)patience;
-	lsh_vote_request(v, &r, now);
+	lsh_vote_request(v, &r, saying_of(call)->token, now);
 	if (call->one_key)
 		kind->make_one_key(command, &r);
 	else
@@ -488,7 +488,7 @@ is_answer_to_cancel(const struct lsh_call *call, const struct lsh_message *messa
 static void
 try_again(struct lsh_vote *v, const struct lsh_result *r, int64_t now)
 {
-	unsigned doublings = v->failures < 5 ? v->failures++ : 5;
+	unsigned doublings = v->failures < 5 ? v->failures++ : 5u;
 	int64_t settles = settles_at(v, r->epoch, now);
 	bool torn = r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_NOT_NOW &&
 	            lsh_router_is_cluster(r->server->router);
@@ -638,7 +638,8 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 	if (v->saying != NULL)
 		lsh_call_unattend(&v->saying->call);
 	v->state = LSH_VOTE_ENDING;
-	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !v->late.asked)
+	v->cancel_epoch = 0;
+	if ((LSH_MUTATES(LSH_CANCELS_ARE_NOT_SENT) && reader == NULL) || !v->asked)
 		lsh_vote_ended(v);
 	else
 		lsh_vote_cancel(v, reader);

@@ -25,9 +25,6 @@ enum lsh_vote_state {
 
 /* What the server may still execute. */
 struct lsh_late {
-	bool asked;             /* it may know the token */
-	bool asked_again;       /* by a second request while it perhaps had a place: that may have been granted, and its
-	                           claim have run out, unknown to us */
 	uint64_t epoch;         /* the connection of the last request, */
 	int64_t not_after_us;   /* which is executed until then, by the server's clock; 0: it was answered */
 	int64_t earlier_us;     /* the same of those on earlier connections */
@@ -45,6 +42,7 @@ struct lsh_saying {
 	bool asked_before;            /* what was so before it */
 	int64_t not_after_before_us;
 	int64_t lease_ms, fence;      /* that it asks for */
+	char token[LSH_TOKEN_SIZE];
 	int64_t limit;                /* until when it may be executed */
 };
 
@@ -55,23 +53,27 @@ struct lsh_vote {
 	struct lsh_host *host;        /* in use */
 	struct lsh_list due_link;     /* in the `due` of a host, which then has a reference to the lease and is in use; that
 	                                 one's mutex guards it */
-	enum lsh_vote_state state;
-	bool due;                     /* it is in such a list */
-	unsigned char hops;           /* redirections in a row */
 	struct lsh_batch *batch;      /* that it is in: being filled, or on its way; or NULL */
+	enum lsh_vote_state state : 8;
+	enum lsh_found found : 8;
+	unsigned char failures;       /* of cancels, in a row */
+	unsigned char hops;           /* redirections in a row */
+	bool asked;                   /* the server may know the token, */
+	bool asked_again;             /* by a second request while it perhaps had a place: that may have been granted, and
+	                                 its claim have run out, unknown to us */
+	bool due;                     /* it is in such a list */
 	bool alone;                   /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
 	bool hinted;                  /* a message said that it was granted, before its request was answered */
 	bool told;                    /* a message for it was asked about before */
 	bool cancel_unknown;          /* ENDING: a cancel before may have been executed, */
 	bool let_go;                  /* or one with one key was: what is left is that the lock is handed on */
-	enum lsh_found found;
-	unsigned failures;            /* of cancels, in a row */
-	uint64_t cancel_epoch;        /* the connection over which it was tried last, */
-	int64_t again_at;             /* and when that is to be tried again on the same one; or, REFUSED, when to ask
-	                                 again */
-	int64_t keep_fence_at;        /* from then on a renewal sees that the fence stays */
-	int64_t counted_from;         /* a grant's claim counts from here: the send time of the first request, or, if that
-	                                 was the only one, of the last heartbeat that was answered "queued" */
+	int64_t again_at;             /* REFUSED: when to ask again; ENDING: when to cancel again on the same connection */
+	union {
+		int64_t counted_from;     /* SENT, PLACED: a grant's claim counts from here: the send time of the first request,
+		                             or, if that was the only one, of the last heartbeat that was answered "queued" */
+		int64_t keep_fence_at;    /* GRANTED: from then on a renewal sees that the fence stays */
+		uint64_t cancel_epoch;    /* ENDING: the connection over which that was tried last */
+	};
 	struct lsh_late late;
 };
 
@@ -116,8 +118,9 @@ void lsh_vote_due(struct lsh_vote *vote);
 /* Something was answered by a batch: vote.c has sent none of it. */
 void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
 
-/* All but what the verb wants. */
-void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, int64_t now);
+/* All but what the verb wants. `token` has to last as long as that. */
+void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, char token[static LSH_TOKEN_SIZE],
+                      int64_t now);
 /* HEARTBEAT: for how long its former holder has asked. */
 static inline void
 lsh_vote_learn_lease(struct lsh_vote *vote, const struct lsh_verdict *verdict)

@@ -134,7 +134,7 @@ heed(struct lsh_lease *lease, const struct lsh_host *host, const struct grant *w
 	int64_t lasts_ms = LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? lease->lease_ms : lease->claim_ms;
 
 	if (is_hearsay(host) || is_doubtful(lease, w) || lsh_lease_is_guarded(lease, true) ||
-	    !lsh_lease_granted(lease, (int64_t)w->fence, from, lasts_ms * LSH_MS, true))
+	    !lsh_lease_granted(lease, (int64_t)w->fence, from, lasts_ms, true))
 		ask_server(lease); /* not to be counted on */
 }
 
