@@ -109,9 +109,14 @@ lsh_decimal_write(char *out, uint64_t n)
 		*out = (char)('0' + n);
 		return 1;
 	}
-	do
-		*--at = (char)('0' + n % 10);
-	while ((n /= 10) > 0);
+	for (; n >= 10; n /= 100) {
+		unsigned two = (unsigned)(n % 100);
+
+		*--at = (char)('0' + two % 10);
+		*--at = (char)('0' + two / 10);
+	}
+	if (n > 0)
+		*--at = (char)('0' + n);
 	memcpy(out, at, (size_t)(digits + sizeof(digits) - at));
 	return (size_t)(digits + sizeof(digits) - at);
 }

@@ -49,15 +49,13 @@ lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
 
 /* The lease, its votes, what the strategy keeps of it, and a token that is not ours, in one piece. */
 static struct lsh_lease *
-allocate(const struct lsh_backend *b, const char *token, size_t size)
+allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size_t size)
 {
 	const struct lsh_strategy *s = b->strategy;
 	size_t count = s->has_queue ? 1 : lsh_router_count(b->router);
 	size_t votes = sizeof(struct lsh_lease), round = votes + count * sizeof(struct lsh_vote);
 	size_t text = round + s->round_size + count * s->round_vote_size;
-	uint64_t number = 0;
-	bool foreign = !lsh_token_read(token, size, b->uuid, &number);
-	char *memory = lsh_alloc(text + (foreign ? size + 1 : 0));
+	char *memory = lsh_alloc(text + (foreign != NULL ? size + 1 : 0));
 	struct lsh_lease *lease = (void *)memory;
 
 	if (lease == NULL)
@@ -65,10 +63,10 @@ allocate(const struct lsh_backend *b, const char *token, size_t size)
 	lease->votes = (void *)(memory + votes);
 	lease->round = s->round_size > 0 ? (void *)(memory + round) : NULL;
 	lease->count = (unsigned char)count;
-	lease->foreign = foreign;
+	lease->foreign = foreign != NULL;
 	lease->token.number = number;
-	if (foreign)
-		lease->token.text = memcpy(memory + text, token, size);
+	if (foreign != NULL)
+		lease->token.text = memcpy(memory + text, foreign, size);
 	return lease;
 }
 
@@ -94,11 +92,12 @@ has_room(struct lsh_lease *lease, const struct lsh_wish *want)
 	return true;
 }
 
-struct lsh_lease *
-lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const char *token, size_t size)
+/* Of this number, or `foreign`. */
+static struct lsh_lease *
+new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const char *foreign, size_t size)
 {
 	struct lsh_backend *b = r->backend;
-	struct lsh_lease *lease = allocate(b, token, size);
+	struct lsh_lease *lease = allocate(b, number, foreign, size);
 	bool made;
 
 	if (lease == NULL)
@@ -130,10 +129,16 @@ lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const cha
 struct lsh_lease *
 lsh_lease_new(struct lsh_resource *r, const struct lsh_wish *want)
 {
-	char token[LSH_TOKEN_SIZE];
-	size_t size = lsh_token_write(token, r->backend->uuid, lsh_numbers_next(&r->backend->numbers));
+	return new(r, want, lsh_numbers_next(&r->backend->numbers), NULL, 0);
+}
 
-	return lsh_lease_new_for(r, want, token, size);
+struct lsh_lease *
+lsh_lease_new_for(struct lsh_resource *r, const struct lsh_wish *want, const char *token, size_t size)
+{
+	uint64_t number = 0;
+	bool is_ours = lsh_token_read(token, size, r->backend->uuid, &number);
+
+	return new(r, want, number, is_ours ? NULL : token, size);
 }
 
 /* ---- acquiring ---- */
