@@ -103,18 +103,19 @@ lsh_starts_with_word(const char *text, const char *word)
 size_t
 lsh_decimal_write(char *out, uint64_t n)
 {
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324"
+		"25262728293031323334353637383940414243444546474849"
+		"50515253545556575859606162636465666768697071727374"
+		"75767778798081828384858687888990919293949596979899";
 	char digits[LSH_DECIMAL_DIGITS], *at = digits + sizeof(digits);
 
 	if (n < 10) { /* as most numbers in a command are */
 		*out = (char)('0' + n);
 		return 1;
 	}
-	for (; n >= 10; n /= 100) {
-		unsigned two = (unsigned)(n % 100);
-
-		*--at = (char)('0' + two % 10);
-		*--at = (char)('0' + two / 10);
-	}
+	for (; n >= 10; n /= 100)
+		memcpy(at -= 2, &pairs[n % 100 * 2], 2);
 	if (n > 0)
 		*--at = (char)('0' + n);
 	memcpy(out, at, (size_t)(digits + sizeof(digits) - at));
