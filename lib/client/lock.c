@@ -174,7 +174,7 @@ leash_lock_free(leash_lock *lock)
 		lsh_client_unref(lock->client);
 	}
 	lsh_owner_unref(lock->owner);
-	lsh_free(lock);
+	lsh_terms_unref(&lock->terms);
 	lsh_leave(guard);
 }
 
@@ -195,13 +195,10 @@ acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_cancel *cance
 {
 	struct lsh_guard guard = lsh_enter();
 	leash_owner *owner = caller(lock, true);
-	struct lsh_terms terms = lock->terms;
 	leash_status status = begin_for(lock, owner, err);
 
-	if (lease_ms != 0)
-		terms.lease_ms = lease_ms;
 	if (status == LEASH_OK) {
-		status = lsh_acquire(lock->lock, owner, &terms, wait_ms, cancel, err);
+		status = lsh_acquire(lock->lock, owner, &lock->terms, wait_ms, lease_ms, cancel, err);
 		atomic_store(&owner->busy, false);
 	}
 	lsh_leave(guard);

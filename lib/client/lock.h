@@ -8,10 +8,10 @@
 #include <leash/lock.h>
 
 struct leash_lock {
-	leash_client *client; /* referenced */
+	struct lsh_terms terms; /* first; with the last reference to them this is freed */
+	leash_client *client;   /* referenced */
 	struct lsh_lock *lock;
-	leash_owner *owner;   /* referenced; NULL: the calling thread */
-	struct lsh_terms terms;
+	leash_owner *owner;     /* referenced; NULL: the calling thread */
 };
 
 /* Of a lock of this kind; the arguments are those of leash_lock_new(), and checked. */

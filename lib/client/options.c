@@ -177,7 +177,8 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	if (status != LEASH_OK)
 		return status;
 	*out = *defaults;
-	out->lease_ms = or_default(o.lease_ms, defaults->lease_ms);
+	atomic_init(&out->references, 1);
+	out->lease_ms = (int32_t)or_default(o.lease_ms, defaults->lease_ms);
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
 	out->no_renew = o.no_renew;
@@ -185,8 +186,8 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	out->safety.fsynced = o.fsynced;
 	out->safety.min_replicas = (unsigned char)o.min_replicas;
 	out->safety.replicas_ms = (int32_t)o.replicas_ms;
-	out->handoff_ms = or_default(o.handoff_ms, HANDOFF_DEFAULT_MS);
-	out->handoffs = o.no_handoff ? 0 : (unsigned)or_default(o.handoffs, HANDOFFS_DEFAULT);
+	out->handoff_ms = (uint16_t)or_default(o.handoff_ms, HANDOFF_DEFAULT_MS);
+	out->handoffs = o.no_handoff ? 0 : (unsigned char)or_default(o.handoffs, HANDOFFS_DEFAULT);
 	*fair = o.fair;
 	*owner = o.owner;
 	if (o.on_event != NULL) {

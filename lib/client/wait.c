@@ -99,7 +99,7 @@ make(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, struc
 /* What waits takes a thread that can be woken, and what acknowledges a thread and descriptors: made before the server
  * is asked. `terms` may be NULL. */
 static leash_status
-make_to_wait(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms,
+make_to_wait(struct lsh_wait *w, struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms,
              leash_error *err)
 {
 	struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));
@@ -132,8 +132,8 @@ finish(struct lsh_wait *w, const struct lsh_op_verb *verb, leash_error *err)
 }
 
 leash_status
-lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, int64_t wait_ms,
-            struct leash_cancel *cancel, leash_error *err)
+lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms, int64_t wait_ms,
+            int64_t lease_ms, struct leash_cancel *cancel, leash_error *err)
 {
 	struct lsh_wait w;
 	leash_status status = make_to_wait(&w, lock, owner, terms, err);
@@ -144,6 +144,7 @@ lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_t
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock));
 	w.op.cancel = cancel;
 	w.op.wait_ms = wait_ms;
+	w.op.lease_ms = lease_ms;
 	if (wait_ms == 0)
 		w.op.deadline = lsh_after(w.op.began, timeout_of(lock));
 	else
@@ -173,7 +174,7 @@ lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, l
 }
 
 leash_status
-lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms, const char *token,
+lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms, const char *token,
           leash_error *err)
 {
 	const struct lsh_backend *b = lsh_engine_backend(lsh_lock_engine(lock));

@@ -13,12 +13,13 @@ struct lsh_wait {
 };
 
 /* Each as the call of that name; arguments have been checked. `err` may be NULL. */
-leash_status lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms,
-                         int64_t wait_ms, struct leash_cancel *cancel, leash_error *err);
+/* `lease_ms`: 0: that of the terms. */
+leash_status lsh_acquire(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms, int64_t wait_ms,
+                         int64_t lease_ms, struct leash_cancel *cancel, leash_error *err);
 /* `owner` may be NULL: one that has nothing. */
 leash_status lsh_release(struct lsh_lock *lock, struct leash_owner *owner, leash_error *err);
 leash_status lsh_extend(struct lsh_lock *lock, struct leash_owner *owner, int64_t lease_ms, leash_error *err);
-leash_status lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms,
+leash_status lsh_adopt(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms,
                        const char *token, leash_error *err);
 leash_status lsh_break(struct lsh_lock *lock, leash_error *err);
 

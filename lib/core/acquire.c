@@ -16,7 +16,7 @@ nest(struct lsh_op *op, struct lsh_hold *hold)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already"));
 	if (hold->depth == LEASH_DEPTH_MAX)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "nested deeper than %d", LEASH_DEPTH_MAX));
-	hold->lease->depth = (uint16_t)++hold->depth;
+	hold->lease->depth = ++hold->depth;
 	return lsh_op_at_once(op, LEASH_OK);
 }
 
@@ -93,8 +93,7 @@ again(struct lsh_op *op)
 static bool
 is_wanted(const struct lsh_lock *lock)
 {
-	return lock->hold != NULL || !lsh_list_empty(&lock->plain.ops) || lock->queues.next != &lock->plain.link ||
-	       lock->queues.prev != &lock->plain.link;
+	return lock->hold != NULL || !lsh_list_empty(&lock->plain.ops) || !lsh_list_empty(&lock->plain.link);
 }
 
 static bool
@@ -116,7 +115,7 @@ begin(struct lsh_op *op)
 	/* also where there would be nothing to wait for */
 	if (lsh_cancel_is_fired(op->cancel))
 		return refuse(op, LEASH_CANCELED);
-	if (atomic_load(&lock->engine->closing))
+	if (atomic_load(&lsh_engine_of(lock)->closing))
 		return refuse(op, LEASH_CLOSED);
 	if (op->want.tries && is_wanted(lock))
 		return refuse(op, why_late(op, &lock->plain));
@@ -125,7 +124,7 @@ begin(struct lsh_op *op)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory"));
 	}
 	if (lock->fair)
-		lsh_list_append(&lock->queues, &op->own.link);
+		lsh_list_append(&lock->plain.link, &op->own.link);
 	if (lsh_queue_first(op->queue) == op)
 		lsh_queue_drive(op->queue);
 	return false;

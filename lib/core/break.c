@@ -33,7 +33,7 @@ late(struct lsh_op *op)
 {
 	leash_error why = op->why;
 
-	if (atomic_load(&op->lock->engine->closing)) {
+	if (atomic_load(&lsh_engine_of(op->lock)->closing)) {
 		finish(op, lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed"));
 		return;
 	}

@@ -11,7 +11,7 @@
  * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
  *
  * Each file calls only those before it: table, notice, queue, hold; acquire, adopt, extend, release, break; grant,
- * engine. What comes back goes through two tables: lsh_op_verb, and the lsh_lease_events that the engine sets.
+ * engine. What comes back goes through two tables: lsh_op_verb, and the lsh_lease_events of the engine.
  *
  * Mutexes, in the order in which they are taken: engine->mutex; the monitor of a lock; the leaves below. */
 #ifndef LSH_CORE_CORE_H
@@ -33,16 +33,17 @@ struct lsh_notice {
 };
 
 struct lsh_hold {
-	struct lsh_list link;      /* lost: in lock->lost */
 	struct lsh_lock *lock;
 	struct leash_owner *owner; /* referenced */
+	struct lsh_terms *terms;   /* referenced */
 	struct lsh_lease *lease;   /* referenced; NULL: it is lost */
-	unsigned depth;
+	struct lsh_hold *next;     /* lost: in lock->lost */
 	uint64_t fence;            /* as shown */
-	struct lsh_terms terms;
 	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
-	bool at_risk;
+	int32_t lease_ms;
 	atomic_uint references;    /* the lock's or its op's, and one for each notice under way */
+	uint16_t depth;
+	bool lost, at_risk;
 	struct lsh_notice notices[]; /* by type, if somebody listens */
 };
 
@@ -62,22 +63,20 @@ struct lsh_count_row {
 struct lsh_lock {
 	struct lsh_resource resource; /* whose monitor guards all below but what has another word */
 	struct lsh_map_node node;     /* in engine->locks, by its key */
-	struct lsh_engine *engine;
 	atomic_uint references;       /* handles, leases, holds */
 	unsigned handles;             /* engine->mutex guards it, */
 	bool fair;                    /* and this while there are none */
-	const char *name;
+	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
 
 	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. */
 	_Atomic uint64_t holder;
 	_Atomic int64_t valid_until;
 
 	struct lsh_hold *hold;
-	struct lsh_list lost;         /* holds that are still to be unwound */
-	struct lsh_list queues;       /* of a fair lock in order of arrival */
-	struct lsh_queue plain;       /* the one queue of a lock that is not fair */
+	struct lsh_hold *lost;        /* that are still to be unwound */
+	struct lsh_queue plain;       /* the one queue of a lock that is not fair; those of a fair one are linked to it in
+	                                 order of arrival */
 	struct lsh_list ops;          /* releases and extensions */
-	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
 	uint64_t last_fence;
 	char text[];                  /* its key, its name, and, if they differ, what is shown of that */
 };
@@ -95,7 +94,6 @@ struct lsh_op_verb {
 
 struct lsh_engine {
 	struct lsh_backend *backend;
-	const struct lsh_lease_events *events; /* of the leases of its locks */
 	struct lsh_courier *courier;
 	const struct lsh_engine_ops *ops;
 	void *ctx;
@@ -113,10 +111,16 @@ lsh_lock_of(const struct lsh_resource *resource)
 	return lsh_container(resource, struct lsh_lock, resource);
 }
 
-static inline void
-lsh_queue_init(struct lsh_queue *queue, struct lsh_lock *lock)
+static inline struct lsh_engine *
+lsh_engine_of(const struct lsh_lock *lock)
 {
-	*queue = (struct lsh_queue){.lock = lock};
+	return lock->resource.backend->ctx;
+}
+
+static inline void
+lsh_queue_init(struct lsh_queue *queue)
+{
+	*queue = (struct lsh_queue){.lease = NULL};
 	lsh_list_init(&queue->link);
 	lsh_list_init(&queue->ops);
 }
@@ -134,7 +138,7 @@ void lsh_lock_each(struct lsh_engine *engine, void (*visit)(struct lsh_lock *loc
 /* ---- notice.c; entered ---- */
 
 /* NULL: no memory */
-struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, const struct lsh_terms *terms);
+struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms);
 void lsh_hold_unref(struct lsh_hold *hold);
 void lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text);
 /* One that was not delivered yet is taken back by its opposite: both alternate for whoever listens. */

@@ -54,15 +54,17 @@ release(struct lsh_resource *resource)
 static void
 end_waits(struct lsh_lock *lock, const leash_error *why)
 {
-	struct lsh_list *queue, *after_queue, *at, *after;
+	struct lsh_list *queue = &lock->plain.link, *next, *at, *after;
 
-	lsh_list_each(queue, after_queue, &lock->queues)
+	do {
+		next = queue->next;
 		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops) {
 			struct lsh_op *op = lsh_container(at, struct lsh_op, link);
 
 			op->why = *why;
 			op->verb->over(op, why->status);
 		}
+	} while ((queue = next) != &lock->plain.link);
 }
 
 static void
@@ -86,7 +88,7 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *optio
                 void *ctx, struct lsh_courier *courier, leash_error *err)
 {
 	static const struct lsh_backend_ops backend_ops = {
-		.each = each, .find = find, .retain = retain, .release = release, .denied = denied,
+		.events = &lsh_lease_events, .each = each, .find = find, .retain = retain, .release = release, .denied = denied,
 		.clock_jumped = clock_jumped,
 	};
 	struct lsh_engine *e = lsh_new(struct lsh_engine);
@@ -94,7 +96,6 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *optio
 
 	if (e == NULL)
 		return lsh_fail_short(err, ENOMEM, "cannot make a client");
-	e->events = &lsh_lease_events;
 	e->ops = ops;
 	e->ctx = ctx;
 	e->courier = courier;
@@ -120,16 +121,14 @@ lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *optio
 static void
 unwind_lost(struct lsh_lock *lock)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &lock->lost)
-		lsh_hold_unwind(lsh_container(at, struct lsh_hold, link));
+	while (lock->lost != NULL)
+		lsh_hold_unwind(lock->lost);
 }
 
 void
 lsh_lock_close(struct lsh_lock *lock)
 {
-	struct lsh_engine *e = lock->engine;
+	struct lsh_engine *e = lsh_engine_of(lock);
 
 	/* under the mutex until all is done: so nobody gets a new handle, and a hold through it, in between */
 	pthread_mutex_lock(&e->mutex);
@@ -264,12 +263,13 @@ static void
 add_lock(struct lsh_lock *lock, void *arg)
 {
 	leash_stats *stats = arg;
-	struct lsh_list *queue, *after_queue, *at, *after;
+	struct lsh_list *queue = &lock->plain.link, *at, *after;
 
 	stats->holding += lock->hold != NULL;
-	lsh_list_each(queue, after_queue, &lock->queues)
+	do {
 		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops)
 			stats->waiting++;
+	} while ((queue = queue->next) != &lock->plain.link);
 }
 
 void

@@ -18,18 +18,21 @@ struct lsh_engine_ops {
 	void (*clock_jumped)(void *ctx, int64_t by_us);
 };
 
-/* On what terms a lock is acquired. */
+/* On what terms a lock is acquired. They lie first in the memory of a handle, and of holds through it. */
 struct lsh_terms {
-	int64_t lease_ms;
+	atomic_uint references;   /* with the last one that memory is freed */
+	int32_t lease_ms;         /* unless an acquire names another one */
 	int64_t max_hold_ms;      /* 0: no limit */
 	int64_t alive_ms;         /* 0: need not be */
-	int64_t handoff_ms;       /* how long a turn of this process may last, */
-	unsigned handoffs;        /* and how often the lock is handed off in it */
-	bool no_renew;
-	struct lsh_safety safety;
 	leash_event_fn on_event;  /* may be NULL */
 	void *event_arg;
+	struct lsh_safety safety;
+	uint16_t handoff_ms;      /* how long a turn of this process may last, */
+	unsigned char handoffs;   /* and how often the lock is handed off in it */
+	bool no_renew;
 };
+
+void lsh_terms_unref(struct lsh_terms *terms);
 
 /* Make an engine and connect it. Events and log lines go through `courier`. `*out` is set only with LEASH_OK. */
 leash_status lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options,

@@ -33,7 +33,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 	struct lsh_op *op = op_of(lease);
 	struct lsh_hold *hold;
 
-	if (op == NULL || atomic_load(&lock->engine->closing))
+	if (op == NULL || atomic_load(&lsh_engine_of(lock)->closing))
 		return false;
 	hold = op->hold;
 	op->hold = NULL;
@@ -130,7 +130,9 @@ lost(struct lsh_lease *lease, const char *why)
 	struct lsh_lock *lock = lsh_lock_of(lease->resource);
 	struct lsh_hold *hold = hold_of(lease);
 
-	lsh_list_append(&lock->lost, &hold->link);
+	hold->lost = true;
+	hold->next = lock->lost;
+	lock->lost = hold;
 	lsh_hold_finish(lock);
 	lsh_count(lock, LSH_COUNT_LOST);
 	lsh_notice(hold, LEASH_EVENT_LOST, why);
@@ -156,11 +158,11 @@ static int64_t
 wants_ms(struct lsh_lease *lease, int64_t now)
 {
 	const struct lsh_hold *hold = hold_of(lease);
-	int64_t lease_ms = hold->terms.lease_ms;
+	int64_t lease_ms = hold->lease_ms;
 
 	if (lsh_hold_is_hung(hold, now))
 		return -1;
-	if (hold->terms.no_renew && lease->full)
+	if (hold->terms->no_renew && lease->full)
 		return 0;
 	if (lease->ends_at != LSH_NEVER && lease->ends_at - now < lease_ms * LSH_MS) {
 		lease_ms = (lease->ends_at - now) / LSH_MS;
@@ -179,9 +181,9 @@ why_over(struct lsh_lease *lease, int64_t now)
 		return "leash_lock_alive() was not called in time";
 	/* renewed to its end, but for the margin */
 	if (lease->ends_at != LSH_NEVER &&
-	    lease->ends_at - lease->valid_until <= hold->terms.lease_ms * LSH_MS / 50 + 5 * LSH_MS)
+	    lease->ends_at - lease->valid_until <= hold->lease_ms * LSH_MS / 50 + 5 * LSH_MS)
 		return "max_hold_ms is over";
-	if (hold->terms.no_renew)
+	if (hold->terms->no_renew)
 		return "its lease ran out, as no_renew asks";
 	return lsh_lease_why_over(lease);
 }

@@ -6,17 +6,12 @@
 struct lsh_hold *
 lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
 {
-	struct lsh_list *at, *after;
+	struct lsh_hold *hold = lock->hold;
 
-	if (lock->hold != NULL && lock->hold->owner->id == owner)
-		return lock->hold;
-	lsh_list_each(at, after, &lock->lost) {
-		struct lsh_hold *hold = lsh_container(at, struct lsh_hold, link);
-
-		if (hold->owner->id == owner)
-			return hold;
-	}
-	return NULL;
+	if (hold == NULL || hold->owner->id != owner)
+		for (hold = lock->lost; hold != NULL && hold->owner->id != owner;)
+			hold = hold->next;
+	return hold;
 }
 
 struct lsh_hold *
@@ -32,7 +27,7 @@ lsh_hold_check(struct lsh_op *op)
 bool
 lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now)
 {
-	return hold->terms.alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms.alive_ms);
+	return hold->terms->alive_ms > 0 && now > lsh_after_ms(atomic_load(&hold->alive_at), hold->terms->alive_ms);
 }
 
 void
@@ -45,7 +40,7 @@ lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_hold *
 	lease->depth = 1;
 	lock->hold = hold;
 	lsh_count(lock, LSH_COUNT_ACQUIRED);
-	atomic_store(&hold->alive_at, hold->terms.alive_ms > 0 ? lsh_now_ns() : 0);
+	atomic_store(&hold->alive_at, hold->terms->alive_ms > 0 ? lsh_now_ns() : 0);
 	atomic_fetch_add(&hold->owner->holds, 1);
 	atomic_store(&lock->valid_until, lease->valid_until);
 	atomic_store(&lock->holder, hold->owner->id);
@@ -60,7 +55,7 @@ lsh_hold_finish(struct lsh_lock *lock)
 {
 	struct lsh_hold *hold = lock->hold;
 	struct lsh_lease *lease = hold->lease;
-	leash_status status = atomic_load(&lock->engine->closing) ? LEASH_CLOSED : LEASH_NOT_HELD;
+	leash_status status = atomic_load(&lsh_engine_of(lock)->closing) ? LEASH_CLOSED : LEASH_NOT_HELD;
 	struct lsh_list *at, *after;
 
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
@@ -74,7 +69,7 @@ lsh_hold_finish(struct lsh_lock *lock)
 		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
 
 		if (op->verb->over != NULL)
-			op->verb->over(op, lsh_list_empty(&hold->link) ? status : LEASH_LOST);
+			op->verb->over(op, hold->lost ? LEASH_LOST : status);
 	}
 	return lease;
 }
@@ -82,7 +77,12 @@ lsh_hold_finish(struct lsh_lock *lock)
 void
 lsh_hold_unwind(struct lsh_hold *hold)
 {
-	lsh_list_remove(&hold->link);
+	struct lsh_hold **at = &hold->lock->lost;
+
+	while (hold->lost && *at != hold)
+		at = &(*at)->next;
+	if (hold->lost)
+		*at = hold->next;
 	atomic_fetch_sub(&hold->owner->holds, 1);
 	lsh_hold_unref(hold);
 }

@@ -26,9 +26,8 @@ enum lsh_op_state { LSH_OP_NEW, LSH_OP_WAITING, LSH_OP_DONE };
 
 /* Operations for which one lease speaks. */
 struct lsh_queue {
-	struct lsh_list link;        /* in lock->queues */
-	struct lsh_list ops;         /* in order of arrival */
-	struct lsh_lock *lock;
+	struct lsh_list link;        /* to the lock's others */
+	struct lsh_list ops;         /* in order of arrival; of a queue that is served there is one */
 	struct lsh_lease *lease;     /* with a reference; or NULL */
 	bool driving, again;         /* the first op is being served; and is to be once more */
 };
@@ -37,12 +36,12 @@ struct lsh_op {
 	struct lsh_lock *lock;
 	struct leash_owner *owner;
 	struct leash_cancel *cancel; /* or NULL */
-	const struct lsh_terms *terms;
+	struct lsh_terms *terms;
 	const struct lsh_front *front;
 	struct lsh_parker *reader;   /* of the thread that waits for it; or NULL */
 	const char *token;           /* of an adoption or a break; until it has begun */
 	int64_t wait_ms;             /* of an acquire */
-	int64_t lease_ms;            /* of an extension */
+	int64_t lease_ms;            /* of an extension; or of an acquire, if its terms are not to say */
 	int64_t began;               /* when it was called; what counts is what is so then, or later */
 	int64_t deadline;
 

@@ -52,7 +52,7 @@ serve(struct lsh_queue *queue, struct lsh_op *op)
 	if (lease != NULL && lease->state != LSH_PENDING && !lsh_lease_fits(lease, &op->want))
 		drop_lease(queue); /* it is over, or was asked for on the terms of another op */
 	if (queue->lease == NULL) {
-		lease = lsh_lease_new(&queue->lock->resource, &op->want);
+		lease = lsh_lease_new(&op->lock->resource, &op->want);
 		if (lease == NULL) {
 			op->why = no_memory;
 			op->verb->over(op, LEASH_NO_MEMORY);
@@ -66,11 +66,11 @@ serve(struct lsh_queue *queue, struct lsh_op *op)
 
 /* Is its first op to be served? Not while the lock is held here, nor if the op is about to leave. */
 static bool
-is_ready(const struct lsh_queue *queue, struct lsh_op *op)
+is_ready(struct lsh_op *op)
 {
-	const struct lsh_lock *lock = queue->lock;
+	const struct lsh_lock *lock = op->lock;
 
-	if ((!lock->fair && lock->hold != NULL) || lsh_cancel_is_fired(op->cancel) || atomic_load(&lock->engine->closing))
+	if ((!lock->fair && lock->hold != NULL) || lsh_cancel_is_fired(op->cancel) || atomic_load(&lsh_engine_of(lock)->closing))
 		return false;
 	if (lsh_now_ns() < op->deadline)
 		return true;
@@ -88,7 +88,7 @@ lsh_queue_drive(struct lsh_queue *queue)
 	if (queue->driving)
 		return;
 	queue->driving = true;
-	while ((op = lsh_queue_first(queue)) != NULL && (queue->again || op != served) && is_ready(queue, op)) {
+	while ((op = lsh_queue_first(queue)) != NULL && (queue->again || op != served) && is_ready(op)) {
 		queue->again = false;
 		serve(queue, op);
 		served = op;
@@ -167,7 +167,7 @@ lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *f
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	return lsh_fail(&op->why, status, sys_errno, "%s '%s': %s", op->lock->resource.kind->name, op->lock->resource.shown,
+	return lsh_fail(&op->why, status, sys_errno, "%s '%s': %s", op->lock->resource.kind->name, lsh_lock_shown(op->lock),
 	                text);
 }
 
@@ -182,18 +182,21 @@ lsh_op_at_once(struct lsh_op *op, leash_status status)
 bool
 lsh_op_join(struct lsh_op *op, struct lsh_queue *queue)
 {
-	const struct lsh_terms *terms = op->terms;
+	struct lsh_terms *terms = op->terms;
 
 	op->hold = lsh_hold_new(op->lock, op->owner, terms);
 	if (op->hold == NULL)
 		return false;
-	op->want = (struct lsh_wish){.lease_ms = terms->lease_ms, .max_hold_ms = terms->max_hold_ms, .until = op->deadline,
+	if (op->lease_ms == 0)
+		op->lease_ms = terms->lease_ms;
+	op->hold->lease_ms = (int32_t)op->lease_ms;
+	op->want = (struct lsh_wish){.lease_ms = op->lease_ms, .max_hold_ms = terms->max_hold_ms, .until = op->deadline,
 	                             .tries = op->want.tries, .safety = terms->safety, .reader = op->reader};
 	op->state = LSH_OP_WAITING;
 	op->wakes_at = LSH_NEVER;
 	op->queue = queue;
 	if (queue == &op->own)
-		lsh_queue_init(queue, op->lock);
+		lsh_queue_init(queue);
 	lsh_list_append(&queue->ops, &op->link);
 	return true;
 }
@@ -211,7 +214,7 @@ lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease)
 leash_status
 lsh_op_not_held(struct lsh_op *op)
 {
-	if (atomic_load(&op->lock->engine->closing))
+	if (atomic_load(&lsh_engine_of(op->lock)->closing))
 		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
 	return lsh_op_fail(op, LEASH_NOT_HELD, 0, "this owner does not hold it");
 }
@@ -265,7 +268,7 @@ lsh_op_tick(struct lsh_op *op)
 	lsh_monitor_enter(monitor);
 	if (op->state != LSH_OP_WAITING)
 		;
-	else if (op->queue != NULL && atomic_load(&op->lock->engine->closing))
+	else if (op->queue != NULL && atomic_load(&lsh_engine_of(op->lock)->closing))
 		op->verb->over(op, LEASH_CLOSED);
 	else if (lsh_cancel_is_fired(op->cancel))
 		op->verb->over(op, LEASH_CANCELED);

@@ -12,7 +12,7 @@
 static bool
 may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 {
-	return a->lease_ms == b->lease_ms && !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
+	return !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
 	       lsh_safety_covers(&a->safety, &b->safety);
 }
 
@@ -25,7 +25,7 @@ next_of(const struct lsh_queue *queue, int64_t now)
 	lsh_list_each(at, after, &queue->ops) {
 		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
 
-		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !atomic_load(&op->lock->engine->closing))
+		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !atomic_load(&lsh_engine_of(op->lock)->closing))
 			return op;
 	}
 	return NULL;
@@ -42,18 +42,18 @@ hand_off(struct lsh_lock *lock)
 	struct lsh_op *next;
 	int64_t now;
 
-	if (lsh_list_empty(&lock->plain.ops) || lease->handed_off >= hold->terms.handoffs || lease->adopted ||
+	if (lsh_list_empty(&lock->plain.ops) || lease->handed_off >= hold->terms->handoffs || lease->adopted ||
 	    (lock->resource.kind->flags & LSH_HANDS_OFF) == 0)
 		return false;
 	now = lsh_now_ns();
 	/* a renewal comes at a third of the lease: one that has less than half of it left is overdue */
-	if (now - lease->turn_began >= hold->terms.handoff_ms * LSH_MS || hold->at_risk ||
+	if (now - lease->turn_began >= hold->terms->handoff_ms * LSH_MS || hold->at_risk ||
 	    lease->valid_until - now < lease->span_ms * LSH_MS / 2)
 		return false;
-	if (lease->valid_until > lsh_pace_valid_until(now, hold->terms.lease_ms * LSH_MS))
+	if (lease->valid_until > lsh_pace_valid_until(now, hold->lease_ms * LSH_MS))
 		return false; /* extended: if the next owner died, the lock would be free only at the end of that */
 	next = next_of(&lock->plain, now);
-	if (next == NULL || !may_follow(&hold->terms, next->terms))
+	if (next == NULL || hold->lease_ms != next->lease_ms || !may_follow(hold->terms, next->terms))
 		return false;
 	lsh_hold_finish(lock);
 	lsh_lease_hand_off(lease, NULL);
@@ -134,7 +134,7 @@ begin(struct lsh_op *op)
 		return true;
 	}
 	if (--hold->depth > 0) {
-		hold->lease->depth = (uint16_t)hold->depth;
+		hold->lease->depth = hold->depth;
 		return lsh_op_at_once(op, LEASH_OK);
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);

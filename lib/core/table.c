@@ -23,25 +23,18 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 	size_t size = strlen(name), shown_size = lsh_show(shown, sizeof shown, name, size);
 	size_t key_size = strlen(e->backend->options.prefix) + lsh_key_encode(encoded, name, size) + 3;
 	bool differs = strcmp(shown, name) != 0;
-	struct lsh_lock *lock = lsh_alloc(sizeof *lock + key_size + 1 + size + 1 + (differs ? shown_size + 1 : 0));
+	struct lsh_lock *lock = lsh_alloc(sizeof *lock + key_size + 1 + size + 1 + (differs ? shown_size : 0) + 1);
 
 	if (lock == NULL)
 		return NULL;
-	lsh_list_init(&lock->lost);
 	lsh_list_init(&lock->ops);
-	lsh_list_init(&lock->queues);
-	lsh_queue_init(&lock->plain, lock);
-	lsh_list_append(&lock->queues, &lock->plain.link);
-	lock->engine = e;
+	lsh_queue_init(&lock->plain);
 	atomic_init(&lock->references, 1);
 	/* "<prefix>:{<name>}" */
 	at = stpcpy(stpcpy(stpcpy(stpcpy(lock->text, e->backend->options.prefix), ":{"), encoded), "}") + 1;
-	lock->name = lock->resource.shown = at;
-	at = stpcpy(at, name) + 1;
-	if (differs)
-		lock->resource.shown = strcpy(at, shown);
-	lock->resource.events = e->events;
-	if (lsh_resource_init(&lock->resource, e->backend, kind, lock->text, key_size))
+	stpcpy(stpcpy(at, name) + 1, differs ? shown : "");
+	if (lsh_resource_init(&lock->resource, e->backend, kind, lock->text, key_size,
+	                      key_size + 1 + (differs ? size + 1 : 0)))
 		return lock;
 	lock_free(lock);
 	return NULL;
@@ -81,7 +74,7 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 		lsh_resource_opened(&lock->resource);
 	} else if (lock->resource.kind != kind || (lock->handles > 0 && lock->fair != fair)) {
 		status = lsh_fail(err, LEASH_INVALID, 0, "%s '%s': it is open in this client and is %s there: handles of one "
-		                  "name must agree", kind->name, lock->resource.shown,
+		                  "name must agree", kind->name, lsh_resource_shown(&lock->resource),
 		                  lock->resource.kind != kind ? "of another kind" : fair ? "not fair" : "fair");
 	} else {
 		atomic_fetch_add(&lock->references, 1);
@@ -114,7 +107,7 @@ lsh_lock_find(struct lsh_engine *e, const char *key, size_t size)
 void
 lsh_count(struct lsh_lock *lock, enum lsh_count what)
 {
-	struct lsh_count_row *row = &lock->engine->counts[lock->node.hash % LSH_COUNT_ROWS];
+	struct lsh_count_row *row = &lsh_engine_of(lock)->counts[lock->node.hash % LSH_COUNT_ROWS];
 
 	pthread_mutex_lock(&row->mutex);
 	row->of[what]++;
@@ -130,7 +123,7 @@ lsh_lock_retain(struct lsh_lock *lock)
 void
 lsh_lock_unref(struct lsh_lock *lock)
 {
-	struct lsh_engine *e = lock->engine;
+	struct lsh_engine *e = lsh_engine_of(lock);
 	unsigned n = atomic_load_explicit(&lock->references, memory_order_relaxed);
 	bool last;
 
@@ -174,13 +167,13 @@ lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *a
 const char *
 lsh_lock_name(const struct lsh_lock *lock)
 {
-	return lock->name;
+	return lock->resource.key + lock->resource.key_size + 1;
 }
 
 const char *
 lsh_lock_shown(const struct lsh_lock *lock)
 {
-	return lock->resource.shown;
+	return lsh_resource_shown(&lock->resource);
 }
 
 struct lsh_resource *
@@ -192,5 +185,5 @@ lsh_lock_resource(struct lsh_lock *lock)
 struct lsh_engine *
 lsh_lock_engine(struct lsh_lock *lock)
 {
-	return lock->engine;
+	return lsh_engine_of(lock);
 }

@@ -207,9 +207,23 @@ lsh_backend_after_fork(struct lsh_backend *b)
 
 /* ---- resources ---- */
 
+/* For what it has besides, by the deployment. */
+static bool
+make_room(struct lsh_resource *r)
+{
+	if (r->backend->options.uri->deployment == LSH_QUORUM)
+		return (r->quorum = lsh_new(struct lsh_turns)) != NULL;
+	if (!lsh_router_is_cluster(r->backend->router))
+		return true;
+	r->cluster = lsh_new(struct lsh_roaming);
+	if (r->cluster != NULL)
+		r->cluster->resource = r;
+	return r->cluster != NULL;
+}
+
 bool
 lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct lsh_kind *kind, const char *key,
-                  size_t key_size)
+                  size_t key_size, size_t shown_at)
 {
 	struct lsh_server *server;
 
@@ -218,8 +232,11 @@ lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct ls
 	r->backend = b;
 	r->kind = kind;
 	r->key = key;
-	r->key_size = key_size;
-	r->slot = lsh_router_slot_of(b->router, key, key_size);
+	r->key_size = (uint16_t)key_size;
+	r->shown_at = (uint16_t)shown_at;
+	if (!make_room(r))
+		return false;
+	r->slot = (uint16_t)lsh_router_slot_of(b->router, key, key_size);
 	server = lsh_router_of_slot(b->router, r->slot);
 	if (server == NULL)
 		server = lsh_router_any(b->router);
@@ -235,9 +252,11 @@ lsh_resource_destroy(struct lsh_resource *r)
 	struct lsh_host *host = lsh_resource_host(r);
 
 	if (host != NULL) {
-		lsh_subscription_forget(r);
+		if (lsh_router_is_cluster(r->backend->router))
+			lsh_subscription_forget(r);
 		lsh_server_leave(&host->server);
 	}
+	lsh_free(r->cluster); /* or r->quorum */
 	lsh_monitor_destroy(&r->monitor);
 }
 

@@ -21,6 +21,7 @@ struct lsh_backend_options {
 
 /* Who owns the resources. */
 struct lsh_backend_ops {
+	const struct lsh_lease_events *events; /* of their leases */
 	void (*each)(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *arg); /* all of them, each
 	                                                                                                entered */
 	struct lsh_resource *(*find)(void *ctx, const char *key, size_t size); /* referenced, and not entered; or NULL */
@@ -75,6 +76,12 @@ void lsh_backend_after_fork(struct lsh_backend *backend);
 void lsh_backend_flush(struct lsh_backend *backend);
 /* See that a lease on these terms can be acknowledged. Not entered. False: errno says what there is no more of. */
 bool lsh_backend_prepare(struct lsh_resource *resource, const struct lsh_safety *safety);
+
+static inline const struct lsh_lease_events *
+lsh_events_of(const struct lsh_lease *lease)
+{
+	return lease->resource->backend->ops->events;
+}
 
 extern const struct lsh_strategy lsh_single, lsh_quorum;
 

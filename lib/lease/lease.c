@@ -185,7 +185,7 @@ schedule(struct lsh_lease *lease, int64_t sent, int64_t lease_ns)
 {
 	int64_t due = LSH_NEVER;
 
-	if (lease->resource->events->wants_ms(lease, sent) != 0)
+	if (lsh_events_of(lease)->wants_ms(lease, sent) != 0)
 		due = lsh_pace_next(sent, lease_ns, lsh_random32());
 	if (due < lease->valid_until)
 		lsh_lease_arm(lease, due, lsh_pace_slack(lease_ns));
@@ -200,7 +200,7 @@ lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 	int64_t now = lsh_now_ns(), from = LSH_MUTATES(LSH_REPLIES_COUNT) && !is_claim ? now : sent;
 	int64_t valid_until = lsh_pace_valid_until(from, lease_ms * LSH_MS);
 
-	if (lease->adopting && !lease->resource->events->adoptable(lease, fence))
+	if (lease->adopting && !lsh_events_of(lease)->adoptable(lease, fence))
 		return false;
 	lease->ends_at = want->max_hold_ms > 0 ? lsh_after_ms(sent, want->max_hold_ms) : LSH_NEVER;
 	if (valid_until > lease->ends_at)
@@ -240,7 +240,7 @@ lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 	set_asked(lease, false);
 	lease->adopted = false;
 	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "not adopted: the answer came when the lease that it speaks of was over");
-	lease->resource->events->failed(lease, &why);
+	lsh_events_of(lease)->failed(lease, &why);
 }
 
 void
@@ -248,7 +248,7 @@ lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
 	lease->state = LSH_HELD;
 	lease->adopting = false;
-	if (!lease->resource->events->granted(lease, fence)) {
+	if (!lsh_events_of(lease)->granted(lease, fence)) {
 		lsh_lease_give_up(lease);
 		return;
 	}
@@ -280,7 +280,7 @@ lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader)
 int64_t
 lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now)
 {
-	int64_t ms = lease->resource->events->wants_ms(lease, now);
+	int64_t ms = lsh_events_of(lease)->wants_ms(lease, now);
 
 	if (lease->extend_ms > ms)
 		ms = lease->extend_ms;
@@ -340,7 +340,7 @@ lsh_lease_is_over(struct lsh_lease *lease, int64_t now)
 {
 	if (now < lease->valid_until)
 		return false;
-	lsh_lease_lose(lease, lease->state == LSH_HELD ? lease->resource->events->why_over(lease, now)
+	lsh_lease_lose(lease, lease->state == LSH_HELD ? lsh_events_of(lease)->why_over(lease, now)
 	                                               : "its lease ran out before enough replicas acknowledged it");
 	return true;
 }
@@ -350,7 +350,7 @@ lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
 	lease->failures = 0;
 	lease->full |= lease_ms >= lease->lease_ms;
-	lease->resource->events->renewed(lease, sent, lease_ms);
+	lsh_events_of(lease)->renewed(lease, sent, lease_ms);
 	/* a shorter one puts no renewal off; nor is one put off that is on its way */
 	if (lease->wanted_at == 0 && (lease_ms >= lease->lease_ms || lease->extend_ms == 0))
 		schedule(lease, sent, (lease_ms < lease->lease_ms ? lease_ms : lease->lease_ms) * LSH_MS);
@@ -359,7 +359,7 @@ lsh_lease_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 void
 lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_ask)
 {
-	const struct lsh_lease_events *events = lease->resource->events;
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	int64_t now = lsh_now_ns(), again = lease->valid_until;
 
 	lease->wanted_at = 0;
@@ -382,7 +382,7 @@ lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *h
 {
 	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
 	                "lock '%.160s': %.80s: its key had no TTL, as after PERSIST; the renewal gave it one again",
-	                lease->resource->shown, lsh_host_shown(host));
+	                lsh_resource_shown(lease->resource), lsh_host_shown(host));
 }
 
 /* ---- the end ---- */
@@ -473,7 +473,7 @@ lsh_lease_stop_breaking(struct lsh_lease *lease)
 void
 lsh_lease_lose(struct lsh_lease *lease, const char *why)
 {
-	const struct lsh_lease_events *events = lease->resource->events;
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	bool was_pending = lease->state == LSH_PENDING;
 	leash_error err;
 
@@ -545,7 +545,7 @@ lsh_lease_why_over(const struct lsh_lease *lease)
 static void
 fire_held(struct lsh_lease *lease, int64_t now)
 {
-	const struct lsh_lease_events *events = lease->resource->events;
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	int64_t wants_ms;
 
 	if (lsh_lease_is_over(lease, now))

@@ -108,25 +108,36 @@ enum lsh_subscribed { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
 /* The keys of one lock. It is a part of that. */
 struct lsh_resource {
 	struct lsh_monitor monitor;        /* guards the rest, but for what never changes */
-	const struct lsh_lease_events *events;
 	const struct lsh_kind *kind;
 	struct lsh_backend *backend;
-	const char *shown;                 /* its name, for messages */
-	const char *key;                   /* its owner's */
-	size_t key_size;
+	const char *key;                   /* its owner's; behind it what is shown of it in messages */
 	struct lsh_list leases;            /* those that are not ENDED */
 	struct lsh_host *_Atomic host;     /* where it lives (in use); in a cluster it may move, while entered */
-	unsigned slot;
-	enum lsh_subscribed subscribed;    /* of its own channel in a cluster (subscription.h), */
+	union {
+		struct lsh_roaming *cluster;   /* NULL: a single server */
+		struct lsh_turns *quorum;
+	};
+	uint16_t key_size, shown_at;
+	uint16_t slot;
+};
+
+/* What it has besides in a cluster. */
+struct lsh_roaming {
+	struct lsh_resource *resource;
+	enum lsh_subscribed subscribed;    /* of its own channel (subscription.h), */
 	struct lsh_host *subscribed_at;    /* where it was asked for (NULL, or where it lives), */
 	int64_t subscription_wanted;       /* and when somebody needed it last; */
 	struct lsh_host *subscribes_at;    /* it is being asked for there (in use), */
 	struct lsh_later subscribe;        /* by this; the resource is referenced for it */
-	int64_t rests_until;               /* quorum: others are let in; */
-	int64_t contended_at;              /* when another client was in the way last; 0: never */
-	unsigned turns;                    /* that ended while somebody waited here */
 	struct lsh_later moved;            /* those who wait are to look again; */
 	bool stirs;                        /* that is on its way, and the resource is referenced for it */
+};
+
+/* And on a quorum. */
+struct lsh_turns {
+	int64_t rests_until;               /* others are let in; */
+	int64_t contended_at;              /* when another client was in the way last; 0: never */
+	unsigned turns;                    /* that ended while somebody waited here */
 };
 
 /* As many are held as the program likes: a member that only few need is elsewhere. */
@@ -172,10 +183,10 @@ struct lsh_lease {
 	struct lsh_vote *votes;
 };
 
-/* A resource for the key, which must outlive it. Its shown and events are the caller's to set. False: there is no
- * server for it. */
+/* A resource for the key, which must outlive it, with what is shown of it so far behind its beginning. False: there is
+ * no server for it, or no memory. */
 bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind,
-                       const char *key, size_t key_size);
+                       const char *key, size_t key_size, size_t shown_at);
 /* from here on it is told of changes: whatever came since it was made it is told now */
 void lsh_resource_opened(struct lsh_resource *resource);
 void lsh_resource_destroy(struct lsh_resource *resource); /* nobody else has it */
@@ -240,6 +251,12 @@ static inline void
 lsh_lease_retain(struct lsh_lease *lease)
 {
 	atomic_fetch_add_explicit(&lease->references, 1, memory_order_relaxed);
+}
+
+static inline const char *
+lsh_resource_shown(const struct lsh_resource *resource)
+{
+	return resource->key + resource->shown_at;
 }
 
 static inline struct lsh_host *

@@ -85,7 +85,7 @@ set_valid_until(struct lsh_lease *lease, int64_t valid_until)
 	if (valid_until == before)
 		return;
 	lease->valid_until = valid_until;
-	lease->resource->events->revalued(lease);
+	lsh_events_of(lease)->revalued(lease);
 	if (valid_until < before) /* the timer may be set for later; and the sooner the votes are won again the better */
 		lsh_lease_arm(lease, lease->wanted_at == 0 ? lsh_now_ns() : valid_until, 0);
 }
@@ -118,13 +118,13 @@ settle_extension(struct lsh_lease *lease, const struct lsh_count *c)
 	describe(lease, &why);
 	if (why.status != LEASH_DENIED)
 		why.status = LEASH_UNAVAILABLE;
-	lease->resource->events->not_renewed(lease, &why, true);
+	lsh_events_of(lease)->not_renewed(lease, &why, true);
 }
 
 static void
 count_held(struct lsh_lease *lease)
 {
-	const struct lsh_lease_events *events = lease->resource->events;
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	unsigned majority = lease->resource->backend->majority;
 	int64_t now = lsh_now_ns();
 	struct lsh_count c = lsh_quorum_count(lease, now);
@@ -219,7 +219,7 @@ count_end(struct lsh_lease *lease)
 		return;
 	}
 	lease->answered = found != LSH_FOUND_REFUSED;
-	lease->resource->events->ended(lease, found, &why);
+	lsh_events_of(lease)->ended(lease, found, &why);
 }
 
 /* Has a restart lost a vote that counts still? Until it is over nobody can have got another one that counts. */

@@ -55,12 +55,6 @@ struct lsh_replicas {
 	int64_t limit;             /* until when the replicas may take */
 };
 
-static const struct lsh_lease_events *
-events_of(const struct lsh_lease *lease)
-{
-	return lease->resource->events;
-}
-
 static bool
 is_live(const struct lsh_lease *lease)
 {
@@ -118,7 +112,7 @@ lsh_replicas_begin(struct lsh_lease *lease, int64_t fence, int64_t now)
 	lease->replicas->fence = fence;
 	lease->replicas->pending_until = lsh_after(now, lsh_lease_time_for_replicas(lease));
 	lsh_host_keep(&lease->replicas->at, lsh_resource_host(lease->resource));
-	events_of(lease)->pending(lease, lease->replicas->pending_until);
+	lsh_events_of(lease)->pending(lease, lease->replicas->pending_until);
 	lsh_lease_arm(lease, lease->valid_until, 0);
 	lsh_replicas_due(lease);
 }
@@ -305,7 +299,7 @@ work(void *ctx)
 static void
 failed(struct lsh_lease *lease, const struct outcome *o)
 {
-	const struct lsh_lease_events *events = events_of(lease);
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 
 	if (lsh_lease_is_over(lease, lsh_now_ns()))
 		return;
@@ -343,7 +337,7 @@ acknowledged(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 	}
 	lsh_lease_prolong(lease, sent, lease_ms);
 	lsh_lease_renewed(lease, sent, lease_ms);
-	events_of(lease)->at_risk(lease, 0, 0, NULL);
+	lsh_events_of(lease)->at_risk(lease, 0, 0, NULL);
 }
 
 static void
@@ -362,7 +356,7 @@ say_count(const struct lsh_replicas *x, leash_error *why)
 static void
 too_few(struct lsh_replicas *x, struct lsh_lease *lease)
 {
-	const struct lsh_lease_events *events = events_of(lease);
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	int64_t now = lsh_now_ns();
 	leash_error why;
 

@@ -90,17 +90,17 @@ lsh_resource_stir(struct lsh_resource *r)
 		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
 
 		if (lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING)
-			r->events->waits(lease, &nothing, 0);
+			r->backend->ops->events->waits(lease, &nothing, 0);
 	}
 }
 
 static void
 stir_later(struct lsh_later *later)
 {
-	struct lsh_resource *r = lsh_container(later, struct lsh_resource, moved);
+	struct lsh_resource *r = lsh_container(later, struct lsh_roaming, moved)->resource;
 
 	lsh_monitor_enter(&r->monitor);
-	r->stirs = false;
+	r->cluster->stirs = false;
 	lsh_resource_stir(r);
 	lsh_monitor_leave(&r->monitor);
 	r->backend->ops->release(r);
@@ -116,8 +116,8 @@ move(struct lsh_resource *r, struct lsh_host *host)
 	bool is_up;
 
 	atomic_store(&r->host, host);
-	r->subscribed = LSH_DEAF; /* where the slot was it ends by itself */
-	r->subscribed_at = NULL;
+	r->cluster->subscribed = LSH_DEAF; /* where the slot was it ends by itself */
+	r->cluster->subscribed_at = NULL;
 	lsh_list_each(at, after, &r->leases) {
 		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
 
@@ -136,12 +136,12 @@ move(struct lsh_resource *r, struct lsh_host *host)
 		if (is_up)
 			r->backend->strategy->connected(&lease->votes[0]);
 	}
-	if (r->stirs)
+	if (r->cluster->stirs)
 		return;
-	r->stirs = true;
+	r->cluster->stirs = true;
 	r->backend->ops->retain(r);
-	r->moved.run = stir_later;
-	lsh_monitor_later(&r->monitor, &r->moved);
+	r->cluster->moved.run = stir_later;
+	lsh_monitor_later(&r->monitor, &r->cluster->moved);
 }
 
 void

@@ -114,9 +114,9 @@ length_of(const struct lsh_round *round, int64_t now)
 static int64_t
 rests_until(const struct lsh_resource *r, const struct lsh_wish *want)
 {
-	if (want->tries || r->rests_until <= want->rests_until || r->rests_until >= want->until)
+	if (want->tries || r->quorum->rests_until <= want->rests_until || r->quorum->rests_until >= want->until)
 		return want->rests_until;
-	return r->rests_until;
+	return r->quorum->rests_until;
 }
 
 /* When a majority would be free if others let their votes lapse. */
@@ -147,7 +147,7 @@ is_cut_short(const struct lsh_lease *lease, const struct lsh_wish *want, int64_t
 static void
 lose_round(struct lsh_lease *lease)
 {
-	const struct lsh_lease_events *events = lease->resource->events;
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	struct lsh_wish *want = lease->want;
 	int64_t now = lsh_now_ns(), lapses = lapses_at(lease, now);
 	leash_error why = {LEASH_TIMEOUT, 0, ""};
@@ -158,7 +158,7 @@ lose_round(struct lsh_lease *lease)
 	if (!is_cut_short(lease, want, now))
 		explain(lease, want, &x, &why);
 	if (want->contended)
-		lease->resource->contended_at = now;
+		lease->resource->quorum->contended_at = now;
 	goes_on = may_go_on(lease, want, &x);
 	want->rounds++;
 	want->rests_until = lsh_after(now, lsh_tally_pause(length_of(lease->round, now), want->rounds, lsh_random32()));
@@ -245,10 +245,10 @@ begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 	if (lease->count - x.count < lease->resource->backend->majority) { /* see what the connections bring */
 		explain(lease, want, &x, &why);
 		if (!may_go_on(lease, want, &x)) {
-			lease->resource->events->failed(lease, &why);
+			lsh_events_of(lease)->failed(lease, &why);
 			return LSH_NEVER;
 		}
-		lease->resource->events->waits(lease, &why, LSH_NEVER);
+		lsh_events_of(lease)->waits(lease, &why, LSH_NEVER);
 		return lsh_after(now, lsh_tally_pause(0, 16, lsh_random32()));
 	}
 	round->began = now;
@@ -283,14 +283,16 @@ lsh_round_let_others(struct lsh_lease *lease)
 {
 	enum { MEMORY_MS = 5000, TURN_MS = 4, TURNS = 16 }; /* several short holds in a row are one turn */
 	struct lsh_resource *r = lease->resource;
+	struct lsh_turns *t = r->quorum;
 	int64_t now = lsh_now_ns();
 	int64_t round = lease->adopted ? 0 : length_of(lease->round, lease->turn_began);
-	bool waits = r->events->is_wanted(r), contended = r->contended_at > 0 && now - r->contended_at < MEMORY_MS * LSH_MS;
+	bool waits = lsh_events_of(lease)->is_wanted(r);
+	bool contended = t->contended_at > 0 && now - t->contended_at < MEMORY_MS * LSH_MS;
 
-	if (lease->state != LSH_HELD || now < lsh_after_ms(r->rests_until, TURN_MS))
+	if (lease->state != LSH_HELD || now < lsh_after_ms(t->rests_until, TURN_MS))
 		return;
-	if (contended || (waits && ++r->turns % TURNS == 0))
-		r->rests_until = lsh_after(now, lsh_tally_pause(round, 1, lsh_random32()));
+	if (contended || (waits && ++t->turns % TURNS == 0))
+		t->rests_until = lsh_after(now, lsh_tally_pause(round, 1, lsh_random32()));
 }
 
 /* ---- adoption ---- */
@@ -346,11 +348,11 @@ count_adoption(struct lsh_lease *lease)
 	} else if (c.refusals + majority > lease->count) {
 		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %u servers do not have it", c.refusals,
 		         lease->count);
-		lease->resource->events->failed(lease, &why);
+		lsh_events_of(lease)->failed(lease, &why);
 	} else if (c.open + c.dialing == 0 && (c.votes < majority ? c.away == 0 : !raise(lease, fence))) {
 		/* the fence is raised among those who are there; whether there is a majority depends on the others, too */
 		say_excuses(lease, &why);
-		lease->resource->events->failed(lease, &why);
+		lsh_events_of(lease)->failed(lease, &why);
 	}
 }
 

@@ -16,7 +16,7 @@ static const leash_error nothing = {LEASH_OK, 0, ""}, others = {LEASH_TIMEOUT, 0
 static void
 look_again(struct lsh_lease *lease, const leash_error *why, int64_t at)
 {
-	lease->resource->events->waits(lease, why, at);
+	lsh_events_of(lease)->waits(lease, why, at);
 }
 
 static int64_t
@@ -70,7 +70,7 @@ is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, in
 		         "(restart_guard_ms)",
 		         lsh_node_shown(node), (long long)((guard - uptime) / LSH_MS + 1));
 	if (uptime < 0 || want->tries || lease->adopting) {
-		lease->resource->events->failed(lease, &why);
+		lsh_events_of(lease)->failed(lease, &why);
 		return true;
 	}
 	*again_at = lsh_after(now, guard - uptime);
@@ -203,7 +203,7 @@ busy(struct lsh_lease *lease, const struct lsh_voted *voted)
 	v->state = LSH_VOTE_REFUSED;
 	v->again_at = lsh_after_ms(now, ttl_ms >= 0 && ttl_ms < 1000 ? ttl_ms + 1 : 1000);
 	if (lease->want->tries && ttl_ms != 0) { /* 0: nobody has it just now, ask again */
-		lease->resource->events->failed(lease, &others);
+		lsh_events_of(lease)->failed(lease, &others);
 		return;
 	}
 	if (lease->want->tries)
@@ -233,7 +233,7 @@ not_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	if (again)
 		look_again(lease, &why, refused ? in_a_while() : LSH_NEVER);
 	else
-		lease->resource->events->failed(lease, &why);
+		lsh_events_of(lease)->failed(lease, &why);
 }
 
 static void
@@ -278,7 +278,7 @@ adoption_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	}
 	lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token%s",
 	         verdict->what == LSH_QUEUED ? ": it is in the queue" : "");
-	lease->resource->events->failed(lease, &why);
+	lsh_events_of(lease)->failed(lease, &why);
 }
 
 /* ACQUIRING: what came of its request. */
@@ -385,7 +385,7 @@ renewed(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	lsh_lease_prolong(lease, voted->result->sent, voted->lease_ms);
 	lsh_lease_renewed(lease, voted->result->sent, voted->lease_ms);
-	lease->resource->events->at_risk(lease, 0, 0, NULL);
+	lsh_events_of(lease)->at_risk(lease, 0, 0, NULL);
 	if (voted->verdict.had_no_ttl)
 		lsh_lease_warn_of_no_ttl(lease, lsh_host_of(voted->result->server));
 }
@@ -398,7 +398,7 @@ not_extended(struct lsh_lease *lease, const struct lsh_voted *voted)
 	leash_error why;
 
 	lsh_call_explain(voted->call, r, &why);
-	lease->resource->events->not_renewed(lease, &why, (r->what == LSH_CALL_REFUSED && !r->again) ||
+	lsh_events_of(lease)->not_renewed(lease, &why, (r->what == LSH_CALL_REFUSED && !r->again) ||
 	                                                  (r->what == LSH_CALL_NONSENSE && !r->garbled));
 }
 
@@ -418,7 +418,7 @@ why_gone(const struct lsh_voted *voted)
 static void
 renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	const struct lsh_lease_events *events = lease->resource->events;
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	const struct lsh_result *r = voted->result;
 	bool extends = lease->extend_ms > 0 && voted->by_itself, kept = false;
 	/* a batch that is out is going to tell */
@@ -516,7 +516,7 @@ see_to(struct lsh_vote *v, int64_t now)
 	if (lease->state == LSH_WAITING) {
 		lsh_vote_heartbeat(v, lease->lease_ms, 0, NULL);
 	} else if (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease)) {
-		wants_ms = lease->resource->events->wants_ms(lease, now);
+		wants_ms = lsh_events_of(lease)->wants_ms(lease, now);
 		if (wants_ms > 0 && now < lease->valid_until && lsh_vote_renew(v, wants_ms, NULL))
 			return;
 		lease->wanted_at = 0;
@@ -534,7 +534,7 @@ released(struct lsh_vote *v, const struct lsh_call *call, const struct lsh_resul
 	if (r->what == LSH_CALL_REFUSED || r->what == LSH_CALL_NONSENSE)
 		lsh_call_explain(call, r, &why);
 	lease->answered = v->found == LSH_FOUND_HELD || v->found == LSH_FOUND_NOTHING;
-	lease->resource->events->ended(lease, v->found, &why);
+	lsh_events_of(lease)->ended(lease, v->found, &why);
 }
 
 static void

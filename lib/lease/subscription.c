@@ -37,7 +37,7 @@ find(const struct lsh_host *host, const char *channel, size_t size)
 	if (r == NULL)
 		return NULL;
 	lsh_monitor_enter(&r->monitor);
-	if (r->subscribed_at == host)
+	if (r->cluster->subscribed_at == host)
 		return r;
 	lsh_monitor_leave(&r->monitor);
 	b->ops->release(r);
@@ -57,7 +57,7 @@ bool
 lsh_subscription_is_heard(const struct lsh_resource *r, const struct lsh_host *host)
 {
 	return lsh_node_is_subscribed(host->server.node) &&
-	       (!atomic_load(&host->sharded) || (r->subscribed == LSH_LISTENS && r->subscribed_at == host));
+	       (!atomic_load(&host->sharded) || (r->cluster->subscribed == LSH_LISTENS && r->cluster->subscribed_at == host));
 }
 
 /* Not entered. */
@@ -76,18 +76,18 @@ ask(const struct lsh_resource *r, struct lsh_host *host, bool joins)
 static void
 change(struct lsh_later *later)
 {
-	struct lsh_resource *r = lsh_container(later, struct lsh_resource, subscribe);
-	struct lsh_host *host = r->subscribes_at;
+	struct lsh_resource *r = lsh_container(later, struct lsh_roaming, subscribe)->resource;
+	struct lsh_host *host = r->cluster->subscribes_at;
 	bool joins, asked;
 
 	lsh_monitor_enter(&r->monitor);
-	joins = r->subscribed == LSH_LISTENS_SOON;
+	joins = r->cluster->subscribed == LSH_LISTENS_SOON;
 	lsh_monitor_leave(&r->monitor);
 	asked = ask(r, host, joins);
 	lsh_monitor_enter(&r->monitor);
-	if (!asked && r->subscribed == LSH_LISTENS_SOON && r->subscribed_at == host)
-		r->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
-	r->subscribes_at = NULL;
+	if (!asked && r->cluster->subscribed == LSH_LISTENS_SOON && r->cluster->subscribed_at == host)
+		r->cluster->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
+	r->cluster->subscribes_at = NULL;
 	lsh_monitor_leave(&r->monitor);
 	lsh_server_leave(&host->server);
 	r->backend->ops->release(r);
@@ -96,12 +96,12 @@ change(struct lsh_later *later)
 static void
 change_to(struct lsh_resource *r, enum lsh_subscribed subscribed, struct lsh_host *host)
 {
-	r->subscribed = subscribed;
-	r->subscribed_at = r->subscribes_at = host;
-	r->subscribe.run = change;
+	r->cluster->subscribed = subscribed;
+	r->cluster->subscribed_at = r->cluster->subscribes_at = host;
+	r->cluster->subscribe.run = change;
 	lsh_server_use(&host->server);
 	r->backend->ops->retain(r);
-	lsh_monitor_later(&r->monitor, &r->subscribe);
+	lsh_monitor_later(&r->monitor, &r->cluster->subscribe);
 }
 
 void
@@ -111,8 +111,8 @@ lsh_subscription_want(struct lsh_resource *r)
 
 	if (!atomic_load(&host->sharded))
 		return;
-	r->subscription_wanted = lsh_now_ns();
-	if ((r->subscribed != LSH_DEAF && r->subscribed_at == host) || r->subscribes_at != NULL)
+	r->cluster->subscription_wanted = lsh_now_ns();
+	if ((r->cluster->subscribed != LSH_DEAF && r->cluster->subscribed_at == host) || r->cluster->subscribes_at != NULL)
 		return;
 	change_to(r, LSH_LISTENS_SOON, host);
 }
@@ -133,7 +133,7 @@ become(const struct lsh_host *host, const char *channel, size_t size, enum lsh_s
 
 	if (r == NULL)
 		return;
-	r->subscribed = subscribed;
+	r->cluster->subscribed = subscribed;
 	lsh_resource_stir(r);
 	leave_found(r);
 }
@@ -166,15 +166,15 @@ lsh_subscription_refused(void *ctx, const char *channel, size_t size, const char
 	}
 	if (r == NULL)
 		return;
-	r->subscribed = LSH_DEAF;
+	r->cluster->subscribed = LSH_DEAF;
 	leave_found(r);
 }
 
 void
 lsh_subscription_lost(struct lsh_resource *r, const struct lsh_host *host)
 {
-	if (r->subscribed_at == host)
-		r->subscribed = LSH_DEAF;
+	if (r->cluster->subscribed_at == host)
+		r->cluster->subscribed = LSH_DEAF;
 	lsh_resource_stir(r);
 }
 
@@ -183,8 +183,8 @@ lsh_subscription_lost(struct lsh_resource *r, const struct lsh_host *host)
 void
 lsh_subscription_forget(struct lsh_resource *r)
 {
-	if (r->subscribed != LSH_DEAF)
-		ask(r, r->subscribed_at, false);
+	if (r->cluster->subscribed != LSH_DEAF)
+		ask(r, r->cluster->subscribed_at, false);
 }
 
 static void
@@ -192,8 +192,8 @@ leave_unless_wanted(struct lsh_resource *r, void *host)
 {
 	struct lsh_list *at, *after;
 
-	if (r->subscribed != LSH_LISTENS || r->subscribed_at != host || r->subscribes_at != NULL ||
-	    lsh_now_ns() - r->subscription_wanted < KEPT)
+	if (r->cluster->subscribed != LSH_LISTENS || r->cluster->subscribed_at != host || r->cluster->subscribes_at != NULL ||
+	    lsh_now_ns() - r->cluster->subscription_wanted < KEPT)
 		return;
 	lsh_list_each(at, after, &r->leases) {
 		enum lsh_lease_state state = lsh_container(at, struct lsh_lease, link)->state;

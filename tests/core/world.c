@@ -597,7 +597,7 @@ world_begin(void **state)
 		const char *name = people[i].name;
 
 		people[i] = (struct person){.name = name, .owner.id = lsh_owner_id(), .cancel.process = lsh_process_id()};
-		people[i].terms = (struct lsh_terms){.lease_ms = LEASE_MS, .handoffs = 64, .handoff_ms = 10,
+		people[i].terms = (struct lsh_terms){.references = 1, .lease_ms = LEASE_MS, .handoffs = 64, .handoff_ms = 10,
 		                                     .on_event = note_event, .event_arg = &people[i]};
 	}
 	assert_int_equal(lsh_uri_parse(&uri, world_uri, &err), LEASH_OK);
