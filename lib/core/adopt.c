@@ -63,17 +63,12 @@ static leash_status
 check(struct lsh_op *op, const char *token, size_t size, const struct lsh_lease *own)
 {
 	const struct lsh_lock *lock = op->lock;
-	struct lsh_list *at, *after;
-
 	if (lock->hold != NULL && lsh_lease_has_token(lock->hold->lease, token, size))
 		return lsh_op_fail(op, LEASH_INVALID, 0,
 		                   "another owner of this client has adopted that token: share the handle's owner instead");
-	lsh_list_each(at, after, &lock->resource.leases) {
-		const struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, &lock->resource)
 		if (lease != own && lease->state == LSH_ENDING && lsh_lease_has_token(lease, token, size))
 			return lsh_op_fail(op, LEASH_NOT_HELD, 0, "that token is being released, by this client");
-	}
 	return LEASH_OK;
 }
 

@@ -111,6 +111,23 @@ lsh_lock_of(const struct lsh_resource *resource)
 	return lsh_container(resource, struct lsh_lock, resource);
 }
 
+static inline struct lsh_op *
+lsh_op_at(const struct lsh_list *list, struct lsh_list *link)
+{
+	return link != list ? lsh_container(link, struct lsh_op, link) : NULL;
+}
+
+static inline struct lsh_op *
+lsh_queue_first(const struct lsh_queue *queue)
+{
+	return lsh_op_at(&queue->ops, queue->ops.next);
+}
+
+/* Visit the ops of a list; the body may end the one that it is at. */
+#define lsh_each_op(at, list)                                                                               \
+	for (struct lsh_op *at = lsh_op_at((list), (list)->next), *next_;                                       \
+	     at != NULL && (next_ = lsh_op_at((list), at->link.next), true); at = next_)
+
 static inline struct lsh_engine *
 lsh_engine_of(const struct lsh_lock *lock)
 {
@@ -147,7 +164,6 @@ void lsh_notice_recovered(struct lsh_hold *hold);
 
 /* ---- queue.c; entered ---- */
 
-struct lsh_op *lsh_queue_first(const struct lsh_queue *queue); /* or NULL */
 /* See that its first op is being served: there is a new one, or the hold for which a plain queue rested has ended. */
 void lsh_queue_drive(struct lsh_queue *queue);
 

@@ -54,13 +54,11 @@ release(struct lsh_resource *resource)
 static void
 end_waits(struct lsh_lock *lock, const leash_error *why)
 {
-	struct lsh_list *queue = &lock->plain.link, *next, *at, *after;
+	struct lsh_list *queue = &lock->plain.link, *next;
 
 	do {
 		next = queue->next;
-		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops) {
-			struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+		lsh_each_op(op, &lsh_container(queue, struct lsh_queue, link)->ops) {
 			op->why = *why;
 			op->verb->over(op, why->status);
 		}
@@ -163,14 +161,9 @@ close_lock(struct lsh_lock *lock, void *arg)
 static void
 end_ops(struct lsh_lock *lock, void *arg)
 {
-	struct lsh_list *at, *after;
-
 	(void)arg;
-	lsh_list_each(at, after, &lock->ops) {
-		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+	lsh_each_op(op, &lock->ops)
 		op->verb->late(op);
-	}
 }
 
 void

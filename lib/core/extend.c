@@ -13,15 +13,10 @@ is_extension(const struct lsh_op *op, const struct lsh_lease *lease)
 static void
 set_extension(const struct lsh_lock *lock, struct lsh_lease *lease)
 {
-	struct lsh_list *at, *after;
-
 	lease->extend_ms = 0;
-	lsh_list_each(at, after, &lock->ops) {
-		const struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+	lsh_each_op(op, &lock->ops)
 		if (is_extension(op, lease) && op->lease_ms > lease->extend_ms)
 			lease->extend_ms = (int32_t)op->lease_ms;
-	}
 }
 
 static void
@@ -43,10 +38,7 @@ again(struct lsh_op *op)
 void
 lsh_extend_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
-		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
+	lsh_each_op(op, &lsh_lock_of(lease->resource)->ops) {
 		int64_t most_ms = lease->ends_at == LSH_NEVER ? LSH_NEVER : (lease->ends_at - sent) / LSH_MS - 1;
 
 		if (!is_extension(op, lease))
@@ -69,11 +61,7 @@ not_extended(struct lsh_op *op, const leash_error *why)
 void
 lsh_extend_failed(struct lsh_lease *lease, const leash_error *why, bool final)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
-		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+	lsh_each_op(op, &lsh_lock_of(lease->resource)->ops) {
 		if (!is_extension(op, lease))
 			continue;
 		op->why = *why;

@@ -142,11 +142,7 @@ lost(struct lsh_lease *lease, const char *why)
 static void
 ended(struct lsh_lease *lease, enum lsh_found found, const leash_error *why)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &lsh_lock_of(lease->resource)->ops) {
-		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+	lsh_each_op(op, &lsh_lock_of(lease->resource)->ops) {
 		if (op->lease == lease && op->verb->ended != NULL) {
 			op->verb->ended(op, found, why);
 			return;

@@ -56,8 +56,6 @@ lsh_hold_finish(struct lsh_lock *lock)
 	struct lsh_hold *hold = lock->hold;
 	struct lsh_lease *lease = hold->lease;
 	leash_status status = atomic_load(&lsh_engine_of(lock)->closing) ? LEASH_CLOSED : LEASH_NOT_HELD;
-	struct lsh_list *at, *after;
-
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
 	atomic_store(&lock->valid_until, 0);
 	atomic_store(&lock->holder, 0);
@@ -65,12 +63,9 @@ lsh_hold_finish(struct lsh_lock *lock)
 	hold->lease = NULL;
 	lock->hold = NULL;
 	lease->user = NULL;
-	lsh_list_each(at, after, &lock->ops) {
-		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+	lsh_each_op(op, &lock->ops)
 		if (op->verb->over != NULL)
 			op->verb->over(op, hold->lost ? LEASH_LOST : status);
-	}
 	return lease;
 }
 

@@ -8,14 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-struct lsh_op *
-lsh_queue_first(const struct lsh_queue *queue)
-{
-	struct lsh_list *first = lsh_list_first(&queue->ops);
-
-	return first != NULL ? lsh_container(first, struct lsh_op, link) : NULL;
-}
-
 static void
 drop_lease(struct lsh_queue *queue)
 {

@@ -20,14 +20,9 @@ may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 static struct lsh_op *
 next_of(const struct lsh_queue *queue, int64_t now)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &queue->ops) {
-		struct lsh_op *op = lsh_container(at, struct lsh_op, link);
-
+	lsh_each_op(op, &queue->ops)
 		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !atomic_load(&lsh_engine_of(op->lock)->closing))
 			return op;
-	}
 	return NULL;
 }
 

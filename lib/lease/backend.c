@@ -29,16 +29,11 @@ server_new(void *ctx, const struct lsh_uri *uri, int number)
 static void
 settle(struct lsh_resource *r, void *arg)
 {
-	struct lsh_list *at, *after;
-
 	(void)arg;
 	lsh_resource_settle(r);
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		if (lease->state == LSH_ENDING)
 			lsh_lease_check(lease);
-	}
 }
 
 static void
@@ -167,12 +162,8 @@ lsh_backend_stop(struct lsh_backend *b)
 static void
 drop(struct lsh_resource *r, void *arg)
 {
-	struct lsh_list *at, *after;
-
 	(void)arg;
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r) {
 		if (lease->state != LSH_ENDING)
 			continue;
 		lsh_lease_retain(lease);

@@ -207,14 +207,11 @@ lsh_batch_heartbeat(struct lsh_host *host, struct lsh_vote *v)
 {
 	struct lsh_resource *r = v->lease->resource;
 	struct lsh_batch *b = host->filling == NULL ? take(host, LSH_HEARTBEAT, r->kind) : NULL;
-	struct lsh_list *at, *after;
-
 	if (b == NULL)
 		return false;
 	host->filling = b;
 	add(b, v, v->lease->lease_ms);
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
+	lsh_each_lease(lease, r) {
 		struct lsh_vote *other = &lease->votes[0];
 
 		if (other != v && lease->state == LSH_WAITING && other->due && other->batch == NULL && !other->alone &&

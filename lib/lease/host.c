@@ -150,15 +150,10 @@ work(void *ctx)
 static void
 connect_all(struct lsh_resource *r, void *arg)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		for (size_t i = 0; i < lease->count; i++)
 			if (lease->votes[i].host == arg)
 				r->backend->strategy->connected(&lease->votes[i]);
-	}
 	if (lsh_resource_host(r) == arg)
 		lsh_resource_stir(r);
 }
@@ -212,18 +207,13 @@ static void
 listen_again(struct lsh_resource *r, void *arg)
 {
 	struct lsh_host *host = arg;
-	struct lsh_list *at, *after;
-
 	if (lsh_resource_host(r) != host)
 		return;
 	if (lsh_router_is_cluster(host->server.router))
 		lsh_subscription_lost(r, host);
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		if (lease->state == LSH_WAITING)
 			lsh_vote_due(&lease->votes[0]);
-	}
 	lsh_resource_stir(r);
 }
 

@@ -101,16 +101,11 @@ cancel_before(const struct lsh_vote *v)
 {
 	struct lsh_resource *r = v->lease->resource;
 	size_t server = (size_t)(v - v->lease->votes);
-	struct lsh_list *at, *after;
-
 	if (atomic_load(&r->backend->ending) == 0)
 		return;
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		if (lease->state == LSH_ENDING && lease->votes[server].state == LSH_VOTE_ENDING)
 			lsh_vote_cancel(&lease->votes[server], NULL);
-	}
 }
 
 void

@@ -628,16 +628,11 @@ static void
 give_held(struct lsh_resource *r, void *arg)
 {
 	const struct lsh_replicas *x = arg;
-	struct lsh_list *at, *after;
-
 	if (lsh_resource_host(r) != x->host)
 		return;
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		if (is_mine(x, lease))
 			lsh_replicas_due(lease);
-	}
 }
 
 static void

@@ -20,14 +20,9 @@ lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t siz
 struct lsh_lease *
 lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 {
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		if (lsh_lease_has_token(lease, token, size))
 			return lease;
-	}
 	return NULL;
 }
 
@@ -84,14 +79,9 @@ void
 lsh_resource_stir(struct lsh_resource *r)
 {
 	static const leash_error nothing = {LEASH_OK, 0, ""};
-	struct lsh_list *at, *after;
-
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r)
 		if (lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING)
 			r->backend->ops->events->waits(lease, &nothing, 0);
-	}
 }
 
 static void
@@ -112,15 +102,12 @@ static void
 move(struct lsh_resource *r, struct lsh_host *host)
 {
 	struct lsh_host *before = lsh_resource_host(r);
-	struct lsh_list *at, *after;
 	bool is_up;
 
 	atomic_store(&r->host, host);
 	r->cluster->subscribed = LSH_DEAF; /* where the slot was it ends by itself */
 	r->cluster->subscribed_at = NULL;
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r) {
 		/* where it is due at the host before it stays in that one's list: whose thread gives it to this one */
 		lsh_host_keep(&lease->votes[0].host, host);
 	}
@@ -128,9 +115,7 @@ move(struct lsh_resource *r, struct lsh_host *host)
 	/* In this order: who brings up what lives at a host that is up now either finds this lock there, or the host was up
 	 * before. */
 	is_up = lsh_host_is_up(host);
-	lsh_list_each(at, after, &r->leases) {
-		struct lsh_lease *lease = lsh_container(at, struct lsh_lease, link);
-
+	lsh_each_lease(lease, r) {
 		if (lease->state == LSH_HELD && lease->wanted_at != 0)
 			lsh_lease_want(lease, lsh_now_ns()); /* how long the new one is silent counts from now */
 		if (is_up)
