@@ -200,9 +200,10 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	struct lsh_vote *v = vote_of(call);
 	struct lsh_saying *s = saying_of(call);
 	struct lsh_lease *lease = v->lease;
+	const struct lsh_kind *kind = lease->resource->kind;
 	struct lsh_request r;
 
-	if (lease->state >= LSH_ENDING && !LSH_MUTATES(LSH_RENEWALS_GO_ON))
+	if (s->verb != LSH_RELEASE && lease->state >= LSH_ENDING && !LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		return false;
 	lsh_vote_request(v, &r, s->token, now);
 	r.lease_ms = s->lease_ms;
@@ -218,9 +219,15 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	/* a dead connection is to be found out while there is time for another */
 	if (s->verb == LSH_RENEW && !LSH_MUTATES(LSH_SILENCE_IS_BORNE) && *patience > lease->lease_ms * LSH_MS / 4)
 		*patience = lease->lease_ms * LSH_MS / 4;
-	if (r.lease_ms > 0)
-		lsh_lease_ask_for(lease, r.lease_ms);
-	lease->resource->kind->make(command, s->verb, &r, 1);
+	if (s->verb == LSH_RELEASE) {
+		v->cancel_epoch = call->ticket.epoch;
+		v->again_at = LSH_NEVER;
+	}
+	lsh_lease_ask_for(lease, r.lease_ms);
+	if (call->one_key)
+		kind->make_one_key(command, &r);
+	else
+		kind->make(command, s->verb, &r, 1);
 	return true;
 }
 
@@ -288,120 +295,7 @@ lsh_vote_tell(struct lsh_vote *v, struct lsh_voted *voted)
 	backend_of(v)->strategy->voted(v, voted);
 }
 
-static void
-done(struct lsh_call *call, const struct lsh_result *r)
-{
-	struct lsh_vote *v = vote_of(call);
-	const struct lsh_saying *s = saying_of(call);
-	struct lsh_voted voted = {
-		.verb = s->verb, .result = r, .call = call, .lease_ms = s->lease_ms, .by_itself = true, .placed = s->placed,
-	};
-
-	v->saying = NULL;
-	v->hops = call->hops;
-	if (r->what == LSH_CALL_ANSWERED)
-		v->lease->resource->kind->read(&voted.verdict, s->verb, r->message, 0, 1);
-	if (s->verb == LSH_ACQUIRE)
-		note_result(v, s, &voted);
-	if (v->state != LSH_VOTE_ENDING) {
-		v->alone &= r->what != LSH_CALL_ANSWERED;
-		lsh_vote_tell(v, &voted);
-		return;
-	}
-	/* it was overtaken by the end: what counts is whether there is anything to cancel */
-	if (v->cancel != NULL)
-		return;
-	if (v->asked)
-		lsh_vote_cancel(v, NULL);
-	else
-		lsh_vote_ended(v);
-}
-
-static const struct lsh_call_ops call_ops = {
-	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
-};
-
-/* There is nothing to say it with: its host's thread comes again when its own is back. */
-static void
-come_again(struct lsh_vote *v)
-{
-	put_into_due(v);
-	if (atomic_load(&v->host->own_saying) != NULL)
-		lsh_node_kick(v->host->server.node);
-}
-
-/* NULL: no memory. */
-static struct lsh_saying *
-make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
-{
-	struct lsh_saying *s = v->saying != NULL ? v->saying : take_saying(v->host);
-
-	if (s == NULL) {
-		come_again(v);
-		return NULL;
-	}
-	v->saying = s;
-	s->verb = verb;
-	s->lease_ms = lease_ms;
-	s->fence = fence;
-	s->asked_before = v->asked;
-	s->not_after_before_us = v->late.not_after_us;
-	lsh_call_init(&s->call, &call_ops, &v->lease->resource->monitor, v);
-	s->call.hops = v->hops;
-	return s;
-}
-
-static bool
-start(struct lsh_vote *v, struct lsh_saying *s, struct lsh_parker *reader)
-{
-	if (s == NULL)
-		return false;
-	lsh_lease_retain(v->lease);
-	if (lsh_call_start(&s->call, reader))
-		return true;
-	if (s->verb == LSH_ACQUIRE)
-		note_unsent(v, s);
-	v->saying = NULL;
-	give_back(s);
-	lsh_lease_unref(v->lease); /* not the last: the caller has one */
-	return false;
-}
-
-bool
-lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
-                 struct lsh_parker *reader)
-{
-	struct lsh_saying *s = make(v, LSH_ACQUIRE, lease_ms, fence);
-
-	if (s != NULL) {
-		s->placed = place;
-		s->limit = limit;
-	}
-	if (!start(v, s, reader))
-		return false;
-	v->state = LSH_VOTE_SENT;
-	return true;
-}
-
-bool
-lsh_vote_renew(struct lsh_vote *v, int64_t lease_ms, struct lsh_parker *reader)
-{
-	return start(v, make(v, LSH_RENEW, lease_ms, 0), reader);
-}
-
-bool
-lsh_vote_heartbeat(struct lsh_vote *v, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
-{
-	return start(v, make(v, LSH_HEARTBEAT, lease_ms, fence), reader);
-}
-
-bool
-lsh_vote_raise(struct lsh_vote *v, int64_t fence)
-{
-	return start(v, make(v, LSH_RAISE, 0, fence), NULL);
-}
-
-/* ---- the end ---- */
+/* ---- what comes of a cancel ---- */
 
 static bool
 has_lapsed(const struct lsh_vote *v, int64_t now)
@@ -456,32 +350,6 @@ lsh_vote_ended(struct lsh_vote *v)
 		if (lease->votes[i].state != LSH_VOTE_ENDED)
 			return;
 	lease_ended(lease);
-}
-
-static bool
-build_cancel(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
-{
-	struct lsh_vote *v = vote_of(call);
-	const struct lsh_kind *kind = v->lease->resource->kind;
-	struct lsh_request r;
-
-	(void)patience;
-	lsh_vote_request(v, &r, saying_of(call)->token, now);
-	if (call->one_key)
-		kind->make_one_key(command, &r);
-	else
-		kind->make(command, LSH_RELEASE, &r, 1);
-	v->cancel_epoch = call->ticket.epoch;
-	v->again_at = LSH_NEVER;
-	return true;
-}
-
-static bool
-is_answer_to_cancel(const struct lsh_call *call, const struct lsh_message *message)
-{
-	struct lsh_verdict verdict;
-
-	return vote_of(call)->lease->resource->kind->read(&verdict, LSH_RELEASE, message, 0, 1);
 }
 
 /* Try it again in a while, and not after it would be settled. */
@@ -561,10 +429,131 @@ canceled(struct lsh_call *call, const struct lsh_result *r)
 	lsh_vote_arm_end(v->lease);
 }
 
-static const struct lsh_call_ops cancel_ops = {
-	.home = home, .build = build_cancel, .is_answer = is_answer_to_cancel, .done = canceled, .release = release,
-	.show_key = show_key,
+/* ---- what comes of anything ---- */
+
+static void
+done(struct lsh_call *call, const struct lsh_result *r)
+{
+	struct lsh_vote *v = vote_of(call);
+	const struct lsh_saying *s = saying_of(call);
+	struct lsh_voted voted = {
+		.verb = s->verb, .result = r, .call = call, .lease_ms = s->lease_ms, .by_itself = true, .placed = s->placed,
+	};
+
+	if (s->verb == LSH_RELEASE) {
+		canceled(call, r);
+		return;
+	}
+	v->saying = NULL;
+	v->hops = call->hops;
+	if (r->what == LSH_CALL_ANSWERED)
+		v->lease->resource->kind->read(&voted.verdict, s->verb, r->message, 0, 1);
+	if (s->verb == LSH_ACQUIRE)
+		note_result(v, s, &voted);
+	if (v->state != LSH_VOTE_ENDING) {
+		v->alone &= r->what != LSH_CALL_ANSWERED;
+		lsh_vote_tell(v, &voted);
+		return;
+	}
+	/* it was overtaken by the end: what counts is whether there is anything to cancel */
+	if (v->cancel != NULL)
+		return;
+	if (v->asked)
+		lsh_vote_cancel(v, NULL);
+	else
+		lsh_vote_ended(v);
+}
+
+static const struct lsh_call_ops call_ops = {
+	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
 };
+
+/* There is nothing to say it with: its host's thread comes again when its own is back. */
+static void
+come_again(struct lsh_vote *v)
+{
+	put_into_due(v);
+	if (atomic_load(&v->host->own_saying) != NULL)
+		lsh_node_kick(v->host->server.node);
+}
+
+/* A cancel is one of its own behind a request that is on its way: else the next token's request would come before it.
+ * NULL: no memory. */
+static struct lsh_saying *
+make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
+{
+	struct lsh_saying *s = v->saying != NULL && !v->saying->call.out ? v->saying : take_saying(v->host);
+
+	if (s == NULL) {
+		come_again(v);
+		return NULL;
+	}
+	if (s == v->saying)
+		v->saying = NULL;
+	s->verb = verb;
+	s->lease_ms = lease_ms;
+	s->fence = fence;
+	s->asked_before = v->asked;
+	s->not_after_before_us = v->late.not_after_us;
+	lsh_call_init(&s->call, &call_ops, &v->lease->resource->monitor, v);
+	s->call.hops = verb == LSH_RELEASE ? 0 : v->hops;
+	return s;
+}
+
+static bool
+start(struct lsh_vote *v, struct lsh_saying *s, struct lsh_parker *reader)
+{
+	struct lsh_saying **place = s != NULL && s->verb == LSH_RELEASE ? &v->cancel : &v->saying;
+
+	if (s == NULL)
+		return false;
+	*place = s;
+	lsh_lease_retain(v->lease);
+	if (lsh_call_start(&s->call, reader))
+		return true;
+	if (s->verb == LSH_ACQUIRE)
+		note_unsent(v, s);
+	*place = NULL;
+	give_back(s);
+	lsh_lease_unref(v->lease); /* not the last: the caller has one */
+	return false;
+}
+
+bool
+lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
+                 struct lsh_parker *reader)
+{
+	struct lsh_saying *s = make(v, LSH_ACQUIRE, lease_ms, fence);
+
+	if (s != NULL) {
+		s->placed = place;
+		s->limit = limit;
+	}
+	if (!start(v, s, reader))
+		return false;
+	v->state = LSH_VOTE_SENT;
+	return true;
+}
+
+bool
+lsh_vote_renew(struct lsh_vote *v, int64_t lease_ms, struct lsh_parker *reader)
+{
+	return start(v, make(v, LSH_RENEW, lease_ms, 0), reader);
+}
+
+bool
+lsh_vote_heartbeat(struct lsh_vote *v, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
+{
+	return start(v, make(v, LSH_HEARTBEAT, lease_ms, fence), reader);
+}
+
+bool
+lsh_vote_raise(struct lsh_vote *v, int64_t fence)
+{
+	return start(v, make(v, LSH_RAISE, 0, fence), NULL);
+}
+
+/* ---- the end ---- */
 
 /* A server writes out first to whom it had something to say last. The answer to a release would go before the message
  * to the next holder, and whoever is woken by it would run before the server writes on, where they share a CPU. An
@@ -577,28 +566,16 @@ let_the_next_go_first(struct lsh_vote *v)
 	lsh_pipe_append_unheard(lsh_node_pipe(v->host->server.node), &ping, 1, lsh_now_ns());
 }
 
-/* Behind a request that is on its way: else the next token's request would come before it. */
-static struct lsh_saying *
-make_cancel(struct lsh_vote *v, uint64_t epoch)
+static void
+prepare_cancel(const struct lsh_vote *v, struct lsh_call *call, uint64_t epoch)
 {
 	const struct lsh_router *router = v->host->server.router;
-	struct lsh_saying *s = v->saying;
-	struct lsh_call *call;
 
-	if (s == NULL || s->call.out)
-		s = take_saying(v->host);
-	else
-		v->saying = NULL;
-	if (s == NULL)
-		return NULL;
-	call = &s->call;
-	lsh_call_init(call, &cancel_ops, &v->lease->resource->monitor, v);
 	call->has_one_key = v->lease->resource->kind->make_one_key != NULL && lsh_router_is_cluster(router) && !v->let_go;
 	/* Sent again with its source it would come behind the next token's request, which is refused because of this
 	 * one. */
 	call->with_source = backend_of(v)->strategy->cancels_first && atomic_load(&v->host->cancels_epoch) != epoch &&
 	                    !lsh_router_options(router)->uri->preloaded;
-	return s;
 }
 
 void
@@ -614,21 +591,15 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 		lsh_vote_ended(v);
 		return;
 	}
-	s = make_cancel(v, epoch);
-	if (s == NULL) {
-		come_again(v);
+	s = make(v, LSH_RELEASE, 0, 0);
+	if (s == NULL)
 		return;
-	}
+	prepare_cancel(v, &s->call, epoch);
 	if (v->lease->waited && reader != NULL)
 		let_the_next_go_first(v);
-	v->cancel = s;
-	lsh_lease_retain(v->lease);
-	if (!lsh_call_start(&s->call, reader)) {
-		v->cancel = NULL;
+	if (!start(v, s, reader)) {
 		v->cancel_epoch = epoch;
 		v->again_at = LSH_NEVER; /* the next connection brings it up */
-		give_back(s);
-		lsh_lease_unref(v->lease);
 	}
 }
 
