@@ -92,6 +92,7 @@ leash_sources += lib/lease/presence.c
 leash_sources += lib/lease/presence.h
 leash_sources += lib/lease/quorum.c
 leash_sources += lib/lease/quorum_vote.c
+leash_sources += lib/lease/quorum_vote.h
 leash_sources += lib/lease/replicas.c
 leash_sources += lib/lease/replicas.h
 leash_sources += lib/lease/resource.c

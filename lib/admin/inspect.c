@@ -6,7 +6,6 @@
 #include "lease/electorate.h"
 
 #include <string.h>
-#include <time.h>
 
 /* ---- who has it ---- */
 
@@ -74,13 +73,11 @@ static leash_status
 explain(const struct lsh_query *q, const struct opinion *o, const char *shown, leash_error *err)
 {
 	leash_error why;
-	char text[200];
 
 	lsh_ask_explain(o->in_the_way, &why);
-	if (q->by_slot)
-		return lsh_fail(err, why.status, why.sys_errno, "lock '%s': not known who has it: %s", shown, why.text);
-	lsh_electorate_say(text, sizeof text, (unsigned)q->count - o->answered, q->count, "did not answer", why.text);
-	return lsh_fail(err, why.status, why.sys_errno, "lock '%s': not known who has it: %s", shown, text);
+	if (!q->by_slot)
+		lsh_electorate_fail(&why, (unsigned)q->count - o->answered, q->count, "did not answer", &why);
+	return lsh_fail(err, why.status, why.sys_errno, "lock '%s': not known who has it: %s", shown, why.text);
 }
 
 static leash_status
@@ -226,14 +223,6 @@ lsh_identify(struct lsh_engine *e, struct lsh_acquaintances *known, leash_party 
 
 /* ---- what a client has done ---- */
 
-static int64_t
-wall_clock_us(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_REALTIME, &t) == 0 ? (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 : 0;
-}
-
 void
 lsh_stats(struct lsh_engine *e, leash_stats *stats)
 {
@@ -260,6 +249,6 @@ lsh_stats(struct lsh_engine *e, leash_stats *stats)
 		lsh_server_leave(server);
 	}
 	if (first != NULL)
-		stats->server_ahead_ms = (lsh_node_server_us(first->node, lsh_now_ns()) - wall_clock_us()) / 1000;
+		stats->server_ahead_ms = (lsh_node_server_us(first->node, lsh_now_ns()) - lsh_wall_us()) / 1000;
 	lsh_server_leave(first);
 }

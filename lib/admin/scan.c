@@ -95,7 +95,6 @@ static leash_status
 give_up(struct lsh_scan *s, size_t i, const leash_error *why, leash_error *err)
 {
 	size_t count = lsh_router_count(s->backend->router), gone;
-	char text[200];
 
 	if (s->backend->strategy->has_queue || why->status == LEASH_CLOSED || why->status == LEASH_NO_MEMORY)
 		return lsh_fail(err, why->status, why->sys_errno, "%s", why->text);
@@ -107,8 +106,7 @@ give_up(struct lsh_scan *s, size_t i, const leash_error *why, leash_error *err)
 	gone = count_gone(s, count);
 	if (count - gone >= s->backend->majority)
 		return LEASH_OK;
-	lsh_electorate_say(text, sizeof text, (unsigned)gone, count, "could not be asked", why->text);
-	return lsh_fail(err, why->status, why->sys_errno, "%s", text);
+	return lsh_electorate_fail(err, (unsigned)gone, count, "could not be asked", why);
 }
 
 static bool

@@ -13,6 +13,14 @@ lsh_now_ns(void)
 }
 
 int64_t
+lsh_wall_us(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec >= 0 ? (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 : 0;
+}
+
+int64_t
 lsh_after(int64_t now, int64_t ns)
 {
 	int64_t at;

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 /* how long a waiting client counts as alive after its last heartbeat; rides out a server that stands still for 9 s */
 enum { ALIVE_MS = 10000 };
@@ -67,14 +66,6 @@ make_protocol(struct lsh_backend *b)
 	snprintf(p->sharded, sizeof p->sharded, " %s %d 1 SPUBLISH -", p->fence_ms, ALIVE_MS);
 }
 
-static int64_t
-wall_clock_ms(void)
-{
-	struct timespec t;
-
-	return clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec >= 0 ? (int64_t)t.tv_sec * 1000 + t.tv_nsec / LSH_MS : 0;
-}
-
 leash_status
 lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *options, const struct lsh_backend_ops *ops,
                  void *ctx, struct lsh_courier *courier, leash_error *err)
@@ -96,7 +87,7 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 	b->ops = ops;
 	b->ctx = ctx;
 	b->courier = courier;
-	b->opened_ms = wall_clock_ms();
+	b->opened_ms = lsh_wall_us() / 1000;
 	b->strategy = options->uri->deployment == LSH_QUORUM ? &lsh_quorum : &lsh_single;
 	snprintf(b->client_name, sizeof b->client_name, "%s", options->client_name);
 	b->options.client_name = router.client_name = b->client_name;

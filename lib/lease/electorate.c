@@ -7,15 +7,14 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 /* Once a majority is there, or cannot be, an open waits at least this long for the others. */
 #define LATECOMERS (20 * LSH_MS)
 
-void
-lsh_electorate_say(char *text, size_t size, unsigned n, size_t count, const char *what, const char *why)
+leash_status
+lsh_electorate_fail(leash_error *err, unsigned n, size_t count, const char *what, const leash_error *why)
 {
-	snprintf(text, size, "%u of %zu servers %s: %.160s", n, count, what, why);
+	return lsh_fail(err, why->status, why->sys_errno, "%u of %zu servers %s: %.160s", n, count, what, why->text);
 }
 
 /* ---- fences ---- */
@@ -32,11 +31,8 @@ lsh_electorate_learn_fence(struct lsh_backend *b, int64_t fence)
 int64_t
 lsh_electorate_propose(struct lsh_backend *b)
 {
-	struct timespec t;
-	int64_t wall_us = 1, last = atomic_load(&b->last_fence), fence;
+	int64_t wall_us = lsh_wall_us(), last = atomic_load(&b->last_fence), fence;
 
-	if (clock_gettime(CLOCK_REALTIME, &t) == 0 && t.tv_sec > 0)
-		wall_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 	do
 		fence = wall_us > last ? wall_us : last + 1;
 	while (!atomic_compare_exchange_weak(&b->last_fence, &last, fence));
@@ -178,19 +174,14 @@ say_why_not(const struct lsh_backend *b, const struct roll *r, leash_error *err)
 	size_t count = lsh_router_count(b->router), i = 0;
 	bool decided = count - r->failed < b->majority; /* without those that are still being connected to */
 	unsigned silent = decided ? r->failed : (unsigned)count - r->ready;
-	leash_status status = r->why.status;
-	char text[200], why[sizeof r->why.text];
+	leash_error why = r->why;
 
-	if (r->failed > 0) {
-		snprintf(why, sizeof why, "%s", r->why.text);
-	} else {
+	if (r->failed == 0) {
 		while (i + 1 < count && lsh_host_is_up(lsh_host_at(b, i)))
 			i++;
-		status = LEASH_UNAVAILABLE;
-		snprintf(why, sizeof why, "%.100s: no answer in time", lsh_host_shown(lsh_host_at(b, i)));
+		lsh_fail(&why, LEASH_UNAVAILABLE, 0, "%.100s: no answer in time", lsh_host_shown(lsh_host_at(b, i)));
 	}
-	lsh_electorate_say(text, sizeof text, silent, count, "could not be asked", why);
-	return lsh_fail(err, status, r->why.sys_errno, "%s", text);
+	return lsh_electorate_fail(err, silent, count, "could not be asked", &why);
 }
 
 /* And about as long again for the others, so that whoever acquires at once, and then is gone, as the command is, has

@@ -20,7 +20,7 @@ void lsh_electorate_learn_fence(struct lsh_backend *backend, int64_t fence);
 int64_t lsh_electorate_fence_most(struct lsh_backend *backend, int64_t now);
 void lsh_electorate_accuse(struct lsh_host *host, const char *why); /* to the log, once a minute */
 
-/* "<n> of <count> servers <what>: <why>" */
-void lsh_electorate_say(char *text, size_t size, unsigned n, size_t count, const char *what, const char *why);
+/* "<n> of <count> servers <what>: <text>", for the reason `why`, which may be `*err`. */
+leash_status lsh_electorate_fail(leash_error *err, unsigned n, size_t count, const char *what, const leash_error *why);
 
 #endif

@@ -416,7 +416,6 @@ describe(struct lsh_lease *lease, leash_error *why)
 	const struct lsh_round *round = lease->round;
 	unsigned silent_votes = 0;
 	leash_error down = {LEASH_UNAVAILABLE, 0, "no answer in time"};
-	char text[200];
 
 	if (lease->state == LSH_ACQUIRING) {
 		lsh_round_describe(lease, why);
@@ -435,8 +434,7 @@ describe(struct lsh_lease *lease, leash_error *why)
 	}
 	if (round->trouble.status != LEASH_OK)
 		down = round->trouble;
-	lsh_electorate_say(text, sizeof text, silent_votes, lease->count, "did not answer", down.text);
-	lsh_fail(why, down.status, down.sys_errno, "%s", text);
+	lsh_electorate_fail(why, silent_votes, lease->count, "did not answer", &down);
 }
 
 const struct lsh_strategy lsh_quorum = {

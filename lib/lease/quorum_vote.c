@@ -1,5 +1,4 @@
-/* One server of a quorum: what its vote counts for, asking it, and what all of them add up to. */
-#include "lease/round.h"
+#include "lease/quorum_vote.h"
 
 #include "base/error.h"
 #include "lease/tally.h"

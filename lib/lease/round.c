@@ -1,10 +1,7 @@
-/* Rounds: all servers of a quorum are asked at once, for their vote, or whether they have given it to a token. */
 #include "lease/round.h"
 
 #include "base/error.h"
 #include "lease/tally.h"
-
-#include <stdio.h>
 
 /* ---- why not ---- */
 
@@ -60,15 +57,12 @@ gather(const struct lsh_lease *lease, bool late, int64_t guard_ms, int64_t now, 
 static void
 explain(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x, leash_error *why)
 {
-	char text[200];
-
 	want->contended = lease->count - x->count >= lease->resource->backend->majority;
 	if (want->contended) {
 		*why = (leash_error){LEASH_TIMEOUT, 0, ""};
 		return;
 	}
-	lsh_electorate_say(text, sizeof text, x->count, lease->count, "could not be asked", x->why.text);
-	lsh_fail(why, x->why.status, x->why.sys_errno, "%s", text);
+	lsh_electorate_fail(why, x->count, lease->count, "could not be asked", &x->why);
 }
 
 /* What does not pass by itself, and leaves no majority. A refused password may be old news: only the second time. */
@@ -323,14 +317,12 @@ static void
 say_excuses(const struct lsh_lease *lease, leash_error *why)
 {
 	struct excuses x;
-	char text[200];
 
 	gather(lease, true, lease->safety.restart_guard_ms, lsh_now_ns(), &x);
 	if (x.count > 0)
-		lsh_electorate_say(text, sizeof text, x.count, lease->count, "could not be asked", x.why.text);
+		lsh_electorate_fail(why, x.count, lease->count, "could not be asked", &x.why);
 	else
-		snprintf(text, sizeof text, "the answers came too late to count");
-	lsh_fail(why, x.why.status, x.why.sys_errno, "%s", text);
+		lsh_fail(why, x.why.status, x.why.sys_errno, "the answers came too late to count");
 }
 
 static void
