@@ -324,10 +324,9 @@ a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
 		/* one that reads the channel, one that waits within the process, one that waits behind the first, one that asks */
 		for (int which = 0; which < 4; which++) {
 			struct actor *waiter = which == 1 ? local : which == 2 ? second : a;
-			leash_cancel *own = NULL;
+			leash_cancel *own = leashed_cancel();
 			int64_t fired_ns;
 
-			assert_status(LEASH_OK, leash_cancel_new(&own, &err));
 			fired_by_signal = waiter->cancel = own;
 			waiter->lock = which == 1 ? held : mine;
 			if (which == 2) {
@@ -514,10 +513,9 @@ race(struct actor *holder, int rounds)
 
 	holder->cancel = NULL;
 	for (int i = 0; i < rounds; i++) {
-		leash_cancel *own = NULL;
+		leash_cancel *own = leashed_cancel();
 		int64_t spin;
 
-		assert_status(LEASH_OK, leash_cancel_new(&own, &err));
 		waiter->cancel = firer->cancel = own;
 		holder->wait_ms = 20000; /* less than a lease, which what leaked would keep it from */
 		assert_done(LEASH_OK, holder, actor_acquire);

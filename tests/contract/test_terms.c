@@ -19,16 +19,6 @@
 
 #define MS INT64_C(1000000)
 
-static leash_cancel *
-new_cancel(void)
-{
-	leash_cancel *cancel;
-	leash_error err;
-
-	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
-	return cancel;
-}
-
 /* ---- acts ---- */
 
 /* Into the int64_t that is its `ctx`: what leash_lock_remaining_ms() says. */
@@ -77,7 +67,7 @@ static void
 start_inheritance(struct inheritance *x, const leash_lock_options *leaver, const leash_lock_options *heir)
 {
 	x->client = place_client(NULL);
-	x->cancel = new_cancel();
+	x->cancel = leashed_cancel();
 	x->leaver = (struct actor){.lock = leashed_lock(x->client, "place", leaver), .wait_ms = LEASH_FOREVER, .cancel = x->cancel};
 	x->heir = (struct actor){.lock = leashed_lock(x->client, "place", heir), .wait_ms = LEASH_FOREVER, .ctx = &x->left_ms};
 	actor_start(&x->leaver);

@@ -29,16 +29,6 @@
 
 #define MS INT64_C(1000000)
 
-static leash_cancel *
-new_cancel(void)
-{
-	leash_cancel *cancel;
-	leash_error err;
-
-	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
-	return cancel;
-}
-
 /* ---- the guard ---- */
 
 /* Until both clients listen for wake-ups again, each on its own channel. */
@@ -59,7 +49,7 @@ guarded_after_a_restart(bool hears_messages)
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 60000, .timeout_ms = 10000));
 	leash_client *guarded = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 60000));
 	leash_lock *held = leashed_lock(client, "guarded", NULL);
-	leash_cancel *cancel = new_cancel();
+	leash_cancel *cancel = leashed_cancel();
 	struct actor leaver = {.lock = leashed_lock(guarded, "guarded", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
 	struct actor heir = {.lock = leashed_lock(guarded, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS)), .wait_ms = LEASH_FOREVER};
 	leash_error err;
@@ -149,7 +139,7 @@ beside_a_waiter_too_a_server_that_is_away_is_unavailable(void **state)
 	struct server *server = server_start(NULL);
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 300));
 	leash_lock *lock = leashed_lock(client, "away", NULL);
-	leash_cancel *cancel = new_cancel();
+	leash_cancel *cancel = leashed_cancel();
 	struct actor waiter = {.lock = leashed_lock(client, "away", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
 	leash_error err;
 
@@ -178,7 +168,7 @@ who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears(void **stat
 	struct server *server = server_start(NULL);
 	leash_client *client = leashed_open(server_uri(server), NULL), *other = leashed_open(server_uri(server), NULL);
 	leash_lock *lock = leashed_lock(client, "behind", NULL), *held = leashed_lock(other, "behind", NULL);
-	leash_cancel *cancel = new_cancel();
+	leash_cancel *cancel = leashed_cancel();
 	leash_lock *guarded = leashed_lock(client, "behind", LEASH_LOCK_OPTIONS(.restart_guard_ms = HOUR_MS));
 	struct actor refused = {.lock = guarded, .wait_ms = LEASH_FOREVER, .cancel = cancel};
 	struct actor first = {.lock = leashed_lock(client, "behind", NULL), .wait_ms = LEASH_FOREVER};

@@ -792,10 +792,9 @@ static void
 a_round_is_not_won_for_another_than_who_began_it(void **state)
 {
 	struct actor first = {0}, second = {0};
-	leash_cancel *cancel = NULL;
+	leash_cancel *cancel = leashed_cancel();
 
 	(void)state;
-	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
 	first.lock = leashed_lock(client, "q", NULL);
 	first.wait_ms = 20000;
 	first.cancel = cancel;

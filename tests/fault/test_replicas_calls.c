@@ -275,14 +275,13 @@ until_it_is_confirmed_nobody_holds_it(void **state)
 static void
 a_cancel_ends_the_wait_for_replicas_and_releases(void **state)
 {
-	leash_cancel *cancel;
+	leash_cancel *cancel = leashed_cancel();
 	struct actor actor = {
 		.lock = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400000)),
 		.wait_ms = 0,
 	};
 
 	(void)state;
-	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
 	actor.cancel = cancel;
 	actor_start(&actor);
 	hold_link(0);

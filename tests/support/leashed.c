@@ -52,6 +52,16 @@ leashed_lock(leash_client *client, const char *name, const leash_lock_options *o
 	return lock;
 }
 
+leash_cancel *
+leashed_cancel(void)
+{
+	leash_cancel *cancel;
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
+	return cancel;
+}
+
 int64_t
 leashed_introductions(struct server *server)
 {

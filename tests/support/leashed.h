@@ -23,6 +23,8 @@ leash_client *leashed_open(const char *uri, const leash_options *options);
 
 leash_lock *leashed_lock(leash_client *client, const char *name, const leash_lock_options *options);
 
+leash_cancel *leashed_cancel(void);
+
 /* How many clients have told this server who they are, and have not gone: those that are open and have asked for a
  * lock, and for a while those that were killed. That there is one for ever fails the test. */
 int64_t leashed_introductions(struct server *server);

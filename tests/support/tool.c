@@ -423,3 +423,13 @@ tool_complained(void)
 {
 	return last != NULL ? tool_err(last) : "";
 }
+
+size_t
+tool_count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
+		n++;
+	return n;
+}

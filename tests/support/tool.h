@@ -38,6 +38,7 @@ int tool_wait(struct tool *tool);
 /* What it has written so far, resp. all of it after tool_wait(); until the next call, or tool_free(). */
 const char *tool_out(struct tool *tool);
 const char *tool_err(struct tool *tool);
+size_t tool_count(const char *text, const char *what); /* how often it is in there */
 const char *tool_shown(struct tool *tool); /* on its terminal, with what was typed */
 
 /* Wait until its output contains `text`; fails the test if it ends without. */

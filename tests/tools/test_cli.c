@@ -29,16 +29,6 @@ static const char *const commands[] = {"run", "acquire", "renew", "release", "st
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-static size_t
-count(const char *text, const char *what)
-{
-	size_t n = 0;
-
-	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-		n++;
-	return n;
-}
-
 /* Does `text` have at most 24 lines of at most 80 columns of plain ASCII, the last one ended? What does not is told. */
 static bool
 fits_a_screen(const char *of, const char *text)
@@ -70,7 +60,7 @@ check_complaint(const char *by)
 	char begin[40];
 
 	snprintf(begin, sizeof begin, "leash%s%s: ", *by != '\0' ? " " : "", by);
-	if (strncmp(text, begin, strlen(begin)) != 0 || count(text, "\n") != 1 || text[strlen(text) - 1] != '\n')
+	if (strncmp(text, begin, strlen(begin)) != 0 || tool_count(text, "\n") != 1 || text[strlen(text) - 1] != '\n')
 		fail_msg("'%s': %s", by, text);
 	if (tool_said()[0] != '\0')
 		fail_msg("'%s' said as well: %s", by, tool_said());
@@ -298,7 +288,7 @@ what_is_wrong_is_told_as_json_where_that_is_asked_for(void **state)
 	assert_non_null(strstr(tool_complained(), "\"command\":\"acquire\""));
 	assert_non_null(strstr(tool_complained(), "\"level\":\"error\""));
 	assert_non_null(strstr(tool_complained(), "'\\\"so\\\\x5con\\\"'"));
-	assert_int_equal(count(tool_complained(), "\n"), 1);
+	assert_int_equal(tool_count(tool_complained(), "\n"), 1);
 }
 
 /* What looks like that and is not said to be is taken as it is, and named: a mistake is seen, and a script is not surprised. */
@@ -318,13 +308,13 @@ a_name_is_escaped_only_if_that_is_said(void **state)
 		const char *now = i < 3 ? "-n" : "-v"; /* the others wait for nothing */
 
 		TOOL("unix:///nowhere", takers[i], now, "--json", "a\\x41b", i == 0 ? "true" : NULL);
-		assert_int_equal(count(tool_complained(), "--escaped"), 1);
+		assert_int_equal(tool_count(tool_complained(), "--escaped"), 1);
 		assert_non_null(strstr(tool_complained(), "\"level\":\"warning\""));
 		TOOL("unix:///nowhere", takers[i], now, "--escaped", "a\\x41b", i == 0 ? "true" : NULL);
-		assert_int_equal(count(tool_complained(), "--escaped"), 0);
+		assert_int_equal(tool_count(tool_complained(), "--escaped"), 0);
 	}
 	TOOL("unix:///nowhere", "status", "a\\b");
-	assert_int_equal(count(tool_complained(), "--escaped"), 0);
+	assert_int_equal(tool_count(tool_complained(), "--escaped"), 0);
 }
 
 /* What comes from outside and is shown moves no cursor and begins no line. */
@@ -342,7 +332,7 @@ bytes_that_a_terminal_would_obey_are_not_shown_to_it(void **state)
 		else
 			TOOL("unix:///nowhere", "\033[2J\nleash: all is well\r\377", "job");
 		text = tool_complained();
-		assert_int_equal(count(text, "\n"), 1);
+		assert_int_equal(tool_count(text, "\n"), 1);
 		for (const char *c = text; *c != '\0'; c++)
 			if (*c != '\n' && (*c < ' ' || *c > '~'))
 				fail_msg("a byte %d is shown: %s", *c, text);
@@ -384,7 +374,7 @@ a_server_that_is_away_is_waited_for_as_long_as_the_lock(void **state)
 			tool_await_err(tool, "; retrying");
 		server_restart(mortal);
 		assert_int_equal(tool_wait(tool), 0);
-		assert_true(count(tool_err(tool), "retrying") <= 1);
+		assert_true(tool_count(tool_err(tool), "retrying") <= 1);
 		tool_free(tool);
 	}
 	server_stop(mortal);
@@ -403,7 +393,7 @@ a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal(void *
 		assert_int_equal(TOOL("unix:///nowhere", waiters[i], "-n", "job", cmd), NO_SERVER);
 		check_complaint(waiters[i]);
 		assert_int_equal(TOOL("unix:///nowhere", waiters[i], "-w", "100ms", "job", cmd), NO_SERVER);
-		assert_int_equal(count(tool_complained(), "/nowhere: "), 2);
+		assert_int_equal(tool_count(tool_complained(), "/nowhere: "), 2);
 		tool = TOOL_START("unix:///nowhere", waiters[i], "job", cmd);
 		tool_await_err(tool, "; retrying");
 		tool_signal(tool, SIGTERM);

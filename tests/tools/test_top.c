@@ -500,30 +500,20 @@ it_quits_though_the_server_does_not_answer(void **state)
 
 /* ---- plain lines ---- */
 
-static size_t
-count(const char *text, const char *what)
-{
-	size_t n = 0;
-
-	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-		n++;
-	return n;
-}
-
 static void
 piped_it_prints_plain_lines(void **state)
 {
 	(void)state;
 	assert_int_equal(TOOL(uri, "top", "-n", "2", "-d", "100ms", "job-*"), 0);
 	assert_string_equal(tool_complained(), "");
-	assert_int_equal(count(tool_said(), "leash top  "), 2);
-	assert_int_equal(count(tool_said(), "\nNAME "), 2);
-	assert_in_range(count(tool_said(), "\njob-"), 2 * LOCKS - 4, 2 * LOCKS); /* those that nobody had just then are missing */
+	assert_int_equal(tool_count(tool_said(), "leash top  "), 2);
+	assert_int_equal(tool_count(tool_said(), "\nNAME "), 2);
+	assert_in_range(tool_count(tool_said(), "\njob-"), 2 * LOCKS - 4, 2 * LOCKS); /* those that nobody had just then are missing */
 	for (const char *c = tool_said(); *c != '\0'; c++)
 		if (*c != '\n' && (*c < ' ' || *c > '~'))
 			fail_msg("a byte %d:\n%s", *c, tool_said());
 	assert_int_equal(TOOL(uri, "top", "--once", "--rows", "3", "-s", "name", "-R"), 0);
-	assert_int_equal(count(tool_said(), "\njob-"), 3);
+	assert_int_equal(tool_count(tool_said(), "\njob-"), 3);
 	assert_non_null(strstr(tool_said(), "\nand 4"));
 	assert_int_equal(TOOL(uri, "top", "--once", "-q"), 0);
 	assert_int_equal(strncmp(tool_said(), "job-", 4), 0);
@@ -556,7 +546,7 @@ piped_it_goes_on_until_it_is_ended(void **state)
 	struct tool *top = TOOL_START(uri, "top", "-d", "100ms");
 
 	(void)state;
-	await_true(count(tool_out(top), "leash top  ") >= 4);
+	await_true(tool_count(tool_out(top), "leash top  ") >= 4);
 	tool_signal(top, SIGTERM);
 	assert_int_equal(tool_wait(top), 128 + SIGTERM);
 	tool_free(top);
