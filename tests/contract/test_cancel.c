@@ -1,4 +1,5 @@
-/* Cancel: whoever waits with it returns, wherever the wait is, and leaves nothing behind. Each test runs for plain and for fair locks.
+/* Cancel: whoever waits with it returns, wherever the wait is, and leaves nothing behind. Each test runs for plain and
+ * for fair locks.
  *
  * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
 #include <setjmp.h>
@@ -321,7 +322,8 @@ a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
 		struct sigaction action = {.sa_handler = fire_from_handler, .sa_flags = restart ? SA_RESTART : 0}, old;
 
 		assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
-		/* one that reads the channel, one that waits within the process, one that waits behind the first, one that asks */
+		/* one that reads the channel, one that waits within the process, one that waits behind the first, one that
+		 * asks */
 		for (int which = 0; which < 4; which++) {
 			struct actor *waiter = which == 1 ? local : which == 2 ? second : a;
 			leash_cancel *own = leashed_cancel();
@@ -432,7 +434,8 @@ it_ends_waits_for_a_server_that_is_gone(void **state)
 static void
 it_ends_a_wait_for_the_restart_guard(void **state)
 {
-	leash_lock *guarded = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 86400000, .fair = fair));
+	leash_lock *guarded =
+		leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 86400000, .fair = fair));
 	int64_t fired_ns;
 
 	(void)state;
@@ -457,7 +460,8 @@ fire_on_event(void *arg, const leash_event *event)
 static void
 a_callback_can_fire_it(void **state)
 {
-	leash_lock *frail = leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .on_event = fire_on_event, .event_arg = cancel, .fair = fair));
+	leash_lock *frail = leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .on_event = fire_on_event,
+	                                                                     .event_arg = cancel, .fair = fair));
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
@@ -504,7 +508,8 @@ a_forked_child_ends_no_waits_of_its_parent(void **state)
 
 /* ---- races ---- */
 
-/* The lock is released by `holder` and the wait canceled at the same moment, by two threads: the one or the other, and no leak. */
+/* The lock is released by `holder` and the wait canceled at the same moment, by two threads: the one or the other, and
+ * no leak. */
 static void
 race(struct actor *holder, int rounds)
 {
@@ -568,7 +573,8 @@ make_free_and_wait(struct actor *a)
 		if (a->status != LEASH_OK)
 			return;
 		for (int j = 0; j < 4 && a->status == LEASH_OK; j++) {
-			a->status = leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = own), &a->err);
+			a->status =
+				leash_lock_acquire_with(a->lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = own), &a->err);
 			if (a->status == LEASH_OK)
 				a->status = leash_lock_release(a->lock, &a->err);
 			if (j == 2)
@@ -597,7 +603,9 @@ each_can_be_freed_as_soon_as_its_calls_have_returned(void **state)
 
 /* ---- */
 
-#define both(test) {#test " (plain)", test, set_up, nothing_is_left, &is_plain}, {#test " (fair)", test, set_up, nothing_is_left, &is_fair}
+#define both(test) \
+	{#test " (plain)", test, set_up, nothing_is_left, &is_plain}, \
+	{#test " (fair)", test, set_up, nothing_is_left, &is_fair}
 
 static const struct place_exception elsewhere[] = {
 	{"(fair)", PLACE_NO_QUEUE},

@@ -1,5 +1,6 @@
-/* The terms of a hold are those of the handle that got it, and are kept to the end: also by who inherits a place, by what was sent
- * before the grant or is sent again after a silence, and at the close. What ends a hold is told as what it was. */
+/* The terms of a hold are those of the handle that got it, and are kept to the end: also by who inherits a place, by
+ * what was sent before the grant or is sent again after a silence, and at the close. What ends a hold is told as what
+ * it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,8 +69,10 @@ start_inheritance(struct inheritance *x, const leash_lock_options *leaver, const
 {
 	x->client = place_client(NULL);
 	x->cancel = leashed_cancel();
-	x->leaver = (struct actor){.lock = leashed_lock(x->client, "place", leaver), .wait_ms = LEASH_FOREVER, .cancel = x->cancel};
-	x->heir = (struct actor){.lock = leashed_lock(x->client, "place", heir), .wait_ms = LEASH_FOREVER, .ctx = &x->left_ms};
+	x->leaver =
+		(struct actor){.lock = leashed_lock(x->client, "place", leaver), .wait_ms = LEASH_FOREVER, .cancel = x->cancel};
+	x->heir =
+		(struct actor){.lock = leashed_lock(x->client, "place", heir), .wait_ms = LEASH_FOREVER, .ctx = &x->left_ms};
 	actor_start(&x->leaver);
 	actor_start(&x->heir);
 }
@@ -137,7 +140,8 @@ who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own(void **state
 	int64_t got_ns;
 
 	(void)state;
-	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS, .no_renew = true));
+	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS),
+	                LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS, .no_renew = true));
 	got_ns = x.heir.ended_ns;
 	await_ms(OWN_MS / 2); /* a renewal would have come by now */
 	assert_done(LEASH_OK, &x.heir, ask_what_remains);
@@ -152,7 +156,8 @@ who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms(void **state)
 	struct inheritance x;
 
 	(void)state;
-	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS, .max_hold_ms = OWN_MS));
+	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS),
+	                LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS, .max_hold_ms = OWN_MS));
 	end_inheritance(&x);
 }
 
@@ -185,9 +190,11 @@ a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(vo
 {
 	enum { MOST_MS = 4000 };
 	struct proxy *proxy = proxy_start(server_socket(deployment_server(place)));
-	leash_client *holder = place_client(NULL), *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
+	leash_client *holder = place_client(NULL),
+		*client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
 	leash_lock *held = leashed_lock(holder, "word", NULL);
-	struct actor waiter = {.lock = leashed_lock(client, "word", LEASH_LOCK_OPTIONS(.max_hold_ms = MOST_MS)), .wait_ms = LEASH_FOREVER};
+	struct actor waiter =
+		{.lock = leashed_lock(client, "word", LEASH_LOCK_OPTIONS(.max_hold_ms = MOST_MS)), .wait_ms = LEASH_FOREVER};
 	int64_t asked_ns, latest_ns;
 	char alive[64];
 	uint64_t sent;
@@ -209,7 +216,8 @@ a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(vo
 	sent = proxy_bytes(proxy, PROXY_TO_SERVER);
 	await_true(proxy_bytes(proxy, PROXY_TO_SERVER) > sent);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	await_true(actor_is_done(&waiter) || await_now_ns() >= latest_ns); /* a slow machine may have left the message no time */
+	/* a slow machine may have left the message no time */
+	await_true(actor_is_done(&waiter) || await_now_ns() >= latest_ns);
 	proxy_release(proxy);
 	assert_heard(LEASH_OK, &waiter);
 	waiter.ctx = &latest_ns;
@@ -234,7 +242,8 @@ an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms(void **state)
 	enum { PATIENCE_MS = 1500, MOST_MS = 30000 };
 	struct proxy *proxy = proxy_start(server_socket(deployment_server(place)));
 	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = PATIENCE_MS));
-	struct actor holder = {.lock = leashed_lock(client, "again", LEASH_LOCK_OPTIONS(.lease_ms = 30000, .max_hold_ms = MOST_MS))};
+	struct actor holder =
+		{.lock = leashed_lock(client, "again", LEASH_LOCK_OPTIONS(.lease_ms = 30000, .max_hold_ms = MOST_MS))};
 	int64_t latest_ns, left_ms, now;
 	size_t accepted;
 
@@ -285,7 +294,8 @@ a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms(void
 	struct told told = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 200));
 	leash_lock *lock = leashed_lock(client, "away",
-	                                LEASH_LOCK_OPTIONS(.lease_ms = 2000, .max_hold_ms = 3500, .on_event = note_why, .event_arg = &told));
+	                                LEASH_LOCK_OPTIONS(.lease_ms = 2000, .max_hold_ms = 3500, .on_event = note_why,
+	                                                   .event_arg = &told));
 	leash_error err;
 
 	(void)state;
@@ -304,15 +314,17 @@ a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms(void
 static void
 the_end_of_max_hold_ms_is_told_by_its_name(void **state)
 {
-	static const int64_t lease_ms[] = {2000, 60000}, most_ms[] = {3500, 700}; /* renewed up to its end, and cut to it from the start */
+	/* renewed up to its end, and cut to it from the start */
+	static const int64_t lease_ms[] = {2000, 60000}, most_ms[] = {3500, 700};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct told told = {0};
 		leash_client *client = place_client(NULL);
 		leash_lock *lock = leashed_lock(client, "most",
-		                                LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(lease_ms[i] * (int64_t)await_slowness()),
-		                                                   .max_hold_ms = most_ms[i] * (int64_t)await_slowness(), .on_event = note_why, .event_arg = &told));
+		                                LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(slow_ms(lease_ms[i])),
+		                                                   .max_hold_ms = slow_ms(most_ms[i]),
+		                                                   .on_event = note_why, .event_arg = &told));
 		leash_error err;
 
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
@@ -339,7 +351,8 @@ static void
 an_extend_that_is_under_way_at_the_close_says_closed(void **state)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 30000));
-	struct actor holder = {.lock = leashed_lock(client, "closed", NULL)}, closer = {.lock = leashed_lock(client, "closed", NULL), .ctx = client};
+	struct actor holder = {.lock = leashed_lock(client, "closed", NULL)},
+		closer = {.lock = leashed_lock(client, "closed", NULL), .ctx = client};
 
 	(void)state;
 	actor_start(&holder);
@@ -370,7 +383,8 @@ use_leash(void *arg)
 	leash_error err;
 
 	(void)arg;
-	assert_status(LEASH_INVALID, leash_open(&client, LEASH_OPTIONS(.uri = "nowhere://"), &err)); /* that is looked at next */
+	/* that is looked at next */
+	assert_status(LEASH_INVALID, leash_open(&client, LEASH_OPTIONS(.uri = "nowhere://"), &err));
 	if (UNDER_TSAN)
 		return 0;
 	client = place_client(NULL);
@@ -405,7 +419,8 @@ a_child_that_was_forked_in_a_callback_is_in_no_callback(void **state)
 {
 	struct birth birth = {.parent = LEASH_OK};
 	leash_client *client = place_client(NULL);
-	leash_lock *lock = leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
+	leash_lock *lock =
+		leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
 	leash_error err;
 
 	(void)state;

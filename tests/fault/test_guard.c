@@ -1,5 +1,5 @@
-/* The server is restarted, away, or left: who is guarded is granted nothing that a restart may have given twice, who is not granted is
- * told why, and the client comes back whatever happened at the moment of the break. */
+/* The server is restarted, away, or left: who is guarded is granted nothing that a restart may have given twice, who is
+ * not granted is told why, and the client comes back whatever happened at the moment of the break. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +38,9 @@ both_listen(struct server *server)
 	return strchr(server_text(server, "PUBSUB CHANNELS leash:*"), ' ') != NULL;
 }
 
-/* A place in the queue outlives a restart of a server that keeps its data. Its guarded waiter must not have the lock before the time
- * is over, although it is given to that place: the holder before may not be the only one whom the server has forgotten. */
+/* A place in the queue outlives a restart of a server that keeps its data. Its guarded waiter must not have the lock
+ * before the time is over, although it is given to that place: the holder before may not be the only one whom the
+ * server has forgotten. */
 static void
 guarded_after_a_restart(bool hears_messages)
 {
@@ -51,7 +52,8 @@ guarded_after_a_restart(bool hears_messages)
 	leash_lock *held = leashed_lock(client, "guarded", NULL);
 	leash_cancel *cancel = leashed_cancel();
 	struct actor leaver = {.lock = leashed_lock(guarded, "guarded", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
-	struct actor heir = {.lock = leashed_lock(guarded, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS)), .wait_ms = LEASH_FOREVER};
+	struct actor heir = {.lock = leashed_lock(guarded, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS)),
+	                     .wait_ms = LEASH_FOREVER};
 	leash_error err;
 	int64_t down;
 
@@ -207,8 +209,8 @@ who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears(void **stat
 
 /* ---- breaks ---- */
 
-/* Slow motion: while it is on, a child steps a thread of ours through one instruction at a time, so that what else happens can happen
- * between any two. */
+/* Slow motion: while it is on, a child steps a thread of ours through one instruction at a time, so that what else
+ * happens can happen between any two. */
 struct slowed {
 	pid_t thread;
 	_Atomic bool on, began, refused, enough;
@@ -227,7 +229,8 @@ step_through(struct slowed *s)
 		bool on = s->on && !s->enough;
 
 		s->began = on;
-		if (ptrace(on ? PTRACE_SINGLESTEP : s->enough ? PTRACE_DETACH : PTRACE_CONT, s->thread, NULL, (void *)(intptr_t)signal) != 0)
+		if (ptrace(on ? PTRACE_SINGLESTEP : s->enough ? PTRACE_DETACH : PTRACE_CONT, s->thread, NULL,
+		           (void *)(intptr_t)signal) != 0)
 			return false;
 		if (!on)
 			return true;
@@ -235,7 +238,8 @@ step_through(struct slowed *s)
 	return false;
 }
 
-/* Behind one address another server takes over, which has been up for long: it has forgotten no less than one that was restarted. */
+/* Behind one address another server takes over, which has been up for long: it has forgotten no less than one that was
+ * restarted. */
 static void
 a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted(void **state)
 {
@@ -323,8 +327,8 @@ extend_all_the_time(void *arg)
 	return NULL;
 }
 
-/* A handle is freed while it is held, of which the keeper is told, and then the connection breaks while somebody waits for an answer,
- * again and again: the one must not hide the other from the keeper, or nobody dials any more. */
+/* A handle is freed while it is held, of which the keeper is told, and then the connection breaks while somebody waits
+ * for an answer, again and again: the one must not hide the other from the keeper, or nobody dials any more. */
 static void
 a_break_while_the_keeper_is_told_of_something_else_is_mended(void **state)
 {
@@ -366,7 +370,8 @@ a_break_while_the_keeper_is_told_of_something_else_is_mended(void **state)
 		worst_ns = await_now_ns() - begun > worst_ns ? await_now_ns() - begun : worst_ns;
 		assert_status(LEASH_OK, leash_lock_release(fresh, &err));
 	}
-	printf("# %u breaks%s, mended after at most %.1f ms\n", breaks, slowed->refused ? "" : " in slow motion", (double)worst_ns / 1e6);
+	printf("# %u breaks%s, mended after at most %.1f ms\n", breaks, slowed->refused ? "" : " in slow motion",
+	       (double)worst_ns / 1e6);
 	slowed->enough = true;
 	assert_status(LEASH_OK, leash_lock_acquire(fresh, 30000, &err));
 	leash_lock_free(fresh); /* so that the keeper has something to do, and is let go */

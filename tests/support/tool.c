@@ -1,7 +1,8 @@
 /* Runs of the leash command. See tool.h.
  *
- * What it says goes to files in memory, which nobody need read for it to go on, and which can be looked at while it runs and after it has
- * been killed. Those who talk with one run do so from one thread; different runs may belong to different threads. */
+ * What it says goes to files in memory, which nobody need read for it to go on, and which can be looked at while it
+ * runs and after it has been killed. Those who talk with one run do so from one thread; different runs may belong to
+ * different threads. */
 #include "tests/support/tool.h"
 
 #include "tests/support/await.h"
@@ -138,7 +139,8 @@ environment(const char *uri)
 
 /* ---- starting ---- */
 
-/* In a session of its own, or it would ask the developer who runs the tests. Its terminal is the other end of `terminal`; -1: none. */
+/* In a session of its own, or it would ask the developer who runs the tests. Its terminal is the other end of
+ * `terminal`; -1: none. */
 static void
 begin_session(int terminal)
 {
@@ -155,7 +157,8 @@ begin_session(int terminal)
 
 /* Only what is safe after a fork of many threads. */
 static _Noreturn void
-become_leash(const char *path, char *const *argv, char *const *variables, const struct tool *tool, pid_t parent, bool by_main_thread)
+become_leash(const char *path, char *const *argv, char *const *variables, const struct tool *tool, pid_t parent,
+             bool by_main_thread)
 {
 	sigset_t none;
 	int null;
@@ -215,7 +218,8 @@ start(const char *uri, const char *const words[], bool at_terminal)
 	argv[n] = NULL;
 	tool->terminal = at_terminal ? open_terminal() : -1;
 	for (int i = 0; i < STREAMS; i++)
-		/* to append, as several write: the kernel guards the common offset of a file, but not of a memfd, and lines would be lost */
+		/* to append, as several write: the kernel guards the common offset of a file, but not of a memfd, and lines
+		 * would be lost */
 		if ((tool->file[i] = memfd_create("said", MFD_CLOEXEC)) < 0 || fcntl(tool->file[i], F_SETFL, O_APPEND) != 0)
 			trouble("memfd_create: %s", strerror(errno));
 	tool->pid = fork();
@@ -355,7 +359,8 @@ await_text(struct tool *tool, int which, const char *text)
 	while (strstr(read_file(tool, which), text) == NULL) {
 		/* Once more after its end: it may have written right before that. */
 		if (has_ended(tool, 2) && strstr(read_file(tool, which), text) == NULL)
-			trouble("leash ended with status %d and had not said '%s' but:\n%s%s%s", tool->status, text, tool_out(tool), tool_err(tool),
+			trouble("leash ended with status %d and had not said '%s' but:\n%s%s%s", tool->status, text, tool_out(tool),
+			        tool_err(tool),
 			        tool_shown(tool));
 		if (await_is_past(limit))
 			trouble("leash does not say '%s' but:\n%s%s%s", text, tool_out(tool), tool_err(tool), tool_shown(tool));

@@ -13,9 +13,9 @@ enum { TOOL_WORDS = 32 };
 /* Where the command is: in the build directory, the program itself. */
 const char *tool_path(void);
 
-/* Start `leash` with these words, ended by NULL: TOOL(server_uri, "run", "-n", "job", "--", "true"). `uri` goes into LEASH_URI (NULL: it
- * is unset). Standard input is /dev/null; its output is kept; there is no terminal. The rest of the environment is ours, without NO_COLOR
- * and LEASH_* but what was set by tool_setenv(). */
+/* Start `leash` with these words, ended by NULL: TOOL(server_uri, "run", "-n", "job", "--", "true"). `uri` goes into
+ * LEASH_URI (NULL: it is unset). Standard input is /dev/null; its output is kept; there is no terminal. The rest of the
+ * environment is ours, without NO_COLOR and LEASH_* but what was set by tool_setenv(). */
 struct tool *tool_start(const char *uri, const char *const words[]);
 #define TOOL_START(uri, ...) tool_start(uri, (const char *const[]){__VA_ARGS__, NULL})
 

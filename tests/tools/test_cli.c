@@ -25,7 +25,8 @@
 
 enum { USAGE = 64, NO_SERVER = 69, LINES = 24, COLUMNS = 80 };
 
-static const char *const commands[] = {"run", "acquire", "renew", "release", "status", "list", "wait", "break", "top", "doctor", "scripts", "bench"};
+static const char *const commands[] =
+	{"run", "acquire", "renew", "release", "status", "list", "wait", "break", "top", "doctor", "scripts", "bench"};
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -98,13 +99,15 @@ help_of_each_command_has_one_column(void **state)
 
 		TOOL(NULL, commands[i], "--help");
 		for (const char *line = tool_said(); *line != '\0'; line += strcspn(line, "\n"), line += *line != '\0') {
-			const char *gap = strncmp(line, "  -", 3) == 0 || strncmp(line, "      --", 8) == 0 ? strstr(line + 8, "  ") : NULL;
+			const char *gap = strncmp(line, "  -", 3) == 0 || strncmp(line, "      --", 8) == 0 ? strstr(line + 8, "  ")
+				: NULL;
 			size_t at = gap != NULL ? (size_t)(gap - line) + strspn(gap, " ") : 0;
 
 			if (at == 0 || at >= strcspn(line, "\n") || line[at] == '-')
 				continue; /* options alone, or what goes on in the next line */
 			if (column != 0 && at != column)
-				fail_msg("column %zu, not %zu, in the help of %s: %.*s", at, column, commands[i], (int)strcspn(line, "\n"), line);
+				fail_msg("column %zu, not %zu, in the help of %s: %.*s", at, column, commands[i],
+				         (int)strcspn(line, "\n"), line);
 			column = at;
 		}
 	}
@@ -260,12 +263,18 @@ one_argument_too_many_is_usage(void **state)
 static void
 a_duration_that_is_none_is_usage(void **state)
 {
-	static const char *const none[] = {"",     "s",    "soon", "-1",     "1 s",   "1,5s",  "5x",  "1.",      ".5s",           "5s5",
-	                                   "1e3s", "0x10", "+5s",  "5S",     "infinity", "nan", "4000d", "11000d5", "999999999999999999999s"};
+	static const char *const none[] = {
+		"",     "s",    "soon", "-1",     "1 s",   "1,5s",  "5x",  "1.",      ".5s",           "5s5",
+		"1e3s", "0x10", "+5s",  "5S",     "infinity", "nan", "4000d", "11000d5",
+		"999999999999999999999s",
+	};
 	static const struct {
 		const char *command, *option;
-	} takers[] = {{"acquire", "--wait"}, {"acquire", "-w"}, {"acquire", "--ttl"}, {"renew", "--ttl"}, {"wait", "--wait"},
-	              {"run", "--wait"},     {"run", "--ttl"},  {"run", "--kill-after"}, {"run", "--max-run"}, {"run", "--at-least"}};
+	} takers[] = {
+		{"acquire", "--wait"}, {"acquire", "-w"}, {"acquire", "--ttl"}, {"renew", "--ttl"}, {"wait", "--wait"},
+		{"run", "--wait"},     {"run", "--ttl"},  {"run", "--kill-after"}, {"run", "--max-run"},
+		{"run", "--at-least"},
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
@@ -291,7 +300,8 @@ what_is_wrong_is_told_as_json_where_that_is_asked_for(void **state)
 	assert_int_equal(tool_count(tool_complained(), "\n"), 1);
 }
 
-/* What looks like that and is not said to be is taken as it is, and named: a mistake is seen, and a script is not surprised. */
+/* What looks like that and is not said to be is taken as it is, and named: a mistake is seen, and a script is not
+ * surprised. */
 static void
 a_name_is_escaped_only_if_that_is_said(void **state)
 {
@@ -351,7 +361,8 @@ a_server_that_is_not_there_is_named(void **state)
 	assert_int_equal(TOOL(nowhere, "acquire", "-n", "job"), NO_SERVER);
 	check_complaint("acquire");
 	assert_non_null(strstr(tool_complained(), "/nobody"));
-	assert_int_equal(TOOL(server_uri(server), "acquire", "-n", "-r", nowhere, "job"), NO_SERVER); /* -r comes before $LEASH_URI */
+	/* -r comes before $LEASH_URI */
+	assert_int_equal(TOOL(server_uri(server), "acquire", "-n", "-r", nowhere, "job"), NO_SERVER);
 	assert_non_null(strstr(tool_complained(), "/nobody"));
 	assert_int_equal(TOOL(nowhere, "acquire", "-n", "-r", server_uri(server), "job"), 0);
 }
@@ -360,8 +371,10 @@ a_server_that_is_not_there_is_named(void **state)
 static void
 a_server_that_is_away_is_waited_for_as_long_as_the_lock(void **state)
 {
-	static const char *const waiters[][8] = {{"run", "job", "--", "true"}, {"acquire", "-q", "job"}, {"wait", "job"}, {"acquire", "-w", "10m", "job"},
-	                                         {"run", "-w", "10m", "job", "--", "true"}, {"wait", "-w", "10m", "job"}};
+	static const char *const waiters[][8] = {
+		{"run", "job", "--", "true"}, {"acquire", "-q", "job"}, {"wait", "job"}, {"acquire", "-w", "10m", "job"},
+		{"run", "-w", "10m", "job", "--", "true"}, {"wait", "-w", "10m", "job"},
+	};
 	struct server *mortal = server_start(NULL);
 
 	(void)state;
@@ -412,7 +425,8 @@ the_first_process_of_a_container_can_be_ended_while_its_server_is_away(void **st
 
 	(void)state;
 	assert_int_equal(pipe(said), 0);
-	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | (geteuid() != 0 ? CLONE_NEWUSER : 0) | SIGCHLD, NULL, NULL, NULL, NULL);
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | (geteuid() != 0 ? CLONE_NEWUSER : 0) | SIGCHLD, NULL, NULL, NULL,
+	                     NULL);
 	if (pid == 0) {
 		dup2(said[1], STDERR_FILENO);
 		execl(tool_path(), "leash", "run", "-r", "unix:///nowhere", "job", "true", (char *)NULL);
@@ -452,7 +466,8 @@ a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **stat
 {
 	static const char no_host[] = "a234567890123456789012345678901234567890123456789012345678901234";
 	static const char *const forms[] = {"redis+sentinel://127.0.0.1:1,%s/main", "redis+sentinel://%s,127.0.0.1:1/main",
-	                                    "redis+quorum://%s,127.0.0.1:1,127.0.0.1:2", "redis+quorum://127.0.0.1:1,127.0.0.1:2,%s",
+	                                    "redis+quorum://%s,127.0.0.1:1,127.0.0.1:2",
+	                                    "redis+quorum://127.0.0.1:1,127.0.0.1:2,%s",
 	                                    "redis+cluster://%s,127.0.0.1:1", "redis+cluster://127.0.0.1:1,%s"};
 	char typed[200];
 
@@ -470,8 +485,10 @@ a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **stat
 static void
 a_server_must_be_named_but_to_those_who_look(void **state)
 {
-	static const char *const lines[][8] = {{"run", "job", "--", "true"}, {"acquire", "-n", "job"}, {"renew", "job", "token"}, {"release", "job", "token"},
-	                                       {"wait", "job"}, {"break", "-f", "job"}, {"bench"}, {"scripts", "--load"}};
+	static const char *const lines[][8] = {
+		{"run", "job", "--", "true"}, {"acquire", "-n", "job"}, {"renew", "job", "token"}, {"release", "job", "token"},
+		{"wait", "job"}, {"break", "-f", "job"}, {"bench"}, {"scripts", "--load"},
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -481,7 +498,8 @@ a_server_must_be_named_but_to_those_who_look(void **state)
 		assert_non_null(strstr(tool_complained(), "LEASH_URI"));
 	}
 	TOOL(NULL, "status", "job");
-	assert_non_null(strstr(tool_complained(), "leash status: neither --redis nor LEASH_URI names a server: asking redis://127.0.0.1:6379\n"));
+	assert_non_null(strstr(tool_complained(), "leash status: neither --redis nor LEASH_URI names a server: asking "
+	                                          "redis://127.0.0.1:6379\n"));
 	TOOL(NULL, "list", "-q");
 	assert_null(strstr(tool_complained(), "neither"));
 }
@@ -526,7 +544,8 @@ a_password_on_the_command_line_is_refused_and_not_repeated(void **state)
 		for (size_t n = 0; n < sizeof uris / sizeof *uris; n++) {
 			snprintf(joined, sizeof joined, n % 2 ? "--redis=%s" : "-r%s", uris[n]);
 			for (int way = 0; way < 2; way++) {
-				int status = way == 0 ? TOOL(NULL, commands[i], "-v", "-r", uris[n], "job", "token") : TOOL(NULL, commands[i], joined, "job");
+				int status = way == 0 ? TOOL(NULL, commands[i], "-v", "-r", uris[n], "job", "token")
+					: TOOL(NULL, commands[i], joined, "job");
 
 				if (status != USAGE)
 					fail_msg("%s %s exits with %d: %s", commands[i], uris[n], status, tool_complained());
@@ -582,7 +601,8 @@ a_password_on_the_command_line_is_wiped_from_it(void **state)
 		continue;
 	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
 	pid = child_run(run_mute, &ends[1]);
-	await_true(read_command_line(pid, line, sizeof line) && strstr(line, "acquire") != NULL && strstr(line, "hunter2") == NULL);
+	await_true(read_command_line(pid, line, sizeof line) && strstr(line, "acquire") != NULL &&
+	           strstr(line, "hunter2") == NULL);
 	assert_non_null(strstr(line, " job "));
 	child_kill(pid);
 	close(ends[0]);
@@ -612,7 +632,8 @@ a_password_from_elsewhere_is_never_shown(void **state)
 			else if (strcmp(commands[i], "top") == 0)
 				TOOL(uris[n % 3], "top", "--once");
 			else
-				TOOL(uris[n % 3], commands[i], "-v", n < 3 ? "--json" : "-v", "job", "0123456789abcdef0123456789abcdef:1");
+				TOOL(uris[n % 3], commands[i], "-v", n < 3 ? "--json" : "-v", "job",
+				     "0123456789abcdef0123456789abcdef:1");
 			if (strstr(tool_said(), "hunter2") != NULL || strstr(tool_complained(), "hunter2") != NULL)
 				fail_msg("%s: %s%s", commands[i], tool_said(), tool_complained());
 		}

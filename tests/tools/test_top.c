@@ -1,6 +1,7 @@
 /* leash top: on a terminal, which tmux is here, and as plain lines.
  *
- * Fifty locks change hands all the time while it is looked at. What it writes is taken down byte by byte, from before it was started. */
+ * Fifty locks change hands all the time while it is looked at. What it writes is taken down byte by byte, from before
+ * it was started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +100,8 @@ become_tmux(void *arg)
 	return 1;
 }
 
-/* tmux's answer, until the next one. NULL: it said no. (-N: it must not start a server of its own, which would outlive us.) */
+/* tmux's answer, until the next one. NULL: it said no. (-N: it must not start a server of its own, which would outlive
+ * us.) */
 static const char *
 ask_tmux(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -153,9 +155,11 @@ open_window(int columns, int lines)
 	snprintf(raw_path, sizeof raw_path, "%s/raw", server_folder(server));
 	unlink(raw_path);
 	tmux = child_run(become_tmux, NULL);
-	await_true(ask_tmux("new-session -d -s w -x %d -y %d 'env -i PATH=\"$PATH\" TERM=screen-256color ENV= PS1=\"$ \" LD_LIBRARY_PATH=\"%s\" "
+	await_true(ask_tmux("new-session -d -s w -x %d -y %d 'env -i PATH=\"$PATH\" TERM=screen-256color ENV= PS1=\"$ \" "
+	                    "LD_LIBRARY_PATH=\"%s\" "
 	                    "LEASH_URI=\"%s\" LEASH=\"%s\" sh -i'",
-	                    columns, lines, getenv("LD_LIBRARY_PATH") != NULL ? getenv("LD_LIBRARY_PATH") : "", uri, tool_path()) != NULL);
+	                    columns, lines, getenv("LD_LIBRARY_PATH") != NULL ? getenv("LD_LIBRARY_PATH") : "", uri,
+	                    tool_path()) != NULL);
 	await_true(ask_tmux("pipe-pane -t w -O 'cat >\"%s\"'", raw_path) != NULL);
 	await_prompt();
 }
@@ -273,7 +277,8 @@ raw_from(size_t from)
 static size_t
 count_clears(size_t from)
 {
-	static const char *const ways[] = {"\033[2J", "\033[3J", "\033[H\033[J", "\033[H\033[0J", "\033[1;1H\033[J", "\033c"};
+	static const char *const ways[] =
+		{"\033[2J", "\033[3J", "\033[H\033[J", "\033[H\033[0J", "\033[1;1H\033[J", "\033c"};
 	char *text = raw_from(from);
 	size_t n = 0;
 
@@ -386,11 +391,13 @@ it_takes_any_size(void **state)
 
 		resize(sizes[i][0], sizes[i][1]);
 		/* of the line that is always there, as much as there is room for */
-		snprintf(first, sizeof first, "%.*s", sizes[i][0] < 8 ? sizes[i][0] : 8, sizes[i][1] < 8 ? "50 locks" : "leash top");
+		snprintf(first, sizeof first, "%.*s", sizes[i][0] < 8 ? sizes[i][0] : 8,
+		         sizes[i][1] < 8 ? "50 locks" : "leash top");
 		if (sizes[i][0] * sizes[i][1] > 1) /* of the one cell in the corner curses makes no use */
 			await_true(strncmp(screen(), first, strlen(first)) == 0);
 		if (sizes[i][1] >= 8 && sizes[i][0] >= 40)
-			await_true(strncmp(line_of(screen(), 3), "NAME ", 5) == 0 && strncmp(line_of(screen(), sizes[i][1] - 1), "job-", 4) == 0);
+			await_true(strncmp(line_of(screen(), 3), "NAME ", 5) == 0 &&
+			           strncmp(line_of(screen(), sizes[i][1] - 1), "job-", 4) == 0);
 		else if (sizes[i][1] >= 3 && sizes[i][0] >= 10)
 			await_true(strncmp(line_of(screen(), 2), "job-", 4) == 0);
 	}
@@ -428,7 +435,8 @@ however_it_ends_the_terminal_is_as_before(void **state)
 		else if (way == 1)
 			type("C-c");
 		else
-			assert_non_null(ask_tmux("run-shell 'kill -TERM $(cat /proc/$(tmux -N -S %s display-message -p -t w \"##{pane_pid}\")/task/*/children)'",
+			assert_non_null(ask_tmux("run-shell 'kill -TERM $(cat /proc/$(tmux -N -S %s display-message -p -t w "
+			                         "\"##{pane_pid}\")/task/*/children)'",
 			                         tmux_socket));
 		if (way == 1) {
 			await_prompt();
@@ -508,7 +516,8 @@ piped_it_prints_plain_lines(void **state)
 	assert_string_equal(tool_complained(), "");
 	assert_int_equal(tool_count(tool_said(), "leash top  "), 2);
 	assert_int_equal(tool_count(tool_said(), "\nNAME "), 2);
-	assert_in_range(tool_count(tool_said(), "\njob-"), 2 * LOCKS - 4, 2 * LOCKS); /* those that nobody had just then are missing */
+	/* those that nobody had just then are missing */
+	assert_in_range(tool_count(tool_said(), "\njob-"), 2 * LOCKS - 4, 2 * LOCKS);
 	for (const char *c = tool_said(); *c != '\0'; c++)
 		if (*c != '\n' && (*c < ' ' || *c > '~'))
 			fail_msg("a byte %d:\n%s", *c, tool_said());
@@ -595,7 +604,8 @@ piped_it_goes_on_when_the_server_comes_back(void **state)
 	server_kill(other);
 	tool_await_out(top, "\"error\":\"UNAVAILABLE\"");
 	server_restart(other);
-	await_true(strrchr(tool_out(top), '\n') != NULL && strstr(strstr(tool_out(top), "\"error\""), "\"locks\":0") != NULL);
+	await_true(strrchr(tool_out(top), '\n') != NULL &&
+	           strstr(strstr(tool_out(top), "\"error\""), "\"locks\":0") != NULL);
 	tool_free(top);
 	server_stop(other);
 }
