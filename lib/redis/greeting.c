@@ -35,8 +35,9 @@ static const char *const step_names[STEPS] = {
 
 struct lsh_greeting {
 	const struct lsh_uri *uri;
-	char *name;     /* NULL: none */
-	char *channel;  /* NULL: a connection for commands; "": one for channels that are asked for later */
+	char *name;     /* "": none */
+	bool commands;  /* else it is for channels: */
+	char *channel;  /* "": one that is asked for later */
 	enum lsh_want want;
 	enum step steps[STEPS];
 	unsigned step_count, answered;
@@ -375,7 +376,7 @@ read_answers(struct lsh_greeting *g, size_t size, leash_error *err)
 static size_t
 write_hello(struct lsh_greeting *g, char *out)
 {
-	const bool commands = g->channel == NULL && g->want != LSH_WANT_SENTINEL; /* channels know no databases */
+	const bool commands = g->commands && g->want != LSH_WANT_SENTINEL; /* channels know no databases */
 	char db[LSH_DECIMAL_SIZE];
 	const struct {
 		bool is_said;
@@ -383,12 +384,12 @@ write_hello(struct lsh_greeting *g, char *out)
 	} said[STEPS] = {
 		[AUTH] = {lsh_uri_has_password(g->uri), password_of(g)},
 		[SELECT] = {commands && g->uri->db != 0, lsh_arg_decimal(db, g->uri->db).bytes},
-		[SETNAME] = {g->name != NULL, g->name},
+		[SETNAME] = {g->name[0] != '\0', g->name},
 		[INFO] = {true, NULL},
 		[REPLICATION] = {commands || g->want == LSH_WANT_MASTER, NULL},
 		[MEMORY] = {commands, NULL},
 		[TIME] = {commands, NULL},
-		[SUBSCRIBE] = {g->channel != NULL && g->channel[0] != '\0', g->channel},
+		[SUBSCRIBE] = {g->channel[0] != '\0', g->channel},
 	};
 	size_t size = 0;
 
@@ -476,10 +477,11 @@ lsh_greeting_new(const char *name, const char *channel)
 
 	if (g == NULL)
 		return NULL;
-	g->name = name != NULL ? lsh_strdup(name) : NULL;
-	g->channel = channel != NULL ? lsh_strdup(channel) : NULL;
+	g->commands = channel == NULL;
+	g->name = lsh_strdup(name != NULL ? name : "");
+	g->channel = lsh_strdup(channel != NULL ? channel : "");
 	g->reader = lsh_reader_new();
-	if (g->reader != NULL && (name == NULL || g->name != NULL) && (channel == NULL || g->channel != NULL))
+	if (g->reader != NULL && g->name != NULL && g->channel != NULL)
 		return g;
 	lsh_greeting_free(g);
 	return NULL;
@@ -497,12 +499,6 @@ lsh_greeting_free(struct lsh_greeting *g)
 	lsh_free(g);
 }
 
-static size_t
-length_of(const char *text)
-{
-	return text != NULL ? strlen(text) : 0;
-}
-
 leash_status
 lsh_greeting_begin(struct lsh_greeting *g, const struct lsh_uri *uri, enum lsh_want want, struct lsh_wire wire,
                    int64_t deadline, leash_error *err)
@@ -517,7 +513,7 @@ lsh_greeting_begin(struct lsh_greeting *g, const struct lsh_uri *uri, enum lsh_w
 		status = err->status = LEASH_UNAVAILABLE;
 	if (status != LEASH_OK)
 		return status;
-	g->words = sodium_malloc(HELLO_SIZE + length_of(g->name) + length_of(g->channel));
+	g->words = sodium_malloc(HELLO_SIZE + strlen(g->name) + strlen(g->channel));
 	if (g->words == NULL || !lsh_reader_reset(g->reader))
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
 	g->size = write_hello(g, g->words);

@@ -60,7 +60,7 @@ enum lsh_greeted lsh_greeting_step(struct lsh_greeting *greeting, struct lsh_hel
 /* Forget the password, however far it got: the connection is given up. */
 void lsh_greeting_end(struct lsh_greeting *greeting);
 
-/* The value of `field` in what INFO said, and its size: it ends with its line, not with a NUL. NULL: it is not there. */
+/* The value of `field` in what INFO said, and its size: it ends with its line, not with a NUL. NULL: it is missing. */
 const char *lsh_info_find(const char *info, const char *field, size_t *size);
 
 #endif
