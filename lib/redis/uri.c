@@ -58,19 +58,22 @@ struct scheme {
 	const char *example; /* of the URI, without a database */
 	enum lsh_deployment deployment;
 	enum lsh_scheme scheme;
-	bool tls;
+	unsigned is;         /* of enum where */
 };
 
-#define WITH_AND_WITHOUT_TLS(kind, deployment, hosts) \
-	{"redis" kind, "redis" kind "://" hosts, deployment, LSH_SCHEME_TCP, false}, \
-	{"rediss" kind, "rediss" kind "://" hosts, deployment, LSH_SCHEME_TCP, true}
+/* What a URI is, and in which a parameter belongs. */
+enum where { ANY = 1, UNIX = 2, TLS = 4, SENTINEL = 8, CLUSTER = 16 };
+
+#define WITH_AND_WITHOUT_TLS(kind, deployment, hosts, is) \
+	{"redis" kind, "redis" kind "://" hosts, deployment, LSH_SCHEME_TCP, is}, \
+	{"rediss" kind, "rediss" kind "://" hosts, deployment, LSH_SCHEME_TCP, (is) | TLS}
 
 static const struct scheme schemes[] = {
-	WITH_AND_WITHOUT_TLS("", LSH_SINGLE, "cache:6379"),
-	{"unix", "unix:///run/redis.sock", LSH_SINGLE, LSH_SCHEME_UNIX, false},
-	WITH_AND_WITHOUT_TLS("+sentinel", LSH_SENTINEL, "a:26379,b:26379/main"),
-	WITH_AND_WITHOUT_TLS("+cluster", LSH_CLUSTER, "a:6379,b:6379"),
-	WITH_AND_WITHOUT_TLS("+quorum", LSH_QUORUM, "a:6379,b:6379,c:6379"),
+	WITH_AND_WITHOUT_TLS("", LSH_SINGLE, "cache:6379", ANY),
+	{"unix", "unix:///run/redis.sock", LSH_SINGLE, LSH_SCHEME_UNIX, ANY | UNIX},
+	WITH_AND_WITHOUT_TLS("+sentinel", LSH_SENTINEL, "a:26379,b:26379/main", ANY | SENTINEL),
+	WITH_AND_WITHOUT_TLS("+cluster", LSH_CLUSTER, "a:6379,b:6379", ANY | CLUSTER),
+	WITH_AND_WITHOUT_TLS("+quorum", LSH_QUORUM, "a:6379,b:6379,c:6379", ANY),
 };
 
 static char
@@ -102,7 +105,8 @@ scheme_of(const struct lsh_uri *uri)
 {
 	const struct scheme *s = schemes;
 
-	while (s->deployment != uri->deployment || s->scheme != uri->scheme || s->tls != uri->tls.on)
+	while (s->deployment != uri->deployment || s->scheme != uri->scheme ||
+	       ((s->is & TLS) != 0) != uri->tls.on)
 		s++;
 	return s;
 }
@@ -227,9 +231,6 @@ take_part(char **out, char *part, size_t most, const char *what, leash_error *er
  *
  * One that was dropped in silence would be found out on the day when it matters, so one that is unknown, stands twice,
  * or means nothing in this URI is refused. */
-
-/* What a URI is, and in which a parameter belongs. */
-enum where { ANY = 1, UNIX = 2, TLS = 4, SENTINEL = 8, CLUSTER = 16 };
 
 struct parameter {
 	const char *name;
@@ -371,10 +372,7 @@ enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]) };
 static bool
 belongs(const struct lsh_uri *uri, const struct parameter *p)
 {
-	static const unsigned deployments[] = {[LSH_SENTINEL] = SENTINEL, [LSH_CLUSTER] = CLUSTER, [LSH_QUORUM] = 0};
-	const unsigned is = ANY | (uri->scheme == LSH_SCHEME_UNIX ? UNIX : 0) | (uri->tls.on ? TLS : 0);
-
-	return (p->where & (is | deployments[uri->deployment])) != 0;
+	return (p->where & scheme_of(uri)->is) != 0;
 }
 
 /* It is ours, but says nothing in this URI. */
@@ -738,7 +736,7 @@ parse(struct lsh_uri *uri, char *text, leash_error *err)
 		return REFUSE(err, "scheme: not known; it is " KNOWN_SCHEMES);
 	uri->deployment = scheme->deployment;
 	uri->scheme = scheme->scheme;
-	uri->tls.on = scheme->tls;
+	uri->tls.on = (scheme->is & TLS) != 0;
 
 	query = cut(authority, '?');
 	path = cut(authority, '/');
