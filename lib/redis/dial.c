@@ -367,12 +367,8 @@ static void
 point_to(struct lsh_dial *d, const struct lsh_uri *uri)
 {
 	d->uri = uri;
-	if (uri->scheme == LSH_SCHEME_UNIX)
-		d->count = lsh_address_of_path(&d->address[0], uri->host);
-	else
-		d->count = lsh_address_of_number(&d->address[0], uri->host, uri->port);
+	d->count = lsh_address_of(&d->address[0], uri->host, uri->port);
 	d->is_name = d->count == 0;
-	assert(!d->is_name || uri->scheme == LSH_SCHEME_TCP); /* a URI has no path that is too long */
 }
 
 struct lsh_dial *

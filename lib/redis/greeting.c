@@ -331,14 +331,11 @@ take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *er
 static void
 consume(struct lsh_greeting *g, size_t size)
 {
-	while (size > 0) {
-		ssize_t n = lsh_wire_recv(&g->hello.wire, g->bytes, size, MSG_DONTWAIT);
+	ssize_t n;
 
-		if (n > 0)
-			size -= (size_t)n;
-		else if (n == 0 || errno != EINTR)
-			return; /* cannot be; the next recv will tell */
-	}
+	/* it is there; if not, the next recv will tell */
+	while (size > 0 && (n = lsh_wire_recv(&g->hello.wire, g->bytes, size, MSG_DONTWAIT)) > 0)
+		size -= (size_t)n;
 }
 
 /* Read the first `size` of g->bytes, and consume those that belong to the answers. */

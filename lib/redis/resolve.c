@@ -21,23 +21,9 @@ struct lsh_request {
 	atomic_bool answered;
 	int fd; /* eventfd; stays open until both are done, since a number may be given to another file */
 	uint16_t port;
-	char *host;
 	struct lsh_answer answer;
+	char host[];
 };
-
-bool
-lsh_address_of_path(struct lsh_address *out, const char *path)
-{
-	size_t n = strlen(path) + 1;
-
-	memset(out, 0, sizeof *out);
-	if (n > sizeof out->path.sun_path)
-		return false;
-	out->path.sun_family = AF_UNIX;
-	memcpy(out->path.sun_path, path, n);
-	out->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-	return true;
-}
 
 static int
 look_up(struct lsh_answer *out, const char *host, uint16_t port, int flags)
@@ -71,10 +57,18 @@ look_up(struct lsh_answer *out, const char *host, uint16_t port, int flags)
 }
 
 bool
-lsh_address_of_number(struct lsh_address *out, const char *host, uint16_t port)
+lsh_address_of(struct lsh_address *out, const char *host, uint16_t port)
 {
 	struct lsh_answer answer = {0};
+	const size_t size = strlen(host) + 1;
 
+	if (host[0] == '/' && size <= sizeof out->path.sun_path) {
+		memset(out, 0, sizeof *out);
+		out->path.sun_family = AF_UNIX;
+		memcpy(out->path.sun_path, host, size);
+		out->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+		return true;
+	}
 	if (look_up(&answer, host, port, AI_NUMERICHOST) != 0)
 		return false;
 	*out = answer.address[0];
@@ -102,7 +96,6 @@ lsh_request_drop(struct lsh_request *request)
 		return;
 	if (request->fd >= 0)
 		close(request->fd);
-	lsh_free(request->host);
 	lsh_free(request);
 }
 
@@ -143,7 +136,7 @@ ask(void *arg)
 struct lsh_request *
 lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 {
-	struct lsh_request *r = lsh_new(struct lsh_request);
+	struct lsh_request *r = lsh_alloc(sizeof *r + strlen(host) + 1);
 	pthread_t thread;
 
 	*sys_errno = ENOMEM;
@@ -151,11 +144,11 @@ lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 		return NULL;
 	atomic_store(&r->users, 2);
 	r->port = port;
-	r->host = lsh_strdup(host);
+	strcpy(r->host, host);
 	r->fd = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (r->fd < 0) {
 		*sys_errno = errno;
-	} else if (r->host != NULL && (*sys_errno = lsh_thread_start(&thread, ask, r)) == 0) {
+	} else if ((*sys_errno = lsh_thread_start(&thread, ask, r)) == 0) {
 		pthread_detach(thread);
 		return r;
 	}

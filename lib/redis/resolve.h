@@ -26,11 +26,9 @@ struct lsh_address {
 	};
 };
 
-/* The address of a unix socket. False: the path is longer than an address can be. */
-bool lsh_address_of_path(struct lsh_address *out, const char *path);
-
-/* That of a host whose name is a numeric address. False: it is not, and has to be resolved. */
-bool lsh_address_of_number(struct lsh_address *out, const char *host, uint16_t port);
+/* The address of a unix socket, whose path begins with a '/', or of a host whose name is a numeric address. False: it is
+ * neither, and has to be resolved. */
+bool lsh_address_of(struct lsh_address *out, const char *host, uint16_t port);
 
 bool lsh_address_is(const struct lsh_address *a, const struct lsh_address *b);
 

@@ -415,16 +415,16 @@ a_numeric_address_asks_nobody(void **state)
 	char text[LSH_ADDRESS_TEXT];
 
 	(void)state;
-	assert_true(lsh_address_of_number(&a, "127.0.0.1", 1));
-	assert_true(lsh_address_of_number(&b, "127.0.0.1", 2));
+	assert_true(lsh_address_of(&a, "127.0.0.1", 1));
+	assert_true(lsh_address_of(&b, "127.0.0.1", 2));
 	assert_false(lsh_address_is(&a, &b));
-	assert_true(lsh_address_of_number(&b, "127.0.0.1", 1));
+	assert_true(lsh_address_of(&b, "127.0.0.1", 1));
 	assert_true(lsh_address_is(&a, &b));
-	assert_true(lsh_address_of_number(&a, "2001:db8::1", 6379));
+	assert_true(lsh_address_of(&a, "2001:db8::1", 6379));
 	lsh_address_show(&a, text);
 	assert_string_equal(text, "2001:db8::1");
-	assert_false(lsh_address_of_number(&a, "some.test", 6379));
-	assert_false(lsh_address_of_number(&a, "", 6379));
+	assert_false(lsh_address_of(&a, "some.test", 6379));
+	assert_false(lsh_address_of(&a, "", 6379));
 	assert_int_equal(names_asked(), asked);
 }
 
