@@ -45,10 +45,8 @@ lsh_buffer_shrink(struct lsh_buffer *b, size_t least)
 	if (b->room <= least || lsh_buffer_size(b) > 0)
 		return;
 	lsh_buffer_empty(b);
-	if (least == 0) {
-		lsh_free(b->bytes);
-		*b = (struct lsh_buffer){0};
-	} else if ((bytes = lsh_realloc(b->bytes, least)) != NULL) {
+	bytes = lsh_realloc(b->bytes, least);
+	if (bytes != NULL) {
 		b->bytes = bytes;
 		b->room = least;
 	}

@@ -17,7 +17,7 @@ bool lsh_buffer_reserve(struct lsh_buffer *buffer, size_t size, size_t most);
 /* Put bytes where there is room for them. */
 void lsh_buffer_put(struct lsh_buffer *buffer, const void *bytes, size_t size);
 
-/* Give back what it has more than `least` bytes of room, if it is empty. */
+/* Give back what it has more than `least` bytes of room, of which there are some, if it is empty. */
 void lsh_buffer_shrink(struct lsh_buffer *buffer, size_t least);
 
 static inline size_t

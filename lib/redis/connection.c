@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 bool
@@ -97,13 +98,8 @@ lsh_connection_seat_vacant(struct lsh_connection *c)
 void
 lsh_connection_kick(struct lsh_connection *c)
 {
-	uint64_t one = 1;
-	ssize_t ignored;
-
-	if (!c->reading)
-		return;
-	ignored = write(c->kick, &one, sizeof one); /* does not block; full is as good as written */
-	(void)ignored;
+	if (c->reading)
+		eventfd_write(c->kick, 1); /* does not block; full is as good as written */
 }
 
 bool
