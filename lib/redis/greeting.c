@@ -191,17 +191,11 @@ find_number(const char *info, const char *field, uint64_t *number)
 static unsigned
 read_version(const char *text)
 {
-	unsigned version = 0;
+	unsigned part[3] = {0}, version = 0;
 
-	for (int i = 0; i < 3; i++) {
-		size_t n = strspn(text, "0123456789");
-		uint64_t part = 0;
-
-		if (n > 0 && (!lsh_decimal_read(text, n, &part) || part > 255))
-			part = 255;
-		version = version << 8 | (unsigned)part;
-		text += text[n] == '.' ? n + 1 : strlen(text);
-	}
+	sscanf(text, "%9u.%9u.%9u", &part[0], &part[1], &part[2]);
+	for (int i = 0; i < 3; i++)
+		version = version << 8 | (part[i] < 255 ? part[i] : 255);
 	return version;
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/token.h"
 
@@ -130,18 +129,8 @@ lsh_secret_from_env(char **out, const char *name, const char *what, leash_error 
 	return lsh_fail(err, LEASH_INVALID, 0, "%s: the variable '%s' %s", what, shown, wrong);
 }
 
-/* ---- what becomes of it ---- */
-
 bool
 lsh_secret_is_in(const char *secret, const char *bytes, size_t n)
 {
 	return secret != NULL && secret[0] != '\0' && memmem(bytes, n, secret, strlen(secret)) != NULL;
-}
-
-void
-lsh_secret_wipe(char *text)
-{
-	if (text != NULL)
-		sodium_memzero(text, strlen(text));
-	lsh_free(text);
 }

@@ -26,7 +26,4 @@ leash_status lsh_secret_from_env(char **out, const char *name, const char *what,
 /* Does `secret` stand in these bytes? Not if it is NULL or empty. */
 bool lsh_secret_is_in(const char *secret, const char *bytes, size_t n);
 
-/* Wipe and free a text in ordinary memory that may be a mistyped password. NULL is allowed. */
-void lsh_secret_wipe(char *text);
-
 #endif

@@ -108,7 +108,6 @@ read_key(const char *file, leash_error *err)
 static bool
 load_ours(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err)
 {
-	const char *file = o->key != NULL ? o->key : o->cert;
 	EVP_PKEY *key;
 	bool fits;
 
@@ -116,12 +115,12 @@ load_ours(SSL_CTX *ctx, const struct lsh_tls_options *o, leash_error *err)
 		return true;
 	if (SSL_CTX_use_certificate_chain_file(ctx, o->cert) != 1)
 		return refuse(err, "cert", o->cert, "certificate");
-	key = read_key(file, err);
+	key = read_key(o->key, err);
 	if (key == NULL)
 		return false;
 	fits = SSL_CTX_use_PrivateKey(ctx, key) == 1 && SSL_CTX_check_private_key(ctx) == 1;
 	if (!fits)
-		lsh_fail(err, LEASH_INVALID, 0, "key '%.80s' does not belong to cert '%.80s'", file, o->cert);
+		lsh_fail(err, LEASH_INVALID, 0, "key '%.80s' does not belong to cert '%.80s'", o->key, o->cert);
 	EVP_PKEY_free(key); /* the context has it */
 	return fits;
 }

@@ -795,13 +795,21 @@ text_of(struct lsh_uri *uri, size_t which)
 }
 
 /* In a URI that lacks a ':' or a '@' any part may be the password: all of them are wiped. */
+static void
+wipe(char *text)
+{
+	if (text != NULL)
+		sodium_memzero(text, strlen(text));
+	lsh_free(text);
+}
+
 void
 lsh_uri_clear(struct lsh_uri *uri)
 {
 	for (size_t i = 0; i < TEXTS; i++)
-		lsh_secret_wipe(*text_of(uri, i));
+		wipe(*text_of(uri, i));
 	for (size_t i = 0; i < uri->host_count; i++)
-		lsh_secret_wipe(uri->hosts[i].host);
+		wipe(uri->hosts[i].host);
 	sodium_free(uri->password); /* wipes it */
 	sodium_free(uri->sentinel_password);
 	memset(uri, 0, sizeof(*uri));
