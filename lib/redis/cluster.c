@@ -89,11 +89,8 @@ struct place {
 /* A cluster, and who keeps its map right. */
 struct asker {
 	struct lsh_cluster cluster;
-	const struct lsh_cluster_ops *ops;
-	void *ctx;
-	struct lsh_courier *courier;
-	struct lsh_informant_options options; /* how they are asked */
-	int64_t timeout, period;
+	struct lsh_cluster_options options;
+	struct lsh_informant_options asked; /* how they are */
 	int kick;
 	pthread_t thread;
 	bool started;
@@ -159,18 +156,18 @@ tell(struct asker *a)
 	uint64_t version = lsh_cluster_version(&a->cluster);
 
 	if (strcmp(a->refused, a->refused_told) != 0 && strcpy(a->refused_told, a->refused)[0] != '\0')
-		lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
 		                "%.100s: slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent",
 		                a->cluster.uri->shown, a->refused);
 	if (version == a->told)
 		return;
 	a->told = version;
 	if (a->served != a->served_told)
-		lsh_courier_log(a->courier, a->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING,
+		lsh_courier_log(a->options.courier, a->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING,
 		                "%.100s: %u of %d slots are served", a->cluster.uri->shown, a->served, LSH_SLOTS);
 	a->served_told = a->served;
-	if (a->ops->changed != NULL)
-		a->ops->changed(a->ctx);
+	if (a->options.changed != NULL)
+		a->options.changed(a->options.ctx);
 }
 
 /* ---- places ---- */
@@ -336,7 +333,7 @@ judge_slots(struct asker *a, const struct place *q, const struct redisReply *slo
 			a->outdated_since = now;
 		if (elapsed(a->outdated_since, now) < NOTHING_ELSE || (!same && !q->named))
 			return false;
-		lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
 		                "%.100s: the cluster is another one than before: its slots are looked at anew",
 		                a->cluster.uri->shown);
 		higher = true;
@@ -400,7 +397,7 @@ take_info(struct asker *a, struct place *q, const struct redisReply *info)
 	if (item.type != LSH_ERROR || lsh_fault_of(item.text) != LSH_FAULT_DENIED || a->info_denied)
 		return;
 	a->info_denied = true;
-	lsh_courier_log(a->courier, LEASH_LOG_WARNING,
+	lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
 	                "%.100s: CLUSTER INFO is not permitted, so a node that is out of date cannot be told from the "
 	                "others: %.100s", a->cluster.uri->shown, item.text);
 }
@@ -418,7 +415,7 @@ begin_question(struct asker *a, struct place *q, int64_t now)
 	q->begun = a->begun;
 	q->asked_at = now;
 	if (lsh_uri_of_server(&q->uri, a->cluster.uri, q->at.host, q->at.port))
-		informant = lsh_informant_new(&q->uri, &a->options);
+		informant = lsh_informant_new(&q->uri, &a->asked);
 	if (informant == NULL) {
 		lsh_uri_clear(&q->uri);
 		note(a, LEASH_NO_MEMORY, ENOMEM, "out of memory for a question");
@@ -502,7 +499,7 @@ begin_look(struct asker *a, int64_t now)
 	a->look++;
 	a->begun = now;
 	a->soonest = lsh_after(now, about(a->pace));
-	a->due = lsh_after(now, about(a->period));
+	a->due = lsh_after(now, about(a->options.period > 0 ? a->options.period : PERIOD));
 }
 
 static void
@@ -513,7 +510,7 @@ end_look(struct asker *a)
 	if (a->witnesses == 0) {
 		atomic_store(&a->wanted, true);
 		if (strcmp(a->said, a->trouble.text) != 0)
-			lsh_courier_log(a->courier, LEASH_LOG_WARNING, "%s", strcpy(a->said, a->trouble.text));
+			lsh_courier_log(a->options.courier, LEASH_LOG_WARNING, "%s", strcpy(a->said, a->trouble.text));
 		return;
 	}
 	if (a->held_back && a->due > lsh_after(a->begun, LSH_SLOT_STANDS + SOON))
@@ -540,7 +537,7 @@ go_on(struct asker *a)
 		asked = fresh = 0;
 		until = LSH_NEVER;
 		for (const struct place *q = a->place; q < a->place + PLACES; q++) {
-			int64_t slow_at = lsh_after(q->asked_at, a->options.timeout / 5);
+			int64_t slow_at = lsh_after(q->asked_at, a->asked.timeout / 5);
 
 			if (q->informant == NULL || q->look != a->look)
 				continue;
@@ -570,8 +567,8 @@ give_up(struct asker *a)
 	bool some = false;
 	int number;
 
-	while (a->ops->given_up != NULL && (number = lsh_slots_retire(&a->cluster, now, &some)) != LSH_NO_SERVER) {
-		a->ops->given_up(a->ctx, number);
+	while (a->options.given_up != NULL && (number = lsh_slots_retire(&a->cluster, now, &some)) != LSH_NO_SERVER) {
+		a->options.given_up(a->options.ctx, number);
 		lsh_slots_let_go(&a->cluster, number);
 	}
 	return some ? lsh_after(now, LOOKS) : LSH_NEVER;
@@ -679,7 +676,7 @@ leash_status
 lsh_cluster_open(struct lsh_cluster *c, leash_error *err)
 {
 	struct asker *a = asker_of(c);
-	int64_t deadline = lsh_after(lsh_now_ns(), a->timeout), until = work(a);
+	int64_t deadline = lsh_after(lsh_now_ns(), a->options.timeout), until = work(a);
 	leash_error trouble;
 	int e;
 
@@ -737,7 +734,7 @@ lsh_cluster_free(struct lsh_cluster *c)
 }
 
 struct lsh_cluster *
-lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_cluster_ops *ops, void *ctx)
+lsh_cluster_new(const struct lsh_cluster_options *options)
 {
 	struct asker *a = lsh_new(struct asker);
 	/* so that whoever opens it in vain is told what was in the way */
@@ -746,12 +743,8 @@ lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_clus
 	if (a == NULL)
 		return NULL;
 	lsh_slots_open(&a->cluster, options->uri);
-	a->ops = ops;
-	a->ctx = ctx;
-	a->courier = options->courier;
-	a->timeout = options->timeout;
-	a->period = options->period > 0 ? options->period : PERIOD;
-	a->options = (struct lsh_informant_options){
+	a->options = *options;
+	a->asked = (struct lsh_informant_options){
 		.name = options->name, .timeout = patience < PATIENCE ? patience : PATIENCE,
 		.bytes = BYTES, .elements = ELEMENTS,
 	};

@@ -28,24 +28,22 @@ enum {
 	LSH_NO_SERVER = -1,
 };
 
-struct lsh_cluster_ops {
-	/* On the cluster's own thread, or that which opens it; no mutex held. */
-	void (*changed)(void *ctx);             /* the map is another one; NULL: nobody wants to know */
-	void (*given_up)(void *ctx, int index); /* nobody has this server or finds it any more; end what there is of it. It
-	                                           may wait. NULL: none is ever given up */
-};
-
 struct lsh_cluster_options {
 	const struct lsh_uri *uri; /* of LSH_CLUSTER; must outlive the cluster */
 	const char *name;          /* for CLIENT SETNAME; likewise */
 	struct lsh_courier *courier; /* for the log; NULL: there is none */
 	int64_t timeout;           /* ns, to connect and for one answer */
 	int64_t period;            /* ns between two looks of its own accord, more or less; 0: 20 s */
+
+	/* On the cluster's own thread, or that which opens it; no mutex held. */
+	void (*changed)(void *ctx);             /* the map is another one; NULL: nobody wants to know */
+	void (*given_up)(void *ctx, int index); /* nobody has this server or finds it any more; end what there is of it. It
+	                                           may wait. NULL: none is ever given up */
+	void *ctx;
 };
 
 /* NULL: no memory or descriptors. */
-struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options, const struct lsh_cluster_ops *ops,
-                                    void *ctx);
+struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options);
 
 /* Await the first map, or what is in its way, no longer than `timeout`, and start the thread that looks at it from then
  * on, also if this fails.

@@ -44,6 +44,7 @@ lsh_locator_step(struct lsh_locator *l, int64_t due, int64_t now, int64_t *until
 {
 	struct lsh_master master;
 	leash_error why = {0};
+	enum lsh_known known;
 
 	if (!l->seeking && now < due) {
 		*until = due;
@@ -58,19 +59,15 @@ lsh_locator_step(struct lsh_locator *l, int64_t due, int64_t now, int64_t *until
 		l->wish = lsh_sentinel_wish(l->sentinel);
 		l->until = lsh_after(now, l->timeout);
 	}
-	switch (lsh_sentinel_answer(l->sentinel, l->wish, &master, &why)) {
-	case LSH_NOT_YET:
+	known = lsh_sentinel_answer(l->sentinel, l->wish, &master, &why);
+	if (known == LSH_NOT_YET && now < l->until) {
 		*until = l->until;
-		if (now < l->until)
-			return LSH_LOCATED_WAIT;
-		lsh_fail(&why, LEASH_UNAVAILABLE, ETIMEDOUT, "%.120s: no sentinel answered in time", l->uri->shown);
-		break;
-	case LSH_NOBODY_KNOWS:
-		break;
-	case LSH_KNOWN:
-		move(l, &master, &why);
-		break;
+		return LSH_LOCATED_WAIT;
 	}
+	if (known == LSH_NOT_YET)
+		lsh_fail(&why, LEASH_UNAVAILABLE, ETIMEDOUT, "%.120s: no sentinel answered in time", l->uri->shown);
+	else if (known == LSH_KNOWN)
+		move(l, &master, &why);
 	l->seeking = false;
 	*err = why;
 	return why.status == LEASH_OK ? LSH_LOCATED_DIAL : LSH_LOCATED_FAILED;

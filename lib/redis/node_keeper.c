@@ -68,9 +68,7 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 static void
 dial_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
 {
-	bool final = lsh_locator_explain(&n->locator, err);
-
-	attempt_failed(n, line, err, final);
+	attempt_failed(n, line, err, lsh_locator_explain(&n->locator, err));
 }
 
 static bool
@@ -185,17 +183,12 @@ step(struct lsh_node *n, struct lsh_node_line *line)
 {
 	struct lsh_hello hello = {0};
 	leash_error err = {0};
+	enum lsh_dialed dialed = lsh_dial_step(line->dial, &hello, &err);
 
-	switch (lsh_dial_step(line->dial, &hello, &err)) {
-	case LSH_DIAL_WAIT:
-		break;
-	case LSH_DIAL_FAILED:
+	if (dialed == LSH_DIAL_FAILED)
 		dial_failed(n, line, &err);
-		break;
-	case LSH_DIAL_DONE:
+	else if (dialed == LSH_DIAL_DONE)
 		connected(n, line, &hello);
-		break;
-	}
 }
 
 static void
@@ -282,20 +275,19 @@ dial_commands(struct lsh_node *n, int64_t now)
 {
 	struct lsh_node_line *line = &n->commands;
 	int64_t until = LSH_NEVER;
+	enum lsh_located located;
 	leash_error err;
 
 	if (line->up || line->dialing)
 		return LSH_NEVER;
-	switch (lsh_locator_step(&n->locator, line->redial_at, now, &until, &err)) {
-	case LSH_LOCATED_WAIT:
-		break;
-	case LSH_LOCATED_FAILED:
+	located = lsh_locator_step(&n->locator, line->redial_at, now, &until, &err);
+	if (located == LSH_LOCATED_FAILED) {
 		attempt_failed(n, line, &err, true);
 		return line->redial_at;
-	case LSH_LOCATED_DIAL:
+	}
+	if (located == LSH_LOCATED_DIAL) {
 		go_there(n);
 		start_dial(n, line, now);
-		break;
 	}
 	return until;
 }

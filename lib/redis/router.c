@@ -325,14 +325,13 @@ await_hellos(struct lsh_router *r, int short_of, leash_error *err)
 static leash_status
 open_cluster(struct lsh_router *r, leash_error *err)
 {
-	static const struct lsh_cluster_ops ops = {.changed = changed, .given_up = given_up};
 	struct lsh_cluster_options options = {
 		.uri = r->options.uri, .name = r->options.client_name, .courier = r->options.courier,
-		.timeout = r->options.timeout,
+		.timeout = r->options.timeout, .changed = changed, .given_up = given_up, .ctx = r,
 	};
 	leash_status status;
 
-	r->cluster = lsh_cluster_new(&options, &ops, r);
+	r->cluster = lsh_cluster_new(&options);
 	if (r->cluster == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 	status = lsh_cluster_open(r->cluster, err);

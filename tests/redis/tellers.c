@@ -140,9 +140,8 @@ was_logged(const char *text)
 void
 make_cluster(const char *text, int64_t timeout, int64_t period)
 {
-	static const struct lsh_cluster_ops ops = {.changed = changed};
 	struct lsh_cluster_options options = {
-		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period,
+		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period, .changed = changed,
 	};
 
 	logged[0] = '\0';
@@ -150,7 +149,7 @@ make_cluster(const char *text, int64_t timeout, int64_t period)
 	err = (leash_error){0};
 	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
 		fail_msg("%s", err.text);
-	cluster = lsh_cluster_new(&options, &ops, NULL);
+	cluster = lsh_cluster_new(&options);
 	assert_non_null(cluster);
 }
 

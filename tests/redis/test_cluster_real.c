@@ -25,11 +25,10 @@ static leash_error err;
 static leash_status
 open_map(const char *to)
 {
-	static const struct lsh_cluster_ops ops = {.changed = NULL};
 	struct lsh_cluster_options options = {.uri = &uri, .name = "leash:test", .timeout = 20 * LSH_S};
 
 	assert_int_equal(lsh_uri_parse(&uri, to, &err), LEASH_OK);
-	cluster = lsh_cluster_new(&options, &ops, NULL);
+	cluster = lsh_cluster_new(&options);
 	assert_non_null(cluster);
 	return lsh_cluster_open(cluster, &err);
 }

@@ -106,9 +106,8 @@ visit_master(struct visits *v)
 static void
 visit_masters(struct visits *v)
 {
-	static const struct lsh_cluster_ops ops = {.changed = NULL};
 	const struct lsh_cluster_options options = {.uri = v->uri, .name = v->name, .timeout = v->timeout};
-	struct lsh_cluster *cluster = lsh_cluster_new(&options, &ops, NULL);
+	struct lsh_cluster *cluster = lsh_cluster_new(&options);
 	leash_error why = {0};
 	leash_status status;
 
