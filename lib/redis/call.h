@@ -51,7 +51,8 @@ struct lsh_call_ops {
 	/* Where its key lives. Entered. */
 	struct lsh_server *(*home)(struct lsh_call *call);
 	/* Make the command. Entered. False: it is not wanted any more; then lsh_call_start() is false, or, where it was
-	 * sent before, done() is told UNSENT. `*patience` (ns), the router's timeout before: how long the answer may take. */
+	 * sent before, done() is told UNSENT. `*patience` (ns) is the router's timeout, unless the answer may take another
+	 * time. */
 	bool (*build)(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience);
 	bool (*is_answer)(const struct lsh_call *call, const struct lsh_message *message);
 	void (*done)(struct lsh_call *call, const struct lsh_result *result);

@@ -75,7 +75,8 @@ say_sentinel(struct seer *s, int argc, const char **argv, const size_t *argl, ch
 	if (fake_is(argc, argv, argl, 1, "GET-MASTER-ADDR-BY-NAME"))
 		return known ? say_address(s, out, size) : fake_say(out, size, "*-1\r\n");
 	if (s->mood == TERSE)
-		return fake_say(out, size, "-NOPERM this user has no permissions to run the 'sentinel|%.*s' command\r\n", (int)argl[1], argv[1]);
+		return fake_say(out, size, "-NOPERM this user has no permissions to run the 'sentinel|%.*s' command\r\n",
+		                (int)argl[1], argv[1]);
 	if (!known)
 		return fake_say(out, size, "-ERR No such master with that name\r\n");
 	return fake_is(argc, argv, argl, 1, "MASTER") ? seer_say_master(s, out, size) : say_others(s, out, size);
@@ -85,7 +86,8 @@ static size_t
 say_info(struct seer *s, char *out, size_t size)
 {
 	char info[128];
-	size_t n = fake_say(info, sizeof info, "# Server\r\nredis_version:7.0.15\r\nredis_mode:%s\r\n", s->mood == ORDINARY ? "standalone" : "sentinel");
+	size_t n = fake_say(info, sizeof info, "# Server\r\nredis_version:7.0.15\r\nredis_mode:%s\r\n",
+	                    s->mood == ORDINARY ? "standalone" : "sentinel");
 
 	return fake_say(out, size, "$%zu\r\n%s\r\n", n, info);
 }
@@ -104,7 +106,8 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 		return say_info(s, out, size);
 	if (s->mood == DENYING && fake_is(argc, argv, argl, 0, "AUTH"))
 		return fake_say(out, size, "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
-	if (fake_is(argc, argv, argl, 0, "TIME") || fake_is(argc, argv, argl, 0, "SELECT")) /* which a sentinel does not know */
+	/* a sentinel does not know these */
+	if (fake_is(argc, argv, argl, 0, "TIME") || fake_is(argc, argv, argl, 0, "SELECT"))
 		return fake_say(out, size, "-ERR unknown command '%.*s'\r\n", (int)argl[0], argv[0]);
 	if (!fake_is(argc, argv, argl, 0, "SENTINEL"))
 		return FAKE_DEFAULT;

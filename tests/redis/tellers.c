@@ -61,7 +61,8 @@ put_range(char *text, int from, int to, const char *host, int port, char id)
 		snprintf(name, sizeof name, "$-1\r\n");
 	else
 		snprintf(name, sizeof name, "$%zu\r\n%s\r\n", strlen(host), host);
-	return text + sprintf(text, "*3\r\n:%d\r\n:%d\r\n*4\r\n%s:%d\r\n$40\r\n%c%039d\r\n*0\r\n", from, to, name, port, id, 0);
+	return text + sprintf(text, "*3\r\n:%d\r\n:%d\r\n*4\r\n%s:%d\r\n$40\r\n%c%039d\r\n*0\r\n", from, to, name, port,
+	                      id, 0);
 }
 
 void
@@ -85,7 +86,8 @@ void
 says_info(struct teller *t, const char *state, int epoch)
 {
 	char text[128];
-	int n = snprintf(text, sizeof text, "cluster_enabled:1\r\ncluster_state:%s\r\ncluster_current_epoch:%d\r\n", state, epoch);
+	int n = snprintf(text, sizeof text, "cluster_enabled:1\r\ncluster_state:%s\r\ncluster_current_epoch:%d\r\n",
+	                 state, epoch);
 
 	pthread_mutex_lock(&t->mutex);
 	snprintf(t->info, sizeof t->info, "$%d\r\n%s\r\n", n, text);

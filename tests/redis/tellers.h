@@ -1,4 +1,5 @@
-/* Tellers: nodes of a cluster that say what a test has told them to say; and a cluster, as the library sees it, that asks them.
+/* Tellers: nodes of a cluster that say what a test has told them to say; and a cluster, as the library sees it, that
+ * asks them.
  *
  * What a teller says and how may be changed at any time. */
 #ifndef LEASH_TEST_TELLERS_H

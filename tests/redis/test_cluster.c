@@ -1,5 +1,6 @@
-/* The map of a cluster, made of what nodes say that a test has told them what to say: what is understood, what is said of those who cannot
- * be asked, when looks are taken, and its end. Whom it believes if they differ: test_cluster_belief.c; real clusters: test_cluster_real.c. */
+/* The map of a cluster, made of what nodes say that a test has told them what to say: what is understood, what is
+ * said of those who cannot be asked, when looks are taken, and its end. Whom it believes if they differ:
+ * test_cluster_belief.c; real clusters: test_cluster_real.c. */
 #include "tests/redis/tellers.h"
 
 #include "tests/support/await.h"
@@ -126,7 +127,8 @@ a_map_in_many_pieces_is_understood(void **state)
 	must_open(1);
 	/* more than a teller keeps: said unasked, in its place */
 	for (int i = 0; i < PIECES; i++)
-		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1, i % 2 == 0 ? A : B);
+		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1,
+		               i % 2 == 0 ? A : B);
 	t->manner = HANGS;
 	have_asked(t);
 	fake_send(t->fake, "$-1\r\n", 5);
@@ -145,8 +147,8 @@ put_node(char *text, int port, char id)
 	return text + sprintf(text, "*4\r\n$9\r\n127.0.0.1\r\n:%d\r\n$40\r\n%c%039d\r\n*0\r\n", port, id, port % 10000);
 }
 
-/* Each slot for itself, over as many masters as a cluster is made for, with two replicas each: more nodes than are kept. The first has the
- * id of A's. */
+/* Each slot for itself, over as many masters as a cluster is made for, with two replicas each: more nodes than are
+ * kept. The first has the id of A's. */
 static void
 the_most_scattered_map_is_understood(void **state)
 {
@@ -169,7 +171,8 @@ the_most_scattered_map_is_understood(void **state)
 	begun = await_now_ns();
 	fake_send(t->fake, text, (size_t)(end - text));
 	await_true(at(SLOTS - 1) == FIRST + (SLOTS - 1) % MASTERS);
-	print_message("# %.1f MB, understood after %.0f ms\n", (double)(end - text) / 1e6, (double)(await_now_ns() - begun) / 1e6);
+	print_message("# %.1f MB, understood after %.0f ms\n", (double)(end - text) / 1e6,
+	              (double)(await_now_ns() - begun) / 1e6);
 	t->manner = SAYS;
 	free(text);
 	for (unsigned slot = 0; slot < SLOTS; slot++)
@@ -205,7 +208,9 @@ one_that_hangs_does_not_hold_up_the_others(void **state)
 static void
 nonsense_is_not_believed(void **state)
 {
-	static const char *const nonsense[] = {"+OK\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n", "what\r\n", "*99999999\r\n"};
+	static const char *const nonsense[] = {
+		"+OK\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n", "what\r\n", "*99999999\r\n",
+	};
 
 	(void)state;
 	says(&tellers[1], A, B);

@@ -1,5 +1,5 @@
-/* Whom the map of a cluster believes: nodes that differ, are out of date or cut off, those who say MOVED and ASK, and nobody who leads to
- * where the URI does not let us go. */
+/* Whom the map of a cluster believes: nodes that differ, are out of date or cut off, those who say MOVED and ASK,
+ * and nobody who leads to where the URI does not let us go. */
 #include "tests/redis/tellers.h"
 
 #include "tests/support/await.h"
@@ -220,7 +220,8 @@ a_redirection_to_nowhere_or_to_where_we_may_not_is_refused(void **state)
 	(void)state;
 	says(&tellers[0], A, B);
 	must_open_with("?redirects=127.0.0.1", 1);
-	assert_int_equal(lsh_cluster_redirect(cluster, false, "MOVED 7 evil.example:6379", 0, &slot, &index, &err), LEASH_DENIED);
+	assert_int_equal(lsh_cluster_redirect(cluster, false, "MOVED 7 evil.example:6379", 0, &slot, &index, &err),
+	                 LEASH_DENIED);
 	assert_non_null(strstr(err.text, "'evil.example:6379'"));
 	assert_non_null(strstr(err.text, "redirects"));
 	assert_int_equal(lsh_cluster_redirect(cluster, true, "ASK 7 10.0.0.9:6379", 0, &slot, &index, &err), LEASH_DENIED);
@@ -228,7 +229,8 @@ a_redirection_to_nowhere_or_to_where_we_may_not_is_refused(void **state)
 	assert_non_null(strstr(err.text, "7001"));
 	assert_int_equal(lsh_cluster_redirect(cluster, false, "MOVED", 0, &slot, &index, &err), LEASH_PROTOCOL);
 	assert_int_equal(lsh_cluster_redirect(cluster, false, "ASK 7 127.0.0.1:1", 0, &slot, &index, &err), LEASH_PROTOCOL);
-	assert_int_equal(lsh_cluster_redirect(cluster, true, "MOVED 7 127.0.0.1:1", 0, &slot, &index, &err), LEASH_PROTOCOL);
+	assert_int_equal(lsh_cluster_redirect(cluster, true, "MOVED 7 127.0.0.1:1", 0, &slot, &index, &err),
+	                 LEASH_PROTOCOL);
 	assert_int_equal(at(7), A);
 	assert_int_equal(servers(), 2);
 }

@@ -84,7 +84,10 @@ at(unsigned slot)
 static void
 slots_of_keys_are_those_that_the_server_says(void **state)
 {
-	static const char *const keys[] = {"123456789", "leash:{orders}", "leash:{orders}:queue", "a{}b", "{}", "{", "}", "a{{b}}c", "a}{b}c", "{a}{b}", "{a"};
+	static const char *const keys[] = {
+		"123456789", "leash:{orders}", "leash:{orders}:queue", "a{}b", "{}", "{", "}", "a{{b}}c", "a}{b}c", "{a}{b}",
+		"{a",
+	};
 	struct server *server = cluster_node(servers, 0);
 	char key[64];
 
@@ -130,7 +133,8 @@ a_slot_that_moves_is_found_again(void **state)
 	to = (from + 1) % CLUSTER_MASTERS;
 	cluster_move_begin(servers, 5, to);
 	reply = server_command(cluster_node(servers, from), "GET %s", name);
-	assert_int_equal(lsh_cluster_redirect(cluster, true, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
+	assert_int_equal(lsh_cluster_redirect(cluster, true, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err),
+	                 LEASH_OK);
 	assert_int_equal(slot, 5);
 	assert_int_equal(lsh_cluster_server(cluster, index)->port, cluster_port(servers, to));
 	assert_int_equal(at(5), from);
@@ -139,7 +143,8 @@ a_slot_that_moves_is_found_again(void **state)
 	reply = server_command(cluster_node(servers, from), "GET %s", name);
 	snprintf(text, sizeof text, "MOVED 5 127.0.0.1:%d", cluster_port(servers, to));
 	assert_string_equal(reply->str, text);
-	assert_int_equal(lsh_cluster_redirect(cluster, false, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err), LEASH_OK);
+	assert_int_equal(lsh_cluster_redirect(cluster, false, reply->str, lsh_cluster_at(cluster, 5), &slot, &index, &err),
+	                 LEASH_OK);
 	assert_int_equal(at(5), to);
 	freeReplyObject(reply);
 	/* another one, of which nobody was told */

@@ -1,5 +1,5 @@
-/* Who is the master: sentinels that agree and disagree, hang, refuse, talk nonsense and are gone. They are fakes, so that all of that
- * comes when it should. */
+/* Who is the master: sentinels that agree and disagree, hang, refuse, talk nonsense and are gone. They are fakes, so
+ * that all of that comes when it should. */
 #include "redis/sentinel.h"
 
 #include "base/clock.h"

@@ -233,7 +233,8 @@ a_replica_in_the_masters_place_is_not_taken_for_it(void **state)
 	hosts[0].replica = true;
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_UNAVAILABLE);
-	if (strstr(err.text, "this is a replica, not the master") == NULL || strstr(err.text, "/main: redis://127.0.0.1:") == NULL)
+	if (strstr(err.text, "this is a replica, not the master") == NULL ||
+	    strstr(err.text, "/main: redis://127.0.0.1:") == NULL)
 		fail_msg("%s", err.text);
 	assert_int_equal(lsh_node_trouble(node, text, sizeof text, NULL), LEASH_UNAVAILABLE);
 	asked = seer_asked(&seers[0]);
@@ -259,7 +260,8 @@ the_first_attempt_has_not_failed_before_all_sentinels_have_answered(void **state
 	await_true(is_at(&hosts[1]));
 }
 
-/* Who waits gives up for a refusal: not for that of a server which only the first sentinel to answer takes for the master. */
+/* Who waits gives up for a refusal: not for that of a server which only the first sentinel to answer takes for the
+ * master. */
 static void
 nobody_is_denied_before_all_sentinels_have_answered(void **state)
 {

@@ -1,5 +1,5 @@
-/* Sharded channels: a node's listener asks for them and leaves them while messages come, and each answer is of the channel that it is of.
- * With a fake that says anything, and with a real cluster. */
+/* Sharded channels: a node's listener asks for them and leaves them while messages come, and each answer is of the
+ * channel that it is of. With a fake that says anything, and with a real cluster. */
 #include "redis/listener.h"
 
 #include "base/clock.h"
@@ -36,7 +36,8 @@ note(const char *what, const char *text, size_t size, const char *more)
 {
 	pthread_mutex_lock(&mutex);
 	assert_true(sizeof told - told_size > size + strlen(more) + 32);
-	told_size += (size_t)sprintf(told + told_size, "%s %.*s%s%s\n", what, (int)size, text, more[0] != '\0' ? ": " : "", more);
+	told_size += (size_t)sprintf(told + told_size, "%s %.*s%s%s\n", what, (int)size, text,
+	                             more[0] != '\0' ? ": " : "", more);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -130,7 +131,9 @@ static atomic_bool expecting;
 static void
 open_node(const char *to, bool reads)
 {
-	struct lsh_node_options options = {.uri = &uri, .name = "leash:test", .messages = &listener_ops, .timeout = 20 * LSH_S};
+	struct lsh_node_options options = {
+		.uri = &uri, .name = "leash:test", .messages = &listener_ops, .timeout = 20 * LSH_S,
+	};
 	leash_error err = {0};
 
 	told[0] = '\0';
@@ -236,10 +239,12 @@ each_answer_is_of_its_own_channel(void **state)
 	(void)state;
 	open_node(fake_uri(fake), false);
 	/* nobody waits for messages: the keeper reads what is due */
-	assert_true(subscribe("moved {a}") && subscribe("yes {b}") && subscribe("noperm {c}") && subscribe("yes {d}") && unsubscribe("yes {b}"));
+	assert_true(subscribe("moved {a}") && subscribe("yes {b}") && subscribe("noperm {c}") && subscribe("yes {d}") &&
+	            unsubscribe("yes {b}"));
 	await_true(was_told("unsubscribed yes {b}"));
 	assert_string_equal(told, "refused moved {a}: MOVED 7 127.0.0.1:7001\nsubscribed yes {b}\n"
-	                          "refused noperm {c}: NOPERM No permissions to access a channel\nsubscribed yes {d}\nunsubscribed yes {b}\n");
+	                          "refused noperm {c}: NOPERM No permissions to access a channel\nsubscribed yes {d}\n"
+	                          "unsubscribed yes {b}\n");
 	assert_true(lsh_node_is_subscribed(node));
 }
 
@@ -248,7 +253,8 @@ static size_t
 take_away(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
 {
 	if (fake_is(argc, argv, argl, 0, "SSUBSCRIBE") && fake_is(argc, argv, argl, 1, "take"))
-		return fake_say(out, size, "*3\r\n$12\r\nsunsubscribe\r\n$5\r\nyes a\r\n:1\r\n*3\r\n$10\r\nssubscribe\r\n$4\r\ntake\r\n:2\r\n");
+		return fake_say(out, size, "*3\r\n$12\r\nsunsubscribe\r\n$5\r\nyes a\r\n:1\r\n"
+		                "*3\r\n$10\r\nssubscribe\r\n$4\r\ntake\r\n:2\r\n");
 	return answer(ctx, argc, argv, argl, out, size);
 }
 
@@ -363,8 +369,8 @@ all_is_sent_and_answered_whoever_reads(void **state)
 		while (!subscribe(channel))
 			await_ms(1);
 	}
-	await_true(was_told("refused moved {0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001999}: "
-	                    "MOVED 7 127.0.0.1:7001"));
+	await_true(was_told("refused moved {00000000000000000000000000000000000000000000000000"
+	                    "00000000000000000000000000000000000000000000001999}: MOVED 7 127.0.0.1:7001"));
 	assert_int_equal(count_told("refused moved"), CHANNELS);
 	assert_int_equal(subscriptions, 1);
 	for (int i = 0; i < WAITERS; i++) {
@@ -471,7 +477,8 @@ a_channel_of_another_servers_slot_is_refused_and_says_where_it_is(void **state)
 		if (cluster_master_of_slot(cluster, slot) == there) {
 			cluster_name_in_slot(slot, name);
 			snprintf(channel, sizeof channel, "leash:{%s}:wake", name);
-			snprintf(line, sizeof line, "refused %s: MOVED %d 127.0.0.1:%d", channel, slot, cluster_port(cluster, there));
+			snprintf(line, sizeof line, "refused %s: MOVED %d 127.0.0.1:%d", channel, slot,
+			         cluster_port(cluster, there));
 			assert_int_equal(lsh_slot_of(channel, strlen(channel)), slot);
 			break;
 		}

@@ -301,7 +301,8 @@ static void
 what_no_server_would_say_is_a_protocol_error(void **state)
 {
 	static char *const bad[] = {
-		"what\r\n", "*65537\r\n", "*2147483647\r\n", "*99999999999999999999\r\n", "*-2\r\n", "$-2\r\n", "$2\r\nabc\r\n", "$2\r\nab\r\r", "$2\r\nab\n\r",
+		"what\r\n", "*65537\r\n", "*2147483647\r\n", "*99999999999999999999\r\n", "*-2\r\n", "$-2\r\n", "$2\r\nabc\r\n",
+		"$2\r\nab\r\r", "$2\r\nab\n\r",
 		"+a\rb\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "*2\r\n*40000\r\n",
 		"_\r\n", "#t\r\n", ",1\r\n", "(1\r\n", "%0\r\n", "~0\r\n", ">0\r\n", "=4\r\ntxt:\r\n", ":x\r\n",
 	};

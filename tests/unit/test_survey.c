@@ -73,7 +73,8 @@ static void
 ranges_are_understood(void **state)
 {
 	(void)state;
-	assert_true(reads("*2\r\n" RANGE("4", "0", "99") NODE("$9\r\n127.0.0.1", "7000", "a") NODE("$9\r\n127.0.0.1", "7001", "b")
+	assert_true(reads("*2\r\n" RANGE("4", "0", "99") NODE("$9\r\n127.0.0.1", "7000", "a")
+	                  NODE("$9\r\n127.0.0.1", "7001", "b")
 	                  RANGE("3", "101", "16383") NODE("$3\r\n::1", "7002", "c")));
 	assert_int_equal(served, 100 + 16383 - 100);
 	must_be_range(0, 0, 99, 2);
@@ -90,7 +91,8 @@ static void
 a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
 {
 	(void)state;
-	assert_true(reads("*2\r\n" RANGE("3", "0", "0") NODE("$0\r\n", "7000", "a") RANGE("3", "1", "1") NODE("$-1", "7001", "b")));
+	assert_true(reads("*2\r\n" RANGE("3", "0", "0") NODE("$0\r\n", "7000", "a") RANGE("3", "1", "1")
+	                  NODE("$-1", "7001", "b")));
 	assert_string_equal(node_of(0, 0).host, "asked");
 	assert_string_equal(node_of(1, 0).host, "asked");
 	assert_int_equal(node_of(1, 0).port, 7001);
@@ -101,7 +103,8 @@ static void
 of_a_master_without_an_address_nothing_is_said(void **state)
 {
 	(void)state;
-	assert_true(reads("*2\r\n" RANGE("3", "0", "9") NODE("$1\r\n?", "7000", "a") RANGE("3", "10", "19") NODE("$1\r\nx", "0", "b")));
+	assert_true(reads("*2\r\n" RANGE("3", "0", "9") NODE("$1\r\n?", "7000", "a") RANGE("3", "10", "19")
+	                  NODE("$1\r\nx", "0", "b")));
 	must_be_range(0, 0, 9, 1);
 	must_be_range(1, 10, 19, 1);
 	assert_null(node_of(0, 0).host);
@@ -113,7 +116,8 @@ static void
 names_and_further_fields_of_newer_servers_are_passed_over(void **state)
 {
 	(void)state;
-	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*4\r\n$6\r\ncache1\r\n:7000\r\n" ID("a") "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n"));
+	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*4\r\n$6\r\ncache1\r\n:7000\r\n" ID("a")
+	                  "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n"));
 	assert_string_equal(node_of(0, 0).host, "cache1");
 	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*2\r\n$6\r\ncache1\r\n:7000\r\n")); /* Redis 3: no id */
 	assert_string_equal(node_of(0, 0).id, "");
@@ -127,13 +131,18 @@ static void
 one_impossible_thing_makes_all_of_it_nonsense(void **state)
 {
 	static const char *const bad[] = {
-		"+OK\r\n", ":1\r\n", "$-1\r\n", "*1\r\n:1\r\n", "*1\r\n*0\r\n", "*1\r\n" RANGE("3", "5", "4") NODE("$1\r\nx", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "16384") NODE("$1\r\nx", "1", "a"), "*1\r\n" RANGE("3", "-1", "1") NODE("$1\r\nx", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "65536", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "-1", "a"),
+		"+OK\r\n", ":1\r\n", "$-1\r\n", "*1\r\n:1\r\n", "*1\r\n*0\r\n",
+		"*1\r\n" RANGE("3", "5", "4") NODE("$1\r\nx", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "16384") NODE("$1\r\nx", "1", "a"),
+		"*1\r\n" RANGE("3", "-1", "1") NODE("$1\r\nx", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "65536", "a"),
+		"*1\r\n" RANGE("3", "0", "1") NODE("$1\r\nx", "-1", "a"),
 		"*1\r\n" RANGE("3", "0", "1") "*1\r\n$1\r\nx\r\n", "*1\r\n" RANGE("3", "0", "1") ":5\r\n",
 		"*1\r\n" RANGE("3", "0", "1") NODE(":5", "1", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na b", "1", "a"),
-		"*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na\nb", "1", "a"), "*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na@b", "1", "a"),
-		"*1\r\n" RANGE("4", "0", "1") NODE("$1\r\nx", "1", "a") "*0\r\n", "*1\r\n*3\r\n$1\r\n0\r\n:1\r\n" NODE("$1\r\nx", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na\nb", "1", "a"),
+		"*1\r\n" RANGE("3", "0", "1") NODE("$3\r\na@b", "1", "a"),
+		"*1\r\n" RANGE("4", "0", "1") NODE("$1\r\nx", "1", "a") "*0\r\n",
+		"*1\r\n*3\r\n$1\r\n0\r\n:1\r\n" NODE("$1\r\nx", "1", "a"),
 		"*2\r\n" RANGE("3", "0", "9") NODE("$1\r\nx", "1", "a") RANGE("3", "9", "10") NODE("$1\r\ny", "1", "b"),
 	};
 
@@ -182,7 +191,8 @@ redirections_are_read(void **state)
 		unsigned slot;
 		uint16_t port;
 	} good[] = {
-		{"MOVED 3999 127.0.0.1:6381", "MOVED", "127.0.0.1", 3999, 6381}, {"ASK 0 cache-a.example:1", "ASK", "cache-a.example", 0, 1},
+		{"MOVED 3999 127.0.0.1:6381", "MOVED", "127.0.0.1", 3999, 6381},
+		{"ASK 0 cache-a.example:1", "ASK", "cache-a.example", 0, 1},
 		{"MOVED 16383 ::1:65535", "MOVED", "::1", 16383, 65535},         {"ASK 7 :6381", "ASK", "", 7, 6381},
 	};
 	struct lsh_whereabouts to;
@@ -201,9 +211,12 @@ static void
 what_is_no_redirection_leads_nowhere(void **state)
 {
 	static const char *const bad[] = {
-		"", "MOVED", "MOVED ", "MOVED 1", "MOVED 1 ", "MOVED 1 x", "MOVED 1 x:", "MOVED 1 x:0", "MOVED 1 x:65536", "MOVED 1 x:-1", "MOVED 1 x:1x",
-		"MOVED 1 x:01", "MOVED 16384 x:1", "MOVED -1 x:1", "MOVED +1 x:1", "MOVED x x:1", "MOVED  1 x:1", "MOVED 1  x:1", "MOVED 1 x y:1",
-		"MOVED 1 ?:1", "MOVED 1 x@y:1", "MOVED 1 x/y:1", "MOVEDX 1 x:1", "ASK 1 x:1", "moved 1 x:1", "MOVED 99999999999999999999 x:1", "MOVED 1 x:1 y:2",
+		"", "MOVED", "MOVED ", "MOVED 1", "MOVED 1 ", "MOVED 1 x", "MOVED 1 x:", "MOVED 1 x:0", "MOVED 1 x:65536",
+		"MOVED 1 x:-1", "MOVED 1 x:1x",
+		"MOVED 1 x:01", "MOVED 16384 x:1", "MOVED -1 x:1", "MOVED +1 x:1", "MOVED x x:1", "MOVED  1 x:1",
+		"MOVED 1  x:1", "MOVED 1 x y:1",
+		"MOVED 1 ?:1", "MOVED 1 x@y:1", "MOVED 1 x/y:1", "MOVEDX 1 x:1", "ASK 1 x:1", "moved 1 x:1",
+		"MOVED 99999999999999999999 x:1", "MOVED 1 x:1 y:2",
 	};
 	struct lsh_whereabouts to;
 	char text[300];
