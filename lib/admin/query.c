@@ -246,7 +246,7 @@ lsh_ask_explain(const struct lsh_ask *a, leash_error *why)
 	if (a->garbled)
 		return lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: what it sends is not what a Redis server says", shown);
 	if (why->status == LEASH_OK)
-		why->status = lsh_node_trouble(a->host->server.node, why->text, sizeof why->text, &why->sys_errno);
+		lsh_node_trouble(a->host->server.node, why);
 	return why->status;
 }
 
@@ -260,8 +260,7 @@ send(struct lsh_ask *a)
 	if (!a->away)
 		return;
 	atomic_fetch_sub(&q->references, 1);
-	a->why = (leash_error){LEASH_OK, 0, ""};
-	a->why.status = lsh_node_trouble(a->host->server.node, a->why.text, sizeof a->why.text, &a->why.sys_errno);
+	lsh_node_trouble(a->host->server.node, &a->why);
 	a->again_at = lsh_after(lsh_now_ns(), LOOK_AGAIN);
 }
 

@@ -146,7 +146,7 @@ connect_to(struct lsh_scan *s, struct lsh_server *server, leash_error *err)
 	if (uri == NULL && lsh_node_is_up(server->node)) /* it is known where that is */
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.100s: out of memory for a connection", s->shown);
 	if (uri == NULL) {
-		lsh_node_trouble(server->node, err->text, sizeof err->text, &err->sys_errno);
+		lsh_node_trouble(server->node, err);
 		return err->status = LEASH_UNAVAILABLE;
 	}
 	s->shown = uri->shown;

@@ -109,7 +109,7 @@ lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leas
 
 	*why = (leash_error){LEASH_OK, 0, ""};
 	if (!lsh_host_is_up(host)) {
-		why->status = lsh_node_trouble(host->server.node, why->text, sizeof why->text, &why->sys_errno);
+		lsh_node_trouble(host->server.node, why);
 		return true;
 	}
 	if (lsh_electorate_counts(host, guard_ms, now))
@@ -161,7 +161,7 @@ call_roll(const struct lsh_backend *b, struct roll *r)
 		}
 		if (!lsh_node_has_tried(node))
 			continue;
-		why.status = lsh_node_trouble(node, why.text, sizeof why.text, &why.sys_errno);
+		lsh_node_trouble(node, &why);
 		if (r->failed++ == 0 || gravity(&why) > gravity(&r->why))
 			r->why = why;
 	}

@@ -430,7 +430,7 @@ describe(struct lsh_lease *lease, leash_error *why)
 		else
 			silent_votes += s->kept_at < round->round_at || s->kept_ms < lease->extend_ms;
 		if (round->trouble.status == LEASH_OK && !lsh_host_is_up(v->host) && down.sys_errno == 0 && down.text[0] == 'n')
-			down.status = lsh_node_trouble(v->host->server.node, down.text, sizeof down.text, &down.sys_errno);
+			lsh_node_trouble(v->host->server.node, &down);
 	}
 	if (round->trouble.status != LEASH_OK)
 		down = round->trouble;

@@ -245,10 +245,7 @@ start_wait(struct lsh_replicas *x)
 static void
 note_node(struct lsh_replicas *x)
 {
-	leash_error *why = &x->outcome.trouble;
-
-	*why = (leash_error){LEASH_OK, 0, ""};
-	why->status = lsh_node_trouble(x->server.node, why->text, sizeof why->text, &why->sys_errno);
+	lsh_node_trouble(x->server.node, &x->outcome.trouble);
 }
 
 static void settle(struct lsh_replicas *x);

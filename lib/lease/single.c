@@ -86,9 +86,9 @@ node_trouble(const struct lsh_lease *lease, leash_error *why)
 {
 	struct lsh_node *node = lease->votes[0].host->server.node;
 	bool answered = lease->want != NULL ? lease->want->answered : why->text[0] != '\0';
-	leash_error trouble = {LEASH_OK, 0, ""};
+	leash_error trouble;
 
-	trouble.status = lsh_node_trouble(node, trouble.text, sizeof trouble.text, &trouble.sys_errno);
+	lsh_node_trouble(node, &trouble);
 	if (answered && (lsh_node_is_up(node) || strstr(trouble.text, "the connection was lost") != NULL))
 		return false;
 	*why = trouble;

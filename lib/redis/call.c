@@ -268,23 +268,16 @@ lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_
 	const char *shown = lsh_node_shown(node);
 	char says[LSH_FAULT_TEXT];
 
-	*why = (leash_error){LEASH_UNAVAILABLE, 0, ""};
-	switch (r->what) {
-	case LSH_CALL_REFUSED:
-		if (r->why != NULL) {
-			*why = *r->why;
-			return;
-		}
+	if (r->what == LSH_CALL_REFUSED && r->why != NULL) {
+		*why = *r->why;
+	} else if (r->what == LSH_CALL_REFUSED) {
 		say(says, call, r->words);
 		lsh_fail(why, r->again ? LEASH_UNAVAILABLE : lsh_fault_status(r->fault), 0, "%.60s: %s", shown, says);
-		return;
-	case LSH_CALL_NONSENSE:
+	} else if (r->what == LSH_CALL_NONSENSE) {
 		lsh_fail(why, LEASH_PROTOCOL, 0, "%.100s: %s", shown,
 		         r->garbled ? "what it sends is not what a Redis server says" : NONSENSE);
-		return;
-	default:
-		why->status = lsh_node_trouble(node, why->text, sizeof why->text, &why->sys_errno);
-		return;
+	} else {
+		lsh_node_trouble(node, why);
 	}
 }
 

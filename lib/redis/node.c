@@ -55,28 +55,18 @@ lsh_node_has_tried(struct lsh_node *n)
 	return atomic_load(&n->commands.tried);
 }
 
-leash_status
-lsh_node_trouble(struct lsh_node *n, char *text, size_t size, int *sys_errno)
+void
+lsh_node_trouble(struct lsh_node *n, leash_error *why)
 {
-	const leash_error *trouble = &n->commands.trouble;
-	leash_status status = LEASH_UNAVAILABLE;
 	char name[LSH_SERVER_NAME];
 
 	pthread_mutex_lock(&n->mutex);
-	if (lsh_pipe_is_up(n->pipe)) {
-		snprintf(text, size, "%s: no answer in time", lsh_locator_name(&n->locator, name));
-	} else {
-		if (trouble->status != LEASH_OK)
-			status = trouble->status;
-		if (trouble->text[0] != '\0')
-			snprintf(text, size, "%s", trouble->text);
-		else
-			snprintf(text, size, "%s: the connection was lost", lsh_locator_name(&n->locator, name));
-		if (sys_errno != NULL)
-			*sys_errno = trouble->sys_errno;
-	}
+	*why = n->commands.trouble;
 	pthread_mutex_unlock(&n->mutex);
-	return status;
+	if (lsh_pipe_is_up(n->pipe))
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: no answer in time", lsh_locator_name(&n->locator, name));
+	else if (why->text[0] == '\0')
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: the connection was lost", lsh_locator_name(&n->locator, name));
 }
 
 void

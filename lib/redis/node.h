@@ -86,9 +86,8 @@ bool lsh_node_is_subscribed(struct lsh_node *node);
 
 bool lsh_node_has_tried(struct lsh_node *node); /* the first attempt to connect for commands has ended, well or not */
 
-/* Why commands are not taken, as the tail of a message: "connection refused"; `sys_errno` may be NULL. The status is
- * LEASH_UNAVAILABLE, or what the hello was refused with. */
-leash_status lsh_node_trouble(struct lsh_node *node, char *text, size_t size, int *sys_errno);
+/* Why commands are not taken, or not answered: LEASH_UNAVAILABLE, or what the hello was refused with. */
+void lsh_node_trouble(struct lsh_node *node, leash_error *why);
 
 /* The server at the other end of connection `epoch` is not (any more) one to ask: dial anew. `why` is its own text. */
 void lsh_node_leave(struct lsh_node *node, uint64_t epoch, const char *why);

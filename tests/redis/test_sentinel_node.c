@@ -226,7 +226,6 @@ a_dial_to_a_master_that_is_one_no_more_is_given_up(void **state)
 static void
 a_replica_in_the_masters_place_is_not_taken_for_it(void **state)
 {
-	char text[256];
 	size_t asked;
 
 	(void)state;
@@ -236,7 +235,8 @@ a_replica_in_the_masters_place_is_not_taken_for_it(void **state)
 	if (strstr(err.text, "this is a replica, not the master") == NULL ||
 	    strstr(err.text, "/main: redis://127.0.0.1:") == NULL)
 		fail_msg("%s", err.text);
-	assert_int_equal(lsh_node_trouble(node, text, sizeof text, NULL), LEASH_UNAVAILABLE);
+	lsh_node_trouble(node, &err);
+	assert_int_equal(err.status, LEASH_UNAVAILABLE);
 	asked = seer_asked(&seers[0]);
 	await_true(seer_asked(&seers[0]) >= asked + 3); /* before each attempt */
 	hosts[0].replica = false;
@@ -291,7 +291,6 @@ a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial(void **state)
 static void
 without_sentinels_a_connection_is_kept_and_none_is_made(void **state)
 {
-	char text[256];
 	size_t accepted;
 
 	(void)state;
@@ -305,8 +304,9 @@ without_sentinels_a_connection_is_kept_and_none_is_made(void **state)
 	accepted = fake_accepted(hosts[0].fake);
 	fake_hang_up(hosts[0].fake);
 	await_true(was_told("no sentinel answered"));
-	assert_int_equal(lsh_node_trouble(node, text, sizeof text, NULL), LEASH_UNAVAILABLE);
-	assert_non_null(strstr(text, "no sentinel answered"));
+	lsh_node_trouble(node, &err);
+	assert_int_equal(err.status, LEASH_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "no sentinel answered"));
 	assert_false(lsh_node_is_up(node));
 	assert_true(fake_accepted(hosts[0].fake) <= accepted + 1); /* messages: they go where the commands went */
 }
