@@ -240,7 +240,7 @@ lsh_stats(struct lsh_engine *e, leash_stats *stats)
 		stats->commands += lsh_pipe_commands(lsh_node_pipe(server->node));
 		stats->connects += lsh_pipe_connects(lsh_node_pipe(server->node));
 		/* else a replica, or gone: nothing is missing if that is not there */
-		if (!lsh_router_is_cluster(router) || atomic_load(&server->serves)) {
+		if (lsh_server_serves(server)) {
 			stats->connected = stats->connected && lsh_node_is_up(server->node);
 			stats->listening = stats->listening && lsh_node_is_subscribed(server->node);
 			if (first == NULL || (!lsh_node_is_up(first->node) && lsh_node_is_up(server->node)))

@@ -115,7 +115,7 @@ is_to_be_gone_through(const struct lsh_scan *s, const struct lsh_server *server)
 	const struct lsh_router *router = s->backend->router;
 
 	if (s->backend->strategy->has_queue)
-		return !lsh_router_is_cluster(router) || atomic_load(&server->serves);
+		return lsh_server_serves(server);
 	return !s->gone[s->at] && s->at - count_gone(s, s->at) <= lsh_router_count(router) - s->backend->majority;
 }
 

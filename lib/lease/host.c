@@ -129,7 +129,7 @@ doubt(struct lsh_host *host)
 	}
 	if (host->doubt_at == LSH_NEVER)
 		host->doubt_at = lsh_after(lsh_now_ns(), PATIENT);
-	if (atomic_load(&host->server.serves) && lsh_now_ns() >= host->doubt_at)
+	if (lsh_server_serves(&host->server) && lsh_now_ns() >= host->doubt_at)
 		lsh_router_doubt(host->server.router);
 }
 

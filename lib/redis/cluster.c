@@ -630,13 +630,13 @@ lsh_cluster_refresh(struct lsh_cluster *c)
 }
 
 leash_status
-lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int from, unsigned *slot, int *index,
-                     leash_error *err)
+lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int from, int *index, leash_error *err)
 {
 	const struct lsh_uri *said_by = lsh_cluster_server(c, from);
 	struct lsh_whereabouts to;
+	unsigned slot;
 
-	if (!lsh_redirection_read(text, asks ? "ASK" : "MOVED", slot, &to))
+	if (!lsh_redirection_read(text, asks ? "ASK" : "MOVED", &slot, &to))
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: where it sends us is nowhere: %.100s", said_by->shown, text);
 	if (to.host[0] == '\0')
 		snprintf(to.host, sizeof to.host, "%s", said_by->host);
@@ -652,7 +652,7 @@ lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int fro
 		                "not name are in use (or no memory is left)",
 		                said_by->shown, to.host, to.port, (int)LSH_STRANGERS);
 	}
-	if (!asks && lsh_slots_move(c, *slot, *index))
+	if (!asks && lsh_slots_move(c, slot, *index))
 		lsh_cluster_refresh(c); /* hardly that one alone */
 	return LEASH_OK;
 }

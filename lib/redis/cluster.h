@@ -86,8 +86,8 @@ void lsh_cluster_refresh(struct lsh_cluster *cluster);
  * looked at anew. Or, if it `asks`, "ASK <slot> <host>:<port>", which changes nothing: it is good for one command.
  * LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there;
  * UNAVAILABLE: there are too many already of which nobody but such texts has told, or there is no memory. */
-leash_status lsh_cluster_redirect(struct lsh_cluster *cluster, bool asks, const char *text, int from, unsigned *slot,
-                                  int *index, leash_error *err);
+leash_status lsh_cluster_redirect(struct lsh_cluster *cluster, bool asks, const char *text, int from, int *index,
+                                  leash_error *err);
 
 /* Why a slot has no server, as far as it is known, for a message: "redis+cluster://...: ..." */
 leash_status lsh_cluster_trouble(struct lsh_cluster *cluster, unsigned slot, leash_error *err);

@@ -119,6 +119,12 @@ lsh_router_has_slot(const struct lsh_server *server, unsigned slot)
 	return r->cluster == NULL || lsh_cluster_at(r->cluster, slot) == server->number;
 }
 
+bool
+lsh_server_serves(const struct lsh_server *server)
+{
+	return server->router->cluster == NULL || lsh_cluster_serves(server->router->cluster, server->number);
+}
+
 struct lsh_server *
 lsh_router_any(struct lsh_router *r)
 {
@@ -184,15 +190,9 @@ make_servers(struct lsh_router *r)
 	int short_of = 0;
 
 	for (int i = 0; i < LSH_SERVERS; i++) {
-		bool serves = lsh_cluster_serves(r->cluster, i);
-		struct lsh_server *server;
-
-		if (!lsh_cluster_use_number(r->cluster, i))
+		if (!lsh_cluster_serves(r->cluster, i) || !lsh_cluster_use_number(r->cluster, i))
 			continue;
-		server = serves ? make(r, lsh_cluster_server(r->cluster, i), i) : lsh_router_at(r, (size_t)i);
-		if (server != NULL) {
-			atomic_store(&server->serves, serves);
-		} else if (serves && !r->closed) {
+		if (make(r, lsh_cluster_server(r->cluster, i), i) == NULL && !r->closed) {
 			short_of = errno;
 			lsh_courier_log(r->options.courier, LEASH_LOG_WARNING, "no connection to a server of the cluster: %s",
 			                lsh_shortage_text(short_of, text));
@@ -212,7 +212,6 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 	struct lsh_server *server;
 	char text[LSH_ERRNO_TEXT];
 	leash_status status;
-	unsigned slot;
 	int number, short_of;
 
 	*asks = NULL;
@@ -220,7 +219,7 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
 		                "%.80s: it is part of a cluster: write redis+cluster:// or rediss+cluster://: %.100s",
 		                lsh_node_shown(from->node), words);
-	status = lsh_cluster_redirect(r->cluster, once, words, from->number, &slot, &number, err);
+	status = lsh_cluster_redirect(r->cluster, once, words, from->number, &number, err);
 	if (status != LEASH_OK) {
 		err->status = status == LEASH_PROTOCOL ? status : LEASH_UNAVAILABLE;
 		return err->status;

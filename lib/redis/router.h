@@ -25,7 +25,6 @@ struct lsh_server {
 	const struct lsh_uri *uri;  /* outlives it */
 	uint64_t serial;            /* no two of the process have the same */
 	int number;                 /* where lsh_router_at() finds it; in a cluster that of the slot map */
-	atomic_bool serves;         /* in a cluster: some slot, by the map */
 	pthread_mutex_t mutex;      /* guards the backlog */
 	struct lsh_list backlog;    /* calls for which there was no room */
 };
@@ -75,6 +74,7 @@ struct lsh_server *lsh_router_at(const struct lsh_router *router, size_t i);
 /* The server that has the slot, in use; or NULL. And the number of it, without a use. */
 struct lsh_server *lsh_router_of_slot(struct lsh_router *router, unsigned slot);
 bool lsh_router_has_slot(const struct lsh_server *server, unsigned slot);
+bool lsh_server_serves(const struct lsh_server *server); /* in a cluster: some slot, by the map */
 struct lsh_server *lsh_router_any(struct lsh_router *router); /* in use; rather one that is up */
 
 void lsh_server_use(struct lsh_server *server);
