@@ -106,7 +106,9 @@ next_batch(struct lsh_waiters *queue, leash_error *err)
 		who[i] = &queue->waiter[i].who;
 	if (status == LEASH_OK)
 		status = lsh_identify(e, &queue->known, who, queue->count, deadline, &why);
-	return status == LEASH_OK ? LEASH_OK : lsh_fail(err, status, why.sys_errno, "lock '%s': %s", lsh_resource_shown(r), why.text);
+	if (status != LEASH_OK)
+		lsh_fail(err, status, why.sys_errno, "lock '%s': %s", lsh_resource_shown(r), why.text);
+	return status;
 }
 
 leash_status

@@ -14,7 +14,7 @@
 /* Now, in ns; LSH_NEVER if the clock cannot be read: then every lease counts as over, which is the safe side. */
 int64_t lsh_now_ns(void);
 
-/* The wall clock, in us since 1970; 0 if it cannot be read. For people, and for what is compared with other machines. */
+/* The wall clock, in us since 1970; 0 if it cannot be read. For what is compared with other machines. */
 int64_t lsh_wall_us(void);
 
 /* The moment `ns`, or `ms`, after `now`; LSH_NEVER where that is out of range. If `now` could not be read it is 0,

@@ -183,7 +183,9 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	client->clock_letter.deliver = deliver_clock_jump;
 	lsh_list_init(&client->clock_letter.link);
 	strcpy(client->prefix, o.prefix);
-	client->defaults = (struct lsh_terms){.lease_ms = (int32_t)o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg};
+	client->defaults = (struct lsh_terms){
+		.lease_ms = (int32_t)o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg,
+	};
 	if (client->process == 0) {
 		status = lsh_no_fork_guard(err);
 		goto fail;

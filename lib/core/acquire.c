@@ -115,7 +115,7 @@ begin(struct lsh_op *op)
 	/* also where there would be nothing to wait for */
 	if (lsh_cancel_is_fired(op->cancel))
 		return refuse(op, LEASH_CANCELED);
-	if (atomic_load(&lsh_engine_of(lock)->closing))
+	if (lsh_is_closing(lock))
 		return refuse(op, LEASH_CLOSED);
 	if (op->want.tries && is_wanted(lock))
 		return refuse(op, why_late(op, &lock->plain));

@@ -122,7 +122,7 @@ begin(struct lsh_op *op)
 	if (hold != NULL)
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_LOST, 0, "an earlier hold of this owner was lost: "
 		                                      "release it before another one is adopted"));
-	if (atomic_load(&lsh_engine_of(lock)->closing))
+	if (lsh_is_closing(lock))
 		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed"));
 	status = check(op, op->token, size, NULL);
 	if (status != LEASH_OK)

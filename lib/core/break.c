@@ -33,7 +33,7 @@ late(struct lsh_op *op)
 {
 	leash_error why = op->why;
 
-	if (atomic_load(&lsh_engine_of(op->lock)->closing)) {
+	if (lsh_is_closing(op->lock)) {
 		finish(op, lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed"));
 		return;
 	}
@@ -67,7 +67,9 @@ lsh_lock_broken(struct lsh_lock *lock, const char *token, bool done)
 
 	lsh_monitor_enter(&lock->resource.monitor);
 	lock->generation += done; /* for whoever is adopting it */
-	ours = lsh_lease_find_live(&lock->resource, token);
+	ours = lsh_lease_find(&lock->resource, token, strlen(token));
+	if (ours != NULL && ours->state >= LSH_ENDING)
+		ours = NULL;
 	if (ours != NULL && !done) {
 		lsh_lease_check(ours);
 	} else if (ours != NULL && ours->state == LSH_HELD) {

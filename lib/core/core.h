@@ -134,6 +134,12 @@ lsh_engine_of(const struct lsh_lock *lock)
 	return lock->resource.backend->ctx;
 }
 
+static inline bool
+lsh_is_closing(const struct lsh_lock *lock)
+{
+	return atomic_load(&lsh_engine_of(lock)->closing);
+}
+
 static inline void
 lsh_queue_init(struct lsh_queue *queue)
 {

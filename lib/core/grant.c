@@ -33,7 +33,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 	struct lsh_op *op = op_of(lease);
 	struct lsh_hold *hold;
 
-	if (op == NULL || atomic_load(&lsh_engine_of(lock)->closing))
+	if (op == NULL || lsh_is_closing(lock))
 		return false;
 	hold = op->hold;
 	op->hold = NULL;
@@ -181,7 +181,7 @@ why_over(struct lsh_lease *lease, int64_t now)
 		return "max_hold_ms is over";
 	if (hold->terms->no_renew)
 		return "its lease ran out, as no_renew asks";
-	return lsh_lease_why_over(lease);
+	return NULL;
 }
 
 static bool

@@ -55,7 +55,7 @@ lsh_hold_finish(struct lsh_lock *lock)
 {
 	struct lsh_hold *hold = lock->hold;
 	struct lsh_lease *lease = hold->lease;
-	leash_status status = atomic_load(&lsh_engine_of(lock)->closing) ? LEASH_CLOSED : LEASH_NOT_HELD;
+	leash_status status = lsh_is_closing(lock) ? LEASH_CLOSED : LEASH_NOT_HELD;
 	/* whoever reads holder twice around valid_until never takes a later hold's validity for its own */
 	atomic_store(&lock->valid_until, 0);
 	atomic_store(&lock->holder, 0);

@@ -96,7 +96,9 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 static bool
 take_back(struct lsh_hold *hold, leash_event_type type)
 {
-	if (hold->terms->on_event == NULL || !lsh_courier_withdraw(lsh_engine_of(hold->lock)->courier, &hold->notices[type].letter))
+	struct lsh_courier *courier = lsh_engine_of(hold->lock)->courier;
+
+	if (hold->terms->on_event == NULL || !lsh_courier_withdraw(courier, &hold->notices[type].letter))
 		return false;
 	lsh_hold_unref(hold);
 	return true;

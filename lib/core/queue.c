@@ -62,7 +62,7 @@ is_ready(struct lsh_op *op)
 {
 	const struct lsh_lock *lock = op->lock;
 
-	if ((!lock->fair && lock->hold != NULL) || lsh_cancel_is_fired(op->cancel) || atomic_load(&lsh_engine_of(lock)->closing))
+	if ((!lock->fair && lock->hold != NULL) || lsh_cancel_is_fired(op->cancel) || lsh_is_closing(lock))
 		return false;
 	if (lsh_now_ns() < op->deadline)
 		return true;
@@ -206,7 +206,7 @@ lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease)
 leash_status
 lsh_op_not_held(struct lsh_op *op)
 {
-	if (atomic_load(&lsh_engine_of(op->lock)->closing))
+	if (lsh_is_closing(op->lock))
 		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
 	return lsh_op_fail(op, LEASH_NOT_HELD, 0, "this owner does not hold it");
 }
@@ -260,7 +260,7 @@ lsh_op_tick(struct lsh_op *op)
 	lsh_monitor_enter(monitor);
 	if (op->state != LSH_OP_WAITING)
 		;
-	else if (op->queue != NULL && atomic_load(&lsh_engine_of(op->lock)->closing))
+	else if (op->queue != NULL && lsh_is_closing(op->lock))
 		op->verb->over(op, LEASH_CLOSED);
 	else if (lsh_cancel_is_fired(op->cancel))
 		op->verb->over(op, LEASH_CANCELED);

@@ -8,12 +8,15 @@
 
 /* ---- handing off ---- */
 
-/* Does the lease stay as it is when the hold passes from one to the other? */
+/* Does the lease stay as it is when the hold passes from one to the other, and is what was acknowledged enough? */
 static bool
 may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 {
+	const struct lsh_safety *had = &a->safety, *wants = &b->safety;
+
 	return !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
-	       lsh_safety_covers(&a->safety, &b->safety);
+	       wants->min_replicas <= had->min_replicas && wants->fsynced <= had->fsynced &&
+	       wants->restart_guard_ms <= had->restart_guard_ms;
 }
 
 /* The first op that is not about to leave, because of its deadline or a cancel. */
@@ -21,7 +24,7 @@ static struct lsh_op *
 next_of(const struct lsh_queue *queue, int64_t now)
 {
 	lsh_each_op(op, &queue->ops)
-		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !atomic_load(&lsh_engine_of(op->lock)->closing))
+		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !lsh_is_closing(op->lock))
 			return op;
 	return NULL;
 }

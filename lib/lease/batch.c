@@ -269,10 +269,3 @@ lsh_batches_init(struct lsh_host *host)
 	for (size_t i = 0; i < LSH_BATCHES; i++)
 		lsh_batch_init(&host->batches[i], &host->server, &ops);
 }
-
-void
-lsh_batches_destroy(struct lsh_host *host)
-{
-	for (size_t i = 0; i < LSH_BATCHES; i++)
-		lsh_monitor_destroy(&host->batches[i].monitor);
-}

@@ -46,7 +46,6 @@ bool lsh_batch_add(struct lsh_batch *batch, struct lsh_vote *vote, int64_t lease
 /* ---- of a host ---- */
 
 void lsh_batches_init(struct lsh_host *host);
-void lsh_batches_destroy(struct lsh_host *host);
 
 /* Entered. False: send what was filled; if there was nothing, none is free: come again when one is (the host's thread
  * is kicked then). */

@@ -328,7 +328,8 @@ lsh_host_free(struct lsh_server *server)
 
 	lsh_replicas_free(host);
 	lsh_node_free(server->node);
-	lsh_batches_destroy(host);
+	for (size_t i = 0; i < LSH_BATCHES; i++)
+		lsh_monitor_destroy(&host->batches[i].monitor);
 	lsh_monitor_destroy(&host->presence.monitor);
 	pthread_mutex_destroy(&host->mutex);
 	lsh_server_destroy(server);

@@ -14,12 +14,6 @@
 const char lsh_no_uptime[] =
 	"it does not say for how long it has been up, which restart_guard_ms needs: permit INFO (+info)";
 
-bool
-lsh_safety_covers(const struct lsh_safety *a, const struct lsh_safety *b)
-{
-	return b->min_replicas <= a->min_replicas && b->fsynced <= a->fsynced && b->restart_guard_ms <= a->restart_guard_ms;
-}
-
 int64_t
 lsh_wish_lease_ms(const struct lsh_wish *want)
 {
@@ -117,7 +111,8 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	lease->ends_at = LSH_NEVER;
 	made = has_room(lease, want);
 	for (size_t i = 0; i < lease->count && made; i++)
-		made = lsh_vote_init(&lease->votes[i], lease, b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
+		made = lsh_vote_init(&lease->votes[i], lease,
+		                     b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
 	if (made)
 		return lease;
@@ -338,10 +333,13 @@ lsh_lease_check(struct lsh_lease *lease)
 bool
 lsh_lease_is_over(struct lsh_lease *lease, int64_t now)
 {
+	const char *why = "its lease ran out before enough replicas acknowledged it";
+
 	if (now < lease->valid_until)
 		return false;
-	lsh_lease_lose(lease, lease->state == LSH_HELD ? lsh_events_of(lease)->why_over(lease, now)
-	                                               : "its lease ran out before enough replicas acknowledged it");
+	if (lease->state == LSH_HELD)
+		why = lsh_events_of(lease)->why_over(lease, now);
+	lsh_lease_lose(lease, why != NULL ? why : strategy_of(lease)->why_over);
 	return true;
 }
 
@@ -532,12 +530,6 @@ lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*ove
 	else
 		lsh_pipe_wait(lsh_node_pipe(node), parker, source->epoch, source->number, over, arg, until);
 	lsh_server_leave(&source->host->server);
-}
-
-const char *
-lsh_lease_why_over(const struct lsh_lease *lease)
-{
-	return strategy_of(lease)->why_over;
 }
 
 /* ---- the watchdog's thread ---- */

@@ -43,9 +43,6 @@ struct lsh_safety {
 	bool fsynced;               /* and before it is on disk there, and on the server's */
 };
 
-/* Is what was acknowledged under `a` enough for `b`? */
-bool lsh_safety_covers(const struct lsh_safety *a, const struct lsh_safety *b);
-
 /* What an acquire wants; it lies in its op. */
 struct lsh_wish {
 	int64_t lease_ms;
@@ -97,13 +94,12 @@ struct lsh_lease_events {
 	                                                                                         for good */
 	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now);            /* HELD: how long a renewal may ask for; 0:
 	                                                                         none is wanted */
-	const char *(*why_over)(struct lsh_lease *lease, int64_t now);        /* HELD, past its valid_until */
+	const char *(*why_over)(struct lsh_lease *lease, int64_t now);        /* HELD, past its valid_until; NULL: none
+	                                                                         succeeded */
 	bool (*is_old)(const struct lsh_lease *lease, int64_t fence);         /* a fence that cannot be one of a grant that
 	                                                                         comes now */
 	bool (*is_wanted)(const struct lsh_resource *resource);               /* somebody waits here */
 };
-
-enum lsh_subscribed { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
 
 /* The keys of one lock. It is a part of that. */
 struct lsh_resource {
@@ -114,30 +110,11 @@ struct lsh_resource {
 	struct lsh_list leases;            /* those that are not ENDED */
 	struct lsh_host *_Atomic host;     /* where it lives (in use); in a cluster it may move, while entered */
 	union {
-		struct lsh_roaming *cluster;   /* NULL: a single server */
+		struct lsh_roaming *cluster;   /* resource.h; NULL: a single server */
 		struct lsh_turns *quorum;
 	};
 	uint16_t key_size, shown_at;
 	uint16_t slot;
-};
-
-/* What it has besides in a cluster. */
-struct lsh_roaming {
-	struct lsh_resource *resource;
-	enum lsh_subscribed subscribed;    /* of its own channel (subscription.h), */
-	struct lsh_host *subscribed_at;    /* where it was asked for (NULL, or where it lives), */
-	int64_t subscription_wanted;       /* and when somebody needed it last; */
-	struct lsh_host *subscribes_at;    /* it is being asked for there (in use), */
-	struct lsh_later subscribe;        /* by this; the resource is referenced for it */
-	struct lsh_later moved;            /* those who wait are to look again; */
-	bool stirs;                        /* that is on its way, and the resource is referenced for it */
-};
-
-/* And on a quorum. */
-struct lsh_turns {
-	int64_t rests_until;               /* others are let in; */
-	int64_t contended_at;              /* when another client was in the way last; 0: never */
-	unsigned turns;                    /* that ended while somebody waited here */
 };
 
 /* As many are held as the program likes: a member that only few need is elsewhere. */
@@ -200,7 +177,6 @@ size_t lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_
 bool lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t size);
 /* not ENDED; or NULL */
 struct lsh_lease *lsh_lease_find(const struct lsh_resource *resource, const char *token, size_t size);
-struct lsh_lease *lsh_lease_find_live(const struct lsh_resource *resource, const char *token); /* nor ENDING */
 void lsh_lease_unref(struct lsh_lease *lease); /* entered or not, where another reference keeps it; else not entered */
 
 bool lsh_lease_fits(struct lsh_lease *lease, const struct lsh_wish *want);
@@ -240,7 +216,6 @@ void lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source);
 /* Not entered. Read there until `over(arg)`, or `until`. Ends the use. */
 void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg,
                      int64_t until);
-const char *lsh_lease_why_over(const struct lsh_lease *lease); /* HELD: no renewal succeeded */
 
 /* Entered. It is ENDING from now on: lost for whoever holds it, or waits for it to be acknowledged; or ACQUIRING,
  * WAITING: its token is dead, and whoever it is for begins with a new one. */

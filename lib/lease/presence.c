@@ -43,15 +43,6 @@ home(struct lsh_call *call)
 	return &host_of(call)->server;
 }
 
-static void
-push_key(struct lsh_script_call *command, const struct lsh_backend *b)
-{
-	char key[LSH_PARTY_KEY_SIZE];
-	size_t size = lsh_party_key(key, b->options.prefix, b->uuid);
-
-	lsh_script_push_joined(command, (struct lsh_arg){key, size}, "");
-}
-
 /* SET <key> "<pid> <since> <host> <program>" PX <ms> */
 static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
@@ -59,7 +50,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	static const char ours[] = "leash:";
 	const struct lsh_backend *b = host_of(call)->backend;
 	const char *name = b->client_name + (strncmp(b->client_name, ours, strlen(ours)) == 0 ? strlen(ours) : 0);
-	char host_name[256] = "", host[LEASH_HOST_SIZE], program[LEASH_PROGRAM_SIZE];
+	char key[LSH_PARTY_KEY_SIZE], host_name[256] = "", host[LEASH_HOST_SIZE], program[LEASH_PROGRAM_SIZE];
 	char value[2 * LSH_DECIMAL_DIGITS + LEASH_HOST_SIZE + LEASH_PROGRAM_SIZE + 4];
 
 	(void)now, (void)patience;
@@ -71,7 +62,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	make_word(program, sizeof program, name);
 	snprintf(value, sizeof value, "%ld %lld %s %s", (long)getpid(), (long long)b->opened_ms, host, program);
 	lsh_script_push(command, LSH_ARG("SET"));
-	push_key(command, b);
+	lsh_script_push_joined(command, (struct lsh_arg){key, lsh_party_key(key, b->options.prefix, b->uuid)}, "");
 	lsh_script_push_joined(command, lsh_arg_text(value), "");
 	lsh_script_push(command, LSH_ARG("PX"));
 	lsh_script_push_number(command, DAY_MS);

@@ -307,8 +307,6 @@ answered(struct lsh_vote *v, const struct lsh_voted *voted)
 		if (verdict->what != LSH_GRANTED) {
 			not_granted(v, voted);
 		} else if (lsh_quorum_take_fence(v, verdict->fence)) {
-			if (voted->verb == LSH_HEARTBEAT)
-				lsh_vote_learn_lease(v, verdict);
 			lsh_quorum_win(v, voted->result->sent, voted->lease_ms);
 		} else {
 			v->state = LSH_VOTE_FAILED;

@@ -133,9 +133,11 @@ share_of(const struct lsh_lease *lease)
 static int64_t
 limit_of(const struct lsh_lease *lease, int64_t now)
 {
+	int64_t until = lease->replicas->pending_until;
+
 	if (lease->state == LSH_HELD)
 		return lsh_after(now, share_of(lease));
-	return lease->replicas->pending_until - now > lsh_lease_time_for_replicas(lease) / 3 ? lease->replicas->pending_until : 0;
+	return until - now > lsh_lease_time_for_replicas(lease) / 3 ? until : 0;
 }
 
 /* For how long; 0: it is not to be sent. */
@@ -151,8 +153,8 @@ lease_for(struct lsh_lease *lease, int64_t now)
 static bool
 is_mine(const struct lsh_replicas *x, const struct lsh_lease *lease)
 {
-	return is_live(lease) && lease->replicas != NULL && lease->safety.min_replicas == x->min_replicas && lease->safety.fsynced == x->fsynced &&
-	       lease->replicas->at == x->host &&
+	return is_live(lease) && lsh_lease_is_acknowledged(lease) && lease->replicas->at == x->host &&
+	       lease->safety.min_replicas == x->min_replicas && lease->safety.fsynced == x->fsynced &&
 	       (lease->replicas->asking || lsh_resource_host(lease->resource) == x->host);
 }
 
@@ -464,23 +466,19 @@ is_renewed(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void
 	return verdict.what == LSH_KEPT;
 }
 
+/* Its key holds something else, or is elsewhere. */
 static bool
-elsewhere(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *result)
+not_there(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *result)
 {
 	const struct lsh_result *r = result;
 
 	(void)x, (void)i;
+	if (r->fault == LSH_FAULT_MISMATCH) {
+		lsh_lease_lose(lease, "its key holds something else");
+		return false;
+	}
 	lsh_resource_settle(lease->resource);
 	due_at(lease, r->asks != NULL ? lsh_host_of(r->asks) : lsh_resource_host(lease->resource), r->asks != NULL);
-	return false;
-}
-
-/* The renewal's key holds something else. */
-static bool
-mismatch(struct lsh_replicas *x, size_t i, struct lsh_lease *lease, const void *arg)
-{
-	(void)x, (void)i, (void)arg;
-	lsh_lease_lose(lease, "its key holds something else");
 	return false;
 }
 
@@ -536,10 +534,9 @@ renewal_done(struct lsh_call *call, const struct lsh_result *r)
 		any = tell_each(x, is_renewed, r->message);
 		if (any)
 			x->ready = r->epoch;
-	} else if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_CLUSTER && r->again) {
-		tell_each(x, elsewhere, r);
-	} else if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_MISMATCH && x->batch.count == 1) {
-		tell_each(x, mismatch, NULL);
+	} else if (r->what == LSH_CALL_REFUSED && ((r->fault == LSH_FAULT_CLUSTER && r->again) ||
+	                                           (r->fault == LSH_FAULT_MISMATCH && x->batch.count == 1))) {
+		tell_each(x, not_there, r);
 	} else {
 		note_trouble(x, call, r);
 	}

@@ -26,14 +26,6 @@ lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 	return NULL;
 }
 
-struct lsh_lease *
-lsh_lease_find_live(const struct lsh_resource *r, const char *token)
-{
-	struct lsh_lease *lease = lsh_lease_find(r, token, strlen(token));
-
-	return lease != NULL && lease->state < LSH_ENDING ? lease : NULL;
-}
-
 void
 lsh_lease_unref(struct lsh_lease *lease)
 {
@@ -81,7 +73,7 @@ lsh_resource_stir(struct lsh_resource *r)
 	static const leash_error nothing = {LEASH_OK, 0, ""};
 	lsh_each_lease(lease, r)
 		if (lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING)
-			r->backend->ops->events->waits(lease, &nothing, 0);
+			lsh_events_of(lease)->waits(lease, &nothing, 0);
 }
 
 static void

@@ -23,6 +23,27 @@
 
 #include "lease/lease.h"
 
+enum lsh_subscribed { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
+
+/* What it has besides in a cluster. */
+struct lsh_roaming {
+	struct lsh_resource *resource;
+	enum lsh_subscribed subscribed;    /* of its own channel (subscription.h), */
+	struct lsh_host *subscribed_at;    /* where it was asked for (NULL, or where it lives), */
+	int64_t subscription_wanted;       /* and when somebody needed it last; */
+	struct lsh_host *subscribes_at;    /* it is being asked for there (in use), */
+	struct lsh_later subscribe;        /* by this; the resource is referenced for it */
+	struct lsh_later moved;            /* those who wait are to look again; */
+	bool stirs;                        /* that is on its way, and the resource is referenced for it */
+};
+
+/* And on a quorum. */
+struct lsh_turns {
+	int64_t rests_until;               /* others are let in; */
+	int64_t contended_at;              /* when another client was in the way last; 0: never */
+	unsigned turns;                    /* that ended while somebody waited here */
+};
+
 /* Let it live where the map says. */
 void lsh_resource_settle(struct lsh_resource *resource);
 

@@ -1,6 +1,7 @@
 #include "lease/round.h"
 
 #include "base/error.h"
+#include "lease/resource.h"
 #include "lease/tally.h"
 
 /* ---- why not ---- */

@@ -272,7 +272,6 @@ adoption_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	leash_error why;
 
 	if (verdict->what == LSH_GRANTED) {
-		lsh_vote_learn_lease(&lease->votes[0], verdict);
 		lsh_lease_adopted(lease, verdict->fence, voted->result->sent, voted->lease_ms);
 		return;
 	}
@@ -454,12 +453,10 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 static struct lsh_lease *
 concerned(struct lsh_lease *lease)
 {
-	struct lsh_list *at, *after;
-
 	if (LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD))
-		lsh_list_each(at, after, &lease->resource->leases)
-			if (lsh_container(at, struct lsh_lease, link)->state == LSH_HELD)
-				return lsh_container(at, struct lsh_lease, link);
+		lsh_each_lease(other, lease->resource)
+			if (other->state == LSH_HELD)
+				return other;
 	return lease;
 }
 

@@ -57,7 +57,8 @@ bool
 lsh_subscription_is_heard(const struct lsh_resource *r, const struct lsh_host *host)
 {
 	return lsh_node_is_subscribed(host->server.node) &&
-	       (!atomic_load(&host->sharded) || (r->cluster->subscribed == LSH_LISTENS && r->cluster->subscribed_at == host));
+	       (!atomic_load(&host->sharded) ||
+	        (r->cluster->subscribed == LSH_LISTENS && r->cluster->subscribed_at == host));
 }
 
 /* Not entered. */
@@ -190,17 +191,14 @@ lsh_subscription_forget(struct lsh_resource *r)
 static void
 leave_unless_wanted(struct lsh_resource *r, void *host)
 {
-	struct lsh_list *at, *after;
+	const struct lsh_roaming *c = r->cluster;
 
-	if (r->cluster->subscribed != LSH_LISTENS || r->cluster->subscribed_at != host || r->cluster->subscribes_at != NULL ||
-	    lsh_now_ns() - r->cluster->subscription_wanted < KEPT)
+	if (c->subscribed != LSH_LISTENS || c->subscribed_at != host || c->subscribes_at != NULL ||
+	    lsh_now_ns() - c->subscription_wanted < KEPT)
 		return;
-	lsh_list_each(at, after, &r->leases) {
-		enum lsh_lease_state state = lsh_container(at, struct lsh_lease, link)->state;
-
-		if (state == LSH_ACQUIRING || state == LSH_WAITING)
+	lsh_each_lease(lease, r)
+		if (lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING)
 			return;
-	}
 	change_to(r, LSH_DEAF, host);
 }
 

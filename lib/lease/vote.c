@@ -10,6 +10,7 @@
 
 enum {
 	SLOT_MOVES_MS = 100, /* until a cancel is tried again that a slot on the move was in the way of */
+	DAY_MS = 86400000,
 	FENCE_LOOKS = 16,    /* so often while a fence is kept a renewal looks after it; the server acts at half time */
 };
 
@@ -292,6 +293,8 @@ lsh_vote_tell(struct lsh_vote *v, struct lsh_voted *voted)
 		lsh_node_learn_clock(r->server->node, voted->verdict.server_us, r->sent, lsh_now_ns());
 	if (voted->verdict.what == LSH_KEPT && r->sent >= v->keep_fence_at)
 		v->keep_fence_at = lsh_after_ms(r->sent, backend_of(v)->options.fence_ttl_ms / FENCE_LOOKS);
+	if (voted->verdict.what == LSH_GRANTED && v->lease->adopting && voted->verdict.ttl_ms <= DAY_MS)
+		lsh_lease_ask_for(v->lease, voted->verdict.ttl_ms); /* its former holder did */
 	backend_of(v)->strategy->voted(v, voted);
 }
 

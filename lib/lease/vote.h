@@ -121,12 +121,5 @@ void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
 /* All but what the verb wants. `token` has to last as long as that. */
 void lsh_vote_request(const struct lsh_vote *vote, struct lsh_request *request, char token[static LSH_TOKEN_SIZE],
                       int64_t now);
-/* HEARTBEAT: for how long its former holder has asked. */
-static inline void
-lsh_vote_learn_lease(struct lsh_vote *vote, const struct lsh_verdict *verdict)
-{
-	if (verdict->ttl_ms <= 86400000)
-		lsh_lease_ask_for(vote->lease, verdict->ttl_ms);
-}
 
 #endif
