@@ -113,12 +113,13 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	for (size_t i = 0; i < lease->count && made; i++)
 		made = lsh_vote_init(&lease->votes[i], lease,
 		                     b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
+	if (!made) {
+		lsh_list_remove(&lease->link);
+		lsh_lease_unref(lease);
+		return NULL;
+	}
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
-	if (made)
-		return lease;
-	lsh_list_remove(&lease->link);
-	lsh_lease_unref(lease);
-	return NULL;
+	return lease;
 }
 
 struct lsh_lease *

@@ -158,19 +158,6 @@ take(struct lsh_lease *lease, const struct lsh_voted *voted)
 }
 
 static void
-acquired(struct lsh_lease *lease, const struct lsh_voted *voted)
-{
-	const struct lsh_result *r = voted->result;
-	struct lsh_node *node = r->server->node;
-	int64_t fence = voted->verdict.fence;
-
-	/* a fence is never behind the server's clock: if it is behind what we believe of that, the clock went back */
-	if (fence < lsh_node_server_us_at_least(node, r->sent) - 1000000)
-		lsh_node_learn_clock(node, fence, r->sent, lsh_now_ns());
-	take(lease, voted);
-}
-
-static void
 queued(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
 	struct lsh_vote *v = &lease->votes[0];
@@ -239,12 +226,20 @@ not_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 static void
 acquire_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	if (voted->verdict.what == LSH_GRANTED)
-		acquired(lease, voted);
-	else if (voted->verdict.what == LSH_TAKEN)
+	const struct lsh_result *r = voted->result;
+	struct lsh_node *node = r->server->node;
+	int64_t fence = voted->verdict.fence;
+
+	if (voted->verdict.what == LSH_TAKEN) {
 		busy(lease, voted);
-	else /* too late, by our idea of its clock: that is better now */
+	} else if (voted->verdict.what == LSH_GRANTED) {
+		/* a fence is never behind the server's clock: if it is behind what we believe of that, the clock went back */
+		if (fence < lsh_node_server_us_at_least(node, r->sent) - 1000000)
+			lsh_node_learn_clock(node, fence, r->sent, lsh_now_ns());
+		take(lease, voted);
+	} else { /* too late, by our idea of its clock: that is better now */
 		look_again(lease, &nothing, 0);
+	}
 }
 
 /* ---- adopting ---- */

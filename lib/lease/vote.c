@@ -249,16 +249,6 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 	snprintf(out, size, "%s%s", resource->key, suffix != NULL ? suffix : "");
 }
 
-static struct lsh_saying *
-take_saying(struct lsh_host *host)
-{
-	struct lsh_saying *s = lsh_new(struct lsh_saying);
-
-	if (s == NULL && (s = atomic_exchange(&host->own_saying, NULL)) != NULL)
-		lsh_host_keep(&s->lender, host);
-	return s;
-}
-
 static void
 give_back(struct lsh_saying *s)
 {
@@ -322,13 +312,17 @@ lsh_vote_arm_end(struct lsh_lease *lease)
 	lsh_lease_arm(lease, at, 0);
 }
 
-/* Nothing of it can be executed any more. */
-static void
-lease_ended(struct lsh_lease *lease)
+void
+lsh_vote_ended(struct lsh_vote *v)
 {
+	struct lsh_lease *lease = v->lease;
 	struct lsh_backend *b = lease->resource->backend;
 	struct lsh_parker *closer;
 
+	v->state = LSH_VOTE_ENDED;
+	for (size_t i = 0; i < lease->count; i++)
+		if (lease->votes[i].state != LSH_VOTE_ENDED)
+			return;
 	if (lease->state != LSH_ENDING)
 		return;
 	lease->state = LSH_ENDED;
@@ -339,20 +333,6 @@ lease_ended(struct lsh_lease *lease)
 		lsh_unpark(closer);
 	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_lease_unref(lease); /* not the last: the caller has one */
-}
-
-void
-lsh_vote_ended(struct lsh_vote *v)
-{
-	struct lsh_lease *lease = v->lease;
-
-	if (v->state == LSH_VOTE_ENDED)
-		return;
-	v->state = LSH_VOTE_ENDED;
-	for (size_t i = 0; i < lease->count; i++)
-		if (lease->votes[i].state != LSH_VOTE_ENDED)
-			return;
-	lease_ended(lease);
 }
 
 /* Try it again in a while, and not after it would be settled. */
@@ -471,28 +451,23 @@ static const struct lsh_call_ops call_ops = {
 	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
 };
 
-/* There is nothing to say it with: its host's thread comes again when its own is back. */
-static void
-come_again(struct lsh_vote *v)
-{
-	put_into_due(v);
-	if (atomic_load(&v->host->own_saying) != NULL)
-		lsh_node_kick(v->host->server.node);
-}
-
 /* A cancel is one of its own behind a request that is on its way: else the next token's request would come before it.
  * NULL: no memory. */
 static struct lsh_saying *
 make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
 {
-	struct lsh_saying *s = v->saying != NULL && !v->saying->call.out ? v->saying : take_saying(v->host);
+	struct lsh_saying *s = v->saying;
 
-	if (s == NULL) {
-		come_again(v);
+	if (s != NULL && !s->call.out)
+		v->saying = NULL;
+	else if ((s = lsh_new(struct lsh_saying)) == NULL && (s = atomic_exchange(&v->host->own_saying, NULL)) != NULL)
+		lsh_host_keep(&s->lender, v->host);
+	if (s == NULL) { /* its host's thread comes again when its own is back */
+		put_into_due(v);
+		if (atomic_load(&v->host->own_saying) != NULL)
+			lsh_node_kick(v->host->server.node);
 		return NULL;
 	}
-	if (s == v->saying)
-		v->saying = NULL;
 	s->verb = verb;
 	s->lease_ms = lease_ms;
 	s->fence = fence;

@@ -97,7 +97,8 @@ is_doubtful(const struct lsh_lease *lease, const struct grant *w)
 	struct lsh_node *node = lsh_resource_host(lease->resource)->server.node;
 	int64_t ahead_us = (int64_t)w->fence - lsh_node_server_us(node, lsh_now_ns());
 
-	return lsh_events_of(lease)->is_old(lease, (int64_t)w->fence) || ahead_us > FENCE_OFF_US || ahead_us < -FENCE_OFF_US;
+	return lsh_events_of(lease)->is_old(lease, (int64_t)w->fence) || ahead_us > FENCE_OFF_US ||
+	       ahead_us < -FENCE_OFF_US;
 }
 
 /* May the server have been replaced? */
