@@ -92,14 +92,14 @@ see_to(struct lsh_host *host, struct lsh_vote *v)
 	return true;
 }
 
-/* Until there is nothing, or no batch is free, or its own saying is lent. */
+/* Until there is nothing, or no batch is free, or nothing to say it with. */
 static void
 see_to_all(struct lsh_host *host)
 {
 	struct lsh_vote *v;
 	bool room = true;
 
-	while (room && atomic_load(&host->own_saying) != NULL && (v = take(host)) != NULL) {
+	while (room && (v = take(host)) != NULL) {
 		struct lsh_lease *lease = v->lease;
 		bool done;
 
@@ -107,6 +107,8 @@ see_to_all(struct lsh_host *host)
 		done = see_to(host, v);
 		if (!done)
 			put_back(host, v);
+		else if (v->due && atomic_load(&host->unlent) == 0)
+			room = false; /* when one is back its node is kicked */
 		lsh_monitor_leave(&lease->resource->monitor);
 		if (done) {
 			lsh_replicas_work(lease);
@@ -281,9 +283,9 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	host->doubt_at = LSH_NEVER;
 	lsh_monitor_init(&host->presence.monitor);
 	lsh_batches_init(host);
-	atomic_init(&host->own_saying, lsh_new(struct lsh_saying));
+	atomic_init(&host->unlent, UINT32_MAX);
 	host->server.node = lsh_node_new(&options, &node_ops, host);
-	if (atomic_load(&host->own_saying) == NULL || host->server.node == NULL || !lsh_node_start(host->server.node)) {
+	if (host->server.node == NULL || !lsh_node_start(host->server.node)) {
 		int why = errno;
 
 		lsh_host_free(&host->server);
@@ -333,7 +335,6 @@ lsh_host_free(struct lsh_server *server)
 	lsh_monitor_destroy(&host->presence.monitor);
 	pthread_mutex_destroy(&host->mutex);
 	lsh_server_destroy(server);
-	lsh_free(atomic_load(&host->own_saying));
 	lsh_free(host);
 }
 

@@ -10,6 +10,8 @@
 #include "lease/presence.h"
 #include "redis/call.h"
 
+enum { LSH_SAYINGS = 32 };        /* of its own, to lend */
+
 struct lsh_host {
 	struct lsh_server server;     /* first */
 	struct lsh_backend *backend;
@@ -18,7 +20,8 @@ struct lsh_host {
 	struct lsh_replicas *replicas; /* a list that only grows */
 	struct lsh_batch batches[LSH_BATCHES];
 	struct lsh_batch *filling;    /* of those, by its thread; or NULL */
-	struct lsh_saying *_Atomic own_saying; /* for whoever finds no memory; NULL: lent */
+	_Atomic uint32_t unlent;      /* a bit for each that is not */
+	struct lsh_saying sayings[LSH_SAYINGS];
 	struct lsh_presence presence;
 	_Atomic uint64_t cancels_epoch; /* the connection over which a cancel was executed last: the server has that
 	                                   script */

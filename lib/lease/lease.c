@@ -41,6 +41,20 @@ lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
 
 /* ---- life ---- */
 
+/* For what replicas have to acknowledge. */
+static bool
+has_room(struct lsh_lease *lease, const struct lsh_wish *want)
+{
+	if (!lsh_safety_needs_replicas(&want->safety) || lease->replicas != NULL)
+		return true;
+	lease->replicas = lsh_new(struct lsh_acknowledged);
+	if (lease->replicas == NULL)
+		return false;
+	lsh_list_init(&lease->replicas->link);
+	lease->replicas->lease = lease;
+	return true;
+}
+
 /* The lease, its votes, what the strategy keeps of it, and a token that is not ours, in one piece. */
 static struct lsh_lease *
 allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size_t size)
@@ -64,41 +78,19 @@ allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size
 	return lease;
 }
 
-size_t
-lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE])
-{
-	if (!lease->foreign)
-		return lsh_token_write(out, lease->resource->backend->uuid, lease->token.number);
-	return (size_t)(stpcpy(out, lease->token.text) - out);
-}
-
-/* For what replicas have to acknowledge. */
-static bool
-has_room(struct lsh_lease *lease, const struct lsh_wish *want)
-{
-	if (!lsh_safety_needs_replicas(&want->safety) || lease->replicas != NULL)
-		return true;
-	lease->replicas = lsh_new(struct lsh_acknowledged);
-	if (lease->replicas == NULL)
-		return false;
-	lsh_list_init(&lease->replicas->link);
-	lease->replicas->lease = lease;
-	return true;
-}
-
 /* Of this number, or `foreign`. */
 static struct lsh_lease *
 new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const char *foreign, size_t size)
 {
 	struct lsh_backend *b = r->backend;
 	struct lsh_lease *lease = allocate(b, number, foreign, size);
-	bool made;
+	bool made = lease != NULL && has_room(lease, want);
 
-	if (lease == NULL)
-		return NULL;
+	for (size_t i = 0; made && i < lease->count; i++)
+		made = (lease->votes[i].saying = lsh_new(struct lsh_saying)) != NULL;
 	/* before the server is asked: arming a lease that was granted cannot fail */
-	if (!lsh_watchdog_reserve(b->watchdog)) {
-		lsh_free(lease);
+	if (!made || !lsh_watchdog_reserve(b->watchdog)) {
+		lsh_lease_free(lease);
 		return NULL;
 	}
 	atomic_init(&lease->references, 1);
@@ -109,17 +101,18 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	lease->claim_ms = b->strategy->has_queue ? (int32_t)lsh_pace_claim_ms(lease->lease_ms) : 0;
 	lease->safety = want->safety;
 	lease->ends_at = LSH_NEVER;
-	made = has_room(lease, want);
-	for (size_t i = 0; i < lease->count && made; i++)
-		made = lsh_vote_init(&lease->votes[i], lease,
-		                     b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
-	if (!made) {
-		lsh_list_remove(&lease->link);
-		lsh_lease_unref(lease);
-		return NULL;
-	}
+	for (size_t i = 0; i < lease->count; i++)
+		lsh_vote_init(&lease->votes[i], lease, b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
 	return lease;
+}
+
+size_t
+lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE])
+{
+	if (!lease->foreign)
+		return lsh_token_write(out, lease->resource->backend->uuid, lease->token.number);
+	return (size_t)(stpcpy(out, lease->token.text) - out);
 }
 
 struct lsh_lease *

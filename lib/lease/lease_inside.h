@@ -10,6 +10,8 @@ struct lsh_voted;
 
 extern const char lsh_no_uptime[]; /* why a guard cannot be kept, behind "<server>: " */
 
+void lsh_lease_free(struct lsh_lease *lease); /* and let go of its hosts; NULL is allowed */
+
 int64_t lsh_wish_lease_ms(const struct lsh_wish *want); /* that is asked for */
 
 /* It is the client's, by a command sent at `sent` that asked for `lease_ms`: PENDING. False: that is over already, or

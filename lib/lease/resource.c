@@ -27,6 +27,19 @@ lsh_lease_find(const struct lsh_resource *r, const char *token, size_t size)
 }
 
 void
+lsh_lease_free(struct lsh_lease *lease)
+{
+	for (size_t i = 0; lease != NULL && i < lease->count; i++) {
+		lsh_host_keep(&lease->votes[i].late.host, NULL);
+		lsh_host_keep(&lease->votes[i].host, NULL);
+		lsh_free(lease->votes[i].saying);
+	}
+	if (lease != NULL)
+		lsh_free(lease->replicas);
+	lsh_free(lease);
+}
+
+void
 lsh_lease_unref(struct lsh_lease *lease)
 {
 	struct lsh_resource *r = lease->resource;
@@ -35,13 +48,7 @@ lsh_lease_unref(struct lsh_lease *lease)
 	if (atomic_fetch_sub(&lease->references, 1) != 1)
 		return;
 	lsh_watchdog_unreserve(b->watchdog);
-	for (size_t i = 0; i < lease->count; i++) {
-		lsh_host_keep(&lease->votes[i].late.host, NULL);
-		lsh_host_keep(&lease->votes[i].host, NULL);
-		lsh_free(lease->votes[i].saying);
-	}
-	lsh_free(lease->replicas);
-	lsh_free(lease);
+	lsh_lease_free(lease);
 	b->ops->release(r);
 }
 

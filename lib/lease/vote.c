@@ -249,28 +249,41 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 	snprintf(out, size, "%s%s", resource->key, suffix != NULL ? suffix : "");
 }
 
+static struct lsh_saying *
+borrow(struct lsh_host *host)
+{
+	uint32_t unlent = atomic_load(&host->unlent);
+	struct lsh_saying *s;
+
+	do
+		if (unlent == 0)
+			return lsh_new(struct lsh_saying);
+	while (!atomic_compare_exchange_weak(&host->unlent, &unlent, unlent & (unlent - 1)));
+	s = &host->sayings[__builtin_ctz(unlent)];
+	lsh_host_keep(&s->lender, host);
+	return s;
+}
+
 static void
 give_back(struct lsh_saying *s)
 {
-	struct lsh_host *lender = s != NULL ? s->lender : NULL;
+	struct lsh_host *lender = s->lender;
 
 	if (lender == NULL) {
 		lsh_free(s);
 		return;
 	}
 	s->lender = NULL;
-	atomic_store(&lender->own_saying, s);
-	lsh_node_kick(lender->server.node); /* others have come for it, perhaps */
+	if (atomic_fetch_or(&lender->unlent, UINT32_C(1) << (s - lender->sayings)) == 0)
+		lsh_node_kick(lender->server.node); /* others have come for it, perhaps */
 	lsh_server_leave(&lender->server);
 }
 
 static void
 release(struct lsh_call *call, void *owner)
 {
-	struct lsh_vote *v = owner;
-
-	give_back(saying_of(call));
-	lsh_lease_unref(v->lease);
+	(void)call; /* it was given back when it was done */
+	lsh_lease_unref(((struct lsh_vote *)owner)->lease);
 }
 
 void
@@ -415,7 +428,7 @@ canceled(struct lsh_call *call, const struct lsh_result *r)
 /* ---- what comes of anything ---- */
 
 static void
-done(struct lsh_call *call, const struct lsh_result *r)
+answered(struct lsh_call *call, const struct lsh_result *r)
 {
 	struct lsh_vote *v = vote_of(call);
 	const struct lsh_saying *s = saying_of(call);
@@ -423,10 +436,6 @@ done(struct lsh_call *call, const struct lsh_result *r)
 		.verb = s->verb, .result = r, .call = call, .lease_ms = s->lease_ms, .by_itself = true, .placed = s->placed,
 	};
 
-	if (s->verb == LSH_RELEASE) {
-		canceled(call, r);
-		return;
-	}
 	v->saying = NULL;
 	v->hops = call->hops;
 	if (r->what == LSH_CALL_ANSWERED)
@@ -447,6 +456,13 @@ done(struct lsh_call *call, const struct lsh_result *r)
 		lsh_vote_ended(v);
 }
 
+static void
+done(struct lsh_call *call, const struct lsh_result *r)
+{
+	(saying_of(call)->verb == LSH_RELEASE ? canceled : answered)(call, r);
+	give_back(saying_of(call)); /* before whoever waited for it goes on */
+}
+
 static const struct lsh_call_ops call_ops = {
 	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
 };
@@ -460,11 +476,11 @@ make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
 
 	if (s != NULL && !s->call.out)
 		v->saying = NULL;
-	else if ((s = lsh_new(struct lsh_saying)) == NULL && (s = atomic_exchange(&v->host->own_saying, NULL)) != NULL)
-		lsh_host_keep(&s->lender, v->host);
-	if (s == NULL) { /* its host's thread comes again when its own is back */
+	else
+		s = borrow(v->host);
+	if (s == NULL) { /* its host's thread comes again when one is back */
 		put_into_due(v);
-		if (atomic_load(&v->host->own_saying) != NULL)
+		if (atomic_load(&v->host->unlent) != 0)
 			lsh_node_kick(v->host->server.node);
 		return NULL;
 	}
@@ -596,13 +612,11 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 
 /* ---- life ---- */
 
-bool
+void
 lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host)
 {
 	lsh_list_init(&v->due_link);
 	v->lease = lease;
 	v->again_at = LSH_NEVER;
 	lsh_host_keep(&v->host, host);
-	v->saying = lsh_new(struct lsh_saying);
-	return v->saying != NULL;
 }

@@ -32,11 +32,11 @@ struct lsh_late {
 };
 
 /* Something that is said of a vote. It is there only while that is on its way, and for the first request beforehand: a
- * lock that is held has none. Where there is no memory for one the host lends its own, and who finds that lent comes
- * again when it is back (lsh_vote_due()); so nothing fails for want of memory, it only takes its turn. */
+ * lock that is held has none. A host lends some of its own, and who finds them all lent, and no memory, comes again when
+ * one is back (lsh_vote_due()): so nothing fails for want of memory, it only takes its turn. */
 struct lsh_saying {
 	struct lsh_call call;
-	struct lsh_host *lender;      /* whose own it is (in use); or NULL */
+	struct lsh_host *lender;      /* whose own it is, while it is lent (in use); or NULL */
 	enum lsh_verb verb;
 	bool placed;                  /* it takes a place */
 	bool asked_before;            /* what was so before it */
@@ -89,8 +89,7 @@ struct lsh_voted {
 	bool moved;                    /* the lock lives elsewhere since: that server knows better */
 };
 
-/* False: no memory. */
-bool lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
+void lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
 
 /* Is something on its way, but a cancel? */
 static inline bool
