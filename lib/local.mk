@@ -99,6 +99,7 @@ leash_sources += lib/lease/resource.c
 leash_sources += lib/lease/resource.h
 leash_sources += lib/lease/round.c
 leash_sources += lib/lease/round.h
+leash_sources += lib/lease/saying.c
 leash_sources += lib/lease/single.c
 leash_sources += lib/lease/strategy.h
 leash_sources += lib/lease/subscription.c

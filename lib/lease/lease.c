@@ -86,8 +86,12 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	struct lsh_lease *lease = allocate(b, number, foreign, size);
 	bool made = lease != NULL && has_room(lease, want);
 
-	for (size_t i = 0; made && i < lease->count; i++)
-		made = (lease->votes[i].saying = lsh_new(struct lsh_saying)) != NULL;
+	for (size_t i = 0; made && i < lease->count; i++) {
+		struct lsh_host *host = b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i);
+
+		lsh_vote_init(&lease->votes[i], lease, host);
+		made = lease->votes[i].saying != NULL;
+	}
 	/* before the server is asked: arming a lease that was granted cannot fail */
 	if (!made || !lsh_watchdog_reserve(b->watchdog)) {
 		lsh_lease_free(lease);
@@ -101,8 +105,6 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	lease->claim_ms = b->strategy->has_queue ? (int32_t)lsh_pace_claim_ms(lease->lease_ms) : 0;
 	lease->safety = want->safety;
 	lease->ends_at = LSH_NEVER;
-	for (size_t i = 0; i < lease->count; i++)
-		lsh_vote_init(&lease->votes[i], lease, b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i));
 	lease->sharded = atomic_load(&lease->votes[0].host->sharded);
 	return lease;
 }

@@ -32,7 +32,8 @@ lsh_lease_free(struct lsh_lease *lease)
 	for (size_t i = 0; lease != NULL && i < lease->count; i++) {
 		lsh_host_keep(&lease->votes[i].late.host, NULL);
 		lsh_host_keep(&lease->votes[i].host, NULL);
-		lsh_free(lease->votes[i].saying);
+		if (lease->votes[i].saying != NULL)
+			lsh_saying_give_back(lease->votes[i].saying);
 	}
 	if (lease != NULL)
 		lsh_free(lease->replicas);

@@ -249,36 +249,6 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 	snprintf(out, size, "%s%s", resource->key, suffix != NULL ? suffix : "");
 }
 
-static struct lsh_saying *
-borrow(struct lsh_host *host)
-{
-	uint32_t unlent = atomic_load(&host->unlent);
-	struct lsh_saying *s;
-
-	do
-		if (unlent == 0)
-			return lsh_new(struct lsh_saying);
-	while (!atomic_compare_exchange_weak(&host->unlent, &unlent, unlent & (unlent - 1)));
-	s = &host->sayings[__builtin_ctz(unlent)];
-	lsh_host_keep(&s->lender, host);
-	return s;
-}
-
-static void
-give_back(struct lsh_saying *s)
-{
-	struct lsh_host *lender = s->lender;
-
-	if (lender == NULL) {
-		lsh_free(s);
-		return;
-	}
-	s->lender = NULL;
-	if (atomic_fetch_or(&lender->unlent, UINT32_C(1) << (s - lender->sayings)) == 0)
-		lsh_node_kick(lender->server.node); /* others have come for it, perhaps */
-	lsh_server_leave(&lender->server);
-}
-
 static void
 release(struct lsh_call *call, void *owner)
 {
@@ -460,7 +430,7 @@ static void
 done(struct lsh_call *call, const struct lsh_result *r)
 {
 	(saying_of(call)->verb == LSH_RELEASE ? canceled : answered)(call, r);
-	give_back(saying_of(call)); /* before whoever waited for it goes on */
+	lsh_saying_give_back(saying_of(call)); /* before whoever waited for it goes on */
 }
 
 static const struct lsh_call_ops call_ops = {
@@ -477,7 +447,7 @@ make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
 	if (s != NULL && !s->call.out)
 		v->saying = NULL;
 	else
-		s = borrow(v->host);
+		s = lsh_saying_borrow(v->host);
 	if (s == NULL) { /* its host's thread comes again when one is back */
 		put_into_due(v);
 		if (atomic_load(&v->host->unlent) != 0)
@@ -508,7 +478,7 @@ start(struct lsh_vote *v, struct lsh_saying *s, struct lsh_parker *reader)
 	if (s->verb == LSH_ACQUIRE)
 		note_unsent(v, s);
 	*place = NULL;
-	give_back(s);
+	lsh_saying_give_back(s);
 	lsh_lease_unref(v->lease); /* not the last: the caller has one */
 	return false;
 }
@@ -619,4 +589,5 @@ lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host
 	v->lease = lease;
 	v->again_at = LSH_NEVER;
 	lsh_host_keep(&v->host, host);
+	v->saying = lsh_saying_borrow(host);
 }

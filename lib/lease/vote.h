@@ -32,8 +32,8 @@ struct lsh_late {
 };
 
 /* Something that is said of a vote. It is there only while that is on its way, and for the first request beforehand: a
- * lock that is held has none. A host lends some of its own, and who finds them all lent, and no memory, comes again when
- * one is back (lsh_vote_due()): so nothing fails for want of memory, it only takes its turn. */
+ * lock that is held has none. A host lends some of its own, and who finds them all lent, and no memory, comes again
+ * when one is back (lsh_vote_due()): so nothing fails for want of memory, it only takes its turn. */
 struct lsh_saying {
 	struct lsh_call call;
 	struct lsh_host *lender;      /* whose own it is, while it is lent (in use); or NULL */
@@ -88,6 +88,9 @@ struct lsh_voted {
 	bool placed;                   /* and with a place */
 	bool moved;                    /* the lock lives elsewhere since: that server knows better */
 };
+
+struct lsh_saying *lsh_saying_borrow(struct lsh_host *host); /* NULL: no memory, and all are lent */
+void lsh_saying_give_back(struct lsh_saying *saying);
 
 void lsh_vote_init(struct lsh_vote *vote, struct lsh_lease *lease, struct lsh_host *host);
 
