@@ -114,6 +114,10 @@ lsh_decimal_write(char *out, uint64_t n)
 		*out = (char)('0' + n);
 		return 1;
 	}
+	if (n < 100) {
+		memcpy(out, &pairs[n * 2], 2);
+		return 2;
+	}
 	for (; n >= 10; n /= 100)
 		memcpy(at -= 2, &pairs[n % 100 * 2], 2);
 	if (n > 0)

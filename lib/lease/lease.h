@@ -69,36 +69,28 @@ enum lsh_found {
 };
 
 struct lsh_lease_events {
-	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);            /* its token holds the lock; false: that is
-	                                                                         dealt with, and the lease is over */
-	bool (*granted)(struct lsh_lease *lease, int64_t fence);              /* false: nobody is there for it any more */
-	void (*pending)(struct lsh_lease *lease, int64_t until);              /* granted, and not yet acknowledged: the
-	                                                                         replicas have until then */
+	/* Its token holds the lock. False: that is dealt with, and the lease is over. */
+	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);
+	bool (*granted)(struct lsh_lease *lease, int64_t fence); /* false: nobody is there for it any more */
+	void (*pending)(struct lsh_lease *lease, int64_t until); /* granted; the replicas have until then */
 	/* Not yet. TIMEOUT: somebody else has it. acquire is to be called again at `again_at`: with a new lease, if this
 	 * one is ENDING then. */
 	void (*waits)(struct lsh_lease *lease, const leash_error *why, int64_t again_at);
-	void (*failed)(struct lsh_lease *lease, const leash_error *why);      /* and for whom it is now it will not get
-	                                                                         better */
-	void (*renewed)(struct lsh_lease *lease, int64_t sent, int64_t lease_ms); /* valid_until is another one; a renewal
-	                                                                             for so long has succeeded */
-	void (*revalued)(struct lsh_lease *lease);                            /* valid_until is another one, without a
-	                                                                         renewal */
-	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final); /* `why`, if not NULL, is for
-	                                                                                     whoever extends it */
-	void (*at_risk)(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why); /* `why` NULL: no
-	                                                                                                      more */
-	void (*lost)(struct lsh_lease *lease, const char *why);               /* it is ENDING */
-	void (*ended)(struct lsh_lease *lease, enum lsh_found found, const leash_error *why); /* what became of its release,
-	                                                                                         as far as that is known;
-	                                                                                         comes again if it is not
-	                                                                                         for good */
-	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now);            /* HELD: how long a renewal may ask for; 0:
-	                                                                         none is wanted */
-	const char *(*why_over)(struct lsh_lease *lease, int64_t now);        /* HELD, past its valid_until; NULL: none
-	                                                                         succeeded */
-	bool (*is_old)(const struct lsh_lease *lease, int64_t fence);         /* a fence that cannot be one of a grant that
-	                                                                         comes now */
-	bool (*is_wanted)(const struct lsh_resource *resource);               /* somebody waits here */
+	void (*failed)(struct lsh_lease *lease, const leash_error *why); /* for whom it is now it will not get better */
+	/* valid_until is another one: by a renewal for so long; or without one */
+	void (*renewed)(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
+	void (*revalued)(struct lsh_lease *lease);
+	/* `why`, if not NULL, is for whoever extends it */
+	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final);
+	/* `why` NULL: no more */
+	void (*at_risk)(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why);
+	void (*lost)(struct lsh_lease *lease, const char *why); /* it is ENDING */
+	/* What became of its release, as far as that is known; comes again if it is not for good. */
+	void (*ended)(struct lsh_lease *lease, enum lsh_found found, const leash_error *why);
+	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now); /* HELD: how long a renewal may ask for; 0: none */
+	const char *(*why_over)(struct lsh_lease *lease, int64_t now); /* HELD, past valid_until; NULL: none succeeded */
+	bool (*is_old)(const struct lsh_lease *lease, int64_t fence); /* it cannot be of a grant that comes now */
+	bool (*is_wanted)(const struct lsh_resource *resource); /* somebody waits here */
 };
 
 /* The keys of one lock. It is a part of that. */

@@ -4,15 +4,6 @@
 #include "lease/tally.h"
 #include "watchdog/pace.h"
 
-/* There was no connection, or it was lost before an answer came: it is asked again over a new one. */
-static bool
-is_away(const struct lsh_vote *v)
-{
-	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
-
-	return s->trouble == LEASH_OK && (!lsh_host_is_up(v->host) || lsh_quorum_epoch(v) != s->asked_epoch);
-}
-
 static bool
 counts(const struct lsh_vote *v)
 {
@@ -147,7 +138,8 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 		c->open++;
 	} else if (fails) {
 		c->dialing += s->trouble == LEASH_OK && !lsh_node_has_tried(v->host->server.node);
-		c->away += is_away(v);
+		/* there was no connection, or it was lost before an answer came: it is asked again over a new one */
+		c->away += s->trouble == LEASH_OK && (!lsh_host_is_up(v->host) || lsh_quorum_epoch(v) != s->asked_epoch);
 	}
 }
 
