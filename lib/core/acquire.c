@@ -89,13 +89,6 @@ again(struct lsh_op *op)
 		op->wakes_at = LSH_NEVER;
 }
 
-/* Does anybody in this process have the lock, or wait for it? */
-static bool
-is_wanted(const struct lsh_lock *lock)
-{
-	return lock->hold != NULL || !lsh_list_empty(&lock->plain.ops) || !lsh_list_empty(&lock->plain.link);
-}
-
 static bool
 refuse(struct lsh_op *op, leash_status status)
 {
@@ -108,6 +101,8 @@ begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
 	struct lsh_hold *hold = lsh_hold_check(op);
+	/* by others of this process */
+	bool is_wanted = lock->hold != NULL || !lsh_list_empty(&lock->plain.ops) || !lsh_list_empty(&lock->plain.link);
 
 	if (hold != NULL)
 		return nest(op, hold);
@@ -117,7 +112,7 @@ begin(struct lsh_op *op)
 		return refuse(op, LEASH_CANCELED);
 	if (lsh_is_closing(lock))
 		return refuse(op, LEASH_CLOSED);
-	if (op->want.tries && is_wanted(lock))
+	if (op->want.tries && is_wanted)
 		return refuse(op, why_late(op, &lock->plain));
 	if (!lsh_op_join(op, lock->fair ? &op->own : &lock->plain)) {
 		lsh_count(lock, LSH_COUNT_GAVE_UP);

@@ -48,20 +48,14 @@ lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *messa
 	return true;
 }
 
-/* Is each vote to find out by itself: because it has to follow a redirection, or what is wrong may be wrong with one of
- * them only? */
-static bool
-goes_alone(const struct lsh_batch *b, const struct lsh_result *r)
-{
-	return r->what == LSH_CALL_REFUSED && (r->fault == LSH_FAULT_CLUSTER || (b->count > 1 && !r->again));
-}
-
 /* What it says is for each of its votes to hear, one after the other and without the batch's own monitor: see
  * release(). */
 static void
 done(struct lsh_call *call, const struct lsh_result *r)
 {
 	struct lsh_batch *b = batch_of(call);
+	/* each is to follow a redirection by itself; or what is wrong may be wrong with one of them only */
+	bool apart = r->what == LSH_CALL_REFUSED && (r->fault == LSH_FAULT_CLUSTER || (b->count > 1 && !r->again));
 
 	lsh_monitor_leave(&b->monitor);
 	for (size_t i = 0; i < b->count; i++) {
@@ -73,7 +67,7 @@ done(struct lsh_call *call, const struct lsh_result *r)
 			b->kind->read(&voted.verdict, b->verb, r->message, i, b->count);
 		lsh_monitor_enter(&lease->resource->monitor);
 		v->batch = NULL;
-		v->alone = goes_alone(b, r) || (r->what == LSH_CALL_ANSWERED && voted.verdict.what == LSH_BY_ITSELF);
+		v->alone = apart || (r->what == LSH_CALL_ANSWERED && voted.verdict.what == LSH_BY_ITSELF);
 		if (v->alone && lease->state < LSH_ENDING)
 			lsh_vote_due(v);
 		else if (lease->state < LSH_ENDING || LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD))

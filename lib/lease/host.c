@@ -5,7 +5,6 @@
 #include "lease/replicas.h"
 #include "lease/resource.h"
 #include "lease/subscription.h"
-#include "lease/vote.h"
 #include "redis/listener.h"
 
 #include <errno.h>

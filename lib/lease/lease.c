@@ -577,11 +577,8 @@ fire(struct lsh_lease *lease, int64_t now)
 		if (!LSH_MUTATES(LSH_WORDS_ARE_NOT_SAID))
 			lsh_lease_check(lease);
 		break;
-	case LSH_ENDING:
-		lsh_lease_check(lease);
-		break;
 	default:
-		if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
+		if (lease->state == LSH_ENDING || LSH_MUTATES(LSH_RENEWALS_GO_ON))
 			lsh_lease_check(lease);
 		break;
 	}

@@ -152,30 +152,24 @@ lsh_presence_renew(struct lsh_host *host)
 		atomic_store(&host->presence.next_at, 0);
 }
 
-/* In a cluster a server may have the slot by now that another one had when it was told. */
-static bool
-may_be_known(const struct lsh_host *host)
-{
-	const struct lsh_backend *b = host->backend;
-
-	return host->presence.written || (lsh_router_is_cluster(b->router) && atomic_load(&b->presence_at) != 0 &&
-	                                  lsh_router_has_slot(&host->server, b->presence_slot));
-}
-
 void
 lsh_presence_end(struct lsh_host *host)
 {
+	const struct lsh_backend *b = host->backend;
 	struct lsh_pipe *pipe = lsh_node_pipe(host->server.node);
 	struct lsh_presence *p = &host->presence;
 	char key[LSH_PARTY_KEY_SIZE];
-	size_t size = lsh_party_key(key, host->backend->options.prefix, host->backend->uuid);
+	size_t size = lsh_party_key(key, b->options.prefix, b->uuid);
 	struct lsh_arg args[] = {LSH_ARG("DEL"), {key, size}};
-	bool appended;
+	bool known;
 
 	lsh_monitor_enter(&p->monitor);
 	p->over = true;
-	appended = may_be_known(host) && lsh_pipe_append_unheard(pipe, args, 2, lsh_now_ns());
+	/* in a cluster it may have the slot by now that another server had when that was told */
+	known = p->written || (lsh_router_is_cluster(b->router) && atomic_load(&b->presence_at) != 0 &&
+	                       lsh_router_has_slot(&host->server, b->presence_slot));
+	known = known && lsh_pipe_append_unheard(pipe, args, 2, lsh_now_ns());
 	lsh_monitor_leave(&p->monitor);
-	if (appended)
+	if (known)
 		lsh_pipe_flush(pipe);
 }

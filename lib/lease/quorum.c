@@ -36,7 +36,6 @@
 
 #include "base/error.h"
 
-#include <stdio.h>
 
 /* ---- a lease that is held ---- */
 
@@ -436,7 +435,6 @@ describe(struct lsh_lease *lease, leash_error *why)
 }
 
 const struct lsh_strategy lsh_quorum = {
-	.name = "quorum",
 	.why_over = "no renewal succeeded with a majority of the servers before its lease ran out",
 	.cancels_first = true,
 	.round_size = sizeof(struct lsh_round),

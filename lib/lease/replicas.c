@@ -22,7 +22,6 @@
 #include "watchdog/pace.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What became of a renewal. */
@@ -235,14 +234,6 @@ take(struct lsh_replicas *x, struct lsh_lease *lease)
 	return true;
 }
 
-/* The monitor entered. */
-static bool
-start_wait(struct lsh_replicas *x)
-{
-	x->waits = lsh_call_start(&x->wait, NULL);
-	return x->waits;
-}
-
 /* There is no connection. */
 static void
 note_node(struct lsh_replicas *x)
@@ -263,7 +254,7 @@ send(struct lsh_replicas *x)
 	lsh_monitor_enter(&x->batch.monitor);
 	started = lsh_call_start(&x->batch.call, NULL);
 	if (started && x->ready == x->batch.call.ticket.epoch)
-		start_wait(x);
+		x->waits = lsh_call_start(&x->wait, NULL);
 	lsh_monitor_leave(&x->batch.monitor);
 	if (started)
 		return;
@@ -543,7 +534,9 @@ renewal_done(struct lsh_call *call, const struct lsh_result *r)
 	lsh_monitor_enter(&x->batch.monitor);
 	x->renewed = true;
 	x->refused = !any;
-	waits = x->waits || (any && start_wait(x));
+	if (any && !x->waits)
+		x->waits = lsh_call_start(&x->wait, NULL);
+	waits = x->waits;
 	if (waits)
 		return;
 	lsh_monitor_leave(&x->batch.monitor);

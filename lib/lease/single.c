@@ -4,11 +4,9 @@
 #include "base/mutation.h"
 #include "lease/host.h"
 #include "lease/replicas.h"
-#include "lease/resource.h"
 #include "lease/subscription.h"
 #include "watchdog/pace.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const leash_error nothing = {LEASH_OK, 0, ""}, others = {LEASH_TIMEOUT, 0, ""};
@@ -374,16 +372,6 @@ silent(struct lsh_lease *lease)
 		lsh_pipe_break_if_silent(lsh_node_pipe(lease->votes[0].host->server.node), lease->wanted_at);
 }
 
-static void
-renewed(struct lsh_lease *lease, const struct lsh_voted *voted)
-{
-	lsh_lease_prolong(lease, voted->result->sent, voted->lease_ms);
-	lsh_lease_renewed(lease, voted->result->sent, voted->lease_ms);
-	lsh_events_of(lease)->at_risk(lease, 0, 0, NULL);
-	if (voted->verdict.had_no_ttl)
-		lsh_lease_warn_of_no_ttl(lease, lsh_host_of(voted->result->server));
-}
-
 /* Of an extension, which is no sign of anything. */
 static void
 not_extended(struct lsh_lease *lease, const struct lsh_voted *voted)
@@ -429,7 +417,11 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 	if (r->what == LSH_CALL_ANSWERED)
 		kept = lsh_now_ns() < lease->valid_until; /* past it, it is lost for ever, whatever the answer */
 	if (kept) {
-		renewed(lease, voted);
+		lsh_lease_prolong(lease, r->sent, voted->lease_ms);
+		lsh_lease_renewed(lease, r->sent, voted->lease_ms);
+		events->at_risk(lease, 0, 0, NULL);
+		if (voted->verdict.had_no_ttl)
+			lsh_lease_warn_of_no_ttl(lease, lsh_host_of(r->server));
 		return;
 	}
 	if (extends && r->what != LSH_CALL_ANSWERED) {
@@ -545,7 +537,6 @@ describe(struct lsh_lease *lease, leash_error *why)
 }
 
 const struct lsh_strategy lsh_single = {
-	.name = "single",
 	.why_over = "no renewal succeeded before its lease ran out",
 	.has_queue = true,
 	.fits = fits,

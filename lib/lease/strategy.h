@@ -8,7 +8,6 @@
 #include "lease/lease_inside.h"
 
 struct lsh_strategy {
-	const char *name;
 	const char *why_over;    /* no renewal succeeded */
 	bool has_queue;          /* the server keeps one, and tells who is next */
 	bool cancels_first;      /* a cancel has to be executed before the next request, or that is refused */

@@ -1,6 +1,5 @@
 #include "lease/vote.h"
 
-#include "base/memory.h"
 #include "base/mutation.h"
 #include "lease/host.h"
 #include "lease/resource.h"
@@ -519,17 +518,6 @@ lsh_vote_raise(struct lsh_vote *v, int64_t fence)
 
 /* ---- the end ---- */
 
-/* A server writes out first to whom it had something to say last. The answer to a release would go before the message
- * to the next holder, and whoever is woken by it would run before the server writes on, where they share a CPU. An
- * answer that is there already when the release is executed turns that round. */
-static void
-let_the_next_go_first(struct lsh_vote *v)
-{
-	struct lsh_arg ping = LSH_ARG("PING");
-
-	lsh_pipe_append_unheard(lsh_node_pipe(v->host->server.node), &ping, 1, lsh_now_ns());
-}
-
 static void
 prepare_cancel(const struct lsh_vote *v, struct lsh_call *call, uint64_t epoch)
 {
@@ -545,7 +533,8 @@ prepare_cancel(const struct lsh_vote *v, struct lsh_call *call, uint64_t epoch)
 void
 lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 {
-	uint64_t epoch = lsh_pipe_epoch(lsh_node_pipe(v->host->server.node));
+	struct lsh_pipe *pipe = lsh_node_pipe(v->host->server.node);
+	uint64_t epoch = lsh_pipe_epoch(pipe);
 	int64_t now = lsh_now_ns();
 	struct lsh_saying *s;
 
@@ -559,8 +548,11 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 	if (s == NULL)
 		return;
 	prepare_cancel(v, &s->call, epoch);
+	/* A server writes out first to whom it had something to say last. The answer to a release would go before the
+	 * message to the next holder, and whoever is woken by it would run before the server writes on, where they share a
+	 * CPU. An answer that is there already when the release is executed turns that round. */
 	if (v->lease->waited && reader != NULL)
-		let_the_next_go_first(v);
+		lsh_pipe_append_unheard(pipe, &(struct lsh_arg)LSH_ARG("PING"), 1, now);
 	if (!start(v, s, reader)) {
 		v->cancel_epoch = epoch;
 		v->again_at = LSH_NEVER; /* the next connection brings it up */
