@@ -22,7 +22,7 @@ struct lsh_presence {
 	struct lsh_monitor monitor;
 	struct lsh_call call;
 	_Atomic int64_t next_at;  /* when it is to be written */
-	bool written;             /* ever */
+	atomic_bool written;      /* ever */
 	bool over;
 };
 
