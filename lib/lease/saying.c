@@ -1,3 +1,4 @@
+/* What is said of votes lies in memory that a host lends. No mutex; any thread. */
 #include "lease/host.h"
 
 #include "base/memory.h"
