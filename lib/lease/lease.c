@@ -109,14 +109,6 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 	return lease;
 }
 
-size_t
-lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE])
-{
-	if (!lease->foreign)
-		return lsh_token_write(out, lease->resource->backend->uuid, lease->token.number);
-	return (size_t)(stpcpy(out, lease->token.text) - out);
-}
-
 struct lsh_lease *
 lsh_lease_new(struct lsh_resource *r, const struct lsh_wish *want)
 {

@@ -7,6 +7,14 @@
 
 /* ---- its leases ---- */
 
+size_t
+lsh_lease_token(const struct lsh_lease *lease, char out[static LSH_TOKEN_SIZE])
+{
+	if (!lease->foreign)
+		return lsh_token_write(out, lease->resource->backend->uuid, lease->token.number);
+	return (size_t)(stpcpy(out, lease->token.text) - out);
+}
+
 bool
 lsh_lease_has_token(const struct lsh_lease *lease, const char *token, size_t size)
 {
