@@ -20,7 +20,8 @@ struct lsh_host {
 	struct lsh_replicas *replicas; /* a list that only grows */
 	struct lsh_batch batches[LSH_BATCHES];
 	struct lsh_batch *filling;    /* of those, by its thread; or NULL */
-	_Atomic uint32_t unlent;      /* a bit for each that is not */
+	_Atomic uint32_t unlent;      /* a bit for each that is not, */
+	atomic_bool all_wanted;       /* and somebody waits for one */
 	struct lsh_saying sayings[LSH_SAYINGS];
 	struct lsh_presence presence;
 	_Atomic uint64_t cancels_epoch; /* the connection over which a cancel was executed last: the server has that

@@ -28,7 +28,8 @@ lsh_saying_give_back(struct lsh_saying *s)
 		return;
 	}
 	s->lender = NULL;
-	if (atomic_fetch_or(&lender->unlent, UINT32_C(1) << (s - lender->sayings)) == 0)
-		lsh_node_kick(lender->server.node); /* others have come for it, perhaps */
+	atomic_fetch_or(&lender->unlent, UINT32_C(1) << (s - lender->sayings));
+	if (atomic_load(&lender->all_wanted) && atomic_exchange(&lender->all_wanted, false))
+		lsh_node_kick(lender->server.node);
 	lsh_server_leave(&lender->server);
 }

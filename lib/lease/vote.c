@@ -449,7 +449,8 @@ make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
 		s = lsh_saying_borrow(v->host);
 	if (s == NULL) { /* its host's thread comes again when one is back */
 		put_into_due(v);
-		if (atomic_load(&v->host->unlent) != 0)
+		atomic_store(&v->host->all_wanted, true);
+		if (atomic_load(&v->host->unlent) != 0) /* since just now */
 			lsh_node_kick(v->host->server.node);
 		return NULL;
 	}
