@@ -182,7 +182,7 @@ lsh_watchdog_free(struct lsh_watchdog *w)
 }
 
 void
-lsh_watchdog_forsake(struct lsh_watchdog *w)
+lsh_watchdog_after_fork(struct lsh_watchdog *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);

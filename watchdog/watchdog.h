@@ -77,7 +77,7 @@ void lsh_watchdog_stop(struct lsh_watchdog *w);
 void lsh_watchdog_free(struct lsh_watchdog *w);
 
 /* In a forked child: close the child's copy of the descriptor, and touch nothing else. */
-void lsh_watchdog_forsake(struct lsh_watchdog *w);
+void lsh_watchdog_after_fork(struct lsh_watchdog *w);
 
 /* Room for one more timer. False: no memory. */
 bool lsh_watchdog_reserve(struct lsh_watchdog *w);

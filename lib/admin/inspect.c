@@ -237,8 +237,8 @@ lsh_stats(struct lsh_engine *e, leash_stats *stats)
 
 		if (server == NULL)
 			continue;
-		stats->commands += lsh_pipe_commands(lsh_node_pipe(server->node));
-		stats->connects += lsh_pipe_connects(lsh_node_pipe(server->node));
+		stats->commands += lsh_pipeline_commands(lsh_node_pipeline(server->node));
+		stats->connects += lsh_pipeline_connects(lsh_node_pipeline(server->node));
 		/* else a replica, or gone: nothing is missing if that is not there */
 		if (lsh_server_serves(server)) {
 			stats->connected = stats->connected && lsh_node_is_up(server->node);

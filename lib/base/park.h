@@ -20,8 +20,8 @@
 
 struct lsh_parker {
 	_Atomic uint32_t word;
-	void *_Atomic at;         /* the pipe in whose lsh_pipe_wait() its thread is */
-	_Atomic uint64_t untimed; /* of a pipe: for the command before that one its thread has no timer; 0: none */
+	void *_Atomic at;         /* the pipeline in whose lsh_pipeline_wait() its thread is */
+	_Atomic uint64_t untimed; /* of a pipeline: for the command before that one its thread has no timer; 0: none */
 };
 
 /* Sleep until unparked or until `deadline` (ns, LSH_NEVER: no end). */

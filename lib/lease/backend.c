@@ -184,7 +184,7 @@ void
 lsh_backend_after_fork(struct lsh_backend *b)
 {
 	lsh_router_after_fork(b->router, lsh_host_after_fork);
-	lsh_watchdog_forsake(b->watchdog);
+	lsh_watchdog_after_fork(b->watchdog);
 }
 
 /* ---- resources ---- */
@@ -258,7 +258,7 @@ lsh_backend_flush(struct lsh_backend *b)
 	if (b->strategy->has_queue)
 		return; /* who waits for its one server reads there, and flushes before */
 	for (size_t i = 0; i < lsh_router_count(b->router); i++)
-		lsh_pipe_flush(lsh_node_pipe(lsh_router_at(b->router, i)->node));
+		lsh_pipeline_flush(lsh_node_pipeline(lsh_router_at(b->router, i)->node));
 }
 
 bool

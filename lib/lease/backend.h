@@ -1,7 +1,7 @@
 /* The backend: what the leases of one client have in common. Its servers, its strategy, its watchdog.
  *
  * Mutexes, in the order in which they are taken: what the owner of the resources takes to find them; a resource's
- * monitor; then the leaves: a host's, a presence's, and those inside the watchdog, the pipe, the courier and the
+ * monitor; then the leaves: a host's, a presence's, and those inside the watchdog, the pipeline, the courier and the
  * cluster. None is held across I/O that may wait, or a callback of the program. */
 #ifndef LSH_LEASE_BACKEND_H
 #define LSH_LEASE_BACKEND_H

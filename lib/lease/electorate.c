@@ -191,7 +191,7 @@ leash_status
 lsh_electorate_await(struct lsh_backend *b, leash_error *err)
 {
 	struct lsh_thread *self = lsh_self();
-	/* the dials end by themselves */
+	/* the attempts end by themselves */
 	int64_t began = lsh_now_ns(), deadline = lsh_after(began, b->options.timeout + b->options.timeout / 4);
 	size_t count = lsh_router_count(b->router);
 	bool decided = false;

@@ -5,11 +5,11 @@
 #include "lease/replicas.h"
 #include "lease/resource.h"
 #include "lease/subscription.h"
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 
 #include <errno.h>
 
-#define PATIENT (200 * LSH_MS) /* so long the first dial may take before the map is doubted */
+#define PATIENT (200 * LSH_MS) /* so long the first attempt to connect may take before the map is doubted */
 
 /* ---- what its thread has to see to ---- */
 
@@ -247,9 +247,9 @@ static const struct lsh_node_ops node_ops = {
 	.expects_messages = expects_messages, .clock_jumped = clock_jumped,
 };
 
-static const struct lsh_listener_ops wakeups = {.message = lsh_wakeup_message};
+static const struct lsh_pubsub_ops wakeups = {.message = lsh_wakeup_message};
 
-static const struct lsh_listener_ops wakeups_of_cluster = {
+static const struct lsh_pubsub_ops wakeups_of_cluster = {
 	.message = lsh_wakeup_message,
 	.subscribed = lsh_subscription_confirmed,
 	.unsubscribed = lsh_subscription_ended,
@@ -340,6 +340,6 @@ lsh_host_free(struct lsh_server *server)
 void
 lsh_host_after_fork(struct lsh_server *server)
 {
-	lsh_node_forsake(server->node);
+	lsh_node_after_fork(server->node);
 	lsh_replicas_after_fork(lsh_host_of(server));
 }

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/mutation.h"
 #include "lease/host.h"
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 #include "watchdog/pace.h"
 
 #include <limits.h>
@@ -514,9 +514,9 @@ lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*ove
 	struct lsh_node *node = source->host->server.node;
 
 	if (source->messages)
-		lsh_listener_wait(lsh_node_listener(node), parker, until, over, arg);
+		lsh_pubsub_wait(lsh_node_pubsub(node), parker, until, over, arg);
 	else
-		lsh_pipe_wait(lsh_node_pipe(node), parker, source->epoch, source->number, over, arg, until);
+		lsh_pipeline_wait(lsh_node_pipeline(node), parker, source->epoch, source->number, over, arg, until);
 	lsh_server_leave(&source->host->server);
 }
 

@@ -156,7 +156,7 @@ void
 lsh_presence_end(struct lsh_host *host)
 {
 	const struct lsh_backend *b = host->backend;
-	struct lsh_pipe *pipe = lsh_node_pipe(host->server.node);
+	struct lsh_pipeline *pipeline = lsh_node_pipeline(host->server.node);
 	struct lsh_presence *p = &host->presence;
 	char key[LSH_PARTY_KEY_SIZE];
 	size_t size = lsh_party_key(key, b->options.prefix, b->uuid);
@@ -168,8 +168,8 @@ lsh_presence_end(struct lsh_host *host)
 	/* in a cluster it may have the slot by now that another server had when that was told */
 	known = p->written || (lsh_router_is_cluster(b->router) && atomic_load(&b->presence_at) != 0 &&
 	                       lsh_router_has_slot(&host->server, b->presence_slot));
-	known = known && lsh_pipe_append_unheard(pipe, args, 2, lsh_now_ns());
+	known = known && lsh_pipeline_append_unheard(pipeline, args, 2, lsh_now_ns());
 	lsh_monitor_leave(&p->monitor);
 	if (known)
-		lsh_pipe_flush(pipe);
+		lsh_pipeline_flush(pipeline);
 }

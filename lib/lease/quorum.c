@@ -174,7 +174,7 @@ silent(struct lsh_lease *lease)
 {
 	for (size_t i = 0; i < lease->count; i++)
 		if (lsh_quorum_is_open(&lease->votes[i]))
-			lsh_pipe_break_if_silent(lsh_node_pipe(lease->votes[i].host->server.node), lease->wanted_at);
+			lsh_pipeline_break_if_silent(lsh_node_pipeline(lease->votes[i].host->server.node), lease->wanted_at);
 }
 
 /* ---- the end ---- */

@@ -137,7 +137,7 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 	if (lsh_quorum_is_open(v)) {
 		c->open++;
 	} else if (fails) {
-		c->dialing += s->trouble == LEASH_OK && !lsh_node_has_tried(v->host->server.node);
+		c->connecting += s->trouble == LEASH_OK && !lsh_node_has_tried(v->host->server.node);
 		/* there was no connection, or it was lost before an answer came: it is asked again over a new one */
 		c->away += s->trouble == LEASH_OK && (!lsh_host_is_up(v->host) || lsh_quorum_epoch(v) != s->asked_epoch);
 	}

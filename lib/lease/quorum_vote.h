@@ -41,7 +41,7 @@ struct lsh_count {
 	unsigned sound;     /* of which nothing bad is known */
 	unsigned renewed;   /* votes since the last renewal was wanted */
 	unsigned open;      /* of which something is still to be heard, */
-	unsigned dialing;   /* or may be: nobody tells when the first attempt to connect has failed */
+	unsigned connecting;   /* or may be: nobody tells when the first attempt to connect has failed */
 	unsigned away;      /* or may be, over a new connection */
 	bool retry;         /* one failed that can be asked */
 	const struct lsh_quorum_vote *last; /* the majority-th to end, or NULL: up to then the lease is valid */
@@ -63,7 +63,7 @@ lsh_quorum_is_open(const struct lsh_vote *vote)
 static inline uint64_t
 lsh_quorum_epoch(const struct lsh_vote *vote)
 {
-	return lsh_pipe_epoch(lsh_node_pipe(vote->host->server.node));
+	return lsh_pipeline_epoch(lsh_node_pipeline(vote->host->server.node));
 }
 
 /* It is the token's, by a command sent then that asked for so long. */

@@ -259,7 +259,7 @@ send(struct lsh_replicas *x)
 	if (started)
 		return;
 	note_node(x);
-	if (lsh_pipe_epoch(lsh_node_pipe(x->server.node)) == 0 && o->trouble.status == LEASH_UNAVAILABLE &&
+	if (lsh_pipeline_epoch(lsh_node_pipeline(x->server.node)) == 0 && o->trouble.status == LEASH_UNAVAILABLE &&
 	    o->trouble.sys_errno == 0) {
 		o->trouble.text[0] = '\0'; /* it is being made for the first time: nothing was lost */
 		o->event = NULL;
@@ -755,7 +755,7 @@ lsh_replicas_stop(struct lsh_host *host)
 	                       due, any more */
 	pthread_mutex_unlock(&host->mutex);
 	for (; x != NULL; x = x->next) {
-		lsh_pipe_break(lsh_node_pipe(x->server.node), 0); /* or the answer to a WAIT would be awaited */
+		lsh_pipeline_break(lsh_node_pipeline(x->server.node), 0); /* or the answer to a WAIT would be awaited */
 		lsh_node_stop(x->server.node);
 		visit_due(x, send_on);
 	}
@@ -774,5 +774,5 @@ void
 lsh_replicas_after_fork(struct lsh_host *host)
 {
 	for (struct lsh_replicas *x = host->replicas; x != NULL; x = x->next)
-		lsh_node_forsake(x->server.node);
+		lsh_node_after_fork(x->server.node);
 }

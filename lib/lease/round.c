@@ -342,7 +342,7 @@ count_adoption(struct lsh_lease *lease)
 		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %u servers do not have it", c.refusals,
 		         lease->count);
 		lsh_events_of(lease)->failed(lease, &why);
-	} else if (c.open + c.dialing == 0 && (c.votes < majority ? c.away == 0 : !raise(lease, fence))) {
+	} else if (c.open + c.connecting == 0 && (c.votes < majority ? c.away == 0 : !raise(lease, fence))) {
 		/* the fence is raised among those who are there; whether there is a majority depends on the others, too */
 		say_excuses(lease, &why);
 		lsh_events_of(lease)->failed(lease, &why);
@@ -362,7 +362,7 @@ lsh_round_adopt(struct lsh_lease *lease, struct lsh_wish *want)
 		for (size_t i = 0; i < lease->count; i++)
 			lsh_quorum_ask(&lease->votes[i], lease->lease_ms, want->until, now);
 	}
-	again = lsh_quorum_count(lease, now).dialing > 0 ? lsh_after_ms(now, 10) : LSH_NEVER;
+	again = lsh_quorum_count(lease, now).connecting > 0 ? lsh_after_ms(now, 10) : LSH_NEVER;
 	count_adoption(lease);
 	return again;
 }

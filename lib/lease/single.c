@@ -369,7 +369,7 @@ static void
 silent(struct lsh_lease *lease)
 {
 	if (!lsh_lease_is_acknowledged(lease))
-		lsh_pipe_break_if_silent(lsh_node_pipe(lease->votes[0].host->server.node), lease->wanted_at);
+		lsh_pipeline_break_if_silent(lsh_node_pipeline(lease->votes[0].host->server.node), lease->wanted_at);
 }
 
 /* Of an extension, which is no sign of anything. */

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "lease/host.h"
 #include "lease/resource.h"
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,8 +66,8 @@ static bool
 ask(const struct lsh_resource *r, struct lsh_host *host, bool joins)
 {
 	char *name = lsh_alloc(r->key_size + END_SIZE);
-	struct lsh_listener *listener = lsh_node_listener(host->server.node);
-	bool asked = name != NULL && lsh_listener_ask(listener, joins, name, write_name(r, name));
+	struct lsh_pubsub *pubsub = lsh_node_pubsub(host->server.node);
+	bool asked = name != NULL && lsh_pubsub_ask(pubsub, joins, name, write_name(r, name));
 
 	lsh_free(name);
 	return asked;

@@ -534,8 +534,8 @@ prepare_cancel(const struct lsh_vote *v, struct lsh_call *call, uint64_t epoch)
 void
 lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 {
-	struct lsh_pipe *pipe = lsh_node_pipe(v->host->server.node);
-	uint64_t epoch = lsh_pipe_epoch(pipe);
+	struct lsh_pipeline *pipeline = lsh_node_pipeline(v->host->server.node);
+	uint64_t epoch = lsh_pipeline_epoch(pipeline);
 	int64_t now = lsh_now_ns();
 	struct lsh_saying *s;
 
@@ -553,7 +553,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 	 * message to the next holder, and whoever is woken by it would run before the server writes on, where they share a
 	 * CPU. An answer that is there already when the release is executed turns that round. */
 	if (v->lease->waited && reader != NULL)
-		lsh_pipe_append_unheard(pipe, &(struct lsh_arg)LSH_ARG("PING"), 1, now);
+		lsh_pipeline_append_unheard(pipeline, &(struct lsh_arg)LSH_ARG("PING"), 1, now);
 	if (!start(v, s, reader)) {
 		v->cancel_epoch = epoch;
 		v->again_at = LSH_NEVER; /* the next connection brings it up */

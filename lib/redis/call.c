@@ -29,12 +29,12 @@ put_into_backlog(struct lsh_call *call)
 static bool
 send(struct lsh_call *call)
 {
-	struct lsh_pipe *pipe = lsh_node_pipe(call->server->node);
+	struct lsh_pipeline *pipeline = lsh_node_pipeline(call->server->node);
 	int64_t patience = lsh_router_options(call->server->router)->timeout;
 	struct lsh_script_call command;
 	enum lsh_appended appended;
 
-	call->ticket.epoch = lsh_pipe_epoch(pipe); /* first: what the command says belongs to this connection */
+	call->ticket.epoch = lsh_pipeline_epoch(pipeline); /* first: what the command says belongs to this connection */
 	call->sent = lsh_now_ns();
 	command.script = NULL;
 	command.count = command.used = 0;
@@ -44,12 +44,12 @@ send(struct lsh_call *call)
 	if (call->with_source && command.script != NULL)
 		lsh_script_send_whole(&command);
 	if (call->asking)
-		appended = lsh_pipe_append_asking(pipe, &call->ticket, command.args, command.count, call->sent, patience);
+		appended = lsh_pipeline_append_asking(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
 	else
-		appended = lsh_pipe_append(pipe, &call->ticket, command.args, command.count, call->sent, patience);
-	if (appended == LSH_PIPE_FULL)
+		appended = lsh_pipeline_append(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
+	if (appended == LSH_PIPELINE_FULL)
 		put_into_backlog(call);
-	return appended != LSH_PIPE_DOWN;
+	return appended != LSH_PIPELINE_DOWN;
 }
 
 bool
@@ -72,7 +72,7 @@ void
 lsh_call_unattend(struct lsh_call *call)
 {
 	if (call->out && call->ticket.reader != NULL)
-		lsh_pipe_leave(lsh_node_pipe(call->server->node), call->ticket.epoch, call->ticket.number);
+		lsh_pipeline_leave(lsh_node_pipeline(call->server->node), call->ticket.epoch, call->ticket.number);
 }
 
 /* ---- what became of it ---- */

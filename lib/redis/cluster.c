@@ -421,7 +421,7 @@ begin_question(struct asker *a, struct place *q, int64_t now)
 		note(a, LEASH_NO_MEMORY, ENOMEM, "out of memory for a question");
 		return;
 	}
-	lsh_informant_dial(informant);
+	lsh_informant_connect(informant);
 	lsh_informant_send(informant, info, 2);
 	lsh_informant_send(informant, slots, 2);
 	q->ranked = false;
@@ -712,13 +712,13 @@ lsh_cluster_stop(struct lsh_cluster *c)
 }
 
 void
-lsh_cluster_forsake(struct lsh_cluster *c)
+lsh_cluster_after_fork(struct lsh_cluster *c)
 {
 	struct asker *a = asker_of(c);
 
 	for (int i = 0; i < PLACES; i++)
 		if (a->place[i].informant != NULL)
-			lsh_informant_forsake(a->place[i].informant);
+			lsh_informant_after_fork(a->place[i].informant);
 	close(a->kick);
 }
 

@@ -1,4 +1,5 @@
-/* Commands to a server: arguments, and their bytes on the wire. Formats into the caller's memory and allocates nothing. */
+/* Commands to a server: arguments, and their bytes on the wire. Formats into the caller's memory and allocates
+ * nothing. */
 #ifndef LSH_REDIS_COMMAND_H
 #define LSH_REDIS_COMMAND_H
 

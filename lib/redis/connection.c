@@ -13,7 +13,7 @@ lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ct
 {
 	c->broke = broke;
 	c->ctx = ctx;
-	c->wire = LSH_NO_WIRE;
+	c->stream = LSH_NO_STREAM;
 	pthread_mutex_init(&c->mutex, NULL);
 	c->bytes = lsh_alloc(LSH_PIECE_SIZE);
 	c->reader = lsh_reader_new();
@@ -24,7 +24,7 @@ lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ct
 void
 lsh_connection_destroy(struct lsh_connection *c)
 {
-	lsh_wire_close(&c->wire);
+	lsh_stream_close(&c->stream);
 	lsh_kick_give(c->kick);
 	lsh_reader_free(c->reader);
 	lsh_free(c->bytes);
@@ -36,9 +36,9 @@ lsh_connection_destroy(struct lsh_connection *c)
 /* ---- the keeper ---- */
 
 void
-lsh_connection_attach(struct lsh_connection *c, struct lsh_wire wire)
+lsh_connection_attach(struct lsh_connection *c, struct lsh_stream stream)
 {
-	c->wire = wire;
+	c->stream = stream;
 	c->want_write = false;
 	c->state = LSH_UP;
 }
@@ -49,28 +49,28 @@ is_vacant(const struct lsh_connection *c)
 	return c->state == LSH_BROKEN && !c->reading && !c->writing && !c->telling;
 }
 
-struct lsh_wire
+struct lsh_stream
 lsh_connection_detach(struct lsh_connection *c)
 {
-	struct lsh_wire wire = LSH_NO_WIRE;
+	struct lsh_stream stream = LSH_NO_STREAM;
 
 	pthread_mutex_lock(&c->mutex);
 	if (is_vacant(c)) {
-		wire = c->wire;
-		c->wire = LSH_NO_WIRE;
+		stream = c->stream;
+		c->stream = LSH_NO_STREAM;
 		lsh_buffer_empty(&c->batch);
 		c->state = LSH_DOWN;
 	}
 	pthread_mutex_unlock(&c->mutex);
-	return wire;
+	return stream;
 }
 
 void
-lsh_connection_forsake(struct lsh_connection *c)
+lsh_connection_after_fork(struct lsh_connection *c)
 {
 	/* without the mutex: a thread that is not in the child may have had it */
-	if (c->wire.fd >= 0)
-		close(c->wire.fd);
+	if (c->stream.fd >= 0)
+		close(c->stream.fd);
 	close(c->kick); /* of the child's: in it nobody is left who could wake late */
 }
 
@@ -82,7 +82,7 @@ lsh_connection_break(struct lsh_connection *c)
 	if (c->state != LSH_UP)
 		return false;
 	c->state = LSH_BROKEN;
-	lsh_wire_break(&c->wire);
+	lsh_stream_break(&c->stream);
 	lsh_buffer_empty(&c->out);
 	c->broke(c->ctx);
 	return true;
@@ -122,7 +122,7 @@ lsh_connection_send(struct lsh_connection *c)
 	int e;
 
 	pthread_mutex_unlock(&c->mutex);
-	n = lsh_wire_send(&c->wire, c->batch.bytes + c->batch.first, lsh_buffer_size(&c->batch));
+	n = lsh_stream_send(&c->stream, c->batch.bytes + c->batch.first, lsh_buffer_size(&c->batch));
 	e = errno;
 	pthread_mutex_lock(&c->mutex);
 	if (n >= 0)
@@ -142,7 +142,7 @@ int
 lsh_connection_poll(struct lsh_connection *c, struct lsh_parker *parker, bool want_write, int64_t until)
 {
 	short events = want_write ? POLLIN | POLLOUT : POLLIN;
-	struct pollfd polled[2] = {{.fd = c->wire.fd, .events = events}, {.fd = c->kick, .events = POLLIN}};
+	struct pollfd polled[2] = {{.fd = c->stream.fd, .events = events}, {.fd = c->kick, .events = POLLIN}};
 	struct timespec t;
 	int n;
 

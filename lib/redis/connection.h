@@ -1,10 +1,11 @@
-/* What the pipe and the listener have in common: one connection, which many threads write and read. Only for those two.
+/* What the pipeline and the pubsub have in common: one connection, which many threads write and read. Only for those
+ * two.
  *
  * It has two seats, the reader's and the writer's. Any thread may take a vacant seat. When the connection breaks it is
  * shut down at once, which wakes both readers and writers. Its descriptor is closed only when both seats are vacant:
  * otherwise another thread might write into whatever gets the same number.
  *
- * The pipe also tells, before that, everybody whose answer will not come.
+ * The pipeline also tells, before that, everybody whose answer will not come.
  *
  *   DOWN --attach--> UP --break--> BROKEN --both seats vacant, all told: detach--> DOWN */
 #ifndef LSH_REDIS_CONNECTION_H
@@ -13,7 +14,7 @@
 #include "base/park.h"
 #include "redis/buffer.h"
 #include "redis/reply.h"
-#include "redis/wire.h"
+#include "redis/stream.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,7 +31,7 @@ struct lsh_connection {
 
 	pthread_mutex_t mutex; /* guards the rest */
 	_Atomic enum lsh_connection_state state; /* also read without the mutex */
-	struct lsh_wire wire;
+	struct lsh_stream stream;
 	bool reading, writing;    /* is the seat taken? */
 	bool telling;             /* BROKEN: those whose answers will not come are still to be told */
 	atomic_bool want_write;   /* the socket was full: the reader polls for room; also read without the mutex */
@@ -45,14 +46,14 @@ struct lsh_connection {
 bool lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ctx);
 void lsh_connection_destroy(struct lsh_connection *c);
 
-/* The wire of a broken one, to be closed, once both seats are vacant; else LSH_NO_WIRE. The mutex is not held. */
-struct lsh_wire lsh_connection_detach(struct lsh_connection *c);
+/* The stream of a broken one, to be closed, once both seats are vacant; else LSH_NO_STREAM. The mutex is not held. */
+struct lsh_stream lsh_connection_detach(struct lsh_connection *c);
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_connection_forsake(struct lsh_connection *c);
+void lsh_connection_after_fork(struct lsh_connection *c);
 
 /* The mutex is held. */
-void lsh_connection_attach(struct lsh_connection *c, struct lsh_wire wire); /* after a reset of the reader */
+void lsh_connection_attach(struct lsh_connection *c, struct lsh_stream stream); /* after a reset of the reader */
 bool lsh_connection_break(struct lsh_connection *c); /* false: it was not up */
 void lsh_connection_seat_vacant(struct lsh_connection *c); /* after a seat was left */
 void lsh_connection_kick(struct lsh_connection *c); /* a reader that polls looks at what is new */

@@ -22,8 +22,8 @@ enum lsh_fault {
 enum lsh_fault lsh_fault_of(const char *text);
 
 /* What to tell a person of it, in one line: what it is, which key, and what to do; else the server's own words, without
- * what only a debugger wants. `command` that was refused, and `key`, a NUL-terminated one, that it was about: NULL where
- * they are not known. */
+ * what only a debugger wants. `command` that was refused, and `key`, a NUL-terminated one, that it was about: NULL
+ * where they are not known. */
 enum { LSH_FAULT_TEXT = 136 };
 void lsh_fault_say(char out[static LSH_FAULT_TEXT], const char *text, const char *command, const char *key);
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "redis/buffer.h"
-#include "redis/dial.h"
+#include "redis/connector.h"
 #include "redis/sieve.h"
 
 #include <errno.h>
@@ -17,16 +17,16 @@
 
 enum { LEVELS = 7 }; /* of arrays in arrays: what hiredis 0.14 can do */
 
-enum state { DOWN, DIALING, UP };
+enum state { DOWN, CONNECTING, UP };
 
 struct lsh_informant {
 	const struct lsh_uri *uri;
 	struct lsh_informant_options options;
 	enum state state;
 	leash_error trouble;    /* why it is down */
-	struct lsh_dial *dial;
+	struct lsh_connector *connector;
 	struct lsh_hello hello;
-	struct lsh_wire wire;
+	struct lsh_stream stream;
 	int64_t deadline;
 	struct lsh_buffer out;  /* commands */
 	unsigned due;           /* replies */
@@ -42,12 +42,12 @@ struct lsh_informant {
 static void
 disconnect(struct lsh_informant *i)
 {
-	struct lsh_wire wire = i->wire;
+	struct lsh_stream stream = i->stream;
 
-	lsh_dial_stop(i->dial);
+	lsh_connector_stop(i->connector);
 	/* before it is closed: a forked child may see the one or the other, but no number of another file */
-	i->wire = LSH_NO_WIRE;
-	lsh_wire_discard(&wire);
+	i->stream = LSH_NO_STREAM;
+	lsh_stream_discard(&stream);
 	lsh_sieve_close(&i->sieve);
 	i->state = DOWN;
 	i->more = false;
@@ -73,7 +73,7 @@ fail_by_errno(struct lsh_informant *i, int e)
 	char text[LSH_ERRNO_TEXT];
 	leash_error trouble;
 
-	if (e == EPROTO && lsh_wire_trouble(&i->wire, &trouble))
+	if (e == EPROTO && lsh_stream_trouble(&i->stream, &trouble))
 		return fail(i, trouble.status, trouble.sys_errno, "%s", trouble.text);
 	return fail(i, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s", lsh_errno_text(e, text));
 }
@@ -88,17 +88,17 @@ fail_as_too_long(struct lsh_informant *i, size_t most, const char *of_what)
 /* ---- the connection ---- */
 
 static enum lsh_informed
-go_on_dialing(struct lsh_informant *i)
+go_on_connecting(struct lsh_informant *i)
 {
-	enum lsh_dialed dialed = lsh_dial_step(i->dial, &i->hello, &i->trouble);
+	enum lsh_connecting progress = lsh_connector_step(i->connector, &i->hello, &i->trouble);
 
-	if (dialed == LSH_DIAL_WAIT)
+	if (progress == LSH_CONNECTOR_WAIT)
 		return LSH_INFORMED_WAIT;
-	if (dialed == LSH_DIAL_FAILED) {
+	if (progress == LSH_CONNECTOR_FAILED) {
 		i->state = DOWN;
 		return LSH_INFORMED_FAILED;
 	}
-	i->wire = i->hello.wire;
+	i->stream = i->hello.stream;
 	if (!lsh_sieve_open(&i->sieve, NULL, LEVELS, i->options.elements))
 		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
 	i->state = UP;
@@ -113,7 +113,7 @@ static void
 send_words(struct lsh_informant *i)
 {
 	while (lsh_buffer_size(&i->out) > 0) {
-		ssize_t n = lsh_wire_send(&i->wire, i->out.bytes + i->out.first, lsh_buffer_size(&i->out));
+		ssize_t n = lsh_stream_send(&i->stream, i->out.bytes + i->out.first, lsh_buffer_size(&i->out));
 
 		if (n >= 0)
 			i->out.first += (size_t)n;
@@ -156,7 +156,7 @@ parse(struct lsh_informant *i)
 static enum lsh_informed
 receive(struct lsh_informant *i)
 {
-	ssize_t n = lsh_wire_recv(&i->wire, i->bytes, sizeof i->bytes, MSG_DONTWAIT);
+	ssize_t n = lsh_stream_recv(&i->stream, i->bytes, sizeof i->bytes, MSG_DONTWAIT);
 
 	if (n == 0)
 		return fail(i, LEASH_UNAVAILABLE, ECONNRESET, "the server closed the connection");
@@ -187,13 +187,13 @@ go_on(struct lsh_informant *i)
 /* ---- what its owner calls ---- */
 
 void
-lsh_informant_dial(struct lsh_informant *i)
+lsh_informant_connect(struct lsh_informant *i)
 {
 	disconnect(i);
 	lsh_buffer_empty(&i->out);
 	i->due = 0;
-	lsh_dial_start(i->dial, lsh_after(lsh_now_ns(), i->options.timeout));
-	i->state = DIALING;
+	lsh_connector_start(i->connector, lsh_after(lsh_now_ns(), i->options.timeout));
+	i->state = CONNECTING;
 }
 
 void
@@ -236,13 +236,13 @@ lsh_informant_poll(const struct lsh_informant *i, struct pollfd *polled, int64_t
 	short events = lsh_buffer_size(&i->out) > 0 ? POLLIN | POLLOUT : POLLIN;
 	int64_t deadline = i->deadline;
 
-	if (i->state == DIALING)
-		*polled = lsh_dial_poll(i->dial, &deadline);
+	if (i->state == CONNECTING)
+		*polled = lsh_connector_poll(i->connector, &deadline);
 	else if (i->state == UP)
-		*polled = (struct pollfd){.fd = i->wire.fd, .events = events};
+		*polled = (struct pollfd){.fd = i->stream.fd, .events = events};
 	else
 		deadline = LSH_NEVER;
-	if (i->more || (i->state == UP && lsh_wire_is_pending(&i->wire)))
+	if (i->more || (i->state == UP && lsh_stream_is_pending(&i->stream)))
 		deadline = 0;
 	*until = deadline < *until ? deadline : *until;
 	return i->state != DOWN;
@@ -255,8 +255,8 @@ lsh_informant_step(struct lsh_informant *i)
 
 	lsh_answer_free(lsh_informant_take(i));
 	i->more = false;
-	if (i->state == DIALING)
-		informed = go_on_dialing(i);
+	if (i->state == CONNECTING)
+		informed = go_on_connecting(i);
 	else if (i->state == UP)
 		informed = go_on(i);
 	i->more = informed == LSH_INFORMED_HELLO || informed == LSH_INFORMED_REPLY;
@@ -309,13 +309,13 @@ lsh_informant_new(const struct lsh_uri *uri, const struct lsh_informant_options 
 		return NULL;
 	i->uri = uri;
 	i->options = *options;
-	i->wire = LSH_NO_WIRE;
-	i->dial = lsh_dial_new(uri, options->name, NULL);
-	if (i->dial == NULL) {
+	i->stream = LSH_NO_STREAM;
+	i->connector = lsh_connector_new(uri, options->name, NULL);
+	if (i->connector == NULL) {
 		lsh_free(i);
 		return NULL;
 	}
-	lsh_dial_want(i->dial, options->want);
+	lsh_connector_want(i->connector, options->want);
 	return i;
 }
 
@@ -325,19 +325,19 @@ lsh_informant_free(struct lsh_informant *i)
 	if (i == NULL)
 		return;
 	disconnect(i);
-	lsh_dial_free(i->dial);
+	lsh_connector_free(i->connector);
 	lsh_answer_free(i->reply);
 	lsh_free(i->out.bytes);
 	lsh_free(i);
 }
 
 void
-lsh_informant_forsake(struct lsh_informant *i)
+lsh_informant_after_fork(struct lsh_informant *i)
 {
 	/* TLS stays as it is, and so does the rest: a thread that is not in the child may have been in the middle of it */
-	if (i->wire.fd >= 0)
-		close(i->wire.fd);
-	lsh_dial_forsake(i->dial);
+	if (i->stream.fd >= 0)
+		close(i->stream.fd);
+	lsh_connector_after_fork(i->connector);
 }
 
 /* ---- replies ---- */

@@ -1,7 +1,7 @@
 /* An informant: one server that is asked, and for whose replies nobody waits: a sentinel, a node of a cluster.
  *
- *   DOWN --dial--> DIALING --hello--> UP
- *   DIALING, UP --refused, broken, overdue, malformed--> DOWN, and the reason is kept
+ *   DOWN --connect--> CONNECTING --hello--> UP
+ *   CONNECTING, UP --refused, broken, overdue, malformed--> DOWN, and the reason is kept
  *
  * Commands are sent in one go; their replies come one at a time, in order. hiredis builds them, behind a filter, and
  * they are bounded whoever may be at the other end: a reply of more bytes, elements or levels than such a server would
@@ -13,7 +13,7 @@
 #define LSH_REDIS_INFORMANT_H
 
 #include "redis/command.h"
-#include "redis/greeting.h"
+#include "redis/handshake.h"
 #include "redis/reply.h"
 #include "redis/uri.h"
 
@@ -40,10 +40,10 @@ struct lsh_informant *lsh_informant_new(const struct lsh_uri *uri, const struct 
 void lsh_informant_free(struct lsh_informant *informant); /* NULL is allowed */
 
 /* In a forked child: close its copies of the descriptors, and touch nothing else. */
-void lsh_informant_forsake(struct lsh_informant *informant);
+void lsh_informant_after_fork(struct lsh_informant *informant);
 
 /* Connect, anew if it is connected. What was sent before is forgotten. */
-void lsh_informant_dial(struct lsh_informant *informant);
+void lsh_informant_connect(struct lsh_informant *informant);
 void lsh_informant_stop(struct lsh_informant *informant); /* it is down, for no reason */
 bool lsh_informant_is_down(const struct lsh_informant *informant);
 
@@ -65,10 +65,10 @@ enum lsh_informed {
 
 enum lsh_informed lsh_informant_step(struct lsh_informant *informant);
 
-/* Why it is down, with a text that names it: as of lsh_dial_step(), UNAVAILABLE, PROTOCOL or NO_MEMORY. */
+/* Why it is down, with a text that names it: as of lsh_connector_step(), UNAVAILABLE, PROTOCOL or NO_MEMORY. */
 const leash_error *lsh_informant_trouble(const struct lsh_informant *informant);
 
-/* The wire is the informant's. */
+/* The stream is the informant's. */
 const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informant);
 
 /* The last reply. The second is for whoever keeps it. NULL: there is none (any more). */

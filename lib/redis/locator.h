@@ -27,7 +27,7 @@ struct lsh_locator {
 	bool seeking;                  /* the sentinels were asked, */
 	uint64_t wish;                 /* by this number, */
 	int64_t until;                 /* and have so long to answer */
-	bool located;                  /* by an answer that is no older than the wish to dial */
+	bool located;                  /* by an answer that is no older than the wish to connect */
 	struct lsh_uri places[2];      /* the last two; that which is in use only it writes, and with the mutex held */
 
 	_Atomic int64_t since;         /* the master is one, by what the sentinels say */

@@ -39,14 +39,14 @@ lsh_node_kick(struct lsh_node *n)
 bool
 lsh_node_is_up(struct lsh_node *n)
 {
-	return lsh_pipe_is_up(n->pipe);
+	return lsh_pipeline_is_up(n->pipeline);
 }
 
 bool
 lsh_node_is_subscribed(struct lsh_node *n)
 {
-	/* in this order: `same` is set before a listener is up */
-	return lsh_listener_is_up(n->listener) && atomic_load(&n->same);
+	/* in this order: `same` is set before a pubsub is up */
+	return lsh_pubsub_is_up(n->pubsub) && atomic_load(&n->same);
 }
 
 bool
@@ -63,7 +63,7 @@ lsh_node_trouble(struct lsh_node *n, leash_error *why)
 	pthread_mutex_lock(&n->mutex);
 	*why = n->commands.trouble;
 	pthread_mutex_unlock(&n->mutex);
-	if (lsh_pipe_is_up(n->pipe))
+	if (lsh_pipeline_is_up(n->pipeline))
 		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: no answer in time", lsh_locator_name(&n->locator, name));
 	else if (why->text[0] == '\0')
 		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: the connection was lost", lsh_locator_name(&n->locator, name));
@@ -74,7 +74,7 @@ lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 {
 	char says[LSH_FAULT_TEXT];
 
-	if (lsh_pipe_epoch(n->pipe) != epoch)
+	if (lsh_pipeline_epoch(n->pipeline) != epoch)
 		return; /* it has been left already */
 	lsh_fault_say(says, why, NULL, NULL);
 	pthread_mutex_lock(&n->mutex);
@@ -82,8 +82,8 @@ lsh_node_leave(struct lsh_node *n, uint64_t epoch, const char *why)
 	pthread_mutex_unlock(&n->mutex);
 	if (!atomic_exchange(&n->leaving, true))
 		lsh_courier_log(n->courier, LEASH_LOG_WARNING, "%.100s: leaving this server: %s", n->uri->shown, says);
-	lsh_pipe_break(n->pipe, epoch);
-	lsh_listener_break(n->listener);
+	lsh_pipeline_break(n->pipeline, epoch);
+	lsh_pubsub_break(n->pubsub);
 }
 
 leash_status
@@ -93,7 +93,7 @@ lsh_node_await_hello(struct lsh_node *n, leash_error *err)
 
 	pthread_mutex_lock(&n->mutex);
 	while (!n->commands.tried || (n->commands.up && n->listens && !n->messages.tried))
-		pthread_cond_wait(&n->outcome, &n->mutex); /* the dials have deadlines */
+		pthread_cond_wait(&n->outcome, &n->mutex); /* the attempts have deadlines */
 	if (!n->commands.up)
 		refusal = n->commands.trouble;
 	else if (lsh_status_stays(n->messages.trouble.status))
@@ -104,16 +104,16 @@ lsh_node_await_hello(struct lsh_node *n, leash_error *err)
 	return refusal.status;
 }
 
-struct lsh_pipe *
-lsh_node_pipe(struct lsh_node *n)
+struct lsh_pipeline *
+lsh_node_pipeline(struct lsh_node *n)
 {
-	return n->pipe;
+	return n->pipeline;
 }
 
-struct lsh_listener *
-lsh_node_listener(struct lsh_node *n)
+struct lsh_pubsub *
+lsh_node_pubsub(struct lsh_node *n)
 {
-	return n->listener;
+	return n->pubsub;
 }
 
 unsigned
@@ -166,18 +166,18 @@ lsh_node_stop(struct lsh_node *n)
 	if (n->keeping)
 		pthread_join(n->keeper, NULL);
 	n->keeping = false;
-	lsh_pipe_break(n->pipe, 0);
-	lsh_listener_break(n->listener);
+	lsh_pipeline_break(n->pipeline, 0);
+	lsh_pubsub_break(n->pubsub);
 }
 
 void
-lsh_node_forsake(struct lsh_node *n)
+lsh_node_after_fork(struct lsh_node *n)
 {
-	lsh_sentinel_forsake(n->locator.sentinel);
-	lsh_dial_forsake(n->commands.dial);
-	lsh_dial_forsake(n->messages.dial);
-	lsh_pipe_forsake(n->pipe);
-	lsh_listener_forsake(n->listener);
+	lsh_sentinel_after_fork(n->locator.sentinel);
+	lsh_connector_after_fork(n->commands.connector);
+	lsh_connector_after_fork(n->messages.connector);
+	lsh_pipeline_after_fork(n->pipeline);
+	lsh_pubsub_after_fork(n->pubsub);
 	close(n->kick);
 }
 
@@ -187,10 +187,10 @@ lsh_node_free(struct lsh_node *n)
 	if (n == NULL)
 		return;
 	lsh_locator_destroy(&n->locator);
-	lsh_dial_free(n->commands.dial);
-	lsh_dial_free(n->messages.dial);
-	lsh_pipe_free(n->pipe);
-	lsh_listener_free(n->listener);
+	lsh_connector_free(n->commands.connector);
+	lsh_connector_free(n->messages.connector);
+	lsh_pipeline_free(n->pipeline);
+	lsh_pubsub_free(n->pubsub);
 	if (n->kick >= 0)
 		close(n->kick);
 	pthread_cond_destroy(&n->outcome);
@@ -201,7 +201,7 @@ lsh_node_free(struct lsh_node *n)
 struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
-	static const struct lsh_pipe_ops pipe_ops = {.broke = kick, .unattended = kick, .grew = kick};
+	static const struct lsh_pipeline_ops pipeline_ops = {.broke = kick, .unattended = kick, .grew = kick};
 	struct lsh_node *n = lsh_new(struct lsh_node);
 	const struct lsh_sentinel_options sentinels = {
 		.uri = options->uri, .name = options->name, .timeout = options->timeout, .period = options->ask_every,
@@ -223,17 +223,17 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	pthread_cond_init(&n->outcome, NULL);
 	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (!lsh_locator_init(&n->locator, &sentinels) || n->kick < 0 ||
-	    (n->pipe = lsh_pipe_new(&pipe_ops, n)) == NULL ||
-	    (n->listener = lsh_listener_new(options->messages, ctx, kick, n)) == NULL ||
-	    (n->commands.dial = lsh_dial_new(options->uri, options->name, NULL)) == NULL ||
-	    (n->messages.dial = lsh_dial_new(options->uri, options->name, channel)) == NULL) {
+	    (n->pipeline = lsh_pipeline_new(&pipeline_ops, n)) == NULL ||
+	    (n->pubsub = lsh_pubsub_new(options->messages, ctx, kick, n)) == NULL ||
+	    (n->commands.connector = lsh_connector_new(options->uri, options->name, NULL)) == NULL ||
+	    (n->messages.connector = lsh_connector_new(options->uri, options->name, channel)) == NULL) {
 		lsh_node_free(n);
 		return NULL;
 	}
 	n->place = n->locator.place;
 	if (n->place == NULL) {
-		lsh_dial_want(n->commands.dial, LSH_WANT_MASTER);
-		lsh_dial_want(n->messages.dial, LSH_WANT_MASTER);
+		lsh_connector_want(n->commands.connector, LSH_WANT_MASTER);
+		lsh_connector_want(n->messages.connector, LSH_WANT_MASTER);
 	}
 	return n;
 }

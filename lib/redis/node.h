@@ -1,7 +1,7 @@
-/* A node: one server, its two connections (commands: the pipe; wake-ups: the listener), and the keeper, the thread that
- * dials them, dials again when they break, and runs the work that no caller waits for.
+/* A node: one server, its two connections (commands: the pipeline; wake-ups: the pubsub), and the keeper, the thread
+ * that connects to them, connects again when they break, and runs the work that no caller waits for.
  *
- * The keeper never waits for a connection: renewals go on while the listener's is being dialed. Nor for an answer: it
+ * The keeper never waits for a connection: renewals go on while the pubsub's is being connected. Nor for an answer: it
  * reads those for which no other thread reads, until it has something else to do.
  *
  * A deployment with sentinels is one node, too: its server is the master, and the sentinels are asked where that is. */
@@ -9,7 +9,7 @@
 #define LSH_REDIS_NODE_H
 
 #include "base/courier.h"
-#include "redis/pipe.h"
+#include "redis/pipeline.h"
 #include "redis/uri.h"
 
 #include <leash/status.h>
@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 struct lsh_node;
-struct lsh_listener;
-struct lsh_listener_ops;
+struct lsh_pubsub;
+struct lsh_pubsub_ops;
 
 /* Called by the keeper, or where that is said by any thread. NULL: nobody wants to know; `connected` and `work` are
  * always there. */
@@ -40,9 +40,9 @@ struct lsh_node_options {
 	const struct lsh_uri *uri; /* must outlive the node */
 	const char *name;          /* for CLIENT SETNAME; likewise */
 	struct lsh_courier *courier; /* for the log; NULL: there is none */
-	const struct lsh_listener_ops *messages; /* likewise, called with the node's ctx; NULL: it has no connection for
+	const struct lsh_pubsub_ops *messages; /* likewise, called with the node's ctx; NULL: it has no connection for
 	                                            messages */
-	const char *channel;       /* to subscribe to; NULL: none but sharded ones, which are asked for at the listener */
+	const char *channel;       /* to subscribe to; NULL: none but sharded ones, which are asked for at the pubsub */
 	int64_t timeout;           /* ns, to connect and for one answer */
 	int64_t ask_every;         /* ns, how often sentinels are asked at least; 0: as lsh_sentinel_new() has it */
 };
@@ -57,20 +57,20 @@ bool lsh_node_start(struct lsh_node *node);
  * with, where that is a matter of permission, counts too: it would not get better by itself. */
 leash_status lsh_node_await_hello(struct lsh_node *node, leash_error *err);
 
-/* End the keeper and break both connections. Those who wait in the pipe return. */
+/* End the keeper and break both connections. Those who wait in the pipeline return. */
 void lsh_node_stop(struct lsh_node *node);
 void lsh_node_free(struct lsh_node *node); /* when nobody is in it; NULL is allowed */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_node_forsake(struct lsh_node *node);
+void lsh_node_after_fork(struct lsh_node *node);
 
-struct lsh_pipe *lsh_node_pipe(struct lsh_node *node);
-struct lsh_listener *lsh_node_listener(struct lsh_node *node);
+struct lsh_pipeline *lsh_node_pipeline(struct lsh_node *node);
+struct lsh_pubsub *lsh_node_pubsub(struct lsh_node *node);
 
 /* Another server may take its place: when it was connected to, now or before, it had replicas, or had been one, or did
  * not say. */
 bool lsh_node_is_replicated(struct lsh_node *node);
-bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* at the last connect: one server, in one life */
+bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* at the last attempt: one server, in one life */
 unsigned lsh_node_version(struct lsh_node *node); /* of the server that commands go to, 0xMMmmpp; 0: it does not say */
 const char *lsh_node_shown(const struct lsh_node *node); /* the server, or all of them, for messages */
 
@@ -89,7 +89,8 @@ bool lsh_node_has_tried(struct lsh_node *node); /* the first attempt to connect 
 /* Why commands are not taken, or not answered: LEASH_UNAVAILABLE, or what the hello was refused with. */
 void lsh_node_trouble(struct lsh_node *node, leash_error *why);
 
-/* The server at the other end of connection `epoch` is not (any more) one to ask: dial anew. `why` is its own text. */
+/* The server at the other end of connection `epoch` is not (any more) one to ask: connect anew. `why` is its own
+ * text. */
 void lsh_node_leave(struct lsh_node *node, uint64_t epoch, const char *why);
 
 /* The server's clock at the local time `at`: an estimate in us that is not ahead of it, but for the drift since it was

@@ -1,16 +1,16 @@
 /* The inside of a node: for node.c and what it is made of, of which each needs those below it alone.
  *
  *   node.c         what others call; its life
- *   node_keeper.c  the keeper's loop: connections that are dialed, and dialed again
+ *   node_keeper.c  the keeper's loop: connections that are connected, and connected again
  *   node_clock.c   what is known of the server's time, and of its age
  *   locator.c      where the server is */
 #ifndef LSH_REDIS_NODE_INSIDE_H
 #define LSH_REDIS_NODE_INSIDE_H
 
 #include "base/park.h"
-#include "redis/dial.h"
+#include "redis/connector.h"
 #include "redis/fault.h"
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 #include "redis/locator.h"
 #include "redis/node.h"
 
@@ -20,12 +20,12 @@
 #include <stdint.h>
 
 struct lsh_node_line {
-	struct lsh_dial *dial;
-	bool dialing;
-	int64_t started;   /* the last dial */
-	int64_t redial_at;
+	struct lsh_connector *connector;
+	bool connecting;
+	int64_t started;   /* the last attempt */
+	int64_t reconnect_at;
 	unsigned failures; /* in a row */
-	bool up;           /* the pipe, or the listener, has a descriptor of ours, perhaps a broken one whose seats are
+	bool up;           /* the pipeline, or the pubsub, has a descriptor of ours, perhaps a broken one whose seats are
 	                      taken; node->mutex guards that of the commands, and the rest */
 	atomic_bool tried; /* the first attempt has ended; also read without the mutex */
 	leash_error trouble;
@@ -37,8 +37,8 @@ struct lsh_node {
 	struct lsh_courier *courier;
 	const struct lsh_uri *uri;
 	int64_t timeout;
-	struct lsh_pipe *pipe;
-	struct lsh_listener *listener;
+	struct lsh_pipeline *pipeline;
+	struct lsh_pubsub *pubsub;
 	int kick;
 	atomic_bool kicked, stopping;
 	struct lsh_parker *_Atomic parker; /* the thread's, while it reads what no other thread reads for */

@@ -2,15 +2,15 @@
  *
  * Each of the two connections is a line:
  *
- *   DOWN --redial_at has come--> DIALING --hello--> UP --broke--> BROKEN --seats empty--> DOWN
+ *   DOWN --reconnect_at has come--> CONNECTING --hello--> UP --broke--> BROKEN --seats empty--> DOWN
  *             ^                     |
  *             +------- failed ------+   (back-off: 10 ms doubling to 250 ms, the upper half by chance)
  *
- * The first dial after a break starts at once, but never sooner than 10 ms after the one before.
+ * The first attempt after a break starts at once, but never sooner than 10 ms after the one before.
  *
- * Before the line of the commands is dialed a locator says where (locator.h): with sentinels that takes its time,
+ * Before the line of the commands is connected a locator says where (locator.h): with sentinels that takes its time,
  * and whatever state the two lines are in, the news that the master is another one ends it. The line of the messages
- * goes where the commands go, and is dialed as soon as that is known. */
+ * goes where the commands go, and is connected as soon as that is known. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
@@ -37,21 +37,22 @@ back_off(unsigned failures)
 }
 
 static void
-start_dial(struct lsh_node *n, struct lsh_node_line *line, int64_t now)
+start_connector(struct lsh_node *n, struct lsh_node_line *line, int64_t now)
 {
-	line->dialing = true;
+	line->connecting = true;
 	line->started = now;
-	lsh_dial_start(line->dial, lsh_after(now, n->timeout));
+	lsh_connector_start(line->connector, lsh_after(now, n->timeout));
 }
 
-/* Neither located nor dialed successfully. `final`: who awaits the outcome of the first attempt is to be told of it. */
+/* Neither located nor connected successfully. `final`: who awaits the outcome of the first attempt is to be told of
+ * it. */
 static void
 attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error *err, bool final)
 {
 	bool news, again;
 
-	line->dialing = false;
-	line->redial_at = lsh_after(lsh_now_ns(), back_off(line->failures++));
+	line->connecting = false;
+	line->reconnect_at = lsh_after(lsh_now_ns(), back_off(line->failures++));
 	pthread_mutex_lock(&n->mutex);
 	again = lsh_status_stays(line->trouble.status) && line->trouble.status == err->status;
 	news = strcmp(line->trouble.text, err->text) != 0;
@@ -66,7 +67,7 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 }
 
 static void
-dial_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
+connecting_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
 {
 	attempt_failed(n, line, err, lsh_locator_explain(&n->locator, err));
 }
@@ -128,10 +129,10 @@ attach_commands(struct lsh_node *n, const struct lsh_hello *hello)
 		lsh_node_learn_clock(n, hello->server_us, n->commands.started, hello->received_ns);
 	else
 		lsh_node_set_clock(n, hello->server_us - hello->received_ns / LSH_US, hello->received_ns);
-	return lsh_pipe_attach(n->pipe, hello->wire);
+	return lsh_pipeline_attach(n->pipeline, hello->stream);
 }
 
-/* Before the listener is up: nobody may take it for one of the server that the commands go to, if it is not. */
+/* Before the pubsub is up: nobody may take it for one of the server that the commands go to, if it is not. */
 static bool
 attach_messages(struct lsh_node *n, const struct lsh_hello *hello)
 {
@@ -139,7 +140,7 @@ attach_messages(struct lsh_node *n, const struct lsh_hello *hello)
 	memcpy(n->messages_run_id, hello->run_id, sizeof n->messages_run_id);
 	n->same = n->commands.up && same_server(n);
 	pthread_mutex_unlock(&n->mutex);
-	return lsh_listener_attach(n->listener, hello->wire);
+	return lsh_pubsub_attach(n->pubsub, hello->stream);
 }
 
 static void
@@ -150,11 +151,11 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 	char name[LSH_SERVER_NAME];
 
 	if (!(commands ? attach_commands(n, hello) : attach_messages(n, hello))) {
-		lsh_wire_discard(&hello->wire);
-		dial_failed(n, line, &err);
+		lsh_stream_discard(&hello->stream);
+		connecting_failed(n, line, &err);
 		return;
 	}
-	line->dialing = false;
+	line->connecting = false;
 	line->failures = 0;
 	pthread_mutex_lock(&n->mutex);
 	line->up = true;
@@ -168,8 +169,8 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 	if (!commands) {
 		if (n->ops->subscribed != NULL)
 			n->ops->subscribed(n->ctx);
-		if (lsh_wire_is_pending(&hello->wire)) /* what came right behind the confirmation: poll() does not tell of it */
-			lsh_listener_drain(n->listener);
+		if (lsh_stream_is_pending(&hello->stream)) /* what came right behind the confirmation: poll() does not tell of it */
+			lsh_pubsub_drain(n->pubsub);
 		return;
 	}
 	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(&n->locator, name),
@@ -183,11 +184,11 @@ step(struct lsh_node *n, struct lsh_node_line *line)
 {
 	struct lsh_hello hello = {0};
 	leash_error err = {0};
-	enum lsh_dialed dialed = lsh_dial_step(line->dial, &hello, &err);
+	enum lsh_connecting progress = lsh_connector_step(line->connector, &hello, &err);
 
-	if (dialed == LSH_DIAL_FAILED)
-		dial_failed(n, line, &err);
-	else if (dialed == LSH_DIAL_DONE)
+	if (progress == LSH_CONNECTOR_FAILED)
+		connecting_failed(n, line, &err);
+	else if (progress == LSH_CONNECTOR_DONE)
 		connected(n, line, &hello);
 }
 
@@ -206,11 +207,11 @@ commands_lost(struct lsh_node *n, int64_t now)
 	         lsh_locator_name(&n->locator, name), left && !n->moved ? n->left_for : "the connection was lost");
 	pthread_mutex_unlock(&n->mutex);
 	if (n->moved)
-		n->commands.redial_at = now; /* it is known where to go */
+		n->commands.reconnect_at = now; /* it is known where to go */
 	else if (left)
-		n->commands.redial_at = lsh_after(now, back_off(5)); /* it may need a moment, and must not be stormed */
+		n->commands.reconnect_at = lsh_after(now, back_off(5)); /* it may need a moment, and must not be stormed */
 	else
-		n->commands.redial_at = lsh_after_ms(n->commands.started, 10);
+		n->commands.reconnect_at = lsh_after_ms(n->commands.started, 10);
 	n->moved = false;
 	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%s: the connection was lost", name);
 }
@@ -226,11 +227,11 @@ go_there(struct lsh_node *n)
 	if (place == n->place)
 		return false;
 	n->place = place;
-	lsh_dial_move(n->commands.dial, place);
-	lsh_dial_move(n->messages.dial, place);
-	n->commands.dialing = n->messages.dialing = false;
-	lsh_listener_break(n->listener);
-	n->messages.redial_at = 0;
+	lsh_connector_move(n->commands.connector, place);
+	lsh_connector_move(n->messages.connector, place);
+	n->commands.connecting = n->messages.connecting = false;
+	lsh_pubsub_break(n->pubsub);
+	n->messages.reconnect_at = 0;
 	n->messages.failures = 0;
 	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%.110s: the master is %.60s", n->uri->shown, place->shown);
 	return true;
@@ -240,68 +241,68 @@ go_there(struct lsh_node *n)
 static void
 clear_away(struct lsh_node *n, int64_t now)
 {
-	struct lsh_wire wire;
+	struct lsh_stream stream;
 
 	lsh_locator_follow(&n->locator);
 	if (go_there(n)) {
 		n->moved = n->commands.up;
-		n->commands.redial_at = 0;
+		n->commands.reconnect_at = 0;
 		n->commands.failures = 0;
-		lsh_pipe_break(n->pipe, 0);
+		lsh_pipeline_break(n->pipeline, 0);
 	}
-	wire = lsh_pipe_detach(n->pipe);
-	if (wire.fd >= 0) {
-		lsh_wire_discard(&wire);
+	stream = lsh_pipeline_detach(n->pipeline);
+	if (stream.fd >= 0) {
+		lsh_stream_discard(&stream);
 		commands_lost(n, now);
 	}
-	wire = lsh_listener_detach(n->listener);
-	if (wire.fd >= 0) {
-		lsh_wire_discard(&wire);
+	stream = lsh_pubsub_detach(n->pubsub);
+	if (stream.fd >= 0) {
+		lsh_stream_discard(&stream);
 		n->messages.up = false;
-		if (n->messages.redial_at < lsh_after_ms(n->messages.started, 10))
-			n->messages.redial_at = lsh_after_ms(n->messages.started, 10);
+		if (n->messages.reconnect_at < lsh_after_ms(n->messages.started, 10))
+			n->messages.reconnect_at = lsh_after_ms(n->messages.started, 10);
 	}
-	if (n->commands.up && lsh_listener_is_up(n->listener) && !same_server(n)) {
+	if (n->commands.up && lsh_pubsub_is_up(n->pubsub) && !same_server(n)) {
 		/* an address that leads to several servers, or one that was restarted in between */
-		lsh_listener_break(n->listener);
-		n->messages.redial_at = lsh_after(now, back_off(n->messages.failures++));
+		lsh_pubsub_break(n->pubsub);
+		n->messages.reconnect_at = lsh_after(now, back_off(n->messages.failures++));
 	}
 }
 
-/* Dial what is down, if it is time to. These two return when they want to be called again. */
+/* Connect what is down, if it is time to. These two return when they want to be called again. */
 
 static int64_t
-dial_commands(struct lsh_node *n, int64_t now)
+connect_commands(struct lsh_node *n, int64_t now)
 {
 	struct lsh_node_line *line = &n->commands;
 	int64_t until = LSH_NEVER;
 	enum lsh_located located;
 	leash_error err;
 
-	if (line->up || line->dialing)
+	if (line->up || line->connecting)
 		return LSH_NEVER;
-	located = lsh_locator_step(&n->locator, line->redial_at, now, &until, &err);
+	located = lsh_locator_step(&n->locator, line->reconnect_at, now, &until, &err);
 	if (located == LSH_LOCATED_FAILED) {
 		attempt_failed(n, line, &err, true);
-		return line->redial_at;
+		return line->reconnect_at;
 	}
 	if (located == LSH_LOCATED_DIAL) {
 		go_there(n);
-		start_dial(n, line, now);
+		start_connector(n, line, now);
 	}
 	return until;
 }
 
 static int64_t
-dial_messages(struct lsh_node *n, int64_t now)
+connect_messages(struct lsh_node *n, int64_t now)
 {
 	struct lsh_node_line *line = &n->messages;
 
-	if (!n->listens || line->up || line->dialing || n->place == NULL)
+	if (!n->listens || line->up || line->connecting || n->place == NULL)
 		return LSH_NEVER;
-	if (now < line->redial_at)
-		return line->redial_at;
-	start_dial(n, line, now);
+	if (now < line->reconnect_at)
+		return line->reconnect_at;
+	start_connector(n, line, now);
 	return LSH_NEVER;
 }
 
@@ -309,54 +310,54 @@ dial_messages(struct lsh_node *n, int64_t now)
 static int64_t
 mend(struct lsh_node *n)
 {
-	int64_t now = lsh_now_ns(), shrink, commands, messages, dial;
+	int64_t now = lsh_now_ns(), shrink, commands, messages, connector;
 
 	clear_away(n, now);
-	shrink = lsh_pipe_shrink(n->pipe, now);
-	commands = dial_commands(n, now);
-	messages = dial_messages(n, now);
-	dial = commands < messages ? commands : messages;
-	return shrink < dial ? shrink : dial;
+	shrink = lsh_pipeline_shrink(n->pipeline, now);
+	commands = connect_commands(n, now);
+	messages = connect_messages(n, now);
+	connector = commands < messages ? commands : messages;
+	return shrink < connector ? shrink : connector;
 }
 
 static nfds_t
-poll_dial(const struct lsh_node_line *line, struct pollfd *polled, int64_t *until)
+poll_connector(const struct lsh_node_line *line, struct pollfd *polled, int64_t *until)
 {
 	int64_t deadline = LSH_NEVER;
 
-	if (!line->dialing)
+	if (!line->connecting)
 		return 0;
-	*polled = lsh_dial_poll(line->dial, &deadline);
+	*polled = lsh_connector_poll(line->connector, &deadline);
 	*until = deadline < *until ? deadline : *until;
 	return 1;
 }
 
-/* Sleep until there is something to do, and step the dials. */
+/* Sleep until there is something to do, and step the connectors. */
 static void
 sleep_and_step(struct lsh_node *n, int64_t until)
 {
 	static const short ends = POLLRDHUP | POLLHUP | POLLERR;
 	struct pollfd polled[5] = {
 		{.fd = n->kick, .events = POLLIN},
-		{.fd = lsh_pipe_fd(n->pipe), .events = POLLRDHUP},
-		lsh_listener_poll(n->listener, n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx)),
+		{.fd = lsh_pipeline_fd(n->pipeline), .events = POLLRDHUP},
+		lsh_pubsub_poll(n->pubsub, n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx)),
 	};
-	bool commands = n->commands.dialing, messages = n->messages.dialing;
+	bool commands = n->commands.connecting, messages = n->messages.connecting;
 	uint64_t drained;
 	nfds_t count = 3;
 
-	count += poll_dial(&n->commands, polled + count, &until);
-	count += poll_dial(&n->messages, polled + count, &until);
+	count += poll_connector(&n->commands, polled + count, &until);
+	count += poll_connector(&n->messages, polled + count, &until);
 	if (!lsh_poll_until(polled, count, until))
 		return;
 	if (polled[0].revents != 0)
 		eventfd_read(n->kick, &drained);
 	if ((polled[1].revents & ends) != 0)
-		lsh_pipe_break(n->pipe, 0);
+		lsh_pipeline_break(n->pipeline, 0);
 	if ((polled[2].revents & ends) != 0)
-		lsh_listener_break(n->listener);
+		lsh_pubsub_break(n->pubsub);
 	else if (polled[2].revents != 0)
-		lsh_listener_drain(n->listener);
+		lsh_pubsub_drain(n->pubsub);
 	if (commands)
 		step(n, &n->commands);
 	if (messages)
@@ -380,7 +381,7 @@ serve(struct lsh_node *n)
 	if (self == NULL)
 		return; /* another time: whoever is kicked comes again */
 	atomic_store(&n->parker, &self->parker);
-	lsh_pipe_serve(n->pipe, &self->parker, is_kicked, n);
+	lsh_pipeline_serve(n->pipeline, &self->parker, is_kicked, n);
 	atomic_store(&n->parker, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* Replies of a server, parsed by hiredis into fixed storage.
  *
- * A reader is fed bytes and yields one message at a time: a scalar, or a flat array of up to LSH_ITEMS scalars, which is
- * all that leash ever asks for. Anything else, and more than 64 KiB that do not make a message, is not what a Redis
+ * A reader is fed bytes and yields one message at a time: a scalar, or a flat array of up to LSH_ITEMS scalars, which
+ * is all that leash ever asks for. Anything else, and more than 64 KiB that do not make a message, is not what a Redis
  * server would say to us: the reader fails, and so does the connection.
  *
  * Once made, a reader allocates nothing: its buffer is grown to its limit at the start, and the pages of it that are

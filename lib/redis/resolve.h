@@ -26,8 +26,8 @@ struct lsh_address {
 	};
 };
 
-/* The address of a unix socket, whose path begins with a '/', or of a host whose name is a numeric address. False: it is
- * neither, and has to be resolved. */
+/* The address of a unix socket, whose path begins with a '/', or of a host whose name is a numeric address. False: it
+ * is neither, and has to be resolved. */
 bool lsh_address_of(struct lsh_address *out, const char *host, uint16_t port);
 
 bool lsh_address_is(const struct lsh_address *a, const struct lsh_address *b);

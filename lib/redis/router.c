@@ -272,8 +272,8 @@ given_up(void *ctx, int number)
 	pthread_mutex_lock(&r->mutex);
 	atomic_store(&r->ending, server);
 	atomic_store_explicit(&r->servers[number], NULL, memory_order_release);
-	atomic_fetch_add(&r->commands_gone, lsh_pipe_commands(lsh_node_pipe(server->node)));
-	atomic_fetch_add(&r->connects_gone, lsh_pipe_connects(lsh_node_pipe(server->node)));
+	atomic_fetch_add(&r->commands_gone, lsh_pipeline_commands(lsh_node_pipeline(server->node)));
+	atomic_fetch_add(&r->connects_gone, lsh_pipeline_connects(lsh_node_pipeline(server->node)));
 	pthread_mutex_unlock(&r->mutex);
 	r->ops->server_stop(server);
 	atomic_store(&r->ending, NULL);
@@ -401,5 +401,5 @@ lsh_router_after_fork(struct lsh_router *r, void (*visit)(struct lsh_server *ser
 		if (lsh_router_at(r, i) != NULL && lsh_router_at(r, i) != ending) /* it may be there still */
 			visit(lsh_router_at(r, i));
 	if (r->cluster != NULL)
-		lsh_cluster_forsake(r->cluster);
+		lsh_cluster_after_fork(r->cluster);
 }

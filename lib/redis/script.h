@@ -10,7 +10,7 @@
 enum { LSH_SCRIPT_ARGS = 416, LSH_SCRIPT_ARENA = 12288 };
 
 /* The arguments that are pushed as they are belong to the caller and must last until the command has been appended to a
- * pipe; what is made for it lies in the arena. */
+ * pipeline; what is made for it lies in the arena. */
 struct lsh_script_call {
 	const struct lsh_script *script; /* or NULL: it is a plain command */
 	size_t count, used;

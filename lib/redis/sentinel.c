@@ -1,6 +1,6 @@
 /* Who is the master? The sentinels are asked, all at once:
  *
- *   - when the node wishes to know, which it does before it dials;
+ *   - when the node wishes to know, which it does before it connects;
  *   - once in every period: a master that was replaced and returns takes writes for up to 10 s, until a sentinel gets
  *     at it;
  *   - when one of them says +switch-master. All are listened to: the one that leads a failover says so last, when the
@@ -16,7 +16,7 @@
  *   SENTINEL SENTINELS                 the others
  *
  * A user who is permitted but the first of them is served all the same. A connection that was kept open and turns out
- * to be broken is no reply: another is dialed at once. A second one, for as long as questions are answered, has
+ * to be broken is no reply: another is connected at once. A second one, for as long as questions are answered, has
  * subscribed to +switch-master.
  *
  * What each said last is its view, until it fails to reply. After every question it is decided anew, among the views of
@@ -377,7 +377,7 @@ begin_question(struct lsh_sentinel *s, struct post *p, uint64_t wish)
 {
 	p->kept = !lsh_informant_is_down(p->asked);
 	if (!p->kept)
-		lsh_informant_dial(p->asked);
+		lsh_informant_connect(p->asked);
 	for (int i = 0; i < QUESTIONS; i++) {
 		const struct lsh_arg args[] = {LSH_ARG("SENTINEL"), lsh_arg_text(questions[i].command),
 		                               lsh_arg_text(s->uri->master)};
@@ -451,7 +451,7 @@ begin_listening(struct post *p)
 {
 	const struct lsh_arg args[] = {LSH_ARG("SUBSCRIBE"), LSH_ARG("+switch-master")};
 
-	lsh_informant_dial(p->news);
+	lsh_informant_connect(p->news);
 	if (!lsh_informant_send(p->news, args, 2))
 		end_listening(p, lsh_informant_trouble(p->news));
 }
@@ -790,13 +790,13 @@ lsh_sentinel_free(struct lsh_sentinel *s)
 }
 
 void
-lsh_sentinel_forsake(struct lsh_sentinel *s)
+lsh_sentinel_after_fork(struct lsh_sentinel *s)
 {
 	for (size_t i = 0; s != NULL && i < s->count; i++) {
 		if (s->posts[i] == NULL)
 			continue;
-		lsh_informant_forsake(s->posts[i]->asked);
-		lsh_informant_forsake(s->posts[i]->news);
+		lsh_informant_after_fork(s->posts[i]->asked);
+		lsh_informant_after_fork(s->posts[i]->news);
 	}
 	if (s != NULL)
 		close(s->kick);

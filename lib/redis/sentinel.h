@@ -35,7 +35,7 @@ void lsh_sentinel_stop(struct lsh_sentinel *sentinel);    /* ends its thread; al
 void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_sentinel_forsake(struct lsh_sentinel *sentinel);
+void lsh_sentinel_after_fork(struct lsh_sentinel *sentinel);
 
 /* Have the sentinels asked. What is asked after this returns is answered under its number, or a higher one. Any
  * thread. */

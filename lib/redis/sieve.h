@@ -35,8 +35,8 @@ struct lsh_sieve {
 	bool too_many;                       /* namely elements */
 };
 
-/* `builders`: of strings, arrays, integers and nils, whose tasks have the sieve for their privdata; they last as long as
- * it does; NULL: hiredis's own. False: no memory. */
+/* `builders`: of strings, arrays, integers and nils, whose tasks have the sieve for their privdata; they last as long
+ * as it does; NULL: hiredis's own. False: no memory. */
 bool lsh_sieve_open(struct lsh_sieve *sieve, const redisReplyObjectFunctions *builders, unsigned levels,
                     size_t most_elements);
 void lsh_sieve_close(struct lsh_sieve *sieve); /* one that is not open, too */

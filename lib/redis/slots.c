@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "redis/greeting.h"
+#include "redis/handshake.h"
 
 #include <string.h>
 

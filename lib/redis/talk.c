@@ -40,7 +40,7 @@ open_talk(struct lsh_informant **out, enum lsh_want want, const struct lsh_uri *
 	*out = lsh_informant_new(uri, &options);
 	if (*out == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for a connection", uri->shown);
-	lsh_informant_dial(*out);
+	lsh_informant_connect(*out);
 	status = await(*out, LSH_INFORMED_HELLO, err);
 	if (status != LEASH_OK) {
 		lsh_informant_free(*out);

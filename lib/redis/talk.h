@@ -20,8 +20,8 @@ enum {
 };
 
 /* Connect and say hello, all within `timeout` (ns), which is also the time for each answer. `uri` must outlive the
- * informant; `hello` may be NULL, and its wire stays the informant's. Statuses as of lsh_dial_step(); `*out` is NULL if
- * it fails. */
+ * informant; `hello` may be NULL, and its stream stays the informant's. Statuses as of lsh_connector_step(); `*out` is
+ * NULL if it fails. */
 leash_status lsh_talk_open(struct lsh_informant **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
                            struct lsh_hello *hello, leash_error *err);
 /* The same with a sentinel: LEASH_INVALID if it is none. */

@@ -3,12 +3,12 @@
  *   SHAKING --lsh_tls_step()--> READY --the server says that it ends, or hangs up--> ENDED
  *      +------------------------ any fault --------------------------------> FAILED
  *
- * Made by one thread, which shakes hands; then any thread may send while another receives. For a wire (wire.h). */
+ * Made by one thread, which shakes hands; then any thread may send while another receives. For a stream (stream.h). */
 #ifndef LSH_REDIS_TLS_H
 #define LSH_REDIS_TLS_H
 
 #include "redis/tls_context.h"
-#include "redis/wire.h"
+#include "redis/stream.h"
 
 #include <leash/status.h>
 
@@ -38,8 +38,8 @@ bool lsh_tls_has_heard(struct lsh_tls *tls);
 
 #define LSH_TLS_UNKNOWN "the server does not speak TLS: write redis:// for it, or name its port for TLS"
 
-/* As those of the wire. EPROTO: TLS failed; lsh_tls_trouble() says why, LEASH_OK if it has not. Without MSG_DONTWAIT a
- * recv may wait as long as the socket lets it. */
+/* As those of the stream. EPROTO: TLS failed; lsh_tls_trouble() says why, LEASH_OK if it has not. Without MSG_DONTWAIT
+ * a recv may wait as long as the socket lets it. */
 ssize_t lsh_tls_send(struct lsh_tls *tls, const void *bytes, size_t size);
 ssize_t lsh_tls_recv(struct lsh_tls *tls, void *bytes, size_t size, int flags);
 bool lsh_tls_is_pending(struct lsh_tls *tls);

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lsh_pipe {
-	const struct lsh_pipe_ops *ops;
+struct lsh_pipeline {
+	const struct lsh_pipeline_ops *ops;
 	void *ctx;
 	struct lsh_list commands;
 	uint64_t epoch, connects, handed;
@@ -27,8 +27,8 @@ struct lsh_pipe {
 	bool up, is_silent;
 };
 
-struct lsh_listener {
-	const struct lsh_listener_ops *ops;
+struct lsh_pubsub {
+	const struct lsh_pubsub_ops *ops;
 	void *ctx;
 	bool up;
 };
@@ -101,12 +101,12 @@ read_command(struct wire_command *c, const struct lsh_arg *args, size_t count)
 }
 
 static enum lsh_appended
-append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count)
+append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count)
 {
 	struct wire_command *c;
 
 	if (!p->up || (ticket != NULL && ticket->epoch != 0 && ticket->epoch != p->epoch))
-		return LSH_PIPE_DOWN;
+		return LSH_PIPELINE_DOWN;
 	c = lsh_new(struct wire_command);
 	assert_non_null(c);
 	c->ticket = ticket;
@@ -116,8 +116,8 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args
 }
 
 enum lsh_appended
-lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now,
-                int64_t patience)
+lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+                    int64_t now, int64_t patience)
 {
 	enum lsh_appended appended = append(p, ticket, args, count);
 
@@ -129,23 +129,23 @@ lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_
 }
 
 enum lsh_appended
-lsh_pipe_append_asking(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+lsh_pipeline_append_asking(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                        int64_t now, int64_t patience)
 {
 	(void)p, (void)ticket, (void)args, (void)count, (void)now, (void)patience;
 	fail_msg("nothing is redirected in this world");
-	return LSH_PIPE_DOWN;
+	return LSH_PIPELINE_DOWN;
 }
 
 bool
-lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
+lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
 	(void)now;
 	return append(p, NULL, args, count) == LSH_APPENDED;
 }
 
 static struct wire_command *
-first_sent(struct lsh_pipe *p)
+first_sent(struct lsh_pipeline *p)
 {
 	struct lsh_list *first = lsh_list_first(&p->commands);
 	struct wire_command *c = first != NULL ? lsh_container(first, struct wire_command, link) : NULL;
@@ -173,20 +173,20 @@ wire_servers(void)
 struct wire_command *
 wire_first(size_t n)
 {
-	return first_sent(nodes[n]->pipe);
+	return first_sent(nodes[n]->pipeline);
 }
 
 void
 wire_answer(size_t n, const struct lsh_message *message)
 {
-	nodes[n]->pipe->heard = lsh_now_ns();
+	nodes[n]->pipeline->heard = lsh_now_ns();
 	end(wire_first(n), LSH_ANSWERED, message);
 }
 
 void
 wire_publish(size_t n, const char *text)
 {
-	const struct lsh_listener *l = nodes[n]->listener;
+	const struct lsh_pubsub *l = nodes[n]->pubsub;
 
 	l->ops->message(l->ctx, text, strlen(text));
 }
@@ -197,51 +197,51 @@ wire_token(unsigned number)
 	return number <= token_count ? tokens[number - 1] : NULL;
 }
 
-/* ---- the pipe ---- */
+/* ---- the pipeline ---- */
 
-struct lsh_pipe *
-lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
+struct lsh_pipeline *
+lsh_pipeline_new(const struct lsh_pipeline_ops *ops, void *ctx)
 {
-	struct lsh_pipe *p = lsh_new(struct lsh_pipe);
+	struct lsh_pipeline *p = lsh_new(struct lsh_pipeline);
 
 	assert_non_null(p);
-	*p = (struct lsh_pipe){.ops = ops, .ctx = ctx};
+	*p = (struct lsh_pipeline){.ops = ops, .ctx = ctx};
 	lsh_list_init(&p->commands);
 	return p;
 }
 
 void
-lsh_pipe_free(struct lsh_pipe *p)
+lsh_pipeline_free(struct lsh_pipeline *p)
 {
 	lsh_free(p);
 }
 
 bool
-lsh_pipe_is_up(struct lsh_pipe *p)
+lsh_pipeline_is_up(struct lsh_pipeline *p)
 {
 	return p->up;
 }
 
 uint64_t
-lsh_pipe_epoch(struct lsh_pipe *p)
+lsh_pipeline_epoch(struct lsh_pipeline *p)
 {
 	return p->epoch;
 }
 
 uint64_t
-lsh_pipe_commands(struct lsh_pipe *p)
+lsh_pipeline_commands(struct lsh_pipeline *p)
 {
 	return p->handed;
 }
 
 uint64_t
-lsh_pipe_connects(struct lsh_pipe *p)
+lsh_pipeline_connects(struct lsh_pipeline *p)
 {
 	return p->connects;
 }
 
 void
-lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
+lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 {
 	struct lsh_list *first;
 
@@ -257,7 +257,7 @@ lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
 }
 
 void
-lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
+lsh_pipeline_break_if_silent(struct lsh_pipeline *p, int64_t since)
 {
 	p->is_silent = p->up && first_sent(p) != NULL && p->heard < since;
 }
@@ -265,77 +265,77 @@ lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
 /* Everybody reads and sends when the world settles. */
 
 void
-lsh_pipe_flush(struct lsh_pipe *p)
+lsh_pipeline_flush(struct lsh_pipeline *p)
 {
 	(void)p;
 }
 
 void
-lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg),
-              void *arg, int64_t deadline)
+lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
+                  bool (*over)(void *arg), void *arg, int64_t deadline)
 {
 	(void)p, (void)parker, (void)epoch, (void)number, (void)over, (void)arg, (void)deadline;
 }
 
 void
-lsh_pipe_leave(struct lsh_pipe *p, uint64_t epoch, uint64_t number)
+lsh_pipeline_leave(struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
 {
 	(void)p, (void)epoch, (void)number;
 }
 
 void
-lsh_pipe_forsake(struct lsh_pipe *p)
+lsh_pipeline_after_fork(struct lsh_pipeline *p)
 {
 	(void)p;
 }
 
 /* ---- the listener ---- */
 
-struct lsh_listener *
-lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
+struct lsh_pubsub *
+lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
 {
-	struct lsh_listener *l = lsh_new(struct lsh_listener);
+	struct lsh_pubsub *l = lsh_new(struct lsh_pubsub);
 
 	assert_non_null(l);
 	(void)kick, (void)keeper;
-	*l = (struct lsh_listener){.ops = ops, .ctx = ctx};
+	*l = (struct lsh_pubsub){.ops = ops, .ctx = ctx};
 	return l;
 }
 
 void
-lsh_listener_free(struct lsh_listener *l)
+lsh_pubsub_free(struct lsh_pubsub *l)
 {
 	lsh_free(l);
 }
 
 bool
-lsh_listener_is_up(struct lsh_listener *l)
+lsh_pubsub_is_up(struct lsh_pubsub *l)
 {
 	return l->up;
 }
 
 void
-lsh_listener_break(struct lsh_listener *l)
+lsh_pubsub_break(struct lsh_pubsub *l)
 {
 	l->up = false;
 }
 
 void
-lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
+lsh_pubsub_wait(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
                   void *arg)
 {
 	(void)l, (void)parker, (void)deadline, (void)over, (void)arg;
 }
 
 bool
-lsh_listener_ask(struct lsh_listener *l, bool joins, const char *channel, size_t size)
+lsh_pubsub_ask(struct lsh_pubsub *l, bool joins, const char *channel, size_t size)
 {
 	(void)l, (void)joins, (void)channel, (void)size;
 	return false;
 }
 
 void
-lsh_listener_forsake(struct lsh_listener *l)
+lsh_pubsub_after_fork(struct lsh_pubsub *l)
 {
 	(void)l;
 }
@@ -436,9 +436,9 @@ connect(struct lsh_node *n)
 	memcpy(n->run_id, run_id, sizeof n->run_id);
 	atomic_store(&n->leaving, false);
 	lsh_node_set_clock(n, WIRE_SERVER_US, lsh_now_ns());
-	n->pipe->epoch = ++epochs;
-	n->pipe->connects++;
-	n->pipe->up = true;
+	n->pipeline->epoch = ++epochs;
+	n->pipeline->connects++;
+	n->pipeline->up = true;
 	n->ops->connected(n->ctx);
 }
 
@@ -455,18 +455,18 @@ keep(struct lsh_node *n)
 {
 	bool did = false;
 
-	if (n->pipe->is_silent)
-		lsh_pipe_break(n->pipe, 0);
+	if (n->pipeline->is_silent)
+		lsh_pipeline_break(n->pipeline, 0);
 	if (atomic_load(&n->stopping))
 		return false;
-	if (n->commands.up && !n->pipe->up)
+	if (n->commands.up && !n->pipeline->up)
 		lose(n);
 	if (!n->commands.up && !wire_is_cut) {
 		connect(n);
 		did = true;
 	}
-	if (n->listens && !n->listener->up && !wire_is_deaf) {
-		n->listener->up = true;
+	if (n->listens && !n->pubsub->up && !wire_is_deaf) {
+		n->pubsub->up = true;
 		n->ops->subscribed(n->ctx);
 		did = true;
 	}
@@ -479,7 +479,7 @@ keep(struct lsh_node *n)
 
 /* Who a client is, and that it goes, is answered and forgotten at once. */
 static bool
-pass_over(struct lsh_pipe *p)
+pass_over(struct lsh_pipeline *p)
 {
 	static const struct lsh_message ok = {LSH_STATUS, 1, {{LSH_STATUS, 0, "OK", 2}}};
 	struct wire_command *c = first_sent(p);
@@ -493,7 +493,7 @@ pass_over(struct lsh_pipe *p)
 static bool
 send_all(size_t n, void (*sent)(size_t n, const struct wire_command *command))
 {
-	struct lsh_pipe *p = nodes[n]->pipe;
+	struct lsh_pipeline *p = nodes[n]->pipeline;
 	struct lsh_list *at, *after;
 	bool did = false;
 
@@ -548,18 +548,18 @@ void
 wire_break(void)
 {
 	for (size_t i = 0; i < node_count; i++)
-		lsh_pipe_break(nodes[i]->pipe, 0);
+		lsh_pipeline_break(nodes[i]->pipeline, 0);
 }
 
 void
 wire_break_messages(void)
 {
 	for (size_t i = 0; i < node_count; i++)
-		lsh_listener_break(nodes[i]->listener);
+		lsh_pubsub_break(nodes[i]->pubsub);
 }
 
 static int64_t
-overdue_of(struct lsh_pipe *p)
+overdue_of(struct lsh_pipeline *p)
 {
 	int64_t soonest = LSH_NEVER;
 	struct lsh_list *at, *after;
@@ -579,8 +579,8 @@ wire_overdue(void)
 	int64_t soonest = LSH_NEVER;
 
 	for (size_t i = 0; i < node_count; i++)
-		if (overdue_of(nodes[i]->pipe) < soonest)
-			soonest = overdue_of(nodes[i]->pipe);
+		if (overdue_of(nodes[i]->pipeline) < soonest)
+			soonest = overdue_of(nodes[i]->pipeline);
 	return soonest;
 }
 
@@ -588,8 +588,8 @@ void
 wire_break_overdue(int64_t now)
 {
 	for (size_t i = 0; i < node_count; i++)
-		if (overdue_of(nodes[i]->pipe) <= now)
-			lsh_pipe_break(nodes[i]->pipe, 0);
+		if (overdue_of(nodes[i]->pipeline) <= now)
+			lsh_pipeline_break(nodes[i]->pipeline, 0);
 }
 
 void

@@ -1,6 +1,6 @@
 /* What lies below a call in the scripted world: connections that a test answers, and threads that do not run.
  *
- * A program with these files is linked with the internal archive as it is. wire.c has the functions of pipe.h,
+ * A program with these files is linked with the internal archive as it is. stream.c has the functions of pipe.h,
  * listener.h and courier.h, and the keeper's of node_inside.h, so the archive's own stay out of the program. The
  * linker's --wrap (local.mk) puts functions of ours in the place of those that start, end or park a thread, read the
  * clock or draw a number. All else is the library's: node.c, router.c and call.c, and what stands on them.
@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "lua/scripts.h"
-#include "redis/pipe.h"
+#include "redis/pipeline.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* The scripted world: people, time, and the words of the server. See world.h; what lies below is in wire.c. */
+/* The scripted world: people, time, and the words of the server. See world.h; what lies below is in stream.c. */
 #include "tests/core/world.h"
 
 #include "tests/core/wire.h"

@@ -59,7 +59,7 @@ serve(void *arg)
 	atomic_store(&line->parker, parker);
 	while (!atomic_load(&line->ending)) {
 		atomic_store(&line->called, false);
-		lsh_pipe_serve(line->pipe, parker, is_called, line);
+		lsh_pipeline_serve(line->pipeline, parker, is_called, line);
 		while (!is_called(line))
 			lsh_park(parker, LSH_NEVER);
 	}
@@ -69,48 +69,48 @@ serve(void *arg)
 struct line *
 line_start(void)
 {
-	static const struct lsh_pipe_ops ops = {.broke = broke, .unattended = unattended, .grew = grew};
+	static const struct lsh_pipeline_ops ops = {.broke = broke, .unattended = unattended, .grew = grew};
 	struct line *line = calloc(1, sizeof *line);
 
 	assert_non_null(line);
-	line->pipe = lsh_pipe_new(&ops, line);
-	assert_non_null(line->pipe);
+	line->pipeline = lsh_pipeline_new(&ops, line);
+	assert_non_null(line->pipeline);
 	assert_int_equal(pthread_create(&line->thread, NULL, serve, line), 0);
 	await_true(atomic_load(&line->parker) != NULL);
 	return line;
 }
 
 void
-line_attach(struct line *line, struct lsh_wire wire)
+line_attach(struct line *line, struct lsh_stream stream)
 {
-	assert_true(lsh_pipe_attach(line->pipe, wire));
+	assert_true(lsh_pipeline_attach(line->pipeline, stream));
 	line->attached = true;
 }
 
-struct lsh_wire
+struct lsh_stream
 line_detach(struct line *line)
 {
-	struct lsh_wire wire;
+	struct lsh_stream stream;
 
-	lsh_pipe_break(line->pipe, 0);
-	await_true((wire = lsh_pipe_detach(line->pipe)).fd >= 0);
+	lsh_pipeline_break(line->pipeline, 0);
+	await_true((stream = lsh_pipeline_detach(line->pipeline)).fd >= 0);
 	line->attached = false;
-	return wire;
+	return stream;
 }
 
 void
 line_stop(struct line *line)
 {
-	struct lsh_wire wire = line->attached ? line_detach(line) : LSH_NO_WIRE;
+	struct lsh_stream stream = line->attached ? line_detach(line) : LSH_NO_STREAM;
 
-	lsh_wire_close(&wire);
+	lsh_stream_close(&stream);
 	await_true(atomic_load(&line->ended) == atomic_load(&line->appended));
 	atomic_store(&line->ending, true);
 	lsh_unpark(atomic_load(&line->parker));
 	pthread_join(line->thread, NULL);
 	assert_int_equal(atomic_load(&line->ended), atomic_load(&line->appended));
 	assert_int_equal(atomic_load(&line->wrong), 0);
-	lsh_pipe_free(line->pipe);
+	lsh_pipeline_free(line->pipeline);
 	free(line);
 }
 
@@ -171,14 +171,14 @@ command_new(struct line *line, const char *expected)
 enum lsh_appended
 command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience)
 {
-	enum lsh_appended (*append)(struct lsh_pipe *, struct lsh_ticket *, const struct lsh_arg *, size_t, int64_t, int64_t) =
-		command->asking ? lsh_pipe_append_asking : lsh_pipe_append;
+	enum lsh_appended (*append)(struct lsh_pipeline *, struct lsh_ticket *, const struct lsh_arg *, size_t, int64_t, int64_t) =
+		command->asking ? lsh_pipeline_append_asking : lsh_pipeline_append;
 	enum lsh_appended appended;
 
 	/* in front of the append, behind which it may have ended */
 	atomic_fetch_add(&command->uses, 1);
 	atomic_fetch_add(&command->line->appended, 1);
-	appended = append(command->line->pipe, &command->ticket, args, count, lsh_now_ns(), patience);
+	appended = append(command->line->pipeline, &command->ticket, args, count, lsh_now_ns(), patience);
 	if (appended != LSH_APPENDED) {
 		atomic_fetch_sub(&command->line->appended, 1);
 		atomic_fetch_sub(&command->uses, 1);
@@ -199,7 +199,7 @@ command_await(struct command *command, int64_t deadline)
 {
 	const struct lsh_ticket *ticket = &command->ticket;
 
-	lsh_pipe_wait(command->line->pipe, &lsh_self()->parker, ticket->epoch, ticket->number, is_over, command, deadline);
+	lsh_pipeline_wait(command->line->pipeline, &lsh_self()->parker, ticket->epoch, ticket->number, is_over, command, deadline);
 	return is_over(command) ? (int)command->outcome : LEFT;
 }
 

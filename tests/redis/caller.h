@@ -1,11 +1,11 @@
-/* Callers of a pipe, as the library's are: a command lies on the heap until it has ended, because its thread may leave before that; and
- * the pipe has a thread of its own, which reads for the commands that were left.
+/* Callers of a pipeline, as the library's are: a command lies on the heap until it has ended, because its thread may leave before that; and
+ * the pipeline has a thread of its own, which reads for the commands that were left.
  *
  * A line counts its commands: when it ends, each of them must have ended exactly once, with an answer of its own if with any. */
 #ifndef LEASH_TEST_CALLER_H
 #define LEASH_TEST_CALLER_H
 
-#include "redis/pipe.h"
+#include "redis/pipeline.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,21 +17,21 @@
 enum { LEFT = LSH_GARBLED + 1, OUTCOMES };
 
 struct line {
-	struct lsh_pipe *pipe;
+	struct lsh_pipeline *pipeline;
 	bool attached;
 	atomic_int breaks, growths;
-	atomic_ulong calls;                     /* for the pipe's own thread, or because there is room */
+	atomic_ulong calls;                     /* for the pipeline's own thread, or because there is room */
 	atomic_ulong appended, answered, ended; /* commands, */
 	atomic_ulong wrong;                     /* and those that ended twice, or with another's answer */
 	atomic_bool called, ending;
-	struct lsh_parker *_Atomic parker;      /* of the pipe's own thread, */
+	struct lsh_parker *_Atomic parker;      /* of the pipeline's own thread, */
 	pthread_t thread;                       /* which is this one */
 };
 
 /* Fail the test if there is no memory. */
 struct line *line_start(void);
-void line_attach(struct line *line, struct lsh_wire wire);
-struct lsh_wire line_detach(struct line *line); /* broken first, if it is not */
+void line_attach(struct line *line, struct lsh_stream stream);
+struct lsh_stream line_detach(struct line *line); /* broken first, if it is not */
 void line_stop(struct line *line);              /* and close what is attached; no other thread uses it */
 
 struct command {

@@ -15,7 +15,7 @@ const char *const commands[COMMANDS] = {
 struct server *server;
 redisContext *unlimited;
 redisContext *connection;
-struct listener *listeners;
+struct pubsub *listeners;
 enum order order = ALL;
 
 /* ---- what a step answers ---- */
@@ -320,31 +320,31 @@ bury(const char *client)
 /* ---- who listens ---- */
 
 redisReply *
-heard(struct listener *listener)
+heard(struct pubsub *pubsub)
 {
 	redisReply *reply;
 
-	if (redisGetReply(listener->connection, (void **)&reply) != REDIS_OK)
-		trouble("the listener's connection: %s", listener->connection->errstr);
+	if (redisGetReply(pubsub->connection, (void **)&reply) != REDIS_OK)
+		trouble("the listener's connection: %s", pubsub->connection->errstr);
 	return reply;
 }
 
-struct listener *
+struct pubsub *
 listen_on(const char *command, const char *channel)
 {
-	struct listener *listener = calloc(1, sizeof *listener);
+	struct pubsub *pubsub = calloc(1, sizeof *pubsub);
 
-	if (!listener)
+	if (!pubsub)
 		trouble("no memory");
-	listener->connection = server_connect(server);
-	listener->next = listeners;
-	listeners = listener;
-	redisAppendCommand(listener->connection, "%s %s", command, channel);
-	freeReplyObject(heard(listener));
-	return listener;
+	pubsub->connection = server_connect(server);
+	pubsub->next = listeners;
+	listeners = pubsub;
+	redisAppendCommand(pubsub->connection, "%s %s", command, channel);
+	freeReplyObject(heard(pubsub));
+	return pubsub;
 }
 
-struct listener *
+struct pubsub *
 listen_for(const char *client)
 {
 	char channel[64];
@@ -354,31 +354,31 @@ listen_for(const char *client)
 }
 
 int
-messages(struct listener *listener)
+messages(struct pubsub *pubsub)
 {
-	redisAppendCommand(listener->connection, "PING");
+	redisAppendCommand(pubsub->connection, "PING");
 	for (;;) {
-		redisReply *reply = heard(listener);
+		redisReply *reply = heard(pubsub);
 		bool pong = reply->elements < 3;
 
 		if (!pong) {
-			listener->messages++;
-			snprintf(listener->last, sizeof listener->last, "%s", reply->element[2]->str);
+			pubsub->messages++;
+			snprintf(pubsub->last, sizeof pubsub->last, "%s", reply->element[2]->str);
 		}
 		freeReplyObject(reply);
 		if (pong)
-			return listener->messages;
+			return pubsub->messages;
 	}
 }
 
 void
-assert_told(struct listener *listener, const char *token)
+assert_told(struct pubsub *pubsub, const char *token)
 {
 	char expected[128];
 
-	assert_int_equal(messages(listener), 1);
+	assert_int_equal(messages(pubsub), 1);
 	snprintf(expected, sizeof expected, "g %s %" PRId64 " " LOCK, token, last_fence());
-	assert_string_equal(listener->last, expected);
+	assert_string_equal(pubsub->last, expected);
 }
 
 /* ---- a fresh server for each test ---- */
@@ -409,11 +409,11 @@ static void
 listen_no_more(void)
 {
 	while (listeners) {
-		struct listener *listener = listeners;
+		struct pubsub *pubsub = listeners;
 
-		listeners = listener->next;
-		redisFree(listener->connection);
-		free(listener);
+		listeners = pubsub->next;
+		redisFree(pubsub->connection);
+		free(pubsub);
 	}
 }
 

@@ -59,7 +59,7 @@ extern const char *const commands[COMMANDS];
 extern struct server *server;
 extern redisContext *unlimited;  /* a connection that may do anything */
 extern redisContext *connection; /* the one that the steps are run on */
-extern struct listener *listeners;
+extern struct pubsub *listeners;
 
 /* How much of what `look` demands is to be had: not all while somebody else's keys are about, or rights are missing. */
 enum order { ALL, TTLS, NOTHING };
@@ -132,20 +132,20 @@ void bury(const char *client);
 
 /* ---- who listens ---- */
 
-struct listener {
+struct pubsub {
 	redisContext *connection;
 	int messages;   /* so far */
 	char last[128];
-	struct listener *next;
+	struct pubsub *next;
 };
 
-redisReply *heard(struct listener *listener); /* the next that comes */
-struct listener *listen_on(const char *command, const char *channel);
-struct listener *listen_for(const char *client);
+redisReply *heard(struct pubsub *pubsub); /* the next that comes */
+struct pubsub *listen_on(const char *command, const char *channel);
+struct pubsub *listen_for(const char *client);
 /* How many messages have come since it began; what was published before this call is among them. */
-int messages(struct listener *listener);
+int messages(struct pubsub *pubsub);
 /* The one message that has come is a grant of `token`, with the fence that is the last one issued. */
-void assert_told(struct listener *listener, const char *token);
+void assert_told(struct pubsub *pubsub, const char *token);
 
 /* ---- a fresh server for each test ---- */
 

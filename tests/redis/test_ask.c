@@ -171,7 +171,7 @@ static void
 a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 
 	await_true(server_us() % (ALIVE * 500) < ALIVE * 490); /* all in one period */
 	line_up(ANN1, BOB1, CID1);
@@ -377,7 +377,7 @@ static void
 an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 	struct answer answer;
 
 	line_up(ANN1, BOB1);
@@ -395,7 +395,7 @@ static void
 a_try_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1);
 	expire(LOCK);
@@ -409,7 +409,7 @@ static void
 the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);

@@ -385,7 +385,7 @@ a_forked_child_closes_what_it_has_of_it(void **state)
 	if (child == 0) {
 		unsigned with = descriptors_count();
 
-		lsh_cluster_forsake(cluster);
+		lsh_cluster_after_fork(cluster);
 		_exit(descriptors_count() == with - 2 ? 0 : 1); /* a connection, and what its thread is woken by */
 	}
 	assert_true(child > 0);

@@ -87,7 +87,7 @@ static void
 a_full_server_releases_and_hands_on(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1);
 	fill_up();
@@ -103,7 +103,7 @@ static void
 a_full_server_lets_leave_and_hands_on(void **state)
 {
 	(void)state;
-	struct listener *cid = listen_for(CID);
+	struct pubsub *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);
@@ -117,7 +117,7 @@ static void
 a_full_server_takes_words_and_hands_on(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 	int64_t before;
 
 	line_up(ANN1, BOB1, CID1);

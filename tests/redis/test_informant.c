@@ -72,13 +72,13 @@ next(struct lsh_informant *informant)
 }
 
 static struct lsh_informant *
-dial(const struct lsh_uri *to)
+connector(const struct lsh_uri *to)
 {
 	struct lsh_informant *informant = lsh_informant_new(to, &options);
 
 	assert_non_null(informant);
 	assert_true(lsh_informant_is_down(informant));
-	lsh_informant_dial(informant);
+	lsh_informant_connect(informant);
 	assert_false(lsh_informant_is_down(informant));
 	if (next(informant) != LSH_INFORMED_HELLO)
 		fail_msg("%s", lsh_informant_trouble(informant)->text);
@@ -128,7 +128,7 @@ wanted_at(const struct lsh_informant *informant)
 static void
 replies_come_one_at_a_time_in_the_order_of_the_commands(void **state)
 {
-	struct lsh_informant *informant = dial(&uri);
+	struct lsh_informant *informant = connector(&uri);
 
 	(void)state;
 	assert_int_equal(lsh_informant_hello(informant)->version, 0x07000f);
@@ -145,7 +145,7 @@ replies_come_one_at_a_time_in_the_order_of_the_commands(void **state)
 static void
 one_that_hangs_keeps_no_other_waiting(void **state)
 {
-	struct lsh_informant *hanging = dial(&uri), *other = dial(&uri);
+	struct lsh_informant *hanging = connector(&uri), *other = connector(&uri);
 	bool heard = false;
 
 	(void)state;
@@ -178,7 +178,7 @@ who_says_ever_more_keeps_no_other_waiting(void **state)
 	for (int i = 0; i < WORDS; i++)
 		memcpy(words + 4 * i, "+x\r\n", 4);
 	options.unasked = true;
-	informant = dial(&uri);
+	informant = connector(&uri);
 	assert_int_equal(fake_send(fake, words, 4 * WORDS), 1);
 	for (; heard < WORDS; heard++) {
 		assert_int_equal(next(informant), LSH_INFORMED_REPLY);
@@ -194,13 +194,13 @@ static void
 what_is_said_unasked_is_no_reply_unless_it_was_wanted(void **state)
 {
 	static const char news[] = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\nnews\r\n";
-	struct lsh_informant *informant = dial(&uri);
+	struct lsh_informant *informant = connector(&uri);
 
 	(void)state;
 	assert_int_equal(fake_send(fake, news, sizeof news - 1), 1);
 	must_fail(informant, LEASH_PROTOCOL, "it answers what it was not asked");
 	/* nor right behind what was asked for, where it would be taken for the reply to the next question */
-	lsh_informant_dial(informant);
+	lsh_informant_connect(informant);
 	assert_int_equal(next(informant), LSH_INFORMED_HELLO);
 	silent = true;
 	echo(informant, "x");
@@ -211,7 +211,7 @@ what_is_said_unasked_is_no_reply_unless_it_was_wanted(void **state)
 	lsh_informant_free(informant);
 
 	options.unasked = true;
-	informant = dial(&uri);
+	informant = connector(&uri);
 	assert_true(fake_send(fake, news, sizeof news - 1) > 0);
 	assert_int_equal(next(informant), LSH_INFORMED_REPLY);
 	assert_string_equal(lsh_answer_item(lsh_answer_at(lsh_informant_reply(informant), 2)).text, "news");
@@ -235,7 +235,7 @@ how_much_is_too_much_depends_on_what_is_asked_for(void **state)
 	lsh_uri_clear(&uri);
 	assert_int_equal(lsh_uri_parse(&uri, server_uri(server), &err), LEASH_OK);
 	options.bytes = 32 << 20;
-	informant = dial(&uri);
+	informant = connector(&uri);
 	for (int i = 0; i < 8; i++)
 		echo(informant, much);
 	for (int i = 0; i < 8; i++) {
@@ -244,7 +244,7 @@ how_much_is_too_much_depends_on_what_is_asked_for(void **state)
 	}
 	lsh_informant_free(informant);
 	options.bytes = LESS;
-	informant = dial(&uri);
+	informant = connector(&uri);
 	echo(informant, much);
 	must_fail(informant, LEASH_PROTOCOL, "its answer has more than 4194304 bytes, which is the most that is taken");
 	lsh_informant_free(informant);
@@ -259,7 +259,7 @@ the_elements_are_bounded_before_there_is_room_for_them(void **state)
 
 	(void)state;
 	options.unasked = true;
-	informant = dial(&uri);
+	informant = connector(&uri);
 	assert_int_equal(fake_send(fake, "*11\r\n", 5), 1);
 	must_fail(informant, LEASH_PROTOCOL, "its answer has more than 10 elements, which is the most that is taken");
 	lsh_informant_free(informant);
@@ -275,7 +275,7 @@ the_time_begins_with_the_question_and_ends_with_the_last_reply(void **state)
 
 	(void)state;
 	options.timeout = 300 * LSH_MS;
-	informant = dial(&uri);
+	informant = connector(&uri);
 	assert_true(wanted_at(informant) <= 0); /* once more, for what may have come behind the hello */
 	assert_int_equal(lsh_informant_step(informant), LSH_INFORMED_WAIT);
 	assert_true(wanted_at(informant) == LSH_NEVER);
@@ -302,16 +302,16 @@ the_time_begins_with_the_question_and_ends_with_the_last_reply(void **state)
 static void
 one_that_is_down_says_why_until_it_is_dialed_again(void **state)
 {
-	struct lsh_informant *informant = dial(&uri);
+	struct lsh_informant *informant = connector(&uri);
 
 	(void)state;
 	echo(informant, "lost");
 	fake_hang_up(fake);
 	must_fail(informant, LEASH_UNAVAILABLE, "");
 	must_fail(informant, LEASH_UNAVAILABLE, "");
-	lsh_informant_dial(informant);
+	lsh_informant_connect(informant);
 	echo(informant, "forgotten"); /* with the attempt that it was for */
-	lsh_informant_dial(informant);
+	lsh_informant_connect(informant);
 	echo(informant, "anew");
 	assert_int_equal(next(informant), LSH_INFORMED_HELLO);
 	must_say(informant, "anew");
@@ -332,7 +332,7 @@ nothing_is_left_of_it_in_whatever_state_it_ends(void **state)
 
 		assert_non_null(informant);
 		if (i % 4 > 0)
-			lsh_informant_dial(informant);
+			lsh_informant_connect(informant);
 		if (i % 4 > 1)
 			assert_int_equal(next(informant), LSH_INFORMED_HELLO);
 		if (i % 4 > 2) {

@@ -108,17 +108,17 @@ chance(uint64_t *seed, int n)
 }
 
 static void
-toggle_listener(struct model *m, int client, struct listener *listener)
+toggle_listener(struct model *m, int client, struct pubsub *pubsub)
 {
-	messages(listener);
-	redisAppendCommand(listener->connection, "%s leash:wake:%s", m->listens[client] ? "UNSUBSCRIBE" : "SUBSCRIBE", clients[client]);
-	freeReplyObject(heard(listener));
+	messages(pubsub);
+	redisAppendCommand(pubsub->connection, "%s leash:wake:%s", m->listens[client] ? "UNSUBSCRIBE" : "SUBSCRIBE", clients[client]);
+	freeReplyObject(heard(pubsub));
 	m->listens[client] = !m->listens[client];
 }
 
 /* One step by both, or something that happens to them. */
 static void
-walk(struct model *m, uint64_t *seed, struct listener *const *ears)
+walk(struct model *m, uint64_t *seed, struct pubsub *const *ears)
 {
 	int token = chance(seed, 6), client = token / 2, found;
 	const char *name = walkers[token];
@@ -198,7 +198,7 @@ any_order_of_steps_does_what_the_model_does(void **state)
 {
 	(void)state;
 	struct model m = { .holder = -1, .listens = { true, true, true } };
-	struct listener *const ears[] = { listen_for(ANN), listen_for(BOB), listen_for(CID) };
+	struct pubsub *const ears[] = { listen_for(ANN), listen_for(BOB), listen_for(CID) };
 	uint64_t seed = 1;
 	int64_t fence = 0;
 

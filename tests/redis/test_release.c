@@ -50,7 +50,7 @@ static void
 a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB), *cid = listen_for(CID);
+	struct pubsub *bob = listen_for(BOB), *cid = listen_for(CID);
 	int64_t before;
 
 	line_up(ANN1, BOB1, CID1);
@@ -103,7 +103,7 @@ static void
 fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 	int64_t ahead;
 
 	line_up(ANN1, BOB1);
@@ -131,7 +131,7 @@ static void
 a_client_that_does_not_listen_is_passed_over(void **state)
 {
 	(void)state;
-	struct listener *cid = listen_for(CID);
+	struct pubsub *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, CID1);
 	assert_number(release(ANN1), 1);
@@ -167,7 +167,7 @@ static void
 a_dead_client_is_passed_over(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB), *cid = listen_for(CID);
+	struct pubsub *bob = listen_for(BOB), *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, BOB2, CID1);
 	bury(BOB);
@@ -217,7 +217,7 @@ a_grant_goes_out_by_spublish_where_the_client_says_so(void **state)
 	(void)state;
 	const char *info = strstr(server_text(server, "INFO server"), "redis_version:");
 	const char *cfg = "60000 3600000 200000 1 SPUBLISH -";
-	struct listener *bob;
+	struct pubsub *bob;
 
 	assert_non_null(info);
 	if (atoi(info + strlen("redis_version:")) < 7)
@@ -257,7 +257,7 @@ static void
 who_leaves_hands_an_abandoned_lock_on(void **state)
 {
 	(void)state;
-	struct listener *cid = listen_for(CID);
+	struct pubsub *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, CID1);
 	expire(LOCK);
@@ -271,7 +271,7 @@ static void
 the_cancel_of_a_granted_token_hands_the_lock_on(void **state)
 {
 	(void)state;
-	struct listener *cid = listen_for(CID);
+	struct pubsub *cid = listen_for(CID);
 
 	listen_for(BOB);
 	line_up(ANN1, BOB1, CID1);
@@ -286,7 +286,7 @@ static void
 the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1);
 	expire(LOCK);

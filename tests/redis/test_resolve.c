@@ -1,5 +1,5 @@
 /* Names and addresses: names that cannot be resolved or have moved, and which of several addresses is tried first. */
-#include "tests/redis/dials.h"
+#include "tests/redis/connects.h"
 
 #include "base/clock.h"
 #include "redis/resolve.h"
@@ -55,9 +55,9 @@ the_second_address_is_tried_when_the_first_is_dead(void **state)
 	(void)state;
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
-	assert_int_equal(dial_to(text, NULL, NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(text, NULL, NULL), LSH_CONNECTOR_DONE);
 	check_hello();
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 }
 
 static void
@@ -71,10 +71,10 @@ an_address_that_swallows_everything_leaves_time_for_the_next(void **state)
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(await_limit_ns(2), &hole, NULL), LSH_DIAL_DONE);
+	assert_int_equal(attempt(await_limit_ns(2), &hole, NULL), LSH_CONNECTOR_DONE);
 	assert_int_equal(hole.accepted, 1);
 	check_hello();
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 	close_dial();
 	puppet_stop(&hole);
 }
@@ -91,8 +91,8 @@ the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	snprintf(text, sizeof text, "redis://:password@two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), &f, &g), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), &f, &g), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 	close_dial();
 	assert_int_equal(g.accepted, 1);
 	puppet_hang_up(&f);
@@ -128,7 +128,7 @@ when_all_addresses_fail_the_one_that_got_furthest_is_named(void **state)
 	close_dial();
 }
 
-/* A dial of a name, at which there may be two servers that are well: `f` at 127.0.0.2, `g` at 127.0.0.3. */
+/* A connector of a name, at which there may be two servers that are well: `f` at 127.0.0.2, `g` at 127.0.0.3. */
 static void
 open_dial_of_two(struct puppet *f, struct puppet *g, const char *name)
 {
@@ -140,15 +140,15 @@ open_dial_of_two(struct puppet *f, struct puppet *g, const char *name)
 	open_dial(text, "leash-test", NULL);
 }
 
-/* Dial, and tell the last byte of the address that was found. */
+/* Connect, and tell the last byte of the address that was found. */
 static int
 dialed_address(struct puppet *f, struct puppet *g)
 {
 	struct sockaddr_in in;
 
-	assert_int_equal(attempt(ample(), f, g), LSH_DIAL_DONE);
-	assert_int_equal(getpeername(hello.wire.fd, (struct sockaddr *)&in, &(socklen_t){sizeof in}), 0);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), f, g), LSH_CONNECTOR_DONE);
+	assert_int_equal(getpeername(hello.stream.fd, (struct sockaddr *)&in, &(socklen_t){sizeof in}), 0);
+	close(hello.stream.fd);
 	puppet_hang_up(f);
 	puppet_hang_up(g);
 	return ntohl(in.sin_addr.s_addr) & 255;
@@ -197,23 +197,23 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 	(void)state;
 	names_are("127.0.0.2", NULL, 0, false);
 	open_dial_of_two(&f, &g, "moving.test");
-	assert_int_equal(attempt(ample(), &f, &g), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), &f, &g), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 	puppet_hang_up(&f);
 
 	names_are("127.0.0.3", NULL, 0, true);
-	lsh_dial_start(dial, ample());
-	assert_int_equal(step(), LSH_DIAL_WAIT);
+	lsh_connector_start(connector, ample());
+	assert_int_equal(step(), LSH_CONNECTOR_WAIT);
 	names_are("127.0.0.3", NULL, 0, false);
 	/* however long the answer takes: it is there before the next step */
-	await_readable(lsh_dial_poll(dial, &until).fd);
-	while (step() == LSH_DIAL_WAIT) {
+	await_readable(lsh_connector_poll(connector, &until).fd);
+	while (step() == LSH_CONNECTOR_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 		puppet_step(&g);
 	}
-	assert_true(hello.wire.fd >= 0);
-	close(hello.wire.fd);
+	assert_true(hello.stream.fd >= 0);
+	close(hello.stream.fd);
 	assert_int_equal(f.accepted, 1);
 	assert_int_equal(g.accepted, 1);
 	close_dial();
@@ -231,23 +231,23 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 	names_are("127.0.0.1", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", server_port(server));
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 
 	asked = names_asked();
 	names_are(NULL, NULL, 0, true);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(attempt(await_limit_ns(4), NULL, NULL), LSH_DIAL_DONE);
+		assert_int_equal(attempt(await_limit_ns(4), NULL, NULL), LSH_CONNECTOR_DONE);
 		check_hello();
-		close(hello.wire.fd);
+		close(hello.stream.fd);
 	}
 	assert_int_equal(names_asked(), asked + 1); /* the one that hangs was enough */
 
 	names_are(NULL, NULL, EAI_AGAIN, false);
 	await_true(names_inside() == 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-		close(hello.wire.fd);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+		close(hello.stream.fd);
 	}
 	close_dial();
 	await_true(descriptors_count() == fds);
@@ -264,26 +264,26 @@ an_answer_that_comes_late_is_still_used(void **state)
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), &f, NULL), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 	puppet_stop(&f);
 
 	/* the old address is dead, and the new one is said after it was found so */
 	names_are(NULL, NULL, 0, true);
-	lsh_dial_start(dial, ample());
-	assert_int_equal(step(), LSH_DIAL_WAIT);
-	for (int64_t until, begin = lsh_now_ns(); lsh_dial_poll(dial, &until), until - begin < LSH_S;) {
+	lsh_connector_start(connector, ample());
+	assert_int_equal(step(), LSH_CONNECTOR_WAIT);
+	for (int64_t until, begin = lsh_now_ns(); lsh_connector_poll(connector, &until), until - begin < LSH_S;) {
 		wait_for_dial(LSH_NEVER, false);
-		assert_int_equal(step(), LSH_DIAL_WAIT);
+		assert_int_equal(step(), LSH_CONNECTOR_WAIT);
 	}
 	puppet_at(&f, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
-	while (step() == LSH_DIAL_WAIT) {
+	while (step() == LSH_CONNECTOR_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 	}
-	assert_true(hello.wire.fd >= 0);
-	close(hello.wire.fd);
+	assert_true(hello.stream.fd >= 0);
+	close(hello.stream.fd);
 	close_dial();
 	puppet_stop(&f);
 }
@@ -305,8 +305,8 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 	names_are("127.0.0.3", NULL, 0, false);
 	await_true(names_inside() == 0);
 	puppet_stop(&f); /* so that it makes no difference if the answer is still on its way */
-	assert_int_equal(attempt(ample(), &g, NULL), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), &g, NULL), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 	assert_int_equal(g.accepted, 1);
 	assert_int_equal(names_asked(), asked + 2);
 	close_dial();
@@ -327,18 +327,18 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 	f.size = 0;
 	clock_ahead_s += 60; /* that connection was not brief */
 	names_are("127.0.0.2", "127.0.0.3", 0, true);
-	lsh_dial_start(dial, await_limit_ns(2));
-	while (step() == LSH_DIAL_WAIT) {
+	lsh_connector_start(connector, await_limit_ns(2));
+	while (step() == LSH_CONNECTOR_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 		puppet_step(&g);
 		if (f.accepted == 2)
 			names_are("127.0.0.2", "127.0.0.3", 0, false);
 	}
-	assert_true(hello.wire.fd >= 0);
-	close(hello.wire.fd);
+	assert_true(hello.stream.fd >= 0);
+	close(hello.stream.fd);
 	assert_int_equal(f.accepted, 2);
-	assert_int_equal(socket_accept(f.listener), -1); /* not once more: it has had its time */
+	assert_int_equal(socket_accept(f.pubsub), -1); /* not once more: it has had its time */
 	assert_int_equal(g.accepted, 1);
 	close_dial();
 	puppet_stop(&f);
@@ -364,7 +364,7 @@ a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself(void **state)
 
 	/* another one is asked when that has taken too long */
 	clock_ahead_s += 60;
-	assert_int_equal(attempt(lsh_now_ns() + 20 * LSH_MS, NULL, NULL), LSH_DIAL_FAILED);
+	assert_int_equal(attempt(lsh_now_ns() + 20 * LSH_MS, NULL, NULL), LSH_CONNECTOR_FAILED);
 	await_true(names_asked() == asked + 2);
 	close_dial(); /* does not wait */
 	assert_int_equal(names_inside(), 2);

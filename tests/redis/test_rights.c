@@ -241,7 +241,7 @@ waits_or_holds(const struct scene *scene, size_t i)
 static void
 forget_messages(void)
 {
-	for (struct listener *l = listeners; l; l = l->next)
+	for (struct pubsub *l = listeners; l; l = l->next)
 		messages(l);
 }
 
@@ -253,7 +253,7 @@ who_was_told(void)
 	int told = 0;
 
 	token[0] = '\0';
-	for (struct listener *l = listeners; l; l = l->next) {
+	for (struct pubsub *l = listeners; l; l = l->next) {
 		int before = l->messages;
 
 		if (messages(l) > before && sscanf(l->last, "g %47s", token) == 1)

@@ -2,7 +2,7 @@
 #include "redis/node.h"
 
 #include "base/clock.h"
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 #include "tests/redis/seers.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
@@ -74,7 +74,7 @@ on_message(void *ctx, const char *text, size_t size)
 	(void)ctx, (void)text, (void)size;
 }
 
-static const struct lsh_listener_ops listener_ops = {.message = on_message};
+static const struct lsh_pubsub_ops pubsub_ops = {.message = on_message};
 
 static const struct lsh_node_ops node_ops = {
 	.connected = on_connected,
@@ -114,7 +114,7 @@ static void
 make_node(int64_t timeout)
 {
 	struct lsh_node_options options = {
-		.uri = &uri, .name = "leash:node", .courier = courier, .messages = &listener_ops, .channel = "wake",
+		.uri = &uri, .name = "leash:node", .courier = courier, .messages = &pubsub_ops, .channel = "wake",
 		.timeout = timeout,
 	};
 
@@ -208,7 +208,7 @@ when_the_master_is_another_one_it_goes_there_at_once(void **state)
 static void
 a_dial_to_a_master_that_is_one_no_more_is_given_up(void **state)
 {
-	int port, listener = socket_listen_tcp(&port); /* takes connections and says nothing */
+	int port, pubsub = socket_listen_tcp(&port); /* takes connections and says nothing */
 
 	(void)state;
 	for (int i = 0; i < SEERS; i++)
@@ -220,7 +220,7 @@ a_dial_to_a_master_that_is_one_no_more_is_given_up(void **state)
 	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
 	await_true(is_at(&hosts[1]));
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	socket_close(listener);
+	socket_close(pubsub);
 }
 
 static void
@@ -323,7 +323,7 @@ a_server_that_is_left_is_asked_about_anew(void **state)
 	await_ms(50);
 	asked = seer_asked(&seers[0]);
 	name_second();
-	lsh_node_leave(node, lsh_pipe_epoch(lsh_node_pipe(node)), "READONLY You can't write against a read only replica.");
+	lsh_node_leave(node, lsh_pipeline_epoch(lsh_node_pipeline(node)), "READONLY You can't write against a read only replica.");
 	await_true(is_at(&hosts[1]));
 	assert_true(seer_asked(&seers[0]) > asked);
 	assert_true(was_told("READONLY"));

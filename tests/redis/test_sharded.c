@@ -1,6 +1,6 @@
-/* Sharded channels: a node's listener asks for them and leaves them while messages come, and each answer is of the
+/* Sharded channels: a node's pubsub asks for them and leaves them while messages come, and each answer is of the
  * channel that it is of. With a fake that says anything, and with a real cluster. */
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -118,21 +118,21 @@ static const struct lsh_node_ops ops = {
 	.connected = ignore, .subscribed = subscribed, .work = ignore, .expects_messages = expects_messages,
 };
 
-static const struct lsh_listener_ops listener_ops = {
+static const struct lsh_pubsub_ops pubsub_ops = {
 	.message = message, .subscribed = channel_subscribed, .unsubscribed = channel_unsubscribed,
 	.refused = channel_refused,
 };
 
 static struct lsh_uri uri;
 static struct lsh_node *node;
-static struct lsh_listener *listener;
+static struct lsh_pubsub *pubsub;
 static atomic_bool expecting;
 
 static void
 open_node(const char *to, bool reads)
 {
 	struct lsh_node_options options = {
-		.uri = &uri, .name = "leash:test", .messages = &listener_ops, .timeout = 20 * LSH_S,
+		.uri = &uri, .name = "leash:test", .messages = &pubsub_ops, .timeout = 20 * LSH_S,
 	};
 	leash_error err = {0};
 
@@ -147,7 +147,7 @@ open_node(const char *to, bool reads)
 	if (lsh_node_await_hello(node, &err) != LEASH_OK)
 		fail_msg("%s", err.text);
 	await_true(lsh_node_is_subscribed(node));
-	listener = lsh_node_listener(node);
+	pubsub = lsh_node_pubsub(node);
 }
 
 static int
@@ -166,13 +166,13 @@ close_node(void **state)
 static bool
 subscribe(const char *channel)
 {
-	return lsh_listener_ask(listener, true, channel, strlen(channel));
+	return lsh_pubsub_ask(pubsub, true, channel, strlen(channel));
 }
 
 static bool
 unsubscribe(const char *channel)
 {
-	return lsh_listener_ask(listener, false, channel, strlen(channel));
+	return lsh_pubsub_ask(pubsub, false, channel, strlen(channel));
 }
 
 /* ---- with a fake ---- */
@@ -276,9 +276,9 @@ an_answer_that_nobody_asked_for_ends_the_connection(void **state)
 	(void)state;
 	open_node(fake_uri(fake), false);
 	assert_true(subscribe("other"));
-	await_true(subscriptions == 2); /* it was dialed anew */
+	await_true(subscriptions == 2); /* it was connected anew */
 	assert_int_equal(count_told("subscribed"), 0);
-	await_true(lsh_listener_is_up(listener));
+	await_true(lsh_pubsub_is_up(pubsub));
 	assert_true(subscribe("yes"));
 	await_true(was_told("subscribed yes"));
 }
@@ -321,7 +321,7 @@ there_is_an_end_to_what_can_be_asked_for(void **state)
 	assert_true(lsh_node_is_subscribed(node));
 	fake_hang_up(fake);
 	await_true(subscriptions == 2);
-	await_true(lsh_listener_is_up(listener));
+	await_true(lsh_pubsub_is_up(pubsub));
 	mute = false;
 	assert_true(subscribe(channel));
 	await_true(count_told("subscribed c") == 1);
@@ -346,7 +346,7 @@ wait_for_messages(void *arg)
 	struct waiter *w = arg;
 
 	while (!w->over && lsh_now_ns() < w->deadline)
-		lsh_listener_wait(listener, &lsh_self()->parker, lsh_after_ms(lsh_now_ns(), 5), is_over, w);
+		lsh_pubsub_wait(pubsub, &lsh_self()->parker, lsh_after_ms(lsh_now_ns(), 5), is_over, w);
 	return NULL;
 }
 
@@ -401,7 +401,7 @@ what_the_server_does_not_take_at_once_is_sent_later(void **state)
 			assert_true(subscribe(channel)); /* half a MiB: more than a socket holds */
 		}
 		if (round == 0)
-			await_true((lsh_listener_poll(listener, false).events & POLLOUT) != 0); /* the keeper looks now and then */
+			await_true((lsh_pubsub_poll(pubsub, false).events & POLLOUT) != 0); /* the keeper looks now and then */
 		deaf = false;
 		await_true(confirmed == (round + 1) * CHANNELS);
 		waiter.over = true;

@@ -1,5 +1,5 @@
-/* TLS as a dial meets it: who is let in, who is not, and with which words; never is anything said in plain text instead. */
-#include "tests/redis/dials.h"
+/* TLS as a connector meets it: who is let in, who is not, and with which words; never is anything said in plain text instead. */
+#include "tests/redis/connects.h"
 
 #include "base/clock.h"
 #include "redis/tls_context.h"
@@ -46,13 +46,13 @@ static void
 check_let_in(const char *text)
 {
 	for (int i = 0; i < 2; i++) {
-		enum lsh_dialed dialed = dial_to(text, "leash-test", i == 0 ? NULL : "channel");
+		enum lsh_connecting progress = dial_to(text, "leash-test", i == 0 ? NULL : "channel");
 
-		if (dialed != LSH_DIAL_DONE)
+		if (progress != LSH_CONNECTOR_DONE)
 			fail_msg("%s: %s", text, err.text);
-		assert_non_null(hello.wire.tls);
+		assert_non_null(hello.stream.tls);
 		assert_true(hello.version != 0);
-		lsh_wire_discard(&hello.wire);
+		lsh_stream_discard(&hello.stream);
 	}
 }
 
@@ -240,7 +240,7 @@ copy_file(const char *from, const char *to)
 	assert_int_equal(rename(aside, to), 0);
 }
 
-/* Of authorities that are replaced while the program runs the dial knows at its next attempt. */
+/* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
 static void
 files_that_were_replaced_are_read_again(void **state)
 {
@@ -256,15 +256,15 @@ files_that_were_replaced_are_read_again(void **state)
 	for (int i = 0; i < 3; i++) {
 		check_failed(attempt(ample(), NULL, NULL), LEASH_DENIED, "the cafile does not have its issuer");
 		copy_file(certs_file(CERTS_AUTHORITY), path);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-		lsh_wire_discard(&hello.wire);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+		lsh_stream_discard(&hello.stream);
 		copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
 	}
 	assert_int_equal(unlink(path), 0);
 	check_failed(attempt(ample(), NULL, NULL), LEASH_INVALID, "No such file or directory");
 	copy_file(certs_file(CERTS_AUTHORITY), path);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-	lsh_wire_discard(&hello.wire);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	lsh_stream_discard(&hello.stream);
 	close_dial();
 	server_stop(s);
 }

@@ -60,7 +60,7 @@ tear_down(void **state)
 /* ---- two ends ---- */
 
 struct ends {
-	struct lsh_wire wire;
+	struct lsh_stream stream;
 	SSL *server;
 	int fd; /* the server's */
 };
@@ -72,12 +72,12 @@ accept_one(void *ssl)
 }
 
 static enum lsh_shaken
-shake(struct lsh_wire *wire, leash_error *err)
+shake(struct lsh_stream *stream, leash_error *err)
 {
 	enum lsh_shaken shaken;
 
-	while ((shaken = lsh_tls_step(wire->tls, err)) == LSH_SHAKING)
-		poll(&(struct pollfd){.fd = wire->fd, .events = lsh_tls_events(wire->tls)}, 1, 1000);
+	while ((shaken = lsh_tls_step(stream->tls, err)) == LSH_SHAKING)
+		poll(&(struct pollfd){.fd = stream->fd, .events = lsh_tls_events(stream->tls)}, 1, 1000);
 	return shaken;
 }
 
@@ -95,10 +95,10 @@ connect_ends(struct ends *e, int version)
 	e->server = SSL_new(server_ctx);
 	SSL_set_fd(e->server, e->fd);
 	SSL_set_max_proto_version(e->server, version);
-	e->wire = (struct lsh_wire){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
-	assert_non_null(e->wire.tls);
+	e->stream = (struct lsh_stream){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
+	assert_non_null(e->stream.tls);
 	assert_int_equal(pthread_create(&thread, NULL, accept_one, e->server), 0);
-	if (shake(&e->wire, &err) != LSH_SHAKEN)
+	if (shake(&e->stream, &err) != LSH_SHAKEN)
 		fail_msg("%s", err.text);
 	pthread_join(thread, &accepted);
 	assert_non_null(accepted);
@@ -107,8 +107,8 @@ connect_ends(struct ends *e, int version)
 static void
 end_ends(struct ends *e)
 {
-	lsh_wire_discard(&e->wire);
-	assert_int_equal(e->wire.fd, -1);
+	lsh_stream_discard(&e->stream);
+	assert_int_equal(e->stream.fd, -1);
 	SSL_free(e->server);
 	close(e->fd);
 }
@@ -134,18 +134,18 @@ fill(unsigned char *bytes, size_t size, unsigned seed)
 
 /* Does poll() tell of anything? */
 static bool
-is_told(const struct lsh_wire *wire)
+is_told(const struct lsh_stream *stream)
 {
-	return poll(&(struct pollfd){.fd = wire->fd, .events = POLLIN}, 1, 0) == 1;
+	return poll(&(struct pollfd){.fd = stream->fd, .events = POLLIN}, 1, 0) == 1;
 }
 
 static void
-check_nothing(const struct lsh_wire *wire, int flags)
+check_nothing(const struct lsh_stream *stream, int flags)
 {
 	char byte;
 
 	errno = 0;
-	assert_int_equal(lsh_wire_recv(wire, &byte, 1, flags), -1);
+	assert_int_equal(lsh_stream_recv(stream, &byte, 1, flags), -1);
 	assert_int_equal(errno, EAGAIN);
 }
 
@@ -203,16 +203,16 @@ bytes_come_whole_and_poll_tells_of_all_of_them(void **state)
 			size_t room = rooms[r] < all - size ? rooms[r] : all - size;
 			ssize_t n;
 
-			if (!lsh_wire_is_pending(&e.wire) || room >= LSH_WIRE_MOST)
-				assert_int_equal(poll(&(struct pollfd){.fd = e.wire.fd, .events = POLLIN}, 1, 30000), 1);
+			if (!lsh_stream_is_pending(&e.stream) || room >= LSH_WIRE_MOST)
+				assert_int_equal(poll(&(struct pollfd){.fd = e.stream.fd, .events = POLLIN}, 1, 30000), 1);
 			if (r % 2 == 0) {
-				n = lsh_wire_recv(&e.wire, got + size, room, MSG_PEEK | MSG_DONTWAIT);
+				n = lsh_stream_recv(&e.stream, got + size, room, MSG_PEEK | MSG_DONTWAIT);
 				if (n > 0) {
 					assert_memory_equal(got + size, bytes + size, (size_t)n);
-					assert_true(lsh_wire_is_pending(&e.wire));
+					assert_true(lsh_stream_is_pending(&e.stream));
 				}
 			}
-			n = lsh_wire_recv(&e.wire, got + size, room, MSG_DONTWAIT);
+			n = lsh_stream_recv(&e.stream, got + size, room, MSG_DONTWAIT);
 			if (n < 0)
 				assert_int_equal(errno, EAGAIN);
 			else
@@ -222,7 +222,7 @@ bytes_come_whole_and_poll_tells_of_all_of_them(void **state)
 		assert_memory_equal(got, bytes, all);
 		pthread_join(thread, &spoken);
 		assert_non_null(spoken);
-		check_nothing(&e.wire, MSG_DONTWAIT);
+		check_nothing(&e.stream, MSG_DONTWAIT);
 		end_ends(&e);
 	}
 	free(bytes);
@@ -241,18 +241,18 @@ half_a_record_is_nothing_yet_and_is_not_waited_for(void **state)
 		struct ends e;
 
 		connect_ends(&e, *v);
-		lsh_wire_recv(&e.wire, got, 1, MSG_PEEK | MSG_DONTWAIT); /* the tickets */
+		lsh_stream_recv(&e.stream, got, 1, MSG_PEEK | MSG_DONTWAIT); /* the tickets */
 		assert_int_equal(SSL_write(e.server, bytes, sizeof bytes), sizeof bytes);
 		/* catch the record on its way, and deliver it byte by byte */
-		size = recv(e.wire.fd, record, sizeof record, MSG_DONTWAIT);
+		size = recv(e.stream.fd, record, sizeof record, MSG_DONTWAIT);
 		assert_true(size > (ssize_t)sizeof bytes);
 		for (ssize_t i = 0; i < size - 1; i++) {
 			assert_int_equal(send(e.fd, record + i, 1, 0), 1);
-			check_nothing(&e.wire, i % 2 ? MSG_DONTWAIT : MSG_DONTWAIT | MSG_PEEK);
-			assert_false(lsh_wire_is_pending(&e.wire));
+			check_nothing(&e.stream, i % 2 ? MSG_DONTWAIT : MSG_DONTWAIT | MSG_PEEK);
+			assert_false(lsh_stream_is_pending(&e.stream));
 		}
 		assert_int_equal(send(e.fd, record + size - 1, 1, 0), 1);
-		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), sizeof bytes);
+		assert_int_equal(lsh_stream_recv(&e.stream, got, sizeof got, 0), sizeof bytes);
 		assert_memory_equal(got, bytes, sizeof bytes);
 		end_ends(&e);
 	}
@@ -267,17 +267,17 @@ what_tls_says_by_itself_on_an_idle_connection_is_no_answer(void **state)
 	(void)state;
 	connect_ends(&e, TLS1_3_VERSION);
 	/* the tickets that came behind the handshake */
-	check_nothing(&e.wire, MSG_PEEK | MSG_DONTWAIT);
+	check_nothing(&e.stream, MSG_PEEK | MSG_DONTWAIT);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(SSL_key_update(e.server, SSL_KEY_UPDATE_REQUESTED), 1);
 		assert_int_equal(SSL_do_handshake(e.server), 1);
-		assert_true(is_told(&e.wire));
-		check_nothing(&e.wire, MSG_PEEK | MSG_DONTWAIT);
-		assert_false(is_told(&e.wire));
-		assert_int_equal(lsh_wire_send(&e.wire, "ping", 4), 4); /* which takes the answer to that along */
+		assert_true(is_told(&e.stream));
+		check_nothing(&e.stream, MSG_PEEK | MSG_DONTWAIT);
+		assert_false(is_told(&e.stream));
+		assert_int_equal(lsh_stream_send(&e.stream, "ping", 4), 4); /* which takes the answer to that along */
 		assert_int_equal(SSL_read(e.server, got, sizeof got), 4);
 		assert_int_equal(SSL_write(e.server, "pong", 4), 4);
-		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), 4);
+		assert_int_equal(lsh_stream_recv(&e.stream, got, sizeof got, 0), 4);
 		assert_memory_equal(got, "pong", 4);
 	}
 	end_ends(&e);
@@ -303,14 +303,14 @@ an_end_is_an_end_with_or_without_a_word(void **state)
 		else
 			shutdown(e.fd, SHUT_RDWR);
 		if (data) {
-			assert_int_equal(lsh_wire_recv(&e.wire, got, 1, MSG_PEEK | MSG_DONTWAIT), 1);
-			assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), 4);
+			assert_int_equal(lsh_stream_recv(&e.stream, got, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+			assert_int_equal(lsh_stream_recv(&e.stream, got, sizeof got, 0), 4);
 			assert_memory_equal(got, "last", 4);
-			assert_true(lsh_wire_is_pending(&e.wire) || is_told(&e.wire));
+			assert_true(lsh_stream_is_pending(&e.stream) || is_told(&e.stream));
 		}
 		for (int i = 0; i < 3; i++)
-			assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, i == 0 ? MSG_PEEK | MSG_DONTWAIT : 0), 0);
-		assert_false(lsh_wire_trouble(&e.wire, &trouble));
+			assert_int_equal(lsh_stream_recv(&e.stream, got, sizeof got, i == 0 ? MSG_PEEK | MSG_DONTWAIT : 0), 0);
+		assert_false(lsh_stream_trouble(&e.stream, &trouble));
 		end_ends(&e);
 	}
 }
@@ -327,25 +327,25 @@ a_record_that_was_tampered_with_ends_the_connection(void **state)
 		ssize_t size, n;
 
 		connect_ends(&e, *v);
-		lsh_wire_recv(&e.wire, got, 1, MSG_PEEK | MSG_DONTWAIT);
+		lsh_stream_recv(&e.stream, got, 1, MSG_PEEK | MSG_DONTWAIT);
 		assert_int_equal(SSL_write(e.server, "sixteen letters!", 16), 16);
-		size = recv(e.wire.fd, record, sizeof record, MSG_DONTWAIT);
+		size = recv(e.stream.fd, record, sizeof record, MSG_DONTWAIT);
 		assert_true(size > 20);
 		if (at < size) {
 			record[at] ^= 0x10;
 			assert_int_equal(send(e.fd, record, (size_t)size, 0), size);
 			shutdown(e.fd, SHUT_WR);
-			while ((n = lsh_wire_recv(&e.wire, got, sizeof got, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
-				poll(&(struct pollfd){.fd = e.wire.fd, .events = POLLIN}, 1, 1000);
+			while ((n = lsh_stream_recv(&e.stream, got, sizeof got, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+				poll(&(struct pollfd){.fd = e.stream.fd, .events = POLLIN}, 1, 1000);
 			if (n > 0) { /* the version in a record's head is nobody's business */
 				assert_true(at < 3);
 				assert_int_equal(n, 16);
 			} else if (n < 0) {
 				assert_int_equal(errno, EPROTO);
-				assert_true(lsh_wire_trouble(&e.wire, &trouble));
+				assert_true(lsh_stream_trouble(&e.stream, &trouble));
 				assert_int_equal(trouble.status, LEASH_PROTOCOL);
 				assert_non_null(strstr(trouble.text, "TLS failed: "));
-				assert_int_equal(lsh_wire_send(&e.wire, "x", 1), -1);
+				assert_int_equal(lsh_stream_send(&e.stream, "x", 1), -1);
 				assert_int_equal(errno, EPROTO);
 			} else {
 				assert_true(at == 3 || at == 4); /* its length: the rest never comes */
@@ -367,7 +367,7 @@ a_send_to_who_has_gone_is_an_error_and_no_signal(void **state)
 	close(e.fd);
 	e.fd = -1;
 	for (int i = 0; i < 10 && n >= 0; i++)
-		n = lsh_wire_send(&e.wire, "x", 1);
+		n = lsh_stream_send(&e.stream, "x", 1);
 	assert_int_equal(n, -1);
 	assert_true(errno == EPIPE || errno == ECONNRESET);
 	end_ends(&e);
@@ -420,12 +420,12 @@ bytes_that_the_socket_does_not_take_are_sent_later_and_once(void **state)
 		void *heard;
 
 		connect_ends(&e, *v);
-		setsockopt(e.wire.fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
+		setsockopt(e.stream.fd, SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int));
 		h = (struct hearer){.ssl = e.server, .got = got, .all = SENT, .talks = *v == TLS1_3_VERSION};
 		assert_int_equal(pthread_create(&thread, NULL, hear, &h), 0);
 		while (sent < SENT) {
 			size_t most = 1 + draw(&seed, 30000); /* fewer than before as well */
-			ssize_t n = lsh_wire_send(&e.wire, bytes + sent, most < SENT - sent ? most : SENT - sent);
+			ssize_t n = lsh_stream_send(&e.stream, bytes + sent, most < SENT - sent ? most : SENT - sent);
 
 			if (n > 0) {
 				sent += (size_t)n;
@@ -434,8 +434,8 @@ bytes_that_the_socket_does_not_take_are_sent_later_and_once(void **state)
 			assert_int_equal(errno, EAGAIN);
 			full++;
 			atomic_store(&h.go, true);
-			check_nothing(&e.wire, MSG_DONTWAIT);
-			poll(&(struct pollfd){.fd = e.wire.fd, .events = POLLOUT}, 1, 1000);
+			check_nothing(&e.stream, MSG_DONTWAIT);
+			poll(&(struct pollfd){.fd = e.stream.fd, .events = POLLOUT}, 1, 1000);
 		}
 		atomic_store(&h.go, true);
 		pthread_join(thread, &heard);
@@ -451,7 +451,7 @@ bytes_that_the_socket_does_not_take_are_sent_later_and_once(void **state)
 /* ---- both at once ---- */
 
 struct sender {
-	const struct lsh_wire *wire;
+	const struct lsh_stream *stream;
 	const unsigned char *bytes;
 	bool good;
 };
@@ -465,16 +465,16 @@ send_all(void *arg)
 	s->good = true;
 	for (size_t sent = 0; sent < SENT && s->good;) {
 		size_t most = 1 + draw(&seed, 3000);
-		ssize_t n = lsh_wire_send(s->wire, s->bytes + sent, most < SENT - sent ? most : SENT - sent);
+		ssize_t n = lsh_stream_send(s->stream, s->bytes + sent, most < SENT - sent ? most : SENT - sent);
 		int e = errno;
 		char byte;
 
-		/* as the pipe's writer does before it sends, whoever reads */
-		lsh_wire_recv(s->wire, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		/* as the pipeline's writer does before it sends, whoever reads */
+		lsh_stream_recv(s->stream, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 		if (n > 0)
 			sent += (size_t)n;
 		else if (e == EAGAIN)
-			poll(&(struct pollfd){.fd = s->wire->fd, .events = POLLOUT}, 1, 1000);
+			poll(&(struct pollfd){.fd = s->stream->fd, .events = POLLOUT}, 1, 1000);
 		else
 			s->good = false;
 	}
@@ -516,13 +516,13 @@ one_thread_may_send_and_peek_while_another_receives(void **state)
 		void *echoed;
 
 		connect_ends(&e, *v);
-		fcntl(e.wire.fd, F_SETFL, 0); /* as the pipe has it */
-		setsockopt(e.wire.fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = 20000}, sizeof(struct timeval));
-		s = (struct sender){&e.wire, bytes, true};
+		fcntl(e.stream.fd, F_SETFL, 0); /* as the pipeline has it */
+		setsockopt(e.stream.fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = 20000}, sizeof(struct timeval));
+		s = (struct sender){&e.stream, bytes, true};
 		assert_int_equal(pthread_create(&echoing, NULL, echo, e.server), 0);
 		assert_int_equal(pthread_create(&sending, NULL, send_all, &s), 0);
 		while (size < SENT) {
-			ssize_t n = lsh_wire_recv(&e.wire, got + size, SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE, 0);
+			ssize_t n = lsh_stream_recv(&e.stream, got + size, SENT - size < LSH_READ_SIZE ? SENT - size : LSH_READ_SIZE, 0);
 
 			if (n < 0)
 				assert_int_equal(errno, EAGAIN);
@@ -557,28 +557,28 @@ errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none(voi
 		SSL_CTX_use_certificate_file(server_ctx, "/nowhere", SSL_FILETYPE_PEM);
 		assert_true(ERR_peek_last_error() != 0);
 		connect_ends(&e, *v);
-		check_nothing(&e.wire, MSG_PEEK | MSG_DONTWAIT);
-		assert_int_equal(lsh_wire_send(&e.wire, "ping", 4), 4);
-		check_nothing(&e.wire, MSG_DONTWAIT);
+		check_nothing(&e.stream, MSG_PEEK | MSG_DONTWAIT);
+		assert_int_equal(lsh_stream_send(&e.stream, "ping", 4), 4);
+		check_nothing(&e.stream, MSG_DONTWAIT);
 		SSL_shutdown(e.server);
 		ERR_clear_error();
 		SSL_CTX_use_certificate_file(server_ctx, "/nowhere", SSL_FILETYPE_PEM);
-		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, 0), 0);
-		assert_false(lsh_wire_trouble(&e.wire, &trouble));
+		assert_int_equal(lsh_stream_recv(&e.stream, got, sizeof got, 0), 0);
+		assert_false(lsh_stream_trouble(&e.stream, &trouble));
 		end_ends(&e);
 		ERR_clear_error();
 
 		/* and of ours nothing is left behind */
 		connect_ends(&e, *v);
 		assert_int_equal(send(e.fd, "\x17\x03\x03\x00\x20garbagegarbagegarbagegarbagegarb", 37, 0), 37);
-		assert_int_equal(lsh_wire_recv(&e.wire, got, sizeof got, MSG_DONTWAIT), -1);
+		assert_int_equal(lsh_stream_recv(&e.stream, got, sizeof got, MSG_DONTWAIT), -1);
 		assert_int_equal(errno, EPROTO);
 		assert_int_equal(ERR_peek_error(), 0);
 		end_ends(&e);
 	}
 }
 
-/* ---- the pipe ---- */
+/* ---- the pipeline ---- */
 
 static void
 answer_one(SSL *ssl, const char *answer)
@@ -617,9 +617,9 @@ tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(vo
 
 	(void)state;
 	connect_ends(&e, TLS1_3_VERSION);
-	line_attach(a.line, e.wire);
+	line_attach(a.line, e.stream);
 	for (int i = 0; i < 5; i++) {
-		await_ms(15); /* longer than the pipe takes for idle: it looks before it asks */
+		await_ms(15); /* longer than the pipeline takes for idle: it looks before it asks */
 		assert_int_equal(SSL_key_update(e.server, SSL_KEY_UPDATE_REQUESTED), 1);
 		assert_int_equal(SSL_do_handshake(e.server), 1);
 		assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
@@ -631,7 +631,7 @@ tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(vo
 	assert_int_equal(SSL_write(e.server, "+GHOST\r\n", 8), 8);
 	ask(&a);
 	assert_int_equal(a.outcome, LSH_UNSENT);
-	assert_int_equal(line_detach(a.line).fd, e.wire.fd);
+	assert_int_equal(line_detach(a.line).fd, e.stream.fd);
 	end_ends(&e);
 	line_stop(a.line);
 }

@@ -1,6 +1,6 @@
-/* What a server says in a TLS handshake and in its hello, cut, altered and dripped at every byte: a dial never takes it for whole, never
+/* What a server says in a TLS handshake and in its hello, cut, altered and dripped at every byte: a connector never takes it for whole, never
  * crashes, keeps nothing open, and is done in time. */
-#include "tests/redis/dials.h"
+#include "tests/redis/connects.h"
 
 #include "tests/support/await.h"
 #include "tests/support/certs.h"
@@ -20,7 +20,7 @@
 
 struct relay {
 	char target[32];
-	int listener, port;
+	int pubsub, port;
 	_Atomic long cut;      /* so many bytes of the server's come through, then both sides are ended; -1: all */
 	_Atomic long alter;    /* this one of them is altered; -1: none */
 	atomic_bool dripping;  /* one by one */
@@ -66,8 +66,8 @@ relay(void *arg)
 	while (!atomic_load(&r->ends)) {
 		int client, far;
 
-		poll(&(struct pollfd){.fd = r->listener, .events = POLLIN}, 1, 20);
-		client = socket_accept(r->listener);
+		poll(&(struct pollfd){.fd = r->pubsub, .events = POLLIN}, 1, 20);
+		client = socket_accept(r->pubsub);
 		if (client < 0)
 			continue;
 		far = socket_dial(r->target);
@@ -91,7 +91,7 @@ start_relay(struct relay *r, int port)
 	memset(r, 0, sizeof *r);
 	r->cut = r->alter = -1;
 	snprintf(r->target, sizeof r->target, "127.0.0.1:%d", port);
-	r->listener = socket_listen_tcp(&r->port);
+	r->pubsub = socket_listen_tcp(&r->port);
 	assert_int_equal(pthread_create(&r->thread, NULL, relay, r), 0);
 }
 
@@ -100,7 +100,7 @@ end_relay(struct relay *r)
 {
 	atomic_store(&r->ends, true);
 	pthread_join(r->thread, NULL);
-	socket_close(r->listener);
+	socket_close(r->pubsub);
 }
 
 static void
@@ -113,13 +113,13 @@ open_relayed(struct relay *r)
 }
 
 static void
-check_good(struct relay *r, enum lsh_dialed dialed)
+check_good(struct relay *r, enum lsh_connecting progress)
 {
-	if (dialed != LSH_DIAL_DONE)
+	if (progress != LSH_CONNECTOR_DONE)
 		fail_msg("after %ld bytes: %s", r->passed, err.text);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
 	assert_true(hello.server_us > 0);
-	lsh_wire_discard(&hello.wire);
+	lsh_stream_discard(&hello.stream);
 }
 
 /* ---- tests ---- */
@@ -142,7 +142,7 @@ a_handshake_that_is_cut_anywhere_fails(void **state)
 	/* each byte of the handshake, and some of what follows */
 	for (long cut = 0; cut < whole - 200; cut += cut < 1500 ? 1 : 97) {
 		atomic_store(&r.cut, cut);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_FAILED);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_FAILED);
 		if (err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the connection") == NULL)
 			if (strstr(err.text, "reset") == NULL)
 				fail_msg("cut after %ld: %s", cut, err.text);
@@ -167,14 +167,14 @@ a_handshake_that_is_altered_anywhere_is_not_believed(void **state)
 	check_good(&r, attempt(ample(), NULL, NULL));
 	whole = r.passed;
 	for (long at = 0; at < whole - 200; at += at < 1500 ? 3 : 97) {
-		enum lsh_dialed dialed;
+		enum lsh_connecting progress;
 
 		atomic_store(&r.alter, at);
 		/* a length that is too large: the rest is awaited in vain */
-		dialed = attempt(await_now_ns() + 300000000, NULL, NULL);
-		if (dialed == LSH_DIAL_DONE) {
+		progress = attempt(await_now_ns() + 300000000, NULL, NULL);
+		if (progress == LSH_CONNECTOR_DONE) {
 			/* the version in a record's head, which is to be ignored, or beyond the hello */
-			check_good(&r, dialed);
+			check_good(&r, progress);
 			believed++;
 			continue;
 		}

@@ -72,7 +72,7 @@ static void
 a_word_hands_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 	struct answer answer;
 
 	line_up(ANN1, BOB1, CID1);
@@ -90,7 +90,7 @@ static void
 a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease(void **state)
 {
 	(void)state;
-	struct listener *bob = listen_for(BOB);
+	struct pubsub *bob = listen_for(BOB);
 	struct answer answer;
 
 	line_up(ANN1, BOB1);

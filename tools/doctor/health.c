@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "redis/greeting.h"
+#include "redis/handshake.h"
 
 #include <errno.h>
 #include <inttypes.h>

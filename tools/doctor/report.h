@@ -4,7 +4,7 @@
 #define LEASH_TOOLS_REPORT_H
 
 #include "base/token.h"
-#include "redis/greeting.h"
+#include "redis/handshake.h"
 #include "redis/talk.h"
 #include "redis/uri.h"
 #include "tools/doctor/targets.h"

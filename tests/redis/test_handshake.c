@@ -1,5 +1,5 @@
 /* Greetings of real servers: who they say they are, whom they let in, and with what reason they refuse. */
-#include "tests/redis/dials.h"
+#include "tests/redis/connects.h"
 
 #include "tests/support/await.h"
 #include "tests/support/socket.h"
@@ -22,17 +22,17 @@ check_says(const char *ask, const char *answer)
 	char said[512];
 
 	assert_true(n < sizeof said);
-	assert_int_equal(send(hello.wire.fd, ask, strlen(ask), MSG_NOSIGNAL), (ssize_t)strlen(ask));
+	assert_int_equal(send(hello.stream.fd, ask, strlen(ask), MSG_NOSIGNAL), (ssize_t)strlen(ask));
 	while (size < n) {
 		ssize_t some;
 
-		await_readable(hello.wire.fd);
-		some = recv(hello.wire.fd, said + size, n - size, 0);
+		await_readable(hello.stream.fd);
+		some = recv(hello.stream.fd, said + size, n - size, 0);
 		assert_true(some > 0);
 		size += (size_t)some;
 	}
 	assert_memory_equal(said, answer, n);
-	assert_int_equal(recv(hello.wire.fd, said, 1, 0), -1);
+	assert_int_equal(recv(hello.stream.fd, said, 1, 0), -1);
 	assert_int_equal(errno, EAGAIN);
 }
 
@@ -41,7 +41,7 @@ option(int level, int name)
 {
 	int value = -1;
 
-	assert_int_equal(getsockopt(hello.wire.fd, level, name, &value, &(socklen_t){sizeof value}), 0);
+	assert_int_equal(getsockopt(hello.stream.fd, level, name, &value, &(socklen_t){sizeof value}), 0);
 	return value;
 }
 
@@ -49,30 +49,30 @@ static void
 a_hello_over_a_unix_socket_tells_who_the_server_is(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_to(server_uri(server), "leash-test-1", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(server_uri(server), "leash-test-1", NULL), LSH_CONNECTOR_DONE);
 	check_hello();
 	assert_true(hello.server_us > 0);
-	assert_true(fcntl(hello.wire.fd, F_GETFD) & FD_CLOEXEC);
-	assert_true(fcntl(hello.wire.fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(hello.stream.fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(hello.stream.fd, F_GETFL) & O_NONBLOCK);
 	check_says("CLIENT GETNAME\r\n", "$12\r\nleash-test-1\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 }
 
 static void
 a_hello_over_tcp_tells_who_the_server_is(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test-2", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test-2", NULL), LSH_CONNECTOR_DONE);
 	check_hello();
-	assert_true(fcntl(hello.wire.fd, F_GETFD) & FD_CLOEXEC);
-	assert_true(fcntl(hello.wire.fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(hello.stream.fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(hello.stream.fd, F_GETFL) & O_NONBLOCK);
 	assert_true(option(IPPROTO_TCP, TCP_NODELAY));
 	assert_true(option(SOL_SOCKET, SO_KEEPALIVE));
 	assert_int_equal(option(IPPROTO_TCP, TCP_KEEPIDLE), 10);
 	assert_int_equal(option(IPPROTO_TCP, TCP_KEEPINTVL), 5);
 	assert_int_equal(option(IPPROTO_TCP, TCP_KEEPCNT), 3);
 	check_says("PING\r\n", "+PONG\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 }
 
 static void
@@ -83,9 +83,9 @@ a_dial_may_be_used_again_and_may_have_no_name(void **state)
 	(void)state;
 	open_dial(server_uri(server), NULL, NULL);
 	for (size_t i = 0; i < COUNT(fds); i++) {
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
 		check_hello();
-		fds[i] = hello.wire.fd;
+		fds[i] = hello.stream.fd;
 		check_says("PING\r\n", "+PONG\r\n");
 	}
 	for (size_t i = 0; i < COUNT(fds); i++)
@@ -108,21 +108,21 @@ localhost_is_found_if_the_system_knows_it(void **state)
 		return;
 	}
 	freeaddrinfo(list);
-	assert_int_equal(dial_to(text, NULL, NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(text, NULL, NULL), LSH_CONNECTOR_DONE);
 	check_hello();
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 }
 
 static void
 a_subscription_is_confirmed_before_the_dial_is_done(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test", "leash:some-client"), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test", "leash:some-client"), LSH_CONNECTOR_DONE);
 	check_hello();
 	assert_int_equal(hello.server_us, 0);
 	assert_int_equal(server_integer(server, "PUBLISH %s %s", "leash:some-client", "g token 1"), 1);
 	check_says("", "*3\r\n$7\r\nmessage\r\n$17\r\nleash:some-client\r\n$9\r\ng token 1\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 }
 
 static void
@@ -133,13 +133,13 @@ the_database_is_selected_but_not_for_a_subscription(void **state)
 	(void)state;
 	server_text(server, "SET %s %s", "where", "0");
 	snprintf(text, sizeof text, "%s/5", server_uri_tcp(server));
-	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_CONNECTOR_DONE);
 	check_says("EXISTS where\r\n", ":0\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 
 	snprintf(text, sizeof text, "%s/16383", server_uri_tcp(server));
-	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 }
 
 static void
@@ -162,12 +162,12 @@ a_hello_of_any_length_is_sent_to_its_end(void **state)
 	(void)state;
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
-	assert_int_equal(dial_to(server_uri(server), name, NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(server_uri(server), name, NULL), LSH_CONNECTOR_DONE);
 	check_hello();
 	found = strstr(server_text(server, "CLIENT LIST"), name);
 	assert_non_null(found);
 	assert_int_not_equal(found[LONG], 'n');
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 	free(name);
 }
 
@@ -179,12 +179,12 @@ a_password_opens_and_a_wrong_one_does_not(void **state)
 
 	(void)state;
 	snprintf(text, sizeof text, "redis://:open%%20sesame@127.0.0.1:%d", server_port(closed));
-	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_CONNECTOR_DONE);
 	check_says("PING\r\n", "+PONG\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 	snprintf(text, sizeof text, "unix://default:open%%20sesame@%s", server_socket(closed));
-	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 
 	snprintf(text, sizeof text, "redis://:barley-groats@127.0.0.1:%d", server_port(closed));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_DENIED, ": AUTH was refused: WRONGPASS");
@@ -223,7 +223,7 @@ a_password_is_not_shown_when_the_server_repeats_it(void **state)
 }
 
 /* As a user that may do everything but what the rules take away. */
-static enum lsh_dialed
+static enum lsh_connecting
 dial_as_user(const char *rule, const char *path, const char *channel)
 {
 	char text[128];
@@ -237,23 +237,23 @@ static void
 a_user_may_do_without_what_a_hello_does_not_need(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_as_user("+@all", "", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_as_user("+@all", "", NULL), LSH_CONNECTOR_DONE);
 	check_hello();
 	check_says("ACL WHOAMI\r\n", "$6\r\nworker\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 
-	assert_int_equal(dial_as_user("-client", "", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_as_user("-client", "", NULL), LSH_CONNECTOR_DONE);
 	check_hello();
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 
-	assert_int_equal(dial_as_user("-info", "", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_as_user("-info", "", NULL), LSH_CONNECTOR_DONE);
 	assert_string_equal(hello.run_id, "");
 	assert_int_equal(hello.version, 0);
 	assert_int_equal(hello.uptime_ms, -1);
 	assert_false(hello.cluster);
 	assert_true(hello.server_us > 0);
 	check_says("PING\r\n", "+PONG\r\n");
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 }
 
 static void
@@ -289,9 +289,9 @@ a_cluster_says_that_it_is_one(void **state)
 	(void)state;
 	snprintf(port, sizeof port, "%d", socket_free_port()); /* of the cluster's own connections */
 	cluster = server_start((const char *const[]){"--cluster-enabled", "yes", "--cluster-port", port, NULL});
-	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_DIAL_DONE);
+	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_CONNECTOR_DONE);
 	assert_true(hello.cluster);
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 	snprintf(text, sizeof text, "%s?db=1", server_uri(cluster));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "?db=1: there is no such database: SELECT was refused: ERR SELECT is not allowed in cluster mode");
 	server_stop(cluster);

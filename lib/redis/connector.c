@@ -1,4 +1,4 @@
-/* Dialing.
+/* Connecting.
  *
  * An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that one that
  * swallows everything leaves time for the others; connecting, TLS and the hello together must end within that share.
@@ -11,7 +11,7 @@
  * that is always slow is of use.
  *
  * No mutex: one thread at a time. */
-#include "redis/dial.h"
+#include "redis/connector.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -34,20 +34,20 @@
 
 enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, SHAKING, GREETING };
 
-enum outcome { WAIT = LSH_DIAL_WAIT, DONE = LSH_DIAL_DONE, FAILED = LSH_DIAL_FAILED, GO_ON };
+enum outcome { WAIT = LSH_CONNECTOR_WAIT, DONE = LSH_CONNECTOR_DONE, FAILED = LSH_CONNECTOR_FAILED, GO_ON };
 
-struct lsh_dial {
+struct lsh_connector {
 	const struct lsh_uri *uri;
 	enum lsh_want want;
-	struct lsh_greeting *greeting;
-	struct lsh_wire wire;
+	struct lsh_handshake *handshake;
+	struct lsh_stream stream;
 	struct lsh_hello hello;
 	enum state state;
 	int64_t deadline;  /* of the attempt */
 	int64_t until;     /* of what is under way in it */
 
 	struct lsh_tls_context *context; /* as the files were when the attempt began */
-	struct lsh_wire plain;   /* to ask a server in plain text that does not answer to TLS */
+	struct lsh_stream plain;   /* to ask a server in plain text that does not answer to TLS */
 	int64_t plain_at;        /* when to ask, or ask again */
 
 	/* What to say if the attempt fails: of all addresses, of the one that got furthest. */
@@ -69,16 +69,16 @@ struct lsh_dial {
 /* ---- what goes wrong ---- */
 
 static void
-disconnect(struct lsh_dial *d)
+disconnect(struct lsh_connector *d)
 {
-	lsh_wire_discard(&d->wire);
-	lsh_wire_discard(&d->plain);
-	lsh_greeting_end(d->greeting);
+	lsh_stream_discard(&d->stream);
+	lsh_stream_discard(&d->plain);
+	lsh_handshake_end(d->handshake);
 }
 
 /* Note what went wrong, unless an address that got further has something to say already. */
 static void
-note(struct lsh_dial *d, const leash_error *why)
+note(struct lsh_connector *d, const leash_error *why)
 {
 	if (d->state < d->reached)
 		return;
@@ -88,7 +88,7 @@ note(struct lsh_dial *d, const leash_error *why)
 
 /* The address under way is not it. What is wrong with the URI would be wrong with the next one, too. */
 static enum outcome
-give_up(struct lsh_dial *d, const leash_error *why)
+give_up(struct lsh_connector *d, const leash_error *why)
 {
 	note(d, why);
 	disconnect(d);
@@ -99,7 +99,7 @@ give_up(struct lsh_dial *d, const leash_error *why)
 /* ---- connecting ---- */
 
 static enum outcome
-not_connected(struct lsh_dial *d, int e)
+not_connected(struct lsh_connector *d, int e)
 {
 	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT];
 	const char *why = e == ETIMEDOUT ? "no answer in time" : lsh_errno_text(e, text);
@@ -115,7 +115,7 @@ not_connected(struct lsh_dial *d, int e)
 }
 
 static enum outcome
-try_next_address(struct lsh_dial *d)
+try_next_address(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
 
@@ -127,83 +127,83 @@ try_next_address(struct lsh_dial *d)
 	/* the answer of the resolver, if it is still to come, needs a share as well */
 	d->until = now + (d->deadline - now) / (d->count - d->next + (d->request != NULL));
 	d->state = CONNECTING;
-	d->wire.fd = lsh_wire_open(&d->address[d->next++]);
-	return d->wire.fd >= 0 ? GO_ON : not_connected(d, errno);
+	d->stream.fd = lsh_stream_open(&d->address[d->next++]);
+	return d->stream.fd >= 0 ? GO_ON : not_connected(d, errno);
 }
 
 static enum outcome
-begin_greeting(struct lsh_dial *d)
+begin_handshake(struct lsh_connector *d)
 {
 	leash_error trouble;
 
 	d->state = GREETING;
-	if (lsh_greeting_begin(d->greeting, d->uri, d->want, d->wire, d->until, &trouble) == LEASH_OK)
+	if (lsh_handshake_begin(d->handshake, d->uri, d->want, d->stream, d->until, &trouble) == LEASH_OK)
 		return GO_ON;
 	return give_up(d, &trouble);
 }
 
 static enum outcome
-begin_shaking(struct lsh_dial *d)
+begin_shaking(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
 	leash_error trouble;
 
 	d->state = SHAKING;
 	d->plain_at = now + (d->until - now) / 2;
-	d->wire.tls = lsh_tls_new(d->wire.fd, d->context, &d->uri->tls, d->uri->host);
-	if (d->wire.tls != NULL)
+	d->stream.tls = lsh_tls_new(d->stream.fd, d->context, &d->uri->tls, d->uri->host);
+	if (d->stream.tls != NULL)
 		return GO_ON;
 	lsh_fail(&trouble, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
 	return give_up(d, &trouble);
 }
 
 static enum outcome
-go_on_connecting(struct lsh_dial *d)
+go_on_connecting(struct lsh_connector *d)
 {
-	int e = lsh_wire_connected(d->wire.fd);
+	int e = lsh_stream_connected(d->stream.fd);
 
 	if (e == EINPROGRESS)
 		return lsh_now_ns() < d->until ? WAIT : not_connected(d, ETIMEDOUT);
 	if (e != 0)
 		return not_connected(d, e);
-	return d->uri->tls.on ? begin_shaking(d) : begin_greeting(d);
+	return d->uri->tls.on ? begin_shaking(d) : begin_handshake(d);
 }
 
 /* Redis takes the beginning of TLS for half a line, and waits for the rest of it for ever. A line of plain text it
  * answers ("+PONG", "-NOAUTH ..."), so such lines are sent on a connection of their own; nothing secret is in them. The
  * handshake goes on meanwhile: the server may just be slow. */
 static bool
-speaks_plainly(struct lsh_dial *d, int64_t now)
+speaks_plainly(struct lsh_connector *d, int64_t now)
 {
 	char first;
 
-	if (lsh_tls_has_heard(d->wire.tls)) {
-		lsh_wire_discard(&d->plain);
+	if (lsh_tls_has_heard(d->stream.tls)) {
+		lsh_stream_discard(&d->plain);
 		d->plain_at = LSH_NEVER;
 	}
 	if (now < d->plain_at)
 		return false;
 	d->plain_at = now + PLAIN_STEP;
 	if (d->plain.fd < 0)
-		d->plain.fd = lsh_wire_open(&d->address[d->next - 1]);
+		d->plain.fd = lsh_stream_open(&d->address[d->next - 1]);
 	if (d->plain.fd < 0)
 		return false;
-	if (lsh_wire_recv(&d->plain, &first, 1, MSG_DONTWAIT) == 1)
+	if (lsh_stream_recv(&d->plain, &first, 1, MSG_DONTWAIT) == 1)
 		return first == '+' || first == '-';
-	lsh_wire_send(&d->plain, "PING\r\n", 6);
+	lsh_stream_send(&d->plain, "PING\r\n", 6);
 	return false;
 }
 
 static enum outcome
-go_on_shaking(struct lsh_dial *d)
+go_on_shaking(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
 	leash_error trouble;
-	const enum lsh_shaken shaken = lsh_tls_step(d->wire.tls, &trouble);
+	const enum lsh_shaken shaken = lsh_tls_step(d->stream.tls, &trouble);
 
 	if (shaken == LSH_SHAKEN) {
-		lsh_wire_discard(&d->plain);
-		return begin_greeting(d);
+		lsh_stream_discard(&d->plain);
+		return begin_handshake(d);
 	}
 	if (shaken == LSH_SHAKING && speaks_plainly(d, now))
 		lsh_fail(&trouble, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
@@ -211,25 +211,25 @@ go_on_shaking(struct lsh_dial *d)
 		return WAIT;
 	else if (shaken == LSH_SHAKING)
 		lsh_fail(&trouble, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
-		         lsh_tls_has_heard(d->wire.tls) ? "end of" : "answer to");
+		         lsh_tls_has_heard(d->stream.tls) ? "end of" : "answer to");
 	return give_up(d, &trouble);
 }
 
 static enum outcome
-go_on_greeting(struct lsh_dial *d)
+go_on_handshake(struct lsh_connector *d)
 {
 	leash_error trouble;
-	const enum lsh_greeted greeted = lsh_greeting_step(d->greeting, &d->hello, &trouble);
+	const enum lsh_greeted greeted = lsh_handshake_step(d->handshake, &d->hello, &trouble);
 
-	if (greeted == LSH_GREETING_FAILED)
+	if (greeted == LSH_HANDSHAKE_FAILED)
 		return give_up(d, &trouble);
-	return greeted == LSH_GREETING_DONE ? DONE : WAIT;
+	return greeted == LSH_HANDSHAKE_DONE ? DONE : WAIT;
 }
 
 /* ---- names ---- */
 
 static enum outcome
-try_old(struct lsh_dial *d)
+try_old(struct lsh_connector *d)
 {
 	if (d->worked.size == 0 || d->tried_old)
 		return FAILED;
@@ -242,7 +242,7 @@ try_old(struct lsh_dial *d)
 }
 
 static enum outcome
-begin_resolving(struct lsh_dial *d)
+begin_resolving(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
 	char text[LSH_ERRNO_TEXT];
@@ -274,7 +274,7 @@ begin_resolving(struct lsh_dial *d)
 
 /* Are the files that TLS needs of use? First of all, so that it is told at once, be the server there or not. */
 static bool
-look_at_files(struct lsh_dial *d)
+look_at_files(struct lsh_connector *d)
 {
 	leash_error trouble;
 	struct lsh_tls_context *context = lsh_tls_context_take(&d->uri->tls, &trouble);
@@ -287,7 +287,7 @@ look_at_files(struct lsh_dial *d)
 }
 
 static enum outcome
-begin(struct lsh_dial *d)
+begin(struct lsh_connector *d)
 {
 	if (d->uri->tls.on && !look_at_files(d))
 		return FAILED;
@@ -300,7 +300,7 @@ begin(struct lsh_dial *d)
 
 /* Put the addresses of the answer in line, but not again the one that just failed. */
 static void
-line_up(struct lsh_dial *d, const struct lsh_answer *answer)
+line_up(struct lsh_connector *d, const struct lsh_answer *answer)
 {
 	bool known = false;
 
@@ -321,7 +321,7 @@ line_up(struct lsh_dial *d, const struct lsh_answer *answer)
 }
 
 static void
-note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
+note_unresolved(struct lsh_connector *d, const struct lsh_answer *answer)
 {
 	bool by_errno = answer->error == EAI_SYSTEM || lsh_is_shortage(answer->sys_errno);
 	bool is_none = !by_errno && (answer->error == EAI_NONAME || answer->error == EAI_NODATA);
@@ -335,7 +335,7 @@ note_unresolved(struct lsh_dial *d, const struct lsh_answer *answer)
 }
 
 static enum outcome
-go_on_resolving(struct lsh_dial *d)
+go_on_resolving(struct lsh_connector *d)
 {
 	const struct lsh_answer *answer = lsh_request_answer(d->request);
 	int64_t now = lsh_now_ns();
@@ -361,27 +361,27 @@ go_on_resolving(struct lsh_dial *d)
 	return outcome;
 }
 
-/* ---- the dial ---- */
+/* ---- the connector ---- */
 
 static void
-point_to(struct lsh_dial *d, const struct lsh_uri *uri)
+point_to(struct lsh_connector *d, const struct lsh_uri *uri)
 {
 	d->uri = uri;
 	d->count = lsh_address_of(&d->address[0], uri->host, uri->port);
 	d->is_name = d->count == 0;
 }
 
-struct lsh_dial *
-lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
+struct lsh_connector *
+lsh_connector_new(const struct lsh_uri *uri, const char *name, const char *channel)
 {
-	struct lsh_dial *d = lsh_new(struct lsh_dial);
+	struct lsh_connector *d = lsh_new(struct lsh_connector);
 
 	if (d == NULL)
 		return NULL;
-	d->wire = d->plain = LSH_NO_WIRE;
+	d->stream = d->plain = LSH_NO_STREAM;
 	point_to(d, uri);
-	d->greeting = lsh_greeting_new(name, channel);
-	if (d->greeting == NULL) {
+	d->handshake = lsh_handshake_new(name, channel);
+	if (d->handshake == NULL) {
 		lsh_free(d);
 		return NULL;
 	}
@@ -389,22 +389,22 @@ lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel)
 }
 
 void
-lsh_dial_stop(struct lsh_dial *d)
+lsh_connector_stop(struct lsh_connector *d)
 {
 	disconnect(d);
 	d->state = IDLE;
 }
 
 void
-lsh_dial_want(struct lsh_dial *d, enum lsh_want want)
+lsh_connector_want(struct lsh_connector *d, enum lsh_want want)
 {
 	d->want = want;
 }
 
 void
-lsh_dial_move(struct lsh_dial *d, const struct lsh_uri *uri)
+lsh_connector_move(struct lsh_connector *d, const struct lsh_uri *uri)
 {
-	lsh_dial_stop(d);
+	lsh_connector_stop(d);
 	lsh_request_drop(d->request);
 	d->request = NULL;
 	d->worked.size = 0;
@@ -412,30 +412,30 @@ lsh_dial_move(struct lsh_dial *d, const struct lsh_uri *uri)
 }
 
 void
-lsh_dial_free(struct lsh_dial *d)
+lsh_connector_free(struct lsh_connector *d)
 {
 	if (d == NULL)
 		return;
-	lsh_dial_stop(d);
+	lsh_connector_stop(d);
 	lsh_request_drop(d->request);
 	lsh_tls_context_drop(d->context);
-	lsh_greeting_free(d->greeting);
+	lsh_handshake_free(d->handshake);
 	lsh_free(d);
 }
 
 void
-lsh_dial_forsake(struct lsh_dial *d)
+lsh_connector_after_fork(struct lsh_connector *d)
 {
-	if (d->wire.fd >= 0)
-		close(d->wire.fd);
+	if (d->stream.fd >= 0)
+		close(d->stream.fd);
 	if (d->plain.fd >= 0)
 		close(d->plain.fd);
 }
 
 void
-lsh_dial_start(struct lsh_dial *d, int64_t deadline)
+lsh_connector_start(struct lsh_connector *d, int64_t deadline)
 {
-	lsh_dial_stop(d);
+	lsh_connector_stop(d);
 	d->state = STARTED;
 	d->deadline = deadline;
 	d->until = lsh_now_ns(); /* so that whoever polls first does not sleep */
@@ -444,34 +444,34 @@ lsh_dial_start(struct lsh_dial *d, int64_t deadline)
 }
 
 struct pollfd
-lsh_dial_poll(const struct lsh_dial *d, int64_t *deadline)
+lsh_connector_poll(const struct lsh_connector *d, int64_t *deadline)
 {
 	*deadline = d->state == IDLE ? LSH_NEVER : d->state == SHAKING && d->plain_at < d->until ? d->plain_at : d->until;
 	switch (d->state) {
 	case RESOLVING:
 		return (struct pollfd){.fd = lsh_request_fd(d->request), .events = POLLIN};
 	case CONNECTING:
-		return (struct pollfd){.fd = d->wire.fd, .events = POLLOUT};
+		return (struct pollfd){.fd = d->stream.fd, .events = POLLOUT};
 	case SHAKING:
-		return (struct pollfd){.fd = d->wire.fd, .events = lsh_tls_events(d->wire.tls)};
+		return (struct pollfd){.fd = d->stream.fd, .events = lsh_tls_events(d->stream.tls)};
 	case GREETING:
-		return (struct pollfd){.fd = d->wire.fd, .events = lsh_greeting_events(d->greeting)};
+		return (struct pollfd){.fd = d->stream.fd, .events = lsh_handshake_events(d->handshake)};
 	default:
 		return (struct pollfd){.fd = -1};
 	}
 }
 
-static enum outcome (*const go_on[])(struct lsh_dial *d) = {
+static enum outcome (*const go_on[])(struct lsh_connector *d) = {
 	[STARTED] = begin,
 	[RESOLVING] = go_on_resolving,
 	[NEXT_ADDRESS] = try_next_address,
 	[CONNECTING] = go_on_connecting,
 	[SHAKING] = go_on_shaking,
-	[GREETING] = go_on_greeting,
+	[GREETING] = go_on_handshake,
 };
 
-enum lsh_dialed
-lsh_dial_step(struct lsh_dial *d, struct lsh_hello *hello, leash_error *err)
+enum lsh_connecting
+lsh_connector_step(struct lsh_connector *d, struct lsh_hello *hello, leash_error *err)
 {
 	enum outcome outcome;
 
@@ -481,13 +481,13 @@ lsh_dial_step(struct lsh_dial *d, struct lsh_hello *hello, leash_error *err)
 	while (outcome == GO_ON);
 	if (outcome == DONE) {
 		*hello = d->hello;
-		d->wire = LSH_NO_WIRE;
+		d->stream = LSH_NO_STREAM;
 		d->worked = d->address[d->next - 1];
 		d->worked_at = lsh_now_ns();
 	}
 	if (outcome == FAILED && err != NULL)
 		*err = d->err;
 	if (outcome != WAIT)
-		lsh_dial_stop(d);
-	return (enum lsh_dialed)outcome;
+		lsh_connector_stop(d);
+	return (enum lsh_connecting)outcome;
 }

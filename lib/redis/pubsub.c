@@ -1,4 +1,4 @@
-#include "redis/listener.h"
+#include "redis/pubsub.h"
 
 #include "base/clock.h"
 #include "base/list.h"
@@ -18,9 +18,9 @@ struct request {
 	size_t size; /* of the channel, which follows */
 };
 
-struct lsh_listener {
+struct lsh_pubsub {
 	struct lsh_connection conn;   /* its mutex guards the rest */
-	const struct lsh_listener_ops *ops;
+	const struct lsh_pubsub_ops *ops;
 	void *ctx;
 	struct lsh_list sleepers;     /* struct sleeper */
 	struct lsh_buffer asked;      /* struct request and its channel, of each that was not answered yet */
@@ -37,7 +37,7 @@ struct sleeper {
 /* If the reader's seat is vacant, the first sleeper has been told; a sleeper that was told and leaves calls this again.
  * Where nobody sleeps the keeper has been told of what is due: who waits next may be long in coming. */
 static void
-poke(struct lsh_listener *l)
+poke(struct lsh_pubsub *l)
 {
 	if (l->conn.state != LSH_UP || l->conn.reading)
 		return;
@@ -49,7 +49,7 @@ poke(struct lsh_listener *l)
 
 /* A seat, of the reader or of the writer, has fallen vacant. */
 static void
-seat_vacant(struct lsh_listener *l)
+seat_vacant(struct lsh_pubsub *l)
 {
 	poke(l);
 	lsh_buffer_shrink(&l->asked, LEAST_ROOM);
@@ -62,7 +62,7 @@ seat_vacant(struct lsh_listener *l)
 
 /* The reader leaves its seat; not `good`: the connection is of no use any more. */
 static void
-stop_reading(struct lsh_listener *l, bool good)
+stop_reading(struct lsh_pubsub *l, bool good)
 {
 	if (!good)
 		lsh_connection_break(&l->conn);
@@ -72,7 +72,7 @@ stop_reading(struct lsh_listener *l, bool good)
 
 /* Send what has gathered, unless somebody does, or the socket is full. The mutex is released during each send. */
 static void
-write_out(struct lsh_listener *l)
+write_out(struct lsh_pubsub *l)
 {
 	enum lsh_sent sent = LSH_SENT;
 
@@ -95,7 +95,7 @@ write_out(struct lsh_listener *l)
 /* Take the request that was made first, if there is one, and, where `channel` is not NULL, if it is for that channel:
  * to join it, or to leave. Its channel is in l->channel then. */
 static bool
-take_request(struct lsh_listener *l, struct request *request, bool joins, const struct lsh_item *channel)
+take_request(struct lsh_pubsub *l, struct request *request, bool joins, const struct lsh_item *channel)
 {
 	bool taken;
 
@@ -125,7 +125,7 @@ is_about(const struct lsh_message *m, const char *what, enum lsh_type type)
 
 /* False: that is not what a Redis server says. */
 static bool
-take_in(struct lsh_listener *l, const struct lsh_message *m)
+take_in(struct lsh_pubsub *l, const struct lsh_message *m)
 {
 	const struct lsh_item *channel = &m->item[1];
 	struct request request;
@@ -150,7 +150,7 @@ take_in(struct lsh_listener *l, const struct lsh_message *m)
 
 /* Hand out the messages that have come whole. False: they are not what a Redis server says. */
 static bool
-hand_out(struct lsh_listener *l)
+hand_out(struct lsh_pubsub *l)
 {
 	const struct lsh_message *m;
 	int x;
@@ -164,9 +164,9 @@ hand_out(struct lsh_listener *l)
 
 /* Read what is there. False: the connection is of no use any more. */
 static bool
-read_some(struct lsh_listener *l)
+read_some(struct lsh_pubsub *l)
 {
-	ssize_t n = lsh_wire_recv(&l->conn.wire, l->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
+	ssize_t n = lsh_stream_recv(&l->conn.stream, l->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -175,7 +175,7 @@ read_some(struct lsh_listener *l)
 
 /* The socket has room. */
 static void
-write_rest(struct lsh_listener *l)
+write_rest(struct lsh_pubsub *l)
 {
 	pthread_mutex_lock(&l->conn.mutex);
 	l->conn.want_write = false;
@@ -186,11 +186,11 @@ write_rest(struct lsh_listener *l)
 /* Sleep until there is something to read, the parker is woken, or `deadline`. False: the connection is of no use any
  * more. */
 static bool
-poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline)
+poll_and_read(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline)
 {
 	int events;
 
-	if (lsh_wire_is_pending(&l->conn.wire))
+	if (lsh_stream_is_pending(&l->conn.stream))
 		return read_some(l);
 	events = lsh_connection_poll(&l->conn, parker, atomic_load(&l->conn.want_write), deadline);
 	if ((events & POLLOUT) != 0)
@@ -201,7 +201,7 @@ poll_and_read(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadlin
 /* ---- those who wait ---- */
 
 void
-lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
+lsh_pubsub_wait(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline, bool (*over)(void *arg),
                   void *arg)
 {
 	struct sleeper sleeper = {.parker = parker};
@@ -236,7 +236,7 @@ lsh_listener_wait(struct lsh_listener *l, struct lsh_parker *parker, int64_t dea
 /* ---- sharded channels ---- */
 
 bool
-lsh_listener_ask(struct lsh_listener *l, bool joins, const char *channel, size_t size)
+lsh_pubsub_ask(struct lsh_pubsub *l, bool joins, const char *channel, size_t size)
 {
 	struct lsh_arg args[] = {joins ? LSH_ARG("SSUBSCRIBE") : LSH_ARG("SUNSUBSCRIBE"), {channel, size}};
 	struct request asked = {.joins = joins, .size = size};
@@ -262,26 +262,26 @@ lsh_listener_ask(struct lsh_listener *l, bool joins, const char *channel, size_t
 /* ---- the keeper ---- */
 
 bool
-lsh_listener_attach(struct lsh_listener *l, struct lsh_wire wire)
+lsh_pubsub_attach(struct lsh_pubsub *l, struct lsh_stream stream)
 {
 	if (!lsh_reader_reset(l->conn.reader))
 		return false;
 	pthread_mutex_lock(&l->conn.mutex);
 	lsh_buffer_empty(&l->asked);
-	lsh_connection_attach(&l->conn, wire);
+	lsh_connection_attach(&l->conn, stream);
 	poke(l);
 	pthread_mutex_unlock(&l->conn.mutex);
 	return true;
 }
 
 bool
-lsh_listener_is_up(struct lsh_listener *l)
+lsh_pubsub_is_up(struct lsh_pubsub *l)
 {
 	return l->conn.state == LSH_UP;
 }
 
 struct pollfd
-lsh_listener_poll(struct lsh_listener *l, bool expects)
+lsh_pubsub_poll(struct lsh_pubsub *l, bool expects)
 {
 	struct pollfd polled = {.fd = -1, .events = POLLRDHUP};
 
@@ -289,7 +289,7 @@ lsh_listener_poll(struct lsh_listener *l, bool expects)
 	if (l->conn.state == LSH_UP) {
 		bool read = expects || lsh_buffer_size(&l->asked) > 0, write = l->conn.want_write;
 
-		polled.fd = l->conn.wire.fd;
+		polled.fd = l->conn.stream.fd;
 		if (!l->conn.reading)
 			polled.events = (short)(POLLRDHUP | (read ? POLLIN : 0) | (write ? POLLOUT : 0));
 	}
@@ -298,7 +298,7 @@ lsh_listener_poll(struct lsh_listener *l, bool expects)
 }
 
 void
-lsh_listener_drain(struct lsh_listener *l)
+lsh_pubsub_drain(struct lsh_pubsub *l)
 {
 	pthread_mutex_lock(&l->conn.mutex);
 	if (l->conn.state == LSH_UP && !l->conn.reading) {
@@ -316,23 +316,23 @@ lsh_listener_drain(struct lsh_listener *l)
 }
 
 void
-lsh_listener_break(struct lsh_listener *l)
+lsh_pubsub_break(struct lsh_pubsub *l)
 {
 	pthread_mutex_lock(&l->conn.mutex);
 	lsh_connection_break(&l->conn);
 	pthread_mutex_unlock(&l->conn.mutex);
 }
 
-struct lsh_wire
-lsh_listener_detach(struct lsh_listener *l)
+struct lsh_stream
+lsh_pubsub_detach(struct lsh_pubsub *l)
 {
 	return lsh_connection_detach(&l->conn);
 }
 
-struct lsh_listener *
-lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
+struct lsh_pubsub *
+lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
 {
-	struct lsh_listener *l = lsh_new(struct lsh_listener);
+	struct lsh_pubsub *l = lsh_new(struct lsh_pubsub);
 
 	if (l == NULL)
 		return NULL;
@@ -340,14 +340,14 @@ lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(voi
 	l->ctx = ctx;
 	lsh_list_init(&l->sleepers);
 	if (!lsh_connection_init(&l->conn, kick, keeper)) {
-		lsh_listener_free(l);
+		lsh_pubsub_free(l);
 		return NULL;
 	}
 	return l;
 }
 
 void
-lsh_listener_free(struct lsh_listener *l)
+lsh_pubsub_free(struct lsh_pubsub *l)
 {
 	if (l == NULL)
 		return;
@@ -357,7 +357,7 @@ lsh_listener_free(struct lsh_listener *l)
 }
 
 void
-lsh_listener_forsake(struct lsh_listener *l)
+lsh_pubsub_after_fork(struct lsh_pubsub *l)
 {
-	lsh_connection_forsake(&l->conn);
+	lsh_connection_after_fork(&l->conn);
 }

@@ -1,4 +1,4 @@
-#include "redis/wire.h"
+#include "redis/stream.h"
 
 #include "base/descriptor.h"
 #include "redis/resolve.h"
@@ -24,16 +24,16 @@ set_options(int fd)
 }
 
 int
-lsh_wire_open(const struct lsh_address *address)
+lsh_stream_open(const struct lsh_address *address)
 {
-	struct lsh_wire wire = LSH_NO_WIRE;
+	struct lsh_stream stream = LSH_NO_STREAM;
 
-	wire.fd = lsh_descriptor_lift(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-	if (wire.fd >= 0 && address->any.sa_family != AF_UNIX)
-		set_options(wire.fd);
-	if (wire.fd >= 0 && connect(wire.fd, &address->any, address->size) != 0 && errno != EINPROGRESS)
-		lsh_wire_discard(&wire);
-	return wire.fd;
+	stream.fd = lsh_descriptor_lift(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (stream.fd >= 0 && address->any.sa_family != AF_UNIX)
+		set_options(stream.fd);
+	if (stream.fd >= 0 && connect(stream.fd, &address->any, address->size) != 0 && errno != EINPROGRESS)
+		lsh_stream_discard(&stream);
+	return stream.fd;
 }
 
 /* A connection to a port of this machine that nobody listens on may, if that port is an ephemeral one, be connected to
@@ -49,7 +49,7 @@ is_own_echo(int fd)
 }
 
 int
-lsh_wire_connected(int fd)
+lsh_stream_connected(int fd)
 {
 	int e = 0;
 
@@ -61,60 +61,60 @@ lsh_wire_connected(int fd)
 }
 
 ssize_t
-lsh_wire_send(const struct lsh_wire *wire, const void *bytes, size_t size)
+lsh_stream_send(const struct lsh_stream *stream, const void *bytes, size_t size)
 {
-	if (wire->tls != NULL)
-		return lsh_tls_send(wire->tls, bytes, size);
-	return send(wire->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (stream->tls != NULL)
+		return lsh_tls_send(stream->tls, bytes, size);
+	return send(stream->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 ssize_t
-lsh_wire_recv(const struct lsh_wire *wire, void *bytes, size_t size, int flags)
+lsh_stream_recv(const struct lsh_stream *stream, void *bytes, size_t size, int flags)
 {
-	if (wire->tls != NULL)
-		return lsh_tls_recv(wire->tls, bytes, size, flags);
-	return recv(wire->fd, bytes, size, flags);
+	if (stream->tls != NULL)
+		return lsh_tls_recv(stream->tls, bytes, size, flags);
+	return recv(stream->fd, bytes, size, flags);
 }
 
 bool
-lsh_wire_is_pending(const struct lsh_wire *wire)
+lsh_stream_is_pending(const struct lsh_stream *stream)
 {
-	return wire->tls != NULL && lsh_tls_is_pending(wire->tls);
+	return stream->tls != NULL && lsh_tls_is_pending(stream->tls);
 }
 
 bool
-lsh_wire_trouble(const struct lsh_wire *wire, leash_error *err)
+lsh_stream_trouble(const struct lsh_stream *stream, leash_error *err)
 {
 	*err = (leash_error){0};
-	if (wire->tls != NULL)
-		lsh_tls_trouble(wire->tls, err);
+	if (stream->tls != NULL)
+		lsh_tls_trouble(stream->tls, err);
 	return err->status != LEASH_OK;
 }
 
 void
-lsh_wire_break(const struct lsh_wire *wire)
+lsh_stream_break(const struct lsh_stream *stream)
 {
-	shutdown(wire->fd, SHUT_RDWR);
+	shutdown(stream->fd, SHUT_RDWR);
 }
 
 void
-lsh_wire_close(struct lsh_wire *wire)
+lsh_stream_close(struct lsh_stream *stream)
 {
-	const struct lsh_wire closed = *wire;
+	const struct lsh_stream closed = *stream;
 
 	/* first: a child that is forked in between must not close, by this number, what has got it since */
-	*wire = LSH_NO_WIRE;
+	*stream = LSH_NO_STREAM;
 	if (closed.fd >= 0)
 		close(closed.fd);
 	lsh_tls_free(closed.tls);
 }
 
 void
-lsh_wire_discard(struct lsh_wire *wire)
+lsh_stream_discard(struct lsh_stream *stream)
 {
 	const int e = errno;
 
-	setsockopt(wire->fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
-	lsh_wire_close(wire);
+	setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
+	lsh_stream_close(stream);
 	errno = e;
 }

@@ -1,4 +1,4 @@
-/* The pipe: many threads share one connection, without an I/O thread.
+/* The pipeline: many threads share one connection, without an I/O thread.
  *
  * Commands gather in a buffer, and their tickets in a ring: replies come in the order of the commands. System calls are
  * shared through two seats, which any caller may take:
@@ -22,11 +22,12 @@
  *
  * A ticket is told by the reader, in the order of the replies and with no mutex held, while the reply lies in the
  * reader's parser. What it appends then goes out with the reader's next write. Nobody gives a ticket up: a thread that
- * has no more time for it leaves it to the pipe's own thread, which reads for all tickets that have no thread.
+ * has no more time for it leaves it to the pipeline's own thread, which reads for all tickets that have no thread.
  *
- * A pipe starts small, which is enough for what one thread sends: so far nothing allocates. With many threads it grows,
- * up to a limit. One that cannot grow is full. When it has been quiet for a while the keeper makes it small again. */
-#include "redis/pipe.h"
+ * A pipeline starts small, which is enough for what one thread sends: so far nothing allocates. With many threads it
+ * grows, up to a limit. One that cannot grow is full. When it has been quiet for a while the keeper makes it small
+ * again. */
+#include "redis/pipeline.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -54,11 +55,11 @@ enum {
 #define IDLE_NS  (10 * LSH_MS) /* without a reply, and none due */
 #define QUIET_NS (1 * LSH_S)   /* likewise; so long it has its memory for what may come next */
 
-static _Atomic uint64_t epochs; /* of all pipes: no two connections have the same */
+static _Atomic uint64_t epochs; /* of all pipelines: no two connections have the same */
 
-struct lsh_pipe {
+struct lsh_pipeline {
 	struct lsh_connection conn;    /* its mutex guards the rest */
-	const struct lsh_pipe_ops *ops;
+	const struct lsh_pipeline_ops *ops;
 	bool wanting_room;    /* somebody was refused for want of it */
 	bool large;           /* it has grown, and the keeper knows */
 	_Atomic uint64_t epoch, connects; /* also read without the mutex */
@@ -68,7 +69,7 @@ struct lsh_pipe {
 	uint64_t handed_before; /* over earlier connections */
 	uint64_t left;        /* behind the last one whose thread left it; only a mutation asks */
 	unsigned alone;       /* on their way, without a thread that reads for them */
-	bool served;          /* the pipe's own thread was told that there are some, and has not looked yet */
+	bool served;          /* the pipeline's own thread was told that there are some, and has not looked yet */
 	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
@@ -109,7 +110,7 @@ end_ticket(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh
 
 /* No mutex held. Only then may the next connection come: whoever is told sees to what it is to say over that one. */
 static void
-ended_tell(struct lsh_pipe *p, struct ended *ended)
+ended_tell(struct lsh_pipeline *p, struct ended *ended)
 {
 	struct lsh_ticket *ticket = ended->first;
 
@@ -131,14 +132,14 @@ ended_tell(struct lsh_pipe *p, struct ended *ended)
 /* ---- p->conn.mutex held ---- */
 
 static struct lsh_ticket **
-place(struct lsh_pipe *p, uint64_t number)
+place(struct lsh_pipeline *p, uint64_t number)
 {
 	return &p->ring[number & (p->ring_size - 1)];
 }
 
 /* Room for so many more commands. False: too many are on their way, or there is no memory. */
 static bool
-reserve_places(struct lsh_pipe *p, uint64_t count)
+reserve_places(struct lsh_pipeline *p, uint64_t count)
 {
 	struct lsh_ticket **before = p->ring, **ring;
 	size_t size = 2 * p->ring_size;
@@ -157,14 +158,14 @@ reserve_places(struct lsh_pipe *p, uint64_t count)
 }
 
 static bool
-is_large(const struct lsh_pipe *p)
+is_large(const struct lsh_pipeline *p)
 {
 	return p->ring_size > LEAST_RING || p->conn.out.room > LEAST_OUT || p->conn.batch.room > LEAST_OUT;
 }
 
 /* When nothing is on its way. */
 static void
-shrink(struct lsh_pipe *p)
+shrink(struct lsh_pipeline *p)
 {
 	struct lsh_ticket **ring = p->ring_size > LEAST_RING ? lsh_realloc(p->ring, LEAST_RING * sizeof *ring) : NULL;
 
@@ -177,10 +178,10 @@ shrink(struct lsh_pipe *p)
 	p->large = false;
 }
 
-/* If the reader's seat is vacant and somebody waits, then one of those who wait here has been told, or the pipe's own
- * thread: a thread that was going to read may have found that it need not. */
+/* If the reader's seat is vacant and somebody waits, then one of those who wait here has been told, or the pipeline's
+ * own thread: a thread that was going to read may have found that it need not. */
 static struct lsh_parker *
-choose_baton(struct lsh_pipe *p)
+choose_baton(struct lsh_pipeline *p)
 {
 	struct lsh_ticket *first = NULL;
 
@@ -209,7 +210,7 @@ choose_baton(struct lsh_pipe *p)
 }
 
 static void
-tell_room(struct lsh_pipe *p)
+tell_room(struct lsh_pipeline *p)
 {
 	if (!p->wanting_room || p->tail - p->head > p->ring_size / 2 || lsh_buffer_size(&p->conn.out) > p->conn.out.room / 2)
 		return;
@@ -219,7 +220,7 @@ tell_room(struct lsh_pipe *p)
 
 /* Called when a seat falls vacant: the keeper may be waiting for that, or have memory to take back. */
 static void
-seat_vacant(struct lsh_pipe *p)
+seat_vacant(struct lsh_pipeline *p)
 {
 	lsh_connection_seat_vacant(&p->conn);
 	if (!p->large && is_large(p) && p->ops->grew != NULL) {
@@ -229,7 +230,7 @@ seat_vacant(struct lsh_pipe *p)
 }
 
 static void
-break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outcome)
+break_connection(struct lsh_pipeline *p, struct ended *ended, enum lsh_outcome outcome)
 {
 	if (!lsh_connection_break(&p->conn))
 		return;
@@ -252,14 +253,14 @@ break_connection(struct lsh_pipe *p, struct ended *ended, enum lsh_outcome outco
 
 /* An answer that nobody asked for would be taken for the answer to the next command; and an end is told in time. */
 static void
-look(struct lsh_pipe *p, struct ended *ended)
+look(struct lsh_pipeline *p, struct ended *ended)
 {
 	char byte;
 	ssize_t n;
 
 	p->look_first = false;
 	pthread_mutex_unlock(&p->conn.mutex);
-	n = lsh_wire_recv(&p->conn.wire, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+	n = lsh_stream_recv(&p->conn.stream, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
 	pthread_mutex_lock(&p->conn.mutex);
 	if (n >= 0)
 		break_connection(p, ended, LSH_UNKNOWN);
@@ -267,7 +268,7 @@ look(struct lsh_pipe *p, struct ended *ended)
 
 /* The writer's seat. The mutex is released during each send; what does not fit is left to the reader. */
 static void
-write_out(struct lsh_pipe *p, struct ended *ended)
+write_out(struct lsh_pipeline *p, struct ended *ended)
 {
 	enum lsh_sent sent = LSH_SENT;
 
@@ -292,7 +293,7 @@ write_out(struct lsh_pipe *p, struct ended *ended)
 }
 
 static bool
-has_to_write(const struct lsh_pipe *p)
+has_to_write(const struct lsh_pipeline *p)
 {
 	return p->conn.state == LSH_UP && !p->conn.writing && !p->conn.want_write && lsh_connection_has_bytes(&p->conn);
 }
@@ -300,7 +301,7 @@ has_to_write(const struct lsh_pipe *p)
 /* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes
  * next. */
 static void
-note_refusal(struct lsh_pipe *p, const struct lsh_message *message, uint64_t number)
+note_refusal(struct lsh_pipeline *p, const struct lsh_message *message, uint64_t number)
 {
 	if (message->type != LSH_ERROR)
 		return;
@@ -320,7 +321,7 @@ tell_refusal(struct lsh_ticket *ticket, const char *text)
 
 /* Whose is the reply that has come? False: that is not what a Redis server says. */
 static bool
-take_next(struct lsh_pipe *p, const struct lsh_message *message, struct lsh_ticket **ticket)
+take_next(struct lsh_pipeline *p, const struct lsh_message *message, struct lsh_ticket **ticket)
 {
 	*ticket = NULL;
 	if (p->conn.state != LSH_UP)
@@ -341,7 +342,7 @@ take_next(struct lsh_pipe *p, const struct lsh_message *message, struct lsh_tick
  * reader has one for all. Whoever is late is woken, to leave by itself; and an answer that is overdue breaks the
  * connection. */
 static void
-look_for_late(struct lsh_pipe *p, int64_t now, struct ended *ended)
+look_for_late(struct lsh_pipeline *p, int64_t now, struct ended *ended)
 {
 	bool overdue = false;
 
@@ -370,22 +371,22 @@ enum received { NOTHING, BYTES, HUNG_UP };
 /* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick, or until `parker` is
  * woken. */
 static enum received
-receive(struct lsh_pipe *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
+receive(struct lsh_pipeline *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
 {
-	bool pending = lsh_wire_is_pending(&p->conn.wire);
+	bool pending = lsh_stream_is_pending(&p->conn.stream);
 	int64_t left = limit == LSH_NEVER ? LSH_NEVER : limit - lsh_now_ns();
 	ssize_t n = -1;
 
 	errno = EAGAIN;
 	if (pending || (!want_write && left > RECV_US * LSH_US))
-		n = lsh_wire_recv(&p->conn.wire, p->conn.bytes, LSH_PIECE_SIZE, pending ? MSG_DONTWAIT : 0);
+		n = lsh_stream_recv(&p->conn.stream, p->conn.bytes, LSH_PIECE_SIZE, pending ? MSG_DONTWAIT : 0);
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 		int events = lsh_connection_poll(&p->conn, parker, want_write, limit);
 
 		*writable = (events & POLLOUT) != 0;
 		if ((events & ~POLLOUT) == 0)
 			return NOTHING;
-		n = lsh_wire_recv(&p->conn.wire, p->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
+		n = lsh_stream_recv(&p->conn.stream, p->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
 	}
 	if (n > 0) {
 		*size = (size_t)n;
@@ -400,11 +401,11 @@ struct stay {
 	bool (*over)(void *arg);
 	void *arg;
 	int64_t limit;
-	bool serves; /* it is the pipe's own thread, and leaves when nothing is on its way that has no other one */
+	bool serves; /* it is the pipeline's own thread, and leaves when nothing is on its way that has no other one */
 };
 
 static void
-tell(const struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_message *message)
+tell(const struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_message *message)
 {
 	bool refused = ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR &&
 	               lsh_starts_with_word(message->item[0].text, "MOVED");
@@ -417,7 +418,7 @@ tell(const struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_messa
 
 /* Tell the tickets whose replies have come. False: those are not what a Redis server says. */
 static bool
-hand_out(struct lsh_pipe *p, int64_t now, struct ended *ended)
+hand_out(struct lsh_pipeline *p, int64_t now, struct ended *ended)
 {
 	unsigned told = 0;
 	const struct lsh_message *message;
@@ -444,7 +445,7 @@ hand_out(struct lsh_pipe *p, int64_t now, struct ended *ended)
 
 /* Receive once, and tell. The mutex is released meanwhile. False: it is over. */
 static bool
-read_on(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
+read_on(struct lsh_pipeline *p, const struct stay *stay, struct ended *ended)
 {
 	bool writable = false, sane = true, over, want_write = p->conn.want_write;
 	enum received received;
@@ -477,7 +478,7 @@ read_on(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
 
 /* Read for everybody until it is over, in the vacant seat. The mutex is held, but released meanwhile. */
 static void
-read_for_all(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
+read_for_all(struct lsh_pipeline *p, const struct stay *stay, struct ended *ended)
 {
 	p->conn.reading = true;
 	p->awake = true;
@@ -498,7 +499,7 @@ read_for_all(struct lsh_pipe *p, const struct stay *stay, struct ended *ended)
 /* The last that a thread does here, with the mutex held: let go of that, tell who is to be told, and hand on the
  * baton. */
 static void
-leave_pipe(struct lsh_pipe *p, struct ended *ended)
+leave_pipeline(struct lsh_pipeline *p, struct ended *ended)
 {
 	struct lsh_parker *next = choose_baton(p);
 
@@ -512,7 +513,7 @@ leave_pipe(struct lsh_pipe *p, struct ended *ended)
 
 /* p->conn.mutex held, and there is room. */
 static void
-take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
+take_in(struct lsh_pipeline *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
 	if (p->head == p->tail && now - p->heard > IDLE_NS)
 		p->look_first = true;
@@ -520,7 +521,7 @@ take_in(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t no
 }
 
 static enum lsh_appended
-append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct lsh_arg *args, size_t count,
+append(struct lsh_pipeline *p, struct lsh_ticket *ticket, bool asking, const struct lsh_arg *args, size_t count,
        int64_t now, int64_t patience)
 {
 	static const struct lsh_arg word = {"ASKING", 6};
@@ -533,10 +534,10 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
 	pthread_mutex_lock(&p->conn.mutex);
 	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
-		result = LSH_PIPE_DOWN;
+		result = LSH_PIPELINE_DOWN;
 	} else if (!reserve_places(p, 1 + asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
 		p->wanting_room = true;
-		result = LSH_PIPE_FULL;
+		result = LSH_PIPELINE_FULL;
 	} else {
 		if (asking) {
 			take_in(p, &word, 1, now);
@@ -562,21 +563,21 @@ append(struct lsh_pipe *p, struct lsh_ticket *ticket, bool asking, const struct 
 }
 
 enum lsh_appended
-lsh_pipe_append(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now,
+lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now,
                 int64_t patience)
 {
 	return append(p, ticket, false, args, count, now, patience);
 }
 
 enum lsh_appended
-lsh_pipe_append_asking(struct lsh_pipe *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+lsh_pipeline_append_asking(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                        int64_t now, int64_t patience)
 {
 	return append(p, ticket, true, args, count, now, patience);
 }
 
 bool
-lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t count, int64_t now)
+lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
 	bool taken;
 
@@ -593,7 +594,7 @@ lsh_pipe_append_unheard(struct lsh_pipe *p, const struct lsh_arg *args, size_t c
 }
 
 static void
-flush(struct lsh_pipe *p, struct ended *ended)
+flush(struct lsh_pipeline *p, struct ended *ended)
 {
 	bool reader_will = p->conn.reading && p->awake && p->tail - p->head >= GATHER;
 
@@ -602,7 +603,7 @@ flush(struct lsh_pipe *p, struct ended *ended)
 }
 
 void
-lsh_pipe_flush(struct lsh_pipe *p)
+lsh_pipeline_flush(struct lsh_pipeline *p)
 {
 	struct ended ended;
 
@@ -615,14 +616,14 @@ lsh_pipe_flush(struct lsh_pipe *p)
 
 /* p->conn.mutex held. */
 static bool
-is_on_its_way(const struct lsh_pipe *p, uint64_t epoch, uint64_t number)
+is_on_its_way(const struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
 {
 	return p->conn.state == LSH_UP && epoch == p->epoch && number >= p->head;
 }
 
 /* p->conn.mutex held. The thread that read for it has something else to do. */
 static void
-leave(struct lsh_pipe *p, uint64_t number)
+leave(struct lsh_pipeline *p, uint64_t number)
 {
 	struct lsh_ticket *ticket = *place(p, number);
 
@@ -641,7 +642,7 @@ leave(struct lsh_pipe *p, uint64_t number)
 /* Read, or sleep, once; for the command `number` of connection `epoch`, if it is on its way. The mutex is held, but
  * released meanwhile. */
 static void
-wait_once(struct lsh_pipe *p, const struct stay *stay, uint64_t epoch, uint64_t number, struct ended *ended)
+wait_once(struct lsh_pipeline *p, const struct stay *stay, uint64_t epoch, uint64_t number, struct ended *ended)
 {
 	struct lsh_ticket *ticket = is_on_its_way(p, epoch, number) ? *place(p, number) : NULL;
 	struct lsh_parker *parker = stay->parker;
@@ -668,7 +669,7 @@ wait_once(struct lsh_pipe *p, const struct stay *stay, uint64_t epoch, uint64_t 
 }
 
 void
-lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg),
+lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg),
               void *arg, int64_t deadline)
 {
 	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = deadline};
@@ -685,11 +686,11 @@ lsh_pipe_wait(struct lsh_pipe *p, struct lsh_parker *parker, uint64_t epoch, uin
 		leave(p, number);
 	if (p->baton == parker)
 		p->baton = NULL;
-	leave_pipe(p, &ended);
+	leave_pipeline(p, &ended);
 }
 
 void
-lsh_pipe_leave(struct lsh_pipe *p, uint64_t epoch, uint64_t number)
+lsh_pipeline_leave(struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
 {
 	struct ended ended;
 
@@ -697,11 +698,11 @@ lsh_pipe_leave(struct lsh_pipe *p, uint64_t epoch, uint64_t number)
 	pthread_mutex_lock(&p->conn.mutex);
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
-	leave_pipe(p, &ended);
+	leave_pipeline(p, &ended);
 }
 
 void
-lsh_pipe_serve(struct lsh_pipe *p, struct lsh_parker *parker, bool (*over)(void *arg), void *arg)
+lsh_pipeline_serve(struct lsh_pipeline *p, struct lsh_parker *parker, bool (*over)(void *arg), void *arg)
 {
 	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = LSH_NEVER, .serves = true};
 	struct ended ended;
@@ -712,27 +713,27 @@ lsh_pipe_serve(struct lsh_pipe *p, struct lsh_parker *parker, bool (*over)(void 
 	flush(p, &ended);
 	if (p->conn.state == LSH_UP && p->alone > 0 && !p->conn.reading && !over(arg))
 		read_for_all(p, &stay, &ended);
-	leave_pipe(p, &ended);
+	leave_pipeline(p, &ended);
 }
 
 /* ---- the keeper ---- */
 
 bool
-lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
+lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 {
 	struct timeval t = {.tv_sec = 0, .tv_usec = RECV_US};
-	int flags = fcntl(wire.fd, F_GETFL);
+	int flags = fcntl(stream.fd, F_GETFL);
 
 	if (!lsh_reader_reset(p->conn.reader))
 		return false;
 	/* blocking with a bound, so that the reader's first try is one system call; sends say MSG_DONTWAIT */
-	if (flags < 0 || fcntl(wire.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
-	    setsockopt(wire.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
+	if (flags < 0 || fcntl(stream.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
+	    setsockopt(stream.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
 		return false;
 	pthread_mutex_lock(&p->conn.mutex);
-	lsh_connection_attach(&p->conn, wire);
+	lsh_connection_attach(&p->conn, stream);
 	p->connects++;
-	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipe up, or its command is refused */
+	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipeline up, or its command is refused */
 	p->handed_before += p->handed;
 	p->head = p->tail = p->handed = p->left = p->refused = 0;
 	p->alone = 0;
@@ -744,25 +745,25 @@ lsh_pipe_attach(struct lsh_pipe *p, struct lsh_wire wire)
 }
 
 bool
-lsh_pipe_is_up(struct lsh_pipe *p)
+lsh_pipeline_is_up(struct lsh_pipeline *p)
 {
 	return p->conn.state == LSH_UP;
 }
 
 uint64_t
-lsh_pipe_epoch(struct lsh_pipe *p)
+lsh_pipeline_epoch(struct lsh_pipeline *p)
 {
 	return p->epoch;
 }
 
 uint64_t
-lsh_pipe_connects(struct lsh_pipe *p)
+lsh_pipeline_connects(struct lsh_pipeline *p)
 {
 	return p->connects;
 }
 
 uint64_t
-lsh_pipe_commands(struct lsh_pipe *p)
+lsh_pipeline_commands(struct lsh_pipeline *p)
 {
 	uint64_t n;
 
@@ -773,18 +774,18 @@ lsh_pipe_commands(struct lsh_pipe *p)
 }
 
 int
-lsh_pipe_fd(struct lsh_pipe *p)
+lsh_pipeline_fd(struct lsh_pipeline *p)
 {
 	int fd;
 
 	pthread_mutex_lock(&p->conn.mutex);
-	fd = p->conn.state == LSH_UP ? p->conn.wire.fd : -1;
+	fd = p->conn.state == LSH_UP ? p->conn.stream.fd : -1;
 	pthread_mutex_unlock(&p->conn.mutex);
 	return fd;
 }
 
 void
-lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
+lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 {
 	struct ended ended;
 
@@ -797,22 +798,22 @@ lsh_pipe_break(struct lsh_pipe *p, uint64_t epoch)
 }
 
 void
-lsh_pipe_break_if_silent(struct lsh_pipe *p, int64_t since)
+lsh_pipeline_break_if_silent(struct lsh_pipeline *p, int64_t since)
 {
 	pthread_mutex_lock(&p->conn.mutex);
 	if (p->conn.state == LSH_UP && p->head < p->handed && p->heard < since)
-		lsh_wire_break(&p->conn.wire); /* whoever reads sees that */
+		lsh_stream_break(&p->conn.stream); /* whoever reads sees that */
 	pthread_mutex_unlock(&p->conn.mutex);
 }
 
-struct lsh_wire
-lsh_pipe_detach(struct lsh_pipe *p)
+struct lsh_stream
+lsh_pipeline_detach(struct lsh_pipeline *p)
 {
 	return lsh_connection_detach(&p->conn);
 }
 
 int64_t
-lsh_pipe_shrink(struct lsh_pipe *p, int64_t now)
+lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 {
 	int64_t at = LSH_NEVER;
 
@@ -830,10 +831,10 @@ lsh_pipe_shrink(struct lsh_pipe *p, int64_t now)
 	return at;
 }
 
-struct lsh_pipe *
-lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
+struct lsh_pipeline *
+lsh_pipeline_new(const struct lsh_pipeline_ops *ops, void *ctx)
 {
-	struct lsh_pipe *p = lsh_new(struct lsh_pipe);
+	struct lsh_pipeline *p = lsh_new(struct lsh_pipeline);
 	bool there;
 
 	if (p == NULL)
@@ -844,14 +845,14 @@ lsh_pipe_new(const struct lsh_pipe_ops *ops, void *ctx)
 	there = p->ring != NULL && lsh_buffer_reserve(&p->conn.out, LEAST_OUT, LEAST_OUT) &&
 	        lsh_buffer_reserve(&p->conn.batch, LEAST_OUT, LEAST_OUT);
 	if (!lsh_connection_init(&p->conn, ops->broke, ctx) || !there) {
-		lsh_pipe_free(p);
+		lsh_pipeline_free(p);
 		return NULL;
 	}
 	return p;
 }
 
 void
-lsh_pipe_free(struct lsh_pipe *p)
+lsh_pipeline_free(struct lsh_pipeline *p)
 {
 	if (p == NULL)
 		return;
@@ -861,7 +862,7 @@ lsh_pipe_free(struct lsh_pipe *p)
 }
 
 void
-lsh_pipe_forsake(struct lsh_pipe *p)
+lsh_pipeline_after_fork(struct lsh_pipeline *p)
 {
-	lsh_connection_forsake(&p->conn);
+	lsh_connection_after_fork(&p->conn);
 }

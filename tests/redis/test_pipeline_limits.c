@@ -1,4 +1,4 @@
-/* Limits in the pipe: whoever waits leaves when its own time comes, whoever reads for it, and however the readers come
+/* Limits in the pipeline: whoever waits leaves when its own time comes, whoever reads for it, and however the readers come
  * and go.
  *
  * Those who sleep have no timer of their own if the reader wakes in time for them. So with a limit that gets lost on
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "redis/pipe.h"
+#include "redis/pipeline.h"
 #include "tests/redis/caller.h"
 #include "tests/support/await.h"
 
@@ -116,16 +116,16 @@ connect_to(struct peer *peer, struct line *line)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	*peer = (struct peer){.fd = fds[1]};
-	line_attach(line, (struct lsh_wire){.fd = fds[0]});
+	line_attach(line, (struct lsh_stream){.fd = fds[0]});
 	assert_int_equal(pthread_create(&peer->thread, NULL, serve, peer), 0);
 }
 
 static void
 disconnect(struct peer *peer, struct line *line)
 {
-	struct lsh_wire wire = line_detach(line);
+	struct lsh_stream stream = line_detach(line);
 
-	lsh_wire_close(&wire);
+	lsh_stream_close(&stream);
 	pthread_join(peer->thread, NULL);
 	close(peer->fd);
 	assert_false(peer->confused);
@@ -151,7 +151,7 @@ end_line(struct line *line, struct peer *peer)
 
 static atomic_uint_fast32_t last_number;
 
-/* A command that is appended; its answer is its number. NULL: it was not, because the pipe is down. */
+/* A command that is appended; its answer is its number. NULL: it was not, because the pipeline is down. */
 static struct command *
 say_number(struct line *line, struct lsh_parker *reader, int64_t patience, void (*then)(struct command *command))
 {
@@ -418,7 +418,7 @@ an_overdue_command_ends_all_who_wait(void **state)
 			}
 		}
 		assert_int_equal(callers[overdue].outcome, LSH_UNKNOWN);
-		assert_false(lsh_pipe_is_up(line->pipe));
+		assert_false(lsh_pipeline_is_up(line->pipeline));
 		end_line(line, &peer);
 	}
 }
@@ -542,11 +542,11 @@ sleep_in_pipe(void *arg)
 	s->command = say_number(s->line, own_parker(), PATIENT_NS, NULL);
 	if (has_other)
 		s->other = say_number(s->line, own_parker(), PATIENT_NS, NULL);
-	lsh_pipe_flush(s->line->pipe);
+	lsh_pipeline_flush(s->line->pipeline);
 	atomic_store(&s->said, true);
 	while (!atomic_load(&s->go))
 		sched_yield();
-	lsh_pipe_wait(s->line->pipe, own_parker(), s->command->ticket.epoch, s->command->ticket.number, has_other_ended, s,
+	lsh_pipeline_wait(s->line->pipeline, own_parker(), s->command->ticket.epoch, s->command->ticket.number, has_other_ended, s,
 	              s->deadline);
 	atomic_store(&s->over, true);
 	return NULL;
@@ -587,9 +587,9 @@ a_sleeper_leaves_in_time_whatever_becomes_of_its_command(void **state)
 		if (fate == ENDED)
 			atomic_store(&peer.allowed, 1);
 		else if (fate == LEFT_BY_ANOTHER)
-			lsh_pipe_leave(line->pipe, s.command->ticket.epoch, s.command->ticket.number);
+			lsh_pipeline_leave(line->pipeline, s.command->ticket.epoch, s.command->ticket.number);
 		else
-			lsh_pipe_break(line->pipe, 0);
+			lsh_pipeline_break(line->pipeline, 0);
 		await_true(atomic_load(&s.over));
 		assert_true(lsh_now_ns() >= s.deadline);
 		pthread_join(s.thread, NULL);
@@ -636,7 +636,7 @@ a_thread_that_will_not_read_leaves_its_turn_to_another(void **state)
 	start(&sleeper, line, LSH_NEVER, PATIENT_NS);
 	await_true(peer.heard == 3);
 	await_true(atomic_load(&reader.over)); /* and the turn is ours */
-	lsh_pipe_leave(line->pipe, first->ticket.epoch, first->ticket.number);
+	lsh_pipeline_leave(line->pipeline, first->ticket.epoch, first->ticket.number);
 	atomic_store(&peer.allowed, SIZE_MAX);
 	await_true(atomic_load(&sleeper.over));
 	pthread_join(reader.thread, NULL);
@@ -659,7 +659,7 @@ a_later_command_with_less_patience_breaks_the_connection_in_time(void **state)
 		await_ms(100); /* it sleeps in poll(), even if it was woken once for nothing */
 		if (alone == 1) {
 			command_drop(say_number(line, NULL, 30 * LSH_MS, NULL));
-			lsh_pipe_flush(line->pipe);
+			lsh_pipeline_flush(line->pipeline);
 		} else {
 			start(&hasty, line, LSH_NEVER, 30 * LSH_MS);
 		}
@@ -672,7 +672,7 @@ a_later_command_with_less_patience_breaks_the_connection_in_time(void **state)
 	}
 }
 
-/* ---- the pipe's own thread, without the line's ---- */
+/* ---- the pipeline's own thread, without the line's ---- */
 
 static atomic_int calls;
 
@@ -704,10 +704,10 @@ note_end(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_m
 }
 
 static void *
-serve_in_vain(void *pipe)
+serve_in_vain(void *pipeline)
 {
 	lsh_park(own_parker(), lsh_now_ns()); /* no wake-up is left over from another thread that had it */
-	lsh_pipe_serve(pipe, own_parker(), always, NULL);
+	lsh_pipeline_serve(pipeline, own_parker(), always, NULL);
 	calls += 100;
 	return NULL;
 }
@@ -715,9 +715,9 @@ serve_in_vain(void *pipe)
 static void
 whoever_has_to_go_before_it_serves_does_and_is_called_again(void **state)
 {
-	static const struct lsh_pipe_ops ops = {.broke = ignore, .unattended = count_call};
+	static const struct lsh_pipeline_ops ops = {.broke = ignore, .unattended = count_call};
 	static struct lsh_ticket ticket;
-	struct lsh_pipe *pipe = lsh_pipe_new(&ops, NULL);
+	struct lsh_pipeline *pipeline = lsh_pipeline_new(&ops, NULL);
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	pthread_t thread;
 	int fds[2];
@@ -725,17 +725,17 @@ whoever_has_to_go_before_it_serves_does_and_is_called_again(void **state)
 	(void)state;
 	calls = 0;
 	ticket = (struct lsh_ticket){.done = note_end};
-	assert_non_null(pipe);
+	assert_non_null(pipeline);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	assert_true(lsh_pipe_attach(pipe, (struct lsh_wire){.fd = fds[0]}));
-	assert_int_equal(lsh_pipe_append(pipe, &ticket, ping, 1, lsh_now_ns(), PATIENT_NS), LSH_APPENDED);
+	assert_true(lsh_pipeline_attach(pipeline, (struct lsh_stream){.fd = fds[0]}));
+	assert_int_equal(lsh_pipeline_append(pipeline, &ticket, ping, 1, lsh_now_ns(), PATIENT_NS), LSH_APPENDED);
 	assert_int_equal(calls, 1);
-	assert_int_equal(pthread_create(&thread, NULL, serve_in_vain, pipe), 0);
+	assert_int_equal(pthread_create(&thread, NULL, serve_in_vain, pipeline), 0);
 	await_true_for(calls == 102, SOON);
 	pthread_join(thread, NULL);
-	lsh_pipe_break(pipe, 0);
+	lsh_pipeline_break(pipeline, 0);
 	assert_int_equal(ticket.overdue, LSH_UNKNOWN);
-	lsh_pipe_free(pipe);
+	lsh_pipeline_free(pipeline);
 	close(fds[1]);
 }
 
@@ -756,9 +756,9 @@ go_on(struct command *command)
 	if (more != NULL)
 		command_drop(more);
 	if (next_random(&seed, 3) == 0)
-		lsh_pipe_flush(command->line->pipe);
+		lsh_pipeline_flush(command->line->pipeline);
 	if (next_random(&seed, 2000) == 0)
-		lsh_pipe_break(command->line->pipe, command->ticket.epoch);
+		lsh_pipeline_break(command->line->pipeline, command->ticket.epoch);
 }
 
 static void
@@ -785,10 +785,10 @@ each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks(
 }
 
 struct watcher {
-	struct lsh_pipe *pipe;
+	struct lsh_pipeline *pipeline;
 	uint64_t rounds;
 	atomic_uint_fast64_t seen; /* how many epochs it has looked at */
-	uint64_t down;             /* how often the pipe was down in spite of it */
+	uint64_t down;             /* how often the pipeline was down in spite of it */
 };
 
 static void *
@@ -798,22 +798,22 @@ watch(void *arg)
 	uint64_t epoch = 0, before = 0;
 
 	for (uint64_t round = 1; round <= w->rounds; round++, before = epoch) {
-		for (unsigned spins = 0; (epoch = lsh_pipe_epoch(w->pipe)) == before; spins++)
+		for (unsigned spins = 0; (epoch = lsh_pipeline_epoch(w->pipeline)) == before; spins++)
 			if (spins % 4096 == 4095)
 				sched_yield();
-		w->down += !lsh_pipe_is_up(w->pipe);
+		w->down += !lsh_pipeline_is_up(w->pipeline);
 		atomic_store(&w->seen, round);
 	}
 	return NULL;
 }
 
-/* Callers read the epoch first and skip what is only asked of a pipe that is up (the restart guard): a command with the
+/* Callers read the epoch first and skip what is only asked of a pipeline that is up (the restart guard): a command with the
  * new epoch would then be sent unguarded. */
 static void
 the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 {
 	struct line *line = line_start();
-	struct watcher w = {.pipe = line->pipe, .rounds = 20000};
+	struct watcher w = {.pipeline = line->pipeline, .rounds = 20000};
 	pthread_t thread;
 
 	(void)state;
@@ -823,7 +823,7 @@ the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 		int fds[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-		line_attach(line, (struct lsh_wire){.fd = fds[0]});
+		line_attach(line, (struct lsh_stream){.fd = fds[0]});
 		while (atomic_load(&w.seen) != round) {
 			assert_true(await_now_ns() < end);
 			sched_yield();

@@ -1,5 +1,5 @@
-/* See dials.h. */
-#include "tests/redis/dials.h"
+/* See connects.h. */
+#include "tests/redis/connects.h"
 
 #include "base/clock.h"
 #include "tests/support/await.h"
@@ -121,13 +121,13 @@ puppet_at(struct puppet *f, const char *address, int port, const char *says)
 	f->fd = -1;
 	f->says = says;
 	f->size = says != NULL ? strlen(says) : 0;
-	f->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	assert_true(f->listener >= 0);
-	setsockopt(f->listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+	f->pubsub = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_true(f->pubsub >= 0);
+	setsockopt(f->pubsub, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
 	assert_int_equal(inet_pton(AF_INET, address, &in.sin_addr), 1);
-	assert_int_equal(bind(f->listener, (struct sockaddr *)&in, sizeof in), 0);
-	assert_int_equal(listen(f->listener, 16), 0);
-	assert_int_equal(getsockname(f->listener, (struct sockaddr *)&in, &size), 0);
+	assert_int_equal(bind(f->pubsub, (struct sockaddr *)&in, sizeof in), 0);
+	assert_int_equal(listen(f->pubsub, 16), 0);
+	assert_int_equal(getsockname(f->pubsub, (struct sockaddr *)&in, &size), 0);
 	f->port = ntohs(in.sin_port);
 	snprintf(f->uri, sizeof f->uri, "redis://%s:%d", address, f->port);
 }
@@ -150,7 +150,7 @@ void
 puppet_stop(struct puppet *f)
 {
 	puppet_hang_up(f);
-	close(f->listener);
+	close(f->pubsub);
 }
 
 void
@@ -160,7 +160,7 @@ puppet_step(struct puppet *f)
 	ssize_t n;
 
 	if (f->fd < 0) {
-		f->fd = socket_accept(f->listener);
+		f->fd = socket_accept(f->pubsub);
 		if (f->fd < 0)
 			return;
 		f->accepted++;
@@ -183,10 +183,10 @@ puppet_step(struct puppet *f)
 		puppet_hang_up(f);
 }
 
-/* ---- a dial, driven to its end ---- */
+/* ---- a connector, driven to its end ---- */
 
 struct lsh_uri uri;
-struct lsh_dial *dial;
+struct lsh_connector *connector;
 struct lsh_hello hello;
 leash_error err;
 
@@ -194,32 +194,32 @@ void
 open_dial(const char *text, const char *name, const char *channel)
 {
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
-	dial = lsh_dial_new(&uri, name, channel);
-	assert_non_null(dial);
+	connector = lsh_connector_new(&uri, name, channel);
+	assert_non_null(connector);
 }
 
 void
 close_dial(void)
 {
-	lsh_dial_free(dial);
-	dial = NULL;
+	lsh_connector_free(connector);
+	connector = NULL;
 	lsh_uri_clear(&uri);
 }
 
-enum lsh_dialed
+enum lsh_connecting
 step(void)
 {
 	memset(&hello, 0, sizeof hello);
-	hello.wire.fd = -1;
+	hello.stream.fd = -1;
 	memset(&err, 0, sizeof err);
-	return lsh_dial_step(dial, &hello, &err);
+	return lsh_connector_step(connector, &hello, &err);
 }
 
 void
 wait_for_dial(int64_t deadline, bool shortly)
 {
 	int64_t until, left;
-	struct pollfd p = lsh_dial_poll(dial, &until);
+	struct pollfd p = lsh_connector_poll(connector, &until);
 
 	assert_true(until <= deadline);
 	left = until - lsh_now_ns();
@@ -228,20 +228,20 @@ wait_for_dial(int64_t deadline, bool shortly)
 	poll(&p, 1, shortly ? 1 : (int)(left / LSH_MS + 1));
 }
 
-enum lsh_dialed
+enum lsh_connecting
 attempt(int64_t deadline, struct puppet *f, struct puppet *g)
 {
-	enum lsh_dialed dialed;
+	enum lsh_connecting progress;
 
-	lsh_dial_start(dial, deadline);
-	while ((dialed = step()) == LSH_DIAL_WAIT) {
+	lsh_connector_start(connector, deadline);
+	while ((progress = step()) == LSH_CONNECTOR_WAIT) {
 		wait_for_dial(deadline, f != NULL || g != NULL);
 		if (f != NULL)
 			puppet_step(f);
 		if (g != NULL)
 			puppet_step(g);
 	}
-	return dialed;
+	return progress;
 }
 
 int64_t
@@ -250,15 +250,15 @@ ample(void)
 	return await_limit_ns(30);
 }
 
-enum lsh_dialed
+enum lsh_connecting
 dial_to(const char *text, const char *name, const char *channel)
 {
-	enum lsh_dialed dialed;
+	enum lsh_connecting progress;
 
 	open_dial(text, name, channel);
-	dialed = attempt(ample(), NULL, NULL);
+	progress = attempt(ample(), NULL, NULL);
 	close_dial();
-	return dialed;
+	return progress;
 }
 
 void
@@ -269,14 +269,14 @@ check_contains(const char *text, const char *part)
 }
 
 void
-check_failed(enum lsh_dialed dialed, leash_status status, const char *part)
+check_failed(enum lsh_connecting progress, leash_status status, const char *part)
 {
-	if (dialed != LSH_DIAL_FAILED)
+	if (progress != LSH_CONNECTOR_FAILED)
 		fail_msg("it did not fail with %s, %s", leash_status_name(status), part);
 	if (err.status != status)
 		fail_msg("%s is not what was expected, %s: %s", leash_status_name(err.status), leash_status_name(status), err.text);
 	check_contains(err.text, part);
-	assert_int_equal(hello.wire.fd, -1);
+	assert_int_equal(hello.stream.fd, -1);
 	assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
 }
 

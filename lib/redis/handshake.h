@@ -1,13 +1,13 @@
-/* Greeting: the commands that are said on a new connection, all at once, and the hello: what the server answers.
+/* Handshake: the commands that are said on a new connection, all at once, and the hello: what the server answers.
  *
- * A greeting is made once for a server and begun anew on each connection. Its owner polls the connection and calls
- * lsh_greeting_step() when that is ready or the time is over. The connection stays the owner's. Texts do not name the
+ * A handshake is made once for a server and begun anew on each connection. Its owner polls the connection and calls
+ * lsh_handshake_step() when that is ready or the time is over. The connection stays the owner's. Texts do not name the
  * server. One thread at a time. */
-#ifndef LSH_REDIS_GREETING_H
-#define LSH_REDIS_GREETING_H
+#ifndef LSH_REDIS_HANDSHAKE_H
+#define LSH_REDIS_HANDSHAKE_H
 
 #include "redis/uri.h"
-#include "redis/wire.h"
+#include "redis/stream.h"
 
 #define LSH_NO_EVICTION "noeviction"
 
@@ -24,7 +24,7 @@ enum lsh_want {
 };
 
 struct lsh_hello {
-	struct lsh_wire wire;          /* connected; the receiver owns it */
+	struct lsh_stream stream;          /* connected; the receiver owns it */
 	char run_id[LSH_RUN_ID_SIZE];  /* of this life of the server; "" if INFO is not permitted */
 	unsigned version;              /* 0xMMmmpp; 0 if INFO is not permitted */
 	int64_t uptime_ms;             /* at least so long up when `received_ns`; -1 if INFO is not permitted */
@@ -37,28 +37,28 @@ struct lsh_hello {
 	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */
 };
 
-struct lsh_greeting;
+struct lsh_handshake;
 
-enum lsh_greeted { LSH_GREETING_WAIT, LSH_GREETING_DONE, LSH_GREETING_FAILED };
+enum lsh_greeted { LSH_HANDSHAKE_WAIT, LSH_HANDSHAKE_DONE, LSH_HANDSHAKE_FAILED };
 
-/* `name` and `channel`, copied, are as for lsh_dial_new(). NULL: no memory. */
-struct lsh_greeting *lsh_greeting_new(const char *name, const char *channel);
-void lsh_greeting_free(struct lsh_greeting *greeting); /* NULL is allowed */
+/* `name` and `channel`, copied, are as for lsh_connector_new(). NULL: no memory. */
+struct lsh_handshake *lsh_handshake_new(const char *name, const char *channel);
+void lsh_handshake_free(struct lsh_handshake *handshake); /* NULL is allowed */
 
-/* Begin on `wire`, which is connected and non-blocking, with the server at `uri`, which outlives it; the answers must
+/* Begin on `stream`, which is connected and non-blocking, with the server at `uri`, which outlives it; the answers must
  * come by `deadline`. Reads the password, if that is in a file: UNAVAILABLE if it is of no use now; NO_MEMORY. */
-leash_status lsh_greeting_begin(struct lsh_greeting *greeting, const struct lsh_uri *uri, enum lsh_want want,
-                                struct lsh_wire wire, int64_t deadline, leash_error *err);
+leash_status lsh_handshake_begin(struct lsh_handshake *handshake, const struct lsh_uri *uri, enum lsh_want want,
+                                struct lsh_stream stream, int64_t deadline, leash_error *err);
 
 /* What to poll the connection for. */
-short lsh_greeting_events(const struct lsh_greeting *greeting);
+short lsh_handshake_events(const struct lsh_handshake *handshake);
 
-/* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the wire; FAILED
+/* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the stream; FAILED
  * fills in `*err`, with a text that names the step. */
-enum lsh_greeted lsh_greeting_step(struct lsh_greeting *greeting, struct lsh_hello *hello, leash_error *err);
+enum lsh_greeted lsh_handshake_step(struct lsh_handshake *handshake, struct lsh_hello *hello, leash_error *err);
 
 /* Forget the password, however far it got: the connection is given up. */
-void lsh_greeting_end(struct lsh_greeting *greeting);
+void lsh_handshake_end(struct lsh_handshake *handshake);
 
 /* The value of `field` in what INFO said, and its size: it ends with its line, not with a NUL. NULL: it is missing. */
 const char *lsh_info_find(const char *info, const char *field, size_t *size);

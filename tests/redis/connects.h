@@ -1,9 +1,9 @@
-/* Dialing: what the tests of it share. Names are resolved as a test says, a puppet is a server that says what it was told to, and a
- * dial is driven to its end; all in one thread, but for the resolver's. */
+/* Connecting: what the tests of it share. Names are resolved as a test says, a puppet is a server that says what it was told to, and a
+ * connect is driven to its end; all in one thread, but for the resolver's. */
 #ifndef LEASH_TEST_DIALS_H
 #define LEASH_TEST_DIALS_H
 
-#include "redis/dial.h"
+#include "redis/connector.h"
 #include "tests/support/server.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ unsigned names_inside(void); /* asked, and not answered yet */
 /* ---- a server that says what it was told to ---- */
 
 struct puppet {
-	int listener, fd;
+	int pubsub, fd;
 	int port;
 	char uri[64];
 	const char *says;   /* once it has heard something */
@@ -54,25 +54,25 @@ void puppet_step(struct puppet *f);
 #define MEMORY_OK "$13\r\nmaxmemory:0\r\n\r\n"
 #define TIME_OK "*2\r\n$10\r\n1700000000\r\n$1\r\n7\r\n"
 
-/* ---- a dial, driven to its end ---- */
+/* ---- a connector, driven to its end ---- */
 
 extern struct lsh_uri uri;
-extern struct lsh_dial *dial;
+extern struct lsh_connector *connector;
 extern struct lsh_hello hello; /* of the last step, */
 extern leash_error err;        /* and what it said */
 
 void open_dial(const char *text, const char *name, const char *channel);
 void close_dial(void);
 /* A step that cannot go on has to say when it wants to. */
-enum lsh_dialed step(void);
+enum lsh_connecting step(void);
 void wait_for_dial(int64_t deadline, bool shortly);
 /* The puppets, which may be NULL, take their steps meanwhile. */
-enum lsh_dialed attempt(int64_t deadline, struct puppet *f, struct puppet *g);
+enum lsh_connecting attempt(int64_t deadline, struct puppet *f, struct puppet *g);
 /* For what does not take all its time. */
 int64_t ample(void);
-enum lsh_dialed dial_to(const char *text, const char *name, const char *channel);
+enum lsh_connecting dial_to(const char *text, const char *name, const char *channel);
 void check_contains(const char *text, const char *part);
-void check_failed(enum lsh_dialed dialed, leash_status status, const char *part);
+void check_failed(enum lsh_connecting progress, leash_status status, const char *part);
 void await_readable(int fd);
 
 /* ---- a real server ---- */

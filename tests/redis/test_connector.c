@@ -1,5 +1,5 @@
-/* Dialing: where nobody is or nobody answers; stopping at any step; and the password, which stays nowhere. */
-#include "tests/redis/dials.h"
+/* Connecting: where nobody is or nobody answers; stopping at any step; and the password, which stays nowhere. */
+#include "tests/redis/connects.h"
 
 #include "base/clock.h"
 #include "tests/support/await.h"
@@ -119,12 +119,12 @@ static void
 a_host_that_takes_no_connection_is_left_at_the_deadline(void **state)
 {
 	char target[64], text[64];
-	int port, listener = socket_listen_tcp(&port), fds[8];
+	int port, pubsub = socket_listen_tcp(&port), fds[8];
 	int64_t deadline;
 	size_t n;
 
 	(void)state;
-	assert_int_equal(listen(listener, 0), 0);
+	assert_int_equal(listen(pubsub, 0), 0);
 	snprintf(target, sizeof target, "127.0.0.1:%d", port);
 	snprintf(text, sizeof text, "redis://127.0.0.1:%d", port);
 	n = fill_backlog(target, fds, COUNT(fds));
@@ -137,43 +137,43 @@ a_host_that_takes_no_connection_is_left_at_the_deadline(void **state)
 	close_dial();
 	while (n > 0)
 		close(fds[--n]);
-	close(listener);
+	close(pubsub);
 }
 
 static void
 a_unix_socket_whose_queue_is_full_fails_the_attempt(void **state)
 {
 	char *folder = sweep_folder(), path[128], text[160];
-	int listener, fds[64];
+	int pubsub, fds[64];
 	size_t n;
 
 	(void)state;
 	snprintf(path, sizeof path, "%s/full.sock", folder);
 	snprintf(text, sizeof text, "unix://%s", path);
-	listener = socket_listen(path);
-	assert_int_equal(listen(listener, 1), 0);
+	pubsub = socket_listen(path);
+	assert_int_equal(listen(pubsub, 1), 0);
 	n = fill_backlog(path, fds, COUNT(fds));
 	assert_true(n < COUNT(fds));
 	check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: too many others wait to be let in");
 	assert_int_equal(err.sys_errno, EAGAIN);
 	while (n > 0)
 		close(fds[--n]);
-	close(listener);
+	close(pubsub);
 	sweep_remove(folder);
 }
 
 static void
 a_socket_that_met_itself_is_no_server(void **state)
 {
-	enum lsh_dialed dialed;
+	enum lsh_connecting progress;
 	char text[64];
 
 	(void)state;
 	snprintf(text, sizeof text, "redis://:password@127.0.0.1:%d", socket_free_port());
 	meet_yourself = true;
-	dialed = dial_to(text, NULL, NULL);
+	progress = dial_to(text, NULL, NULL);
 	meet_yourself = false;
-	check_failed(dialed, LEASH_UNAVAILABLE, ": connecting: Connection refused");
+	check_failed(progress, LEASH_UNAVAILABLE, ": connecting: Connection refused");
 }
 
 /* ---- stopping ---- */
@@ -199,20 +199,20 @@ check_stops(const char *text, struct puppet *f)
 
 	for (unsigned n = 0; !ended; n++) {
 		open_dial(text, "leash-test", n % 2 != 0 ? "ch" : NULL);
-		lsh_dial_start(dial, ample());
+		lsh_connector_start(connector, ample());
 		for (unsigned i = 0; i < n && !ended; i++) {
-			ended = step() != LSH_DIAL_WAIT;
+			ended = step() != LSH_CONNECTOR_WAIT;
 			if (!ended)
 				wait_for_dial(LSH_NEVER, f != NULL);
 			if (f != NULL)
 				puppet_step(f);
 			check_cloexec(known);
 		}
-		if (hello.wire.fd >= 0)
-			close(hello.wire.fd);
-		hello.wire.fd = -1;
+		if (hello.stream.fd >= 0)
+			close(hello.stream.fd);
+		hello.stream.fd = -1;
 		if (n % 3 == 0)
-			lsh_dial_stop(dial);
+			lsh_connector_stop(connector);
 		close_dial();
 		if (f != NULL)
 			puppet_hang_up(f);
@@ -246,16 +246,16 @@ a_dial_that_was_stopped_can_be_started_again(void **state)
 	(void)state;
 	open_dial(server_uri_tcp(server), "leash-test", NULL);
 	for (int n = 0; n < 4; n++) {
-		lsh_dial_start(dial, ample());
+		lsh_connector_start(connector, ample());
 		for (int i = 0; i < n; i++)
-			if (step() == LSH_DIAL_DONE)
-				close(hello.wire.fd), lsh_dial_start(dial, ample());
+			if (step() == LSH_CONNECTOR_DONE)
+				close(hello.stream.fd), lsh_connector_start(connector, ample());
 		if (n % 2 == 0)
-			lsh_dial_stop(dial);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+			lsh_connector_stop(connector);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
 		check_hello();
-		close(hello.wire.fd);
-		assert_int_equal(lsh_dial_poll(dial, &until).fd, -1);
+		close(hello.stream.fd);
+		assert_int_equal(lsh_connector_poll(connector, &until).fd, -1);
 		assert_true(until == LSH_NEVER);
 	}
 	close_dial();
@@ -271,13 +271,13 @@ a_socket_that_is_discarded_is_reset(void **state)
 	(void)state;
 	puppet_start(&f, "");
 	open_dial(f.uri, "leash-test", NULL);
-	lsh_dial_start(dial, ample());
+	lsh_connector_start(connector, ample());
 	while (!f.heard) {
-		assert_int_equal(step(), LSH_DIAL_WAIT);
+		assert_int_equal(step(), LSH_CONNECTOR_WAIT);
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 	}
-	lsh_dial_stop(dial);
+	lsh_connector_stop(connector);
 	await_readable(f.fd);
 	assert_int_equal(recv(f.fd, &byte, 1, 0), -1);
 	assert_int_equal(errno, ECONNRESET);
@@ -297,14 +297,14 @@ a_dial_without_memory_fails_or_does_without(void **state)
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
 	for (unsigned n = 1; !done; n++) {
 		fail_at = n;
-		dial = lsh_dial_new(&uri, "leash-test", "ch");
-		if (dial != NULL) {
-			done = attempt(ample(), NULL, NULL) == LSH_DIAL_DONE;
+		connector = lsh_connector_new(&uri, "leash-test", "ch");
+		if (connector != NULL) {
+			done = attempt(ample(), NULL, NULL) == LSH_CONNECTOR_DONE;
 			if (done)
-				close(hello.wire.fd);
+				close(hello.stream.fd);
 			else
 				assert_int_equal(err.status, LEASH_NO_MEMORY);
-			lsh_dial_free(dial);
+			lsh_connector_free(connector);
 		}
 		assert_true(done || fail_at == 0);
 		fail_at = 0;
@@ -313,12 +313,12 @@ a_dial_without_memory_fails_or_does_without(void **state)
 
 	/* no memory to ask with, but an address that worked */
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
-	close(hello.wire.fd);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	close(hello.stream.fd);
 	fail_at = 1;
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DIAL_DONE);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
 	assert_int_equal(fail_at, 0);
-	close(hello.wire.fd);
+	close(hello.stream.fd);
 	close_dial();
 }
 
@@ -404,15 +404,15 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 		sodium_memzero(text, 512);
 		assert_int_equal(count_in_memory(complement, LENGTH), !in_file);
 
-		lsh_dial_start(dial, ample());
-		while (step() == LSH_DIAL_WAIT && !(what == 3 && f.heard)) {
+		lsh_connector_start(connector, ample());
+		while (step() == LSH_CONNECTOR_WAIT && !(what == 3 && f.heard)) {
 			wait_for_dial(LSH_NEVER, true);
 			if (what != 3 || !f.heard) {
 				char bytes[1024];
 
 				/* what it hears it must forget */
 				if (f.fd < 0)
-					f.fd = socket_accept(f.listener);
+					f.fd = socket_accept(f.pubsub);
 				if (f.fd >= 0 && recv(f.fd, bytes, sizeof bytes, 0) > 0)
 					f.heard = true;
 				sodium_memzero(bytes, sizeof bytes);
@@ -421,8 +421,8 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 			}
 		}
 		assert_int_equal(count_in_memory(complement, LENGTH), !in_file || what == 3);
-		if (hello.wire.fd >= 0)
-			close(hello.wire.fd);
+		if (hello.stream.fd >= 0)
+			close(hello.stream.fd);
 		close_dial();
 		assert_int_equal(count_in_memory(complement, LENGTH), 0);
 		puppet_stop(&f);
@@ -452,14 +452,14 @@ a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt(void **sta
 	snprintf(text + n, 128 - n, "@127.0.0.1:%d", f.port);
 	open_dial(text, name, NULL);
 	sodium_memzero(text, 128);
-	lsh_dial_start(dial, ample());
+	lsh_connector_start(connector, ample());
 	do {
-		assert_int_equal(step(), LSH_DIAL_WAIT);
+		assert_int_equal(step(), LSH_CONNECTOR_WAIT);
 		wait_for_dial(LSH_NEVER, true);
-	} while (!(lsh_dial_poll(dial, &until).events & POLLIN)); /* connected, and greeting */
-	assert_true(lsh_dial_poll(dial, &until).events & POLLOUT);
+	} while (!(lsh_connector_poll(connector, &until).events & POLLIN)); /* connected, and handshake */
+	assert_true(lsh_connector_poll(connector, &until).events & POLLOUT);
 	assert_int_equal(count_in_memory(complement, LENGTH), 2);
-	lsh_dial_stop(dial);
+	lsh_connector_stop(connector);
 	assert_int_equal(count_in_memory(complement, LENGTH), 1);
 	close_dial();
 	puppet_stop(&f);

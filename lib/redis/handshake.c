@@ -1,9 +1,9 @@
 /* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. A
  * password in a file is read for each hello, because it may have been renewed. The replies are peeked at and only then
- * taken from the wire, up to the end of the last: what comes behind it is for the receiver of the connection.
+ * taken from the stream, up to the end of the last: what comes behind it is for the receiver of the connection.
  *
  * No mutex: one thread at a time. */
-#include "redis/greeting.h"
+#include "redis/handshake.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -33,7 +33,7 @@ static const char *const step_names[STEPS] = {
 	"AUTH", "SELECT", "CLIENT SETNAME", "INFO server", "INFO replication", "INFO memory", "TIME", "SUBSCRIBE",
 };
 
-struct lsh_greeting {
+struct lsh_handshake {
 	const struct lsh_uri *uri;
 	char *name;     /* "": none */
 	bool commands;  /* else it is for channels: */
@@ -52,7 +52,7 @@ struct lsh_greeting {
 };
 
 static const char *
-password_of(const struct lsh_greeting *g)
+password_of(const struct lsh_handshake *g)
 {
 	return g->read != NULL ? g->read : g->uri->password;
 }
@@ -63,7 +63,7 @@ password_of(const struct lsh_greeting *g)
  * are nobody's business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. If the password stands there
  * in any other way, only the first word is shown. */
 static int
-fit_words(const struct lsh_greeting *g, enum step step, const char *said)
+fit_words(const struct lsh_handshake *g, enum step step, const char *said)
 {
 	size_t n = step == AUTH ? strcspn(said, "'`\"") : strlen(said);
 	const char *quoted = strstr(said, ", with args beginning with");
@@ -113,7 +113,7 @@ status_of(enum step step, const char *said)
 
 /* The server said "-`said`" to `step`, or to the connection as such. */
 static leash_status
-refused(const struct lsh_greeting *g, enum step step, const char *said, leash_error *err)
+refused(const struct lsh_handshake *g, enum step step, const char *said, leash_error *err)
 {
 	leash_status status = status_of(step, said);
 	const char *before = "", *what = step_names[step], *behind = "";
@@ -283,7 +283,7 @@ is_text(const struct lsh_item *item, const char *text)
 }
 
 static bool
-is_answer_to(struct lsh_greeting *g, enum step step, const struct lsh_message *m)
+is_answer_to(struct lsh_handshake *g, enum step step, const struct lsh_message *m)
 {
 	switch (step) {
 	case INFO:
@@ -303,7 +303,7 @@ is_answer_to(struct lsh_greeting *g, enum step step, const struct lsh_message *m
 }
 
 static leash_status
-take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *err)
+take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *err)
 {
 	const enum step step = g->steps[g->answered];
 
@@ -321,20 +321,20 @@ take_answer(struct lsh_greeting *g, const struct lsh_message *m, leash_error *er
 	return LEASH_OK;
 }
 
-/* Take from the wire what was peeked at. */
+/* Take from the stream what was peeked at. */
 static void
-consume(struct lsh_greeting *g, size_t size)
+consume(struct lsh_handshake *g, size_t size)
 {
 	ssize_t n;
 
 	/* it is there; if not, the next recv will tell */
-	while (size > 0 && (n = lsh_wire_recv(&g->hello.wire, g->bytes, size, MSG_DONTWAIT)) > 0)
+	while (size > 0 && (n = lsh_stream_recv(&g->hello.stream, g->bytes, size, MSG_DONTWAIT)) > 0)
 		size -= (size_t)n;
 }
 
 /* Read the first `size` of g->bytes, and consume those that belong to the answers. */
 static leash_status
-read_answers(struct lsh_greeting *g, size_t size, leash_error *err)
+read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 {
 	leash_status status = LEASH_OK;
 	size_t used = 0;
@@ -365,7 +365,7 @@ read_answers(struct lsh_greeting *g, size_t size, leash_error *err)
 
 /* Note the steps, and write their commands at `out`. Returns their size. */
 static size_t
-write_hello(struct lsh_greeting *g, char *out)
+write_hello(struct lsh_handshake *g, char *out)
 {
 	const bool commands = g->commands && g->want != LSH_WANT_SENTINEL; /* channels know no databases */
 	char db[LSH_DECIMAL_SIZE];
@@ -405,7 +405,7 @@ write_hello(struct lsh_greeting *g, char *out)
 }
 
 static void
-forget_words(struct lsh_greeting *g)
+forget_words(struct lsh_handshake *g)
 {
 	sodium_free(g->words); /* which wipes them */
 	g->words = NULL;
@@ -413,7 +413,7 @@ forget_words(struct lsh_greeting *g)
 }
 
 void
-lsh_greeting_end(struct lsh_greeting *g)
+lsh_handshake_end(struct lsh_handshake *g)
 {
 	forget_words(g);
 	sodium_free(g->read);
@@ -423,10 +423,10 @@ lsh_greeting_end(struct lsh_greeting *g)
 /* Send what is left of the hello. An error is not the end: the server may have said why before it closed, and if it has
  * not, then reading fails, too. */
 static void
-send_words(struct lsh_greeting *g)
+send_words(struct lsh_handshake *g)
 {
 	while (g->sent < g->size) {
-		ssize_t n = lsh_wire_send(&g->hello.wire, g->words + g->sent, g->size - g->sent);
+		ssize_t n = lsh_stream_send(&g->hello.stream, g->words + g->sent, g->size - g->sent);
 
 		if (n >= 0)
 			g->sent += (size_t)n;
@@ -438,12 +438,12 @@ send_words(struct lsh_greeting *g)
 	forget_words(g);
 }
 
-/* Why nothing comes any more: the wire failed, or ended, or it takes too long. LEASH_OK: something may still come. */
+/* Why nothing comes any more: the stream failed, or ended, or it takes too long. LEASH_OK: something may still come. */
 static leash_status
-check_silence(const struct lsh_greeting *g, ssize_t n, leash_error *err)
+check_silence(const struct lsh_handshake *g, ssize_t n, leash_error *err)
 {
 	const char *step = step_names[g->steps[g->answered]];
-	const bool plain = g->hello.wire.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
+	const bool plain = g->hello.stream.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
 	const int e = n == 0 ? ECONNRESET : errno;
 	char text[LSH_ERRNO_TEXT];
 
@@ -451,7 +451,7 @@ check_silence(const struct lsh_greeting *g, ssize_t n, leash_error *err)
 		return LEASH_OK;
 	if (e == EAGAIN)
 		return lsh_fail(err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step);
-	if (e == EPROTO && lsh_wire_trouble(&g->hello.wire, err))
+	if (e == EPROTO && lsh_stream_trouble(&g->hello.stream, err))
 		return err->status;
 	/* what a server does that expects TLS where we speak plainly: most just hang up */
 	return lsh_fail(err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s: %s%s", step,
@@ -459,12 +459,12 @@ check_silence(const struct lsh_greeting *g, ssize_t n, leash_error *err)
 	                plain && !g->heard && e == ECONNRESET ? " (does it want TLS? then write rediss://)" : "");
 }
 
-/* ---- the greeting ---- */
+/* ---- the handshake ---- */
 
-struct lsh_greeting *
-lsh_greeting_new(const char *name, const char *channel)
+struct lsh_handshake *
+lsh_handshake_new(const char *name, const char *channel)
 {
-	struct lsh_greeting *g = lsh_sodium_ready() ? lsh_new(struct lsh_greeting) : NULL;
+	struct lsh_handshake *g = lsh_sodium_ready() ? lsh_new(struct lsh_handshake) : NULL;
 
 	if (g == NULL)
 		return NULL;
@@ -474,16 +474,16 @@ lsh_greeting_new(const char *name, const char *channel)
 	g->reader = lsh_reader_new();
 	if (g->reader != NULL && g->name != NULL && g->channel != NULL)
 		return g;
-	lsh_greeting_free(g);
+	lsh_handshake_free(g);
 	return NULL;
 }
 
 void
-lsh_greeting_free(struct lsh_greeting *g)
+lsh_handshake_free(struct lsh_handshake *g)
 {
 	if (g == NULL)
 		return;
-	lsh_greeting_end(g);
+	lsh_handshake_end(g);
 	lsh_reader_free(g->reader);
 	lsh_free(g->channel);
 	lsh_free(g->name);
@@ -491,12 +491,12 @@ lsh_greeting_free(struct lsh_greeting *g)
 }
 
 leash_status
-lsh_greeting_begin(struct lsh_greeting *g, const struct lsh_uri *uri, enum lsh_want want, struct lsh_wire wire,
+lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, enum lsh_want want, struct lsh_stream stream,
                    int64_t deadline, leash_error *err)
 {
 	leash_status status;
 
-	lsh_greeting_end(g);
+	lsh_handshake_end(g);
 	g->uri = uri;
 	g->want = want;
 	status = lsh_uri_read_password(&g->read, g->uri, err);
@@ -511,25 +511,25 @@ lsh_greeting_begin(struct lsh_greeting *g, const struct lsh_uri *uri, enum lsh_w
 	g->answered = 0;
 	g->heard = false;
 	g->deadline = deadline;
-	g->hello = (struct lsh_hello){.wire = wire, .uptime_ms = -1};
+	g->hello = (struct lsh_hello){.stream = stream, .uptime_ms = -1};
 	return LEASH_OK;
 }
 
 short
-lsh_greeting_events(const struct lsh_greeting *g)
+lsh_handshake_events(const struct lsh_handshake *g)
 {
 	return g->sent < g->size ? POLLIN | POLLOUT : POLLIN;
 }
 
 enum lsh_greeted
-lsh_greeting_step(struct lsh_greeting *g, struct lsh_hello *hello, leash_error *err)
+lsh_handshake_step(struct lsh_handshake *g, struct lsh_hello *hello, leash_error *err)
 {
 	leash_status status = LEASH_OK;
 	ssize_t n;
 
 	send_words(g);
 	do {
-		n = lsh_wire_recv(&g->hello.wire, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
+		n = lsh_stream_recv(&g->hello.stream, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
 		if (n > 0)
 			status = read_answers(g, (size_t)n, err);
 	} while (status == LEASH_OK && g->answered < g->step_count && (n > 0 || (n < 0 && errno == EINTR)));
@@ -537,11 +537,11 @@ lsh_greeting_step(struct lsh_greeting *g, struct lsh_hello *hello, leash_error *
 	if (status == LEASH_OK && g->answered < g->step_count)
 		status = check_silence(g, n, err);
 	if (status != LEASH_OK)
-		return LSH_GREETING_FAILED;
+		return LSH_HANDSHAKE_FAILED;
 	if (g->answered < g->step_count)
-		return LSH_GREETING_WAIT;
+		return LSH_HANDSHAKE_WAIT;
 	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
 	g->hello.received_ns = lsh_now_ns();
 	*hello = g->hello;
-	return LSH_GREETING_DONE;
+	return LSH_HANDSHAKE_DONE;
 }

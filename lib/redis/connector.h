@@ -1,45 +1,45 @@
-/* Dialing: from a URI to a connection that has said hello, without ever blocking the thread that drives it.
+/* Connecting: from a URI to a connection that has said hello, without ever blocking the thread that drives it.
  *
  *   RESOLVING --> CONNECTING --> [SHAKING -->] GREETING --> done      SHAKING: hands, where TLS is wanted
  *       ^ names only    | next address  |
  *       +---- any failure or the deadline ends the attempt; the owner starts another when its back-off is over
  *
- * The thread that owns a dial polls lsh_dial_poll() and calls lsh_dial_step() when that is ready, or at the deadline.
- * A name is resolved by a thread of its own (getaddrinfo cannot be bounded): if it takes too long it is left to end by
- * itself, and the address that worked last is tried meanwhile. One thread at a time. */
-#ifndef LSH_REDIS_DIAL_H
-#define LSH_REDIS_DIAL_H
+ * The thread that owns a connector polls lsh_connector_poll() and calls lsh_connector_step() when that is ready, or at
+ * the deadline. A name is resolved by a thread of its own (getaddrinfo cannot be bounded): if it takes too long it is
+ * left to end by itself, and the address that worked last is tried meanwhile. One thread at a time. */
+#ifndef LSH_REDIS_CONNECTOR_H
+#define LSH_REDIS_CONNECTOR_H
 
-#include "redis/greeting.h"
+#include "redis/handshake.h"
 
 #include <poll.h>
 #include <stdint.h>
 
-struct lsh_dial;
+struct lsh_connector;
 
-enum lsh_dialed { LSH_DIAL_WAIT, LSH_DIAL_DONE, LSH_DIAL_FAILED };
+enum lsh_connecting { LSH_CONNECTOR_WAIT, LSH_CONNECTOR_DONE, LSH_CONNECTOR_FAILED };
 
-/* `uri` must outlive the dial. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT
+/* `uri` must outlive the connector. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT
  * SETNAME, INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server,
  * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last. Copies both. */
-struct lsh_dial *lsh_dial_new(const struct lsh_uri *uri, const char *name, const char *channel);  /* NULL: no memory */
-void lsh_dial_free(struct lsh_dial *dial);   /* abandons what is under way; NULL is allowed */
-void lsh_dial_forsake(struct lsh_dial *dial); /* in a forked child: close its copies of the descriptors, and no more */
+struct lsh_connector *lsh_connector_new(const struct lsh_uri *uri, const char *name, const char *channel);  /* NULL: no memory */
+void lsh_connector_free(struct lsh_connector *connector);   /* abandons what is under way; NULL is allowed */
+void lsh_connector_after_fork(struct lsh_connector *connector); /* in a forked child: close its copies of the descriptors, and no more */
 
 /* Before the first start: what it has to be a connection to, if not LSH_WANT_SERVER. For a master every hello has INFO
  * replication, and a replica is UNAVAILABLE. For a sentinel none has SELECT, INFO replication, INFO memory or TIME, and
  * what is none is INVALID. */
-void lsh_dial_want(struct lsh_dial *dial, enum lsh_want want);
+void lsh_connector_want(struct lsh_connector *connector, enum lsh_want want);
 
 /* Abandon what is under way: from now on the server is the one at `uri`, where we are the same. It must outlive the
- * dial, and the one before it is not looked at any more. */
-void lsh_dial_move(struct lsh_dial *dial, const struct lsh_uri *uri);
+ * connect, and the one before it is not looked at any more. */
+void lsh_connector_move(struct lsh_connector *connector, const struct lsh_uri *uri);
 
 /* Begin an attempt that ends by `deadline`. */
-void lsh_dial_start(struct lsh_dial *dial, int64_t deadline);
+void lsh_connector_start(struct lsh_connector *connector, int64_t deadline);
 
 /* What to poll for, and until when, while an attempt is under way. */
-struct pollfd lsh_dial_poll(const struct lsh_dial *dial, int64_t *deadline);
+struct pollfd lsh_connector_poll(const struct lsh_connector *connector, int64_t *deadline);
 
 /* Go on as far as possible. DONE fills in `*hello`; FAILED fills in `*err`, with a text that names the server and the
  * step, and whatever was opened is closed:
@@ -48,9 +48,9 @@ struct pollfd lsh_dial_poll(const struct lsh_dial *dial, int64_t *deadline);
  *   INVALID      the URI's database is not there, or a file that it names is of no use
  *   PROTOCOL     that is no Redis server, or it speaks TLS and we do not, or the other way round
  *   NO_MEMORY */
-enum lsh_dialed lsh_dial_step(struct lsh_dial *dial, struct lsh_hello *hello, leash_error *err);
+enum lsh_connecting lsh_connector_step(struct lsh_connector *connector, struct lsh_hello *hello, leash_error *err);
 
 /* End the attempt, if there is one; an abandoned socket is closed so that nothing of it is sent on. */
-void lsh_dial_stop(struct lsh_dial *dial);
+void lsh_connector_stop(struct lsh_connector *connector);
 
 #endif

@@ -1,4 +1,4 @@
-/* The listener: the wake-up channel, read by the threads that wait for what comes there.
+/* The pubsub: the wake-up channel, read by the threads that wait for what comes there.
  *
  * It has one seat. A thread that waits takes it if it is vacant, reads, and hands each message to `message`, whoever it
  * is for; the others sleep on their parkers. Who leaves a vacant seat behind pokes the first of the sleepers. So a
@@ -10,21 +10,21 @@
  * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). What is to be sent
  * for that is written by whoever asks for it; what the socket does not take at once by the thread in the seat, or the
  * keeper. The server answers in the order in which it was asked: a refusal is of the channel asked for first. */
-#ifndef LSH_REDIS_LISTENER_H
-#define LSH_REDIS_LISTENER_H
+#ifndef LSH_REDIS_PUBSUB_H
+#define LSH_REDIS_PUBSUB_H
 
 #include "base/park.h"
-#include "redis/wire.h"
+#include "redis/stream.h"
 
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct lsh_listener;
+struct lsh_pubsub;
 
 /* Called by any thread that waits, with no mutex held. */
-struct lsh_listener_ops {
+struct lsh_pubsub_ops {
 	void (*message)(void *ctx, const char *text, size_t size);
 
 	/* Of sharded channels: all of them or none. A connection that breaks takes all channels with it, and those that
@@ -39,31 +39,31 @@ enum { LSH_CHANNEL_MOST = 4096 };
 /* NULL: no memory or descriptors. `ops` must outlive it. `kick` tells the keeper that the connection broke, that the
  * seat of a broken one is vacant now, or that there is something to read or write and no thread to do it. It must not
  * wait or call back. */
-struct lsh_listener *lsh_listener_new(const struct lsh_listener_ops *ops, void *ctx, void (*kick)(void *keeper),
+struct lsh_pubsub *lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *keeper),
                                       void *keeper);
-void lsh_listener_free(struct lsh_listener *listener);                              /* NULL is allowed */
+void lsh_pubsub_free(struct lsh_pubsub *pubsub);                              /* NULL is allowed */
 
 /* Wait until `over(arg)` or `deadline`, reading if the seat is vacant. `over` is called with no mutex held, again after
  * each message and each wake-up of `parker`, the calling thread's. */
-void lsh_listener_wait(struct lsh_listener *listener, struct lsh_parker *parker, int64_t deadline,
+void lsh_pubsub_wait(struct lsh_pubsub *pubsub, struct lsh_parker *parker, int64_t deadline,
                        bool (*over)(void *arg), void *arg);
 
 /* Ask for a sharded channel (`joins`), or for its end; the answer comes to one of the ops. Never waits. False: there is
  * no connection, or no memory, or too much is on its way already; or the channel is longer than LSH_CHANNEL_MOST. */
-bool lsh_listener_ask(struct lsh_listener *listener, bool joins, const char *channel, size_t size);
+bool lsh_pubsub_ask(struct lsh_pubsub *pubsub, bool joins, const char *channel, size_t size);
 
 /* For the keeper of the connection. */
-bool lsh_listener_attach(struct lsh_listener *listener, struct lsh_wire wire); /* as lsh_pipe_attach() */
-bool lsh_listener_is_up(struct lsh_listener *listener);
+bool lsh_pubsub_attach(struct lsh_pubsub *pubsub, struct lsh_stream stream); /* as lsh_pipeline_attach() */
+bool lsh_pubsub_is_up(struct lsh_pubsub *pubsub);
 
 /* What to poll for: hang-ups, and with a vacant seat for answers that are due, something left to be written, and if
  * `expects` for messages. Its fd is -1 where there is no connection. */
-struct pollfd lsh_listener_poll(struct lsh_listener *listener, bool expects);
-void lsh_listener_drain(struct lsh_listener *listener);        /* read and write what there is, if the seat is vacant */
-void lsh_listener_break(struct lsh_listener *listener);
-struct lsh_wire lsh_listener_detach(struct lsh_listener *listener); /* as lsh_pipe_detach() */
+struct pollfd lsh_pubsub_poll(struct lsh_pubsub *pubsub, bool expects);
+void lsh_pubsub_drain(struct lsh_pubsub *pubsub);        /* read and write what there is, if the seat is vacant */
+void lsh_pubsub_break(struct lsh_pubsub *pubsub);
+struct lsh_stream lsh_pubsub_detach(struct lsh_pubsub *pubsub); /* as lsh_pipeline_detach() */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_listener_forsake(struct lsh_listener *listener);
+void lsh_pubsub_after_fork(struct lsh_pubsub *pubsub);
 
 #endif

@@ -1,4 +1,4 @@
-/* The pipe: every reply goes to whoever asked, nobody hangs, and a caller leaves when its time ends. */
+/* The pipeline: every reply goes to whoever asked, nobody hangs, and a caller leaves when its time ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "redis/dial.h"
-#include "redis/pipe.h"
+#include "redis/connector.h"
+#include "redis/pipeline.h"
 #include "tests/redis/caller.h"
 #include "tests/support/await.h"
 #include "tests/support/counted.h"
@@ -33,41 +33,41 @@ start(void **state)
 	return counted_start(state);
 }
 
-/* A connected wire, by the library's own way of connecting. */
-static struct lsh_wire
+/* A connected stream, by the library's own way of connecting. */
+static struct lsh_stream
 connect_to(const char *to)
 {
 	struct lsh_uri parsed;
-	struct lsh_dial *dial;
-	struct lsh_hello hello = {.wire = LSH_NO_WIRE};
-	enum lsh_dialed dialed;
+	struct lsh_connector *connector;
+	struct lsh_hello hello = {.stream = LSH_NO_STREAM};
+	enum lsh_connecting progress;
 	leash_error err;
 
 	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
-	dial = lsh_dial_new(&parsed, "test", NULL);
-	assert_non_null(dial);
-	lsh_dial_start(dial, lsh_now_ns() + PATIENT_NS);
-	while ((dialed = lsh_dial_step(dial, &hello, &err)) == LSH_DIAL_WAIT) {
+	connector = lsh_connector_new(&parsed, "test", NULL);
+	assert_non_null(connector);
+	lsh_connector_start(connector, lsh_now_ns() + PATIENT_NS);
+	while ((progress = lsh_connector_step(connector, &hello, &err)) == LSH_CONNECTOR_WAIT) {
 		int64_t deadline;
-		struct pollfd polled = lsh_dial_poll(dial, &deadline);
+		struct pollfd polled = lsh_connector_poll(connector, &deadline);
 
 		poll(&polled, 1, 1000);
 	}
-	assert_int_equal(dialed, LSH_DIAL_DONE);
-	lsh_dial_free(dial);
+	assert_int_equal(progress, LSH_CONNECTOR_DONE);
+	lsh_connector_free(connector);
 	lsh_uri_clear(&parsed);
-	return hello.wire;
+	return hello.stream;
 }
 
 static struct line *
 line_to(const char *to, int send_buffer)
 {
 	struct line *line = line_start();
-	struct lsh_wire wire = connect_to(to);
+	struct lsh_stream stream = connect_to(to);
 
 	if (send_buffer > 0)
-		setsockopt(wire.fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-	line_attach(line, wire);
+		setsockopt(stream.fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+	line_attach(line, stream);
 	return line;
 }
 
@@ -75,9 +75,9 @@ line_to(const char *to, int send_buffer)
 static void
 connect_anew(struct line *line, const char *to)
 {
-	struct lsh_wire wire = line_detach(line);
+	struct lsh_stream stream = line_detach(line);
 
-	lsh_wire_close(&wire);
+	lsh_stream_close(&stream);
 	line_attach(line, connect_to(to));
 }
 
@@ -92,8 +92,8 @@ echo(struct line *line, const char *id, size_t padding, int64_t deadline, int64_
 	enum lsh_appended appended;
 	int outcome = LSH_UNSENT;
 
-	while ((appended = command_append(command, args, 5, patience)) == LSH_PIPE_FULL) {
-		lsh_pipe_flush(line->pipe);
+	while ((appended = command_append(command, args, 5, patience)) == LSH_PIPELINE_FULL) {
+		lsh_pipeline_flush(line->pipeline);
 		while (atomic_load(&line->calls) == calls)
 			usleep(100);
 		calls = atomic_load(&line->calls);
@@ -218,7 +218,7 @@ a_broken_connection_ends_every_caller(void **state)
 		if (round % 2 == 0)
 			proxy_reset_all(proxy);
 		else
-			lsh_pipe_break(line->pipe, 0);
+			lsh_pipeline_break(line->pipeline, 0);
 		sum = join_callers(callers);
 			assert_int_equal(sum.outcomes[LSH_UNSENT] + sum.outcomes[LSH_UNKNOWN], THREADS);
 		line_stop(line);
@@ -236,7 +236,7 @@ a_command_that_is_overdue_breaks_the_connection_for_all(void **state)
 	server_pause(server);
 	assert_int_equal(echo(line, "late", 0, LSH_NEVER, 50 * LSH_MS), LSH_UNKNOWN);
 	assert_true(atomic_load(&line->breaks) > before);
-	assert_false(lsh_pipe_is_up(line->pipe));
+	assert_false(lsh_pipeline_is_up(line->pipeline));
 	assert_int_equal(echo(line, "later", 0, LSH_NEVER, PATIENT_NS), LSH_UNSENT);
 	server_resume(server);
 	line_stop(line);
@@ -328,10 +328,10 @@ a_command_for_another_connection_is_not_sent(void **state)
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
 	(void)state;
-	command->ticket.epoch = lsh_pipe_epoch(line->pipe);
+	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
 	connect_anew(line, server_uri(server));
-	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_PIPE_DOWN);
-	command->ticket.epoch = lsh_pipe_epoch(line->pipe);
+	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_PIPELINE_DOWN);
+	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
 	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
 	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
 	command_drop(command);
@@ -414,14 +414,14 @@ a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	int64_t before = counted.bytes;
-	struct lsh_wire wire;
+	struct lsh_stream stream;
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		int grown = line->growths;
 		int64_t at;
 
-		assert_int_equal(lsh_pipe_shrink(line->pipe, lsh_now_ns()), LSH_NEVER);
+		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 		assert_int_equal(say_many(line, commands, 1), 1);
 		await_answers(commands, 1);
 		assert_int_equal(line->growths, grown);
@@ -432,17 +432,17 @@ a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
 		assert_true(counted.bytes > before + 60000);
 		if (round == 2)
 			break;
-		at = lsh_pipe_shrink(line->pipe, lsh_now_ns());
+		at = lsh_pipeline_shrink(line->pipeline, lsh_now_ns());
 		assert_true(at != LSH_NEVER && counted.bytes > before + 60000);
 		assert_int_equal(say_many(line, commands, 1), 1);
-		assert_true(lsh_pipe_shrink(line->pipe, at) > at); /* it is not quiet */
+		assert_true(lsh_pipeline_shrink(line->pipeline, at) > at); /* it is not quiet */
 		await_answers(commands, 1);
-		assert_int_equal(lsh_pipe_shrink(line->pipe, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
+		assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
 	}
-	wire = line_detach(line);
-	assert_int_equal(lsh_pipe_shrink(line->pipe, lsh_now_ns()), LSH_NEVER);
+	stream = line_detach(line);
+	assert_int_equal(lsh_pipeline_shrink(line->pipeline, lsh_now_ns()), LSH_NEVER);
 	assert_true(counted.bytes == before);
-	lsh_wire_close(&wire);
+	lsh_stream_close(&stream);
 	line_stop(line);
 }
 
@@ -450,19 +450,19 @@ static void
 no_two_connections_have_the_same_epoch(void **state)
 {
 	struct line *one = line_to(server_uri(server), 0), *other = line_to(server_uri(server), 0);
-	uint64_t first = lsh_pipe_epoch(one->pipe), second = lsh_pipe_epoch(other->pipe);
+	uint64_t first = lsh_pipeline_epoch(one->pipeline), second = lsh_pipeline_epoch(other->pipeline);
 
 	(void)state;
 	assert_true(first != 0 && second > first);
-	assert_int_equal(lsh_pipe_connects(one->pipe), 1);
-	lsh_pipe_break(one->pipe, second); /* not its own */
-	assert_true(lsh_pipe_is_up(one->pipe));
-	lsh_pipe_break(one->pipe, first);
-	assert_false(lsh_pipe_is_up(one->pipe));
+	assert_int_equal(lsh_pipeline_connects(one->pipeline), 1);
+	lsh_pipeline_break(one->pipeline, second); /* not its own */
+	assert_true(lsh_pipeline_is_up(one->pipeline));
+	lsh_pipeline_break(one->pipeline, first);
+	assert_false(lsh_pipeline_is_up(one->pipeline));
 	connect_anew(one, server_uri(server));
-	assert_true(lsh_pipe_epoch(one->pipe) > second);
-	assert_int_equal(lsh_pipe_connects(one->pipe), 2);
-	assert_int_equal(lsh_pipe_connects(other->pipe), 1);
+	assert_true(lsh_pipeline_epoch(one->pipeline) > second);
+	assert_int_equal(lsh_pipeline_connects(one->pipeline), 2);
+	assert_int_equal(lsh_pipeline_connects(other->pipeline), 1);
 	line_stop(one);
 	line_stop(other);
 }
@@ -546,19 +546,19 @@ an_asking_goes_with_its_command_or_not_at_all(void **state)
 		assert_int_equal(command_append(commands[i], ping, 1, PATIENT_NS), LSH_APPENDED);
 	/* there is room for one */
 	commands[MANY - 1]->asking = commands[MANY]->asking = true;
-	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_PIPE_FULL);
+	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_PIPELINE_FULL);
 	commands[MANY - 1]->asking = false;
 	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_APPENDED);
 	for (size_t i = 0; i < MANY; i++)
 		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
-	assert_int_equal(lsh_pipe_commands(line->pipe), MANY);
+	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY);
 	/* of a connection that is gone nothing is appended */
-	commands[MANY]->ticket.epoch = lsh_pipe_epoch(line->pipe) + 1;
-	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_PIPE_DOWN);
+	commands[MANY]->ticket.epoch = lsh_pipeline_epoch(line->pipeline) + 1;
+	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_PIPELINE_DOWN);
 	commands[MANY]->ticket.epoch = 0;
 	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_APPENDED);
 	assert_int_equal(command_await(commands[MANY], LSH_NEVER), LSH_ANSWERED);
-	assert_int_equal(lsh_pipe_commands(line->pipe), MANY + 2);
+	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY + 2);
 	line_stop(line);
 	for (size_t i = 0; i <= MANY; i++)
 		command_drop(commands[i]);
