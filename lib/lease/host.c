@@ -106,8 +106,8 @@ see_to_all(struct lsh_host *host)
 		done = see_to(host, v);
 		if (!done)
 			put_back(host, v);
-		else if (v->due && atomic_load(&host->unlent) == 0)
-			room = false; /* when one is back its node is kicked */
+		else if (v->due && v->host == host && atomic_load(&host->all_wanted))
+			room = false; /* it waits for something to say it with: when that is back the node is kicked */
 		lsh_monitor_leave(&lease->resource->monitor);
 		if (done) {
 			lsh_replicas_work(lease);

@@ -9,27 +9,27 @@ lsh_saying_borrow(struct lsh_host *host)
 	uint32_t unlent = atomic_load(&host->unlent);
 	struct lsh_saying *s;
 
-	do
-		if (unlent == 0)
-			return lsh_new(struct lsh_saying);
-	while (!atomic_compare_exchange_weak(&host->unlent, &unlent, unlent & (unlent - 1)));
-	s = &host->sayings[__builtin_ctz(unlent)];
-	lsh_host_keep(&s->lender, host);
+	while (unlent != 0 && !atomic_compare_exchange_weak(&host->unlent, &unlent, unlent & (unlent - 1)))
+		;
+	s = unlent != 0 ? &host->sayings[__builtin_ctz(unlent)] : lsh_new(struct lsh_saying);
+	if (s == NULL)
+		return NULL;
+	s->is_lent = unlent != 0;
+	lsh_host_keep(&s->host, host);
 	return s;
 }
 
 void
 lsh_saying_give_back(struct lsh_saying *s)
 {
-	struct lsh_host *lender = s->lender;
+	struct lsh_host *host = s->host;
 
-	if (lender == NULL) {
+	s->host = NULL;
+	if (s->is_lent)
+		atomic_fetch_or(&host->unlent, UINT32_C(1) << (s - host->sayings));
+	else
 		lsh_free(s);
-		return;
-	}
-	s->lender = NULL;
-	atomic_fetch_or(&lender->unlent, UINT32_C(1) << (s - lender->sayings));
-	if (atomic_load(&lender->all_wanted) && atomic_exchange(&lender->all_wanted, false))
-		lsh_node_kick(lender->server.node);
-	lsh_server_leave(&lender->server);
+	if (atomic_load(&host->all_wanted) && atomic_exchange(&host->all_wanted, false))
+		lsh_node_kick(host->server.node);
+	lsh_server_leave(&host->server);
 }
