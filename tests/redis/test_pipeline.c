@@ -338,13 +338,14 @@ a_command_for_another_connection_is_not_sent(void **state)
 	line_stop(line);
 }
 
-/* Append PINGs, as many as it takes, and no more than `most`. */
+/* Append PINGs, as many as it takes before any is answered, and no more than `most`. */
 static size_t
 say_many(struct line *line, struct command **commands, size_t most)
 {
 	struct lsh_arg args[] = {LSH_ARG("PING")};
 	size_t n = 0;
 
+	server_pause(server);
 	for (; n < most; n++) {
 		commands[n] = command_new(line, "PONG");
 		if (command_append(commands[n], args, 1, PATIENT_NS) != LSH_APPENDED) {
@@ -352,6 +353,7 @@ say_many(struct line *line, struct command **commands, size_t most)
 			break;
 		}
 	}
+	server_resume(server);
 	return n;
 }
 
