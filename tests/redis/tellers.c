@@ -139,6 +139,15 @@ was_logged(const char *text)
 	return times_logged(text) > 0;
 }
 
+static void
+forget_log(void)
+{
+	was_logged(mark); /* what is under way comes first */
+	pthread_mutex_lock(&log_mutex);
+	logged[0] = '\0';
+	pthread_mutex_unlock(&log_mutex);
+}
+
 void
 make_cluster(const char *text, int64_t timeout, int64_t period)
 {
@@ -146,7 +155,7 @@ make_cluster(const char *text, int64_t timeout, int64_t period)
 		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period, .changed = changed,
 	};
 
-	logged[0] = '\0';
+	forget_log();
 	changes = 0;
 	err = (leash_error){0};
 	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
