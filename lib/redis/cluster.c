@@ -211,27 +211,38 @@ take_place(struct asker *a, const char *host, uint16_t port)
 	return place;
 }
 
-/* Those that the URI names stay, and those that are being asked; of the others those that were heard of last. */
+/* Note which places a map tells of; with `takes` those that are new find room. */
 static void
-keep_places(struct asker *a, const struct redisReply *slots, const char *said_by)
+hear_of(struct asker *a, const struct redisReply *slots, const char *said_by, bool takes)
 {
 	struct lsh_slot_node node;
-	struct place *place;
 
-	a->maps++;
 	for (size_t i = 0; i < lsh_answer_count(slots); i++)
 		for (size_t n = 0; lsh_range_node(slots, i, n, said_by, &node); n++) {
 			bool allowed = node.host != NULL && is_allowed(&a->cluster, node.host, said_by);
+			struct place *place = NULL;
 
-			if (allowed)
+			if (allowed && takes)
 				place = take_place(a, node.host, node.port);
-			else
-				place = node.host != NULL ? find_place(a, node.host, node.port) : NULL;
+			else if (node.host != NULL)
+				place = find_place(a, node.host, node.port);
 			if (place == NULL || !(allowed || place->named))
 				continue;
 			place->heard = a->maps;
 			strcpy(place->id, node.id);
 		}
+}
+
+/* Those that the URI names stay, and those that are being asked; of the others those that were heard of last, before any
+ * that is new. */
+static void
+keep_places(struct asker *a, const struct redisReply *slots, const char *said_by)
+{
+	struct place *place;
+
+	a->maps++;
+	hear_of(a, slots, said_by, false);
+	hear_of(a, slots, said_by, true);
 	for (place = a->place; place < a->place + PLACES; place++) {
 		if (place->heard == a->maps)
 			continue;
