@@ -180,7 +180,8 @@ lib_libleash_internal_la_LIBADD = $(HIREDIS_LIBS) $(OPENSSL_LIBS) $(SODIUM_LIBS)
 #   anything was removed or changed      current + 1, revision 0, age 0: programs have to be built anew
 libleash_version_info = 0:0:0
 
-# Interfaces are added by libleash.map and structs grow by their size fields, so the last should never be needed after 1.0.
+# Interfaces are added by libleash.map and structs grow by their size fields, so the last should never be needed after
+# 1.0.
 # nodelete: after a dlclose the watchdog would go on without its code.
 lib_libleash_la_SOURCES =
 lib_libleash_la_LIBADD = lib/libleash-internal.la
@@ -213,7 +214,8 @@ LUA_INCLUDES += lib/lua/issue.inc
 nodist_lib_libleash_internal_la_SOURCES = lib/lua/scripts.c
 
 lib/lua/scripts.c: $(LUA_FILES) $(LUA_INCLUDES) build-aux/embed-lua.sh
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/build-aux/embed-lua.sh $(srcdir) lsh_scripts $(LUA_FILES) >$@.tmp && mv $@.tmp $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SHELL) $(srcdir)/build-aux/embed-lua.sh $(srcdir) lsh_scripts $(LUA_FILES) \
+		>$@.tmp && mv $@.tmp $@
 
 CLEANFILES += lib/lua/scripts.c lib/lua/scripts.c.tmp
 EXTRA_DIST += $(LUA_FILES) $(LUA_INCLUDES)

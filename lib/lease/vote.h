@@ -33,8 +33,8 @@ struct lsh_late {
 
 /* Something that is said of a vote. It is there only while that is on its way, and for the first request beforehand: a
  * lock that is held has none. A host lends some of its own, and who finds them all lent, and no memory, comes again
- * when one is back (lsh_vote_due()): so no renewal, heartbeat or cancel fails for want of memory, it only takes its turn.
- * What a round of a quorum says besides may fail, as without a connection. */
+ * when one is back (lsh_vote_due()): so no renewal, heartbeat or cancel fails for want of memory, each only takes its
+ * turn. What a round of a quorum says besides may fail, as without a connection. */
 struct lsh_saying {
 	struct lsh_call call;
 	struct lsh_host *host;        /* from which it was borrowed (in use) */

@@ -44,7 +44,8 @@ send(struct lsh_call *call)
 	if (call->with_source && command.script != NULL)
 		lsh_script_send_whole(&command);
 	if (call->asking)
-		appended = lsh_pipeline_append_asking(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
+		appended = lsh_pipeline_append_asking(pipeline, &call->ticket, command.args, command.count, call->sent,
+		                                      patience);
 	else
 		appended = lsh_pipeline_append(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
 	if (appended == LSH_PIPELINE_FULL)

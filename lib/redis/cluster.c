@@ -233,8 +233,8 @@ hear_of(struct asker *a, const struct redisReply *slots, const char *said_by, bo
 		}
 }
 
-/* Those that the URI names stay, and those that are being asked; of the others those that were heard of last, before any
- * that is new. */
+/* Those that the URI names stay, and those that are being asked; of the others those that were heard of last, before
+ * any that is new. */
 static void
 keep_places(struct asker *a, const struct redisReply *slots, const char *said_by)
 {

@@ -42,7 +42,7 @@ static const struct refusal {
 	{FIRST_WORD, "MOVED", LSH_FAULT_CLUSTER, NULL},
 	{FIRST_WORD, "ASK", LSH_FAULT_CLUSTER, NULL},
 	{FIRST_WORD, "CROSSSLOT", LSH_FAULT_CLUSTER, NULL},
-	/* What a command inside a script was refused for stands behind "ERR", in words that changed from version to version.
+	/* What a command inside a script was refused for stands behind "ERR", in words that differ from version to version.
 	 * First: EVALSHA was renamed away, and EVAL may still be there; it quotes the keys */
 	{ANYWHERE, "unknown command", LSH_FAULT_NOSCRIPT, NULL},
 	{ANYWHERE, "Unknown Redis command", LSH_FAULT_NOSCRIPT, NULL}, /* one that a script calls was renamed */

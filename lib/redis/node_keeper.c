@@ -169,7 +169,7 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 	if (!commands) {
 		if (n->ops->subscribed != NULL)
 			n->ops->subscribed(n->ctx);
-		if (lsh_stream_is_pending(&hello->stream)) /* what came right behind the confirmation: poll() does not tell of it */
+		if (lsh_stream_is_pending(&hello->stream)) /* right behind the confirmation: poll() does not tell of it */
 			lsh_pubsub_drain(n->pubsub);
 		return;
 	}

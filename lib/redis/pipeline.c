@@ -212,7 +212,8 @@ choose_baton(struct lsh_pipeline *p)
 static void
 tell_room(struct lsh_pipeline *p)
 {
-	if (!p->wanting_room || p->tail - p->head > p->ring_size / 2 || lsh_buffer_size(&p->conn.out) > p->conn.out.room / 2)
+	if (!p->wanting_room || p->tail - p->head > p->ring_size / 2 ||
+	    lsh_buffer_size(&p->conn.out) > p->conn.out.room / 2)
 		return;
 	p->wanting_room = false;
 	p->ops->unattended(p->conn.ctx);
@@ -530,7 +531,7 @@ append(struct lsh_pipeline *p, struct lsh_ticket *ticket, bool asking, const str
 
 	ticket->limit = LSH_NEVER;
 	ticket->asking = asking;
-	/* with a clock that could not be read it is never overdue, rather than at once: that says nothing about the server */
+	/* with a clock that could not be read it is never overdue, rather than at once: the server cannot help that */
 	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
 	pthread_mutex_lock(&p->conn.mutex);
 	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
@@ -563,8 +564,8 @@ append(struct lsh_pipeline *p, struct lsh_ticket *ticket, bool asking, const str
 }
 
 enum lsh_appended
-lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now,
-                int64_t patience)
+lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
+                    int64_t now, int64_t patience)
 {
 	return append(p, ticket, false, args, count, now, patience);
 }
@@ -669,8 +670,8 @@ wait_once(struct lsh_pipeline *p, const struct stay *stay, uint64_t epoch, uint6
 }
 
 void
-lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number, bool (*over)(void *arg),
-              void *arg, int64_t deadline)
+lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
+                  bool (*over)(void *arg), void *arg, int64_t deadline)
 {
 	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = deadline};
 	struct ended ended;

@@ -26,7 +26,7 @@ struct lsh_ticket {
 	/* Called once, by the thread that reads, with no mutex held. Must not wait; may append. The message, which is there
 	 * for LSH_ANSWERED, is the reader's. From the call on the ticket is its owner's again. */
 	void (*done)(struct lsh_ticket *self, enum lsh_outcome outcome, const struct lsh_message *message);
-	struct lsh_parker *_Atomic reader; /* of the thread that reads until it is answered; NULL: the pipeline's own thread */
+	struct lsh_parker *_Atomic reader; /* of the thread that reads for it; NULL: the pipeline's own thread does */
 	uint64_t number;             /* of the command in its pipeline */
 	uint64_t epoch;              /* of the connection that carries it; before the append: the one that may, or 0: any */
 	int64_t overdue;             /* when its connection counts as broken for want of an answer */
@@ -38,12 +38,12 @@ struct lsh_ticket {
 enum lsh_appended {
 	LSH_APPENDED,
 	LSH_PIPELINE_DOWN, /* no connection, or not the one that was wanted */
-	LSH_PIPELINE_FULL, /* too much on its way, or no memory for more: decide anew when unattended() says that there is room */
+	LSH_PIPELINE_FULL, /* too much on its way, or no memory for more: decide anew at unattended() */
 };
 
 struct lsh_pipeline_ops {
-	/* The keeper has something to do: the connection broke, or both seats of a broken one are empty now. Any thread; must
-	 * not wait or call back. */
+	/* The keeper has something to do: the connection broke, or both seats of a broken one are empty now. Any thread;
+	 * must not wait or call back. */
 	void (*broke)(void *ctx);
 	/* Likewise: somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for; or there is
 	 * room again for who was refused as LSH_PIPELINE_FULL. */
@@ -59,13 +59,13 @@ void lsh_pipeline_free(struct lsh_pipeline *pipeline); /* when nobody is in it; 
  * callers hold the mutex of what they decided on, so that the order on the wire is the order of the decisions. The
  * caller sets done, reader and epoch. `patience` (ns, from `now`) is how long the connection may take to answer it
  * before it counts as broken. */
-enum lsh_appended lsh_pipeline_append(struct lsh_pipeline *pipeline, struct lsh_ticket *ticket, const struct lsh_arg *args,
-                                  size_t count, int64_t now, int64_t patience);
+enum lsh_appended lsh_pipeline_append(struct lsh_pipeline *pipeline, struct lsh_ticket *ticket,
+                                      const struct lsh_arg *args, size_t count, int64_t now, int64_t patience);
 
 /* The same behind an ASKING, with no other's command in between: both or none. Nobody hears the ASKING's answer, unless
  * it was refused and the command sent elsewhere for that: then the refusal is the command's answer, too. */
-enum lsh_appended lsh_pipeline_append_asking(struct lsh_pipeline *pipeline, struct lsh_ticket *ticket, const struct lsh_arg *args,
-                                         size_t count, int64_t now, int64_t patience);
+enum lsh_appended lsh_pipeline_append_asking(struct lsh_pipeline *pipeline, struct lsh_ticket *ticket,
+                                             const struct lsh_arg *args, size_t count, int64_t now, int64_t patience);
 
 /* Append a command whose answer nobody wants, to go out with one that follows. False: there is no room or no
  * connection, it was not. */
@@ -89,11 +89,12 @@ void lsh_pipeline_leave(struct lsh_pipeline *pipeline, uint64_t epoch, uint64_t 
 void lsh_pipeline_serve(struct lsh_pipeline *pipeline, struct lsh_parker *parker, bool (*over)(void *arg), void *arg);
 
 /* For the keeper of the connection. */
-bool lsh_pipeline_attach(struct lsh_pipeline *pipeline, struct lsh_stream stream); /* takes it, unless false: no memory */
+/* It takes the stream, unless false: no memory. */
+bool lsh_pipeline_attach(struct lsh_pipeline *pipeline, struct lsh_stream stream);
 bool lsh_pipeline_is_up(struct lsh_pipeline *pipeline);
 uint64_t lsh_pipeline_commands(struct lsh_pipeline *pipeline);   /* handed to the system so far, over all connections */
 uint64_t lsh_pipeline_connects(struct lsh_pipeline *pipeline);   /* how often it was attached */
-uint64_t lsh_pipeline_epoch(struct lsh_pipeline *pipeline);      /* of the present or last connection, of all pipelines; 0: none yet */
+uint64_t lsh_pipeline_epoch(struct lsh_pipeline *pipeline); /* of the present or last connection; unique; 0: none */
 int lsh_pipeline_fd(struct lsh_pipeline *pipeline);              /* to poll for hang-ups; -1 if there is none */
 /* Break it if commands are on their way and nothing was heard since `since`. Any mutex may be held: whoever reads tells
  * of it. */
