@@ -47,7 +47,7 @@ struct lsh_handshake {
 	char *words;       /* the commands, likewise, until they are sent */
 	size_t size, sent; /* of words; 0 when nothing is left to send */
 	struct lsh_hello hello;
-	struct lsh_reader *reader;
+	struct lsh_reader *reader; /* from begin to end */
 	char bytes[4096];
 };
 
@@ -418,6 +418,8 @@ lsh_handshake_end(struct lsh_handshake *g)
 	forget_words(g);
 	sodium_free(g->read);
 	g->read = NULL;
+	lsh_reader_free(g->reader);
+	g->reader = NULL;
 }
 
 /* Send what is left of the hello. An error is not the end: the server may have said why before it closed, and if it has
@@ -471,8 +473,7 @@ lsh_handshake_new(const char *name, const char *channel)
 	g->commands = channel == NULL;
 	g->name = lsh_strdup(name != NULL ? name : "");
 	g->channel = lsh_strdup(channel != NULL ? channel : "");
-	g->reader = lsh_reader_new();
-	if (g->reader != NULL && g->name != NULL && g->channel != NULL)
+	if (g->name != NULL && g->channel != NULL)
 		return g;
 	lsh_handshake_free(g);
 	return NULL;
@@ -484,7 +485,6 @@ lsh_handshake_free(struct lsh_handshake *g)
 	if (g == NULL)
 		return;
 	lsh_handshake_end(g);
-	lsh_reader_free(g->reader);
 	lsh_free(g->channel);
 	lsh_free(g->name);
 	lsh_free(g);
@@ -505,7 +505,8 @@ lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, enum lsh
 	if (status != LEASH_OK)
 		return status;
 	g->words = sodium_malloc(HELLO_SIZE + strlen(g->name) + strlen(g->channel));
-	if (g->words == NULL || !lsh_reader_reset(g->reader))
+	g->reader = lsh_reader_new();
+	if (g->words == NULL || g->reader == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
 	g->size = write_hello(g, g->words);
 	g->answered = 0;

@@ -57,7 +57,7 @@ short lsh_handshake_events(const struct lsh_handshake *handshake);
  * fills in `*err`, with a text that names the step. */
 enum lsh_greeted lsh_handshake_step(struct lsh_handshake *handshake, struct lsh_hello *hello, leash_error *err);
 
-/* Forget the password, however far it got: the connection is given up. */
+/* Forget the password, and give back what answers were read with, however far it got. */
 void lsh_handshake_end(struct lsh_handshake *handshake);
 
 /* The value of `field` in what INFO said, and its size: it ends with its line, not with a NUL. NULL: it is missing. */
