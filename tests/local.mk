@@ -539,6 +539,8 @@ check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)
 
 support_sources =
+support_sources += tests/support/asleep.c
+support_sources += tests/support/asleep.h
 support_sources += tests/support/await.c
 support_sources += tests/support/await.h
 support_sources += tests/support/certs.c

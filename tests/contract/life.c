@@ -1,6 +1,7 @@
 /* See life.h. */
 #include "tests/contract/life.h"
 
+#include "tests/support/asleep.h"
 #include "tests/support/await.h"
 
 #include <dirent.h>
@@ -116,6 +117,30 @@ read_task(const char *task, const char *field, char out[64])
 		if (strncmp(line, field, strlen(field)) == 0)
 			sscanf(line + strlen(field), ":%63s", out);
 	fclose(file);
+}
+
+static bool
+all_sleep(void)
+{
+	const struct server *member;
+	bool all = asleep_others();
+
+	for (int i = 0; (member = deployment_member(place, i)) != NULL; i++)
+		all &= server_pid(member) == 0 || asleep(server_pid(member));
+	return all;
+}
+
+/* What goes on now and then is seen by what it changes. */
+void
+await_rest(void)
+{
+	long calls, blocks;
+
+	do {
+		calls = counted.calls;
+		blocks = counted.blocks;
+		await_true(all_sleep());
+	} while (calls != counted.calls || blocks != counted.blocks);
 }
 
 int

@@ -61,6 +61,9 @@ void *be_busy(void *busy); /* for pthread_create */
 
 /* What /proc says of a thread of this process: the value of `field`, or "". */
 void read_task(const char *task, const char *field, char out[64]);
+/* Until all servers, and all other threads of this process, sleep: no answer is on its way, and who has told somebody
+ * of one has let go of it, too. */
+void await_rest(void);
 /* Those that are eventfds, or those that are not. Of the former leash keeps some for its next client. */
 int count_fds(bool events);
 

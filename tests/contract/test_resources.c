@@ -19,31 +19,34 @@
 
 /* ---- memory and descriptors ---- */
 
+/* Renewals are far apart, and a lease ends long after the last: or a busy machine would end a connection, or the lease,
+ * at a moment of its own, and a new connection takes memory. */
 static void
 renewals_releases_and_losses_allocate_nothing(void **state)
 {
+	enum { LEASE_MS = 6000 };
 	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client =
+		place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "frugal", NULL);
 	struct monitor *monitor = monitor_start(place_at("frugal"));
-	long before, freed;
+	long before, tried;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+		monitor_mark(monitor);
 		before = counted.calls;
 		counted.fail_at = 1; /* and should one be tried it fails */
 		counted.calls = 0;
 		counted.fail_on = true;
-		monitor_mark(monitor);
-		monitor_await(monitor, "evalsha", 4); /* renewals */
+		monitor_await(monitor, "evalsha", i == 0 ? 3 : 1); /* renewals */
 		assert_true(leash_lock_held(lock));
-		assert_status(LEASH_OK, leash_lock_extend(lock, 300, &err));
+		assert_status(LEASH_OK, leash_lock_extend(lock, LEASE_MS, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		if (i == 1) {
-			place_take_away("frugal");
-			await_true(events.count[LEASH_EVENT_LOST] == 1);
+			await_true((place_take_away("frugal"), events.count[LEASH_EVENT_LOST] == 1));
 			assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 		} else if (i == 2) {
 			place_pause();
@@ -54,10 +57,10 @@ renewals_releases_and_losses_allocate_nothing(void **state)
 			assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		}
 		/* a new connection may take memory, and does after the pause: for that it must not be refused for ever */
-		freed = counted.calls;
+		tried = counted.calls;
 		counted.fail_at = 0;
 		if (i < 2)
-			assert_int_equal(freed, 0);
+			assert_int_equal(tried, 0);
 		counted.calls = before;
 	}
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
@@ -128,8 +131,9 @@ what_a_burst_of_many_threads_needed_is_given_back(void **state)
 	}
 	for (int round = 0; round < 2; round++) {
 		if (round == 1) { /* the first one leaves what a client needs once, for its watchdog, say */
+			await_rest();
 			blocks = counted.blocks;
-			bytes = counted.bytes;
+			counted.most = bytes = counted.bytes;
 			place_pause(); /* so that all that is asked is on its way at once */
 		}
 		for (int i = 0; i < USERS; i++) {
@@ -184,7 +188,7 @@ live_through(leash_lock *theirs)
 			assert_false(leash_lock_held(lock));
 		}
 		assert_int_equal(leash_lock_depth(lock), 0);
-		status = leash_lock_acquire(wanted, 20, &err);
+		status = leash_lock_acquire(wanted, 500, &err); /* a busy machine has asked by then */
 		assert_true(status == LEASH_TIMEOUT || status == LEASH_NO_MEMORY);
 		status = leash_lock_acquire(lock, 5000, &err);
 		assert_true(status == LEASH_OK || status == LEASH_NO_MEMORY); /* and closed while held */
@@ -197,19 +201,6 @@ live_through(leash_lock *theirs)
 	assert_true(leash_lock_held(theirs));
 }
 
-/* Blocks that leash has when nothing goes on in the background, as it does now and then where servers are many. */
-static long
-live_at_rest(void)
-{
-	long n;
-
-	do {
-		n = counted.blocks;
-		await_ms(20);
-	} while (n != counted.blocks);
-	return n;
-}
-
 static void
 wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
 {
@@ -219,7 +210,8 @@ wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
 
 	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	before = live_at_rest();
+	await_rest();
+	before = counted.blocks;
 	for (int on = 0; on < 2; on++) {
 		counted.fail_on = on;
 		for (long n = 1;; n++) {
@@ -312,10 +304,11 @@ whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left(void **state)
 			continue; /* UNSUPPORTED, whatever memory there is */
 		for (long n = 1;; n++) {
 			leash_status status;
-			long before = counted.blocks, used;
+			long before, used;
 
 			assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 			leash_lock_token(held, token, sizeof token);
+			await_rest();
 			counted.calls = 0;
 			before = counted.blocks;
 			counted.fail_at = n;
@@ -352,7 +345,6 @@ count_threads(void)
 {
 	char text[64];
 
-	read_task("self", "Threads", text);
 	snprintf(text, sizeof text, "%d", getpid());
 	read_task(text, "Threads", text);
 	return atoi(text);

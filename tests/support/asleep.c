@@ -1,0 +1,40 @@
+/* See asleep.h. */
+#include "tests/support/asleep.h"
+
+#include "tests/support/trouble.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool
+asleep(pid_t thread)
+{
+	char path[64], line[128], state = 'X';
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
+	file = fopen(path, "re");
+	while (file != NULL && fgets(line, sizeof line, file) != NULL && sscanf(line, "State: %c", &state) != 1)
+		continue;
+	if (file != NULL)
+		fclose(file);
+	return state == 'S' || state == 'X';
+}
+
+bool
+asleep_others(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	bool all = true;
+
+	if (folder == NULL)
+		trouble("no /proc/self/task: %s", strerror(errno));
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+		all &= entry->d_name[0] == '.' || atoi(entry->d_name) == gettid() || asleep(atoi(entry->d_name));
+	closedir(folder);
+	return all;
+}
