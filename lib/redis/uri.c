@@ -1,4 +1,4 @@
-/* URIs, from the text that a person or a configuration wrote to what a connection needs.
+/* URIs: from the text that a person wrote to what a connection needs.
  *
  *   redis://[user[:password]@]host[:port][/db][?parameters]
  *   unix://[user[:password]@]/path[?parameters]
@@ -6,14 +6,13 @@
  *   redis+cluster://[user[:password]@]host[:port],...[?parameters]
  *   redis+quorum://[user[:password]@]host[:port],...[/db][?parameters]
  *
- * and with rediss for redis over TLS. Whatever is wrong is refused here, with a text that says which part it is and how
- * to write it.
+ * and with rediss for redis over TLS. A refusal says which part is wrong and how to write it.
  *
- * Secrets: where a URI is malformed nobody can tell which of its bytes were meant as the password: the authority of
- * "redis://user:pa/ss@host" ends at the slash. So no message shows anything of the URI, but for what must be named to
- * be found: the number of a host, a parameter's name, and the file or the variable where a password was expected.
+ * Secrets: any byte of a malformed URI may belong to the password: the authority of "redis://user:pa/ss@host" ends at
+ * the slash. So a message shows nothing of the URI but the number of a host, a parameter's name, and the file or the
+ * variable where a password was expected.
  *
- * The text is taken apart in a copy in guarded memory: a *part* is a piece of it, which is cut and decoded in place.
+ * The text is copied to guarded memory. A *part* is a piece of the copy, cut and decoded in place, and stays there.
  *
  * Threads: any; nothing is kept between calls. */
 #include "redis/uri.h"
@@ -27,12 +26,12 @@
 #include <errno.h>
 #include <net/if.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Every refusal names the part that is wrong and says how to write it. */
 #define REFUSE(err, ...) lsh_fail((err), LEASH_INVALID, 0, "uri: " __VA_ARGS__)
 
 #define DIGITS       "0123456789"
@@ -50,6 +49,12 @@ enum {
 #define KNOWN_SCHEMES \
 	"redis://, rediss:// (TLS) or unix://, or redis+ or rediss+ with sentinel://, cluster:// or quorum://"
 #define IN_A_PASSWORD "in a password '/' is written %%2F and '?' %%3F"
+
+/* What a URI and those that are made of it point into: guarded memory, which is wiped with the last of them. */
+struct lsh_uri_texts {
+	atomic_uint users;
+	char *uri, *from_env[2]; /* its parts; the servers' password, and that of the sentinels */
+};
 
 /* ---- schemes ---- */
 
@@ -209,14 +214,7 @@ decode(char *part, const char *what, leash_error *err)
 	return LEASH_OK;
 }
 
-static leash_status
-copy_part(char **out, const char *part, leash_error *err)
-{
-	*out = lsh_strdup(part);
-	return *out != NULL ? LEASH_OK : lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "uri: out of memory");
-}
-
-/* Decode, and keep a copy, if it is not longer than `most` bytes. */
+/* Decode a part of at most `most` bytes, and keep it. */
 static leash_status
 take_part(char **out, char *part, size_t most, const char *what, leash_error *err)
 {
@@ -224,19 +222,20 @@ take_part(char **out, char *part, size_t most, const char *what, leash_error *er
 
 	if (st == LEASH_OK && strlen(part) > most)
 		return REFUSE(err, "%s: longer than %zu bytes", what, most);
-	return st == LEASH_OK ? copy_part(out, part, err) : st;
+	*out = part;
+	return st;
 }
 
 /* ---- parameters ----
  *
- * One that was dropped in silence would be found out on the day when it matters, so one that is unknown, stands twice,
- * or means nothing in this URI is refused. */
+ * A typing error must not be found out on the day when it matters: what is unknown, stands twice, or means nothing in
+ * this URI is refused. */
 
 struct parameter {
 	const char *name;
 	unsigned where;
-	leash_status (*read)(void *out, const struct parameter *p, char *value, leash_error *err);
-	size_t field;         /* of struct lsh_uri, for `out` */
+	leash_status (*read)(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err);
+	size_t field;         /* of struct lsh_uri */
 	const char *wanted;   /* what is expected, */
 	const char *example;  /* as in that */
 	uint64_t min, max;    /* of a number */
@@ -249,41 +248,47 @@ refuse(const struct parameter *p, leash_error *err)
 	return REFUSE(err, "%s: %s is expected, as in ?%s=%s", p->name, p->wanted, p->name, p->example);
 }
 
-static leash_status
-read_number(void *out, const struct parameter *p, char *value, leash_error *err)
+static void *
+field(struct lsh_uri *uri, const struct parameter *p)
 {
-	return read_part_number(value, p->min, p->max, out) ? LEASH_OK : refuse(p, err);
+	return (char *)uri + p->field;
 }
 
 static leash_status
-read_choice(void *out, const struct parameter *p, char *value, leash_error *err)
+read_number(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
+{
+	return read_part_number(value, p->min, p->max, field(uri, p)) ? LEASH_OK : refuse(p, err);
+}
+
+static leash_status
+read_choice(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
 	const bool on = strcmp(value, p->on) == 0;
 
-	*(bool *)out = on;
+	*(bool *)field(uri, p) = on;
 	return on || strcmp(value, p->off) == 0 ? LEASH_OK : refuse(p, err);
 }
 
 static leash_status
-read_text(void *out, const struct parameter *p, char *value, leash_error *err)
+read_text(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
-	return value[0] != '\0' ? take_part(out, value, LSH_SECRET_MAX, p->name, err) : refuse(p, err);
+	return value[0] != '\0' ? take_part(field(uri, p), value, LSH_SECRET_MAX, p->name, err) : refuse(p, err);
 }
 
 static leash_status
-read_name(void *out, const struct parameter *p, char *value, leash_error *err)
+read_name(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
-	leash_status st = read_text(out, p, value, err);
+	leash_status st = read_text(uri, p, value, err);
 
 	return st != LEASH_OK || is_name(value) ? st : refuse(p, err);
 }
 
 /* The file is read for each connection; this first time is to refuse it now rather than later. */
 static leash_status
-read_password_file(void *out, const struct parameter *p, char *value, leash_error *err)
+read_password_file(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
 	char what[64], *secret = NULL;
-	leash_status st = read_text(out, p, value, err);
+	leash_status st = read_text(uri, p, value, err);
 
 	snprintf(what, sizeof(what), "uri: %s", p->name);
 	if (st == LEASH_OK)
@@ -294,9 +299,9 @@ read_password_file(void *out, const struct parameter *p, char *value, leash_erro
 
 /* The name is one that a shell takes. Others exist, but a password that was put there by mistake is seldom one. */
 static leash_status
-read_password_env(void *out, const struct parameter *p, char *value, leash_error *err)
+read_password_env(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
-	char what[64];
+	char what[64], **kept = &uri->texts->from_env[p->where == SENTINEL];
 	leash_status st = decode(value, p->name, err);
 
 	if (st != LEASH_OK)
@@ -304,32 +309,34 @@ read_password_env(void *out, const struct parameter *p, char *value, leash_error
 	if (!consists_of(value, ALPHANUMERIC "_") || strchr(DIGITS, value[0]) != NULL)
 		return refuse(p, err);
 	snprintf(what, sizeof(what), "uri: %s", p->name);
-	return lsh_secret_from_env(out, value, what, err);
+	st = lsh_secret_from_env(kept, value, what, err);
+	*(char **)field(uri, p) = *kept;
+	return st;
 }
 
-/* A name, or an address, which may stand in brackets. */
-static bool
-is_host(char *host)
+/* Read a host of a list: a name, or an address, which may stand in brackets. NULL: that was the last one. */
+static const char *
+next_listed(const char *at, char host[static 256])
 {
-	const size_t n = strlen(host);
+	const size_t n = strcspn(at, ",");
+	const bool bracketed = n >= 2 && at[0] == '[' && at[n - 1] == ']';
 
-	if (host[0] != '[')
-		return is_name(host) || is_ipv6(host, "%");
-	if (host[n - 1] != ']')
-		return false;
-	host[n - 1] = '\0';
-	return is_ipv6(host + 1, "%");
+	snprintf(host, 256, "%.*s", (int)(n - 2 * bracketed), at + bracketed);
+	return at[n] != '\0' ? at + n + 1 : NULL;
 }
 
 static leash_status
-read_hosts(void *out, const struct parameter *p, char *value, leash_error *err)
+read_hosts(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
-	leash_status st = take_part(out, value, SIZE_MAX, p->name, err);
-	char *next;
+	leash_status st = take_part(field(uri, p), value, SIZE_MAX, p->name, err);
+	const char *at = value;
+	char host[256];
 
-	for (size_t which = 1; st == LEASH_OK && value != NULL; value = next, which++) {
-		next = cut(value, ',');
-		if (!is_host(value))
+	for (size_t which = 1; st == LEASH_OK && at != NULL; which++) {
+		const bool bracketed = at[0] == '[';
+
+		at = next_listed(at, host);
+		if (!is_ipv6(host, "%") && (bracketed || !is_name(host)))
 			return REFUSE(err, "%s: host %zu: %s is expected, as in ?%s=%s", p->name, which, p->wanted, p->name,
 			              p->example);
 	}
@@ -455,7 +462,7 @@ take_parameter(struct lsh_uri *uri, char *name, bool seen[PARAMETERS], bool name
 		return REFUSE(err, "%s is enough", p->where == SENTINEL ?
 		              "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env" :
 		              "password: given twice; one of 'user:password@', password_file and password_env");
-	return p->read((char *)uri + p->field, p, value, err);
+	return p->read(uri, p, value, err);
 }
 
 /* What only makes sense together. */
@@ -508,11 +515,10 @@ take_login(struct lsh_uri *uri, char *user, leash_error *err)
 		st = take_part(&uri->user, user, LSH_SECRET_MAX, "user", err);
 	if (st != LEASH_OK || password == NULL)
 		return st;
-	if ((st = decode(password, "password", err)) != LEASH_OK)
-		return st;
-	if (password[0] == '\0' || strlen(password) > LSH_SECRET_MAX)
+	st = take_part(&uri->password, password, SIZE_MAX, "password", err);
+	if (st == LEASH_OK && (password[0] == '\0' || strlen(password) > LSH_SECRET_MAX))
 		return REFUSE(err, "password: empty, or longer than %d bytes", LSH_SECRET_MAX);
-	return lsh_secret_copy(&uri->password, password, err);
+	return st;
 }
 
 /* ---- hosts ---- */
@@ -586,7 +592,7 @@ take_hosts(struct lsh_uri *uri, char *list, leash_error *err)
 		return REFUSE(err, "host: one is expected, without a ','; lists of hosts are for redis+sentinel://, "
 		              "redis+cluster:// and redis+quorum://; " IN_A_PASSWORD);
 	for (char *next; list != NULL && uri->host_count < most; list = next) {
-		size_t i = uri->host_count++; /* also what is half read is freed */
+		const size_t i = uri->host_count++;
 		char what[16] = "host";
 
 		if (!single)
@@ -599,15 +605,7 @@ take_hosts(struct lsh_uri *uri, char *list, leash_error *err)
 		if (st != LEASH_OK)
 			return st;
 	}
-	if ((st = check_count(uri, list != NULL, err)) != LEASH_OK)
-		return st;
-	uri->port = uri->hosts[0].port;
-	if (!single)
-		return copy_part(&uri->host, uri->hosts[0].host, err);
-	uri->host = uri->hosts[0].host;
-	uri->hosts[0] = (struct lsh_endpoint){NULL, 0};
-	uri->host_count = 0;
-	return LEASH_OK;
+	return check_count(uri, list != NULL, err);
 }
 
 /* ---- paths ---- */
@@ -620,6 +618,7 @@ take_socket(struct lsh_uri *uri, const char *place, char *path, leash_error *err
 	if (path == NULL || path[0] == '\0')
 		return REFUSE(err, "path: missing; it is that of a socket, as in unix:///run/redis.sock");
 	*--path = '/'; /* the third slash belongs to it */
+	uri->host_count = 1;
 	return take_part(&uri->host, path, MAX_PATH, "path of the socket", err);
 }
 
@@ -687,12 +686,13 @@ show_host(char *at, const char *host, uint16_t port)
 	return at + sprintf(at, "%s:%u", address ? "]" : "", port);
 }
 
-/* The URI without who we are, and without parameters but a socket's database. */
+/* The URI without who we are, and without parameters but a socket's database. In the same block, behind it, the first
+ * host is copied: that of a server is the caller's. */
 static bool
 make_shown(struct lsh_uri *uri)
 {
 	const bool at_socket = uri->scheme == LSH_SCHEME_UNIX;
-	size_t size = 64 + 3 * strlen(uri->host) + (uri->master != NULL ? strlen(uri->master) : 0);
+	size_t size = 64 + strlen(uri->host) + (uri->master != NULL ? strlen(uri->master) : 0);
 	char *at;
 
 	for (size_t i = 0; i < uri->host_count; i++)
@@ -703,14 +703,13 @@ make_shown(struct lsh_uri *uri)
 	at += sprintf(at, "%s://", scheme_of(uri)->name);
 	if (at_socket)
 		at = show_text(at, uri->host);
-	else if (uri->host_count == 0)
-		at = show_host(at, uri->host, uri->port);
-	for (size_t i = 0; i < uri->host_count; i++)
+	for (size_t i = 0; i < uri->host_count && !at_socket; i++)
 		at = show_host(stpcpy(at, i > 0 ? "," : ""), uri->hosts[i].host, uri->hosts[i].port);
 	if (uri->master != NULL)
 		at += sprintf(at, "/%s", uri->master);
 	if (uri->db != 0)
-		sprintf(at, "%s%d", at_socket ? "?db=" : "/", (int)uri->db);
+		at += sprintf(at, "%s%d", at_socket ? "?db=" : "/", (int)uri->db);
+	uri->host = strcpy(at + 1, uri->host);
 	return true;
 }
 
@@ -760,16 +759,18 @@ parse(struct lsh_uri *uri, char *text, leash_error *err)
 leash_status
 lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err)
 {
-	char *copy = NULL;
 	leash_status st;
 
 	memset(out, 0, sizeof(*out));
 	if (text == NULL || text[0] == '\0')
 		return REFUSE(err, "empty; it is written as in redis://127.0.0.1:6379");
-	st = lsh_secret_copy(&copy, text, err);
+	out->texts = lsh_new(struct lsh_uri_texts);
+	if (out->texts == NULL)
+		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "uri: out of memory");
+	atomic_init(&out->texts->users, 1);
+	st = lsh_secret_copy(&out->texts->uri, text, err);
 	if (st == LEASH_OK)
-		st = parse(out, copy, err);
-	sodium_free(copy);
+		st = parse(out, out->texts->uri, err);
 	if (st == LEASH_OK && !make_shown(out))
 		st = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "uri: out of memory");
 	if (st != LEASH_OK)
@@ -777,41 +778,21 @@ lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err)
 	return st;
 }
 
-/* The texts in ordinary memory; `hosts` has others. */
-static const size_t texts[] = {
-	offsetof(struct lsh_uri, host), offsetof(struct lsh_uri, user), offsetof(struct lsh_uri, password_file),
-	offsetof(struct lsh_uri, master), offsetof(struct lsh_uri, sentinel_user),
-	offsetof(struct lsh_uri, sentinel_password_file), offsetof(struct lsh_uri, redirects),
-	offsetof(struct lsh_uri, shown), offsetof(struct lsh_uri, tls.cafile), offsetof(struct lsh_uri, tls.cert),
-	offsetof(struct lsh_uri, tls.key), offsetof(struct lsh_uri, tls.server_name),
-};
-
-enum { TEXTS = sizeof(texts) / sizeof(texts[0]) };
-
-static char **
-text_of(struct lsh_uri *uri, size_t which)
-{
-	return (char **)(void *)((char *)uri + texts[which]);
-}
-
-/* In a URI that lacks a ':' or a '@' any part may be the password: all of them are wiped. */
-static void
-wipe(char *text)
-{
-	if (text != NULL)
-		sodium_memzero(text, strlen(text));
-	lsh_free(text);
-}
-
 void
 lsh_uri_clear(struct lsh_uri *uri)
 {
-	for (size_t i = 0; i < TEXTS; i++)
-		wipe(*text_of(uri, i));
-	for (size_t i = 0; i < uri->host_count; i++)
-		wipe(uri->hosts[i].host);
-	sodium_free(uri->password); /* wipes it */
-	sodium_free(uri->sentinel_password);
+	struct lsh_uri_texts *texts = uri->texts;
+
+	/* without its ':' or '@' a password may be shown as a host */
+	if (uri->shown != NULL)
+		sodium_memzero(uri->shown, (size_t)(uri->host - uri->shown) + strlen(uri->host));
+	lsh_free(uri->shown);
+	if (texts != NULL && atomic_fetch_sub(&texts->users, 1) == 1) {
+		sodium_free(texts->uri); /* wipes it */
+		sodium_free(texts->from_env[0]);
+		sodium_free(texts->from_env[1]);
+		lsh_free(texts);
+	}
 	memset(uri, 0, sizeof(*uri));
 }
 
@@ -825,21 +806,13 @@ lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *ho
 	*out = *uri;
 	out->deployment = LSH_SINGLE;
 	out->scheme = LSH_SCHEME_TCP;
+	memset(out->hosts, 0, sizeof(out->hosts));
 	out->host = (char *)(uintptr_t)host;
 	out->port = port;
-	memset(out->hosts, 0, sizeof(out->hosts));
-	out->host_count = 0;
-	out->master = out->sentinel_user = out->sentinel_password_file = out->sentinel_password = out->shown = NULL;
-
-	/* what are still the texts of others are copied */
-	good = out->password == NULL || lsh_secret_copy(&out->password, uri->password, NULL) == LEASH_OK;
-	for (size_t i = 0; i < TEXTS; i++) {
-		char **text = text_of(out, i);
-
-		if (*text != NULL)
-			good = (*text = lsh_strdup(*text)) != NULL && good;
-	}
-	good = good && make_shown(out);
+	out->host_count = 1;
+	out->master = out->sentinel_user = out->sentinel_password_file = out->sentinel_password = NULL;
+	atomic_fetch_add(&out->texts->users, 1);
+	good = make_shown(out);
 	if (!good)
 		lsh_uri_clear(out);
 	return good;
@@ -860,14 +833,11 @@ lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which
 bool
 lsh_uri_allows(const struct lsh_uri *uri, const char *host)
 {
+	const char *at = uri->redirects;
 	char allowed[256];
-	size_t n;
 
-	for (const char *at = uri->redirects; at != NULL; at = at[n] != '\0' ? at + n + 1 : NULL) {
-		const size_t bracket = at[0] == '[';
-
-		n = strcspn(at, ",");
-		snprintf(allowed, sizeof(allowed), "%.*s", (int)(n - 2 * bracket), at + bracket);
+	while (at != NULL) {
+		at = next_listed(at, allowed);
 		if (is_same_host(allowed, host))
 			return true;
 	}

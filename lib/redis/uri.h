@@ -25,53 +25,56 @@ enum {
 
 /* How TLS is spoken, all of it as the URI says. */
 struct lsh_tls_options {
-	bool on;            /* rediss:, rediss+sentinel:, rediss+cluster:, rediss+quorum: */
+	bool on;            /* the scheme is rediss, or begins with rediss+ */
 	bool unverified;    /* verify=no: whoever answers is believed */
 	char *cafile;       /* NULL: the system's authorities */
 	char *cert, *key;   /* both or none: what we show of ourselves */
 	char *server_name;  /* what the certificate must be for, and what SNI asks for; NULL: the host of the URI */
 };
 
+/* What was not named is NULL or 0. */
 struct lsh_uri {
 	enum lsh_deployment deployment;
 	enum lsh_scheme scheme;
-	char *host;         /* a name or a numeric address, without brackets; unix: the path; the first of `hosts` */
-	uint16_t port;
-	int64_t db;         /* 0 if not named */
-	int64_t timeout_ms; /* 0 if not named */
-	char *user;         /* NULL if not named */
-	char *password;     /* NULL if not named, or in a file; in guarded memory (sodium_malloc), NUL-terminated */
-	char *password_file; /* NULL if not named; read for each connection */
+	size_t host_count;      /* 1, or the sentinels, the nodes that it names, all servers of a quorum */
+	union {
+		struct {            /* the first of them */
+			char *host;     /* unix: the path */
+			uint16_t port;
+		};
+		struct lsh_endpoint hosts[LSH_HOSTS_MAX];
+	};
+	int64_t db;
+	int64_t timeout_ms;
+	char *user;
+	char *password;         /* NULL, too, if it is in a file, */
+	char *password_file;    /* which is read for each connection */
 	struct lsh_tls_options tls;
-
-	/* Of a deployment of several servers: its sentinels, the nodes that it names, all of its quorum. */
-	size_t host_count;
-	struct lsh_endpoint hosts[LSH_HOSTS_MAX];
 	char *master;           /* sentinel: what the sentinels call it */
-	char *sentinel_user;    /* who we are to the sentinels; NULL if not named */
-	char *sentinel_password, *sentinel_password_file; /* likewise; as those above */
+	char *sentinel_user, *sentinel_password, *sentinel_password_file; /* who we are to the sentinels */
 	char *redirects;        /* cluster, sentinel: to which hosts we may be sent ("10.0.0.1,::1,a"); NULL: any */
 	bool preloaded;         /* scripts=preloaded: the texts of scripts are never sent */
-	int64_t restart_guard_ms; /* of locks that name none; 0 if not named */
+	int64_t restart_guard_ms; /* of locks that name none */
 
 	char *shown;        /* the URI without secrets, for messages: "redis://cache:6379/2", "unix:///run/redis.sock",
 	                       "redis+sentinel://a:26379,b:26379/main", "rediss+quorum://a:6379,b:6379,c:6379" */
+	struct lsh_uri_texts *texts; /* guarded memory, in which all other texts are; shared with what is made of it */
 };
 
 /* Parse `text`. LEASH_INVALID names the part, and never shows a secret; LEASH_NO_MEMORY; LEASH_UNSUPPORTED: no
  * randomness for guarded memory. Then `*out` holds nothing. */
 leash_status lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err);
 
-/* The URI of one server of a deployment: a single one at `host` and `port`, with all else (who we are, TLS, timeout,
- * db) as in `uri`, but to the sentinels the user and password that are for them, and no database. It is a copy. False:
- * no memory. `host` may come from a server's answer, for which nobody vouches: it is shown escaped. */
+/* The URI of one server of a deployment: a single one at `host` and `port`, else (who we are, TLS, timeout, db) as
+ * `uri`, which may be cleared before it. To a sentinel: with the login for sentinels, and no database. False: no memory.
+ * `host` may be what a server said: it is shown escaped. */
 bool lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port);
 bool lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which);
 
 bool lsh_uri_has_password(const struct lsh_uri *uri);
 
-/* Read the password that is in a file, as it is at this moment; sodium_free() wipes it. NULL: it is in no file.
- * INVALID: the file is of no use now, and the text names it; NO_MEMORY. */
+/* Read the password from its file, as that is now; sodium_free() wipes it. NULL: it is in no file. INVALID: the file
+ * is of no use now, and the text names it; NO_MEMORY. */
 leash_status lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err);
 
 /* Does the password stand in these bytes, as one that a server reads back to us? Also true if it cannot be read. */

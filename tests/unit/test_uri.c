@@ -171,8 +171,6 @@ static const char *
 described(char out[static 16384], const struct lsh_uri *uri)
 {
 	strcpy(out, uri->shown);
-	if (uri->host_count == 0)
-		add_host(out, uri, uri->host, uri->port);
 	for (size_t i = 0; i < uri->host_count; i++)
 		add_host(out, uri, uri->hosts[i].host, uri->hosts[i].port);
 	if (uri->timeout_ms != 0)
@@ -217,11 +215,7 @@ check_scheme(const struct lsh_uri *uri)
 	assert_memory_equal(uri->shown, scheme, strlen(scheme));
 	for (const char *at = strchr(uri->shown, ','); at != NULL; at = strchr(at + 1, ','))
 		commas++;
-	assert_int_equal(uri->host_count, uri->deployment == LSH_SINGLE ? 0 : commas + 1);
-	if (uri->host_count > 0) {
-		assert_string_equal(uri->host, uri->hosts[0].host);
-		assert_int_equal(uri->port, uri->hosts[0].port);
-	}
+	assert_int_equal(uri->host_count, commas + 1);
 }
 
 static struct lsh_uri
@@ -263,8 +257,6 @@ check_understood(const char *text, const char *wanted)
 	for (const char *at = uri.shown; *at != '\0'; at++)
 		assert_true(*at > ' ' && *at <= '~');
 	assert_string_equal(again.shown, uri.shown);
-	assert_string_equal(again.host, uri.host);
-	assert_int_equal(again.port, uri.port);
 	assert_int_equal(again.db, uri.db);
 	assert_int_equal(again.deployment, uri.deployment);
 	assert_int_equal(again.scheme, uri.scheme);
@@ -1071,8 +1063,7 @@ is_place(const struct lsh_uri *uri)
 		if (any_of_secret(uri->hosts[i].host, strlen(uri->hosts[i].host)))
 			return true;
 	}
-	return any_of_secret(uri->host, strlen(uri->host)) ||
-	       (uri->master != NULL && any_of_secret(uri->master, strlen(uri->master)));
+	return uri->master != NULL && any_of_secret(uri->master, strlen(uri->master));
 }
 
 /* Whatever is typed wrongly, not even five letters of a secret are told. */
@@ -1180,7 +1171,7 @@ without_memory_nothing_is_left_behind(void **state)
 	(void)state;
 	snprintf(from_file, sizeof(from_file), "redis://app@cache?password_file=%s", in_folder("password"));
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		struct lsh_uri uri = understood_with_little_memory(texts[i], 3); /* a user, a host, what is shown */
+		struct lsh_uri uri = understood_with_little_memory(texts[i], 2); /* what its copies share, what is shown */
 
 		lsh_uri_clear(&uri);
 		assert_int_equal(blocks, 0);
@@ -1194,8 +1185,7 @@ static const char all_of_it[] = "rediss+sentinel://" SECRET ":" SECRET "@a,[::1]
 static void
 without_memory_nothing_is_left_of_a_deployment(void **state)
 {
-	/* user, host, three hosts, master, four of TLS, a user, redirects, what is shown */
-	struct lsh_uri one, uri = understood_with_little_memory(all_of_it, 13);
+	struct lsh_uri one, uri = understood_with_little_memory(all_of_it, 2);
 
 	(void)state;
 	for (int sentinel = 0; sentinel < 2; sentinel++) {
@@ -1208,7 +1198,7 @@ without_memory_nothing_is_left_of_a_deployment(void **state)
 			done = sentinel ? lsh_uri_of_sentinel(&one, &uri, 1) : lsh_uri_of_server(&one, &uri, "b", 1);
 			until_failure = 0;
 			if (done) {
-				assert_true(failing > 8); /* host, user, four of TLS, redirects, what is shown */
+				assert_true(failing > 1); /* what is shown */
 				break;
 			}
 			check_nothing(&one, before);
