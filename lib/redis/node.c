@@ -1,5 +1,4 @@
-/* A node, as others see it: what they ask of it and wait for, and its life. The rest is in parts of its own:
- * node_inside.h. */
+/* A node, as others see it, and its life. The rest is in parts of its own: node_inside.h. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
@@ -64,9 +63,9 @@ lsh_node_trouble(struct lsh_node *n, leash_error *why)
 	*why = n->commands.trouble;
 	pthread_mutex_unlock(&n->mutex);
 	if (lsh_pipeline_is_up(n->pipeline))
-		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: no answer in time", lsh_locator_name(&n->locator, name));
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: no answer in time", lsh_node_name(n, name));
 	else if (why->text[0] == '\0')
-		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: the connection was lost", lsh_locator_name(&n->locator, name));
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%s: the connection was lost", lsh_node_name(n, name));
 }
 
 void
@@ -149,19 +148,13 @@ lsh_node_shown(const struct lsh_node *n)
 	return n->uri->shown;
 }
 
-const struct lsh_uri *
-lsh_node_where(struct lsh_node *n, struct lsh_uri *moved)
-{
-	return lsh_locator_where(&n->locator, moved);
-}
-
 /* ---- life ---- */
 
 void
 lsh_node_stop(struct lsh_node *n)
 {
 	atomic_store(&n->stopping, true);
-	lsh_sentinel_stop(n->locator.sentinel);
+	lsh_sentinel_stop(n->sentinel);
 	kick(n);
 	if (n->keeping)
 		pthread_join(n->keeper, NULL);
@@ -173,7 +166,7 @@ lsh_node_stop(struct lsh_node *n)
 void
 lsh_node_after_fork(struct lsh_node *n)
 {
-	lsh_sentinel_after_fork(n->locator.sentinel);
+	lsh_sentinel_after_fork(n->sentinel);
 	lsh_connector_after_fork(n->commands.connector);
 	lsh_connector_after_fork(n->messages.connector);
 	lsh_pipeline_after_fork(n->pipeline);
@@ -186,7 +179,9 @@ lsh_node_free(struct lsh_node *n)
 {
 	if (n == NULL)
 		return;
-	lsh_locator_destroy(&n->locator);
+	lsh_sentinel_free(n->sentinel);
+	lsh_uri_clear(&n->places[0]);
+	lsh_uri_clear(&n->places[1]);
 	lsh_connector_free(n->commands.connector);
 	lsh_connector_free(n->messages.connector);
 	lsh_pipeline_free(n->pipeline);
@@ -208,6 +203,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 		.courier = options->courier, .news = kick, .ctx = n,
 	};
 	const char *channel = options->channel != NULL ? options->channel : "";
+	const bool seeks = options->uri->deployment == LSH_SENTINEL;
 
 	if (n == NULL)
 		return NULL;
@@ -217,12 +213,14 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	n->uri = options->uri;
 	n->timeout = options->timeout;
 	n->listens = options->messages != NULL;
+	n->place = seeks ? NULL : n->uri;
 	atomic_init(&n->up_since, LSH_NEVER);
+	atomic_init(&n->master_since, INT64_MIN);
 	n->commands.started = n->messages.started = INT64_MIN / 2;
 	pthread_mutex_init(&n->mutex, NULL);
 	pthread_cond_init(&n->outcome, NULL);
 	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (!lsh_locator_init(&n->locator, &sentinels) || n->kick < 0 ||
+	if (n->kick < 0 || (seeks && (n->sentinel = lsh_sentinel_new(&sentinels)) == NULL) ||
 	    (n->pipeline = lsh_pipeline_new(&pipeline_ops, n)) == NULL ||
 	    (n->pubsub = lsh_pubsub_new(options->messages, ctx, kick, n)) == NULL ||
 	    (n->commands.connector = lsh_connector_new(options->uri, options->name, NULL)) == NULL ||
@@ -230,8 +228,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 		lsh_node_free(n);
 		return NULL;
 	}
-	n->place = n->locator.place;
-	if (n->place == NULL) {
+	if (seeks) {
 		lsh_connector_want(n->commands.connector, LSH_WANT_MASTER);
 		lsh_connector_want(n->messages.connector, LSH_WANT_MASTER);
 	}
@@ -243,12 +240,12 @@ lsh_node_start(struct lsh_node *n)
 {
 	int e;
 
-	if (!lsh_sentinel_start(n->locator.sentinel))
+	if (!lsh_sentinel_start(n->sentinel))
 		return false;
 	e = lsh_thread_start(&n->keeper, lsh_node_keep, n);
 	n->keeping = e == 0;
 	if (!n->keeping)
-		lsh_sentinel_stop(n->locator.sentinel);
+		lsh_sentinel_stop(n->sentinel);
 	errno = e;
 	return n->keeping;
 }

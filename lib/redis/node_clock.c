@@ -48,7 +48,7 @@ lsh_node_learn_clock(struct lsh_node *n, int64_t server_us, int64_t sent, int64_
 int64_t
 lsh_node_uptime(struct lsh_node *n, int64_t now)
 {
-	int64_t since = atomic_load(&n->up_since), master_since = lsh_locator_since(&n->locator);
+	int64_t since = atomic_load(&n->up_since), master_since = atomic_load(&n->master_since);
 
 	/* a replica that was made the master may lack what the one before had granted, just as one that was restarted */
 	if (since < master_since)

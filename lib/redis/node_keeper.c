@@ -8,9 +8,9 @@
  *
  * The first attempt after a break starts at once, but never sooner than 10 ms after the one before.
  *
- * Before the line of the commands is connected a locator says where (locator.h): with sentinels that takes its time,
- * and whatever state the two lines are in, the news that the master is another one ends it. The line of the messages
- * goes where the commands go, and is connected as soon as that is known. */
+ * Before the line of the commands is connected it is found out where (node_place.c): with sentinels that takes its time,
+ * and the news of another master ends any state of both lines. The line of the messages goes where the commands go, as
+ * soon as that is known. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
@@ -69,7 +69,7 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 static void
 connecting_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
 {
-	attempt_failed(n, line, err, lsh_locator_explain(&n->locator, err));
+	attempt_failed(n, line, err, lsh_node_explain(n, err));
 }
 
 static bool
@@ -90,7 +90,7 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 	if (strcmp(n->eviction, LSH_NO_EVICTION) != 0)
 		lsh_courier_log(n->courier, LEASH_LOG_WARNING,
 		             "%.100s: maxmemory-policy is %s: once its memory is full, this server may drop locks that are "
-		             "held; set it to noeviction", lsh_locator_name(&n->locator, name), n->eviction);
+		             "held; set it to noeviction", lsh_node_name(n, name), n->eviction);
 }
 
 /* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. What the
@@ -173,7 +173,7 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 			lsh_pubsub_drain(n->pubsub);
 		return;
 	}
-	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_locator_name(&n->locator, name),
+	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%s: connected, version %u.%u.%u", lsh_node_name(n, name),
 	             hello->version >> 16, hello->version >> 8 & 255, hello->version & 255);
 	warn_of_eviction(n, hello);
 	n->ops->connected(n->ctx);
@@ -198,13 +198,14 @@ commands_lost(struct lsh_node *n, int64_t now)
 	char name[LSH_SERVER_NAME];
 	bool left;
 
+	lsh_node_name(n, name);
 	pthread_mutex_lock(&n->mutex);
 	left = atomic_exchange(&n->leaving, false);
 	n->commands.up = false;
 	n->same = false;
 	n->commands.trouble = (leash_error){LEASH_UNAVAILABLE, 0, ""};
 	snprintf(n->commands.trouble.text, sizeof n->commands.trouble.text, "%.142s: %.100s",
-	         lsh_locator_name(&n->locator, name), left && !n->moved ? n->left_for : "the connection was lost");
+	         name, left && !n->moved ? n->left_for : "the connection was lost");
 	pthread_mutex_unlock(&n->mutex);
 	if (n->moved)
 		n->commands.reconnect_at = now; /* it is known where to go */
@@ -218,33 +219,13 @@ commands_lost(struct lsh_node *n, int64_t now)
 
 /* ---- the keeper's rounds ---- */
 
-/* If the server is elsewhere, have both lines lead there. */
-static bool
-go_there(struct lsh_node *n)
-{
-	const struct lsh_uri *place = n->locator.place;
-
-	if (place == n->place)
-		return false;
-	n->place = place;
-	lsh_connector_move(n->commands.connector, place);
-	lsh_connector_move(n->messages.connector, place);
-	n->commands.connecting = n->messages.connecting = false;
-	lsh_pubsub_break(n->pubsub);
-	n->messages.reconnect_at = 0;
-	n->messages.failures = 0;
-	lsh_courier_log(n->courier, LEASH_LOG_INFO, "%.110s: the master is %.60s", n->uri->shown, place->shown);
-	return true;
-}
-
 /* Leave the server if it is not the one to ask any more, and close what broke. */
 static void
 clear_away(struct lsh_node *n, int64_t now)
 {
 	struct lsh_stream stream;
 
-	lsh_locator_follow(&n->locator);
-	if (go_there(n)) {
+	if (lsh_node_follow(n)) {
 		n->moved = n->commands.up;
 		n->commands.reconnect_at = 0;
 		n->commands.failures = 0;
@@ -281,15 +262,15 @@ connect_commands(struct lsh_node *n, int64_t now)
 
 	if (line->up || line->connecting)
 		return LSH_NEVER;
-	located = lsh_locator_step(&n->locator, line->reconnect_at, now, &until, &err);
+	if (!n->seeking && now < line->reconnect_at)
+		return line->reconnect_at;
+	located = lsh_node_locate(n, now, &until, &err);
 	if (located == LSH_LOCATED_FAILED) {
 		attempt_failed(n, line, &err, true);
 		return line->reconnect_at;
 	}
-	if (located == LSH_LOCATED_DIAL) {
-		go_there(n);
+	if (located == LSH_LOCATED_DIAL)
 		start_connector(n, line, now);
-	}
 	return until;
 }
 
