@@ -1,37 +1,34 @@
-/* Who is the master? The sentinels are asked, all at once:
+/* Who is the master? All sentinels are asked at once:
  *
  *   - when the node wishes to know, which it does before it connects;
- *   - once in every period: a master that was replaced and returns takes writes for up to 10 s, until a sentinel gets
- *     at it;
- *   - when one of them says +switch-master. All are listened to: the one that leads a failover says so last, when the
- *     replicas follow the new master, while the others say it as soon as they hear of that. Anybody may publish, and as
- *     often as they like: the first such hint is followed at once, and what comes within HINT_GAP of one that was, once
- *     that is over, by one question.
+ *   - once in every period: a master that was replaced and returns takes writes for up to 10 s, until a sentinel makes
+ *     it a replica;
+ *   - when one of them says +switch-master. All are listened to: the leader of a failover says so last, when the
+ *     replicas follow the new master. Anybody may publish, and without end: the first such hint is followed at once,
+ *     those within HINT_GAP of it by one question.
  *
- * Each sentinel is an informant (informant.h) for itself: one that hangs keeps nobody waiting. A question is three
- * commands, sent in one go:
+ * Each is an informant for itself: one that hangs keeps nobody waiting. A question is three commands, sent at once:
  *
- *   SENTINEL GET-MASTER-ADDR-BY-NAME   the address; in a failover sooner the new one than SENTINEL MASTER has it
+ *   SENTINEL GET-MASTER-ADDR-BY-NAME   the address; in a failover it changes sooner than that of SENTINEL MASTER
  *   SENTINEL MASTER                    the epoch, and what else a sentinel thinks of the master
  *   SENTINEL SENTINELS                 the others
  *
- * A user who is permitted but the first of them is served all the same. A connection that was kept open and turns out
- * to be broken is no reply: another is connected at once. A second one, for as long as questions are answered, has
- * subscribed to +switch-master.
+ * The first of them is enough, for a user who is permitted no more. A kept connection that turns out to be broken is no
+ * reply: another is connected at once. A second connection subscribes to +switch-master, once questions are answered.
  *
- * What each said last is its view, until it fails to reply. After every question it is decided anew, among the views of
- * a master that the URI allows:
+ * What each said last is its view, until it fails to reply. After each question, among the views of a master that the
+ * URI allows, the best is
  *
- *   the highest epoch      -> the others have not heard of the last failover yet
- *   the most sentinels     -> where those disagree; as after SENTINEL SET or MONITOR on some of them only
- *   the one believed in, else the one that the URI names first
+ *   of the highest epoch   -> the others have not heard of the last failover yet
+ *   of the most sentinels  -> where those disagree; as after SENTINEL SET or MONITOR on some of them only
+ *   the one believed in, else that of the sentinel that the URI names first
  *
- * So the first answer counts at once, and one of a higher epoch overrides it. What a sentinel thinks of the master's
- * health does not count: down or not, there is no other as long as it names none.
+ * So the first answer counts at once, until one has a higher epoch. Whether a sentinel takes the master for down does
+ * not matter: while it names no other, there is none.
  *
- * Where none of the sentinels of the URI answers, those that they named when they last did are asked as well. If nobody
- * answers at all, then whoever has a connection to the master keeps it, and nobody gets a new one: it could be to a
- * master of the past. A wish is over when there is an answer to it, or when all have failed at it.
+ * Where none of the URI's sentinels answers, those that they last named are asked as well. If nobody answers, whoever
+ * has a connection to the master keeps it, and nobody gets a new one: it could be to a master of the past. A wish is
+ * over when there is an answer to it, or when all have failed at it.
  *
  * One thread does all of it, and never waits but in ppoll(). */
 #include "redis/sentinel.h"
@@ -67,20 +64,18 @@ enum {
 };
 
 enum sight {
-	SEES_NOTHING,  /* was not asked yet */
+	SEES_NOTHING,  /* not asked yet */
 	SEES_MASTER,
 	SEES_STRANGER, /* knows no master of that name */
-	SEES_TROUBLE,  /* did not reply, or refused to */
+	SEES_TROUBLE,  /* no reply, or a refusal */
 };
 
 /* What a sentinel says. */
 struct view {
 	enum sight sight;
 	uint64_t number;              /* of the wish that this answers; 0: none */
-	struct lsh_whereabouts master;
+	struct lsh_master master;
 	uint64_t epoch;               /* of the configuration that made it the master; 0 also if that is not told */
-	int64_t since;                /* it is the master since then at the latest, by lsh_now_ns() */
-	bool down;                    /* takes it for down */
 	unsigned votes;               /* of sentinels that say the same, and the earliest `since` of them */
 	int64_t earliest;
 	leash_error trouble;          /* names the sentinel */
@@ -90,23 +85,19 @@ struct post {
 	struct lsh_uri uri;
 	struct lsh_informant *asked, *news;
 	bool asking, kept;            /* a question is under way; by a connection that served one before */
-	unsigned replies;             /* to it, that have come */
-	struct view coming, view;     /* what is made of the replies to that question; what was said last */
+	unsigned replies;             /* to it, so far */
+	struct view coming, view;     /* what these say; what was said last */
 	size_t other_count;
 	struct lsh_whereabouts others[OTHERS_MOST];
-	bool subscribed;              /* that is confirmed */
+	bool subscribed;              /* and that is confirmed */
 	int64_t subscribe_at;
 	leash_error deafness;         /* why it failed; LEASH_OK: it did not */
-	char said[sizeof ((leash_error *)0)->text]; /* what was last said of its troubles */
+	char said[sizeof ((leash_error *)0)->text]; /* the last of its troubles that was logged */
 };
 
 struct lsh_sentinel {
-	void (*news_of)(void *ctx);
-	void *ctx;
-	struct lsh_courier *courier;
+	struct lsh_sentinel_options options;
 	const struct lsh_uri *uri;
-	struct lsh_informant_options asked, news; /* how they are asked, and listened to */
-	int64_t period;
 	int kick;
 	atomic_bool stopping;
 	_Atomic uint64_t wished;
@@ -114,19 +105,19 @@ struct lsh_sentinel {
 	bool running;
 
 	/* the thread's */
-	size_t named, count;        /* of `posts`: those of the URI, and all that are there */
+	size_t named, count;        /* of `posts`: those of the URI, and all */
 	struct post *posts[POSTS];
 	int64_t next;               /* when the next question is due */
-	bool hinted;                /* the master may be another one, and nobody was asked about that yet: */
-	int64_t hint_at;            /* then it is due, at the soonest */
+	bool hinted;                /* there may be another master, and nobody was asked since: that is due */
+	int64_t hint_at;            /* then, at the soonest */
 
 	pthread_mutex_t mutex;      /* guards the rest */
 	bool found;
 	struct lsh_master master;   /* if found */
-	uint64_t epoch;             /* of which it is */
-	uint64_t answered;          /* the last wish that there was an answer to; */
+	uint64_t epoch;             /* its */
+	uint64_t answered;          /* the last wish that was answered, */
 	_Atomic uint64_t done;      /* that was over for all; also read without the mutex */
-	leash_error trouble;        /* why there was none, if that is the later one */
+	leash_error trouble;        /* why `done` was not answered, if it is later than `answered` */
 };
 
 static bool
@@ -141,7 +132,7 @@ is_same(const struct lsh_whereabouts *a, const struct lsh_whereabouts *b)
 static bool
 is_usable(const struct lsh_sentinel *s, const struct view *view)
 {
-	return view->sight == SEES_MASTER && lsh_uri_allows(s->uri, view->master.host);
+	return view->sight == SEES_MASTER && lsh_uri_allows(s->uri, view->master.at.host);
 }
 
 /* Each sentinel counts from when it saw it become the master, or from its own start. */
@@ -149,14 +140,15 @@ static void
 count_votes(const struct lsh_sentinel *s, struct view *view)
 {
 	view->votes = 0;
-	view->earliest = view->since;
+	view->earliest = view->master.since;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct view *other = &s->posts[i]->view;
 
-		if (!is_usable(s, other) || other->epoch != view->epoch || !is_same(&other->master, &view->master))
+		if (!is_usable(s, other) || other->epoch != view->epoch || !is_same(&other->master.at, &view->master.at))
 			continue;
 		view->votes++;
-		view->earliest = other->since < view->earliest ? other->since : view->earliest;
+		if (other->master.since < view->earliest)
+			view->earliest = other->master.since;
 	}
 }
 
@@ -167,7 +159,7 @@ is_better(const struct lsh_sentinel *s, const struct view *view, const struct vi
 		return view->epoch > best->epoch;
 	if (view->votes != best->votes)
 		return view->votes > best->votes;
-	return s->found && is_same(&view->master, &s->master.at) && !is_same(&best->master, &s->master.at);
+	return s->found && is_same(&view->master.at, &s->master.at) && !is_same(&best->master.at, &s->master.at);
 }
 
 static const struct view *
@@ -202,17 +194,19 @@ static void
 explain(const struct lsh_sentinel *s, leash_error *err)
 {
 	const struct view *view = &s->posts[0]->view;
-	const leash_error *why;
+	const struct lsh_whereabouts *at;
 	const char *shown = s->uri->shown;
+	const leash_error *why;
 
 	for (size_t i = 1; i < s->count; i++)
 		if (weight(&s->posts[i]->view) >= weight(view))
 			view = &s->posts[i]->view;
 	why = &view->trouble;
+	at = &view->master.at;
 	if (view->sight == SEES_MASTER)
 		lsh_fail(err, LEASH_DENIED, 0,
-		         "%.90s: its master is at %.60s:%u, where 'redirects' of the URI does not let us go", shown,
-		         view->master.host, view->master.port);
+		         "%.90s: its master is at %.60s:%u, where 'redirects' of the URI does not let us go", shown, at->host,
+		         at->port);
 	else if (view->sight == SEES_STRANGER)
 		lsh_fail(err, LEASH_INVALID, 0, "%.120s: no sentinel knows a master called '%.60s'", shown, s->uri->master);
 	else if (why->status == LEASH_UNAVAILABLE)
@@ -237,13 +231,14 @@ least_number(const struct lsh_sentinel *s, size_t count)
 static bool
 believe(struct lsh_sentinel *s, const struct view *best)
 {
-	s->master.down = best->down;
-	if (s->found && is_same(&best->master, &s->master.at) && best->epoch == s->epoch &&
+	s->master.down = best->master.down;
+	if (s->found && is_same(&best->master.at, &s->master.at) && best->epoch == s->epoch &&
 	    best->earliest >= s->master.since - SLACK)
 		return false;
 	s->found = true;
 	s->epoch = best->epoch;
-	s->master = (struct lsh_master){.at = best->master, .since = best->earliest, .down = best->down};
+	s->master = best->master;
+	s->master.since = best->earliest;
 	return true;
 }
 
@@ -271,7 +266,7 @@ decide(struct lsh_sentinel *s)
 		explain(s, &s->trouble);
 	pthread_mutex_unlock(&s->mutex);
 	if (news)
-		s->news_of(s->ctx);
+		s->options.news(s->options.ctx);
 }
 
 /* ---- what a sentinel says ---- */
@@ -309,8 +304,7 @@ take_refusal(struct post *p, const char *said)
 {
 	leash_status status = lsh_fault_status(lsh_fault_of(said));
 
-	/* a server that is none says "ERR unknown command" */
-	if (lsh_starts_with_word(said, "ERR"))
+	if (lsh_starts_with_word(said, "ERR")) /* unknown command */
 		lsh_fail(&p->coming.trouble, LEASH_INVALID, 0, "%.120s: is it a sentinel? SENTINEL was refused: %.*s",
 		         p->uri.shown, (int)strcspn(said, "'`\","), said);
 	else
@@ -328,7 +322,7 @@ take_address(struct post *p, const struct redisReply *reply)
 		take_refusal(p, item.text);
 	else if (item.type == LSH_NIL)
 		p->coming.sight = SEES_STRANGER;
-	else if (take_place(&p->coming.master, host, lsh_answer_item(lsh_answer_at(reply, 1))))
+	else if (take_place(&p->coming.master.at, host, lsh_answer_item(lsh_answer_at(reply, 1))))
 		p->coming.sight = SEES_MASTER;
 	else
 		lsh_fail(&p->coming.trouble, LEASH_PROTOCOL, 0, "%.120s: where it says that the master is, none can be",
@@ -343,11 +337,11 @@ take_master(struct post *p, const struct redisReply *reply)
 
 	p->coming.epoch = number(reply, "config-epoch");
 	/* in a failover the rest may be about the master before */
-	if (!take_place(&at, field(reply, "ip"), field(reply, "port")) || !is_same(&at, &p->coming.master))
+	if (!take_place(&at, field(reply, "ip"), field(reply, "port")) || !is_same(&at, &p->coming.master.at))
 		return;
-	p->coming.down = strstr(field(reply, "flags").text, "_down") != NULL;
+	p->coming.master.down = strstr(field(reply, "flags").text, "_down") != NULL;
 	if (role_ms <= INT64_MAX / LSH_MS / 2)
-		p->coming.since = -(int64_t)role_ms * LSH_MS; /* from the end of the question */
+		p->coming.master.since = -(int64_t)role_ms * LSH_MS; /* from the end of the question */
 }
 
 static void
@@ -395,7 +389,7 @@ static void
 end_question(struct post *p)
 {
 	p->asking = false;
-	p->coming.since += lsh_now_ns();
+	p->coming.master.since += lsh_now_ns();
 	p->view = p->coming;
 	if (p->view.sight != SEES_TROUBLE)
 		return;
@@ -459,13 +453,14 @@ begin_listening(struct post *p)
 static void
 hear(struct lsh_sentinel *s, struct post *p, const struct redisReply *reply)
 {
-	const char *text = lsh_answer_item(lsh_answer_at(reply, 2)).text, *said = lsh_answer_item(reply).text;
-	size_t n = strlen(s->uri->master);
+	const char *text = lsh_answer_item(lsh_answer_at(reply, 2)).text;
+	const size_t n = strlen(s->uri->master);
+	struct lsh_item said = lsh_answer_item(reply);
 	leash_error refusal;
 
-	if (lsh_answer_item(reply).type == LSH_ERROR) {
-		lsh_fail(&refusal, lsh_fault_status(lsh_fault_of(said)), 0, "%.120s: SUBSCRIBE was refused: %.120s",
-		         p->uri.shown, said);
+	if (said.type == LSH_ERROR) {
+		lsh_fail(&refusal, lsh_fault_status(lsh_fault_of(said.text)), 0, "%.120s: SUBSCRIBE was refused: %.120s",
+		         p->uri.shown, said.text);
 		end_listening(p, &refusal);
 	} else if (!p->subscribed) {
 		p->subscribed = true;
@@ -505,10 +500,14 @@ free_post(struct post *p)
 	lsh_free(p);
 }
 
-/* `uri` is moved, also if it fails. */
+/* Send for the sentinel of this URI, which is taken, also if there is no memory. */
 static bool
 post(struct lsh_sentinel *s, struct lsh_uri *uri)
 {
+	struct lsh_informant_options options = {
+		.name = s->options.name, .timeout = s->options.timeout, .want = LSH_WANT_SENTINEL,
+		.bytes = BYTES, .elements = ELEMENTS,
+	};
 	struct post *p = lsh_new(struct post);
 
 	if (p == NULL) {
@@ -516,8 +515,9 @@ post(struct lsh_sentinel *s, struct lsh_uri *uri)
 		return false;
 	}
 	p->uri = *uri;
-	p->asked = lsh_informant_new(&p->uri, &s->asked);
-	p->news = lsh_informant_new(&p->uri, &s->news);
+	p->asked = lsh_informant_new(&p->uri, &options);
+	options.unasked = true;
+	p->news = lsh_informant_new(&p->uri, &options);
 	if (p->asked == NULL || p->news == NULL) {
 		free_post(p);
 		return false;
@@ -588,7 +588,7 @@ say_trouble(struct lsh_sentinel *s, struct post *p)
 		return;
 	strcpy(p->said, what);
 	if (what[0] != '\0')
-		lsh_courier_log(s->courier, LEASH_LOG_WARNING, "%.60s: a sentinel: %.150s%s", s->uri->shown, what,
+		lsh_courier_log(s->options.courier, LEASH_LOG_WARNING, "%.60s: a sentinel: %.150s%s", s->uri->shown, what,
 		                troubled ? "" : " (+switch-master)");
 }
 
@@ -620,7 +620,7 @@ static void
 set_next(struct lsh_sentinel *s, int64_t now)
 {
 	/* by chance a little sooner: not all clients at once */
-	s->next = lsh_after(now, s->period - s->period / 8 / 1024 * (lsh_random32() % 1024));
+	s->next = lsh_after(now, s->options.period - s->options.period / 8 / 1024 * (lsh_random32() % 1024));
 }
 
 /* Ask whoever has not been asked since the last wish. */
@@ -726,23 +726,16 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options)
 
 	if (s == NULL)
 		return NULL;
-	s->news_of = options->news;
-	s->ctx = options->ctx;
-	s->courier = options->courier;
+	s->options = *options;
 	s->uri = options->uri;
-	s->period = options->period == 0 || options->period > LSH_SENTINEL_LONGEST ? LSH_SENTINEL_LONGEST : options->period;
-	if (s->period < LSH_SENTINEL_SHORTEST)
-		s->period = LSH_SENTINEL_SHORTEST;
+	if (s->options.period == 0 || s->options.period > LSH_SENTINEL_LONGEST)
+		s->options.period = LSH_SENTINEL_LONGEST;
+	else if (s->options.period < LSH_SENTINEL_SHORTEST)
+		s->options.period = LSH_SENTINEL_SHORTEST;
 	pthread_mutex_init(&s->mutex, NULL);
 	s->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (s->kick < 0)
 		goto fail;
-	s->asked = (struct lsh_informant_options){
-		.name = options->name, .timeout = options->timeout, .want = LSH_WANT_SENTINEL,
-		.bytes = BYTES, .elements = ELEMENTS,
-	};
-	s->news = s->asked;
-	s->news.unasked = true;
 	for (; s->named < s->uri->host_count; s->named++) {
 		struct lsh_uri uri = {0};
 
