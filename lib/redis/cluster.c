@@ -1,34 +1,31 @@
 /* A cluster: asking its nodes who has which slot, and deciding whom to believe.
  *
- * The thread "leash-cluster" never waits for a node. When the map has to be looked at, it asks nodes (informant.h),
- * each by a connection that lives for that question, and judges the answers as they come:
+ * The thread "leash-cluster" never waits for a node. To look at the map it asks nodes (informant.h), each by a
+ * connection that lives for one question, and judges the answers as they come:
  *
  *            period over, or asked for (100 to 500 ms after the look before)
  *   QUIET ------------------------------------------------------------------> LOOKING
  *     ^                                                                          |
  *     +---- two have confirmed the map or made it anew, or nobody is left -------+
  *
- * In a look two are asked at a time; one that has not answered for a while is joined by the next.
+ * In a look two are asked at a time; one that has not answered for a while is joined by the next, and its late answer
+ * is judged as any other. Those that failed lately are asked last, those of the URI after those that were heard of;
+ * among equals chance decides, so that nobody asks a wrong one for ever.
  *
- * Who hangs costs the others nothing but a little patience, and its late answer is judged as any other. Those that
- * failed lately are asked last, those of the URI after those that were heard of; among equals chance decides, so that
- * nobody asks a wrong one for ever.
- *
- * Whom to believe. A node that was cut off, or stood still, tells what was true once, and so does one that has not
- * heard the news yet. A command that is sent to a wrong server is refused by it (MOVED), so a wrong map costs time and
- * no safety; but it must not stay wrong, nor change to and fro. Counting heads would need many questions each time, and
- * be wrong when most of those asked are on the wrong side. The cluster has a measure of its own: each failover, and all
- * but each moved slot, begins a new epoch, which nodes tell each other with every word; and a node that is not in touch
- * with most masters says so. Hence an answer has a rank, by that (cluster_state), then by its epoch (both from CLUSTER
- * INFO), and the map has the rank of the best that made it:
+ * Whom to believe. A node that was cut off, or stood still, or has not heard the news yet, tells what was true once. A
+ * command that is sent to a wrong server is refused by it (MOVED), so a wrong map costs time and no safety; but it must
+ * not stay wrong, nor change to and fro. A majority of answers would need many questions, and be wrong when most of
+ * those asked are on the wrong side. The cluster has a measure of its own: each failover, and all but each moved slot,
+ * begins a new epoch, which nodes tell each other with every word; and a node that is not in touch with most masters
+ * says so. Hence an answer has a rank, by that (cluster_state), then by its epoch (both from CLUSTER INFO), and the map
+ * has the rank of the best that made it:
  *
  *   higher       counts, but for slots of which a MOVED told after the question was begun;
  *   the same     counts, but for slots that were changed, or of which a MOVED told, less than 2 s before: that is
- *                longer than the cluster takes to spread a word, so an answer that is against it then is of one who has
- *                not heard it;
+ *                longer than the cluster takes to spread a word, so an answer against it is of one who has not heard it;
  *   lower        is left aside. If there is nothing else for 10 s, then the cluster was set up anew, and it counts;
- *   from nodes   none of which was in the map (an address that belongs to another cluster now): likewise, but only if
- *                one said it that the URI names: or all locks would wander off to wherever an address leads to.
+ *   from nodes   none of which was in the map (an address that belongs to another cluster now): likewise, but only from
+ *                a node that the URI names: or all locks would wander off to wherever an address leads to.
  *
  * What the server at hand says of one slot (MOVED) beats all that was asked for before it. */
 #include "redis/cluster.h"
@@ -47,7 +44,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,8 +53,8 @@
 enum {
 	WITNESSES = 2,       /* whose answers end a look */
 	PLACES = 64,         /* more than a URI may name */
-	BYTES = 32 << 20,    /* of a map, at most, and its elements: 16,384 ranges of one slot each, with a master, seven */
-	ELEMENTS = 1 << 20,  /* replicas and a further name of each */
+	BYTES = 32 << 20,    /* of a map, and its elements: 16,384 ranges of one slot, with a master, seven replicas, and */
+	ELEMENTS = 1 << 20,  /* a further name of each */
 };
 
 #define PERIOD       (20 * LSH_S)
@@ -110,10 +106,9 @@ struct asker {
 	unsigned maps;                /* so many were taken */
 	int64_t outdated_since;       /* nothing but outdated answers; 0: not so */
 	uint64_t told;                /* a version */
-	unsigned served, served_told; /* slots */
+	unsigned served;              /* slots */
 	char said[sizeof ((leash_error *)NULL)->text]; /* the last trouble that was logged */
-	char refused[LSH_HOST_SIZE];  /* of the hosts to which we may not go, the first by name; and as it was told */
-	char refused_told[LSH_HOST_SIZE];
+	char refused[LSH_HOST_SIZE];  /* of the hosts to which we may not go, the first by name */
 	bool info_denied;
 	int16_t at[LSH_SLOTS];        /* who has it, as the answer that is judged says */
 };
@@ -133,41 +128,14 @@ elapsed(int64_t then, int64_t now)
 /* ---- what is said ---- */
 
 /* A question was of no use. Of several reasons the one is kept that tells a person most. */
-static void __attribute__((format(printf, 4, 5)))
-note(struct asker *a, leash_status status, int sys_errno, const char *format, ...)
+static void
+note(struct asker *a, const leash_error *why)
 {
-	leash_error why = {.status = status, .sys_errno = sys_errno};
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why.text, sizeof why.text, format, args);
-	va_end(args);
 	pthread_mutex_lock(&a->cluster.mutex);
-	if (!a->troubled || lsh_trouble_weight(&why) > lsh_trouble_weight(&a->trouble))
-		lsh_fail(&a->trouble, status, sys_errno, "%.90s: %s", a->cluster.uri->shown, why.text);
+	if (!a->troubled || lsh_trouble_weight(why) > lsh_trouble_weight(&a->trouble))
+		lsh_fail(&a->trouble, why->status, why->sys_errno, "%.90s: %s", a->cluster.uri->shown, why->text);
 	a->troubled = true;
 	pthread_mutex_unlock(&a->cluster.mutex);
-}
-
-/* Say what is news. */
-static void
-tell(struct asker *a)
-{
-	uint64_t version = lsh_cluster_version(&a->cluster);
-
-	if (strcmp(a->refused, a->refused_told) != 0 && strcpy(a->refused_told, a->refused)[0] != '\0')
-		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
-		                "%.100s: slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent",
-		                a->cluster.uri->shown, a->refused);
-	if (version == a->told)
-		return;
-	a->told = version;
-	if (a->served != a->served_told)
-		lsh_courier_log(a->options.courier, a->served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING,
-		                "%.100s: %u of %d slots are served", a->cluster.uri->shown, a->served, LSH_SLOTS);
-	a->served_told = a->served;
-	if (a->options.changed != NULL)
-		a->options.changed(a->options.ctx);
 }
 
 /* ---- places ---- */
@@ -284,60 +252,74 @@ is_same_cluster(const struct asker *a, const struct redisReply *slots, const cha
 /* The server's number, in use; LSH_NOBODY if it is not one to go to, LSH_NOT_SAID if there is no address of it, or no
  * memory for it. */
 static int
-number_of(struct asker *a, const struct lsh_slot_node *node, const char *said_by)
+number_of(struct asker *a, const struct lsh_slot_node *node, const char *said_by, char refused[LSH_HOST_SIZE])
 {
 	int number;
 
 	if (node->host == NULL)
 		return LSH_NOT_SAID;
 	if (!is_allowed(&a->cluster, node->host, said_by)) {
-		if (a->refused[0] == '\0' || strcmp(node->host, a->refused) < 0)
-			snprintf(a->refused, sizeof a->refused, "%s", node->host);
+		if (refused[0] == '\0' || strcmp(node->host, refused) < 0)
+			snprintf(refused, LSH_HOST_SIZE, "%s", node->host);
 		return LSH_NOBODY;
 	}
 	number = lsh_slots_number(&a->cluster, node->host, node->port, true);
 	return number != LSH_NO_SERVER ? number : LSH_NOT_SAID;
 }
 
+static void
+tell_changes(struct asker *a, unsigned served, const char *refused)
+{
+	if (strcmp(refused, a->refused) != 0 && strcpy(a->refused, refused)[0] != '\0')
+		lsh_courier_log(a->options.courier, LEASH_LOG_WARNING,
+		                "%.100s: slots are served by '%.100s', to which 'redirects' of the URI does not let us be sent",
+		                a->cluster.uri->shown, refused);
+	if (served != a->served)
+		lsh_courier_log(a->options.courier, served == LSH_SLOTS ? LEASH_LOG_INFO : LEASH_LOG_WARNING,
+		                "%.100s: %u of %d slots are served", a->cluster.uri->shown, served, LSH_SLOTS);
+	a->served = served;
+}
+
 /* Make the map what the node says. False: there was no memory for one of its servers. */
 static bool
 take(struct asker *a, const struct place *q, const struct redisReply *slots, bool higher)
 {
+	char refused[LSH_HOST_SIZE] = "";
 	struct lsh_slot_node master;
 	unsigned first, last;
 	bool whole = true;
 
 	memset(a->at, LSH_NOBODY, sizeof a->at); /* all of its bytes are -1, too */
-	a->refused[0] = '\0';
 	for (size_t i = 0; lsh_range_read(slots, i, &first, &last); i++) {
 		int number = LSH_NOBODY;
 
-		if (lsh_range_node(slots, i, 0, q->uri.host, &master)) {
-			number = number_of(a, &master, q->uri.host);
+		if (lsh_range_node(slots, i, 0, q->at.host, &master)) {
+			number = number_of(a, &master, q->at.host, refused);
 			whole &= number != LSH_NOT_SAID || master.host == NULL;
 		}
 		for (unsigned slot = first; slot <= last; slot++)
 			a->at[slot] = (int16_t)number;
 	}
-	a->served = lsh_slots_take(&a->cluster, a->at, q->begun, higher, &a->held_back);
+	tell_changes(a, lsh_slots_take(&a->cluster, a->at, q->begun, higher, &a->held_back), refused);
 	for (size_t i = 0; lsh_range_read(slots, i, &first, &last); i++)
 		if (a->at[first] >= 0)
 			lsh_cluster_leave(&a->cluster, a->at[first]);
-	keep_places(a, slots, q->uri.host);
+	keep_places(a, slots, q->at.host);
 	return whole;
 }
 
-/* All of these: was it of use? */
+/* These three: was it of use? Else `*why` says why not. */
+
 static bool
-judge_slots(struct asker *a, const struct place *q, const struct redisReply *slots)
+judge_slots(struct asker *a, const struct place *q, const struct redisReply *slots, leash_error *why)
 {
 	bool first = lsh_cluster_version(&a->cluster) == 0, higher = first || q->rank > a->rank;
-	bool same = is_same_cluster(a, slots, q->uri.host), whole;
+	bool same = is_same_cluster(a, slots, q->at.host), whole;
 	int64_t now = lsh_now_ns();
 
 	if (!first && (!same || q->rank < a->rank)) {
-		note(a, LEASH_UNAVAILABLE, 0, "%s",
-		     same ? "what is said of the slots is out of date" : "an address leads to another cluster");
+		lsh_fail(why, LEASH_UNAVAILABLE, 0,
+		         same ? "what is said of the slots is out of date" : "an address leads to another cluster");
 		if (a->witnesses > 0)
 			return false;
 		if (a->outdated_since == 0)
@@ -355,45 +337,45 @@ judge_slots(struct asker *a, const struct place *q, const struct redisReply *slo
 	if (a->served > 0)
 		a->witnesses++;
 	else if (!whole)
-		note(a, LEASH_NO_MEMORY, ENOMEM, "out of memory for its servers");
+		lsh_fail(why, LEASH_NO_MEMORY, ENOMEM, "out of memory for its servers");
 	else
-		note(a, LEASH_DENIED, 0, "'redirects' of the URI does not let us be sent to any of its servers");
+		lsh_fail(why, LEASH_DENIED, 0, "'redirects' of the URI does not let us be sent to any of its servers");
 	return a->served > 0;
 }
 
 /* CLUSTER SLOTS was answered with an error. */
-static void
-note_refusal(struct asker *a, const struct place *q, const char *said)
+static bool
+judge_refusal(const struct place *q, const char *said, leash_error *why)
 {
 	enum lsh_fault fault = lsh_fault_of(said);
 
 	if (strstr(said, "cluster support disabled") != NULL)
-		note(a, LEASH_UNSUPPORTED, 0, "%.80s is no part of a cluster: for this server alone write %s", q->uri.shown,
-		     q->uri.tls.on ? "rediss://" : "redis://");
+		lsh_fail(why, LEASH_UNSUPPORTED, 0, "%.80s is no part of a cluster: for this server alone write %s",
+		         q->uri.shown, q->uri.tls.on ? "rediss://" : "redis://");
 	else
-		note(a, fault == LSH_FAULT_UNKNOWN ? LEASH_UNSUPPORTED : lsh_fault_status(fault), 0,
-		     "%.60s: CLUSTER SLOTS %s: %.120s", q->uri.shown,
-		     fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", said);
+		lsh_fail(why, fault == LSH_FAULT_UNKNOWN ? LEASH_UNSUPPORTED : lsh_fault_status(fault), 0,
+		         "%.60s: CLUSTER SLOTS %s: %.120s", q->uri.shown,
+		         fault == LSH_FAULT_DENIED ? "is not permitted" : "was refused", said);
+	return false;
 }
 
 static bool
-judge(struct asker *a, const struct place *q, const struct redisReply *slots)
+judge(struct asker *a, const struct place *q, const struct redisReply *slots, leash_error *why)
 {
 	struct lsh_item item = lsh_answer_item(slots);
 	unsigned served;
-	const char *fault = lsh_slots_fault(slots, q->uri.host, &served);
+	const char *fault = lsh_slots_fault(slots, q->at.host, &served);
 
-	if (item.type == LSH_ERROR) {
-		note_refusal(a, q, item.text);
-	} else if (fault != NULL) {
-		note(a, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s", q->uri.shown,
-		     fault);
-	} else if (served == 0) {
-		note(a, LEASH_UNAVAILABLE, 0, "%.80s knows of nobody who serves a slot: was the cluster created?",
-		     q->uri.shown);
-	} else {
-		return judge_slots(a, q, slots);
-	}
+	if (item.type == LSH_ERROR)
+		return judge_refusal(q, item.text, why);
+	if (fault == NULL && served > 0)
+		return judge_slots(a, q, slots, why);
+	if (fault != NULL)
+		lsh_fail(why, LEASH_PROTOCOL, 0, "%.80s: CLUSTER SLOTS: the answer is not what a Redis server says: %s",
+		         q->uri.shown, fault);
+	else
+		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s knows of nobody who serves a slot: was the cluster created?",
+		         q->uri.shown);
 	return false;
 }
 
@@ -420,22 +402,23 @@ begin_question(struct asker *a, struct place *q, int64_t now)
 {
 	const struct lsh_arg info[] = {LSH_ARG("CLUSTER"), LSH_ARG("INFO")};
 	const struct lsh_arg slots[] = {LSH_ARG("CLUSTER"), LSH_ARG("SLOTS")};
+	static const leash_error shortage = {LEASH_NO_MEMORY, ENOMEM, "out of memory for a question"};
 	struct lsh_informant *informant = NULL;
 
 	q->look = a->look;
 	q->begun = a->begun;
 	q->asked_at = now;
+	q->ranked = false;
 	if (lsh_uri_of_server(&q->uri, a->cluster.uri, q->at.host, q->at.port))
 		informant = lsh_informant_new(&q->uri, &a->asked);
 	if (informant == NULL) {
 		lsh_uri_clear(&q->uri);
-		note(a, LEASH_NO_MEMORY, ENOMEM, "out of memory for a question");
+		note(a, &shortage);
 		return;
 	}
 	lsh_informant_connect(informant);
 	lsh_informant_send(informant, info, 2);
 	lsh_informant_send(informant, slots, 2);
-	q->ranked = false;
 	q->informant = informant;
 }
 
@@ -453,17 +436,21 @@ end_question(struct place *q, bool of_use)
 static void
 go_on_asking(struct asker *a, struct place *q)
 {
-	const leash_error *trouble = lsh_informant_trouble(q->informant);
 	enum lsh_informed informed = lsh_informant_step(q->informant);
+	leash_error why = *lsh_informant_trouble(q->informant);
+	bool of_use = false;
 
-	if (informed == LSH_INFORMED_FAILED) {
-		note(a, trouble->status, trouble->sys_errno, "%s", trouble->text);
-		end_question(q, false);
-	} else if (informed == LSH_INFORMED_REPLY && !q->ranked) {
+	if (informed == LSH_INFORMED_WAIT || informed == LSH_INFORMED_HELLO)
+		return;
+	if (informed == LSH_INFORMED_REPLY && !q->ranked) {
 		take_info(a, q, lsh_informant_reply(q->informant));
-	} else if (informed == LSH_INFORMED_REPLY) {
-		end_question(q, judge(a, q, lsh_informant_reply(q->informant)));
+		return;
 	}
+	if (informed == LSH_INFORMED_REPLY)
+		of_use = judge(a, q, lsh_informant_reply(q->informant), &why);
+	if (!of_use)
+		note(a, &why);
+	end_question(q, of_use);
 }
 
 /* ---- looks ---- */
@@ -510,7 +497,7 @@ begin_look(struct asker *a, int64_t now)
 	a->look++;
 	a->begun = now;
 	a->soonest = lsh_after(now, about(a->pace));
-	a->due = lsh_after(now, about(a->options.period > 0 ? a->options.period : PERIOD));
+	a->due = lsh_after(now, about(a->options.period));
 }
 
 static void
@@ -537,52 +524,35 @@ static int64_t
 go_on(struct asker *a)
 {
 	int64_t now = lsh_now_ns(), until = atomic_load(&a->wanted) && a->soonest < a->due ? a->soonest : a->due;
-	unsigned asked, fresh; /* questions of this look that are under way; of those, the ones that are not slow */
+	unsigned asked = 0, fresh = 0; /* questions of this look that are under way; of those, the ones that are not slow */
 	struct place *next;
 
 	if (!a->looking && now < until)
 		return until;
 	if (!a->looking)
 		begin_look(a, now);
-	while (a->witnesses < WITNESSES) {
-		asked = fresh = 0;
-		until = LSH_NEVER;
-		for (const struct place *q = a->place; q < a->place + PLACES; q++) {
-			int64_t slow_at = lsh_after(q->asked_at, a->asked.timeout / 5);
+	until = LSH_NEVER;
+	for (const struct place *q = a->place; q < a->place + PLACES; q++) {
+		int64_t slow_at = lsh_after(q->asked_at, a->asked.timeout / 5);
 
-			if (q->informant == NULL || q->look != a->look)
-				continue;
-			asked++;
-			fresh += now < slow_at;
-			until = now < slow_at && slow_at < until ? slow_at : until;
-		}
-		if (a->witnesses + fresh >= WITNESSES)
-			return until;
-		next = next_place(a, now);
-		if (next != NULL)
-			begin_question(a, next, now);
-		else if (asked > 0)
-			return until;
-		else
-			break;
+		if (q->informant == NULL || q->look != a->look)
+			continue;
+		asked++;
+		fresh += now < slow_at;
+		until = now < slow_at && slow_at < until ? slow_at : until;
 	}
+	while (a->witnesses + fresh < WITNESSES && (next = next_place(a, now)) != NULL) {
+		begin_question(a, next, now);
+		if (next->informant == NULL)
+			continue;
+		asked++;
+		fresh++;
+		until = lsh_after(now, a->asked.timeout / 5) < until ? lsh_after(now, a->asked.timeout / 5) : until;
+	}
+	if (a->witnesses < WITNESSES && asked > 0)
+		return until;
 	end_look(a);
 	return 0;
-}
-
-/* Give up servers that nobody needs. Returns when it wants to be called again. */
-static int64_t
-give_up(struct asker *a)
-{
-	int64_t now = lsh_now_ns();
-	bool some = false;
-	int number;
-
-	while (a->options.given_up != NULL && (number = lsh_slots_retire(&a->cluster, now, &some)) != LSH_NO_SERVER) {
-		a->options.given_up(a->options.ctx, number);
-		lsh_slots_let_go(&a->cluster, number);
-	}
-	return some ? lsh_after(now, LOOKS) : LSH_NEVER;
 }
 
 static void
@@ -595,13 +565,18 @@ kick(struct asker *a)
 static int64_t
 work(struct asker *a)
 {
-	int64_t until, again;
+	uint64_t version;
+	int64_t until, again = LSH_NEVER;
 
 	for (int i = 0; i < PLACES; i++)
 		if (a->place[i].informant != NULL)
 			go_on_asking(a, &a->place[i]);
-	tell(a);
-	again = give_up(a);
+	version = lsh_cluster_version(&a->cluster);
+	if (version != a->told && a->options.changed != NULL)
+		a->options.changed(a->options.ctx);
+	a->told = version;
+	if (a->options.given_up != NULL && lsh_slots_give_up(&a->cluster, a->options.given_up, a->options.ctx))
+		again = lsh_after(lsh_now_ns(), LOOKS);
 	until = go_on(a);
 	return again < until ? again : until;
 }
@@ -755,6 +730,8 @@ lsh_cluster_new(const struct lsh_cluster_options *options)
 		return NULL;
 	lsh_slots_open(&a->cluster, options->uri);
 	a->options = *options;
+	if (a->options.period == 0)
+		a->options.period = PERIOD;
 	a->asked = (struct lsh_informant_options){
 		.name = options->name, .timeout = patience < PATIENCE ? patience : PATIENCE,
 		.bytes = BYTES, .elements = ELEMENTS,

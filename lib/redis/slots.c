@@ -167,17 +167,6 @@ free_uri(struct lsh_uri *uri)
 	lsh_free(uri);
 }
 
-static struct lsh_uri *
-make_uri(const struct lsh_cluster *c, const char *host, uint16_t port)
-{
-	struct lsh_uri *uri = lsh_new(struct lsh_uri);
-
-	if (uri != NULL && lsh_uri_of_server(uri, c->uri, host, port))
-		return uri;
-	lsh_free(uri);
-	return NULL;
-}
-
 /* c->mutex held */
 static int
 find(const struct lsh_cluster *c, const char *host, uint16_t port)
@@ -191,12 +180,13 @@ find(const struct lsh_cluster *c, const char *host, uint16_t port)
 	return LSH_NO_SERVER;
 }
 
-/* c->mutex held. Give the server a number, if there is one, which takes `*uri`. */
+/* c->mutex held. Give the server a number, if there is one. */
 static int
-add_server(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
+add_server(struct lsh_cluster *c, const char *host, uint16_t port, bool surveyed)
 {
 	int number = LSH_NO_SERVER;
 	unsigned strangers = 0;
+	struct lsh_uri *uri;
 
 	for (int i = LSH_SERVERS; i-- > 0;) {
 		strangers += c->server[i].uri != NULL && !c->server[i].surveyed;
@@ -205,33 +195,29 @@ add_server(struct lsh_cluster *c, struct lsh_uri **uri, bool surveyed)
 	}
 	if (number == LSH_NO_SERVER || (!surveyed && strangers >= LSH_STRANGERS))
 		return LSH_NO_SERVER;
+	uri = lsh_new(struct lsh_uri);
+	if (uri == NULL || !lsh_uri_of_server(uri, c->uri, host, port)) {
+		lsh_free(uri);
+		return LSH_NO_SERVER;
+	}
 	c->server[number].idle_since = 0;
 	c->server[number].surveyed = surveyed;
-	atomic_store_explicit(&c->server[number].uri, *uri, memory_order_release);
-	*uri = NULL;
+	atomic_store_explicit(&c->server[number].uri, uri, memory_order_release);
 	return number;
 }
 
 int
 lsh_slots_number(struct lsh_cluster *c, const char *host, uint16_t port, bool surveyed)
 {
-	struct lsh_uri *uri = NULL;
 	int number;
 
 	pthread_mutex_lock(&c->mutex);
 	number = find(c, host, port);
-	if (number == LSH_NO_SERVER) {
-		pthread_mutex_unlock(&c->mutex);
-		uri = make_uri(c, host, port); /* a password is copied to memory that is locked first */
-		pthread_mutex_lock(&c->mutex);
-		number = find(c, host, port);
-	}
-	if (number == LSH_NO_SERVER && uri != NULL)
-		number = add_server(c, &uri, surveyed);
+	if (number == LSH_NO_SERVER)
+		number = add_server(c, host, port, surveyed);
 	if (number != LSH_NO_SERVER)
 		atomic_fetch_add(&c->server[number].users, 1);
 	pthread_mutex_unlock(&c->mutex);
-	free_uri(uri);
 	return number;
 }
 
@@ -260,9 +246,11 @@ lsh_cluster_leave(struct lsh_cluster *c, int number)
 	atomic_fetch_sub(&c->server[number].users, 1);
 }
 
-int
-lsh_slots_retire(struct lsh_cluster *c, int64_t now, bool *some)
+/* A number that nobody finds from now on, to be given up. `*some`: there may be one later. */
+static int
+retire(struct lsh_cluster *c, bool *some)
 {
+	int64_t now = lsh_now_ns();
 	int found = LSH_NO_SERVER;
 	unsigned there = 0;
 
@@ -290,17 +278,24 @@ lsh_slots_retire(struct lsh_cluster *c, int64_t now, bool *some)
 	return found;
 }
 
-void
-lsh_slots_let_go(struct lsh_cluster *c, int number)
+bool
+lsh_slots_give_up(struct lsh_cluster *c, void (*given_up)(void *ctx, int number), void *ctx)
 {
-	struct lsh_slot_server *server = &c->server[number];
-	struct lsh_uri *uri;
+	bool some;
+	int number;
 
-	pthread_mutex_lock(&c->mutex);
-	uri = atomic_exchange(&server->uri, NULL);
-	server->retiring = server->surveyed = false;
-	pthread_mutex_unlock(&c->mutex);
-	free_uri(uri);
+	while ((number = retire(c, &some)) != LSH_NO_SERVER) {
+		struct lsh_slot_server *server = &c->server[number];
+		struct lsh_uri *uri;
+
+		given_up(ctx, number);
+		pthread_mutex_lock(&c->mutex);
+		uri = atomic_exchange(&server->uri, NULL);
+		server->retiring = server->surveyed = false;
+		pthread_mutex_unlock(&c->mutex);
+		free_uri(uri);
+	}
+	return some;
 }
 
 /* ---- slots ---- */

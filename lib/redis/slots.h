@@ -1,8 +1,8 @@
-/* Slots: which server of a cluster has which, as all threads see it; and what one of its nodes says of that.
+/* Slots: which server of a cluster has which, as all threads see it; and what one of its nodes says of that. This is
+ * the inside of a cluster: others know cluster.h.
  *
- * Nothing is decided here but what is too soon to be believed; cluster.c says why. This is the inside of a cluster:
- * others know cluster.h. Readers are any threads, and take no mutex; writers too, and take one for no longer than it
- * takes to look at 16384 numbers. */
+ * Nothing is decided here but what is too soon to be believed; cluster.c says why. Any thread reads, without a mutex,
+ * and writes, with one. */
 #ifndef LSH_REDIS_SLOTS_H
 #define LSH_REDIS_SLOTS_H
 
@@ -81,11 +81,9 @@ void lsh_slots_close(struct lsh_cluster *cluster);
  * are too many: of all, or, if no map names it (`surveyed`), of strangers. */
 int lsh_slots_number(struct lsh_cluster *cluster, const char *host, uint16_t port, bool surveyed);
 
-/* A number that has had no slot and no use for some seconds, to be given up: nobody finds it from now on, and it is for
- * the caller to let it go once nothing of it is left. LSH_NO_SERVER: there is none; `*some`: there may be one later.
- * The last one is kept. One thread. */
-int lsh_slots_retire(struct lsh_cluster *cluster, int64_t now, bool *some);
-void lsh_slots_let_go(struct lsh_cluster *cluster, int number);
+/* Give up each server that has had no slot and no use for some seconds, but for the last one: nobody finds it any more,
+ * and its number is free when `given_up` has returned. Returns whether there may be some later. One thread. */
+bool lsh_slots_give_up(struct lsh_cluster *cluster, void (*given_up)(void *ctx, int number), void *ctx);
 
 /* A slot was said to have moved, by whom it was at. (The number is in use, here and below.) False: that is no news. */
 bool lsh_slots_move(struct lsh_cluster *cluster, unsigned slot, int number);
