@@ -386,7 +386,7 @@ canceled(struct lsh_call *call, const struct lsh_result *r)
 
 	v->cancel = NULL;
 	over = note_canceled(v, r) || has_lapsed(v, now);
-	if (!over && (r->what == LSH_CALL_ANSWERED || r->what == LSH_CALL_REFUSED || call->asking))
+	if (!over && (r->what == LSH_CALL_ANSWERED || r->what == LSH_CALL_REFUSED || call->ticket.asking))
 		try_again(v, r, now); /* without an answer the next connection brings it up */
 	backend_of(v)->strategy->released(v, call, r);
 	if (over)

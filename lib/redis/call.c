@@ -43,11 +43,7 @@ send(struct lsh_call *call)
 	call->script = command.script;
 	if (call->with_source && command.script != NULL)
 		lsh_script_send_whole(&command);
-	if (call->asking)
-		appended = lsh_pipeline_append_asking(pipeline, &call->ticket, command.args, command.count, call->sent,
-		                                      patience);
-	else
-		appended = lsh_pipeline_append(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
+	appended = lsh_pipeline_append(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
 	if (appended == LSH_PIPELINE_FULL)
 		put_into_backlog(call);
 	return appended != LSH_PIPELINE_DOWN;
@@ -60,7 +56,7 @@ lsh_call_start(struct lsh_call *call, struct lsh_parker *reader)
 
 	call->ticket.reader = reader;
 	call->home = home->serial;
-	call->asking = call->asks_first;
+	call->ticket.asking = call->asks_first;
 	call->one_key = false;
 	lsh_server_keep(&call->server, home);
 	call->out = send(call);
@@ -129,7 +125,7 @@ goes_on(struct lsh_call *call, const struct lsh_result *r, struct lsh_server *as
 	if (r->fault == LSH_FAULT_NOSCRIPT && may_send_source(call)) {
 		call->with_source = true;
 	} else if (r->fault == LSH_FAULT_CLUSTER && r->again && !call->stays && call->hops <= AT_ONCE) {
-		call->asking = asks != NULL;
+		call->ticket.asking = asks != NULL;
 		lsh_server_keep(&call->server, asks != NULL ? asks : home);
 		call->home = home->serial;
 	} else if (call->has_one_key && !call->one_key && lsh_starts_with_word(r->words, "TRYAGAIN")) {

@@ -79,7 +79,6 @@ struct lsh_call {
 	bool stays;                    /* it is sent to no other server: redirections are for the owner to follow */
 	bool asks_first;               /* its server is to be asked for this once, from the beginning */
 	bool with_source;              /* the server lacks the script */
-	bool asking;                   /* to a server that is to be asked for this once */
 	bool has_one_key, one_key;     /* it has a form with one key, for a slot that moves; and that one is to be sent */
 	bool maybe_done;               /* a command before may have been executed; the owner clears it */
 };

@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 bool
-lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ctx)
+lsh_connection_init(struct lsh_connection *c, void (*tell)(void *keeper), void *keeper)
 {
-	c->broke = broke;
-	c->ctx = ctx;
+	c->tell = tell;
+	c->keeper = keeper;
 	c->stream = LSH_NO_STREAM;
 	pthread_mutex_init(&c->mutex, NULL);
 	c->bytes = lsh_alloc(LSH_PIECE_SIZE);
@@ -84,7 +85,7 @@ lsh_connection_break(struct lsh_connection *c)
 	c->state = LSH_BROKEN;
 	lsh_stream_break(&c->stream);
 	lsh_buffer_empty(&c->out);
-	c->broke(c->ctx);
+	c->tell(c->keeper);
 	return true;
 }
 
@@ -92,7 +93,7 @@ void
 lsh_connection_seat_vacant(struct lsh_connection *c)
 {
 	if (is_vacant(c))
-		c->broke(c->ctx);
+		c->tell(c->keeper);
 }
 
 void
@@ -129,7 +130,7 @@ lsh_connection_send(struct lsh_connection *c)
 		c->batch.first += (size_t)n;
 	if (n >= 0 || e == EINTR)
 		return LSH_SENT;
-	if (e != EAGAIN && e != EWOULDBLOCK)
+	if (e != EAGAIN)
 		return LSH_SEND_FAILED;
 	c->want_write = true;
 	lsh_connection_kick(c); /* the reader has to poll for room as well */
@@ -138,11 +139,23 @@ lsh_connection_send(struct lsh_connection *c)
 
 /* ---- the reader's seat ---- */
 
-int
-lsh_connection_poll(struct lsh_connection *c, struct lsh_parker *parker, bool want_write, int64_t until)
+ssize_t
+lsh_connection_recv(struct lsh_connection *c, int flags)
 {
-	short events = want_write ? POLLIN | POLLOUT : POLLIN;
-	struct pollfd polled[2] = {{.fd = c->stream.fd, .events = events}, {.fd = c->kick, .events = POLLIN}};
+	ssize_t n = lsh_stream_recv(&c->stream, c->bytes, LSH_PIECE_SIZE, flags);
+
+	if (n > 0)
+		return n;
+	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+}
+
+/* Returns the events of the stream. */
+static int
+poll_stream(struct lsh_connection *c, struct lsh_parker *parker, int64_t until)
+{
+	struct pollfd polled[2] = {
+		{.fd = c->stream.fd, .events = c->want_write ? POLLIN | POLLOUT : POLLIN}, {.fd = c->kick, .events = POLLIN},
+	};
 	struct timespec t;
 	int n;
 
@@ -155,4 +168,22 @@ lsh_connection_poll(struct lsh_connection *c, struct lsh_parker *parker, bool wa
 	if (polled[1].revents != 0)
 		lsh_kick_drain(c->kick);
 	return polled[0].revents;
+}
+
+ssize_t
+lsh_connection_await(struct lsh_connection *c, struct lsh_parker *parker, int64_t until, bool tries)
+{
+	bool pending = lsh_stream_is_pending(&c->stream);
+	int events;
+
+	if (pending || (tries && !c->want_write)) {
+		ssize_t size = lsh_connection_recv(c, pending ? MSG_DONTWAIT : 0);
+
+		if (size != 0 || errno == EINTR)
+			return size;
+	}
+	events = poll_stream(c, parker, until);
+	if ((events & POLLOUT) != 0)
+		c->want_write = false;
+	return (events & ~POLLOUT) != 0 ? lsh_connection_recv(c, MSG_DONTWAIT) : 0;
 }

@@ -24,9 +24,10 @@
 enum lsh_connection_state { LSH_DOWN, LSH_UP, LSH_BROKEN };
 
 struct lsh_connection {
-	/* Tells the keeper: it broke, or both seats of a broken one are vacant now. Must not wait or call back. */
-	void (*broke)(void *ctx);
-	void *ctx;
+	/* Tells the keeper that there is something to do: it broke, both seats of a broken one are vacant, or what else its
+	 * owner says. Must not wait or call back. */
+	void (*tell)(void *keeper);
+	void *keeper;
 	int kick; /* eventfd: wakes a reader that polls */
 
 	pthread_mutex_t mutex; /* guards the rest */
@@ -43,7 +44,7 @@ struct lsh_connection {
 };
 
 /* Of a zeroed one. False: no memory or descriptors, as errno says; it must be destroyed even then. */
-bool lsh_connection_init(struct lsh_connection *c, void (*broke)(void *ctx), void *ctx);
+bool lsh_connection_init(struct lsh_connection *c, void (*tell)(void *keeper), void *keeper);
 void lsh_connection_destroy(struct lsh_connection *c);
 
 /* The stream of a broken one, to be closed, once both seats are vacant; else LSH_NO_STREAM. The mutex is not held. */
@@ -58,11 +59,12 @@ bool lsh_connection_break(struct lsh_connection *c); /* false: it was not up */
 void lsh_connection_seat_vacant(struct lsh_connection *c); /* after a seat was left */
 void lsh_connection_kick(struct lsh_connection *c); /* a reader that polls looks at what is new */
 
-/* Is there something to send? */
+/* Is there something to send, nobody who does, and room in the socket? */
 static inline bool
-lsh_connection_has_bytes(const struct lsh_connection *c)
+lsh_connection_has_to_write(const struct lsh_connection *c)
 {
-	return lsh_buffer_size(&c->out) > 0 || lsh_buffer_size(&c->batch) > 0;
+	return c->state == LSH_UP && !c->writing && !c->want_write &&
+	       (lsh_buffer_size(&c->out) > 0 || lsh_buffer_size(&c->batch) > 0);
 }
 
 /* The writer's seat: what has gathered becomes the next batch. The one before was sent. False: nothing has gathered. */
@@ -72,8 +74,12 @@ bool lsh_connection_take_batch(struct lsh_connection *c);
 enum lsh_sent { LSH_SENT, LSH_SOCKET_FULL, LSH_SEND_FAILED };
 enum lsh_sent lsh_connection_send(struct lsh_connection *c);
 
-/* The reader's seat, without the mutex: sleep until there are bytes, room if `want_write`, a kick, or a wake-up of
- * `parker`, but no longer than `until`. Returns the events of poll(). */
-int lsh_connection_poll(struct lsh_connection *c, struct lsh_parker *parker, bool want_write, int64_t until);
+/* The reader's seat, without the mutex. More than 0: so many bytes have come, and are in c->bytes; 0: none; -1: it has
+ * ended. */
+ssize_t lsh_connection_recv(struct lsh_connection *c, int flags);
+
+/* The same, and sleep until there are bytes, a kick, a wake-up of `parker`, or room if that is wanted, but no longer than
+ * `until`. `tries` a plain recv first, which is deaf to the others. */
+ssize_t lsh_connection_await(struct lsh_connection *c, struct lsh_parker *parker, int64_t until, bool tries);
 
 #endif

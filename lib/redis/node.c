@@ -196,7 +196,6 @@ lsh_node_free(struct lsh_node *n)
 struct lsh_node *
 lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *ops, void *ctx)
 {
-	static const struct lsh_pipeline_ops pipeline_ops = {.broke = kick, .unattended = kick, .grew = kick};
 	struct lsh_node *n = lsh_new(struct lsh_node);
 	const struct lsh_sentinel_options sentinels = {
 		.uri = options->uri, .name = options->name, .timeout = options->timeout, .period = options->ask_every,
@@ -221,7 +220,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	pthread_cond_init(&n->outcome, NULL);
 	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (n->kick < 0 || (seeks && (n->sentinel = lsh_sentinel_new(&sentinels)) == NULL) ||
-	    (n->pipeline = lsh_pipeline_new(&pipeline_ops, n)) == NULL ||
+	    (n->pipeline = lsh_pipeline_new(kick, n)) == NULL ||
 	    (n->pubsub = lsh_pubsub_new(options->messages, ctx, kick, n)) == NULL ||
 	    (n->commands.connector = lsh_connector_new(options->uri, options->name, NULL)) == NULL ||
 	    (n->messages.connector = lsh_connector_new(options->uri, options->name, channel)) == NULL) {

@@ -59,18 +59,17 @@ static _Atomic uint64_t epochs; /* of all pipelines: no two connections have the
 
 struct lsh_pipeline {
 	struct lsh_connection conn;    /* its mutex guards the rest */
-	const struct lsh_pipeline_ops *ops;
 	bool wanting_room;    /* somebody was refused for want of it */
 	bool large;           /* it has grown, and the keeper knows */
 	_Atomic uint64_t epoch, connects; /* also read without the mutex */
 	struct lsh_ticket **ring;
 	size_t ring_size;
-	uint64_t head, tail;  /* of the next reply; of the next command */
-	uint64_t handed_before; /* over earlier connections */
+	uint64_t head, tail;  /* of the next reply; of the next command. Of a broken one: those who are still to be told */
 	uint64_t left;        /* behind the last one whose thread left it; only a mutation asks */
 	unsigned alone;       /* on their way, without a thread that reads for them */
 	bool served;          /* the pipeline's own thread was told that there are some, and has not looked yet */
-	uint64_t handed;      /* commands before this one have been handed to the system, at least in part */
+	uint64_t handed;      /* commands before this one have been handed to the system, at least in part, ever */
+	enum lsh_outcome unknown; /* what those of a broken one are told that were */
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
 	int64_t soonest;      /* no ticket has a sooner limit */
@@ -80,20 +79,6 @@ struct lsh_pipeline {
 	uint64_t refused;     /* in front of this command; 0: of none, as such a command is never the first */
 	struct lsh_parker *_Atomic baton; /* was poked to take the vacant reader's seat, and has not looked yet */
 };
-
-/* Tickets whose connection broke, and who are still to be told, in order. */
-struct ended {
-	struct lsh_ticket *first, **last;
-	enum lsh_outcome unknown; /* of those that were handed to the system */
-	uint64_t handed;
-};
-
-static void
-ended_init(struct ended *ended)
-{
-	ended->first = NULL;
-	ended->last = &ended->first;
-}
 
 /* No mutex held. A thread that sleeps on without a timer of its own looks again: nobody keeps the time for it from now
  * on. */
@@ -108,33 +93,39 @@ end_ticket(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh
 		lsh_unpark(reader);
 }
 
-/* No mutex held. Only then may the next connection come: whoever is told sees to what it is to say over that one. */
-static void
-ended_tell(struct lsh_pipeline *p, struct ended *ended)
-{
-	struct lsh_ticket *ticket = ended->first;
-
-	if (ticket == NULL)
-		return;
-	ended_init(ended);
-	while (ticket != NULL) {
-		struct lsh_ticket *next = ticket->next;
-
-		end_ticket(ticket, ticket->number < ended->handed ? ended->unknown : LSH_UNSENT, NULL);
-		ticket = next;
-	}
-	pthread_mutex_lock(&p->conn.mutex);
-	p->conn.telling = false;
-	lsh_connection_seat_vacant(&p->conn);
-	pthread_mutex_unlock(&p->conn.mutex);
-}
-
 /* ---- p->conn.mutex held ---- */
 
 static struct lsh_ticket **
 place(struct lsh_pipeline *p, uint64_t number)
 {
 	return &p->ring[number & (p->ring_size - 1)];
+}
+
+static bool
+has_to_tell(const struct lsh_pipeline *p)
+{
+	return p->conn.state == LSH_BROKEN && p->head < p->tail;
+}
+
+/* Tell those whose answers will not come. The mutex is released meanwhile, and nobody else touches the ring. Only then
+ * may the next connection come: whoever is told sees to what it is to say over that one. */
+static void
+tell_broken(struct lsh_pipeline *p)
+{
+	const uint64_t first = p->head, end = p->tail, handed = p->handed;
+	const enum lsh_outcome unknown = p->unknown;
+
+	p->head = end; /* nobody else tells them */
+	pthread_mutex_unlock(&p->conn.mutex);
+	for (uint64_t n = first; n < end; n++) {
+		struct lsh_ticket *ticket = *place(p, n);
+
+		if (ticket != NULL)
+			end_ticket(ticket, n < handed ? unknown : LSH_UNSENT, NULL);
+	}
+	pthread_mutex_lock(&p->conn.mutex);
+	p->conn.telling = false;
+	lsh_connection_seat_vacant(&p->conn);
 }
 
 /* Room for so many more commands. False: too many are on their way, or there is no memory. */
@@ -178,6 +169,15 @@ shrink(struct lsh_pipeline *p)
 	p->large = false;
 }
 
+/* There are commands that no other thread reads for. */
+static void
+call_own_thread(struct lsh_pipeline *p)
+{
+	if (!p->served)
+		p->conn.tell(p->conn.keeper);
+	p->served = true;
+}
+
 /* If the reader's seat is vacant and somebody waits, then one of those who wait here has been told, or the pipeline's
  * own thread: a thread that was going to read may have found that it need not. */
 static struct lsh_parker *
@@ -185,7 +185,7 @@ choose_baton(struct lsh_pipeline *p)
 {
 	struct lsh_ticket *first = NULL;
 
-	if (p->conn.reading || p->baton != NULL)
+	if (p->conn.state != LSH_UP || p->conn.reading || p->baton != NULL)
 		return NULL;
 	for (uint64_t n = p->head; n < p->tail && (first == NULL || first->reader != NULL); n++) {
 		struct lsh_ticket *ticket = *place(p, n);
@@ -203,9 +203,7 @@ choose_baton(struct lsh_pipeline *p)
 		first->reader = NULL;
 		p->alone++;
 	}
-	if (!p->served)
-		p->ops->unattended(p->conn.ctx);
-	p->served = true;
+	call_own_thread(p);
 	return NULL;
 }
 
@@ -216,7 +214,7 @@ tell_room(struct lsh_pipeline *p)
 	    lsh_buffer_size(&p->conn.out) > p->conn.out.room / 2)
 		return;
 	p->wanting_room = false;
-	p->ops->unattended(p->conn.ctx);
+	p->conn.tell(p->conn.keeper);
 }
 
 /* Called when a seat falls vacant: the keeper may be waiting for that, or have memory to take back. */
@@ -224,37 +222,27 @@ static void
 seat_vacant(struct lsh_pipeline *p)
 {
 	lsh_connection_seat_vacant(&p->conn);
-	if (!p->large && is_large(p) && p->ops->grew != NULL) {
+	if (!p->large && is_large(p)) {
 		p->large = true;
-		p->ops->grew(p->conn.ctx);
+		p->conn.tell(p->conn.keeper);
 	}
 }
 
+/* Whoever leaves the mutex next tells those who wait for answers. */
 static void
-break_connection(struct lsh_pipeline *p, struct ended *ended, enum lsh_outcome outcome)
+break_connection(struct lsh_pipeline *p, enum lsh_outcome outcome)
 {
 	if (!lsh_connection_break(&p->conn))
 		return;
-	for (; p->head < p->tail; p->head++) {
-		struct lsh_ticket *ticket = *place(p, p->head);
-
-		if (ticket == NULL)
-			continue;
-		ticket->next = NULL;
-		*ended->last = ticket;
-		ended->last = &ticket->next;
-	}
-	ended->unknown = outcome;
-	ended->handed = p->handed;
-	p->conn.telling = ended->first != NULL;
+	p->unknown = outcome;
+	p->conn.telling = p->head < p->tail;
 	p->alone = 0;
 	p->baton = NULL;
-	tell_room(p);
 }
 
 /* An answer that nobody asked for would be taken for the answer to the next command; and an end is told in time. */
 static void
-look(struct lsh_pipeline *p, struct ended *ended)
+look(struct lsh_pipeline *p)
 {
 	char byte;
 	ssize_t n;
@@ -264,21 +252,19 @@ look(struct lsh_pipeline *p, struct ended *ended)
 	n = lsh_stream_recv(&p->conn.stream, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
 	pthread_mutex_lock(&p->conn.mutex);
 	if (n >= 0)
-		break_connection(p, ended, LSH_UNKNOWN);
+		break_connection(p, LSH_UNKNOWN);
 }
 
 /* The writer's seat. The mutex is released during each send; what does not fit is left to the reader. */
 static void
-write_out(struct lsh_pipeline *p, struct ended *ended)
+write_out(struct lsh_pipeline *p)
 {
 	enum lsh_sent sent = LSH_SENT;
 
 	p->conn.writing = true;
+	if (p->look_first && !LSH_MUTATES(LSH_UNASKED_IS_ANSWER))
+		look(p);
 	while (p->conn.state == LSH_UP && sent == LSH_SENT) {
-		if (p->look_first && !LSH_MUTATES(LSH_UNASKED_IS_ANSWER)) {
-			look(p, ended);
-			continue;
-		}
 		if (lsh_buffer_size(&p->conn.batch) == 0) {
 			if (!lsh_connection_take_batch(&p->conn))
 				break;
@@ -286,17 +272,11 @@ write_out(struct lsh_pipeline *p, struct ended *ended)
 			tell_room(p);
 		}
 		sent = lsh_connection_send(&p->conn);
-		if (sent == LSH_SEND_FAILED)
-			break_connection(p, ended, LSH_UNKNOWN);
 	}
+	if (sent == LSH_SEND_FAILED)
+		break_connection(p, LSH_UNKNOWN);
 	p->conn.writing = false;
 	seat_vacant(p);
-}
-
-static bool
-has_to_write(const struct lsh_pipeline *p)
-{
-	return p->conn.state == LSH_UP && !p->conn.writing && !p->conn.want_write && lsh_connection_has_bytes(&p->conn);
 }
 
 /* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes
@@ -343,7 +323,7 @@ take_next(struct lsh_pipeline *p, const struct lsh_message *message, struct lsh_
  * reader has one for all. Whoever is late is woken, to leave by itself; and an answer that is overdue breaks the
  * connection. */
 static void
-look_for_late(struct lsh_pipeline *p, int64_t now, struct ended *ended)
+look_for_late(struct lsh_pipeline *p, int64_t now)
 {
 	bool overdue = false;
 
@@ -362,39 +342,10 @@ look_for_late(struct lsh_pipeline *p, int64_t now, struct ended *ended)
 			p->soonest = ticket->limit;
 	}
 	if (overdue)
-		break_connection(p, ended, LSH_UNKNOWN);
+		break_connection(p, LSH_UNKNOWN);
 }
 
 /* ---- the reader's seat, no mutex held ---- */
-
-enum received { NOTHING, BYTES, HUNG_UP };
-
-/* Wait for bytes until `limit`, or until the socket has room if that is wanted, or for a kick, or until `parker` is
- * woken. */
-static enum received
-receive(struct lsh_pipeline *p, struct lsh_parker *parker, int64_t limit, bool want_write, bool *writable, size_t *size)
-{
-	bool pending = lsh_stream_is_pending(&p->conn.stream);
-	int64_t left = limit == LSH_NEVER ? LSH_NEVER : limit - lsh_now_ns();
-	ssize_t n = -1;
-
-	errno = EAGAIN;
-	if (pending || (!want_write && left > RECV_US * LSH_US))
-		n = lsh_stream_recv(&p->conn.stream, p->conn.bytes, LSH_PIECE_SIZE, pending ? MSG_DONTWAIT : 0);
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-		int events = lsh_connection_poll(&p->conn, parker, want_write, limit);
-
-		*writable = (events & POLLOUT) != 0;
-		if ((events & ~POLLOUT) == 0)
-			return NOTHING;
-		n = lsh_stream_recv(&p->conn.stream, p->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
-	}
-	if (n > 0) {
-		*size = (size_t)n;
-		return BYTES;
-	}
-	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? NOTHING : HUNG_UP;
-}
 
 /* What the thread in the reader's seat waits for. */
 struct stay {
@@ -406,7 +357,7 @@ struct stay {
 };
 
 static void
-tell(const struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_message *message)
+tell_answer(const struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_message *message)
 {
 	bool refused = ticket->asking && ticket->number == p->refused && message->type == LSH_ERROR &&
 	               lsh_starts_with_word(message->item[0].text, "MOVED");
@@ -419,7 +370,7 @@ tell(const struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_m
 
 /* Tell the tickets whose replies have come. False: those are not what a Redis server says. */
 static bool
-hand_out(struct lsh_pipeline *p, int64_t now, struct ended *ended)
+hand_out(struct lsh_pipeline *p, int64_t now)
 {
 	unsigned told = 0;
 	const struct lsh_message *message;
@@ -433,66 +384,63 @@ hand_out(struct lsh_pipeline *p, int64_t now, struct ended *ended)
 		p->awake = true;
 		p->heard = now;
 		sane = take_next(p, message, &ticket);
-		if (++told % GATHER == 0 && has_to_write(p))
-			write_out(p, ended);
+		if (++told % GATHER == 0 && lsh_connection_has_to_write(&p->conn))
+			write_out(p);
 		pthread_mutex_unlock(&p->conn.mutex);
 		if (!sane)
 			return false;
 		if (ticket != NULL)
-			tell(p, ticket, message);
+			tell_answer(p, ticket, message);
 	}
 	return x == 0;
 }
 
 /* Receive once, and tell. The mutex is released meanwhile. False: it is over. */
 static bool
-read_on(struct lsh_pipeline *p, const struct stay *stay, struct ended *ended)
+read_on(struct lsh_pipeline *p, const struct stay *stay)
 {
-	bool writable = false, sane = true, over, want_write = p->conn.want_write;
-	enum received received;
-	int64_t until, now;
-	size_t size = 0;
+	bool sane = true;
+	int64_t until = stay->limit < p->soonest ? stay->limit : p->soonest, now;
+	ssize_t size;
 
-	p->reads_until = until = stay->limit < p->soonest ? stay->limit : p->soonest;
+	p->reads_until = until;
 	p->awake = false;
 	pthread_mutex_unlock(&p->conn.mutex);
 
-	received = receive(p, stay->parker, until, want_write, &writable, &size);
+	size = lsh_connection_await(&p->conn, stay->parker, until, until - lsh_now_ns() > RECV_US * LSH_US);
 	now = lsh_now_ns();
-	if (received == BYTES)
-		sane = lsh_reader_feed(p->conn.reader, p->conn.bytes, size) && hand_out(p, now, ended);
+	if (size > 0)
+		sane = lsh_reader_feed(p->conn.reader, p->conn.bytes, (size_t)size) && hand_out(p, now);
 
 	pthread_mutex_lock(&p->conn.mutex);
 	p->awake = true;
-	if (received == BYTES)
+	if (size > 0)
 		p->heard = now;
-	if (received == HUNG_UP || !sane)
-		break_connection(p, ended, sane ? LSH_UNKNOWN : LSH_GARBLED);
-	if (writable)
-		p->conn.want_write = false;
-	over = stay->over(stay->arg) || now >= stay->limit || (stay->serves && p->alone == 0);
-	if (now >= p->soonest)
-		look_for_late(p, now, ended);
+	if (size < 0 || !sane)
+		break_connection(p, sane ? LSH_UNKNOWN : LSH_GARBLED);
+	if (now >= p->soonest && p->conn.state == LSH_UP)
+		look_for_late(p, now);
 	tell_room(p);
-	return !over;
+	return !stay->over(stay->arg) && now < stay->limit && (!stay->serves || p->alone > 0);
 }
 
 /* Read for everybody until it is over, in the vacant seat. The mutex is held, but released meanwhile. */
 static void
-read_for_all(struct lsh_pipeline *p, const struct stay *stay, struct ended *ended)
+read_for_all(struct lsh_pipeline *p, const struct stay *stay)
 {
+	bool more = true;
+
 	p->conn.reading = true;
 	p->awake = true;
 	p->reads_until = LSH_NEVER; /* until it is known, whoever comes has a limit of its own */
 	p->baton = NULL; /* whoever has it will find the seat taken, and sleep again */
 	for (;;) {
-		if (has_to_write(p))
-			write_out(p, ended);
-		if (p->conn.state != LSH_UP || !read_on(p, stay, ended))
+		if (lsh_connection_has_to_write(&p->conn))
+			write_out(p);
+		if (!more || p->conn.state != LSH_UP)
 			break;
+		more = read_on(p, stay);
 	}
-	if (has_to_write(p))
-		write_out(p, ended);
 	p->conn.reading = false;
 	seat_vacant(p);
 }
@@ -500,12 +448,14 @@ read_for_all(struct lsh_pipeline *p, const struct stay *stay, struct ended *ende
 /* The last that a thread does here, with the mutex held: let go of that, tell who is to be told, and hand on the
  * baton. */
 static void
-leave_pipeline(struct lsh_pipeline *p, struct ended *ended)
+leave_pipeline(struct lsh_pipeline *p)
 {
-	struct lsh_parker *next = choose_baton(p);
+	struct lsh_parker *next;
 
+	if (has_to_tell(p))
+		tell_broken(p);
+	next = choose_baton(p);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(p, ended);
 	if (next != NULL && p->baton == next)
 		lsh_unpark(next);
 }
@@ -514,67 +464,48 @@ leave_pipeline(struct lsh_pipeline *p, struct ended *ended)
 
 /* p->conn.mutex held, and there is room. */
 static void
-take_in(struct lsh_pipeline *p, const struct lsh_arg *args, size_t count, int64_t now)
+take_in(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now)
 {
 	if (p->head == p->tail && now - p->heard > IDLE_NS)
 		p->look_first = true;
 	p->conn.out.end += lsh_command_write(p->conn.out.bytes + p->conn.out.end, args, count);
-}
-
-static enum lsh_appended
-append(struct lsh_pipeline *p, struct lsh_ticket *ticket, bool asking, const struct lsh_arg *args, size_t count,
-       int64_t now, int64_t patience)
-{
-	static const struct lsh_arg word = {"ASKING", 6};
-	size_t size = lsh_command_size(args, count) + (asking ? lsh_command_size(&word, 1) : 0);
-	enum lsh_appended result = LSH_APPENDED;
-
-	ticket->limit = LSH_NEVER;
-	ticket->asking = asking;
-	/* with a clock that could not be read it is never overdue, rather than at once: the server cannot help that */
-	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
-	pthread_mutex_lock(&p->conn.mutex);
-	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
-		result = LSH_PIPELINE_DOWN;
-	} else if (!reserve_places(p, 1 + asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
-		p->wanting_room = true;
-		result = LSH_PIPELINE_FULL;
-	} else {
-		if (asking) {
-			take_in(p, &word, 1, now);
-			*place(p, p->tail++) = NULL;
-		}
-		take_in(p, args, count, now);
-		ticket->epoch = p->epoch;
-		ticket->number = p->tail;
-		*place(p, p->tail++) = ticket;
-		p->alone += ticket->reader == NULL;
-		if (ticket->overdue < p->soonest) {
-			p->soonest = ticket->overdue;
-			if (!p->awake && p->soonest < p->reads_until)
-				lsh_connection_kick(&p->conn);
-		}
-		if (ticket->reader == NULL && !p->served && !p->conn.reading) {
-			p->served = true;
-			p->ops->unattended(p->conn.ctx);
-		}
-	}
-	pthread_mutex_unlock(&p->conn.mutex);
-	return result;
+	*place(p, p->tail++) = ticket;
 }
 
 enum lsh_appended
 lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
                     int64_t now, int64_t patience)
 {
-	return append(p, ticket, false, args, count, now, patience);
-}
+	static const struct lsh_arg asking = {"ASKING", 6};
+	size_t size = lsh_command_size(args, count) + (ticket->asking ? lsh_command_size(&asking, 1) : 0);
+	enum lsh_appended result = LSH_APPENDED;
 
-enum lsh_appended
-lsh_pipeline_append_asking(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
-                       int64_t now, int64_t patience)
-{
-	return append(p, ticket, true, args, count, now, patience);
+	ticket->limit = LSH_NEVER;
+	/* with a clock that could not be read it is never overdue, rather than at once: the server cannot help that */
+	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
+	pthread_mutex_lock(&p->conn.mutex);
+	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
+		result = LSH_PIPELINE_DOWN;
+	} else if (!reserve_places(p, 1 + ticket->asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
+		p->wanting_room = true;
+		result = LSH_PIPELINE_FULL;
+	} else {
+		if (ticket->asking)
+			take_in(p, NULL, &asking, 1, now);
+		ticket->epoch = p->epoch;
+		ticket->number = p->tail;
+		take_in(p, ticket, args, count, now);
+		p->alone += ticket->reader == NULL;
+		if (ticket->overdue < p->soonest) {
+			p->soonest = ticket->overdue;
+			if (!p->awake && p->soonest < p->reads_until)
+				lsh_connection_kick(&p->conn);
+		}
+		if (ticket->reader == NULL && !p->conn.reading)
+			call_own_thread(p);
+	}
+	pthread_mutex_unlock(&p->conn.mutex);
+	return result;
 }
 
 bool
@@ -586,33 +517,29 @@ lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, 
 	/* half of the room is enough, so that it is never what keeps out the one that follows */
 	taken = p->conn.state == LSH_UP && p->tail - p->head < RING / 2 && reserve_places(p, 1) &&
 	        lsh_buffer_reserve(&p->conn.out, lsh_command_size(args, count), OUT_SIZE / 2);
-	if (taken) {
-		take_in(p, args, count, now);
-		*place(p, p->tail++) = NULL;
-	}
+	if (taken)
+		take_in(p, NULL, args, count, now);
 	pthread_mutex_unlock(&p->conn.mutex);
 	return taken;
 }
 
 static void
-flush(struct lsh_pipeline *p, struct ended *ended)
+flush(struct lsh_pipeline *p)
 {
 	bool reader_will = p->conn.reading && p->awake && p->tail - p->head >= GATHER;
 
-	if (has_to_write(p) && !reader_will)
-		write_out(p, ended);
+	if (!reader_will && lsh_connection_has_to_write(&p->conn))
+		write_out(p);
 }
 
 void
 lsh_pipeline_flush(struct lsh_pipeline *p)
 {
-	struct ended ended;
-
-	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
-	flush(p, &ended);
+	flush(p);
+	if (has_to_tell(p))
+		tell_broken(p);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(p, &ended);
 }
 
 /* p->conn.mutex held. */
@@ -643,17 +570,17 @@ leave(struct lsh_pipeline *p, uint64_t number)
 /* Read, or sleep, once; for the command `number` of connection `epoch`, if it is on its way. The mutex is held, but
  * released meanwhile. */
 static void
-wait_once(struct lsh_pipeline *p, const struct stay *stay, uint64_t epoch, uint64_t number, struct ended *ended)
+wait_once(struct lsh_pipeline *p, const struct stay *stay, uint64_t epoch, uint64_t number)
 {
 	struct lsh_ticket *ticket = is_on_its_way(p, epoch, number) ? *place(p, number) : NULL;
 	struct lsh_parker *parker = stay->parker;
 	int64_t until = stay->limit;
 
-	if (ended->first == NULL && (ticket != NULL || p->baton == parker) && !p->conn.reading) {
-		read_for_all(p, stay, ended); /* for this command, or poked for another one of this thread */
+	if ((ticket != NULL || p->baton == parker) && !p->conn.reading) {
+		read_for_all(p, stay); /* for this command, or poked for another one of this thread */
 		return;
 	}
-	if (ended->first == NULL && ticket != NULL && ticket->reader == parker && p->reads_until <= until) {
+	if (ticket != NULL && ticket->reader == parker && p->reads_until <= until) {
 		atomic_store(&parker->untimed, number + 1);
 		ticket->limit = until;
 		if (until < p->soonest)
@@ -661,10 +588,7 @@ wait_once(struct lsh_pipeline *p, const struct stay *stay, uint64_t epoch, uint6
 		until = LSH_NEVER;
 	}
 	pthread_mutex_unlock(&p->conn.mutex);
-	if (ended->first != NULL)
-		ended_tell(p, ended);
-	else
-		lsh_park(parker, until);
+	lsh_park(parker, until);
 	atomic_store(&parker->untimed, 0);
 	pthread_mutex_lock(&p->conn.mutex);
 }
@@ -674,47 +598,43 @@ lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t ep
                   bool (*over)(void *arg), void *arg, int64_t deadline)
 {
 	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = deadline};
-	struct ended ended;
 
-	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
 	parker->at = p;
-	flush(p, &ended);
-	for (bool more = !over(arg); more; more = !over(arg) && lsh_now_ns() < deadline)
-		wait_once(p, &stay, epoch, number, &ended);
+	flush(p);
+	for (bool more = !over(arg); more; more = !over(arg) && lsh_now_ns() < deadline) {
+		if (has_to_tell(p))
+			tell_broken(p);
+		wait_once(p, &stay, epoch, number);
+	}
 	parker->at = NULL;
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
 	if (p->baton == parker)
 		p->baton = NULL;
-	leave_pipeline(p, &ended);
+	leave_pipeline(p);
 }
 
 void
 lsh_pipeline_leave(struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
 {
-	struct ended ended;
-
-	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
-	leave_pipeline(p, &ended);
+	leave_pipeline(p);
 }
 
 void
 lsh_pipeline_serve(struct lsh_pipeline *p, struct lsh_parker *parker, bool (*over)(void *arg), void *arg)
 {
 	struct stay stay = {.parker = parker, .over = over, .arg = arg, .limit = LSH_NEVER, .serves = true};
-	struct ended ended;
 
-	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
 	p->served = false;
-	flush(p, &ended);
+	flush(p);
 	if (p->conn.state == LSH_UP && p->alone > 0 && !p->conn.reading && !over(arg))
-		read_for_all(p, &stay, &ended);
-	leave_pipeline(p, &ended);
+		read_for_all(p, &stay);
+	leave_pipeline(p);
 }
 
 /* ---- the keeper ---- */
@@ -735,12 +655,10 @@ lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 	lsh_connection_attach(&p->conn, stream);
 	p->connects++;
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipeline up, or its command is refused */
-	p->handed_before += p->handed;
-	p->head = p->tail = p->handed = p->left = p->refused = 0;
-	p->alone = 0;
+	p->head = p->tail = p->handed;
+	p->left = p->refused = 0;
 	p->served = p->look_first = false;
 	p->soonest = LSH_NEVER;
-	p->baton = NULL;
 	pthread_mutex_unlock(&p->conn.mutex);
 	return true;
 }
@@ -769,7 +687,7 @@ lsh_pipeline_commands(struct lsh_pipeline *p)
 	uint64_t n;
 
 	pthread_mutex_lock(&p->conn.mutex);
-	n = p->handed_before + p->handed;
+	n = p->handed;
 	pthread_mutex_unlock(&p->conn.mutex);
 	return n;
 }
@@ -788,14 +706,12 @@ lsh_pipeline_fd(struct lsh_pipeline *p)
 void
 lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 {
-	struct ended ended;
-
-	ended_init(&ended);
 	pthread_mutex_lock(&p->conn.mutex);
 	if (epoch == 0 || epoch == p->epoch)
-		break_connection(p, &ended, LSH_UNKNOWN);
+		break_connection(p, LSH_UNKNOWN);
+	if (has_to_tell(p))
+		tell_broken(p);
 	pthread_mutex_unlock(&p->conn.mutex);
-	ended_tell(p, &ended);
 }
 
 void
@@ -820,7 +736,7 @@ lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 
 	pthread_mutex_lock(&p->conn.mutex);
 	if (p->large) {
-		bool busy = p->conn.reading || p->conn.writing || p->head < p->tail;
+		bool busy = p->conn.reading || p->conn.writing || p->conn.telling || p->head < p->tail;
 
 		at = p->conn.state == LSH_DOWN ? now : lsh_after(busy ? now : p->heard, QUIET_NS);
 		if (at <= now) {
@@ -833,19 +749,18 @@ lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 }
 
 struct lsh_pipeline *
-lsh_pipeline_new(const struct lsh_pipeline_ops *ops, void *ctx)
+lsh_pipeline_new(void (*tell)(void *keeper), void *keeper)
 {
 	struct lsh_pipeline *p = lsh_new(struct lsh_pipeline);
 	bool there;
 
 	if (p == NULL)
 		return NULL;
-	p->ops = ops;
 	p->ring_size = LEAST_RING;
 	p->ring = lsh_alloc(LEAST_RING * sizeof *p->ring);
 	there = p->ring != NULL && lsh_buffer_reserve(&p->conn.out, LEAST_OUT, LEAST_OUT) &&
 	        lsh_buffer_reserve(&p->conn.batch, LEAST_OUT, LEAST_OUT);
-	if (!lsh_connection_init(&p->conn, ops->broke, ctx) || !there) {
+	if (!lsh_connection_init(&p->conn, tell, keeper) || !there) {
 		lsh_pipeline_free(p);
 		return NULL;
 	}

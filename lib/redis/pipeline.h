@@ -31,41 +31,31 @@ struct lsh_ticket {
 	uint64_t epoch;              /* of the connection that carries it; before the append: the one that may, or 0: any */
 	int64_t overdue;             /* when its connection counts as broken for want of an answer */
 	int64_t limit;               /* when the reader has to wake its thread; LSH_NEVER: it wakes by itself */
-	struct lsh_ticket *next;     /* among those that ended together */
-	bool asking;                 /* an ASKING is in front of it */
+	bool asking;                 /* the owner's: put an ASKING in front of it */
 };
 
 enum lsh_appended {
 	LSH_APPENDED,
 	LSH_PIPELINE_DOWN, /* no connection, or not the one that was wanted */
-	LSH_PIPELINE_FULL, /* too much on its way, or no memory for more: decide anew at unattended() */
+	LSH_PIPELINE_FULL, /* too much on its way, or no memory for more: decide anew when the keeper is told */
 };
 
-struct lsh_pipeline_ops {
-	/* The keeper has something to do: the connection broke, or both seats of a broken one are empty now. Any thread;
-	 * must not wait or call back. */
-	void (*broke)(void *ctx);
-	/* Likewise: somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for; or there is
-	 * room again for who was refused as LSH_PIPELINE_FULL. */
-	void (*unattended)(void *ctx);
-	void (*grew)(void *ctx);  /* likewise: lsh_pipeline_shrink() will have something to do; may be NULL */
-};
-
-/* NULL: no memory or descriptors. Starts without a connection. */
-struct lsh_pipeline *lsh_pipeline_new(const struct lsh_pipeline_ops *ops, void *ctx);
+/* `tell` tells the keeper, on any thread, that there is something to do: the connection broke, or both seats of a broken
+ * one are empty now; somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for; there is
+ * room again for who was refused as LSH_PIPELINE_FULL; or lsh_pipeline_shrink() will have something to do. It must not
+ * wait or call back. NULL: no memory or descriptors. Starts without a connection. */
+struct lsh_pipeline *lsh_pipeline_new(void (*tell)(void *keeper), void *keeper);
 void lsh_pipeline_free(struct lsh_pipeline *pipeline); /* when nobody is in it; NULL is allowed */
 
 /* Append a command: it gets its place in the order of all, and is sent with the next flush or await. Never waits:
  * callers hold the mutex of what they decided on, so that the order on the wire is the order of the decisions. The
- * caller sets done, reader and epoch. `patience` (ns, from `now`) is how long the connection may take to answer it
- * before it counts as broken. */
+ * caller sets done, reader, epoch and asking. `patience` (ns, from `now`) is how long the connection may take to answer
+ * it before it counts as broken.
+ *
+ * No other's command comes between an ASKING and its command: both are taken or none. Nobody hears the ASKING's answer,
+ * unless it was refused and the command sent elsewhere for that: then the refusal is the command's answer, too. */
 enum lsh_appended lsh_pipeline_append(struct lsh_pipeline *pipeline, struct lsh_ticket *ticket,
                                       const struct lsh_arg *args, size_t count, int64_t now, int64_t patience);
-
-/* The same behind an ASKING, with no other's command in between: both or none. Nobody hears the ASKING's answer, unless
- * it was refused and the command sent elsewhere for that: then the refusal is the command's answer, too. */
-enum lsh_appended lsh_pipeline_append_asking(struct lsh_pipeline *pipeline, struct lsh_ticket *ticket,
-                                             const struct lsh_arg *args, size_t count, int64_t now, int64_t patience);
 
 /* Append a command whose answer nobody wants, to go out with one that follows. False: there is no room or no
  * connection, it was not. */

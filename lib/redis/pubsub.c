@@ -7,7 +7,6 @@
 #include "redis/connection.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -44,7 +43,7 @@ poke(struct lsh_pubsub *l)
 	if (!lsh_list_empty(&l->sleepers))
 		lsh_unpark(lsh_container(lsh_list_first(&l->sleepers), struct sleeper, link)->parker);
 	else if (l->conn.want_write || lsh_buffer_size(&l->asked) > 0)
-		l->conn.broke(l->conn.ctx);
+		l->conn.tell(l->conn.keeper);
 }
 
 /* A seat, of the reader or of the writer, has fallen vacant. */
@@ -76,12 +75,12 @@ write_out(struct lsh_pubsub *l)
 {
 	enum lsh_sent sent = LSH_SENT;
 
-	if (l->conn.writing || l->conn.want_write)
+	if (!lsh_connection_has_to_write(&l->conn))
 		return;
 	l->conn.writing = true;
-	while (l->conn.state == LSH_UP && sent == LSH_SENT && lsh_connection_has_bytes(&l->conn)) {
-		if (lsh_buffer_size(&l->conn.batch) == 0)
-			lsh_connection_take_batch(&l->conn);
+	while (l->conn.state == LSH_UP && sent == LSH_SENT) {
+		if (lsh_buffer_size(&l->conn.batch) == 0 && !lsh_connection_take_batch(&l->conn))
+			break;
 		sent = lsh_connection_send(&l->conn);
 	}
 	if (sent == LSH_SEND_FAILED)
@@ -148,13 +147,16 @@ take_in(struct lsh_pubsub *l, const struct lsh_message *m)
 	return true;
 }
 
-/* Hand out the messages that have come whole. False: they are not what a Redis server says. */
+/* Hand out the messages that have come whole with `size` more bytes; -1: the connection has ended. False: it has, or
+ * they are not what a Redis server says. */
 static bool
-hand_out(struct lsh_pubsub *l)
+hand_out(struct lsh_pubsub *l, ssize_t size)
 {
 	const struct lsh_message *m;
 	int x;
 
+	if (size < 0 || (size > 0 && !lsh_reader_feed(l->conn.reader, l->conn.bytes, (size_t)size)))
+		return false;
 	while ((x = lsh_reader_next(l->conn.reader, &m)) > 0) {
 		if (!take_in(l, m))
 			return false;
@@ -162,40 +164,20 @@ hand_out(struct lsh_pubsub *l)
 	return x == 0;
 }
 
-/* Read what is there. False: the connection is of no use any more. */
+/* Receive and write what is possible now, sleeping before as lsh_connection_await(). False: the connection is of no use
+ * any more. */
 static bool
-read_some(struct lsh_pubsub *l)
+read_on(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline)
 {
-	ssize_t n = lsh_stream_recv(&l->conn.stream, l->conn.bytes, LSH_PIECE_SIZE, MSG_DONTWAIT);
+	bool full = l->conn.want_write;
+	ssize_t size = lsh_connection_await(&l->conn, parker, deadline, false);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-	return n > 0 && lsh_reader_feed(l->conn.reader, l->conn.bytes, (size_t)n) && hand_out(l);
-}
-
-/* The socket has room. */
-static void
-write_rest(struct lsh_pubsub *l)
-{
-	pthread_mutex_lock(&l->conn.mutex);
-	l->conn.want_write = false;
-	write_out(l);
-	pthread_mutex_unlock(&l->conn.mutex);
-}
-
-/* Sleep until there is something to read, the parker is woken, or `deadline`. False: the connection is of no use any
- * more. */
-static bool
-poll_and_read(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadline)
-{
-	int events;
-
-	if (lsh_stream_is_pending(&l->conn.stream))
-		return read_some(l);
-	events = lsh_connection_poll(&l->conn, parker, atomic_load(&l->conn.want_write), deadline);
-	if ((events & POLLOUT) != 0)
-		write_rest(l);
-	return (events & ~POLLOUT) == 0 || read_some(l);
+	if (full && !l->conn.want_write) {
+		pthread_mutex_lock(&l->conn.mutex);
+		write_out(l);
+		pthread_mutex_unlock(&l->conn.mutex);
+	}
+	return hand_out(l, size);
 }
 
 /* ---- those who wait ---- */
@@ -214,7 +196,7 @@ lsh_pubsub_wait(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadlin
 			l->conn.reading = true;
 			pthread_mutex_unlock(&l->conn.mutex);
 			while (good && !over(arg) && lsh_now_ns() < deadline)
-				good = poll_and_read(l, parker, deadline);
+				good = read_on(l, parker, deadline);
 			pthread_mutex_lock(&l->conn.mutex);
 			stop_reading(l, good);
 			pthread_mutex_unlock(&l->conn.mutex);
@@ -308,7 +290,7 @@ lsh_pubsub_drain(struct lsh_pubsub *l)
 		l->conn.want_write = false; /* if it still is full, that will be seen */
 		write_out(l);
 		pthread_mutex_unlock(&l->conn.mutex);
-		good = hand_out(l) && read_some(l);
+		good = hand_out(l, lsh_connection_recv(&l->conn, MSG_DONTWAIT));
 		pthread_mutex_lock(&l->conn.mutex);
 		stop_reading(l, good);
 	}
@@ -330,7 +312,7 @@ lsh_pubsub_detach(struct lsh_pubsub *l)
 }
 
 struct lsh_pubsub *
-lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *keeper), void *keeper)
+lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*tell)(void *keeper), void *keeper)
 {
 	struct lsh_pubsub *l = lsh_new(struct lsh_pubsub);
 
@@ -339,7 +321,7 @@ lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *k
 	l->ops = ops;
 	l->ctx = ctx;
 	lsh_list_init(&l->sleepers);
-	if (!lsh_connection_init(&l->conn, kick, keeper)) {
+	if (!lsh_connection_init(&l->conn, tell, keeper)) {
 		lsh_pubsub_free(l);
 		return NULL;
 	}

@@ -36,11 +36,11 @@ struct lsh_pubsub_ops {
 
 enum { LSH_CHANNEL_MOST = 4096 };
 
-/* NULL: no memory or descriptors. `ops` must outlive it. `kick` tells the keeper that the connection broke, that the
+/* NULL: no memory or descriptors. `ops` must outlive it. `tell` tells the keeper that the connection broke, that the
  * seat of a broken one is vacant now, or that there is something to read or write and no thread to do it. It must not
  * wait or call back. */
-struct lsh_pubsub *lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*kick)(void *keeper),
-                                      void *keeper);
+struct lsh_pubsub *lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*tell)(void *keeper),
+                                  void *keeper);
 void lsh_pubsub_free(struct lsh_pubsub *pubsub);                              /* NULL is allowed */
 
 /* Wait until `over(arg)` or `deadline`, reading if the seat is vacant. `over` is called with no mutex held, again after

@@ -19,8 +19,8 @@
 #include <string.h>
 
 struct lsh_pipeline {
-	const struct lsh_pipeline_ops *ops;
-	void *ctx;
+	void (*tell)(void *keeper);
+	void *keeper;
 	struct lsh_list commands;
 	uint64_t epoch, connects, handed;
 	int64_t heard; /* when the last answer came */
@@ -121,20 +121,12 @@ lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const str
 {
 	enum lsh_appended appended = append(p, ticket, args, count);
 
+	assert_false(ticket->asking); /* nothing is redirected in this world */
 	if (appended != LSH_APPENDED)
 		return appended;
 	ticket->epoch = p->epoch;
 	ticket->overdue = lsh_after(now, patience);
 	return LSH_APPENDED;
-}
-
-enum lsh_appended
-lsh_pipeline_append_asking(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count,
-                       int64_t now, int64_t patience)
-{
-	(void)p, (void)ticket, (void)args, (void)count, (void)now, (void)patience;
-	fail_msg("nothing is redirected in this world");
-	return LSH_PIPELINE_DOWN;
 }
 
 bool
@@ -200,12 +192,12 @@ wire_token(unsigned number)
 /* ---- the pipeline ---- */
 
 struct lsh_pipeline *
-lsh_pipeline_new(const struct lsh_pipeline_ops *ops, void *ctx)
+lsh_pipeline_new(void (*tell)(void *keeper), void *keeper)
 {
 	struct lsh_pipeline *p = lsh_new(struct lsh_pipeline);
 
 	assert_non_null(p);
-	*p = (struct lsh_pipeline){.ops = ops, .ctx = ctx};
+	*p = (struct lsh_pipeline){.tell = tell, .keeper = keeper};
 	lsh_list_init(&p->commands);
 	return p;
 }
@@ -253,7 +245,7 @@ lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 
 		end(c, c->sent ? LSH_UNKNOWN : LSH_UNSENT, NULL);
 	}
-	p->ops->broke(p->ctx);
+	p->tell(p->keeper);
 }
 
 void

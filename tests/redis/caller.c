@@ -17,29 +17,13 @@
 /* ---- lines ---- */
 
 static void
-broke(void *ctx)
+tell(void *keeper)
 {
-	struct line *line = ctx;
-
-	atomic_fetch_add(&line->breaks, 1);
-}
-
-static void
-unattended(void *ctx)
-{
-	struct line *line = ctx;
+	struct line *line = keeper;
 
 	atomic_fetch_add(&line->calls, 1);
 	atomic_store(&line->called, true);
 	lsh_unpark(atomic_load(&line->parker));
-}
-
-static void
-grew(void *ctx)
-{
-	struct line *line = ctx;
-
-	atomic_fetch_add(&line->growths, 1);
 }
 
 static bool
@@ -69,11 +53,10 @@ serve(void *arg)
 struct line *
 line_start(void)
 {
-	static const struct lsh_pipeline_ops ops = {.broke = broke, .unattended = unattended, .grew = grew};
 	struct line *line = calloc(1, sizeof *line);
 
 	assert_non_null(line);
-	line->pipeline = lsh_pipeline_new(&ops, line);
+	line->pipeline = lsh_pipeline_new(tell, line);
 	assert_non_null(line->pipeline);
 	assert_int_equal(pthread_create(&line->thread, NULL, serve, line), 0);
 	await_true(atomic_load(&line->parker) != NULL);
@@ -171,14 +154,12 @@ command_new(struct line *line, const char *expected)
 enum lsh_appended
 command_append(struct command *command, const struct lsh_arg *args, size_t count, int64_t patience)
 {
-	enum lsh_appended (*append)(struct lsh_pipeline *, struct lsh_ticket *, const struct lsh_arg *, size_t, int64_t, int64_t) =
-		command->asking ? lsh_pipeline_append_asking : lsh_pipeline_append;
 	enum lsh_appended appended;
 
 	/* in front of the append, behind which it may have ended */
 	atomic_fetch_add(&command->uses, 1);
 	atomic_fetch_add(&command->line->appended, 1);
-	appended = append(command->line->pipeline, &command->ticket, args, count, lsh_now_ns(), patience);
+	appended = lsh_pipeline_append(command->line->pipeline, &command->ticket, args, count, lsh_now_ns(), patience);
 	if (appended != LSH_APPENDED) {
 		atomic_fetch_sub(&command->line->appended, 1);
 		atomic_fetch_sub(&command->uses, 1);

@@ -19,8 +19,7 @@ enum { LEFT = LSH_GARBLED + 1, OUTCOMES };
 struct line {
 	struct lsh_pipeline *pipeline;
 	bool attached;
-	atomic_int breaks, growths;
-	atomic_ulong calls;                     /* for the pipeline's own thread, or because there is room */
+	atomic_ulong calls;                     /* how often the keeper was told */
 	atomic_ulong appended, answered, ended; /* commands, */
 	atomic_ulong wrong;                     /* and those that ended twice, or with another's answer */
 	atomic_bool called, ending;
@@ -40,7 +39,6 @@ struct command {
 	struct lsh_parker *parker;             /* of the thread that made it */
 	void (*then)(struct command *command); /* called in-line when it has ended; NULL: nothing */
 	void *arg;                             /* of `then` */
-	bool asking;
 	char expected[24];                     /* the answer that is its own; "": any */
 	atomic_int uses;
 	atomic_bool over;
