@@ -22,7 +22,7 @@
  *
  *   higher       counts, but for slots of which a MOVED told after the question was begun;
  *   the same     counts, but for slots that were changed, or of which a MOVED told, less than 2 s before: that is
- *                longer than the cluster takes to spread a word, so an answer against it is of one who has not heard it;
+ *                longer than the cluster takes to spread a word, so who is against it has not heard it;
  *   lower        is left aside. If there is nothing else for 10 s, then the cluster was set up anew, and it counts;
  *   from nodes   none of which was in the map (an address that belongs to another cluster now): likewise, but only from
  *                a node that the URI names: or all locks would wander off to wherever an address leads to.
@@ -147,36 +147,24 @@ is_allowed(const struct lsh_cluster *c, const char *host, const char *said_by)
 	return strcasecmp(host, said_by) == 0 || lsh_uri_allows(c->uri, host);
 }
 
+/* The place of a node. If it has none and `takes`, one that the URI does not name, where nobody is being asked, and of
+ * which the last map does not tell. NULL: there is none. */
 static struct place *
-find_place(struct asker *a, const char *host, uint16_t port)
+find_place(struct asker *a, const char *host, uint16_t port, bool takes)
 {
-	for (int i = 0; i < PLACES; i++)
-		if (lsh_is_same_place(&a->place[i].at, host, port))
-			return &a->place[i];
-	return NULL;
-}
+	struct place *unused = NULL;
 
-/* One that the URI does not name, where nobody is being asked, and of which the last map does not tell. */
-static struct place *
-free_place(struct asker *a)
-{
-	for (int i = 0; i < PLACES; i++)
-		if (!a->place[i].named && a->place[i].informant == NULL && a->place[i].heard != a->maps)
-			return &a->place[i];
-	return NULL;
-}
-
-/* NULL: there is no room. */
-static struct place *
-take_place(struct asker *a, const char *host, uint16_t port)
-{
-	struct place *place = find_place(a, host, port);
-
-	if (place == NULL && (place = free_place(a)) != NULL) {
-		*place = (struct place){.at.port = port, .failed_at = NEVER_YET};
-		snprintf(place->at.host, LSH_HOST_SIZE, "%s", host);
+	for (struct place *place = a->place; place < a->place + PLACES; place++) {
+		if (lsh_is_same_place(&place->at, host, port))
+			return place;
+		if (unused == NULL && !place->named && place->informant == NULL && place->heard != a->maps)
+			unused = place;
 	}
-	return place;
+	if (!takes || unused == NULL)
+		return NULL;
+	*unused = (struct place){.at.port = port, .failed_at = NEVER_YET};
+	snprintf(unused->at.host, LSH_HOST_SIZE, "%s", host);
+	return unused;
 }
 
 /* Note which places a map tells of; with `takes` those that are new find room. */
@@ -188,12 +176,9 @@ hear_of(struct asker *a, const struct redisReply *slots, const char *said_by, bo
 	for (size_t i = 0; i < lsh_answer_count(slots); i++)
 		for (size_t n = 0; lsh_range_node(slots, i, n, said_by, &node); n++) {
 			bool allowed = node.host != NULL && is_allowed(&a->cluster, node.host, said_by);
-			struct place *place = NULL;
+			struct place *place =
+				node.host != NULL ? find_place(a, node.host, node.port, allowed && takes) : NULL;
 
-			if (allowed && takes)
-				place = take_place(a, node.host, node.port);
-			else if (node.host != NULL)
-				place = find_place(a, node.host, node.port);
 			if (place == NULL || !(allowed || place->named))
 				continue;
 			place->heard = a->maps;
@@ -220,15 +205,6 @@ keep_places(struct asker *a, const struct redisReply *slots, const char *said_by
 	}
 }
 
-static bool
-is_known(const struct asker *a, const char *id)
-{
-	for (int i = 0; i < PLACES; i++)
-		if (strcmp(a->place[i].id, id) == 0)
-			return true;
-	return false;
-}
-
 /* Is any of the nodes one that we know? If either side says no ids, it is taken to be so. */
 static bool
 is_same_cluster(const struct asker *a, const struct redisReply *slots, const char *said_by)
@@ -236,13 +212,14 @@ is_same_cluster(const struct asker *a, const struct redisReply *slots, const cha
 	struct lsh_slot_node node;
 	bool said = false, known = false;
 
-	for (int i = 0; i < PLACES; i++)
-		known = known || a->place[i].id[0] != '\0';
-	for (size_t i = 0; i < lsh_answer_count(slots) && known; i++)
+	for (size_t i = 0; i < lsh_answer_count(slots); i++)
 		for (size_t n = 0; lsh_range_node(slots, i, n, said_by, &node); n++) {
 			said = said || node.id[0] != '\0';
-			if (node.id[0] != '\0' && is_known(a, node.id))
-				return true;
+			for (int at = 0; at < PLACES && node.id[0] != '\0'; at++) {
+				known = known || a->place[at].id[0] != '\0';
+				if (strcmp(a->place[at].id, node.id) == 0)
+					return true;
+			}
 		}
 	return !said || !known;
 }
@@ -519,36 +496,43 @@ end_look(struct asker *a)
 	a->said[0] = '\0';
 }
 
-/* Begin a look if it is time to, or bring it forward. Returns when it wants to be called again. */
+/* How many questions of this look are under way, and how many of them are not slow. Returns when one becomes slow. */
+static int64_t
+count_questions(const struct asker *a, int64_t now, unsigned *asked, unsigned *fresh)
+{
+	int64_t until = LSH_NEVER;
+
+	*asked = *fresh = 0;
+	for (const struct place *q = a->place; q < a->place + PLACES; q++) {
+		int64_t slow_at = lsh_after(q->asked_at, a->asked.timeout / 5);
+
+		if (q->informant == NULL || q->look != a->look)
+			continue;
+		*asked += 1;
+		*fresh += now < slow_at;
+		until = now < slow_at && slow_at < until ? slow_at : until;
+	}
+	return until;
+}
+
+/* Begin a look if it is time to, or go on with it. Returns when it wants to be called again. */
 static int64_t
 go_on(struct asker *a)
 {
 	int64_t now = lsh_now_ns(), until = atomic_load(&a->wanted) && a->soonest < a->due ? a->soonest : a->due;
-	unsigned asked = 0, fresh = 0; /* questions of this look that are under way; of those, the ones that are not slow */
+	unsigned asked, fresh;
 	struct place *next;
 
 	if (!a->looking && now < until)
 		return until;
 	if (!a->looking)
 		begin_look(a, now);
-	until = LSH_NEVER;
-	for (const struct place *q = a->place; q < a->place + PLACES; q++) {
-		int64_t slow_at = lsh_after(q->asked_at, a->asked.timeout / 5);
-
-		if (q->informant == NULL || q->look != a->look)
-			continue;
-		asked++;
-		fresh += now < slow_at;
-		until = now < slow_at && slow_at < until ? slow_at : until;
-	}
-	while (a->witnesses + fresh < WITNESSES && (next = next_place(a, now)) != NULL) {
-		begin_question(a, next, now);
-		if (next->informant == NULL)
-			continue;
-		asked++;
-		fresh++;
-		until = lsh_after(now, a->asked.timeout / 5) < until ? lsh_after(now, a->asked.timeout / 5) : until;
-	}
+	do {
+		until = count_questions(a, now, &asked, &fresh);
+		next = a->witnesses + fresh < WITNESSES ? next_place(a, now) : NULL;
+		if (next != NULL)
+			begin_question(a, next, now);
+	} while (next != NULL);
 	if (a->witnesses < WITNESSES && asked > 0)
 		return until;
 	end_look(a);
@@ -739,7 +723,7 @@ lsh_cluster_new(const struct lsh_cluster_options *options)
 	a->begun = NEVER_YET;
 	a->maps = 1; /* all places are free */
 	for (size_t i = 0; i < options->uri->host_count; i++)
-		take_place(a, options->uri->hosts[i].host, options->uri->hosts[i].port)->named = true;
+		find_place(a, options->uri->hosts[i].host, options->uri->hosts[i].port, true)->named = true;
 	a->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (a->kick < 0) {
 		lsh_cluster_free(&a->cluster);

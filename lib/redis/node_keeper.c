@@ -8,9 +8,9 @@
  *
  * The first attempt after a break starts at once, but never sooner than 10 ms after the one before.
  *
- * Before the line of the commands is connected it is found out where (node_place.c): with sentinels that takes its time,
- * and the news of another master ends any state of both lines. The line of the messages goes where the commands go, as
- * soon as that is known. */
+ * Before the line of the commands is connected it is found out where (node_place.c): with sentinels that takes its
+ * time, and the news of another master ends any state of both lines. The line of the messages goes where the commands
+ * go, as soon as that is known. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
