@@ -238,6 +238,7 @@ struct parameter {
 	size_t field;         /* of struct lsh_uri */
 	const char *wanted;   /* what is expected, */
 	const char *example;  /* as in that */
+	bool (*is_good)(const char *text); /* NULL: if it is not empty */
 	uint64_t min, max;    /* of a number */
 	const char *on, *off; /* of a choice */
 };
@@ -272,15 +273,9 @@ read_choice(struct lsh_uri *uri, const struct parameter *p, char *value, leash_e
 static leash_status
 read_text(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
 {
-	return value[0] != '\0' ? take_part(field(uri, p), value, LSH_SECRET_MAX, p->name, err) : refuse(p, err);
-}
+	leash_status st = take_part(field(uri, p), value, LSH_SECRET_MAX, p->name, err);
 
-static leash_status
-read_name(struct lsh_uri *uri, const struct parameter *p, char *value, leash_error *err)
-{
-	leash_status st = read_text(uri, p, value, err);
-
-	return st != LEASH_OK || is_name(value) ? st : refuse(p, err);
+	return st != LEASH_OK || (p->is_good != NULL ? p->is_good(value) : value[0] != '\0') ? st : refuse(p, err);
 }
 
 /* The file is read for each connection; this first time is to refuse it now rather than later. */
@@ -360,7 +355,7 @@ static const struct parameter parameters[] = {
 	{"cafile", TLS, read_text, FIELD(tls.cafile), A_PATH, .example = "/etc/redis/ca.pem"},
 	{"cert", TLS, read_text, FIELD(tls.cert), A_PATH, .example = "/etc/redis/cert.pem"},
 	{"key", TLS, read_text, FIELD(tls.key), A_PATH, .example = "/etc/redis/key.pem"},
-	{"server_name", TLS, read_name, FIELD(tls.server_name), A_NAME, .example = "cache.example.com"},
+	{"server_name", TLS, read_text, FIELD(tls.server_name), A_NAME, "cache.example.com", .is_good = is_name},
 	{"verify", TLS, read_choice, FIELD(tls.unverified), YES_OR_NO, "yes", .on = "no", .off = "yes"},
 	{"sentinel_user", SENTINEL, read_text, FIELD(sentinel_user), "a user, which is not empty,", .example = "watcher"},
 	{"sentinel_password_file", SENTINEL, read_password_file, FIELD(sentinel_password_file), A_PATH,
@@ -387,7 +382,6 @@ static leash_status
 refuse_stray(const struct lsh_uri *uri, const struct parameter *p, leash_error *err)
 {
 	const struct scheme *scheme = scheme_of(uri);
-	const char *place = "redis+sentinel://";
 
 	if (p->where == UNIX && uri->deployment != LSH_CLUSTER)
 		return REFUSE(err, "parameter '%s': is for unix://; here the database follows the %s, as in %s/2", p->name,
@@ -395,13 +389,11 @@ refuse_stray(const struct lsh_uri *uri, const struct parameter *p, leash_error *
 	if (p->where == TLS && uri->scheme == LSH_SCHEME_TCP)
 		return REFUSE(err, "parameter '%s': is for TLS, which this URI does not ask for; write rediss%s:// for %s://",
 		              p->name, scheme->name + strlen("redis"), scheme->name);
-	if (p->where == UNIX)
-		place = "unix://, and a cluster has only database 0";
-	else if (p->where == TLS)
-		place = "TLS (rediss:// and a host), which is not spoken over a socket of this machine";
-	else if (p->where != SENTINEL)
-		place = "redis+sentinel:// and redis+cluster://, whose servers name others";
-	return REFUSE(err, "parameter '%s': is for %s; else leave it out of a %s:// URI", p->name, place, scheme->name);
+	return REFUSE(err, "parameter '%s': is for %s; else leave it out of a %s:// URI", p->name,
+	              p->where == UNIX ? "unix://, and a cluster has only database 0" :
+	              p->where == TLS ? "TLS (rediss:// and a host), which is not spoken over a socket of this machine" :
+	              p->where == SENTINEL ? "redis+sentinel://" :
+	              "redis+sentinel:// and redis+cluster://, whose servers name others", scheme->name);
 }
 
 /* Name a parameter unless it may be a part of a password with a '?' in it: there is a '@' in the query, or no '='. */
@@ -430,13 +422,15 @@ has_sentinel_password(const struct lsh_uri *uri)
 	return uri->sentinel_password != NULL || uri->sentinel_password_file != NULL;
 }
 
-/* Would it be the second of which one is enough? */
-static bool
-is_second_password(const struct lsh_uri *uri, const struct parameter *p)
+static leash_status
+check_first_password(const struct lsh_uri *uri, const struct parameter *p, leash_error *err)
 {
-	if (p->read != read_password_file && p->read != read_password_env)
-		return false;
-	return p->where == SENTINEL ? has_sentinel_password(uri) : lsh_uri_has_password(uri);
+	if (p->where == SENTINEL && has_sentinel_password(uri))
+		return REFUSE(err, "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env is "
+		              "enough");
+	if (p->where != SENTINEL && lsh_uri_has_password(uri))
+		return REFUSE(err, "password: given twice; one of 'user:password@', password_file and password_env is enough");
+	return LEASH_OK;
 }
 
 static leash_status
@@ -444,6 +438,7 @@ take_parameter(struct lsh_uri *uri, char *name, bool seen[PARAMETERS], bool name
 {
 	char *value = cut(name, '=');
 	const struct parameter *p = parameters;
+	leash_status st = LEASH_OK;
 
 	if (name[0] == '\0' && value == NULL)
 		return REFUSE(err, "parameters: one is empty; they are written ?name=value&name=value");
@@ -458,11 +453,9 @@ take_parameter(struct lsh_uri *uri, char *name, bool seen[PARAMETERS], bool name
 	if (seen[p - parameters])
 		return REFUSE(err, "parameter '%s': given twice", p->name);
 	seen[p - parameters] = true;
-	if (is_second_password(uri, p))
-		return REFUSE(err, "%s is enough", p->where == SENTINEL ?
-		              "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env" :
-		              "password: given twice; one of 'user:password@', password_file and password_env");
-	return p->read(uri, p, value, err);
+	if (p->read == read_password_file || p->read == read_password_env)
+		st = check_first_password(uri, p, err);
+	return st == LEASH_OK ? p->read(uri, p, value, err) : st;
 }
 
 /* What only makes sense together. */

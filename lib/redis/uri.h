@@ -66,8 +66,8 @@ struct lsh_uri {
 leash_status lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *err);
 
 /* The URI of one server of a deployment: a single one at `host` and `port`, else (who we are, TLS, timeout, db) as
- * `uri`, which may be cleared before it. To a sentinel: with the login for sentinels, and no database. False: no memory.
- * `host` may be what a server said: it is shown escaped. */
+ * `uri`, which may be cleared before it. To a sentinel: with the login for sentinels, and no database. False: no
+ * memory. `host` may be what a server said: it is shown escaped. */
 bool lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port);
 bool lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which);
 
