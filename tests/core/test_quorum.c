@@ -1,6 +1,8 @@
 /* A quorum of three, to the vote: what the core says to each server, and what it makes of what comes back. */
 #include "tests/core/world.h"
 
+#include "lease/host.h"
+
 static int
 begin(void **state)
 {
@@ -118,6 +120,42 @@ a_release_is_one_when_two_have_answered(void **state)
 	expect_end(ann, LEASH_OK);
 }
 
+/* It is on the list of a host whose lock moves to another one. */
+static void
+move_while_due(struct lsh_vote *v, struct lsh_host *from)
+{
+	struct lsh_host *to = v->host;
+
+	lsh_host_keep(&v->host, from);
+	lsh_vote_due(v);
+	lsh_host_keep(&v->host, to);
+}
+
+/* A host's thread that stopped at a vote which has moved was kicked by nobody, and the renewals behind it waited. */
+static void
+a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_lent(void **state)
+{
+	struct lsh_resource *r = world_resource();
+	struct lsh_host *a = lsh_host_at(r->backend, 0);
+	struct lsh_saying *lent[LSH_SAYINGS];
+
+	(void)state;
+	hold(ann);
+	for (size_t i = 0; i < LSH_SAYINGS; i++)
+		lent[i] = lsh_saying_borrow(a);
+	assert_int_equal(a->unlent, 0);
+	lsh_monitor_enter(&r->monitor);
+	lsh_each_lease(lease, r) {
+		move_while_due(&lease->votes[1], a);
+		move_while_due(&lease->votes[2], a);
+		lsh_vote_due(&lease->votes[0]);
+	}
+	lsh_monitor_leave(&r->monitor);
+	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
+	for (size_t i = 0; i < LSH_SAYINGS; i++)
+		lsh_saying_give_back(lent[i]);
+}
+
 #define VOTED(test) cmocka_unit_test_setup_teardown(test, begin, world_end)
 
 int
@@ -131,6 +169,7 @@ main(void)
 		VOTED(a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing),
 		VOTED(what_two_servers_do_not_have_any_more_is_lost),
 		VOTED(a_release_is_one_when_two_have_answered),
+		VOTED(a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_lent),
 	};
 
 	world_uri = "redis+quorum://a,b,c";

@@ -7,6 +7,7 @@
 #include "base/mutation.h"
 #include "base/process.h"
 #include "base/token.h"
+#include "core/core.h"
 #include "lease/host.h"
 #include "redis/uri.h"
 
@@ -486,6 +487,12 @@ cancel(struct person *p)
 {
 	lsh_cancel_fire(&p->cancel);
 	settle();
+}
+
+struct lsh_resource *
+world_resource(void)
+{
+	return &lock->resource;
 }
 
 void

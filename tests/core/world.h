@@ -62,6 +62,7 @@ void adopt(struct person *person);  /* the hold of another client */
 void cancel(struct person *person); /* what they wait for */
 void make_fair(void);               /* the lock, of which nobody has anything */
 void close_client(void);            /* returns when it is closed: time may pass */
+struct lsh_resource *world_resource(void); /* of the lock, for what nobody can bring about from outside */
 
 /* ---- what the server does ---- */
 
