@@ -126,8 +126,6 @@ clock_jumped(void *ctx, int64_t by_us)
 	lsh_courier_post(client->courier, &client->clock_letter);
 }
 
-static const struct lsh_engine_ops engine_ops = {.clock_jumped = clock_jumped};
-
 /* ---- life ---- */
 
 static void
@@ -205,7 +203,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	engine_options.lease_ms = o.lease_ms;
 	engine_options.fence_ttl_ms = o.fence_ttl_ms;
 	engine_options.timeout = lsh_timeout(&o, &client->uri);
-	status = lsh_engine_open(&client->engine, &engine_options, &engine_ops, client, client->courier, err);
+	status = lsh_engine_open(&client->engine, &engine_options, clock_jumped, client, client->courier, err);
 	if (status != LEASH_OK)
 		goto fail;
 
@@ -255,7 +253,7 @@ leash_close(leash_client *client)
 	atomic_store(&client->closed, true);
 	if (!lsh_process_is(client->process)) {
 		/* the mutexes may be taken by threads that are not here: the memory stays as it is */
-		lsh_engine_after_fork(client->engine);
+		lsh_backend_after_fork(lsh_engine_backend(client->engine));
 	} else {
 		/* in the list until no thread has a hold in it: one that ends meanwhile must be found */
 		lsh_engine_close(client->engine);

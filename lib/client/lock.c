@@ -305,7 +305,7 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 bool
 leash_lock_held(const leash_lock *lock)
 {
-	return is_usable(lock) && lsh_held(lock->lock, caller(lock, false));
+	return is_usable(lock) && lsh_remaining(lock->lock, caller(lock, false)) > 0;
 }
 
 int64_t

@@ -207,7 +207,5 @@ lsh_break(struct lsh_lock *lock, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	w.op.token = info.holder.token;
-	status = finish(&w, &lsh_breaking, err);
-	lsh_lock_broken(lock, info.holder.token, status == LEASH_OK);
-	return status;
+	return finish(&w, &lsh_breaking, err);
 }

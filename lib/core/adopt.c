@@ -109,7 +109,7 @@ lsh_adopt_believes(struct lsh_op *op, int64_t fence)
 	return false;
 }
 
-static bool
+static leash_status
 begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
@@ -118,23 +118,21 @@ begin(struct lsh_op *op)
 	leash_status status;
 
 	if (hold != NULL && hold == lock->hold)
-		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already"));
+		return lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already");
 	if (hold != NULL)
-		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_LOST, 0, "an earlier hold of this owner was lost: "
-		                                      "release it before another one is adopted"));
+		return lsh_op_fail(op, LEASH_LOST, 0,
+		                   "an earlier hold of this owner was lost: release it before another one is adopted");
 	if (lsh_is_closing(lock))
-		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed"));
+		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
 	status = check(op, op->token, size, NULL);
 	if (status != LEASH_OK)
-		return lsh_op_at_once(op, status);
+		return status;
 	if (!lsh_op_join(op, &op->own))
-		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory"));
+		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 	status = ask(op, op->token, size);
-	if (status == LEASH_OK)
-		return false;
-	op->state = LSH_OP_NEW; /* nobody waits for it yet */
-	lsh_op_finish(op, status);
-	return true;
+	if (status != LEASH_OK)
+		lsh_op_finish(op, status);
+	return LEASH_OK;
 }
 
 const struct lsh_op_verb lsh_adopting = {.begin = begin, .late = late, .again = again, .over = over};

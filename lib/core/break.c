@@ -5,12 +5,34 @@
 #include <errno.h>
 #include <string.h>
 
+/* A hold of this client that is `broken`, or perhaps is, learns of it now, instead of at its next renewal. If a hold is
+ * about to begin here, the reply or the message that is on its way for it must not be believed any more. */
+static void
+tell_ours(const struct lsh_op *op, bool broken)
+{
+	struct lsh_lease *ours = lsh_lease_find(&op->lock->resource, op->token, strlen(op->token));
+
+	op->lock->generation += broken; /* for whoever is adopting it */
+	if (ours == NULL || ours->state >= LSH_ENDING)
+		return;
+	if (!broken) {
+		lsh_lease_check(ours);
+	} else if (ours->state == LSH_HELD) {
+		lsh_lease_lose(ours, "it was broken: leash_lock_break()");
+	} else if (ours->user != NULL) {
+		lsh_lease_give_up(ours);
+		if (!ours->adopting)
+			lsh_queue_drive(ours->user);
+	}
+}
+
 static void
 finish(struct lsh_op *op, leash_status status)
 {
 	if (status != LEASH_OK)
 		lsh_lease_stop_breaking(op->lease);
 	lsh_op_finish(op, status);
+	tell_ours(op, status == LEASH_OK);
 }
 
 static void
@@ -43,41 +65,17 @@ late(struct lsh_op *op)
 	ended(op, LSH_FOUND_REFUSED, &why);
 }
 
-static bool
+static leash_status
 begin(struct lsh_op *op)
 {
 	static const struct lsh_wish any = {.lease_ms = 1000};
 	struct lsh_lease *lease = lsh_lease_new_for(&op->lock->resource, &any, op->token, strlen(op->token));
 
 	if (lease == NULL)
-		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory"));
+		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 	lsh_op_wait_for(op, lease);
 	lsh_lease_release_everywhere(lease, op->reader);
-	return false;
+	return LEASH_OK;
 }
 
 const struct lsh_op_verb lsh_breaking = {.begin = begin, .late = late, .ended = ended};
-
-/* A hold of this client learns of it now, instead of at its next renewal. If a hold is about to begin here, the reply
- * or the message that is on its way for it must not be believed any more. */
-void
-lsh_lock_broken(struct lsh_lock *lock, const char *token, bool done)
-{
-	struct lsh_lease *ours;
-
-	lsh_monitor_enter(&lock->resource.monitor);
-	lock->generation += done; /* for whoever is adopting it */
-	ours = lsh_lease_find(&lock->resource, token, strlen(token));
-	if (ours != NULL && ours->state >= LSH_ENDING)
-		ours = NULL;
-	if (ours != NULL && !done) {
-		lsh_lease_check(ours);
-	} else if (ours != NULL && ours->state == LSH_HELD) {
-		lsh_lease_lose(ours, "it was broken: leash_lock_break()");
-	} else if (ours != NULL && ours->user != NULL) {
-		lsh_lease_give_up(ours);
-		if (!ours->adopting)
-			lsh_queue_drive(ours->user);
-	}
-	lsh_monitor_leave(&lock->resource.monitor);
-}

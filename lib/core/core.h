@@ -10,8 +10,8 @@
  * If the first of a queue leaves, the next one goes on with the same lease, in whatever state that is. The last one
  * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
  *
- * Each file calls only those before it: table, notice, queue, hold; acquire, adopt, extend, release, break; grant,
- * engine. What comes back goes through two tables: lsh_op_verb, and the lsh_lease_events of the engine.
+ * Each file calls only those before it: table, hold, op; adopt, extend, release, break; grant, engine. What comes back
+ * goes through two tables: lsh_op_verb, and the lsh_lease_events of the engine.
  *
  * Mutexes, in the order in which they are taken: engine->mutex; the monitor of a lock; the leaves below. */
 #ifndef LSH_CORE_CORE_H
@@ -83,7 +83,7 @@ struct lsh_lock {
 
 /* What an op does when something happens to it; each verb has its own file. Entered. */
 struct lsh_op_verb {
-	bool (*begin)(struct lsh_op *op);                     /* true: it is done */
+	leash_status (*begin)(struct lsh_op *op);             /* what has come of it, unless it waits now, or did */
 	void (*late)(struct lsh_op *op);                      /* its deadline has come, or no reply comes any more */
 	void (*again)(struct lsh_op *op);                     /* wakes_at has come; NULL: it never does */
 	/* Its wait is over, or its hold has ended, because of this. NULL: it waits for a reply, whatever happens. */
@@ -94,10 +94,8 @@ struct lsh_op_verb {
 
 struct lsh_engine {
 	struct lsh_backend *backend;
-	struct lsh_courier *courier;
-	const struct lsh_engine_ops *ops;
+	void (*clock_jumped)(void *ctx, int64_t by_us);
 	void *ctx;
-	atomic_bool closing;
 	_Atomic int32_t inside;       /* threads that wait; the closer waits for them */
 	struct lsh_parker *_Atomic closer;
 	struct lsh_count_row counts[LSH_COUNT_ROWS];
@@ -137,7 +135,7 @@ lsh_engine_of(const struct lsh_lock *lock)
 static inline bool
 lsh_is_closing(const struct lsh_lock *lock)
 {
-	return atomic_load(&lsh_engine_of(lock)->closing);
+	return atomic_load(&lock->resource.backend->closing);
 }
 
 static inline void
@@ -152,41 +150,23 @@ lsh_queue_init(struct lsh_queue *queue)
 
 void lsh_count(struct lsh_lock *lock, enum lsh_count what);
 
-void lsh_lock_retain(struct lsh_lock *lock);
-void lsh_lock_unref(struct lsh_lock *lock); /* not entered, if it may be the last */
-struct lsh_lock *lsh_lock_find(struct lsh_engine *engine, const char *key, size_t size); /* with a reference; or NULL */
-/* Call `visit` with each lock entered. */
-void lsh_lock_each(struct lsh_engine *engine, void (*visit)(struct lsh_lock *lock, void *arg), void *arg);
+/* as struct lsh_backend_ops has them */
+void lsh_lock_retain(struct lsh_resource *resource);
+void lsh_lock_unref(struct lsh_resource *resource);
+struct lsh_resource *lsh_lock_find(void *engine, const char *key, size_t size);
+void lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, void *arg), void *arg);
 
-/* ---- notice.c; entered ---- */
+/* ---- hold.c; entered ---- */
 
 /* NULL: no memory */
 struct lsh_hold *lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms);
 void lsh_hold_unref(struct lsh_hold *hold);
 void lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text);
-/* One that was not delivered yet is taken back by its opposite: both alternate for whoever listens. */
-void lsh_notice_at_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why);
-void lsh_notice_recovered(struct lsh_hold *hold);
+/* At risk, or (`why` is NULL) no more: who listens is told of both in turn. What was not delivered yet is taken back by
+ * its opposite. */
+void lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why);
 
-/* ---- queue.c; entered ---- */
-
-/* See that its first op is being served: there is a new one, or the hold for which a plain queue rested has ended. */
-void lsh_queue_drive(struct lsh_queue *queue);
-
-bool lsh_op_at_once(struct lsh_op *op, leash_status status);      /* it needs no server: true */
-bool lsh_op_join(struct lsh_op *op, struct lsh_queue *queue);     /* it waits for the lock; false: no memory */
-void lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease); /* it is about this lease, and waits */
-void lsh_op_stir(struct lsh_op *op);
-void lsh_op_finish(struct lsh_op *op, leash_status status);       /* take it out of its queue, and tell its front */
-/* Fill in op->why, behind the name of the lock, and return `status`. An argument may be the text of op->why. */
-leash_status lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-leash_status lsh_op_not_held(struct lsh_op *op);
-leash_status lsh_op_lost(struct lsh_op *op);
-
-/* ---- hold.c; entered ---- */
-
-struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, uint64_t owner);    /* held or lost; or NULL */
+struct lsh_hold *lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner); /* held or lost; or NULL */
 struct lsh_hold *lsh_hold_check(struct lsh_op *op); /* its owner's; lost now, if its lease ran out before that began */
 bool lsh_hold_is_hung(const struct lsh_hold *hold, int64_t now);        /* its owner puts renewals off */
 /* The caller's reference to the lease becomes the hold's. */
@@ -194,7 +174,20 @@ void lsh_hold_begin(struct lsh_lock *lock, struct lsh_lease *lease, struct lsh_h
 /* The hold of the lock ends for its owner. The reference to its lease becomes the caller's. */
 struct lsh_lease *lsh_hold_finish(struct lsh_lock *lock);
 void lsh_hold_unwind(struct lsh_hold *hold); /* forget it */
-void lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why);
+
+/* ---- op.c; entered ---- */
+
+/* See that its first op is being served: there is a new one, or the hold for which a plain queue rested has ended. */
+void lsh_queue_drive(struct lsh_queue *queue);
+
+bool lsh_op_join(struct lsh_op *op, struct lsh_queue *queue);     /* it waits for the lock; false: no memory */
+void lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease); /* it is about this lease, and waits */
+void lsh_op_stir(struct lsh_op *op);
+void lsh_op_finish(struct lsh_op *op, leash_status status);       /* take it out of its queue, and tell its front */
+/* Fill in op->why, behind the name of the lock, and return `status`. An argument may be the text of op->why. */
+leash_status lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+leash_status lsh_op_not_held(struct lsh_op *op, bool was_lost);
 
 /* ---- adopt.c, extend.c; entered ---- */
 

@@ -9,52 +9,11 @@
 
 /* ---- what the backend calls ---- */
 
-struct visit {
-	void (*visit)(struct lsh_resource *resource, void *arg);
-	void *arg;
-};
-
-static void
-visit_resource(struct lsh_lock *lock, void *arg)
-{
-	const struct visit *v = arg;
-
-	v->visit(&lock->resource, v->arg);
-}
-
-static void
-each(void *ctx, void (*visit)(struct lsh_resource *resource, void *arg), void *arg)
-{
-	struct visit v = {visit, arg};
-
-	lsh_lock_each(ctx, visit_resource, &v);
-}
-
-static struct lsh_resource *
-find(void *ctx, const char *key, size_t size)
-{
-	struct lsh_lock *lock = lsh_lock_find(ctx, key, size);
-
-	return lock != NULL ? &lock->resource : NULL;
-}
-
-static void
-retain(struct lsh_resource *resource)
-{
-	lsh_lock_retain(lsh_lock_of(resource));
-}
-
-static void
-release(struct lsh_resource *resource)
-{
-	lsh_lock_unref(lsh_lock_of(resource));
-}
-
 /* Every wait for the lock ends. */
 static void
-end_waits(struct lsh_lock *lock, const leash_error *why)
+end_waits(struct lsh_resource *resource, const leash_error *why)
 {
-	struct lsh_list *queue = &lock->plain.link, *next;
+	struct lsh_list *const plain = &lsh_lock_of(resource)->plain.link, *queue = plain, *next;
 
 	do {
 		next = queue->next;
@@ -62,13 +21,7 @@ end_waits(struct lsh_lock *lock, const leash_error *why)
 			op->why = *why;
 			op->verb->over(op, why->status);
 		}
-	} while ((queue = next) != &lock->plain.link);
-}
-
-static void
-denied(struct lsh_resource *resource, const leash_error *why)
-{
-	end_waits(lsh_lock_of(resource), why);
+	} while ((queue = next) != plain);
 }
 
 static void
@@ -76,27 +29,26 @@ clock_jumped(void *ctx, int64_t by_us)
 {
 	const struct lsh_engine *e = ctx;
 
-	e->ops->clock_jumped(e->ctx, by_us);
+	e->clock_jumped(e->ctx, by_us);
 }
 
 /* ---- life ---- */
 
 leash_status
-lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options, const struct lsh_engine_ops *ops,
-                void *ctx, struct lsh_courier *courier, leash_error *err)
+lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options,
+                void (*jumped)(void *ctx, int64_t by_us), void *ctx, struct lsh_courier *courier, leash_error *err)
 {
 	static const struct lsh_backend_ops backend_ops = {
-		.events = &lsh_lease_events, .each = each, .find = find, .retain = retain, .release = release, .denied = denied,
-		.clock_jumped = clock_jumped,
+		.events = &lsh_lease_events, .each = lsh_lock_each, .find = lsh_lock_find, .retain = lsh_lock_retain,
+		.release = lsh_lock_unref, .denied = end_waits, .clock_jumped = clock_jumped,
 	};
 	struct lsh_engine *e = lsh_new(struct lsh_engine);
 	leash_status status;
 
 	if (e == NULL)
 		return lsh_fail_short(err, ENOMEM, "cannot make a client");
-	e->ops = ops;
+	e->clock_jumped = jumped;
 	e->ctx = ctx;
-	e->courier = courier;
 	pthread_mutex_init(&e->mutex, NULL);
 	for (size_t row = 0; row < LSH_COUNT_ROWS; row++)
 		pthread_mutex_init(&e->counts[row].mutex, NULL);
@@ -123,6 +75,18 @@ unwind_lost(struct lsh_lock *lock)
 		lsh_hold_unwind(lock->lost);
 }
 
+static void
+abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
+{
+	if (hold == lock->hold) {
+		lsh_count(lock, LSH_COUNT_ABANDONED);
+		lsh_notice(hold, LEASH_EVENT_ABANDONED, why);
+		lsh_lease_release(lsh_hold_finish(lock), NULL);
+		lsh_queue_drive(&lock->plain);
+	}
+	lsh_hold_unwind(hold);
+}
+
 void
 lsh_lock_close(struct lsh_lock *lock)
 {
@@ -133,24 +97,24 @@ lsh_lock_close(struct lsh_lock *lock)
 	if (--lock->handles == 0) {
 		lsh_monitor_enter(&lock->resource.monitor);
 		if (lock->hold != NULL)
-			lsh_hold_abandon(lock, lock->hold, "its last handle was freed");
+			abandon(lock, lock->hold, "its last handle was freed");
 		unwind_lost(lock);
 		lsh_monitor_leave(&lock->resource.monitor);
 	}
 	pthread_mutex_unlock(&e->mutex);
-	lsh_lock_unref(lock);
+	lsh_lock_unref(&lock->resource);
 }
 
 static void
-close_lock(struct lsh_lock *lock, void *arg)
+close_lock(struct lsh_resource *resource, void *arg)
 {
 	static const leash_error closed = {LEASH_CLOSED, 0, ""};
+	struct lsh_lock *lock = lsh_lock_of(resource);
+	struct lsh_hold *hold = lock->hold;
 
 	(void)arg;
-	end_waits(lock, &closed);
-	if (lock->hold != NULL) {
-		struct lsh_hold *hold = lock->hold;
-
+	end_waits(resource, &closed);
+	if (hold != NULL) {
 		lsh_lease_release(lsh_hold_finish(lock), NULL);
 		lsh_hold_unwind(hold);
 	}
@@ -159,10 +123,10 @@ close_lock(struct lsh_lock *lock, void *arg)
 
 /* No reply comes any more: tell whoever still waits for one. */
 static void
-end_ops(struct lsh_lock *lock, void *arg)
+end_ops(struct lsh_resource *resource, void *arg)
 {
 	(void)arg;
-	lsh_each_op(op, &lock->ops)
+	lsh_each_op(op, &lsh_lock_of(resource)->ops)
 		op->verb->late(op);
 }
 
@@ -172,7 +136,6 @@ lsh_engine_close(struct lsh_engine *e)
 	struct lsh_thread *self = lsh_self();
 	int64_t timeout = e->backend->options.timeout, deadline = lsh_after(lsh_now_ns(), timeout);
 
-	atomic_store(&e->closing, true);
 	atomic_store(&e->backend->closing, true);
 	lsh_lock_each(e, close_lock, NULL);
 	lsh_backend_settle(e->backend, deadline);
@@ -198,12 +161,6 @@ lsh_engine_free(struct lsh_engine *e)
 		pthread_mutex_destroy(&e->counts[row].mutex);
 	pthread_mutex_destroy(&e->mutex);
 	lsh_free(e);
-}
-
-void
-lsh_engine_after_fork(struct lsh_engine *e)
-{
-	lsh_backend_after_fork(e->backend);
 }
 
 struct lsh_backend *
@@ -233,13 +190,14 @@ struct ended {
 };
 
 static void
-abandon_of(struct lsh_lock *lock, void *arg)
+abandon_of(struct lsh_resource *resource, void *arg)
 {
 	const struct ended *ended = arg;
-	struct lsh_hold *hold = lsh_hold_of(lock, ended->owner->id);
+	struct lsh_lock *lock = lsh_lock_of(resource);
+	struct lsh_hold *hold = lsh_hold_of(lock, ended->owner);
 
 	if (hold != NULL)
-		lsh_hold_abandon(lock, hold, ended->why);
+		abandon(lock, hold, ended->why);
 }
 
 void
@@ -253,14 +211,15 @@ lsh_engine_owner_ended(struct lsh_engine *e, const struct leash_owner *owner, co
 /* ---- what a client has done ---- */
 
 static void
-add_lock(struct lsh_lock *lock, void *arg)
+add_lock(struct lsh_resource *resource, void *arg)
 {
+	const struct lsh_lock *lock = lsh_lock_of(resource);
+	const struct lsh_list *queue = &lock->plain.link;
 	leash_stats *stats = arg;
-	struct lsh_list *queue = &lock->plain.link, *at, *after;
 
 	stats->holding += lock->hold != NULL;
 	do {
-		lsh_list_each(at, after, &lsh_container(queue, struct lsh_queue, link)->ops)
+		lsh_each_op(op, &lsh_container(queue, struct lsh_queue, link)->ops)
 			stats->waiting++;
 	} while ((queue = queue->next) != &lock->plain.link);
 }

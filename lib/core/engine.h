@@ -13,11 +13,6 @@ struct lsh_courier;
 struct lsh_engine;
 struct lsh_lock;
 
-struct lsh_engine_ops {
-	/* The server's clock left ours; any thread, perhaps with a mutex held: must not wait or call back. */
-	void (*clock_jumped)(void *ctx, int64_t by_us);
-};
-
 /* On what terms a lock is acquired. They lie first in the memory of a handle, and of holds through it. */
 struct lsh_terms {
 	atomic_uint references;   /* with the last one that memory is freed */
@@ -34,16 +29,15 @@ struct lsh_terms {
 
 void lsh_terms_unref(struct lsh_terms *terms);
 
-/* Make an engine and connect it. Events and log lines go through `courier`. `*out` is set only with LEASH_OK. */
+/* Make an engine and connect it. Events and log lines go through `courier`. `*out` is set only with LEASH_OK.
+ * `jumped`: the server's clock left ours; any thread, perhaps with a mutex held: must not wait or call back. */
 leash_status lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options,
-                             const struct lsh_engine_ops *ops, void *ctx, struct lsh_courier *courier,
+                             void (*jumped)(void *ctx, int64_t by_us), void *ctx, struct lsh_courier *courier,
                              leash_error *err);
 
 /* Release what is held, end every wait (LEASH_CLOSED), end the threads. Calls are allowed until lsh_engine_free(). */
 void lsh_engine_close(struct lsh_engine *engine);
 void lsh_engine_free(struct lsh_engine *engine); /* when it is closed and all its locks are; NULL is allowed */
-/* In the child: close its copies of the descriptors, and touch nothing else. */
-void lsh_engine_after_fork(struct lsh_engine *engine);
 struct lsh_backend *lsh_engine_backend(struct lsh_engine *engine);
 
 /* Around what close waits for: a thread that waits for a lock, or for an answer. */
@@ -63,14 +57,10 @@ const char *lsh_lock_shown(const struct lsh_lock *lock);
 struct lsh_resource *lsh_lock_resource(struct lsh_lock *lock);
 struct lsh_engine *lsh_lock_engine(struct lsh_lock *lock);
 
-/* It was broken from here (`done`), or perhaps was: tell the hold or wait of this client by that token, if any. */
-void lsh_lock_broken(struct lsh_lock *lock, const char *token, bool done);
-
 /* What this engine counts itself; memory only. */
 void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);
 
 /* Memory only. `owner` may be NULL: one that has nothing. */
-bool lsh_held(const struct lsh_lock *lock, const struct leash_owner *owner);
 int64_t lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner); /* ns, 0 if not held */
 unsigned lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner);
 uint64_t lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner);

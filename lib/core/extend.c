@@ -93,7 +93,7 @@ static void
 over(struct lsh_op *op, leash_status status)
 {
 	if (status == LEASH_LOST)
-		lsh_op_lost(op);
+		lsh_op_not_held(op, true);
 	else if (status == LEASH_CLOSED)
 		lsh_op_fail(op, status, 0, "the client was closed");
 	else
@@ -101,20 +101,18 @@ over(struct lsh_op *op, leash_status status)
 	finish(op, status);
 }
 
-static bool
+static leash_status
 begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
 	struct lsh_hold *hold = lsh_hold_check(op);
 	int64_t left;
 
-	if (hold == NULL)
-		return lsh_op_at_once(op, lsh_op_not_held(op));
-	if (hold != lock->hold)
-		return lsh_op_at_once(op, lsh_op_lost(op));
+	if (hold == NULL || hold != lock->hold)
+		return lsh_op_not_held(op, hold != NULL);
 	left = hold->lease->ends_at != LSH_NEVER ? hold->lease->ends_at - op->began : LSH_NEVER;
 	if (left < LSH_MS)
-		return lsh_op_at_once(op, lsh_op_fail(op, LEASH_INVALID, 0, "max_hold_ms leaves nothing to extend"));
+		return lsh_op_fail(op, LEASH_INVALID, 0, "max_hold_ms leaves nothing to extend");
 	if (left < op->lease_ms * LSH_MS)
 		op->lease_ms = left / LSH_MS;
 	if (op->deadline > lsh_lease_extend_limit(hold->lease, op->began))
@@ -124,7 +122,7 @@ begin(struct lsh_op *op)
 	lsh_op_wait_for(op, hold->lease);
 	set_extension(lock, hold->lease);
 	again(op);
-	return false;
+	return LEASH_OK;
 }
 
 const struct lsh_op_verb lsh_extending = {.begin = begin, .late = late, .again = again, .over = over};

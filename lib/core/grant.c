@@ -118,10 +118,7 @@ not_renewed(struct lsh_lease *lease, const leash_error *why, bool final)
 static void
 at_risk(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why)
 {
-	if (why != NULL)
-		lsh_notice_at_risk(hold_of(lease), acknowledged, wanted, why);
-	else
-		lsh_notice_recovered(hold_of(lease));
+	lsh_notice_risk(hold_of(lease), acknowledged, wanted, why);
 }
 
 static void

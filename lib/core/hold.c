@@ -1,15 +1,135 @@
-/* Holds: what an owner has, from the grant to the last release. */
+/* Holds: what an owner has, from the grant to the last release; and what the application is told of it, on the thread
+ * for callbacks. Those notices lie in the memory of the hold and keep it alive. */
 #include "core/core.h"
 
-#include <string.h>
+#include "base/memory.h"
+
+#include <stdio.h>
+
+enum { NOTICES = LEASH_EVENT_FENCE_REGRESSION + 1 };
+
+/* ---- notices ---- */
+
+void
+lsh_terms_unref(struct lsh_terms *terms)
+{
+	if (atomic_fetch_sub(&terms->references, 1) == 1)
+		lsh_free(terms);
+}
+
+void
+lsh_hold_unref(struct lsh_hold *hold)
+{
+	struct lsh_resource *resource = &hold->lock->resource;
+
+	if (atomic_fetch_sub(&hold->references, 1) != 1)
+		return;
+	lsh_owner_unref(hold->owner);
+	lsh_terms_unref(hold->terms);
+	lsh_free(hold);
+	lsh_lock_unref(resource);
+}
+
+static void
+deliver(struct lsh_letter *letter)
+{
+	struct lsh_notice *notice = lsh_container(letter, struct lsh_notice, letter);
+	struct lsh_hold *hold = notice->hold;
+	char text[100];
+	leash_event event = {
+		.size = sizeof event,
+		.lock = lsh_lock_name(hold->lock),
+		.fence = hold->fence,
+		.remaining_ms = notice->remaining_ms,
+		.text = notice->text,
+		.type = notice->type,
+	};
+
+	if (notice->wanted > 0) {
+		snprintf(text, sizeof text, "%u of %u %s", notice->acknowledged, notice->wanted, notice->text);
+		event.text = text;
+	}
+	hold->terms->on_event(hold->terms->event_arg, &event);
+	lsh_hold_unref(hold);
+}
+
+void
+lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
+{
+	int64_t left = atomic_load(&hold->lock->valid_until) - lsh_now_ns();
+	struct lsh_notice *notice = &hold->notices[type];
+
+	if (hold->terms->on_event == NULL)
+		return;
+	notice->text = text;
+	notice->remaining_ms = hold->lock->hold == hold && left > 0 ? left / LSH_MS : 0;
+	atomic_fetch_add(&hold->references, 1);
+	if (!lsh_courier_post(hold->lock->resource.backend->courier, &notice->letter))
+		lsh_hold_unref(hold);
+}
+
+/* Was it taken back? */
+static bool
+take_back(struct lsh_hold *hold, leash_event_type type)
+{
+	if (hold->terms->on_event == NULL ||
+	    !lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->notices[type].letter))
+		return false;
+	lsh_hold_unref(hold);
+	return true;
+}
+
+void
+lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why)
+{
+	bool at_risk = why != NULL;
+
+	if (hold->at_risk == at_risk)
+		return;
+	hold->at_risk = at_risk;
+	if (at_risk && hold->terms->on_event != NULL) {
+		hold->notices[LEASH_EVENT_JEOPARDY].acknowledged = acknowledged;
+		hold->notices[LEASH_EVENT_JEOPARDY].wanted = wanted;
+	}
+	if (!take_back(hold, at_risk ? LEASH_EVENT_RECOVERED : LEASH_EVENT_JEOPARDY))
+		lsh_notice(hold, at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED, at_risk ? why : "renewed again");
+}
+
+/* ---- life ---- */
 
 struct lsh_hold *
-lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
+lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms *terms)
+{
+	int notices = terms->on_event != NULL ? NOTICES : 0;
+	struct lsh_hold *hold = lsh_alloc(sizeof *hold + (size_t)notices * sizeof(struct lsh_notice));
+
+	if (hold == NULL)
+		return NULL;
+	lsh_lock_retain(&lock->resource);
+	hold->lock = lock;
+	lsh_owner_retain(owner);
+	hold->owner = owner;
+	atomic_fetch_add(&terms->references, 1);
+	hold->terms = terms;
+	atomic_init(&hold->references, 1);
+	for (int type = 0; type < notices; type++) {
+		struct lsh_notice *notice = &hold->notices[type];
+
+		lsh_list_init(&notice->letter.link);
+		notice->letter.deliver = deliver;
+		notice->hold = hold;
+		notice->type = (leash_event_type)type;
+	}
+	return hold;
+}
+
+struct lsh_hold *
+lsh_hold_of(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	struct lsh_hold *hold = lock->hold;
 
-	if (hold == NULL || hold->owner->id != owner)
-		for (hold = lock->lost; hold != NULL && hold->owner->id != owner;)
+	if (hold == NULL || hold->owner != owner)
+		for (hold = lock->lost; hold != NULL && hold->owner != owner;)
 			hold = hold->next;
 	return hold;
 }
@@ -17,7 +137,7 @@ lsh_hold_of(struct lsh_lock *lock, uint64_t owner)
 struct lsh_hold *
 lsh_hold_check(struct lsh_op *op)
 {
-	struct lsh_hold *hold = lsh_hold_of(op->lock, op->owner->id);
+	struct lsh_hold *hold = lsh_hold_of(op->lock, op->owner);
 
 	if (hold != NULL && hold == op->lock->hold && op->began >= hold->lease->valid_until)
 		lsh_lease_lose(hold->lease, "its lease ran out");
@@ -82,25 +202,7 @@ lsh_hold_unwind(struct lsh_hold *hold)
 	lsh_hold_unref(hold);
 }
 
-void
-lsh_hold_abandon(struct lsh_lock *lock, struct lsh_hold *hold, const char *why)
-{
-	if (hold == lock->hold) {
-		lsh_count(lock, LSH_COUNT_ABANDONED);
-		lsh_notice(hold, LEASH_EVENT_ABANDONED, why);
-		lsh_lease_release(lsh_hold_finish(lock), NULL);
-		lsh_queue_drive(&lock->plain);
-	}
-	lsh_hold_unwind(hold);
-}
-
 /* ---- memory only ---- */
-
-bool
-lsh_held(const struct lsh_lock *lock, const struct leash_owner *owner)
-{
-	return lsh_remaining(lock, owner) > 0;
-}
 
 int64_t
 lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner)
@@ -123,7 +225,7 @@ find_valid(struct lsh_lock *lock, const struct leash_owner *owner)
 {
 	struct lsh_hold *hold = lock->hold;
 
-	return owner != NULL && hold != NULL && hold->owner->id == owner->id && lsh_held(lock, owner) ? hold : NULL;
+	return hold != NULL && hold->owner == owner && lsh_remaining(lock, owner) > 0 ? hold : NULL;
 }
 
 unsigned
@@ -133,7 +235,7 @@ lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner)
 	unsigned depth;
 
 	lsh_monitor_enter(&lock->resource.monitor);
-	hold = owner != NULL ? lsh_hold_of(lock, owner->id) : NULL;
+	hold = lsh_hold_of(lock, owner);
 	depth = hold != NULL ? hold->depth : 0;
 	lsh_monitor_leave(&lock->resource.monitor);
 	return depth;
@@ -155,21 +257,16 @@ lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner)
 size_t
 lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, size_t size)
 {
+	char token[LSH_TOKEN_SIZE] = "";
 	const struct lsh_hold *hold;
-	size_t n = 0, copied = 0;
-	char token[LSH_TOKEN_SIZE];
+	size_t n;
 
 	lsh_monitor_enter(&lock->resource.monitor);
 	hold = find_valid(lock, owner);
-	if (hold != NULL) {
-		n = lsh_lease_token(hold->lease, token);
-		copied = n < size ? n : size > 0 ? size - 1 : 0;
-		if (size > 0)
-			memcpy(out, token, copied);
-	}
-	if (size > 0)
-		out[copied] = '\0';
+	n = hold != NULL ? lsh_lease_token(hold->lease, token) : 0;
 	lsh_monitor_leave(&lock->resource.monitor);
+	if (size > 0)
+		snprintf(out, size, "%s", token);
 	return n;
 }
 
@@ -179,8 +276,8 @@ lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner)
 	struct lsh_hold *hold;
 
 	lsh_monitor_enter(&lock->resource.monitor);
-	hold = owner != NULL ? lsh_hold_of(lock, owner->id) : NULL;
-	if (hold != NULL && hold == lock->hold) {
+	hold = lock->hold;
+	if (hold != NULL && hold->owner == owner) {
 		int64_t now = lsh_now_ns();
 		bool was_hung = lsh_hold_is_hung(hold, now);
 

@@ -39,7 +39,7 @@ struct lsh_op {
 	struct lsh_terms *terms;
 	const struct lsh_front *front;
 	struct lsh_parker *reader;   /* of the thread that waits for it; or NULL */
-	const char *token;           /* of an adoption or a break; until it has begun */
+	const char *token;           /* of an adoption, until it has begun; of a break, until it is DONE */
 	int64_t wait_ms;             /* of an acquire */
 	int64_t lease_ms;            /* of an extension; or of an acquire, if its terms are not to say */
 	int64_t began;               /* when it was called; what counts is what is so then, or later */

@@ -101,48 +101,41 @@ late(struct lsh_op *op)
 	lsh_op_finish(op, status);
 }
 
-/* Release at the server what has been released here. */
-static bool
-release_lease(struct lsh_op *op, struct lsh_lease *lease)
-{
-	if (op->reader != NULL)
-		lsh_op_wait_for(op, lease);
-	else
-		lsh_op_at_once(op, lsh_op_fail(op, LEASH_UNKNOWN, ENOMEM, "it is released in the background: "
-		                               "there is no memory to wait for the answer"));
-	lsh_lease_release(lease, op->reader);
-	/* the next request of a plain queue goes out in the same write, right behind the release that lets it */
-	lsh_queue_drive(&op->lock->plain);
-	return op->reader == NULL;
-}
-
-static bool
+static leash_status
 begin(struct lsh_op *op)
 {
 	struct lsh_lock *lock = op->lock;
-	struct lsh_hold *hold = op->owner != NULL ? lsh_hold_check(op) : NULL;
+	struct lsh_hold *hold = lsh_hold_check(op);
 	struct lsh_lease *lease;
 
 	if (hold == NULL)
-		return lsh_op_at_once(op, lsh_op_not_held(op));
+		return lsh_op_not_held(op, false);
+	hold->depth--;
 	if (hold != lock->hold) {
-		lsh_op_at_once(op, lsh_op_lost(op));
-		if (--hold->depth == 0)
+		if (hold->depth == 0)
 			lsh_hold_unwind(hold);
-		return true;
+		return lsh_op_not_held(op, true);
 	}
-	if (--hold->depth > 0) {
+	if (hold->depth > 0) {
 		hold->lease->depth = hold->depth;
-		return lsh_op_at_once(op, LEASH_OK);
+		return LEASH_OK;
 	}
 	lsh_count(lock, LSH_COUNT_RELEASED);
 	if (hand_off(lock)) {
 		lsh_hold_unwind(hold);
-		return lsh_op_at_once(op, LEASH_OK);
+		return LEASH_OK;
 	}
 	lease = lsh_hold_finish(lock);
 	lsh_hold_unwind(hold);
-	return release_lease(op, lease);
+	if (op->reader != NULL)
+		lsh_op_wait_for(op, lease);
+	lsh_lease_release(lease, op->reader);
+	/* the next request of a plain queue goes out in the same write, right behind the release that lets it */
+	lsh_queue_drive(&lock->plain);
+	if (op->reader != NULL)
+		return LEASH_OK;
+	return lsh_op_fail(op, LEASH_UNKNOWN, ENOMEM,
+	                   "it is released in the background: there is no memory to wait for the answer");
 }
 
 const struct lsh_op_verb lsh_releasing = {.begin = begin, .late = late, .ended = ended};

@@ -90,9 +90,10 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 	return status;
 }
 
-struct lsh_lock *
-lsh_lock_find(struct lsh_engine *e, const char *key, size_t size)
+struct lsh_resource *
+lsh_lock_find(void *engine, const char *key, size_t size)
 {
+	struct lsh_engine *e = engine;
 	uint64_t hash = lsh_map_hash(&e->locks, key, size);
 	struct lsh_lock *lock;
 
@@ -101,7 +102,7 @@ lsh_lock_find(struct lsh_engine *e, const char *key, size_t size)
 	if (lock != NULL)
 		atomic_fetch_add(&lock->references, 1);
 	pthread_mutex_unlock(&e->mutex);
-	return lock;
+	return lock != NULL ? &lock->resource : NULL;
 }
 
 void
@@ -115,14 +116,15 @@ lsh_count(struct lsh_lock *lock, enum lsh_count what)
 }
 
 void
-lsh_lock_retain(struct lsh_lock *lock)
+lsh_lock_retain(struct lsh_resource *resource)
 {
-	atomic_fetch_add_explicit(&lock->references, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&lsh_lock_of(resource)->references, 1, memory_order_relaxed);
 }
 
 void
-lsh_lock_unref(struct lsh_lock *lock)
+lsh_lock_unref(struct lsh_resource *resource)
 {
+	struct lsh_lock *lock = lsh_lock_of(resource);
 	struct lsh_engine *e = lsh_engine_of(lock);
 	unsigned n = atomic_load_explicit(&lock->references, memory_order_relaxed);
 	bool last;
@@ -142,8 +144,9 @@ lsh_lock_unref(struct lsh_lock *lock)
 }
 
 void
-lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *arg), void *arg)
+lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, void *arg), void *arg)
 {
+	struct lsh_engine *e = engine;
 	struct lsh_map_cursor cursor;
 	struct lsh_map_node *at;
 
@@ -154,7 +157,7 @@ lsh_lock_each(struct lsh_engine *e, void (*visit)(struct lsh_lock *lock, void *a
 		/* so that a visit cannot free its lock */
 		atomic_fetch_add(&lock->references, 1);
 		lsh_monitor_enter(&lock->resource.monitor);
-		visit(lock, arg);
+		visit(&lock->resource, arg);
 		lsh_monitor_leave(&lock->resource.monitor);
 		if (atomic_fetch_sub(&lock->references, 1) == 1) {
 			lsh_map_remove(&e->locks, &lock->node);

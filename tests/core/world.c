@@ -585,7 +585,6 @@ clock_jumped(void *ctx, int64_t by_us)
 int
 world_begin(void **state)
 {
-	static const struct lsh_engine_ops ops = {.clock_jumped = clock_jumped};
 	struct lsh_backend_options options = {
 		.uri = &uri, .prefix = "leash", .client_name = "world", .timeout = TIMEOUT_MS * LSH_MS, .lease_ms = LEASE_MS,
 		.fence_ttl_ms = 3600000,
@@ -608,7 +607,7 @@ world_begin(void **state)
 		                                     .on_event = note_event, .event_arg = &people[i]};
 	}
 	assert_int_equal(lsh_uri_parse(&uri, world_uri, &err), LEASH_OK);
-	assert_int_equal(lsh_engine_open(&engine, &options, &ops, NULL, NULL, &err), LEASH_OK);
+	assert_int_equal(lsh_engine_open(&engine, &options, clock_jumped, NULL, NULL, &err), LEASH_OK);
 	open_lock(false);
 	return 0;
 }

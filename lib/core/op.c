@@ -1,5 +1,5 @@
-/* Queues: the ops that wait, in order; the lease of the first one is acquired, and the others wait for it. And what all
- * ops have in common, in a queue or not: how they begin, wake and end. */
+/* Ops: what all have in common; the queues in which they wait, in order; and acquiring, for which queues are. The lease
+ * of the first op of a queue is acquired, and the others wait for it. */
 #include "core/core.h"
 
 #include "base/error.h"
@@ -7,6 +7,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+static const leash_error no_memory = {LEASH_NO_MEMORY, ENOMEM, "out of memory"};
+
+/* ---- queues ---- */
 
 static void
 drop_lease(struct lsh_queue *queue)
@@ -38,7 +42,6 @@ pass_on(struct lsh_queue *queue, struct lsh_op *op)
 static void
 serve(struct lsh_queue *queue, struct lsh_op *op)
 {
-	static const leash_error no_memory = {LEASH_NO_MEMORY, ENOMEM, "out of memory"};
 	struct lsh_lease *lease = queue->lease;
 
 	if (lease != NULL && lease->state != LSH_PENDING && !lsh_lease_fits(lease, &op->want))
@@ -92,23 +95,6 @@ lsh_queue_drive(struct lsh_queue *queue)
 		pass_on(queue, op);
 }
 
-static void
-tell(struct lsh_later *later)
-{
-	struct lsh_op *op = lsh_container(later, struct lsh_op, later);
-
-	op->front->done(op);
-}
-
-void
-lsh_op_stir(struct lsh_op *op)
-{
-	if (op->state != LSH_OP_WAITING)
-		return;
-	atomic_store(&op->stirred, true);
-	op->front->stirred(op);
-}
-
 /* The next one of its queue goes on. The last one cancels the token. */
 static void
 leave_queue(struct lsh_op *op)
@@ -123,6 +109,25 @@ leave_queue(struct lsh_op *op)
 		lsh_list_remove(&queue->link);
 	else if (was_first)
 		lsh_queue_drive(queue);
+}
+
+/* ---- what ops have in common ---- */
+
+void
+lsh_op_stir(struct lsh_op *op)
+{
+	if (op->state != LSH_OP_WAITING)
+		return;
+	atomic_store(&op->stirred, true);
+	op->front->stirred(op);
+}
+
+static void
+tell(struct lsh_later *later)
+{
+	struct lsh_op *op = lsh_container(later, struct lsh_op, later);
+
+	op->front->done(op);
 }
 
 void
@@ -148,8 +153,6 @@ lsh_op_finish(struct lsh_op *op, leash_status status)
 		lsh_monitor_later(&op->lock->resource.monitor, &op->later);
 }
 
-/* ---- what they have in common ---- */
-
 leash_status
 lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
 {
@@ -163,12 +166,14 @@ lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *f
 	                text);
 }
 
-bool
-lsh_op_at_once(struct lsh_op *op, leash_status status)
+leash_status
+lsh_op_not_held(struct lsh_op *op, bool was_lost)
 {
-	op->state = LSH_OP_DONE;
-	op->status = status;
-	return true;
+	if (was_lost)
+		return lsh_op_fail(op, LEASH_LOST, 0, "it was lost while it was held");
+	if (lsh_is_closing(op->lock))
+		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
+	return lsh_op_fail(op, LEASH_NOT_HELD, 0, "this owner does not hold it");
 }
 
 bool
@@ -203,20 +208,6 @@ lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease)
 	lsh_list_append(&op->lock->ops, &op->link);
 }
 
-leash_status
-lsh_op_not_held(struct lsh_op *op)
-{
-	if (lsh_is_closing(op->lock))
-		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
-	return lsh_op_fail(op, LEASH_NOT_HELD, 0, "this owner does not hold it");
-}
-
-leash_status
-lsh_op_lost(struct lsh_op *op)
-{
-	return lsh_op_fail(op, LEASH_LOST, 0, "it was lost while it was held");
-}
-
 /* ---- its front ---- */
 
 /* Entered. */
@@ -240,13 +231,19 @@ bool
 lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb, struct lsh_outlook *outlook)
 {
 	struct lsh_monitor *monitor = &op->lock->resource.monitor;
+	leash_status status;
 	bool done;
 
 	op->verb = verb;
 	lsh_monitor_enter(monitor);
-	done = verb->begin(op);
-	if (!done && outlook != NULL)
+	status = verb->begin(op);
+	done = op->state == LSH_OP_NEW;
+	if (done) {
+		op->state = LSH_OP_DONE;
+		op->status = status;
+	} else if (outlook != NULL) {
 		look(op, outlook);
+	}
 	lsh_monitor_leave(monitor);
 	return done;
 }
@@ -281,3 +278,116 @@ lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook)
 	lsh_monitor_leave(&op->lock->resource.monitor);
 	return waits;
 }
+
+/* ---- acquiring ---- */
+
+static leash_status
+nest(struct lsh_op *op, struct lsh_hold *hold)
+{
+	if (hold != op->lock->hold) {
+		lsh_count(op->lock, LSH_COUNT_GAVE_UP);
+		return lsh_op_fail(op, LEASH_LOST, 0,
+		                   "an earlier hold of this owner was lost: release it before it is acquired again");
+	}
+	if ((op->lock->resource.kind->flags & LSH_REENTRANT) == 0)
+		return lsh_op_fail(op, LEASH_INVALID, 0, "this owner holds it already");
+	if (hold->depth == LEASH_DEPTH_MAX)
+		return lsh_op_fail(op, LEASH_INVALID, 0, "nested deeper than %d", LEASH_DEPTH_MAX);
+	hold->lease->depth = ++hold->depth;
+	return LEASH_OK;
+}
+
+/* It ends without the lock: say why, with what was in its way. */
+static leash_status
+explain(struct lsh_op *op, leash_status status)
+{
+	lsh_count(op->lock, LSH_COUNT_GAVE_UP);
+	switch (status) {
+	case LEASH_TIMEOUT:
+		if (op->want.tries)
+			return lsh_op_fail(op, LEASH_TIMEOUT, 0, "another owner has it");
+		return lsh_op_fail(op, LEASH_TIMEOUT, 0, "other owners had it for all of %lld ms", (long long)op->wait_ms);
+	case LEASH_CANCELED:
+		return lsh_op_fail(op, LEASH_CANCELED, 0, "the wait was canceled");
+	case LEASH_CLOSED:
+		return lsh_op_fail(op, LEASH_CLOSED, 0, "the client was closed");
+	default:
+		return lsh_op_fail(op, status, op->why.sys_errno, "%.180s%s", op->why.text,
+		                   op->pending ? ": released again" : "");
+	}
+}
+
+static void
+over(struct lsh_op *op, leash_status status)
+{
+	lsh_op_finish(op, explain(op, status));
+}
+
+static bool
+is_trouble(const leash_error *why)
+{
+	return why->status != LEASH_OK && why->status != LEASH_TIMEOUT;
+}
+
+/* Its time is over. TIMEOUT if another owner has the lock, else the status of the trouble, which is left in op->why. */
+static leash_status
+why_late(struct lsh_op *op, const struct lsh_queue *queue)
+{
+	const struct lsh_op *first = lsh_queue_first(queue);
+	leash_error why = {LEASH_TIMEOUT, 0, ""};
+
+	if (op->lock->hold == NULL && first != NULL) {
+		if (first == op || is_trouble(&first->why))
+			why = first->why; /* the first one speaks for all */
+		if (queue->lease != NULL && queue->lease->state < LSH_ENDING)
+			lsh_lease_describe(queue->lease, &why);
+	}
+	op->why = why;
+	return is_trouble(&why) ? why.status : LEASH_TIMEOUT;
+}
+
+static void
+late(struct lsh_op *op)
+{
+	over(op, why_late(op, op->queue));
+}
+
+static void
+again(struct lsh_op *op)
+{
+	if (lsh_queue_first(op->queue) == op)
+		lsh_queue_drive(op->queue);
+	else
+		op->wakes_at = LSH_NEVER;
+}
+
+static leash_status
+begin(struct lsh_op *op)
+{
+	struct lsh_lock *lock = op->lock;
+	struct lsh_hold *hold = lsh_hold_check(op);
+	/* by others of this process */
+	bool is_wanted = lock->hold != NULL || !lsh_list_empty(&lock->plain.ops) || !lsh_list_empty(&lock->plain.link);
+
+	if (hold != NULL)
+		return nest(op, hold);
+	op->want.tries = op->wait_ms == 0;
+	/* also where there would be nothing to wait for */
+	if (lsh_cancel_is_fired(op->cancel))
+		return explain(op, LEASH_CANCELED);
+	if (lsh_is_closing(lock))
+		return explain(op, LEASH_CLOSED);
+	if (op->want.tries && is_wanted)
+		return explain(op, why_late(op, &lock->plain));
+	if (!lsh_op_join(op, lock->fair ? &op->own : &lock->plain)) {
+		op->why = no_memory;
+		return explain(op, LEASH_NO_MEMORY);
+	}
+	if (lock->fair)
+		lsh_list_append(&lock->plain.link, &op->own.link);
+	if (lsh_queue_first(op->queue) == op)
+		lsh_queue_drive(op->queue);
+	return LEASH_OK;
+}
+
+const struct lsh_op_verb lsh_acquiring = {.begin = begin, .late = late, .again = again, .over = over};
