@@ -1,7 +1,6 @@
 #include "base/owner.h"
 
 #include "base/memory.h"
-#include "base/process.h"
 
 #include <stddef.h>
 
@@ -11,19 +10,6 @@ lsh_owner_id(void)
 	static _Atomic uint64_t last;
 
 	return atomic_fetch_add(&last, 1) + 1;
-}
-
-struct leash_owner *
-lsh_owner_new(void)
-{
-	struct leash_owner *owner = lsh_new(struct leash_owner);
-
-	if (owner == NULL)
-		return NULL;
-	owner->id = lsh_owner_id();
-	owner->process = lsh_process_id();
-	atomic_init(&owner->references, 1);
-	return owner;
 }
 
 void

@@ -18,8 +18,7 @@ struct leash_owner {
 /* A number for a new owner. */
 uint64_t lsh_owner_id(void);
 
-/* An application's own, with one reference. NULL: no memory. */
-struct leash_owner *lsh_owner_new(void);
+/* Of an application's own; nothing for a thread's. */
 void lsh_owner_retain(struct leash_owner *owner);
 void lsh_owner_unref(struct leash_owner *owner);
 

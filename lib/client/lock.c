@@ -1,42 +1,79 @@
-/* The public face of a lock: handles, and the checks that every call begins with. */
+/* The calls on a handle that may wait. Each makes an op on the stack of its thread, which reads where the op's news come
+ * from until it is done. */
 #include "client/lock.h"
 
+#include "admin/inspect.h"
 #include "base/cancel.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/process.h"
-#include "base/text.h"
-#include "base/thread.h"
 #include "client/options.h"
-#include "admin/lock_line.h"
-#include "client/wait.h"
+#include "core/op.h"
 
 #include <leash/takeover.h>
 
 #include <errno.h>
 #include <string.h>
 
-leash_status
-lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
+/* An op, and the thread that waits for it. */
+struct wait {
+	struct lsh_op op;
+	struct lsh_thread *thread; /* NULL: no memory for it */
+	atomic_bool done;
+};
+
+/* ---- waiting ---- */
+
+static void
+wake(struct lsh_thread *thread)
 {
-	if (lock == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the lock is NULL", call);
-	if (lock->owner != NULL && atomic_load(&lock->owner->gone))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: the owner of this handle was freed",
-		                lsh_lock_shown(lock->lock), call);
-	return lsh_client_check(lock->client, lsh_lock_shown(lock->lock), err);
+	if (thread != lsh_self_if_known())
+		lsh_unpark(&thread->parker);
 }
 
-/* Who calls. NULL: no memory; or, if it need not be made known, one that has nothing. */
-static leash_owner *
-caller(const leash_lock *lock, bool make_known)
+static void
+done(struct lsh_op *op)
 {
-	struct lsh_thread *self;
+	struct wait *w = lsh_container(op, struct wait, op);
+	struct lsh_thread *thread = w->thread;
 
-	if (lock->owner != NULL)
-		return lock->owner;
-	self = make_known ? lsh_self() : lsh_self_if_known();
-	return self != NULL ? &self->owner : NULL;
+	atomic_store(&w->done, true); /* from here on the op may be gone */
+	wake(thread);
+}
+
+static void
+stirred(struct lsh_op *op)
+{
+	wake(lsh_container(op, struct wait, op)->thread);
+}
+
+static bool
+is_over(void *arg)
+{
+	const struct wait *w = arg;
+
+	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_cancel_is_fired(w->op.cancel);
+}
+
+/* Until the op is done. */
+static void
+wait_for(struct wait *w, struct lsh_outlook *outlook)
+{
+	struct lsh_engine *e = lsh_lock_engine(w->op.lock);
+
+	lsh_engine_enter(e);
+	lsh_backend_flush(lsh_engine_backend(e));
+	do {
+		if (outlook->source.host != NULL)
+			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);
+		else
+			while (!is_over(w) && lsh_now_ns() < outlook->tick_at)
+				lsh_park(&w->thread->parker, outlook->tick_at);
+		if (!atomic_load(&w->done) && (lsh_cancel_is_fired(w->op.cancel) || lsh_now_ns() >= outlook->tick_at))
+			lsh_op_tick(&w->op);
+	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
+	while (!atomic_load(&w->done))
+		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
+	lsh_engine_leave(e);
 }
 
 static leash_status
@@ -45,179 +82,119 @@ no_memory(const leash_lock *lock, leash_error *err)
 	return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "lock '%s': out of memory", lsh_lock_shown(lock->lock));
 }
 
-/* May its memory be looked at? */
-static bool
-is_usable(const leash_lock *lock)
+static int64_t
+timeout_of(const leash_lock *lock)
 {
-	return lock != NULL && lsh_process_is(lock->client->process);
+	return lsh_lock_resource(lock->lock)->backend->options.timeout;
 }
 
-/* On a quorum a server that was restarted without its data could give a lock away that a majority holds. So it must be
- * known for how long that one may be held. */
+/* What waits takes a thread that can be woken. */
 static leash_status
-check_quorum(const leash_client *client, const struct lsh_terms *terms, bool fair, const char *shown, leash_error *err)
+make(struct wait *w, leash_lock *lock, leash_error *err)
 {
-	if (client->uri.deployment != LSH_QUORUM)
-		return LEASH_OK;
-	if (fair)
-		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
-		                "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
-	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
-		return lsh_fail(err, LEASH_INVALID, 0,
-		                "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway",
-		                shown, terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
-	if (terms->safety.restart_guard_ms == 0)
-		return lsh_fail(err, LEASH_INVALID, 0,
-		                "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long "
-		                "a server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as "
-		                "restart_guard= in the URI", shown);
-	return LEASH_OK;
-}
+	static const struct lsh_front front = {.done = done, .stirred = stirred};
+	struct lsh_thread *self = lsh_self();
+	struct lsh_op *op = &w->op;
 
-/* Nor may a lease be longer than that. */
-static leash_status
-check_guard(const leash_client *client, const struct lsh_terms *terms, int64_t lease_ms, const char *shown,
-            leash_error *err)
-{
-	if (client->uri.deployment != LSH_QUORUM || lease_ms <= terms->safety.restart_guard_ms)
-		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0,
-	                "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
-	                "longest lease that anybody uses", shown, (long long)lease_ms,
-	                (long long)terms->safety.restart_guard_ms);
+	/* but for the texts, of which only the first byte matters */
+	memset(op, 0, offsetof(struct lsh_op, why));
+	op->why.status = LEASH_OK;
+	op->why.sys_errno = 0;
+	op->why.text[0] = '\0';
+	op->lock = lock->lock;
+	op->owner = lock->owner != NULL || self == NULL ? lock->owner : &self->owner;
+	op->terms = &lock->terms;
+	op->front = &front;
+	op->reader = self != NULL ? &self->parker : NULL;
+	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
+	/* An answer is awaited for one timeout and, if that breaks the connection, for another one on a new connection. */
+	op->deadline = lsh_after(op->began, 2 * timeout_of(lock));
+	lsh_list_init(&op->link);
+	w->thread = self;
+	atomic_init(&w->done, false);
+	return self != NULL ? LEASH_OK : no_memory(lock, err);
 }
 
 static leash_status
-check_owner(const leash_owner *owner, const char *shown, leash_error *err)
+run(struct wait *w, const struct lsh_op_verb *verb, leash_error *err)
 {
-	if (owner == NULL)
-		return LEASH_OK;
-	if (!lsh_process_is(owner->process))
-		return lsh_fail(err, LEASH_FORKED, 0,
-		                "lock '%s': the owner belongs to the parent process: make one in the child", shown);
-	if (atomic_load(&owner->gone))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
-	return LEASH_OK;
+	struct lsh_outlook outlook;
+
+	if (!lsh_op_begin(&w->op, verb, &outlook))
+		wait_for(w, &outlook);
+	if (w->op.status != LEASH_OK && err != NULL)
+		*err = w->op.why;
+	return w->op.status;
 }
 
-leash_status
-lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,
-               const leash_lock_options *options, leash_error *err)
+/* The same for what makes a hold: for an owner one thread at a time, as two would find that it has none, and make two.
+ * What acknowledges it, a thread and descriptors, is made before the server is asked. */
+static leash_status
+run_for_hold(struct wait *w, leash_lock *lock, const struct lsh_op_verb *verb, leash_error *err)
 {
-	leash_lock *lock = lsh_new(leash_lock);
+	struct lsh_resource *resource = lsh_lock_resource(lock->lock);
+	const char *shown = lsh_lock_shown(lock->lock);
+	char text[LSH_ERRNO_TEXT];
 	leash_status status;
-	char shown[80];
-	bool fair;
+	int e;
 
-	if (lock == NULL)
-		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
-	lsh_show(shown, sizeof shown, name, strlen(name));
-	status = lsh_lock_options_read(&lock->terms, &fair, &lock->owner, options, &client->defaults, shown, err);
-	if (status == LEASH_OK)
-		status = check_quorum(client, &lock->terms, fair, shown, err);
-	if (status == LEASH_OK)
-		status = check_guard(client, &lock->terms, lock->terms.lease_ms, shown, err);
-	if (status == LEASH_OK)
-		status = check_owner(lock->owner, shown, err);
-	if (status == LEASH_OK)
-		status = lsh_lock_open(&lock->lock, client->engine, name, kind, fair, err);
-	if (status != LEASH_OK) {
-		lsh_free(lock);
-		return status;
+	if (lock->owner != NULL && atomic_exchange(&lock->owner->busy, true))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", shown);
+	if (lsh_backend_prepare(resource, &lock->terms.safety) || atomic_load(&resource->backend->closing)) {
+		status = run(w, verb, err);
+	} else {
+		e = errno;
+		status = lsh_fail(err, LEASH_NO_MEMORY, e, "lock '%s': a connection for its replicas: %s", shown,
+		                  lsh_shortage_text(e, text));
 	}
-	lock->client = client;
-	lsh_client_retain(client);
 	if (lock->owner != NULL)
-		lsh_owner_retain(lock->owner);
-	*out = lock;
-	return LEASH_OK;
-}
-
-leash_status
-leash_lock_new(leash_lock **out, leash_client *client, const char *name, const leash_lock_options *options,
-               leash_error *err)
-{
-	static const char call[] = "leash_lock_new";
-	size_t n = name != NULL ? strnlen(name, LEASH_NAME_MAX + 1) : 0;
-	struct lsh_guard guard;
-	leash_status status;
-
-	if (out == NULL || client == NULL || name == NULL)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: %s is NULL", call,
-		                out == NULL ? "`out`" : client == NULL ? "the client" : "the name");
-	if (n == 0)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name is empty: it must have 1 to %d bytes", call,
-		                LEASH_NAME_MAX);
-	if (n > LEASH_NAME_MAX)
-		return lsh_fail(err, LEASH_INVALID, 0, "%s: the name has more than %d bytes: it begins with '%.40s'", call,
-		                LEASH_NAME_MAX, name);
-	status = lsh_client_is_there(client, call, err);
-	if (status != LEASH_OK)
-		return status;
-	guard = lsh_enter();
-	status = lsh_handle_new(out, client, name, &lsh_mutex, options, err);
-	lsh_leave(guard);
+		atomic_store(&lock->owner->busy, false);
 	return status;
 }
 
-void
-leash_lock_free(leash_lock *lock)
-{
-	struct lsh_guard guard;
+/* ---- acquiring ---- */
 
-	if (lock == NULL)
-		return;
-	guard = lsh_enter();
-	/* in a forked child what lies below may be locked by threads that are not here */
-	if (is_usable(lock)) {
-		lsh_lock_close(lock->lock);
-		lsh_client_unref(lock->client);
-	}
-	lsh_owner_unref(lock->owner);
-	lsh_terms_unref(&lock->terms);
-	lsh_leave(guard);
-}
-
-/* One thread at a time makes holds for an owner: two would find that it has none, and make two. */
 static leash_status
-begin_for(const leash_lock *lock, leash_owner *owner, leash_error *err)
+acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
 {
-	if (owner == NULL)
+	struct lsh_seat *seat = NULL;
+	struct wait w;
+	leash_status status = make(&w, lock, err);
+
+	if (status != LEASH_OK)
+		return status;
+	if (how->cancel != NULL && (seat = lsh_cancel_sit(how->cancel, &w.thread->parker)) == NULL)
 		return no_memory(lock, err);
-	if (lock->owner != NULL && atomic_exchange(&owner->busy, true))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment",
-		                lsh_lock_shown(lock->lock));
-	return LEASH_OK;
-}
-
-static leash_status
-acquire(leash_lock *lock, int64_t wait_ms, int64_t lease_ms, leash_cancel *cancel, leash_error *err)
-{
-	struct lsh_guard guard = lsh_enter();
-	leash_owner *owner = caller(lock, true);
-	leash_status status = begin_for(lock, owner, err);
-
-	if (status == LEASH_OK) {
-		status = lsh_acquire(lock->lock, owner, &lock->terms, wait_ms, lease_ms, cancel, err);
-		atomic_store(&owner->busy, false);
-	}
-	lsh_leave(guard);
+	w.op.cancel = how->cancel;
+	w.op.wait_ms = how->wait_ms;
+	w.op.lease_ms = how->lease_ms;
+	if (how->wait_ms == 0)
+		w.op.deadline = lsh_after(w.op.began, timeout_of(lock));
+	else
+		w.op.deadline = how->wait_ms == LEASH_FOREVER ? LSH_NEVER : lsh_after_ms(w.op.began, how->wait_ms);
+	status = run_for_hold(&w, lock, &lsh_acquiring, err);
+	lsh_cancel_rise(seat);
 	return status;
 }
 
 leash_status
 leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
 {
+	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_acquire", err);
 
 	if (status == LEASH_OK)
 		status = lsh_check_wait(wait_ms, lsh_lock_shown(lock->lock), err);
-	return status == LEASH_OK ? acquire(lock, wait_ms, 0, NULL, err) : status;
+	if (status == LEASH_OK)
+		status = acquire(lock, &(leash_acquire){.wait_ms = wait_ms}, err);
+	lsh_leave(guard);
+	return status;
 }
 
 leash_status
 leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err)
 {
+	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_acquire_with", err);
 	leash_acquire a = {0};
 
@@ -227,21 +204,53 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 		status = lsh_fail(err, LEASH_FORKED, 0,
 		                  "lock '%s': the cancel belongs to the parent process: make one in the child",
 		                  lsh_lock_shown(lock->lock));
+	if (status == LEASH_OK && a.lease_ms != 0)
+		status = lsh_handle_check_lease(lock, a.lease_ms, err);
 	if (status == LEASH_OK)
-		status = check_guard(lock->client, &lock->terms, a.lease_ms, lsh_lock_shown(lock->lock), err);
-	return status == LEASH_OK ? acquire(lock, a.wait_ms, a.lease_ms, a.cancel, err) : status;
+		status = acquire(lock, &a, err);
+	lsh_leave(guard);
+	return status;
 }
+
+leash_status
+leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
+{
+	struct lsh_guard guard = lsh_enter();
+	leash_status status = lsh_handle_check(lock, "leash_lock_adopt", err);
+	const char *wrong = "it is NULL";
+	struct wait w;
+
+	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
+	if (status == LEASH_OK && (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong)))
+		status = lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that is no owner token, \"<uuid>:<n>\": %s",
+		                  lsh_lock_shown(lock->lock), wrong);
+	if (status == LEASH_OK && memcmp(token, lsh_lock_resource(lock->lock)->backend->uuid, LSH_UUID_SIZE) == 0)
+		status = lsh_fail(err, LEASH_INVALID, 0,
+		                  "lock '%s': that token is one of this client's own: share the handle's owner instead",
+		                  lsh_lock_shown(lock->lock));
+	if (status == LEASH_OK)
+		status = make(&w, lock, err);
+	if (status == LEASH_OK) {
+		w.op.token = token;
+		status = run_for_hold(&w, lock, &lsh_adopting, err);
+	}
+	lsh_leave(guard);
+	return status;
+}
+
+/* ---- the others ---- */
 
 leash_status
 leash_lock_release(leash_lock *lock, leash_error *err)
 {
+	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_release", err);
-	struct lsh_guard guard;
+	struct wait w;
 
-	if (status != LEASH_OK)
-		return status;
-	guard = lsh_enter();
-	status = lsh_release(lock->lock, caller(lock, false), err);
+	if (status == LEASH_OK) {
+		make(&w, lock, NULL); /* without memory it is released all the same, in the background */
+		status = run(&w, &lsh_releasing, err);
+	}
 	lsh_leave(guard);
 	return status;
 }
@@ -251,109 +260,39 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_extend", err);
-	leash_owner *owner;
+	struct wait w;
 
 	if (status == LEASH_OK)
-		status = lsh_check_lease(lease_ms, lsh_lock_shown(lock->lock), "lease_ms", err);
+		status = lsh_handle_check_lease(lock, lease_ms, err);
 	if (status == LEASH_OK)
-		status = check_guard(lock->client, &lock->terms, lease_ms, lsh_lock_shown(lock->lock), err);
+		status = make(&w, lock, err);
 	if (status == LEASH_OK) {
-		owner = caller(lock, true);
-		status = owner != NULL ? lsh_extend(lock->lock, owner, lease_ms, err) : no_memory(lock, err);
+		w.op.lease_ms = lease_ms;
+		status = run(&w, &lsh_extending, err);
 	}
 	lsh_leave(guard);
 	return status;
 }
 
-leash_status
-leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
-{
-	leash_status status = lsh_handle_check(lock, "leash_lock_adopt", err);
-	struct lsh_guard guard;
-	const char *wrong = "it is NULL";
-	leash_owner *owner;
-
-	if (status != LEASH_OK)
-		return status;
-	/* of its text no more is shown than that: it may be anything, a secret that was given in the wrong place */
-	if (token == NULL || !lsh_token_is_one(token, strnlen(token, LEASH_TOKEN_MAX), &wrong))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': that is no owner token, \"<uuid>:<n>\": %s",
-		                lsh_lock_shown(lock->lock), wrong);
-	guard = lsh_enter();
-	owner = caller(lock, true);
-	status = begin_for(lock, owner, err);
-	if (status == LEASH_OK) {
-		status = lsh_adopt(lock->lock, owner, &lock->terms, token, err);
-		atomic_store(&owner->busy, false);
-	}
-	lsh_leave(guard);
-	return status;
-}
-
+/* First it is found out who has it. */
 leash_status
 leash_lock_break(leash_lock *lock, leash_error *err)
 {
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_break", err);
+	leash_lock_info info = {.size = sizeof info};
+	struct wait w;
 
 	if (status == LEASH_OK)
-		status = lsh_break(lock->lock, err);
+		status = lsh_inspect(lock->lock, false, &info, err);
+	if (status == LEASH_OK && !info.held)
+		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock->lock));
+	if (status == LEASH_OK)
+		status = make(&w, lock, err);
+	if (status == LEASH_OK) {
+		w.op.token = info.holder.token;
+		status = run(&w, &lsh_breaking, err);
+	}
 	lsh_leave(guard);
 	return status;
-}
-
-bool
-leash_lock_held(const leash_lock *lock)
-{
-	return is_usable(lock) && lsh_remaining(lock->lock, caller(lock, false)) > 0;
-}
-
-int64_t
-leash_lock_remaining_ms(const leash_lock *lock)
-{
-	return is_usable(lock) ? lsh_remaining(lock->lock, caller(lock, false)) / INT64_C(1000000) : 0;
-}
-
-unsigned
-leash_lock_depth(const leash_lock *lock)
-{
-	struct lsh_guard guard = lsh_enter();
-	unsigned depth = is_usable(lock) ? lsh_depth(lock->lock, caller(lock, false)) : 0;
-
-	lsh_leave(guard);
-	return depth;
-}
-
-uint64_t
-leash_lock_fence(const leash_lock *lock)
-{
-	struct lsh_guard guard = lsh_enter();
-	uint64_t fence = is_usable(lock) ? lsh_fence(lock->lock, caller(lock, false)) : 0;
-
-	lsh_leave(guard);
-	return fence;
-}
-
-size_t
-leash_lock_token(const leash_lock *lock, char *out, size_t size)
-{
-	struct lsh_guard guard = lsh_enter();
-	size_t n = 0;
-
-	if (is_usable(lock) && (out != NULL || size == 0))
-		n = lsh_token(lock->lock, caller(lock, false), out, size);
-	else if (out != NULL && size > 0)
-		out[0] = '\0';
-	lsh_leave(guard);
-	return n;
-}
-
-void
-leash_lock_alive(leash_lock *lock)
-{
-	struct lsh_guard guard = lsh_enter();
-
-	if (is_usable(lock))
-		lsh_alive(lock->lock, caller(lock, false));
-	lsh_leave(guard);
 }

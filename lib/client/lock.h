@@ -1,4 +1,4 @@
-/* A handle: what leash_lock is made of, and the check that every call begins with. Only this folder includes it. */
+/* A handle: what leash_lock is made of, and the checks that calls begin with. Only this folder includes it. */
 #ifndef LSH_CLIENT_LOCK_H
 #define LSH_CLIENT_LOCK_H
 
@@ -20,5 +20,11 @@ leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *
 
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
+/* And on this lease? Else INVALID. */
+leash_status lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err);
+
+/* A seat for the thread of `parker`, to be left before the call ends. NULL: no memory. */
+struct lsh_seat *lsh_cancel_sit(leash_cancel *cancel, struct lsh_parker *parker);
+void lsh_cancel_rise(struct lsh_seat *seat); /* NULL is allowed */
 
 #endif

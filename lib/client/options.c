@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/owner.h"
+#include "base/process.h"
 
 #include <leash/version.h>
 
@@ -60,10 +62,47 @@ check_range(int64_t value, int64_t least, int64_t most, const char *shown, const
 	                (long long)value, (long long)least, (long long)most);
 }
 
+/* On a quorum a server that was restarted without its data could give a lock away that a majority holds. So it must be
+ * known for how long one may be held, and no lease may be longer than that. */
 leash_status
-lsh_check_lease(int64_t ms, const char *shown, const char *what, leash_error *err)
+lsh_check_lease(int64_t ms, const struct lsh_safety *guard, const char *shown, leash_error *err)
 {
-	return check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown, what, err);
+	leash_status status = check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown, "lease_ms", err);
+
+	if (status != LEASH_OK || guard == NULL || ms <= guard->restart_guard_ms)
+		return status;
+	return lsh_fail(err, LEASH_INVALID, 0,
+	                "lock '%s': lease_ms is %lld, longer than restart_guard_ms, %lld: on a quorum that is at least the "
+	                "longest lease that anybody uses", shown, (long long)ms, (long long)guard->restart_guard_ms);
+}
+
+static leash_status
+check_quorum(const struct lsh_terms *terms, bool fair, const char *shown, leash_error *err)
+{
+	if (fair)
+		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
+		                "lock '%s': `fair` is not possible on a quorum: its servers have no common queue", shown);
+	if (terms->safety.min_replicas > 0 || terms->safety.fsynced)
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway",
+		                shown, terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
+	if (terms->safety.restart_guard_ms == 0)
+		return lsh_fail(err, LEASH_INVALID, 0,
+		                "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long "
+		                "a server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as "
+		                "restart_guard= in the URI", shown);
+	return lsh_check_lease(terms->lease_ms, &terms->safety, shown, err);
+}
+
+static leash_status
+check_owner(const leash_owner *owner, const char *shown, leash_error *err)
+{
+	if (!lsh_process_is(owner->process))
+		return lsh_fail(err, LEASH_FORKED, 0,
+		                "lock '%s': the owner belongs to the parent process: make one in the child", shown);
+	if (atomic_load(&owner->gone))
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': the owner was freed", shown);
+	return LEASH_OK;
 }
 
 leash_status
@@ -119,7 +158,7 @@ lsh_options_read(leash_options *out, const leash_options *options, leash_error *
 	o.fence_ttl_ms = or_default(o.fence_ttl_ms, FENCE_TTL_DEFAULT_MS);
 	if (o.prefix == NULL)
 		o.prefix = "leash";
-	status = lsh_check_lease(o.lease_ms, NULL, "lease_ms", err);
+	status = lsh_check_lease(o.lease_ms, NULL, NULL, err);
 	if (status == LEASH_OK && o.timeout_ms != 0)
 		status = check_range(o.timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, NULL, "timeout_ms", err);
 	if (status == LEASH_OK)
@@ -160,7 +199,7 @@ check_numbers(const leash_lock_options *o, const char *shown, leash_error *err)
 
 leash_status
 lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, const leash_lock_options *options,
-                      const struct lsh_terms *defaults, const char *shown, leash_error *err)
+                      const struct lsh_terms *defaults, bool on_quorum, const char *shown, leash_error *err)
 {
 	static const bool none[sizeof ((leash_lock_options *)NULL)->reserved_];
 	leash_lock_options o = {.size = sizeof o};
@@ -194,7 +233,9 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 		out->on_event = o.on_event;
 		out->event_arg = o.event_arg;
 	}
-	return LEASH_OK;
+	if (on_quorum)
+		status = check_quorum(out, o.fair, shown, err);
+	return status == LEASH_OK && o.owner != NULL ? check_owner(o.owner, shown, err) : status;
 }
 
 leash_status
@@ -207,8 +248,6 @@ lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown
 		status = copy_struct(&a, sizeof a, how, how->size, "LEASH_ACQUIRE", err);
 	if (status == LEASH_OK)
 		status = lsh_check_wait(a.wait_ms, shown, err);
-	if (status == LEASH_OK && a.lease_ms != 0)
-		status = lsh_check_lease(a.lease_ms, shown, "lease_ms", err);
 	if (status == LEASH_OK)
 		*out = a;
 	return status;

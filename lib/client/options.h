@@ -11,14 +11,15 @@
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
 leash_status lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner,
                                    const leash_lock_options *options, const struct lsh_terms *defaults,
-                                   const char *shown, leash_error *err);
+                                   bool on_quorum, const char *shown, leash_error *err);
+/* but for the lease */
 leash_status lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err);
 
 /* For one answer, in ns: what was set in the options, else in the URI. */
 int64_t lsh_timeout(const leash_options *options, const struct lsh_uri *uri);
 
-/* Is `ms` a lease? Else LEASH_INVALID, naming `what`. */
-leash_status lsh_check_lease(int64_t ms, const char *shown, const char *what, leash_error *err);
+/* Is `ms` a lease? Else LEASH_INVALID. `guard`: of a lock on a quorum; else NULL. */
+leash_status lsh_check_lease(int64_t ms, const struct lsh_safety *guard, const char *shown, leash_error *err);
 leash_status lsh_check_wait(int64_t ms, const char *shown, leash_error *err);
 
 #endif

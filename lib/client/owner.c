@@ -2,6 +2,7 @@
 #include "base/owner.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "client/client.h"
 
@@ -20,10 +21,13 @@ leash_owner_new(leash_owner **out, leash_error *err)
 	if (lsh_process_id() == 0)
 		return lsh_no_fork_guard(err);
 	guard = lsh_enter();
-	owner = lsh_owner_new();
+	owner = lsh_new(leash_owner);
 	lsh_leave(guard);
 	if (owner == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for an owner");
+	owner->id = lsh_owner_id();
+	owner->process = lsh_process_id();
+	atomic_init(&owner->references, 1);
 	*out = owner;
 	return LEASH_OK;
 }

@@ -485,7 +485,7 @@ make_fair(void)
 void
 cancel(struct person *p)
 {
-	lsh_cancel_fire(&p->cancel);
+	atomic_store(&p->cancel.fired, true);
 	settle();
 }
 
