@@ -17,6 +17,9 @@
 
 enum { LEVELS = 7 }; /* of arrays in arrays: what hiredis 0.14 can do */
 
+#define TOO_LONG "its answer has more than %zu %s, which is the most that is taken"
+#define UNASKED  "it answers what it was not asked"
+
 enum state { DOWN, CONNECTING, UP };
 
 struct lsh_informant {
@@ -67,24 +70,6 @@ fail(struct lsh_informant *i, leash_status status, int sys_errno, const char *fo
 	return LSH_INFORMED_FAILED;
 }
 
-static enum lsh_informed
-fail_by_errno(struct lsh_informant *i, int e)
-{
-	char text[LSH_ERRNO_TEXT];
-	leash_error trouble;
-
-	if (e == EPROTO && lsh_stream_trouble(&i->stream, &trouble))
-		return fail(i, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	return fail(i, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s", lsh_errno_text(e, text));
-}
-
-static enum lsh_informed
-fail_as_too_long(struct lsh_informant *i, size_t most, const char *of_what)
-{
-	return fail(i, LEASH_PROTOCOL, 0, "its answer has more than %zu %s, which is the most that is taken", most,
-	            of_what);
-}
-
 /* ---- the connection ---- */
 
 static enum lsh_informed
@@ -94,10 +79,9 @@ go_on_connecting(struct lsh_informant *i)
 
 	if (progress == LSH_CONNECTOR_WAIT)
 		return LSH_INFORMED_WAIT;
-	if (progress == LSH_CONNECTOR_FAILED) {
-		i->state = DOWN;
+	i->state = DOWN;
+	if (progress == LSH_CONNECTOR_FAILED)
 		return LSH_INFORMED_FAILED;
-	}
 	i->stream = i->hello.stream;
 	if (!lsh_sieve_open(&i->sieve, NULL, LEVELS, i->options.elements))
 		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
@@ -134,13 +118,15 @@ parse(struct lsh_informant *i)
 		const char *fault = lsh_sieve_fault(&i->sieve);
 
 		if (i->sieve.too_many)
-			return fail_as_too_long(i, i->options.elements, "elements");
+			return fail(i, LEASH_PROTOCOL, 0, TOO_LONG, i->options.elements, "elements");
 		if (fault == NULL)
 			return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
 		return fail(i, LEASH_PROTOCOL, 0, "what it sends is not what a Redis server says: %s", fault);
 	}
+	if (object == NULL && i->received > i->options.bytes)
+		return fail(i, LEASH_PROTOCOL, 0, TOO_LONG, i->options.bytes, "bytes");
 	if (object == NULL)
-		return i->received <= i->options.bytes ? LSH_INFORMED_WAIT : fail_as_too_long(i, i->options.bytes, "bytes");
+		return LSH_INFORMED_WAIT;
 	i->reply = object;
 	i->received = i->sieve.parser->len - i->sieve.parser->pos; /* of the next one */
 	i->due -= i->due > 0;
@@ -148,7 +134,7 @@ parse(struct lsh_informant *i)
 		return LSH_INFORMED_REPLY;
 	i->deadline = LSH_NEVER;
 	if (i->received > 0 && !i->options.unasked)
-		return fail(i, LEASH_PROTOCOL, 0, "it answers what it was not asked");
+		return fail(i, LEASH_PROTOCOL, 0, UNASKED);
 	return LSH_INFORMED_REPLY;
 }
 
@@ -157,13 +143,20 @@ static enum lsh_informed
 receive(struct lsh_informant *i)
 {
 	ssize_t n = lsh_stream_recv(&i->stream, i->bytes, sizeof i->bytes, MSG_DONTWAIT);
+	int e = errno;
+	char text[LSH_ERRNO_TEXT];
+	leash_error trouble;
 
 	if (n == 0)
 		return fail(i, LEASH_UNAVAILABLE, ECONNRESET, "the server closed the connection");
+	if (n < 0 && (e == EAGAIN || e == EINTR))
+		return LSH_INFORMED_WAIT;
+	if (n < 0 && e == EPROTO && lsh_stream_trouble(&i->stream, &trouble))
+		return fail(i, trouble.status, trouble.sys_errno, "%s", trouble.text);
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? LSH_INFORMED_WAIT : fail_by_errno(i, errno);
+		return fail(i, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s", lsh_errno_text(e, text));
 	if (i->due == 0 && !i->options.unasked)
-		return fail(i, LEASH_PROTOCOL, 0, "it answers what it was not asked");
+		return fail(i, LEASH_PROTOCOL, 0, UNASKED);
 	if (redisReaderFeed(i->sieve.parser, i->bytes, (size_t)n) != REDIS_OK)
 		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
 	i->received += (size_t)n;

@@ -3,10 +3,10 @@
  *   DOWN --connect--> CONNECTING --hello--> UP
  *   CONNECTING, UP --refused, broken, overdue, malformed--> DOWN, and the reason is kept
  *
- * Commands are sent in one go; their replies come one at a time, in order. hiredis builds them, behind a filter, and
- * they are bounded whoever may be at the other end: a reply of more bytes, elements or levels than such a server would
- * give, or of a type that it would not, is LEASH_PROTOCOL. (hiredis buffers without bound what does not make a reply,
- * makes room for all elements that are announced, and frees arrays level by level, on the stack.)
+ * Commands are sent in one go; their replies come one at a time, in order. hiredis builds them behind a filter: a reply
+ * of more bytes, elements or levels than such a server would give, or of another type, is LEASH_PROTOCOL. (hiredis
+ * buffers without bound what does not make a reply, makes room for all elements that are announced, and frees arrays
+ * level by level, on the stack.)
  *
  * The thread that owns it polls lsh_informant_poll() and calls lsh_informant_step(). One thread at a time. */
 #ifndef LSH_REDIS_INFORMANT_H
@@ -68,8 +68,7 @@ enum lsh_informed lsh_informant_step(struct lsh_informant *informant);
 /* Why it is down, with a text that names it: as of lsh_connector_step(), UNAVAILABLE, PROTOCOL or NO_MEMORY. */
 const leash_error *lsh_informant_trouble(const struct lsh_informant *informant);
 
-/* The stream is the informant's. */
-const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informant);
+const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informant); /* its stream stays */
 
 /* The last reply. The second is for whoever keeps it. NULL: there is none (any more). */
 const struct redisReply *lsh_informant_reply(const struct lsh_informant *informant);
@@ -82,7 +81,7 @@ bool lsh_poll_until(struct pollfd *polled, nfds_t n, int64_t until);
 
 void lsh_answer_free(struct redisReply *answer); /* one that was taken; NULL is allowed */
 
-/* An item that is not there is a nil. */
+/* What is not there is a nil. */
 struct lsh_item lsh_answer_item(const struct redisReply *answer);
 size_t lsh_answer_count(const struct redisReply *answer);
 const struct redisReply *lsh_answer_at(const struct redisReply *answer, size_t i);
@@ -98,7 +97,7 @@ struct lsh_whereabouts {
 
 bool lsh_is_same_place(const struct lsh_whereabouts *a, const char *host, uint16_t port);
 
-/* Could these bytes be a name or an address? No other byte is passed on to a resolver or a message. */
+/* Could these bytes be a name or an address? No others are passed on to a resolver or a message. */
 bool lsh_is_host(const char *bytes, size_t size);
 bool lsh_port_read(uint16_t *port, const char *bytes, size_t size); /* in decimal; from 1 on */
 

@@ -441,16 +441,6 @@ end_listening(struct post *p, const leash_error *why)
 }
 
 static void
-begin_listening(struct post *p)
-{
-	const struct lsh_arg args[] = {LSH_ARG("SUBSCRIBE"), LSH_ARG("+switch-master")};
-
-	lsh_informant_connect(p->news);
-	if (!lsh_informant_send(p->news, args, 2))
-		end_listening(p, lsh_informant_trouble(p->news));
-}
-
-static void
 hear(struct lsh_sentinel *s, struct post *p, const struct redisReply *reply)
 {
 	const char *text = lsh_answer_item(lsh_answer_at(reply, 2)).text;
@@ -474,15 +464,17 @@ hear(struct lsh_sentinel *s, struct post *p, const struct redisReply *reply)
 static void
 go_on_listening(struct lsh_sentinel *s, struct post *p)
 {
+	const struct lsh_arg args[] = {LSH_ARG("SUBSCRIBE"), LSH_ARG("+switch-master")};
 	int64_t now = lsh_now_ns();
-	enum lsh_informed informed;
+	enum lsh_informed informed = LSH_INFORMED_WAIT;
 
-	if (lsh_informant_is_down(p->news)) {
-		if (wants_to_listen(p) && now >= p->subscribe_at && now != LSH_NEVER)
-			begin_listening(p);
-		return;
+	if (!lsh_informant_is_down(p->news)) {
+		informed = lsh_informant_step(p->news);
+	} else if (wants_to_listen(p) && now >= p->subscribe_at && now != LSH_NEVER) {
+		lsh_informant_connect(p->news);
+		if (!lsh_informant_send(p->news, args, 2))
+			informed = LSH_INFORMED_FAILED;
 	}
-	informed = lsh_informant_step(p->news);
 	if (informed == LSH_INFORMED_REPLY)
 		hear(s, p, lsh_informant_reply(p->news));
 	else if (informed == LSH_INFORMED_FAILED)

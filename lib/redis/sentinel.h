@@ -24,7 +24,7 @@ struct lsh_sentinel_options {
 	void *ctx;
 };
 
-/* The longest is for how long a master that returns may take writes before a sentinel makes it a replica. */
+/* The longest: so long a master that returns may take writes before a sentinel makes it a replica. */
 #define LSH_SENTINEL_SHORTEST (1 * LSH_S)
 #define LSH_SENTINEL_LONGEST  (10 * LSH_S)
 
@@ -49,13 +49,12 @@ struct lsh_master {
 	bool down;     /* the sentinels take it for down, but have no other yet */
 };
 
-/* Who is the master, by an answer to this wish or a later one; for 0 by any, the last that was believed. NOBODY_KNOWS
- * fills in `*err` (NULL is allowed), which names the deployment:
- *   UNAVAILABLE  no sentinel answered; and of the last one why, of those whose name is known if there are such
+/* Who is the master, by an answer to this wish or a later one; for 0 by any, the last that was believed. Any thread.
+ * NOBODY_KNOWS fills in `*err` (NULL is allowed), which names the deployment:
+ *   UNAVAILABLE  no sentinel answered
  *   DENIED       a password, a user or a permission; or all that they name is where the URI does not let us go
  *   INVALID      none knows a master of that name, or what answered are no sentinels
- *   PROTOCOL, NO_MEMORY
- * Any thread. */
+ *   PROTOCOL, NO_MEMORY */
 enum lsh_known lsh_sentinel_answer(struct lsh_sentinel *sentinel, uint64_t wish, struct lsh_master *master,
                                    leash_error *err);
 
