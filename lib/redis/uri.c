@@ -847,14 +847,3 @@ lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err)
 		return LEASH_OK;
 	return lsh_secret_from_file(out, uri->password_file, "password file", err);
 }
-
-bool
-lsh_uri_is_repeated(const struct lsh_uri *uri, const char *bytes, size_t n)
-{
-	char *read;
-	const bool unknown = lsh_uri_read_password(&read, uri, NULL) != LEASH_OK;
-	const bool repeated = unknown || lsh_secret_is_in(read != NULL ? read : uri->password, bytes, n);
-
-	sodium_free(read);
-	return repeated;
-}

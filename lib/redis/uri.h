@@ -77,9 +77,6 @@ bool lsh_uri_has_password(const struct lsh_uri *uri);
  * is of no use now, and the text names it; NO_MEMORY. */
 leash_status lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err);
 
-/* Does the password stand in these bytes, as one that a server reads back to us? Also true if it cannot be read. */
-bool lsh_uri_is_repeated(const struct lsh_uri *uri, const char *bytes, size_t n);
-
 /* May a server of the deployment send us to this host? */
 bool lsh_uri_allows(const struct lsh_uri *uri, const char *host);
 

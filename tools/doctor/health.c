@@ -61,7 +61,7 @@ health_take_user(struct doctor *d, const char *user)
 	size_t n = strlen(user);
 
 	d->user[0] = '\0';
-	if (n < USER_SIZE && doctor_is_plain(user, n, "._-@:") && !lsh_uri_is_repeated(d->uri, user, n))
+	if (n < USER_SIZE && doctor_is_plain(user, n, "._-@:") && !doctor_is_secret(d, user, n))
 		memcpy(d->user, user, n + 1);
 }
 

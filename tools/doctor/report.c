@@ -2,7 +2,9 @@
 #include "tools/doctor/report.h"
 
 #include "base/text.h"
+#include "redis/secret.h"
 
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,10 +45,21 @@ tell(struct doctor *d, enum level level, const char *format, ...)
 	d->told(d->arg, &finding);
 }
 
+bool
+doctor_is_secret(const struct doctor *d, const char *bytes, size_t n)
+{
+	char *read;
+	const bool unknown = lsh_uri_read_password(&read, d->uri, NULL) != LEASH_OK;
+	const bool secret = unknown || lsh_secret_is_in(read != NULL ? read : d->uri->password, bytes, n);
+
+	sodium_free(read);
+	return secret;
+}
+
 const char *
 doctor_words(const struct doctor *d, char *out, size_t size, const char *text, size_t n)
 {
-	if (lsh_uri_is_repeated(d->uri, text, n))
+	if (doctor_is_secret(d, text, n))
 		snprintf(out, size, "(not shown)");
 	else
 		lsh_show_text(out, size, text, n);

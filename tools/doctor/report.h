@@ -104,6 +104,9 @@ struct doctor {
 void advise(struct doctor *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tell(struct doctor *d, enum level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Does the password stand in these bytes, as one that a server reads back to us? Also true if it cannot be read. */
+bool doctor_is_secret(const struct doctor *d, const char *bytes, size_t n);
+
 /* Bytes of the server, fit to be shown; without a password that it may have read back to us. Returns `out`. */
 const char *doctor_words(const struct doctor *d, char *out, size_t size, const char *text, size_t n);
 
