@@ -1,12 +1,10 @@
 /* A cluster: which of its servers has which slot, as far as they say. cluster.c explains whom it believes.
  *
- * Servers are numbered, from 0. One keeps its number and its URI for as long as it has a slot or the number is in use,
- * and is given up some seconds after that: addresses change, and whoever names ever new ones is not to fill the memory.
- * The map may have holes: slots that nobody serves, or that somebody is said to serve to whom the URI does not let us
- * be sent.
+ * Servers are numbered, from 0. One keeps its number and its URI while it has a slot or the number is in use, and is
+ * given up some seconds later: addresses change, and whoever names ever new ones is not to fill the memory. The map may
+ * have holes: slots that nobody serves, or only somebody to whom the URI does not let us be sent.
  *
- * Looking something up in it is a load or two from any thread: callers keep what they found and look again when the
- * version is another one. */
+ * A look into it is a load or two, from any thread. */
 #ifndef LSH_REDIS_CLUSTER_H
 #define LSH_REDIS_CLUSTER_H
 
@@ -35,8 +33,8 @@ struct lsh_cluster_options {
 	int64_t timeout;           /* ns, to connect and for one answer */
 	int64_t period;            /* ns between two looks of its own accord, more or less; 0: 20 s */
 
-	/* On the cluster's own thread, or that which opens it; no mutex held. */
-	void (*changed)(void *ctx);             /* the map is another one; NULL: nobody wants to know */
+	/* On the cluster's own thread, or that which opens it; no mutex held. NULL is allowed. */
+	void (*changed)(void *ctx);             /* the map is another one */
 	void (*given_up)(void *ctx, int index); /* nobody has this server or finds it any more; end what there is of it. It
 	                                           may wait. NULL: none is ever given up */
 	void *ctx;
@@ -45,8 +43,7 @@ struct lsh_cluster_options {
 /* NULL: no memory or descriptors. */
 struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options);
 
-/* Await the first map, or what is in its way, no longer than `timeout`, and start the thread that looks at it from then
- * on, also if this fails.
+/* Await the first map, or what is in its way, no longer than `timeout`, and start the thread, also if this fails.
  *   DENIED       password or user, or CLUSTER SLOTS is not permitted
  *   UNSUPPORTED  that is no cluster
  *   UNAVAILABLE  nobody could be asked in time, or nobody serves anything
@@ -54,8 +51,7 @@ struct lsh_cluster *lsh_cluster_new(const struct lsh_cluster_options *options);
  *   NO_MEMORY */
 leash_status lsh_cluster_open(struct lsh_cluster *cluster, leash_error *err);
 
-/* End its thread. */
-void lsh_cluster_stop(struct lsh_cluster *cluster);
+void lsh_cluster_stop(struct lsh_cluster *cluster); /* ends its thread */
 void lsh_cluster_free(struct lsh_cluster *cluster); /* when it is stopped, or was never opened; NULL is allowed */
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
@@ -70,11 +66,10 @@ uint64_t lsh_cluster_version(const struct lsh_cluster *cluster);
 /* NULL: nobody has the number, from 0 to LSH_SERVERS - 1. */
 const struct lsh_uri *lsh_cluster_server(const struct lsh_cluster *cluster, int index);
 
-/* Has it any slots, by the map? */
-bool lsh_cluster_serves(const struct lsh_cluster *cluster, int index);
+bool lsh_cluster_serves(const struct lsh_cluster *cluster, int index); /* any slot, by the map */
 
-/* What is in use may be used once more (lsh_cluster_use()). The first use begins by its number: false where nobody has
- * that, or it is being given up. Each use ends by lsh_cluster_leave(). */
+/* Begin to use a number: false where nobody has it, or it is being given up. Use one once more that is in use. Each use
+ * ends by lsh_cluster_leave(). */
 bool lsh_cluster_use_number(struct lsh_cluster *cluster, int index);
 void lsh_cluster_use(struct lsh_cluster *cluster, int index);
 void lsh_cluster_leave(struct lsh_cluster *cluster, int index);
@@ -82,10 +77,10 @@ void lsh_cluster_leave(struct lsh_cluster *cluster, int index);
 /* Have the map looked at anew, soon: a connection broke, CLUSTERDOWN. Costs nothing if that is on its way already. */
 void lsh_cluster_refresh(struct lsh_cluster *cluster);
 
-/* The server `from` said `text`: "MOVED <slot> <host>:<port>". That slot is corrected at once, and the others are
- * looked at anew. Or, if it `asks`, "ASK <slot> <host>:<port>", which changes nothing: it is good for one command.
- * LEASH_OK: `*index` is in use. PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there;
- * UNAVAILABLE: there are too many already of which nobody but such texts has told, or there is no memory. */
+/* The server `from` said `text`: "MOVED <slot> <host>:<port>", which corrects that slot at once, and has the others
+ * looked at anew; or, if it `asks`, "ASK <slot> <host>:<port>", which is good for one command. LEASH_OK: `*index` is in
+ * use. PROTOCOL: that is no such text; DENIED: the URI does not let us be sent there; UNAVAILABLE: too many servers are
+ * known only by such texts, or there is no memory. */
 leash_status lsh_cluster_redirect(struct lsh_cluster *cluster, bool asks, const char *text, int from, int *index,
                                   leash_error *err);
 

@@ -1,8 +1,6 @@
 /* A node: one server, its two connections (commands: the pipeline; wake-ups: the pubsub), and the keeper, the thread
- * that connects to them, connects again when they break, and runs the work that no caller waits for.
- *
- * The keeper never waits for a connection: renewals go on while the pubsub's is being connected. Nor for an answer: it
- * reads those for which no other thread reads, until it has something else to do.
+ * that connects them, again when they break, and runs the work that no caller waits for. The keeper never waits for a
+ * connection nor for an answer: it reads those for which no other thread reads, until it has something else to do.
  *
  * A deployment with sentinels is one node, too: its server is the master, and the sentinels are asked where that is. */
 #ifndef LSH_REDIS_NODE_H
@@ -26,9 +24,9 @@ struct lsh_pubsub_ops;
 struct lsh_node_ops {
 	void (*connected)(void *ctx);  /* commands can be sent (again): ask about whatever is held or waited for */
 
-	/* This attempt to connect and the one before were refused, by the server or by us, and the next one will be until
-	 * somebody changes that (DENIED, UNSUPPORTED), or the sentinels name another master: a server that answers for a
-	 * moment at an old address is none. */
+	/* This attempt to connect and the one before were refused, and so will be the next one, until somebody changes that
+	 * (DENIED, UNSUPPORTED), or the sentinels name another master. A single refusal may be that of a server which
+	 * answers for a moment at an old address. */
 	void (*denied)(void *ctx, const leash_error *why);
 	void (*subscribed)(void *ctx); /* messages come (again): some may have been missed */
 	void (*work)(void *ctx);       /* was kicked; do all the work there is, without waiting */
@@ -53,8 +51,8 @@ struct lsh_node *lsh_node_new(const struct lsh_node_options *options, const stru
 /* Start the keeper. False: no more threads. */
 bool lsh_node_start(struct lsh_node *node);
 
-/* Await the outcome of the first attempt to connect: LEASH_OK if commands are taken. What the subscription is refused
- * with, where that is a matter of permission, counts too: it would not get better by itself. */
+/* Await the outcome of the first attempt to connect: LEASH_OK if commands are taken, and the subscription is not
+ * refused for want of a permission, which would not get better by itself. */
 leash_status lsh_node_await_hello(struct lsh_node *node, leash_error *err);
 
 /* End the keeper and break both connections. Those who wait in the pipeline return. */
@@ -74,8 +72,8 @@ bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* at the 
 unsigned lsh_node_version(struct lsh_node *node); /* of the server that commands go to, 0xMMmmpp; 0: it does not say */
 const char *lsh_node_shown(const struct lsh_node *node); /* the server, or all of them, for messages */
 
-/* For connections beside the node's: the URI of the server that commands go to, or last went to. Where that is not the
- * node's own URI it is made in `*moved`, to be cleared by the caller in any case. NULL: no memory, or not known yet. */
+/* For connections beside the node's: the URI of the server that commands go to, or last went to. It may be made in
+ * `*moved`, which the caller clears in any case. NULL: no memory, or not known yet. */
 const struct lsh_uri *lsh_node_where(struct lsh_node *node, struct lsh_uri *moved);
 
 void lsh_node_kick(struct lsh_node *node); /* there is work for the keeper */
@@ -89,8 +87,7 @@ bool lsh_node_has_tried(struct lsh_node *node); /* the first attempt to connect 
 /* Why commands are not taken, or not answered: LEASH_UNAVAILABLE, or what the hello was refused with. */
 void lsh_node_trouble(struct lsh_node *node, leash_error *why);
 
-/* The server at the other end of connection `epoch` is not (any more) one to ask: connect anew. `why` is its own
- * text. */
+/* The server at the other end of connection `epoch` is not (any more) one to ask: connect anew. `why`: its own text. */
 void lsh_node_leave(struct lsh_node *node, uint64_t epoch, const char *why);
 
 /* The server's clock at the local time `at`: an estimate in us that is not ahead of it, but for the drift since it was
@@ -101,8 +98,8 @@ int64_t lsh_node_server_us_at_least(struct lsh_node *node, int64_t at);
 /* Learn from a reading of the server's clock in an answer, received at `received`, to a command sent at `sent`. */
 void lsh_node_learn_clock(struct lsh_node *node, int64_t server_us, int64_t sent, int64_t received);
 
-/* How long this life of the server has lasted at least, in ns; -1 if it does not say. It says so by its wall clock: who
- * had met an earlier life of it counts from when this one was met instead; who had not believes what it says. */
+/* How long this life of the server has lasted at least, in ns; -1 if it does not say. It says so by its wall clock, so
+ * if we had met an earlier life of it, this one counts from when we met it instead. */
 int64_t lsh_node_uptime(struct lsh_node *node, int64_t now);
 
 #endif

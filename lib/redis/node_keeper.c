@@ -26,8 +26,8 @@
 
 /* ---- attempts to connect ---- */
 
-/* A new connection costs the server more than a command, and all clients come at once when it is back: hence up to
- * 250 ms, the upper half of it by chance. More would delay the news that a lock is free, and a renewal. */
+/* All clients come at once when a server is back, and a connection costs it more than a command: hence up to 250 ms,
+ * the upper half of it by chance. More would delay the news that a lock is free, and a renewal. */
 static int64_t
 back_off(unsigned failures)
 {
@@ -94,9 +94,9 @@ warn_of_eviction(struct lsh_node *n, const struct lsh_hello *hello)
 }
 
 /* n->mutex held. Another life of the server than the one before: since when, at the latest, by our clock. What the
- * server says of its age goes by its wall clock, which may have been set forward since it was started. So who knew
- * the life before counts from now: that is late, at worst by the time that it was away, and true. It is true as well
- * of another server in its place, which knows no more of what that one had granted. */
+ * server says of its age goes by its wall clock, which may have been set forward since its start. So if we knew the
+ * life before, this one counts from now: that is true, and late at worst by the time that it was away. It holds for
+ * another server in its place, too, which knows no more of what the one before had granted. */
 static int64_t
 up_since(const struct lsh_node *n, const struct lsh_hello *hello)
 {
@@ -107,8 +107,8 @@ up_since(const struct lsh_node *n, const struct lsh_hello *hello)
 	return hello->received_ns - hello->uptime_ms * LSH_MS;
 }
 
-/* What belongs to a connection is in place before it takes commands: whoever read the epoch before it read the rest can
- * have its command refused for the former, but never sent with what belonged to another connection. */
+/* What belongs to a connection is in place before it takes commands. So a caller that read the epoch first, and then
+ * the rest, may have its command refused, but it is never sent with what belonged to another connection. */
 static bool
 attach_commands(struct lsh_node *n, const struct lsh_hello *hello)
 {
@@ -250,55 +250,54 @@ clear_away(struct lsh_node *n, int64_t now)
 	}
 }
 
-/* Connect what is down, if it is time to. These two return when they want to be called again. */
+/* Connect what is down, if it is time to. These two lower `*until` to when they want to be called again. */
 
-static int64_t
-connect_commands(struct lsh_node *n, int64_t now)
+static void
+connect_commands(struct lsh_node *n, int64_t now, int64_t *until)
 {
 	struct lsh_node_line *line = &n->commands;
-	int64_t until = LSH_NEVER;
-	enum lsh_located located;
+	enum lsh_located located = LSH_LOCATED_WAIT;
+	int64_t again = line->reconnect_at;
 	leash_error err;
 
 	if (line->up || line->connecting)
-		return LSH_NEVER;
-	if (!n->seeking && now < line->reconnect_at)
-		return line->reconnect_at;
-	located = lsh_node_locate(n, now, &until, &err);
+		return;
+	if (n->seeking || now >= line->reconnect_at)
+		located = lsh_node_locate(n, now, &again, &err);
 	if (located == LSH_LOCATED_FAILED) {
 		attempt_failed(n, line, &err, true);
-		return line->reconnect_at;
+		again = line->reconnect_at;
 	}
 	if (located == LSH_LOCATED_DIAL)
 		start_connector(n, line, now);
-	return until;
+	else
+		*until = again < *until ? again : *until;
 }
 
-static int64_t
-connect_messages(struct lsh_node *n, int64_t now)
+static void
+connect_messages(struct lsh_node *n, int64_t now, int64_t *until)
 {
 	struct lsh_node_line *line = &n->messages;
 
 	if (!n->listens || line->up || line->connecting || n->place == NULL)
-		return LSH_NEVER;
-	if (now < line->reconnect_at)
-		return line->reconnect_at;
-	start_connector(n, line, now);
-	return LSH_NEVER;
+		return;
+	if (now >= line->reconnect_at)
+		start_connector(n, line, now);
+	else
+		*until = line->reconnect_at < *until ? line->reconnect_at : *until;
 }
 
 /* Mend what is broken. Returns when it wants to be called again. */
 static int64_t
 mend(struct lsh_node *n)
 {
-	int64_t now = lsh_now_ns(), shrink, commands, messages, connector;
+	int64_t now = lsh_now_ns(), until;
 
 	clear_away(n, now);
-	shrink = lsh_pipeline_shrink(n->pipeline, now);
-	commands = connect_commands(n, now);
-	messages = connect_messages(n, now);
-	connector = commands < messages ? commands : messages;
-	return shrink < connector ? shrink : connector;
+	until = lsh_pipeline_shrink(n->pipeline, now);
+	connect_commands(n, now, &until);
+	connect_messages(n, now, &until);
+	return until;
 }
 
 static nfds_t

@@ -1,12 +1,12 @@
 /* The router: which server a command goes to.
  *
- * A client of one server, or of sentinels, has one. A client of a cluster has one for each server that has a slot: made
- * when it is first heard of, and given up some seconds after its server has lost its last slot and nobody uses it any
- * more. A client of a quorum has all of them.
+ * A client of one server, or of sentinels, has one. A client of a quorum has all of them. A client of a cluster has one
+ * for each server that has a slot: made when it is first heard of, and given up some seconds after its server has lost
+ * its last slot and nobody uses it any more.
  *
  * In a cluster a server is used by each lock that lives there, and by whoever holds no monitor under which that stays
- * so: by lsh_server_use() where it is used anyway, else by what says that it returns a server in use.
- * lsh_server_leave() ends that; NULL is allowed. */
+ * so. A use begins by lsh_server_use(), if there is one already, else by what returns a server "in use", and ends by
+ * lsh_server_leave(). NULL is allowed. */
 #ifndef LSH_REDIS_ROUTER_H
 #define LSH_REDIS_ROUTER_H
 
@@ -65,14 +65,13 @@ unsigned lsh_router_slot_of(const struct lsh_router *router, const char *key, si
 /* What those servers have counted that are given up. */
 void lsh_router_gone(const struct lsh_router *router, uint64_t *commands, uint64_t *connects);
 
-/* The servers that there are, below the count: in use, or NULL. lsh_router_at() is the same without a use: where none
- * is given up (no cluster, or closed), or it is in use. */
+/* The servers, below the count: in use, or NULL. lsh_router_at() does without a use, where none is given up (no
+ * cluster, or closed), or it is in use already. */
 size_t lsh_router_count(const struct lsh_router *router);
 struct lsh_server *lsh_router_get(struct lsh_router *router, size_t i);
 struct lsh_server *lsh_router_at(const struct lsh_router *router, size_t i);
 
-/* The server that has the slot, in use; or NULL. And the number of it, without a use. */
-struct lsh_server *lsh_router_of_slot(struct lsh_router *router, unsigned slot);
+struct lsh_server *lsh_router_of_slot(struct lsh_router *router, unsigned slot); /* in use; or NULL */
 bool lsh_router_has_slot(const struct lsh_server *server, unsigned slot);
 bool lsh_server_serves(const struct lsh_server *server); /* in a cluster: some slot, by the map */
 struct lsh_server *lsh_router_any(struct lsh_router *router); /* in use; rather one that is up */
@@ -87,8 +86,7 @@ void lsh_server_keep(struct lsh_server **kept, struct lsh_server *server);
  * this once. Else it cannot be followed, for the reason given. */
 leash_status lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server **asks, leash_error *err);
 void lsh_router_doubt(struct lsh_router *router); /* have the map looked at anew */
-/* Why a slot has no server. */
-leash_status lsh_router_trouble(struct lsh_router *router, unsigned slot, leash_error *err);
+leash_status lsh_router_trouble(struct lsh_router *router, unsigned slot, leash_error *err); /* of one without server */
 
 /* Make the rest of a server, for server_new(): its node is made, and not started yet. */
 void lsh_server_init(struct lsh_server *server, struct lsh_router *router, const struct lsh_uri *uri, int number);

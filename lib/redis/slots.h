@@ -43,11 +43,11 @@ bool lsh_range_read(const struct redisReply *slots, size_t i, unsigned *first, u
 bool lsh_range_node(const struct redisReply *slots, size_t i, size_t n, const char *asked, struct lsh_slot_node *node);
 
 /* How much a node is to be believed, by its reply to CLUSTER INFO: more if it is in touch with most masters
- * (cluster_state:ok, or not said); then, the newer the order of things that it has heard of (cluster_current_epoch). */
+ * (cluster_state:ok, or not said); then, the higher its cluster_current_epoch. */
 uint64_t lsh_rank_read(const struct redisReply *info);
 
-/* Read "MOVED <slot> <host>:<port>", or "ASK ...", up to `verb` and all. The host is "" where none was said: then it
- * is that of whoever said it. False: it is nothing of the kind. */
+/* Read "MOVED <slot> <host>:<port>", or with another `verb`. The host is "" where it is that of whoever said it. False:
+ * it is nothing of the kind. */
 bool lsh_redirection_read(const char *text, const char *verb, unsigned *slot, struct lsh_whereabouts *to);
 
 /* ---- what is believed ---- */
@@ -73,25 +73,24 @@ struct lsh_cluster {
 	struct lsh_slot_server server[LSH_SERVERS];
 };
 
-/* `cluster` is zeroed, and the URI, which is the cluster's, must outlive it. */
+/* `cluster` is zeroed; its URI must outlive it. */
 void lsh_slots_open(struct lsh_cluster *cluster, const struct lsh_uri *uri);
 void lsh_slots_close(struct lsh_cluster *cluster);
 
-/* The number of the server there, in use. A new one if it has none; else LSH_NO_SERVER: there is no memory, or there
- * are too many: of all, or, if no map names it (`surveyed`), of strangers. */
+/* The number of the server there, in use; perhaps a new one. LSH_NO_SERVER: there is no memory, or there are too many
+ * servers, or, if no map names it (`surveyed`), strangers. */
 int lsh_slots_number(struct lsh_cluster *cluster, const char *host, uint16_t port, bool surveyed);
 
 /* Give up each server that has had no slot and no use for some seconds, but for the last one: nobody finds it any more,
  * and its number is free when `given_up` has returned. Returns whether there may be some later. One thread. */
 bool lsh_slots_give_up(struct lsh_cluster *cluster, void (*given_up)(void *ctx, int number), void *ctx);
 
-/* A slot was said to have moved, by whom it was at. (The number is in use, here and below.) False: that is no news. */
+/* The server of a slot said that it has moved to this number, which is in use. False: that is no news. */
 bool lsh_slots_move(struct lsh_cluster *cluster, unsigned slot, int number);
 
-/* Make the map what a node says: the number of the server `at` each slot, in use, LSH_NOBODY or LSH_NOT_SAID. It was
- * asked in a look that was begun at `begun`; what was learned after that stands, and if it is not
- * of `higher` rank than the map, what was learned less than LSH_SLOT_STANDS before it, too. `*held_back`: something
- * was left as it is for that. Returns how many slots somebody has now. */
+/* Make the map what a node says: the number `at` each slot, in use, LSH_NOBODY or LSH_NOT_SAID. What was learned after
+ * `begun`, when its look began, stands; without a `higher` rank than the map's also what was learned less than
+ * LSH_SLOT_STANDS before. `*held_back`: something was left as it is for that. Returns how many slots are served now. */
 unsigned lsh_slots_take(struct lsh_cluster *cluster, const int16_t at[static LSH_SLOTS], int64_t begun, bool higher,
                         bool *held_back);
 
