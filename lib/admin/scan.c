@@ -138,7 +138,6 @@ connect_to(struct lsh_scan *s, struct lsh_server *server, leash_error *err)
 {
 	const struct lsh_backend_options *o = &s->backend->options;
 	const struct lsh_uri *uri = lsh_node_where(server->node, &s->moved);
-	struct lsh_hello hello = {0};
 	leash_status status;
 
 	lsh_host_keep(&s->host, lsh_host_of(server));
@@ -151,9 +150,10 @@ connect_to(struct lsh_scan *s, struct lsh_server *server, leash_error *err)
 	}
 	s->shown = uri->shown;
 	lsh_engine_enter(s->engine);
-	status = lsh_talk_open(&s->talk, uri, o->client_name, o->timeout, &hello, err);
+	status = lsh_talk_open(&s->talk, uri, LSH_WANT_SERVER, o->client_name, o->timeout, err);
 	lsh_engine_leave(s->engine);
-	if (status == LEASH_OK && hello.cluster && !lsh_router_is_cluster(s->backend->router)) /* this knows but a part */
+	/* does it know but a part? */
+	if (status == LEASH_OK && lsh_informant_hello(s->talk)->cluster && !lsh_router_is_cluster(s->backend->router))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
 		                "%.100s: the server is part of a cluster, which this URI does not name", s->shown);
 	return status;

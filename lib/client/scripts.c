@@ -54,7 +54,7 @@ static leash_status
 load_all(const struct lsh_uri *uri, const char *name, int64_t timeout, leash_error *err)
 {
 	struct lsh_informant *talk = NULL;
-	leash_status status = lsh_talk_open(&talk, uri, name, timeout, NULL, err);
+	leash_status status = lsh_talk_open(&talk, uri, LSH_WANT_SERVER, name, timeout, err);
 
 	for (size_t i = 0; status == LEASH_OK && lsh_scripts[i] != NULL; i++)
 		status = load(talk, uri, lsh_scripts[i], err);

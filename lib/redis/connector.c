@@ -38,7 +38,6 @@ enum outcome { WAIT = LSH_CONNECTOR_WAIT, DONE = LSH_CONNECTOR_DONE, FAILED = LS
 
 struct lsh_connector {
 	const struct lsh_uri *uri;
-	enum lsh_want want;
 	struct lsh_handshake *handshake;
 	struct lsh_stream stream;
 	struct lsh_hello hello;
@@ -137,7 +136,7 @@ begin_handshake(struct lsh_connector *d)
 	leash_error trouble;
 
 	d->state = GREETING;
-	if (lsh_handshake_begin(d->handshake, d->uri, d->want, d->stream, d->until, &trouble) == LEASH_OK)
+	if (lsh_handshake_begin(d->handshake, d->uri, d->stream, d->until, &trouble) == LEASH_OK)
 		return GO_ON;
 	return give_up(d, &trouble);
 }
@@ -372,7 +371,7 @@ point_to(struct lsh_connector *d, const struct lsh_uri *uri)
 }
 
 struct lsh_connector *
-lsh_connector_new(const struct lsh_uri *uri, const char *name, const char *channel)
+lsh_connector_new(const struct lsh_uri *uri, enum lsh_want want, const char *name, const char *channel)
 {
 	struct lsh_connector *d = lsh_new(struct lsh_connector);
 
@@ -380,7 +379,7 @@ lsh_connector_new(const struct lsh_uri *uri, const char *name, const char *chann
 		return NULL;
 	d->stream = d->plain = LSH_NO_STREAM;
 	point_to(d, uri);
-	d->handshake = lsh_handshake_new(name, channel);
+	d->handshake = lsh_handshake_new(want, name, channel);
 	if (d->handshake == NULL) {
 		lsh_free(d);
 		return NULL;
@@ -393,12 +392,6 @@ lsh_connector_stop(struct lsh_connector *d)
 {
 	disconnect(d);
 	d->state = IDLE;
-}
-
-void
-lsh_connector_want(struct lsh_connector *d, enum lsh_want want)
-{
-	d->want = want;
 }
 
 void

@@ -21,17 +21,15 @@ enum lsh_connecting { LSH_CONNECTOR_WAIT, LSH_CONNECTOR_DONE, LSH_CONNECTOR_FAIL
 
 /* `uri` must outlive the connector. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT
  * SETNAME, INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server,
- * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last. Copies both. */
-struct lsh_connector *lsh_connector_new(const struct lsh_uri *uri, const char *name,
-                                        const char *channel); /* NULL: no memory */
+ * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last. Copies both.
+ *
+ * For a master every hello has INFO replication, and a replica is UNAVAILABLE. For a sentinel none has SELECT, INFO
+ * replication, INFO memory or TIME, and what is none is INVALID. NULL: no memory. */
+struct lsh_connector *lsh_connector_new(const struct lsh_uri *uri, enum lsh_want want, const char *name,
+                                        const char *channel);
 void lsh_connector_free(struct lsh_connector *connector);   /* abandons what is under way; NULL is allowed */
 /* In a forked child: close its copies of the descriptors, and no more. */
 void lsh_connector_after_fork(struct lsh_connector *connector);
-
-/* Before the first start: what it has to be a connection to, if not LSH_WANT_SERVER. For a master every hello has INFO
- * replication, and a replica is UNAVAILABLE. For a sentinel none has SELECT, INFO replication, INFO memory or TIME, and
- * what is none is INVALID. */
-void lsh_connector_want(struct lsh_connector *connector, enum lsh_want want);
 
 /* Abandon what is under way: from now on the server is the one at `uri`, where we are the same. It must outlive the
  * connect, and the one before it is not looked at any more. */

@@ -20,6 +20,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 enum { HELLO_SIZE = 2 * LSH_SECRET_MAX + 2048 }; /* at most: a user, a password, all else but name and channel */
@@ -28,20 +29,14 @@ enum { UPTIME_MAX_S = 1 << 30 }; /* a server that says more is as good as 34 yea
 
 enum step { AUTH, SELECT, SETNAME, INFO, REPLICATION, MEMORY, TIME, SUBSCRIBE, STEPS };
 
-/* The commands, but for what depends. Redis 6.2 takes no list of sections of INFO. */
-static const char *const step_names[STEPS] = {
-	"AUTH", "SELECT", "CLIENT SETNAME", "INFO server", "INFO replication", "INFO memory", "TIME", "SUBSCRIBE",
-};
-
 struct lsh_handshake {
 	const struct lsh_uri *uri;
+	enum lsh_want want;
 	char *name;     /* "": none */
 	bool commands;  /* else it is for channels: */
 	char *channel;  /* "": one that is asked for later */
-	enum lsh_want want;
-	enum step steps[STEPS];
-	unsigned step_count, answered;
-	bool heard;        /* anything at all */
+	unsigned due;   /* a bit of each step that was not answered yet */
+	bool heard;     /* anything at all */
 	int64_t deadline;
 	char *read;        /* the password that was in a file, from begin to end, by sodium_malloc; NULL: the URI's */
 	char *words;       /* the commands, likewise, until they are sent */
@@ -55,85 +50,6 @@ static const char *
 password_of(const struct lsh_handshake *g)
 {
 	return g->read != NULL ? g->read : g->uri->password;
-}
-
-/* ---- refusals ---- */
-
-/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those
- * are nobody's business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. If the password stands there
- * in any other way, only the first word is shown. */
-static int
-fit_words(const struct lsh_handshake *g, enum step step, const char *said)
-{
-	size_t n = step == AUTH ? strcspn(said, "'`\"") : strlen(said);
-	const char *quoted = strstr(said, ", with args beginning with");
-
-	if (quoted != NULL && n > (size_t)(quoted - said))
-		n = (size_t)(quoted - said);
-	if (lsh_secret_is_in(password_of(g), said, n))
-		n = strcspn(said, " ");
-	if (lsh_secret_is_in(password_of(g), said, n))
-		n = 0;
-	while (n > 0 && strchr(" ,.", said[n - 1]) != NULL)
-		n--;
-	return (int)n;
-}
-
-/* This is not an answer to a command, but what comes instead of a welcome. */
-static bool
-is_full(const char *said)
-{
-	return strncmp(said, "ERR max number of clients", strlen("ERR max number of clients")) == 0;
-}
-
-/* May the hello do without this one? Old servers and proxies do not know it, and a user may not be allowed it. */
-static bool
-is_dispensable(enum step step, const char *said)
-{
-	return (step == SETNAME || step == INFO || step == MEMORY || step == REPLICATION) && !is_full(said) &&
-		(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR"));
-}
-
-/* What kind of refusal it is. "ERR" to AUTH is one of who we are, too. */
-static leash_status
-status_of(enum step step, const char *said)
-{
-	const leash_status status = lsh_fault_status(lsh_fault_of(said));
-
-	if (status == LEASH_UNAVAILABLE || status == LEASH_DENIED)
-		return status;
-	if (step == AUTH)
-		return LEASH_DENIED;
-	if (!lsh_starts_with_word(said, "ERR"))
-		return LEASH_PROTOCOL;
-	if (strstr(said, "unknown command") != NULL)
-		return LEASH_UNSUPPORTED;
-	return step == SELECT ? LEASH_INVALID : LEASH_DENIED;
-}
-
-/* The server said "-`said`" to `step`, or to the connection as such. */
-static leash_status
-refused(const struct lsh_handshake *g, enum step step, const char *said, leash_error *err)
-{
-	leash_status status = status_of(step, said);
-	const char *before = "", *what = step_names[step], *behind = "";
-	const int n = fit_words(g, step, said);
-
-	if (is_full(said) || lsh_starts_with_word(said, "DENIED")) { /* protected mode */
-		status = is_full(said) ? LEASH_UNAVAILABLE : LEASH_DENIED;
-		what = "the connection";
-	} else if (lsh_starts_with_word(said, "NOAUTH")) {
-		before = "the server wants a password: ";
-	} else if (status == LEASH_INVALID) {
-		before = "there is no such database: ";
-	} else if (status == LEASH_PROTOCOL) {
-		before = "these are not the words of a Redis server: ";
-	} else if (status == LEASH_UNSUPPORTED) { /* a sentinel has all that comes before TIME */
-		behind = step != TIME ? " (was it renamed by rename-command?)" :
-		         " (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)";
-	}
-	return lsh_fail(err, status, 0, "%s%s was refused: %.*s%s%s", before, what, n, said,
-	                n > 0 ? "" : "(its words are not shown)", behind);
 }
 
 /* ---- what a server says of itself ----
@@ -213,111 +129,184 @@ read_uptime_ms(const char *text)
 	return s > 0 ? (int64_t)(s - 1) * 1000 : 0; /* a difference of whole seconds: it may be almost one too many */
 }
 
-static void
-take_server(struct lsh_hello *hello, const char *info)
+/* ---- answers. False: that is not what a Redis server says ---- */
+
+static bool
+take_server(struct lsh_handshake *g, const struct lsh_message *m)
 {
+	const char *info = m->item[0].text;
 	const struct value id = value_of(info, "run_id");
 	const size_t n = strlen(id.text);
 
 	if (n < LSH_RUN_ID_SIZE && strspn(id.text, "0123456789abcdefABCDEF") == n)
-		memcpy(hello->run_id, id.text, n + 1);
-	hello->version = read_version(value_of(info, "redis_version").text);
-	hello->uptime_ms = read_uptime_ms(value_of(info, "uptime_in_seconds").text);
+		memcpy(g->hello.run_id, id.text, n + 1);
+	g->hello.version = read_version(value_of(info, "redis_version").text);
+	g->hello.uptime_ms = read_uptime_ms(value_of(info, "uptime_in_seconds").text);
 	/* server_mode is Valkey's name for it */
-	hello->cluster = says(info, "redis_mode", "cluster") || says(info, "server_mode", "cluster");
-	hello->sentinel = says(info, "redis_mode", "sentinel") || says(info, "server_mode", "sentinel");
-}
-
-static void
-take_replication(struct lsh_hello *hello, const char *info)
-{
-	const bool is_master = says(info, "role", "master");
-	uint64_t replicas, offset;
-
-	hello->replica = !is_master && !says(info, "role", "");
-	/* second_repl_offset: from where on its data are its own; -1 if they always were. Whom it took over from may come
-	 * back, as a replica of it */
-	hello->alone = is_master && find_number(info, "connected_slaves", &replicas) && replicas == 0 &&
-	               !find_number(info, "second_repl_offset", &offset);
-}
-
-static void
-take_memory(struct lsh_hello *hello, const char *info)
-{
-	const struct value policy = value_of(info, "maxmemory_policy");
-	const size_t n = strlen(policy.text);
-	uint64_t most;
-
-	if (n == 0 || n >= LSH_POLICY_SIZE || !find_number(info, "maxmemory", &most))
-		return;
-	if (most == 0) /* no limit, so that nothing is ever evicted */
-		strcpy(hello->eviction, LSH_NO_EVICTION);
-	else
-		memcpy(hello->eviction, policy.text, n + 1);
-}
-
-static bool
-read_number(const struct lsh_item *item, uint64_t *n)
-{
-	return item->type == LSH_STRING && lsh_decimal_read(item->text, item->length, n);
-}
-
-static bool
-take_time(struct lsh_hello *hello, const struct lsh_message *m)
-{
-	uint64_t s, us;
-
-	if (m->type != LSH_ARRAY || m->count != 2 || !read_number(&m->item[0], &s) || !read_number(&m->item[1], &us) ||
-	    s >= INT64_MAX / 256 / 1000000 || us >= 1000000)
-		return false;
-	hello->server_us = (int64_t)(s * 1000000 + us);
+	g->hello.cluster = says(info, "redis_mode", "cluster") || says(info, "server_mode", "cluster");
+	g->hello.sentinel = says(info, "redis_mode", "sentinel") || says(info, "server_mode", "sentinel");
 	return true;
 }
 
-/* ---- answers ---- */
-
 static bool
-is_text(const struct lsh_item *item, const char *text)
+take_replication(struct lsh_handshake *g, const struct lsh_message *m)
 {
-	return item->type == LSH_STRING && item->length == strlen(text) && memcmp(item->text, text, item->length) == 0;
+	const char *info = m->item[0].text;
+	const bool is_master = says(info, "role", "master");
+	uint64_t replicas, offset;
+
+	g->hello.replica = !is_master && !says(info, "role", "");
+	/* second_repl_offset: from where on its data are its own; -1 if they always were. Whom it took over from may come
+	 * back, as a replica of it */
+	g->hello.alone = is_master && find_number(info, "connected_slaves", &replicas) && replicas == 0 &&
+	                 !find_number(info, "second_repl_offset", &offset);
+	return true;
 }
 
 static bool
-is_answer_to(struct lsh_handshake *g, enum step step, const struct lsh_message *m)
+take_memory(struct lsh_handshake *g, const struct lsh_message *m)
 {
-	switch (step) {
-	case INFO:
-	case REPLICATION:
-	case MEMORY:
-		if (m->type == LSH_STRING)
-			(step == INFO ? take_server : step == MEMORY ? take_memory : take_replication)(&g->hello, m->item[0].text);
-		return m->type == LSH_STRING;
-	case TIME:
-		return take_time(&g->hello, m);
-	case SUBSCRIBE:
-		return m->type == LSH_ARRAY && m->count == 3 && is_text(&m->item[0], "subscribe") &&
-		       is_text(&m->item[1], g->channel) && m->item[2].type == LSH_INTEGER;
-	default:
-		return m->type == LSH_STATUS && strcmp(m->item[0].text, "OK") == 0;
-	}
+	const struct value policy = value_of(m->item[0].text, "maxmemory_policy");
+	const size_t n = strlen(policy.text);
+	uint64_t most;
+
+	/* no limit, so that nothing is ever evicted, is as good as that policy */
+	if (n > 0 && n < LSH_POLICY_SIZE && find_number(m->item[0].text, "maxmemory", &most))
+		strcpy(g->hello.eviction, most > 0 ? policy.text : LSH_NO_EVICTION);
+	return true;
+}
+
+static bool
+take_time(struct lsh_handshake *g, const struct lsh_message *m)
+{
+	uint64_t s, us;
+
+	if (m->count != 2 || !lsh_decimal_read(m->item[0].text, m->item[0].length, &s) ||
+	    !lsh_decimal_read(m->item[1].text, m->item[1].length, &us) || s >= INT64_MAX / 256 / 1000000 || us >= 1000000)
+		return false;
+	g->hello.server_us = (int64_t)(s * 1000000 + us);
+	return true;
+}
+
+static bool
+take_subscribed(struct lsh_handshake *g, const struct lsh_message *m)
+{
+	return lsh_message_is_about(m, "subscribe", LSH_INTEGER) && strcmp(m->item[1].text, g->channel) == 0;
+}
+
+/* What is said, in this order. */
+static const struct {
+	const char *name;   /* the command, but for what depends. Redis 6.2 takes no list of sections of INFO */
+	bool dispensable;   /* old servers and proxies do not know it, and a user may not be allowed it */
+	enum lsh_type type; /* of its answer */
+	bool (*take)(struct lsh_handshake *g, const struct lsh_message *answer); /* NULL: it is "OK" */
+} steps[STEPS] = {
+	[AUTH] = {"AUTH", false, LSH_STATUS, NULL},
+	[SELECT] = {"SELECT", false, LSH_STATUS, NULL},
+	[SETNAME] = {"CLIENT SETNAME", true, LSH_STATUS, NULL},
+	[INFO] = {"INFO server", true, LSH_STRING, take_server},
+	[REPLICATION] = {"INFO replication", true, LSH_STRING, take_replication},
+	[MEMORY] = {"INFO memory", true, LSH_STRING, take_memory},
+	[TIME] = {"TIME", false, LSH_ARRAY, take_time},
+	[SUBSCRIBE] = {"SUBSCRIBE", false, LSH_ARRAY, take_subscribed},
+};
+
+/* The one that is answered next. */
+static enum step
+next_step(const struct lsh_handshake *g)
+{
+	return (enum step)(ffs((int)g->due) - 1);
+}
+
+/* ---- refusals ---- */
+
+/* How much of a server's words is fit to be passed on. One that does not know a command quotes its arguments, and those
+ * are nobody's business: of AUTH a password, of SUBSCRIBE what all our tokens begin with. If the password stands there
+ * in any other way, only the first word is shown. */
+static int
+fit_words(const struct lsh_handshake *g, enum step step, const char *said)
+{
+	size_t n = step == AUTH ? strcspn(said, "'`\"") : strlen(said);
+	const char *quoted = strstr(said, ", with args beginning with");
+
+	if (quoted != NULL && n > (size_t)(quoted - said))
+		n = (size_t)(quoted - said);
+	if (lsh_secret_is_in(password_of(g), said, n))
+		n = strcspn(said, " ");
+	if (lsh_secret_is_in(password_of(g), said, n))
+		n = 0;
+	while (n > 0 && strchr(" ,.", said[n - 1]) != NULL)
+		n--;
+	return (int)n;
+}
+
+/* This is not an answer to a command, but what comes instead of a welcome. */
+static bool
+is_full(const char *said)
+{
+	return strncmp(said, "ERR max number of clients", strlen("ERR max number of clients")) == 0;
+}
+
+/* What kind of refusal it is. "ERR" to AUTH is one of who we are, too. */
+static leash_status
+status_of(enum step step, const char *said)
+{
+	const leash_status status = lsh_fault_status(lsh_fault_of(said));
+
+	if (is_full(said))
+		return LEASH_UNAVAILABLE;
+	if (status == LEASH_UNAVAILABLE || status == LEASH_DENIED)
+		return status;
+	if (step == AUTH || lsh_starts_with_word(said, "DENIED")) /* protected mode */
+		return LEASH_DENIED;
+	if (!lsh_starts_with_word(said, "ERR"))
+		return LEASH_PROTOCOL;
+	if (strstr(said, "unknown command") != NULL)
+		return LEASH_UNSUPPORTED;
+	return step == SELECT ? LEASH_INVALID : LEASH_DENIED;
+}
+
+/* The server said "-`said`" to `step`, or to the connection as such. */
+static leash_status
+refused(const struct lsh_handshake *g, enum step step, const char *said, leash_error *err)
+{
+	const leash_status status = status_of(step, said);
+	const bool as_such = is_full(said) || lsh_starts_with_word(said, "DENIED");
+	const char *before = "", *behind = "";
+	const int n = fit_words(g, step, said);
+
+	if (lsh_starts_with_word(said, "NOAUTH"))
+		before = "the server wants a password: ";
+	else if (status == LEASH_INVALID)
+		before = "there is no such database: ";
+	else if (status == LEASH_PROTOCOL)
+		before = "these are not the words of a Redis server: ";
+	else if (status == LEASH_UNSUPPORTED) /* a sentinel has all that comes before TIME */
+		behind = step != TIME ? " (was it renamed by rename-command?)" :
+		         " (is it a sentinel? then write redis+sentinel://. Or was it renamed by rename-command?)";
+	return lsh_fail(err, status, 0, "%s%s was refused: %.*s%s%s", before, as_such ? "the connection" : steps[step].name,
+	                n, said, n > 0 ? "" : "(its words are not shown)", behind);
 }
 
 static leash_status
 take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *err)
 {
-	const enum step step = g->steps[g->answered];
+	const enum step step = next_step(g);
+	const char *said = m->item[0].text;
 
 	if (m->type == LSH_ERROR) {
-		if (!is_dispensable(step, m->item[0].text))
-			return refused(g, step, m->item[0].text, err);
-	} else if (!is_answer_to(g, step, m)) {
-		return lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", step_names[step]);
+		if (!steps[step].dispensable || is_full(said) ||
+		    !(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR")))
+			return refused(g, step, said, err);
+	} else if (m->type != steps[step].type ||
+	           !(steps[step].take != NULL ? steps[step].take(g, m) : strcmp(said, "OK") == 0)) {
+		return lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says", steps[step].name);
 	}
 	if (step == REPLICATION && g->hello.replica && g->want == LSH_WANT_MASTER)
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0, "this is a replica, not the master");
 	if (step == INFO && g->want == LSH_WANT_SENTINEL && g->hello.version != 0 && !g->hello.sentinel)
 		return lsh_fail(err, LEASH_INVALID, 0, "this is no sentinel: the port of those is usually 26379");
-	g->answered++;
+	g->due &= ~(1u << step);
 	return LEASH_OK;
 }
 
@@ -343,7 +332,7 @@ read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "the server speaks TLS: write rediss:// for it, or name its port "
 		                "without TLS");
 	g->heard = true;
-	while (used < size && status == LEASH_OK && g->answered < g->step_count) {
+	while (used < size && status == LEASH_OK && g->due != 0) {
 		const char *from = g->bytes + used, *end = memchr(from, '\n', size - used);
 		/* every message ends with a LF, so that none of the next one is fed */
 		size_t n = end != NULL ? (size_t)(end + 1 - from) : size - used;
@@ -353,7 +342,7 @@ read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 		used += n;
 		if (x < 0)
 			status = lsh_fail(err, LEASH_PROTOCOL, 0, "%s: the answer is not what a Redis server says: %s",
-			                  step_names[g->steps[g->answered]], lsh_reader_fault(g->reader));
+			                  steps[next_step(g)].name, lsh_reader_fault(g->reader));
 		else if (x > 0)
 			status = take_answer(g, m, err);
 	}
@@ -363,7 +352,7 @@ read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 
 /* ---- commands ---- */
 
-/* Note the steps, and write their commands at `out`. Returns their size. */
+/* Note which steps there are, and write their commands at `out`. Returns their size. */
 static size_t
 write_hello(struct lsh_handshake *g, char *out)
 {
@@ -371,7 +360,7 @@ write_hello(struct lsh_handshake *g, char *out)
 	char db[LSH_DECIMAL_SIZE];
 	const struct {
 		bool is_said;
-		const char *last; /* argument, which is not in step_names; NULL: none */
+		const char *last; /* argument, which is not in the name; NULL: none */
 	} said[STEPS] = {
 		[AUTH] = {lsh_uri_has_password(g->uri), password_of(g)},
 		[SELECT] = {commands && g->uri->db != 0, lsh_arg_decimal(db, g->uri->db).bytes},
@@ -384,9 +373,9 @@ write_hello(struct lsh_handshake *g, char *out)
 	};
 	size_t size = 0;
 
-	g->step_count = 0;
+	g->due = 0;
 	for (enum step step = AUTH; step < STEPS; step++) {
-		const char *name = step_names[step], *second = strchr(name, ' ');
+		const char *name = steps[step].name, *second = strchr(name, ' ');
 		struct lsh_arg args[3] = {{name, strcspn(name, " ")}};
 		size_t n = 1;
 
@@ -399,7 +388,7 @@ write_hello(struct lsh_handshake *g, char *out)
 		if (said[step].last != NULL)
 			args[n++] = lsh_arg_text(said[step].last);
 		size += lsh_command_write(out + size, args, n);
-		g->steps[g->step_count++] = step;
+		g->due |= 1u << step;
 	}
 	return size;
 }
@@ -444,7 +433,7 @@ send_words(struct lsh_handshake *g)
 static leash_status
 check_silence(const struct lsh_handshake *g, ssize_t n, leash_error *err)
 {
-	const char *step = step_names[g->steps[g->answered]];
+	const char *step = steps[next_step(g)].name;
 	const bool plain = g->hello.stream.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
 	const int e = n == 0 ? ECONNRESET : errno;
 	char text[LSH_ERRNO_TEXT];
@@ -464,12 +453,13 @@ check_silence(const struct lsh_handshake *g, ssize_t n, leash_error *err)
 /* ---- the handshake ---- */
 
 struct lsh_handshake *
-lsh_handshake_new(const char *name, const char *channel)
+lsh_handshake_new(enum lsh_want want, const char *name, const char *channel)
 {
 	struct lsh_handshake *g = lsh_sodium_ready() ? lsh_new(struct lsh_handshake) : NULL;
 
 	if (g == NULL)
 		return NULL;
+	g->want = want;
 	g->commands = channel == NULL;
 	g->name = lsh_strdup(name != NULL ? name : "");
 	g->channel = lsh_strdup(channel != NULL ? channel : "");
@@ -491,14 +481,13 @@ lsh_handshake_free(struct lsh_handshake *g)
 }
 
 leash_status
-lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, enum lsh_want want, struct lsh_stream stream,
-                   int64_t deadline, leash_error *err)
+lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, struct lsh_stream stream, int64_t deadline,
+                    leash_error *err)
 {
 	leash_status status;
 
 	lsh_handshake_end(g);
 	g->uri = uri;
-	g->want = want;
 	status = lsh_uri_read_password(&g->read, g->uri, err);
 	if (status == LEASH_INVALID) /* it may be on its way: the next attempt looks again */
 		status = err->status = LEASH_UNAVAILABLE;
@@ -509,7 +498,6 @@ lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, enum lsh
 	if (g->words == NULL || g->reader == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
 	g->size = write_hello(g, g->words);
-	g->answered = 0;
 	g->heard = false;
 	g->deadline = deadline;
 	g->hello = (struct lsh_hello){.stream = stream, .uptime_ms = -1};
@@ -533,13 +521,13 @@ lsh_handshake_step(struct lsh_handshake *g, struct lsh_hello *hello, leash_error
 		n = lsh_stream_recv(&g->hello.stream, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
 		if (n > 0)
 			status = read_answers(g, (size_t)n, err);
-	} while (status == LEASH_OK && g->answered < g->step_count && (n > 0 || (n < 0 && errno == EINTR)));
+	} while (status == LEASH_OK && g->due != 0 && (n > 0 || (n < 0 && errno == EINTR)));
 
-	if (status == LEASH_OK && g->answered < g->step_count)
+	if (status == LEASH_OK && g->due != 0)
 		status = check_silence(g, n, err);
 	if (status != LEASH_OK)
 		return LSH_HANDSHAKE_FAILED;
-	if (g->answered < g->step_count)
+	if (g->due != 0)
 		return LSH_HANDSHAKE_WAIT;
 	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
 	g->hello.received_ns = lsh_now_ns();

@@ -41,14 +41,14 @@ struct lsh_handshake;
 
 enum lsh_greeted { LSH_HANDSHAKE_WAIT, LSH_HANDSHAKE_DONE, LSH_HANDSHAKE_FAILED };
 
-/* `name` and `channel`, copied, are as for lsh_connector_new(). NULL: no memory. */
-struct lsh_handshake *lsh_handshake_new(const char *name, const char *channel);
+/* As for lsh_connector_new(); copies `name` and `channel`. NULL: no memory. */
+struct lsh_handshake *lsh_handshake_new(enum lsh_want want, const char *name, const char *channel);
 void lsh_handshake_free(struct lsh_handshake *handshake); /* NULL is allowed */
 
 /* Begin on `stream`, which is connected and non-blocking, with the server at `uri`, which outlives it; the answers must
  * come by `deadline`. Reads the password, if that is in a file: UNAVAILABLE if it is of no use now; NO_MEMORY. */
-leash_status lsh_handshake_begin(struct lsh_handshake *handshake, const struct lsh_uri *uri, enum lsh_want want,
-                                struct lsh_stream stream, int64_t deadline, leash_error *err);
+leash_status lsh_handshake_begin(struct lsh_handshake *handshake, const struct lsh_uri *uri, struct lsh_stream stream,
+                                 int64_t deadline, leash_error *err);
 
 /* What to poll the connection for. */
 short lsh_handshake_events(const struct lsh_handshake *handshake);

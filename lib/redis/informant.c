@@ -303,12 +303,11 @@ lsh_informant_new(const struct lsh_uri *uri, const struct lsh_informant_options 
 	i->uri = uri;
 	i->options = *options;
 	i->stream = LSH_NO_STREAM;
-	i->connector = lsh_connector_new(uri, options->name, NULL);
+	i->connector = lsh_connector_new(uri, options->want, options->name, NULL);
 	if (i->connector == NULL) {
 		lsh_free(i);
 		return NULL;
 	}
-	lsh_connector_want(i->connector, options->want);
 	return i;
 }
 

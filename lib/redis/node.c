@@ -203,6 +203,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	};
 	const char *channel = options->channel != NULL ? options->channel : "";
 	const bool seeks = options->uri->deployment == LSH_SENTINEL;
+	const enum lsh_want want = seeks ? LSH_WANT_MASTER : LSH_WANT_SERVER;
 
 	if (n == NULL)
 		return NULL;
@@ -222,14 +223,10 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	if (n->kick < 0 || (seeks && (n->sentinel = lsh_sentinel_new(&sentinels)) == NULL) ||
 	    (n->pipeline = lsh_pipeline_new(kick, n)) == NULL ||
 	    (n->pubsub = lsh_pubsub_new(options->messages, ctx, kick, n)) == NULL ||
-	    (n->commands.connector = lsh_connector_new(options->uri, options->name, NULL)) == NULL ||
-	    (n->messages.connector = lsh_connector_new(options->uri, options->name, channel)) == NULL) {
+	    (n->commands.connector = lsh_connector_new(options->uri, want, options->name, NULL)) == NULL ||
+	    (n->messages.connector = lsh_connector_new(options->uri, want, options->name, channel)) == NULL) {
 		lsh_node_free(n);
 		return NULL;
-	}
-	if (seeks) {
-		lsh_connector_want(n->commands.connector, LSH_WANT_MASTER);
-		lsh_connector_want(n->messages.connector, LSH_WANT_MASTER);
 	}
 	return n;
 }

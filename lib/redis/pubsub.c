@@ -115,13 +115,6 @@ take_request(struct lsh_pubsub *l, struct request *request, bool joins, const st
 	return taken;
 }
 
-static bool
-is_about(const struct lsh_message *m, const char *what, enum lsh_type type)
-{
-	return m->type == LSH_ARRAY && m->count == 3 && m->item[0].type == LSH_STRING && m->item[1].type == LSH_STRING &&
-	       m->item[2].type == type && strcmp(m->item[0].text, what) == 0;
-}
-
 /* False: that is not what a Redis server says. */
 static bool
 take_in(struct lsh_pubsub *l, const struct lsh_message *m)
@@ -129,11 +122,11 @@ take_in(struct lsh_pubsub *l, const struct lsh_message *m)
 	const struct lsh_item *channel = &m->item[1];
 	struct request request;
 
-	if (is_about(m, "message", LSH_STRING) || is_about(m, "smessage", LSH_STRING)) {
+	if (lsh_message_is_about(m, "message", LSH_STRING) || lsh_message_is_about(m, "smessage", LSH_STRING)) {
 		l->ops->message(l->ctx, m->item[2].text, m->item[2].length);
-	} else if (is_about(m, "ssubscribe", LSH_INTEGER) && take_request(l, &request, true, channel)) {
+	} else if (lsh_message_is_about(m, "ssubscribe", LSH_INTEGER) && take_request(l, &request, true, channel)) {
 		l->ops->subscribed(l->ctx, channel->text, channel->length);
-	} else if (is_about(m, "sunsubscribe", LSH_INTEGER) && l->ops->unsubscribed != NULL) {
+	} else if (lsh_message_is_about(m, "sunsubscribe", LSH_INTEGER) && l->ops->unsubscribed != NULL) {
 		take_request(l, &request, false, channel); /* or it comes of the server's own accord, at any time */
 		l->ops->unsubscribed(l->ctx, channel->text, channel->length);
 	} else if (m->type == LSH_ERROR && take_request(l, &request, false, NULL)) {

@@ -269,3 +269,10 @@ lsh_reader_fault(const struct lsh_reader *reader)
 {
 	return reader->fault;
 }
+
+bool
+lsh_message_is_about(const struct lsh_message *m, const char *what, enum lsh_type type)
+{
+	return m->type == LSH_ARRAY && m->count == 3 && m->item[0].type == LSH_STRING && m->item[1].type == LSH_STRING &&
+	       m->item[2].type == type && strcmp(m->item[0].text, what) == 0;
+}

@@ -39,6 +39,9 @@ struct lsh_message {
 	struct lsh_item item[LSH_ITEMS];
 };
 
+/* Is it what the server says of a channel: `what`, its name, and something of `type`? */
+bool lsh_message_is_about(const struct lsh_message *message, const char *what, enum lsh_type type);
+
 struct lsh_reader;
 
 struct lsh_reader *lsh_reader_new(void);   /* NULL: no memory */

@@ -27,9 +27,9 @@ await(struct lsh_informant *i, enum lsh_informed wanted, leash_error *err)
 	return why->status;
 }
 
-static leash_status
-open_talk(struct lsh_informant **out, enum lsh_want want, const struct lsh_uri *uri, const char *name, int64_t timeout,
-          struct lsh_hello *hello, leash_error *err)
+leash_status
+lsh_talk_open(struct lsh_informant **out, const struct lsh_uri *uri, enum lsh_want want, const char *name,
+              int64_t timeout, leash_error *err)
 {
 	const struct lsh_informant_options options = {
 		.name = name, .timeout = timeout, .want = want, .unasked = true,
@@ -45,24 +45,8 @@ open_talk(struct lsh_informant **out, enum lsh_want want, const struct lsh_uri *
 	if (status != LEASH_OK) {
 		lsh_informant_free(*out);
 		*out = NULL;
-	} else if (hello != NULL) {
-		*hello = *lsh_informant_hello(*out);
 	}
 	return status;
-}
-
-leash_status
-lsh_talk_open(struct lsh_informant **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
-              struct lsh_hello *hello, leash_error *err)
-{
-	return open_talk(out, LSH_WANT_SERVER, uri, name, timeout, hello, err);
-}
-
-leash_status
-lsh_talk_open_sentinel(struct lsh_informant **out, const struct lsh_uri *uri, const char *name, int64_t timeout,
-                       leash_error *err)
-{
-	return open_talk(out, LSH_WANT_SENTINEL, uri, name, timeout, NULL, err);
 }
 
 leash_status

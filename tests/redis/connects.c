@@ -194,7 +194,7 @@ void
 open_dial(const char *text, const char *name, const char *channel)
 {
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
-	connector = lsh_connector_new(&uri, name, channel);
+	connector = lsh_connector_new(&uri, LSH_WANT_SERVER, name, channel);
 	assert_non_null(connector);
 }
 

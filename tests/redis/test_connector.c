@@ -297,7 +297,7 @@ a_dial_without_memory_fails_or_does_without(void **state)
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
 	for (unsigned n = 1; !done; n++) {
 		fail_at = n;
-		connector = lsh_connector_new(&uri, "leash-test", "ch");
+		connector = lsh_connector_new(&uri, LSH_WANT_SERVER, "leash-test", "ch");
 		if (connector != NULL) {
 			done = attempt(ample(), NULL, NULL) == LSH_CONNECTOR_DONE;
 			if (done)

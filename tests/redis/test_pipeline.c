@@ -44,7 +44,7 @@ connect_to(const char *to)
 	leash_error err;
 
 	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
-	connector = lsh_connector_new(&parsed, "test", NULL);
+	connector = lsh_connector_new(&parsed, LSH_WANT_SERVER, "test", NULL);
 	assert_non_null(connector);
 	lsh_connector_start(connector, lsh_now_ns() + PATIENT_NS);
 	while ((progress = lsh_connector_step(connector, &hello, &err)) == LSH_CONNECTOR_WAIT) {

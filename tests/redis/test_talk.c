@@ -33,7 +33,7 @@ open_talk(const char *to, int64_t timeout)
 
 	lsh_uri_clear(&parsed);
 	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
-	if (lsh_talk_open(&talk, &parsed, "leash:talker", timeout, NULL, &err) != LEASH_OK)
+	if (lsh_talk_open(&talk, &parsed, LSH_WANT_SERVER, "leash:talker", timeout, &err) != LEASH_OK)
 		fail_msg("%s", err.text);
 	return talk;
 }
@@ -367,7 +367,7 @@ who_cannot_be_reached_is_said_so(void **state)
 	(void)state;
 	lsh_uri_clear(&parsed);
 	assert_int_equal(lsh_uri_parse(&parsed, "unix:///nowhere/at/all", &err), LEASH_OK);
-	assert_int_equal(lsh_talk_open(&talk, &parsed, "leash:x", LSH_S, NULL, &err), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_talk_open(&talk, &parsed, LSH_WANT_SERVER, "leash:x", LSH_S, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "/nowhere/at/all"));
 	assert_null(talk);
 	assert_int_equal(descriptors_count(), fds);

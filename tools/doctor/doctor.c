@@ -44,11 +44,12 @@ static const struct check {
 static leash_status
 go_through_checks(struct doctor *d)
 {
-	d->status = lsh_talk_open(&d->talk, d->uri, d->name, d->timeout_ms * LSH_MS, &d->hello, &d->err);
+	d->status = lsh_talk_open(&d->talk, d->uri, LSH_WANT_SERVER, d->name, d->timeout_ms * LSH_MS, &d->err);
 	if (d->status == LEASH_NO_MEMORY)
 		return d->status;
 	if (d->status != LEASH_OK)
 		return connection_tell_failure(d);
+	d->hello = *lsh_informant_hello(d->talk);
 	for (const struct check *check = checks; check < checks + sizeof checks / sizeof *checks; check++) {
 		d->topic = check->topic;
 		if (check->look != NULL && d->status == LEASH_OK)

@@ -116,7 +116,7 @@ ask(struct sentinels *all, struct sentinel *s)
 	struct doctor *d = all->d;
 
 	d->uri = &s->uri;
-	d->status = lsh_talk_open_sentinel(&d->talk, d->uri, d->name, d->timeout_ms * LSH_MS, &d->err);
+	d->status = lsh_talk_open(&d->talk, d->uri, LSH_WANT_SENTINEL, d->name, d->timeout_ms * LSH_MS, &d->err);
 	for (int i = 0; i < QUESTIONS; i++)
 		DOCTOR_SEND(d, "SENTINEL", questions[i], all->uri->master);
 	for (int i = 0; i < QUESTIONS; i++) {

@@ -225,7 +225,7 @@ clean_up(struct doctor *d)
 	DOCTOR_SEND(d, "DEL", d->keys[0], d->keys[1], d->keys[2]);
 	if (doctor_receive(d) != NULL)
 		return;
-	if (lsh_talk_open(&talk, d->uri, d->name, d->timeout_ms * LSH_MS, NULL, &err) == LEASH_OK) {
+	if (lsh_talk_open(&talk, d->uri, LSH_WANT_SERVER, d->name, d->timeout_ms * LSH_MS, &err) == LEASH_OK) {
 		lsh_informant_send(talk, del, 4);
 		lsh_talk_hear(talk, &answer, &err);
 	}

@@ -132,18 +132,19 @@ static void
 tell_replica(struct doctor *d, const struct lsh_uri *replica)
 {
 	struct lsh_informant *talk;
-	struct lsh_hello hello;
+	const struct lsh_hello *hello;
 	leash_error why = {0};
 	char words[sizeof why.text];
 	long long ahead_ms;
 
-	if (lsh_talk_open(&talk, replica, d->name, d->timeout_ms * LSH_MS, &hello, &why) != LEASH_OK) {
+	if (lsh_talk_open(&talk, replica, LSH_WANT_SERVER, d->name, d->timeout_ms * LSH_MS, &why) != LEASH_OK) {
 		tell(d, NOTE, "the clock of a replica could not be compared: %s",
 		     doctor_words(d, words, sizeof words, why.text, strlen(why.text)));
 		return;
 	}
+	hello = lsh_informant_hello(talk);
+	ahead_ms = (hello->server_us - d->hello.server_us - (hello->received_ns - d->hello.received_ns) / LSH_US) / 1000;
 	lsh_informant_free(talk);
-	ahead_ms = (hello.server_us - d->hello.server_us - (hello.received_ns - d->hello.received_ns) / LSH_US) / 1000;
 	if (ahead_ms <= SKEW_MS) {
 		tell(d, FINE, "replica %s does not have its clock ahead of the master's", replica->shown);
 		return;
