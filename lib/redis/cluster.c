@@ -96,7 +96,7 @@ struct asker {
 
 	/* the thread's; until it runs, that of lsh_cluster_open() */
 	struct place place[PLACES];   /* first those that the URI names */
-	bool looking, looked;         /* the first look is over */
+	bool looking;
 	bool held_back;               /* something was, because it is too soon to believe it */
 	bool troubled;                /* `trouble` is of this look */
 	unsigned look, witnesses;     /* its number; of it */
@@ -481,7 +481,6 @@ static void
 end_look(struct asker *a)
 {
 	a->looking = false;
-	a->looked = true;
 	if (a->witnesses == 0) {
 		atomic_store(&a->wanted, true);
 		if (strcmp(a->said, a->trouble.text) != 0)
@@ -650,7 +649,7 @@ lsh_cluster_open(struct lsh_cluster *c, leash_error *err)
 	leash_error trouble;
 	int e;
 
-	while (lsh_cluster_version(c) == 0 && !a->looked && lsh_now_ns() < deadline) {
+	while (lsh_cluster_version(c) == 0 && a->looking && lsh_now_ns() < deadline) {
 		sleep_until(a, until < deadline ? until : deadline);
 		until = work(a);
 	}

@@ -14,10 +14,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void
-kick(void *ctx)
+void
+lsh_node_kick(struct lsh_node *n)
 {
-	struct lsh_node *n = ctx;
 	struct lsh_parker *parker;
 
 	if (atomic_exchange(&n->kicked, true))
@@ -27,10 +26,10 @@ kick(void *ctx)
 	eventfd_write(n->kick, 1); /* does not block: the counter is far from full */
 }
 
-void
-lsh_node_kick(struct lsh_node *n)
+static void
+kick(void *node)
 {
-	kick(n);
+	lsh_node_kick(node);
 }
 
 /* ---- callers ---- */

@@ -14,7 +14,7 @@ struct lsh_router {
 	const struct lsh_router_ops *ops;
 	void *ctx;
 	struct lsh_cluster *cluster;                      /* or NULL */
-	struct lsh_uri *uris;                             /* of a quorum's servers, or NULL */
+	struct lsh_uri uris[LSH_QUORUM_MAX];              /* of a quorum's servers */
 	_Atomic size_t count;                             /* all are below that */
 	struct lsh_server *_Atomic ending;                /* one that is being given up */
 	_Atomic uint64_t commands_gone, connects_gone;
@@ -341,7 +341,7 @@ static leash_status
 open_all(struct lsh_router *r, leash_error *err)
 {
 	const struct lsh_uri *uri = r->options.uri;
-	bool made = (r->uris = lsh_alloc(uri->host_count * sizeof *r->uris)) != NULL;
+	bool made = true;
 
 	for (size_t i = 0; made && i < uri->host_count; i++)
 		made = lsh_uri_of_server(&r->uris[i], uri, uri->hosts[i].host, uri->hosts[i].port) &&
@@ -383,9 +383,8 @@ lsh_router_free(struct lsh_router *r)
 		if (lsh_router_at(r, i) != NULL)
 			r->ops->server_free(lsh_router_at(r, i));
 	lsh_cluster_free(r->cluster);
-	for (size_t i = 0; r->uris != NULL && i < r->options.uri->host_count; i++)
+	for (size_t i = 0; i < LSH_QUORUM_MAX; i++)
 		lsh_uri_clear(&r->uris[i]);
-	lsh_free(r->uris);
 	pthread_mutex_destroy(&r->mutex);
 	lsh_free(r);
 }

@@ -527,7 +527,7 @@ is_posted(const struct lsh_sentinel *s, const struct lsh_whereabouts *at)
 	return false;
 }
 
-/* Send for those whom the sentinels of the URI once named. For whom there is no memory is not asked. */
+/* Send for those whom the sentinels of the URI last named, as far as there is memory. */
 static void
 post_others(struct lsh_sentinel *s)
 {
