@@ -66,12 +66,6 @@ attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error
 		n->ops->denied(n->ctx, err);
 }
 
-static void
-connecting_failed(struct lsh_node *n, struct lsh_node_line *line, leash_error *err)
-{
-	attempt_failed(n, line, err, lsh_node_explain(n, err));
-}
-
 static bool
 same_server(const struct lsh_node *n)
 {
@@ -152,7 +146,7 @@ connected(struct lsh_node *n, struct lsh_node_line *line, struct lsh_hello *hell
 
 	if (!(commands ? attach_commands(n, hello) : attach_messages(n, hello))) {
 		lsh_stream_discard(&hello->stream);
-		connecting_failed(n, line, &err);
+		attempt_failed(n, line, &err, lsh_node_explain(n, &err));
 		return;
 	}
 	line->connecting = false;
@@ -187,7 +181,7 @@ step(struct lsh_node *n, struct lsh_node_line *line)
 	enum lsh_connecting progress = lsh_connector_step(line->connector, &hello, &err);
 
 	if (progress == LSH_CONNECTOR_FAILED)
-		connecting_failed(n, line, &err);
+		attempt_failed(n, line, &err, lsh_node_explain(n, &err));
 	else if (progress == LSH_CONNECTOR_DONE)
 		connected(n, line, &hello);
 }
@@ -303,7 +297,7 @@ mend(struct lsh_node *n)
 static nfds_t
 poll_connector(const struct lsh_node_line *line, struct pollfd *polled, int64_t *until)
 {
-	int64_t deadline = LSH_NEVER;
+	int64_t deadline;
 
 	if (!line->connecting)
 		return 0;

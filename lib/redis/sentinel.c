@@ -162,16 +162,19 @@ is_better(const struct lsh_sentinel *s, const struct view *view, const struct vi
 	return s->found && is_same(&view->master.at, &s->master.at) && !is_same(&best->master.at, &s->master.at);
 }
 
+/* `*answered`: the last wish that any usable view answers. */
 static const struct view *
-choose(struct lsh_sentinel *s)
+choose(struct lsh_sentinel *s, uint64_t *answered)
 {
 	const struct view *best = NULL;
 
+	*answered = 0;
 	for (size_t i = 0; i < s->count; i++) {
 		struct view *view = &s->posts[i]->view;
 
 		if (!is_usable(s, view))
 			continue;
+		*answered = view->number > *answered ? view->number : *answered;
 		count_votes(s, view);
 		if (best == NULL || is_better(s, view, best))
 			best = view;
@@ -246,20 +249,13 @@ believe(struct lsh_sentinel *s, const struct view *best)
 static void
 decide(struct lsh_sentinel *s)
 {
-	const struct view *best = choose(s);
-	uint64_t done = least_number(s, s->count);
+	uint64_t answered, done = least_number(s, s->count);
+	const struct view *best = choose(s, &answered);
 	bool news;
 
 	pthread_mutex_lock(&s->mutex);
-	news = (best != NULL && believe(s, best)) || done > s->done;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct view *view = &s->posts[i]->view;
-
-		if (is_usable(s, view) && view->number > s->answered) {
-			s->answered = view->number;
-			news = true;
-		}
-	}
+	news = (best != NULL && believe(s, best)) || done > s->done || answered > s->answered;
+	s->answered = answered > s->answered ? answered : s->answered;
 	if (done > s->done) /* less: others were sent for meanwhile */
 		s->done = done;
 	if (s->answered < s->done)
