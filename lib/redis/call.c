@@ -17,14 +17,6 @@ enum { AT_ONCE = 2 };
 
 /* ---- sending; entered ---- */
 
-static void
-put_into_backlog(struct lsh_call *call)
-{
-	pthread_mutex_lock(&call->server->mutex);
-	lsh_list_append(&call->server->backlog, &call->link);
-	pthread_mutex_unlock(&call->server->mutex);
-}
-
 /* Send it to call->server. False: there is no connection, or nothing to send. */
 static bool
 send(struct lsh_call *call)
@@ -44,8 +36,11 @@ send(struct lsh_call *call)
 	if (call->with_source && command.script != NULL)
 		lsh_script_send_whole(&command);
 	appended = lsh_pipeline_append(pipeline, &call->ticket, command.args, command.count, call->sent, patience);
-	if (appended == LSH_PIPELINE_FULL)
-		put_into_backlog(call);
+	if (appended == LSH_PIPELINE_FULL) {
+		pthread_mutex_lock(&call->server->mutex);
+		lsh_list_append(&call->server->backlog, &call->link);
+		pthread_mutex_unlock(&call->server->mutex);
+	}
 	return appended != LSH_PIPELINE_DOWN;
 }
 

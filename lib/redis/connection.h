@@ -1,11 +1,8 @@
-/* What the pipeline and the pubsub have in common: one connection, which many threads write and read. Only for those
- * two.
+/* What the pipeline and the pubsub have in common: one connection, which many threads write and read.
  *
- * It has two seats, the reader's and the writer's. Any thread may take a vacant seat. When the connection breaks it is
- * shut down at once, which wakes both readers and writers. Its descriptor is closed only when both seats are vacant:
- * otherwise another thread might write into whatever gets the same number.
- *
- * The pipeline also tells, before that, everybody whose answer will not come.
+ * Any thread may take the reader's or the writer's seat, if it is vacant. A connection that breaks is shut down at once,
+ * which wakes who sits there. Its descriptor is closed only when both seats are vacant, and the pipeline has told
+ * everybody whose answer will not come: else a thread might write into whatever gets the same number.
  *
  *   DOWN --attach--> UP --break--> BROKEN --both seats vacant, all told: detach--> DOWN */
 #ifndef LSH_REDIS_CONNECTION_H

@@ -1,16 +1,11 @@
-/* Connecting.
- *
- * An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that one that
+/* An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that one that
  * swallows everything leaves time for the others; connecting, TLS and the hello together must end within that share.
  *
  * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first among
- * the answers, or last if its connection was soon given up: it may be a replica's, and another one the master's. If
- * there is no answer for a while, or a failure, that address is tried without one. Not at once: a server that is no
- * longer meant may still be there, and would be found again and again. A request that outlives its attempt serves the
- * next one, answered meanwhile or not: so a resolver that hangs keeps one thread busy and not one per attempt, and one
- * that is always slow is of use.
- *
- * No mutex: one thread at a time. */
+ * the answers, or last if its connection was soon given up: it may be a replica's. If there is no answer for a while, or
+ * a failure, that address is tried without one; not at once, for a server that is no longer meant may still be there. A
+ * request that outlives its attempt serves the next one: so a resolver that hangs keeps one thread busy and not one per
+ * attempt, and one that is always slow is of use. */
 #include "redis/connector.h"
 
 #include "base/clock.h"
@@ -49,6 +44,8 @@ struct lsh_connector {
 	struct lsh_stream plain;   /* to ask a server in plain text that does not answer to TLS */
 	int64_t plain_at;        /* when to ask, or ask again */
 
+	leash_error why; /* what went wrong last */
+
 	/* What to say if the attempt fails: of all addresses, of the one that got furthest. */
 	leash_error err;
 	enum state reached;
@@ -68,6 +65,13 @@ struct lsh_connector {
 /* ---- what goes wrong ---- */
 
 static void
+drop_request(struct lsh_connector *d)
+{
+	lsh_request_drop(d->request);
+	d->request = NULL;
+}
+
+static void
 disconnect(struct lsh_connector *d)
 {
 	lsh_stream_discard(&d->stream);
@@ -77,19 +81,19 @@ disconnect(struct lsh_connector *d)
 
 /* Note what went wrong, unless an address that got further has something to say already. */
 static void
-note(struct lsh_connector *d, const leash_error *why)
+note(struct lsh_connector *d)
 {
 	if (d->state < d->reached)
 		return;
 	d->reached = d->state;
-	lsh_fail(&d->err, why->status, why->sys_errno, "%.120s: %s", d->uri->shown, why->text);
+	lsh_fail(&d->err, d->why.status, d->why.sys_errno, "%.120s: %s", d->uri->shown, d->why.text);
 }
 
 /* The address under way is not it. What is wrong with the URI would be wrong with the next one, too. */
 static enum outcome
-give_up(struct lsh_connector *d, const leash_error *why)
+give_up(struct lsh_connector *d)
 {
-	note(d, why);
+	note(d);
 	disconnect(d);
 	d->state = NEXT_ADDRESS;
 	return d->err.status == LEASH_UNAVAILABLE || d->err.status == LEASH_PROTOCOL ? GO_ON : FAILED;
@@ -102,15 +106,14 @@ not_connected(struct lsh_connector *d, int e)
 {
 	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT];
 	const char *why = e == ETIMEDOUT ? "no answer in time" : lsh_errno_text(e, text);
-	leash_error trouble;
 
 	if (e == EAGAIN && d->uri->scheme == LSH_SCHEME_UNIX)
 		why = "too many others wait to be let in"; /* the backlog is full */
 	if (d->is_name)
 		lsh_address_show(&d->address[d->next - 1], address);
-	lsh_fail(&trouble, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "connecting%s%s: %s",
+	lsh_fail(&d->why, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "connecting%s%s: %s",
 	         address[0] != '\0' ? " to " : "", address, why);
-	return give_up(d, &trouble);
+	return give_up(d);
 }
 
 static enum outcome
@@ -133,27 +136,24 @@ try_next_address(struct lsh_connector *d)
 static enum outcome
 begin_handshake(struct lsh_connector *d)
 {
-	leash_error trouble;
-
 	d->state = GREETING;
-	if (lsh_handshake_begin(d->handshake, d->uri, d->stream, d->until, &trouble) == LEASH_OK)
+	if (lsh_handshake_begin(d->handshake, d->uri, d->stream, d->until, &d->why) == LEASH_OK)
 		return GO_ON;
-	return give_up(d, &trouble);
+	return give_up(d);
 }
 
 static enum outcome
 begin_shaking(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
-	leash_error trouble;
 
 	d->state = SHAKING;
 	d->plain_at = now + (d->until - now) / 2;
 	d->stream.tls = lsh_tls_new(d->stream.fd, d->context, &d->uri->tls, d->uri->host);
 	if (d->stream.tls != NULL)
 		return GO_ON;
-	lsh_fail(&trouble, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
-	return give_up(d, &trouble);
+	lsh_fail(&d->why, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
+	return give_up(d);
 }
 
 static enum outcome
@@ -197,31 +197,29 @@ static enum outcome
 go_on_shaking(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
-	leash_error trouble;
-	const enum lsh_shaken shaken = lsh_tls_step(d->stream.tls, &trouble);
+	const enum lsh_shaken shaken = lsh_tls_step(d->stream.tls, &d->why);
 
 	if (shaken == LSH_SHAKEN) {
 		lsh_stream_discard(&d->plain);
 		return begin_handshake(d);
 	}
 	if (shaken == LSH_SHAKING && speaks_plainly(d, now))
-		lsh_fail(&trouble, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
+		lsh_fail(&d->why, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
 	else if (shaken == LSH_SHAKING && now < d->until)
 		return WAIT;
 	else if (shaken == LSH_SHAKING)
-		lsh_fail(&trouble, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
+		lsh_fail(&d->why, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
 		         lsh_tls_has_heard(d->stream.tls) ? "end of" : "answer to");
-	return give_up(d, &trouble);
+	return give_up(d);
 }
 
 static enum outcome
 go_on_handshake(struct lsh_connector *d)
 {
-	leash_error trouble;
-	const enum lsh_greeted greeted = lsh_handshake_step(d->handshake, &d->hello, &trouble);
+	const enum lsh_greeted greeted = lsh_handshake_step(d->handshake, &d->hello, &d->why);
 
 	if (greeted == LSH_HANDSHAKE_FAILED)
-		return give_up(d, &trouble);
+		return give_up(d);
 	return greeted == LSH_HANDSHAKE_DONE ? DONE : WAIT;
 }
 
@@ -245,24 +243,21 @@ begin_resolving(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
 	char text[LSH_ERRNO_TEXT];
-	leash_error trouble;
 	int e;
 
 	d->state = RESOLVING;
 	d->until = d->deadline;
 	d->tried_old = false;
 	d->was_brief = now - d->worked_at < BRIEF;
-	if (d->request != NULL && now - d->asked_at > PATIENCE) {
-		lsh_request_drop(d->request);
-		d->request = NULL;
-	}
+	if (now - d->asked_at > PATIENCE)
+		drop_request(d);
 	if (d->request == NULL) {
 		d->request = lsh_request_new(d->uri->host, d->uri->port, &e);
 		d->asked_at = now;
 	}
 	if (d->request == NULL) {
-		lsh_fail(&trouble, LEASH_NO_MEMORY, e, "its name cannot be resolved: %s", lsh_shortage_text(e, text));
-		note(d, &trouble);
+		lsh_fail(&d->why, LEASH_NO_MEMORY, e, "its name cannot be resolved: %s", lsh_shortage_text(e, text));
+		note(d);
 		return try_old(d);
 	}
 	now = lsh_now_ns(); /* to start a thread may have taken its time */
@@ -271,25 +266,18 @@ begin_resolving(struct lsh_connector *d)
 	return GO_ON;
 }
 
-/* Are the files that TLS needs of use? First of all, so that it is told at once, be the server there or not. */
-static bool
-look_at_files(struct lsh_connector *d)
-{
-	leash_error trouble;
-	struct lsh_tls_context *context = lsh_tls_context_take(&d->uri->tls, &trouble);
-
-	lsh_tls_context_drop(d->context); /* now, so that it is the same one unless they have changed */
-	d->context = context;
-	if (context == NULL)
-		note(d, &trouble);
-	return context != NULL;
-}
-
 static enum outcome
 begin(struct lsh_connector *d)
 {
-	if (d->uri->tls.on && !look_at_files(d))
+	struct lsh_tls_context *before = d->context;
+
+	/* Are the files that TLS needs of use? First of all, so that it is told at once, be the server there or not. */
+	d->context = d->uri->tls.on ? lsh_tls_context_take(&d->uri->tls, &d->why) : NULL;
+	lsh_tls_context_drop(before); /* now, so that it is the same one unless they have changed */
+	if (d->uri->tls.on && d->context == NULL) {
+		note(d);
 		return FAILED;
+	}
 	if (d->is_name)
 		return begin_resolving(d);
 	d->state = NEXT_ADDRESS;
@@ -325,12 +313,11 @@ note_unresolved(struct lsh_connector *d, const struct lsh_answer *answer)
 	bool by_errno = answer->error == EAI_SYSTEM || lsh_is_shortage(answer->sys_errno);
 	bool is_none = !by_errno && (answer->error == EAI_NONAME || answer->error == EAI_NODATA);
 	char text[LSH_ERRNO_TEXT];
-	leash_error trouble;
 
-	lsh_fail(&trouble, lsh_errno_status(answer->sys_errno, LEASH_UNAVAILABLE), is_none ? ENXIO : answer->sys_errno,
+	lsh_fail(&d->why, lsh_errno_status(answer->sys_errno, LEASH_UNAVAILABLE), is_none ? ENXIO : answer->sys_errno,
 	         "its name cannot be resolved: %s",
 	         by_errno ? lsh_errno_text(answer->sys_errno, text) : gai_strerror(answer->error));
-	note(d, &trouble);
+	note(d);
 }
 
 static enum outcome
@@ -339,7 +326,6 @@ go_on_resolving(struct lsh_connector *d)
 	const struct lsh_answer *answer = lsh_request_answer(d->request);
 	int64_t now = lsh_now_ns();
 	enum outcome outcome;
-	leash_error late;
 
 	if (answer != NULL && answer->error == 0) {
 		line_up(d, answer);
@@ -349,14 +335,13 @@ go_on_resolving(struct lsh_connector *d)
 		note_unresolved(d, answer);
 		outcome = try_old(d);
 	} else if (now >= d->deadline) {
-		lsh_fail(&late, LEASH_UNAVAILABLE, ETIMEDOUT, "its name was not resolved in time");
-		note(d, &late);
+		lsh_fail(&d->why, LEASH_UNAVAILABLE, ETIMEDOUT, "its name was not resolved in time");
+		note(d);
 		return FAILED;
 	} else {
 		return now >= d->until ? try_old(d) : WAIT;
 	}
-	lsh_request_drop(d->request);
-	d->request = NULL;
+	drop_request(d);
 	return outcome;
 }
 
@@ -398,8 +383,7 @@ void
 lsh_connector_move(struct lsh_connector *d, const struct lsh_uri *uri)
 {
 	lsh_connector_stop(d);
-	lsh_request_drop(d->request);
-	d->request = NULL;
+	drop_request(d);
 	d->worked.size = 0;
 	point_to(d, uri);
 }

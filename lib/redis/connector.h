@@ -5,8 +5,7 @@
  *       +---- any failure or the deadline ends the attempt; the owner starts another when its back-off is over
  *
  * The thread that owns a connector polls lsh_connector_poll() and calls lsh_connector_step() when that is ready, or at
- * the deadline. A name is resolved by a thread of its own (getaddrinfo cannot be bounded): if it takes too long it is
- * left to end by itself, and the address that worked last is tried meanwhile. One thread at a time. */
+ * the deadline. One thread at a time. */
 #ifndef LSH_REDIS_CONNECTOR_H
 #define LSH_REDIS_CONNECTOR_H
 

@@ -1,8 +1,6 @@
-/* The hello is one write; it holds the password, therefore it lives in guarded memory and only until it was sent. A
- * password in a file is read for each hello, because it may have been renewed. The replies are peeked at and only then
- * taken from the stream, up to the end of the last: what comes behind it is for the receiver of the connection.
- *
- * No mutex: one thread at a time. */
+/* The hello is one write. It holds the password, so it lies in guarded memory, until it is sent. A password in a file is
+ * read for each hello: it may have been renewed. Replies are peeked at, and taken from the stream up to the end of the
+ * last: what comes behind it is for the receiver of the connection. */
 #include "redis/handshake.h"
 
 #include "base/clock.h"
@@ -310,23 +308,13 @@ take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *e
 	return LEASH_OK;
 }
 
-/* Take from the stream what was peeked at. */
-static void
-consume(struct lsh_handshake *g, size_t size)
-{
-	ssize_t n;
-
-	/* it is there; if not, the next recv will tell */
-	while (size > 0 && (n = lsh_stream_recv(&g->hello.stream, g->bytes, size, MSG_DONTWAIT)) > 0)
-		size -= (size_t)n;
-}
-
 /* Read the first `size` of g->bytes, and consume those that belong to the answers. */
 static leash_status
 read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 {
 	leash_status status = LEASH_OK;
 	size_t used = 0;
+	ssize_t got;
 
 	if (!g->heard && g->bytes[0] == 0x15 && (size == 1 || g->bytes[1] == 0x03)) /* an alert */
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "the server speaks TLS: write rediss:// for it, or name its port "
@@ -346,7 +334,9 @@ read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 		else if (x > 0)
 			status = take_answer(g, m, err);
 	}
-	consume(g, used);
+	/* take from the stream what was peeked at; if it is not there, the next recv will tell */
+	while (used > 0 && (got = lsh_stream_recv(&g->hello.stream, g->bytes, used, MSG_DONTWAIT)) > 0)
+		used -= (size_t)got;
 	return status;
 }
 

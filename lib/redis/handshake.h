@@ -1,8 +1,7 @@
 /* Handshake: the commands that are said on a new connection, all at once, and the hello: what the server answers.
  *
- * A handshake is made once for a server and begun anew on each connection. Its owner polls the connection and calls
- * lsh_handshake_step() when that is ready or the time is over. The connection stays the owner's. Texts do not name the
- * server. One thread at a time. */
+ * It is made once for a server and begun anew on each connection, which stays the owner's: that polls it, and calls
+ * lsh_handshake_step() when it is ready or the time is over. Texts do not name the server. One thread at a time. */
 #ifndef LSH_REDIS_HANDSHAKE_H
 #define LSH_REDIS_HANDSHAKE_H
 

@@ -4,29 +4,24 @@
  * shared through two seats, which any caller may take:
  *
  *   the writer's   who appends and finds it empty sends at once, for all that has gathered, and leaves;
- *   the reader's   who awaits and finds it empty reads, for all, until its own reply is there, and leaves. When it
- *                  falls vacant while tickets are pending, the thread of the first of them is poked to take it (the
- *                  baton).
+ *   the reader's   who waits and finds it empty reads for all until its own reply is there, and leaves. If tickets are
+ *                  pending then, the thread of the first of them is poked to take it (the baton).
  *
- * One seat for both would send a command that comes while the reader sleeps only after the next reply. A thread alone
- * pays what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
+ * With one seat for both a command that comes while the reader sleeps would go out only after the next reply. A thread
+ * alone pays what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
  *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves
- *    the sending to the reader, who always writes before it sleeps, and with each 16th answer that it tells: the server
- *    is to have something to do meanwhile;
+ *    the sending to the reader, which writes before it sleeps, and with each 16th answer that it tells: the server is
+ *    to have something to do meanwhile;
  *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells those who are
- *    late. (A reader whose thread does not run, held up in a signal handler, say, keeps answers and limits from all
- *    others alike.)
+ *    late. (A reader whose thread does not run, held up in a signal handler, say, holds up all others.)
  *
- * The reader tries a plain recv first, which the socket's SO_RCVTIMEO bounds, and polls only after that: one system
- * call less.
+ * The reader tries a plain recv first, which SO_RCVTIMEO bounds, and polls only after that: one system call less.
  *
- * A ticket is told by the reader, in the order of the replies and with no mutex held, while the reply lies in the
- * reader's parser. What it appends then goes out with the reader's next write. Nobody gives a ticket up: a thread that
- * has no more time for it leaves it to the pipeline's own thread, which reads for all tickets that have no thread.
+ * A ticket is told by the reader, with no mutex held, while the reply lies in the parser. What it appends goes out with
+ * the reader's next write. A thread that has no more time for its ticket leaves it to the pipeline's own thread.
  *
- * A pipeline starts small, which is enough for what one thread sends: so far nothing allocates. With many threads it
- * grows, up to a limit. One that cannot grow is full. When it has been quiet for a while the keeper makes it small
- * again. */
+ * A pipeline starts with room for what one thread sends, and allocates nothing for that. With many threads it grows, up
+ * to a limit; one that cannot grow is full. The keeper makes it small again when it has been quiet for a while. */
 #include "redis/pipeline.h"
 
 #include "base/clock.h"
@@ -154,21 +149,6 @@ is_large(const struct lsh_pipeline *p)
 	return p->ring_size > LEAST_RING || p->conn.out.room > LEAST_OUT || p->conn.batch.room > LEAST_OUT;
 }
 
-/* When nothing is on its way. */
-static void
-shrink(struct lsh_pipeline *p)
-{
-	struct lsh_ticket **ring = p->ring_size > LEAST_RING ? lsh_realloc(p->ring, LEAST_RING * sizeof *ring) : NULL;
-
-	if (ring != NULL) {
-		p->ring = ring;
-		p->ring_size = LEAST_RING;
-	}
-	lsh_buffer_shrink(&p->conn.out, LEAST_OUT);
-	lsh_buffer_shrink(&p->conn.batch, LEAST_OUT);
-	p->large = false;
-}
-
 /* There are commands that no other thread reads for. */
 static void
 call_own_thread(struct lsh_pipeline *p)
@@ -279,17 +259,6 @@ write_out(struct lsh_pipeline *p)
 	seat_vacant(p);
 }
 
-/* The reply in front of the command `number` is nobody's; but if it refuses an ASKING, that is why a MOVED comes
- * next. */
-static void
-note_refusal(struct lsh_pipeline *p, const struct lsh_message *message, uint64_t number)
-{
-	if (message->type != LSH_ERROR)
-		return;
-	snprintf(p->refusal, sizeof p->refusal, "%s", message->item[0].text);
-	p->refused = number;
-}
-
 /* The command was not taken because its ASKING was not. */
 static void
 tell_refusal(struct lsh_ticket *ticket, const char *text)
@@ -312,10 +281,12 @@ take_next(struct lsh_pipeline *p, const struct lsh_message *message, struct lsh_
 	*ticket = *place(p, p->head++);
 	while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && p->head == p->left && p->head < p->handed)
 		*ticket = *place(p, p->head++);
-	if (*ticket == NULL)
-		note_refusal(p, message, p->head);
-	else
+	if (*ticket != NULL) {
 		p->alone -= (*ticket)->reader == NULL;
+	} else if (message->type == LSH_ERROR) { /* nobody's; but if an ASKING is refused, that is why a MOVED comes next */
+		snprintf(p->refusal, sizeof p->refusal, "%s", message->item[0].text);
+		p->refused = p->head;
+	}
 	return true;
 }
 
@@ -739,10 +710,18 @@ lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 		bool busy = p->conn.reading || p->conn.writing || p->conn.telling || p->head < p->tail;
 
 		at = p->conn.state == LSH_DOWN ? now : lsh_after(busy ? now : p->heard, QUIET_NS);
-		if (at <= now) {
-			shrink(p);
-			at = LSH_NEVER;
+	}
+	if (at <= now) {
+		struct lsh_ticket **ring = p->ring_size > LEAST_RING ? lsh_realloc(p->ring, LEAST_RING * sizeof *ring) : NULL;
+
+		if (ring != NULL) {
+			p->ring = ring;
+			p->ring_size = LEAST_RING;
 		}
+		lsh_buffer_shrink(&p->conn.out, LEAST_OUT);
+		lsh_buffer_shrink(&p->conn.batch, LEAST_OUT);
+		p->large = false;
+		at = LSH_NEVER;
 	}
 	pthread_mutex_unlock(&p->conn.mutex);
 	return at;

@@ -23,8 +23,8 @@ enum lsh_outcome {
 
 /* A command on its way. It is the pipeline's from a successful append until `done`. */
 struct lsh_ticket {
-	/* Called once, by the thread that reads, with no mutex held. Must not wait; may append. The message, which is there
-	 * for LSH_ANSWERED, is the reader's. From the call on the ticket is its owner's again. */
+	/* Called once, by the thread that reads, with no mutex held. Must not wait; may append. The message, NULL unless
+	 * LSH_ANSWERED, is the reader's. From the call on the ticket is its owner's again. */
 	void (*done)(struct lsh_ticket *self, enum lsh_outcome outcome, const struct lsh_message *message);
 	struct lsh_parker *_Atomic reader; /* of the thread that reads for it; NULL: the pipeline's own thread does */
 	uint64_t number;             /* of the command in its pipeline */
@@ -64,22 +64,21 @@ bool lsh_pipeline_append_unheard(struct lsh_pipeline *pipeline, const struct lsh
 /* Send what was appended, unless somebody is certain to do it. No mutex of the caller is held. */
 void lsh_pipeline_flush(struct lsh_pipeline *pipeline);
 
-/* Flush, and read for everybody, unless another thread does, until `over(arg)` or `deadline`; sleep where the command
- * `number` of connection `epoch` is not on its way (any more). Whoever makes it over wakes `parker` then; it must not
- * wait. The command is not given up by that: whoever leaves before it has ended leaves it to the pipeline's own
- * thread. */
+/* Flush, and read for everybody, unless another thread does, until `over(arg)`, which must not wait, or `deadline`; sleep
+ * where the command `number` of connection `epoch` is not on its way. Whoever makes it over wakes `parker` then. A
+ * command that has not ended is left to the pipeline's own thread. */
 void lsh_pipeline_wait(struct lsh_pipeline *pipeline, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
-                   bool (*over)(void *arg), void *arg, int64_t deadline);
+                       bool (*over)(void *arg), void *arg, int64_t deadline);
 
-/* The thread that was to read for that command is not going to: as if it left. */
+/* The thread that was to read for that command is not going to. */
 void lsh_pipeline_leave(struct lsh_pipeline *pipeline, uint64_t epoch, uint64_t number);
 
-/* Of the pipeline's own thread: flush, and read while there are commands for which no other thread reads; until it is
- * over, see above. */
+/* Of the pipeline's own thread: flush, and read while there are commands for which no other thread reads, or until it is
+ * over. */
 void lsh_pipeline_serve(struct lsh_pipeline *pipeline, struct lsh_parker *parker, bool (*over)(void *arg), void *arg);
 
 /* For the keeper of the connection. */
-/* It takes the stream, unless false: no memory. */
+/* Takes the stream. False: no memory; it does not. */
 bool lsh_pipeline_attach(struct lsh_pipeline *pipeline, struct lsh_stream stream);
 bool lsh_pipeline_is_up(struct lsh_pipeline *pipeline);
 uint64_t lsh_pipeline_commands(struct lsh_pipeline *pipeline);   /* handed to the system so far, over all connections */

@@ -1,15 +1,13 @@
 /* The pubsub: the wake-up channel, read by the threads that wait for what comes there.
  *
- * It has one seat. A thread that waits takes it if it is vacant, reads, and hands each message to `message`, whoever it
- * is for; the others sleep on their parkers. Who leaves a vacant seat behind pokes the first of the sleepers. So a
- * message reaches the thread that it is meant for with one wake-up at most, and with none if that thread reads itself.
+ * A thread that waits takes the reader's seat if it is vacant, and hands each message to `message`, whoever it is for;
+ * the others sleep on their parkers. Who leaves the seat pokes the first of the sleepers. So a message costs one wake-up
+ * at most, and none if the thread that it is meant for reads itself. When nobody waits nobody reads: a message is a hint,
+ * and what it said can be asked for. The keeper reads now and then what was left, and looks for hang-ups.
  *
- * When nobody waits nobody reads: a message is a hint, and what it said can be asked for. The keeper of the connection
- * reads now and then what was left, and looks for hang-ups.
- *
- * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). What is to be sent
- * for that is written by whoever asks for it; what the socket does not take at once by the thread in the seat, or the
- * keeper. The server answers in the order in which it was asked: a refusal is of the channel asked for first. */
+ * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). Whoever asks for one
+ * writes that; what the socket does not take at once, the thread in the seat, or the keeper. The server answers in the
+ * order in which it was asked: a refusal is of the channel asked for first. */
 #ifndef LSH_REDIS_PUBSUB_H
 #define LSH_REDIS_PUBSUB_H
 
@@ -36,9 +34,8 @@ struct lsh_pubsub_ops {
 
 enum { LSH_CHANNEL_MOST = 4096 };
 
-/* NULL: no memory or descriptors. `ops` must outlive it. `tell` tells the keeper that the connection broke, that the
- * seat of a broken one is vacant now, or that there is something to read or write and no thread to do it. It must not
- * wait or call back. */
+/* NULL: no memory or descriptors. `ops` must outlive it. `tell` is as for lsh_pipeline_new(); it also says that there is
+ * something to read or write and no thread to do it. */
 struct lsh_pubsub *lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*tell)(void *keeper),
                                   void *keeper);
 void lsh_pubsub_free(struct lsh_pubsub *pubsub);                              /* NULL is allowed */

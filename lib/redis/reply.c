@@ -1,9 +1,7 @@
-/* Replies, parsed by hiredis behind a sieve into the fixed storage of a reader.
- *
- * hiredis buffers without bound what does not make a message, so the bytes of the message under way are counted here.
- * With maxbuf = 0 it keeps its buffer for ever, and the buffer is made as large as it can get at the start, so that no
- * later feed has to allocate: renewals must not fail for memory. It is not to stay resident: the pages behind what
- * ordinary answers use are given back to the system, which the buffer does not notice. */
+/* hiredis buffers without bound what does not make a message, so the bytes of the message under way are counted here.
+ * With maxbuf = 0 it keeps its buffer for ever. That is made as large as it can get at the start, so that no later feed
+ * allocates: renewals must not fail for memory. The pages behind what ordinary answers use are given back to the system,
+ * which the buffer does not notice. */
 #include "redis/reply.h"
 
 #include "base/list.h"
@@ -44,26 +42,17 @@ reader_of(const redisReadTask *task)
 	return lsh_container(sieve, struct lsh_reader, sieve);
 }
 
-static void
-begin_message(struct lsh_reader *reader, enum lsh_type type, unsigned count)
-{
-	reader->message.type = type;
-	reader->message.count = count;
-	reader->text_size = 0;
-}
-
 static struct lsh_item *
 take_item(const redisReadTask *task, enum lsh_type type)
 {
 	struct lsh_reader *reader = reader_of(task);
-	struct lsh_item *item;
+	/* the sieve saw to it that there is but one array around it, and no larger than ours */
+	struct lsh_item *item = &reader->message.item[task->parent != NULL ? task->idx : 0];
 
 	if (task->parent == NULL) {
-		begin_message(reader, type, 1);
-		item = &reader->message.item[0];
-	} else {
-		/* the sieve saw to it that there is but one array around it, and no larger than ours */
-		item = &reader->message.item[task->idx];
+		reader->message.type = type;
+		reader->message.count = 1;
+		reader->text_size = 0;
 	}
 	*item = (struct lsh_item){.type = type, .text = ""};
 	return item;
@@ -101,7 +90,9 @@ create_array(const redisReadTask *task, lsh_elements count)
 {
 	struct lsh_reader *reader = reader_of(task);
 
-	begin_message(reader, LSH_ARRAY, (unsigned)count);
+	reader->message.type = LSH_ARRAY;
+	reader->message.count = (unsigned)count;
+	reader->text_size = 0;
 	return &reader->message;
 }
 
@@ -143,12 +134,6 @@ fail(struct lsh_reader *reader, const char *why)
 {
 	reader->fault = why != NULL ? why : "out of memory";
 	return false;
-}
-
-static bool
-fail_as_parsed(struct lsh_reader *reader)
-{
-	return fail(reader, lsh_sieve_fault(&reader->sieve));
 }
 
 /* The buffer is empty. Give back the pages behind its usual end; where the system will not, they stay. */
@@ -233,7 +218,7 @@ lsh_reader_feed(struct lsh_reader *reader, const char *bytes, size_t size)
 	if (reader->large && reader->pending == 0 && reader->sieve.parser->len == 0)
 		give_back(reader);
 	if (redisReaderFeed(reader->sieve.parser, bytes, size) != REDIS_OK)
-		return fail_as_parsed(reader);
+		return fail(reader, lsh_sieve_fault(&reader->sieve));
 	reader->large |= reader->sieve.parser->len > USUAL_SIZE;
 	reader->pending += size;
 	return true;
@@ -248,7 +233,7 @@ lsh_reader_next(struct lsh_reader *reader, const struct lsh_message **message)
 	if (reader->fault[0] != '\0')
 		return -1;
 	if (!lsh_sieve_next(&reader->sieve, &object)) {
-		fail_as_parsed(reader);
+		fail(reader, lsh_sieve_fault(&reader->sieve));
 		return -1;
 	}
 	unread = object != NULL ? reader->sieve.parser->len - reader->sieve.parser->pos : 0;

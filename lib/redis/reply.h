@@ -1,11 +1,8 @@
 /* Replies of a server, parsed by hiredis into fixed storage.
  *
  * A reader is fed bytes and yields one message at a time: a scalar, or a flat array of up to LSH_ITEMS scalars, which
- * is all that leash ever asks for. Anything else, and more than 64 KiB that do not make a message, is not what a Redis
- * server would say to us: the reader fails, and so does the connection.
- *
- * Once made, a reader allocates nothing: its buffer is grown to its limit at the start, and the pages of it that are
- * not used are given back to the system. One thread at a time. */
+ * is all that leash ever asks for. On anything else, and on more than 64 KiB that do not make a message, it fails, and
+ * so does the connection. Once made, a reader allocates nothing. One thread at a time. */
 #ifndef LSH_REDIS_REPLY_H
 #define LSH_REDIS_REPLY_H
 

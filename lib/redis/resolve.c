@@ -1,5 +1,5 @@
-/* A request is shared by two: the one who asks, and the detached thread that calls getaddrinfo(). Each drops it, the
- * last one frees it. The answer is written once, before `answered`, and only read afterwards. */
+/* A request is shared by the one who asks and the detached thread that calls getaddrinfo(): the last one frees it. The
+ * answer is written once, before `answered`. */
 #include "redis/resolve.h"
 
 #include "base/descriptor.h"

@@ -85,10 +85,7 @@ lsh_stream_is_pending(const struct lsh_stream *stream)
 bool
 lsh_stream_trouble(const struct lsh_stream *stream, leash_error *err)
 {
-	*err = (leash_error){0};
-	if (stream->tls != NULL)
-		lsh_tls_trouble(stream->tls, err);
-	return err->status != LEASH_OK;
+	return stream->tls != NULL && lsh_tls_trouble(stream->tls, err);
 }
 
 void

@@ -1,8 +1,5 @@
-/* A stream: the bytes of one connection: a socket, and TLS on it where the URI says so. Who uses it need not know
- * which.
- *
- * It is a value, which is handed from who connected it to who uses it; the last one closes it. Any thread may send
- * while another receives. */
+/* A stream: a socket, and TLS on it where the URI says so. It is a value: who connected it hands it to who uses and
+ * closes it. Any thread may send while another receives. */
 #ifndef LSH_REDIS_STREAM_H
 #define LSH_REDIS_STREAM_H
 

@@ -1,15 +1,13 @@
 /* OpenSSL on two buffers in memory.
  *
- * OpenSSL's object must not be used by two threads at once, hence the mutex; it is free while a thread receives, so one
- * that waits for bytes keeps nobody from sending. One that looks for the end meanwhile (MSG_PEEK) must not disturb the
- * order of what is received, hence `receiving`.
+ * OpenSSL's object must not be used by two threads at once, hence the mutex. It is free while a thread receives, so that
+ * others can send. One that looks for the end meanwhile (MSG_PEEK) must not disturb the order of what is received, hence
+ * `receiving`.
  *
- * What is sent counts as sent when all ciphertext of it is with the system; until then the caller is told EAGAIN, and
- * brings the same bytes again: `accepted` says how many of them are encrypted already. So there is never more than a
- * record under way, and nobody has to ask whether there is something left to write.
- *
- * What OpenSSL says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with
- * the next bytes.
+ * Bytes count as sent when all ciphertext of them is with the system. Until then the caller is told EAGAIN, and brings
+ * the same bytes again; `accepted` says how many are encrypted already. So there is at most a record under way, and
+ * nobody has to ask whether there is something left to write. What OpenSSL says by itself (an answer to a KeyUpdate, an
+ * alert) goes out at once if the system takes it, else with the next bytes.
  *
  * The socket is read only when OpenSSL has nothing more to give, at most twice in a call, and waited for once: a server
  * that drips bytes, or sends nothing but tickets, does not keep the caller from looking at the clock. */
@@ -346,12 +344,13 @@ lsh_tls_is_pending(struct lsh_tls *t)
 	return pending;
 }
 
-void
+bool
 lsh_tls_trouble(struct lsh_tls *t, leash_error *err)
 {
 	pthread_mutex_lock(&t->mutex);
 	*err = t->trouble;
 	pthread_mutex_unlock(&t->mutex);
+	return err->status != LEASH_OK;
 }
 
 /* ---- life ---- */

@@ -18,8 +18,8 @@
 
 struct lsh_tls;
 
-/* A client of `host`, a name or a numeric address, on `fd`, which is connected and non-blocking, and stays the
- * caller's; `options` are those that the context was taken for. NULL: no memory. */
+/* A client of `host`, a name or a numeric address, on `fd`, which is connected and stays the caller's; `options` are
+ * those that the context was taken for. NULL: no memory. */
 struct lsh_tls *lsh_tls_new(int fd, struct lsh_tls_context *context, const struct lsh_tls_options *options,
                             const char *host);
 void lsh_tls_free(struct lsh_tls *tls); /* when nobody is in it; NULL is allowed */
@@ -38,11 +38,10 @@ bool lsh_tls_has_heard(struct lsh_tls *tls);
 
 #define LSH_TLS_UNKNOWN "the server does not speak TLS: write redis:// for it, or name its port for TLS"
 
-/* As those of the stream. EPROTO: TLS failed; lsh_tls_trouble() says why, LEASH_OK if it has not. Without MSG_DONTWAIT
- * a recv may wait as long as the socket lets it. */
+/* As those of the stream. Without MSG_DONTWAIT a recv may wait as long as the socket lets it. */
 ssize_t lsh_tls_send(struct lsh_tls *tls, const void *bytes, size_t size);
 ssize_t lsh_tls_recv(struct lsh_tls *tls, void *bytes, size_t size, int flags);
 bool lsh_tls_is_pending(struct lsh_tls *tls);
-void lsh_tls_trouble(struct lsh_tls *tls, leash_error *err);
+bool lsh_tls_trouble(struct lsh_tls *tls, leash_error *err);
 
 #endif

@@ -1,9 +1,7 @@
-/* What TLS goes by: whom it takes for the server that was meant, and who we are for it, as those files say that a URI
- * names.
+/* What TLS goes by: whom it takes for the server, and who we are for it, as the files say that a URI names.
  *
- * To read the system's authorities takes a tenth of a second, so a context is shared by all that name the same files,
- * in this process, until the last of them drops it. Files that have changed are read again: certificates may be
- * replaced while programs run. */
+ * To read the system's authorities takes a tenth of a second, so a context is shared by all in this process that name
+ * the same files. Files that have changed are read again: certificates are replaced while programs run. */
 #ifndef LSH_REDIS_TLS_CONTEXT_H
 #define LSH_REDIS_TLS_CONTEXT_H
 
@@ -16,8 +14,8 @@ struct ssl_st; /* OpenSSL's */
 
 struct lsh_tls_context;
 
-/* NULL: `*err` says why: INVALID for a file that is of no use, which is named; NO_MEMORY. Reads files, or waits for
- * another thread that does; any thread. Its texts are what comes behind "rediss://host: ". */
+/* NULL: INVALID names a file that is of no use; or NO_MEMORY. Reads files, or waits for another thread that does. Texts
+ * are what comes behind "rediss://host: ". */
 struct lsh_tls_context *lsh_tls_context_take(const struct lsh_tls_options *options, leash_error *err);
 void lsh_tls_context_drop(struct lsh_tls_context *context); /* NULL is allowed */
 
