@@ -6,8 +6,6 @@ lib_LTLIBRARIES += lib/libleash.la
 
 # Also grows in watchdog/local.mk.
 leash_sources =
-leash_sources += lib/admin/agreement.c
-leash_sources += lib/admin/agreement.h
 leash_sources += lib/admin/inspect.c
 leash_sources += lib/admin/inspect.h
 leash_sources += lib/admin/lock_line.c

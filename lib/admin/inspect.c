@@ -1,19 +1,75 @@
 #include "admin/inspect.h"
 
-#include "admin/agreement.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "lease/electorate.h"
+#include "lease/tally.h"
 
 #include <string.h>
 
 /* ---- who has it ---- */
 
+static bool
+is_same_hold(const leash_lock_info *a, const leash_lock_info *b)
+{
+	return a->held && b->held && strcmp(a->holder.token, b->holder.token) == 0;
+}
+
+/* The hold that is told of in `of`, as all see it who do. */
+static leash_lock_info
+hold_of(const leash_lock_info *infos, size_t count, unsigned majority, const leash_lock_info *of)
+{
+	leash_lock_info hold = *of;
+	int64_t ends[LSH_QUORUM_MAX] = {0}, nth;
+	bool known = false;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned same = 0;
+
+		if (!is_same_hold(&infos[i], of))
+			continue;
+		ends[i] = infos[i].remaining_ms < 0 ? INT64_MAX : infos[i].remaining_ms;
+		if (infos[i].depth > hold.depth)
+			hold.depth = infos[i].depth;
+		for (size_t j = 0; j < count; j++)
+			same += is_same_hold(&infos[j], of) && infos[j].fence == infos[i].fence;
+		if (same >= majority || (!known && infos[i].fence > hold.fence))
+			hold.fence = infos[i].fence;
+		known |= same >= majority;
+	}
+	nth = lsh_tally_nth_largest(ends, count, majority);
+	if (nth > 0)
+		hold.remaining_ms = nth == INT64_MAX ? -1 : nth;
+	hold.held_since_ms = (int64_t)(hold.fence / 256 / 1000);
+	hold.waiting = 0; /* who waits is known to nobody but to those who do */
+	hold.no_queue = true;
+	return hold;
+}
+
+unsigned
+lsh_agreement(const leash_lock_info *infos, size_t count, unsigned majority, leash_lock_info *agreed)
+{
+	unsigned most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned agree = 0;
+
+		for (size_t j = 0; j < count; j++)
+			agree += is_same_hold(&infos[j], &infos[i]);
+		if (agree > most) {
+			most = agree;
+			*agreed = hold_of(infos, count, majority, &infos[i]);
+		}
+	}
+	return most;
+}
+
 /* What the servers have said so far. */
 struct opinion {
+	unsigned majority; /* so many have to agree */
 	unsigned answered, pending;
-	unsigned away;  /* of the others: may answer once there is a connection again */
-	unsigned agree; /* that the lock is its holder's: as many as agree on any one */
+	unsigned away;     /* of the others: may answer once there is a connection again */
+	unsigned agree;    /* that the lock is its holder's: as many as agree on any one */
 	const struct lsh_ask *in_the_way; /* one that has no answer, rather one that says why; or NULL */
 	leash_lock_info info;
 };
@@ -24,18 +80,13 @@ lsh_ask_read(const struct lsh_ask *a, leash_lock_info *info)
 	return a->state == LSH_REPLIED && lsh_lock_line_read(a->text, strlen(a->text), info);
 }
 
-static unsigned
-majority_of(const struct lsh_query *q)
-{
-	return q->by_slot ? 1 : q->backend->majority;
-}
-
 static void
 form_opinion(const struct lsh_query *q, struct opinion *o)
 {
 	leash_lock_info infos[LSH_QUORUM_MAX] = {0};
+	uint64_t fence = 0;
 
-	*o = (struct opinion){0};
+	*o = (struct opinion){.majority = q->by_slot ? 1 : q->backend->majority};
 	for (size_t i = 0; i < q->count; i++) {
 		const struct lsh_ask *a = &q->asks[i];
 		bool pending = lsh_ask_is_pending(a), known = lsh_ask_read(a, &infos[i]);
@@ -45,28 +96,30 @@ form_opinion(const struct lsh_query *q, struct opinion *o)
 		o->away += a->state == LSH_ASKING && !pending;
 		if (!known && (o->in_the_way == NULL || (o->in_the_way->why.status == LEASH_OK && a->why.status != LEASH_OK)))
 			o->in_the_way = a;
-		if (infos[i].fence > o->info.fence)
-			o->info.fence = infos[i].fence;
+		if (infos[i].fence > fence)
+			fence = infos[i].fence;
 	}
-	if (!q->by_slot) {
-		o->agree = lsh_agreement(infos, q->count, q->backend->majority, &o->info);
-	} else if (o->answered > 0) {
+	if (q->by_slot) {
 		o->info = infos[0];
-		o->agree = 1;
+		o->agree = o->answered;
+		return;
 	}
+	o->agree = lsh_agreement(infos, q->count, o->majority, &o->info);
+	if (o->agree < o->majority) /* single votes make no holder */
+		o->info = (leash_lock_info){.fence = fence, .no_queue = true};
 }
 
 /* When one has a majority, or nobody can have, enough is known; what most servers cannot say yet is waited for. */
 static bool
 is_formed(const struct lsh_query *q)
 {
-	unsigned majority = majority_of(q);
 	struct opinion o;
 
 	form_opinion(q, &o);
-	if (o.agree >= majority)
+	if (o.agree >= o.majority)
 		return true;
-	return o.answered >= majority ? o.agree + o.pending < majority : o.answered + o.pending + o.away < majority;
+	return o.answered >= o.majority ? o.agree + o.pending < o.majority
+	                                : o.answered + o.pending + o.away < o.majority;
 }
 
 static leash_status
@@ -84,7 +137,6 @@ static leash_status
 ask(struct lsh_lock *lock, struct lsh_query *q, int64_t deadline, leash_lock_info *info, leash_error *err)
 {
 	const char *shown = lsh_lock_shown(lock);
-	size_t size = info->size;
 	leash_status status;
 	struct opinion o;
 	leash_error why;
@@ -95,16 +147,10 @@ ask(struct lsh_lock *lock, struct lsh_query *q, int64_t deadline, leash_lock_inf
 	if (status != LEASH_OK)
 		return lsh_fail(err, status, why.sys_errno, "lock '%s': %s", shown, why.text);
 	form_opinion(q, &o);
-	if (o.agree < majority_of(q) && o.answered < majority_of(q))
+	if (o.answered < o.majority)
 		return explain(q, &o, shown, err);
-	if (o.agree < majority_of(q)) /* single votes make no holder */
-		o.info = (leash_lock_info){.fence = o.info.fence};
 	*info = o.info;
-	info->size = size;
-	if (!q->by_slot) {
-		info->waiting = 0; /* who waits is known to nobody but to those who do */
-		info->no_queue = true;
-	}
+	info->size = sizeof *info;
 	strcpy(info->name, lsh_lock_name(lock));
 	return LEASH_OK;
 }
@@ -219,36 +265,4 @@ lsh_identify(struct lsh_engine *e, struct lsh_acquaintances *known, leash_party 
 	for (size_t j = 0; j < n; j++)
 		lsh_query_drop(qs[j]);
 	return status;
-}
-
-/* ---- what a client has done ---- */
-
-void
-lsh_stats(struct lsh_engine *e, leash_stats *stats)
-{
-	struct lsh_router *router = lsh_engine_backend(e)->router;
-	struct lsh_server *first = NULL; /* in use */
-
-	lsh_engine_count(e, stats);
-	stats->connected = stats->listening = lsh_router_count(router) > 0;
-	lsh_router_gone(router, &stats->commands, &stats->connects);
-	for (size_t i = 0; i < lsh_router_count(router); i++) {
-		struct lsh_server *server = lsh_router_get(router, i);
-
-		if (server == NULL)
-			continue;
-		stats->commands += lsh_pipeline_commands(lsh_node_pipeline(server->node));
-		stats->connects += lsh_pipeline_connects(lsh_node_pipeline(server->node));
-		/* else a replica, or gone: nothing is missing if that is not there */
-		if (lsh_server_serves(server)) {
-			stats->connected = stats->connected && lsh_node_is_up(server->node);
-			stats->listening = stats->listening && lsh_node_is_subscribed(server->node);
-			if (first == NULL || (!lsh_node_is_up(first->node) && lsh_node_is_up(server->node)))
-				lsh_server_keep(&first, server); /* whose clock is known */
-		}
-		lsh_server_leave(server);
-	}
-	if (first != NULL)
-		stats->server_ahead_ms = (lsh_node_server_us(first->node, lsh_now_ns()) - lsh_wall_us()) / 1000;
-	lsh_server_leave(first);
 }

@@ -5,11 +5,16 @@
 #include "admin/lock_line.h"
 #include "admin/query.h"
 
-/* What the servers say of a lock, all but its size. `who`: also who the holder is, as far as that is known. */
+/* What the servers say of a lock. `who`: also who the holder is, as far as that is known. */
 leash_status lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error *err);
 
 /* What one server said of a lock, to LSH_WHO_HAS. False: nothing that can be read; `info` is untouched. */
 bool lsh_ask_read(const struct lsh_ask *ask, leash_lock_info *info);
+
+/* Of what each server of a quorum says of a lock, perhaps of another holder, or of none: how many agree on one holder,
+ * as most do on any. Unless that is 0, `*agreed` is that hold: its fence the one of a majority, or the largest; its time
+ * what is left of a majority's. */
+unsigned lsh_agreement(const leash_lock_info *infos, size_t count, unsigned majority, leash_lock_info *agreed);
 
 /* Clients that were asked about before, by chance of their UUIDs; an empty token: none. So many locks of one client are
  * one question. */
@@ -22,8 +27,5 @@ struct lsh_acquaintances {
  * lsh_queries_ask(). */
 leash_status lsh_identify(struct lsh_engine *engine, struct lsh_acquaintances *known, leash_party *const *parties,
                           size_t count, int64_t deadline, leash_error *err);
-
-/* The same as leash_client_stats(), all but its size; memory only. */
-void lsh_stats(struct lsh_engine *engine, leash_stats *stats);
 
 #endif

@@ -8,7 +8,6 @@
  * is awaited at that moment, and not for what is done with it. */
 #include "admin/scan.h"
 
-#include "admin/agreement.h"
 #include "admin/inspect.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -393,8 +392,6 @@ is_told(const struct lsh_scan *s, const leash_lock_info *infos, size_t count, le
 		if (infos[i].held && strcmp(infos[i].holder.token, mine->holder.token) == 0)
 			return false;
 	*mine = agreed;
-	mine->waiting = 0; /* who waits is known to nobody but to those who do */
-	mine->no_queue = true;
 	return true;
 }
 

@@ -67,17 +67,4 @@ lsh_list_remove(struct lsh_list *link)
 	lsh_list_init(link);
 }
 
-/* Move all links of `from`, in their order, to the end of `to`. */
-static inline void
-lsh_list_move_all(struct lsh_list *to, struct lsh_list *from)
-{
-	if (lsh_list_empty(from))
-		return;
-	from->next->prev = to->prev;
-	to->prev->next = from->next;
-	from->prev->next = to;
-	to->prev = from->prev;
-	lsh_list_init(from);
-}
-
 #endif

@@ -103,16 +103,3 @@ lsh_map_remove(struct lsh_map *map, struct lsh_map_node *node)
 	map->count--;
 	return true;
 }
-
-struct lsh_map_node *
-lsh_map_next(const struct lsh_map *map, struct lsh_map_cursor *cursor)
-{
-	struct lsh_map_node *node;
-
-	while (cursor->next == NULL && cursor->chain < map->size)
-		cursor->next = map->chains[cursor->chain++];
-	node = cursor->next;
-	if (node != NULL)
-		cursor->next = node->next; /* one ahead, because the caller may free this one */
-	return node;
-}

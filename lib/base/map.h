@@ -4,8 +4,8 @@
  * keys itself, by lsh_map_each_of() and lsh_container().
  *
  * Lock names may come from outside, so bytes are hashed under a random key (SipHash): nobody can choose names that
- * share a chain. Putting cannot fail, because Redis has granted by then what is put: a map starts with room of its own
- * and grows when it can; without memory only its chains get longer. Removing frees and allocates nothing.
+ * share a chain. Putting cannot fail: a map starts with room of its own and grows when it can; without memory only its
+ * chains get longer.
  *
  * A map stays where it was initialized. Not thread-safe: whoever owns it guards it. */
 #ifndef LSH_BASE_MAP_H
@@ -28,12 +28,6 @@ struct lsh_map {
 	size_t count; /* nodes */
 	struct lsh_map_node *first_chains[LSH_MAP_FIRST_CHAINS];
 	unsigned char key[LSH_MAP_KEY_SIZE];
-};
-
-/* Where an iteration stands. */
-struct lsh_map_cursor {
-	size_t chain;
-	struct lsh_map_node *next;
 };
 
 /* Make an empty map. False: the system has no randomness for its key. */
@@ -61,14 +55,15 @@ lsh_map_like_(struct lsh_map_node *node, uint64_t hash)
 }
 
 /* Visit the nodes with this hash, in no order. The body must not change the map and go on. */
-#define lsh_map_each_of(node, map, of)                                                             \
-	for ((node) = lsh_map_like_((map)->chains[(of) & ((map)->size - 1)], (of)); (node) != NULL; \
-	     (node) = lsh_map_like_((node)->next, (node)->hash))
+#define lsh_map_each_of(node, map, of)                                                                            \
+	for (struct lsh_map_node *node = lsh_map_like_((map)->chains[(of) & ((map)->size - 1)], (of)); node != NULL; \
+	     node = lsh_map_like_(node->next, node->hash))
 
-struct lsh_map_node *lsh_map_next(const struct lsh_map *map, struct lsh_map_cursor *cursor);
-
-/* Visit all nodes, in no order. The body may remove the node that it is at, and free it; no other, and put none. */
-#define lsh_map_each(node, map, cursor) \
-	for (*(cursor) = (struct lsh_map_cursor){0}; ((node) = lsh_map_next((map), (cursor))) != NULL;)
+/* Visit all nodes, in no order. The body may remove the node that it is at, and free it; no other, and put none. It must
+ * not break off. */
+#define lsh_map_each(node, map)                                                                            \
+	for (size_t chain_ = 0; chain_ < (map)->size; chain_++)                                                \
+		for (struct lsh_map_node *node = (map)->chains[chain_], *next_; node != NULL && (next_ = node->next, true); \
+		     node = next_)
 
 #endif

@@ -36,7 +36,7 @@ leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 	static const char call[] = "leash_lock_inspect";
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, call, err);
-	leash_lock_info found = {.size = sizeof found};
+	leash_lock_info found;
 
 	if (status == LEASH_OK && info == NULL)
 		status = lsh_fail(err, LEASH_INVALID, 0, "%s: `info` is NULL", call);
@@ -50,11 +50,42 @@ leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 	return status;
 }
 
+/* All but the size; memory only. */
+static void
+collect(struct lsh_engine *e, leash_stats *stats)
+{
+	struct lsh_router *router = lsh_engine_backend(e)->router;
+	struct lsh_server *first = NULL; /* in use */
+
+	lsh_engine_count(e, stats);
+	stats->connected = stats->listening = lsh_router_count(router) > 0;
+	lsh_router_gone(router, &stats->commands, &stats->connects);
+	for (size_t i = 0; i < lsh_router_count(router); i++) {
+		struct lsh_server *server = lsh_router_get(router, i);
+
+		if (server == NULL)
+			continue;
+		stats->commands += lsh_pipeline_commands(lsh_node_pipeline(server->node));
+		stats->connects += lsh_pipeline_connects(lsh_node_pipeline(server->node));
+		/* else a replica, or gone: nothing is missing if that is not there */
+		if (lsh_server_serves(server)) {
+			stats->connected = stats->connected && lsh_node_is_up(server->node);
+			stats->listening = stats->listening && lsh_node_is_subscribed(server->node);
+			if (first == NULL || (!lsh_node_is_up(first->node) && lsh_node_is_up(server->node)))
+				lsh_server_keep(&first, server); /* whose clock is known */
+		}
+		lsh_server_leave(server);
+	}
+	if (first != NULL)
+		stats->server_ahead_ms = (lsh_node_server_us(first->node, lsh_now_ns()) - lsh_wall_us()) / 1000;
+	lsh_server_leave(first);
+}
+
 leash_status
 leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 {
 	static const char call[] = "leash_client_stats";
-	leash_stats found = {.size = sizeof found};
+	leash_stats found = {0};
 	struct lsh_guard guard;
 	leash_status status;
 
@@ -66,7 +97,7 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 	if (status != LEASH_OK)
 		return status;
 	guard = lsh_enter();
-	lsh_stats(client->engine, &found);
+	collect(client->engine, &found);
 	lsh_leave(guard);
 	copy_out(stats, stats->size, &found, sizeof found);
 	return LEASH_OK;

@@ -196,7 +196,7 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 {
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_acquire_with", err);
-	leash_acquire a = {0};
+	leash_acquire a;
 
 	if (status == LEASH_OK)
 		status = lsh_acquire_read(&a, how, lsh_lock_shown(lock->lock), err);
@@ -280,7 +280,7 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 {
 	struct lsh_guard guard = lsh_enter();
 	leash_status status = lsh_handle_check(lock, "leash_lock_break", err);
-	leash_lock_info info = {.size = sizeof info};
+	leash_lock_info info;
 	struct wait w;
 
 	if (status == LEASH_OK)

@@ -34,17 +34,21 @@ static const char IN_PREFIX[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 /* Copy a struct of a caller who may be older (its fields end sooner: the rest is zero) or newer (what we do not know is
  * zero, or it is refused). */
 static leash_status
-copy_struct(void *out, size_t size, const void *from, size_t from_size, const char *macro, leash_error *err)
+copy_struct(void *out, size_t size, const void *from, const char *macro, leash_error *err)
 {
 	const unsigned char *bytes = from;
+	size_t from_size;
 
+	memset(out, 0, size);
+	if (from == NULL)
+		return LEASH_OK;
+	memcpy(&from_size, from, sizeof from_size); /* its first field */
 	if (from_size < sizeof from_size)
 		return lsh_fail(err, LEASH_INVALID, 0, "an options struct has no size: make it with %s()", macro);
 	for (size_t i = size; i < from_size; i++)
 		if (bytes[i] != 0)
 			return lsh_fail(err, LEASH_UNSUPPORTED, 0,
 			                "%s() sets a field that this version of leash (%s) does not know", macro, leash_version());
-	memset(out, 0, size);
 	memcpy(out, from, size < from_size ? size : from_size);
 	return LEASH_OK;
 }
@@ -143,32 +147,27 @@ lsh_timeout(const leash_options *options, const struct lsh_uri *uri)
 leash_status
 lsh_options_read(leash_options *out, const leash_options *options, leash_error *err)
 {
-	leash_options o = {.size = sizeof o};
-	leash_status status = LEASH_OK;
+	leash_status status = copy_struct(out, sizeof *out, options, "LEASH_OPTIONS", err);
 
-	if (options != NULL)
-		status = copy_struct(&o, sizeof o, options, options->size, "LEASH_OPTIONS", err);
 	if (status != LEASH_OK)
 		return status;
-	if (o.uri == NULL)
-		o.uri = secure_getenv("LEASH_URI"); /* not the caller's, in a set-user-ID program */
-	if (o.uri == NULL)
-		o.uri = "redis://127.0.0.1:6379";
-	o.lease_ms = or_default(o.lease_ms, LEASE_DEFAULT_MS);
-	o.fence_ttl_ms = or_default(o.fence_ttl_ms, FENCE_TTL_DEFAULT_MS);
-	if (o.prefix == NULL)
-		o.prefix = "leash";
-	status = lsh_check_lease(o.lease_ms, NULL, NULL, err);
-	if (status == LEASH_OK && o.timeout_ms != 0)
-		status = check_range(o.timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, NULL, "timeout_ms", err);
+	if (out->uri == NULL)
+		out->uri = secure_getenv("LEASH_URI"); /* not the caller's, in a set-user-ID program */
+	if (out->uri == NULL)
+		out->uri = "redis://127.0.0.1:6379";
+	out->lease_ms = or_default(out->lease_ms, LEASE_DEFAULT_MS);
+	out->fence_ttl_ms = or_default(out->fence_ttl_ms, FENCE_TTL_DEFAULT_MS);
+	if (out->prefix == NULL)
+		out->prefix = "leash";
+	status = lsh_check_lease(out->lease_ms, NULL, NULL, err);
+	if (status == LEASH_OK && out->timeout_ms != 0)
+		status = check_range(out->timeout_ms, TIMEOUT_MIN_MS, TIMEOUT_MAX_MS, NULL, "timeout_ms", err);
 	if (status == LEASH_OK)
-		status = check_range(o.fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, NULL, "fence_ttl_ms", err);
+		status = check_range(out->fence_ttl_ms, FENCE_TTL_MIN_MS, FENCE_TTL_MAX_MS, NULL, "fence_ttl_ms", err);
 	if (status == LEASH_OK)
-		status = check_text(o.prefix, IN_PREFIX, "prefix", "A-Z a-z 0-9 . _ -", err);
-	if (status == LEASH_OK && o.client_name != NULL)
-		status = check_text(o.client_name, NULL, "client_name", "printable characters without spaces", err);
-	if (status == LEASH_OK)
-		*out = o;
+		status = check_text(out->prefix, IN_PREFIX, "prefix", "A-Z a-z 0-9 . _ -", err);
+	if (status == LEASH_OK && out->client_name != NULL)
+		status = check_text(out->client_name, NULL, "client_name", "printable characters without spaces", err);
 	return status;
 }
 
@@ -202,11 +201,9 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
                       const struct lsh_terms *defaults, bool on_quorum, const char *shown, leash_error *err)
 {
 	static const bool none[sizeof ((leash_lock_options *)NULL)->reserved_];
-	leash_lock_options o = {.size = sizeof o};
-	leash_status status = LEASH_OK;
+	leash_lock_options o;
+	leash_status status = copy_struct(&o, sizeof o, options, "LEASH_LOCK_OPTIONS", err);
 
-	if (options != NULL)
-		status = copy_struct(&o, sizeof o, options, options->size, "LEASH_LOCK_OPTIONS", err);
 	if (status == LEASH_OK && memcmp(o.reserved_, none, sizeof none) != 0)
 		status = lsh_fail(err, LEASH_UNSUPPORTED, 0,
 		                  "LEASH_LOCK_OPTIONS() sets a switch that this version of leash (%s) does not know",
@@ -241,14 +238,7 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 leash_status
 lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown, leash_error *err)
 {
-	leash_acquire a = {.size = sizeof a};
-	leash_status status = LEASH_OK;
+	leash_status status = copy_struct(out, sizeof *out, how, "LEASH_ACQUIRE", err);
 
-	if (how != NULL)
-		status = copy_struct(&a, sizeof a, how, how->size, "LEASH_ACQUIRE", err);
-	if (status == LEASH_OK)
-		status = lsh_check_wait(a.wait_ms, shown, err);
-	if (status == LEASH_OK)
-		*out = a;
-	return status;
+	return status == LEASH_OK ? lsh_check_wait(out->wait_ms, shown, err) : status;
 }

@@ -7,7 +7,7 @@
 #include <leash/client.h>
 #include <leash/lock.h>
 
-/* Each takes NULL for all defaults, and leaves `*out` alone unless the result is LEASH_OK. Strings are not copied. */
+/* Each takes NULL for all defaults. Strings are not copied. */
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
 leash_status lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner,
                                    const leash_lock_options *options, const struct lsh_terms *defaults,

@@ -35,7 +35,7 @@ over(struct lsh_op *op, leash_status status)
 
 	if (status == LEASH_CLOSED)
 		lsh_op_fail(op, status, 0, "the client was closed");
-	else if (status == LEASH_NOT_HELD || strncmp(was->text, "not adopted", 11) == 0)
+	else if (status == LEASH_NOT_HELD)
 		lsh_op_fail(op, status, was->sys_errno, "%s", was->text);
 	else
 		lsh_op_fail(op, status, was->sys_errno, "not adopted: %s", was->text);

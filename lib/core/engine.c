@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* ---- what the backend calls ---- */
 
@@ -227,22 +228,17 @@ add_lock(struct lsh_resource *resource, void *arg)
 void
 lsh_engine_count(struct lsh_engine *e, leash_stats *stats)
 {
-	uint64_t *const into[LSH_COUNTS] = {
-		[LSH_COUNT_ACQUIRED] = &stats->acquired, [LSH_COUNT_HANDED_OFF] = &stats->handed_on,
-		[LSH_COUNT_WAITED] = &stats->waited, [LSH_COUNT_RELEASED] = &stats->released,
-		[LSH_COUNT_LOST] = &stats->lost, [LSH_COUNT_ABANDONED] = &stats->abandoned,
-		[LSH_COUNT_RENEWED] = &stats->renewed, [LSH_COUNT_RENEWALS_FAILED] = &stats->renewals_failed,
-		[LSH_COUNT_GAVE_UP] = &stats->gave_up,
-	};
+	uint64_t sum[LSH_COUNTS] = {0};
 
-	for (size_t what = 0; what < LSH_COUNTS; what++)
-		*into[what] = 0;
+	_Static_assert(offsetof(leash_stats, gave_up) - offsetof(leash_stats, acquired) == LSH_COUNT_GAVE_UP * sizeof *sum,
+	               "the numbers are in the order of enum lsh_count");
 	for (size_t row = 0; row < LSH_COUNT_ROWS; row++) {
 		pthread_mutex_lock(&e->counts[row].mutex);
 		for (size_t what = 0; what < LSH_COUNTS; what++)
-			*into[what] += e->counts[row].of[what];
+			sum[what] += e->counts[row].of[what];
 		pthread_mutex_unlock(&e->counts[row].mutex);
 	}
+	memcpy((char *)stats + offsetof(leash_stats, acquired), sum, sizeof sum);
 	stats->holding = stats->waiting = 0;
 	lsh_lock_each(e, add_lock, stats);
 }

@@ -44,8 +44,6 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 static struct lsh_lock *
 find(struct lsh_engine *e, const char *key, size_t size, uint64_t hash)
 {
-	struct lsh_map_node *at;
-
 	lsh_map_each_of(at, &e->locks, hash) {
 		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
 
@@ -147,11 +145,9 @@ void
 lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, void *arg), void *arg)
 {
 	struct lsh_engine *e = engine;
-	struct lsh_map_cursor cursor;
-	struct lsh_map_node *at;
 
 	pthread_mutex_lock(&e->mutex);
-	lsh_map_each(at, &e->locks, &cursor) {
+	lsh_map_each(at, &e->locks) {
 		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
 
 		/* so that a visit cannot free its lock */

@@ -222,7 +222,7 @@ lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 		return;
 	set_asked(lease, false);
 	lease->adopted = false;
-	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "not adopted: the answer came when the lease that it speaks of was over");
+	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "the answer came when the lease that it speaks of was over");
 	lsh_events_of(lease)->failed(lease, &why);
 }
 

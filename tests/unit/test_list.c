@@ -113,33 +113,6 @@ a_second_removal_does_nothing(void **state)
 }
 
 static void
-moving_all_keeps_the_order_and_empties_the_source(void **state)
-{
-	struct lsh_list other;
-
-	(void)state;
-	lsh_list_init(&other);
-	lsh_list_move_all(&list, &other);
-	assert_true(lsh_list_empty(&list));
-
-	for (int i = 3; i < 6; i++)
-		lsh_list_append(&other, &things[i].link);
-	lsh_list_move_all(&list, &other);
-	assert_true(lsh_list_empty(&other));
-	assert_list(&list, 3, 4, 5, );
-
-	lsh_list_append(&other, &things[0].link);
-	lsh_list_move_all(&list, &other);
-	assert_true(lsh_list_empty(&other));
-	assert_list(&list, 3, 4, 5, 0, );
-
-	lsh_list_move_all(&list, &other);
-	assert_list(&list, 3, 4, 5, 0, );
-	lsh_list_remove(&things[0].link);
-	assert_list(&list, 3, 4, 5, );
-}
-
-static void
 the_link_that_is_visited_may_be_removed(void **state)
 {
 	struct lsh_list *at, *after;
@@ -205,7 +178,6 @@ main(void)
 		cmocka_unit_test_setup(appended_links_come_last_and_prepended_first, start),
 		cmocka_unit_test_setup(any_link_can_be_removed, start),
 		cmocka_unit_test_setup(a_second_removal_does_nothing, start),
-		cmocka_unit_test_setup(moving_all_keeps_the_order_and_empties_the_source, start),
 		cmocka_unit_test_setup(the_link_that_is_visited_may_be_removed, start),
 		cmocka_unit_test_setup(changes_in_any_order_leave_the_list_that_they_should, start),
 	};

@@ -107,8 +107,6 @@ hash_of(unsigned key)
 static struct thing *
 get(unsigned key, uint64_t hash)
 {
-	struct lsh_map_node *at;
-
 	lsh_map_each_of(at, &map, hash) {
 		assert_true(at->hash == hash);
 		if (thing_of(at)->key == key)
@@ -121,8 +119,6 @@ get(unsigned key, uint64_t hash)
 static void
 check_all(struct thing *things, size_t n)
 {
-	struct lsh_map_cursor cursor;
-	struct lsh_map_node *at;
 	size_t in = 0, visited = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -130,7 +126,7 @@ check_all(struct thing *things, size_t n)
 		in += things[i].in;
 	}
 	assert_int_equal(map.count, in);
-	lsh_map_each(at, &map, &cursor) {
+	lsh_map_each(at, &map) {
 		assert_true(thing_of(at)->in);
 		assert_int_equal(thing_of(at)->visits++, 0);
 		visited++;
@@ -157,12 +153,9 @@ without_randomness_there_is_no_map(void **state)
 static void
 a_new_map_is_empty(void **state)
 {
-	struct lsh_map_cursor cursor;
-	struct lsh_map_node *at;
-
 	(void)state;
 	assert_int_equal(map.count, 0);
-	lsh_map_each(at, &map, &cursor)
+	lsh_map_each(at, &map)
 		fail();
 	lsh_map_each_of(at, &map, UINT64_C(42))
 		fail();
@@ -206,7 +199,6 @@ static void
 nodes_of_one_hash_are_all_found(void **state)
 {
 	struct thing things[50];
-	struct lsh_map_node *at;
 	unsigned with_hash = 0;
 
 	(void)state;
@@ -347,8 +339,6 @@ changes_in_any_order_leave_the_map_that_they_should(void **state)
 static void
 the_node_that_is_visited_may_be_removed_and_freed(void **state)
 {
-	struct lsh_map_cursor cursor;
-	struct lsh_map_node *at;
 	unsigned left = 0;
 
 	(void)state;
@@ -359,7 +349,7 @@ the_node_that_is_visited_may_be_removed_and_freed(void **state)
 		thing->node.hash = i % 5 == 0 ? 1 : hash_of(i);
 		lsh_map_put(&map, &thing->node);
 	}
-	lsh_map_each(at, &map, &cursor) {
+	lsh_map_each(at, &map) {
 		struct thing *thing = thing_of(at);
 
 		if (thing->key % 3 != 0) {
@@ -368,7 +358,7 @@ the_node_that_is_visited_may_be_removed_and_freed(void **state)
 		}
 	}
 	assert_int_equal(map.count, 334);
-	lsh_map_each(at, &map, &cursor) {
+	lsh_map_each(at, &map) {
 		struct thing *thing = thing_of(at);
 
 		assert_int_equal(thing->key % 3, 0);

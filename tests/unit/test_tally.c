@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "admin/agreement.h"
+#include "admin/inspect.h"
 #include "lease/electorate.h"
 #include "lease/tally.h"
 
