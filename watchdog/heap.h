@@ -1,13 +1,10 @@
 /* A delay queue: timers in the order in which they are due.
  *
- * It is a binary min-heap of pointers. The timer is the caller's storage and knows its own place, so that any timer
- * can be moved or taken out in O(log n): a lock that is released leaves nothing behind that would come due later.
+ * A binary min-heap of pointers. The timer is the caller's storage and knows its own place, so that any timer can be
+ * moved or taken out in O(log n): a lock that is released leaves nothing behind that would come due later.
  *
- * Room is reserved before it is needed, one place per timer: a lease that was granted can then always be put into
- * the heap, and running out of memory shows while nothing is held yet. count <= reserved <= capacity holds at all
- * times.
- *
- * Not for threads: the watchdog enters with its mutex held. */
+ * Room is reserved before it is needed, one place per timer: so running out of memory shows while nothing is held yet.
+ * count <= reserved <= capacity holds at all times. Not for threads: the watchdog enters with its mutex held. */
 #ifndef LSH_WATCHDOG_HEAP_H
 #define LSH_WATCHDOG_HEAP_H
 
@@ -34,12 +31,10 @@ struct lsh_heap {
 /* Room for one more timer, until lsh_heap_unreserve(). False: no memory, nothing has changed. */
 bool lsh_heap_reserve(struct lsh_heap *heap);
 
-/* Give up the room for one timer that is not in the heap. Cannot fail, and does not allocate: what lies idle goes back
- * bit by bit with later reservations. */
+/* Give up the room for one timer that is not in the heap. What lies idle goes back bit by bit with later reservations. */
 void lsh_heap_unreserve(struct lsh_heap *heap);
 
-/* Put in a timer for which room was reserved; or, when its due_ns has just been changed in the heap, move it. Cannot
- * fail. */
+/* Put in a timer for which room was reserved; or, when its due_ns has just been changed in the heap, move it. */
 void lsh_heap_put(struct lsh_heap *heap, struct lsh_timer *timer);
 
 /* Take a timer out; nothing if it is not in. */

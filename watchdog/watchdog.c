@@ -20,9 +20,8 @@ struct lsh_watchdog {
 	pthread_t thread;
 	bool running; /* start and stop are for one thread at a time: no mutex */
 
-	/* Guards the heap, what of each timer is written here (see watchdog.h), wakes_ns, stopping, and the order of
-	 * settings of the timerfd: set() is a system call, but one that does not block; outside of the mutex an earlier
-	 * arm could overtake a still earlier one and put the timer off. */
+	/* Guards the rest, what of each timer is written here, and the order of settings of the timerfd: outside of it an
+	 * earlier arm could overtake a still earlier one and put the timer off. */
 	pthread_mutex_t mutex;
 	struct lsh_heap heap;
 	int64_t wakes_ns; /* the thread looks at the heap then, at the latest; what the timerfd is set to while it sleeps */

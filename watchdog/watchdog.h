@@ -9,25 +9,20 @@
  *       |      forget()      |  |  | arm(): moved                         goes through fire() to whoever serves it
  *       +--------------------+  +--+
  *
- *   Every arm() and every forget(), in whatever state, adds one to the generation. Whoever was handed (timer,
- *   generation) compares it with the timer's. If they are equal the timer is due, and nothing was decided about it
- *   since. Else it is stale: a decision was made meanwhile, and it is left alone. So at most one of those that are
- *   under way is ever served.
+ * Every arm() and every forget() adds one to the generation. Whoever was handed (timer, generation) compares it with the
+ * timer's: if they are equal the timer is due, else something was decided meanwhile, and it is left alone.
  *
- * Mutexes. Each timer belongs to something that has a mutex (a lock's, "the owner's"). arm() and forget() are called
- * with the owner's mutex held and take the watchdog's inside. So whoever writes the generation, due_ns or slack_ns
- * holds both mutexes, and holding one of them is enough to read: those who serve a timer hold the owner's, the
- * watchdog's thread its own, and neither needs atomics. The index belongs to the heap alone and is not read by
- * owners. Nothing is locked inside the watchdog's mutex: it is the last in every order.
+ * Each timer belongs to something that has a mutex. arm() and forget() are called with that held and take the watchdog's
+ * inside, which is the last in every order. So whoever writes the generation, due_ns or slack_ns holds both, and holding
+ * one of them is enough to read. The index is the heap's alone.
  *
- * References. A timer may be freed only when it was forgotten and every reference that retain() counted was given back.
+ * A timer may be freed when it was forgotten and every reference that retain() counted was given back.
  *
- * Memory. lsh_watchdog_reserve() allocates; nothing else does after lsh_watchdog_new(). Reserve before there is
- * something to lose, then arming cannot fail. A reservation may outlive many rounds of arm() and forget().
+ * lsh_watchdog_reserve() allocates; nothing else does after lsh_watchdog_new(). Reserve before there is something to
+ * lose, then arming cannot fail.
  *
- * System calls. The thread sleeps on a timerfd, which arm() sets earlier if need be, but which nobody sets later and
- * forget() does not disarm: an acquire and a release between two renewals cost none. The price is one wake-up for
- * nothing per renewal period at most, which then sets the timer to what comes next.
+ * The thread sleeps on a timerfd, which arm() sets earlier if need be, but which nobody sets later and forget() does not
+ * disarm: an acquire and a release between two renewals cost no system call, for at most one wake-up in vain per period.
  *
  * A child of fork() must call none of this: the timerfd is one with the parent's. */
 #ifndef LSH_WATCHDOG_WATCHDOG_H
@@ -65,12 +60,11 @@ struct lsh_watchdog_ops {
 /* `ops` is copied. NULL: no memory. */
 struct lsh_watchdog *lsh_watchdog_new(const struct lsh_watchdog_ops *ops, void *ctx);
 
-/* Start the thread. Returns 0 or an errno; then it may be tried again. Timers may have been armed before. */
+/* Start the thread. Returns 0 or an errno. Timers may have been armed before. */
 int lsh_watchdog_start(struct lsh_watchdog *w);
 
-/* End the thread: nothing fires after this has returned; what was being fired has been. No-op if it does not run.
- * Timers may be armed and forgotten before, meanwhile and after. Not from fire(), nor with a mutex that fire()
- * takes. */
+/* End the thread, if it runs: nothing fires after this. Timers may be armed and forgotten all the time. Not from fire(),
+ * nor with a mutex that fire() takes. */
 void lsh_watchdog_stop(struct lsh_watchdog *w);
 
 /* Stop it if it runs, and free it. Nobody else uses it any more. NULL is fine. */
@@ -85,16 +79,15 @@ bool lsh_watchdog_reserve(struct lsh_watchdog *w);
 /* Give up the room of a timer that was forgotten. */
 void lsh_watchdog_unreserve(struct lsh_watchdog *w);
 
-/* Let the timer, for which room was reserved, fire at due_ns and not before (LSH_NEVER: not at all), or, if another
- * timer fires at that time, up to slack_ns before; less than 0 counts as 0. Moves it if it is armed. The owner's
- * mutex is held. */
+/* Let the timer, for which room was reserved, fire at due_ns (LSH_NEVER: not at all), or, if another timer fires at that
+ * time, up to slack_ns before; less than 0 counts as 0. Moves it if it is armed. */
 void lsh_watchdog_arm(struct lsh_watchdog *w, struct lsh_timer *timer, int64_t due_ns, int64_t slack_ns);
 
-/* Let it not fire; what was handed out before is stale from now on. The owner's mutex is held. */
+/* Let it not fire; what was handed out before is stale from now on. */
 void lsh_watchdog_forget(struct lsh_watchdog *w, struct lsh_timer *timer);
 
-/* What the thread does at `now`: take out up to `max` timers that are due; and if one is, those next in order too,
- * as long as each is within its slack. Retains them and returns how many. Here for the tests. */
+/* What the thread does at `now`: take out up to `max` timers that are due; and if one is, those behind it too that are
+ * within their slack. Retains them and returns how many. Here for the tests. */
 size_t lsh_watchdog_take_due(struct lsh_watchdog *w, int64_t now, struct lsh_due *due, size_t max);
 
 /* When the first timer is due; LSH_NEVER: none is armed. Here for the tests. */

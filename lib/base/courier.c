@@ -69,7 +69,6 @@ run(void *arg)
 			struct lsh_letter *letter = lsh_container(lsh_list_first(&c->letters), struct lsh_letter, link);
 
 			lsh_list_remove(&letter->link);
-			letter->posted = false;
 			pthread_mutex_unlock(&c->mutex);
 			letter->deliver(letter);
 			pthread_mutex_lock(&c->mutex);
@@ -89,16 +88,16 @@ run(void *arg)
 bool
 lsh_courier_post(struct lsh_courier *c, struct lsh_letter *letter)
 {
-	bool posted = false;
+	bool posts;
 
 	pthread_mutex_lock(&c->mutex);
-	if (!letter->posted && !c->stopped) {
-		letter->posted = posted = true;
+	posts = lsh_list_empty(&letter->link) && !c->stopped;
+	if (posts) {
 		lsh_list_append(&c->letters, &letter->link);
 		pthread_cond_signal(&c->something);
 	}
 	pthread_mutex_unlock(&c->mutex);
-	return posted;
+	return posts;
 }
 
 bool
@@ -107,11 +106,8 @@ lsh_courier_withdraw(struct lsh_courier *c, struct lsh_letter *letter)
 	bool there;
 
 	pthread_mutex_lock(&c->mutex);
-	there = letter->posted;
-	if (there) {
-		lsh_list_remove(&letter->link);
-		letter->posted = false;
-	}
+	there = !lsh_list_empty(&letter->link);
+	lsh_list_remove(&letter->link);
 	pthread_mutex_unlock(&c->mutex);
 	return there;
 }
@@ -162,7 +158,6 @@ lsh_courier_new(leash_log_fn on_log, void *log_arg)
 	if (on_log != NULL)
 		c->line = lsh_realloc(NULL, LINES * sizeof *c->line);
 	if ((on_log != NULL && c->line == NULL) || lsh_thread_start(&c->thread, run, c) != 0) {
-		c->stopped = true;
 		lsh_courier_free(c);
 		return NULL;
 	}

@@ -14,10 +14,9 @@
 struct lsh_courier;
 
 struct lsh_letter {
-	struct lsh_list link;
+	struct lsh_list link; /* made by its sender; in a list while it is posted */
 	/* On the courier's thread, no mutex held; the letter is the sender's again. */
 	void (*deliver)(struct lsh_letter *letter);
-	bool posted;                                /* the courier's */
 };
 
 /* NULL: no memory or threads. `on_log` may be NULL. */

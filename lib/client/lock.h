@@ -2,7 +2,6 @@
 #ifndef LSH_CLIENT_LOCK_H
 #define LSH_CLIENT_LOCK_H
 
-#include "base/owner.h"
 #include "client/client.h"
 
 #include <leash/lock.h>

@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/owner.h"
 #include "base/process.h"
+#include "base/thread.h"
 
 #include <leash/version.h>
 

@@ -1,6 +1,4 @@
 /* The public face of an owner. */
-#include "base/owner.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"

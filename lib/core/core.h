@@ -19,7 +19,7 @@
 
 #include "base/courier.h"
 #include "base/map.h"
-#include "base/owner.h"
+#include "base/thread.h"
 #include "core/op.h"
 
 /* What is told of a hold; the letters lie with it, so that telling allocates nothing. */

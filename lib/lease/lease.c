@@ -381,8 +381,6 @@ begin_end(struct lsh_lease *lease)
 
 	if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_lease_retain(lease);
-	else
-		lsh_watchdog_forget(b->watchdog, &lease->timer);
 	if (lease->state == LSH_WAITING)
 		atomic_fetch_sub(&b->waiting, 1);
 	lease->state = LSH_ENDING;

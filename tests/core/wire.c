@@ -338,9 +338,8 @@ bool
 lsh_courier_post(struct lsh_courier *courier, struct lsh_letter *letter)
 {
 	(void)courier;
-	if (letter->posted)
+	if (!lsh_list_empty(&letter->link))
 		return false;
-	letter->posted = true;
 	lsh_list_append(&letters, &letter->link);
 	return true;
 }
@@ -348,11 +347,10 @@ lsh_courier_post(struct lsh_courier *courier, struct lsh_letter *letter)
 bool
 lsh_courier_withdraw(struct lsh_courier *courier, struct lsh_letter *letter)
 {
-	bool there = letter->posted;
+	bool there = !lsh_list_empty(&letter->link);
 
 	(void)courier;
 	lsh_list_remove(&letter->link);
-	letter->posted = false;
 	return there;
 }
 
@@ -515,7 +513,6 @@ deliver(void)
 		return false;
 	letter = lsh_container(first, struct lsh_letter, link);
 	lsh_list_remove(first);
-	letter->posted = false;
 	letter->deliver(letter);
 	return true;
 }

@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #include "core/op.h"
-#include "base/owner.h"
+#include "base/thread.h"
 #include "base/park.h"
 
 #include <stdbool.h>

@@ -24,6 +24,13 @@ struct numbered {
 };
 
 static void
+make(struct numbered *numbered, void (*deliver)(struct lsh_letter *letter), int n)
+{
+	*numbered = (struct numbered){.letter = {.deliver = deliver}, .n = n};
+	lsh_list_init(&numbered->letter.link);
+}
+
+static void
 note(struct lsh_letter *letter)
 {
 	order[delivered] = lsh_container(letter, struct numbered, letter)->n;
@@ -64,7 +71,7 @@ letters_arrive_in_the_order_in_which_they_were_posted(void **state)
 
 	(void)state;
 	for (int i = 0; i < LETTERS; i++) {
-		letters[i] = (struct numbered){.letter = {.deliver = note}, .n = i};
+		make(&letters[i], note, i);
 		assert_true(lsh_courier_post(courier, &letters[i].letter));
 	}
 	lsh_courier_stop(courier);
@@ -80,9 +87,11 @@ static void
 a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered(void **state)
 {
 	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
-	struct numbered first = {.letter = {.deliver = wait_at_the_gate}, .n = 1}, second = {.letter = {.deliver = note}, .n = 2};
+	struct numbered first, second;
 
 	(void)state;
+	make(&first, wait_at_the_gate, 1);
+	make(&second, note, 2);
 	assert_true(lsh_courier_post(courier, &first.letter));
 	await_true(delivered == 1);
 	assert_false(lsh_courier_withdraw(courier, &first.letter)); /* on its way */
@@ -103,9 +112,10 @@ static void
 nothing_is_delivered_after_it_has_stopped(void **state)
 {
 	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
-	struct numbered letter = {.letter = {.deliver = note}};
+	struct numbered letter;
 
 	(void)state;
+	make(&letter, note, 0);
 	lsh_courier_stop(courier);
 	lsh_courier_stop(courier);
 	assert_false(lsh_courier_post(courier, &letter.letter));
@@ -118,9 +128,10 @@ static void
 lines_that_find_no_room_are_counted(void **state)
 {
 	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
-	struct numbered gate = {.letter = {.deliver = wait_at_the_gate}};
+	struct numbered gate;
 
 	(void)state;
+	make(&gate, wait_at_the_gate, 0);
 	assert_true(lsh_courier_post(courier, &gate.letter));
 	await_true(delivered == 1);
 	for (int i = 0; i < 1000; i++)
