@@ -156,7 +156,8 @@ a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **sta
 static void
 no_renewal_follows_the_final_release(void **state)
 {
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 900));
+	enum { LEASE_MS = 2400 };
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS));
 	leash_lock *lock = leashed_lock(client, "done", NULL);
 	struct monitor *monitor = monitor_start(place_at("done"));
 	leash_error err;
@@ -170,7 +171,7 @@ no_renewal_follows_the_final_release(void **state)
 	}
 	place_assert_free("done");
 	monitor_mark(monitor);
-	await_ms(1000); /* more than a lease */
+	await_ms(LEASE_MS + 100);
 	assert_int_equal(monitor_count(monitor, "eval"), 0);
 	monitor_stop(monitor);
 	leash_lock_free(lock);

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { CLAIM_MS = 1500 };
+enum { CLAIM_MS = 3000 }; /* the longest there is: a busy machine has as long to do each step as may be */
 
 static leash_error err;
 
@@ -239,7 +239,7 @@ what_is_granted_is_renewed_before_its_claim_ends(void **state)
 	let_both_wait(&s);
 	let_go(&s);
 	await_true(s.far.acquired);
-	assert_exclusion(&s, 3200);
+	assert_exclusion(&s, 6000); /* by then the next has it, also on a busy machine */
 	scene_close(&s);
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/fault/scenes.h"
+#include "tests/support/asleep.h"
 #include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
@@ -450,7 +451,8 @@ what_was_said_before_a_question_is_no_answer_to_it(void **state)
 
 	(void)state;
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
-	await_ms(30); /* a connection that is busy is not looked at */
+	await_true(asleep_others()); /* all that was said is answered, and has been read */
+	await_ms(30);                /* a connection that is busy is not looked at */
 	snprintf(fence, sizeof fence, ":%lld\r\n", (long long)wall_us());
 	assert_int_equal(fake_send(fake, fence, strlen(fence)), 1);
 	for (int i = 0; i < 2; i++) { /* the second one is answered after all that was to be said at the first: it has arrived */

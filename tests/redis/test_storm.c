@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PROCESSES = 4, THREADS = 50, LOCKS = 200, HANDLES = 2, LEVELS = 4, LEASE_MS = 2000 };
+enum { PROCESSES = 4, THREADS = 50, LOCKS = 200, HANDLES = 2, LEVELS = 4, LEASE_MS = 9000 }; /* which no busy machine outlasts */
 
 struct storm {
 	char uri[256];
