@@ -109,6 +109,29 @@ returns_early(struct run *run, uint64_t *dice, unsigned all)
 	return false;
 }
 
+unsigned
+note_failovers(struct run *run)
+{
+	struct failover failover;
+	unsigned breaches = 0;
+
+	while (watch_failover(run->watch, &failover)) {
+		if (failover.port == run->ordered.port && failover.since_ns >= run->ordered.since_ns) {
+			run->ordered.port = 0;
+			continue;
+		}
+		if (run->min_replicas == 0) {
+			history_note_at(run->history, failover.since_ns, "breach failover");
+			breaches++;
+		}
+		history_note_at(run->history, failover.since_ns, "fault failover without an order, from port %d",
+		                failover.port);
+		if (run->print)
+			printf("# %8.2f s: failover without an order\n", (double)(failover.since_ns - run->begun) / 1e9);
+	}
+	return breaches;
+}
+
 /* A file, or a folder of files. */
 void
 remove_data(const char *folder, const char *name)

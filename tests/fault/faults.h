@@ -112,6 +112,8 @@ void continue_one(struct run *run, unsigned i);   /* all are allowed that run */
 /* A master that has a successor is about to come back: wait until all who use it have had time to hear of that. Or do not, now and then, and
  * note that as a breach: true. `all`: so many min_replicas keep it from harm. */
 bool returns_early(struct run *run, uint64_t *dice, unsigned all);
+/* Note what sentinels, or replicas of a cluster, did without an order. How many breaches were that? */
+unsigned note_failovers(struct run *run);
 void forget(const struct server *server);         /* remove the data of one that was killed */
 void remove_data(const char *folder, const char *name);
 

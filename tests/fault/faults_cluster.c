@@ -3,7 +3,8 @@
  * As with sentinels a master is cut off in good order, when its replica has all that it has, or as it comes, which is a breach: see there.
  * One replica is all that a master has, so with min_replicas of 1 there is none whatever happens. A failover that the replica asks for
  * (CLUSTER FAILOVER) is in good order by itself: the master waits until the other has everything. Slots that move lose nothing: each key is
- * in one place at a time.
+ * in one place at a time. A replica that takes over without an order, since its master was stopped for a moment or the machine is slow,
+ * does so amid writes: a breach, as with sentinels.
  *
  * A master that was stopped and goes on has been replaced meanwhile, and so there are two for a moment: it takes what it finds to have been
  * sent to it before it hears of that. Contenders know the new one by then, or that is a breach, as with sentinels. One that was killed comes
@@ -70,43 +71,73 @@ put_in_order(struct run *run, unsigned master)
 	} while (await_now_ns() - began > (PAUSE_MS - 1000) * INT64_C(1000000));
 }
 
+static unsigned
+replica_of(struct run *run, unsigned master)
+{
+	int replica = -1;
+
+	await_true((replica = cluster_replica_of(run->cluster, (int)master)) >= 0);
+	return (unsigned)replica;
+}
+
+/* From now on its replica takes over by order: it has said since that it is one. */
+static void
+order_takeover(struct run *run, unsigned master)
+{
+	unsigned replica = replica_of(run, master);
+
+	run->ordered = (struct failover){.since_ns = await_now_ns(), .port = cluster_port(run->cluster, (int)master)};
+	await_true(watch_has_looked(run->watch, replica, run->ordered.since_ns));
+}
+
+static void
+oust(struct run *run, unsigned master)
+{
+	run->ousted = (int)master;
+	order_takeover(run, master);
+}
+
 static void
 kill_master(struct run *run, struct blow *blow)
 {
-	run->ousted = (int)some_master(run, blow);
-	put_in_order(run, (unsigned)run->ousted);
-	server_kill(run->servers[run->ousted]);
+	unsigned master = some_master(run, blow);
+
+	put_in_order(run, master);
+	oust(run, master);
+	server_kill(run->servers[master]);
 }
 
 static void
 kill_master_as_it_comes(struct run *run, struct blow *blow)
 {
-	run->ousted = (int)some_master(run, blow);
+	oust(run, some_master(run, blow));
 	server_kill(run->servers[run->ousted]);
 }
 
 static void
 stop_master(struct run *run, struct blow *blow)
 {
-	run->ousted = (int)some_master(run, blow);
-	put_in_order(run, (unsigned)run->ousted);
-	stop_one(run, (unsigned)run->ousted);
+	unsigned master = some_master(run, blow);
+
+	put_in_order(run, master);
+	oust(run, master);
+	stop_one(run, master);
 }
 
 static void
 fail_master_over(struct run *run, struct blow *blow)
 {
-	cluster_failover(run->cluster, (int)some_master(run, blow));
+	unsigned master = some_master(run, blow);
+
+	order_takeover(run, master);
+	cluster_failover(run->cluster, (int)master);
 }
 
 static void
 hold_link(struct run *run, struct blow *blow)
 {
-	int replica = -1;
-
 	blow->chosen = some_master(run, blow);
-	await_true((replica = cluster_replica_of(run->cluster, (int)blow->chosen)) >= 0);
-	cluster_hold_link(run->cluster, (int)blow->chosen, replica);
+	cluster_hold_link(run->cluster, (int)blow->chosen, (int)replica_of(run, blow->chosen));
 }
 
 static void
@@ -119,7 +150,7 @@ let_links_go(struct run *run, struct blow *blow)
 static void
 kill_master_with_held_link(struct run *run, struct blow *blow)
 {
-	run->ousted = (int)blow->chosen;
+	oust(run, blow->chosen);
 	server_kill(run->servers[run->ousted]);
 }
 
@@ -142,12 +173,10 @@ continue_chosen(struct run *run, struct blow *blow)
 static unsigned
 some_replica(struct run *run, struct blow *blow)
 {
-	unsigned master = some_master(run, blow);
-	int replica = -1;
+	unsigned replica = replica_of(run, some_master(run, blow));
 
-	await_true((replica = cluster_replica_of(run->cluster, (int)master)) >= 0);
-	snprintf(blow->words, sizeof blow->words, "node %d", replica);
-	return (unsigned)replica;
+	snprintf(blow->words, sizeof blow->words, "node %u", replica);
+	return replica;
 }
 
 static void
@@ -316,12 +345,12 @@ uri(const struct run *run, char uri[URI])
 static void
 mend(struct run *run, uint64_t *dice)
 {
-	bool early = false;
+	unsigned breaches = 0;
 
 	if (run->ousted >= 0) {
 		cluster_await_takeover(run->cluster, run->ousted);
 		cluster_unhold_all(run->cluster);
-		early = returns_early(run, dice, 1);
+		breaches += returns_early(run, dice, 1);
 		continue_one(run, (unsigned)run->ousted);
 		if (server_pid(run->servers[run->ousted]) == 0)
 			server_restart(run->servers[run->ousted]);
@@ -330,7 +359,7 @@ mend(struct run *run, uint64_t *dice)
 	}
 	cluster_await_ok(run->cluster);
 	cluster_await_synced(run->cluster);
-	if (early)
+	for (breaches += note_failovers(run); breaches > 0; breaches--)
 		history_note(run->history, "mended");
 }
 

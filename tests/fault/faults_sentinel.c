@@ -391,30 +391,6 @@ uri(const struct run *run, char uri[URI])
 	snprintf(uri, URI, "%s", sentinel_set_uri(run->sentinels));
 }
 
-/* What the sentinels did without an order is told. How many breaches were that? */
-static unsigned
-note_failovers(struct run *run)
-{
-	struct failover failover;
-	unsigned breaches = 0;
-
-	while (watch_failover(run->watch, &failover)) {
-		if (failover.port == run->ordered.port && failover.since_ns >= run->ordered.since_ns) {
-			run->ordered.port = 0;
-			continue;
-		}
-		if (run->min_replicas == 0) {
-			history_note_at(run->history, failover.since_ns, "breach failover");
-			breaches++;
-		}
-		history_note_at(run->history, failover.since_ns, "fault failover without an order, from port %d",
-		                failover.port);
-		if (run->print)
-			printf("# %8.2f s: failover without an order\n", (double)(failover.since_ns - run->begun) / 1e9);
-	}
-	return breaches;
-}
-
 /* An old master that is back is left alone for a while, as an operator would, or a sentinel does for eight seconds. */
 static void
 mend(struct run *run, uint64_t *dice)

@@ -36,9 +36,9 @@ struct quorum;
 struct sentinel_set;
 struct watch;
 
-/* Sentinels have given a master a successor. */
+/* Sentinels have given a master a successor, or in a cluster its replica has taken over. */
 struct failover {
-	int64_t since_ns;          /* when one of them was elected to do it; or, of one to come, when it was ordered */
+	int64_t since_ns;          /* not later than it began; or, of one to come, when it was ordered */
 	int port;                  /* of the old master; 0: there is none to come */
 };
 
@@ -132,6 +132,8 @@ void watch_delays(struct watch *watch, bool yes);
 void watch_left(struct watch *watch, size_t killed);
 size_t watch_renewals(const struct watch *watch);
 bool watch_failover(struct watch *watch, struct failover *next);   /* false: there is none that was not told yet */
+/* In a cluster: has the server been asked since then whom it follows? */
+bool watch_has_looked(const struct watch *watch, unsigned server, int64_t since_ns);
 void watch_stop(struct watch *watch);
 
 #endif

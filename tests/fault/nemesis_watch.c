@@ -15,6 +15,9 @@
  * the master. All sentinels say +switch-master when they know of it, also those that were told by others: the first
  * counts, so none is missed because the elected one was killed meanwhile.
  *
+ * Of a cluster nobody says it: each node is asked again and again whom it follows. A replica has taken over after it
+ * said last that it is one.
+ *
  * MONITOR tells the server's wall clock. Its distance from ours is taken from the quickest line of the last second or
  * two. */
 #include "tests/fault/nemesis.h"
@@ -34,7 +37,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SCAN_MS = 500, CALM_MS = 1000, WORDS = 6 };
+enum { SCAN_MS = 500, ROLE_MS = 20, CALM_MS = 1000, WORDS = 6 };
 
 /* At one server, or sentinel. */
 struct post {
@@ -42,7 +45,10 @@ struct post {
 	const struct server *server;
 	const char *asks;                /* to be told what happens; and what is done with it */
 	void (*heard)(struct post *post, const redisReply *reply);
-	pthread_t monitor, scanner;      /* a sentinel has no scanner */
+	pthread_t monitor, scanner;      /* a sentinel has no scanner, */
+	pthread_t looker;                /* and only a node of a cluster has this */
+	struct failover followed;        /* the looker's own: it was a replica then, of that one; port 0: it was none */
+	_Atomic int64_t looked_at;       /* when it was asked last, and answered */
 	size_t known;                    /* who say there who they are, in the end */
 
 	pthread_mutex_t mutex;           /* guards the next */
@@ -60,7 +66,8 @@ struct watch {
 	_Atomic size_t renewals;
 	size_t known_most;               /* who may say who they are, in the end */
 	_Atomic int64_t elected_at;      /* when a sentinel was, for a failover that nobody has finished yet; 0: none */
-	int failovers[2];                /* a pipe of struct failover, from the sentinels' posts to the nemesis */
+	int failovers[2];                /* a pipe of struct failover, from the posts to the nemesis */
+	bool is_cluster;
 	unsigned count, servers;         /* the servers' posts come first */
 	struct post posts[MAX_SERVERS + SENTINEL_SENTINELS];
 };
@@ -175,6 +182,13 @@ on_monitor(struct post *p, const redisReply *reply)
 
 /* ---- what sentinels say ---- */
 
+static void
+hand_over(struct watch *w, const struct failover *failover)
+{
+	if (write(w->failovers[1], failover, sizeof *failover) != sizeof *failover)
+		trouble("too many failovers");
+}
+
 /* The message of +switch-master is "<name> <old address> <old port> <new address> <new port>". */
 static void
 on_sentinel(struct post *p, const redisReply *reply)
@@ -192,8 +206,7 @@ on_sentinel(struct post *p, const redisReply *reply)
 		return;
 	if (sscanf(reply->element[2]->str, "%*s %*s %d", &failover.port) != 1)
 		trouble("a sentinel says %s", reply->element[2]->str);
-	if (write(p->watch->failovers[1], &failover, sizeof failover) != sizeof failover)
-		trouble("too many failovers");
+	hand_over(p->watch, &failover);
 }
 
 /* ---- the two threads ---- */
@@ -325,6 +338,68 @@ scanner(void *arg)
 	return NULL;
 }
 
+/* ---- whom nodes of a cluster follow ---- */
+
+/* The port of the node with this id, in what CLUSTER NODES says. A line of that begins "<id> <address>:<port>@". */
+static int
+port_of(const char *nodes, const char *id)
+{
+	const char *line = strstr(nodes, id);
+	int port = 0;
+
+	while (line != NULL && line != nodes && line[-1] != '\n')
+		line = strstr(line + 1, id);
+	if (line != NULL)
+		sscanf(line, "%*s %*[^:]:%d@", &port);
+	return port;
+}
+
+/* A line goes on " myself,slave <id of its master> ", or " myself,master - ". */
+static void
+on_nodes(struct post *p, const char *nodes, int64_t asked_at)
+{
+	const char *mine = strstr(nodes, " myself,");
+	char flags[64], master[64];
+
+	if (mine == NULL || sscanf(mine, " %63s %63s", flags, master) != 2)
+		trouble("a node says of itself: %s", nodes);
+	if (strstr(flags, "slave") != NULL) {
+		p->followed = (struct failover){.since_ns = asked_at, .port = port_of(nodes, master)};
+	} else if (p->followed.port != 0) {
+		hand_over(p->watch, &p->followed);
+		p->followed.port = 0;
+	}
+	p->looked_at = asked_at;
+}
+
+static void *
+looker(void *arg)
+{
+	struct post *p = arg;
+	redisContext *c = NULL;
+
+	while (!p->watch->ending) {
+		int64_t asked_at = await_now_ns();
+		redisReply *reply;
+
+		if (c == NULL)
+			c = dial(p, 1000);
+		reply = c != NULL ? redisCommand(c, "CLUSTER NODES") : NULL;
+		if (reply != NULL && reply->str != NULL && reply->type != REDIS_REPLY_ERROR)
+			on_nodes(p, reply->str, asked_at);
+		if (reply != NULL) {
+			freeReplyObject(reply);
+		} else if (c != NULL) {
+			redisFree(c);
+			c = NULL;
+		}
+		await_ms(ROLE_MS);
+	}
+	if (c != NULL)
+		redisFree(c);
+	return NULL;
+}
+
 /* ---- for the run ---- */
 
 static struct post *
@@ -355,10 +430,12 @@ watch_start(struct run *run)
 	if (pipe2(w->failovers, O_CLOEXEC | O_NONBLOCK) != 0)
 		trouble("no pipe: %s", strerror(errno));
 	w->servers = run->server_count;
+	w->is_cluster = run->cluster != NULL;
 	for (unsigned i = 0; i < w->servers; i++) {
 		struct post *p = start_post(w, run->servers[i], "MONITOR", on_monitor);
 
-		if (pthread_create(&p->scanner, NULL, scanner, p) != 0)
+		if (pthread_create(&p->scanner, NULL, scanner, p) != 0 ||
+		    (w->is_cluster && pthread_create(&p->looker, NULL, looker, p) != 0))
 			trouble("no thread");
 	}
 	for (int i = 0; run->sentinels != NULL && i < SENTINEL_SENTINELS; i++)
@@ -400,6 +477,12 @@ watch_failover(struct watch *w, struct failover *next)
 	return read(w->failovers[0], next, sizeof *next) == sizeof *next;
 }
 
+bool
+watch_has_looked(const struct watch *w, unsigned server, int64_t since_ns)
+{
+	return w->posts[server].looked_at >= since_ns;
+}
+
 void
 watch_stop(struct watch *w)
 {
@@ -414,6 +497,8 @@ watch_stop(struct watch *w)
 		pthread_join(p->monitor, NULL);
 		if (i < w->servers)
 			pthread_join(p->scanner, NULL);
+		if (i < w->servers && w->is_cluster)
+			pthread_join(p->looker, NULL);
 		pthread_mutex_destroy(&p->mutex);
 	}
 	close(w->failovers[0]);

@@ -1,7 +1,8 @@
-/* The nemesis notes what the sentinels do without an order, and only that, as a breach: or its judge would blame
- * leash. */
+/* The nemesis notes what sentinels, or replicas of a cluster, do without an order, and only that, as a breach: or its
+ * judge would blame leash. */
 #include "tests/fault/faults.h"
 #include "tests/support/await.h"
+#include "tests/support/cluster.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/sweep.h"
 
@@ -20,8 +21,7 @@ static struct run run;
 static int
 start(void **state)
 {
-	(void)state;
-	run = (struct run){.folder = sweep_folder(), .arena = &arena_sentinel, .ousted = -1};
+	run = (struct run){.folder = sweep_folder(), .arena = *state, .ousted = -1};
 	run.history = history_open(run.folder, "nemesis");
 	run.arena->start(&run);
 	run.watch = watch_start(&run);
@@ -79,13 +79,31 @@ mend(void)
 	run.arena->mend(&run, &dice);
 }
 
-/* One by the sentinels alone; when this returns the nemesis has seen it. */
+/* That nobody ordered. Returns the port of the old master. */
+static int
+fail_over(void)
+{
+	int master = 0, port = 0;
+
+	if (run.sentinels != NULL) {
+		port = sentinel_set_port(run.sentinels, sentinel_set_master_number(run.sentinels));
+		sentinel_set_failover(run.sentinels);
+		return port;
+	}
+	while (!cluster_is_master(run.cluster, master))
+		master++;
+	port = cluster_port(run.cluster, master);
+	cluster_failover(run.cluster, master);
+	return port;
+}
+
+/* When this returns the nemesis has seen it. */
 static void
 fail_over_unasked(void)
 {
 	unsigned before = count("fault failover without an order");
 
-	sentinel_set_failover(run.sentinels);
+	fail_over();
 	await_true((mend(), count("fault failover without an order") > before));
 	assert_int_equal(count("fault failover without an order"), before + 1);
 }
@@ -106,14 +124,16 @@ static void
 a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole(void **state)
 {
 	int64_t before = await_now_ns(), breach = 0, mended = 0;
-	unsigned switches = (unsigned)sentinel_set_switches(run.sentinels);
+	int switches = run.sentinels != NULL ? sentinel_set_switches(run.sentinels) : 0;
 
 	(void)state;
+	for (unsigned i = 0; run.cluster != NULL && i < run.server_count; i++)
+		await_true(watch_has_looked(run.watch, i, before)); /* it cannot begin sooner */
 	fail_over_unasked();
 	assert_int_equal(noted("breach", &breach, &breach), 1);
 	assert_int_equal(noted("mended", &mended, &mended), 1);
 	assert_true(before < breach && breach < mended && mended < await_now_ns());
-	assert_int_equal(sentinel_set_switches(run.sentinels), switches + 1);
+	assert_true(run.sentinels == NULL || sentinel_set_switches(run.sentinels) == switches + 1);
 }
 
 static void
@@ -126,32 +146,36 @@ with_min_replicas_a_failover_without_an_order_excuses_nothing(void **state)
 	assert_int_equal(count("mended"), 0);
 }
 
-/* That one is noted by who orders it; what is noted here is that its old master returns early. */
+/* That one is noted by who orders it; what is noted here is that with sentinels its old master returns early. */
 static void
 a_failover_by_order_is_none_without_one_but_the_next_is(void **state)
 {
+	unsigned returns = run.sentinels != NULL;
+
 	(void)state;
 	fail_over_by_order();
 	assert_int_equal(count("fault"), 0);
 	assert_int_equal(count("breach failover"), 0);
-	assert_int_equal(count("mended"), 1);
+	assert_int_equal(count("mended"), returns);
 	fail_over_unasked();
 	assert_int_equal(count("breach failover"), 1);
-	assert_int_equal(count("mended"), 2);
+	assert_int_equal(count("mended"), returns + 1);
 }
 
 /* It is begun already when the nemesis ousts the same master. */
 static void
 an_order_that_comes_too_late_makes_no_order_of_it(void **state)
 {
+	int port = fail_over();
+
 	(void)state;
-	sentinel_set_failover(run.sentinels);
-	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = sentinel_set_port(run.sentinels, 0)};
+	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = port};
 	await_true((mend(), count("breach failover") == 1));
 	assert_int_equal(count("mended"), 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
+#define IN(arena, where, function) {#function where, function, start, stop, (void *)(uintptr_t)&(arena)}
+#define TEST(function) IN(arena_sentinel, "", function), IN(arena_cluster, "_in_a_cluster", function)
 
 int
 main(void)

@@ -30,14 +30,16 @@ begun(const struct cluster *c, int slot)
 	return c->move[slot];
 }
 
-/* A key may run out meanwhile, which is no error. */
+/* A key may run out meanwhile, which is no error. It may also be there already: a replica that took over from the old
+ * master had not heard that it was gone. What the old one has counts, as for clients, who are asked elsewhere only for
+ * what it has not. */
 static void
 migrate(const struct node *from, const struct node *to, const redisReply *key)
 {
 	if (to->password)
-		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 AUTH %s", to->port, key->str, key->len, to->password);
+		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE AUTH %s", to->port, key->str, key->len, to->password);
 	else
-		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000", to->port, key->str, key->len);
+		node_tell(from, "MIGRATE 127.0.0.1 %d %b 0 10000 REPLACE", to->port, key->str, key->len);
 }
 
 static size_t

@@ -223,10 +223,15 @@ a_cluster_serves_all_slots_and_moves_one_key_by_key(void **state)
 	assert_int_equal(cluster_move_keys(cluster, 0, 9), 2);
 	assert_asked(cluster, 0, key, "ASK %d 127.0.0.1:%d", 0, 2);
 	assert_asked(cluster, 2, key, "MOVED %d 127.0.0.1:%d", 0, 0);
+	/* as after a failover, of a replica that had not heard that it is gone */
+	server_text(from, "CLUSTER SETSLOT 0 STABLE");
+	server_text(from, "SET %s again", lasting);
+	server_text(from, "CLUSTER SETSLOT 0 MIGRATING %s", cluster_id(cluster, 2));
 	cluster_move_end(cluster, 0);
 	assert_asked(cluster, 0, key, "MOVED %d 127.0.0.1:%d", 0, 2);
 	assert_int_equal(cluster_master_of_slot(cluster, 0), 2);
 	assert_string_equal(get(cluster_server_of(cluster, key), key), "here");
+	assert_string_equal(get(cluster_server_of(cluster, key), lasting), "again");
 	cluster_await_ok(cluster);
 	cluster_move_slot(cluster, 0, 1);
 	assert_string_equal(get(cluster_node(cluster, 1), key), "here");
