@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "lease/host.h"
-#include "lease/replicas.h"
 #include "lease/resource.h"
 #include "lease/subscription.h"
 #include "lease/tally.h"
@@ -236,6 +235,7 @@ lsh_resource_destroy(struct lsh_resource *r)
 	if (host != NULL) {
 		if (lsh_router_is_cluster(r->backend->router))
 			lsh_subscription_forget(r);
+		lsh_resource_ask_at(r, NULL);
 		lsh_server_leave(&host->server);
 	}
 	lsh_free(r->cluster); /* or r->quorum */
@@ -274,7 +274,7 @@ lsh_backend_prepare(struct lsh_resource *r, const struct lsh_safety *safety)
 	host = lsh_resource_host(r);
 	lsh_server_use(&host->server);
 	lsh_monitor_leave(&r->monitor);
-	made = lsh_replicas_make(host, safety);
+	made = lsh_host_acknowledges(host, safety);
 	e = errno;
 	lsh_server_leave(&host->server);
 	errno = e;

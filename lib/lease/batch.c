@@ -48,45 +48,73 @@ lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *messa
 	return true;
 }
 
-/* What it says is for each of its votes to hear, one after the other and without the batch's own monitor: see
- * release(). */
-static void
-done(struct lsh_call *call, const struct lsh_result *r)
+void
+lsh_batch_tell(struct lsh_batch *b, bool (*tell)(struct lsh_batch *b, size_t i, const void *arg), const void *arg)
 {
-	struct lsh_batch *b = batch_of(call);
-	/* each is to follow a redirection by itself; or what is wrong may be wrong with one of them only */
-	bool apart = r->what == LSH_CALL_REFUSED && (r->fault == LSH_FAULT_CLUSTER || (b->count > 1 && !r->again));
+	size_t stay = 0;
 
 	lsh_monitor_leave(&b->monitor);
 	for (size_t i = 0; i < b->count; i++) {
 		struct lsh_vote *v = b->votes[i];
 		struct lsh_lease *lease = v->lease;
-		struct lsh_voted voted = {.verb = b->verb, .result = r, .call = call, .lease_ms = b->requests[i].lease_ms};
+		bool stays;
 
-		if (r->what == LSH_CALL_ANSWERED)
-			b->kind->read(&voted.verdict, b->verb, r->message, i, b->count);
 		lsh_monitor_enter(&lease->resource->monitor);
 		v->batch = NULL;
-		v->alone = apart || (r->what == LSH_CALL_ANSWERED && voted.verdict.what == LSH_BY_ITSELF);
-		if (v->alone && lease->state < LSH_ENDING)
-			lsh_vote_due(v);
-		else if (lease->state < LSH_ENDING || LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD))
-			lsh_vote_tell(v, &voted);
+		stays = tell(b, i, arg);
 		lsh_monitor_leave(&lease->resource->monitor);
-		lsh_lease_unref(lease);
+		if (stays) {
+			b->votes[stay] = v;
+			b->requests[stay++].lease_ms = b->requests[i].lease_ms;
+		} else {
+			lsh_lease_unref(lease);
+		}
 	}
 	lsh_monitor_enter(&b->monitor);
+	b->count = stay;
+}
+
+void
+lsh_batch_free(struct lsh_batch *b)
+{
+	atomic_store(&b->busy, false);
+	lsh_node_kick(b->server->node); /* there may be more */
+}
+
+static bool
+tell(struct lsh_batch *b, size_t i, const void *result)
+{
+	const struct lsh_result *r = result;
+	struct lsh_vote *v = b->votes[i];
+	struct lsh_lease *lease = v->lease;
+	struct lsh_voted voted = {.verb = b->verb, .result = r, .call = &b->call, .lease_ms = b->requests[i].lease_ms};
+
+	/* each is to follow a redirection by itself; or what is wrong may be wrong with one of them only */
+	v->alone = r->what == LSH_CALL_REFUSED && (r->fault == LSH_FAULT_CLUSTER || (b->count > 1 && !r->again));
+	if (r->what == LSH_CALL_ANSWERED) {
+		b->kind->read(&voted.verdict, b->verb, r->message, i, b->count);
+		v->alone = voted.verdict.what == LSH_BY_ITSELF;
+	}
+	if (v->alone && lease->state < LSH_ENDING)
+		lsh_vote_due(v);
+	else if (lease->state < LSH_ENDING || LSH_MUTATES(LSH_ANSWERS_FIT_ANY_HOLD))
+		lsh_vote_tell(v, &voted);
+	return false;
 }
 
 static void
-release(struct lsh_call *call, void *owner)
+done(struct lsh_call *call, const struct lsh_result *r)
 {
-	struct lsh_batch *b = owner;
-	struct lsh_node *node = b->server->node;
+	struct lsh_batch *b = batch_of(call);
 
-	(void)call;
-	atomic_store(&b->busy, false);
-	lsh_node_kick(node); /* there may be more */
+	lsh_batch_tell(b, tell, r);
+	lsh_batch_free(b);
+}
+
+void
+lsh_batch_release(struct lsh_call *call, void *owner)
+{
+	(void)call, (void)owner; /* its host outlives it */
 }
 
 void
@@ -99,7 +127,7 @@ lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t si
 
 static const struct lsh_call_ops ops = {
 	.home = lsh_batch_home, .build = lsh_batch_build, .is_answer = lsh_batch_is_answer, .done = done,
-	.release = release, .show_key = lsh_batch_show_key,
+	.release = lsh_batch_release, .show_key = lsh_batch_show_key,
 };
 
 /* ---- filling ---- */
@@ -107,20 +135,15 @@ static const struct lsh_call_ops ops = {
 static void
 send(struct lsh_batch *b)
 {
-	struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = b->server};
-	bool sent;
+	struct lsh_result r = {.what = LSH_CALL_UNSENT, .server = b->server, .home = b->server->serial};
 
 	lsh_monitor_enter(&b->monitor);
 	b->sent = true;
-	sent = lsh_call_start(&b->call, NULL);
-	if (!sent) {
-		r.sent = b->call.sent;
-		r.home = r.server->serial;
-		done(&b->call, &r);
-	}
+	if (!lsh_call_start(&b->call, NULL))
+		b->call.ops->done(&b->call, &r);
+	else if (b->then != NULL)
+		lsh_call_start(b->then, NULL);
 	lsh_monitor_leave(&b->monitor);
-	if (!sent)
-		atomic_store(&b->busy, false);
 }
 
 bool
@@ -134,17 +157,26 @@ lsh_batches_send(struct lsh_host *host)
 	return b != NULL;
 }
 
-void
-lsh_batch_begin(struct lsh_batch *b, enum lsh_verb verb, const struct lsh_kind *kind)
+/* One that is empty, or NULL. */
+static struct lsh_batch *
+take(struct lsh_host *host, enum lsh_verb verb, const struct lsh_kind *kind)
 {
-	b->verb = verb;
-	b->kind = kind;
-	b->count = 0;
-	b->sent = false;
+	for (size_t i = 0; i < LSH_BATCHES; i++) {
+		struct lsh_batch *b = &host->batches[i];
+
+		if (atomic_exchange(&b->busy, true))
+			continue;
+		b->verb = verb;
+		b->kind = kind;
+		b->count = 0;
+		b->sent = false;
+		return b;
+	}
+	return NULL;
 }
 
-bool
-lsh_batch_add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
+static bool
+add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
 {
 	bool fits;
 
@@ -158,30 +190,9 @@ lsh_batch_add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
 	lsh_monitor_leave(&b->monitor);
 	if (!fits)
 		return false;
+	v->batch = b;
 	lsh_lease_ask_for(v->lease, lease_ms);
 	lsh_lease_retain(v->lease);
-	return true;
-}
-
-/* One that is empty, or NULL. */
-static struct lsh_batch *
-take(struct lsh_host *host, enum lsh_verb verb, const struct lsh_kind *kind)
-{
-	for (size_t i = 0; i < LSH_BATCHES; i++) {
-		if (atomic_exchange(&host->batches[i].busy, true))
-			continue;
-		lsh_batch_begin(&host->batches[i], verb, kind);
-		return &host->batches[i];
-	}
-	return NULL;
-}
-
-static bool
-add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
-{
-	if (!lsh_batch_add(b, v, lease_ms))
-		return false;
-	v->batch = b;
 	return true;
 }
 
@@ -249,17 +260,14 @@ lsh_batch_withdraw(struct lsh_vote *v)
 /* ---- life ---- */
 
 void
-lsh_batch_init(struct lsh_batch *b, struct lsh_server *server, const struct lsh_call_ops *call_ops)
-{
-	b->server = server;
-	lsh_monitor_init(&b->monitor);
-	lsh_call_init(&b->call, call_ops, &b->monitor, b);
-	b->call.stays = true;
-}
-
-void
 lsh_batches_init(struct lsh_host *host)
 {
-	for (size_t i = 0; i < LSH_BATCHES; i++)
-		lsh_batch_init(&host->batches[i], &host->server, &ops);
+	for (size_t i = 0; i < LSH_BATCHES; i++) {
+		struct lsh_batch *b = &host->batches[i];
+
+		b->server = &host->server;
+		lsh_monitor_init(&b->monitor);
+		lsh_call_init(&b->call, &ops, &b->monitor, b);
+		b->call.stays = true;
+	}
 }

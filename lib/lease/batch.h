@@ -5,7 +5,7 @@
  * where the server sends it elsewhere, or refuses the batch as a whole, each vote goes out by itself. Only the host's
  * thread fills; any thread may withdraw a vote of its own lock, or read the answer.
  *
- * What acknowledges for replicas (replicas.c) has one of its own. */
+ * Where replicas have to acknowledge a renewal, they are asked behind it, before the votes are told (replicas.c). */
 #ifndef LSH_LEASE_BATCH_H
 #define LSH_LEASE_BATCH_H
 
@@ -20,6 +20,7 @@ struct lsh_batch {
 	struct lsh_server *server;
 	struct lsh_monitor monitor;         /* guards the call, and until it is sent what is in it; a leaf */
 	struct lsh_call call;               /* this is its owner */
+	struct lsh_call *then;              /* goes out right behind it; or NULL */
 	enum lsh_verb verb;
 	atomic_bool busy;                   /* from when it is filled until it is answered */
 	bool sent;                          /* none can be taken out of it any more */
@@ -30,25 +31,25 @@ struct lsh_batch {
 	char tokens[LSH_BATCH][LSH_TOKEN_SIZE];
 };
 
-void lsh_batch_init(struct lsh_batch *batch, struct lsh_server *server, const struct lsh_call_ops *ops);
-
-/* For those ops. */
+/* For the ops of its call, whose owner it is. */
 struct lsh_server *lsh_batch_home(struct lsh_call *call);
 bool lsh_batch_build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience);
 bool lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *message);
+void lsh_batch_release(struct lsh_call *call, void *owner);
 void lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t size);
 
-/* It is empty, and for these. */
-void lsh_batch_begin(struct lsh_batch *batch, enum lsh_verb verb, const struct lsh_kind *kind);
-/* The resource entered. Ask for so long. False: it is full. */
-bool lsh_batch_add(struct lsh_batch *batch, struct lsh_vote *vote, int64_t lease_ms);
+/* Its monitor entered, and left meanwhile. Visit each vote, with the resource entered; the batch is left with those for
+ * which `tell` is true. */
+void lsh_batch_tell(struct lsh_batch *batch, bool (*tell)(struct lsh_batch *batch, size_t i, const void *arg),
+                    const void *arg);
+void lsh_batch_free(struct lsh_batch *batch); /* all are told: it can be filled again */
 
 /* ---- of a host ---- */
 
 void lsh_batches_init(struct lsh_host *host);
 
-/* Entered. False: send what was filled; if there was nothing, none is free: come again when one is (the host's thread
- * is kicked then). */
+/* Entered. Ask for so long. False: send what was filled; if there was nothing, none is free: come again when one is
+ * (the host's thread is kicked then). */
 bool lsh_batch_renew(struct lsh_host *host, struct lsh_vote *vote, int64_t lease_ms);
 /* Entered. With it go the other places of its lock for which a heartbeat is due, or soon is. */
 bool lsh_batch_heartbeat(struct lsh_host *host, struct lsh_vote *vote);

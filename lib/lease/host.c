@@ -1,5 +1,6 @@
 #include "lease/host.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
 #include "lease/replicas.h"
@@ -43,7 +44,7 @@ say(struct lsh_host *host, struct lsh_vote *v, int64_t now)
 	struct lsh_lease *lease = v->lease;
 	int64_t wants_ms;
 
-	if (v->batch != NULL || lsh_lease_is_acknowledged(lease))
+	if (v->batch != NULL)
 		return true;
 	if (lease->state == LSH_WAITING)
 		return lsh_batch_heartbeat(host, v);
@@ -66,6 +67,32 @@ goes_with_others(const struct lsh_host *host, const struct lsh_vote *v)
 	       (v->lease->state == LSH_HELD && v->state == LSH_VOTE_GRANTED && !lsh_router_is_cluster(host->server.router));
 }
 
+/* It has to be acknowledged, and nothing does so here yet. Entered, and left meanwhile: this takes memory, descriptors
+ * and threads. */
+static void
+make_acknowledging(struct lsh_host *host, struct lsh_vote *v)
+{
+	struct lsh_lease *lease = v->lease;
+	struct lsh_safety safety = lease->safety;
+	struct lsh_result r = {.what = LSH_CALL_REFUSED, .again = true, .server = &host->server};
+	struct lsh_voted voted = {.verb = LSH_RENEW, .result = &r};
+	char text[LSH_ERRNO_TEXT];
+	leash_error why;
+	bool made;
+
+	lsh_monitor_leave(&lease->resource->monitor);
+	made = lsh_host_acknowledges(host, &safety);
+	if (!made)
+		lsh_fail(&why, LEASH_NO_MEMORY, errno, "%s", lsh_shortage_text(errno, text));
+	lsh_monitor_enter(&lease->resource->monitor);
+	r.why = &why;
+	r.home = v->host->server.serial;
+	if (made)
+		lsh_vote_due(v);
+	else if (!atomic_load(&host->backend->closing))
+		lsh_vote_tell(v, &voted); /* the watchdog tries again */
+}
+
 /* Entered. */
 static bool
 see_to(struct lsh_host *host, struct lsh_vote *v)
@@ -75,13 +102,17 @@ see_to(struct lsh_host *host, struct lsh_vote *v)
 
 	v->due = false;
 	if (lease->state < LSH_ENDING)
-		lsh_presence_tell(host, now);
-	if (v->host != host)
+		lsh_presence_tell(v->host, now);
+	if (lsh_vote_keeper(v) != host)
 		lsh_vote_due(v); /* it has moved since */
 	else if (LSH_MUTATES(LSH_RENEWALS_GO_ON) && lease->state >= LSH_ENDING)
 		lsh_vote_renew(v, lease->lease_ms, NULL);
 	else if (lease->state == LSH_ENDING)
 		lsh_vote_cancel(v, NULL);
+	else if (lsh_lease_is_acknowledged(lease) && host->waits)
+		return lsh_replicas_renew(lsh_container(host, struct lsh_replicas, host), v);
+	else if (lsh_lease_is_acknowledged(lease))
+		make_acknowledging(host, v);
 	else if (v->alone && lsh_vote_is_out(v))
 		return true;
 	else if (goes_with_others(host, v))
@@ -110,7 +141,6 @@ see_to_all(struct lsh_host *host)
 			room = false; /* it waits for something to say it with: when that is back the node is kicked */
 		lsh_monitor_leave(&lease->resource->monitor);
 		if (done) {
-			lsh_replicas_work(lease);
 			lsh_lease_unref(lease);
 			lsh_server_leave(&host->server);
 		} else {
@@ -153,7 +183,7 @@ connect_all(struct lsh_resource *r, void *arg)
 {
 	lsh_each_lease(lease, r)
 		for (size_t i = 0; i < lease->count; i++)
-			if (lease->votes[i].host == arg)
+			if (lsh_vote_keeper(&lease->votes[i]) == arg)
 				r->backend->strategy->connected(&lease->votes[i]);
 	if (lsh_resource_host(r) == arg)
 		lsh_resource_stir(r);
@@ -247,6 +277,27 @@ static const struct lsh_node_ops node_ops = {
 	.expects_messages = expects_messages, .clock_jumped = clock_jumped,
 };
 
+/* What acknowledges for replicas. */
+
+static void
+work_of_replicas(void *ctx)
+{
+	struct lsh_host *host = ctx;
+
+	lsh_call_resume(&host->server);
+	see_to_all(host);
+}
+
+static void
+connected_to_replicas(void *ctx)
+{
+	struct lsh_host *host = ctx;
+
+	host->backend->ops->each(host->backend->ctx, connect_all, host);
+}
+
+static const struct lsh_node_ops waits = {.connected = connected_to_replicas, .work = work_of_replicas};
+
 static const struct lsh_pubsub_ops wakeups = {.message = lsh_wakeup_message};
 
 static const struct lsh_pubsub_ops wakeups_of_cluster = {
@@ -258,23 +309,13 @@ static const struct lsh_pubsub_ops wakeups_of_cluster = {
 
 /* ---- life ---- */
 
-struct lsh_host *
-lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
+/* Make the rest of it, and let it connect. False: errno says what there is no more of, and it is freed. */
+static bool
+start(struct lsh_host *host, struct lsh_backend *b, const struct lsh_uri *uri, int number, struct lsh_node_options *o,
+      const struct lsh_node_ops *ops)
 {
-	struct lsh_host *host = lsh_new(struct lsh_host);
-	struct lsh_node_options options = {
-		.uri = uri,
-		.name = b->client_name,
-		.courier = b->courier,
-		.channel = b->channel,
-		.timeout = b->options.timeout,
-		.ask_every = b->options.lease_ms * LSH_MS / 3,
-	};
+	int why;
 
-	if (host == NULL)
-		return NULL;
-	if (b->strategy->has_queue) /* else there is no grant to be told of */
-		options.messages = lsh_router_is_cluster(b->router) ? &wakeups_of_cluster : &wakeups;
 	lsh_server_init(&host->server, b->router, uri, number);
 	host->backend = b;
 	pthread_mutex_init(&host->mutex, NULL);
@@ -283,15 +324,59 @@ lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
 	lsh_monitor_init(&host->presence.monitor);
 	lsh_batches_init(host);
 	atomic_init(&host->unlent, UINT32_MAX);
-	host->server.node = lsh_node_new(&options, &node_ops, host);
-	if (host->server.node == NULL || !lsh_node_start(host->server.node)) {
-		int why = errno;
+	o->uri = uri;
+	o->name = b->client_name;
+	o->timeout = b->options.timeout;
+	o->ask_every = b->options.lease_ms * LSH_MS / 3;
+	host->server.node = lsh_node_new(o, ops, host);
+	if (host->server.node != NULL && lsh_node_start(host->server.node))
+		return true;
+	why = errno;
+	lsh_host_free(&host->server);
+	errno = why;
+	return false;
+}
 
-		lsh_host_free(&host->server);
-		errno = why;
-		return NULL;
+struct lsh_host *
+lsh_host_new(struct lsh_backend *b, const struct lsh_uri *uri, int number)
+{
+	struct lsh_host *host = lsh_new(struct lsh_host);
+	struct lsh_node_options options = {.courier = b->courier, .channel = b->channel};
+
+	if (b->strategy->has_queue) /* else there is no grant to be told of */
+		options.messages = lsh_router_is_cluster(b->router) ? &wakeups_of_cluster : &wakeups;
+	return host != NULL && start(host, b, uri, number, &options, &node_ops) ? host : NULL;
+}
+
+/* Two may do it at once: one of theirs is thrown away. */
+bool
+lsh_host_acknowledges(struct lsh_host *host, const struct lsh_safety *safety)
+{
+	struct lsh_node_options options = {.courier = NULL}; /* what there is to log the host's own node says, too */
+	struct lsh_replicas *x, *fresh;
+
+	pthread_mutex_lock(&host->mutex);
+	x = lsh_replicas_find(host, safety);
+	pthread_mutex_unlock(&host->mutex);
+	if (x != NULL)
+		return true;
+	fresh = lsh_new(struct lsh_replicas);
+	if (fresh == NULL || !start(&fresh->host, host->backend, host->server.uri, host->server.number, &options, &waits))
+		return false;
+	lsh_replicas_init(fresh, safety);
+	pthread_mutex_lock(&host->mutex);
+	x = lsh_replicas_find(host, safety);
+	if (x == NULL && !atomic_load(&host->backend->closing)) {
+		x = fresh;
+		x->next = host->replicas;
+		host->replicas = x;
 	}
-	return host;
+	pthread_mutex_unlock(&host->mutex);
+	if (x != fresh) {
+		lsh_host_stop(&fresh->host.server);
+		lsh_host_free(&fresh->host.server);
+	}
+	return x != NULL;
 }
 
 /* Its thread is gone: whatever it was given lapses. */
@@ -315,8 +400,15 @@ void
 lsh_host_stop(struct lsh_server *server)
 {
 	struct lsh_host *host = lsh_host_of(server);
+	struct lsh_replicas *x;
 
-	lsh_replicas_stop(host);
+	pthread_mutex_lock(&host->mutex);
+	x = host->replicas; /* the client is closing, or nobody uses the host: from here on none is made */
+	pthread_mutex_unlock(&host->mutex);
+	for (; x != NULL; x = x->next)
+		lsh_host_stop(&x->host.server);
+	if (host->waits)
+		lsh_pipeline_break(lsh_node_pipeline(server->node), 0); /* or the answer to a WAIT would be awaited */
 	lsh_node_stop(server->node);
 	lsh_call_resume(server);
 	drop_due(host);
@@ -327,7 +419,10 @@ lsh_host_free(struct lsh_server *server)
 {
 	struct lsh_host *host = lsh_host_of(server);
 
-	lsh_replicas_free(host);
+	for (struct lsh_replicas *x = host->replicas, *next; x != NULL; x = next) {
+		next = x->next;
+		lsh_host_free(&x->host.server);
+	}
 	lsh_node_free(server->node);
 	for (size_t i = 0; i < LSH_BATCHES; i++)
 		lsh_monitor_destroy(&host->batches[i].monitor);
@@ -341,5 +436,6 @@ void
 lsh_host_after_fork(struct lsh_server *server)
 {
 	lsh_node_after_fork(server->node);
-	lsh_replicas_after_fork(lsh_host_of(server));
+	for (struct lsh_replicas *x = lsh_host_of(server)->replicas; x != NULL; x = x->next)
+		lsh_host_after_fork(&x->host.server);
 }

@@ -17,7 +17,8 @@ struct lsh_host {
 	struct lsh_backend *backend;
 	pthread_mutex_t mutex;        /* guards `due` and `replicas` */
 	struct lsh_list due;          /* votes */
-	struct lsh_replicas *replicas; /* a list that only grows */
+	struct lsh_replicas *replicas; /* what acknowledges there: a list that only grows */
+	bool waits;                   /* it is one of those itself */
 	struct lsh_batch batches[LSH_BATCHES];
 	struct lsh_batch *filling;    /* of those, by its thread; or NULL */
 	_Atomic uint32_t unlent;      /* a bit for each that is not, */
@@ -34,6 +35,9 @@ struct lsh_host {
 };
 
 struct lsh_host *lsh_host_new(struct lsh_backend *backend, const struct lsh_uri *uri, int number); /* NULL: errno */
+/* Not entered. See that there is what acknowledges on such terms: a connection and a thread. False: errno says what
+ * there is no more of. */
+bool lsh_host_acknowledges(struct lsh_host *host, const struct lsh_safety *safety);
 void lsh_host_stop(struct lsh_server *server);
 void lsh_host_free(struct lsh_server *server);
 void lsh_host_after_fork(struct lsh_server *server);

@@ -41,20 +41,6 @@ lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
 
 /* ---- life ---- */
 
-/* For what replicas have to acknowledge. */
-static bool
-has_room(struct lsh_lease *lease, const struct lsh_wish *want)
-{
-	if (!lsh_safety_needs_replicas(&want->safety) || lease->replicas != NULL)
-		return true;
-	lease->replicas = lsh_new(struct lsh_acknowledged);
-	if (lease->replicas == NULL)
-		return false;
-	lsh_list_init(&lease->replicas->link);
-	lease->replicas->lease = lease;
-	return true;
-}
-
 /* The lease, its votes, what the strategy keeps of it, and a token that is not ours, in one piece. */
 static struct lsh_lease *
 allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size_t size)
@@ -84,7 +70,7 @@ new(struct lsh_resource *r, const struct lsh_wish *want, uint64_t number, const 
 {
 	struct lsh_backend *b = r->backend;
 	struct lsh_lease *lease = allocate(b, number, foreign, size);
-	bool made = lease != NULL && has_room(lease, want);
+	bool made = lease != NULL;
 
 	for (size_t i = 0; made && i < lease->count; i++) {
 		struct lsh_host *host = b->strategy->has_queue ? lsh_resource_host(r) : lsh_host_at(b, i);
@@ -131,7 +117,7 @@ lsh_lease_fits(struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	/* PENDING, it is acknowledged on another's terms */
 	return (lease->state == LSH_NEW || lease->state == LSH_ACQUIRING || lease->state == LSH_WAITING) &&
-	       strategy_of(lease)->fits(lease, want) && has_room(lease, want);
+	       strategy_of(lease)->fits(lease, want);
 }
 
 void
@@ -291,6 +277,12 @@ lsh_lease_time_for_replicas(const struct lsh_lease *lease)
 }
 
 int64_t
+lsh_lease_pending_until(const struct lsh_lease *lease)
+{
+	return lsh_after(lease->turn_began, lsh_lease_time_for_replicas(lease));
+}
+
+int64_t
 lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now)
 {
 	return lsh_lease_is_acknowledged(lease) ? lsh_after(now, lsh_lease_time_for_replicas(lease)) : LSH_NEVER;
@@ -386,8 +378,6 @@ begin_end(struct lsh_lease *lease)
 	lease->state = LSH_ENDING;
 	lease->want = NULL;
 	lease->failures = 0;
-	if (lease->replicas != NULL)
-		lsh_host_keep(&lease->replicas->at, NULL);
 	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
 	 * differ */
 	lease->lapses_at =

@@ -26,7 +26,6 @@
 
 #include <stdatomic.h>
 
-struct lsh_acknowledged;
 struct lsh_backend;
 struct lsh_host;
 struct lsh_lease;
@@ -55,6 +54,7 @@ struct lsh_wish {
 	int64_t rests_until;        /* when the next one may begin, */
 	bool contended;             /* others were in the way of the last one, */
 	bool denied;                /* and the last one was refused by what does not pass by itself */
+	int64_t fence;              /* PENDING: that was granted */
 	bool answered;              /* what is in its way was told in a server's own words */
 };
 
@@ -147,7 +147,6 @@ struct lsh_lease {
 	int32_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
 	uint16_t depth;                    /* HELD: for people who look */
 	struct lsh_safety safety;
-	struct lsh_acknowledged *replicas; /* NULL: it needs none */
 	struct lsh_round *round;           /* quorum */
 	struct lsh_vote *votes;
 };

@@ -39,7 +39,8 @@ void lsh_lease_not_renewed(struct lsh_lease *lease, const char *event, bool may_
 int64_t lsh_lease_up_to_end_ms(const struct lsh_lease *lease, int64_t ms, int64_t now);
 /* A renewal of it found a key without a TTL: for the reader of the log, as nobody else notices. */
 void lsh_lease_warn_of_no_ttl(const struct lsh_lease *lease, const struct lsh_host *host);
-int64_t lsh_lease_time_for_replicas(const struct lsh_lease *lease); /* how long they may take, in ns */
+int64_t lsh_lease_time_for_replicas(const struct lsh_lease *lease); /* how long they may take, in ns; */
+int64_t lsh_lease_pending_until(const struct lsh_lease *lease);     /* PENDING: until then */
 
 void lsh_lease_arm(struct lsh_lease *lease, int64_t due, int64_t slack);
 void lsh_lease_retain_timer(struct lsh_timer *timer);                    /* the watchdog's thread */
@@ -53,17 +54,6 @@ lsh_lease_ask_for(struct lsh_lease *lease, int64_t lease_ms)
 		lease->longest_ms = (int32_t)lease_ms;
 }
 
-/* What a lease has that replicas have to acknowledge. */
-struct lsh_acknowledged {
-	struct lsh_lease *lease;
-	struct lsh_host *at;      /* PENDING, HELD: where they are (in use); else NULL */
-	struct lsh_list link;     /* in the list of what acknowledges it, with a reference; its host's mutex guards it */
-	int64_t pending_until;    /* PENDING: they have until then */
-	int64_t fence;            /* PENDING */
-	bool due;                 /* it is in such a list */
-	bool asking;              /* it does not live there, and is asked for there for once */
-};
-
 static inline bool
 lsh_safety_needs_replicas(const struct lsh_safety *safety)
 {
@@ -74,7 +64,7 @@ lsh_safety_needs_replicas(const struct lsh_safety *safety)
 static inline bool
 lsh_lease_is_acknowledged(const struct lsh_lease *lease)
 {
-	return lease->replicas != NULL && lease->replicas->at != NULL;
+	return (lease->state == LSH_PENDING || lease->state == LSH_HELD) && lsh_safety_needs_replicas(&lease->safety);
 }
 
 #endif

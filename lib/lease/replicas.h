@@ -8,23 +8,44 @@
  *          HELD --acknowledged--> HELD, for longer
  *          HELD --too few, no answer--> at risk, and again; lost at its valid_until
  *
- * Entered, unless it says otherwise. */
+ * WAIT says how many replicas have all that its own connection wrote, and blocks what comes behind it. So it needs a
+ * connection that carries nothing else, and a thread that has the time: one for each host and for each wish (so many
+ * replicas, on disk or not). That is a host, too, whose batch goes a longer way:
+ *
+ *   empty --votes are due--> RENEWING: the server says whether the token has the lock, and writes where it has
+ *   RENEWING --answered--> WAITING: one WAIT for all that are kept --answered, or not--> each is told; empty */
 #ifndef LSH_LEASE_REPLICAS_H
 #define LSH_LEASE_REPLICAS_H
 
-#include "lease/lease_inside.h"
+#include "lease/host.h"
 
-/* PENDING since `now`: have it acknowledged. */
-void lsh_replicas_begin(struct lsh_lease *lease, int64_t fence, int64_t now);
-void lsh_replicas_due(struct lsh_lease *lease);    /* have it renewed, and that acknowledged */
+struct lsh_replicas {
+	struct lsh_host host;      /* first: its own connection, with the votes that are due and the batch; nothing else of
+	                              it is used */
+	struct lsh_replicas *next; /* of those to the same server */
+	struct lsh_safety safety;  /* what is wished for */
+	struct lsh_call wait;      /* the batch's monitor guards it, and `renewed` */
+	bool renewed;              /* WAITING: what the answer to the WAIT says counts */
+	uint64_t ready;            /* over this connection a renewal was done */
+	int64_t limit;             /* of the batch: until when the replicas may take; */
+	uint16_t slot;             /* in a cluster all are of this one; */
+	bool alone;                /* there may be only one */
+};
 
-/* See that a host has what acknowledges for such terms: a connection and a thread. Not entered. False: errno says what
- * there is no more of. */
-bool lsh_replicas_make(struct lsh_host *host, const struct lsh_safety *safety);
-/* Not entered; its host's thread: there may be none yet for this lease. */
-void lsh_replicas_work(struct lsh_lease *lease);
-void lsh_replicas_stop(struct lsh_host *host);
-void lsh_replicas_free(struct lsh_host *host);
-void lsh_replicas_after_fork(struct lsh_host *host);
+/* The host's mutex is locked. NULL: there is none. */
+static inline struct lsh_replicas *
+lsh_replicas_find(const struct lsh_host *host, const struct lsh_safety *safety)
+{
+	struct lsh_replicas *x = host->replicas;
+
+	while (x != NULL && (x->safety.min_replicas != safety->min_replicas || x->safety.fsynced != safety->fsynced))
+		x = x->next;
+	return x;
+}
+
+void lsh_replicas_init(struct lsh_replicas *replicas, const struct lsh_safety *safety);
+
+/* Entered; its thread. Renew the lease with the next batch. False: as lsh_batch_renew(). */
+bool lsh_replicas_renew(struct lsh_replicas *replicas, struct lsh_vote *vote);
 
 #endif

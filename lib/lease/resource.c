@@ -43,8 +43,6 @@ lsh_lease_free(struct lsh_lease *lease)
 		if (lease->votes[i].saying != NULL)
 			lsh_saying_give_back(lease->votes[i].saying);
 	}
-	if (lease != NULL)
-		lsh_free(lease->replicas);
 	lsh_free(lease);
 }
 
@@ -104,6 +102,13 @@ stir_later(struct lsh_later *later)
 	r->backend->ops->release(r);
 }
 
+void
+lsh_resource_ask_at(struct lsh_resource *r, struct lsh_server *server)
+{
+	if (lsh_router_is_cluster(r->backend->router))
+		lsh_host_keep(&r->cluster->asks, server != NULL ? lsh_host_of(server) : NULL);
+}
+
 /* The caller's use of the host becomes the resource's. Who waits is not told before the monitor is left: this happens
  * while an answer is judged, and only then has its lease heard of it. */
 static void
@@ -115,6 +120,7 @@ move(struct lsh_resource *r, struct lsh_host *host)
 	atomic_store(&r->host, host);
 	r->cluster->subscribed = LSH_DEAF; /* where the slot was it ends by itself */
 	r->cluster->subscribed_at = NULL;
+	lsh_resource_ask_at(r, NULL);
 	lsh_each_lease(lease, r) {
 		/* where it is due at the host before it stays in that one's list: whose thread gives it to this one */
 		lsh_host_keep(&lease->votes[0].host, host);

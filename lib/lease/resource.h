@@ -21,7 +21,7 @@
 #ifndef LSH_LEASE_RESOURCE_H
 #define LSH_LEASE_RESOURCE_H
 
-#include "lease/lease.h"
+#include "lease/backend.h"
 
 enum lsh_subscribed { LSH_DEAF, LSH_LISTENS_SOON, LSH_LISTENS };
 
@@ -33,6 +33,8 @@ struct lsh_roaming {
 	int64_t subscription_wanted;       /* and when somebody needed it last; */
 	struct lsh_host *subscribes_at;    /* it is being asked for there (in use), */
 	struct lsh_later subscribe;        /* by this; the resource is referenced for it */
+	struct lsh_host *asks;             /* a renewal that replicas acknowledge is asked for there, for once (in use); or
+	                                      NULL */
 	struct lsh_later moved;            /* those who wait are to look again; */
 	bool stirs;                        /* that is on its way, and the resource is referenced for it */
 };
@@ -43,6 +45,15 @@ struct lsh_turns {
 	int64_t contended_at;              /* when another client was in the way last; 0: never */
 	unsigned turns;                    /* that ended while somebody waited here */
 };
+
+/* Where the lock does not live, but its renewal is asked for (ASK); or NULL. */
+static inline struct lsh_host *
+lsh_resource_asks(const struct lsh_resource *resource)
+{
+	return lsh_router_is_cluster(resource->backend->router) ? resource->cluster->asks : NULL;
+}
+
+void lsh_resource_ask_at(struct lsh_resource *resource, struct lsh_server *server); /* or NULL */
 
 /* Let it live where the map says. */
 void lsh_resource_settle(struct lsh_resource *resource);

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/mutation.h"
 #include "lease/host.h"
-#include "lease/replicas.h"
 #include "lease/subscription.h"
 #include "watchdog/pace.h"
 
@@ -140,10 +139,14 @@ granted(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
 	lease->votes[0].state = LSH_VOTE_GRANTED;
 	lease->votes[0].keep_fence_at = 0;
-	if (lsh_safety_needs_replicas(&lease->safety))
-		lsh_replicas_begin(lease, fence, lsh_now_ns());
-	else
+	if (!lsh_lease_is_acknowledged(lease)) {
 		lsh_lease_held(lease, fence, sent);
+		return;
+	}
+	lease->want->fence = fence;
+	lsh_events_of(lease)->pending(lease, lsh_lease_pending_until(lease));
+	lsh_lease_arm(lease, lease->valid_until, 0);
+	lsh_vote_due(&lease->votes[0]);
 }
 
 /* The server gave it the lock. */
@@ -345,10 +348,7 @@ static void
 renew(struct lsh_lease *lease, int64_t now)
 {
 	(void)now;
-	if (lsh_lease_is_acknowledged(lease))
-		lsh_replicas_due(lease);
-	else
-		lsh_vote_due(&lease->votes[0]);
+	lsh_vote_due(&lease->votes[0]);
 }
 
 static bool
@@ -357,7 +357,7 @@ extend(struct lsh_lease *lease, struct lsh_parker *reader)
 	struct lsh_vote *v = &lease->votes[0];
 
 	if (lsh_lease_is_acknowledged(lease)) {
-		lsh_replicas_due(lease);
+		lsh_vote_due(v);
 		return true;
 	}
 	if (lsh_vote_is_out(v))
@@ -372,16 +372,24 @@ silent(struct lsh_lease *lease)
 		lsh_pipeline_break_if_silent(lsh_node_pipeline(lease->votes[0].host->server.node), lease->wanted_at);
 }
 
-/* Of an extension, which is no sign of anything. */
+/* Tell whoever waits for it: for the replicas, or for an extension, whose failure is no sign of anything. */
 static void
-not_extended(struct lsh_lease *lease, const struct lsh_voted *voted)
+tell_why_not(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
+	const struct lsh_lease_events *events = lsh_events_of(lease);
 	const struct lsh_result *r = voted->result;
+	bool final = (r->what == LSH_CALL_REFUSED && !r->again) || (r->what == LSH_CALL_NONSENSE && !r->garbled);
 	leash_error why;
 
 	lsh_call_explain(voted->call, r, &why);
-	lsh_events_of(lease)->not_renewed(lease, &why, (r->what == LSH_CALL_REFUSED && !r->again) ||
-	                                                  (r->what == LSH_CALL_NONSENSE && !r->garbled));
+	if (lsh_lease_is_acknowledged(lease))
+		final = lsh_status_stays(why.status);
+	if (lease->state == LSH_HELD)
+		events->not_renewed(lease, &why, final);
+	else if (final)
+		events->failed(lease, &why);
+	else
+		events->waits(lease, &why, LSH_NEVER);
 }
 
 /* The server says that it does not have it; else NULL. */
@@ -397,41 +405,83 @@ why_gone(const struct lsh_voted *voted)
 	return NULL;
 }
 
+/* PENDING: enough replicas have it, as it was after the renewal that was sent then. */
+static void
+acknowledged(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
+{
+	lease->failures = 0;
+	lease->full |= lease_ms >= lease->lease_ms;
+	lease->valid_until = 0; /* not what the server alone has said since */
+	lsh_lease_prolong(lease, sent, lease_ms);
+	if (!lsh_lease_is_over(lease, lsh_now_ns()))
+		lsh_lease_held(lease, lease->want->fence, sent);
+}
+
+static void
+kept(struct lsh_lease *lease, const struct lsh_voted *voted)
+{
+	const struct lsh_result *r = voted->result;
+
+	if (lease->state == LSH_PENDING) {
+		acknowledged(lease, r->sent, voted->lease_ms);
+		return;
+	}
+	lsh_lease_prolong(lease, r->sent, voted->lease_ms);
+	lsh_lease_renewed(lease, r->sent, voted->lease_ms);
+	lsh_events_of(lease)->at_risk(lease, 0, 0, NULL);
+	if (voted->verdict.had_no_ttl)
+		lsh_lease_warn_of_no_ttl(lease, lsh_host_of(r->server));
+}
+
+static void
+not_kept(struct lsh_lease *lease, const struct lsh_voted *voted)
+{
+	const struct lsh_result *r = voted->result;
+	bool is_acknowledged = lsh_lease_is_acknowledged(lease);
+	struct lsh_node *node = (is_acknowledged ? r->server : &lease->votes[0].host->server)->node;
+	/* the first connection to what acknowledges is being made: nothing was lost */
+	bool is_new = is_acknowledged && !lsh_node_has_tried(node);
+	const char *event = "a renewal was not answered: trying again";
+
+	if (lease->state == LSH_PENDING && !is_new && r->what != LSH_CALL_ANSWERED)
+		tell_why_not(lease, voted);
+	if (lease->state >= LSH_ENDING)
+		return;
+	if (r->what == LSH_CALL_REFUSED)
+		event = "a renewal was refused: trying again";
+	if (lease->state == LSH_PENDING || is_new)
+		event = NULL;
+	lsh_lease_not_renewed(lease, event, is_new || lsh_node_is_up(node));
+}
+
+/* PENDING, HELD. */
 static void
 renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
-	const struct lsh_lease_events *events = lsh_events_of(lease);
 	const struct lsh_result *r = voted->result;
-	bool extends = lease->extend_ms > 0 && voted->by_itself, kept = false;
+	bool extends = lease->extend_ms > 0 && (voted->by_itself || lsh_lease_is_acknowledged(lease));
 	/* a batch that is out is going to tell */
 	bool renews = !extends || (lease->wanted_at != 0 && lease->votes[0].batch == NULL);
-	const char *event = "a renewal was not answered: trying again", *gone = why_gone(voted);
+	const char *gone = why_gone(voted);
 
 	if (renews)
 		lease->wanted_at = 0;
 	if (gone != NULL) {
-		events->not_renewed(lease, NULL, true);
+		lsh_events_of(lease)->not_renewed(lease, NULL, true);
 		lsh_lease_lose(lease, gone);
 		return;
 	}
-	if (r->what == LSH_CALL_ANSWERED)
-		kept = lsh_now_ns() < lease->valid_until; /* past it, it is lost for ever, whatever the answer */
-	if (kept) {
-		lsh_lease_prolong(lease, r->sent, voted->lease_ms);
-		lsh_lease_renewed(lease, r->sent, voted->lease_ms);
-		events->at_risk(lease, 0, 0, NULL);
-		if (voted->verdict.had_no_ttl)
-			lsh_lease_warn_of_no_ttl(lease, lsh_host_of(r->server));
+	/* past valid_until it is lost for ever, whatever the answer */
+	if (r->what == LSH_CALL_ANSWERED && lsh_now_ns() < lease->valid_until) {
+		kept(lease, voted);
 		return;
 	}
 	if (extends && r->what != LSH_CALL_ANSWERED) {
-		not_extended(lease, voted);
+		tell_why_not(lease, voted);
 		if (!renews)
 			return;
 	}
-	if (r->what == LSH_CALL_REFUSED)
-		event = "a renewal was refused: trying again";
-	lsh_lease_not_renewed(lease, event, lsh_host_is_up(lease->votes[0].host));
+	not_kept(lease, voted);
 }
 
 /* ---- what comes from the votes ---- */
@@ -456,7 +506,7 @@ heard_of_heartbeat(struct lsh_vote *v, const struct lsh_voted *voted)
 		asked(lease, voted);
 	else if (lease->state == LSH_WAITING)
 		heartbeat_answered(lease, voted);
-	else if (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease) && voted->result->what == LSH_CALL_ANSWERED)
+	else if (lease->state == LSH_HELD && voted->result->what == LSH_CALL_ANSWERED)
 		lsh_vote_due(v); /* it was granted by a message meanwhile */
 }
 
@@ -474,17 +524,14 @@ voted(struct lsh_vote *v, const struct lsh_voted *voted)
 		heard_of_heartbeat(v, voted);
 	else if (voted->verb == LSH_ACQUIRE && lease->state == LSH_ACQUIRING)
 		asked(lease, voted); /* else it was granted by a message meanwhile */
-	else if (voted->verb == LSH_RENEW && lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease))
+	else if (voted->verb == LSH_RENEW && (lease->state == LSH_HELD || lease->state == LSH_PENDING))
 		renewal_answered(lease, voted);
 }
 
 static void
 connected(struct lsh_vote *v)
 {
-	struct lsh_lease *lease = v->lease;
-
-	if (lease->state == LSH_WAITING || lease->state == LSH_ENDING ||
-	    (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease)))
+	if (v->lease->state >= LSH_WAITING)
 		lsh_vote_due(v);
 }
 
@@ -499,7 +546,7 @@ see_to(struct lsh_vote *v, int64_t now)
 		return;
 	if (lease->state == LSH_WAITING) {
 		lsh_vote_heartbeat(v, lease->lease_ms, 0, NULL);
-	} else if (lease->state == LSH_HELD && !lsh_lease_is_acknowledged(lease)) {
+	} else if (lease->state == LSH_HELD) {
 		wants_ms = lsh_events_of(lease)->wants_ms(lease, now);
 		if (wants_ms > 0 && now < lease->valid_until && lsh_vote_renew(v, wants_ms, NULL))
 			return;

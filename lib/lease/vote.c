@@ -1,7 +1,7 @@
 #include "lease/vote.h"
 
 #include "base/mutation.h"
-#include "lease/host.h"
+#include "lease/replicas.h"
 #include "lease/resource.h"
 
 #include <stdio.h>
@@ -21,11 +21,26 @@ backend_of(const struct lsh_vote *vote)
 
 /* ---- its server's thread ---- */
 
-static void
-put_into_due(struct lsh_vote *v)
+struct lsh_host *
+lsh_vote_keeper(const struct lsh_vote *v)
 {
-	struct lsh_host *host = v->host;
+	struct lsh_host *asks, *host = v->host;
+	struct lsh_replicas *x;
 
+	if (!lsh_lease_is_acknowledged(v->lease))
+		return host;
+	asks = lsh_resource_asks(v->lease->resource);
+	if (asks != NULL)
+		host = asks;
+	pthread_mutex_lock(&host->mutex);
+	x = lsh_replicas_find(host, &v->lease->safety);
+	pthread_mutex_unlock(&host->mutex);
+	return x != NULL ? &x->host : host;
+}
+
+static void
+put_into_due(struct lsh_vote *v, struct lsh_host *host)
+{
 	if (v->due || atomic_load(&host->backend->stopped))
 		return;
 	v->due = true;
@@ -39,9 +54,11 @@ put_into_due(struct lsh_vote *v)
 void
 lsh_vote_due(struct lsh_vote *v)
 {
-	put_into_due(v);
-	if (!atomic_load(&v->host->backend->stopped))
-		lsh_node_kick(v->host->server.node);
+	struct lsh_host *host = lsh_vote_keeper(v);
+
+	put_into_due(v, host);
+	if (!atomic_load(&host->backend->stopped))
+		lsh_node_kick(host->server.node);
 }
 
 /* ---- what a server may still execute ---- */
@@ -448,7 +465,7 @@ make(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence)
 	else
 		s = lsh_saying_borrow(v->host);
 	if (s == NULL) { /* its host's thread comes again when one is back */
-		put_into_due(v);
+		put_into_due(v, v->host);
 		atomic_store(&v->host->all_wanted, true);
 		if (atomic_load(&v->host->unlent) != 0) /* since just now */
 			lsh_node_kick(v->host->server.node);
@@ -553,7 +570,7 @@ lsh_vote_cancel(struct lsh_vote *v, struct lsh_parker *reader)
 	 * message to the next holder, and whoever is woken by it would run before the server writes on, where they share a
 	 * CPU. An answer that is there already when the release is executed turns that round. */
 	if (v->lease->waited && reader != NULL)
-		lsh_pipeline_append_unheard(pipeline, &(struct lsh_arg)LSH_ARG("PING"), 1, now);
+		lsh_pipeline_append_unheard(pipeline, &LSH_ARG("PING"), 1, now);
 	if (!start(v, s, reader)) {
 		v->cancel_epoch = epoch;
 		v->again_at = LSH_NEVER; /* the next connection brings it up */

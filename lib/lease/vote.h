@@ -116,8 +116,9 @@ void lsh_vote_cancel(struct lsh_vote *vote, struct lsh_parker *reader); /* the c
 void lsh_vote_ended(struct lsh_vote *vote); /* with the last one its lease has ended */
 void lsh_vote_arm_end(struct lsh_lease *lease); /* for the next cancel */
 
-/* Let its server's thread see to it. */
-void lsh_vote_due(struct lsh_vote *vote);
+/* Whose thread sees to it: that of its host, or of what acknowledges it there, if there is such a thing already. */
+struct lsh_host *lsh_vote_keeper(const struct lsh_vote *vote);
+void lsh_vote_due(struct lsh_vote *vote); /* let that thread see to it */
 
 /* Something was answered by a batch: vote.c has sent none of it. */
 void lsh_vote_tell(struct lsh_vote *vote, struct lsh_voted *voted);
