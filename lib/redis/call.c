@@ -86,15 +86,15 @@ judge_refusal(struct lsh_call *call, struct lsh_result *r)
 	r->again = r->fault == LSH_FAULT_NOT_NOW || r->fault == LSH_FAULT_NOT_HERE;
 }
 
-/* The key is at another server: `*asks`, in use, or where the map says now. */
+/* The key is at another server: r->asks, in use, or where the map says now. */
 static void
-follow(struct lsh_call *call, struct lsh_result *r, struct lsh_server **asks, leash_error *why)
+follow(struct lsh_call *call, struct lsh_result *r, leash_error *why)
 {
 	if (lsh_router_is_cluster(r->server->router) && call->hops >= LSH_REDIRECTIONS)
 		lsh_fail(why, LEASH_UNAVAILABLE, 0,
 		         "%.80s: sent from server to server %d times in a row, the last time by: %.100s",
 		         lsh_node_shown(r->server->node), LSH_REDIRECTIONS, r->words);
-	else if (lsh_router_follow(r->server, r->words, asks, why) == LEASH_OK)
+	else if (lsh_router_follow(r->server, r->words, &r->asks, why) == LEASH_OK)
 		r->again = true;
 	if (r->again)
 		call->hops++;
@@ -111,7 +111,7 @@ may_send_source(const struct lsh_call *call)
 
 /* Is it to be sent again at once, in another form or elsewhere? Entered. */
 static bool
-goes_on(struct lsh_call *call, const struct lsh_result *r, struct lsh_server *asks)
+goes_on(struct lsh_call *call, const struct lsh_result *r)
 {
 	struct lsh_server *home = call->ops->home(call);
 
@@ -120,8 +120,8 @@ goes_on(struct lsh_call *call, const struct lsh_result *r, struct lsh_server *as
 	if (r->fault == LSH_FAULT_NOSCRIPT && may_send_source(call)) {
 		call->with_source = true;
 	} else if (r->fault == LSH_FAULT_CLUSTER && r->again && !call->stays && call->hops <= AT_ONCE) {
-		call->ticket.asking = asks != NULL;
-		lsh_server_keep(&call->server, asks != NULL ? asks : home);
+		call->ticket.asking = r->asks != NULL;
+		lsh_server_keep(&call->server, r->asks != NULL ? r->asks : home);
 		call->home = home->serial;
 	} else if (call->has_one_key && !call->one_key && lsh_starts_with_word(r->words, "TRYAGAIN")) {
 		call->one_key = true;
@@ -163,7 +163,7 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 		[LSH_GARBLED] = LSH_CALL_NONSENSE,
 	};
 	struct lsh_call *call = lsh_container(ticket, struct lsh_call, ticket);
-	struct lsh_server *server = call->server, *asks = NULL;
+	struct lsh_server *server = call->server;
 	struct lsh_result r = {
 		.what = what[outcome], .message = message, .garbled = outcome == LSH_GARBLED, .server = server,
 		.epoch = ticket->epoch, .sent = call->sent,
@@ -174,25 +174,24 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 		r.words = message->item[0].text;
 		judge_refusal(call, &r);
 		if (r.fault == LSH_FAULT_CLUSTER)
-			follow(call, &r, &asks, &why);
+			follow(call, &r, &why);
 	} else if (message != NULL && !call->ops->is_answer(call, message)) {
 		r.what = LSH_CALL_NONSENSE;
 	}
 	if (r.what == LSH_CALL_NONSENSE)
 		lsh_node_leave(server->node, r.epoch, NONSENSE);
-	r.asks = asks;
 	lsh_server_use(server); /* for `r`, whatever becomes of the call's */
 	lsh_monitor_enter(call->monitor);
-	if (!goes_on(call, &r, asks)) {
+	if (!goes_on(call, &r)) {
 		finish(call, &r);
-	} else if (!send(call)) {
+	} else if (send(call)) {
+		lsh_monitor_leave(call->monitor);
+	} else {
 		r.what = LSH_CALL_UNSENT;
 		finish(call, &r);
-	} else {
-		lsh_monitor_leave(call->monitor);
 	}
 	lsh_server_leave(server);
-	lsh_server_leave(asks);
+	lsh_server_leave(r.asks);
 }
 
 /* Send the call that has waited longest. False: there is none, or no room for it. */

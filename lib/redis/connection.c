@@ -103,38 +103,47 @@ lsh_connection_kick(struct lsh_connection *c)
 		eventfd_write(c->kick, 1); /* does not block; full is as good as written */
 }
 
-bool
-lsh_connection_take_batch(struct lsh_connection *c)
-{
-	struct lsh_buffer sent = c->batch;
-
-	if (lsh_buffer_size(&c->out) == 0)
-		return false;
-	c->batch = c->out;
-	c->out = sent;
-	lsh_buffer_empty(&c->out);
-	return true;
-}
-
-enum lsh_sent
-lsh_connection_send(struct lsh_connection *c)
+/* Send as much of the batch as the socket takes at once. Returns 0, or why not all goes on: EAGAIN, or a fault. */
+static int
+send_some(struct lsh_connection *c)
 {
 	ssize_t n;
 	int e;
 
 	pthread_mutex_unlock(&c->mutex);
 	n = lsh_stream_send(&c->stream, c->batch.bytes + c->batch.first, lsh_buffer_size(&c->batch));
-	e = errno;
+	e = n >= 0 || errno == EINTR ? 0 : errno;
 	pthread_mutex_lock(&c->mutex);
-	if (n >= 0)
+	if (n > 0)
 		c->batch.first += (size_t)n;
-	if (n >= 0 || e == EINTR)
-		return LSH_SENT;
-	if (e != EAGAIN)
-		return LSH_SEND_FAILED;
-	c->want_write = true;
-	lsh_connection_kick(c); /* the reader has to poll for room as well */
-	return LSH_SOCKET_FULL;
+	return e;
+}
+
+bool
+lsh_connection_write(struct lsh_connection *c)
+{
+	int e = 0;
+
+	c->writing = true;
+	while (c->state == LSH_UP && e == 0) {
+		if (lsh_buffer_size(&c->batch) == 0) {
+			struct lsh_buffer sent = c->batch;
+
+			if (lsh_buffer_size(&c->out) == 0)
+				break;
+			c->batch = c->out;
+			c->out = sent;
+			lsh_buffer_empty(&c->out);
+			c->handed = c->tail;
+		}
+		e = send_some(c);
+	}
+	c->writing = false;
+	if (e == EAGAIN) {
+		c->want_write = true;
+		lsh_connection_kick(c); /* the reader has to poll for room as well */
+	}
+	return e == 0 || e == EAGAIN;
 }
 
 /* ---- the reader's seat ---- */

@@ -34,6 +34,7 @@ struct lsh_connection {
 	bool telling;             /* BROKEN: those whose answers will not come are still to be told */
 	atomic_bool want_write;   /* the socket was full: the reader polls for room; also read without the mutex */
 	struct lsh_buffer out;    /* gathered, and not yet taken by a writer */
+	uint64_t tail, handed;    /* commands appended so far; and handed to the system, at least in part: of the pipeline */
 
 	struct lsh_buffer batch;   /* the writer's seat */
 	struct lsh_reader *reader; /* the reader's seat */
@@ -64,12 +65,9 @@ lsh_connection_has_to_write(const struct lsh_connection *c)
 	       (lsh_buffer_size(&c->out) > 0 || lsh_buffer_size(&c->batch) > 0);
 }
 
-/* The writer's seat: what has gathered becomes the next batch. The one before was sent. False: nothing has gathered. */
-bool lsh_connection_take_batch(struct lsh_connection *c);
-
-/* Send as much of the batch as the socket takes at once. The mutex is released meanwhile. */
-enum lsh_sent { LSH_SENT, LSH_SOCKET_FULL, LSH_SEND_FAILED };
-enum lsh_sent lsh_connection_send(struct lsh_connection *c);
+/* Take the writer's seat, and send what has gathered, until the socket is full; the reader polls for room then. The mutex
+ * is released during each send. False: sending failed. */
+bool lsh_connection_write(struct lsh_connection *c);
 
 /* The reader's seat, without the mutex. More than 0: so many bytes have come, and are in c->bytes; 0: none; -1: it has
  * ended. */

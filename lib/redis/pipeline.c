@@ -59,11 +59,10 @@ struct lsh_pipeline {
 	_Atomic uint64_t epoch, connects; /* also read without the mutex */
 	struct lsh_ticket **ring;
 	size_t ring_size;
-	uint64_t head, tail;  /* of the next reply; of the next command. Of a broken one: those who are still to be told */
+	uint64_t head;        /* of the next reply; of a broken connection: of the first that is still to be told */
 	uint64_t left;        /* behind the last one whose thread left it; only a mutation asks */
 	unsigned alone;       /* on their way, without a thread that reads for them */
 	bool served;          /* the pipeline's own thread was told that there are some, and has not looked yet */
-	uint64_t handed;      /* commands before this one have been handed to the system, at least in part, ever */
 	enum lsh_outcome unknown; /* what those of a broken one are told that were */
 	bool awake;           /* the reader will write before it sleeps */
 	int64_t reads_until;  /* the reader sleeps no longer than that */
@@ -99,7 +98,7 @@ place(struct lsh_pipeline *p, uint64_t number)
 static bool
 has_to_tell(const struct lsh_pipeline *p)
 {
-	return p->conn.state == LSH_BROKEN && p->head < p->tail;
+	return p->conn.state == LSH_BROKEN && p->head < p->conn.tail;
 }
 
 /* Tell those whose answers will not come. The mutex is released meanwhile, and nobody else touches the ring. Only then
@@ -107,7 +106,7 @@ has_to_tell(const struct lsh_pipeline *p)
 static void
 tell_broken(struct lsh_pipeline *p)
 {
-	const uint64_t first = p->head, end = p->tail, handed = p->handed;
+	const uint64_t first = p->head, end = p->conn.tail, handed = p->conn.handed;
 	const enum lsh_outcome unknown = p->unknown;
 
 	p->head = end; /* nobody else tells them */
@@ -130,12 +129,12 @@ reserve_places(struct lsh_pipeline *p, uint64_t count)
 	struct lsh_ticket **before = p->ring, **ring;
 	size_t size = 2 * p->ring_size;
 
-	if (p->tail - p->head + count <= p->ring_size)
+	if (p->conn.tail - p->head + count <= p->ring_size)
 		return true;
 	ring = size <= RING ? lsh_alloc(size * sizeof *ring) : NULL;
 	if (ring == NULL)
 		return false;
-	for (uint64_t n = p->head; n < p->tail; n++)
+	for (uint64_t n = p->head; n < p->conn.tail; n++)
 		ring[n & (size - 1)] = *place(p, n);
 	p->ring = ring;
 	p->ring_size = size;
@@ -167,7 +166,7 @@ choose_baton(struct lsh_pipeline *p)
 
 	if (p->conn.state != LSH_UP || p->conn.reading || p->baton != NULL)
 		return NULL;
-	for (uint64_t n = p->head; n < p->tail && (first == NULL || first->reader != NULL); n++) {
+	for (uint64_t n = p->head; n < p->conn.tail && (first == NULL || first->reader != NULL); n++) {
 		struct lsh_ticket *ticket = *place(p, n);
 
 		if (ticket != NULL && ticket->reader != NULL && ticket->reader->at == p) {
@@ -190,7 +189,7 @@ choose_baton(struct lsh_pipeline *p)
 static void
 tell_room(struct lsh_pipeline *p)
 {
-	if (!p->wanting_room || p->tail - p->head > p->ring_size / 2 ||
+	if (!p->wanting_room || p->conn.tail - p->head > p->ring_size / 2 ||
 	    lsh_buffer_size(&p->conn.out) > p->conn.out.room / 2)
 		return;
 	p->wanting_room = false;
@@ -215,7 +214,7 @@ break_connection(struct lsh_pipeline *p, enum lsh_outcome outcome)
 	if (!lsh_connection_break(&p->conn))
 		return;
 	p->unknown = outcome;
-	p->conn.telling = p->head < p->tail;
+	p->conn.telling = p->head < p->conn.tail;
 	p->alone = 0;
 	p->baton = NULL;
 }
@@ -228,6 +227,7 @@ look(struct lsh_pipeline *p)
 	ssize_t n;
 
 	p->look_first = false;
+	p->conn.writing = true;
 	pthread_mutex_unlock(&p->conn.mutex);
 	n = lsh_stream_recv(&p->conn.stream, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
 	pthread_mutex_lock(&p->conn.mutex);
@@ -235,27 +235,15 @@ look(struct lsh_pipeline *p)
 		break_connection(p, LSH_UNKNOWN);
 }
 
-/* The writer's seat. The mutex is released during each send; what does not fit is left to the reader. */
+/* The writer's seat; what does not fit is left to the reader. The mutex is released meanwhile. */
 static void
 write_out(struct lsh_pipeline *p)
 {
-	enum lsh_sent sent = LSH_SENT;
-
-	p->conn.writing = true;
 	if (p->look_first && !LSH_MUTATES(LSH_UNASKED_IS_ANSWER))
 		look(p);
-	while (p->conn.state == LSH_UP && sent == LSH_SENT) {
-		if (lsh_buffer_size(&p->conn.batch) == 0) {
-			if (!lsh_connection_take_batch(&p->conn))
-				break;
-			p->handed = p->tail;
-			tell_room(p);
-		}
-		sent = lsh_connection_send(&p->conn);
-	}
-	if (sent == LSH_SEND_FAILED)
+	if (!lsh_connection_write(&p->conn))
 		break_connection(p, LSH_UNKNOWN);
-	p->conn.writing = false;
+	tell_room(p);
 	seat_vacant(p);
 }
 
@@ -276,10 +264,10 @@ take_next(struct lsh_pipeline *p, const struct lsh_message *message, struct lsh_
 	*ticket = NULL;
 	if (p->conn.state != LSH_UP)
 		return true; /* everybody has been told already */
-	if (p->head == p->handed)
+	if (p->head == p->conn.handed)
 		return false; /* a reply that nobody asked for */
 	*ticket = *place(p, p->head++);
-	while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && p->head == p->left && p->head < p->handed)
+	while (LSH_MUTATES(LSH_ANSWERS_GO_ASTRAY) && p->head == p->left && p->head < p->conn.handed)
 		*ticket = *place(p, p->head++);
 	if (*ticket != NULL) {
 		p->alone -= (*ticket)->reader == NULL;
@@ -299,7 +287,7 @@ look_for_late(struct lsh_pipeline *p, int64_t now)
 	bool overdue = false;
 
 	p->soonest = LSH_NEVER;
-	for (uint64_t n = p->head; n < p->tail; n++) {
+	for (uint64_t n = p->head; n < p->conn.tail; n++) {
 		struct lsh_ticket *ticket = *place(p, n);
 
 		if (ticket == NULL)
@@ -437,10 +425,10 @@ leave_pipeline(struct lsh_pipeline *p)
 static void
 take_in(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *args, size_t count, int64_t now)
 {
-	if (p->head == p->tail && now - p->heard > IDLE_NS)
+	if (p->head == p->conn.tail && now - p->heard > IDLE_NS)
 		p->look_first = true;
 	p->conn.out.end += lsh_command_write(p->conn.out.bytes + p->conn.out.end, args, count);
-	*place(p, p->tail++) = ticket;
+	*place(p, p->conn.tail++) = ticket;
 }
 
 enum lsh_appended
@@ -464,7 +452,7 @@ lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const str
 		if (ticket->asking)
 			take_in(p, NULL, &asking, 1, now);
 		ticket->epoch = p->epoch;
-		ticket->number = p->tail;
+		ticket->number = p->conn.tail;
 		take_in(p, ticket, args, count, now);
 		p->alone += ticket->reader == NULL;
 		if (ticket->overdue < p->soonest) {
@@ -486,7 +474,7 @@ lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, 
 
 	pthread_mutex_lock(&p->conn.mutex);
 	/* half of the room is enough, so that it is never what keeps out the one that follows */
-	taken = p->conn.state == LSH_UP && p->tail - p->head < RING / 2 && reserve_places(p, 1) &&
+	taken = p->conn.state == LSH_UP && p->conn.tail - p->head < RING / 2 && reserve_places(p, 1) &&
 	        lsh_buffer_reserve(&p->conn.out, lsh_command_size(args, count), OUT_SIZE / 2);
 	if (taken)
 		take_in(p, NULL, args, count, now);
@@ -497,7 +485,7 @@ lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, 
 static void
 flush(struct lsh_pipeline *p)
 {
-	bool reader_will = p->conn.reading && p->awake && p->tail - p->head >= GATHER;
+	bool reader_will = p->conn.reading && p->awake && p->conn.tail - p->head >= GATHER;
 
 	if (!reader_will && lsh_connection_has_to_write(&p->conn))
 		write_out(p);
@@ -626,7 +614,7 @@ lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 	lsh_connection_attach(&p->conn, stream);
 	p->connects++;
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipeline up, or its command is refused */
-	p->head = p->tail = p->handed;
+	p->head = p->conn.tail = p->conn.handed;
 	p->left = p->refused = 0;
 	p->served = p->look_first = false;
 	p->soonest = LSH_NEVER;
@@ -658,7 +646,7 @@ lsh_pipeline_commands(struct lsh_pipeline *p)
 	uint64_t n;
 
 	pthread_mutex_lock(&p->conn.mutex);
-	n = p->handed;
+	n = p->conn.handed;
 	pthread_mutex_unlock(&p->conn.mutex);
 	return n;
 }
@@ -689,7 +677,7 @@ void
 lsh_pipeline_break_if_silent(struct lsh_pipeline *p, int64_t since)
 {
 	pthread_mutex_lock(&p->conn.mutex);
-	if (p->conn.state == LSH_UP && p->head < p->handed && p->heard < since)
+	if (p->conn.state == LSH_UP && p->head < p->conn.handed && p->heard < since)
 		lsh_stream_break(&p->conn.stream); /* whoever reads sees that */
 	pthread_mutex_unlock(&p->conn.mutex);
 }
@@ -707,7 +695,7 @@ lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 
 	pthread_mutex_lock(&p->conn.mutex);
 	if (p->large) {
-		bool busy = p->conn.reading || p->conn.writing || p->conn.telling || p->head < p->tail;
+		bool busy = p->conn.reading || p->conn.writing || p->conn.telling || p->head < p->conn.tail;
 
 		at = p->conn.state == LSH_DOWN ? now : lsh_after(busy ? now : p->heard, QUIET_NS);
 	}

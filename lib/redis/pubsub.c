@@ -69,23 +69,14 @@ stop_reading(struct lsh_pubsub *l, bool good)
 	seat_vacant(l);
 }
 
-/* Send what has gathered, unless somebody does, or the socket is full. The mutex is released during each send. */
+/* Send what has gathered, unless somebody does, or the socket is full. */
 static void
 write_out(struct lsh_pubsub *l)
 {
-	enum lsh_sent sent = LSH_SENT;
-
 	if (!lsh_connection_has_to_write(&l->conn))
 		return;
-	l->conn.writing = true;
-	while (l->conn.state == LSH_UP && sent == LSH_SENT) {
-		if (lsh_buffer_size(&l->conn.batch) == 0 && !lsh_connection_take_batch(&l->conn))
-			break;
-		sent = lsh_connection_send(&l->conn);
-	}
-	if (sent == LSH_SEND_FAILED)
+	if (!lsh_connection_write(&l->conn))
 		lsh_connection_break(&l->conn);
-	l->conn.writing = false;
 	seat_vacant(l);
 }
 
@@ -192,14 +183,13 @@ lsh_pubsub_wait(struct lsh_pubsub *l, struct lsh_parker *parker, int64_t deadlin
 				good = read_on(l, parker, deadline);
 			pthread_mutex_lock(&l->conn.mutex);
 			stop_reading(l, good);
+		} else {
+			lsh_list_append(&l->sleepers, &sleeper.link);
 			pthread_mutex_unlock(&l->conn.mutex);
-			continue;
+			lsh_park(parker, deadline);
+			pthread_mutex_lock(&l->conn.mutex);
+			lsh_list_remove(&sleeper.link);
 		}
-		lsh_list_append(&l->sleepers, &sleeper.link);
-		pthread_mutex_unlock(&l->conn.mutex);
-		lsh_park(parker, deadline);
-		pthread_mutex_lock(&l->conn.mutex);
-		lsh_list_remove(&sleeper.link);
 		pthread_mutex_unlock(&l->conn.mutex);
 	}
 	/* it may have been poked to take the seat while what it waited for came */

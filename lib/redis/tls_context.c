@@ -1,4 +1,4 @@
-/* It is OpenSSL's, which is made once and never changed, so sessions of any thread may be made from it. */
+/* OpenSSL's context is made once and never changed, so sessions of any thread may be made from it. */
 #include "redis/tls_context.h"
 
 #include "base/error.h"
@@ -313,26 +313,19 @@ lsh_tls_context_drop(struct lsh_tls_context *c)
 
 /* ---- sessions ---- */
 
-static bool
-is_address(const char *host)
-{
-	struct in6_addr address;
-
-	return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
-}
-
 /* Who it must be, and, of a name, who we say that we look for. */
 static bool
 expect(SSL *ssl, const char *host)
 {
 	X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+	struct in6_addr address;
 	char name[256]; /* no name is longer */
 	size_t n;
 
 	/* an address of this link alone has its interface behind the '%' */
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(host, "%"), host);
 	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-	if (is_address(name))
+	if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
 		return X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1;
 	n = strlen(name);
 	if (n > 1 && name[n - 1] == '.')
