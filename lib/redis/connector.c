@@ -1,5 +1,5 @@
-/* An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that one that
- * swallows everything leaves time for the others; connecting, TLS and the hello together must end within that share.
+/* Connecting. An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that
+ * one that swallows everything leaves time for the others; connecting, TLS and the hello must end within that share.
  *
  * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first among
  * the answers, or last if its connection was soon given up: it may be a replica's. If there is no answer for a while, or

@@ -1,6 +1,6 @@
-/* The hello is one write. It holds the password, so it lies in guarded memory, until it is sent. A password in a file is
- * read for each hello: it may have been renewed. Replies are peeked at, and taken from the stream up to the end of the
- * last: what comes behind it is for the receiver of the connection. */
+/* Handshake: the hello is one write. It holds the password, so it lies in guarded memory, until it is sent. A password
+ * in a file is read for each hello: it may have been renewed. Replies are peeked at, and taken from the stream up to the
+ * end of the last: what comes behind it is for the receiver of the connection. */
 #include "redis/handshake.h"
 
 #include "base/clock.h"
