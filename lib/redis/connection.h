@@ -1,8 +1,8 @@
 /* What the pipeline and the pubsub have in common: one connection, which many threads write and read.
  *
- * Any thread may take the reader's or the writer's seat, if it is vacant. A connection that breaks is shut down at once,
- * which wakes who sits there. Its descriptor is closed only when both seats are vacant, and the pipeline has told
- * everybody whose answer will not come: else a thread might write into whatever gets the same number.
+ * Any thread may take the reader's or the writer's seat, if it is vacant. A connection that breaks is shut down at
+ * once, which wakes who sits there. Its descriptor is closed only when both seats are vacant, and the pipeline has
+ * told everybody whose answer will not come: else a thread might write into whatever gets the same number.
  *
  *   DOWN --attach--> UP --break--> BROKEN --both seats vacant, all told: detach--> DOWN */
 #ifndef LSH_REDIS_CONNECTION_H
@@ -34,7 +34,7 @@ struct lsh_connection {
 	bool telling;             /* BROKEN: those whose answers will not come are still to be told */
 	atomic_bool want_write;   /* the socket was full: the reader polls for room; also read without the mutex */
 	struct lsh_buffer out;    /* gathered, and not yet taken by a writer */
-	uint64_t tail, handed;    /* commands appended so far; and handed to the system, at least in part: of the pipeline */
+	uint64_t tail, handed;    /* of the pipeline: commands appended, and handed to the system, at least in part */
 
 	struct lsh_buffer batch;   /* the writer's seat */
 	struct lsh_reader *reader; /* the reader's seat */
@@ -65,16 +65,16 @@ lsh_connection_has_to_write(const struct lsh_connection *c)
 	       (lsh_buffer_size(&c->out) > 0 || lsh_buffer_size(&c->batch) > 0);
 }
 
-/* Take the writer's seat, and send what has gathered, until the socket is full; the reader polls for room then. The mutex
- * is released during each send. False: sending failed. */
+/* Take the writer's seat, and send what has gathered, until the socket is full; the reader polls for room then. The
+ * mutex is released during each send. False: sending failed. */
 bool lsh_connection_write(struct lsh_connection *c);
 
 /* The reader's seat, without the mutex. More than 0: so many bytes have come, and are in c->bytes; 0: none; -1: it has
  * ended. */
 ssize_t lsh_connection_recv(struct lsh_connection *c, int flags);
 
-/* The same, and sleep until there are bytes, a kick, a wake-up of `parker`, or room if that is wanted, but no longer than
- * `until`. `tries` a plain recv first, which is deaf to the others. */
+/* The same, and sleep until there are bytes, a kick, a wake-up of `parker`, or room if that is wanted, but no longer
+ * than `until`. `tries` a plain recv first, which is deaf to the others. */
 ssize_t lsh_connection_await(struct lsh_connection *c, struct lsh_parker *parker, int64_t until, bool tries);
 
 #endif

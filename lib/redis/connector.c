@@ -1,11 +1,12 @@
-/* Connecting. An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so that
- * one that swallows everything leaves time for the others; connecting, TLS and the hello must end within that share.
+/* Connecting. An attempt has one deadline. What is left of it is shared evenly among the addresses not tried yet, so
+ * that one that swallows everything leaves time for the others; connecting, TLS and the hello must end within that
+ * share.
  *
- * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first among
- * the answers, or last if its connection was soon given up: it may be a replica's. If there is no answer for a while, or
- * a failure, that address is tried without one; not at once, for a server that is no longer meant may still be there. A
- * request that outlives its attempt serves the next one: so a resolver that hangs keeps one thread busy and not one per
- * attempt, and one that is always slow is of use. */
+ * A name is asked for anew for every attempt, because it may have moved. The address that worked last comes first
+ * among the answers, or last if its connection was soon given up: it may be a replica's. If there is no answer for a
+ * while, or a failure, that address is tried without one; not at once, for a server that is no longer meant may still
+ * be there. A request that outlives its attempt serves the next one: so a resolver that hangs keeps one thread busy
+ * and not one per attempt, and one that is always slow is of use. */
 #include "redis/connector.h"
 
 #include "base/clock.h"

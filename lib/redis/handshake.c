@@ -1,6 +1,6 @@
 /* Handshake: the hello is one write. It holds the password, so it lies in guarded memory, until it is sent. A password
- * in a file is read for each hello: it may have been renewed. Replies are peeked at, and taken from the stream up to the
- * end of the last: what comes behind it is for the receiver of the connection. */
+ * in a file is read for each hello: it may have been renewed. Replies are peeked at, and taken from the stream up to
+ * the end of the last: what comes behind it is for the receiver of the connection. */
 #include "redis/handshake.h"
 
 #include "base/clock.h"
@@ -286,6 +286,14 @@ refused(const struct lsh_handshake *g, enum step step, const char *said, leash_e
 	                n, said, n > 0 ? "" : "(its words are not shown)", behind);
 }
 
+/* May the hello do without what was refused so? */
+static bool
+is_dispensable(enum step step, const char *said)
+{
+	return steps[step].dispensable && !is_full(said) &&
+	       (lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR"));
+}
+
 static leash_status
 take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *err)
 {
@@ -293,8 +301,7 @@ take_answer(struct lsh_handshake *g, const struct lsh_message *m, leash_error *e
 	const char *said = m->item[0].text;
 
 	if (m->type == LSH_ERROR) {
-		if (!steps[step].dispensable || is_full(said) ||
-		    !(lsh_starts_with_word(said, "NOPERM") || lsh_starts_with_word(said, "ERR")))
+		if (!is_dispensable(step, said))
 			return refused(g, step, said, err);
 	} else if (m->type != steps[step].type ||
 	           !(steps[step].take != NULL ? steps[step].take(g, m) : strcmp(said, "OK") == 0)) {

@@ -40,10 +40,10 @@ enum lsh_appended {
 	LSH_PIPELINE_FULL, /* too much on its way, or no memory for more: decide anew when the keeper is told */
 };
 
-/* `tell` tells the keeper, on any thread, that there is something to do: the connection broke, or both seats of a broken
- * one are empty now; somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for; there is
- * room again for who was refused as LSH_PIPELINE_FULL; or lsh_pipeline_shrink() will have something to do. It must not
- * wait or call back. NULL: no memory or descriptors. Starts without a connection. */
+/* `tell` tells the keeper, on any thread, that there is something to do: the connection broke, or both seats of a
+ * broken one are empty now; somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for;
+ * there is room again for who was refused as LSH_PIPELINE_FULL; or lsh_pipeline_shrink() will have something to do. It
+ * must not wait or call back. NULL: no memory or descriptors. Starts without a connection. */
 struct lsh_pipeline *lsh_pipeline_new(void (*tell)(void *keeper), void *keeper);
 void lsh_pipeline_free(struct lsh_pipeline *pipeline); /* when nobody is in it; NULL is allowed */
 
@@ -64,17 +64,17 @@ bool lsh_pipeline_append_unheard(struct lsh_pipeline *pipeline, const struct lsh
 /* Send what was appended, unless somebody is certain to do it. No mutex of the caller is held. */
 void lsh_pipeline_flush(struct lsh_pipeline *pipeline);
 
-/* Flush, and read for everybody, unless another thread does, until `over(arg)`, which must not wait, or `deadline`; sleep
- * where the command `number` of connection `epoch` is not on its way. Whoever makes it over wakes `parker` then. A
- * command that has not ended is left to the pipeline's own thread. */
+/* Flush, and read for everybody, unless another thread does, until `over(arg)`, which must not wait, or `deadline`;
+ * sleep where the command `number` of connection `epoch` is not on its way. Whoever makes it over wakes `parker` then.
+ * A command that has not ended is left to the pipeline's own thread. */
 void lsh_pipeline_wait(struct lsh_pipeline *pipeline, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
                        bool (*over)(void *arg), void *arg, int64_t deadline);
 
 /* The thread that was to read for that command is not going to. */
 void lsh_pipeline_leave(struct lsh_pipeline *pipeline, uint64_t epoch, uint64_t number);
 
-/* Of the pipeline's own thread: flush, and read while there are commands for which no other thread reads, or until it is
- * over. */
+/* Of the pipeline's own thread: flush, and read while there are commands for which no other thread reads, or until it
+ * is over. */
 void lsh_pipeline_serve(struct lsh_pipeline *pipeline, struct lsh_parker *parker, bool (*over)(void *arg), void *arg);
 
 /* For the keeper of the connection. */

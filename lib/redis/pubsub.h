@@ -1,9 +1,9 @@
 /* The pubsub: the wake-up channel, read by the threads that wait for what comes there.
  *
  * A thread that waits takes the reader's seat if it is vacant, and hands each message to `message`, whoever it is for;
- * the others sleep on their parkers. Who leaves the seat pokes the first of the sleepers. So a message costs one wake-up
- * at most, and none if the thread that it is meant for reads itself. When nobody waits nobody reads: a message is a hint,
- * and what it said can be asked for. The keeper reads now and then what was left, and looks for hang-ups.
+ * the others sleep on their parkers. Who leaves the seat pokes the first of the sleepers. So a message costs one
+ * wake-up at most, and none if the thread that it is meant for reads itself. When nobody waits nobody reads: a message
+ * is a hint, and what it said can be asked for. The keeper reads now and then what was left, and looks for hang-ups.
  *
  * In a cluster a connection can have any number of sharded channels, which come and go (Redis 7). Whoever asks for one
  * writes that; what the socket does not take at once, the thread in the seat, or the keeper. The server answers in the
@@ -34,8 +34,8 @@ struct lsh_pubsub_ops {
 
 enum { LSH_CHANNEL_MOST = 4096 };
 
-/* NULL: no memory or descriptors. `ops` must outlive it. `tell` is as for lsh_pipeline_new(); it also says that there is
- * something to read or write and no thread to do it. */
+/* NULL: no memory or descriptors. `ops` must outlive it. `tell` is as for lsh_pipeline_new(); it also says that there
+ * is something to read or write and no thread to do it. */
 struct lsh_pubsub *lsh_pubsub_new(const struct lsh_pubsub_ops *ops, void *ctx, void (*tell)(void *keeper),
                                   void *keeper);
 void lsh_pubsub_free(struct lsh_pubsub *pubsub);                              /* NULL is allowed */

@@ -1,7 +1,7 @@
 /* A sieve: hiredis's parser, which lets nothing pass that leash never asks for, nor what would put answers out of step.
  *
- * hiredis has functions of its owner's choice build objects of the items of an answer. The sieve's own stand in front of
- * those and refuse, by NULL, which hiredis takes for a lack of memory:
+ * hiredis has functions of its owner's choice build objects of the items of an answer. The sieve's own stand in front
+ * of those and refuse, by NULL, which hiredis takes for a lack of memory:
  *
  *   a type of RESP3;
  *   a string that does not end by CR LF: hiredis does not look there, and on 32 bits its sum of the bytes wraps;

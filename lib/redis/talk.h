@@ -1,7 +1,7 @@
 /* A talk: a connection of its own for questions whose answers are long or slow, so that no renewal waits behind them.
  *
- * It is an informant (informant.h says how answers are bounded) whose thread blocks. It sends commands, one or several at
- * a time (lsh_informant_send()), and waits for each answer. After a failure the informant can only be freed. */
+ * It is an informant (informant.h says how answers are bounded) whose thread blocks. It sends commands, one or several
+ * at a time (lsh_informant_send()), and waits for each answer. After a failure the informant can only be freed. */
 #ifndef LSH_REDIS_TALK_H
 #define LSH_REDIS_TALK_H
 

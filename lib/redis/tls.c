@@ -1,8 +1,8 @@
 /* OpenSSL on two buffers in memory.
  *
- * OpenSSL's object must not be used by two threads at once, hence the mutex. It is free while a thread receives, so that
- * others can send. One that looks for the end meanwhile (MSG_PEEK) must not disturb the order of what is received, hence
- * `receiving`.
+ * OpenSSL's object must not be used by two threads at once, hence the mutex. It is free while a thread receives, so
+ * that others can send. One that looks for the end meanwhile (MSG_PEEK) must not disturb the order of what is
+ * received, hence `receiving`.
  *
  * Bytes count as sent when all ciphertext of them is with the system. Until then the caller is told EAGAIN, and brings
  * the same bytes again; `accepted` says how many are encrypted already. So there is at most a record under way, and

@@ -23,9 +23,9 @@ struct lsh_tls_verdict {
 /* Believe what OpenSSL believes, and note why it does not: for SSL_CTX_set_verify(). */
 int lsh_tls_verify(int fine, struct x509_store_ctx_st *store);
 
-/* What OpenSSL ran out of when a call failed, an errno; 0: of nothing. Before the call errno was 0, and `before` the last
- * error in the thread's queue. OpenSSL's last error seldom tells: a key that it has no memory to read it calls weak, an
- * authority that it has no descriptor to look for unknown. A queue that was empty is empty again. */
+/* What OpenSSL ran out of when a call failed, an errno; 0: of nothing. Before the call errno was 0, and `before` the
+ * last error in the thread's queue. OpenSSL's last error seldom tells: a key that it has no memory to read it calls
+ * weak, an authority that it has no descriptor to look for unknown. A queue that was empty is empty again. */
 int lsh_tls_shortage(unsigned long before);
 
 /* What a session failed with: `code` is OpenSSL's; errno and `before` as above. DENIED: it, or we, are not who the

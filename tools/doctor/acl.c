@@ -222,7 +222,8 @@ look_by_listening(struct doctor *d)
 {
 	leash_error err = {0};
 	char shown[sizeof err.text];
-	bool hears = lsh_talk_open(&d->listener, d->uri, LSH_WANT_SERVER, d->name, d->timeout_ms * LSH_MS, &err) == LEASH_OK;
+	bool hears =
+		lsh_talk_open(&d->listener, d->uri, LSH_WANT_SERVER, d->name, d->timeout_ms * LSH_MS, &err) == LEASH_OK;
 
 	for (int i = 0; i < PROBES && hears; i++)
 		if ((probes[i].where & LISTENS) != 0 && is_wanted(d, &probes[i]))
