@@ -10,11 +10,8 @@
 static bool
 resize(struct lsh_heap *heap, size_t capacity)
 {
-	struct lsh_timer **slot;
+	struct lsh_timer **slot = lsh_realloc(heap->slot, capacity * sizeof *slot);
 
-	if (capacity > SIZE_MAX / sizeof *slot)
-		return false;
-	slot = lsh_realloc(heap->slot, capacity * sizeof *slot);
 	if (slot == NULL)
 		return false;
 	heap->slot = slot;
@@ -26,9 +23,7 @@ bool
 lsh_heap_reserve(struct lsh_heap *heap)
 {
 	if (heap->reserved == heap->capacity) {
-		size_t more = heap->capacity == 0 ? LEAST_CAPACITY : heap->capacity * 2;
-
-		if (more < heap->capacity || !resize(heap, more))
+		if (!resize(heap, heap->capacity == 0 ? LEAST_CAPACITY : heap->capacity * 2))
 			return false;
 	} else if (heap->capacity > LEAST_CAPACITY && heap->reserved < heap->capacity / 4) {
 		/* Doubled when full, halved when less than a quarter full: after either it takes as many calls as half the

@@ -53,12 +53,6 @@ is(struct word word, const char *text)
 
 /* ---- tokens ---- */
 
-static bool
-is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 static const char *
 what_is_wrong(const char *text, size_t size)
 {
@@ -69,9 +63,9 @@ what_is_wrong(const char *text, size_t size)
 	if (size > LSH_UUID_SIZE + 1 + LSH_DECIMAL_DIGITS)
 		return "it is too long";
 	for (size_t i = 0; i < LSH_UUID_SIZE; i++) {
-		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+		const char *allowed = i == 8 || i == 13 || i == 18 || i == 23 ? "-" : "0123456789abcdefABCDEF";
 
-		if (dash ? text[i] != '-' : !is_hex(text[i]))
+		if (memchr(allowed, text[i], strlen(allowed)) == NULL)
 			return "it does not begin with a UUID";
 	}
 	if (text[LSH_UUID_SIZE] != ':')

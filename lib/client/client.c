@@ -166,11 +166,12 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	leash_client *client;
 	leash_options o;
 	char name[80];
-	struct lsh_backend_options engine_options = {.client_name = name};
 	leash_status status = lsh_options_read(&o, options, err);
 
 	if (status != LEASH_OK)
 		return status;
+	if (lsh_process_id() == 0)
+		return lsh_no_fork_guard(err);
 	lsh_mutation_read();
 	client = lsh_new(struct leash_client);
 	if (client == NULL)
@@ -184,10 +185,6 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	client->defaults = (struct lsh_terms){
 		.lease_ms = (int32_t)o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg,
 	};
-	if (client->process == 0) {
-		status = lsh_no_fork_guard(err);
-		goto fail;
-	}
 	status = lsh_uri_parse(&client->uri, o.uri, err);
 	if (status != LEASH_OK)
 		goto fail;
@@ -198,12 +195,10 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 		goto fail;
 	}
 	make_name(name, sizeof name, o.client_name);
-	engine_options.uri = &client->uri;
-	engine_options.prefix = client->prefix;
-	engine_options.lease_ms = o.lease_ms;
-	engine_options.fence_ttl_ms = o.fence_ttl_ms;
-	engine_options.timeout = lsh_timeout(&o, &client->uri);
-	status = lsh_engine_open(&client->engine, &engine_options, clock_jumped, client, client->courier, err);
+	status = lsh_engine_open(&client->engine, &(struct lsh_backend_options){
+		.uri = &client->uri, .prefix = client->prefix, .client_name = name, .lease_ms = o.lease_ms,
+		.fence_ttl_ms = o.fence_ttl_ms, .timeout = lsh_timeout(&o, &client->uri),
+	}, clock_jumped, client, client->courier, err);
 	if (status != LEASH_OK)
 		goto fail;
 
