@@ -264,19 +264,18 @@ lsh_backend_flush(struct lsh_backend *b)
 bool
 lsh_backend_prepare(struct lsh_resource *r, const struct lsh_safety *safety)
 {
-	struct lsh_host *host;
+	struct lsh_host *host = NULL;
 	bool made;
 	int e;
 
 	if (!lsh_safety_needs_replicas(safety))
 		return true;
 	lsh_monitor_enter(&r->monitor);
-	host = lsh_resource_host(r);
-	lsh_server_use(&host->server);
+	lsh_host_keep(&host, lsh_resource_host(r));
 	lsh_monitor_leave(&r->monitor);
 	made = lsh_host_acknowledges(host, safety);
 	e = errno;
-	lsh_server_leave(&host->server);
+	lsh_host_keep(&host, NULL);
 	errno = e;
 	return made;
 }

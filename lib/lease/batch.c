@@ -20,8 +20,8 @@ lsh_batch_home(struct lsh_call *call)
 	return batch_of(call)->server;
 }
 
-bool
-lsh_batch_build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
+static bool
+build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
 	struct lsh_batch *b = batch_of(call);
 
@@ -36,8 +36,8 @@ lsh_batch_build(struct lsh_call *call, struct lsh_script_call *command, int64_t 
 	return true;
 }
 
-bool
-lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *message)
+static bool
+is_answer(const struct lsh_call *call, const struct lsh_message *message)
 {
 	const struct lsh_batch *b = batch_of(call);
 	struct lsh_verdict verdict;
@@ -107,6 +107,10 @@ done(struct lsh_call *call, const struct lsh_result *r)
 {
 	struct lsh_batch *b = batch_of(call);
 
+	if (b->then != NULL) {
+		b->done(b, r);
+		return;
+	}
 	lsh_batch_tell(b, tell, r);
 	lsh_batch_free(b);
 }
@@ -117,8 +121,8 @@ lsh_batch_release(struct lsh_call *call, void *owner)
 	(void)call, (void)owner; /* its host outlives it */
 }
 
-void
-lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
+static void
+show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
 	const struct lsh_batch *b = batch_of(call);
 
@@ -126,8 +130,8 @@ lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t si
 }
 
 static const struct lsh_call_ops ops = {
-	.home = lsh_batch_home, .build = lsh_batch_build, .is_answer = lsh_batch_is_answer, .done = done,
-	.release = lsh_batch_release, .show_key = lsh_batch_show_key,
+	.home = lsh_batch_home, .build = build, .is_answer = is_answer, .done = done, .release = lsh_batch_release,
+	.show_key = show_key,
 };
 
 /* ---- filling ---- */
@@ -140,7 +144,7 @@ send(struct lsh_batch *b)
 	lsh_monitor_enter(&b->monitor);
 	b->sent = true;
 	if (!lsh_call_start(&b->call, NULL))
-		b->call.ops->done(&b->call, &r);
+		done(&b->call, &r);
 	else if (b->then != NULL)
 		lsh_call_start(b->then, NULL);
 	lsh_monitor_leave(&b->monitor);

@@ -21,6 +21,7 @@ struct lsh_batch {
 	struct lsh_monitor monitor;         /* guards the call, and until it is sent what is in it; a leaf */
 	struct lsh_call call;               /* this is its owner */
 	struct lsh_call *then;              /* goes out right behind it; or NULL */
+	void (*done)(struct lsh_batch *batch, const struct lsh_result *result); /* with that: it is for this to tell */
 	enum lsh_verb verb;
 	atomic_bool busy;                   /* from when it is filled until it is answered */
 	bool sent;                          /* none can be taken out of it any more */
@@ -31,12 +32,9 @@ struct lsh_batch {
 	char tokens[LSH_BATCH][LSH_TOKEN_SIZE];
 };
 
-/* For the ops of its call, whose owner it is. */
+/* For the ops of `then`, whose owner it is, too. */
 struct lsh_server *lsh_batch_home(struct lsh_call *call);
-bool lsh_batch_build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience);
-bool lsh_batch_is_answer(const struct lsh_call *call, const struct lsh_message *message);
 void lsh_batch_release(struct lsh_call *call, void *owner);
-void lsh_batch_show_key(const struct lsh_call *call, unsigned n, char *out, size_t size);
 
 /* Its monitor entered, and left meanwhile. Visit each vote, with the resource entered; the batch is left with those for
  * which `tell` is true. */

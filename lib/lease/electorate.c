@@ -39,10 +39,11 @@ lsh_electorate_propose(struct lsh_backend *b)
 	return fence;
 }
 
-/* By the clock of that server for which the others of a majority are ahead: one whose clock is anywhere decides
- * nothing. A day less than the scripts', since clocks are set meanwhile. */
-int64_t
-lsh_electorate_fence_most(struct lsh_backend *b, int64_t now)
+/* The largest that may be believed: what is larger would be refused, or be replaced, by a majority. By the clock of
+ * that server for which the others of a majority are ahead: one whose clock is anywhere decides nothing. A day less
+ * than the scripts', since clocks are set meanwhile. */
+static int64_t
+fence_most(struct lsh_backend *b, int64_t now)
 {
 	int64_t clocks[LSH_QUORUM_MAX];
 	size_t count = lsh_router_count(b->router);
@@ -52,15 +53,23 @@ lsh_electorate_fence_most(struct lsh_backend *b, int64_t now)
 	return lsh_tally_nth_largest(clocks, count, b->majority) + LSH_FENCE_AHEAD_US - INT64_C(86400) * 1000000;
 }
 
-/* As long as the others make a majority nobody else tells of it. */
-void
-lsh_electorate_accuse(struct lsh_host *host, const char *why)
+bool
+lsh_electorate_believes(struct lsh_host *host, int64_t fence, leash_error *why)
 {
+	static const char text[] =
+		"its vote does not count: its fence is a year or more ahead of the clocks (TIME) of most servers";
 	int64_t now = lsh_now_ns(), before = atomic_load(&host->accused_at);
 
-	if ((before != 0 && now - before < 60 * LSH_S) || !atomic_compare_exchange_strong(&host->accused_at, &before, now))
-		return;
-	lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, "%.120s: %s", lsh_host_shown(host), why);
+	if (fence <= fence_most(host->backend, now)) {
+		lsh_electorate_learn_fence(host->backend, fence);
+		return true;
+	}
+	lsh_fail(why, LEASH_PROTOCOL, 0, "%.60s: %.138s", lsh_host_shown(host), text);
+	/* as long as the others make a majority nobody else tells of it; once a minute is enough */
+	if ((before == 0 || now - before >= 60 * LSH_S) &&
+	    atomic_compare_exchange_strong(&host->accused_at, &before, now))
+		lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING, "%.120s: %s", lsh_host_shown(host), text);
+	return false;
 }
 
 /* ---- who counts ---- */

@@ -16,9 +16,8 @@ bool lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now,
 
 int64_t lsh_electorate_propose(struct lsh_backend *backend); /* a fence */
 void lsh_electorate_learn_fence(struct lsh_backend *backend, int64_t fence);
-/* The largest fence that may be believed: what is larger would be refused, or be replaced, by a majority. */
-int64_t lsh_electorate_fence_most(struct lsh_backend *backend, int64_t now);
-void lsh_electorate_accuse(struct lsh_host *host, const char *why); /* to the log, once a minute */
+/* The host answered this fence. False: it cannot be; the log says so, too. */
+bool lsh_electorate_believes(struct lsh_host *host, int64_t fence, leash_error *why);
 
 /* "<n> of <count> servers <what>: <text>", for the reason `why`, which may be `*err`. */
 leash_status lsh_electorate_fail(leash_error *err, unsigned n, size_t count, const char *what, const leash_error *why);

@@ -106,7 +106,7 @@ see_to(struct lsh_host *host, struct lsh_vote *v)
 	if (lsh_vote_keeper(v) != host)
 		lsh_vote_due(v); /* it has moved since */
 	else if (LSH_MUTATES(LSH_RENEWALS_GO_ON) && lease->state >= LSH_ENDING)
-		lsh_vote_renew(v, lease->lease_ms, NULL);
+		lsh_vote_say(v, LSH_RENEW, lease->lease_ms, 0, NULL);
 	else if (lease->state == LSH_ENDING)
 		lsh_vote_cancel(v, NULL);
 	else if (lsh_lease_is_acknowledged(lease) && host->waits)

@@ -144,8 +144,7 @@ int64_t
 lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want)
 {
 	lease->adopting = true;
-	lsh_lease_serve(lease, want);
-	return strategy_of(lease)->adopt(lease, want);
+	return lsh_lease_acquire(lease, want);
 }
 
 /* Set the watchdog, after it was taken or renewed for `lease_ns` by a command sent at `sent`. */

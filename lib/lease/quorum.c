@@ -392,7 +392,7 @@ see_to(struct lsh_vote *v, int64_t now)
 	if (lease->state != LSH_HELD || now >= lease->valid_until || (lease_ms = lsh_lease_wants_ms(lease, now)) == 0)
 		return;
 	if (v->state == LSH_VOTE_GRANTED) {
-		if (!lsh_vote_renew(v, lease_ms, NULL))
+		if (!lsh_vote_say(v, LSH_RENEW, lease_ms, 0, NULL))
 			lsh_quorum_failed(v);
 	} else if (is_renewing(lease)) {
 		return; /* it comes next */
@@ -442,7 +442,6 @@ const struct lsh_strategy lsh_quorum = {
 	.open = lsh_electorate_await,
 	.fits = lsh_round_fits,
 	.acquire = lsh_round_acquire,
-	.adopt = lsh_round_adopt,
 	.granted = granted,
 	.renew = renew,
 	.extend = extend,

@@ -241,15 +241,14 @@ explain(struct lsh_replicas *x, const struct lsh_call *call, const struct lsh_re
 }
 
 static void
-renewal_done(struct lsh_call *call, const struct lsh_result *r)
+renewal_done(struct lsh_batch *b, const struct lsh_result *r)
 {
-	struct lsh_batch *b = call->owner;
 	struct lsh_replicas *x = replicas_of(b);
-	struct outcome o = {.call = call, .result = *r};
+	struct outcome o = {.call = &b->call, .result = *r};
 	leash_error why;
 
 	if (r->what == LSH_CALL_REFUSED) {
-		explain(x, call, r, &why);
+		explain(x, &b->call, r, &why);
 		o.result.why = &why;
 	}
 	lsh_batch_tell(b, tell_of_renewal, &o);
@@ -315,22 +314,20 @@ wait_done(struct lsh_call *call, const struct lsh_result *r)
 	lsh_batch_free(b);
 }
 
+static const struct lsh_call_ops wait_ops = {
+	.home = lsh_batch_home, .build = build_wait, .is_answer = is_answer_to_wait, .done = wait_done,
+	.release = lsh_batch_release, /* and it is no script: none of its keys is shown */
+};
+
 void
 lsh_replicas_init(struct lsh_replicas *x, const struct lsh_safety *safety)
 {
-	static const struct lsh_call_ops renewal_ops = {
-		.home = lsh_batch_home, .build = lsh_batch_build, .is_answer = lsh_batch_is_answer, .done = renewal_done,
-		.release = lsh_batch_release, .show_key = lsh_batch_show_key,
-	}, wait_ops = {
-		.home = lsh_batch_home, .build = build_wait, .is_answer = is_answer_to_wait, .done = wait_done,
-		.release = lsh_batch_release, .show_key = lsh_batch_show_key,
-	};
 	struct lsh_batch *b = &x->host.batches[0];
 
 	x->host.waits = true;
 	x->safety = *safety;
-	b->call.ops = &renewal_ops;
 	b->then = &x->wait;
+	b->done = renewal_done;
 	lsh_call_init(&x->wait, &wait_ops, &b->monitor, b);
 	x->wait.stays = true;
 	atomic_store(&x->host.batches[1].busy, true); /* one at a time: what comes meanwhile shares the next WAIT */

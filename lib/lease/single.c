@@ -106,6 +106,21 @@ wait_for_node(struct lsh_lease *lease)
 	return again_at;
 }
 
+/* Ask whether the token holds the lock. */
+static int64_t
+adopt(struct lsh_lease *lease, struct lsh_wish *want)
+{
+	struct lsh_vote *v = &lease->votes[0];
+	int64_t again_at;
+
+	if (lsh_host_is_up(v->host) && is_guarded(lease, want, lsh_now_ns(), &again_at))
+		return again_at;
+	lsh_presence_tell(v->host, lsh_now_ns());
+	if (lsh_vote_say(v, LSH_HEARTBEAT, lease->lease_ms, 0, want->reader))
+		return LSH_NEVER;
+	return wait_for_node(lease);
+}
+
 static int64_t
 acquire(struct lsh_lease *lease, struct lsh_wish *want)
 {
@@ -118,6 +133,8 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 		lsh_subscription_want(r);
 	if (lease->state != LSH_ACQUIRING || lsh_vote_is_out(v))
 		return LSH_NEVER;
+	if (lease->adopting)
+		return adopt(lease, want);
 	if (!lsh_host_is_up(v->host))
 		return wait_for_node(lease);
 	if (is_guarded(lease, want, now, &again_at))
@@ -245,22 +262,6 @@ acquire_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 
 /* ---- adopting ---- */
 
-static int64_t
-adopt(struct lsh_lease *lease, struct lsh_wish *want)
-{
-	struct lsh_vote *v = &lease->votes[0];
-	int64_t again_at;
-
-	if (lease->state != LSH_ACQUIRING || lsh_vote_is_out(v))
-		return LSH_NEVER;
-	if (lsh_host_is_up(v->host) && is_guarded(lease, want, lsh_now_ns(), &again_at))
-		return again_at;
-	lsh_presence_tell(v->host, lsh_now_ns());
-	if (lsh_vote_heartbeat(v, lease->lease_ms, 0, want->reader))
-		return LSH_NEVER;
-	return wait_for_node(lease);
-}
-
 static void
 adoption_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 {
@@ -362,7 +363,7 @@ extend(struct lsh_lease *lease, struct lsh_parker *reader)
 	}
 	if (lsh_vote_is_out(v))
 		return true; /* whoever waits for less is told by what is on its way, and the others say it again then */
-	return lsh_vote_renew(v, lsh_lease_up_to_end_ms(lease, lease->extend_ms, lsh_now_ns()), reader);
+	return lsh_vote_say(v, LSH_RENEW, lsh_lease_up_to_end_ms(lease, lease->extend_ms, lsh_now_ns()), 0, reader);
 }
 
 static void
@@ -545,10 +546,10 @@ see_to(struct lsh_vote *v, int64_t now)
 	if (lsh_vote_is_out(v))
 		return;
 	if (lease->state == LSH_WAITING) {
-		lsh_vote_heartbeat(v, lease->lease_ms, 0, NULL);
+		lsh_vote_say(v, LSH_HEARTBEAT, lease->lease_ms, 0, NULL);
 	} else if (lease->state == LSH_HELD) {
 		wants_ms = lsh_events_of(lease)->wants_ms(lease, now);
-		if (wants_ms > 0 && now < lease->valid_until && lsh_vote_renew(v, wants_ms, NULL))
+		if (wants_ms > 0 && now < lease->valid_until && lsh_vote_say(v, LSH_RENEW, wants_ms, 0, NULL))
 			return;
 		lease->wanted_at = 0;
 	}
@@ -588,7 +589,6 @@ const struct lsh_strategy lsh_single = {
 	.has_queue = true,
 	.fits = fits,
 	.acquire = acquire,
-	.adopt = adopt,
 	.granted = granted,
 	.renew = renew,
 	.extend = extend,

@@ -15,9 +15,8 @@ struct lsh_strategy {
 	size_t round_vote_size;
 	leash_status (*open)(struct lsh_backend *backend, leash_error *err); /* the servers are made: await them; or NULL */
 	bool (*fits)(const struct lsh_lease *lease, const struct lsh_wish *want); /* may it go on for somebody else? */
-	/* Returns when to call it again; LSH_NEVER: news come by themselves. */
+	/* Or adopt. Returns when to call it again; LSH_NEVER: news come by themselves. */
 	int64_t (*acquire)(struct lsh_lease *lease, struct lsh_wish *want);
-	int64_t (*adopt)(struct lsh_lease *lease, struct lsh_wish *want);
 	void (*granted)(struct lsh_lease *lease, int64_t fence, int64_t sent); /* PENDING: see that it becomes HELD */
 	void (*renew)(struct lsh_lease *lease, int64_t now); /* PENDING, HELD: a renewal is due */
 	/* HELD: by extend_ms, now. False: there is no connection. */

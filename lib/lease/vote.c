@@ -517,21 +517,9 @@ lsh_vote_acquire(struct lsh_vote *v, int64_t lease_ms, bool place, int64_t fence
 }
 
 bool
-lsh_vote_renew(struct lsh_vote *v, int64_t lease_ms, struct lsh_parker *reader)
+lsh_vote_say(struct lsh_vote *v, enum lsh_verb verb, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
 {
-	return start(v, make(v, LSH_RENEW, lease_ms, 0), reader);
-}
-
-bool
-lsh_vote_heartbeat(struct lsh_vote *v, int64_t lease_ms, int64_t fence, struct lsh_parker *reader)
-{
-	return start(v, make(v, LSH_HEARTBEAT, lease_ms, fence), reader);
-}
-
-bool
-lsh_vote_raise(struct lsh_vote *v, int64_t fence)
-{
-	return start(v, make(v, LSH_RAISE, 0, fence), NULL);
+	return start(v, make(v, verb, lease_ms, fence), reader);
 }
 
 /* ---- the end ---- */

@@ -106,9 +106,9 @@ lsh_vote_is_out(const struct lsh_vote *vote)
 /* Send it. `reader` may be NULL. False: there is no connection. None while it is out. */
 bool lsh_vote_acquire(struct lsh_vote *vote, int64_t lease_ms, bool place, int64_t fence, int64_t limit,
                       struct lsh_parker *reader);
-bool lsh_vote_renew(struct lsh_vote *vote, int64_t lease_ms, struct lsh_parker *reader);
-bool lsh_vote_heartbeat(struct lsh_vote *vote, int64_t lease_ms, int64_t fence, struct lsh_parker *reader);
-bool lsh_vote_raise(struct lsh_vote *vote, int64_t fence);
+/* RENEW, HEARTBEAT, RAISE: what the verb does not want is 0. */
+bool lsh_vote_say(struct lsh_vote *vote, enum lsh_verb verb, int64_t lease_ms, int64_t fence,
+                  struct lsh_parker *reader);
 
 /* The lease is ENDING: cancel what the server may know of it. */
 void lsh_vote_end(struct lsh_vote *vote, struct lsh_parker *reader);
