@@ -17,7 +17,7 @@ lsh_connection_init(struct lsh_connection *c, void (*tell)(void *keeper), void *
 	c->stream = LSH_NO_STREAM;
 	pthread_mutex_init(&c->mutex, NULL);
 	c->bytes = lsh_alloc(LSH_PIECE_SIZE);
-	c->reader = lsh_reader_new();
+	c->reader = lsh_reader_new(true);
 	c->kick = lsh_kick_take(); /* last: errno is that of what failed last */
 	return c->kick >= 0 && c->bytes != NULL && c->reader != NULL;
 }

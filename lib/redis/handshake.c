@@ -491,7 +491,7 @@ lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, struct l
 	if (status != LEASH_OK)
 		return status;
 	g->words = sodium_malloc(HELLO_SIZE + strlen(g->name) + strlen(g->channel));
-	g->reader = lsh_reader_new();
+	g->reader = lsh_reader_new(false);
 	if (g->words == NULL || g->reader == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
 	g->size = write_hello(g, g->words);

@@ -24,6 +24,7 @@ enum { USUAL_SIZE = 2 * LSH_PIECE_SIZE + 1024 };
 struct lsh_reader {
 	struct lsh_sieve sieve;
 	size_t pending;        /* bytes fed since the last message ended */
+	bool grown;            /* the buffer has all the room that it can ever need */
 	bool large;            /* pages behind USUAL_SIZE are in use */
 	size_t text_size;      /* of `text` in use */
 	const char *fault;     /* "" as long as all is well */
@@ -177,7 +178,7 @@ lsh_reader_reset(struct lsh_reader *reader)
 	reader->fault = "";
 	if (lsh_sieve_open(&reader->sieve, &builders, 1, LSH_ITEMS)) {
 		reader->sieve.parser->maxbuf = 0;
-		if (grow(reader))
+		if (!reader->grown || grow(reader))
 			return true;
 		lsh_sieve_close(&reader->sieve);
 	}
@@ -185,13 +186,14 @@ lsh_reader_reset(struct lsh_reader *reader)
 }
 
 struct lsh_reader *
-lsh_reader_new(void)
+lsh_reader_new(bool grown)
 {
 	struct lsh_reader *reader = lsh_realloc(NULL, sizeof *reader);
 
 	if (reader == NULL)
 		return NULL;
 	memset(reader, 0, offsetof(struct lsh_reader, message));
+	reader->grown = grown;
 	if (!lsh_reader_reset(reader)) {
 		lsh_free(reader);
 		return NULL;
@@ -219,7 +221,7 @@ lsh_reader_feed(struct lsh_reader *reader, const char *bytes, size_t size)
 		give_back(reader);
 	if (redisReaderFeed(reader->sieve.parser, bytes, size) != REDIS_OK)
 		return fail(reader, lsh_sieve_fault(&reader->sieve));
-	reader->large |= reader->sieve.parser->len > USUAL_SIZE;
+	reader->large |= reader->grown && reader->sieve.parser->len > USUAL_SIZE;
 	reader->pending += size;
 	return true;
 }

@@ -41,7 +41,8 @@ bool lsh_message_is_about(const struct lsh_message *message, const char *what, e
 
 struct lsh_reader;
 
-struct lsh_reader *lsh_reader_new(void);   /* NULL: no memory */
+/* With `grown` nothing is allocated after this, until a reset after a fault. NULL: no memory. */
+struct lsh_reader *lsh_reader_new(bool grown);
 void lsh_reader_free(struct lsh_reader *reader);
 
 /* Forget what was fed: for the next connection. False: no memory; the reader is unusable until this succeeds. */

@@ -206,7 +206,7 @@ static int
 start(void **state)
 {
 	(void)state;
-	reader = lsh_reader_new();
+	reader = lsh_reader_new(true);
 	return reader != NULL ? 0 : -1;
 }
 
@@ -709,7 +709,7 @@ a_reader_keeps_little_resident_behind_a_large_message_too(void **state)
 	need_counted_malloc(state);
 	before = resident_behind(&reader, 1, 100);
 	for (int i = 0; i < READERS; i++)
-		assert_non_null(readers[i] = lsh_reader_new());
+		assert_non_null(readers[i] = lsh_reader_new(true));
 	small = (resident_behind(readers, READERS, 100) - before) / READERS;
 	large = (resident_behind(readers, READERS, LSH_READ_SIZE) - before) / READERS;
 	printf("# %.0f bytes, and %.0f\n", small, large);
@@ -727,7 +727,7 @@ a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind(void **state)
 	need_counted_malloc(state);
 	for (n = 1; r == NULL; n++) {
 		fail_at = n;
-		r = lsh_reader_new();
+		r = lsh_reader_new(true);
 		assert_true((r == NULL) == (fail_at == 0));
 	}
 	fail_at = 0;
