@@ -31,7 +31,8 @@ struct lsh_heap {
 /* Room for one more timer, until lsh_heap_unreserve(). False: no memory, nothing has changed. */
 bool lsh_heap_reserve(struct lsh_heap *heap);
 
-/* Give up the room for one timer that is not in the heap. What lies idle goes back bit by bit with later reservations. */
+/* Give up the room for one timer that is not in the heap. What lies idle goes back bit by bit with later
+ * reservations. */
 void lsh_heap_unreserve(struct lsh_heap *heap);
 
 /* Put in a timer for which room was reserved; or, when its due_ns has just been changed in the heap, move it. */

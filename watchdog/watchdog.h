@@ -9,20 +9,21 @@
  *       |      forget()      |  |  | arm(): moved                         goes through fire() to whoever serves it
  *       +--------------------+  +--+
  *
- * Every arm() and every forget() adds one to the generation. Whoever was handed (timer, generation) compares it with the
- * timer's: if they are equal the timer is due, else something was decided meanwhile, and it is left alone.
+ * Every arm() and every forget() adds one to the generation. Whoever was handed (timer, generation) compares it with
+ * the timer's: if they are equal the timer is due, else something was decided meanwhile, and it is left alone.
  *
- * Each timer belongs to something that has a mutex. arm() and forget() are called with that held and take the watchdog's
- * inside, which is the last in every order. So whoever writes the generation, due_ns or slack_ns holds both, and holding
- * one of them is enough to read. The index is the heap's alone.
+ * Each timer belongs to something that has a mutex. arm() and forget() are called with that held and take the
+ * watchdog's inside, which is the last in every order. So whoever writes the generation, due_ns or slack_ns holds both,
+ * and holding one of them is enough to read. The index is the heap's alone.
  *
  * A timer may be freed when it was forgotten and every reference that retain() counted was given back.
  *
  * lsh_watchdog_reserve() allocates; nothing else does after lsh_watchdog_new(). Reserve before there is something to
  * lose, then arming cannot fail.
  *
- * The thread sleeps on a timerfd, which arm() sets earlier if need be, but which nobody sets later and forget() does not
- * disarm: an acquire and a release between two renewals cost no system call, for at most one wake-up in vain per period.
+ * The thread sleeps on a timerfd, which arm() sets earlier if need be, but which nobody sets later and forget() does
+ * not disarm: an acquire and a release between two renewals cost no system call, for at most one wake-up in vain per
+ * period.
  *
  * A child of fork() must call none of this: the timerfd is one with the parent's. */
 #ifndef LSH_WATCHDOG_WATCHDOG_H
@@ -63,8 +64,8 @@ struct lsh_watchdog *lsh_watchdog_new(const struct lsh_watchdog_ops *ops, void *
 /* Start the thread. Returns 0 or an errno. Timers may have been armed before. */
 int lsh_watchdog_start(struct lsh_watchdog *w);
 
-/* End the thread, if it runs: nothing fires after this. Timers may be armed and forgotten all the time. Not from fire(),
- * nor with a mutex that fire() takes. */
+/* End the thread, if it runs: nothing fires after this. Timers may be armed and forgotten all the time. Not from
+ * fire(), nor with a mutex that fire() takes. */
 void lsh_watchdog_stop(struct lsh_watchdog *w);
 
 /* Stop it if it runs, and free it. Nobody else uses it any more. NULL is fine. */
@@ -79,8 +80,8 @@ bool lsh_watchdog_reserve(struct lsh_watchdog *w);
 /* Give up the room of a timer that was forgotten. */
 void lsh_watchdog_unreserve(struct lsh_watchdog *w);
 
-/* Let the timer, for which room was reserved, fire at due_ns (LSH_NEVER: not at all), or, if another timer fires at that
- * time, up to slack_ns before; less than 0 counts as 0. Moves it if it is armed. */
+/* Let the timer, for which room was reserved, fire at due_ns (LSH_NEVER: not at all), or, if another timer fires at
+ * that time, up to slack_ns before; less than 0 counts as 0. Moves it if it is armed. */
 void lsh_watchdog_arm(struct lsh_watchdog *w, struct lsh_timer *timer, int64_t due_ns, int64_t slack_ns);
 
 /* Let it not fire; what was handed out before is stale from now on. */

@@ -12,8 +12,8 @@ leash_status lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info,
 bool lsh_ask_read(const struct lsh_ask *ask, leash_lock_info *info);
 
 /* Of what each server of a quorum says of a lock, perhaps of another holder, or of none: how many agree on one holder,
- * as most do on any. Unless that is 0, `*agreed` is that hold: its fence the one of a majority, or the largest; its time
- * what is left of a majority's. */
+ * as most do on any. Unless that is 0, `*agreed` is that hold: its fence the one of a majority, or the largest; its
+ * time what is left of a majority's. */
 unsigned lsh_agreement(const leash_lock_info *infos, size_t count, unsigned majority, leash_lock_info *agreed);
 
 /* Clients that were asked about before, by chance of their UUIDs; an empty token: none. So many locks of one client are

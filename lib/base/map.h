@@ -59,8 +59,8 @@ lsh_map_like_(struct lsh_map_node *node, uint64_t hash)
 	for (struct lsh_map_node *node = lsh_map_like_((map)->chains[(of) & ((map)->size - 1)], (of)); node != NULL; \
 	     node = lsh_map_like_(node->next, node->hash))
 
-/* Visit all nodes, in no order. The body may remove the node that it is at, and free it; no other, and put none. It must
- * not break off. */
+/* Visit all nodes, in no order. The body may remove the node that it is at, and free it; no other, and put none. It
+ * must not break off. */
 #define lsh_map_each(node, map)                                                                            \
 	for (size_t chain_ = 0; chain_ < (map)->size; chain_++)                                                \
 		for (struct lsh_map_node *node = (map)->chains[chain_], *next_; node != NULL && (next_ = node->next, true); \

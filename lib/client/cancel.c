@@ -14,8 +14,8 @@
 #include <errno.h>
 
 struct lsh_seat {
-	struct lsh_seat *next;               /* older */
-	_Atomic(struct lsh_parker *) parker; /* NULL: it is free */
+	struct lsh_seat *next;             /* older */
+	struct lsh_parker *_Atomic parker; /* NULL: it is free */
 };
 
 leash_status

@@ -1,5 +1,5 @@
-/* The calls on a handle that may wait. Each makes an op on the stack of its thread, which reads where the op's news come
- * from until it is done. */
+/* The calls on a handle that may wait. Each makes an op on the stack of its thread, which reads where the op's news
+ * come from until it is done. */
 #include "client/lock.h"
 
 #include "admin/inspect.h"

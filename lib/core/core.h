@@ -47,8 +47,8 @@ struct lsh_hold {
 	struct lsh_notice notices[]; /* by type, if somebody listens */
 };
 
-/* What was done, in the order of leash_stats. A lock counts in one of some rows, so that threads with locks of their own
- * rarely meet. */
+/* What was done, in the order of leash_stats. A lock counts in one of some rows, so that threads with locks of their
+ * own rarely meet. */
 enum lsh_count {
 	LSH_COUNT_ACQUIRED, LSH_COUNT_HANDED_OFF, LSH_COUNT_WAITED, LSH_COUNT_RELEASED, LSH_COUNT_LOST, LSH_COUNT_ABANDONED,
 	LSH_COUNT_RENEWED, LSH_COUNT_RENEWALS_FAILED, LSH_COUNT_GAVE_UP,
