@@ -19,9 +19,9 @@
 static void
 drop_lease(struct lsh_op *op)
 {
-	struct lsh_lease *lease = op->own.lease;
+	struct lsh_lease *lease = op->lease;
 
-	op->own.lease = NULL;
+	op->lease = NULL;
 	if (lease == NULL)
 		return;
 	lease->user = NULL;
@@ -46,7 +46,7 @@ over(struct lsh_op *op, leash_status status)
 static void
 late(struct lsh_op *op)
 {
-	lsh_lease_describe(op->queue->lease, &op->why);
+	lsh_lease_describe(op->lease, &op->why);
 	if (op->why.status == LEASH_OK || op->why.status == LEASH_TIMEOUT)
 		op->why.status = LEASH_UNAVAILABLE;
 	over(op, op->why.status);
@@ -55,7 +55,7 @@ late(struct lsh_op *op)
 static void
 again(struct lsh_op *op)
 {
-	op->wakes_at = lsh_lease_adopt(op->queue->lease, &op->want);
+	op->wakes_at = lsh_lease_adopt(op->lease, &op->want);
 }
 
 /* May the server be asked for the token, or its reply be believed? `own`: the lease of this adoption, if it has one. */
@@ -79,8 +79,8 @@ ask(struct lsh_op *op, const char *token, size_t size)
 
 	if (lease == NULL)
 		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
-	op->own.lease = lease;
-	lease->user = &op->own;
+	op->lease = lease;
+	lease->user = op;
 	op->generation = op->lock->generation;
 	op->wakes_at = LSH_NEVER;
 	again(op);
@@ -91,7 +91,7 @@ bool
 lsh_adopt_believes(struct lsh_op *op, int64_t fence)
 {
 	struct lsh_lock *lock = op->lock;
-	const struct lsh_lease *lease = op->own.lease;
+	const struct lsh_lease *lease = op->lease;
 	char token[LSH_TOKEN_SIZE];
 	size_t size = lsh_lease_token(lease, token);
 	leash_status status = check(op, token, size, lease);

@@ -22,7 +22,7 @@ tell_ours(const struct lsh_op *op, bool broken)
 	} else if (ours->user != NULL) {
 		lsh_lease_give_up(ours);
 		if (!ours->adopting)
-			lsh_queue_drive(ours->user);
+			lsh_queue_drive(((struct lsh_op *)ours->user)->queue);
 	}
 }
 

@@ -66,6 +66,7 @@ struct lsh_lock {
 	atomic_uint references;       /* handles, leases, holds */
 	unsigned handles;             /* engine->mutex guards it, */
 	bool fair;                    /* and this while there are none */
+	struct lsh_queue plain;       /* the one queue of a lock that is not fair */
 	unsigned generation;          /* + 1 when the hold of an adopted token ends, or the lock is broken, from here */
 
 	/* What leash_lock_held() reads without the monitor: the owner of the hold, 0 if there is none, and its end. */
@@ -74,8 +75,7 @@ struct lsh_lock {
 
 	struct lsh_hold *hold;
 	struct lsh_hold *lost;        /* that are still to be unwound */
-	struct lsh_queue plain;       /* the one queue of a lock that is not fair; those of a fair one are linked to it in
-	                                 order of arrival */
+	struct lsh_list waiting;      /* ops that acquire it, in order of arrival */
 	struct lsh_list ops;          /* releases and extensions */
 	uint64_t last_fence;
 	char text[];                  /* its key, its name, and, if they differ, what is shown of that */
@@ -116,9 +116,12 @@ lsh_op_at(const struct lsh_list *list, struct lsh_list *link)
 }
 
 static inline struct lsh_op *
-lsh_queue_first(const struct lsh_queue *queue)
+lsh_queue_first(struct lsh_queue *queue)
 {
-	return lsh_op_at(&queue->ops, queue->ops.next);
+	const struct lsh_list *waiting = &lsh_container(queue, struct lsh_lock, plain)->waiting;
+	struct lsh_op *op = queue->is_own ? lsh_container(queue, struct lsh_op, own) : lsh_op_at(waiting, waiting->next);
+
+	return op != NULL && op->queue == queue && op->state == LSH_OP_WAITING ? op : NULL;
 }
 
 /* Visit the ops of a list; the body may end the one that it is at. */
@@ -136,14 +139,6 @@ static inline bool
 lsh_is_closing(const struct lsh_lock *lock)
 {
 	return atomic_load(&lock->resource.backend->closing);
-}
-
-static inline void
-lsh_queue_init(struct lsh_queue *queue)
-{
-	*queue = (struct lsh_queue){.lease = NULL};
-	lsh_list_init(&queue->link);
-	lsh_list_init(&queue->ops);
 }
 
 /* ---- table.c ---- */

@@ -14,15 +14,10 @@
 static void
 end_waits(struct lsh_resource *resource, const leash_error *why)
 {
-	struct lsh_list *const plain = &lsh_lock_of(resource)->plain.link, *queue = plain, *next;
-
-	do {
-		next = queue->next;
-		lsh_each_op(op, &lsh_container(queue, struct lsh_queue, link)->ops) {
-			op->why = *why;
-			op->verb->over(op, why->status);
-		}
-	} while ((queue = next) != plain);
+	lsh_each_op(op, &lsh_lock_of(resource)->waiting) {
+		op->why = *why;
+		op->verb->over(op, why->status);
+	}
 }
 
 static void
@@ -215,14 +210,11 @@ static void
 add_lock(struct lsh_resource *resource, void *arg)
 {
 	const struct lsh_lock *lock = lsh_lock_of(resource);
-	const struct lsh_list *queue = &lock->plain.link;
 	leash_stats *stats = arg;
 
 	stats->holding += lock->hold != NULL;
-	do {
-		lsh_each_op(op, &lsh_container(queue, struct lsh_queue, link)->ops)
-			stats->waiting++;
-	} while ((queue = queue->next) != &lock->plain.link);
+	lsh_each_op(op, &lock->waiting)
+		stats->waiting++;
 }
 
 void

@@ -7,9 +7,7 @@
 static struct lsh_op *
 op_of(const struct lsh_lease *lease)
 {
-	const struct lsh_queue *queue = lease->user;
-
-	return queue != NULL ? lsh_queue_first(queue) : NULL;
+	return lease->user;
 }
 
 static struct lsh_hold *
@@ -37,7 +35,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 		return false;
 	hold = op->hold;
 	op->hold = NULL;
-	op->queue->lease = NULL;
+	op->lease = NULL;
 	lease->user = NULL;
 	if (lock->hold != NULL)
 		lsh_lease_lose(lock->hold->lease, "the server gave the lock to another owner");
@@ -193,7 +191,7 @@ is_old(const struct lsh_lease *lease, int64_t fence)
 static bool
 is_wanted(const struct lsh_resource *resource)
 {
-	return !lsh_list_empty(&lsh_lock_of(resource)->plain.ops);
+	return !lsh_list_empty(&lsh_lock_of(resource)->waiting);
 }
 
 const struct lsh_lease_events lsh_lease_events = {

@@ -13,50 +13,36 @@ static const leash_error no_memory = {LEASH_NO_MEMORY, ENOMEM, "out of memory"};
 /* ---- queues ---- */
 
 static void
-drop_lease(struct lsh_queue *queue)
+drop_lease(struct lsh_op *op)
 {
-	struct lsh_lease *lease = queue->lease;
+	struct lsh_lease *lease = op->lease;
 
-	queue->lease = NULL;
+	op->lease = NULL;
 	if (lease == NULL)
 		return;
 	lease->user = NULL;
 	lsh_lease_release(lease, NULL);
 }
 
-/* The op that its lease was for has left, and the first one cannot be served just now: what comes of it is for that. */
+/* The first of its queue. */
 static void
-pass_on(struct lsh_queue *queue, struct lsh_op *op)
+serve(struct lsh_op *op)
 {
-	struct lsh_lease *lease = queue->lease;
-
-	if (lease == NULL || lease->want == &op->want)
-		return;
-	if (lsh_lease_fits(lease, &op->want))
-		lsh_lease_serve(lease, &op->want);
-	else
-		drop_lease(queue);
-}
-
-/* Serve the first op. */
-static void
-serve(struct lsh_queue *queue, struct lsh_op *op)
-{
-	struct lsh_lease *lease = queue->lease;
+	struct lsh_lease *lease = op->lease;
 
 	if (lease != NULL && lease->state != LSH_PENDING && !lsh_lease_fits(lease, &op->want))
-		drop_lease(queue); /* it is over, or was asked for on the terms of another op */
-	if (queue->lease == NULL) {
+		drop_lease(op); /* it is over */
+	if (op->lease == NULL) {
 		lease = lsh_lease_new(&op->lock->resource, &op->want);
 		if (lease == NULL) {
 			op->why = no_memory;
 			op->verb->over(op, LEASH_NO_MEMORY);
 			return;
 		}
-		lease->user = queue;
-		queue->lease = lease;
+		lease->user = op;
+		op->lease = lease;
 	}
-	op->wakes_at = lsh_lease_acquire(queue->lease, &op->want);
+	op->wakes_at = lsh_lease_acquire(op->lease, &op->want);
 }
 
 /* Is its first op to be served? Not while the lock is held here, nor if the op is about to leave. */
@@ -85,30 +71,29 @@ lsh_queue_drive(struct lsh_queue *queue)
 	queue->driving = true;
 	while ((op = lsh_queue_first(queue)) != NULL && (queue->again || op != served) && is_ready(op)) {
 		queue->again = false;
-		serve(queue, op);
+		serve(op);
 		served = op;
 	}
 	queue->driving = false;
 	if (op != NULL && op == served)
 		lsh_op_stir(op);
-	else if (op != NULL)
-		pass_on(queue, op);
 }
 
-/* The next one of its queue goes on. The last one cancels the token. */
+/* What comes of its lease is for the next one of its queue, unless that was asked for on other terms. */
 static void
-leave_queue(struct lsh_op *op)
+pass_on(struct lsh_op *op)
 {
-	struct lsh_queue *queue = op->queue;
-	bool was_first = lsh_queue_first(queue) == op;
+	struct lsh_op *next = lsh_queue_first(op->queue);
+	struct lsh_lease *lease = op->lease;
 
-	lsh_list_remove(&op->link);
-	if (queue->lease != NULL && (lsh_list_empty(&queue->ops) || (was_first && queue->lease->state == LSH_PENDING)))
-		drop_lease(queue); /* what is pending would be acknowledged on the terms of the one that leaves */
-	if (queue == &op->own)
-		lsh_list_remove(&queue->link);
-	else if (was_first)
-		lsh_queue_drive(queue);
+	if (lease == NULL || next == NULL || !lsh_lease_fits(lease, &next->want)) {
+		drop_lease(op);
+		return;
+	}
+	op->lease = NULL;
+	next->lease = lease;
+	lease->user = next;
+	lsh_lease_serve(lease, &next->want);
 }
 
 /* ---- what ops have in common ---- */
@@ -134,15 +119,17 @@ void
 lsh_op_finish(struct lsh_op *op, leash_status status)
 {
 	bool was_waiting = op->state == LSH_OP_WAITING;
+	bool was_first = op->queue != NULL && lsh_queue_first(op->queue) == op;
 
 	if (op->state == LSH_OP_DONE)
 		return;
 	op->state = LSH_OP_DONE;
 	op->status = status;
-	if (op->queue != NULL)
-		leave_queue(op);
-	else
-		lsh_list_remove(&op->link);
+	lsh_list_remove(&op->link);
+	if (was_first) {
+		pass_on(op);
+		lsh_queue_drive(op->queue);
+	}
 	if (op->lease != NULL)
 		lsh_lease_unref(op->lease); /* not the last reference: its hold has one, or whoever calls this */
 	op->lease = NULL;
@@ -192,9 +179,8 @@ lsh_op_join(struct lsh_op *op, struct lsh_queue *queue)
 	op->state = LSH_OP_WAITING;
 	op->wakes_at = LSH_NEVER;
 	op->queue = queue;
-	if (queue == &op->own)
-		lsh_queue_init(queue);
-	lsh_list_append(&queue->ops, &op->link);
+	op->own = (struct lsh_queue){.is_own = true};
+	lsh_list_init(&op->link);
 	return true;
 }
 
@@ -214,16 +200,13 @@ lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease)
 static bool
 look(struct lsh_op *op, struct lsh_outlook *outlook)
 {
-	const struct lsh_lease *lease;
-
 	atomic_store(&op->stirred, false);
 	outlook->source = (struct lsh_source){.host = NULL};
 	if (op->state != LSH_OP_WAITING)
 		return false;
 	outlook->tick_at = op->wakes_at < op->deadline ? op->wakes_at : op->deadline;
-	lease = op->queue == NULL ? op->lease : lsh_queue_first(op->queue) == op ? op->queue->lease : NULL;
-	if (lease != NULL)
-		lsh_lease_source(lease, &outlook->source);
+	if (op->lease != NULL)
+		lsh_lease_source(op->lease, &outlook->source);
 	return true;
 }
 
@@ -331,7 +314,7 @@ is_trouble(const leash_error *why)
 
 /* Its time is over. TIMEOUT if another owner has the lock, else the status of the trouble, which is left in op->why. */
 static leash_status
-why_late(struct lsh_op *op, const struct lsh_queue *queue)
+why_late(struct lsh_op *op, struct lsh_queue *queue)
 {
 	const struct lsh_op *first = lsh_queue_first(queue);
 	leash_error why = {LEASH_TIMEOUT, 0, ""};
@@ -339,8 +322,8 @@ why_late(struct lsh_op *op, const struct lsh_queue *queue)
 	if (op->lock->hold == NULL && first != NULL) {
 		if (first == op || is_trouble(&first->why))
 			why = first->why; /* the first one speaks for all */
-		if (queue->lease != NULL && queue->lease->state < LSH_ENDING)
-			lsh_lease_describe(queue->lease, &why);
+		if (first->lease != NULL && first->lease->state < LSH_ENDING)
+			lsh_lease_describe(first->lease, &why);
 	}
 	op->why = why;
 	return is_trouble(&why) ? why.status : LEASH_TIMEOUT;
@@ -367,7 +350,7 @@ begin(struct lsh_op *op)
 	struct lsh_lock *lock = op->lock;
 	struct lsh_hold *hold = lsh_hold_check(op);
 	/* by others of this process */
-	bool is_wanted = lock->hold != NULL || !lsh_list_empty(&lock->plain.ops) || !lsh_list_empty(&lock->plain.link);
+	bool is_wanted = lock->hold != NULL || !lsh_list_empty(&lock->waiting);
 
 	if (hold != NULL)
 		return nest(op, hold);
@@ -383,8 +366,7 @@ begin(struct lsh_op *op)
 		op->why = no_memory;
 		return explain(op, LEASH_NO_MEMORY);
 	}
-	if (lock->fair)
-		lsh_list_append(&lock->plain.link, &op->own.link);
+	lsh_list_append(&lock->waiting, &op->link);
 	if (lsh_queue_first(op->queue) == op)
 		lsh_queue_drive(op->queue);
 	return LEASH_OK;

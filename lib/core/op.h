@@ -24,11 +24,9 @@ struct lsh_front {
 
 enum lsh_op_state { LSH_OP_NEW, LSH_OP_WAITING, LSH_OP_DONE };
 
-/* Operations for which one lease speaks. */
+/* Operations for which one lease speaks, which the first of them has. */
 struct lsh_queue {
-	struct lsh_list link;        /* to the lock's others */
-	struct lsh_list ops;         /* in order of arrival; of a queue that is served there is one */
-	struct lsh_lease *lease;     /* with a reference; or NULL */
+	bool is_own;                 /* it is that of an op; else a lock's, of all that wait for it */
 	bool driving, again;         /* the first op is being served; and is to be once more */
 };
 
@@ -48,11 +46,11 @@ struct lsh_op {
 	/* the core's */
 	enum lsh_op_state state;
 	atomic_bool stirred;         /* since it was last looked at */
-	struct lsh_list link;        /* in its queue's, or the lock's */
+	struct lsh_list link;        /* in one of the lock's lists */
 	struct lsh_later later;
 	struct lsh_queue *queue;     /* of an acquire or an adoption */
 	struct lsh_queue own;        /* that, where each has its own */
-	struct lsh_lease *lease;     /* of a release or an extension; with a reference */
+	struct lsh_lease *lease;     /* that is acquired for it, released or extended; with a reference */
 	struct lsh_hold *hold;       /* made beforehand, so that a grant cannot fail */
 	struct lsh_wish want;
 	const struct lsh_op_verb *verb;

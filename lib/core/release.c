@@ -21,9 +21,9 @@ may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 
 /* The first op that is not about to leave, because of its deadline or a cancel. */
 static struct lsh_op *
-next_of(const struct lsh_queue *queue, int64_t now)
+next_of(const struct lsh_lock *lock, int64_t now)
 {
-	lsh_each_op(op, &queue->ops)
+	lsh_each_op(op, &lock->waiting)
 		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !lsh_is_closing(op->lock))
 			return op;
 	return NULL;
@@ -40,7 +40,7 @@ hand_off(struct lsh_lock *lock)
 	struct lsh_op *next;
 	int64_t now;
 
-	if (lsh_list_empty(&lock->plain.ops) || lease->handed_off >= hold->terms->handoffs || lease->adopted ||
+	if (lsh_queue_first(&lock->plain) == NULL || lease->handed_off >= hold->terms->handoffs || lease->adopted ||
 	    (lock->resource.kind->flags & LSH_HANDS_OFF) == 0)
 		return false;
 	now = lsh_now_ns();
@@ -50,7 +50,7 @@ hand_off(struct lsh_lock *lock)
 		return false;
 	if (lease->valid_until > lsh_pace_valid_until(now, hold->lease_ms * LSH_MS))
 		return false; /* extended: if the next owner died, the lock would be free only at the end of that */
-	next = next_of(&lock->plain, now);
+	next = next_of(lock, now);
 	if (next == NULL || hold->lease_ms != next->lease_ms || !may_follow(hold->terms, next->terms))
 		return false;
 	lsh_hold_finish(lock);

@@ -28,7 +28,7 @@ lock_new(struct lsh_engine *e, const char *name, const struct lsh_kind *kind)
 	if (lock == NULL)
 		return NULL;
 	lsh_list_init(&lock->ops);
-	lsh_queue_init(&lock->plain);
+	lsh_list_init(&lock->waiting);
 	atomic_init(&lock->references, 1);
 	/* "<prefix>:{<name>}" */
 	at = stpcpy(stpcpy(stpcpy(stpcpy(lock->text, e->backend->options.prefix), ":{"), encoded), "}") + 1;
