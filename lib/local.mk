@@ -30,6 +30,7 @@ leash_sources += lib/base/map.c
 leash_sources += lib/base/map.h
 leash_sources += lib/base/memory.c
 leash_sources += lib/base/memory.h
+leash_sources += lib/base/monitor.c
 leash_sources += lib/base/monitor.h
 leash_sources += lib/base/mutation.h
 leash_sources += lib/base/park.c

@@ -23,7 +23,6 @@ lsh_query_drop(struct lsh_query *q)
 		return;
 	for (size_t i = 0; i < q->count; i++)
 		lsh_host_keep(&q->asks[i].host, NULL);
-	lsh_monitor_destroy(&q->monitor);
 	lsh_free(q);
 }
 

@@ -239,7 +239,6 @@ lsh_resource_destroy(struct lsh_resource *r)
 		lsh_server_leave(&host->server);
 	}
 	lsh_free(r->cluster); /* or r->quorum */
-	lsh_monitor_destroy(&r->monitor);
 }
 
 void

@@ -424,9 +424,6 @@ lsh_host_free(struct lsh_server *server)
 		lsh_host_free(&x->host.server);
 	}
 	lsh_node_free(server->node);
-	for (size_t i = 0; i < LSH_BATCHES; i++)
-		lsh_monitor_destroy(&host->batches[i].monitor);
-	lsh_monitor_destroy(&host->presence.monitor);
 	pthread_mutex_destroy(&host->mutex);
 	lsh_server_destroy(server);
 	lsh_free(host);

@@ -8,6 +8,7 @@
 #include "base/monitor.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -20,14 +21,6 @@ start(void **state)
 {
 	(void)state;
 	lsh_monitor_init(&monitor);
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	lsh_monitor_destroy(&monitor);
 	return 0;
 }
 
@@ -49,9 +42,7 @@ speak(struct lsh_later *self)
 
 	word->ran++;
 	word->at = spoken++;
-	word->was_free = pthread_mutex_trylock(&monitor.mutex) == 0;
-	if (word->was_free)
-		pthread_mutex_unlock(&monitor.mutex);
+	word->was_free = atomic_load(&monitor.state) == LSH_MONITOR_FREE;
 	if (word->next != NULL) {
 		lsh_monitor_enter(&monitor);
 		lsh_monitor_later(&monitor, &word->next->later);
@@ -191,14 +182,47 @@ each_thread_does_what_it_said_itself_before_it_goes_on(void **state)
 	assert_int_equal(entered, THREADS * ROUNDS);
 }
 
+static void *
+enter_once(void *arg)
+{
+	bool *is_in = arg;
+
+	lsh_monitor_enter(&monitor);
+	*is_in = true;
+	lsh_monitor_leave(&monitor);
+	return NULL;
+}
+
+static void
+who_finds_it_taken_sleeps_until_it_is_left(void **state)
+{
+	pthread_t threads[THREADS];
+	bool is_in[THREADS] = {false};
+
+	(void)state;
+	lsh_monitor_enter(&monitor);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, enter_once, &is_in[i]), 0);
+	while (atomic_load(&monitor.state) != LSH_MONITOR_AWAITED)
+		sched_yield();
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_false(is_in[i]);
+	lsh_monitor_leave(&monitor);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_true(is_in[i]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_said_later_runs_once_in_order_when_the_mutex_is_free, start, end),
-		cmocka_unit_test_setup_teardown(what_runs_may_enter_and_say_more_which_runs_before_the_rest, start, end),
-		cmocka_unit_test_setup_teardown(what_runs_is_not_touched_afterwards, start, end),
-		cmocka_unit_test_setup_teardown(each_thread_does_what_it_said_itself_before_it_goes_on, start, end),
+		cmocka_unit_test_setup(what_is_said_later_runs_once_in_order_when_the_mutex_is_free, start),
+		cmocka_unit_test_setup(what_runs_may_enter_and_say_more_which_runs_before_the_rest, start),
+		cmocka_unit_test_setup(what_runs_is_not_touched_afterwards, start),
+		cmocka_unit_test_setup(each_thread_does_what_it_said_itself_before_it_goes_on, start),
+		cmocka_unit_test_setup(who_finds_it_taken_sleeps_until_it_is_left, start),
 	};
 
 	return cmocka_run_group_tests_name("monitor", tests, NULL, NULL);
