@@ -10,8 +10,11 @@
 static bool
 resize(struct lsh_heap *heap, size_t capacity)
 {
-	struct lsh_timer **slot = lsh_realloc(heap->slot, capacity * sizeof *slot);
+	struct lsh_timer **slot;
 
+	if (capacity > UINT32_MAX / sizeof *slot)
+		return false;
+	slot = lsh_realloc(heap->slot, capacity * sizeof *slot);
 	if (slot == NULL)
 		return false;
 	heap->slot = slot;
@@ -45,7 +48,7 @@ static void
 place(struct lsh_heap *heap, size_t i, struct lsh_timer *timer)
 {
 	heap->slot[i] = timer;
-	timer->index = i + 1;
+	timer->index = (uint32_t)i + 1;
 }
 
 /* Slot i is free: find where, from there to the top, the timer belongs. */

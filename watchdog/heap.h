@@ -15,9 +15,9 @@
 /* All zero: a timer that is in no heap. */
 struct lsh_timer {
 	int64_t due_ns;
-	int64_t slack_ns;    /* how much before due_ns it may be served when others are served anyway */
-	uint64_t generation; /* see watchdog.h */
-	size_t index;        /* its place in the heap + 1; 0: not in it */
+	uint32_t slack_ns;   /* how much before due_ns it may be served when others are served anyway */
+	uint32_t generation; /* see watchdog.h */
+	uint32_t index;      /* its place in the heap + 1; 0: not in it */
 };
 
 /* All zero: an empty heap. */

@@ -211,7 +211,7 @@ lsh_watchdog_arm(struct lsh_watchdog *w, struct lsh_timer *timer, int64_t due_ns
 {
 	pthread_mutex_lock(&w->mutex);
 	timer->due_ns = due_ns;
-	timer->slack_ns = slack_ns > 0 ? slack_ns : 0;
+	timer->slack_ns = slack_ns < 0 ? 0 : slack_ns < UINT32_MAX ? (uint32_t)slack_ns : UINT32_MAX;
 	timer->generation++;
 	lsh_heap_put(&w->heap, timer);
 	if (due_ns < w->wakes_ns)

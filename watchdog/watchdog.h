@@ -43,7 +43,7 @@ struct lsh_watchdog;
 /* A timer that came due, as it was then. */
 struct lsh_due {
 	struct lsh_timer *timer;
-	uint64_t generation;
+	uint32_t generation;
 };
 
 struct lsh_watchdog_ops {
@@ -81,7 +81,7 @@ bool lsh_watchdog_reserve(struct lsh_watchdog *w);
 void lsh_watchdog_unreserve(struct lsh_watchdog *w);
 
 /* Let the timer, for which room was reserved, fire at due_ns (LSH_NEVER: not at all), or, if another timer fires at
- * that time, up to slack_ns before; less than 0 counts as 0. Moves it if it is armed. */
+ * that time, up to slack_ns before, at most 4 s; less than 0 counts as 0. Moves it if it is armed. */
 void lsh_watchdog_arm(struct lsh_watchdog *w, struct lsh_timer *timer, int64_t due_ns, int64_t slack_ns);
 
 /* Let it not fire; what was handed out before is stale from now on. */

@@ -160,7 +160,7 @@ lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error 
 {
 	const struct lsh_resource *r = lsh_lock_resource(lock);
 	struct lsh_engine *e = lsh_lock_engine(lock);
-	struct lsh_query *q = lsh_query_new(e, LSH_WHO_HAS, r->kind, r->key, r->key_size);
+	struct lsh_query *q = lsh_query_new(e, LSH_WHO_HAS, r->kind, lsh_resource_key(r), r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
 	leash_status status = ask(lock, q, deadline, info, err);
 

@@ -88,7 +88,7 @@ next_batch(struct lsh_waiters *queue, leash_error *err)
 {
 	const struct lsh_resource *r = lsh_lock_resource(queue->lock);
 	struct lsh_engine *e = lsh_lock_engine(queue->lock);
-	struct lsh_query *q = lsh_query_new(e, LSH_WHO_WAITS, r->kind, r->key, r->key_size);
+	struct lsh_query *q = lsh_query_new(e, LSH_WHO_WAITS, r->kind, lsh_resource_key(r), r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
 	leash_party *who[LSH_QUERIES];
 	leash_error why = {0};

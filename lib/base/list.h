@@ -51,13 +51,6 @@ lsh_list_append(struct lsh_list *list, struct lsh_list *link)
 	list->prev = list->prev->next = link;
 }
 
-/* Make `link`, which is in no list, the first of `list`. */
-static inline void
-lsh_list_prepend(struct lsh_list *list, struct lsh_list *link)
-{
-	lsh_list_append(list->next, link);
-}
-
 /* Take `link` out of its list, if it is in one. */
 static inline void
 lsh_list_remove(struct lsh_list *link)

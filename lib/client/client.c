@@ -188,7 +188,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	status = lsh_uri_parse(&client->uri, o.uri, err);
 	if (status != LEASH_OK)
 		goto fail;
-	client->defaults.safety.restart_guard_ms = (int32_t)client->uri.restart_guard_ms;
+	client->defaults.restart_guard_ms = (int32_t)client->uri.restart_guard_ms;
 	client->courier = lsh_courier_new(o.on_log, o.log_arg);
 	if (client->courier == NULL) {
 		status = lsh_fail_short(err, errno, "cannot make a thread for callbacks");

@@ -24,7 +24,7 @@ lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
 leash_status
 lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
-	return lsh_check_lease(lease_ms, lock->client->uri.deployment == LSH_QUORUM ? &lock->terms.safety : NULL,
+	return lsh_check_lease(lease_ms, lock->client->uri.deployment == LSH_QUORUM ? &lock->terms : NULL,
 	                       lsh_lock_shown(lock->lock), err);
 }
 

@@ -69,7 +69,7 @@ check_range(int64_t value, int64_t least, int64_t most, const char *shown, const
 /* On a quorum a server that was restarted without its data could give a lock away that a majority holds. So it must be
  * known for how long one may be held, and no lease may be longer than that. */
 leash_status
-lsh_check_lease(int64_t ms, const struct lsh_safety *guard, const char *shown, leash_error *err)
+lsh_check_lease(int64_t ms, const struct lsh_terms *guard, const char *shown, leash_error *err)
 {
 	leash_status status = check_range(ms, LEASE_MIN_MS, LEASE_MAX_MS, shown, "lease_ms", err);
 
@@ -90,12 +90,12 @@ check_quorum(const struct lsh_terms *terms, bool fair, const char *shown, leash_
 		return lsh_fail(err, LEASH_INVALID, 0,
 		                "lock '%s': %s is not for a quorum, where a majority of the servers has each lock anyway",
 		                shown, terms->safety.min_replicas > 0 ? "min_replicas" : "fsynced");
-	if (terms->safety.restart_guard_ms == 0)
+	if (terms->restart_guard_ms == 0)
 		return lsh_fail(err, LEASH_INVALID, 0,
 		                "lock '%s': a quorum needs restart_guard_ms, the longest lease that anybody uses: for so long "
 		                "a server does not count after a restart; give it in LEASH_LOCK_OPTIONS(), or as "
 		                "restart_guard= in the URI", shown);
-	return lsh_check_lease(terms->lease_ms, &terms->safety, shown, err);
+	return lsh_check_lease(terms->lease_ms, terms, shown, err);
 }
 
 static leash_status
@@ -218,7 +218,7 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
 	out->no_renew = o.no_renew;
-	out->safety.restart_guard_ms = (int32_t)or_default(o.restart_guard_ms, defaults->safety.restart_guard_ms);
+	out->restart_guard_ms = (int32_t)or_default(o.restart_guard_ms, defaults->restart_guard_ms);
 	out->safety.fsynced = o.fsynced;
 	out->safety.min_replicas = (unsigned char)o.min_replicas;
 	out->safety.replicas_ms = (int32_t)o.replicas_ms;

@@ -24,7 +24,7 @@ drop_lease(struct lsh_op *op)
 	op->lease = NULL;
 	if (lease == NULL)
 		return;
-	lease->user = NULL;
+	lease->want = NULL;
 	lsh_lease_forget(lease);
 }
 
@@ -80,7 +80,6 @@ ask(struct lsh_op *op, const char *token, size_t size)
 	if (lease == NULL)
 		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 	op->lease = lease;
-	lease->user = op;
 	op->generation = op->lock->generation;
 	op->wakes_at = LSH_NEVER;
 	again(op);

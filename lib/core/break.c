@@ -19,10 +19,10 @@ tell_ours(const struct lsh_op *op, bool broken)
 		lsh_lease_check(ours);
 	} else if (ours->state == LSH_HELD) {
 		lsh_lease_lose(ours, "it was broken: leash_lock_break()");
-	} else if (ours->user != NULL) {
+	} else if (lsh_op_of(ours) != NULL) {
 		lsh_lease_give_up(ours);
 		if (!ours->adopting)
-			lsh_queue_drive(((struct lsh_op *)ours->user)->queue);
+			lsh_queue_drive(lsh_op_of(ours)->queue);
 	}
 }
 

@@ -36,11 +36,12 @@ struct lsh_hold {
 	struct lsh_lock *lock;
 	struct leash_owner *owner; /* referenced */
 	struct lsh_terms *terms;   /* referenced */
-	struct lsh_lease *lease;   /* referenced; NULL: it is lost */
-	struct lsh_hold *next;     /* lost: in lock->lost */
+	union {
+		struct lsh_lease *lease; /* referenced */
+		struct lsh_hold *next; /* lost: in lock->lost */
+	};
 	uint64_t fence;            /* as shown */
 	_Atomic int64_t alive_at;  /* the last leash_lock_alive() */
-	int32_t lease_ms;
 	atomic_uint references;    /* the lock's or its op's, and one for each notice under way */
 	uint16_t depth;
 	bool lost, at_risk;
@@ -122,6 +123,13 @@ lsh_queue_first(struct lsh_queue *queue)
 	struct lsh_op *op = queue->is_own ? lsh_container(queue, struct lsh_op, own) : lsh_op_at(waiting, waiting->next);
 
 	return op != NULL && op->queue == queue && op->state == LSH_OP_WAITING ? op : NULL;
+}
+
+/* For whom the lease is acquired; or NULL. */
+static inline struct lsh_op *
+lsh_op_of(const struct lsh_lease *lease)
+{
+	return lease->want != NULL ? lsh_container(lease->want, struct lsh_op, want) : NULL;
 }
 
 /* Visit the ops of a list; the body may end the one that it is at. */

@@ -22,6 +22,7 @@ struct lsh_terms {
 	leash_event_fn on_event;  /* may be NULL */
 	void *event_arg;
 	struct lsh_safety safety;
+	int32_t restart_guard_ms; /* a server that was restarted grants nothing for so long; 0: off */
 	uint16_t handoff_ms;      /* how long a turn of this process may last, */
 	unsigned char handoffs;   /* and how often the lock is handed off in it */
 	bool no_renew;

@@ -3,23 +3,10 @@
 
 #include "watchdog/pace.h"
 
-/* The op that is being served by the lease, or NULL. */
-static struct lsh_op *
-op_of(const struct lsh_lease *lease)
-{
-	return lease->user;
-}
-
-static struct lsh_hold *
-hold_of(const struct lsh_lease *lease)
-{
-	return lease->user;
-}
-
 static bool
 adoptable(struct lsh_lease *lease, int64_t fence)
 {
-	struct lsh_op *op = op_of(lease);
+	struct lsh_op *op = lsh_op_of(lease);
 
 	return op != NULL && lsh_adopt_believes(op, fence);
 }
@@ -28,7 +15,7 @@ static bool
 granted(struct lsh_lease *lease, int64_t fence)
 {
 	struct lsh_lock *lock = lsh_lock_of(lease->resource);
-	struct lsh_op *op = op_of(lease);
+	struct lsh_op *op = lsh_op_of(lease);
 	struct lsh_hold *hold;
 
 	if (op == NULL || lsh_is_closing(lock))
@@ -50,7 +37,7 @@ granted(struct lsh_lease *lease, int64_t fence)
 static void
 pending(struct lsh_lease *lease, int64_t until)
 {
-	struct lsh_op *op = op_of(lease);
+	struct lsh_op *op = lsh_op_of(lease);
 
 	if (op == NULL)
 		return;
@@ -64,7 +51,7 @@ pending(struct lsh_lease *lease, int64_t until)
 static void
 waits(struct lsh_lease *lease, const leash_error *why, int64_t again_at)
 {
-	struct lsh_op *op = op_of(lease);
+	struct lsh_op *op = lsh_op_of(lease);
 
 	if (op == NULL)
 		return;
@@ -80,7 +67,7 @@ waits(struct lsh_lease *lease, const leash_error *why, int64_t again_at)
 static void
 failed(struct lsh_lease *lease, const leash_error *why)
 {
-	struct lsh_op *op = op_of(lease);
+	struct lsh_op *op = lsh_op_of(lease);
 
 	if (op == NULL)
 		return;
@@ -116,19 +103,19 @@ not_renewed(struct lsh_lease *lease, const leash_error *why, bool final)
 static void
 at_risk(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why)
 {
-	lsh_notice_risk(hold_of(lease), acknowledged, wanted, why);
+	lsh_notice_risk(lease->user, acknowledged, wanted, why);
 }
 
 static void
 lost(struct lsh_lease *lease, const char *why)
 {
 	struct lsh_lock *lock = lsh_lock_of(lease->resource);
-	struct lsh_hold *hold = hold_of(lease);
+	struct lsh_hold *hold = lease->user;
 
 	hold->lost = true;
+	lsh_hold_finish(lock);
 	hold->next = lock->lost;
 	lock->lost = hold;
-	lsh_hold_finish(lock);
 	lsh_count(lock, LSH_COUNT_LOST);
 	lsh_notice(hold, LEASH_EVENT_LOST, why);
 	lsh_queue_drive(&lock->plain);
@@ -148,14 +135,14 @@ ended(struct lsh_lease *lease, enum lsh_found found, const leash_error *why)
 static int64_t
 wants_ms(struct lsh_lease *lease, int64_t now)
 {
-	const struct lsh_hold *hold = hold_of(lease);
-	int64_t lease_ms = hold->lease_ms;
+	const struct lsh_hold *hold = lease->user;
+	int64_t lease_ms = lease->lease_ms;
 
 	if (lsh_hold_is_hung(hold, now))
 		return -1;
 	if (hold->terms->no_renew && lease->full)
 		return 0;
-	if (lease->ends_at != LSH_NEVER && lease->ends_at - now < lease_ms * LSH_MS) {
+	if (lease->ends_at != LSH_NEVER && lease->ends_at - now <= lease_ms * LSH_MS) {
 		lease_ms = (lease->ends_at - now) / LSH_MS;
 		if (lsh_pace_valid_until(now, lease_ms * LSH_MS) <= lease->valid_until)
 			return 0; /* it reaches to the end already */
@@ -166,13 +153,13 @@ wants_ms(struct lsh_lease *lease, int64_t now)
 static const char *
 why_over(struct lsh_lease *lease, int64_t now)
 {
-	const struct lsh_hold *hold = hold_of(lease);
+	const struct lsh_hold *hold = lease->user;
 
 	if (lsh_hold_is_hung(hold, now))
 		return "leash_lock_alive() was not called in time";
 	/* renewed to its end, but for the margin */
 	if (lease->ends_at != LSH_NEVER &&
-	    lease->ends_at - lease->valid_until <= hold->lease_ms * LSH_MS / 50 + 5 * LSH_MS)
+	    lease->ends_at - lease->valid_until <= lease->lease_ms * LSH_MS / 50 + 5 * LSH_MS)
 		return "max_hold_ms is over";
 	if (hold->terms->no_renew)
 		return "its lease ran out, as no_renew asks";

@@ -180,7 +180,6 @@ lsh_hold_finish(struct lsh_lock *lock)
 	atomic_store(&lock->valid_until, 0);
 	atomic_store(&lock->holder, 0);
 	lock->generation += lease->adopted;
-	hold->lease = NULL;
 	lock->hold = NULL;
 	lease->user = NULL;
 	lsh_each_op(op, &lock->ops)

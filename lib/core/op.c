@@ -20,7 +20,7 @@ drop_lease(struct lsh_op *op)
 	op->lease = NULL;
 	if (lease == NULL)
 		return;
-	lease->user = NULL;
+	lease->want = NULL;
 	lsh_lease_release(lease, NULL);
 }
 
@@ -39,7 +39,6 @@ serve(struct lsh_op *op)
 			op->verb->over(op, LEASH_NO_MEMORY);
 			return;
 		}
-		lease->user = op;
 		op->lease = lease;
 	}
 	op->wakes_at = lsh_lease_acquire(op->lease, &op->want);
@@ -92,7 +91,6 @@ pass_on(struct lsh_op *op)
 	}
 	op->lease = NULL;
 	next->lease = lease;
-	lease->user = next;
 	lsh_lease_serve(lease, &next->want);
 }
 
@@ -173,9 +171,9 @@ lsh_op_join(struct lsh_op *op, struct lsh_queue *queue)
 		return false;
 	if (op->lease_ms == 0)
 		op->lease_ms = terms->lease_ms;
-	op->hold->lease_ms = (int32_t)op->lease_ms;
 	op->want = (struct lsh_wish){.lease_ms = op->lease_ms, .max_hold_ms = terms->max_hold_ms, .until = op->deadline,
-	                             .tries = op->want.tries, .safety = terms->safety, .reader = op->reader};
+	                             .tries = op->want.tries, .restart_guard_ms = terms->restart_guard_ms,
+	                             .safety = terms->safety, .reader = op->reader};
 	op->state = LSH_OP_WAITING;
 	op->wakes_at = LSH_NEVER;
 	op->queue = queue;

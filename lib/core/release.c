@@ -16,7 +16,7 @@ may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 
 	return !a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
 	       wants->min_replicas <= had->min_replicas && wants->fsynced <= had->fsynced &&
-	       wants->restart_guard_ms <= had->restart_guard_ms;
+	       b->restart_guard_ms <= a->restart_guard_ms;
 }
 
 /* The first op that is not about to leave, because of its deadline or a cancel. */
@@ -48,13 +48,13 @@ hand_off(struct lsh_lock *lock)
 	if (now - lease->turn_began >= hold->terms->handoff_ms * LSH_MS || hold->at_risk ||
 	    lease->valid_until - now < lease->span_ms * LSH_MS / 2)
 		return false;
-	if (lease->valid_until > lsh_pace_valid_until(now, hold->lease_ms * LSH_MS))
+	if (lease->valid_until > lsh_pace_valid_until(now, lease->lease_ms * LSH_MS))
 		return false; /* extended: if the next owner died, the lock would be free only at the end of that */
 	next = next_of(lock, now);
-	if (next == NULL || hold->lease_ms != next->lease_ms || !may_follow(hold->terms, next->terms))
+	if (next == NULL || lease->lease_ms != next->lease_ms || !may_follow(hold->terms, next->terms))
 		return false;
 	lsh_hold_finish(lock);
-	lsh_lease_hand_off(lease, NULL);
+	lsh_lease_hand_off(lease);
 	lsh_count(lock, LSH_COUNT_HANDED_OFF);
 	lsh_hold_begin(lock, lease, next->hold, fence);
 	lsh_op_finish(next, LEASH_OK);

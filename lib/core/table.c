@@ -47,7 +47,7 @@ find(struct lsh_engine *e, const char *key, size_t size, uint64_t hash)
 	lsh_map_each_of(at, &e->locks, hash) {
 		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
 
-		if (lock->resource.key_size == size && memcmp(lock->resource.key, key, size) == 0)
+		if (lock->resource.key_size == size && memcmp(lock->text, key, size) == 0)
 			return lock;
 	}
 	return NULL;
@@ -63,8 +63,8 @@ lsh_lock_open(struct lsh_lock **out, struct lsh_engine *e, const char *name, con
 	if (fresh == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	pthread_mutex_lock(&e->mutex);
-	fresh->node.hash = lsh_map_hash(&e->locks, fresh->resource.key, fresh->resource.key_size);
-	lock = find(e, fresh->resource.key, fresh->resource.key_size, fresh->node.hash);
+	fresh->node.hash = lsh_map_hash(&e->locks, fresh->text, fresh->resource.key_size);
+	lock = find(e, fresh->text, fresh->resource.key_size, fresh->node.hash);
 	if (lock == NULL) {
 		lock = fresh;
 		fresh = NULL;
@@ -166,7 +166,7 @@ lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, void *a
 const char *
 lsh_lock_name(const struct lsh_lock *lock)
 {
-	return lock->resource.key + lock->resource.key_size + 1;
+	return lock->text + lock->resource.key_size + 1;
 }
 
 const char *

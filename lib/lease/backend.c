@@ -212,7 +212,7 @@ lsh_resource_init(struct lsh_resource *r, struct lsh_backend *b, const struct ls
 	lsh_list_init(&r->leases);
 	r->backend = b;
 	r->kind = kind;
-	r->key = key;
+	r->key_at = (uint16_t)(key - (const char *)r);
 	r->key_size = (uint16_t)key_size;
 	r->shown_at = (uint16_t)shown_at;
 	if (!make_room(r))

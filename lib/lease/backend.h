@@ -19,6 +19,32 @@ struct lsh_backend_options {
 	int64_t fence_ttl_ms;    /* how long a fence is kept after the last grant or renewal, at least */
 };
 
+/* What the leases tell. */
+struct lsh_lease_events {
+	/* Its token holds the lock. False: that is dealt with, and the lease is over. */
+	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);
+	bool (*granted)(struct lsh_lease *lease, int64_t fence); /* false: nobody is there for it any more */
+	void (*pending)(struct lsh_lease *lease, int64_t until); /* granted; the replicas have until then */
+	/* Not yet. TIMEOUT: somebody else has it. acquire is to be called again at `again_at`: with a new lease, if this
+	 * one is ENDING then. */
+	void (*waits)(struct lsh_lease *lease, const leash_error *why, int64_t again_at);
+	void (*failed)(struct lsh_lease *lease, const leash_error *why); /* for whom it is now it will not get better */
+	/* valid_until is another one: by a renewal for so long; or without one */
+	void (*renewed)(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
+	void (*revalued)(struct lsh_lease *lease);
+	/* `why`, if not NULL, is for whoever extends it */
+	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final);
+	/* `why` NULL: no more */
+	void (*at_risk)(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why);
+	void (*lost)(struct lsh_lease *lease, const char *why); /* it is ENDING */
+	/* What became of its release, as far as that is known; comes again if it is not for good. */
+	void (*ended)(struct lsh_lease *lease, enum lsh_found found, const leash_error *why);
+	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now); /* HELD: how long a renewal may ask for; 0: none */
+	const char *(*why_over)(struct lsh_lease *lease, int64_t now); /* HELD, past valid_until; NULL: none succeeded */
+	bool (*is_old)(const struct lsh_lease *lease, int64_t fence); /* it cannot be of a grant that comes now */
+	bool (*is_wanted)(const struct lsh_resource *resource); /* somebody waits here */
+};
+
 /* Who owns the resources. */
 struct lsh_backend_ops {
 	const struct lsh_lease_events *events; /* of their leases */
@@ -71,6 +97,17 @@ void lsh_backend_drop(struct lsh_backend *backend); /* stopped: what is not canc
 void lsh_backend_free(struct lsh_backend *backend); /* when all resources are gone; NULL is allowed */
 /* in the child: close its copies of the descriptors, and touch nothing else */
 void lsh_backend_after_fork(struct lsh_backend *backend);
+
+/* From where news of a lease come to who reads: its thread may read there meanwhile. */
+struct lsh_source {
+	struct lsh_host *host;   /* in use; NULL: news come by themselves */
+	bool messages;           /* the wake-up connection; else the command `number` of connection `epoch` */
+	uint64_t epoch, number;
+};
+void lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source);
+/* Not entered. Read there until `over(arg)`, or `until`. Ends the use. */
+void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg,
+                     int64_t until);
 
 /* What was appended to several servers goes out. Not entered. */
 void lsh_backend_flush(struct lsh_backend *backend);

@@ -17,14 +17,14 @@
 static struct lsh_vote *
 take(struct lsh_host *host)
 {
-	struct lsh_list *first;
+	struct lsh_vote *first;
 
 	pthread_mutex_lock(&host->mutex);
-	first = lsh_list_first(&host->due);
-	if (first != NULL)
-		lsh_list_remove(first);
+	first = host->due;
+	if (first != NULL && (host->due = first->due_next) == NULL)
+		host->due_end = &host->due;
 	pthread_mutex_unlock(&host->mutex);
-	return first != NULL ? lsh_container(first, struct lsh_vote, due_link) : NULL;
+	return first;
 }
 
 /* There was no batch free: it is the first when one is. */
@@ -33,7 +33,10 @@ put_back(struct lsh_host *host, struct lsh_vote *v)
 {
 	v->due = true;
 	pthread_mutex_lock(&host->mutex);
-	lsh_list_prepend(&host->due, &v->due_link);
+	v->due_next = host->due;
+	host->due = v;
+	if (v->due_next == NULL)
+		host->due_end = &v->due_next;
 	pthread_mutex_unlock(&host->mutex);
 }
 
@@ -319,7 +322,7 @@ start(struct lsh_host *host, struct lsh_backend *b, const struct lsh_uri *uri, i
 	lsh_server_init(&host->server, b->router, uri, number);
 	host->backend = b;
 	pthread_mutex_init(&host->mutex, NULL);
-	lsh_list_init(&host->due);
+	host->due_end = &host->due;
 	host->doubt_at = LSH_NEVER;
 	lsh_monitor_init(&host->presence.monitor);
 	lsh_batches_init(host);

@@ -16,7 +16,7 @@ struct lsh_host {
 	struct lsh_server server;     /* first */
 	struct lsh_backend *backend;
 	pthread_mutex_t mutex;        /* guards `due` and `replicas` */
-	struct lsh_list due;          /* votes */
+	struct lsh_vote *due, **due_end; /* votes, and where the next one goes */
 	struct lsh_replicas *replicas; /* what acknowledges there: a list that only grows */
 	bool waits;                   /* it is one of those itself */
 	struct lsh_batch batches[LSH_BATCHES];

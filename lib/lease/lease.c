@@ -32,7 +32,7 @@ bool
 lsh_lease_is_guarded(const struct lsh_lease *lease, bool by_message)
 {
 	struct lsh_node *node = lsh_resource_host(lease->resource)->server.node;
-	int64_t guard = lease->safety.restart_guard_ms * LSH_MS;
+	int64_t guard = lease->want->restart_guard_ms * LSH_MS;
 
 	if (guard == 0)
 		return false;
@@ -47,20 +47,18 @@ allocate(const struct lsh_backend *b, uint64_t number, const char *foreign, size
 {
 	const struct lsh_strategy *s = b->strategy;
 	size_t count = s->has_queue ? 1 : lsh_router_count(b->router);
-	size_t votes = sizeof(struct lsh_lease), round = votes + count * sizeof(struct lsh_vote);
+	size_t round = sizeof(struct lsh_lease) + count * sizeof(struct lsh_vote);
 	size_t text = round + s->round_size + count * s->round_vote_size;
-	char *memory = lsh_alloc(text + (foreign != NULL ? size + 1 : 0));
-	struct lsh_lease *lease = (void *)memory;
+	struct lsh_lease *lease = lsh_alloc(text + (foreign != NULL ? size + 1 : 0));
 
 	if (lease == NULL)
 		return NULL;
-	lease->votes = (void *)(memory + votes);
-	lease->round = s->round_size > 0 ? (void *)(memory + round) : NULL;
+	lease->round = s->round_size > 0 ? (void *)&lease->votes[count] : NULL;
 	lease->count = (unsigned char)count;
 	lease->foreign = foreign != NULL;
 	lease->token.number = number;
 	if (foreign != NULL)
-		lease->token.text = memcpy(memory + text, foreign, size);
+		lease->token.text = memcpy((char *)lease + text, foreign, size);
 	return lease;
 }
 
@@ -220,7 +218,6 @@ lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 		lsh_lease_give_up(lease);
 		return;
 	}
-	lease->want = NULL;
 	schedule(lease, sent, lease->span_ms * LSH_MS);
 }
 
@@ -288,9 +285,8 @@ lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now)
 }
 
 void
-lsh_lease_hand_off(struct lsh_lease *lease, void *user)
+lsh_lease_hand_off(struct lsh_lease *lease)
 {
-	lease->user = user;
 	lease->depth = 1;
 	lease->handed_off++;
 	lease->ends_at = LSH_NEVER;
@@ -375,7 +371,6 @@ begin_end(struct lsh_lease *lease)
 	if (lease->state == LSH_WAITING)
 		atomic_fetch_sub(&b->waiting, 1);
 	lease->state = LSH_ENDING;
-	lease->want = NULL;
 	lease->failures = 0;
 	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
 	 * differ */

@@ -9,7 +9,7 @@
  *   ENDING --nothing of it can be executed any more--> ENDED
  *
  * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a
- * lease is acquired and kept by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events.
+ * lease is acquired and kept by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events (backend.h).
  *
  * A lease is of a resource: the keys of one lock, and its monitor, which guards all leases of it. Everything here is
  * called with that entered unless it says otherwise. Once ENDING a token is never asked for, adopted or held again. */
@@ -32,11 +32,9 @@ struct lsh_lease;
 struct lsh_parker;
 struct lsh_resource;
 struct lsh_round;
-struct lsh_vote;
 
 /* On what a hold may rely. The core copies it, and never looks inside. */
 struct lsh_safety {
-	int32_t restart_guard_ms;   /* a server that was restarted grants nothing for so long; 0: off */
 	int32_t replicas_ms;        /* how long to wait for the replicas; 0: the client's timeout */
 	unsigned char min_replicas; /* nothing counts before so many have acknowledged it; 0: off */
 	bool fsynced;               /* and before it is on disk there, and on the server's */
@@ -48,6 +46,7 @@ struct lsh_wish {
 	int64_t max_hold_ms;        /* 0: no limit */
 	int64_t until;              /* then it gives up */
 	bool tries;                 /* once, and takes no place */
+	int32_t restart_guard_ms;   /* a server that was restarted grants nothing for so long; 0: off */
 	struct lsh_safety safety;
 	struct lsh_parker *reader;  /* of the thread that is going to read for it; or NULL */
 	unsigned rounds;            /* the strategy's: attempts that failed, */
@@ -60,6 +59,21 @@ struct lsh_wish {
 
 enum lsh_lease_state { LSH_NEW, LSH_ACQUIRING, LSH_WAITING, LSH_PENDING, LSH_HELD, LSH_ENDING, LSH_ENDED };
 
+/* The keys of one lock. It is a part of that. */
+struct lsh_resource {
+	struct lsh_monitor monitor;        /* guards the rest, but for what never changes */
+	const struct lsh_kind *kind;
+	struct lsh_backend *backend;
+	struct lsh_list leases;            /* those that are not ENDED */
+	struct lsh_host *_Atomic host;     /* where it lives (in use); in a cluster it may move, while entered */
+	union {
+		struct lsh_roaming *cluster;   /* resource.h; NULL: a single server */
+		struct lsh_turns *quorum;
+	};
+	uint16_t key_at, key_size;         /* in its owner's memory, behind this; */
+	uint16_t shown_at, slot;           /* and from the key on, what is shown of it in messages */
+};
+
 /* What a release found. */
 enum lsh_found {
 	LSH_FOUND_NOT_YET,   /* no answer so far */
@@ -68,45 +82,49 @@ enum lsh_found {
 	LSH_FOUND_REFUSED,   /* the server refuses to release it: `why`; it is tried again */
 };
 
-struct lsh_lease_events {
-	/* Its token holds the lock. False: that is dealt with, and the lease is over. */
-	bool (*adoptable)(struct lsh_lease *lease, int64_t fence);
-	bool (*granted)(struct lsh_lease *lease, int64_t fence); /* false: nobody is there for it any more */
-	void (*pending)(struct lsh_lease *lease, int64_t until); /* granted; the replicas have until then */
-	/* Not yet. TIMEOUT: somebody else has it. acquire is to be called again at `again_at`: with a new lease, if this
-	 * one is ENDING then. */
-	void (*waits)(struct lsh_lease *lease, const leash_error *why, int64_t again_at);
-	void (*failed)(struct lsh_lease *lease, const leash_error *why); /* for whom it is now it will not get better */
-	/* valid_until is another one: by a renewal for so long; or without one */
-	void (*renewed)(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
-	void (*revalued)(struct lsh_lease *lease);
-	/* `why`, if not NULL, is for whoever extends it */
-	void (*not_renewed)(struct lsh_lease *lease, const leash_error *why, bool final);
-	/* `why` NULL: no more */
-	void (*at_risk)(struct lsh_lease *lease, unsigned acknowledged, unsigned wanted, const char *why);
-	void (*lost)(struct lsh_lease *lease, const char *why); /* it is ENDING */
-	/* What became of its release, as far as that is known; comes again if it is not for good. */
-	void (*ended)(struct lsh_lease *lease, enum lsh_found found, const leash_error *why);
-	int64_t (*wants_ms)(struct lsh_lease *lease, int64_t now); /* HELD: how long a renewal may ask for; 0: none */
-	const char *(*why_over)(struct lsh_lease *lease, int64_t now); /* HELD, past valid_until; NULL: none succeeded */
-	bool (*is_old)(const struct lsh_lease *lease, int64_t fence); /* it cannot be of a grant that comes now */
-	bool (*is_wanted)(const struct lsh_resource *resource); /* somebody waits here */
+enum lsh_vote_state {
+	LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED, LSH_VOTE_ENDING,
+	LSH_VOTE_ENDED,
 };
 
-/* The keys of one lock. It is a part of that. */
-struct lsh_resource {
-	struct lsh_monitor monitor;        /* guards the rest, but for what never changes */
-	const struct lsh_kind *kind;
-	struct lsh_backend *backend;
-	const char *key;                   /* its owner's; behind it what is shown of it in messages */
-	struct lsh_list leases;            /* those that are not ENDED */
-	struct lsh_host *_Atomic host;     /* where it lives (in use); in a cluster it may move, while entered */
+/* What the server may still execute. */
+struct lsh_late {
+	uint64_t epoch;         /* the connection of the last request, */
+	int64_t not_after_us;   /* which is executed until then, by the server's clock; 0: it was answered */
+	int64_t earlier_us;     /* the same of those on earlier connections */
+	struct lsh_host *host;  /* whose clock that is (in use), while one of the two is not 0 */
+};
+
+/* See vote.h. */
+struct lsh_vote {
+	struct lsh_saying *saying;    /* NULL: nothing is on its way, but perhaps */
+	struct lsh_saying *cancel;    /* this; or NULL */
+	struct lsh_lease *lease;
+	struct lsh_host *host;        /* in use */
+	struct lsh_vote *due_next;    /* in the `due` of a host, which then has a reference to the lease and is in use; that
+	                                 one's mutex guards it */
+	struct lsh_batch *batch;      /* that it is in: being filled, or on its way; or NULL */
+	enum lsh_vote_state state : 8;
+	enum lsh_found found : 8;
+	unsigned char failures;       /* of cancels, in a row */
+	unsigned char hops;           /* redirections in a row */
+	bool asked : 1;               /* the server may know the token, */
+	bool asked_again : 1;         /* by a second request while it perhaps had a place: that may have been granted, and
+	                                 its claim have run out, unknown to us */
+	bool due : 1;                 /* it is in such a `due` */
+	bool alone : 1;               /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
+	bool hinted : 1;              /* a message said that it was granted, before its request was answered */
+	bool told : 1;                /* a message for it was asked about before */
+	bool cancel_unknown : 1;      /* ENDING: a cancel before may have been executed, */
+	bool let_go : 1;              /* or one with one key was: what is left is that the lock is handed on */
+	int64_t again_at;             /* REFUSED: when to ask again; ENDING: when to cancel again on the same connection */
 	union {
-		struct lsh_roaming *cluster;   /* resource.h; NULL: a single server */
-		struct lsh_turns *quorum;
+		int64_t counted_from;     /* SENT, PLACED: a grant's claim counts from here: the send time of the first request,
+		                             or, if that was the only one, of the last heartbeat that was answered "queued" */
+		int64_t keep_fence_at;    /* GRANTED: from then on a renewal sees that the fence stays */
+		uint64_t cancel_epoch;    /* ENDING: the connection over which that was tried last */
 	};
-	uint16_t key_size, shown_at;
-	uint16_t slot;
+	struct lsh_late late;
 };
 
 /* As many are held as the program likes: a member that only few need is elsewhere. */
@@ -114,21 +132,29 @@ struct lsh_lease {
 	struct lsh_timer timer;            /* its next renewal, heartbeat or repeated cancel; reserved for its life */
 	atomic_uint references;
 	enum lsh_lease_state state : 8;
-	bool foreign;                      /* its token is not one of this client's */
-	bool adopted;                      /* nor were its fences, which may have gone on by hand-offs: so here is none */
-	bool adopting;                     /* it is asked whether the token holds the lock */
-	bool waited;                       /* it had a place in the queue, so others are likely to have one now */
-	bool sharded;                      /* it is told by the lock's own channel */
-	bool full;                         /* HELD: for all that is wanted, and not only for a claim */
-	bool answered;                     /* ENDING: `ended` was told for good */
-	bool breaks;                       /* ENDING: it is to go wherever it is, and nobody counts on having had it */
+	bool foreign : 1;                  /* its token is not one of this client's */
+	bool adopted : 1;                  /* nor were its fences, which may have gone on by hand-offs: so here is none */
+	bool adopting : 1;                 /* it is asked whether the token holds the lock */
+	bool waited : 1;                   /* it had a place in the queue, so others are likely to have one now */
+	bool sharded : 1;                  /* it is told by the lock's own channel */
+	bool full : 1;                     /* HELD: for all that is wanted, and not only for a claim */
+	bool answered : 1;                 /* ENDING: `ended` was told for good */
+	bool breaks : 1;                   /* ENDING: it is to go wherever it is, and nobody counts on having had it */
 	unsigned char count;               /* of its votes */
 	unsigned char handed_off;          /* HELD: how often, within the process */
 	unsigned char failures;            /* of renewals in a row */
+	uint16_t depth;                    /* HELD: for people who look */
+	int32_t lease_ms;                  /* asked for */
+	int32_t claim_ms;
+	int32_t longest_ms;                /* of all leases that were asked for */
+	int32_t span_ms;                   /* of the lease that valid_until follows from */
+	int32_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
 	struct lsh_resource *resource;     /* referenced */
 	struct lsh_list link;              /* in resource->leases */
-	void *user;                        /* the core's */
-	struct lsh_wish *want;             /* ACQUIRING, WAITING, PENDING: of whoever it is for */
+	union {                            /* NULL: nobody */
+		struct lsh_wish *want;         /* before it is HELD: of whoever it is for */
+		void *user;                    /* HELD: of the core, whoever has it */
+	};
 	union {
 		uint64_t number;               /* of its token, */
 		const char *text;              /* or, foreign, that */
@@ -140,19 +166,13 @@ struct lsh_lease {
 		int64_t lapses_at;             /* ENDING: nothing of it can be there any more, whatever became of the cancel */
 	};
 	int64_t wanted_at;                 /* HELD: a renewal was wanted then and is not settled; 0: there is none */
-	int32_t lease_ms;                  /* asked for */
-	int32_t claim_ms;
-	int32_t longest_ms;                /* of all leases that were asked for */
-	int32_t span_ms;                   /* of the lease that valid_until follows from */
-	int32_t extend_ms;                 /* HELD: an extension is awaited, for at least so long; 0: none is */
-	uint16_t depth;                    /* HELD: for people who look */
-	struct lsh_safety safety;
+	struct lsh_safety safety;          /* PENDING, HELD */
 	struct lsh_round *round;           /* quorum */
-	struct lsh_vote *votes;
+	struct lsh_vote votes[];
 };
 
-/* A resource for the key, which must outlive it, with what is shown of it so far behind its beginning. False: there is
- * no server for it, or no memory. */
+/* A resource for the key, which lies behind it in one piece of memory, with what is shown of it so far behind its
+ * beginning. False: there is no server for it, or no memory. */
 bool lsh_resource_init(struct lsh_resource *resource, struct lsh_backend *backend, const struct lsh_kind *kind,
                        const char *key, size_t key_size, size_t shown_at);
 /* from here on it is told of changes: whatever came since it was made it is told now */
@@ -178,8 +198,7 @@ int64_t lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want);
 bool lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader);
 /* until when that is of use; LSH_NEVER: as the caller likes */
 int64_t lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now);
-/* It has been held by `user` before: on to another one. */
-void lsh_lease_hand_off(struct lsh_lease *lease, void *user);
+void lsh_lease_hand_off(struct lsh_lease *lease); /* from one who held it, on to another one */
 /* HELD: for how long a renewal asks, or an extension; 0: it must not */
 int64_t lsh_lease_wants_ms(struct lsh_lease *lease, int64_t now);
 /* HELD: see to renewals at once, after they were put off. */
@@ -196,17 +215,6 @@ bool lsh_lease_is_maybe_broken(const struct lsh_lease *lease); /* somebody may h
 void lsh_lease_stop_breaking(struct lsh_lease *lease);
 void lsh_lease_describe(struct lsh_lease *lease, leash_error *why);
 void lsh_lease_check(struct lsh_lease *lease); /* HELD: does the server have it? */
-
-/* From where news of it come to who reads: its thread may read there meanwhile. */
-struct lsh_source {
-	struct lsh_host *host;   /* in use; NULL: news come by themselves */
-	bool messages;           /* the wake-up connection; else the command `number` of connection `epoch` */
-	uint64_t epoch, number;
-};
-void lsh_lease_source(const struct lsh_lease *lease, struct lsh_source *source);
-/* Not entered. Read there until `over(arg)`, or `until`. Ends the use. */
-void lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*over)(void *arg), void *arg,
-                     int64_t until);
 
 /* Entered. It is ENDING from now on: lost for whoever holds it, or waits for it to be acknowledged; or ACQUIRING,
  * WAITING: its token is dead, and whoever it is for begins with a new one. */
@@ -231,9 +239,15 @@ lsh_lease_at(const struct lsh_resource *resource, struct lsh_list *link)
 	     at != NULL && (next_ = lsh_lease_at((resource), at->link.next), true); at = next_)
 
 static inline const char *
+lsh_resource_key(const struct lsh_resource *resource)
+{
+	return (const char *)resource + resource->key_at;
+}
+
+static inline const char *
 lsh_resource_shown(const struct lsh_resource *resource)
 {
-	return resource->key + resource->shown_at;
+	return lsh_resource_key(resource) + resource->shown_at;
 }
 
 static inline struct lsh_host *

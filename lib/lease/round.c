@@ -10,7 +10,7 @@
 static bool
 counts(const struct lsh_vote *v)
 {
-	return lsh_electorate_counts(v->host, v->lease->safety.restart_guard_ms, lsh_now_ns());
+	return lsh_electorate_counts(v->host, v->lease->round->guard_ms, lsh_now_ns());
 }
 
 void
@@ -247,7 +247,7 @@ lsh_round_fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 {
 	/* somebody else's round: how its votes count, and for how long, was by that one's terms */
 	return lease->round->began == 0 || (lease->lease_ms == lsh_wish_lease_ms(want) &&
-	                                    lease->safety.restart_guard_ms == want->safety.restart_guard_ms);
+	                                    lease->round->guard_ms == want->restart_guard_ms);
 }
 
 /* How long the round took that ended now, for the pauses after it. One that went on past its limit was not a long one:
@@ -302,7 +302,7 @@ lose_round(struct lsh_lease *lease)
 	struct excuses x;
 	bool goes_on;
 
-	gather(lease, now >= lease->round->limit, lease->safety.restart_guard_ms, now, &x);
+	gather(lease, now >= lease->round->limit, lease->round->guard_ms, now, &x);
 	if (!is_cut_short(lease, want, now))
 		explain(lease, want, &x, &why);
 	if (want->contended)
@@ -389,7 +389,7 @@ begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 	leash_error why;
 	struct excuses x;
 
-	gather(lease, false, want->safety.restart_guard_ms, now, &x);
+	gather(lease, false, want->restart_guard_ms, now, &x);
 	if (lease->count - x.count < lease->resource->backend->majority) { /* see what the connections bring */
 		explain(lease, want, &x, &why);
 		if (!may_go_on(lease, want, &x)) {
@@ -400,6 +400,7 @@ begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 		return lsh_after(now, lsh_tally_pause(0, 16, lsh_random32()));
 	}
 	round->began = now;
+	round->guard_ms = want->restart_guard_ms;
 	round->limit = limit < want->until ? limit : want->until;
 	round->proposal = lsh_electorate_propose(lease->resource->backend);
 	for (size_t i = 0; i < lease->count; i++)
@@ -456,7 +457,7 @@ say_excuses(const struct lsh_lease *lease, leash_error *why)
 {
 	struct excuses x;
 
-	gather(lease, true, lease->safety.restart_guard_ms, lsh_now_ns(), &x);
+	gather(lease, true, lease->round->guard_ms, lsh_now_ns(), &x);
 	if (x.count > 0)
 		lsh_electorate_fail(why, x.count, lease->count, "could not be asked", &x.why);
 	else
@@ -493,6 +494,7 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 
 	if (lease->round->limit == 0) {
 		lease->round->limit = want->until;
+		lease->round->guard_ms = want->restart_guard_ms;
 		lease->round->proposal = lsh_electorate_propose(lease->resource->backend);
 		for (size_t i = 0; i < lease->count; i++)
 			lsh_quorum_ask(&lease->votes[i], lease->lease_ms, want->until, now);
@@ -542,7 +544,7 @@ lsh_round_describe(const struct lsh_lease *lease, leash_error *why)
 	} else if (is_cut_short(lease, lease->want, now)) {
 		*why = (leash_error){LEASH_TIMEOUT, 0, ""};
 	} else {
-		gather(lease, lease->round->began != 0, lease->want->safety.restart_guard_ms, now, &x);
+		gather(lease, lease->round->began != 0, lease->want->restart_guard_ms, now, &x);
 		explain(lease, lease->want, &x, why);
 	}
 }

@@ -27,6 +27,7 @@ struct lsh_quorum_vote {
 
 struct lsh_round {
 	int64_t began, limit;   /* ACQUIRING: 0: it has not begun */
+	int64_t guard_ms;       /* for so long a server does not count after a restart */
 	int64_t proposal;       /* of its fence, or the fence of the lease */
 	int64_t fence;          /* that a majority has yet to know; 0: none */
 	int64_t round_at;       /* HELD: when the last renewal was wanted */

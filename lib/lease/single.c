@@ -53,7 +53,7 @@ static bool
 is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, int64_t *again_at)
 {
 	struct lsh_node *node = lease->votes[0].host->server.node;
-	int64_t guard = want->safety.restart_guard_ms * LSH_MS, uptime;
+	int64_t guard = want->restart_guard_ms * LSH_MS, uptime;
 	leash_error why;
 
 	*again_at = LSH_NEVER;
@@ -82,7 +82,7 @@ static bool
 node_trouble(const struct lsh_lease *lease, leash_error *why)
 {
 	struct lsh_node *node = lease->votes[0].host->server.node;
-	bool answered = lease->want != NULL ? lease->want->answered : why->text[0] != '\0';
+	bool answered = lease->state < LSH_HELD ? lease->want->answered : why->text[0] != '\0';
 	leash_error trouble;
 
 	lsh_node_trouble(node, &trouble);

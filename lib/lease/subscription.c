@@ -21,7 +21,7 @@ enum {
 static size_t
 write_name(const struct lsh_resource *r, char *out)
 {
-	memcpy(out, r->key, r->key_size);
+	memcpy(out, lsh_resource_key(r), r->key_size);
 	memcpy(out + r->key_size, ":wake:", 6);
 	memcpy(out + r->key_size + 6, r->backend->uuid, LSH_UUID_SIZE);
 	return r->key_size + END_SIZE;

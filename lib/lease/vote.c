@@ -47,7 +47,9 @@ put_into_due(struct lsh_vote *v, struct lsh_host *host)
 	lsh_server_use(&host->server);
 	lsh_lease_retain(v->lease);
 	pthread_mutex_lock(&host->mutex);
-	lsh_list_append(&host->due, &v->due_link);
+	v->due_next = NULL;
+	*host->due_end = v;
+	host->due_end = &v->due_next;
 	pthread_mutex_unlock(&host->mutex);
 }
 
@@ -180,7 +182,7 @@ lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char token[sta
 
 	*r = (struct lsh_request){
 		.protocol = &backend_of(v)->protocol,
-		.key = {lease->resource->key, lease->resource->key_size},
+		.key = {lsh_resource_key(lease->resource), lease->resource->key_size},
 		.token = token,
 		.token_size = lsh_lease_token(lease, token),
 		.claim_ms = lease->claim_ms,
@@ -262,7 +264,7 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 	const struct lsh_resource *resource = vote_of(call)->lease->resource;
 	const char *suffix = n <= 4 ? resource->kind->suffix[n - 1] : NULL;
 
-	snprintf(out, size, "%s%s", resource->key, suffix != NULL ? suffix : "");
+	snprintf(out, size, "%s%s", lsh_resource_key(resource), suffix != NULL ? suffix : "");
 }
 
 static void
@@ -583,7 +585,6 @@ lsh_vote_end(struct lsh_vote *v, struct lsh_parker *reader)
 void
 lsh_vote_init(struct lsh_vote *v, struct lsh_lease *lease, struct lsh_host *host)
 {
-	lsh_list_init(&v->due_link);
 	v->lease = lease;
 	v->again_at = LSH_NEVER;
 	lsh_host_keep(&v->host, host);

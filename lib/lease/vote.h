@@ -18,19 +18,6 @@
 #include "lease/lease_inside.h"
 #include "redis/call.h"
 
-enum lsh_vote_state {
-	LSH_VOTE_NEW, LSH_VOTE_SENT, LSH_VOTE_GRANTED, LSH_VOTE_PLACED, LSH_VOTE_REFUSED, LSH_VOTE_FAILED, LSH_VOTE_ENDING,
-	LSH_VOTE_ENDED,
-};
-
-/* What the server may still execute. */
-struct lsh_late {
-	uint64_t epoch;         /* the connection of the last request, */
-	int64_t not_after_us;   /* which is executed until then, by the server's clock; 0: it was answered */
-	int64_t earlier_us;     /* the same of those on earlier connections */
-	struct lsh_host *host;  /* whose clock that is (in use), while one of the two is not 0 */
-};
-
 /* Something that is said of a vote. It is there only while that is on its way, and for the first request beforehand: a
  * lock that is held has none. A host lends some of its own, and who finds them all lent, and no memory, comes again
  * when one is back (lsh_vote_due()): so no renewal, heartbeat or cancel fails for want of memory, each only takes its
@@ -46,37 +33,6 @@ struct lsh_saying {
 	int64_t lease_ms, fence;      /* that it asks for */
 	char token[LSH_TOKEN_SIZE];
 	int64_t limit;                /* until when it may be executed */
-};
-
-struct lsh_vote {
-	struct lsh_saying *saying;    /* NULL: nothing is on its way, but perhaps */
-	struct lsh_saying *cancel;    /* this; or NULL */
-	struct lsh_lease *lease;
-	struct lsh_host *host;        /* in use */
-	struct lsh_list due_link;     /* in the `due` of a host, which then has a reference to the lease and is in use; that
-	                                 one's mutex guards it */
-	struct lsh_batch *batch;      /* that it is in: being filled, or on its way; or NULL */
-	enum lsh_vote_state state : 8;
-	enum lsh_found found : 8;
-	unsigned char failures;       /* of cancels, in a row */
-	unsigned char hops;           /* redirections in a row */
-	bool asked;                   /* the server may know the token, */
-	bool asked_again;             /* by a second request while it perhaps had a place: that may have been granted, and
-	                                 its claim have run out, unknown to us */
-	bool due;                     /* it is in such a list */
-	bool alone;                   /* its next renewal or heartbeat goes out by itself: it has to follow a redirection */
-	bool hinted;                  /* a message said that it was granted, before its request was answered */
-	bool told;                    /* a message for it was asked about before */
-	bool cancel_unknown;          /* ENDING: a cancel before may have been executed, */
-	bool let_go;                  /* or one with one key was: what is left is that the lock is handed on */
-	int64_t again_at;             /* REFUSED: when to ask again; ENDING: when to cancel again on the same connection */
-	union {
-		int64_t counted_from;     /* SENT, PLACED: a grant's claim counts from here: the send time of the first request,
-		                             or, if that was the only one, of the last heartbeat that was answered "queued" */
-		int64_t keep_fence_at;    /* GRANTED: from then on a renewal sees that the fence stays */
-		uint64_t cancel_epoch;    /* ENDING: the connection over which that was tried last */
-	};
-	struct lsh_late late;
 };
 
 /* What came of what was said of a vote. */

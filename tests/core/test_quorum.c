@@ -8,7 +8,7 @@ begin(void **state)
 {
 	int result = world_begin(state);
 
-	ann->terms.safety.restart_guard_ms = bob->terms.safety.restart_guard_ms = 30000;
+	ann->terms.restart_guard_ms = bob->terms.restart_guard_ms = 30000;
 	return result;
 }
 

@@ -209,7 +209,7 @@ static void
 after_a_restart_nothing_is_asked_for_while_its_guard_lasts(void **state)
 {
 	(void)state;
-	ann->terms.safety.restart_guard_ms = 2000;
+	ann->terms.restart_guard_ms = 2000;
 	restart();
 	acquire(ann, 5000);
 	pass(1999);
