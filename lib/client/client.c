@@ -184,6 +184,7 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	strcpy(client->prefix, o.prefix);
 	client->defaults = (struct lsh_terms){
 		.lease_ms = (int32_t)o.lease_ms, .on_event = o.on_event, .event_arg = o.event_arg,
+		.handoffs = LSH_HANDOFFS, .handoff_ms = LSH_HANDOFF_MS,
 	};
 	status = lsh_uri_parse(&client->uri, o.uri, err);
 	if (status != LEASH_OK)

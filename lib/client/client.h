@@ -21,7 +21,7 @@ struct leash_client {
 	atomic_bool closed;
 	struct lsh_uri uri;
 	char prefix[65];
-	struct lsh_terms defaults;
+	struct lsh_terms defaults; /* of its handles */
 	struct lsh_courier *courier;
 	struct lsh_engine *engine;
 	struct lsh_letter clock_letter;

@@ -18,14 +18,30 @@ lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
 	if (lock->owner != NULL && atomic_load(&lock->owner->gone))
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: the owner of this handle was freed",
 		                lsh_lock_shown(lock->lock), call);
-	return lsh_client_check(lock->client, lsh_lock_shown(lock->lock), err);
+	return lsh_client_check(lsh_client_of(lock), lsh_lock_shown(lock->lock), err);
 }
 
 leash_status
 lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
-	return lsh_check_lease(lease_ms, lock->client->uri.deployment == LSH_QUORUM ? &lock->terms : NULL,
+	return lsh_check_lease(lease_ms, lsh_client_of(lock)->uri.deployment == LSH_QUORUM ? lock->terms : NULL,
 	                       lsh_lock_shown(lock->lock), err);
+}
+
+/* For a handle; most have those of their client. NULL: no memory. */
+static struct lsh_terms *
+keep(const struct lsh_terms *terms, struct lsh_terms *defaults)
+{
+	struct lsh_terms *own;
+
+	if (memcmp(terms, defaults, sizeof *terms) == 0)
+		return defaults;
+	own = lsh_new(struct lsh_terms);
+	if (own == NULL)
+		return NULL;
+	*own = *terms;
+	atomic_init(&own->references, 1);
+	return own;
 }
 
 leash_status
@@ -33,6 +49,7 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
                const leash_lock_options *options, leash_error *err)
 {
 	leash_lock *lock = lsh_new(leash_lock);
+	struct lsh_terms terms;
 	leash_status status;
 	char shown[80];
 	bool fair;
@@ -40,15 +57,17 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	if (lock == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	lsh_show(shown, sizeof shown, name, strlen(name));
-	status = lsh_lock_options_read(&lock->terms, &fair, &lock->owner, options, &client->defaults,
+	status = lsh_lock_options_read(&terms, &fair, &lock->owner, options, &client->defaults,
 	                               client->uri.deployment == LSH_QUORUM, shown, err);
+	if (status == LEASH_OK && (lock->terms = keep(&terms, &client->defaults)) == NULL)
+		status = lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a lock");
 	if (status == LEASH_OK)
 		status = lsh_lock_open(&lock->lock, client->engine, name, kind, fair, err);
 	if (status != LEASH_OK) {
+		lsh_terms_unref(lock->terms);
 		lsh_free(lock);
 		return status;
 	}
-	lock->client = client;
 	lsh_client_retain(client);
 	if (lock->owner != NULL)
 		lsh_owner_retain(lock->owner);
@@ -87,23 +106,26 @@ leash_lock_new(leash_lock **out, leash_client *client, const char *name, const l
 static bool
 is_usable(const leash_lock *lock)
 {
-	return lock != NULL && lsh_process_is(lock->client->process);
+	return lock != NULL && lsh_process_is(lsh_client_of(lock)->process);
 }
 
 void
 leash_lock_free(leash_lock *lock)
 {
 	struct lsh_guard guard;
+	leash_client *client;
 
 	if (lock == NULL)
 		return;
+	client = lsh_client_of(lock);
 	guard = lsh_enter();
+	lsh_terms_unref(lock->terms);
 	if (is_usable(lock)) {
 		lsh_lock_close(lock->lock);
-		lsh_client_unref(lock->client);
+		lsh_client_unref(client);
 	}
 	lsh_owner_unref(lock->owner);
-	lsh_terms_unref(&lock->terms);
+	lsh_free(lock);
 	lsh_leave(guard);
 }
 

@@ -103,7 +103,7 @@ make(struct wait *w, leash_lock *lock, leash_error *err)
 	op->why.text[0] = '\0';
 	op->lock = lock->lock;
 	op->owner = lock->owner != NULL || self == NULL ? lock->owner : &self->owner;
-	op->terms = &lock->terms;
+	op->terms = lock->terms;
 	op->front = &front;
 	op->reader = self != NULL ? &self->parker : NULL;
 	op->began = lsh_now_ns(); /* before the monitor, for which many may be waiting */
@@ -140,7 +140,7 @@ run_for_hold(struct wait *w, leash_lock *lock, const struct lsh_op_verb *verb, l
 
 	if (lock->owner != NULL && atomic_exchange(&lock->owner->busy, true))
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", shown);
-	if (lsh_backend_prepare(resource, &lock->terms.safety) || atomic_load(&resource->backend->closing)) {
+	if (lsh_backend_prepare(resource, &lock->terms->safety) || atomic_load(&resource->backend->closing)) {
 		status = run(w, verb, err);
 	} else {
 		e = errno;

@@ -7,11 +7,16 @@
 #include <leash/lock.h>
 
 struct leash_lock {
-	struct lsh_terms terms; /* first; with the last reference to them this is freed */
-	leash_client *client;   /* referenced */
-	struct lsh_lock *lock;
-	leash_owner *owner;     /* referenced; NULL: the calling thread */
+	struct lsh_terms *terms; /* referenced; those of the client, unless its options say otherwise */
+	struct lsh_lock *lock;   /* and its client is referenced */
+	leash_owner *owner;      /* referenced; NULL: the calling thread */
 };
+
+static inline leash_client *
+lsh_client_of(const leash_lock *lock)
+{
+	return lsh_lock_ctx(lock->lock);
+}
 
 /* Of a lock of this kind; the arguments are those of leash_lock_new(), and checked. */
 leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const struct lsh_kind *kind,

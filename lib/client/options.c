@@ -22,9 +22,7 @@ enum {
 	TIMEOUT_MAX_MS = 60000,
 	TIMEOUT_DEFAULT_MS = 1000,
 	HANDOFFS_MAX = 255, /* a fence has room for so many */
-	HANDOFFS_DEFAULT = 64,
 	HANDOFF_MAX_MS = 60000,
-	HANDOFF_DEFAULT_MS = 10,
 	REPLICAS_MAX = 16,
 	SHORT_TEXT_MAX = 64, /* a prefix, a client's name */
 };
@@ -213,7 +211,6 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	if (status != LEASH_OK)
 		return status;
 	*out = *defaults;
-	atomic_init(&out->references, 1);
 	out->lease_ms = (int32_t)or_default(o.lease_ms, defaults->lease_ms);
 	out->max_hold_ms = o.max_hold_ms;
 	out->alive_ms = o.alive_ms;
@@ -222,8 +219,8 @@ lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner, co
 	out->safety.fsynced = o.fsynced;
 	out->safety.min_replicas = (unsigned char)o.min_replicas;
 	out->safety.replicas_ms = (int32_t)o.replicas_ms;
-	out->handoff_ms = (uint16_t)or_default(o.handoff_ms, HANDOFF_DEFAULT_MS);
-	out->handoffs = o.no_handoff ? 0 : (unsigned char)or_default(o.handoffs, HANDOFFS_DEFAULT);
+	out->handoff_ms = (uint16_t)or_default(o.handoff_ms, defaults->handoff_ms);
+	out->handoffs = o.no_handoff ? 0 : (unsigned char)or_default(o.handoffs, defaults->handoffs);
 	*fair = o.fair;
 	*owner = o.owner;
 	if (o.on_event != NULL) {

@@ -7,6 +7,8 @@
 #include <leash/client.h>
 #include <leash/lock.h>
 
+enum { LSH_HANDOFFS = 64, LSH_HANDOFF_MS = 10 }; /* of a turn, unless a handle says otherwise */
+
 /* Each takes NULL for all defaults. Strings are not copied. */
 leash_status lsh_options_read(leash_options *out, const leash_options *options, leash_error *err);
 leash_status lsh_lock_options_read(struct lsh_terms *out, bool *fair, leash_owner **owner,

@@ -104,7 +104,7 @@ leash_lock_waiters(leash_lock *lock, leash_waiter_fn visit, void *arg, leash_err
 
 	if (status != LEASH_OK)
 		return status;
-	w.client = lock->client;
+	w.client = lsh_client_of(lock);
 	w.shown = lsh_lock_shown(lock->lock);
 	if (visit == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': %s: `visit` is NULL", w.shown, call);

@@ -13,9 +13,9 @@ struct lsh_courier;
 struct lsh_engine;
 struct lsh_lock;
 
-/* On what terms a lock is acquired. They lie first in the memory of a handle, and of holds through it. */
+/* On what terms a lock is acquired. A handle has them, and holds through it. */
 struct lsh_terms {
-	atomic_uint references;   /* with the last one that memory is freed */
+	atomic_uint references;   /* 0: the client's, which stay */
 	int32_t lease_ms;         /* unless an acquire names another one */
 	int64_t max_hold_ms;      /* 0: no limit */
 	int64_t alive_ms;         /* 0: need not be */
@@ -57,6 +57,7 @@ const char *lsh_lock_name(const struct lsh_lock *lock);
 const char *lsh_lock_shown(const struct lsh_lock *lock);
 struct lsh_resource *lsh_lock_resource(struct lsh_lock *lock);
 struct lsh_engine *lsh_lock_engine(struct lsh_lock *lock);
+void *lsh_lock_ctx(const struct lsh_lock *lock); /* of its engine */
 
 /* What this engine counts itself; memory only. */
 void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);

@@ -13,7 +13,8 @@ enum { NOTICES = LEASH_EVENT_FENCE_REGRESSION + 1 };
 void
 lsh_terms_unref(struct lsh_terms *terms)
 {
-	if (atomic_fetch_sub(&terms->references, 1) == 1)
+	if (terms != NULL && atomic_load_explicit(&terms->references, memory_order_relaxed) > 0 &&
+	    atomic_fetch_sub(&terms->references, 1) == 1)
 		lsh_free(terms);
 }
 
@@ -109,7 +110,8 @@ lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms 
 	hold->lock = lock;
 	lsh_owner_retain(owner);
 	hold->owner = owner;
-	atomic_fetch_add(&terms->references, 1);
+	if (atomic_load_explicit(&terms->references, memory_order_relaxed) > 0)
+		atomic_fetch_add_explicit(&terms->references, 1, memory_order_relaxed);
 	hold->terms = terms;
 	atomic_init(&hold->references, 1);
 	for (int type = 0; type < notices; type++) {

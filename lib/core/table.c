@@ -186,3 +186,9 @@ lsh_lock_engine(struct lsh_lock *lock)
 {
 	return lsh_engine_of(lock);
 }
+
+void *
+lsh_lock_ctx(const struct lsh_lock *lock)
+{
+	return lsh_engine_of(lock)->ctx;
+}
