@@ -364,9 +364,11 @@ lsh_host_acknowledges(struct lsh_host *host, const struct lsh_safety *safety)
 	if (x != NULL)
 		return true;
 	fresh = lsh_new(struct lsh_replicas);
-	if (fresh == NULL || !start(&fresh->host, host->backend, host->server.uri, host->server.number, &options, &waits))
+	if (fresh == NULL)
 		return false;
-	lsh_replicas_init(fresh, safety);
+	lsh_replicas_init(fresh, safety); /* before its thread looks */
+	if (!start(&fresh->host, host->backend, host->server.uri, host->server.number, &options, &waits))
+		return false;
 	pthread_mutex_lock(&host->mutex);
 	x = lsh_replicas_find(host, safety);
 	if (x == NULL && !atomic_load(&host->backend->closing)) {

@@ -166,8 +166,9 @@ struct excuses {
 	leash_error why;     /* of one of them: DENIED if there is such a one */
 };
 
+/* Worth telling, where others are just out of reach. */
 static bool
-is_lasting(leash_status status)
+says_more(leash_status status)
 {
 	return status != LEASH_OK && status != LEASH_UNAVAILABLE;
 }
@@ -176,8 +177,8 @@ static void
 add_excuse(struct excuses *x, const leash_error *why)
 {
 	x->count++;
-	x->lasting += is_lasting(why->status);
-	if (x->count == 1 || (!is_lasting(x->why.status) && is_lasting(why->status)))
+	x->lasting += says_more(why->status) && why->status != LEASH_NO_MEMORY;
+	if (x->count == 1 || (!says_more(x->why.status) && says_more(why->status)))
 		x->why = *why;
 }
 
