@@ -4,8 +4,9 @@
  * lsh_monitor_later(): this mutex is not held across a callback, and whoever is woken does not run into it. The links
  * lie in their owners' memory.
  *
- * The mutex is a futex, of 4 bytes and not of 40: there is one for each lock. Who finds it taken says so by AWAITED, and
- * sleeps; who frees it wakes one of them, who says AWAITED again, as there may be others. */
+ * The mutex is a futex, of 4 bytes and not of 40: there is one for each lock. It is the third one of Drepper's Futexes
+ * Are Tricky: who finds it taken says so by AWAITED, and sleeps; who frees it wakes one of them, who says AWAITED again,
+ * as there may be others. */
 #ifndef LSH_BASE_MONITOR_H
 #define LSH_BASE_MONITOR_H
 

@@ -139,7 +139,8 @@ run_for_hold(struct wait *w, leash_lock *lock, const struct lsh_op_verb *verb, l
 	int e;
 
 	if (lock->owner != NULL && atomic_exchange(&lock->owner->busy, true))
-		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment", shown);
+		return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': another thread acquires for its owner at this moment",
+		                shown);
 	if (lsh_backend_prepare(resource, &lock->terms->safety) || atomic_load(&resource->backend->closing)) {
 		status = run(w, verb, err);
 	} else {

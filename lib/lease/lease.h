@@ -9,7 +9,8 @@
  *   ENDING --nothing of it can be executed any more--> ENDED
  *
  * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a
- * lease is acquired and kept by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events (backend.h).
+ * lease is acquired and kept by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events
+ * (backend.h).
  *
  * A lease is of a resource: the keys of one lock, and its monitor, which guards all leases of it. Everything here is
  * called with that entered unless it says otherwise. Once ENDING a token is never asked for, adopted or held again. */
