@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/contract/callback.h"
+#include "tests/support/asleep.h"
 #include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/child.h"
@@ -74,7 +75,7 @@ await_connected(void)
 	do {
 		await_ms(1);
 		assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
-	} while (!stats.connected || !(stats.listening || place_is(PLACE_NO_QUEUE)));
+	} while (!stats.connected || !(stats.listening || place_is(PLACE_NO_QUEUE)) || !asleep_others());
 }
 
 #define in_place(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
