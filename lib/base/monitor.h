@@ -5,8 +5,8 @@
  * lie in their owners' memory.
  *
  * The mutex is a futex, of 4 bytes and not of 40: there is one for each lock. It is the third one of Drepper's Futexes
- * Are Tricky: who finds it taken says so by AWAITED, and sleeps; who frees it wakes one of them, who says AWAITED again,
- * as there may be others. */
+ * Are Tricky: who finds it taken says so by AWAITED, and sleeps; who frees it wakes one of them, who says AWAITED
+ * again, as there may be others. */
 #ifndef LSH_BASE_MONITOR_H
 #define LSH_BASE_MONITOR_H
 

@@ -416,7 +416,7 @@ lsh_connector_start(struct lsh_connector *d, int64_t deadline)
 	lsh_connector_stop(d);
 	d->state = STARTED;
 	d->deadline = deadline;
-	d->until = lsh_now_ns(); /* so that whoever polls first does not sleep */
+	d->until = 0; /* so that whoever polls first does not sleep */
 	d->reached = IDLE;
 	d->err.status = LEASH_OK;
 }

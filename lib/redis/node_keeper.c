@@ -49,10 +49,11 @@ start_connector(struct lsh_node *n, struct lsh_node_line *line, int64_t now)
 static void
 attempt_failed(struct lsh_node *n, struct lsh_node_line *line, const leash_error *err, bool final)
 {
+	int64_t now = lsh_now_ns();
 	bool news, again;
 
 	line->connecting = false;
-	line->reconnect_at = lsh_after(lsh_now_ns(), back_off(line->failures++));
+	line->reconnect_at = now != LSH_NEVER ? lsh_after(now, back_off(line->failures++)) : 0;
 	pthread_mutex_lock(&n->mutex);
 	again = lsh_status_stays(line->trouble.status) && line->trouble.status == err->status;
 	news = strcmp(line->trouble.text, err->text) != 0;
@@ -281,12 +282,14 @@ connect_messages(struct lsh_node *n, int64_t now, int64_t *until)
 		*until = line->reconnect_at < *until ? line->reconnect_at : *until;
 }
 
-/* Mend what is broken. Returns when it wants to be called again. */
+/* Mend what is broken. Returns when it wants to be called again: at once if the clock cannot be read. */
 static int64_t
 mend(struct lsh_node *n)
 {
 	int64_t now = lsh_now_ns(), until;
 
+	if (now == LSH_NEVER)
+		return 0;
 	clear_away(n, now);
 	until = lsh_pipeline_shrink(n->pipeline, now);
 	connect_commands(n, now, &until);

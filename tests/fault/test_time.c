@@ -43,6 +43,7 @@ static struct {
 	_Atomic int64_t ahead;          /* of CLOCK_BOOTTIME, by so much: ns */
 	_Atomic bool broken;            /* it cannot be read, by any thread but exempt ones */
 	_Atomic unsigned fails_one_in;  /* by chance; 0: never */
+	_Atomic int fails_at;           /* the n-th call from now on; 0 or less: none does */
 	_Atomic unsigned back_us;       /* each time it may be so much behind */
 	_Atomic uint32_t calls;
 	_Atomic int wrong_timers;       /* that go by another clock */
@@ -84,7 +85,8 @@ clock_gettime(clockid_t id, struct timespec *t)
 {
 	uint32_t chance = mix(atomic_fetch_add(&clock_.calls, 1));
 
-	if (!exempt && ((countdown > 0 && --countdown == 0) || clock_.broken || (clock_.fails_one_in > 0 && chance % clock_.fails_one_in == 0))) {
+	if (!exempt && ((countdown > 0 && --countdown == 0) || atomic_fetch_sub(&clock_.fails_at, 1) == 1 || clock_.broken ||
+	                (clock_.fails_one_in > 0 && chance % clock_.fails_one_in == 0))) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -447,6 +449,34 @@ a_timed_wait_ends_whichever_reading_of_the_clock_fails(void **state)
 	leash_close(other);
 }
 
+static uint64_t
+connects(leash_client *client)
+{
+	leash_stats stats = {.size = sizeof stats};
+
+	assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
+	return stats.connects;
+}
+
+static void
+a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails(void **state)
+{
+	leash_client *client = leashed_open(server_uri(server), NULL);
+
+	(void)state;
+	exempt = true;
+	for (int n = 1; n <= 24; n++) {
+		uint64_t before = connects(client);
+
+		clock_.fails_at = n;
+		assert_true(server_integer(server, "CLIENT KILL TYPE normal SKIPME yes") > 0);
+		await_true(connects(client) > before);
+	}
+	clock_.fails_at = 0;
+	leash_close(client);
+	exempt = false;
+}
+
 struct contender {
 	leash_lock *lock;
 	struct judge *judge;
@@ -568,6 +598,7 @@ main(void)
 		timely(a_lease_out_of_range_is_refused_before_anything_is_sent),
 		timely(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease),
 		timely(a_timed_wait_ends_whichever_reading_of_the_clock_fails),
+		timely(a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails),
 		timely(a_clock_that_goes_back_by_a_millisecond_harms_nobody),
 		timely(a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion),
 	};
