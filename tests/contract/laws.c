@@ -757,6 +757,7 @@ a_wait_ends_on_time_if_the_server_stands_still(void **state)
 		a->wait_ms = LEASH_FOREVER;
 		assert_done(LEASH_OK, a, actor_acquire);
 		assert_done(LEASH_OK, a, actor_release);
+		assert_done(LEASH_OK, a, scene_await_connected);
 	}
 	await_true(place_is_empty());
 	scene_end();

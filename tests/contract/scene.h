@@ -66,5 +66,6 @@ int64_t scene_listeners(void);
 actor_act scene_take_turns; /* acquire (in `wait_ms` or less), nest now and then, release: `turns` times, of which `count` came about */
 actor_act scene_number;     /* acquire, note in `count` as how manyth of all, release */
 actor_act scene_close_client;
+actor_act scene_await_connected; /* to each server */
 
 #endif
