@@ -126,14 +126,15 @@ lsh_numbers_has(const struct lsh_numbers *numbers, uint64_t n)
 	return shuffle(numbers, n, true) < atomic_load(&numbers->issued);
 }
 
-/* The finalizer of splitmix64, of the time, and of a count and the process because two may ask at one time. */
+/* The finalizer of splitmix64, of the time, and of a count, its address and the process because two may ask at one
+ * time. */
 uint32_t
 lsh_random32(void)
 {
-	static _Atomic uint64_t count;
-	uint64_t n = (uint64_t)lsh_now_ns() ^ lsh_process_id() << 56;
+	static _Thread_local uint64_t count;
+	uint64_t n = (uint64_t)lsh_now_ns() ^ lsh_process_id() << 56 ^ (uintptr_t)&count << 20;
 
-	n ^= atomic_fetch_add(&count, UINT64_C(0x9e3779b97f4a7c15));
+	n ^= count += UINT64_C(0x9e3779b97f4a7c15);
 	n = (n ^ n >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	n = (n ^ n >> 27) * UINT64_C(0x94d049bb133111eb);
 	return (uint32_t)(n >> 32);

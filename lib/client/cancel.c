@@ -2,14 +2,13 @@
  *
  * A thread that may sleep takes a seat, then looks at the flag; who fires puts the flag up, then wakes every seat: one
  * of the two sees the other. Seats are only added, and without a mutex: firing is allowed in a signal handler. */
-#include "base/cancel.h"
+#include "client/cancel.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "client/lock.h"
-
-#include <leash/cancel.h>
+#include "base/thread.h"
+#include "client/client.h"
 
 #include <errno.h>
 
@@ -64,7 +63,7 @@ leash_cancel_fire(leash_cancel *cancel)
 bool
 leash_cancel_is_fired(const leash_cancel *cancel)
 {
-	return lsh_cancel_is_fired(cancel);
+	return cancel != NULL && atomic_load(&cancel->fired);
 }
 
 void

@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- all clients ---- */
 
@@ -77,12 +76,14 @@ leash_status
 lsh_client_check(const leash_client *client, const char *shown, leash_error *err)
 {
 	bool in_callback = lsh_courier_in_callback(NULL);
-	char what[100] = "client";
+	char what[100];
 
-	if (!in_callback && lsh_client_is_there(client, what, NULL) == LEASH_OK)
+	if (!in_callback && lsh_client_is_there(client, "", NULL) == LEASH_OK)
 		return LEASH_OK;
 	if (shown != NULL)
 		snprintf(what, sizeof what, "lock '%s'", shown);
+	else
+		snprintf(what, sizeof what, "client");
 	if (in_callback && lsh_process_is(client->process))
 		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "%s: this call may wait, which a leash callback must not", what);
 	return lsh_client_is_there(client, what, err);

@@ -1,5 +1,5 @@
 /* Handles: what is checked when one is made and when it is used, and what can be told of its hold from memory. */
-#include "client/lock.h"
+#include "client/handle.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* The public face of what people and monitoring ask: who has a lock, and what a client has done. */
-#include "client/lock.h"
+#include "client/handle.h"
 
 #include "admin/inspect.h"
 #include "base/error.h"

@@ -1,11 +1,11 @@
 /* The calls on a handle that may wait. Each makes an op on the stack of its thread, which reads where the op's news
  * come from until it is done. */
-#include "client/lock.h"
+#include "client/handle.h"
 
 #include "admin/inspect.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "client/cancel.h"
 #include "client/options.h"
 #include "core/op.h"
 
@@ -51,7 +51,7 @@ is_over(void *arg)
 {
 	const struct wait *w = arg;
 
-	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_cancel_is_fired(w->op.cancel);
+	return atomic_load(&w->done) || atomic_load(&w->op.stirred) || lsh_op_is_canceled(&w->op);
 }
 
 /* Until the op is done. */
@@ -68,7 +68,7 @@ wait_for(struct wait *w, struct lsh_outlook *outlook)
 		else
 			while (!is_over(w) && lsh_now_ns() < outlook->tick_at)
 				lsh_park(&w->thread->parker, outlook->tick_at);
-		if (!atomic_load(&w->done) && (lsh_cancel_is_fired(w->op.cancel) || lsh_now_ns() >= outlook->tick_at))
+		if (!atomic_load(&w->done) && (lsh_op_is_canceled(&w->op) || lsh_now_ns() >= outlook->tick_at))
 			lsh_op_tick(&w->op);
 	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
 	while (!atomic_load(&w->done))

@@ -1,7 +1,7 @@
 /* The public face of what goes through many: all locks of a deployment, all who wait for one. The visits are made here,
  * as any code of the application's: it may be canceled in them, may close the client, and may fork: the connection is
  * the parent's then, and the child that comes back from a visit is told so before it says or hears anything. */
-#include "client/lock.h"
+#include "client/handle.h"
 
 #include "admin/scan.h"
 #include "admin/waiters.h"

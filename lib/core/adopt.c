@@ -15,19 +15,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* The lease that was made for the token goes without a cancel: the token is not ours. */
-static void
-drop_lease(struct lsh_op *op)
-{
-	struct lsh_lease *lease = op->lease;
-
-	op->lease = NULL;
-	if (lease == NULL)
-		return;
-	lease->want = NULL;
-	lsh_lease_forget(lease);
-}
-
 static void
 over(struct lsh_op *op, leash_status status)
 {
@@ -39,7 +26,6 @@ over(struct lsh_op *op, leash_status status)
 		lsh_op_fail(op, status, was->sys_errno, "%s", was->text);
 	else
 		lsh_op_fail(op, status, was->sys_errno, "not adopted: %s", was->text);
-	drop_lease(op);
 	lsh_op_finish(op, status);
 }
 
@@ -100,7 +86,7 @@ lsh_adopt_believes(struct lsh_op *op, int64_t fence)
 		status = lsh_op_fail(op, LEASH_NOT_HELD, 0, "nobody holds it by that token any more");
 	if (status == LEASH_OK && op->generation == lock->generation)
 		return true;
-	drop_lease(op);
+	lsh_op_drop_lease(op);
 	if (status == LEASH_OK)
 		status = ask(op, token, size);
 	if (status != LEASH_OK)
@@ -128,6 +114,7 @@ begin(struct lsh_op *op)
 		return status;
 	if (!lsh_op_join(op, &op->own))
 		return lsh_op_fail(op, LEASH_NO_MEMORY, ENOMEM, "out of memory");
+	lsh_list_append(&lock->ops, &op->link);
 	status = ask(op, op->token, size);
 	if (status != LEASH_OK)
 		lsh_op_finish(op, status);

@@ -15,14 +15,13 @@ tell_ours(const struct lsh_op *op, bool broken)
 	op->lock->generation += broken; /* for whoever is adopting it */
 	if (ours == NULL || ours->state >= LSH_ENDING)
 		return;
-	if (!broken) {
-		lsh_lease_check(ours);
+	if (!broken || ours->adopting) {
+		lsh_lease_check(ours); /* what it hears is asked after the break */
 	} else if (ours->state == LSH_HELD) {
 		lsh_lease_lose(ours, "it was broken: leash_lock_break()");
 	} else if (lsh_op_of(ours) != NULL) {
 		lsh_lease_give_up(ours);
-		if (!ours->adopting)
-			lsh_queue_drive(lsh_op_of(ours)->queue);
+		lsh_queue_drive(lsh_op_of(ours)->queue);
 	}
 }
 

@@ -48,8 +48,8 @@ struct lsh_hold {
 	struct lsh_notice notices[]; /* by type, if somebody listens */
 };
 
-/* What was done, in the order of leash_stats. A lock counts in one of some rows, so that threads with locks of their
- * own rarely meet. */
+/* What was done, in the order of leash_stats. A lock counts in one of some rows, each with cache lines of its own, so
+ * that threads with locks of their own rarely meet. */
 enum lsh_count {
 	LSH_COUNT_ACQUIRED, LSH_COUNT_HANDED_OFF, LSH_COUNT_WAITED, LSH_COUNT_RELEASED, LSH_COUNT_LOST, LSH_COUNT_ABANDONED,
 	LSH_COUNT_RENEWED, LSH_COUNT_RENEWALS_FAILED, LSH_COUNT_GAVE_UP,
@@ -57,8 +57,8 @@ enum lsh_count {
 };
 
 struct lsh_count_row {
-	pthread_mutex_t mutex;        /* a leaf */
-	uint64_t of[LSH_COUNTS];
+	pthread_mutex_t mutex; /* a leaf: who asks sees no release without its acquire */
+	uint64_t of[(128 - sizeof(pthread_mutex_t)) / sizeof(uint64_t)]; /* by enum lsh_count */
 };
 
 struct lsh_lock {
@@ -77,7 +77,7 @@ struct lsh_lock {
 	struct lsh_hold *hold;
 	struct lsh_hold *lost;        /* that are still to be unwound */
 	struct lsh_list waiting;      /* ops that acquire it, in order of arrival */
-	struct lsh_list ops;          /* releases and extensions */
+	struct lsh_list ops;          /* all others */
 	uint64_t last_fence;
 	char text[];                  /* its key, its name, and, if they differ, what is shown of that */
 };
@@ -185,6 +185,7 @@ void lsh_queue_drive(struct lsh_queue *queue);
 
 bool lsh_op_join(struct lsh_op *op, struct lsh_queue *queue);     /* it waits for the lock; false: no memory */
 void lsh_op_wait_for(struct lsh_op *op, struct lsh_lease *lease); /* it is about this lease, and waits */
+void lsh_op_drop_lease(struct lsh_op *op); /* if it has one */
 void lsh_op_stir(struct lsh_op *op);
 void lsh_op_finish(struct lsh_op *op, leash_status status);       /* take it out of its queue, and tell its front */
 /* Fill in op->why, behind the name of the lock, and return `status`. An argument may be the text of op->why. */

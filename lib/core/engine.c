@@ -110,6 +110,9 @@ close_lock(struct lsh_resource *resource, void *arg)
 
 	(void)arg;
 	end_waits(resource, &closed);
+	lsh_each_op(op, &lock->ops)
+		if (op->queue != NULL)
+			op->verb->over(op, LEASH_CLOSED);
 	if (hold != NULL) {
 		lsh_lease_release(lsh_hold_finish(lock), NULL);
 		lsh_hold_unwind(hold);

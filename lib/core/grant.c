@@ -24,8 +24,11 @@ granted(struct lsh_lease *lease, int64_t fence)
 	op->hold = NULL;
 	op->lease = NULL;
 	lease->user = NULL;
-	if (lock->hold != NULL)
+	if (lock->hold != NULL) {
+		lock->plain.driving = true; /* it rests on, for the next hold */
 		lsh_lease_lose(lock->hold->lease, "the server gave the lock to another owner");
+		lock->plain.driving = false;
+	}
 	if (lease->waited)
 		lsh_count(lock, LSH_COUNT_WAITED);
 	/* 256: fences in between are for hand-offs within the process */

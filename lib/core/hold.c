@@ -73,8 +73,7 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 static bool
 take_back(struct lsh_hold *hold, leash_event_type type)
 {
-	if (hold->terms->on_event == NULL ||
-	    !lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->notices[type].letter))
+	if (!lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->notices[type].letter))
 		return false;
 	lsh_hold_unref(hold);
 	return true;
@@ -88,12 +87,13 @@ lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, c
 	if (hold->at_risk == at_risk)
 		return;
 	hold->at_risk = at_risk;
-	if (at_risk && hold->terms->on_event != NULL) {
+	if (hold->terms->on_event == NULL || take_back(hold, at_risk ? LEASH_EVENT_RECOVERED : LEASH_EVENT_JEOPARDY))
+		return;
+	if (at_risk) { /* the one before was delivered, as its opposite was */
 		hold->notices[LEASH_EVENT_JEOPARDY].acknowledged = acknowledged;
 		hold->notices[LEASH_EVENT_JEOPARDY].wanted = wanted;
 	}
-	if (!take_back(hold, at_risk ? LEASH_EVENT_RECOVERED : LEASH_EVENT_JEOPARDY))
-		lsh_notice(hold, at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED, at_risk ? why : "renewed again");
+	lsh_notice(hold, at_risk ? LEASH_EVENT_JEOPARDY : LEASH_EVENT_RECOVERED, at_risk ? why : "renewed again");
 }
 
 /* ---- life ---- */
@@ -185,7 +185,7 @@ lsh_hold_finish(struct lsh_lock *lock)
 	lock->hold = NULL;
 	lease->user = NULL;
 	lsh_each_op(op, &lock->ops)
-		if (op->verb->over != NULL)
+		if (op->verb->over != NULL && op->queue == NULL)
 			op->verb->over(op, hold->lost ? LEASH_LOST : status);
 	return lease;
 }

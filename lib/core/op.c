@@ -12,8 +12,8 @@ static const leash_error no_memory = {LEASH_NO_MEMORY, ENOMEM, "out of memory"};
 
 /* ---- queues ---- */
 
-static void
-drop_lease(struct lsh_op *op)
+void
+lsh_op_drop_lease(struct lsh_op *op)
 {
 	struct lsh_lease *lease = op->lease;
 
@@ -31,7 +31,7 @@ serve(struct lsh_op *op)
 	struct lsh_lease *lease = op->lease;
 
 	if (lease != NULL && lease->state != LSH_PENDING && !lsh_lease_fits(lease, &op->want))
-		drop_lease(op); /* it is over */
+		lsh_op_drop_lease(op); /* it is over */
 	if (op->lease == NULL) {
 		lease = lsh_lease_new(&op->lock->resource, &op->want);
 		if (lease == NULL) {
@@ -50,7 +50,7 @@ is_ready(struct lsh_op *op)
 {
 	const struct lsh_lock *lock = op->lock;
 
-	if ((!lock->fair && lock->hold != NULL) || lsh_cancel_is_fired(op->cancel) || lsh_is_closing(lock))
+	if ((!lock->fair && lock->hold != NULL) || lsh_op_is_canceled(op) || lsh_is_closing(lock))
 		return false;
 	if (lsh_now_ns() < op->deadline)
 		return true;
@@ -86,7 +86,7 @@ pass_on(struct lsh_op *op)
 	struct lsh_lease *lease = op->lease;
 
 	if (lease == NULL || next == NULL || !lsh_lease_fits(lease, &next->want)) {
-		drop_lease(op);
+		lsh_op_drop_lease(op);
 		return;
 	}
 	op->lease = NULL;
@@ -240,7 +240,7 @@ lsh_op_tick(struct lsh_op *op)
 		;
 	else if (op->queue != NULL && lsh_is_closing(op->lock))
 		op->verb->over(op, LEASH_CLOSED);
-	else if (lsh_cancel_is_fired(op->cancel))
+	else if (lsh_op_is_canceled(op))
 		op->verb->over(op, LEASH_CANCELED);
 	else if (now >= op->deadline)
 		op->verb->late(op);
@@ -354,7 +354,7 @@ begin(struct lsh_op *op)
 		return nest(op, hold);
 	op->want.tries = op->wait_ms == 0;
 	/* also where there would be nothing to wait for */
-	if (lsh_cancel_is_fired(op->cancel))
+	if (lsh_op_is_canceled(op))
 		return explain(op, LEASH_CANCELED);
 	if (lsh_is_closing(lock))
 		return explain(op, LEASH_CLOSED);

@@ -24,7 +24,7 @@ static struct lsh_op *
 next_of(const struct lsh_lock *lock, int64_t now)
 {
 	lsh_each_op(op, &lock->waiting)
-		if (op->deadline > now && !lsh_cancel_is_fired(op->cancel) && !lsh_is_closing(op->lock))
+		if (op->deadline > now && !lsh_op_is_canceled(op) && !lsh_is_closing(op->lock))
 			return op;
 	return NULL;
 }

@@ -71,7 +71,6 @@ struct lsh_verdict {
 enum {
 	LSH_REENTRANT = 1, /* whoever has it may have it again */
 	LSH_HANDS_OFF = 2, /* between the threads of a process it passes without asking the server */
-	LSH_KEY_SUFFIX = 8,
 };
 
 struct lsh_kind {

@@ -4,8 +4,6 @@
 #include "base/mutation.h"
 #include "lua/scripts.h"
 
-#include <string.h>
-
 static void
 begin(struct lsh_script_call *command, const struct lsh_script *script, const struct lsh_request *r, unsigned keys)
 {

@@ -265,7 +265,6 @@ lsh_backend_prepare(struct lsh_resource *r, const struct lsh_safety *safety)
 {
 	struct lsh_host *host = NULL;
 	bool made;
-	int e;
 
 	if (!lsh_safety_needs_replicas(safety))
 		return true;
@@ -273,8 +272,6 @@ lsh_backend_prepare(struct lsh_resource *r, const struct lsh_safety *safety)
 	lsh_host_keep(&host, lsh_resource_host(r));
 	lsh_monitor_leave(&r->monitor);
 	made = lsh_host_acknowledges(host, safety);
-	e = errno;
 	lsh_host_keep(&host, NULL);
-	errno = e;
 	return made;
 }

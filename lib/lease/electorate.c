@@ -6,7 +6,6 @@
 #include "lease/tally.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* Once a majority is there, or cannot be, an open waits at least this long for the others. */
 #define LATECOMERS (20 * LSH_MS)

@@ -8,7 +8,6 @@
 #include "watchdog/pace.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 const char lsh_no_uptime[] =
@@ -404,15 +403,10 @@ end(struct lsh_lease *lease, struct lsh_parker *reader)
 void
 lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader)
 {
+	if (lease->adopting)
+		set_asked(lease, false); /* its token is not ours: that is not canceled */
 	end(lease, reader);
 	lsh_lease_unref(lease);
-}
-
-void
-lsh_lease_forget(struct lsh_lease *lease)
-{
-	set_asked(lease, false);
-	lsh_lease_release(lease, NULL);
 }
 
 void

@@ -207,8 +207,6 @@ void lsh_lease_hurry(struct lsh_lease *lease);
 /* Whoever had it, or waited for it, has no more use for it: what servers may know of it is canceled. The caller's
  * reference goes with it. */
 void lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader);
-/* The same for a token that is not ours after all. */
-void lsh_lease_forget(struct lsh_lease *lease);
 /* A token that any server may know: whatever there is of it is to go. */
 void lsh_lease_release_everywhere(struct lsh_lease *lease, struct lsh_parker *reader);
 bool lsh_lease_is_maybe_broken(const struct lsh_lease *lease); /* somebody may have released it by now */

@@ -36,7 +36,6 @@
 
 #include "base/error.h"
 
-
 /* ---- a lease that is held ---- */
 
 static void count(struct lsh_lease *lease);
@@ -436,7 +435,6 @@ describe(struct lsh_lease *lease, leash_error *why)
 
 const struct lsh_strategy lsh_quorum = {
 	.why_over = "no renewal succeeded with a majority of the servers before its lease ran out",
-	.cancels_first = true,
 	.round_size = sizeof(struct lsh_round),
 	.round_vote_size = sizeof(struct lsh_quorum_vote),
 	.open = lsh_electorate_await,

@@ -73,9 +73,9 @@ lsh_lease_arm(struct lsh_lease *lease, int64_t due, int64_t slack)
 void
 lsh_lease_want(struct lsh_lease *lease, int64_t now)
 {
-	int64_t look = now + lease->lease_ms * LSH_MS / 4;
+	int64_t look = lsh_after(now, lease->lease_ms * LSH_MS / 4);
 
-	lease->wanted_at = now;
+	lease->wanted_at = now != LSH_NEVER ? now : 1;
 	lsh_lease_arm(lease, look < lease->valid_until ? look : lease->valid_until, 0);
 }
 

@@ -307,7 +307,7 @@ lose_round(struct lsh_lease *lease)
 	if (!is_cut_short(lease, want, now))
 		explain(lease, want, &x, &why);
 	if (want->contended)
-		lease->resource->quorum->contended_at = now;
+		lease->resource->quorum->contended_at = lsh_after(now, 0);
 	goes_on = may_go_on(lease, want, &x);
 	want->rounds++;
 	want->rests_until = lsh_after(now, lsh_tally_pause(length_of(lease->round, now), want->rounds, lsh_random32()));
@@ -386,7 +386,8 @@ static int64_t
 begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 {
 	struct lsh_round *round = lease->round;
-	int64_t limit = lsh_after(now, lease->resource->backend->options.timeout);
+	int64_t patience = lsh_after(now, lease->resource->backend->options.timeout);
+	int64_t limit = patience < want->until ? patience : want->until;
 	leash_error why;
 	struct excuses x;
 
@@ -402,12 +403,12 @@ begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 	}
 	round->began = now;
 	round->guard_ms = want->restart_guard_ms;
-	round->limit = limit < want->until ? limit : want->until;
+	round->limit = limit;
 	round->proposal = lsh_electorate_propose(lease->resource->backend);
 	for (size_t i = 0; i < lease->count; i++)
 		lsh_quorum_ask(&lease->votes[i], lease->lease_ms, round->limit, now);
 	count_round(lease);
-	return round->limit;
+	return want->rests_until > now ? want->rests_until : limit; /* it may be lost already, and its lease gone */
 }
 
 /* Fairness: losers pause, so a client that acquires again at once would always win. After its turn it pauses as they

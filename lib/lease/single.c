@@ -473,7 +473,7 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		return;
 	}
 	/* past valid_until it is lost for ever, whatever the answer */
-	if (r->what == LSH_CALL_ANSWERED && lsh_now_ns() < lease->valid_until) {
+	if (r->what == LSH_CALL_ANSWERED && r->sent != LSH_NEVER && lsh_now_ns() < lease->valid_until) {
 		kept(lease, voted);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* A deployment, as an object with functions: how a lease is acquired, kept and given back by its votes. There is one
- * for a server (single.h), which a cluster and a set of sentinels lead to, and one for independent servers (quorum.c).
+ * for a server (single.c), which a cluster and a set of sentinels lead to, and one for independent servers (quorum.c).
  *
  * All of it is called with the resource entered, unless it says otherwise. */
 #ifndef LSH_LEASE_STRATEGY_H
@@ -10,7 +10,6 @@
 struct lsh_strategy {
 	const char *why_over;    /* no renewal succeeded */
 	bool has_queue;          /* the server keeps one, and tells who is next */
-	bool cancels_first;      /* a cancel has to be executed before the next request, or that is refused */
 	size_t round_size;       /* of what it keeps for each lease besides, and for each vote in it */
 	size_t round_vote_size;
 	leash_status (*open)(struct lsh_backend *backend, leash_error *err); /* the servers are made: await them; or NULL */

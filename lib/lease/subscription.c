@@ -6,7 +6,6 @@
 #include "lease/resource.h"
 #include "redis/pubsub.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -89,6 +88,8 @@ change(struct lsh_later *later)
 	if (!asked && r->cluster->subscribed == LSH_LISTENS_SOON && r->cluster->subscribed_at == host)
 		r->cluster->subscribed = LSH_DEAF; /* there is no connection: when there is, who waits looks again */
 	r->cluster->subscribes_at = NULL;
+	if (r->cluster->subscribed_at != host)
+		lsh_resource_stir(r); /* it has moved meanwhile: who waits listens there */
 	lsh_monitor_leave(&r->monitor);
 	lsh_server_leave(&host->server);
 	r->backend->ops->release(r);

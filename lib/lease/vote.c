@@ -41,15 +41,17 @@ lsh_vote_keeper(const struct lsh_vote *v)
 static void
 put_into_due(struct lsh_vote *v, struct lsh_host *host)
 {
-	if (v->due || atomic_load(&host->backend->stopped))
+	if (v->due)
 		return;
-	v->due = true;
-	lsh_server_use(&host->server);
-	lsh_lease_retain(v->lease);
 	pthread_mutex_lock(&host->mutex);
-	v->due_next = NULL;
-	*host->due_end = v;
-	host->due_end = &v->due_next;
+	if (!atomic_load(&host->backend->stopped)) { /* else nobody comes for it any more */
+		v->due = true;
+		lsh_server_use(&host->server);
+		lsh_lease_retain(v->lease);
+		v->due_next = NULL;
+		*host->due_end = v;
+		host->due_end = &v->due_next;
+	}
 	pthread_mutex_unlock(&host->mutex);
 }
 
@@ -430,7 +432,7 @@ answered(struct lsh_call *call, const struct lsh_result *r)
 		v->lease->resource->kind->read(&voted.verdict, s->verb, r->message, 0, 1);
 	if (s->verb == LSH_ACQUIRE)
 		note_result(v, s, &voted);
-	if (v->state != LSH_VOTE_ENDING) {
+	if (v->state < LSH_VOTE_ENDING) {
 		v->alone &= r->what != LSH_CALL_ANSWERED;
 		lsh_vote_tell(v, &voted);
 		return;
@@ -534,7 +536,7 @@ prepare_cancel(const struct lsh_vote *v, struct lsh_call *call, uint64_t epoch)
 	call->has_one_key = v->lease->resource->kind->make_one_key != NULL && lsh_router_is_cluster(router) && !v->let_go;
 	/* Sent again with its source it would come behind the next token's request, which is refused because of this
 	 * one. */
-	call->with_source = backend_of(v)->strategy->cancels_first && atomic_load(&v->host->cancels_epoch) != epoch &&
+	call->with_source = !backend_of(v)->strategy->has_queue && atomic_load(&v->host->cancels_epoch) != epoch &&
 	                    !lsh_router_options(router)->uri->preloaded;
 }
 

@@ -2,6 +2,7 @@
 #include "tests/core/world.h"
 
 #include "lease/host.h"
+#include "tests/core/wire.h"
 
 static int
 begin(void **state)
@@ -55,6 +56,23 @@ a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_ne
 	says('a', RELEASED);
 	pass(100);
 	expect_sent("vote 2 at a, vote 2 at b, vote 2 at c");
+}
+
+static void
+a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease(void **state)
+{
+	(void)state;
+	wire_refuses = 1000;
+	acquire(ann, 1000);
+	wire_refuses = 0;
+	pass(1000);
+	expect_end(ann, LEASH_UNAVAILABLE);
+	expect_sent("release 1 at a with source, release 1 at b with source, release 1 at c with source");
+	says('a', GONE);
+	lsh_call_resume(&lsh_resource_host(world_resource())->server);
+	says('b', GONE);
+	says('c', GONE);
+	assert_true(lsh_list_empty(&world_resource()->leases));
 }
 
 static void
@@ -164,6 +182,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		VOTED(what_two_of_three_grant_is_held),
 		VOTED(a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_new_token),
+		VOTED(a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease),
 		VOTED(a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held),
 		VOTED(a_renewal_counts_when_two_of_three_have_answered),
 		VOTED(a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing),

@@ -132,6 +132,19 @@ a_cancel_that_is_sent_when_the_time_of_the_lost_request_is_over_is_the_last(void
 }
 
 static void
+a_request_for_which_there_was_no_room_goes_out_though_the_room_came_before_it_waited(void **state)
+{
+	(void)state;
+	acquire(ann, 1000);
+	answer(HELD);
+	be_full();
+	release(ann);
+	expect_sent("acquire 1, release 1");
+	answer(RELEASED);
+	expect_end(ann, LEASH_OK);
+}
+
+static void
 a_request_that_never_left_needs_no_cancel(void **state)
 {
 	(void)state;
@@ -625,6 +638,38 @@ what_another_client_has_left_is_adopted_by_a_heartbeat_and_renewed(void **state)
 }
 
 static void
+who_waits_is_granted_the_lock_once_although_an_adoption_had_it(void **state)
+{
+	(void)state;
+	acquire(ann, 10000);
+	answer(QUEUED);
+	adopt(bob);
+	answer(HELD);
+	expect_end(bob, LEASH_OK);
+	world_sent();
+	message_granted(1); /* whoever bob has it from has released it */
+	expect_end(ann, LEASH_OK);
+	expect_told("bob LOST");
+	expect_sent("release 2");
+}
+
+static void
+an_adoption_that_tries_again_is_told_of_a_break(void **state)
+{
+	(void)state;
+	adopt(ann);
+	refuse("LOADING Redis is loading the dataset in memory");
+	break_lock(bob);
+	expect_sent("heartbeat 1, release 1");
+	answer(RELEASED);
+	expect_end(bob, LEASH_OK);
+	pass(300);
+	expect_sent("heartbeat 1");
+	answer(GONE);
+	expect_end(ann, LEASH_NOT_HELD);
+}
+
+static void
 an_extension_is_over_when_it_is_answered(void **state)
 {
 	(void)state;
@@ -677,6 +722,16 @@ a_close_ends_the_wait_at_once_and_takes_back_what_was_asked_for(void **state)
 }
 
 static void
+a_close_ends_an_adoption_at_once(void **state)
+{
+	(void)state;
+	adopt(ann);
+	expect_sent("heartbeat 1");
+	close_client();
+	expect_end(ann, LEASH_CLOSED);
+}
+
+static void
 a_close_releases_what_is_held(void **state)
 {
 	(void)state;
@@ -701,6 +756,7 @@ main(void)
 		SENTENCE(a_grant_that_comes_after_the_deadline_is_canceled_and_nobody_has_it),
 		SENTENCE(a_cancel_is_repeated_until_the_lost_request_cannot_be_executed_any_more),
 		SENTENCE(a_cancel_that_is_sent_when_the_time_of_the_lost_request_is_over_is_the_last),
+		SENTENCE(a_request_for_which_there_was_no_room_goes_out_though_the_room_came_before_it_waited),
 		SENTENCE(a_request_that_never_left_needs_no_cancel),
 		SENTENCE(who_only_tries_takes_no_place_and_leaves_nothing_to_cancel),
 		SENTENCE(a_request_that_came_too_late_is_sent_again_by_the_clock_that_was_learned),
@@ -738,10 +794,13 @@ main(void)
 		SENTENCE(a_turn_of_a_process_ends_and_its_next_request_goes_out_behind_the_release),
 		SENTENCE(an_owner_nests_without_a_word_until_its_last_release),
 		SENTENCE(what_another_client_has_left_is_adopted_by_a_heartbeat_and_renewed),
+		SENTENCE(who_waits_is_granted_the_lock_once_although_an_adoption_had_it),
+		SENTENCE(an_adoption_that_tries_again_is_told_of_a_break),
 		SENTENCE(an_extension_is_over_when_it_is_answered),
 		SENTENCE(a_release_whose_answer_was_lost_is_no_loss),
 		SENTENCE(a_release_that_finds_nothing_says_that_it_was_lost),
 		SENTENCE(a_close_ends_the_wait_at_once_and_takes_back_what_was_asked_for),
+		SENTENCE(a_close_ends_an_adoption_at_once),
 		SENTENCE(a_close_releases_what_is_held),
 	};
 

@@ -34,6 +34,7 @@ struct lsh_pubsub {
 };
 
 bool wire_is_cut, wire_is_deaf, wire_is_stuck;
+unsigned wire_refuses;
 unsigned wire_life;
 
 static struct lsh_node *nodes[WIRE_SERVERS];
@@ -107,6 +108,10 @@ append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const struct lsh_arg *
 
 	if (!p->up || (ticket != NULL && ticket->epoch != 0 && ticket->epoch != p->epoch))
 		return LSH_PIPELINE_DOWN;
+	if (wire_refuses > 0) {
+		wire_refuses--;
+		return LSH_PIPELINE_FULL;
+	}
 	c = lsh_new(struct wire_command);
 	assert_non_null(c);
 	c->ticket = ticket;
@@ -586,6 +591,7 @@ wire_reset(void)
 {
 	node_count = 0;
 	wire_is_cut = wire_is_deaf = wire_is_stuck = false;
+	wire_refuses = 0;
 	wire_life = 0;
 	token_count = 0;
 	lsh_list_init(&letters);

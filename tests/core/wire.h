@@ -41,6 +41,7 @@ extern bool wire_is_cut;   /* no connection for commands can be made, */
 extern bool wire_is_deaf;  /* nor one for messages */
 extern unsigned wire_life; /* of the servers: another number, and they were restarted */
 extern bool wire_is_stuck; /* what is appended does not leave this machine */
+extern unsigned wire_refuses; /* there is no room for so many commands that come next; nobody tells when there is */
 
 void wire_reset(void);    /* before each test: nothing was sent yet, no token has a number */
 

@@ -94,7 +94,7 @@ tick_at(struct person *p)
 		return LSH_NEVER;
 	if (outlook.source.host != NULL)
 		lsh_source_read(&outlook.source, &p->parker, NULL, NULL, 0);
-	return lsh_cancel_is_fired(p->op.cancel) ? 0 : outlook.tick_at;
+	return lsh_op_is_canceled(&p->op) ? 0 : outlook.tick_at;
 }
 
 static int64_t
@@ -374,6 +374,13 @@ restart(void)
 }
 
 void
+be_full(void)
+{
+	settle();
+	wire_refuses = 1;
+}
+
+void
 be_stuck(void)
 {
 	settle();
@@ -459,12 +466,22 @@ extend(struct person *p, int64_t lease_ms)
 	begin(p, &lsh_extending, 2 * TIMEOUT_MS);
 }
 
+static const char others_token[] = "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:1";
+
 void
 adopt(struct person *p)
 {
 	prepare(p);
-	p->op.token = "7e2d4c90-55b3-4f86-a1c4-92d07f6b3e21:1";
+	p->op.token = others_token;
 	begin(p, &lsh_adopting, 2 * TIMEOUT_MS);
+}
+
+void
+break_lock(struct person *p)
+{
+	prepare(p);
+	p->op.token = others_token;
+	begin(p, &lsh_breaking, 2 * TIMEOUT_MS);
 }
 
 static void

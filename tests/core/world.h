@@ -59,6 +59,7 @@ void acquire(struct person *person, int64_t wait_ms); /* 0: try; LEASH_FOREVER *
 void release(struct person *person);
 void extend(struct person *person, int64_t lease_ms);
 void adopt(struct person *person);  /* the hold of another client */
+void break_lock(struct person *person); /* likewise */
 void cancel(struct person *person); /* what they wait for */
 void make_fair(void);               /* the lock, of which nobody has anything */
 void close_client(void);            /* returns when it is closed: time may pass */
@@ -86,6 +87,7 @@ void cut(void);                            /* the connection for commands breaks
 void cut_messages(void);                   /* the same of the one for messages */
 void reconnect(void);                      /* there they are again */
 void restart(void);                        /* the server is restarted, and there again at once */
+void be_full(void);                        /* there is no room for the next request; there is once that was refused */
 void be_stuck(void);                       /* what is appended from now on does not leave, until it is cut */
 void later(int64_t ms, enum answer what);  /* so much later the server answers that */
 

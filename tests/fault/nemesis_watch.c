@@ -318,23 +318,35 @@ note_left(struct post *p, const char *key, long long pttl)
 		history_note(p->watch->history, "left %s", key);
 }
 
-static void *
-scanner(void *arg)
+/* Ask its server something every so often, until the watch ends. `visit`: false: the connection is of no use any more. */
+static void
+visit_often(struct post *p, int64_t every_ms, bool (*visit)(struct post *p, redisContext *c))
 {
-	struct post *p = arg;
 	redisContext *c = NULL;
 
 	while (!p->watch->ending) {
 		if (c == NULL)
 			c = dial(p, 1000);
-		if (c != NULL && !scan(p, c, note_endless)) {
+		if (c != NULL && !visit(p, c)) {
 			redisFree(c);
 			c = NULL;
 		}
-		await_ms(SCAN_MS);
+		await_ms(every_ms);
 	}
 	if (c != NULL)
 		redisFree(c);
+}
+
+static bool
+scan_for_endless(struct post *p, redisContext *c)
+{
+	return scan(p, c, note_endless);
+}
+
+static void *
+scanner(void *p)
+{
+	visit_often(p, SCAN_MS, scan_for_endless);
 	return NULL;
 }
 
@@ -372,31 +384,24 @@ on_nodes(struct post *p, const char *nodes, int64_t asked_at)
 	p->looked_at = asked_at;
 }
 
-static void *
-looker(void *arg)
+static bool
+look(struct post *p, redisContext *c)
 {
-	struct post *p = arg;
-	redisContext *c = NULL;
+	int64_t asked_at = await_now_ns();
+	redisReply *reply = redisCommand(c, "CLUSTER NODES");
 
-	while (!p->watch->ending) {
-		int64_t asked_at = await_now_ns();
-		redisReply *reply;
+	if (reply == NULL)
+		return false;
+	if (reply->str != NULL && reply->type != REDIS_REPLY_ERROR)
+		on_nodes(p, reply->str, asked_at);
+	freeReplyObject(reply);
+	return true;
+}
 
-		if (c == NULL)
-			c = dial(p, 1000);
-		reply = c != NULL ? redisCommand(c, "CLUSTER NODES") : NULL;
-		if (reply != NULL && reply->str != NULL && reply->type != REDIS_REPLY_ERROR)
-			on_nodes(p, reply->str, asked_at);
-		if (reply != NULL) {
-			freeReplyObject(reply);
-		} else if (c != NULL) {
-			redisFree(c);
-			c = NULL;
-		}
-		await_ms(ROLE_MS);
-	}
-	if (c != NULL)
-		redisFree(c);
+static void *
+looker(void *p)
+{
+	visit_often(p, ROLE_MS, look);
 	return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* The plain lock: what a kind is for the library, in one file and its Lua (plain.lua, which says what is kept). */
 #include "tests/kinds/plain.h"
 
-#include "client/lock.h"
+#include "client/handle.h"
 
 static const char *const steps[LSH_VERBS] = {
 	[LSH_ACQUIRE] = "acquire", [LSH_RENEW] = "renew", [LSH_RELEASE] = "release", [LSH_HEARTBEAT] = "heartbeat",

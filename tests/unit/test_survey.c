@@ -144,6 +144,8 @@ one_impossible_thing_makes_all_of_it_nonsense(void **state)
 		"*1\r\n" RANGE("4", "0", "1") NODE("$1\r\nx", "1", "a") "*0\r\n",
 		"*1\r\n*3\r\n$1\r\n0\r\n:1\r\n" NODE("$1\r\nx", "1", "a"),
 		"*2\r\n" RANGE("3", "0", "9") NODE("$1\r\nx", "1", "a") RANGE("3", "9", "10") NODE("$1\r\ny", "1", "b"),
+		"*2\r\n" RANGE("3", "0", "10") NODE("$1\r\nx", "1", "a") RANGE("2", "0", "5"), /* nobody has these */
+		"*2\r\n" RANGE("2", "0", "5") RANGE("3", "0", "10") NODE("$1\r\nx", "1", "a"),
 	};
 
 	(void)state;

@@ -1,6 +1,6 @@
 /* A handle: what leash_lock is made of, and the checks that calls begin with. Only this folder includes it. */
-#ifndef LSH_CLIENT_LOCK_H
-#define LSH_CLIENT_LOCK_H
+#ifndef LSH_CLIENT_HANDLE_H
+#define LSH_CLIENT_HANDLE_H
 
 #include "client/client.h"
 
@@ -26,9 +26,5 @@ leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
 /* And on this lease? Else INVALID. */
 leash_status lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err);
-
-/* A seat for the thread of `parker`, to be left before the call ends. NULL: no memory. */
-struct lsh_seat *lsh_cancel_sit(leash_cancel *cancel, struct lsh_parker *parker);
-void lsh_cancel_rise(struct lsh_seat *seat); /* NULL is allowed */
 
 #endif
