@@ -5,7 +5,6 @@
 #include "base/mutation.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define NONSENSE   "the answer is not what a Redis server says to a script"
@@ -17,8 +16,9 @@ enum { AT_ONCE = 2 };
 
 /* ---- sending; entered ---- */
 
-/* Send it to call->server. False: there is no connection, or nothing to send. */
-static bool
+/* Send it to call->server, or let it wait for room there. LSH_PIPELINE_DOWN: there is no connection, or nothing to
+ * send. */
+static enum lsh_appended
 send(struct lsh_call *call)
 {
 	struct lsh_pipeline *pipeline = lsh_node_pipeline(call->server->node);
@@ -31,7 +31,7 @@ send(struct lsh_call *call)
 	command.script = NULL;
 	command.count = command.used = 0;
 	if (!call->ops->build(call, &command, call->sent, &patience))
-		return false;
+		return LSH_PIPELINE_DOWN;
 	call->script = command.script;
 	if (call->with_source && command.script != NULL)
 		lsh_script_send_whole(&command);
@@ -41,6 +41,18 @@ send(struct lsh_call *call)
 		lsh_list_append(&call->server->backlog, &call->link);
 		pthread_mutex_unlock(&call->server->mutex);
 	}
+	return appended;
+}
+
+/* The same, of any thread. The keeper looks at once whether there is room: it may have been told of that before the
+ * call waited for it, and is not told again. */
+static bool
+send_or_wait(struct lsh_call *call)
+{
+	enum lsh_appended appended = send(call);
+
+	if (appended == LSH_PIPELINE_FULL)
+		lsh_node_kick(call->server->node);
 	return appended != LSH_PIPELINE_DOWN;
 }
 
@@ -54,7 +66,7 @@ lsh_call_start(struct lsh_call *call, struct lsh_parker *reader)
 	call->ticket.asking = call->asks_first;
 	call->one_key = false;
 	lsh_server_keep(&call->server, home);
-	call->out = send(call);
+	call->out = send_or_wait(call);
 	if (!call->out)
 		lsh_server_keep(&call->server, NULL);
 	return call->out;
@@ -140,8 +152,7 @@ finish(struct lsh_call *call, struct lsh_result *r)
 	void (*release)(struct lsh_call *, void *) = call->ops->release;
 	void *owner = call->owner;
 
-	call->maybe_done |= r->what == LSH_CALL_UNKNOWN || r->what == LSH_CALL_NONSENSE;
-	if (r->what == LSH_CALL_ANSWERED) {
+	if (r->what == LSH_CALL_ANSWERED || call->stays) {
 		call->hops = 0;
 		call->with_source = false;
 	}
@@ -184,7 +195,7 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 	lsh_monitor_enter(call->monitor);
 	if (!goes_on(call, &r)) {
 		finish(call, &r);
-	} else if (send(call)) {
+	} else if (send_or_wait(call)) {
 		lsh_monitor_leave(call->monitor);
 	} else {
 		r.what = LSH_CALL_UNSENT;
@@ -200,7 +211,7 @@ resume(struct lsh_server *server)
 {
 	struct lsh_list *first;
 	struct lsh_call *call;
-	bool is_full;
+	enum lsh_appended appended;
 
 	pthread_mutex_lock(&server->mutex);
 	first = lsh_list_first(&server->backlog);
@@ -212,7 +223,8 @@ resume(struct lsh_server *server)
 	call = lsh_container(first, struct lsh_call, link);
 	lsh_monitor_enter(call->monitor);
 	call->ticket.reader = NULL;
-	if (!send(call)) {
+	appended = send(call);
+	if (appended == LSH_PIPELINE_DOWN) {
 		struct lsh_result r = {
 			.what = LSH_CALL_UNSENT, .server = server, .sent = call->sent, .epoch = call->ticket.epoch,
 		};
@@ -222,11 +234,8 @@ resume(struct lsh_server *server)
 		lsh_server_leave(server);
 		return true;
 	}
-	pthread_mutex_lock(&server->mutex);
-	is_full = !lsh_list_empty(&call->link);
-	pthread_mutex_unlock(&server->mutex);
 	lsh_monitor_leave(call->monitor);
-	return !is_full;
+	return appended == LSH_APPENDED;
 }
 
 void

@@ -80,7 +80,6 @@ struct lsh_call {
 	bool asks_first;               /* its server is to be asked for this once, from the beginning */
 	bool with_source;              /* the server lacks the script */
 	bool has_one_key, one_key;     /* it has a form with one key, for a slot that moves; and that one is to be sent */
-	bool maybe_done;               /* a command before may have been executed; the owner clears it */
 };
 
 void lsh_call_init(struct lsh_call *call, const struct lsh_call_ops *ops, struct lsh_monitor *monitor, void *owner);

@@ -413,17 +413,17 @@ end_question(struct place *q, bool of_use)
 static void
 go_on_asking(struct asker *a, struct place *q)
 {
-	enum lsh_informed informed = lsh_informant_step(q->informant);
+	enum lsh_progress informed = lsh_informant_step(q->informant);
 	leash_error why = *lsh_informant_trouble(q->informant);
 	bool of_use = false;
 
-	if (informed == LSH_INFORMED_WAIT || informed == LSH_INFORMED_HELLO)
+	if (informed == LSH_WAIT || informed == LSH_GO_ON)
 		return;
-	if (informed == LSH_INFORMED_REPLY && !q->ranked) {
+	if (informed == LSH_DONE && !q->ranked) {
 		take_info(a, q, lsh_informant_reply(q->informant));
 		return;
 	}
-	if (informed == LSH_INFORMED_REPLY)
+	if (informed == LSH_DONE)
 		of_use = judge(a, q, lsh_informant_reply(q->informant), &why);
 	if (!of_use)
 		note(a, &why);

@@ -18,7 +18,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,8 +28,6 @@
 #define BRIEF      (10 * LSH_S)  /* of a connection: less than this from hello to the next attempt */
 
 enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, SHAKING, GREETING };
-
-enum outcome { WAIT = LSH_CONNECTOR_WAIT, DONE = LSH_CONNECTOR_DONE, FAILED = LSH_CONNECTOR_FAILED, GO_ON };
 
 struct lsh_connector {
 	const struct lsh_uri *uri;
@@ -91,18 +88,18 @@ note(struct lsh_connector *d)
 }
 
 /* The address under way is not it. What is wrong with the URI would be wrong with the next one, too. */
-static enum outcome
+static enum lsh_progress
 give_up(struct lsh_connector *d)
 {
 	note(d);
 	disconnect(d);
 	d->state = NEXT_ADDRESS;
-	return d->err.status == LEASH_UNAVAILABLE || d->err.status == LEASH_PROTOCOL ? GO_ON : FAILED;
+	return d->err.status == LEASH_UNAVAILABLE || d->err.status == LEASH_PROTOCOL ? LSH_GO_ON : LSH_FAILED;
 }
 
 /* ---- connecting ---- */
 
-static enum outcome
+static enum lsh_progress
 not_connected(struct lsh_connector *d, int e)
 {
 	char address[LSH_ADDRESS_TEXT] = "", text[LSH_ERRNO_TEXT];
@@ -117,7 +114,7 @@ not_connected(struct lsh_connector *d, int e)
 	return give_up(d);
 }
 
-static enum outcome
+static enum lsh_progress
 try_next_address(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
@@ -125,25 +122,25 @@ try_next_address(struct lsh_connector *d)
 	if (d->next == d->count) {
 		d->state = RESOLVING;
 		d->until = d->deadline;
-		return d->request != NULL ? GO_ON : FAILED;
+		return d->request != NULL ? LSH_GO_ON : LSH_FAILED;
 	}
 	/* the answer of the resolver, if it is still to come, needs a share as well */
 	d->until = now + (d->deadline - now) / (d->count - d->next + (d->request != NULL));
 	d->state = CONNECTING;
 	d->stream.fd = lsh_stream_open(&d->address[d->next++]);
-	return d->stream.fd >= 0 ? GO_ON : not_connected(d, errno);
+	return d->stream.fd >= 0 ? LSH_GO_ON : not_connected(d, errno);
 }
 
-static enum outcome
+static enum lsh_progress
 begin_handshake(struct lsh_connector *d)
 {
 	d->state = GREETING;
 	if (lsh_handshake_begin(d->handshake, d->uri, d->stream, d->until, &d->why) == LEASH_OK)
-		return GO_ON;
+		return LSH_GO_ON;
 	return give_up(d);
 }
 
-static enum outcome
+static enum lsh_progress
 begin_shaking(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
@@ -152,18 +149,18 @@ begin_shaking(struct lsh_connector *d)
 	d->plain_at = now + (d->until - now) / 2;
 	d->stream.tls = lsh_tls_new(d->stream.fd, d->context, &d->uri->tls, d->uri->host);
 	if (d->stream.tls != NULL)
-		return GO_ON;
+		return LSH_GO_ON;
 	lsh_fail(&d->why, LEASH_NO_MEMORY, ENOMEM, "out of memory for TLS");
 	return give_up(d);
 }
 
-static enum outcome
+static enum lsh_progress
 go_on_connecting(struct lsh_connector *d)
 {
 	int e = lsh_stream_connected(d->stream.fd);
 
 	if (e == EINPROGRESS)
-		return lsh_now_ns() < d->until ? WAIT : not_connected(d, ETIMEDOUT);
+		return lsh_now_ns() < d->until ? LSH_WAIT : not_connected(d, ETIMEDOUT);
 	if (e != 0)
 		return not_connected(d, e);
 	return d->uri->tls.on ? begin_shaking(d) : begin_handshake(d);
@@ -194,52 +191,50 @@ speaks_plainly(struct lsh_connector *d, int64_t now)
 	return false;
 }
 
-static enum outcome
+static enum lsh_progress
 go_on_shaking(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
-	const enum lsh_shaken shaken = lsh_tls_step(d->stream.tls, &d->why);
+	const enum lsh_progress shaken = lsh_tls_step(d->stream.tls, &d->why);
 
-	if (shaken == LSH_SHAKEN) {
+	if (shaken == LSH_DONE) {
 		lsh_stream_discard(&d->plain);
 		return begin_handshake(d);
 	}
-	if (shaken == LSH_SHAKING && speaks_plainly(d, now))
+	if (shaken == LSH_WAIT && speaks_plainly(d, now))
 		lsh_fail(&d->why, LEASH_PROTOCOL, 0, LSH_TLS_UNKNOWN);
-	else if (shaken == LSH_SHAKING && now < d->until)
-		return WAIT;
-	else if (shaken == LSH_SHAKING)
+	else if (shaken == LSH_WAIT && now < d->until)
+		return LSH_WAIT;
+	else if (shaken == LSH_WAIT)
 		lsh_fail(&d->why, LEASH_UNAVAILABLE, ETIMEDOUT, "no %s the TLS handshake in time",
 		         lsh_tls_has_heard(d->stream.tls) ? "end of" : "answer to");
 	return give_up(d);
 }
 
-static enum outcome
+static enum lsh_progress
 go_on_handshake(struct lsh_connector *d)
 {
-	const enum lsh_greeted greeted = lsh_handshake_step(d->handshake, &d->hello, &d->why);
+	const enum lsh_progress progress = lsh_handshake_step(d->handshake, &d->hello, &d->why);
 
-	if (greeted == LSH_HANDSHAKE_FAILED)
-		return give_up(d);
-	return greeted == LSH_HANDSHAKE_DONE ? DONE : WAIT;
+	return progress == LSH_FAILED ? give_up(d) : progress;
 }
 
 /* ---- names ---- */
 
-static enum outcome
+static enum lsh_progress
 try_old(struct lsh_connector *d)
 {
 	if (d->worked.size == 0 || d->tried_old)
-		return FAILED;
+		return LSH_FAILED;
 	d->tried_old = true;
 	d->address[0] = d->worked;
 	d->count = 1;
 	d->next = 0;
 	d->state = NEXT_ADDRESS;
-	return GO_ON;
+	return LSH_GO_ON;
 }
 
-static enum outcome
+static enum lsh_progress
 begin_resolving(struct lsh_connector *d)
 {
 	int64_t now = lsh_now_ns();
@@ -264,10 +259,10 @@ begin_resolving(struct lsh_connector *d)
 	now = lsh_now_ns(); /* to start a thread may have taken its time */
 	if (d->worked.size != 0 && d->deadline - now > HEAD_START)
 		d->until = now + HEAD_START;
-	return GO_ON;
+	return LSH_GO_ON;
 }
 
-static enum outcome
+static enum lsh_progress
 begin(struct lsh_connector *d)
 {
 	struct lsh_tls_context *before = d->context;
@@ -277,13 +272,13 @@ begin(struct lsh_connector *d)
 	lsh_tls_context_drop(before); /* now, so that it is the same one unless they have changed */
 	if (d->uri->tls.on && d->context == NULL) {
 		note(d);
-		return FAILED;
+		return LSH_FAILED;
 	}
 	if (d->is_name)
 		return begin_resolving(d);
 	d->state = NEXT_ADDRESS;
 	d->next = 0;
-	return GO_ON;
+	return LSH_GO_ON;
 }
 
 /* Put the addresses of the answer in line, but not again the one that just failed. */
@@ -321,29 +316,29 @@ note_unresolved(struct lsh_connector *d, const struct lsh_answer *answer)
 	note(d);
 }
 
-static enum outcome
+static enum lsh_progress
 go_on_resolving(struct lsh_connector *d)
 {
 	const struct lsh_answer *answer = lsh_request_answer(d->request);
 	int64_t now = lsh_now_ns();
-	enum outcome outcome;
+	enum lsh_progress progress;
 
 	if (answer != NULL && answer->error == 0) {
 		line_up(d, answer);
 		d->state = NEXT_ADDRESS;
-		outcome = GO_ON;
+		progress = LSH_GO_ON;
 	} else if (answer != NULL) {
 		note_unresolved(d, answer);
-		outcome = try_old(d);
+		progress = try_old(d);
 	} else if (now >= d->deadline) {
 		lsh_fail(&d->why, LEASH_UNAVAILABLE, ETIMEDOUT, "its name was not resolved in time");
 		note(d);
-		return FAILED;
+		return LSH_FAILED;
 	} else {
-		return now >= d->until ? try_old(d) : WAIT;
+		return now >= d->until ? try_old(d) : LSH_WAIT;
 	}
 	drop_request(d);
-	return outcome;
+	return progress;
 }
 
 /* ---- the connector ---- */
@@ -439,7 +434,7 @@ lsh_connector_poll(const struct lsh_connector *d, int64_t *deadline)
 	}
 }
 
-static enum outcome (*const go_on[])(struct lsh_connector *d) = {
+static enum lsh_progress (*const go_on[])(struct lsh_connector *d) = {
 	[STARTED] = begin,
 	[RESOLVING] = go_on_resolving,
 	[NEXT_ADDRESS] = try_next_address,
@@ -448,24 +443,24 @@ static enum outcome (*const go_on[])(struct lsh_connector *d) = {
 	[GREETING] = go_on_handshake,
 };
 
-enum lsh_connecting
+enum lsh_progress
 lsh_connector_step(struct lsh_connector *d, struct lsh_hello *hello, leash_error *err)
 {
-	enum outcome outcome;
+	enum lsh_progress progress;
 
 	assert(d->state != IDLE);
 	do
-		outcome = go_on[d->state](d);
-	while (outcome == GO_ON);
-	if (outcome == DONE) {
+		progress = go_on[d->state](d);
+	while (progress == LSH_GO_ON);
+	if (progress == LSH_DONE) {
 		*hello = d->hello;
 		d->stream = LSH_NO_STREAM;
 		d->worked = d->address[d->next - 1];
 		d->worked_at = lsh_now_ns();
 	}
-	if (outcome == FAILED && err != NULL)
+	if (progress == LSH_FAILED && err != NULL)
 		*err = d->err;
-	if (outcome != WAIT)
+	if (progress != LSH_WAIT)
 		lsh_connector_stop(d);
-	return (enum lsh_connecting)outcome;
+	return progress;
 }

@@ -16,8 +16,6 @@
 
 struct lsh_connector;
 
-enum lsh_connecting { LSH_CONNECTOR_WAIT, LSH_CONNECTOR_DONE, LSH_CONNECTOR_FAILED };
-
 /* `uri` must outlive the connector. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT
  * SETNAME, INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server,
  * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last. Copies both.
@@ -31,7 +29,7 @@ void lsh_connector_free(struct lsh_connector *connector);   /* abandons what is 
 void lsh_connector_after_fork(struct lsh_connector *connector);
 
 /* Abandon what is under way: from now on the server is the one at `uri`, where we are the same. It must outlive the
- * connect, and the one before it is not looked at any more. */
+ * connector, and the one before it is not looked at any more. */
 void lsh_connector_move(struct lsh_connector *connector, const struct lsh_uri *uri);
 
 /* Begin an attempt that ends by `deadline`. */
@@ -47,7 +45,7 @@ struct pollfd lsh_connector_poll(const struct lsh_connector *connector, int64_t 
  *   INVALID      the URI's database is not there, or a file that it names is of no use
  *   PROTOCOL     that is no Redis server, or it speaks TLS and we do not, or the other way round
  *   NO_MEMORY */
-enum lsh_connecting lsh_connector_step(struct lsh_connector *connector, struct lsh_hello *hello, leash_error *err);
+enum lsh_progress lsh_connector_step(struct lsh_connector *connector, struct lsh_hello *hello, leash_error *err);
 
 /* End the attempt, if there is one; an abandoned socket is closed so that nothing of it is sent on. */
 void lsh_connector_stop(struct lsh_connector *connector);

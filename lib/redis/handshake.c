@@ -37,8 +37,7 @@ struct lsh_handshake {
 	bool heard;     /* anything at all */
 	int64_t deadline;
 	char *read;        /* the password that was in a file, from begin to end, by sodium_malloc; NULL: the URI's */
-	char *words;       /* the commands, likewise, until they are sent */
-	size_t size, sent; /* of words; 0 when nothing is left to send */
+	struct lsh_buffer words; /* the commands, likewise, until they are sent */
 	struct lsh_hello hello;
 	struct lsh_reader *reader; /* from begin to end */
 	char bytes[4096];
@@ -393,9 +392,8 @@ write_hello(struct lsh_handshake *g, char *out)
 static void
 forget_words(struct lsh_handshake *g)
 {
-	sodium_free(g->words); /* which wipes them */
-	g->words = NULL;
-	g->size = g->sent = 0;
+	sodium_free(g->words.bytes); /* which wipes them */
+	g->words = (struct lsh_buffer){0};
 }
 
 void
@@ -408,43 +406,20 @@ lsh_handshake_end(struct lsh_handshake *g)
 	g->reader = NULL;
 }
 
-/* Send what is left of the hello. An error is not the end: the server may have said why before it closed, and if it has
- * not, then reading fails, too. */
-static void
-send_words(struct lsh_handshake *g)
-{
-	while (g->sent < g->size) {
-		ssize_t n = lsh_stream_send(&g->hello.stream, g->words + g->sent, g->size - g->sent);
-
-		if (n >= 0)
-			g->sent += (size_t)n;
-		else if (errno == EAGAIN)
-			return;
-		else if (errno != EINTR)
-			break;
-	}
-	forget_words(g);
-}
-
-/* Why nothing comes any more: the stream failed, or ended, or it takes too long. LEASH_OK: something may still come. */
+/* Is something still to come? */
 static leash_status
 check_silence(const struct lsh_handshake *g, ssize_t n, leash_error *err)
 {
-	const char *step = steps[next_step(g)].name;
-	const bool plain = g->hello.stream.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP;
-	const int e = n == 0 ? ECONNRESET : errno;
-	char text[LSH_ERRNO_TEXT];
+	const bool plainly = g->hello.stream.tls == NULL && g->uri->scheme == LSH_SCHEME_TCP && !g->heard;
+	leash_error why;
 
-	if (e == EAGAIN && lsh_now_ns() < g->deadline)
+	if (lsh_stream_await(&g->hello.stream, n, g->deadline, &why) == LEASH_OK)
 		return LEASH_OK;
-	if (e == EAGAIN)
-		return lsh_fail(err, LEASH_UNAVAILABLE, ETIMEDOUT, "%s: no answer in time", step);
-	if (e == EPROTO && lsh_stream_trouble(&g->hello.stream, err))
+	if (lsh_stream_trouble(&g->hello.stream, err))
 		return err->status;
 	/* what a server does that expects TLS where we speak plainly: most just hang up */
-	return lsh_fail(err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s: %s%s", step,
-	                n == 0 ? "the server closed the connection" : lsh_errno_text(e, text),
-	                plain && !g->heard && e == ECONNRESET ? " (does it want TLS? then write rediss://)" : "");
+	return lsh_fail(err, why.status, why.sys_errno, "%s: %s%s", steps[next_step(g)].name, why.text,
+	                plainly && why.sys_errno == ECONNRESET ? " (does it want TLS? then write rediss://)" : "");
 }
 
 /* ---- the handshake ---- */
@@ -490,11 +465,11 @@ lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, struct l
 		status = err->status = LEASH_UNAVAILABLE;
 	if (status != LEASH_OK)
 		return status;
-	g->words = sodium_malloc(HELLO_SIZE + strlen(g->name) + strlen(g->channel));
+	g->words.bytes = sodium_malloc(HELLO_SIZE + strlen(g->name) + strlen(g->channel));
 	g->reader = lsh_reader_new(false);
-	if (g->words == NULL || g->reader == NULL)
+	if (g->words.bytes == NULL || g->reader == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
-	g->size = write_hello(g, g->words);
+	g->words.end = write_hello(g, g->words.bytes);
 	g->heard = false;
 	g->deadline = deadline;
 	g->hello = (struct lsh_hello){.stream = stream, .uptime_ms = -1};
@@ -504,30 +479,32 @@ lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, struct l
 short
 lsh_handshake_events(const struct lsh_handshake *g)
 {
-	return g->sent < g->size ? POLLIN | POLLOUT : POLLIN;
+	return lsh_buffer_size(&g->words) > 0 ? POLLIN | POLLOUT : POLLIN;
 }
 
-enum lsh_greeted
+enum lsh_progress
 lsh_handshake_step(struct lsh_handshake *g, struct lsh_hello *hello, leash_error *err)
 {
 	leash_status status = LEASH_OK;
 	ssize_t n;
 
-	send_words(g);
+	lsh_stream_send_all(&g->hello.stream, &g->words);
+	if (lsh_buffer_size(&g->words) == 0)
+		forget_words(g);
 	do {
 		n = lsh_stream_recv(&g->hello.stream, g->bytes, sizeof g->bytes, MSG_PEEK | MSG_DONTWAIT);
 		if (n > 0)
 			status = read_answers(g, (size_t)n, err);
-	} while (status == LEASH_OK && g->due != 0 && (n > 0 || (n < 0 && errno == EINTR)));
+	} while (status == LEASH_OK && g->due != 0 && n > 0);
 
 	if (status == LEASH_OK && g->due != 0)
 		status = check_silence(g, n, err);
 	if (status != LEASH_OK)
-		return LSH_HANDSHAKE_FAILED;
+		return LSH_FAILED;
 	if (g->due != 0)
-		return LSH_HANDSHAKE_WAIT;
+		return LSH_WAIT;
 	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
 	g->hello.received_ns = lsh_now_ns();
 	*hello = g->hello;
-	return LSH_HANDSHAKE_DONE;
+	return LSH_DONE;
 }

@@ -38,8 +38,6 @@ struct lsh_hello {
 
 struct lsh_handshake;
 
-enum lsh_greeted { LSH_HANDSHAKE_WAIT, LSH_HANDSHAKE_DONE, LSH_HANDSHAKE_FAILED };
-
 /* As for lsh_connector_new(); copies `name` and `channel`. NULL: no memory. */
 struct lsh_handshake *lsh_handshake_new(enum lsh_want want, const char *name, const char *channel);
 void lsh_handshake_free(struct lsh_handshake *handshake); /* NULL is allowed */
@@ -54,7 +52,7 @@ short lsh_handshake_events(const struct lsh_handshake *handshake);
 
 /* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the stream; FAILED
  * fills in `*err`, with a text that names the step. */
-enum lsh_greeted lsh_handshake_step(struct lsh_handshake *handshake, struct lsh_hello *hello, leash_error *err);
+enum lsh_progress lsh_handshake_step(struct lsh_handshake *handshake, struct lsh_hello *hello, leash_error *err);
 
 /* Forget the password, and give back what answers were read with, however far it got. */
 void lsh_handshake_end(struct lsh_handshake *handshake);

@@ -45,18 +45,14 @@ struct lsh_informant {
 static void
 disconnect(struct lsh_informant *i)
 {
-	struct lsh_stream stream = i->stream;
-
 	lsh_connector_stop(i->connector);
-	/* before it is closed: a forked child may see the one or the other, but no number of another file */
-	i->stream = LSH_NO_STREAM;
-	lsh_stream_discard(&stream);
+	lsh_stream_discard(&i->stream);
 	lsh_sieve_close(&i->sieve);
 	i->state = DOWN;
 	i->more = false;
 }
 
-static enum lsh_informed __attribute__((format(printf, 4, 5)))
+static enum lsh_progress __attribute__((format(printf, 4, 5)))
 fail(struct lsh_informant *i, leash_status status, int sys_errno, const char *format, ...)
 {
 	char text[sizeof i->trouble.text];
@@ -67,49 +63,31 @@ fail(struct lsh_informant *i, leash_status status, int sys_errno, const char *fo
 	va_end(args);
 	lsh_fail(&i->trouble, status, sys_errno, "%.120s: %s", i->uri->shown, text);
 	disconnect(i);
-	return LSH_INFORMED_FAILED;
+	return LSH_FAILED;
 }
 
 /* ---- the connection ---- */
 
-static enum lsh_informed
+static enum lsh_progress
 go_on_connecting(struct lsh_informant *i)
 {
-	enum lsh_connecting progress = lsh_connector_step(i->connector, &i->hello, &i->trouble);
+	const enum lsh_progress progress = lsh_connector_step(i->connector, &i->hello, &i->trouble);
 
-	if (progress == LSH_CONNECTOR_WAIT)
-		return LSH_INFORMED_WAIT;
-	i->state = DOWN;
-	if (progress == LSH_CONNECTOR_FAILED)
-		return LSH_INFORMED_FAILED;
+	if (progress == LSH_FAILED)
+		i->state = DOWN;
+	if (progress != LSH_DONE)
+		return progress;
 	i->stream = i->hello.stream;
 	if (!lsh_sieve_open(&i->sieve, NULL, LEVELS, i->options.elements))
 		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for a connection");
 	i->state = UP;
 	i->received = 0;
 	lsh_informant_ask(i);
-	return LSH_INFORMED_HELLO;
-}
-
-/* Send as much as the connection takes. An error is not the end: the server may have said why; and if not, then
- * reading fails, too. */
-static void
-send_words(struct lsh_informant *i)
-{
-	while (lsh_buffer_size(&i->out) > 0) {
-		ssize_t n = lsh_stream_send(&i->stream, i->out.bytes + i->out.first, lsh_buffer_size(&i->out));
-
-		if (n >= 0)
-			i->out.first += (size_t)n;
-		else if (errno == EAGAIN)
-			return;
-		else if (errno != EINTR)
-			lsh_buffer_empty(&i->out);
-	}
+	return LSH_GO_ON;
 }
 
 /* The next reply, if all of it is there; else WAIT. */
-static enum lsh_informed
+static enum lsh_progress
 parse(struct lsh_informant *i)
 {
 	void *object;
@@ -126,55 +104,47 @@ parse(struct lsh_informant *i)
 	if (object == NULL && i->received > i->options.bytes)
 		return fail(i, LEASH_PROTOCOL, 0, TOO_LONG, i->options.bytes, "bytes");
 	if (object == NULL)
-		return LSH_INFORMED_WAIT;
+		return LSH_WAIT;
 	i->reply = object;
 	i->received = i->sieve.parser->len - i->sieve.parser->pos; /* of the next one */
 	i->due -= i->due > 0;
 	if (i->due > 0)
-		return LSH_INFORMED_REPLY;
+		return LSH_DONE;
 	i->deadline = LSH_NEVER;
 	if (i->received > 0 && !i->options.unasked)
 		return fail(i, LEASH_PROTOCOL, 0, UNASKED);
-	return LSH_INFORMED_REPLY;
+	return LSH_DONE;
 }
 
 /* Read what there is, once: who says ever more does not keep the thread from others. */
-static enum lsh_informed
+static enum lsh_progress
 receive(struct lsh_informant *i)
 {
 	ssize_t n = lsh_stream_recv(&i->stream, i->bytes, sizeof i->bytes, MSG_DONTWAIT);
-	int e = errno;
-	char text[LSH_ERRNO_TEXT];
-	leash_error trouble;
+	enum lsh_progress progress = LSH_WAIT;
+	leash_error why;
 
-	if (n == 0)
-		return fail(i, LEASH_UNAVAILABLE, ECONNRESET, "the server closed the connection");
-	if (n < 0 && (e == EAGAIN || e == EINTR))
-		return LSH_INFORMED_WAIT;
-	if (n < 0 && e == EPROTO && lsh_stream_trouble(&i->stream, &trouble))
-		return fail(i, trouble.status, trouble.sys_errno, "%s", trouble.text);
-	if (n < 0)
-		return fail(i, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s", lsh_errno_text(e, text));
-	if (i->due == 0 && !i->options.unasked)
+	if (n > 0 && i->due == 0 && !i->options.unasked)
 		return fail(i, LEASH_PROTOCOL, 0, UNASKED);
-	if (redisReaderFeed(i->sieve.parser, i->bytes, (size_t)n) != REDIS_OK)
+	if (n > 0 && redisReaderFeed(i->sieve.parser, i->bytes, (size_t)n) != REDIS_OK)
 		return fail(i, LEASH_NO_MEMORY, ENOMEM, "out of memory for an answer");
-	i->received += (size_t)n;
-	return parse(i);
+	if (n > 0) {
+		i->received += (size_t)n;
+		progress = parse(i);
+	}
+	if (progress == LSH_WAIT && lsh_stream_await(&i->stream, n, i->deadline, &why) != LEASH_OK)
+		return fail(i, why.status, why.sys_errno, "%s", why.text);
+	return progress;
 }
 
-static enum lsh_informed
+static enum lsh_progress
 go_on(struct lsh_informant *i)
 {
-	enum lsh_informed informed;
+	enum lsh_progress progress;
 
-	send_words(i);
-	informed = parse(i);
-	if (informed == LSH_INFORMED_WAIT)
-		informed = receive(i);
-	if (informed == LSH_INFORMED_WAIT && lsh_now_ns() > i->deadline)
-		return fail(i, LEASH_UNAVAILABLE, ETIMEDOUT, "no answer in time");
-	return informed;
+	lsh_stream_send_all(&i->stream, &i->out);
+	progress = parse(i);
+	return progress == LSH_WAIT ? receive(i) : progress;
 }
 
 /* ---- what its owner calls ---- */
@@ -241,19 +211,19 @@ lsh_informant_poll(const struct lsh_informant *i, struct pollfd *polled, int64_t
 	return i->state != DOWN;
 }
 
-enum lsh_informed
+enum lsh_progress
 lsh_informant_step(struct lsh_informant *i)
 {
-	enum lsh_informed informed = LSH_INFORMED_FAILED;
+	enum lsh_progress progress = LSH_FAILED;
 
 	lsh_answer_free(lsh_informant_take(i));
 	i->more = false;
 	if (i->state == CONNECTING)
-		informed = go_on_connecting(i);
+		progress = go_on_connecting(i);
 	else if (i->state == UP)
-		informed = go_on(i);
-	i->more = informed == LSH_INFORMED_HELLO || informed == LSH_INFORMED_REPLY;
-	return informed;
+		progress = go_on(i);
+	i->more = progress == LSH_GO_ON || progress == LSH_DONE;
+	return progress;
 }
 
 const leash_error *
@@ -352,7 +322,7 @@ lsh_answer_item(const struct redisReply *answer)
 
 	if (answer == NULL)
 		return item;
-	item.type = types[answer->type]; /* no other gets through the filter */
+	item.type = types[answer->type]; /* no other gets through the sieve */
 	if (item.type == LSH_INTEGER) {
 		item.integer = answer->integer;
 	} else if (item.type != LSH_NIL && item.type != LSH_ARRAY) {

@@ -3,7 +3,7 @@
  *   DOWN --connect--> CONNECTING --hello--> UP
  *   CONNECTING, UP --refused, broken, overdue, malformed--> DOWN, and the reason is kept
  *
- * Commands are sent in one go; their replies come one at a time, in order. hiredis builds them behind a filter: a reply
+ * Commands are sent in one go; their replies come one at a time, in order. hiredis builds them behind a sieve: a reply
  * of more bytes, elements or levels than such a server would give, or of another type, is LEASH_PROTOCOL. (hiredis
  * buffers without bound what does not make a reply, makes room for all elements that are announced, and frees arrays
  * level by level, on the stack.)
@@ -56,14 +56,8 @@ void lsh_informant_ask(struct lsh_informant *informant);
 /* What to poll for, and until when at most: writes up to one place, returns how many, and lowers `*until`. */
 nfds_t lsh_informant_poll(const struct lsh_informant *informant, struct pollfd *polled, int64_t *until);
 
-enum lsh_informed {
-	LSH_INFORMED_WAIT,
-	LSH_INFORMED_HELLO,  /* it is up */
-	LSH_INFORMED_REPLY,  /* here is the next one, until the next step. There may be more */
-	LSH_INFORMED_FAILED, /* it is down */
-};
-
-enum lsh_informed lsh_informant_step(struct lsh_informant *informant);
+/* GO_ON: it is up; DONE: here is the next reply, until the next step, and there may be more; FAILED: it is down. */
+enum lsh_progress lsh_informant_step(struct lsh_informant *informant);
 
 /* Why it is down, with a text that names it: as of lsh_connector_step(), UNAVAILABLE, PROTOCOL or NO_MEMORY. */
 const leash_error *lsh_informant_trouble(const struct lsh_informant *informant);

@@ -8,8 +8,6 @@
 #include "base/thread.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,9 +19,10 @@ lsh_node_kick(struct lsh_node *n)
 
 	if (atomic_exchange(&n->kicked, true))
 		return;
-	if ((parker = atomic_load(&n->parker)) != NULL)
+	if ((parker = atomic_load(&n->parker)) != NULL) /* it serves: it looks at `kicked` before it polls n->kick */
 		lsh_unpark(parker);
-	eventfd_write(n->kick, 1); /* does not block: the counter is far from full */
+	else
+		eventfd_write(n->kick, 1); /* does not block: the counter is far from full */
 }
 
 static void

@@ -2,7 +2,7 @@
  *
  * Each of the two connections is a line:
  *
- *   DOWN --reconnect_at has come--> CONNECTING --hello--> UP --broke--> BROKEN --seats empty--> DOWN
+ *   DOWN --reconnect_at has come--> CONNECTING --hello--> UP --broke--> BROKEN --seats vacant-> DOWN
  *             ^                     |
  *             +------- failed ------+   (back-off: 10 ms doubling to 250 ms, the upper half by chance)
  *
@@ -14,7 +14,6 @@
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/thread.h"
 #include "base/token.h"
 
@@ -179,11 +178,11 @@ step(struct lsh_node *n, struct lsh_node_line *line)
 {
 	struct lsh_hello hello = {0};
 	leash_error err = {0};
-	enum lsh_connecting progress = lsh_connector_step(line->connector, &hello, &err);
+	enum lsh_progress progress = lsh_connector_step(line->connector, &hello, &err);
 
-	if (progress == LSH_CONNECTOR_FAILED)
+	if (progress == LSH_FAILED)
 		attempt_failed(n, line, &err, lsh_node_explain(n, &err));
-	else if (progress == LSH_CONNECTOR_DONE)
+	else if (progress == LSH_DONE)
 		connected(n, line, &hello);
 }
 

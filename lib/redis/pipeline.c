@@ -30,9 +30,7 @@
 #include "base/text.h"
 #include "redis/connection.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -95,20 +93,17 @@ place(struct lsh_pipeline *p, uint64_t number)
 	return &p->ring[number & (p->ring_size - 1)];
 }
 
+/* Of a broken connection: tell those whose answers will not come. False: there are none. The mutex is released
+ * meanwhile, and nobody else touches the ring. Only then may the next connection come: whoever is told sees to what it
+ * is to say over that one. */
 static bool
-has_to_tell(const struct lsh_pipeline *p)
-{
-	return p->conn.state == LSH_BROKEN && p->head < p->conn.tail;
-}
-
-/* Tell those whose answers will not come. The mutex is released meanwhile, and nobody else touches the ring. Only then
- * may the next connection come: whoever is told sees to what it is to say over that one. */
-static void
 tell_broken(struct lsh_pipeline *p)
 {
 	const uint64_t first = p->head, end = p->conn.tail, handed = p->conn.handed;
 	const enum lsh_outcome unknown = p->unknown;
 
+	if (p->conn.state != LSH_BROKEN || first == end)
+		return false;
 	p->head = end; /* nobody else tells them */
 	pthread_mutex_unlock(&p->conn.mutex);
 	for (uint64_t n = first; n < end; n++) {
@@ -120,6 +115,7 @@ tell_broken(struct lsh_pipeline *p)
 	pthread_mutex_lock(&p->conn.mutex);
 	p->conn.telling = false;
 	lsh_connection_seat_vacant(&p->conn);
+	return true;
 }
 
 /* Room for so many more commands. False: too many are on their way, or there is no memory. */
@@ -405,19 +401,23 @@ read_for_all(struct lsh_pipeline *p, const struct stay *stay)
 	seat_vacant(p);
 }
 
-/* The last that a thread does here, with the mutex held: let go of that, tell who is to be told, and hand on the
- * baton. */
+/* The last that a thread does here, with the mutex held: let go of that, and hand on the baton. */
 static void
-leave_pipeline(struct lsh_pipeline *p)
+hand_on_baton(struct lsh_pipeline *p)
 {
-	struct lsh_parker *next;
+	struct lsh_parker *next = choose_baton(p);
 
-	if (has_to_tell(p))
-		tell_broken(p);
-	next = choose_baton(p);
 	pthread_mutex_unlock(&p->conn.mutex);
 	if (next != NULL && p->baton == next)
 		lsh_unpark(next);
+}
+
+/* The same for a thread without a mutex of its own: it tells who is to be told. */
+static void
+leave_pipeline(struct lsh_pipeline *p)
+{
+	tell_broken(p);
+	hand_on_baton(p);
 }
 
 /* ---- callers ---- */
@@ -497,8 +497,7 @@ lsh_pipeline_flush(struct lsh_pipeline *p)
 {
 	pthread_mutex_lock(&p->conn.mutex);
 	flush(p);
-	if (has_to_tell(p))
-		tell_broken(p);
+	tell_broken(p);
 	pthread_mutex_unlock(&p->conn.mutex);
 }
 
@@ -563,9 +562,8 @@ lsh_pipeline_wait(struct lsh_pipeline *p, struct lsh_parker *parker, uint64_t ep
 	parker->at = p;
 	flush(p);
 	for (bool more = !over(arg); more; more = !over(arg) && lsh_now_ns() < deadline) {
-		if (has_to_tell(p))
-			tell_broken(p);
-		wait_once(p, &stay, epoch, number);
+		if (!tell_broken(p)) /* which may make it over */
+			wait_once(p, &stay, epoch, number);
 	}
 	parker->at = NULL;
 	if (is_on_its_way(p, epoch, number))
@@ -581,7 +579,7 @@ lsh_pipeline_leave(struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
 	pthread_mutex_lock(&p->conn.mutex);
 	if (is_on_its_way(p, epoch, number))
 		leave(p, number);
-	leave_pipeline(p);
+	hand_on_baton(p); /* of a connection that broke, whoever broke it tells */
 }
 
 void
@@ -604,6 +602,7 @@ lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 {
 	struct timeval t = {.tv_sec = 0, .tv_usec = RECV_US};
 	int flags = fcntl(stream.fd, F_GETFL);
+	int64_t now = lsh_now_ns();
 
 	if (!lsh_reader_reset(p->conn.reader))
 		return false;
@@ -619,6 +618,7 @@ lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 	p->left = p->refused = 0;
 	p->served = p->look_first = false;
 	p->soonest = LSH_NEVER;
+	p->heard = now != LSH_NEVER ? now : 0; /* the hello */
 	pthread_mutex_unlock(&p->conn.mutex);
 	return true;
 }
@@ -669,8 +669,7 @@ lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 	pthread_mutex_lock(&p->conn.mutex);
 	if (epoch == 0 || epoch == p->epoch)
 		break_connection(p, LSH_UNKNOWN);
-	if (has_to_tell(p))
-		tell_broken(p);
+	tell_broken(p);
 	pthread_mutex_unlock(&p->conn.mutex);
 }
 

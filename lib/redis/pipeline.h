@@ -41,13 +41,13 @@ enum lsh_appended {
 };
 
 /* `tell` tells the keeper, on any thread, that there is something to do: the connection broke, or both seats of a
- * broken one are empty now; somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for;
+ * broken one are vacant now; somebody has to come to lsh_pipeline_serve(), for commands that no other thread reads for;
  * there is room again for who was refused as LSH_PIPELINE_FULL; or lsh_pipeline_shrink() will have something to do. It
  * must not wait or call back. NULL: no memory or descriptors. Starts without a connection. */
 struct lsh_pipeline *lsh_pipeline_new(void (*tell)(void *keeper), void *keeper);
 void lsh_pipeline_free(struct lsh_pipeline *pipeline); /* when nobody is in it; NULL is allowed */
 
-/* Append a command: it gets its place in the order of all, and is sent with the next flush or await. Never waits:
+/* Append a command: it gets its place in the order of all, and is sent with the next flush or wait. Never waits:
  * callers hold the mutex of what they decided on, so that the order on the wire is the order of the decisions. The
  * caller sets done, reader, epoch and asking. `patience` (ns, from `now`) is how long the connection may take to answer
  * it before it counts as broken.
@@ -70,7 +70,7 @@ void lsh_pipeline_flush(struct lsh_pipeline *pipeline);
 void lsh_pipeline_wait(struct lsh_pipeline *pipeline, struct lsh_parker *parker, uint64_t epoch, uint64_t number,
                        bool (*over)(void *arg), void *arg, int64_t deadline);
 
-/* The thread that was to read for that command is not going to. */
+/* The thread that was to read for that command is not going to. Any mutex may be held: tells no ticket. */
 void lsh_pipeline_leave(struct lsh_pipeline *pipeline, uint64_t epoch, uint64_t number);
 
 /* Of the pipeline's own thread: flush, and read while there are commands for which no other thread reads, or until it
@@ -92,7 +92,7 @@ void lsh_pipeline_break_if_silent(struct lsh_pipeline *pipeline, int64_t since);
 void lsh_pipeline_break(struct lsh_pipeline *pipeline, uint64_t epoch);
 /* Give back what a burst needed, once the pipeline is quiet. Returns when to be called again; LSH_NEVER: not at all. */
 int64_t lsh_pipeline_shrink(struct lsh_pipeline *pipeline, int64_t now);
-/* The broken connection's, for closing, once both seats are empty; else LSH_NO_STREAM. */
+/* The broken connection's, for closing, once both seats are vacant; else LSH_NO_STREAM. */
 struct lsh_stream lsh_pipeline_detach(struct lsh_pipeline *pipeline);
 
 /* In a forked child: close the child's copies of the descriptors, and touch nothing else. */

@@ -131,20 +131,23 @@ take_in(struct lsh_pubsub *l, const struct lsh_message *m)
 	return true;
 }
 
-/* Hand out the messages that have come whole with `size` more bytes; -1: the connection has ended. False: it has, or
- * they are not what a Redis server says. */
+/* Hand out the messages that have come whole with `size` more bytes, and what TLS has deciphered behind them: poll()
+ * does not tell of that. -1: the connection has ended. False: it has, or they are not what a Redis server says. */
 static bool
 hand_out(struct lsh_pubsub *l, ssize_t size)
 {
 	const struct lsh_message *m;
 	int x;
 
-	if (size < 0 || (size > 0 && !lsh_reader_feed(l->conn.reader, l->conn.bytes, (size_t)size)))
-		return false;
-	while ((x = lsh_reader_next(l->conn.reader, &m)) > 0) {
-		if (!take_in(l, m))
+	do {
+		if (size < 0 || (size > 0 && !lsh_reader_feed(l->conn.reader, l->conn.bytes, (size_t)size)))
 			return false;
-	}
+		while ((x = lsh_reader_next(l->conn.reader, &m)) > 0) {
+			if (!take_in(l, m))
+				return false;
+		}
+		size = lsh_stream_is_pending(&l->conn.stream) ? lsh_connection_recv(&l->conn, MSG_DONTWAIT) : 0;
+	} while (x == 0 && size != 0);
 	return x == 0;
 }
 

@@ -1,7 +1,7 @@
 /* Replies, parsed by hiredis behind a sieve. It buffers without bound what does not make a message, so the bytes of the
- * message under way are counted here. With maxbuf = 0 it keeps its buffer for ever. That is made as large as it can get
- * at the start, so that no later feed allocates: renewals must not fail for memory. The pages behind what ordinary
- * answers use are given back to the system, which the buffer does not notice. */
+ * message under way are counted here. With maxbuf = 0 it keeps its buffer for ever. That of a `grown` reader is
+ * made as large as it can get at the start, so that no later feed allocates: renewals must not fail for memory. The
+ * pages behind what ordinary answers use are given back to the system, which the buffer does not notice. */
 #include "redis/reply.h"
 
 #include "base/list.h"
@@ -9,7 +9,6 @@
 #include "redis/sieve.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

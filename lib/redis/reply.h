@@ -2,7 +2,7 @@
  *
  * A reader is fed bytes and yields one message at a time: a scalar, or a flat array of up to LSH_ITEMS scalars, which
  * is all that leash ever asks for. On anything else, and on more than 64 KiB that do not make a message, it fails, and
- * so does the connection. Once made, a reader allocates nothing. One thread at a time. */
+ * so does the connection. One thread at a time. */
 #ifndef LSH_REDIS_REPLY_H
 #define LSH_REDIS_REPLY_H
 
@@ -15,7 +15,7 @@ enum {
 	LSH_READ_SIZE = 65536,  /* bytes to feed at most at a time */
 	LSH_PIECE_SIZE = 4096,  /* bytes to feed at a time, where most answers are small */
 	LSH_TEXT_SIZE = 8192,   /* of all strings of a message; what does not fit is cut off */
-	LSH_REPLY_TEXT = 232,   /* of what is kept of one string */
+	LSH_REPLY_TEXT = 232,   /* of what is kept of a refusal, or of an answer about a key */
 };
 
 enum lsh_type { LSH_NIL, LSH_INTEGER, LSH_STRING, LSH_STATUS, LSH_ERROR, LSH_ARRAY };

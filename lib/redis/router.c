@@ -18,8 +18,8 @@ struct lsh_router {
 	_Atomic size_t count;                             /* all are below that */
 	struct lsh_server *_Atomic ending;                /* one that is being given up */
 	_Atomic uint64_t commands_gone, connects_gone;
-	pthread_mutex_t mutex;                            /* held while a server is made or taken away; guards `closed` */
-	bool closed;
+	pthread_mutex_t mutex;                            /* held while a server is made or taken away, or `closed` set */
+	atomic_bool closed;
 	struct lsh_server *_Atomic servers[LSH_SERVERS];
 };
 

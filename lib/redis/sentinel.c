@@ -400,13 +400,13 @@ static bool
 go_on_asking(struct lsh_sentinel *s, struct post *p)
 {
 	const leash_error *trouble = lsh_informant_trouble(p->asked);
-	enum lsh_informed informed = lsh_informant_step(p->asked);
+	enum lsh_progress informed = lsh_informant_step(p->asked);
 
-	if (informed == LSH_INFORMED_REPLY) {
+	if (informed == LSH_DONE) {
 		questions[p->replies++].take(p, lsh_informant_reply(p->asked));
 		if (p->replies < QUESTIONS)
 			return false;
-	} else if (informed != LSH_INFORMED_FAILED || !p->asking) {
+	} else if (informed != LSH_FAILED || !p->asking) {
 		return false; /* if nothing was asked, the next question is, by another connection */
 	} else if (p->kept && trouble->sys_errno != ETIMEDOUT) {
 		begin_question(s, p, p->coming.number);
@@ -462,18 +462,18 @@ go_on_listening(struct lsh_sentinel *s, struct post *p)
 {
 	const struct lsh_arg args[] = {LSH_ARG("SUBSCRIBE"), LSH_ARG("+switch-master")};
 	int64_t now = lsh_now_ns();
-	enum lsh_informed informed = LSH_INFORMED_WAIT;
+	enum lsh_progress informed = LSH_WAIT;
 
 	if (!lsh_informant_is_down(p->news)) {
 		informed = lsh_informant_step(p->news);
 	} else if (wants_to_listen(p) && now >= p->subscribe_at && now != LSH_NEVER) {
 		lsh_informant_connect(p->news);
 		if (!lsh_informant_send(p->news, args, 2))
-			informed = LSH_INFORMED_FAILED;
+			informed = LSH_FAILED;
 	}
-	if (informed == LSH_INFORMED_REPLY)
+	if (informed == LSH_DONE)
 		hear(s, p, lsh_informant_reply(p->news));
-	else if (informed == LSH_INFORMED_FAILED)
+	else if (informed == LSH_FAILED)
 		end_listening(p, lsh_informant_trouble(p->news));
 }
 

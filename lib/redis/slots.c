@@ -76,9 +76,9 @@ lsh_slots_fault(const struct redisReply *slots, const char *asked, unsigned *ser
 		for (size_t n = 0; n < nodes; n++)
 			if (!lsh_range_node(slots, i, n, asked, &node))
 				return n == 0 ? "a master that is none" : "a replica that is none";
-		for (unsigned slot = first; slot <= last && nodes > 0; slot++, ++*served) {
-			if (had[slot])
-				return "a slot that two have";
+		for (unsigned slot = first; slot <= last; slot++, *served += nodes > 0) {
+			if (had[slot]) /* also of a range that nobody has: what is used is left by the first slot of a range */
+				return "a slot that is said twice";
 			had[slot] = true;
 		}
 	}

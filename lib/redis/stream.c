@@ -1,6 +1,8 @@
 #include "redis/stream.h"
 
+#include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "redis/resolve.h"
 #include "redis/tls.h"
 
@@ -68,6 +70,21 @@ lsh_stream_send(const struct lsh_stream *stream, const void *bytes, size_t size)
 	return send(stream->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void
+lsh_stream_send_all(const struct lsh_stream *stream, struct lsh_buffer *words)
+{
+	while (lsh_buffer_size(words) > 0) {
+		ssize_t n = lsh_stream_send(stream, words->bytes + words->first, lsh_buffer_size(words));
+
+		if (n >= 0)
+			words->first += (size_t)n;
+		else if (errno == EAGAIN)
+			return;
+		else if (errno != EINTR)
+			lsh_buffer_empty(words);
+	}
+}
+
 ssize_t
 lsh_stream_recv(const struct lsh_stream *stream, void *bytes, size_t size, int flags)
 {
@@ -86,6 +103,20 @@ bool
 lsh_stream_trouble(const struct lsh_stream *stream, leash_error *err)
 {
 	return stream->tls != NULL && lsh_tls_trouble(stream->tls, err);
+}
+
+leash_status
+lsh_stream_await(const struct lsh_stream *stream, ssize_t n, int64_t deadline, leash_error *err)
+{
+	const int e = n > 0 ? EAGAIN : n == 0 ? ECONNRESET : errno;
+	char text[LSH_ERRNO_TEXT];
+
+	if (e == EAGAIN || e == EINTR)
+		return lsh_now_ns() <= deadline ? LEASH_OK : lsh_fail(err, LEASH_UNAVAILABLE, ETIMEDOUT, "no answer in time");
+	if (e == EPROTO && lsh_stream_trouble(stream, err))
+		return err->status;
+	return lsh_fail(err, lsh_errno_status(e, LEASH_UNAVAILABLE), e, "%s",
+	                n == 0 ? "the server closed the connection" : lsh_errno_text(e, text));
 }
 
 void

@@ -3,10 +3,13 @@
 #ifndef LSH_REDIS_STREAM_H
 #define LSH_REDIS_STREAM_H
 
+#include "redis/buffer.h"
+
 #include <leash/status.h>
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct lsh_tls;
@@ -15,6 +18,10 @@ struct lsh_stream {
 	int fd;              /* to be polled; -1: there is none */
 	struct lsh_tls *tls; /* NULL: plain */
 };
+
+/* What a step comes to, where a thread must not block: the next one is due when what is polled for is ready or the time
+ * is over, or at once; or it was the last. */
+enum lsh_progress { LSH_WAIT, LSH_GO_ON, LSH_DONE, LSH_FAILED };
 
 #define LSH_NO_STREAM ((struct lsh_stream){.fd = -1})
 
@@ -31,6 +38,10 @@ int lsh_stream_connected(int fd);
  * them; after EAGAIN the same bytes are to be sent again, with or without others behind. */
 ssize_t lsh_stream_send(const struct lsh_stream *stream, const void *bytes, size_t size);
 
+/* Send as much of `words` as the connection takes. An error is not the end, but empties them: the server may have said
+ * why before it closed, and if it has not, then reading fails, too. */
+void lsh_stream_send_all(const struct lsh_stream *stream, struct lsh_buffer *words);
+
 /* As recv(), with MSG_DONTWAIT, MSG_PEEK or both as `flags`. With room for LSH_WIRE_MOST bytes it leaves none behind
  * that poll() would not tell of, but an end or a fault; who reads less at a time asks lsh_stream_is_pending() before
  * each poll(), and so does its first reader. */
@@ -41,6 +52,10 @@ enum { LSH_WIRE_MOST = 40960 };
 
 /* Why it failed, where errno says EPROTO. False: it did not. */
 bool lsh_stream_trouble(const struct lsh_stream *stream, leash_error *err);
+
+/* Is the answer still to come, after a recv without waiting that returned `n`? LEASH_OK: it may, by `deadline`. Else
+ * `*err` is why not: the connection failed, or ended, or it takes too long. */
+leash_status lsh_stream_await(const struct lsh_stream *stream, ssize_t n, int64_t deadline, leash_error *err);
 
 /* Nothing comes or goes any more, and whoever waits for it wakes. The descriptor stays. */
 void lsh_stream_break(const struct lsh_stream *stream);

@@ -8,19 +8,19 @@
 
 /* Sleep until it says something. If that is not `wanted`, say why. */
 static leash_status
-await(struct lsh_informant *i, enum lsh_informed wanted, leash_error *err)
+await(struct lsh_informant *i, enum lsh_progress wanted, leash_error *err)
 {
 	const leash_error *why = lsh_informant_trouble(i);
-	enum lsh_informed informed;
+	enum lsh_progress progress;
 
-	while ((informed = lsh_informant_step(i)) == LSH_INFORMED_WAIT) {
+	while ((progress = lsh_informant_step(i)) == LSH_WAIT) {
 		int64_t until = LSH_NEVER;
 		struct pollfd polled;
 		nfds_t n = lsh_informant_poll(i, &polled, &until);
 
 		lsh_poll_until(&polled, n, until);
 	}
-	if (informed == wanted)
+	if (progress == wanted)
 		return LEASH_OK;
 	if (err != NULL)
 		*err = *why;
@@ -41,7 +41,7 @@ lsh_talk_open(struct lsh_informant **out, const struct lsh_uri *uri, enum lsh_wa
 	if (*out == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "%.120s: out of memory for a connection", uri->shown);
 	lsh_informant_connect(*out);
-	status = await(*out, LSH_INFORMED_HELLO, err);
+	status = await(*out, LSH_GO_ON, err);
 	if (status != LEASH_OK) {
 		lsh_informant_free(*out);
 		*out = NULL;
@@ -55,7 +55,7 @@ lsh_talk_hear(struct lsh_informant *i, const struct redisReply **answer, leash_e
 	leash_status status;
 
 	lsh_informant_ask(i);
-	status = await(i, LSH_INFORMED_REPLY, err);
+	status = await(i, LSH_DONE, err);
 	if (status == LEASH_OK)
 		*answer = lsh_informant_reply(i);
 	return status;

@@ -9,7 +9,6 @@
 
 #include <leash/status.h>
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum {

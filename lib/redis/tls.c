@@ -192,7 +192,7 @@ take(struct lsh_tls *t, char *bytes, size_t size, bool peek)
 
 /* ---- shaking hands ---- */
 
-static enum lsh_shaken
+static enum lsh_progress
 give_up(struct lsh_tls *t, leash_error *err)
 {
 	if (t->trouble.status == LEASH_OK)
@@ -200,10 +200,10 @@ give_up(struct lsh_tls *t, leash_error *err)
 		     "the server closed the connection in the middle of the TLS handshake" :
 		     "the server closed the connection instead of speaking TLS");
 	*err = t->trouble;
-	return LSH_SHAKE_FAILED;
+	return LSH_FAILED;
 }
 
-static enum lsh_shaken
+static enum lsh_progress
 shake(struct lsh_tls *t, leash_error *err)
 {
 	char text[LSH_ERRNO_TEXT];
@@ -214,12 +214,12 @@ shake(struct lsh_tls *t, leash_error *err)
 
 		flush(t); /* also if it failed: the server is told why */
 		if (n == 1)
-			return LSH_SHAKEN;
+			return LSH_DONE;
 		if (over)
 			return give_up(t, err);
 		n = fetch(t, MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN)
-			return LSH_SHAKING;
+			return LSH_WAIT;
 		if (n < 0 && errno == ECONNRESET)
 			t->ended = true;
 		else if (n < 0 && errno != EINTR)
@@ -227,10 +227,10 @@ shake(struct lsh_tls *t, leash_error *err)
 	}
 }
 
-enum lsh_shaken
+enum lsh_progress
 lsh_tls_step(struct lsh_tls *t, leash_error *err)
 {
-	enum lsh_shaken shaken;
+	enum lsh_progress shaken;
 
 	enter(t);
 	shaken = shake(t, err);

@@ -24,15 +24,13 @@ struct lsh_tls *lsh_tls_new(int fd, struct lsh_tls_context *context, const struc
                             const char *host);
 void lsh_tls_free(struct lsh_tls *tls); /* when nobody is in it; NULL is allowed */
 
-enum lsh_shaken { LSH_SHAKING, LSH_SHAKEN, LSH_SHAKE_FAILED };
-
 /* Go on shaking hands as far as possible; and, for that thread alone, what to poll the connection for then, and whether
  * the server has said anything at all. FAILED fills in `*err`, with what comes behind "rediss://host: " as its text:
  *   DENIED       we do not trust the server, or it does not trust us
  *   PROTOCOL     it does not speak TLS, or none that we speak
  *   UNAVAILABLE  the connection broke
  *   NO_MEMORY */
-enum lsh_shaken lsh_tls_step(struct lsh_tls *tls, leash_error *err);
+enum lsh_progress lsh_tls_step(struct lsh_tls *tls, leash_error *err);
 short lsh_tls_events(struct lsh_tls *tls);
 bool lsh_tls_has_heard(struct lsh_tls *tls);
 

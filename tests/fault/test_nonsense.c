@@ -416,6 +416,18 @@ static const char *const garbage[] = {
 	"+OK\r+OK\r\n", "\x01\x02\x03\r\n", "*3\r\n:0\r\n:1\r\nx", "!5\r\nERROR\r\n",
 };
 
+/* It may become an answer if more comes. */
+static bool
+is_beginning(const char *text)
+{
+	static const char *const beginnings[] = {":1\n", "$536870912\r\n", "$4611686018427387904\r\n", "*17\r\n"};
+
+	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+		if (strcmp(text, beginnings[i]) == 0)
+			return true;
+	return false;
+}
+
 static void
 garbage_is_a_protocol_error_and_holds_nothing(void **state)
 {
@@ -432,6 +444,7 @@ garbage_is_a_protocol_error_and_holds_nothing(void **state)
 	for (size_t i = 0; i < N + CLIENTS; i++) {
 		leash_lock *asking = locks[i % CLIENTS];
 		size_t accepted;
+		int64_t began;
 		leash_status status;
 
 		/* once: the next one gets its own answer */
@@ -442,9 +455,13 @@ garbage_is_a_protocol_error_and_holds_nothing(void **state)
 		if (i >= N)
 			continue;
 
-		/* `$536870912` and its like are only the beginning of something: there is no answer at all */
 		accepted = fake_accepted(fake);
 		feel(ASK, garbage[i], FOR_EVER);
+		began = step_time_us();
+		status = leash_lock_acquire(asking, 0, &err);
+		assert_status(is_beginning(garbage[i]) ? LEASH_UNAVAILABLE : LEASH_PROTOCOL, status);
+		if (status == LEASH_PROTOCOL) /* at once, and not when its time is over */
+			assert_true(step_time_us() - began < patience_ms() * 1000 / 2);
 		mood.asked[ASK] = 0;
 		do {
 			status = leash_lock_acquire(asking, 100, &err);

@@ -129,7 +129,8 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 	if (command->then != NULL)
 		command->then(command);
 	atomic_store(&command->over, true);
-	lsh_unpark(parker);
+	if (parker != &lsh_self()->parker) /* a thread does not wake itself, as in the library */
+		lsh_unpark(parker);
 	command_drop(command);
 	atomic_fetch_add(&line->answered, outcome == LSH_ANSWERED);
 	atomic_fetch_add(&line->ended, 1);

@@ -206,7 +206,7 @@ close_dial(void)
 	lsh_uri_clear(&uri);
 }
 
-enum lsh_connecting
+enum lsh_progress
 step(void)
 {
 	memset(&hello, 0, sizeof hello);
@@ -228,13 +228,13 @@ wait_for_dial(int64_t deadline, bool shortly)
 	poll(&p, 1, shortly ? 1 : (int)(left / LSH_MS + 1));
 }
 
-enum lsh_connecting
+enum lsh_progress
 attempt(int64_t deadline, struct puppet *f, struct puppet *g)
 {
-	enum lsh_connecting progress;
+	enum lsh_progress progress;
 
 	lsh_connector_start(connector, deadline);
-	while ((progress = step()) == LSH_CONNECTOR_WAIT) {
+	while ((progress = step()) == LSH_WAIT) {
 		wait_for_dial(deadline, f != NULL || g != NULL);
 		if (f != NULL)
 			puppet_step(f);
@@ -250,10 +250,10 @@ ample(void)
 	return await_limit_ns(30);
 }
 
-enum lsh_connecting
+enum lsh_progress
 dial_to(const char *text, const char *name, const char *channel)
 {
-	enum lsh_connecting progress;
+	enum lsh_progress progress;
 
 	open_dial(text, name, channel);
 	progress = attempt(ample(), NULL, NULL);
@@ -269,9 +269,9 @@ check_contains(const char *text, const char *part)
 }
 
 void
-check_failed(enum lsh_connecting progress, leash_status status, const char *part)
+check_failed(enum lsh_progress progress, leash_status status, const char *part)
 {
-	if (progress != LSH_CONNECTOR_FAILED)
+	if (progress != LSH_FAILED)
 		fail_msg("it did not fail with %s, %s", leash_status_name(status), part);
 	if (err.status != status)
 		fail_msg("%s is not what was expected, %s: %s", leash_status_name(err.status), leash_status_name(status), err.text);

@@ -64,15 +64,15 @@ extern leash_error err;        /* and what it said */
 void open_dial(const char *text, const char *name, const char *channel);
 void close_dial(void);
 /* A step that cannot go on has to say when it wants to. */
-enum lsh_connecting step(void);
+enum lsh_progress step(void);
 void wait_for_dial(int64_t deadline, bool shortly);
 /* The puppets, which may be NULL, take their steps meanwhile. */
-enum lsh_connecting attempt(int64_t deadline, struct puppet *f, struct puppet *g);
+enum lsh_progress attempt(int64_t deadline, struct puppet *f, struct puppet *g);
 /* For what does not take all its time. */
 int64_t ample(void);
-enum lsh_connecting dial_to(const char *text, const char *name, const char *channel);
+enum lsh_progress dial_to(const char *text, const char *name, const char *channel);
 void check_contains(const char *text, const char *part);
-void check_failed(enum lsh_connecting progress, leash_status status, const char *part);
+void check_failed(enum lsh_progress progress, leash_status status, const char *part);
 void await_readable(int fd);
 
 /* ---- a real server ---- */

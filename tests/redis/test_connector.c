@@ -165,7 +165,7 @@ a_unix_socket_whose_queue_is_full_fails_the_attempt(void **state)
 static void
 a_socket_that_met_itself_is_no_server(void **state)
 {
-	enum lsh_connecting progress;
+	enum lsh_progress progress;
 	char text[64];
 
 	(void)state;
@@ -201,7 +201,7 @@ check_stops(const char *text, struct puppet *f)
 		open_dial(text, "leash-test", n % 2 != 0 ? "ch" : NULL);
 		lsh_connector_start(connector, ample());
 		for (unsigned i = 0; i < n && !ended; i++) {
-			ended = step() != LSH_CONNECTOR_WAIT;
+			ended = step() != LSH_WAIT;
 			if (!ended)
 				wait_for_dial(LSH_NEVER, f != NULL);
 			if (f != NULL)
@@ -248,11 +248,11 @@ a_dial_that_was_stopped_can_be_started_again(void **state)
 	for (int n = 0; n < 4; n++) {
 		lsh_connector_start(connector, ample());
 		for (int i = 0; i < n; i++)
-			if (step() == LSH_CONNECTOR_DONE)
+			if (step() == LSH_DONE)
 				close(hello.stream.fd), lsh_connector_start(connector, ample());
 		if (n % 2 == 0)
 			lsh_connector_stop(connector);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 		check_hello();
 		close(hello.stream.fd);
 		assert_int_equal(lsh_connector_poll(connector, &until).fd, -1);
@@ -273,7 +273,7 @@ a_socket_that_is_discarded_is_reset(void **state)
 	open_dial(f.uri, "leash-test", NULL);
 	lsh_connector_start(connector, ample());
 	while (!f.heard) {
-		assert_int_equal(step(), LSH_CONNECTOR_WAIT);
+		assert_int_equal(step(), LSH_WAIT);
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 	}
@@ -299,7 +299,7 @@ a_dial_without_memory_fails_or_does_without(void **state)
 		fail_at = n;
 		connector = lsh_connector_new(&uri, LSH_WANT_SERVER, "leash-test", "ch");
 		if (connector != NULL) {
-			done = attempt(ample(), NULL, NULL) == LSH_CONNECTOR_DONE;
+			done = attempt(ample(), NULL, NULL) == LSH_DONE;
 			if (done)
 				close(hello.stream.fd);
 			else
@@ -313,10 +313,10 @@ a_dial_without_memory_fails_or_does_without(void **state)
 
 	/* no memory to ask with, but an address that worked */
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 	close(hello.stream.fd);
 	fail_at = 1;
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 	assert_int_equal(fail_at, 0);
 	close(hello.stream.fd);
 	close_dial();
@@ -405,7 +405,7 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 		assert_int_equal(count_in_memory(complement, LENGTH), !in_file);
 
 		lsh_connector_start(connector, ample());
-		while (step() == LSH_CONNECTOR_WAIT && !(what == 3 && f.heard)) {
+		while (step() == LSH_WAIT && !(what == 3 && f.heard)) {
 			wait_for_dial(LSH_NEVER, true);
 			if (what != 3 || !f.heard) {
 				char bytes[1024];
@@ -454,7 +454,7 @@ a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt(void **sta
 	sodium_memzero(text, 128);
 	lsh_connector_start(connector, ample());
 	do {
-		assert_int_equal(step(), LSH_CONNECTOR_WAIT);
+		assert_int_equal(step(), LSH_WAIT);
 		wait_for_dial(LSH_NEVER, true);
 	} while (!(lsh_connector_poll(connector, &until).events & POLLIN)); /* connected, and handshake */
 	assert_true(lsh_connector_poll(connector, &until).events & POLLOUT);

@@ -49,7 +49,7 @@ static void
 a_hello_over_a_unix_socket_tells_who_the_server_is(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_to(server_uri(server), "leash-test-1", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(server_uri(server), "leash-test-1", NULL), LSH_DONE);
 	check_hello();
 	assert_true(hello.server_us > 0);
 	assert_true(fcntl(hello.stream.fd, F_GETFD) & FD_CLOEXEC);
@@ -62,7 +62,7 @@ static void
 a_hello_over_tcp_tells_who_the_server_is(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test-2", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test-2", NULL), LSH_DONE);
 	check_hello();
 	assert_true(fcntl(hello.stream.fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(hello.stream.fd, F_GETFL) & O_NONBLOCK);
@@ -83,7 +83,7 @@ a_dial_may_be_used_again_and_may_have_no_name(void **state)
 	(void)state;
 	open_dial(server_uri(server), NULL, NULL);
 	for (size_t i = 0; i < COUNT(fds); i++) {
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 		check_hello();
 		fds[i] = hello.stream.fd;
 		check_says("PING\r\n", "+PONG\r\n");
@@ -108,7 +108,7 @@ localhost_is_found_if_the_system_knows_it(void **state)
 		return;
 	}
 	freeaddrinfo(list);
-	assert_int_equal(dial_to(text, NULL, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(text, NULL, NULL), LSH_DONE);
 	check_hello();
 	close(hello.stream.fd);
 }
@@ -117,7 +117,7 @@ static void
 a_subscription_is_confirmed_before_the_dial_is_done(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test", "leash:some-client"), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test", "leash:some-client"), LSH_DONE);
 	check_hello();
 	assert_int_equal(hello.server_us, 0);
 	assert_int_equal(server_integer(server, "PUBLISH %s %s", "leash:some-client", "g token 1"), 1);
@@ -133,12 +133,12 @@ the_database_is_selected_but_not_for_a_subscription(void **state)
 	(void)state;
 	server_text(server, "SET %s %s", "where", "0");
 	snprintf(text, sizeof text, "%s/5", server_uri_tcp(server));
-	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DONE);
 	check_says("EXISTS where\r\n", ":0\r\n");
 	close(hello.stream.fd);
 
 	snprintf(text, sizeof text, "%s/16383", server_uri_tcp(server));
-	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_DONE);
 	close(hello.stream.fd);
 }
 
@@ -162,7 +162,7 @@ a_hello_of_any_length_is_sent_to_its_end(void **state)
 	(void)state;
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
-	assert_int_equal(dial_to(server_uri(server), name, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(server_uri(server), name, NULL), LSH_DONE);
 	check_hello();
 	found = strstr(server_text(server, "CLIENT LIST"), name);
 	assert_non_null(found);
@@ -179,11 +179,11 @@ a_password_opens_and_a_wrong_one_does_not(void **state)
 
 	(void)state;
 	snprintf(text, sizeof text, "redis://:open%%20sesame@127.0.0.1:%d", server_port(closed));
-	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DONE);
 	check_says("PING\r\n", "+PONG\r\n");
 	close(hello.stream.fd);
 	snprintf(text, sizeof text, "unix://default:open%%20sesame@%s", server_socket(closed));
-	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(text, "leash-test", "channel"), LSH_DONE);
 	close(hello.stream.fd);
 
 	snprintf(text, sizeof text, "redis://:barley-groats@127.0.0.1:%d", server_port(closed));
@@ -223,7 +223,7 @@ a_password_is_not_shown_when_the_server_repeats_it(void **state)
 }
 
 /* As a user that may do everything but what the rules take away. */
-static enum lsh_connecting
+static enum lsh_progress
 dial_as_user(const char *rule, const char *path, const char *channel)
 {
 	char text[128];
@@ -237,16 +237,16 @@ static void
 a_user_may_do_without_what_a_hello_does_not_need(void **state)
 {
 	(void)state;
-	assert_int_equal(dial_as_user("+@all", "", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_as_user("+@all", "", NULL), LSH_DONE);
 	check_hello();
 	check_says("ACL WHOAMI\r\n", "$6\r\nworker\r\n");
 	close(hello.stream.fd);
 
-	assert_int_equal(dial_as_user("-client", "", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_as_user("-client", "", NULL), LSH_DONE);
 	check_hello();
 	close(hello.stream.fd);
 
-	assert_int_equal(dial_as_user("-info", "", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_as_user("-info", "", NULL), LSH_DONE);
 	assert_string_equal(hello.run_id, "");
 	assert_int_equal(hello.version, 0);
 	assert_int_equal(hello.uptime_ms, -1);
@@ -289,7 +289,7 @@ a_cluster_says_that_it_is_one(void **state)
 	(void)state;
 	snprintf(port, sizeof port, "%d", socket_free_port()); /* of the cluster's own connections */
 	cluster = server_start((const char *const[]){"--cluster-enabled", "yes", "--cluster-port", port, NULL});
-	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_DONE);
 	assert_true(hello.cluster);
 	close(hello.stream.fd);
 	snprintf(text, sizeof text, "%s?db=1", server_uri(cluster));

@@ -61,7 +61,7 @@ odd_answers_are_told_from_one_another(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++)
 		for (int at_once = 0; at_once < 2; at_once++) {
 			struct puppet f;
-			enum lsh_connecting progress;
+			enum lsh_progress progress;
 
 			puppet_start(&f, cases[i].says);
 			f.closes = cases[i].closes;
@@ -69,7 +69,7 @@ odd_answers_are_told_from_one_another(void **state)
 			open_dial(f.uri, "leash-test", NULL);
 			progress = attempt(ample(), &f, NULL);
 			if (cases[i].status == LEASH_OK) {
-				assert_int_equal(progress, LSH_CONNECTOR_DONE);
+				assert_int_equal(progress, LSH_DONE);
 				assert_int_equal(hello.server_us, INT64_C(1700000000000007));
 				close(hello.stream.fd);
 			} else {
@@ -94,7 +94,7 @@ half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 	f.says = SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK;
 	f.size = strlen(f.says);
 	f.closes = false;
-	assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
 	assert_int_equal(hello.version, 0x07000f);
 	close(hello.stream.fd);
 	puppet_stop(&f);
@@ -133,7 +133,7 @@ what_info_says_is_read_for_what_it_is(void **state)
 		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" REPLICATION_OK MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
 		puppet_start(&f, says);
 		open_dial(f.uri, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
 		assert_string_equal(hello.run_id, cases[i].run_id);
 		assert_int_equal(hello.version, cases[i].version);
 		assert_int_equal(hello.uptime_ms, cases[i].uptime_ms);
@@ -175,7 +175,7 @@ what_info_says_of_replicas_is_read_for_what_it_is(void **state)
 		snprintf(says, sizeof says, SETNAME_OK INFO_OK "$%zu\r\n%s\r\n" MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
 		puppet_start(&f, says);
 		open_dial(f.uri, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
 		assert_int_equal(hello.replica, cases[i].replica);
 		assert_int_equal(hello.alone, cases[i].alone);
 		close(hello.stream.fd);
@@ -213,7 +213,7 @@ what_info_says_of_eviction_is_read_for_what_it_is(void **state)
 		snprintf(says, sizeof says, SETNAME_OK INFO_OK REPLICATION_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
 		puppet_start(&f, says);
 		open_dial(f.uri, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
 		assert_string_equal(hello.eviction, cases[i].eviction);
 		close(hello.stream.fd);
 		close_dial();
@@ -261,7 +261,7 @@ what_comes_behind_the_hello_is_left_in_the_socket(void **state)
 		snprintf(says, sizeof says, "%s%.*s", hello_said, (int)n, more);
 		puppet_start(&f, says);
 		open_dial(f.uri, "leash-test", "ch");
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
 		for (size_t got = 0; got < n;) {
 			ssize_t some;
 
@@ -303,7 +303,7 @@ a_server_that_repeats_what_it_hears_does_not_get_the_password_shown(void **state
 		f.echoes = says[i] == NULL;
 		snprintf(text, sizeof text, "redis://:hunter2hunter2@127.0.0.1:%d", f.port);
 		open_dial(text, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_FAILED);
+		assert_int_equal(attempt(ample(), &f, NULL), LSH_FAILED);
 		assert_true(err.status == LEASH_DENIED || err.status == LEASH_PROTOCOL);
 		assert_null(strstr(err.text, "unter2"));
 		if (i == 3)

@@ -56,12 +56,12 @@ stop(void **state)
 	return 0;
 }
 
-static enum lsh_informed
+static enum lsh_progress
 next(struct lsh_informant *informant)
 {
-	enum lsh_informed informed;
+	enum lsh_progress informed;
 
-	while ((informed = lsh_informant_step(informant)) == LSH_INFORMED_WAIT) {
+	while ((informed = lsh_informant_step(informant)) == LSH_WAIT) {
 		int64_t until = LSH_NEVER;
 		struct pollfd polled;
 		nfds_t n = lsh_informant_poll(informant, &polled, &until);
@@ -80,7 +80,7 @@ connector(const struct lsh_uri *to)
 	assert_true(lsh_informant_is_down(informant));
 	lsh_informant_connect(informant);
 	assert_false(lsh_informant_is_down(informant));
-	if (next(informant) != LSH_INFORMED_HELLO)
+	if (next(informant) != LSH_GO_ON)
 		fail_msg("%s", lsh_informant_trouble(informant)->text);
 	return informant;
 }
@@ -96,7 +96,7 @@ echo(struct lsh_informant *informant, const char *text)
 static void
 must_say(struct lsh_informant *informant, const char *text)
 {
-	if (next(informant) != LSH_INFORMED_REPLY)
+	if (next(informant) != LSH_DONE)
 		fail_msg("%s", lsh_informant_trouble(informant)->text);
 	assert_string_equal(lsh_answer_item(lsh_informant_reply(informant)).text, text);
 }
@@ -106,7 +106,7 @@ must_fail(struct lsh_informant *informant, leash_status status, const char *part
 {
 	const leash_error *trouble = lsh_informant_trouble(informant);
 
-	assert_int_equal(next(informant), LSH_INFORMED_FAILED);
+	assert_int_equal(next(informant), LSH_FAILED);
 	if (trouble->status != status || strstr(trouble->text, part) == NULL || strstr(trouble->text, uri.shown) == NULL)
 		fail_msg("%s: %s", leash_status_name(trouble->status), trouble->text);
 	assert_true(lsh_informant_is_down(informant));
@@ -152,13 +152,13 @@ one_that_hangs_keeps_no_other_waiting(void **state)
 	silent = true;
 	echo(hanging, "anything");
 	lsh_informant_ask(hanging);
-	await_true(lsh_informant_step(hanging) == LSH_INFORMED_WAIT && fake_count(fake, "ECHO") == 1);
+	await_true(lsh_informant_step(hanging) == LSH_WAIT && fake_count(fake, "ECHO") == 1);
 	silent = false;
 	echo(other, "hello");
 	lsh_informant_ask(other);
 	while (!heard) {
-		assert_int_equal(lsh_informant_step(hanging), LSH_INFORMED_WAIT);
-		heard = lsh_informant_step(other) == LSH_INFORMED_REPLY;
+		assert_int_equal(lsh_informant_step(hanging), LSH_WAIT);
+		heard = lsh_informant_step(other) == LSH_DONE;
 	}
 	assert_string_equal(lsh_answer_item(lsh_informant_reply(other)).text, "hello");
 	lsh_informant_free(hanging);
@@ -181,10 +181,10 @@ who_says_ever_more_keeps_no_other_waiting(void **state)
 	informant = connector(&uri);
 	assert_int_equal(fake_send(fake, words, 4 * WORDS), 1);
 	for (; heard < WORDS; heard++) {
-		assert_int_equal(next(informant), LSH_INFORMED_REPLY);
+		assert_int_equal(next(informant), LSH_DONE);
 		assert_int_equal(wanted_at(informant), 0);
 	}
-	assert_int_equal(lsh_informant_step(informant), LSH_INFORMED_WAIT);
+	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
 	assert_true(wanted_at(informant) > 0);
 	lsh_informant_free(informant);
 	free(words);
@@ -201,11 +201,11 @@ what_is_said_unasked_is_no_reply_unless_it_was_wanted(void **state)
 	must_fail(informant, LEASH_PROTOCOL, "it answers what it was not asked");
 	/* nor right behind what was asked for, where it would be taken for the reply to the next question */
 	lsh_informant_connect(informant);
-	assert_int_equal(next(informant), LSH_INFORMED_HELLO);
+	assert_int_equal(next(informant), LSH_GO_ON);
 	silent = true;
 	echo(informant, "x");
 	lsh_informant_ask(informant);
-	await_true(lsh_informant_step(informant) == LSH_INFORMED_WAIT && fake_count(fake, "ECHO") == 1);
+	await_true(lsh_informant_step(informant) == LSH_WAIT && fake_count(fake, "ECHO") == 1);
 	assert_true(fake_send(fake, "+x\r\n+y\r\n", 8) > 0);
 	must_fail(informant, LEASH_PROTOCOL, "it answers what it was not asked");
 	lsh_informant_free(informant);
@@ -213,7 +213,7 @@ what_is_said_unasked_is_no_reply_unless_it_was_wanted(void **state)
 	options.unasked = true;
 	informant = connector(&uri);
 	assert_true(fake_send(fake, news, sizeof news - 1) > 0);
-	assert_int_equal(next(informant), LSH_INFORMED_REPLY);
+	assert_int_equal(next(informant), LSH_DONE);
 	assert_string_equal(lsh_answer_item(lsh_answer_at(lsh_informant_reply(informant), 2)).text, "news");
 	lsh_informant_free(informant);
 }
@@ -239,7 +239,7 @@ how_much_is_too_much_depends_on_what_is_asked_for(void **state)
 	for (int i = 0; i < 8; i++)
 		echo(informant, much);
 	for (int i = 0; i < 8; i++) {
-		assert_int_equal(next(informant), LSH_INFORMED_REPLY);
+		assert_int_equal(next(informant), LSH_DONE);
 		assert_int_equal(lsh_answer_item(lsh_informant_reply(informant)).length, SIZE);
 	}
 	lsh_informant_free(informant);
@@ -277,16 +277,16 @@ the_time_begins_with_the_question_and_ends_with_the_last_reply(void **state)
 	options.timeout = 300 * LSH_MS;
 	informant = connector(&uri);
 	assert_true(wanted_at(informant) <= 0); /* once more, for what may have come behind the hello */
-	assert_int_equal(lsh_informant_step(informant), LSH_INFORMED_WAIT);
+	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
 	assert_true(wanted_at(informant) == LSH_NEVER);
 	await_ms(400);
-	assert_int_equal(lsh_informant_step(informant), LSH_INFORMED_WAIT);
+	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
 	begun = lsh_now_ns();
 	echo(informant, "in time");
 	lsh_informant_ask(informant);
 	assert_true(wanted_at(informant) >= begun + options.timeout);
 	must_say(informant, "in time");
-	assert_int_equal(lsh_informant_step(informant), LSH_INFORMED_WAIT);
+	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
 	assert_true(wanted_at(informant) == LSH_NEVER);
 	silent = true;
 	begun = lsh_now_ns();
@@ -313,9 +313,9 @@ one_that_is_down_says_why_until_it_is_dialed_again(void **state)
 	echo(informant, "forgotten"); /* with the attempt that it was for */
 	lsh_informant_connect(informant);
 	echo(informant, "anew");
-	assert_int_equal(next(informant), LSH_INFORMED_HELLO);
+	assert_int_equal(next(informant), LSH_GO_ON);
 	must_say(informant, "anew");
-	assert_int_equal(lsh_informant_step(informant), LSH_INFORMED_WAIT);
+	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
 	assert_true(wanted_at(informant) == LSH_NEVER);
 	assert_false(fake_saw(fake, "forgotten"));
 	lsh_informant_free(informant);
@@ -334,7 +334,7 @@ nothing_is_left_of_it_in_whatever_state_it_ends(void **state)
 		if (i % 4 > 0)
 			lsh_informant_connect(informant);
 		if (i % 4 > 1)
-			assert_int_equal(next(informant), LSH_INFORMED_HELLO);
+			assert_int_equal(next(informant), LSH_GO_ON);
 		if (i % 4 > 2) {
 			echo(informant, "kept");
 			must_say(informant, "kept");

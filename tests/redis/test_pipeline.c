@@ -40,20 +40,20 @@ connect_to(const char *to)
 	struct lsh_uri parsed;
 	struct lsh_connector *connector;
 	struct lsh_hello hello = {.stream = LSH_NO_STREAM};
-	enum lsh_connecting progress;
+	enum lsh_progress progress;
 	leash_error err;
 
 	assert_int_equal(lsh_uri_parse(&parsed, to, &err), LEASH_OK);
 	connector = lsh_connector_new(&parsed, LSH_WANT_SERVER, "test", NULL);
 	assert_non_null(connector);
 	lsh_connector_start(connector, lsh_now_ns() + PATIENT_NS);
-	while ((progress = lsh_connector_step(connector, &hello, &err)) == LSH_CONNECTOR_WAIT) {
+	while ((progress = lsh_connector_step(connector, &hello, &err)) == LSH_WAIT) {
 		int64_t deadline;
 		struct pollfd polled = lsh_connector_poll(connector, &deadline);
 
 		poll(&polled, 1, 1000);
 	}
-	assert_int_equal(progress, LSH_CONNECTOR_DONE);
+	assert_int_equal(progress, LSH_DONE);
 	lsh_connector_free(connector);
 	lsh_uri_clear(&parsed);
 	return hello.stream;
@@ -318,6 +318,183 @@ nobody_waits_for_a_thread_that_was_to_read_and_does_not_come(void **state)
 	await_true(line->answered == 3);
 	command_drop(absent);
 	line_stop(line);
+}
+
+/* ---- one thread, which has the other end of the connection, too ---- */
+
+static int times_told; /* the keeper */
+
+static void
+note_news(void *keeper)
+{
+	(void)keeper;
+	times_told++;
+}
+
+/* A pipeline without a thread of its own. `*peer` is the other end. */
+static struct line
+line_to_peer(int *peer)
+{
+	struct line line = {.pipeline = lsh_pipeline_new(note_news, NULL)};
+	int fds[2];
+
+	assert_non_null(line.pipeline);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	*peer = fds[1];
+	line_attach(&line, (struct lsh_stream){.fd = fds[0]});
+	return line;
+}
+
+static void
+end_line(struct line *line)
+{
+	struct lsh_stream stream = line_detach(line);
+
+	lsh_stream_close(&stream);
+	assert_int_equal(line->ended, line->appended);
+	assert_int_equal(line->wrong, 0);
+	lsh_pipeline_free(line->pipeline);
+}
+
+/* Somebody whose mutex is held while it ends its call. */
+enum { CALLS = 32, FIRST_WRITE = 16 }; /* at which answer the reader writes what was appended meanwhile */
+
+static struct {
+	struct command *commands[CALLS];
+	bool has_mutex;
+	int told, told_under_mutex;
+} ends;
+
+static void
+append_another(struct command *command)
+{
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+
+	ends.told++;
+	command->arg = command_new(command->line, "PONG");
+	assert_int_equal(command_append(command->arg, ping, 1, PATIENT_NS), LSH_APPENDED);
+}
+
+static void
+end_another(struct command *command)
+{
+	struct lsh_ticket *next = &ends.commands[FIRST_WRITE]->ticket;
+
+	ends.told++;
+	assert_false(lsh_pipeline_is_up(command->line->pipeline)); /* what was appended could not be written */
+	ends.has_mutex = true;
+	lsh_pipeline_leave(command->line->pipeline, next->epoch, next->number);
+	ends.has_mutex = false;
+}
+
+static void
+note_told(struct command *command)
+{
+	(void)command;
+	ends.told++;
+	ends.told_under_mutex += ends.has_mutex;
+}
+
+/* They may need the mutex of whoever ends its call. */
+static void
+who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection(void **state)
+{
+	char bytes[CALLS * 14];
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	int peer;
+	struct line line = line_to_peer(&peer);
+
+	(void)state;
+	for (int i = 0; i < CALLS; i++) {
+		ends.commands[i] = command_new(&line, "PONG");
+		ends.commands[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
+		assert_int_equal(command_append(ends.commands[i], ping, 1, PATIENT_NS), LSH_APPENDED);
+	}
+	lsh_pipeline_flush(line.pipeline);
+	assert_int_equal(recv(peer, bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
+	for (int i = 0; i < CALLS; i++)
+		assert_int_equal(send(peer, "+PONG\r\n", 7, 0), 7);
+	close(peer); /* what it has said arrives, and nothing can be said to it */
+	for (int i = 0; i < CALLS; i++)
+		assert_int_equal(command_await(ends.commands[i], LSH_NEVER), i < FIRST_WRITE ? LSH_ANSWERED : LSH_UNKNOWN);
+	assert_int_equal(ends.told, CALLS);
+	assert_int_equal(ends.told_under_mutex, 0);
+	command_drop(ends.commands[0]->arg);
+	for (int i = 0; i < CALLS; i++)
+		command_drop(ends.commands[i]);
+	end_line(&line);
+}
+
+static void
+who_breaks_the_connection_itself_does_not_sleep_on(void **state)
+{
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	int64_t deadline = lsh_now_ns() + 10 * LSH_S;
+	int peer;
+	struct line line = line_to_peer(&peer);
+	struct command *command = command_new(&line, "");
+
+	(void)state;
+	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
+	lsh_pipeline_flush(line.pipeline);
+	assert_int_equal(send(peer, "HTTP/1.1\r\n", 10, 0), 10);
+	assert_int_equal(command_await(command, deadline), LSH_GARBLED);
+	assert_true(lsh_now_ns() < deadline - 6 * LSH_S); /* whoever sleeps looks again by itself every 5 s */
+	command_drop(command);
+	close(peer);
+	end_line(&line);
+}
+
+static void
+a_connection_that_was_just_made_is_not_silent(void **state)
+{
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	int64_t before = lsh_now_ns();
+	int peer;
+	struct line line = line_to_peer(&peer);
+	struct command *command = command_new(&line, "PONG");
+
+	(void)state;
+	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
+	lsh_pipeline_flush(line.pipeline);
+	lsh_pipeline_break_if_silent(line.pipeline, before);
+	assert_int_equal(send(peer, "+PONG\r\n", 7, MSG_NOSIGNAL), 7);
+	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
+	command_drop(command);
+	close(peer);
+	end_line(&line);
+}
+
+static void
+the_keeper_is_told_once_of_a_pipe_that_grew(void **state)
+{
+	enum { MORE = 65, SIZE = 7 }; /* than a pipe has room for at first */
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+	struct command *sent[MORE];
+	char pongs[MORE * SIZE];
+	int peer;
+	struct line line = line_to_peer(&peer);
+
+	(void)state;
+	times_told = 0;
+	for (int i = 0; i < MORE; i++)
+		memcpy(pongs + i * SIZE, "+PONG\r\n", SIZE);
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < MORE; i++) {
+			sent[i] = command_new(&line, "PONG");
+			assert_int_equal(command_append(sent[i], ping, 1, PATIENT_NS), LSH_APPENDED);
+		}
+		lsh_pipeline_flush(line.pipeline);
+		assert_int_equal(send(peer, pongs, sizeof pongs, 0), sizeof pongs);
+		assert_int_equal(command_await(sent[MORE - 1], LSH_NEVER), LSH_ANSWERED);
+		for (int i = 0; i < MORE; i++)
+			command_drop(sent[i]);
+		assert_int_equal(times_told, 1 + round / 2);
+		if (round % 2 == 1) /* it becomes small again, and grows anew */
+			assert_int_equal(lsh_pipeline_shrink(line.pipeline, lsh_now_ns() + 2 * LSH_S), LSH_NEVER);
+	}
+	close(peer);
+	end_line(&line);
 }
 
 static void
@@ -622,6 +799,10 @@ main(void)
 		cmocka_unit_test(a_caller_who_leaves_its_command_leaves_the_connection_as_it_is),
 		cmocka_unit_test(what_was_left_is_read_by_the_pipes_own_thread),
 		cmocka_unit_test(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come),
+		cmocka_unit_test(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection),
+		cmocka_unit_test(who_breaks_the_connection_itself_does_not_sleep_on),
+		cmocka_unit_test(a_connection_that_was_just_made_is_not_silent),
+		cmocka_unit_test(the_keeper_is_told_once_of_a_pipe_that_grew),
 		cmocka_unit_test(a_command_for_another_connection_is_not_sent),
 		cmocka_unit_test(a_full_pipe_takes_no_more_until_there_is_room),
 		cmocka_unit_test(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is),

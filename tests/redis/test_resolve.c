@@ -55,7 +55,7 @@ the_second_address_is_tried_when_the_first_is_dead(void **state)
 	(void)state;
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
-	assert_int_equal(dial_to(text, NULL, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(dial_to(text, NULL, NULL), LSH_DONE);
 	check_hello();
 	close(hello.stream.fd);
 }
@@ -71,7 +71,7 @@ an_address_that_swallows_everything_leaves_time_for_the_next(void **state)
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(await_limit_ns(2), &hole, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(await_limit_ns(2), &hole, NULL), LSH_DONE);
 	assert_int_equal(hole.accepted, 1);
 	check_hello();
 	close(hello.stream.fd);
@@ -91,7 +91,7 @@ the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	snprintf(text, sizeof text, "redis://:password@two.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), &f, &g), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), &f, &g), LSH_DONE);
 	close(hello.stream.fd);
 	close_dial();
 	assert_int_equal(g.accepted, 1);
@@ -146,7 +146,7 @@ dialed_address(struct puppet *f, struct puppet *g)
 {
 	struct sockaddr_in in;
 
-	assert_int_equal(attempt(ample(), f, g), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), f, g), LSH_DONE);
 	assert_int_equal(getpeername(hello.stream.fd, (struct sockaddr *)&in, &(socklen_t){sizeof in}), 0);
 	close(hello.stream.fd);
 	puppet_hang_up(f);
@@ -197,17 +197,17 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 	(void)state;
 	names_are("127.0.0.2", NULL, 0, false);
 	open_dial_of_two(&f, &g, "moving.test");
-	assert_int_equal(attempt(ample(), &f, &g), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), &f, &g), LSH_DONE);
 	close(hello.stream.fd);
 	puppet_hang_up(&f);
 
 	names_are("127.0.0.3", NULL, 0, true);
 	lsh_connector_start(connector, ample());
-	assert_int_equal(step(), LSH_CONNECTOR_WAIT);
+	assert_int_equal(step(), LSH_WAIT);
 	names_are("127.0.0.3", NULL, 0, false);
 	/* however long the answer takes: it is there before the next step */
 	await_readable(lsh_connector_poll(connector, &until).fd);
-	while (step() == LSH_CONNECTOR_WAIT) {
+	while (step() == LSH_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 		puppet_step(&g);
@@ -231,13 +231,13 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 	names_are("127.0.0.1", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", server_port(server));
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 	close(hello.stream.fd);
 
 	asked = names_asked();
 	names_are(NULL, NULL, 0, true);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(attempt(await_limit_ns(4), NULL, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(await_limit_ns(4), NULL, NULL), LSH_DONE);
 		check_hello();
 		close(hello.stream.fd);
 	}
@@ -246,7 +246,7 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 	names_are(NULL, NULL, EAI_AGAIN, false);
 	await_true(names_inside() == 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 		close(hello.stream.fd);
 	}
 	close_dial();
@@ -264,21 +264,21 @@ an_answer_that_comes_late_is_still_used(void **state)
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
 	open_dial(text, "leash-test", NULL);
-	assert_int_equal(attempt(ample(), &f, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
 	close(hello.stream.fd);
 	puppet_stop(&f);
 
 	/* the old address is dead, and the new one is said after it was found so */
 	names_are(NULL, NULL, 0, true);
 	lsh_connector_start(connector, ample());
-	assert_int_equal(step(), LSH_CONNECTOR_WAIT);
+	assert_int_equal(step(), LSH_WAIT);
 	for (int64_t until, begin = lsh_now_ns(); lsh_connector_poll(connector, &until), until - begin < LSH_S;) {
 		wait_for_dial(LSH_NEVER, false);
-		assert_int_equal(step(), LSH_CONNECTOR_WAIT);
+		assert_int_equal(step(), LSH_WAIT);
 	}
 	puppet_at(&f, "127.0.0.3", f.port, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
-	while (step() == LSH_CONNECTOR_WAIT) {
+	while (step() == LSH_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 	}
@@ -305,7 +305,7 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 	names_are("127.0.0.3", NULL, 0, false);
 	await_true(names_inside() == 0);
 	puppet_stop(&f); /* so that it makes no difference if the answer is still on its way */
-	assert_int_equal(attempt(ample(), &g, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), &g, NULL), LSH_DONE);
 	close(hello.stream.fd);
 	assert_int_equal(g.accepted, 1);
 	assert_int_equal(names_asked(), asked + 2);
@@ -328,7 +328,7 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 	clock_ahead_s += 60; /* that connection was not brief */
 	names_are("127.0.0.2", "127.0.0.3", 0, true);
 	lsh_connector_start(connector, await_limit_ns(2));
-	while (step() == LSH_CONNECTOR_WAIT) {
+	while (step() == LSH_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
 		puppet_step(&g);
@@ -364,7 +364,7 @@ a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself(void **state)
 
 	/* another one is asked when that has taken too long */
 	clock_ahead_s += 60;
-	assert_int_equal(attempt(lsh_now_ns() + 20 * LSH_MS, NULL, NULL), LSH_CONNECTOR_FAILED);
+	assert_int_equal(attempt(lsh_now_ns() + 20 * LSH_MS, NULL, NULL), LSH_FAILED);
 	await_true(names_asked() == asked + 2);
 	close_dial(); /* does not wait */
 	assert_int_equal(names_inside(), 2);

@@ -46,9 +46,9 @@ static void
 check_let_in(const char *text)
 {
 	for (int i = 0; i < 2; i++) {
-		enum lsh_connecting progress = dial_to(text, "leash-test", i == 0 ? NULL : "channel");
+		enum lsh_progress progress = dial_to(text, "leash-test", i == 0 ? NULL : "channel");
 
-		if (progress != LSH_CONNECTOR_DONE)
+		if (progress != LSH_DONE)
 			fail_msg("%s: %s", text, err.text);
 		assert_non_null(hello.stream.tls);
 		assert_true(hello.version != 0);
@@ -256,14 +256,14 @@ files_that_were_replaced_are_read_again(void **state)
 	for (int i = 0; i < 3; i++) {
 		check_failed(attempt(ample(), NULL, NULL), LEASH_DENIED, "the cafile does not have its issuer");
 		copy_file(certs_file(CERTS_AUTHORITY), path);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 		lsh_stream_discard(&hello.stream);
 		copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
 	}
 	assert_int_equal(unlink(path), 0);
 	check_failed(attempt(ample(), NULL, NULL), LEASH_INVALID, "No such file or directory");
 	copy_file(certs_file(CERTS_AUTHORITY), path);
-	assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_DONE);
+	assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 	lsh_stream_discard(&hello.stream);
 	close_dial();
 	server_stop(s);

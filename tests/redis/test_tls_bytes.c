@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
+#include "redis/pubsub.h"
 #include "redis/tls.h"
 #include "tests/redis/caller.h"
 #include "tests/support/await.h"
@@ -71,12 +73,12 @@ accept_one(void *ssl)
 	return SSL_accept(ssl) == 1 ? ssl : NULL;
 }
 
-static enum lsh_shaken
+static enum lsh_progress
 shake(struct lsh_stream *stream, leash_error *err)
 {
-	enum lsh_shaken shaken;
+	enum lsh_progress shaken;
 
-	while ((shaken = lsh_tls_step(stream->tls, err)) == LSH_SHAKING)
+	while ((shaken = lsh_tls_step(stream->tls, err)) == LSH_WAIT)
 		poll(&(struct pollfd){.fd = stream->fd, .events = lsh_tls_events(stream->tls)}, 1, 1000);
 	return shaken;
 }
@@ -98,7 +100,7 @@ connect_ends(struct ends *e, int version)
 	e->stream = (struct lsh_stream){.fd = fds[0], .tls = lsh_tls_new(fds[0], context, &options, "localhost")};
 	assert_non_null(e->stream.tls);
 	assert_int_equal(pthread_create(&thread, NULL, accept_one, e->server), 0);
-	if (shake(&e->stream, &err) != LSH_SHAKEN)
+	if (shake(&e->stream, &err) != LSH_DONE)
 		fail_msg("%s", err.text);
 	pthread_join(thread, &accepted);
 	assert_non_null(accepted);
@@ -636,6 +638,62 @@ tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(vo
 	line_stop(a.line);
 }
 
+/* ---- the pubsub ---- */
+
+static void
+tell_nobody(void *keeper)
+{
+	(void)keeper;
+}
+
+static void
+count_message(void *ctx, const char *text, size_t size)
+{
+	int *messages = ctx;
+
+	(void)text, (void)size;
+	++*messages;
+}
+
+static bool
+is_there(void *messages)
+{
+	return *(int *)messages > 0;
+}
+
+/* Who waits for one of them leaves with it; and the keeper drains what has come. */
+static void
+no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it(void **state)
+{
+	static const struct lsh_pubsub_ops ops = {.message = count_message};
+	static const char message[] = "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$7\r\ng x 1 y\r\n";
+	enum { MESSAGES = 300, SIZE = sizeof message - 1 };
+	char record[MESSAGES * SIZE];
+	struct ends e;
+
+	(void)state;
+	for (size_t i = 0; i < MESSAGES; i++)
+		memcpy(record + i * SIZE, message, SIZE);
+	for (int drains = 0; drains < 2; drains++) {
+		int messages = 0;
+		struct lsh_pubsub *pubsub = lsh_pubsub_new(&ops, &messages, tell_nobody, NULL);
+
+		assert_non_null(pubsub);
+		connect_ends(&e, TLS1_3_VERSION);
+		assert_true(lsh_pubsub_attach(pubsub, e.stream));
+		assert_int_equal(SSL_write(e.server, record, sizeof record), sizeof record);
+		if (drains)
+			lsh_pubsub_drain(pubsub);
+		else
+			lsh_pubsub_wait(pubsub, &lsh_self()->parker, LSH_NEVER, is_there, &messages);
+		assert_int_equal(messages, MESSAGES);
+		lsh_pubsub_break(pubsub);
+		assert_int_equal(lsh_pubsub_detach(pubsub).fd, e.stream.fd);
+		lsh_pubsub_free(pubsub);
+		end_ends(&e);
+	}
+}
+
 int
 main(void)
 {
@@ -650,6 +708,7 @@ main(void)
 		cmocka_unit_test(one_thread_may_send_and_peek_while_another_receives),
 		cmocka_unit_test(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none),
 		cmocka_unit_test(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does),
+		cmocka_unit_test(no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it),
 	};
 
 	return cmocka_run_group_tests_name("tls bytes", tests, set_up, tear_down);

@@ -113,9 +113,9 @@ open_relayed(struct relay *r)
 }
 
 static void
-check_good(struct relay *r, enum lsh_connecting progress)
+check_good(struct relay *r, enum lsh_progress progress)
 {
-	if (progress != LSH_CONNECTOR_DONE)
+	if (progress != LSH_DONE)
 		fail_msg("after %ld bytes: %s", r->passed, err.text);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
 	assert_true(hello.server_us > 0);
@@ -142,7 +142,7 @@ a_handshake_that_is_cut_anywhere_fails(void **state)
 	/* each byte of the handshake, and some of what follows */
 	for (long cut = 0; cut < whole - 200; cut += cut < 1500 ? 1 : 97) {
 		atomic_store(&r.cut, cut);
-		assert_int_equal(attempt(ample(), NULL, NULL), LSH_CONNECTOR_FAILED);
+		assert_int_equal(attempt(ample(), NULL, NULL), LSH_FAILED);
 		if (err.status != LEASH_UNAVAILABLE || strstr(err.text, "closed the connection") == NULL)
 			if (strstr(err.text, "reset") == NULL)
 				fail_msg("cut after %ld: %s", cut, err.text);
@@ -167,12 +167,12 @@ a_handshake_that_is_altered_anywhere_is_not_believed(void **state)
 	check_good(&r, attempt(ample(), NULL, NULL));
 	whole = r.passed;
 	for (long at = 0; at < whole - 200; at += at < 1500 ? 3 : 97) {
-		enum lsh_connecting progress;
+		enum lsh_progress progress;
 
 		atomic_store(&r.alter, at);
 		/* a length that is too large: the rest is awaited in vain */
 		progress = attempt(await_now_ns() + 300000000, NULL, NULL);
-		if (progress == LSH_CONNECTOR_DONE) {
+		if (progress == LSH_DONE) {
 			/* the version in a record's head, which is to be ignored, or beyond the hello */
 			check_good(&r, progress);
 			believed++;

@@ -96,9 +96,14 @@ clock_gettime(clockid_t clock, struct timespec *t)
 {
 	const struct clock_page *page = atomic_load(&used);
 	int result = true_clock(clock, t);
+	int64_t still_ns;
 
-	if (result == 0 && page != NULL)
-		add(t, ahead_ns(page, clock));
+	if (result != 0 || page == NULL)
+		return result;
+	still_ns = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? atomic_load(&page->still_ns) : 0;
+	if (still_ns != 0)
+		*t = (struct timespec){0};
+	add(t, still_ns != 0 ? still_ns : ahead_ns(page, clock));
 	return result;
 }
 

@@ -19,6 +19,7 @@
 /* All zero: the clocks are right. */
 struct clock_page {
 	_Atomic int64_t wall_ns;   /* CLOCK_REALTIME is so far ahead; it may jump at any time, as an operator's or an NTP client's may */
+	_Atomic int64_t still_ns;  /* not 0: CLOCK_REALTIME stands still there */
 	_Atomic int64_t ppm;       /* all clocks gain so much; set it before the process uses the page */
 };
 

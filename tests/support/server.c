@@ -482,6 +482,14 @@ server_set_clock(struct server *server, int64_t ahead_ms)
 	atomic_store(&server->clock->wall_ns, ahead_ms * 1000000);
 }
 
+void
+server_stop_clock(struct server *server, int64_t unix_us)
+{
+	if (!server->clock)
+		trouble("only a server of server_start_clocked has a clock that can be stopped");
+	atomic_store(&server->clock->still_ns, unix_us * 1000);
+}
+
 const char *
 server_folder(const struct server *server)
 {

@@ -59,6 +59,9 @@ void server_resume(struct server *server);
  * It looks at the clock anew before each command. */
 void server_set_clock(struct server *server, int64_t ahead_ms);
 
+/* From now on its wall clock stands still, at this moment. For server_start_clocked, likewise. */
+void server_stop_clock(struct server *server, int64_t unix_us);
+
 /* These belong to the server until it is stopped. A restart changes the pid and nothing else. */
 const char *server_folder(const struct server *server);
 const char *server_socket(const struct server *server);    /* the path of its unix socket */
