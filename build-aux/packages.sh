@@ -35,6 +35,7 @@ if [ "${1-}" != --install ]; then
 	need libcmocka-dev pkg-config --exists cmocka
 	need libhiredis-dev pkg-config --exists hiredis
 	need libjansson-dev pkg-config --exists jansson
+	need liblua5.1-0-dev pkg-config --exists lua5.1
 	need libncurses-dev pkg-config --exists ncursesw
 	need libsodium-dev pkg-config --exists libsodium
 	need libssl-dev pkg-config --exists libssl libcrypto

@@ -534,6 +534,7 @@ EXTRA_tests_fault_mutated_libleash_la_DEPENDENCIES = $(srcdir)/lib/libleash.map
 
 include tests/core/local.mk
 include tests/kinds/local.mk
+include tests/sim/local.mk
 
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs) $(test_scripts)

@@ -1,0 +1,63 @@
+/* The commands that a simulated server knows: those of lib/lua's scripts, of the library, and of who disturbs it. What
+ * they answer, and the errors in the words of Redis 7.0, are what a real server says: see mirror.h. */
+#ifndef LEASH_TEST_SIM_COMMANDS_H
+#define LEASH_TEST_SIM_COMMANDS_H
+
+#include "tests/sim/keyspace.h"
+#include "tests/sim/reply.h"
+
+#define SIM_COMMAND_LIST(X) \
+	X(DBSIZE) X(DEL) X(EVAL) X(EVALSHA) X(EXISTS) X(FLUSHALL) X(GET) X(GETRANGE) X(HDEL) X(HEXISTS) X(HGET) \
+	X(HGETALL) X(HLEN) X(HSET) X(LPUSH) X(PERSIST) X(PEXPIRE) X(PING) X(PTTL) X(PUBLISH) X(RPUSH) X(SCRIPT) X(SET) \
+	X(SPUBLISH) X(TIME) X(WAIT) X(WAITAOF) X(ZADD) X(ZCOUNT) X(ZINCRBY) X(ZRANGEBYSCORE) X(ZREM) X(ZREVRANGE) \
+	X(ZSCORE)
+
+enum sim_command_id {
+#define X(name) SIM_##name,
+	SIM_COMMAND_LIST(X)
+#undef X
+	SIM_COMMANDS
+};
+
+/* What a user may do, for who may not do all. */
+struct sim_rights {
+	uint64_t denied;         /* 1 << id of each command that is */
+	const char *allowed[4];  /* keys: all, if the first is NULL; else these, or with a * what begins so */
+	bool deaf;               /* may publish on no channel */
+};
+
+struct sim_hooks {
+	/* How many heard it. NULL: nobody. */
+	int64_t (*publish)(void *ctx, const char *channel, size_t channel_size, const char *text, size_t size);
+	/* How many replicas have acknowledged, by now, what was written; `fsynced`: have it on their disks, and whether
+	 * this server has it on its own. NULL: there are none. */
+	int64_t (*acknowledged)(void *ctx, bool fsynced, bool *own);
+};
+
+/* What commands run in. */
+struct sim_context {
+	struct sim_keyspace keyspace;
+	int64_t now_us;                  /* of the server's wall clock */
+	bool is_full, is_replica;        /* refuses what grows; what writes */
+	bool in_script, script_wrote;    /* once it has, a full server refuses nothing of it */
+	const struct sim_rights *rights; /* NULL: all */
+	const struct sim_hooks *hooks;
+	void *ctx;
+	uint64_t calls[SIM_COMMANDS];    /* so often it was executed, in scripts too */
+};
+
+struct sim_command;
+
+/* NULL: there is none of this name, in whichever case. */
+const struct sim_command *sim_command_find(const char *name, size_t size);
+enum sim_command_id sim_command_id(const struct sim_command *command);
+
+/* args[0] is the command's name. The reply is an error if the command is refused. */
+void sim_command_run(const struct sim_command *command, struct sim_context *context, const struct sim_arg *args,
+                     size_t count, struct sim_reply *reply);
+
+/* Is it refused before it is run? For commands that are run elsewhere; `keys` are args[first] and so on. */
+bool sim_command_refuse(const struct sim_command *command, struct sim_context *context, const struct sim_arg *args,
+                        size_t count, size_t first, size_t keys, struct sim_reply *reply);
+
+#endif

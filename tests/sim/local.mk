@@ -1,0 +1,78 @@
+# The deterministic simulator: its servers, and tests that they do what real ones do.
+
+test_programs += tests/sim/test_ask
+test_programs += tests/sim/test_full_server
+test_programs += tests/sim/test_fuzz
+test_programs += tests/sim/test_keyspace
+test_programs += tests/sim/test_model
+test_programs += tests/sim/test_release
+test_programs += tests/sim/test_renew
+test_programs += tests/sim/test_rights
+test_programs += tests/sim/test_vote
+test_programs += tests/sim/test_word
+
+sim_sources =
+sim_sources += tests/sim/command_keys.c
+sim_sources += tests/sim/command_keys.h
+sim_sources += tests/sim/command_zsets.c
+sim_sources += tests/sim/commands.c
+sim_sources += tests/sim/commands.h
+sim_sources += tests/sim/keyspace.c
+sim_sources += tests/sim/keyspace.h
+sim_sources += tests/sim/lua.c
+sim_sources += tests/sim/lua.h
+sim_sources += tests/sim/lua_redis.c
+sim_sources += tests/sim/lua_redis.h
+sim_sources += tests/sim/reply.c
+sim_sources += tests/sim/reply.h
+sim_sources += tests/sim/server.c
+sim_sources += tests/sim/server.h
+
+check_LTLIBRARIES += tests/sim/libsim.la
+tests_sim_libsim_la_SOURCES = $(sim_sources)
+tests_sim_libsim_la_CPPFLAGS = $(AM_CPPFLAGS) $(LUA_CFLAGS)
+tests_sim_libsim_la_LDFLAGS = $(SANITIZE_FLAGS)
+tests_sim_libsim_la_LIBADD = $(LUA_LIBS) $(OPENSSL_LIBS)
+
+sim_libs = tests/sim/libsim.la $(LDADD)
+
+tests_sim_test_fuzz_SOURCES = tests/sim/test_fuzz.c tests/sim/fuzz_steps.c tests/sim/fuzz_steps.h
+tests_sim_test_fuzz_SOURCES += tests/sim/mirror.c tests/sim/mirror.h
+tests_sim_test_fuzz_LDADD = $(sim_libs)
+tests_sim_test_keyspace_SOURCES = tests/sim/test_keyspace.c
+tests_sim_test_keyspace_LDADD = $(sim_libs)
+
+# The tests of the scripts once more: each step is a real server's and a simulated one's.
+mirrored_sources = $(steps_sources) tests/sim/mirror.c tests/sim/mirror.h tests/sim/mirrored.c
+
+mirrored_ldflags = $(AM_LDFLAGS)
+mirrored_ldflags += -Wl,--wrap=redisCommand
+mirrored_ldflags += -Wl,--wrap=redisCommandArgv
+mirrored_ldflags += -Wl,--wrap=redisvCommand
+mirrored_ldflags += -Wl,--wrap=server_start
+mirrored_ldflags += -Wl,--wrap=server_stop
+
+tests_sim_test_ask_SOURCES = tests/redis/test_ask.c $(mirrored_sources)
+tests_sim_test_ask_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_ask_LDADD = $(sim_libs)
+tests_sim_test_full_server_SOURCES = tests/redis/test_full_server.c $(mirrored_sources)
+tests_sim_test_full_server_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_full_server_LDADD = $(sim_libs)
+tests_sim_test_model_SOURCES = tests/redis/test_model.c $(mirrored_sources)
+tests_sim_test_model_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_model_LDADD = $(sim_libs)
+tests_sim_test_release_SOURCES = tests/redis/test_release.c $(mirrored_sources)
+tests_sim_test_release_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_release_LDADD = $(sim_libs)
+tests_sim_test_renew_SOURCES = tests/redis/test_renew.c $(mirrored_sources)
+tests_sim_test_renew_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_renew_LDADD = $(sim_libs)
+tests_sim_test_rights_SOURCES = tests/redis/test_rights.c $(mirrored_sources)
+tests_sim_test_rights_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_rights_LDADD = $(sim_libs)
+tests_sim_test_vote_SOURCES = tests/redis/test_vote.c $(mirrored_sources)
+tests_sim_test_vote_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_vote_LDADD = $(sim_libs)
+tests_sim_test_word_SOURCES = tests/redis/test_word.c $(mirrored_sources)
+tests_sim_test_word_LDFLAGS = $(mirrored_ldflags)
+tests_sim_test_word_LDADD = $(sim_libs)

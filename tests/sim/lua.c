@@ -1,0 +1,255 @@
+/* Lua scripts on simulated servers. See lua.h. */
+#include "tests/sim/lua_redis.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <openssl/evp.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was raised becomes a table that says where: as in Redis, the innermost line of Lua. */
+static int
+on_error(lua_State *L)
+{
+	lua_Debug at;
+	bool known = lua_getstack(L, 1, &at) != 0 && lua_getinfo(L, "Sl", &at) != 0;
+
+	if (known && strcmp(at.what, "C") == 0)
+		known = lua_getstack(L, 2, &at) != 0 && lua_getinfo(L, "Sl", &at) != 0;
+	if (!lua_istable(L, 1)) {
+		lua_pushfstring(L, "ERR %s", lua_tostring(L, 1));
+		sim_lua_push_error(L, lua_tostring(L, -1), lua_objlen(L, -1));
+	}
+	if (known) {
+		lua_pushstring(L, at.source);
+		lua_setfield(L, -2, "source");
+		lua_pushinteger(L, at.currentline);
+		lua_setfield(L, -2, "line");
+	}
+	return 1;
+}
+
+/* ---- the interpreter ---- */
+
+struct sim_lua *
+sim_lua_new(void)
+{
+	static const char *const globals[] = {"KEYS", "ARGV"};
+	struct sim_lua *lua = calloc(1, sizeof *lua);
+	lua_State *L = luaL_newstate();
+
+	if (lua == NULL || L == NULL)
+		abort();
+	lua->state = L;
+	luaL_openlibs(L);
+	sim_lua_define(lua);
+	for (int i = 0; i < 2; i++) {
+		lua_createtable(L, 512, 0);
+		lua_pushvalue(L, -1);
+		lua->tables[i] = luaL_ref(L, LUA_REGISTRYINDEX);
+		lua_setglobal(L, globals[i]);
+	}
+	lua_pushcfunction(L, on_error);
+	lua->on_error = luaL_ref(L, LUA_REGISTRYINDEX);
+	return lua;
+}
+
+void
+sim_lua_free(struct sim_lua *lua)
+{
+	if (lua == NULL)
+		return;
+	lua_close(lua->state);
+	free(lua);
+}
+
+/* ---- scripts ---- */
+
+const struct sim_script *
+sim_lua_find(const struct sim_lua *lua, const char *sha1, size_t size)
+{
+	for (unsigned i = 0; i < lua->count && size == 40; i++)
+		if (memcmp(lua->scripts[i].sha1, sha1, 40) == 0)
+			return &lua->scripts[i];
+	return NULL;
+}
+
+static void
+hash(const char *text, size_t size, char sha1[static 41])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+
+	if (EVP_Digest(text, size, digest, NULL, EVP_sha1(), NULL) != 1)
+		abort();
+	for (int i = 0; i < 20; i++)
+		snprintf(sha1 + 2 * i, 3, "%02x", digest[i]);
+}
+
+const struct sim_script *
+sim_lua_load(struct sim_lua *lua, const char *text, size_t size, struct sim_reply *reply)
+{
+	const struct sim_script *known;
+	struct sim_script *s;
+	char sha1[41];
+
+	hash(text, size, sha1);
+	known = sim_lua_find(lua, sha1, 40);
+	if (known != NULL)
+		return known;
+	if (luaL_loadbuffer(lua->state, text, size, "@user_script") != 0) {
+		sim_reply_error(reply, "ERR Error compiling script (new function): %s", lua_tostring(lua->state, -1));
+		lua_pop(lua->state, 1);
+		return NULL;
+	}
+	if (lua->count == SIM_SCRIPTS)
+		abort();
+	s = &lua->scripts[lua->count];
+	s->index = lua->count++;
+	memcpy(s->sha1, sha1, sizeof sha1);
+	s->function = luaL_ref(lua->state, LUA_REGISTRYINDEX);
+	return s;
+}
+
+static void
+fill(struct sim_lua *lua, int which, const struct sim_arg *args, size_t count)
+{
+	lua_State *L = lua->state;
+
+	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->tables[which]);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushlstring(L, args[i].bytes, args[i].size);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
+	for (size_t i = lua->filled[which]; i > count; i--) {
+		lua_pushnil(L);
+		lua_rawseti(L, -2, (int)i);
+	}
+	lua->filled[which] = count;
+	lua_pop(L, 1);
+}
+
+static void
+set_version(struct sim_lua *lua, int version)
+{
+	lua_State *L = lua->state;
+
+	if (version == lua->version)
+		return;
+	lua->version = version;
+	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->redis);
+	if (version != 0)
+		lua_pushinteger(L, version);
+	else
+		lua_pushnil(L);
+	lua_setfield(L, -2, "REDIS_VERSION_NUM");
+	lua_pop(L, 1);
+}
+
+/* ---- results ---- */
+
+static const char *
+text_field(lua_State *L, const char *name)
+{
+	const char *text;
+
+	lua_getfield(L, -1, name);
+	text = lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL;
+	lua_pop(L, 1); /* the table still has it */
+	return text;
+}
+
+static void read_result(lua_State *L, struct sim_reply *reply);
+
+static void
+read_table(lua_State *L, struct sim_reply *reply)
+{
+	const char *text;
+
+	if ((text = text_field(L, "err")) != NULL) {
+		sim_reply_error(reply, "%s", text);
+		return;
+	}
+	if ((text = text_field(L, "ok")) != NULL) {
+		sim_reply_copy(reply, LSH_STATUS, text, strlen(text));
+		return;
+	}
+	if (reply->message.type == LSH_ARRAY)
+		abort(); /* nobody here answers with an array in an array */
+	sim_reply_array(reply);
+	for (int i = 1;; i++) {
+		lua_rawgeti(L, -1, i);
+		if (lua_isnil(L, -1))
+			break;
+		read_result(L, reply);
+	}
+	lua_pop(L, 1);
+}
+
+/* The value on top, which goes. */
+static void
+read_result(lua_State *L, struct sim_reply *reply)
+{
+	const char *text;
+	size_t size;
+	double n;
+
+	switch (lua_type(L, -1)) {
+	case LUA_TNUMBER:
+		n = lua_tonumber(L, -1);
+		sim_reply_integer(reply, fabs(n) < 9.2e18 ? (int64_t)n : INT64_MIN);
+		break;
+	case LUA_TSTRING:
+		text = lua_tolstring(L, -1, &size);
+		sim_reply_copy(reply, LSH_STRING, text, size);
+		break;
+	case LUA_TBOOLEAN:
+		if (lua_toboolean(L, -1))
+			sim_reply_integer(reply, 1);
+		else
+			sim_reply_nil(reply);
+		break;
+	case LUA_TTABLE:
+		read_table(L, reply);
+		break;
+	default:
+		sim_reply_nil(reply);
+	}
+	lua_pop(L, 1);
+}
+
+static void
+read_error(lua_State *L, const struct sim_script *script, struct sim_reply *reply)
+{
+	const char *text = text_field(L, "err"), *source = text_field(L, "source"), *line = text_field(L, "line");
+
+	if (source != NULL && line != NULL)
+		sim_reply_error(reply, "%s script: %s, on %s:%s.", text, script->sha1, source, line);
+	else
+		sim_reply_error(reply, "%s", text);
+	lua_pop(L, 1);
+}
+
+void
+sim_lua_run(struct sim_lua *lua, const struct sim_script *script, struct sim_context *context, int version,
+            const struct sim_arg *args, size_t keys, size_t count, struct sim_reply *reply)
+{
+	lua_State *L = lua->state;
+
+	lua->context = context;
+	context->in_script = true;
+	context->script_wrote = false;
+	set_version(lua, version);
+	fill(lua, 0, args, keys);
+	fill(lua, 1, args + keys, count - keys);
+	lua_rawgeti(L, LUA_REGISTRYINDEX, lua->on_error);
+	lua_rawgeti(L, LUA_REGISTRYINDEX, script->function);
+	if (lua_pcall(L, 0, 1, -2) == 0)
+		read_result(L, reply);
+	else
+		read_error(L, script, reply);
+	lua_pop(L, 1);
+	context->in_script = context->script_wrote = false;
+}
