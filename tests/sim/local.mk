@@ -76,3 +76,45 @@ tests_sim_test_vote_LDADD = $(sim_libs)
 tests_sim_test_word_SOURCES = tests/redis/test_word.c $(mirrored_sources)
 tests_sim_test_word_LDFLAGS = $(mirrored_ldflags)
 tests_sim_test_word_LDADD = $(sim_libs)
+
+# The simulator: clients as they are, whose calls to the system --wrap brings to system.c.
+world_of_sim =
+world_of_sim += tests/sim/events.c
+world_of_sim += tests/sim/faults.c
+world_of_sim += tests/sim/faults.h
+world_of_sim += tests/sim/fiber.c
+world_of_sim += tests/sim/fiber.h
+world_of_sim += tests/sim/judge.c
+world_of_sim += tests/sim/judge.h
+world_of_sim += tests/sim/net.c
+world_of_sim += tests/sim/net.h
+world_of_sim += tests/sim/people.c
+world_of_sim += tests/sim/people.h
+world_of_sim += tests/sim/run.c
+world_of_sim += tests/sim/site.c
+world_of_sim += tests/sim/site.h
+world_of_sim += tests/sim/speaker.c
+world_of_sim += tests/sim/speaker.h
+world_of_sim += tests/sim/system.c
+world_of_sim += tests/sim/world.h
+
+sim_ldflags = $(AM_LDFLAGS)
+sim_ldflags += -Wl,--wrap=clock_gettime,--wrap=randombytes_buf,--wrap=lsh_random32
+sim_ldflags += -Wl,--wrap=lsh_self,--wrap=lsh_self_if_known,--wrap=lsh_courier_in_callback,--wrap=lsh_thread_observe,--wrap=lsh_thread_start
+sim_ldflags += -Wl,--wrap=pthread_join,--wrap=pthread_setname_np,--wrap=syscall
+sim_ldflags += -Wl,--wrap=pthread_cond_wait,--wrap=pthread_cond_broadcast,--wrap=pthread_cond_signal
+sim_ldflags += -Wl,--wrap=eventfd,--wrap=eventfd_read,--wrap=eventfd_write,--wrap=read,--wrap=write,--wrap=close
+sim_ldflags += -Wl,--wrap=getpid,--wrap=gethostname,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=poll,--wrap=ppoll
+sim_ldflags += -Wl,--wrap=fcntl64,--wrap=socket,--wrap=connect,--wrap=setsockopt,--wrap=getsockopt,--wrap=getsockname
+sim_ldflags += -Wl,--wrap=getpeername,--wrap=send,--wrap=recv,--wrap=shutdown
+
+check_PROGRAMS += tests/sim/run
+tests_sim_run_SOURCES = $(world_of_sim)
+tests_sim_run_LDFLAGS = $(sim_ldflags)
+tests_sim_run_LDADD = $(sim_libs)
+
+check_PROGRAMS += tests/sim/mutated
+tests_sim_mutated_SOURCES = $(world_of_sim)
+tests_sim_mutated_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
+tests_sim_mutated_LDFLAGS = $(sim_ldflags)
+tests_sim_mutated_LDADD = tests/sim/libsim.la lib/libleash-mutations.la $(CMOCKA_LIBS)

@@ -1,0 +1,291 @@
+/* The faults. See faults.h. */
+#include "tests/sim/faults.h"
+
+#include "tests/sim/fiber.h"
+
+#include <string.h>
+
+const char *const sim_fault_names[SIM_FAULTS] = {
+	[SIM_CUT] = "cut",
+	[SIM_DARK] = "dark",
+	[SIM_SLOW_SERVER] = "slow-server",
+	[SIM_SLOW_CLIENT] = "slow-client",
+	[SIM_RESTART] = "restart",
+	[SIM_LOSS] = "loss",
+	[SIM_FAILOVER] = "failover",
+	[SIM_FORGET] = "forget",
+	[SIM_STALL] = "stall",
+	[SIM_DEATH] = "death",
+	[SIM_REOPEN] = "reopen",
+	[SIM_DRIFT] = "drift",
+};
+
+bool sim_without[SIM_FAULTS];
+
+static int64_t every; /* between two faults, at most */
+static bool over;
+
+/* ---- what may happen ---- */
+
+static struct sim_instance *
+some_server(void)
+{
+	return &sim_site.instances[sim_random((uint32_t)sim_site.count)];
+}
+
+static struct sim_client *
+some_client(void)
+{
+	return &sim_clients[sim_random((uint32_t)sim_client_count)];
+}
+
+/* Mostly short; now and then longer than any timeout, or even than a lease. */
+static int64_t
+some_time(void)
+{
+	uint32_t kind = sim_random(10);
+
+	if (kind < 6)
+		return sim_between(0, 50 * SIM_MS);
+	if (kind < 9 || sim_climate == SIM_MILD)
+		return sim_between(0, 2 * sim_terms.timeout_ms * SIM_MS);
+	return sim_between(0, 2 * sim_terms.longest_ms * SIM_MS);
+}
+
+static void
+cut(void)
+{
+	const struct sim_client *c = some_client();
+	const struct sim_instance *n = some_server();
+
+	sim_trace("the wires between client %d and server %d break", c->process.number, n->host.number);
+	sim_cut(&c->process, &n->host);
+}
+
+static void
+darken(void)
+{
+	const struct sim_client *c = some_client();
+	const struct sim_instance *n = some_server();
+	int64_t ns = some_time();
+
+	sim_trace("nothing comes through between client %d and server %d for %lld ms", c->process.number, n->host.number,
+	          (long long)(ns / SIM_MS));
+	sim_darken(&c->process, &n->host, sim_now + ns);
+	if (sim_chance(0.3))
+		sim_cut(&c->process, &n->host);
+}
+
+static void
+slow_server(void)
+{
+	struct sim_instance *n = some_server();
+	int64_t ns = some_time();
+
+	sim_trace("server %d stands still for %lld ms", n->host.number, (long long)(ns / SIM_MS));
+	n->host.frozen_until = sim_now + ns;
+}
+
+static void
+slow_client(void)
+{
+	struct sim_client *c = some_client();
+	int64_t ns = some_time();
+
+	sim_trace("client %d stands still for %lld ms", c->process.number, (long long)(ns / SIM_MS));
+	sim_client_freeze(c, sim_now + ns);
+}
+
+static void
+restart(void)
+{
+	sim_instance_restart(some_server(), true, sim_chance(0.3), some_time());
+}
+
+static void
+lose(void)
+{
+	sim_instance_restart(some_server(), false, sim_chance(0.3), some_time());
+}
+
+static void
+fail_over(void)
+{
+	sim_instance_fail_over(some_server(), sim_chance(0.3), some_time());
+}
+
+static void
+forget(void)
+{
+	struct sim_instance *n = some_server();
+
+	sim_trace("server %d forgets its scripts", n->host.number);
+	sim_server_flush_scripts(n->server);
+}
+
+static void
+stall(void)
+{
+	struct sim_instance *n = some_server();
+	int64_t ns = some_time();
+
+	for (size_t i = 0; i < n->replica_count; i++)
+		if (sim_chance(0.5)) {
+			sim_trace("replica %zu gets nothing for %lld ms", i, (long long)(ns / SIM_MS));
+			n->replicas[i].stalled_until = sim_now + ns;
+		}
+}
+
+static void
+die(void)
+{
+	struct sim_client *c = some_client();
+
+	if (sim_client_count < SIM_PROCESSES && !c->process.dead)
+		sim_client_die(c);
+}
+
+static void
+reopen(void)
+{
+	some_client()->leaves = true;
+}
+
+/* By less than what leash allows for: 1 %. */
+static void
+drift(void)
+{
+	struct sim_instance *n = some_server();
+	int64_t ahead = sim_server_us(n->server, sim_world_us()) - sim_world_us();
+
+	sim_server_set_clock(n->server, sim_world_us(), ahead, sim_between(-500, 500));
+}
+
+static const struct {
+	void (*happen)(void);
+	uint32_t often;
+	bool rough; /* in a rough climate only */
+} faults[SIM_FAULTS] = {
+	[SIM_CUT] = {cut, 10, false},
+	[SIM_DARK] = {darken, 10, false},
+	[SIM_SLOW_SERVER] = {slow_server, 8, false},
+	[SIM_SLOW_CLIENT] = {slow_client, 8, false},
+	[SIM_RESTART] = {restart, 4, false},
+	[SIM_LOSS] = {lose, 4, true},
+	[SIM_FAILOVER] = {fail_over, 4, false},
+	[SIM_FORGET] = {forget, 3, false},
+	[SIM_STALL] = {stall, 8, false},
+	[SIM_DEATH] = {die, 1, true},
+	[SIM_REOPEN] = {reopen, 2, false},
+	[SIM_DRIFT] = {drift, 2, false},
+};
+
+static bool
+may_happen(enum sim_fault fault)
+{
+	if (sim_without[fault] || (faults[fault].rough && sim_climate != SIM_ROUGH))
+		return false;
+	if (fault == SIM_FAILOVER || fault == SIM_STALL)
+		return sim_site.deployment == SIM_REPLICAS;
+	if (fault == SIM_RESTART || fault == SIM_LOSS)
+		return sim_site.deployment != SIM_REPLICAS;
+	return true;
+}
+
+static void
+strike(void *what, uint64_t turn)
+{
+	uint32_t sum = 0, at;
+	int i = 0;
+
+	(void)what, (void)turn;
+	if (over)
+		return;
+	sim_at(sim_now + sim_between(0, every), strike, NULL, 0);
+	for (int k = 0; k < SIM_FAULTS; k++)
+		sum += faults[k].often;
+	for (at = sim_random(sum); at >= faults[i].often; i++)
+		at -= faults[i].often;
+	if (may_happen((enum sim_fault)i))
+		faults[i].happen();
+}
+
+/* ---- the world ---- */
+
+static void
+draw_weather(void)
+{
+	bool calm = sim_climate == SIM_CALM;
+
+	sim_weather = (struct sim_weather){
+		.latency = sim_between(20 * SIM_US, 500 * SIM_US),
+		.jitter = sim_between(0, 500 * SIM_US),
+		.delays = calm ? 0 : sim_chance(0.5) ? 0.01 : 0.1,
+		.delay = sim_between(SIM_MS, sim_terms.timeout_ms * SIM_MS * (sim_climate == SIM_ROUGH ? 2 : 1)),
+		.pieces = sim_chance(0.5) ? 0 : 0.2,
+		.ghosts = calm ? 0 : 0.5,
+		.haunts = sim_between(SIM_MS, sim_terms.longest_ms * SIM_MS),
+		.room = sim_chance(0.8) ? 1 << 16 : 1 << 10,
+	};
+	sim_sluggishness = sim_chance(0.7) ? 20 * SIM_US : calm ? 2 * SIM_MS : 20 * SIM_MS;
+	every = sim_climate == SIM_CALM ? 0 : sim_between(20 * SIM_MS, sim_climate == SIM_ROUGH ? SIM_S : 10 * SIM_S);
+}
+
+static void
+draw_terms(enum sim_deployment deployment)
+{
+	static const int64_t leases[] = {500, 1000, 3000, 10000, 30000}, timeouts[] = {200, 1000, 5000};
+	bool rough = sim_climate == SIM_ROUGH;
+
+	sim_terms = (struct sim_terms){
+		.clients = (int)sim_between(1, 4), .threads = (int)sim_between(1, SIM_THREADS),
+		.locks = (int)sim_between(1, SIM_LOCKS), .lease_ms = leases[sim_random(5)], .timeout_ms = timeouts[sim_random(3)],
+	};
+	sim_terms.longest_ms = sim_terms.lease_ms + sim_terms.lease_ms / 2;
+	sim_terms.wait_ms = 4 * sim_terms.lease_ms;
+	if (deployment == SIM_REPLICAS)
+		sim_terms.min_replicas = 1;
+	/* a quorum insists */
+	if (deployment == SIM_QUORUM || (rough && sim_chance(0.5)))
+		sim_terms.guard_ms = sim_terms.longest_ms;
+	for (int l = 0; l < sim_terms.locks; l++) {
+		sim_terms.fair[l] = deployment != SIM_QUORUM && sim_chance(0.3);
+		sim_terms.alone[l] = sim_chance(0.3);
+	}
+}
+
+void
+sim_faults_draw(enum sim_deployment deployment)
+{
+	uint32_t kind = sim_random(8);
+
+	sim_climate = kind < 2 ? SIM_CALM : kind < 5 ? SIM_MILD : SIM_ROUGH;
+	draw_terms(deployment);
+	draw_weather();
+	sim_site_open(deployment);
+	for (size_t i = 0; i < sim_site.count; i++)
+		sim_server_set_clock(sim_site.instances[i].server, sim_world_us(), sim_between(-10000000, 10000000),
+		                     sim_between(-200, 200));
+}
+
+void
+sim_faults_begin(void)
+{
+	if (sim_climate != SIM_CALM)
+		sim_at(sim_now + sim_between(0, every), strike, NULL, 0);
+}
+
+void
+sim_faults_end(void)
+{
+	over = true;
+	sim_weather.delays = 0;
+	for (size_t i = 0; i < sim_site.count; i++) {
+		struct sim_instance *n = &sim_site.instances[i];
+
+		n->host.frozen_until = 0;
+		for (int c = 0; c < sim_client_count; c++)
+			sim_darken(&sim_clients[c].process, &n->host, 0);
+	}
+	sim_trace("nothing goes wrong any more");
+}

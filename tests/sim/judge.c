@@ -1,0 +1,255 @@
+/* The judge. See judge.h. */
+#include "tests/sim/judge.h"
+
+#include "client/handle.h"
+#include "core/core.h"
+#include "tests/sim/fiber.h"
+#include "tests/sim/site.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum sim_climate sim_climate;
+
+/* What is known of a lock. */
+static struct {
+	uint64_t fence;        /* the largest that was seen */
+	int64_t doubted_until; /* who had it when data was lost may have it still, by then, beside another one */
+	int64_t free_since;    /* nobody has it, though somebody waits */
+} known[SIM_LOCKS];
+
+/* What was told of the last hold of a lock of a client. */
+static struct {
+	uint64_t fence;
+	bool at_risk, lost;
+} told[SIM_PROCESSES][SIM_LOCKS];
+
+/* ---- one at a time ---- */
+
+/* Has somebody in this client got the lock, by all that the client knows? */
+static bool
+has(const struct sim_client *c, int l)
+{
+	const struct lsh_lock *lock;
+
+	if (c->leash == NULL || c->process.dead || c->watched[l] == NULL)
+		return false;
+	lock = c->watched[l]->lock;
+	return atomic_load_explicit(&lock->holder, memory_order_relaxed) != 0 &&
+	       atomic_load_explicit(&lock->valid_until, memory_order_relaxed) > sim_now;
+}
+
+static bool
+somebody_waits(int l)
+{
+	for (int i = 0; i < sim_client_count; i++)
+		for (int k = 0; k < sim_terms.threads; k++) {
+			const struct sim_person *p = &sim_clients[i].people[k];
+
+			/* who has come only now, or goes soon, is not kept waiting */
+			if (p->waits && p->lock == l && !sim_clients[i].process.dead && p->waits_since < known[l].free_since &&
+			    p->waits_until > sim_now)
+				return true;
+		}
+	return false;
+}
+
+void
+sim_judge_look(void)
+{
+	for (int l = 0; l < sim_terms.locks; l++) {
+		int first = -1;
+
+		for (int i = 0; i < sim_client_count; i++) {
+			if (!has(&sim_clients[i], l))
+				continue;
+			if (first >= 0 && known[l].doubted_until <= sim_now)
+				sim_breach("lock %d: clients %d and %d have it at once", l, first, i);
+			first = i;
+		}
+		if (first >= 0)
+			known[l].free_since = sim_now;
+		else if (sim_climate == SIM_CALM && sim_now - known[l].free_since > sim_terms.lease_ms * SIM_MS &&
+		         sim_terms.min_replicas == 0 && somebody_waits(l))
+			sim_breach("lock %d is nobody's for a lease, though somebody waits", l);
+	}
+}
+
+bool
+sim_judge_is_last(int l, uint64_t fence)
+{
+	return fence == known[l].fence;
+}
+
+/* ---- answers ---- */
+
+/* How long a call may take more than it should: two timeouts, and what its client stood still. */
+static int64_t
+grace(void)
+{
+	return sim_climate == SIM_CALM ? 100 * SIM_MS : 2 * sim_terms.timeout_ms * SIM_MS + SIM_S;
+}
+
+static void
+note_grant(const struct sim_person *p)
+{
+	leash_lock *handle = p->handles[p->lock];
+	uint64_t fence = leash_lock_fence(handle);
+
+	sim_acquired++;
+	if (!leash_lock_held(handle))
+		return; /* that was long ago */
+	if (fence <= known[p->lock].fence && known[p->lock].doubted_until <= sim_now)
+		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, p->lock, fence, known[p->lock].fence);
+	if (leash_lock_remaining_ms(handle) > sim_terms.longest_ms)
+		sim_breach("lock %d: %" PRId64 " ms are left, which is more than any lease", p->lock,
+		           leash_lock_remaining_ms(handle));
+	known[p->lock].fence = fence > known[p->lock].fence ? fence : known[p->lock].fence;
+}
+
+void
+sim_judge_acquired(const struct sim_person *p, leash_status status, bool canceled, const leash_error *err)
+{
+	bool stood_still = p->client->stood_still > 0;
+
+	if (status == LEASH_OK)
+		note_grant(p);
+	else if (status == LEASH_TIMEOUT ? p->waited_until < p->waits_until && p->waits_until > p->waits_since :
+	         status == LEASH_CANCELED ? !canceled :
+	         /* who gives up a moment after the server was asked is told that it did not answer */
+	         status == LEASH_UNAVAILABLE ? sim_climate == SIM_CALM && p->waited_until < p->waits_until :
+	         !(status == LEASH_CLOSED && p->client->leaves))
+		sim_breach("lock %d: an acquire says %s: %s", p->lock, leash_status_name(status), err->text);
+	if (!stood_still && p->waited_until > p->waits_until + grace() && status != LEASH_OK)
+		sim_breach("lock %d: an acquire ended %" PRId64 " ms after its time", p->lock,
+		           (p->waited_until - p->waits_until) / SIM_MS);
+}
+
+void
+sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_last, leash_status status,
+                   const leash_error *err)
+{
+	bool was_told = told[p->client->process.number][l].fence == fence && told[p->client->process.number][l].lost;
+
+	if (status == LEASH_OK && !was_last && known[l].doubted_until <= sim_now)
+		sim_breach("lock %d: another one had it, but its release says OK", l);
+	if (status == LEASH_OK && was_told && known[l].doubted_until <= sim_now)
+		sim_breach("lock %d: it was told to be lost, but its release says OK", l);
+	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_NOT_HELD &&
+	    !(status == LEASH_CLOSED && p->client->leaves))
+		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
+	if (status == LEASH_UNKNOWN && sim_climate == SIM_CALM)
+		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
+}
+
+void
+sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lease_ms, leash_status status,
+                   const leash_error *err)
+{
+	int64_t passed_ms = (sim_now - began) / SIM_MS;
+
+	(void)err;
+	/* less what a clock may drift */
+	if (status == LEASH_OK && p->client->stood_still == 0 && !p->limited &&
+	    leash_lock_remaining_ms(p->handles[l]) + passed_ms + lease_ms / 50 + 10 < lease_ms)
+		sim_breach("lock %d: an extension to %" PRId64 " ms says OK, but %" PRId64 " ms are left", l, lease_ms,
+		           leash_lock_remaining_ms(p->handles[l]));
+}
+
+void
+sim_judge_unopened(leash_status status, const leash_error *err)
+{
+	if (status != LEASH_UNAVAILABLE || sim_climate == SIM_CALM)
+		sim_breach("a client is not opened: %s: %s", leash_status_name(status), err->text);
+}
+
+/* ---- events ---- */
+
+static int
+lock_of(const char *name)
+{
+	return name[0] - 'a';
+}
+
+void
+sim_judge_told(void *arg, const leash_event *event)
+{
+	const struct sim_client *c = arg;
+	int n = c->process.number, l;
+
+	sim_trace("client %d is told %s %s: %s", n, leash_event_name(event->type), event->lock != NULL ? event->lock : "",
+	          event->text);
+	if (event->lock == NULL)
+		return;
+	l = lock_of(event->lock);
+	if (told[n][l].fence != event->fence) {
+		told[n][l].fence = event->fence;
+		told[n][l].at_risk = told[n][l].lost = false;
+	}
+	if (told[n][l].lost && event->type != LEASH_EVENT_FENCE_REGRESSION)
+		sim_breach("lock %d: %s was told of a hold that was lost", l, leash_event_name(event->type));
+	if ((event->type == LEASH_EVENT_JEOPARDY && told[n][l].at_risk) ||
+	    (event->type == LEASH_EVENT_RECOVERED && !told[n][l].at_risk))
+		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
+	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
+		told[n][l].at_risk = event->type == LEASH_EVENT_JEOPARDY;
+	told[n][l].lost = event->type == LEASH_EVENT_LOST;
+	if (event->type == LEASH_EVENT_FENCE_REGRESSION)
+		sim_breach("lock %d: fences went back", l);
+}
+
+/* ---- data ---- */
+
+void
+sim_judge_data_lost(int server)
+{
+	(void)server;
+	if (sim_terms.guard_ms > 0)
+		return; /* who has it is waited for */
+	for (int l = 0; l < sim_terms.locks; l++)
+		known[l].doubted_until = sim_now + 2 * sim_terms.longest_ms * SIM_MS;
+}
+
+/* ---- the end ---- */
+
+void
+sim_judge_closed(const struct sim_client *c)
+{
+	size_t fds = sim_open_fds(&c->process);
+
+	if (fds > 0)
+		sim_breach("client %d left %zu descriptors open", c->process.number, fds);
+}
+
+/* How long a key of this name may stay when all have gone: fences, and who a client was, are of use to people. */
+static int64_t
+most_ms(const char *name)
+{
+	return strstr(name, ":client:") != NULL ? 86400000 : strstr(name, ":fence") != NULL ? 3600000 + 60000 :
+	       strstr(name, ":queue") != NULL ? 20000 + sim_terms.longest_ms : sim_terms.longest_ms;
+}
+
+/* Locks end with their holders, at the latest when their leases do. */
+void
+sim_judge_end(void)
+{
+	for (size_t i = 0; i < sim_site.count; i++) {
+		const struct sim_server *server = sim_site.instances[i].server;
+		const struct sim_keyspace *keys = &server->context.keyspace;
+		int64_t now_ms = sim_server_us(server, sim_world_us()) / 1000;
+
+		for (size_t k = 0; k < keys->count; k++) {
+			const struct sim_key *key = keys->slots[k].key;
+
+			if (key->expires_ms <= now_ms)
+				continue;
+			if (key->expires_ms == SIM_NO_TTL)
+				sim_breach("server %zu has key '%s' for ever", i, key->name);
+			if (key->expires_ms > now_ms + most_ms(key->name) && sim_traces)
+				sim_keyspace_print(keys, now_ms, stdout);
+			if (key->expires_ms > now_ms + most_ms(key->name))
+				sim_breach("server %zu has key '%s' for too long", i, key->name);
+		}
+	}
+}

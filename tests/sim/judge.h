@@ -1,0 +1,29 @@
+/* The judge: what the people may never see, whatever goes wrong; and what is left when all have gone. It knows nothing
+ * of how leash works. */
+#ifndef LEASH_TEST_SIM_JUDGE_H
+#define LEASH_TEST_SIM_JUDGE_H
+
+#include "tests/sim/people.h"
+
+#include <leash/event.h>
+
+/* How much goes wrong. CALM: nothing. */
+enum sim_climate { SIM_CALM, SIM_MILD, SIM_ROUGH };
+extern enum sim_climate sim_climate;
+
+void sim_judge_look(void); /* after each step */
+
+void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled, const leash_error *err);
+bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since */
+void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
+                        const leash_error *err);
+void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms, leash_status status,
+                        const leash_error *err);
+void sim_judge_unopened(leash_status status, const leash_error *err);
+void sim_judge_closed(const struct sim_client *client);
+void sim_judge_told(void *client, const leash_event *event);
+
+void sim_judge_data_lost(int server); /* what was granted there may be granted again */
+void sim_judge_end(void);             /* all have gone */
+
+#endif

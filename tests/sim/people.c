@@ -1,0 +1,326 @@
+/* People. See people.h. */
+#include "tests/sim/people.h"
+
+#include "tests/sim/fiber.h"
+#include "tests/sim/judge.h"
+#include "tests/sim/site.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct sim_terms sim_terms;
+struct sim_client sim_clients[SIM_PROCESSES];
+int sim_client_count;
+uint64_t sim_acquired, sim_acts;
+
+static bool all_leave;
+
+static const char *const names[SIM_LOCKS] = {"apple", "birch", "cedar"};
+
+/* ---- acts ---- */
+
+static const char *
+shown(const struct sim_person *p)
+{
+	static char text[16];
+
+	snprintf(text, sizeof text, "%d%c", p->client->process.number, 'a' + p->number);
+	return text;
+}
+
+static void *
+fire(void *arg)
+{
+	sim_sleep(sim_between(0, 500 * SIM_MS));
+	leash_cancel_fire(arg);
+	return NULL;
+}
+
+static leash_status
+acquire_as(struct sim_person *p, const leash_acquire *how, leash_error *err)
+{
+	leash_status status;
+
+	p->waits_since = sim_now;
+	p->waits_until = sim_now + how->wait_ms * SIM_MS;
+	p->waits = true;
+	status = leash_lock_acquire_with(p->handles[p->lock], how, err);
+	p->waits = false;
+	p->waited_until = sim_now;
+	return status;
+}
+
+static leash_status
+acquire_until_canceled(struct sim_person *p, leash_acquire *how, leash_error *err)
+{
+	struct sim_fiber *other;
+	leash_status status;
+
+	if (leash_cancel_new(&how->cancel, err) != LEASH_OK)
+		sim_breach("no cancel is made");
+	other = sim_fiber_start(&p->client->process, fire, how->cancel);
+	status = acquire_as(p, how, err);
+	sim_fiber_join(other);
+	leash_cancel_free(how->cancel);
+	return status;
+}
+
+static leash_status
+acquire(struct sim_person *p, int l)
+{
+	leash_acquire how = *LEASH_ACQUIRE(.wait_ms = 0);
+	bool cancels = sim_chance(0.1);
+	leash_error err = {0};
+	leash_status status;
+
+	if (sim_chance(0.8))
+		how.wait_ms = sim_between(1, sim_chance(0.7) ? 1000 : sim_terms.wait_ms);
+	if (sim_chance(0.1))
+		how.lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms);
+	sim_trace("%s acquires %s, for %lld ms at most", shown(p), names[l], (long long)how.wait_ms);
+	p->lock = l;
+	status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
+	sim_acts++;
+	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	sim_judge_acquired(p, status, cancels, &err);
+	return status;
+}
+
+static void
+release(struct sim_person *p, int l, uint64_t fence)
+{
+	leash_error err = {0};
+	leash_status status;
+	bool was_last = sim_judge_is_last(l, fence);
+
+	sim_trace("%s releases %s", shown(p), names[l]);
+	status = leash_lock_release(p->handles[l], &err);
+	sim_acts++;
+	sim_trace("%s releases %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	sim_judge_released(p, l, fence, was_last, status, &err);
+}
+
+static void
+nest(struct sim_person *p, int l)
+{
+	leash_error err;
+
+	if (leash_lock_acquire(p->handles[l], 0, &err) != LEASH_OK)
+		return;
+	sim_sleep(sim_between(0, 10 * SIM_MS));
+	leash_lock_release(p->handles[l], NULL);
+}
+
+static void
+extend(struct sim_person *p, int l)
+{
+	int64_t lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms), began = sim_now;
+	leash_error err = {0};
+	leash_status status = leash_lock_extend(p->handles[l], lease_ms, &err);
+
+	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), names[l], (long long)lease_ms, leash_status_name(status),
+	          err.text);
+	sim_judge_extended(p, l, began, lease_ms, status, &err);
+}
+
+static void
+hold(struct sim_person *p, int l)
+{
+	uint64_t fence = leash_lock_fence(p->handles[l]);
+	int acts = (int)sim_random(4);
+
+	while (acts-- > 0) {
+		sim_sleep(sim_chance(0.9) ? sim_between(0, 50 * SIM_MS) : sim_between(0, 2 * sim_terms.lease_ms * SIM_MS));
+		if (sim_chance(0.2))
+			nest(p, l);
+		else if (sim_chance(0.2))
+			extend(p, l);
+		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK)
+			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
+	}
+	if (p->client->leaves && sim_chance(0.5))
+		return; /* its handle is freed, or its thread ends, or the client is closed: it is abandoned */
+	release(p, l, fence);
+}
+
+/* ---- life ---- */
+
+/* False: the client is closed. */
+static bool
+open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct sim_person *person)
+{
+	leash_error err;
+
+	for (int l = 0; l < sim_terms.locks; l++) {
+		leash_lock_options options = *LEASH_LOCK_OPTIONS(.fair = sim_terms.fair[l], .no_handoff = sim_terms.alone[l],
+		                                                 .min_replicas = sim_terms.min_replicas,
+		                                                 .restart_guard_ms = sim_terms.guard_ms);
+
+		if (person != NULL && sim_chance(0.1))
+			options.no_renew = true;
+		if (person != NULL && sim_chance(0.1)) {
+			options.max_hold_ms = sim_between(sim_terms.lease_ms, 3 * sim_terms.lease_ms);
+			person->limited = true;
+		}
+		handles[l] = NULL;
+		if (leash_lock_new(&handles[l], c->leash, names[l], &options, &err) != LEASH_OK &&
+		    !(err.status == LEASH_CLOSED && c->leaves))
+			sim_breach("no handle is made: %s", err.text);
+	}
+	return handles[sim_terms.locks - 1] != NULL;
+}
+
+static void *
+live(void *arg)
+{
+	struct sim_person *p = arg;
+	bool frees_first = sim_chance(0.5);
+
+	if (!open_handles(p->client, p->handles, p))
+		frees_first = true;
+	while (!p->client->leaves && !sim_chance(0.01)) {
+		int l = (int)sim_random((uint32_t)sim_terms.locks);
+
+		sim_sleep(sim_chance(0.95) ? sim_between(0, 20 * SIM_MS) : sim_between(0, 2 * SIM_S));
+		if (acquire(p, l) == LEASH_OK)
+			hold(p, l);
+	}
+	if (frees_first)
+		for (int l = 0; l < sim_terms.locks; l++) {
+			leash_lock_free(p->handles[l]);
+			p->handles[l] = NULL;
+		}
+	p->client->living--;
+	return NULL; /* the thread ends, and with it what it holds */
+}
+
+static void
+send_home(struct sim_client *c, struct sim_fiber *fibers[])
+{
+	for (int i = 0; i < sim_terms.threads; i++) {
+		struct sim_person *p = &c->people[i];
+
+		sim_fiber_join(fibers[i]);
+		for (int l = 0; l < sim_terms.locks; l++)
+			leash_lock_free(p->handles[l]);
+	}
+}
+
+static void
+work(struct sim_client *c)
+{
+	struct sim_fiber *fibers[SIM_THREADS];
+	bool closes_first;
+
+	open_handles(c, c->watched, NULL);
+	for (int i = 0; i < sim_terms.threads; i++) {
+		c->people[i] = (struct sim_person){.client = c, .number = i};
+		c->living++;
+		fibers[i] = sim_fiber_start(&c->process, live, &c->people[i]);
+	}
+	while (!c->leaves && c->living > 0)
+		sim_sleep(100 * SIM_MS);
+	c->leaves = true;
+	closes_first = sim_chance(0.5); /* while they wait, and hold */
+	sim_trace("client %d closes", c->process.number);
+	if (closes_first)
+		leash_close(c->leash);
+	send_home(c, fibers);
+	for (int l = 0; l < sim_terms.locks; l++) {
+		leash_lock *watched = c->watched[l];
+
+		c->watched[l] = NULL;
+		leash_lock_free(watched);
+	}
+	if (!closes_first)
+		leash_close(c->leash);
+}
+
+static bool
+open_client(struct sim_client *c)
+{
+	leash_client *leash;
+	leash_error err;
+	leash_status status = leash_open(&leash, LEASH_OPTIONS(.uri = sim_site.uri, .lease_ms = sim_terms.lease_ms,
+	                                                       .timeout_ms = sim_terms.timeout_ms, .client_name = "sim",
+	                                                       .on_event = sim_judge_told, .event_arg = c), &err);
+
+	sim_trace("client %d opens: %s", c->process.number, status == LEASH_OK ? "" : err.text);
+	if (status != LEASH_OK)
+		sim_judge_unopened(status, &err);
+	else
+		c->leash = leash;
+	return status == LEASH_OK;
+}
+
+static void *
+live_client(void *arg)
+{
+	struct sim_client *c = arg;
+
+	while (!all_leave) {
+		c->leaves = false;
+		if (!open_client(c)) {
+			sim_sleep(100 * SIM_MS);
+			continue;
+		}
+		work(c);
+		c->leash = NULL;
+		sim_trace("client %d is closed", c->process.number);
+		sim_judge_closed(c);
+	}
+	c->gone = true;
+	return NULL;
+}
+
+static void
+add_client(void)
+{
+	struct sim_client *c = &sim_clients[sim_client_count];
+
+	c->process.number = sim_client_count++;
+	sim_fiber_start(&c->process, live_client, c);
+}
+
+void
+sim_people_arrive(void)
+{
+	for (int i = 0; i < sim_terms.clients; i++)
+		add_client();
+}
+
+void
+sim_people_leave(void)
+{
+	all_leave = true;
+	for (int i = 0; i < sim_client_count; i++)
+		sim_clients[i].leaves = true;
+}
+
+bool
+sim_people_are_gone(void)
+{
+	for (int i = 0; i < sim_client_count; i++)
+		if (!sim_clients[i].gone && !sim_clients[i].process.dead)
+			return false;
+	return true;
+}
+
+void
+sim_client_freeze(struct sim_client *c, int64_t until)
+{
+	if (until <= c->process.frozen_until)
+		return;
+	c->stood_still += until - (c->process.frozen_until > sim_now ? c->process.frozen_until : sim_now);
+	c->process.frozen_until = until;
+}
+
+void
+sim_client_die(struct sim_client *c)
+{
+	sim_trace("client %d dies", c->process.number);
+	c->process.dead = true;
+	sim_process_gone(&c->process);
+	if (sim_client_count < SIM_PROCESSES && !all_leave)
+		add_client();
+}

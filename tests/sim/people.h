@@ -1,0 +1,57 @@
+/* People: clients, and the threads in them that acquire and release locks by the public interface. */
+#ifndef LEASH_TEST_SIM_PEOPLE_H
+#define LEASH_TEST_SIM_PEOPLE_H
+
+#include "tests/sim/net.h"
+
+#include <leash/client.h>
+#include <leash/lock.h>
+
+enum { SIM_LOCKS = 3, SIM_THREADS = 3 };
+
+/* How the world is. */
+struct sim_terms {
+	int clients, threads, locks;  /* threads of each client */
+	int64_t lease_ms, timeout_ms, guard_ms, min_replicas;
+	int64_t longest_ms;           /* of all leases */
+	int64_t wait_ms;              /* the longest wait */
+	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
+};
+extern struct sim_terms sim_terms;
+
+struct sim_client;
+
+/* A thread of a client. */
+struct sim_person {
+	struct sim_client *client;
+	int number;
+	leash_lock *handles[SIM_LOCKS];
+	bool waits;            /* in an acquire of `lock`, */
+	int lock;
+	int64_t waits_since, waits_until;
+	int64_t waited_until;  /* in its last acquire */
+	bool limited;          /* a handle has max_hold_ms */
+};
+
+struct sim_client {
+	struct sim_process process; /* first */
+	leash_client *leash;        /* NULL: it is not open */
+	leash_lock *watched[SIM_LOCKS]; /* a handle of each lock, for the judge; while it is open */
+	struct sim_person people[SIM_THREADS];
+	int living;                 /* people that have not gone home */
+	bool leaves;                /* people go home, and it closes; unless all leave it opens again */
+	bool gone;                  /* for good */
+	int64_t stood_still;        /* ns so far */
+};
+extern struct sim_client sim_clients[SIM_PROCESSES];
+extern int sim_client_count;
+
+void sim_people_arrive(void);
+void sim_people_leave(void);     /* all clients close for good */
+bool sim_people_are_gone(void);
+void sim_client_freeze(struct sim_client *client, int64_t until);
+void sim_client_die(struct sim_client *client); /* another one takes its place */
+
+extern uint64_t sim_acquired, sim_acts; /* so many acquires succeeded; so many calls were made */
+
+#endif

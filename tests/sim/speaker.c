@@ -1,0 +1,322 @@
+/* Speakers. See speaker.h. */
+#include "tests/sim/speaker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { CHANNELS = 64, ANSWER = 64 * 1024, LOOK = 1 };
+
+struct sim_speaker {
+	struct sim_speaker *next;     /* of the instance */
+	struct sim_instance *instance;
+	struct sim_wire *wire;        /* NULL: it has gone */
+	char *in;
+	size_t in_size, in_room;
+	char *channels[CHANNELS];
+	uint64_t offset;              /* of the last that was written here */
+	bool waiting;                 /* for replicas; nothing behind that is read */
+	int64_t waits_until, wanted;
+	bool with_disk;
+};
+
+static char out[ANSWER];
+static size_t out_size;
+
+/* ---- answers ---- */
+
+static void
+add(const char *bytes, size_t size)
+{
+	if (out_size + size > sizeof out)
+		sim_breach("an answer has more than %zu bytes", sizeof out);
+	memcpy(out + out_size, bytes, size);
+	out_size += size;
+}
+
+static void
+add_number(char type, int64_t n)
+{
+	char text[32];
+
+	add(text, (size_t)snprintf(text, sizeof text, "%c%" PRId64 "\r\n", type, n));
+}
+
+static void
+add_text(const char *bytes, size_t size)
+{
+	add_number('$', (int64_t)size);
+	add(bytes, size);
+	add("\r\n", 2);
+}
+
+static void
+add_item(const struct lsh_item *item)
+{
+	if (item->type == LSH_INTEGER) {
+		add_number(':', item->integer);
+	} else if (item->type == LSH_STRING) {
+		add_text(item->text, item->length);
+	} else if (item->type == LSH_NIL) {
+		add("$-1\r\n", 5);
+	} else {
+		add(item->type == LSH_ERROR ? "-" : "+", 1);
+		add(item->text, item->length);
+		add("\r\n", 2);
+	}
+}
+
+static void
+add_message(const struct lsh_message *m)
+{
+	static const struct lsh_item nil = {.type = LSH_NIL};
+
+	if (m->type != LSH_ARRAY) {
+		add_item(m->type == LSH_NIL ? &nil : &m->item[0]);
+		return;
+	}
+	add_number('*', (int64_t)m->count);
+	for (size_t i = 0; i < m->count; i++)
+		add_item(&m->item[i]);
+}
+
+static void
+say(struct sim_speaker *s)
+{
+	if (out_size > 0 && s->wire != NULL)
+		sim_wire_say(s->wire, out, out_size);
+	out_size = 0;
+}
+
+/* ---- messages ---- */
+
+int64_t
+sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t channel_size, const char *text,
+                     size_t size)
+{
+	const size_t before = out_size;
+	int64_t heard = 0;
+
+	for (struct sim_speaker *s = instance->speakers; s != NULL; s = s->next)
+		for (size_t i = 0; i < CHANNELS; i++) {
+			if (s->channels[i] == NULL || strlen(s->channels[i]) != channel_size ||
+			    memcmp(s->channels[i], channel, channel_size) != 0)
+				continue;
+			add_number('*', 3);
+			add_text("message", 7);
+			add_text(channel, channel_size);
+			add_text(text, size);
+			sim_wire_say(s->wire, out + before, out_size - before);
+			out_size = before;
+			heard++;
+		}
+	return heard;
+}
+
+static void
+subscribe(struct sim_speaker *s, const struct lsh_arg *channel)
+{
+	size_t i = 0;
+
+	while (s->channels[i] != NULL)
+		if (++i == CHANNELS)
+			sim_breach("a connection subscribes to %d channels", CHANNELS);
+	s->channels[i] = strndup(channel->bytes, channel->size);
+	add_number('*', 3);
+	add_text("subscribe", 9);
+	add_text(channel->bytes, channel->size);
+	add_number(':', (int64_t)i + 1);
+}
+
+/* ---- waiting for replicas ---- */
+
+static void read_commands(struct sim_speaker *s);
+
+static void
+look_again(void *what, uint64_t turn)
+{
+	struct sim_speaker *s = what;
+	int64_t acknowledged = sim_instance_acknowledged(s->instance, s->offset);
+
+	(void)turn;
+	if (s->wire == NULL) {
+		free(s);
+		return;
+	}
+	if (acknowledged < s->wanted && sim_now < s->waits_until) {
+		sim_at(sim_now + LOOK * SIM_MS, look_again, s, 0);
+		return;
+	}
+	s->waiting = false;
+	if (s->with_disk) {
+		add_number('*', 2);
+		add_number(':', 1);
+	}
+	add_number(':', acknowledged);
+	read_commands(s);
+	say(s);
+}
+
+static int64_t
+number(const struct lsh_arg *arg)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%.*s", (int)arg->size, arg->bytes);
+	return atoll(text);
+}
+
+static void
+wait_for_replicas(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
+{
+	int64_t ms = number(&args[count - 1]);
+
+	s->with_disk = count == 4;
+	s->wanted = number(&args[count - 2]);
+	s->waits_until = ms > 0 ? sim_now + ms * SIM_MS : SIM_NEVER;
+	s->waiting = true;
+	sim_at(sim_now, look_again, s, 0);
+}
+
+/* ---- commands ---- */
+
+static void
+tell_about(const struct sim_instance *n, const struct lsh_arg *section)
+{
+	char text[400];
+	int size;
+
+	if (strncmp(section->bytes, "server", section->size) == 0)
+		size = snprintf(text, sizeof text,
+		                "# Server\r\nredis_version:7.2.0\r\nredis_mode:standalone\r\nrun_id:%s\r\n"
+		                "uptime_in_seconds:%" PRId64 "\r\n", n->run_id, (sim_now - n->started) / SIM_S);
+	else if (strncmp(section->bytes, "replication", section->size) == 0)
+		size = snprintf(text, sizeof text,
+		                "# Replication\r\nrole:%s\r\nconnected_slaves:%zu\r\nsecond_repl_offset:-1\r\n",
+		                n->server->context.is_replica ? "slave" : "master", n->replica_count);
+	else
+		size = snprintf(text, sizeof text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
+	add_text(text, (size_t)size);
+}
+
+static bool
+is(const struct lsh_arg *arg, const char *word)
+{
+	return arg->size == strlen(word) && strncasecmp(arg->bytes, word, arg->size) == 0;
+}
+
+static void
+obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
+{
+	if (is(&args[0], "CLIENT") || is(&args[0], "SELECT") || is(&args[0], "AUTH"))
+		add("+OK\r\n", 5);
+	else if (is(&args[0], "INFO"))
+		tell_about(s->instance, &args[1]);
+	else if (is(&args[0], "SUBSCRIBE"))
+		subscribe(s, &args[1]);
+	else if (is(&args[0], "WAIT") || is(&args[0], "WAITAOF"))
+		wait_for_replicas(s, args, count);
+	else
+		add_message(sim_instance_run(s->instance, args, count));
+	s->offset = s->instance->offset;
+}
+
+/* ---- reading ---- */
+
+/* "*3\r\n" or "$5\r\n" at `from`. 0: it is not all there. */
+static size_t
+read_size(const char *from, const char *end, size_t *n)
+{
+	const char *at = from + 1;
+
+	for (*n = 0; at < end && *at >= '0' && *at <= '9'; at++)
+		*n = 10 * *n + (size_t)(*at - '0');
+	return end - at < 2 ? 0 : (size_t)(at + 2 - from);
+}
+
+/* Read one command, and execute it. Returns its size; 0: it is not all there. */
+static size_t
+read_command(struct sim_speaker *s, const char *from, const char *end)
+{
+	struct lsh_arg args[SIM_WORDS];
+	const char *at = from;
+	size_t count, size, n;
+
+	if (from == end || (n = read_size(from, end, &count)) == 0)
+		return 0;
+	if (*from != '*' || count > SIM_WORDS)
+		sim_breach("a client said something that is no command: %.20s", from);
+	at += n;
+	for (size_t i = 0; i < count; i++) {
+		if (at == end || (n = read_size(at, end, &size)) == 0 || (size_t)(end - at) < n + size + 2)
+			return 0;
+		args[i] = (struct lsh_arg){.bytes = at + n, .size = size};
+		at += n + size + 2;
+	}
+	obey(s, args, count);
+	return (size_t)(at - from);
+}
+
+static void
+read_commands(struct sim_speaker *s)
+{
+	size_t used = 0, n;
+
+	while (!s->waiting && (n = read_command(s, s->in + used, s->in + s->in_size)) > 0)
+		used += n;
+	s->in_size -= used;
+	memmove(s->in, s->in + used, s->in_size);
+}
+
+void
+sim_speaker_hear(void *speaker, const char *bytes, size_t size)
+{
+	struct sim_speaker *s = speaker;
+
+	if (s->in_size + size > s->in_room) {
+		s->in_room = 2 * (s->in_size + size);
+		s->in = realloc(s->in, s->in_room);
+		if (s->in == NULL)
+			abort();
+	}
+	memcpy(s->in + s->in_size, bytes, size);
+	s->in_size += size;
+	read_commands(s);
+	say(s);
+}
+
+/* ---- life ---- */
+
+void *
+sim_speaker_new(struct sim_host *host, struct sim_wire *wire)
+{
+	struct sim_speaker *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		abort();
+	s->instance = (struct sim_instance *)host;
+	s->wire = wire;
+	s->next = s->instance->speakers;
+	s->instance->speakers = s;
+	return s;
+}
+
+void
+sim_speaker_gone(void *speaker)
+{
+	struct sim_speaker *s = speaker, **at = &s->instance->speakers;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	for (size_t i = 0; i < CHANNELS; i++)
+		free(s->channels[i]);
+	free(s->in);
+	s->in = NULL;
+	s->in_size = s->in_room = 0;
+	s->wire = NULL;
+	if (!s->waiting)
+		free(s); /* else look_again() does */
+}

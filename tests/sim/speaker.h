@@ -1,0 +1,20 @@
+/* Speakers: what a server does with one connection. It reads commands, has them executed, and answers in their order;
+ * it knows subscriptions, and waits for replicas. */
+#ifndef LEASH_TEST_SIM_SPEAKER_H
+#define LEASH_TEST_SIM_SPEAKER_H
+
+#include "redis/command.h"
+#include "tests/sim/net.h"
+#include "tests/sim/site.h"
+
+struct sim_speaker;
+
+void *sim_speaker_new(struct sim_host *host, struct sim_wire *wire);
+void sim_speaker_hear(void *speaker, const char *bytes, size_t size);
+void sim_speaker_gone(void *speaker);
+
+/* How many of the instance's connections are subscribed to the channel; each is told. */
+int64_t sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t channel_size, const char *text,
+                             size_t size);
+
+#endif

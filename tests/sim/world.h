@@ -1,0 +1,59 @@
+/* The simulated world: one thread, a clock that goes from one event to the next, and chance that follows from a seed.
+ * Two runs with the same seed do the same.
+ *
+ *   events.c   what happens when; the clock; chance                        this header
+ *   fiber.c    the threads of clients: each runs until it blocks           fiber.h
+ *   net.c      descriptors: sockets, eventfds, timerfds; what is on its way  net.h
+ *   system.c   the calls that clients make to the system (--wrap)
+ *   speaker.c  what a server says on a connection                          speaker.h
+ *   site.c     the servers of a deployment                                 site.h
+ *   people.c   clients and their threads, which use leash                  people.h
+ *   judge.c    what they may never see                                     judge.h
+ *   faults.c   what goes wrong
+ *
+ * A client is the library as it is, from leash_open() down to send(); no file of it is replaced. */
+#ifndef LEASH_TEST_SIM_WORLD_H
+#define LEASH_TEST_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_US INT64_C(1000)
+#define SIM_MS (1000 * SIM_US)
+#define SIM_S (1000 * SIM_MS)
+#define SIM_NEVER INT64_MAX
+
+/* A client's process. */
+struct sim_process {
+	int64_t frozen_until; /* none of its threads runs */
+	bool dead;            /* nor ever will */
+	int number;           /* from 0 on */
+};
+
+extern int64_t sim_now; /* ns: what clients see as CLOCK_BOOTTIME */
+extern uint64_t sim_steps; /* events so far */
+
+/* ---- events ---- */
+
+/* Let happen(what, turn) be called at `at`, or now if that has passed. Of several at one time the first said is first. */
+void sim_at(int64_t at, void (*happen)(void *what, uint64_t turn), void *what, uint64_t turn);
+void sim_step(void); /* the next event; there has to be one */
+
+/* ---- chance ---- */
+
+void sim_seed(uint64_t seed);
+uint32_t sim_random(uint32_t below);
+int64_t sim_between(int64_t least, int64_t most);
+bool sim_chance(double share);
+
+/* ---- what is told ---- */
+
+extern bool sim_traces;
+void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Something that must not be. Ends the process. */
+void sim_breach(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Before that, to say where. */
+extern void (*sim_on_breach)(void);
+
+#endif
