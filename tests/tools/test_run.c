@@ -86,7 +86,7 @@ a_lock_that_is_not_to_be_had_gives_75_or_what_was_asked_for(void **state)
 	assert_true(complained_of("lock 'taken' is held by ") && complained_of(", pid "));
 	assert_int_equal(TOOL(uri, "run", "-n", "-E", "9", "taken", "--", "echo", "run"), 9);
 	assert_int_equal(TOOL(uri, "run", "-w", "0", "taken", "--", "echo", "run"), 75);
-	assert_int_equal(TOOL(uri, "run", "-w", "50ms", "--conflict-exit-code=0", "taken", "--", "echo", "run"), 0);
+	assert_int_equal(TOOL(uri, "run", "-w", "1s", "--conflict-exit-code=0", "taken", "--", "echo", "run"), 0);
 	assert_int_equal(TOOL(uri, "run", "-q", "-n", "taken", "--", "echo", "run"), 75);
 	assert_string_equal(tool_complained(), "");
 	assert_int_equal(TOOL(uri, "run", "-n", "--skip-ok", "taken", "--", "echo", "run"), 0);
