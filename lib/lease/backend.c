@@ -11,9 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* how long a waiting client counts as alive after its last heartbeat; rides out a server that stands still for 9 s */
-enum { ALIVE_MS = 10000 };
-
 /* ---- what the router calls ---- */
 
 static struct lsh_server *
@@ -60,9 +57,9 @@ make_protocol(struct lsh_backend *b)
 	p->uuid = b->uuid;
 	lsh_arg_decimal(p->fence_ms, o->fence_ttl_ms);
 	/* the answer of PUBLISH counts every listener of a single server, but only those at one node of a cluster */
-	snprintf(p->config, sizeof p->config, " %s %d %d PUBLISH %s", p->fence_ms, ALIVE_MS,
+	snprintf(p->config, sizeof p->config, " %s %d %d PUBLISH %s", p->fence_ms, LSH_ALIVE_MS,
 	         o->uri->deployment != LSH_CLUSTER, prefix);
-	snprintf(p->sharded, sizeof p->sharded, " %s %d 1 SPUBLISH -", p->fence_ms, ALIVE_MS);
+	snprintf(p->sharded, sizeof p->sharded, " %s %d 1 SPUBLISH -", p->fence_ms, LSH_ALIVE_MS);
 }
 
 leash_status

@@ -10,6 +10,9 @@
 #include "lease/strategy.h"
 #include "redis/router.h"
 
+/* How long a waiting client counts as alive after its last heartbeat; rides out a server that stands still for 9 s. */
+enum { LSH_ALIVE_MS = 10000 };
+
 struct lsh_backend_options {
 	struct lsh_uri *uri;     /* must outlive the backend */
 	const char *prefix;      /* likewise */

@@ -363,6 +363,7 @@ static void
 begin_end(struct lsh_lease *lease)
 {
 	struct lsh_backend *b = lease->resource->backend;
+	const int32_t alive_ms = lease->claim_ms > 0 ? LSH_ALIVE_MS : 0; /* a place outlasts a short lease */
 	int64_t now = lsh_now_ns();
 
 	if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
@@ -374,7 +375,7 @@ begin_end(struct lsh_lease *lease)
 	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
 	 * differ */
 	lease->lapses_at =
-		lsh_after_ms(now, b->options.timeout / LSH_MS + lease->longest_ms + lease->longest_ms / 50 + 2000);
+		lsh_after_ms(now, b->options.timeout / LSH_MS + alive_ms + lease->longest_ms + lease->longest_ms / 50 + 2000);
 	if (now == LSH_NEVER)
 		lease->lapses_at = LSH_NEVER; /* nobody knows: its cancel must be answered */
 	atomic_fetch_add(&b->ending, 1);
