@@ -12,6 +12,7 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_SLOW_CLIENT] = "slow-client",
 	[SIM_RESTART] = "restart",
 	[SIM_LOSS] = "loss",
+	[SIM_ROLLBACK] = "rollback",
 	[SIM_FAILOVER] = "failover",
 	[SIM_FORGET] = "forget",
 	[SIM_STALL] = "stall",
@@ -21,6 +22,8 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 };
 
 bool sim_without[SIM_FAULTS];
+
+int64_t sim_struck_until;
 
 static int64_t every; /* between two faults, at most */
 static bool over;
@@ -44,12 +47,13 @@ static int64_t
 some_time(void)
 {
 	uint32_t kind = sim_random(10);
+	int64_t most_ms = kind < 6 ? 50 :
+	                  kind < 9 || sim_climate == SIM_MILD ? 2 * sim_terms.timeout_ms :
+	                  2 * sim_terms.longest_ms;
+	int64_t ns = sim_between(0, most_ms * SIM_MS);
 
-	if (kind < 6)
-		return sim_between(0, 50 * SIM_MS);
-	if (kind < 9 || sim_climate == SIM_MILD)
-		return sim_between(0, 2 * sim_terms.timeout_ms * SIM_MS);
-	return sim_between(0, 2 * sim_terms.longest_ms * SIM_MS);
+	sim_struck_until = sim_now + ns > sim_struck_until ? sim_now + ns : sim_struck_until;
+	return ns;
 }
 
 static void
@@ -99,13 +103,19 @@ slow_client(void)
 static void
 restart(void)
 {
-	sim_instance_restart(some_server(), true, sim_chance(0.3), some_time());
+	sim_instance_restart(some_server(), SIM_KEPT, sim_chance(0.3), some_time());
 }
 
 static void
 lose(void)
 {
-	sim_instance_restart(some_server(), false, sim_chance(0.3), some_time());
+	sim_instance_restart(some_server(), SIM_LOST, sim_chance(0.3), some_time());
+}
+
+static void
+roll_back(void)
+{
+	sim_instance_restart(some_server(), SIM_SAVED, sim_chance(0.3), some_time());
 }
 
 static void
@@ -172,6 +182,7 @@ static const struct {
 	[SIM_SLOW_CLIENT] = {slow_client, 8, false},
 	[SIM_RESTART] = {restart, 4, false},
 	[SIM_LOSS] = {lose, 4, true},
+	[SIM_ROLLBACK] = {roll_back, 4, true},
 	[SIM_FAILOVER] = {fail_over, 4, false},
 	[SIM_FORGET] = {forget, 3, false},
 	[SIM_STALL] = {stall, 8, false},
@@ -187,9 +198,20 @@ may_happen(enum sim_fault fault)
 		return false;
 	if (fault == SIM_FAILOVER || fault == SIM_STALL)
 		return sim_site.deployment == SIM_REPLICAS;
-	if (fault == SIM_RESTART || fault == SIM_LOSS)
+	if (fault == SIM_RESTART || fault == SIM_LOSS || fault == SIM_ROLLBACK)
 		return sim_site.deployment != SIM_REPLICAS;
 	return true;
+}
+
+/* Faults come in storms; in between the weather is fine for so long that all that is to be done is done. */
+static int64_t
+next_strike(void)
+{
+	if (sim_chance(0.95))
+		return sim_now + sim_between(0, every);
+	for (size_t i = 0; i < sim_site.count; i++)
+		sim_instance_save(&sim_site.instances[i]);
+	return sim_now + sim_between(0, 3 * sim_terms.longest_ms * SIM_MS + 60 * SIM_S);
 }
 
 static void
@@ -201,13 +223,15 @@ strike(void *what, uint64_t turn)
 	(void)what, (void)turn;
 	if (over)
 		return;
-	sim_at(sim_now + sim_between(0, every), strike, NULL, 0);
+	sim_at(next_strike(), strike, NULL, 0);
 	for (int k = 0; k < SIM_FAULTS; k++)
 		sum += faults[k].often;
 	for (at = sim_random(sum); at >= faults[i].often; i++)
 		at -= faults[i].often;
-	if (may_happen((enum sim_fault)i))
+	if (may_happen((enum sim_fault)i)) {
+		sim_struck_until = sim_now > sim_struck_until ? sim_now : sim_struck_until;
 		faults[i].happen();
+	}
 }
 
 /* ---- the world ---- */
@@ -239,7 +263,8 @@ draw_terms(enum sim_deployment deployment)
 
 	sim_terms = (struct sim_terms){
 		.clients = (int)sim_between(1, 4), .threads = (int)sim_between(1, SIM_THREADS),
-		.locks = (int)sim_between(1, SIM_LOCKS), .lease_ms = leases[sim_random(5)], .timeout_ms = timeouts[sim_random(3)],
+		.locks = (int)sim_between(1, SIM_LOCKS), .lease_ms = leases[sim_random(5)],
+		.timeout_ms = timeouts[sim_random(3)],
 	};
 	sim_terms.longest_ms = sim_terms.lease_ms + sim_terms.lease_ms / 2;
 	sim_terms.wait_ms = 4 * sim_terms.lease_ms;

@@ -6,13 +6,15 @@
 #include "tests/sim/site.h"
 
 enum sim_fault {
-	SIM_CUT, SIM_DARK, SIM_SLOW_SERVER, SIM_SLOW_CLIENT, SIM_RESTART, SIM_LOSS, SIM_FAILOVER, SIM_FORGET, SIM_STALL,
-	SIM_DEATH, SIM_REOPEN, SIM_DRIFT, SIM_FAULTS,
+	SIM_CUT, SIM_DARK, SIM_SLOW_SERVER, SIM_SLOW_CLIENT, SIM_RESTART, SIM_LOSS, SIM_ROLLBACK, SIM_FAILOVER, SIM_FORGET,
+	SIM_STALL, SIM_DEATH, SIM_REOPEN, SIM_DRIFT, SIM_FAULTS,
 };
 extern const char *const sim_fault_names[SIM_FAULTS];
 extern bool sim_without[SIM_FAULTS]; /* what never happens */
 
-void sim_faults_draw(enum sim_deployment deployment); /* the world: weather, terms, site; the people are still to come */
+extern int64_t sim_struck_until; /* from then on nothing has been wrong */
+
+void sim_faults_draw(enum sim_deployment deployment); /* the world: weather, terms, site; no people yet */
 void sim_faults_begin(void);
 void sim_faults_end(void);   /* nothing goes wrong any more, and what did is mended */
 

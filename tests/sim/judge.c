@@ -3,6 +3,8 @@
 
 #include "client/handle.h"
 #include "core/core.h"
+#include "lease/backend.h"
+#include "tests/sim/faults.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/site.h"
 
@@ -55,6 +57,22 @@ somebody_waits(int l)
 	return false;
 }
 
+/* So long after the last fault a client has learned what is there, and dealt with it. */
+static int64_t
+settling(void)
+{
+	return 3 * sim_terms.timeout_ms * SIM_MS + SIM_S;
+}
+
+/* How long a lock may be nobody's though somebody waits: what a crash or a loss leaves ends with its lease, and who was
+ * not told looks then. */
+static int64_t
+most_free(void)
+{
+	return sim_climate == SIM_CALM ? sim_terms.lease_ms * SIM_MS :
+	       (sim_terms.longest_ms + 2 * sim_terms.timeout_ms + sim_terms.guard_ms) * SIM_MS + 12 * SIM_S;
+}
+
 void
 sim_judge_look(void)
 {
@@ -70,9 +88,61 @@ sim_judge_look(void)
 		}
 		if (first >= 0)
 			known[l].free_since = sim_now;
-		else if (sim_climate == SIM_CALM && sim_now - known[l].free_since > sim_terms.lease_ms * SIM_MS &&
-		         sim_terms.min_replicas == 0 && somebody_waits(l))
-			sim_breach("lock %d is nobody's for a lease, though somebody waits", l);
+		else if (sim_now - known[l].free_since > most_free() &&
+		         sim_now - sim_struck_until > settling() + most_free() && somebody_waits(l))
+			sim_breach("lock %d is nobody's, though somebody waits", l);
+	}
+}
+
+/* ---- what servers know ---- */
+
+static const char *const lock_keys[SIM_LOCKS] = {"leash:{apple}", "leash:{birch}", "leash:{cedar}"};
+
+/* Whose token it is: of one that is open, and does not close; or NULL. */
+static const struct sim_client *
+owner_of(const char *token)
+{
+	for (int i = 0; i < sim_client_count; i++) {
+		const struct sim_client *c = &sim_clients[i];
+		const struct lsh_backend *b;
+
+		if (c->leash == NULL || c->process.dead || c->watched[0] == NULL)
+			continue;
+		b = c->watched[0]->lock->resource.backend;
+		if (memcmp(token, b->uuid, LSH_UUID_SIZE) == 0)
+			return atomic_load(&b->closing) ? NULL : c;
+	}
+	return NULL;
+}
+
+/* Does the client know that its token may be there? */
+static bool
+is_known(const char *token, size_t size, int l)
+{
+	const struct sim_client *c = size > LSH_UUID_SIZE ? owner_of(token) : NULL;
+
+	return c == NULL || c->watched[l] == NULL || lsh_lease_find(&c->watched[l]->lock->resource, token, size) != NULL;
+}
+
+/* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again that
+ * happens; but then the client is told, and gives it back. */
+void
+sim_judge_served(const struct sim_instance *n)
+{
+	static int64_t known_at[SIM_HOSTS][SIM_LOCKS];
+	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000;
+
+	for (int l = 0; l < sim_terms.locks; l++) {
+		const struct sim_slot *slot =
+			sim_key_find(&n->server->context.keyspace, lock_keys[l], strlen(lock_keys[l]), now_ms);
+		int64_t *at = &known_at[n->host.number][l];
+
+		if (slot == NULL || slot->key->count == 0 ||
+		    is_known(slot->key->members[0]->bytes, slot->key->members[0]->size, l))
+			*at = sim_now;
+		else if (!n->went_back || sim_now - (*at > sim_struck_until ? *at : sim_struck_until) > settling())
+			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number,
+			           slot->key->members[0]->bytes);
 	}
 }
 

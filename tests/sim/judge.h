@@ -11,7 +11,10 @@
 enum sim_climate { SIM_CALM, SIM_MILD, SIM_ROUGH };
 extern enum sim_climate sim_climate;
 
+struct sim_instance;
+
 void sim_judge_look(void); /* after each step */
+void sim_judge_served(const struct sim_instance *instance); /* it has executed a command */
 
 void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled, const leash_error *err);
 bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since */

@@ -100,11 +100,13 @@ world_of_sim += tests/sim/world.h
 
 sim_ldflags = $(AM_LDFLAGS)
 sim_ldflags += -Wl,--wrap=clock_gettime,--wrap=randombytes_buf,--wrap=lsh_random32
-sim_ldflags += -Wl,--wrap=lsh_self,--wrap=lsh_self_if_known,--wrap=lsh_courier_in_callback,--wrap=lsh_thread_observe,--wrap=lsh_thread_start
+sim_ldflags += -Wl,--wrap=lsh_self,--wrap=lsh_self_if_known
+sim_ldflags += -Wl,--wrap=lsh_courier_in_callback,--wrap=lsh_thread_observe,--wrap=lsh_thread_start
 sim_ldflags += -Wl,--wrap=pthread_join,--wrap=pthread_setname_np,--wrap=syscall
 sim_ldflags += -Wl,--wrap=pthread_cond_wait,--wrap=pthread_cond_broadcast,--wrap=pthread_cond_signal
 sim_ldflags += -Wl,--wrap=eventfd,--wrap=eventfd_read,--wrap=eventfd_write,--wrap=read,--wrap=write,--wrap=close
-sim_ldflags += -Wl,--wrap=getpid,--wrap=gethostname,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=poll,--wrap=ppoll
+sim_ldflags += -Wl,--wrap=getpid,--wrap=gethostname
+sim_ldflags += -Wl,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=poll,--wrap=ppoll
 sim_ldflags += -Wl,--wrap=fcntl64,--wrap=socket,--wrap=connect,--wrap=setsockopt,--wrap=getsockopt,--wrap=getsockname
 sim_ldflags += -Wl,--wrap=getpeername,--wrap=send,--wrap=recv,--wrap=shutdown
 

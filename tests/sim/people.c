@@ -131,7 +131,9 @@ hold(struct sim_person *p, int l)
 
 	while (acts-- > 0) {
 		sim_sleep(sim_chance(0.9) ? sim_between(0, 50 * SIM_MS) : sim_between(0, 2 * sim_terms.lease_ms * SIM_MS));
-		if (sim_chance(0.2))
+		if (sim_chance(0.03)) /* to the end, if there is one, and past it */
+			sim_sleep(leash_lock_remaining_ms(p->handles[l]) * SIM_MS + sim_between(0, 20 * SIM_MS));
+		else if (sim_chance(0.2))
 			nest(p, l);
 		else if (sim_chance(0.2))
 			extend(p, l);

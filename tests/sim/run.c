@@ -1,6 +1,8 @@
-/* The simulator: run [--seed N] [--seeds COUNT | --seconds S] [--steps K] [--deployment D] [--without FAULT]... [--trace]
+/* The simulator:
  *
- * Runs a world for each seed, one after the other, from N on (by default from the time), each in a process of its own.
+ *     run [--seed N] [--seeds COUNT | --seconds S] [--steps K] [--deployment D] [--without FAULT]... [--trace]
+ *
+ * It runs a world for each seed from N on (by default from the time), one after the other, each in its own process.
  * The same seed, steps and faults are the same world again. Ends with 1 where the judge has seen a breach. */
 #include "base/mutation.h"
 
@@ -68,7 +70,9 @@ step(void)
 static int64_t
 last_call(void)
 {
-	return sim_now + (2 * sim_terms.wait_ms + 10 * sim_terms.longest_ms + 20 * sim_terms.timeout_ms) * SIM_MS + 60 * SIM_S;
+	int64_t ms = 2 * sim_terms.wait_ms + 10 * sim_terms.longest_ms + 20 * sim_terms.timeout_ms;
+
+	return sim_now + ms * SIM_MS + 60 * SIM_S;
 }
 
 static bool
@@ -94,7 +98,8 @@ run_world(void)
 	sim_seed(seed);
 	sim_faults_draw(deployment);
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
-	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads, sim_terms.locks,
+	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
+	          sim_terms.locks,
 	          (long long)sim_terms.lease_ms, (long long)sim_terms.timeout_ms, (long long)sim_terms.guard_ms);
 	sim_people_arrive();
 	sim_faults_begin();

@@ -1,6 +1,7 @@
 /* The site. See site.h. */
 #include "tests/sim/site.h"
 
+#include "lua/scripts.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/speaker.h"
 
@@ -81,6 +82,24 @@ publish(void *ctx, const char *channel, size_t channel_size, const char *text, s
 	return sim_speakers_publish(ctx, channel, channel_size, text, size);
 }
 
+/* "server 0 executes acquire leash:{apple} ... : 1 0" */
+static void
+trace_run(const struct sim_instance *n, const struct lsh_arg *args, size_t count, const struct lsh_message *answer)
+{
+	char text[400];
+	size_t size = 0;
+
+	for (const struct lsh_script *const *s = lsh_scripts; *s != NULL; s++)
+		if (args[1].size == 40 ? memcmp(args[1].bytes, (*s)->sha1, 40) == 0 : strcmp(args[1].bytes, (*s)->text) == 0)
+			size = (size_t)snprintf(text, sizeof text, "%s", (*s)->name);
+	for (size_t i = 3; i < count && size < sizeof text; i++)
+		size += (size_t)snprintf(text + size, sizeof text - size, " %.*s", (int)args[i].size, args[i].bytes);
+	for (size_t i = 0; i < answer->count && size < sizeof text; i++)
+		size += (size_t)snprintf(text + size, sizeof text - size, "%s %" PRId64 "%.60s", i == 0 ? ":" : "",
+		                         answer->item[i].integer, answer->item[i].text != NULL ? answer->item[i].text : "");
+	sim_trace("    server %d executes %s", n->host.number, text);
+}
+
 const struct lsh_message *
 sim_instance_run(struct sim_instance *n, const struct lsh_arg *args, size_t count)
 {
@@ -88,6 +107,9 @@ sim_instance_run(struct sim_instance *n, const struct lsh_arg *args, size_t coun
 
 	if (args[0].size >= 4 && strncasecmp(args[0].bytes, "EVAL", 4) == 0)
 		wrote(n);
+	if (sim_traces && count > 3)
+		trace_run(n, args, count, answer);
+	sim_judge_served(n);
 	return answer;
 }
 
@@ -123,15 +145,25 @@ end_life(struct sim_instance *n, bool vanishes, int64_t after)
 }
 
 void
-sim_instance_restart(struct sim_instance *n, bool keeps_data, bool vanishes, int64_t after)
+sim_instance_save(struct sim_instance *n)
 {
+	sim_keyspace_copy(&n->saved, &n->server->context.keyspace);
+}
+
+void
+sim_instance_restart(struct sim_instance *n, enum sim_data data, bool vanishes, int64_t after)
+{
+	static const char *const names[] = {"has all its data", "has old data", "has no data"};
+	const struct sim_keyspace *keys[] = {&n->server->context.keyspace, &n->saved, NULL};
+
 	if (n->host.down)
 		return;
-	sim_trace("server %d %s, %s its data", n->host.number, vanishes ? "vanishes" : "ends", keeps_data ? "with" : "without");
+	sim_trace("server %d %s, and %s then", n->host.number, vanishes ? "vanishes" : "ends", names[data]);
 	end_life(n, vanishes, after);
-	sim_server_restart(n->server, keeps_data ? &n->server->context.keyspace : NULL);
-	if (!keeps_data)
+	sim_server_restart(n->server, keys[data]);
+	if (data != SIM_KEPT)
 		sim_judge_data_lost(n->host.number);
+	n->went_back = n->went_back || data == SIM_SAVED;
 }
 
 void
@@ -148,6 +180,7 @@ sim_instance_fail_over(struct sim_instance *n, bool vanishes, int64_t after)
 	          vanishes ? "vanishes" : "ends", n->offset - n->replicas[best].offset);
 	end_life(n, vanishes, after);
 	n->offset = n->replicas[best].offset;
+	n->went_back = true;
 	sim_server_restart(n->server, &n->replicas[best].data);
 	for (size_t i = 0; i < n->replica_count; i++) { /* they begin with a copy of the new master's */
 		sim_keyspace_copy(&n->replicas[i].data, &n->server->context.keyspace);

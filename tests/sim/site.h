@@ -30,6 +30,8 @@ struct sim_instance {
 	struct sim_replica replicas[SIM_REPLICAS_MOST];
 	size_t replica_count;
 	uint64_t offset;       /* writes so far */
+	struct sim_keyspace saved; /* what was on its disk at some time */
+	bool went_back;        /* it has had data again that were older */
 	char run_id[41];
 	int64_t started;
 };
@@ -51,8 +53,11 @@ const struct lsh_message *sim_instance_run(struct sim_instance *instance, const 
 /* How many replicas have what was written up to this. */
 int64_t sim_instance_acknowledged(const struct sim_instance *instance, uint64_t offset);
 
-/* It ends, and is there again `after` so long: with its data, or without; `vanishes`: nobody is told. */
-void sim_instance_restart(struct sim_instance *instance, bool keeps_data, bool vanishes, int64_t after);
+enum sim_data { SIM_KEPT, SIM_SAVED, SIM_LOST };
+void sim_instance_save(struct sim_instance *instance);
+/* It ends, and is there again `after` so long, with all its data, or those that were saved last, or none; `vanishes`:
+ * nobody is told. */
+void sim_instance_restart(struct sim_instance *instance, enum sim_data data, bool vanishes, int64_t after);
 /* A replica takes over: the one that has most. */
 void sim_instance_fail_over(struct sim_instance *instance, bool vanishes, int64_t after);
 
