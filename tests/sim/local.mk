@@ -110,6 +110,7 @@ sim_ldflags += -Wl,--wrap=timerfd_create,--wrap=timerfd_settime,--wrap=poll,--wr
 sim_ldflags += -Wl,--wrap=fcntl64,--wrap=socket,--wrap=connect,--wrap=setsockopt,--wrap=getsockopt,--wrap=getsockname
 sim_ldflags += -Wl,--wrap=getpeername,--wrap=send,--wrap=recv,--wrap=shutdown
 
+test_scripts += tests/sim/test_seeds.sh
 check_PROGRAMS += tests/sim/run
 tests_sim_run_SOURCES = $(world_of_sim)
 tests_sim_run_LDFLAGS = $(sim_ldflags)

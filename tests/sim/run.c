@@ -1,9 +1,12 @@
 /* The simulator:
  *
- *     run [--seed N] [--seeds COUNT | --seconds S] [--steps K] [--deployment D] [--without FAULT]... [--trace]
+ *     run [--deployment D] [--seed N] [--seeds COUNT | --seconds S] [--steps K] [--trace] [--shrink]
+ *         [--without FAULT]... [--clients N] [--threads N] [--locks N]
  *
  * It runs a world for each seed from N on (by default from the time), one after the other, each in its own process.
- * The same seed, steps and faults are the same world again. Ends with 1 where the judge has seen a breach. */
+ * The same words are the same world again. Ends with 1 where the judge has seen a breach.
+ *
+ * --shrink looks for a shorter way to a breach: without some faults, with fewer clients, threads and locks. */
 #include "base/mutation.h"
 
 #include "tests/sim/faults.h"
@@ -21,7 +24,22 @@
 static uint64_t seed, seeds = 1, steps = 100000;
 static int64_t seconds;
 static enum sim_deployment deployment;
+static bool shrinks;
 static int64_t allocated; /* by leash, and not freed */
+
+/* What there is less of than the seed says. */
+static struct less {
+	bool without[SIM_FAULTS];
+	int most[3]; /* clients, threads of each, locks; 0: as the seed says */
+} less;
+static const char *const most_names[] = {"--clients", "--threads", "--locks"};
+
+/* What a world tells the process that began it. */
+static struct told {
+	uint64_t steps, acts, acquired;
+	bool fine;
+} told;
+static int tells_to;
 
 /* ---- memory ---- */
 
@@ -54,9 +72,34 @@ say_how(void)
 	fprintf(stderr, "again: run --deployment %s --seed %" PRIu64 " --steps %" PRIu64, sim_deployment_names[deployment],
 	        seed, steps);
 	for (int i = 0; i < SIM_FAULTS; i++)
-		if (sim_without[i])
+		if (less.without[i])
 			fprintf(stderr, " --without %s", sim_fault_names[i]);
+	for (int i = 0; i < 3; i++)
+		if (less.most[i] > 0)
+			fprintf(stderr, " %s %d", most_names[i], less.most[i]);
 	fprintf(stderr, " --trace\n");
+}
+
+static void
+tell(bool fine)
+{
+	told = (struct told){sim_steps, sim_acts, sim_acquired, fine};
+	if (write(tells_to, &told, sizeof told) != sizeof told)
+		_exit(2);
+}
+
+static void
+on_breach(void)
+{
+	tell(false);
+	say_how();
+}
+
+static void
+limit(int *count, int most)
+{
+	if (most > 0 && *count > most)
+		*count = most;
 }
 
 static void
@@ -94,9 +137,13 @@ run_world(void)
 	if (leash_set_memory(&memory) != LEASH_OK)
 		abort();
 	lsh_mutation_read();
-	sim_on_breach = say_how;
+	sim_on_breach = on_breach;
 	sim_seed(seed);
+	memcpy(sim_without, less.without, sizeof sim_without);
 	sim_faults_draw(deployment);
+	limit(&sim_terms.clients, less.most[0]);
+	limit(&sim_terms.threads, less.most[1]);
+	limit(&sim_terms.locks, less.most[2]);
 	sim_trace("%s, seed %" PRIu64 ": climate %d, %d clients of %d threads, %d locks, lease %lld ms, timeout %lld ms, "
 	          "guard %lld ms", sim_site.uri, seed, (int)sim_climate, sim_terms.clients, sim_terms.threads,
 	          sim_terms.locks,
@@ -117,15 +164,10 @@ run_world(void)
 
 /* ---- many ---- */
 
-struct sum {
-	uint64_t steps, acts, acquired;
-};
-
-/* False: there was a breach. */
+/* False: there was a breach, or worse. `told` has what it told, if it did. */
 static bool
-run_apart(struct sum *sum)
+run_apart(bool quiet)
 {
-	struct sum of_this;
 	int pipes[2], status;
 	pid_t child;
 
@@ -135,24 +177,66 @@ run_apart(struct sum *sum)
 		exit(2);
 	}
 	if (child == 0) {
+		tells_to = pipes[1];
+		if (quiet && freopen("/dev/null", "w", stderr) == NULL)
+			_exit(2);
 		run_world();
-		of_this = (struct sum){sim_steps, sim_acts, sim_acquired};
 		fflush(stdout);
-		_exit(write(pipes[1], &of_this, sizeof of_this) == sizeof of_this ? 0 : 2);
+		tell(true);
+		_exit(0);
 	}
 	close(pipes[1]);
-	if (read(pipes[0], &of_this, sizeof of_this) == sizeof of_this) {
-		sum->steps += of_this.steps;
-		sum->acts += of_this.acts;
-		sum->acquired += of_this.acquired;
-	}
+	if (read(pipes[0], &told, sizeof told) != sizeof told)
+		told = (struct told){.fine = false, .steps = steps};
 	close(pipes[0]);
 	waitpid(child, &status, 0);
-	if (WIFSIGNALED(status)) {
+	if (WIFSIGNALED(status) && !quiet) {
 		fprintf(stderr, "signal %d\n", WTERMSIG(status));
 		say_how();
 	}
 	return status == 0;
+}
+
+/* Is there a breach with that, no later? */
+static bool
+is_shorter(const struct less *tried, uint64_t *at)
+{
+	const struct less before = less;
+
+	less = *tried;
+	if (!run_apart(true) && told.steps <= *at) {
+		*at = told.steps;
+		return true;
+	}
+	less = before;
+	return false;
+}
+
+/* There is a breach. Do with less as long as there still is one. */
+static void
+shrink(void)
+{
+	uint64_t at = told.steps, before;
+
+	do {
+		before = at;
+		for (int i = 0; i < SIM_FAULTS; i++) {
+			struct less tried = less;
+
+			tried.without[i] = true;
+			if (!less.without[i])
+				is_shorter(&tried, &at);
+		}
+		for (int i = 0; i < 3; i++)
+			for (int most = 1; most < 5; most++) {
+				struct less tried = less;
+
+				tried.most[i] = most;
+				if ((less.most[i] == 0 || most < less.most[i]) && is_shorter(&tried, &at))
+					break;
+			}
+	} while (at < before);
+	run_apart(false);
 }
 
 static double
@@ -184,8 +268,9 @@ read_arguments(char **arg)
 	for (; *arg != NULL; arg++) {
 		const char *name = *arg;
 
-		if (strcmp(name, "--trace") == 0) {
-			sim_traces = true;
+		if (strcmp(name, "--trace") == 0 || strcmp(name, "--shrink") == 0) {
+			sim_traces = sim_traces || name[2] == 't';
+			shrinks = shrinks || name[2] == 's';
 			continue;
 		}
 		arg += arg[1] != NULL;
@@ -200,10 +285,9 @@ read_arguments(char **arg)
 		} else if (strcmp(name, "--deployment") == 0) {
 			deployment = (enum sim_deployment)find(*arg, sim_deployment_names, SIM_DEPLOYMENTS);
 		} else if (strcmp(name, "--without") == 0) {
-			sim_without[find(*arg, sim_fault_names, SIM_FAULTS)] = true;
+			less.without[find(*arg, sim_fault_names, SIM_FAULTS)] = true;
 		} else {
-			fprintf(stderr, "run: what is '%s'?\n", name);
-			exit(2);
+			less.most[find(name, most_names, 3)] = atoi(*arg);
 		}
 	}
 }
@@ -211,14 +295,22 @@ read_arguments(char **arg)
 int
 main(int argc, char **argv)
 {
-	struct sum sum = {0};
+	struct told sum = {0};
 	double began = now_s(), took;
 	uint64_t first, breaches = 0;
 
 	(void)argc;
 	read_arguments(argv + 1);
-	for (first = seed; seconds > 0 ? now_s() - began < (double)seconds : seed < first + seeds; seed++)
-		breaches += !run_apart(&sum);
+	for (first = seed; seconds > 0 ? now_s() - began < (double)seconds : seed < first + seeds; seed++) {
+		bool fine = run_apart(shrinks);
+
+		sum.steps += told.steps;
+		sum.acts += told.acts;
+		sum.acquired += told.acquired;
+		breaches += !fine;
+		if (!fine && shrinks)
+			shrink();
+	}
 	took = now_s() - began;
 	printf("%s, seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " steps (%.0f a second), %" PRIu64 " calls, %" PRIu64
 	       " acquired, %" PRIu64 " breaches\n", sim_deployment_names[deployment], first, seed - 1, sum.steps,
