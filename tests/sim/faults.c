@@ -121,7 +121,7 @@ roll_back(void)
 static void
 fail_over(void)
 {
-	sim_instance_fail_over(some_server(), sim_chance(0.3), some_time());
+	sim_site_fail_over(sim_chance(0.3), some_time());
 }
 
 static void
@@ -136,13 +136,12 @@ forget(void)
 static void
 stall(void)
 {
-	struct sim_instance *n = some_server();
 	int64_t ns = some_time();
 
-	for (size_t i = 0; i < n->replica_count; i++)
-		if (sim_chance(0.5)) {
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		if (sim_site.instances[i].master != NULL && sim_chance(0.5)) {
 			sim_trace("replica %zu gets nothing for %lld ms", i, (long long)(ns / SIM_MS));
-			n->replicas[i].stalled_until = sim_now + ns;
+			sim_site.instances[i].stalled_until = sim_now + ns;
 		}
 }
 
@@ -196,11 +195,9 @@ may_happen(enum sim_fault fault)
 {
 	if (sim_without[fault] || (faults[fault].rough && sim_climate != SIM_ROUGH))
 		return false;
-	if (fault == SIM_FAILOVER || fault == SIM_STALL)
-		return sim_site.deployment == SIM_REPLICAS;
-	if (fault == SIM_RESTART || fault == SIM_LOSS || fault == SIM_ROLLBACK)
-		return sim_site.deployment != SIM_REPLICAS;
-	return true;
+	if (sim_site.deployment == SIM_REPLICAS || sim_site.deployment == SIM_SENTINEL)
+		return fault != SIM_RESTART && fault != SIM_LOSS && fault != SIM_ROLLBACK && fault != SIM_DRIFT;
+	return fault != SIM_FAILOVER && fault != SIM_STALL;
 }
 
 /* Faults come in storms; in between the weather is fine for so long that all that is to be done is done. */
@@ -268,7 +265,7 @@ draw_terms(enum sim_deployment deployment)
 	};
 	sim_terms.longest_ms = sim_terms.lease_ms + sim_terms.lease_ms / 2;
 	sim_terms.wait_ms = 4 * sim_terms.lease_ms;
-	if (deployment == SIM_REPLICAS)
+	if (deployment == SIM_REPLICAS || (deployment == SIM_SENTINEL && sim_chance(0.7)))
 		sim_terms.min_replicas = 1;
 	/* a quorum insists */
 	if (deployment == SIM_QUORUM || (rough && sim_chance(0.5)))
@@ -276,6 +273,21 @@ draw_terms(enum sim_deployment deployment)
 	for (int l = 0; l < sim_terms.locks; l++) {
 		sim_terms.fair[l] = deployment != SIM_QUORUM && sim_chance(0.3);
 		sim_terms.alone[l] = sim_chance(0.3);
+	}
+}
+
+/* Of servers that take over from each other, they are the same: the end of a key's life goes by the clock. */
+static void
+draw_clocks(void)
+{
+	int64_t ahead_us = sim_between(-10000000, 10000000), ppm = sim_between(-200, 200);
+
+	for (size_t i = 0; i < SIM_HOSTS && sim_site.instances[i].server != NULL; i++) {
+		sim_server_set_clock(sim_site.instances[i].server, sim_world_us(), ahead_us, ppm);
+		if (sim_site.deployment == SIM_QUORUM) {
+			ahead_us = sim_between(-10000000, 10000000);
+			ppm = sim_between(-200, 200);
+		}
 	}
 }
 
@@ -288,9 +300,7 @@ sim_faults_draw(enum sim_deployment deployment)
 	draw_terms(deployment);
 	draw_weather();
 	sim_site_open(deployment);
-	for (size_t i = 0; i < sim_site.count; i++)
-		sim_server_set_clock(sim_site.instances[i].server, sim_world_us(), sim_between(-10000000, 10000000),
-		                     sim_between(-200, 200));
+	draw_clocks();
 }
 
 void

@@ -124,25 +124,47 @@ is_known(const char *token, size_t size, int l)
 	return c == NULL || c->watched[l] == NULL || lsh_lease_find(&c->watched[l]->lock->resource, token, size) != NULL;
 }
 
-/* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again that
- * happens; but then the client is told, and gives it back. */
+/* Who has a lock there; or NULL. */
+static const char *
+holder_of(const struct sim_instance *n, int l)
+{
+	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000;
+	const struct sim_keyspace *keys = &n->server->context.keyspace;
+	const struct sim_slot *slot = sim_key_find(keys, lock_keys[l], strlen(lock_keys[l]), now_ms);
+
+	return slot != NULL && slot->key->count > 0 ? slot->key->members[0]->bytes : NULL;
+}
+
+static struct {
+	int64_t known_at;          /* its client knew that the token may be there */
+	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
+} holders[SIM_HOSTS][SIM_LOCKS];
+
+void
+sim_judge_went_back(const struct sim_instance *n)
+{
+	for (int l = 0; l < sim_terms.locks; l++) {
+		const char *token = holder_of(n, l);
+
+		snprintf(holders[n->host.number][l].old, LSH_TOKEN_SIZE, "%s", token != NULL ? token : "");
+	}
+}
+
+/* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again a
+ * place of the past may get it; but then the client is told, and gives it back. */
 void
 sim_judge_served(const struct sim_instance *n)
 {
-	static int64_t known_at[SIM_HOSTS][SIM_LOCKS];
-	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000;
-
+	if (sim_site.deployment == SIM_SENTINEL && n != sim_site.master)
+		return; /* a master of the past: what is canceled is canceled elsewhere */
 	for (int l = 0; l < sim_terms.locks; l++) {
-		const struct sim_slot *slot =
-			sim_key_find(&n->server->context.keyspace, lock_keys[l], strlen(lock_keys[l]), now_ms);
-		int64_t *at = &known_at[n->host.number][l];
+		const char *token = holder_of(n, l);
+		int64_t *at = &holders[n->host.number][l].known_at;
 
-		if (slot == NULL || slot->key->count == 0 ||
-		    is_known(slot->key->members[0]->bytes, slot->key->members[0]->size, l))
+		if (token == NULL || is_known(token, strlen(token), l) || strcmp(token, holders[n->host.number][l].old) == 0)
 			*at = sim_now;
 		else if (!n->went_back || sim_now - (*at > sim_struck_until ? *at : sim_struck_until) > settling())
-			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number,
-			           slot->key->members[0]->bytes);
+			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 	}
 }
 
@@ -272,9 +294,8 @@ sim_judge_told(void *arg, const leash_event *event)
 /* ---- data ---- */
 
 void
-sim_judge_data_lost(int server)
+sim_judge_data_lost(void)
 {
-	(void)server;
 	if (sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
 	for (int l = 0; l < sim_terms.locks; l++)

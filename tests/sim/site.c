@@ -3,6 +3,7 @@
 
 #include "lua/scripts.h"
 #include "tests/sim/judge.h"
+#include "tests/sim/people.h"
 #include "tests/sim/speaker.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 struct sim_site sim_site;
 
 const char *const sim_deployment_names[SIM_DEPLOYMENTS] = {
-	[SIM_SINGLE] = "single", [SIM_REPLICAS] = "replicas", [SIM_QUORUM] = "quorum",
+	[SIM_SINGLE] = "single", [SIM_REPLICAS] = "replicas", [SIM_SENTINEL] = "sentinel", [SIM_QUORUM] = "quorum",
 };
 
 int64_t
@@ -24,44 +25,46 @@ sim_world_us(void)
 
 /* ---- replicas ---- */
 
-static struct sim_instance *
-instance_of(const struct sim_replica *replica)
+static bool
+follows(const struct sim_instance *replica, const struct sim_instance *n)
 {
-	for (size_t i = 0; i < sim_site.count; i++)
-		for (size_t k = 0; k < sim_site.instances[i].replica_count; k++)
-			if (&sim_site.instances[i].replicas[k] == replica)
-				return &sim_site.instances[i];
-	abort();
+	return replica->master == n && !replica->host.down;
 }
 
 /* It gets all that there is by now: an order in which that can have come, as any other. */
 static void
 replicate(void *what, uint64_t turn)
 {
-	struct sim_replica *replica = what;
-	struct sim_instance *n = instance_of(replica);
+	struct sim_instance *replica = what;
+	const struct sim_instance *n = replica->master;
 
 	if (replica->stalled_until > sim_now) {
 		sim_at(replica->stalled_until, replicate, replica, turn);
 		return;
 	}
 	replica->coming = false;
-	if (n->host.down)
+	if (n == NULL || n->host.down || replica->host.down)
 		return;
-	sim_keyspace_copy(&replica->data, &n->server->context.keyspace);
+	sim_keyspace_copy(&replica->server->context.keyspace, &n->server->context.keyspace);
 	replica->offset = n->offset;
+}
+
+static void
+let_replicate(struct sim_instance *replica)
+{
+	if (replica->coming)
+		return;
+	replica->coming = true;
+	sim_at(sim_now + sim_between(50 * SIM_US, 2 * SIM_MS), replicate, replica, 0);
 }
 
 static void
 wrote(struct sim_instance *n)
 {
 	n->offset++;
-	for (size_t i = 0; i < n->replica_count; i++) {
-		if (n->replicas[i].coming)
-			continue;
-		n->replicas[i].coming = true;
-		sim_at(sim_now + sim_between(50 * SIM_US, 2 * SIM_MS), replicate, &n->replicas[i], 0);
-	}
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		if (follows(&sim_site.instances[i], n))
+			let_replicate(&sim_site.instances[i]);
 }
 
 int64_t
@@ -69,9 +72,32 @@ sim_instance_acknowledged(const struct sim_instance *n, uint64_t offset)
 {
 	int64_t count = 0;
 
-	for (size_t i = 0; i < n->replica_count; i++)
-		count += n->replicas[i].offset >= offset;
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		count += follows(&sim_site.instances[i], n) && sim_site.instances[i].offset >= offset;
 	return count;
+}
+
+size_t
+sim_instance_replicas(const struct sim_instance *n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		count += follows(&sim_site.instances[i], n);
+	return count;
+}
+
+/* From now on it follows this one: with all that it has. Who is connected is thrown out, as sentinels do. */
+static void
+follow(struct sim_instance *n, struct sim_instance *master)
+{
+	sim_trace("server %d is a replica of server %d", n->host.number, master->host.number);
+	n->master = master;
+	n->server->context.is_replica = true;
+	n->was_replica = true;
+	n->offset = 0;
+	sim_host_reset(&n->host);
+	let_replicate(n);
 }
 
 /* ---- commands ---- */
@@ -120,8 +146,19 @@ begin_life(struct sim_instance *n)
 {
 	for (size_t i = 0; i < sizeof n->run_id - 1; i++)
 		n->run_id[i] = "0123456789abcdef"[sim_random(16)];
-	n->started = sim_now;
+	n->started = n->promoted = sim_now;
+	n->was_replica = false;
 	n->host.down = n->host.vanished = false;
+}
+
+static void
+demote(void *what, uint64_t turn)
+{
+	struct sim_instance *n = what;
+
+	(void)turn;
+	if (n != sim_site.master && n->master == NULL && !n->host.down)
+		follow(n, sim_site.master);
 }
 
 static void
@@ -132,6 +169,12 @@ come_back(void *what, uint64_t turn)
 	(void)turn;
 	sim_trace("server %d is back", n->host.number);
 	begin_life(n);
+	n->server->context.is_replica = n->master != NULL;
+	if (n->master != NULL)
+		let_replicate(n);
+	/* a master of the past takes writes until a sentinel sees it */
+	if (sim_site.deployment == SIM_SENTINEL)
+		sim_at(sim_now + sim_between(0, 8 * SIM_S), demote, n, 0);
 }
 
 static void
@@ -142,6 +185,13 @@ end_life(struct sim_instance *n, bool vanishes, int64_t after)
 	n->host.frozen_until = 0;
 	sim_host_reset(&n->host);
 	sim_at(sim_now + after, come_back, n, 0);
+}
+
+static void
+go_back(struct sim_instance *n)
+{
+	n->went_back = true;
+	sim_judge_went_back(n);
 }
 
 void
@@ -161,60 +211,168 @@ sim_instance_restart(struct sim_instance *n, enum sim_data data, bool vanishes, 
 	sim_trace("server %d %s, and %s then", n->host.number, vanishes ? "vanishes" : "ends", names[data]);
 	end_life(n, vanishes, after);
 	sim_server_restart(n->server, keys[data]);
-	if (data != SIM_KEPT)
-		sim_judge_data_lost(n->host.number);
-	n->went_back = n->went_back || data == SIM_SAVED;
+	if (data != SIM_KEPT && n->master == NULL)
+		sim_judge_data_lost();
+	if (data == SIM_SAVED)
+		go_back(n);
 }
 
-void
-sim_instance_fail_over(struct sim_instance *n, bool vanishes, int64_t after)
-{
-	size_t best = 0;
+/* ---- failover ---- */
 
-	if (n->host.down)
-		return;
-	for (size_t i = 1; i < n->replica_count; i++)
-		if (n->replicas[i].offset > n->replicas[best].offset)
-			best = i;
+static struct sim_instance *
+best_replica(const struct sim_instance *n)
+{
+	struct sim_instance *best = NULL;
+
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		if (follows(&sim_site.instances[i], n) && (best == NULL || sim_site.instances[i].offset > best->offset))
+			best = &sim_site.instances[i];
+	return best;
+}
+
+/* Does somebody that is away have more than it, that may count as acknowledged? */
+static bool
+lacks_something(const struct sim_instance *best, const struct sim_instance *n)
+{
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		if (sim_site.instances[i].master == n && sim_site.instances[i].offset > best->offset)
+			return true;
+	return sim_terms.min_replicas == 0;
+}
+
+/* Behind one address: the master goes on with what the replica has. */
+static void
+replace(struct sim_instance *n, bool vanishes, int64_t after)
+{
+	struct sim_instance *best = best_replica(n);
+
 	sim_trace("server %d %s; a replica takes over that lacks the last %" PRIu64 " writes", n->host.number,
-	          vanishes ? "vanishes" : "ends", n->offset - n->replicas[best].offset);
+	          vanishes ? "vanishes" : "ends", n->offset - best->offset);
 	end_life(n, vanishes, after);
-	n->offset = n->replicas[best].offset;
-	n->went_back = true;
-	sim_server_restart(n->server, &n->replicas[best].data);
-	for (size_t i = 0; i < n->replica_count; i++) { /* they begin with a copy of the new master's */
-		sim_keyspace_copy(&n->replicas[i].data, &n->server->context.keyspace);
-		n->replicas[i].offset = n->offset;
-	}
+	n->offset = best->offset;
+	sim_server_restart(n->server, &best->server->context.keyspace);
+	go_back(n);
+	for (size_t i = 0; i < SIM_HOSTS; i++)
+		if (sim_site.instances[i].master == n) { /* they begin with a copy */
+			sim_keyspace_copy(&sim_site.instances[i].server->context.keyspace, &n->server->context.keyspace);
+			sim_site.instances[i].offset = n->offset;
+		}
 }
 
 static void
-open_instance(struct sim_instance *n, int number, struct sim_lua *lua)
+promote(void *what, uint64_t turn)
+{
+	struct sim_instance *old = what, *best = best_replica(old);
+	char text[100];
+
+	(void)turn;
+	if (sim_site.master != old || best == NULL)
+		return;
+	sim_trace("server %d is the master; it lacks the last %" PRIu64 " writes", best->host.number,
+	          old->offset - best->offset);
+	if (lacks_something(best, old))
+		sim_judge_data_lost();
+	best->master = NULL;
+	best->promoted = sim_now;
+	best->server->context.is_replica = false;
+	go_back(best);
+	sim_site.master = best;
+	sim_site.epoch++;
+	for (size_t i = 0; i < sim_site.count; i++)
+		if (sim_site.instances[i].master == old)
+			follow(&sim_site.instances[i], best);
+	if (!old->host.down) /* it was only out of the sentinels' sight */
+		sim_at(sim_now + sim_between(0, 8 * SIM_S), demote, old, 0);
+	snprintf(text, sizeof text, "mymaster 10.0.0.%d 6379 10.0.0.%d 6379", old->host.number + 1, best->host.number + 1);
+	for (size_t i = sim_site.count; i < sim_site.count + SIM_SENTINELS; i++)
+		sim_speakers_publish(&sim_site.instances[i], "+switch-master", 14, text, strlen(text));
+}
+
+void
+sim_site_fail_over(bool vanishes, int64_t after)
+{
+	struct sim_instance *n = sim_site.master;
+
+	if (n->host.down || best_replica(n) == NULL)
+		return;
+	if (sim_site.deployment == SIM_REPLICAS) {
+		replace(n, vanishes, after);
+		return;
+	}
+	if (sim_chance(0.7)) {
+		sim_trace("server %d, the master, %s", n->host.number, vanishes ? "vanishes" : "ends");
+		end_life(n, vanishes, after);
+		sim_server_restart(n->server, &n->server->context.keyspace);
+	} else {
+		sim_trace("server %d, the master, is cut off from the sentinels and its replicas", n->host.number);
+		for (size_t i = 0; i < sim_site.count; i++)
+			if (sim_site.instances[i].master == n)
+				sim_site.instances[i].stalled_until = sim_now + after + 5 * SIM_S;
+	}
+	sim_at(sim_now + sim_between(100 * SIM_MS, 3 * SIM_S), promote, n, 0);
+}
+
+/* ---- the deployments ---- */
+
+static struct sim_instance *
+open_instance(int number, struct sim_lua *lua)
 {
 	static const struct sim_hooks hooks = {.publish = publish};
+	struct sim_instance *n = &sim_site.instances[number];
 
 	n->host = (struct sim_host){
 		.number = number, .accept = sim_speaker_new, .hear = sim_speaker_hear, .gone = sim_speaker_gone,
 	};
-	n->server = sim_server_new(lua, &hooks, n);
-	if (sim_site.deployment == SIM_REPLICAS)
-		n->replica_count = SIM_REPLICAS_MOST;
+	if (lua != NULL)
+		n->server = sim_server_new(lua, &hooks, n);
 	sim_host_open(&n->host);
 	begin_life(n);
-	n->started = sim_now - 1000 * SIM_S;
+	n->started = n->promoted = sim_now - 1000 * SIM_S;
+	return n;
+}
+
+static void
+add_replicas(size_t from, size_t count, struct sim_lua *lua)
+{
+	for (size_t i = from; i < from + count; i++) {
+		struct sim_instance *n = open_instance((int)i, lua);
+
+		n->master = sim_site.master;
+		n->server->context.is_replica = n->was_replica = true;
+	}
+}
+
+static void
+write_uri(const char *scheme, size_t from, size_t count, const char *rest)
+{
+	char *at = sim_site.uri, *end = at + sizeof sim_site.uri;
+
+	at += snprintf(at, (size_t)(end - at), "%s://", scheme);
+	for (size_t i = from; i < from + count; i++)
+		at += snprintf(at, (size_t)(end - at), "%s10.0.0.%zu:6379", i > from ? "," : "", i + 1);
+	snprintf(at, (size_t)(end - at), "%s", rest);
 }
 
 void
 sim_site_open(enum sim_deployment deployment)
 {
 	struct sim_lua *lua = sim_lua_new();
-	char *uri = sim_site.uri, *end = uri + sizeof sim_site.uri;
 
 	sim_site.deployment = deployment;
-	sim_site.count = deployment != SIM_QUORUM ? 1 : sim_chance(0.8) ? 3 : 5;
-	uri += snprintf(uri, (size_t)(end - uri), "redis%s://", deployment == SIM_QUORUM ? "+quorum" : "");
-	for (size_t i = 0; i < sim_site.count; i++) {
-		open_instance(&sim_site.instances[i], (int)i, lua);
-		uri += snprintf(uri, (size_t)(end - uri), "%s10.0.0.%zu:6379", i > 0 ? "," : "", i + 1);
+	sim_site.count = deployment == SIM_SENTINEL ? 3 : deployment != SIM_QUORUM ? 1 : sim_chance(0.8) ? 3 : 5;
+	sim_site.master = open_instance(0, lua);
+	if (deployment == SIM_QUORUM) {
+		for (size_t i = 1; i < sim_site.count; i++)
+			open_instance((int)i, lua);
+		write_uri("redis+quorum", 0, sim_site.count, "");
+	} else if (deployment == SIM_SENTINEL) {
+		add_replicas(1, 2, lua);
+		for (size_t i = sim_site.count; i < sim_site.count + SIM_SENTINELS; i++)
+			open_instance((int)i, NULL);
+		write_uri("redis+sentinel", sim_site.count, SIM_SENTINELS, "/mymaster");
+	} else {
+		if (deployment == SIM_REPLICAS)
+			add_replicas(1, 2, lua);
+		write_uri("redis", 0, 1, "");
 	}
 }

@@ -182,6 +182,12 @@ wait_for_replicas(struct sim_speaker *s, const struct lsh_arg *args, size_t coun
 
 /* ---- commands ---- */
 
+static bool
+is(const struct lsh_arg *arg, const char *word)
+{
+	return arg->size == strlen(word) && strncasecmp(arg->bytes, word, arg->size) == 0;
+}
+
 static void
 tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 {
@@ -190,21 +196,62 @@ tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 
 	if (strncmp(section->bytes, "server", section->size) == 0)
 		size = snprintf(text, sizeof text,
-		                "# Server\r\nredis_version:7.2.0\r\nredis_mode:standalone\r\nrun_id:%s\r\n"
-		                "uptime_in_seconds:%" PRId64 "\r\n", n->run_id, (sim_now - n->started) / SIM_S);
+		                "# Server\r\nredis_version:7.2.0\r\nredis_mode:%s\r\nrun_id:%s\r\n"
+		                "uptime_in_seconds:%" PRId64 "\r\n", n->server != NULL ? "standalone" : "sentinel", n->run_id,
+		                (sim_now - n->started) / SIM_S);
 	else if (strncmp(section->bytes, "replication", section->size) == 0)
 		size = snprintf(text, sizeof text,
-		                "# Replication\r\nrole:%s\r\nconnected_slaves:%zu\r\nsecond_repl_offset:-1\r\n",
-		                n->server->context.is_replica ? "slave" : "master", n->replica_count);
+		                "# Replication\r\nrole:%s\r\nconnected_slaves:%zu\r\nsecond_repl_offset:%d\r\n",
+		                n->master != NULL ? "slave" : "master", sim_instance_replicas(n), n->was_replica ? 1 : -1);
 	else
 		size = snprintf(text, sizeof text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
 	add_text(text, (size_t)size);
 }
 
-static bool
-is(const struct lsh_arg *arg, const char *word)
+static void
+add_place(const struct sim_instance *n)
 {
-	return arg->size == strlen(word) && strncasecmp(arg->bytes, word, arg->size) == 0;
+	char host[16];
+
+	add_text(host, (size_t)snprintf(host, sizeof host, "10.0.0.%d", n->host.number + 1));
+	add_text("6379", 4);
+}
+
+static void
+add_field(const char *name, const char *format, int64_t value)
+{
+	char text[32];
+
+	add_text(name, strlen(name));
+	add_text(text, (size_t)snprintf(text, sizeof text, format, value));
+}
+
+/* What a sentinel says of the master, and of the others. */
+static void
+answer_as_sentinel(const struct sim_instance *n, const struct lsh_arg *question)
+{
+	const struct sim_instance *master = sim_site.master;
+
+	if (is(question, "GET-MASTER-ADDR-BY-NAME")) {
+		add_number('*', 2);
+		add_place(master);
+	} else if (is(question, "MASTER")) {
+		add_number('*', 10);
+		add_field("ip", "10.0.0.%" PRId64, master->host.number + 1);
+		add_field("port", "%" PRId64, 6379);
+		add_field("config-epoch", "%" PRId64, (int64_t)sim_site.epoch);
+		add_field("flags", master->host.down ? "s_down,master" : "master", 0);
+		add_field("role-reported-time", "%" PRId64, (sim_now - master->promoted) / SIM_MS);
+	} else {
+		add_number('*', SIM_SENTINELS - 1);
+		for (size_t i = sim_site.count; i < sim_site.count + SIM_SENTINELS; i++) {
+			if (&sim_site.instances[i] == n)
+				continue;
+			add_number('*', 4);
+			add_field("ip", "10.0.0.%" PRId64, sim_site.instances[i].host.number + 1);
+			add_field("port", "%" PRId64, 6379);
+		}
+	}
 }
 
 static void
@@ -216,6 +263,10 @@ obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 		tell_about(s->instance, &args[1]);
 	else if (is(&args[0], "SUBSCRIBE"))
 		subscribe(s, &args[1]);
+	else if (is(&args[0], "SENTINEL"))
+		answer_as_sentinel(s->instance, &args[1]);
+	else if (s->instance->server == NULL)
+		add("+PONG\r\n", 7);
 	else if (is(&args[0], "WAIT") || is(&args[0], "WAITAOF"))
 		wait_for_replicas(s, args, count);
 	else
