@@ -8,6 +8,7 @@
 const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_CUT] = "cut",
 	[SIM_DARK] = "dark",
+	[SIM_HOLE] = "hole",
 	[SIM_SLOW_SERVER] = "slow-server",
 	[SIM_SLOW_CLIENT] = "slow-client",
 	[SIM_RESTART] = "restart",
@@ -26,6 +27,7 @@ bool sim_without[SIM_FAULTS];
 int64_t sim_struck_until;
 
 static int64_t every; /* between two faults, at most */
+static double delays; /* of the weather, in a storm */
 static bool over;
 
 /* ---- what may happen ---- */
@@ -42,6 +44,12 @@ some_client(void)
 	return &sim_clients[sim_random((uint32_t)sim_client_count)];
 }
 
+static void
+note_trouble_until(int64_t at)
+{
+	sim_struck_until = at > sim_struck_until ? at : sim_struck_until;
+}
+
 /* Mostly short; now and then longer than any timeout, or even than a lease. */
 static int64_t
 some_time(void)
@@ -52,7 +60,7 @@ some_time(void)
 	                  2 * sim_terms.longest_ms;
 	int64_t ns = sim_between(0, most_ms * SIM_MS);
 
-	sim_struck_until = sim_now + ns > sim_struck_until ? sim_now + ns : sim_struck_until;
+	note_trouble_until(sim_now + ns);
 	return ns;
 }
 
@@ -78,6 +86,16 @@ darken(void)
 	sim_darken(&c->process, &n->host, sim_now + ns);
 	if (sim_chance(0.3))
 		sim_cut(&c->process, &n->host);
+}
+
+static void
+forget_wires(void)
+{
+	const struct sim_client *c = some_client();
+	const struct sim_instance *n = some_server();
+
+	sim_trace("what client %d and server %d say on their wires is lost", c->process.number, n->host.number);
+	sim_forget_wires(&c->process, &n->host);
 }
 
 static void
@@ -177,6 +195,7 @@ static const struct {
 } faults[SIM_FAULTS] = {
 	[SIM_CUT] = {cut, 10, false},
 	[SIM_DARK] = {darken, 10, false},
+	[SIM_HOLE] = {forget_wires, 3, false},
 	[SIM_SLOW_SERVER] = {slow_server, 8, false},
 	[SIM_SLOW_CLIENT] = {slow_client, 8, false},
 	[SIM_RESTART] = {restart, 4, false},
@@ -204,8 +223,15 @@ may_happen(enum sim_fault fault)
 static int64_t
 next_strike(void)
 {
-	if (sim_chance(0.95))
-		return sim_now + sim_between(0, every);
+	int64_t at = sim_now + sim_between(0, every);
+
+	sim_weather.delays = delays;
+	if (sim_chance(0.95)) {
+		if (delays > 0) /* what is late then comes then */
+			note_trouble_until(at + sim_weather.delay);
+		return at;
+	}
+	sim_weather.delays = 0;
 	for (size_t i = 0; i < sim_site.count; i++)
 		sim_instance_save(&sim_site.instances[i]);
 	return sim_now + sim_between(0, 3 * sim_terms.longest_ms * SIM_MS + 60 * SIM_S);
@@ -226,7 +252,7 @@ strike(void *what, uint64_t turn)
 	for (at = sim_random(sum); at >= faults[i].often; i++)
 		at -= faults[i].often;
 	if (may_happen((enum sim_fault)i)) {
-		sim_struck_until = sim_now > sim_struck_until ? sim_now : sim_struck_until;
+		note_trouble_until(sim_now);
 		faults[i].happen();
 	}
 }
@@ -248,6 +274,7 @@ draw_weather(void)
 		.haunts = sim_between(SIM_MS, sim_terms.longest_ms * SIM_MS),
 		.room = sim_chance(0.8) ? 1 << 16 : 1 << 10,
 	};
+	delays = sim_weather.delays;
 	sim_sluggishness = sim_chance(0.7) ? 20 * SIM_US : calm ? 2 * SIM_MS : 20 * SIM_MS;
 	every = sim_climate == SIM_CALM ? 0 : sim_between(20 * SIM_MS, sim_climate == SIM_ROUGH ? SIM_S : 10 * SIM_S);
 }
@@ -307,7 +334,7 @@ void
 sim_faults_begin(void)
 {
 	if (sim_climate != SIM_CALM)
-		sim_at(sim_now + sim_between(0, every), strike, NULL, 0);
+		sim_at(next_strike(), strike, NULL, 0);
 }
 
 void

@@ -135,7 +135,10 @@ holder_of(const struct sim_instance *n, int l)
 	return slot != NULL && slot->key->count > 0 ? slot->key->members[0]->bytes : NULL;
 }
 
+static bool went_back; /* data were lost somewhere, or came back */
+
 static struct {
+	char token[LSH_TOKEN_SIZE]; /* that had it last */
 	int64_t known_at;          /* its client knew that the token may be there */
 	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
 } holders[SIM_HOSTS][SIM_LOCKS];
@@ -143,11 +146,27 @@ static struct {
 void
 sim_judge_went_back(const struct sim_instance *n)
 {
+	went_back = true;
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);
 
 		snprintf(holders[n->host.number][l].old, LSH_TOKEN_SIZE, "%s", token != NULL ? token : "");
 	}
+}
+
+/* Is it of one that died so long ago that the server knows? Then nobody hears of a grant. */
+static bool
+is_of_dead(const char *token)
+{
+	for (int i = 0; i < sim_client_count; i++) {
+		const struct sim_client *c = &sim_clients[i];
+
+		if (c->process.dead && c->watched[0] != NULL && sim_now - c->died > settling() &&
+		    sim_now - sim_struck_until > settling() &&
+		    memcmp(token, c->watched[0]->lock->resource.backend->uuid, LSH_UUID_SIZE) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again a
@@ -163,8 +182,13 @@ sim_judge_served(const struct sim_instance *n)
 
 		if (token == NULL || is_known(token, strlen(token), l) || strcmp(token, holders[n->host.number][l].old) == 0)
 			*at = sim_now;
-		else if (!n->went_back || sim_now - (*at > sim_struck_until ? *at : sim_struck_until) > settling())
+		else if (!n->went_back || (sim_now - *at > SIM_S && sim_now - sim_struck_until > settling()))
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
+		if (token == NULL || strcmp(token, holders[n->host.number][l].token) == 0)
+			continue;
+		if (is_of_dead(token) && !went_back)
+			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
+		snprintf(holders[n->host.number][l].token, LSH_TOKEN_SIZE, "%s", token);
 	}
 }
 
@@ -236,6 +260,13 @@ sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_l
 }
 
 void
+sim_judge_lost(int l, const char *why)
+{
+	if (!went_back)
+		sim_breach("lock %d: it is lost: %s", l, why);
+}
+
+void
 sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lease_ms, leash_status status,
                    const leash_error *err)
 {
@@ -284,6 +315,12 @@ sim_judge_told(void *arg, const leash_event *event)
 	if ((event->type == LEASH_EVENT_JEOPARDY && told[n][l].at_risk) ||
 	    (event->type == LEASH_EVENT_RECOVERED && !told[n][l].at_risk))
 		sim_breach("lock %d: %s was told twice in a row", l, leash_event_name(event->type));
+	if (event->type == LEASH_EVENT_LOST && event->remaining_ms > 0)
+		sim_judge_lost(l, event->text);
+	/* time enough for a connection that is silent, and another one */
+	if (event->type == LEASH_EVENT_LOST && strstr(event->text, "no renewal succeeded") != NULL && c->lease_ms[l] > 0 &&
+	    sim_now - sim_struck_until > (c->lease_ms[l] / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
+		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
 	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
 		told[n][l].at_risk = event->type == LEASH_EVENT_JEOPARDY;
 	told[n][l].lost = event->type == LEASH_EVENT_LOST;
@@ -296,6 +333,7 @@ sim_judge_told(void *arg, const leash_event *event)
 void
 sim_judge_data_lost(void)
 {
+	went_back = true;
 	if (sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
 	for (int l = 0; l < sim_terms.locks; l++)

@@ -20,6 +20,7 @@ void sim_judge_acquired(const struct sim_person *person, leash_status status, bo
 bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since */
 void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
                         const leash_error *err);
+void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
 void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms, leash_status status,
                         const leash_error *err);
 void sim_judge_unopened(leash_status status, const leash_error *err);

@@ -49,6 +49,7 @@ struct sim_wire {
 	char *in;              /* what the client has not read yet */
 	size_t in_size, in_room;
 	unsigned events;       /* that will come */
+	bool forgotten;        /* nothing comes through any more */
 };
 
 struct sim_weather sim_weather;
@@ -121,8 +122,11 @@ let_arrive(struct sim_wire *w, struct way *way, int64_t at)
 static void
 put(struct sim_wire *w, struct way *way, const char *bytes, size_t size)
 {
-	struct piece *p = malloc(sizeof *p + size);
+	struct piece *p;
 
+	if (w->forgotten)
+		return;
+	p = malloc(sizeof *p + size);
 	if (p == NULL)
 		abort();
 	p->next = NULL;
@@ -373,6 +377,13 @@ break_wire(struct sim_wire *w)
 		truncate_way(w, &w->to_client, some_of(&w->to_client));
 	if (w->state == CONNECTING)
 		fail(w, ECONNRESET);
+}
+
+void
+sim_forget_wires(const struct sim_process *process, const struct sim_host *host)
+{
+	for (struct sim_wire *w = wires; w != NULL; w = w->next)
+		w->forgotten = w->forgotten || (w->process == process && w->host == host && w->fd >= 0);
 }
 
 void

@@ -82,6 +82,8 @@ acquire(struct sim_person *p, int l)
 	status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	if (status == LEASH_OK)
+		p->client->lease_ms[l] = p->limited ? 0 : how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	sim_judge_acquired(p, status, cancels, &err);
 	return status;
 }
@@ -92,11 +94,14 @@ release(struct sim_person *p, int l, uint64_t fence)
 	leash_error err = {0};
 	leash_status status;
 	bool was_last = sim_judge_is_last(l, fence);
+	int64_t valid_until = sim_now + leash_lock_remaining_ms(p->handles[l]) * SIM_MS;
 
 	sim_trace("%s releases %s", shown(p), names[l]);
 	status = leash_lock_release(p->handles[l], &err);
 	sim_acts++;
 	sim_trace("%s releases %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	if (status == LEASH_LOST && sim_now < valid_until)
+		sim_judge_lost(l, "a release says so, before its lease was over");
 	sim_judge_released(p, l, fence, was_last, status, &err);
 }
 
@@ -120,6 +125,8 @@ extend(struct sim_person *p, int l)
 
 	sim_trace("%s extends %s to %lld ms: %s %s", shown(p), names[l], (long long)lease_ms, leash_status_name(status),
 	          err.text);
+	if (status == LEASH_OK && p->client->lease_ms[l] > 0)
+		p->client->lease_ms[l] = lease_ms;
 	sim_judge_extended(p, l, began, lease_ms, status, &err);
 }
 
@@ -159,7 +166,7 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 		                                                 .restart_guard_ms = sim_terms.guard_ms);
 
 		if (person != NULL && sim_chance(0.1))
-			options.no_renew = true;
+			options.no_renew = person->limited = true;
 		if (person != NULL && sim_chance(0.1)) {
 			options.max_hold_ms = sim_between(sim_terms.lease_ms, 3 * sim_terms.lease_ms);
 			person->limited = true;
@@ -322,6 +329,7 @@ sim_client_die(struct sim_client *c)
 {
 	sim_trace("client %d dies", c->process.number);
 	c->process.dead = true;
+	c->died = sim_now;
 	sim_process_gone(&c->process);
 	if (sim_client_count < SIM_PROCESSES && !all_leave)
 		add_client();

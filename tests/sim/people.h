@@ -30,7 +30,7 @@ struct sim_person {
 	int lock;
 	int64_t waits_since, waits_until;
 	int64_t waited_until;  /* in its last acquire */
-	bool limited;          /* a handle has max_hold_ms */
+	bool limited;          /* a handle has max_hold_ms, or does not renew */
 };
 
 struct sim_client {
@@ -42,6 +42,8 @@ struct sim_client {
 	bool leaves;                /* people go home, and it closes; unless all leave it opens again */
 	bool gone;                  /* for good */
 	int64_t stood_still;        /* ns so far */
+	int64_t died;               /* then */
+	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
 };
 extern struct sim_client sim_clients[SIM_PROCESSES];
 extern int sim_client_count;
