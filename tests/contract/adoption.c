@@ -10,10 +10,9 @@ struct actor other;
 char token[LEASH_TOKEN_MAX];
 uint64_t fence;
 
-int
-set_up(void **state)
+void
+set_up(void)
 {
-	(void)state;
 	place_resume();
 	place_flush();
 	memset(&events, 0, sizeof events);
@@ -22,13 +21,11 @@ set_up(void **state)
 	lock = leashed_lock(client, "law", NULL);
 	held = leashed_lock(former, "law", NULL);
 	actor_begin(&other, lock, LEASH_FOREVER);
-	return 0;
 }
 
-int
-tear_down(void **state)
+void
+tear_down(void)
 {
-	(void)state;
 	place_resume();
 	leash_close(client);
 	leash_close(former);
@@ -36,7 +33,6 @@ tear_down(void **state)
 	actor_end(&other);
 	leash_lock_free(lock);
 	leash_lock_free(held);
-	return 0;
 }
 
 void

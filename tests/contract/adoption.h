@@ -8,7 +8,6 @@
 
 #define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
 #define TOKEN UUID ":42"
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Of each test. */
 extern leash_client *client, *former;
@@ -18,10 +17,8 @@ extern struct actor other;           /* a thread that uses `lock` */
 extern char token[LEASH_TOKEN_MAX];  /* of `held`, after hold() */
 extern uint64_t fence;               /* likewise */
 
-int set_up(void **state);
-int tear_down(void **state);
-
-#define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+void set_up(void);
+void tear_down(void);
 
 /* Known to all servers: of a quorum some may be late, and while the former client lives it goes on asking those for their votes. */
 void hold(void);

@@ -1,16 +1,8 @@
 /* See callback.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/callback.h"
 
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
-
-#include <stdbool.h>
+#include "tests/support/test.h"
 
 struct told {
 	leash_status (*call)(void *);

@@ -378,12 +378,11 @@ open_one(void)
 	return leashed_open(uri, LEASH_OPTIONS(.lease_ms = place_lease_ms(LONG_MS)));
 }
 
-int
-open_client(void **state)
+void
+open_client(void)
 {
 	struct server *at;
 
-	(void)state;
 	client = open_one();
 	for (monitor_total = 0; (at = deployment_master(place, monitor_total)) != NULL; monitor_total++)
 		monitors[monitor_total] = monitor_start(at);
@@ -392,13 +391,11 @@ open_client(void **state)
 		for (size_t i = 0; i < monitor_total; i++)
 			learn_at(deployment_master(place, i));
 	await_true(place_is(PLACE_MAJORITY) || place_introductions() == 1); /* who it is, is told in the background */
-	return 0;
 }
 
-int
-close_client(void **state)
+void
+close_client(void)
 {
-	(void)state;
 	place_resume();
 	leash_close(client);
 	dismiss_all();
@@ -407,25 +404,11 @@ close_client(void **state)
 	monitor_total = 0;
 	monitor = NULL;
 	client = NULL;
-	return 0;
 }
 
-static int
-start(void **state)
+void
+crew_open(void)
 {
-	(void)state;
+	place_open();
 	server = deployment_server(place);
-	return 0;
-}
-
-int
-crew_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
-{
-	return place_run(name, tests, count, exceptions, start, NULL);
-}
-
-int
-crew_run(const char *name, const struct CMUnitTest *tests, size_t count)
-{
-	return crew_run_but(name, tests, count, NULL);
 }

@@ -9,20 +9,14 @@
 #ifndef LEASH_TEST_CREW_H
 #define LEASH_TEST_CREW_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 /* A turn that ends by count only, and leases that are not renewed during a test: all that is sent is counted. */
@@ -108,12 +102,11 @@ int64_t places(const char *name);
 
 leash_client *open_one(void);
 /* And what is sent is looked at, everywhere. */
-int open_client(void **state);
+void open_client(void);
 /* Also after a test that failed in the middle. */
-int close_client(void **state);
+void close_client(void);
 
-/* With a place for all: for main to return, as place_run. */
-int crew_run(const char *name, const struct CMUnitTest *tests, size_t count);
-int crew_run_but(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions);
+/* For PLACE(). */
+void crew_open(void);
 
 #endif

@@ -1,28 +1,32 @@
 /* The laws. See laws.h, and scene.h for the processes that keep them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/laws.h"
 
 #include "tests/contract/scene.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/lag.h"
 #include "tests/support/monitor.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 enum { LONG_MS = 30000 }; /* a lease that ends in no test */
 
 #define MS INT64_C(1000000)
 
+/* Some laws are of kinds that nest, or of those that do not. */
+enum { NESTING = 1 << 0, ONCE = 1 << 1 };
+
+/* Of which kind the locks of the present law are. */
 static const struct kind *kind;
+
+static void
+set(void)
+{
+	kind = given;
+	scene_set();
+}
+
+FIXTURE(set, scene_clear);
+PLACE(place_open);
 
 /* Who they are in most laws. */
 static struct actor *holder;
@@ -87,33 +91,25 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 	scene_end();
 }
 
-static void
-one_holds_it_at_a_time_and_every_fence_is_larger_than_the_one_before(void **state)
+SENTENCE(one_holds_it_at_a_time_and_every_fence_is_larger_than_the_one_before)
 {
-	(void)state;
 	let_all_take_turns(LEASH_FOREVER, true);
 }
 
-static void
-contenders_that_stop_one_after_another_leave_it_to_the_rest(void **state)
+SENTENCE(contenders_that_stop_one_after_another_leave_it_to_the_rest)
 {
-	(void)state;
 	let_all_take_turns(LEASH_FOREVER, false);
 }
 
-static void
-one_holds_it_at_a_time_while_others_run_out_of_time(void **state)
+SENTENCE(one_holds_it_at_a_time_while_others_run_out_of_time)
 {
-	(void)state;
 	let_all_take_turns(6, true);
 }
 
-static void
-who_only_tries_takes_no_place(void **state)
+SENTENCE(who_only_tries_takes_no_place)
 {
 	struct actor *stranger;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	stranger = &scene->party[1].actor[0];
 	holder->wait_ms = mate->wait_ms = stranger->wait_ms = 0;
@@ -132,15 +128,13 @@ who_only_tries_takes_no_place(void **state)
 
 /* ---- reentry ---- */
 
-static void
-an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release(void **state)
+SENTENCE(an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release, .of = NESTING)
 {
 	enum { DEPTH = 5 };
 	struct monitor *monitor;
 	struct actor *stranger;
 	uint64_t fence;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
 	stranger = &scene->party[1].actor[0];
@@ -172,13 +166,11 @@ an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_releas
 	scene_end();
 }
 
-static void
-an_owner_is_refused_where_it_holds_already_and_nobody_is_asked(void **state)
+SENTENCE(an_owner_is_refused_where_it_holds_already_and_nobody_is_asked, .of = ONCE)
 {
 	struct monitor *monitor;
 	uint64_t fence;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -208,12 +200,10 @@ swap(struct actor **a, struct actor **b)
 	*b = c;
 }
 
-static void
-the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before(void **state)
+SENTENCE(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before)
 {
 	int64_t seen_ns, left_ms, later_ns;
 
-	(void)state;
 	begin(800, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, scene_number);
@@ -234,12 +224,10 @@ the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_
 	scene_end();
 }
 
-static void
-a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on(void **state)
+SENTENCE(a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on)
 {
 	struct actor *waiter;
 
-	(void)state;
 	begin(600, 5000);
 	waiter = &scene->party[1].actor[0];
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -265,14 +253,12 @@ a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on(void **state)
 
 /* ---- hand-off ---- */
 
-static void
-who_waits_in_another_process_has_it_as_soon_as_it_is_released(void **state)
+SENTENCE(who_waits_in_another_process_has_it_as_soon_as_it_is_released, .but = PLACE_NO_QUEUE)
 {
 	enum { ROUNDS = 15 };
 	struct monitor *monitor;
 	int soon = 0;
 
-	(void)state;
 	scene_start(kind, LONG_MS, 5000); /* a word every second */
 	monitor = monitor_start(place_at("law"));
 	for (int i = 0; i < ROUNDS; i++) {
@@ -293,12 +279,10 @@ who_waits_in_another_process_has_it_as_soon_as_it_is_released(void **state)
 	scene_end();
 }
 
-static void
-who_waits_in_the_same_process_has_it_as_soon_as_it_is_released(void **state)
+SENTENCE(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released)
 {
 	enum { ROUNDS = 15 };
 
-	(void)state;
 	scene_start(kind, LONG_MS, 5000);
 	for (int p = 0; p < 2; p++) {
 		int soon = 0;
@@ -321,13 +305,11 @@ who_waits_in_the_same_process_has_it_as_soon_as_it_is_released(void **state)
 	scene_end();
 }
 
-static void
-who_has_left_the_queue_is_not_given_the_lock(void **state)
+SENTENCE(who_has_left_the_queue_is_not_given_the_lock, .but = PLACE_NO_QUEUE)
 {
 	struct actor *leaver, *stayer;
 	struct monitor *monitor;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	monitor = monitor_start(place_at("law"));
 	leaver = &scene->party[1].actor[0];
@@ -350,14 +332,12 @@ who_has_left_the_queue_is_not_given_the_lock(void **state)
 	scene_end();
 }
 
-static void
-who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on(void **state)
+SENTENCE(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on)
 {
 	enum { ROUNDS = 60, WAIT_MS = 8 };
 	struct actor *leaver, *stayer;
 	int got = 0;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	stayer = &scene->party[2].actor[0];
 	for (int i = 0; i < ROUNDS; i++) {
@@ -390,12 +370,10 @@ who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on(void **stat
 	scene_end();
 }
 
-static void
-a_dead_first_waiter_is_passed_over_at_once(void **state)
+SENTENCE(a_dead_first_waiter_is_passed_over_at_once, .but = PLACE_NO_QUEUE)
 {
 	int64_t listeners;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, actor_acquire);
@@ -412,10 +390,8 @@ a_dead_first_waiter_is_passed_over_at_once(void **state)
 	scene_end();
 }
 
-static void
-a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on(void **state)
+SENTENCE(a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	begin(900, 5000);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	scene_let_wait(first, actor_acquire);
@@ -438,8 +414,7 @@ a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on(void **sta
 
 /* ---- order ---- */
 
-static void
-all_are_served_in_the_order_that_is_promised(void **state)
+SENTENCE(all_are_served_in_the_order_that_is_promised, .but = PLACE_NO_QUEUE)
 {
 	/* party and actor, as they come */
 	static const int comes[][2] = {{1, 0}, {2, 0}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {1, 3}, {2, 3}};
@@ -447,7 +422,6 @@ all_are_served_in_the_order_that_is_promised(void **state)
 	struct actor *actor[N];
 	unsigned earliest[PARTIES];
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	for (int round = 0; round < 3; round++) {
 		scene->grants = 0;
@@ -477,10 +451,8 @@ all_are_served_in_the_order_that_is_promised(void **state)
 
 /* ---- cancel ---- */
 
-static void
-who_is_canceled_leaves_and_the_others_go_on(void **state)
+SENTENCE(who_is_canceled_leaves_and_the_others_go_on)
 {
-	(void)state;
 	begin(LONG_MS, 5000);
 	mate->cancel = scene->party[0].cancel;
 	first->cancel = scene->party[1].cancel;
@@ -507,13 +479,11 @@ who_is_canceled_leaves_and_the_others_go_on(void **state)
 
 /* ---- loss ---- */
 
-static void
-a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on(void **state)
+SENTENCE(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on, .but = PLACE_MADE_ANEW)
 {
 	struct actor *keeper;
 	unsigned depth;
 
-	(void)state;
 	begin(900, 5000);
 	keeper = &scene->party[0].actor[2];
 	keeper->lock = scene->party[0].other;
@@ -563,13 +533,11 @@ check_growth(uint64_t *last, const struct actor *a)
 	*last = a->fence;
 }
 
-static void
-fences_grow_whatever_ends_a_hold(void **state)
+SENTENCE(fences_grow_whatever_ends_a_hold)
 {
 	struct actor *a[PARTIES];
 	uint64_t last = 0;
 
-	(void)state;
 	begin(600, 5000);
 	for (int i = 0; i < PARTIES; i++)
 		a[i] = &scene->party[i].actor[0];
@@ -599,12 +567,10 @@ fences_grow_whatever_ends_a_hold(void **state)
 
 /* ---- close ---- */
 
-static void
-close_ends_all_waits_at_once(void **state)
+SENTENCE(close_ends_all_waits_at_once)
 {
 	struct actor *closer;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	closer = &scene->party[1].actor[3];
 	assert_done(LEASH_OK, holder, actor_acquire);
@@ -623,12 +589,10 @@ close_ends_all_waits_at_once(void **state)
 	scene_end();
 }
 
-static void
-close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
+SENTENCE(close_ends_all_waits_at_once_also_while_the_server_stands_still)
 {
 	struct actor *closer, *asker;
 
-	(void)state;
 	begin(LONG_MS, 20000);
 	closer = &scene->party[1].actor[3];
 	asker = &scene->party[1].actor[2];
@@ -654,12 +618,10 @@ close_ends_all_waits_at_once_also_while_the_server_stands_still(void **state)
 	scene_end();
 }
 
-static void
-close_releases_what_is_held(void **state)
+SENTENCE(close_releases_what_is_held)
 {
 	struct actor *waiter, *closer;
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	closer = &scene->party[0].actor[3];
 	waiter = &scene->party[1].actor[0];
@@ -681,14 +643,12 @@ close_releases_what_is_held(void **state)
 
 /* ---- timed waits ---- */
 
-static void
-a_wait_ends_on_time_if_another_has_it(void **state)
+SENTENCE(a_wait_ends_on_time_if_another_has_it)
 {
 	enum { ROUNDS = 5, WAITERS = 4, WAIT_MS = 250 };
 	struct actor *waiter[WAITERS];
 	int on_time[WAITERS] = {0};
 
-	(void)state;
 	begin(LONG_MS, 5000);
 	for (int i = 0; i < WAITERS; i++)
 		waiter[i] = &scene->party[i / 2].actor[1 + i % 2]; /* two in the holder's process, two in another */
@@ -719,12 +679,10 @@ a_wait_ends_on_time_if_another_has_it(void **state)
 	scene_end();
 }
 
-static void
-a_wait_ends_on_time_if_the_server_stands_still(void **state)
+SENTENCE(a_wait_ends_on_time_if_the_server_stands_still)
 {
 	struct actor *waiter[4];
 
-	(void)state;
 	begin(900, 300);
 	assert_done(LEASH_OK, holder, actor_acquire);
 	waiter[0] = &scene->party[1].actor[0]; /* waits already */
@@ -765,102 +723,39 @@ a_wait_ends_on_time_if_the_server_stands_still(void **state)
 
 /* ---- */
 
-#define law(test) cmocka_unit_test_setup_teardown(test, scene_set, scene_clear)
-
-static const struct CMUnitTest laws[] = {
-	law(one_holds_it_at_a_time_and_every_fence_is_larger_than_the_one_before),
-	law(contenders_that_stop_one_after_another_leave_it_to_the_rest),
-	law(one_holds_it_at_a_time_while_others_run_out_of_time),
-	law(who_only_tries_takes_no_place),
-	law(an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release),
-	law(an_owner_is_refused_where_it_holds_already_and_nobody_is_asked),
-	law(the_lock_of_a_killed_holder_goes_to_the_first_who_waits_when_its_lease_ends_and_not_before),
-	law(a_holder_that_was_stopped_past_its_lease_knows_it_when_it_goes_on),
-	law(who_waits_in_another_process_has_it_as_soon_as_it_is_released),
-	law(who_waits_in_the_same_process_has_it_as_soon_as_it_is_released),
-	law(who_has_left_the_queue_is_not_given_the_lock),
-	law(who_leaves_at_the_moment_of_the_grant_keeps_the_lock_or_passes_it_on),
-	law(a_dead_first_waiter_is_passed_over_at_once),
-	law(a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on),
-	law(all_are_served_in_the_order_that_is_promised),
-	law(who_is_canceled_leaves_and_the_others_go_on),
-	law(a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on),
-	law(fences_grow_whatever_ends_a_hold),
-	law(close_ends_all_waits_at_once),
-	law(close_ends_all_waits_at_once_also_while_the_server_stands_still),
-	law(close_releases_what_is_held),
-	law(a_wait_ends_on_time_if_another_has_it),
-	law(a_wait_ends_on_time_if_the_server_stands_still),
-};
-
-enum { ALL = sizeof laws / sizeof *laws };
-
-/* Of which kind the locks of the next law are. */
-static int
-set(void **state)
+static struct part
+part_of(const struct kind *k, const char *name)
 {
-	kind = *state;
-	return scene_set(state);
+	bool fair = k->options[0].fair || k->options[1].fair;
+
+	return (struct part){.name = name, .given = k, .is = k->once ? ONCE : NESTING, .but = fair ? PLACE_NO_QUEUE : 0};
 }
 
-/* Append the laws of locks of this kind. `named`: for the kind and the deployment, too. */
-static size_t
-list(const struct kind *k, bool named, struct CMUnitTest *tests, size_t n)
+void
+laws_of(const struct kind *k)
 {
-	static char names[2 * ALL][160];
+	static struct part part;
 
-	CMUnitTestFunction other = k->once
-		? an_owner_nests_without_asking_anybody_and_keeps_others_out_until_the_last_release
-	                                   : an_owner_is_refused_where_it_holds_already_and_nobody_is_asked;
-
-	for (size_t i = 0; i < ALL; i++) {
-		if (laws[i].test_func == other)
-			continue;
-		tests[n] = laws[i];
-		if (named) {
-			snprintf(names[n], sizeof names[n], "%s, %s: %s", k->name, deployment_name(deployment_chosen()),
-			         laws[i].name);
-			tests[n].name = names[n];
-		}
-		tests[n].setup_func = set;
-		tests[n++].initial_state = (void *)(uintptr_t)k;
-	}
-	return n;
+	part = part_of(k, NULL);
+	sentences_in_parts(&part, 1);
 }
 
-#define NOT_PROMISED \
-	{"who_waits_in_another_process_has_it_as_soon_as_it_is_released", PLACE_NO_QUEUE}, \
-	{"who_has_left_the_queue_is_not_given_the_lock", PLACE_NO_QUEUE}, \
-	{"a_dead_first_waiter_is_passed_over_at_once", PLACE_NO_QUEUE}, \
-	{"a_frozen_first_waiter_costs_its_claim_and_comes_again_when_it_goes_on", PLACE_NO_QUEUE}, \
-	{"all_are_served_in_the_order_that_is_promised", PLACE_NO_QUEUE}, \
-	{"a_loss_is_told_once_to_whom_it_befell_and_the_others_go_on", PLACE_MADE_ANEW}
-
-int
-laws_run(const struct kind *k)
+void
+laws_in(enum deployment_kind where)
 {
-	static const struct place_exception exceptions[] = {NOT_PROMISED, {NULL, 0}},
-		fair[] = {{"", PLACE_NO_QUEUE}, {NULL, 0}};
-	static struct CMUnitTest tests[ALL];
-
-	return place_run(k->name, tests, list(k, false, tests, 0),
-	                 k->options[0].fair || k->options[1].fair ? fair : exceptions, NULL, NULL);
-}
-
-int
-laws_run_in(enum deployment_kind where)
-{
-	static const struct place_exception exceptions[] = {NOT_PROMISED, {NULL, 0}};
-	const struct kind plain = {.name = "plain", .options = {*LEASH_LOCK_OPTIONS(), *LEASH_LOCK_OPTIONS()}};
-	const struct kind mixed = {.name = "mixed", .options = {*LEASH_LOCK_OPTIONS(), *LEASH_LOCK_OPTIONS(.fair = true)}};
-	static struct CMUnitTest tests[2 * ALL]; /* in one run: TAP wants one plan of a program */
-	size_t n;
+	static const struct kind kinds[] = {
+		{.name = "plain", .options = {LAW_OPTIONS(), LAW_OPTIONS()}},
+		{.name = "mixed", .options = {LAW_OPTIONS(), LAW_OPTIONS(.fair = true)}},
+	};
+	static char names[COUNT(kinds)][40];
+	static struct part parts[COUNT(kinds)];
 
 	setenv("LEASH_TEST_DEPLOYMENT", deployment_name(where), 1);
-	n = list(&plain, true, tests, 0);
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		snprintf(names[i], sizeof names[i], "%s, %s", kinds[i].name, deployment_name(where));
+		parts[i] = part_of(&kinds[i], names[i]);
+	}
 	if (place_is(PLACE_NO_QUEUE))
 		print_message("# no fair locks in %s: there is no queue\n", deployment_name(where));
-	else
-		n = list(&mixed, true, tests, n);
-	return place_run(deployment_name(where), tests, n, exceptions, NULL, NULL);
+	sentences_in_parts(parts, place_is(PLACE_NO_QUEUE) ? 1 : 2);
 }

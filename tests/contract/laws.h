@@ -24,11 +24,20 @@ struct kind {
 	bool once;           /* and is it not reentrant? */
 };
 
-/* For main to return: the laws of the kind, in the deployment that LEASH_TEST_DEPLOYMENT names. It says which of them that one does not
- * promise, and why. */
-int laws_run(const struct kind *kind);
+#define LAW_OPTIONS(...) {.size = sizeof(leash_lock_options), __VA_ARGS__}
+
+/* A program's sentences are the laws of this kind, in the deployment that LEASH_TEST_DEPLOYMENT names. It says which of
+ * them that one does not promise, and why. */
+#define LAWS_OF(...) \
+	static const struct kind kind = {__VA_ARGS__}; \
+	__attribute__((constructor)) static void set_laws(void) { laws_of(&kind); } \
+	struct kind
+void laws_of(const struct kind *kind);
 
 /* The same for plain locks and then for plain and fair ones that meet, in this deployment, whatever the variable says. */
-int laws_run_in(enum deployment_kind where);
+#define LAWS_IN(deployment) \
+	__attribute__((constructor)) static void set_laws(void) { laws_in(deployment); } \
+	struct kind
+void laws_in(enum deployment_kind where);
 
 #endif

@@ -18,22 +18,19 @@ _Thread_local leash_error err;
 
 long at_first;
 
-int
-note_what_there_is(void **state)
+void
+note_what_there_is(void)
 {
-	(void)state;
 	counted.fail_at = 0; /* for what a test left that failed */
 	counted.fail_on = false;
 	place_flush();
 	at_first = counted.blocks;
-	return 0;
 }
 
-int
-nothing_is_left(void **state)
+void
+nothing_is_left(void)
 {
-	(void)state;
-	return counted_left(at_first) == 0 ? 0 : -1;
+	assert_true(counted_left(at_first) == 0);
 }
 
 leash_client *
@@ -166,15 +163,10 @@ count_fds(bool events)
 
 /* ---- */
 
-static int
-start(void **state)
+void
+life_open(void)
 {
+	place_open();
 	server = deployment_server(place);
-	return counted_start(state);
-}
-
-int
-life_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions)
-{
-	return place_run(name, tests, count, exceptions, start, NULL);
+	counted_start();
 }

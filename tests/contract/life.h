@@ -4,18 +4,12 @@
 #ifndef LEASH_TEST_LIFE_H
 #define LEASH_TEST_LIFE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/counted.h"
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 
 extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
@@ -23,13 +17,11 @@ extern _Thread_local leash_error err; /* what the last call said */
 extern long at_first; /* how many blocks leash had when the test began */
 
 /* Before and after each test. */
-int note_what_there_is(void **state);
-int nothing_is_left(void **state);
+void note_what_there_is(void);
+void nothing_is_left(void);
 
-#define life(test) cmocka_unit_test_setup_teardown(test, note_what_there_is, nothing_is_left)
-
-/* With the counting allocator, and a place for all: for main to return, as place_run. */
-int life_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions);
+/* For PLACE(): with the counting allocator. */
+void life_open(void);
 
 leash_client *open_client(void); /* as place_client */
 

@@ -71,24 +71,10 @@ end_waiting(struct waiting *w)
 
 /* ---- */
 
-static int
-start(void **state)
+void
+refusal_open(void)
 {
-	(void)state;
+	place_open();
 	server = deployment_server(place);
 	setenv("LEASH_URI", place_uri(), 1);
-	return 0;
-}
-
-int
-refusal_run_but(const char *name, const struct CMUnitTest *tests, size_t count,
-                const struct place_exception *exceptions)
-{
-	return place_run(name, tests, count, exceptions, start, NULL);
-}
-
-int
-refusal_run(const char *name, const struct CMUnitTest *tests, size_t count)
-{
-	return refusal_run_but(name, tests, count, NULL);
 }

@@ -3,18 +3,12 @@
 #ifndef LEASH_TEST_REFUSAL_H
 #define LEASH_TEST_REFUSAL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <string.h>
 
 extern struct server *server; /* of the deployments of one; else NULL */
 extern _Thread_local leash_error err; /* what the last call said */
@@ -51,9 +45,7 @@ struct waiting {
 void begin_waiting(struct waiting *w);
 void end_waiting(struct waiting *w);
 
-/* With a place for all, to which $LEASH_URI leads: for main to return, as place_run. */
-int refusal_run(const char *name, const struct CMUnitTest *tests, size_t count);
-int refusal_run_but(const char *name, const struct CMUnitTest *tests, size_t count,
-                    const struct place_exception *exceptions);
+/* For PLACE(): $LEASH_URI leads there. */
+void refusal_open(void);
 
 #endif

@@ -1,20 +1,11 @@
 /* Scenes. See scene.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/scene.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/least.h"
+#include "tests/support/test.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct scene *scene;
 
@@ -150,22 +141,19 @@ scene_places(void)
 
 /* ---- tests ---- */
 
-int
-scene_set(void **state)
+void
+scene_set(void)
 {
-	(void)state;
 	place_flush(); /* what a law left that was broken */
 	scene = child_share(sizeof *scene);
 	killed = 0;
-	return 0;
 }
 
-int
-scene_clear(void **state)
+void
+scene_clear(void)
 {
 	bool in_order = true;
 
-	(void)state;
 	for (int i = 0; i < PARTIES; i++)
 		if (scene->party[i].pid != 0) {
 			in_order = false; /* the law was broken, and says so itself */
@@ -181,7 +169,6 @@ scene_clear(void **state)
 	}
 	child_unshare(scene, sizeof *scene);
 	scene = NULL;
-	return 0;
 }
 
 /* ---- acts ---- */

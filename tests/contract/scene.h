@@ -46,8 +46,8 @@ struct scene {
 extern struct scene *scene; /* of the present test */
 
 /* Around each test. */
-int scene_set(void **state);
-int scene_clear(void **state);
+void scene_set(void);
+void scene_clear(void);
 
 /* In a quorum no lease is longer than its guard. */
 void scene_start(const struct kind *kind, int64_t lease_ms, int64_t timeout_ms);

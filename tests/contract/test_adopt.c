@@ -3,22 +3,22 @@
 #include "tests/contract/adoption.h"
 
 #include "tests/contract/callback.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/monitor.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
 #include <unistd.h>
+
+FIXTURE(set_up, tear_down);
+PLACE(refusal_open);
 
 /* ---- it goes on ---- */
 
-static void
-an_adopted_hold_is_one_as_any_other_with_the_same_token_and_fence(void **state)
+SENTENCE(an_adopted_hold_is_one_as_any_other_with_the_same_token_and_fence)
 {
 	int64_t longer = place_lease_ms(60000);
 	char mine[LEASH_TOKEN_MAX];
 
-	(void)state;
 	hold();
 	assert_status(LEASH_OK, leash_lock_adopt(lock, token, &err));
 	assert_true(leash_lock_held(lock));
@@ -62,8 +62,7 @@ hold_until_killed(void *arg)
 	return 1;
 }
 
-static void
-the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes(void **state)
+SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes)
 {
 	struct legacy *legacy = child_share(sizeof *legacy);
 	leash_client *brisk =
@@ -71,7 +70,6 @@ the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes(void **st
 	leash_lock *mine = leashed_lock(brisk, "law", NULL);
 	pid_t pid = child_run(hold_until_killed, legacy);
 
-	(void)state;
 	stage_await(&legacy->stage, 1);
 	child_kill(pid);
 	actor_tell(&other, actor_acquire); /* of a third client */
@@ -93,12 +91,10 @@ the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes(void **st
 	child_unshare(legacy, sizeof *legacy);
 }
 
-static void
-a_lease_that_is_longer_than_ours_stays_as_long_and_a_shorter_one_grows(void **state)
+SENTENCE(a_lease_that_is_longer_than_ours_stays_as_long_and_a_shorter_one_grows)
 {
 	leash_lock *brief = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.lease_ms = 3000));
 
-	(void)state;
 	hold();
 	assert_status(LEASH_OK, leash_lock_adopt(brief, token, &err));
 	assert_in_range(leash_lock_remaining_ms(brief), 1, 3000);
@@ -116,8 +112,7 @@ a_lease_that_is_longer_than_ours_stays_as_long_and_a_shorter_one_grows(void **st
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-who_it_was_is_known_for_a_day_and_so_for_longer_than_its_lease(void **state)
+SENTENCE(who_it_was_is_known_for_a_day_and_so_for_longer_than_its_lease)
 {
 	enum { BRIEF_MS = 3000, DAY_MS = 86400000, HOUR_MS = 3600000 };
 	leash_lock *lasting = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(600000)));
@@ -125,7 +120,6 @@ who_it_was_is_known_for_a_day_and_so_for_longer_than_its_lease(void **state)
 	leash_lock *theirs = leashed_lock(brisk, "law", NULL);
 	char key[64];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	leash_lock_token(theirs, token, sizeof token);
 	snprintf(key, sizeof key, "leash:client:%.36s", token);
@@ -140,8 +134,7 @@ who_it_was_is_known_for_a_day_and_so_for_longer_than_its_lease(void **state)
 	leash_close(brisk);
 }
 
-static void
-the_terms_of_the_handle_are_those_of_the_hold(void **state)
+SENTENCE(the_terms_of_the_handle_are_those_of_the_hold)
 {
 	leash_lock *const handles[] = {
 		leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.max_hold_ms = 1500)),
@@ -149,7 +142,6 @@ the_terms_of_the_handle_are_those_of_the_hold(void **state)
 		leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.lease_ms = 1500, .alive_ms = 100)),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(handles); i++) {
 		hold();
 		assert_status(LEASH_OK, leash_lock_adopt(handles[i], token, &err));
@@ -163,13 +155,11 @@ the_terms_of_the_handle_are_those_of_the_hold(void **state)
 	}
 }
 
-static void
-the_handles_owner_adopts_and_any_thread_releases(void **state)
+SENTENCE(the_handles_owner_adopts_and_any_thread_releases)
 {
 	leash_owner *owner = NULL;
 	leash_lock *owned;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	owned = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.owner = owner));
 	hold();
@@ -194,14 +184,12 @@ adopt_and_end(void *arg)
 	return leash_lock_adopt(mine, token, &e) == LEASH_OK ? mine : NULL;
 }
 
-static void
-the_end_of_the_thread_that_adopted_abandons_it_and_so_does_the_last_handle(void **state)
+SENTENCE(the_end_of_the_thread_that_adopted_abandons_it_and_so_does_the_last_handle)
 {
 	pthread_t thread;
 	void *adopted;
 	leash_lock *last;
 
-	(void)state;
 	hold();
 	pthread_create(&thread, NULL, adopt_and_end, lock);
 	pthread_join(thread, &adopted);
@@ -223,13 +211,11 @@ the_end_of_the_thread_that_adopted_abandons_it_and_so_does_the_last_handle(void 
 	other.lock = lock;
 }
 
-static void
-closing_the_client_releases_what_was_adopted(void **state)
+SENTENCE(closing_the_client_releases_what_was_adopted)
 {
 	leash_client *third = open_client();
 	leash_lock *mine = leashed_lock(third, "law", NULL);
 
-	(void)state;
 	hold();
 	assert_status(LEASH_OK, leash_lock_adopt(mine, token, &err));
 	leash_close(third);
@@ -240,10 +226,8 @@ closing_the_client_releases_what_was_adopted(void **state)
 
 /* ---- what is not to be had ---- */
 
-static void
-what_nobody_holds_by_that_token_is_not_held_and_nothing_is_changed(void **state)
+SENTENCE(what_nobody_holds_by_that_token_is_not_held_and_nothing_is_changed)
 {
-	(void)state;
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_adopt(lock, TOKEN, &err)); /* free */
 	place_assert_free("law");
 	hold();
@@ -259,8 +243,7 @@ what_nobody_holds_by_that_token_is_not_held_and_nothing_is_changed(void **state)
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 }
 
-static void
-what_is_no_token_is_refused_and_told_why(void **state)
+SENTENCE(what_is_no_token_is_refused_and_told_why)
 {
 	static const struct {
 		const char *token, *why;
@@ -284,7 +267,6 @@ what_is_no_token_is_refused_and_told_why(void **state)
 	};
 	struct monitor *monitor = monitor_start(place_at("law"));
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		assert_refused(LEASH_INVALID, "lock 'law'", leash_lock_adopt(lock, cases[i].token, &err));
 		check_text(cases[i].why);
@@ -294,12 +276,10 @@ what_is_no_token_is_refused_and_told_why(void **state)
 	monitor_stop(monitor);
 }
 
-static void
-a_token_of_this_clients_own_is_refused(void **state)
+SENTENCE(a_token_of_this_clients_own_is_refused)
 {
 	char mine[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_done(LEASH_OK, &other, actor_acquire);
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
 	await_true(place_integer("law", "HLEN leash:{law}") == 1); /* of a quorum the first server may be late */
@@ -309,12 +289,10 @@ a_token_of_this_clients_own_is_refused(void **state)
 	assert_refused(LEASH_INVALID, "owner", leash_lock_adopt(lock, mine, &err));
 }
 
-static void
-who_holds_the_lock_already_or_has_lost_it_adopts_nothing(void **state)
+SENTENCE(who_holds_the_lock_already_or_has_lost_it_adopts_nothing)
 {
 	leash_lock *lapsing = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_refused(LEASH_INVALID, "lock 'law'", leash_lock_adopt(lock, TOKEN, &err));
 	assert_true(leash_lock_held(lock));
@@ -332,10 +310,8 @@ who_holds_the_lock_already_or_has_lost_it_adopts_nothing(void **state)
 	leash_lock_free(lapsing);
 }
 
-static void
-a_key_of_another_kind_is_a_mismatch_and_a_permission_that_is_missing_is_named(void **state)
+SENTENCE(a_key_of_another_kind_is_a_mismatch_and_a_permission_that_is_missing_is_named)
 {
-	(void)state;
 	place_say("leash:{law}", "SET leash:{law} x");
 	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_adopt(lock, TOKEN, &err));
 	assert_string_equal(place_text("law", "GET leash:{law}"), "x");
@@ -353,12 +329,10 @@ a_key_of_another_kind_is_a_mismatch_and_a_permission_that_is_missing_is_named(vo
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 }
 
-static void
-nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says(void **state)
+SENTENCE(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says)
 {
 	leash_lock *guarded = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.restart_guard_ms = 86400000));
 
-	(void)state;
 	hold();
 	assert_refused(LEASH_UNAVAILABLE, "restart_guard_ms", leash_lock_adopt(guarded, token, &err));
 	assert_true(leash_lock_held(held));
@@ -375,10 +349,8 @@ adopt_it_here(void *arg)
 	return leash_lock_adopt(lock, TOKEN, NULL);
 }
 
-static void
-a_callback_may_not_wait_for_it(void **state)
+SENTENCE(a_callback_may_not_wait_for_it)
 {
-	(void)state;
 	assert_int_equal(status_in_callback(client, adopt_it_here, NULL), LEASH_IN_CALLBACK);
 }
 
@@ -390,14 +362,12 @@ adopt_in_child(void *arg)
 	return 0;
 }
 
-static void
-a_closed_client_a_forked_child_and_an_owner_that_was_freed_are_refused(void **state)
+SENTENCE(a_closed_client_a_forked_child_and_an_owner_that_was_freed_are_refused)
 {
 	leash_client *third = open_client();
 	leash_lock *mine = leashed_lock(third, "law", NULL);
 	leash_owner *owner = NULL;
 
-	(void)state;
 	hold();
 	child_wait(child_run(adopt_in_child, NULL));
 	leash_close(third);
@@ -410,33 +380,4 @@ a_closed_client_a_forked_child_and_an_owner_that_was_freed_are_refused(void **st
 	leash_lock_free(mine);
 	assert_true(leash_lock_held(held));
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-}
-
-static const struct place_exception elsewhere[] = {
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		each(an_adopted_hold_is_one_as_any_other_with_the_same_token_and_fence),
-		each(the_hold_of_a_process_that_was_killed_goes_on_for_as_long_as_one_likes),
-		each(a_lease_that_is_longer_than_ours_stays_as_long_and_a_shorter_one_grows),
-		each(who_it_was_is_known_for_a_day_and_so_for_longer_than_its_lease),
-		each(the_terms_of_the_handle_are_those_of_the_hold),
-		each(the_handles_owner_adopts_and_any_thread_releases),
-		each(the_end_of_the_thread_that_adopted_abandons_it_and_so_does_the_last_handle),
-		each(closing_the_client_releases_what_was_adopted),
-		each(what_nobody_holds_by_that_token_is_not_held_and_nothing_is_changed),
-		each(what_is_no_token_is_refused_and_told_why),
-		each(a_token_of_this_clients_own_is_refused),
-		each(who_holds_the_lock_already_or_has_lost_it_adopts_nothing),
-		each(a_key_of_another_kind_is_a_mismatch_and_a_permission_that_is_missing_is_named),
-		each(nothing_is_adopted_so_soon_after_a_restart_as_the_guard_says),
-		each(a_callback_may_not_wait_for_it),
-		each(a_closed_client_a_forked_child_and_an_owner_that_was_freed_are_refused),
-	};
-
-	return refusal_run_but("adopt", tests, COUNT(tests), elsewhere);
 }

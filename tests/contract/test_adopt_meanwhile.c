@@ -1,12 +1,11 @@
 /* Adopting a hold while others adopt, wait, release or break; and while the server, or its answer, is late. */
 #include "tests/contract/adoption.h"
 
-#include "tests/support/await.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 
 /* A client behind a proxy. */
@@ -33,10 +32,12 @@ come_back(void)
 	proxy_stop(far.proxy);
 }
 
+FIXTURE(set_up, tear_down);
+PLACE(refusal_open);
+
 /* ---- others in this process ---- */
 
-static void
-who_waits_in_this_process_goes_on_waiting_and_is_next(void **state)
+SENTENCE(who_waits_in_this_process_goes_on_waiting_and_is_next)
 {
 	for (int fair = 0; fair < (place_is(PLACE_NO_QUEUE) ? 1 : 2); fair++) {
 		leash_lock *theirs = leashed_lock(former, "line", LEASH_LOCK_OPTIONS(.fair = fair == 1));
@@ -44,7 +45,6 @@ who_waits_in_this_process_goes_on_waiting_and_is_next(void **state)
 		struct waiting waiting[3];
 		uint64_t first;
 
-		(void)state;
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 		leash_lock_token(theirs, token, sizeof token);
 		first = leash_lock_fence(theirs);
@@ -76,12 +76,10 @@ who_waits_in_this_process_goes_on_waiting_and_is_next(void **state)
 	assert_int_equal(events.total, place_thin(&events)); /* the former one's votes may be late */
 }
 
-static void
-what_was_adopted_is_not_handed_on_without_asking_the_server(void **state)
+SENTENCE(what_was_adopted_is_not_handed_on_without_asking_the_server)
 {
 	leash_lock *patient = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.handoff_ms = 60000));
 
-	(void)state;
 	hold();
 	assert_status(LEASH_OK, leash_lock_adopt(patient, token, &err));
 	actor_tell(&other, actor_acquire);
@@ -95,10 +93,8 @@ what_was_adopted_is_not_handed_on_without_asking_the_server(void **state)
 	leash_lock_free(patient);
 }
 
-static void
-a_hold_of_another_thread_stands_unless_the_server_gave_the_lock_away(void **state)
+SENTENCE(a_hold_of_another_thread_stands_unless_the_server_gave_the_lock_away)
 {
-	(void)state;
 	hold();
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	assert_done(LEASH_OK, &other, actor_acquire);
@@ -118,12 +114,10 @@ a_hold_of_another_thread_stands_unless_the_server_gave_the_lock_away(void **stat
 	let_the_former_one_lose();
 }
 
-static void
-an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed(void **state)
+SENTENCE(an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed, .but = PLACE_ONE_SOCKET)
 {
 	struct actor *waiter = calloc(1, sizeof *waiter);
 
-	(void)state;
 	go_far(30000, 0);
 	assert_status(LEASH_NOT_HELD, leash_lock_adopt(lock, TOKEN, &err)); /* the server knows the script */
 	hold();
@@ -146,10 +140,8 @@ an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed(void *
 	come_back();
 }
 
-static void
-a_token_has_one_owner_in_a_client(void **state)
+SENTENCE(a_token_has_one_owner_in_a_client)
 {
-	(void)state;
 	hold();
 	assert_done(LEASH_OK, &other, adopt_by);
 	assert_refused(LEASH_INVALID, "lock 'law'", leash_lock_adopt(lock, token, &err));
@@ -193,12 +185,10 @@ adopt_at_once(void *arg)
 	return NULL;
 }
 
-static void
-of_threads_that_adopt_at_once_one_has_it_and_nobody_has_what_was_released(void **state)
+SENTENCE(of_threads_that_adopt_at_once_one_has_it_and_nobody_has_what_was_released)
 {
 	pthread_t threads[RACERS];
 
-	(void)state;
 	for (int i = 0; i < RACERS; i++)
 		pthread_create(&threads[i], NULL, adopt_at_once, NULL);
 	for (unsigned round = 1; round <= ROUNDS; round++) {
@@ -273,10 +263,8 @@ come_late_to_nothing(leash_status told, leash_status or_told)
 	sigaction(SIGUSR1, &late.before, NULL);
 }
 
-static void
-a_thread_that_comes_late_to_its_answer_has_nothing_of_what_was_released_meanwhile(void **state)
+SENTENCE(a_thread_that_comes_late_to_its_answer_has_nothing_of_what_was_released_meanwhile)
 {
-	(void)state;
 	hold();
 	be_late(adopt_by);
 	assert_done(LEASH_OK, &other, actor_release);
@@ -294,10 +282,8 @@ look_at_it(struct actor *a)
 	a->ended_ns = await_now_ns();
 }
 
-static void
-nor_of_what_was_broken_meanwhile_by_this_client(void **state)
+SENTENCE(nor_of_what_was_broken_meanwhile_by_this_client)
 {
-	(void)state;
 	hold();
 	be_late(look_at_it);
 	assert_status(LEASH_OK, leash_lock_break(other.lock, &err));
@@ -305,10 +291,8 @@ nor_of_what_was_broken_meanwhile_by_this_client(void **state)
 	let_the_former_one_lose();
 }
 
-static void
-what_is_just_being_released_is_not_adopted_again(void **state)
+SENTENCE(what_is_just_being_released_is_not_adopted_again, .but = PLACE_ONE_SOCKET)
 {
-	(void)state;
 	go_far(30000, 0);
 	hold();
 	assert_done(LEASH_OK, &other, adopt_by);
@@ -323,13 +307,11 @@ what_is_just_being_released_is_not_adopted_again(void **state)
 	come_back();
 }
 
-static void
-an_owner_for_whom_a_thread_adopts_cannot_adopt_or_acquire_meanwhile(void **state)
+SENTENCE(an_owner_for_whom_a_thread_adopts_cannot_adopt_or_acquire_meanwhile)
 {
 	leash_owner *owner = NULL;
 	leash_lock *owned;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	owned = leashed_lock(client, "law", LEASH_LOCK_OPTIONS(.owner = owner));
 	hold();
@@ -355,10 +337,8 @@ an_owner_for_whom_a_thread_adopts_cannot_adopt_or_acquire_meanwhile(void **state
 
 /* ---- answers that are lost or late ---- */
 
-static void
-an_adoption_whose_answer_was_lost_is_asked_for_again(void **state)
+SENTENCE(an_adoption_whose_answer_was_lost_is_asked_for_again, .but = PLACE_ONE_SOCKET)
 {
-	(void)state;
 	go_far(0, 0);
 	for (int i = 0; i < 3; i++) {
 		hold();
@@ -376,10 +356,8 @@ an_adoption_whose_answer_was_lost_is_asked_for_again(void **state)
 	come_back();
 }
 
-static void
-a_server_that_stands_still_leaves_the_others_hold_as_it_was(void **state)
+SENTENCE(a_server_that_stands_still_leaves_the_others_hold_as_it_was)
 {
-	(void)state;
 	hold();
 	place_pause();
 	assert_refused(LEASH_UNAVAILABLE, "lock 'law'", leash_lock_adopt(lock, token, &err));
@@ -392,10 +370,9 @@ a_server_that_stands_still_leaves_the_others_hold_as_it_was(void **state)
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 }
 
-static void
-an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing(void **state)
+SENTENCE(an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing,
+         .but = PLACE_ONE_SOCKET)
 {
-	(void)state;
 	go_far(30000, 100);
 	hold();
 	proxy_hold_reply(far.proxy, token);
@@ -412,12 +389,10 @@ an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing
 	come_back();
 }
 
-static void
-a_client_that_is_closed_meanwhile_adopts_nothing(void **state)
+SENTENCE(a_client_that_is_closed_meanwhile_adopts_nothing)
 {
 	leash_client *third = open_client();
 
-	(void)state;
 	hold();
 	other.lock = leashed_lock(third, "law", NULL);
 	place_pause();
@@ -431,35 +406,4 @@ a_client_that_is_closed_meanwhile_adopts_nothing(void **state)
 	leash_lock_free(other.lock);
 	other.lock = lock;
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-}
-
-static const struct place_exception elsewhere[] = {
-	{"an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed", PLACE_ONE_SOCKET},
-	{"what_is_just_being_released_is_not_adopted_again", PLACE_ONE_SOCKET},
-	{"an_adoption_whose_answer_was_lost_is_asked_for_again", PLACE_ONE_SOCKET},
-	{"an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		each(who_waits_in_this_process_goes_on_waiting_and_is_next),
-		each(what_was_adopted_is_not_handed_on_without_asking_the_server),
-		each(a_hold_of_another_thread_stands_unless_the_server_gave_the_lock_away),
-		each(an_answer_that_a_later_hold_of_this_process_has_overtaken_is_not_believed),
-		each(a_token_has_one_owner_in_a_client),
-		each(of_threads_that_adopt_at_once_one_has_it_and_nobody_has_what_was_released),
-		each(a_thread_that_comes_late_to_its_answer_has_nothing_of_what_was_released_meanwhile),
-		each(nor_of_what_was_broken_meanwhile_by_this_client),
-		each(what_is_just_being_released_is_not_adopted_again),
-		each(an_owner_for_whom_a_thread_adopts_cannot_adopt_or_acquire_meanwhile),
-		each(an_adoption_whose_answer_was_lost_is_asked_for_again),
-		each(a_server_that_stands_still_leaves_the_others_hold_as_it_was),
-		each(an_answer_that_comes_when_its_lease_is_over_is_not_believed_and_releases_nothing),
-		each(a_client_that_is_closed_meanwhile_adopts_nothing),
-	};
-
-	return refusal_run_but("adopt_meanwhile", tests, COUNT(tests), elsewhere);
 }

@@ -3,16 +3,12 @@
 
 #include "tests/contract/actor.h"
 #include "tests/contract/callback.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/proxy.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/test.h"
 
 #define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
 #define TOKEN UUID ":42"
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Of each test: one that breaks, one that holds, one that waits; each a client of its own. */
 static leash_client *client, *holder, *waiter;
@@ -20,10 +16,9 @@ static leash_lock *lock, *held, *wanted; /* all of "law" */
 static struct leashed_events events;     /* the holder's */
 static struct actor waits;               /* for `wanted`, or what else a test gives it */
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	place_resume();
 	place_flush();
 	memset(&events, 0, sizeof events);
@@ -34,13 +29,11 @@ set_up(void **state)
 	held = leashed_lock(holder, "law", NULL);
 	wanted = leashed_lock(waiter, "law", NULL);
 	actor_begin(&waits, wanted, LEASH_FOREVER);
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	place_resume();
 	leash_close(client);
 	leash_close(holder);
@@ -50,8 +43,10 @@ tear_down(void **state)
 	leash_lock_free(lock);
 	leash_lock_free(held);
 	leash_lock_free(wanted);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+PLACE(refusal_open);
 
 static void
 begin_to_wait(void)
@@ -62,12 +57,10 @@ begin_to_wait(void)
 
 /* ---- who has it has it no more ---- */
 
-static void
-the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence(void **state)
+SENTENCE(the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence)
 {
 	uint64_t fence;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	fence = leash_lock_fence(held);
 	begin_to_wait();
@@ -86,10 +79,8 @@ the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence(
 	assert_true(events.total == 1 || place_is(PLACE_MAJORITY)); /* where one server after another breaks it, it may be in jeopardy first */
 }
 
-static void
-what_nobody_has_is_not_held(void **state)
+SENTENCE(what_nobody_has_is_not_held)
 {
-	(void)state;
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
@@ -99,10 +90,8 @@ what_nobody_has_is_not_held(void **state)
 	assert_refused(LEASH_NOT_HELD, "lock 'law'", leash_lock_break(lock, &err));
 }
 
-static void
-a_lock_that_was_held_and_broken_is_free(void **state)
+SENTENCE(a_lock_that_was_held_and_broken_is_free)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
 	place_assert_free("law");
@@ -111,10 +100,8 @@ a_lock_that_was_held_and_broken_is_free(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-a_key_that_would_never_expire_is_broken_too(void **state)
+SENTENCE(a_key_that_would_never_expire_is_broken_too)
 {
-	(void)state;
 	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 1");
 	assert_status(LEASH_OK, leash_lock_break(lock, &err));
 	place_assert_free("law");
@@ -122,12 +109,10 @@ a_key_that_would_never_expire_is_broken_too(void **state)
 
 /* ---- holds of the very client that breaks ---- */
 
-static void
-a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns(void **state)
+SENTENCE(a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns)
 {
 	struct actor *other = calloc(1, sizeof *other);
 
-	(void)state;
 	actor_begin(other, lock, 0);
 	assert_done(LEASH_OK, other, actor_acquire);
 	waits.lock = lock; /* a third thread waits in the process */
@@ -147,14 +132,12 @@ a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns(void **sta
 	free(other);
 }
 
-static void
-a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too(void **state)
+SENTENCE(a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_client *far = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
 	leash_lock *mine = leashed_lock(far, "law", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	waits.lock = mine;
 	begin_to_wait();
@@ -177,10 +160,8 @@ a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too(void **stat
 	waits.lock = wanted;
 }
 
-static void
-the_callers_own_hold_is_lost_too(void **state)
+SENTENCE(the_callers_own_hold_is_lost_too)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_break(held, &err));
@@ -196,14 +177,12 @@ the_callers_own_hold_is_lost_too(void **state)
 
 /* ---- what is not a lock ---- */
 
-static void
-what_is_not_a_lock_is_a_mismatch_and_is_left_alone(void **state)
+SENTENCE(what_is_not_a_lock_is_a_mismatch_and_is_left_alone)
 {
 	static const char *const made_by[] = {
 		"SET leash:{law} 1", "HSET leash:{law} user ann", "HSET leash:{law} " TOKEN " 1 user ann", "HSET leash:{law} " TOKEN " 1 " UUID ":1 1",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(made_by); i++) {
 		const char *was;
 
@@ -268,12 +247,10 @@ teach_the_server(void)
 	leash_lock_free(other);
 }
 
-static void
-a_break_whose_answer_was_lost_is_sent_again_and_does_not_hit_the_next_one(void **state)
+SENTENCE(a_break_whose_answer_was_lost_is_sent_again_and_does_not_hit_the_next_one, .but = PLACE_ONE_SOCKET)
 {
 	struct far *far = go_far(1000);
 
-	(void)state;
 	teach_the_server();
 	for (int lost = 0; lost < 2; lost++) {
 		assert_status(LEASH_OK, leash_lock_acquire(held, 1000, &err));
@@ -295,12 +272,10 @@ a_break_whose_answer_was_lost_is_sent_again_and_does_not_hit_the_next_one(void *
 	come_back(far);
 }
 
-static void
-who_got_the_lock_after_it_was_looked_at_keeps_it(void **state)
+SENTENCE(who_got_the_lock_after_it_was_looked_at_keeps_it, .but = PLACE_ONE_SOCKET)
 {
 	struct far *far = go_far(30000);
 
-	(void)state;
 	teach_the_server();
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_to_wait();
@@ -316,12 +291,10 @@ who_got_the_lock_after_it_was_looked_at_keeps_it(void **state)
 	come_back(far);
 }
 
-static void
-a_server_that_stands_still_cannot_be_asked_and_nothing_is_done(void **state)
+SENTENCE(a_server_that_stands_still_cannot_be_asked_and_nothing_is_done)
 {
 	leash_lock *mine = leashed_lock(waiter, "law", LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(60000)));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(mine, 0, &err));
 	place_pause();
 	assert_refused(LEASH_UNAVAILABLE, "lock 'law'", leash_lock_break(lock, &err));
@@ -331,12 +304,10 @@ a_server_that_stands_still_cannot_be_asked_and_nothing_is_done(void **state)
 	leash_lock_free(mine);
 }
 
-static void
-a_break_that_was_not_answered_is_unknown(void **state)
+SENTENCE(a_break_that_was_not_answered_is_unknown, .but = PLACE_ONE_SOCKET)
 {
 	struct far *far = go_far(300);
 
-	(void)state;
 	teach_the_server();
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	proxy_skip(far->proxy, 1); /* looks first */
@@ -353,12 +324,10 @@ a_break_that_was_not_answered_is_unknown(void **state)
 	come_back(far);
 }
 
-static void
-a_permission_that_is_missing_is_named_and_the_hold_stands(void **state)
+SENTENCE(a_permission_that_is_missing_is_named_and_the_hold_stands)
 {
 	static const char *const commands[][2] = {{"hlen", "HLEN"}, {"hdel", "HDEL"}};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	for (size_t i = 0; i < COUNT(commands); i++) {
 		place_say_all("ACL SETUSER %s -%s", place_user(), commands[i][0]);
@@ -378,10 +347,8 @@ break_it_here(void *arg)
 	return leash_lock_break(lock, NULL);
 }
 
-static void
-a_callback_may_not_wait_for_it(void **state)
+SENTENCE(a_callback_may_not_wait_for_it)
 {
-	(void)state;
 	assert_int_equal(status_in_callback(client, break_it_here, NULL), LEASH_IN_CALLBACK);
 }
 
@@ -393,13 +360,11 @@ break_in_child(void *arg)
 	return 0;
 }
 
-static void
-null_a_closed_client_and_a_forked_child_are_refused(void **state)
+SENTENCE(null_a_closed_client_and_a_forked_child_are_refused)
 {
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "law", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_break", leash_lock_break(NULL, &err));
 	child_wait(child_run(break_in_child, NULL));
@@ -408,37 +373,4 @@ null_a_closed_client_and_a_forked_child_are_refused(void **state)
 	leash_lock_free(theirs);
 	assert_true(leash_lock_held(held));
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-}
-
-static const struct place_exception elsewhere[] = {
-	{"a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too", PLACE_ONE_SOCKET},
-	{"a_break_whose_answer_was_lost_is_sent_again_and_does_not_hit_the_next_one", PLACE_ONE_SOCKET},
-	{"who_got_the_lock_after_it_was_looked_at_keeps_it", PLACE_ONE_SOCKET},
-	{"a_break_that_was_not_answered_is_unknown", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-#define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		each(the_holder_learns_of_it_at_its_next_renewal_and_the_next_one_has_a_larger_fence),
-		each(what_nobody_has_is_not_held),
-		each(a_lock_that_was_held_and_broken_is_free),
-		each(a_key_that_would_never_expire_is_broken_too),
-		each(a_hold_of_another_thread_of_this_client_is_lost_when_the_call_returns),
-		each(a_grant_to_this_client_whose_message_is_still_on_its_way_is_lost_too),
-		each(the_callers_own_hold_is_lost_too),
-		each(what_is_not_a_lock_is_a_mismatch_and_is_left_alone),
-		each(a_break_whose_answer_was_lost_is_sent_again_and_does_not_hit_the_next_one),
-		each(who_got_the_lock_after_it_was_looked_at_keeps_it),
-		each(a_server_that_stands_still_cannot_be_asked_and_nothing_is_done),
-		each(a_break_that_was_not_answered_is_unknown),
-		each(a_permission_that_is_missing_is_named_and_the_hold_stands),
-		each(a_callback_may_not_wait_for_it),
-		each(null_a_closed_client_and_a_forked_child_are_refused),
-	};
-
-	return refusal_run_but("break", tests, COUNT(tests), elsewhere);
 }

@@ -2,26 +2,17 @@
  * for fair locks.
  *
  * All memory that leash takes comes through a counting allocator; after each test nothing of it may be left. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ACTORS = 24 }; /* more than a cancel has room for at first */
 
@@ -44,10 +35,10 @@ open_lock(leash_client *of, const char *name)
 	return leashed_lock(of, name, LEASH_LOCK_OPTIONS(.fair = fair));
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	fair = *(const bool *)*state;
+	fair = *(const bool *)given;
 	place_flush();
 	at_first = counted.blocks;
 	client = place_client(NULL);
@@ -62,7 +53,6 @@ set_up(void **state)
 		actors[i].wait_ms = LEASH_FOREVER;
 		actor_start(&actors[i]);
 	}
-	return 0;
 }
 
 /* Let it ask for "law", and see it wait, with `n` of them then in the queue. */
@@ -81,10 +71,9 @@ no_queue(const char *lock)
 	return place_integer(lock, "EXISTS leash:{%s}:queue", lock) == 0;
 }
 
-static int
-nothing_is_left(void **state)
+static void
+nothing_is_left(void)
 {
-	(void)state;
 	place_resume(); /* and whoever waits still, where a test has failed, is let go */
 	leash_close(client);
 	leash_close(other);
@@ -97,7 +86,7 @@ nothing_is_left(void **state)
 	leash_cancel_free(cancel);
 	await_true(place_introductions() == 0);
 	place_assert_empty();
-	return counted_left(at_first) == 0 ? 0 : -1;
+	assert_true(counted_left(at_first) == 0);
 }
 
 /* It returned canceled, and soon after `fired_ns` (unless 0), whatever it waited for. */
@@ -111,15 +100,16 @@ check_canceled(struct actor *a, int64_t fired_ns)
 	assert_true(fired_ns == 0 || (double)(a->ended_ns - fired_ns) < 3000e6 * await_slowness());
 }
 
+FIXTURE(set_up, nothing_is_left);
+PLACE(place_open_counted);
+
 /* ---- before, during, afterwards ---- */
 
-static void
-one_that_was_fired_before_ends_every_wait_before_anything_is_asked(void **state)
+BOTH(one_that_was_fired_before_ends_every_wait_before_anything_is_asked)
 {
 	static const int64_t waits[] = {0, 1, 1000, LEASH_FOREVER};
 	struct monitor *monitor = monitor_start(place_at("law"));
 
-	(void)state;
 	assert_false(leash_cancel_is_fired(cancel));
 	leash_cancel_fire(cancel);
 	assert_true(leash_cancel_is_fired(cancel));
@@ -145,12 +135,10 @@ one_that_was_fired_before_ends_every_wait_before_anything_is_asked(void **state)
 	monitor_stop(monitor);
 }
 
-static void
-one_that_is_fired_ends_waits_and_stays_fired(void **state)
+BOTH(one_that_is_fired_ends_waits_and_stays_fired)
 {
 	int64_t fired_ns;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	let_wait(&actors[0], 1); /* in Redis; the next one behind it, or with a place of its own */
 	actor_tell(&actors[1], actor_acquire);
@@ -173,12 +161,10 @@ one_that_is_fired_ends_waits_and_stays_fired(void **state)
 	assert_done(LEASH_OK, &actors[0], actor_release);
 }
 
-static void
-one_that_is_not_fired_changes_nothing(void **state)
+BOTH(one_that_is_not_fired_changes_nothing)
 {
 	struct actor *a = &actors[0];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		a->wait_ms = i == 0 ? 0 : i == 1 ? 5000 : LEASH_FOREVER;
 		assert_done(LEASH_OK, a, actor_acquire);
@@ -198,22 +184,18 @@ one_that_is_not_fired_changes_nothing(void **state)
 	assert_false(leash_cancel_is_fired(cancel));
 }
 
-static void
-no_cancel_at_all_is_none_that_could_be_fired(void **state)
+BOTH(no_cancel_at_all_is_none_that_could_be_fired)
 {
-	(void)state;
 	leash_cancel_fire(NULL);
 	leash_cancel_free(NULL);
 	assert_false(leash_cancel_is_fired(NULL));
 	assert_status(LEASH_INVALID, leash_cancel_new(NULL, &err));
 }
 
-static void
-a_nested_acquire_ignores_it(void **state)
+BOTH(a_nested_acquire_ignores_it)
 {
 	struct actor *a = &actors[0];
 
-	(void)state;
 	assert_done(LEASH_OK, a, actor_acquire);
 	leash_cancel_fire(cancel);
 	a->wait_ms = 0;
@@ -227,14 +209,12 @@ a_nested_acquire_ignores_it(void **state)
 
 /* ---- who shares it ---- */
 
-static void
-all_who_share_one_return_whatever_they_wait_for(void **state)
+BOTH(all_who_share_one_return_whatever_they_wait_for)
 {
 	leash_lock *lock[4] = {mine, open_lock(client, "second"), open_lock(client, "third"), open_lock(other, "third")};
 	leash_lock *held[2] = {theirs, open_lock(other, "second")};
 	int64_t fired_ns;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held[0], 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(held[1], 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock[2], 5000, &err)); /* within the process */
@@ -264,14 +244,12 @@ all_who_share_one_return_whatever_they_wait_for(void **state)
 	leash_lock_free(held[1]);
 }
 
-static void
-the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them(void **state)
+BOTH(the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them, .but = PLACE_NO_QUEUE)
 {
 	struct actor *first = &actors[0], *second = &actors[1];
 	char before[200], token[LEASH_TOKEN_MAX];
 	const char *after;
 
-	(void)state;
 	second->cancel = NULL;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	let_wait(first, 1);
@@ -309,13 +287,11 @@ fire_from_handler(int number)
 	leash_cancel_fire(fired_by_signal);
 }
 
-static void
-a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
+BOTH(a_signal_handler_on_the_waiting_thread_can_fire_it)
 {
 	struct actor *a = &actors[0], *local = &actors[1], *second = &actors[2];
 	leash_lock *held = open_lock(client, "local");
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 	for (int restart = 0; restart < 2 && !UNDER_TSAN; restart++) {
@@ -361,13 +337,11 @@ a_signal_handler_on_the_waiting_thread_can_fire_it(void **state)
 	leash_lock_free(held);
 }
 
-static void
-it_needs_no_server(void **state)
+BOTH(it_needs_no_server)
 {
 	leash_lock *asked = open_lock(client, "asked"), *again = open_lock(client, "asked");
 	int64_t fired_ns;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	let_wait(&actors[0], 1); /* has its place */
 	place_pause();
@@ -396,14 +370,12 @@ it_needs_no_server(void **state)
 	leash_lock_free(again);
 }
 
-static void
-it_ends_waits_for_a_server_that_is_gone(void **state)
+BOTH(it_ends_waits_for_a_server_that_is_gone)
 {
 	leash_client *away = place_client(NULL), *guest = place_client(NULL);
 	leash_lock *lock = open_lock(away, "away"), *held = open_lock(guest, "away"), *free_one = open_lock(away, "free");
 	int64_t fired_ns;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 5000, &err));
 	actors[0].lock = actors[1].lock = lock;
 	actors[2].lock = free_one;
@@ -431,14 +403,12 @@ it_ends_waits_for_a_server_that_is_gone(void **state)
 	leash_close(guest);
 }
 
-static void
-it_ends_a_wait_for_the_restart_guard(void **state)
+BOTH(it_ends_a_wait_for_the_restart_guard)
 {
 	leash_lock *guarded =
 		leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = 86400000, .fair = fair));
 	int64_t fired_ns;
 
-	(void)state;
 	actors[0].lock = guarded;
 	actor_tell(&actors[0], actor_acquire);
 	actor_await_asleep(&actors[0]);
@@ -457,13 +427,11 @@ fire_on_event(void *arg, const leash_event *event)
 		leash_cancel_fire(arg);
 }
 
-static void
-a_callback_can_fire_it(void **state)
+BOTH(a_callback_can_fire_it)
 {
 	leash_lock *frail = leashed_lock(client, "frail", LEASH_LOCK_OPTIONS(.lease_ms = 300, .on_event = fire_on_event,
 	                                                                     .event_arg = cancel, .fair = fair));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(frail, 5000, &err));
 	let_wait(&actors[0], 1);
@@ -491,10 +459,8 @@ fire_in_child(void *arg)
 	return leash_cancel_is_fired(cancel) ? 0 : 1;
 }
 
-static void
-a_forked_child_ends_no_waits_of_its_parent(void **state)
+BOTH(a_forked_child_ends_no_waits_of_its_parent)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	let_wait(&actors[0], 1);
 	child_wait(child_run(fire_in_child, NULL));
@@ -551,12 +517,10 @@ race(struct actor *holder, int rounds)
 	await_true(place_is_empty());
 }
 
-static void
-a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others(void **state)
+BOTH(a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others)
 {
 	struct actor *holder = &actors[2];
 
-	(void)state;
 	holder->lock = theirs;
 	race(holder, place_is(PLACE_NO_QUEUE) ? 60 : 300); /* without, each waits for its chance */
 	holder->lock = mine;
@@ -587,53 +551,14 @@ make_free_and_wait(struct actor *a)
 	a->status = LEASH_OK;
 }
 
-static void
-each_can_be_freed_as_soon_as_its_calls_have_returned(void **state)
+BOTH(each_can_be_freed_as_soon_as_its_calls_have_returned)
 {
 	enum { THREADS = 4 };
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++) {
 		actors[i].turns = 50;
 		actor_tell(&actors[i], make_free_and_wait);
 	}
 	for (int i = 0; i < THREADS; i++)
 		assert_heard(LEASH_OK, &actors[i]);
-}
-
-/* ---- */
-
-#define both(test) \
-	{#test " (plain)", test, set_up, nothing_is_left, &is_plain}, \
-	{#test " (fair)", test, set_up, nothing_is_left, &is_fair}
-
-static const struct place_exception elsewhere[] = {
-	{"(fair)", PLACE_NO_QUEUE},
-	{"at_the_place_of_a_canceled_first", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	static bool is_plain = false, is_fair = true;
-	const struct CMUnitTest tests[] = {
-		both(one_that_was_fired_before_ends_every_wait_before_anything_is_asked),
-		both(one_that_is_fired_ends_waits_and_stays_fired),
-		both(one_that_is_not_fired_changes_nothing),
-		both(no_cancel_at_all_is_none_that_could_be_fired),
-		both(a_nested_acquire_ignores_it),
-		both(all_who_share_one_return_whatever_they_wait_for),
-		both(the_next_goes_on_at_the_place_of_a_canceled_first_if_they_have_one_between_them),
-		both(a_signal_handler_on_the_waiting_thread_can_fire_it),
-		both(it_needs_no_server),
-		both(it_ends_waits_for_a_server_that_is_gone),
-		both(it_ends_a_wait_for_the_restart_guard),
-		both(a_callback_can_fire_it),
-		both(a_forked_child_ends_no_waits_of_its_parent),
-		both(a_wait_that_is_granted_at_that_moment_has_the_lock_or_leaves_it_to_others),
-		both(each_can_be_freed_as_soon_as_its_calls_have_returned),
-	};
-
-	return place_run("cancel", tests, sizeof tests / sizeof *tests, elsewhere, counted_start, NULL);
 }

@@ -1,19 +1,20 @@
 /* Clients that are closed, and threads that end, while locks are held and waited for. */
 #include "tests/contract/life.h"
 
-#include "tests/support/await.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 /* ---- close ---- */
 
 enum { HOLDERS = 3, WAITERS = 3 };
 
-static void
-close_releases_what_is_held_and_wakes_who_waits(void **state)
+FIXTURE(note_what_there_is, nothing_is_left);
+PLACE(life_open);
+
+SENTENCE(close_releases_what_is_held_and_wakes_who_waits)
 {
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "theirs", NULL), *wanted = leashed_lock(client, "theirs", NULL);
@@ -21,7 +22,6 @@ close_releases_what_is_held_and_wakes_who_waits(void **state)
 	struct user holder[HOLDERS], waiter[WAITERS], local;
 	int64_t begun;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	for (int i = 0; i < HOLDERS; i++) {
 		held[i] = leashed_lock(client, (const char *const[]){"h0", "h1", "h2"}[i], NULL);
@@ -63,14 +63,12 @@ close_releases_what_is_held_and_wakes_who_waits(void **state)
 	leash_close(other);
 }
 
-static void
-a_closed_client_answers_closed_for_as_long_as_there_are_handles(void **state)
+SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = leashed_lock(client, "second", NULL),
 		*none = NULL;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_close(client);
@@ -92,12 +90,10 @@ a_closed_client_answers_closed_for_as_long_as_there_are_handles(void **state)
 	leash_lock_free(second);
 }
 
-static void
-close_ends_calls_that_are_under_way_whatever_they_are_doing(void **state)
+SENTENCE(close_ends_calls_that_are_under_way_whatever_they_are_doing)
 {
 	enum { THREADS = 4 };
 
-	(void)state;
 	for (int round = 0; round < 25; round++) {
 		leash_client *client = open_client();
 		struct busy busy[THREADS];
@@ -122,10 +118,8 @@ close_ends_calls_that_are_under_way_whatever_they_are_doing(void **state)
 	}
 }
 
-static void
-close_does_not_wait_for_ever_for_a_server_that_stands_still(void **state)
+SENTENCE(close_does_not_wait_for_ever_for_a_server_that_stands_still)
 {
-	(void)state;
 	/* with a release under way, with one who waits, and with both */
 	for (int which = 1; which <= 3; which++) {
 		leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 500)), *other = open_client();
@@ -168,8 +162,7 @@ close_does_not_wait_for_ever_for_a_server_that_stands_still(void **state)
 	}
 }
 
-static void
-close_does_not_wait_at_all_for_a_server_that_is_gone(void **state)
+SENTENCE(close_does_not_wait_at_all_for_a_server_that_is_gone)
 {
 	enum { N = 6 };
 	leash_client *client = open_client(), *other = open_client();
@@ -177,7 +170,6 @@ close_does_not_wait_at_all_for_a_server_that_is_gone(void **state)
 	struct user waiter[N];
 	int64_t begun;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	for (int i = 0; i < N; i++) {
 		char name[] = {'t', (char)('0' + i), '\0'};
@@ -222,8 +214,7 @@ hold_and_end(void *arg)
 	return NULL;
 }
 
-static void
-what_a_thread_holds_when_it_ends_is_abandoned(void **state)
+SENTENCE(what_a_thread_holds_when_it_ends_is_abandoned)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
@@ -232,7 +223,6 @@ what_a_thread_holds_when_it_ends_is_abandoned(void **state)
 	leash_lock *one[] = {lock[0], NULL};
 	int expected = 0;
 
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		pthread_t thread;
 		void *trouble;
@@ -268,15 +258,13 @@ end_after_a_loss(void *arg)
 	return lock;
 }
 
-static void
-a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind(void **state)
+SENTENCE(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind)
 {
 	struct leashed_events events = {0};
 	leash_client *client =
 		place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "lost and ended", NULL);
 
-	(void)state;
 	for (int i = 1; i <= 3; i++) {
 		pthread_t thread;
 		void *done;
@@ -290,20 +278,4 @@ a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind(void **state)
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0); /* LOST was the last of each */
 	leash_lock_free(lock);
 	leash_close(client);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		life(close_releases_what_is_held_and_wakes_who_waits),
-		life(a_closed_client_answers_closed_for_as_long_as_there_are_handles),
-		life(close_ends_calls_that_are_under_way_whatever_they_are_doing),
-		life(close_does_not_wait_for_ever_for_a_server_that_stands_still),
-		life(close_does_not_wait_at_all_for_a_server_that_is_gone),
-		life(what_a_thread_holds_when_it_ends_is_abandoned),
-		life(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind),
-	};
-
-	return life_run("close", tests, sizeof tests / sizeof *tests, NULL);
 }

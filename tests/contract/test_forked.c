@@ -1,16 +1,13 @@
 /* Forked children: what is their parent's is not theirs, and they may have a client of their own. */
 #include "tests/contract/life.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* What a child finds of its parent's. */
@@ -70,13 +67,14 @@ use_all_in_child(void *arg)
 	return 0;
 }
 
-static void
-a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte(void **state)
+FIXTURE(note_what_there_is, nothing_is_left);
+PLACE(life_open);
+
+SENTENCE(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	uint64_t bytes;
 
-	(void)state;
 	/* so that there is no renewal meanwhile */
 	open_for_children(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 86400000)));
 	bytes = proxy_bytes(proxy, PROXY_BOTH);
@@ -111,13 +109,11 @@ free_and_exit(void *arg)
 	return 0;
 }
 
-static void
-a_parent_keeps_its_lock_whatever_its_children_do(void **state)
+SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 {
 	leash_client *other = open_client();
 	leash_lock *wanted = leashed_lock(other, "parent's", NULL);
 
-	(void)state;
 	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 600)));
 	for (int how = 0; how < 4; how++) {
 		int64_t before;
@@ -167,12 +163,10 @@ close_in_child(void *arg)
 	return 1;
 }
 
-static void
-close_in_a_child_closes_all_copies_of_the_descriptors(void **state)
+SENTENCE(close_in_a_child_closes_all_copies_of_the_descriptors)
 {
 	int before = count_fds(false), events, *least = child_share(sizeof *least);
 
-	(void)state;
 	child_wait(child_run(count_in_child, least)); /* what a child has of a parent without a client */
 	leash_close(open_client()); /* has all the eventfds made that one client needs */
 	events = count_fds(true);
@@ -196,13 +190,11 @@ count_closed_in_child(void *arg)
 	return 0;
 }
 
-static void
-close_in_a_child_closes_copies_of_connections_that_are_being_made(void **state)
+SENTENCE(close_in_a_child_closes_copies_of_connections_that_are_being_made, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	int *closed = child_share(2 * sizeof *closed);
 
-	(void)state;
 	open_for_children(leashed_open(proxy_uri(proxy), NULL));
 	await_true(proxy_open(proxy) == 2);
 	child_wait(child_run(count_closed_in_child, &closed[0]));
@@ -247,13 +239,11 @@ open_in_child(void *arg)
 	return 0;
 }
 
-static void
-a_child_can_open_a_client_of_its_own(void **state)
+SENTENCE(a_child_can_open_a_client_of_its_own)
 {
 	struct stage *stage = child_share(sizeof *stage);
 	pid_t pid;
 
-	(void)state;
 	open_for_children(open_client());
 	if (UNDER_TSAN)
 		goto done;
@@ -287,13 +277,11 @@ look_about_in_child(void *arg)
 	return 0;
 }
 
-static void
-children_that_are_forked_amid_calls_of_other_threads_do_not_hang(void **state)
+SENTENCE(children_that_are_forked_amid_calls_of_other_threads_do_not_hang)
 {
 	enum { THREADS = 3 };
 	struct busy busy[THREADS];
 
-	(void)state;
 	open_for_children(open_client());
 	for (int i = 0; i < THREADS; i++) {
 		busy[i] = (struct busy){.lock = {leashed_lock(parents.client, "busy", NULL),
@@ -311,25 +299,4 @@ children_that_are_forked_amid_calls_of_other_threads_do_not_hang(void **state)
 	}
 	leash_lock_free(parents.held);
 	leash_lock_free(parents.unheld);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"sends_not_a_byte", PLACE_ONE_SOCKET},
-	{"that_are_being_made", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		life(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte),
-		life(a_parent_keeps_its_lock_whatever_its_children_do),
-		life(close_in_a_child_closes_all_copies_of_the_descriptors),
-		life(close_in_a_child_closes_copies_of_connections_that_are_being_made),
-		life(a_child_can_open_a_client_of_its_own),
-		life(children_that_are_forked_amid_calls_of_other_threads_do_not_hang),
-	};
-
-	return life_run("forked", tests, sizeof tests / sizeof *tests, elsewhere);
 }

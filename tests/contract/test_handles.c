@@ -1,19 +1,11 @@
 /* Handles: they come and go while others of the same name are held, and take nothing from anybody. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { THREADS = 6 };
@@ -109,18 +101,16 @@ let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
 	check_and_free(&c);
 }
 
-static void
-threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other(void **state)
+PLACE(place_open);
+
+SENTENCE(threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other)
 {
-	(void)state;
 	let_a_crowd_come_and_go(2, 0, 2500);
 	let_a_crowd_come_and_go(THREADS, 0, 2500);
 }
 
-static void
-threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other(void **state)
+SENTENCE(threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other)
 {
-	(void)state;
 	let_a_crowd_come_and_go(4, 6000, 2500);
 	let_a_crowd_come_and_go(4, 600, 2500);
 }
@@ -144,14 +134,12 @@ make_and_free(void *arg)
 	return NULL;
 }
 
-static void
-a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile(void **state)
+SENTENCE(a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile)
 {
 	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + INT64_C(5000) * 1000000, .pause_us = 1000};
 	struct sigaction act = {.sa_handler = linger, .sa_flags = SA_RESTART};
 	pthread_t slow, thread[2];
 
-	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
 	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
 	assert_int_equal(pthread_create(&slow, NULL, make_and_free, &c), 0);
@@ -167,15 +155,13 @@ a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile(
 	check_and_free(&c);
 }
 
-static void
-a_hold_stands_as_long_as_there_is_a_handle_of_its_name(void **state)
+SENTENCE(a_hold_stands_as_long_as_there_is_a_handle_of_its_name)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *first = leashed_lock(client, "shared", NULL), *second = leashed_lock(client, "shared", NULL);
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(first, 0, &err));
 	leash_lock_free(first);
 	assert_true(leash_lock_held(second));
@@ -187,8 +173,7 @@ a_hold_stands_as_long_as_there_is_a_handle_of_its_name(void **state)
 	assert_int_equal(events.total, 0);
 }
 
-static void
-with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock(void **state)
+SENTENCE(with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
@@ -196,7 +181,6 @@ with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock(void
 	leash_lock *lock = leashed_lock(client, "dropped", NULL), *wanted = leashed_lock(other, "dropped", NULL);
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_free(lock);
 	assert_status(LEASH_OK, leash_lock_acquire(wanted, LEASH_FOREVER, &err)); /* far sooner than the lease ends */
@@ -213,18 +197,4 @@ with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock(void
 	leash_lock_free(wanted);
 	leash_close(client);
 	leash_close(other);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_with_a_handle_for_each_round_never_take_the_lock_from_each_other),
-		cmocka_unit_test(threads_that_pause_between_their_rounds_never_take_the_lock_from_each_other),
-		cmocka_unit_test(a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile),
-		cmocka_unit_test(a_hold_stands_as_long_as_there_is_a_handle_of_its_name),
-		cmocka_unit_test(with_its_last_handle_a_hold_is_abandoned_and_the_next_one_can_have_the_lock),
-	};
-
-	return place_run("handles", tests, sizeof tests / sizeof *tests, NULL, NULL, NULL);
 }

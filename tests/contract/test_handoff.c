@@ -1,209 +1,14 @@
 /* Hand-offs of a plain lock between the threads of one process: what is sent for them, and where their turn ends. */
 #include "tests/contract/crew.h"
 
-#include "tests/support/await.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <time.h>
 
-/* ---- within a turn ---- */
-
-static void
-within_a_turn_the_threads_follow_in_order_and_nothing_is_sent(void **state)
-{
-	leash_lock *lock = leashed_lock(client, "turn", TURN(.handoffs = 255));
-	struct member *crew = muster(CREW);
-	struct own own = acquire(lock);
-
-	(void)state;
-	for (int i = 0; i < CREW; i++)
-		join(&crew[i], lock);
-	mark();
-	release(lock);
-	for (int i = 0; i < CREW; i++) {
-		await_hold(&crew[i]);
-		for (int k = i + 1; k < CREW; k++)
-			assert_int_equal(stage_now(&crew[k].answered), 0);
-		assert_string_equal(crew[i].token, own.token);
-		assert_int_equal(crew[i].fence, own.fence + (uint64_t)i + 1);
-		assert_false(leash_lock_held(lock));
-		assert_nothing_sent();
-		end(&crew[i]);
-	}
-	assert_only_release_sent();
-	assert_free("turn");
-	leash_lock_free(lock);
-}
-
-static void
-a_try_does_not_come_between_those_who_wait(void **state)
-{
-	leash_lock *lock = leashed_lock(client, "try", TURN(.handoffs = 255));
-	struct member *crew = muster(2);
-	leash_error err;
-
-	(void)state;
-	acquire(lock);
-	for (int i = 0; i < 2; i++)
-		join(&crew[i], lock);
-	release(lock);
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
-	for (int i = 0; i < 2; i++) {
-		await_hold(&crew[i]);
-		assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
-		end(&crew[i]);
-	}
-	acquire(lock);
-	release(lock);
-	leash_lock_free(lock);
-}
-
-static void
-explicit_owners_follow_one_another_as_threads_do(void **state)
-{
-	leash_owner *owner[2];
-	leash_lock *lock[2];
-	struct member *heir = muster(1);
-	struct own own;
-	leash_error err;
-
-	(void)state;
-	heir->keeps = true;
-	for (int i = 0; i < 2; i++) {
-		assert_status(LEASH_OK, leash_owner_new(&owner[i], &err));
-		lock[i] = leashed_lock(client, "owners", TURN(.handoffs = 255, .owner = owner[i]));
-	}
-	own = acquire(lock[0]);
-	join(heir, lock[1]);
-	mark();
-	release(lock[0]);
-	await_hold(heir);
-	end(heir);
-	assert_nothing_sent();
-	assert_string_equal(heir->token, own.token);
-	assert_int_equal(heir->fence, own.fence + 1);
-	assert_true(leash_lock_held(lock[1])); /* the thread has ended, its owner has not */
-	assert_false(leash_lock_held(lock[0]));
-	release(lock[1]);
-	assert_free("owners");
-	for (int i = 0; i < 2; i++) {
-		leash_lock_free(lock[i]);
-		leash_owner_free(owner[i]);
-	}
-}
-
-/* ---- where a turn ends ---- */
-
-static void
-after_so_many_handoffs_a_release_and_an_ask_go_out_in_one_write(void **state)
-{
-	enum { HANDOFFS = 3, ALL = 5 };
-	leash_lock *lock = leashed_lock(client, "count", TURN(.handoffs = HANDOFFS));
-	struct member *crew = muster(ALL);
-	struct own own;
-	uint64_t before = segments();
-
-	(void)state;
-	own = acquire(lock);
-	release(lock);
-	if (!place_is(PLACE_MAJORITY))
-		assert_int_equal(segments() - before, 2); /* two writes are told from one */
-	own = acquire(lock);
-	for (int i = 0; i < ALL; i++)
-		join(&crew[i], lock);
-	before = segments();
-	mark();
-	release(lock);
-	for (int i = 0; i < HANDOFFS; i++) {
-		await_hold(&crew[i]);
-		assert_string_equal(crew[i].token, own.token);
-		assert_int_equal(crew[i].fence, own.fence + (uint64_t)i + 1);
-		if (!place_is(PLACE_MAJORITY))
-			assert_int_equal(segments(), before);
-		end(&crew[i]);
-	}
-	await_hold(&crew[HANDOFFS]);
-	assert_one_write_with_release_and_ask(own.token, before);
-	assert_string_not_equal(crew[HANDOFFS].token, own.token);
-	assert_true(crew[HANDOFFS].fence > crew[HANDOFFS - 1].fence + 1);
-
-	/* and the next turn begins */
-	mark();
-	end(&crew[HANDOFFS]);
-	await_hold(&crew[HANDOFFS + 1]);
-	assert_nothing_sent();
-	assert_string_equal(crew[HANDOFFS + 1].token, crew[HANDOFFS].token);
-	assert_int_equal(crew[HANDOFFS + 1].fence, crew[HANDOFFS].fence + 1);
-	end(&crew[HANDOFFS + 1]);
-	assert_free("count");
-	leash_lock_free(lock);
-}
-
-static void
-unless_told_otherwise_a_turn_has_64_handoffs(void **state)
-{
-	enum { ALL = 66 };
-	leash_lock *lock = leashed_lock(client, "many", TURN(.handoffs = 0));
-	struct member *crew = muster(ALL);
-	struct own own = acquire(lock);
-
-	(void)state;
-	for (int i = 0; i < ALL; i++)
-		join(&crew[i], lock);
-	release(lock);
-	for (int i = 0; i < ALL; i++) {
-		await_hold(&crew[i]);
-		end(&crew[i]);
-	}
-	for (int i = 0; i < 64; i++) {
-		assert_string_equal(crew[i].token, own.token);
-		assert_int_equal(crew[i].fence, own.fence + (uint64_t)i + 1);
-	}
-	assert_string_not_equal(crew[64].token, own.token);
-	assert_string_equal(crew[65].token, crew[64].token);
-	assert_true(crew[64].fence > crew[63].fence + 1);
-	leash_lock_free(lock);
-}
-
-/* One hold of `ms`, and somebody who waits: is it handed on? */
-static void
-check_hold_of(int64_t ms, const leash_lock_options *options, bool is_handed_on)
-{
-	leash_lock *lock = leashed_lock(client, "time", options);
-	struct member *heir = muster(1);
-	struct own own = acquire(lock);
-	uint64_t before;
-
-	join(heir, lock);
-	before = segments();
-	mark();
-	await_ms(ms);
-	release(lock);
-	await_hold(heir);
-	if (is_handed_on) {
-		assert_string_equal(heir->token, own.token);
-		assert_nothing_sent();
-	} else {
-		assert_one_write_with_release_and_ask(own.token, before);
-		assert_string_not_equal(heir->token, own.token);
-		assert_true(heir->fence > own.fence + 1);
-	}
-	end(heir);
-	assert_free("time");
-	leash_lock_free(lock);
-}
-
-static void
-after_so_many_milliseconds_a_release_and_an_ask_go_out_in_one_write(void **state)
-{
-	(void)state;
-	check_hold_of(2, LEASH_LOCK_OPTIONS(.handoff_ms = 1), false);
-	check_hold_of(41, LEASH_LOCK_OPTIONS(.handoff_ms = 40), false);
-	check_hold_of(41, LEASH_LOCK_OPTIONS(.handoff_ms = LONG_MS), true);
-	check_hold_of(11, NULL, false); /* unless told otherwise: 10 */
-}
+FIXTURE(open_client, close_client);
+PLACE(crew_open);
 
 /* ---- other processes ---- */
 
@@ -306,7 +111,7 @@ let_a_process_have_turns(const leash_lock_options *options, uint32_t most)
 	leash_lock *lock;
 	leash_error err;
 
-	open_client(NULL);
+	open_client();
 	lock = leashed_lock(client, "shared", options);
 	for (int i = 0; i < LOOPERS; i++) {
 		looper[i] = (struct looper){.diary = diary, .lock = lock};
@@ -339,36 +144,198 @@ let_a_process_have_turns(const leash_lock_options *options, uint32_t most)
 	assert_true(between > 0 || most == 0);
 	assert_free("shared");
 	leash_lock_free(lock);
-	close_client(NULL);
+	close_client();
 	child_unshare(diary, sizeof *diary);
 }
 
-static void
-another_process_has_its_turn_after_one_of_this(void **state)
+SENTENCE(another_process_has_its_turn_after_one_of_this, BETWEEN(NULL, close_client), .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	let_a_process_have_turns(TURN(.handoffs = 20), 20);
 	let_a_process_have_turns(LEASH_LOCK_OPTIONS(.handoffs = 255, .handoff_ms = 1000), 255);
 	let_a_process_have_turns(TURN(.no_handoff = true), 0);
 }
 
-static const struct place_exception elsewhere[] = {
-	{"another_process_has_its_turn", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
+/* ---- within a turn ---- */
 
-int
-main(void)
+SENTENCE(within_a_turn_the_threads_follow_in_order_and_nothing_is_sent)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(another_process_has_its_turn_after_one_of_this, close_client),
-		cmocka_unit_test_setup_teardown(within_a_turn_the_threads_follow_in_order_and_nothing_is_sent, open_client, close_client),
-		cmocka_unit_test_setup_teardown(a_try_does_not_come_between_those_who_wait, open_client, close_client),
-		cmocka_unit_test_setup_teardown(explicit_owners_follow_one_another_as_threads_do, open_client, close_client),
-		cmocka_unit_test_setup_teardown(after_so_many_handoffs_a_release_and_an_ask_go_out_in_one_write, open_client, close_client),
-		cmocka_unit_test_setup_teardown(unless_told_otherwise_a_turn_has_64_handoffs, open_client, close_client),
-		cmocka_unit_test_setup_teardown(after_so_many_milliseconds_a_release_and_an_ask_go_out_in_one_write, open_client, close_client),
-	};
+	leash_lock *lock = leashed_lock(client, "turn", TURN(.handoffs = 255));
+	struct member *crew = muster(CREW);
+	struct own own = acquire(lock);
 
-	return crew_run_but("handoff", tests, sizeof tests / sizeof *tests, elsewhere);
+	for (int i = 0; i < CREW; i++)
+		join(&crew[i], lock);
+	mark();
+	release(lock);
+	for (int i = 0; i < CREW; i++) {
+		await_hold(&crew[i]);
+		for (int k = i + 1; k < CREW; k++)
+			assert_int_equal(stage_now(&crew[k].answered), 0);
+		assert_string_equal(crew[i].token, own.token);
+		assert_int_equal(crew[i].fence, own.fence + (uint64_t)i + 1);
+		assert_false(leash_lock_held(lock));
+		assert_nothing_sent();
+		end(&crew[i]);
+	}
+	assert_only_release_sent();
+	assert_free("turn");
+	leash_lock_free(lock);
+}
+
+SENTENCE(a_try_does_not_come_between_those_who_wait)
+{
+	leash_lock *lock = leashed_lock(client, "try", TURN(.handoffs = 255));
+	struct member *crew = muster(2);
+	leash_error err;
+
+	acquire(lock);
+	for (int i = 0; i < 2; i++)
+		join(&crew[i], lock);
+	release(lock);
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
+	for (int i = 0; i < 2; i++) {
+		await_hold(&crew[i]);
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
+		end(&crew[i]);
+	}
+	acquire(lock);
+	release(lock);
+	leash_lock_free(lock);
+}
+
+SENTENCE(explicit_owners_follow_one_another_as_threads_do)
+{
+	leash_owner *owner[2];
+	leash_lock *lock[2];
+	struct member *heir = muster(1);
+	struct own own;
+	leash_error err;
+
+	heir->keeps = true;
+	for (int i = 0; i < 2; i++) {
+		assert_status(LEASH_OK, leash_owner_new(&owner[i], &err));
+		lock[i] = leashed_lock(client, "owners", TURN(.handoffs = 255, .owner = owner[i]));
+	}
+	own = acquire(lock[0]);
+	join(heir, lock[1]);
+	mark();
+	release(lock[0]);
+	await_hold(heir);
+	end(heir);
+	assert_nothing_sent();
+	assert_string_equal(heir->token, own.token);
+	assert_int_equal(heir->fence, own.fence + 1);
+	assert_true(leash_lock_held(lock[1])); /* the thread has ended, its owner has not */
+	assert_false(leash_lock_held(lock[0]));
+	release(lock[1]);
+	assert_free("owners");
+	for (int i = 0; i < 2; i++) {
+		leash_lock_free(lock[i]);
+		leash_owner_free(owner[i]);
+	}
+}
+
+/* ---- where a turn ends ---- */
+
+SENTENCE(after_so_many_handoffs_a_release_and_an_ask_go_out_in_one_write)
+{
+	enum { HANDOFFS = 3, ALL = 5 };
+	leash_lock *lock = leashed_lock(client, "count", TURN(.handoffs = HANDOFFS));
+	struct member *crew = muster(ALL);
+	struct own own;
+	uint64_t before = segments();
+
+	own = acquire(lock);
+	release(lock);
+	if (!place_is(PLACE_MAJORITY))
+		assert_int_equal(segments() - before, 2); /* two writes are told from one */
+	own = acquire(lock);
+	for (int i = 0; i < ALL; i++)
+		join(&crew[i], lock);
+	before = segments();
+	mark();
+	release(lock);
+	for (int i = 0; i < HANDOFFS; i++) {
+		await_hold(&crew[i]);
+		assert_string_equal(crew[i].token, own.token);
+		assert_int_equal(crew[i].fence, own.fence + (uint64_t)i + 1);
+		if (!place_is(PLACE_MAJORITY))
+			assert_int_equal(segments(), before);
+		end(&crew[i]);
+	}
+	await_hold(&crew[HANDOFFS]);
+	assert_one_write_with_release_and_ask(own.token, before);
+	assert_string_not_equal(crew[HANDOFFS].token, own.token);
+	assert_true(crew[HANDOFFS].fence > crew[HANDOFFS - 1].fence + 1);
+
+	/* and the next turn begins */
+	mark();
+	end(&crew[HANDOFFS]);
+	await_hold(&crew[HANDOFFS + 1]);
+	assert_nothing_sent();
+	assert_string_equal(crew[HANDOFFS + 1].token, crew[HANDOFFS].token);
+	assert_int_equal(crew[HANDOFFS + 1].fence, crew[HANDOFFS].fence + 1);
+	end(&crew[HANDOFFS + 1]);
+	assert_free("count");
+	leash_lock_free(lock);
+}
+
+SENTENCE(unless_told_otherwise_a_turn_has_64_handoffs)
+{
+	enum { ALL = 66 };
+	leash_lock *lock = leashed_lock(client, "many", TURN(.handoffs = 0));
+	struct member *crew = muster(ALL);
+	struct own own = acquire(lock);
+
+	for (int i = 0; i < ALL; i++)
+		join(&crew[i], lock);
+	release(lock);
+	for (int i = 0; i < ALL; i++) {
+		await_hold(&crew[i]);
+		end(&crew[i]);
+	}
+	for (int i = 0; i < 64; i++) {
+		assert_string_equal(crew[i].token, own.token);
+		assert_int_equal(crew[i].fence, own.fence + (uint64_t)i + 1);
+	}
+	assert_string_not_equal(crew[64].token, own.token);
+	assert_string_equal(crew[65].token, crew[64].token);
+	assert_true(crew[64].fence > crew[63].fence + 1);
+	leash_lock_free(lock);
+}
+
+/* One hold of `ms`, and somebody who waits: is it handed on? */
+static void
+check_hold_of(int64_t ms, const leash_lock_options *options, bool is_handed_on)
+{
+	leash_lock *lock = leashed_lock(client, "time", options);
+	struct member *heir = muster(1);
+	struct own own = acquire(lock);
+	uint64_t before;
+
+	join(heir, lock);
+	before = segments();
+	mark();
+	await_ms(ms);
+	release(lock);
+	await_hold(heir);
+	if (is_handed_on) {
+		assert_string_equal(heir->token, own.token);
+		assert_nothing_sent();
+	} else {
+		assert_one_write_with_release_and_ask(own.token, before);
+		assert_string_not_equal(heir->token, own.token);
+		assert_true(heir->fence > own.fence + 1);
+	}
+	end(heir);
+	assert_free("time");
+	leash_lock_free(lock);
+}
+
+SENTENCE(after_so_many_milliseconds_a_release_and_an_ask_go_out_in_one_write)
+{
+	check_hold_of(2, LEASH_LOCK_OPTIONS(.handoff_ms = 1), false);
+	check_hold_of(41, LEASH_LOCK_OPTIONS(.handoff_ms = 40), false);
+	check_hold_of(41, LEASH_LOCK_OPTIONS(.handoff_ms = LONG_MS), true);
+	check_hold_of(11, NULL, false); /* unless told otherwise: 10 */
 }

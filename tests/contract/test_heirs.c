@@ -1,11 +1,8 @@
 /* Heirs: who is passed over when a lock is handed on, and that a hold that was handed on is one like any other. */
 #include "tests/contract/crew.h"
 
-#include "tests/support/await.h"
 #include "tests/support/place.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 /* ---- a hold that was handed on is one like any other ---- */
 
@@ -18,8 +15,10 @@ depth_is(const char *lock, const char *token, const char *depth)
 	return shown != NULL && strcmp(shown, depth) == 0;
 }
 
-static void
-what_was_handed_on_is_renewed_and_its_depth_begins_at_one(void **state)
+FIXTURE(open_client, close_client);
+PLACE(crew_open);
+
+SENTENCE(what_was_handed_on_is_renewed_and_its_depth_begins_at_one)
 {
 	leash_lock *lock = leashed_lock(client, "kept", TURN(.lease_ms = 600, .handoffs = 255));
 	struct member *heir = muster(1), *last = muster(1);
@@ -28,7 +27,6 @@ what_was_handed_on_is_renewed_and_its_depth_begins_at_one(void **state)
 	struct own own;
 	leash_error err;
 
-	(void)state;
 	heir->keeps = true;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	theirs = leashed_lock(client, "kept", TURN(.lease_ms = 600, .handoffs = 255, .owner = owner));
@@ -83,8 +81,7 @@ note_loss(void *arg, const leash_event *event)
 	leashed_note_event(&losses->events, event);
 }
 
-static void
-what_was_handed_on_and_is_lost_is_lost_for_its_present_owner_only(void **state)
+SENTENCE(what_was_handed_on_and_is_lost_is_lost_for_its_present_owner_only)
 {
 	struct losses losses = {0};
 	leash_lock *lock = leashed_lock(client, "lost", TURN(.lease_ms = 600, .handoffs = 255, .on_event = note_loss, .event_arg = &losses));
@@ -92,7 +89,6 @@ what_was_handed_on_and_is_lost_is_lost_for_its_present_owner_only(void **state)
 	struct own own = acquire(lock);
 	leash_error err;
 
-	(void)state;
 	join(victim, lock);
 	release(lock);
 	await_hold(victim);
@@ -128,13 +124,11 @@ assert_heir_of(struct member *heir, const struct own *own)
 	assert_nothing_sent();
 }
 
-static void
-who_was_canceled_while_it_was_next_is_passed_over(void **state)
+SENTENCE(who_was_canceled_while_it_was_next_is_passed_over)
 {
 	leash_lock *lock = leashed_lock(client, "cancel", TURN(.handoffs = 255));
 	leash_error err;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct member *gone = muster(1), *heir = muster(1);
 		struct own own = acquire(lock);
@@ -158,12 +152,10 @@ who_was_canceled_while_it_was_next_is_passed_over(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-who_ran_out_of_time_while_it_was_next_is_passed_over(void **state)
+SENTENCE(who_ran_out_of_time_while_it_was_next_is_passed_over)
 {
 	leash_lock *lock = leashed_lock(client, "late", TURN(.handoffs = 255));
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct member *gone = muster(1), *heir = muster(1);
 		struct own own = acquire(lock);
@@ -185,13 +177,11 @@ who_ran_out_of_time_while_it_was_next_is_passed_over(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-who_is_next_at_the_end_of_its_time_has_the_lock_or_leaves_it_to_the_next(void **state)
+SENTENCE(who_is_next_at_the_end_of_its_time_has_the_lock_or_leaves_it_to_the_next)
 {
 	leash_lock *lock = leashed_lock(client, "end", TURN(.handoffs = 255));
 	int late = 0;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct member *gone = muster(1), *heir = muster(1);
 		struct own own = acquire(lock);
@@ -220,14 +210,12 @@ who_is_next_at_the_end_of_its_time_has_the_lock_or_leaves_it_to_the_next(void **
 	leash_lock_free(lock);
 }
 
-static void
-a_thread_that_ends_as_the_holder_passes_the_lock_to_those_who_wait(void **state)
+SENTENCE(a_thread_that_ends_as_the_holder_passes_the_lock_to_those_who_wait)
 {
 	struct leashed_events events = {0};
 	leash_lock *lock = leashed_lock(client, "ended", TURN(.handoffs = 255, .on_event = leashed_note_event, .event_arg = &events));
 	struct member *gone = muster(1), *heir = muster(1), *last = muster(1);
 
-	(void)state;
 	gone->keeps = true;
 	acquire(lock);
 	join(gone, lock);
@@ -247,19 +235,4 @@ a_thread_that_ends_as_the_holder_passes_the_lock_to_those_who_wait(void **state)
 	await_true(place_is_free("ended"));
 	assert_int_equal(events.total, 1);
 	leash_lock_free(lock);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_was_handed_on_is_renewed_and_its_depth_begins_at_one, open_client, close_client),
-		cmocka_unit_test_setup_teardown(what_was_handed_on_and_is_lost_is_lost_for_its_present_owner_only, open_client, close_client),
-		cmocka_unit_test_setup_teardown(who_was_canceled_while_it_was_next_is_passed_over, open_client, close_client),
-		cmocka_unit_test_setup_teardown(who_ran_out_of_time_while_it_was_next_is_passed_over, open_client, close_client),
-		cmocka_unit_test_setup_teardown(who_is_next_at_the_end_of_its_time_has_the_lock_or_leaves_it_to_the_next, open_client, close_client),
-		cmocka_unit_test_setup_teardown(a_thread_that_ends_as_the_holder_passes_the_lock_to_those_who_wait, open_client, close_client),
-	};
-
-	return crew_run("heirs", tests, sizeof tests / sizeof *tests);
 }

@@ -1,33 +1,26 @@
 /* Bad input: whatever an application hands over is taken as documented or refused, with a status and one line of text
  * that says what and where. Names and times have tests of their own. */
 #include "tests/contract/refusal.h"
+#include "tests/support/test.h"
 
-#include "tests/support/await.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+PLACE(refusal_open);
 
 /* ---- arguments ---- */
 
-static void
-the_error_struct_has_256_bytes_for_ever(void **state)
+SENTENCE(the_error_struct_has_256_bytes_for_ever)
 {
-	(void)state;
 	assert_int_equal(sizeof(leash_error), 256);
 	assert_int_equal(offsetof(leash_error, status), 0);
 	assert_int_equal(offsetof(leash_error, sys_errno), 4);
 	assert_int_equal(offsetof(leash_error, text), 8);
 }
 
-static void
-null_arguments_are_refused_by_every_function(void **state)
+SENTENCE(null_arguments_are_refused_by_every_function)
 {
 	leash_client *client = open_client(), *none = (leash_client *)(uintptr_t)1;
 	leash_lock *lock = leashed_lock(client, "null", NULL), *untouched = (leash_lock *)(uintptr_t)1;
 	leash_memory half = {.alloc = malloc, .realloc = NULL, .free = free};
 
-	(void)state;
 	assert_refused(LEASH_INVALID, "leash_open", leash_open(NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(NULL, client, "x", NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(&untouched, NULL, "x", NULL, &err));
@@ -64,15 +57,13 @@ null_arguments_are_refused_by_every_function(void **state)
 	leash_close(client);
 }
 
-static void
-a_token_is_cut_off_where_there_is_no_room(void **state)
+SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "token", NULL);
 	char whole[LEASH_TOKEN_MAX], out[LEASH_TOKEN_MAX];
 	size_t n;
 
-	(void)state;
 	assert_int_equal(leash_lock_token(lock, whole, sizeof whole), 0);
 	assert_string_equal(whole, "");
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -95,12 +86,10 @@ a_token_is_cut_off_where_there_is_no_room(void **state)
 	leash_close(client);
 }
 
-static void
-numbers_that_are_no_status_or_event_have_a_name_too(void **state)
+SENTENCE(numbers_that_are_no_status_or_event_have_a_name_too)
 {
 	static const int numbers[] = {-1, 16, 4711, INT32_MAX, INT32_MIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		assert_string_equal(leash_status_name((leash_status)numbers[i]), "?");
 		assert_string_equal(leash_status_text((leash_status)numbers[i]), "unknown status");
@@ -111,14 +100,12 @@ numbers_that_are_no_status_or_event_have_a_name_too(void **state)
 	assert_string_equal(leash_status_name(LEASH_NOT_HELD), "NOT_HELD");
 }
 
-static void
-a_call_that_succeeds_leaves_the_error_alone(void **state)
+SENTENCE(a_call_that_succeeds_leaves_the_error_alone)
 {
 	leash_client *client;
 	leash_lock *lock;
 	leash_error before;
 
-	(void)state;
 	spoil_error();
 	before = err;
 	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.lease_ms = place_lease_ms(0)), &err), LEASH_OK);
@@ -135,8 +122,7 @@ a_call_that_succeeds_leaves_the_error_alone(void **state)
 
 /* ---- URIs ---- */
 
-static void
-a_uri_with_any_part_malformed_is_refused_and_the_part_is_named(void **state)
+SENTENCE(a_uri_with_any_part_malformed_is_refused_and_the_part_is_named)
 {
 	static const struct {
 		const char *uri, *names;
@@ -206,7 +192,6 @@ a_uri_with_any_part_malformed_is_refused_and_the_part_is_named(void **state)
 	};
 	char uri[2048];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		leash_client *untouched = (leash_client *)(uintptr_t)1;
 		leash_status status = leash_open(&untouched, LEASH_OPTIONS(.uri = bad[i].uri), &err);
@@ -227,12 +212,10 @@ a_uri_with_any_part_malformed_is_refused_and_the_part_is_named(void **state)
 	assert_refused(LEASH_INVALID, "path", leash_open(&(leash_client *){NULL}, LEASH_OPTIONS(.uri = uri), &err));
 }
 
-static void
-the_variable_leash_uri_is_the_default(void **state)
+SENTENCE(the_variable_leash_uri_is_the_default)
 {
 	leash_client *client;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.lease_ms = place_lease_ms(0)), &err));
 	leash_close(client);
 	setenv("LEASH_URI", "nonsense", 1);
@@ -242,8 +225,7 @@ the_variable_leash_uri_is_the_default(void **state)
 
 /* ---- the other options ---- */
 
-static void
-other_options_out_of_range_are_refused_and_named(void **state)
+SENTENCE(other_options_out_of_range_are_refused_and_named)
 {
 	static const int64_t no_timeout[] = {9, 1, -1, 60001, INT64_MAX, INT64_MIN};
 	static const int64_t too_short[] = {99, 1, -1, INT64_MIN};
@@ -253,7 +235,6 @@ other_options_out_of_range_are_refused_and_named(void **state)
 	leash_lock *lock;
 	char text[66];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof no_timeout / sizeof *no_timeout; i++)
 		assert_refused(LEASH_INVALID, "timeout_ms",
 		               leash_open(&none, LEASH_OPTIONS(.timeout_ms = no_timeout[i]), &err));
@@ -288,14 +269,12 @@ other_options_out_of_range_are_refused_and_named(void **state)
 	leash_close(client);
 }
 
-static void
-options_at_the_ends_of_their_ranges_are_taken(void **state)
+SENTENCE(options_at_the_ends_of_their_ranges_are_taken, .but = PLACE_RIGHTS) /* another prefix */
 {
 	char prefix[65], name[65], key[128];
 	leash_client *client;
 	leash_lock *lock;
 
-	(void)state;
 	memset(prefix, 'p', 64);
 	memset(name, '!', 64);
 	prefix[64] = name[64] = '\0';
@@ -315,8 +294,7 @@ options_at_the_ends_of_their_ranges_are_taken(void **state)
 	leash_close(client);
 }
 
-static void
-options_of_older_and_newer_callers_are_understood(void **state)
+SENTENCE(options_of_older_and_newer_callers_are_understood, .but = PLACE_SHORT_LEASE)
 {
 	struct {
 		leash_options known;
@@ -337,7 +315,6 @@ options_of_older_and_newer_callers_are_understood(void **state)
 	leash_client *client, *none;
 	leash_lock *lock, *no_lock;
 
-	(void)state;
 	/* a field that they do not have yet is not looked at */
 	assert_status(LEASH_OK, leash_open(&client, &older, &err));
 	assert_status(LEASH_OK, leash_lock_new(&lock, client, "older", &older_lock, &err));
@@ -385,29 +362,4 @@ options_of_older_and_newer_callers_are_understood(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"options_of_older_and_newer_callers_are_understood", PLACE_SHORT_LEASE},
-	{"options_at_the_ends_of_their_ranges_are_taken", PLACE_RIGHTS}, /* another prefix */
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_error_struct_has_256_bytes_for_ever),
-		cmocka_unit_test(null_arguments_are_refused_by_every_function),
-		cmocka_unit_test(a_token_is_cut_off_where_there_is_no_room),
-		cmocka_unit_test(numbers_that_are_no_status_or_event_have_a_name_too),
-		cmocka_unit_test(a_call_that_succeeds_leaves_the_error_alone),
-		cmocka_unit_test(a_uri_with_any_part_malformed_is_refused_and_the_part_is_named),
-		cmocka_unit_test(the_variable_leash_uri_is_the_default),
-		cmocka_unit_test(other_options_out_of_range_are_refused_and_named),
-		cmocka_unit_test(options_at_the_ends_of_their_ranges_are_taken),
-		cmocka_unit_test(options_of_older_and_newer_callers_are_understood),
-	};
-
-	return refusal_run_but("input", tests, sizeof tests / sizeof *tests, elsewhere);
 }

@@ -2,46 +2,42 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/contract/callback.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define UUID "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10"
 #define TOKEN UUID ":42"
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Of each test. */
 static leash_client *client;
 static leash_lock *lock; /* "law", of a client that has nothing to do with those who hold it */
 static leash_lock_info info;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	place_resume();
 	place_flush();
 	client = open_client();
 	lock = leashed_lock(client, "law", NULL);
 	memset(&info, 0x5a, sizeof info);
 	info.size = sizeof info;
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	place_resume();
 	leash_lock_free(lock);
 	leash_close(client);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+PLACE(refusal_open);
 
 static void
 inspect(void)
@@ -82,15 +78,13 @@ server_ms(void)
 
 /* ---- what there is ---- */
 
-static void
-a_lock_that_is_held_tells_all_that_its_holder_knows(void **state)
+SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 {
 	leash_client *other = place_client(LEASH_OPTIONS(.lease_ms = 3000));
 	leash_lock *theirs = leashed_lock(other, "law", NULL);
 	char token[LEASH_TOKEN_MAX];
 	int64_t before = server_ms();
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	inspect();
@@ -107,10 +101,8 @@ a_lock_that_is_held_tells_all_that_its_holder_knows(void **state)
 	leash_close(other);
 }
 
-static void
-the_holder_itself_may_ask_and_its_hold_goes_on(void **state)
+SENTENCE(the_holder_itself_may_ask_and_its_hold_goes_on)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	inspect();
 	assert_true(info.held && info.fence == leash_lock_fence(lock));
@@ -118,12 +110,10 @@ the_holder_itself_may_ask_and_its_hold_goes_on(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-a_lock_that_nobody_ever_had_has_nothing_and_one_that_is_free_has_its_last_fence(void **state)
+SENTENCE(a_lock_that_nobody_ever_had_has_nothing_and_one_that_is_free_has_its_last_fence)
 {
 	uint64_t fence;
 
-	(void)state;
 	inspect();
 	assert_nobody_holds();
 	assert_true(info.fence == 0);
@@ -168,28 +158,22 @@ check_places(bool fair, uint32_t places)
 	leash_close(other);
 }
 
-static void
-a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock(void **state)
+SENTENCE(a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	check_places(false, 1);
 	check_places(true, 3);
 }
 
-static void
-a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held(void **state)
+SENTENCE(a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	place_say("leash:{law}", "ZADD leash:{law}:queue -1 " UUID " 5 %s 6 %s", TOKEN " 3000", UUID ":43 3000");
 	inspect();
 	assert_nobody_holds();
 	assert_int_equal(info.waiting, 2);
 }
 
-static void
-a_key_without_an_expiry_is_held_and_says_so(void **state)
+SENTENCE(a_key_without_an_expiry_is_held_and_says_so)
 {
-	(void)state;
 	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 7");
 	inspect();
 	assert_true(info.held);
@@ -211,12 +195,10 @@ hold_by_hand(const char *depth, const char *fence)
 		place_say("leash:{law}", "SET leash:{law}:fence %s", fence);
 }
 
-static void
-what_the_holder_wrote_about_itself_is_told(void **state)
+SENTENCE(what_the_holder_wrote_about_itself_is_told)
 {
 	char longest[2][72];
 
-	(void)state;
 	hold_by_hand("1", NULL);
 	inspect();
 	assert_holder_is_not_known();
@@ -240,8 +222,7 @@ what_the_holder_wrote_about_itself_is_told(void **state)
 	assert_int_equal(info.holder.since_ms, INT64_MAX);
 }
 
-static void
-what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody(void **state)
+SENTENCE(what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody)
 {
 	static const char *const values[] = {
 		"", " ", "1", "1 2", "1 2 host", "1 2 host ", "1 2  program", "1 2 host program ", " 1 2 host program", "1 2 host program more",
@@ -253,7 +234,6 @@ what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody(v
 		"1 2 host pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp",
 	};
 
-	(void)state;
 	hold_by_hand("1", NULL);
 	for (size_t i = 0; i < COUNT(values); i++) {
 		place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", values[i]);
@@ -280,8 +260,7 @@ what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody(v
 
 /* ---- what others wrote ---- */
 
-static void
-a_key_of_another_kind_is_a_mismatch_and_is_left_alone(void **state)
+SENTENCE(a_key_of_another_kind_is_a_mismatch_and_is_left_alone)
 {
 	static const char *const made_by[] = {
 		"SET leash:{law} 1",
@@ -301,7 +280,6 @@ a_key_of_another_kind_is_a_mismatch_and_is_left_alone(void **state)
 		"SET leash:{law}:queue 1",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(made_by); i++) {
 		char was[2][128];
 
@@ -322,8 +300,7 @@ a_key_of_another_kind_is_a_mismatch_and_is_left_alone(void **state)
 	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_inspect(lock, &info, &err));
 }
 
-static void
-a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock(void **state)
+SENTENCE(a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock)
 {
 	static const struct {
 		const char *depth, *fence;
@@ -343,7 +320,6 @@ a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock(void **state)
 		{"99999999999999999999999999", "99999999999999999999999999", 1, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		hold_by_hand(cases[i].depth, cases[i].fence);
 		inspect();
@@ -356,12 +332,10 @@ a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock(void **state)
 
 /* ---- a server that does not, or not so ---- */
 
-static void
-a_permission_that_is_missing_is_named(void **state)
+SENTENCE(a_permission_that_is_missing_is_named)
 {
 	static const char *const commands[] = {"hlen", "hgetall", "pttl", "get", "zcount", "time"};
 
-	(void)state;
 	hold_by_hand("1", "5");
 	inspect();
 	for (size_t i = 0; i < COUNT(commands); i++) {
@@ -377,13 +351,11 @@ a_permission_that_is_missing_is_named(void **state)
 	inspect();
 }
 
-static void
-a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question(void **state)
+SENTENCE(a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question)
 {
 	leash_lock *ours = leashed_lock(client, "ours", NULL);
 	int64_t begun;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(ours, 0, &err));
 	place_pause();
 	begun = await_now_ns();
@@ -397,14 +369,13 @@ a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question(void **
 	leash_lock_free(ours);
 }
 
-static void
-an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_server_has_forgotten(void **state)
+SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_server_has_forgotten,
+         .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
 	leash_lock *theirs = leashed_lock(far, "law", NULL);
 
-	(void)state;
 	hold_by_hand("4", "5");
 	place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", "1 2 host program");
 	inspect();
@@ -447,8 +418,7 @@ answer_with_harm(void *ctx, int argc, const char **argv, const size_t *argl, cha
 	return FAKE_DEFAULT;
 }
 
-static void
-a_line_that_is_none_is_no_answer(void **state)
+SENTENCE(a_line_that_is_none_is_no_answer, .but = PLACE_ONE_SOCKET)
 {
 	static const char *const lines[] = {
 		"", " ", "x", "- 0 -2 0 0", "- 0 -2 0 0 1 1", "- 1 -2 0 0 1", "- 0 -1 0 0 1", "- 0 5 0 0 1", "-  0 -2 0 0 1", "- 0 -2 0 0 1 ", " - 0 -2 0 0 1",
@@ -462,7 +432,6 @@ a_line_that_is_none_is_no_answer(void **state)
 		"$-1\r\n", "?what\r\n", ":1\r\n", "*0\r\n", "*1\r\n$3\r\nfoo\r\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lines); i++) {
 		struct harm harm = {.line = lines[i]};
 		struct fake *fake = fake_start(answer_with_harm, &harm);
@@ -477,8 +446,7 @@ a_line_that_is_none_is_no_answer(void **state)
 	}
 }
 
-static void
-the_largest_numbers_that_a_line_may_have_are_told_as_they_are(void **state)
+SENTENCE(the_largest_numbers_that_a_line_may_have_are_told_as_they_are, .but = PLACE_ONE_SOCKET)
 {
 	static const char *const answers[] = {NULL, ":5\r\n", "*2\r\n:1\r\n:2\r\n", "-ERR no\r\n", "-LOADING no\r\n", "+1 2 host program\r\n"};
 	struct harm harm = {.line = UUID ":99999999999999999999 65535 9223372036854775807 9007199254740991 18446744073709551615 0"};
@@ -486,7 +454,6 @@ the_largest_numbers_that_a_line_may_have_are_told_as_they_are(void **state)
 	leash_client *there = leashed_open(fake_uri(fake), NULL);
 	leash_lock *theirs = leashed_lock(there, "law", NULL);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(answers); i++) {
 		harm.answer = answers[i];
 		assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
@@ -508,14 +475,12 @@ the_largest_numbers_that_a_line_may_have_are_told_as_they_are(void **state)
 
 /* ---- the call ---- */
 
-static void
-a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing(void **state)
+SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
 {
 	static const size_t wrong[] = {0, 1, sizeof(size_t), offsetof(leash_lock_info, holder) - 1, 65537, SIZE_MAX};
 	size_t shorter = offsetof(leash_lock_info, depth);
 	unsigned char longer[sizeof(leash_lock_info) + 8];
 
-	(void)state;
 	hold_by_hand("4", "5");
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		info.size = wrong[i];
@@ -538,13 +503,11 @@ a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing(void **st
 		assert_int_equal(longer[i], 0x5a);
 }
 
-static void
-nulls_and_a_closed_client_are_refused(void **state)
+SENTENCE(nulls_and_a_closed_client_are_refused)
 {
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "law", NULL);
 
-	(void)state;
 	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(NULL, &info, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(lock, NULL, &err));
 	assert_int_equal(leash_lock_inspect(NULL, NULL, NULL), LEASH_INVALID);
@@ -563,10 +526,8 @@ inspect_it_here(void *arg)
 	return leash_lock_inspect(lock, &here, NULL);
 }
 
-static void
-a_callback_may_not_wait_for_it(void **state)
+SENTENCE(a_callback_may_not_wait_for_it)
 {
-	(void)state;
 	assert_int_equal(status_in_callback(client, inspect_it_here, NULL), LEASH_IN_CALLBACK);
 }
 
@@ -578,10 +539,8 @@ inspect_in_child(void *arg)
 	return 0;
 }
 
-static void
-a_forked_child_is_refused(void **state)
+SENTENCE(a_forked_child_is_refused)
 {
-	(void)state;
 	child_wait(child_run(inspect_in_child, NULL));
 	inspect();
 }
@@ -604,10 +563,8 @@ inspect_until_closed(void *arg)
 	return NULL;
 }
 
-static void
-a_call_that_is_under_way_ends_when_the_client_is_closed(void **state)
+SENTENCE(a_call_that_is_under_way_ends_when_the_client_is_closed)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		leash_client *other = open_client();
 		struct closing c = {.lock = leashed_lock(other, "law", NULL)};
@@ -620,43 +577,4 @@ a_call_that_is_under_way_ends_when_the_client_is_closed(void **state)
 		assert_int_equal(c.status, LEASH_CLOSED);
 		leash_lock_free(c.lock);
 	}
-}
-
-static const struct place_exception elsewhere[] = {
-	{"a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock", PLACE_NO_QUEUE},
-	{"a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held", PLACE_NO_QUEUE},
-	{"an_answer_that_is_lost_is_asked_for_again", PLACE_ONE_SOCKET},
-	{"a_line_that_is_none_is_no_answer", PLACE_ONE_SOCKET},
-	{"the_largest_numbers_that_a_line_may_have_are_told_as_they_are", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-#define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		each(a_lock_that_is_held_tells_all_that_its_holder_knows),
-		each(the_holder_itself_may_ask_and_its_hold_goes_on),
-		each(a_lock_that_nobody_ever_had_has_nothing_and_one_that_is_free_has_its_last_fence),
-		each(a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_lock),
-		each(a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held),
-		each(a_key_without_an_expiry_is_held_and_says_so),
-		each(what_the_holder_wrote_about_itself_is_told),
-		each(what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody),
-		each(a_key_of_another_kind_is_a_mismatch_and_is_left_alone),
-		each(a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock),
-		each(a_permission_that_is_missing_is_named),
-		each(a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question),
-		each(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_server_has_forgotten),
-		each(a_line_that_is_none_is_no_answer),
-		each(the_largest_numbers_that_a_line_may_have_are_told_as_they_are),
-		each(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing),
-		each(nulls_and_a_closed_client_are_refused),
-		each(a_callback_may_not_wait_for_it),
-		each(a_forked_child_is_refused),
-		each(a_call_that_is_under_way_ends_when_the_client_is_closed),
-	};
-
-	return refusal_run_but("inspect", tests, COUNT(tests), elsewhere);
 }

@@ -1,21 +1,12 @@
 /* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/cluster.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,8 +32,9 @@ key_of(const leash_lock *lock, char key[96])
 	return key;
 }
 
-static void
-who_holds_says_who_it_is(void **state)
+PLACE(place_open);
+
+SENTENCE(who_holds_says_who_it_is)
 {
 	int64_t before = wall_ms(), after;
 	leash_client *client = place_client(LEASH_OPTIONS(.client_name = "me-and-only-me"));
@@ -50,7 +42,6 @@ who_holds_says_who_it_is(void **state)
 	char key[96], host[256] = "", said_host[256], program[256];
 	long long pid, since;
 
-	(void)state;
 	after = wall_ms();
 	assert_int_equal(place_introductions(), 0); /* it has not asked for anything yet */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -75,15 +66,13 @@ acquire_in_vain(void *lock)
 	return leash_lock_acquire(lock, LEASH_FOREVER, NULL) == LEASH_CLOSED ? lock : NULL;
 }
 
-static void
-who_waits_says_who_it_is(void **state)
+SENTENCE(who_waits_says_who_it_is)
 {
 	leash_client *holder = place_client(NULL), *waiter = place_client(NULL);
 	leash_lock *held = leashed_lock(holder, "wanted", NULL), *wanted = leashed_lock(waiter, "wanted", NULL);
 	pthread_t thread;
 	void *closed;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	await_true(place_introductions() == 1);
 	pthread_create(&thread, NULL, acquire_in_vain, wanted);
@@ -100,8 +89,7 @@ who_waits_says_who_it_is(void **state)
 }
 
 /* Looked at in one step of the server that has both: at no moment does the lease reach further. */
-static void
-it_outlives_the_lease_at_any_moment(void **state)
+SENTENCE(it_outlives_the_lease_at_any_moment)
 {
 	static const char script[] = "local lease = redis.call('PTTL', KEYS[1]) "
 	                             "if lease < 0 then return -1 end return redis.call('PTTL', KEYS[2]) - lease";
@@ -110,7 +98,6 @@ it_outlives_the_lease_at_any_moment(void **state)
 	int64_t begun, least = INT64_MAX, longest_ms = place_lease_ms(600000);
 	char key[96], name[CLUSTER_NAME] = "long";
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(first, 0, &err));
 	key_of(first, key);
 	leash_lock_release(first, &err);
@@ -143,15 +130,13 @@ it_outlives_the_lease_at_any_moment(void **state)
 	await_true(place_introductions() == 0);
 }
 
-static void
-no_lease_makes_it_last_for_more_than_a_day(void **state)
+SENTENCE(no_lease_makes_it_last_for_more_than_a_day)
 {
 	int64_t day_ms = 86400000, lease_ms = place_lease_ms(day_ms);
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = lease_ms));
 	leash_lock *lock = leashed_lock(client, "day", NULL);
 	char key[96];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	key_of(lock, key);
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
@@ -186,14 +171,12 @@ what_was_said(void)
 	return "";
 }
 
-static void
-who_was_killed_is_known_for_longer_than_its_lease(void **state)
+SENTENCE(who_was_killed_is_known_for_longer_than_its_lease)
 {
 	struct stage *stage = child_share(sizeof *stage);
 	pid_t pid = child_run(hold, stage);
 	long long said;
 
-	(void)state;
 	stage_await(stage, 1);
 	await_true(place_introductions() == 1);
 	child_kill(pid);
@@ -205,13 +188,11 @@ who_was_killed_is_known_for_longer_than_its_lease(void **state)
 	child_unshare(stage, sizeof *stage);
 }
 
-static void
-who_lost_everything_is_told_again(void **state)
+SENTENCE(who_lost_everything_is_told_again)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .timeout_ms = 20000));
 	leash_lock *lock = leashed_lock(client, "lost", NULL), *other = leashed_lock(client, "other", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	place_restart(); /* and nothing is kept */
 	assert_status(LEASH_OK, leash_lock_acquire(other, 20000, &err));
@@ -225,8 +206,7 @@ who_lost_everything_is_told_again(void **state)
 }
 
 /* It may do all that locks need, and not write that. */
-static void
-a_user_who_may_not_say_it_locks_as_before(void **state)
+SENTENCE(a_user_who_may_not_say_it_locks_as_before, .but = PLACE_ONE_SOCKET)
 {
 	struct server *strict = server_start((const char *const[]){"--user", "app", "on", ">word", "~leash:{*", "&leash:*", "+@all", NULL});
 	struct leashed_events events = {0};
@@ -236,7 +216,6 @@ a_user_who_may_not_say_it_locks_as_before(void **state)
 	struct monitor *monitor;
 	long long clients;
 
-	(void)state;
 	snprintf(uri, sizeof uri, "unix://app:word@%s", server_socket(strict));
 	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	lock = leashed_lock(client, "strict", NULL);
@@ -260,14 +239,12 @@ a_user_who_may_not_say_it_locks_as_before(void **state)
 	server_stop(strict);
 }
 
-static void
-it_costs_one_command_in_half_a_minute(void **state)
+SENTENCE(it_costs_one_command_in_half_a_minute)
 {
 	leash_client *client = place_client(NULL);
 	leash_lock *lock = leashed_lock(client, "cheap", NULL);
 	struct monitor *monitor = monitor_start(place_at("cheap"));
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -286,14 +263,12 @@ it_costs_one_command_in_half_a_minute(void **state)
 	await_true(place_introductions() == 0);
 }
 
-static void
-who_only_looks_says_nothing(void **state)
+SENTENCE(who_only_looks_says_nothing)
 {
 	leash_client *holder = place_client(NULL), *looker = place_client(NULL);
 	leash_lock *held = leashed_lock(holder, "seen", NULL), *seen = leashed_lock(looker, "seen", NULL);
 	leash_lock_info info = {.size = sizeof info};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	if (deployment_cluster(place)) /* where it is said to another server, it may be said a moment later */
 		await_true(place_introductions() == 1);
@@ -317,13 +292,11 @@ close_in_child(void *client)
 	return 0;
 }
 
-static void
-a_forked_child_takes_nothing_back(void **state)
+SENTENCE(a_forked_child_takes_nothing_back)
 {
 	leash_client *client = place_client(NULL);
 	leash_lock *lock = leashed_lock(client, "forked", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	child_wait(child_run(close_in_child, client));
 	await_true(place_introductions() == 1);
@@ -331,28 +304,4 @@ a_forked_child_takes_nothing_back(void **state)
 	leash_lock_free(lock);
 	leash_close(client);
 	await_true(place_introductions() == 0);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"a_user_who_may_not_say_it_locks_as_before", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_holds_says_who_it_is),
-		cmocka_unit_test(who_waits_says_who_it_is),
-		cmocka_unit_test(it_outlives_the_lease_at_any_moment),
-		cmocka_unit_test(no_lease_makes_it_last_for_more_than_a_day),
-		cmocka_unit_test(who_was_killed_is_known_for_longer_than_its_lease),
-		cmocka_unit_test(who_lost_everything_is_told_again),
-		cmocka_unit_test(a_user_who_may_not_say_it_locks_as_before),
-		cmocka_unit_test(it_costs_one_command_in_half_a_minute),
-		cmocka_unit_test(who_only_looks_says_nothing),
-		cmocka_unit_test(a_forked_child_takes_nothing_back),
-	};
-
-	return place_run("introduce", tests, sizeof tests / sizeof *tests, elsewhere, NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* A cluster: locks there keep the laws, as they do at one server. */
 #include "tests/contract/laws.h"
 
-int
-main(void)
-{
-	return laws_run_in(DEPLOYMENT_CLUSTER);
-}
+LAWS_IN(DEPLOYMENT_CLUSTER);

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
-int
-main(void)
+static enum deployment_kind
+as_least(void)
 {
 	setenv("LEASH_TEST_USER", "least", 1);
-	return laws_run_in(deployment_chosen());
+	return deployment_chosen();
 }
+
+LAWS_IN(as_least());

@@ -1,8 +1,4 @@
 /* A sentinel set: locks there keep the laws, as they do at one server. */
 #include "tests/contract/laws.h"
 
-int
-main(void)
-{
-	return laws_run_in(DEPLOYMENT_SENTINEL);
-}
+LAWS_IN(DEPLOYMENT_SENTINEL);

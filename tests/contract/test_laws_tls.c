@@ -1,8 +1,4 @@
 /* One server that speaks TLS: locks there keep the laws, as they do at one server. */
 #include "tests/contract/laws.h"
 
-int
-main(void)
-{
-	return laws_run_in(DEPLOYMENT_TLS);
-}
+LAWS_IN(DEPLOYMENT_TLS);

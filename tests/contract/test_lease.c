@@ -1,22 +1,13 @@
 /* The lease, over time: it is kept as long as the hold lasts, not a moment longer, and who slept through it knows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/lag.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Milliseconds that a test may take to do nothing much, on this machine. */
@@ -105,8 +96,9 @@ sampler_stop(struct sampler *s)
 	close(s->out[0]);
 }
 
-static void
-a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **state)
+PLACE(place_open);
+
+SENTENCE(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half)
 {
 	static const char renewal[] = "\" \"1\" \"leash:{kept}\" "; /* the only script that has one key */
 	leash_client *holder = place_client(LEASH_OPTIONS(.lease_ms = 1000));
@@ -119,7 +111,6 @@ a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **sta
 	int64_t end;
 	char *last;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	sampler_start(&sampler);
 	end = await_now_ns() + hold_ms() * 1000000;
@@ -153,8 +144,7 @@ a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half(void **sta
 	leash_close(other);
 }
 
-static void
-no_renewal_follows_the_final_release(void **state)
+SENTENCE(no_renewal_follows_the_final_release)
 {
 	enum { LEASE_MS = 2400 };
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS));
@@ -162,7 +152,6 @@ no_renewal_follows_the_final_release(void **state)
 	struct monitor *monitor = monitor_start(place_at("done"));
 	leash_error err;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 		if (i % 5 == 0)
@@ -178,8 +167,7 @@ no_renewal_follows_the_final_release(void **state)
 	leash_close(client);
 }
 
-static void
-nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal(void **state)
+SENTENCE(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 600));
 	leash_lock *lock = leashed_lock(client, "nested", NULL), *again = leashed_lock(client, "nested", NULL);
@@ -187,7 +175,6 @@ nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal(void **
 	struct monitor *monitor = monitor_start(place_at("quiet"));
 	leash_error err;
 
-	(void)state;
 	/* with a lease that is not renewed during the test, all that is sent is counted */
 	assert_status(LEASH_OK, leash_lock_acquire(quiet, 0, &err));
 	monitor_mark(monitor);
@@ -259,8 +246,36 @@ hold_and_be_stopped(void *arg)
 	return events.count[LEASH_EVENT_LOST] == 1 ? 0 : 1;
 }
 
+/* Log lines that say so. */
 static void
-a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **state)
+count_persistent(void *count, leash_log_level level, const char *line)
+{
+	*(_Atomic int *)count += level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "PERSIST") != NULL;
+}
+
+SENTENCE(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so)
+{
+	_Atomic int said = 0;
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent, .log_arg = &said));
+	leash_lock *lock = leashed_lock(client, "kept", NULL);
+	leash_error err;
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
+	assert_int_equal(said, 0);
+	place_say("leash:{kept}", "PERSIST leash:{kept}");
+	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
+	await_true(said > 0 && place_left_ms("kept") > 0);
+	said = 0;
+	place_say("leash:{kept}", "PERSIST leash:{kept}");
+	await_true(said > 0 && place_left_ms("kept") > 0); /* the watchdog has renewed it */
+	assert_true(leash_lock_held(lock));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+}
+
+SENTENCE(a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody)
 {
 	struct stopped *s = child_share(sizeof *s);
 	leash_client *client;
@@ -269,7 +284,6 @@ a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **s
 	leash_error err;
 	pid_t pid;
 
-	(void)state;
 	pid = child_run(hold_and_be_stopped, s);
 	stage_await(&s->stage, 1);
 	client = place_client(NULL);
@@ -292,49 +306,4 @@ a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody(void **s
 	leash_lock_free(lock);
 	leash_close(client);
 	child_unshare(s, sizeof *s);
-}
-
-/* Log lines that say so. */
-static void
-count_persistent(void *count, leash_log_level level, const char *line)
-{
-	*(_Atomic int *)count += level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "PERSIST") != NULL;
-}
-
-static void
-a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so(void **state)
-{
-	_Atomic int said = 0;
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_log = count_persistent, .log_arg = &said));
-	leash_lock *lock = leashed_lock(client, "kept", NULL);
-	leash_error err;
-
-	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
-	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
-	assert_int_equal(said, 0);
-	place_say("leash:{kept}", "PERSIST leash:{kept}");
-	assert_status(LEASH_OK, leash_lock_extend(lock, 3000, &err));
-	await_true(said > 0 && place_left_ms("kept") > 0);
-	said = 0;
-	place_say("leash:{kept}", "PERSIST leash:{kept}");
-	await_true(said > 0 && place_left_ms("kept") > 0); /* the watchdog has renewed it */
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half),
-		cmocka_unit_test(no_renewal_follows_the_final_release),
-		cmocka_unit_test(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal),
-		cmocka_unit_test(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_log_says_so),
-		cmocka_unit_test(a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody),
-	};
-
-	return place_run("lease", tests, sizeof tests / sizeof *tests, NULL, NULL, NULL);
 }

@@ -1,23 +1,13 @@
 /* The user with no more rights than it needs, as docs/deployments.md has it: all that it is for works, in every deployment; and each right
  * is needed, as without it something is refused in words that name it, and no key stays for ever. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/deployment.h"
-#include "tests/support/groups.h"
 #include "tests/support/least.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sentinel_set.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct deployment *deployment;
 static char *uri;
@@ -313,10 +303,8 @@ live(void)
 	check_ttls();
 }
 
-static void
-all_that_a_user_of_locks_does_is_permitted(void **state)
+SENTENCE(all_that_a_user_of_locks_does_is_permitted)
 {
-	(void)state;
 	least_admit(deployment, NULL);
 	least_denied(deployment);
 	live();
@@ -399,22 +387,18 @@ live_without_each(const struct least *least)
 	return wrong;
 }
 
-static void
-without_any_of_its_rights_something_is_refused_and_named_and_no_key_is_left(void **state)
+SENTENCE(without_any_of_its_rights_something_is_refused_and_named_and_no_key_is_left)
 {
 	struct least least;
 
-	(void)state;
 	least_of(&least, deployment_kind(deployment));
 	assert_int_equal(live_without_each(&least), 0);
 }
 
-static void
-without_any_of_its_rights_on_a_sentinel_it_is_named(void **state)
+SENTENCE(without_any_of_its_rights_on_a_sentinel_it_is_named, .of = 1U << DEPLOYMENT_SENTINEL)
 {
 	struct least least = { .count = 0 };
 
-	(void)state;
 	least_read(&least, "Sentinel");
 	assert_int_equal(live_without_each(&least), 0);
 }
@@ -447,12 +431,10 @@ extend_in_a_slot_that_moves(struct cluster *cluster, int slot, bool permitted)
 	check_ttls();
 }
 
-static void
-without_asking_a_lock_whose_slot_moves_is_out_of_reach_until_it_has_moved(void **state)
+SENTENCE(without_asking_a_lock_whose_slot_moves_is_out_of_reach_until_it_has_moved, .of = 1U << DEPLOYMENT_CLUSTER)
 {
 	enum { SLOT = 77 };
 
-	(void)state;
 	least_admit(deployment, "+asking");
 	least_denied(deployment);
 	extend_in_a_slot_that_moves(deployment_cluster(deployment), SLOT, false);
@@ -467,9 +449,9 @@ without_asking_a_lock_whose_slot_moves_is_out_of_reach_until_it_has_moved(void *
 static enum deployment_kind kind;
 
 static void
-start(void *arg)
+start(void)
 {
-	kind = *(const enum deployment_kind *)arg;
+	kind = *(const enum deployment_kind *)given;
 	deployment = deployment_start_with(kind, (const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL});
 	uri = least_uri(deployment);
 }
@@ -481,30 +463,24 @@ stop(void)
 	free(uri);
 }
 
-int
-main(void)
-{
-	static enum deployment_kind kinds[] = {DEPLOYMENT_SINGLE, DEPLOYMENT_SENTINEL, DEPLOYMENT_CLUSTER, DEPLOYMENT_QUORUM};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_a_user_of_locks_does_is_permitted),
-		cmocka_unit_test(without_any_of_its_rights_something_is_refused_and_named_and_no_key_is_left),
-		cmocka_unit_test(without_any_of_its_rights_on_a_sentinel_it_is_named),
-	};
-	const struct CMUnitTest of_a_cluster[] = {
-		tests[0],
-		tests[1],
-		cmocka_unit_test(without_asking_a_lock_whose_slot_moves_is_out_of_reach_until_it_has_moved),
-	};
-	const char *only = getenv("LEASH_TEST_DEPLOYMENT");
-	struct group groups[sizeof kinds / sizeof *kinds];
-	size_t n = 0;
+#define PART(name, kind) {name, {start, stop}, .given = &(const enum deployment_kind){kind}, .is = 1U << (kind)}
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (only != NULL && *only != '\0' && strcmp(only, deployment_name(kinds[i])) != 0)
-			continue;
-		groups[n++] = (struct group){.name = deployment_name(kinds[i]), .start = start, .stop = stop, .arg = &kinds[i],
-		                             .tests = kinds[i] == DEPLOYMENT_CLUSTER ? of_a_cluster : tests,
-		                             .count = kinds[i] == DEPLOYMENT_CLUSTER || kinds[i] == DEPLOYMENT_SENTINEL ? 3 : 2};
-	}
-	return groups_run("least", groups, n);
+static const struct part parts[] = {
+	PART("single", DEPLOYMENT_SINGLE),
+	PART("sentinel", DEPLOYMENT_SENTINEL),
+	PART("cluster", DEPLOYMENT_CLUSTER),
+	PART("quorum", DEPLOYMENT_QUORUM),
+};
+
+/* All of them, or that which LEASH_TEST_DEPLOYMENT names. */
+__attribute__((constructor)) static void
+choose_parts(void)
+{
+	const char *only = getenv("LEASH_TEST_DEPLOYMENT");
+	bool all = only == NULL || *only == '\0';
+	size_t first = 0;
+
+	while (!all && first < COUNT(parts) && strcmp(only, parts[first].name) != 0)
+		first++;
+	sentences_in_parts(&parts[first], all ? COUNT(parts) : first < COUNT(parts));
 }

@@ -10,25 +10,16 @@
  * LEASH_TEST_LEAVE_THREADS: waiters in each of the four processes (default 250). LEASH_TEST_LEAVE_SECONDS: within how
  * many they leave (default 4; a quarter of it in the second test, where ten then leave at the end of each turn).
  * LEASH_TEST_SEED: when each does, and how (default: by the clock). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/lag.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { PROCESSES = 4, THREADS_MAX = 1000, LEASE_MS = 10000, LATE_MS = 100, TOO_LATE_MS = 1000, TURN_MS = 10,
@@ -421,32 +412,14 @@ thousand_waiters_leave(bool moving)
 	child_unshare(fair, sizeof *fair);
 }
 
-static void
-who_leaves_returns_on_time_and_takes_no_part_any_more(void **state)
+PLACE(place_open);
+
+SENTENCE(who_leaves_returns_on_time_and_takes_no_part_any_more, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	thousand_waiters_leave(false);
 }
 
-static void
-who_is_granted_the_lock_while_leaving_keeps_it_or_passes_it_on(void **state)
+SENTENCE(who_is_granted_the_lock_while_leaving_keeps_it_or_passes_it_on, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	thousand_waiters_leave(true);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"who_", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_leaves_returns_on_time_and_takes_no_part_any_more),
-		cmocka_unit_test(who_is_granted_the_lock_while_leaving_keeps_it_or_passes_it_on),
-	};
-
-	return place_run("leave", tests, sizeof tests / sizeof *tests, elsewhere, NULL, NULL);
 }

@@ -1,41 +1,32 @@
 /* What ends a hold by itself, and what prolongs it: max_hold_ms, alive_ms, no_renew, and leash_lock_extend(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static leash_client *client, *other;
 static struct leashed_events events;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	place_flush();
 	client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 	other = place_client(NULL);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	leash_close(client);
 	leash_close(other);
-	return 0;
 }
+
+FIXTURE(start, stop);
+PLACE(place_open);
 
 /* A lease of minutes, or what comes near to it where none is that long. */
 static int64_t
@@ -72,14 +63,12 @@ assert_lost_and_unwound(leash_lock *lock)
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
 }
 
-static void
-max_hold_ms_ends_a_hold_that_would_be_renewed(void **state)
+SENTENCE(max_hold_ms_ends_a_hold_that_would_be_renewed)
 {
 	int64_t lease_ms = slow_ms(900), most_ms = slow_ms(2500), begun, acquired;
 	leash_lock *lock = leashed_lock(client, "most", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .max_hold_ms = most_ms));
 	leash_error err;
 
-	(void)state;
 	begun = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	acquired = await_now_ns();
@@ -95,8 +84,7 @@ max_hold_ms_ends_a_hold_that_would_be_renewed(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-a_lease_longer_than_max_hold_ms_is_cut_from_the_start(void **state)
+SENTENCE(a_lease_longer_than_max_hold_ms_is_cut_from_the_start)
 {
 	int64_t most_ms = long_ms(40000, 5000);
 	leash_lock *lock =
@@ -104,7 +92,6 @@ a_lease_longer_than_max_hold_ms_is_cut_from_the_start(void **state)
 	leash_error err;
 	int64_t left;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_true(leash_lock_remaining_ms(lock) <= most_ms);
 	left = place_left_ms("cut");
@@ -113,14 +100,12 @@ a_lease_longer_than_max_hold_ms_is_cut_from_the_start(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it(void **state)
+SENTENCE(a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it)
 {
 	int64_t lease_ms = slow_ms(900), alive_ms = slow_ms(450), end, last = 0;
 	leash_lock *lock = leashed_lock(client, "hung", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = alive_ms));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	end = await_now_ns() + 3 * lease_ms * 1000000;
 	while (await_now_ns() < end) {
@@ -142,8 +127,7 @@ a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it(void **stat
 	leash_lock_free(lock);
 }
 
-static void
-a_holder_that_calls_alive_again_in_time_recovers(void **state)
+SENTENCE(a_holder_that_calls_alive_again_in_time_recovers)
 {
 	int64_t lease_ms = slow_ms(3000);
 	leash_lock *lock =
@@ -151,7 +135,6 @@ a_holder_that_calls_alive_again_in_time_recovers(void **state)
 	int64_t before;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (int i = 1; i <= 2; i++) {
 		await_true(events.count[LEASH_EVENT_JEOPARDY] == i);
@@ -167,15 +150,13 @@ a_holder_that_calls_alive_again_in_time_recovers(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-a_hold_that_is_not_renewed_ends_with_its_lease(void **state)
+SENTENCE(a_hold_that_is_not_renewed_ends_with_its_lease)
 {
 	int64_t lease_ms = slow_ms(900), begun, acquired;
 	leash_lock *lock = leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true));
 	struct monitor *monitor = monitor_start(place_at("once"));
 	leash_error err;
 
-	(void)state;
 	begun = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	acquired = await_now_ns();
@@ -190,14 +171,12 @@ a_hold_that_is_not_renewed_ends_with_its_lease(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-an_extension_prolongs_a_hold_that_is_not_renewed(void **state)
+SENTENCE(an_extension_prolongs_a_hold_that_is_not_renewed)
 {
 	int64_t lease_ms = slow_ms(900), longer_ms = slow_ms(2500), begun, extended;
 	leash_lock *lock = leashed_lock(client, "longer", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .no_renew = true));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	begun = await_now_ns();
 	assert_status(LEASH_OK, leash_lock_extend(lock, longer_ms, &err));
@@ -237,8 +216,7 @@ start_waiting(struct waiter *w)
 	assert_int_equal(pthread_create(&w->thread, NULL, wait_and_watch_it_end, w), 0);
 }
 
-static void
-a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on(void **state)
+SENTENCE(a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on)
 {
 	int64_t lease_ms = slow_ms(2400) < 2900 ? slow_ms(2400) : 2900; /* a claim is as long as that */
 	leash_lock *held = leashed_lock(other, "handed", NULL);
@@ -247,7 +225,6 @@ a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on(void *
 	int64_t released;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	start_waiting(&w);
 	place_await_waiting("handed", 1);
@@ -263,8 +240,7 @@ a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on(void *
 	leash_lock_free(lock);
 }
 
-static void
-a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
+SENTENCE(a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms)
 {
 	leash_lock *held = leashed_lock(other, "heir", NULL), *first = leashed_lock(client, "heir", NULL);
 	leash_lock *lock = leashed_lock(client, "heir", LEASH_LOCK_OPTIONS(.max_hold_ms = slow_ms(600)));
@@ -272,7 +248,6 @@ a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
 	struct waiter b = {.lock = lock, .wait_ms = LEASH_FOREVER, .most_ms = slow_ms(600)};
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	start_waiting(&a);
 	place_await_waiting("heir", 1);
@@ -290,15 +265,13 @@ a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-an_extension_never_shortens_a_lease_and_is_what_was_asked_for(void **state)
+SENTENCE(an_extension_never_shortens_a_lease_and_is_what_was_asked_for)
 {
 	int64_t lease_ms = long_ms(300000, 6000), longer_ms = long_ms(900000, 10000), span_ms = long_ms(100000, 3000);
 	leash_lock *lock = leashed_lock(client, "extended", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
 	leash_error err;
 	int64_t left;
 
-	(void)state;
 	assert_status(LEASH_NOT_HELD, leash_lock_extend(lock, 1000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_extend(lock, 100, &err));
@@ -323,15 +296,13 @@ an_extension_never_shortens_a_lease_and_is_what_was_asked_for(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-an_extension_is_cut_to_what_max_hold_ms_leaves(void **state)
+SENTENCE(an_extension_is_cut_to_what_max_hold_ms_leaves)
 {
 	int64_t most_ms = long_ms(400000, 8000), span_ms = long_ms(100000, 4000);
 	leash_lock *lock = leashed_lock(client, "bounded", LEASH_LOCK_OPTIONS(.lease_ms = span_ms, .max_hold_ms = most_ms));
 	leash_error err;
 	int64_t left;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_extend(lock, place_lease_ms(86400000), &err));
 	left = place_left_ms("bounded");
@@ -342,14 +313,12 @@ an_extension_is_cut_to_what_max_hold_ms_leaves(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-the_renewals_of_a_short_lease_leave_a_long_extension_alone(void **state)
+SENTENCE(the_renewals_of_a_short_lease_leave_a_long_extension_alone)
 {
 	int64_t longer_ms = place_lease_ms(600000), span_ms = long_ms(100000, 5000);
 	leash_lock *lock = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.lease_ms = 300));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_extend(lock, longer_ms, &err));
 	await_ms(1000); /* whether they are sent or not */
@@ -358,26 +327,4 @@ the_renewals_of_a_short_lease_leave_a_long_extension_alone(void **state)
 	assert_int_equal(events.total, 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(max_hold_ms_ends_a_hold_that_would_be_renewed),
-		test(a_lease_longer_than_max_hold_ms_is_cut_from_the_start),
-		test(a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it),
-		test(a_holder_that_calls_alive_again_in_time_recovers),
-		test(a_hold_that_is_not_renewed_ends_with_its_lease),
-		test(an_extension_prolongs_a_hold_that_is_not_renewed),
-		test(a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_on),
-		test(a_waiter_that_inherits_a_place_keeps_its_own_max_hold_ms),
-		test(an_extension_never_shortens_a_lease_and_is_what_was_asked_for),
-		test(an_extension_is_cut_to_what_max_hold_ms_leaves),
-		test(the_renewals_of_a_short_lease_leave_a_long_extension_alone),
-	};
-
-	return place_run("limits", tests, sizeof tests / sizeof *tests, NULL, NULL, NULL);
 }

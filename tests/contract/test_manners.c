@@ -1,18 +1,15 @@
 /* Callbacks, and what a call must not disturb: errno, cancellation, signals. */
 #include "tests/contract/life.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- callbacks ---- */
 
@@ -79,10 +76,11 @@ check_inside(void)
 	assert_status(LEASH_OK, leash_lock_release(inside.unheld, &err));
 }
 
-static void
-calls_from_a_callback_are_refused_if_they_might_wait(void **state)
+FIXTURE(note_what_there_is, nothing_is_left);
+PLACE(life_open);
+
+SENTENCE(calls_from_a_callback_are_refused_if_they_might_wait)
 {
-	(void)state;
 	for (int by_log = 0; by_log < 2; by_log++) {
 		leash_lock *trigger;
 
@@ -123,15 +121,13 @@ slow_event(void *arg, const leash_event *event)
 	slow->inside = false;
 }
 
-static void
-a_callback_that_takes_its_time_delays_no_renewal(void **state)
+SENTENCE(a_callback_that_takes_its_time_delays_no_renewal)
 {
 	struct slow slow = {.block = true};
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 400, .on_event = slow_event, .event_arg = &slow));
 	leash_lock *kept = leashed_lock(client, "kept", NULL), *lost[4];
 	int64_t until;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
 	for (int i = 0; i < 4; i++) {
 		char name[] = {'l', (char)('0' + i), '\0'};
@@ -169,14 +165,12 @@ close_it(void *client)
 	return NULL;
 }
 
-static void
-no_callback_runs_once_close_has_returned(void **state)
+SENTENCE(no_callback_runs_once_close_has_returned)
 {
 	struct slow slow = {.block = true};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = slow_event, .event_arg = &slow));
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		leash_lock *lock = leashed_lock(client, "abandoned", NULL);
 
@@ -202,14 +196,12 @@ no_callback_runs_once_close_has_returned(void **state)
 		assert_int_equal(errno, 4711); \
 	} while (0)
 
-static void
-every_call_leaves_errno_alone(void **state)
+SENTENCE(every_call_leaves_errno_alone)
 {
 	leash_client *client, *other = open_client(), *none;
 	leash_lock *lock, *theirs = leashed_lock(other, "errno", NULL), *none_either;
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		int64_t lease_ms = place_lease_ms(0);
 
@@ -290,14 +282,12 @@ call_while_canceled(void *arg)
 	return NULL;
 }
 
-static void
-no_call_is_a_cancellation_point(void **state)
+SENTENCE(no_call_is_a_cancellation_point)
 {
 	_Atomic int done = 0;
 	pthread_t thread;
 	void *result;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, call_while_canceled, (void *)&done), 0);
 	pthread_join(thread, &result);
 	assert_ptr_equal(result, UNDER_ASAN ? NULL : PTHREAD_CANCELED);
@@ -321,15 +311,13 @@ wait_to_be_canceled(void *lock)
 	return leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .cancel = cancel), NULL) == LEASH_CANCELED ? lock : NULL;
 }
 
-static void
-who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait(void **state)
+SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 {
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *lock = leashed_lock(client, "fired", NULL), *theirs = leashed_lock(other, "fired", NULL);
 	pthread_t waiting, firing;
 	void *result;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
 	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
 	assert_int_equal(pthread_create(&waiting, NULL, wait_to_be_canceled, lock), 0);
@@ -374,8 +362,7 @@ acquire_and_be_canceled(void *arg)
 	return UNDER_ASAN ? NULL : c;
 }
 
-static void
-a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing(void **state)
+SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
@@ -383,7 +370,6 @@ a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing(void **
 	leash_lock *lock = leashed_lock(client, "canceled", NULL), *theirs = leashed_lock(other, "canceled", NULL);
 	int abandoned = 0;
 
-	(void)state;
 	for (int i = 0; i < (UNDER_TSAN || UNDER_ASAN ? 1 : 2); i++) {
 		struct canceled c = {.lock = lock, .asynchronous = i == 1};
 		pthread_t thread;
@@ -434,8 +420,7 @@ release_and_be_canceled(void *arg)
 	return c;
 }
 
-static void
-a_thread_that_is_canceled_amid_a_release_releases(void **state)
+SENTENCE(a_thread_that_is_canceled_amid_a_release_releases, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
@@ -444,7 +429,6 @@ a_thread_that_is_canceled_amid_a_release_releases(void **state)
 	pthread_t thread;
 	void *result;
 
-	(void)state;
 	if (UNDER_TSAN || UNDER_ASAN)
 		goto done;
 	assert_int_equal(pthread_create(&thread, NULL, release_and_be_canceled, &c), 0);
@@ -478,14 +462,12 @@ hold_and_end_canceled(void *lock)
 	return lock; /* from here on whatever is a cancellation point ends the thread at once, in the destructors of its values, too */
 }
 
-static void
-a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other(void **state)
+SENTENCE(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "ended", NULL), *other;
 
-	(void)state;
 	for (int i = 1; i <= 3; i++) {
 		pthread_t thread;
 		void *result;
@@ -510,13 +492,11 @@ cancel_the_thread(void *arg, const leash_event *event)
 	pthread_cancel(pthread_self());
 }
 
-static void
-a_callback_that_cancels_its_thread_ends_nothing_of_leash(void **state)
+SENTENCE(a_callback_that_cancels_its_thread_ends_nothing_of_leash)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = cancel_the_thread, .event_arg = &events));
 
-	(void)state;
 	for (int i = 1; i <= 3; i++) {
 		leash_lock *lock = leashed_lock(client, "abandoned", NULL);
 
@@ -564,14 +544,12 @@ await_threads(int others, int least)
 	await_true(check_threads(&all) >= least && check_threads(&all) == all - others);
 }
 
-static void
-the_threads_of_leash_have_names_and_take_no_signals(void **state)
+SENTENCE(the_threads_of_leash_have_names_and_take_no_signals)
 {
 	leash_client *client, *second;
 	sigset_t before, after;
 	int others;
 
-	(void)state;
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
 	assert_int_equal(check_threads(&others), 0);
 	client = open_client();
@@ -622,35 +600,7 @@ write_to_the_dead(void *arg)
 	return 0;
 }
 
-static void
-a_connection_that_is_gone_raises_no_sigpipe(void **state)
+SENTENCE(a_connection_that_is_gone_raises_no_sigpipe)
 {
-	(void)state;
 	child_wait(child_run(write_to_the_dead, NULL));
-}
-
-static const struct place_exception elsewhere[] = {
-	{"amid_a_release", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		life(calls_from_a_callback_are_refused_if_they_might_wait),
-		life(a_callback_that_takes_its_time_delays_no_renewal),
-		life(no_callback_runs_once_close_has_returned),
-		life(every_call_leaves_errno_alone),
-		life(no_call_is_a_cancellation_point),
-		life(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait),
-		life(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothing),
-		life(a_thread_that_is_canceled_amid_a_release_releases),
-		life(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other),
-		life(a_callback_that_cancels_its_thread_ends_nothing_of_leash),
-		life(the_threads_of_leash_have_names_and_take_no_signals),
-		life(a_connection_that_is_gone_raises_no_sigpipe),
-	};
-
-	return life_run("manners", tests, sizeof tests / sizeof *tests, elsewhere);
 }

@@ -1,11 +1,6 @@
 /* Names: every one makes keys of its own, whatever is in it; what Redis is told is never broken by it, and no text is. */
 #include "tests/contract/refusal.h"
-
-#include "tests/support/await.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static const struct {
 	const char *name, *encoded;
@@ -111,14 +106,14 @@ hold_and_wait(struct server *cluster, leash_client *holder, leash_client *other,
 	leash_lock_free(wanted);
 }
 
-static void
-every_name_makes_its_very_own_keys_in_one_slot(void **state)
+PLACE(refusal_open);
+
+SENTENCE(every_name_makes_its_very_own_keys_in_one_slot)
 {
 	struct server *cluster = server_start((const char *const[]){"--cluster-enabled", "yes", NULL}); /* knows slots */
 	leash_client *holder = open_client(), *other = open_client();
 	char longest[LEASH_NAME_MAX + 1], encoded[3 * LEASH_NAME_MAX + 1] = "";
 
-	(void)state;
 	for (size_t i = 0; i < NAMES; i++)
 		hold_and_wait(cluster, holder, other, names[i].name, names[i].encoded);
 
@@ -136,14 +131,12 @@ every_name_makes_its_very_own_keys_in_one_slot(void **state)
 	server_stop(cluster);
 }
 
-static void
-names_without_a_byte_or_with_too_many_are_refused(void **state)
+SENTENCE(names_without_a_byte_or_with_too_many_are_refused)
 {
 	leash_client *client = open_client();
 	leash_lock *untouched = (leash_lock *)(uintptr_t)1;
 	char *name = malloc(100001);
 
-	(void)state;
 	assert_non_null(name);
 	assert_refused(LEASH_INVALID, "name", leash_lock_new(&untouched, client, "", NULL, &err));
 	memset(name, 'x', 100000);
@@ -158,8 +151,7 @@ names_without_a_byte_or_with_too_many_are_refused(void **state)
 	leash_close(client);
 }
 
-static void
-no_name_addresses_the_keys_of_another(void **state)
+SENTENCE(no_name_addresses_the_keys_of_another)
 {
 	static const char *const hostile[] = {
 		"x", "x}", "}x", "{x}", "x}:fence", "x}:queue", "x:fence", "x:queue", "x%7D:fence", "x%7D", "}:fence{", "x}{x", "*", "x*",
@@ -169,7 +161,6 @@ no_name_addresses_the_keys_of_another(void **state)
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *lock[N], *probe[N];
 
-	(void)state;
 	place_flush();
 	for (int i = 0; i < N; i++) {
 		lock[i] = leashed_lock(client, hostile[i], NULL);
@@ -198,13 +189,11 @@ no_name_addresses_the_keys_of_another(void **state)
 	await_true(count_keys() == N && place_introductions() == 0);
 }
 
-static void
-every_text_about_a_lock_names_it_and_is_printable_and_fits(void **state)
+SENTENCE(every_text_about_a_lock_names_it_and_is_printable_and_fits)
 {
 	leash_client *client = open_client();
 	char longest[LEASH_NAME_MAX + 1];
 
-	(void)state;
 	memset(longest, '\xe2', LEASH_NAME_MAX);
 	longest[LEASH_NAME_MAX] = '\0';
 	for (size_t i = 0; i <= NAMES; i++) {
@@ -221,17 +210,4 @@ every_text_about_a_lock_names_it_and_is_printable_and_fits(void **state)
 		leash_lock_free(lock);
 	}
 	leash_close(client);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_name_makes_its_very_own_keys_in_one_slot),
-		cmocka_unit_test(names_without_a_byte_or_with_too_many_are_refused),
-		cmocka_unit_test(no_name_addresses_the_keys_of_another),
-		cmocka_unit_test(every_text_about_a_lock_names_it_and_is_printable_and_fits),
-	};
-
-	return refusal_run("names", tests, sizeof tests / sizeof *tests);
 }

@@ -1,14 +1,13 @@
 /* Holds that are not handed on but given back to Redis, and asked of it anew: for their terms, or because their lease is in doubt. */
 #include "tests/contract/crew.h"
+#include "tests/support/test.h"
 
-#include "tests/support/await.h"
-
-#include <string.h>
+FIXTURE(open_client, close_client);
+PLACE(crew_open);
 
 /* ---- what is not handed on ---- */
 
-static void
-without_handoffs_every_hold_is_asked_of_redis(void **state)
+SENTENCE(without_handoffs_every_hold_is_asked_of_redis)
 {
 	leash_lock *lock = leashed_lock(client, "asked", TURN(.no_handoff = true));
 	struct member *crew = muster(CREW);
@@ -16,7 +15,6 @@ without_handoffs_every_hold_is_asked_of_redis(void **state)
 	const char *token = own.token;
 	uint64_t fence = own.fence;
 
-	(void)state;
 	for (int i = 0; i < CREW; i++)
 		join(&crew[i], lock);
 	for (int i = 0; i < CREW; i++) {
@@ -64,8 +62,7 @@ check_terms(const leash_lock_options *mine, const leash_lock_options *theirs, in
 	leash_lock_free(other);
 }
 
-static void
-a_hold_goes_through_redis_where_its_lease_would_change(void **state)
+SENTENCE(a_hold_goes_through_redis_where_its_lease_would_change)
 {
 	int64_t long_ms = place_lease_ms(LONG_MS);
 	const leash_lock_options *plain = TURN(.handoffs = 255);
@@ -73,7 +70,6 @@ a_hold_goes_through_redis_where_its_lease_would_change(void **state)
 	const leash_lock_options *no_renew = TURN(.no_renew = true);
 	const leash_lock_options *bounded = TURN(.max_hold_ms = LONG_MS);
 
-	(void)state;
 	check_terms(plain, plain, 0, true);
 	check_terms(plain, plain, long_ms, true);
 	check_terms(shorter, plain, 0, false);
@@ -88,15 +84,13 @@ a_hold_goes_through_redis_where_its_lease_would_change(void **state)
 	check_terms(bounded, bounded, 0, false);
 }
 
-static void
-a_hold_that_was_extended_goes_through_redis(void **state)
+SENTENCE(a_hold_that_was_extended_goes_through_redis)
 {
 	int64_t long_ms = place_lease_ms(LONG_MS), lease_ms = long_ms / 4;
 	leash_lock *lock = leashed_lock(client, "extended", TURN(.handoffs = 255, .lease_ms = lease_ms));
 	struct member *heir = muster(1);
 	leash_error err;
 
-	(void)state;
 	acquire(lock);
 	assert_status(LEASH_OK, leash_lock_extend(lock, long_ms, &err));
 	join(heir, lock);
@@ -110,8 +104,7 @@ a_hold_that_was_extended_goes_through_redis(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-a_fair_lock_is_never_handed_on(void **state)
+SENTENCE(a_fair_lock_is_never_handed_on, .but = PLACE_NO_QUEUE)
 {
 	leash_lock *lock = leashed_lock(client, "fair", TURN(.fair = true, .handoffs = 255));
 	struct member *crew = muster(CREW);
@@ -120,7 +113,6 @@ a_fair_lock_is_never_handed_on(void **state)
 	uint64_t fence = own.fence;
 	size_t asked;
 
-	(void)state;
 	mark();
 	for (int i = 0; i < CREW; i++) {
 		set_out(&crew[i], lock);
@@ -177,40 +169,16 @@ check_trouble(int64_t lease_ms, int64_t timeout_ms, bool jeopardy, int64_t ms)
 	assert_true(heir->fence > own.fence + 1);
 	end(heir);
 	leash_lock_free(lock);
-	close_client(NULL);
+	close_client();
 	await_true(place_is_free("trouble"));
 }
 
-static void
-a_hold_in_jeopardy_is_not_handed_on(void **state)
+SENTENCE(a_hold_in_jeopardy_is_not_handed_on, BETWEEN(NULL, close_client))
 {
-	(void)state;
 	check_trouble(6000, 100, true, 0);
 }
 
-static void
-a_hold_whose_renewal_is_overdue_is_not_handed_on(void **state)
+SENTENCE(a_hold_whose_renewal_is_overdue_is_not_handed_on, BETWEEN(NULL, close_client))
 {
-	(void)state;
 	check_trouble(2000, 500, false, 1020); /* the renewal is to be answered within 500 ms of 610 to 667 */
-}
-
-static const struct place_exception elsewhere[] = {
-	{"a_fair_lock_is_never_handed_on", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(without_handoffs_every_hold_is_asked_of_redis, open_client, close_client),
-		cmocka_unit_test_setup_teardown(a_hold_goes_through_redis_where_its_lease_would_change, open_client, close_client),
-		cmocka_unit_test_setup_teardown(a_hold_that_was_extended_goes_through_redis, open_client, close_client),
-		cmocka_unit_test_setup_teardown(a_fair_lock_is_never_handed_on, open_client, close_client),
-		cmocka_unit_test_teardown(a_hold_in_jeopardy_is_not_handed_on, close_client),
-		cmocka_unit_test_teardown(a_hold_whose_renewal_is_overdue_is_not_handed_on, close_client),
-	};
-
-	return crew_run_but("not_handed_on", tests, sizeof tests / sizeof *tests, elsewhere);
 }

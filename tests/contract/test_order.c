@@ -1,24 +1,23 @@
 /* The order of calls: releases without a hold, nesting to the limit, and handles that are freed with a hold. */
 #include "tests/contract/refusal.h"
 
-#include "tests/support/await.h"
 #include "tests/support/monitor.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
+
+PLACE(refusal_open);
 
 /* ---- the order of calls ---- */
 
-static void
-a_release_without_a_hold_is_told_so_and_disturbs_nobody(void **state)
+SENTENCE(a_release_without_a_hold_is_told_so_and_disturbs_nobody)
 {
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *lock = leashed_lock(client, "order", NULL), *twin = leashed_lock(client, "order", NULL),
 		*theirs = leashed_lock(other, "order", NULL);
 	struct monitor *monitor = monitor_start(place_at("order"));
 
-	(void)state;
 	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_release(lock, &err));
 	assert_refused(LEASH_NOT_HELD, "lock 'order'", leash_lock_extend(lock, 1000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -71,14 +70,12 @@ use_what_another_thread_holds(void *arg)
 	return NULL;
 }
 
-static void
-another_thread_cannot_release_extend_or_see_a_hold(void **state)
+SENTENCE(another_thread_cannot_release_extend_or_see_a_hold)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "threads", NULL);
 	pthread_t thread;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_int_equal(pthread_create(&thread, NULL, use_what_another_thread_holds, lock), 0);
@@ -93,13 +90,11 @@ another_thread_cannot_release_extend_or_see_a_hold(void **state)
 	leash_close(client);
 }
 
-static void
-a_lock_is_nested_to_the_very_limit_and_not_beyond(void **state)
+SENTENCE(a_lock_is_nested_to_the_very_limit_and_not_beyond)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "deep", NULL);
 
-	(void)state;
 	for (unsigned i = 1; i <= LEASH_DEPTH_MAX; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 		assert_int_equal(leash_lock_depth(lock), i);
@@ -121,13 +116,11 @@ a_lock_is_nested_to_the_very_limit_and_not_beyond(void **state)
 
 /* ---- freeing ---- */
 
-static void
-the_last_handle_that_is_freed_takes_the_hold_with_it(void **state)
+SENTENCE(the_last_handle_that_is_freed_takes_the_hold_with_it)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 
-	(void)state;
 	for (int depth = 1; depth <= 3; depth++) {
 		leash_lock *lock = leashed_lock(client, "freed", NULL), *twin = leashed_lock(client, "freed", NULL);
 
@@ -158,8 +151,7 @@ free_it(void *lock)
 	return NULL;
 }
 
-static void
-a_hold_is_abandoned_whichever_thread_frees_the_last_handle(void **state)
+SENTENCE(a_hold_is_abandoned_whichever_thread_frees_the_last_handle)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(NULL);
@@ -167,7 +159,6 @@ a_hold_is_abandoned_whichever_thread_frees_the_last_handle(void **state)
 	                                LEASH_LOCK_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)), *again;
 	pthread_t thread;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_int_equal(pthread_create(&thread, NULL, free_it, lock), 0);
@@ -199,33 +190,16 @@ make_hold_and_free(void *client)
 	return NULL;
 }
 
-static void
-a_handle_that_is_freed_leaves_alone_what_a_new_one_of_its_name_holds(void **state)
+SENTENCE(a_handle_that_is_freed_leaves_alone_what_a_new_one_of_its_name_holds)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
 	pthread_t thread[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, make_hold_and_free, client), 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	leash_close(client);
 	assert_int_equal(events.total, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_release_without_a_hold_is_told_so_and_disturbs_nobody),
-		cmocka_unit_test(another_thread_cannot_release_extend_or_see_a_hold),
-		cmocka_unit_test(a_lock_is_nested_to_the_very_limit_and_not_beyond),
-		cmocka_unit_test(the_last_handle_that_is_freed_takes_the_hold_with_it),
-		cmocka_unit_test(a_hold_is_abandoned_whichever_thread_frees_the_last_handle),
-		cmocka_unit_test(a_handle_that_is_freed_leaves_alone_what_a_new_one_of_its_name_holds),
-	};
-
-	return refusal_run("order", tests, sizeof tests / sizeof *tests);
 }

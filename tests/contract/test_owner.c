@@ -1,24 +1,15 @@
 /* Owners: who holds is who the handle says, whichever thread calls. And what handles of one name must agree on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ACTORS = 3 };
 
@@ -55,10 +46,10 @@ open_client(int64_t lease_ms)
 	return place_client(LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	fair = *(const bool *)*state;
+	fair = *(const bool *)given;
 	place_flush();
 	at_first = counted.blocks;
 	memset(&events, 0, sizeof events);
@@ -68,14 +59,12 @@ set_up(void **state)
 	plain = open_for(client, "law", NULL);
 	for (int i = 0; i < ACTORS; i++)
 		actor_begin(&actors[i], owned, 0);
-	return 0;
 }
 
 /* Neither in memory nor in Redis. A test that frees one of these itself sets it to NULL. */
-static int
-nothing_is_left(void **state)
+static void
+nothing_is_left(void)
 {
-	(void)state;
 	deployment_resume(place);
 	leash_close(client); /* lets go whoever waits still where a test has failed */
 	for (int i = 0; i < ACTORS; i++) {
@@ -86,15 +75,16 @@ nothing_is_left(void **state)
 	leash_lock_free(owned);
 	leash_lock_free(plain);
 	place_assert_empty();
-	return counted_left(at_first) == 0 ? 0 : -1;
+	assert_true(counted_left(at_first) == 0);
 }
+
+FIXTURE(set_up, nothing_is_left);
+PLACE(place_open_counted);
 
 /* ---- any thread ---- */
 
-static void
-what_one_thread_acquires_another_releases(void **state)
+BOTH(what_one_thread_acquires_another_releases)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		struct actor *one = &actors[i % ACTORS], *another = &actors[(i + 1) % ACTORS];
 
@@ -161,13 +151,11 @@ release_without_memory(void *arg)
 }
 
 /* What leash knows of a thread it uses again for another one, once that has ended: so there are many here at once. */
-static void
-a_thread_that_was_never_seen_before_releases_without_memory(void **state)
+BOTH(a_thread_that_was_never_seen_before_releases_without_memory)
 {
 	struct starving starving[20] = {{0}};
 	int in_the_background = 0;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct starving *s = &starving[i];
 
@@ -188,8 +176,7 @@ a_thread_that_was_never_seen_before_releases_without_memory(void **state)
 }
 #endif
 
-static void
-the_end_of_the_thread_that_acquired_ends_nothing(void **state)
+BOTH(the_end_of_the_thread_that_acquired_ends_nothing)
 {
 	leash_client *brisk = open_client(400);
 	leash_owner *second = new_owner();
@@ -197,7 +184,6 @@ the_end_of_the_thread_that_acquired_ends_nothing(void **state)
 	struct actor *a = calloc(1, sizeof *a);
 	uint64_t fence;
 
-	(void)state;
 	actor_begin(a, lock, 0);
 	assert_done(LEASH_OK, a, acquire_three_times);
 	fence = a->fence;
@@ -219,13 +205,11 @@ the_end_of_the_thread_that_acquired_ends_nothing(void **state)
 	leash_owner_free(second);
 }
 
-static void
-an_owner_nests_from_any_thread_and_through_any_of_its_handles(void **state)
+BOTH(an_owner_nests_from_any_thread_and_through_any_of_its_handles)
 {
 	leash_lock *again = open_for(client, "law", owner);
 	struct monitor *monitor = monitor_start(place_at("law"));
 
-	(void)state;
 	assert_done(LEASH_OK, &actors[0], actor_acquire);
 	monitor_mark(monitor);
 	for (unsigned i = 2; i <= 6; i++) {
@@ -252,14 +236,12 @@ an_owner_nests_from_any_thread_and_through_any_of_its_handles(void **state)
 
 /* ---- who excludes whom ---- */
 
-static void
-two_owners_and_the_thread_itself_exclude_each_other_on_one_thread(void **state)
+BOTH(two_owners_and_the_thread_itself_exclude_each_other_on_one_thread)
 {
 	leash_owner *second = new_owner();
 	leash_lock *lock[3] = {owned, plain, open_for(client, "law", second)};
 	uint64_t last = 0;
 
-	(void)state;
 	for (int holder = 0; holder < 3; holder++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock[holder], 5000, &err)); /* waits that ended are canceled in the background */
 		for (int i = 0; i < 3; i++) {
@@ -279,15 +261,13 @@ two_owners_and_the_thread_itself_exclude_each_other_on_one_thread(void **state)
 	leash_owner_free(second);
 }
 
-static void
-each_handle_answers_for_its_own_owner(void **state)
+BOTH(each_handle_answers_for_its_own_owner)
 {
 	leash_owner *second = new_owner();
 	leash_lock *theirs = open_for(client, "law", second);
 	char token[LEASH_TOKEN_MAX] = "", none[LEASH_TOKEN_MAX] = "x";
 	leash_lock *const not_it[] = {plain, theirs};
 
-	(void)state;
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
 	assert_true(leash_lock_held(owned));
 	assert_int_equal(leash_lock_depth(owned), 3);
@@ -313,15 +293,13 @@ each_handle_answers_for_its_own_owner(void **state)
 	leash_owner_free(second);
 }
 
-static void
-a_lock_passes_from_owner_to_owner_as_they_wait(void **state)
+BOTH(a_lock_passes_from_owner_to_owner_as_they_wait)
 {
 	static const int pairs[][2] = {{0, 1}, {1, 0}, {0, 2}, {2, 0}};
 	leash_client *other = open_client(0);
 	leash_owner *second = new_owner();
 	leash_lock *lock[] = {owned, open_for(client, "law", second), open_for(other, "law", second)};
 
-	(void)state;
 	for (size_t i = 0; i < 3 * sizeof pairs / sizeof pairs[0]; i++) {
 		leash_lock *from = lock[pairs[i % 4][0]], *to = lock[pairs[i % 4][1]];
 		struct actor *a = &actors[i % ACTORS];
@@ -344,13 +322,11 @@ a_lock_passes_from_owner_to_owner_as_they_wait(void **state)
 
 /* ---- one thread at a time ---- */
 
-static void
-a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused(void **state)
+BOTH(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused)
 {
 	leash_lock *elsewhere = open_for(client, "elsewhere", owner);
 	struct actor *first = &actors[0], *second = &actors[1];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(elsewhere, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(plain, 0, &err));
 	first->wait_ms = LEASH_FOREVER;
@@ -381,13 +357,11 @@ a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused(void **state)
 
 /* ---- its end ---- */
 
-static void
-what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use(void **state)
+BOTH(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use)
 {
 	leash_lock *also = open_for(client, "also", owner);
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
 	assert_status(LEASH_OK, leash_lock_acquire(also, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(also, &err));
@@ -425,13 +399,11 @@ what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use(void **state
 	assert_int_equal(events.total, 2);
 }
 
-static void
-who_waits_has_what_a_freed_owner_held(void **state)
+BOTH(who_waits_has_what_a_freed_owner_held)
 {
 	leash_client *other = open_client(0);
 	struct actor *local = &actors[0], *remote = &actors[1], *first, *second;
 
-	(void)state;
 	local->lock = plain;
 	remote->lock = open_for(other, "law", NULL);
 	local->wait_ms = remote->wait_ms = LEASH_FOREVER;
@@ -456,13 +428,11 @@ who_waits_has_what_a_freed_owner_held(void **state)
 	leash_close(other);
 }
 
-static void
-a_loss_is_the_owners_and_is_unwound_by_any_thread(void **state)
+BOTH(a_loss_is_the_owners_and_is_unwound_by_any_thread)
 {
 	leash_client *brisk = open_client(300);
 	leash_lock *lock = open_for(brisk, "brisk", owner), *own = open_for(brisk, "brisk", NULL);
 
-	(void)state;
 	for (int i = 0; i < ACTORS; i++)
 		actors[i].lock = lock;
 	assert_done(LEASH_OK, &actors[0], acquire_three_times);
@@ -512,10 +482,8 @@ free_in_child(void *arg)
 	return 0;
 }
 
-static void
-a_forked_child_that_frees_it_takes_nothing_from_its_parent(void **state)
+BOTH(a_forked_child_that_frees_it_takes_nothing_from_its_parent)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	child_wait(child_run(free_in_child, NULL));
 	assert_status(LEASH_OK, leash_lock_extend(owned, place_lease_ms(40000), &err));
@@ -525,13 +493,11 @@ a_forked_child_that_frees_it_takes_nothing_from_its_parent(void **state)
 
 /* ---- several clients ---- */
 
-static void
-one_owner_can_hold_locks_of_several_clients(void **state)
+BOTH(one_owner_can_hold_locks_of_several_clients)
 {
 	leash_client *other = open_client(0);
 	leash_lock *same = open_for(other, "law", owner), *only = open_for(other, "only", owner);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(only, 0, &err));
 	/* clients are strangers to each other */
@@ -552,13 +518,11 @@ one_owner_can_hold_locks_of_several_clients(void **state)
 	leash_close(other);
 }
 
-static void
-an_owner_outlives_its_clients(void **state)
+BOTH(an_owner_outlives_its_clients)
 {
 	leash_client *other = open_client(0);
 	leash_lock *lock = open_for(other, "short", owner);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(owned, 0, &err));
 	leash_close(other);
@@ -571,10 +535,8 @@ an_owner_outlives_its_clients(void **state)
 	assert_status(LEASH_OK, leash_lock_release(owned, &err));
 }
 
-static void
-arguments_that_are_missing_are_refused(void **state)
+BOTH(arguments_that_are_missing_are_refused)
 {
-	(void)state;
 	assert_status(LEASH_INVALID, leash_owner_new(NULL, &err));
 	assert_non_null(strstr(err.text, "leash_owner_new"));
 	leash_owner_free(NULL);
@@ -582,12 +544,10 @@ arguments_that_are_missing_are_refused(void **state)
 
 /* ---- what handles agree on ---- */
 
-static void
-handles_of_one_name_agree_on_fairness_until_the_last_is_freed(void **state)
+BOTH(handles_of_one_name_agree_on_fairness_until_the_last_is_freed, .but = PLACE_NO_QUEUE)
 {
 	leash_client *other = open_client(0);
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool is_fair = i % 2;
 		const leash_lock_options *yes = LEASH_LOCK_OPTIONS(.fair = is_fair), *no = LEASH_LOCK_OPTIONS(.fair = !is_fair);
@@ -615,42 +575,4 @@ handles_of_one_name_agree_on_fairness_until_the_last_is_freed(void **state)
 	await_true(place_is_free("agreed"));
 	leash_close(other);
 	await_true(events.count[LEASH_EVENT_ABANDONED] == 2); /* by another thread, which may be late */
-}
-
-/* ---- */
-
-#define both(test) {#test " (plain)", test, set_up, nothing_is_left, &is_plain}, {#test " (fair)", test, set_up, nothing_is_left, &is_fair}
-
-static const struct place_exception elsewhere[] = {
-	{"(fair)", PLACE_NO_QUEUE},
-	{"handles_of_one_name_agree_on_fairness", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	static bool is_plain = false, is_fair = true;
-	const struct CMUnitTest tests[] = {
-		both(what_one_thread_acquires_another_releases),
-#if !UNDER_ASAN && !UNDER_TSAN
-		both(a_thread_that_was_never_seen_before_releases_without_memory),
-#endif
-		both(the_end_of_the_thread_that_acquired_ends_nothing),
-		both(an_owner_nests_from_any_thread_and_through_any_of_its_handles),
-		both(two_owners_and_the_thread_itself_exclude_each_other_on_one_thread),
-		both(each_handle_answers_for_its_own_owner),
-		both(a_lock_passes_from_owner_to_owner_as_they_wait),
-		both(a_second_thread_that_acquires_for_an_owner_meanwhile_is_refused),
-		both(what_a_freed_owner_holds_is_abandoned_and_its_handles_are_of_no_use),
-		both(who_waits_has_what_a_freed_owner_held),
-		both(a_loss_is_the_owners_and_is_unwound_by_any_thread),
-		both(a_forked_child_that_frees_it_takes_nothing_from_its_parent),
-		both(one_owner_can_hold_locks_of_several_clients),
-		both(an_owner_outlives_its_clients),
-		both(arguments_that_are_missing_are_refused),
-		both(handles_of_one_name_agree_on_fairness_until_the_last_is_freed),
-	};
-
-	return place_run("owner", tests, sizeof tests / sizeof *tests, elsewhere, counted_start, NULL);
 }

@@ -1,18 +1,10 @@
 /* Scripts that an administrator has loaded: a user who may send none, and a client that does not try. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static struct server *server;
 static char uri[512];
@@ -24,23 +16,21 @@ static const char rules[] =
 	"+hexists +pexpire +pttl +del +zadd +zrem +zscore +zcount +zrangebyscore +zrevrange +publish +subscribe +getrange +hlen +hgetall +scan "
 	"+info +client|setname +ping";
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	server = server_start(NULL);
 	server_text(server, rules);
 	snprintf(uri, sizeof uri, "unix://worker:secret@%s?scripts=preloaded", server_socket(server));
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 static void
 load_scripts(void)
@@ -84,8 +74,7 @@ count(void *arg, const leash_lock_info *info)
 	return true;
 }
 
-static void
-a_user_who_may_send_no_script_does_all_with_those_that_are_loaded(void **state)
+SENTENCE(a_user_who_may_send_no_script_does_all_with_those_that_are_loaded)
 {
 	struct monitor *monitor;
 	leash_client *client, *other;
@@ -95,7 +84,6 @@ a_user_who_may_send_no_script_does_all_with_those_that_are_loaded(void **state)
 	pthread_t thread;
 	int seen = 0;
 
-	(void)state;
 	load_scripts();
 	monitor = monitor_start(server);
 	client = leashed_open(uri, NULL);
@@ -124,14 +112,12 @@ a_user_who_may_send_no_script_does_all_with_those_that_are_loaded(void **state)
 	monitor_stop(monitor);
 }
 
-static void
-scripts_that_are_not_loaded_are_named_and_not_sent(void **state)
+SENTENCE(scripts_that_are_not_loaded_are_named_and_not_sent)
 {
 	struct monitor *monitor = monitor_start(server);
 	leash_client *client = leashed_open(uri, NULL);
 	leash_lock *lock = leashed_lock(client, "orders", NULL);
 
-	(void)state;
 	assert_int_equal(leash_lock_acquire(lock, 10000, &err), LEASH_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "leash scripts --load"));
 	assert_non_null(strstr(err.text, "unix://"));
@@ -142,14 +128,12 @@ scripts_that_are_not_loaded_are_named_and_not_sent(void **state)
 	monitor_stop(monitor);
 }
 
-static void
-scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again(void **state)
+SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 {
 	struct leashed_events events = {.total = 0};
 	leash_client *client;
 	leash_lock *lock;
 
-	(void)state;
 	load_scripts();
 	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 30000 * (uint32_t)await_slowness(), .on_event = leashed_note_event, .event_arg = &events));
 	lock = leashed_lock(client, "orders", NULL);
@@ -165,13 +149,11 @@ scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again(void **st
 	leash_close(client);
 }
 
-static void
-loading_without_permission_is_denied_and_says_which(void **state)
+SENTENCE(loading_without_permission_is_denied_and_says_which)
 {
 	leash_script script = {.size = sizeof script};
 	size_t n = 0;
 
-	(void)state;
 	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = uri), &err), LEASH_DENIED);
 	assert_non_null(strstr(err.text, "SCRIPT LOAD"));
 	while (leash_script_at(n, &script)) {
@@ -181,17 +163,4 @@ loading_without_permission_is_denied_and_says_which(void **state)
 	}
 	assert_true(n >= 5);
 	assert_false(leash_script_at(0, NULL));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_user_who_may_send_no_script_does_all_with_those_that_are_loaded, start, stop),
-		cmocka_unit_test_setup_teardown(scripts_that_are_not_loaded_are_named_and_not_sent, start, stop),
-		cmocka_unit_test_setup_teardown(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again, start, stop),
-		cmocka_unit_test_setup_teardown(loading_without_permission_is_denied_and_says_which, start, stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,111 @@
 /* Memory and descriptors: how much is taken, what happens when there is no more, and what a process leaves when it ends. */
 #include "tests/contract/life.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/resident.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- memory and descriptors ---- */
 
+/* Open `count` clients, each of which acquires a lock, is renewed, and releases the lock. */
+static void
+open_and_use(leash_client **clients, int count)
+{
+	leash_lock *locks[100];
+
+	for (int i = 0; i < count; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "modest %d", i);
+		clients[i] = place_client(LEASH_OPTIONS(.lease_ms = 3000));
+		locks[i] = leashed_lock(clients[i], name, NULL);
+		assert_status(LEASH_OK, leash_lock_acquire(locks[i], 10000, &err));
+	}
+	for (int i = 0; i < count; i++) {
+		leash_stats stats = {.size = sizeof stats};
+
+		await_true(leash_client_stats(clients[i], &stats, &err) == LEASH_OK && stats.renewed > 0);
+		assert_status(LEASH_OK, leash_lock_release(locks[i], &err));
+		leash_lock_free(locks[i]);
+	}
+}
+
+FIXTURE(note_what_there_is, nothing_is_left);
+PLACE(life_open);
+
+/* bench/memory says how much it is. */
+SENTENCE(a_client_keeps_no_more_than_250_kb_resident, .but = PLACE_ONE_SOCKET) /* of one server, without TLS */
+{
+	enum { CLIENTS = 100 };
+	leash_client *clients[1 + CLIENTS];
+	double before;
+
+	open_and_use(clients, 1); /* what is made once for a process */
+	before = resident_bytes();
+	open_and_use(clients + 1, CLIENTS);
+	before = (resident_bytes() - before) / CLIENTS;
+	printf("# %.0f bytes\n", before);
+	assert_true(before > 0 && (before <= 250000 || UNDER_ASAN || UNDER_TSAN)); /* which have much of their own */
+	for (int i = 0; i <= CLIENTS; i++)
+		leash_close(clients[i]);
+}
+
+SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOCKET) /* all on one connection */
+{
+	enum { USERS = 100 };
+	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 60000));
+	static struct user users[USERS];
+	leash_lock *locks[USERS];
+	int64_t bytes = 0;
+	long blocks = 0;
+
+	for (int i = 0; i < USERS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "burst %d", i);
+		locks[i] = leashed_lock(client, name, NULL);
+	}
+	for (int round = 0; round < 2; round++) {
+		if (round == 1) { /* the first one leaves what a client needs once, for its watchdog, say */
+			await_rest();
+			blocks = counted.blocks;
+			counted.most = bytes = counted.bytes;
+			place_pause(); /* so that all that is asked is on its way at once */
+		}
+		for (int i = 0; i < USERS; i++) {
+			begin(&users[i], locks[i], LEASH_FOREVER);
+			if (round == 0)
+				await_true(users[i].acquired);
+		}
+		if (round == 1) {
+			await_true(counted.blocks >= blocks + 2 * USERS);
+			await_ms(100);
+			place_resume();
+		}
+		for (int i = 0; i < USERS; i++)
+			end(&users[i], RELEASE);
+	}
+	assert_true(counted.most > bytes);
+	await_true(counted.bytes == bytes);
+	for (int i = 0; i < USERS; i++) {
+		assert_status(LEASH_OK, users[i].released);
+		leash_lock_free(locks[i]);
+	}
+	leash_close(client);
+}
+
 /* Renewals are far apart, and a lease ends long after the last: or a busy machine would end a connection, or the lease,
  * at a moment of its own, and a new connection takes memory. */
-static void
-renewals_releases_and_losses_allocate_nothing(void **state)
+SENTENCE(renewals_releases_and_losses_allocate_nothing)
 {
 	enum { LEASE_MS = 6000 };
 	struct leashed_events events = {0};
@@ -32,7 +115,6 @@ renewals_releases_and_losses_allocate_nothing(void **state)
 	struct monitor *monitor = monitor_start(place_at("frugal"));
 	long before, tried;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -67,94 +149,6 @@ renewals_releases_and_losses_allocate_nothing(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	monitor_stop(monitor);
 	leash_lock_free(lock);
-	leash_close(client);
-}
-
-/* Open `count` clients, each of which acquires a lock, is renewed, and releases the lock. */
-static void
-open_and_use(leash_client **clients, int count)
-{
-	leash_lock *locks[100];
-
-	for (int i = 0; i < count; i++) {
-		char name[16];
-
-		snprintf(name, sizeof name, "modest %d", i);
-		clients[i] = place_client(LEASH_OPTIONS(.lease_ms = 3000));
-		locks[i] = leashed_lock(clients[i], name, NULL);
-		assert_status(LEASH_OK, leash_lock_acquire(locks[i], 10000, &err));
-	}
-	for (int i = 0; i < count; i++) {
-		leash_stats stats = {.size = sizeof stats};
-
-		await_true(leash_client_stats(clients[i], &stats, &err) == LEASH_OK && stats.renewed > 0);
-		assert_status(LEASH_OK, leash_lock_release(locks[i], &err));
-		leash_lock_free(locks[i]);
-	}
-}
-
-/* bench/memory says how much it is. */
-static void
-a_client_keeps_no_more_than_250_kb_resident(void **state)
-{
-	enum { CLIENTS = 100 };
-	leash_client *clients[1 + CLIENTS];
-	double before;
-
-	(void)state;
-	open_and_use(clients, 1); /* what is made once for a process */
-	before = resident_bytes();
-	open_and_use(clients + 1, CLIENTS);
-	before = (resident_bytes() - before) / CLIENTS;
-	printf("# %.0f bytes\n", before);
-	assert_true(before > 0 && (before <= 250000 || UNDER_ASAN || UNDER_TSAN)); /* which have much of their own */
-	for (int i = 0; i <= CLIENTS; i++)
-		leash_close(clients[i]);
-}
-
-static void
-what_a_burst_of_many_threads_needed_is_given_back(void **state)
-{
-	enum { USERS = 100 };
-	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 60000));
-	static struct user users[USERS];
-	leash_lock *locks[USERS];
-	int64_t bytes = 0;
-	long blocks = 0;
-
-	(void)state;
-	for (int i = 0; i < USERS; i++) {
-		char name[16];
-
-		snprintf(name, sizeof name, "burst %d", i);
-		locks[i] = leashed_lock(client, name, NULL);
-	}
-	for (int round = 0; round < 2; round++) {
-		if (round == 1) { /* the first one leaves what a client needs once, for its watchdog, say */
-			await_rest();
-			blocks = counted.blocks;
-			counted.most = bytes = counted.bytes;
-			place_pause(); /* so that all that is asked is on its way at once */
-		}
-		for (int i = 0; i < USERS; i++) {
-			begin(&users[i], locks[i], LEASH_FOREVER);
-			if (round == 0)
-				await_true(users[i].acquired);
-		}
-		if (round == 1) {
-			await_true(counted.blocks >= blocks + 2 * USERS);
-			await_ms(100);
-			place_resume();
-		}
-		for (int i = 0; i < USERS; i++)
-			end(&users[i], RELEASE);
-	}
-	assert_true(counted.most > bytes);
-	await_true(counted.bytes == bytes);
-	for (int i = 0; i < USERS; i++) {
-		assert_status(LEASH_OK, users[i].released);
-		leash_lock_free(locks[i]);
-	}
 	leash_close(client);
 }
 
@@ -199,45 +193,6 @@ live_through(leash_lock *theirs)
 	leash_lock_free(lock);
 	leash_lock_free(wanted);
 	assert_true(leash_lock_held(theirs));
-}
-
-static void
-wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of(void **state)
-{
-	leash_client *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
-	long before, most = 0;
-
-	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	await_rest();
-	before = counted.blocks;
-	for (int on = 0; on < 2; on++) {
-		counted.fail_on = on;
-		for (long n = 1;; n++) {
-			long used;
-
-			counted.calls = 0;
-			counted.fail_at = n;
-			live_through(theirs);
-			used = counted.calls;
-			counted.fail_at = 0;
-			if (place_is(PLACE_ONE_SOCKET))
-				await_true(counted.blocks == before); /* the other client does things in the background */
-			else
-				assert_int_equal(counted.blocks, before);
-			place_assert_free("scarce");
-			assert_int_equal(place_integer("theirs", "EXISTS leash:{theirs}:queue"), 0);
-			if (used < n)
-				break; /* it did not run out any more */
-			most = n;
-		}
-	}
-	printf("# memory ran out at each of %ld calls\n", most);
-	assert_true(most > 10);
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(theirs);
-	leash_close(other);
 }
 
 /* ---- what people ask, where memory may run out anywhere ---- */
@@ -289,14 +244,12 @@ ask(enum question question, leash_client *client, leash_lock *lock, const char *
 	}
 }
 
-static void
-whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left(void **state)
+SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 {
 	leash_client *former = open_client(), *client = open_client();
 	leash_lock *held = leashed_lock(former, "asked", NULL), *lock = leashed_lock(client, "asked", NULL);
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	for (int question = 0; question < QUESTIONS; question++) {
 		long failed = 0;
 
@@ -340,6 +293,43 @@ whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left(void **state)
 	leash_close(client);
 }
 
+SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
+{
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
+	long before, most = 0;
+
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	await_rest();
+	before = counted.blocks;
+	for (int on = 0; on < 2; on++) {
+		counted.fail_on = on;
+		for (long n = 1;; n++) {
+			long used;
+
+			counted.calls = 0;
+			counted.fail_at = n;
+			live_through(theirs);
+			used = counted.calls;
+			counted.fail_at = 0;
+			if (place_is(PLACE_ONE_SOCKET))
+				await_true(counted.blocks == before); /* the other client does things in the background */
+			else
+				assert_int_equal(counted.blocks, before);
+			place_assert_free("scarce");
+			assert_int_equal(place_integer("theirs", "EXISTS leash:{theirs}:queue"), 0);
+			if (used < n)
+				break; /* it did not run out any more */
+			most = n;
+		}
+	}
+	printf("# memory ran out at each of %ld calls\n", most);
+	assert_true(most > 10);
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(other);
+}
+
 static int
 count_threads(void)
 {
@@ -350,12 +340,10 @@ count_threads(void)
 	return atoi(text);
 }
 
-static void
-a_client_takes_all_of_its_descriptors_and_threads_with_it(void **state)
+SENTENCE(a_client_takes_all_of_its_descriptors_and_threads_with_it)
 {
 	int fds, threads;
 
-	(void)state;
 	leash_close(open_client()); /* what is made once for the process */
 	fds = count_fds(false);
 	threads = count_threads();
@@ -378,12 +366,10 @@ a_client_takes_all_of_its_descriptors_and_threads_with_it(void **state)
 	place_assert_free("cycle");
 }
 
-static void
-a_client_that_could_not_be_opened_leaves_nothing(void **state)
+SENTENCE(a_client_that_could_not_be_opened_leaves_nothing)
 {
 	int fds, threads;
 
-	(void)state;
 	leash_close(open_client());
 	fds = count_fds(false);
 	threads = count_threads();
@@ -399,8 +385,7 @@ a_client_that_could_not_be_opened_leaves_nothing(void **state)
 	await_true(count_threads() == threads);
 }
 
-static void
-every_descriptor_is_closed_by_exec(void **state)
+SENTENCE(every_descriptor_is_closed_by_exec)
 {
 	bool was_open[1024];
 	struct proxy *proxy = place_is(PLACE_ONE_SOCKET) ? NULL : proxy_start_tcp(server_socket(server));
@@ -408,7 +393,6 @@ every_descriptor_is_closed_by_exec(void **state)
 	leash_lock *lock;
 	int n = 0;
 
-	(void)state;
 	for (int fd = 0; fd < 1024; fd++)
 		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
 	client = open_client();
@@ -458,10 +442,8 @@ work_without_streams(void *arg)
 	return 0;
 }
 
-static void
-a_program_without_standard_streams_prints_into_nothing_of_leash(void **state)
+SENTENCE(a_program_without_standard_streams_prints_into_nothing_of_leash)
 {
-	(void)state;
 	child_wait(child_run(work_without_streams, NULL));
 }
 
@@ -500,13 +482,11 @@ end_amid_calls(void *arg)
 	pthread_exit(NULL);
 }
 
-static void
-a_process_ends_whatever_its_threads_are_doing(void **state)
+SENTENCE(a_process_ends_whatever_its_threads_are_doing)
 {
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	for (int how = 0; how < 3; how++) {
 		int64_t begun = await_now_ns();
@@ -523,15 +503,13 @@ a_process_ends_whatever_its_threads_are_doing(void **state)
 	leash_close(other);
 }
 
-static void
-what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process(void **state)
+SENTENCE(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process)
 {
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
 	int how = 3;
 	pid_t pid;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	pid = child_run(end_amid_calls, &how);
 	place_await_waiting("exit%20theirs", 1);
@@ -545,29 +523,4 @@ what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process(void **s
 	leash_lock_free(theirs);
 	leash_lock_free(held);
 	leash_close(other);
-}
-
-int
-main(void)
-{
-	static const struct place_exception elsewhere[] = {
-		{"250_kb", PLACE_ONE_SOCKET}, /* of one server, without TLS */
-		{"burst", PLACE_ONE_SOCKET},  /* all on one connection */
-		{NULL, 0},
-	};
-	const struct CMUnitTest tests[] = {
-		life(a_client_keeps_no_more_than_250_kb_resident),
-		life(what_a_burst_of_many_threads_needed_is_given_back),
-		life(renewals_releases_and_losses_allocate_nothing),
-		life(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left),
-		life(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of),
-		life(a_client_takes_all_of_its_descriptors_and_threads_with_it),
-		life(a_client_that_could_not_be_opened_leaves_nothing),
-		life(every_descriptor_is_closed_by_exec),
-		life(a_program_without_standard_streams_prints_into_nothing_of_leash),
-		life(a_process_ends_whatever_its_threads_are_doing),
-		life(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process),
-	};
-
-	return life_run("resources", tests, sizeof tests / sizeof *tests, elsewhere);
 }

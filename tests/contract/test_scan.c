@@ -1,29 +1,20 @@
 /* All locks of a deployment: leash_client_scan() visits each that is held, whatever its name, in constant memory, in small steps.
  *
  * LEASH_TEST_LOCKS: how many locks there are in the large test (default 100,000). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/callback.h"
 #include "tests/support/asleep.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/knob.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <fnmatch.h>
 #include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define TOKEN "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1"
@@ -48,23 +39,22 @@ high_water_kib(void)
 
 /* ---- around the tests ---- */
 
-static int
-open_one(void **state)
+static void
+open_one(void)
 {
-	(void)state;
 	place_flush();
 	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
-	return 0;
 }
 
-static int
-close_one(void **state)
+static void
+close_one(void)
 {
-	(void)state;
 	leash_close(client);
 	client = NULL;
-	return 0;
 }
+
+FIXTURE(open_one, close_one);
+PLACE(place_open_counted);
 
 /* In a cluster a client goes on connecting when it is open: what that takes is given back when it is done. */
 static void
@@ -77,8 +67,6 @@ await_connected(void)
 		assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
 	} while (!stats.connected || !(stats.listening || place_is(PLACE_NO_QUEUE)) || !asleep_others());
 }
-
-#define in_place(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
 
 /* ---- visits ---- */
 
@@ -149,15 +137,13 @@ calls_of(const char *command)
 
 /* ---- what is visited ---- */
 
-static void
-each_lock_that_is_held_is_visited_once_with_all_that_is_known(void **state)
+SENTENCE(each_lock_that_is_held_is_visited_once_with_all_that_is_known)
 {
 	leash_client *holder = place_client(LEASH_OPTIONS(.client_name = "holder", .lease_ms = 60000));
 	leash_lock *lock = leashed_lock(holder, "a lock {here}", NULL), *other = leashed_lock(holder, "other", NULL);
 	struct seen seen = {0};
 	char token[LEASH_TOKEN_MAX], host[256] = "";
 
-	(void)state;
 	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
 	assert_int_equal(seen.count, 0);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -190,8 +176,7 @@ each_lock_that_is_held_is_visited_once_with_all_that_is_known(void **state)
 	leash_close(holder);
 }
 
-static void
-names_fit_patterns_as_fnmatch_says(void **state)
+SENTENCE(names_fit_patterns_as_fnmatch_says)
 {
 	static const char *const names[] = {
 		"job", "job1", "job2", "job10", "jo*", "Job", ".job", "a/b", "job\\", "[job]", "j\xc3\xb6\x62", "%6Aob", "*", "?",
@@ -204,7 +189,6 @@ names_fit_patterns_as_fnmatch_says(void **state)
 	leash_lock *lock[NAMES];
 	size_t fitting = 0;
 
-	(void)state;
 	for (size_t i = 0; i < NAMES; i++) {
 		lock[i] = leashed_lock(client, names[i], NULL);
 		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
@@ -237,15 +221,13 @@ names_fit_patterns_as_fnmatch_says(void **state)
 }
 
 /* Every byte but NUL, alone and all together; and the longest name, of what is written as three bytes each. */
-static void
-names_come_back_as_they_were_given(void **state)
+SENTENCE(names_come_back_as_they_were_given)
 {
 	char all[256], longest[LEASH_NAME_MAX + 1];
 	struct seen seen = {0};
 	size_t count_before;
 	leash_lock *lock[258];
 
-	(void)state;
 	for (int c = 1; c < 256; c++) {
 		char name[2] = {(char)c, '\0'};
 
@@ -284,8 +266,7 @@ names_come_back_as_they_were_given(void **state)
 	}
 }
 
-static void
-what_is_no_lock_of_this_prefix_is_passed_over(void **state)
+SENTENCE(what_is_no_lock_of_this_prefix_is_passed_over)
 {
 	static const struct {
 		const char *key, *made_by;
@@ -310,7 +291,6 @@ what_is_no_lock_of_this_prefix_is_passed_over(void **state)
 	char longer[3 * 513 + 1];
 	struct seen seen = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		place_say(others[i].key, others[i].made_by, others[i].key);
 	strcpy(longer, "leash:{");
@@ -328,12 +308,10 @@ what_is_no_lock_of_this_prefix_is_passed_over(void **state)
 	assert_string_equal(seen.last.holder.host, "");
 }
 
-static void
-a_lock_without_an_end_and_without_a_fence_is_told_of_as_it_is(void **state)
+SENTENCE(a_lock_without_an_end_and_without_a_fence_is_told_of_as_it_is)
 {
 	struct seen seen = {0};
 
-	(void)state;
 	place_say("leash:{endless}", "HSET leash:{endless} " TOKEN " 3");
 	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
 	assert_int_equal(seen.count, 1);
@@ -405,15 +383,13 @@ many(void)
 	return knob("LEASH_TEST_LOCKS", 100000) / (place_is(PLACE_MAJORITY) ? 20 : 1);
 }
 
-static void
-many_locks_need_no_more_memory(void **state)
+SENTENCE(many_locks_need_no_more_memory)
 {
 	long locks = many(), few = locks / 100, water[2];
 	unsigned char *visited = calloc((size_t)locks + 1, 1);
 	int64_t memory[2], before;
 	double seconds;
 
-	(void)state;
 	memset(visited, 1, (size_t)locks + 1); /* touch it */
 	make_locks("many", few);
 	await_connected();
@@ -431,8 +407,7 @@ many_locks_need_no_more_memory(void **state)
 	assert_true(water[1] - water[0] <= 4096 || UNDER_ASAN || UNDER_TSAN); /* which keep books of what was freed */
 }
 
-static void
-a_scan_of_many_locks_holds_nobody_up(void **state)
+SENTENCE(a_scan_of_many_locks_holds_nobody_up)
 {
 	long locks = many();
 	unsigned char *visited = calloc((size_t)locks + 1, 1);
@@ -441,7 +416,6 @@ a_scan_of_many_locks_holds_nobody_up(void **state)
 	double seconds;
 	pthread_t thread;
 
-	(void)state;
 	make_locks("many", locks);
 	pthread_create(&thread, NULL, take_pairs, &pairs);
 	await_true(pairs.done > 200);
@@ -470,12 +444,10 @@ a_scan_of_many_locks_holds_nobody_up(void **state)
 
 /* ---- ends ---- */
 
-static void
-a_visit_that_says_enough_is_the_last(void **state)
+SENTENCE(a_visit_that_says_enough_is_the_last)
 {
 	struct seen seen = {.most = 7};
 
-	(void)state;
 	make_locks("stop", 1000);
 	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
 	assert_int_equal(seen.count, 7);
@@ -497,12 +469,10 @@ use_leash(void *arg, const leash_lock_info *info)
 	return true;
 }
 
-static void
-a_visit_may_call_leash(void **state)
+SENTENCE(a_visit_may_call_leash)
 {
 	size_t n = 0;
 
-	(void)state;
 	make_locks("visit", 300);
 	assert_status(LEASH_OK, leash_client_scan(client, "visit*", use_leash, &n, &err));
 	assert_int_equal(n, 300);
@@ -519,13 +489,11 @@ close_it(void *arg, const leash_lock_info *info)
 	return true;
 }
 
-static void
-a_client_that_is_closed_meanwhile_ends_it(void **state)
+SENTENCE(a_client_that_is_closed_meanwhile_ends_it)
 {
 	size_t n = 0;
 	int64_t begun;
 
-	(void)state;
 	make_locks("closed", 1000);
 	begun = await_now_ns();
 	assert_status(LEASH_CLOSED, leash_client_scan(client, NULL, close_it, &n, &err));
@@ -545,13 +513,11 @@ pause_server(void *arg, const leash_lock_info *info)
 	return true;
 }
 
-static void
-a_server_that_stands_still_meanwhile_is_unavailable(void **state)
+SENTENCE(a_server_that_stands_still_meanwhile_is_unavailable)
 {
 	leash_client *impatient = place_client(LEASH_OPTIONS(.timeout_ms = 300));
 	size_t n = 0;
 
-	(void)state;
 	make_locks("frozen", 1000);
 	assert_status(LEASH_UNAVAILABLE, leash_client_scan(impatient, NULL, pause_server, &n, &err));
 	assert_true(place_is(PLACE_ONE_SOCKET) || strstr(err.text, server_socket(deployment_server(place))) != NULL);
@@ -578,14 +544,12 @@ scan_and_end(void *arg)
 	abort();
 }
 
-static void
-a_thread_that_ends_in_a_visit_leaves_nothing(void **state)
+SENTENCE(a_thread_that_ends_in_a_visit_leaves_nothing)
 {
 	int64_t before;
 	unsigned fds;
 	pthread_t thread;
 
-	(void)state;
 	make_locks("ended", 100);
 	await_connected();
 	before = counted.bytes;
@@ -598,13 +562,11 @@ a_thread_that_ends_in_a_visit_leaves_nothing(void **state)
 
 /* ---- refusals ---- */
 
-static void
-what_is_not_asked_properly_is_refused(void **state)
+SENTENCE(what_is_not_asked_properly_is_refused)
 {
 	char pattern[1026];
 	struct seen seen = {0};
 
-	(void)state;
 	memset(pattern, '*', sizeof pattern);
 	pattern[1025] = '\0';
 	assert_status(LEASH_INVALID, leash_client_scan(NULL, NULL, see, &seen, &err));
@@ -627,10 +589,8 @@ scan_in_child(void *arg)
 	return leash_client_scan(client, NULL, see, &seen, NULL) == LEASH_FORKED ? 0 : 1;
 }
 
-static void
-a_forked_child_is_told_so(void **state)
+SENTENCE(a_forked_child_is_told_so)
 {
-	(void)state;
 	child_wait(child_run(scan_in_child, NULL));
 }
 
@@ -649,13 +609,11 @@ fork_once(void *arg, const leash_lock_info *info)
 	return see(&forked->seen, info);
 }
 
-static void
-a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent(void **state)
+SENTENCE(a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent)
 {
 	struct forked forked = {.child = -1, .parent = getpid()};
 	leash_status status;
 
-	(void)state;
 	make_locks("forked", 1000);
 	status = leash_client_scan(client, NULL, fork_once, &forked, &err);
 	if (getpid() != forked.parent)
@@ -674,22 +632,18 @@ scan_here(void *arg)
 	return leash_client_scan(client, NULL, see, &seen, NULL);
 }
 
-static void
-a_callback_may_not_wait_for_it(void **state)
+SENTENCE(a_callback_may_not_wait_for_it)
 {
-	(void)state;
 	assert_int_equal(status_in_callback(client, scan_here, NULL), LEASH_IN_CALLBACK);
 }
 
-static void
-what_is_not_permitted_is_named(void **state)
+SENTENCE(what_is_not_permitted_is_named)
 {
 	static const struct {
 		const char *command, *named;
 	} cases[] = {{"scan", "SCAN"}, {"evalsha", "EVALSHA"}, {"hlen", "HLEN"}};
 	struct seen seen = {0};
 
-	(void)state;
 	make_locks("denied", 3);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		place_say_all("ACL SETUSER %s -%s", place_user(), cases[i].command);
@@ -707,14 +661,12 @@ what_is_not_permitted_is_named(void **state)
 	assert_int_equal(seen.unknown, 3);
 }
 
-static void
-what_is_not_permitted_is_named_without_the_password(void **state)
+SENTENCE(what_is_not_permitted_is_named_without_the_password, .but = PLACE_ONE_SOCKET)
 {
 	struct server *server = deployment_server(place);
 	leash_client *denied;
 	char uri[300];
 
-	(void)state;
 	place_say_all("ACL SETUSER who on >word ~* &* +@all -scan");
 	snprintf(uri, sizeof uri, "unix://who:word@%s", server_socket(server));
 	denied = leashed_open(uri, NULL);
@@ -734,47 +686,12 @@ flush_scripts(void *arg, const leash_lock_info *info)
 	return true;
 }
 
-static void
-a_script_that_is_forgotten_is_sent_again(void **state)
+SENTENCE(a_script_that_is_forgotten_is_sent_again)
 {
 	size_t n = 0;
 
-	(void)state;
 	make_locks("flushed", 500);
 	place_say_all("SCRIPT FLUSH");
 	assert_status(LEASH_OK, leash_client_scan(client, NULL, flush_scripts, &n, &err));
 	assert_int_equal(n, 500);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"what_is_not_permitted_is_named_without_the_password", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		in_place(each_lock_that_is_held_is_visited_once_with_all_that_is_known),
-		in_place(names_fit_patterns_as_fnmatch_says),
-		in_place(names_come_back_as_they_were_given),
-		in_place(what_is_no_lock_of_this_prefix_is_passed_over),
-		in_place(a_lock_without_an_end_and_without_a_fence_is_told_of_as_it_is),
-		in_place(many_locks_need_no_more_memory),
-		in_place(a_scan_of_many_locks_holds_nobody_up),
-		in_place(a_visit_that_says_enough_is_the_last),
-		in_place(a_visit_may_call_leash),
-		in_place(a_client_that_is_closed_meanwhile_ends_it),
-		in_place(a_server_that_stands_still_meanwhile_is_unavailable),
-		in_place(a_thread_that_ends_in_a_visit_leaves_nothing),
-		in_place(what_is_not_asked_properly_is_refused),
-		in_place(a_forked_child_is_told_so),
-		in_place(a_child_that_is_forked_in_a_visit_leaves_the_scan_to_its_parent),
-		in_place(a_callback_may_not_wait_for_it),
-		in_place(what_is_not_permitted_is_named),
-		in_place(what_is_not_permitted_is_named_without_the_password),
-		in_place(a_script_that_is_forgotten_is_sent_again),
-	};
-
-	return place_run("scan", tests, sizeof tests / sizeof *tests, elsewhere, counted_start, NULL);
 }

@@ -1,15 +1,7 @@
 /* Scanning what is no server, or one that has lost its mind: whatever it says, it is told in time, and nothing is believed of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static leash_error err;
 
@@ -65,8 +57,7 @@ check_lie(const char *scan, const char *eval, const char *who, leash_status expe
 	fake_stop(fake);
 }
 
-static void
-what_no_server_would_say_is_a_protocol_error(void **state)
+SENTENCE(what_no_server_would_say_is_a_protocol_error)
 {
 	static const char *const pages[] = {
 		"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "*1\r\n$1\r\n0\r\n", "*3\r\n$1\r\n0\r\n*0\r\n*0\r\n", "*2\r\n:0\r\n*0\r\n",
@@ -85,7 +76,6 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 		"$81\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 1 -999 1760000000015330 0 1760000000015330\r\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
 		check_lie(pages[i], NULL, NULL, LEASH_PROTOCOL, 0);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -118,12 +108,10 @@ say_much(void *ctx, int argc, const char **argv, const size_t *argl, char *out, 
 	return n;
 }
 
-static void
-an_answer_without_an_end_is_no_answer(void **state)
+SENTENCE(an_answer_without_an_end_is_no_answer)
 {
 	static char *const pieces[] = {"*1\r\n", "*7\r\n", "$536870912\r\n", "x", "+x", ":1"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
 		struct fake *fake = fake_start(say_much, pieces[i]);
 		leash_client *c = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 1000));
@@ -138,30 +126,16 @@ an_answer_without_an_end_is_no_answer(void **state)
 	}
 }
 
-static void
-a_scan_that_goes_on_for_ever_is_ended(void **state)
+SENTENCE(a_scan_that_goes_on_for_ever_is_ended)
 {
 	struct liar liar = {.cursor = 1};
 	struct fake *fake = fake_start(lie, &liar);
 	leash_client *c = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000));
 	size_t visits = 0;
 
-	(void)state;
 	assert_status(LEASH_PROTOCOL, leash_client_scan(c, NULL, visit, &visits, &err));
 	assert_non_null(strstr(err.text, "for ever"));
 	printf("# ended after %u steps\n", liar.cursor);
 	leash_close(c);
 	fake_stop(fake);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
-		cmocka_unit_test(an_answer_without_an_end_is_no_answer),
-		cmocka_unit_test(a_scan_that_goes_on_for_ever_is_ended),
-	};
-
-	return cmocka_run_group_tests_name("scan_lies", tests, NULL, NULL);
 }

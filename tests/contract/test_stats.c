@@ -2,15 +2,12 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Of each test. */
 static leash_client *client;
@@ -18,29 +15,28 @@ static leash_lock *lock; /* "law" */
 static struct actor other;
 static leash_stats stats;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	place_resume();
 	place_flush();
 	client = open_client();
 	lock = leashed_lock(client, "law", NULL);
 	actor_begin(&other, lock, 0);
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	place_resume();
 	leash_close(client);
 	actor_hear(&other);
 	actor_end(&other);
 	leash_lock_free(lock);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+PLACE(refusal_open);
 
 static bool
 adds_up(leash_client *whom)
@@ -69,20 +65,16 @@ ask(void)
 
 /* ---- locks ---- */
 
-static void
-a_client_that_has_done_nothing_has_done_nothing(void **state)
+SENTENCE(a_client_that_has_done_nothing_has_done_nothing)
 {
-	(void)state;
 	await_true((ask(), stats.connected && (stats.listening || place_is(PLACE_NO_QUEUE))));
 	assert_true(stats.acquired == 0 && stats.gave_up == 0 && stats.renewed == 0 && stats.renewals_failed == 0 && stats.waiting == 0);
 	assert_int_equal(stats.connects, deployment_masters(place)); /* none was lost */
 	assert_true(stats.commands == 0);
 }
 
-static void
-acquires_and_releases_are_counted_but_not_those_that_nest(void **state)
+SENTENCE(acquires_and_releases_are_counted_but_not_those_that_nest)
 {
-	(void)state;
 	for (unsigned i = 1; i <= 5; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -98,10 +90,8 @@ acquires_and_releases_are_counted_but_not_those_that_nest(void **state)
 	assert_true(stats.released == 5);
 }
 
-static void
-what_was_done_through_locks_that_are_freed_counts_on(void **state)
+SENTENCE(what_was_done_through_locks_that_are_freed_counts_on)
 {
-	(void)state;
 	for (unsigned i = 1; i <= 20; i++) {
 		char name[] = {'n', (char)('a' + i % 4), '\0'};
 		leash_lock *brief = leashed_lock(client, name, NULL);
@@ -114,13 +104,11 @@ what_was_done_through_locks_that_are_freed_counts_on(void **state)
 	}
 }
 
-static void
-from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart(void **state)
+SENTENCE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart)
 {
 	leash_client *second = open_client();
 	leash_lock *theirs = leashed_lock(second, "law", NULL);
 
-	(void)state;
 	other.wait_ms = LEASH_FOREVER;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	actor_tell(&other, actor_acquire);
@@ -153,15 +141,13 @@ from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart(void **stat
 	leash_close(second);
 }
 
-static void
-who_gives_up_is_counted_whatever_the_reason(void **state)
+SENTENCE(who_gives_up_is_counted_whatever_the_reason)
 {
 	leash_client *second = open_client();
 	leash_lock *theirs = leashed_lock(second, "law", NULL);
 	leash_lock *lapsing = leashed_lock(client, "lapse", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true));
 	leash_cancel *cancel = NULL;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
 	ask();
@@ -188,12 +174,10 @@ who_gives_up_is_counted_whatever_the_reason(void **state)
 	leash_close(second);
 }
 
-static void
-renewals_are_counted_as_the_server_answers_them_and_losses_as_well(void **state)
+SENTENCE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well)
 {
 	leash_lock *brisk = leashed_lock(client, "brisk", LEASH_LOCK_OPTIONS(.lease_ms = 2000));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(brisk, 0, &err));
 	await_true((ask(), stats.renewed >= 2));
 	place_take_away("brisk");
@@ -211,13 +195,11 @@ acquire_and_end(void *arg)
 	return leash_lock_acquire(mine, 0, NULL) == LEASH_OK ? mine : NULL;
 }
 
-static void
-what_is_abandoned_is_not_released(void **state)
+SENTENCE(what_is_abandoned_is_not_released)
 {
 	leash_lock *last = leashed_lock(client, "last", NULL);
 	pthread_t thread;
 
-	(void)state;
 	pthread_create(&thread, NULL, acquire_and_end, lock);
 	pthread_join(thread, NULL);
 	await_true((ask(), stats.abandoned == 1));
@@ -227,14 +209,12 @@ what_is_abandoned_is_not_released(void **state)
 	await_true((ask(), stats.abandoned == 2));
 }
 
-static void
-what_was_adopted_counts_as_acquired(void **state)
+SENTENCE(what_was_adopted_counts_as_acquired)
 {
 	leash_client *second = open_client();
 	leash_lock *theirs = leashed_lock(second, "law", NULL);
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	leash_lock_token(theirs, token, sizeof token);
 	assert_status(LEASH_OK, leash_lock_adopt(lock, token, &err));
@@ -265,14 +245,12 @@ churn(void *arg)
 	return NULL;
 }
 
-static void
-numbers_never_go_back_while_threads_make_and_free_locks(void **state)
+SENTENCE(numbers_never_go_back_while_threads_make_and_free_locks)
 {
 	pthread_t threads[3];
 	leash_stats before = {.size = sizeof before};
 	unsigned asked = 0;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(threads); i++)
 		pthread_create(&threads[i], NULL, churn, client);
 	do {
@@ -292,13 +270,11 @@ numbers_never_go_back_while_threads_make_and_free_locks(void **state)
 
 /* ---- the connection ---- */
 
-static void
-commands_are_those_that_the_server_got(void **state)
+SENTENCE(commands_are_those_that_the_server_got, .but = PLACE_MANY_SERVERS)
 {
 	struct monitor *monitor = monitor_start(place_at("law"));
 	uint64_t before;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* it has listened, and introduced itself */
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	ask();
@@ -314,15 +290,13 @@ commands_are_those_that_the_server_got(void **state)
 	monitor_stop(monitor);
 }
 
-static void
-a_connection_that_is_lost_is_told_and_counted_when_it_is_back(void **state)
+SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = PLACE_ONE_SOCKET)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
 	leash_lock *theirs = leashed_lock(far, "far", NULL);
 	uint64_t before;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
@@ -344,13 +318,11 @@ a_connection_that_is_lost_is_told_and_counted_when_it_is_back(void **state)
 	proxy_stop(proxy);
 }
 
-static void
-a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead(void **state)
+SENTENCE(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead, .but = PLACE_ONE_SOCKET)
 {
 	struct server *clocked = server_start_clocked(NULL);
 	static const int64_t aheads[] = {3600000, 0, -3600000};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(aheads); i++) {
 		leash_client *there;
 
@@ -380,14 +352,12 @@ ask_in_callback(void *arg, const leash_event *event)
 	noted->status = leash_client_stats(client, &noted->stats, NULL);
 }
 
-static void
-a_callback_may_ask(void **state)
+SENTENCE(a_callback_may_ask)
 {
 	struct noted noted = {.status = -1};
 	leash_lock *lost = leashed_lock(
 		client, "lost", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true, .on_event = ask_in_callback, .event_arg = &noted));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lost, 0, &err));
 	await_true(noted.status != -1);
 	assert_int_equal(noted.status, LEASH_OK);
@@ -396,12 +366,10 @@ a_callback_may_ask(void **state)
 	leash_lock_free(lost);
 }
 
-static void
-a_server_that_stands_still_delays_nobody_who_asks(void **state)
+SENTENCE(a_server_that_stands_still_delays_nobody_who_asks)
 {
 	struct monitor *monitor = monitor_start(place_at("law"));
 
-	(void)state;
 	monitor_mark(monitor);
 	for (int i = 0; i < 100; i++)
 		ask();
@@ -413,8 +381,7 @@ a_server_that_stands_still_delays_nobody_who_asks(void **state)
 	place_resume();
 }
 
-static void
-a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing(void **state)
+SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
 {
 	static const size_t wrong[] = {0, 1, sizeof(size_t), sizeof(size_t) + 7, 65537, SIZE_MAX};
 	size_t shorter = offsetof(leash_stats, released);
@@ -423,7 +390,6 @@ a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing(void **st
 		unsigned char more[8];
 	} longer;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	memset(&stats, 0x5a, sizeof stats);
 	for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -454,13 +420,11 @@ ask_in_child(void *arg)
 	return 0;
 }
 
-static void
-nulls_a_forked_child_and_a_closed_client_are_refused(void **state)
+SENTENCE(nulls_a_forked_child_and_a_closed_client_are_refused)
 {
 	leash_client *second = open_client();
 	leash_lock *theirs = leashed_lock(second, "law", NULL); /* which is what keeps the client to be asked */
 
-	(void)state;
 	stats.size = sizeof stats;
 	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(NULL, &stats, &err));
 	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(client, NULL, &err));
@@ -468,37 +432,4 @@ nulls_a_forked_child_and_a_closed_client_are_refused(void **state)
 	leash_close(second);
 	assert_refused(LEASH_CLOSED, "leash_client_stats", leash_client_stats(second, &stats, &err));
 	leash_lock_free(theirs);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"commands_are_those_that_the_server_got", PLACE_MANY_SERVERS},
-	{"a_connection_that_is_lost_is_told_and_counted_when_it_is_back", PLACE_ONE_SOCKET},
-	{"a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-#define each(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		each(a_client_that_has_done_nothing_has_done_nothing),
-		each(acquires_and_releases_are_counted_but_not_those_that_nest),
-		each(what_was_done_through_locks_that_are_freed_counts_on),
-		each(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart),
-		each(who_gives_up_is_counted_whatever_the_reason),
-		each(renewals_are_counted_as_the_server_answers_them_and_losses_as_well),
-		each(what_is_abandoned_is_not_released),
-		each(what_was_adopted_counts_as_acquired),
-		each(numbers_never_go_back_while_threads_make_and_free_locks),
-		each(commands_are_those_that_the_server_got),
-		each(a_connection_that_is_lost_is_told_and_counted_when_it_is_back),
-		each(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead),
-		each(a_callback_may_ask),
-		each(a_server_that_stands_still_delays_nobody_who_asks),
-		each(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing),
-		each(nulls_a_forked_child_and_a_closed_client_are_refused),
-	};
-
-	return refusal_run_but("stats", tests, COUNT(tests), elsewhere);
 }

@@ -1,22 +1,14 @@
 /* The terms of a hold are those of the handle that got it, and are kept to the end: also by who inherits a place, by
  * what was sent before the grant or is sent again after a silence, and at the close. What ends a hold is told as what
  * it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MS INT64_C(1000000)
 
@@ -123,23 +115,21 @@ inherit_a_place(struct inheritance *x, const leash_lock_options *leaver, const l
 	assert_own_lease(x);
 }
 
-static void
-who_inherits_a_place_gets_the_lease_of_its_own_handle(void **state)
+PLACE(place_open);
+
+SENTENCE(who_inherits_a_place_gets_the_lease_of_its_own_handle, .but = PLACE_NO_QUEUE)
 {
 	struct inheritance x;
 
-	(void)state;
 	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS), LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS));
 	end_inheritance(&x);
 }
 
-static void
-who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own(void **state)
+SENTENCE(who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own, .but = PLACE_NO_QUEUE)
 {
 	struct inheritance x;
 	int64_t got_ns;
 
-	(void)state;
 	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS),
 	                LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS, .no_renew = true));
 	got_ns = x.heir.ended_ns;
@@ -150,24 +140,20 @@ who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own(void **state
 	end_inheritance(&x);
 }
 
-static void
-who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms(void **state)
+SENTENCE(who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms, .but = PLACE_NO_QUEUE)
 {
 	struct inheritance x;
 
-	(void)state;
 	inherit_a_place(&x, LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS),
 	                LEASH_LOCK_OPTIONS(.lease_ms = HOUR_MS, .max_hold_ms = OWN_MS));
 	end_inheritance(&x);
 }
 
 /* The leaver never asked, because its handle waits out the time after the start of the server. */
-static void
-who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms(void **state)
+SENTENCE(who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms)
 {
 	struct inheritance x;
 
-	(void)state;
 	start_inheritance(&x, LEASH_LOCK_OPTIONS(.lease_ms = place_lease_ms(HOUR_MS), .restart_guard_ms = HOUR_MS),
 	                  LEASH_LOCK_OPTIONS(.lease_ms = OWN_MS));
 	actor_tell(&x.leaver, actor_acquire);
@@ -185,8 +171,7 @@ until_when_its_client_counts_as_alive(void)
 	return place_text("word", "ZRANGE leash:{word}:queue 0 0 WITHSCORES");
 }
 
-static void
-a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(void **state)
+SENTENCE(a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms, .but = PLACE_ONE_SOCKET)
 {
 	enum { MOST_MS = 4000 };
 	struct proxy *proxy = proxy_start(server_socket(deployment_server(place)));
@@ -200,7 +185,6 @@ a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(vo
 	uint64_t sent;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	actor_start(&waiter);
 	actor_tell(&waiter, actor_acquire);
@@ -236,8 +220,7 @@ a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms(vo
 	proxy_stop(proxy);
 }
 
-static void
-an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms(void **state)
+SENTENCE(an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms, .but = PLACE_ONE_SOCKET)
 {
 	enum { PATIENCE_MS = 1500, MOST_MS = 30000 };
 	struct proxy *proxy = proxy_start(server_socket(deployment_server(place)));
@@ -247,7 +230,6 @@ an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms(void **state)
 	int64_t latest_ns, left_ms, now;
 	size_t accepted;
 
-	(void)state;
 	holder.ctx = &left_ms;
 	actor_start(&holder);
 	assert_done(LEASH_OK, &holder, actor_acquire);
@@ -288,8 +270,7 @@ note_why(void *arg, const leash_event *event)
 	told->lost = true;
 }
 
-static void
-a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms(void **state)
+SENTENCE(a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms)
 {
 	struct told told = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 200));
@@ -298,7 +279,6 @@ a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms(void
 	                                                   .event_arg = &told));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	/* its end is nearer than another whole lease, and yet not what ends it */
 	place_pause();
@@ -311,13 +291,11 @@ a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms(void
 	leash_close(client);
 }
 
-static void
-the_end_of_max_hold_ms_is_told_by_its_name(void **state)
+SENTENCE(the_end_of_max_hold_ms_is_told_by_its_name)
 {
 	/* renewed up to its end, and cut to it from the start */
 	static const int64_t lease_ms[] = {2000, 60000}, most_ms[] = {3500, 700};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct told told = {0};
 		leash_client *client = place_client(NULL);
@@ -347,14 +325,12 @@ close_client(struct actor *a)
 	a->status = LEASH_OK;
 }
 
-static void
-an_extend_that_is_under_way_at_the_close_says_closed(void **state)
+SENTENCE(an_extend_that_is_under_way_at_the_close_says_closed)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 30000));
 	struct actor holder = {.lock = leashed_lock(client, "closed", NULL)},
 		closer = {.lock = leashed_lock(client, "closed", NULL), .ctx = client};
 
-	(void)state;
 	actor_start(&holder);
 	actor_start(&closer);
 	assert_done(LEASH_OK, &holder, actor_acquire);
@@ -414,8 +390,7 @@ fork_a_child(void *arg, const leash_event *event)
 	birth->over = true;
 }
 
-static void
-a_child_that_was_forked_in_a_callback_is_in_no_callback(void **state)
+SENTENCE(a_child_that_was_forked_in_a_callback_is_in_no_callback)
 {
 	struct birth birth = {.parent = LEASH_OK};
 	leash_client *client = place_client(NULL);
@@ -423,37 +398,10 @@ a_child_that_was_forked_in_a_callback_is_in_no_callback(void **state)
 		leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_free(lock); /* abandoned: that is an event */
 	await_true(birth.over);
 	assert_int_equal(birth.parent, LEASH_IN_CALLBACK);
 	assert_int_equal(birth.status, 0);
 	leash_close(client);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"who_inherits_a_place", PLACE_NO_QUEUE},
-	{"a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms", PLACE_ONE_SOCKET},
-	{"an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms", PLACE_ONE_SOCKET},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_inherits_a_place_gets_the_lease_of_its_own_handle),
-		cmocka_unit_test(who_inherits_a_place_and_wants_no_renewal_gets_one_lease_of_its_own),
-		cmocka_unit_test(who_inherits_a_place_holds_no_longer_than_its_own_max_hold_ms),
-		cmocka_unit_test(who_inherits_what_was_not_asked_for_yet_asks_on_its_own_terms),
-		cmocka_unit_test(a_word_that_was_under_way_at_the_grant_does_not_carry_a_hold_past_max_hold_ms),
-		cmocka_unit_test(an_extend_that_is_sent_again_does_not_reach_past_max_hold_ms),
-		cmocka_unit_test(a_lease_that_ran_out_because_the_server_was_away_is_not_told_as_max_hold_ms),
-		cmocka_unit_test(the_end_of_max_hold_ms_is_told_by_its_name),
-		cmocka_unit_test(an_extend_that_is_under_way_at_the_close_says_closed),
-		cmocka_unit_test(a_child_that_was_forked_in_a_callback_is_in_no_callback),
-	};
-
-	return place_run("terms", tests, sizeof tests / sizeof *tests, elsewhere, NULL, NULL);
 }

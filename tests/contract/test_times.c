@@ -1,23 +1,22 @@
 /* Times: leases and waits at and beyond their limits, and extensions, which never cost what is left of a lease. */
 #include "tests/contract/refusal.h"
 
-#include "tests/support/await.h"
 #include "tests/support/monitor.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 static const int64_t no_lease[] = {99, 1, -1, -100, 86400001, INT64_MAX, INT64_MIN, INT64_MAX / 1000000, INT32_MIN};
 
 enum { NO_LEASES = sizeof no_lease / sizeof *no_lease };
 
-static void
-leases_out_of_range_are_refused_wherever_they_are_given(void **state)
+PLACE(refusal_open);
+
+SENTENCE(leases_out_of_range_are_refused_wherever_they_are_given)
 {
 	leash_client *client = open_client(), *none;
 	leash_lock *lock = leashed_lock(client, "range", NULL), *no_lock;
 
-	(void)state;
 	for (int i = 0; i < NO_LEASES; i++) {
 		int64_t ms = no_lease[i];
 
@@ -61,8 +60,7 @@ keep(leash_lock *lock, int64_t lease_ms)
 	}
 }
 
-static void
-a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease(void **state)
+SENTENCE(a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease)
 {
 	static const struct {
 		int64_t option_ms, lease_ms, kept_ms;
@@ -70,7 +68,6 @@ a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease(void **st
 	static const int64_t none[] = {-1, 1, 999, 86400001};
 	leash_client *client;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
 		assert_refused(LEASH_INVALID, "fence_ttl_ms", leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .fence_ttl_ms = none[i]), &err));
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -88,13 +85,11 @@ a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease(void **st
 	}
 }
 
-static void
-a_fence_stays_for_as_long_as_the_lock_is_held(void **state)
+SENTENCE(a_fence_stays_for_as_long_as_the_lock_is_held)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 400, .fence_ttl_ms = 1000));
 	leash_lock *lock = leashed_lock(client, "stays", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
 	for (int i = 0; i < 6; i++)
 		keep(lock, 400);
@@ -104,12 +99,10 @@ a_fence_stays_for_as_long_as_the_lock_is_held(void **state)
 	leash_close(client);
 }
 
-static void
-the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given(void **state)
+SENTENCE(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given)
 {
 	const int64_t longest = place_lease_ms(86400000), ends[] = {100, longest};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = ends[i]));
 		leash_client *other = open_client();
@@ -148,15 +141,13 @@ the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given(void **stat
 	}
 }
 
-static void
-negative_waits_are_refused_and_huge_ones_are_waits(void **state)
+SENTENCE(negative_waits_are_refused_and_huge_ones_are_waits)
 {
 	static const int64_t negative[] = {-1, -2, -1000, INT32_MIN, INT64_MIN + 1};
 	static const int64_t huge[] = {INT32_MAX, INT64_MAX / 1000000, INT64_MAX / 1000000 + 1, INT64_MAX - 1, INT64_MAX, LEASH_FOREVER};
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *held = leashed_lock(client, "wait", NULL), *wanted = leashed_lock(other, "wait", NULL);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof negative / sizeof *negative; i++) {
 		assert_refused(LEASH_INVALID, "wait_ms", leash_lock_acquire(wanted, negative[i], &err));
 		assert_refused(LEASH_INVALID, "wait_ms", leash_lock_acquire_with(wanted, LEASH_ACQUIRE(.wait_ms = negative[i]), &err));
@@ -194,8 +185,7 @@ count_at(struct monitor *const *monitors, size_t (*count)(struct monitor *, cons
 	return n;
 }
 
-static void
-no_expiry_of_zero_or_less_is_ever_sent(void **state)
+SENTENCE(no_expiry_of_zero_or_less_is_ever_sent)
 {
 	static const char *const keys[] = {"", ":fence", ":queue"}, *const bad[] = {"0\"", "-"}, *const used[] = {"brief", "capped", "hung", "wanted"};
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 100)), *other = open_client();
@@ -205,7 +195,6 @@ no_expiry_of_zero_or_less_is_ever_sent(void **state)
 	leash_lock *held = leashed_lock(client, "wanted", LEASH_LOCK_OPTIONS(.no_renew = true)), *wanted = leashed_lock(other, "wanted", NULL);
 	struct monitor *monitors[MONITORS] = {NULL};
 
-	(void)state;
 	for (size_t i = 0; deployment_master(place, i) != NULL; i++)
 		monitors[i] = monitor_start(deployment_master(place, i));
 	for (int i = 0; i < 3; i++) {
@@ -250,14 +239,12 @@ no_expiry_of_zero_or_less_is_ever_sent(void **state)
 	leash_close(other);
 }
 
-static void
-extending_by_less_than_the_lease_puts_no_renewal_off(void **state)
+SENTENCE(extending_by_less_than_the_lease_puts_no_renewal_off)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 900));
 	leash_lock *lock = leashed_lock(client, "extended", NULL);
 	int64_t end;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	end = await_now_ns() + 3 * INT64_C(1000000000);
 	while (await_now_ns() < end) {
@@ -284,12 +271,10 @@ hold_until_wanted(void *arg)
 	return NULL;
 }
 
-static void
-extending_right_after_a_grant_does_not_cost_the_rest_of_the_lease(void **state)
+SENTENCE(extending_right_after_a_grant_does_not_cost_the_rest_of_the_lease, .but = PLACE_NO_QUEUE)
 {
 	leash_client *client = open_client(), *other = open_client();
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		leash_lock *held = leashed_lock(other, "granted", NULL);
 		leash_lock *lock = leashed_lock(client, "granted", LEASH_LOCK_OPTIONS(.lease_ms = 20000, .no_renew = i == 1));
@@ -326,15 +311,13 @@ wait_in_vain(void *arg)
 	return NULL;
 }
 
-static void
-max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread(void **state)
+SENTENCE(max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread, .but = PLACE_NO_QUEUE)
 {
 	leash_client *client = open_client(), *other = open_client();
 	leash_lock *held = leashed_lock(other, "granted", NULL), *first = leashed_lock(client, "granted", LEASH_LOCK_OPTIONS(.lease_ms = 60000));
 	leash_lock *lock = leashed_lock(client, "granted", LEASH_LOCK_OPTIONS(.lease_ms = 60000, .max_hold_ms = 400));
 	struct waiting w = {.lock = held}, vain = {.lock = first, .wait_ms = 500};
 
-	(void)state;
 	holder_of_granted = &w;
 	assert_int_equal(pthread_create(&w.thread, NULL, hold_until_wanted, &w), 0);
 	await_true(w.acquired);
@@ -353,28 +336,4 @@ max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread(void **stat
 	leash_lock_free(lock);
 	leash_close(client);
 	leash_close(other);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"extending_right_after_a_grant_does_not_cost_the_rest_of_the_lease", PLACE_NO_QUEUE},
-	{"max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leases_out_of_range_are_refused_wherever_they_are_given),
-		cmocka_unit_test(a_fence_is_kept_for_an_hour_or_as_long_as_the_client_says_or_the_lease),
-		cmocka_unit_test(a_fence_stays_for_as_long_as_the_lock_is_held),
-		cmocka_unit_test(the_shortest_and_the_longest_lease_are_taken_wherever_they_are_given),
-		cmocka_unit_test(negative_waits_are_refused_and_huge_ones_are_waits),
-		cmocka_unit_test(no_expiry_of_zero_or_less_is_ever_sent),
-		cmocka_unit_test(extending_by_less_than_the_lease_puts_no_renewal_off),
-		cmocka_unit_test(extending_right_after_a_grant_does_not_cost_the_rest_of_the_lease),
-		cmocka_unit_test(max_hold_ms_holds_for_one_who_takes_over_the_place_of_another_thread),
-	};
-
-	return refusal_run_but("times", tests, sizeof tests / sizeof *tests, elsewhere);
 }

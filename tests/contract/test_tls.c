@@ -1,26 +1,17 @@
 /* Locks at a server that speaks TLS, where that makes a difference: who is refused and how promptly, what outlives a restart, a fork, new
  * certificates. The laws of locks themselves are tested there by test_laws_tls. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <leash.h>
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -41,8 +32,7 @@ check_open(const char *uri, leash_status status, const char *part)
 		fail_msg("\"%s\" says nothing of \"%s\"", err.text, part);
 }
 
-static void
-a_server_that_is_not_the_one_is_refused_at_open(void **state)
+SENTENCE(a_server_that_is_not_the_one_is_refused_at_open)
 {
 	static const struct {
 		enum certs_of whose;
@@ -53,7 +43,6 @@ a_server_that_is_not_the_one_is_refused_at_open(void **state)
 		{ CERTS_EXPIRED, "certificate has expired" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct server *s = server_start_tls(wrong[i].whose, false, NULL);
 
@@ -62,13 +51,11 @@ a_server_that_is_not_the_one_is_refused_at_open(void **state)
 	}
 }
 
-static void
-a_plain_server_is_refused_at_open(void **state)
+SENTENCE(a_plain_server_is_refused_at_open)
 {
 	struct server *s = server_start_tcp(NULL);
 	char uri[512];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=4000&%s", server_port(s), certs_query());
 	check_open(uri, LEASH_PROTOCOL, "does not speak TLS: write redis:// for it");
 	assert_int_equal(server_integer(s, "DBSIZE"), 0);
@@ -104,14 +91,12 @@ look_for_nobody(const char *uri)
 	return 0;
 }
 
-static void
-a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_authority_from_its_environment(void **state)
+SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_authority_from_its_environment)
 {
 	struct server *s;
 	leash_client *client;
 	char uri[64];
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("only root can start a program as another user\n");
 		skip();
@@ -170,8 +155,7 @@ work(void *arg)
 	return NULL;
 }
 
-static void
-threads_of_two_clients_take_turns(void **state)
+SENTENCE(threads_of_two_clients_take_turns)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	leash_client *client[CLIENTS];
@@ -179,7 +163,6 @@ threads_of_two_clients_take_turns(void **state)
 	atomic_int inside = 0;
 	uint64_t last = 0;
 
-	(void)state;
 	for (int i = 0; i < CLIENTS; i++)
 		client[i] = leashed_open(server_uri_tls(s), NULL);
 	for (int i = 0; i < CLIENTS * THREADS; i++) {
@@ -195,14 +178,12 @@ threads_of_two_clients_take_turns(void **state)
 	server_stop(s);
 }
 
-static void
-a_hold_is_renewed_and_outlives_a_restart_with_data(void **state)
+SENTENCE(a_hold_is_renewed_and_outlives_a_restart_with_data)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
 	leash_client *client = leashed_open(server_uri_tls(s), LEASH_OPTIONS(.lease_ms = 3000));
 	leash_lock *lock = leashed_lock(client, "kept", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	await_ms(1500);
 	assert_true(leash_lock_remaining_ms(lock) > 1700); /* renewed after a third */
@@ -232,13 +213,11 @@ try_in_child(void *arg)
 	return 0;
 }
 
-static void
-a_forked_child_opens_its_own_and_leaves_its_parents_alone(void **state)
+SENTENCE(a_forked_child_opens_its_own_and_leaves_its_parents_alone)
 {
 	struct server *s;
 	leash_client *client;
 
-	(void)state;
 	if (UNDER_TSAN) /* which ends a child that starts threads */
 		skip();
 	s = server_start_tls(CERTS_SERVER, false, NULL);
@@ -272,8 +251,7 @@ copy_file(const char *from, const char *to)
 }
 
 /* It would not get right by waiting, so who asks is told, whatever the time that was given. */
-static void
-a_wait_ends_when_the_server_is_no_longer_the_one(void **state)
+SENTENCE(a_wait_ends_when_the_server_is_no_longer_the_one)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	leash_client *client = leashed_open(server_uri_tls(s), NULL);
@@ -281,7 +259,6 @@ a_wait_ends_when_the_server_is_no_longer_the_one(void **state)
 	char cert[256], key[256];
 	int64_t began;
 
-	(void)state;
 	/* it reads them when it is started */
 	snprintf(cert, sizeof cert, "%s/good.crt", server_folder(s));
 	snprintf(key, sizeof key, "%s/good.key", server_folder(s));
@@ -308,20 +285,10 @@ a_wait_ends_when_the_server_is_no_longer_the_one(void **state)
 	server_stop(s);
 }
 
-int
-main(int argc, char **argv)
+static int
+be_nobody(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_server_that_is_not_the_one_is_refused_at_open),
-		cmocka_unit_test(a_plain_server_is_refused_at_open),
-		cmocka_unit_test(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_authority_from_its_environment),
-		cmocka_unit_test(threads_of_two_clients_take_turns),
-		cmocka_unit_test(a_hold_is_renewed_and_outlives_a_restart_with_data),
-		cmocka_unit_test(a_forked_child_opens_its_own_and_leaves_its_parents_alone),
-		cmocka_unit_test(a_wait_ends_when_the_server_is_no_longer_the_one),
-	};
-
-	if (argc == 3 && strcmp(argv[1], FOR_NOBODY) == 0)
-		return look_for_nobody(argv[2]);
-	return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+	return argc == 3 && strcmp(argv[1], FOR_NOBODY) == 0 ? look_for_nobody(argv[2]) : GO_ON;
 }
+
+PRELUDE(be_nobody);

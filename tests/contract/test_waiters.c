@@ -1,45 +1,33 @@
 /* Who waits: leash_lock_waiters() tells of each place in the queue, first comes first, whatever the server says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static leash_client *client;
 static leash_lock *lock;
 static leash_error err;
 
-static int
-open_one(void **state)
+static void
+open_one(void)
 {
-	(void)state;
 	place_flush();
 	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
 	lock = leashed_lock(client, "wanted", NULL);
-	return 0;
 }
 
-static int
-close_one(void **state)
+static void
+close_one(void)
 {
-	(void)state;
 	leash_lock_free(lock);
 	leash_close(client);
-	return 0;
 }
 
-#define in_place(test) cmocka_unit_test_setup_teardown(test, open_one, close_one)
+FIXTURE(open_one, close_one);
+PLACE(place_open);
 
 struct seen {
 	size_t count, most, unknown;
@@ -92,15 +80,13 @@ wait_for_it(void *arg)
 	return NULL;
 }
 
-static void
-who_waits_is_told_in_order_with_all_that_is_known(void **state)
+SENTENCE(who_waits_is_told_in_order_with_all_that_is_known, .but = PLACE_NO_QUEUE)
 {
 	enum { WAITERS = 4 };
 	struct waiter w[WAITERS];
 	struct seen seen = {0};
 	void *served;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
 	assert_int_equal(seen.count, 0);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -175,8 +161,7 @@ join_as_replica(struct server *server)
 
 /* A master that was replaced while it stood still passes on what its successor has published meanwhile, also for clients that were counted
  * as not hearing, and passed over. Here somebody has the lock, and who waits hears that it got it. */
-static void
-what_a_replaced_master_passes_on_gives_nobody_the_lock(void **state)
+SENTENCE(what_a_replaced_master_passes_on_gives_nobody_the_lock, .but = PLACE_NO_QUEUE)
 {
 	leash_stats stats = {.size = sizeof stats};
 	char channel[128], message[200];
@@ -188,7 +173,6 @@ what_a_replaced_master_passes_on_gives_nobody_the_lock(void **state)
 	uint64_t sent;
 	void *served;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	w.client = place_client(NULL);
 	w.lock = leashed_lock(w.client, "wanted", NULL);
@@ -211,12 +195,10 @@ what_a_replaced_master_passes_on_gives_nobody_the_lock(void **state)
 	redisFree(replica);
 }
 
-static void
-a_long_queue_is_told_whole(void **state)
+SENTENCE(a_long_queue_is_told_whole, .but = PLACE_NO_QUEUE)
 {
 	static const long long lengths[] = {1, 63, 64, 65, 199, 200, 201, 400, 12345};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		struct seen seen = {0};
 
@@ -241,19 +223,16 @@ let_them_go(void *arg, const leash_waiter_info *waiter)
 	return see(arg, waiter);
 }
 
-static void
-nobody_is_passed_over_who_moves_up_meanwhile(void **state)
+SENTENCE(nobody_is_passed_over_who_moves_up_meanwhile, .but = PLACE_NO_QUEUE)
 {
 	struct seen seen = {0};
 
-	(void)state;
 	make_places(1000);
 	assert_status(LEASH_OK, leash_lock_waiters(lock, let_them_go, &seen, &err));
 	assert_int_equal(seen.count, 1000);
 }
 
-static void
-a_queue_that_is_none_is_a_mismatch(void **state)
+SENTENCE(a_queue_that_is_none_is_a_mismatch, .but = PLACE_NO_QUEUE)
 {
 	static const char *const queues[] = {
 		"SET %s x", "HSET %s a b", "ZADD %s 5 x", "ZADD %s 5 0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1",
@@ -262,7 +241,6 @@ a_queue_that_is_none_is_a_mismatch(void **state)
 	};
 	struct seen seen = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof queues / sizeof *queues; i++) {
 		place_say("leash:{wanted}", "DEL leash:{wanted}:queue");
 		place_say("leash:{wanted}", queues[i], "leash:{wanted}:queue");
@@ -280,12 +258,10 @@ close_it(void *arg, const leash_waiter_info *waiter)
 	return true;
 }
 
-static void
-a_client_that_is_closed_meanwhile_ends_it(void **state)
+SENTENCE(a_client_that_is_closed_meanwhile_ends_it, .but = PLACE_NO_QUEUE)
 {
 	leash_client *kept = client;
 
-	(void)state;
 	make_places(1000);
 	client = place_client(LEASH_OPTIONS(.timeout_ms = 20000));
 	{
@@ -305,13 +281,11 @@ pause_server(void *arg, const leash_waiter_info *waiter)
 	return true;
 }
 
-static void
-a_server_that_stands_still_meanwhile_is_unavailable(void **state)
+SENTENCE(a_server_that_stands_still_meanwhile_is_unavailable, .but = PLACE_NO_QUEUE)
 {
 	leash_client *impatient = place_client(LEASH_OPTIONS(.timeout_ms = 300));
 	leash_lock *theirs = leashed_lock(impatient, "wanted", NULL);
 
-	(void)state;
 	make_places(1000);
 	assert_status(LEASH_UNAVAILABLE, leash_lock_waiters(theirs, pause_server, NULL, &err));
 	assert_non_null(strstr(err.text, "lock 'wanted'"));
@@ -320,12 +294,10 @@ a_server_that_stands_still_meanwhile_is_unavailable(void **state)
 	leash_close(impatient);
 }
 
-static void
-what_is_not_asked_properly_or_not_permitted_is_refused(void **state)
+SENTENCE(what_is_not_asked_properly_or_not_permitted_is_refused, .but = PLACE_NO_QUEUE)
 {
 	struct seen seen = {0};
 
-	(void)state;
 	assert_status(LEASH_INVALID, leash_lock_waiters(NULL, see, &seen, &err));
 	assert_status(LEASH_INVALID, leash_lock_waiters(lock, NULL, &seen, &err));
 	place_say_all("ACL SETUSER %s -zrangebyscore", place_user());
@@ -334,12 +306,10 @@ what_is_not_asked_properly_or_not_permitted_is_refused(void **state)
 	assert_non_null(strstr(err.text, "ZRANGEBYSCORE is not permitted"));
 }
 
-static void
-where_there_is_no_queue_that_is_said(void **state)
+SENTENCE(where_there_is_no_queue_that_is_said)
 {
 	struct seen seen = {0};
 
-	(void)state;
 	assert_status(place_is(PLACE_NO_QUEUE) ? LEASH_UNSUPPORTED : LEASH_OK, leash_lock_waiters(lock, see, &seen, &err));
 	assert_true(!place_is(PLACE_NO_QUEUE) || strstr(err.text, "lock 'wanted': a quorum has no queue") != NULL);
 	assert_int_equal(seen.count, 0);
@@ -354,10 +324,8 @@ ask_in_child(void *arg)
 	return leash_lock_waiters(lock, see, &seen, NULL) == LEASH_FORKED ? 0 : 1;
 }
 
-static void
-a_forked_child_is_told_so(void **state)
+SENTENCE(a_forked_child_is_told_so)
 {
-	(void)state;
 	child_wait(child_run(ask_in_child, NULL));
 }
 
@@ -371,7 +339,7 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 	return fake_say(out, size, "%s", (const char *)ctx);
 }
 
-#define PLACE "$43\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 3000\r\n"
+#define A_PLACE "$43\r\n0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1 3000\r\n"
 
 /* The same 200 places again and again. */
 static size_t
@@ -384,20 +352,18 @@ repeat(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 		return FAKE_DEFAULT;
 	n = fake_say(out, size, "*400\r\n");
 	for (int i = 0; i < 200; i++)
-		n += fake_say(out + n, size - n, PLACE "$16\r\n%d\r\n", 1700000000 + i);
+		n += fake_say(out + n, size - n, A_PLACE "$16\r\n%d\r\n", 1700000000 + i);
 	return n;
 }
 
-static void
-what_no_server_would_say_is_a_protocol_error(void **state)
+SENTENCE(what_no_server_would_say_is_a_protocol_error, BETWEEN(NULL, NULL), .but = PLACE_ONE_SOCKET)
 {
 	static const char *const answers[] = {
-		"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*1\r\n" PLACE, "*2\r\n" PLACE ":5\r\n",
-		"*2\r\n:5\r\n$1\r\n5\r\n", "*2\r\n" PLACE "$1\r\n0\r\n", "-WHAT is that\r\n",
-		"*2\r\n" PLACE "*1\r\n$1\r\n5\r\n", "*4\r\n" PLACE "$1\r\n5\r\n" PLACE "$1\r\n4\r\n",
+		"+OK\r\n", ":1\r\n", "$-1\r\n", "*-1\r\n", "*1\r\n" A_PLACE, "*2\r\n" A_PLACE ":5\r\n",
+		"*2\r\n:5\r\n$1\r\n5\r\n", "*2\r\n" A_PLACE "$1\r\n0\r\n", "-WHAT is that\r\n",
+		"*2\r\n" A_PLACE "*1\r\n$1\r\n5\r\n", "*4\r\n" A_PLACE "$1\r\n5\r\n" A_PLACE "$1\r\n4\r\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i <= sizeof answers / sizeof *answers; i++) {
 		bool last = i == sizeof answers / sizeof *answers;
 		struct fake *fake = last ? fake_start(repeat, NULL) : fake_start(lie, (void *)(uintptr_t)answers[i]);
@@ -412,32 +378,4 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 		leash_close(c);
 		fake_stop(fake);
 	}
-}
-
-static const struct place_exception elsewhere[] = {
-	{"what_no_server_would_say_is_a_protocol_error", PLACE_ONE_SOCKET},
-	{"where_there_is_no_queue_that_is_said", 0},
-	{"a_forked_child_is_told_so", 0},
-	{"", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		in_place(who_waits_is_told_in_order_with_all_that_is_known),
-		in_place(what_a_replaced_master_passes_on_gives_nobody_the_lock),
-		in_place(a_long_queue_is_told_whole),
-		in_place(nobody_is_passed_over_who_moves_up_meanwhile),
-		in_place(a_queue_that_is_none_is_a_mismatch),
-		in_place(a_client_that_is_closed_meanwhile_ends_it),
-		in_place(a_server_that_stands_still_meanwhile_is_unavailable),
-		in_place(what_is_not_asked_properly_or_not_permitted_is_refused),
-		in_place(where_there_is_no_queue_that_is_said),
-		in_place(a_forked_child_is_told_so),
-		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
-	};
-
-	return place_run("waiters", tests, sizeof tests / sizeof *tests, elsewhere, NULL, NULL);
 }

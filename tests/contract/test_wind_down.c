@@ -11,22 +11,14 @@
  *
  * In a quorum nobody's turn is promised: whoever is always there, while it holds or asks, can keep another process from its chance for
  * long. So there they rest between their turns, and there are fewer rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum {
 	FEW_PROCESSES = 3, FEW_THREADS = 3,
@@ -349,64 +341,34 @@ wind_down(enum kind kind, int64_t hold_ms)
 	fflush(stdout);
 }
 
-static void
-the_last_of_plain_contenders_gets_the_lock(void **state)
+PLACE(place_open);
+
+SENTENCE(the_last_of_plain_contenders_gets_the_lock)
 {
-	(void)state;
 	wind_down(PLAIN, 0);
 }
 
-static void
-the_last_of_plain_contenders_that_hold_on_gets_the_lock(void **state)
+SENTENCE(the_last_of_plain_contenders_that_hold_on_gets_the_lock)
 {
-	(void)state;
 	wind_down(PLAIN, 1);
 }
 
-static void
-the_last_of_fair_contenders_gets_the_lock(void **state)
+SENTENCE(the_last_of_fair_contenders_gets_the_lock, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	wind_down(FAIR, 0);
 }
 
-static void
-the_last_of_fair_contenders_that_hold_on_gets_the_lock(void **state)
+SENTENCE(the_last_of_fair_contenders_that_hold_on_gets_the_lock, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	wind_down(FAIR, 1);
 }
 
-static void
-the_last_of_plain_and_fair_contenders_gets_the_lock(void **state)
+SENTENCE(the_last_of_plain_and_fair_contenders_gets_the_lock, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	wind_down(MIXED, 0);
 }
 
-static void
-the_last_of_plain_and_fair_contenders_that_hold_on_gets_the_lock(void **state)
+SENTENCE(the_last_of_plain_and_fair_contenders_that_hold_on_gets_the_lock, .but = PLACE_NO_QUEUE)
 {
-	(void)state;
 	wind_down(MIXED, 1);
-}
-
-static const struct place_exception elsewhere[] = {
-	{"fair_contenders", PLACE_NO_QUEUE},
-	{NULL, 0},
-};
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_of_plain_contenders_gets_the_lock),
-		cmocka_unit_test(the_last_of_plain_contenders_that_hold_on_gets_the_lock),
-		cmocka_unit_test(the_last_of_fair_contenders_gets_the_lock),
-		cmocka_unit_test(the_last_of_fair_contenders_that_hold_on_gets_the_lock),
-		cmocka_unit_test(the_last_of_plain_and_fair_contenders_gets_the_lock),
-		cmocka_unit_test(the_last_of_plain_and_fair_contenders_that_hold_on_gets_the_lock),
-	};
-
-	return place_run("wind_down", tests, sizeof tests / sizeof *tests, elsewhere, NULL, NULL);
 }

@@ -30,4 +30,4 @@ check_PROGRAMS += tests/core/mutated
 tests_core_mutated_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_mutated_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS
 tests_core_mutated_LDFLAGS = $(world_ldflags)
-tests_core_mutated_LDADD = lib/libleash-mutations.la $(CMOCKA_LIBS)
+tests_core_mutated_LDADD = tests/support/libsupport.la lib/libleash-mutations.la $(CMOCKA_LIBS)

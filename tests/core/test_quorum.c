@@ -3,15 +3,17 @@
 
 #include "lease/host.h"
 #include "tests/core/wire.h"
+#include "tests/support/test.h"
 
-static int
-begin(void **state)
+static void
+begin(void)
 {
-	int result = world_begin(state);
-
+	world_uri = "redis+quorum://a,b,c";
+	world_begin();
 	ann->terms.restart_guard_ms = bob->terms.restart_guard_ms = 30000;
-	return result;
 }
+
+FIXTURE(begin, world_end);
 
 static void
 says(char server, enum answer what)
@@ -31,10 +33,8 @@ hold(struct person *person)
 	world_sent();
 }
 
-static void
-what_two_of_three_grant_is_held(void **state)
+SENTENCE(what_two_of_three_grant_is_held)
 {
-	(void)state;
 	acquire(ann, 10000);
 	expect_sent("vote 1 at a, vote 1 at b, vote 1 at c");
 	says('b', HELD);
@@ -44,10 +44,8 @@ what_two_of_three_grant_is_held(void **state)
 	expect_left(ann, 29698);
 }
 
-static void
-a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_new_token(void **state)
+SENTENCE(a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_new_token)
 {
-	(void)state;
 	acquire(ann, 10000);
 	says('b', TAKEN);
 	says('c', TAKEN);
@@ -58,10 +56,8 @@ a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_ne
 	expect_sent("vote 2 at a, vote 2 at b, vote 2 at c");
 }
 
-static void
-a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease(void **state)
+SENTENCE(a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease)
 {
-	(void)state;
 	wire_refuses = 1000;
 	acquire(ann, 1000);
 	wire_refuses = 0;
@@ -75,10 +71,8 @@ a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease(void **st
 	assert_true(lsh_list_empty(&world_resource()->leases));
 }
 
-static void
-a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held(void **state)
+SENTENCE(a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held)
 {
-	(void)state;
 	acquire(ann, 10000);
 	on('a');
 	answer_ahead(7);
@@ -89,10 +83,8 @@ a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held(void **
 	expect_end(ann, LEASH_OK);
 }
 
-static void
-a_renewal_counts_when_two_of_three_have_answered(void **state)
+SENTENCE(a_renewal_counts_when_two_of_three_have_answered)
 {
-	(void)state;
 	hold(ann);
 	pass(10000);
 	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
@@ -102,10 +94,8 @@ a_renewal_counts_when_two_of_three_have_answered(void **state)
 	expect_left(ann, 29698);
 }
 
-static void
-a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing(void **state)
+SENTENCE(a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing)
 {
-	(void)state;
 	hold(ann);
 	pass(10000);
 	says('c', GONE);
@@ -113,10 +103,8 @@ a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing(void **state)
 	expect_told("ann JEOPARDY");
 }
 
-static void
-what_two_servers_do_not_have_any_more_is_lost(void **state)
+SENTENCE(what_two_servers_do_not_have_any_more_is_lost)
 {
-	(void)state;
 	hold(ann);
 	pass(10000);
 	says('a', GONE);
@@ -125,10 +113,8 @@ what_two_servers_do_not_have_any_more_is_lost(void **state)
 	expect_told("ann JEOPARDY, ann LOST");
 }
 
-static void
-a_release_is_one_when_two_have_answered(void **state)
+SENTENCE(a_release_is_one_when_two_have_answered)
 {
-	(void)state;
 	hold(ann);
 	release(ann);
 	expect_sent("release 1 at a with source, release 1 at b with source, release 1 at c with source");
@@ -150,14 +136,12 @@ move_while_due(struct lsh_vote *v, struct lsh_host *from)
 }
 
 /* A host's thread that stopped at a vote which has moved was kicked by nobody, and the renewals behind it waited. */
-static void
-a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_lent(void **state)
+SENTENCE(a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_lent)
 {
 	struct lsh_resource *r = world_resource();
 	struct lsh_host *a = lsh_host_at(r->backend, 0);
 	struct lsh_saying *lent[LSH_SAYINGS];
 
-	(void)state;
 	hold(ann);
 	for (size_t i = 0; i < LSH_SAYINGS; i++)
 		lent[i] = lsh_saying_borrow(a);
@@ -172,25 +156,4 @@ a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_lent(void 
 	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
 	for (size_t i = 0; i < LSH_SAYINGS; i++)
 		lsh_saying_give_back(lent[i]);
-}
-
-#define VOTED(test) cmocka_unit_test_setup_teardown(test, begin, world_end)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		VOTED(what_two_of_three_grant_is_held),
-		VOTED(a_round_without_a_majority_is_canceled_where_it_has_a_vote_and_the_next_has_a_new_token),
-		VOTED(a_vote_that_waited_for_room_and_comes_behind_its_cancel_keeps_no_lease),
-		VOTED(a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_held),
-		VOTED(a_renewal_counts_when_two_of_three_have_answered),
-		VOTED(a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing),
-		VOTED(what_two_servers_do_not_have_any_more_is_lost),
-		VOTED(a_release_is_one_when_two_have_answered),
-		VOTED(a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_lent),
-	};
-
-	world_uri = "redis+quorum://a,b,c";
-	return cmocka_run_group_tests_name("quorum", tests, NULL, NULL);
 }

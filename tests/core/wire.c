@@ -1,5 +1,6 @@
 /* The scripted world below a call. See wire.h. */
 #include "tests/core/wire.h"
+#include "tests/support/test.h"
 
 #include "base/clock.h"
 #include "base/courier.h"
@@ -7,16 +8,6 @@
 #include "base/thread.h"
 #include "base/token.h"
 #include "redis/node_inside.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct lsh_pipeline {
 	void (*tell)(void *keeper);

@@ -599,8 +599,8 @@ clock_jumped(void *ctx, int64_t by_us)
 	(void)ctx, (void)by_us;
 }
 
-int
-world_begin(void **state)
+void
+world_begin(void)
 {
 	struct lsh_backend_options options = {
 		.uri = &uri, .prefix = "leash", .client_name = "world", .timeout = TIMEOUT_MS * LSH_MS, .lease_ms = LEASE_MS,
@@ -608,7 +608,6 @@ world_begin(void **state)
 	};
 	leash_error err;
 
-	(void)state;
 	lsh_mutation_read();
 	wire_reset();
 	now = BEGINNING;
@@ -626,13 +625,11 @@ world_begin(void **state)
 	assert_int_equal(lsh_uri_parse(&uri, world_uri, &err), LEASH_OK);
 	assert_int_equal(lsh_engine_open(&engine, &options, clock_jumped, NULL, NULL, &err), LEASH_OK);
 	open_lock(false);
-	return 0;
 }
 
-int
-world_end(void **state)
+void
+world_end(void)
 {
-	(void)state;
 	cut();
 	lsh_engine_close(engine);
 	lsh_lock_close(lock);
@@ -644,5 +641,4 @@ world_end(void **state)
 		assert_false(people[i].is_busy);
 		assert_int_equal(people[i].owner.holds, 0);
 	}
-	return 0;
 }

@@ -20,17 +20,11 @@
 #ifndef LEASH_TEST_CORE_WORLD_H
 #define LEASH_TEST_CORE_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "core/op.h"
 #include "base/thread.h"
 #include "base/park.h"
 
-#include <stdbool.h>
+#include "tests/support/test.h"
 
 /* An owner with an operation. The front only records. */
 struct person {
@@ -45,13 +39,11 @@ struct person {
 
 extern struct person *const ann, *const bob;
 
-extern const char *world_uri; /* for main to set, if it is another one than redis://world */
+extern const char *world_uri; /* for a fixture to set before world_begin(), if it is another one than redis://world */
 
 /* Around each test. At the end the client is closed while the server cannot be reached. */
-int world_begin(void **state);
-int world_end(void **state);
-
-#define SENTENCE(test) cmocka_unit_test_setup_teardown(test, world_begin, world_end)
+void world_begin(void);
+void world_end(void);
 
 /* ---- what people do ---- */
 

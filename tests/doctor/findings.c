@@ -173,18 +173,14 @@ check_nothing_is_left(struct server *in)
 	assert_string_equal(server_text(in, "KEYS *"), "");
 }
 
-int
-start_server(void **state)
+void
+start_server(void)
 {
-	(void)state;
 	server = SERVER("--appendonly", "yes");
-	return 0;
 }
 
-int
-stop_server(void **state)
+void
+stop_server(void)
 {
-	(void)state;
 	server_stop(server);
-	return 0;
 }

@@ -2,17 +2,10 @@
 #ifndef LEASH_TEST_FINDINGS_H
 #define LEASH_TEST_FINDINGS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/leashed.h"
+#include "tests/support/test.h"
 #include "tools/doctor/checks.h"
 #include "tools/doctor/doctor.h"
-
-#include <stdbool.h>
 
 /* For one answer: servers here answer at once, however long this machine may stand still. */
 enum { PATIENCE_MS = 60000 };
@@ -52,8 +45,8 @@ void show_all(void);
 #define SERVER(...) server_start((const char *const[]){__VA_ARGS__, NULL})
 
 extern struct server *server; /* of all tests, with an append-only file */
-int start_server(void **state);
-int stop_server(void **state);
+void start_server(void);
+void stop_server(void);
 
 void ask(struct server *of, const char *command);
 

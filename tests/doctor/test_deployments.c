@@ -2,17 +2,12 @@
  * wrong with one is told of that one; and nothing is left at any. */
 #include "tests/doctor/findings.h"
 
-#include "tests/support/await.h"
 #include "tests/support/counted.h"
 #include "tests/support/deployment.h"
-#include "tests/support/groups.h"
 #include "tests/support/least.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static enum deployment_kind kind;
 static struct deployment *deployment;
@@ -52,12 +47,10 @@ check_all_are_empty(void)
 
 /* ---- */
 
-static void
-each_server_that_keeps_data_is_fit_and_nothing_is_left(void **state)
+SENTENCE(each_server_that_keeps_data_is_fit_and_nothing_is_left)
 {
 	size_t servers = deployment_masters(deployment);
 
-	(void)state;
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	if (first_at_least(WARNING) != NULL || count(FINE, "permissions", "a lock was acquired") != (int)servers) {
 		show_all();
@@ -84,10 +77,8 @@ check_all_is_permitted(const char *why)
 	fail_msg("%s: it is not permitted all that it needs", why);
 }
 
-static void
-the_user_of_the_documentation_has_all_permissions(void **state)
+SENTENCE(the_user_of_the_documentation_has_all_permissions)
 {
-	(void)state;
 	least_admit(deployment, NULL);
 	least_denied(deployment);
 	assert_int_equal(examine(as_least), LEASH_OK);
@@ -108,12 +99,10 @@ tries(const char *rule)
 	return strchr("+~&", rule[0]) != NULL && least_is_known(deployment_master(deployment, 0), rule);
 }
 
-static void
-each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told(void **state)
+SENTENCE(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told)
 {
 	struct least least;
 
-	(void)state;
 	least_of(&least, kind);
 	for (int i = 0; i < least.count; i++) {
 		const char *rule = least.rule[i];
@@ -144,14 +133,12 @@ each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told(void 
 	}
 }
 
-static void
-scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed(void **state)
+SENTENCE(scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed)
 {
 	leash_script script = {.size = sizeof script};
 	const char *between = strchr(as_least, '?') != NULL ? "&" : "?";
 	char uri[1024];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "%s%sscripts=preloaded", as_least, between);
 	least_admit(deployment, "+eval");
 	ask_all("SCRIPT FLUSH");
@@ -168,12 +155,10 @@ scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed(
 	check_all_are_empty();
 }
 
-static void
-wherever_memory_runs_out_that_is_told_and_nothing_is_left(void **state)
+SENTENCE(wherever_memory_runs_out_that_is_told_and_nothing_is_left)
 {
 	long before = counted.blocks, failed = 0, used;
 
-	(void)state;
 	for (long n = 1;; n++) {
 		leash_status status;
 
@@ -197,14 +182,12 @@ wherever_memory_runs_out_that_is_told_and_nothing_is_left(void **state)
 	check_all_are_empty();
 }
 
-static void
-what_is_wrong_with_one_is_told_of_that_one(void **state)
+SENTENCE(what_is_wrong_with_one_is_told_of_that_one)
 {
 	size_t servers = deployment_masters(deployment);
 	struct server *bad = deployment_master(deployment, servers - 1);
 	const struct found *f;
 
-	(void)state;
 	ask(bad, "CONFIG SET maxmemory 100mb");
 	ask(bad, "CONFIG SET maxmemory-policy allkeys-lru");
 	examine(deployment_uri(deployment));
@@ -218,13 +201,11 @@ what_is_wrong_with_one_is_told_of_that_one(void **state)
 }
 
 /* Those behind it in the list are looked at all the same. */
-static void
-a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at(void **state)
+SENTENCE(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at, .of = 1U << DEPLOYMENT_QUORUM)
 {
 	struct server *dead = quorum_server(deployment_quorum(deployment), 1);
 	char port[16];
 
-	(void)state;
 	snprintf(port, sizeof port, ":%d", server_port(dead));
 	server_kill(dead);
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_UNAVAILABLE);
@@ -251,10 +232,8 @@ of_sentinels(enum level level, const char *part)
 	return count(level, "sentinel", part) - count(level + 1, "sentinel", part);
 }
 
-static void
-each_sentinel_is_looked_at(void **state)
+SENTENCE(each_sentinel_is_looked_at, .of = 1U << DEPLOYMENT_SENTINEL)
 {
-	(void)state;
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	assert_int_equal(of_sentinels(FINE, "the master is 127.0.0.1:"), SENTINEL_SENTINELS);
 	assert_int_equal(of_sentinels(FINE, ", as 3 of 3 say"), SENTINEL_SENTINELS);
@@ -272,10 +251,8 @@ comes_to_light(const char *part)
 	return of_sentinels(WARNING, part) > 0;
 }
 
-static void
-a_quorum_and_times_by_which_no_failover_helps_are_told(void **state)
+SENTENCE(a_quorum_and_times_by_which_no_failover_helps_are_told, .of = 1U << DEPLOYMENT_SENTINEL)
 {
-	(void)state;
 	ask(sentinel(0), "SENTINEL SET main down-after-milliseconds 30000");
 	ask(sentinel(2), "SENTINEL SET main quorum 4");
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
@@ -288,10 +265,8 @@ a_quorum_and_times_by_which_no_failover_helps_are_told(void **state)
 	assert_null(first_at_least(WARNING));
 }
 
-static void
-what_a_sentinel_does_not_permit_is_told_with_the_rule(void **state)
+SENTENCE(what_a_sentinel_does_not_permit_is_told_with_the_rule, .of = 1U << DEPLOYMENT_SENTINEL)
 {
-	(void)state;
 	least_admit(deployment, "+sentinel|master");
 	assert_int_equal(examine(as_least), LEASH_OK);
 	assert_int_equal(of_sentinels(NOTE, "SENTINEL MASTER was refused, so its quorum and its times are not known: "
@@ -301,14 +276,12 @@ what_a_sentinel_does_not_permit_is_told_with_the_rule(void **state)
 }
 
 /* By another name, so that they leave the set alone. */
-static void
-a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named(void **state)
+SENTENCE(a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named, .of = 1U << DEPLOYMENT_SENTINEL)
 {
 	struct sentinel_set *set = deployment_sentinel_set(deployment);
 	int master = sentinel_set_await_failover(set, -1);
 	char *uri = strdup(deployment_uri(deployment)), monitor[80];
 
-	(void)state;
 	strcpy(strrchr(uri, '/'), "/odd");
 	for (int i = 0; i < SENTINEL_SENTINELS; i += 2) {
 		snprintf(monitor, sizeof monitor, "SENTINEL MONITOR odd 127.0.0.1 %d 2", sentinel_set_port(set, master));
@@ -330,13 +303,11 @@ a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named(void **state
 	free(uri);
 }
 
-static void
-a_master_whose_replicas_are_gone_is_told_of(void **state)
+SENTENCE(a_master_whose_replicas_are_gone_is_told_of, .of = 1U << DEPLOYMENT_SENTINEL)
 {
 	struct sentinel_set *set = deployment_sentinel_set(deployment);
 	int master = sentinel_set_await_failover(set, -1);
 
-	(void)state;
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
 		if (i != master)
 			server_kill(sentinel_set_server(set, i));
@@ -349,10 +320,8 @@ a_master_whose_replicas_are_gone_is_told_of(void **state)
 }
 
 /* The last: there is no set left then. */
-static void
-sentinels_that_are_gone_are_named_and_too_few_of_them_are_told(void **state)
+SENTENCE(sentinels_that_are_gone_are_named_and_too_few_of_them_are_told, .of = 1U << DEPLOYMENT_SENTINEL)
 {
-	(void)state;
 	server_kill(sentinel(0));
 	assert_int_equal(examine(deployment_uri(deployment)), LEASH_OK);
 	assert_int_equal(of_sentinels(WARNING, "it cannot be asked: connecting: Connection refused"), 1);
@@ -370,9 +339,9 @@ sentinels_that_are_gone_are_named_and_too_few_of_them_are_told(void **state)
 /* ---- */
 
 static void
-start(void *arg)
+start(void)
 {
-	kind = *(const enum deployment_kind *)arg;
+	kind = *(const enum deployment_kind *)given;
 	deployment = deployment_start_with(kind, (const char *const[]){"--appendonly", "yes", NULL});
 	as_least = least_uri(deployment);
 }
@@ -384,39 +353,15 @@ stop(void)
 	free(as_least);
 }
 
-int
-main(void)
-{
-	static enum deployment_kind kinds[] = {DEPLOYMENT_SENTINEL, DEPLOYMENT_SINGLE, DEPLOYMENT_TLS, DEPLOYMENT_CLUSTER,
-	                                       DEPLOYMENT_QUORUM};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_server_that_keeps_data_is_fit_and_nothing_is_left),
-		cmocka_unit_test(the_user_of_the_documentation_has_all_permissions),
-		cmocka_unit_test(each_permission_that_is_missing_is_told_and_given_by_the_line_that_is_told),
-		cmocka_unit_test(scripts_that_are_not_loaded_are_told_with_who_loads_them_and_eval_is_not_missed),
-		cmocka_unit_test(wherever_memory_runs_out_that_is_told_and_nothing_is_left),
-		cmocka_unit_test(what_is_wrong_with_one_is_told_of_that_one),
-		/* the last: of quorums only */
-		cmocka_unit_test(a_dead_server_of_a_quorum_is_named_and_the_others_are_looked_at),
-	};
-	const struct CMUnitTest of_a_set[] = {
-		tests[0], tests[1], tests[2], tests[3], tests[4], tests[5],
-		cmocka_unit_test(each_sentinel_is_looked_at),
-		cmocka_unit_test(a_quorum_and_times_by_which_no_failover_helps_are_told),
-		cmocka_unit_test(what_a_sentinel_does_not_permit_is_told_with_the_rule),
-		cmocka_unit_test(a_sentinel_that_knows_nothing_of_the_master_or_another_one_is_named),
-		cmocka_unit_test(a_master_whose_replicas_are_gone_is_told_of),
-		cmocka_unit_test(sentinels_that_are_gone_are_named_and_too_few_of_them_are_told),
-	};
-	struct group groups[sizeof kinds / sizeof *kinds];
-	size_t n = sizeof tests / sizeof *tests;
+#define PART(name, kind) {name, {start, stop}, .given = &(const enum deployment_kind){kind}, .is = 1U << (kind)}
 
-	if (counted_start(NULL) != 0)
-		return 1;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		groups[i] = (struct group){.name = deployment_name(kinds[i]), .tests = tests, .start = start, .stop = stop,
-		                           .arg = &kinds[i], .count = kinds[i] == DEPLOYMENT_QUORUM ? n : n - 1};
-	groups[0].tests = of_a_set;
-	groups[0].count = sizeof of_a_set / sizeof *of_a_set;
-	return groups_run("doctor_deployments", groups, sizeof groups / sizeof *groups);
-}
+static const struct part parts[] = {
+	PART("sentinel", DEPLOYMENT_SENTINEL),
+	PART("single", DEPLOYMENT_SINGLE),
+	PART("tls", DEPLOYMENT_TLS),
+	PART("cluster", DEPLOYMENT_CLUSTER),
+	PART("quorum", DEPLOYMENT_QUORUM),
+};
+
+PARTS(parts);
+GROUP(counted_start, NULL);

@@ -1,9 +1,7 @@
 /* What the doctor makes of a server's own words, without a server: each row is what INFO and CONFIG said, what was
  * refused, and what is to be told of that, with which remedy. */
 #include "tests/doctor/findings.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 struct row {
 	const char *info;          /* lines, with spaces in place of ends */
@@ -60,10 +58,8 @@ static const struct row version[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-static void
-an_old_server_is_not_fit(void **state)
+SENTENCE(an_old_server_is_not_fit)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof version / sizeof *version; i++)
 		check_row(health_tell_version, &version[i]);
 }
@@ -76,10 +72,8 @@ static const struct row mode[] = {
 	ROW("redis_mode:standalone cluster_enabled:0", FINE, NULL, NULL),
 };
 
-static void
-a_sentinel_or_a_node_of_a_cluster_is_not_fit_as_a_single_server(void **state)
+SENTENCE(a_sentinel_or_a_node_of_a_cluster_is_not_fit_as_a_single_server)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof mode / sizeof *mode; i++)
 		check_row(health_tell_mode, &mode[i]);
 }
@@ -99,10 +93,8 @@ static const struct row eviction[] = {
 	ROW("maxmemory:1", FINE, NULL, NULL),
 };
 
-static void
-a_server_that_may_evict_locks_is_not_fit_whichever_policy_it_has(void **state)
+SENTENCE(a_server_that_may_evict_locks_is_not_fit_whichever_policy_it_has)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof eviction / sizeof *eviction; i++)
 		check_row(health_tell_eviction, &eviction[i]);
 }
@@ -120,10 +112,8 @@ static const struct row memory[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-static void
-a_server_that_is_nearly_full_is_warned_of_and_a_full_one_is_not_fit(void **state)
+SENTENCE(a_server_that_is_nearly_full_is_warned_of_and_a_full_one_is_not_fit)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
 		check_row(health_tell_memory, &memory[i]);
 }
@@ -156,10 +146,8 @@ static const struct row persistence[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-static void
-what_a_restart_forgets_is_told(void **state)
+SENTENCE(what_a_restart_forgets_is_told)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof persistence / sizeof *persistence; i++)
 		check_row(health_tell_persistence, &persistence[i]);
 }
@@ -192,10 +180,8 @@ static const struct row replication[] = {
 	ROW("", FINE, NULL, NULL),
 };
 
-static void
-a_replica_is_not_fit_and_replicas_that_lag_or_lack_are_told(void **state)
+SENTENCE(a_replica_is_not_fit_and_replicas_that_lag_or_lack_are_told)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof replication / sizeof *replication; i++)
 		check_row(health_tell_replication, &replication[i]);
 }
@@ -212,26 +198,8 @@ static const struct row limits[] = {
 	ROW("", FINE, NULL, NULL, .config = CONFIG_TIMEOUT, .value = "0"),
 };
 
-static void
-connections_that_run_out_and_scripts_that_run_on_are_told(void **state)
+SENTENCE(connections_that_run_out_and_scripts_that_run_on_are_told)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		check_row(health_tell_limits, &limits[i]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_old_server_is_not_fit),
-		cmocka_unit_test(a_sentinel_or_a_node_of_a_cluster_is_not_fit_as_a_single_server),
-		cmocka_unit_test(a_server_that_may_evict_locks_is_not_fit_whichever_policy_it_has),
-		cmocka_unit_test(a_server_that_is_nearly_full_is_warned_of_and_a_full_one_is_not_fit),
-		cmocka_unit_test(what_a_restart_forgets_is_told),
-		cmocka_unit_test(a_replica_is_not_fit_and_replicas_that_lag_or_lack_are_told),
-		cmocka_unit_test(connections_that_run_out_and_scripts_that_run_on_are_told),
-	};
-
-	return cmocka_run_group_tests_name("doctor_health", tests, NULL, NULL);
 }

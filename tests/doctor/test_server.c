@@ -2,24 +2,21 @@
  * Servers that cannot be reached, or are none: test_strangers.c. */
 #include "tests/doctor/findings.h"
 
-#include "tests/support/await.h"
 #include "tests/support/ports.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+
+GROUP(start_server, stop_server);
 
 /* ---- a healthy one ---- */
 
-static void
-a_healthy_server_gets_no_warning(void **state)
+SENTENCE(a_healthy_server_gets_no_warning)
 {
 	static const char *const topics[] = {"connection", "version", "eviction", "memory", "persistence", "replication",
 	                                     "limits", "permissions", "clock", "speed"};
 
-	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(server)));
 	check_at_worst(NOTE);
 	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
@@ -30,12 +27,10 @@ a_healthy_server_gets_no_warning(void **state)
 	check_nothing_is_left(server);
 }
 
-static void
-it_looks_through_the_prefix_that_locks_will_have(void **state)
+SENTENCE(it_looks_through_the_prefix_that_locks_will_have)
 {
 	const char *uri = bob(server, "+@all ~own:* &own:wake:*");
 
-	(void)state;
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS, .prefix = "own")));
 	check_at_worst(NOTE);
 	the("permissions", FINE, "keys own:* and channels own:wake:*");
@@ -43,10 +38,8 @@ it_looks_through_the_prefix_that_locks_will_have(void **state)
 	check_remedy(the("permissions", ERROR, "keys leash:*"), "~leash:* &leash:wake:*");
 }
 
-static void
-options_that_are_wrong_are_refused_and_nothing_is_looked_at(void **state)
+SENTENCE(options_that_are_wrong_are_refused_and_nothing_is_looked_at)
 {
-	(void)state;
 	assert_status(LEASH_INVALID, examine("nonsense"));
 	assert_status(LEASH_INVALID, examine("redis+quorum://a,b"));
 	assert_status(LEASH_INVALID, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .prefix = "a b")));
@@ -57,10 +50,8 @@ options_that_are_wrong_are_refused_and_nothing_is_looked_at(void **state)
 /* ---- memory ---- */
 
 /* Whichever policy it is: test_health.c. */
-static void
-a_server_that_may_evict_locks_is_not_fit_until_that_is_fixed(void **state)
+SENTENCE(a_server_that_may_evict_locks_is_not_fit_until_that_is_fixed)
 {
-	(void)state;
 	ask(server, "CONFIG SET maxmemory-policy allkeys-lru");
 	ask(server, "CONFIG SET maxmemory 100mb");
 	assert_status(LEASH_OK, examine(server_uri(server)));
@@ -75,10 +66,8 @@ a_server_that_may_evict_locks_is_not_fit_until_that_is_fixed(void **state)
 	ask(server, "CONFIG SET maxmemory 0");
 }
 
-static void
-a_full_server_is_told_as_such_and_not_as_one_without_permissions(void **state)
+SENTENCE(a_full_server_is_told_as_such_and_not_as_one_without_permissions)
 {
-	(void)state;
 	ask(server, "CONFIG SET maxmemory 1");
 	assert_status(LEASH_OK, examine(server_uri(server)));
 	check_remedy(the("memory", ERROR, "full"), "CONFIG SET maxmemory");
@@ -91,13 +80,11 @@ a_full_server_is_told_as_such_and_not_as_one_without_permissions(void **state)
 
 /* ---- persistence ---- */
 
-static void
-a_server_that_forgets_at_a_restart_is_warned_of(void **state)
+SENTENCE(a_server_that_forgets_at_a_restart_is_warned_of)
 {
 	struct server *forgetful = server_start(NULL);
 	char guarded[512];
 
-	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(forgetful)));
 	check_worst(WARNING);
 	check_remedy(the("persistence", WARNING, "neither"), "restart_guard_ms");
@@ -115,13 +102,11 @@ a_server_that_forgets_at_a_restart_is_warned_of(void **state)
 	server_stop(forgetful);
 }
 
-static void
-a_server_that_cannot_save_is_not_fit(void **state)
+SENTENCE(a_server_that_cannot_save_is_not_fit)
 {
 	struct server *full = SERVER("--dbfilename", "taken");
 	char folder[512];
 
-	(void)state;
 	snprintf(folder, sizeof folder, "%s/taken", server_folder(full));
 	assert_int_equal(mkdir(folder, 0700), 0);
 	ask(full, "SET something to-save");
@@ -137,14 +122,12 @@ a_server_that_cannot_save_is_not_fit(void **state)
 	server_stop(full);
 }
 
-static void
-a_server_that_loads_is_not_fit_yet(void **state)
+SENTENCE(a_server_that_loads_is_not_fit_yet)
 {
 	struct server *slow = SERVER("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024",
 	                             "--enable-debug-command", "yes");
 	leash_status status;
 
-	(void)state;
 	ask(slow, "DEBUG POPULATE 20000");
 	ask(slow, "SAVE");
 	server_kill(slow);
@@ -160,14 +143,12 @@ a_server_that_loads_is_not_fit_yet(void **state)
 
 /* ---- replication ---- */
 
-static void
-a_replica_names_its_master(void **state)
+SENTENCE(a_replica_names_its_master)
 {
 	struct server *master = server_start_tcp((const char *const[]){"--appendonly", "yes", NULL});
 	struct server *replica = server_start(NULL);
 	char where[60];
 
-	(void)state;
 	snprintf(where, sizeof where, "redis://127.0.0.1:%d", server_port(master));
 	freeReplyObject(server_command(replica, "REPLICAOF 127.0.0.1 %d", server_port(master)));
 	assert_status(LEASH_OK, examine(server_uri(replica)));
@@ -186,13 +167,11 @@ a_replica_names_its_master(void **state)
 	server_stop(replica);
 }
 
-static void
-a_replica_whose_clock_is_ahead_is_named(void **state)
+SENTENCE(a_replica_whose_clock_is_ahead_is_named)
 {
 	char port[12], where[60];
 	struct server *master = server_start_tcp((const char *const[]){"--appendonly", "yes", NULL}), *replica;
 
-	(void)state;
 	snprintf(port, sizeof port, "%d", ports_take());
 	replica = server_start_clocked((const char *const[]){"--port", port, NULL});
 	snprintf(where, sizeof where, "redis://127.0.0.1:%d", server_port(master));
@@ -211,21 +190,17 @@ a_replica_whose_clock_is_ahead_is_named(void **state)
 	server_stop(master);
 }
 
-static void
-a_guard_without_info_and_what_it_goes_by_are_told(void **state)
+SENTENCE(a_guard_without_info_and_what_it_goes_by_are_told)
 {
 	char uri[300];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "%s?restart_guard=1000", bob(server, "+@all -info ~leash:* &leash:wake:*"));
 	assert_status(LEASH_OK, examine(uri));
 	check_remedy(the("uptime", ERROR, "restart_guard"), "+info");
 }
 
-static void
-a_master_with_too_few_replicas_is_not_fit(void **state)
+SENTENCE(a_master_with_too_few_replicas_is_not_fit)
 {
-	(void)state;
 	ask(server, "CONFIG SET min-replicas-to-write 2");
 	assert_status(LEASH_OK, examine(server_uri(server)));
 	check_remedy(the("replication", ERROR, "wants 2 replicas"), "CONFIG SET min-replicas-to-write 0");
@@ -234,12 +209,10 @@ a_master_with_too_few_replicas_is_not_fit(void **state)
 	ask(server, "CONFIG SET min-replicas-to-write 0");
 }
 
-static void
-a_cluster_is_not_what_such_a_uri_names(void **state)
+SENTENCE(a_cluster_is_not_what_such_a_uri_names)
 {
 	struct server *node = SERVER("--cluster-enabled", "yes");
 
-	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(node)));
 	the("version", ERROR, "cluster mode");
 	assert_status(LEASH_OK, examine(bob(node, "+@all -info ~leash:* &leash:wake:*")));
@@ -249,13 +222,11 @@ a_cluster_is_not_what_such_a_uri_names(void **state)
 
 /* ---- a quorum ---- */
 
-static void
-a_server_that_a_quorum_names_twice_is_told(void **state)
+SENTENCE(a_server_that_a_quorum_names_twice_is_told)
 {
 	struct server *twin = server_start_tcp(NULL), *other = server_start_tcp(NULL);
 	char uri[512], shown[64];
 
-	(void)state;
 	snprintf(shown, sizeof shown, "the same server as redis://127.0.0.1:%d", server_port(twin));
 	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=1",
 	         server_port(twin), server_port(other), server_port(twin));
@@ -267,12 +238,10 @@ a_server_that_a_quorum_names_twice_is_told(void **state)
 
 /* ---- clock and limits ---- */
 
-static void
-a_clock_that_is_off_is_told_with_how_far(void **state)
+SENTENCE(a_clock_that_is_off_is_told_with_how_far)
 {
 	struct server *off = server_start_clocked((const char *const[]){"--appendonly", "yes", NULL});
 
-	(void)state;
 	server_set_clock(off, 60500);
 	assert_status(LEASH_OK, examine(server_uri(off)));
 	the("clock", WARNING, "s ahead of ours");
@@ -286,13 +255,11 @@ a_clock_that_is_off_is_told_with_how_far(void **state)
 	server_stop(off);
 }
 
-static void
-connections_that_run_out_are_told(void **state)
+SENTENCE(connections_that_run_out_are_told)
 {
 	struct server *small = SERVER("--appendonly", "yes", "--maxclients", "4", "--timeout", "3600");
 	redisContext *guests[3];
 
-	(void)state;
 	ask(small, "PING");
 	for (int i = 0; i < 2; i++)
 		guests[i] = server_connect(small);
@@ -308,12 +275,10 @@ connections_that_run_out_are_told(void **state)
 	server_stop(small);
 }
 
-static void
-a_slow_line_is_told_by_what_leash_has_patience_for(void **state)
+SENTENCE(a_slow_line_is_told_by_what_leash_has_patience_for)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 
-	(void)state;
 	proxy_delay(proxy, PROXY_TO_SERVER, 260000);
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = proxy_uri(proxy), .timeout_ms = 2500)));
 	check_remedy(the("speed", WARNING, "tenth"), "?timeout=");
@@ -332,10 +297,8 @@ static const char *const needed[] = {
 	"HLEN", "HGETALL", "SCAN", "GETRANGE", "INFO",
 };
 
-static void
-each_command_that_is_not_permitted_is_named_with_what_permits_it(void **state)
+SENTENCE(each_command_that_is_not_permitted_is_named_with_what_permits_it)
 {
-	(void)state;
 	for (size_t i = 0, of_lua = 21; i < sizeof needed / sizeof *needed; i++) {
 		enum level level = i < of_lua ? ERROR : WARNING;
 		const struct found *f;
@@ -356,12 +319,10 @@ each_command_that_is_not_permitted_is_named_with_what_permits_it(void **state)
 	}
 }
 
-static void
-each_renamed_command_is_named_as_one(void **state)
+SENTENCE(each_renamed_command_is_named_as_one)
 {
 	static const char *const renamed[] = {"HSET", "EVALSHA", "ZREVRANGE", "PUBLISH", "SUBSCRIBE", "TIME"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
 		struct server *odd = SERVER("--appendonly", "yes", "--rename-command", renamed[i], "");
 
@@ -373,13 +334,11 @@ each_renamed_command_is_named_as_one(void **state)
 	}
 }
 
-static void
-a_server_that_hides_its_settings_is_judged_by_what_it_tells(void **state)
+SENTENCE(a_server_that_hides_its_settings_is_judged_by_what_it_tells)
 {
 	struct server *managed = SERVER("--appendonly", "yes", "--rename-command", "CONFIG", "", "--rename-command", "ACL",
 	                                "");
 
-	(void)state;
 	assert_status(LEASH_OK, examine(server_uri(managed)));
 	check_worst(NOTE);
 	the("permissions", NOTE, "CONFIG GET");
@@ -387,12 +346,10 @@ a_server_that_hides_its_settings_is_judged_by_what_it_tells(void **state)
 	server_stop(managed);
 }
 
-static void
-a_user_without_permissions_has_all_after_as_many_remedies_as_there_are_steps(void **state)
+SENTENCE(a_user_without_permissions_has_all_after_as_many_remedies_as_there_are_steps)
 {
 	const char *uri = bob(server, "");
 
-	(void)state;
 	assert_status(LEASH_OK, examine(uri));
 	check_worst(ERROR);
 	do_as_told(server, the("permissions", ERROR, "TIME"));
@@ -409,14 +366,12 @@ a_user_without_permissions_has_all_after_as_many_remedies_as_there_are_steps(voi
 }
 
 /* The longest one, where nothing else is permitted either, so that the list of what is missing is the longest, too. */
-static void
-a_remedy_is_whole_whatever_the_prefix(void **state)
+SENTENCE(a_remedy_is_whole_whatever_the_prefix)
 {
 	static const char prefix[] = "a-prefix-of-sixty-four-characters-is-the-longest-that-there-is--";
 	const char *uri = bob(server, "");
 	char whole[200];
 
-	(void)state;
 	assert_int_equal(strlen(prefix), 64);
 	snprintf(whole, sizeof whole, " ~%s:* &%s:wake:*, then ACL SAVE", prefix, prefix);
 	assert_status(LEASH_OK, examine_with(LEASH_OPTIONS(.uri = uri, .timeout_ms = PATIENCE_MS, .prefix = prefix)));
@@ -426,13 +381,11 @@ a_remedy_is_whole_whatever_the_prefix(void **state)
 	check_worst(NOTE);
 }
 
-static void
-keys_and_channels_that_are_not_permitted_are_told_from_commands(void **state)
+SENTENCE(keys_and_channels_that_are_not_permitted_are_told_from_commands)
 {
 	const struct found *f;
 	const char *uri;
 
-	(void)state;
 	assert_status(LEASH_OK, examine(bob(server, "+@all &leash:wake:*")));
 	f = the("permissions", ERROR, " on keys leash:*");
 	check_remedy(f, "bob ~leash:*,");
@@ -449,36 +402,4 @@ keys_and_channels_that_are_not_permitted_are_told_from_commands(void **state)
 	assert_status(LEASH_OK, examine(bob(server, "+@all %%R~leash:* &leash:wake:*")));
 	the("permissions", ERROR, " on keys leash:*");
 	check_nothing_is_left(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_healthy_server_gets_no_warning),
-		cmocka_unit_test(it_looks_through_the_prefix_that_locks_will_have),
-		cmocka_unit_test(options_that_are_wrong_are_refused_and_nothing_is_looked_at),
-		cmocka_unit_test(a_server_that_may_evict_locks_is_not_fit_until_that_is_fixed),
-		cmocka_unit_test(a_full_server_is_told_as_such_and_not_as_one_without_permissions),
-		cmocka_unit_test(a_server_that_forgets_at_a_restart_is_warned_of),
-		cmocka_unit_test(a_server_that_cannot_save_is_not_fit),
-		cmocka_unit_test(a_server_that_loads_is_not_fit_yet),
-		cmocka_unit_test(a_replica_names_its_master),
-		cmocka_unit_test(a_replica_whose_clock_is_ahead_is_named),
-		cmocka_unit_test(a_guard_without_info_and_what_it_goes_by_are_told),
-		cmocka_unit_test(a_master_with_too_few_replicas_is_not_fit),
-		cmocka_unit_test(a_cluster_is_not_what_such_a_uri_names),
-		cmocka_unit_test(a_server_that_a_quorum_names_twice_is_told),
-		cmocka_unit_test(a_clock_that_is_off_is_told_with_how_far),
-		cmocka_unit_test(connections_that_run_out_are_told),
-		cmocka_unit_test(a_slow_line_is_told_by_what_leash_has_patience_for),
-		cmocka_unit_test(each_command_that_is_not_permitted_is_named_with_what_permits_it),
-		cmocka_unit_test(each_renamed_command_is_named_as_one),
-		cmocka_unit_test(a_server_that_hides_its_settings_is_judged_by_what_it_tells),
-		cmocka_unit_test(a_user_without_permissions_has_all_after_as_many_remedies_as_there_are_steps),
-		cmocka_unit_test(a_remedy_is_whole_whatever_the_prefix),
-		cmocka_unit_test(keys_and_channels_that_are_not_permitted_are_told_from_commands),
-	};
-
-	return cmocka_run_group_tests_name("doctor", tests, start_server, stop_server);
 }

@@ -1,22 +1,18 @@
 /* The doctor at servers that cannot be reached, refuse the login, or break off, and at what is no server. */
 #include "tests/doctor/findings.h"
 
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/fake.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+GROUP(start_server, stop_server);
 
 /* ---- no server, no login ---- */
 
-static void
-nobody_there_is_a_finding_with_how_to_look(void **state)
+SENTENCE(nobody_there_is_a_finding_with_how_to_look)
 {
-	(void)state;
 	assert_status(LEASH_UNAVAILABLE, examine("unix:///nowhere/at/all.sock"));
 	assert_string_equal(found[0].server, "unix:///nowhere/at/all.sock");
 	check_remedy(the("connection", ERROR, "No such file"), "redis-cli -s /nowhere/at/all.sock ping");
@@ -25,13 +21,11 @@ nobody_there_is_a_finding_with_how_to_look(void **state)
 	assert_int_equal(found_count, 1);
 }
 
-static void
-a_wrong_password_is_told_and_never_shown(void **state)
+SENTENCE(a_wrong_password_is_told_and_never_shown)
 {
 	struct server *locked = SERVER("--requirepass", "right-as-rain");
 	char uri[300];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "unix://:wrong-as-sin@%s", server_socket(locked));
 	assert_status(LEASH_DENIED, examine(uri));
 	the("connection", ERROR, "WRONGPASS");
@@ -46,12 +40,10 @@ a_wrong_password_is_told_and_never_shown(void **state)
 	server_stop(locked);
 }
 
-static void
-a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong(void **state)
+SENTENCE(a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong)
 {
 	static const char *const words[] = {"allkeys-lru", "l", "slave", "no", "3600 1", "master", "0"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		struct server *odd = SERVER("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--requirepass",
 		                            words[i]);
@@ -73,13 +65,11 @@ a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong(void **state
 }
 
 /* Not by what lets anybody in. */
-static void
-a_certificate_that_is_refused_is_to_be_looked_at(void **state)
+SENTENCE(a_certificate_that_is_refused_is_to_be_looked_at)
 {
 	struct server *expired = server_start_tls(CERTS_EXPIRED, false, NULL);
 	struct server *strict = server_start_tls(CERTS_SERVER, true, NULL);
 
-	(void)state;
 	assert_status(LEASH_DENIED, examine(server_uri_tls(expired)));
 	check_remedy(the("connection", ERROR, "certificate has expired"), "openssl s_client -connect 127.0.0.1:");
 	assert_status(LEASH_DENIED, examine(server_uri_tls(strict)));
@@ -88,13 +78,11 @@ a_certificate_that_is_refused_is_to_be_looked_at(void **state)
 	server_stop(strict);
 }
 
-static void
-who_speaks_tls_and_who_does_not_is_told_from_each_other(void **state)
+SENTENCE(who_speaks_tls_and_who_does_not_is_told_from_each_other)
 {
 	struct server *plain = server_start_tcp(NULL), *tls = server_start_tls(CERTS_SERVER, false, NULL);
 	char uri[512];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?%s", server_port(plain), certs_query());
 	assert_status(LEASH_PROTOCOL, examine(uri));
 	check_remedy(the("connection", ERROR, "does not speak TLS"), "in place of rediss://");
@@ -106,21 +94,17 @@ who_speaks_tls_and_who_does_not_is_told_from_each_other(void **state)
 	server_stop(tls);
 }
 
-static void
-a_database_that_is_not_there_is_told(void **state)
+SENTENCE(a_database_that_is_not_there_is_told)
 {
 	char uri[300];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "unix://%s?db=999", server_socket(server));
 	assert_status(LEASH_INVALID, examine(uri));
 	the("connection", ERROR, "there is no such database: SELECT was refused");
 }
 
-static void
-a_server_that_stands_still_is_told_after_the_time_for_one_answer(void **state)
+SENTENCE(a_server_that_stands_still_is_told_after_the_time_for_one_answer)
 {
-	(void)state;
 	server_pause(server);
 	assert_status(LEASH_UNAVAILABLE, examine_with(LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = 200)));
 	server_resume(server);
@@ -129,13 +113,11 @@ a_server_that_stands_still_is_told_after_the_time_for_one_answer(void **state)
 
 /* ---- a connection that breaks ---- */
 
-static void
-wherever_the_connection_breaks_that_is_told_and_nothing_is_left(void **state)
+SENTENCE(wherever_the_connection_breaks_that_is_told_and_nothing_is_left)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	unsigned n, broken = 0;
 
-	(void)state;
 	assert_status(LEASH_OK, examine(proxy_uri(proxy)));
 	for (n = 0;; n++) {
 		leash_status status;
@@ -159,12 +141,10 @@ wherever_the_connection_breaks_that_is_told_and_nothing_is_left(void **state)
 	assert_true(n > 50 && broken > 50);
 }
 
-static void
-an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing(void **state)
+SENTENCE(an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 
-	(void)state;
 	assert_status(LEASH_OK, examine(proxy_uri(proxy))); /* so that the server knows the scripts */
 	do { /* until it was the ask, and no pause of this machine, that took too long */
 		proxy_strand_request(proxy, "\r\n10000\r\n");
@@ -187,15 +167,13 @@ take_and_refuse(void *proxy, const struct finding *f)
 		proxy_refuse(proxy, true);
 }
 
-static void
-what_the_server_does_not_let_be_deleted_goes_by_itself(void **state)
+SENTENCE(what_the_server_does_not_let_be_deleted_goes_by_itself)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_options options;
 	char *keys, *rest;
 	int count = 0;
 
-	(void)state;
 	assert_status(LEASH_OK, examine(bob(server, "+@all -del ~leash:* &leash:wake:*")));
 	check_nothing_is_left(server); /* none was made */
 	/* or nobody is left to ask for it: DEL is tried twice by itself, and the third is meant */
@@ -244,22 +222,18 @@ examine_fake(const struct script *script)
 	return status;
 }
 
-static void
-what_is_no_redis_is_told_as_that(void **state)
+SENTENCE(what_is_no_redis_is_told_as_that)
 {
-	(void)state;
 	assert_status(LEASH_PROTOCOL,
 	              examine_fake((const struct script[]){{"*", "HTTP/1.1 400 Bad Request\r\n\r\n"}, {0}}));
 	the("connection", ERROR, "");
 	assert_int_equal(found_count, 1);
 }
 
-static void
-a_server_that_has_no_commands_is_told_which(void **state)
+SENTENCE(a_server_that_has_no_commands_is_told_which)
 {
 	const struct found *f;
 
-	(void)state;
 	assert_status(LEASH_OK, examine_fake((const struct script[]){{0}}));
 	f = the("permissions", ERROR, "EVAL, EXISTS, SET");
 	assert_non_null(strstr(f->text, "does not know"));
@@ -335,8 +309,7 @@ check_life(const struct life *life, bool votes)
 #define A_PLACE "*3\r\n:9\r\n:9\r\n:0"
 #define NO_PLACE "*3\r\n:9\r\n:9\r\n:-1"
 
-static void
-permissions_are_fine_only_where_each_step_of_a_lock_works(void **state)
+SENTENCE(permissions_are_fine_only_where_each_step_of_a_lock_works)
 {
 	static const struct life lives[] = {
 		{{":0"}, "acquiring a lock was answered with 0", NULL},
@@ -365,7 +338,6 @@ permissions_are_fine_only_where_each_step_of_a_lock_works(void **state)
 		{{":7", ":7", ":1", BUSY, ":1", ":8", ":1"}, "a lock was acquired, renewed, released", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
 		check_life(&lives[i], false);
 	for (size_t i = 0; i < sizeof votes / sizeof *votes; i++)
@@ -398,10 +370,8 @@ static const char *const infos[] = {
 	"\n\n\n\r\r\r:::\r\n\xff\xfe\x80:\xff\r\nrole:\r\nmaxmemory:\r\n",
 };
 
-static void
-whatever_info_says_is_survived_and_shown_harmlessly(void **state)
+SENTENCE(whatever_info_says_is_survived_and_shown_harmlessly)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof infos / sizeof *infos; i++) {
 		char answer[4096];
 
@@ -462,10 +432,8 @@ lie(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_
 	return fake_say(out, size, "%s", liar->answer);
 }
 
-static void
-whatever_a_server_answers_is_survived_and_shown_harmlessly(void **state)
+SENTENCE(whatever_a_server_answers_is_survived_and_shown_harmlessly)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
 		struct liar liar = {.answer = answers[i]};
 		struct fake *fake = fake_start(lie, &liar);
@@ -478,28 +446,4 @@ whatever_a_server_answers_is_survived_and_shown_harmlessly(void **state)
 		assert_null(strstr(err.text, "open-sesame"));
 		fake_stop(fake);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_there_is_a_finding_with_how_to_look),
-		cmocka_unit_test(a_wrong_password_is_told_and_never_shown),
-		cmocka_unit_test(a_password_that_is_a_word_of_the_server_hides_nothing_that_is_wrong),
-		cmocka_unit_test(a_certificate_that_is_refused_is_to_be_looked_at),
-		cmocka_unit_test(who_speaks_tls_and_who_does_not_is_told_from_each_other),
-		cmocka_unit_test(a_database_that_is_not_there_is_told),
-		cmocka_unit_test(a_server_that_stands_still_is_told_after_the_time_for_one_answer),
-		cmocka_unit_test(wherever_the_connection_breaks_that_is_told_and_nothing_is_left),
-		cmocka_unit_test(an_ask_that_arrives_when_nobody_waits_for_it_any_more_does_nothing),
-		cmocka_unit_test(what_the_server_does_not_let_be_deleted_goes_by_itself),
-		cmocka_unit_test(what_is_no_redis_is_told_as_that),
-		cmocka_unit_test(a_server_that_has_no_commands_is_told_which),
-		cmocka_unit_test(permissions_are_fine_only_where_each_step_of_a_lock_works),
-		cmocka_unit_test(whatever_info_says_is_survived_and_shown_harmlessly),
-		cmocka_unit_test(whatever_a_server_answers_is_survived_and_shown_harmlessly),
-	};
-
-	return cmocka_run_group_tests_name("doctor_strangers", tests, start_server, stop_server);
 }

@@ -1,14 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/five.h"
-
-#include "tests/support/await.h"
-
-#include <string.h>
+#include "tests/support/test.h"
 
 leash_error err;
 struct quorum *quorum;
@@ -45,7 +36,7 @@ release_everywhere(void)
 	check_that_nothing_is_left();
 }
 
-static int
+static void
 start(const struct quorum_options *options)
 {
 	leash_client *first;
@@ -63,31 +54,26 @@ start(const struct quorum_options *options)
 	client = open_with(LEASE_MS, LEASE_MS);
 	lock = leashed_lock(client, "q", NULL);
 	check_that_nothing_is_left();
-	return 0;
 }
 
-int
-set_up(void **state)
+void
+set_up(void)
 {
-	(void)state;
-	return start(NULL);
+	start(NULL);
 }
 
-int
-set_up_with_doors(void **state)
+void
+set_up_with_doors(void)
 {
-	(void)state;
-	return start(&(struct quorum_options){.doors = true});
+	start(&(struct quorum_options){.doors = true});
 }
 
-int
-tear_down(void **state)
+void
+tear_down(void)
 {
-	(void)state;
 	leash_lock_free(lock);
 	leash_close(client);
 	quorum_stop(quorum);
-	return 0;
 }
 
 void

@@ -23,12 +23,11 @@ extern leash_client *client;
 extern leash_lock *lock;       /* "q", of that client, for LEASE_MS */
 
 /* Fixtures. When they are done all servers count, and have the scripts. */
-int set_up(void **state);
-int set_up_with_doors(void **state);
-int tear_down(void **state);
+void set_up(void);
+void set_up_with_doors(void);
+void tear_down(void);
 
-#define AT_FIVE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-#define THROUGH_DOORS(test) cmocka_unit_test_setup_teardown(test, set_up_with_doors, tear_down)
+#define THROUGH_DOORS BETWEEN(set_up_with_doors, tear_down)
 
 leash_client *open_with(int64_t lease_ms, int64_t guard_ms); /* whose events are noted */
 void acquire_at_all(leash_lock *of);   /* returns when each server has it, and not just a majority */

@@ -1,40 +1,29 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/real.h"
 
 #include "tests/fault/refused.h"
-
-#include <stdlib.h>
+#include "tests/support/test.h"
 
 struct server *server;
 leash_client *client;
 leash_lock *lock;
 struct leashed_events events;
 
-int
-start_real(void **state)
+void
+start_real(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
 	client = leashed_open(server_uri(server),
 	                      LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
 	lock = leashed_lock(client, "refused", NULL);
-	return 0;
 }
 
-int
-stop_real(void **state)
+void
+stop_real(void)
 {
-	(void)state;
 	leash_lock_free(lock);
 	leash_close(client);
 	server_stop(server);
-	return 0;
 }
 
 void

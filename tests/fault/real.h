@@ -10,10 +10,8 @@ extern leash_client *client;
 extern leash_lock *lock;
 extern struct leashed_events events; /* of `client`, and of whom a test likes */
 
-int start_real(void **state);
-int stop_real(void **state);
-
-#define on_real(test) cmocka_unit_test_setup_teardown(test, start_real, stop_real)
+void start_real(void);
+void stop_real(void);
 
 /* `lock` can be acquired and released. */
 void check_that_all_is_well(void);

@@ -1,14 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/refused.h"
-
-#include "tests/support/await.h"
-
-#include <stdio.h>
+#include "tests/support/test.h"
 
 int64_t
 patience_ms(void)

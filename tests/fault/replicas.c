@@ -1,14 +1,6 @@
 /* See replicas.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/replicas.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 leash_error err;
 struct server *master, *replica[REPLICAS];
@@ -46,29 +38,25 @@ start_replica(int i)
 		server_text(master, "SET begun 1");
 }
 
-int
-start_with_one(void **state)
+void
+start_with_one(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL});
 	start_replica(0);
 	client = open_client();
-	return 0;
 }
 
-int
-start_with_two(void **state)
+void
+start_with_two(void)
 {
-	start_with_one(state);
+	start_with_one();
 	start_replica(1);
-	return 0;
 }
 
-int
-stop(void **state)
+void
+stop(void)
 {
-	(void)state;
 	leash_close(client);
 	client = NULL;
 	for (int i = 0; i < REPLICAS; i++) {
@@ -78,7 +66,6 @@ stop(void **state)
 		link_to[i] = NULL;
 	}
 	server_stop(master);
-	return 0;
 }
 
 void

@@ -23,12 +23,11 @@ extern struct leashed_events events; /* of all who come by open_client() */
 extern char jeopardy_text[160];      /* of the last one */
 
 /* Fixtures. A replica that runs acknowledges what the master writes. */
-int start_with_one(void **state);
-int start_with_two(void **state);
-int stop(void **state);
+void start_with_one(void);
+void start_with_two(void);
+void stop(void);
 
-#define on_one(test) cmocka_unit_test_setup_teardown(test, start_with_one, stop)
-#define on_two(test) cmocka_unit_test_setup_teardown(test, start_with_two, stop)
+#define ON_TWO BETWEEN(start_with_two, stop)
 
 leash_client *open_client(void);
 

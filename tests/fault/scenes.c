@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/scenes.h"
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
+#include "tests/support/test.h"
 
 static void *
 wait_and_hold(void *arg)

@@ -1,17 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/storm.h"
 
-#include "tests/support/await.h"
 #include "tests/support/knob.h"
 #include "tests/support/server.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/test.h"
 
 int
 dice(unsigned *seed, int below)

@@ -1,25 +1,15 @@
 /* Requests and answers that are lost, late, torn or doubled: what a caller is told is true, nothing is held that nobody
  * knows of, and nobody's answer is taken for another's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 #define MS INT64_C(1000000)
 
@@ -36,7 +26,7 @@ static leash_client *client, *direct;
 static leash_lock *lock, *other;
 static struct leashed_events events;
 
-static int
+static void
 start_over(struct proxy *(*start_proxy)(const char *target))
 {
 	memset(&events, 0, sizeof events);
@@ -49,35 +39,32 @@ start_over(struct proxy *(*start_proxy)(const char *target))
 	/* the scripts are known to the server from now on: each step is one EVALSHA */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	return 0;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
-	return start_over(proxy_start);
+	start_over(proxy_start);
 }
 
-static int
-start_tcp(void **state)
+static void
+start_tcp(void)
 {
-	(void)state;
-	return start_over(proxy_start_tcp);
+	start_over(proxy_start_tcp);
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	leash_lock_free(lock);
 	leash_lock_free(other);
 	leash_close(client);
 	leash_close(direct);
 	proxy_stop(proxy);
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 static bool
 is_free(void)
@@ -104,10 +91,8 @@ check_fence(leash_lock *held, const char *name)
 
 /* ---- answers that are lost or torn ---- */
 
-static void
-an_acquire_whose_answer_is_lost_in_a_reset_over_tcp_holds_once(void **state)
+SENTENCE(an_acquire_whose_answer_is_lost_in_a_reset_over_tcp_holds_once, BETWEEN(start_tcp, stop))
 {
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		proxy_cut_reply(proxy, "evalsha", 0);
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
@@ -122,12 +107,10 @@ an_acquire_whose_answer_is_lost_in_a_reset_over_tcp_holds_once(void **state)
 	assert_int_equal(events.total, 0);
 }
 
-static void
-a_free_lock_is_not_held_for_any_part_of_the_answer(void **state)
+SENTENCE(a_free_lock_is_not_held_for_any_part_of_the_answer)
 {
 	enum { ANSWER = 19 }; /* ":<16 digits>\r\n" */
 
-	(void)state;
 	for (size_t bytes = 0; bytes < ANSWER; bytes++) {
 		proxy_cut_reply(proxy, "evalsha", bytes);
 		proxy_refuse(proxy, true); /* so that nothing but that part can be what it is held for */
@@ -142,12 +125,10 @@ a_free_lock_is_not_held_for_any_part_of_the_answer(void **state)
 	assert_int_equal(events.total, 0);
 }
 
-static void
-a_lock_that_another_holds_is_not_held_for_any_part_of_the_answer(void **state)
+SENTENCE(a_lock_that_another_holds_is_not_held_for_any_part_of_the_answer)
 {
 	enum { ANSWER = 35 }; /* "*3\r\n:0\r\n:29999\r\n:<16 digits>\r\n" */
 
-	(void)state;
 	for (size_t bytes = 0; bytes < 2 * ANSWER; bytes++) {
 		leash_status status;
 
@@ -200,8 +181,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	return fake_say(out, size, ":%lld\r\n%s", (long long)temper.fence, behind != NULL ? behind : "");
 }
 
-static void
-an_acquire_that_never_arrives_is_sent_again_until_its_deadline(void **state)
+SENTENCE(an_acquire_that_never_arrives_is_sent_again_until_its_deadline, BETWEEN(NULL, NULL))
 {
 	struct fake *fake;
 	leash_client *asking;
@@ -209,7 +189,6 @@ an_acquire_that_never_arrives_is_sent_again_until_its_deadline(void **state)
 	size_t accepted;
 	int64_t begun, late, worst = 0;
 
-	(void)state;
 	memset(&temper, 0, sizeof temper);
 	temper.how = FAKE_RESET;
 	fake = fake_start_tcp(answer, NULL);
@@ -284,8 +263,7 @@ resume_and_acquire(bool has_it_already)
 	return took;
 }
 
-static void
-an_ask_that_a_stopped_server_finds_later_keeps_nobody_out(void **state)
+SENTENCE(an_ask_that_a_stopped_server_finds_later_keeps_nobody_out)
 {
 	/* the caller's connection stands, and the cancel waits behind the ask; the connection has broken by then; a place
 	 * was asked for */
@@ -294,7 +272,6 @@ an_ask_that_a_stopped_server_finds_later_keeps_nobody_out(void **state)
 		bool taken;
 	} cases[] = {{50, false}, {1600, false}, {50, true}, {1600, true}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		int64_t begun, late;
 
@@ -313,13 +290,11 @@ an_ask_that_a_stopped_server_finds_later_keeps_nobody_out(void **state)
 	assert_int_equal(events.total, 0);
 }
 
-static void
-an_ask_whose_client_was_killed_before_a_stopped_server_finds_it_keeps_nobody_out(void **state)
+SENTENCE(an_ask_whose_client_was_killed_before_a_stopped_server_finds_it_keeps_nobody_out)
 {
 	struct asker *asker = child_share(sizeof *asker);
 	pid_t pid;
 
-	(void)state;
 	snprintf(asker->uri, sizeof asker->uri, "%s", server_uri(server));
 	pid = child_run(ask_and_wait, asker);
 	stage_await(&asker->ready, 1);
@@ -334,14 +309,12 @@ an_ask_whose_client_was_killed_before_a_stopped_server_finds_it_keeps_nobody_out
 
 /* ---- releases ---- */
 
-static void
-a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once(void **state)
+SENTENCE(a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once)
 {
 	leash_client *clients[2];
 	struct actor waiter[2];
 	struct monitor *monitor = monitor_start(server);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
 	for (int i = 0; i < 2; i++) {
 		clients[i] = leashed_open(server_uri(server), NULL);
@@ -376,10 +349,8 @@ a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once(void **state)
 
 /* The second try finds nothing, as it does after a release that worked: the server keeps nothing that would tell the
  * two apart. */
-static void
-a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before(void **state)
+SENTENCE(a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
 	assert_int_equal(server_integer(server, "DEL leash:{doubt}"), 1);
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
@@ -391,14 +362,12 @@ a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before(v
 	assert_true(is_free());
 }
 
-static void
-a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it(void **state)
+SENTENCE(a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it)
 {
 	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(400), .no_renew = true));
 	leash_lock *next = leashed_lock(direct, "brief", NULL);
 	struct actor releaser = {.lock = brief, .wait_ms = 20000};
 
-	(void)state;
 	/* it was too late when it was called: that much is known here */
 	assert_status(LEASH_OK, leash_lock_acquire(brief, 20000, &err));
 	proxy_hold(proxy, PROXY_BOTH);
@@ -458,13 +427,11 @@ ends_at_server(void)
 	return before + (server_integer(server, "PTTL leash:{kept}") - 1) * MS;
 }
 
-static void
-only_a_renewal_that_was_answered_moves_the_deadline(void **state)
+SENTENCE(only_a_renewal_that_was_answered_moves_the_deadline)
 {
 	int64_t lease_ms = slow_ms(6000), until;
 	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(other, 20000, &err));
 	assert_status(LEASH_OK, leash_lock_extend(other, 40000, &err)); /* the server knows that script, too */
 	assert_status(LEASH_OK, leash_lock_release(other, &err));
@@ -492,12 +459,10 @@ only_a_renewal_that_was_answered_moves_the_deadline(void **state)
 
 /* ---- answers that come too late, or too many ---- */
 
-static void
-an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next(void **state)
+SENTENCE(an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next)
 {
 	struct actor next = {.lock = leashed_lock(client, "next", NULL), .wait_ms = 30000};
 
-	(void)state;
 	actor_start(&next);
 	for (int i = 0; i < 5; i++) {
 		proxy_hold_reply(proxy, "{doubt}");
@@ -519,13 +484,11 @@ an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next(void **
 	actor_dismiss(&next);
 }
 
-static void
-a_connection_whose_answer_is_overdue_is_closed_and_the_next_call_gets_its_own(void **state)
+SENTENCE(a_connection_whose_answer_is_overdue_is_closed_and_the_next_call_gets_its_own)
 {
 	leash_client *hasty = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(150)));
 	leash_lock *asked = leashed_lock(hasty, "doubt", NULL), *next = leashed_lock(hasty, "next", NULL);
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		size_t accepted = proxy_accepted(proxy);
 
@@ -549,54 +512,17 @@ a_connection_whose_answer_is_overdue_is_closed_and_the_next_call_gets_its_own(vo
 }
 
 static void
-what_comes_behind_an_answer_ends_the_connection_and_is_nobodys(void **state)
-{
-	static const char *const ghosts[] = {
-		"+GHOST\r\n", ":1\r\n", ":1763700000000000\r\n", "*3\r\n:0\r\n:60000\r\n:1763700000000000\r\n",
-		"-ERR ghost\r\n", "$-1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n",
-		"+OK\r\n+OK\r\n+OK\r\n",
-	};
-	struct fake *fake;
-	leash_client *asking;
-	leash_lock *wanted;
-
-	(void)state;
-	memset(&temper, 0, sizeof temper);
-	fake = fake_start(answer, NULL);
-	asking = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	wanted = leashed_lock(asking, "wanted", NULL);
-	for (size_t i = 0; i < sizeof ghosts / sizeof *ghosts; i++) {
-		size_t accepted = fake_accepted(fake);
-
-		temper.behind = ghosts[i];
-		assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err));
-		temper.behind = NULL;
-		assert_int_equal(leash_lock_fence(wanted), (uint64_t)temper.fence * 256);
-		await_true(fake_accepted(fake) > accepted); /* closed, and dialed anew */
-		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
-		assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err));
-		assert_int_equal(leash_lock_fence(wanted), (uint64_t)temper.fence * 256);
-		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
-	}
-	leash_lock_free(wanted);
-	leash_close(asking);
-	fake_stop(fake);
-}
-
-static void
 extend(struct actor *actor)
 {
 	actor->began_ns = await_now_ns();
 	actor->status = leash_lock_extend(actor->lock, 60000, &actor->err);
 }
 
-static void
-an_extension_of_what_another_thread_releases_meanwhile_is_told_so(void **state)
+SENTENCE(an_extension_of_what_another_thread_releases_meanwhile_is_told_so)
 {
 	leash_owner *owner = NULL;
 	struct actor extender = {0}, releaser = {0};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	extender.lock = releaser.lock = leashed_lock(client, "shared", LEASH_LOCK_OPTIONS(.owner = owner));
 	actor_start(&extender);
@@ -617,28 +543,35 @@ an_extension_of_what_another_thread_releases_meanwhile_is_told_so(void **state)
 	leash_owner_free(owner);
 }
 
-#define on_proxy(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
+SENTENCE(what_comes_behind_an_answer_ends_the_connection_and_is_nobodys, BETWEEN(NULL, NULL))
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_acquire_whose_answer_is_lost_in_a_reset_over_tcp_holds_once, start_tcp,
-		                                stop),
-		on_proxy(a_free_lock_is_not_held_for_any_part_of_the_answer),
-		on_proxy(a_lock_that_another_holds_is_not_held_for_any_part_of_the_answer),
-		cmocka_unit_test(an_acquire_that_never_arrives_is_sent_again_until_its_deadline),
-		on_proxy(an_ask_that_a_stopped_server_finds_later_keeps_nobody_out),
-		on_proxy(an_ask_whose_client_was_killed_before_a_stopped_server_finds_it_keeps_nobody_out),
-		on_proxy(a_release_whose_answer_is_lost_gives_the_lock_to_one_waiter_once),
-		on_proxy(a_release_whose_answer_is_lost_cannot_tell_that_the_lock_was_taken_away_before),
-		on_proxy(a_release_that_comes_after_the_lease_and_the_next_holder_takes_nothing_from_it),
-		on_proxy(only_a_renewal_that_was_answered_moves_the_deadline),
-		on_proxy(an_answer_that_comes_after_its_caller_has_left_is_not_taken_for_the_next),
-		on_proxy(a_connection_whose_answer_is_overdue_is_closed_and_the_next_call_gets_its_own),
-		on_proxy(an_extension_of_what_another_thread_releases_meanwhile_is_told_so),
-		cmocka_unit_test(what_comes_behind_an_answer_ends_the_connection_and_is_nobodys),
+	static const char *const ghosts[] = {
+		"+GHOST\r\n", ":1\r\n", ":1763700000000000\r\n", "*3\r\n:0\r\n:60000\r\n:1763700000000000\r\n",
+		"-ERR ghost\r\n", "$-1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n",
+		"+OK\r\n+OK\r\n+OK\r\n",
 	};
+	struct fake *fake;
+	leash_client *asking;
+	leash_lock *wanted;
 
-	return cmocka_run_group_tests_name("ambiguity", tests, NULL, NULL);
+	memset(&temper, 0, sizeof temper);
+	fake = fake_start(answer, NULL);
+	asking = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	wanted = leashed_lock(asking, "wanted", NULL);
+	for (size_t i = 0; i < sizeof ghosts / sizeof *ghosts; i++) {
+		size_t accepted = fake_accepted(fake);
+
+		temper.behind = ghosts[i];
+		assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err));
+		temper.behind = NULL;
+		assert_int_equal(leash_lock_fence(wanted), (uint64_t)temper.fence * 256);
+		await_true(fake_accepted(fake) > accepted); /* closed, and dialed anew */
+		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+		assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err));
+		assert_int_equal(leash_lock_fence(wanted), (uint64_t)temper.fence * 256);
+		assert_status(LEASH_OK, leash_lock_release(wanted, &err));
+	}
+	leash_lock_free(wanted);
+	leash_close(asking);
+	fake_stop(fake);
 }

@@ -1,18 +1,10 @@
 /* From when on, and for how long, a hold counts: scenes in which two would be valid at once if it were one step more.
  *
  * The witness says whether they were. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/scenes.h"
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
-
-#include <string.h>
+#include "tests/support/test.h"
 
 enum { CLAIM_MS = 3000 }; /* the longest there is: a busy machine has as long to do each step as may be */
 
@@ -156,35 +148,27 @@ message_after_the_claim(struct scene *s)
 	proxy_hold_messages(s->proxy, false);
 }
 
-static void
-a_claim_counts_from_the_last_word_that_was_answered(void **state)
+SENTENCE(a_claim_counts_from_the_last_word_that_was_answered)
 {
-	(void)state;
 	play(message_after_a_word);
 }
 
-static void
-a_claim_counts_from_before_its_message_was_sent(void **state)
+SENTENCE(a_claim_counts_from_before_its_message_was_sent)
 {
-	(void)state;
 	play(message_late_in_the_claim);
 }
 
-static void
-a_token_that_was_unknown_is_not_asked_again(void **state)
+SENTENCE(a_token_that_was_unknown_is_not_asked_again)
 {
-	(void)state;
 	play(message_after_the_claim);
 }
 
 /* The answer to the ask was lost and so was its connection; the lock was granted, the claim is over, and the lock is somebody
  * else's. Only then comes the next connection: the ask is repeated, and it waits again. Then the message comes. */
-static void
-no_word_prolongs_the_claim_of_what_was_asked_twice(void **state)
+SENTENCE(no_word_prolongs_the_claim_of_what_was_asked_twice)
 {
 	static struct scene s;
 
-	(void)state;
 	scene_open(&s, LEASH_LOCK_OPTIONS(.lease_ms = CLAIM_MS));
 	proxy_refuse(s.proxy, true);
 	proxy_hold_messages(s.proxy, true);
@@ -208,13 +192,11 @@ no_word_prolongs_the_claim_of_what_was_asked_twice(void **state)
 /* ---- a lease, and a claim ---- */
 
 /* The answer comes when half of the lease is over. */
-static void
-a_lease_counts_from_when_it_was_asked_for(void **state)
+SENTENCE(a_lease_counts_from_when_it_was_asked_for)
 {
 	enum { LEASE_MS = 2000 };
 	static struct scene s;
 
-	(void)state;
 	scene_open(&s, LEASH_LOCK_OPTIONS(.lease_ms = LEASE_MS, .no_renew = true));
 	proxy_hold_reply(s.proxy, "{scene}");
 	party_start(&s.far);
@@ -229,12 +211,10 @@ a_lease_counts_from_when_it_was_asked_for(void **state)
 }
 
 /* Of a lease of 30 s; its claim has 3. */
-static void
-what_is_granted_is_renewed_before_its_claim_ends(void **state)
+SENTENCE(what_is_granted_is_renewed_before_its_claim_ends)
 {
 	static struct scene s;
 
-	(void)state;
 	scene_open(&s, LEASH_LOCK_OPTIONS(.lease_ms = 30000));
 	let_both_wait(&s);
 	let_go(&s);
@@ -263,13 +243,11 @@ ask_until_canceled(void *arg)
 }
 
 /* The answer to an ask for a lock that is free comes when who asked has given up; behind it another waits for "scene". */
-static void
-an_answer_whose_caller_gave_up_is_nobody_elses(void **state)
+SENTENCE(an_answer_whose_caller_gave_up_is_nobody_elses)
 {
 	static struct scene s;
 	static struct asker other;
 
-	(void)state;
 	scene_open(&s, NULL);
 	other = (struct asker){.lock = leashed_lock(s.far.client, "other", NULL)};
 	assert_status(LEASH_OK, leash_cancel_new(&other.cancel, &err));
@@ -289,20 +267,4 @@ an_answer_whose_caller_gave_up_is_nobody_elses(void **state)
 	leash_lock_free(other.lock);
 	leash_cancel_free(other.cancel);
 	scene_close(&s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_claim_counts_from_the_last_word_that_was_answered),
-		cmocka_unit_test(a_claim_counts_from_before_its_message_was_sent),
-		cmocka_unit_test(a_token_that_was_unknown_is_not_asked_again),
-		cmocka_unit_test(no_word_prolongs_the_claim_of_what_was_asked_twice),
-		cmocka_unit_test(a_lease_counts_from_when_it_was_asked_for),
-		cmocka_unit_test(what_is_granted_is_renewed_before_its_claim_ends),
-		cmocka_unit_test(an_answer_whose_caller_gave_up_is_nobody_elses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,28 +9,19 @@
  * Such a client is a child of this process with the shim of tests/support/clock_shim.h, which is linked in.
  *
  * Leases are long against what a busy machine stalls; where a lease has to run out the test says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/judge/register.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/clock_shim.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 #include "tests/support/witness.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define MS INT64_C(1000000)
@@ -145,14 +136,12 @@ share(struct server *server)
 
 /* ---- the shim ---- */
 
-static void
-a_server_has_the_time_that_was_set_and_expires_keys_by_it(void **state)
+SENTENCE(a_server_has_the_time_that_was_set_and_expires_keys_by_it)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct timespec t;
 	int64_t before_us;
 
-	(void)state;
 	clock_gettime(CLOCK_REALTIME, &t);
 	before_us = t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
 	assert_true(server_us(server) >= before_us && server_us(server) < before_us + 30 * 1000000);
@@ -174,8 +163,7 @@ a_server_has_the_time_that_was_set_and_expires_keys_by_it(void **state)
 
 /* ---- the server's clock goes forward ---- */
 
-static void
-a_hold_that_a_jump_took_is_lost_at_the_next_renewal_and_its_fence_protects(void **state)
+SENTENCE(a_hold_that_a_jump_took_is_lost_at_the_next_renewal_and_its_fence_protects)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct told told = {.lost = ""}, other_told = {.lost = ""};
@@ -185,7 +173,6 @@ a_hold_that_a_jump_took_is_lost_at_the_next_renewal_and_its_fence_protects(void 
 	uint64_t fence;
 	leash_error err;
 
-	(void)state;
 	registers = fenced_create(server_folder(server), 1);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	fence = leash_lock_fence(lock);
@@ -217,8 +204,7 @@ a_hold_that_a_jump_took_is_lost_at_the_next_renewal_and_its_fence_protects(void 
 	server_stop(server);
 }
 
-static void
-an_ask_that_a_jump_made_too_late_is_aimed_anew_in_the_same_call(void **state)
+SENTENCE(an_ask_that_a_jump_made_too_late_is_aimed_anew_in_the_same_call)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct told told = {.lost = ""};
@@ -228,7 +214,6 @@ an_ask_that_a_jump_made_too_late_is_aimed_anew_in_the_same_call(void **state)
 	leash_error err;
 	int by_ms;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	monitor = monitor_start(server);
@@ -262,13 +247,11 @@ acquire_and_release(struct actor *actor)
 		actor->status = leash_lock_release(actor->lock, &actor->err);
 }
 
-static void
-waiters_whose_places_a_jump_took_ask_anew_and_all_have_their_turn(void **state)
+SENTENCE(waiters_whose_places_a_jump_took_ask_anew_and_all_have_their_turn)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct user holder, waiter[3];
 
-	(void)state;
 	start_user(&holder, server, NULL);
 	assert_done(LEASH_OK, &holder.actor, actor_acquire);
 	for (int i = 0; i < 3; i++) {
@@ -340,17 +323,14 @@ places_keep_their_order_over_a_jump_of(int64_t ms)
 }
 
 /* Longer than a client counts as alive without a word, shorter than the queue lives. */
-static void
-places_keep_their_order_when_the_clock_goes_forward(void **state)
+SENTENCE(places_keep_their_order_when_the_clock_goes_forward)
 {
-	(void)state;
 	places_keep_their_order_over_a_jump_of(13000);
 }
 
 /* ---- the server's clock goes back ---- */
 
-static void
-when_the_clock_goes_back_holders_hold_and_release_and_waiters_go_on(void **state)
+SENTENCE(when_the_clock_goes_back_holders_hold_and_release_and_waiters_go_on)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct user waiter;
@@ -361,7 +341,6 @@ when_the_clock_goes_back_holders_hold_and_release_and_waiters_go_on(void **state
 	int64_t ttl;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	fence = leash_lock_fence(lock);
 	start_user(&waiter, server, NULL);
@@ -402,8 +381,7 @@ when_the_clock_goes_back_holders_hold_and_release_and_waiters_go_on(void **state
 	server_stop(server);
 }
 
-static void
-a_first_fence_tells_that_the_clock_went_back(void **state)
+SENTENCE(a_first_fence_tells_that_the_clock_went_back)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct told told = {.lost = ""};
@@ -411,7 +389,6 @@ a_first_fence_tells_that_the_clock_went_back(void **state)
 	leash_lock *lock = leashed_lock(client, "clock", NULL);
 	leash_error err;
 
-	(void)state;
 	server_set_clock(server, -HOUR_MS);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	await_jump(&told, "back");
@@ -428,10 +405,8 @@ a_first_fence_tells_that_the_clock_went_back(void **state)
 	server_stop(server);
 }
 
-static void
-places_keep_their_order_when_the_clock_goes_back(void **state)
+SENTENCE(places_keep_their_order_when_the_clock_goes_back)
 {
-	(void)state;
 	places_keep_their_order_over_a_jump_of(-HOUR_MS);
 }
 
@@ -448,15 +423,13 @@ wait_until_killed(void *arg)
 }
 
 /* It counts as alive for another hour, but nobody listens where it waited. */
-static void
-a_waiter_that_died_when_the_clock_went_back_stops_nobody(void **state)
+SENTENCE(a_waiter_that_died_when_the_clock_went_back_stops_nobody)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct shared *shared = share(server);
 	struct user holder, waiter;
 	pid_t pid = child_run(wait_until_killed, shared);
 
-	(void)state;
 	start_user(&holder, server, NULL);
 	assert_done(LEASH_OK, &holder.actor, actor_acquire);
 	stage_set(&shared->go, 1);
@@ -479,8 +452,7 @@ a_waiter_that_died_when_the_clock_went_back_stops_nobody(void **state)
 
 /* The clock was an hour ahead. What was issued then must not be forgotten before the clock is there again, however
  * short fences are kept. */
-static void
-a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there(void **state)
+SENTENCE(a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there)
 {
 	struct server *server = server_start_clocked(NULL);
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 1000, .fence_ttl_ms = 1000));
@@ -488,7 +460,6 @@ a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there(void **state
 	uint64_t last = 0;
 	leash_error err;
 
-	(void)state;
 	server_set_clock(server, HOUR_MS);
 	for (int i = 0; i < 4; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
@@ -506,8 +477,7 @@ a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there(void **state
 /* ---- the guard after a restart ---- */
 
 /* The server's age in INFO is a difference of its wall clock. */
-static void
-a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected(void **state)
+SENTENCE(a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct told told = {.lost = ""};
@@ -515,7 +485,6 @@ a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected(void **stat
 	leash_lock *lock = leashed_lock(client, "clock", LEASH_LOCK_OPTIONS(.restart_guard_ms = MINUTE_MS));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
 	assert_non_null(strstr(err.text, "restart_guard_ms"));
 	server_set_clock(server, HOUR_MS);
@@ -530,8 +499,7 @@ a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected(void **stat
 }
 
 /* It was away for longer than the guard, and its clock is set forward by as much before anybody meets it again. */
-static void
-a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_knew_it(void **state)
+SENTENCE(a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_knew_it)
 {
 	enum { GUARD_MS = 3000, UP_MS = GUARD_MS + 1100 }; /* the server counts its life in whole seconds */
 	struct server *server = server_start_clocked(NULL);
@@ -541,7 +509,6 @@ a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_k
 	leash_error err;
 	int64_t back;
 
-	(void)state;
 	proxy_refuse(proxy, true);
 	proxy_reset_all(proxy);
 	server_kill(server);
@@ -559,8 +526,7 @@ a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_k
 	server_stop(server);
 }
 
-static void
-a_server_whose_clock_went_back_before_its_birth_is_a_young_one(void **state)
+SENTENCE(a_server_whose_clock_went_back_before_its_birth_is_a_young_one)
 {
 	struct server *server = server_start_clocked(NULL);
 	struct told told = {.lost = ""};
@@ -568,7 +534,6 @@ a_server_whose_clock_went_back_before_its_birth_is_a_young_one(void **state)
 	leash_lock *lock;
 	leash_error err;
 
-	(void)state;
 	server_set_clock(server, -HOUR_MS);
 	client = open_told(server, &told);
 	lock = leashed_lock(client, "clock", LEASH_LOCK_OPTIONS(.restart_guard_ms = MINUTE_MS));
@@ -624,13 +589,11 @@ live_with_a_mad_wall_clock(void *arg)
 	return shared->told.events.total;
 }
 
-static void
-the_clients_wall_clock_has_no_effect(void **state)
+SENTENCE(the_clients_wall_clock_has_no_effect)
 {
 	struct server *server = server_start(NULL);
 	struct shared *shared = share(server);
 
-	(void)state;
 	child_wait(child_run(live_with_a_mad_wall_clock, shared));
 	nothing_is_left(server);
 	child_unshare(shared, sizeof *shared);
@@ -743,42 +706,13 @@ violations_between(int (*one)(void *), int (*other)(void *), int64_t ms)
 	return violations;
 }
 
-static void
-clients_whose_clocks_drift_by_a_percent_exclude_each_other(void **state)
+SENTENCE(clients_whose_clocks_drift_by_a_percent_exclude_each_other)
 {
-	(void)state;
 	assert_int_equal(violations_between(contend_slow, contend_fast, 8000), 0);
 }
 
 /* Or the test before would say nothing. */
-static void
-a_clock_that_is_far_slower_than_that_is_seen_by_the_witness(void **state)
+SENTENCE(a_clock_that_is_far_slower_than_that_is_seen_by_the_witness)
 {
-	(void)state;
 	assert_true(violations_between(contend_too_slow, contend_fast, slow_ms(60000)) > 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_server_has_the_time_that_was_set_and_expires_keys_by_it),
-		cmocka_unit_test(a_hold_that_a_jump_took_is_lost_at_the_next_renewal_and_its_fence_protects),
-		cmocka_unit_test(an_ask_that_a_jump_made_too_late_is_aimed_anew_in_the_same_call),
-		cmocka_unit_test(waiters_whose_places_a_jump_took_ask_anew_and_all_have_their_turn),
-		cmocka_unit_test(places_keep_their_order_when_the_clock_goes_forward),
-		cmocka_unit_test(when_the_clock_goes_back_holders_hold_and_release_and_waiters_go_on),
-		cmocka_unit_test(a_first_fence_tells_that_the_clock_went_back),
-		cmocka_unit_test(places_keep_their_order_when_the_clock_goes_back),
-		cmocka_unit_test(a_waiter_that_died_when_the_clock_went_back_stops_nobody),
-		cmocka_unit_test(a_fence_that_is_ahead_of_the_clock_is_kept_until_the_clock_is_there),
-		cmocka_unit_test(a_clock_that_goes_forward_does_not_end_the_guard_of_who_is_connected),
-		cmocka_unit_test(a_clock_that_goes_forward_after_a_restart_does_not_make_the_server_old_for_who_knew_it),
-		cmocka_unit_test(a_server_whose_clock_went_back_before_its_birth_is_a_young_one),
-		cmocka_unit_test(the_clients_wall_clock_has_no_effect),
-		cmocka_unit_test(clients_whose_clocks_drift_by_a_percent_exclude_each_other),
-		cmocka_unit_test(a_clock_that_is_far_slower_than_that_is_seen_by_the_witness),
-	};
-
-	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

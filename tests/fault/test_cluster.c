@@ -1,22 +1,13 @@
 /* Locks in a cluster: wherever a slot is, and wherever it goes while its lock is held and waited for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 #include "tests/support/witness.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static _Thread_local leash_error err; /* what the last call said */
@@ -40,13 +31,23 @@ check_that_all_is_gone(void)
 }
 
 static void
-locks_all_over_the_slots_are_had_and_given_back(void **state)
+start(void)
+{
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
+}
+
+static void
+stop(void)
+{
+	cluster_stop(cluster);
+}
+
+SENTENCE(locks_all_over_the_slots_are_had_and_given_back, BETWEEN(start, NULL))
 {
 	enum { LOCKS = 60 };
 	leash_client *client = open_client();
 	leash_lock *lock[LOCKS];
 
-	(void)state;
 	for (int i = 0; i < LOCKS; i++) {
 		char name[32];
 
@@ -103,13 +104,11 @@ await_queue(struct scene *s, int node, int64_t waiting)
 	await_true(server_integer(cluster_node(cluster, node), "ZCOUNT %s:queue (0 +inf", s->key) == waiting);
 }
 
-static void
-a_lock_that_is_held_and_waited_for_goes_with_its_slot(void **state)
+SENTENCE(a_lock_that_is_held_and_waited_for_goes_with_its_slot)
 {
 	struct scene s;
 	uint64_t fence;
 
-	(void)state;
 	set(&s, "wanderer");
 	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
 	fence = leash_lock_fence(s.lock);
@@ -132,14 +131,12 @@ a_lock_that_is_held_and_waited_for_goes_with_its_slot(void **state)
 	strike(&s);
 }
 
-static void
-a_hold_is_renewed_and_released_in_the_middle_of_a_move(void **state)
+SENTENCE(a_hold_is_renewed_and_released_in_the_middle_of_a_move)
 {
 	struct scene s;
 	struct server *from, *to;
 	int64_t there;
 
-	(void)state;
 	set(&s, "half-way");
 	from = cluster_node(cluster, s.from);
 	to = cluster_node(cluster, s.to);
@@ -169,14 +166,12 @@ a_hold_is_renewed_and_released_in_the_middle_of_a_move(void **state)
 	strike(&s);
 }
 
-static void
-a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lock_on(void **state)
+SENTENCE(a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lock_on)
 {
 	struct scene s;
 	struct server *from;
 	int64_t hdel;
 
-	(void)state;
 	set(&s, "torn");
 	from = cluster_node(cluster, s.from);
 	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
@@ -198,13 +193,11 @@ a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lo
 	strike(&s);
 }
 
-static void
-who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over(void **state)
+SENTENCE(who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over)
 {
 	struct scene s;
 	int64_t there;
 
-	(void)state;
 	set(&s, "free");
 	there = server_calls(cluster_node(cluster, s.to), "asking");
 	cluster_move_begin(cluster, s.slot, s.to);
@@ -216,12 +209,10 @@ who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over(void **s
 	strike(&s);
 }
 
-static void
-a_move_that_is_undone_costs_nothing(void **state)
+SENTENCE(a_move_that_is_undone_costs_nothing)
 {
 	struct scene s;
 
-	(void)state;
 	set(&s, "regret");
 	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
 	actor_tell(&s.actor, actor_acquire);
@@ -250,13 +241,11 @@ is_heard(struct scene *s, int node)
 	return strstr(server_text(cluster_node(cluster, node), "PUBSUB SHARDCHANNELS %s", pattern), s->key) != NULL;
 }
 
-static void
-a_lock_that_is_waited_for_is_listened_to_where_it_lives(void **state)
+SENTENCE(a_lock_that_is_waited_for_is_listened_to_where_it_lives)
 {
 	struct scene s;
 	int64_t commands;
 
-	(void)state;
 	set(&s, "loud");
 	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 1000, &err));
 	assert_false(is_heard(&s, s.from)); /* nobody has waited */
@@ -305,8 +294,7 @@ see_waiter(void *arg, const leash_waiter_info *waiter)
 	return true;
 }
 
-static void
-who_looks_sees_all_of_the_cluster(void **state)
+SENTENCE(who_looks_sees_all_of_the_cluster, BETWEEN(NULL, stop))
 {
 	enum { LOCKS = 40 };
 	struct scene s;
@@ -314,7 +302,6 @@ who_looks_sees_all_of_the_cluster(void **state)
 	struct sight sight = {0};
 	leash_lock_info info = {.size = sizeof info};
 
-	(void)state;
 	set(&s, "seen");
 	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
 	actor_tell(&s.actor, actor_acquire);
@@ -398,13 +385,11 @@ end_lies(leash_client *client, leash_lock *lock)
 		fake_stop(liars.fake[i]);
 }
 
-static void
-who_is_sent_round_in_circles_is_told_so(void **state)
+SENTENCE(who_is_sent_round_in_circles_is_told_so)
 {
 	static const char *const verbs[] = {"MOVED", "ASK"};
 	enum { ASKED = 6 }; /* once, and after each of five redirections */
 
-	(void)state;
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		leash_client *client;
 		leash_lock *lock = lock_of_liars(&client, "");
@@ -423,13 +408,11 @@ who_is_sent_round_in_circles_is_told_so(void **state)
 	}
 }
 
-static void
-nobody_is_sent_to_a_host_that_the_uri_does_not_allow(void **state)
+SENTENCE(nobody_is_sent_to_a_host_that_the_uri_does_not_allow)
 {
 	leash_client *client;
 	leash_lock *lock = lock_of_liars(&client, "?redirects=127.0.0.1");
 
-	(void)state;
 	snprintf(liars.words[0], sizeof liars.words[0], "MOVED %d evil.example:6379", cluster_slot("leash:{lied-to}"));
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, LEASH_FOREVER, &err));
 	assert_non_null(strstr(err.text, "evil.example"));
@@ -438,14 +421,12 @@ nobody_is_sent_to_a_host_that_the_uri_does_not_allow(void **state)
 	end_lies(client, lock);
 }
 
-static void
-what_is_no_redirection_is_no_redis_server(void **state)
+SENTENCE(what_is_no_redirection_is_no_redis_server)
 {
 	static const char *const words[] = {"MOVED", "MOVED x y", "ASK 1", "MOVED 99999 127.0.0.1:1", "MOVED 1 127.0.0.1:0"};
 	leash_client *client;
 	leash_lock *lock = lock_of_liars(&client, "");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		snprintf(liars.words[0], sizeof liars.words[0], "%s", words[i]);
 		assert_status(LEASH_PROTOCOL, leash_lock_acquire(lock, LEASH_FOREVER, &err));
@@ -455,14 +436,12 @@ what_is_no_redirection_is_no_redis_server(void **state)
 
 /* ---- what is down ---- */
 
-static void
-a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again(void **state)
+SENTENCE(a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again)
 {
 	leash_client *client;
 	leash_lock *lock;
 	struct server *other;
 
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .all_or_nothing = true,
 	                                                  .args = (const char *const[]){"--appendonly", "yes", NULL}});
 	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 30000, .on_event = leashed_note_event, .event_arg = &events));
@@ -485,8 +464,7 @@ a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again(void **stat
 	cluster_stop(cluster);
 }
 
-static void
-what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
+SENTENCE(what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody)
 {
 	enum { LOCKS = 20 };
 	leash_client *client, *other;
@@ -494,7 +472,6 @@ what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
 	struct actor waiter[LOCKS];
 	int master;
 
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){0});
 	memset(&events, 0, sizeof events);
 	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000, .on_event = leashed_note_event, .event_arg = &events));
@@ -530,14 +507,12 @@ what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody(void **state)
 	cluster_stop(cluster);
 }
 
-static void
-what_a_replica_has_not_heard_of_is_lost_and_told(void **state)
+SENTENCE(what_a_replica_has_not_heard_of_is_lost_and_told)
 {
 	leash_client *client;
 	leash_lock *lock;
 	int master, replica;
 
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){.doors = true});
 	memset(&events, 0, sizeof events);
 	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 30000, .on_event = leashed_note_event, .event_arg = &events));
@@ -559,14 +534,12 @@ what_a_replica_has_not_heard_of_is_lost_and_told(void **state)
 	cluster_stop(cluster);
 }
 
-static void
-a_node_that_stands_still_delays_nobody_at_the_others(void **state)
+SENTENCE(a_node_that_stands_still_delays_nobody_at_the_others)
 {
 	leash_client *client;
 	leash_lock *stuck, *fine;
 	char name[32];
 
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .node_timeout_ms = 600000});
 	memset(&events, 0, sizeof events);
 	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.timeout_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
@@ -695,8 +668,7 @@ move_some(unsigned *moved, int n)
 	}
 }
 
-static void
-a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies(void **state)
+SENTENCE(a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies)
 {
 	static leash_lock *held[CROWD];
 	static struct testimony *testimony[CROWD];
@@ -704,7 +676,6 @@ a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies(void **state)
 	unsigned moved = 0;
 	char text[200];
 
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){0});
 	memset(&crowd, 0, sizeof crowd);
 	memset(&events, 0, sizeof events);
@@ -805,14 +776,12 @@ close_batch(struct batch *b)
 	leash_close(b->client);
 }
 
-static void
-three_nodes_are_renewed_at_in_the_time_of_one(void **state)
+SENTENCE(three_nodes_are_renewed_at_in_the_time_of_one)
 {
 	enum { ROUNDS = 7 };
 	struct batch one = {0}, three = {0};
 	int64_t best_one = INT64_MAX, best_three = INT64_MAX;
 
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .doors = true});
 	fill(&one, 1, "one");
 	fill(&three, CLUSTER_MASTERS, "three");
@@ -830,48 +799,4 @@ three_nodes_are_renewed_at_in_the_time_of_one(void **state)
 	close_batch(&one);
 	close_batch(&three);
 	cluster_stop(cluster);
-}
-
-static int
-start(void **state)
-{
-	(void)state;
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	cluster_stop(cluster);
-	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* at one cluster */
-		cmocka_unit_test_setup(locks_all_over_the_slots_are_had_and_given_back, start),
-		cmocka_unit_test(a_lock_that_is_held_and_waited_for_goes_with_its_slot),
-		cmocka_unit_test(a_hold_is_renewed_and_released_in_the_middle_of_a_move),
-		cmocka_unit_test(a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_hands_the_lock_on),
-		cmocka_unit_test(who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over),
-		cmocka_unit_test(a_move_that_is_undone_costs_nothing),
-		cmocka_unit_test(a_lock_that_is_waited_for_is_listened_to_where_it_lives),
-		cmocka_unit_test_teardown(who_looks_sees_all_of_the_cluster, stop),
-		/* each with one of its own, or none */
-		cmocka_unit_test(who_is_sent_round_in_circles_is_told_so),
-		cmocka_unit_test(nobody_is_sent_to_a_host_that_the_uri_does_not_allow),
-		cmocka_unit_test(what_is_no_redirection_is_no_redis_server),
-		cmocka_unit_test(a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again),
-		cmocka_unit_test(what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody),
-		cmocka_unit_test(what_a_replica_has_not_heard_of_is_lost_and_told),
-		cmocka_unit_test(a_node_that_stands_still_delays_nobody_at_the_others),
-		cmocka_unit_test(a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies),
-		cmocka_unit_test(three_nodes_are_renewed_at_in_the_time_of_one),
-	};
-
-	return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);
 }

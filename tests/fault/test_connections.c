@@ -1,21 +1,12 @@
 /* Connections that are killed, frozen, refused or useless: what is held is kept, who waits goes on, and nothing piles up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WAITERS = 4 };
 
@@ -74,8 +65,7 @@ wait_and_release(void *arg)
 	return NULL;
 }
 
-static void
-a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nobody_hangs(void **state)
+SENTENCE(a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nobody_hangs)
 {
 	struct server *server = server_start(NULL);
 	leash_client *holder = leashed_open(server_uri(server), NULL), *client = leashed_open(server_uri(server), NULL);
@@ -85,7 +75,6 @@ a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nob
 	int64_t killed = 0;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (size_t i = 0; i < WAITERS; i++) {
 		waiters[i] = (struct waiter){.client = client, .name = "killed"};
@@ -114,8 +103,7 @@ a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nob
 }
 
 /* The keeper awaits the answer to a waiter's word, for up to `timeout_ms`, when a renewal is due that leaves no time for that. */
-static void
-a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_another_answer(void **state)
+SENTENCE(a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_another_answer)
 {
 	struct server *server = server_start(NULL);
 	struct proxy *proxy = proxy_start(server_socket(server));
@@ -129,7 +117,6 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	size_t accepted;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
 	waiter = (struct waiter){.client = client, .name = "wanted"};
 	assert_int_equal(pthread_create(&waiter.thread, NULL, wait_and_release, &waiter), 0);
@@ -159,8 +146,7 @@ a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_anothe
 	server_stop(server);
 }
 
-static void
-a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again(void **state)
+SENTENCE(a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again)
 {
 	struct server *server = server_start(NULL);
 	struct leashed_events events = {0};
@@ -170,7 +156,6 @@ a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again(void **state)
 	int64_t before, made;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	server_text(server, "REPLICAOF 127.0.0.1 1");
 	before = connections_so_far(server);
@@ -195,8 +180,7 @@ a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again(void **state)
 	server_stop(server);
 }
 
-static void
-a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
+SENTENCE(a_server_that_takes_no_more_clients_costs_no_descriptor)
 {
 	enum { CLIENTS = 4 };
 	struct server *server = server_start(NULL);
@@ -208,7 +192,6 @@ a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
 	double seconds;
 	leash_error err;
 
-	(void)state;
 	for (int i = 0; i < CLIENTS; i++) {
 		client[i] = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 80000, .on_event = leashed_note_event, .event_arg = &events));
 		lock[i] = leashed_lock(client[i], "full", NULL);
@@ -252,8 +235,7 @@ a_server_that_takes_no_more_clients_costs_no_descriptor(void **state)
 	server_stop(server);
 }
 
-static void
-without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout(void **state)
+SENTENCE(without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout)
 {
 	struct server *server = server_start(NULL);
 	leash_client *holder = leashed_open(server_uri(server), NULL), *client = leashed_open(server_uri(server), NULL);
@@ -261,7 +243,6 @@ without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout(void **stat
 	double best = 1e9;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	server_text(server, "ACL SETUSER default resetchannels");
 	server_integer(server, "CLIENT KILL TYPE pubsub");
@@ -296,8 +277,7 @@ without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout(void **stat
 	server_stop(server);
 }
 
-static void
-who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever(void **state)
+SENTENCE(who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever)
 {
 	struct server *server = server_start(NULL);
 	static struct waiter w = {.name = "password"};
@@ -305,7 +285,6 @@ who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever(void **state)
 	char uri[300];
 	leash_error err;
 
-	(void)state;
 	server_text(server, "ACL SETUSER ann on >secret ~* &* +@all");
 	snprintf(uri, sizeof uri, "unix://ann:secret@%s", server_socket(server));
 	w.client = leashed_open(uri, NULL);
@@ -325,19 +304,4 @@ who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever(void **state)
 	leash_lock_free(lock);
 	leash_close(w.client);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wake_up_connection_that_is_killed_again_and_again_leaves_no_descriptor_and_nobody_hangs),
-		cmocka_unit_test(a_short_lease_is_renewed_over_a_new_connection_while_the_keeper_waits_for_another_answer),
-		cmocka_unit_test(a_replica_is_not_stormed_and_it_goes_on_when_it_is_a_primary_again),
-		cmocka_unit_test(a_server_that_takes_no_more_clients_costs_no_descriptor),
-		cmocka_unit_test(without_a_subscription_a_timed_acquire_ends_on_time_and_says_timeout),
-		cmocka_unit_test(who_cannot_log_in_any_more_is_denied_and_does_not_wait_for_ever),
-	};
-
-	return cmocka_run_group_tests_name("connections", tests, NULL, NULL);
 }

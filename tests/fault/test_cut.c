@@ -1,18 +1,9 @@
 /* Answers that are lost after the server has done what was asked: nobody holds what nobody knows of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static struct server *server;
 static struct proxy *proxy;
@@ -20,10 +11,9 @@ static leash_client *client, *direct;
 static leash_lock *lock, *other;
 static struct leashed_events events;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
 	proxy = proxy_start(server_socket(server));
@@ -31,21 +21,20 @@ start(void **state)
 	direct = leashed_open(server_uri(server), NULL);
 	lock = leashed_lock(client, "cut", NULL);
 	other = leashed_lock(direct, "cut", NULL);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	leash_lock_free(lock);
 	leash_lock_free(other);
 	leash_close(client);
 	leash_close(direct);
 	proxy_stop(proxy);
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 /* The scripts are known to the server, so that the next pair is one EVALSHA each. */
 static void
@@ -63,12 +52,10 @@ is_free(void)
 	return server_integer(server, "EXISTS leash:{cut} leash:{cut}:queue") == 0;
 }
 
-static void
-an_acquire_whose_answer_is_lost_holds_once(void **state)
+SENTENCE(an_acquire_whose_answer_is_lost_holds_once)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	for (size_t bytes = 0; bytes < 18; bytes++) { /* ":<16 digits>\r\n" is 19 bytes */
 		uint64_t fence;
@@ -90,12 +77,10 @@ an_acquire_whose_answer_is_lost_holds_once(void **state)
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 }
 
-static void
-an_acquire_whose_request_is_lost_holds_once(void **state)
+SENTENCE(an_acquire_whose_request_is_lost_holds_once)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	proxy_cut_request(proxy, "evalsha");
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
@@ -105,12 +90,10 @@ an_acquire_whose_request_is_lost_holds_once(void **state)
 	await_true(is_free());
 }
 
-static void
-a_caller_who_gave_up_before_the_answer_came_keeps_nobody_out(void **state)
+SENTENCE(a_caller_who_gave_up_before_the_answer_came_keeps_nobody_out)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	for (int i = 0; i < 5; i++) {
 		proxy_hold_reply(proxy, "evalsha");
@@ -125,12 +108,10 @@ a_caller_who_gave_up_before_the_answer_came_keeps_nobody_out(void **state)
 	}
 }
 
-static void
-a_try_whose_answer_is_lost_either_holds_or_leaves_nothing(void **state)
+SENTENCE(a_try_whose_answer_is_lost_either_holds_or_leaves_nothing)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	proxy_cut_reply(proxy, "evalsha", 0);
 	proxy_refuse(proxy, true);
@@ -143,12 +124,10 @@ a_try_whose_answer_is_lost_either_holds_or_leaves_nothing(void **state)
 	await_true(is_free());
 }
 
-static void
-a_release_whose_answer_is_lost_is_not_called_a_loss(void **state)
+SENTENCE(a_release_whose_answer_is_lost_is_not_called_a_loss)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
 	proxy_cut_reply(proxy, "evalsha", 0);
@@ -162,12 +141,10 @@ a_release_whose_answer_is_lost_is_not_called_a_loss(void **state)
 	assert_true(is_free());
 }
 
-static void
-a_release_that_is_asked_again_does_not_disturb_the_next_holder(void **state)
+SENTENCE(a_release_that_is_asked_again_does_not_disturb_the_next_holder)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
 	proxy_cut_reply(proxy, "evalsha", 0);
@@ -183,12 +160,10 @@ a_release_that_is_asked_again_does_not_disturb_the_next_holder(void **state)
 	await_true(is_free());
 }
 
-static void
-a_release_that_never_arrived_is_made_up_for_in_the_background(void **state)
+SENTENCE(a_release_that_never_arrived_is_made_up_for_in_the_background)
 {
 	leash_error err;
 
-	(void)state;
 	warm_up();
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
 	proxy_cut_request(proxy, "evalsha");
@@ -201,13 +176,11 @@ a_release_that_never_arrived_is_made_up_for_in_the_background(void **state)
 	await_true(is_free());
 }
 
-static void
-a_renewal_whose_answer_is_lost_endangers_nothing(void **state)
+SENTENCE(a_renewal_whose_answer_is_lost_endangers_nothing)
 {
 	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = 1500));
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(brief, 1000, &err));
 	for (int i = 0; i < 4; i++) {
 		proxy_cut_reply(proxy, "evalsha", 0);
@@ -220,13 +193,11 @@ a_renewal_whose_answer_is_lost_endangers_nothing(void **state)
 	leash_lock_free(brief);
 }
 
-static void
-a_waiter_survives_the_loss_of_both_connections_at_any_moment(void **state)
+SENTENCE(a_waiter_survives_the_loss_of_both_connections_at_any_moment)
 {
 	leash_status status;
 	leash_error err;
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(other, 5000, &err));
 		if (i % 2 == 0)
@@ -239,22 +210,4 @@ a_waiter_survives_the_loss_of_both_connections_at_any_moment(void **state)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 		await_true(is_free());
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_acquire_whose_answer_is_lost_holds_once, start, stop),
-		cmocka_unit_test_setup_teardown(an_acquire_whose_request_is_lost_holds_once, start, stop),
-		cmocka_unit_test_setup_teardown(a_caller_who_gave_up_before_the_answer_came_keeps_nobody_out, start, stop),
-		cmocka_unit_test_setup_teardown(a_try_whose_answer_is_lost_either_holds_or_leaves_nothing, start, stop),
-		cmocka_unit_test_setup_teardown(a_release_whose_answer_is_lost_is_not_called_a_loss, start, stop),
-		cmocka_unit_test_setup_teardown(a_release_that_is_asked_again_does_not_disturb_the_next_holder, start, stop),
-		cmocka_unit_test_setup_teardown(a_release_that_never_arrived_is_made_up_for_in_the_background, start, stop),
-		cmocka_unit_test_setup_teardown(a_renewal_whose_answer_is_lost_endangers_nothing, start, stop),
-		cmocka_unit_test_setup_teardown(a_waiter_survives_the_loss_of_both_connections_at_any_moment, start, stop),
-	};
-
-	return cmocka_run_group_tests_name("cut", tests, NULL, NULL);
 }

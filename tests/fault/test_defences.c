@@ -5,28 +5,18 @@
  * run at a time: they wait more than they compute.
  *
  * With the argument --table this prints the table of docs/defences.md. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/mutation.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,14 +32,15 @@ struct run {
 
 static struct defence {
 	enum lsh_mutation mutation;
-	const char *name;    /* of the mutation */
+	const char *name;    /* of its sentence */
+	const char *of;      /* the mutation */
 	const char *what;    /* is taken out */
 	const char *program; /* in tests/ */
 	const char *test;
 	const char *shows;   /* what it says, at least, when it fails */
 	struct run without, with[2];
 } defences[] = {
-#define DEFENCE(mutation, what, program, test, shows) {mutation, #mutation, what, program, test, shows, {0, NULL, 0}, {{0, NULL, 0}, {0, NULL, 0}}}
+#define DEFENCE(mutation, what, program, test, shows) {mutation, #mutation "_is_noticed", #mutation, what, program, test, shows, {0, NULL, 0}, {{0, NULL, 0}, {0, NULL, 0}}}
 	DEFENCE(LSH_SENT_WORDS_COUNT, "a claim counts from the last word that was answered, not from one that was sent", "fault/test_claims",
 	        "a_claim_counts_from_the_last_word_that_was_answered", "two had it at once"),
 	DEFENCE(LSH_CLAIMS_COUNT_FROM_NOW, "a claim counts from before the grant, not from when its message comes", "fault/test_claims",
@@ -173,7 +164,7 @@ run(const struct defence *defence, enum lsh_mutation mutation, unsigned time, co
 	struct errand errand = {.defence = defence, .mutation = mutation, .file = file};
 	int64_t begun = await_now_ns();
 
-	snprintf(file, sizeof file, "%s/%s.%d.%u", folder, defence->name, (int)mutation, time);
+	snprintf(file, sizeof file, "%s/%s.%d.%u", folder, defence->of, (int)mutation, time);
 	out->status = child_end(child_run(become, &errand));
 	out->output = read_file(file);
 	out->lasted_s = (double)(await_now_ns() - begun) / 1e9;
@@ -201,16 +192,15 @@ run_some(void *arg)
 	return NULL;
 }
 
-static int
-run_all(void **state)
+static void
+run_all(void)
 {
 	struct crew crew = {.folder = NULL};
 	pthread_t thread[AT_A_TIME];
 	char *folder;
 
-	(void)state;
 	if (UNDER_TSAN)
-		return 0;
+		return;
 	folder = sweep_folder();
 	server_stop(server_start(NULL)); /* without a server this is skipped as a whole */
 	find_build();
@@ -220,8 +210,19 @@ run_all(void **state)
 	for (int i = 0; i < AT_A_TIME; i++)
 		pthread_join(thread[i], NULL);
 	sweep_remove(folder);
-	return 0;
 }
+
+static void
+forget_all(void)
+{
+	for (size_t i = 0; i < DEFENCES; i++) {
+		free(defences[i].without.output);
+		for (int k = 0; k < 2; k++)
+			free(defences[i].with[k].output);
+	}
+}
+
+GROUP(run_all, forget_all);
 
 /* ---- what came of it ---- */
 
@@ -296,10 +297,9 @@ quote(const char *said)
 	}
 }
 
-static void
-is_noticed(void **state)
+SENTENCES(is_noticed, defences)
 {
-	const struct defence *d = *state;
+	const struct defence *d = given;
 	char line[500];
 	const char *shown = NULL;
 
@@ -319,10 +319,10 @@ is_noticed(void **state)
 		shown = evidence(with, d->shows, line, sizeof line);
 		if (with->status == 0 || says_ok(with, d->test) || shown == NULL) {
 			quote(with->output);
-			fail_msg("with %s %s: %s does not fail as it should", d->name, d->program, d->test);
+			fail_msg("with %s %s: %s does not fail as it should", d->of, d->program, d->test);
 		}
 	}
-	printf("# %s | %s | %s: %s | %.1f s, %.1f s without | %s\n", d->name, d->what, d->program, d->test, d->with[1].lasted_s, d->without.lasted_s,
+	printf("# %s | %s | %s: %s | %.1f s, %.1f s without | %s\n", d->of, d->what, d->program, d->test, d->with[1].lasted_s, d->without.lasted_s,
 	       shown);
 }
 
@@ -331,17 +331,15 @@ print_table(void)
 {
 	printf("| taken out | mutation | caught by | which says |\n| --- | --- | --- | --- |\n");
 	for (size_t i = 0; i < DEFENCES; i++)
-		printf("| %s | `%s` | `%s`: `%s` | `%s` |\n", defences[i].what, defences[i].name, defences[i].program, defences[i].test, defences[i].shows);
+		printf("| %s | `%s` | `%s`: `%s` | `%s` |\n", defences[i].what, defences[i].of, defences[i].program, defences[i].test, defences[i].shows);
 }
 
-static void
-every_defence_is_in_the_docs(void **state)
+SENTENCE(every_defence_is_in_the_docs)
 {
 	const char *source = getenv("LEASH_SRCDIR");
 	char path[PATH_MAX], row[400];
 	char *text;
 
-	(void)state;
 	if (source == NULL) {
 		printf("LEASH_SRCDIR is not set\n");
 		skip();
@@ -351,34 +349,20 @@ every_defence_is_in_the_docs(void **state)
 	for (size_t i = 0; i < DEFENCES; i++) {
 		const struct defence *d = &defences[i];
 
-		snprintf(row, sizeof row, "| %s | `%s` | `%s`: `%s` |", d->what, d->name, d->program, d->test);
+		snprintf(row, sizeof row, "| %s | `%s` | `%s`: `%s` |", d->what, d->of, d->program, d->test);
 		if (strstr(text, row) == NULL)
 			fail_msg("%s: lacks: %s", path, row);
 	}
 	free(text);
 }
 
-int
-main(int argc, char **argv)
+static int
+tell(int argc, char **argv)
 {
-	static char names[DEFENCES][64];
-	struct CMUnitTest tests[DEFENCES + 1];
-	int result;
-
-	if (argc > 1 && strcmp(argv[1], "--table") == 0) {
-		print_table();
-		return 0;
-	}
-	for (size_t i = 0; i < DEFENCES; i++) {
-		snprintf(names[i], sizeof names[i], "%s_is_noticed", defences[i].name);
-		tests[i] = (struct CMUnitTest){.name = names[i], .test_func = is_noticed, .initial_state = &defences[i]};
-	}
-	tests[DEFENCES] = (struct CMUnitTest)cmocka_unit_test(every_defence_is_in_the_docs);
-	result = cmocka_run_group_tests(tests, run_all, NULL);
-	for (size_t i = 0; i < DEFENCES; i++) {
-		free(defences[i].without.output);
-		for (int k = 0; k < 2; k++)
-			free(defences[i].with[k].output);
-	}
-	return result;
+	if (argc < 2 || strcmp(argv[1], "--table") != 0)
+		return GO_ON;
+	print_table();
+	return 0;
 }
+
+PRELUDE(tell);

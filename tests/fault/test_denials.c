@@ -1,30 +1,21 @@
 /* What is denied: passwords, permissions, keys and channels, from the start or taken away in the middle. Each denial names what is
  * missing, leaves no key for ever, tells no secret, and is not met with a stream of further attempts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static _Thread_local leash_error err; /* what the last call said */
 
-static void
-opening_without_or_with_the_wrong_password_is_denied(void **state)
+FIXTURE(start_real, stop_real);
+
+SENTENCE(opening_without_or_with_the_wrong_password_is_denied)
 {
 	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
 	leash_client *none;
 	char uri[512];
 
-	(void)state;
 	assert_refused(LEASH_DENIED, server_uri(secret), "NOAUTH",
 	               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(secret), .timeout_ms = patience_ms()), &err));
 	snprintf(uri, sizeof uri, "unix://:hunter3@%s", server_socket(secret));
@@ -127,8 +118,7 @@ live_without(const struct missing *missing, const char *user, struct closing *cl
 	return true;
 }
 
-static void
-each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever(void **state)
+SENTENCE(each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever)
 {
 	static const struct missing missing[] = {
 		{"evalsha", NULL, "denied"}, {"eval", NULL, "denied"}, {"subscribe", NULL, "open"}, {"time", NULL, "open"},
@@ -144,7 +134,6 @@ each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever(void **state
 	static struct closing closing[N];
 	size_t opened = 0;
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		char user[16], command[160];
 
@@ -207,12 +196,10 @@ stop_secret(struct secret *s)
 	server_stop(s->server);
 }
 
-static void
-a_password_that_was_changed_is_told_when_the_connection_is_gone(void **state)
+SENTENCE(a_password_that_was_changed_is_told_when_the_connection_is_gone)
 {
 	static struct secret s;
 
-	(void)state;
 	open_secret(&s, ":hunter2@", "", slow_ms(3000));
 	await_renewals(s.held, 1); /* the old connection is as good as ever */
 	assert_int_equal(s.seen.total, 0);
@@ -240,8 +227,7 @@ write_password(const char *path, const char *bytes)
 }
 
 /* Both connections are broken; while the file is not as it should be yet, who tries is told, and who waits goes on waiting. */
-static void
-a_password_file_that_was_renewed_is_read_at_the_next_connect(void **state)
+SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
 {
 	static const struct {
 		const char *bytes, *says;
@@ -251,7 +237,6 @@ a_password_file_that_was_renewed_is_read_at_the_next_connect(void **state)
 	char query[300];
 	const char *file = query + strlen("?password_file=");
 
-	(void)state;
 	snprintf(query, sizeof query, "?password_file=%s/password", server_folder(server));
 	write_password(file, "hunter2\n");
 	open_secret(&s, "", query, slow_ms(30000));
@@ -294,14 +279,12 @@ open_limited(const char *rights, const leash_options *options)
 	return leashed_open(uri, &patient);
 }
 
-static void
-who_waits_is_told_of_a_permission_that_is_taken_away(void **state)
+SENTENCE(who_waits_is_told_of_a_permission_that_is_taken_away)
 {
 	leash_client *limited;
 	leash_lock *mine;
 	static struct waiting first, second;
 
-	(void)state;
 	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = 900)); /* short, so that words are said often */
 	mine = leashed_lock(limited, "refused", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -350,15 +333,13 @@ end_queue(struct queue *q, const char *uri)
 
 /* Their places were taken when all was well: nobody asks again for them. And one waits for a thread of its own process, which goes on
  * trying to renew: that its user is let in again a moment later keeps its lock, but nobody in the queue. */
-static void
-all_who_wait_are_told_when_a_connection_is_refused(void **state)
+SENTENCE(all_who_wait_are_told_when_a_connection_is_refused)
 {
 	static struct queue plain, fair;
 	static struct waiting behind;
 	leash_client *limited;
 	leash_lock *strict = leashed_lock(client, "strict", LEASH_LOCK_OPTIONS(.fair = true)), *held;
 
-	(void)state;
 	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(30000)));
 	held = leashed_lock(limited, "held", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -386,15 +367,13 @@ all_who_wait_are_told_when_a_connection_is_refused(void **state)
 	leash_close(limited);
 }
 
-static void
-what_is_denied_again_and_again_piles_up_nothing(void **state)
+SENTENCE(what_is_denied_again_and_again_piles_up_nothing)
 {
 	leash_client *limited;
 	leash_lock *mine;
 	long long commands;
 	int64_t begun;
 
-	(void)state;
 	limited = open_limited(ALL " -evalsha -eval", LEASH_OPTIONS(.lease_ms = 100));
 	mine = leashed_lock(limited, "denied", NULL);
 	for (int i = 0; i < 100; i++)
@@ -449,18 +428,15 @@ be_shut_out(const char *rule, bool cuts)
 	leash_close(limited);
 }
 
-static void
-a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_it(void **state)
+SENTENCE(a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_it)
 {
-	(void)state;
 	be_shut_out("ACL SETUSER u off", false);
 	be_shut_out("ACL SETUSER u resetpass >changed", false);
 	be_shut_out("ACL DELUSER u", true);
 }
 
 /* A permission is taken away while the lock is held and somebody waits for it: it is kept or let go, but never there for ever. */
-static void
-a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever(void **state)
+SENTENCE(a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever)
 {
 	static const char *const commands[] = {"evalsha|eval", "eval", "time", "exists", "set", "get", "del", "hset", "hget", "hdel", "hexists", "pexpire",
 	                                       "pttl", "zadd", "zrem", "zscore", "zcount", "zrevrange", "zrangebyscore", "publish", "subscribe"};
@@ -468,7 +444,6 @@ a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever(void **state)
 	leash_lock *mine;
 	int denied = 0;
 
-	(void)state;
 	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(2000)));
 	mine = leashed_lock(limited, "refused", NULL);
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -508,12 +483,10 @@ refuses_nobody_for_a_second(void)
 	return info(server, "stats", "total_error_replies:") == before;
 }
 
-static void
-tries_that_are_not_permitted_leave_no_stream_of_commands_behind(void **state)
+SENTENCE(tries_that_are_not_permitted_leave_no_stream_of_commands_behind)
 {
 	enum { LOCKS = 50 };
 
-	(void)state;
 	check_that_all_is_well();
 	ask_server(server, "ACL SETUSER default -eval -evalsha");
 	for (int i = 0; i < LOCKS; i++) {
@@ -544,12 +517,10 @@ names(const char *text, const char *word)
 	return false;
 }
 
-static void
-who_may_not_give_a_command_of_a_script_is_told_which(void **state)
+SENTENCE(who_may_not_give_a_command_of_a_script_is_told_which)
 {
 	static const char *const commands[] = {"HSET", "PEXPIRE", "SET", "EXISTS", "TIME"};
 
-	(void)state;
 	check_that_all_is_well();
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
 		freeReplyObject(server_command(server, "ACL SETUSER default -%s", commands[i]));
@@ -561,24 +532,4 @@ who_may_not_give_a_command_of_a_script_is_told_which(void **state)
 		check_that_all_is_well();
 	}
 	await_true(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") == 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_real(opening_without_or_with_the_wrong_password_is_denied),
-		on_real(each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever),
-		on_real(a_password_that_was_changed_is_told_when_the_connection_is_gone),
-		on_real(a_password_file_that_was_renewed_is_read_at_the_next_connect),
-		on_real(who_waits_is_told_of_a_permission_that_is_taken_away),
-		on_real(all_who_wait_are_told_when_a_connection_is_refused),
-		on_real(what_is_denied_again_and_again_piles_up_nothing),
-		on_real(a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_it),
-		on_real(a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever),
-		on_real(tries_that_are_not_permitted_leave_no_stream_of_commands_behind),
-		on_real(who_may_not_give_a_command_of_a_script_is_told_which),
-	};
-
-	return cmocka_run_group_tests_name("denials", tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* Servers that throw keys away when their memory is full: people are warned of the setting, who held is told of the loss, and
  * fences grow all the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/fake.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static _Thread_local leash_error err; /* what the last call said */
 
@@ -70,12 +61,12 @@ have_it_connect_again(struct journal *journal)
 	await_true(journal->connected > connected);
 }
 
-static void
-a_policy_that_may_evict_locks_is_named_once_when_a_client_is_opened(void **state)
+FIXTURE(start_real, stop_real);
+
+SENTENCE(a_policy_that_may_evict_locks_is_named_once_when_a_client_is_opened)
 {
 	static struct journal journal;
 
-	(void)state;
 	for (size_t i = 0; i < POLICIES; i++) {
 		leash_client *warned;
 
@@ -94,8 +85,7 @@ a_policy_that_may_evict_locks_is_named_once_when_a_client_is_opened(void **state
 	}
 }
 
-static void
-a_policy_that_was_changed_is_named_at_the_next_connection(void **state)
+SENTENCE(a_policy_that_was_changed_is_named_at_the_next_connection)
 {
 	static const struct {
 		const char *policy, *maxmemory;
@@ -105,7 +95,6 @@ a_policy_that_was_changed_is_named_at_the_next_connection(void **state)
 	static struct journal journal;
 	leash_client *warned = open_logged(server_uri(server), &journal);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof then / sizeof *then; i++) {
 		set_policy(then[i].policy, then[i].maxmemory);
 		have_it_connect_again(&journal);
@@ -118,13 +107,11 @@ a_policy_that_was_changed_is_named_at_the_next_connection(void **state)
 	assert_int_equal(journal.warnings, 3);
 }
 
-static void
-where_nothing_is_evicted_there_is_no_warning(void **state)
+SENTENCE(where_nothing_is_evicted_there_is_no_warning)
 {
 	static const char *const harmless[][2] = {{"noeviction", "0"}, {"noeviction", "1gb"}, {"allkeys-lru", "0"}, {"volatile-ttl", "0"}};
 	static struct journal journal;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
 		leash_client *content;
 
@@ -136,15 +123,13 @@ where_nothing_is_evicted_there_is_no_warning(void **state)
 	}
 }
 
-static void
-who_may_not_ask_is_not_warned_and_served_all_the_same(void **state)
+SENTENCE(who_may_not_ask_is_not_warned_and_served_all_the_same)
 {
 	static struct journal journal;
 	leash_client *limited;
 	leash_lock *mine;
 	char uri[512];
 
-	(void)state;
 	set_policy("allkeys-lru", "1gb");
 	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all -info");
 	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
@@ -166,8 +151,7 @@ tell_of_memory(void *ctx, int argc, const char **argv, const size_t *argl, char 
 	return fake_say(out, size, "$%zu\r\n%s\r\n", strlen(ctx), (const char *)ctx);
 }
 
-static void
-only_what_info_says_clearly_is_a_reason_to_warn(void **state)
+SENTENCE(only_what_info_says_clearly_is_a_reason_to_warn, BETWEEN(NULL, NULL))
 {
 	static const struct {
 		const char *says;
@@ -183,7 +167,6 @@ only_what_info_says_clearly_is_a_reason_to_warn(void **state)
 	};
 	static struct journal journal;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
 		char says[128];
 		struct fake *fake;
@@ -278,10 +261,8 @@ evict_by(const char *policy)
 	ask_server(server, "FLUSHALL");
 }
 
-static void
-what_is_evicted_by_any_policy_is_lost_and_told_and_the_rest_is_held(void **state)
+SENTENCE(what_is_evicted_by_any_policy_is_lost_and_told_and_the_rest_is_held)
 {
-	(void)state;
 	for (size_t i = 0; i < POLICIES; i++)
 		evict_by(policies[i]);
 }
@@ -314,8 +295,7 @@ begin_anew(void)
 	server_restart(server);
 }
 
-static void
-fences_grow_whatever_became_of_the_last(void **state)
+SENTENCE(fences_grow_whatever_became_of_the_last)
 {
 	static const struct {
 		void (*lose)(void);
@@ -325,7 +305,6 @@ fences_grow_whatever_became_of_the_last(void **state)
 	leash_lock *theirs = leashed_lock(other, "refused", NULL);
 	uint64_t last = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		static struct waiting w;
 
@@ -357,20 +336,4 @@ fences_grow_whatever_became_of_the_last(void **state)
 	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
 	leash_lock_free(theirs);
 	leash_close(other);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_real(a_policy_that_may_evict_locks_is_named_once_when_a_client_is_opened),
-		on_real(a_policy_that_was_changed_is_named_at_the_next_connection),
-		on_real(where_nothing_is_evicted_there_is_no_warning),
-		on_real(who_may_not_ask_is_not_warned_and_served_all_the_same),
-		cmocka_unit_test(only_what_info_says_clearly_is_a_reason_to_warn),
-		on_real(what_is_evicted_by_any_policy_is_lost_and_told_and_the_rest_is_held),
-		on_real(fences_grow_whatever_became_of_the_last),
-	};
-
-	return cmocka_run_group_tests_name("eviction", tests, NULL, NULL);
 }

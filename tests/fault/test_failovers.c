@@ -1,43 +1,48 @@
 /* The nemesis notes what sentinels, or replicas of a cluster, do without an order, and only that, as a breach: or its
  * judge would blame leash. */
 #include "tests/fault/faults.h"
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct run run;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	run = (struct run){.folder = sweep_folder(), .arena = *state, .ousted = -1};
+	run = (struct run){.folder = sweep_folder(), .arena = given, .ousted = -1};
 	run.history = history_open(run.folder, "nemesis");
 	run.arena->start(&run);
 	run.watch = watch_start(&run);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	watch_stop(run.watch);
 	run.arena->stop(&run);
 	history_close(run.history);
 	sweep_remove(run.folder);
-	return 0;
 }
+
+static void
+ignore_pipes(void)
+{
+	signal(SIGPIPE, SIG_IGN); /* hiredis knows nothing of it */
+}
+
+FIXTURE(start, stop);
+GROUP(ignore_pipes, NULL);
+
+/* With sentinels, and in a cluster. */
+#define BOTH(title) \
+	static void title(void); \
+	SENTENCE_AS(title, #title, title, .given = &arena_sentinel) \
+	SENTENCE_AS(title##_in_a_cluster, #title "_in_a_cluster", title, .given = &arena_cluster) \
+	static void title(void)
 
 /* How many lines of the nemesis begin so? And the moments of the first and the last of them. */
 static unsigned
@@ -120,13 +125,11 @@ fail_over_by_order(void)
 	await_true((mend(), run.ordered.port == 0));
 }
 
-static void
-a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole(void **state)
+BOTH(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole)
 {
 	int64_t before = await_now_ns(), breach = 0, mended = 0;
 	int switches = run.sentinels != NULL ? sentinel_set_switches(run.sentinels) : 0;
 
-	(void)state;
 	for (unsigned i = 0; run.cluster != NULL && i < run.server_count; i++)
 		await_true(watch_has_looked(run.watch, i, before)); /* it cannot begin sooner */
 	fail_over_unasked();
@@ -136,10 +139,8 @@ a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole(vo
 	assert_true(run.sentinels == NULL || sentinel_set_switches(run.sentinels) == switches + 1);
 }
 
-static void
-with_min_replicas_a_failover_without_an_order_excuses_nothing(void **state)
+BOTH(with_min_replicas_a_failover_without_an_order_excuses_nothing)
 {
-	(void)state;
 	run.min_replicas = 1;
 	fail_over_unasked();
 	assert_int_equal(count("breach"), 0);
@@ -147,12 +148,10 @@ with_min_replicas_a_failover_without_an_order_excuses_nothing(void **state)
 }
 
 /* That one is noted by who orders it; what is noted here is that with sentinels its old master returns early. */
-static void
-a_failover_by_order_is_none_without_one_but_the_next_is(void **state)
+BOTH(a_failover_by_order_is_none_without_one_but_the_next_is)
 {
 	unsigned returns = run.sentinels != NULL;
 
-	(void)state;
 	fail_over_by_order();
 	assert_int_equal(count("fault"), 0);
 	assert_int_equal(count("breach failover"), 0);
@@ -163,30 +162,11 @@ a_failover_by_order_is_none_without_one_but_the_next_is(void **state)
 }
 
 /* It is begun already when the nemesis ousts the same master. */
-static void
-an_order_that_comes_too_late_makes_no_order_of_it(void **state)
+BOTH(an_order_that_comes_too_late_makes_no_order_of_it)
 {
 	int port = fail_over();
 
-	(void)state;
 	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = port};
 	await_true((mend(), count("breach failover") == 1));
 	assert_int_equal(count("mended"), 1);
-}
-
-#define IN(arena, where, function) {#function where, function, start, stop, (void *)(uintptr_t)&(arena)}
-#define TEST(function) IN(arena_sentinel, "", function), IN(arena_cluster, "_in_a_cluster", function)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_failover_without_an_order_is_a_breach_from_its_beginning_until_all_is_whole),
-		TEST(with_min_replicas_a_failover_without_an_order_excuses_nothing),
-		TEST(a_failover_by_order_is_none_without_one_but_the_next_is),
-		TEST(an_order_that_comes_too_late_makes_no_order_of_it),
-	};
-
-	signal(SIGPIPE, SIG_IGN);   /* hiredis knows nothing of it */
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

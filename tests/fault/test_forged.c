@@ -1,20 +1,11 @@
 /* Messages from somebody who may PUBLISH, and is no client of leash. What he knows: the channels, and perhaps the tokens, where he may read
  * the keys, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/real.h"
-#include "tests/support/await.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { UUID = 36, FLOOD = 20000 };
 
@@ -80,23 +71,24 @@ check_scripts(int64_t at_once, int64_t a_second)
 	assert_true((double)ran <= 10 + (double)at_once + seconds * (double)(2 + a_second));
 }
 
-static int
-open_both(void **state)
+static void
+open_both(void)
 {
-	start_real(state);
+	start_real();
 	warnings = 0;
 	theirs = leashed_open(server_uri(server), LEASH_OPTIONS(.on_log = count_warning));
 	actor_begin(&next, leashed_lock(theirs, "refused", NULL), LEASH_FOREVER);
-	return 0;
 }
 
-static int
-close_both(void **state)
+static void
+close_both(void)
 {
 	actor_dismiss(&next);
 	leash_close(theirs);
-	return stop_real(state);
+	stop_real();
 }
+
+FIXTURE(open_both, close_both);
 
 /* `count` times, to the client that waits: of this token if `its` is not NULL, else of numbers from `n` on. */
 static void
@@ -121,10 +113,8 @@ forge(const char *its, int64_t fence, uint64_t n, int count)
 	redisFree(c);
 }
 
-static void
-a_token_that_can_be_guessed_is_nobodys(void **state)
+SENTENCE(a_token_that_can_be_guessed_is_nobodys)
 {
-	(void)state;
 	let_it_wait();
 	forge(NULL, fence_there() + 1000, 0, 1000);
 	forge(NULL, fence_there() + 1000, UINT64_C(1) << 63, 10);
@@ -132,10 +122,8 @@ a_token_that_can_be_guessed_is_nobodys(void **state)
 	assert_done(LEASH_OK, &next, actor_release);
 }
 
-static void
-tokens_that_were_never_issued_cost_no_script(void **state)
+SENTENCE(tokens_that_were_never_issued_cost_no_script)
 {
-	(void)state;
 	let_it_wait();
 	forge(NULL, fence_there() + 1000, 0, FLOOD / 2);
 	forge(NULL, fence_there() + 1000, UINT64_C(1) << 40, FLOOD / 2);
@@ -146,10 +134,8 @@ tokens_that_were_never_issued_cost_no_script(void **state)
 }
 
 /* He may read the keys as well, but not well enough. */
-static void
-a_fence_that_cannot_be_is_asked_about_first(void **state)
+SENTENCE(a_fence_that_cannot_be_is_asked_about_first)
 {
-	(void)state;
 	let_it_wait();
 	forge(token, 1, 0, 1);
 	forge(token, fence_there() + INT64_C(3600000000), 0, 1); /* an hour */
@@ -162,12 +148,10 @@ a_fence_that_cannot_be_is_asked_about_first(void **state)
 	assert_done(LEASH_OK, &next, actor_release);
 }
 
-static void
-what_asks_again_and_again_is_heeded_forty_times_a_second(void **state)
+SENTENCE(what_asks_again_and_again_is_heeded_forty_times_a_second)
 {
 	char dead[sizeof token];
 
-	(void)state;
 	let_it_wait();
 	forge(token, 1, 0, FLOOD);
 	let_it_have_it();
@@ -179,17 +163,4 @@ what_asks_again_and_again_is_heeded_forty_times_a_second(void **state)
 	let_it_have_it();
 	check_scripts(32, 40);
 	assert_done(LEASH_OK, &next, actor_release);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_token_that_can_be_guessed_is_nobodys, open_both, close_both),
-		cmocka_unit_test_setup_teardown(tokens_that_were_never_issued_cost_no_script, open_both, close_both),
-		cmocka_unit_test_setup_teardown(a_fence_that_cannot_be_is_asked_about_first, open_both, close_both),
-		cmocka_unit_test_setup_teardown(what_asks_again_and_again_is_heeded_forty_times_a_second, open_both, close_both),
-	};
-
-	return cmocka_run_group_tests_name("forged", tests, NULL, NULL);
 }

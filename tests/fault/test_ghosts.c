@@ -1,21 +1,13 @@
 /* What keeps a lock moving: scenes in which it would belong for a while to somebody who has gone, or is lost although its holder
  * is there, or what is heard late is taken for what it is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/scenes.h"
 #include "tests/support/asleep.h"
-#include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 enum { LEASE_MS = 3000 };
@@ -104,36 +96,30 @@ ghost_end(struct ghost *g)
 	server_stop(g->server);
 }
 
-static void
-a_cancel_is_repeated_until_no_ask_can_come_after_it(void **state)
+SENTENCE(a_cancel_is_repeated_until_no_ask_can_come_after_it)
 {
 	struct ghost *g = ghost_begin(LEASH_FOREVER, 4000);
 
-	(void)state;
 	monitor_await(g->monitor, "{scene}", 1); /* the cancel: it knew nothing of the token */
 	ghost_end(g);
 }
 
-static void
-an_ask_that_comes_after_its_time_does_nothing(void **state)
+SENTENCE(an_ask_that_comes_after_its_time_does_nothing)
 {
 	struct ghost *g = ghost_begin(200, 200);
 
-	(void)state;
 	monitor_await(g->monitor, "{scene}", 1);
 	party_close(&g->gone); /* so that nobody is there to cancel it */
 	ghost_end(g);
 }
 
 /* How long that may be is known: nothing else is waited for. */
-static void
-a_close_lasts_until_no_ask_can_come_and_no_longer(void **state)
+SENTENCE(a_close_lasts_until_no_ask_can_come_and_no_longer)
 {
 	enum { TIMEOUT_MS = 10000, STALL_MS = 2000 };
 	int64_t begun = await_now_ns(), asked, closed;
 	struct ghost *g = ghost_begin(LEASH_FOREVER, TIMEOUT_MS);
 
-	(void)state;
 	asked = await_now_ns(); /* before that, and not before `begun` */
 	monitor_await(g->monitor, "{scene}", 4); /* the next one would come up to 8 s after this one */
 	party_close(&g->gone);
@@ -156,15 +142,13 @@ wall_us(void)
 }
 
 /* A place is granted that its client knows nothing of, as when a server was set back to older data. */
-static void
-the_grant_of_a_place_that_nobody_waits_for_is_given_back(void **state)
+SENTENCE(the_grant_of_a_place_that_nobody_waits_for_is_given_back)
 {
 	static struct party first, next;
 	struct server *server = server_start(NULL);
 	char token[LEASH_TOKEN_MAX], place[LEASH_TOKEN_MAX + 16];
 	int64_t begun;
 
-	(void)state;
 	party_open(&first, server_uri(server), NULL, NULL);
 	party_open(&next, server_uri(server), OF_LEASE, NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(next.lock, 0, &err));
@@ -185,15 +169,13 @@ the_grant_of_a_place_that_nobody_waits_for_is_given_back(void **state)
 	server_stop(server);
 }
 
-static void
-who_waits_asks_how_it_stands_where_no_message_comes(void **state)
+SENTENCE(who_waits_asks_how_it_stands_where_no_message_comes)
 {
 	static struct party first, next;
 	struct server *server = server_start(NULL);
 	struct proxy *proxy = proxy_start(server_socket(server));
 	int64_t begun;
 
-	(void)state;
 	party_open(&first, server_uri(server), NULL, NULL);
 	party_open(&next, proxy_uri(proxy), OF_LEASE, NULL);
 	proxy_drop_messages(proxy, 100);
@@ -221,15 +203,13 @@ acquire_and_end(void *lock)
 	return leash_lock_acquire(lock, 0, &ignored) == LEASH_OK ? NULL : lock;
 }
 
-static void
-what_a_thread_held_goes_to_the_next_when_it_ends(void **state)
+SENTENCE(what_a_thread_held_goes_to_the_next_when_it_ends)
 {
 	static struct party gone, next;
 	struct server *server = server_start(NULL);
 	int64_t begun;
 	void *failed;
 
-	(void)state;
 	party_open(&gone, server_uri(server), OF_LEASE, NULL);
 	party_open(&next, server_uri(server), OF_LEASE, NULL);
 	assert_int_equal(pthread_create(&gone.thread, NULL, acquire_and_end, gone.lock), 0);
@@ -250,15 +230,13 @@ what_a_thread_held_goes_to_the_next_when_it_ends(void **state)
 /* ---- renewals ---- */
 
 /* A renewal fails because there is no connection; there is one again long before the lease ends. */
-static void
-what_is_held_is_renewed_over_the_next_connection(void **state)
+SENTENCE(what_is_held_is_renewed_over_the_next_connection)
 {
 	static struct leashed_events events;
 	static struct party holder;
 	struct server *server = server_start(NULL);
 	struct proxy *proxy = proxy_start(server_socket(server));
 
-	(void)state;
 	party_open(&holder, proxy_uri(proxy), LEASH_LOCK_OPTIONS(.lease_ms = 4500, .on_event = leashed_note_event, .event_arg = &events), NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(holder.lock, 0, &err));
 	proxy_refuse(proxy, true);
@@ -274,15 +252,13 @@ what_is_held_is_renewed_over_the_next_connection(void **state)
 }
 
 /* The server has never heard of the script for renewals, and nobody but the watchdog asks for it. */
-static void
-a_renewal_whose_script_is_not_there_brings_it(void **state)
+SENTENCE(a_renewal_whose_script_is_not_there_brings_it)
 {
 	static struct leashed_events events;
 	static struct party holder;
 	struct server *server = server_start(NULL);
 	int64_t until;
 
-	(void)state;
 	party_open(&holder, server_uri(server), LEASH_LOCK_OPTIONS(.lease_ms = 1500, .on_event = leashed_note_event, .event_arg = &events), NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(holder.lock, 0, &err));
 	until = await_now_ns() + INT64_C(2000) * 1000000;
@@ -415,10 +391,8 @@ end_a_renewal_in_the_next_hold(struct follow *f)
 	return await_now_ns() < until;
 }
 
-static void
-what_becomes_of_a_renewal_concerns_no_later_hold(void **state)
+SENTENCE(what_becomes_of_a_renewal_concerns_no_later_hold)
 {
-	(void)state;
 	for (bool came_about = false; !came_about;) {
 		struct follow *f = follow_begin(4500);
 
@@ -441,15 +415,13 @@ somebody_has_it(void *ctx, int argc, const char **argv, const size_t *argl, char
 }
 
 /* It would be the fence of a lock that somebody else has. */
-static void
-what_was_said_before_a_question_is_no_answer_to_it(void **state)
+SENTENCE(what_was_said_before_a_question_is_no_answer_to_it)
 {
 	struct fake *fake = fake_start(somebody_has_it, NULL);
 	leash_client *client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 4000));
 	leash_lock *lock = leashed_lock(client, "scene", NULL);
 	char fence[32];
 
-	(void)state;
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
 	await_true(asleep_others()); /* all that was said is answered, and has been read */
 	await_ms(30);                /* a connection that is busy is not looked at */
@@ -467,23 +439,4 @@ what_was_said_before_a_question_is_no_answer_to_it(void **state)
 	leash_lock_free(lock);
 	leash_close(client);
 	fake_stop(fake);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cancel_is_repeated_until_no_ask_can_come_after_it),
-		cmocka_unit_test(an_ask_that_comes_after_its_time_does_nothing),
-		cmocka_unit_test(a_close_lasts_until_no_ask_can_come_and_no_longer),
-		cmocka_unit_test(the_grant_of_a_place_that_nobody_waits_for_is_given_back),
-		cmocka_unit_test(who_waits_asks_how_it_stands_where_no_message_comes),
-		cmocka_unit_test(what_a_thread_held_goes_to_the_next_when_it_ends),
-		cmocka_unit_test(what_is_held_is_renewed_over_the_next_connection),
-		cmocka_unit_test(a_renewal_whose_script_is_not_there_brings_it),
-		cmocka_unit_test(what_becomes_of_a_renewal_concerns_no_later_hold),
-		cmocka_unit_test(what_was_said_before_a_question_is_no_answer_to_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

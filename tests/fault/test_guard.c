@@ -1,26 +1,17 @@
 /* The server is restarted, away, or left: who is guarded is granted nothing that a restart may have given twice, who is
  * not granted is told why, and the client comes back whatever happened at the moment of the break. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -89,23 +80,45 @@ guarded_after_a_restart(bool hears_messages)
 	server_stop(server);
 }
 
-static void
-no_message_grants_before_the_guard_is_over(void **state)
+SENTENCE(no_message_grants_before_the_guard_is_over)
 {
-	(void)state;
 	guarded_after_a_restart(true);
 }
 
-static void
-no_word_grants_before_the_guard_is_over(void **state)
+SENTENCE(no_word_grants_before_the_guard_is_over)
 {
-	(void)state;
 	guarded_after_a_restart(false);
 }
 
+/* Behind one address another server takes over, which has been up for long: it has forgotten no less than one that was
+ * restarted. */
+SENTENCE(a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted)
+{
+	enum { GUARD_MS = 3000, GRAIN_MS = 2000 };
+	struct server *server = server_start(NULL), *other = server_start(NULL);
+	leash_client *client;
+	leash_lock *lock;
+	leash_error err;
+
+	await_true(server_integer(other, "EXISTS x") == 0);
+	await_ms(GUARD_MS + GRAIN_MS); /* servers count their lives in whole seconds */
+	client = leashed_open(server_uri(server), NULL);
+	lock = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS));
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	server_kill(server);
+	assert_int_equal(rename(server_socket(other), server_socket(server)), 0);
+	await_true(leash_lock_acquire(lock, 0, &err) == LEASH_UNAVAILABLE && strstr(err.text, "restart_guard_ms") != NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	server_stop(other);
+	server_stop(server);
+}
+
 /* Nobody could see a restart: asked for and impossible is an error, at once and in words that say what to do. */
-static void
-without_info_a_guard_is_refused_and_not_left_out(void **state)
+SENTENCE(without_info_a_guard_is_refused_and_not_left_out)
 {
 	struct server *server = server_start(NULL);
 	leash_client *client;
@@ -113,7 +126,6 @@ without_info_a_guard_is_refused_and_not_left_out(void **state)
 	leash_error err;
 	char uri[256];
 
-	(void)state;
 	server_text(server, "ACL SETUSER u on >hunter2 ~* &* +@all -info");
 	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
 	client = leashed_open(uri, NULL);
@@ -135,8 +147,7 @@ without_info_a_guard_is_refused_and_not_left_out(void **state)
 
 /* ---- why not ---- */
 
-static void
-beside_a_waiter_too_a_server_that_is_away_is_unavailable(void **state)
+SENTENCE(beside_a_waiter_too_a_server_that_is_away_is_unavailable)
 {
 	struct server *server = server_start(NULL);
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 300));
@@ -145,7 +156,6 @@ beside_a_waiter_too_a_server_that_is_away_is_unavailable(void **state)
 	struct actor waiter = {.lock = leashed_lock(client, "away", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
 	leash_error err;
 
-	(void)state;
 	server_kill(server);
 	actor_start(&waiter);
 	actor_tell(&waiter, actor_acquire);
@@ -163,8 +173,7 @@ beside_a_waiter_too_a_server_that_is_away_is_unavailable(void **state)
 	server_stop(server);
 }
 
-static void
-who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears(void **state)
+SENTENCE(who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears)
 {
 	enum { HOUR_MS = 3600000 };
 	struct server *server = server_start(NULL);
@@ -176,7 +185,6 @@ who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears(void **stat
 	struct actor first = {.lock = leashed_lock(client, "behind", NULL), .wait_ms = LEASH_FOREVER};
 	leash_error err;
 
-	(void)state;
 	actor_start(&refused);
 	actor_tell(&refused, actor_acquire);
 	actor_await_asleep(&refused);
@@ -236,35 +244,6 @@ step_through(struct slowed *s)
 			return true;
 	}
 	return false;
-}
-
-/* Behind one address another server takes over, which has been up for long: it has forgotten no less than one that was
- * restarted. */
-static void
-a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted(void **state)
-{
-	enum { GUARD_MS = 3000, GRAIN_MS = 2000 };
-	struct server *server = server_start(NULL), *other = server_start(NULL);
-	leash_client *client;
-	leash_lock *lock;
-	leash_error err;
-
-	(void)state;
-	await_true(server_integer(other, "EXISTS x") == 0);
-	await_ms(GUARD_MS + GRAIN_MS); /* servers count their lives in whole seconds */
-	client = leashed_open(server_uri(server), NULL);
-	lock = leashed_lock(client, "guarded", LEASH_LOCK_OPTIONS(.restart_guard_ms = GUARD_MS));
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	server_kill(server);
-	assert_int_equal(rename(server_socket(other), server_socket(server)), 0);
-	await_true(leash_lock_acquire(lock, 0, &err) == LEASH_UNAVAILABLE && strstr(err.text, "restart_guard_ms") != NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 60000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	server_stop(other);
-	server_stop(server);
 }
 
 static int
@@ -329,8 +308,7 @@ extend_all_the_time(void *arg)
 
 /* A handle is freed while it is held, of which the keeper is told, and then the connection breaks while somebody waits
  * for an answer, again and again: the one must not hide the other from the keeper, or nobody dials any more. */
-static void
-a_break_while_the_keeper_is_told_of_something_else_is_mended(void **state)
+SENTENCE(a_break_while_the_keeper_is_told_of_something_else_is_mended)
 {
 	const char *seconds = getenv("LEASH_TEST_BREAK_SECONDS");
 	int64_t end = await_now_ns() + (seconds != NULL ? atoi(seconds) : 6) * 1000 * MS, worst_ns = 0;
@@ -343,7 +321,6 @@ a_break_while_the_keeper_is_told_of_something_else_is_mended(void **state)
 	pid_t stepper;
 	leash_error err;
 
-	(void)state;
 	slowed->thread = thread_called("leash-keeper");
 	assert_true(slowed->thread > 0);
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -420,11 +397,9 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 
 #endif
 
-static void
-a_refusal_that_is_read_late_does_not_end_the_connection_after_it(void **state)
+SENTENCE(a_refusal_that_is_read_late_does_not_end_the_connection_after_it)
 {
 #if UNDER_TSAN
-	(void)state;
 	skip();
 #else
 	struct sigaction held_up = {.sa_handler = be_held_up, .sa_flags = SA_RESTART}, before;
@@ -437,7 +412,6 @@ a_refusal_that_is_read_late_does_not_end_the_connection_after_it(void **state)
 	struct timespec now;
 	size_t accepted;
 
-	(void)state;
 	sigaction(SIGUSR1, &held_up, &before);
 	actor_start(&reader);
 	actor_start(&late);
@@ -472,21 +446,4 @@ a_refusal_that_is_read_late_does_not_end_the_connection_after_it(void **state)
 	fake_stop(fake);
 	sigaction(SIGUSR1, &before, NULL);
 #endif
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_message_grants_before_the_guard_is_over),
-		cmocka_unit_test(no_word_grants_before_the_guard_is_over),
-		cmocka_unit_test(a_server_in_the_place_of_another_is_guarded_as_one_that_was_restarted),
-		cmocka_unit_test(without_info_a_guard_is_refused_and_not_left_out),
-		cmocka_unit_test(beside_a_waiter_too_a_server_that_is_away_is_unavailable),
-		cmocka_unit_test(who_stands_behind_a_waiter_that_is_refused_hears_what_that_one_hears),
-		cmocka_unit_test(a_break_while_the_keeper_is_told_of_something_else_is_mended),
-		cmocka_unit_test(a_refusal_that_is_read_late_does_not_end_the_connection_after_it),
-	};
-
-	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
 }

@@ -1,29 +1,19 @@
 /* A server that means harm: whatever it says, to whichever of our commands, in whatever bytes, nothing is held for it, no more memory
  * is used, every call ends on time, the next one gets its own answer, and nothing of it reaches a terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MS INT64_C(1000000)
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define WHOLE(literal) (literal), sizeof(literal) - 1, false
 #define HALF(literal) (literal), sizeof(literal) - 1, true
 
@@ -127,7 +117,7 @@ free(void *old)
 
 enum { SAID = 1200000, FOR_EVER = INT32_MAX, PLAYS = 12 };
 
-struct part {
+struct lie {
 	_Atomic int times;     /* so often it says this instead of an answer ... */
 	_Atomic int skip;      /* ... after so many true ones */
 	_Atomic int asked;
@@ -141,7 +131,7 @@ struct tally {
 
 /* One fake, and one process with clients of it. */
 static struct play {
-	struct part part[STEPS + 1]; /* NONE: of the hello */
+	struct lie part[STEPS + 1]; /* NONE: of the hello */
 	_Atomic bool queues;   /* an ask is answered with a place */
 	_Atomic int64_t fence; /* of the last true answer */
 	struct fake *fake;
@@ -156,7 +146,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 {
 	struct play *p = ctx;
 	enum step step = step_of(argc, argv, argl);
-	struct part *part = &p->part[step];
+	struct lie *part = &p->part[step];
 
 	part->asked++;
 	if (part->times > 0 && part->skip-- <= 0) {
@@ -182,7 +172,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 static void
 let_say(enum step step, int times, const char *bytes, size_t size)
 {
-	struct part *part = &play->part[step];
+	struct lie *part = &play->part[step];
 
 	part->times = 0;
 	assert_true(size <= SAID);
@@ -199,10 +189,9 @@ let_answer(enum step step)
 	play->part[step].times = 0;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	plays = child_share(PLAYS * sizeof *plays);
 	for (int i = 0; i < PLAYS; i++) {
 		plays[i].number = i;
@@ -210,18 +199,17 @@ start(void **state)
 		snprintf(plays[i].uri, sizeof plays[i].uri, "%s", fake_uri(plays[i].fake));
 	}
 	play = plays;
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	for (int i = 0; i < PLAYS; i++)
 		fake_stop(plays[i].fake);
 	child_unshare(plays, PLAYS * sizeof *plays);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 static int (*act)(void);
 
@@ -387,10 +375,8 @@ listen_to_them_all(void)
 	return 0;
 }
 
-static void
-no_malformed_reply_holds_anything_or_takes_more_than_64_kib(void **state)
+SENTENCE(no_malformed_reply_holds_anything_or_takes_more_than_64_kib)
 {
-	(void)state;
 	act_in_children(listen_to_them_all);
 }
 
@@ -412,10 +398,8 @@ listen_to_what_never_ends(void)
 	return 0;
 }
 
-static void
-what_never_ends_is_left_after_64_kib(void **state)
+SENTENCE(what_never_ends_is_left_after_64_kib)
 {
-	(void)state;
 	act_in_children(listen_to_what_never_ends);
 }
 
@@ -589,12 +573,10 @@ live_through_many(void)
 	return 0;
 }
 
-static void
-no_mutated_answer_holds_what_was_not_granted(void **state)
+SENTENCE(no_mutated_answer_holds_what_was_not_granted)
 {
 	struct tally all = {0};
 
-	(void)state;
 	act_in_children(live_through_many);
 	for (int i = 0; i < PLAYS; i++) {
 		const struct tally *one = &plays[i].tally;
@@ -646,8 +628,7 @@ check_told(leash_lock *lock, int64_t fence, int regressions, bool is_one)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-a_fence_that_does_not_grow_is_told(void **state)
+SENTENCE(a_fence_that_does_not_grow_is_told)
 {
 	static const int64_t most = (INT64_C(1) << 53) - 1;
 	int64_t now = step_time_us();
@@ -660,7 +641,6 @@ a_fence_that_does_not_grow_is_told(void **state)
 	leash_lock *lock;
 	int told = 0;
 
-	(void)state;
 	memset(&regression, 0, sizeof regression);
 	client = leashed_open(play->uri, LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = note_regression));
 	lock = leashed_lock(client, "hostile", LEASH_LOCK_OPTIONS(.lease_ms = 3000));
@@ -680,15 +660,13 @@ a_fence_that_does_not_grow_is_told(void **state)
 	leash_close(client);
 }
 
-static void
-a_fence_that_cannot_be_one_holds_nothing(void **state)
+SENTENCE(a_fence_that_cannot_be_one_holds_nothing)
 {
 	static const char *const fences[] = {":0\r\n", ":-1\r\n", ":9007199254740992\r\n", ":36028797018963968\r\n", ":9223372036854775807\r\n", ":9223372036854775808\r\n",
 	                                     ":18446744073709551615\r\n", ":-9223372036854775808\r\n", ":99999999999999999999\r\n"};
 	leash_client *client;
 	leash_lock *lock;
 
-	(void)state;
 	memset(&regression, 0, sizeof regression);
 	client = leashed_open(play->uri, LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = note_regression));
 	lock = leashed_lock(client, "hostile", NULL);
@@ -787,31 +765,12 @@ hear_errors(void)
 	return 0;
 }
 
-static void
-an_error_of_any_bytes_and_any_length_is_told_in_one_short_printable_line(void **state)
+SENTENCE(an_error_of_any_bytes_and_any_length_is_told_in_one_short_printable_line)
 {
 	int longest = 0;
 
-	(void)state;
 	act_in_children(hear_errors);
 	for (int i = 0; i < PLAYS; i++)
 		longest = plays[i].tally.rounds > longest ? plays[i].tally.rounds : longest;
 	printf("# the longest log line has %d bytes\n", longest);
-}
-
-#define on_fake(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_fake(no_malformed_reply_holds_anything_or_takes_more_than_64_kib),
-		on_fake(what_never_ends_is_left_after_64_kib),
-		on_fake(no_mutated_answer_holds_what_was_not_granted),
-		on_fake(a_fence_that_does_not_grow_is_told),
-		on_fake(a_fence_that_cannot_be_one_holds_nothing),
-		on_fake(an_error_of_any_bytes_and_any_length_is_told_in_one_short_printable_line),
-	};
-
-	return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
 }

@@ -4,12 +4,6 @@
  *   LEASH_TEST_NAMES  random names in texts and log lines (default 300000; 1000000 for the long way)
  *   LEASH_TEST_URIS   mutated URIs (default 100000)
  *   LEASH_TEST_SEED   of both */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "redis/uri.h"
 #include "tests/fault/parrot.h"
 #include "tests/fault/refused.h"
@@ -17,10 +11,8 @@
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define MS INT64_C(1000000)
@@ -55,8 +47,9 @@ random_name(uint64_t *seed, char name[LEASH_NAME_MAX + 1])
 	return n;
 }
 
-static void
-nothing_but_printable_bytes_comes_out_whatever_a_name_is(void **state)
+GROUP(start_server, stop_server);
+
+SENTENCE(nothing_but_printable_bytes_comes_out_whatever_a_name_is)
 {
 	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 	long names = knob("LEASH_TEST_NAMES", 300000), spoken = 0;
@@ -65,7 +58,6 @@ nothing_but_printable_bytes_comes_out_whatever_a_name_is(void **state)
 	leash_client *client, *real;
 	char name[LEASH_NAME_MAX + 1];
 
-	(void)state;
 	parrot_repeats = "EVALSHA";
 	client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000, .on_log = hear_line, .log_arg = &ear));
 	real = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000, .on_log = hear_line, .log_arg = &ear, .on_event = hear_event, .event_arg = &ear));
@@ -137,8 +129,7 @@ check_keys_of(const char *prefix)
 	freeReplyObject(keys);
 }
 
-static void
-no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out(void **state)
+SENTENCE(no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out)
 {
 	static const char *const hostile[] = {"x", "other:{x}", "}:{other:x", "../other:{x}", "{other}", "}", "{", "\n", "*", "other:{x}:fence", "\xff", "%", "%7D"};
 	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 5);
@@ -146,7 +137,6 @@ no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out(void **state)
 	char name[LEASH_NAME_MAX + 1], theirs[512];
 	leash_lock *lock;
 
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	freeReplyObject(server_command(server, "ACL SETUSER app on >word ~app:{* &app:* +@all -@admin"));
 	snprintf(theirs, sizeof theirs, "unix://app:word@%s", server_socket(server));
@@ -306,8 +296,7 @@ time_names(leash_client *client, char (*names)[BLOCKS * BLOCK + 1])
 	return cpu_now_ns() - begun;
 }
 
-static void
-names_that_were_made_to_collide_cost_no_more_than_others(void **state)
+SENTENCE(names_that_were_made_to_collide_cost_no_more_than_others)
 {
 	static const struct {
 		const char *name;
@@ -318,7 +307,6 @@ names_that_were_made_to_collide_cost_no_more_than_others(void **state)
 	leash_client *client = leashed_open(server_uri(server), NULL);
 	int64_t plain = INT64_MAX;
 
-	(void)state;
 	if (UNDER_TSAN || UNDER_ASAN)
 		goto done; /* it is their time that would be measured */
 	assert_true(others != NULL && names != NULL);
@@ -406,8 +394,7 @@ mutate(char *text, size_t size, uint64_t *seed)
 	}
 }
 
-static void
-no_mutated_uri_crashes_the_parser_or_tells_its_secret(void **state)
+SENTENCE(no_mutated_uri_crashes_the_parser_or_tells_its_secret)
 {
 	static const char *const texts[] = {
 		"redis://user:" SECRET "%40" SECRET "@[::1]:1/0", "redis://:" SECRET "@cache:6379/2?timeout=100", "unix://app:" SECRET "@/run/redis.sock?db=2&timeout=500",
@@ -418,7 +405,6 @@ no_mutated_uri_crashes_the_parser_or_tells_its_secret(void **state)
 	long rounds = knob("LEASH_TEST_URIS", 100000), taken = 0;
 	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", 8);
 
-	(void)state;
 	for (long i = 0; i < rounds; i++) {
 		char text[512];
 		struct lsh_uri parsed;
@@ -442,17 +428,4 @@ no_mutated_uri_crashes_the_parser_or_tells_its_secret(void **state)
 	}
 	print_message("# %ld mutated URIs, %ld of them good\n", rounds, taken);
 	assert_true(taken > 0 && taken < rounds);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_but_printable_bytes_comes_out_whatever_a_name_is),
-		cmocka_unit_test(no_name_leaves_its_prefix_and_the_acl_keeps_other_prefixes_out),
-		cmocka_unit_test(names_that_were_made_to_collide_cost_no_more_than_others),
-		cmocka_unit_test(no_mutated_uri_crashes_the_parser_or_tells_its_secret),
-	};
-
-	return cmocka_run_group_tests_name("hostile input", tests, start_server, stop_server);
 }

@@ -12,22 +12,14 @@
  *
  * LEASH_TEST_KILL_SECONDS: for how long (default 60). LEASH_TEST_SEED: who is killed, who does what (default: by the
  * clock). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { PROCESSES = 20, THREADS = 3, LOCKS = 5, LEASE_MS = 1000, KILL_EVERY_MS = 200, STACK = 256 * 1024 };
@@ -356,8 +348,7 @@ keys_but_fences(struct server *server)
 	                                           "return n");
 }
 
-static void
-whoever_is_killed_the_others_go_on_within_a_lease(void **state)
+SENTENCE(whoever_is_killed_the_others_go_on_within_a_lease)
 {
 	const char *seconds = getenv("LEASH_TEST_KILL_SECONDS"), *seed_text = getenv("LEASH_TEST_SEED");
 	unsigned seed = seed_text != NULL ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)(await_now_ns() / MS);
@@ -366,7 +357,6 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 	int64_t bound_ns, end_ns, next_ns, stalled_ns = 0;
 	uint64_t waiters = 0, holders = 0, grants = 0;
 
-	(void)state;
 	printf("# LEASH_TEST_SEED=%u\n", seed);
 	snprintf(world->uri, sizeof world->uri, "%s", server_uri(server));
 	world->lease_ms = slow_ms(LEASE_MS);
@@ -436,14 +426,4 @@ whoever_is_killed_the_others_go_on_within_a_lease(void **state)
 	judge_free(world->judge);
 	child_unshare(world, sizeof *world);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whoever_is_killed_the_others_go_on_within_a_lease),
-	};
-
-	return cmocka_run_group_tests_name("killed", tests, NULL, NULL);
 }

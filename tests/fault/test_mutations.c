@@ -4,17 +4,9 @@
  * That each is caught for certain, and by which test, is for test_defences.c.
  *
  * LEASH_TEST_MUTATION_SECONDS (8) is how long each storm lasts, unless it is over sooner. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/mutation.h"
 #include "tests/fault/simulation.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/support/test.h"
 
 static void
 mutate(enum lsh_mutation mutation)
@@ -37,12 +29,10 @@ storm(bool until_caught, struct simulated *simulated)
 	simulation_run(&simulation, simulated);
 }
 
-static void
-without_a_mutation_the_witness_of_a_storm_is_silent(void **state)
+SENTENCE(without_a_mutation_the_witness_of_a_storm_is_silent)
 {
 	struct simulated simulated;
 
-	(void)state;
 	mutate(LSH_NO_MUTATION);
 	storm(false, &simulated);
 	simulation_print(&simulated);
@@ -50,8 +40,7 @@ without_a_mutation_the_witness_of_a_storm_is_silent(void **state)
 	assert_int_equal(simulated.keys_left, 0);
 }
 
-static void
-with_a_mutation_the_witness_of_a_storm_may_speak(void **state)
+SENTENCE(with_a_mutation_the_witness_of_a_storm_may_speak)
 {
 	static const struct {
 		enum lsh_mutation mutation;
@@ -63,7 +52,6 @@ with_a_mutation_the_witness_of_a_storm_may_speak(void **state)
 		{LSH_REPEATED_ASKS_COUNT, "claims count from words although it was asked twice"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof wild / sizeof *wild; i++) {
 		struct simulated simulated;
 
@@ -75,15 +63,4 @@ with_a_mutation_the_witness_of_a_storm_may_speak(void **state)
 			printf("# %-52s not caught in %.1f s\n", wild[i].what, simulated.lasted_s);
 	}
 	mutate(LSH_NO_MUTATION);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_mutation_the_witness_of_a_storm_is_silent),
-		cmocka_unit_test(with_a_mutation_the_witness_of_a_storm_may_speak),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

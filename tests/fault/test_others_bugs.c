@@ -1,22 +1,13 @@
 /* Bugs that other lock libraries have had, each as a test that would find it here. Those that other programs test
  * anyway have no second test: tests/contract, test_cut, test_races. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MS INT64_C(1000000)
@@ -27,29 +18,27 @@ static leash_client *client, *direct;
 static struct leashed_events events;
 static _Thread_local leash_error err; /* what the last call said */
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
 	proxy = proxy_start(server_socket(server));
 	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = slow_ms(3000), .on_event = leashed_note_event,
 	                                                      .event_arg = &events));
 	direct = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(3000)));
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	leash_close(client);
 	leash_close(direct);
 	proxy_stop(proxy);
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 /* A thread that acquires a lock and releases it. */
 struct taker {
@@ -96,15 +85,13 @@ end_taking(struct taker *t)
 
 /* ---- renewals ---- */
 
-static void
-thousands_of_cycles_leave_no_more_renewals_than_one_hold_has(void **state)
+SENTENCE(thousands_of_cycles_leave_no_more_renewals_than_one_hold_has)
 {
 	enum { CYCLES = 8000 };
 	int64_t lease_ms = slow_ms(1500);
 	leash_lock *lock = leashed_lock(direct, "cycles", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
 	long long renewals;
 
-	(void)state;
 	for (int i = 0; i < CYCLES; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -120,13 +107,11 @@ thousands_of_cycles_leave_no_more_renewals_than_one_hold_has(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-renewals_go_on_after_each_of_many_reconnects(void **state)
+SENTENCE(renewals_go_on_after_each_of_many_reconnects)
 {
 	int64_t lease_ms = slow_ms(6000);
 	leash_lock *lock[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		char name[8];
 
@@ -155,14 +140,12 @@ renewals_go_on_after_each_of_many_reconnects(void **state)
 	}
 }
 
-static void
-an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing(void **state)
+SENTENCE(an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing)
 {
 	leash_lock *lock = leashed_lock(client, "extended", NULL),
 		*theirs = leashed_lock(direct, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 20000));
 	char *holder;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	assert_int_equal(server_integer(server, "DEL leash:{extended}"), 1);
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
@@ -250,15 +233,13 @@ begin_delaying(struct delayer *d, bool cut_first)
 	assert_int_equal(pthread_create(&d->thread, NULL, make_late, d), 0);
 }
 
-static void
-a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again(void **state)
+SENTENCE(a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again)
 {
 	leash_lock *lock = leashed_lock(client, "valid", LEASH_LOCK_OPTIONS(.lease_ms = 20000)),
 		*theirs = leashed_lock(direct, "valid", NULL);
 	struct delayer d = {.theirs = theirs};
 	int64_t before;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err)); /* now the server knows the scripts */
 	assert_status(LEASH_OK, leash_lock_extend(lock, 20000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -297,14 +278,12 @@ a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_ag
 
 /* ---- wake-ups ---- */
 
-static void
-who_waits_and_misses_its_message_has_the_lock_at_its_next_word(void **state)
+SENTENCE(who_waits_and_misses_its_message_has_the_lock_at_its_next_word)
 {
 	leash_lock *lock = leashed_lock(client, "missed", NULL), *theirs = leashed_lock(direct, "missed", NULL);
 	int64_t released, longest = 0;
 	struct taker t;
 
-	(void)state;
 	proxy_drop_messages(proxy, 100);
 	for (int i = 0; i < 3; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
@@ -325,13 +304,11 @@ who_waits_and_misses_its_message_has_the_lock_at_its_next_word(void **state)
 	leash_lock_free(theirs);
 }
 
-static void
-who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it(void **state)
+SENTENCE(who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it)
 {
 	enum { ROUNDS = 400 };
 	int slow = 0, waited = 0;
 
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		bool same = i % 2; /* the same process and handle, or over Redis */
 		leash_lock *lock = leashed_lock(direct, "moment", NULL),
@@ -401,12 +378,10 @@ take_turns_until_killed(void *arg)
 	return 0;
 }
 
-static void
-no_key_is_without_a_ttl_after_clients_were_killed_anywhere(void **state)
+SENTENCE(no_key_is_without_a_ttl_after_clients_were_killed_anywhere)
 {
 	enum { ROUNDS = 20, VICTIMS = 2 };
 
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		struct victim *v = child_share(sizeof *v);
 		pid_t pid[VICTIMS];
@@ -423,14 +398,12 @@ no_key_is_without_a_ttl_after_clients_were_killed_anywhere(void **state)
 	await_true(server_integer(server, "EXISTS leash:{victim} leash:{other%%20victim}") == 0);
 }
 
-static void
-a_thousand_names_leave_fences_that_expire_and_nothing_else(void **state)
+SENTENCE(a_thousand_names_leave_fences_that_expire_and_nothing_else)
 {
 	enum { NAMES = 1000 };
 	leash_lock *theirs = leashed_lock(direct, "passed on", NULL), *passed = leashed_lock(client, "passed on", NULL);
 	struct taker t;
 
-	(void)state;
 	for (int i = 0; i < NAMES; i++) {
 		char name[24];
 		leash_lock *lock;
@@ -505,16 +478,18 @@ release_last(void)
 /* one made before leash made its own, and one after: their destructors run in that order */
 static pthread_key_t keys[2];
 
-static int
-make_later_key(void **state)
+static void
+make_keys(void)
 {
 	struct server *any = server_start(NULL);
 
-	(void)state;
+	assert_int_equal(pthread_key_create(&keys[BEFORE], release_before), 0);
 	leash_close(leashed_open(server_uri(any), NULL));
 	server_stop(any);
-	return pthread_key_create(&keys[AFTER], release_after);
+	assert_int_equal(pthread_key_create(&keys[AFTER], release_after), 0);
 }
+
+GROUP(make_keys, NULL);
 
 static void *
 hold_and_end(void *arg)
@@ -561,13 +536,11 @@ may_come_of_a_release(int status, bool trouble)
 		(trouble && (status == LEASH_LOST || status == LEASH_UNKNOWN));
 }
 
-static void
-a_release_in_a_destructor_returns_whatever_it_meets(void **state)
+SENTENCE(a_release_in_a_destructor_returns_whatever_it_meets)
 {
 	static const char *const what[] =
 		{"all is well", "the locks were deleted", "the server is away", "the server has forgotten the scripts"};
 
-	(void)state;
 	if (UNDER_TSAN) /* the proxy has a thread in this process */
 		skip();
 	for (int mode = 0; mode < 4; mode++) {
@@ -599,25 +572,4 @@ a_release_in_a_destructor_returns_whatever_it_meets(void **state)
 		await_true(server_integer(server, "EXISTS leash:{before} leash:{after} leash:{at%%20exit} leash:{last}") == 0);
 		child_unshare(e, sizeof *e);
 	}
-}
-
-#define bug(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		bug(thousands_of_cycles_leave_no_more_renewals_than_one_hold_has),
-		bug(renewals_go_on_after_each_of_many_reconnects),
-		bug(an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing),
-		bug(a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again),
-		bug(who_waits_and_misses_its_message_has_the_lock_at_its_next_word),
-		bug(who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it),
-		bug(no_key_is_without_a_ttl_after_clients_were_killed_anywhere),
-		bug(a_thousand_names_leave_fences_that_expire_and_nothing_else),
-		bug(a_release_in_a_destructor_returns_whatever_it_meets),
-	};
-
-	pthread_key_create(&keys[BEFORE], release_before);
-	return cmocka_run_group_tests_name("others' bugs", tests, make_later_key, NULL);
 }

@@ -1,18 +1,10 @@
 /* The server goes away: what those learn who hold, who wait, and who come. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/lag.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 struct waiting {
 	leash_client *client;
@@ -51,8 +43,7 @@ start_waiting(struct waiting *w)
 	await_true(w->begun);
 }
 
-static void
-after_a_restart_without_data_the_holder_has_lost_and_the_waiter_gets_the_lock(void **state)
+SENTENCE(after_a_restart_without_data_the_holder_has_lost_and_the_waiter_gets_the_lock)
 {
 	struct server *server = server_start(NULL);
 	struct leashed_events events = {0};
@@ -63,7 +54,6 @@ after_a_restart_without_data_the_holder_has_lost_and_the_waiter_gets_the_lock(vo
 	struct waiting local = {.client = holder, .name = "wanted", .wait_ms = LEASH_FOREVER};
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(wanted, 0, &err));
 	start_waiting(&w);
@@ -92,8 +82,7 @@ after_a_restart_without_data_the_holder_has_lost_and_the_waiter_gets_the_lock(vo
 	server_stop(server);
 }
 
-static void
-with_the_server_away_a_timed_acquire_ends_on_time_and_says_unavailable(void **state)
+SENTENCE(with_the_server_away_a_timed_acquire_ends_on_time_and_says_unavailable)
 {
 	static const int64_t waits_ms[] = {1, 50, 300, 1500};
 	struct server *server = server_start(NULL);
@@ -102,7 +91,6 @@ with_the_server_away_a_timed_acquire_ends_on_time_and_says_unavailable(void **st
 	int64_t worst = 0;
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	server_kill(server);
@@ -128,8 +116,7 @@ with_the_server_away_a_timed_acquire_ends_on_time_and_says_unavailable(void **st
 	server_stop(server);
 }
 
-static void
-with_the_server_standing_still_a_timed_acquire_ends_on_time_and_leaves_nothing(void **state)
+SENTENCE(with_the_server_standing_still_a_timed_acquire_ends_on_time_and_leaves_nothing)
 {
 	struct server *server = server_start(NULL);
 	leash_client *client = leashed_open(server_uri(server), NULL);
@@ -137,7 +124,6 @@ with_the_server_standing_still_a_timed_acquire_ends_on_time_and_leaves_nothing(v
 	int64_t begun, late;
 	leash_error err;
 
-	(void)state;
 	server_pause(server);
 	lag_begin();
 	begun = await_now_ns();
@@ -154,8 +140,7 @@ with_the_server_standing_still_a_timed_acquire_ends_on_time_and_leaves_nothing(v
 	server_stop(server);
 }
 
-static void
-a_lock_outlives_a_short_outage_of_a_server_that_keeps_its_data(void **state)
+SENTENCE(a_lock_outlives_a_short_outage_of_a_server_that_keeps_its_data)
 {
 	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL});
 	struct leashed_events events = {0};
@@ -163,7 +148,6 @@ a_lock_outlives_a_short_outage_of_a_server_that_keeps_its_data(void **state)
 	leash_lock *lock = leashed_lock(client, "kept", NULL);
 	leash_error err;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (int i = 0; i < 3; i++) {
 		int64_t before;
@@ -182,8 +166,7 @@ a_lock_outlives_a_short_outage_of_a_server_that_keeps_its_data(void **state)
 	server_stop(server);
 }
 
-static void
-an_outage_longer_than_the_lease_is_told_before_anybody_else_can_have_the_lock(void **state)
+SENTENCE(an_outage_longer_than_the_lease_is_told_before_anybody_else_can_have_the_lock)
 {
 	struct server *server = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL});
 	struct leashed_events events = {0};
@@ -192,7 +175,6 @@ an_outage_longer_than_the_lease_is_told_before_anybody_else_can_have_the_lock(vo
 	leash_error err;
 	int64_t until;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	server_pause(server);
 	until = await_now_ns() + leash_lock_remaining_ms(lock) * 1000000;
@@ -211,8 +193,7 @@ an_outage_longer_than_the_lease_is_told_before_anybody_else_can_have_the_lock(vo
 	server_stop(server);
 }
 
-static void
-after_a_restart_the_guard_grants_nothing_until_the_longest_lease_is_over(void **state)
+SENTENCE(after_a_restart_the_guard_grants_nothing_until_the_longest_lease_is_over)
 {
 	struct server *server = server_start(NULL);
 	leash_client *client = leashed_open(server_uri(server), NULL);
@@ -220,7 +201,6 @@ after_a_restart_the_guard_grants_nothing_until_the_longest_lease_is_over(void **
 	leash_error err;
 	int64_t up;
 
-	(void)state;
 	server_restart(server);
 	up = await_now_ns();
 	await_true(leash_lock_acquire(guarded, 0, &err) == LEASH_UNAVAILABLE && strstr(err.text, "restart_guard_ms") != NULL);
@@ -230,19 +210,4 @@ after_a_restart_the_guard_grants_nothing_until_the_longest_lease_is_over(void **
 	leash_lock_free(guarded);
 	leash_close(client);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(after_a_restart_without_data_the_holder_has_lost_and_the_waiter_gets_the_lock),
-		cmocka_unit_test(with_the_server_away_a_timed_acquire_ends_on_time_and_says_unavailable),
-		cmocka_unit_test(with_the_server_standing_still_a_timed_acquire_ends_on_time_and_leaves_nothing),
-		cmocka_unit_test(a_lock_outlives_a_short_outage_of_a_server_that_keeps_its_data),
-		cmocka_unit_test(an_outage_longer_than_the_lease_is_told_before_anybody_else_can_have_the_lock),
-		cmocka_unit_test(after_a_restart_the_guard_grants_nothing_until_the_longest_lease_is_over),
-	};
-
-	return cmocka_run_group_tests_name("outage", tests, NULL, NULL);
 }

@@ -6,13 +6,6 @@
  *   LEASH_TEST_CYCLES   acquires and releases of one client (default 60000; 10000000 for the long way)
  *
  * Where a process must be a fresh one, the program runs itself again with arguments; see main(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/knob.h"
@@ -20,15 +13,13 @@
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -207,8 +198,7 @@ look_about_in_child(void *arg)
 
 /* The shared client's connections go through a proxy: had a child said a word on one of them, or closed it for all, it
  * would have been opened again, and a call have failed. */
-static void
-children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call(void **state)
+SENTENCE(children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call)
 {
 	long forks = knob("LEASH_TEST_FORKS", 1000);
 	struct proxy *proxy = proxy_start(server_socket(server));
@@ -216,7 +206,6 @@ children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call(v
 	static _Atomic bool enough;
 	unsigned seed = 1;
 
-	(void)state;
 	parents.client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
 	parents.held = leashed_lock(parents.client, "parent's", NULL);
 	parents.unheld = leashed_lock(parents.client, "nobody's", NULL);
@@ -316,8 +305,7 @@ open_again_and_again(void *arg)
 	return NULL;
 }
 
-static void
-a_program_that_is_executed_at_any_moment_finds_no_descriptor_of_leash(void **state)
+SENTENCE(a_program_that_is_executed_at_any_moment_finds_no_descriptor_of_leash)
 {
 	enum { OPENERS = 3, TIMES = 120 };
 	static char before[8192], after[8192];
@@ -328,7 +316,6 @@ a_program_that_is_executed_at_any_moment_finds_no_descriptor_of_leash(void **sta
 	leash_client *client;
 	leash_lock *lock;
 
-	(void)state;
 	snprintf(named, sizeof named, "redis://localhost:%d", server_port(server));
 	freeReplyObject(server_command(server, "PING"));
 	descriptors_after_exec(before, sizeof before);
@@ -422,10 +409,8 @@ write_to_the_closed(void *arg)
 	return n > 40 ? 0 : 1;
 }
 
-static void
-a_server_that_closes_what_is_written_to_raises_no_sigpipe_on_any_thread(void **state)
+SENTENCE(a_server_that_closes_what_is_written_to_raises_no_sigpipe_on_any_thread)
 {
-	(void)state;
 	child_wait(child_run(write_to_the_closed, NULL));
 }
 
@@ -439,8 +424,7 @@ hold_and_end(void *lock)
 	pthread_exit(lock);
 }
 
-static void
-what_a_thread_held_at_its_end_is_free_at_once(void **state)
+SENTENCE(what_a_thread_held_at_its_end_is_free_at_once)
 {
 	enum { TIMES = 21 };
 	struct leashed_events events = {0};
@@ -450,7 +434,6 @@ what_a_thread_held_at_its_end_is_free_at_once(void **state)
 	leash_lock *lock = leashed_lock(client, "ended", NULL);
 	int64_t took[TIMES];
 
-	(void)state;
 	for (int i = 0; i < TIMES; i++) {
 		pthread_t thread;
 		void *result;
@@ -505,14 +488,12 @@ wait_for_it(void *arg)
 	return acquired;
 }
 
-static void
-the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends(void **state)
+SENTENCE(the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends)
 {
 	enum { TIMES = 9, HOPS = 4 }; /* watchdog, keeper, server, waiter */
 	struct stage *stage = child_share(sizeof *stage);
 	int64_t late[TIMES], usual[TIMES];
 
-	(void)state;
 	for (int i = 0; i < TIMES; i++) {
 		struct opener waiter = {.uri = server_uri(server), .turns = (unsigned)i};
 		pid_t pid = child_run(hold_until_killed, stage);
@@ -551,8 +532,7 @@ the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends(void **state)
 
 /* A renewal is the only script that says HGET. A hold that lasts long (the machine stood still) may have been renewed,
  * once in a quarter of its lease or less often; all others were orphans. */
-static void
-no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
+SENTENCE(no_renewal_outlives_the_cycles_of_a_short_lease)
 {
 	enum { NAMES = 64, LEASE_MS = 100 };
 	long cycles = knob("LEASH_TEST_CYCLES", 60000);
@@ -560,7 +540,6 @@ no_renewal_outlives_the_cycles_of_a_short_lease(void **state)
 	leash_lock *lock[NAMES];
 	long long scripts, allowed = 0, renewed, lost = 0;
 
-	(void)state;
 	for (int i = 0; i < NAMES; i++) {
 		char name[] = {'c', (char)('0' + i / 8), (char)('0' + i % 8), '\0'};
 
@@ -685,14 +664,12 @@ end_one(const char *how, bool stand_still)
 	return begun;
 }
 
-static void
-a_process_that_ends_amid_calls_of_many_threads_ends_at_once(void **state)
+SENTENCE(a_process_that_ends_amid_calls_of_many_threads_ends_at_once)
 {
 	enum { TIMES = 4 };
 	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = 20000));
 	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
 
-	(void)state;
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* what lives at the end is no leak */
 	setenv("TSAN_OPTIONS", "report_thread_leaks=0", 1);
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -781,13 +758,11 @@ check_errno_of_owners_and_cancels(leash_client *client)
 	assert_keeps_errno(assert_int_equal(leash_set_memory(NULL), LEASH_INVALID));
 }
 
-static void
-losses_owners_cancels_and_forked_children_leave_errno_alone(void **state)
+SENTENCE(losses_owners_cancels_and_forked_children_leave_errno_alone)
 {
 	struct leashed_events events = {0};
 	leash_lock *lock;
 
-	(void)state;
 	parents.client = leashed_open(server_uri(server),
 	                              LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
 	check_errno_of_owners_and_cancels(parents.client);
@@ -810,23 +785,15 @@ losses_owners_cancels_and_forked_children_leave_errno_alone(void **state)
 	assert_keeps_errno(leash_lock_free(lock));
 }
 
-int
-main(int argc, char **argv)
+static int
+live_otherwise(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(children_forked_at_any_moment_amid_eight_busy_threads_all_end_and_harm_no_call),
-		cmocka_unit_test(a_program_that_is_executed_at_any_moment_finds_no_descriptor_of_leash),
-		cmocka_unit_test(a_server_that_closes_what_is_written_to_raises_no_sigpipe_on_any_thread),
-		cmocka_unit_test(what_a_thread_held_at_its_end_is_free_at_once),
-		cmocka_unit_test(the_lock_of_a_killed_process_is_its_waiters_when_the_lease_ends),
-		cmocka_unit_test(no_renewal_outlives_the_cycles_of_a_short_lease),
-		cmocka_unit_test(a_process_that_ends_amid_calls_of_many_threads_ends_at_once),
-		cmocka_unit_test(losses_owners_cancels_and_forked_children_leave_errno_alone),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "descriptors") == 0)
 		return list_descriptors();
 	if (argc == 5 && strcmp(argv[1], "end") == 0)
 		return live_and_end(argv[2], argv[3], (pid_t)atoi(argv[4]));
-	return cmocka_run_group_tests_name("process", tests, start_tcp_server, stop_server);
+	return GO_ON;
 }
+
+PRELUDE(live_otherwise);
+GROUP(start_tcp_server, stop_server);

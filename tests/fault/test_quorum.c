@@ -1,29 +1,20 @@
 /* A quorum of independent servers, of which some are killed, frozen or emptied: a majority decides, at every moment,
  * and nothing is left behind. Its fences: test_quorum_fences.c. What is asked of it, and what becomes of answers that
  * are lost: test_quorum_calls.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/storm.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/knob.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 #include "tests/support/witness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,14 +45,14 @@ check_that_work_goes_on(void)
 	check_that_nothing_is_left();
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Three of five have voted, and one of those forgets it. Nobody else can have got a majority meanwhile: that one does
  * not count yet. */
-static void
-a_release_of_what_a_restarted_server_has_forgotten_is_a_release(void **state)
+SENTENCE(a_release_of_what_a_restarted_server_has_forgotten_is_a_release)
 {
 	struct server *others = quorum_server(quorum, 3), *forgetful = quorum_server(quorum, 2);
 
-	(void)state;
 	server_kill(quorum_server(quorum, 4));
 	server_integer(others, "HSET leash:{q} someone:1 1");
 	server_integer(others, "PEXPIRE leash:{q} 60000");
@@ -85,15 +76,13 @@ cpu_seconds(void)
 }
 
 /* A vote is missing there, and once the extension is over none may be asked for. */
-static void
-a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed(void **state)
+SENTENCE(a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed)
 {
 	leash_lock *once =
 		leashed_lock(client, "once", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(LEASE_MS) / 2, .no_renew = true));
 	int64_t begun;
 	double cpu;
 
-	(void)state;
 	server_kill(quorum_server(quorum, 0));
 	assert_status(LEASH_OK, leash_lock_acquire(once, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_extend(once, slow_ms(LEASE_MS), &err));
@@ -116,12 +105,10 @@ cut_all(void)
 }
 
 /* None of them is down: each call waits for the new ones, as on one server. */
-static void
-connections_that_were_cut_are_waited_for(void **state)
+SENTENCE(connections_that_were_cut_are_waited_for)
 {
 	leash_lock_info info = {.size = sizeof info};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	for (int i = 0; i < 5; i++) {
 		cut_all();
@@ -134,10 +121,8 @@ connections_that_were_cut_are_waited_for(void **state)
 	release_everywhere();
 }
 
-static void
-with_two_of_five_killed_all_goes_on(void **state)
+SENTENCE(with_two_of_five_killed_all_goes_on)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	server_kill(quorum_server(quorum, 1));
 	server_kill(quorum_server(quorum, 4));
@@ -145,10 +130,8 @@ with_two_of_five_killed_all_goes_on(void **state)
 	check_that_work_goes_on();
 }
 
-static void
-with_two_of_five_frozen_all_goes_on(void **state)
+SENTENCE(with_two_of_five_frozen_all_goes_on)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	server_pause(quorum_server(quorum, 0));
 	server_pause(quorum_server(quorum, 3));
@@ -163,12 +146,10 @@ with_two_of_five_frozen_all_goes_on(void **state)
 	check_that_nothing_is_left(); /* there neither, once they run again */
 }
 
-static void
-a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it(void **state)
+SENTENCE(a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it)
 {
 	int64_t began, took;
 
-	(void)state;
 	server_pause(quorum_server(quorum, 2));
 	server_pause(quorum_server(quorum, 4));
 	began = await_now_ns();
@@ -184,12 +165,10 @@ a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it(void **state)
 
 /* ---- without three ---- */
 
-static void
-with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time(void **state)
+SENTENCE(with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time)
 {
 	int64_t killed, last;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	await_renewal(lock, LEASE_MS);
 	killed = await_now_ns();
@@ -233,14 +212,12 @@ longest_ttl(const char *key)
 	return longest;
 }
 
-static void
-a_loss_is_told_before_the_lease_ends_on_any_server(void **state)
+SENTENCE(a_loss_is_told_before_the_lease_ends_on_any_server, THROUGH_DOORS)
 {
 	leash_client *holder;
 	leash_lock *held;
 	struct proxy *door;
 
-	(void)state;
 	holder = open_with(LEASE_MS, LEASE_MS);
 	held = leashed_lock(holder, "cut off", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 10000, &err));
@@ -262,10 +239,8 @@ a_loss_is_told_before_the_lease_ends_on_any_server(void **state)
 
 /* ---- emptied ---- */
 
-static void
-a_hold_is_made_anew_on_a_server_that_lost_it(void **state)
+SENTENCE(a_hold_is_made_anew_on_a_server_that_lost_it)
 {
-	(void)state;
 	acquire_at_all(lock);
 	server_kill(quorum_server(quorum, 0));
 	server_restart(quorum_server(quorum, 0));
@@ -278,10 +253,8 @@ a_hold_is_made_anew_on_a_server_that_lost_it(void **state)
 	release_everywhere();
 }
 
-static void
-one_server_decides_nothing_and_a_majority_all(void **state)
+SENTENCE(one_server_decides_nothing_and_a_majority_all)
 {
-	(void)state;
 	acquire_at_all(lock);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(server_integer(quorum_server(quorum, i), "DEL leash:{q}"), 1);
@@ -358,15 +331,13 @@ be_sleeper(void *arg)
 }
 
 /* With the vote of one of them counted twice, that one and its other name were a majority. */
-static void
-a_server_with_two_names_has_one_vote(void **state)
+SENTENCE(a_server_with_two_names_has_one_vote)
 {
 	int first = server_port(quorum_server(quorum, 0)), second = server_port(quorum_server(quorum, 1));
 	leash_client *misled;
 	leash_lock *wanted;
 	char uri[256];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,localhost:%d?restart_guard=%d", first, second,
 	         second, LEASE_MS);
 	misled = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS));
@@ -384,15 +355,13 @@ a_server_with_two_names_has_one_vote(void **state)
 	await_true(quorum_having(quorum, "leash:{two names}") == 0);
 }
 
-static void
-who_stood_still_in_a_round_does_not_rest_for_as_long(void **state)
+SENTENCE(who_stood_still_in_a_round_does_not_rest_for_as_long, THROUGH_DOORS)
 {
 	enum { STANDS_MS = 6000 };
 	struct sleeper *s;
 	int64_t resumed;
 	pid_t pid;
 
-	(void)state;
 	if (UNDER_TSAN)
 		skip(); /* whose children have no threads */
 	s = child_share(sizeof *s);
@@ -421,8 +390,7 @@ who_stood_still_in_a_round_does_not_rest_for_as_long(void **state)
 	check_that_nothing_is_left();
 }
 
-static void
-a_server_that_was_restarted_empty_lets_no_second_owner_in(void **state)
+SENTENCE(a_server_that_was_restarted_empty_lets_no_second_owner_in)
 {
 	enum { GUARD_MS = 9000 };
 	struct holder *h;
@@ -431,7 +399,6 @@ a_server_that_was_restarted_empty_lets_no_second_owner_in(void **state)
 	leash_status status;
 	pid_t pid;
 
-	(void)state;
 	if (UNDER_TSAN)
 		skip(); /* whose children have no threads */
 	h = child_share(sizeof *h);
@@ -486,12 +453,10 @@ a_server_that_was_restarted_empty_lets_no_second_owner_in(void **state)
 
 /* ---- opening ---- */
 
-static void
-a_client_opens_with_a_majority(void **state)
+SENTENCE(a_client_opens_with_a_majority)
 {
 	leash_client *other = NULL;
 
-	(void)state;
 	server_kill(quorum_server(quorum, 0));
 	server_pause(quorum_server(quorum, 1)); /* it takes connections, and says nothing */
 	assert_status(LEASH_OK, leash_open(&other, LEASH_OPTIONS(.uri = quorum_uri(quorum)), &err));
@@ -507,12 +472,10 @@ a_client_opens_with_a_majority(void **state)
 }
 
 /* Three are gone, which decides; whether the others would have answered nobody waited to know. */
-static void
-who_was_not_waited_for_is_not_said_to_be_gone(void **state)
+SENTENCE(who_was_not_waited_for_is_not_said_to_be_gone)
 {
 	leash_client *none = NULL;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		(i < 3 ? server_kill : server_pause)(quorum_server(quorum, i));
 	assert_status(LEASH_UNAVAILABLE,
@@ -524,14 +487,12 @@ who_was_not_waited_for_is_not_said_to_be_gone(void **state)
 
 /* Two thirds refuse, the one because nobody listens there, the other for a password: of these two only the last is for
  * people to mend. */
-static void
-what_people_have_to_mend_is_named_before_what_may_pass(void **state)
+SENTENCE(what_people_have_to_mend_is_named_before_what_may_pass, BETWEEN(NULL, NULL))
 {
 	struct quorum *three = quorum_start(&(struct quorum_options){.count = 3});
 	leash_client *none = NULL;
 	char port[16];
 
-	(void)state;
 	snprintf(port, sizeof port, ":%d", server_port(quorum_server(three, 2)));
 	server_text(quorum_server(three, 2), "CONFIG SET requirepass hunter2");
 	server_kill(quorum_server(three, 0));
@@ -611,8 +572,7 @@ be_crowd(void *arg)
 	return 0;
 }
 
-static void
-there_is_one_owner_at_a_time_whatever_happens_to_a_minority(void **state)
+SENTENCE(there_is_one_owner_at_a_time_whatever_happens_to_a_minority)
 {
 	struct crowd *crowd;
 	struct storm storm;
@@ -621,7 +581,6 @@ there_is_one_owner_at_a_time_whatever_happens_to_a_minority(void **state)
 	pid_t pids[2];
 	char text[256];
 
-	(void)state;
 	if (UNDER_TSAN)
 		skip(); /* likewise */
 	crowd = child_share(sizeof *crowd);
@@ -708,14 +667,12 @@ be_contenders(void *arg)
 }
 
 /* Each has threads that want it again at once: whoever has it could go on for ever. */
-static void
-no_process_keeps_all_others_from_their_turns(void **state)
+SENTENCE(no_process_keeps_all_others_from_their_turns)
 {
 	struct turns *turns = child_share(sizeof *turns);
 	pid_t pids[CONTENDERS];
 	long most = 0, least;
 
-	(void)state;
 	snprintf(turns->uri, sizeof turns->uri, "%s", quorum_uri_guarded(quorum, slow_ms(LEASE_MS)));
 	for (int i = 0; i < CONTENDERS; i++)
 		pids[i] = child_run(be_contenders, turns);
@@ -732,31 +689,4 @@ no_process_keeps_all_others_from_their_turns(void **state)
 	assert_true(most < 20 * least);
 	child_unshare(turns, sizeof *turns);
 	check_that_nothing_is_left();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		AT_FIVE(a_release_of_what_a_restarted_server_has_forgotten_is_a_release),
-		AT_FIVE(a_server_that_is_gone_costs_no_time_while_a_hold_is_not_renewed),
-		AT_FIVE(connections_that_were_cut_are_waited_for),
-		AT_FIVE(with_two_of_five_killed_all_goes_on),
-		AT_FIVE(with_two_of_five_frozen_all_goes_on),
-		AT_FIVE(a_server_that_freezes_in_the_middle_of_a_round_does_not_delay_it),
-		AT_FIVE(with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_in_time),
-		THROUGH_DOORS(a_loss_is_told_before_the_lease_ends_on_any_server),
-		AT_FIVE(a_hold_is_made_anew_on_a_server_that_lost_it),
-		AT_FIVE(one_server_decides_nothing_and_a_majority_all),
-		AT_FIVE(a_server_with_two_names_has_one_vote),
-		THROUGH_DOORS(who_stood_still_in_a_round_does_not_rest_for_as_long),
-		AT_FIVE(a_server_that_was_restarted_empty_lets_no_second_owner_in),
-		AT_FIVE(a_client_opens_with_a_majority),
-		AT_FIVE(who_was_not_waited_for_is_not_said_to_be_gone),
-		cmocka_unit_test(what_people_have_to_mend_is_named_before_what_may_pass),
-		AT_FIVE(there_is_one_owner_at_a_time_whatever_happens_to_a_minority),
-		AT_FIVE(no_process_keeps_all_others_from_their_turns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,34 +1,25 @@
 /* What is asked of a quorum, call by call: who has a lock, an extension, going on with the hold of another; answers
  * that are lost or late. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/five.h"
 
 #include "tests/contract/actor.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+FIXTURE(set_up, tear_down);
 
 /* ---- extensions ---- */
 
-static void
-an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come(void **state)
+SENTENCE(an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come)
 {
 	leash_client *mine = open_with(LEASE_MS / 2, LEASE_MS);
 	leash_lock *own = leashed_lock(mine, "own", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(own, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_extend(own, slow_ms(LEASE_MS), &err));
 	for (int i = 0; i < 3; i++)
@@ -53,10 +44,8 @@ extend(struct actor *actor)
 
 /* ---- unknown ---- */
 
-static void
-a_vote_whose_answer_was_lost_is_asked_for_again(void **state)
+SENTENCE(a_vote_whose_answer_was_lost_is_asked_for_again, THROUGH_DOORS)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		proxy_cut_reply(quorum_door(quorum, i), "EVALSHA", 0);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -68,15 +57,13 @@ a_vote_whose_answer_was_lost_is_asked_for_again(void **state)
 	release_everywhere();
 }
 
-static void
-votes_that_are_never_heard_of_are_taken_back(void **state)
+SENTENCE(votes_that_are_never_heard_of_are_taken_back, THROUGH_DOORS)
 {
 	/* who gives up long before the votes lapse */
 	leash_client *hasty = leashed_open(quorum_uri_guarded(quorum, slow_ms(LEASE_MS)),
 	                                   LEASH_OPTIONS(.lease_ms = slow_ms(LEASE_MS), .timeout_ms = 250));
 	leash_lock *tried = leashed_lock(hasty, "q", NULL);
 
-	(void)state;
 	acquire_at_all(tried);
 	assert_status(LEASH_OK, leash_lock_release(tried, &err));
 	check_that_nothing_is_left();
@@ -94,10 +81,8 @@ votes_that_are_never_heard_of_are_taken_back(void **state)
 	leash_close(hasty);
 }
 
-static void
-a_release_whose_answers_were_lost_is_a_release(void **state)
+SENTENCE(a_release_whose_answers_were_lost_is_a_release, THROUGH_DOORS)
 {
-	(void)state;
 	acquire_at_all(lock);
 	for (int i = 0; i < SERVERS; i++)
 		proxy_cut_reply(quorum_door(quorum, i), "EVALSHA", 0);
@@ -113,10 +98,8 @@ a_release_whose_answers_were_lost_is_a_release(void **state)
 	check_that_nothing_is_left(); /* long before the lease is over, or the keys are of a later one */
 }
 
-static void
-asks_that_come_late_do_nothing(void **state)
+SENTENCE(asks_that_come_late_do_nothing, THROUGH_DOORS)
 {
-	(void)state;
 	/* they are stuck, and what is sent after them goes over new connections */
 	for (int i = 0; i < 3; i++)
 		proxy_strand_request(quorum_door(quorum, i), "EVALSHA");
@@ -134,10 +117,8 @@ asks_that_come_late_do_nothing(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-scripts_that_are_gone_cost_no_failure(void **state)
+SENTENCE(scripts_that_are_gone_cost_no_failure)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		for (int n = 0; n < SERVERS; n++)
 			freeReplyObject(server_command(quorum_server(quorum, n), "SCRIPT FLUSH"));
@@ -163,14 +144,12 @@ steps_by_hash(void)
 }
 
 /* It would be refused because of the very token that is being released. */
-static void
-no_ask_overtakes_a_release_for_which_a_server_lacks_the_script(void **state)
+SENTENCE(no_ask_overtakes_a_release_for_which_a_server_lacks_the_script, THROUGH_DOORS)
 {
 	enum { TIMES = 4 };
 	struct actor next = {0};
 	int64_t least = INT64_MAX;
 
-	(void)state;
 	next.wait_ms = 20000;
 	actor_start(&next);
 	quorum_delay(quorum, 10 * 1000); /* what goes out in the meantime is sure to come before a second try */
@@ -207,13 +186,11 @@ no_ask_overtakes_a_release_for_which_a_server_lacks_the_script(void **state)
 
 /* ---- what it can and cannot do ---- */
 
-static void
-what_a_quorum_cannot_do_is_said(void **state)
+SENTENCE(what_a_quorum_cannot_do_is_said)
 {
 	leash_client *bare = leashed_open(quorum_uri(quorum), LEASH_OPTIONS(.lease_ms = 1000));
 	leash_lock *other = NULL;
 
-	(void)state;
 	assert_status(LEASH_INVALID, leash_lock_new(&other, bare, "q", NULL, &err));
 	assert_non_null(strstr(err.text, "LEASH_LOCK_OPTIONS"));
 	assert_non_null(strstr(err.text, "restart_guard="));
@@ -229,15 +206,13 @@ what_a_quorum_cannot_do_is_said(void **state)
 	leash_close(bare);
 }
 
-static void
-who_has_it_is_what_a_majority_says(void **state)
+SENTENCE(who_has_it_is_what_a_majority_says)
 {
 	leash_client *other = open_with(LEASE_MS, LEASE_MS);
 	leash_lock *theirs = leashed_lock(other, "q", NULL);
 	leash_lock_info info = {.size = sizeof info};
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
 	assert_false(info.held);
 	assert_status(LEASH_NOT_HELD, leash_lock_break(theirs, &err));
@@ -270,13 +245,11 @@ who_has_it_is_what_a_majority_says(void **state)
 	check_that_nothing_is_left();
 }
 
-static void
-the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock(void **state)
+SENTENCE(the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock)
 {
 	int64_t ahead = 0;
 	int know = 0;
 
-	(void)state;
 	/* of the three that are left one has issued a larger one than the others, and than the time */
 	server_kill(quorum_server(quorum, 3));
 	server_kill(quorum_server(quorum, 4));
@@ -291,14 +264,12 @@ the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock(voi
 	release_everywhere();
 }
 
-static void
-threads_of_a_process_hand_it_on_among_themselves(void **state)
+SENTENCE(threads_of_a_process_hand_it_on_among_themselves)
 {
 	enum { ACTORS = 4 };
 	struct actor actors[ACTORS] = {0};
 	leash_stats stats = {.size = sizeof stats};
 
-	(void)state;
 	acquire_at_all(lock);
 	for (int i = 0; i < ACTORS; i++) {
 		actors[i] = (struct actor){.lock = leashed_lock(client, "q", NULL), .wait_ms = 20000};
@@ -376,14 +347,12 @@ check_that_it_cannot_be_adopted(struct legacy *l, leash_status status, const cha
 	check_that_nothing_is_left();
 }
 
-static void
-the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence(void **state)
+SENTENCE(the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence)
 {
 	char token[LEASH_TOKEN_MAX];
 	struct legacy legacy;
 	int64_t adopted;
 
-	(void)state;
 	leave_legacy(&legacy);
 	server_kill(quorum_server(quorum, 1));
 	server_pause(quorum_server(quorum, 4));
@@ -411,15 +380,13 @@ the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence(void **state)
 
 /* The process lives, so a vote of its may still be on its way when whoever adopted its hold has released it
  * everywhere. */
-static void
-a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back(void **state)
+SENTENCE(a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back, THROUGH_DOORS)
 {
 	leash_client *other = open_with(LEASE_MS, LEASE_MS);
 	leash_lock *theirs = leashed_lock(other, "q", NULL);
 	char token[LEASH_TOKEN_MAX];
 	int again = 0;
 
-	(void)state;
 	proxy_hold(quorum_door(quorum, 4), PROXY_TO_SERVER);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	leash_lock_token(lock, token, sizeof token);
@@ -440,24 +407,20 @@ a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_t
 	leash_close(other);
 }
 
-static void
-what_a_minority_has_is_not_adopted(void **state)
+SENTENCE(what_a_minority_has_is_not_adopted)
 {
 	struct legacy legacy;
 
-	(void)state;
 	leave_legacy(&legacy);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(server_integer(quorum_server(quorum, i), "DEL leash:{q}"), 1);
 	check_that_it_cannot_be_adopted(&legacy, LEASH_NOT_HELD, "of 5 servers");
 }
 
-static void
-what_cannot_be_known_is_not_adopted_and_not_denied(void **state)
+SENTENCE(what_cannot_be_known_is_not_adopted_and_not_denied)
 {
 	struct legacy legacy;
 
-	(void)state;
 	leave_legacy(&legacy);
 	server_kill(quorum_server(quorum, 0));
 	server_kill(quorum_server(quorum, 1));
@@ -466,15 +429,13 @@ what_cannot_be_known_is_not_adopted_and_not_denied(void **state)
 }
 
 /* What a server says that may have forgotten is neither a vote nor a refusal. */
-static void
-servers_that_were_restarted_say_nothing_of_a_token_that_counts(void **state)
+SENTENCE(servers_that_were_restarted_say_nothing_of_a_token_that_counts)
 {
 	enum { GUARD_MS = 60000 };
 	struct legacy legacy;
 	leash_client *guarded;
 	leash_lock *heir;
 
-	(void)state;
 	leave_legacy(&legacy);
 	guarded = open_with(LEASE_MS, GUARD_MS); /* for which no server has been up for long enough */
 	heir = leashed_lock(guarded, "q", NULL);
@@ -487,12 +448,10 @@ servers_that_were_restarted_say_nothing_of_a_token_that_counts(void **state)
 	check_that_nothing_is_left();
 }
 
-static void
-servers_that_lack_what_is_adopted_get_it_with_the_next_renewal(void **state)
+SENTENCE(servers_that_lack_what_is_adopted_get_it_with_the_next_renewal)
 {
 	struct legacy legacy;
 
-	(void)state;
 	leave_legacy(&legacy);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(server_integer(quorum_server(quorum, i), "DEL leash:{q}"), 1);
@@ -527,13 +486,11 @@ knowing(int64_t fence)
 	return n;
 }
 
-static void
-of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void **state)
+SENTENCE(of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest)
 {
 	struct legacy legacy;
 	int64_t issued;
 
-	(void)state;
 	leave_legacy(&legacy);
 	issued = (int64_t)(legacy.fence / 256);
 	set_fence(0, issued + 1000);
@@ -554,12 +511,10 @@ of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest(void
 	release_everywhere();
 }
 
-static void
-a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named(void **state)
+SENTENCE(a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named)
 {
 	struct legacy legacy;
 
-	(void)state;
 	leave_legacy(&legacy);
 	server_kill(quorum_server(quorum, 3));
 	server_kill(quorum_server(quorum, 4));
@@ -571,12 +526,10 @@ a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named(voi
 	check_that_nothing_is_left();
 }
 
-static void
-what_is_being_released_is_not_adopted_again(void **state)
+SENTENCE(what_is_being_released_is_not_adopted_again, THROUGH_DOORS)
 {
 	struct legacy legacy;
 
-	(void)state;
 	leave_legacy(&legacy);
 	assert_status(LEASH_OK, leash_lock_adopt(lock, legacy.token, &err));
 	for (int i = 0; i < 3; i++)
@@ -591,15 +544,13 @@ what_is_being_released_is_not_adopted_again(void **state)
 }
 
 /* Neither wakes the other one for it. */
-static void
-an_extension_and_a_release_at_once_end_both(void **state)
+SENTENCE(an_extension_and_a_release_at_once_end_both, THROUGH_DOORS)
 {
 	leash_owner *owner = NULL;
 	leash_lock *own;
 	struct actor extender = {0};
 	int64_t began;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	own = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.owner = owner));
 	actor_begin(&extender, own, 0);
@@ -621,14 +572,12 @@ an_extension_and_a_release_at_once_end_both(void **state)
 	check_that_nothing_is_left();
 }
 
-static void
-two_extensions_at_once_are_each_as_long_as_was_asked_for(void **state)
+SENTENCE(two_extensions_at_once_are_each_as_long_as_was_asked_for, THROUGH_DOORS)
 {
 	leash_owner *owner = NULL;
 	leash_lock *own;
 	struct actor extender = {0};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	own = leashed_lock(client, "q", LEASH_LOCK_OPTIONS(.owner = owner, .lease_ms = slow_ms(LEASE_MS) / 3));
 	actor_begin(&extender, own, slow_ms(LEASE_MS) / 2);
@@ -679,14 +628,12 @@ give_votes(int lock_number, int from, int to, const char *token)
 	}
 }
 
-static void
-what_a_majority_has_is_listed_once_and_nothing_else(void **state)
+SENTENCE(what_a_majority_has_is_listed_once_and_nothing_else)
 {
 	static const char ann[] = "00000000-0000-4000-8000-00000000000a:1",
 		bob[] = "00000000-0000-4000-8000-00000000000b:1";
 	struct list list = {0}, one = {0};
 
-	(void)state;
 	/* with all, with three that differ from lock to lock, with two, with two others */
 	for (int i = 0; i < LISTED; i++) {
 		if (i % 4 == 0) {
@@ -718,13 +665,11 @@ listed_depth(void)
 	return list.count > 0 ? list.last.depth : 0;
 }
 
-static void
-a_lock_is_listed_with_its_holder_and_the_time_that_a_majority_gives_it(void **state)
+SENTENCE(a_lock_is_listed_with_its_holder_and_the_time_that_a_majority_gives_it)
 {
 	struct list list = {0};
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	await_true(listed_depth() == 2); /* which the next renewal tells */
@@ -759,13 +704,11 @@ pause_one(void *arg, const leash_lock_info *info)
 	return note_lock(&b->list, info);
 }
 
-static void
-locks_are_listed_as_long_as_a_majority_answers(void **state)
+SENTENCE(locks_are_listed_as_long_as_a_majority_answers)
 {
 	static const char ann[] = "00000000-0000-4000-8000-00000000000a:1";
 	struct breaker b = {.after = 70};
 
-	(void)state;
 	for (int i = 0; i < LISTED; i++)
 		give_votes(i, 0, 5, ann);
 	/* the one that is gone through stands still in the middle of it: what it was to tell is told by the next one */
@@ -788,13 +731,11 @@ locks_are_listed_as_long_as_a_majority_answers(void **state)
 /* ---- whose terms ---- */
 
 /* Votes that count for who asked need not count for the next in the line. */
-static void
-a_round_is_not_won_for_another_than_who_began_it(void **state)
+SENTENCE(a_round_is_not_won_for_another_than_who_began_it, THROUGH_DOORS)
 {
 	struct actor first = {0}, second = {0};
 	leash_cancel *cancel = leashed_cancel();
 
-	(void)state;
 	first.lock = leashed_lock(client, "q", NULL);
 	first.wait_ms = 20000;
 	first.cancel = cancel;
@@ -840,8 +781,7 @@ median_ms(leash_lock *of)
 	return (double)took[TIMES / 2] / 1e6;
 }
 
-static void
-five_are_asked_in_the_time_of_one(void **state)
+SENTENCE(five_are_asked_in_the_time_of_one, THROUGH_DOORS)
 {
 	struct server *server = server_start_tcp(NULL);
 	char target[64];
@@ -850,7 +790,6 @@ five_are_asked_in_the_time_of_one(void **state)
 	leash_lock *single;
 	double one, five;
 
-	(void)state;
 	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(server));
 	door = proxy_start_tcp(target);
 	alone = leashed_open(proxy_uri(door), NULL);
@@ -867,40 +806,4 @@ five_are_asked_in_the_time_of_one(void **state)
 	leash_close(alone);
 	proxy_stop(door);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		AT_FIVE(an_extension_longer_or_shorter_than_the_lease_leaves_the_renewals_to_come),
-		THROUGH_DOORS(a_vote_whose_answer_was_lost_is_asked_for_again),
-		THROUGH_DOORS(votes_that_are_never_heard_of_are_taken_back),
-		THROUGH_DOORS(a_release_whose_answers_were_lost_is_a_release),
-		THROUGH_DOORS(asks_that_come_late_do_nothing),
-		AT_FIVE(scripts_that_are_gone_cost_no_failure),
-		THROUGH_DOORS(no_ask_overtakes_a_release_for_which_a_server_lacks_the_script),
-		AT_FIVE(what_a_quorum_cannot_do_is_said),
-		AT_FIVE(who_has_it_is_what_a_majority_says),
-		AT_FIVE(the_largest_fence_counts_and_a_majority_knows_it_before_anybody_has_the_lock),
-		AT_FIVE(threads_of_a_process_hand_it_on_among_themselves),
-		AT_FIVE(the_hold_of_a_process_that_was_killed_goes_on_here_with_its_fence),
-		THROUGH_DOORS(a_vote_that_comes_when_another_has_released_the_lock_gives_it_to_nobody_and_is_taken_back),
-		AT_FIVE(what_a_minority_has_is_not_adopted),
-		AT_FIVE(what_cannot_be_known_is_not_adopted_and_not_denied),
-		AT_FIVE(servers_that_were_restarted_say_nothing_of_a_token_that_counts),
-		AT_FIVE(servers_that_lack_what_is_adopted_get_it_with_the_next_renewal),
-		AT_FIVE(of_fences_that_differ_the_one_of_a_majority_is_the_holders_else_the_largest),
-		AT_FIVE(a_fence_that_a_majority_cannot_be_told_of_is_nobodys_and_the_reason_is_named),
-		THROUGH_DOORS(what_is_being_released_is_not_adopted_again),
-		THROUGH_DOORS(an_extension_and_a_release_at_once_end_both),
-		THROUGH_DOORS(two_extensions_at_once_are_each_as_long_as_was_asked_for),
-		AT_FIVE(what_a_majority_has_is_listed_once_and_nothing_else),
-		AT_FIVE(a_lock_is_listed_with_its_holder_and_the_time_that_a_majority_gives_it),
-		AT_FIVE(locks_are_listed_as_long_as_a_majority_answers),
-		THROUGH_DOORS(a_round_is_not_won_for_another_than_who_began_it),
-		THROUGH_DOORS(five_are_asked_in_the_time_of_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

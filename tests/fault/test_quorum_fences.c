@@ -1,22 +1,14 @@
 /* The fences of a quorum: they grow whatever happens to a minority, also where a server has, or says, an absurd one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/storm.h"
 
-#include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/knob.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 /* ---- in a storm ---- */
@@ -56,8 +48,9 @@ climb(void *arg)
 	return NULL;
 }
 
-static void
-fences_grow_whatever_happens_to_a_minority(void **state)
+FIXTURE(set_up, tear_down);
+
+SENTENCE(fences_grow_whatever_happens_to_a_minority)
 {
 	enum { CLIENTS = 3 };
 	long wanted = knob("LEASH_TEST_FENCES", 1000);
@@ -66,7 +59,6 @@ fences_grow_whatever_happens_to_a_minority(void **state)
 	_Atomic uint64_t last = 0;
 	_Atomic long acquired = 0, regressed = 0;
 
-	(void)state;
 	storm_begin(&storm);
 	for (int i = 0; i < CLIENTS; i++) {
 		climbers[i] = (struct climber){.client = open_with(STORM_LEASE_MS, STORM_LEASE_MS), .last = &last, .acquired = &acquired,
@@ -94,13 +86,11 @@ keep_the_first_three(void)
 	server_kill(quorum_server(quorum, 4));
 }
 
-static void
-an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back(void **state)
+SENTENCE(an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back)
 {
 	static const char *const absurd[] = {"9007199254740989", "9007199254740990", "9007199254740991", "36028797018963967", "4503599627370496"};
 	uint64_t last = 0;
 
-	(void)state;
 	keep_the_first_three();
 	for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
 		server_text(quorum_server(quorum, 0), "SET leash:{q}:fence %s PX 60000", absurd[i]);
@@ -130,8 +120,7 @@ count_accusations(void *arg, leash_log_level level, const char *line)
 	*(_Atomic int *)arg += level == LEASH_LOG_WARNING && strstr(line, "its vote does not count") != NULL;
 }
 
-static void
-a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state)
+SENTENCE(a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it)
 {
 	/* a year and a minute ahead is too far, also for who says that its clock is there, too */
 	char far[32], *const ahead = far;
@@ -144,7 +133,6 @@ a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state
 	leash_client *mine;
 	leash_lock *own;
 
-	(void)state;
 	snprintf(far, sizeof far, "%lld", (long long)(time(NULL) + 365 * 86400 + 60) * 1000000);
 	snprintf(uri, sizeof uri, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,%s?restart_guard=%lld", server_port(quorum_server(quorum, 0)),
 	         server_port(quorum_server(quorum, 1)), fake_target(liar), (long long)slow_ms(LEASE_MS));
@@ -168,16 +156,4 @@ a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it(void **state
 	leash_close(mine);
 	fake_stop(liar);
 	check_that_nothing_is_left();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(fences_grow_whatever_happens_to_a_minority, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_absurd_fence_on_one_server_stops_nobody_and_no_fence_goes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_vote_with_an_absurd_fence_is_none_and_no_other_server_hears_of_it, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

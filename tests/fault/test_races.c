@@ -1,12 +1,5 @@
 /* What happens at the same moment: many for one lock, a release and a renewal, a release and a loss, a cancel at every step of an
  * acquire; very many locks at once; and users who lock in different orders. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/judge.h"
@@ -14,12 +7,10 @@
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define MS INT64_C(1000000)
@@ -113,12 +104,10 @@ join_the_crowd(void *arg)
 	return 0;
 }
 
-static void
-two_hundred_and_fifty_six_threads_of_four_processes_take_turns(void **state)
+SENTENCE(two_hundred_and_fifty_six_threads_of_four_processes_take_turns, BETWEEN(NULL, NULL))
 {
 	int64_t seconds = setting("LEASH_TEST_RACE_SECONDS", 3);
 
-	(void)state;
 	for (int fair = 0; fair < 2; fair++) {
 		struct server *server = server_start(NULL);
 		struct crowd *crowd = child_share(sizeof *crowd);
@@ -338,13 +327,11 @@ run_races(struct racer *racers, const leash_lock_options *options, int64_t from_
 				racers[i].hold[k].lost += racers[i].hold[k].fence == racers[i].lost[n];
 }
 
-static void
-no_renewal_follows_a_release_however_close_they_come(void **state)
+SENTENCE(no_renewal_follows_a_release_however_close_they_come, BETWEEN(NULL, NULL))
 {
 	static struct racer racers[RACERS];
 	int lost = 0;
 
-	(void)state;
 	/* a renewal comes 30 to 34 ms after the acquire, or a bit earlier if another is due */
 	run_races(racers, LEASH_LOCK_OPTIONS(.lease_ms = 100), 26000, 35000, false);
 	for (int i = 0; i < RACERS; i++)
@@ -357,13 +344,11 @@ no_renewal_follows_a_release_however_close_they_come(void **state)
 	assert_true(told.narrow > 0);
 }
 
-static void
-a_release_that_meets_the_end_of_the_lease_is_one_end(void **state)
+SENTENCE(a_release_that_meets_the_end_of_the_lease_is_one_end, BETWEEN(NULL, NULL))
 {
 	static struct racer racers[RACERS];
 	int lost = 0;
 
-	(void)state;
 	/* valid for 97 ms */
 	run_races(racers, LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true), 96000, 98000, false);
 	for (int i = 0; i < RACERS; i++) {
@@ -380,13 +365,11 @@ a_release_that_meets_the_end_of_the_lease_is_one_end(void **state)
 	assert_true(lost < RACERS * ROUNDS);
 }
 
-static void
-a_release_that_meets_a_loss_on_the_server_is_one_end(void **state)
+SENTENCE(a_release_that_meets_a_loss_on_the_server_is_one_end, BETWEEN(NULL, NULL))
 {
 	static struct racer racers[RACERS];
 	int by_event = 0, by_release = 0, by_earlier_try = 0;
 
-	(void)state;
 	run_races(racers, LEASH_LOCK_OPTIONS(.lease_ms = 100), 26000, 35000, true);
 	for (int i = 0; i < RACERS; i++) {
 		for (int k = 0; k < ROUNDS; k++) {
@@ -419,31 +402,29 @@ static struct proxy *proxy;
 static leash_client *client, *direct;
 static leash_lock *lock, *other;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	server = server_start(NULL);
 	proxy = proxy_start(server_socket(server));
 	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 5000));
 	direct = leashed_open(server_uri(server), NULL);
 	lock = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.lease_ms = LONG_MS));
 	other = leashed_lock(direct, "canceled", LEASH_LOCK_OPTIONS(.lease_ms = LONG_MS));
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	leash_lock_free(lock);
 	leash_lock_free(other);
 	leash_close(client);
 	leash_close(direct);
 	proxy_stop(proxy);
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 static bool
 is_free(void)
@@ -550,10 +531,8 @@ cancel_at(enum fault fault, unsigned skip, size_t bytes, bool held)
 	await_true(is_free()); /* long before the lease is over */
 }
 
-static void
-an_acquire_that_is_canceled_at_any_step_leaves_nothing(void **state)
+SENTENCE(an_acquire_that_is_canceled_at_any_step_leaves_nothing)
 {
-	(void)state;
 	memset(outcomes, 0, sizeof outcomes);
 	for (int held = 0; held < 2; held++) {
 		for (unsigned cold = 0; cold < 2; cold++) {
@@ -579,13 +558,11 @@ an_acquire_that_is_canceled_at_any_step_leaves_nothing(void **state)
 	assert_true(outcomes[0] > 0);
 }
 
-static void
-an_acquire_that_is_canceled_while_its_grant_is_on_the_way_leaves_nothing(void **state)
+SENTENCE(an_acquire_that_is_canceled_while_its_grant_is_on_the_way_leaves_nothing)
 {
 	enum { GRANTS = 10 };
 	int late = 0;
 
-	(void)state;
 	make_warm(true);
 	for (int i = 0; i < GRANTS; i++) {
 		int64_t released;
@@ -611,13 +588,11 @@ an_acquire_that_is_canceled_while_its_grant_is_on_the_way_leaves_nothing(void **
 	assert_true(late < GRANTS / 2); /* freed by the cancel, and not by the end of the claim of 3 s */
 }
 
-static void
-an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed(void **state)
+SENTENCE(an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed)
 {
 	leash_lock *brief = leashed_lock(client, "canceled", LEASH_LOCK_OPTIONS(.lease_ms = 300));
 	struct monitor *monitor = monitor_start(server);
 
-	(void)state;
 	make_warm(true);
 	memset(outcomes, 0, sizeof outcomes);
 	for (uint64_t bytes = 0; bytes < 400; bytes += 7) {
@@ -647,8 +622,7 @@ an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed(void *
 
 /* ---- very many locks ---- */
 
-static void
-a_process_holds_ten_thousand_locks_through_two_leases(void **state)
+SENTENCE(a_process_holds_ten_thousand_locks_through_two_leases, BETWEEN(NULL, NULL))
 {
 	int64_t count = setting("LEASH_TEST_MANY_LOCKS", 10000), lease_ms = (int64_t)((double)count * await_slowness()), began, took;
 	leash_lock **many = calloc((size_t)count, sizeof(leash_lock *));
@@ -657,7 +631,6 @@ a_process_holds_ten_thousand_locks_through_two_leases(void **state)
 	leash_client *holder;
 	long long calls;
 
-	(void)state;
 	assert_non_null(many);
 	if (lease_ms < 9000)
 		lease_ms = 9000;
@@ -726,10 +699,8 @@ lock_in_order(void *arg)
 	return leash_lock_release(o->first, &o->err) == LEASH_OK ? NULL : o->err.text;
 }
 
-static void
-who_lock_in_different_orders_are_both_told_timeout_and_keep_what_they_have(void **state)
+SENTENCE(who_lock_in_different_orders_are_both_told_timeout_and_keep_what_they_have)
 {
-	(void)state;
 	for (int round = 0; round < 4; round++) { /* in one client or two, plain or fair */
 		leash_client *second = round % 2 ? direct : client;
 		const leash_lock_options *options = LEASH_LOCK_OPTIONS(.fair = round >= 2);
@@ -763,24 +734,4 @@ who_lock_in_different_orders_are_both_told_timeout_and_keep_what_they_have(void 
 			leash_lock_free(o[i].second);
 		}
 	}
-}
-
-#define through_proxy(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_hundred_and_fifty_six_threads_of_four_processes_take_turns),
-		cmocka_unit_test(no_renewal_follows_a_release_however_close_they_come),
-		cmocka_unit_test(a_release_that_meets_the_end_of_the_lease_is_one_end),
-		cmocka_unit_test(a_release_that_meets_a_loss_on_the_server_is_one_end),
-		through_proxy(an_acquire_that_is_canceled_at_any_step_leaves_nothing),
-		through_proxy(an_acquire_that_is_canceled_while_its_grant_is_on_the_way_leaves_nothing),
-		through_proxy(an_acquire_that_is_canceled_after_any_byte_leaves_nothing_that_is_renewed),
-		cmocka_unit_test(a_process_holds_ten_thousand_locks_through_two_leases),
-		through_proxy(who_lock_in_different_orders_are_both_told_timeout_and_keep_what_they_have),
-	};
-
-	return cmocka_run_group_tests_name("races", tests, NULL, NULL);
 }

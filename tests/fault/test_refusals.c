@@ -1,21 +1,12 @@
 /* What servers say instead of doing what they were asked, because they cannot, or not now, or not here: every such refusal, in
  * every phase of a lock's life. Each has its status and one line of text that says what and where, nothing is held that is not
  * known, nobody is asked in a tight loop, and when the trouble is over all goes on by itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/monitor.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static _Thread_local leash_error err; /* what the last call said */
@@ -37,8 +28,9 @@ flush_scripts(void *arg)
 	return NULL;
 }
 
-static void
-scripts_that_are_flushed_all_the_time_are_sent_again(void **state)
+FIXTURE(start_real, stop_real);
+
+SENTENCE(scripts_that_are_flushed_all_the_time_are_sent_again)
 {
 	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms(),
 	                                                                     .on_event = leashed_note_event, .event_arg = &events));
@@ -46,7 +38,6 @@ scripts_that_are_flushed_all_the_time_are_sent_again(void **state)
 	int64_t ends;
 	pthread_t flusher;
 
-	(void)state;
 	flushing = true;
 	assert_int_equal(pthread_create(&flusher, NULL, flush_scripts, server), 0);
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
@@ -80,8 +71,7 @@ scripts_that_are_flushed_all_the_time_are_sent_again(void **state)
 	leash_close(other);
 }
 
-static void
-without_evalsha_all_goes_by_eval(void **state)
+SENTENCE(without_evalsha_all_goes_by_eval, BETWEEN(NULL, NULL))
 {
 	struct server *lacking = server_start((const char *const[]){"--rename-command", "EVALSHA", "", NULL});
 	leash_client *one = leashed_open(server_uri(lacking), LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms()));
@@ -90,7 +80,6 @@ without_evalsha_all_goes_by_eval(void **state)
 	char alive[128];
 	static struct waiting w;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
 	await_true(server_integer(lacking, "ZCOUNT leash:{eval}:queue (0 +inf") == 1);
@@ -108,14 +97,12 @@ without_evalsha_all_goes_by_eval(void **state)
 	server_stop(lacking);
 }
 
-static void
-without_evalsha_and_eval_it_is_unsupported(void **state)
+SENTENCE(without_evalsha_and_eval_it_is_unsupported, BETWEEN(NULL, NULL))
 {
 	struct server *lacking = server_start((const char *const[]){"--rename-command", "EVALSHA", "", "--rename-command", "EVAL", "", NULL});
 	leash_client *one = leashed_open(server_uri(lacking), LEASH_OPTIONS(.timeout_ms = patience_ms()));
 	leash_lock *wanted = leashed_lock(one, "eval", NULL);
 
-	(void)state;
 	assert_refused(LEASH_UNSUPPORTED, server_uri(lacking), "EVAL", leash_lock_acquire(wanted, 0, &err));
 	assert_refused(LEASH_UNSUPPORTED, server_uri(lacking), "EVAL", leash_lock_acquire(wanted, LEASH_FOREVER, &err));
 	leash_lock_free(wanted);
@@ -123,12 +110,10 @@ without_evalsha_and_eval_it_is_unsupported(void **state)
 	server_stop(lacking);
 }
 
-static void
-without_subscribe_or_time_it_is_unsupported(void **state)
+SENTENCE(without_subscribe_or_time_it_is_unsupported, BETWEEN(NULL, NULL))
 {
 	static const char *const lacks[] = {"SUBSCRIBE", "TIME"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
 		struct server *lacking = server_start((const char *const[]){"--rename-command", lacks[i], "", NULL});
 		leash_client *none;
@@ -141,8 +126,7 @@ without_subscribe_or_time_it_is_unsupported(void **state)
 
 /* ---- not now ---- */
 
-static void
-a_lock_outlives_a_restart_that_takes_its_time_to_load(void **state)
+SENTENCE(a_lock_outlives_a_restart_that_takes_its_time_to_load, BETWEEN(NULL, NULL))
 {
 	/* at least 20 s, if it is not told to hurry */
 	struct server *slow = server_start((const char *const[]){"--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024",
@@ -154,7 +138,6 @@ a_lock_outlives_a_restart_that_takes_its_time_to_load(void **state)
 	static struct waiting w, patient;
 	long long before;
 
-	(void)state;
 	memset(&events, 0, sizeof events);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
@@ -204,8 +187,7 @@ is_busy(redisContext *c)
 	return busy;
 }
 
-static void
-a_script_that_runs_for_seconds_is_waited_for_and_not_killed(void **state)
+SENTENCE(a_script_that_runs_for_seconds_is_waited_for_and_not_killed)
 {
 	leash_lock *held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(60000)));
 	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(2000)));
@@ -213,7 +195,6 @@ a_script_that_runs_for_seconds_is_waited_for_and_not_killed(void **state)
 	pthread_t runner;
 	static struct waiting w;
 
-	(void)state;
 	ask_server(server, "CONFIG SET busy-reply-threshold 100");
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(brief, 0, &err));
@@ -320,32 +301,26 @@ be_a_replica_for_a_while(const char *word)
 	leash_close(other);
 }
 
-static void
-a_replica_is_left_alone_until_it_is_a_master_again(void **state)
+SENTENCE(a_replica_is_left_alone_until_it_is_a_master_again)
 {
-	(void)state;
 	be_a_replica_for_a_while("READONLY");
 }
 
-static void
-a_replica_without_its_master_is_left_alone_too(void **state)
+SENTENCE(a_replica_without_its_master_is_left_alone_too)
 {
-	(void)state;
 	ask_server(server, "CONFIG SET replica-serve-stale-data no");
 	be_a_replica_for_a_while("MASTERDOWN");
 }
 
 /* ---- refused ---- */
 
-static void
-a_full_server_grants_nothing_new_and_keeps_and_hands_on_what_there_is(void **state)
+SENTENCE(a_full_server_grants_nothing_new_and_keeps_and_hands_on_what_there_is)
 {
 	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = slow_ms(6000), .timeout_ms = patience_ms(),
 	                                                                     .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *held = leashed_lock(other, "held", NULL), *wanted = leashed_lock(client, "held", NULL);
 	static struct waiting w;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
 	begin_waiting(&w, wanted, LEASH_FOREVER);
 	await_true(server_integer(server, "ZCOUNT leash:{held}:queue (0 +inf") == 1);
@@ -408,13 +383,11 @@ write_nothing(struct server *of, const char *stop_command, const char *go_on, co
 	leash_close(holder);
 }
 
-static void
-a_server_that_cannot_save_lets_leases_run_out_truthfully(void **state)
+SENTENCE(a_server_that_cannot_save_lets_leases_run_out_truthfully, BETWEEN(NULL, NULL))
 {
 	struct server *full = server_start((const char *const[]){"--dbfilename", "taken", NULL});
 	char folder[512];
 
-	(void)state;
 	snprintf(folder, sizeof folder, "%s/taken", server_folder(full));
 	assert_int_equal(mkdir(folder, 0700), 0);
 	ask_server(full, "SET something to-save");
@@ -426,23 +399,19 @@ a_server_that_cannot_save_lets_leases_run_out_truthfully(void **state)
 	server_stop(full);
 }
 
-static void
-a_master_with_too_few_replicas_lets_leases_run_out_truthfully(void **state)
+SENTENCE(a_master_with_too_few_replicas_lets_leases_run_out_truthfully)
 {
-	(void)state;
 	write_nothing(server, "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "NOREPLICAS");
 }
 
 /* ---- not served ---- */
 
-static void
-a_node_of_a_cluster_without_slots_is_unavailable(void **state)
+SENTENCE(a_node_of_a_cluster_without_slots_is_unavailable, BETWEEN(NULL, NULL))
 {
 	struct server *node = server_start((const char *const[]){"--cluster-enabled", "yes", NULL});
 	leash_client *one = leashed_open(server_uri(node), LEASH_OPTIONS(.timeout_ms = patience_ms()));
 	leash_lock *wanted = leashed_lock(one, "slotless", NULL);
 
-	(void)state;
 	assert_refused(LEASH_UNAVAILABLE, server_uri(node), "CLUSTERDOWN", leash_lock_acquire(wanted, 0, &err));
 	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(node), "CLUSTERDOWN", leash_lock_acquire(wanted, 300, &err));
 	leash_lock_free(wanted);
@@ -450,13 +419,43 @@ a_node_of_a_cluster_without_slots_is_unavailable(void **state)
 	server_stop(node);
 }
 
-static void
-failed_tries_cost_one_command_each_and_leave_nothing_behind(void **state)
+/* The most arguments of an EVALSHA so far. */
+#define MOST_ARGUMENTS \
+	"local most = 0 " \
+	"for _, e in ipairs(redis.call('SLOWLOG', 'GET', '1000')) do " \
+	"local args = e[4] " \
+	"if string.lower(args[1]) == 'evalsha' then " \
+	"most = math.max(most, #args + (tonumber(string.match(args[#args], '(%d+) more')) or 0)) end end " \
+	"return most"
+
+SENTENCE(all_who_wait_in_one_client_say_their_words_in_one_command)
+{
+	enum { WAITERS = 60 };
+	static struct waiting w[WAITERS];
+	const leash_lock_options *fair = LEASH_LOCK_OPTIONS(.fair = true);
+	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+	leash_lock *held = leashed_lock(other, "fair", fair), *wanted = leashed_lock(client, "fair", fair);
+
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	for (int i = 0; i < WAITERS; i++)
+		begin_waiting(&w[i], wanted, LEASH_FOREVER);
+	await_true(server_integer(server, "ZCOUNT leash:{fair}:queue (0 +inf") == WAITERS);
+	ask_server(server, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 1000");
+	ask_server(server, "CLIENT KILL TYPE normal"); /* over a new connection all of them ask how they stand */
+	await_true(server_integer(server, "EVAL %s 0", MOST_ARGUMENTS) >= 3 + 3 + 2 + WAITERS + 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	for (int i = 0; i < WAITERS; i++)
+		end_waiting(&w[i], LEASH_OK);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(other);
+}
+
+SENTENCE(failed_tries_cost_one_command_each_and_leave_nothing_behind)
 {
 	enum { TRIES = 200 };
 	struct monitor *monitor;
 
-	(void)state;
 	check_that_all_is_well(); /* and the server knows the scripts: one try is one command */
 	monitor = monitor_start(server);
 	ask_server(server, "CONFIG SET min-replicas-to-write 1");
@@ -503,8 +502,7 @@ contend(void *arg)
 	return NULL;
 }
 
-static void
-connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter(void **state)
+SENTENCE(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter)
 {
 	enum { N = 4 };
 	const char *seconds = getenv("LEASH_TEST_KILLS_SECONDS");
@@ -514,7 +512,6 @@ connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter(void *
 	static struct contender contender[N];
 	int64_t ends;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
 	ends = await_now_ns() + leash_lock_remaining_ms(kept) * 1000000;
 	ends = ends > kills_end ? ends : kills_end;
@@ -549,8 +546,7 @@ connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter(void *
 	leash_close(other);
 }
 
-static void
-a_server_that_pauses_its_clients_costs_no_lock_either(void **state)
+SENTENCE(a_server_that_pauses_its_clients_costs_no_lock_either)
 {
 	static const char *const whom[] = {"ALL", "WRITE"};
 	/* whose connections break in the pauses */
@@ -558,7 +554,6 @@ a_server_that_pauses_its_clients_costs_no_lock_either(void **state)
 	leash_lock *kept = leashed_lock(hasty, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(6000))), *paused = leashed_lock(hasty, "paused", NULL);
 	leash_lock *wanted = leashed_lock(hasty, "wanted", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
 	for (int i = 0; i < 2; i++) {
 		static struct waiting w;
@@ -583,15 +578,13 @@ a_server_that_pauses_its_clients_costs_no_lock_either(void **state)
 	leash_close(hasty);
 }
 
-static void
-a_server_that_takes_no_more_clients_is_asked_again_and_not_too_often(void **state)
+SENTENCE(a_server_that_takes_no_more_clients_is_asked_again_and_not_too_often)
 {
 	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(120000)));
 	leash_client *none;
 	long long attempts;
 	int64_t begun;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
 	ask_server(server, "CONFIG SET maxclients 1"); /* this one */
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "max number of clients",
@@ -616,15 +609,13 @@ a_server_that_takes_no_more_clients_is_asked_again_and_not_too_often(void **stat
 	leash_lock_free(kept);
 }
 
-static void
-a_server_that_refuses_connections_is_found_again_when_it_is_up(void **state)
+SENTENCE(a_server_that_refuses_connections_is_found_again_when_it_is_up, BETWEEN(NULL, NULL))
 {
 	struct server *gone = server_start_tcp(NULL);
 	leash_client *one = leashed_open(server_uri_tcp(gone), LEASH_OPTIONS(.timeout_ms = patience_ms())), *none;
 	leash_lock *wanted = leashed_lock(one, "refused", NULL);
 	static struct waiting w;
 
-	(void)state;
 	server_kill(gone);
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(gone), "refused",
 	               leash_open(&none, LEASH_OPTIONS(.uri = server_uri_tcp(gone), .timeout_ms = patience_ms()), &err));
@@ -637,65 +628,4 @@ a_server_that_refuses_connections_is_found_again_when_it_is_up(void **state)
 	leash_lock_free(wanted);
 	leash_close(one);
 	server_stop(gone);
-}
-
-/* The most arguments of an EVALSHA so far. */
-#define MOST_ARGUMENTS \
-	"local most = 0 " \
-	"for _, e in ipairs(redis.call('SLOWLOG', 'GET', '1000')) do " \
-	"local args = e[4] " \
-	"if string.lower(args[1]) == 'evalsha' then " \
-	"most = math.max(most, #args + (tonumber(string.match(args[#args], '(%d+) more')) or 0)) end end " \
-	"return most"
-
-static void
-all_who_wait_in_one_client_say_their_words_in_one_command(void **state)
-{
-	enum { WAITERS = 60 };
-	static struct waiting w[WAITERS];
-	const leash_lock_options *fair = LEASH_LOCK_OPTIONS(.fair = true);
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *held = leashed_lock(other, "fair", fair), *wanted = leashed_lock(client, "fair", fair);
-
-	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	for (int i = 0; i < WAITERS; i++)
-		begin_waiting(&w[i], wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCOUNT leash:{fair}:queue (0 +inf") == WAITERS);
-	ask_server(server, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 1000");
-	ask_server(server, "CLIENT KILL TYPE normal"); /* over a new connection all of them ask how they stand */
-	await_true(server_integer(server, "EVAL %s 0", MOST_ARGUMENTS) >= 3 + 3 + 2 + WAITERS + 1);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	for (int i = 0; i < WAITERS; i++)
-		end_waiting(&w[i], LEASH_OK);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(other);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_real(scripts_that_are_flushed_all_the_time_are_sent_again),
-		cmocka_unit_test(without_evalsha_all_goes_by_eval),
-		cmocka_unit_test(without_evalsha_and_eval_it_is_unsupported),
-		cmocka_unit_test(without_subscribe_or_time_it_is_unsupported),
-		cmocka_unit_test(a_lock_outlives_a_restart_that_takes_its_time_to_load),
-		on_real(a_script_that_runs_for_seconds_is_waited_for_and_not_killed),
-		on_real(a_replica_is_left_alone_until_it_is_a_master_again),
-		on_real(a_replica_without_its_master_is_left_alone_too),
-		on_real(a_full_server_grants_nothing_new_and_keeps_and_hands_on_what_there_is),
-		cmocka_unit_test(a_server_that_cannot_save_lets_leases_run_out_truthfully),
-		on_real(a_master_with_too_few_replicas_lets_leases_run_out_truthfully),
-		cmocka_unit_test(a_node_of_a_cluster_without_slots_is_unavailable),
-		on_real(all_who_wait_in_one_client_say_their_words_in_one_command),
-		on_real(failed_tries_cost_one_command_each_and_leave_nothing_behind),
-		on_real(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter),
-		on_real(a_server_that_pauses_its_clients_costs_no_lock_either),
-		on_real(a_server_that_takes_no_more_clients_is_asked_again_and_not_too_often),
-		cmocka_unit_test(a_server_that_refuses_connections_is_found_again_when_it_is_up),
-	};
-
-	return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
 }

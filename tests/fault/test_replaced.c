@@ -1,23 +1,15 @@
 /* Keys that others put where ours should be, before, while and after we hold: theirs is left alone, and who held or waits is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static _Thread_local leash_error err; /* what the last call said */
 
-static void
-a_key_of_another_type_is_a_mismatch_and_left_alone(void **state)
+FIXTURE(start_real, stop_real);
+
+SENTENCE(a_key_of_another_type_is_a_mismatch_and_left_alone)
 {
 	static const struct {
 		const char *key, *make, *look, *looks;
@@ -32,7 +24,6 @@ a_key_of_another_type_is_a_mismatch_and_left_alone(void **state)
 
 	char named[80];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
 		check_that_all_is_well();
 		freeReplyObject(server_command(server, "DEL %s", theirs[i].key));
@@ -53,14 +44,12 @@ a_key_of_another_type_is_a_mismatch_and_left_alone(void **state)
 	check_ttls(server);
 }
 
-static void
-a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone(void **state)
+SENTENCE(a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone)
 {
 	int64_t lease_ms = slow_ms(6000), replaced;
 	leash_lock *renewed = leashed_lock(client, "renewed", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
 	leash_lock *extended = leashed_lock(client, "extended", NULL), *released = leashed_lock(client, "released", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(extended, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(released, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(renewed, 0, &err));
@@ -84,12 +73,10 @@ a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone(void **state)
 	leash_lock_free(released);
 }
 
-static void
-who_waits_is_told_of_a_key_that_was_replaced(void **state)
+SENTENCE(who_waits_is_told_of_a_key_that_was_replaced)
 {
 	static const char *const keys[] = {"leash:{refused}", "leash:{refused}:queue"};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		/* a short lease, so that words are said often */
 		leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 900, .timeout_ms = patience_ms()));
@@ -110,8 +97,7 @@ who_waits_is_told_of_a_key_that_was_replaced(void **state)
 	}
 }
 
-static void
-a_holder_whose_key_is_gone_is_told_at_the_next_renewal(void **state)
+SENTENCE(a_holder_whose_key_is_gone_is_told_at_the_next_renewal)
 {
 	enum { N = 3 };
 	static const struct {
@@ -122,7 +108,6 @@ a_holder_whose_key_is_gone_is_told_at_the_next_renewal(void **state)
 	int64_t lease_ms = slow_ms(6000), acquired[N];
 	leash_lock *gone[N];
 
-	(void)state;
 	memset(told, 0, sizeof told);
 	for (int i = 0; i < N; i++) {
 		char name[24];
@@ -150,8 +135,7 @@ a_holder_whose_key_is_gone_is_told_at_the_next_renewal(void **state)
 	}
 }
 
-static void
-a_release_of_what_is_gone_says_lost_and_then_not_held(void **state)
+SENTENCE(a_release_of_what_is_gone_says_lost_and_then_not_held)
 {
 	static const struct {
 		const char *put, *look, *looks; /* what is there instead */
@@ -159,7 +143,6 @@ a_release_of_what_is_gone_says_lost_and_then_not_held(void **state)
 	               {"SET leash:{refused} theirs PX 60000", "GET leash:{refused}", "theirs"},
 	               {"HSET leash:{refused} somebody 1", "HGETALL leash:{refused}", "somebody 1"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof instead / sizeof *instead; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* nested */
@@ -177,18 +160,4 @@ a_release_of_what_is_gone_says_lost_and_then_not_held(void **state)
 		check_that_all_is_well();
 	}
 	check_ttls(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_real(a_key_of_another_type_is_a_mismatch_and_left_alone),
-		on_real(a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone),
-		on_real(who_waits_is_told_of_a_key_that_was_replaced),
-		on_real(a_holder_whose_key_is_gone_is_told_at_the_next_renewal),
-		on_real(a_release_of_what_is_gone_says_lost_and_then_not_held),
-	};
-
-	return cmocka_run_group_tests_name("replaced", tests, NULL, NULL);
 }

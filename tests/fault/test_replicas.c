@@ -1,17 +1,8 @@
 /* min_replicas and fsynced: nothing counts that too few replicas have acknowledged. What was acknowledged outlives the
  * server; what was not is released again, or told in time. What else is asked meanwhile: test_replicas_calls.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/replicas.h"
-#include "tests/support/await.h"
 #include "tests/support/sentinel_set.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 #define MS INT64_C(1000000)
 
@@ -27,15 +18,15 @@ promote(int i)
 		server_text(replica[1 - i], "REPLICAOF 127.0.0.1 %d", server_port(master));
 }
 
+FIXTURE(start_with_one, stop);
+
 /* ---- acquiring ---- */
 
-static void
-an_acquire_returns_when_the_replica_has_the_lock(void **state)
+SENTENCE(an_acquire_returns_when_the_replica_has_the_lock)
 {
 	leash_lock *lock = leashed_lock(client, "known", LEASH_LOCK_OPTIONS(.min_replicas = 1));
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	proxy_delay(link_to[0], PROXY_TO_CLIENT, 100000);
 	for (int i = 0; i < 3; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
@@ -47,15 +38,13 @@ an_acquire_returns_when_the_replica_has_the_lock(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_afterwards(void **state)
+SENTENCE(with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_afterwards)
 {
 	leash_lock *lock = leashed_lock(client, "frozen", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "frozen", NULL);
 	int64_t began;
 
-	(void)state;
 	server_pause(replica[0]);
 	for (int i = 0; i < 2; i++) {
 		began = await_now_ns();
@@ -80,14 +69,12 @@ with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_a
 	leash_lock_free(lock);
 }
 
-static void
-too_few_are_counted(void **state)
+SENTENCE(too_few_are_counted, ON_TWO)
 {
 	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000));
 	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000)));
 	leash_lock *many = leashed_lock(client, "many", LEASH_LOCK_OPTIONS(.min_replicas = 16, .replicas_ms = 1000));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(one, 30000, &err));
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master),
 	               "2 of 16 replicas acknowledged it in time: released again",
@@ -108,14 +95,12 @@ too_few_are_counted(void **state)
 
 /* ---- the server dies ---- */
 
-static void
-what_was_acknowledged_outlives_the_master(void **state)
+SENTENCE(what_was_acknowledged_outlives_the_master, ON_TWO)
 {
 	leash_lock *lock = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000)));
 	int64_t recovered;
 	uint64_t fence;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	fence = leash_lock_fence(lock);
 	recovered = events.count[LEASH_EVENT_RECOVERED];
@@ -131,39 +116,9 @@ what_was_acknowledged_outlives_the_master(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told(void **state)
-{
-	leash_lock *sure = leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
-	leash_lock *unsure = leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000)));
-	leash_client *other;
-	leash_lock *theirs;
-	uint64_t fence;
-
-	(void)state;
-	hold_link(0);
-	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas", leash_lock_acquire(sure, 30000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(unsure, 30000, &err));
-	fence = leash_lock_fence(unsure);
-	promote(0);
-	other = open_client();
-	theirs = leashed_lock(other, "unsure", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
-	assert_true(leash_lock_fence(theirs) > fence);
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	assert_false(leash_lock_held(unsure));
-	assert_status(LEASH_LOST, leash_lock_release(unsure, &err));
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_close(other);
-	leash_lock_free(theirs);
-	leash_lock_free(unsure);
-	leash_lock_free(sure);
-}
-
 /* One of two replicas has each lock, perhaps not the same: the sentinels promote the one that has received most, which
  * has all. */
-static void
-what_was_acknowledged_outlives_a_failover_by_sentinels(void **state)
+SENTENCE(what_was_acknowledged_outlives_a_failover_by_sentinels, BETWEEN(NULL, NULL))
 {
 	enum { LOCKS = 20 };
 	struct sentinel_set *set = sentinel_set_start(NULL);
@@ -173,7 +128,6 @@ what_was_acknowledged_outlives_a_failover_by_sentinels(void **state)
 	leash_lock *lock[LOCKS];
 	int before = sentinel_set_master_number(set);
 
-	(void)state;
 	memset(&events, 0, sizeof events);
 	for (int i = 0; i < LOCKS; i++) {
 		char name[16];
@@ -202,16 +156,41 @@ what_was_acknowledged_outlives_a_failover_by_sentinels(void **state)
 	sentinel_set_stop(set);
 }
 
+SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told)
+{
+	leash_lock *sure = leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
+	leash_lock *unsure = leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000)));
+	leash_client *other;
+	leash_lock *theirs;
+	uint64_t fence;
+
+	hold_link(0);
+	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas", leash_lock_acquire(sure, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(unsure, 30000, &err));
+	fence = leash_lock_fence(unsure);
+	promote(0);
+	other = open_client();
+	theirs = leashed_lock(other, "unsure", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+	assert_true(leash_lock_fence(theirs) > fence);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_false(leash_lock_held(unsure));
+	assert_status(LEASH_LOST, leash_lock_release(unsure, &err));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_close(other);
+	leash_lock_free(theirs);
+	leash_lock_free(unsure);
+	leash_lock_free(sure);
+}
+
 /* ---- renewing ---- */
 
-static void
-renewals_that_no_replica_acknowledges_end_in_a_loss_that_is_told_before_the_lease_ends(void **state)
+SENTENCE(renewals_that_no_replica_acknowledges_end_in_a_loss_that_is_told_before_the_lease_ends)
 {
 	enum { LEASE_MS = 1500 };
 	leash_lock *lock = leashed_lock(client, "renewed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = LEASE_MS));
 	int64_t held = 0;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	await_renewals(lock, 2);
 	hold_link(0);
@@ -230,12 +209,10 @@ renewals_that_no_replica_acknowledges_end_in_a_loss_that_is_told_before_the_leas
 	leash_lock_free(lock);
 }
 
-static void
-a_replica_that_is_late_for_less_than_a_lease_costs_no_hold(void **state)
+SENTENCE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold)
 {
 	leash_lock *lock = leashed_lock(client, "late", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	for (int i = 0; i < 2; i++) {
 		hold_link(0);
@@ -249,8 +226,7 @@ a_replica_that_is_late_for_less_than_a_lease_costs_no_hold(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it(void **state)
+SENTENCE(a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it, ON_TWO)
 {
 	leash_lock *slow = leashed_lock(client, "slow", LEASH_LOCK_OPTIONS(.min_replicas = 2, .lease_ms = slow_ms(60000)));
 	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(4000)));
@@ -261,7 +237,6 @@ a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it(void **state)
 		.wait_ms = LEASH_FOREVER,
 	};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(slow, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(one, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(quick, 30000, &err));
@@ -284,8 +259,7 @@ a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it(void **state)
 
 /* ---- on what terms ---- */
 
-static void
-one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same(void **state)
+SENTENCE(one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same)
 {
 	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.min_replicas = 1, .no_renew = true,
 	                                                                     .lease_ms = slow_ms(1000)));
@@ -295,7 +269,6 @@ one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same(void **state)
 		leashed_lock(client, "watched",
 		             LEASH_LOCK_OPTIONS(.min_replicas = 1, .alive_ms = slow_ms(1000), .lease_ms = slow_ms(1500)));
 
-	(void)state;
 	proxy_delay(link_to[0], PROXY_TO_CLIENT, 20000);
 	assert_status(LEASH_OK, leash_lock_acquire(brief, 30000, &err));
 	assert_true(leash_lock_held(brief));
@@ -312,12 +285,10 @@ one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same(void **state)
 	leash_lock_free(brief);
 }
 
-static void
-numbers_out_of_range_are_refused(void **state)
+SENTENCE(numbers_out_of_range_are_refused)
 {
 	leash_lock *lock = NULL;
 
-	(void)state;
 	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.min_replicas = 17), &err));
 	check_text(err.text, "min_replicas is 17");
 	assert_status(LEASH_INVALID, leash_lock_new(&lock, client, "range", LEASH_LOCK_OPTIONS(.min_replicas = -1), &err));
@@ -327,13 +298,11 @@ numbers_out_of_range_are_refused(void **state)
 	assert_null(lock);
 }
 
-static void
-a_wait_that_is_not_permitted_is_named_and_the_lock_released(void **state)
+SENTENCE(a_wait_that_is_not_permitted_is_named_and_the_lock_released)
 {
 	leash_lock *lock =
 		leashed_lock(client, "denied", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000)));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	server_text(master, "ACL SETUSER default -wait");
@@ -346,13 +315,11 @@ a_wait_that_is_not_permitted_is_named_and_the_lock_released(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-the_scripts_may_be_gone_at_any_time(void **state)
+SENTENCE(the_scripts_may_be_gone_at_any_time)
 {
 	leash_lock *lock =
 		leashed_lock(client, "flushed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		server_text(master, "SCRIPT FLUSH");
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
@@ -364,8 +331,7 @@ the_scripts_may_be_gone_at_any_time(void **state)
 	leash_lock_free(lock);
 }
 
-static void
-a_connection_that_breaks_while_it_waits_is_made_anew(void **state)
+SENTENCE(a_connection_that_breaks_while_it_waits_is_made_anew)
 {
 	leash_lock *lock = leashed_lock(client, "broken", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(6000)));
 	struct actor actor = {
@@ -373,7 +339,6 @@ a_connection_that_breaks_while_it_waits_is_made_anew(void **state)
 		.wait_ms = 30000,
 	};
 
-	(void)state;
 	actor_start(&actor);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	hold_link(0);
@@ -394,14 +359,12 @@ a_connection_that_breaks_while_it_waits_is_made_anew(void **state)
 
 /* ---- on disk ---- */
 
-static void
-what_is_to_be_fsynced_is_or_the_reason_is_named(void **state)
+SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 {
 	leash_lock *here = leashed_lock(client, "here", LEASH_LOCK_OPTIONS(.fsynced = true, .replicas_ms = slow_ms(20000)));
 	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.fsynced = true, .min_replicas = 1,
 	                                                                   .replicas_ms = slow_ms(3000)));
 
-	(void)state;
 	if (server_integer(master, "EVAL %s 0", "return redis.call('COMMAND', 'INFO', 'WAITAOF')[1] and 1 or 0") == 0) {
 		assert_refused(LEASH_UNSUPPORTED, server_uri_tcp(master), "the server has no WAITAOF",
 		               leash_lock_acquire(here, 30000, &err));
@@ -425,28 +388,4 @@ what_is_to_be_fsynced_is_or_the_reason_is_named(void **state)
 	}
 	leash_lock_free(both);
 	leash_lock_free(here);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_one(an_acquire_returns_when_the_replica_has_the_lock),
-		on_one(with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_afterwards),
-		on_two(too_few_are_counted),
-		on_two(what_was_acknowledged_outlives_the_master),
-		cmocka_unit_test(what_was_acknowledged_outlives_a_failover_by_sentinels),
-		on_one(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told),
-		on_one(renewals_that_no_replica_acknowledges_end_in_a_loss_that_is_told_before_the_lease_ends),
-		on_one(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold),
-		on_two(a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it),
-		on_one(one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same),
-		on_one(numbers_out_of_range_are_refused),
-		on_one(a_wait_that_is_not_permitted_is_named_and_the_lock_released),
-		on_one(the_scripts_may_be_gone_at_any_time),
-		on_one(a_connection_that_breaks_while_it_waits_is_made_anew),
-		on_one(what_is_to_be_fsynced_is_or_the_reason_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,13 @@
 /* min_replicas, call by call: many who acquire at once cost few commands, who is handed a lock waits for the replicas
  * as who asks for it, and so do an extension and an adoption; a cancel and a close end that wait, and nobody stays
  * behind one whom the replicas refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/replicas.h"
-#include "tests/support/await.h"
 #include "tests/support/monitor.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <leash/cancel.h>
 #include <leash/owner.h>
-
-#include <stdio.h>
-#include <string.h>
 
 /* ---- few commands ---- */
 
@@ -42,15 +33,15 @@ acquire_at_once(struct actor *actor, int count)
 		assert_heard(LEASH_OK, &actor[i]);
 }
 
-static void
-fifty_locks_are_confirmed_by_few_waits(void **state)
+FIXTURE(start_with_one, stop);
+
+SENTENCE(fifty_locks_are_confirmed_by_few_waits)
 {
 	enum { LOCKS = 50 };
 	static struct actor actor[LOCKS];
 	struct monitor *monitor = monitor_start(master);
 	size_t waits;
 
-	(void)state;
 	proxy_delay(link_to[0], PROXY_BOTH, 100000);
 	gather(actor, LOCKS, "many", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000)));
 	monitor_mark(monitor);
@@ -79,14 +70,12 @@ connections(void)
 }
 
 /* Each of them makes what confirms, as it was not there when it came: one of those stays. */
-static void
-many_that_come_first_share_a_connection(void **state)
+SENTENCE(many_that_come_first_share_a_connection)
 {
 	enum { LOCKS = 8 };
 	static struct actor actor[LOCKS];
 	struct monitor *monitor;
 
-	(void)state;
 	gather(actor, LOCKS, "first", LEASH_LOCK_OPTIONS(.min_replicas = 1));
 	acquire_at_once(actor, LOCKS);
 	for (int i = 0; i < LOCKS; i++)
@@ -102,8 +91,7 @@ many_that_come_first_share_a_connection(void **state)
 	await_true(connections() == 3);
 }
 
-static void
-nesting_and_handing_on_within_the_process_ask_no_replica(void **state)
+SENTENCE(nesting_and_handing_on_within_the_process_ask_no_replica)
 {
 	const leash_lock_options *options =
 		LEASH_LOCK_OPTIONS(.min_replicas = 1, .handoff_ms = 60000, .lease_ms = slow_ms(60000));
@@ -117,7 +105,6 @@ nesting_and_handing_on_within_the_process_ask_no_replica(void **state)
 	};
 	struct monitor *monitor = monitor_start(master);
 
-	(void)state;
 	actor_start(&next);
 	actor_start(&wants_more);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
@@ -168,13 +155,11 @@ take_turns(struct actor *actor)
 	redisFree(ask);
 }
 
-static void
-whoever_is_handed_the_lock_returns_when_the_replica_knows_it(void **state)
+SENTENCE(whoever_is_handed_the_lock_returns_when_the_replica_knows_it)
 {
 	leash_client *other = open_client();
 	struct actor actor[4];
 
-	(void)state;
 	proxy_delay(link_to[0], PROXY_TO_CLIENT, 5000);
 	memset(actor, 0, sizeof actor);
 	for (int i = 0; i < 4; i++) {
@@ -194,12 +179,10 @@ whoever_is_handed_the_lock_returns_when_the_replica_knows_it(void **state)
 	assert_int_equal(events.total, 0);
 }
 
-static void
-who_waits_behind_one_who_is_refused_gets_the_lock(void **state)
+SENTENCE(who_waits_behind_one_who_is_refused_gets_the_lock)
 {
 	leash_client *other = open_client();
 
-	(void)state;
 	hold_link(0);
 	for (int fair = 0; fair < 2; fair++) {
 		const char *name = fair ? "fair" : "plain";
@@ -240,15 +223,13 @@ who_waits_behind_one_who_is_refused_gets_the_lock(void **state)
 
 /* ---- meanwhile ---- */
 
-static void
-until_it_is_confirmed_nobody_holds_it(void **state)
+SENTENCE(until_it_is_confirmed_nobody_holds_it)
 {
 	leash_owner *owner;
 	leash_lock *lock;
 	struct actor actor;
 	leash_stats stats = {.size = sizeof stats};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_owner_new(&owner, &err));
 	lock = leashed_lock(client, "nobody's",
 	                    LEASH_LOCK_OPTIONS(.min_replicas = 1, .owner = owner, .replicas_ms = slow_ms(20000)));
@@ -272,8 +253,7 @@ until_it_is_confirmed_nobody_holds_it(void **state)
 	leash_owner_free(owner);
 }
 
-static void
-a_cancel_ends_the_wait_for_replicas_and_releases(void **state)
+SENTENCE(a_cancel_ends_the_wait_for_replicas_and_releases)
 {
 	leash_cancel *cancel = leashed_cancel();
 	struct actor actor = {
@@ -281,7 +261,6 @@ a_cancel_ends_the_wait_for_replicas_and_releases(void **state)
 		.wait_ms = 0,
 	};
 
-	(void)state;
 	actor.cancel = cancel;
 	actor_start(&actor);
 	hold_link(0);
@@ -296,8 +275,7 @@ a_cancel_ends_the_wait_for_replicas_and_releases(void **state)
 	assert_int_equal(events.total, 0);
 }
 
-static void
-a_close_ends_the_wait_for_replicas_and_releases(void **state)
+SENTENCE(a_close_ends_the_wait_for_replicas_and_releases)
 {
 	leash_client *other = open_client();
 	struct actor actor = {
@@ -306,7 +284,6 @@ a_close_ends_the_wait_for_replicas_and_releases(void **state)
 	};
 	leash_lock *held = leashed_lock(other, "held", LEASH_LOCK_OPTIONS(.min_replicas = 1));
 
-	(void)state;
 	actor_start(&actor);
 	assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
 	hold_link(0);
@@ -322,14 +299,12 @@ a_close_ends_the_wait_for_replicas_and_releases(void **state)
 	leash_lock_free(held);
 }
 
-static void
-an_extension_counts_once_it_is_acknowledged(void **state)
+SENTENCE(an_extension_counts_once_it_is_acknowledged)
 {
 	leash_lock *lock =
 		leashed_lock(client, "extended",
 		             LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000), .replicas_ms = 1000));
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	hold_link(0);
 	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "not extended: ",
@@ -347,14 +322,12 @@ an_extension_counts_once_it_is_acknowledged(void **state)
 }
 
 /* All who wait with it would wait as shortly, again and again. */
-static void
-an_extension_near_its_end_cuts_no_wait_short(void **state)
+SENTENCE(an_extension_near_its_end_cuts_no_wait_short)
 {
 	leash_lock *lock = leashed_lock(client, "late", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
 	                                                                   .replicas_ms = 2000));
 	struct monitor *monitor = monitor_start(master);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	hold_link(0);
 	monitor_mark(monitor);
@@ -368,7 +341,31 @@ an_extension_near_its_end_cuts_no_wait_short(void **state)
 }
 
 static void
-what_is_adopted_counts_once_it_is_acknowledged(void **state)
+note_persistent(void *said, leash_log_level level, const char *line)
+{
+	if (level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "its key had no TTL") != NULL)
+		*(_Atomic int *)said = 1;
+}
+
+SENTENCE(a_key_that_was_made_persistent_is_told_of_in_the_log_here_too)
+{
+	_Atomic int said = 0;
+	leash_client *heard =
+		leashed_open(server_uri_tcp(master),
+		             LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = note_persistent, .log_arg = &said));
+	leash_lock *lock = leashed_lock(heard, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1));
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_int_equal(server_integer(master, "PERSIST leash:{kept}"), 1);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 60000, &err));
+	await_true(said);
+	assert_true(server_integer(master, "PTTL leash:{kept}") > 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(heard);
+}
+
+SENTENCE(what_is_adopted_counts_once_it_is_acknowledged)
 {
 	leash_client *other = open_client();
 	leash_lock *lock =
@@ -377,7 +374,6 @@ what_is_adopted_counts_once_it_is_acknowledged(void **state)
 	                                                                     .replicas_ms = 1000));
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	leash_lock_token(lock, token, sizeof token);
 	hold_link(0);
@@ -406,8 +402,7 @@ adopt(struct actor *actor)
 }
 
 /* Who came meanwhile rests as long as the process has the lock. */
-static void
-an_adoption_that_is_refused_lets_those_behind_it_go_on(void **state)
+SENTENCE(an_adoption_that_is_refused_lets_those_behind_it_go_on)
 {
 	leash_client *other = open_client();
 	leash_lock *lock = leashed_lock(client, "heirless", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(60000)));
@@ -418,7 +413,6 @@ an_adoption_that_is_refused_lets_those_behind_it_go_on(void **state)
 	struct actor next = {.lock = leashed_lock(other, "heirless", NULL), .wait_ms = LEASH_FOREVER};
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	leash_lock_token(lock, token, sizeof token);
 	heir.ctx = token;
@@ -437,53 +431,4 @@ an_adoption_that_is_refused_lets_those_behind_it_go_on(void **state)
 	actor_dismiss(&heir);
 	leash_close(other);
 	leash_lock_free(lock);
-}
-
-static void
-note_persistent(void *said, leash_log_level level, const char *line)
-{
-	if (level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "its key had no TTL") != NULL)
-		*(_Atomic int *)said = 1;
-}
-
-static void
-a_key_that_was_made_persistent_is_told_of_in_the_log_here_too(void **state)
-{
-	_Atomic int said = 0;
-	leash_client *heard =
-		leashed_open(server_uri_tcp(master),
-		             LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = note_persistent, .log_arg = &said));
-	leash_lock *lock = leashed_lock(heard, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1));
-
-	(void)state;
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_int_equal(server_integer(master, "PERSIST leash:{kept}"), 1);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 60000, &err));
-	await_true(said);
-	assert_true(server_integer(master, "PTTL leash:{kept}") > 0);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(heard);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_one(fifty_locks_are_confirmed_by_few_waits),
-		on_one(many_that_come_first_share_a_connection),
-		on_one(nesting_and_handing_on_within_the_process_ask_no_replica),
-		on_one(whoever_is_handed_the_lock_returns_when_the_replica_knows_it),
-		on_one(who_waits_behind_one_who_is_refused_gets_the_lock),
-		on_one(until_it_is_confirmed_nobody_holds_it),
-		on_one(a_cancel_ends_the_wait_for_replicas_and_releases),
-		on_one(a_close_ends_the_wait_for_replicas_and_releases),
-		on_one(an_extension_counts_once_it_is_acknowledged),
-		on_one(an_extension_near_its_end_cuts_no_wait_short),
-		on_one(a_key_that_was_made_persistent_is_told_of_in_the_log_here_too),
-		on_one(what_is_adopted_counts_once_it_is_acknowledged),
-		on_one(an_adoption_that_is_refused_lets_those_behind_it_go_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

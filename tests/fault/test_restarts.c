@@ -1,21 +1,11 @@
 /* Many locks held through many restarts and reconnects, and through an outage that is too long.
  *
  * LEASH_TEST_LOCKS (10000), LEASH_TEST_RESTARTS (20) and LEASH_TEST_RECONNECTS (1000) change how many. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/server.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 #define MS INT64_C(1000000)
 
@@ -106,8 +96,7 @@ await_renewals_of_all(struct server *server, int64_t lease_ms)
 
 /* ---- the tests ---- */
 
-static void
-many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
+SENTENCE(many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data)
 {
 	int count = (int)knob("LEASH_TEST_LOCKS", 10000), restarts = (int)knob("LEASH_TEST_RESTARTS", 20);
 	int64_t lease_ms = slow_ms(10000), longest_ns = 0, least_ttl = lease_ms;
@@ -117,7 +106,6 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 	leash_client *client;
 	struct flock flock;
 
-	(void)state;
 	client = leashed_open(server_uri(server),
 	                      LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 	flock = flock_new(client, count);
@@ -149,8 +137,7 @@ many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data(void **state)
 	server_stop(server);
 }
 
-static void
-through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(void **state)
+SENTENCE(through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends)
 {
 	int count = (int)knob("LEASH_TEST_LOCKS", 10000);
 	int64_t lease_ms = slow_ms(6000), down;
@@ -159,7 +146,6 @@ through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(
 	leash_client *client, *other;
 	struct flock mine, theirs;
 
-	(void)state;
 	client = leashed_open(server_uri(server),
 	                      LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 	mine = flock_new(client, count);
@@ -188,8 +174,7 @@ through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends(
 	server_stop(server);
 }
 
-static void
-after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
+SENTENCE(after_many_reconnects_the_watchdog_renews_everything_once_a_period)
 {
 	enum { LOCKS = 100 };
 	int reconnects = (int)knob("LEASH_TEST_RECONNECTS", 1000);
@@ -204,7 +189,6 @@ after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
 	leash_error err;
 	double periods;
 
-	(void)state;
 	client = leashed_open(server_uri(server),
 	                      LEASH_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &events));
 	flock = flock_new(client, LOCKS);
@@ -243,16 +227,4 @@ after_many_reconnects_the_watchdog_renews_everything_once_a_period(void **state)
 	leash_lock_free(asked);
 	leash_close(client);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_locks_outlive_many_restarts_of_a_server_that_keeps_its_data),
-		cmocka_unit_test(through_an_outage_longer_than_the_lease_all_are_lost_and_know_it_before_it_ends),
-		cmocka_unit_test(after_many_reconnects_the_watchdog_renews_everything_once_a_period),
-	};
-
-	return cmocka_run_group_tests_name("restarts", tests, NULL, NULL);
 }

@@ -1,25 +1,16 @@
 /* What must not come out: passwords in cores, logs and texts, tokens in logs and texts.
  *
  * To have a process whose memory has never seen a password but through leash, the program runs itself again; see main(). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/parrot.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -296,14 +287,12 @@ start_guarded(const char *secret, bool by_file, char uri[LINE])
 	return guarded;
 }
 
-static void
-a_password_is_in_no_core_no_log_line_and_no_text(void **state)
+SENTENCE(a_password_is_in_no_core_no_log_line_and_no_text)
 {
 	char secret[25], uri[LINE];
 	static struct subject s;
 	bool cored = false;
 
-	(void)state;
 	if (UNDER_TSAN || UNDER_ASAN)
 		return; /* their memory is too large to look through */
 	for (int by_file = 0; by_file < 2; by_file++) {
@@ -335,8 +324,7 @@ a_password_is_in_no_core_no_log_line_and_no_text(void **state)
 	print_message("# looked through by /proc/PID/mem%s\n", cored ? " and by gcore" : "");
 }
 
-static void
-after_close_and_after_a_refused_open_a_password_is_nowhere_in_memory(void **state)
+SENTENCE(after_close_and_after_a_refused_open_a_password_is_nowhere_in_memory)
 {
 	static const char *const refused[] = {"unix://:%s@/nowhere/redis.sock", "unix://:%s@/nowhere?db=x", "redis://:%s@[::1", "redis://:%s@127.0.0.1:1/x",
 	                                      "rediss://:%s@localhost?cert=x", "redis+quorum://u:%s@a,b", "redis+sentinel://u:%s@a/m?sentinel_user=w",
@@ -344,7 +332,6 @@ after_close_and_after_a_refused_open_a_password_is_nowhere_in_memory(void **stat
 	char secret[25], another[25], uri[LINE];
 	static struct subject s;
 
-	(void)state;
 	if (UNDER_TSAN || UNDER_ASAN)
 		return; /* their memory is too large to look through */
 	for (int by_file = 0; by_file < 2; by_file++) {
@@ -411,8 +398,7 @@ check_no_token(const char *text, char uuid[][37], size_t count)
 				fail_msg("'%.10s' of the token's %s is told: %s", uuid[i] + from, uuid[i], text);
 }
 
-static void
-no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token(void **state)
+SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 {
 	static const char *const commands[] = {"EVALSHA", "EVAL", "SCRIPT", "SUBSCRIBE", "CLIENT", "TIME", "INFO", NULL};
 	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -420,7 +406,6 @@ no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token(void **state)
 	struct fake *fake = parrot_start();
 	size_t count;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
 		leash_client *client = NULL;
 		leash_lock *lock;
@@ -454,16 +439,10 @@ no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token(void **state)
 	fake_stop(fake);
 }
 
-int
-main(int argc, char **argv)
+static int
+live_otherwise(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_password_is_in_no_core_no_log_line_and_no_text),
-		cmocka_unit_test(after_close_and_after_a_refused_open_a_password_is_nowhere_in_memory),
-		cmocka_unit_test(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token),
-	};
-
-	if (argc == 2 && strcmp(argv[1], "password") == 0)
-		return live_with_a_password();
-	return cmocka_run_group_tests_name("secrets", tests, NULL, NULL);
+	return argc == 2 && strcmp(argv[1], "password") == 0 ? live_with_a_password() : GO_ON;
 }
+
+PRELUDE(live_otherwise);

@@ -1,21 +1,12 @@
 /* A master that is killed, frozen, demoted, or comes back, and sentinels that are gone: who holds goes on holding at the new master or is
  * told of the loss, who waits comes to the lock, and nobody is served by a master of the past. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sentinel_set.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #define MS INT64_C(1000000)
@@ -26,23 +17,21 @@ static struct sentinel_set *set;
 static struct leashed_events events;
 static _Thread_local leash_error err; /* what the last call said */
 
-static int
-start_set(void **state)
+static void
+start_set(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	set = sentinel_set_start(NULL);
-	return 0;
 }
 
-static int
-stop_set(void **state)
+static void
+stop_set(void)
 {
-	(void)state;
 	sentinel_set_stop(set);
 	set = NULL;
-	return 0;
 }
+
+FIXTURE(start_set, stop_set);
 
 static leash_client *
 open_client(void)
@@ -245,19 +234,16 @@ check_failover(struct crowd *c, void (*fault)(struct server *), int before)
 	return now;
 }
 
-static void
-a_master_that_is_killed_costs_no_lock_that_was_replicated(void **state)
+SENTENCE(a_master_that_is_killed_costs_no_lock_that_was_replicated)
 {
 	struct crowd c;
 
-	(void)state;
 	gather(&c);
 	check_failover(&c, server_kill, sentinel_set_master_number(set));
 	disperse(&c);
 }
 
-static void
-a_master_that_freezes_is_left_as_soon_as_there_is_another_and_does_not_count_when_it_returns(void **state)
+SENTENCE(a_master_that_freezes_is_left_as_soon_as_there_is_another_and_does_not_count_when_it_returns)
 {
 	int before = sentinel_set_master_number(set), now;
 	struct server *old = sentinel_set_server(set, before);
@@ -265,7 +251,6 @@ a_master_that_freezes_is_left_as_soon_as_there_is_another_and_does_not_count_whe
 	leash_client *late;
 	leash_lock *lock;
 
-	(void)state;
 	gather(&c);
 	now = check_failover(&c, server_pause, before);
 	/* it comes back, and takes itself for the master for a while */
@@ -285,12 +270,10 @@ a_master_that_freezes_is_left_as_soon_as_there_is_another_and_does_not_count_whe
 	disperse(&c);
 }
 
-static void
-a_failover_that_was_ordered_costs_no_lock(void **state)
+SENTENCE(a_failover_that_was_ordered_costs_no_lock)
 {
 	struct crowd c;
 
-	(void)state;
 	gather(&c);
 	start_criers();
 	for (int i = 0; i < 2; i++) {
@@ -313,13 +296,11 @@ a_failover_that_was_ordered_costs_no_lock(void **state)
 
 /* ---- sentinels that are gone ---- */
 
-static void
-one_sentinel_of_three_is_enough(void **state)
+SENTENCE(one_sentinel_of_three_is_enough)
 {
 	leash_client *client;
 	leash_lock *lock;
 
-	(void)state;
 	server_kill(sentinel_set_sentinel(set, 0));
 	server_pause(sentinel_set_sentinel(set, 1));
 	client = open_client();
@@ -331,13 +312,11 @@ one_sentinel_of_three_is_enough(void **state)
 	server_resume(sentinel_set_sentinel(set, 1));
 }
 
-static void
-without_any_sentinel_a_client_goes_on_and_none_is_opened(void **state)
+SENTENCE(without_any_sentinel_a_client_goes_on_and_none_is_opened)
 {
 	leash_client *client = open_client(), *other = NULL;
 	leash_lock *lock = leashed_lock(client, "lock", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
 		server_kill(sentinel_set_sentinel(set, i));
@@ -356,31 +335,12 @@ without_any_sentinel_a_client_goes_on_and_none_is_opened(void **state)
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 }
 
-static void
-a_master_that_nobody_knows_is_said_at_once(void **state)
+SENTENCE(a_master_that_nobody_knows_is_said_at_once)
 {
 	leash_client *client = NULL;
 	char uri[512];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "redis+sentinel://%s/nobody", sentinel_set_hosts(set));
 	assert_status(LEASH_INVALID, leash_open(&client, LEASH_OPTIONS(.uri = uri), &err));
 	check_text(err.text, "no sentinel knows a master called 'nobody'");
-}
-
-#define with_set(test) cmocka_unit_test_setup_teardown(test, start_set, stop_set)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		with_set(a_master_that_is_killed_costs_no_lock_that_was_replicated),
-		with_set(a_master_that_freezes_is_left_as_soon_as_there_is_another_and_does_not_count_when_it_returns),
-		with_set(a_failover_that_was_ordered_costs_no_lock),
-		with_set(one_sentinel_of_three_is_enough),
-		with_set(without_any_sentinel_a_client_goes_on_and_none_is_opened),
-		with_set(a_master_that_nobody_knows_is_said_at_once),
-	};
-
-	return cmocka_run_group_tests_name("sentinel", tests, NULL, NULL);
 }

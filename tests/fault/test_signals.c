@@ -4,27 +4,18 @@
  *   LEASH_TEST_SIGNALS  handlers that run amid calls (default 1000000; under ThreadSanitizer 20000)
  *   LEASH_TEST_FORKS    children whose words are counted (default 1000)
  *   LEASH_TEST_CANCELS  how often each call is canceled, in either way (default 40) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -205,104 +196,6 @@ connections(void)
 	return at != NULL ? atoll(at + sizeof field - 1) : 0;
 }
 
-/* Every call says what it would have said without signals, and no connection had to be opened again. */
-static void
-a_million_signals_make_no_call_fail(void **state)
-{
-	long wanted = knob("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 1000000);
-	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
-	struct leashed_events events = {0};
-	leash_client *client, *other;
-	leash_lock *held, *theirs;
-	static struct worker worker[WORKERS];
-	pthread_t sender[2];
-	long long connected;
-	sigset_t all, before;
-	int64_t begun;
-	unsigned turns;
-
-	(void)state;
-	handled = strangers = 0;
-	opened = 0;
-	is_ours = true;
-	handle(SIGUSR1, 0);
-	handle(SIGUSR2, SA_RESTART);
-	handle(SIGALRM, 0);
-	connected = connections();
-	client = leashed_open(server_uri(server),
-	                      LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	other = leashed_open(server_uri_tcp(server),
-	                     LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
-	held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000));
-	theirs = leashed_lock(other, "theirs", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	begin_work(worker, client, other);
-	begun = await_now_ns();
-	sigfillset(&all); /* before a sender begins: it takes none itself */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&sender[i], NULL, send_signals, worker), 0);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	setitimer(ITIMER_REAL, &often, NULL); /* these are for the process, and whoever takes them */
-	await_true_for(handled >= wanted, 1200);
-	setitimer(ITIMER_REAL, &never, NULL);
-	enough = true;
-	for (int i = 0; i < 2; i++)
-		pthread_join(sender[i], NULL);
-	begun = await_now_ns() - begun;
-	turns = end_work(worker);
-	print_message("# %ld signals in %.1f s, amid %u turns of %d threads, %u of them a client that was opened and "
-	              "closed: 0 calls failed\n", (long)handled,
-	              (double)begun / 1e9, turns, WORKERS, (unsigned)opened);
-	assert_int_equal(strangers, 0);
-	assert_true(leash_lock_held(held) && leash_lock_held(theirs));
-	assert_int_equal(events.total, 0);
-	assert_int_equal(connections() - connected, 4 + 2 * opened);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(held);
-	leash_lock_free(theirs);
-	leash_close(client);
-	leash_close(other);
-}
-
-/* What nobody of the test's takes stays pending, while the threads of leash are at work. */
-static void
-a_signal_that_the_application_blocks_is_taken_by_no_thread_of_leash(void **state)
-{
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
-	leash_lock *lock = leashed_lock(client, "blocked", NULL);
-	sigset_t blocked, before, pending;
-
-	(void)state;
-	handle(SIGUSR1, 0);
-	handle(SIGUSR2, SA_RESTART);
-	handle(SIGALRM, 0);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGUSR1);
-	sigaddset(&blocked, SIGUSR2);
-	sigaddset(&blocked, SIGALRM);
-	assert_int_equal(pthread_sigmask(SIG_BLOCK, &blocked, &before), 0);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	handled = 0;
-	for (int i = 0; i < 200; i++) {
-		kill(getpid(), SIGUSR1);
-		kill(getpid(), SIGUSR2);
-		kill(getpid(), SIGALRM);
-		await_ms(2); /* more than a lease in all: the watchdog, the keeper and the courier have all been awake */
-	}
-	leash_lock_release(lock, NULL);
-	assert_int_equal(handled, 0);
-	assert_int_equal(sigpending(&pending), 0);
-	assert_true(sigismember(&pending, SIGUSR1) && sigismember(&pending, SIGUSR2) && sigismember(&pending, SIGALRM));
-	leash_lock_free(lock);
-	leash_close(client);
-	while (sigtimedwait(&blocked, NULL, &(struct timespec){0}) > 0)
-		continue;
-	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
-}
-
 /* ---- forks ---- */
 
 /* What a child finds of its parent's. */
@@ -399,15 +292,15 @@ use_all_and_leave(void *arg)
 	return 0;
 }
 
-static void
-of_a_thousand_children_none_says_a_byte_to_its_parents_server(void **state)
+GROUP(start_tcp_server, stop_server);
+
+SENTENCE(of_a_thousand_children_none_says_a_byte_to_its_parents_server)
 {
 	long forks = knob("LEASH_TEST_FORKS", 1000);
 	struct proxy *proxy = proxy_start_tcp(server_socket(server));
 	uint64_t to_server, to_client;
 	int64_t fence;
 
-	(void)state;
 	/* so long a lease that nothing is renewed meanwhile */
 	parents.client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 86400000, .timeout_ms = 30000));
 	assert_status(LEASH_OK, leash_owner_new(&parents.owner, &err));
@@ -689,10 +582,8 @@ cancel_again_and_again(void *arg)
 	return 0;
 }
 
-static void
-a_thread_may_be_canceled_amid_any_call_and_no_mutex_stays_locked(void **state)
+SENTENCE(a_thread_may_be_canceled_amid_any_call_and_no_mutex_stays_locked)
 {
-	(void)state;
 	if (UNDER_ASAN || UNDER_TSAN)
 		return;
 	child_wait(child_run(cancel_again_and_again, NULL));
@@ -701,15 +592,96 @@ a_thread_may_be_canceled_amid_any_call_and_no_mutex_stays_locked(void **state)
 	assert_int_equal(server_integer(server, "EXISTS leash:{canceled} leash:{canceled}:queue leash:{made}"), 0);
 }
 
-int
-main(void)
+/* What nobody of the test's takes stays pending, while the threads of leash are at work. */
+SENTENCE(a_signal_that_the_application_blocks_is_taken_by_no_thread_of_leash)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_a_thousand_children_none_says_a_byte_to_its_parents_server),
-		cmocka_unit_test(a_thread_may_be_canceled_amid_any_call_and_no_mutex_stays_locked),
-		cmocka_unit_test(a_signal_that_the_application_blocks_is_taken_by_no_thread_of_leash),
-		cmocka_unit_test(a_million_signals_make_no_call_fail),
-	};
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 300));
+	leash_lock *lock = leashed_lock(client, "blocked", NULL);
+	sigset_t blocked, before, pending;
 
-	return cmocka_run_group_tests_name("signals", tests, start_tcp_server, stop_server);
+	handle(SIGUSR1, 0);
+	handle(SIGUSR2, SA_RESTART);
+	handle(SIGALRM, 0);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigaddset(&blocked, SIGUSR2);
+	sigaddset(&blocked, SIGALRM);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &blocked, &before), 0);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	handled = 0;
+	for (int i = 0; i < 200; i++) {
+		kill(getpid(), SIGUSR1);
+		kill(getpid(), SIGUSR2);
+		kill(getpid(), SIGALRM);
+		await_ms(2); /* more than a lease in all: the watchdog, the keeper and the courier have all been awake */
+	}
+	leash_lock_release(lock, NULL);
+	assert_int_equal(handled, 0);
+	assert_int_equal(sigpending(&pending), 0);
+	assert_true(sigismember(&pending, SIGUSR1) && sigismember(&pending, SIGUSR2) && sigismember(&pending, SIGALRM));
+	leash_lock_free(lock);
+	leash_close(client);
+	while (sigtimedwait(&blocked, NULL, &(struct timespec){0}) > 0)
+		continue;
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+}
+
+/* Every call says what it would have said without signals, and no connection had to be opened again. */
+SENTENCE(a_million_signals_make_no_call_fail)
+{
+	long wanted = knob("LEASH_TEST_SIGNALS", UNDER_TSAN ? 20000 : 1000000);
+	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	struct leashed_events events = {0};
+	leash_client *client, *other;
+	leash_lock *held, *theirs;
+	static struct worker worker[WORKERS];
+	pthread_t sender[2];
+	long long connected;
+	sigset_t all, before;
+	int64_t begun;
+	unsigned turns;
+
+	handled = strangers = 0;
+	opened = 0;
+	is_ours = true;
+	handle(SIGUSR1, 0);
+	handle(SIGUSR2, SA_RESTART);
+	handle(SIGALRM, 0);
+	connected = connections();
+	client = leashed_open(server_uri(server),
+	                      LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
+	other = leashed_open(server_uri_tcp(server),
+	                     LEASH_OPTIONS(.timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
+	held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = 6000));
+	theirs = leashed_lock(other, "theirs", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
+	begin_work(worker, client, other);
+	begun = await_now_ns();
+	sigfillset(&all); /* before a sender begins: it takes none itself */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&sender[i], NULL, send_signals, worker), 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	setitimer(ITIMER_REAL, &often, NULL); /* these are for the process, and whoever takes them */
+	await_true_for(handled >= wanted, 1200);
+	setitimer(ITIMER_REAL, &never, NULL);
+	enough = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(sender[i], NULL);
+	begun = await_now_ns() - begun;
+	turns = end_work(worker);
+	print_message("# %ld signals in %.1f s, amid %u turns of %d threads, %u of them a client that was opened and "
+	              "closed: 0 calls failed\n", (long)handled,
+	              (double)begun / 1e9, turns, WORKERS, (unsigned)opened);
+	assert_int_equal(strangers, 0);
+	assert_true(leash_lock_held(held) && leash_lock_held(theirs));
+	assert_int_equal(events.total, 0);
+	assert_int_equal(connections() - connected, 4 + 2 * opened);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(held);
+	leash_lock_free(theirs);
+	leash_close(client);
+	leash_close(other);
 }

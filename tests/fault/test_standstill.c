@@ -1,24 +1,15 @@
 /* Who stands still: a process, one thread of it, or somebody between two steps that belong together. Time goes on
  * meanwhile, on the server and for everybody else; whoever goes on must see that before it sees anything else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -110,8 +101,9 @@ end_having_lost(struct held_up *h, pid_t pid)
 	assert_int_equal(h->lost, 1);
 }
 
-static void
-a_process_that_stood_still_for_two_leases_sees_it_before_anything_else(void **state)
+FIXTURE(start_server, stop_server);
+
+SENTENCE(a_process_that_stood_still_for_two_leases_sees_it_before_anything_else)
 {
 	int64_t lease_ms = slow_ms(1000);
 	pid_t pid;
@@ -119,7 +111,6 @@ a_process_that_stood_still_for_two_leases_sees_it_before_anything_else(void **st
 	leash_client *client;
 	leash_lock *lock;
 
-	(void)state;
 	assert_int_equal(h->false_at, 0);
 	child_pause(pid);
 	client = leashed_open(server_uri(server), NULL);
@@ -207,14 +198,12 @@ ends_on_the_server(void)
 	return await_now_ns() + ttl * MS;
 }
 
-static void
-without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic(void **state)
+SENTENCE(without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic)
 {
 	pid_t pid, tid;
 	struct held_up *h = begin_holding(slow_ms(1500), &pid);
 	int64_t ends;
 
-	(void)state;
 	await_ms(slow_ms(1000)); /* it was renewed */
 	assert_int_equal(h->false_at, 0);
 	tid = hold_up(pid, "leash-watchdog");
@@ -232,14 +221,12 @@ without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic(void **state)
 	child_unshare(h, sizeof *h);
 }
 
-static void
-without_the_keeper_a_loss_is_told_when_the_lease_ends(void **state)
+SENTENCE(without_the_keeper_a_loss_is_told_when_the_lease_ends)
 {
 	pid_t pid, tid;
 	struct held_up *h = begin_holding(slow_ms(1500), &pid);
 	int64_t ends;
 
-	(void)state;
 	await_ms(slow_ms(1000));
 	assert_int_equal(h->false_at, 0);
 	tid = hold_up(pid, "leash-keeper");
@@ -256,14 +243,12 @@ without_the_keeper_a_loss_is_told_when_the_lease_ends(void **state)
 	child_unshare(h, sizeof *h);
 }
 
-static void
-without_the_thread_that_delivers_events_renewals_go_on(void **state)
+SENTENCE(without_the_thread_that_delivers_events_renewals_go_on)
 {
 	int64_t lease_ms = slow_ms(900);
 	pid_t pid, tid;
 	struct held_up *h = begin_holding(lease_ms, &pid);
 
-	(void)state;
 	tid = hold_up(pid, "leash-courier");
 	await_ms(4 * lease_ms);
 	assert_int_equal(h->false_at, 0);
@@ -276,15 +261,13 @@ without_the_thread_that_delivers_events_renewals_go_on(void **state)
 }
 
 /* The thread that asks the replicas hears of it before the watchdog does. */
-static void
-what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog(void **state)
+SENTENCE(what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog)
 {
 	struct server *master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL}), *replica;
 	char port[8];
 	struct held_up *h;
 	pid_t pid, tid;
 
-	(void)state;
 	snprintf(port, sizeof port, "%d", server_port(master));
 	replica = server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL});
 	h = begin_holding_at(server_uri_tcp(master), 1, slow_ms(1500), &pid);
@@ -356,13 +339,11 @@ read_late(struct late_reader *r, struct proxy *proxy, pid_t pid)
 	return token;
 }
 
-static void
-an_answer_that_is_read_when_the_lease_is_over_holds_nothing(void **state)
+SENTENCE(an_answer_that_is_read_when_the_lease_is_over_holds_nothing)
 {
 	static const int64_t waits[] = {300, LEASH_FOREVER}; /* over meanwhile, or not */
 	struct proxy *proxy;
 
-	(void)state;
 	if (UNDER_TSAN) /* the proxy and the clients have threads in this process */
 		skip();
 	proxy = proxy_start(server_socket(server));
@@ -469,13 +450,11 @@ look_pause_and_write(void *arg)
 	return 0;
 }
 
-static void
-who_stood_still_between_look_and_write_is_stopped_by_a_fence_and_by_nothing_else(void **state)
+SENTENCE(who_stood_still_between_look_and_write_is_stopped_by_a_fence_and_by_nothing_else)
 {
 	enum { ROUNDS = 3 };
 	int corrupted = 0, refused = 0;
 
-	(void)state;
 	if (UNDER_TSAN) /* the clients have threads in this process */
 		skip();
 	for (int i = 0; i < ROUNDS; i++) {
@@ -514,22 +493,4 @@ who_stood_still_between_look_and_write_is_stopped_by_a_fence_and_by_nothing_else
 	printf("# %d pauses: %d corrupt writes without a fence, %d refused with one\n", ROUNDS, corrupted, refused);
 	assert_int_equal(corrupted, ROUNDS);
 	assert_int_equal(refused, ROUNDS);
-}
-
-#define still(test) cmocka_unit_test_setup_teardown(test, start_server, stop_server)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		still(a_process_that_stood_still_for_two_leases_sees_it_before_anything_else),
-		still(without_its_watchdog_a_hold_ends_with_the_lease_by_arithmetic),
-		still(without_the_keeper_a_loss_is_told_when_the_lease_ends),
-		still(without_the_thread_that_delivers_events_renewals_go_on),
-		still(what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog),
-		still(an_answer_that_is_read_when_the_lease_is_over_holds_nothing),
-		still(who_stood_still_between_look_and_write_is_stopped_by_a_fence_and_by_nothing_else),
-	};
-
-	return cmocka_run_group_tests_name("standstill", tests, NULL, NULL);
 }

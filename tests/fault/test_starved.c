@@ -1,25 +1,16 @@
 /* Descriptors, threads and memory that run out, in leash, in OpenSSL and in the resolver: that is told as NO_MEMORY, with the errno of what
  * ran out, and as no fault of the URI, of a file, of the server or of its certificate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -128,26 +119,25 @@ set_limit(rlim_t n)
 
 static char by_name[64], tls_by_name[256], tls_by_system[64];
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	server = server_start_tcp(NULL);
 	tls_server = server_start_tls(CERTS_SERVER, false, NULL);
 	snprintf(by_name, sizeof by_name, "redis://localhost:%d", server_port(server));
 	snprintf(tls_by_name, sizeof tls_by_name, "rediss://localhost:%d?%s", server_port(tls_server), certs_query());
 	snprintf(tls_by_system, sizeof tls_by_system, "rediss://127.0.0.1:%d", server_port(tls_server));
-	return setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
+	setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	server_stop(server);
 	server_stop(tls_server);
-	return 0;
 }
+
+GROUP(start, stop);
 
 static int
 open_without_a_page(void *arg)
@@ -166,61 +156,9 @@ open_without_a_page(void *arg)
 }
 
 /* The first one: of a process that has opened no client yet. */
-static void
-without_a_page_to_tell_a_child_by_there_is_no_memory_and_later_there_is(void **state)
+SENTENCE(without_a_page_to_tell_a_child_by_there_is_no_memory_and_later_there_is)
 {
-	(void)state;
 	child_wait(child_run(open_without_a_page, NULL));
-}
-
-static int
-open_with_few_descriptors(void *uri)
-{
-	char part[64];
-	rlim_t n = 1;
-	leash_status status;
-
-	for (;; n++) {
-		set_limit(n);
-		status = try(uri);
-		if (status == LEASH_OK)
-			break;
-		snprintf(part, sizeof part, "this process may have %d open", (int)n);
-		assert_short(status, EMFILE, part);
-	}
-	printf("# %s: %d descriptors are enough\n", (const char *)uri, (int)n);
-	return 0;
-}
-
-static void
-with_too_few_descriptors_an_open_says_so_wherever_it_needs_one(void **state)
-{
-	const char *const uris[] = {server_uri(server), by_name, tls_by_name, tls_by_system};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++)
-		child_wait(child_run(open_with_few_descriptors, (void *)(uintptr_t)uris[i]));
-}
-
-static void
-without_one_of_its_threads_an_open_says_so(void **state)
-{
-	int failed = 0;
-
-	(void)state;
-	for (int n = 1; CAN_STARVE; n++) {
-		leash_status status;
-
-		threads = 0;
-		fail_thread = n;
-		status = try(tls_by_name);
-		fail_thread = 0;
-		if (status == LEASH_OK)
-			break;
-		assert_short(status, EAGAIN, "out of threads");
-		failed++;
-	}
-	assert_true(failed >= 4 || !CAN_STARVE); /* for callbacks, renewals, connections, and a name */
 }
 
 static int
@@ -246,22 +184,64 @@ open_with_little_memory(void *arg)
 	return failed > 50 || !CAN_STARVE ? 0 : 1;
 }
 
-static void
-wherever_memory_runs_out_amid_tls_an_open_says_so_and_doubts_no_certificate(void **state)
+SENTENCE(wherever_memory_runs_out_amid_tls_an_open_says_so_and_doubts_no_certificate)
 {
-	(void)state;
 	child_wait(child_run(open_with_little_memory, NULL));
 }
 
-static void
-a_client_without_descriptors_for_a_new_connection_says_so_and_goes_on_once_there_are(void **state)
+static int
+open_with_few_descriptors(void *uri)
+{
+	char part[64];
+	rlim_t n = 1;
+	leash_status status;
+
+	for (;; n++) {
+		set_limit(n);
+		status = try(uri);
+		if (status == LEASH_OK)
+			break;
+		snprintf(part, sizeof part, "this process may have %d open", (int)n);
+		assert_short(status, EMFILE, part);
+	}
+	printf("# %s: %d descriptors are enough\n", (const char *)uri, (int)n);
+	return 0;
+}
+
+SENTENCE(with_too_few_descriptors_an_open_says_so_wherever_it_needs_one)
+{
+	const char *const uris[] = {server_uri(server), by_name, tls_by_name, tls_by_system};
+
+	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++)
+		child_wait(child_run(open_with_few_descriptors, (void *)(uintptr_t)uris[i]));
+}
+
+SENTENCE(without_one_of_its_threads_an_open_says_so)
+{
+	int failed = 0;
+
+	for (int n = 1; CAN_STARVE; n++) {
+		leash_status status;
+
+		threads = 0;
+		fail_thread = n;
+		status = try(tls_by_name);
+		fail_thread = 0;
+		if (status == LEASH_OK)
+			break;
+		assert_short(status, EAGAIN, "out of threads");
+		failed++;
+	}
+	assert_true(failed >= 4 || !CAN_STARVE); /* for callbacks, renewals, connections, and a name */
+}
+
+SENTENCE(a_client_without_descriptors_for_a_new_connection_says_so_and_goes_on_once_there_are)
 {
 	leash_client *client = leashed_open(server_uri_tls(tls_server), LEASH_OPTIONS(.timeout_ms = 20000));
 	leash_lock *lock = leashed_lock(client, "starved", NULL);
 	struct rlimit limit;
 	leash_status status;
 
-	(void)state;
 	assert_int_equal(server_integer(tls_server, "DBSIZE"), 0); /* so that the test has its connection */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	set_limit(8); /* as many as are polled at once, and more; all of them are open */
@@ -277,18 +257,4 @@ a_client_without_descriptors_for_a_new_connection_says_so_and_goes_on_once_there
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_page_to_tell_a_child_by_there_is_no_memory_and_later_there_is),
-		cmocka_unit_test(wherever_memory_runs_out_amid_tls_an_open_says_so_and_doubts_no_certificate),
-		cmocka_unit_test(with_too_few_descriptors_an_open_says_so_wherever_it_needs_one),
-		cmocka_unit_test(without_one_of_its_threads_an_open_says_so),
-		cmocka_unit_test(a_client_without_descriptors_for_a_new_connection_says_so_and_goes_on_once_there_are),
-	};
-
-	return cmocka_run_group_tests_name("starved", tests, start, stop);
 }

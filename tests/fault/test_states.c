@@ -1,21 +1,12 @@
 /* States that a Redis gets into and out of again: without its scripts, away, empty, loading, busy, paused, asleep, slow, deprived of
  * commands, deaf. Who holds goes on holding for as long as there is a lease, and not a moment longer; who waits comes to the lock. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MS INT64_C(1000000)
 
@@ -53,8 +44,9 @@ await_word(void)
 	await_true(strcmp(server_text(server, look), alive) != 0);
 }
 
-static void
-scripts_that_are_gone_before_every_command_cost_no_failure(void **state)
+FIXTURE(start_real, stop_real);
+
+SENTENCE(scripts_that_are_gone_before_every_command_cost_no_failure)
 {
 	enum { ROUNDS = 4 };
 	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = slow_ms(2400), .timeout_ms = patience_ms(),
@@ -63,7 +55,6 @@ scripts_that_are_gone_before_every_command_cost_no_failure(void **state)
 	struct actor next = {.lock = leashed_lock(other, "refused", NULL), .wait_ms = LEASH_FOREVER};
 	long long missed = scripts_missed();
 
-	(void)state;
 	actor_start(&next);
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
 	for (int i = 0; i < ROUNDS; i++) {
@@ -101,8 +92,7 @@ scripts_that_are_gone_before_every_command_cost_no_failure(void **state)
 
 /* ---- away and back ---- */
 
-static void
-an_outage_that_leaves_time_for_a_renewal_costs_no_lock(void **state)
+SENTENCE(an_outage_that_leaves_time_for_a_renewal_costs_no_lock, BETWEEN(NULL, NULL))
 {
 	enum { LOCKS = 3, LEASE_MS = 6000, TIMEOUT_MS = 500, OUTAGE_MS = 2500 }; /* OUTAGE < LEASE - LEASE / 3 - TIMEOUT */
 	struct server *keeps = server_start((const char *const[]){"--appendonly", "yes", NULL});
@@ -113,7 +103,6 @@ an_outage_that_leaves_time_for_a_renewal_costs_no_lock(void **state)
 	leash_lock *kept[LOCKS];
 	char before[LOCKS][128];
 
-	(void)state;
 	memset(&events, 0, sizeof events);
 	actor_start(&next);
 	for (int i = 0; i < LOCKS; i++) {
@@ -148,14 +137,12 @@ an_outage_that_leaves_time_for_a_renewal_costs_no_lock(void **state)
 	server_stop(keeps);
 }
 
-static void
-the_loss_of_all_data_is_told_on_connecting_again(void **state)
+SENTENCE(the_loss_of_all_data_is_told_on_connecting_again)
 {
 	/* the next renewal is further away than anybody waits here */
 	leash_lock *held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(120000)));
 	int64_t up;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		memset(&events, 0, sizeof events);
 		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
@@ -189,8 +176,7 @@ commands(struct server *of)
 	return n;
 }
 
-static void
-a_server_that_loads_for_seconds_is_not_asked_all_the_time(void **state)
+SENTENCE(a_server_that_loads_for_seconds_is_not_asked_all_the_time, BETWEEN(NULL, NULL))
 {
 	enum { A_SECOND = 20 }; /* of each client */
 	/* at least 20 s, if it is not told to hurry */
@@ -205,7 +191,6 @@ a_server_that_loads_for_seconds_is_not_asked_all_the_time(void **state)
 	int64_t begun;
 	double seconds;
 
-	(void)state;
 	memset(&events, 0, sizeof events);
 	actor_start(&queued);
 	actor_start(&asking);
@@ -299,15 +284,13 @@ let_many_come(struct server *to)
 		redisFree(c[i]);
 }
 
-static void
-a_script_that_nobody_could_kill_is_waited_for(void **state)
+SENTENCE(a_script_that_nobody_could_kill_is_waited_for)
 {
 	leash_lock *held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(2000)));
 	leash_lock *passed_on = leashed_lock(client, "passed on", NULL);
 	struct actor asking = {.lock = leashed_lock(client, "asked for", NULL), .wait_ms = LEASH_FOREVER};
 	redisContext *busy;
 
-	(void)state;
 	ask_server(server, "CONFIG SET busy-reply-threshold 100");
 	actor_start(&asking);
 	assert_status(LEASH_OK, leash_lock_acquire(passed_on, 0, &err));
@@ -334,8 +317,7 @@ a_script_that_nobody_could_kill_is_waited_for(void **state)
 	leash_lock_free(passed_on);
 }
 
-static void
-a_pause_that_outlasts_a_renewal_is_a_jeopardy_that_passes(void **state)
+SENTENCE(a_pause_that_outlasts_a_renewal_is_a_jeopardy_that_passes)
 {
 	enum { LEASE_MS = 4500, TIMEOUT_MS = 250, PAUSE_MS = 2000 }; /* LEASE / 3 + TIMEOUT < PAUSE */
 	static const char *const whom[] = {"ALL", "WRITE"};
@@ -343,7 +325,6 @@ a_pause_that_outlasts_a_renewal_is_a_jeopardy_that_passes(void **state)
 	                                                                      .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *kept = leashed_lock(holder, "kept", NULL);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		memset(&events, 0, sizeof events);
 		assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
@@ -430,18 +411,14 @@ stand_still(void (*stand)(struct server *it, int64_t ms), int64_t lease_ms, int6
 	server_stop(it);
 }
 
-static void
-a_server_that_stands_still_for_half_a_lease_costs_no_lock(void **state)
+SENTENCE(a_server_that_stands_still_for_half_a_lease_costs_no_lock, BETWEEN(NULL, NULL))
 {
-	(void)state;
 	stand_still(stop_it, slow_ms(6000), slow_ms(3000));
 	stand_still(put_it_to_sleep, slow_ms(6000), slow_ms(3000));
 }
 
-static void
-a_server_that_stands_still_for_two_leases_costs_the_lock_and_says_so(void **state)
+SENTENCE(a_server_that_stands_still_for_two_leases_costs_the_lock_and_says_so, BETWEEN(NULL, NULL))
 {
-	(void)state;
 	stand_still(stop_it, slow_ms(1200), slow_ms(2400));
 	stand_still(put_it_to_sleep, slow_ms(1200), slow_ms(2400));
 }
@@ -461,15 +438,13 @@ run_slow_scripts(void *arg)
 	return NULL;
 }
 
-static void
-among_slow_scripts_renewals_come_in_time(void **state)
+SENTENCE(among_slow_scripts_renewals_come_in_time)
 {
 	enum { LOCKS = 20, OTHERS = 2 };
 	int64_t lease_ms = slow_ms(12000), least_ms = lease_ms, slowest = 0, looked, end;
 	leash_lock *held[LOCKS];
 	pthread_t other[OTHERS];
 
-	(void)state;
 	slowing = true;
 	for (int i = 0; i < OTHERS; i++)
 		assert_int_equal(pthread_create(&other[i], NULL, run_slow_scripts, server), 0);
@@ -512,12 +487,10 @@ among_slow_scripts_renewals_come_in_time(void **state)
 
 /* ---- deprived and deaf ---- */
 
-static void
-without_script_or_publish_all_goes_on(void **state)
+SENTENCE(without_script_or_publish_all_goes_on, BETWEEN(NULL, NULL))
 {
 	static const char *const lacks[] = {"SCRIPT", "PUBLISH"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
 		struct server *lacking = server_start((const char *const[]){"--rename-command", lacks[i], "", NULL});
 		leash_client *one = leashed_open(server_uri(lacking), LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms()));
@@ -579,16 +552,13 @@ lose_messages(unsigned percent, int turns)
 	proxy_stop(proxy);
 }
 
-static void
-whose_messages_are_lost_learns_of_a_grant_by_its_next_word(void **state)
+SENTENCE(whose_messages_are_lost_learns_of_a_grant_by_its_next_word)
 {
-	(void)state;
 	lose_messages(100, 4);
 	lose_messages(50, 16);
 }
 
-static void
-whose_messages_are_lost_comes_for_the_lock_when_the_lease_is_over(void **state)
+SENTENCE(whose_messages_are_lost_comes_for_the_lock_when_the_lease_is_over)
 {
 	enum { LEASE_MS = 500, WORD_MS = 1000 };
 	struct proxy *proxy = proxy_start(server_socket(server));
@@ -597,7 +567,6 @@ whose_messages_are_lost_comes_for_the_lock_when_the_lease_is_over(void **state)
 	struct actor next = {.lock = leashed_lock(deaf, "lapsing", NULL), .wait_ms = LEASH_FOREVER};
 	int64_t best = INT64_MAX;
 
-	(void)state;
 	actor_start(&next);
 	proxy_drop_messages(proxy, 100);
 	for (int i = 0; i < 20 && best >= (LEASE_MS + WORD_MS) / 2 * MS; i++) { /* until nothing stood still meanwhile */
@@ -617,25 +586,4 @@ whose_messages_are_lost_comes_for_the_lock_when_the_lease_is_over(void **state)
 	leash_lock_free(lapsing);
 	leash_close(deaf);
 	proxy_stop(proxy);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_real(scripts_that_are_gone_before_every_command_cost_no_failure),
-		cmocka_unit_test(an_outage_that_leaves_time_for_a_renewal_costs_no_lock),
-		on_real(the_loss_of_all_data_is_told_on_connecting_again),
-		cmocka_unit_test(a_server_that_loads_for_seconds_is_not_asked_all_the_time),
-		on_real(a_script_that_nobody_could_kill_is_waited_for),
-		on_real(a_pause_that_outlasts_a_renewal_is_a_jeopardy_that_passes),
-		cmocka_unit_test(a_server_that_stands_still_for_half_a_lease_costs_no_lock),
-		cmocka_unit_test(a_server_that_stands_still_for_two_leases_costs_the_lock_and_says_so),
-		on_real(among_slow_scripts_renewals_come_in_time),
-		cmocka_unit_test(without_script_or_publish_all_goes_on),
-		on_real(whose_messages_are_lost_learns_of_a_grant_by_its_next_word),
-		on_real(whose_messages_are_lost_comes_for_the_lock_when_the_lease_is_over),
-	};
-
-	return cmocka_run_group_tests_name("states", tests, NULL, NULL);
 }

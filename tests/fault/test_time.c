@@ -3,27 +3,18 @@
  * The clock is the test's: clock_gettime() is defined here, and the library's calls arrive at it, as are the timers that go by that
  * clock. A jump is what a machine meets that wakes up: CLOCK_BOOTTIME is further on, CLOCK_MONOTONIC is not, and what was due
  * meanwhile is due at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -149,24 +140,22 @@ jump(int64_t ns)
 	pthread_mutex_unlock(&clock_.mutex);
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	server = server_start(NULL);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	clock_.broken = false;
 	clock_.fails_one_in = clock_.back_us = 0;
 	exempt = false;
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 static int64_t
 cpu_ns(void)
@@ -200,8 +189,7 @@ sleep_for_two_leases(void *arg)
 	return NULL;
 }
 
-static void
-who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told(void **state)
+SENTENCE(who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told)
 {
 	struct leashed_events events = {0};
 	struct sleeper s = {.lease_ms = 60000};
@@ -210,7 +198,6 @@ who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_to
 	uint64_t looks = 0, held = 0, later = 0;
 	pthread_t thread;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_int_equal(clock_.wrong_timers, 0);
 	assert_int_equal(pthread_create(&thread, NULL, sleep_for_two_leases, &s), 0);
@@ -274,8 +261,7 @@ ask(void *arg)
 	return NULL;
 }
 
-static void
-a_lock_that_was_granted_while_the_machine_slept_is_not_held(void **state)
+SENTENCE(a_lock_that_was_granted_while_the_machine_slept_is_not_held)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 60000, .timeout_ms = 60000));
@@ -283,7 +269,6 @@ a_lock_that_was_granted_while_the_machine_slept_is_not_held(void **state)
 	struct asker a = {.lock = lock, .wait_ms = LEASH_FOREVER};
 	uint64_t first;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	proxy_hold_reply(proxy, "evalsha");
@@ -304,15 +289,13 @@ a_lock_that_was_granted_while_the_machine_slept_is_not_held(void **state)
 }
 
 /* No answer comes and no lease ends when the machine wakes: nothing but the time could wake it. */
-static void
-a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again(void **state)
+SENTENCE(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again)
 {
 	enum { WAIT_MS = 300000 };
 	leash_client *client = leashed_open(server_uri(server), NULL);
 	struct asker a = {.lock = leashed_lock(client, "waited", NULL), .wait_ms = WAIT_MS};
 	int64_t woken;
 
-	(void)state;
 	server_integer(server, "HSET leash:{waited} theirs 1");
 	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
 	await_true(server_integer(server, "ZCOUNT leash:{waited}:queue (0 +inf") == 1);
@@ -329,8 +312,7 @@ a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again(void **state)
 
 /* ---- leases out of range ---- */
 
-static void
-a_lease_out_of_range_is_refused_before_anything_is_sent(void **state)
+SENTENCE(a_lease_out_of_range_is_refused_before_anything_is_sent)
 {
 	static const int64_t out[] = {-1, 1, 99, 86400001, INT32_MAX, INT64_MAX / MS, INT64_MAX / MS + 1, INT64_MAX, INT64_MIN, (int64_t)UINT64_MAX};
 	static const int64_t in[] = {100, 86400000};
@@ -338,7 +320,6 @@ a_lease_out_of_range_is_refused_before_anything_is_sent(void **state)
 	leash_lock *lock = leashed_lock(client, "range", NULL), *no_lock = NULL;
 	struct monitor *monitor = monitor_start(server);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof out / sizeof *out; i++) {
 		assert_status(LEASH_INVALID, leash_open(&none, LEASH_OPTIONS(.uri = server_uri(server), .lease_ms = out[i]), &err));
 		assert_status(LEASH_INVALID, leash_lock_new(&no_lock, client, "range", LEASH_LOCK_OPTIONS(.lease_ms = out[i]), &err));
@@ -372,8 +353,7 @@ a_lease_out_of_range_is_refused_before_anything_is_sent(void **state)
 
 /* ---- clocks that fail, and clocks that go back ---- */
 
-static void
-a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease(void **state)
+SENTENCE(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease)
 {
 	struct leashed_events events = {0};
 	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
@@ -381,7 +361,6 @@ a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease(void **state)
 	struct asker a = {.lock = other, .wait_ms = LEASH_FOREVER};
 	int64_t used;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_true(leash_lock_held(lock));
 	clock_.broken = true;
@@ -415,14 +394,12 @@ a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease(void **state)
 	leash_close(client);
 }
 
-static void
-a_timed_wait_ends_whichever_reading_of_the_clock_fails(void **state)
+SENTENCE(a_timed_wait_ends_whichever_reading_of_the_clock_fails)
 {
 	leash_client *client = leashed_open(server_uri(server), NULL), *other = leashed_open(server_uri(server), NULL);
 	leash_lock *held = leashed_lock(other, "wanted", NULL), *wanted = leashed_lock(client, "wanted", NULL);
 	struct asker a;
 
-	(void)state;
 	for (int n = 1; n <= 16; n++) {
 		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
 		a = (struct asker){.lock = wanted, .wait_ms = 60, .fails_at = n};
@@ -458,12 +435,10 @@ connects(leash_client *client)
 	return stats.connects;
 }
 
-static void
-a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails(void **state)
+SENTENCE(a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails)
 {
 	leash_client *client = leashed_open(server_uri(server), NULL);
 
-	(void)state;
 	exempt = true;
 	for (int n = 1; n <= 24; n++) {
 		uint64_t before = connects(client);
@@ -563,45 +538,21 @@ contend(struct contender *all, unsigned fails_one_in, unsigned back_us)
 	judge_free(judge);
 }
 
-static void
-a_clock_that_goes_back_by_a_millisecond_harms_nobody(void **state)
+SENTENCE(a_clock_that_goes_back_by_a_millisecond_harms_nobody)
 {
 	struct contender all;
 
-	(void)state;
 	contend(&all, 0, 1000);
 	printf("# %d turns, %d lost, %d refused\n", all.turns, all.lost, all.refused);
 	assert_int_equal(all.turns, 1600);
 }
 
-static void
-a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion(void **state)
+SENTENCE(a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion)
 {
 	struct contender all;
 
-	(void)state;
 	contend(&all, 40, 0);
 	printf("# %d turns, %d lost, %d refused\n", all.turns, all.lost, all.refused);
 	assert_true(all.turns > 100);
 	assert_true(all.lost + all.refused > 0);
-}
-
-#define timely(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		timely(who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told),
-		timely(a_lock_that_was_granted_while_the_machine_slept_is_not_held),
-		timely(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again),
-		timely(a_lease_out_of_range_is_refused_before_anything_is_sent),
-		timely(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease),
-		timely(a_timed_wait_ends_whichever_reading_of_the_clock_fails),
-		timely(a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails),
-		timely(a_clock_that_goes_back_by_a_millisecond_harms_nobody),
-		timely(a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion),
-	};
-
-	return cmocka_run_group_tests_name("time", tests, NULL, NULL);
 }

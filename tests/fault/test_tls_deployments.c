@@ -1,25 +1,14 @@
 /* TLS everywhere in a deployment of several servers, with no plain port left: locks are had, contended for, renewed and released; the way
  * to another server, be it a new master or the one that MOVED names, is TLS again; and a server that cannot show that it is the one, or
  * speaks no TLS, is refused by name, wherever its address came from. Nothing is ever sent to it in the clear. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/cluster.h"
-#include "tests/support/groups.h"
 #include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 enum { LEASE_MS = 3000, GUARD_MS = 4000 };
 
@@ -36,15 +25,22 @@ open_client(void)
 
 /* ---- what is the same for all ---- */
 
-static void
-a_lock_is_had_contended_for_renewed_and_released(void **state)
+enum {
+	IN_SET = 1 << 0,
+	IN_WRONG_SET = 1 << 1,
+	IN_CLUSTER = 1 << 2,
+	IN_WRONG_CLUSTER = 1 << 3,
+	IN_QUORUM = 1 << 4,
+	IN_WRONG_QUORUM = 1 << 5,
+};
+
+SENTENCE(a_lock_is_had_contended_for_renewed_and_released, .of = IN_SET | IN_CLUSTER | IN_QUORUM)
 {
 	leash_client *mine = open_client(), *other = open_client();
 	leash_lock *lock = leashed_lock(mine, "shared", NULL);
 	struct actor actor = { .lock = leashed_lock(other, "shared", NULL), .wait_ms = LEASH_FOREVER };
 	uint64_t fence;
 
-	(void)state;
 	actor_start(&actor);
 	for (int i = 0; i < 3; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
@@ -80,13 +76,11 @@ plain_uri(void)
 	return plain;
 }
 
-static void
-whoever_asks_without_tls_is_not_served(void **state)
+SENTENCE(whoever_asks_without_tls_is_not_served, .of = IN_SET | IN_CLUSTER | IN_QUORUM)
 {
 	leash_client *client = NULL;
 	char *plain = plain_uri();
 
-	(void)state;
 	assert_int_equal(strncmp(plain, "redis+", 6), 0);
 	assert_int_not_equal(leash_open(&client, LEASH_OPTIONS(.uri = plain, .timeout_ms = 1000), &err), LEASH_OK);
 	check_text(err.text, "127.0.0.1");
@@ -120,9 +114,9 @@ static const char ELSEWHERE[] = "subjectAltName must have IP:127.0.0.1";
 static struct sentinel_set *set;
 
 static void
-start_set(void *arg)
+start_set(void)
 {
-	set = sentinel_set_start(&(struct sentinel_options){ .tls = true, .password = "opensesame", .sentinel_password = "lookout", .first = *(enum certs_of *)arg });
+	set = sentinel_set_start(&(struct sentinel_options){ .tls = true, .password = "opensesame", .sentinel_password = "lookout", .first = *(const enum certs_of *)given });
 	uri = sentinel_set_uri(set);
 }
 
@@ -132,15 +126,13 @@ stop_set(void)
 	sentinel_set_stop(set);
 }
 
-static void
-a_hold_outlives_its_master(void **state)
+SENTENCE(a_hold_outlives_its_master, .of = IN_SET)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "kept", NULL);
 	int before = sentinel_set_await_failover(set, -1), now;
 	uint64_t fence;
 
-	(void)state;
 	/* long enough for the sentinels to find it out */
 	assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = 60000), &err));
 	fence = leash_lock_fence(lock);
@@ -158,13 +150,11 @@ a_hold_outlives_its_master(void **state)
 }
 
 /* The sentinels speak TLS, and what they call "bare" does not. */
-static void
-a_plain_server_that_the_sentinels_name_is_refused(void **state)
+SENTENCE(a_plain_server_that_the_sentinels_name_is_refused, .of = IN_SET)
 {
 	struct server *plain = server_start_tcp(NULL);
 	char *other = strdup(uri);
 
-	(void)state;
 	memcpy(strstr(other, "/main") + 1, "bare", 4);
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
 		assert_string_equal(server_text(sentinel_set_sentinel(set, i), "SENTINEL MONITOR bare 127.0.0.1 %d 2", server_port(plain)), "OK");
@@ -174,10 +164,8 @@ a_plain_server_that_the_sentinels_name_is_refused(void **state)
 	server_stop(plain);
 }
 
-static void
-a_master_with_a_certificate_for_somebody_else_is_refused(void **state)
+SENTENCE(a_master_with_a_certificate_for_somebody_else_is_refused, .of = IN_WRONG_SET)
 {
-	(void)state;
 	check_refused_at_open(uri, LEASH_DENIED, sentinel_set_port(set, 0), ELSEWHERE);
 	assert_int_equal(server_integer(sentinel_set_server(set, 0), "DBSIZE"), 0);
 }
@@ -187,9 +175,9 @@ a_master_with_a_certificate_for_somebody_else_is_refused(void **state)
 static struct cluster *cluster;
 
 static void
-start_cluster(void *arg)
+start_cluster(void)
 {
-	cluster = cluster_start(&(struct cluster_options){ .tls = true, .no_replicas = true, .first = *(enum certs_of *)arg });
+	cluster = cluster_start(&(struct cluster_options){ .tls = true, .no_replicas = true, .first = *(const enum certs_of *)given });
 	uri = cluster_uri(cluster);
 }
 
@@ -214,14 +202,12 @@ has_lock(int node, const char *name)
 	return server_integer(cluster_node(cluster, node), "EXISTS leash:{%s}", name) == 1;
 }
 
-static void
-a_lock_is_followed_to_the_server_that_is_named(void **state)
+SENTENCE(a_lock_is_followed_to_the_server_that_is_named, .of = IN_CLUSTER)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "wanderer", NULL);
 	int slot = slot_of("wanderer");
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
 	for (int i = 0; i < CLUSTER_MASTERS; i++) {
 		int to = (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS;
@@ -240,14 +226,12 @@ a_lock_is_followed_to_the_server_that_is_named(void **state)
 }
 
 /* Node 0 is the one. */
-static void
-a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve(void **state)
+SENTENCE(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve, .of = IN_WRONG_CLUSTER)
 {
 	leash_client *client = open_client();
 	char name[CLUSTER_NAME];
 	leash_lock *lock;
 
-	(void)state;
 	cluster_name_in_slot(CLUSTER_SLOTS - 1, name);
 	lock = leashed_lock(client, name, NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
@@ -262,15 +246,13 @@ a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve(void
 	assert_int_equal(server_integer(cluster_node(cluster, 0), "DBSIZE"), 0);
 }
 
-static void
-a_lock_does_not_follow_its_slot_to_a_node_that_is_refused(void **state)
+SENTENCE(a_lock_does_not_follow_its_slot_to_a_node_that_is_refused, .of = IN_WRONG_CLUSTER)
 {
 	leash_client *client = open_client();
 	char name[CLUSTER_NAME];
 	leash_lock *lock;
 	int slot = CLUSTER_SLOTS - 2;
 
-	(void)state;
 	cluster_name_in_slot(slot, name);
 	lock = leashed_lock(client, name, NULL);
 	assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 60000), &err));
@@ -290,9 +272,9 @@ a_lock_does_not_follow_its_slot_to_a_node_that_is_refused(void **state)
 static struct quorum *quorum;
 
 static void
-start_quorum(void *arg)
+start_quorum(void)
 {
-	quorum = quorum_start(&(struct quorum_options){ .count = 3, .tls = true, .first = *(enum certs_of *)arg });
+	quorum = quorum_start(&(struct quorum_options){ .count = 3, .tls = true, .first = *(const enum certs_of *)given });
 	uri = quorum_uri_guarded(quorum, GUARD_MS);
 	quorum_await_uptime(quorum, GUARD_MS);
 }
@@ -303,14 +285,12 @@ stop_quorum(void)
 	quorum_stop(quorum);
 }
 
-static void
-a_majority_is_had_without_the_server_that_is_refused(void **state)
+SENTENCE(a_majority_is_had_without_the_server_that_is_refused, .of = IN_WRONG_QUORUM)
 {
 	static struct ear ear = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 	leash_client *client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_log = hear_line, .log_arg = &ear));
 	leash_lock *lock = leashed_lock(client, "most", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	await_renewals(lock, 2);
 	assert_int_equal(quorum_having(quorum, "leash:{most}"), 2);
@@ -321,13 +301,11 @@ a_majority_is_had_without_the_server_that_is_refused(void **state)
 	assert_int_equal(server_integer(quorum_server(quorum, 0), "DBSIZE"), 0);
 }
 
-static void
-without_a_majority_the_refused_server_is_named(void **state)
+SENTENCE(without_a_majority_the_refused_server_is_named, .of = IN_WRONG_QUORUM)
 {
 	leash_client *client = open_client();
 	leash_lock *lock = leashed_lock(client, "few", NULL);
 
-	(void)state;
 	server_kill(quorum_server(quorum, 1));
 	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
 	check_text(err.text, "2 of 3 servers could not be asked");
@@ -336,46 +314,15 @@ without_a_majority_the_refused_server_is_named(void **state)
 	leash_close(client);
 }
 
-/* ---- */
+static const enum certs_of right = 0, elsewhere = CERTS_ELSEWHERE, expired = CERTS_EXPIRED;
 
-int
-main(void)
-{
-	static enum certs_of right = 0, elsewhere = CERTS_ELSEWHERE, expired = CERTS_EXPIRED;
-	const struct CMUnitTest of_a_set[] = {
-		cmocka_unit_test(a_lock_is_had_contended_for_renewed_and_released),
-		cmocka_unit_test(whoever_asks_without_tls_is_not_served),
-		cmocka_unit_test(a_hold_outlives_its_master),
-		cmocka_unit_test(a_plain_server_that_the_sentinels_name_is_refused),
-	};
-	const struct CMUnitTest of_a_wrong_set[] = {
-		cmocka_unit_test(a_master_with_a_certificate_for_somebody_else_is_refused),
-	};
-	const struct CMUnitTest of_a_cluster[] = {
-		cmocka_unit_test(a_lock_is_had_contended_for_renewed_and_released),
-		cmocka_unit_test(whoever_asks_without_tls_is_not_served),
-		cmocka_unit_test(a_lock_is_followed_to_the_server_that_is_named),
-	};
-	const struct CMUnitTest of_a_wrong_cluster[] = {
-		cmocka_unit_test(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve),
-		cmocka_unit_test(a_lock_does_not_follow_its_slot_to_a_node_that_is_refused),
-	};
-	const struct CMUnitTest of_a_quorum[] = {
-		cmocka_unit_test(a_lock_is_had_contended_for_renewed_and_released),
-		cmocka_unit_test(whoever_asks_without_tls_is_not_served),
-	};
-	const struct CMUnitTest of_a_wrong_quorum[] = {
-		cmocka_unit_test(a_majority_is_had_without_the_server_that_is_refused),
-		cmocka_unit_test(without_a_majority_the_refused_server_is_named),
-	};
-	const struct group groups[] = {
-		{ "sentinel", of_a_set, sizeof of_a_set / sizeof *of_a_set, start_set, stop_set, &right },
-		{ "sentinel", of_a_wrong_set, sizeof of_a_wrong_set / sizeof *of_a_wrong_set, start_set, stop_set, &elsewhere },
-		{ "cluster", of_a_cluster, sizeof of_a_cluster / sizeof *of_a_cluster, start_cluster, stop_cluster, &right },
-		{ "cluster", of_a_wrong_cluster, sizeof of_a_wrong_cluster / sizeof *of_a_wrong_cluster, start_cluster, stop_cluster, &elsewhere },
-		{ "quorum", of_a_quorum, sizeof of_a_quorum / sizeof *of_a_quorum, start_quorum, stop_quorum, &right },
-		{ "quorum", of_a_wrong_quorum, sizeof of_a_wrong_quorum / sizeof *of_a_wrong_quorum, start_quorum, stop_quorum, &expired },
-	};
+static const struct part parts[] = {
+	{"sentinel", {start_set, stop_set}, .given = &right, .is = IN_SET},
+	{"sentinel", {start_set, stop_set}, .given = &elsewhere, .is = IN_WRONG_SET},
+	{"cluster", {start_cluster, stop_cluster}, .given = &right, .is = IN_CLUSTER},
+	{"cluster", {start_cluster, stop_cluster}, .given = &elsewhere, .is = IN_WRONG_CLUSTER},
+	{"quorum", {start_quorum, stop_quorum}, .given = &right, .is = IN_QUORUM},
+	{"quorum", {start_quorum, stop_quorum}, .given = &expired, .is = IN_WRONG_QUORUM},
+};
 
-	return groups_run("tls_deployments", groups, sizeof groups / sizeof *groups);
-}
+PARTS(parts);

@@ -1,18 +1,10 @@
 /* A slot that moves while a lock in it is released: as long as its keys are in two places no script can hand it on, and a release is HDEL
  * alone. Whoever released it hands it on as soon as that is over, and does not storm the servers until then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/fault/refused.h"
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
-
-#include <stdio.h>
+#include "tests/support/test.h"
 
 static leash_error err; /* what the last call said */
 
@@ -63,11 +55,49 @@ strike(struct scene *s)
 }
 
 static void
-what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over(void **state)
+start(void)
+{
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
+}
+
+static void
+stop(void)
+{
+	cluster_stop(cluster);
+}
+
+GROUP(NULL, stop);
+
+/* A slot that moves with a lock that counts once a replica has acknowledged it: nobody waits for replicas at the server that it comes to, as
+ * nobody has asked there yet. */
+SENTENCE(what_replicas_acknowledge_is_renewed_where_its_slot_went)
+{
+	leash_lock *lock;
+	leash_client *client;
+	int slot, from;
+
+	cluster = cluster_start(NULL);
+	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	lock = leashed_lock(client, "known", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = 20000, .replicas_ms = 10000));
+	slot = cluster_slot("leash:{known}");
+	from = cluster_master_of_slot(cluster, slot);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	for (int i = 1; i <= CLUSTER_MASTERS; i++) {
+		cluster_move_slot(cluster, slot, (from + i) % CLUSTER_MASTERS);
+		await_renewals(lock, 1);
+	}
+	assert_int_equal(events.total, 0); /* that it takes a connection of its own is no jeopardy */
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	cluster_stop(cluster);
+	cluster = NULL;
+}
+
+SENTENCE(what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over, BETWEEN(start, NULL))
 {
 	struct scene s;
 
-	(void)state;
 	set(&s, "torn");
 	die_in_its_queue(&s);
 	cluster_move_begin(cluster, s.slot, s.target);
@@ -79,12 +109,10 @@ what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over(void **state)
 	strike(&s);
 }
 
-static void
-the_same_when_the_slot_stays_after_all(void **state)
+SENTENCE(the_same_when_the_slot_stays_after_all)
 {
 	struct scene s;
 
-	(void)state;
 	set(&s, "staying");
 	die_in_its_queue(&s);
 	cluster_move_begin(cluster, s.slot, s.target);
@@ -129,67 +157,8 @@ let_go_while_it_moves(const char *name, bool releases)
 	strike(&s);
 }
 
-static void
-while_it_moves_few_commands_are_sent(void **state)
+SENTENCE(while_it_moves_few_commands_are_sent)
 {
-	(void)state;
 	let_go_while_it_moves("patient", true);
 	let_go_while_it_moves("composed", false);
-}
-
-/* A slot that moves with a lock that counts once a replica has acknowledged it: nobody waits for replicas at the server that it comes to, as
- * nobody has asked there yet. */
-static void
-what_replicas_acknowledge_is_renewed_where_its_slot_went(void **state)
-{
-	leash_lock *lock;
-	leash_client *client;
-	int slot, from;
-
-	(void)state;
-	cluster = cluster_start(NULL);
-	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	lock = leashed_lock(client, "known", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = 20000, .replicas_ms = 10000));
-	slot = cluster_slot("leash:{known}");
-	from = cluster_master_of_slot(cluster, slot);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	for (int i = 1; i <= CLUSTER_MASTERS; i++) {
-		cluster_move_slot(cluster, slot, (from + i) % CLUSTER_MASTERS);
-		await_renewals(lock, 1);
-	}
-	assert_int_equal(events.total, 0); /* that it takes a connection of its own is no jeopardy */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	cluster_stop(cluster);
-	cluster = NULL;
-}
-
-static int
-start(void **state)
-{
-	(void)state;
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	cluster_stop(cluster);
-	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_replicas_acknowledge_is_renewed_where_its_slot_went), /* in one of its own */
-		cmocka_unit_test_setup(what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over, start),
-		cmocka_unit_test(the_same_when_the_slot_stays_after_all),
-		cmocka_unit_test(while_it_moves_few_commands_are_sent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, stop);
 }

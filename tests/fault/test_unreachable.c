@@ -1,15 +1,8 @@
 /* Servers that are slow, silent, gone, or back again: every call ends on time, who holds learns the truth on time, and those who come
  * back do so one by one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
@@ -17,13 +10,11 @@
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -39,24 +30,22 @@ static struct server *server;
 static struct proxy *proxy;
 static struct leashed_events events;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	memset(&events, 0, sizeof events);
 	server = server_start(NULL);
 	proxy = proxy_start(server_socket(server));
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	proxy_stop(proxy);
 	server_stop(server);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 /* How late a call is that began then and has a limit. It is not early, and not later than a machine stands still. */
 static double
@@ -69,8 +58,7 @@ check_on_time(int64_t begun, int64_t limit_ms)
 	return (double)late / 1e6;
 }
 
-static void
-every_call_ends_at_its_deadline_although_answers_drip(void **state)
+SENTENCE(every_call_ends_at_its_deadline_although_answers_drip)
 {
 	static const int64_t waits_ms[] = {100, 700, 2200}; /* less, and more, than the timeout of 1000 ms for each answer */
 	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events)), *none = NULL;
@@ -78,7 +66,6 @@ every_call_ends_at_its_deadline_although_answers_drip(void **state)
 	double late[5];
 	int64_t begun;
 
-	(void)state;
 	/* the server knows the scripts, so that an answer has 19 bytes: it would take 9500 ms */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
@@ -108,8 +95,7 @@ every_call_ends_at_its_deadline_although_answers_drip(void **state)
 	leash_close(client);
 }
 
-static void
-opening_ends_at_its_timeout_where_no_connection_is_taken(void **state)
+SENTENCE(opening_ends_at_its_timeout_where_no_connection_is_taken, BETWEEN(NULL, NULL))
 {
 	leash_client *none = NULL;
 	char target[64], uri[80];
@@ -117,7 +103,6 @@ opening_ends_at_its_timeout_where_no_connection_is_taken(void **state)
 	int64_t begun;
 	size_t n = 0;
 
-	(void)state;
 	assert_int_equal(listen(listener, 0), 0);
 	snprintf(target, sizeof target, "127.0.0.1:%d", port);
 	snprintf(uri, sizeof uri, "redis://%s", target);
@@ -133,15 +118,13 @@ opening_ends_at_its_timeout_where_no_connection_is_taken(void **state)
 	close(listener);
 }
 
-static void
-renewals_do_not_wait_for_a_dial_that_hangs(void **state)
+SENTENCE(renewals_do_not_wait_for_a_dial_that_hangs)
 {
 	/* a dial may hang for far longer than the lease */
 	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 60000, .lease_ms = slow_ms(2000), .on_event = leashed_note_event,
 	                                                                    .event_arg = &events));
 	leash_lock *kept = leashed_lock(client, "kept", NULL);
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 20000, &err));
 	proxy_hold_reply(proxy, "subscribe");
 	assert_true(server_integer(server, "CLIENT KILL TYPE pubsub") > 0);
@@ -164,15 +147,13 @@ struct cut_off {
 	int64_t acquired, until;
 };
 
-static void
-a_connection_that_is_half_open_is_jeopardy_at_the_timeout_and_a_loss_at_the_deadline(void **state)
+SENTENCE(a_connection_that_is_half_open_is_jeopardy_at_the_timeout_and_a_loss_at_the_deadline)
 {
 	static struct cut_off cut_off[] = {{.way = PROXY_BOTH}, {.way = PROXY_TO_SERVER}, {.way = PROXY_TO_CLIENT}};
 	enum { WAYS = sizeof cut_off / sizeof *cut_off };
 	leash_client *direct = leashed_open(server_uri(server), NULL);
 	int64_t lease_ms = slow_ms(6000), timeout_ms = slow_ms(400);
 
-	(void)state;
 	for (int i = 0; i < WAYS; i++) {
 		struct cut_off *c = &cut_off[i];
 		char name[16];
@@ -230,8 +211,7 @@ by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void
-a_server_that_listens_again_is_found_within_one_back_off(void **state)
+SENTENCE(a_server_that_listens_again_is_found_within_one_back_off, BETWEEN(NULL, NULL))
 {
 	static const int64_t outages_ms[] = {50, 150, 300, 600, 1000, 1500, 2000, 2500};
 	enum { OUTAGES = sizeof outages_ms / sizeof *outages_ms };
@@ -240,7 +220,6 @@ a_server_that_listens_again_is_found_within_one_back_off(void **state)
 	struct actor waiter = {.lock = leashed_lock(one, "found", NULL), .wait_ms = LEASH_FOREVER};
 	double took[OUTAGES];
 
-	(void)state;
 	actor_start(&waiter);
 	for (int i = 0; i < OUTAGES; i++) {
 		int64_t up;
@@ -340,10 +319,8 @@ answer_and_close(void *ctx, int argc, const char **argv, const size_t *argl, cha
 	return fake_say(out, size, ":%lld\r\n", step == ASK ? (long long)step_time_us() : 1) | (n % 6 == 3 ? FAKE_CLOSE : 0);
 }
 
-static void
-writing_to_a_server_that_has_closed_raises_no_sigpipe(void **state)
+SENTENCE(writing_to_a_server_that_has_closed_raises_no_sigpipe, BETWEEN(NULL, NULL))
 {
-	(void)state;
 	if (UNDER_TSAN) /* the proxy has a thread in this process */
 		skip();
 	for (int tcp = 0; tcp < 2; tcp++) {
@@ -405,8 +382,7 @@ graze(void *arg)
 	return 0;
 }
 
-static void
-two_hundred_clients_of_a_restarted_server_come_back_apart_from_each_other(void **state)
+SENTENCE(two_hundred_clients_of_a_restarted_server_come_back_apart_from_each_other)
 {
 	enum { LINES = 2 * HERDS * HERD, WINDOW_MS = 2000 }; /* a client has two connections */
 	struct herd *herd = child_share(sizeof *herd);
@@ -415,7 +391,6 @@ two_hundred_clients_of_a_restarted_server_come_back_apart_from_each_other(void *
 	int64_t begun, in_window;
 	double rate;
 
-	(void)state;
 	if (UNDER_TSAN) /* as above */
 		skip();
 	snprintf(herd->uri, sizeof herd->uri, "%s", proxy_uri(proxy));
@@ -460,22 +435,4 @@ two_hundred_clients_of_a_restarted_server_come_back_apart_from_each_other(void *
 	for (int i = 0; i < HERDS; i++)
 		child_wait(pids[i]);
 	child_unshare(herd, sizeof *herd);
-}
-
-#define on_proxy(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		on_proxy(every_call_ends_at_its_deadline_although_answers_drip),
-		cmocka_unit_test(opening_ends_at_its_timeout_where_no_connection_is_taken),
-		on_proxy(renewals_do_not_wait_for_a_dial_that_hangs),
-		on_proxy(a_connection_that_is_half_open_is_jeopardy_at_the_timeout_and_a_loss_at_the_deadline),
-		cmocka_unit_test(a_server_that_listens_again_is_found_within_one_back_off),
-		cmocka_unit_test(writing_to_a_server_that_has_closed_raises_no_sigpipe),
-		on_proxy(two_hundred_clients_of_a_restarted_server_come_back_apart_from_each_other),
-	};
-
-	return cmocka_run_group_tests_name("unreachable", tests, NULL, NULL);
 }

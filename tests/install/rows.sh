@@ -19,8 +19,7 @@ named() { # the tests: case, program, test
 	}'
 }
 
-# In a program of cmocka a test is named where it is defined, and again where it is run; both may be in a file that several
-# programs share. In a script it is a sentence.
+# In a program a test is a SENTENCE(), in its file or in one that several programs share. In a script it is a sentence.
 is_run() { # PROGRAM TEST
 	case $1 in
 	*.sh) grep -qF -- "$2" "$source/tests/$1" 2>/dev/null ;;
@@ -28,7 +27,7 @@ is_run() { # PROGRAM TEST
 		[ -e "$source/tests/$1.c" ] || return 1
 		shared=$(find "$source/tests/${1%/*}" -name '*.c' ! -name 'test_*')
 		# shellcheck disable=SC2086 # words
-		[ "$(cat "$source/tests/$1.c" $shared | grep -cw -- "$2")" -ge 2 ]
+		cat "$source/tests/$1.c" $shared | grep -qE "^[A-Z_]+\($2[,)]"
 		;;
 	esac
 }

@@ -2,19 +2,11 @@
  *
  * The files are read as they are, so that no tool is needed that a machine may lack. Nothing is looked at in a build with a
  * sanitizer, or without optimization, of which the checks of the C library are a part. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,8 +94,7 @@ check_file(const char *path, bool has_library)
 	close(fd);
 }
 
-static void
-the_library_and_the_programs_are_hardened(void **state)
+SENTENCE(the_library_and_the_programs_are_hardened)
 {
 	const char *build = getenv("LEASH_BUILDDIR");
 	char path[4096];
@@ -111,7 +102,6 @@ the_library_and_the_programs_are_hardened(void **state)
 	size_t programs = 0;
 	glob_t found;
 
-	(void)state;
 	if (!LOOKED_AT || build == NULL || sizeof(void *) != 8)
 		return;
 	snprintf(path, sizeof path, "%s/lib/.libs/libleash.so", build);
@@ -133,14 +123,4 @@ the_library_and_the_programs_are_hardened(void **state)
 	}
 	check_file("/proc/self/exe", false);
 	print_message("# libleash.so and %zu programs: RELRO, bound at the start, PIE, no stack or data that can be executed\n", programs + 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_library_and_the_programs_are_hardened),
-	};
-
-	return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* What the nemesis's own breaches excuse, and what they do not. */
 #include "tests/judge/trial.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+FIXTURE(trial_start, trial_stop);
 
-static void
-a_breach_excuses_two_holders_at_once(void **state)
+SENTENCE(a_breach_excuses_two_holders_at_once)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.nemesis, 1500, "breach the server starts without its data");
 	say(&run.nemesis, 1600, "mended");
@@ -23,10 +18,8 @@ a_breach_excuses_two_holders_at_once(void **state)
 	assert_int_equal(run.verdict.excused, 1);
 }
 
-static void
-who_asks_after_a_breach_is_excused_by_it_no_more(void **state)
+SENTENCE(who_asks_after_a_breach_is_excused_by_it_no_more)
 {
-	(void)state;
 	say(&run.nemesis, 800, "breach again and again");
 	say(&run.nemesis, 810, "breach");
 	say(&run.nemesis, 820, "mended");
@@ -38,10 +31,8 @@ who_asks_after_a_breach_is_excused_by_it_no_more(void **state)
 	assert_int_equal(run.verdict.violations[VERDICT_RELEASES], 1);
 }
 
-static void
-who_asked_within_a_breach_may_have_got_what_was_lost_in_it(void **state)
+SENTENCE(who_asked_within_a_breach_may_have_got_what_was_lost_in_it)
 {
-	(void)state;
 	say(&run.nemesis, 800, "breach");
 	say(&run.one, 900, "ask 1 a -1 plain");
 	say(&run.nemesis, 990, "mended");
@@ -51,10 +42,8 @@ who_asked_within_a_breach_may_have_got_what_was_lost_in_it(void **state)
 	accepted();
 }
 
-static void
-a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds(void **state)
+SENTENCE(a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	take(&run.two, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "breach");
@@ -69,10 +58,8 @@ a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds(void **state
 	assert_int_equal(run.verdict.found, 1);
 }
 
-static void
-a_breach_excuses_the_release_under_way(void **state)
+SENTENCE(a_breach_excuses_the_release_under_way)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.one, 2000, "give 1");
 	say(&run.nemesis, 2001, "breach");
@@ -81,20 +68,16 @@ a_breach_excuses_the_release_under_way(void **state)
 	accepted();
 }
 
-static void
-a_breach_after_the_release_excuses_it_no_more(void **state)
+SENTENCE(a_breach_after_the_release_excuses_it_no_more)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	give(&run.one, 1, 2000, 2001, "LOST");
 	say(&run.nemesis, 2002, "breach");
 	rejected(VERDICT_RELEASES, 1);
 }
 
-static void
-a_breach_excuses_who_was_told_too_late_or_never(void **state)
+SENTENCE(a_breach_excuses_who_was_told_too_late_or_never)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 5500, "breach");   /* it had been renewed until then, and nobody had looked */
 	say(&run.nemesis, 5600, "mended");
@@ -103,10 +86,8 @@ a_breach_excuses_who_was_told_too_late_or_never(void **state)
 	accepted();
 }
 
-static void
-a_breach_that_is_over_before_excuses_nobody_from_telling(void **state)
+SENTENCE(a_breach_that_is_over_before_excuses_nobody_from_telling)
 {
-	(void)state;
 	say(&run.nemesis, 500, "breach");
 	say(&run.nemesis, 600, "mended");
 	take(&run.one, 1, 256, 1000, 5000);
@@ -116,10 +97,8 @@ a_breach_that_is_over_before_excuses_nobody_from_telling(void **state)
 }
 
 /* As the nemesis does with what it has not ordered: its line comes behind later ones. */
-static void
-a_breach_that_is_noted_afterwards_excuses_from_its_moment_on(void **state)
+SENTENCE(a_breach_that_is_noted_afterwards_excuses_from_its_moment_on)
 {
-	(void)state;
 	say(&run.nemesis, 2500, "over something");
 	say(&run.nemesis, 1500, "breach failover");
 	say(&run.nemesis, 2600, "mended");
@@ -131,10 +110,8 @@ a_breach_that_is_noted_afterwards_excuses_from_its_moment_on(void **state)
 	assert_int_equal(run.verdict.excused, 2);
 }
 
-static void
-a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment(void **state)
+SENTENCE(a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment)
 {
-	(void)state;
 	say(&run.nemesis, 2500, "over something");
 	say(&run.nemesis, 1800, "breach failover");
 	say(&run.nemesis, 2600, "mended");
@@ -144,29 +121,23 @@ a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment(void **state
 	rejected(VERDICT_PROMISE, 1);
 }
 
-static void
-a_breach_excuses_no_fence(void **state)
+SENTENCE(a_breach_excuses_no_fence)
 {
-	(void)state;
 	keep(&run.one, 1, 512, 1000, 2000);
 	say(&run.nemesis, 1500, "breach");
 	keep(&run.two, 1, 256, 3000, 4000);
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_breach_excuses_no_wait(void **state)
+SENTENCE(a_breach_excuses_no_wait)
 {
-	(void)state;
 	say(&run.nemesis, 1500, "breach");
 	say(&run.one, 2000, "ask 1 a 500 plain");
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-a_breach_excuses_no_renewal(void **state)
+SENTENCE(a_breach_excuses_no_renewal)
 {
-	(void)state;
 	say(&run.nemesis, 500, "breach");
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "OK");
@@ -174,10 +145,8 @@ a_breach_excuses_no_renewal(void **state)
 	rejected(VERDICT_RENEWALS, 1);
 }
 
-static void
-a_breach_excuses_no_register(void **state)
+SENTENCE(a_breach_excuses_no_register)
 {
-	(void)state;
 	say(&run.nemesis, 500, "breach");
 	keep(&run.one, 1, 256, 1000, 2000);
 	take(&run.two, 1, 512, 3000, 9000);
@@ -193,19 +162,15 @@ a_breach_excuses_no_register(void **state)
 	assert_int_equal(verdict_violations(&run.verdict), 2);
 }
 
-static void
-a_breach_excuses_no_key(void **state)
+SENTENCE(a_breach_excuses_no_key)
 {
-	(void)state;
 	say(&run.nemesis, 500, "breach");
 	say(&run.nemesis, 1000, "endless leash:{a}");
 	rejected(VERDICT_KEYS, 1);
 }
 
-static void
-an_emptied_server_excuses_losses(void **state)
+SENTENCE(an_emptied_server_excuses_losses)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "breach emptied");
 	say(&run.one, 1600, "lost a 256");
@@ -214,10 +179,8 @@ an_emptied_server_excuses_losses(void **state)
 	accepted();
 }
 
-static void
-an_emptied_server_excuses_no_two_holders(void **state)
+SENTENCE(an_emptied_server_excuses_no_two_holders)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.nemesis, 1500, "breach emptied");
 	say(&run.nemesis, 1600, "mended");
@@ -227,10 +190,8 @@ an_emptied_server_excuses_no_two_holders(void **state)
 	assert_int_equal(run.verdict.violations[VERDICT_EXCLUSION], 1);
 }
 
-static void
-what_is_worse_within_an_emptied_time_counts(void **state)
+SENTENCE(what_is_worse_within_an_emptied_time_counts)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.nemesis, 1500, "breach emptied");
 	say(&run.nemesis, 1510, "breach FLUSHALL");
@@ -242,10 +203,8 @@ what_is_worse_within_an_emptied_time_counts(void **state)
 }
 
 /* The second has the token of the first, locally, as long as its process does not know that the key is gone. */
-static void
-who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too(void **state)
+SENTENCE(who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.nemesis, 1500, "breach DEL");
 	say(&run.nemesis, 1600, "mended");
@@ -260,10 +219,8 @@ who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too(void **state)
 	assert_int_equal(run.verdict.excused, 2);
 }
 
-static void
-who_has_a_token_of_its_own_is_excused_by_no_other(void **state)
+SENTENCE(who_has_a_token_of_its_own_is_excused_by_no_other)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.nemesis, 1500, "breach DEL");
 	say(&run.nemesis, 1600, "mended");
@@ -273,35 +230,4 @@ who_has_a_token_of_its_own_is_excused_by_no_other(void **state)
 	take(&run.one, 2, 257, 1902, 9000);
 	give(&run.one, 2, 1904, 1905, "OK");
 	rejected(VERDICT_FENCES, 1);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_breach_excuses_two_holders_at_once),
-		TEST(who_asks_after_a_breach_is_excused_by_it_no_more),
-		TEST(who_asked_within_a_breach_may_have_got_what_was_lost_in_it),
-		TEST(a_breach_excuses_a_broken_promise_and_a_loss_that_the_release_finds),
-		TEST(a_breach_excuses_the_release_under_way),
-		TEST(a_breach_after_the_release_excuses_it_no_more),
-		TEST(a_breach_excuses_who_was_told_too_late_or_never),
-		TEST(a_breach_that_is_over_before_excuses_nobody_from_telling),
-		TEST(a_breach_that_is_noted_afterwards_excuses_from_its_moment_on),
-		TEST(a_breach_that_is_noted_afterwards_excuses_nothing_before_its_moment),
-		TEST(a_breach_excuses_no_fence),
-		TEST(a_breach_excuses_no_wait),
-		TEST(a_breach_excuses_no_renewal),
-		TEST(a_breach_excuses_no_register),
-		TEST(a_breach_excuses_no_key),
-		TEST(an_emptied_server_excuses_losses),
-		TEST(an_emptied_server_excuses_no_two_holders),
-		TEST(what_is_worse_within_an_emptied_time_counts),
-		TEST(who_has_the_token_of_one_who_lived_in_a_breach_is_excused_too),
-		TEST(who_has_a_token_of_its_own_is_excused_by_no_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

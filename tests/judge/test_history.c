@@ -1,26 +1,17 @@
 /* Histories as files: which of them make no sense, how they are written, and how long many of them take to judge. And the program. */
 #include "tests/judge/trial.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Lines beside the others', as they are. */
 static void
@@ -83,56 +74,37 @@ static const struct wrong wrongs[] = {
 	{ "whoever_writes_its_first_line_only_in_part_was_killed", "5 pro" },
 };
 
-static void
-the_wrong_line_is_rejected(void **state)
-{
-	const struct wrong *wrong = *state;
+FIXTURE(trial_start, trial_stop);
 
-	trial_start(NULL);
-	raw(wrong->text);
-	rejected(VERDICT_HISTORY, 1);
-	trial_stop(NULL);
-}
-
-static void
-who_was_killed_may_leave_a_torn_line(void **state)
+SENTENCE(who_was_killed_may_leave_a_torn_line)
 {
-	(void)state;
 	raw("5 process 13 c\n6 ask 1 a -1 pl");
 	say(&run.nemesis, 10, "killed 13");
 	accepted();
 }
 
-static void
-who_was_killed_may_leave_a_torn_first_line(void **state)
+SENTENCE(who_was_killed_may_leave_a_torn_first_line)
 {
-	(void)state;
 	raw("5 proc");
 	say(&run.nemesis, 10, "killed 13");
 	accepted();
 }
 
-static void
-who_was_killed_may_leave_an_empty_history(void **state)
+SENTENCE(who_was_killed_may_leave_an_empty_history)
 {
-	(void)state;
 	raw("");
 	accepted();
 }
 
-static void
-who_was_killed_may_leave_a_loss_of_what_it_had_not_written_down(void **state)
+SENTENCE(who_was_killed_may_leave_a_loss_of_what_it_had_not_written_down)
 {
-	(void)state;
 	raw("5 process 13 c\n6 ask 1 a -1 plain\n7 lost a 256\n");
 	say(&run.nemesis, 10, "killed 13");
 	accepted();
 }
 
-static void
-a_pulse_may_come_behind_the_end(void **state)
+SENTENCE(a_pulse_may_come_behind_the_end)
 {
-	(void)state;
 	raw("5 process 13 c\n6 end\n70000000 still 60\n");
 	accepted();
 }
@@ -149,12 +121,10 @@ write_lines(void *arg)
 	return NULL;
 }
 
-static void
-lines_of_several_threads_stay_whole(void **state)
+SENTENCE(lines_of_several_threads_stay_whole)
 {
 	pthread_t threads[WRITERS];
 
-	(void)state;
 	for (int i = 0; i < WRITERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, write_lines, run.nemesis.history), 0);
 	for (int i = 0; i < WRITERS; i++)
@@ -163,8 +133,7 @@ lines_of_several_threads_stay_whole(void **state)
 	assert_int_equal(run.verdict.faults, WRITERS * LINES);
 }
 
-static void
-a_line_has_the_moment_at_which_it_was_noted(void **state)
+SENTENCE(a_line_has_the_moment_at_which_it_was_noted)
 {
 	struct history *h = history_open(run.folder, "raw");
 	char path[128];
@@ -172,7 +141,6 @@ a_line_has_the_moment_at_which_it_was_noted(void **state)
 	long long moment;
 	FILE *f;
 
-	(void)state;
 	history_note(h, "fault %s", "x");
 	history_close(h);
 	snprintf(path, sizeof(path), "%s/raw.history", run.folder);
@@ -193,61 +161,15 @@ open_again(void *arg)
 	return 0;
 }
 
-static void
-a_history_that_is_there_is_not_written_by_another(void **state)
+SENTENCE(a_history_that_is_there_is_not_written_by_another)
 {
 	pid_t child = child_run(open_again, NULL);
 
-	(void)state;
 	assert_true(WIFSIGNALED(child_end(child)));
 }
 
-/* ---- many ---- */
-
-/* Two processes take a lock in turns; and how long it took to judge that, in seconds of CPU time. */
-static double
-judge_turns(int turns)
+SENTENCE(no_more_than_the_first_violations_are_spelled_out)
 {
-	struct timespec from, to;
-	double seconds;
-
-	trial_start(NULL);
-	for (int i = 1; i <= turns; i++) {
-		struct party *p = i % 2 == 0 ? &run.one : &run.two;
-		int64_t at = i * MS;
-
-		history_note_at(p->history, at, "ask %d lock-%d 100 plain", i, i % 7);
-		history_note_at(p->history, at + 1, "got %d OK %d 6f9619ff8b86d011b42d00c04fc964ff:%d %" PRId64, i, i, i, at + 30000 * MS);
-		history_note_at(p->history, at + 2, "wrote %d lock-%d %d taken", i, i % 7, i);
-		history_note_at(p->history, at + 3, "give %d", i);
-		history_note_at(p->history, at + 4, "gave %d OK", i);
-	}
-	run.one.silent = run.two.silent = true;
-	history_note_at(run.one.history, turns * 2 * MS, "end");
-	history_note_at(run.two.history, turns * 2 * MS, "end");
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-	accepted();
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	assert_int_equal(run.verdict.holds, turns);
-	seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
-	trial_stop(NULL);
-	return seconds;
-}
-
-static void
-ten_times_as_many_holds_take_not_much_more_than_ten_times_as_long(void **state)
-{
-	double few = judge_turns(20000), many = judge_turns(200000);
-
-	(void)state;
-	print_message("%.3f s of CPU for 20,000 holds, %.3f s for 200,000\n", few, many);
-	assert_true(many < 40 * (few > 0.005 ? few : 0.005));   /* 100 times, if each were compared with each */
-}
-
-static void
-no_more_than_the_first_violations_are_spelled_out(void **state)
-{
-	(void)state;
 	for (int i = 1; i <= 50; i++)
 		say(&run.nemesis, i, "left leash:{%d}", i);
 	judge();
@@ -271,12 +193,10 @@ run_program(const char *folder)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void
-the_program_exits_with_0_1_or_2(void **state)
+SENTENCE(the_program_exits_with_0_1_or_2)
 {
 	char nowhere[128];
 
-	(void)state;
 	judge();
 	assert_int_equal(run_program(run.folder), 0);
 	say(&run.nemesis, 1000, "left leash:{a}");
@@ -285,44 +205,59 @@ the_program_exits_with_0_1_or_2(void **state)
 	assert_int_equal(run_program(nowhere), 2);
 }
 
-static void
-of_a_folder_that_cannot_be_read_there_is_no_verdict(void **state)
+SENTENCE(of_a_folder_that_cannot_be_read_there_is_no_verdict)
 {
 	struct verdict verdict;
 
-	(void)state;
 	assert_false(verdict_find(&verdict, "/nowhere"));
 	assert_int_equal(errno, ENOENT);
 	assert_int_equal(verdict_violations(&verdict), 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
+/* ---- many ---- */
 
-static const struct CMUnitTest fixed[] = {
-	TEST(who_was_killed_may_leave_a_torn_line),
-	TEST(who_was_killed_may_leave_a_torn_first_line),
-	TEST(who_was_killed_may_leave_an_empty_history),
-	TEST(who_was_killed_may_leave_a_loss_of_what_it_had_not_written_down),
-	TEST(a_pulse_may_come_behind_the_end),
-	TEST(lines_of_several_threads_stay_whole),
-	TEST(a_line_has_the_moment_at_which_it_was_noted),
-	TEST(a_history_that_is_there_is_not_written_by_another),
-	TEST(no_more_than_the_first_violations_are_spelled_out),
-	TEST(the_program_exits_with_0_1_or_2),
-	TEST(of_a_folder_that_cannot_be_read_there_is_no_verdict),
-	cmocka_unit_test(ten_times_as_many_holds_take_not_much_more_than_ten_times_as_long),
-};
-
-enum { FIXED = sizeof(fixed) / sizeof(fixed[0]), WRONGS = sizeof(wrongs) / sizeof(wrongs[0]) };
-
-int
-main(void)
+/* Two processes take a lock in turns; and how long it took to judge that, in seconds of CPU time. */
+static double
+judge_turns(int turns)
 {
-	struct CMUnitTest tests[FIXED + WRONGS];
+	struct timespec from, to;
+	double seconds;
 
-	memcpy(tests, fixed, sizeof(fixed));
-	for (size_t i = 0; i < WRONGS; i++)
-		tests[FIXED + i] = (struct CMUnitTest){ .name = wrongs[i].name, .test_func = the_wrong_line_is_rejected,
-			.initial_state = (void *)(uintptr_t)&wrongs[i] };
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	trial_start();
+	for (int i = 1; i <= turns; i++) {
+		struct party *p = i % 2 == 0 ? &run.one : &run.two;
+		int64_t at = i * MS;
+
+		history_note_at(p->history, at, "ask %d lock-%d 100 plain", i, i % 7);
+		history_note_at(p->history, at + 1, "got %d OK %d 6f9619ff8b86d011b42d00c04fc964ff:%d %" PRId64, i, i, i, at + 30000 * MS);
+		history_note_at(p->history, at + 2, "wrote %d lock-%d %d taken", i, i % 7, i);
+		history_note_at(p->history, at + 3, "give %d", i);
+		history_note_at(p->history, at + 4, "gave %d OK", i);
+	}
+	run.one.silent = run.two.silent = true;
+	history_note_at(run.one.history, turns * 2 * MS, "end");
+	history_note_at(run.two.history, turns * 2 * MS, "end");
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	accepted();
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	assert_int_equal(run.verdict.holds, turns);
+	seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+	trial_stop();
+	return seconds;
+}
+
+SENTENCE(ten_times_as_many_holds_take_not_much_more_than_ten_times_as_long, BETWEEN(NULL, NULL))
+{
+	double few = judge_turns(20000), many = judge_turns(200000);
+
+	print_message("%.3f s of CPU for 20,000 holds, %.3f s for 200,000\n", few, many);
+	assert_true(many < 40 * (few > 0.005 ? few : 0.005));   /* 100 times, if each were compared with each */
+}
+
+SENTENCES(the_wrong_line_is_rejected, wrongs)
+{
+	const struct wrong *wrong = given;
+
+	raw(wrong->text);
+	rejected(VERDICT_HISTORY, 1);
 }

@@ -1,17 +1,10 @@
 /* The fenced register and its twin: by one writer, by many at once, and by some who are killed or frozen in the middle. */
 #include "tests/judge/register.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { WRITERS = 4, WRITES = 50000 };
 
@@ -29,41 +22,35 @@ static struct {
 	struct shared *shared;
 } test;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	memset(&test, 0, sizeof(test));
 	test.folder = sweep_folder();
 	test.registers = fenced_create(test.folder, 3);
 	test.shared = child_share(sizeof(*test.shared));
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	(void)state;
-	fenced_close(test.registers);
-	child_unshare(test.shared, sizeof(*test.shared));
-	sweep_remove(test.folder);
-	return 0;
 }
 
 static void
-a_smaller_fence_is_refused(void **state)
+stop(void)
 {
-	(void)state;
+	fenced_close(test.registers);
+	child_unshare(test.shared, sizeof(*test.shared));
+	sweep_remove(test.folder);
+}
+
+FIXTURE(start, stop);
+
+SENTENCE(a_smaller_fence_is_refused)
+{
 	assert_true(fenced_write(test.registers, 0, 512));
 	assert_false(fenced_write(test.registers, 0, 511));
 	assert_int_equal(fenced_greatest(test.registers, 0), 512);
 	assert_int_equal(fenced_refused(test.registers), 1);
 }
 
-static void
-an_equal_fence_is_the_same_holder_again(void **state)
+SENTENCE(an_equal_fence_is_the_same_holder_again)
 {
-	(void)state;
 	assert_true(fenced_write(test.registers, 0, 512));
 	assert_true(fenced_write(test.registers, 0, 512));
 	assert_true(fenced_write(test.registers, 0, 513));
@@ -72,10 +59,8 @@ an_equal_fence_is_the_same_holder_again(void **state)
 	assert_int_equal(fenced_corrupted(test.registers), 0);
 }
 
-static void
-locks_have_registers_of_their_own(void **state)
+SENTENCE(locks_have_registers_of_their_own)
 {
-	(void)state;
 	assert_true(fenced_write(test.registers, 0, 512));
 	assert_true(fenced_write(test.registers, 2, 1));
 	assert_int_equal(fenced_greatest(test.registers, 0), 512);
@@ -83,24 +68,20 @@ locks_have_registers_of_their_own(void **state)
 	assert_int_equal(fenced_greatest(test.registers, 2), 1);
 }
 
-static void
-a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_a_larger(void **state)
+SENTENCE(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_a_larger)
 {
 	static const uint64_t fences[] = { 5, 7, 6, 6, 9, 3, 4, 10 };   /* 7 6, and 9 3: what is written over 3 does no harm any more */
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fences) / sizeof(fences[0]); i++)
 		fenced_write(test.registers, 1, fences[i]);
 	assert_int_equal(fenced_corrupted(test.registers), 2);
 	assert_int_equal(fenced_refused(test.registers), 4);
 }
 
-static void
-what_one_process_wrote_another_finds(void **state)
+SENTENCE(what_one_process_wrote_another_finds)
 {
 	struct fenced *other = fenced_open(test.folder);
 
-	(void)state;
 	assert_true(fenced_write(test.registers, 1, 512));
 	assert_false(fenced_write(other, 1, 511));
 	assert_int_equal(fenced_greatest(other, 1), 512);
@@ -130,12 +111,10 @@ write_many(void *arg)
 	return 0;
 }
 
-static void
-writers_at_once_never_get_a_smaller_fence_in(void **state)
+SENTENCE(writers_at_once_never_get_a_smaller_fence_in)
 {
 	pid_t children[WRITERS];
 
-	(void)state;
 	for (int i = 0; i < WRITERS; i++)
 		children[i] = child_run(write_many, test.shared);
 	for (int i = 0; i < WRITERS; i++)
@@ -164,12 +143,10 @@ write_on(void *arg)
 	return 0;
 }
 
-static void
-a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way(void **state)
+SENTENCE(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way)
 {
 	pid_t steady = child_run(write_on, test.shared);
 
-	(void)state;
 	for (uint32_t i = 0; i < 60; i++) {
 		pid_t victim = child_run(write_on, test.shared);
 		uint64_t then;
@@ -190,22 +167,4 @@ a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way(void **state)
 	child_wait(steady);
 	assert_int_equal(test.shared->harm, 0);
 	assert_true(fenced_write(test.registers, 0, test.shared->next + 1));
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_smaller_fence_is_refused),
-		TEST(an_equal_fence_is_the_same_holder_again),
-		TEST(locks_have_registers_of_their_own),
-		TEST(a_twin_without_a_fence_is_corrupted_once_for_each_smaller_fence_behind_a_larger),
-		TEST(what_one_process_wrote_another_finds),
-		TEST(writers_at_once_never_get_a_smaller_fence_in),
-		TEST(a_writer_that_is_killed_or_frozen_anywhere_is_in_nobodys_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

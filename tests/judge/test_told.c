@@ -1,47 +1,36 @@
 /* The rule that who loses a lease is told so, and in time: what breaks it, and who need not be told. */
 #include "tests/judge/trial.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+FIXTURE(trial_start, trial_stop);
 
-static void
-a_loss_that_is_never_told_is_rejected(void **state)
+SENTENCE(a_loss_that_is_never_told_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5100, 6000);
 	give(&run.one, 1, 7000, 7001, "UNKNOWN");
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-a_loss_that_only_the_release_tells_is_rejected(void **state)
+SENTENCE(a_loss_that_only_the_release_tells_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 7000, 7001, "LOST");
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-a_loss_that_only_a_look_tells_is_rejected(void **state)
+SENTENCE(a_loss_that_only_a_look_tells_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
 	give(&run.one, 1, 7000, 7001, "UNKNOWN");
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-an_event_long_after_a_look_found_the_loss_is_rejected(void **state)
+SENTENCE(an_event_long_after_a_look_found_the_loss_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
 	say(&run.one, 5001 + VERDICT_EVENT_GRACE_MS, "lost a 256");
@@ -49,10 +38,8 @@ an_event_long_after_a_look_found_the_loss_is_rejected(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-an_event_may_come_a_little_after_a_look_or_release_found_the_loss(void **state)
+SENTENCE(an_event_may_come_a_little_after_a_look_or_release_found_the_loss)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
 	say(&run.one, 5000 + VERDICT_EVENT_GRACE_MS, "lost a 256");
@@ -63,10 +50,8 @@ an_event_may_come_a_little_after_a_look_or_release_found_the_loss(void **state)
 	accepted();
 }
 
-static void
-who_is_killed_before_the_event_comes_need_not_be_told(void **state)
+SENTENCE(who_is_killed_before_the_event_comes_need_not_be_told)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
 	say(&run.one, 5000 + VERDICT_EVENT_GRACE_MS, "event JEOPARDY a 256");   /* its last line */
@@ -75,10 +60,8 @@ who_is_killed_before_the_event_comes_need_not_be_told(void **state)
 	accepted();
 }
 
-static void
-a_loss_that_is_told_after_the_next_holder_began_is_rejected(void **state)
+SENTENCE(a_loss_that_is_told_after_the_next_holder_began_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5100, 6000);
 	say(&run.one, 5100 + VERDICT_TOLD_GRACE_MS + 1, "lost a 256");
@@ -86,10 +69,8 @@ a_loss_that_is_told_after_the_next_holder_began_is_rejected(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-it_is_the_first_of_all_later_holders_that_counts(void **state)
+SENTENCE(it_is_the_first_of_all_later_holders_that_counts)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.two, 5001, "ask 1 a -1 plain");
 	keep(&run.two, 2, 768, 5100, 6000);
@@ -102,10 +83,8 @@ it_is_the_first_of_all_later_holders_that_counts(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-a_thread_that_has_to_be_woken_may_take_its_time_to_tell(void **state)
+SENTENCE(a_thread_that_has_to_be_woken_may_take_its_time_to_tell)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5100, 6000);
 	say(&run.one, 5100 + VERDICT_TOLD_GRACE_MS, "lost a 256");
@@ -116,20 +95,16 @@ a_thread_that_has_to_be_woken_may_take_its_time_to_tell(void **state)
 	assert_int_equal(run.verdict.latest_told_ns, (100 + VERDICT_TOLD_GRACE_MS) * MS);
 }
 
-static void
-a_hold_that_is_never_given_nor_told_is_rejected(void **state)
+SENTENCE(a_hold_that_is_never_given_nor_told_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5900, "look 1 %" PRId64, 5001 * MS);
 	keep(&run.two, 1, 512, 5100, 6000);
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-who_stood_still_is_told_when_it_runs_again(void **state)
+SENTENCE(who_stood_still_is_told_when_it_runs_again)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5100, 6000);
 	say(&run.one, 7000, "still 2500");
@@ -138,10 +113,8 @@ who_stood_still_is_told_when_it_runs_again(void **state)
 	accepted();
 }
 
-static void
-who_was_frozen_is_told_when_it_is_thawed(void **state)
+SENTENCE(who_was_frozen_is_told_when_it_is_thawed)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "frozen 11");
 	keep(&run.two, 1, 512, 5100, 6000);
@@ -151,10 +124,8 @@ who_was_frozen_is_told_when_it_is_thawed(void **state)
 	accepted();
 }
 
-static void
-who_was_thawed_long_ago_is_excused_no_more(void **state)
+SENTENCE(who_was_thawed_long_ago_is_excused_no_more)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "frozen 11");
 	keep(&run.two, 1, 512, 5100, 6000);
@@ -164,10 +135,8 @@ who_was_thawed_long_ago_is_excused_no_more(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-who_is_frozen_for_good_need_not_be_told_but_has_not_ended(void **state)
+SENTENCE(who_is_frozen_for_good_need_not_be_told_but_has_not_ended)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "frozen 11");
 	run.one.silent = true;
@@ -175,10 +144,8 @@ who_is_frozen_for_good_need_not_be_told_but_has_not_ended(void **state)
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-the_stillness_of_another_process_excuses_nobody(void **state)
+SENTENCE(the_stillness_of_another_process_excuses_nobody)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5100, 6000);
 	say(&run.two, 7000, "still 2500");
@@ -187,10 +154,8 @@ the_stillness_of_another_process_excuses_nobody(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-who_was_killed_in_time_need_not_be_told(void **state)
+SENTENCE(who_was_killed_in_time_need_not_be_told)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5100, "ask 2 b 0 plain");   /* its last line */
 	keep(&run.two, 1, 512, 5100, 6000);
@@ -199,10 +164,8 @@ who_was_killed_in_time_need_not_be_told(void **state)
 	accepted();
 }
 
-static void
-who_lived_on_and_was_killed_later_had_to_be_told(void **state)
+SENTENCE(who_lived_on_and_was_killed_later_had_to_be_told)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5100, 6000);
 	say(&run.one, 6500, "ask 2 b 0 plain");
@@ -211,10 +174,8 @@ who_lived_on_and_was_killed_later_had_to_be_told(void **state)
 	rejected(VERDICT_TOLD, 1);
 }
 
-static void
-what_is_renewed_without_a_look_is_not_lost(void **state)
+SENTENCE(what_is_renewed_without_a_look_is_not_lost)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 50000, 50001, "OK");
 	keep(&run.two, 1, 512, 50002, 51000);
@@ -222,44 +183,12 @@ what_is_renewed_without_a_look_is_not_lost(void **state)
 	assert_int_equal(run.verdict.losses, 0);
 }
 
-static void
-what_is_lost_is_not_held_again(void **state)
+SENTENCE(what_is_lost_is_not_held_again)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
 	say(&run.one, 5001, "look 1 %" PRId64, 4000 * MS);
 	say(&run.one, 5002, "lost a 256");
 	give(&run.one, 1, 7000, 7001, "LOST");
 	rejected(VERDICT_TOLD, 1);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_loss_that_is_never_told_is_rejected),
-		TEST(a_loss_that_only_the_release_tells_is_rejected),
-		TEST(a_loss_that_only_a_look_tells_is_rejected),
-		TEST(an_event_long_after_a_look_found_the_loss_is_rejected),
-		TEST(an_event_may_come_a_little_after_a_look_or_release_found_the_loss),
-		TEST(who_is_killed_before_the_event_comes_need_not_be_told),
-		TEST(a_loss_that_is_told_after_the_next_holder_began_is_rejected),
-		TEST(it_is_the_first_of_all_later_holders_that_counts),
-		TEST(a_thread_that_has_to_be_woken_may_take_its_time_to_tell),
-		TEST(a_hold_that_is_never_given_nor_told_is_rejected),
-		TEST(who_stood_still_is_told_when_it_runs_again),
-		TEST(who_was_frozen_is_told_when_it_is_thawed),
-		TEST(who_was_thawed_long_ago_is_excused_no_more),
-		TEST(who_is_frozen_for_good_need_not_be_told_but_has_not_ended),
-		TEST(the_stillness_of_another_process_excuses_nobody),
-		TEST(who_was_killed_in_time_need_not_be_told),
-		TEST(who_lived_on_and_was_killed_later_had_to_be_told),
-		TEST(what_is_renewed_without_a_look_is_not_lost),
-		TEST(what_is_lost_is_not_held_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

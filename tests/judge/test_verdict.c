@@ -1,22 +1,15 @@
 /* The rules of the judge: it accepts a run that could be, and for each rule rejects one that breaks it, by that rule only. */
 #include "tests/judge/trial.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+FIXTURE(trial_start, trial_stop);
 
 /* ---- a run that could be ---- */
 
-static void
-turns_one_after_the_other_are_accepted(void **state)
+SENTENCE(turns_one_after_the_other_are_accepted)
 {
-	(void)state;
 	say(&run.nemesis, 5, "seed 18446744073709551615");
 	say(&run.nemesis, 6, "fault pause 100 ms");
 	keep(&run.one, 1, 256, 1000, 2000);
@@ -34,11 +27,9 @@ turns_one_after_the_other_are_accepted(void **state)
 	accepted();
 }
 
-static void
-what_was_seen_is_counted(void **state)
+SENTENCE(what_was_seen_is_counted)
 {
-	(void)state;
-	turns_one_after_the_other_are_accepted(state);
+	turns_one_after_the_other_are_accepted();
 	assert_int_equal(run.verdict.files, 3);
 	assert_int_equal(run.verdict.processes, 2);
 	assert_int_equal(run.verdict.records, 27);
@@ -55,30 +46,24 @@ what_was_seen_is_counted(void **state)
 
 /* ---- exclusion ---- */
 
-static void
-two_holds_valid_at_once_break_exclusion(void **state)
+SENTENCE(two_holds_valid_at_once_break_exclusion)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 2500);
 	keep(&run.two, 1, 512, 1999, 3000);
 	give(&run.one, 1, 2000, 2001, "UNKNOWN");
 	rejected(VERDICT_EXCLUSION, 1);
 }
 
-static void
-a_hold_is_valid_until_its_release_begins_and_not_until_it_is_answered(void **state)
+SENTENCE(a_hold_is_valid_until_its_release_begins_and_not_until_it_is_answered)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	give(&run.one, 1, 2000, 2600, "OK");
 	keep(&run.two, 1, 512, 2001, 3000);
 	accepted();
 }
 
-static void
-a_killed_holder_is_valid_until_its_lease_ends(void **state)
+SENTENCE(a_killed_holder_is_valid_until_its_lease_ends)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "killed 11");
 	run.one.silent = true;
@@ -86,10 +71,8 @@ a_killed_holder_is_valid_until_its_lease_ends(void **state)
 	rejected(VERDICT_EXCLUSION, 1);
 }
 
-static void
-whoever_comes_after_the_lease_of_a_killed_holder_is_right(void **state)
+SENTENCE(whoever_comes_after_the_lease_of_a_killed_holder_is_right)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "killed 11");
 	run.one.silent = true;
@@ -98,10 +81,8 @@ whoever_comes_after_the_lease_of_a_killed_holder_is_right(void **state)
 	assert_int_equal(run.verdict.killed, 1);
 }
 
-static void
-a_frozen_holder_is_valid_until_its_lease_ends(void **state)
+SENTENCE(a_frozen_holder_is_valid_until_its_lease_ends)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.nemesis, 1500, "frozen 11");
 	keep(&run.two, 1, 512, 4999, 6000);
@@ -111,10 +92,8 @@ a_frozen_holder_is_valid_until_its_lease_ends(void **state)
 	rejected(VERDICT_EXCLUSION, 1);
 }
 
-static void
-the_greatest_valid_until_that_was_noted_counts(void **state)
+SENTENCE(the_greatest_valid_until_that_was_noted_counts)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 2000, "look 1 %" PRId64, 7000 * MS);
 	say(&run.one, 2001, "look 1 %" PRId64, 6000 * MS);
@@ -124,10 +103,8 @@ the_greatest_valid_until_that_was_noted_counts(void **state)
 	rejected(VERDICT_EXCLUSION, 1);
 }
 
-static void
-a_long_hold_clashes_with_all_that_begin_in_it(void **state)
+SENTENCE(a_long_hold_clashes_with_all_that_begin_in_it)
 {
-	(void)state;
 	keep(&run.one, 1, 256, 1000, 9000);
 	take(&run.two, 1, 512, 2000, 3500);
 	give(&run.two, 1, 3000, 3001, "UNKNOWN");
@@ -138,10 +115,8 @@ a_long_hold_clashes_with_all_that_begin_in_it(void **state)
 	assert_int_equal(run.verdict.violations[VERDICT_RELEASES], 1);   /* nor was it one's to give */
 }
 
-static void
-a_hold_that_came_after_its_valid_until_was_never_valid(void **state)
+SENTENCE(a_hold_that_came_after_its_valid_until_was_never_valid)
 {
-	(void)state;
 	say(&run.one, 1000, "ask 1 a -1 plain");
 	keep(&run.two, 1, 512, 2000, 4000);
 	say(&run.one, 3000, "got 1 OK 256 t:256 %" PRId64, 1900 * MS);
@@ -151,10 +126,8 @@ a_hold_that_came_after_its_valid_until_was_never_valid(void **state)
 	accepted();
 }
 
-static void
-locks_have_nothing_to_do_with_each_other(void **state)
+SENTENCE(locks_have_nothing_to_do_with_each_other)
 {
-	(void)state;
 	keep(&run.one, 1, 512, 1000, 3000);
 	say(&run.two, 1500, "ask 1 b -1 plain");
 	say(&run.two, 1501, "got 1 OK 256 u:1 %" PRId64, 9000 * MS);
@@ -163,10 +136,8 @@ locks_have_nothing_to_do_with_each_other(void **state)
 	assert_int_equal(run.verdict.locks, 2);
 }
 
-static void
-what_a_process_that_ended_did_not_give_was_valid_to_its_last_line(void **state)
+SENTENCE(what_a_process_that_ended_did_not_give_was_valid_to_its_last_line)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.one, 2000, "look 1 %" PRId64, 9000 * MS);
 	say(&run.one, 2100, "end");
@@ -175,10 +146,8 @@ what_a_process_that_ended_did_not_give_was_valid_to_its_last_line(void **state)
 	accepted();
 }
 
-static void
-what_an_ended_process_held_at_its_last_line_was_its_own(void **state)
+SENTENCE(what_an_ended_process_held_at_its_last_line_was_its_own)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 9000);
 	say(&run.one, 2000, "look 1 %" PRId64, 9000 * MS);
 	say(&run.one, 2100, "end");
@@ -187,10 +156,8 @@ what_an_ended_process_held_at_its_last_line_was_its_own(void **state)
 	rejected(VERDICT_EXCLUSION, 1);
 }
 
-static void
-an_abandoned_hold_was_valid_to_its_last_line(void **state)
+SENTENCE(an_abandoned_hold_was_valid_to_its_last_line)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 90000);
 	say(&run.one, 2100, "event ABANDONED a 256");
 	keep(&run.two, 1, 512, 2050, 6000);
@@ -201,10 +168,8 @@ an_abandoned_hold_was_valid_to_its_last_line(void **state)
 
 /* ---- promise ---- */
 
-static void
-a_loss_before_the_lease_ends_breaks_the_promise(void **state)
+SENTENCE(a_loss_before_the_lease_ends_breaks_the_promise)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 4998, "lost a 256");
 	keep(&run.two, 1, 512, 4999, 6000);   /* which is not two at once: nobody relied on the first any more */
@@ -212,20 +177,16 @@ a_loss_before_the_lease_ends_breaks_the_promise(void **state)
 	rejected(VERDICT_PROMISE, 1);
 }
 
-static void
-a_look_that_says_no_before_the_lease_ends_breaks_the_promise(void **state)
+SENTENCE(a_look_that_says_no_before_the_lease_ends_breaks_the_promise)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 3000, "look 1 0");
 	give(&run.one, 1, 3001, 3002, "LOST");   /* which is what it had been told */
 	rejected(VERDICT_PROMISE, 1);
 }
 
-static void
-a_millisecond_of_rounding_breaks_no_promise(void **state)
+SENTENCE(a_millisecond_of_rounding_breaks_no_promise)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 4999, "lost a 256");
 	give(&run.one, 1, 6000, 6001, "LOST");
@@ -236,10 +197,8 @@ a_millisecond_of_rounding_breaks_no_promise(void **state)
 
 /* ---- fences ---- */
 
-static void
-a_later_holder_with_a_smaller_fence_is_rejected(void **state)
+SENTENCE(a_later_holder_with_a_smaller_fence_is_rejected)
 {
-	(void)state;
 	say(&run.two, 900, "ask 1 a -1 plain");   /* it waited: by the asks alone it could have been first */
 	keep(&run.one, 1, 512, 1000, 2000);
 	say(&run.two, 3000, "got 1 OK 256 t:256 %" PRId64, 9000 * MS);
@@ -247,10 +206,8 @@ a_later_holder_with_a_smaller_fence_is_rejected(void **state)
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-one_fence_too_large_is_one_violation(void **state)
+SENTENCE(one_fence_too_large_is_one_violation)
 {
-	(void)state;
 	for (int i = 1; i < 9; i++) {
 		say(&run.two, 900, "ask %d a -1 plain", i);
 		say(&run.two, i * 1000, "got %d OK %d t:%d %" PRId64, i, i == 2 ? 999 : i, i, (i * 1000 + 800) * MS);
@@ -259,10 +216,8 @@ one_fence_too_large_is_one_violation(void **state)
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_fence_that_was_never_valid_must_grow_too(void **state)
+SENTENCE(a_fence_that_was_never_valid_must_grow_too)
 {
-	(void)state;
 	keep(&run.one, 1, 512, 1000, 2000);
 	say(&run.two, 3000, "ask 1 a -1 plain");
 	say(&run.two, 5000, "got 1 OK 256 t:256 %" PRId64, 4000 * MS);
@@ -271,10 +226,8 @@ a_fence_that_was_never_valid_must_grow_too(void **state)
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_fence_that_is_over_before_a_valid_one_is_smaller(void **state)
+SENTENCE(a_fence_that_is_over_before_a_valid_one_is_smaller)
 {
-	(void)state;
 	say(&run.one, 900, "ask 1 a -1 plain");
 	say(&run.two, 900, "ask 1 a -1 plain");
 	say(&run.two, 3000, "got 1 OK 512 t:512 %" PRId64, 2000 * MS);
@@ -285,10 +238,8 @@ a_fence_that_is_over_before_a_valid_one_is_smaller(void **state)
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_small_fence_that_was_never_valid_hides_no_larger_one(void **state)
+SENTENCE(a_small_fence_that_was_never_valid_hides_no_larger_one)
 {
-	(void)state;
 	for (int i = 1; i < 3; i++)
 		say(&run.two, 900, "ask %d a -1 plain", i);
 	keep(&run.one, 1, 512, 1000, 2000);
@@ -301,28 +252,22 @@ a_small_fence_that_was_never_valid_hides_no_larger_one(void **state)
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_smaller_fence_is_one_violation_however_it_is_seen(void **state)
+SENTENCE(a_smaller_fence_is_one_violation_however_it_is_seen)
 {
-	(void)state;
 	keep(&run.one, 1, 512, 1000, 2000);
 	keep(&run.two, 1, 256, 3000, 4000);
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_fence_is_had_only_once(void **state)
+SENTENCE(a_fence_is_had_only_once)
 {
-	(void)state;
 	keep(&run.one, 1, 512, 1000, 2000);
 	keep(&run.two, 1, 512, 3000, 4000);
 	rejected(VERDICT_FENCES, 1);
 }
 
-static void
-a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence(void **state)
+SENTENCE(a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence)
 {
-	(void)state;
 	for (int i = 1; i < 3; i++) {
 		say(&run.one, i * 1000, "ask %d a -1 plain", i);
 		say(&run.one, i * 1000 + 500, "lost a %d", i);
@@ -335,20 +280,16 @@ a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence(void **state)
 
 /* ---- releases ---- */
 
-static void
-a_release_is_not_ok_after_the_loss_was_told(void **state)
+SENTENCE(a_release_is_not_ok_after_the_loss_was_told)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "lost a 256");
 	give(&run.one, 1, 5001, 5002, "OK");
 	rejected(VERDICT_RELEASES, 1);
 }
 
-static void
-a_release_is_not_ok_after_a_look_said_no(void **state)
+SENTENCE(a_release_is_not_ok_after_a_look_said_no)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "look 1 0");
 	say(&run.one, 5000, "lost a 256");
@@ -356,10 +297,8 @@ a_release_is_not_ok_after_a_look_said_no(void **state)
 	rejected(VERDICT_RELEASES, 1);
 }
 
-static void
-a_release_is_not_ok_once_another_holds_the_lock(void **state)
+SENTENCE(a_release_is_not_ok_once_another_holds_the_lock)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	keep(&run.two, 1, 512, 5001, 6000);
 	give(&run.one, 1, 5002, 5003, "OK");
@@ -367,29 +306,23 @@ a_release_is_not_ok_once_another_holds_the_lock(void **state)
 	rejected(VERDICT_RELEASES, 1);
 }
 
-static void
-a_release_does_not_answer_lost_while_the_hold_is_valid(void **state)
+SENTENCE(a_release_does_not_answer_lost_while_the_hold_is_valid)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "LOST");
 	rejected(VERDICT_RELEASES, 1);
 }
 
-static void
-a_release_does_not_answer_not_held_while_the_hold_is_valid(void **state)
+SENTENCE(a_release_does_not_answer_not_held_while_the_hold_is_valid)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "NOT_HELD");
 	say(&run.one, 2002, "lost a 256");   /* the event comes behind the answer: it excuses nothing */
 	rejected(VERDICT_RELEASES, 1);
 }
 
-static void
-a_look_during_the_release_says_nothing(void **state)
+SENTENCE(a_look_during_the_release_says_nothing)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 5000, "give 1");
 	say(&run.one, 5001, "lost a 256");
@@ -398,12 +331,10 @@ a_look_during_the_release_says_nothing(void **state)
 	accepted();
 }
 
-static void
-a_release_that_cannot_say_contradicts_nothing(void **state)
+SENTENCE(a_release_that_cannot_say_contradicts_nothing)
 {
 	static const char *const answers[] = { "UNKNOWN", "UNAVAILABLE", "DENIED", "PROTOCOL", "CLOSED", "NO_MEMORY" };
 
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		take(&run.one, i, 256 + i, 1000 + i * 1000, 1500 + i * 1000);
 		if (i % 2 == 0)
@@ -415,36 +346,28 @@ a_release_that_cannot_say_contradicts_nothing(void **state)
 
 /* ---- waits ---- */
 
-static void
-an_acquire_that_does_not_return_is_rejected(void **state)
+SENTENCE(an_acquire_that_does_not_return_is_rejected)
 {
-	(void)state;
 	say(&run.one, 1000, "ask 1 a 500 plain");
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-a_release_that_does_not_return_is_rejected(void **state)
+SENTENCE(a_release_that_does_not_return_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 2000, "give 1");
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-a_process_that_neither_ends_nor_is_killed_is_rejected(void **state)
+SENTENCE(a_process_that_neither_ends_nor_is_killed_is_rejected)
 {
-	(void)state;
 	keep(&run.one, 1, 256, 1000, 2000);
 	run.one.silent = true;
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-who_is_killed_leaves_open_what_it_did(void **state)
+SENTENCE(who_is_killed_leaves_open_what_it_did)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 2000, "ask 2 b 10 plain");
 	say(&run.one, 2001, "give 1");
@@ -453,10 +376,8 @@ who_is_killed_leaves_open_what_it_did(void **state)
 	accepted();
 }
 
-static void
-who_is_killed_after_its_end_has_completed_everything(void **state)
+SENTENCE(who_is_killed_after_its_end_has_completed_everything)
 {
-	(void)state;
 	say(&run.one, 2000, "ask 1 b 10 plain");
 	say(&run.one, 2001, "end");
 	say(&run.nemesis, 2500, "killed 11");
@@ -464,20 +385,16 @@ who_is_killed_after_its_end_has_completed_everything(void **state)
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-the_killing_of_another_process_of_that_number_excuses_nothing(void **state)
+SENTENCE(the_killing_of_another_process_of_that_number_excuses_nothing)
 {
-	(void)state;
 	history_note_at(run.nemesis.history, 0, "killed 11");   /* before this one began */
 	say(&run.nemesis, 2500, "killed 13");
 	run.one.silent = true;
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still(void **state)
+SENTENCE(how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still)
 {
-	(void)state;
 	say(&run.one, 1000, "ask 1 a 100 plain");
 	say(&run.one, 1120, "got 1 TIMEOUT 0 - 0");
 	say(&run.one, 2000, "ask 2 a 100 plain");
@@ -497,10 +414,8 @@ how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still(voi
 	assert_int_equal(run.verdict.longest_wait_ns, 1000 * MS);
 }
 
-static void
-a_timeout_does_not_come_before_the_wait_is_over(void **state)
+SENTENCE(a_timeout_does_not_come_before_the_wait_is_over)
 {
-	(void)state;
 	say(&run.one, 1000, "ask 1 a 100 plain");
 	say(&run.one, 1098, "got 1 TIMEOUT 0 - 0");
 	say(&run.one, 2000, "ask 2 a 100 plain");
@@ -508,21 +423,17 @@ a_timeout_does_not_come_before_the_wait_is_over(void **state)
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-a_wait_without_an_end_has_no_timeout(void **state)
+SENTENCE(a_wait_without_an_end_has_no_timeout)
 {
-	(void)state;
 	say(&run.one, 1000, "ask 1 a -1 plain");
 	say(&run.one, 90000, "got 1 TIMEOUT 0 - 0");
 	rejected(VERDICT_WAITS, 1);
 }
 
-static void
-no_answer_comes_long_after_the_end_of_the_wait(void **state)
+SENTENCE(no_answer_comes_long_after_the_end_of_the_wait)
 {
 	static const char *const answers[] = { "TIMEOUT", "UNAVAILABLE", "CANCELED", "DENIED" };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		say(&run.one, 1000, "ask %d a 100 plain", i);
 		say(&run.one, 1101 + VERDICT_WAIT_GRACE_MS, "got %d %s 0 - 0", i, answers[i]);
@@ -534,20 +445,16 @@ no_answer_comes_long_after_the_end_of_the_wait(void **state)
 
 /* ---- renewals ---- */
 
-static void
-a_renewal_long_after_the_release_is_rejected(void **state)
+SENTENCE(a_renewal_long_after_the_release_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "OK");
 	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
 	rejected(VERDICT_RENEWALS, 1);
 }
 
-static void
-a_renewal_may_be_stuck_for_a_while(void **state)
+SENTENCE(a_renewal_may_be_stuck_for_a_while)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "OK");
 	say(&run.nemesis, 2001 + VERDICT_RENEW_GRACE_MS, "renew t:256");
@@ -557,20 +464,16 @@ a_renewal_may_be_stuck_for_a_while(void **state)
 	assert_int_equal(run.verdict.strangers, 1);
 }
 
-static void
-a_late_renewal_long_after_the_release_is_rejected(void **state)
+SENTENCE(a_late_renewal_long_after_the_release_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "OK");
 	say(&run.nemesis, 2002 + VERDICT_LATE_GRACE_MS, "renew t:256 late");
 	rejected(VERDICT_RENEWALS, 1);
 }
 
-static void
-who_was_killed_may_have_handed_its_token_on_without_a_word(void **state)
+SENTENCE(who_was_killed_may_have_handed_its_token_on_without_a_word)
 {
-	(void)state;
 	keep(&run.one, 1, 256, 1000, 2000);
 	say(&run.one, 2001, "ask 2 a -1 plain");
 	say(&run.nemesis, 2002 + VERDICT_RENEW_GRACE_MS, "renew t:256");
@@ -579,10 +482,8 @@ who_was_killed_may_have_handed_its_token_on_without_a_word(void **state)
 	accepted();
 }
 
-static void
-a_release_ends_the_renewals_whatever_it_answers(void **state)
+SENTENCE(a_release_ends_the_renewals_whatever_it_answers)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	give(&run.one, 1, 2000, 2001, "UNKNOWN");
 	say(&run.nemesis, 2001 + VERDICT_LATE_GRACE_MS, "renew t:256");
@@ -590,10 +491,8 @@ a_release_ends_the_renewals_whatever_it_answers(void **state)
 	rejected(VERDICT_RENEWALS, 1);
 }
 
-static void
-a_token_that_was_handed_on_is_renewed_for_the_next(void **state)
+SENTENCE(a_token_that_was_handed_on_is_renewed_for_the_next)
 {
-	(void)state;
 	keep(&run.one, 1, 256, 1000, 2000);
 	say(&run.one, 1500, "ask 2 a -1 plain");
 	say(&run.one, 2001, "got 2 OK 257 t:256 %" PRId64, 90000 * MS);
@@ -602,10 +501,8 @@ a_token_that_was_handed_on_is_renewed_for_the_next(void **state)
 	accepted();
 }
 
-static void
-a_token_that_was_handed_on_is_not_renewed_after_the_last(void **state)
+SENTENCE(a_token_that_was_handed_on_is_not_renewed_after_the_last)
 {
-	(void)state;
 	keep(&run.one, 1, 256, 1000, 2000);
 	say(&run.one, 1500, "ask 2 a -1 plain");
 	say(&run.one, 2001, "got 2 OK 257 t:256 %" PRId64, 90000 * MS);
@@ -616,18 +513,14 @@ a_token_that_was_handed_on_is_not_renewed_after_the_last(void **state)
 
 /* ---- keys ---- */
 
-static void
-a_key_without_an_end_is_rejected(void **state)
+SENTENCE(a_key_without_an_end_is_rejected)
 {
-	(void)state;
 	say(&run.nemesis, 1000, "endless leash:{a}");
 	rejected(VERDICT_KEYS, 1);
 }
 
-static void
-a_key_that_is_left_over_is_rejected(void **state)
+SENTENCE(a_key_that_is_left_over_is_rejected)
 {
-	(void)state;
 	say(&run.nemesis, 1000, "left leash:{a}:queue");
 	rejected(VERDICT_KEYS, 1);
 }
@@ -650,36 +543,28 @@ write_late(int looks, int writes, const char *said)
 	give(&run.one, 1, 8002, 8003, "LOST");
 }
 
-static void
-a_register_that_takes_a_smaller_fence_is_rejected(void **state)
+SENTENCE(a_register_that_takes_a_smaller_fence_is_rejected)
 {
-	(void)state;
 	write_late(6003, 7000, "taken");
 	rejected(VERDICT_REGISTER, 1);
 }
 
-static void
-a_write_may_be_done_long_before_it_is_written_down(void **state)
+SENTENCE(a_write_may_be_done_long_before_it_is_written_down)
 {
-	(void)state;
 	write_late(5999, 7000, "taken");
 	accepted();
 }
 
-static void
-a_write_that_was_refused_is_counted(void **state)
+SENTENCE(a_write_that_was_refused_is_counted)
 {
-	(void)state;
 	write_late(6003, 7000, "refused");
 	accepted();
 	assert_int_equal(run.verdict.taken, 3);
 	assert_int_equal(run.verdict.refused, 1);
 }
 
-static void
-a_register_that_refuses_who_is_valid_is_rejected(void **state)
+SENTENCE(a_register_that_refuses_who_is_valid_is_rejected)
 {
-	(void)state;
 	take(&run.one, 1, 256, 1000, 5000);
 	say(&run.one, 4999, "wrote 1 a 256 refused");   /* by whomever: who was killed may not have written it down */
 	say(&run.one, 5000, "lost a 256");
@@ -688,10 +573,8 @@ a_register_that_refuses_who_is_valid_is_rejected(void **state)
 	rejected(VERDICT_REGISTER, 1);
 }
 
-static void
-the_loss_of_what_has_no_fence_is_told_at_any_moment(void **state)
+SENTENCE(the_loss_of_what_has_no_fence_is_told_at_any_moment)
 {
-	(void)state;
 	for (int i = 1; i <= 4; i++) {
 		int t = i * 1000;
 
@@ -709,71 +592,4 @@ the_loss_of_what_has_no_fence_is_told_at_any_moment(void **state)
 			say(&run.one, t + 507, "lost a %d", 256 * i);
 	}
 	accepted();
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, trial_start, trial_stop)
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(turns_one_after_the_other_are_accepted),
-		TEST(what_was_seen_is_counted),
-		TEST(two_holds_valid_at_once_break_exclusion),
-		TEST(a_hold_is_valid_until_its_release_begins_and_not_until_it_is_answered),
-		TEST(a_killed_holder_is_valid_until_its_lease_ends),
-		TEST(whoever_comes_after_the_lease_of_a_killed_holder_is_right),
-		TEST(a_frozen_holder_is_valid_until_its_lease_ends),
-		TEST(the_greatest_valid_until_that_was_noted_counts),
-		TEST(a_long_hold_clashes_with_all_that_begin_in_it),
-		TEST(a_hold_that_came_after_its_valid_until_was_never_valid),
-		TEST(locks_have_nothing_to_do_with_each_other),
-		TEST(what_a_process_that_ended_did_not_give_was_valid_to_its_last_line),
-		TEST(what_an_ended_process_held_at_its_last_line_was_its_own),
-		TEST(an_abandoned_hold_was_valid_to_its_last_line),
-		TEST(a_loss_before_the_lease_ends_breaks_the_promise),
-		TEST(a_look_that_says_no_before_the_lease_ends_breaks_the_promise),
-		TEST(a_millisecond_of_rounding_breaks_no_promise),
-		TEST(a_later_holder_with_a_smaller_fence_is_rejected),
-		TEST(one_fence_too_large_is_one_violation),
-		TEST(a_fence_that_was_never_valid_must_grow_too),
-		TEST(a_fence_that_is_over_before_a_valid_one_is_smaller),
-		TEST(a_small_fence_that_was_never_valid_hides_no_larger_one),
-		TEST(a_smaller_fence_is_one_violation_however_it_is_seen),
-		TEST(a_fence_is_had_only_once),
-		TEST(a_hold_that_was_lost_before_it_could_be_looked_at_has_no_fence),
-		TEST(a_release_is_not_ok_after_the_loss_was_told),
-		TEST(a_release_is_not_ok_after_a_look_said_no),
-		TEST(a_release_is_not_ok_once_another_holds_the_lock),
-		TEST(a_release_does_not_answer_lost_while_the_hold_is_valid),
-		TEST(a_release_does_not_answer_not_held_while_the_hold_is_valid),
-		TEST(a_look_during_the_release_says_nothing),
-		TEST(a_release_that_cannot_say_contradicts_nothing),
-		TEST(an_acquire_that_does_not_return_is_rejected),
-		TEST(a_release_that_does_not_return_is_rejected),
-		TEST(a_process_that_neither_ends_nor_is_killed_is_rejected),
-		TEST(who_is_killed_leaves_open_what_it_did),
-		TEST(who_is_killed_after_its_end_has_completed_everything),
-		TEST(the_killing_of_another_process_of_that_number_excuses_nothing),
-		TEST(how_late_waits_end_is_measured_without_the_time_that_the_process_stood_still),
-		TEST(a_timeout_does_not_come_before_the_wait_is_over),
-		TEST(a_wait_without_an_end_has_no_timeout),
-		TEST(no_answer_comes_long_after_the_end_of_the_wait),
-		TEST(a_renewal_long_after_the_release_is_rejected),
-		TEST(a_renewal_may_be_stuck_for_a_while),
-		TEST(a_late_renewal_long_after_the_release_is_rejected),
-		TEST(who_was_killed_may_have_handed_its_token_on_without_a_word),
-		TEST(a_release_ends_the_renewals_whatever_it_answers),
-		TEST(a_token_that_was_handed_on_is_renewed_for_the_next),
-		TEST(a_token_that_was_handed_on_is_not_renewed_after_the_last),
-		TEST(a_key_without_an_end_is_rejected),
-		TEST(a_key_that_is_left_over_is_rejected),
-		TEST(a_register_that_takes_a_smaller_fence_is_rejected),
-		TEST(a_write_may_be_done_long_before_it_is_written_down),
-		TEST(a_write_that_was_refused_is_counted),
-		TEST(a_register_that_refuses_who_is_valid_is_rejected),
-		TEST(the_loss_of_what_has_no_fence_is_told_at_any_moment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,11 @@
 #include "tests/judge/trial.h"
 
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 struct trial run;
 
@@ -26,28 +20,24 @@ party(const char *name, int pid)
 	return p;
 }
 
-int
-trial_start(void **state)
+void
+trial_start(void)
 {
-	(void)state;
 	memset(&run, 0, sizeof(run));
 	run.folder = sweep_folder();
 	run.one = party("one", 11);
 	run.two = party("two", 12);
 	run.nemesis = party("nemesis", 0);
-	return 0;
 }
 
-int
-trial_stop(void **state)
+void
+trial_stop(void)
 {
-	(void)state;
 	history_close(run.one.history);
 	history_close(run.two.history);
 	history_close(run.nemesis.history);
 	verdict_clear(&run.verdict);
 	sweep_remove(run.folder);
-	return 0;
 }
 
 void

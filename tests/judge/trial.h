@@ -27,8 +27,8 @@ struct trial {
 
 extern struct trial run;
 
-int trial_start(void **state);
-int trial_stop(void **state);
+void trial_start(void);
+void trial_stop(void);
 
 #define say(party, ms, ...) history_note_at((party)->history, (ms) * MS, __VA_ARGS__)
 

@@ -1,45 +1,35 @@
 /* What the library makes of a kind that it does not know: its messages, its questions, and its handles. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/kinds/plain.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
-
-#include <string.h>
+#include "tests/support/test.h"
 
 static leash_client *client;
 static leash_lock *lock;
 static leash_error err;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	client = leashed_open(uri, NULL);
 	assert_status(LEASH_OK, plain_lock_new(&lock, client, "gate", LEASH_LOCK_OPTIONS(), &err));
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	leash_close(client);
-	leash_lock_free(lock);
-	return 0;
 }
 
 static void
-its_keys_are_its_own(void **state)
+tear_down(void)
+{
+	leash_close(client);
+	leash_lock_free(lock);
+}
+
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);
+
+SENTENCE(its_keys_are_its_own)
 {
 	char token[LEASH_TOKEN_MAX];
 	const char *text;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_token(lock, token, sizeof token);
 	text = server_text(server, "GET leash:{gate}");
@@ -49,23 +39,19 @@ its_keys_are_its_own(void **state)
 	assert_int_equal(server_integer(server, "EXISTS leash:{gate}"), 0);
 }
 
-static void
-a_second_acquire_is_refused_in_the_name_of_the_kind(void **state)
+SENTENCE(a_second_acquire_is_refused_in_the_name_of_the_kind)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_INVALID, leash_lock_acquire(lock, 0, &err));
 	assert_string_equal(err.text, "plain lock 'gate': this owner holds it already");
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-who_has_it_is_found_by_its_keys(void **state)
+SENTENCE(who_has_it_is_found_by_its_keys)
 {
 	leash_lock_info info = {.size = sizeof info};
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	leash_lock_token(lock, token, sizeof token);
 	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
@@ -76,27 +62,12 @@ who_has_it_is_found_by_its_keys(void **state)
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 }
 
-static void
-handles_of_one_name_are_of_one_kind(void **state)
+SENTENCE(handles_of_one_name_are_of_one_kind)
 {
 	leash_lock *other = NULL;
 
-	(void)state;
 	assert_status(LEASH_INVALID, leash_lock_new(&other, client, "gate", LEASH_LOCK_OPTIONS(), &err));
 	assert_string_equal(err.text, "lock 'gate': it is open in this client and is of another kind there: "
 	                              "handles of one name must agree");
 	assert_null(other);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(its_keys_are_its_own, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_second_acquire_is_refused_in_the_name_of_the_kind, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_has_it_is_found_by_its_keys, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(handles_of_one_name_are_of_one_kind, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("plain lock", tests, start_server, stop_server);
 }

@@ -1,18 +1,11 @@
 #include "tests/redis/caller.h"
+#include "tests/support/test.h"
 
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/thread.h"
-#include "tests/support/await.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* ---- lines ---- */
 

@@ -290,22 +290,6 @@ await_readable(int fd)
 
 struct server *server;
 
-static int
-start_server(void **state)
-{
-	(void)state;
-	server = server_start_tcp(NULL);
-	return 0;
-}
-
-static int
-stop_server(void **state)
-{
-	(void)state;
-	server_stop(server);
-	return 0;
-}
-
 void
 check_hello(void)
 {
@@ -335,8 +319,14 @@ check_hello(void)
 	}
 }
 
-int
-dials_run(const char *name, const struct CMUnitTest *tests, size_t count)
+void
+start_tcp_server(void)
 {
-	return _cmocka_run_group_tests(name, tests, count, start_server, stop_server);
+	server = server_start_tcp(NULL);
+}
+
+void
+stop_server(void)
+{
+	server_stop(server);
 }

@@ -5,16 +5,7 @@
 
 #include "redis/connector.h"
 #include "tests/support/server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/support/test.h"
 
 /* ---- the resolver, in the place of the system's ---- */
 
@@ -82,7 +73,8 @@ extern struct server *server; /* unix socket and TCP, no password */
 /* The last hello was said by it. */
 void check_hello(void);
 
-/* With a server for all: for main to return. */
-int dials_run(const char *name, const struct CMUnitTest *tests, size_t count);
+/* With a server for all: for GROUP(). */
+void start_tcp_server(void);
+void stop_server(void);
 
 #endif

@@ -149,10 +149,9 @@ seer_names(struct seer *s, int port, unsigned epoch)
 
 static void note_line(void *ctx, leash_log_level level, const char *line);
 
-int
-start_seers(void **state)
+void
+start_seers(void)
 {
-	(void)state;
 	courier = lsh_courier_new(note_line, NULL);
 	assert_non_null(courier);
 	for (int i = 0; i <= SEERS; i++) {
@@ -169,18 +168,15 @@ start_seers(void **state)
 		pthread_mutex_init(&s->gate, NULL);
 		start_seer(s);
 	}
-	return 0;
 }
 
-int
-stop_seers(void **state)
+void
+stop_seers(void)
 {
-	(void)state;
 	for (int i = 0; i <= SEERS; i++)
 		stop_seer(&seers[i]);
 	lsh_courier_stop(courier);
 	lsh_courier_free(courier);
-	return 0;
 }
 
 size_t

@@ -7,15 +7,9 @@
 #include "base/courier.h"
 #include "redis/uri.h"
 #include "tests/support/fake.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { SEERS = 3 };
 
@@ -47,8 +41,8 @@ struct seer {
 extern struct seer seers[SEERS + 1]; /* the last one is not in the URI */
 
 /* They run, are honest, and name 127.0.0.1:1000 of epoch 7. */
-int start_seers(void **state);
-int stop_seers(void **state);
+void start_seers(void);
+void stop_seers(void);
 void stop_seer(struct seer *seer);
 
 void seer_names(struct seer *seer, int port, unsigned epoch);

@@ -417,41 +417,33 @@ listen_no_more(void)
 	}
 }
 
-int
-start(void **state)
+void
+start(void)
 {
-	(void)state;
 	server = server_start(NULL);
 	unlimited = server_connect(server);
 	load_all(unlimited);
-	return 0;
 }
 
-int
-stop(void **state)
+void
+stop(void)
 {
-	(void)state;
 	redisFree(unlimited);
 	server_stop(server);
-	return 0;
 }
 
-int
-clean(void **state)
+void
+clean(void)
 {
-	(void)state;
 	order = ALL;
 	connection = unlimited;
 	server_text(server, "REPLICAOF NO ONE");
 	server_text(server, "CONFIG SET maxmemory 0");
 	server_text(server, "FLUSHALL");
-	return 0;
 }
 
-int
-close_listeners(void **state)
+void
+close_listeners(void)
 {
-	(void)state;
 	listen_no_more();
-	return 0;
 }

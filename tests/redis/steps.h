@@ -9,17 +9,11 @@
 
 #include "lua/scripts.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <hiredis/hiredis.h>
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define LOCK  "leash:{orders}"
 #define FENCE "leash:{orders}:fence"
@@ -149,12 +143,9 @@ void assert_told(struct pubsub *pubsub, const char *token);
 
 /* ---- a fresh server for each test ---- */
 
-int start(void **state);
-int stop(void **state);
-int clean(void **state);
-int close_listeners(void **state);
-
-/* Each in a server without keys. */
-#define sentence(name) cmocka_unit_test_setup_teardown(name, clean, close_listeners)
+void start(void);
+void stop(void);
+void clean(void);
+void close_listeners(void);
 
 #endif

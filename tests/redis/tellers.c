@@ -243,21 +243,18 @@ look(struct teller *t, int times)
 
 /* ---- fixtures ---- */
 
-int
-start_tellers(void **state)
+void
+start_tellers(void)
 {
-	(void)state;
 	courier = lsh_courier_new(log_line, NULL);
 	assert_non_null(courier);
 	for (int i = 0; i < TELLERS; i++)
 		start_teller(&tellers[i]);
-	return 0;
 }
 
-int
-stop_tellers(void **state)
+void
+stop_tellers(void)
 {
-	(void)state;
 	if (cluster != NULL)
 		close_cluster();
 	for (int i = 0; i < TELLERS; i++) {
@@ -266,5 +263,4 @@ stop_tellers(void **state)
 	}
 	lsh_courier_stop(courier);
 	lsh_courier_free(courier);
-	return 0;
 }

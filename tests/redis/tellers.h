@@ -8,16 +8,10 @@
 #include "base/clock.h"
 #include "redis/cluster.h"
 #include "tests/support/fake.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define TIMEOUT (20 * LSH_S) /* a question has 2 s for each step */
 
@@ -42,10 +36,8 @@ struct teller {
 extern struct teller tellers[TELLERS];
 
 /* Fixtures: tellers, which have nothing to say. A cluster that is open is closed at the end. */
-int start_tellers(void **state);
-int stop_tellers(void **state);
-
-#define sentence(name) cmocka_unit_test_setup_teardown(name, start_tellers, stop_tellers)
+void start_tellers(void);
+void stop_tellers(void);
 
 /* That `first` has the slots 0 to 99 and `second` the others. Their nodes' ids are A's and B's. */
 void says(struct teller *t, int first, int second);

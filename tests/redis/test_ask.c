@@ -1,18 +1,14 @@
 /* Asking, step by step: every line that lib/lua/README.md promises of it, one interleaving at a time. */
 #include "tests/redis/steps.h"
+#include "tests/support/test.h"
 
-#include "tests/support/await.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
 
 /* ---- ask: the lock is free ---- */
 
-static void
-a_free_lock_is_held_by_whoever_asks(void **state)
+SENTENCE(a_free_lock_is_held_by_whoever_asks)
 {
-	(void)state;
 	int64_t fence = fence_of(ask(ANN1));
 
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 1");
@@ -22,10 +18,8 @@ a_free_lock_is_held_by_whoever_asks(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_fence_is_the_servers_time_in_microseconds(void **state)
+SENTENCE(a_fence_is_the_servers_time_in_microseconds)
 {
-	(void)state;
 	/* TIME answers microseconds without their leading zeros, so there must be some. */
 	await_true(server_us() % 1000000 < 50000);
 	for (int i = 0; i < 10; i++) {
@@ -37,10 +31,8 @@ a_fence_is_the_servers_time_in_microseconds(void **state)
 	}
 }
 
-static void
-fences_grow_when_the_clock_is_behind_the_last(void **state)
+SENTENCE(fences_grow_when_the_clock_is_behind_the_last)
 {
-	(void)state;
 	int64_t ahead = server_us() + INT64_C(3600000000);
 
 	server_text(server, "SET " FENCE " %lld", (long long)ahead);
@@ -51,10 +43,8 @@ fences_grow_when_the_clock_is_behind_the_last(void **state)
 	assert_int_equal(fence_of(ask(BOB1)), ahead + 2);
 }
 
-static void
-a_fence_that_cannot_be_counted_on_from_is_replaced(void **state)
+SENTENCE(a_fence_that_cannot_be_counted_on_from_is_replaced)
 {
-	(void)state;
 	const char *const odd[] = { "orders", "", "nan", "inf", "1e300", "9007199254740990", "9007199254740992", "-5" };
 
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -77,10 +67,8 @@ a_fence_that_cannot_be_counted_on_from_is_replaced(void **state)
 	}
 }
 
-static void
-fences_grow_after_the_last_was_deleted(void **state)
+SENTENCE(fences_grow_after_the_last_was_deleted)
 {
-	(void)state;
 	int64_t first = fence_of(ask(ANN1));
 
 	assert_number(release(ANN1), 1);
@@ -88,10 +76,8 @@ fences_grow_after_the_last_was_deleted(void **state)
 	assert_true(fence_of(ask(BOB1)) > first);
 }
 
-static void
-an_ask_that_comes_too_late_does_nothing_and_tells_the_time(void **state)
+SENTENCE(an_ask_that_comes_too_late_does_nothing_and_tells_the_time)
 {
-	(void)state;
 	char moment[24];
 	int64_t before = server_us();
 	struct answer answer;
@@ -106,29 +92,23 @@ an_ask_that_comes_too_late_does_nothing_and_tells_the_time(void **state)
 	assert_int_equal(server_integer(server, "DBSIZE"), 0);
 }
 
-static void
-a_late_ask_of_a_holder_is_refused_too(void **state)
+SENTENCE(a_late_ask_of_a_holder_is_refused_too)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "200000", NEVER_LATE, EXACT));
 	assert_int_equal(ask_with(ANN1, "600000", "1", EXACT).item[0], -1);
 	assert_ttl(LOCK, 200000);
 }
 
-static void
-an_ask_in_time_is_not_refused(void **state)
+SENTENCE(an_ask_in_time_is_not_refused)
 {
-	(void)state;
 	char moment[24];
 
 	snprintf(moment, sizeof moment, "%" PRId64, server_us() + 3600000000);
 	fence_of(ask_with(ANN1, "600000", moment, EXACT));
 }
 
-static void
-an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others(void **state)
+SENTENCE(an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others)
 {
-	(void)state;
 	const char *const odd[] = { "0", "-1", "86400001", "1e300", "0.5", "1.5", "nan", "inf", "orders", "" };
 
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -154,11 +134,8 @@ calls(void)
 	return sum;
 }
 
-static void
-a_lock_that_nobody_waits_for_costs_seven_calls(void **state)
+SENTENCE(a_lock_that_nobody_waits_for_costs_seven_calls)
 {
-	(void)state;
-
 	order = NOTHING;
 	server_text(server, "CONFIG RESETSTAT");
 	fence_of(ask(ANN1));
@@ -167,10 +144,8 @@ a_lock_that_nobody_waits_for_costs_seven_calls(void **state)
 	assert_int_equal(calls(), 7);
 }
 
-static void
-a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls(void **state)
+SENTENCE(a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 
 	await_true(server_us() % (ALIVE * 500) < ALIVE * 490); /* all in one period */
@@ -187,10 +162,8 @@ a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls(void **state)
 
 /* ---- ask: again ---- */
 
-static void
-an_ask_again_of_a_holder_is_answered_with_the_same_fence(void **state)
+SENTENCE(an_ask_again_of_a_holder_is_answered_with_the_same_fence)
 {
-	(void)state;
 	int64_t fence = fence_of(ask(ANN1));
 
 	assert_int_equal(fence_of(ask(ANN1)), fence);
@@ -200,38 +173,30 @@ an_ask_again_of_a_holder_is_answered_with_the_same_fence(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-an_ask_again_of_a_holder_is_good_for_the_whole_lease(void **state)
+SENTENCE(an_ask_again_of_a_holder_is_good_for_the_whole_lease)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
 	assert_ttl(LOCK, 12000000);
 }
 
-static void
-an_ask_again_of_a_holder_shortens_nothing(void **state)
+SENTENCE(an_ask_again_of_a_holder_shortens_nothing)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
 	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 	assert_ttl(LOCK, 12000000);
 }
 
-static void
-an_ask_again_leaves_the_depth_alone(void **state)
+SENTENCE(an_ask_again_leaves_the_depth_alone)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_number(renew(ANN1, "600000", "4"), 1);
 	fence_of(ask(ANN1));
 	assert_string_equal(server_text(server, "HGET " LOCK " " ANN1), "4");
 }
 
-static void
-an_ask_again_gets_a_new_fence_where_the_old_one_is_gone(void **state)
+SENTENCE(an_ask_again_gets_a_new_fence_where_the_old_one_is_gone)
 {
-	(void)state;
 	int64_t fence = fence_of(ask(ANN1));
 
 	expire(FENCE);
@@ -239,10 +204,8 @@ an_ask_again_gets_a_new_fence_where_the_old_one_is_gone(void **state)
 	assert_ttl(FENCE, HOUR);
 }
 
-static void
-an_ask_again_after_a_grant_is_held_for_the_lease(void **state)
+SENTENCE(an_ask_again_after_a_grant_is_held_for_the_lease)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	listen_for(BOB);
 	assert_not_held(ask(BOB1));
@@ -255,10 +218,8 @@ an_ask_again_after_a_grant_is_held_for_the_lease(void **state)
 
 /* ---- ask: somebody has it ---- */
 
-static void
-an_ask_for_a_held_lock_takes_a_place(void **state)
+SENTENCE(an_ask_for_a_held_lock_takes_a_place)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "400000", NEVER_LATE, EXACT));
 	int64_t before = server_us();
 	struct answer answer = ask(BOB1);
@@ -275,10 +236,8 @@ an_ask_for_a_held_lock_takes_a_place(void **state)
 	assert_ttl(QUEUE, 2 * ALIVE);
 }
 
-static void
-a_second_place_of_a_client_adds_no_second_client(void **state)
+SENTENCE(a_second_place_of_a_client_adds_no_second_client)
 {
-	(void)state;
 	line_up(ANN1, BOB1, BOB2);
 	assert_string_equal(places(), BOB1 " 60000 " BOB2 " 60000");
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 2);
@@ -288,10 +247,8 @@ a_second_place_of_a_client_adds_no_second_client(void **state)
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 3);
 }
 
-static void
-asking_again_keeps_the_place_and_says_that_the_client_lives(void **state)
+SENTENCE(asking_again_keeps_the_place_and_says_that_the_client_lives)
 {
-	(void)state;
 	line_up(ANN1, BOB1, CID1);
 	bury(BOB);
 	int64_t before = server_us();
@@ -301,10 +258,8 @@ asking_again_keeps_the_place_and_says_that_the_client_lives(void **state)
 	assert_ttl(QUEUE, 2 * ALIVE);
 }
 
-static void
-places_come_in_the_order_of_their_asks_also_when_the_clock_went_back(void **state)
+SENTENCE(places_come_in_the_order_of_their_asks_also_when_the_clock_went_back)
 {
-	(void)state;
 	line_up(ANN1, CID1);
 	server_text(server, "ZADD " QUEUE " %lld %s", (long long)(server_us() + INT64_C(3600000000)), CID1 " 60000");
 	assert_not_held(ask(BOB1));
@@ -312,30 +267,24 @@ places_come_in_the_order_of_their_asks_also_when_the_clock_went_back(void **stat
 	assert_string_equal(places(), CID1 " 60000 " BOB1 " 60000 " BOB2 " 60000");
 }
 
-static void
-a_try_takes_no_place(void **state)
+SENTENCE(a_try_takes_no_place)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_not_held(try(BOB1));
 	assert_false(exists(QUEUE));
 	assert_string_equal(holder(), ANN1);
 }
 
-static void
-a_try_leaves_a_queue_as_it_is(void **state)
+SENTENCE(a_try_leaves_a_queue_as_it_is)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	assert_not_held(try(CID1));
 	assert_string_equal(places(), BOB1 " 60000");
 	assert_int_equal(server_integer(server, "ZCARD " QUEUE), 1);
 }
 
-static void
-a_lock_without_a_ttl_is_said_to_have_none(void **state)
+SENTENCE(a_lock_without_a_ttl_is_said_to_have_none)
 {
-	(void)state;
 	struct answer answer;
 
 	order = NOTHING;
@@ -352,10 +301,8 @@ a_lock_without_a_ttl_is_said_to_have_none(void **state)
 	assert_ttl(QUEUE, 2 * ALIVE);
 }
 
-static void
-a_client_with_a_shorter_alive_does_not_shorten_the_queue(void **state)
+SENTENCE(a_client_with_a_shorter_alive_does_not_shorten_the_queue)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_not_held(ask_with(BOB1, "600000", NEVER_LATE, "60000 3600000 12000000 1 PUBLISH leash:wake:"));
 	assert_ttl(QUEUE, 24000000);
@@ -373,10 +320,8 @@ a_client_with_a_shorter_alive_does_not_shorten_the_queue(void **state)
 
 /* ---- ask: the lock is free, and there is a queue ---- */
 
-static void
-an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
+SENTENCE(an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 	struct answer answer;
 
@@ -391,10 +336,8 @@ an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	assert_told(bob, BOB1);
 }
 
-static void
-a_try_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
+SENTENCE(a_try_gives_an_abandoned_lock_to_the_first_in_the_queue)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1);
@@ -405,10 +348,8 @@ a_try_gives_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	assert_told(bob, BOB1);
 }
 
-static void
-the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again(void **state)
+SENTENCE(the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1, CID1);
@@ -420,10 +361,8 @@ the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again(void **state)
 	assert_int_equal(messages(bob), 0); /* the answer says it */
 }
 
-static void
-a_newcomer_takes_an_abandoned_lock_whose_queue_is_dead(void **state)
+SENTENCE(a_newcomer_takes_an_abandoned_lock_whose_queue_is_dead)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	bury(BOB);
 	expire(LOCK);
@@ -433,10 +372,8 @@ a_newcomer_takes_an_abandoned_lock_whose_queue_is_dead(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_try_takes_an_abandoned_lock_whose_queue_is_dead(void **state)
+SENTENCE(a_try_takes_an_abandoned_lock_whose_queue_is_dead)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	bury(BOB);
 	expire(LOCK);
@@ -446,10 +383,8 @@ a_try_takes_an_abandoned_lock_whose_queue_is_dead(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_try_takes_an_abandoned_lock_whose_queue_does_not_listen(void **state)
+SENTENCE(a_try_takes_an_abandoned_lock_whose_queue_does_not_listen)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	expire(LOCK);
 	fence_of(try(CID1));
@@ -457,10 +392,8 @@ a_try_takes_an_abandoned_lock_whose_queue_does_not_listen(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_queue_without_places_keeps_nobody_out(void **state)
+SENTENCE(a_queue_without_places_keeps_nobody_out)
 {
-	(void)state;
 	order = TTLS;
 	server_integer(server, "ZADD " QUEUE " %lld " BOB, (long long)-(server_us() + 10000000));
 	server_integer(server, "PEXPIRE " QUEUE " 400000");
@@ -483,10 +416,8 @@ bury_many(int count)
 	server_integer(server, "PEXPIRE " QUEUE " 400000");
 }
 
-static void
-a_thousand_dead_places_go_in_one_step_and_the_rest_in_the_next(void **state)
+SENTENCE(a_thousand_dead_places_go_in_one_step_and_the_rest_in_the_next)
 {
-	(void)state;
 	struct answer answer;
 
 	bury_many(1500);
@@ -499,10 +430,8 @@ a_thousand_dead_places_go_in_one_step_and_the_rest_in_the_next(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-nobody_passes_a_thousand_dead_places_by_and_keeps_a_place_of_its_own(void **state)
+SENTENCE(nobody_passes_a_thousand_dead_places_by_and_keeps_a_place_of_its_own)
 {
-	(void)state;
 	struct answer answer;
 
 	bury_many(1500);
@@ -517,10 +446,8 @@ nobody_passes_a_thousand_dead_places_by_and_keeps_a_place_of_its_own(void **stat
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_word_among_thousands_of_dead_places_is_answered_queued_come_again(void **state)
+SENTENCE(a_word_among_thousands_of_dead_places_is_answered_queued_come_again)
 {
-	(void)state;
 	struct answer answer;
 
 	listen_for(ANN);
@@ -530,48 +457,4 @@ a_word_among_thousands_of_dead_places_is_answered_queued_come_again(void **state
 	assert_int_equal(state_of(answer), 0);
 	assert_int_equal(answer.item[1], 0);
 	assert_true(state_of(word(ANN, ANN1)) > 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(a_free_lock_is_held_by_whoever_asks),
-		sentence(a_fence_is_the_servers_time_in_microseconds),
-		sentence(fences_grow_when_the_clock_is_behind_the_last),
-		sentence(a_fence_that_cannot_be_counted_on_from_is_replaced),
-		sentence(fences_grow_after_the_last_was_deleted),
-		sentence(an_ask_that_comes_too_late_does_nothing_and_tells_the_time),
-		sentence(a_late_ask_of_a_holder_is_refused_too),
-		sentence(an_ask_in_time_is_not_refused),
-		sentence(an_ask_takes_leases_of_a_millisecond_to_a_day_and_leaves_nothing_of_others),
-		sentence(a_lock_that_nobody_waits_for_costs_seven_calls),
-		sentence(a_turn_of_a_lock_that_many_wait_for_costs_thirteen_calls),
-		sentence(an_ask_again_of_a_holder_is_answered_with_the_same_fence),
-		sentence(an_ask_again_of_a_holder_is_good_for_the_whole_lease),
-		sentence(an_ask_again_of_a_holder_shortens_nothing),
-		sentence(an_ask_again_leaves_the_depth_alone),
-		sentence(an_ask_again_gets_a_new_fence_where_the_old_one_is_gone),
-		sentence(an_ask_again_after_a_grant_is_held_for_the_lease),
-		sentence(an_ask_for_a_held_lock_takes_a_place),
-		sentence(a_second_place_of_a_client_adds_no_second_client),
-		sentence(asking_again_keeps_the_place_and_says_that_the_client_lives),
-		sentence(places_come_in_the_order_of_their_asks_also_when_the_clock_went_back),
-		sentence(a_try_takes_no_place),
-		sentence(a_try_leaves_a_queue_as_it_is),
-		sentence(a_lock_without_a_ttl_is_said_to_have_none),
-		sentence(a_client_with_a_shorter_alive_does_not_shorten_the_queue),
-		sentence(an_ask_gives_an_abandoned_lock_to_the_first_in_the_queue),
-		sentence(a_try_gives_an_abandoned_lock_to_the_first_in_the_queue),
-		sentence(the_first_in_the_queue_takes_an_abandoned_lock_by_asking_again),
-		sentence(a_newcomer_takes_an_abandoned_lock_whose_queue_is_dead),
-		sentence(a_try_takes_an_abandoned_lock_whose_queue_is_dead),
-		sentence(a_try_takes_an_abandoned_lock_whose_queue_does_not_listen),
-		sentence(a_queue_without_places_keeps_nobody_out),
-		sentence(a_thousand_dead_places_go_in_one_step_and_the_rest_in_the_next),
-		sentence(nobody_passes_a_thousand_dead_places_by_and_keeps_a_place_of_its_own),
-		sentence(a_word_among_thousands_of_dead_places_is_answered_queued_come_again),
-	};
-
-	return cmocka_run_group_tests_name("ask", tests, start, stop);
 }

@@ -3,25 +3,22 @@
  * test_cluster_belief.c; real clusters: test_cluster_real.c. */
 #include "tests/redis/tellers.h"
 
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/ports.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+FIXTURE(start_tellers, stop_tellers);
+
 /* ---- the map ---- */
 
-static void
-the_map_is_what_the_nodes_say(void **state)
+SENTENCE(the_map_is_what_the_nodes_say)
 {
 	uint64_t version;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	assert_int_equal(at(0), A);
@@ -42,13 +39,11 @@ the_map_is_what_the_nodes_say(void **state)
 	await_true(changes == 2);
 }
 
-static void
-a_server_keeps_its_number_and_its_uri(void **state)
+SENTENCE(a_server_keeps_its_number_and_its_uri)
 {
 	const struct lsh_uri *first;
 	int number;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	number = lsh_cluster_at(cluster, 0);
@@ -66,12 +61,10 @@ a_server_keeps_its_number_and_its_uri(void **state)
 	assert_int_equal(servers(), 3);
 }
 
-static void
-slots_that_nobody_serves_are_holes(void **state)
+SENTENCE(slots_that_nobody_serves_are_holes)
 {
 	char text[1024] = "*1\r\n";
 
-	(void)state;
 	put_range(text + 4, 10, 20, "127.0.0.1", A, 'a');
 	says_slots(&tellers[0], text);
 	must_open(1);
@@ -84,12 +77,10 @@ slots_that_nobody_serves_are_holes(void **state)
 	assert_non_null(strstr(err.text, "redis+cluster://"));
 }
 
-static void
-a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
+SENTENCE(a_host_that_is_not_named_is_the_one_that_was_asked)
 {
 	char text[1024] = "*2\r\n";
 
-	(void)state;
 	put_range(put_range(text + 4, 0, 99, "", A, 'a'), 100, 16383, NULL, B, 'b');
 	says_slots(&tellers[0], text);
 	must_open(1);
@@ -99,12 +90,10 @@ a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
 	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 100))->host, "127.0.0.1");
 }
 
-static void
-of_a_master_without_an_address_what_was_known_stands(void **state)
+SENTENCE(of_a_master_without_an_address_what_was_known_stands)
 {
 	char text[1024] = "*2\r\n";
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	put_range(put_range(text + 4, 0, 99, "?", A, 'a'), 100, 16383, "127.0.0.1", C, 'b');
@@ -114,15 +103,13 @@ of_a_master_without_an_address_what_was_known_stands(void **state)
 	assert_int_equal(at(100), C);
 }
 
-static void
-a_map_in_many_pieces_is_understood(void **state)
+SENTENCE(a_map_in_many_pieces_is_understood)
 {
 	enum { PIECES = 8000 };
 	static char text[PIECES * 80];
 	char *end = text + sprintf(text, "*%d\r\n", PIECES);
 	struct teller *t = &tellers[0];
 
-	(void)state;
 	says(t, A, B);
 	must_open(1);
 	/* more than a teller keeps: said unasked, in its place */
@@ -149,15 +136,13 @@ put_node(char *text, int port, char id)
 
 /* Each slot for itself, over as many masters as a cluster is made for, with two replicas each: more nodes than are
  * kept. The first has the id of A's. */
-static void
-the_most_scattered_map_is_understood(void **state)
+SENTENCE(the_most_scattered_map_is_understood)
 {
 	enum { MASTERS = 1000, SLOTS = 16384, FIRST = 10000 };
 	char *text = malloc(SLOTS * 320), *end = text + sprintf(text, "$-1\r\n*%d\r\n", SLOTS);
 	struct teller *t = &tellers[0];
 	int64_t begun;
 
-	(void)state;
 	says(t, A, B);
 	must_open(1);
 	for (int i = 0; i < SLOTS; i++) {
@@ -179,10 +164,8 @@ the_most_scattered_map_is_understood(void **state)
 		assert_int_equal(at(slot), FIRST + (int)slot % MASTERS);
 }
 
-static void
-a_map_beyond_that_is_refused_with_the_bound(void **state)
+SENTENCE(a_map_beyond_that_is_refused_with_the_bound)
 {
-	(void)state;
 	says_slots(&tellers[0], "*1048577\r\n");
 	assert_int_equal(open_with("", TIMEOUT, 1), LEASH_PROTOCOL);
 	if (strstr(err.text, "its answer has more than 1048576 elements, which is the most that is taken") == NULL)
@@ -191,10 +174,8 @@ a_map_beyond_that_is_refused_with_the_bound(void **state)
 
 /* ---- those who cannot be asked ---- */
 
-static void
-one_that_hangs_does_not_hold_up_the_others(void **state)
+SENTENCE(one_that_hangs_does_not_hold_up_the_others)
 {
-	(void)state;
 	tellers[0].manner = tellers[1].manner = HANGS;
 	says(&tellers[2], A, B);
 	must_open(3);
@@ -205,14 +186,12 @@ one_that_hangs_does_not_hold_up_the_others(void **state)
 	assert_int_equal(at(100), C);
 }
 
-static void
-nonsense_is_not_believed(void **state)
+SENTENCE(nonsense_is_not_believed)
 {
 	static const char *const nonsense[] = {
 		"+OK\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n", "what\r\n", "*99999999\r\n",
 	};
 
-	(void)state;
 	says(&tellers[1], A, B);
 	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
 		says_slots(&tellers[0], nonsense[i]);
@@ -225,20 +204,16 @@ nonsense_is_not_believed(void **state)
 	}
 }
 
-static void
-a_server_without_a_cluster_is_said_to_be_one(void **state)
+SENTENCE(a_server_without_a_cluster_is_said_to_be_one)
 {
-	(void)state;
 	says_slots(&tellers[0], "-ERR This instance has cluster support disabled\r\n");
 	assert_int_equal(open_with("", TIMEOUT, 1), LEASH_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "redis+cluster://127.0.0.1:"));
 	assert_non_null(strstr(err.text, "no part of a cluster: for this server alone write redis://"));
 }
 
-static void
-a_node_that_knows_of_no_slots_is_said_to(void **state)
+SENTENCE(a_node_that_knows_of_no_slots_is_said_to)
 {
-	(void)state;
 	says_slots(&tellers[0], "*0\r\n");
 	assert_int_equal(open_with("", TIMEOUT, 1), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "was the cluster created?"));
@@ -248,10 +223,8 @@ a_node_that_knows_of_no_slots_is_said_to(void **state)
 	assert_int_equal(at(0), A);
 }
 
-static void
-a_permission_that_is_missing_is_named(void **state)
+SENTENCE(a_permission_that_is_missing_is_named)
 {
-	(void)state;
 	says_slots(&tellers[0], "-NOPERM User default has no permissions to run the 'cluster|slots' command\r\n");
 	tellers[1].manner = HANGS;
 	assert_int_equal(open_with("", 3 * LSH_S, 2), LEASH_DENIED);
@@ -267,14 +240,12 @@ a_permission_that_is_missing_is_named(void **state)
 	assert_int_equal(times_logged("CLUSTER INFO"), 1);
 }
 
-static void
-those_who_cannot_be_reached_are_said_so_and_looked_for_again(void **state)
+SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
 {
 	struct server *server;
 	int port = ports_take();
 	char text[64];
 
-	(void)state;
 	snprintf(text, sizeof text, "%d", port);
 	server = server_start((const char *const[]){"--port", text, "--cluster-enabled", "yes", NULL});
 	snprintf(text, sizeof text, "redis+cluster://127.0.0.1:%d", port);
@@ -290,13 +261,11 @@ those_who_cannot_be_reached_are_said_so_and_looked_for_again(void **state)
 	server_stop(server);
 }
 
-static void
-looks_are_not_taken_more_often_than_is_good(void **state)
+SENTENCE(looks_are_not_taken_more_often_than_is_good)
 {
 	int64_t begun, took;
 	int questions;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	begun = await_now_ns();
@@ -311,12 +280,10 @@ looks_are_not_taken_more_often_than_is_good(void **state)
 	assert_true(questions <= 2 + took / (75 * LSH_MS));
 }
 
-static void
-a_look_is_taken_now_and_then_without_being_asked_for(void **state)
+SENTENCE(a_look_is_taken_now_and_then_without_being_asked_for)
 {
 	char text[64];
 
-	(void)state;
 	says(&tellers[0], A, B);
 	snprintf(text, sizeof text, "redis+cluster://127.0.0.1:%d", tellers[0].port);
 	make_cluster(text, TIMEOUT, 50 * LSH_MS);
@@ -327,12 +294,10 @@ a_look_is_taken_now_and_then_without_being_asked_for(void **state)
 
 /* ---- its end ---- */
 
-static void
-its_end_does_not_wait_for_those_who_hang(void **state)
+SENTENCE(its_end_does_not_wait_for_those_who_hang)
 {
 	int64_t begun;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	tellers[0].manner = HANGS;
@@ -342,12 +307,10 @@ its_end_does_not_wait_for_those_who_hang(void **state)
 	assert_true(await_now_ns() - begun < 1500 * LSH_MS); /* an answer has 2 s */
 }
 
-static void
-nothing_is_left_of_it(void **state)
+SENTENCE(nothing_is_left_of_it)
 {
 	unsigned fds = descriptors_count();
 
-	(void)state;
 	says(&tellers[0], A, B);
 	tellers[1].manner = HANGS;
 	for (int i = 0; i < 5; i++) {
@@ -361,22 +324,18 @@ nothing_is_left_of_it(void **state)
 	assert_int_equal(descriptors_count(), fds);
 }
 
-static void
-one_that_was_never_opened_can_be_freed(void **state)
+SENTENCE(one_that_was_never_opened_can_be_freed)
 {
-	(void)state;
 	make_cluster("redis+cluster://127.0.0.1:1,127.0.0.1:2", TIMEOUT, 0);
 	close_cluster();
 	lsh_cluster_free(NULL);
 }
 
-static void
-a_forked_child_closes_what_it_has_of_it(void **state)
+SENTENCE(a_forked_child_closes_what_it_has_of_it)
 {
 	int status;
 	pid_t child;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	tellers[0].manner = HANGS;
@@ -391,33 +350,4 @@ a_forked_child_closes_what_it_has_of_it(void **state)
 	assert_true(child > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(the_map_is_what_the_nodes_say),
-		sentence(a_server_keeps_its_number_and_its_uri),
-		sentence(slots_that_nobody_serves_are_holes),
-		sentence(a_host_that_is_not_named_is_the_one_that_was_asked),
-		sentence(of_a_master_without_an_address_what_was_known_stands),
-		sentence(a_map_in_many_pieces_is_understood),
-		sentence(the_most_scattered_map_is_understood),
-		sentence(a_map_beyond_that_is_refused_with_the_bound),
-		sentence(one_that_hangs_does_not_hold_up_the_others),
-		sentence(nonsense_is_not_believed),
-		sentence(a_server_without_a_cluster_is_said_to_be_one),
-		sentence(a_node_that_knows_of_no_slots_is_said_to),
-		sentence(a_permission_that_is_missing_is_named),
-		sentence(those_who_cannot_be_reached_are_said_so_and_looked_for_again),
-		sentence(looks_are_not_taken_more_often_than_is_good),
-		sentence(a_look_is_taken_now_and_then_without_being_asked_for),
-		sentence(its_end_does_not_wait_for_those_who_hang),
-		sentence(nothing_is_left_of_it),
-		sentence(one_that_was_never_opened_can_be_freed),
-		sentence(a_forked_child_closes_what_it_has_of_it),
-	};
-
-	return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Whom the map of a cluster believes: nodes that differ, are out of date or cut off, those who say MOVED and ASK,
  * and nobody who leads to where the URI does not let us go. */
 #include "tests/redis/tellers.h"
-
-#include "tests/support/await.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 /* ---- whom to believe ---- */
 
@@ -24,13 +20,13 @@ moved(unsigned slot, int port)
 	return status;
 }
 
-static void
-a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at(void **state)
+FIXTURE(start_tellers, stop_tellers);
+
+SENTENCE(a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at)
 {
 	uint64_t version;
 	int questions;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	version = lsh_cluster_version(cluster);
@@ -43,13 +39,11 @@ a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at(void **state)
 	await_true(changes >= 2);
 }
 
-static void
-an_answer_that_was_asked_for_before_does_not_undo_a_moved(void **state)
+SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved)
 {
 	struct teller *t = &tellers[0];
 	int64_t told;
 
-	(void)state;
 	says(t, A, B);
 	says_info(t, "ok", 1);
 	must_open(1);
@@ -69,12 +63,10 @@ an_answer_that_was_asked_for_before_does_not_undo_a_moved(void **state)
 	assert_int_equal(at(7), A);
 }
 
-static void
-what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it(void **state)
+SENTENCE(what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it)
 {
 	int64_t begun;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	begun = await_now_ns();
@@ -84,10 +76,8 @@ what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it(void **s
 	assert_true(await_now_ns() - begun >= 2 * LSH_S);
 }
 
-static void
-a_node_that_is_out_of_date_is_not_believed(void **state)
+SENTENCE(a_node_that_is_out_of_date_is_not_believed)
 {
-	(void)state;
 	says(&tellers[0], A, B);
 	says_info(&tellers[0], "ok", 7);
 	says(&tellers[1], C, B);
@@ -102,10 +92,8 @@ a_node_that_is_out_of_date_is_not_believed(void **state)
 	assert_int_equal(at(0), C);
 }
 
-static void
-a_node_that_is_cut_off_is_not_believed(void **state)
+SENTENCE(a_node_that_is_cut_off_is_not_believed)
 {
-	(void)state;
 	says(&tellers[0], A, B);
 	says_info(&tellers[0], "fail", 99); /* it tries to be elected again and again */
 	says(&tellers[1], C, B);
@@ -116,12 +104,10 @@ a_node_that_is_cut_off_is_not_believed(void **state)
 	assert_int_equal(at(0), C);
 }
 
-static void
-if_there_is_nothing_else_for_long_what_seems_out_of_date_counts(void **state)
+SENTENCE(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts)
 {
 	int64_t begun;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	says_info(&tellers[0], "ok", 8);
 	must_open(1);
@@ -134,12 +120,10 @@ if_there_is_nothing_else_for_long_what_seems_out_of_date_counts(void **state)
 	assert_true(was_logged("the cluster is another one than before"));
 }
 
-static void
-an_address_that_leads_to_another_cluster_is_not_followed(void **state)
+SENTENCE(an_address_that_leads_to_another_cluster_is_not_followed)
 {
 	char text[1024] = "*1\r\n";
 
-	(void)state;
 	says(&tellers[0], A, B);
 	says_info(&tellers[0], "ok", 1);
 	must_open(2);
@@ -154,12 +138,10 @@ an_address_that_leads_to_another_cluster_is_not_followed(void **state)
 
 /* ---- where we are sent ---- */
 
-static void
-servers_that_the_uri_does_not_allow_have_no_slots(void **state)
+SENTENCE(servers_that_the_uri_does_not_allow_have_no_slots)
 {
 	char text[1024] = "*2\r\n";
 
-	(void)state;
 	put_range(put_range(text + 4, 0, 99, "127.0.0.1", A, 'a'), 100, 16383, "evil.example", B, 'b');
 	says_slots(&tellers[0], text);
 	must_open_with("?redirects=127.0.0.1,cache-a", 1);
@@ -171,25 +153,21 @@ servers_that_the_uri_does_not_allow_have_no_slots(void **state)
 	assert_int_equal(times_logged("evil.example"), 1); /* it is said once */
 }
 
-static void
-a_cluster_of_which_nothing_is_allowed_is_refused(void **state)
+SENTENCE(a_cluster_of_which_nothing_is_allowed_is_refused)
 {
 	char text[1024] = "*1\r\n";
 
-	(void)state;
 	put_range(text + 4, 0, 16383, "evil.example", B, 'b');
 	says_slots(&tellers[0], text);
 	assert_int_equal(open_with("?redirects=127.0.0.1", TIMEOUT, 1), LEASH_DENIED);
 	assert_non_null(strstr(err.text, "redirects"));
 }
 
-static void
-an_ask_changes_nothing(void **state)
+SENTENCE(an_ask_changes_nothing)
 {
 	uint64_t version;
 	int index, questions;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	version = lsh_cluster_version(cluster);
@@ -207,12 +185,10 @@ an_ask_changes_nothing(void **state)
 	assert_int_equal(lsh_cluster_server(cluster, index)->port, C);
 }
 
-static void
-a_redirection_to_nowhere_or_to_where_we_may_not_is_refused(void **state)
+SENTENCE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused)
 {
 	int index;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open_with("?redirects=127.0.0.1", 1);
 	assert_int_equal(lsh_cluster_redirect(cluster, false, "MOVED 7 evil.example:6379", 0, &index, &err),
@@ -230,12 +206,10 @@ a_redirection_to_nowhere_or_to_where_we_may_not_is_refused(void **state)
 	assert_int_equal(servers(), 2);
 }
 
-static void
-no_number_of_redirections_is_too_many_to_bear(void **state)
+SENTENCE(no_number_of_redirections_is_too_many_to_bear)
 {
 	leash_status status = LEASH_OK;
 
-	(void)state;
 	says(&tellers[0], A, B);
 	must_open(1);
 	for (int port = 10000; port < 10000 + 2 * LSH_SERVERS && status == LEASH_OK; port++)
@@ -244,25 +218,4 @@ no_number_of_redirections_is_too_many_to_bear(void **state)
 	assert_int_equal(servers(), 2 + LSH_STRANGERS);
 	assert_int_equal(moved(7, A), LEASH_OK); /* those that are known stay known */
 	assert_int_equal(at(7), A);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at),
-		sentence(an_answer_that_was_asked_for_before_does_not_undo_a_moved),
-		sentence(what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it),
-		sentence(a_node_that_is_out_of_date_is_not_believed),
-		sentence(a_node_that_is_cut_off_is_not_believed),
-		sentence(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts),
-		sentence(an_address_that_leads_to_another_cluster_is_not_followed),
-		sentence(servers_that_the_uri_does_not_allow_have_no_slots),
-		sentence(a_cluster_of_which_nothing_is_allowed_is_refused),
-		sentence(an_ask_changes_nothing),
-		sentence(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused),
-		sentence(no_number_of_redirections_is_too_many_to_bear),
-	};
-
-	return cmocka_run_group_tests_name("belief", tests, NULL, NULL);
 }

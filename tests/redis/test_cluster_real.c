@@ -2,20 +2,11 @@
 #include "redis/cluster.h"
 
 #include "base/clock.h"
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct cluster *servers;
 static struct lsh_uri uri;
@@ -33,34 +24,32 @@ open_map(const char *to)
 	return lsh_cluster_open(cluster, &err);
 }
 
-static int
-close_map(void **state)
+static void
+close_map(void)
 {
-	(void)state;
 	if (cluster == NULL)
-		return 0;
+		return;
 	lsh_cluster_stop(cluster);
 	lsh_cluster_free(cluster);
 	cluster = NULL;
 	lsh_uri_clear(&uri);
-	return 0;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	servers = cluster_start(NULL);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	close_map(state);
+	close_map();
 	cluster_stop(servers);
-	return 0;
 }
+
+FIXTURE(NULL, close_map);
+GROUP(start, stop);
 
 static void
 must_open(void)
@@ -81,8 +70,7 @@ at(unsigned slot)
 	return -1;
 }
 
-static void
-slots_of_keys_are_those_that_the_server_says(void **state)
+SENTENCE(slots_of_keys_are_those_that_the_server_says)
 {
 	static const char *const keys[] = {
 		"123456789", "leash:{orders}", "leash:{orders}:queue", "a{}b", "{}", "{", "}", "a{{b}}c", "a}{b}c", "{a}{b}",
@@ -91,7 +79,6 @@ slots_of_keys_are_those_that_the_server_says(void **state)
 	struct server *server = cluster_node(servers, 0);
 	char key[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		assert_int_equal(lsh_slot_of(keys[i], strlen(keys[i])), server_integer(server, "CLUSTER KEYSLOT %s", keys[i]));
 	srand(7);
@@ -104,12 +91,10 @@ slots_of_keys_are_those_that_the_server_says(void **state)
 	}
 }
 
-static void
-the_map_is_that_of_the_cluster(void **state)
+SENTENCE(the_map_is_that_of_the_cluster)
 {
 	int there = 0;
 
-	(void)state;
 	must_open();
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot += 127)
 		assert_int_equal(at(slot), cluster_master_of_slot(servers, (int)slot));
@@ -118,14 +103,12 @@ the_map_is_that_of_the_cluster(void **state)
 	assert_int_equal(there, CLUSTER_MASTERS);
 }
 
-static void
-a_slot_that_moves_is_found_again(void **state)
+SENTENCE(a_slot_that_moves_is_found_again)
 {
 	char text[64], name[32];
 	int from, to, index;
 	redisReply *reply;
 
-	(void)state;
 	must_open();
 	cluster_name_in_slot(5, name);
 	from = at(5);
@@ -154,12 +137,22 @@ a_slot_that_moves_is_found_again(void **state)
 	cluster_move_slot(servers, 6, from);
 }
 
-static void
-a_master_that_is_killed_is_replaced(void **state)
+SENTENCE(a_permission_that_is_missing_is_named)
+{
+	char to[128];
+
+	freeReplyObject(server_command(cluster_node(servers, 1), "ACL SETUSER anyone on >secret +@all -cluster ~* &*"));
+	snprintf(to, sizeof to, "redis+cluster://anyone:secret@127.0.0.1:%d", cluster_port(servers, 1));
+	assert_int_equal(open_map(to), LEASH_DENIED);
+	assert_non_null(strstr(err.text, "CLUSTER SLOTS is not permitted"));
+	assert_null(strstr(err.text, "secret"));
+	freeReplyObject(server_command(cluster_node(servers, 1), "ACL DELUSER anyone"));
+}
+
+SENTENCE(a_master_that_is_killed_is_replaced)
 {
 	int old, next;
 
-	(void)state;
 	must_open();
 	old = at(16383);
 	server_kill(cluster_node(servers, old));
@@ -171,12 +164,10 @@ a_master_that_is_killed_is_replaced(void **state)
 }
 
 /* What it says when it runs again was true once. */
-static void
-a_master_that_stood_still_is_not_believed(void **state)
+SENTENCE(a_master_that_stood_still_is_not_believed)
 {
 	int old, next;
 
-	(void)state;
 	must_open();
 	old = at(0);
 	server_pause(cluster_node(servers, old));
@@ -189,35 +180,4 @@ a_master_that_stood_still_is_not_believed(void **state)
 		assert_int_equal(at(0), next);
 	}
 	cluster_await_ok(servers);
-}
-
-static void
-a_permission_that_is_missing_is_named(void **state)
-{
-	char to[128];
-
-	(void)state;
-	freeReplyObject(server_command(cluster_node(servers, 1), "ACL SETUSER anyone on >secret +@all -cluster ~* &*"));
-	snprintf(to, sizeof to, "redis+cluster://anyone:secret@127.0.0.1:%d", cluster_port(servers, 1));
-	assert_int_equal(open_map(to), LEASH_DENIED);
-	assert_non_null(strstr(err.text, "CLUSTER SLOTS is not permitted"));
-	assert_null(strstr(err.text, "secret"));
-	freeReplyObject(server_command(cluster_node(servers, 1), "ACL DELUSER anyone"));
-}
-
-#define sentence(name) cmocka_unit_test_teardown(name, close_map)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(slots_of_keys_are_those_that_the_server_says),
-		sentence(the_map_is_that_of_the_cluster),
-		sentence(a_slot_that_moves_is_found_again),
-		sentence(a_permission_that_is_missing_is_named),
-		sentence(a_master_that_is_killed_is_replaced),
-		sentence(a_master_that_stood_still_is_not_believed),
-	};
-
-	return cmocka_run_group_tests_name("real cluster", tests, start, stop);
 }

@@ -2,19 +2,16 @@
 #include "tests/redis/connects.h"
 
 #include "base/clock.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 
 #include <leash/memory.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,15 +48,22 @@ failing_alloc(size_t size)
 
 static const leash_memory memory = {failing_alloc, realloc, free};
 
+static void
+start_with_memory(void)
+{
+	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
+	start_tcp_server();
+}
+
+GROUP(start_with_memory, stop_server);
+
 /* ---- nobody there, or nobody who answers ---- */
 
-static void
-where_nobody_listens_a_dial_fails_at_once(void **state)
+SENTENCE(where_nobody_listens_a_dial_fails_at_once)
 {
 	unsigned fds = descriptors_count();
 	char text[128];
 
-	(void)state;
 	snprintf(text, sizeof text, "redis://127.0.0.1:%d", socket_free_port());
 	check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": connecting: Connection refused");
 	assert_int_equal(err.sys_errno, ECONNREFUSED);
@@ -69,13 +73,11 @@ where_nobody_listens_a_dial_fails_at_once(void **state)
 	assert_int_equal(descriptors_count(), fds);
 }
 
-static void
-a_server_that_accepts_and_never_answers_is_left_at_the_deadline(void **state)
+SENTENCE(a_server_that_accepts_and_never_answers_is_left_at_the_deadline)
 {
 	struct puppet f;
 	int64_t deadline = lsh_now_ns() + 100 * LSH_MS;
 
-	(void)state;
 	puppet_start(&f, NULL);
 	open_dial(f.uri, "leash-test", NULL);
 	check_failed(attempt(deadline, &f, NULL), LEASH_UNAVAILABLE, ": no answer in time");
@@ -85,14 +87,12 @@ a_server_that_accepts_and_never_answers_is_left_at_the_deadline(void **state)
 	puppet_stop(&f);
 }
 
-static void
-a_server_that_drips_is_left_at_the_deadline(void **state)
+SENTENCE(a_server_that_drips_is_left_at_the_deadline)
 {
 	static const char says[] = "+OK\r\n$1000\r\nrun_id:012345678901234567890123456789";
 	struct puppet f;
 	int64_t deadline;
 
-	(void)state;
 	puppet_start(&f, says);
 	f.drip = 5 * LSH_MS;
 	open_dial(f.uri, "leash-test", NULL);
@@ -115,15 +115,13 @@ fill_backlog(const char *target, int *fds, size_t count)
 	return n;
 }
 
-static void
-a_host_that_takes_no_connection_is_left_at_the_deadline(void **state)
+SENTENCE(a_host_that_takes_no_connection_is_left_at_the_deadline)
 {
 	char target[64], text[64];
 	int port, pubsub = socket_listen_tcp(&port), fds[8];
 	int64_t deadline;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(listen(pubsub, 0), 0);
 	snprintf(target, sizeof target, "127.0.0.1:%d", port);
 	snprintf(text, sizeof text, "redis://127.0.0.1:%d", port);
@@ -140,14 +138,12 @@ a_host_that_takes_no_connection_is_left_at_the_deadline(void **state)
 	close(pubsub);
 }
 
-static void
-a_unix_socket_whose_queue_is_full_fails_the_attempt(void **state)
+SENTENCE(a_unix_socket_whose_queue_is_full_fails_the_attempt)
 {
 	char *folder = sweep_folder(), path[128], text[160];
 	int pubsub, fds[64];
 	size_t n;
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/full.sock", folder);
 	snprintf(text, sizeof text, "unix://%s", path);
 	pubsub = socket_listen(path);
@@ -162,13 +158,11 @@ a_unix_socket_whose_queue_is_full_fails_the_attempt(void **state)
 	sweep_remove(folder);
 }
 
-static void
-a_socket_that_met_itself_is_no_server(void **state)
+SENTENCE(a_socket_that_met_itself_is_no_server)
 {
 	enum lsh_progress progress;
 	char text[64];
 
-	(void)state;
 	snprintf(text, sizeof text, "redis://:password@127.0.0.1:%d", socket_free_port());
 	meet_yourself = true;
 	progress = dial_to(text, NULL, NULL);
@@ -220,13 +214,11 @@ check_stops(const char *text, struct puppet *f)
 	}
 }
 
-static void
-a_dial_that_is_stopped_at_any_step_leaves_nothing_open(void **state)
+SENTENCE(a_dial_that_is_stopped_at_any_step_leaves_nothing_open)
 {
 	char text[64];
 	struct puppet f;
 
-	(void)state;
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	check_stops(server_uri(server), NULL);
 	check_stops(server_uri_tcp(server), NULL);
@@ -238,12 +230,10 @@ a_dial_that_is_stopped_at_any_step_leaves_nothing_open(void **state)
 	puppet_stop(&f);
 }
 
-static void
-a_dial_that_was_stopped_can_be_started_again(void **state)
+SENTENCE(a_dial_that_was_stopped_can_be_started_again)
 {
 	int64_t until;
 
-	(void)state;
 	open_dial(server_uri_tcp(server), "leash-test", NULL);
 	for (int n = 0; n < 4; n++) {
 		lsh_connector_start(connector, ample());
@@ -262,13 +252,11 @@ a_dial_that_was_stopped_can_be_started_again(void **state)
 }
 
 /* An abandoned socket throws away what it has not sent yet: the peer of a TCP connection reads a reset. */
-static void
-a_socket_that_is_discarded_is_reset(void **state)
+SENTENCE(a_socket_that_is_discarded_is_reset)
 {
 	struct puppet f;
 	char byte;
 
-	(void)state;
 	puppet_start(&f, "");
 	open_dial(f.uri, "leash-test", NULL);
 	lsh_connector_start(connector, ample());
@@ -285,13 +273,11 @@ a_socket_that_is_discarded_is_reset(void **state)
 	puppet_stop(&f);
 }
 
-static void
-a_dial_without_memory_fails_or_does_without(void **state)
+SENTENCE(a_dial_without_memory_fails_or_does_without)
 {
 	char text[64];
 	bool done = false;
 
-	(void)state;
 	names_are("127.0.0.1", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://some.test:%d", server_port(server));
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_OK);
@@ -370,8 +356,7 @@ write_password(const char *path, const char *password, size_t n)
 }
 
 /* And one that is in a file is in memory only while an attempt needs it. */
-static void
-the_password_stays_nowhere_but_in_the_uri(void **state)
+SENTENCE(the_password_stays_nowhere_but_in_the_uri)
 {
 	enum { LENGTH = 20 };
 	unsigned char complement[LENGTH];
@@ -381,7 +366,6 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 
 	snprintf(file, sizeof file, "%s/password", server_folder(server));
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		bool in_file = i >= 4;
 		int what = i % 4;
@@ -430,8 +414,7 @@ the_password_stays_nowhere_but_in_the_uri(void **state)
 	sodium_free(text);
 }
 
-static void
-a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt(void **state)
+SENTENCE(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt)
 {
 	enum { LENGTH = 20, LONG = 16000000 };
 	char *name = malloc(LONG + 1), *text = sodium_malloc(128);
@@ -440,7 +423,6 @@ a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt(void **sta
 	int64_t until;
 	size_t n;
 
-	(void)state;
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
 	puppet_start(&f, NULL);
@@ -468,28 +450,3 @@ a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt(void **sta
 }
 
 #endif
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(where_nobody_listens_a_dial_fails_at_once),
-		cmocka_unit_test(a_server_that_accepts_and_never_answers_is_left_at_the_deadline),
-		cmocka_unit_test(a_server_that_drips_is_left_at_the_deadline),
-		cmocka_unit_test(a_host_that_takes_no_connection_is_left_at_the_deadline),
-		cmocka_unit_test(a_unix_socket_whose_queue_is_full_fails_the_attempt),
-		cmocka_unit_test(a_socket_that_met_itself_is_no_server),
-		cmocka_unit_test(a_dial_that_is_stopped_at_any_step_leaves_nothing_open),
-		cmocka_unit_test(a_dial_that_was_stopped_can_be_started_again),
-		cmocka_unit_test(a_socket_that_is_discarded_is_reset),
-		cmocka_unit_test(a_dial_without_memory_fails_or_does_without),
-#ifndef SANITIZED
-		cmocka_unit_test(the_password_stays_nowhere_but_in_the_uri),
-		cmocka_unit_test(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt),
-#endif
-	};
-
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	return dials_run("dial", tests, COUNT(tests));
-}

@@ -1,14 +1,15 @@
 /* The steps on servers that cannot as they should, and among keys that are somebody else's. */
 #include "tests/redis/steps.h"
+#include "tests/support/test.h"
 
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
 
 /* ---- servers that cannot as they should ---- */
 
 /* However long the TTL that it sees: what it sees may be old. */
-static void
-a_replica_never_says_held(void **state)
+SENTENCE(a_replica_never_says_held)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
 	assert_not_held(ask(BOB1));
 	server_text(server, "REPLICAOF 127.0.0.1 1");
@@ -25,20 +26,16 @@ fill_up(void)
 	server_text(server, "CONFIG SET maxmemory 1");
 }
 
-static void
-a_full_server_refuses_who_asks_and_keeps_nothing_of_it(void **state)
+SENTENCE(a_full_server_refuses_who_asks_and_keeps_nothing_of_it)
 {
-	(void)state;
 	fill_up();
 	assert_error(ask(ANN1), "OOM");
 	assert_error(try(ANN1), "OOM");
 	assert_int_equal(server_integer(server, "DBSIZE"), 0);
 }
 
-static void
-a_full_server_refuses_new_places(void **state)
+SENTENCE(a_full_server_refuses_new_places)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	fill_up();
 	assert_error(ask(CID1), "OOM");
@@ -46,10 +43,8 @@ a_full_server_refuses_new_places(void **state)
 	assert_not_held(try(CID1));
 }
 
-static void
-a_full_server_refuses_who_tries_for_an_abandoned_lock(void **state)
+SENTENCE(a_full_server_refuses_who_tries_for_an_abandoned_lock)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	expire(LOCK);
 	listen_for(BOB);
@@ -59,10 +54,8 @@ a_full_server_refuses_who_tries_for_an_abandoned_lock(void **state)
 	assert_string_equal(places(), BOB1 " 60000");
 }
 
-static void
-a_full_server_answers_a_holder_that_asks_again(void **state)
+SENTENCE(a_full_server_answers_a_holder_that_asks_again)
 {
-	(void)state;
 	int64_t fence = fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 
 	fill_up();
@@ -70,10 +63,8 @@ a_full_server_answers_a_holder_that_asks_again(void **state)
 	assert_between(ttl_of(LOCK), 20001, LEASE);
 }
 
-static void
-a_full_server_renews_and_writes_the_depth_down(void **state)
+SENTENCE(a_full_server_renews_and_writes_the_depth_down)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 	fill_up();
 	assert_number(renew(ANN1, "12000000", "3"), 1);
@@ -83,10 +74,8 @@ a_full_server_renews_and_writes_the_depth_down(void **state)
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 4");
 }
 
-static void
-a_full_server_releases_and_hands_on(void **state)
+SENTENCE(a_full_server_releases_and_hands_on)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1);
@@ -99,10 +88,8 @@ a_full_server_releases_and_hands_on(void **state)
 	assert_false(exists(LOCK));
 }
 
-static void
-a_full_server_lets_leave_and_hands_on(void **state)
+SENTENCE(a_full_server_lets_leave_and_hands_on)
 {
-	(void)state;
 	struct pubsub *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, CID1);
@@ -113,10 +100,8 @@ a_full_server_lets_leave_and_hands_on(void **state)
 	assert_told(cid, CID1);
 }
 
-static void
-a_full_server_takes_words_and_hands_on(void **state)
+SENTENCE(a_full_server_takes_words_and_hands_on)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 	int64_t before;
 
@@ -150,10 +135,8 @@ assert_stranger(const char *key)
 	assert_int_equal(ttl_of(key), -1);
 }
 
-static void
-a_lock_key_that_is_no_lock_is_left_alone(void **state)
+SENTENCE(a_lock_key_that_is_no_lock_is_left_alone)
 {
-	(void)state;
 	put_stranger(LOCK);
 	assert_error(ask(ANN1), "WRONGTYPE");
 	assert_error(try(ANN1), "WRONGTYPE");
@@ -164,10 +147,8 @@ a_lock_key_that_is_no_lock_is_left_alone(void **state)
 	assert_int_equal(server_integer(server, "DBSIZE"), 1);
 }
 
-static void
-a_queue_key_that_is_no_queue_is_left_alone(void **state)
+SENTENCE(a_queue_key_that_is_no_queue_is_left_alone)
 {
-	(void)state;
 	put_stranger(QUEUE);
 	assert_error(ask(BOB1), "WRONGTYPE");
 	assert_error(try(BOB1), "WRONGTYPE");
@@ -186,10 +167,8 @@ a_queue_key_that_is_no_queue_is_left_alone(void **state)
 	assert_stranger(QUEUE);
 }
 
-static void
-a_fence_key_that_is_no_fence_is_left_alone(void **state)
+SENTENCE(a_fence_key_that_is_no_fence_is_left_alone)
 {
-	(void)state;
 	listen_for(BOB);
 	put_stranger(FENCE);
 	assert_error(ask(ANN1), "WRONGTYPE");
@@ -204,25 +183,4 @@ a_fence_key_that_is_no_fence_is_left_alone(void **state)
 	assert_false(exists(LOCK));
 	assert_string_equal(places(), BOB1 " 60000"); /* as nothing was given to it */
 	assert_stranger(FENCE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(a_replica_never_says_held),
-		sentence(a_full_server_refuses_who_asks_and_keeps_nothing_of_it),
-		sentence(a_full_server_refuses_new_places),
-		sentence(a_full_server_refuses_who_tries_for_an_abandoned_lock),
-		sentence(a_full_server_answers_a_holder_that_asks_again),
-		sentence(a_full_server_renews_and_writes_the_depth_down),
-		sentence(a_full_server_releases_and_hands_on),
-		sentence(a_full_server_lets_leave_and_hands_on),
-		sentence(a_full_server_takes_words_and_hands_on),
-		sentence(a_lock_key_that_is_no_lock_is_left_alone),
-		sentence(a_queue_key_that_is_no_queue_is_left_alone),
-		sentence(a_fence_key_that_is_no_fence_is_left_alone),
-	};
-
-	return cmocka_run_group_tests_name("full server", tests, start, stop);
 }

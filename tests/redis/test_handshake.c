@@ -1,16 +1,13 @@
 /* Greetings of real servers: who they say they are, whom they let in, and with what reason they refuse. */
 #include "tests/redis/connects.h"
 
-#include "tests/support/await.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,10 +42,10 @@ option(int level, int name)
 	return value;
 }
 
-static void
-a_hello_over_a_unix_socket_tells_who_the_server_is(void **state)
+GROUP(start_tcp_server, stop_server);
+
+SENTENCE(a_hello_over_a_unix_socket_tells_who_the_server_is)
 {
-	(void)state;
 	assert_int_equal(dial_to(server_uri(server), "leash-test-1", NULL), LSH_DONE);
 	check_hello();
 	assert_true(hello.server_us > 0);
@@ -58,10 +55,8 @@ a_hello_over_a_unix_socket_tells_who_the_server_is(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-a_hello_over_tcp_tells_who_the_server_is(void **state)
+SENTENCE(a_hello_over_tcp_tells_who_the_server_is)
 {
-	(void)state;
 	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test-2", NULL), LSH_DONE);
 	check_hello();
 	assert_true(fcntl(hello.stream.fd, F_GETFD) & FD_CLOEXEC);
@@ -75,12 +70,10 @@ a_hello_over_tcp_tells_who_the_server_is(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-a_dial_may_be_used_again_and_may_have_no_name(void **state)
+SENTENCE(a_dial_may_be_used_again_and_may_have_no_name)
 {
 	int fds[3];
 
-	(void)state;
 	open_dial(server_uri(server), NULL, NULL);
 	for (size_t i = 0; i < COUNT(fds); i++) {
 		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
@@ -94,14 +87,12 @@ a_dial_may_be_used_again_and_may_have_no_name(void **state)
 }
 
 /* Every system knows it, but for one that was stripped of /etc/hosts. */
-static void
-localhost_is_found_if_the_system_knows_it(void **state)
+SENTENCE(localhost_is_found_if_the_system_knows_it)
 {
 	const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
 	char text[64];
 
-	(void)state;
 	snprintf(text, sizeof text, "redis://localhost:%d", server_port(server));
 	if (getaddrinfo("localhost", "1", &hints, &list) != 0) {
 		check_failed(dial_to(text, NULL, NULL), LEASH_UNAVAILABLE, ": its name cannot be resolved: ");
@@ -113,10 +104,8 @@ localhost_is_found_if_the_system_knows_it(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-a_subscription_is_confirmed_before_the_dial_is_done(void **state)
+SENTENCE(a_subscription_is_confirmed_before_the_dial_is_done)
 {
-	(void)state;
 	assert_int_equal(dial_to(server_uri_tcp(server), "leash-test", "leash:some-client"), LSH_DONE);
 	check_hello();
 	assert_int_equal(hello.server_us, 0);
@@ -125,12 +114,10 @@ a_subscription_is_confirmed_before_the_dial_is_done(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-the_database_is_selected_but_not_for_a_subscription(void **state)
+SENTENCE(the_database_is_selected_but_not_for_a_subscription)
 {
 	char text[128];
 
-	(void)state;
 	server_text(server, "SET %s %s", "where", "0");
 	snprintf(text, sizeof text, "%s/5", server_uri_tcp(server));
 	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DONE);
@@ -142,24 +129,20 @@ the_database_is_selected_but_not_for_a_subscription(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-a_database_that_is_not_there_is_invalid(void **state)
+SENTENCE(a_database_that_is_not_there_is_invalid)
 {
 	char text[128];
 
-	(void)state;
 	snprintf(text, sizeof text, "unix://%s?db=1234", server_socket(server));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "?db=1234: there is no such database: SELECT was refused: ERR");
 	check_contains(err.text, server_uri(server));
 }
 
-static void
-a_hello_of_any_length_is_sent_to_its_end(void **state)
+SENTENCE(a_hello_of_any_length_is_sent_to_its_end)
 {
 	enum { LONG = 4000000 };
 	char *name = malloc(LONG + 1), *found;
 
-	(void)state;
 	memset(name, 'n', LONG);
 	name[LONG] = '\0';
 	assert_int_equal(dial_to(server_uri(server), name, NULL), LSH_DONE);
@@ -171,13 +154,11 @@ a_hello_of_any_length_is_sent_to_its_end(void **state)
 	free(name);
 }
 
-static void
-a_password_opens_and_a_wrong_one_does_not(void **state)
+SENTENCE(a_password_opens_and_a_wrong_one_does_not)
 {
 	struct server *closed = server_start_tcp((const char *const[]){"--requirepass", "open sesame", NULL});
 	char text[256];
 
-	(void)state;
 	snprintf(text, sizeof text, "redis://:open%%20sesame@127.0.0.1:%d", server_port(closed));
 	assert_int_equal(dial_to(text, "leash-test", NULL), LSH_DONE);
 	check_says("PING\r\n", "+PONG\r\n");
@@ -198,24 +179,20 @@ a_password_opens_and_a_wrong_one_does_not(void **state)
 	server_stop(closed);
 }
 
-static void
-a_password_that_nobody_asked_for_is_denied(void **state)
+SENTENCE(a_password_that_nobody_asked_for_is_denied)
 {
 	char text[128];
 
-	(void)state;
 	snprintf(text, sizeof text, "redis://:hunter2hunter2@127.0.0.1:%d", server_port(server));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_DENIED, ": AUTH was refused: ERR AUTH <password> called without any password");
 	assert_null(strstr(err.text, "hunter2"));
 }
 
-static void
-a_password_is_not_shown_when_the_server_repeats_it(void **state)
+SENTENCE(a_password_is_not_shown_when_the_server_repeats_it)
 {
 	struct server *renamed = server_start_tcp((const char *const[]){"--rename-command", "AUTH", "LOGIN", NULL});
 	char text[128];
 
-	(void)state;
 	snprintf(text, sizeof text, "redis://me:hunter2hunter2@127.0.0.1:%d", server_port(renamed));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_DENIED, ": AUTH was refused: ERR unknown command");
 	assert_null(strstr(err.text, "hunter2"));
@@ -233,10 +210,8 @@ dial_as_user(const char *rule, const char *path, const char *channel)
 	return dial_to(text, "leash-test", channel);
 }
 
-static void
-a_user_may_do_without_what_a_hello_does_not_need(void **state)
+SENTENCE(a_user_may_do_without_what_a_hello_does_not_need)
 {
-	(void)state;
 	assert_int_equal(dial_as_user("+@all", "", NULL), LSH_DONE);
 	check_hello();
 	check_says("ACL WHOAMI\r\n", "$6\r\nworker\r\n");
@@ -256,10 +231,8 @@ a_user_may_do_without_what_a_hello_does_not_need(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-a_user_without_a_permission_that_is_needed_is_told_which(void **state)
+SENTENCE(a_user_without_a_permission_that_is_needed_is_told_which)
 {
-	(void)state;
 	check_failed(dial_as_user("-time", "", NULL), LEASH_DENIED, ": TIME was refused: NOPERM");
 	check_failed(dial_as_user("-select", "/1", NULL), LEASH_DENIED, ": SELECT was refused: NOPERM");
 	check_failed(dial_as_user("-subscribe", "", "leash:x"), LEASH_DENIED, ": SUBSCRIBE was refused: NOPERM");
@@ -267,12 +240,10 @@ a_user_without_a_permission_that_is_needed_is_told_which(void **state)
 	check_failed(dial_as_user("off", "", NULL), LEASH_DENIED, ": AUTH was refused: WRONGPASS");
 }
 
-static void
-a_server_that_is_full_is_unavailable(void **state)
+SENTENCE(a_server_that_is_full_is_unavailable)
 {
 	struct server *full = server_start_tcp(NULL);
 
-	(void)state;
 	server_text(full, "CONFIG SET maxclients 1"); /* over a connection that stays */
 	check_failed(dial_to(server_uri_tcp(full), "leash-test", NULL), LEASH_UNAVAILABLE,
 		     ": the connection was refused: ERR max number of clients reached");
@@ -280,13 +251,11 @@ a_server_that_is_full_is_unavailable(void **state)
 	server_stop(full);
 }
 
-static void
-a_cluster_says_that_it_is_one(void **state)
+SENTENCE(a_cluster_says_that_it_is_one)
 {
 	struct server *cluster;
 	char text[128], port[8];
 
-	(void)state;
 	snprintf(port, sizeof port, "%d", socket_free_port()); /* of the cluster's own connections */
 	cluster = server_start((const char *const[]){"--cluster-enabled", "yes", "--cluster-port", port, NULL});
 	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_DONE);
@@ -295,28 +264,4 @@ a_cluster_says_that_it_is_one(void **state)
 	snprintf(text, sizeof text, "%s?db=1", server_uri(cluster));
 	check_failed(dial_to(text, "leash-test", NULL), LEASH_INVALID, "?db=1: there is no such database: SELECT was refused: ERR SELECT is not allowed in cluster mode");
 	server_stop(cluster);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hello_over_a_unix_socket_tells_who_the_server_is),
-		cmocka_unit_test(a_hello_over_tcp_tells_who_the_server_is),
-		cmocka_unit_test(a_dial_may_be_used_again_and_may_have_no_name),
-		cmocka_unit_test(localhost_is_found_if_the_system_knows_it),
-		cmocka_unit_test(a_subscription_is_confirmed_before_the_dial_is_done),
-		cmocka_unit_test(the_database_is_selected_but_not_for_a_subscription),
-		cmocka_unit_test(a_database_that_is_not_there_is_invalid),
-		cmocka_unit_test(a_hello_of_any_length_is_sent_to_its_end),
-		cmocka_unit_test(a_password_opens_and_a_wrong_one_does_not),
-		cmocka_unit_test(a_password_that_nobody_asked_for_is_denied),
-		cmocka_unit_test(a_password_is_not_shown_when_the_server_repeats_it),
-		cmocka_unit_test(a_user_may_do_without_what_a_hello_does_not_need),
-		cmocka_unit_test(a_user_without_a_permission_that_is_needed_is_told_which),
-		cmocka_unit_test(a_server_that_is_full_is_unavailable),
-		cmocka_unit_test(a_cluster_says_that_it_is_one),
-	};
-
-	return dials_run("greeting", tests, COUNT(tests));
 }

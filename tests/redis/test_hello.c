@@ -1,15 +1,11 @@
 /* Hellos: odd answers are told from one another, and what a server says of itself is read for what it is. */
 #include "tests/redis/connects.h"
+#include "tests/support/test.h"
 
-#include "tests/support/await.h"
-
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void
-odd_answers_are_told_from_one_another(void **state)
+SENTENCE(odd_answers_are_told_from_one_another)
 {
 	static const struct {
 		const char *says;
@@ -57,7 +53,6 @@ odd_answers_are_told_from_one_another(void **state)
 		{SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK "*2\r\n$0\r\n\r\n$1\r\n0\r\n", false, LEASH_PROTOCOL, ": TIME: the answer is not"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
 		for (int at_once = 0; at_once < 2; at_once++) {
 			struct puppet f;
@@ -81,12 +76,10 @@ odd_answers_are_told_from_one_another(void **state)
 		}
 }
 
-static void
-half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
+SENTENCE(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt)
 {
 	struct puppet f;
 
-	(void)state;
 	puppet_start(&f, SETNAME_OK "$22\r\nredis_ver");
 	f.closes = true;
 	open_dial(f.uri, "leash-test", NULL);
@@ -102,8 +95,7 @@ half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt(void **state)
 	close_dial();
 }
 
-static void
-what_info_says_is_read_for_what_it_is(void **state)
+SENTENCE(what_info_says_is_read_for_what_it_is)
 {
 	static const struct {
 		const char *info, *run_id;
@@ -126,7 +118,6 @@ what_info_says_is_read_for_what_it_is(void **state)
 	};
 	char says[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct puppet f;
 
@@ -144,8 +135,7 @@ what_info_says_is_read_for_what_it_is(void **state)
 	}
 }
 
-static void
-what_info_says_of_replicas_is_read_for_what_it_is(void **state)
+SENTENCE(what_info_says_of_replicas_is_read_for_what_it_is)
 {
 	static const struct {
 		const char *info;
@@ -168,7 +158,6 @@ what_info_says_of_replicas_is_read_for_what_it_is(void **state)
 	};
 	char says[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct puppet f;
 
@@ -184,8 +173,7 @@ what_info_says_of_replicas_is_read_for_what_it_is(void **state)
 	}
 }
 
-static void
-what_info_says_of_eviction_is_read_for_what_it_is(void **state)
+SENTENCE(what_info_says_of_eviction_is_read_for_what_it_is)
 {
 	static const struct {
 		const char *info, *eviction;
@@ -206,7 +194,6 @@ what_info_says_of_eviction_is_read_for_what_it_is(void **state)
 	};
 	char says[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct puppet f;
 
@@ -221,8 +208,7 @@ what_info_says_of_eviction_is_read_for_what_it_is(void **state)
 	}
 }
 
-static void
-a_subscription_is_to_the_channel_that_was_asked_for(void **state)
+SENTENCE(a_subscription_is_to_the_channel_that_was_asked_for)
 {
 	static const char *const cases[] = {
 		SETNAME_OK INFO_OK "*3\r\n$9\r\nsubscribe\r\n$2\r\ncj\r\n:1\r\n",
@@ -233,7 +219,6 @@ a_subscription_is_to_the_channel_that_was_asked_for(void **state)
 		SETNAME_OK INFO_OK "+OK\r\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct puppet f;
 
@@ -246,14 +231,12 @@ a_subscription_is_to_the_channel_that_was_asked_for(void **state)
 }
 
 /* A message may come right behind the confirmation, whole or half: it is for the receiver of the connection. */
-static void
-what_comes_behind_the_hello_is_left_in_the_socket(void **state)
+SENTENCE(what_comes_behind_the_hello_is_left_in_the_socket)
 {
 	static const char hello_said[] = SETNAME_OK INFO_OK "*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n";
 	static const char more[] = "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$6\r\ng\r\nt 1\r\n*3\r\n$7\r\nmess";
 	char says[sizeof hello_said + sizeof more];
 
-	(void)state;
 	for (size_t n = 0; n <= sizeof more - 1; n++) {
 		struct puppet f;
 		char left[sizeof more];
@@ -279,8 +262,7 @@ what_comes_behind_the_hello_is_left_in_the_socket(void **state)
 	}
 }
 
-static void
-a_server_that_repeats_what_it_hears_does_not_get_the_password_shown(void **state)
+SENTENCE(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown)
 {
 	static const char *const says[] = {
 		NULL, /* an echo */
@@ -295,7 +277,6 @@ a_server_that_repeats_what_it_hears_does_not_get_the_password_shown(void **state
 	};
 	char text[128];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(says); i++) {
 		struct puppet f;
 
@@ -311,21 +292,4 @@ a_server_that_repeats_what_it_hears_does_not_get_the_password_shown(void **state
 		close_dial();
 		puppet_stop(&f);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(odd_answers_are_told_from_one_another),
-		cmocka_unit_test(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt),
-		cmocka_unit_test(what_info_says_is_read_for_what_it_is),
-		cmocka_unit_test(what_info_says_of_replicas_is_read_for_what_it_is),
-		cmocka_unit_test(what_info_says_of_eviction_is_read_for_what_it_is),
-		cmocka_unit_test(a_subscription_is_to_the_channel_that_was_asked_for),
-		cmocka_unit_test(what_comes_behind_the_hello_is_left_in_the_socket),
-		cmocka_unit_test(a_server_that_repeats_what_it_hears_does_not_get_the_password_shown),
-	};
-
-	return cmocka_run_group_tests_name("hello", tests, NULL, NULL);
 }

@@ -4,22 +4,12 @@
 #include "redis/informant.h"
 
 #include "base/clock.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/fake.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define PATIENCE (20 * LSH_S)
 
@@ -37,24 +27,23 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	return silent && fake_is(argc, argv, argl, 0, "ECHO") ? FAKE_SILENT : FAKE_DEFAULT;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	silent = false;
 	options = (struct lsh_informant_options){.name = "leash:asker", .timeout = PATIENCE, .bytes = 1000, .elements = 10};
 	fake = fake_start(answer, NULL);
-	return lsh_uri_parse(&uri, fake_uri(fake), &err) == LEASH_OK ? 0 : -1;
+	assert_true(lsh_uri_parse(&uri, fake_uri(fake), &err) == LEASH_OK);
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	lsh_uri_clear(&uri);
 	fake_stop(fake);
-	return 0;
 }
+
+FIXTURE(start, stop);
 
 static enum lsh_progress
 next(struct lsh_informant *informant)
@@ -125,12 +114,10 @@ wanted_at(const struct lsh_informant *informant)
 
 /* ---- replies ---- */
 
-static void
-replies_come_one_at_a_time_in_the_order_of_the_commands(void **state)
+SENTENCE(replies_come_one_at_a_time_in_the_order_of_the_commands)
 {
 	struct lsh_informant *informant = connector(&uri);
 
-	(void)state;
 	assert_int_equal(lsh_informant_hello(informant)->version, 0x07000f);
 	echo(informant, "one");
 	echo(informant, "two");
@@ -142,13 +129,11 @@ replies_come_one_at_a_time_in_the_order_of_the_commands(void **state)
 	lsh_informant_free(informant);
 }
 
-static void
-one_that_hangs_keeps_no_other_waiting(void **state)
+SENTENCE(one_that_hangs_keeps_no_other_waiting)
 {
 	struct lsh_informant *hanging = connector(&uri), *other = connector(&uri);
 	bool heard = false;
 
-	(void)state;
 	silent = true;
 	echo(hanging, "anything");
 	lsh_informant_ask(hanging);
@@ -166,15 +151,13 @@ one_that_hangs_keeps_no_other_waiting(void **state)
 }
 
 /* A step hands out one reply and reads once, and asks for the next step itself. */
-static void
-who_says_ever_more_keeps_no_other_waiting(void **state)
+SENTENCE(who_says_ever_more_keeps_no_other_waiting)
 {
 	enum { WORDS = 100000 };
 	char *words = malloc(4 * WORDS);
 	struct lsh_informant *informant;
 	int heard = 0;
 
-	(void)state;
 	for (int i = 0; i < WORDS; i++)
 		memcpy(words + 4 * i, "+x\r\n", 4);
 	options.unasked = true;
@@ -190,13 +173,11 @@ who_says_ever_more_keeps_no_other_waiting(void **state)
 	free(words);
 }
 
-static void
-what_is_said_unasked_is_no_reply_unless_it_was_wanted(void **state)
+SENTENCE(what_is_said_unasked_is_no_reply_unless_it_was_wanted)
 {
 	static const char news[] = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\nnews\r\n";
 	struct lsh_informant *informant = connector(&uri);
 
-	(void)state;
 	assert_int_equal(fake_send(fake, news, sizeof news - 1), 1);
 	must_fail(informant, LEASH_PROTOCOL, "it answers what it was not asked");
 	/* nor right behind what was asked for, where it would be taken for the reply to the next question */
@@ -221,15 +202,13 @@ what_is_said_unasked_is_no_reply_unless_it_was_wanted(void **state)
 /* ---- bounds ---- */
 
 /* The bound is a reply's own, not that of all. */
-static void
-how_much_is_too_much_depends_on_what_is_asked_for(void **state)
+SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 {
 	enum { SIZE = 5 << 20, LESS = 4 << 20 };
 	struct server *server = server_start(NULL);
 	char *much = malloc(SIZE + 1);
 	struct lsh_informant *informant;
 
-	(void)state;
 	memset(much, 'x', SIZE);
 	much[SIZE] = '\0';
 	lsh_uri_clear(&uri);
@@ -252,12 +231,10 @@ how_much_is_too_much_depends_on_what_is_asked_for(void **state)
 	server_stop(server);
 }
 
-static void
-the_elements_are_bounded_before_there_is_room_for_them(void **state)
+SENTENCE(the_elements_are_bounded_before_there_is_room_for_them)
 {
 	struct lsh_informant *informant;
 
-	(void)state;
 	options.unasked = true;
 	informant = connector(&uri);
 	assert_int_equal(fake_send(fake, "*11\r\n", 5), 1);
@@ -267,13 +244,11 @@ the_elements_are_bounded_before_there_is_room_for_them(void **state)
 
 /* ---- time ---- */
 
-static void
-the_time_begins_with_the_question_and_ends_with_the_last_reply(void **state)
+SENTENCE(the_time_begins_with_the_question_and_ends_with_the_last_reply)
 {
 	struct lsh_informant *informant;
 	int64_t begun;
 
-	(void)state;
 	options.timeout = 300 * LSH_MS;
 	informant = connector(&uri);
 	assert_true(wanted_at(informant) <= 0); /* once more, for what may have come behind the hello */
@@ -299,12 +274,10 @@ the_time_begins_with_the_question_and_ends_with_the_last_reply(void **state)
 
 /* ---- failures ---- */
 
-static void
-one_that_is_down_says_why_until_it_is_dialed_again(void **state)
+SENTENCE(one_that_is_down_says_why_until_it_is_dialed_again)
 {
 	struct lsh_informant *informant = connector(&uri);
 
-	(void)state;
 	echo(informant, "lost");
 	fake_hang_up(fake);
 	must_fail(informant, LEASH_UNAVAILABLE, "");
@@ -321,12 +294,10 @@ one_that_is_down_says_why_until_it_is_dialed_again(void **state)
 	lsh_informant_free(informant);
 }
 
-static void
-nothing_is_left_of_it_in_whatever_state_it_ends(void **state)
+SENTENCE(nothing_is_left_of_it_in_whatever_state_it_ends)
 {
 	unsigned before = descriptors_count();
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct lsh_informant *informant = lsh_informant_new(&uri, &options);
 
@@ -350,24 +321,4 @@ nothing_is_left_of_it_in_whatever_state_it_ends(void **state)
 	await_true(fake_open(fake) == 0);
 	assert_int_equal(descriptors_count(), before);
 	lsh_informant_free(NULL);
-}
-
-#define with_fake(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		with_fake(replies_come_one_at_a_time_in_the_order_of_the_commands),
-		with_fake(one_that_hangs_keeps_no_other_waiting),
-		with_fake(who_says_ever_more_keeps_no_other_waiting),
-		with_fake(what_is_said_unasked_is_no_reply_unless_it_was_wanted),
-		with_fake(how_much_is_too_much_depends_on_what_is_asked_for),
-		with_fake(the_elements_are_bounded_before_there_is_room_for_them),
-		with_fake(the_time_begins_with_the_question_and_ends_with_the_last_reply),
-		with_fake(one_that_is_down_says_why_until_it_is_dialed_again),
-		with_fake(nothing_is_left_of_it_in_whatever_state_it_ends),
-	};
-
-	return cmocka_run_group_tests_name("informant", tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Many steps in any order, against a model of what they do; and the scripts that the build embeds. */
 #include "tests/redis/steps.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 /* What lib/lua/README.md says of one lock, in C: six tokens, two per client. */
 struct model {
@@ -193,10 +191,24 @@ assert_as_in(const struct model *m)
 	assert_string_equal(places(), expected);
 }
 
-static void
-any_order_of_steps_does_what_the_model_does(void **state)
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
+
+SENTENCE(the_build_and_the_server_agree_on_the_scripts_hashes)
 {
-	(void)state;
+	static const struct lsh_script *const scripts[] = {
+		&lsh_script_acquire, &lsh_script_heartbeat, &lsh_script_inspect,
+		&lsh_script_raise,   &lsh_script_release,   &lsh_script_renew,
+	};
+
+	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+		assert_int_equal(scripts[i]->size, strlen(scripts[i]->text));
+		assert_string_equal(server_text(server, "SCRIPT LOAD %s", scripts[i]->text), scripts[i]->sha1);
+	}
+}
+
+SENTENCE(any_order_of_steps_does_what_the_model_does)
+{
 	struct model m = { .holder = -1, .listens = { true, true, true } };
 	struct pubsub *const ears[] = { listen_for(ANN), listen_for(BOB), listen_for(CID) };
 	uint64_t seed = 1;
@@ -210,30 +222,4 @@ any_order_of_steps_does_what_the_model_does(void **state)
 		if (exists(FENCE))
 			fence = last_fence();
 	}
-}
-
-static void
-the_build_and_the_server_agree_on_the_scripts_hashes(void **state)
-{
-	(void)state;
-	static const struct lsh_script *const scripts[] = {
-		&lsh_script_acquire, &lsh_script_heartbeat, &lsh_script_inspect,
-		&lsh_script_raise,   &lsh_script_release,   &lsh_script_renew,
-	};
-
-	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-		assert_int_equal(scripts[i]->size, strlen(scripts[i]->text));
-		assert_string_equal(server_text(server, "SCRIPT LOAD %s", scripts[i]->text), scripts[i]->sha1);
-	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(the_build_and_the_server_agree_on_the_scripts_hashes),
-		sentence(any_order_of_steps_does_what_the_model_does),
-	};
-
-	return cmocka_run_group_tests_name("model", tests, start, stop);
 }

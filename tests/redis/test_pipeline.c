@@ -1,24 +1,15 @@
 /* The pipeline: every reply goes to whoever asked, nobody hangs, and a caller leaves when its time ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "redis/connector.h"
 #include "redis/pipeline.h"
 #include "tests/redis/caller.h"
-#include "tests/support/await.h"
 #include "tests/support/counted.h"
 #include "tests/support/fake.h"
 #include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,12 +17,14 @@ enum { THREADS = 24 };
 
 #define PATIENT_NS INT64_C(30000000000)
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	start_server(state);
-	return counted_start(state);
+	start_server();
+	counted_start();
 }
+
+GROUP(start, stop_server);
 
 /* A connected stream, by the library's own way of connecting. */
 static struct lsh_stream
@@ -165,12 +158,10 @@ join_callers(struct caller *callers)
 	return sum;
 }
 
-static void
-one_caller_gets_its_answers_in_turn(void **state)
+SENTENCE(one_caller_gets_its_answers_in_turn)
 {
 	struct line *line = line_to(server_uri(server), 0);
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		char id[16];
 
@@ -180,13 +171,11 @@ one_caller_gets_its_answers_in_turn(void **state)
 	line_stop(line);
 }
 
-static void
-every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters(void **state)
+SENTENCE(every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters)
 {
 	struct line *line = line_to(server_uri(server), 8192);
 	struct caller callers[THREADS], sum;
 
-	(void)state;
 	/* a small send buffer and long commands, so that writes are partial */
 	run_callers(line, callers, 4, true, 60000);
 	for (int i = 0; i < 20; i++) {
@@ -203,12 +192,10 @@ every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters(
 	line_stop(line);
 }
 
-static void
-a_broken_connection_ends_every_caller(void **state)
+SENTENCE(a_broken_connection_ends_every_caller)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 
-	(void)state;
 	for (int round = 0; round < 5; round++) {
 		struct line *line = line_to(proxy_uri(proxy), 0);
 		struct caller callers[THREADS], sum;
@@ -226,13 +213,11 @@ a_broken_connection_ends_every_caller(void **state)
 	proxy_stop(proxy);
 }
 
-static void
-a_command_that_is_overdue_breaks_the_connection_for_all(void **state)
+SENTENCE(a_command_that_is_overdue_breaks_the_connection_for_all)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	unsigned long before = atomic_load(&line->calls);
 
-	(void)state;
 	server_pause(server);
 	assert_int_equal(echo(line, "late", 0, LSH_NEVER, 50 * LSH_MS), LSH_UNKNOWN);
 	assert_true(atomic_load(&line->calls) > before);
@@ -242,12 +227,10 @@ a_command_that_is_overdue_breaks_the_connection_for_all(void **state)
 	line_stop(line);
 }
 
-static void
-a_caller_who_leaves_its_command_leaves_the_connection_as_it_is(void **state)
+SENTENCE(a_caller_who_leaves_its_command_leaves_the_connection_as_it_is)
 {
 	struct line *line = line_to(server_uri(server), 0);
 
-	(void)state;
 	server_pause(server);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(echo(line, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS), LEFT);
@@ -257,14 +240,12 @@ a_caller_who_leaves_its_command_leaves_the_connection_as_it_is(void **state)
 	line_stop(line);
 }
 
-static void
-what_was_left_is_read_by_the_pipes_own_thread(void **state)
+SENTENCE(what_was_left_is_read_by_the_pipes_own_thread)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	struct command *command = command_new(line, "PONG");
 
-	(void)state;
 	server_pause(server);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(echo(line, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS), LEFT);
@@ -296,15 +277,13 @@ echo_once(void *arg)
 }
 
 /* Whoever reads leaves while two answers are on their way: of a thread that does not come, and of one that sleeps. */
-static void
-nobody_waits_for_a_thread_that_was_to_read_and_does_not_come(void **state)
+SENTENCE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	struct command *absent = command_new(line, "PONG");
 	struct echo reads = {.line = line, .within = 300 * LSH_MS}, sleeps = {.line = line, .within = LSH_NEVER};
 
-	(void)state;
 	server_pause(server);
 	assert_int_equal(command_append(absent, ping, 1, PATIENT_NS), LSH_APPENDED);
 	pthread_create(&reads.thread, NULL, echo_once, &reads);
@@ -396,15 +375,13 @@ note_told(struct command *command)
 }
 
 /* They may need the mutex of whoever ends its call. */
-static void
-who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection(void **state)
+SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection)
 {
 	char bytes[CALLS * 14];
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	int peer;
 	struct line line = line_to_peer(&peer);
 
-	(void)state;
 	for (int i = 0; i < CALLS; i++) {
 		ends.commands[i] = command_new(&line, "PONG");
 		ends.commands[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
@@ -425,8 +402,7 @@ who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection(void **s
 	end_line(&line);
 }
 
-static void
-who_breaks_the_connection_itself_does_not_sleep_on(void **state)
+SENTENCE(who_breaks_the_connection_itself_does_not_sleep_on)
 {
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	int64_t deadline = lsh_now_ns() + 10 * LSH_S;
@@ -434,7 +410,6 @@ who_breaks_the_connection_itself_does_not_sleep_on(void **state)
 	struct line line = line_to_peer(&peer);
 	struct command *command = command_new(&line, "");
 
-	(void)state;
 	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
 	lsh_pipeline_flush(line.pipeline);
 	assert_int_equal(send(peer, "HTTP/1.1\r\n", 10, 0), 10);
@@ -445,8 +420,7 @@ who_breaks_the_connection_itself_does_not_sleep_on(void **state)
 	end_line(&line);
 }
 
-static void
-a_connection_that_was_just_made_is_not_silent(void **state)
+SENTENCE(a_connection_that_was_just_made_is_not_silent)
 {
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	int64_t before = lsh_now_ns();
@@ -454,7 +428,6 @@ a_connection_that_was_just_made_is_not_silent(void **state)
 	struct line line = line_to_peer(&peer);
 	struct command *command = command_new(&line, "PONG");
 
-	(void)state;
 	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
 	lsh_pipeline_flush(line.pipeline);
 	lsh_pipeline_break_if_silent(line.pipeline, before);
@@ -465,8 +438,7 @@ a_connection_that_was_just_made_is_not_silent(void **state)
 	end_line(&line);
 }
 
-static void
-the_keeper_is_told_once_of_a_pipe_that_grew(void **state)
+SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew)
 {
 	enum { MORE = 65, SIZE = 7 }; /* than a pipe has room for at first */
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
@@ -475,7 +447,6 @@ the_keeper_is_told_once_of_a_pipe_that_grew(void **state)
 	int peer;
 	struct line line = line_to_peer(&peer);
 
-	(void)state;
 	times_told = 0;
 	for (int i = 0; i < MORE; i++)
 		memcpy(pongs + i * SIZE, "+PONG\r\n", SIZE);
@@ -497,14 +468,12 @@ the_keeper_is_told_once_of_a_pipe_that_grew(void **state)
 	end_line(&line);
 }
 
-static void
-a_command_for_another_connection_is_not_sent(void **state)
+SENTENCE(a_command_for_another_connection_is_not_sent)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	struct command *command = command_new(line, "PONG");
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
-	(void)state;
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
 	connect_anew(line, server_uri(server));
 	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_PIPELINE_DOWN);
@@ -547,13 +516,11 @@ enum { FEW = 64, MANY = 4096 };
 
 static struct command *commands[MANY + 1];
 
-static void
-a_full_pipe_takes_no_more_until_there_is_room(void **state)
+SENTENCE(a_full_pipe_takes_no_more_until_there_is_room)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	unsigned long calls;
 
-	(void)state;
 	assert_int_equal(say_many(line, commands, MANY + 1), MANY);
 	calls = line->calls;
 	await_answers(commands, MANY);
@@ -563,12 +530,10 @@ a_full_pipe_takes_no_more_until_there_is_room(void **state)
 	line_stop(line);
 }
 
-static void
-a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is(void **state)
+SENTENCE(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is)
 {
 	struct line *line = line_to(server_uri(server), 0);
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		unsigned long calls;
 
@@ -588,14 +553,12 @@ a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is(void **state)
 	line_stop(line);
 }
 
-static void
-a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
+SENTENCE(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	int64_t before = counted.bytes;
 	struct lsh_stream stream;
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		unsigned long calls;
 		int64_t at;
@@ -626,13 +589,11 @@ a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken(void **state)
 	line_stop(line);
 }
 
-static void
-no_two_connections_have_the_same_epoch(void **state)
+SENTENCE(no_two_connections_have_the_same_epoch)
 {
 	struct line *one = line_to(server_uri(server), 0), *other = line_to(server_uri(server), 0);
 	uint64_t first = lsh_pipeline_epoch(one->pipeline), second = lsh_pipeline_epoch(other->pipeline);
 
-	(void)state;
 	assert_true(first != 0 && second > first);
 	assert_int_equal(lsh_pipeline_connects(one->pipeline), 1);
 	lsh_pipeline_break(one->pipeline, second); /* not its own */
@@ -682,8 +643,7 @@ ask(void *arg)
 	return NULL;
 }
 
-static void
-nothing_comes_between_an_asking_and_its_command(void **state)
+SENTENCE(nothing_comes_between_an_asking_and_its_command)
 {
 	struct fake *fake = fake_start(answer_asking, NULL);
 	struct line *line = line_to(fake_uri(fake), 0);
@@ -691,7 +651,6 @@ nothing_comes_between_an_asking_and_its_command(void **state)
 	size_t begun = fake_count(fake, NULL), asked = 0;
 	bool asking = false;
 
-	(void)state;
 	for (int i = 0; i < ASKERS; i++) {
 		askers[i] = (struct asker){.line = line, .asks = i % 2 == 0};
 		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
@@ -713,13 +672,11 @@ nothing_comes_between_an_asking_and_its_command(void **state)
 	fake_stop(fake);
 }
 
-static void
-an_asking_goes_with_its_command_or_not_at_all(void **state)
+SENTENCE(an_asking_goes_with_its_command_or_not_at_all)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
-	(void)state;
 	for (size_t i = 0; i <= MANY; i++)
 		commands[i] = command_new(line, "PONG");
 	for (size_t i = 0; i < MANY - 1; i++)
@@ -772,13 +729,11 @@ check_get(struct line *line, const char *key, bool asking, const char *expected)
 	command_drop(command);
 }
 
-static void
-who_is_sent_elsewhere_because_asking_was_refused_is_told_that(void **state)
+SENTENCE(who_is_sent_elsewhere_because_asking_was_refused_is_told_that)
 {
 	struct fake *fake = fake_start(answer_without_asking, NULL);
 	struct line *line = line_to(fake_uri(fake), 0);
 
-	(void)state;
 	check_get(line, "away", true, "NOPERM User locks has no permissions to run the 'asking' command");
 	check_get(line, "away", false, "MOVED 7"); /* nor is it told of one that was before */
 	check_get(line, "hello", true, "hello");
@@ -786,32 +741,4 @@ who_is_sent_elsewhere_because_asking_was_refused_is_told_that(void **state)
 	check_get(line, "away", true, "NOPERM");
 	line_stop(line);
 	fake_stop(fake);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_caller_gets_its_answers_in_turn),
-		cmocka_unit_test(every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters),
-		cmocka_unit_test(a_broken_connection_ends_every_caller),
-		cmocka_unit_test(a_command_that_is_overdue_breaks_the_connection_for_all),
-		cmocka_unit_test(a_caller_who_leaves_its_command_leaves_the_connection_as_it_is),
-		cmocka_unit_test(what_was_left_is_read_by_the_pipes_own_thread),
-		cmocka_unit_test(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come),
-		cmocka_unit_test(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection),
-		cmocka_unit_test(who_breaks_the_connection_itself_does_not_sleep_on),
-		cmocka_unit_test(a_connection_that_was_just_made_is_not_silent),
-		cmocka_unit_test(the_keeper_is_told_once_of_a_pipe_that_grew),
-		cmocka_unit_test(a_command_for_another_connection_is_not_sent),
-		cmocka_unit_test(a_full_pipe_takes_no_more_until_there_is_room),
-		cmocka_unit_test(a_pipe_without_memory_to_grow_is_full_and_goes_on_as_it_is),
-		cmocka_unit_test(a_pipe_gives_back_what_it_grew_by_once_it_is_quiet_or_broken),
-		cmocka_unit_test(no_two_connections_have_the_same_epoch),
-		cmocka_unit_test(nothing_comes_between_an_asking_and_its_command),
-		cmocka_unit_test(an_asking_goes_with_its_command_or_not_at_all),
-		cmocka_unit_test(who_is_sent_elsewhere_because_asking_was_refused_is_told_that),
-	};
-
-	return cmocka_run_group_tests_name("pipe", tests, start, stop_server);
 }

@@ -8,17 +8,11 @@
  * nothing else happens.
  *
  * The peer is a thread with the other end of a socketpair. Each command is a number, and so is its answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/thread.h"
 #include "redis/pipeline.h"
 #include "tests/redis/caller.h"
-#include "tests/support/await.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,9 +20,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -270,13 +261,11 @@ shuffle(int64_t *values, size_t n, unsigned *seed)
 
 /* ---- tests; what other threads touch outlives a test that fails ---- */
 
-static void
-those_whom_nobody_answers_leave_when_their_time_comes(void **state)
+SENTENCE(those_whom_nobody_answers_leave_when_their_time_comes)
 {
 	enum order { SOONEST_FIRST, LATEST_FIRST, ANY_ORDER, ORDERS };
 	unsigned seed = 7;
 
-	(void)state;
 	for (int order = 0; order < ORDERS; order++) {
 		static struct caller callers[ALL];
 		int64_t waits[ALL];
@@ -308,8 +297,7 @@ those_whom_nobody_answers_leave_when_their_time_comes(void **state)
 	}
 }
 
-static void
-a_limit_outlives_the_reader_that_was_to_watch_it(void **state)
+SENTENCE(a_limit_outlives_the_reader_that_was_to_watch_it)
 {
 	enum { READER, SLEEPER, FIRST_ANCHOR, SECOND_ANCHOR, FOUR };
 	static struct peer peer;
@@ -317,7 +305,6 @@ a_limit_outlives_the_reader_that_was_to_watch_it(void **state)
 	size_t said = 0;
 	unsigned seed = 11;
 
-	(void)state;
 	for (int round = 0; round < 150; round++) {
 		int64_t wait = (1 + next_random(&seed, 6)) * LSH_MS + next_random(&seed, 1000) * LSH_US;
 		bool answered = round % 3 == 0; /* else it leaves */
@@ -348,15 +335,13 @@ a_limit_outlives_the_reader_that_was_to_watch_it(void **state)
 }
 
 /* Everybody calls once; the peer answers some, more and more of them, and then no more. */
-static void
-no_limit_is_lost_while_answers_come_and_callers_leave(void **state)
+SENTENCE(no_limit_is_lost_while_answers_come_and_callers_leave)
 {
 	static struct peer peer;
 	struct line *line = line_to(&peer);
 	size_t said = 0, left = 0, answered = 0;
 	unsigned seed = 13;
 
-	(void)state;
 	atomic_store(&peer.stutters, true);
 	for (int round = 0; round < 120; round++) {
 		static struct caller callers[ALL];
@@ -384,12 +369,10 @@ no_limit_is_lost_while_answers_come_and_callers_leave(void **state)
 	end_line(line, &peer);
 }
 
-static void
-an_overdue_command_ends_all_who_wait(void **state)
+SENTENCE(an_overdue_command_ends_all_who_wait)
 {
 	unsigned seed = 17;
 
-	(void)state;
 	for (int round = 0; round < 25; round++) {
 		static struct peer peer;
 		struct line *line = line_to(&peer);
@@ -486,14 +469,12 @@ storm_end(struct peer *peer)
 	       storm.outcomes[LSH_UNKNOWN]);
 }
 
-static void
-each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again(void **state)
+SENTENCE(each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again)
 {
 	static struct peer peer;
 	struct line *line = line_to(&peer);
 	unsigned seed = 19;
 
-	(void)state;
 	atomic_store(&peer.stutters, true);
 	storm_begin(line, NULL);
 	for (int round = 0; round < 40; round++) {
@@ -571,12 +552,10 @@ put_to_sleep(struct sleeper *s, struct caller *reader, struct line *line, struct
 	await_ms(20);
 }
 
-static void
-a_sleeper_leaves_in_time_whatever_becomes_of_its_command(void **state)
+SENTENCE(a_sleeper_leaves_in_time_whatever_becomes_of_its_command)
 {
 	enum fate { ENDED, LEFT_BY_ANOTHER, BROKEN, FATES };
 
-	(void)state;
 	for (int fate = 0; fate < FATES; fate++) {
 		static struct sleeper s;
 		static struct caller reader;
@@ -599,15 +578,13 @@ a_sleeper_leaves_in_time_whatever_becomes_of_its_command(void **state)
 	}
 }
 
-static void
-a_thread_reads_for_each_of_its_commands_whichever_it_waits_with(void **state)
+SENTENCE(a_thread_reads_for_each_of_its_commands_whichever_it_waits_with)
 {
 	static struct sleeper s;
 	static struct caller reader;
 	static struct peer peer;
 	struct line *line = line_to(&peer);
 
-	(void)state;
 	put_to_sleep(&s, &reader, line, &peer, true, LSH_NEVER);
 	atomic_store(&peer.allowed, 1); /* the one that it waits with ends, and then the reader leaves */
 	await_true(atomic_load(&reader.over));
@@ -621,15 +598,13 @@ a_thread_reads_for_each_of_its_commands_whichever_it_waits_with(void **state)
 	end_line(line, &peer);
 }
 
-static void
-a_thread_that_will_not_read_leaves_its_turn_to_another(void **state)
+SENTENCE(a_thread_that_will_not_read_leaves_its_turn_to_another)
 {
 	static struct caller reader, sleeper;
 	static struct peer peer;
 	struct line *line = line_to(&peer);
 	struct command *first = say_number(line, own_parker(), PATIENT_NS, NULL);
 
-	(void)state;
 	start(&reader, line, 100 * LSH_MS, PATIENT_NS);
 	await_true(peer.heard == 2);
 	await_ms(5);
@@ -645,10 +620,8 @@ a_thread_that_will_not_read_leaves_its_turn_to_another(void **state)
 	end_line(line, &peer);
 }
 
-static void
-a_later_command_with_less_patience_breaks_the_connection_in_time(void **state)
+SENTENCE(a_later_command_with_less_patience_breaks_the_connection_in_time)
 {
-	(void)state;
 	for (int alone = 0; alone < 2; alone++) {
 		static struct caller patient, hasty;
 		static struct peer peer;
@@ -706,8 +679,7 @@ serve_in_vain(void *pipeline)
 	return NULL;
 }
 
-static void
-whoever_has_to_go_before_it_serves_does_and_is_called_again(void **state)
+SENTENCE(whoever_has_to_go_before_it_serves_does_and_is_called_again)
 {
 	static struct lsh_ticket ticket;
 	struct lsh_pipeline *pipeline = lsh_pipeline_new(count_call, NULL);
@@ -715,7 +687,6 @@ whoever_has_to_go_before_it_serves_does_and_is_called_again(void **state)
 	pthread_t thread;
 	int fds[2];
 
-	(void)state;
 	calls = 0;
 	ticket = (struct lsh_ticket){.done = note_end};
 	assert_non_null(pipeline);
@@ -754,14 +725,12 @@ go_on(struct command *command)
 		lsh_pipeline_break(command->line->pipeline, command->ticket.epoch);
 }
 
-static void
-each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks(void **state)
+SENTENCE(each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks)
 {
 	static struct peer peer;
 	struct line *line = line_to(&peer);
 	unsigned seed = 23;
 
-	(void)state;
 	storm_begin(line, go_on);
 	for (int round = 0; round < 150; round++) {
 		atomic_store(&peer.stutters, round % 3 == 0);
@@ -802,14 +771,12 @@ watch(void *arg)
 
 /* Callers read the epoch first and skip what is only asked of a pipeline that is up (the restart guard): a command with the
  * new epoch would then be sent unguarded. */
-static void
-the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
+SENTENCE(the_epoch_of_a_connection_is_not_known_before_it_is_up)
 {
 	struct line *line = line_start();
 	struct watcher w = {.pipeline = line->pipeline, .rounds = 20000};
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
 	for (uint64_t round = 1; round <= w.rounds; round++) {
 		int64_t end = await_limit_ns(30);
@@ -828,25 +795,4 @@ the_epoch_of_a_connection_is_not_known_before_it_is_up(void **state)
 	pthread_join(thread, NULL);
 	assert_int_equal(w.down, 0);
 	line_stop(line);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(those_whom_nobody_answers_leave_when_their_time_comes),
-		cmocka_unit_test(a_limit_outlives_the_reader_that_was_to_watch_it),
-		cmocka_unit_test(no_limit_is_lost_while_answers_come_and_callers_leave),
-		cmocka_unit_test(an_overdue_command_ends_all_who_wait),
-		cmocka_unit_test(each_answer_goes_to_whoever_asked_though_the_peer_falls_silent_again_and_again),
-		cmocka_unit_test(a_sleeper_leaves_in_time_whatever_becomes_of_its_command),
-		cmocka_unit_test(a_thread_reads_for_each_of_its_commands_whichever_it_waits_with),
-		cmocka_unit_test(a_thread_that_will_not_read_leaves_its_turn_to_another),
-		cmocka_unit_test(a_later_command_with_less_patience_breaks_the_connection_in_time),
-		cmocka_unit_test(whoever_has_to_go_before_it_serves_does_and_is_called_again),
-		cmocka_unit_test(each_command_ends_once_whatever_its_end_does_and_whenever_the_connection_breaks),
-		cmocka_unit_test(the_epoch_of_a_connection_is_not_known_before_it_is_up),
-	};
-
-	return cmocka_run_group_tests_name("pipe limits", tests, NULL, NULL);
 }

@@ -1,16 +1,15 @@
 /* Releasing, leaving and canceling, step by step: every line that lib/lua/README.md promises of them, one interleaving
  * at a time. */
 #include "tests/redis/steps.h"
+#include "tests/support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
 
 /* ---- release ---- */
 
-static void
-a_released_lock_is_free(void **state)
+SENTENCE(a_released_lock_is_free)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_number(release(ANN1), 1);
 	assert_false(exists(LOCK));
@@ -18,27 +17,21 @@ a_released_lock_is_free(void **state)
 	assert_ttl(FENCE, HOUR); /* of the last acquire */
 }
 
-static void
-a_second_release_finds_nothing(void **state)
+SENTENCE(a_second_release_finds_nothing)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_number(release(ANN1), 1);
 	assert_number(release(ANN1), 0);
 }
 
-static void
-a_release_of_nothing_creates_nothing(void **state)
+SENTENCE(a_release_of_nothing_creates_nothing)
 {
-	(void)state;
 	assert_number(release(ANN1), 0);
 	assert_int_equal(server_integer(server, "DBSIZE"), 0);
 }
 
-static void
-only_the_holder_releases(void **state)
+SENTENCE(only_the_holder_releases)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_number(release(BOB1), 0);
 	assert_number(release(ANN2), 0);
@@ -46,10 +39,8 @@ only_the_holder_releases(void **state)
 	assert_ttl(LOCK, LEASE);
 }
 
-static void
-a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
+SENTENCE(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB), *cid = listen_for(CID);
 	int64_t before;
 
@@ -65,10 +56,8 @@ a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it(void **state)
 	assert_ttl(FENCE, HOUR);
 }
 
-static void
-the_last_place_takes_the_queue_with_it(void **state)
+SENTENCE(the_last_place_takes_the_queue_with_it)
 {
-	(void)state;
 	listen_for(BOB);
 	line_up(ANN1, BOB1);
 	assert_number(release(ANN1), 1);
@@ -76,10 +65,8 @@ the_last_place_takes_the_queue_with_it(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_queue_is_served_in_its_order(void **state)
+SENTENCE(a_queue_is_served_in_its_order)
 {
-	(void)state;
 	static const char *const tokens[] = { CID1, BOB2, ANN2, BOB1, CID2 };
 	int64_t fence = fence_of(ask(ANN1));
 
@@ -99,10 +86,8 @@ a_queue_is_served_in_its_order(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
+SENTENCE(fences_of_grants_grow_when_the_clock_is_behind_the_last)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 	int64_t ahead;
 
@@ -115,10 +100,8 @@ fences_of_grants_grow_when_the_clock_is_behind_the_last(void **state)
 	assert_told(bob, BOB1);
 }
 
-static void
-a_grant_lasts_for_the_claim_of_its_own_place(void **state)
+SENTENCE(a_grant_lasts_for_the_claim_of_its_own_place)
 {
-	(void)state;
 	listen_for(BOB);
 	fence_of(ask(ANN1));
 	assert_not_held(ask_with(BOB1, "300", NEVER_LATE, "86400000 3600000 200000 1 PUBLISH leash:wake:"));
@@ -127,10 +110,8 @@ a_grant_lasts_for_the_claim_of_its_own_place(void **state)
 	assert_ttl(LOCK, DAY);
 }
 
-static void
-a_client_that_does_not_listen_is_passed_over(void **state)
+SENTENCE(a_client_that_does_not_listen_is_passed_over)
 {
-	(void)state;
 	struct pubsub *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, CID1);
@@ -142,20 +123,16 @@ a_client_that_does_not_listen_is_passed_over(void **state)
 	assert_int_equal(state_of(word(BOB, BOB1)), -1);
 }
 
-static void
-a_lock_that_nobody_listens_for_is_free(void **state)
+SENTENCE(a_lock_that_nobody_listens_for_is_free)
 {
-	(void)state;
 	line_up(ANN1, BOB1, CID1);
 	assert_number(release(ANN1), 1);
 	assert_false(exists(LOCK));
 	assert_false(exists(QUEUE));
 }
 
-static void
-silence_is_no_refusal_where_counts_are_not_exact(void **state)
+SENTENCE(silence_is_no_refusal_where_counts_are_not_exact)
 {
-	(void)state;
 	line_up(ANN1, BOB1, CID1);
 	assert_number(step(release, 3, ANN1, INEXACT), 1);
 	assert_string_equal(holder(), BOB1);
@@ -163,10 +140,8 @@ silence_is_no_refusal_where_counts_are_not_exact(void **state)
 	assert_string_equal(places(), CID1 " 60000");
 }
 
-static void
-a_dead_client_is_passed_over(void **state)
+SENTENCE(a_dead_client_is_passed_over)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB), *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, BOB2, CID1);
@@ -178,10 +153,8 @@ a_dead_client_is_passed_over(void **state)
 	assert_told(cid, CID1);
 }
 
-static void
-a_lock_whose_queue_is_dead_is_free(void **state)
+SENTENCE(a_lock_whose_queue_is_dead_is_free)
 {
-	(void)state;
 	listen_for(BOB);
 	line_up(ANN1, BOB1);
 	bury(BOB);
@@ -190,10 +163,8 @@ a_lock_whose_queue_is_dead_is_free(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-what_is_no_place_is_passed_over(void **state)
+SENTENCE(what_is_no_place_is_passed_over)
 {
-	(void)state;
 	static const char *const odd[] =
 		{ "rubbish", BOB1, BOB1 " ", BOB1 " 0", BOB1 " -1", BOB1 " 86400001", BOB1 " 60000 1", "" };
 
@@ -211,10 +182,8 @@ what_is_no_place_is_passed_over(void **state)
 	}
 }
 
-static void
-a_grant_goes_out_by_spublish_where_the_client_says_so(void **state)
+SENTENCE(a_grant_goes_out_by_spublish_where_the_client_says_so)
 {
-	(void)state;
 	const char *info = strstr(server_text(server, "INFO server"), "redis_version:");
 	const char *cfg = "60000 3600000 200000 1 SPUBLISH -";
 	struct pubsub *bob;
@@ -232,10 +201,8 @@ a_grant_goes_out_by_spublish_where_the_client_says_so(void **state)
 
 /* ---- leave and cancel ---- */
 
-static void
-who_leaves_has_no_place_any_more(void **state)
+SENTENCE(who_leaves_has_no_place_any_more)
 {
-	(void)state;
 	line_up(ANN1, BOB1, BOB2, CID1);
 	assert_number(release(BOB1), 2);
 	assert_string_equal(places(), BOB2 " 60000 " CID1 " 60000");
@@ -243,20 +210,16 @@ who_leaves_has_no_place_any_more(void **state)
 	assert_number(release(BOB1), 0);
 }
 
-static void
-who_leaves_last_removes_the_queue(void **state)
+SENTENCE(who_leaves_last_removes_the_queue)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	assert_number(release(BOB1), 2);
 	assert_false(exists(QUEUE));
 	assert_string_equal(holder(), ANN1);
 }
 
-static void
-who_leaves_hands_an_abandoned_lock_on(void **state)
+SENTENCE(who_leaves_hands_an_abandoned_lock_on)
 {
-	(void)state;
 	struct pubsub *cid = listen_for(CID);
 
 	line_up(ANN1, BOB1, CID1);
@@ -267,10 +230,8 @@ who_leaves_hands_an_abandoned_lock_on(void **state)
 	assert_told(cid, CID1);
 }
 
-static void
-the_cancel_of_a_granted_token_hands_the_lock_on(void **state)
+SENTENCE(the_cancel_of_a_granted_token_hands_the_lock_on)
 {
-	(void)state;
 	struct pubsub *cid = listen_for(CID);
 
 	listen_for(BOB);
@@ -282,10 +243,8 @@ the_cancel_of_a_granted_token_hands_the_lock_on(void **state)
 	assert_told(cid, CID1);
 }
 
-static void
-the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on(void **state)
+SENTENCE(the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 
 	line_up(ANN1, BOB1);
@@ -295,44 +254,11 @@ the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on(void **state)
 	assert_told(bob, BOB1);
 }
 
-static void
-the_cancel_of_an_unknown_token_takes_nothing_from_a_holder(void **state)
+SENTENCE(the_cancel_of_an_unknown_token_takes_nothing_from_a_holder)
 {
-	(void)state;
 	line_up(ANN1, BOB1);
 	assert_number(release(CID1), 0);
 	assert_string_equal(holder(), ANN1);
 	assert_string_equal(places(), BOB1 " 60000");
 	assert_ttl(LOCK, LEASE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(a_released_lock_is_free),
-		sentence(a_second_release_finds_nothing),
-		sentence(a_release_of_nothing_creates_nothing),
-		sentence(only_the_holder_releases),
-		sentence(a_release_gives_the_lock_to_the_first_in_the_queue_and_tells_it),
-		sentence(the_last_place_takes_the_queue_with_it),
-		sentence(a_queue_is_served_in_its_order),
-		sentence(fences_of_grants_grow_when_the_clock_is_behind_the_last),
-		sentence(a_grant_lasts_for_the_claim_of_its_own_place),
-		sentence(a_client_that_does_not_listen_is_passed_over),
-		sentence(a_lock_that_nobody_listens_for_is_free),
-		sentence(silence_is_no_refusal_where_counts_are_not_exact),
-		sentence(a_dead_client_is_passed_over),
-		sentence(a_lock_whose_queue_is_dead_is_free),
-		sentence(what_is_no_place_is_passed_over),
-		sentence(a_grant_goes_out_by_spublish_where_the_client_says_so),
-		sentence(who_leaves_has_no_place_any_more),
-		sentence(who_leaves_last_removes_the_queue),
-		sentence(who_leaves_hands_an_abandoned_lock_on),
-		sentence(the_cancel_of_a_granted_token_hands_the_lock_on),
-		sentence(the_cancel_of_an_unknown_token_hands_an_abandoned_lock_on),
-		sentence(the_cancel_of_an_unknown_token_takes_nothing_from_a_holder),
-	};
-
-	return cmocka_run_group_tests_name("release", tests, start, stop);
 }

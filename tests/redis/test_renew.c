@@ -2,11 +2,8 @@
  * test_word. */
 #include "tests/redis/steps.h"
 
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MANY = 100, WORDS = 4 + 4 * MANY };
 
@@ -56,10 +53,11 @@ renew_by(const char *sha1, const char *const *words)
 		assert_int_equal(answers_[2], c); \
 	} while (0)
 
-static void
-each_of_many_is_renewed_for_its_own_lease_with_its_own_token_and_depth(void **state)
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
+
+SENTENCE(each_of_many_is_renewed_for_its_own_lease_with_its_own_token_and_depth)
 {
-	(void)state;
 	hold(LOCK, ANN1, 1000);
 	hold(BILLS, ANN2, 1000);
 	hold(MAILS, BOB1, 1000);
@@ -73,10 +71,8 @@ each_of_many_is_renewed_for_its_own_lease_with_its_own_token_and_depth(void **st
 	assert_string_equal(server_text(server, "HGETALL " MAILS), BOB1 " 2");
 }
 
-static void
-none_of_many_is_created_and_no_ttl_is_shortened(void **state)
+SENTENCE(none_of_many_is_created_and_no_ttl_is_shortened)
 {
-	(void)state;
 	hold(LOCK, BOB1, 400000);
 	hold(MAILS, ANN1, 600000);
 	assert_answers(renew_many("0", LOCK, ANN1, "600000", "1", BILLS, ANN1, "600000", "1",
@@ -87,10 +83,8 @@ none_of_many_is_created_and_no_ttl_is_shortened(void **state)
 	assert_ttl(MAILS, 600000);
 }
 
-static void
-a_key_of_another_type_is_that_ones_trouble_alone(void **state)
+SENTENCE(a_key_of_another_type_is_that_ones_trouble_alone)
 {
-	(void)state;
 	order = NOTHING;
 	server_integer(server, "RPUSH " LOCK " theirs");
 	hold(BILLS, ANN1, 1000);
@@ -103,10 +97,8 @@ a_key_of_another_type_is_that_ones_trouble_alone(void **state)
 	assert_error(renew(ANN1, "600000", "1"), "WRONGTYPE"); /* by itself it is told why */
 }
 
-static void
-a_key_that_is_not_permitted_is_that_ones_trouble_alone_even_if_it_is_the_first(void **state)
+SENTENCE(a_key_that_is_not_permitted_is_that_ones_trouble_alone_even_if_it_is_the_first)
 {
-	(void)state;
 	redisContext *limited = server_connect(server);
 
 	hold(LOCK, ANN1, 1000);
@@ -127,10 +119,8 @@ a_key_that_is_not_permitted_is_that_ones_trouble_alone_even_if_it_is_the_first(v
 	server_integer(server, "ACL DELUSER ann");
 }
 
-static void
-a_lease_out_of_range_is_that_ones_trouble_alone(void **state)
+SENTENCE(a_lease_out_of_range_is_that_ones_trouble_alone)
 {
-	(void)state;
 	hold(LOCK, ANN1, 100000);
 	hold(BILLS, ANN1, 100000);
 	hold(MAILS, ANN1, 100000);
@@ -141,10 +131,8 @@ a_lease_out_of_range_is_that_ones_trouble_alone(void **state)
 	assert_ttl(MAILS, DAY);
 }
 
-static void
-a_lock_of_many_that_has_no_ttl_gets_one_and_that_is_said_of_it_alone(void **state)
+SENTENCE(a_lock_of_many_that_has_no_ttl_gets_one_and_that_is_said_of_it_alone)
 {
-	(void)state;
 	hold(LOCK, ANN1, 1000);
 	hold(BILLS, ANN1, 1000);
 	hold(MAILS, ANN1, 1000);
@@ -154,10 +142,8 @@ a_lock_of_many_that_has_no_ttl_gets_one_and_that_is_said_of_it_alone(void **stat
 	assert_ttl(BILLS, LEASE);
 }
 
-static void
-a_replica_renews_none_of_many_and_a_full_server_all(void **state)
+SENTENCE(a_replica_renews_none_of_many_and_a_full_server_all)
 {
-	(void)state;
 	hold(LOCK, ANN1, 12000000);
 	hold(BILLS, ANN1, 1000);
 	hold(MAILS, ANN1, 1000);
@@ -170,10 +156,8 @@ a_replica_renews_none_of_many_and_a_full_server_all(void **state)
 	                          MAILS, CID1, "600000", "1"), -1, -1, 0);
 }
 
-static void
-a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0(void **state)
+SENTENCE(a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " %d", HOUR * 3 / 4), 1);
 	assert_number(renew(ANN1, "600000", "1"), 1);
@@ -188,8 +172,7 @@ a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0(void *
 }
 
 /* On the server that the tests run on, which may know GT, and as one that does not. */
-static void
-before_gt_a_renewal_does_the_same(void **state)
+SENTENCE(before_gt_a_renewal_does_the_same)
 {
 	static const char gt[] = "redis.REDIS_VERSION_NUM and 'GT'";
 	static const char *const words[] = {
@@ -199,7 +182,6 @@ before_gt_a_renewal_does_the_same(void **state)
 	char text[8192];
 	const char *sha1;
 
-	(void)state;
 	assert_non_null(at);
 	snprintf(text, sizeof text, "%.*snil%s", (int)(at - lsh_script_renew.text), lsh_script_renew.text, at + strlen(gt));
 	sha1 = server_text(server, "SCRIPT LOAD %s", text);
@@ -214,15 +196,13 @@ before_gt_a_renewal_does_the_same(void **state)
 	assert_ttl(MAILS, LEASE);
 }
 
-static void
-a_hundred_renewals_are_one_script_and_answered_in_their_order(void **state)
+SENTENCE(a_hundred_renewals_are_one_script_and_answered_in_their_order)
 {
 	static char lock[MANY][32];
 	const char *words[2 + 4 * MANY] = {"0"};
 	const int64_t *answers;
 	bool knows_gt = atoi(strstr(server_text(server, "INFO server"), "redis_version:") + strlen("redis_version:")) >= 7;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		snprintf(lock[i], sizeof lock[i], "leash:{job-%d}", i);
 		if (i % 3 != 0)
@@ -241,23 +221,4 @@ a_hundred_renewals_are_one_script_and_answered_in_their_order(void **state)
 	for (int i = 0; i < MANY; i++)
 		if (i % 3 != 0)
 			assert_ttl(lock[i], 12000000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(each_of_many_is_renewed_for_its_own_lease_with_its_own_token_and_depth),
-		sentence(none_of_many_is_created_and_no_ttl_is_shortened),
-		sentence(a_key_of_another_type_is_that_ones_trouble_alone),
-		sentence(a_key_that_is_not_permitted_is_that_ones_trouble_alone_even_if_it_is_the_first),
-		sentence(a_lease_out_of_range_is_that_ones_trouble_alone),
-		sentence(a_lock_of_many_that_has_no_ttl_gets_one_and_that_is_said_of_it_alone),
-		sentence(a_replica_renews_none_of_many_and_a_full_server_all),
-		sentence(a_fence_is_kept_when_half_of_its_time_is_over_and_left_alone_if_that_is_0),
-		sentence(before_gt_a_renewal_does_the_same),
-		sentence(a_hundred_renewals_are_one_script_and_answered_in_their_order),
-	};
-
-	return cmocka_run_group_tests_name("renew", tests, start, stop);
 }

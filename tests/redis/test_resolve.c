@@ -3,15 +3,13 @@
 
 #include "base/clock.h"
 #include "redis/resolve.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,12 +29,12 @@ clock_gettime(clockid_t clock, struct timespec *t)
 	return result;
 }
 
+GROUP(start_tcp_server, stop_server);
+
 /* ---- names and addresses ---- */
 
-static void
-a_name_that_does_not_exist_is_unavailable(void **state)
+SENTENCE(a_name_that_does_not_exist_is_unavailable)
 {
-	(void)state;
 	names_are(NULL, NULL, EAI_NONAME, false);
 	check_failed(dial_to("redis://nowhere.test", NULL, NULL), LEASH_UNAVAILABLE, "redis://nowhere.test:6379: its name cannot be resolved: Name or service not known");
 	assert_int_equal(err.sys_errno, ENXIO);
@@ -47,12 +45,10 @@ a_name_that_does_not_exist_is_unavailable(void **state)
 	check_failed(dial_to("redis://nowhere.test", NULL, NULL), LEASH_NO_MEMORY, ": its name cannot be resolved: ");
 }
 
-static void
-the_second_address_is_tried_when_the_first_is_dead(void **state)
+SENTENCE(the_second_address_is_tried_when_the_first_is_dead)
 {
 	char text[64];
 
-	(void)state;
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
 	assert_int_equal(dial_to(text, NULL, NULL), LSH_DONE);
@@ -60,13 +56,11 @@ the_second_address_is_tried_when_the_first_is_dead(void **state)
 	close(hello.stream.fd);
 }
 
-static void
-an_address_that_swallows_everything_leaves_time_for_the_next(void **state)
+SENTENCE(an_address_that_swallows_everything_leaves_time_for_the_next)
 {
 	struct puppet hole;
 	char text[64];
 
-	(void)state;
 	puppet_at(&hole, "127.0.0.2", server_port(server), NULL);
 	names_are("127.0.0.2", "127.0.0.1", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", server_port(server));
@@ -79,13 +73,11 @@ an_address_that_swallows_everything_leaves_time_for_the_next(void **state)
 	puppet_stop(&hole);
 }
 
-static void
-the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void **state)
+SENTENCE(the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password)
 {
 	struct puppet f, g;
 	char text[64];
 
-	(void)state;
 	puppet_at(&f, "127.0.0.2", 0, "SSH-2.0-OpenSSH_9.2p1\r\n");
 	puppet_at(&g, "127.0.0.3", f.port, "+OK\r\n" SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
@@ -108,13 +100,11 @@ the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password(void
 	puppet_stop(&g);
 }
 
-static void
-when_all_addresses_fail_the_one_that_got_furthest_is_named(void **state)
+SENTENCE(when_all_addresses_fail_the_one_that_got_furthest_is_named)
 {
 	struct puppet f;
 	char text[64];
 
-	(void)state;
 	puppet_at(&f, "127.0.0.2", 0, "-LOADING Redis is loading\r\n");
 	names_are("127.0.0.2", "127.0.0.3", 0, false);
 	snprintf(text, sizeof text, "redis://two.test:%d", f.port);
@@ -154,12 +144,10 @@ dialed_address(struct puppet *f, struct puppet *g)
 	return ntohl(in.sin_addr.s_addr) & 255;
 }
 
-static void
-the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief(void **state)
+SENTENCE(the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief)
 {
 	struct puppet f, g;
 
-	(void)state;
 	open_dial_of_two(&f, &g, "two.test");
 	names_are("127.0.0.3", NULL, 0, false);
 	assert_int_equal(dialed_address(&f, &g), 3);
@@ -188,13 +176,11 @@ the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief(void
 	puppet_stop(&g);
 }
 
-static void
-a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
+SENTENCE(a_name_that_moved_is_followed_although_the_old_server_is_there)
 {
 	struct puppet f, g;
 	int64_t until;
 
-	(void)state;
 	names_are("127.0.0.2", NULL, 0, false);
 	open_dial_of_two(&f, &g, "moving.test");
 	assert_int_equal(attempt(ample(), &f, &g), LSH_DONE);
@@ -221,13 +207,11 @@ a_name_that_moved_is_followed_although_the_old_server_is_there(void **state)
 	puppet_stop(&g);
 }
 
-static void
-while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
+SENTENCE(while_a_name_is_not_resolved_the_address_that_worked_last_serves)
 {
 	unsigned asked, fds = descriptors_count();
 	char text[64];
 
-	(void)state;
 	names_are("127.0.0.1", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", server_port(server));
 	open_dial(text, "leash-test", NULL);
@@ -253,13 +237,11 @@ while_a_name_is_not_resolved_the_address_that_worked_last_serves(void **state)
 	await_true(descriptors_count() == fds);
 }
 
-static void
-an_answer_that_comes_late_is_still_used(void **state)
+SENTENCE(an_answer_that_comes_late_is_still_used)
 {
 	struct puppet f;
 	char text[64];
 
-	(void)state;
 	puppet_at(&f, "127.0.0.2", 0, SETNAME_OK INFO_OK REPLICATION_OK MEMORY_OK TIME_OK);
 	names_are("127.0.0.2", NULL, 0, false);
 	snprintf(text, sizeof text, "redis://slow.test:%d", f.port);
@@ -288,13 +270,11 @@ an_answer_that_comes_late_is_still_used(void **state)
 	puppet_stop(&f);
 }
 
-static void
-an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
+SENTENCE(an_answer_that_comes_between_two_attempts_serves_the_next)
 {
 	unsigned asked = names_asked();
 	struct puppet f, g;
 
-	(void)state;
 	names_are("127.0.0.2", NULL, 0, false);
 	open_dial_of_two(&f, &g, "slow.test");
 	assert_int_equal(dialed_address(&f, &g), 2);
@@ -314,12 +294,10 @@ an_answer_that_comes_between_two_attempts_serves_the_next(void **state)
 }
 
 /* The server that it was is stuck, and the resolver slow: both leave time for the one that it is now. */
-static void
-an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
+SENTENCE(an_old_address_that_swallows_everything_leaves_time_for_the_answer)
 {
 	struct puppet f, g;
 
-	(void)state;
 	names_are("127.0.0.2", NULL, 0, false);
 	open_dial_of_two(&f, &g, "slow.test");
 	assert_int_equal(dialed_address(&f, &g), 2);
@@ -345,13 +323,11 @@ an_old_address_that_swallows_everything_leaves_time_for_the_answer(void **state)
 	puppet_stop(&g);
 }
 
-static void
-a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself(void **state)
+SENTENCE(a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself)
 {
 	unsigned fds = descriptors_count(), asked = names_asked();
 	int64_t deadline;
 
-	(void)state;
 	names_are("127.0.0.1", NULL, 0, true);
 	open_dial("redis://hanging.test", NULL, NULL);
 	for (int i = 0; i < 3; i++) {
@@ -372,14 +348,12 @@ a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself(void **state)
 	await_true(descriptors_count() == fds);
 }
 
-static void
-many_names_are_resolved_at_once_and_given_up_at_any_time(void **state)
+SENTENCE(many_names_are_resolved_at_once_and_given_up_at_any_time)
 {
 	struct lsh_request *request[16];
 	unsigned fds = descriptors_count();
 	int e;
 
-	(void)state;
 	for (int round = 0; round < 20; round++) {
 		names_are("127.0.0.1", "::1", 0, round % 2 == 0);
 		for (size_t i = 0; i < COUNT(request); i++) {
@@ -407,14 +381,12 @@ many_names_are_resolved_at_once_and_given_up_at_any_time(void **state)
 	await_true(descriptors_count() == fds);
 }
 
-static void
-a_numeric_address_asks_nobody(void **state)
+SENTENCE(a_numeric_address_asks_nobody)
 {
 	unsigned asked = names_asked();
 	struct lsh_address a, b;
 	char text[LSH_ADDRESS_TEXT];
 
-	(void)state;
 	assert_true(lsh_address_of(&a, "127.0.0.1", 1));
 	assert_true(lsh_address_of(&b, "127.0.0.1", 2));
 	assert_false(lsh_address_is(&a, &b));
@@ -426,27 +398,4 @@ a_numeric_address_asks_nobody(void **state)
 	assert_false(lsh_address_of(&a, "some.test", 6379));
 	assert_false(lsh_address_of(&a, "", 6379));
 	assert_int_equal(names_asked(), asked);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_that_does_not_exist_is_unavailable),
-		cmocka_unit_test(the_second_address_is_tried_when_the_first_is_dead),
-		cmocka_unit_test(an_address_that_swallows_everything_leaves_time_for_the_next),
-		cmocka_unit_test(the_next_address_is_tried_after_a_stranger_but_not_after_a_refused_password),
-		cmocka_unit_test(when_all_addresses_fail_the_one_that_got_furthest_is_named),
-		cmocka_unit_test(the_address_that_worked_last_is_tried_first_unless_its_connection_was_brief),
-		cmocka_unit_test(a_name_that_moved_is_followed_although_the_old_server_is_there),
-		cmocka_unit_test(while_a_name_is_not_resolved_the_address_that_worked_last_serves),
-		cmocka_unit_test(an_answer_that_comes_late_is_still_used),
-		cmocka_unit_test(an_answer_that_comes_between_two_attempts_serves_the_next),
-		cmocka_unit_test(an_old_address_that_swallows_everything_leaves_time_for_the_answer),
-		cmocka_unit_test(a_resolver_that_hangs_is_left_at_the_deadline_and_ends_by_itself),
-		cmocka_unit_test(many_names_are_resolved_at_once_and_given_up_at_any_time),
-		cmocka_unit_test(a_numeric_address_asks_nobody),
-	};
-
-	return dials_run("resolve", tests, COUNT(tests));
 }

@@ -1,11 +1,6 @@
 /* The steps of a user who may not give every command: whatever is refused in their middle leaves no key without a TTL and no hold untold. */
 #include "tests/redis/steps.h"
-
-#include "tests/support/await.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 /* Those that come after something was written, or take it back: where two that are missing make a difference. */
 static const char *const late_commands[] = { "set", "hset", "hdel", "pexpire", "del", "zrem", "publish" };
@@ -382,24 +377,21 @@ act_with_rights_missing(bool two)
 	server_integer(server, "ACL DELUSER ann");
 }
 
-static void
-a_right_that_is_missing_leaves_no_key_without_a_ttl_and_no_hold_untold(void **state)
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
+
+SENTENCE(a_right_that_is_missing_leaves_no_key_without_a_ttl_and_no_hold_untold)
 {
-	(void)state;
 	act_with_rights_missing(false);
 }
 
-static void
-two_rights_that_are_missing_leave_no_key_without_a_ttl_and_no_hold_untold(void **state)
+SENTENCE(two_rights_that_are_missing_leave_no_key_without_a_ttl_and_no_hold_untold)
 {
-	(void)state;
 	act_with_rights_missing(true);
 }
 
-static void
-who_may_not_set_a_ttl_is_told_so_and_gets_nothing(void **state)
+SENTENCE(who_may_not_set_a_ttl_is_told_so_and_gets_nothing)
 {
-	(void)state;
 	redisContext *limited = server_connect(server);
 	struct answer answer;
 
@@ -413,16 +405,4 @@ who_may_not_set_a_ttl_is_told_so_and_gets_nothing(void **state)
 	assert_false(exists(LOCK));
 	redisFree(limited);
 	server_integer(server, "ACL DELUSER ann");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		sentence(a_right_that_is_missing_leaves_no_key_without_a_ttl_and_no_hold_untold),
-		sentence(two_rights_that_are_missing_leave_no_key_without_a_ttl_and_no_hold_untold),
-		sentence(who_may_not_set_a_ttl_is_told_so_and_gets_nothing),
-	};
-
-	return cmocka_run_group_tests_name("rights", tests, start, stop);
 }

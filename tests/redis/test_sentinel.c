@@ -4,13 +4,10 @@
 
 #include "base/clock.h"
 #include "tests/redis/seers.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/test.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PATIENCE (20 * LSH_S)
 
@@ -105,22 +102,22 @@ check_nobody_knows(leash_status status, const char *part)
 	assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
 }
 
-static int
-end_and_stop(void **state)
+static void
+end_and_stop(void)
 {
 	end();
-	return stop_seers(state);
+	stop_seers();
 }
+
+FIXTURE(start_seers, end_and_stop);
 
 /* ---- answers ---- */
 
-static void
-a_sentinel_says_who_the_master_is(void **state)
+SENTENCE(a_sentinel_says_who_the_master_is)
 {
 	struct lsh_master master;
 	int64_t now;
 
-	(void)state;
 	begin(1);
 	seers[0].role_ms = 5000;
 	assert_int_equal(ask(&master), LSH_KNOWN);
@@ -131,13 +128,11 @@ a_sentinel_says_who_the_master_is(void **state)
 	assert_true(news > 0);
 }
 
-static void
-one_that_hangs_keeps_nobody_waiting(void **state)
+SENTENCE(one_that_hangs_keeps_nobody_waiting)
 {
 	uint64_t wish;
 	int64_t began, took;
 
-	(void)state;
 	seers[0].mood = MUTE;
 	begin_with(3, "", 3600 * LSH_S, 0);
 	began = lsh_now_ns();
@@ -150,10 +145,8 @@ one_that_hangs_keeps_nobody_waiting(void **state)
 	end(); /* which does not wait for it either */
 }
 
-static void
-the_highest_epoch_wins_however_many_say_otherwise(void **state)
+SENTENCE(the_highest_epoch_wins_however_many_say_otherwise)
 {
-	(void)state;
 	begin(3);
 	await_all();
 	assert_int_equal(believed_port(), 1000);
@@ -166,10 +159,8 @@ the_highest_epoch_wins_however_many_say_otherwise(void **state)
 	pthread_mutex_unlock(&seers[2].gate);
 }
 
-static void
-an_answer_of_a_higher_epoch_overrides_one_that_came_first(void **state)
+SENTENCE(an_answer_of_a_higher_epoch_overrides_one_that_came_first)
 {
-	(void)state;
 	seer_names(&seers[1], 2000, 8);
 	pthread_mutex_lock(&seers[1].gate);
 	begin(2);
@@ -180,10 +171,8 @@ an_answer_of_a_higher_epoch_overrides_one_that_came_first(void **state)
 	assert_true(news > 0);
 }
 
-static void
-of_one_epoch_the_majority_wins(void **state)
+SENTENCE(of_one_epoch_the_majority_wins)
 {
-	(void)state;
 	seer_names(&seers[1], 2000, 7);
 	seer_names(&seers[2], 2000, 7);
 	begin(3);
@@ -195,10 +184,8 @@ of_one_epoch_the_majority_wins(void **state)
 	assert_int_equal(believed_port(), 2000);
 }
 
-static void
-who_does_not_answer_any_more_has_no_voice(void **state)
+SENTENCE(who_does_not_answer_any_more_has_no_voice)
 {
-	(void)state;
 	seer_names(&seers[0], 2000, 9);
 	begin(2);
 	await_all();
@@ -208,13 +195,11 @@ who_does_not_answer_any_more_has_no_voice(void **state)
 	assert_int_equal(believed_port(), 1000);
 }
 
-static void
-an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish(void **state)
+SENTENCE(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish)
 {
 	struct lsh_master master;
 	uint64_t first, second;
 
-	(void)state;
 	begin(1);
 	assert_int_equal(master_port(), 1000);
 	fake_forget(seers[0].fake);
@@ -228,10 +213,8 @@ an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish(void **state)
 	assert_int_equal(seer_asked(&seers[0]), 2);
 }
 
-static void
-a_user_who_may_ask_for_the_address_alone_is_served(void **state)
+SENTENCE(a_user_who_may_ask_for_the_address_alone_is_served)
 {
-	(void)state;
 	seers[0].mood = TERSE;
 	begin(1);
 	assert_int_equal(master_port(), 1000);
@@ -239,12 +222,10 @@ a_user_who_may_ask_for_the_address_alone_is_served(void **state)
 
 /* ---- when they are asked ---- */
 
-static void
-a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once(void **state)
+SENTENCE(a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once)
 {
 	size_t accepted;
 
-	(void)state;
 	begin(1);
 	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 1);
 	accepted = fake_accepted(seers[0].fake);
@@ -260,13 +241,11 @@ a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once(void *
 	}
 }
 
-static void
-they_are_asked_once_in_a_period_without_a_wish(void **state)
+SENTENCE(they_are_asked_once_in_a_period_without_a_wish)
 {
 	int64_t began = lsh_now_ns();
 	struct lsh_master master;
 
-	(void)state;
 	begin_with(1, "", PATIENCE, 1); /* a second is the shortest */
 	await_true(lsh_sentinel_answer(s, 0, &master, NULL) == LSH_KNOWN);
 	assert_int_equal(master.at.port, 1000);
@@ -276,10 +255,8 @@ they_are_asked_once_in_a_period_without_a_wish(void **state)
 	assert_true(lsh_now_ns() - began >= 800 * LSH_MS);
 }
 
-static void
-a_switch_is_asked_about_at_once(void **state)
+SENTENCE(a_switch_is_asked_about_at_once)
 {
-	(void)state;
 	begin(2);
 	await_all();
 	await_true(fake_count(seers[1].fake, "SUBSCRIBE +switch-master") == 1);
@@ -292,12 +269,10 @@ a_switch_is_asked_about_at_once(void **state)
 	assert_true(news > 0);
 }
 
-static void
-a_switch_of_another_master_is_not_heeded(void **state)
+SENTENCE(a_switch_of_another_master_is_not_heeded)
 {
 	size_t before;
 
-	(void)state;
 	begin(1);
 	await_true(fake_count(seers[0].fake, "SUBSCRIBE +switch-master") == 1);
 	await_ms(100); /* it asks once more after that */
@@ -313,13 +288,11 @@ a_switch_of_another_master_is_not_heeded(void **state)
 	assert_int_equal(believed_port(), 1000); /* what was published is a hint and no answer */
 }
 
-static void
-however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last(void **state)
+SENTENCE(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last)
 {
 	int64_t began;
 	size_t said = 0, asked;
 
-	(void)state;
 	begin(1);
 	await_true(fake_count(seers[0].fake, "SUBSCRIBE +switch-master") == 1);
 	await_all();
@@ -339,10 +312,8 @@ however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last(v
 	assert_true((int64_t)asked <= 2 + (lsh_now_ns() - began) / (200 * LSH_MS));
 }
 
-static void
-a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for(void **state)
+SENTENCE(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for)
 {
-	(void)state;
 	begin(1);
 	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 1);
 	await_all();
@@ -353,10 +324,8 @@ a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for(void **st
 	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 2);
 }
 
-static void
-where_all_of_the_uri_are_gone_those_are_asked_whom_they_named(void **state)
+SENTENCE(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named)
 {
-	(void)state;
 	seer_names(&seers[SEERS], 3000, 9);
 	seers[0].other = port_of(seers[SEERS].fake);
 	begin(2);
@@ -370,10 +339,8 @@ where_all_of_the_uri_are_gone_those_are_asked_whom_they_named(void **state)
 
 /* ---- what goes wrong ---- */
 
-static void
-a_name_that_none_knows_is_invalid_and_said_so(void **state)
+SENTENCE(a_name_that_none_knows_is_invalid_and_said_so)
 {
-	(void)state;
 	for (int i = 0; i < SEERS; i++)
 		seers[i].mood = STRANGE;
 	begin(3);
@@ -382,10 +349,8 @@ a_name_that_none_knows_is_invalid_and_said_so(void **state)
 	assert_int_equal(master_port(), 1000);
 }
 
-static void
-a_wrong_password_is_denied_and_not_shown(void **state)
+SENTENCE(a_wrong_password_is_denied_and_not_shown)
 {
-	(void)state;
 	setenv("TEST_SENTINEL_PASSWORD", "opensesame", 1);
 	seers[0].mood = DENYING;
 	seers[1].mood = DENYING;
@@ -399,22 +364,18 @@ a_wrong_password_is_denied_and_not_shown(void **state)
 	assert_int_equal(master_port(), 1000);
 }
 
-static void
-a_server_that_is_no_sentinel_is_invalid(void **state)
+SENTENCE(a_server_that_is_no_sentinel_is_invalid)
 {
-	(void)state;
 	seers[0].mood = ORDINARY;
 	begin(1);
 	check_nobody_knows(LEASH_INVALID, "this is no sentinel");
 }
 
-static void
-nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands(void **state)
+SENTENCE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands)
 {
 	struct lsh_master before, after;
 	char port[16];
 
-	(void)state;
 	begin(2);
 	await_all();
 	assert_int_equal(lsh_sentinel_answer(s, 0, &before, NULL), LSH_KNOWN);
@@ -429,19 +390,15 @@ nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands(void **
 	assert_true(after.since == before.since);
 }
 
-static void
-all_that_hang_are_given_up_at_the_timeout(void **state)
+SENTENCE(all_that_hang_are_given_up_at_the_timeout)
 {
-	(void)state;
 	seers[0].mood = seers[1].mood = MUTE;
 	begin_with(2, "", 100 * LSH_MS, 0);
 	check_nobody_knows(LEASH_UNAVAILABLE, "no answer in time");
 }
 
-static void
-a_master_where_the_uri_lets_nobody_go_is_none(void **state)
+SENTENCE(a_master_where_the_uri_lets_nobody_go_is_none)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		seers[i].host = "10.66.6.6";
 	seer_names(&seers[0], 1000, 9);
@@ -458,8 +415,7 @@ a_master_where_the_uri_lets_nobody_go_is_none(void **state)
 	check_nobody_knows(LEASH_DENIED, "10.66.6.6:1000, where 'redirects'");
 }
 
-static void
-nonsense_is_no_answer_and_another_sentinels_answer_counts(void **state)
+SENTENCE(nonsense_is_no_answer_and_another_sentinels_answer_counts)
 {
 	static const char *const nonsense[] = {
 		"HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -484,7 +440,6 @@ nonsense_is_no_answer_and_another_sentinels_answer_counts(void **state)
 		"*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*0\r\n*0\r\n*0\r\n",
 	};
 
-	(void)state;
 	seers[0].babble = nonsense[0];
 	begin_with(1, "", 500 * LSH_MS, 0);
 	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
@@ -507,12 +462,10 @@ nonsense_is_no_answer_and_another_sentinels_answer_counts(void **state)
 	assert_int_equal(master_port(), 1000);
 }
 
-static void
-an_answer_that_never_ends_is_cut_short(void **state)
+SENTENCE(an_answer_that_never_ends_is_cut_short)
 {
 	static char long_answer[400000];
 
-	(void)state;
 	strcpy(long_answer, "$1000000\r\n");
 	memset(long_answer + strlen(long_answer), 'x', sizeof long_answer - 20);
 	seers[0].babble = long_answer;
@@ -520,13 +473,11 @@ an_answer_that_never_ends_is_cut_short(void **state)
 	check_nobody_knows(LEASH_PROTOCOL, "its answer has more than 262144 bytes, which is the most that is taken");
 }
 
-static void
-an_answer_that_is_cut_off_anywhere_is_no_answer(void **state)
+SENTENCE(an_answer_that_is_cut_off_anywhere_is_no_answer)
 {
 	char whole[2048];
 	size_t size = seer_say_master(&seers[0], whole, sizeof whole);
 
-	(void)state;
 	seers[0].cut = 1;
 	begin_with(1, "", 500 * LSH_MS, 0);
 	for (size_t i = 1; i < size; i += i < 40 ? 1 : 37) {
@@ -551,12 +502,10 @@ nobody_is_in(void)
 	return open == 0;
 }
 
-static void
-it_leaves_no_descriptor_behind_in_whatever_state_it_ends(void **state)
+SENTENCE(it_leaves_no_descriptor_behind_in_whatever_state_it_ends)
 {
 	unsigned before;
 
-	(void)state;
 	begin(3);
 	end();
 	await_true(nobody_is_in());
@@ -572,40 +521,4 @@ it_leaves_no_descriptor_behind_in_whatever_state_it_ends(void **state)
 	}
 	await_true(nobody_is_in());
 	assert_int_equal(descriptors_count(), before);
-}
-
-#define with_seers(test) cmocka_unit_test_setup_teardown(test, start_seers, end_and_stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		with_seers(a_sentinel_says_who_the_master_is),
-		with_seers(one_that_hangs_keeps_nobody_waiting),
-		with_seers(the_highest_epoch_wins_however_many_say_otherwise),
-		with_seers(an_answer_of_a_higher_epoch_overrides_one_that_came_first),
-		with_seers(of_one_epoch_the_majority_wins),
-		with_seers(who_does_not_answer_any_more_has_no_voice),
-		with_seers(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish),
-		with_seers(a_user_who_may_ask_for_the_address_alone_is_served),
-		with_seers(a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once),
-		with_seers(they_are_asked_once_in_a_period_without_a_wish),
-		with_seers(a_switch_is_asked_about_at_once),
-		with_seers(a_switch_of_another_master_is_not_heeded),
-		with_seers(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last),
-		with_seers(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for),
-		with_seers(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named),
-		with_seers(a_name_that_none_knows_is_invalid_and_said_so),
-		with_seers(a_wrong_password_is_denied_and_not_shown),
-		with_seers(a_server_that_is_no_sentinel_is_invalid),
-		with_seers(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands),
-		with_seers(all_that_hang_are_given_up_at_the_timeout),
-		with_seers(a_master_where_the_uri_lets_nobody_go_is_none),
-		with_seers(nonsense_is_no_answer_and_another_sentinels_answer_counts),
-		with_seers(an_answer_that_never_ends_is_cut_short),
-		with_seers(an_answer_that_is_cut_off_anywhere_is_no_answer),
-		with_seers(it_leaves_no_descriptor_behind_in_whatever_state_it_ends),
-	};
-
-	return cmocka_run_group_tests_name("sentinel", tests, NULL, NULL);
 }

@@ -4,13 +4,11 @@
 #include "base/clock.h"
 #include "redis/pubsub.h"
 #include "tests/redis/seers.h"
-#include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #define PATIENCE (20 * LSH_S)
 
@@ -83,10 +81,10 @@ static const struct lsh_node_ops node_ops = {
 	.work = on_nothing,
 };
 
-static int
-start_hosts(void **state)
+static void
+start_hosts(void)
 {
-	start_seers(state);
+	start_seers();
 	for (int i = 0; i < 2; i++) {
 		memset(hosts[i].run_id, i == 0 ? 'a' : 'b', 40);
 		hosts[i].replica = hosts[i].locked = false;
@@ -94,11 +92,10 @@ start_hosts(void **state)
 	}
 	for (int i = 0; i <= SEERS; i++)
 		seer_names(&seers[i], port_of(hosts[0].fake), 7);
-	return 0;
 }
 
-static int
-stop_hosts(void **state)
+static void
+stop_hosts(void)
 {
 	if (node != NULL)
 		lsh_node_stop(node);
@@ -107,8 +104,10 @@ stop_hosts(void **state)
 	lsh_uri_clear(&uri);
 	for (int i = 0; i < 2; i++)
 		fake_stop(hosts[i].fake);
-	return stop_seers(state);
+	stop_seers();
 }
+
+FIXTURE(start_hosts, stop_hosts);
 
 static void
 make_node(int64_t timeout)
@@ -139,13 +138,11 @@ name_second(void)
 		seer_names(&seers[i], port_of(hosts[1].fake), 8);
 }
 
-static void
-a_node_goes_where_the_sentinels_say_with_both_lines(void **state)
+SENTENCE(a_node_goes_where_the_sentinels_say_with_both_lines)
 {
 	struct lsh_uri moved;
 	const struct lsh_uri *where;
 
-	(void)state;
 	make_node(PATIENCE);
 	if (lsh_node_await_hello(node, &err) != LEASH_OK)
 		fail_msg("%s", err.text);
@@ -160,10 +157,8 @@ a_node_goes_where_the_sentinels_say_with_both_lines(void **state)
 	assert_true(lsh_node_uptime(node, lsh_now_ns()) < 3600 * LSH_S);
 }
 
-static void
-it_asks_before_every_connect(void **state)
+SENTENCE(it_asks_before_every_connect)
 {
-	(void)state;
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
 	for (int i = 0; i < 5; i++) {
@@ -180,12 +175,10 @@ it_asks_before_every_connect(void **state)
 	}
 }
 
-static void
-when_the_master_is_another_one_it_goes_there_at_once(void **state)
+SENTENCE(when_the_master_is_another_one_it_goes_there_at_once)
 {
 	int64_t began;
 
-	(void)state;
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
 	await_true(is_at(&hosts[0]));
@@ -205,12 +198,10 @@ when_the_master_is_another_one_it_goes_there_at_once(void **state)
 	await_true(is_at(&hosts[0]));
 }
 
-static void
-a_dial_to_a_master_that_is_one_no_more_is_given_up(void **state)
+SENTENCE(a_dial_to_a_master_that_is_one_no_more_is_given_up)
 {
 	int port, pubsub = socket_listen_tcp(&port); /* takes connections and says nothing */
 
-	(void)state;
 	for (int i = 0; i < SEERS; i++)
 		seer_names(&seers[i], port, 7);
 	make_node(3600 * LSH_S);
@@ -223,12 +214,10 @@ a_dial_to_a_master_that_is_one_no_more_is_given_up(void **state)
 	socket_close(pubsub);
 }
 
-static void
-a_replica_in_the_masters_place_is_not_taken_for_it(void **state)
+SENTENCE(a_replica_in_the_masters_place_is_not_taken_for_it)
 {
 	size_t asked;
 
-	(void)state;
 	hosts[0].replica = true;
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_UNAVAILABLE);
@@ -244,12 +233,10 @@ a_replica_in_the_masters_place_is_not_taken_for_it(void **state)
 	assert_int_equal(connects, 1);
 }
 
-static void
-the_first_attempt_has_not_failed_before_all_sentinels_have_answered(void **state)
+SENTENCE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered)
 {
 	struct seer *late = &seers[1];
 
-	(void)state;
 	seer_names(&seers[0], socket_free_port(), 7);
 	seer_names(late, port_of(hosts[1].fake), 8);
 	pthread_mutex_lock(&late->gate);
@@ -262,12 +249,10 @@ the_first_attempt_has_not_failed_before_all_sentinels_have_answered(void **state
 
 /* Who waits gives up for a refusal: not for that of a server which only the first sentinel to answer takes for the
  * master. */
-static void
-nobody_is_denied_before_all_sentinels_have_answered(void **state)
+SENTENCE(nobody_is_denied_before_all_sentinels_have_answered)
 {
 	struct seer *late = &seers[1];
 
-	(void)state;
 	hosts[0].locked = true;
 	seer_names(late, port_of(hosts[1].fake), 8);
 	pthread_mutex_lock(&late->gate);
@@ -278,22 +263,18 @@ nobody_is_denied_before_all_sentinels_have_answered(void **state)
 	assert_int_equal(denials, 0);
 }
 
-static void
-a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial(void **state)
+SENTENCE(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial)
 {
-	(void)state;
 	hosts[0].locked = true;
 	make_node(PATIENCE);
 	await_true(denials > 0);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_DENIED);
 }
 
-static void
-without_sentinels_a_connection_is_kept_and_none_is_made(void **state)
+SENTENCE(without_sentinels_a_connection_is_kept_and_none_is_made)
 {
 	size_t accepted;
 
-	(void)state;
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
 	await_true(is_at(&hosts[0]));
@@ -311,12 +292,10 @@ without_sentinels_a_connection_is_kept_and_none_is_made(void **state)
 	assert_true(fake_accepted(hosts[0].fake) <= accepted + 1); /* messages: they go where the commands went */
 }
 
-static void
-a_server_that_is_left_is_asked_about_anew(void **state)
+SENTENCE(a_server_that_is_left_is_asked_about_anew)
 {
 	size_t asked;
 
-	(void)state;
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
 	await_true(is_at(&hosts[0]));
@@ -327,25 +306,4 @@ a_server_that_is_left_is_asked_about_anew(void **state)
 	await_true(is_at(&hosts[1]));
 	assert_true(seer_asked(&seers[0]) > asked);
 	assert_true(was_told("READONLY"));
-}
-
-#define with_hosts(test) cmocka_unit_test_setup_teardown(test, start_hosts, stop_hosts)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		with_hosts(a_node_goes_where_the_sentinels_say_with_both_lines),
-		with_hosts(it_asks_before_every_connect),
-		with_hosts(when_the_master_is_another_one_it_goes_there_at_once),
-		with_hosts(a_dial_to_a_master_that_is_one_no_more_is_given_up),
-		with_hosts(a_replica_in_the_masters_place_is_not_taken_for_it),
-		with_hosts(the_first_attempt_has_not_failed_before_all_sentinels_have_answered),
-		with_hosts(nobody_is_denied_before_all_sentinels_have_answered),
-		with_hosts(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial),
-		with_hosts(without_sentinels_a_connection_is_kept_and_none_is_made),
-		with_hosts(a_server_that_is_left_is_asked_about_anew),
-	};
-
-	return cmocka_run_group_tests_name("sentinel-node", tests, NULL, NULL);
 }

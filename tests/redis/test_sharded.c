@@ -6,23 +6,14 @@
 #include "base/thread.h"
 #include "redis/node.h"
 #include "redis/slot.h"
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/fake.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* ---- what a node is told ---- */
 
@@ -150,17 +141,15 @@ open_node(const char *to, bool reads)
 	pubsub = lsh_node_pubsub(node);
 }
 
-static int
-close_node(void **state)
+static void
+close_node(void)
 {
-	(void)state;
 	if (node == NULL)
-		return 0;
+		return;
 	lsh_node_stop(node);
 	lsh_node_free(node);
 	lsh_uri_clear(&uri);
 	node = NULL;
-	return 0;
 }
 
 static bool
@@ -205,27 +194,24 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 	return FAKE_DEFAULT;
 }
 
-static int
-start_fake(void **state)
+static void
+start_fake(void)
 {
-	(void)state;
 	mute = deaf = false;
 	fake = fake_start(answer, NULL);
-	return 0;
-}
-
-static int
-stop_fake(void **state)
-{
-	close_node(state);
-	fake_stop(fake);
-	return 0;
 }
 
 static void
-a_node_without_a_channel_listens_to_none(void **state)
+stop_fake(void)
 {
-	(void)state;
+	close_node();
+	fake_stop(fake);
+}
+
+FIXTURE(start_fake, stop_fake);
+
+SENTENCE(a_node_without_a_channel_listens_to_none)
+{
 	open_node(fake_uri(fake), false);
 	assert_int_equal(fake_count(fake, "SUBSCRIBE"), 0);
 	assert_int_equal(fake_count(fake, "TIME"), 1); /* the other connection */
@@ -233,10 +219,8 @@ a_node_without_a_channel_listens_to_none(void **state)
 	await_true(subscriptions == 1);
 }
 
-static void
-each_answer_is_of_its_own_channel(void **state)
+SENTENCE(each_answer_is_of_its_own_channel)
 {
-	(void)state;
 	open_node(fake_uri(fake), false);
 	/* nobody waits for messages: the keeper reads what is due */
 	assert_true(subscribe("moved {a}") && subscribe("yes {b}") && subscribe("noperm {c}") && subscribe("yes {d}") &&
@@ -258,10 +242,8 @@ take_away(void *ctx, int argc, const char **argv, const size_t *argl, char *out,
 	return answer(ctx, argc, argv, argl, out, size);
 }
 
-static void
-a_channel_that_the_server_takes_away_is_told(void **state)
+SENTENCE(a_channel_that_the_server_takes_away_is_told)
 {
-	(void)state;
 	fake_stop(fake);
 	fake = fake_start(take_away, NULL);
 	open_node(fake_uri(fake), true);
@@ -270,10 +252,8 @@ a_channel_that_the_server_takes_away_is_told(void **state)
 	assert_string_equal(told, "subscribed yes a\nunsubscribed yes a\nsubscribed take\nsubscribed yes b\n");
 }
 
-static void
-an_answer_that_nobody_asked_for_ends_the_connection(void **state)
+SENTENCE(an_answer_that_nobody_asked_for_ends_the_connection)
 {
-	(void)state;
 	open_node(fake_uri(fake), false);
 	assert_true(subscribe("other"));
 	await_true(subscriptions == 2); /* it was connected anew */
@@ -283,10 +263,8 @@ an_answer_that_nobody_asked_for_ends_the_connection(void **state)
 	await_true(was_told("subscribed yes"));
 }
 
-static void
-a_connection_that_breaks_takes_its_channels_with_it(void **state)
+SENTENCE(a_connection_that_breaks_takes_its_channels_with_it)
 {
-	(void)state;
 	open_node(fake_uri(fake), false);
 	assert_true(subscribe("yes a"));
 	await_true(was_told("subscribed yes a"));
@@ -303,13 +281,11 @@ a_connection_that_breaks_takes_its_channels_with_it(void **state)
 	assert_string_equal(told, "subscribed yes a\nrefused moved: MOVED 7 127.0.0.1:7001\n");
 }
 
-static void
-there_is_an_end_to_what_can_be_asked_for(void **state)
+SENTENCE(there_is_an_end_to_what_can_be_asked_for)
 {
 	char *channel = calloc(1, LSH_CHANNEL_MOST + 2);
 	int n = 0;
 
-	(void)state;
 	open_node(fake_uri(fake), false);
 	mute = true;
 	memset(channel, 'c', LSH_CHANNEL_MOST + 1);
@@ -351,14 +327,12 @@ wait_for_messages(void *arg)
 }
 
 /* Threads take the seat and leave it, others ask for channels, and the server is slow to read. */
-static void
-all_is_sent_and_answered_whoever_reads(void **state)
+SENTENCE(all_is_sent_and_answered_whoever_reads)
 {
 	enum { WAITERS = 4, CHANNELS = 2000 };
 	struct waiter waiters[WAITERS];
 	char channel[128];
 
-	(void)state;
 	open_node(fake_uri(fake), false);
 	for (int i = 0; i < WAITERS; i++) {
 		waiters[i] = (struct waiter){.deadline = lsh_now_ns() + 60 * LSH_S};
@@ -382,14 +356,12 @@ all_is_sent_and_answered_whoever_reads(void **state)
 }
 
 /* Not by whoever asked for it, who has gone on: by the keeper, and by a thread that waits for messages. */
-static void
-what_the_server_does_not_take_at_once_is_sent_later(void **state)
+SENTENCE(what_the_server_does_not_take_at_once_is_sent_later)
 {
 	enum { CHANNELS = 4000 };
 	struct waiter waiter;
 	char channel[128];
 
-	(void)state;
 	open_node(fake_uri(fake), false);
 	for (int round = 0; round < 2; round++) {
 		waiter = (struct waiter){.deadline = lsh_now_ns() + 60 * LSH_S};
@@ -415,21 +387,18 @@ what_the_server_does_not_take_at_once_is_sent_later(void **state)
 
 static struct cluster *cluster;
 
-static int
-start_cluster(void **state)
+static void
+start_cluster(void)
 {
-	(void)state;
 	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
-	return 0;
 }
 
-static int
-stop_cluster(void **state)
+static void
+stop_cluster(void)
 {
-	close_node(state);
+	close_node();
 	cluster_stop(cluster);
 	cluster = NULL;
-	return 0;
 }
 
 static void
@@ -447,10 +416,8 @@ publish(const char *channel, const char *text)
 	return server_integer(cluster_server_of(cluster, channel), "SPUBLISH %s %s", channel, text);
 }
 
-static void
-messages_of_a_sharded_channel_come(void **state)
+SENTENCE(messages_of_a_sharded_channel_come, BETWEEN(start_cluster, stop_cluster))
 {
-	(void)state;
 	open_master_of("orders");
 	assert_true(subscribe("leash:{orders}:wake:1"));
 	await_true(was_told("subscribed leash:{orders}:wake:1"));
@@ -463,13 +430,12 @@ messages_of_a_sharded_channel_come(void **state)
 	await_true(was_told("unsubscribed leash:{orders}:wake:2"));
 }
 
-static void
-a_channel_of_another_servers_slot_is_refused_and_says_where_it_is(void **state)
+SENTENCE(a_channel_of_another_servers_slot_is_refused_and_says_where_it_is,
+         BETWEEN(start_cluster, stop_cluster))
 {
 	int here, there;
 	char name[32], channel[64], line[128];
 
-	(void)state;
 	open_master_of("orders");
 	here = cluster_master_of(cluster, "orders");
 	there = (here + 1) % CLUSTER_MASTERS;
@@ -488,12 +454,10 @@ a_channel_of_another_servers_slot_is_refused_and_says_where_it_is(void **state)
 	assert_true(lsh_node_is_subscribed(node));
 }
 
-static void
-a_channel_is_taken_away_when_its_slot_moves(void **state)
+SENTENCE(a_channel_is_taken_away_when_its_slot_moves, BETWEEN(start_cluster, stop_cluster))
 {
 	int slot = (int)lsh_slot_of("orders", 6), from;
 
-	(void)state;
 	open_master_of("orders");
 	from = cluster_master_of(cluster, "orders");
 	assert_true(subscribe("leash:{orders}:wake"));
@@ -503,27 +467,4 @@ a_channel_is_taken_away_when_its_slot_moves(void **state)
 	assert_true(subscribe("leash:{orders}:wake"));
 	await_true(count_told("refused leash:{orders}:wake: MOVED") == 1);
 	assert_int_equal(subscriptions, 1); /* over one connection, all of it */
-}
-
-#define with_fake(name) cmocka_unit_test_setup_teardown(name, start_fake, stop_fake)
-#define with_cluster(name) cmocka_unit_test_setup_teardown(name, start_cluster, stop_cluster)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		with_fake(a_node_without_a_channel_listens_to_none),
-		with_fake(each_answer_is_of_its_own_channel),
-		with_fake(a_channel_that_the_server_takes_away_is_told),
-		with_fake(an_answer_that_nobody_asked_for_ends_the_connection),
-		with_fake(a_connection_that_breaks_takes_its_channels_with_it),
-		with_fake(there_is_an_end_to_what_can_be_asked_for),
-		with_fake(all_is_sent_and_answered_whoever_reads),
-		with_fake(what_the_server_does_not_take_at_once_is_sent_later),
-		with_cluster(messages_of_a_sharded_channel_come),
-		with_cluster(a_channel_of_another_servers_slot_is_refused_and_says_where_it_is),
-		with_cluster(a_channel_is_taken_away_when_its_slot_moves),
-	};
-
-	return cmocka_run_group_tests_name("sharded", tests, NULL, NULL);
 }

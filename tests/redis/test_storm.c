@@ -1,20 +1,12 @@
 /* Many threads in several processes, many locks, random nesting, timed acquires; and a judge outside of leash that sees whether
  * two were ever inside one lock, and whether fences grew. LEASH_TEST_STORM_SECONDS says for how long (default 60). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { PROCESSES = 4, THREADS = 50, LOCKS = 200, HANDLES = 2, LEVELS = 4, LEASE_MS = 9000 }; /* which no busy machine outlasts */
@@ -146,15 +138,13 @@ run_process(void *arg)
 	return 0;
 }
 
-static void
-no_two_are_ever_inside_one_lock_and_nothing_is_left_behind(void **state)
+SENTENCE(no_two_are_ever_inside_one_lock_and_nothing_is_left_behind)
 {
 	const char *seconds = getenv("LEASH_TEST_STORM_SECONDS");
 	struct server *server = server_start(NULL);
 	struct storm *storm = child_share(sizeof *storm);
 	pid_t pid[PROCESSES];
 
-	(void)state;
 	snprintf(storm->uri, sizeof storm->uri, "%s", server_uri(server));
 	storm->judge = judge_new(LOCKS, 0);
 	storm->end_ns = await_now_ns() + (seconds != NULL ? atoi(seconds) : 60) * INT64_C(1000000000);
@@ -183,14 +173,4 @@ no_two_are_ever_inside_one_lock_and_nothing_is_left_behind(void **state)
 	judge_free(storm->judge);
 	child_unshare(storm, sizeof *storm);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_two_are_ever_inside_one_lock_and_nothing_is_left_behind),
-	};
-
-	return cmocka_run_group_tests_name("storm", tests, NULL, NULL);
 }

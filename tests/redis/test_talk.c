@@ -3,23 +3,14 @@
 
 #include "base/clock.h"
 #include "redis/reply.h"
-#include "tests/support/await.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/fake.h"
 #include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
-
-#include <cmocka.h>
 
 #define PATIENCE (20 * LSH_S)
 
@@ -68,13 +59,11 @@ hear_text(struct lsh_informant *talk, const char *text)
 
 /* ---- answers ---- */
 
-static void
-answers_come_in_the_order_of_the_questions(void **state)
+SENTENCE(answers_come_in_the_order_of_the_questions)
 {
 	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	char text[32];
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 5000; i++) {
 			snprintf(text, sizeof text, "%d", i);
@@ -88,15 +77,13 @@ answers_come_in_the_order_of_the_questions(void **state)
 	lsh_informant_free(talk);
 }
 
-static void
-answers_of_each_type_are_what_they_are(void **state)
+SENTENCE(answers_of_each_type_are_what_they_are)
 {
 	static const char script[] = "return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}";
 	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	struct lsh_arg eval[] = {LSH_ARG("EVAL"), lsh_arg_text(script), LSH_ARG("0")};
 	const struct redisReply *answer, *inner;
 
-	(void)state;
 	assert_true(lsh_informant_send(talk, eval, 3));
 	answer = hear(talk);
 	assert_int_equal(lsh_answer_item(answer).type, LSH_ARRAY);
@@ -120,13 +107,11 @@ answers_of_each_type_are_what_they_are(void **state)
 	lsh_informant_free(talk);
 }
 
-static void
-an_answer_that_was_taken_stays(void **state)
+SENTENCE(an_answer_that_was_taken_stays)
 {
 	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	struct redisReply *first;
 
-	(void)state;
 	assert_null(lsh_informant_take(talk));
 	say(talk, "ECHO", "first");
 	say(talk, "ECHO", "second");
@@ -143,15 +128,13 @@ an_answer_that_was_taken_stays(void **state)
 }
 
 /* Longer than what a socket takes at once, both ways. */
-static void
-long_questions_and_answers_pass(void **state)
+SENTENCE(long_questions_and_answers_pass)
 {
 	enum { SIZE = 3 << 20 };
 	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
 	char *much = malloc(SIZE + 1);
 	struct lsh_item item;
 
-	(void)state;
 	for (size_t i = 0; i < SIZE; i++)
 		much[i] = (char)('a' + i % 23);
 	much[SIZE] = '\0';
@@ -166,13 +149,11 @@ long_questions_and_answers_pass(void **state)
 	lsh_informant_free(talk);
 }
 
-static void
-an_answer_that_drips_comes_whole(void **state)
+SENTENCE(an_answer_that_drips_comes_whole)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	struct lsh_informant *talk = open_talk(proxy_uri(proxy), PATIENCE);
 
-	(void)state;
 	proxy_drip(proxy, PROXY_BOTH, 1000);
 	say(talk, "ECHO", "dripping");
 	say(talk, "ECHO", "on and on");
@@ -188,15 +169,13 @@ ignore(int sig)
 	(void)sig;
 }
 
-static void
-signals_disturb_nothing(void **state)
+SENTENCE(signals_disturb_nothing)
 {
 	struct sigaction action = {.sa_handler = ignore}, before;
 	struct itimerval each = {{0, 2000}, {0, 2000}}, none = {{0, 0}, {0, 0}};
 	struct proxy *proxy = proxy_start(server_socket(server));
 	struct lsh_informant *talk;
 
-	(void)state;
 	sigaction(SIGALRM, &action, &before); /* without SA_RESTART */
 	setitimer(ITIMER_REAL, &each, NULL);
 	proxy_delay(proxy, PROXY_TO_CLIENT, 20000);
@@ -213,15 +192,13 @@ signals_disturb_nothing(void **state)
 
 /* ---- failures ---- */
 
-static void
-each_answer_has_its_time_and_no_more(void **state)
+SENTENCE(each_answer_has_its_time_and_no_more)
 {
 	struct proxy *proxy = proxy_start(server_socket(server));
 	struct lsh_informant *talk = open_talk(proxy_uri(proxy), 200 * LSH_MS);
 	const struct redisReply *answer;
 	int64_t begun;
 
-	(void)state;
 	proxy_hold(proxy, PROXY_TO_CLIENT);
 	say(talk, "PING", NULL);
 	begun = lsh_now_ns();
@@ -240,13 +217,11 @@ each_answer_has_its_time_and_no_more(void **state)
 	proxy_stop(proxy);
 }
 
-static void
-a_connection_that_ends_is_told(void **state)
+SENTENCE(a_connection_that_ends_is_told)
 {
 	struct proxy *proxy = proxy_start_tcp(server_socket(server));
 	const struct redisReply *answer;
 
-	(void)state;
 	for (size_t bytes = 0; bytes < 12; bytes++) {
 		struct lsh_informant *talk = open_talk(proxy_uri(proxy), PATIENCE);
 
@@ -269,15 +244,13 @@ say_why_and_go(void *ctx, int argc, const char **argv, const size_t *argl, char 
 	return FAKE_DEFAULT;
 }
 
-static void
-the_last_words_of_a_server_are_heard(void **state)
+SENTENCE(the_last_words_of_a_server_are_heard)
 {
 	struct fake *fake = fake_start(say_why_and_go, NULL);
 	struct lsh_informant *talk = open_talk(fake_uri(fake), PATIENCE);
 	char *much = malloc(1 << 20);
 	struct lsh_item item;
 
-	(void)state;
 	memset(much, 'x', 1 << 20);
 	much[(1 << 20) - 1] = '\0';
 	say(talk, "ECHO", "once");
@@ -297,8 +270,7 @@ say_that(void *ctx, int argc, const char **argv, const size_t *argl, char *out, 
 	return fake_is(argc, argv, argl, 0, "ECHO") ? fake_say(out, size, "%s", (const char *)ctx) : FAKE_DEFAULT;
 }
 
-static void
-what_no_server_would_say_is_a_protocol_error(void **state)
+SENTENCE(what_no_server_would_say_is_a_protocol_error)
 {
 	static char *const bad[] = {
 		"what\r\n", "*65537\r\n", "*2147483647\r\n", "*99999999999999999999\r\n", "*-2\r\n", "$-2\r\n", "$2\r\nabc\r\n",
@@ -308,7 +280,6 @@ what_no_server_would_say_is_a_protocol_error(void **state)
 	};
 	unsigned fds = descriptors_count();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct fake *fake = fake_start(say_that, bad[i]);
 		struct lsh_informant *talk = open_talk(fake_uri(fake), 500 * LSH_MS);
@@ -339,12 +310,10 @@ go_on_and_on(void *ctx, int argc, const char **argv, const size_t *argl, char *o
 	return n;
 }
 
-static void
-an_answer_without_an_end_is_given_up(void **state)
+SENTENCE(an_answer_without_an_end_is_given_up)
 {
 	static char *const pieces[] = {"xxxxxxxx", "$4194305\r\n", "*1\r\n", "*2\r\n:1\r\n", "+ever"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
 		struct fake *fake = fake_start(go_on_and_on, pieces[i]);
 		struct lsh_informant *talk = open_talk(fake_uri(fake), PATIENCE);
@@ -358,13 +327,11 @@ an_answer_without_an_end_is_given_up(void **state)
 	}
 }
 
-static void
-who_cannot_be_reached_is_said_so(void **state)
+SENTENCE(who_cannot_be_reached_is_said_so)
 {
 	struct lsh_informant *talk = NULL;
 	unsigned fds = descriptors_count();
 
-	(void)state;
 	lsh_uri_clear(&parsed);
 	assert_int_equal(lsh_uri_parse(&parsed, "unix:///nowhere/at/all", &err), LEASH_OK);
 	assert_int_equal(lsh_talk_open(&talk, &parsed, LSH_WANT_SERVER, "leash:x", LSH_S, &err), LEASH_UNAVAILABLE);
@@ -373,25 +340,11 @@ who_cannot_be_reached_is_said_so(void **state)
 	assert_int_equal(descriptors_count(), fds);
 }
 
-int
-main(void)
+static void
+stop_and_forget(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
-		cmocka_unit_test(answers_of_each_type_are_what_they_are),
-		cmocka_unit_test(an_answer_that_was_taken_stays),
-		cmocka_unit_test(long_questions_and_answers_pass),
-		cmocka_unit_test(an_answer_that_drips_comes_whole),
-		cmocka_unit_test(signals_disturb_nothing),
-		cmocka_unit_test(each_answer_has_its_time_and_no_more),
-		cmocka_unit_test(a_connection_that_ends_is_told),
-		cmocka_unit_test(the_last_words_of_a_server_are_heard),
-		cmocka_unit_test(what_no_server_would_say_is_a_protocol_error),
-		cmocka_unit_test(an_answer_without_an_end_is_given_up),
-		cmocka_unit_test(who_cannot_be_reached_is_said_so),
-	};
-	int failed = cmocka_run_group_tests_name("talk", tests, start_server, stop_server);
-
 	lsh_uri_clear(&parsed);
-	return failed;
+	stop_server();
 }
+
+GROUP(start_server, stop_and_forget);

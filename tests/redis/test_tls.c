@@ -3,17 +3,14 @@
 
 #include "base/clock.h"
 #include "redis/tls_context.h"
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/server.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,15 +64,15 @@ check_refused(const char *text, leash_status status, const char *part)
 	check_contains(err.text, "127.0.0.1:");
 }
 
+GROUP(start_tcp_server, stop_server);
+
 /* ---- whom we believe ---- */
 
-static void
-a_server_is_believed_whose_certificate_is_for_it(void **state)
+SENTENCE(a_server_is_believed_whose_certificate_is_for_it)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	const char *query;
 
-	(void)state;
 	check_let_in(uri_of(server_port(s), "rediss", certs_query()));
 	query = words("%s&server_name=localhost", certs_query());
 	check_let_in(uri_of(server_port(s), "rediss", query));
@@ -90,12 +87,10 @@ a_server_is_believed_whose_certificate_is_for_it(void **state)
 	server_stop(s);
 }
 
-static void
-a_certificate_that_is_named_itself_is_believed(void **state)
+SENTENCE(a_certificate_that_is_named_itself_is_believed)
 {
 	const enum certs_of whose[] = {CERTS_OWN, CERTS_FOREIGN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof whose / sizeof *whose; i++) {
 		struct server *s = server_start_tls(whose[i], false, NULL);
 		const char *query;
@@ -106,8 +101,7 @@ a_certificate_that_is_named_itself_is_believed(void **state)
 	}
 }
 
-static void
-each_wrong_certificate_is_refused_with_its_own_words(void **state)
+SENTENCE(each_wrong_certificate_is_refused_with_its_own_words)
 {
 	static const struct {
 		enum certs_of whose;
@@ -123,7 +117,6 @@ each_wrong_certificate_is_refused_with_its_own_words(void **state)
 		              "is the clock of this machine right?"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct server *s = server_start_tls(wrong[i].whose, false, NULL);
 
@@ -139,13 +132,11 @@ each_wrong_certificate_is_refused_with_its_own_words(void **state)
 	}
 }
 
-static void
-a_right_certificate_is_refused_for_another_name(void **state)
+SENTENCE(a_right_certificate_is_refused_for_another_name)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	const char *query;
 
-	(void)state;
 	query = words("%s&server_name=other.example", certs_query());
 	check_refused(uri_of(server_port(s), "rediss", query), LEASH_DENIED,
 	              "ostname mismatch; subjectAltName must have DNS:other.example");
@@ -157,13 +148,11 @@ a_right_certificate_is_refused_for_another_name(void **state)
 /* ---- who believes us ---- */
 
 /* The name of a person may be that of a host. */
-static void
-a_common_name_is_nobodys_host(void **state)
+SENTENCE(a_common_name_is_nobodys_host)
 {
 	struct server *s = server_start_tls(CERTS_NAMELESS, false, NULL);
 	const char *named = words("rediss://localhost:%d?%s", server_port(s), certs_query());
 
-	(void)state;
 	check_failed(dial_to(named, "leash-test", NULL), LEASH_DENIED,
 	             "subjectAltName must have DNS:localhost (a CN does not count)");
 	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED,
@@ -172,10 +161,8 @@ a_common_name_is_nobodys_host(void **state)
 	server_stop(s);
 }
 
-static void
-a_server_that_wants_a_certificate_gets_it_or_says_so(void **state)
+SENTENCE(a_server_that_wants_a_certificate_gets_it_or_says_so)
 {
-	(void)state;
 	for (int old = 0; old < 2; old++) {
 		struct server *s = server_start_tls(CERTS_SERVER, true, old ? (const char *const[]){"--tls-protocols", "TLSv1.2", NULL} : NULL);
 		const char *query, *expected;
@@ -199,12 +186,10 @@ check_files(const char *query, const char *part)
 	check_refused(uri_of(1, "rediss", query), LEASH_INVALID, part);
 }
 
-static void
-files_that_are_of_no_use_are_named_at_once(void **state)
+SENTENCE(files_that_are_of_no_use_are_named_at_once)
 {
 	const char *query, *expected;
 
-	(void)state;
 	check_files("cafile=/nowhere/ca.crt", "cafile '/nowhere/ca.crt' cannot be used: No such file or directory");
 	check_files("cafile=/tmp", "cafile '/tmp' cannot be used: Is a directory");
 	query = words("cafile=%s", certs_key(CERTS_AUTHORITY));
@@ -241,14 +226,12 @@ copy_file(const char *from, const char *to)
 }
 
 /* Of authorities that are replaced while the program runs the connector knows at its next attempt. */
-static void
-files_that_were_replaced_are_read_again(void **state)
+SENTENCE(files_that_were_replaced_are_read_again)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	char path[256];
 	const char *query;
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/ca.crt", server_folder(s));
 	query = words("cafile=%s", path);
 	copy_file(certs_file(CERTS_OTHER_AUTHORITY), path);
@@ -284,15 +267,13 @@ take(void *out)
 	return NULL;
 }
 
-static void
-what_files_say_is_shared_by_all_that_name_them(void **state)
+SENTENCE(what_files_say_is_shared_by_all_that_name_them)
 {
 	struct lsh_tls_options system = {.on = true}, other = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_OTHER_AUTHORITY)};
 	struct lsh_tls_options ours = {.on = true, .cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY)}, bad = {.on = true, .cafile = (char *)(uintptr_t)"/nowhere"};
 	const struct lsh_tls_options *options[] = {&system, &ours, &bad};
 	leash_error trouble;
 
-	(void)state;
 	pthread_barrier_init(&barrier, NULL, TAKERS);
 	for (int round = 0; round < 3; round++) {
 		struct lsh_tls_context *context[TAKERS], *another = lsh_tls_context_take(&other, &trouble);
@@ -316,12 +297,10 @@ what_files_say_is_shared_by_all_that_name_them(void **state)
 
 /* ---- plain text ---- */
 
-static void
-a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs(void **state)
+SENTENCE(a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs)
 {
 	struct server *mute = server_start_tls(CERTS_SERVER, false, NULL);
 
-	(void)state;
 	/* Redis takes the beginning of TLS for half a line, and says nothing */
 	open_dial(uri_of(server_port(server), "rediss", certs_query()), "leash-test", NULL);
 	check_failed(attempt(lsh_now_ns() + 4 * LSH_S, NULL, NULL), LEASH_PROTOCOL,
@@ -336,13 +315,11 @@ a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs(void **state)
 	server_stop(mute);
 }
 
-static void
-a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing(void **state)
+SENTENCE(a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing)
 {
 	struct server *s = server_start_tcp((const char *const[]){"--requirepass", "open-sesame", NULL});
 	const char *text;
 
-	(void)state;
 	text = words("rediss://:open-sesame@127.0.0.1:%d?%s", server_port(s), certs_query());
 	open_dial(text, "leash-test", NULL);
 	check_failed(attempt(lsh_now_ns() + 4 * LSH_S, NULL, NULL), LEASH_PROTOCOL, "the server does not speak TLS");
@@ -351,14 +328,12 @@ a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing(v
 	server_stop(s);
 }
 
-static void
-whatever_is_said_in_plain_text_is_no_tls(void **state)
+SENTENCE(whatever_is_said_in_plain_text_is_no_tls)
 {
 	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is running in protected mode\r\n",
 	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 mail\r\n"};
 	const char *text;
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof said / sizeof *said; i++) {
 		struct puppet f;
 
@@ -373,13 +348,11 @@ whatever_is_said_in_plain_text_is_no_tls(void **state)
 	}
 }
 
-static void
-a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable(void **state)
+SENTENCE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable)
 {
 	struct puppet f;
 	const char *text;
 
-	(void)state;
 	puppet_start(&f, "");
 	f.closes = true;
 	text = words("rediss%s?%s", strchr(f.uri, ':'), certs_query());
@@ -389,13 +362,11 @@ a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable(void **state)
 	puppet_stop(&f);
 }
 
-static void
-who_speaks_plainly_to_tls_is_told_to_write_rediss(void **state)
+SENTENCE(who_speaks_plainly_to_tls_is_told_to_write_rediss)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	struct puppet f;
 
-	(void)state;
 	check_failed(dial_to(uri_of(server_port(s), "redis", ""), "leash-test", NULL), LEASH_UNAVAILABLE,
 	             " (does it want TLS? then write rediss://)");
 	server_stop(s);
@@ -407,54 +378,25 @@ who_speaks_plainly_to_tls_is_told_to_write_rediss(void **state)
 	puppet_stop(&f);
 }
 
-static void
-a_server_whose_tls_is_too_old_is_refused(void **state)
+SENTENCE(a_server_whose_tls_is_too_old_is_refused)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){"--tls-protocols", "TLSv1.1", NULL});
 
-	(void)state;
 	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_PROTOCOL, "the server does not speak TLS 1.2 or later");
 	server_stop(s);
 }
 
 /* ---- the hello itself ---- */
 
-static void
-a_refused_password_is_told_through_tls(void **state)
+SENTENCE(a_refused_password_is_told_through_tls)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){"--requirepass", "open-sesame", NULL});
 	const char *text;
 
-	(void)state;
 	text = words("rediss://:wrong-word@127.0.0.1:%d?%s", server_port(s), certs_query());
 	check_refused(text, LEASH_DENIED, "AUTH was refused: WRONGPASS");
 	check_refused(uri_of(server_port(s), "rediss", certs_query()), LEASH_DENIED, "the server wants a password");
 	text = words("rediss://:open-sesame@127.0.0.1:%d?%s", server_port(s), certs_query());
 	check_let_in(text);
 	server_stop(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_server_is_believed_whose_certificate_is_for_it),
-		cmocka_unit_test(a_certificate_that_is_named_itself_is_believed),
-		cmocka_unit_test(each_wrong_certificate_is_refused_with_its_own_words),
-		cmocka_unit_test(a_right_certificate_is_refused_for_another_name),
-		cmocka_unit_test(a_common_name_is_nobodys_host),
-		cmocka_unit_test(a_server_that_wants_a_certificate_gets_it_or_says_so),
-		cmocka_unit_test(files_that_are_of_no_use_are_named_at_once),
-		cmocka_unit_test(files_that_were_replaced_are_read_again),
-		cmocka_unit_test(what_files_say_is_shared_by_all_that_name_them),
-		cmocka_unit_test(a_server_that_does_not_speak_tls_is_told_apart_from_one_that_hangs),
-		cmocka_unit_test(a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_nothing),
-		cmocka_unit_test(whatever_is_said_in_plain_text_is_no_tls),
-		cmocka_unit_test(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable),
-		cmocka_unit_test(who_speaks_plainly_to_tls_is_told_to_write_rediss),
-		cmocka_unit_test(a_server_whose_tls_is_too_old_is_refused),
-		cmocka_unit_test(a_refused_password_is_told_through_tls),
-	};
-
-	return dials_run("tls", tests, sizeof tests / sizeof *tests);
 }

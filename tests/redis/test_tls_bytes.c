@@ -1,19 +1,13 @@
 /* The bytes of a connection that speaks TLS come as those of a plain one do: whole, in order, told of by poll(), and ended by an end;
  * whatever the server's TLS may say in between. The server is OpenSSL in this process, so that it can be made to say it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/thread.h"
 #include "redis/pubsub.h"
 #include "redis/tls.h"
 #include "tests/redis/caller.h"
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -24,8 +18,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -34,12 +26,11 @@ static SSL_CTX *server_ctx;
 static struct lsh_tls_options options = {.on = true};
 static struct lsh_tls_context *context;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
 	leash_error err;
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN); /* of OpenSSL's server; the client must not need it */
 	server_ctx = SSL_CTX_new(TLS_server_method());
 	assert_int_equal(SSL_CTX_use_certificate_file(server_ctx, certs_file(CERTS_SERVER), SSL_FILETYPE_PEM), 1);
@@ -47,17 +38,16 @@ set_up(void **state)
 	options.cafile = (char *)(uintptr_t)certs_file(CERTS_AUTHORITY);
 	context = lsh_tls_context_take(&options, &err);
 	assert_non_null(context);
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	lsh_tls_context_drop(context);
 	SSL_CTX_free(server_ctx);
-	return 0;
 }
+
+GROUP(set_up, tear_down);
 
 /* ---- two ends ---- */
 
@@ -183,13 +173,11 @@ speak(void *arg)
 	return s;
 }
 
-static void
-bytes_come_whole_and_poll_tells_of_all_of_them(void **state)
+SENTENCE(bytes_come_whole_and_poll_tells_of_all_of_them)
 {
 	static const size_t rooms[] = {1, 100, 4096, 16384, LSH_WIRE_MOST, LSH_READ_SIZE};
 	unsigned char *bytes = malloc(SENT), *got = malloc(SENT);
 
-	(void)state;
 	fill(bytes, SENT, 7);
 	for_each_version(v) for (size_t r = 0; r < sizeof rooms / sizeof *rooms; r++) {
 		size_t all = rooms[r] == 1 ? SENT / 64 : SENT, size = 0;
@@ -231,13 +219,11 @@ bytes_come_whole_and_poll_tells_of_all_of_them(void **state)
 	free(got);
 }
 
-static void
-half_a_record_is_nothing_yet_and_is_not_waited_for(void **state)
+SENTENCE(half_a_record_is_nothing_yet_and_is_not_waited_for)
 {
 	unsigned char bytes[3000], record[4000], got[3000];
 	ssize_t size;
 
-	(void)state;
 	fill(bytes, sizeof bytes, 3);
 	for_each_version(v) {
 		struct ends e;
@@ -260,13 +246,11 @@ half_a_record_is_nothing_yet_and_is_not_waited_for(void **state)
 	}
 }
 
-static void
-what_tls_says_by_itself_on_an_idle_connection_is_no_answer(void **state)
+SENTENCE(what_tls_says_by_itself_on_an_idle_connection_is_no_answer)
 {
 	struct ends e;
 	char got[16];
 
-	(void)state;
 	connect_ends(&e, TLS1_3_VERSION);
 	/* the tickets that came behind the handshake */
 	check_nothing(&e.stream, MSG_PEEK | MSG_DONTWAIT);
@@ -287,12 +271,10 @@ what_tls_says_by_itself_on_an_idle_connection_is_no_answer(void **state)
 
 /* ---- ends and faults ---- */
 
-static void
-an_end_is_an_end_with_or_without_a_word(void **state)
+SENTENCE(an_end_is_an_end_with_or_without_a_word)
 {
 	char got[16];
 
-	(void)state;
 	for_each_version(v) for (int word = 0; word < 2; word++) for (int data = 0; data < 2; data++) {
 		struct ends e;
 		leash_error trouble;
@@ -317,12 +299,10 @@ an_end_is_an_end_with_or_without_a_word(void **state)
 	}
 }
 
-static void
-a_record_that_was_tampered_with_ends_the_connection(void **state)
+SENTENCE(a_record_that_was_tampered_with_ends_the_connection)
 {
 	char record[256], got[64];
 
-	(void)state;
 	for_each_version(v) for (ssize_t at = 0; at < 48; at++) {
 		struct ends e;
 		leash_error trouble;
@@ -357,13 +337,11 @@ a_record_that_was_tampered_with_ends_the_connection(void **state)
 	}
 }
 
-static void
-a_send_to_who_has_gone_is_an_error_and_no_signal(void **state)
+SENTENCE(a_send_to_who_has_gone_is_an_error_and_no_signal)
 {
 	struct ends e;
 	ssize_t n = 0;
 
-	(void)state;
 	signal(SIGPIPE, SIG_DFL);
 	connect_ends(&e, TLS1_3_VERSION);
 	close(e.fd);
@@ -406,12 +384,10 @@ hear(void *arg)
 }
 
 /* A full socket: what was not taken is brought again, with more behind it. */
-static void
-bytes_that_the_socket_does_not_take_are_sent_later_and_once(void **state)
+SENTENCE(bytes_that_the_socket_does_not_take_are_sent_later_and_once)
 {
 	unsigned char *bytes = malloc(SENT), *got = malloc(SENT);
 
-	(void)state;
 	fill(bytes, SENT, 11);
 	for_each_version(v) {
 		struct ends e;
@@ -503,12 +479,10 @@ echo(void *arg)
 	return arg;
 }
 
-static void
-one_thread_may_send_and_peek_while_another_receives(void **state)
+SENTENCE(one_thread_may_send_and_peek_while_another_receives)
 {
 	unsigned char *bytes = malloc(SENT), *got = malloc(SENT);
 
-	(void)state;
 	fill(bytes, SENT, 17);
 	for_each_version(v) {
 		struct ends e;
@@ -545,12 +519,10 @@ one_thread_may_send_and_peek_while_another_receives(void **state)
 
 /* ---- the application's OpenSSL ---- */
 
-static void
-errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none(void **state)
+SENTENCE(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none)
 {
 	char got[16];
 
-	(void)state;
 	for_each_version(v) {
 		struct ends e;
 		leash_error trouble;
@@ -610,14 +582,12 @@ ask(void *arg)
 	return NULL;
 }
 
-static void
-tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does(void **state)
+SENTENCE(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does)
 {
 	struct asker a = {.line = line_start()};
 	struct ends e;
 	pthread_t thread;
 
-	(void)state;
 	connect_ends(&e, TLS1_3_VERSION);
 	line_attach(a.line, e.stream);
 	for (int i = 0; i < 5; i++) {
@@ -662,8 +632,7 @@ is_there(void *messages)
 }
 
 /* Who waits for one of them leaves with it; and the keeper drains what has come. */
-static void
-no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it(void **state)
+SENTENCE(no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it)
 {
 	static const struct lsh_pubsub_ops ops = {.message = count_message};
 	static const char message[] = "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$7\r\ng x 1 y\r\n";
@@ -671,7 +640,6 @@ no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it(void **s
 	char record[MESSAGES * SIZE];
 	struct ends e;
 
-	(void)state;
 	for (size_t i = 0; i < MESSAGES; i++)
 		memcpy(record + i * SIZE, message, SIZE);
 	for (int drains = 0; drains < 2; drains++) {
@@ -692,24 +660,4 @@ no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it(void **s
 		lsh_pubsub_free(pubsub);
 		end_ends(&e);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_come_whole_and_poll_tells_of_all_of_them),
-		cmocka_unit_test(half_a_record_is_nothing_yet_and_is_not_waited_for),
-		cmocka_unit_test(what_tls_says_by_itself_on_an_idle_connection_is_no_answer),
-		cmocka_unit_test(an_end_is_an_end_with_or_without_a_word),
-		cmocka_unit_test(a_record_that_was_tampered_with_ends_the_connection),
-		cmocka_unit_test(a_send_to_who_has_gone_is_an_error_and_no_signal),
-		cmocka_unit_test(bytes_that_the_socket_does_not_take_are_sent_later_and_once),
-		cmocka_unit_test(one_thread_may_send_and_peek_while_another_receives),
-		cmocka_unit_test(errors_that_the_application_left_in_openssl_disturb_nobody_and_we_leave_none),
-		cmocka_unit_test(tickets_and_new_keys_on_an_idle_pipe_break_nothing_and_an_unasked_answer_does),
-		cmocka_unit_test(no_message_of_a_long_record_stays_behind_where_poll_does_not_tell_of_it),
-	};
-
-	return cmocka_run_group_tests_name("tls bytes", tests, set_up, tear_down);
 }

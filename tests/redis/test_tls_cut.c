@@ -2,17 +2,15 @@
  * crashes, keeps nothing open, and is done in time. */
 #include "tests/redis/connects.h"
 
-#include "tests/support/await.h"
 #include "tests/support/certs.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -122,17 +120,17 @@ check_good(struct relay *r, enum lsh_progress progress)
 	lsh_stream_discard(&hello.stream);
 }
 
+GROUP(start_tcp_server, stop_server);
+
 /* ---- tests ---- */
 
-static void
-a_handshake_that_is_cut_anywhere_fails(void **state)
+SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	struct relay r;
 	unsigned fds;
 	long whole;
 
-	(void)state;
 	start_relay(&r, server_port(s));
 	open_relayed(&r);
 	check_good(&r, attempt(ample(), NULL, NULL));
@@ -153,15 +151,13 @@ a_handshake_that_is_cut_anywhere_fails(void **state)
 	server_stop(s);
 }
 
-static void
-a_handshake_that_is_altered_anywhere_is_not_believed(void **state)
+SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	struct relay r;
 	unsigned believed = 0;
 	long whole;
 
-	(void)state;
 	start_relay(&r, server_port(s));
 	open_relayed(&r);
 	check_good(&r, attempt(ample(), NULL, NULL));
@@ -187,13 +183,11 @@ a_handshake_that_is_altered_anywhere_is_not_believed(void **state)
 	server_stop(s);
 }
 
-static void
-a_handshake_that_drips_is_taken_as_it_comes(void **state)
+SENTENCE(a_handshake_that_drips_is_taken_as_it_comes)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
 	struct relay r;
 
-	(void)state;
 	start_relay(&r, server_port(s));
 	atomic_store(&r.dripping, true);
 	open_relayed(&r);
@@ -201,16 +195,4 @@ a_handshake_that_drips_is_taken_as_it_comes(void **state)
 	close_dial();
 	end_relay(&r);
 	server_stop(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_handshake_that_is_cut_anywhere_fails),
-		cmocka_unit_test(a_handshake_that_is_altered_anywhere_is_not_believed),
-		cmocka_unit_test(a_handshake_that_drips_is_taken_as_it_comes),
-	};
-
-	return dials_run("tls cut", tests, COUNT(tests));
 }

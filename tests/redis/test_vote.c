@@ -1,9 +1,7 @@
 /* What a quorum says to one of its servers: an ask for a vote, which wants a fence; a heartbeat, to go on with a vote;
  * and that there is a larger fence. */
 #include "tests/redis/steps.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static struct answer
 vote_with(const char *token, const char *lease_ms, const char *not_after_us, const char *proposal)
@@ -50,12 +48,13 @@ assert_raised(int64_t fence, int64_t to)
 	freeReplyObject(reply);
 }
 
-static void
-a_free_lock_gets_the_vote_and_the_fence_that_was_proposed(void **state)
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
+
+SENTENCE(a_free_lock_gets_the_vote_and_the_fence_that_was_proposed)
 {
 	int64_t proposal = server_us() - 1000000;
 
-	(void)state;
 	assert_int_equal(fence_of(vote(ANN1, proposal)), proposal);
 	assert_string_equal(holder(), ANN1);
 	assert_last_fence(proposal);
@@ -64,12 +63,10 @@ a_free_lock_gets_the_vote_and_the_fence_that_was_proposed(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_second_owner_is_refused(void **state)
+SENTENCE(a_second_owner_is_refused)
 {
 	struct answer answer;
 
-	(void)state;
 	vote(ANN1, server_us());
 	answer = vote(BOB1, server_us());
 	assert_not_held(answer);
@@ -77,12 +74,10 @@ a_second_owner_is_refused(void **state)
 	assert_string_equal(holder(), ANN1);
 }
 
-static void
-asked_again_it_answers_the_same_and_prolongs(void **state)
+SENTENCE(asked_again_it_answers_the_same_and_prolongs)
 {
 	int64_t proposal = server_us();
 
-	(void)state;
 	vote(ANN1, proposal);
 	assert_int_equal(server_integer(server, "PEXPIRE %s 60000", LOCK), 1);
 	assert_int_equal(fence_of(vote(ANN1, proposal + 5)), proposal);
@@ -93,12 +88,10 @@ asked_again_it_answers_the_same_and_prolongs(void **state)
 	assert_int_equal(fence_of(vote(ANN1, proposal + 5)), proposal + 5);
 }
 
-static void
-too_late_it_does_nothing(void **state)
+SENTENCE(too_late_it_does_nothing)
 {
 	struct answer answer;
 
-	(void)state;
 	answer = vote_with(ANN1, "600000", text(server_us() - 1), text(server_us()));
 	assert_int_equal(answer.item[0], -1);
 	assert_true(answer.item[2] > 0);
@@ -106,12 +99,10 @@ too_late_it_does_nothing(void **state)
 	assert_false(exists(FENCE));
 }
 
-static void
-fences_grow_whatever_is_proposed(void **state)
+SENTENCE(fences_grow_whatever_is_proposed)
 {
 	int64_t first = server_us() + 1000000;
 
-	(void)state;
 	assert_int_equal(fence_of(vote(ANN1, first)), first);
 	release(ANN1);
 	assert_int_equal(fence_of(vote(BOB1, 1)), first + 1);
@@ -121,33 +112,27 @@ fences_grow_whatever_is_proposed(void **state)
 	assert_int_equal(fence_of(vote(BOB2, first + 100)), first + 100);
 }
 
-static void
-no_fence_is_more_than_an_hour_ahead(void **state)
+SENTENCE(no_fence_is_more_than_an_hour_ahead)
 {
 	int64_t hour = INT64_C(3600000000), before = server_us(), fence;
 
-	(void)state;
 	fence = fence_of(vote(ANN1, INT64_C(1) << 52));
 	assert_between(fence, before + hour, server_us() + hour);
 }
 
 /* A fence whose key has ended was smaller: nobody whose clock is behind by more than its TTL gets one below it. */
-static void
-no_fence_is_further_behind_than_the_last_one_is_kept(void **state)
+SENTENCE(no_fence_is_further_behind_than_the_last_one_is_kept)
 {
 	int64_t hour = INT64_C(3600000000), before = server_us(), fence;
 
-	(void)state;
 	fence = fence_of(vote(ANN1, before - 2 * hour));
 	assert_between(fence, before - hour + 1, server_us() - hour + 1);
 }
 
-static void
-what_is_no_fence_is_replaced(void **state)
+SENTENCE(what_is_no_fence_is_replaced)
 {
 	int64_t proposal = server_us();
 
-	(void)state;
 	server_text(server, "SET %s nonsense PX 60000", FENCE);
 	assert_int_equal(fence_of(vote(ANN1, proposal)), proposal);
 	release(ANN1);
@@ -164,13 +149,11 @@ what_is_no_fence_is_replaced(void **state)
 	assert_raised(proposal, proposal);
 }
 
-static void
-a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there(void **state)
+SENTENCE(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there)
 {
 	int64_t fence = server_us() + YEAR_US - 60000000;
 	redisReply *refused;
 
-	(void)state;
 	assert_raised(fence, fence);
 	assert_true(ttl_of(FENCE) > fence_ahead_ms() - 2000);
 	assert_int_equal(fence_of(vote(ANN1, server_us())), fence + 1);
@@ -181,19 +164,15 @@ a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there(void 
 	assert_last_fence(fence + 1);
 }
 
-static void
-a_lease_out_of_range_is_refused(void **state)
+SENTENCE(a_lease_out_of_range_is_refused)
 {
-	(void)state;
 	assert_error(vote_with(ANN1, "0", NEVER_LATE, "1"), "ERR");
 	assert_error(vote_with(ANN1, "86400001", NEVER_LATE, "1"), "ERR");
 	assert_false(exists(LOCK));
 }
 
-static void
-a_vote_is_renewed_and_released_as_any_lock(void **state)
+SENTENCE(a_vote_is_renewed_and_released_as_any_lock)
 {
-	(void)state;
 	vote(ANN1, server_us());
 	assert_int_equal(server_integer(server, "PEXPIRE %s 60000", LOCK), 1);
 	assert_number(renew(ANN1, "600000", "2"), 1);
@@ -203,12 +182,10 @@ a_vote_is_renewed_and_released_as_any_lock(void **state)
 	assert_false(exists(LOCK));
 }
 
-static void
-a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing(void **state)
+SENTENCE(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing)
 {
 	int64_t fence = server_us();
 
-	(void)state;
 	assert_raised(fence, fence);
 	assert_ttl(FENCE, HOUR);
 	assert_raised(fence - 1, fence);
@@ -219,27 +196,6 @@ a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing(void **state)
 	assert_int_equal(fence_of(vote(ANN1, 1)), fence + 9); /* asked again, its holder answers with that, too */
 }
 
-static void
-keys_that_are_not_ours_are_left_alone(void **state)
-{
-	redisReply *refused;
-
-	(void)state;
-	order = NOTHING;
-	assert_int_equal(server_integer(server, "LPUSH %s theirs", LOCK), 1);
-	assert_error(vote(ANN1, 1), "WRONGTYPE");
-	server_integer(server, "DEL %s", LOCK);
-	server_integer(server, "DEL %s", FENCE);
-	assert_int_equal(server_integer(server, "LPUSH %s theirs", FENCE), 1);
-	assert_error(vote(ANN1, 1), "WRONGTYPE");
-	refused = raise_to(1);
-	assert_int_equal(refused->type, REDIS_REPLY_ERROR);
-	assert_non_null(strstr(refused->str, "WRONGTYPE"));
-	freeReplyObject(refused);
-	assert_false(exists(LOCK));
-	server_integer(server, "DEL %s", FENCE);
-}
-
 /* ---- going on with a vote ---- */
 
 static struct answer
@@ -248,13 +204,11 @@ keep(const char *token, const char *lease_ms, int64_t proposal)
 	return step(heartbeat, 3, DAN, lease_ms, token, TRY, text(proposal));
 }
 
-static void
-a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter(void **state)
+SENTENCE(a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter)
 {
 	int64_t fence = fence_of(vote(ANN1, server_us()));
 	struct answer answer;
 
-	(void)state;
 	answer = keep(ANN1, "1000", 1);
 	assert_int_equal(state_of(answer), fence);
 	assert_true(answer.item[1] > LEASE / 2 && answer.item[1] <= LEASE);
@@ -269,12 +223,10 @@ a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter(void **state)
 	assert_string_equal(holder(), ANN1);
 }
 
-static void
-what_another_has_or_nobody_is_not_kept(void **state)
+SENTENCE(what_another_has_or_nobody_is_not_kept)
 {
 	struct answer answer;
 
-	(void)state;
 	answer = keep(ANN1, "1000", 1);
 	assert_int_equal(state_of(answer), -1);
 	assert_false(exists(LOCK));
@@ -286,12 +238,10 @@ what_another_has_or_nobody_is_not_kept(void **state)
 	assert_ttl(LOCK, LEASE);
 }
 
-static void
-a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed(void **state)
+SENTENCE(a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed)
 {
 	int64_t proposal = server_us();
 
-	(void)state;
 	vote(ANN1, proposal);
 	server_integer(server, "DEL %s", FENCE);
 	assert_int_equal(state_of(keep(ANN1, "1000", proposal + 7)), proposal + 7);
@@ -300,27 +250,21 @@ a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed(void **state)
 	assert_error(keep(ANN1, "0", 1), "ERR");
 }
 
-int
-main(void)
+SENTENCE(keys_that_are_not_ours_are_left_alone)
 {
-	const struct CMUnitTest tests[] = {
-		sentence(a_free_lock_gets_the_vote_and_the_fence_that_was_proposed),
-		sentence(a_second_owner_is_refused),
-		sentence(asked_again_it_answers_the_same_and_prolongs),
-		sentence(too_late_it_does_nothing),
-		sentence(fences_grow_whatever_is_proposed),
-		sentence(no_fence_is_more_than_an_hour_ahead),
-		sentence(no_fence_is_further_behind_than_the_last_one_is_kept),
-		sentence(what_is_no_fence_is_replaced),
-		sentence(a_fence_a_year_ahead_is_counted_on_from_and_stays_until_the_clock_is_there),
-		sentence(a_lease_out_of_range_is_refused),
-		sentence(a_vote_is_renewed_and_released_as_any_lock),
-		sentence(a_larger_fence_is_heard_of_and_a_smaller_one_changes_nothing),
-		sentence(a_vote_that_is_kept_answers_its_fence_and_lasts_no_shorter),
-		sentence(what_another_has_or_nobody_is_not_kept),
-		sentence(a_vote_whose_fence_is_gone_gets_the_one_that_is_proposed),
-		sentence(keys_that_are_not_ours_are_left_alone),
-	};
+	redisReply *refused;
 
-	return cmocka_run_group_tests_name("vote", tests, start, stop);
+	order = NOTHING;
+	assert_int_equal(server_integer(server, "LPUSH %s theirs", LOCK), 1);
+	assert_error(vote(ANN1, 1), "WRONGTYPE");
+	server_integer(server, "DEL %s", LOCK);
+	server_integer(server, "DEL %s", FENCE);
+	assert_int_equal(server_integer(server, "LPUSH %s theirs", FENCE), 1);
+	assert_error(vote(ANN1, 1), "WRONGTYPE");
+	refused = raise_to(1);
+	assert_int_equal(refused->type, REDIS_REPLY_ERROR);
+	assert_non_null(strstr(refused->str, "WRONGTYPE"));
+	freeReplyObject(refused);
+	assert_false(exists(LOCK));
+	server_integer(server, "DEL %s", FENCE);
 }

@@ -1,13 +1,14 @@
 /* Words and renewals, step by step: every line that lib/lua/README.md promises of them, one interleaving at a time. */
 #include "tests/redis/steps.h"
+#include "tests/support/test.h"
 
+FIXTURE(clean, close_listeners);
+GROUP(start, stop);
 
 /* ---- word ---- */
 
-static void
-a_word_keeps_places_alive(void **state)
+SENTENCE(a_word_keeps_places_alive)
 {
-	(void)state;
 	int64_t before;
 	struct answer answer;
 
@@ -26,20 +27,16 @@ a_word_keeps_places_alive(void **state)
 	assert_string_equal(holder(), ANN1);
 }
 
-static void
-a_word_keeps_the_places_of_its_own_client_only(void **state)
+SENTENCE(a_word_keeps_the_places_of_its_own_client_only)
 {
-	(void)state;
 	line_up(ANN1, BOB1, CID1);
 	bury(BOB);
 	assert_int_equal(state_of(word(CID, CID1)), 0);
 	assert_true(alive_until(BOB) < server_us());
 }
 
-static void
-a_word_of_an_unknown_token_creates_nothing(void **state)
+SENTENCE(a_word_of_an_unknown_token_creates_nothing)
 {
-	(void)state;
 	struct answer answer = word(BOB, BOB1);
 
 	assert_int_equal(state_of(answer), -1);
@@ -47,20 +44,16 @@ a_word_of_an_unknown_token_creates_nothing(void **state)
 	assert_int_equal(server_integer(server, "DBSIZE"), 0);
 }
 
-static void
-a_word_of_an_unknown_token_takes_no_place(void **state)
+SENTENCE(a_word_of_an_unknown_token_takes_no_place)
 {
-	(void)state;
 	line_up(ANN1, CID1);
 	assert_int_equal(state_of(word(BOB, BOB1)), -1);
 	assert_string_equal(places(), CID1 " 60000");
 	assert_string_equal(holder(), ANN1);
 }
 
-static void
-a_word_of_an_unknown_token_takes_no_free_lock(void **state)
+SENTENCE(a_word_of_an_unknown_token_takes_no_free_lock)
 {
-	(void)state;
 	listen_for(BOB);
 	line_up(ANN1, CID1);
 	expire(LOCK);
@@ -68,10 +61,8 @@ a_word_of_an_unknown_token_takes_no_free_lock(void **state)
 	assert_false(exists(LOCK));
 }
 
-static void
-a_word_hands_an_abandoned_lock_to_the_first_in_the_queue(void **state)
+SENTENCE(a_word_hands_an_abandoned_lock_to_the_first_in_the_queue)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 	struct answer answer;
 
@@ -86,10 +77,8 @@ a_word_hands_an_abandoned_lock_to_the_first_in_the_queue(void **state)
 	assert_told(bob, BOB1);
 }
 
-static void
-a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease(void **state)
+SENTENCE(a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease)
 {
-	(void)state;
 	struct pubsub *bob = listen_for(BOB);
 	struct answer answer;
 
@@ -104,10 +93,8 @@ a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease(void **state)
 	assert_told(bob, BOB1);
 }
 
-static void
-a_word_revives_the_places_of_its_client_before_it_hands_on(void **state)
+SENTENCE(a_word_revives_the_places_of_its_client_before_it_hands_on)
 {
-	(void)state;
 	listen_for(BOB);
 	line_up(ANN1, BOB1);
 	bury(BOB);
@@ -115,10 +102,8 @@ a_word_revives_the_places_of_its_client_before_it_hands_on(void **state)
 	assert_true(state_of(word(BOB, BOB1)) > 0);
 }
 
-static void
-a_word_learns_of_a_grant_whose_message_was_lost(void **state)
+SENTENCE(a_word_learns_of_a_grant_whose_message_was_lost)
 {
-	(void)state;
 	listen_for(BOB);
 	line_up(ANN1, BOB1);
 	assert_number(release(ANN1), 1);
@@ -127,10 +112,8 @@ a_word_learns_of_a_grant_whose_message_was_lost(void **state)
 	assert_between(ttl_of(LOCK), CLAIM + 1, LEASE);
 }
 
-static void
-a_word_or_an_ask_of_a_holder_keeps_its_fence(void **state)
+SENTENCE(a_word_or_an_ask_of_a_holder_keeps_its_fence)
 {
-	(void)state;
 	listen_for(BOB);
 	line_up(ANN1, BOB1);
 	assert_number(release(ANN1), 1);
@@ -142,10 +125,8 @@ a_word_or_an_ask_of_a_holder_keeps_its_fence(void **state)
 	assert_ttl(FENCE, HOUR);
 }
 
-static void
-a_word_of_a_holder_shortens_nothing(void **state)
+SENTENCE(a_word_of_a_holder_shortens_nothing)
 {
-	(void)state;
 	struct answer answer;
 
 	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
@@ -155,10 +136,8 @@ a_word_of_a_holder_shortens_nothing(void **state)
 	assert_ttl(LOCK, 12000000);
 }
 
-static void
-a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one(void **state)
+SENTENCE(a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one)
 {
-	(void)state;
 	int64_t fence = fence_of(ask(ANN1));
 
 	expire(FENCE);
@@ -166,10 +145,8 @@ a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one(void **state)
 	assert_ttl(FENCE, HOUR);
 }
 
-static void
-a_word_answers_for_each_of_its_tokens(void **state)
+SENTENCE(a_word_answers_for_each_of_its_tokens)
 {
-	(void)state;
 	struct answer answer;
 
 	listen_for(ANN);
@@ -187,10 +164,8 @@ a_word_answers_for_each_of_its_tokens(void **state)
 	assert_int_equal(answer.item[5], -1);
 }
 
-static void
-a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds(void **state)
+SENTENCE(a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds)
 {
-	(void)state;
 	struct answer answer;
 
 	line_up(ANN1, BOB1);
@@ -203,10 +178,8 @@ a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds(void **state)
 	assert_false(exists(QUEUE));
 }
 
-static void
-a_word_takes_leases_of_a_millisecond_to_a_day(void **state)
+SENTENCE(a_word_takes_leases_of_a_millisecond_to_a_day)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_error(step(heartbeat, 3, ANN, "0", ANN1, EXACT), "ERR");
 	assert_error(step(heartbeat, 3, ANN, "86400001", ANN1, EXACT), "ERR");
@@ -219,28 +192,22 @@ a_word_takes_leases_of_a_millisecond_to_a_day(void **state)
 
 /* ---- renew ---- */
 
-static void
-a_renewal_is_good_for_the_whole_lease(void **state)
+SENTENCE(a_renewal_is_good_for_the_whole_lease)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
 	assert_number(renew(ANN1, "12000000", "1"), 1);
 	assert_ttl(LOCK, 12000000);
 }
 
-static void
-a_renewal_shortens_nothing(void **state)
+SENTENCE(a_renewal_shortens_nothing)
 {
-	(void)state;
 	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
 	assert_number(renew(ANN1, "20000", "1"), 1);
 	assert_ttl(LOCK, 12000000);
 }
 
-static void
-a_renewal_writes_the_depth_down(void **state)
+SENTENCE(a_renewal_writes_the_depth_down)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_number(renew(ANN1, "600000", "7"), 1);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 7");
@@ -248,28 +215,22 @@ a_renewal_writes_the_depth_down(void **state)
 	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 2");
 }
 
-static void
-a_renewal_never_creates_the_lock(void **state)
+SENTENCE(a_renewal_never_creates_the_lock)
 {
-	(void)state;
 	assert_number(renew(ANN1, "600000", "1"), 0);
 	assert_int_equal(server_integer(server, "DBSIZE"), 0);
 }
 
-static void
-a_renewal_of_one_who_lost_it_leaves_the_holder_alone(void **state)
+SENTENCE(a_renewal_of_one_who_lost_it_leaves_the_holder_alone)
 {
-	(void)state;
 	fence_of(ask_with(BOB1, "100000", NEVER_LATE, EXACT));
 	assert_number(renew(ANN1, "600000", "3"), 0);
 	assert_string_equal(server_text(server, "HGETALL " LOCK), BOB1 " 1");
 	assert_ttl(LOCK, 100000);
 }
 
-static void
-a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so(void **state)
+SENTENCE(a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so)
 {
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_int_equal(server_integer(server, "PERSIST " LOCK), 1);
 	assert_number(renew(ANN1, "600000", "1"), 2);
@@ -277,25 +238,8 @@ a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so(void **state)
 	assert_number(renew(ANN1, "600000", "1"), 1);
 }
 
-static void
-a_renewal_takes_leases_of_a_millisecond_to_a_day(void **state)
+SENTENCE(a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease)
 {
-	(void)state;
-	fence_of(ask(ANN1));
-	assert_error(renew(ANN1, "0", "1"), "ERR");
-	assert_error(renew(ANN1, "-5", "1"), "ERR");
-	assert_error(renew(ANN1, "86400001", "1"), "ERR");
-	assert_ttl(LOCK, LEASE);
-	assert_number(renew(ANN1, "1", "1"), 1);
-	assert_ttl(LOCK, LEASE);
-	assert_number(renew(ANN1, "86400000", "1"), 1);
-	assert_ttl(LOCK, DAY);
-}
-
-static void
-a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease(void **state)
-{
-	(void)state;
 	fence_of(ask(ANN1));
 	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1);
 	assert_number(renew(ANN1, "600000", "1"), 1);
@@ -313,34 +257,15 @@ a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease(void **s
 	assert_int_equal(ttl_of(FENCE), -1);
 }
 
-int
-main(void)
+SENTENCE(a_renewal_takes_leases_of_a_millisecond_to_a_day)
 {
-	const struct CMUnitTest tests[] = {
-		sentence(a_word_keeps_places_alive),
-		sentence(a_word_keeps_the_places_of_its_own_client_only),
-		sentence(a_word_of_an_unknown_token_creates_nothing),
-		sentence(a_word_of_an_unknown_token_takes_no_place),
-		sentence(a_word_of_an_unknown_token_takes_no_free_lock),
-		sentence(a_word_hands_an_abandoned_lock_to_the_first_in_the_queue),
-		sentence(a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease),
-		sentence(a_word_revives_the_places_of_its_client_before_it_hands_on),
-		sentence(a_word_learns_of_a_grant_whose_message_was_lost),
-		sentence(a_word_or_an_ask_of_a_holder_keeps_its_fence),
-		sentence(a_word_of_a_holder_shortens_nothing),
-		sentence(a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one),
-		sentence(a_word_answers_for_each_of_its_tokens),
-		sentence(a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds),
-		sentence(a_word_takes_leases_of_a_millisecond_to_a_day),
-		sentence(a_renewal_is_good_for_the_whole_lease),
-		sentence(a_renewal_shortens_nothing),
-		sentence(a_renewal_writes_the_depth_down),
-		sentence(a_renewal_never_creates_the_lock),
-		sentence(a_renewal_of_one_who_lost_it_leaves_the_holder_alone),
-		sentence(a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so),
-		sentence(a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease),
-		sentence(a_renewal_takes_leases_of_a_millisecond_to_a_day),
-	};
-
-	return cmocka_run_group_tests_name("word", tests, start, stop);
+	fence_of(ask(ANN1));
+	assert_error(renew(ANN1, "0", "1"), "ERR");
+	assert_error(renew(ANN1, "-5", "1"), "ERR");
+	assert_error(renew(ANN1, "86400001", "1"), "ERR");
+	assert_ttl(LOCK, LEASE);
+	assert_number(renew(ANN1, "1", "1"), 1);
+	assert_ttl(LOCK, LEASE);
+	assert_number(renew(ANN1, "86400000", "1"), 1);
+	assert_ttl(LOCK, DAY);
 }

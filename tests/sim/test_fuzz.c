@@ -8,16 +8,10 @@
 #include "tests/sim/fuzz_steps.h"
 #include "tests/sim/mirror.h"
 #include "tests/support/knob.h"
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 enum { STEPS = 60, ROUNDS = 400, WRONG_SIZE = 8192 };
@@ -187,13 +181,11 @@ tell(size_t last)
 	fail_msg("%s", wrong != NULL ? wrong : "it does not fail again");
 }
 
-static void
-both_do_the_same_whatever_they_are_told(void **state)
+SENTENCE(both_do_the_same_whatever_they_are_told)
 {
 	uint64_t seed = (uint64_t)knob("LEASH_TEST_SEED", (long)time(NULL));
 	long rounds = knob("LEASH_TEST_ROUNDS", ROUNDS);
 
-	(void)state;
 	print_message("LEASH_TEST_SEED=%" PRIu64 "\n", seed);
 	for (long round = 0; round < rounds; round++) {
 		size_t end;
@@ -207,13 +199,12 @@ both_do_the_same_whatever_they_are_told(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(both_do_the_same_whatever_they_are_told)};
-	struct server *server = server_start_clocked(NULL);
-	int failed;
+static struct server *server;
 
+static void
+start(void)
+{
+	server = server_start_clocked(NULL);
 	mirror_begin(server);
 	unlimited = server_connect(server);
 	limited = server_connect(server);
@@ -225,11 +216,16 @@ main(void)
 		must_be_same(say("SCRIPT", "LOAD", (*s)->text));
 	must_be_same(say("ACL", "SETUSER", "ann", "reset", "on", "nopass", "~*", "&*", "+@all"));
 	must_be_same(say_words(limited, (const char *const[]){"AUTH", "ann", "any"}, 3));
-	failed = cmocka_run_group_tests_name("fuzz", tests, NULL, NULL);
+}
+
+static void
+stop(void)
+{
 	redisFree(unlimited);
 	redisFree(limited);
 	redisFree(listener);
 	mirror_end();
 	server_stop(server);
-	return failed;
 }
+
+GROUP(start, stop);

@@ -2,14 +2,7 @@
  * That its commands and scripts do what a real server's do is shown by the other programs of this folder (mirror.h). */
 #include "lua/scripts.h"
 #include "tests/sim/server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
+#include "tests/support/test.h"
 
 #define S INT64_C(1000000)
 #define LOCK "leash:{orders}"
@@ -43,25 +36,23 @@ acknowledged(void *ctx, bool fsynced, bool *own)
 
 static const struct sim_hooks hooks = {publish, acknowledged};
 
-static int
-begin(void **state)
+static void
+begin(void)
 {
-	(void)state;
 	lua = sim_lua_new();
 	server = sim_server_new(lua, &hooks, NULL);
 	now_us = 1760000000 * S;
 	replicas = 0;
-	return 0;
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	sim_server_free(server);
 	sim_lua_free(lua);
-	return 0;
 }
+
+FIXTURE(begin, end);
 
 static const struct lsh_message *
 say_words(const char *const *words)
@@ -104,13 +95,11 @@ digest(const struct sim_keyspace *keyspace)
 
 /* ---- copies ---- */
 
-static void
-a_copy_is_left_as_it_is_by_what_becomes_of_the_original(void **state)
+SENTENCE(a_copy_is_left_as_it_is_by_what_becomes_of_the_original)
 {
 	struct sim_keyspace copy = {0};
 	uint64_t before;
 
-	(void)state;
 	acquire(ANN1);
 	acquire(BOB1);
 	before = digest(&server->context.keyspace);
@@ -129,12 +118,10 @@ a_copy_is_left_as_it_is_by_what_becomes_of_the_original(void **state)
 	assert_int_equal(say_integer("DBSIZE"), 3);
 }
 
-static void
-a_digest_is_of_keys_contents_and_ttls_and_not_of_the_order_in_which_keys_came(void **state)
+SENTENCE(a_digest_is_of_keys_contents_and_ttls_and_not_of_the_order_in_which_keys_came)
 {
 	uint64_t both, now;
 
-	(void)state;
 	say("SET", "a", "1", "PX", "1000");
 	say("HSET", "b", "field", "value");
 	both = digest(&server->context.keyspace);
@@ -153,10 +140,8 @@ a_digest_is_of_keys_contents_and_ttls_and_not_of_the_order_in_which_keys_came(vo
 
 /* ---- time ---- */
 
-static void
-a_key_is_there_until_its_last_millisecond_is_over(void **state)
+SENTENCE(a_key_is_there_until_its_last_millisecond_is_over)
 {
-	(void)state;
 	say("SET", "a", "1", "PX", "1000");
 	now_us += 1000 * 1000;
 	assert_int_equal(say_integer("PTTL", "a"), 0);
@@ -165,10 +150,8 @@ a_key_is_there_until_its_last_millisecond_is_over(void **state)
 	assert_int_equal(say_integer("DBSIZE"), 0);
 }
 
-static void
-a_clock_that_jumps_takes_the_ttls_with_it(void **state)
+SENTENCE(a_clock_that_jumps_takes_the_ttls_with_it)
 {
-	(void)state;
 	say("SET", "a", "1", "PX", "1000");
 	sim_server_set_clock(server, now_us, -60 * S, 0);
 	assert_int_equal(say_integer("PTTL", "a"), 61000);
@@ -176,12 +159,10 @@ a_clock_that_jumps_takes_the_ttls_with_it(void **state)
 	assert_int_equal(say_integer("PTTL", "a"), -2);
 }
 
-static void
-a_clock_that_drifts_gains_from_when_it_was_set(void **state)
+SENTENCE(a_clock_that_drifts_gains_from_when_it_was_set)
 {
 	const struct lsh_message *time;
 
-	(void)state;
 	sim_server_set_clock(server, now_us, 5 * S, 1000);
 	now_us += 3600 * S;
 	assert_true(sim_server_us(server, now_us) == now_us + 5 * S + 3600 * 1000);
@@ -192,12 +173,10 @@ a_clock_that_drifts_gains_from_when_it_was_set(void **state)
 
 /* ---- restarts ---- */
 
-static void
-a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given(void **state)
+SENTENCE(a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given)
 {
 	const char *sha1 = lsh_script_inspect.sha1;
 
-	(void)state;
 	expect_error(say("EVALSHA", sha1, "3", LOCK, LOCK ":fence", LOCK ":queue"), "NOSCRIPT");
 	assert_string_equal(say("SCRIPT", "LOAD", lsh_script_inspect.text)->item[0].text, sha1);
 	assert_int_equal(say("EVALSHA", sha1, "3", LOCK, LOCK ":fence", LOCK ":queue")->type, LSH_STRING);
@@ -211,12 +190,10 @@ a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given(vo
 	assert_int_equal(say_integer("EXISTS", "a"), 0);
 }
 
-static void
-servers_share_an_interpreter_and_nothing_else(void **state)
+SENTENCE(servers_share_an_interpreter_and_nothing_else)
 {
 	struct sim_server *first = server, *second = sim_server_new(lua, NULL, NULL);
 
-	(void)state;
 	acquire(ANN1);
 	server = second;
 	second->version = 0;
@@ -231,22 +208,18 @@ servers_share_an_interpreter_and_nothing_else(void **state)
 
 /* ---- hooks and counters ---- */
 
-static void
-who_is_given_the_lock_is_told_by_the_hook(void **state)
+SENTENCE(who_is_given_the_lock_is_told_by_the_hook)
 {
-	(void)state;
 	acquire(ANN1);
 	acquire(BOB1);
 	assert_int_equal(release(ANN1)->item[0].integer, 1);
 	assert_string_equal(heard, "leash:wake:bbbbbbbb-0000-4000-8000-00000000000b: g " BOB1 " 1760000000000001 " LOCK);
 }
 
-static void
-wait_says_what_is_acknowledged_by_now(void **state)
+SENTENCE(wait_says_what_is_acknowledged_by_now)
 {
 	const struct lsh_message *both;
 
-	(void)state;
 	assert_int_equal(say_integer("WAIT", "1", "100"), 0);
 	replicas = 2;
 	assert_int_equal(say_integer("WAIT", "1", "100"), 2);
@@ -258,36 +231,14 @@ wait_says_what_is_acknowledged_by_now(void **state)
 	expect_error(say("WAIT", "1", "100"), "ERR");
 }
 
-static void
-an_acquire_and_its_release_are_counted_as_seven_calls(void **state)
+SENTENCE(an_acquire_and_its_release_are_counted_as_seven_calls)
 {
 	uint64_t sum = 0;
 
-	(void)state;
 	acquire(ANN1);
 	release(ANN1);
 	assert_int_equal(sim_server_calls(server, SIM_EVAL), 2);
 	for (int i = 0; i < SIM_COMMANDS; i++)
 		sum += sim_server_calls(server, (enum sim_command_id)i);
 	assert_int_equal(sum, 2 + 7);
-}
-
-int
-main(void)
-{
-#define SENTENCE(test) cmocka_unit_test_setup_teardown(test, begin, end)
-	const struct CMUnitTest tests[] = {
-		SENTENCE(a_copy_is_left_as_it_is_by_what_becomes_of_the_original),
-		SENTENCE(a_digest_is_of_keys_contents_and_ttls_and_not_of_the_order_in_which_keys_came),
-		SENTENCE(a_key_is_there_until_its_last_millisecond_is_over),
-		SENTENCE(a_clock_that_jumps_takes_the_ttls_with_it),
-		SENTENCE(a_clock_that_drifts_gains_from_when_it_was_set),
-		SENTENCE(a_server_that_was_restarted_knows_no_script_and_has_the_keys_that_it_is_given),
-		SENTENCE(servers_share_an_interpreter_and_nothing_else),
-		SENTENCE(who_is_given_the_lock_is_told_by_the_hook),
-		SENTENCE(wait_says_what_is_acknowledged_by_now),
-		SENTENCE(an_acquire_and_its_release_are_counted_as_seven_calls),
-	};
-
-	return cmocka_run_group_tests_name("keyspace", tests, NULL, NULL);
 }

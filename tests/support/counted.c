@@ -1,12 +1,12 @@
 /* The memory that leash has, counted. See counted.h. */
 #include "tests/support/counted.h"
 
+#include "tests/support/test.h"
+
 #include <leash.h>
 
 #include <malloc.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 struct counted counted;
 
@@ -63,13 +63,12 @@ counted_free(void *block)
 	free(block);
 }
 
-int
-counted_start(void **state)
+void
+counted_start(void)
 {
 	const leash_memory memory = {.alloc = counted_alloc, .realloc = counted_realloc, .free = counted_free};
 
-	(void)state;
-	return leash_set_memory(&memory) == LEASH_OK ? 0 : -1;
+	assert_true(leash_set_memory(&memory) == LEASH_OK);
 }
 
 long

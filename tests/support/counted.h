@@ -13,8 +13,8 @@ extern struct counted {
 	_Atomic bool fail_on;        /* and all after it */
 } counted;
 
-/* Before any other call of leash; 0, or -1: there was one. As cmocka's functions for the start of a program's tests. */
-int counted_start(void **state);
+/* Before any other call of leash. For GROUP(). */
+void counted_start(void);
 
 /* How many blocks there are more than `before`; it says so if there are any. */
 long counted_left(long before);

@@ -5,32 +5,27 @@
 struct server *server;
 const char *uri;
 
-static int
+static void
 start(struct server *one)
 {
 	server = one;
 	uri = server_uri(server);
-	return 0;
 }
 
-int
-start_server(void **state)
+void
+start_server(void)
 {
-	(void)state;
-	return start(server_start(NULL));
+	start(server_start(NULL));
 }
 
-int
-start_tcp_server(void **state)
+void
+start_tcp_server(void)
 {
-	(void)state;
-	return start(server_start_tcp(NULL));
+	start(server_start_tcp(NULL));
 }
 
-int
-stop_server(void **state)
+void
+stop_server(void)
 {
-	(void)state;
 	server_stop(server);
-	return 0;
 }

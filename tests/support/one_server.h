@@ -7,9 +7,9 @@
 extern struct server *server;
 extern const char *uri; /* the server's, by its socket */
 
-/* For cmocka_run_group_tests(). */
-int start_server(void **state);
-int start_tcp_server(void **state); /* which listens on a port, too */
-int stop_server(void **state);
+/* For GROUP(). */
+void start_server(void);
+void start_tcp_server(void); /* which listens on a port, too */
+void stop_server(void);
 
 #endif

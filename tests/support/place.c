@@ -1,18 +1,15 @@
 /* Where a test program has its locks. See place.h. */
 #include "tests/support/place.h"
 
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
+#include "tests/support/counted.h"
 #include "tests/support/least.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/trouble.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct deployment *place;
+const bool place_plain = false, place_fair = true;
 
 /* ---- what is not for everywhere ---- */
 
@@ -29,14 +26,13 @@ static const struct {
 	{PLACE_SHORT_LEASE, 1U << DEPLOYMENT_QUORUM, "the default lease is longer than its guard"},
 };
 
-/* Why the kind is excused; NULL: it is not. */
-static const char *
-excuse(unsigned why, enum deployment_kind kind)
+const char *
+place_excuse(unsigned but)
 {
-	if ((why & PLACE_RIGHTS) != 0 && least_is_wanted())
+	if ((but & PLACE_RIGHTS) != 0 && least_is_wanted())
 		return "it needs rights that the least user does not have";
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if ((why & (unsigned)reasons[i].reason) != 0 && (reasons[i].where & 1U << kind) != 0)
+	for (size_t i = 0; i < COUNT(reasons); i++)
+		if ((but & (unsigned)reasons[i].reason) != 0 && (reasons[i].where & 1U << deployment_chosen()) != 0)
 			return reasons[i].text;
 	return NULL;
 }
@@ -44,40 +40,15 @@ excuse(unsigned why, enum deployment_kind kind)
 bool
 place_is(enum place_reason reason)
 {
-	return excuse((unsigned)reason, deployment_chosen()) != NULL;
-}
-
-static const char *
-excuse_of(const char *test, const struct place_exception *e)
-{
-	for (; e && e->test; e++)
-		if (strstr(test, e->test))
-			return excuse(e->reasons, deployment_chosen());
-	return NULL;
-}
-
-/* An exception that is of no test has been left behind when the test was renamed, and excuses nothing. */
-static void
-check_names(const struct CMUnitTest *tests, size_t count, const struct place_exception *e)
-{
-	for (; e && e->test; e++) {
-		size_t i = 0;
-
-		while (i < count && !strstr(tests[i].name, e->test))
-			i++;
-		if (i == count)
-			trouble("no test is called '%s', which is to be an exception", e->test);
-	}
+	return place_excuse((unsigned)reason) != NULL;
 }
 
 /* ---- its life ---- */
 
-static CMFixtureFunction then_start, first_stop;
-
 static const char *const persist[] = { LEAST_FILE };
 
-static int
-open_place(void **state)
+void
+place_open(void)
 {
 	enum deployment_kind kind = deployment_chosen();
 	const char *args[8] = { NULL };
@@ -88,47 +59,29 @@ open_place(void **state)
 		args[n++] = "--cluster-node-timeout";
 		args[n++] = "30000";
 	}
-	for (size_t i = 0; least_is_wanted() && i < sizeof persist / sizeof *persist; i++)
+	for (size_t i = 0; least_is_wanted() && i < COUNT(persist); i++)
 		args[n++] = persist[i];
 	place = deployment_start_with(kind, args);
-	return then_start ? then_start(state) : 0;
 }
 
-static int
-close_place(void **state)
+void
+place_open_counted(void)
 {
-	int failed = first_stop ? first_stop(state) : 0;
+	place_open();
+	counted_start();
+}
 
+void
+place_close(void)
+{
 	deployment_stop(place);
 	place = NULL;
-	return failed;
 }
 
-int
-place_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions,
-          CMFixtureFunction start, CMFixtureFunction stop)
+const char *
+place_name(void)
 {
-	struct CMUnitTest *meant = calloc(count, sizeof *meant);
-	size_t n = 0;
-	int failed;
-
-	if (!meant)
-		trouble("no memory");
-	check_names(tests, count, exceptions);
-	for (size_t i = 0; i < count; i++) {
-		const char *reason = excuse_of(tests[i].name, exceptions);
-
-		if (reason)
-			print_message("# not in %s: %s: %s\n", deployment_name(deployment_chosen()), tests[i].name, reason);
-		else
-			meant[n++] = tests[i];
-	}
-	print_message("# in %s\n", deployment_name(deployment_chosen())); /* for test_everywhere.sh */
-	then_start = start;
-	first_stop = stop;
-	failed = _cmocka_run_group_tests(name, meant, n, n > 0 ? open_place : NULL, n > 0 ? close_place : NULL);
-	free(meant);
-	return failed;
+	return deployment_name(deployment_chosen());
 }
 
 /* ---- what is in it ---- */

@@ -5,21 +5,14 @@
 #ifndef LEASH_TEST_PLACE_H
 #define LEASH_TEST_PLACE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
-
-#include <stdbool.h>
+#include "tests/support/test.h"
 
 /* What is used between the start and the end of the program's tests; for what deployment.h does and these here do not. */
 extern struct deployment *place;
 
-/* What a deployment need not do as one server does. */
+/* What a deployment need not do as one server does: SENTENCE(name, .but = PLACE_NO_QUEUE) does not run where that holds. */
 enum place_reason {
 	PLACE_NO_QUEUE = 1 << 0,      /* a quorum has none: nobody is waked by a server, and nobody is the first */
 	PLACE_MADE_ANEW = 1 << 1,     /* a quorum's renewal makes anew what a server has lost */
@@ -30,16 +23,24 @@ enum place_reason {
 	PLACE_RIGHTS = 1 << 6,        /* LEASH_TEST_USER=least: the test's clients do what that user may not */
 };
 
-/* A test that is not for everywhere, and why. */
-struct place_exception {
-	const char *test;       /* its name, or a part of it: "(fair)" */
-	unsigned reasons;       /* of enum place_reason: not where one of them holds */
-};
+/* The sentences of the program, without those that the deployment is excused from (`but`): it is said which, and why. Around
+ * them is place_open(), or a function that begins with it, and place_close(). */
+#define PLACE(open) SENTENCES_IN(.around = {(open), place_close}, .where = place_name, .excuse = place_excuse)
 
-/* For main to return: the tests, without those that the deployment is excused from; it says which, and why. The place is there before
- * `start` and after `stop`, each of which may be NULL; `exceptions` ends with a test that is NULL, or is NULL. */
-int place_run(const char *name, const struct CMUnitTest *tests, size_t count, const struct place_exception *exceptions,
-              CMFixtureFunction start, CMFixtureFunction stop);
+void place_open(void);
+void place_open_counted(void); /* and the memory that leash has is counted */
+void place_close(void);
+
+/* For plain locks and, where there is a queue, for fair ones: `given` is a bool that says which. */
+#define BOTH(title, ...) \
+	static void title(void); \
+	SENTENCE_AS(title##_plain, #title " (plain)", title, .given = &place_plain, __VA_ARGS__) \
+	SENTENCE_AS(title##_fair, #title " (fair)", title, .given = &place_fair, .but = PLACE_NO_QUEUE) \
+	static void title(void)
+extern const bool place_plain, place_fair;
+
+const char *place_name(void);
+const char *place_excuse(unsigned but);
 
 /* Does the reason hold there? */
 bool place_is(enum place_reason reason);

@@ -1,37 +1,29 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/tools/taken.h"
-
-#include <stdio.h>
+#include "tests/support/test.h"
 
 leash_error err;
 leash_client *client;
 leash_lock *theirs;
 
-int
-start_with_taken(void **state)
+void
+start_with_taken(void)
 {
 	static char patient[300];
 
-	start_server(state);
+	start_server();
 	snprintf(patient, sizeof patient, "%s?timeout=60000", server_uri(server));
 	uri = patient;
 	client = leashed_open(uri, NULL);
 	theirs = leashed_lock(client, "taken", LEASH_LOCK_OPTIONS(.lease_ms = 86400000));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	return 0;
 }
 
-int
-stop_with_taken(void **state)
+void
+stop_with_taken(void)
 {
 	leash_lock_free(theirs);
 	leash_close(client);
-	return stop_server(state);
+	stop_server();
 }
 
 bool

@@ -11,9 +11,9 @@ extern leash_error err;
 extern leash_client *client;
 extern leash_lock *theirs; /* "taken" */
 
-/* For cmocka_run_group_tests(). */
-int start_with_taken(void **state);
-int stop_with_taken(void **state);
+/* For GROUP(). */
+void start_with_taken(void);
+void stop_with_taken(void);
 
 bool is_free(const char *name);
 

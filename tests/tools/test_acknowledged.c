@@ -1,50 +1,39 @@
 /* --min-replicas, --fsynced and --replicas-timeout of leash run, acquire and renew: a master with one replica, so that one is enough and two
  * are too many. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/quorum.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { USAGE = 64, NO_SERVER = 69 };
 
 static struct server *master, *replica;
 
-static int
-start(void **state)
+static void
+start(void)
 {
 	char port[12];
 
-	(void)state;
 	master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL});
 	snprintf(port, sizeof port, "%d", server_port(master));
 	replica = server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL});
 	/* what it acknowledges may begin a second after it has all that was written before */
 	for (int written = 0; written < 2; written += server_integer(master, "WAIT 1 1000") > 0)
 		server_text(master, "SET begun 1");
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
-	(void)state;
 	server_stop(replica);
 	server_stop(master);
-	return 0;
 }
+
+GROUP(start, stop);
 
 #define LEASH(...) TOOL(server_uri_tcp(master), __VA_ARGS__)
 
@@ -70,13 +59,11 @@ check_too_few(const char *name)
 	assert_true(is_free(name));
 }
 
-static void
-a_command_runs_once_enough_replicas_have_its_lock(void **state)
+SENTENCE(a_command_runs_once_enough_replicas_have_its_lock)
 {
 	struct tool *tool = TOOL_START(server_uri_tcp(master), "run", "--min-replicas", "1", "--replicas-timeout", "20s", "job", "-c",
 	                               "echo begun; exec sleep 600");
 
-	(void)state;
 	tool_await_out(tool, "begun");
 	assert_int_equal(server_integer(replica, "HLEN leash:{job}"), 1);
 	tool_signal(tool, SIGTERM);
@@ -87,12 +74,10 @@ a_command_runs_once_enough_replicas_have_its_lock(void **state)
 	check_too_few("job");
 }
 
-static void
-a_token_is_printed_once_enough_replicas_have_its_lock(void **state)
+SENTENCE(a_token_is_printed_once_enough_replicas_have_its_lock)
 {
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_int_equal(LEASH("acquire", "--min-replicas=2", "--replicas-timeout=4s", "token"), NO_SERVER);
 	check_too_few("token");
 	assert_int_equal(LEASH("acquire", "--min-replicas=1", "--replicas-timeout=20s", "token"), 0);
@@ -107,10 +92,8 @@ a_token_is_printed_once_enough_replicas_have_its_lock(void **state)
 	assert_true(is_free("token"));
 }
 
-static void
-what_is_to_be_fsynced_is_refused_where_nothing_is_written_to_disk(void **state)
+SENTENCE(what_is_to_be_fsynced_is_refused_where_nothing_is_written_to_disk)
 {
-	(void)state;
 	assert_int_equal(LEASH("run", "--fsynced", "disk", "--", "echo", "ran"), NO_SERVER);
 	check_complaint(strstr(tool_complained(), "appendonly") != NULL ? "appendonly is off" : "the server has no WAITAOF");
 	assert_string_equal(tool_said(), "");
@@ -119,8 +102,7 @@ what_is_to_be_fsynced_is_refused_where_nothing_is_written_to_disk(void **state)
 	await_true(is_free("disk"));
 }
 
-static void
-what_makes_no_sense_is_usage(void **state)
+SENTENCE(what_makes_no_sense_is_usage)
 {
 	static const char *const words[][4] = {
 		/* an option, its argument, one more, what is said */
@@ -133,7 +115,6 @@ what_makes_no_sense_is_usage(void **state)
 	};
 	static const char *const commands[] = {"run", "acquire", "renew"};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
 		for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 			const char *more = words[i][2] != NULL ? words[i][2] : "-q";
@@ -143,31 +124,15 @@ what_makes_no_sense_is_usage(void **state)
 		}
 }
 
-static void
-a_quorum_has_no_replicas(void **state)
+SENTENCE(a_quorum_has_no_replicas)
 {
 	struct quorum *quorum = quorum_start(&(struct quorum_options){.count = 3});
 	const char *uri = quorum_uri_guarded(quorum, 100);
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "--min-replicas=1", "job", "echo", "ran"), USAGE);
 	check_complaint("min_replicas is not for a quorum");
 	assert_string_equal(tool_said(), "");
 	assert_int_equal(TOOL(uri, "acquire", "--fsynced", "job"), USAGE);
 	check_complaint("fsynced is not for a quorum");
 	quorum_stop(quorum);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_command_runs_once_enough_replicas_have_its_lock),
-		cmocka_unit_test(a_token_is_printed_once_enough_replicas_have_its_lock),
-		cmocka_unit_test(what_is_to_be_fsynced_is_refused_where_nothing_is_written_to_disk),
-		cmocka_unit_test(what_makes_no_sense_is_usage),
-		cmocka_unit_test(a_quorum_has_no_replicas),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
 }

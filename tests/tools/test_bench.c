@@ -1,18 +1,10 @@
 /* leash bench: that all its parts have figures, that these fit together, and that nothing is left of it but fences. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { USAGE = 64, NO_SERVER = 69, PARTS = 6 };
 
@@ -88,12 +80,12 @@ check_part(const json_t *part, const char *id)
 	assert_true(count * number(part, "p50_us") / 2e6 < 1.1 * seconds * number(part, "threads"));
 }
 
-static void
-each_part_has_figures_that_fit_together(void **state)
+GROUP(start_server, stop_server);
+
+SENTENCE(each_part_has_figures_that_fit_together)
 {
 	json_t *object, *list;
 
-	(void)state;
 	assert_int_equal(TOOL(server_uri(server), "bench", "-t", "1s", "-p", "4", "--json"), 0);
 	assert_string_equal(tool_complained(), "");
 	object = read_json(tool_said());
@@ -117,13 +109,11 @@ each_part_has_figures_that_fit_together(void **state)
 	check_nothing_is_left();
 }
 
-static void
-a_line_of_the_table_has_a_count_and_times_with_units(void **state)
+SENTENCE(a_line_of_the_table_has_a_count_and_times_with_units)
 {
 	static const char *const labels[] = {"\nround trip, 1 thread ", "\n1 thread, 1 lock ",     "\n3 threads, a lock each ", "\n3 threads, one lock ",
 	                                     "\n2 clients, one lock ",  "\n4 clients, one lock ", "\n  hand-off "};
 
-	(void)state;
 	assert_int_equal(TOOL(server_uri(server), "bench", "-t", "600ms", "-p", "3", "--prefix", "other"), 0);
 	assert_string_equal(tool_complained(), "");
 	for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
@@ -145,10 +135,8 @@ a_line_of_the_table_has_a_count_and_times_with_units(void **state)
 	check_nothing_is_left();
 }
 
-static void
-quietly_it_tells_figures_and_nothing_else(void **state)
+SENTENCE(quietly_it_tells_figures_and_nothing_else)
 {
-	(void)state;
 	assert_int_equal(TOOL(server_uri(server), "bench", "-q", "-t", "300ms", "-p", "1"), 0);
 	assert_string_equal(tool_complained(), "");
 	assert_non_null(strstr(tool_said(), "round trip"));
@@ -159,12 +147,10 @@ quietly_it_tells_figures_and_nothing_else(void **state)
 
 /* ---- when it does not come to its end ---- */
 
-static void
-one_that_is_interrupted_tells_what_it_has_and_leaves_nothing(void **state)
+SENTENCE(one_that_is_interrupted_tells_what_it_has_and_leaves_nothing)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
 		struct tool *tool = TOOL_START(server_uri(server), "bench", "-t", "3s");
 
@@ -179,13 +165,11 @@ one_that_is_interrupted_tells_what_it_has_and_leaves_nothing(void **state)
 	}
 }
 
-static void
-one_that_is_interrupted_with_json_is_still_json(void **state)
+SENTENCE(one_that_is_interrupted_with_json_is_still_json)
 {
 	struct tool *tool = TOOL_START(server_uri(server), "bench", "-t", "3s", "--json");
 	json_t *object;
 
-	(void)state;
 	await_true(server_integer(server, "DBSIZE") > 0); /* at its second part at least */
 	tool_signal(tool, SIGINT);
 	assert_int_equal(tool_wait(tool), 128 + SIGINT);
@@ -198,12 +182,10 @@ one_that_is_interrupted_with_json_is_still_json(void **state)
 	check_nothing_is_left();
 }
 
-static void
-without_a_server_it_says_so_and_nothing_else(void **state)
+SENTENCE(without_a_server_it_says_so_and_nothing_else)
 {
 	char nowhere[200];
 
-	(void)state;
 	snprintf(nowhere, sizeof nowhere, "unix://%s/nobody", server_folder(server));
 	assert_int_equal(TOOL(nowhere, "bench"), NO_SERVER);
 	assert_string_equal(tool_said(), "");
@@ -213,13 +195,11 @@ without_a_server_it_says_so_and_nothing_else(void **state)
 	json_decref(read_json(tool_complained()));
 }
 
-static void
-a_server_that_goes_away_ends_it_with_what_there_is(void **state)
+SENTENCE(a_server_that_goes_away_ends_it_with_what_there_is)
 {
 	struct server *mortal = server_start(NULL);
 	struct tool *tool = TOOL_START(server_uri(mortal), "bench", "-t", "3s");
 
-	(void)state;
 	tool_await_out(tool, "\nround trip");
 	server_kill(mortal);
 	assert_int_equal(tool_wait(tool), NO_SERVER);
@@ -229,12 +209,10 @@ a_server_that_goes_away_ends_it_with_what_there_is(void **state)
 	server_stop(mortal);
 }
 
-static void
-a_lock_that_is_lost_meanwhile_is_told(void **state)
+SENTENCE(a_lock_that_is_lost_meanwhile_is_told)
 {
 	struct tool *tool = TOOL_START(server_uri(server), "bench", "-t", "2s", "-p", "2");
 
-	(void)state;
 	tool_await_out(tool, "\nround trip");
 	while (strstr(tool_out(tool), "\n4 clients") == NULL)
 		server_text(server, "FLUSHALL");
@@ -244,34 +222,14 @@ a_lock_that_is_lost_meanwhile_is_told(void **state)
 	check_nothing_is_left();
 }
 
-static void
-numbers_out_of_range_are_usage(void **state)
+SENTENCE(numbers_out_of_range_are_usage)
 {
 	static const char *const words[][2] = {{"-p", "0"},  {"-p", "257"}, {"-p", "-1"},  {"-p", "x"}, {"-p", ""},   {"-p", "8x"}, {"-p", "99999999999999999999"},
 	                                       {"-t", "0"}, {"-t", "99ms"}, {"-t", "61m"}, {"-t", "x"}, {"-q", "word"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (TOOL(server_uri(server), "bench", words[i][0], words[i][1]) != USAGE)
 			fail_msg("%s %s: %s", words[i][0], words[i][1], tool_complained());
 		assert_string_equal(tool_said(), "");
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_part_has_figures_that_fit_together),
-		cmocka_unit_test(a_line_of_the_table_has_a_count_and_times_with_units),
-		cmocka_unit_test(quietly_it_tells_figures_and_nothing_else),
-		cmocka_unit_test(one_that_is_interrupted_tells_what_it_has_and_leaves_nothing),
-		cmocka_unit_test(one_that_is_interrupted_with_json_is_still_json),
-		cmocka_unit_test(without_a_server_it_says_so_and_nothing_else),
-		cmocka_unit_test(a_server_that_goes_away_ends_it_with_what_there_is),
-		cmocka_unit_test(a_lock_that_is_lost_meanwhile_is_told),
-		cmocka_unit_test(numbers_out_of_range_are_usage),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

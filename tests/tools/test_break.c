@@ -1,21 +1,12 @@
 /* leash break: nothing is taken from anybody without a yes, or --force; and then from nobody but the one who was named. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 enum { USAGE = 64, NO_SERVER = 69, CONFLICT = 75 };
@@ -25,10 +16,9 @@ static leash_lock *lock, *theirs; /* "job": of `client`, who holds it, and of `o
 static leash_error err;
 static struct leashed_events events; /* of `lock` */
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	memset(&events, 0, sizeof events);
 	client = leashed_open(uri, NULL);
@@ -36,19 +26,19 @@ set_up(void **state)
 	lock = leashed_lock(client, "job", LEASH_LOCK_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
 	theirs = leashed_lock(other, "job", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	leash_close(client);
 	leash_close(other);
 	leash_lock_free(lock);
 	leash_lock_free(theirs);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);
 
 static const char *
 holder(void)
@@ -71,12 +61,10 @@ check_left_alone(void)
 
 /* ---- asked ---- */
 
-static void
-it_names_the_holder_and_says_what_will_happen_before_it_asks(void **state)
+SENTENCE(it_names_the_holder_and_says_what_will_happen_before_it_asks)
 {
 	struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "job");
 
-	(void)state;
 	tool_await_shown(tool, "Take it away? [y/N] ");
 	assert_non_null(strstr(tool_shown(tool), "'job' is held by\r\n  test_break, pid "));
 	assert_non_null(strstr(tool_shown(tool), "left of its lease"));
@@ -96,12 +84,10 @@ waits_to_be_reaped(pid_t pid)
 }
 
 /* Of this machine, and gone, or a zombie; not whom leash acquire left behind for a script that goes on. */
-static void
-a_dead_holder_is_not_called_alive(void **state)
+SENTENCE(a_dead_holder_is_not_called_alive)
 {
 	struct tool *run = TOOL_START(uri, "run", "--ttl", "1h", "orphan", "--", "sleep", "1000"), *tool;
 
-	(void)state;
 	await_true(server_integer(server, "EXISTS leash:{orphan}") == 1);
 	assert_int_equal(kill(tool_pid(run), SIGKILL), 0); /* and is not reaped yet */
 	await_true(waits_to_be_reaped(tool_pid(run)));
@@ -123,12 +109,10 @@ a_dead_holder_is_not_called_alive(void **state)
 	tool_free(run);
 }
 
-static void
-a_yes_takes_it_away(void **state)
+SENTENCE(a_yes_takes_it_away)
 {
 	static const char *const answers[] = {"y\n", "Y\n", "yes\n", "YES\n"};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "job");
 
@@ -143,12 +127,10 @@ a_yes_takes_it_away(void **state)
 	}
 }
 
-static void
-anything_else_leaves_it_alone(void **state)
+SENTENCE(anything_else_leaves_it_alone)
 {
 	static const char *const answers[] = {"n\n", "\n", "no\n", "yeah, why not\n", "y n\n", "nyes\n", " y\n", "\004"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
 		struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "job");
 
@@ -162,12 +144,10 @@ anything_else_leaves_it_alone(void **state)
 	check_left_alone();
 }
 
-static void
-ctrl_c_at_the_question_leaves_it_alone(void **state)
+SENTENCE(ctrl_c_at_the_question_leaves_it_alone)
 {
 	struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "job");
 
-	(void)state;
 	tool_await_shown(tool, "[y/N] ");
 	tool_type(tool, "\003");
 	assert_int_equal(tool_wait(tool), 128 + SIGINT);
@@ -175,12 +155,10 @@ ctrl_c_at_the_question_leaves_it_alone(void **state)
 	check_left_alone();
 }
 
-static void
-a_yes_does_not_hit_who_has_got_it_while_the_question_stood_there(void **state)
+SENTENCE(a_yes_does_not_hit_who_has_got_it_while_the_question_stood_there)
 {
 	struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "job");
 
-	(void)state;
 	tool_await_shown(tool, "[y/N] ");
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -201,12 +179,10 @@ a_yes_does_not_hit_who_has_got_it_while_the_question_stood_there(void **state)
 	check_left_alone();
 }
 
-static void
-a_yes_to_a_holder_that_has_let_go_meanwhile_is_no_failure(void **state)
+SENTENCE(a_yes_to_a_holder_that_has_let_go_meanwhile_is_no_failure)
 {
 	struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "job");
 
-	(void)state;
 	tool_await_shown(tool, "[y/N] ");
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	tool_type(tool, "y\n");
@@ -215,10 +191,8 @@ a_yes_to_a_holder_that_has_let_go_meanwhile_is_no_failure(void **state)
 	tool_free(tool);
 }
 
-static void
-without_a_terminal_it_does_nothing_and_names_the_option(void **state)
+SENTENCE(without_a_terminal_it_does_nothing_and_names_the_option)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "break", "job"), USAGE);
 	assert_non_null(strstr(tool_complained(), "terminal"));
 	assert_non_null(strstr(tool_complained(), "--force"));
@@ -228,10 +202,8 @@ without_a_terminal_it_does_nothing_and_names_the_option(void **state)
 
 /* ---- not asked ---- */
 
-static void
-force_takes_it_away_without_a_question(void **state)
+SENTENCE(force_takes_it_away_without_a_question)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "break", "--force", "job"), 0);
 	assert_string_equal(tool_said(), "");
 	assert_non_null(strstr(tool_complained(), "lock 'job' was taken from test_break, pid "));
@@ -244,26 +216,22 @@ force_takes_it_away_without_a_question(void **state)
 	assert_string_equal(tool_complained(), "");
 }
 
-static void
-at_a_terminal_force_asks_nothing_either(void **state)
+SENTENCE(at_a_terminal_force_asks_nothing_either)
 {
 	struct tool *tool = TOOL_START_AT_TERMINAL(uri, "break", "-f", "job");
 
-	(void)state;
 	assert_int_equal(tool_wait(tool), 0);
 	assert_string_equal(tool_shown(tool), "");
 	assert_string_equal(holder(), "");
 	tool_free(tool);
 }
 
-static void
-the_next_in_the_queue_gets_it_with_a_larger_fence(void **state)
+SENTENCE(the_next_in_the_queue_gets_it_with_a_larger_fence)
 {
 	uint64_t fence = leash_lock_fence(lock);
 	struct tool *waiter = TOOL_START(uri, "acquire", "--json", "job");
 	const char *at;
 
-	(void)state;
 	await_true(server_integer(server, "ZCOUNT leash:{job}:queue (0 +inf") == 1);
 	assert_int_equal(TOOL(uri, "break", "-f", "job"), 0);
 	assert_non_null(strstr(tool_complained(), "1 waiting"));
@@ -274,12 +242,10 @@ the_next_in_the_queue_gets_it_with_a_larger_fence(void **state)
 	tool_free(waiter);
 }
 
-static void
-what_leash_acquire_has_left_behind_can_be_broken(void **state)
+SENTENCE(what_leash_acquire_has_left_behind_can_be_broken)
 {
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(TOOL(uri, "acquire", "--ttl", "1d", "job"), 0);
 	snprintf(token, sizeof token, "%s", holder());
@@ -289,12 +255,10 @@ what_leash_acquire_has_left_behind_can_be_broken(void **state)
 	assert_string_equal(holder(), "");
 }
 
-static void
-a_lock_that_nobody_has_is_no_failure(void **state)
+SENTENCE(a_lock_that_nobody_has_is_no_failure)
 {
 	struct tool *tool;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(TOOL(uri, "break", "-f", "job"), 0);
 	assert_string_equal(tool_said(), "");
@@ -308,12 +272,10 @@ a_lock_that_nobody_has_is_no_failure(void **state)
 	tool_free(tool);
 }
 
-static void
-programs_read_from_whom_it_was_taken_as_json(void **state)
+SENTENCE(programs_read_from_whom_it_was_taken_as_json)
 {
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	leash_lock_token(lock, token, sizeof token);
 	assert_int_equal(TOOL(uri, "break", "-f", "-q", "--json", "job"), 0);
 	assert_non_null(strstr(tool_said(), "\"broken\":true"));
@@ -324,10 +286,8 @@ programs_read_from_whom_it_was_taken_as_json(void **state)
 
 /* ---- what it does not do ---- */
 
-static void
-what_is_no_lock_is_left_alone(void **state)
+SENTENCE(what_is_no_lock_is_left_alone)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "SET leash:{thing} mine"));
 	assert_int_equal(TOOL(uri, "break", "-f", "thing"), NO_SERVER);
 	assert_string_equal(server_text(server, "GET leash:{thing}"), "mine");
@@ -335,13 +295,11 @@ what_is_no_lock_is_left_alone(void **state)
 	check_left_alone();
 }
 
-static void
-the_terminal_is_shown_no_bytes_that_it_would_obey(void **state)
+SENTENCE(the_terminal_is_shown_no_bytes_that_it_would_obey)
 {
 	leash_lock *evil = leashed_lock(other, "\033[2J\r\377evil", NULL);
 	struct tool *tool;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(evil, 0, &err));
 	tool = TOOL_START_AT_TERMINAL(uri, "break", "\033[2J\r\377evil");
 	tool_await_shown(tool, "[y/N] ");
@@ -355,44 +313,14 @@ the_terminal_is_shown_no_bytes_that_it_would_obey(void **state)
 	leash_lock_free(evil);
 }
 
-static void
-without_a_server_nothing_is_asked(void **state)
+SENTENCE(without_a_server_nothing_is_asked)
 {
 	struct tool *tool;
 	char nowhere[300];
 
-	(void)state;
 	snprintf(nowhere, sizeof nowhere, "%s.not", uri);
 	tool = TOOL_START_AT_TERMINAL(nowhere, "break", "job");
 	assert_int_equal(tool_wait(tool), NO_SERVER);
 	assert_string_equal(tool_shown(tool), "");
 	tool_free(tool);
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(it_names_the_holder_and_says_what_will_happen_before_it_asks),
-		test(a_dead_holder_is_not_called_alive),
-		test(a_yes_takes_it_away),
-		test(anything_else_leaves_it_alone),
-		test(ctrl_c_at_the_question_leaves_it_alone),
-		test(a_yes_does_not_hit_who_has_got_it_while_the_question_stood_there),
-		test(a_yes_to_a_holder_that_has_let_go_meanwhile_is_no_failure),
-		test(without_a_terminal_it_does_nothing_and_names_the_option),
-		test(force_takes_it_away_without_a_question),
-		test(at_a_terminal_force_asks_nothing_either),
-		test(the_next_in_the_queue_gets_it_with_a_larger_fence),
-		test(what_leash_acquire_has_left_behind_can_be_broken),
-		test(a_lock_that_nobody_has_is_no_failure),
-		test(programs_read_from_whom_it_was_taken_as_json),
-		test(what_is_no_lock_is_left_alone),
-		test(the_terminal_is_shown_no_bytes_that_it_would_obey),
-		test(without_a_server_nothing_is_asked),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

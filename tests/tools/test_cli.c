@@ -1,13 +1,7 @@
 /* What all commands have in common: --help, usage, durations, how they speak, and what they keep to themselves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -15,10 +9,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,15 +57,15 @@ check_complaint(const char *by)
 		fail_msg("'%s' said as well: %s", by, tool_said());
 }
 
+GROUP(start_server, stop_server);
+
 /* ---- help ---- */
 
-static void
-help_of_each_command_fits_a_screen(void **state)
+SENTENCE(help_of_each_command_fits_a_screen)
 {
 	char usage[40];
 	bool good = true;
 
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++) {
 		assert_int_equal(TOOL(NULL, commands[i], "--help"), 0);
 		good &= fits_a_screen(commands[i], tool_said());
@@ -90,10 +80,8 @@ help_of_each_command_fits_a_screen(void **state)
 }
 
 /* What is said of an option begins where it begins of all others. */
-static void
-help_of_each_command_has_one_column(void **state)
+SENTENCE(help_of_each_command_has_one_column)
 {
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++) {
 		size_t column = 0;
 
@@ -114,12 +102,10 @@ help_of_each_command_has_one_column(void **state)
 }
 
 /* Nobody who reads a command's help should miss one of its options: what getopt_long takes is in the text. */
-static void
-help_of_each_command_names_the_options_that_all_have(void **state)
+SENTENCE(help_of_each_command_names_the_options_that_all_have)
 {
 	static const char *const options[] = {"--json", "--redis"};
 
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++) {
 		TOOL(NULL, commands[i], "--help");
 		for (size_t n = 0; n < sizeof options / sizeof *options; n++)
@@ -128,13 +114,11 @@ help_of_each_command_names_the_options_that_all_have(void **state)
 	}
 }
 
-static void
-help_of_leash_names_each_command(void **state)
+SENTENCE(help_of_leash_names_each_command)
 {
 	static const char *const ways[] = {"--help", "-h", "help"};
 	char line[40];
 
-	(void)state;
 	for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
 		assert_int_equal(TOOL(NULL, ways[way]), 0);
 		assert_true(fits_a_screen("", tool_said()));
@@ -147,25 +131,21 @@ help_of_leash_names_each_command(void **state)
 	}
 }
 
-static void
-without_a_command_it_shows_the_help_and_fails(void **state)
+SENTENCE(without_a_command_it_shows_the_help_and_fails)
 {
 	static const char *const nothing[] = {NULL};
 
-	(void)state;
 	assert_int_equal(tool_run(NULL, nothing), USAGE);
 	assert_string_equal(tool_said(), "");
 	assert_true(fits_a_screen("", tool_complained()));
 	assert_non_null(strstr(tool_complained(), "Usage: leash"));
 }
 
-static void
-version_is_that_of_the_library(void **state)
+SENTENCE(version_is_that_of_the_library)
 {
 	static const char *const ways[] = {"--version", "-V"};
 	char line[64];
 
-	(void)state;
 	snprintf(line, sizeof line, "leash %s\n", leash_version());
 	for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
 		assert_int_equal(TOOL(NULL, ways[way]), 0);
@@ -176,12 +156,10 @@ version_is_that_of_the_library(void **state)
 
 /* ---- usage ---- */
 
-static void
-a_command_that_there_is_not_is_usage(void **state)
+SENTENCE(a_command_that_there_is_not_is_usage)
 {
 	static const char *const words[] = {"rum", "", "--hepl", "-x", "Run"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		assert_int_equal(TOOL(NULL, words[i], "job"), USAGE);
 		check_complaint("");
@@ -190,10 +168,8 @@ a_command_that_there_is_not_is_usage(void **state)
 	}
 }
 
-static void
-an_option_that_there_is_not_is_usage(void **state)
+SENTENCE(an_option_that_there_is_not_is_usage)
 {
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++) {
 		assert_int_equal(TOOL(NULL, commands[i], "--no-such-option", "job"), USAGE);
 		check_complaint(commands[i]);
@@ -209,10 +185,8 @@ an_option_that_there_is_not_is_usage(void **state)
 	}
 }
 
-static void
-an_option_without_its_argument_is_usage(void **state)
+SENTENCE(an_option_without_its_argument_is_usage)
 {
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++) {
 		assert_int_equal(TOOL(NULL, commands[i], "--redis"), USAGE);
 		check_complaint(commands[i]);
@@ -223,12 +197,10 @@ an_option_without_its_argument_is_usage(void **state)
 	}
 }
 
-static void
-a_command_without_its_arguments_is_usage(void **state)
+SENTENCE(a_command_without_its_arguments_is_usage)
 {
 	static const char *const of_a_lock[] = {"run", "acquire", "renew", "release", "status", "wait", "break"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof of_a_lock / sizeof *of_a_lock; i++) {
 		assert_int_equal(TOOL(NULL, of_a_lock[i]), USAGE);
 		check_complaint(of_a_lock[i]);
@@ -242,10 +214,8 @@ a_command_without_its_arguments_is_usage(void **state)
 	check_complaint("release");
 }
 
-static void
-one_argument_too_many_is_usage(void **state)
+SENTENCE(one_argument_too_many_is_usage)
 {
-	(void)state;
 	assert_int_equal(TOOL(NULL, "acquire", "job", "more"), USAGE);
 	check_complaint("acquire");
 	assert_non_null(strstr(tool_complained(), "'more'"));
@@ -260,8 +230,7 @@ one_argument_too_many_is_usage(void **state)
 	check_complaint("doctor");
 }
 
-static void
-a_duration_that_is_none_is_usage(void **state)
+SENTENCE(a_duration_that_is_none_is_usage)
 {
 	static const char *const none[] = {
 		"",     "s",    "soon", "-1",     "1 s",   "1,5s",  "5x",  "1.",      ".5s",           "5s5",
@@ -276,7 +245,6 @@ a_duration_that_is_none_is_usage(void **state)
 		{"run", "--at-least"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
 		for (size_t n = 0; n < sizeof none / sizeof *none; n++) {
 			if (TOOL("unix:///nowhere", takers[i].command, takers[i].option, none[n], "job", "token") != USAGE)
@@ -287,10 +255,8 @@ a_duration_that_is_none_is_usage(void **state)
 		}
 }
 
-static void
-what_is_wrong_is_told_as_json_where_that_is_asked_for(void **state)
+SENTENCE(what_is_wrong_is_told_as_json_where_that_is_asked_for)
 {
-	(void)state;
 	assert_int_equal(TOOL(NULL, "acquire", "--json", "--wait", "\"so\\on\"", "job"), USAGE);
 	assert_string_equal(tool_said(), "");
 	assert_int_equal(tool_complained()[0], '{');
@@ -302,13 +268,11 @@ what_is_wrong_is_told_as_json_where_that_is_asked_for(void **state)
 
 /* What looks like that and is not said to be is taken as it is, and named: a mistake is seen, and a script is not
  * surprised. */
-static void
-a_name_is_escaped_only_if_that_is_said(void **state)
+SENTENCE(a_name_is_escaped_only_if_that_is_said)
 {
 	static const char *const wrong[] = {"a\\b", "\\", "a\\x", "\\x4", "\\xg1", "\\x00", "\\X41"};
 	static const char *const takers[] = {"run", "acquire", "wait", "status", "list"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		assert_int_equal(TOOL("unix:///nowhere", "status", "--escaped", wrong[i]), USAGE);
 		check_complaint("status");
@@ -328,12 +292,10 @@ a_name_is_escaped_only_if_that_is_said(void **state)
 }
 
 /* What comes from outside and is shown moves no cursor and begins no line. */
-static void
-bytes_that_a_terminal_would_obey_are_not_shown_to_it(void **state)
+SENTENCE(bytes_that_a_terminal_would_obey_are_not_shown_to_it)
 {
 	const char *text;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		if (i == 0)
 			TOOL("unix:///nowhere", "acquire", "job", "\033[2J\nleash: all is well\r\377");
@@ -351,12 +313,10 @@ bytes_that_a_terminal_would_obey_are_not_shown_to_it(void **state)
 
 /* ---- the server ---- */
 
-static void
-a_server_that_is_not_there_is_named(void **state)
+SENTENCE(a_server_that_is_not_there_is_named)
 {
 	char nowhere[200];
 
-	(void)state;
 	snprintf(nowhere, sizeof nowhere, "unix://%s/nobody", server_folder(server));
 	assert_int_equal(TOOL(nowhere, "acquire", "-n", "job"), NO_SERVER);
 	check_complaint("acquire");
@@ -368,8 +328,7 @@ a_server_that_is_not_there_is_named(void **state)
 }
 
 /* Each as the lock itself is waited for: by default for ever. */
-static void
-a_server_that_is_away_is_waited_for_as_long_as_the_lock(void **state)
+SENTENCE(a_server_that_is_away_is_waited_for_as_long_as_the_lock)
 {
 	static const char *const waiters[][8] = {
 		{"run", "job", "--", "true"}, {"acquire", "-q", "job"}, {"wait", "job"}, {"acquire", "-w", "10m", "job"},
@@ -377,7 +336,6 @@ a_server_that_is_away_is_waited_for_as_long_as_the_lock(void **state)
 	};
 	struct server *mortal = server_start(NULL);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof waiters / sizeof *waiters; i++) {
 		struct tool *tool;
 
@@ -393,12 +351,10 @@ a_server_that_is_away_is_waited_for_as_long_as_the_lock(void **state)
 	server_stop(mortal);
 }
 
-static void
-a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal(void **state)
+SENTENCE(a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal)
 {
 	static const char *const waiters[] = {"run", "acquire", "wait"};
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		const char *cmd = i == 0 ? "true" : NULL;
 		struct tool *tool;
@@ -416,14 +372,12 @@ a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal(void *
 }
 
 /* The kernel keeps signals without a handler from it. */
-static void
-the_first_process_of_a_container_can_be_ended_while_its_server_is_away(void **state)
+SENTENCE(the_first_process_of_a_container_can_be_ended_while_its_server_is_away)
 {
 	int said[2], status;
 	char text[256];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(said), 0);
 	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | (geteuid() != 0 ? CLONE_NEWUSER : 0) | SIGCHLD, NULL, NULL, NULL,
 	                     NULL);
@@ -441,15 +395,13 @@ the_first_process_of_a_container_can_be_ended_while_its_server_is_away(void **st
 	close(said[1]);
 }
 
-static void
-what_will_not_pass_is_not_waited_for(void **state)
+SENTENCE(what_will_not_pass_is_not_waited_for)
 {
 	/* a part of a name has at most 63 letters: no server needs to be asked for it */
 	static const char no_host[] = "redis://a234567890123456789012345678901234567890123456789012345678901234";
 	struct server *guarded = server_start((const char *const[]){"--requirepass", "secret", NULL});
 	const char *uris[] = {no_host, server_uri(guarded)}; /* without its password */
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(TOOL(uris[i], "run", "job", "--", "true"), NO_SERVER);
 		check_complaint("run");
@@ -461,8 +413,7 @@ what_will_not_pass_is_not_waited_for(void **state)
 	server_stop(guarded);
 }
 
-static void
-a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **state)
+SENTENCE(a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others)
 {
 	static const char no_host[] = "a234567890123456789012345678901234567890123456789012345678901234";
 	static const char *const forms[] = {"redis+sentinel://127.0.0.1:1,%s/main", "redis+sentinel://%s,127.0.0.1:1/main",
@@ -471,7 +422,6 @@ a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **stat
 	                                    "redis+cluster://%s,127.0.0.1:1", "redis+cluster://127.0.0.1:1,%s"};
 	char typed[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
 		const char *rest = strstr(forms[i], "%s");
 
@@ -482,15 +432,13 @@ a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others(void **stat
 }
 
 /* Under sudo and cron there is no LEASH_URI, and a lock that nobody else sees keeps nobody out. */
-static void
-a_server_must_be_named_but_to_those_who_look(void **state)
+SENTENCE(a_server_must_be_named_but_to_those_who_look)
 {
 	static const char *const lines[][8] = {
 		{"run", "job", "--", "true"}, {"acquire", "-n", "job"}, {"renew", "job", "token"}, {"release", "job", "token"},
 		{"wait", "job"}, {"break", "-f", "job"}, {"bench"}, {"scripts", "--load"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
 		assert_int_equal(tool_run(NULL, lines[i]), USAGE);
 		check_complaint(lines[i][0]);
@@ -504,20 +452,16 @@ a_server_must_be_named_but_to_those_who_look(void **state)
 	assert_null(strstr(tool_complained(), "neither"));
 }
 
-static void
-a_uri_that_is_none_is_usage(void **state)
+SENTENCE(a_uri_that_is_none_is_usage)
 {
-	(void)state;
 	assert_int_equal(TOOL("gopher://x", "acquire", "-n", "job"), USAGE);
 	check_complaint("acquire");
 	assert_int_equal(TOOL(NULL, "acquire", "-n", "-r", "gopher://x", "job"), USAGE);
 	check_complaint("acquire");
 }
 
-static void
-a_prefix_keeps_deployments_apart(void **state)
+SENTENCE(a_prefix_keeps_deployments_apart)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "acquire", "-n", "--prefix", "one", "apart"), 0);
 	assert_int_equal(TOOL(uri, "acquire", "-n", "--prefix", "one", "apart"), 75);
 	assert_int_equal(TOOL(uri, "acquire", "-n", "--prefix=two", "apart"), 0);
@@ -530,8 +474,7 @@ a_prefix_keeps_deployments_apart(void **state)
 
 /* ---- secrets ---- */
 
-static void
-a_password_on_the_command_line_is_refused_and_not_repeated(void **state)
+SENTENCE(a_password_on_the_command_line_is_refused_and_not_repeated)
 {
 	static const char *const uris[] = {"redis://:hunter2@127.0.0.1:1",        "redis://user:hunter2@127.0.0.1:1/3",
 	                                   "rediss://:hunter2@x@127.0.0.1",       "user:hunter2@127.0.0.1",
@@ -539,7 +482,6 @@ a_password_on_the_command_line_is_refused_and_not_repeated(void **state)
 	                                   "unix://user:hunter2@/nowhere/x.sock", "redis://:hunter2@a,b?cluster=yes"};
 	char joined[100];
 
-	(void)state;
 	for (int i = 0; i < COMMANDS; i++)
 		for (size_t n = 0; n < sizeof uris / sizeof *uris; n++) {
 			snprintf(joined, sizeof joined, n % 2 ? "--redis=%s" : "-r%s", uris[n]);
@@ -587,15 +529,13 @@ run_mute(void *full)
 	return 1;
 }
 
-static void
-a_password_on_the_command_line_is_wiped_from_it(void **state)
+SENTENCE(a_password_on_the_command_line_is_wiped_from_it)
 {
 	static const char filler[4096];
 	char line[4096];
 	int ends[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	while (write(ends[1], filler, sizeof filler) > 0)
 		continue;
@@ -610,14 +550,12 @@ a_password_on_the_command_line_is_wiped_from_it(void **state)
 }
 
 /* Whatever goes wrong, and however much is asked to be told. */
-static void
-a_password_from_elsewhere_is_never_shown(void **state)
+SENTENCE(a_password_from_elsewhere_is_never_shown)
 {
 	struct server *guarded = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
 	char right[300], wrong[300], nowhere[300];
 	const char *uris[] = {right, wrong, nowhere};
 
-	(void)state;
 	snprintf(right, sizeof right, "unix://:hunter2@%s", server_socket(guarded));
 	snprintf(wrong, sizeof wrong, "unix://:hunter23@%s", server_socket(guarded));
 	snprintf(nowhere, sizeof nowhere, "unix://:hunter2@%s.not", server_socket(guarded));
@@ -638,40 +576,4 @@ a_password_from_elsewhere_is_never_shown(void **state)
 				fail_msg("%s: %s%s", commands[i], tool_said(), tool_complained());
 		}
 	server_stop(guarded);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(help_of_each_command_fits_a_screen),
-		cmocka_unit_test(help_of_each_command_has_one_column),
-		cmocka_unit_test(help_of_each_command_names_the_options_that_all_have),
-		cmocka_unit_test(help_of_leash_names_each_command),
-		cmocka_unit_test(without_a_command_it_shows_the_help_and_fails),
-		cmocka_unit_test(version_is_that_of_the_library),
-		cmocka_unit_test(a_command_that_there_is_not_is_usage),
-		cmocka_unit_test(an_option_that_there_is_not_is_usage),
-		cmocka_unit_test(an_option_without_its_argument_is_usage),
-		cmocka_unit_test(a_command_without_its_arguments_is_usage),
-		cmocka_unit_test(one_argument_too_many_is_usage),
-		cmocka_unit_test(a_duration_that_is_none_is_usage),
-		cmocka_unit_test(what_is_wrong_is_told_as_json_where_that_is_asked_for),
-		cmocka_unit_test(a_name_is_escaped_only_if_that_is_said),
-		cmocka_unit_test(bytes_that_a_terminal_would_obey_are_not_shown_to_it),
-		cmocka_unit_test(a_server_that_is_not_there_is_named),
-		cmocka_unit_test(a_server_that_is_away_is_waited_for_as_long_as_the_lock),
-		cmocka_unit_test(a_server_that_stays_away_is_given_up_when_the_time_is_over_or_on_a_signal),
-		cmocka_unit_test(the_first_process_of_a_container_can_be_ended_while_its_server_is_away),
-		cmocka_unit_test(what_will_not_pass_is_not_waited_for),
-		cmocka_unit_test(a_host_that_does_not_exist_does_not_keep_from_waiting_for_the_others),
-		cmocka_unit_test(a_server_must_be_named_but_to_those_who_look),
-		cmocka_unit_test(a_uri_that_is_none_is_usage),
-		cmocka_unit_test(a_prefix_keeps_deployments_apart),
-		cmocka_unit_test(a_password_on_the_command_line_is_refused_and_not_repeated),
-		cmocka_unit_test(a_password_on_the_command_line_is_wiped_from_it),
-		cmocka_unit_test(a_password_from_elsewhere_is_never_shown),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

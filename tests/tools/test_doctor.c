@@ -1,40 +1,30 @@
 /* leash doctor: what is wrong with a server and how to mend it, for people and for scripts, with an exit status to match. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/fake.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { FIT = 0, WARNINGS = 1, UNFIT = 2, USAGE = 64, NO_SERVER = 69 };
 
 static struct server *server; /* healthy, as long as no test makes it ill */
 static char patient[300];     /* the URI of it; a busy machine is no slow server */
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	server = server_start((const char *const[]){"--appendonly", "yes", NULL});
 	snprintf(patient, sizeof patient, "%s?timeout=60000", server_uri(server));
-	return 0;
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	server_stop(server);
-	return 0;
 }
+
+GROUP(start, end);
 
 static void
 ask(const char *command)
@@ -73,10 +63,8 @@ check_nothing_is_left(void)
 
 /* ---- by the example of four servers ---- */
 
-static void
-a_healthy_server_exits_0_and_is_called_fit(void **state)
+SENTENCE(a_healthy_server_exits_0_and_is_called_fit)
 {
-	(void)state;
 	assert_int_equal(TOOL(patient, "doctor"), FIT);
 	assert_string_equal(tool_complained(), "");
 	assert_int_equal(lines("error"), 0);
@@ -88,10 +76,8 @@ a_healthy_server_exits_0_and_is_called_fit(void **state)
 	check_nothing_is_left();
 }
 
-static void
-a_server_that_evicts_exits_2_until_what_it_says_was_done(void **state)
+SENTENCE(a_server_that_evicts_exits_2_until_what_it_says_was_done)
 {
-	(void)state;
 	ask("CONFIG SET maxmemory 100mb");
 	ask("CONFIG SET maxmemory-policy allkeys-lru");
 	assert_int_equal(TOOL(patient, "doctor"), UNFIT);
@@ -104,12 +90,10 @@ a_server_that_evicts_exits_2_until_what_it_says_was_done(void **state)
 	ask("CONFIG SET maxmemory 0");
 }
 
-static void
-a_user_without_permissions_exits_2_and_is_told_the_line_that_gives_them(void **state)
+SENTENCE(a_user_without_permissions_exits_2_and_is_told_the_line_that_gives_them)
 {
 	char uri[300];
 
-	(void)state;
 	ask("ACL SETUSER eve reset on >sesame");
 	snprintf(uri, sizeof uri, "unix://eve:sesame@%s?timeout=60000", server_socket(server));
 	assert_int_equal(TOOL(uri, "doctor"), UNFIT);
@@ -127,13 +111,11 @@ a_user_without_permissions_exits_2_and_is_told_the_line_that_gives_them(void **s
 	check_nothing_is_left();
 }
 
-static void
-a_replica_exits_2_and_names_its_master(void **state)
+SENTENCE(a_replica_exits_2_and_names_its_master)
 {
 	struct server *master = server_start_tcp(NULL);
 	char where[60], uri[300];
 
-	(void)state;
 	snprintf(where, sizeof where, "-> name the master in the URI: redis://127.0.0.1:%d\n", server_port(master));
 	freeReplyObject(server_command(server, "REPLICAOF 127.0.0.1 %d", server_port(master)));
 	assert_int_equal(TOOL(patient, "doctor"), UNFIT);
@@ -148,10 +130,8 @@ a_replica_exits_2_and_names_its_master(void **state)
 
 /* ---- no server ---- */
 
-static void
-a_server_that_is_not_there_exits_69(void **state)
+SENTENCE(a_server_that_is_not_there_exits_69)
 {
-	(void)state;
 	assert_int_equal(TOOL("unix:///nowhere/x.sock", "doctor"), NO_SERVER);
 	assert_int_equal(lines("error    connection"), 1);
 	check_said("redis-cli -s /nowhere/x.sock ping");
@@ -163,13 +143,11 @@ a_server_that_is_not_there_exits_69(void **state)
 	check_said("no answer in time");
 }
 
-static void
-a_wrong_password_exits_69_and_is_not_shown(void **state)
+SENTENCE(a_wrong_password_exits_69_and_is_not_shown)
 {
 	struct server *locked = server_start((const char *const[]){"--requirepass", "right-as-rain", NULL});
 	char uri[300];
 
-	(void)state;
 	snprintf(uri, sizeof uri, "unix://:wrong-as-sin@%s", server_socket(locked));
 	for (int json = 0; json < 2; json++) {
 		assert_int_equal(json ? TOOL(uri, "doctor", "--json", "-v") : TOOL(uri, "doctor", "-v"), NO_SERVER);
@@ -190,12 +168,10 @@ greet_on_the_web(void *ctx, int argc, const char **argv, const size_t *argl, cha
 	return fake_say(out, size, "HTTP/1.1 400 Bad Request\r\n\r\n");
 }
 
-static void
-what_is_no_redis_exits_69(void **state)
+SENTENCE(what_is_no_redis_exits_69)
 {
 	struct fake *fake = fake_start(greet_on_the_web, NULL);
 
-	(void)state;
 	assert_int_equal(TOOL(fake_uri(fake), "doctor", "-q"), NO_SERVER);
 	assert_int_equal(lines("error    connection"), 1);
 	fake_stop(fake);
@@ -203,10 +179,8 @@ what_is_no_redis_exits_69(void **state)
 
 /* ---- how it speaks ---- */
 
-static void
-quiet_says_only_what_is_wrong(void **state)
+SENTENCE(quiet_says_only_what_is_wrong)
 {
-	(void)state;
 	assert_int_equal(TOOL(patient, "doctor", "-q"), FIT);
 	assert_string_equal(tool_said(), "");
 	assert_string_equal(tool_complained(), "");
@@ -218,10 +192,8 @@ quiet_says_only_what_is_wrong(void **state)
 	ask("CONFIG SET appendonly yes");
 }
 
-static void
-a_file_gets_no_colour(void **state)
+SENTENCE(a_file_gets_no_colour)
 {
-	(void)state;
 	tool_setenv("TERM", "xterm-256color");
 	TOOL(patient, "doctor");
 	tool_setenv("TERM", NULL);
@@ -269,13 +241,11 @@ number(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-static void
-json_has_an_object_for_each_finding_and_one_for_all(void **state)
+SENTENCE(json_has_an_object_for_each_finding_and_one_for_all)
 {
 	json_t *summary;
 	size_t errors;
 
-	(void)state;
 	assert_int_equal(TOOL(patient, "doctor", "--json"), FIT);
 	summary = read_json(&errors);
 	assert_int_equal(errors, 0);
@@ -296,10 +266,8 @@ json_has_an_object_for_each_finding_and_one_for_all(void **state)
 	json_decref(summary);
 }
 
-static void
-its_help_names_its_exit_statuses_and_what_it_does_not_know_is_usage(void **state)
+SENTENCE(its_help_names_its_exit_statuses_and_what_it_does_not_know_is_usage)
 {
-	(void)state;
 	assert_int_equal(TOOL(NULL, "doctor", "--help"), 0);
 	check_said("Usage: leash doctor");
 	check_said("Exit status: 0");
@@ -310,36 +278,13 @@ its_help_names_its_exit_statuses_and_what_it_does_not_know_is_usage(void **state
 	assert_int_equal(TOOL(patient, "doctor", "--prefix", "not good"), USAGE);
 }
 
-static void
-a_prefix_is_the_one_whose_keys_are_tried(void **state)
+SENTENCE(a_prefix_is_the_one_whose_keys_are_tried)
 {
 	char uri[300];
 
-	(void)state;
 	ask("ACL SETUSER pat reset on >sesame +@all ~mine:* &mine:wake:*");
 	snprintf(uri, sizeof uri, "unix://pat:sesame@%s?timeout=60000", server_socket(server));
 	assert_int_equal(TOOL(uri, "doctor", "--prefix", "mine"), FIT);
 	assert_int_equal(TOOL(uri, "doctor"), UNFIT);
 	check_said("~leash:* &leash:wake:*");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_healthy_server_exits_0_and_is_called_fit),
-		cmocka_unit_test(a_server_that_evicts_exits_2_until_what_it_says_was_done),
-		cmocka_unit_test(a_user_without_permissions_exits_2_and_is_told_the_line_that_gives_them),
-		cmocka_unit_test(a_replica_exits_2_and_names_its_master),
-		cmocka_unit_test(a_server_that_is_not_there_exits_69),
-		cmocka_unit_test(a_wrong_password_exits_69_and_is_not_shown),
-		cmocka_unit_test(what_is_no_redis_exits_69),
-		cmocka_unit_test(quiet_says_only_what_is_wrong),
-		cmocka_unit_test(a_file_gets_no_colour),
-		cmocka_unit_test(json_has_an_object_for_each_finding_and_one_for_all),
-		cmocka_unit_test(its_help_names_its_exit_statuses_and_what_it_does_not_know_is_usage),
-		cmocka_unit_test(a_prefix_is_the_one_whose_keys_are_tried),
-	};
-
-	return cmocka_run_group_tests_name("doctor", tests, start, end);
 }

@@ -1,14 +1,9 @@
 /* The guard of leash run: what it tells of CMD's stops when leash acts on each at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tools/guard.h"
 
+#include "tests/support/test.h"
+
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,13 +70,11 @@ be_guard(pid_t leash, int news)
 	guard_keep(leash, cmd, 0, news);
 }
 
-static void
-a_stop_that_follows_the_news_of_the_one_before_is_told_too(void **state)
+SENTENCE(a_stop_that_follows_the_news_of_the_one_before_is_told_too)
 {
 	pid_t leash = getpid(), pid;
 	int news[2], signals = 0, what;
 
-	(void)state;
 	assert_int_equal(pipe(news), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -95,14 +88,4 @@ a_stop_that_follows_the_news_of_the_one_before_is_told_too(void **state)
 	close(news[0]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(signals, 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stop_that_follows_the_news_of_the_one_before_is_told_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

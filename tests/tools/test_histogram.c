@@ -1,25 +1,18 @@
 /* The histogram of leash bench: what it is exact in, and how far off it may be in the rest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tools/histogram.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static struct histogram h, other;
 
-static int
-empty(void **state)
+static void
+empty(void)
 {
-	(void)state;
 	memset(&h, 0, sizeof h);
 	memset(&other, 0, sizeof other);
-	return 0;
 }
+
+FIXTURE(empty, NULL);
 
 /* xorshift64* */
 static uint64_t
@@ -50,23 +43,20 @@ check_near(uint64_t value, uint64_t found)
 		fail_msg("%llu came out as %llu", (unsigned long long)value, (unsigned long long)found);
 }
 
-static void
-there_is_nothing_in_an_empty_one(void **state)
+SENTENCE(there_is_nothing_in_an_empty_one)
 {
-	(void)state;
 	assert_int_equal(histogram_at(&h, 0), 0);
 	assert_int_equal(histogram_at(&h, 0.5), 0);
 	assert_int_equal(histogram_at(&h, 1), 0);
 	assert_int_equal(h.count + h.min + h.max + h.sum, 0);
 }
 
-static void
-a_single_value_is_all_there_is(void **state)
+SENTENCE(a_single_value_is_all_there_is)
 {
 	static const uint64_t values[] = {0, 1, 127, 128, 129, 1000003, (UINT64_C(1) << 42) - 1, UINT64_C(1) << 42, UINT64_MAX};
 
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-		empty(state);
+		empty();
 		histogram_add(&h, values[i]);
 		assert_true(histogram_at(&h, 0) == values[i]);
 		assert_true(histogram_at(&h, 0.5) == values[i]);
@@ -75,10 +65,8 @@ a_single_value_is_all_there_is(void **state)
 	}
 }
 
-static void
-what_is_below_128_comes_out_as_it_went_in(void **state)
+SENTENCE(what_is_below_128_comes_out_as_it_went_in)
 {
-	(void)state;
 	for (uint64_t value = 0; value < 128; value++)
 		histogram_add(&h, value);
 	for (uint64_t value = 0; value < 128; value++)
@@ -86,15 +74,14 @@ what_is_below_128_comes_out_as_it_went_in(void **state)
 }
 
 /* Between one that is smaller and one that is larger, so that it is the bucket that speaks. */
-static void
-what_is_larger_comes_out_within_a_128th(void **state)
+SENTENCE(what_is_larger_comes_out_within_a_128th)
 {
 	uint64_t seed = 42;
 
 	for (int i = 0; i < 20000; i++) {
 		uint64_t value = any_value(&seed);
 
-		empty(state);
+		empty();
 		histogram_add(&h, 0);
 		histogram_add(&h, value);
 		histogram_add(&h, UINT64_MAX);
@@ -103,14 +90,12 @@ what_is_larger_comes_out_within_a_128th(void **state)
 	}
 }
 
-static void
-both_sides_of_every_power_of_two_are_apart_from_each_other(void **state)
+SENTENCE(both_sides_of_every_power_of_two_are_apart_from_each_other)
 {
-	(void)state;
 	for (int bits = 7; bits <= HISTOGRAM_BITS; bits++) {
 		uint64_t power = UINT64_C(1) << bits;
 
-		empty(state);
+		empty();
 		histogram_add(&h, 0);
 		histogram_add(&h, power - 1);
 		histogram_add(&h, power);
@@ -129,14 +114,12 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void
-every_percentile_is_that_of_the_sorted_values(void **state)
+SENTENCE(every_percentile_is_that_of_the_sorted_values)
 {
 	enum { VALUES = 10000 };
 	static uint64_t values[VALUES];
 	uint64_t seed = 7;
 
-	(void)state;
 	for (int i = 0; i < VALUES; i++)
 		histogram_add(&h, values[i] = any_value(&seed));
 	qsort(values, VALUES, sizeof *values, compare);
@@ -145,13 +128,11 @@ every_percentile_is_that_of_the_sorted_values(void **state)
 		check_near(values[VALUES / 100 * percent - 1], histogram_at(&h, percent / 100.0));
 }
 
-static void
-merging_is_the_same_as_having_added_to_one(void **state)
+SENTENCE(merging_is_the_same_as_having_added_to_one)
 {
 	static struct histogram all;
 	uint64_t seed = 3;
 
-	(void)state;
 	memset(&all, 0, sizeof all);
 	for (int i = 0; i < 1000; i++) {
 		uint64_t value = any_value(&seed);
@@ -166,20 +147,4 @@ merging_is_the_same_as_having_added_to_one(void **state)
 	assert_memory_equal(&h, &all, sizeof h);
 	histogram_merge(&other, &h);
 	assert_memory_equal(&other, &all, sizeof h);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(there_is_nothing_in_an_empty_one, empty),
-		cmocka_unit_test_setup(a_single_value_is_all_there_is, empty),
-		cmocka_unit_test_setup(what_is_below_128_comes_out_as_it_went_in, empty),
-		cmocka_unit_test_setup(what_is_larger_comes_out_within_a_128th, empty),
-		cmocka_unit_test_setup(both_sides_of_every_power_of_two_are_apart_from_each_other, empty),
-		cmocka_unit_test_setup(every_percentile_is_that_of_the_sorted_values, empty),
-		cmocka_unit_test_setup(merging_is_the_same_as_having_added_to_one, empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

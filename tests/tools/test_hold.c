@@ -1,14 +1,8 @@
 /* leash acquire, renew and release: a lock that outlives the process that took it, and its token, by which it is prolonged and given back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -17,9 +11,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,25 +20,24 @@ static leash_client *client; /* for looking, and for being in the way */
 static leash_lock *lock;     /* "job", of that client */
 static leash_error err;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	client = leashed_open(uri, NULL);
 	lock = leashed_lock(client, "job", NULL);
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	server_resume(server);
 	leash_close(client);
 	leash_lock_free(lock);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);
 
 /* ---- the lock "job" ---- */
 
@@ -92,12 +82,10 @@ places(void)
 
 /* ---- across processes ---- */
 
-static void
-a_lock_outlives_the_process_that_acquired_it(void **state)
+SENTENCE(a_lock_outlives_the_process_that_acquired_it)
 {
 	char token[LEASH_TOKEN_MAX], other[LEASH_TOKEN_MAX];
 
-	(void)state;
 	ACQUIRE(token, "-n");
 	assert_string_equal(holder(), token);
 	assert_int_equal(TOOL(uri, "acquire", "-n", "job"), CONFLICT);
@@ -114,26 +102,22 @@ a_lock_outlives_the_process_that_acquired_it(void **state)
 	assert_string_not_equal(token, other);
 }
 
-static void
-it_lapses_when_its_lease_is_over(void **state)
+SENTENCE(it_lapses_when_its_lease_is_over)
 {
 	int64_t from_ns = await_now_ns();
 	char token[LEASH_TOKEN_MAX], other[LEASH_TOKEN_MAX];
 
-	(void)state;
 	ACQUIRE(token, "--ttl", "700ms");
 	ACQUIRE(other, "--wait=60s");
 	assert_true(await_now_ns() - from_ns >= 700 * INT64_C(1000000));
 	assert_string_equal(holder(), other);
 }
 
-static void
-the_lease_is_30_s_unless_another_is_asked_for(void **state)
+SENTENCE(the_lease_is_30_s_unless_another_is_asked_for)
 {
 	char token[LEASH_TOKEN_MAX];
 	int64_t ms;
 
-	(void)state;
 	ACQUIRE(token, "-n");
 	ms = remaining_ms();
 	assert_true(ms > 5000 && ms <= 30000);
@@ -147,12 +131,10 @@ the_lease_is_30_s_unless_another_is_asked_for(void **state)
 }
 
 /* A lock that is handed over to one who waits has a claim of seconds at first. */
-static void
-the_whole_lease_is_left_when_the_token_is_printed_however_long_it_took(void **state)
+SENTENCE(the_whole_lease_is_left_when_the_token_is_printed_however_long_it_took)
 {
 	struct tool *tool;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	tool = TOOL_START(uri, "acquire", "job", "--ttl", "10m");
 	await_true(places() == 1);
@@ -163,12 +145,10 @@ the_whole_lease_is_left_when_the_token_is_printed_however_long_it_took(void **st
 	tool_free(tool);
 }
 
-static void
-renewing_keeps_it_and_never_shortens_its_lease(void **state)
+SENTENCE(renewing_keeps_it_and_never_shortens_its_lease)
 {
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	ACQUIRE(token, "--ttl", "5s");
 	assert_int_equal(TOOL(uri, "renew", "job", token, "--ttl", "10m"), 0);
 	assert_true(remaining_ms() > 500000);
@@ -180,13 +160,11 @@ renewing_keeps_it_and_never_shortens_its_lease(void **state)
 	assert_string_equal(server_text(server, "HVALS leash:{job}"), "1");
 }
 
-static void
-of_five_that_try_at_once_exactly_one_gets_a_token(void **state)
+SENTENCE(of_five_that_try_at_once_exactly_one_gets_a_token)
 {
 	struct tool *tools[5];
 	int got = 0, refused = 0;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		tools[i] = TOOL_START(uri, "acquire", "-n", "job");
 	for (int i = 0; i < 5; i++) {
@@ -207,13 +185,11 @@ of_five_that_try_at_once_exactly_one_gets_a_token(void **state)
 
 /* ---- tokens that hold nothing ---- */
 
-static void
-a_wrong_token_does_nothing_and_says_so(void **state)
+SENTENCE(a_wrong_token_does_nothing_and_says_so)
 {
 	static const char *const commands[] = {"renew", "release"};
 	char token[LEASH_TOKEN_MAX], before[64];
 
-	(void)state;
 	ACQUIRE(token, "--ttl", "1d");
 	snprintf(before, sizeof before, "%s", server_text(server, "PEXPIRETIME leash:{job}"));
 	for (int i = 0; i < 2; i++) {
@@ -230,12 +206,10 @@ a_wrong_token_does_nothing_and_says_so(void **state)
 	assert_string_equal(server_text(server, "KEYS leash:{another}*"), "");
 }
 
-static void
-what_was_released_is_not_released_or_renewed_again(void **state)
+SENTENCE(what_was_released_is_not_released_or_renewed_again)
 {
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	ACQUIRE(token, "-n");
 	assert_int_equal(TOOL(uri, "release", "job", token), 0);
 	assert_int_equal(TOOL(uri, "release", "job", token), LOST);
@@ -243,12 +217,10 @@ what_was_released_is_not_released_or_renewed_again(void **state)
 	assert_string_equal(holder(), "");
 }
 
-static void
-what_somebody_else_has_got_meanwhile_is_not_touched(void **state)
+SENTENCE(what_somebody_else_has_got_meanwhile_is_not_touched)
 {
 	char token[LEASH_TOKEN_MAX], other[LEASH_TOKEN_MAX], before[64];
 
-	(void)state;
 	ACQUIRE(token, "--ttl", "100ms");
 	ACQUIRE(other, "--ttl", "10m");
 	snprintf(before, sizeof before, "%s", server_text(server, "PEXPIRETIME leash:{job}"));
@@ -261,13 +233,11 @@ what_somebody_else_has_got_meanwhile_is_not_touched(void **state)
 
 /* ---- in the queue ---- */
 
-static void
-the_next_in_the_queue_gets_what_is_released(void **state)
+SENTENCE(the_next_in_the_queue_gets_what_is_released)
 {
 	char token[LEASH_TOKEN_MAX];
 	struct tool *waiter;
 
-	(void)state;
 	for (int fair = 0; fair < 2; fair++) {
 		ACQUIRE(token, fair ? "--fair" : "-n");
 		waiter = fair ? TOOL_START(uri, "acquire", "job", "--fair", "-v") : TOOL_START(uri, "acquire", "job", "-v");
@@ -283,10 +253,8 @@ the_next_in_the_queue_gets_what_is_released(void **state)
 	}
 }
 
-static void
-one_that_waits_in_vain_leaves_the_queue_and_exits_as_it_was_told(void **state)
+SENTENCE(one_that_waits_in_vain_leaves_the_queue_and_exits_as_it_was_told)
 {
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_int_equal(TOOL(uri, "acquire", "-w", "200ms", "job"), CONFLICT);
 	assert_non_null(strstr(tool_complained(), "lock 'job'"));
@@ -305,12 +273,10 @@ one_that_waits_in_vain_leaves_the_queue_and_exits_as_it_was_told(void **state)
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 }
 
-static void
-a_signal_ends_the_wait_and_leaves_the_queue(void **state)
+SENTENCE(a_signal_ends_the_wait_and_leaves_the_queue)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	for (int i = 0; i < 3; i++) {
 		struct tool *tool = TOOL_START(uri, "acquire", "job");
@@ -337,12 +303,10 @@ acquire_without_hangup(void *arg)
 	return execl(tool_path(), "leash", "acquire", "-q", "-w", "60s", "job", (char *)NULL);
 }
 
-static void
-a_signal_that_its_parent_has_it_ignore_stays_ignored(void **state)
+SENTENCE(a_signal_that_its_parent_has_it_ignore_stays_ignored)
 {
 	pid_t pid;
 
-	(void)state;
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	pid = child_run(acquire_without_hangup, NULL);
 	await_true(places() == 1);
@@ -366,12 +330,10 @@ acquire_onto(void *fd)
 	return execl(tool_path(), "leash", "acquire", "job", (char *)NULL);
 }
 
-static void
-a_lock_whose_token_cannot_be_told_is_given_back(void **state)
+SENTENCE(a_lock_whose_token_cannot_be_told_is_given_back)
 {
 	int ends[2], fds[3];
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	close(ends[0]); /* nobody reads it */
 	fds[0] = ends[1];
@@ -390,13 +352,11 @@ a_lock_whose_token_cannot_be_told_is_given_back(void **state)
 
 /* ---- what others see ---- */
 
-static void
-others_see_its_caller_as_the_holder(void **state)
+SENTENCE(others_see_its_caller_as_the_holder)
 {
 	leash_lock_info info = {.size = sizeof info};
 	char token[LEASH_TOKEN_MAX], expected[64], host[256];
 
-	(void)state;
 	ACQUIRE(token, "-n");
 	assert_int_equal(gethostname(host, sizeof host), 0);
 	host[LEASH_HOST_SIZE - 1] = '\0';
@@ -412,13 +372,11 @@ others_see_its_caller_as_the_holder(void **state)
 	}
 }
 
-static void
-programs_read_what_it_did_as_json(void **state)
+SENTENCE(programs_read_what_it_did_as_json)
 {
 	leash_lock_info info = {.size = sizeof info};
 	char token[LEASH_TOKEN_MAX], fence[64], expected[300];
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "acquire", "--json", "--ttl", "1m", "job"), 0);
 	snprintf(token, sizeof token, "%s", holder());
 	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
@@ -436,13 +394,11 @@ programs_read_what_it_did_as_json(void **state)
 	assert_int_equal(tool_complained()[0], '{');
 }
 
-static void
-a_name_of_any_bytes_is_a_name(void **state)
+SENTENCE(a_name_of_any_bytes_is_a_name)
 {
 	static const char *const names[] = {"a b", "{x}y", "\303\244", "\377\n\033[31m", "-n", "%s%n", "*"};
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_int_equal(TOOL(uri, "acquire", "--", names[i]), 0);
 		read_token(token);
@@ -457,12 +413,10 @@ a_name_of_any_bytes_is_a_name(void **state)
 
 /* ---- a server that does not answer ---- */
 
-static void
-what_a_server_that_stands_still_has_not_confirmed_is_not_said(void **state)
+SENTENCE(what_a_server_that_stands_still_has_not_confirmed_is_not_said)
 {
 	char token[LEASH_TOKEN_MAX];
 
-	(void)state;
 	ACQUIRE(token, "--ttl", "10m");
 	server_pause(server);
 	assert_int_equal(TOOL(uri, "acquire", "-n", "job"), NO_SERVER);
@@ -474,10 +428,8 @@ what_a_server_that_stands_still_has_not_confirmed_is_not_said(void **state)
 	assert_int_equal(TOOL(uri, "release", "job", token), 0);
 }
 
-static void
-what_is_no_lock_is_left_alone(void **state)
+SENTENCE(what_is_no_lock_is_left_alone)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "SET leash:{job} mine"));
 	assert_int_equal(TOOL(uri, "acquire", "-n", "job"), NO_SERVER);
 	assert_int_equal(TOOL(uri, "renew", "job", "01234567-89ab-4def-8123-456789abcdef:1"), NO_SERVER);
@@ -495,8 +447,7 @@ run_script(void *script)
 	return execl("/bin/sh", "sh", "-euc", (char *)script, (char *)NULL);
 }
 
-static void
-a_script_holds_it_over_several_commands(void **state)
+SENTENCE(a_script_holds_it_over_several_commands)
 {
 	static char script[] = "token=$(\"$LEASH\" acquire -w 60 job)\n"
 	                       "\"$LEASH\" renew --ttl 5m job \"$token\"\n"
@@ -504,38 +455,6 @@ a_script_holds_it_over_several_commands(void **state)
 	                       "\"$LEASH\" release job \"$token\"\n"
 	                       "\"$LEASH\" release -q job \"$token\" 2>/dev/null || [ $? -eq 79 ]\n";
 
-	(void)state;
 	child_wait(child_run(run_script, script));
 	assert_string_equal(holder(), "");
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(a_lock_outlives_the_process_that_acquired_it),
-		test(it_lapses_when_its_lease_is_over),
-		test(the_lease_is_30_s_unless_another_is_asked_for),
-		test(the_whole_lease_is_left_when_the_token_is_printed_however_long_it_took),
-		test(renewing_keeps_it_and_never_shortens_its_lease),
-		test(of_five_that_try_at_once_exactly_one_gets_a_token),
-		test(a_wrong_token_does_nothing_and_says_so),
-		test(what_was_released_is_not_released_or_renewed_again),
-		test(what_somebody_else_has_got_meanwhile_is_not_touched),
-		test(the_next_in_the_queue_gets_what_is_released),
-		test(one_that_waits_in_vain_leaves_the_queue_and_exits_as_it_was_told),
-		test(a_signal_ends_the_wait_and_leaves_the_queue),
-		test(a_signal_that_its_parent_has_it_ignore_stays_ignored),
-		test(a_lock_whose_token_cannot_be_told_is_given_back),
-		test(others_see_its_caller_as_the_holder),
-		test(programs_read_what_it_did_as_json),
-		test(a_name_of_any_bytes_is_a_name),
-		test(what_a_server_that_stands_still_has_not_confirmed_is_not_said),
-		test(what_is_no_lock_is_left_alone),
-		test(a_script_holds_it_over_several_commands),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -1,14 +1,8 @@
 /* leash list: all locks that are held, as many as there may be, in columns or as JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -20,9 +14,6 @@
 #include <pty.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,13 +22,14 @@ enum { USAGE = 64, NO_SERVER = 69, INTERNAL = 70, FEW = 1000, MANY = 100000, COL
 
 static leash_error err;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
-	return 0;
 }
+
+FIXTURE(set_up, NULL);
+GROUP(start_server, stop_server);
 
 /* ---- locks ---- */
 
@@ -193,12 +185,10 @@ peak_of(pid_t pid)
 
 /* ---- columns ---- */
 
-static void
-a_lock_has_a_line_with_all_that_people_ask_for(void **state)
+SENTENCE(a_lock_has_a_line_with_all_that_people_ask_for)
 {
 	char holder[300], fence[24], name[256] = "";
 
-	(void)state;
 	take("nightly");
 	gethostname(name, sizeof name - 1);
 	snprintf(holder, sizeof holder, "%s:%d", name, (int)getpid());
@@ -218,15 +208,13 @@ a_lock_has_a_line_with_all_that_people_ask_for(void **state)
 	release();
 }
 
-static void
-each_line_has_nine_fields_whatever_the_name(void **state)
+SENTENCE(each_line_has_nine_fields_whatever_the_name)
 {
 	static const char *const names[][2] = {
 		{"a b", "a\\x20b"}, {" ", "\\x20"}, {"{x}:fence", "{x}:fence"}, {"\033[2J\n", "\\x1b[2J\\x0a"}, {"\303\274", "\\xc3\\xbc"}, {"100%", "100%"},
 		{"a\\b", "a\\x5cb"}, {"\\xff", "\\x5cxff"}, {"\377", "\\xff"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		take(names[i][0]);
 		assert_int_equal(TOOL(uri, "list", "-q"), 0);
@@ -239,12 +227,10 @@ each_line_has_nine_fields_whatever_the_name(void **state)
 	}
 }
 
-static void
-a_name_of_full_length_is_shown_to_its_last_byte(void **state)
+SENTENCE(a_name_of_full_length_is_shown_to_its_last_byte)
 {
 	char name[LEASH_NAME_MAX + 1], shown[4 * LEASH_NAME_MAX + 1] = "", *at = shown;
 
-	(void)state;
 	for (int i = 0; i < LEASH_NAME_MAX; i++) {
 		name[i] = ' ';
 		at = stpcpy(at, "\\x20");
@@ -257,10 +243,8 @@ a_name_of_full_length_is_shown_to_its_last_byte(void **state)
 }
 
 /* An escaped byte that means something in a pattern does not there; what is not escaped does. */
-static void
-an_escaped_pattern_still_is_a_pattern(void **state)
+SENTENCE(an_escaped_pattern_still_is_a_pattern)
 {
-	(void)state;
 	take("a*\303\274");
 	assert_int_equal(TOOL(uri, "list", "-q", "--escaped", "a\\x2a\\xc3?"), 0);
 	assert_int_equal(count_lines(tool_said()), 1);
@@ -272,10 +256,8 @@ an_escaped_pattern_still_is_a_pattern(void **state)
 	release();
 }
 
-static void
-what_is_not_known_is_a_question_mark(void **state)
+SENTENCE(what_is_not_known_is_a_question_mark)
 {
-	(void)state;
 	server_integer(server, "HSET leash:{odd} 01234567-89ab-cdef-0123-456789abcdef:7 1");
 	assert_int_equal(TOOL(uri, "list"), 0);
 	for (int i = 1; i <= 4; i++)
@@ -284,10 +266,8 @@ what_is_not_known_is_a_question_mark(void **state)
 	check_field("odd", 8, "?");
 }
 
-static void
-a_pattern_chooses_and_what_is_no_lock_is_passed_over(void **state)
+SENTENCE(a_pattern_chooses_and_what_is_no_lock_is_passed_over)
 {
-	(void)state;
 	make_locks(1, 20);
 	server_text(server, "SET leash:{text} 1");
 	server_integer(server, "HSET leash:{hash} field value");
@@ -303,10 +283,8 @@ a_pattern_chooses_and_what_is_no_lock_is_passed_over(void **state)
 	assert_int_equal(TOOL(uri, "list", "one", "two"), USAGE);
 }
 
-static void
-where_nothing_is_held_it_says_so_beside_its_output(void **state)
+SENTENCE(where_nothing_is_held_it_says_so_beside_its_output)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "list"), 0);
 	assert_string_equal(tool_said(), "");
 	assert_non_null(strstr(tool_complained(), "no lock is held"));
@@ -317,13 +295,11 @@ where_nothing_is_held_it_says_so_beside_its_output(void **state)
 	assert_string_equal(tool_complained(), "");
 }
 
-static void
-json_is_one_object_a_line(void **state)
+SENTENCE(json_is_one_object_a_line)
 {
 	char *copy, *rest, *line;
 	int n = 0;
 
-	(void)state;
 	make_locks(1, 50);
 	assert_int_equal(TOOL(uri, "list", "--json"), 0);
 	copy = strdup(tool_said());
@@ -343,13 +319,11 @@ json_is_one_object_a_line(void **state)
 
 /* ---- terminals ---- */
 
-static void
-on_a_terminal_no_line_is_wider_than_it(void **state)
+SENTENCE(on_a_terminal_no_line_is_wider_than_it)
 {
 	static const unsigned short widths[] = {200, 80, 40, 10, 1};
 	char text[65536];
 
-	(void)state;
 	take("nightly");
 	make_locks(1, 20);
 	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -414,12 +388,10 @@ go_on_with_pairs(void *arg)
 	return NULL;
 }
 
-static void
-a_hundred_thousand_locks_need_no_more_memory_than_a_thousand(void **state)
+SENTENCE(a_hundred_thousand_locks_need_no_more_memory_than_a_thousand)
 {
 	long few, many;
 
-	(void)state;
 	setenv("ASAN_OPTIONS", "quarantine_size_mb=1", 0); /* AddressSanitizer keeps what was freed, up to that */
 	make_locks(1, FEW);
 	few = peak_of_listing(FEW);
@@ -446,14 +418,12 @@ check_all_are_there(const char *text)
 	assert_int_equal(count, MANY);
 }
 
-static void
-while_a_hundred_thousand_are_listed_others_go_on(void **state)
+SENTENCE(while_a_hundred_thousand_are_listed_others_go_on)
 {
 	struct others others = {.client = leashed_open(uri, NULL)};
 	uint64_t before;
 	pthread_t thread;
 
-	(void)state;
 	others.lock = leashed_lock(others.client, "busy", NULL);
 	make_locks(1, MANY);
 	assert_int_equal(pthread_create(&thread, NULL, go_on_with_pairs, &others), 0);
@@ -474,10 +444,8 @@ while_a_hundred_thousand_are_listed_others_go_on(void **state)
 
 /* ---- ends ---- */
 
-static void
-a_reader_who_has_seen_enough_ends_it_quietly(void **state)
+SENTENCE(a_reader_who_has_seen_enough_ends_it_quietly)
 {
-	(void)state;
 	make_locks(1, 20000);
 	for (int ignores = 0; ignores < 2; ignores++) {
 		struct run run = {.ignores_pipe = ignores};
@@ -499,25 +467,21 @@ a_reader_who_has_seen_enough_ends_it_quietly(void **state)
 	}
 }
 
-static void
-a_full_disk_is_an_error(void **state)
+SENTENCE(a_full_disk_is_an_error)
 {
 	struct run run = {.out = open("/dev/full", O_WRONLY | O_CLOEXEC), .words = (const char *const[]){NULL}};
 
-	(void)state;
 	make_locks(1, 2000);
 	run.pid = child_run(become_leash, &run);
 	assert_int_equal(WEXITSTATUS(child_end(run.pid)), INTERNAL);
 	close(run.out);
 }
 
-static void
-a_server_that_dies_half_way_is_told_after_what_there_was(void **state)
+SENTENCE(a_server_that_dies_half_way_is_told_after_what_there_was)
 {
 	struct run run = {.out = -1};
 	size_t lines;
 
-	(void)state;
 	make_locks(1, 50000);
 	start_into_pipe(&run, WORDS("-q"));
 	lines = read_lines(&run, 1000);
@@ -527,27 +491,4 @@ a_server_that_dies_half_way_is_told_after_what_there_was(void **state)
 	assert_int_equal(WEXITSTATUS(child_end(run.pid)), NO_SERVER);
 	close(run.from);
 	server_restart(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_lock_has_a_line_with_all_that_people_ask_for, set_up),
-		cmocka_unit_test_setup(each_line_has_nine_fields_whatever_the_name, set_up),
-		cmocka_unit_test_setup(a_name_of_full_length_is_shown_to_its_last_byte, set_up),
-		cmocka_unit_test_setup(an_escaped_pattern_still_is_a_pattern, set_up),
-		cmocka_unit_test_setup(what_is_not_known_is_a_question_mark, set_up),
-		cmocka_unit_test_setup(a_pattern_chooses_and_what_is_no_lock_is_passed_over, set_up),
-		cmocka_unit_test_setup(where_nothing_is_held_it_says_so_beside_its_output, set_up),
-		cmocka_unit_test_setup(json_is_one_object_a_line, set_up),
-		cmocka_unit_test_setup(on_a_terminal_no_line_is_wider_than_it, set_up),
-		cmocka_unit_test_setup(a_hundred_thousand_locks_need_no_more_memory_than_a_thousand, set_up),
-		cmocka_unit_test_setup(while_a_hundred_thousand_are_listed_others_go_on, set_up),
-		cmocka_unit_test_setup(a_reader_who_has_seen_enough_ends_it_quietly, set_up),
-		cmocka_unit_test_setup(a_full_disk_is_an_error, set_up),
-		cmocka_unit_test_setup(a_server_that_dies_half_way_is_told_after_what_there_was, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -1,23 +1,13 @@
 /* Passwords: whatever way they came in by, and whatever goes wrong, the command shows them to nobody: not on a terminal, in a log, in
  * JSON, in ps, to the server's other clients, or to the command that it runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { USAGE = 64, NO_SERVER = 69 };
@@ -32,22 +22,20 @@ static const struct secret wrong = {"swo/rd:fish@%41", "swo%2Frd%3Afish%40%2541"
 
 static struct server *server; /* wants `right`, also of the user ann */
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	server = server_start((const char *const[]){"--requirepass", right.plain, NULL});
 	freeReplyObject(server_command(server, "ACL SETUSER ann on ~* &* +@all >%s", right.plain));
-	return 0;
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	server_stop(server);
-	return 0;
 }
+
+GROUP(start, end);
 
 /* ---- looking for them ---- */
 
@@ -190,13 +178,11 @@ try_all(const char *what, const char *uri, bool fails)
 		}
 }
 
-static void
-the_right_one_is_shown_by_no_command(void **state)
+SENTENCE(the_right_one_is_shown_by_no_command)
 {
 	static const char *const names[] = {"in the URI", "in a file", "in a variable"};
 	char uri[500];
 
-	(void)state;
 	for (enum way way = 0; way < WAYS; way++) {
 		make_uri(uri, way, &right, server_socket(server), way != BY_FILE);
 		assert_int_equal(TOOL(uri, "run", "job", "--", "true"), 0); /* it is right */
@@ -204,25 +190,21 @@ the_right_one_is_shown_by_no_command(void **state)
 	}
 }
 
-static void
-a_wrong_one_is_shown_by_no_command(void **state)
+SENTENCE(a_wrong_one_is_shown_by_no_command)
 {
 	static const char *const names[] = {"wrong in the URI", "wrong in a file", "wrong in a variable"};
 	char uri[500];
 
-	(void)state;
 	for (enum way way = 0; way < WAYS; way++) {
 		make_uri(uri, way, &wrong, server_socket(server), way == BY_FILE);
 		try_all(names[way], uri, true);
 	}
 }
 
-static void
-one_for_a_server_that_is_not_there_is_shown_by_no_command(void **state)
+SENTENCE(one_for_a_server_that_is_not_there_is_shown_by_no_command)
 {
 	char uri[500], path[200];
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/nobody", server_folder(server));
 	for (enum way way = 0; way < WAYS; way++) {
 		make_uri(uri, way, &right, path, true);
@@ -231,15 +213,13 @@ one_for_a_server_that_is_not_there_is_shown_by_no_command(void **state)
 }
 
 /* A URI that is none is where careless programs show all of it. */
-static void
-one_in_a_uri_that_is_malformed_is_shown_by_no_command(void **state)
+SENTENCE(one_in_a_uri_that_is_malformed_is_shown_by_no_command)
 {
 	static const char *const uris[] = {"redis://ann:%s@127.0.0.1:x",  "redis://ann:%s@127.0.0.1/x", "redis://ann:%s@[::1", "gopher://ann:%s@x",
 	                                   "redis://:%s@h?password_env=X", "ann:%s@h",                  "redis:/ann:%s@h",     "redis://:%s"};
 	const struct secret *secrets[] = {&right, &wrong};
 	char uri[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++)
 		for (int raw = 0; raw < 4; raw++)
 			for (int n = 0; n < LINES; n += 1) {
@@ -271,12 +251,10 @@ quote(void *everything, int argc, const char **argv, const size_t *argl, char *o
 	return n + fake_say(out + n, size - n, "' is not right\r\n");
 }
 
-static void
-one_that_the_server_quotes_is_shown_by_no_command(void **state)
+SENTENCE(one_that_the_server_quotes_is_shown_by_no_command)
 {
 	char uri[500];
 
-	(void)state;
 	for (int n = 0; n < 2; n++) {
 		bool everything = n == 1;
 		struct fake *fake = fake_start(quote, &everything);
@@ -319,12 +297,10 @@ all_in_server(void)
 	return all;
 }
 
-static void
-one_that_is_in_use_is_on_no_command_line_and_in_no_key_of_the_server(void **state)
+SENTENCE(one_that_is_in_use_is_on_no_command_line_and_in_no_key_of_the_server)
 {
 	char uri[500], *text;
 
-	(void)state;
 	for (enum way way = 0; way < WAYS; way++) {
 		struct tool *holder, *waiter;
 
@@ -355,12 +331,10 @@ one_that_is_in_use_is_on_no_command_line_and_in_no_key_of_the_server(void **stat
 }
 
 /* What is in the environment anyway is passed on, for a leash within; but no more than that. */
-static void
-one_from_a_file_is_not_in_the_environment_of_what_is_run(void **state)
+SENTENCE(one_from_a_file_is_not_in_the_environment_of_what_is_run)
 {
 	char uri[500];
 
-	(void)state;
 	tool_setenv("THE_PASSWORD", NULL);
 	make_uri(uri, BY_FILE, &right, server_socket(server), true);
 	assert_int_equal(TOOL(uri, "run", "job", "--", "env"), 0);
@@ -370,15 +344,13 @@ one_from_a_file_is_not_in_the_environment_of_what_is_run(void **state)
 
 /* ---- on the command line ---- */
 
-static void
-on_the_command_line_it_is_refused_in_all_spellings(void **state)
+SENTENCE(on_the_command_line_it_is_refused_in_all_spellings)
 {
 	static const char *const formats[] = {"redis://ann:%s@h",   "redis://:%s@h:6379/3",    "unix://:%s@/run/x", "unix://ann:%s@/run/x?db=2", "ann:%s@h", "//:%s@h",
 	                                      "rediss://:%s@[::1]", "redis:/ann:%s@127.0.0.1", "redis:///:%s@h"};
 	const char *forms[] = {right.plain, right.encoded, wrong.plain, wrong.encoded};
 	char uri[200], joined[220];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		for (int n = 0; n < 4; n++) {
 			snprintf(uri, sizeof uri, formats[i], forms[n]);
@@ -393,14 +365,12 @@ on_the_command_line_it_is_refused_in_all_spellings(void **state)
 		}
 }
 
-static void
-in_the_wrong_place_of_the_command_line_it_is_not_repeated(void **state)
+SENTENCE(in_the_wrong_place_of_the_command_line_it_is_not_repeated)
 {
 	static const char *const words[] = {"redis://ann:%s@h", "--rediss=redis://:%s@h", "--password=%s", "--uri=redis://ann:%s@h", "--json=redis://:%s@h"};
 	const char *forms[] = {right.plain, right.encoded, wrong.plain, wrong.encoded};
 	char word[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		for (int n = 0; n < 4; n++) {
 			snprintf(word, sizeof word, words[i], forms[n]);
@@ -430,8 +400,7 @@ in_the_wrong_place_of_the_command_line_it_is_not_repeated(void **state)
 
 /* A path may have what looks like one, and a user alone is none. */
 /* Who forgets -r names a lock like that: in the server, and in everybody's list. */
-static void
-as_the_name_of_a_lock_it_is_refused(void **state)
+SENTENCE(as_the_name_of_a_lock_it_is_refused)
 {
 	const char *uri = "redis://:Zu9!secret@127.0.0.1:1";
 	const char *const calls[][6] = {
@@ -440,7 +409,6 @@ as_the_name_of_a_lock_it_is_refused(void **state)
 		{"list", uri},              {"top", "--once", uri},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		assert_int_equal(tool_run(server_uri(server), calls[i]), 64);
 		assert_non_null(strstr(tool_complained(), "not a lock's name"));
@@ -449,35 +417,13 @@ as_the_name_of_a_lock_it_is_refused(void **state)
 	assert_int_equal(TOOL(NULL, "status", "-r", "unix:///nowhere", "redis://127.0.0.1"), 69); /* without one it may be a name */
 }
 
-static void
-what_is_none_is_not_refused(void **state)
+SENTENCE(what_is_none_is_not_refused)
 {
 	static const char *const uris[] = {"unix:///nowhere/a:b@c", "unix://ann@/nowhere", "redis://ann@127.0.0.1:1", "redis://127.0.0.1:1/0?password_env=A:B@C",
 	                                   "redis://[::1]:1", "unix:///nowhere?password_file=/a:b@c"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++) {
 		TOOL(NULL, "status", "-r", uris[i], "job");
 		assert_null(strstr(tool_complained(), "on the command line"));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_right_one_is_shown_by_no_command),
-		cmocka_unit_test(a_wrong_one_is_shown_by_no_command),
-		cmocka_unit_test(one_for_a_server_that_is_not_there_is_shown_by_no_command),
-		cmocka_unit_test(one_in_a_uri_that_is_malformed_is_shown_by_no_command),
-		cmocka_unit_test(one_that_the_server_quotes_is_shown_by_no_command),
-		cmocka_unit_test(one_that_is_in_use_is_on_no_command_line_and_in_no_key_of_the_server),
-		cmocka_unit_test(one_from_a_file_is_not_in_the_environment_of_what_is_run),
-		cmocka_unit_test(on_the_command_line_it_is_refused_in_all_spellings),
-		cmocka_unit_test(in_the_wrong_place_of_the_command_line_it_is_not_repeated),
-		cmocka_unit_test(as_the_name_of_a_lock_it_is_refused),
-		cmocka_unit_test(what_is_none_is_not_refused),
-	};
-
-	return cmocka_run_group_tests(tests, start, end);
 }

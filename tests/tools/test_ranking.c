@@ -1,16 +1,8 @@
 /* The first of many: whatever comes, in whatever order, and however little room there is, those that are kept are those that a sort of
  * all would have put first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tools/ranking.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 enum { LOCKS = 2000, ROOMS = 5 };
 
@@ -18,10 +10,9 @@ static leash_lock_info locks[LOCKS];
 static const size_t rooms[ROOMS] = {0, 1, 20, LOCKS, LOCKS + 10};
 static unsigned seed = 7;
 
-static int
-make_locks(void **state)
+static void
+make_locks(void)
 {
-	(void)state;
 	for (int i = 0; i < LOCKS; i++) {
 		int r = rand_r(&seed);
 
@@ -31,8 +22,9 @@ make_locks(void **state)
 		locks[i].held_since_ms = r % 7 == 0 ? 0 : 1700000000000 + r / 7 % 300;
 		locks[i].remaining_ms = r % 11 == 0 ? -1 : r / 11 % 500;
 	}
-	return 0;
 }
+
+FIXTURE(make_locks, NULL);
 
 /* All of them, in order, by a ranking that has room for all. */
 static void
@@ -46,10 +38,8 @@ sort_all(struct ranking *all, struct order order)
 	assert_int_equal(all->count, LOCKS);
 }
 
-static void
-what_is_kept_is_what_a_sort_puts_first(void **state)
+SENTENCE(what_is_kept_is_what_a_sort_puts_first)
 {
-	(void)state;
 	for (int by = 0; by < RANKS; by++)
 		for (int reverse = 0; reverse < 2; reverse++)
 			for (int i = 0; i < ROOMS; i++) {
@@ -70,12 +60,10 @@ what_is_kept_is_what_a_sort_puts_first(void **state)
 			}
 }
 
-static void
-the_order_is_what_it_says(void **state)
+SENTENCE(the_order_is_what_it_says)
 {
 	struct ranking r;
 
-	(void)state;
 	sort_all(&r, (struct order){RANK_WAITING, false});
 	for (size_t i = 1; i < r.count; i++)
 		assert_true(r.at[i - 1]->info.waiting >= r.at[i]->info.waiting);
@@ -92,13 +80,11 @@ the_order_is_what_it_says(void **state)
 }
 
 /* SCAN may give some twice, and what they are like may have changed meanwhile. */
-static void
-a_name_that_comes_again_is_not_kept_twice(void **state)
+SENTENCE(a_name_that_comes_again_is_not_kept_twice)
 {
 	struct order order = {RANK_WAITING, false};
 	struct ranking r;
 
-	(void)state;
 	assert_true(ranking_init(&r, 20));
 	ranking_clear(&r, order);
 	for (int again = 0; again < 3; again++)
@@ -116,16 +102,4 @@ a_name_that_comes_again_is_not_kept_twice(void **state)
 			assert_string_not_equal(r.at[i]->info.name, r.at[n]->info.name);
 	}
 	ranking_destroy(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_kept_is_what_a_sort_puts_first, make_locks),
-		cmocka_unit_test_setup(the_order_is_what_it_says, make_locks),
-		cmocka_unit_test_setup(a_name_that_comes_again_is_not_kept_twice, make_locks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,10 @@
 /* leash run as its users know it: exit statuses, waiting, environment, times, and what it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/quorum.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/tools/taken.h"
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,12 +14,12 @@ complained_of(const char *text)
 	return strstr(tool_complained(), text) != NULL;
 }
 
+GROUP(start_with_taken, stop_with_taken);
+
 /* ---- the table ---- */
 
-static void
-the_exit_status_is_that_of_the_command(void **state)
+SENTENCE(the_exit_status_is_that_of_the_command)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "job", "--", "true"), 0);
 	assert_int_equal(TOOL(uri, "run", "job", "--", "sh", "-c", "exit 7"), 7);
 	assert_int_equal(TOOL(uri, "run", "job", "sh", "-c", "exit 255"), 255);
@@ -38,33 +28,27 @@ the_exit_status_is_that_of_the_command(void **state)
 	assert_true(is_free("job"));
 }
 
-static void
-a_command_that_died_of_signal_N_gives_128_and_N(void **state)
+SENTENCE(a_command_that_died_of_signal_N_gives_128_and_N)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "job", "-c", "kill -SEGV $$"), 128 + SIGSEGV);
 	assert_int_equal(TOOL(uri, "run", "job", "-c", "kill -KILL $$"), 128 + SIGKILL);
 	assert_int_equal(TOOL(uri, "run", "job", "-c", "kill -INT $$"), 128 + SIGINT);
 	assert_true(is_free("job"));
 }
 
-static void
-a_command_that_is_not_there_gives_127(void **state)
+SENTENCE(a_command_that_is_not_there_gives_127)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "job", "--", "/not/there"), 127);
 	assert_true(complained_of("'/not/there'") && complained_of("no such command"));
 	assert_int_equal(TOOL(uri, "run", "job", "--", "a-command-that-nobody-has"), 127);
 	assert_true(is_free("job"));
 }
 
-static void
-a_command_that_cannot_be_run_gives_126(void **state)
+SENTENCE(a_command_that_cannot_be_run_gives_126)
 {
 	char path[] = "/tmp/leash-run-XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(TOOL(uri, "run", "job", "--", path), 126);
 	assert_true(complained_of("ermission"));
@@ -78,10 +62,8 @@ a_command_that_cannot_be_run_gives_126(void **state)
 	assert_true(is_free("job"));
 }
 
-static void
-a_lock_that_is_not_to_be_had_gives_75_or_what_was_asked_for(void **state)
+SENTENCE(a_lock_that_is_not_to_be_had_gives_75_or_what_was_asked_for)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "-n", "taken", "--", "echo", "run"), 75);
 	assert_true(complained_of("lock 'taken' is held by ") && complained_of(", pid "));
 	assert_int_equal(TOOL(uri, "run", "-n", "-E", "9", "taken", "--", "echo", "run"), 9);
@@ -94,18 +76,15 @@ a_lock_that_is_not_to_be_had_gives_75_or_what_was_asked_for(void **state)
 	assert_string_equal(tool_said(), "");
 }
 
-static void
-a_server_that_is_not_there_gives_69(void **state)
+SENTENCE(a_server_that_is_not_there_gives_69)
 {
-	(void)state;
 	assert_int_equal(TOOL("unix:///not/there", "run", "-w", "100ms", "job", "--", "echo", "run"), 69);
 	assert_true(complained_of("/not/there"));
 	assert_int_equal(TOOL("unix:///not/there", "run", "-n", "--skip-ok", "job", "--", "echo", "run"), 69);
 	assert_string_equal(tool_said(), "");
 }
 
-static void
-a_mistake_in_the_command_line_gives_64(void **state)
+SENTENCE(a_mistake_in_the_command_line_gives_64)
 {
 	static const char *const lines[][8] = {
 		{"run", NULL},
@@ -130,7 +109,6 @@ a_mistake_in_the_command_line_gives_64(void **state)
 		{"run", "--max-run", "x", "job", "true", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
 		if (tool_run(uri, lines[i]) != 64)
 			fail_msg("line %zu: not refused", i);
@@ -141,10 +119,8 @@ a_mistake_in_the_command_line_gives_64(void **state)
 	assert_int_equal(TOOL("unix:///not/there", "run", "--ttl", "0", "job", "true"), 64);
 }
 
-static void
-a_command_that_runs_for_too_long_gives_124(void **state)
+SENTENCE(a_command_that_runs_for_too_long_gives_124)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "--max-run", "200ms", "job", "-c", "trap 'echo told; exit 0' TERM; while :; do sleep 0.02; done"), 124);
 	assert_string_equal(tool_said(), "told\n");
 	assert_int_equal(TOOL(uri, "run", "--max-run", "200ms", "-k", "100ms", "job", "-c", "trap '' TERM; while :; do sleep 0.02; done"), 124);
@@ -171,20 +147,16 @@ lose(const char *ttl, const char *grace, const char *exit_code, bool is_told)
 	return status;
 }
 
-static void
-a_lock_that_is_lost_gives_79_or_what_was_asked_for(void **state)
+SENTENCE(a_lock_that_is_lost_gives_79_or_what_was_asked_for)
 {
-	(void)state;
 	assert_int_equal(lose("30s", "15s", "79", true), 79); /* a grace that no machine is too slow for */
 	assert_int_equal(lose("1s", "100ms", "33", false), 33);
 }
 
-static void
-a_lock_that_is_lost_in_the_last_moment_gives_79(void **state)
+SENTENCE(a_lock_that_is_lost_in_the_last_moment_gives_79)
 {
 	struct tool *tool = TOOL_START(uri, "run", "broken", "-c", "echo ready; kill -STOP $$; exit 3");
 
-	(void)state;
 	tool_await_out(tool, "ready");
 	freeReplyObject(server_command(server, "DEL leash:{broken}"));
 	while (kill(tool_pid(tool), 0) == 0 && strstr(tool_err(tool), "lock") == NULL) {
@@ -197,10 +169,8 @@ a_lock_that_is_lost_in_the_last_moment_gives_79(void **state)
 
 /* ---- the grace and the lease ---- */
 
-static void
-a_grace_that_does_not_fit_into_the_lease_is_refused_with_the_numbers(void **state)
+SENTENCE(a_grace_that_does_not_fit_into_the_lease_is_refused_with_the_numbers)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "--ttl", "5s", "-k", "5s", "job", "true"), 64);
 	assert_true(complained_of("--kill-after 5.0 s") && complained_of("lease of 5.0 s") && complained_of("--ttl 10s at least"));
 	assert_int_equal(TOOL(uri, "run", "--ttl", "10s", "-k", "5s", "job", "true"), 0);
@@ -213,12 +183,10 @@ a_grace_that_does_not_fit_into_the_lease_is_refused_with_the_numbers(void **stat
 	assert_int_equal(TOOL(uri, "run", "--ttl", "5s", "-k", "5s", "--on-lost", "KILL", "job", "true"), 0);
 }
 
-static void
-one_who_was_given_the_lock_starts_with_a_whole_lease(void **state)
+SENTENCE(one_who_was_given_the_lock_starts_with_a_whole_lease)
 {
 	struct tool *first = TOOL_START(uri, "run", "long", "-c", "echo ready; sleep 0.3"), *second;
 
-	(void)state;
 	tool_await_out(first, "ready");
 	/* a waiter gets a claim of 3 s at first; TERM would be due at once */
 	second = TOOL_START(uri, "run", "-k", "10s", "long", "-c", "sleep 0.2; exit 5");
@@ -230,13 +198,11 @@ one_who_was_given_the_lock_starts_with_a_whole_lease(void **state)
 
 /* ---- cron ---- */
 
-static void
-of_five_that_start_at_once_exactly_one_runs(void **state)
+SENTENCE(of_five_that_start_at_once_exactly_one_runs)
 {
 	struct tool *tools[5];
 	int ran = 0;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		tools[i] = TOOL_START(uri, "run", "-n", "--skip-ok", "--ttl", "10m", "--at-least", "5s", "nightly", "--", "echo", "ran");
 	for (int i = 0; i < 5; i++) {
@@ -249,12 +215,10 @@ of_five_that_start_at_once_exactly_one_runs(void **state)
 	assert_true(is_free("nightly"));
 }
 
-static void
-a_short_job_keeps_its_lock_for_as_long_as_was_asked(void **state)
+SENTENCE(a_short_job_keeps_its_lock_for_as_long_as_was_asked)
 {
 	int64_t began = await_now_ns();
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "--at-least", "500ms", "job", "-c", "exit 6"), 6);
 	assert_true(await_now_ns() - began >= INT64_C(500000000));
 	assert_true(is_free("job"));
@@ -274,13 +238,11 @@ a_short_job_keeps_its_lock_for_as_long_as_was_asked(void **state)
 	assert_true(is_free("job"));
 }
 
-static void
-a_lock_that_is_lost_after_the_end_of_the_command_changes_nothing(void **state)
+SENTENCE(a_lock_that_is_lost_after_the_end_of_the_command_changes_nothing)
 {
 	struct tool *tool = TOOL_START(uri, "run", "--ttl", "1s", "--at-least", "2s", "job", "-c", "echo pid $$.; exit 6");
 	char path[40];
 
-	(void)state;
 	tool_await_out(tool, ".");
 	snprintf(path, sizeof path, "/proc/%d", atoi(tool_out(tool) + 4));
 	await_true(access(path, F_OK) != 0); /* reaped */
@@ -311,13 +273,11 @@ value(const char *text, const char *name)
 	return out;
 }
 
-static void
-the_command_finds_its_lock_in_the_environment(void **state)
+SENTENCE(the_command_finds_its_lock_in_the_environment)
 {
 	const char *token, *env;
 	char held[200];
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "a name", "-c", "env"), 0);
 	assert_string_equal(value(tool_said(), "LEASH_NAME"), "a name");
 	assert_true(strtoull(value(tool_said(), "LEASH_FENCE"), NULL, 10) > 1000000);
@@ -335,15 +295,13 @@ the_command_finds_its_lock_in_the_environment(void **state)
 	assert_string_equal(value(env, "LEASH_HELD"), held);
 }
 
-static void
-the_fence_and_the_token_are_those_of_the_server(void **state)
+SENTENCE(the_fence_and_the_token_are_those_of_the_server)
 {
 	struct tool *tool = TOOL_START(uri, "run", "seen", "-c", "echo $LEASH_TOKEN $LEASH_FENCE.; exec sleep 60");
 	leash_lock *lock = leashed_lock(client, "seen", NULL);
 	leash_lock_info info = {.size = sizeof info};
 	char line[200];
 
-	(void)state;
 	tool_await_out(tool, ".\n");
 	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
 	snprintf(line, sizeof line, "%s %llu.\n", info.holder.token, (unsigned long long)info.fence);
@@ -354,13 +312,11 @@ the_fence_and_the_token_are_those_of_the_server(void **state)
 
 /* ---- runs inside of runs ---- */
 
-static void
-a_run_inside_of_a_run_of_the_same_lock_enters_again(void **state)
+SENTENCE(a_run_inside_of_a_run_of_the_same_lock_enters_again)
 {
 	const char *leash = tool_path();
 	const char *outer, *inner;
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "a", "--", leash, "run", "a", "--", "sh", "-c", "exit 4"), 4);
 	assert_int_equal(TOOL(uri, "run", "-n", "a", "--", leash, "run", "-n", "b", "--", leash, "run", "-n", "a", "--", "env"), 0);
 	assert_string_equal(value(tool_said(), "LEASH_NAME"), "a");
@@ -371,30 +327,24 @@ a_run_inside_of_a_run_of_the_same_lock_enters_again(void **state)
 	assert_true(is_free("a") && is_free("b"));
 }
 
-static void
-an_inner_run_leaves_the_lock_to_the_outer_one(void **state)
+SENTENCE(an_inner_run_leaves_the_lock_to_the_outer_one)
 {
 	struct tool *tool = TOOL_START(uri, "run", "outer", "--", "sh", "-c", "\"$0\" run outer -- true; echo inner; exec sleep 60", tool_path());
 
-	(void)state;
 	tool_await_out(tool, "inner");
 	assert_false(is_free("outer"));
 	tool_free(tool);
 }
 
-static void
-the_values_of_an_inner_lock_win(void **state)
+SENTENCE(the_values_of_an_inner_lock_win)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "a", "--", tool_path(), "run", "b", "--", "env"), 0);
 	assert_string_equal(value(tool_said(), "LEASH_NAME"), "b");
 	assert_non_null(strstr(value(tool_said(), "LEASH_HELD"), value(tool_said(), "LEASH_TOKEN")));
 }
 
-static void
-a_token_that_is_not_the_holders_does_not_let_in(void **state)
+SENTENCE(a_token_that_is_not_the_holders_does_not_let_in)
 {
-	(void)state;
 	tool_setenv("LEASH_HELD", "8d3b1f6e-0000-4000-8000-000000000000:1");
 	assert_int_equal(TOOL(uri, "run", "-n", "taken", "--", "true"), 75);
 	assert_int_equal(TOOL(uri, "run", "-n", "job", "--", "true"), 0);
@@ -404,14 +354,12 @@ a_token_that_is_not_the_holders_does_not_let_in(void **state)
 /* ---- speaking ---- */
 
 /* It is being renewed all the same. */
-static void
-a_hold_by_just_a_majority_is_said_to_be_in_danger(void **state)
+SENTENCE(a_hold_by_just_a_majority_is_said_to_be_in_danger)
 {
 	struct quorum *quorum = quorum_start(&(struct quorum_options){.count = 3});
 	const char *three = quorum_uri_guarded(quorum, 3000);
 	struct tool *tool;
 
-	(void)state;
 	quorum_await_uptime(quorum, 3000);
 	server_kill(quorum_server(quorum, 2));
 	tool = TOOL_START(three, "run", "--ttl=3s", "job", "sleep", "600");
@@ -422,12 +370,10 @@ a_hold_by_just_a_majority_is_said_to_be_in_danger(void **state)
 	quorum_stop(quorum);
 }
 
-static void
-verbose_says_how_long_it_took_and_who_has_it(void **state)
+SENTENCE(verbose_says_how_long_it_took_and_who_has_it)
 {
 	struct tool *first = TOOL_START(uri, "run", "slow", "-c", "echo ready; exec sleep 60"), *second;
 
-	(void)state;
 	tool_await_out(first, "ready");
 	second = TOOL_START(uri, "run", "-v", "slow", "--", "echo", "mine");
 	tool_await_err(second, "lock 'slow' is held by ");
@@ -442,10 +388,8 @@ verbose_says_how_long_it_took_and_who_has_it(void **state)
 	tool_free(second);
 }
 
-static void
-what_is_said_is_one_object_a_line_with_json(void **state)
+SENTENCE(what_is_said_is_one_object_a_line_with_json)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "--json", "-n", "taken", "--", "true"), 75);
 	assert_int_equal(strncmp(tool_complained(), "{\"command\":\"run\"", 16), 0);
 	assert_int_equal(TOOL(uri, "run", "--json", "job", "--", "/not/there"), 127);
@@ -455,10 +399,8 @@ what_is_said_is_one_object_a_line_with_json(void **state)
 }
 
 /* Also with -q: it is what is wrong. */
-static void
-a_lost_lock_is_an_error_that_programs_can_read(void **state)
+SENTENCE(a_lost_lock_is_an_error_that_programs_can_read)
 {
-	(void)state;
 	for (int quiet = 0; quiet < 2; quiet++) {
 		struct tool *tool = TOOL_START(uri, "run", "--json", quiet ? "--quiet" : "--json", "lost\377", "-c", "echo $LEASH_FENCE.; sleep 1000");
 		char fields[200];
@@ -477,13 +419,11 @@ a_lost_lock_is_an_error_that_programs_can_read(void **state)
 	}
 }
 
-static void
-a_lock_in_danger_is_a_warning(void **state)
+SENTENCE(a_lock_in_danger_is_a_warning)
 {
 	struct tool *tool = TOOL_START(uri, "run", "--json", "--ttl", "10s", "job", "-c", "echo ready; sleep 1000");
 	const char *event;
 
-	(void)state;
 	tool_await_out(tool, "ready");
 	server_pause(server);
 	tool_await_err(tool, "\"event\":\"");
@@ -498,13 +438,11 @@ a_lock_in_danger_is_a_warning(void **state)
 	tool_free(tool);
 }
 
-static void
-others_see_the_command_as_the_holder(void **state)
+SENTENCE(others_see_the_command_as_the_holder)
 {
 	struct tool *tool = TOOL_START(uri, "run", "shown", "--", "/bin/sh", "-c", "echo ready; exec sleep 60");
 	char holder[100];
 
-	(void)state;
 	tool_await_out(tool, "ready");
 	assert_int_equal(TOOL(uri, "run", "-n", "shown", "--", "true"), 75);
 	snprintf(holder, sizeof holder, "'shown' is held by sh run by leash, pid %d on ", (int)tool_pid(tool)); /* whose pid that is */
@@ -524,40 +462,4 @@ others_see_the_command_as_the_holder(void **state)
 	tool_signal(tool, SIGTERM);
 	tool_wait(tool);
 	tool_free(tool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_exit_status_is_that_of_the_command),
-		cmocka_unit_test(a_command_that_died_of_signal_N_gives_128_and_N),
-		cmocka_unit_test(a_command_that_is_not_there_gives_127),
-		cmocka_unit_test(a_command_that_cannot_be_run_gives_126),
-		cmocka_unit_test(a_lock_that_is_not_to_be_had_gives_75_or_what_was_asked_for),
-		cmocka_unit_test(a_server_that_is_not_there_gives_69),
-		cmocka_unit_test(a_mistake_in_the_command_line_gives_64),
-		cmocka_unit_test(a_command_that_runs_for_too_long_gives_124),
-		cmocka_unit_test(a_lock_that_is_lost_gives_79_or_what_was_asked_for),
-		cmocka_unit_test(a_lock_that_is_lost_in_the_last_moment_gives_79),
-		cmocka_unit_test(a_grace_that_does_not_fit_into_the_lease_is_refused_with_the_numbers),
-		cmocka_unit_test(one_who_was_given_the_lock_starts_with_a_whole_lease),
-		cmocka_unit_test(of_five_that_start_at_once_exactly_one_runs),
-		cmocka_unit_test(a_short_job_keeps_its_lock_for_as_long_as_was_asked),
-		cmocka_unit_test(a_lock_that_is_lost_after_the_end_of_the_command_changes_nothing),
-		cmocka_unit_test(the_command_finds_its_lock_in_the_environment),
-		cmocka_unit_test(the_fence_and_the_token_are_those_of_the_server),
-		cmocka_unit_test(a_run_inside_of_a_run_of_the_same_lock_enters_again),
-		cmocka_unit_test(an_inner_run_leaves_the_lock_to_the_outer_one),
-		cmocka_unit_test(the_values_of_an_inner_lock_win),
-		cmocka_unit_test(a_token_that_is_not_the_holders_does_not_let_in),
-		cmocka_unit_test(a_hold_by_just_a_majority_is_said_to_be_in_danger),
-		cmocka_unit_test(verbose_says_how_long_it_took_and_who_has_it),
-		cmocka_unit_test(what_is_said_is_one_object_a_line_with_json),
-		cmocka_unit_test(a_lost_lock_is_an_error_that_programs_can_read),
-		cmocka_unit_test(a_lock_in_danger_is_a_warning),
-		cmocka_unit_test(others_see_the_command_as_the_holder),
-	};
-
-	return cmocka_run_group_tests(tests, start_with_taken, stop_with_taken);
 }

@@ -1,26 +1,16 @@
 /* leash run when the server stands still for longer than the lease: whoever ran under the lock is dead before its key could have expired.
  *
  *   LEASH_TEST_FREEZES  how often that is tried with each job (default 3) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/knob.h"
 #include "tests/support/lag.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,14 +18,15 @@
 
 enum { TTL_MS = 3000, STALL_MS = 100, PROCESSES = 4 };
 
-static int
-thaw(void **state)
+static void
+thaw(void)
 {
-	(void)state;
 	server_resume(server);
 	freeReplyObject(server_command(server, "FLUSHALL"));
-	return 0;
 }
+
+FIXTURE(NULL, thaw);
+GROUP(start_server, stop_server);
 
 /* ---- jobs ---- */
 
@@ -217,36 +208,27 @@ check(const struct job *job)
 	              (long long)(most / MS), times, times);
 }
 
-static void
-a_job_that_obeys_is_told_and_dead_before_the_key_expires(void **state)
+SENTENCE(a_job_that_obeys_is_told_and_dead_before_the_key_expires)
 {
-	(void)state;
 	check(&polite);
 }
 
-static void
-a_job_that_ignores_TERM_is_dead_before_the_key_expires(void **state)
+SENTENCE(a_job_that_ignores_TERM_is_dead_before_the_key_expires)
 {
-	(void)state;
 	check(&deaf);
 }
 
-static void
-children_in_other_sessions_are_dead_before_the_key_expires(void **state)
+SENTENCE(children_in_other_sessions_are_dead_before_the_key_expires)
 {
-	(void)state;
 	check(&family);
 }
 
-static void
-a_child_that_outlives_its_job_is_dead_before_the_key_expires(void **state)
+SENTENCE(a_child_that_outlives_its_job_is_dead_before_the_key_expires)
 {
-	(void)state;
 	check(&survived);
 }
 
-static void
-with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires(void **state)
+SENTENCE(with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires)
 {
 	const char *const words[] = {
 		"run", "--ttl", "3s", "--on-lost", "kill", "frozen", "--", "sh", "-c", polite.script, NULL,
@@ -255,7 +237,6 @@ with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires(void **state)
 	int64_t expires_ns, late_ns;
 	struct tool *tool = run_and_freeze(words, 1, &death, &expires_ns);
 
-	(void)state;
 	expires_ns -= await_deaths(&death, 1, &late_ns);
 	assert_true(expires_ns > 0 || stood_still(late_ns));
 	assert_int_equal(tool_wait(tool), 79);
@@ -264,13 +245,11 @@ with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires(void **state)
 	tool_free(tool);
 }
 
-static void
-with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost(void **state)
+SENTENCE(with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost)
 {
 	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "1s", "--on-lost", "keep", "frozen", "--", "sh", "-c",
 	                               "trap 'echo told' TERM; echo pid $$.; sleep 2; echo done; exit 3");
 
-	(void)state;
 	await_true(said_pids(tool) == 1);
 	server_pause(server);
 	assert_int_equal(tool_wait(tool), 79);
@@ -280,32 +259,14 @@ with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost(void **stat
 	tool_free(tool);
 }
 
-static void
-a_freeze_that_ends_in_time_is_not_noticed_by_the_job(void **state)
+SENTENCE(a_freeze_that_ends_in_time_is_not_noticed_by_the_job)
 {
 	struct tool *tool = TOOL_START(server_uri(server), "run", "--ttl", "6s", "frozen", "--", "sh", "-c", "echo pid $$.; sleep 5; exit 3");
 
-	(void)state;
 	await_true(said_pids(tool) == 1);
 	server_pause(server);
 	await_ms(1500);
 	server_resume(server);
 	assert_int_equal(tool_wait(tool), 3);
 	tool_free(tool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_job_that_obeys_is_told_and_dead_before_the_key_expires, thaw),
-		cmocka_unit_test_teardown(a_job_that_ignores_TERM_is_dead_before_the_key_expires, thaw),
-		cmocka_unit_test_teardown(children_in_other_sessions_are_dead_before_the_key_expires, thaw),
-		cmocka_unit_test_teardown(a_child_that_outlives_its_job_is_dead_before_the_key_expires, thaw),
-		cmocka_unit_test_teardown(with_kill_nobody_is_told_and_all_are_dead_before_the_key_expires, thaw),
-		cmocka_unit_test_teardown(with_keep_the_job_lives_to_its_own_end_and_the_exit_status_says_lost, thaw),
-		cmocka_unit_test_teardown(a_freeze_that_ends_in_time_is_not_noticed_by_the_job, thaw),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -1,22 +1,12 @@
 /* leash run and signals: who gets them, what is left when leash itself is killed, and what CMD inherits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/lag.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 #include "tests/tools/taken.h"
 
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,10 +46,11 @@ has_ended(int fd)
 	return poll(&end, 1, 0) == 1;
 }
 
+GROUP(start_with_taken, stop_with_taken);
+
 /* ---- passing on ---- */
 
-static void
-each_signal_reaches_the_command(void **state)
+SENTENCE(each_signal_reaches_the_command)
 {
 	static const struct {
 		const char *name;
@@ -68,7 +59,6 @@ each_signal_reaches_the_command(void **state)
 	               {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"CONT", SIGCONT}, {"WINCH", SIGWINCH}};
 	char script[200], name[40];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
 		struct tool *tool;
 
@@ -84,13 +74,11 @@ each_signal_reaches_the_command(void **state)
 	}
 }
 
-static void
-a_signal_reaches_the_whole_group(void **state)
+SENTENCE(a_signal_reaches_the_whole_group)
 {
 	struct tool *tool = TOOL_START(uri, "run", "job-2", "-c", "sh -c 'echo child $$.; " FOR_EVER "' & echo ready $$.; " FOR_EVER);
 	int child = process_called(tool, "child");
 
-	(void)state;
 	tool_await_out(tool, "ready");
 	tool_signal(tool, SIGTERM);
 	assert_int_equal(tool_wait(tool), 128 + SIGTERM);
@@ -99,14 +87,12 @@ a_signal_reaches_the_whole_group(void **state)
 	tool_free(tool);
 }
 
-static void
-with_foreground_the_command_stays_in_the_group_of_leash(void **state)
+SENTENCE(with_foreground_the_command_stays_in_the_group_of_leash)
 {
 	char line[40];
 	struct tool *tool = TOOL_START(uri, "run", "--foreground", "job-3", "-c",
 	                               "trap 'exit 5' TERM; echo group $(($(ps -o pgid= -p $$))).; " FOR_EVER);
 
-	(void)state;
 	tool_await_out(tool, ".");
 	snprintf(line, sizeof line, "group %d.", (int)getpgid(tool_pid(tool))); /* the one that it has by now */
 	assert_non_null(strstr(tool_out(tool), line));
@@ -119,42 +105,36 @@ with_foreground_the_command_stays_in_the_group_of_leash(void **state)
 	tool_free(tool);
 }
 
-static void
-with_foreground_too_all_are_ended_that_must_be(void **state)
+SENTENCE(with_foreground_too_all_are_ended_that_must_be)
 {
 	struct tool *tool = TOOL_START(uri, "run", "--foreground", "--max-run", "300ms", "-k", "100ms", "job-4", "-c",
 	                               "trap '' TERM; setsid sh -c 'echo child $$.; " FOR_EVER "' & " FOR_EVER);
 	int child = process_called(tool, "child");
 
-	(void)state;
 	assert_int_equal(tool_wait(tool), 124);
 	assert_true(has_ended(child));
 	close(child);
 	tool_free(tool);
 }
 
-static void
-those_who_left_are_told_when_the_command_has_ended(void **state)
+SENTENCE(those_who_left_are_told_when_the_command_has_ended)
 {
 	struct tool *tool = TOOL_START(uri, "run", "--max-run", "300ms", "-k", "60s", "--ttl", "10m", "job-5", "-c",
 	                               "setsid sh -c 'trap \"echo told; exit\" TERM; echo child $$.; " FOR_EVER "' & " FOR_EVER);
 
-	(void)state;
 	assert_int_equal(tool_wait(tool), 124);
 	assert_non_null(strstr(tool_out(tool), "told"));
 	tool_free(tool);
 }
 
 /* Who cannot look does not take it for an answer. */
-static void
-without_descriptors_nobody_is_taken_for_gone(void **state)
+SENTENCE(without_descriptors_nobody_is_taken_for_gone)
 {
 	struct tool *tool = TOOL_START(uri, "run", "--ttl", "1s", "job-9", "-c",
 	                               "setsid sh -c 'trap \"\" TERM; echo child $$.; " FOR_EVER "' & trap 'exit 0' TERM; " FOR_EVER);
 	const struct rlimit none = {3, 4096}, many = {1024, 4096};
 	int child = process_called(tool, "child");
 
-	(void)state;
 	assert_int_equal(prlimit(tool_pid(tool), RLIMIT_NOFILE, &none, NULL), 0);
 	freeReplyObject(server_command(server, "DEL leash:{job-9}"));
 	tool_await_err(tool, "cannot look for what the command has started");
@@ -167,13 +147,11 @@ without_descriptors_nobody_is_taken_for_gone(void **state)
 	tool_free(tool);
 }
 
-static void
-who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone(void **state)
+SENTENCE(who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone)
 {
 	struct tool *tool = TOOL_START(uri, "run", "job-6", "-c", "setsid sh -c 'echo child $$.; " FOR_EVER "' & sleep 0.2; exit 3");
 	int child = process_called(tool, "child");
 
-	(void)state;
 	assert_int_equal(tool_wait(tool), 3);
 	assert_true(is_free("job-6"));
 	assert_false(has_ended(child));
@@ -184,13 +162,11 @@ who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone(void **state)
 
 /* ---- waiting ---- */
 
-static void
-a_signal_ends_the_wait_and_leaves_the_queue(void **state)
+SENTENCE(a_signal_ends_the_wait_and_leaves_the_queue)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	int64_t longest = 0, shortest = INT64_MAX;
 
-	(void)state;
 	lag_begin();
 	for (int i = 0; i < 12; i++) {
 		struct tool *tool = TOOL_START(uri, "run", "taken", "--", "echo", "run");
@@ -213,13 +189,11 @@ a_signal_ends_the_wait_and_leaves_the_queue(void **state)
 	assert_true(shortest < 100 * MS * (int64_t)await_slowness() + lag_end());
 }
 
-static void
-a_signal_that_was_ignored_at_the_start_ends_no_wait(void **state)
+SENTENCE(a_signal_that_was_ignored_at_the_start_ends_no_wait)
 {
 	struct tool *tool;
 	int64_t began = await_now_ns();
 
-	(void)state;
 	tool_setenv("LEASH", tool_path());
 	tool = TOOL_START(uri, "run", "outer", "-c", "trap '' HUP; exec $LEASH run -w 700ms taken -- true");
 	await_true(waiting() == 1);
@@ -231,10 +205,8 @@ a_signal_that_was_ignored_at_the_start_ends_no_wait(void **state)
 	tool_free(tool);
 }
 
-static void
-a_signal_at_any_moment_is_not_lost(void **state)
+SENTENCE(a_signal_at_any_moment_is_not_lost)
 {
-	(void)state;
 	for (int i = 0; i < 60; i++) {
 		struct tool *tool = TOOL_START(uri, "run", "job-7", "--", "sleep", "600");
 
@@ -266,12 +238,10 @@ kill_leash(const char *name, const char *script, bool with_its_group)
 	tool_free(tool);
 }
 
-static void
-a_command_does_not_outlive_a_leash_that_was_killed(void **state)
+SENTENCE(a_command_does_not_outlive_a_leash_that_was_killed)
 {
 	static const char *const names[] = {"killed-1", "killed-2", "killed-3", "killed-4", "killed-5"};
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		kill_leash(names[i], "trap '' TERM HUP INT; echo child $$.; " FOR_EVER, false);
 }
@@ -283,29 +253,23 @@ as_another_user(void)
 	return geteuid() == 0 ? "setpriv --reuid=65534 --clear-groups" : "setpriv --pdeathsig=clear";
 }
 
-static void
-a_command_that_changed_its_user_does_not_outlive_a_leash_that_was_killed(void **state)
+SENTENCE(a_command_that_changed_its_user_does_not_outlive_a_leash_that_was_killed)
 {
 	char script[200];
 
-	(void)state;
 	snprintf(script, sizeof script, "exec %s sh -c 'trap \"\" TERM HUP; echo child $$.; " FOR_EVER "'", as_another_user());
 	kill_leash("killed-6", script, false);
 	kill_leash("killed-7", script, true);
 }
 
-static void
-what_the_command_has_started_does_not_outlive_a_leash_that_was_killed(void **state)
+SENTENCE(what_the_command_has_started_does_not_outlive_a_leash_that_was_killed)
 {
-	(void)state;
 	kill_leash("killed-8", "sh -c 'echo child $$.; " FOR_EVER "' & wait", false);
 	kill_leash("killed-9", "(setsid sh -c 'trap \"\" TERM HUP; echo child $$.; " FOR_EVER "' &); " FOR_EVER, false); /* a daemon */
 }
 
-static void
-a_guard_that_is_killed_takes_the_command_along(void **state)
+SENTENCE(a_guard_that_is_killed_takes_the_command_along)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "job-10", "-c", "kill -KILL $PPID; " FOR_EVER), 128 + SIGKILL);
 	assert_true(is_free("job-10"));
 	/* but not one that the kernel does not kill: that is watched over to its end */
@@ -313,14 +277,12 @@ a_guard_that_is_killed_takes_the_command_along(void **state)
 	assert_true(is_free("job-10"));
 }
 
-static void
-an_inner_command_does_not_outlive_an_outer_leash_that_was_killed(void **state)
+SENTENCE(an_inner_command_does_not_outlive_an_outer_leash_that_was_killed)
 {
 	/* the guard kills both; without it the shell between them dies, and the inner one is left, and sees its lease end */
 	static const char *const scripts[] = {"echo guard $PPID.; exec $LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'",
 	                                      "echo guard $PPID.; $LEASH run -k 100ms nested -- sh -c 'echo child $$.; " FOR_EVER "'; true"};
 
-	(void)state;
 	tool_setenv("LEASH", tool_path());
 	for (int i = 0; i < 2; i++) {
 		struct tool *tool = TOOL_START(uri, "run", "--ttl", "9s", "nested", "-c", scripts[i]);
@@ -344,13 +306,11 @@ an_inner_command_does_not_outlive_an_outer_leash_that_was_killed(void **state)
 	tool_setenv("LEASH", NULL);
 }
 
-static void
-an_inner_command_ends_when_the_outer_run_loses_the_lock(void **state)
+SENTENCE(an_inner_command_ends_when_the_outer_run_loses_the_lock)
 {
 	struct tool *tool;
 	int child;
 
-	(void)state;
 	tool_setenv("LEASH", tool_path());
 	tool = TOOL_START(uri, "run", "--ttl", "1s", "nested", "-c",
 	                  "$LEASH run nested -- sh -c 'trap \"\" TERM; echo child $$.; " FOR_EVER "'; true");
@@ -363,13 +323,11 @@ an_inner_command_ends_when_the_outer_run_loses_the_lock(void **state)
 	tool_setenv("LEASH", NULL);
 }
 
-static void
-a_leash_that_stood_still_past_its_lease_kills_the_command(void **state)
+SENTENCE(a_leash_that_stood_still_past_its_lease_kills_the_command)
 {
 	struct tool *tool = TOOL_START(uri, "run", "--ttl", "1s", "paused", "-c", "trap 'echo told' TERM; echo child $$.; " FOR_EVER);
 	int child = process_called(tool, "child");
 
-	(void)state;
 	tool_signal(tool, SIGSTOP);
 	await_true(is_free("paused"));
 	assert_false(has_ended(child)); /* nobody else can see to it */
@@ -383,20 +341,16 @@ a_leash_that_stood_still_past_its_lease_kills_the_command(void **state)
 
 /* ---- what CMD inherits ---- */
 
-static void
-no_descriptor_of_leash_is_open_in_the_command(void **state)
+SENTENCE(no_descriptor_of_leash_is_open_in_the_command)
 {
-	(void)state;
 	/* the fourth is the folder that ls reads; no shell, which would have pipes of its own for a moment */
 	assert_int_equal(TOOL(uri, "run", "job-8", "--", "ls", "/proc/self/fd"), 0);
 	assert_string_equal(tool_said(), "0\n1\n2\n3\n");
 }
 
-static void
-the_guard_keeps_nothing_open_and_is_not_called_leash(void **state)
+SENTENCE(the_guard_keeps_nothing_open_and_is_not_called_leash)
 {
 	/* of its own it has a pipe to leash; it closes the rest, and takes its name, while CMD begins already */
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "job-8", "-c", "until [ \"$(ls /proc/$PPID/fd)\" = 0 ]; do sleep 0.01; done; readlink /proc/$PPID/fd/0; "
 	                                                 "until [ $(cat /proc/$PPID/comm) = guard ]; do sleep 0.01; done; "
 	                                                 "tr '\\0' ' ' </proc/$PPID/cmdline"), 0);
@@ -415,10 +369,8 @@ signals_of(const char *name)
 	return strtoull(at + strlen(name), NULL, 16) & 0x7fffffff;
 }
 
-static void
-the_command_has_the_signals_that_leash_was_started_with(void **state)
+SENTENCE(the_command_has_the_signals_that_leash_was_started_with)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "run", "job-9", "--", "cat", "/proc/self/status"), 0);
 	assert_int_equal(signals_of("\nShdPnd:\t"), 0);
 	assert_int_equal(signals_of("\nSigBlk:\t"), 0);
@@ -428,33 +380,4 @@ the_command_has_the_signals_that_leash_was_started_with(void **state)
 	tool_setenv("LEASH", NULL);
 	assert_int_equal(signals_of("\nSigBlk:\t"), 0);
 	assert_int_equal(signals_of("\nSigIgn:\t"), 0x201001);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_signal_reaches_the_command),
-		cmocka_unit_test(a_signal_reaches_the_whole_group),
-		cmocka_unit_test(with_foreground_the_command_stays_in_the_group_of_leash),
-		cmocka_unit_test(with_foreground_too_all_are_ended_that_must_be),
-		cmocka_unit_test(those_who_left_are_told_when_the_command_has_ended),
-		cmocka_unit_test(without_descriptors_nobody_is_taken_for_gone),
-		cmocka_unit_test(who_is_left_behind_by_a_command_that_ended_by_itself_is_left_alone),
-		cmocka_unit_test(a_signal_ends_the_wait_and_leaves_the_queue),
-		cmocka_unit_test(a_signal_that_was_ignored_at_the_start_ends_no_wait),
-		cmocka_unit_test(a_signal_at_any_moment_is_not_lost),
-		cmocka_unit_test(a_command_does_not_outlive_a_leash_that_was_killed),
-		cmocka_unit_test(a_command_that_changed_its_user_does_not_outlive_a_leash_that_was_killed),
-		cmocka_unit_test(what_the_command_has_started_does_not_outlive_a_leash_that_was_killed),
-		cmocka_unit_test(a_guard_that_is_killed_takes_the_command_along),
-		cmocka_unit_test(an_inner_command_does_not_outlive_an_outer_leash_that_was_killed),
-		cmocka_unit_test(an_inner_command_ends_when_the_outer_run_loses_the_lock),
-		cmocka_unit_test(a_leash_that_stood_still_past_its_lease_kills_the_command),
-		cmocka_unit_test(no_descriptor_of_leash_is_open_in_the_command),
-		cmocka_unit_test(the_guard_keeps_nothing_open_and_is_not_called_leash),
-		cmocka_unit_test(the_command_has_the_signals_that_leash_was_started_with),
-	};
-
-	return cmocka_run_group_tests(tests, start_with_taken, stop_with_taken);
 }

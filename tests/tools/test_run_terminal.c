@@ -1,13 +1,7 @@
 /* leash run on a terminal, under a shell with job control: Ctrl-C, Ctrl-Z, fg, bg, and reading from it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/one_server.h"
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 
@@ -16,10 +10,6 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,14 +22,14 @@ static struct {
 	size_t size, seen; /* `seen`: what was awaited already */
 } shell;
 
-static int
-start(void **state)
+static void
+start(void)
 {
 	if (access("/bin/bash", X_OK) != 0) {
 		fprintf(stderr, "skipped: there is no bash\n");
 		exit(77);
 	}
-	return start_server(state);
+	start_server();
 }
 
 static void
@@ -89,10 +79,9 @@ type(const char *text)
 		trouble("the terminal takes nothing");
 }
 
-static int
-begin(void **state)
+static void
+begin(void)
 {
-	(void)state;
 	memset(&shell, 0, sizeof shell);
 	shell.pid = forkpty(&shell.fd, NULL, NULL, NULL);
 	if (shell.pid < 0)
@@ -109,24 +98,22 @@ begin(void **state)
 	}
 	sweep_process(shell.pid);
 	expect("ready> ");
-	return 0;
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	close(shell.fd); /* all that is on it gets a SIGHUP */
 	kill(shell.pid, SIGKILL);
 	waitpid(shell.pid, NULL, 0);
 	freeReplyObject(server_command(server, "FLUSHALL"));
-	return 0;
 }
 
-static void
-a_command_reads_from_the_terminal(void **state)
+FIXTURE(begin, end);
+GROUP(start, stop_server);
+
+SENTENCE(a_command_reads_from_the_terminal)
 {
-	(void)state;
 	type("$leash run job -- sh -c 'echo a\"sk\"; read line; echo \"got $line\"'; echo \"ended $?.\"\n");
 	expect("\r\nask");
 	type("words\n");
@@ -134,10 +121,8 @@ a_command_reads_from_the_terminal(void **state)
 	expect("ended 0.");
 }
 
-static void
-Ctrl_C_reaches_the_command(void **state)
+SENTENCE(Ctrl_C_reaches_the_command)
 {
-	(void)state;
 	type("$leash run job -- sh -c 'trap \"echo tol\"d\"; exit 9\" INT; echo beg\"un\"; while :; do sleep 0.05; done'; echo \"ended $?.\"\n");
 	expect("\r\nbegun");
 	type("\003");
@@ -155,10 +140,8 @@ Ctrl_C_reaches_the_command(void **state)
 	assert_int_equal(server_integer(server, "EXISTS leash:{job}"), 0);
 }
 
-static void
-Ctrl_C_while_waiting_ends_the_wait(void **state)
+SENTENCE(Ctrl_C_while_waiting_ends_the_wait)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "HSET leash:{job} x:1 1"));
 	freeReplyObject(server_command(server, "PEXPIRE leash:{job} 60000"));
 	type("$leash run job -- true\n");
@@ -170,10 +153,8 @@ Ctrl_C_while_waiting_ends_the_wait(void **state)
 	assert_int_equal(server_integer(server, "EXISTS leash:{job}:queue"), 0);
 }
 
-static void
-Ctrl_Z_stops_the_job_and_fg_continues_it(void **state)
+SENTENCE(Ctrl_Z_stops_the_job_and_fg_continues_it)
 {
-	(void)state;
 	type("$leash run job -- sh -c 'echo beg\"un\"; read line; echo \"got $line\"'; echo \"stopped $?.\"\n");
 	expect("\r\nbegun");
 	type("\032");
@@ -186,10 +167,8 @@ Ctrl_Z_stops_the_job_and_fg_continues_it(void **state)
 	expect("ended 0.");
 }
 
-static void
-a_job_in_the_background_that_reads_is_stopped_and_fg_continues_it(void **state)
+SENTENCE(a_job_in_the_background_that_reads_is_stopped_and_fg_continues_it)
 {
-	(void)state;
 	type("$leash run job -- sh -c 'read line; echo \"got $line\"' &\n");
 	expect("ready> ");
 	do {
@@ -203,10 +182,8 @@ a_job_in_the_background_that_reads_is_stopped_and_fg_continues_it(void **state)
 	expect("ended 0.");
 }
 
-static void
-one_that_was_stopped_past_its_lease_is_killed_instead_of_continued(void **state)
+SENTENCE(one_that_was_stopped_past_its_lease_is_killed_instead_of_continued)
 {
-	(void)state;
 	type("$leash run --ttl 1s job -- sh -c 'echo beg\"un\"; read line; echo \"go\"t' ; echo \"stopped $?.\"\n");
 	expect("\r\nbegun");
 	type("\032");
@@ -217,10 +194,8 @@ one_that_was_stopped_past_its_lease_is_killed_instead_of_continued(void **state)
 	assert_null(strstr(shell.said, "\r\ngot"));
 }
 
-static void
-the_rest_of_a_pipeline_keeps_the_terminal(void **state)
+SENTENCE(the_rest_of_a_pipeline_keeps_the_terminal)
 {
-	(void)state;
 	/* the command does not ask for it; the other one does */
 	type("$leash run job -- sh -c 'echo li\"ne\"; sleep 0.3' | "
 	     "sh -c 'read line; read answer </dev/tty; echo \"$line and $answer.\"'\n");
@@ -234,31 +209,12 @@ the_rest_of_a_pipeline_keeps_the_terminal(void **state)
 	expect("answer key.");
 }
 
-static void
-a_loop_of_the_shell_ends_with_Ctrl_C(void **state)
+SENTENCE(a_loop_of_the_shell_ends_with_Ctrl_C)
 {
-	(void)state;
 	type("bash -c 'for i in 1 2 3; do $leash run job -- sh -c \"echo tu\"rn\"; exec sleep 600\"; done; echo all \"do\"ne'; "
 	     "echo \"ended $?.\"\n");
 	expect("\r\nturn");
 	type("\003");
 	expect("ready> ");
 	assert_null(strstr(shell.said, "all done\r\n"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_command_reads_from_the_terminal, begin, end),
-		cmocka_unit_test_setup_teardown(Ctrl_C_reaches_the_command, begin, end),
-		cmocka_unit_test_setup_teardown(Ctrl_C_while_waiting_ends_the_wait, begin, end),
-		cmocka_unit_test_setup_teardown(Ctrl_Z_stops_the_job_and_fg_continues_it, begin, end),
-		cmocka_unit_test_setup_teardown(a_job_in_the_background_that_reads_is_stopped_and_fg_continues_it, begin, end),
-		cmocka_unit_test_setup_teardown(one_that_was_stopped_past_its_lease_is_killed_instead_of_continued, begin, end),
-		cmocka_unit_test_setup_teardown(the_rest_of_a_pipeline_keeps_the_terminal, begin, end),
-		cmocka_unit_test_setup_teardown(a_loop_of_the_shell_ends_with_Ctrl_C, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop_server);
 }

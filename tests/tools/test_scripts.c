@@ -1,16 +1,9 @@
 /* leash scripts: what runs in the server, printed and loaded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { OK = 0, USAGE = 64, NO_SERVER = 69 };
 
@@ -32,12 +25,12 @@ known(int *printed)
 	return n;
 }
 
-static void
-it_prints_the_sums_and_loads_nothing_unless_told_to(void **state)
+FIXTURE(start_server, stop_server);
+
+SENTENCE(it_prints_the_sums_and_loads_nothing_unless_told_to)
 {
 	int printed;
 
-	(void)state;
 	assert_int_equal(TOOL(NULL, "scripts"), OK);
 	assert_int_equal(known(&printed), 0);
 	assert_true(printed >= 5);
@@ -47,14 +40,12 @@ it_prints_the_sums_and_loads_nothing_unless_told_to(void **state)
 	assert_true(printed >= 5);
 }
 
-static void
-its_json_has_texts_that_have_these_sums(void **state)
+SENTENCE(its_json_has_texts_that_have_these_sums)
 {
 	json_t *script = NULL;
 	char said[65536], *line, *rest = said;
 	int n = 0;
 
-	(void)state;
 	assert_int_equal(TOOL(NULL, "scripts", "--json"), OK);
 	assert_true(strlen(tool_said()) < sizeof said);
 	strcpy(said, tool_said());
@@ -69,12 +60,10 @@ its_json_has_texts_that_have_these_sums(void **state)
 	assert_true(n >= 5);
 }
 
-static void
-a_server_that_does_not_let_us_is_69_and_named(void **state)
+SENTENCE(a_server_that_does_not_let_us_is_69_and_named)
 {
 	char theirs[512];
 
-	(void)state;
 	server_text(server, "ACL SETUSER worker on >secret ~* &* +@all -script");
 	tool_setenv("LEASH_PASSWORD", "secret");
 	snprintf(theirs, sizeof theirs, "unix://worker@%s?password_env=LEASH_PASSWORD", server_socket(server));
@@ -86,16 +75,4 @@ a_server_that_does_not_let_us_is_69_and_named(void **state)
 	assert_int_equal(TOOL(server_uri(server), "scripts", "more"), USAGE);
 	assert_int_equal(TOOL("redis+sentinel://127.0.0.1:1/main", "scripts", "--load"), NO_SERVER);
 	assert_non_null(strstr(tool_complained(), "redis://"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_prints_the_sums_and_loads_nothing_unless_told_to, start_server, stop_server),
-		cmocka_unit_test_setup_teardown(its_json_has_texts_that_have_these_sums, start_server, stop_server),
-		cmocka_unit_test_setup_teardown(a_server_that_does_not_let_us_is_69_and_named, start_server, stop_server),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

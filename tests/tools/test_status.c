@@ -1,15 +1,9 @@
 /* leash status: who has a lock, since when, for how long still, and who waits; and what it says of what is no lock, or no name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
 #include "tests/support/quorum.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
@@ -17,9 +11,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { USAGE = 64, NO_SERVER = 69, WAITERS = 3, PLACES = 12 };
@@ -71,25 +62,24 @@ start_holder(const char *name)
 	return pid;
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	scene = child_share(sizeof *scene);
 	scene->lease_ms = 60000;
 	scene->depth = 1;
 	snprintf(scene->uri, sizeof scene->uri, "%s", uri);
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	child_unshare(scene, sizeof *scene);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);
 
 /* ---- what it said ---- */
 
@@ -170,12 +160,10 @@ server_ms(void)
 
 /* ---- held ---- */
 
-static void
-a_lock_of_a_c_program_is_told_in_full(void **state)
+SENTENCE(a_lock_of_a_c_program_is_told_in_full)
 {
 	pid_t pid = start_holder("job");
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "status", "job"), 0);
 	assert_string_equal(tool_complained(), "");
 	assert_int_equal(strncmp(tool_said(), "job\n", 4), 0);
@@ -194,15 +182,13 @@ a_lock_of_a_c_program_is_told_in_full(void **state)
 	child_wait(pid);
 }
 
-static void
-json_has_every_field_and_fences_are_strings(void **state)
+SENTENCE(json_has_every_field_and_fences_are_strings)
 {
 	int64_t before_ms = server_ms(), after_ms;
 	pid_t pid = start_holder("job");
 	char fence[24];
 	json_t *object, *holder;
 
-	(void)state;
 	after_ms = server_ms();
 	assert_int_equal(TOOL(uri, "status", "--json", "job"), 0);
 	object = object_at(0);
@@ -227,12 +213,10 @@ json_has_every_field_and_fences_are_strings(void **state)
 }
 
 /* The server is told the depth with each renewal. */
-static void
-depth_is_told_once_it_was_renewed(void **state)
+SENTENCE(depth_is_told_once_it_was_renewed)
 {
 	pid_t pid;
 
-	(void)state;
 	scene->lease_ms = 600;
 	scene->depth = 3;
 	pid = start_holder("job");
@@ -241,12 +225,10 @@ depth_is_told_once_it_was_renewed(void **state)
 	child_wait(pid);
 }
 
-static void
-a_lock_of_leash_run_names_its_process(void **state)
+SENTENCE(a_lock_of_leash_run_names_its_process)
 {
 	struct tool *run = TOOL_START(uri, "run", "job", "--", "sleep", "1000");
 
-	(void)state;
 	await_true(TOOL(uri, "status", "job") == 0 && says("held by"));
 	check_says(", pid %d on %s\n", (int)tool_pid(run), host());
 	assert_int_equal(TOOL(uri, "status", "--json", "job"), 0);
@@ -256,12 +238,10 @@ a_lock_of_leash_run_names_its_process(void **state)
 	tool_free(run);
 }
 
-static void
-a_holder_that_was_killed_is_named_until_its_lease_ends(void **state)
+SENTENCE(a_holder_that_was_killed_is_named_until_its_lease_ends)
 {
 	pid_t pid;
 
-	(void)state;
 	scene->lease_ms = 3000;
 	pid = start_holder("job");
 	child_kill(pid);
@@ -275,12 +255,10 @@ a_holder_that_was_killed_is_named_until_its_lease_ends(void **state)
 	assert_false(says("held by"));
 }
 
-static void
-quiet_it_tells_by_its_exit_status_alone(void **state)
+SENTENCE(quiet_it_tells_by_its_exit_status_alone)
 {
 	pid_t pid = start_holder("job");
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "status", "-q", "free"), 0);
 	assert_string_equal(tool_said(), "");
 	assert_int_equal(TOOL(uri, "status", "-q", "job", "free"), 75);
@@ -297,13 +275,11 @@ quiet_it_tells_by_its_exit_status_alone(void **state)
 }
 
 /* Whatever the server's clock says, a lock that was just taken was taken just now. */
-static void
-times_are_by_our_clock(void **state)
+SENTENCE(times_are_by_our_clock)
 {
 	struct server *ahead = server_start_clocked(NULL);
 	pid_t pid;
 
-	(void)state;
 	server_set_clock(ahead, 7200000);
 	snprintf(scene->uri, sizeof scene->uri, "%s", server_uri(ahead));
 	pid = start_holder("job");
@@ -317,14 +293,12 @@ times_are_by_our_clock(void **state)
 
 /* ---- free, and no lock ---- */
 
-static void
-a_free_lock_says_so_with_its_last_fence(void **state)
+SENTENCE(a_free_lock_says_so_with_its_last_fence)
 {
 	pid_t pid = start_holder("job");
 	json_t *object;
 	char fence[24];
 
-	(void)state;
 	stage_set(&scene->over, 1);
 	child_wait(pid);
 	assert_int_equal(TOOL(uri, "status", "job", "never"), 0);
@@ -340,10 +314,8 @@ a_free_lock_says_so_with_its_last_fence(void **state)
 	json_decref(object);
 }
 
-static void
-a_key_without_an_expiry_is_told_as_such(void **state)
+SENTENCE(a_key_without_an_expiry_is_told_as_such)
 {
-	(void)state;
 	server_integer(server, "HSET leash:{job} 01234567-89ab-cdef-0123-456789abcdef:7 1");
 	assert_int_equal(TOOL(uri, "status", "job"), 0);
 	check_says("held by  a client that left no name\n");
@@ -354,12 +326,10 @@ a_key_without_an_expiry_is_told_as_such(void **state)
 	check_says("\"remaining_ms\":-1");
 }
 
-static void
-one_name_that_fails_does_not_stop_the_others(void **state)
+SENTENCE(one_name_that_fails_does_not_stop_the_others)
 {
 	json_t *object;
 
-	(void)state;
 	server_text(server, "SET leash:{text} 1");
 	assert_int_equal(TOOL(uri, "status", "one", "text", "two"), NO_SERVER);
 	check_says("one\n  free\n");
@@ -393,13 +363,11 @@ wait_in_turn(void *name)
 	return 0;
 }
 
-static void
-those_who_wait_are_named_in_their_order(void **state)
+SENTENCE(those_who_wait_are_named_in_their_order)
 {
 	pid_t holder = start_holder("job"), waiter[WAITERS];
 	json_t *object, *waiters;
 
-	(void)state;
 	for (int i = 0; i < WAITERS; i++) {
 		waiter[i] = child_run(wait_in_turn, (void *)(uintptr_t)"job");
 		await_true(server_integer(server, "ZCOUNT leash:{job}:queue (0 +inf") == i + 1);
@@ -439,14 +407,12 @@ place(int n)
 	return text;
 }
 
-static void
-of_a_long_queue_the_first_ten_are_told_or_all(void **state)
+SENTENCE(of_a_long_queue_the_first_ten_are_told_or_all)
 {
 	pid_t holder = start_holder("job");
 	int64_t now_us = server_ms() * 1000;
 	json_t *object;
 
-	(void)state;
 	for (int i = 1; i <= PLACES; i++)
 		server_integer(server, "ZADD leash:{job}:queue %lld %s", (long long)now_us + i, place(i));
 	assert_int_equal(TOOL(uri, "status", "job"), 0);
@@ -468,8 +434,7 @@ of_a_long_queue_the_first_ten_are_told_or_all(void **state)
 
 /* ---- names ---- */
 
-static void
-odd_names_are_found_and_shown_harmlessly(void **state)
+SENTENCE(odd_names_are_found_and_shown_harmlessly)
 {
 	static const char *const names[][2] = {
 		{"a b", "a b"},
@@ -485,7 +450,6 @@ odd_names_are_found_and_shown_harmlessly(void **state)
 		{"--json", "--json"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		leash_client *client = leashed_open(uri, NULL);
 		leash_lock *lock = leashed_lock(client, names[i][0], NULL);
@@ -514,12 +478,23 @@ odd_names_are_found_and_shown_harmlessly(void **state)
 	}
 }
 
-static void
-of_a_name_that_is_not_utf8_json_has_the_bytes(void **state)
+SENTENCE(a_name_of_full_length_is_shown_in_full)
+{
+	char name[LEASH_NAME_MAX + 2];
+
+	memset(name, 'n', sizeof name);
+	name[LEASH_NAME_MAX] = '\0';
+	assert_int_equal(TOOL(uri, "status", name), 0);
+	check_says("%s\n  free\n", name);
+	name[LEASH_NAME_MAX] = 'n';
+	name[LEASH_NAME_MAX + 1] = '\0';
+	assert_int_equal(TOOL(uri, "status", name), USAGE);
+}
+
+SENTENCE(of_a_name_that_is_not_utf8_json_has_the_bytes)
 {
 	static const char *const names[][2] = {{"\377", "/w=="}, {"\377\376", "//4="}, {"gr\374", "Z3L8"}, {"gr\374n", "Z3L8bg=="}, {"\303\050", "wyg="}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		json_t *object;
 
@@ -531,35 +506,17 @@ of_a_name_that_is_not_utf8_json_has_the_bytes(void **state)
 	}
 }
 
-static void
-a_name_of_full_length_is_shown_in_full(void **state)
-{
-	char name[LEASH_NAME_MAX + 2];
-
-	(void)state;
-	memset(name, 'n', sizeof name);
-	name[LEASH_NAME_MAX] = '\0';
-	assert_int_equal(TOOL(uri, "status", name), 0);
-	check_says("%s\n  free\n", name);
-	name[LEASH_NAME_MAX] = 'n';
-	name[LEASH_NAME_MAX + 1] = '\0';
-	assert_int_equal(TOOL(uri, "status", name), USAGE);
-}
-
-static void
-without_a_server_it_exits_69(void **state)
+SENTENCE(without_a_server_it_exits_69)
 {
 	char nowhere[512];
 
-	(void)state;
 	snprintf(nowhere, sizeof nowhere, "unix://%s/nobody", server_folder(server));
 	assert_int_equal(TOOL(nowhere, "status", "job"), NO_SERVER);
 	assert_string_equal(tool_said(), "");
 	assert_non_null(strstr(tool_complained(), "/nobody"));
 }
 
-static void
-a_quorum_has_no_queue_and_says_so(void **state)
+SENTENCE(a_quorum_has_no_queue_and_says_so, BETWEEN(NULL, NULL))
 {
 	struct quorum *quorum = quorum_start(&(struct quorum_options){.count = 3});
 	const char *many = quorum_uri_guarded(quorum, 2000);
@@ -567,7 +524,6 @@ a_quorum_has_no_queue_and_says_so(void **state)
 	leash_lock *lock;
 	json_t *object;
 
-	(void)state;
 	quorum_await_uptime(quorum, 2000); /* each client finds out for itself that they count */
 	client = leashed_open(many, LEASH_OPTIONS(.lease_ms = 2000));
 	lock = leashed_lock(client, "job", NULL);
@@ -595,30 +551,4 @@ a_quorum_has_no_queue_and_says_so(void **state)
 	leash_lock_free(lock);
 	leash_close(client);
 	quorum_stop(quorum);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_lock_of_a_c_program_is_told_in_full, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(json_has_every_field_and_fences_are_strings, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(depth_is_told_once_it_was_renewed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_lock_of_leash_run_names_its_process, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_named_until_its_lease_ends, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(quiet_it_tells_by_its_exit_status_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(times_are_by_our_clock, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_free_lock_says_so_with_its_last_fence, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_key_without_an_expiry_is_told_as_such, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_name_that_fails_does_not_stop_the_others, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(those_who_wait_are_named_in_their_order, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_a_long_queue_the_first_ten_are_told_or_all, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(odd_names_are_found_and_shown_harmlessly, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_name_of_full_length_is_shown_in_full, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_a_name_that_is_not_utf8_json_has_the_bytes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(without_a_server_it_exits_69, set_up, tear_down),
-		cmocka_unit_test(a_quorum_has_no_queue_and_says_so),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

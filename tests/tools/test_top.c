@@ -2,16 +2,10 @@
  *
  * Fifty locks change hands all the time while it is looked at. What it writes is taken down byte by byte, from before
  * it was started. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
 
@@ -22,9 +16,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,12 +58,11 @@ begin(void *arg)
 	return go_on(arg);
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
 	char name[32];
 
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	atomic_store(&bustle.enough, false);
 	bustle.taken = 0;
@@ -83,7 +73,6 @@ set_up(void **state)
 	}
 	assert_int_equal(pthread_create(&bustle.thread, NULL, begin, NULL), 0);
 	await_true(bustle.taken > 0);
-	return 0;
 }
 
 /* ---- the terminal ---- */
@@ -175,10 +164,9 @@ close_window(void)
 	unlink(tmux_socket);
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	server_resume(server);
 	close_window();
 	atomic_store(&bustle.enough, true);
@@ -186,8 +174,9 @@ tear_down(void **state)
 	leash_close(bustle.client);
 	for (int i = 0; i < LOCKS; i++)
 		leash_lock_free(bustle.lock[i]);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
 
 static void
 type(const char *keys)
@@ -303,12 +292,10 @@ await_frames(int seconds)
 
 /* ---- on a screen ---- */
 
-static void
-no_frame_after_the_first_clears_the_screen(void **state)
+SENTENCE(no_frame_after_the_first_clears_the_screen)
 {
 	size_t first;
 
-	(void)state;
 	open_window(80, 24);
 	start_top("");
 	assert_true(count_clears(0) >= 1); /* so this knows a clear when it sees one */
@@ -331,12 +318,10 @@ no_frame_after_the_first_clears_the_screen(void **state)
 	close_window();
 }
 
-static void
-it_names_who_has_what(void **state)
+SENTENCE(it_names_who_has_what)
 {
 	char host[65] = "", holder[128];
 
-	(void)state;
 	open_window(160, 60);
 	start_top("");
 	gethostname(host, sizeof host - 1);
@@ -349,10 +334,8 @@ it_names_who_has_what(void **state)
 	close_window();
 }
 
-static void
-it_sorts_by_what_is_asked_for(void **state)
+SENTENCE(it_sorts_by_what_is_asked_for)
 {
-	(void)state;
 	server_integer(server, "ZADD leash:{job-33}:queue 1700000000000000 a 1700000000000001 b");
 	open_window(80, 24);
 	start_top("");
@@ -378,12 +361,10 @@ it_sorts_by_what_is_asked_for(void **state)
 	close_window();
 }
 
-static void
-it_takes_any_size(void **state)
+SENTENCE(it_takes_any_size)
 {
 	static const int sizes[][2] = {{200, 50}, {10, 3}, {1, 1}, {40, 8}, {2, 30}, {200, 2}, {80, 24}};
 
-	(void)state;
 	open_window(80, 24);
 	start_top("-s name");
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -421,10 +402,8 @@ check_terminal_is_as_before(void)
 	assert_string_equal(ask_tmux("display-message -p -t w '#{cursor_flag}#{alternate_on}'"), "10\n");
 }
 
-static void
-however_it_ends_the_terminal_is_as_before(void **state)
+SENTENCE(however_it_ends_the_terminal_is_as_before)
 {
-	(void)state;
 	for (int way = 0; way < 3; way++) {
 		open_window(80, 24);
 		type("'echo be\"\"fore' Enter");
@@ -448,12 +427,10 @@ however_it_ends_the_terminal_is_as_before(void **state)
 	}
 }
 
-static void
-behind_the_last_row_that_is_kept_it_says_how_many_are_not(void **state)
+SENTENCE(behind_the_last_row_that_is_kept_it_says_how_many_are_not)
 {
 	int more;
 
-	(void)state;
 	server_text(server, "EVAL %s 0",
 	            "for i = 1, 4950 do\n"
 	            "	redis.call('HSET', 'leash:{many-' .. i .. '}', '01234567-89ab-cdef-0123-456789abcdef:' .. i, 1)\n"
@@ -473,10 +450,8 @@ behind_the_last_row_that_is_kept_it_says_how_many_are_not(void **state)
 	close_window();
 }
 
-static void
-a_server_that_is_gone_is_said_to_be_and_the_table_stays(void **state)
+SENTENCE(a_server_that_is_gone_is_said_to_be_and_the_table_stays)
 {
-	(void)state;
 	open_window(80, 24);
 	start_top("");
 	server_pause(server);
@@ -493,10 +468,8 @@ a_server_that_is_gone_is_said_to_be_and_the_table_stays(void **state)
 	close_window();
 }
 
-static void
-it_quits_though_the_server_does_not_answer(void **state)
+SENTENCE(it_quits_though_the_server_does_not_answer)
 {
-	(void)state;
 	open_window(80, 24);
 	start_top("");
 	server_pause(server);
@@ -508,10 +481,8 @@ it_quits_though_the_server_does_not_answer(void **state)
 
 /* ---- plain lines ---- */
 
-static void
-piped_it_prints_plain_lines(void **state)
+SENTENCE(piped_it_prints_plain_lines)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "top", "-n", "2", "-d", "100ms", "job-*"), 0);
 	assert_string_equal(tool_complained(), "");
 	assert_int_equal(tool_count(tool_said(), "leash top  "), 2);
@@ -528,12 +499,10 @@ piped_it_prints_plain_lines(void **state)
 	assert_int_equal(strncmp(tool_said(), "job-", 4), 0);
 }
 
-static void
-of_a_hundred_thousand_it_shows_the_first_and_counts_all(void **state)
+SENTENCE(of_a_hundred_thousand_it_shows_the_first_and_counts_all)
 {
 	char text[32];
 
-	(void)state;
 	server_text(server, "EVAL %s 0",
 	            "for i = 1, 100000 do\n"
 	            "	local key = string.format('leash:{many-%06d}', (i * 7919) % 100000)\n"
@@ -549,25 +518,21 @@ of_a_hundred_thousand_it_shows_the_first_and_counts_all(void **state)
 	assert_non_null(strstr(tool_said(), "\nand 99990 more\n"));
 }
 
-static void
-piped_it_goes_on_until_it_is_ended(void **state)
+SENTENCE(piped_it_goes_on_until_it_is_ended)
 {
 	struct tool *top = TOOL_START(uri, "top", "-d", "100ms");
 
-	(void)state;
 	await_true(tool_count(tool_out(top), "leash top  ") >= 4);
 	tool_signal(top, SIGTERM);
 	assert_int_equal(tool_wait(top), 128 + SIGTERM);
 	tool_free(top);
 }
 
-static void
-json_is_an_object_for_each_round_and_lock(void **state)
+SENTENCE(json_is_an_object_for_each_round_and_lock)
 {
 	char *copy, *rest, *line;
 	int64_t round = 0, locks = 0, of_round = 0;
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "top", "--json", "-n", "3", "-d", "100ms"), 0);
 	copy = strdup(tool_said());
 	for (line = strtok_r(copy, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
@@ -593,13 +558,11 @@ json_is_an_object_for_each_round_and_lock(void **state)
 	free(copy);
 }
 
-static void
-piped_it_goes_on_when_the_server_comes_back(void **state)
+SENTENCE(piped_it_goes_on_when_the_server_comes_back)
 {
 	struct server *other = server_start(NULL);
 	struct tool *top = TOOL_START(server_uri(other), "top", "-d", "100ms", "--json");
 
-	(void)state;
 	tool_await_out(top, "\"locks\":0");
 	server_kill(other);
 	tool_await_out(top, "\"error\":\"UNAVAILABLE\"");
@@ -610,12 +573,10 @@ piped_it_goes_on_when_the_server_comes_back(void **state)
 	server_stop(other);
 }
 
-static void
-mistakes_and_a_server_that_is_not_there_end_it(void **state)
+SENTENCE(mistakes_and_a_server_that_is_not_there_end_it)
 {
 	char nowhere[512];
 
-	(void)state;
 	snprintf(nowhere, sizeof nowhere, "unix://user:hunter2@%s/nobody", server_folder(server));
 	assert_int_equal(TOOL(nowhere, "top", "--once"), NO_SERVER);
 	assert_null(strstr(tool_complained(), "hunter2"));
@@ -629,13 +590,11 @@ mistakes_and_a_server_that_is_not_there_end_it(void **state)
 }
 
 /* With user and password in the URI, neither shows. */
-static void
-the_server_is_named_without_secrets(void **state)
+SENTENCE(the_server_is_named_without_secrets)
 {
 	struct server *guarded = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
 	char with[512];
 
-	(void)state;
 	snprintf(with, sizeof with, "unix://:hunter2@%s", server_socket(guarded));
 	assert_int_equal(TOOL(with, "top", "--once"), 0);
 	assert_non_null(strstr(tool_said(), server_socket(guarded)));
@@ -645,30 +604,16 @@ the_server_is_named_without_secrets(void **state)
 	server_stop(guarded);
 }
 
-int
-main(void)
+static int
+need_tmux(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_frame_after_the_first_clears_the_screen, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_names_who_has_what, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_sorts_by_what_is_asked_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_takes_any_size, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(however_it_ends_the_terminal_is_as_before, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(behind_the_last_row_that_is_kept_it_says_how_many_are_not, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_server_that_is_gone_is_said_to_be_and_the_table_stays, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_quits_though_the_server_does_not_answer, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(piped_it_prints_plain_lines, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_a_hundred_thousand_it_shows_the_first_and_counts_all, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(piped_it_goes_on_until_it_is_ended, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(json_is_an_object_for_each_round_and_lock, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(piped_it_goes_on_when_the_server_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(mistakes_and_a_server_that_is_not_there_end_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_server_is_named_without_secrets, set_up, tear_down),
-	};
-
-	if (system("tmux -N -V >/dev/null 2>&1") != 0) {
-		fputs("skipped: tmux is not installed, or older than 3.2\n", stderr);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, start_server, stop_server);
+	(void)argc;
+	(void)argv;
+	if (system("tmux -N -V >/dev/null 2>&1") == 0)
+		return GO_ON;
+	fputs("skipped: tmux is not installed, or older than 3.2\n", stderr);
+	return 77;
 }
+
+PRELUDE(need_tmux);
+GROUP(start_server, stop_server);

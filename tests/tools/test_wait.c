@@ -1,21 +1,13 @@
 /* leash wait: until nobody has a lock, without standing in anybody's way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/one_server.h"
+#include "tests/support/test.h"
 #include "tests/support/tool.h"
 
 #include <leash.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { USAGE = 64, NO_SERVER = 69, CONFLICT = 75, LOCKS = 3 };
 
@@ -23,33 +15,32 @@ static leash_client *client;
 static leash_lock *lock[LOCKS]; /* "job0"..., of that client */
 static leash_error err;
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
 	char name[8];
 
-	(void)state;
 	freeReplyObject(server_command(server, "FLUSHALL"));
 	client = leashed_open(uri, NULL);
 	for (int i = 0; i < LOCKS; i++) {
 		snprintf(name, sizeof name, "job%d", i);
 		lock[i] = leashed_lock(client, name, NULL);
 	}
-	return 0;
 }
 
-static int
-tear_down(void **state)
+static void
+tear_down(void)
 {
-	(void)state;
 	if (server_pid(server) == 0)
 		server_restart(server);
 	server_resume(server);
 	leash_close(client);
 	for (int i = 0; i < LOCKS; i++)
 		leash_lock_free(lock[i]);
-	return 0;
 }
+
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);
 
 static void
 hold(int i)
@@ -63,10 +54,8 @@ let_go(int i)
 	assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
 }
 
-static void
-free_locks_are_not_waited_for(void **state)
+SENTENCE(free_locks_are_not_waited_for)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "wait", "job0"), 0);
 	assert_string_equal(tool_said(), "");
 	assert_string_equal(tool_complained(), "");
@@ -75,12 +64,10 @@ free_locks_are_not_waited_for(void **state)
 	assert_string_equal(server_text(server, "KEYS leash:{*"), ""); /* and nothing was made */
 }
 
-static void
-it_ends_when_the_holder_has_let_go_and_not_before(void **state)
+SENTENCE(it_ends_when_the_holder_has_let_go_and_not_before)
 {
 	struct tool *tool;
 
-	(void)state;
 	hold(0);
 	tool = TOOL_START(uri, "wait", "-v", "job0");
 	tool_await_err(tool, "lock 'job0' is held by test_wait, pid ");
@@ -93,24 +80,20 @@ it_ends_when_the_holder_has_let_go_and_not_before(void **state)
 	tool_free(tool);
 }
 
-static void
-it_ends_when_the_lease_of_a_dead_holder_has(void **state)
+SENTENCE(it_ends_when_the_lease_of_a_dead_holder_has)
 {
 	int64_t from_ns = await_now_ns();
 
-	(void)state;
 	assert_int_equal(TOOL(uri, "acquire", "job0", "--ttl", "900ms"), 0);
 	assert_int_equal(TOOL(uri, "wait", "job0"), 0);
 	assert_true(await_now_ns() - from_ns >= 900 * INT64_C(1000000));
 	assert_int_equal(server_integer(server, "EXISTS leash:{job0}"), 0);
 }
 
-static void
-of_several_it_waits_for_all(void **state)
+SENTENCE(of_several_it_waits_for_all)
 {
 	struct tool *tool;
 
-	(void)state;
 	hold(0);
 	hold(2);
 	tool = TOOL_START(uri, "wait", "-v", "job0", "job1", "job2");
@@ -126,12 +109,10 @@ of_several_it_waits_for_all(void **state)
 	tool_free(tool);
 }
 
-static void
-when_the_time_is_over_it_says_who_has_it(void **state)
+SENTENCE(when_the_time_is_over_it_says_who_has_it)
 {
 	int64_t from_ns = await_now_ns();
 
-	(void)state;
 	hold(1);
 	assert_int_equal(TOOL(uri, "wait", "-w", "400ms", "job0", "job1"), CONFLICT);
 	assert_true(await_now_ns() - from_ns >= 400 * INT64_C(1000000));
@@ -143,10 +124,8 @@ when_the_time_is_over_it_says_who_has_it(void **state)
 	let_go(1);
 }
 
-static void
-programs_read_the_state_of_the_locks_as_json(void **state)
+SENTENCE(programs_read_the_state_of_the_locks_as_json)
 {
-	(void)state;
 	assert_int_equal(TOOL(uri, "wait", "--json", "job0", "job1"), 0);
 	assert_non_null(strstr(tool_said(), "{\"name\":\"job0\",\"held\":false,"));
 	assert_non_null(strstr(tool_said(), "\n{\"name\":\"job1\",\"held\":false,"));
@@ -157,12 +136,10 @@ programs_read_the_state_of_the_locks_as_json(void **state)
 	let_go(1);
 }
 
-static void
-signals_end_it(void **state)
+SENTENCE(signals_end_it)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-	(void)state;
 	hold(0);
 	for (int i = 0; i < 3; i++) {
 		struct tool *tool = TOOL_START(uri, "wait", "-v", "job0");
@@ -176,14 +153,12 @@ signals_end_it(void **state)
 }
 
 /* At most one look in 20 ms, and soon at most four in a second. */
-static void
-it_looks_seldom(void **state)
+SENTENCE(it_looks_seldom)
 {
 	struct monitor *monitor = monitor_start(server);
 	int64_t from_ns = await_now_ns();
 	size_t looks;
 
-	(void)state;
 	hold(0);
 	monitor_mark(monitor);
 	assert_int_equal(TOOL(uri, "wait", "-w", "2s", "job0"), CONFLICT);
@@ -196,12 +171,10 @@ it_looks_seldom(void **state)
 
 /* ---- a server that is away ---- */
 
-static void
-a_server_that_goes_away_is_asked_on(void **state)
+SENTENCE(a_server_that_goes_away_is_asked_on)
 {
 	struct tool *tool;
 
-	(void)state;
 	hold(0);
 	tool = TOOL_START(uri, "wait", "-v", "job0");
 	tool_await_err(tool, "is held");
@@ -213,12 +186,10 @@ a_server_that_goes_away_is_asked_on(void **state)
 	leash_lock_release(lock[0], NULL);
 }
 
-static void
-a_server_that_stays_away_is_given_up_when_the_time_is_over(void **state)
+SENTENCE(a_server_that_stays_away_is_given_up_when_the_time_is_over)
 {
 	struct tool *tool;
 
-	(void)state;
 	hold(0);
 	tool = TOOL_START(uri, "wait", "-v", "-w", "2s", "job0");
 	tool_await_err(tool, "is held");
@@ -229,34 +200,10 @@ a_server_that_stays_away_is_given_up_when_the_time_is_over(void **state)
 	leash_lock_release(lock[0], NULL);
 }
 
-static void
-what_is_no_lock_is_an_error_and_not_free(void **state)
+SENTENCE(what_is_no_lock_is_an_error_and_not_free)
 {
-	(void)state;
 	freeReplyObject(server_command(server, "SET leash:{job0} mine"));
 	assert_int_equal(TOOL(uri, "wait", "job0"), NO_SERVER);
 	assert_non_null(strstr(tool_complained(), "job0"));
 	assert_int_equal(TOOL(uri, "wait", ""), USAGE);
-}
-
-#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(free_locks_are_not_waited_for),
-		test(it_ends_when_the_holder_has_let_go_and_not_before),
-		test(it_ends_when_the_lease_of_a_dead_holder_has),
-		test(of_several_it_waits_for_all),
-		test(when_the_time_is_over_it_says_who_has_it),
-		test(programs_read_the_state_of_the_locks_as_json),
-		test(signals_end_it),
-		test(it_looks_seldom),
-		test(a_server_that_goes_away_is_asked_on),
-		test(a_server_that_stays_away_is_given_up_when_the_time_is_over),
-		test(what_is_no_lock_is_an_error_and_not_free),
-	};
-
-	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

@@ -1,16 +1,9 @@
 /* The courier: what is posted is delivered, in order, one at a time, on its own thread; and nothing after it has stopped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/courier.h"
-#include "tests/support/await.h"
+
+#include "tests/support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { LETTERS = 100 };
 
@@ -55,21 +48,19 @@ note_line(void *arg, leash_log_level level, const char *line)
 	lines++;
 }
 
-static int
-reset(void **state)
+static void
+reset(void)
 {
-	(void)state;
 	delivered = open_gate = in_callback = lines = dropped = 0;
-	return 0;
 }
 
-static void
-letters_arrive_in_the_order_in_which_they_were_posted(void **state)
+FIXTURE(reset, NULL);
+
+SENTENCE(letters_arrive_in_the_order_in_which_they_were_posted)
 {
 	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
 	struct numbered letters[LETTERS];
 
-	(void)state;
 	for (int i = 0; i < LETTERS; i++) {
 		make(&letters[i], note, i);
 		assert_true(lsh_courier_post(courier, &letters[i].letter));
@@ -83,13 +74,11 @@ letters_arrive_in_the_order_in_which_they_were_posted(void **state)
 	lsh_courier_free(courier);
 }
 
-static void
-a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered(void **state)
+SENTENCE(a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered)
 {
 	struct lsh_courier *courier = lsh_courier_new(NULL, NULL);
 	struct numbered first, second;
 
-	(void)state;
 	make(&first, wait_at_the_gate, 1);
 	make(&second, note, 2);
 	assert_true(lsh_courier_post(courier, &first.letter));
@@ -108,13 +97,11 @@ a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered(void **state
 	lsh_courier_free(courier);
 }
 
-static void
-nothing_is_delivered_after_it_has_stopped(void **state)
+SENTENCE(nothing_is_delivered_after_it_has_stopped)
 {
 	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
 	struct numbered letter;
 
-	(void)state;
 	make(&letter, note, 0);
 	lsh_courier_stop(courier);
 	lsh_courier_stop(courier);
@@ -124,13 +111,11 @@ nothing_is_delivered_after_it_has_stopped(void **state)
 	lsh_courier_free(courier);
 }
 
-static void
-lines_that_find_no_room_are_counted(void **state)
+SENTENCE(lines_that_find_no_room_are_counted)
 {
 	struct lsh_courier *courier = lsh_courier_new(note_line, NULL);
 	struct numbered gate;
 
-	(void)state;
 	make(&gate, wait_at_the_gate, 0);
 	assert_true(lsh_courier_post(courier, &gate.letter));
 	await_true(delivered == 1);
@@ -141,17 +126,4 @@ lines_that_find_no_room_are_counted(void **state)
 	assert_int_equal(dropped, 1);
 	assert_true(lines > 1 && lines < 1000);
 	lsh_courier_free(courier);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(letters_arrive_in_the_order_in_which_they_were_posted, reset),
-		cmocka_unit_test_setup(a_letter_is_posted_once_and_can_be_taken_back_until_it_is_delivered, reset),
-		cmocka_unit_test_setup(nothing_is_delivered_after_it_has_stopped, reset),
-		cmocka_unit_test_setup(lines_that_find_no_room_are_counted, reset),
-	};
-
-	return cmocka_run_group_tests_name("courier", tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* Deployments for tests are what they say: sets that fail over, clusters whose slots move, links that are held. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "tests/support/await.h"
 #include "tests/support/cluster.h"
 #include "tests/support/deployment.h"
 #include "tests/support/quorum.h"
 #include "tests/support/sentinel_set.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 static const char *
 get(struct server *server, const char *key)
@@ -25,12 +15,10 @@ get(struct server *server, const char *key)
 
 /* ---- sentinels ---- */
 
-static void
-a_set_has_a_master_that_its_sentinels_agree_about_and_replicas_that_have_all(void **state)
+SENTENCE(a_set_has_a_master_that_its_sentinels_agree_about_and_replicas_that_have_all)
 {
 	struct sentinel_set *set = sentinel_set_start(NULL);
 
-	(void)state;
 	assert_int_equal(sentinel_set_master_number(set), 0);
 	assert_ptr_equal(sentinel_set_master(set), sentinel_set_server(set, 0));
 	assert_int_equal(sentinel_set_await_failover(set, -1), 0);
@@ -45,13 +33,11 @@ a_set_has_a_master_that_its_sentinels_agree_about_and_replicas_that_have_all(voi
 	sentinel_set_stop(set);
 }
 
-static void
-a_master_that_was_killed_is_replaced_and_comes_back_as_a_replica(void **state)
+SENTENCE(a_master_that_was_killed_is_replaced_and_comes_back_as_a_replica)
 {
 	struct sentinel_set *set = sentinel_set_start(NULL);
 	int master;
 
-	(void)state;
 	server_text(sentinel_set_master(set), "SET key kept");
 	sentinel_set_await_synced(set);
 	server_kill(sentinel_set_server(set, 0));
@@ -66,13 +52,11 @@ a_master_that_was_killed_is_replaced_and_comes_back_as_a_replica(void **state)
 	sentinel_set_stop(set);
 }
 
-static void
-a_master_that_stands_still_is_replaced_by_two_sentinels_of_three(void **state)
+SENTENCE(a_master_that_stands_still_is_replaced_by_two_sentinels_of_three)
 {
 	struct sentinel_set *set = sentinel_set_start(NULL);
 	int master;
 
-	(void)state;
 	server_pause(sentinel_set_sentinel(set, 0));
 	server_pause(sentinel_set_server(set, 0));
 	master = sentinel_set_await_failover(set, 0);
@@ -84,15 +68,13 @@ a_master_that_stands_still_is_replaced_by_two_sentinels_of_three(void **state)
 	sentinel_set_stop(set);
 }
 
-static void
-a_failover_can_be_had_without_a_fault_and_passwords_are_asked_for(void **state)
+SENTENCE(a_failover_can_be_had_without_a_fault_and_passwords_are_asked_for)
 {
 	struct sentinel_set *set = sentinel_set_start(&(struct sentinel_options){ .password = "data-word", .sentinel_password = "watch-word" });
 	redisContext *c = redisConnect("127.0.0.1", sentinel_set_port(set, 0));
 	redisReply *reply = redisCommand(c, "PING");
 	int master;
 
-	(void)state;
 	assert_true(reply && strncmp(reply->str, "NOAUTH", 6) == 0);
 	freeReplyObject(reply);
 	redisFree(c);
@@ -109,12 +91,10 @@ a_failover_can_be_had_without_a_fault_and_passwords_are_asked_for(void **state)
 	sentinel_set_stop(set);
 }
 
-static void
-what_a_held_link_has_not_brought_is_lost_by_a_failover(void **state)
+SENTENCE(what_a_held_link_has_not_brought_is_lost_by_a_failover)
 {
 	struct sentinel_set *set = sentinel_set_start(&(struct sentinel_options){ .doors = true });
 
-	(void)state;
 	server_text(sentinel_set_master(set), "SET before kept");
 	sentinel_set_await_synced(set);
 	sentinel_set_hold_replication(set);
@@ -127,13 +107,11 @@ what_a_held_link_has_not_brought_is_lost_by_a_failover(void **state)
 	sentinel_set_stop(set);
 }
 
-static void
-one_link_can_be_held_and_brings_all_when_it_goes_on(void **state)
+SENTENCE(one_link_can_be_held_and_brings_all_when_it_goes_on)
 {
 	struct sentinel_set *set = sentinel_set_start(&(struct sentinel_options){ .doors = true });
 	struct server *master = sentinel_set_master(set);
 
-	(void)state;
 	server_text(master, "SET key early");
 	assert_int_equal(server_integer(master, "WAIT 2 10000"), 2);
 	sentinel_set_hold_link(set, 0, 1);
@@ -179,14 +157,12 @@ assert_asked(struct cluster *cluster, int node, const char *key, const char *for
 	free(text);
 }
 
-static void
-a_cluster_serves_all_slots_and_moves_one_key_by_key(void **state)
+SENTENCE(a_cluster_serves_all_slots_and_moves_one_key_by_key)
 {
 	struct cluster *cluster = cluster_start(NULL);
 	char name[CLUSTER_NAME], key[CLUSTER_NAME + 16], lasting[CLUSTER_NAME + 16], missing[CLUSTER_NAME + 16];
 	struct server *from;
 
-	(void)state;
 	for (int slot = 0; slot < CLUSTER_SLOTS; slot += 1931) {
 		cluster_name_in_slot(slot, name);
 		snprintf(key, sizeof key, "leash:{%s}", name);
@@ -239,14 +215,12 @@ a_cluster_serves_all_slots_and_moves_one_key_by_key(void **state)
 	cluster_stop(cluster);
 }
 
-static void
-a_replica_takes_over_from_a_master_that_is_dead_or_stands_still_or_is_told_to_go(void **state)
+SENTENCE(a_replica_takes_over_from_a_master_that_is_dead_or_stands_still_or_is_told_to_go)
 {
 	struct cluster *cluster = cluster_start(&(struct cluster_options){ .password = "cluster-word" });
 	char name[CLUSTER_NAME];
 	char *text;
 
-	(void)state;
 	text = ask(cluster, 0, "GET", "any");
 	assert_non_null(strstr(text, "NOAUTH"));
 	free(text);
@@ -278,14 +252,12 @@ a_replica_takes_over_from_a_master_that_is_dead_or_stands_still_or_is_told_to_go
 	cluster_stop(cluster);
 }
 
-static void
-nodes_with_doors_tell_their_doors_and_a_held_link_loses_what_it_has_not_brought(void **state)
+SENTENCE(nodes_with_doors_tell_their_doors_and_a_held_link_loses_what_it_has_not_brought)
 {
 	struct cluster *cluster = cluster_start(&(struct cluster_options){ .doors = true });
 	char before[CLUSTER_NAME], after[CLUSTER_NAME];
 	int64_t began_ns;
 
-	(void)state;
 	cluster_name_in_slot(1, before);
 	cluster_name_in_slot(2, after);
 	assert_int_not_equal(cluster_port(cluster, 0), server_port(cluster_node(cluster, 0)));
@@ -310,15 +282,13 @@ nodes_with_doors_tell_their_doors_and_a_held_link_loses_what_it_has_not_brought(
 
 /* ---- quorums ---- */
 
-static void
-the_servers_of_a_quorum_know_nothing_of_each_other(void **state)
+SENTENCE(the_servers_of_a_quorum_know_nothing_of_each_other)
 {
 	struct quorum *q = quorum_start(&(struct quorum_options){ .doors = true });
 	redisContext *c;
 	redisReply *reply;
 	int64_t began_ns;
 
-	(void)state;
 	assert_int_equal(quorum_count(q), 5);
 	for (int i = 0; i < 5; i++)
 		server_text(quorum_server(q, i), "SET key %d", i);
@@ -363,14 +333,12 @@ assert_speaks_tls_alone(int port)
 	redisFree(c);
 }
 
-static void
-all_of_it_speaks_tls_where_that_is_wanted(void **state)
+SENTENCE(all_of_it_speaks_tls_where_that_is_wanted)
 {
 	struct sentinel_set *set = sentinel_set_start(&(struct sentinel_options){ .tls = true, .doors = true, .password = "word" });
 	struct cluster *cluster;
 	struct quorum *quorum;
 
-	(void)state;
 	for (int i = 0; i < SENTINEL_SERVERS; i++) {
 		assert_speaks_tls_alone(sentinel_set_port(set, i));
 		assert_speaks_tls_alone(server_port(sentinel_set_sentinel(set, i)));
@@ -403,14 +371,12 @@ all_of_it_speaks_tls_where_that_is_wanted(void **state)
 
 /* ---- any ---- */
 
-static void
-any_deployment_is_asked_alike(void **state)
+SENTENCE(any_deployment_is_asked_alike)
 {
 	static const enum deployment_kind kinds[] = { DEPLOYMENT_SINGLE, DEPLOYMENT_TLS, DEPLOYMENT_SENTINEL, DEPLOYMENT_CLUSTER,
 	                                              DEPLOYMENT_QUORUM };
 	static const size_t masters[] = { 1, 1, 1, 3, 5 };
 
-	(void)state;
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 		struct deployment *d = deployment_start(kinds[k]);
 		bool quorum = kinds[k] == DEPLOYMENT_QUORUM;
@@ -439,25 +405,4 @@ any_deployment_is_asked_alike(void **state)
 		assert_string_equal(deployment_text(d, "leash:{b}", "GET %s", "leash:{b}"), "2");
 		deployment_stop(d);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_set_has_a_master_that_its_sentinels_agree_about_and_replicas_that_have_all),
-		cmocka_unit_test(a_master_that_was_killed_is_replaced_and_comes_back_as_a_replica),
-		cmocka_unit_test(a_master_that_stands_still_is_replaced_by_two_sentinels_of_three),
-		cmocka_unit_test(a_failover_can_be_had_without_a_fault_and_passwords_are_asked_for),
-		cmocka_unit_test(what_a_held_link_has_not_brought_is_lost_by_a_failover),
-		cmocka_unit_test(one_link_can_be_held_and_brings_all_when_it_goes_on),
-		cmocka_unit_test(a_cluster_serves_all_slots_and_moves_one_key_by_key),
-		cmocka_unit_test(a_replica_takes_over_from_a_master_that_is_dead_or_stands_still_or_is_told_to_go),
-		cmocka_unit_test(nodes_with_doors_tell_their_doors_and_a_held_link_loses_what_it_has_not_brought),
-		cmocka_unit_test(the_servers_of_a_quorum_know_nothing_of_each_other),
-		cmocka_unit_test(all_of_it_speaks_tls_where_that_is_wanted),
-		cmocka_unit_test(any_deployment_is_asked_alike),
-	};
-
-	return cmocka_run_group_tests_name("deployment", tests, NULL, NULL);
 }

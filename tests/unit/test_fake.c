@@ -1,25 +1,20 @@
 /* The fake says what it is told to say, and beside that what Redis would. */
 #include "tests/unit/tools.h"
 
-#include "tests/support/await.h"
 #include "tests/support/fake.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void
-a_fake_greets_like_redis(void **state)
+SENTENCE(a_fake_greets_like_redis)
 {
 	struct fake *f = fake_start(NULL, NULL);
 	redisContext *c = dial(fake_target(f));
 	redisReply *reply;
 
-	(void)state;
 	assert_true(says(c, "OK", "AUTH somebody secret"));
 	assert_true(says(c, "OK", "SELECT 3"));
 	assert_true(says(c, "OK", "CLIENT SETNAME me"));
@@ -45,13 +40,11 @@ a_fake_greets_like_redis(void **state)
 	fake_stop(f);
 }
 
-static void
-a_fake_tells_subscribers(void **state)
+SENTENCE(a_fake_tells_subscribers)
 {
 	struct fake *f = fake_start(NULL, NULL);
 	int fd = dial_raw(fake_target(f)), other = dial_raw(fake_target(f));
 
-	(void)state;
 	say(fd, "*2\r\n$9\r\nSUBSCRIBE\r\n$2\r\nch\r\n");
 	hear(fd, "*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n");
 	assert_int_equal(fake_publish(f, "ch", "hello"), 1);
@@ -86,15 +79,13 @@ odd_answers(void *ctx, int argc, const char **argv, const size_t *argl, char *ou
 	return FAKE_DEFAULT;
 }
 
-static void
-a_fake_says_what_it_is_told_to_say(void **state)
+SENTENCE(a_fake_says_what_it_is_told_to_say)
 {
 	_Atomic int asked = 0;
 	struct fake *f = fake_start_tcp(odd_answers, &asked);
 	char heard[64], command[64];
 	int fd;
 
-	(void)state;
 	for (size_t n = 1; n <= 12; n++) {
 		fd = dial_raw(fake_target(f));
 		snprintf(command, sizeof command, "SILENT\r\nGET %zu \r\nPING\r\n", n);
@@ -114,15 +105,13 @@ a_fake_says_what_it_is_told_to_say(void **state)
 	fake_stop(f);
 }
 
-static void
-a_fake_reads_commands_however_they_come(void **state)
+SENTENCE(a_fake_reads_commands_however_they_come)
 {
 	struct fake *f = fake_start(NULL, NULL);
 	struct proxy *p = proxy_start(fake_target(f));
 	redisContext *c = dial(proxy_target(p));
 	char *command;
 
-	(void)state;
 	proxy_drip(p, PROXY_TO_SERVER, 10);
 	assert_true(says(c, "abc", "ECHO abc"));
 	assert_true(says(c, "PONG", "PING"));
@@ -133,17 +122,4 @@ a_fake_reads_commands_however_they_come(void **state)
 	redisFree(c);
 	proxy_stop(p);
 	fake_stop(f);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fake_greets_like_redis),
-		cmocka_unit_test(a_fake_tells_subscribers),
-		cmocka_unit_test(a_fake_says_what_it_is_told_to_say),
-		cmocka_unit_test(a_fake_reads_commands_however_they_come),
-	};
-
-	return cmocka_run_group_tests_name("fake", tests, NULL, NULL);
 }

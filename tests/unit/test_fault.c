@@ -1,16 +1,7 @@
 /* What a server's refusal means: the words of Redis 6.2 to 8 and Valkey, as they were said, and words that only look like them. */
 #include "redis/fault.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/support/test.h"
 
 /* What a server appends to the words of a command that a script called. */
 #define SCRIPT " script: b2b7c6a098aac92fc4bb002d610743cb5c1f321b, on @user_script:9."
@@ -33,8 +24,7 @@ check(const struct said *said, size_t count)
 	}
 }
 
-static void
-the_first_word_says_what_a_refusal_means(void **state)
+SENTENCE(the_first_word_says_what_a_refusal_means)
 {
 	static const struct said said[] = {
 		{"NOSCRIPT No matching script. Please use EVAL.", LSH_FAULT_NOSCRIPT},
@@ -69,12 +59,10 @@ the_first_word_says_what_a_refusal_means(void **state)
 		{"MOVED ", LSH_FAULT_CLUSTER},
 	};
 
-	(void)state;
 	check(said, COUNT(said));
 }
 
-static void
-what_comes_after_the_first_word_changes_nothing(void **state)
+SENTENCE(what_comes_after_the_first_word_changes_nothing)
 {
 	static const struct said said[] = {
 		{"NOPERM unknown command", LSH_FAULT_DENIED},
@@ -86,12 +74,10 @@ what_comes_after_the_first_word_changes_nothing(void **state)
 		{"WRONGTYPE Operation against a key holding the wrong kind of value" SCRIPT, LSH_FAULT_MISMATCH},
 	};
 
-	(void)state;
 	check(said, COUNT(said));
 }
 
-static void
-what_a_script_was_refused_is_found_behind_err(void **state)
+SENTENCE(what_a_script_was_refused_is_found_behind_err)
 {
 	static const struct said said[] = {
 		/* Redis 7.0 */
@@ -118,12 +104,10 @@ what_a_script_was_refused_is_found_behind_err(void **state)
 		{"ERR Unknown Redis command called from script" SCRIPT, LSH_FAULT_NOSCRIPT},
 	};
 
-	(void)state;
 	check(said, COUNT(said));
 }
 
-static void
-words_that_only_look_like_them_are_unknown(void **state)
+SENTENCE(words_that_only_look_like_them_are_unknown)
 {
 	static const struct said said[] = {
 		{"BUSYKEY Target key name already exists.", LSH_FAULT_UNKNOWN},
@@ -156,52 +140,10 @@ words_that_only_look_like_them_are_unknown(void **state)
 		{" ", LSH_FAULT_UNKNOWN},
 	};
 
-	(void)state;
 	check(said, COUNT(said));
 }
 
-static void
-a_plain_err_is_unknown_whatever_word_it_has_in_it(void **state)
-{
-	static const struct said said[] = {
-		{"ERR", LSH_FAULT_UNKNOWN},
-		{"ERR syntax error", LSH_FAULT_UNKNOWN},
-		{"ERR max number of clients reached", LSH_FAULT_UNKNOWN},
-		{"ERR leash: a lease has 1 to 86400000 ms", LSH_FAULT_UNKNOWN},
-		{"ERR value is not an integer or out of range" SCRIPT, LSH_FAULT_UNKNOWN},
-		{"ERR user_script:9: attempt to perform arithmetic on a nil value" SCRIPT, LSH_FAULT_UNKNOWN},
-		{"ERR user_script:1: Attempt to modify a readonly table" SCRIPT, LSH_FAULT_UNKNOWN},
-		{"ERR LOADING", LSH_FAULT_UNKNOWN},
-		{"ERR NOSCRIPT No matching script", LSH_FAULT_UNKNOWN},
-		{"ERR BUSY", LSH_FAULT_UNKNOWN},
-		{"ERR MOVED 3999 127.0.0.1:6381", LSH_FAULT_UNKNOWN},
-		{"ERR OOM", LSH_FAULT_UNKNOWN},
-		{"ERR READONLY", LSH_FAULT_UNKNOWN},
-		{"ERR NOAUTH", LSH_FAULT_UNKNOWN},
-		{"ERR NOPERM", LSH_FAULT_UNKNOWN},
-	};
-
-	(void)state;
-	check(said, COUNT(said));
-}
-
-static void
-each_fault_has_the_status_that_a_caller_is_given(void **state)
-{
-	(void)state;
-	assert_int_equal(lsh_fault_status(LSH_FAULT_NONE), LEASH_OK);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_NOSCRIPT), LEASH_UNSUPPORTED);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_NOT_NOW), LEASH_UNAVAILABLE);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_NOT_HERE), LEASH_UNAVAILABLE);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_REFUSED), LEASH_UNAVAILABLE);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_DENIED), LEASH_DENIED);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_MISMATCH), LEASH_MISMATCH);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_CLUSTER), LEASH_UNSUPPORTED);
-	assert_int_equal(lsh_fault_status(LSH_FAULT_UNKNOWN), LEASH_PROTOCOL);
-}
-
-static void
-a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one(void **state)
+SENTENCE(a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one)
 {
 	static const struct {
 		const char *text, *command, *key, *told;
@@ -224,25 +166,44 @@ a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one(void **state)
 	};
 	char told[LSH_FAULT_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		lsh_fault_say(told, cases[i].text, cases[i].command, cases[i].key);
 		assert_string_equal(told, cases[i].told);
 	}
 }
 
-int
-main(void)
+SENTENCE(a_plain_err_is_unknown_whatever_word_it_has_in_it)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_word_says_what_a_refusal_means),
-		cmocka_unit_test(what_comes_after_the_first_word_changes_nothing),
-		cmocka_unit_test(what_a_script_was_refused_is_found_behind_err),
-		cmocka_unit_test(words_that_only_look_like_them_are_unknown),
-		cmocka_unit_test(a_refusal_is_told_in_plain_words_with_its_key_and_never_cut_in_one),
-		cmocka_unit_test(a_plain_err_is_unknown_whatever_word_it_has_in_it),
-		cmocka_unit_test(each_fault_has_the_status_that_a_caller_is_given),
+	static const struct said said[] = {
+		{"ERR", LSH_FAULT_UNKNOWN},
+		{"ERR syntax error", LSH_FAULT_UNKNOWN},
+		{"ERR max number of clients reached", LSH_FAULT_UNKNOWN},
+		{"ERR leash: a lease has 1 to 86400000 ms", LSH_FAULT_UNKNOWN},
+		{"ERR value is not an integer or out of range" SCRIPT, LSH_FAULT_UNKNOWN},
+		{"ERR user_script:9: attempt to perform arithmetic on a nil value" SCRIPT, LSH_FAULT_UNKNOWN},
+		{"ERR user_script:1: Attempt to modify a readonly table" SCRIPT, LSH_FAULT_UNKNOWN},
+		{"ERR LOADING", LSH_FAULT_UNKNOWN},
+		{"ERR NOSCRIPT No matching script", LSH_FAULT_UNKNOWN},
+		{"ERR BUSY", LSH_FAULT_UNKNOWN},
+		{"ERR MOVED 3999 127.0.0.1:6381", LSH_FAULT_UNKNOWN},
+		{"ERR OOM", LSH_FAULT_UNKNOWN},
+		{"ERR READONLY", LSH_FAULT_UNKNOWN},
+		{"ERR NOAUTH", LSH_FAULT_UNKNOWN},
+		{"ERR NOPERM", LSH_FAULT_UNKNOWN},
 	};
 
-	return cmocka_run_group_tests_name("fault", tests, NULL, NULL);
+	check(said, COUNT(said));
+}
+
+SENTENCE(each_fault_has_the_status_that_a_caller_is_given)
+{
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NONE), LEASH_OK);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NOSCRIPT), LEASH_UNSUPPORTED);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NOT_NOW), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_NOT_HERE), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_REFUSED), LEASH_UNAVAILABLE);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_DENIED), LEASH_DENIED);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_MISMATCH), LEASH_MISMATCH);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_CLUSTER), LEASH_UNSUPPORTED);
+	assert_int_equal(lsh_fault_status(LSH_FAULT_UNKNOWN), LEASH_PROTOCOL);
 }

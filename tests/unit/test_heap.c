@@ -3,18 +3,9 @@
 
 #include "base/clock.h"
 
+#include "tests/support/test.h"
+
 #include <leash/memory.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static bool no_memory;
 static size_t reallocations;
@@ -30,6 +21,14 @@ counted_realloc(void *old, size_t size)
 
 static const leash_memory memory = {malloc, counted_realloc, free};
 
+static void
+use_memory(void)
+{
+	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
+}
+
+GROUP(use_memory, NULL);
+
 static uint64_t seed;
 
 /* xorshift: the same numbers at every run */
@@ -42,15 +41,15 @@ some(uint32_t below)
 	return (uint32_t)(seed >> 32) % below;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	seed = UINT64_C(0x9e3779b97f4a7c15);
 	no_memory = false;
 	reallocations = 0;
-	return 0;
 }
+
+FIXTURE(start, NULL);
 
 static void
 check(const struct lsh_heap *heap)
@@ -77,28 +76,24 @@ unreserve(struct lsh_heap *heap, size_t n)
 		lsh_heap_unreserve(heap);
 }
 
-static void
-an_empty_heap_has_no_top(void **state)
+SENTENCE(an_empty_heap_has_no_top)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer = {0};
 
-	(void)state;
 	assert_null(lsh_heap_top(&heap));
 	lsh_heap_remove(&heap, &timer);
 	lsh_heap_clear(&heap);
 	assert_null(lsh_heap_top(&heap));
 }
 
-static void
-timers_leave_in_the_order_in_which_they_are_due(void **state)
+SENTENCE(timers_leave_in_the_order_in_which_they_are_due)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer[500] = {0}, *top;
 	int64_t last = INT64_MIN;
 	size_t left = 0;
 
-	(void)state;
 	reserve(&heap, COUNT(timer));
 	for (size_t i = 0; i < COUNT(timer); i++) {
 		timer[i].due_ns = (int64_t)some(300) - 150;
@@ -123,10 +118,8 @@ timers_leave_in_the_order_in_which_they_are_due(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-every_place_can_be_taken_out(void **state)
+SENTENCE(every_place_can_be_taken_out)
 {
-	(void)state;
 	for (size_t n = 1; n <= 40; n++) {
 		for (size_t out = 0; out < n; out++) {
 			struct lsh_heap heap = {0};
@@ -157,15 +150,13 @@ first_of(const struct lsh_timer *timer, const bool *in, size_t n)
 	return first;
 }
 
-static void
-puts_moves_and_removals_in_any_order_leave_a_heap(void **state)
+SENTENCE(puts_moves_and_removals_in_any_order_leave_a_heap)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer[120] = {0};
 	bool in[120] = {false};
 	size_t count = 0;
 
-	(void)state;
 	reserve(&heap, COUNT(timer));
 	for (int turn = 0; turn < 20000; turn++) {
 		size_t i = some(COUNT(timer));
@@ -192,13 +183,11 @@ puts_moves_and_removals_in_any_order_leave_a_heap(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-what_was_reserved_can_be_put_without_memory(void **state)
+SENTENCE(what_was_reserved_can_be_put_without_memory)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer[1000] = {0};
 
-	(void)state;
 	reserve(&heap, COUNT(timer));
 	no_memory = true;
 	for (size_t i = 0; i < COUNT(timer); i++) {
@@ -210,13 +199,11 @@ what_was_reserved_can_be_put_without_memory(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-a_reservation_without_memory_fails_and_changes_nothing(void **state)
+SENTENCE(a_reservation_without_memory_fails_and_changes_nothing)
 {
 	struct lsh_heap heap = {0}, before;
 	struct lsh_timer timer = {.due_ns = 5};
 
-	(void)state;
 	no_memory = true;
 	assert_false(lsh_heap_reserve(&heap));
 	assert_int_equal(heap.reserved, 0);
@@ -239,13 +226,11 @@ a_reservation_without_memory_fails_and_changes_nothing(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-a_heap_that_was_large_becomes_small_again(void **state)
+SENTENCE(a_heap_that_was_large_becomes_small_again)
 {
 	struct lsh_heap heap = {0};
 	size_t small;
 
-	(void)state;
 	reserve(&heap, 1);
 	small = heap.capacity;
 	reserve(&heap, 100000);
@@ -260,12 +245,10 @@ a_heap_that_was_large_becomes_small_again(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-going_to_and_fro_over_any_size_costs_no_reallocation_each_time(void **state)
+SENTENCE(going_to_and_fro_over_any_size_costs_no_reallocation_each_time)
 {
 	struct lsh_heap heap = {0};
 
-	(void)state;
 	reserve(&heap, 1);
 	for (size_t n = 1; n < 600; n++) {
 		reserve(&heap, 1);
@@ -288,14 +271,12 @@ going_to_and_fro_over_any_size_costs_no_reallocation_each_time(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-a_heap_that_cannot_shrink_stays_as_it_is(void **state)
+SENTENCE(a_heap_that_cannot_shrink_stays_as_it_is)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer[3] = {{.due_ns = 3}, {.due_ns = 1}, {.due_ns = 2}};
 	size_t large;
 
-	(void)state;
 	reserve(&heap, 1000);
 	for (size_t i = 0; i < COUNT(timer); i++)
 		lsh_heap_put(&heap, &timer[i]);
@@ -318,13 +299,11 @@ a_heap_that_cannot_shrink_stays_as_it_is(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-the_timers_survive_growing_and_shrinking(void **state)
+SENTENCE(the_timers_survive_growing_and_shrinking)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer[60] = {0};
 
-	(void)state;
 	reserve(&heap, COUNT(timer));
 	for (size_t i = 0; i < COUNT(timer); i++) {
 		timer[i].due_ns = some(1000);
@@ -338,13 +317,11 @@ the_timers_survive_growing_and_shrinking(void **state)
 	lsh_heap_clear(&heap);
 }
 
-static void
-clearing_lets_every_timer_go(void **state)
+SENTENCE(clearing_lets_every_timer_go)
 {
 	struct lsh_heap heap = {0};
 	struct lsh_timer timer[30] = {0};
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		reserve(&heap, COUNT(timer));
 		for (size_t i = 0; i < COUNT(timer); i++)
@@ -355,26 +332,4 @@ clearing_lets_every_timer_go(void **state)
 		assert_null(heap.slot);
 		assert_int_equal(heap.count + heap.capacity + heap.reserved, 0);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(an_empty_heap_has_no_top, start),
-		cmocka_unit_test_setup(timers_leave_in_the_order_in_which_they_are_due, start),
-		cmocka_unit_test_setup(every_place_can_be_taken_out, start),
-		cmocka_unit_test_setup(puts_moves_and_removals_in_any_order_leave_a_heap, start),
-		cmocka_unit_test_setup(what_was_reserved_can_be_put_without_memory, start),
-		cmocka_unit_test_setup(a_reservation_without_memory_fails_and_changes_nothing, start),
-		cmocka_unit_test_setup(a_heap_that_was_large_becomes_small_again, start),
-		cmocka_unit_test_setup(going_to_and_fro_over_any_size_costs_no_reallocation_each_time, start),
-		cmocka_unit_test_setup(a_heap_that_cannot_shrink_stays_as_it_is, start),
-		cmocka_unit_test_setup(the_timers_survive_growing_and_shrinking, start),
-		cmocka_unit_test_setup(clearing_lets_every_timer_go, start),
-	};
-
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	return cmocka_run_group_tests_name("heap", tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* The list, against an array that says what must be in it. */
 #include "base/list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/support/test.h"
 
 struct thing {
 	int number;
@@ -20,17 +12,17 @@ struct thing {
 static struct thing things[10];
 static struct lsh_list list;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	lsh_list_init(&list);
 	for (size_t i = 0; i < COUNT(things); i++) {
 		things[i].number = (int)i;
 		lsh_list_init(&things[i].link);
 	}
-	return 0;
 }
+
+FIXTURE(start, NULL);
 
 /* `numbers` ends with -1. */
 static void
@@ -50,26 +42,20 @@ check(const struct lsh_list *head, const int *numbers)
 
 #define assert_list(head, ...) check((head), (const int[]){__VA_ARGS__ - 1})
 
-static void
-a_new_list_is_empty(void **state)
+SENTENCE(a_new_list_is_empty)
 {
-	(void)state;
 	assert_true(lsh_list_empty(&list));
 	assert_null(lsh_list_first(&list));
 	assert_true(lsh_list_empty(&things[0].link));
 }
 
-static void
-a_link_leads_back_to_its_struct(void **state)
+SENTENCE(a_link_leads_back_to_its_struct)
 {
-	(void)state;
 	assert_ptr_equal(lsh_container(&things[3].link, struct thing, link), &things[3]);
 }
 
-static void
-appended_links_come_last(void **state)
+SENTENCE(appended_links_come_last)
 {
-	(void)state;
 	lsh_list_append(&list, &things[0].link);
 	assert_false(lsh_list_empty(&list));
 	assert_false(lsh_list_empty(&things[0].link));
@@ -79,10 +65,8 @@ appended_links_come_last(void **state)
 	assert_ptr_equal(lsh_list_first(&list), &things[0].link);
 }
 
-static void
-any_link_can_be_removed(void **state)
+SENTENCE(any_link_can_be_removed)
 {
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		lsh_list_append(&list, &things[i].link);
 	lsh_list_remove(&things[2].link);
@@ -98,10 +82,8 @@ any_link_can_be_removed(void **state)
 		assert_true(lsh_list_empty(&things[i].link));
 }
 
-static void
-a_second_removal_does_nothing(void **state)
+SENTENCE(a_second_removal_does_nothing)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		lsh_list_append(&list, &things[i].link);
 	lsh_list_remove(&things[1].link);
@@ -112,13 +94,11 @@ a_second_removal_does_nothing(void **state)
 	assert_list(&list, 0, 2, 1, );
 }
 
-static void
-the_link_that_is_visited_may_be_removed(void **state)
+SENTENCE(the_link_that_is_visited_may_be_removed)
 {
 	struct lsh_list *at, *after;
 	int visited = 0;
 
-	(void)state;
 	lsh_list_each(at, after, &list)
 		fail();
 	for (int i = 0; i < 6; i++)
@@ -137,14 +117,12 @@ the_link_that_is_visited_may_be_removed(void **state)
 	assert_list(&list, 1, 3, 5, );
 }
 
-static void
-changes_in_any_order_leave_the_list_that_they_should(void **state)
+SENTENCE(changes_in_any_order_leave_the_list_that_they_should)
 {
 	int order[COUNT(things) + 1] = {-1};
 	size_t n = 0;
 	uint32_t seed = 12345;
 
-	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		size_t i, at;
 
@@ -163,20 +141,4 @@ changes_in_any_order_leave_the_list_that_they_should(void **state)
 		}
 		check(&list, order);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_new_list_is_empty, start),
-		cmocka_unit_test_setup(a_link_leads_back_to_its_struct, start),
-		cmocka_unit_test_setup(appended_links_come_last, start),
-		cmocka_unit_test_setup(any_link_can_be_removed, start),
-		cmocka_unit_test_setup(a_second_removal_does_nothing, start),
-		cmocka_unit_test_setup(the_link_that_is_visited_may_be_removed, start),
-		cmocka_unit_test_setup(changes_in_any_order_leave_the_list_that_they_should, start),
-	};
-
-	return cmocka_run_group_tests_name("list", tests, NULL, NULL);
 }

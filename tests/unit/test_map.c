@@ -5,21 +5,14 @@
 #include "base/memory.h"
 #include "base/token.h"
 
+#include "tests/support/test.h"
+
 #include <leash/memory.h>
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static bool no_memory, no_randomness;
 static size_t allocations, frees;
@@ -39,6 +32,14 @@ counted_free(void *old)
 }
 
 static const leash_memory memory = {counted_alloc, realloc, counted_free};
+
+static void
+use_memory(void)
+{
+	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
+}
+
+GROUP(use_memory, NULL);
 
 /* In the place of libc's. */
 ssize_t
@@ -65,25 +66,23 @@ some(uint32_t below)
 
 static struct lsh_map map;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	seed = UINT64_C(0x9e3779b97f4a7c15);
 	no_memory = no_randomness = false;
-	if (!lsh_map_init(&map))
-		return 1;
+	assert_true(lsh_map_init(&map));
 	allocations = frees = 0;
-	return 0;
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	lsh_map_clear(&map);
-	return no_memory || allocations == frees ? 0 : 1;
+	assert_true(no_memory || allocations == frees);
 }
+
+FIXTURE(start, end);
 
 struct thing {
 	unsigned key;
@@ -136,12 +135,10 @@ check_all(struct thing *things, size_t n)
 		assert_ptr_equal(get(things[i].key, things[i].node.hash), things[i].in ? &things[i] : NULL);
 }
 
-static void
-without_randomness_there_is_no_map(void **state)
+SENTENCE(without_randomness_there_is_no_map, BETWEEN(NULL, NULL))
 {
 	struct lsh_map other;
 
-	(void)state;
 	no_randomness = true;
 	assert_false(lsh_map_init(&other));
 	lsh_map_clear(&other); /* what begins to be made and is not must be cleared without harm */
@@ -150,10 +147,8 @@ without_randomness_there_is_no_map(void **state)
 	lsh_map_clear(&other);
 }
 
-static void
-a_new_map_is_empty(void **state)
+SENTENCE(a_new_map_is_empty)
 {
-	(void)state;
 	assert_int_equal(map.count, 0);
 	lsh_map_each(at, &map)
 		fail();
@@ -162,12 +157,10 @@ a_new_map_is_empty(void **state)
 	assert_int_equal(allocations, 0);
 }
 
-static void
-what_was_put_is_found_until_it_is_removed(void **state)
+SENTENCE(what_was_put_is_found_until_it_is_removed)
 {
 	struct thing a = {.key = 1}, b = {.key = 2};
 
-	(void)state;
 	a.node.hash = lsh_map_hash(&map, "a", 1);
 	b.node.hash = lsh_map_hash(&map, "b", 1);
 	lsh_map_put(&map, &a.node);
@@ -181,12 +174,10 @@ what_was_put_is_found_until_it_is_removed(void **state)
 	assert_int_equal(map.count, 0);
 }
 
-static void
-removing_what_is_not_in_says_so(void **state)
+SENTENCE(removing_what_is_not_in_says_so)
 {
 	struct thing a = {.key = 1}, b = {.key = 2};
 
-	(void)state;
 	a.node.hash = b.node.hash = 5;
 	lsh_map_put(&map, &a.node);
 	assert_false(lsh_map_remove(&map, &b.node));
@@ -195,13 +186,11 @@ removing_what_is_not_in_says_so(void **state)
 	assert_int_equal(map.count, 0);
 }
 
-static void
-nodes_of_one_hash_are_all_found(void **state)
+SENTENCE(nodes_of_one_hash_are_all_found)
 {
 	struct thing things[50];
 	unsigned with_hash = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 50; i++) {
 		things[i] = (struct thing){.key = i, .in = true, .node.hash = i % 2 == 0 ? UINT64_C(7) << 40 | 3 : 3};
 		lsh_map_put(&map, &things[i].node);
@@ -219,14 +208,12 @@ nodes_of_one_hash_are_all_found(void **state)
 	check_all(things, 50);
 }
 
-static void
-a_map_grows_with_what_is_in_it(void **state)
+SENTENCE(a_map_grows_with_what_is_in_it)
 {
 	enum { MANY = 20000 };
 	struct thing *things = calloc(MANY, sizeof(*things));
 	size_t longest = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
 		char name[32];
 		int n = snprintf(name, sizeof(name), "lock:%u", i);
@@ -250,13 +237,11 @@ a_map_grows_with_what_is_in_it(void **state)
 	free(things);
 }
 
-static void
-without_memory_puts_still_succeed(void **state)
+SENTENCE(without_memory_puts_still_succeed)
 {
 	enum { MANY = 300 };
 	struct thing *things = calloc(MANY, sizeof(*things));
 
-	(void)state;
 	no_memory = true;
 	for (unsigned i = 0; i < MANY; i++) {
 		things[i] = (struct thing){.key = i, .in = true, .node.hash = hash_of(i)};
@@ -279,14 +264,12 @@ without_memory_puts_still_succeed(void **state)
 	free(things);
 }
 
-static void
-removing_neither_frees_nor_allocates(void **state)
+SENTENCE(removing_neither_frees_nor_allocates)
 {
 	enum { MANY = 500 };
 	struct thing *things = calloc(MANY, sizeof(*things));
 	size_t before;
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
 		things[i] = (struct thing){.key = i, .node.hash = hash_of(i)};
 		lsh_map_put(&map, &things[i].node);
@@ -298,13 +281,11 @@ removing_neither_frees_nor_allocates(void **state)
 	free(things);
 }
 
-static void
-changes_in_any_order_leave_the_map_that_they_should(void **state)
+SENTENCE(changes_in_any_order_leave_the_map_that_they_should)
 {
 	enum { KEYS = 400 };
 	struct thing *things = calloc(KEYS, sizeof(*things));
 
-	(void)state;
 	for (unsigned i = 0; i < KEYS; i++) {
 		things[i].key = i;
 		/* a tenth shares one hash, a tenth the low bits of it */
@@ -336,12 +317,10 @@ changes_in_any_order_leave_the_map_that_they_should(void **state)
 	free(things);
 }
 
-static void
-the_node_that_is_visited_may_be_removed_and_freed(void **state)
+SENTENCE(the_node_that_is_visited_may_be_removed_and_freed)
 {
 	unsigned left = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
 		struct thing *thing = calloc(1, sizeof(*thing));
 
@@ -370,12 +349,10 @@ the_node_that_is_visited_may_be_removed_and_freed(void **state)
 	assert_int_equal(map.count, 0);
 }
 
-static void
-a_cleared_map_can_be_used_again(void **state)
+SENTENCE(a_cleared_map_can_be_used_again)
 {
 	struct thing things[100];
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 100; i++) {
 			things[i] = (struct thing){.key = i, .in = true, .node.hash = hash_of(i)};
@@ -389,50 +366,22 @@ a_cleared_map_can_be_used_again(void **state)
 	}
 }
 
-static void
-clearing_a_zeroed_map_does_nothing(void **state)
+SENTENCE(clearing_a_zeroed_map_does_nothing)
 {
 	struct lsh_map zeroed = {.size = 0};
 
-	(void)state;
 	lsh_map_clear(&zeroed);
 	assert_int_equal(frees, 0);
 }
 
-static void
-one_map_hashes_as_it_did_and_another_otherwise(void **state)
+SENTENCE(one_map_hashes_as_it_did_and_another_otherwise)
 {
 	struct lsh_map other;
 
-	(void)state;
 	assert_true(lsh_map_init(&other));
 	assert_true(lsh_map_hash(&map, "orders", 6) == lsh_map_hash(&map, "orders", 6));
 	assert_true(lsh_map_hash(&map, "orders", 6) != lsh_map_hash(&map, "orders", 5));
 	assert_true(lsh_map_hash(&map, "orders", 6) != lsh_map_hash(&map, "order5", 6));
 	assert_true(lsh_map_hash(&map, "orders", 6) != lsh_map_hash(&other, "orders", 6));
 	lsh_map_clear(&other);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_randomness_there_is_no_map),
-		cmocka_unit_test_setup_teardown(a_new_map_is_empty, start, end),
-		cmocka_unit_test_setup_teardown(what_was_put_is_found_until_it_is_removed, start, end),
-		cmocka_unit_test_setup_teardown(removing_what_is_not_in_says_so, start, end),
-		cmocka_unit_test_setup_teardown(nodes_of_one_hash_are_all_found, start, end),
-		cmocka_unit_test_setup_teardown(a_map_grows_with_what_is_in_it, start, end),
-		cmocka_unit_test_setup_teardown(without_memory_puts_still_succeed, start, end),
-		cmocka_unit_test_setup_teardown(removing_neither_frees_nor_allocates, start, end),
-		cmocka_unit_test_setup_teardown(changes_in_any_order_leave_the_map_that_they_should, start, end),
-		cmocka_unit_test_setup_teardown(the_node_that_is_visited_may_be_removed_and_freed, start, end),
-		cmocka_unit_test_setup_teardown(a_cleared_map_can_be_used_again, start, end),
-		cmocka_unit_test_setup_teardown(clearing_a_zeroed_map_does_nothing, start, end),
-		cmocka_unit_test_setup_teardown(one_map_hashes_as_it_did_and_another_otherwise, start, end),
-	};
-
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }

@@ -2,17 +2,11 @@
  * In this order: each test begins where the one before has left the process. */
 #include "base/memory.h"
 
+#include "tests/support/test.h"
+
 #include <leash/memory.h>
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static size_t allocations, reallocations, frees;
 static bool no_memory;
@@ -45,17 +39,16 @@ counted_free(void *old)
 
 static const leash_memory counted = {counted_alloc, counted_realloc, counted_free};
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	allocations = reallocations = frees = 0;
 	no_memory = false;
-	return 0;
 }
 
-static void
-hooks_that_lack_a_function_are_refused(void **state)
+FIXTURE(start, NULL);
+
+SENTENCE(hooks_that_lack_a_function_are_refused)
 {
 	const leash_memory lacking[] = {
 		{NULL, counted_realloc, counted_free},
@@ -63,15 +56,12 @@ hooks_that_lack_a_function_are_refused(void **state)
 		{counted_alloc, counted_realloc, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++)
 		assert_int_equal(leash_set_memory(&lacking[i]), LEASH_INVALID);
 }
 
-static void
-before_the_first_allocation_hooks_may_change(void **state)
+SENTENCE(before_the_first_allocation_hooks_may_change)
 {
-	(void)state;
 	assert_int_equal(leash_set_memory(&counted), LEASH_OK);
 	assert_int_equal(leash_set_memory(NULL), LEASH_OK);
 	assert_int_equal(leash_set_memory(&counted), LEASH_OK);
@@ -79,13 +69,11 @@ before_the_first_allocation_hooks_may_change(void **state)
 	assert_int_equal(leash_set_memory(&counted), LEASH_OK);
 }
 
-static void
-memory_comes_zeroed_from_the_hooks(void **state)
+SENTENCE(memory_comes_zeroed_from_the_hooks)
 {
 	static const char zeros[1000];
 	char *p = lsh_alloc(sizeof(zeros));
 
-	(void)state;
 	assert_non_null(p);
 	assert_memory_equal(p, zeros, sizeof(zeros));
 	assert_int_equal(allocations, 1);
@@ -99,23 +87,19 @@ memory_comes_zeroed_from_the_hooks(void **state)
 	assert_int_equal(frees, 1);
 }
 
-static void
-a_copy_of_a_text_is_the_same_text_elsewhere(void **state)
+SENTENCE(a_copy_of_a_text_is_the_same_text_elsewhere)
 {
 	const char *text = "orders";
 	char *copy = lsh_strdup(text);
 
-	(void)state;
 	assert_string_equal(copy, text);
 	assert_ptr_not_equal(copy, text);
 	lsh_free(copy);
 	assert_int_equal(allocations, frees);
 }
 
-static void
-freeing_keeps_errno_and_nothing_is_freed_for_nothing(void **state)
+SENTENCE(freeing_keeps_errno_and_nothing_is_freed_for_nothing)
 {
-	(void)state;
 	errno = EDOM;
 	lsh_free(lsh_alloc(1));
 	assert_int_equal(errno, EDOM);
@@ -123,12 +107,10 @@ freeing_keeps_errno_and_nothing_is_freed_for_nothing(void **state)
 	assert_int_equal(frees, 1);
 }
 
-static void
-without_memory_there_is_null(void **state)
+SENTENCE(without_memory_there_is_null)
 {
 	char *p = lsh_alloc(10);
 
-	(void)state;
 	no_memory = true;
 	assert_null(lsh_alloc(10));
 	assert_null(lsh_new(leash_memory));
@@ -137,32 +119,14 @@ without_memory_there_is_null(void **state)
 	lsh_free(p);
 }
 
-static void
-after_the_first_allocation_hooks_are_refused(void **state)
+SENTENCE(after_the_first_allocation_hooks_are_refused)
 {
 	const leash_memory standard = {malloc, realloc, free};
 
-	(void)state;
 	assert_int_equal(leash_set_memory(&standard), LEASH_INVALID);
 	assert_int_equal(leash_set_memory(NULL), LEASH_INVALID);
 	assert_int_equal(leash_set_memory(&counted), LEASH_INVALID);
 	lsh_free(lsh_alloc(1));
 	assert_int_equal(allocations, 1);
 	assert_int_equal(frees, 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(hooks_that_lack_a_function_are_refused, start),
-		cmocka_unit_test_setup(before_the_first_allocation_hooks_may_change, start),
-		cmocka_unit_test_setup(memory_comes_zeroed_from_the_hooks, start),
-		cmocka_unit_test_setup(a_copy_of_a_text_is_the_same_text_elsewhere, start),
-		cmocka_unit_test_setup(freeing_keeps_errno_and_nothing_is_freed_for_nothing, start),
-		cmocka_unit_test_setup(without_memory_there_is_null, start),
-		cmocka_unit_test_setup(after_the_first_allocation_hooks_are_refused, start),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

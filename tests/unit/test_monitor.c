@@ -1,28 +1,22 @@
 /* The monitor: what is said later runs once, in order, when its mutex is free. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/monitor.h"
+
+#include "tests/support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 enum { MANY = 8, THREADS = 4, ROUNDS = 20000 };
 
 static struct lsh_monitor monitor;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	lsh_monitor_init(&monitor);
-	return 0;
 }
+
+FIXTURE(start, NULL);
 
 /* ---- what runs ---- */
 
@@ -60,12 +54,10 @@ make_words(struct word *words, unsigned count)
 
 /* ---- the tests ---- */
 
-static void
-what_is_said_later_runs_once_in_order_when_the_mutex_is_free(void **state)
+SENTENCE(what_is_said_later_runs_once_in_order_when_the_mutex_is_free)
 {
 	struct word words[MANY];
 
-	(void)state;
 	for (unsigned count = 0; count <= MANY; count++) {
 		make_words(words, MANY);
 		lsh_monitor_enter(&monitor);
@@ -86,12 +78,10 @@ what_is_said_later_runs_once_in_order_when_the_mutex_is_free(void **state)
 	}
 }
 
-static void
-what_runs_may_enter_and_say_more_which_runs_before_the_rest(void **state)
+SENTENCE(what_runs_may_enter_and_say_more_which_runs_before_the_rest)
 {
 	struct word words[MANY];
 
-	(void)state;
 	make_words(words, 4);
 	words[0].next = &words[2];
 	words[2].next = &words[3];
@@ -113,10 +103,8 @@ free_it(struct lsh_later *self)
 	free(self);
 }
 
-static void
-what_runs_is_not_touched_afterwards(void **state)
+SENTENCE(what_runs_is_not_touched_afterwards)
 {
-	(void)state;
 	spoken = 0;
 	lsh_monitor_enter(&monitor);
 	for (unsigned i = 0; i < MANY; i++) {
@@ -164,12 +152,10 @@ say_often(void *arg)
 	return NULL;
 }
 
-static void
-each_thread_does_what_it_said_itself_before_it_goes_on(void **state)
+SENTENCE(each_thread_does_what_it_said_itself_before_it_goes_on)
 {
 	static struct speaker speakers[THREADS];
 
-	(void)state;
 	entered = 0;
 	for (unsigned i = 0; i < THREADS; i++) {
 		speakers[i] = (struct speaker){.later.run = run_on};
@@ -193,13 +179,11 @@ enter_once(void *arg)
 	return NULL;
 }
 
-static void
-who_finds_it_taken_sleeps_until_it_is_left(void **state)
+SENTENCE(who_finds_it_taken_sleeps_until_it_is_left)
 {
 	pthread_t threads[THREADS];
 	bool is_in[THREADS] = {false};
 
-	(void)state;
 	lsh_monitor_enter(&monitor);
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, enter_once, &is_in[i]), 0);
@@ -212,18 +196,4 @@ who_finds_it_taken_sleeps_until_it_is_left(void **state)
 		pthread_join(threads[i], NULL);
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_true(is_in[i]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_said_later_runs_once_in_order_when_the_mutex_is_free, start),
-		cmocka_unit_test_setup(what_runs_may_enter_and_say_more_which_runs_before_the_rest, start),
-		cmocka_unit_test_setup(what_runs_is_not_touched_afterwards, start),
-		cmocka_unit_test_setup(each_thread_does_what_it_said_itself_before_it_goes_on, start),
-		cmocka_unit_test_setup(who_finds_it_taken_sleeps_until_it_is_left, start),
-	};
-
-	return cmocka_run_group_tests_name("monitor", tests, NULL, NULL);
 }

@@ -3,14 +3,7 @@
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/support/test.h"
 
 #define LEAST_LEASE (100 * LSH_MS)
 #define MOST_LEASE  (24 * 3600 * LSH_S)
@@ -30,10 +23,8 @@ longer(int64_t lease)
 	return lease + lease / 14 + 1;
 }
 
-static void
-a_lease_counts_for_less_than_the_server_gives(void **state)
+SENTENCE(a_lease_counts_for_less_than_the_server_gives)
 {
-	(void)state;
 	assert_true(lsh_pace_valid_until(5 * LSH_S, 30 * LSH_S) == 35 * LSH_S - 300 * LSH_MS - 2 * LSH_MS);
 	assert_true(lsh_pace_valid_until(0, 100 * LSH_MS) == 97 * LSH_MS);
 	assert_true(lsh_pace_valid_until(0, 100 * LSH_MS + 1) == 97 * LSH_MS); /* a part of the margin is all of it */
@@ -46,10 +37,8 @@ a_lease_counts_for_less_than_the_server_gives(void **state)
 	}
 }
 
-static void
-a_longer_lease_or_a_later_request_never_counts_for_less(void **state)
+SENTENCE(a_longer_lease_or_a_later_request_never_counts_for_less)
 {
-	(void)state;
 	for (int64_t lease = 0; lease < 1000; lease++)
 		assert_true(lsh_pace_valid_until(0, lease + 1) >= lsh_pace_valid_until(0, lease));
 	for (size_t s = 0; s < COUNT(moments); s++)
@@ -60,20 +49,16 @@ a_longer_lease_or_a_later_request_never_counts_for_less(void **state)
 			assert_true(lsh_pace_valid_until(moments[s], leases[l]) >= lsh_pace_valid_until(moments[s - 1], leases[l]));
 }
 
-static void
-a_request_sent_at_an_unknown_time_gives_nothing(void **state)
+SENTENCE(a_request_sent_at_an_unknown_time_gives_nothing)
 {
-	(void)state;
 	for (size_t l = 0; l < COUNT(leases); l++) {
 		assert_true(lsh_pace_valid_until(LSH_NEVER, leases[l]) == 0);
 		assert_true(lsh_pace_next(LSH_NEVER, leases[l], 0) == 0); /* at once, so that the loss is seen */
 	}
 }
 
-static void
-moments_out_of_range_stop_at_the_end_of_it(void **state)
+SENTENCE(moments_out_of_range_stop_at_the_end_of_it)
 {
-	(void)state;
 	assert_true(lsh_pace_valid_until(INT64_MIN, -5) == INT64_MIN);
 	assert_true(lsh_pace_valid_until(INT64_MAX - 1, 30 * LSH_S) == INT64_MAX);
 	assert_true(lsh_pace_next(INT64_MAX - 1, 30 * LSH_S, 0) == INT64_MAX);
@@ -85,10 +70,8 @@ moments_out_of_range_stop_at_the_end_of_it(void **state)
 	assert_true(lsh_pace_slack(INT64_MAX) == LSH_S);
 }
 
-static void
-every_combination_of_extremes_is_defined(void **state)
+SENTENCE(every_combination_of_extremes_is_defined)
 {
-	(void)state;
 	for (size_t s = 0; s < COUNT(moments); s++) {
 		for (size_t l = 0; l < COUNT(leases); l++) {
 			for (size_t r = 0; r < COUNT(luck); r++) {
@@ -101,10 +84,8 @@ every_combination_of_extremes_is_defined(void **state)
 	}
 }
 
-static void
-a_renewal_comes_within_the_last_twelfth_of_a_third(void **state)
+SENTENCE(a_renewal_comes_within_the_last_twelfth_of_a_third)
 {
-	(void)state;
 	assert_true(lsh_pace_next(7 * LSH_S, 30 * LSH_S, 0) == 17 * LSH_S);
 	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
 		for (size_t r = 0; r < COUNT(luck); r++) {
@@ -118,10 +99,8 @@ a_renewal_comes_within_the_last_twelfth_of_a_third(void **state)
 	}
 }
 
-static void
-a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it(void **state)
+SENTENCE(a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it)
 {
-	(void)state;
 	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
 		for (size_t r = 0; r < COUNT(luck); r++) {
 			/* the last one arrived as soon as it was sent, this one a sixth late: the least that PTTL can be */
@@ -132,10 +111,8 @@ a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it(void **state)
 	}
 }
 
-static void
-more_luck_is_sooner_and_a_longer_lease_is_later(void **state)
+SENTENCE(more_luck_is_sooner_and_a_longer_lease_is_later)
 {
-	(void)state;
 	for (int64_t lease = 1; lease <= MOST_LEASE; lease = longer(lease)) {
 		for (size_t r = 1; r < COUNT(luck); r++)
 			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(0, lease, luck[r - 1]));
@@ -146,10 +123,8 @@ more_luck_is_sooner_and_a_longer_lease_is_later(void **state)
 	}
 }
 
-static void
-no_renewal_comes_before_a_quarter_of_the_lease(void **state)
+SENTENCE(no_renewal_comes_before_a_quarter_of_the_lease)
 {
-	(void)state;
 	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
 		int64_t slack = lsh_pace_slack(lease);
 
@@ -162,21 +137,17 @@ no_renewal_comes_before_a_quarter_of_the_lease(void **state)
 	assert_true(lsh_pace_slack(0) == 0);
 }
 
-static void
-the_first_retry_is_at_once(void **state)
+SENTENCE(the_first_retry_is_at_once)
 {
-	(void)state;
 	assert_true(lsh_pace_retry(5 * LSH_S, 0, 9 * LSH_S, UINT32_MAX) == 5 * LSH_S);
 	assert_true(lsh_pace_retry(5 * LSH_S, 1, 9 * LSH_S, UINT32_MAX) == 5 * LSH_S);
 	assert_true(lsh_pace_retry(5 * LSH_S, 1, 4 * LSH_S, 0) == 4 * LSH_S);
 }
 
-static void
-retries_grow_from_10_to_250_ms(void **state)
+SENTENCE(retries_grow_from_10_to_250_ms)
 {
 	static const int64_t most[] = {10, 20, 40, 80, 160, 250, 250, 250};
 
-	(void)state;
 	for (unsigned n = 0; n < COUNT(most); n++) {
 		assert_true(lsh_pace_retry(LSH_S, n + 2, LSH_NEVER, 0) == LSH_S + most[n] * LSH_MS);
 		for (size_t r = 0; r < COUNT(luck); r++) {
@@ -189,10 +160,8 @@ retries_grow_from_10_to_250_ms(void **state)
 	assert_true(lsh_pace_retry(0, UINT32_MAX, LSH_NEVER, 0) == 250 * LSH_MS);
 }
 
-static void
-no_retry_is_past_the_end_of_the_lease(void **state)
+SENTENCE(no_retry_is_past_the_end_of_the_lease)
 {
-	(void)state;
 	for (unsigned failures = 0; failures < 40; failures++) {
 		for (size_t s = 0; s < COUNT(moments); s++) {
 			for (int64_t left = -LSH_S; left < LSH_S; left += 13 * LSH_MS) {
@@ -211,10 +180,8 @@ no_retry_is_past_the_end_of_the_lease(void **state)
 	}
 }
 
-static void
-a_claim_is_the_lease_but_at_most_3_s(void **state)
+SENTENCE(a_claim_is_the_lease_but_at_most_3_s)
 {
-	(void)state;
 	assert_true(lsh_pace_claim_ms(100) == 100);
 	assert_true(lsh_pace_claim_ms(2999) == 2999);
 	assert_true(lsh_pace_claim_ms(3000) == 3000);
@@ -222,47 +189,19 @@ a_claim_is_the_lease_but_at_most_3_s(void **state)
 	assert_true(lsh_pace_claim_ms(INT64_MAX) == 3000);
 }
 
-static void
-a_word_is_said_after_a_third_of_the_claim(void **state)
+SENTENCE(a_word_is_said_after_a_third_of_the_claim)
 {
-	(void)state;
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 30000) == 11 * LSH_S);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, -1) == 11 * LSH_S);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, -2) == 11 * LSH_S);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S, 3 * LSH_S, INT64_MIN) == 11 * LSH_S);
 }
 
-static void
-a_word_is_said_when_the_holders_lease_is_over(void **state)
+SENTENCE(a_word_is_said_when_the_holders_lease_is_over)
 {
-	(void)state;
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 0) == 10 * LSH_S + 6 * LSH_MS);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 400) == 10 * LSH_S + 406 * LSH_MS);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 993) == 10 * LSH_S + 999 * LSH_MS);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 994) == 11 * LSH_S);
 	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 995) == 11 * LSH_S);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_lease_counts_for_less_than_the_server_gives),
-		cmocka_unit_test(a_longer_lease_or_a_later_request_never_counts_for_less),
-		cmocka_unit_test(a_request_sent_at_an_unknown_time_gives_nothing),
-		cmocka_unit_test(moments_out_of_range_stop_at_the_end_of_it),
-		cmocka_unit_test(every_combination_of_extremes_is_defined),
-		cmocka_unit_test(a_renewal_comes_within_the_last_twelfth_of_a_third),
-		cmocka_unit_test(a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it),
-		cmocka_unit_test(more_luck_is_sooner_and_a_longer_lease_is_later),
-		cmocka_unit_test(no_renewal_comes_before_a_quarter_of_the_lease),
-		cmocka_unit_test(the_first_retry_is_at_once),
-		cmocka_unit_test(retries_grow_from_10_to_250_ms),
-		cmocka_unit_test(no_retry_is_past_the_end_of_the_lease),
-		cmocka_unit_test(a_claim_is_the_lease_but_at_most_3_s),
-		cmocka_unit_test(a_word_is_said_after_a_third_of_the_claim),
-		cmocka_unit_test(a_word_is_said_when_the_holders_lease_is_over),
-	};
-
-	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

@@ -1,13 +1,11 @@
 /* The proxy does to connections what it was told to do, and nothing else. */
 #include "tests/unit/tools.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/proxy.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,12 +32,10 @@ tear_down(struct way_station w)
 	server_stop(w.server);
 }
 
-static void
-a_proxy_passes_everything(void **state)
+SENTENCE(a_proxy_passes_everything)
 {
 	static char big[300001];
 
-	(void)state;
 	for (int tcp = 0; tcp < 2; tcp++) {
 		struct way_station w = way_station(tcp);
 		redisContext *c = dial(proxy_target(w.proxy));
@@ -75,14 +71,12 @@ shortest_trip_us(redisContext *c, int times)
 	return shortest;
 }
 
-static void
-a_proxy_delays_each_way_by_what_was_asked(void **state)
+SENTENCE(a_proxy_delays_each_way_by_what_was_asked)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 	int64_t delayed;
 
-	(void)state;
 	proxy_delay(w.proxy, PROXY_BOTH, 250);
 	assert_true(shortest_trip_us(c, 20) >= 500);
 	proxy_delay(w.proxy, PROXY_TO_CLIENT, 5000);
@@ -123,14 +117,12 @@ time_one_by_one(redisContext *c, int commands)
 	return await_now_ns() - start;
 }
 
-static void
-a_delay_does_not_cost_throughput(void **state)
+SENTENCE(a_delay_does_not_cost_throughput)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 	int64_t shortest = INT64_MAX;
 
-	(void)state;
 	proxy_delay(w.proxy, PROXY_BOTH, 10000);
 	for (int i = 0; i < 3; i++) {
 		int64_t took = time_at_once(c, 30);
@@ -143,13 +135,11 @@ a_delay_does_not_cost_throughput(void **state)
 	tear_down(w);
 }
 
-static void
-a_holding_proxy_delivers_nothing_until_it_is_released(void **state)
+SENTENCE(a_holding_proxy_delivers_nothing_until_it_is_released)
 {
 	struct way_station w = way_station(false);
 	int fd = dial_raw(proxy_target(w.proxy));
 
-	(void)state;
 	for (enum proxy_way way = PROXY_TO_SERVER; way <= PROXY_BOTH; way++) {
 		proxy_hold(w.proxy, way);
 		say(fd, "INCR key\r\n");
@@ -163,13 +153,11 @@ a_holding_proxy_delivers_nothing_until_it_is_released(void **state)
 	tear_down(w);
 }
 
-static void
-a_client_that_left_is_no_reason_to_lose_its_commands(void **state)
+SENTENCE(a_client_that_left_is_no_reason_to_lose_its_commands)
 {
 	struct way_station w = way_station(true);
 	int fd = dial_raw(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_hold(w.proxy, PROXY_TO_SERVER);
 	say(fd, "INCR key\r\nINCR key\r\n");
 	close(fd);
@@ -180,13 +168,11 @@ a_client_that_left_is_no_reason_to_lose_its_commands(void **state)
 	tear_down(w);
 }
 
-static void
-an_answer_that_finds_its_client_gone_stops_no_command(void **state)
+SENTENCE(an_answer_that_finds_its_client_gone_stops_no_command)
 {
 	struct way_station w = way_station(false);
 	int fd = dial_raw(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_hold(w.proxy, PROXY_TO_CLIENT);
 	say(fd, "PING\r\n");
 	await_true(proxy_bytes(w.proxy, PROXY_TO_CLIENT) == strlen("+PONG\r\n"));
@@ -199,13 +185,11 @@ an_answer_that_finds_its_client_gone_stops_no_command(void **state)
 	tear_down(w);
 }
 
-static void
-a_cut_request_never_reaches_the_server(void **state)
+SENTENCE(a_cut_request_never_reaches_the_server)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_cut_request(w.proxy, "key:2");
 	assert_true(says(c, "OK", "SET key:1 x"));
 	assert_false(proxy_hit(w.proxy));
@@ -221,13 +205,11 @@ a_cut_request_never_reaches_the_server(void **state)
 	tear_down(w);
 }
 
-static void
-a_cut_reply_is_of_a_request_that_was_executed(void **state)
+SENTENCE(a_cut_reply_is_of_a_request_that_was_executed)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_cut_reply(w.proxy, "INCR", 0);
 	assert_true(says(c, "PONG", "PING"));
 	assert_null(redisCommand(c, "INCR key"));
@@ -237,14 +219,12 @@ a_cut_reply_is_of_a_request_that_was_executed(void **state)
 	tear_down(w);
 }
 
-static void
-a_reply_is_cut_at_the_byte_among_other_replies(void **state)
+SENTENCE(a_reply_is_cut_at_the_byte_among_other_replies)
 {
 	static const char before[] = "+PONG\r\n$4\r\npast\r\n", answer[] = "$6\r\nanswer\r\n";
 	struct way_station w = way_station(false);
 	char heard[256];
 
-	(void)state;
 	for (size_t n = 0; n <= strlen(answer); n++) {
 		int fd = dial_raw(proxy_target(w.proxy));
 
@@ -260,14 +240,12 @@ a_reply_is_cut_at_the_byte_among_other_replies(void **state)
 	tear_down(w);
 }
 
-static void
-a_cut_over_tcp_is_a_reset(void **state)
+SENTENCE(a_cut_over_tcp_is_a_reset)
 {
 	struct way_station w = way_station(true);
 	int fd = dial_raw(proxy_target(w.proxy));
 	char byte;
 
-	(void)state;
 	proxy_cut_request(w.proxy, NULL);
 	say(fd, "PING\r\n");
 	assert_int_equal(recv(fd, &byte, 1, 0), -1);
@@ -276,13 +254,11 @@ a_cut_over_tcp_is_a_reset(void **state)
 	tear_down(w);
 }
 
-static void
-a_disarmed_fault_does_not_happen(void **state)
+SENTENCE(a_disarmed_fault_does_not_happen)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_cut_request(w.proxy, "PING");
 	proxy_disarm(w.proxy);
 	assert_true(says(c, "PONG", "PING"));
@@ -291,13 +267,11 @@ a_disarmed_fault_does_not_happen(void **state)
 	tear_down(w);
 }
 
-static void
-a_held_reply_comes_when_it_is_released(void **state)
+SENTENCE(a_held_reply_comes_when_it_is_released)
 {
 	struct way_station w = way_station(false);
 	int held = dial_raw(proxy_target(w.proxy)), other = dial_raw(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_hold_reply(w.proxy, "INCR");
 	say(held, "INCR key\r\n");
 	proxy_wait_hit(w.proxy);
@@ -311,14 +285,12 @@ a_held_reply_comes_when_it_is_released(void **state)
 	tear_down(w);
 }
 
-static void
-all_connections_can_be_reset_and_refused(void **state)
+SENTENCE(all_connections_can_be_reset_and_refused)
 {
 	struct way_station w = way_station(true);
 	int first = dial_raw(proxy_target(w.proxy)), second = dial_raw(proxy_target(w.proxy));
 	char byte;
 
-	(void)state;
 	say(first, "PING\r\n");
 	hear(first, "+PONG\r\n");
 	say(second, "PING\r\n");
@@ -343,15 +315,13 @@ all_connections_can_be_reset_and_refused(void **state)
 	tear_down(w);
 }
 
-static void
-a_child_does_not_keep_a_connection_open(void **state)
+SENTENCE(a_child_does_not_keep_a_connection_open)
 {
 	struct way_station w = way_station(true);
 	int fd = dial_raw(proxy_target(w.proxy));
 	pid_t child;
 	char byte;
 
-	(void)state;
 	say(fd, "PING\r\n");
 	hear(fd, "+PONG\r\n");
 	child = child_run(sleep_for_ever, NULL);
@@ -363,14 +333,12 @@ a_child_does_not_keep_a_connection_open(void **state)
 	tear_down(w);
 }
 
-static void
-a_proxy_outlives_its_target(void **state)
+SENTENCE(a_proxy_outlives_its_target)
 {
 	struct way_station w = way_station(false);
 	int fd = dial_raw(proxy_target(w.proxy));
 	char byte;
 
-	(void)state;
 	say(fd, "PING\r\n");
 	hear(fd, "+PONG\r\n");
 	server_kill(w.server);
@@ -387,14 +355,12 @@ a_proxy_outlives_its_target(void **state)
 	tear_down(w);
 }
 
-static void
-a_dripping_proxy_takes_its_time_for_each_byte(void **state)
+SENTENCE(a_dripping_proxy_takes_its_time_for_each_byte)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 	int64_t dripped;
 
-	(void)state;
 	assert_true(says(c, "PONG", "PING"));
 	proxy_drip(w.proxy, PROXY_TO_CLIENT, 2000);
 	dripped = shortest_trip_us(c, 2);
@@ -429,13 +395,11 @@ messages_of(struct way_station w, int published)
 	return count;
 }
 
-static void
-a_proxy_loses_as_many_messages_as_was_asked(void **state)
+SENTENCE(a_proxy_loses_as_many_messages_as_was_asked)
 {
 	struct way_station w = way_station(false);
 	int some;
 
-	(void)state;
 	assert_int_equal(messages_of(w, 20), 20);
 	proxy_drop_messages(w.proxy, 100);
 	assert_int_equal(messages_of(w, 20), 0);
@@ -449,13 +413,11 @@ a_proxy_loses_as_many_messages_as_was_asked(void **state)
 	tear_down(w);
 }
 
-static void
-a_stranded_request_is_executed_when_its_client_is_long_gone(void **state)
+SENTENCE(a_stranded_request_is_executed_when_its_client_is_long_gone)
 {
 	struct way_station w = way_station(false);
 	redisContext *c = dial(proxy_target(w.proxy));
 
-	(void)state;
 	proxy_strand_request(w.proxy, "key:2");
 	assert_true(says(c, "OK", "SET key:1 x"));
 	assert_false(says(c, "OK", "SET key:2 x"));   /* the connection has ended */
@@ -471,14 +433,12 @@ a_stranded_request_is_executed_when_its_client_is_long_gone(void **state)
 	tear_down(w);
 }
 
-static void
-held_messages_come_when_they_are_let_go_and_other_answers_before(void **state)
+SENTENCE(held_messages_come_when_they_are_let_go_and_other_answers_before)
 {
 	struct way_station w = way_station(false);
 	redisContext *subscriber = dial(proxy_target(w.proxy)), *c = dial(proxy_target(w.proxy));
 	redisReply *reply = redisCommand(subscriber, "SUBSCRIBE news");
 
-	(void)state;
 	freeReplyObject(reply);
 	proxy_hold_messages(w.proxy, true);
 	assert_int_equal(server_integer(w.server, "PUBLISH news 1"), 1);
@@ -500,14 +460,12 @@ held_messages_come_when_they_are_let_go_and_other_answers_before(void **state)
 	tear_down(w);
 }
 
-static void
-the_weather_drops_doubles_and_delays_as_many_as_was_asked(void **state)
+SENTENCE(the_weather_drops_doubles_and_delays_as_many_as_was_asked)
 {
 	struct way_station w = way_station(false);
 	int64_t begun;
 	redisContext *c;
 
-	(void)state;
 	proxy_weather(w.proxy, &(struct proxy_weather){ .messages_dropped = 100, .seed = 1 });
 	assert_int_equal(messages_of(w, 20), 0);
 	assert_int_equal(proxy_dropped(w.proxy), 20);
@@ -530,14 +488,12 @@ the_weather_drops_doubles_and_delays_as_many_as_was_asked(void **state)
 	tear_down(w);
 }
 
-static void
-what_was_late_when_the_weather_ended_its_connection_is_executed(void **state)
+SENTENCE(what_was_late_when_the_weather_ended_its_connection_is_executed)
 {
 	struct way_station w = way_station(false);
 	int fd = dial_raw(proxy_target(w.proxy));
 	char rest[64];
 
-	(void)state;
 	proxy_delay(w.proxy, PROXY_TO_SERVER, 100000);
 	say(fd, "INCR key\r\n");
 	await_true(proxy_requests(w.proxy) == 1);
@@ -550,34 +506,4 @@ what_was_late_when_the_weather_ended_its_connection_is_executed(void **state)
 	assert_string_equal(server_text(w.server, "GET key"), "1");
 	assert_null(server_text(w.server, "GET lost"));
 	tear_down(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_proxy_passes_everything),
-		cmocka_unit_test(a_proxy_delays_each_way_by_what_was_asked),
-		cmocka_unit_test(a_delay_does_not_cost_throughput),
-		cmocka_unit_test(a_holding_proxy_delivers_nothing_until_it_is_released),
-		cmocka_unit_test(a_client_that_left_is_no_reason_to_lose_its_commands),
-		cmocka_unit_test(an_answer_that_finds_its_client_gone_stops_no_command),
-		cmocka_unit_test(a_cut_request_never_reaches_the_server),
-		cmocka_unit_test(a_cut_reply_is_of_a_request_that_was_executed),
-		cmocka_unit_test(a_reply_is_cut_at_the_byte_among_other_replies),
-		cmocka_unit_test(a_cut_over_tcp_is_a_reset),
-		cmocka_unit_test(a_disarmed_fault_does_not_happen),
-		cmocka_unit_test(a_held_reply_comes_when_it_is_released),
-		cmocka_unit_test(all_connections_can_be_reset_and_refused),
-		cmocka_unit_test(a_child_does_not_keep_a_connection_open),
-		cmocka_unit_test(a_proxy_outlives_its_target),
-		cmocka_unit_test(a_dripping_proxy_takes_its_time_for_each_byte),
-		cmocka_unit_test(a_proxy_loses_as_many_messages_as_was_asked),
-		cmocka_unit_test(a_stranded_request_is_executed_when_its_client_is_long_gone),
-		cmocka_unit_test(held_messages_come_when_they_are_let_go_and_other_answers_before),
-		cmocka_unit_test(the_weather_drops_doubles_and_delays_as_many_as_was_asked),
-		cmocka_unit_test(what_was_late_when_the_weather_ended_its_connection_is_executed),
-	};
-
-	return cmocka_run_group_tests_name("proxy", tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* Replies: what a server says, what it must not say, in pieces of any size, without a single allocation. */
 #include "redis/reply.h"
 #include "tests/support/resident.h"
+#include "tests/support/test.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -89,12 +81,11 @@ realloc(void *old, size_t size)
 
 /* valgrind puts its own in the place of ours. */
 static void
-need_counted_malloc(void **state)
+need_counted_malloc(void)
 {
 	size_t before = allocations;
 	char *volatile p = malloc(1);
 
-	(void)state;
 	free(p);
 	if (allocations == before)
 		skip();
@@ -202,21 +193,20 @@ read_in_pieces(struct lsh_reader *reader, struct transcript *t, const char *byte
 static struct lsh_reader *reader;
 static struct transcript whole, pieces;
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	reader = lsh_reader_new(true);
-	return reader != NULL ? 0 : -1;
+	assert_true(reader != NULL);
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	lsh_reader_free(reader);
-	return 0;
 }
+
+FIXTURE(start, end);
 
 /* The same, however it is cut. */
 static void
@@ -231,8 +221,7 @@ check_pieces(const char *bytes, size_t size)
 	}
 }
 
-static void
-what_servers_say_is_understood_in_pieces_of_any_size(void **state)
+SENTENCE(what_servers_say_is_understood_in_pieces_of_any_size)
 {
 	static const struct {
 		const char *bytes;
@@ -260,15 +249,13 @@ what_servers_say_is_understood_in_pieces_of_any_size(void **state)
 		{BYTES("$536870912\r\nthe rest is still to come"), ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		check_pieces(cases[i].bytes, cases[i].size);
 		assert_string_equal(whole.text, cases[i].text);
 	}
 }
 
-static void
-what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size(void **state)
+SENTENCE(what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size)
 {
 	static const struct {
 		const char *bytes;
@@ -358,7 +345,6 @@ what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size(void **state)
 		{BYTES(" +OK\r\n")},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		check_pieces(cases[i].bytes, cases[i].size);
 		if (whole.size == 0 || whole.text[whole.size - 1] != '!')
@@ -366,23 +352,19 @@ what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size(void **state)
 	}
 }
 
-static void
-what_came_before_a_fault_is_still_told(void **state)
+SENTENCE(what_came_before_a_fault_is_still_told)
 {
-	(void)state;
 	check_pieces(BYTES(":1\r\n$2\r\nok\r\n*2\r\n:1\r\n_\r\n+OK\r\n"));
 	assert_memory_equal(whole.text, ":1,$ok,", 7);
 	assert_null(strstr(whole.text, "+OK"));
 	assert_int_equal(whole.text[whole.size - 1], '!');
 }
 
-static void
-after_a_fault_nothing_is_told_until_a_reset(void **state)
+SENTENCE(after_a_fault_nothing_is_told_until_a_reset)
 {
 	const struct lsh_message *m = NULL;
 	char fault[128];
 
-	(void)state;
 	assert_string_equal(lsh_reader_fault(reader), "");
 	assert_true(lsh_reader_feed(reader, BYTES("*273\r\n:1\r\n+OK\r\n")));
 	for (int i = 0; i < 3; i++) {
@@ -403,13 +385,11 @@ after_a_fault_nothing_is_told_until_a_reset(void **state)
 	assert_string_equal(m->item[0].text, "OK");
 }
 
-static void
-a_reset_forgets_what_was_half_said(void **state)
+SENTENCE(a_reset_forgets_what_was_half_said)
 {
 	static const char *const halves[] = {"+OK", "$5\r\nab", "*3\r\n:1\r\n:2", "*3\r\n:1\r\n", ":1\r\n", ":1\r\n+O", "*"};
 	const struct lsh_message *m;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(halves); i++) {
 		assert_true(lsh_reader_feed(reader, halves[i], strlen(halves[i])));
 		if (i % 2 == 0)
@@ -423,12 +403,10 @@ a_reset_forgets_what_was_half_said(void **state)
 	}
 }
 
-static void
-a_message_may_have_64_kib_and_no_byte_more(void **state)
+SENTENCE(a_message_may_have_64_kib_and_no_byte_more)
 {
 	static const size_t steps[] = {1, 4096, LSH_READ_SIZE};
 
-	(void)state;
 	for (size_t more = 0; more < 2; more++) {
 		size_t size = LSH_READ_SIZE + more;
 		char *bytes = malloc(size);
@@ -448,13 +426,11 @@ a_message_may_have_64_kib_and_no_byte_more(void **state)
 	}
 }
 
-static void
-a_line_without_end_is_a_fault_after_64_kib(void **state)
+SENTENCE(a_line_without_end_is_a_fault_after_64_kib)
 {
 	static const char first[] = "+-:$*";
 	static char line[1 << 20];
 
-	(void)state;
 	memset(line, '1', sizeof line);
 	for (size_t i = 0; first[i] != '\0'; i++) {
 		line[0] = first[i];
@@ -465,13 +441,11 @@ a_line_without_end_is_a_fault_after_64_kib(void **state)
 	}
 }
 
-static void
-an_array_that_drags_on_is_a_fault_after_64_kib(void **state)
+SENTENCE(an_array_that_drags_on_is_a_fault_after_64_kib)
 {
 	static char bytes[100000];
 	size_t size = 0;
 
-	(void)state;
 	size += (size_t)snprintf(bytes, sizeof bytes, "*16\r\n");
 	for (int i = 0; i < 16; i++) {
 		size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$5000\r\n");
@@ -483,13 +457,11 @@ an_array_that_drags_on_is_a_fault_after_64_kib(void **state)
 	assert_string_equal(whole.text, "more than 64 KiB without a reply!");
 }
 
-static void
-feeding_on_and_on_without_reading_is_a_fault(void **state)
+SENTENCE(feeding_on_and_on_without_reading_is_a_fault)
 {
 	static char bytes[LSH_READ_SIZE];
 	int fed = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bytes; i += 4)
 		memcpy(bytes + i, ":1\r\n", 4);
 	while (lsh_reader_feed(reader, bytes, sizeof bytes))
@@ -500,14 +472,12 @@ feeding_on_and_on_without_reading_is_a_fault(void **state)
 	assert_false(lsh_reader_feed(reader, bytes, LSH_READ_SIZE + 1)); /* reads none of them */
 }
 
-static void
-many_messages_at_once_are_all_told(void **state)
+SENTENCE(many_messages_at_once_are_all_told)
 {
 	static char bytes[LSH_READ_SIZE];
 	const struct lsh_message *m;
 	size_t told = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bytes; i += 4)
 		memcpy(bytes + i, ":7\r\n", 4);
 	for (int i = 0; i < 3; i++) {
@@ -519,14 +489,12 @@ many_messages_at_once_are_all_told(void **state)
 	assert_string_equal(lsh_reader_fault(reader), "");
 }
 
-static void
-strings_that_find_no_room_are_cut_off(void **state)
+SENTENCE(strings_that_find_no_room_are_cut_off)
 {
 	static char bytes[20000];
 	const struct lsh_message *m;
 	size_t size = 0, room = LSH_TEXT_SIZE;
 
-	(void)state;
 	size += (size_t)snprintf(bytes, sizeof bytes, "*16\r\n");
 	for (int i = 0; i < 16; i++) {
 		size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$1000\r\n");
@@ -553,13 +521,11 @@ strings_that_find_no_room_are_cut_off(void **state)
 	assert_string_equal(m->item[0].text, "abc");
 }
 
-static void
-a_message_stays_while_the_next_ones_are_fed(void **state)
+SENTENCE(a_message_stays_while_the_next_ones_are_fed)
 {
 	static char many[60000];
 	const struct lsh_message *m;
 
-	(void)state;
 	memset(many, 'z', sizeof many);
 	memcpy(many, "+", 1);
 	assert_true(lsh_reader_feed(reader, BYTES("*2\r\n$3\r\nabc\r\n:5\r\n")));
@@ -619,8 +585,7 @@ mutate(char *bytes, size_t size, size_t room)
 	return size;
 }
 
-static void
-whatever_is_said_is_read_the_same_whole_and_in_pieces(void **state)
+SENTENCE(whatever_is_said_is_read_the_same_whole_and_in_pieces)
 {
 	static const char said[] =
 		"+OK\r\n:17\r\n$11\r\nhello world\r\n*3\r\n:0\r\n:29998\r\n:1700000000000001\r\n-ERR no such thing\r\n$-1\r\n"
@@ -628,7 +593,6 @@ whatever_is_said_is_read_the_same_whole_and_in_pieces(void **state)
 		"*-1\r\n*0\r\n:-9223372036854775808\r\n*4\r\n+a\r\n-b\r\n$0\r\n\r\n$-1\r\n+PONG\r\n";
 	char bytes[2 * sizeof said];
 
-	(void)state;
 	seed = UINT64_C(0x2545f4914f6cdd1d);
 	for (int round = 0; round < 4000; round++) {
 		size_t size = sizeof said - 1;
@@ -644,8 +608,7 @@ whatever_is_said_is_read_the_same_whole_and_in_pieces(void **state)
 
 #ifndef SANITIZED
 
-static void
-nothing_is_allocated_once_a_reader_is_there(void **state)
+SENTENCE(nothing_is_allocated_once_a_reader_is_there)
 {
 	static const size_t steps[] = {1, 9, 1024, 4096, 30000, LSH_READ_SIZE};
 	static const char said[] = "+OK\r\n*3\r\n:0\r\n:29998\r\n:1700000000000001\r\n-ERR no\r\n$-1\r\n*2\r\n$3\r\nabc\r\n$0\r\n\r\n:1\r\n";
@@ -653,7 +616,7 @@ nothing_is_allocated_once_a_reader_is_there(void **state)
 	const struct lsh_message *m;
 	size_t size = 0, before;
 
-	need_counted_malloc(state);
+	need_counted_malloc();
 	while (size + sizeof said - 1 <= sizeof bytes) {
 		memcpy(bytes + size, said, sizeof said - 1);
 		size += sizeof said - 1;
@@ -699,14 +662,13 @@ resident_behind(struct lsh_reader **readers, size_t count, size_t size)
 	return resident_bytes();
 }
 
-static void
-a_reader_keeps_little_resident_behind_a_large_message_too(void **state)
+SENTENCE(a_reader_keeps_little_resident_behind_a_large_message_too)
 {
 	enum { READERS = 50, LITTLE = 40000 };
 	struct lsh_reader *readers[READERS];
 	double before, small, large;
 
-	need_counted_malloc(state);
+	need_counted_malloc();
 	before = resident_behind(&reader, 1, 100);
 	for (int i = 0; i < READERS; i++)
 		assert_non_null(readers[i] = lsh_reader_new(true));
@@ -718,13 +680,12 @@ a_reader_keeps_little_resident_behind_a_large_message_too(void **state)
 		lsh_reader_free(readers[i]);
 }
 
-static void
-a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind(void **state)
+SENTENCE(a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind, BETWEEN(NULL, NULL))
 {
 	struct lsh_reader *r = NULL;
 	size_t n;
 
-	need_counted_malloc(state);
+	need_counted_malloc();
 	for (n = 1; r == NULL; n++) {
 		fail_at = n;
 		r = lsh_reader_new(true);
@@ -735,13 +696,12 @@ a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind(void **state)
 	lsh_reader_free(r);
 }
 
-static void
-a_reset_that_finds_no_memory_fails_until_there_is_some(void **state)
+SENTENCE(a_reset_that_finds_no_memory_fails_until_there_is_some)
 {
 	const struct lsh_message *m;
 	bool done = false;
 
-	need_counted_malloc(state);
+	need_counted_malloc();
 	for (size_t n = 1; !done; n++) {
 		assert_true(lsh_reader_feed(reader, BYTES("+half")));
 		fail_at = n;
@@ -760,31 +720,3 @@ a_reset_that_finds_no_memory_fails_until_there_is_some(void **state)
 }
 
 #endif
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_servers_say_is_understood_in_pieces_of_any_size, start, end),
-		cmocka_unit_test_setup_teardown(what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size, start, end),
-		cmocka_unit_test_setup_teardown(what_came_before_a_fault_is_still_told, start, end),
-		cmocka_unit_test_setup_teardown(after_a_fault_nothing_is_told_until_a_reset, start, end),
-		cmocka_unit_test_setup_teardown(a_reset_forgets_what_was_half_said, start, end),
-		cmocka_unit_test_setup_teardown(a_message_may_have_64_kib_and_no_byte_more, start, end),
-		cmocka_unit_test_setup_teardown(a_line_without_end_is_a_fault_after_64_kib, start, end),
-		cmocka_unit_test_setup_teardown(an_array_that_drags_on_is_a_fault_after_64_kib, start, end),
-		cmocka_unit_test_setup_teardown(feeding_on_and_on_without_reading_is_a_fault, start, end),
-		cmocka_unit_test_setup_teardown(many_messages_at_once_are_all_told, start, end),
-		cmocka_unit_test_setup_teardown(strings_that_find_no_room_are_cut_off, start, end),
-		cmocka_unit_test_setup_teardown(a_message_stays_while_the_next_ones_are_fed, start, end),
-		cmocka_unit_test_setup_teardown(whatever_is_said_is_read_the_same_whole_and_in_pieces, start, end),
-#ifndef SANITIZED
-		cmocka_unit_test_setup_teardown(nothing_is_allocated_once_a_reader_is_there, start, end),
-		cmocka_unit_test_setup_teardown(a_reader_keeps_little_resident_behind_a_large_message_too, start, end),
-		cmocka_unit_test(a_reader_that_finds_no_memory_is_refused_and_leaves_nothing_behind),
-		cmocka_unit_test_setup_teardown(a_reset_that_finds_no_memory_fails_until_there_is_some, start, end),
-#endif
-	};
-
-	return cmocka_run_group_tests_name("reply", tests, NULL, NULL);
-}

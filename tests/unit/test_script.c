@@ -1,16 +1,7 @@
 /* Scripts as commands: their arguments, sent by SHA-1 or whole, and which command a failed script was calling. */
 #include "redis/script.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/support/test.h"
 
 static const char text[] =
 	"local call = redis.call\n"
@@ -50,15 +41,13 @@ check_arg(struct lsh_arg arg, const char *wanted)
 
 /* ---- the command ---- */
 
-static void
-a_call_is_evalsha_with_the_sha1_the_number_of_keys_and_what_was_pushed(void **state)
+SENTENCE(a_call_is_evalsha_with_the_sha1_the_number_of_keys_and_what_was_pushed)
 {
 	static const char wanted[] = "*7\r\n$7\r\nEVALSHA\r\n$40\r\n0123456789abcdef0123456789abcdef01234567\r\n$1\r\n2\r\n"
 	                             "$9\r\nleash:{a}\r\n$15\r\nleash:{a}:fence\r\n$5\r\ntoken\r\n$0\r\n\r\n";
 	struct lsh_script_call call;
 	char wire[512];
 
-	(void)state;
 	lsh_script_begin(&call, &ours, 2);
 	assert_ptr_equal(call.script, &ours);
 	assert_int_equal(call.count, 3);
@@ -72,12 +61,10 @@ a_call_is_evalsha_with_the_sha1_the_number_of_keys_and_what_was_pushed(void **st
 	assert_memory_equal(wire, wanted, sizeof(wanted) - 1);
 }
 
-static void
-sent_whole_it_is_eval_with_the_text_and_the_rest_as_it_was(void **state)
+SENTENCE(sent_whole_it_is_eval_with_the_text_and_the_rest_as_it_was)
 {
 	struct lsh_script_call call;
 
-	(void)state;
 	for (int early = 0; early < 2; early++) { /* asked for before the arguments, or after them */
 		lsh_script_begin(&call, &ours, 1);
 		if (early)
@@ -97,12 +84,10 @@ sent_whole_it_is_eval_with_the_text_and_the_rest_as_it_was(void **state)
 	}
 }
 
-static void
-a_call_that_is_begun_again_is_by_sha1_again(void **state)
+SENTENCE(a_call_that_is_begun_again_is_by_sha1_again)
 {
 	struct lsh_script_call call;
 
-	(void)state;
 	lsh_script_begin(&call, &ours, 1);
 	lsh_script_push(&call, LSH_ARG("key"));
 	lsh_script_send_whole(&call);
@@ -112,13 +97,11 @@ a_call_that_is_begun_again_is_by_sha1_again(void **state)
 	check_arg(call.args[1], lsh_script_renew.sha1);
 }
 
-static void
-the_number_of_keys_is_0_to_9(void **state)
+SENTENCE(the_number_of_keys_is_0_to_9)
 {
 	struct lsh_script_call call;
 	char digit[2] = "";
 
-	(void)state;
 	for (unsigned keys = 0; keys < 10; keys++) {
 		lsh_script_begin(&call, &ours, keys);
 		digit[0] = (char)('0' + keys);
@@ -126,8 +109,7 @@ the_number_of_keys_is_0_to_9(void **state)
 	}
 }
 
-static void
-there_is_room_for_all_arguments(void **state)
+SENTENCE(there_is_room_for_all_arguments)
 {
 	struct {
 		struct lsh_script_call call;
@@ -135,7 +117,6 @@ there_is_room_for_all_arguments(void **state)
 	} room = {.canary = "canary"};
 	char digits[LSH_SCRIPT_ARGS][LSH_DECIMAL_SIZE], number[16];
 
-	(void)state;
 	lsh_script_begin(&room.call, &ours, 3);
 	for (int i = 3; i < LSH_SCRIPT_ARGS; i++)
 		lsh_script_push(&room.call, lsh_arg_decimal(digits[i], i));
@@ -148,10 +129,8 @@ there_is_room_for_all_arguments(void **state)
 	assert_string_equal(room.canary, "canary");
 }
 
-static void
-the_embedded_scripts_are_what_evalsha_and_eval_want(void **state)
+SENTENCE(the_embedded_scripts_are_what_evalsha_and_eval_want)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(embedded); i++) {
 		assert_int_equal(strlen(embedded[i]->text), embedded[i]->size);
 		assert_int_equal(strlen(embedded[i]->sha1), 40);
@@ -188,10 +167,8 @@ check_line(const struct lsh_script *script, int line, const char *wanted)
 	}
 }
 
-static void
-the_command_is_found_on_the_line_that_the_server_names(void **state)
+SENTENCE(the_command_is_found_on_the_line_that_the_server_names)
 {
-	(void)state;
 	check_line(&ours, 1, NULL); /* no call but the word */
 	check_line(&ours, 2, "TIME");
 	check_line(&ours, 3, "SET");
@@ -202,10 +179,8 @@ the_command_is_found_on_the_line_that_the_server_names(void **state)
 	check_line(&ours, 8, "ZRANGEBYSCORE"); /* without an end of line */
 }
 
-static void
-a_line_that_the_script_does_not_have_blames_nobody(void **state)
+SENTENCE(a_line_that_the_script_does_not_have_blames_nobody)
 {
-	(void)state;
 	check_line(&ours, 9, NULL);
 	check_line(&ours, 10, NULL);
 	check_line(&ours, 2147483647, NULL);
@@ -216,12 +191,10 @@ a_line_that_the_script_does_not_have_blames_nobody(void **state)
 	assert_null(blamed(&ours, "ERR on @user_script:99999999999999999999999999."));
 }
 
-static void
-every_call_of_the_embedded_scripts_is_found(void **state)
+SENTENCE(every_call_of_the_embedded_scripts_is_found)
 {
 	size_t calls = 0;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(embedded); i++) {
 		char copy[8192], *rest = copy, *line;
 
@@ -240,18 +213,15 @@ every_call_of_the_embedded_scripts_is_found(void **state)
 	assert_true(calls > 20);
 }
 
-static void
-the_command_that_our_scripts_append_is_taken_where_no_line_is_named(void **state)
+SENTENCE(the_command_that_our_scripts_append_is_taken_where_no_line_is_named)
 {
-	(void)state;
 	/* Redis 7.0 and 8 */
 	assert_string_equal(blamed(&ours, "ERR The user executing the script can't run this command or subcommand (PEXPIRE)"), "PEXPIRE");
 	assert_string_equal(blamed(&ours, "ERR ACL failure in script: User default has no permissions to run the 'zrem' command (ZREM)"), "ZREM");
 	assert_string_equal(blamed(&ours, "ERR (one) (TWO"), "TWO"); /* the last */
 }
 
-static void
-an_error_that_names_neither_blames_nobody(void **state)
+SENTENCE(an_error_that_names_neither_blames_nobody)
 {
 	static const char *const errors[] = {
 		"",
@@ -266,19 +236,16 @@ an_error_that_names_neither_blames_nobody(void **state)
 		"NOAUTH Authentication required.",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(errors); i++)
 		if (blamed(&ours, errors[i]) != NULL)
 			fail_msg("%s is blamed for: %s", blamed(&ours, errors[i]), errors[i]);
 }
 
-static void
-a_name_is_cut_to_the_room_that_there_is(void **state)
+SENTENCE(a_name_is_cut_to_the_room_that_there_is)
 {
 	static const char appended[] = "ERR no (PEXPIRE)", on_line[] = "ERR no script: x, on @user_script:8.";
 	char name[16];
 
-	(void)state;
 	memset(name, 0x5a, sizeof name);
 	assert_true(lsh_script_blame(&ours, appended, name, 8));
 	assert_string_equal(name, "PEXPIRE");
@@ -289,25 +256,4 @@ a_name_is_cut_to_the_room_that_there_is(void **state)
 	assert_int_equal(name[8], 0x5a);
 	assert_false(lsh_script_blame(&ours, on_line, name, 1));
 	assert_string_equal(name, "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_call_is_evalsha_with_the_sha1_the_number_of_keys_and_what_was_pushed),
-		cmocka_unit_test(sent_whole_it_is_eval_with_the_text_and_the_rest_as_it_was),
-		cmocka_unit_test(a_call_that_is_begun_again_is_by_sha1_again),
-		cmocka_unit_test(the_number_of_keys_is_0_to_9),
-		cmocka_unit_test(there_is_room_for_all_arguments),
-		cmocka_unit_test(the_embedded_scripts_are_what_evalsha_and_eval_want),
-		cmocka_unit_test(the_command_is_found_on_the_line_that_the_server_names),
-		cmocka_unit_test(a_line_that_the_script_does_not_have_blames_nobody),
-		cmocka_unit_test(every_call_of_the_embedded_scripts_is_found),
-		cmocka_unit_test(the_command_that_our_scripts_append_is_taken_where_no_line_is_named),
-		cmocka_unit_test(an_error_that_names_neither_blames_nobody),
-		cmocka_unit_test(a_name_is_cut_to_the_room_that_there_is),
-	};
-
-	return cmocka_run_group_tests_name("script", tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* The numbers that programs were compiled with, and their names. */
+#include "tests/support/test.h"
+
 #include <leash.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Written down once more on purpose: the one list in the header must not change what it says. */
 static const struct {
@@ -36,20 +27,16 @@ static const struct {
 	{LEASH_UNSUPPORTED, 15, "UNSUPPORTED"},
 };
 
-static void
-each_status_keeps_its_number_and_name(void **state)
+SENTENCE(each_status_keeps_its_number_and_name)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(statuses); i++) {
 		assert_int_equal(statuses[i].status, statuses[i].number);
 		assert_string_equal(leash_status_name(statuses[i].status), statuses[i].name);
 	}
 }
 
-static void
-each_status_has_a_text_of_its_own(void **state)
+SENTENCE(each_status_has_a_text_of_its_own)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(statuses); i++) {
 		const char *text = leash_status_text(statuses[i].status);
 
@@ -61,18 +48,15 @@ each_status_has_a_text_of_its_own(void **state)
 	assert_string_equal(leash_status_text(LEASH_OK), "done");
 }
 
-static void
-a_number_that_is_no_status_has_no_name(void **state)
+SENTENCE(a_number_that_is_no_status_has_no_name)
 {
-	(void)state;
 	assert_string_equal(leash_status_name((leash_status)COUNT(statuses)), "?");
 	assert_string_equal(leash_status_text((leash_status)COUNT(statuses)), "unknown status");
 	assert_string_equal(leash_status_name((leash_status)-1), "?");
 	assert_string_equal(leash_status_text((leash_status)-1), "unknown status");
 }
 
-static void
-each_event_keeps_its_number_and_name(void **state)
+SENTENCE(each_event_keeps_its_number_and_name)
 {
 	static const struct {
 		leash_event_type type;
@@ -87,7 +71,6 @@ each_event_keeps_its_number_and_name(void **state)
 		{LEASH_EVENT_FENCE_REGRESSION, 6, "FENCE_REGRESSION"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(events); i++) {
 		assert_int_equal(events[i].type, events[i].number);
 		assert_string_equal(leash_event_name(events[i].type), events[i].name);
@@ -96,27 +79,11 @@ each_event_keeps_its_number_and_name(void **state)
 	assert_string_equal(leash_event_name((leash_event_type)(COUNT(events) + 1)), "?");
 }
 
-static void
-the_library_is_of_the_version_of_its_header(void **state)
+SENTENCE(the_library_is_of_the_version_of_its_header)
 {
 	char version[32];
 
-	(void)state;
 	snprintf(version, sizeof(version), "%d.%d.%d", LEASH_VERSION_MAJOR, LEASH_VERSION_MINOR, LEASH_VERSION_PATCH);
 	assert_string_equal(LEASH_VERSION, version);
 	assert_string_equal(leash_version(), version);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_status_keeps_its_number_and_name),
-		cmocka_unit_test(each_status_has_a_text_of_its_own),
-		cmocka_unit_test(a_number_that_is_no_status_has_no_name),
-		cmocka_unit_test(each_event_keeps_its_number_and_name),
-		cmocka_unit_test(the_library_is_of_the_version_of_its_header),
-	};
-
-	return cmocka_run_group_tests_name("status", tests, NULL, NULL);
 }

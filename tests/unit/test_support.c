@@ -1,20 +1,17 @@
 /* The tools of the tests do what they say, or no other test would prove anything: servers, children, the monitor, the ends of values. */
 #include "tests/unit/tools.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/frame.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/socket.h"
+#include "tests/support/test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,204 +40,6 @@ gone(pid_t pid)
 	char state = state_of(pid);
 
 	return state == '\0' || state == 'Z' || state == 'X';
-}
-
-/* ---- server ---- */
-
-static void
-a_server_answers_by_socket_and_by_port(void **state)
-{
-	struct server *s = server_start_tcp(NULL);
-	char target[64];
-	redisContext *c;
-
-	(void)state;
-	assert_string_equal(server_text(s, "SET %s %d", "key", 7), "OK");
-	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(s));
-	c = dial(target);
-	assert_true(says(c, "7", "GET key"));
-	redisFree(c);
-	c = dial(server_socket(s));
-	assert_true(says(c, "7", "GET key"));
-	redisFree(c);
-	assert_int_equal(server_integer(s, "INCR key"), 8);
-	assert_null(server_text(s, "GET other"));
-	assert_string_equal(server_text(s, "MGET key key"), "8 8");
-	server_stop(s);
-}
-
-static void
-a_restarted_server_is_empty_and_at_the_same_address(void **state)
-{
-	struct server *s = server_start_tcp(NULL);
-	pid_t pid = server_pid(s);
-	int port = server_port(s);
-
-	(void)state;
-	assert_string_equal(server_text(s, "SET key 1"), "OK");
-	server_restart(s);
-	assert_int_not_equal(server_pid(s), pid);
-	assert_int_equal(server_port(s), port);
-	assert_int_equal(server_integer(s, "DBSIZE"), 0);
-	server_stop(s);
-}
-
-static void
-a_server_keeps_its_data_if_its_arguments_say_so(void **state)
-{
-	struct server *s = server_start((const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
-
-	(void)state;
-	assert_string_equal(server_text(s, "SET key 1"), "OK");
-	server_kill(s);
-	server_restart(s);
-	assert_int_equal(server_integer(s, "DBSIZE"), 1);
-	server_stop(s);
-}
-
-static void
-a_killed_server_takes_no_connections(void **state)
-{
-	struct server *s = server_start(NULL);
-	pid_t pid = server_pid(s);
-
-	(void)state;
-	server_kill(s);
-	assert_int_equal(kill(pid, 0), -1);
-	assert_int_equal(socket_dial(server_socket(s)), -1);
-	server_kill(s);
-	server_stop(s);
-}
-
-static void
-a_paused_server_stands_still_until_it_is_resumed(void **state)
-{
-	struct server *s = server_start(NULL);
-	int fd = dial_raw(server_socket(s));
-
-	(void)state;
-	for (int i = 0; i < 3; i++) {
-		server_pause(s);
-		assert_int_equal(state_of(server_pid(s)), 'T');
-		say(fd, "PING\r\n");
-		assert_true(silent_for(fd, 5));
-		server_pause(s);
-		server_resume(s);
-		assert_int_not_equal(state_of(server_pid(s)), 'T');
-		hear(fd, "+PONG\r\n");
-		server_resume(s);
-	}
-	server_pause(s);
-	close(fd);
-	server_stop(s);
-}
-
-static void
-a_server_with_a_password_is_asked_with_it(void **state)
-{
-	struct server *s = server_start((const char *const[]){ "--requirepass", "open sesame", NULL });
-	redisContext *c = dial(server_socket(s));
-
-	(void)state;
-	assert_false(says(c, "PONG", "PING"));
-	redisFree(c);
-	assert_string_equal(server_text(s, "PING"), "PONG");
-	server_restart(s);
-	assert_string_equal(server_text(s, "PING"), "PONG");
-	server_stop(s);
-}
-
-static void *
-start_one(void *arg)
-{
-	*(struct server **)arg = server_start(NULL);
-	return NULL;
-}
-
-static void
-a_server_outlives_the_thread_that_started_it(void **state)
-{
-	struct server *s = NULL;
-	pthread_t thread;
-
-	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, start_one, &s), 0);
-	pthread_join(thread, NULL);
-	await_ms(20);   /* a signal at the death of its thread would have come by now */
-	assert_string_equal(server_text(s, "PING"), "PONG");
-	server_stop(s);
-}
-
-/* What a process leaves behind, told to its parent. */
-struct estate {
-	struct stage stage;
-	pid_t server, child;
-	char folder[128];
-};
-
-static int
-build_up_and_wait(void *arg)
-{
-	struct estate *e = arg;
-	struct server *s;
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, start_one, &s), 0);   /* no signal at the death of that */
-	pthread_join(thread, NULL);
-	server_pause(s);
-	e->server = server_pid(s);
-	e->child = child_run(sleep_for_ever, NULL);
-	snprintf(e->folder, sizeof e->folder, "%s", server_folder(s));
-	stage_set(&e->stage, 1);
-	return sleep_for_ever(NULL);
-}
-
-static void
-a_killed_process_leaves_nothing_behind(void **state)
-{
-	struct estate *e = child_share(sizeof *e);
-	pid_t pid = child_run(build_up_and_wait, e);
-
-	(void)state;
-	stage_await(&e->stage, 1);
-	assert_int_equal(access(e->folder, F_OK), 0);
-	child_kill(pid);
-	await_true(gone(e->server));
-	await_true(gone(e->child));
-	await_true(access(e->folder, F_OK) != 0);
-	child_unshare(e, sizeof *e);
-}
-
-static int
-build_up_and_exit(void *arg)
-{
-	struct estate *e = arg;
-	struct server *s = server_start(NULL);
-	struct proxy *p = proxy_start(server_socket(s));
-
-	e->server = server_pid(s);
-	snprintf(e->folder, sizeof e->folder, "%s", server_folder(s));
-	assert_non_null(monitor_start(s));
-	assert_non_null(fake_start(NULL, NULL));
-	redisFree(dial(proxy_target(p)));
-	exit(3);   /* as a program does whose test failed */
-}
-
-static void
-an_exiting_process_leaves_nothing_behind(void **state)
-{
-	struct estate *e = child_share(sizeof *e);
-	struct server *ours = server_start(NULL);
-	int status = child_end(child_run(build_up_and_exit, e));
-
-	(void)state;
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 3);
-	assert_true(gone(e->server));
-	assert_int_not_equal(access(e->folder, F_OK), 0);
-	assert_string_equal(server_text(ours, "PING"), "PONG");   /* its parent's are none of its business */
-	server_stop(ours);
-	child_unshare(e, sizeof *e);
 }
 
 /* ---- child, stage, await ---- */
@@ -287,15 +86,6 @@ aborted(int status)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void
-a_failure_in_a_child_ends_the_child(void **state)
-{
-	(void)state;
-	assert_true(aborted(child_end(child_run(assert_what_is_false, NULL))));
-	assert_true(aborted(child_end(child_run(await_what_never_comes, NULL))));
-	assert_int_equal(WEXITSTATUS(child_end(child_run(return_five, NULL))), 5);
-}
-
 static int
 wait_for_a_child_that_fails(void *arg)
 {
@@ -305,10 +95,15 @@ wait_for_a_child_that_fails(void *arg)
 	return 0;
 }
 
-static void
-waiting_for_a_child_demands_that_it_succeeded(void **state)
+SENTENCE(a_failure_in_a_child_ends_the_child)
 {
-	(void)state;
+	assert_true(aborted(child_end(child_run(assert_what_is_false, NULL))));
+	assert_true(aborted(child_end(child_run(await_what_never_comes, NULL))));
+	assert_int_equal(WEXITSTATUS(child_end(child_run(return_five, NULL))), 5);
+}
+
+SENTENCE(waiting_for_a_child_demands_that_it_succeeded)
+{
 	assert_true(aborted(child_end(child_run(wait_for_a_child_that_fails, NULL))));
 }
 
@@ -323,14 +118,12 @@ go_through_the_stages(void *arg)
 	return 0;
 }
 
-static void
-stages_are_shared_by_processes(void **state)
+SENTENCE(stages_are_shared_by_processes)
 {
 	struct stage *stages = child_share(2 * sizeof *stages);
 	pid_t first = child_run(go_through_the_stages, stages);
 	pid_t second = child_run(go_through_the_stages, stages);
 
-	(void)state;
 	stage_await(&stages[0], 2);
 	assert_int_equal(stage_now(&stages[0]), 2);
 	stage_set(&stages[1], 3);
@@ -342,12 +135,10 @@ stages_are_shared_by_processes(void **state)
 	child_unshare(stages, 2 * sizeof *stages);
 }
 
-static void
-a_paused_child_stands_still(void **state)
+SENTENCE(a_paused_child_stands_still)
 {
 	pid_t pid = child_run(sleep_for_ever, NULL);
 
-	(void)state;
 	child_pause(pid);
 	assert_int_equal(state_of(pid), 'T');
 	child_resume(pid);
@@ -356,16 +147,194 @@ a_paused_child_stands_still(void **state)
 	assert_int_equal(kill(pid, 0), -1);
 }
 
+/* ---- server ---- */
+
+SENTENCE(a_server_answers_by_socket_and_by_port)
+{
+	struct server *s = server_start_tcp(NULL);
+	char target[64];
+	redisContext *c;
+
+	assert_string_equal(server_text(s, "SET %s %d", "key", 7), "OK");
+	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(s));
+	c = dial(target);
+	assert_true(says(c, "7", "GET key"));
+	redisFree(c);
+	c = dial(server_socket(s));
+	assert_true(says(c, "7", "GET key"));
+	redisFree(c);
+	assert_int_equal(server_integer(s, "INCR key"), 8);
+	assert_null(server_text(s, "GET other"));
+	assert_string_equal(server_text(s, "MGET key key"), "8 8");
+	server_stop(s);
+}
+
+SENTENCE(a_restarted_server_is_empty_and_at_the_same_address)
+{
+	struct server *s = server_start_tcp(NULL);
+	pid_t pid = server_pid(s);
+	int port = server_port(s);
+
+	assert_string_equal(server_text(s, "SET key 1"), "OK");
+	server_restart(s);
+	assert_int_not_equal(server_pid(s), pid);
+	assert_int_equal(server_port(s), port);
+	assert_int_equal(server_integer(s, "DBSIZE"), 0);
+	server_stop(s);
+}
+
+SENTENCE(a_server_keeps_its_data_if_its_arguments_say_so)
+{
+	struct server *s = server_start((const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
+
+	assert_string_equal(server_text(s, "SET key 1"), "OK");
+	server_kill(s);
+	server_restart(s);
+	assert_int_equal(server_integer(s, "DBSIZE"), 1);
+	server_stop(s);
+}
+
+SENTENCE(a_killed_server_takes_no_connections)
+{
+	struct server *s = server_start(NULL);
+	pid_t pid = server_pid(s);
+
+	server_kill(s);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(socket_dial(server_socket(s)), -1);
+	server_kill(s);
+	server_stop(s);
+}
+
+SENTENCE(a_paused_server_stands_still_until_it_is_resumed)
+{
+	struct server *s = server_start(NULL);
+	int fd = dial_raw(server_socket(s));
+
+	for (int i = 0; i < 3; i++) {
+		server_pause(s);
+		assert_int_equal(state_of(server_pid(s)), 'T');
+		say(fd, "PING\r\n");
+		assert_true(silent_for(fd, 5));
+		server_pause(s);
+		server_resume(s);
+		assert_int_not_equal(state_of(server_pid(s)), 'T');
+		hear(fd, "+PONG\r\n");
+		server_resume(s);
+	}
+	server_pause(s);
+	close(fd);
+	server_stop(s);
+}
+
+SENTENCE(a_server_with_a_password_is_asked_with_it)
+{
+	struct server *s = server_start((const char *const[]){ "--requirepass", "open sesame", NULL });
+	redisContext *c = dial(server_socket(s));
+
+	assert_false(says(c, "PONG", "PING"));
+	redisFree(c);
+	assert_string_equal(server_text(s, "PING"), "PONG");
+	server_restart(s);
+	assert_string_equal(server_text(s, "PING"), "PONG");
+	server_stop(s);
+}
+
+static void *
+start_one(void *arg)
+{
+	*(struct server **)arg = server_start(NULL);
+	return NULL;
+}
+
+SENTENCE(a_server_outlives_the_thread_that_started_it)
+{
+	struct server *s = NULL;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, start_one, &s), 0);
+	pthread_join(thread, NULL);
+	await_ms(20);   /* a signal at the death of its thread would have come by now */
+	assert_string_equal(server_text(s, "PING"), "PONG");
+	server_stop(s);
+}
+
+/* What a process leaves behind, told to its parent. */
+struct estate {
+	struct stage stage;
+	pid_t server, child;
+	char folder[128];
+};
+
+static int
+build_up_and_wait(void *arg)
+{
+	struct estate *e = arg;
+	struct server *s;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, start_one, &s), 0);   /* no signal at the death of that */
+	pthread_join(thread, NULL);
+	server_pause(s);
+	e->server = server_pid(s);
+	e->child = child_run(sleep_for_ever, NULL);
+	snprintf(e->folder, sizeof e->folder, "%s", server_folder(s));
+	stage_set(&e->stage, 1);
+	return sleep_for_ever(NULL);
+}
+
+SENTENCE(a_killed_process_leaves_nothing_behind)
+{
+	struct estate *e = child_share(sizeof *e);
+	pid_t pid = child_run(build_up_and_wait, e);
+
+	stage_await(&e->stage, 1);
+	assert_int_equal(access(e->folder, F_OK), 0);
+	child_kill(pid);
+	await_true(gone(e->server));
+	await_true(gone(e->child));
+	await_true(access(e->folder, F_OK) != 0);
+	child_unshare(e, sizeof *e);
+}
+
+static int
+build_up_and_exit(void *arg)
+{
+	struct estate *e = arg;
+	struct server *s = server_start(NULL);
+	struct proxy *p = proxy_start(server_socket(s));
+
+	e->server = server_pid(s);
+	snprintf(e->folder, sizeof e->folder, "%s", server_folder(s));
+	assert_non_null(monitor_start(s));
+	assert_non_null(fake_start(NULL, NULL));
+	redisFree(dial(proxy_target(p)));
+	exit(3);   /* as a program does whose test failed */
+}
+
+SENTENCE(an_exiting_process_leaves_nothing_behind)
+{
+	struct estate *e = child_share(sizeof *e);
+	struct server *ours = server_start(NULL);
+	int status = child_end(child_run(build_up_and_exit, e));
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 3);
+	assert_true(gone(e->server));
+	assert_int_not_equal(access(e->folder, F_OK), 0);
+	assert_string_equal(server_text(ours, "PING"), "PONG");   /* its parent's are none of its business */
+	server_stop(ours);
+	child_unshare(e, sizeof *e);
+}
+
 /* ---- monitor ---- */
 
-static void
-a_monitor_counts_what_clients_sent_since_the_mark(void **state)
+SENTENCE(a_monitor_counts_what_clients_sent_since_the_mark)
 {
 	struct server *s = server_start(NULL);
 	struct monitor *m = monitor_start(s);
 	char *last;
 
-	(void)state;
 	server_text(s, "SET early 1");
 	assert_int_equal(monitor_count(m, "early"), 1);
 	monitor_mark(m);
@@ -384,13 +353,11 @@ a_monitor_counts_what_clients_sent_since_the_mark(void **state)
 	server_stop(s);
 }
 
-static void
-a_monitor_counts_what_scripts_call_apart(void **state)
+SENTENCE(a_monitor_counts_what_scripts_call_apart)
 {
 	struct server *s = server_start(NULL);
 	struct monitor *m = monitor_start(s);
 
-	(void)state;
 	server_integer(s, "EVAL %s 0", "redis.call('INCR', 'n') return redis.call('INCR', 'n')");
 	assert_int_equal(monitor_count(m, "EVAL"), 1);
 	assert_int_equal(monitor_count(m, "\"INCR\""), 0);
@@ -401,8 +368,7 @@ a_monitor_counts_what_scripts_call_apart(void **state)
 
 /* ---- frame ---- */
 
-static void
-the_end_of_a_value_is_found_however_it_is_split(void **state)
+SENTENCE(the_end_of_a_value_is_found_however_it_is_split)
 {
 	static const char *const values[] = {
 		"+OK\r\n", "-ERR no\r\n", ":-12\r\n", "$5\r\na\r\nbc\r\n", "$-1\r\n", "$0\r\n\r\n", "*0\r\n", "*-1\r\n",
@@ -412,7 +378,6 @@ the_end_of_a_value_is_found_however_it_is_split(void **state)
 	char all[512] = "";
 	size_t ends[sizeof values / sizeof *values], n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		strcat(all, values[i]);
 		ends[i] = strlen(all);
@@ -432,29 +397,4 @@ the_end_of_a_value_is_found_however_it_is_split(void **state)
 		}
 		assert_int_equal(n, sizeof values / sizeof *values);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failure_in_a_child_ends_the_child),
-		cmocka_unit_test(waiting_for_a_child_demands_that_it_succeeded),
-		cmocka_unit_test(stages_are_shared_by_processes),
-		cmocka_unit_test(a_paused_child_stands_still),
-		cmocka_unit_test(a_server_answers_by_socket_and_by_port),
-		cmocka_unit_test(a_restarted_server_is_empty_and_at_the_same_address),
-		cmocka_unit_test(a_server_keeps_its_data_if_its_arguments_say_so),
-		cmocka_unit_test(a_killed_server_takes_no_connections),
-		cmocka_unit_test(a_paused_server_stands_still_until_it_is_resumed),
-		cmocka_unit_test(a_server_with_a_password_is_asked_with_it),
-		cmocka_unit_test(a_server_outlives_the_thread_that_started_it),
-		cmocka_unit_test(a_killed_process_leaves_nothing_behind),
-		cmocka_unit_test(an_exiting_process_leaves_nothing_behind),
-		cmocka_unit_test(a_monitor_counts_what_clients_sent_since_the_mark),
-		cmocka_unit_test(a_monitor_counts_what_scripts_call_apart),
-		cmocka_unit_test(the_end_of_a_value_is_found_however_it_is_split),
-	};
-
-	return cmocka_run_group_tests_name("support", tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* Surveys: what a node says of its cluster is understood, or refused as a whole; so is where it sends us. */
 #include "redis/slots.h"
 
+#include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
 #include <hiredis/hiredis.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static redisReply *slots;
 static const char *fault;
@@ -69,10 +61,8 @@ must_be_range(size_t i, unsigned first, unsigned last, size_t nodes)
 #define NODE(host, port, id) "*3\r\n" host "\r\n:" port "\r\n" ID(id)
 #define RANGE(n, from, to) "*" n "\r\n:" from "\r\n:" to "\r\n"
 
-static void
-ranges_are_understood(void **state)
+SENTENCE(ranges_are_understood)
 {
-	(void)state;
 	assert_true(reads("*2\r\n" RANGE("4", "0", "99") NODE("$9\r\n127.0.0.1", "7000", "a")
 	                  NODE("$9\r\n127.0.0.1", "7001", "b")
 	                  RANGE("3", "101", "16383") NODE("$3\r\n::1", "7002", "c")));
@@ -87,10 +77,8 @@ ranges_are_understood(void **state)
 	assert_int_equal(node_of(1, 0).id[0], 'c');
 }
 
-static void
-a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
+SENTENCE(a_host_that_is_not_named_is_the_one_that_was_asked)
 {
-	(void)state;
 	assert_true(reads("*2\r\n" RANGE("3", "0", "0") NODE("$0\r\n", "7000", "a") RANGE("3", "1", "1")
 	                  NODE("$-1", "7001", "b")));
 	assert_string_equal(node_of(0, 0).host, "asked");
@@ -99,10 +87,8 @@ a_host_that_is_not_named_is_the_one_that_was_asked(void **state)
 }
 
 /* Redis 7: "cluster-preferred-endpoint-type hostname" with no hostname set; and a port that the node does not have. */
-static void
-of_a_master_without_an_address_nothing_is_said(void **state)
+SENTENCE(of_a_master_without_an_address_nothing_is_said)
 {
-	(void)state;
 	assert_true(reads("*2\r\n" RANGE("3", "0", "9") NODE("$1\r\n?", "7000", "a") RANGE("3", "10", "19")
 	                  NODE("$1\r\nx", "0", "b")));
 	must_be_range(0, 0, 9, 1);
@@ -112,10 +98,8 @@ of_a_master_without_an_address_nothing_is_said(void **state)
 	assert_int_equal(served, 20);
 }
 
-static void
-names_and_further_fields_of_newer_servers_are_passed_over(void **state)
+SENTENCE(names_and_further_fields_of_newer_servers_are_passed_over)
 {
-	(void)state;
 	assert_true(reads("*1\r\n" RANGE("3", "0", "16383") "*4\r\n$6\r\ncache1\r\n:7000\r\n" ID("a")
 	                  "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n"));
 	assert_string_equal(node_of(0, 0).host, "cache1");
@@ -127,8 +111,7 @@ names_and_further_fields_of_newer_servers_are_passed_over(void **state)
 	assert_int_equal(served, 0);
 }
 
-static void
-one_impossible_thing_makes_all_of_it_nonsense(void **state)
+SENTENCE(one_impossible_thing_makes_all_of_it_nonsense)
 {
 	static const char *const bad[] = {
 		"+OK\r\n", ":1\r\n", "$-1\r\n", "*1\r\n:1\r\n", "*1\r\n*0\r\n",
@@ -148,18 +131,15 @@ one_impossible_thing_makes_all_of_it_nonsense(void **state)
 		"*2\r\n" RANGE("2", "0", "5") RANGE("3", "0", "10") NODE("$1\r\nx", "1", "a"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (reads(bad[i]))
 			fail_msg("%s", bad[i]);
 }
 
-static void
-a_node_that_cannot_have_so_long_a_name_is_nonsense(void **state)
+SENTENCE(a_node_that_cannot_have_so_long_a_name_is_nonsense)
 {
 	char host[300], text[600];
 
-	(void)state;
 	for (int size = 253; size <= 254; size++) {
 		memset(host, 'h', sizeof host);
 		host[size] = '\0';
@@ -168,14 +148,12 @@ a_node_that_cannot_have_so_long_a_name_is_nonsense(void **state)
 	}
 }
 
-static void
-info_tells_of_the_epoch_and_of_the_state(void **state)
+SENTENCE(info_tells_of_the_epoch_and_of_the_state)
 {
 	redisReply *info = parse("$62\r\ncluster_state:fail\r\ncluster_size:3\r\ncluster_current_epoch:17\r\n\r\n");
 	redisReply *healthy = parse("$44\r\ncluster_state:ok\r\ncluster_current_epoch:16\r\n\r\n");
 	redisReply *refusal = parse("-NOPERM no\r\n");
 
-	(void)state;
 	assert_true(lsh_rank_read(info) == 17); /* it is not in touch with the others */
 	assert_true(lsh_rank_read(refusal) == UINT64_C(1) << 63);
 	assert_true(lsh_rank_read(NULL) == UINT64_C(1) << 63);
@@ -185,8 +163,7 @@ info_tells_of_the_epoch_and_of_the_state(void **state)
 	freeReplyObject(refusal);
 }
 
-static void
-redirections_are_read(void **state)
+SENTENCE(redirections_are_read)
 {
 	static const struct {
 		const char *text, *verb, *host;
@@ -200,7 +177,6 @@ redirections_are_read(void **state)
 	struct lsh_whereabouts to;
 	unsigned slot;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
 		assert_true(lsh_redirection_read(good[i].text, good[i].verb, &slot, &to));
 		assert_string_equal(to.host, good[i].host);
@@ -209,8 +185,7 @@ redirections_are_read(void **state)
 	}
 }
 
-static void
-what_is_no_redirection_leads_nowhere(void **state)
+SENTENCE(what_is_no_redirection_leads_nowhere)
 {
 	static const char *const bad[] = {
 		"", "MOVED", "MOVED ", "MOVED 1", "MOVED 1 ", "MOVED 1 x", "MOVED 1 x:", "MOVED 1 x:0", "MOVED 1 x:65536",
@@ -224,7 +199,6 @@ what_is_no_redirection_leads_nowhere(void **state)
 	char text[300];
 	unsigned slot;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (lsh_redirection_read(bad[i], "MOVED", &slot, &to))
 			fail_msg("%s", bad[i]);
@@ -234,22 +208,4 @@ what_is_no_redirection_leads_nowhere(void **state)
 		assert_int_equal(strlen(text), size);
 		assert_int_equal(lsh_redirection_read(text, "MOVED", &slot, &to), size == 230);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranges_are_understood),
-		cmocka_unit_test(a_host_that_is_not_named_is_the_one_that_was_asked),
-		cmocka_unit_test(of_a_master_without_an_address_nothing_is_said),
-		cmocka_unit_test(names_and_further_fields_of_newer_servers_are_passed_over),
-		cmocka_unit_test(one_impossible_thing_makes_all_of_it_nonsense),
-		cmocka_unit_test(a_node_that_cannot_have_so_long_a_name_is_nonsense),
-		cmocka_unit_test(info_tells_of_the_epoch_and_of_the_state),
-		cmocka_unit_test(redirections_are_read),
-		cmocka_unit_test(what_is_no_redirection_leads_nowhere),
-	};
-
-	return cmocka_run_group_tests_name("survey", tests, NULL, NULL);
 }

@@ -1,24 +1,15 @@
 /* The arithmetic of a quorum: what a majority is, until when it is valid, when to ask again, which fence comes next; and what the servers
  * agree on when each may tell of another holder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "admin/inspect.h"
 #include "lease/electorate.h"
 #include "lease/tally.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "tests/support/test.h"
 
 #define MS INT64_C(1000000)
 
-static void
-a_majority_is_more_than_half(void **state)
+SENTENCE(a_majority_is_more_than_half)
 {
-	(void)state;
 	assert_int_equal(lsh_tally_majority(3), 2);
 	assert_int_equal(lsh_tally_majority(5), 3);
 	assert_int_equal(lsh_tally_majority(7), 4);
@@ -43,10 +34,8 @@ slowly(const int64_t *moments, size_t count, unsigned n)
 	return best;
 }
 
-static void
-a_hold_is_valid_as_long_as_a_majority_of_its_votes(void **state)
+SENTENCE(a_hold_is_valid_as_long_as_a_majority_of_its_votes)
 {
-	(void)state;
 	assert_int_equal(lsh_tally_nth_largest((int64_t[]){10, 20, 30}, 3, 2), 20);
 	assert_int_equal(lsh_tally_nth_largest((int64_t[]){0, 0, 30}, 3, 2), 0);
 	assert_int_equal(lsh_tally_nth_largest((int64_t[]){0, 40, 30, 50, 0}, 5, 3), 30);
@@ -55,10 +44,8 @@ a_hold_is_valid_as_long_as_a_majority_of_its_votes(void **state)
 	assert_int_equal(lsh_tally_nth_largest((int64_t[]){1}, 1, 2), 0);
 }
 
-static void
-it_is_the_latest_moment_to_which_so_many_reach(void **state)
+SENTENCE(it_is_the_latest_moment_to_which_so_many_reach)
 {
-	(void)state;
 	/* all of three values on five and on seven servers */
 	for (int n = 3; n <= 7; n += 2)
 		for (int code = 0, codes = n == 3 ? 27 : n == 5 ? 243 : 2187; code < codes; code++) {
@@ -73,10 +60,8 @@ it_is_the_latest_moment_to_which_so_many_reach(void **state)
 
 /* ---- asking again ---- */
 
-static void
-a_pause_is_longer_than_the_round_was(void **state)
+SENTENCE(a_pause_is_longer_than_the_round_was)
 {
-	(void)state;
 	for (int64_t round = 0; round <= 2000 * MS; round += 7 * MS)
 		for (unsigned rounds = 1; rounds < 40; rounds += 3)
 			for (uint32_t random = 0; random < 65536; random += 4681) {
@@ -88,10 +73,8 @@ a_pause_is_longer_than_the_round_was(void **state)
 			}
 }
 
-static void
-pauses_grow_with_the_rounds_and_differ(void **state)
+SENTENCE(pauses_grow_with_the_rounds_and_differ)
 {
-	(void)state;
 	assert_int_equal(lsh_tally_pause(10 * MS, 1, 0), 10 * MS);
 	assert_true(lsh_tally_pause(10 * MS, 1, 65535) > 29 * MS);
 	assert_true(lsh_tally_pause(10 * MS, 1, 65535) < 30 * MS);
@@ -101,10 +84,8 @@ pauses_grow_with_the_rounds_and_differ(void **state)
 	assert_true(lsh_tally_pause(10 * MS, 1000000, UINT32_MAX) <= 250 * MS);
 }
 
-static void
-a_majority_is_free_when_enough_of_the_others_lapse(void **state)
+SENTENCE(a_majority_is_free_when_enough_of_the_others_lapse)
 {
-	(void)state;
 	/* three of five needed: all are others' */
 	assert_int_equal(lsh_tally_lapses_ms((int64_t[]){50, 10, 40, 20, 30}, 5, 0, 3), 30);
 	/* two are ours: the first that lapses is enough */
@@ -118,13 +99,11 @@ a_majority_is_free_when_enough_of_the_others_lapse(void **state)
 
 /* ---- fences ---- */
 
-static void
-a_proposal_is_larger_than_all_that_was_seen(void **state)
+SENTENCE(a_proposal_is_larger_than_all_that_was_seen)
 {
 	struct lsh_backend *b = calloc(1, sizeof *b);
 	int64_t first, second;
 
-	(void)state;
 	assert_non_null(b);
 	first = lsh_electorate_propose(b);
 	second = lsh_electorate_propose(b);
@@ -148,13 +127,11 @@ held_by(const char *token, int64_t remaining_ms, uint64_t fence)
 	return info;
 }
 
-static void
-whom_most_servers_name_is_the_holder_and_so_many_agree(void **state)
+SENTENCE(whom_most_servers_name_is_the_holder_and_so_many_agree)
 {
 	leash_lock_info agreed = {.fence = 77}, infos[5] = {
 		held_by("ann:1", 100, 9), held_by("bob:1", 200, 3), held_by("bob:1", 300, 3), {.size = sizeof infos[0]}, held_by("bob:1", 400, 3)};
 
-	(void)state;
 	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 3);
 	assert_string_equal(agreed.holder.token, "bob:1");
 	assert_true(agreed.held);
@@ -165,24 +142,20 @@ whom_most_servers_name_is_the_holder_and_so_many_agree(void **state)
 	assert_string_equal(agreed.holder.token, "ann:1");
 }
 
-static void
-where_nobody_is_named_nobody_agrees_and_nothing_is_changed(void **state)
+SENTENCE(where_nobody_is_named_nobody_agrees_and_nothing_is_changed)
 {
 	leash_lock_info agreed = {.fence = 77}, infos[3] = {{.fence = 1}, {.fence = 2}, {.fence = 3}};
 
-	(void)state;
 	assert_int_equal(lsh_agreement(infos, 3, 2, &agreed), 0);
 	assert_int_equal(lsh_agreement(infos, 0, 2, &agreed), 0);
 	assert_true(agreed.fence == 77 && !agreed.held);
 }
 
-static void
-a_hold_is_shown_with_the_time_that_is_left_of_a_majoritys(void **state)
+SENTENCE(a_hold_is_shown_with_the_time_that_is_left_of_a_majoritys)
 {
 	leash_lock_info agreed, infos[5] = {
 		held_by("ann:1", 500, 9), held_by("ann:1", 100, 9), held_by("ann:1", 400, 9), held_by("bob:1", 900, 9), held_by("ann:1", 200, 9)};
 
-	(void)state;
 	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
 	assert_int_equal(agreed.remaining_ms, 200); /* what another has is not counted */
 	infos[0].remaining_ms = infos[1].remaining_ms = -1;
@@ -193,13 +166,11 @@ a_hold_is_shown_with_the_time_that_is_left_of_a_majoritys(void **state)
 	assert_int_equal(agreed.remaining_ms, -1);
 }
 
-static void
-a_hold_is_shown_with_the_fence_of_a_majority_or_the_largest(void **state)
+SENTENCE(a_hold_is_shown_with_the_fence_of_a_majority_or_the_largest)
 {
 	leash_lock_info agreed, infos[5] = {
 		held_by("ann:1", 1, 50), held_by("ann:1", 1, 20), held_by("ann:1", 1, 20), held_by("bob:1", 1, 99), held_by("ann:1", 1, 20)};
 
-	(void)state;
 	infos[2].depth = 4;
 	for (int first = 0; first < 2; first++) { /* whichever is told of first */
 		assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
@@ -215,24 +186,4 @@ a_hold_is_shown_with_the_fence_of_a_majority_or_the_largest(void **state)
 	infos[4].fence = UINT64_C(1700000000123456) * 256;
 	assert_int_equal(lsh_agreement(infos, 5, 3, &agreed), 4);
 	assert_int_equal(agreed.held_since_ms, INT64_C(1700000000123));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_majority_is_more_than_half),
-		cmocka_unit_test(a_hold_is_valid_as_long_as_a_majority_of_its_votes),
-		cmocka_unit_test(it_is_the_latest_moment_to_which_so_many_reach),
-		cmocka_unit_test(a_pause_is_longer_than_the_round_was),
-		cmocka_unit_test(pauses_grow_with_the_rounds_and_differ),
-		cmocka_unit_test(a_majority_is_free_when_enough_of_the_others_lapse),
-		cmocka_unit_test(a_proposal_is_larger_than_all_that_was_seen),
-		cmocka_unit_test(whom_most_servers_name_is_the_holder_and_so_many_agree),
-		cmocka_unit_test(where_nobody_is_named_nobody_agrees_and_nothing_is_changed),
-		cmocka_unit_test(a_hold_is_shown_with_the_time_that_is_left_of_a_majoritys),
-		cmocka_unit_test(a_hold_is_shown_with_the_fence_of_a_majority_or_the_largest),
-	};
-
-	return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* Names shown and names in keys: printable, within bounds, and never two names as one. And numbers in decimal. */
 #include "base/text.h"
 
+#include "tests/support/test.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static uint64_t seed;
 
@@ -26,13 +17,13 @@ some(uint64_t below)
 	return (seed >> 16) % below;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
-	(void)state;
 	seed = UINT64_C(0x9e3779b97f4a7c15);
-	return 0;
 }
+
+FIXTURE(start, NULL);
 
 /* A random name, of few different bytes, so that those that matter meet often. */
 static size_t
@@ -55,12 +46,10 @@ assert_shown(const char *bytes, size_t n, const char *shown)
 	assert_string_equal(out, shown);
 }
 
-static void
-a_printable_name_is_shown_as_it_is(void **state)
+SENTENCE(a_printable_name_is_shown_as_it_is)
 {
 	char name[95], out[256];
 
-	(void)state;
 	assert_shown("", 0, "");
 	assert_shown("orders/2024-01 {x} \"y\" %41 ~", 28, "orders/2024-01 {x} \"y\" %41 ~");
 	for (size_t i = 0; i < sizeof(name); i++)
@@ -68,10 +57,8 @@ a_printable_name_is_shown_as_it_is(void **state)
 	assert_int_equal(lsh_show(out, sizeof(out), name, sizeof(name)), sizeof(name) + 2 * 3);
 }
 
-static void
-what_could_end_or_fake_a_quote_is_escaped(void **state)
+SENTENCE(what_could_end_or_fake_a_quote_is_escaped)
 {
-	(void)state;
 	assert_shown("it's", 4, "it\\x27s");
 	assert_shown("a\\b", 3, "a\\x5cb");
 	assert_shown("\\x0a", 4, "\\x5cx0a");
@@ -79,18 +66,15 @@ what_could_end_or_fake_a_quote_is_escaped(void **state)
 	assert_shown("a\0b\xff\x7f", 5, "a\\x00b\\xff\\x7f");
 }
 
-static void
-within_a_text_quotes_and_backslashes_stand(void **state)
+SENTENCE(within_a_text_quotes_and_backslashes_stand)
 {
 	char out[64];
 
-	(void)state;
 	assert_int_equal(lsh_show_text(out, sizeof(out), "lock 'a\\x0a'\r\n", 14), 20);
 	assert_string_equal(out, "lock 'a\\x0a'\\x0d\\x0a");
 }
 
-static void
-what_does_not_fit_is_cut_off_and_marked(void **state)
+SENTENCE(what_does_not_fit_is_cut_off_and_marked)
 {
 	static const struct {
 		size_t size;
@@ -114,7 +98,6 @@ what_does_not_fit_is_cut_off_and_marked(void **state)
 		{9, "a''", "a\\x27..."},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char out[16];
 		size_t n = strlen(cases[i].bytes);
@@ -127,12 +110,10 @@ what_does_not_fit_is_cut_off_and_marked(void **state)
 	}
 }
 
-static void
-no_room_at_all_is_left_alone(void **state)
+SENTENCE(no_room_at_all_is_left_alone)
 {
 	char out = 'Z';
 
-	(void)state;
 	assert_int_equal(lsh_show(&out, 0, "orders", 6), 0);
 	assert_int_equal(out, 'Z');
 }
@@ -143,10 +124,8 @@ unescaped_digit(char c)
 	return (char)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
 }
 
-static void
-what_was_shown_whole_can_be_read_back(void **state)
+SENTENCE(what_was_shown_whole_can_be_read_back)
 {
-	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		char name[40], back[40], shown[4 * sizeof(name) + 1];
 		size_t n = some_name(name, sizeof(name)), length = lsh_show(shown, sizeof(shown), name, n), m = 0;
@@ -168,10 +147,8 @@ what_was_shown_whole_can_be_read_back(void **state)
 	}
 }
 
-static void
-in_any_room_a_name_is_shown_within_bounds(void **state)
+SENTENCE(in_any_room_a_name_is_shown_within_bounds)
 {
-	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		char name[40], all[4 * sizeof(name) + 1];
 		size_t n = some_name(name, sizeof(name)), size = some(sizeof(all)) + 1, length;
@@ -201,20 +178,16 @@ assert_key(const char *name, size_t n, const char *key)
 	assert_string_equal(out, key);
 }
 
-static void
-in_keys_only_what_breaks_them_is_encoded(void **state)
+SENTENCE(in_keys_only_what_breaks_them_is_encoded)
 {
-	(void)state;
 	assert_key("", 0, "");
 	assert_key("orders:42/\xc3\xa9'\"*?[a]\\", 20, "orders:42/\xc3\xa9'\"*?[a]\\");
 	assert_key("{a} b%\n\0\x7f", 9, "%7Ba%7D%20b%25%0A%00%7F");
 	assert_key("%7B", 3, "%257B");
 }
 
-static void
-every_byte_is_encoded_as_the_header_says(void **state)
+SENTENCE(every_byte_is_encoded_as_the_header_says)
 {
-	(void)state;
 	for (unsigned c = 0; c < 256; c++) {
 		char byte = (char)c, key[4], wanted[4];
 		bool stands = c > 0x20 && c != 0x7f && c != '{' && c != '}' && c != '%';
@@ -225,12 +198,10 @@ every_byte_is_encoded_as_the_header_says(void **state)
 	}
 }
 
-static void
-the_largest_key_fits_into_three_bytes_for_each(void **state)
+SENTENCE(the_largest_key_fits_into_three_bytes_for_each)
 {
 	char name[512], *out = malloc(3 * sizeof(name) + 1);
 
-	(void)state;
 	memset(name, '%', sizeof(name));
 	assert_int_equal(lsh_key_encode(out, name, sizeof(name)), 3 * sizeof(name));
 	assert_int_equal(strlen(out), 3 * sizeof(name));
@@ -248,14 +219,12 @@ by_key(const void *a, const void *b)
 	return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
 }
 
-static void
-different_names_have_different_keys(void **state)
+SENTENCE(different_names_have_different_keys)
 {
 	enum { PAIRS = 30000 };
 	struct pair *pairs = calloc(PAIRS, sizeof(*pairs));
 	size_t same_name = 0;
 
-	(void)state;
 	for (size_t i = 0; i < PAIRS; i++) {
 		pairs[i].n = some_name(pairs[i].name, sizeof(pairs[i].name));
 		lsh_key_encode(pairs[i].key, pairs[i].name, pairs[i].n);
@@ -272,13 +241,11 @@ different_names_have_different_keys(void **state)
 	free(pairs);
 }
 
-static void
-a_key_is_read_back_as_the_name_that_it_is_of(void **state)
+SENTENCE(a_key_is_read_back_as_the_name_that_it_is_of)
 {
 	char name[64], key[193], back[192];
 	size_t length;
 
-	(void)state;
 	for (unsigned c = 1; c < 256; c++) {
 		char byte = (char)c;
 		size_t size = lsh_key_encode(key, &byte, 1);
@@ -303,8 +270,7 @@ a_key_is_read_back_as_the_name_that_it_is_of(void **state)
 }
 
 /* Any text of a few bytes: whatever is read is written the same way again, so no two keys are one name. */
-static void
-only_what_a_name_is_written_as_is_read_as_a_key(void **state)
+SENTENCE(only_what_a_name_is_written_as_is_read_as_a_key)
 {
 	static const char *const bad[] = {
 		"", "%", "%2", "%20%", "a%2", "%2G", "%g0", "%7b", "%7B%7d", "%41", "%%", "%2520%", "%00", "a%00", "a b", "a{", "}", "\n", "\x7f", " ", "%+2",
@@ -312,7 +278,6 @@ only_what_a_name_is_written_as_is_read_as_a_key(void **state)
 	char some_key[8], back[8], again[25];
 	size_t length = 42, read = 0;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		assert_false(lsh_key_decode(back, &length, bad[i], strlen(bad[i])));
 		assert_int_equal(length, 42);
@@ -333,10 +298,8 @@ only_what_a_name_is_written_as_is_read_as_a_key(void **state)
 	assert_true(read > 1000);
 }
 
-static void
-the_first_word_is_compared_whole(void **state)
+SENTENCE(the_first_word_is_compared_whole)
 {
-	(void)state;
 	assert_true(lsh_starts_with_word("NOSCRIPT No matching script", "NOSCRIPT"));
 	assert_true(lsh_starts_with_word("NOSCRIPT", "NOSCRIPT"));
 	assert_false(lsh_starts_with_word("NOSCRIPTS are", "NOSCRIPT"));
@@ -365,10 +328,8 @@ check_decimal(uint64_t n)
 	assert_true(back == n);
 }
 
-static void
-numbers_come_back_as_they_went(void **state)
+SENTENCE(numbers_come_back_as_they_went)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(edges); i++)
 		check_decimal(edges[i]);
 	for (int i = 0; i < 20000; i++) {
@@ -378,8 +339,7 @@ numbers_come_back_as_they_went(void **state)
 	}
 }
 
-static void
-only_the_canonical_form_is_a_number(void **state)
+SENTENCE(only_the_canonical_form_is_a_number)
 {
 	static const char *const bad[] = {
 		"", "00", "01", "007", "+1", "-1", " 1", "1 ", "1\n", "0x1", "1.0", "1e3", "a",
@@ -389,36 +349,10 @@ only_the_canonical_form_is_a_number(void **state)
 	};
 	uint64_t n = 42;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		assert_false(lsh_decimal_read(bad[i], strlen(bad[i]), &n));
 		assert_int_equal(n, 42);
 	}
 	assert_false(lsh_decimal_read("1\0", 2, &n));
 	assert_int_equal(n, 42);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_printable_name_is_shown_as_it_is, start),
-		cmocka_unit_test_setup(what_could_end_or_fake_a_quote_is_escaped, start),
-		cmocka_unit_test_setup(within_a_text_quotes_and_backslashes_stand, start),
-		cmocka_unit_test_setup(what_does_not_fit_is_cut_off_and_marked, start),
-		cmocka_unit_test_setup(no_room_at_all_is_left_alone, start),
-		cmocka_unit_test_setup(what_was_shown_whole_can_be_read_back, start),
-		cmocka_unit_test_setup(in_any_room_a_name_is_shown_within_bounds, start),
-		cmocka_unit_test_setup(in_keys_only_what_breaks_them_is_encoded, start),
-		cmocka_unit_test_setup(every_byte_is_encoded_as_the_header_says, start),
-		cmocka_unit_test_setup(the_largest_key_fits_into_three_bytes_for_each, start),
-		cmocka_unit_test_setup(different_names_have_different_keys, start),
-		cmocka_unit_test_setup(a_key_is_read_back_as_the_name_that_it_is_of, start),
-		cmocka_unit_test_setup(only_what_a_name_is_written_as_is_read_as_a_key, start),
-		cmocka_unit_test_setup(the_first_word_is_compared_whole, start),
-		cmocka_unit_test_setup(numbers_come_back_as_they_went, start),
-		cmocka_unit_test_setup(only_the_canonical_form_is_a_number, start),
-	};
-
-	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

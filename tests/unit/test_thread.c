@@ -1,23 +1,15 @@
 /* Parkers, threads and processes: no wake-up is lost, ids are never used again, a child is told from its parent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/park.h"
 #include "base/process.h"
 #include "base/thread.h"
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/test.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -89,21 +81,17 @@ rally(bool first_polls, bool second_polls)
 	assert_int_equal(r.turn, 2 * ROUNDS);
 }
 
-static void
-no_wake_up_is_lost(void **state)
+SENTENCE(no_wake_up_is_lost)
 {
-	(void)state;
 	rally(false, false);
 	rally(true, false);
 	rally(true, true);
 }
 
-static void
-a_wake_up_that_comes_first_is_kept(void **state)
+SENTENCE(a_wake_up_that_comes_first_is_kept)
 {
 	struct lsh_parker parker = {0};
 
-	(void)state;
 	lsh_unpark(&parker);
 	lsh_park(&parker, LSH_NEVER);
 	lsh_unpark(&parker);
@@ -112,25 +100,11 @@ a_wake_up_that_comes_first_is_kept(void **state)
 	lsh_park_poll_end(&parker);
 }
 
-static void
-parking_ends_at_its_deadline_and_not_before(void **state)
-{
-	struct lsh_parker parker = {0};
-	int64_t deadline = lsh_now_ns() + 20 * LSH_MS;
-
-	(void)state;
-	lsh_park(&parker, deadline);
-	assert_true(lsh_now_ns() >= deadline);
-	lsh_park(&parker, lsh_now_ns() - LSH_S);
-}
-
-static void
-kicks_are_used_again_however_many_there_were_at_once(void **state)
+SENTENCE(kicks_are_used_again_however_many_there_were_at_once)
 {
 	int kick[300];
 	unsigned open = 0;
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 300; i++) {
 			kick[i] = lsh_kick_take();
@@ -142,6 +116,16 @@ kicks_are_used_again_however_many_there_were_at_once(void **state)
 			open = descriptors_count();
 		assert_int_equal(descriptors_count(), open);
 	}
+}
+
+SENTENCE(parking_ends_at_its_deadline_and_not_before)
+{
+	struct lsh_parker parker = {0};
+	int64_t deadline = lsh_now_ns() + 20 * LSH_MS;
+
+	lsh_park(&parker, deadline);
+	assert_true(lsh_now_ns() >= deadline);
+	lsh_park(&parker, lsh_now_ns() - LSH_S);
 }
 
 static _Atomic uint64_t ended_id, seen_id;
@@ -165,14 +149,12 @@ be_known(void *arg)
 	return self;
 }
 
-static void
-a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again(void **state)
+SENTENCE(a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again)
 {
 	pthread_t thread;
 	void *first, *second;
 	uint64_t first_id;
 
-	(void)state;
 	lsh_thread_observe(note_end);
 	assert_int_equal(pthread_create(&thread, NULL, be_known, NULL), 0);
 	pthread_join(thread, &first);
@@ -192,13 +174,11 @@ read_mask(void *arg)
 	return NULL;
 }
 
-static void
-threads_of_our_own_block_every_signal_and_others_stay_as_they_were(void **state)
+SENTENCE(threads_of_our_own_block_every_signal_and_others_stay_as_they_were)
 {
 	sigset_t mask, before, after;
 	pthread_t thread;
 
-	(void)state;
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	assert_int_equal(lsh_thread_start(&thread, read_mask, &mask), 0);
 	pthread_join(thread, NULL);
@@ -226,31 +206,13 @@ be_a_child(void *arg)
 	return lsh_self() == NULL || lsh_self()->owner.id == f->parent_thread ? 3 : 0;
 }
 
-static void
-a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own(void **state)
+SENTENCE(a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own)
 {
 	struct family f = {.parent = lsh_process_id(), .parent_thread = lsh_self()->owner.id};
 
-	(void)state;
 	assert_true(f.parent != 0);
 	assert_true(lsh_process_is(f.parent));
 	child_wait(child_run(be_a_child, &f));
 	assert_true(lsh_process_is(f.parent));
 	assert_int_equal(lsh_self()->owner.id, f.parent_thread);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_wake_up_is_lost),
-		cmocka_unit_test(a_wake_up_that_comes_first_is_kept),
-		cmocka_unit_test(kicks_are_used_again_however_many_there_were_at_once),
-		cmocka_unit_test(parking_ends_at_its_deadline_and_not_before),
-		cmocka_unit_test(a_thread_that_ends_with_holds_is_told_of_and_its_id_is_not_used_again),
-		cmocka_unit_test(threads_of_our_own_block_every_signal_and_others_stay_as_they_were),
-		cmocka_unit_test(a_child_is_told_from_its_parent_and_starts_with_threads_of_its_own),
-	};
-
-	return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
 }

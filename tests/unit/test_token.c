@@ -1,24 +1,17 @@
 /* Identities: UUIDs that are ones, tokens of one form only, nothing at all without randomness. And jitter. */
 #include "base/token.h"
 
+#include "tests/support/test.h"
+
 #include <leash/lock.h>
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define UUID "01234567-89ab-4cde-8f01-23456789abcd"
 
 static int no_randomness; /* an errno, or 0 */
@@ -34,12 +27,10 @@ getrandom(void *out, size_t n, unsigned flags)
 	return syscall(SYS_getrandom, out, n, flags);
 }
 
-static void
-without_randomness_nothing_begins(void **state)
+SENTENCE(without_randomness_nothing_begins)
 {
 	unsigned char key[4] = {1, 2, 3, 4};
 
-	(void)state;
 	no_randomness = EAGAIN;
 	assert_false(lsh_sodium_ready());
 	assert_false(lsh_random_bytes(key, sizeof(key)));
@@ -48,12 +39,11 @@ without_randomness_nothing_begins(void **state)
 	assert_true(lsh_sodium_ready());
 }
 
-static void
-randomness_that_dries_up_later_makes_no_weak_uuid(void **state)
+/* The first: later libsodium is ready for good. */
+SENTENCE(randomness_that_dries_up_later_makes_no_weak_uuid)
 {
 	char uuid[LSH_UUID_SIZE + 1] = "untouched";
 
-	(void)state;
 	assert_true(lsh_sodium_ready());
 	no_randomness = EAGAIN;
 	assert_false(lsh_uuid_make(uuid));
@@ -62,10 +52,8 @@ randomness_that_dries_up_later_makes_no_weak_uuid(void **state)
 	assert_true(lsh_uuid_make(uuid));
 }
 
-static void
-a_uuid_has_the_form_of_version_4(void **state)
+SENTENCE(a_uuid_has_the_form_of_version_4)
 {
-	(void)state;
 	for (int round = 0; round < 1000; round++) {
 		char uuid[LSH_UUID_SIZE + 1];
 
@@ -83,12 +71,10 @@ a_uuid_has_the_form_of_version_4(void **state)
 	}
 }
 
-static void
-each_digit_of_a_uuid_takes_all_its_values(void **state)
+SENTENCE(each_digit_of_a_uuid_takes_all_its_values)
 {
 	unsigned seen[LSH_UUID_SIZE] = {0};
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		char uuid[LSH_UUID_SIZE + 1];
 
@@ -116,13 +102,11 @@ compare(const void *a, const void *b)
 	return memcmp(a, b, LSH_UUID_SIZE + 1);
 }
 
-static void
-no_uuid_comes_twice(void **state)
+SENTENCE(no_uuid_comes_twice)
 {
 	enum { MANY = 5000 };
 	char (*uuids)[LSH_UUID_SIZE + 1] = calloc(MANY, sizeof(*uuids));
 
-	(void)state;
 	for (size_t i = 0; i < MANY; i++)
 		assert_true(lsh_uuid_make(uuids[i]));
 	qsort(uuids, MANY, sizeof(*uuids), compare);
@@ -131,12 +115,10 @@ no_uuid_comes_twice(void **state)
 	free(uuids);
 }
 
-static void
-a_token_is_the_uuid_and_the_number(void **state)
+SENTENCE(a_token_is_the_uuid_and_the_number)
 {
 	char token[LSH_TOKEN_SIZE];
 
-	(void)state;
 	assert_in_range(LSH_TOKEN_SIZE, 1, LEASH_TOKEN_MAX);
 	assert_int_equal(lsh_token_write(token, UUID "ignored", 42), 39);
 	assert_string_equal(token, UUID ":42");
@@ -146,12 +128,10 @@ a_token_is_the_uuid_and_the_number(void **state)
 	assert_string_equal(token, UUID ":18446744073709551615");
 }
 
-static void
-a_token_that_was_written_can_be_read(void **state)
+SENTENCE(a_token_that_was_written_can_be_read)
 {
 	uint64_t n = 1;
 
-	(void)state;
 	for (unsigned bit = 0; bit < 64; bit++) {
 		for (uint64_t off = 0; off < 3; off++) {
 			char token[LSH_TOKEN_SIZE];
@@ -164,8 +144,7 @@ a_token_that_was_written_can_be_read(void **state)
 	}
 }
 
-static void
-only_the_one_form_is_a_token(void **state)
+SENTENCE(only_the_one_form_is_a_token)
 {
 	static const char *const bad[] = {
 		"",
@@ -195,7 +174,6 @@ only_the_one_form_is_a_token(void **state)
 	};
 	uint64_t n = 7;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		char *exact = malloc(strlen(bad[i]) + 1); /* a sanitizer sees whoever reads past the end */
 
@@ -218,14 +196,12 @@ compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void
-numbers_are_all_different_and_known_and_nobody_else_finds_one(void **state)
+SENTENCE(numbers_are_all_different_and_known_and_nobody_else_finds_one)
 {
 	enum { NUMBERS = 100000 };
 	uint64_t *n = malloc(NUMBERS * sizeof *n);
 	struct lsh_numbers numbers, others;
 
-	(void)state;
 	assert_true(lsh_numbers_init(&numbers) && lsh_numbers_init(&others));
 	for (size_t i = 0; i < NUMBERS; i++) {
 		uint64_t other = lsh_numbers_next(&others);
@@ -241,12 +217,10 @@ numbers_are_all_different_and_known_and_nobody_else_finds_one(void **state)
 	free(n);
 }
 
-static void
-jitter_differs_from_call_to_call(void **state)
+SENTENCE(jitter_differs_from_call_to_call)
 {
 	uint32_t ones[32] = {0};
 
-	(void)state;
 	for (int i = 0; i < 4096; i++) {
 		uint32_t random = lsh_random32();
 
@@ -269,27 +243,23 @@ draw(void *arg)
 	return NULL;
 }
 
-static void
-jitter_differs_from_thread_to_thread(void **state)
+SENTENCE(jitter_differs_from_thread_to_thread)
 {
 	uint32_t here[DRAWN], there[DRAWN];
 	pthread_t thread;
 
-	(void)state;
 	draw(here);
 	assert_int_equal(pthread_create(&thread, NULL, draw, there), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_memory_not_equal(here, there, sizeof(here));
 }
 
-static void
-jitter_differs_from_parent_to_child(void **state)
+SENTENCE(jitter_differs_from_parent_to_child)
 {
 	uint32_t here[DRAWN], there[DRAWN];
 	int ends[2], status;
 	pid_t child;
 
-	(void)state;
 	lsh_random32();
 	assert_int_equal(pipe(ends), 0);
 	child = fork();
@@ -305,25 +275,4 @@ jitter_differs_from_parent_to_child(void **state)
 	assert_memory_not_equal(here, there, sizeof(here));
 	close(ends[0]);
 	close(ends[1]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_randomness_nothing_begins), /* first: later libsodium is ready for good */
-		cmocka_unit_test(randomness_that_dries_up_later_makes_no_weak_uuid),
-		cmocka_unit_test(a_uuid_has_the_form_of_version_4),
-		cmocka_unit_test(each_digit_of_a_uuid_takes_all_its_values),
-		cmocka_unit_test(no_uuid_comes_twice),
-		cmocka_unit_test(a_token_is_the_uuid_and_the_number),
-		cmocka_unit_test(a_token_that_was_written_can_be_read),
-		cmocka_unit_test(only_the_one_form_is_a_token),
-		cmocka_unit_test(numbers_are_all_different_and_known_and_nobody_else_finds_one),
-		cmocka_unit_test(jitter_differs_from_call_to_call),
-		cmocka_unit_test(jitter_differs_from_thread_to_thread),
-		cmocka_unit_test(jitter_differs_from_parent_to_child),
-	};
-
-	return cmocka_run_group_tests_name("token", tests, NULL, NULL);
 }

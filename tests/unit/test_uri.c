@@ -5,23 +5,16 @@
 #include "redis/uri.h"
 
 #include "tests/support/sweep.h"
+#include "tests/support/test.h"
 
 #include <leash/memory.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define SECRET "QJXZWVKQ"
 
 /* ---- memory ---- */
@@ -92,12 +85,14 @@ write_file(const char *name, const char *bytes, size_t n)
 }
 
 /* What the texts of the table name. */
-static int
-prepare(void **state)
+static void
+prepare(void)
 {
+	static const leash_memory memory = {watched_alloc, no_realloc, watched_free};
 	static char longest[4098];
 
-	(void)state;
+	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
+	folder = sweep_folder();
 	memset(longest, 'p', 4097);
 	write_file("password", SECRET "\n", strlen(SECRET) + 1);
 	write_file("empty", "", 0);
@@ -110,8 +105,31 @@ prepare(void **state)
 	longest[4096] = '\0';
 	setenv("LEASH_TEST_LONGEST", longest, 1);
 	unsetenv("LEASH_TEST_NONE");
-	return mkfifo(in_folder("fifo"), 0600);
+	assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
 }
+
+static void
+clean_up(void)
+{
+	sweep_remove(folder);
+}
+
+GROUP(prepare, clean_up);
+
+static void
+start(void)
+{
+	blocks = until_failure = 0;
+	secret_freed = false;
+}
+
+static void
+end(void)
+{
+	assert_true(blocks == 0 && !secret_freed);
+}
+
+FIXTURE(start, end);
 
 /* `text`, in which a '$' is the folder. */
 static const char *
@@ -316,7 +334,7 @@ struct row {
 	const char *expected; /* as described() has it; or "!", and words of the refusal with a '|' between */
 };
 
-struct sentence {
+struct statement {
 	const char *name;
 	const struct row *rows; /* to one without texts */
 };
@@ -340,7 +358,7 @@ struct sentence {
 	"a:" port ",b:" port ",c:" port ",d:" port ",e:" port ",f:" port ",g:" port ",h:" port \
 	",i:" port ",j:" port ",k:" port ",l:" port ",m:" port ",n:" port ",o:" port ",p:" port
 
-static const struct sentence sentences[] = {
+static const struct statement statements[] = {
 	/* what is understood */
 	{"a_host_alone_is_enough", ROWS({"redis://cache", "redis://cache:6379"})},
 	{"each_part_comes_into_its_field", ROWS(
@@ -717,12 +735,11 @@ static const struct sentence sentences[] = {
 		{"rediss+sentinel://a/m?x*=1", "!parameters|%3F|restart_guard"})},
 };
 
-static void
-is_true(void **state)
+SENTENCES(is_true, statements)
 {
-	const struct sentence *sentence = *state;
+	const struct statement *statement = given;
 
-	for (const struct row *row = sentence->rows; row->texts != NULL; row++) {
+	for (const struct row *row = statement->rows; row->texts != NULL; row++) {
 		char texts[16384], expected[16384], *rest = texts;
 
 		expanded(texts, row->texts);
@@ -738,18 +755,14 @@ is_true(void **state)
 
 /* ---- bytes that the table cannot have ---- */
 
-static void
-an_empty_text_is_refused(void **state)
+SENTENCE(an_empty_text_is_refused)
 {
-	(void)state;
 	refused(NULL, "empty|redis://");
 	refused("", "empty|redis://");
 }
 
-static void
-spaces_and_control_bytes_are_refused(void **state)
+SENTENCE(spaces_and_control_bytes_are_refused)
 {
-	(void)state;
 	refused(" redis://cache", "byte 1:|space|%20");
 	refused("redis://cache ", "byte 14:|space");
 	refused("redis://cache\n", "byte 14:|control");
@@ -759,13 +772,11 @@ spaces_and_control_bytes_are_refused(void **state)
 	refused("redis+cluster://a,b c", "byte 20:");
 }
 
-static void
-every_byte_but_nul_may_be_in_a_password(void **state)
+SENTENCE(every_byte_but_nul_may_be_in_a_password)
 {
 	char text[1024] = "redis://:", wanted[256];
 	struct lsh_uri uri;
 
-	(void)state;
 	for (unsigned c = 1; c < 256; c++) {
 		snprintf(text + strlen(text), 4, c % 2 == 0 ? "%%%02x" : "%%%02X", c);
 		wanted[c - 1] = (char)c;
@@ -777,8 +788,7 @@ every_byte_but_nul_may_be_in_a_password(void **state)
 	lsh_uri_clear(&uri);
 }
 
-static void
-a_bad_escape_is_refused_wherever_it_stands(void **state)
+SENTENCE(a_bad_escape_is_refused_wherever_it_stands)
 {
 	static const char *const bad[] = {"%", "%4", "%zz", "%4g", "%g4", "%%41", "%00", "a%00b", "%0", "%-1", "% 1"};
 	static const struct {
@@ -791,7 +801,6 @@ a_bad_escape_is_refused_wherever_it_stands(void **state)
 		{"redis://cache?password_env=%s", "password_env|%25"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad) * COUNT(places); i++) {
 		const char *escape = bad[i % COUNT(bad)], *place = places[i / COUNT(bad)].text;
 		const char *at = strstr(place, "%s");
@@ -804,8 +813,7 @@ a_bad_escape_is_refused_wherever_it_stands(void **state)
 
 /* ---- passwords from elsewhere ---- */
 
-static void
-a_password_comes_from_a_file_without_its_last_newline(void **state)
+SENTENCE(a_password_comes_from_a_file_without_its_last_newline)
 {
 	static const struct {
 		const char *content, *password;
@@ -815,7 +823,6 @@ a_password_comes_from_a_file_without_its_last_newline(void **state)
 	};
 	char text[1024];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct lsh_uri uri;
 
@@ -828,14 +835,12 @@ a_password_comes_from_a_file_without_its_last_newline(void **state)
 	}
 }
 
-static void
-a_file_is_read_each_time_and_its_password_is_not_kept(void **state)
+SENTENCE(a_file_is_read_each_time_and_its_password_is_not_kept)
 {
 	char text[1024], *read = "";
 	struct lsh_uri uri;
 	leash_error err;
 
-	(void)state;
 	write_file("renewed", "the first\n", 10);
 	snprintf(text, sizeof(text), "redis://cache?password_file=%s", in_folder("renewed"));
 	uri = understood(text);
@@ -851,21 +856,18 @@ a_file_is_read_each_time_and_its_password_is_not_kept(void **state)
 	lsh_uri_clear(&uri);
 }
 
-static void
-the_errno_of_a_file_that_is_missing_is_told(void **state)
+SENTENCE(the_errno_of_a_file_that_is_missing_is_told)
 {
 	char text[1024];
 	struct lsh_uri uri;
 	leash_error err;
 
-	(void)state;
 	snprintf(text, sizeof(text), "redis://h?password_file=%s", in_folder("missing"));
 	assert_int_equal(lsh_uri_parse(&uri, text, &err), LEASH_INVALID);
 	assert_int_equal(err.sys_errno, ENOENT);
 }
 
-static void
-a_file_that_holds_no_password_is_named_without_its_content(void **state)
+SENTENCE(a_file_that_holds_no_password_is_named_without_its_content)
 {
 	static const struct {
 		const char *content;
@@ -884,7 +886,6 @@ a_file_that_holds_no_password_is_named_without_its_content(void **state)
 	};
 	char text[1024];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		write_file("odd", cases[i].content, cases[i].n);
 		snprintf(text, sizeof(text), "redis://h?password_file=%s", in_folder("odd"));
@@ -892,13 +893,11 @@ a_file_that_holds_no_password_is_named_without_its_content(void **state)
 	}
 }
 
-static void
-sentinels_have_a_login_of_their_own(void **state)
+SENTENCE(sentinels_have_a_login_of_their_own)
 {
 	char text[1024];
 	struct lsh_uri one, uri;
 
-	(void)state;
 	write_file("sentinel", "of the sentinels\n", 17);
 	snprintf(text, sizeof(text), "redis+sentinel://app@a/main?sentinel_user=watch%%40er&sentinel_password_file=%s"
 	         "&password_env=LEASH_TEST_PASSWORD", in_folder("sentinel"));
@@ -923,15 +922,13 @@ sentinels_have_a_login_of_their_own(void **state)
 
 /* ---- parameters in URIs to which they do not belong ---- */
 
-static void
-logins_of_sentinels_are_for_sentinels(void **state)
+SENTENCE(logins_of_sentinels_are_for_sentinels)
 {
 	static const char *const names[] = {"sentinel_user", "sentinel_password_file", "sentinel_password_env"};
 	static const char *const uris[] = {
 		"redis://a", "rediss://a", "unix:///a", "redis+cluster://a", "redis+quorum://a,b,c",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(uris) * COUNT(names); i++) {
 		const char *uri = uris[i / COUNT(names)], *name = names[i % COUNT(names)];
 		int scheme = (int)(strstr(uri, "://") + 3 - uri);
@@ -943,8 +940,7 @@ logins_of_sentinels_are_for_sentinels(void **state)
 	}
 }
 
-static void
-parameters_of_tls_without_tls_say_which_scheme_to_write(void **state)
+SENTENCE(parameters_of_tls_without_tls_say_which_scheme_to_write)
 {
 	static const char *const names[] = {"cafile", "cert", "key", "server_name", "verify"};
 	static const struct {
@@ -957,7 +953,6 @@ parameters_of_tls_without_tls_say_which_scheme_to_write(void **state)
 		{"unix:///a", "rediss://|socket"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases) * COUNT(names); i++) {
 		const char *name = names[i % COUNT(names)];
 		char text[128], words[128];
@@ -984,10 +979,8 @@ check_server(const char *text, const char *host, uint16_t port, const char *want
 	lsh_uri_clear(&one);
 }
 
-static void
-the_uri_of_a_server_is_that_of_a_single_one_with_the_rest_as_it_was(void **state)
+SENTENCE(the_uri_of_a_server_is_that_of_a_single_one_with_the_rest_as_it_was)
 {
-	(void)state;
 	check_server("rediss+sentinel://app:" SECRET "@a,b/main/2?timeout=250&cafile=/ca&cert=/c&key=/k&server_name=n"
 	             "&verify=no&scripts=preloaded&restart_guard=7&redirects=x,y&sentinel_user=z"
 	             "&sentinel_password_env=LEASH_TEST_ODD", "10.0.0.9", 7001,
@@ -1010,21 +1003,18 @@ check_sentinel(const char *text, size_t which, const char *wanted)
 	lsh_uri_clear(&one);
 }
 
-static void
-the_uri_of_a_sentinel_has_the_login_of_sentinels_and_no_database(void **state)
+SENTENCE(the_uri_of_a_sentinel_has_the_login_of_sentinels_and_no_database)
 {
 	static const char text[] = "rediss+sentinel://app:x@a,[::1]:7000/main/2?timeout=250&cafile=/ca"
 				   "&sentinel_user=watcher&sentinel_password_env=LEASH_TEST_PASSWORD";
 
-	(void)state;
 	check_sentinel(text, 0, "rediss://a:26379 timeout=250 user=watcher password=" SECRET " cafile=/ca");
 	check_sentinel(text, 1, "rediss://[::1]:7000 timeout=250 user=watcher password=" SECRET " cafile=/ca");
 	/* the servers' password is not shown to sentinels */
 	check_sentinel("redis+sentinel://app:" SECRET "@a/main", 0, "redis://a:26379");
 }
 
-static void
-a_deployment_may_send_us_where_redirects_say(void **state)
+SENTENCE(a_deployment_may_send_us_where_redirects_say)
 {
 	static const char *const allowed[] = {"10.0.0.1", "cache-a", "CACHE-A", "2001:db8::A", "2001:db8:0::a"};
 	static const char *const others[] = {
@@ -1033,7 +1023,6 @@ a_deployment_may_send_us_where_redirects_say(void **state)
 	};
 	struct lsh_uri uri = understood("redis+cluster://a?redirects=10.0.0.1,Cache-A,[2001:DB8::a]");
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(allowed); i++)
 		assert_true(lsh_uri_allows(&uri, allowed[i]));
 	for (size_t i = 0; i < COUNT(others); i++)
@@ -1067,8 +1056,7 @@ is_place(const struct lsh_uri *uri)
 }
 
 /* Whatever is typed wrongly, not even five letters of a secret are told. */
-static void
-no_mistyped_uri_tells_a_secret(void **state)
+SENTENCE(no_mistyped_uri_tells_a_secret)
 {
 	static const char *const texts[] = {
 		"redis://:" SECRET SECRET "@cache:7000/2?timeout=100",
@@ -1087,7 +1075,6 @@ no_mistyped_uri_tells_a_secret(void **state)
 	uint32_t seed = 99;
 	unsigned refusals = 0;
 
-	(void)state;
 	for (int round = 0; round < 40000; round++) {
 		char text[256];
 		struct lsh_uri uri;
@@ -1158,8 +1145,7 @@ understood_with_little_memory(const char *text, size_t least)
 	}
 }
 
-static void
-without_memory_nothing_is_left_behind(void **state)
+SENTENCE(without_memory_nothing_is_left_behind)
 {
 	char from_file[1024];
 	const char *const texts[] = {
@@ -1168,7 +1154,6 @@ without_memory_nothing_is_left_behind(void **state)
 		from_file,
 	};
 
-	(void)state;
 	snprintf(from_file, sizeof(from_file), "redis://app@cache?password_file=%s", in_folder("password"));
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct lsh_uri uri = understood_with_little_memory(texts[i], 2); /* what its copies share, what is shown */
@@ -1182,12 +1167,10 @@ static const char all_of_it[] = "rediss+sentinel://" SECRET ":" SECRET "@a,[::1]
 				"?sentinel_user=" SECRET "&sentinel_password_env=LEASH_TEST_PASSWORD"
 				"&cafile=/ca&cert=/c&key=/k&server_name=n&redirects=x,y";
 
-static void
-without_memory_nothing_is_left_of_a_deployment(void **state)
+SENTENCE(without_memory_nothing_is_left_of_a_deployment)
 {
 	struct lsh_uri one, uri = understood_with_little_memory(all_of_it, 2);
 
-	(void)state;
 	for (int sentinel = 0; sentinel < 2; sentinel++) {
 		const size_t before = blocks;
 
@@ -1212,91 +1195,27 @@ without_memory_nothing_is_left_of_a_deployment(void **state)
 }
 
 /* Whatever part is wrong, what was read before it is freed, and wiped. */
-static void
-a_uri_that_is_refused_at_its_end_leaves_nothing(void **state)
+SENTENCE(a_uri_that_is_refused_at_its_end_leaves_nothing)
 {
 	static const char *const ends[] = {
 		"&timeout=x", "&redirects=z", "&verify", "&sentinel_password_file=/none", "&", "&x=1", "&db=1",
 	};
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(ends); i++) {
 		snprintf(text, sizeof(text), "%s%s", all_of_it, ends[i]);
 		refused(text, "");
 	}
 }
 
-static void
-clearing_leaves_nothing_and_may_be_repeated(void **state)
+SENTENCE(clearing_leaves_nothing_and_may_be_repeated)
 {
 	struct lsh_uri uri = nothing;
 
-	(void)state;
 	lsh_uri_clear(&uri);
 	uri = understood("redis://" SECRET ":" SECRET "@cache");
 	lsh_uri_clear(&uri);
 	check_nothing(&uri, 0);
 	lsh_uri_clear(&uri);
 	assert_int_equal(blocks, 0);
-}
-
-/* ---- */
-
-static int
-start(void **state)
-{
-	(void)state;
-	blocks = until_failure = 0;
-	secret_freed = false;
-	return 0;
-}
-
-static int
-end(void **state)
-{
-	(void)state;
-	return blocks == 0 && !secret_freed ? 0 : 1;
-}
-
-#define uri_test(name) cmocka_unit_test_setup_teardown(name, start, end)
-
-int
-main(void)
-{
-	static const leash_memory memory = {watched_alloc, no_realloc, watched_free};
-	const struct CMUnitTest others[] = {
-		uri_test(an_empty_text_is_refused),
-		uri_test(spaces_and_control_bytes_are_refused),
-		uri_test(every_byte_but_nul_may_be_in_a_password),
-		uri_test(a_bad_escape_is_refused_wherever_it_stands),
-		uri_test(a_password_comes_from_a_file_without_its_last_newline),
-		uri_test(a_file_is_read_each_time_and_its_password_is_not_kept),
-		uri_test(the_errno_of_a_file_that_is_missing_is_told),
-		uri_test(a_file_that_holds_no_password_is_named_without_its_content),
-		uri_test(sentinels_have_a_login_of_their_own),
-		uri_test(logins_of_sentinels_are_for_sentinels),
-		uri_test(parameters_of_tls_without_tls_say_which_scheme_to_write),
-		uri_test(the_uri_of_a_server_is_that_of_a_single_one_with_the_rest_as_it_was),
-		uri_test(the_uri_of_a_sentinel_has_the_login_of_sentinels_and_no_database),
-		uri_test(a_deployment_may_send_us_where_redirects_say),
-		uri_test(no_mistyped_uri_tells_a_secret),
-		uri_test(without_memory_nothing_is_left_behind),
-		uri_test(without_memory_nothing_is_left_of_a_deployment),
-		uri_test(a_uri_that_is_refused_at_its_end_leaves_nothing),
-		uri_test(clearing_leaves_nothing_and_may_be_repeated),
-	};
-	struct CMUnitTest tests[COUNT(sentences) + COUNT(others)];
-	int failed;
-
-	for (size_t i = 0; i < COUNT(sentences); i++)
-		tests[i] = (struct CMUnitTest){.name = sentences[i].name, .test_func = is_true, .setup_func = start,
-		                               .teardown_func = end, .initial_state = (void *)(uintptr_t)&sentences[i]};
-	memcpy(tests + COUNT(sentences), others, sizeof(others));
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	folder = sweep_folder();
-	failed = cmocka_run_group_tests_name("uri", tests, prepare, NULL);
-	sweep_remove(folder);
-	return failed;
 }

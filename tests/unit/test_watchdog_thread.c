@@ -1,52 +1,48 @@
 /* The thread of the watchdog: it wakes when it must, and only then. */
+#include "tests/support/test.h"
 #include "tests/unit/watchdog_fixture.h"
-
-#include "tests/support/await.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
 
+FIXTURE(fixture_open, fixture_close);
+GROUP(fixture_memory, NULL);
+
 /* ---- with the thread ---- */
 
-static void
-a_timer_fires_when_it_is_due_and_not_before(void **state)
+SENTENCE(a_timer_fires_when_it_is_due_and_not_before)
 {
-	struct fixture *f = *state;
 	struct owner *o = new_owner();
 
-	start(f);
+	start(fixture);
 	arm(o, lsh_now_ns() + 20 * LSH_MS, 0);
-	await_true(f->fired == 1);
-	assert_int_equal(f->wrong, 0);
+	await_true(fixture->fired == 1);
+	assert_int_equal(fixture->wrong, 0);
 	drop(o);
 }
 
-static void
-timers_that_were_armed_before_the_start_fire(void **state)
+SENTENCE(timers_that_were_armed_before_the_start_fire)
 {
-	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 
 	arm(a, 0, 0);
 	arm(b, lsh_now_ns() + LSH_MS, 0);
-	start(f);
-	await_true(f->fired == 2);
-	assert_int_equal(f->wrong, 0);
+	start(fixture);
+	await_true(fixture->fired == 2);
+	assert_int_equal(fixture->wrong, 0);
 	drop(a);
 	drop(b);
 }
 
-static void
-an_earlier_timer_wakes_the_thread(void **state)
+SENTENCE(an_earlier_timer_wakes_the_thread)
 {
-	struct fixture *f = *state;
 	struct owner *late = new_owner(), *early = new_owner();
 
-	start(f);
+	start(fixture);
 	arm(late, lsh_now_ns() + HOUR, 0);
 	arm(early, lsh_now_ns() + 2 * LSH_MS, 0);
-	await_true(f->fired == 1);
+	await_true(fixture->fired == 1);
 	pthread_mutex_lock(&early->mutex);
 	assert_int_equal(early->fired, 1);
 	pthread_mutex_unlock(&early->mutex);
@@ -55,16 +51,14 @@ an_earlier_timer_wakes_the_thread(void **state)
 	drop(early);
 }
 
-static void
-only_an_earlier_arm_costs_a_system_call(void **state)
+SENTENCE(only_an_earlier_arm_costs_a_system_call)
 {
-	struct fixture *f = *state;
 	struct owner *o[3];
 	int64_t at = lsh_now_ns() + HOUR;
 
 	for (size_t i = 0; i < 3; i++)
 		o[i] = new_owner();
-	start(f);
+	start(fixture);
 	assert_int_equal(settings, 1);
 	assert_int_equal(last_setting, 0); /* disarmed */
 
@@ -90,97 +84,87 @@ only_an_earlier_arm_costs_a_system_call(void **state)
 	assert_int_equal(settings, 3);
 }
 
-static void
-a_wake_up_for_nothing_sets_the_timer_to_what_comes_next(void **state)
+SENTENCE(a_wake_up_for_nothing_sets_the_timer_to_what_comes_next)
 {
-	struct fixture *f = *state;
 	struct owner *gone = new_owner(), *next = new_owner();
 	int64_t at = lsh_now_ns() + HOUR;
 
-	start(f);
+	start(fixture);
 	arm(gone, lsh_now_ns() + 20 * LSH_MS, 0);
 	forget(gone);
 	arm(next, at, 0);
 	await_true(last_setting == at);
-	assert_int_equal(f->wrong, 0);
+	assert_int_equal(fixture->wrong, 0);
 	forget(next);
 	drop(gone);
 	drop(next);
 }
 
-static void
-arming_while_the_thread_is_about_costs_no_system_call(void **state)
+SENTENCE(arming_while_the_thread_is_about_costs_no_system_call)
 {
-	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 	unsigned before;
 
-	start(f);
-	f->hold = true;
+	start(fixture);
+	fixture->hold = true;
 	arm(a, lsh_now_ns(), 0);
-	await_true(f->holding);
+	await_true(fixture->holding);
 	before = settings;
 	arm(b, 0, 0); /* earlier than all that was armed so far */
 	assert_int_equal(settings, before);
-	f->hold = false;
-	await_true(f->fired == 2);
+	fixture->hold = false;
+	await_true(fixture->fired == 2);
 	drop(a);
 	drop(b);
 }
 
-static void
-a_great_many_are_handed_out_in_batches(void **state)
+SENTENCE(a_great_many_are_handed_out_in_batches)
 {
 	static struct owner *o[1000];
-	struct fixture *f = *state;
 	int64_t at = lsh_now_ns() + 5 * LSH_MS;
 
-	start(f);
+	start(fixture);
 	for (size_t i = 0; i < COUNT(o); i++)
 		arm(o[i] = new_owner(), at, 0);
-	await_true(f->fired == COUNT(o));
-	assert_true(f->largest_batch <= LSH_WATCHDOG_BATCH);
-	assert_true(f->batches >= 4);
-	assert_int_equal(f->wrong, 0);
+	await_true(fixture->fired == COUNT(o));
+	assert_true(fixture->largest_batch <= LSH_WATCHDOG_BATCH);
+	assert_true(fixture->batches >= 4);
+	assert_int_equal(fixture->wrong, 0);
 	drop_all(o, COUNT(o), 1);
 }
 
-static void
-firing_allocates_nothing(void **state)
+SENTENCE(firing_allocates_nothing)
 {
-	struct fixture *f = *state;
 	struct owner *o = new_owner();
 	size_t before;
 
 	no_memory = true;
 	before = allocations;
-	start(f);
+	start(fixture);
 	o->again = true;
 	arm(o, 0, 0);
-	await_true(f->fired >= 1000);
-	lsh_watchdog_stop(f->w);
+	await_true(fixture->fired >= 1000);
+	lsh_watchdog_stop(fixture->w);
 	assert_int_equal(allocations, before);
 	forget(o);
 	drop(o);
 }
 
-static void
-what_is_forgotten_while_it_is_being_fired_is_stale(void **state)
+SENTENCE(what_is_forgotten_while_it_is_being_fired_is_stale)
 {
-	struct fixture *f = *state;
 	struct owner *o = new_owner();
 
-	start(f);
-	f->hold = true;
+	start(fixture);
+	fixture->hold = true;
 	arm(o, 0, 0);
-	await_true(f->holding);
+	await_true(fixture->holding);
 	forget(o);
-	lsh_watchdog_unreserve(f->w);
+	lsh_watchdog_unreserve(fixture->w);
 	drop(o); /* the last reference is the one that fire() has */
-	f->hold = false;
-	await_true(f->owners == 0);
-	assert_int_equal(f->stale, 1);
-	assert_int_equal(f->fired, 0);
+	fixture->hold = false;
+	await_true(fixture->owners == 0);
+	assert_int_equal(fixture->stale, 1);
+	assert_int_equal(fixture->fired, 0);
 }
 
 static void *
@@ -192,29 +176,27 @@ stop(void *arg)
 	return f->left ? f : NULL;
 }
 
-static void
-stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_it(void **state)
+SENTENCE(stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_it)
 {
-	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 	pthread_t stopper;
 	void *had_left;
 
-	start(f);
-	f->hold = true;
+	start(fixture);
+	fixture->hold = true;
 	arm(a, 0, 0);
-	await_true(f->holding);
+	await_true(fixture->holding);
 	arm(b, 0, 0);
-	assert_int_equal(pthread_create(&stopper, NULL, stop, f), 0);
+	assert_int_equal(pthread_create(&stopper, NULL, stop, fixture), 0);
 	await_true(last_setting == 1 && settings >= 3); /* start, arm, stop */
-	f->hold = false;
+	fixture->hold = false;
 	assert_int_equal(pthread_join(stopper, &had_left), 0);
-	assert_ptr_equal(had_left, f);
+	assert_ptr_equal(had_left, fixture);
 
-	assert_int_equal(f->fired, 1);
+	assert_int_equal(fixture->fired, 1);
 	arm(a, -1, 0);
 	await_ms(5);
-	assert_int_equal(f->fired, 1);
+	assert_int_equal(fixture->fired, 1);
 	assert_int_equal(settings, 3);
 	forget(a);
 	forget(b);
@@ -222,30 +204,26 @@ stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_it(void *
 	drop(b);
 }
 
-static void
-a_sleeping_thread_can_be_stopped(void **state)
+SENTENCE(a_sleeping_thread_can_be_stopped)
 {
-	struct fixture *f = *state;
 	struct owner *o = new_owner();
 
-	lsh_watchdog_stop(f->w); /* which has not been started */
-	start(f);
+	lsh_watchdog_stop(fixture->w); /* which has not been started */
+	start(fixture);
 	arm(o, lsh_now_ns() + HOUR, 0);
-	lsh_watchdog_stop(f->w);
-	lsh_watchdog_stop(f->w);
+	lsh_watchdog_stop(fixture->w);
+	lsh_watchdog_stop(fixture->w);
 
 	/* and started again */
 	arm(o, 0, 0);
-	start(f);
-	await_true(f->fired == 1);
+	start(fixture);
+	await_true(fixture->fired == 1);
 	drop(o);
 	lsh_watchdog_free(NULL);
 }
 
-static void
-without_a_descriptor_the_start_says_why_and_can_be_tried_again(void **state)
+SENTENCE(without_a_descriptor_the_start_says_why_and_can_be_tried_again)
 {
-	struct fixture *f = *state;
 	struct owner *o = new_owner();
 	struct rlimit limit, none;
 
@@ -254,12 +232,12 @@ without_a_descriptor_the_start_says_why_and_can_be_tried_again(void **state)
 	none = limit;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(lsh_watchdog_start(f->w), EMFILE);
+	assert_int_equal(lsh_watchdog_start(fixture->w), EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	lsh_watchdog_stop(f->w);
+	lsh_watchdog_stop(fixture->w);
 	arm(o, 0, 0);
-	assert_int_equal(lsh_watchdog_start(f->w), 0);
-	await_true(f->fired == 1);
+	assert_int_equal(lsh_watchdog_start(fixture->w), 0);
+	await_true(fixture->fired == 1);
 	drop(o);
 }
 
@@ -272,32 +250,31 @@ no_clock(void)
 	return LSH_NEVER;
 }
 
-static int
-open_without_clock(void **state)
+static void
+open_without_clock(void)
 {
 	static const struct lsh_watchdog_ops blind = {no_clock, retain, fire};
 
-	return fixture_open_with(state, &blind);
+	fixture_open_with(&blind);
 }
 
-static void
-without_a_clock_all_fires_at_once_and_then_the_thread_sleeps(void **state)
+SENTENCE(without_a_clock_all_fires_at_once_and_then_the_thread_sleeps,
+         BETWEEN(open_without_clock, fixture_close))
 {
-	struct fixture *f = *state;
 	struct owner *a = new_owner(), *b = new_owner();
 
 	a->from_ns = b->from_ns = 0;
 	pthread_mutex_lock(&a->mutex);
 	a->armed = true;
-	lsh_watchdog_arm(f->w, &a->timer, LSH_NEVER, 0);
+	lsh_watchdog_arm(fixture->w, &a->timer, LSH_NEVER, 0);
 	pthread_mutex_unlock(&a->mutex);
 	pthread_mutex_lock(&b->mutex);
 	b->armed = true;
-	lsh_watchdog_arm(f->w, &b->timer, lsh_now_ns() + HOUR, 0);
+	lsh_watchdog_arm(fixture->w, &b->timer, lsh_now_ns() + HOUR, 0);
 	pthread_mutex_unlock(&b->mutex);
 	atomic_store(&looks, 0);
-	start(f);
-	assert_int_equal(f->fired, 2);
+	start(fixture);
+	assert_int_equal(fixture->fired, 2);
 	await_ms(5);
 	assert_true(looks <= 3);
 	drop(a);
@@ -343,58 +320,32 @@ churn(void *arg)
 	return NULL;
 }
 
-static void
-no_timer_fires_after_it_was_forgotten_whatever_the_threads_do(void **state)
+SENTENCE(no_timer_fires_after_it_was_forgotten_whatever_the_threads_do)
 {
-	struct fixture *f = *state;
 	pthread_t thread[3];
 	unsigned fired;
 
 	forgotten_fires = false;
-	start(f);
+	start(fixture);
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, churn, (void *)(uintptr_t)(i + 1)), 0);
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
-	assert_true(f->fired > 0);
-	assert_true(lsh_watchdog_next(f->w) == LSH_NEVER);
+	assert_true(fixture->fired > 0);
+	assert_true(lsh_watchdog_next(fixture->w) == LSH_NEVER);
 
 	/* and the same while it is being stopped */
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, churn, (void *)(uintptr_t)(i + 4)), 0);
-	fired = f->fired;
-	await_true(f->fired > fired + 10);
-	lsh_watchdog_stop(f->w);
-	fired = f->fired;
+	fired = fixture->fired;
+	await_true(fixture->fired > fired + 10);
+	lsh_watchdog_stop(fixture->w);
+	fired = fixture->fired;
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
-	assert_int_equal(f->fired, fired);
-	assert_int_equal(f->wrong, 0);
+	assert_int_equal(fixture->fired, fired);
+	assert_int_equal(fixture->wrong, 0);
 	assert_false(forgotten_fires);
-	assert_int_equal(f->owners, 0); /* every reference was given back */
-	assert_true(lsh_watchdog_next(f->w) == LSH_NEVER);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		watchdog_test(a_timer_fires_when_it_is_due_and_not_before),
-		watchdog_test(timers_that_were_armed_before_the_start_fire),
-		watchdog_test(an_earlier_timer_wakes_the_thread),
-		watchdog_test(only_an_earlier_arm_costs_a_system_call),
-		watchdog_test(a_wake_up_for_nothing_sets_the_timer_to_what_comes_next),
-		watchdog_test(arming_while_the_thread_is_about_costs_no_system_call),
-		watchdog_test(a_great_many_are_handed_out_in_batches),
-		watchdog_test(firing_allocates_nothing),
-		watchdog_test(what_is_forgotten_while_it_is_being_fired_is_stale),
-		watchdog_test(stop_returns_when_what_is_being_fired_has_been_and_nothing_fires_after_it),
-		watchdog_test(a_sleeping_thread_can_be_stopped),
-		watchdog_test(without_a_descriptor_the_start_says_why_and_can_be_tried_again),
-		cmocka_unit_test_setup_teardown(without_a_clock_all_fires_at_once_and_then_the_thread_sleeps, open_without_clock,
-		                                fixture_close),
-		watchdog_test(no_timer_fires_after_it_was_forgotten_whatever_the_threads_do),
-	};
-
-	return fixture_run("watchdog_thread", tests, COUNT(tests));
+	assert_int_equal(fixture->owners, 0); /* every reference was given back */
+	assert_true(lsh_watchdog_next(fixture->w) == LSH_NEVER);
 }

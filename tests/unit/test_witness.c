@@ -1,13 +1,11 @@
 /* The judge and the witness report every overlap of two holds, and nothing else. */
 #include "tests/unit/tools.h"
 
-#include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
 #include "tests/support/witness.h"
-
-#include <string.h>
+#include "tests/support/test.h"
 
 /* ---- judge ---- */
 
@@ -40,13 +38,11 @@ enter_before_the_first_has_left(void *arg)
 	return 0;
 }
 
-static void
-the_judge_reports_an_overlap_of_two_processes(void **state)
+SENTENCE(the_judge_reports_an_overlap_of_two_processes)
 {
 	struct court c = { judge_new(2, 0), child_share(sizeof(struct stage)) };
 	pid_t first = child_run(enter_first, &c), second = child_run(enter_before_the_first_has_left, &c);
 
-	(void)state;
 	child_wait(first);
 	child_wait(second);
 	assert_int_equal(judge_entries(c.judge), 2);
@@ -70,12 +66,10 @@ enter_and_leave(void *arg)
 	return 0;
 }
 
-static void
-the_judge_is_content_with_those_who_take_turns(void **state)
+SENTENCE(the_judge_is_content_with_those_who_take_turns)
 {
 	struct court c = { judge_new(2, 2), child_share(sizeof(struct stage)) };
 
-	(void)state;
 	child_wait(child_run(enter_and_leave, &c));
 	child_wait(child_run(enter_and_leave, &c));
 	judge_enter(c.judge, 1, 3);
@@ -86,12 +80,10 @@ the_judge_is_content_with_those_who_take_turns(void **state)
 	child_unshare(c.stage, sizeof(struct stage));
 }
 
-static void
-the_judge_knows_who_had_turns_and_who_waited(void **state)
+SENTENCE(the_judge_knows_who_had_turns_and_who_waited)
 {
 	struct judge *j = judge_new(1, 3);
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		for (size_t turn = 0; turn <= i; turn++)
 			judge_turn(j, i, 1000 * (int64_t)(i + 1 - turn));
@@ -103,12 +95,10 @@ the_judge_knows_who_had_turns_and_who_waited(void **state)
 	judge_free(j);
 }
 
-static void
-the_judge_reports_a_fence_that_does_not_grow(void **state)
+SENTENCE(the_judge_reports_a_fence_that_does_not_grow)
 {
 	struct judge *j = judge_new(1, 0);
 
-	(void)state;
 	for (uint64_t fence = 5; fence < 8; fence++) {
 		judge_enter(j, 0, fence);
 		judge_leave(j, 0);
@@ -130,13 +120,11 @@ enter_and_stay(void *arg)
 	return sleep_for_ever(NULL);
 }
 
-static void
-the_judge_buries_the_dead(void **state)
+SENTENCE(the_judge_buries_the_dead)
 {
 	struct judge *j = judge_new(1, 0);
 	pid_t pid = child_run(enter_and_stay, j);
 
-	(void)state;
 	await_true(judge_entries(j) == 1);
 	child_kill(pid);
 	judge_bury(j, pid);
@@ -149,8 +137,7 @@ the_judge_buries_the_dead(void **state)
 
 /* ---- witness ---- */
 
-static void
-the_witness_reports_a_hold_that_was_valid_after_a_later_one_began(void **state)
+SENTENCE(the_witness_reports_a_hold_that_was_valid_after_a_later_one_began)
 {
 	struct server *server = server_start(NULL);
 	leash_client *client = leashed_open(server_uri(server), NULL);
@@ -160,7 +147,6 @@ the_witness_reports_a_hold_that_was_valid_after_a_later_one_began(void **state)
 	char text[256] = "";
 	leash_error err;
 
-	(void)state;
 	assert_null(witness_enter(witness, 0, lock));   /* it is not held */
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_non_null(first = witness_enter(witness, 0, lock));
@@ -182,19 +168,4 @@ the_witness_reports_a_hold_that_was_valid_after_a_later_one_began(void **state)
 	leash_close(client);
 	witness_free(witness);
 	server_stop(server);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_judge_reports_an_overlap_of_two_processes),
-		cmocka_unit_test(the_judge_is_content_with_those_who_take_turns),
-		cmocka_unit_test(the_judge_knows_who_had_turns_and_who_waited),
-		cmocka_unit_test(the_judge_reports_a_fence_that_does_not_grow),
-		cmocka_unit_test(the_judge_buries_the_dead),
-		cmocka_unit_test(the_witness_reports_a_hold_that_was_valid_after_a_later_one_began),
-	};
-
-	return cmocka_run_group_tests_name("witness", tests, NULL, NULL);
 }

@@ -3,14 +3,7 @@
 #define LEASH_TEST_TOOLS_H
 
 #include "tests/support/server.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/test.h"
 
 /* A connection to a proxy, a fake or a server, by its target. */
 redisContext *dial(const char *target);

@@ -153,35 +153,40 @@ fire(void *ctx, const struct lsh_due *due, size_t count)
 
 const struct lsh_watchdog_ops ops = {lsh_now_ns, retain, fire};
 
-int
-fixture_open_with(void **state, const struct lsh_watchdog_ops *how)
+void
+fixture_open_with(const struct lsh_watchdog_ops *how)
 {
 	fixture = calloc(1, sizeof *fixture);
-	if (fixture == NULL)
-		return -1;
+	assert_non_null(fixture);
 	no_memory = false;
 	fixture->w = lsh_watchdog_new(how, fixture);
-	*state = fixture;
-	return fixture->w != NULL ? 0 : -1;
+	assert_non_null(fixture->w);
 }
 
-int
-fixture_open(void **state)
+void
+fixture_open(void)
 {
-	return fixture_open_with(state, &ops);
+	fixture_open_with(&ops);
 }
 
-int
-fixture_close(void **state)
+void
+fixture_close(void)
 {
 	int left;
 
-	(void)state;
 	fixture->hold = false; /* a test that failed may have left it */
 	lsh_watchdog_free(fixture->w);
 	left = fixture->owners;
 	free(fixture);
-	return left;
+	assert_int_equal(left, 0);
+}
+
+void
+fixture_memory(void)
+{
+	static const leash_memory memory = {counted_alloc, counted_realloc, free};
+
+	assert_int_equal(leash_set_memory(&memory), LEASH_OK);
 }
 
 void
@@ -190,14 +195,4 @@ start(struct fixture *f)
 	atomic_store(&settings, 0);
 	assert_int_equal(lsh_watchdog_start(f->w), 0);
 	await_true(settings >= 1);
-}
-
-int
-fixture_run(const char *name, const struct CMUnitTest *tests, size_t count)
-{
-	static const leash_memory memory = {counted_alloc, counted_realloc, free};
-
-	if (leash_set_memory(&memory) != LEASH_OK)
-		return 1;
-	return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 }

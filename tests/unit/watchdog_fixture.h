@@ -5,17 +5,10 @@
 #include "base/clock.h"
 #include "watchdog/watchdog.h"
 
+#include "tests/support/test.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 #define HOUR (3600 * LSH_S)
 
@@ -64,16 +57,13 @@ void fire(void *ctx, const struct lsh_due *due, size_t count);
 extern const struct lsh_watchdog_ops ops; /* those, by the clock */
 
 /* Before and after each test. */
-int fixture_open_with(void **state, const struct lsh_watchdog_ops *how);
-int fixture_open(void **state);
-int fixture_close(void **state);
-
-#define watchdog_test(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
+void fixture_open_with(const struct lsh_watchdog_ops *how);
+void fixture_open(void);
+void fixture_close(void);
+/* With that memory: for GROUP(). */
+void fixture_memory(void);
 
 /* Start the thread, and wait until it sleeps. */
 void start(struct fixture *f);
-
-/* With that memory: for main to return. */
-int fixture_run(const char *name, const struct CMUnitTest *tests, size_t count);
 
 #endif
