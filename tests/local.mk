@@ -593,6 +593,7 @@ support_sources += tests/support/proxy_link.h
 support_sources += tests/support/proxy_value.c
 support_sources += tests/support/quorum.c
 support_sources += tests/support/quorum.h
+support_sources += tests/support/random.h
 support_sources += tests/support/resident.c
 support_sources += tests/support/resident.h
 support_sources += tests/support/sanitizer.h

@@ -10,8 +10,6 @@
 
 enum { LONG_MS = 30000 }; /* a lease that ends in no test */
 
-#define MS INT64_C(1000000)
-
 /* Some laws are of kinds that nest, or of those that do not. */
 enum { NESTING = 1 << 0, ONCE = 1 << 1 };
 

@@ -16,8 +16,6 @@
 
 enum { ACTORS = 24 }; /* more than a cancel has room for at first */
 
-#define MS INT64_C(1000000)
-
 static leash_error err;
 
 static long at_first; /* blocks that leash had */

@@ -2,8 +2,8 @@
  * is needed, as without it something is refused in words that name it, and no key stays for ever. */
 #include "tests/support/cluster.h"
 #include "tests/support/deployment.h"
-#include "tests/support/least.h"
 #include "tests/support/leashed.h"
+#include "tests/support/least.h"
 #include "tests/support/sentinel_set.h"
 #include "tests/support/test.h"
 

@@ -25,7 +25,6 @@
 enum { PROCESSES = 4, THREADS_MAX = 1000, LEASE_MS = 10000, LATE_MS = 100, TOO_LATE_MS = 1000, TURN_MS = 10,
        STACK = 256 * 1024 };
 
-#define MS INT64_C(1000000)
 #define KEY "leash:{leave}"
 
 struct waiter {

@@ -2,8 +2,8 @@
 #include "tests/contract/life.h"
 
 #include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/monitor.h"
+#include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/resident.h"
 #include "tests/support/sanitizer.h"

@@ -3,9 +3,9 @@
  * LEASH_TEST_LOCKS: how many locks there are in the large test (default 100,000). */
 #include "tests/contract/callback.h"
 #include "tests/support/asleep.h"
-#include "tests/support/descriptors.h"
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/knob.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"

@@ -10,8 +10,6 @@
 
 #include <pthread.h>
 
-#define MS INT64_C(1000000)
-
 /* ---- acts ---- */
 
 /* Into the int64_t that is its `ctx`: what leash_lock_remaining_ms() says. */

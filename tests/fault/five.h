@@ -5,12 +5,9 @@
 
 #include "tests/support/leashed.h"
 #include "tests/support/quorum.h"
+#include "tests/support/test.h"
 
 #include <leash.h>
-
-#include <stdint.h>
-
-#define MS INT64_C(1000000)
 
 enum { SERVERS = 5, LEASE_MS = 1500, GRAIN_MS = 2000 }; /* servers count their lives in whole seconds */
 

@@ -35,8 +35,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 enum { STEP_MS = 2, AGAIN_MS = 40, PATIENCE_S = 20 };
 
 struct arguments {

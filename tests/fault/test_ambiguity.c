@@ -11,8 +11,6 @@
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
-#define MS INT64_C(1000000)
-
 /* What a machine may stand still for before a test takes it for a fault of leash. */
 #define STALL_MS 2000
 

@@ -24,8 +24,6 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define MS INT64_C(1000000)
-
 enum { LEASE_MS = 9000, MINUTE_MS = 60000, HOUR_MS = 3600000 };
 
 /* ---- what the tests share ---- */

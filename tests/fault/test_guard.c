@@ -18,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 /* ---- the guard ---- */
 
 /* Until both clients listen for wake-ups again, each on its own channel. */

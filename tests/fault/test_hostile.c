@@ -5,6 +5,7 @@
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
+#include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/test.h"
 
@@ -13,7 +14,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define MS INT64_C(1000000)
 #define WHOLE(literal) (literal), sizeof(literal) - 1, false
 #define HALF(literal) (literal), sizeof(literal) - 1, true
 
@@ -407,15 +407,6 @@ SENTENCE(what_never_ends_is_left_after_64_kib)
 
 static uint64_t seed;
 
-static unsigned
-chance(unsigned below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (unsigned)(seed >> 11) % below;
-}
-
 static const char *const seeds[STEPS + 1][6] = {
 	[ASK] = {":1763700000000000\r\n", "*3\r\n:0\r\n:60000\r\n:1763700000000000\r\n", "*3\r\n:-1\r\n:0\r\n:1763700000000000\r\n",
 	         "-NOSCRIPT No matching script. Please use EVAL.\r\n", "-LOADING Redis is loading the dataset in memory\r\n", "$17\r\n:1763700000000000\r\n"},
@@ -433,30 +424,30 @@ mutate(enum step step, char *bytes)
 {
 	static const char *const pieces[] = {"\r\n", "\r", "\n", "$", "*", ":", "+", "-", "-1", "0", "9223372036854775807", "4294967296", "1073741823",
 	                                     "%1\r\n", ">3\r\n", "_\r\n", "#t\r\n", "\x1b[2J", "$536870912\r\n", "*1\r\n"};
-	const char *from = seeds[step][chance(6)];
+	const char *from = seeds[step][random_below(&seed, 6)];
 	size_t n = strlen(from);
 
 	memcpy(bytes, from, n);
-	for (unsigned changes = 1 + chance(4); changes > 0; changes--) {
-		size_t at = n > 0 ? chance((unsigned)n) : 0, m;
+	for (unsigned changes = 1 + random_below(&seed, 4); changes > 0; changes--) {
+		size_t at = n > 0 ? random_below(&seed, (unsigned)n) : 0, m;
 		const char *piece;
 
-		switch (chance(6)) {
+		switch (random_below(&seed, 6)) {
 		case 0: /* a bit */
 			if (n > 0)
-				bytes[at] = (char)(bytes[at] ^ 1 << chance(8));
+				bytes[at] = (char)(bytes[at] ^ 1 << random_below(&seed, 8));
 			break;
 		case 1: /* a byte */
 			if (n > 0)
-				bytes[at] = (char)chance(256);
+				bytes[at] = (char)random_below(&seed, 256);
 			break;
 		case 2: /* less */
-			m = n > at ? 1 + chance((unsigned)(n - at)) : 0;
+			m = n > at ? 1 + random_below(&seed, (unsigned)(n - at)) : 0;
 			memmove(bytes + at, bytes + at + m, n - at - m);
 			n -= m;
 			break;
 		case 3: /* more */
-			piece = pieces[chance(COUNT(pieces))];
+			piece = pieces[random_below(&seed, COUNT(pieces))];
 			m = strlen(piece);
 			memmove(bytes + at + m, bytes + at, n - at);
 			memcpy(bytes + at, piece, m);
@@ -542,7 +533,7 @@ live_through(enum step step)
 		granted = 0;
 	play->queues = step == WORD;
 	let_say(step, 1, bytes, size);
-	play->part[step].skip = step == NONE ? (int)chance(8) : 0;
+	play->part[step].skip = step == NONE ? (int)random_below(&seed, 8) : 0;
 	play->part[step].and_then = FAKE_CLOSE; /* half an answer would be waited for */
 	status = leash_open(&client, LEASH_OPTIONS(.uri = play->uri, .timeout_ms = patience_ms()), &err);
 	if (step == NONE)

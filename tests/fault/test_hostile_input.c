@@ -10,24 +10,13 @@
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
+#include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/test.h"
 
 #include <time.h>
 
-#define MS INT64_C(1000000)
-
 static leash_error err; /* what the last call said */
-
-/* xorshift64* */
-static uint64_t
-next_random(uint64_t *seed)
-{
-	*seed ^= *seed >> 12;
-	*seed ^= *seed << 25;
-	*seed ^= *seed >> 27;
-	return *seed * UINT64_C(0x2545f4914f6cdd1d);
-}
 
 /* ---- names ---- */
 
@@ -36,10 +25,10 @@ static size_t
 random_name(uint64_t *seed, char name[LEASH_NAME_MAX + 1])
 {
 	static const char evil[] = "\r\n\t\x1b\x7f\x80\x9b\xff{}%:*'\"\\$\x01\x08[]m";
-	size_t n = next_random(seed) % 8 != 0 ? 1 + next_random(seed) % 24 : 1 + next_random(seed) % LEASH_NAME_MAX;
+	size_t n = random_next(seed) % 8 != 0 ? 1 + random_next(seed) % 24 : 1 + random_next(seed) % LEASH_NAME_MAX;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t r = next_random(seed);
+		uint64_t r = random_next(seed);
 
 		name[i] = (char)(r % 3 == 0 ? evil[(r >> 8) % (sizeof evil - 1)] : (char)(1 + (r >> 8) % 255));
 	}
@@ -215,7 +204,7 @@ find_pair(hash_step *step, uint32_t state, uint64_t *seed, char pair[2][BLOCK])
 
 	memset(seen, 0, sizeof seen);
 	for (;;) {
-		uint64_t r = next_random(seed);
+		uint64_t r = random_next(seed);
 		uint32_t next;
 		char *slot;
 
@@ -260,7 +249,7 @@ make_random(char (*names)[BLOCKS * BLOCK + 1])
 
 	for (int n = 0; n < COLLIDING; n++) {
 		for (int i = 0; i < BLOCKS * BLOCK; i++)
-			names[n][i] = (char)('a' + (next_random(&seed) >> 32) % 26);
+			names[n][i] = (char)('a' + (random_next(&seed) >> 32) % 26);
 		names[n][BLOCKS * BLOCK] = '\0';
 	}
 }
@@ -364,7 +353,7 @@ mutate(char *text, size_t size, uint64_t *seed)
 	                                     "cafile=/a", "cert=b&key=c", "server_name=d", "verify=no", "redirects=e,[::1]", "scripts=preloaded",
 	                                     "restart_guard=1", "sentinel_user=f", "sentinel_password_env=HOME", "99999999999999999999", ":65536", ",", " ", "\xc3\xa9", "\xff", "\n"};
 	size_t n = strlen(text), at;
-	uint64_t r = next_random(seed);
+	uint64_t r = random_next(seed);
 	const char *piece;
 
 	if (n == 0 || n > size - 64)
@@ -410,7 +399,7 @@ SENTENCE(no_mutated_uri_crashes_the_parser_or_tells_its_secret)
 		struct lsh_uri parsed;
 
 		snprintf(text, sizeof text, "%s", texts[(size_t)i % (sizeof texts / sizeof *texts)]);
-		for (uint64_t n = 1 + next_random(&seed) % 6; n > 0; n--)
+		for (uint64_t n = 1 + random_next(&seed) % 6; n > 0; n--)
 			mutate(text, sizeof text, &seed);
 		memset(&err, 0, sizeof err);
 		if (lsh_uri_parse(&parsed, text, &err) == LEASH_OK) {

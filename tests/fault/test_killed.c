@@ -24,8 +24,6 @@
 
 enum { PROCESSES = 20, THREADS = 3, LOCKS = 5, LEASE_MS = 1000, KILL_EVERY_MS = 200, STACK = 256 * 1024 };
 
-#define MS INT64_C(1000000)
-
 enum doing { NOTHING, WAITING, INSIDE, ENDED };
 
 /* What a thread is doing, and with which lock. A reader that looks at `doing` first never takes too early a time for

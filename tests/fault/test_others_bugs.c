@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 static struct server *server;
 static struct proxy *proxy;
 static leash_client *client, *direct;

@@ -10,9 +10,9 @@
 #include "tests/support/fake.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 
 #include <dirent.h>
@@ -24,8 +24,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define MS INT64_C(1000000)
 
 static _Thread_local leash_error err; /* what the last call said */
 

@@ -13,8 +13,6 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define MS INT64_C(1000000)
-
 static _Thread_local leash_error err; /* what the last call said */
 
 /* A number from the environment. */

@@ -4,8 +4,6 @@
 #include "tests/support/sentinel_set.h"
 #include "tests/support/test.h"
 
-#define MS INT64_C(1000000)
-
 /* The master is dead, and this replica takes its place and port; the other one follows it. */
 static void
 promote(int i)

@@ -7,8 +7,6 @@
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
-#define MS INT64_C(1000000)
-
 /* ---- a flock of locks, all held by the calling thread ---- */
 
 struct flock {

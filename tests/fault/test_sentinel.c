@@ -9,8 +9,6 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#define MS INT64_C(1000000)
-
 enum { LOCKS = 20, LEASE_MS = 30000, TIMEOUT_MS = 1000, WITHIN_MS = 2000 };
 
 static struct sentinel_set *set;

@@ -7,9 +7,9 @@
 #include "tests/support/child.h"
 #include "tests/support/knob.h"
 #include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 #include "tests/support/trouble.h"
 
@@ -20,8 +20,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define MS INT64_C(1000000)
 
 static _Thread_local leash_error err; /* what the last call said */
 

@@ -13,8 +13,6 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#define MS INT64_C(1000000)
-
 static _Thread_local leash_error err; /* what the last call said */
 
 /* ---- a process, or a thread of it ---- */

@@ -8,8 +8,6 @@
 
 #include <pthread.h>
 
-#define MS INT64_C(1000000)
-
 static _Thread_local leash_error err; /* what the last call said */
 
 /* Every jeopardy is over, and nothing was lost. */

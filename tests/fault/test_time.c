@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
 #define S  INT64_C(1000000000)
 
 static struct server *server;

@@ -19,8 +19,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 /* What a machine may stand still for before a test takes it for a fault of leash. */
 #define STALL_MS 2000
 

@@ -6,11 +6,8 @@
 
 #include "tests/judge/history.h"
 #include "tests/judge/verdict.h"
+#include "tests/support/test.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#define MS INT64_C(1000000)
 #define THE_END 100000   /* when both processes end, unless they are silent */
 
 struct party {

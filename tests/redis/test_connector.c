@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
 #include "tests/support/test.h"
@@ -15,14 +16,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 /* ---- connect(), so that a socket can be made to meet itself ---- */
 
@@ -308,7 +301,7 @@ SENTENCE(a_dial_without_memory_fails_or_does_without)
 	close_dial();
 }
 
-#ifndef SANITIZED
+#if !UNDER_ASAN && !UNDER_TSAN
 
 /* How often `size` bytes, given as their complements lest they be found here, stand in memory that can be written to. */
 static unsigned

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MS INT64_C(1000000) /* in ns */
+
 /* Look every millisecond until `cond` is true; 30 s of false fail the test. */
 #define await_true(cond) await_true_for(cond, 30)
 

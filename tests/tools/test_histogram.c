@@ -1,6 +1,7 @@
 /* The histogram of leash bench: what it is exact in, and how far off it may be in the rest. */
 #include "tools/histogram.h"
 
+#include "tests/support/random.h"
 #include "tests/support/test.h"
 
 static struct histogram h, other;
@@ -14,23 +15,13 @@ empty(void)
 
 FIXTURE(empty, NULL);
 
-/* xorshift64* */
-static uint64_t
-next_random(uint64_t *seed)
-{
-	*seed ^= *seed >> 12;
-	*seed ^= *seed << 25;
-	*seed ^= *seed >> 27;
-	return *seed * UINT64_C(0x2545f4914f6cdd1d);
-}
-
 /* Of any size up to 2^42, each power of two as likely as the next. */
 static uint64_t
 any_value(uint64_t *seed)
 {
-	unsigned bits = (unsigned)(next_random(seed) % HISTOGRAM_BITS);
+	unsigned bits = (unsigned)(random_next(seed) % HISTOGRAM_BITS);
 
-	return (UINT64_C(1) << bits) + next_random(seed) % (UINT64_C(1) << bits);
+	return (UINT64_C(1) << bits) + random_next(seed) % (UINT64_C(1) << bits);
 }
 
 /* As far from `value` as a bucket's middle may be, and no farther. */

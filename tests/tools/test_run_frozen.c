@@ -14,8 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 enum { TTL_MS = 3000, STALL_MS = 100, PROCESSES = 4 };
 
 static void

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
 #define FOR_EVER "while :; do sleep 0.02; done"
 
 static int64_t

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include "tests/support/random.h"
 #include "tests/support/test.h"
 
 #include <leash/memory.h>
@@ -30,16 +31,6 @@ use_memory(void)
 GROUP(use_memory, NULL);
 
 static uint64_t seed;
-
-/* xorshift: the same numbers at every run */
-static uint32_t
-some(uint32_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 32) % below;
-}
 
 static void
 start(void)
@@ -96,7 +87,7 @@ SENTENCE(timers_leave_in_the_order_in_which_they_are_due)
 
 	reserve(&heap, COUNT(timer));
 	for (size_t i = 0; i < COUNT(timer); i++) {
-		timer[i].due_ns = (int64_t)some(300) - 150;
+		timer[i].due_ns = (int64_t)random_below(&seed, 300) - 150;
 		lsh_heap_put(&heap, &timer[i]);
 	}
 	timer[7].due_ns = LSH_NEVER;
@@ -127,7 +118,7 @@ SENTENCE(every_place_can_be_taken_out)
 
 			reserve(&heap, n);
 			for (size_t i = 0; i < n; i++) {
-				timer[i].due_ns = some(50);
+				timer[i].due_ns = random_below(&seed, 50);
 				lsh_heap_put(&heap, &timer[i]);
 			}
 			lsh_heap_remove(&heap, heap.slot[out]);
@@ -159,11 +150,11 @@ SENTENCE(puts_moves_and_removals_in_any_order_leave_a_heap)
 
 	reserve(&heap, COUNT(timer));
 	for (int turn = 0; turn < 20000; turn++) {
-		size_t i = some(COUNT(timer));
+		size_t i = random_below(&seed, COUNT(timer));
 
 		/* by spells rather filling and rather emptying it, so that all sizes come up */
-		if (some(10) < (turn / 1000 % 2 == 0 ? 7 : 3)) {
-			timer[i].due_ns = some(1000);
+		if (random_below(&seed, 10) < (turn / 1000 % 2 == 0 ? 7 : 3)) {
+			timer[i].due_ns = random_below(&seed, 1000);
 			lsh_heap_put(&heap, &timer[i]);
 			count += !in[i];
 			in[i] = true;
@@ -191,7 +182,7 @@ SENTENCE(what_was_reserved_can_be_put_without_memory)
 	reserve(&heap, COUNT(timer));
 	no_memory = true;
 	for (size_t i = 0; i < COUNT(timer); i++) {
-		timer[i].due_ns = some(1000);
+		timer[i].due_ns = random_below(&seed, 1000);
 		lsh_heap_put(&heap, &timer[i]);
 	}
 	check(&heap);
@@ -306,7 +297,7 @@ SENTENCE(the_timers_survive_growing_and_shrinking)
 
 	reserve(&heap, COUNT(timer));
 	for (size_t i = 0; i < COUNT(timer); i++) {
-		timer[i].due_ns = some(1000);
+		timer[i].due_ns = random_below(&seed, 1000);
 		lsh_heap_put(&heap, &timer[i]);
 	}
 	reserve(&heap, 10000);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/token.h"
 
+#include "tests/support/random.h"
 #include "tests/support/test.h"
 
 #include <leash/memory.h>
@@ -53,16 +54,6 @@ getrandom(void *out, size_t n, unsigned flags)
 }
 
 static uint64_t seed;
-
-/* xorshift: the same numbers at every run */
-static uint32_t
-some(uint32_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 32) % below;
-}
 
 static struct lsh_map map;
 
@@ -296,10 +287,10 @@ SENTENCE(changes_in_any_order_leave_the_map_that_they_should)
 	for (int round = 0; round < 60000; round++) {
 		/* it fills and empties by turns */
 		bool filling = round / 3000 % 2 == 0;
-		struct thing *thing = &things[some(KEYS)];
+		struct thing *thing = &things[random_below(&seed, KEYS)];
 
-		no_memory = some(2) == 0;
-		if (some(4) != 0 ? filling : !filling) {
+		no_memory = random_below(&seed, 2) == 0;
+		if (random_below(&seed, 4) != 0 ? filling : !filling) {
 			if (!thing->in)
 				lsh_map_put(&map, &thing->node);
 			thing->in = true;

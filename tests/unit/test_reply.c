@@ -1,6 +1,8 @@
 /* Replies: what a server says, what it must not say, in pieces of any size, without a single allocation. */
 #include "redis/reply.h"
+#include "tests/support/random.h"
 #include "tests/support/resident.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/test.h"
 
 #include <dlfcn.h>
@@ -8,17 +10,9 @@
 
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 /* ---- malloc, counted and failing: hiredis 0.14 has no hooks of its own. Sanitizers need theirs ---- */
 
-#ifndef SANITIZED
+#if !UNDER_ASAN && !UNDER_TSAN
 
 static volatile size_t allocations; /* the compiler knows that malloc() changes no variable */
 static volatile size_t fail_at; /* the how manieth allocation from now on is refused; 0: none */
@@ -537,28 +531,18 @@ SENTENCE(a_message_stays_while_the_next_ones_are_fed)
 
 static uint64_t seed;
 
-/* xorshift: the same numbers at every run */
-static uint32_t
-some(uint32_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (uint32_t)(seed >> 32) % below;
-}
-
 static size_t
 mutate(char *bytes, size_t size, size_t room)
 {
 	static const char telling[] = "+-:$*\r\n0123456789_#,(=!%~>|\xff";
-	size_t at = some((uint32_t)size), n = 1 + some(8);
+	size_t at = random_below(&seed, (uint32_t)size), n = 1 + random_below(&seed, 8);
 
-	switch (some(5)) {
+	switch (random_below(&seed, 5)) {
 	case 0:
-		bytes[at] = (char)some(256);
+		bytes[at] = (char)random_below(&seed, 256);
 		break;
 	case 1:
-		bytes[at] = telling[some(sizeof telling)];
+		bytes[at] = telling[random_below(&seed, sizeof telling)];
 		break;
 	case 2: /* lose some */
 		if (n > size - at)
@@ -578,7 +562,7 @@ mutate(char *bytes, size_t size, size_t room)
 		if (size + 1 > room)
 			break;
 		memmove(bytes + at + 1, bytes + at, size - at);
-		bytes[at] = telling[some(sizeof telling)];
+		bytes[at] = telling[random_below(&seed, sizeof telling)];
 		size++;
 		break;
 	}
@@ -598,15 +582,15 @@ SENTENCE(whatever_is_said_is_read_the_same_whole_and_in_pieces)
 		size_t size = sizeof said - 1;
 
 		memcpy(bytes, said, size);
-		for (uint32_t n = some(4) + 1; n > 0 && size > 0; n--)
+		for (uint32_t n = random_below(&seed, 4) + 1; n > 0 && size > 0; n--)
 			size = mutate(bytes, size, sizeof bytes);
 		read_in_pieces(reader, &whole, bytes, size, sizeof bytes);
-		read_in_pieces(reader, &pieces, bytes, size, 1 + some(20));
+		read_in_pieces(reader, &pieces, bytes, size, 1 + random_below(&seed, 20));
 		assert_string_equal(pieces.text, whole.text);
 	}
 }
 
-#ifndef SANITIZED
+#if !UNDER_ASAN && !UNDER_TSAN
 
 SENTENCE(nothing_is_allocated_once_a_reader_is_there)
 {

@@ -6,8 +6,6 @@
 
 #include "tests/support/test.h"
 
-#define MS INT64_C(1000000)
-
 SENTENCE(a_majority_is_more_than_half)
 {
 	assert_int_equal(lsh_tally_majority(3), 2);

@@ -4,8 +4,8 @@
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
 #include "tests/support/leashed.h"
-#include "tests/support/witness.h"
 #include "tests/support/test.h"
+#include "tests/support/witness.h"
 
 /* ---- judge ---- */
 
