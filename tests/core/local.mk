@@ -25,7 +25,7 @@ tests_core_test_quorum_LDFLAGS = $(world_ldflags)
 tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_test_single_LDFLAGS = $(world_ldflags)
 
-# The same with its mutations (lib/base/mutation.h): test_mutations.sh shows that the sentences notice them.
+# The same with its mutations (lib/base/mutation.h): fault/test_defences.sh shows that the sentences notice them.
 check_PROGRAMS += tests/core/mutated
 tests_core_mutated_SOURCES = tests/core/test_single.c $(world_sources)
 tests_core_mutated_CPPFLAGS = $(AM_CPPFLAGS) -DLSH_MUTATIONS

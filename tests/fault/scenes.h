@@ -1,5 +1,5 @@
 /* Who plays in the scenes: the one course of events in which a rule matters, made certain by a proxy that holds back what must
- * come late. Each is a test of the library as it is, and fails with a certain mutation (test_defences.c). */
+ * come late. Each is a test of the library as it is, and fails with a certain mutation (test_defences.sh). */
 #ifndef LEASH_TEST_FAULT_SCENES_H
 #define LEASH_TEST_FAULT_SCENES_H
 

@@ -49,7 +49,8 @@ void sim_host_reset(struct sim_host *host); /* its process has ended: each wire 
 /* Until then nothing comes through, either way. */
 void sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until);
 bool sim_is_dark(const struct sim_process *process, const struct sim_host *host);
-/* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot them. */
+/* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot
+ * them. */
 void sim_forget_wires(const struct sim_process *process, const struct sim_host *host);
 void sim_cut(const struct sim_process *process, const struct sim_host *host); /* each wire between the two breaks */
 void sim_process_gone(const struct sim_process *process); /* it died, or was killed: each of its wires breaks */
