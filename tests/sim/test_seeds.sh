@@ -12,6 +12,12 @@ finds_nothing() { # ARGUMENT...
 }
 exec 3>&1
 
+if is_under_tsan; then
+	skip 'the simulator finds nothing' 'a thread sanitizer'
+	finish
+	exit
+fi
+
 for deployment in single replicas sentinel quorum; do
 	check "$deployment: nothing is found in new worlds" \
 		finds_nothing --deployment "$deployment" --seconds "${LEASH_TEST_SIM_S:-15}"

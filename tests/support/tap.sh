@@ -37,6 +37,11 @@ skip() {
 	echo "ok $number - $1 # SKIP $2"
 }
 
+# A thread sanitizer does not follow the simulator's fibers, and makes scenes so slow that they are others.
+is_under_tsan() {
+	grep -q -- '-fsanitize=thread' "$build/config.status"
+}
+
 finish() {
 	echo "1..$number"
 }
