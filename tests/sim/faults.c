@@ -1,6 +1,7 @@
 /* The faults. See faults.h. */
 #include "tests/sim/faults.h"
 
+#include "tests/sim/cluster.h"
 #include "tests/sim/fiber.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_DEATH] = "death",
 	[SIM_REOPEN] = "reopen",
 	[SIM_DRIFT] = "drift",
+	[SIM_MOVE] = "move",
 };
 
 bool sim_without[SIM_FAULTS];
@@ -188,6 +190,14 @@ drift(void)
 	sim_server_set_clock(n->server, sim_world_us(), ahead, sim_between(-500, 500));
 }
 
+static void
+move(void)
+{
+	const char *key = sim_judge_key((int)sim_random((uint32_t)sim_terms.locks));
+
+	sim_cluster_move(lsh_slot_of(key, strlen(key)));
+}
+
 static const struct {
 	void (*happen)(void);
 	uint32_t often;
@@ -207,6 +217,7 @@ static const struct {
 	[SIM_DEATH] = {die, 1, true},
 	[SIM_REOPEN] = {reopen, 2, false},
 	[SIM_DRIFT] = {drift, 2, false},
+	[SIM_MOVE] = {move, 4, false},
 };
 
 static bool
@@ -214,7 +225,9 @@ may_happen(enum sim_fault fault)
 {
 	if (sim_without[fault] || (faults[fault].rough && sim_climate != SIM_ROUGH))
 		return false;
-	if (sim_site.deployment == SIM_REPLICAS || sim_site.deployment == SIM_SENTINEL)
+	if (fault == SIM_MOVE)
+		return sim_site.deployment == SIM_CLUSTER;
+	if (sim_site.deployment != SIM_SINGLE && sim_site.deployment != SIM_QUORUM)
 		return fault != SIM_RESTART && fault != SIM_LOSS && fault != SIM_ROLLBACK && fault != SIM_DRIFT;
 	return fault != SIM_FAILOVER && fault != SIM_STALL;
 }
@@ -292,7 +305,7 @@ draw_terms(enum sim_deployment deployment)
 	};
 	sim_terms.longest_ms = sim_terms.lease_ms + sim_terms.lease_ms / 2;
 	sim_terms.wait_ms = 4 * sim_terms.lease_ms;
-	if (deployment == SIM_REPLICAS || (deployment == SIM_SENTINEL && sim_chance(0.7)))
+	if (deployment == SIM_REPLICAS || (deployment != SIM_SINGLE && deployment != SIM_QUORUM && sim_chance(0.7)))
 		sim_terms.min_replicas = 1;
 	/* a quorum insists */
 	if (deployment == SIM_QUORUM || (rough && sim_chance(0.5)))

@@ -98,6 +98,12 @@ sim_judge_look(void)
 
 static const char *const lock_keys[SIM_LOCKS] = {"leash:{apple}", "leash:{birch}", "leash:{cedar}"};
 
+const char *
+sim_judge_key(int lock)
+{
+	return lock_keys[lock];
+}
+
 /* Whose token it is: of one that is open, and does not close; or NULL. */
 static const struct sim_client *
 owner_of(const char *token)
@@ -174,7 +180,7 @@ is_of_dead(const char *token)
 void
 sim_judge_served(const struct sim_instance *n)
 {
-	if (sim_site.deployment == SIM_SENTINEL && n != sim_site.master)
+	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM)
 		return; /* a master of the past: what is canceled is canceled elsewhere */
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);

@@ -13,6 +13,8 @@ extern enum sim_climate sim_climate;
 
 struct sim_instance;
 
+const char *sim_judge_key(int lock);
+
 void sim_judge_look(void); /* after each step */
 void sim_judge_served(const struct sim_instance *instance); /* it has executed a command */
 

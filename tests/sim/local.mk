@@ -79,6 +79,8 @@ tests_sim_test_word_LDADD = $(sim_libs)
 
 # The simulator: clients as they are, whose calls to the system --wrap brings to system.c.
 world_of_sim =
+world_of_sim += tests/sim/cluster.c
+world_of_sim += tests/sim/cluster.h
 world_of_sim += tests/sim/events.c
 world_of_sim += tests/sim/faults.c
 world_of_sim += tests/sim/faults.h

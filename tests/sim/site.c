@@ -2,6 +2,7 @@
 #include "tests/sim/site.h"
 
 #include "lua/scripts.h"
+#include "tests/sim/cluster.h"
 #include "tests/sim/judge.h"
 #include "tests/sim/people.h"
 #include "tests/sim/speaker.h"
@@ -14,7 +15,8 @@
 struct sim_site sim_site;
 
 const char *const sim_deployment_names[SIM_DEPLOYMENTS] = {
-	[SIM_SINGLE] = "single", [SIM_REPLICAS] = "replicas", [SIM_SENTINEL] = "sentinel", [SIM_QUORUM] = "quorum",
+	[SIM_SINGLE] = "single", [SIM_REPLICAS] = "replicas", [SIM_SENTINEL] = "sentinel",
+	[SIM_CLUSTER] = "cluster", [SIM_QUORUM] = "quorum",
 };
 
 int64_t
@@ -58,8 +60,8 @@ let_replicate(struct sim_instance *replica)
 	sim_at(sim_now + sim_between(50 * SIM_US, 2 * SIM_MS), replicate, replica, 0);
 }
 
-static void
-wrote(struct sim_instance *n)
+void
+sim_instance_wrote(struct sim_instance *n)
 {
 	n->offset++;
 	for (size_t i = 0; i < SIM_HOSTS; i++)
@@ -132,7 +134,7 @@ sim_instance_run(struct sim_instance *n, const struct lsh_arg *args, size_t coun
 	const struct lsh_message *answer = sim_server_run(n->server, args, count, sim_world_us());
 
 	if (args[0].size >= 4 && strncasecmp(args[0].bytes, "EVAL", 4) == 0)
-		wrote(n);
+		sim_instance_wrote(n);
 	if (sim_traces && count > 3)
 		trace_run(n, args, count, answer);
 	sim_judge_served(n);
@@ -157,8 +159,15 @@ demote(void *what, uint64_t turn)
 	struct sim_instance *n = what;
 
 	(void)turn;
-	if (n != sim_site.master && n->master == NULL && !n->host.down)
-		follow(n, sim_site.master);
+	if (n != sim_site.masters[n->shard] && n->master == NULL && !n->host.down)
+		follow(n, sim_site.masters[n->shard]);
+}
+
+/* How long a master of the past takes itself for one, at most: until a sentinel sees it, or the next node says so. */
+static int64_t
+past(void)
+{
+	return sim_site.deployment == SIM_CLUSTER ? 500 * SIM_MS : 8 * SIM_S;
 }
 
 static void
@@ -172,9 +181,8 @@ come_back(void *what, uint64_t turn)
 	n->server->context.is_replica = n->master != NULL;
 	if (n->master != NULL)
 		let_replicate(n);
-	/* a master of the past takes writes until a sentinel sees it */
-	if (sim_site.deployment == SIM_SENTINEL)
-		sim_at(sim_now + sim_between(0, 8 * SIM_S), demote, n, 0);
+	if (sim_site.deployment == SIM_SENTINEL || sim_site.deployment == SIM_CLUSTER)
+		sim_at(sim_now + sim_between(0, past()), demote, n, 0);
 }
 
 static void
@@ -266,7 +274,7 @@ promote(void *what, uint64_t turn)
 	char text[100];
 
 	(void)turn;
-	if (sim_site.master != old || best == NULL)
+	if (sim_site.masters[old->shard] != old || best == NULL)
 		return;
 	sim_trace("server %d is the master; it lacks the last %" PRIu64 " writes", best->host.number,
 	          old->offset - best->offset);
@@ -276,13 +284,15 @@ promote(void *what, uint64_t turn)
 	best->promoted = sim_now;
 	best->server->context.is_replica = false;
 	go_back(best);
-	sim_site.master = best;
+	sim_site.masters[old->shard] = best;
 	sim_site.epoch++;
 	for (size_t i = 0; i < sim_site.count; i++)
 		if (sim_site.instances[i].master == old)
 			follow(&sim_site.instances[i], best);
-	if (!old->host.down) /* it was only out of the sentinels' sight */
-		sim_at(sim_now + sim_between(0, 8 * SIM_S), demote, old, 0);
+	if (!old->host.down) /* it was only out of the others' sight */
+		sim_at(sim_now + sim_between(0, past()), demote, old, 0);
+	if (sim_site.deployment == SIM_CLUSTER)
+		return;
 	snprintf(text, sizeof text, "mymaster 10.0.0.%d 6379 10.0.0.%d 6379", old->host.number + 1, best->host.number + 1);
 	for (size_t i = sim_site.count; i < sim_site.count + SIM_SENTINELS; i++)
 		sim_speakers_publish(&sim_site.instances[i], "+switch-master", 14, text, strlen(text));
@@ -291,7 +301,7 @@ promote(void *what, uint64_t turn)
 void
 sim_site_fail_over(bool vanishes, int64_t after)
 {
-	struct sim_instance *n = sim_site.master;
+	struct sim_instance *n = sim_site.masters[sim_site.deployment == SIM_CLUSTER ? sim_random(SIM_SHARDS) : 0];
 
 	if (n->host.down || best_replica(n) == NULL)
 		return;
@@ -304,7 +314,7 @@ sim_site_fail_over(bool vanishes, int64_t after)
 		end_life(n, vanishes, after);
 		sim_server_restart(n->server, &n->server->context.keyspace);
 	} else {
-		sim_trace("server %d, the master, is cut off from the sentinels and its replicas", n->host.number);
+		sim_trace("server %d, the master, is cut off from the others and its replicas", n->host.number);
 		for (size_t i = 0; i < sim_site.count; i++)
 			if (sim_site.instances[i].master == n)
 				sim_site.instances[i].stalled_until = sim_now + after + 5 * SIM_S;
@@ -337,7 +347,8 @@ add_replicas(size_t from, size_t count, struct sim_lua *lua)
 	for (size_t i = from; i < from + count; i++) {
 		struct sim_instance *n = open_instance((int)i, lua);
 
-		n->master = sim_site.master;
+		n->shard = sim_site.deployment == SIM_CLUSTER ? (int)(i - from) : 0;
+		n->master = sim_site.masters[n->shard];
 		n->server->context.is_replica = n->was_replica = true;
 	}
 }
@@ -359,17 +370,28 @@ sim_site_open(enum sim_deployment deployment)
 	struct sim_lua *lua = sim_lua_new();
 
 	sim_site.deployment = deployment;
-	sim_site.count = deployment == SIM_SENTINEL ? 3 : deployment != SIM_QUORUM ? 1 : sim_chance(0.8) ? 3 : 5;
-	sim_site.master = open_instance(0, lua);
+	sim_site.masters[0] = open_instance(0, lua);
+	sim_site.count = 1;
 	if (deployment == SIM_QUORUM) {
+		sim_site.count = sim_chance(0.8) ? 3 : 5;
 		for (size_t i = 1; i < sim_site.count; i++)
 			open_instance((int)i, lua);
 		write_uri("redis+quorum", 0, sim_site.count, "");
 	} else if (deployment == SIM_SENTINEL) {
+		sim_site.count = 3;
 		add_replicas(1, 2, lua);
 		for (size_t i = sim_site.count; i < sim_site.count + SIM_SENTINELS; i++)
 			open_instance((int)i, NULL);
 		write_uri("redis+sentinel", sim_site.count, SIM_SENTINELS, "/mymaster");
+	} else if (deployment == SIM_CLUSTER) {
+		sim_site.count = 2 * SIM_SHARDS;
+		for (int i = 1; i < SIM_SHARDS; i++) {
+			sim_site.masters[i] = open_instance(i, lua);
+			sim_site.masters[i]->shard = i;
+		}
+		add_replicas(SIM_SHARDS, SIM_SHARDS, lua);
+		sim_cluster_open();
+		write_uri("redis+cluster", 0, sim_site.count, "");
 	} else {
 		if (deployment == SIM_REPLICAS)
 			add_replicas(1, 2, lua);

@@ -3,6 +3,7 @@
  *   single    one server
  *   replicas  one address; behind it a master with two replicas, of which the one that has more takes over
  *   sentinel  a master and two replicas, each with an address of its own, and three sentinels
+ *   cluster   three masters, each with a replica
  *   quorum    three servers, or five, that know nothing of each other */
 #ifndef LEASH_TEST_SIM_SITE_H
 #define LEASH_TEST_SIM_SITE_H
@@ -10,7 +11,7 @@
 #include "tests/sim/net.h"
 #include "tests/sim/server.h"
 
-enum sim_deployment { SIM_SINGLE, SIM_REPLICAS, SIM_SENTINEL, SIM_QUORUM, SIM_DEPLOYMENTS };
+enum sim_deployment { SIM_SINGLE, SIM_REPLICAS, SIM_SENTINEL, SIM_CLUSTER, SIM_QUORUM, SIM_DEPLOYMENTS };
 
 enum { SIM_WORDS = 512, SIM_SENTINELS = 3 };
 
@@ -22,6 +23,7 @@ struct sim_instance {
 	struct sim_server *server; /* NULL: it is a sentinel */
 	struct sim_speaker *speakers;
 	struct sim_instance *master; /* NULL: it is one */
+	int shard;                 /* of a cluster; else 0 */
 	uint64_t offset;           /* writes so far; of a replica: those that it has */
 	int64_t stalled_until;     /* a replica: it gets no more */
 	bool coming;               /* likewise: more is under way */
@@ -36,7 +38,7 @@ struct sim_site {
 	enum sim_deployment deployment;
 	struct sim_instance instances[SIM_HOSTS]; /* the servers, and then the sentinels */
 	size_t count;            /* of servers that clients ask; or, of sentinel, that they may be sent to */
-	struct sim_instance *master; /* by the sentinels */
+	struct sim_instance *masters[3]; /* of each shard, by the sentinels, or by the cluster */
 	uint64_t epoch;
 	char uri[200];
 };
@@ -48,6 +50,7 @@ void sim_site_open(enum sim_deployment deployment);
 
 /* Execute a command: the server's answer, and what follows from it for its replicas. */
 const struct lsh_message *sim_instance_run(struct sim_instance *instance, const struct lsh_arg *args, size_t count);
+void sim_instance_wrote(struct sim_instance *instance); /* its data have changed */
 /* How many replicas have what was written up to this; and how many there are. */
 int64_t sim_instance_acknowledged(const struct sim_instance *instance, uint64_t offset);
 size_t sim_instance_replicas(const struct sim_instance *instance);
@@ -57,7 +60,7 @@ void sim_instance_save(struct sim_instance *instance);
 /* It ends, and is there again `after` so long, with all its data, or those that were saved last, or none; `vanishes`:
  * nobody is told. */
 void sim_instance_restart(struct sim_instance *instance, enum sim_data data, bool vanishes, int64_t after);
-/* The master ends, or is cut off, for so long; the replica that has most takes over. */
+/* A master ends, or is cut off, for so long; the replica that has most takes over. */
 void sim_site_fail_over(bool vanishes, int64_t after);
 
 int64_t sim_world_us(void); /* the wall clock of clients */

@@ -1,6 +1,8 @@
 /* Speakers. See speaker.h. */
 #include "tests/sim/speaker.h"
 
+#include "tests/sim/cluster.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@ struct sim_speaker {
 	char *in;
 	size_t in_size, in_room;
 	char *channels[CHANNELS];
+	bool asking;                  /* the next command is for a slot that comes */
 	uint64_t offset;              /* of the last that was written here */
 	bool waiting;                 /* for replicas; nothing behind that is read */
 	int64_t waits_until, wanted;
@@ -105,7 +108,10 @@ sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t 
 			    memcmp(s->channels[i], channel, channel_size) != 0)
 				continue;
 			add_number('*', 3);
-			add_text("message", 7);
+			if (sim_site.deployment == SIM_CLUSTER)
+				add_text("smessage", 8);
+			else
+				add_text("message", 7);
 			add_text(channel, channel_size);
 			add_text(text, size);
 			sim_wire_say(s->wire, out + before, out_size - before);
@@ -116,7 +122,31 @@ sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t 
 }
 
 static void
-subscribe(struct sim_speaker *s, const struct lsh_arg *channel)
+confirm(const struct sim_speaker *s, const char *what, const char *channel, size_t size)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < CHANNELS; i++)
+		count += s->channels[i] != NULL;
+	add_number('*', 3);
+	add_text(what, strlen(what));
+	add_text(channel, size);
+	add_number(':', count);
+}
+
+static void
+unsubscribe(struct sim_speaker *s, const char *channel, size_t size)
+{
+	for (size_t i = 0; i < CHANNELS; i++)
+		if (s->channels[i] != NULL && strlen(s->channels[i]) == size && memcmp(s->channels[i], channel, size) == 0) {
+			free(s->channels[i]);
+			s->channels[i] = NULL;
+		}
+	confirm(s, "sunsubscribe", channel, size);
+}
+
+static void
+subscribe(struct sim_speaker *s, const char *confirmation, const struct lsh_arg *channel)
 {
 	size_t i = 0;
 
@@ -124,10 +154,22 @@ subscribe(struct sim_speaker *s, const struct lsh_arg *channel)
 		if (++i == CHANNELS)
 			sim_breach("a connection subscribes to %d channels", CHANNELS);
 	s->channels[i] = strndup(channel->bytes, channel->size);
-	add_number('*', 3);
-	add_text("subscribe", 9);
-	add_text(channel->bytes, channel->size);
-	add_number(':', (int64_t)i + 1);
+	confirm(s, confirmation, channel->bytes, channel->size);
+}
+
+void
+sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot)
+{
+	for (struct sim_speaker *s = instance->speakers; s != NULL; s = s->next)
+		for (size_t i = 0; i < CHANNELS; i++)
+			if (s->channels[i] != NULL && lsh_slot_of(s->channels[i], strlen(s->channels[i])) == slot) {
+				char *channel = s->channels[i];
+
+				s->channels[i] = NULL;
+				confirm(s, "sunsubscribe", channel, strlen(channel));
+				free(channel);
+				say(s);
+			}
 }
 
 /* ---- waiting for replicas ---- */
@@ -180,8 +222,6 @@ wait_for_replicas(struct sim_speaker *s, const struct lsh_arg *args, size_t coun
 	sim_at(sim_now, look_again, s, 0);
 }
 
-/* ---- commands ---- */
-
 static bool
 is(const struct lsh_arg *arg, const char *word)
 {
@@ -197,7 +237,7 @@ tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 	if (strncmp(section->bytes, "server", section->size) == 0)
 		size = snprintf(text, sizeof text,
 		                "# Server\r\nredis_version:7.2.0\r\nredis_mode:%s\r\nrun_id:%s\r\n"
-		                "uptime_in_seconds:%" PRId64 "\r\n", n->server != NULL ? "standalone" : "sentinel", n->run_id,
+		                "uptime_in_seconds:%" PRId64 "\r\n", n->server == NULL ? "sentinel" : sim_site.deployment == SIM_CLUSTER ? "cluster" : "standalone", n->run_id,
 		                (sim_now - n->started) / SIM_S);
 	else if (strncmp(section->bytes, "replication", section->size) == 0)
 		size = snprintf(text, sizeof text,
@@ -230,7 +270,7 @@ add_field(const char *name, const char *format, int64_t value)
 static void
 answer_as_sentinel(const struct sim_instance *n, const struct lsh_arg *question)
 {
-	const struct sim_instance *master = sim_site.master;
+	const struct sim_instance *master = sim_site.masters[0];
 
 	if (is(question, "GET-MASTER-ADDR-BY-NAME")) {
 		add_number('*', 2);
@@ -254,21 +294,107 @@ answer_as_sentinel(const struct sim_instance *n, const struct lsh_arg *question)
 	}
 }
 
+/* ---- in a cluster ---- */
+
 static void
-obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
+add_range(unsigned first, unsigned last)
 {
-	if (is(&args[0], "CLIENT") || is(&args[0], "SELECT") || is(&args[0], "AUTH"))
+	const struct sim_instance *master = sim_site.masters[sim_cluster_shard(first)];
+	char id[41];
+
+	add_number('*', 3);
+	add_number(':', first);
+	add_number(':', last);
+	add_number('*', 3);
+	add_text(id, (size_t)snprintf(id, sizeof id, "10.0.0.%d", master->host.number + 1));
+	add_number(':', 6379);
+	add_text(id, (size_t)snprintf(id, sizeof id, "%040d", master->host.number));
+}
+
+static void
+tell_slots(void)
+{
+	int64_t ranges = 0;
+
+	for (unsigned i = 0; i < LSH_SLOTS; i++)
+		ranges += i == 0 || sim_cluster_shard(i) != sim_cluster_shard(i - 1);
+	add_number('*', ranges);
+	for (unsigned i = 0, first = 0; i < LSH_SLOTS; i++)
+		if (i == LSH_SLOTS - 1 || sim_cluster_shard(i) != sim_cluster_shard(i + 1)) {
+			add_range(first, i);
+			first = i + 1;
+		}
+}
+
+static void
+answer_about_cluster(const struct lsh_arg *question)
+{
+	char text[100];
+
+	if (is(question, "SLOTS"))
+		tell_slots();
+	else
+		add_text(text, (size_t)snprintf(text, sizeof text, "cluster_state:ok\r\ncluster_current_epoch:%" PRIu64 "\r\n",
+		                                sim_site.epoch));
+}
+
+/* Of a command with keys: may it be run here? Else it is answered. */
+static bool
+is_for_us(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
+{
+	bool is_script = is(&args[0], "EVALSHA") || is(&args[0], "EVAL"), asking = s->asking;
+	size_t keys = is_script ? (size_t)number(&args[2]) : count > 1 ? 1 : 0;
+	char says[100];
+
+	s->asking = false;
+	if (sim_site.deployment != SIM_CLUSTER || keys == 0 || is(&args[0], "SCRIPT") ||
+	    sim_cluster_may_run(s->instance, &args[is_script ? 3 : 1], keys, asking, says, sizeof says))
+		return true;
+	add("-", 1);
+	add(says, strlen(says));
+	add("\r\n", 2);
+	return false;
+}
+
+/* ---- commands ---- */
+
+/* What has nothing to do with keys. False: it is another one. */
+static bool
+obey_at_once(struct sim_speaker *s, const struct lsh_arg *args)
+{
+	if (is(&args[0], "CLIENT") || is(&args[0], "SELECT") || is(&args[0], "AUTH") || is(&args[0], "ASKING"))
 		add("+OK\r\n", 5);
 	else if (is(&args[0], "INFO"))
 		tell_about(s->instance, &args[1]);
 	else if (is(&args[0], "SUBSCRIBE"))
-		subscribe(s, &args[1]);
+		subscribe(s, "subscribe", &args[1]);
+	else if (is(&args[0], "SUNSUBSCRIBE"))
+		unsubscribe(s, args[1].bytes, args[1].size);
 	else if (is(&args[0], "SENTINEL"))
 		answer_as_sentinel(s->instance, &args[1]);
+	else if (is(&args[0], "CLUSTER"))
+		answer_about_cluster(&args[1]);
 	else if (s->instance->server == NULL)
 		add("+PONG\r\n", 7);
-	else if (is(&args[0], "WAIT") || is(&args[0], "WAITAOF"))
+	else
+		return false;
+	s->asking = is(&args[0], "ASKING");
+	return true;
+}
+
+static void
+obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
+{
+	if (obey_at_once(s, args))
+		return;
+	if (is(&args[0], "WAIT") || is(&args[0], "WAITAOF")) {
 		wait_for_replicas(s, args, count);
+		return;
+	}
+	if (!is_for_us(s, args, count))
+		return;
+	if (is(&args[0], "SSUBSCRIBE"))
+		subscribe(s, "ssubscribe", &args[1]);
 	else
 		add_message(sim_instance_run(s->instance, args, count));
 	s->offset = s->instance->offset;

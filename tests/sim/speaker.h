@@ -17,4 +17,7 @@ void sim_speaker_gone(void *speaker);
 int64_t sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t channel_size, const char *text,
                              size_t size);
 
+/* The instance has no more to do with the slot: who is subscribed to one of its channels is told. */
+void sim_speakers_leave_slot(struct sim_instance *instance, unsigned slot);
+
 #endif

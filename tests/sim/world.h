@@ -7,6 +7,7 @@
  *   system.c   the calls that clients make to the system (--wrap)
  *   speaker.c  what a server says on a connection                          speaker.h
  *   site.c     the servers of a deployment                                 site.h
+ *   cluster.c  which of them has which slot                                cluster.h
  *   people.c   clients and their threads, which use leash                  people.h
  *   judge.c    what they may never see                                     judge.h
  *   faults.c   what goes wrong
