@@ -119,9 +119,15 @@ lsh_op_at(const struct lsh_list *list, struct lsh_list *link)
 static inline struct lsh_op *
 lsh_queue_first(struct lsh_queue *queue)
 {
-	const struct lsh_list *waiting = &lsh_container(queue, struct lsh_lock, plain)->waiting;
-	struct lsh_op *op = queue->is_own ? lsh_container(queue, struct lsh_op, own) : lsh_op_at(waiting, waiting->next);
+	const struct lsh_list *waiting;
+	struct lsh_op *op;
 
+	if (queue->is_own) {
+		op = lsh_container(queue, struct lsh_op, own);
+	} else {
+		waiting = &lsh_container(queue, struct lsh_lock, plain)->waiting;
+		op = lsh_op_at(waiting, waiting->next);
+	}
 	return op != NULL && op->queue == queue && op->state == LSH_OP_WAITING ? op : NULL;
 }
 

@@ -85,6 +85,7 @@ go_over(struct sim_instance *from, struct sim_instance *to, struct sim_slot *at)
 	sim_key_delete(&from->server->context.keyspace, at);
 	sim_instance_wrote(from);
 	sim_instance_wrote(to);
+	to->imported = to->offset;
 }
 
 static struct sim_slot *

@@ -149,6 +149,13 @@ static struct {
 	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
 } holders[SIM_HOSTS][SIM_LOCKS];
 
+/* Only the servers of a quorum are for themselves. */
+static int
+index_of(const struct sim_instance *n)
+{
+	return sim_site.deployment == SIM_QUORUM ? n->host.number : 0;
+}
+
 void
 sim_judge_went_back(const struct sim_instance *n)
 {
@@ -156,7 +163,7 @@ sim_judge_went_back(const struct sim_instance *n)
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);
 
-		snprintf(holders[n->host.number][l].old, LSH_TOKEN_SIZE, "%s", token != NULL ? token : "");
+		snprintf(holders[index_of(n)][l].old, LSH_TOKEN_SIZE, "%s", token != NULL ? token : "");
 	}
 }
 
@@ -176,25 +183,28 @@ is_of_dead(const char *token)
 }
 
 /* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again a
- * place of the past may get it; but then the client is told, and gives it back. */
+ * place of the past may get it; but then the client is told, and gives it back. In a cluster all listen to one channel
+ * of the lock: there that somebody heard does not say who, and the grant stands for its claim of up to 3 s. */
 void
 sim_judge_served(const struct sim_instance *n)
 {
+	int64_t most = sim_site.deployment == SIM_CLUSTER ? 4 * SIM_S : SIM_S;
+
 	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM)
 		return; /* a master of the past: what is canceled is canceled elsewhere */
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);
-		int64_t *at = &holders[n->host.number][l].known_at;
+		int64_t *at = &holders[index_of(n)][l].known_at;
 
-		if (token == NULL || is_known(token, strlen(token), l) || strcmp(token, holders[n->host.number][l].old) == 0)
+		if (token == NULL || is_known(token, strlen(token), l) || strcmp(token, holders[index_of(n)][l].old) == 0)
 			*at = sim_now;
-		else if (!n->went_back || (sim_now - *at > SIM_S && sim_now - sim_struck_until > settling()))
+		else if (!went_back || (sim_now - *at > most && sim_now - sim_struck_until > settling()))
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
-		if (token == NULL || strcmp(token, holders[n->host.number][l].token) == 0)
+		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
 		if (is_of_dead(token) && !went_back)
 			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
-		snprintf(holders[n->host.number][l].token, LSH_TOKEN_SIZE, "%s", token);
+		snprintf(holders[index_of(n)][l].token, LSH_TOKEN_SIZE, "%s", token);
 	}
 }
 
@@ -337,10 +347,10 @@ sim_judge_told(void *arg, const leash_event *event)
 /* ---- data ---- */
 
 void
-sim_judge_data_lost(void)
+sim_judge_data_lost(bool is_guarded)
 {
 	went_back = true;
-	if (sim_terms.guard_ms > 0)
+	if (is_guarded && sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
 	for (int l = 0; l < sim_terms.locks; l++)
 		known[l].doubted_until = sim_now + 2 * sim_terms.longest_ms * SIM_MS;

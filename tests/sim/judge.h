@@ -30,7 +30,7 @@ void sim_judge_closed(const struct sim_client *client);
 void sim_judge_told(void *client, const leash_event *event);
 
 void sim_judge_went_back(const struct sim_instance *instance); /* it has older data now */
-void sim_judge_data_lost(void); /* what was granted may be granted again */
+void sim_judge_data_lost(bool is_guarded); /* what was granted may be granted again */
 void sim_judge_end(void);             /* all have gone */
 
 #endif

@@ -195,13 +195,6 @@ end_life(struct sim_instance *n, bool vanishes, int64_t after)
 	sim_at(sim_now + after, come_back, n, 0);
 }
 
-static void
-go_back(struct sim_instance *n)
-{
-	n->went_back = true;
-	sim_judge_went_back(n);
-}
-
 void
 sim_instance_save(struct sim_instance *n)
 {
@@ -220,9 +213,9 @@ sim_instance_restart(struct sim_instance *n, enum sim_data data, bool vanishes, 
 	end_life(n, vanishes, after);
 	sim_server_restart(n->server, keys[data]);
 	if (data != SIM_KEPT && n->master == NULL)
-		sim_judge_data_lost();
+		sim_judge_data_lost(true);
 	if (data == SIM_SAVED)
-		go_back(n);
+		sim_judge_went_back(n);
 }
 
 /* ---- failover ---- */
@@ -238,14 +231,15 @@ best_replica(const struct sim_instance *n)
 	return best;
 }
 
-/* Does somebody that is away have more than it, that may count as acknowledged? */
+/* Does somebody that is away have more than it, that may count as acknowledged? Or lacks it what was acknowledged where
+ * it was before? */
 static bool
 lacks_something(const struct sim_instance *best, const struct sim_instance *n)
 {
 	for (size_t i = 0; i < SIM_HOSTS; i++)
 		if (sim_site.instances[i].master == n && sim_site.instances[i].offset > best->offset)
 			return true;
-	return sim_terms.min_replicas == 0;
+	return sim_terms.min_replicas == 0 || best->offset < n->imported;
 }
 
 /* Behind one address: the master goes on with what the replica has. */
@@ -259,7 +253,7 @@ replace(struct sim_instance *n, bool vanishes, int64_t after)
 	end_life(n, vanishes, after);
 	n->offset = best->offset;
 	sim_server_restart(n->server, &best->server->context.keyspace);
-	go_back(n);
+	sim_judge_went_back(n);
 	for (size_t i = 0; i < SIM_HOSTS; i++)
 		if (sim_site.instances[i].master == n) { /* they begin with a copy */
 			sim_keyspace_copy(&sim_site.instances[i].server->context.keyspace, &n->server->context.keyspace);
@@ -279,11 +273,11 @@ promote(void *what, uint64_t turn)
 	sim_trace("server %d is the master; it lacks the last %" PRIu64 " writes", best->host.number,
 	          old->offset - best->offset);
 	if (lacks_something(best, old))
-		sim_judge_data_lost();
+		sim_judge_data_lost(sim_site.deployment == SIM_SENTINEL); /* a cluster does not say how long it is one */
 	best->master = NULL;
 	best->promoted = sim_now;
 	best->server->context.is_replica = false;
-	go_back(best);
+	sim_judge_went_back(best);
 	sim_site.masters[old->shard] = best;
 	sim_site.epoch++;
 	for (size_t i = 0; i < sim_site.count; i++)

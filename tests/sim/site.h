@@ -25,10 +25,10 @@ struct sim_instance {
 	struct sim_instance *master; /* NULL: it is one */
 	int shard;                 /* of a cluster; else 0 */
 	uint64_t offset;           /* writes so far; of a replica: those that it has */
+	uint64_t imported;         /* of those, the last that brought a key of a slot that moved here */
 	int64_t stalled_until;     /* a replica: it gets no more */
 	bool coming;               /* likewise: more is under way */
 	struct sim_keyspace saved; /* what was on its disk at some time */
-	bool went_back;            /* it has had data again that were older */
 	bool was_replica;          /* it has been one in this life */
 	char run_id[41];
 	int64_t started, promoted;

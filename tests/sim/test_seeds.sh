@@ -18,9 +18,9 @@ if is_under_tsan; then
 	exit
 fi
 
-for deployment in single replicas sentinel quorum; do
+for deployment in single replicas sentinel cluster quorum; do
 	check "$deployment: nothing is found in new worlds" \
-		finds_nothing --deployment "$deployment" --seconds "${LEASH_TEST_SIM_S:-15}"
+		finds_nothing --deployment "$deployment" --seconds "${LEASH_TEST_SIM_S:-12}"
 done
 while read -r deployment seed steps rest; do
 	check "$deployment, seed $seed: nothing is found any more: $rest" \
