@@ -228,6 +228,12 @@ is(const struct lsh_arg *arg, const char *word)
 	return arg->size == strlen(word) && strncasecmp(arg->bytes, word, arg->size) == 0;
 }
 
+static const char *
+mode_of(const struct sim_instance *n)
+{
+	return n->server == NULL ? "sentinel" : sim_site.deployment == SIM_CLUSTER ? "cluster" : "standalone";
+}
+
 static void
 tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 {
@@ -237,7 +243,7 @@ tell_about(const struct sim_instance *n, const struct lsh_arg *section)
 	if (strncmp(section->bytes, "server", section->size) == 0)
 		size = snprintf(text, sizeof text,
 		                "# Server\r\nredis_version:7.2.0\r\nredis_mode:%s\r\nrun_id:%s\r\n"
-		                "uptime_in_seconds:%" PRId64 "\r\n", n->server == NULL ? "sentinel" : sim_site.deployment == SIM_CLUSTER ? "cluster" : "standalone", n->run_id,
+		                "uptime_in_seconds:%" PRId64 "\r\n", mode_of(n), n->run_id,
 		                (sim_now - n->started) / SIM_S);
 	else if (strncmp(section->bytes, "replication", section->size) == 0)
 		size = snprintf(text, sizeof text,
