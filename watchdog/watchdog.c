@@ -139,13 +139,13 @@ lsh_watchdog_start(struct lsh_watchdog *w)
 	int e;
 
 	assert(!w->running);
-	w->fd = lsh_descriptor_lift(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
+	w->fd = lsh_descriptor_take(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
 	if (w->fd < 0)
 		return errno;
 	w->stopping = false;
 	e = lsh_thread_start(&w->thread, watch, w);
 	if (e != 0) {
-		close(w->fd);
+		lsh_descriptor_close(w->fd);
 		w->fd = -1;
 		return e;
 	}
@@ -164,7 +164,7 @@ lsh_watchdog_stop(struct lsh_watchdog *w)
 	w->wakes_ns = AWAKE; /* the thread sleeps no more: from here on nobody sets the timer */
 	pthread_mutex_unlock(&w->mutex);
 	pthread_join(w->thread, NULL);
-	close(w->fd);
+	lsh_descriptor_close(w->fd);
 	w->fd = -1;
 	w->running = false;
 }
@@ -178,13 +178,6 @@ lsh_watchdog_free(struct lsh_watchdog *w)
 	lsh_heap_clear(&w->heap);
 	pthread_mutex_destroy(&w->mutex);
 	lsh_free(w);
-}
-
-void
-lsh_watchdog_after_fork(struct lsh_watchdog *w)
-{
-	if (w->fd >= 0)
-		close(w->fd);
 }
 
 bool

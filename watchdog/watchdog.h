@@ -71,9 +71,6 @@ void lsh_watchdog_stop(struct lsh_watchdog *w);
 /* Stop it if it runs, and free it. Nobody else uses it any more. NULL is fine. */
 void lsh_watchdog_free(struct lsh_watchdog *w);
 
-/* In a forked child: close the child's copy of the descriptor, and touch nothing else. */
-void lsh_watchdog_after_fork(struct lsh_watchdog *w);
-
 /* Room for one more timer. False: no memory. */
 bool lsh_watchdog_reserve(struct lsh_watchdog *w);
 

@@ -96,8 +96,9 @@ leash_open(leash_client **out, const leash_options *options, leash_error *err);
  * `timeout_ms` after it was sent, and no longer than its caller would have waited, the client stays to undo it. Nothing
  * then takes the lock for nobody. Drops the caller's reference, so that `client` itself must not be used any more:
  * handles of this client stay valid, answer LEASH_CLOSED, and must still be freed. No callback is running or will run
- * once it has returned. NULL is allowed. In a forked child it closes the child's copies of the connections and talks to
- * nobody. It must not be called from a callback of this client, where it does nothing.
+ * once it has returned. NULL is allowed. In a forked child it closes the child's copies of the connections, those of
+ * all clients of its parent, and talks to nobody. It must not be called from a callback of this client, where it does
+ * nothing.
  *
  * Threads: any, once for each client; other threads may be in calls on its locks. Since 0.1.
  */

@@ -64,7 +64,7 @@ reserve(void)
 static int
 make(void)
 {
-	int fd = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	int fd = lsh_descriptor_take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 
 	if (fd < 0) {
 		pthread_mutex_lock(&kicks.mutex);
@@ -96,20 +96,8 @@ lsh_kick_take(void)
 	return makes ? make() : fd;
 }
 
-void
-lsh_kick_give(int fd)
-{
-	if (fd < 0)
-		return;
-	lsh_kick_drain(fd);
-	pthread_mutex_lock(&kicks.mutex);
-	if (kicks.process == lsh_process_id() && kicks.count < kicks.made)
-		kicks.idle[kicks.count++] = fd;
-	pthread_mutex_unlock(&kicks.mutex);
-}
-
-void
-lsh_kick_drain(int fd)
+static void
+drain(int fd)
 {
 	uint64_t count;
 	int e = errno;
@@ -117,6 +105,31 @@ lsh_kick_drain(int fd)
 
 	(void)ignored;
 	errno = e;
+}
+
+void
+lsh_kick_give(int fd)
+{
+	if (fd < 0)
+		return;
+	drain(fd);
+	pthread_mutex_lock(&kicks.mutex);
+	if (kicks.process == lsh_process_id() && kicks.count < kicks.made)
+		kicks.idle[kicks.count++] = fd;
+	pthread_mutex_unlock(&kicks.mutex);
+}
+
+bool
+lsh_kick_poll(int fd, struct pollfd *polled, nfds_t n, int64_t until)
+{
+	struct timespec nap = {.tv_sec = 1}; /* without a clock nothing is ever due */
+	int ready;
+
+	polled[0] = (struct pollfd){.fd = fd, .events = POLLIN};
+	ready = ppoll(polled, n, lsh_now_ns() != LSH_NEVER ? lsh_nap(&nap, until) : &nap, NULL);
+	if (ready > 0 && polled[0].revents != 0)
+		drain(fd);
+	return ready >= 0;
 }
 
 void

@@ -14,6 +14,7 @@
 #ifndef LSH_BASE_PARK_H
 #define LSH_BASE_PARK_H
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +31,10 @@ void lsh_park(struct lsh_parker *parker, int64_t deadline);
 /* An eventfd to be woken in poll() by, and its return. -1: errno says what there is no more of. */
 int lsh_kick_take(void);
 void lsh_kick_give(int fd); /* -1 is allowed */
-void lsh_kick_drain(int fd);
+
+/* Sleep until one of `n` descriptors is ready, or it is `until`. `polled[0]` is for the kick `fd`, or -1, and is filled
+ * in here. False: a signal came. */
+bool lsh_kick_poll(int fd, struct pollfd *polled, nfds_t n, int64_t until);
 
 /* Before poll() with the kick `fd` among its descriptors. False: a wake-up is there already, do not sleep. */
 bool lsh_park_poll_begin(struct lsh_parker *parker, int fd);

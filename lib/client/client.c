@@ -2,6 +2,7 @@
  * clients of the process: the holds of a thread that ends, and that a forked child uses none of its parent's. */
 #include "client/client.h"
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
@@ -250,7 +251,7 @@ leash_close(leash_client *client)
 	atomic_store(&client->closed, true);
 	if (!lsh_process_is(client->process)) {
 		/* the mutexes may be taken by threads that are not here: the memory stays as it is */
-		lsh_backend_after_fork(lsh_engine_backend(client->engine));
+		lsh_descriptor_close_inherited();
 	} else {
 		/* in the list until no thread has a hold in it: one that ends meanwhile must be found */
 		lsh_engine_close(client->engine);

@@ -176,13 +176,6 @@ lsh_backend_free(struct lsh_backend *b)
 	lsh_free(b);
 }
 
-void
-lsh_backend_after_fork(struct lsh_backend *b)
-{
-	lsh_router_after_fork(b->router, lsh_host_after_fork);
-	lsh_watchdog_after_fork(b->watchdog);
-}
-
 /* ---- resources ---- */
 
 /* For what it has besides, by the deployment. */

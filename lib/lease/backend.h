@@ -98,8 +98,6 @@ void lsh_backend_settle(struct lsh_backend *backend, int64_t deadline);
 void lsh_backend_stop(struct lsh_backend *backend); /* end its threads */
 void lsh_backend_drop(struct lsh_backend *backend); /* stopped: what is not canceled lapses with its lease */
 void lsh_backend_free(struct lsh_backend *backend); /* when all resources are gone; NULL is allowed */
-/* in the child: close its copies of the descriptors, and touch nothing else */
-void lsh_backend_after_fork(struct lsh_backend *backend);
 
 /* From where news of a lease come to who reads: its thread may read there meanwhile. */
 struct lsh_source {

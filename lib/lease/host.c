@@ -433,11 +433,3 @@ lsh_host_free(struct lsh_server *server)
 	lsh_server_destroy(server);
 	lsh_free(host);
 }
-
-void
-lsh_host_after_fork(struct lsh_server *server)
-{
-	lsh_node_after_fork(server->node);
-	for (struct lsh_replicas *x = lsh_host_of(server)->replicas; x != NULL; x = x->next)
-		lsh_host_after_fork(&x->host.server);
-}

@@ -40,7 +40,6 @@ struct lsh_host *lsh_host_new(struct lsh_backend *backend, const struct lsh_uri 
 bool lsh_host_acknowledges(struct lsh_host *host, const struct lsh_safety *safety);
 void lsh_host_stop(struct lsh_server *server);
 void lsh_host_free(struct lsh_server *server);
-void lsh_host_after_fork(struct lsh_server *server);
 
 /* What its node calls with a message: wakeup.c. Any thread, not entered. */
 void lsh_wakeup_message(void *host, const char *text, size_t size);

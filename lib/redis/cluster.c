@@ -31,10 +31,10 @@
 #include "redis/cluster.h"
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/park.h"
 #include "base/thread.h"
 #include "base/token.h"
 #include "redis/fault.h"
@@ -48,7 +48,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 enum {
 	WITNESSES = 2,       /* whose answers end a look */
@@ -402,11 +401,9 @@ begin_question(struct asker *a, struct place *q, int64_t now)
 static void
 end_question(struct place *q, bool of_use)
 {
-	struct lsh_informant *informant = q->informant;
-
 	q->failed_at = of_use ? NEVER_YET : lsh_now_ns();
-	q->informant = NULL; /* first: in a child that is forked meanwhile there is none that is not whole */
-	lsh_informant_free(informant);
+	lsh_informant_free(q->informant);
+	q->informant = NULL;
 	lsh_uri_clear(&q->uri);
 }
 
@@ -567,15 +564,13 @@ work(struct asker *a)
 static void
 sleep_until(struct asker *a, int64_t until)
 {
-	struct pollfd polled[1 + PLACES] = {{.fd = a->kick, .events = POLLIN}};
-	uint64_t drained;
+	struct pollfd polled[1 + PLACES];
 	nfds_t n = 1;
 
 	for (int i = 0; i < PLACES; i++)
 		if (a->place[i].informant != NULL)
 			n += lsh_informant_poll(a->place[i].informant, polled + n, &until);
-	if (lsh_poll_until(polled, n, until) && polled[0].revents != 0)
-		eventfd_read(a->kick, &drained);
+	lsh_kick_poll(a->kick, polled, n, until);
 }
 
 static void *
@@ -681,24 +676,12 @@ lsh_cluster_stop(struct lsh_cluster *c)
 }
 
 void
-lsh_cluster_after_fork(struct lsh_cluster *c)
-{
-	struct asker *a = asker_of(c);
-
-	for (int i = 0; i < PLACES; i++)
-		if (a->place[i].informant != NULL)
-			lsh_informant_after_fork(a->place[i].informant);
-	close(a->kick);
-}
-
-void
 lsh_cluster_free(struct lsh_cluster *c)
 {
 	if (c == NULL)
 		return;
 	lsh_slots_close(c);
-	if (asker_of(c)->kick >= 0)
-		close(asker_of(c)->kick);
+	lsh_kick_give(asker_of(c)->kick);
 	lsh_free(asker_of(c));
 }
 
@@ -723,7 +706,7 @@ lsh_cluster_new(const struct lsh_cluster_options *options)
 	a->maps = 1; /* all places are free */
 	for (size_t i = 0; i < options->uri->host_count; i++)
 		find_place(a, options->uri->hosts[i].host, options->uri->hosts[i].port, true)->named = true;
-	a->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	a->kick = lsh_kick_take();
 	if (a->kick < 0) {
 		lsh_cluster_free(&a->cluster);
 		return NULL;

@@ -54,9 +54,6 @@ leash_status lsh_cluster_open(struct lsh_cluster *cluster, leash_error *err);
 void lsh_cluster_stop(struct lsh_cluster *cluster); /* ends its thread */
 void lsh_cluster_free(struct lsh_cluster *cluster); /* when it is stopped, or was never opened; NULL is allowed */
 
-/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_cluster_after_fork(struct lsh_cluster *cluster);
-
 /* The server that has a slot, or LSH_NO_SERVER. */
 int lsh_cluster_at(const struct lsh_cluster *cluster, unsigned slot);
 

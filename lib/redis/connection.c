@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 bool
 lsh_connection_init(struct lsh_connection *c, void (*tell)(void *keeper), void *keeper)
@@ -64,15 +63,6 @@ lsh_connection_detach(struct lsh_connection *c)
 	}
 	pthread_mutex_unlock(&c->mutex);
 	return stream;
-}
-
-void
-lsh_connection_after_fork(struct lsh_connection *c)
-{
-	/* without the mutex: a thread that is not in the child may have had it */
-	if (c->stream.fd >= 0)
-		close(c->stream.fd);
-	close(c->kick); /* of the child's: in it nobody is left who could wake late */
 }
 
 /* ---- the mutex held ---- */
@@ -163,20 +153,14 @@ static int
 poll_stream(struct lsh_connection *c, struct lsh_parker *parker, int64_t until)
 {
 	struct pollfd polled[2] = {
-		{.fd = c->stream.fd, .events = c->want_write ? POLLIN | POLLOUT : POLLIN}, {.fd = c->kick, .events = POLLIN},
+		[1] = {.fd = c->stream.fd, .events = c->want_write ? POLLIN | POLLOUT : POLLIN},
 	};
-	struct timespec t;
-	int n;
 
-	if (!lsh_park_poll_begin(parker, c->kick))
-		return 0;
-	n = ppoll(polled, 2, lsh_nap(&t, until), NULL);
-	lsh_park_poll_end(parker);
-	if (n <= 0)
-		return 0;
-	if (polled[1].revents != 0)
-		lsh_kick_drain(c->kick);
-	return polled[0].revents;
+	if (lsh_park_poll_begin(parker, c->kick)) {
+		lsh_kick_poll(c->kick, polled, 2, until);
+		lsh_park_poll_end(parker);
+	}
+	return polled[1].revents;
 }
 
 ssize_t

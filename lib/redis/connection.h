@@ -48,9 +48,6 @@ void lsh_connection_destroy(struct lsh_connection *c);
 /* The stream of a broken one, to be closed, once both seats are vacant; else LSH_NO_STREAM. The mutex is not held. */
 struct lsh_stream lsh_connection_detach(struct lsh_connection *c);
 
-/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_connection_after_fork(struct lsh_connection *c);
-
 /* The mutex is held. */
 void lsh_connection_attach(struct lsh_connection *c, struct lsh_stream stream); /* after a reset of the reader */
 bool lsh_connection_break(struct lsh_connection *c); /* false: it was not up */

@@ -20,7 +20,6 @@
 #include <netdb.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define HEAD_START (50 * LSH_MS) /* of the resolver before the address that worked last */
 #define PATIENCE   (30 * LSH_S)  /* with a request, over several attempts */
@@ -394,15 +393,6 @@ lsh_connector_free(struct lsh_connector *d)
 	lsh_tls_context_drop(d->context);
 	lsh_handshake_free(d->handshake);
 	lsh_free(d);
-}
-
-void
-lsh_connector_after_fork(struct lsh_connector *d)
-{
-	if (d->stream.fd >= 0)
-		close(d->stream.fd);
-	if (d->plain.fd >= 0)
-		close(d->plain.fd);
 }
 
 void

@@ -25,8 +25,6 @@ struct lsh_connector;
 struct lsh_connector *lsh_connector_new(const struct lsh_uri *uri, enum lsh_want want, const char *name,
                                         const char *channel);
 void lsh_connector_free(struct lsh_connector *connector);   /* abandons what is under way; NULL is allowed */
-/* In a forked child: close its copies of the descriptors, and no more. */
-void lsh_connector_after_fork(struct lsh_connector *connector);
 
 /* Abandon what is under way: from now on the server is the one at `uri`, where we are the same. It must outlive the
  * connector, and the one before it is not looked at any more. */

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum { LEVELS = 7 }; /* of arrays in arrays: what hiredis 0.14 can do */
 
@@ -253,14 +252,6 @@ lsh_informant_take(struct lsh_informant *i)
 	return reply;
 }
 
-bool
-lsh_poll_until(struct pollfd *polled, nfds_t n, int64_t until)
-{
-	struct timespec nap = {.tv_sec = 1}; /* without a clock nothing is ever due */
-
-	return ppoll(polled, n, lsh_now_ns() != LSH_NEVER ? lsh_nap(&nap, until) : &nap, NULL) >= 0;
-}
-
 /* ---- life ---- */
 
 struct lsh_informant *
@@ -291,15 +282,6 @@ lsh_informant_free(struct lsh_informant *i)
 	lsh_answer_free(i->reply);
 	lsh_free(i->out.bytes);
 	lsh_free(i);
-}
-
-void
-lsh_informant_after_fork(struct lsh_informant *i)
-{
-	/* TLS stays as it is, and so does the rest: a thread that is not in the child may have been in the middle of it */
-	if (i->stream.fd >= 0)
-		close(i->stream.fd);
-	lsh_connector_after_fork(i->connector);
 }
 
 /* ---- replies ---- */

@@ -39,9 +39,6 @@ struct lsh_informant_options {
 struct lsh_informant *lsh_informant_new(const struct lsh_uri *uri, const struct lsh_informant_options *options);
 void lsh_informant_free(struct lsh_informant *informant); /* NULL is allowed */
 
-/* In a forked child: close its copies of the descriptors, and touch nothing else. */
-void lsh_informant_after_fork(struct lsh_informant *informant);
-
 /* Connect, anew if it is connected. What was sent before is forgotten. */
 void lsh_informant_connect(struct lsh_informant *informant);
 void lsh_informant_stop(struct lsh_informant *informant); /* it is down, for no reason */
@@ -67,9 +64,6 @@ const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informan
 /* The last reply. The second is for whoever keeps it. NULL: there is none (any more). */
 const struct redisReply *lsh_informant_reply(const struct lsh_informant *informant);
 struct redisReply *lsh_informant_take(struct lsh_informant *informant);
-
-/* Sleep until one of these is ready, or it is `until`. False: a signal came. */
-bool lsh_poll_until(struct pollfd *polled, nfds_t n, int64_t until);
 
 /* ---- replies, for layers that know nothing of hiredis ---- */
 

@@ -2,7 +2,6 @@
 #include "redis/node_inside.h"
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -10,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 void
 lsh_node_kick(struct lsh_node *n)
@@ -162,17 +160,6 @@ lsh_node_stop(struct lsh_node *n)
 }
 
 void
-lsh_node_after_fork(struct lsh_node *n)
-{
-	lsh_sentinel_after_fork(n->sentinel);
-	lsh_connector_after_fork(n->commands.connector);
-	lsh_connector_after_fork(n->messages.connector);
-	lsh_pipeline_after_fork(n->pipeline);
-	lsh_pubsub_after_fork(n->pubsub);
-	close(n->kick);
-}
-
-void
 lsh_node_free(struct lsh_node *n)
 {
 	if (n == NULL)
@@ -184,8 +171,7 @@ lsh_node_free(struct lsh_node *n)
 	lsh_connector_free(n->messages.connector);
 	lsh_pipeline_free(n->pipeline);
 	lsh_pubsub_free(n->pubsub);
-	if (n->kick >= 0)
-		close(n->kick);
+	lsh_kick_give(n->kick);
 	pthread_cond_destroy(&n->outcome);
 	pthread_mutex_destroy(&n->mutex);
 	lsh_free(n);
@@ -217,7 +203,7 @@ lsh_node_new(const struct lsh_node_options *options, const struct lsh_node_ops *
 	n->commands.started = n->messages.started = INT64_MIN / 2;
 	pthread_mutex_init(&n->mutex, NULL);
 	pthread_cond_init(&n->outcome, NULL);
-	n->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	n->kick = lsh_kick_take();
 	if (n->kick < 0 || (seeks && (n->sentinel = lsh_sentinel_new(&sentinels)) == NULL) ||
 	    (n->pipeline = lsh_pipeline_new(kick, n)) == NULL ||
 	    (n->pubsub = lsh_pubsub_new(options->messages, ctx, kick, n)) == NULL ||

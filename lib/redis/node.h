@@ -59,9 +59,6 @@ leash_status lsh_node_await_hello(struct lsh_node *node, leash_error *err);
 void lsh_node_stop(struct lsh_node *node);
 void lsh_node_free(struct lsh_node *node); /* when nobody is in it; NULL is allowed */
 
-/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_node_after_fork(struct lsh_node *node);
-
 struct lsh_pipeline *lsh_node_pipeline(struct lsh_node *node);
 struct lsh_pubsub *lsh_node_pubsub(struct lsh_node *node);
 

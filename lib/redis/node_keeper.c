@@ -21,7 +21,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 /* ---- attempts to connect ---- */
 
@@ -314,20 +313,16 @@ sleep_and_step(struct lsh_node *n, int64_t until)
 {
 	static const short ends = POLLRDHUP | POLLHUP | POLLERR;
 	struct pollfd polled[5] = {
-		{.fd = n->kick, .events = POLLIN},
-		{.fd = lsh_pipeline_fd(n->pipeline), .events = POLLRDHUP},
-		lsh_pubsub_poll(n->pubsub, n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx)),
+		[1] = {.fd = lsh_pipeline_fd(n->pipeline), .events = POLLRDHUP},
+		[2] = lsh_pubsub_poll(n->pubsub, n->ops->expects_messages != NULL && n->ops->expects_messages(n->ctx)),
 	};
 	bool commands = n->commands.connecting, messages = n->messages.connecting;
-	uint64_t drained;
 	nfds_t count = 3;
 
 	count += poll_connector(&n->commands, polled + count, &until);
 	count += poll_connector(&n->messages, polled + count, &until);
-	if (!lsh_poll_until(polled, count, until))
+	if (!lsh_kick_poll(n->kick, polled, count, until))
 		return;
-	if (polled[0].revents != 0)
-		eventfd_read(n->kick, &drained);
 	if ((polled[1].revents & ends) != 0)
 		lsh_pipeline_break(n->pipeline, 0);
 	if ((polled[2].revents & ends) != 0)

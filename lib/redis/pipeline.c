@@ -743,9 +743,3 @@ lsh_pipeline_free(struct lsh_pipeline *p)
 	lsh_free(p->ring);
 	lsh_free(p);
 }
-
-void
-lsh_pipeline_after_fork(struct lsh_pipeline *p)
-{
-	lsh_connection_after_fork(&p->conn);
-}

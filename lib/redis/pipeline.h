@@ -95,7 +95,4 @@ int64_t lsh_pipeline_shrink(struct lsh_pipeline *pipeline, int64_t now);
 /* The broken connection's, for closing, once both seats are vacant; else LSH_NO_STREAM. */
 struct lsh_stream lsh_pipeline_detach(struct lsh_pipeline *pipeline);
 
-/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_pipeline_after_fork(struct lsh_pipeline *pipeline);
-
 #endif

@@ -323,9 +323,3 @@ lsh_pubsub_free(struct lsh_pubsub *l)
 	lsh_free(l->asked.bytes);
 	lsh_free(l);
 }
-
-void
-lsh_pubsub_after_fork(struct lsh_pubsub *l)
-{
-	lsh_connection_after_fork(&l->conn);
-}

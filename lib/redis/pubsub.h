@@ -60,7 +60,4 @@ void lsh_pubsub_drain(struct lsh_pubsub *pubsub);        /* read and write what 
 void lsh_pubsub_break(struct lsh_pubsub *pubsub);
 struct lsh_stream lsh_pubsub_detach(struct lsh_pubsub *pubsub); /* as lsh_pipeline_detach() */
 
-/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_pubsub_after_fork(struct lsh_pubsub *pubsub);
-
 #endif

@@ -94,8 +94,7 @@ lsh_request_drop(struct lsh_request *request)
 {
 	if (request == NULL || atomic_fetch_sub(&request->users, 1) != 1)
 		return;
-	if (request->fd >= 0)
-		close(request->fd);
+	lsh_descriptor_close(request->fd);
 	lsh_free(request);
 }
 
@@ -145,7 +144,7 @@ lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 	atomic_store(&r->users, 2);
 	r->port = port;
 	strcpy(r->host, host);
-	r->fd = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	r->fd = lsh_descriptor_take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (r->fd < 0) {
 		*sys_errno = errno;
 	} else if ((*sys_errno = lsh_thread_start(&thread, ask, r)) == 0) {

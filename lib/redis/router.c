@@ -16,7 +16,6 @@ struct lsh_router {
 	struct lsh_cluster *cluster;                      /* or NULL */
 	struct lsh_uri uris[LSH_QUORUM_MAX];              /* of a quorum's servers */
 	_Atomic size_t count;                             /* all are below that */
-	struct lsh_server *_Atomic ending;                /* one that is being given up */
 	_Atomic uint64_t commands_gone, connects_gone;
 	pthread_mutex_t mutex;                            /* held while a server is made or taken away, or `closed` set */
 	atomic_bool closed;
@@ -270,13 +269,11 @@ given_up(void *ctx, int number)
 	if (server == NULL)
 		return;
 	pthread_mutex_lock(&r->mutex);
-	atomic_store(&r->ending, server);
 	atomic_store_explicit(&r->servers[number], NULL, memory_order_release);
 	atomic_fetch_add(&r->commands_gone, lsh_pipeline_commands(lsh_node_pipeline(server->node)));
 	atomic_fetch_add(&r->connects_gone, lsh_pipeline_connects(lsh_node_pipeline(server->node)));
 	pthread_mutex_unlock(&r->mutex);
 	r->ops->server_stop(server);
-	atomic_store(&r->ending, NULL);
 	r->ops->server_free(server);
 }
 
@@ -387,18 +384,4 @@ lsh_router_free(struct lsh_router *r)
 		lsh_uri_clear(&r->uris[i]);
 	pthread_mutex_destroy(&r->mutex);
 	lsh_free(r);
-}
-
-void
-lsh_router_after_fork(struct lsh_router *r, void (*visit)(struct lsh_server *server))
-{
-	struct lsh_server *ending = atomic_load(&r->ending);
-
-	if (ending != NULL)
-		visit(ending);
-	for (size_t i = 0; i < lsh_router_count(r); i++)
-		if (lsh_router_at(r, i) != NULL && lsh_router_at(r, i) != ending) /* it may be there still */
-			visit(lsh_router_at(r, i));
-	if (r->cluster != NULL)
-		lsh_cluster_after_fork(r->cluster);
 }

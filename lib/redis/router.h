@@ -55,9 +55,6 @@ leash_status lsh_router_open(struct lsh_router *router, leash_error *err);
 void lsh_router_close(struct lsh_router *router); /* from here on no server is made or given up */
 void lsh_router_free(struct lsh_router *router);  /* with the servers, which are stopped; NULL is allowed */
 
-/* In a forked child: visit each server that there may be. */
-void lsh_router_after_fork(struct lsh_router *router, void (*visit)(struct lsh_server *server));
-
 bool lsh_router_is_cluster(const struct lsh_router *router);
 const struct lsh_router_options *lsh_router_options(const struct lsh_router *router);
 unsigned lsh_router_slot_of(const struct lsh_router *router, const char *key, size_t size); /* 0 where there are none */

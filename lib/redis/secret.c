@@ -87,7 +87,7 @@ lsh_secret_from_file(char **out, const char *path, const char *what, leash_error
 {
 	char shown[MAX_SHOWN], text[LSH_ERRNO_TEXT];
 	const char *wrong = "";
-	int e = 0, fd = lsh_descriptor_lift(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+	int e = 0, fd = lsh_descriptor_take(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 	leash_status st = LEASH_OK;
 
 	*out = NULL;
@@ -101,8 +101,7 @@ lsh_secret_from_file(char **out, const char *path, const char *what, leash_error
 		sodium_free(*out);
 		*out = NULL;
 	}
-	if (fd >= 0)
-		close(fd);
+	lsh_descriptor_close(fd);
 	return st;
 }
 

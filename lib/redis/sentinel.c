@@ -34,9 +34,9 @@
 #include "redis/sentinel.h"
 
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/park.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/token.h"
@@ -49,7 +49,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #define SLACK              (1 * LSH_S)    /* less than this longer is no news */
 #define HINT_GAP           (200 * LSH_MS) /* between two questions for which somebody's message is the reason */
@@ -541,16 +540,12 @@ post_others(struct lsh_sentinel *s)
 	}
 }
 
-/* The last ones. In a child that is forked meanwhile none is in line that is not whole. */
+/* The last ones. */
 static void
 dismiss(struct lsh_sentinel *s, size_t left)
 {
-	while (s->count > left) {
-		struct post *p = s->posts[--s->count];
-
-		s->posts[s->count] = NULL;
-		free_post(p);
-	}
+	while (s->count > left)
+		free_post(s->posts[--s->count]);
 }
 
 /* Has none of the sentinels of the URI an answer to a wish that is over for all of them? */
@@ -636,9 +631,8 @@ ask(struct lsh_sentinel *s)
 static void
 sleep_and_step(struct lsh_sentinel *s)
 {
-	struct pollfd polled[1 + 2 * POSTS] = {{.fd = s->kick, .events = POLLIN}};
+	struct pollfd polled[1 + 2 * POSTS];
 	int64_t until = s->hinted && s->hint_at < s->next ? s->hint_at : s->next;
-	uint64_t drained;
 	nfds_t n = 1;
 
 	for (size_t i = 0; i < s->count; i++) {
@@ -648,10 +642,8 @@ sleep_and_step(struct lsh_sentinel *s)
 		n += lsh_informant_poll(p->news, polled + n, &until);
 		until = wants_to_listen(p) && p->subscribe_at < until ? p->subscribe_at : until;
 	}
-	if (!lsh_poll_until(polled, n, until))
+	if (!lsh_kick_poll(s->kick, polled, n, until))
 		return;
-	if (polled[0].revents != 0)
-		eventfd_read(s->kick, &drained);
 	for (size_t i = 0; i < s->count; i++)
 		step(s, s->posts[i]);
 }
@@ -721,7 +713,7 @@ lsh_sentinel_new(const struct lsh_sentinel_options *options)
 	else if (s->options.period < LSH_SENTINEL_SHORTEST)
 		s->options.period = LSH_SENTINEL_SHORTEST;
 	pthread_mutex_init(&s->mutex, NULL);
-	s->kick = lsh_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	s->kick = lsh_kick_take();
 	if (s->kick < 0)
 		goto fail;
 	for (; s->named < s->uri->host_count; s->named++) {
@@ -764,21 +756,7 @@ lsh_sentinel_free(struct lsh_sentinel *s)
 	if (s == NULL)
 		return;
 	dismiss(s, 0);
-	if (s->kick >= 0)
-		close(s->kick);
+	lsh_kick_give(s->kick);
 	pthread_mutex_destroy(&s->mutex);
 	lsh_free(s);
-}
-
-void
-lsh_sentinel_after_fork(struct lsh_sentinel *s)
-{
-	for (size_t i = 0; s != NULL && i < s->count; i++) {
-		if (s->posts[i] == NULL)
-			continue;
-		lsh_informant_after_fork(s->posts[i]->asked);
-		lsh_informant_after_fork(s->posts[i]->news);
-	}
-	if (s != NULL)
-		close(s->kick);
 }

@@ -34,9 +34,6 @@ bool lsh_sentinel_start(struct lsh_sentinel *sentinel);   /* false: no more thre
 void lsh_sentinel_stop(struct lsh_sentinel *sentinel);    /* ends its thread; also where it was not started */
 void lsh_sentinel_free(struct lsh_sentinel *sentinel);    /* after the stop */
 
-/* In a forked child: close the child's copies of the descriptors, and touch nothing else. */
-void lsh_sentinel_after_fork(struct lsh_sentinel *sentinel);
-
 /* Have the sentinels asked. What is asked after this returns is answered under its number, or a higher one. Any
  * thread. */
 uint64_t lsh_sentinel_wish(struct lsh_sentinel *sentinel);

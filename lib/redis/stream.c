@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static void
 set_options(int fd)
@@ -30,7 +29,7 @@ lsh_stream_open(const struct lsh_address *address)
 {
 	struct lsh_stream stream = LSH_NO_STREAM;
 
-	stream.fd = lsh_descriptor_lift(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	stream.fd = lsh_descriptor_take(socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (stream.fd >= 0 && address->any.sa_family != AF_UNIX)
 		set_options(stream.fd);
 	if (stream.fd >= 0 && connect(stream.fd, &address->any, address->size) != 0 && errno != EINPROGRESS)
@@ -128,13 +127,9 @@ lsh_stream_break(const struct lsh_stream *stream)
 void
 lsh_stream_close(struct lsh_stream *stream)
 {
-	const struct lsh_stream closed = *stream;
-
-	/* first: a child that is forked in between must not close, by this number, what has got it since */
+	lsh_descriptor_close(stream->fd);
+	lsh_tls_free(stream->tls);
 	*stream = LSH_NO_STREAM;
-	if (closed.fd >= 0)
-		close(closed.fd);
-	lsh_tls_free(closed.tls);
 }
 
 void

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/park.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,10 +16,10 @@ await(struct lsh_informant *i, enum lsh_progress wanted, leash_error *err)
 
 	while ((progress = lsh_informant_step(i)) == LSH_WAIT) {
 		int64_t until = LSH_NEVER;
-		struct pollfd polled;
-		nfds_t n = lsh_informant_poll(i, &polled, &until);
+		struct pollfd polled[2];
+		nfds_t n = lsh_informant_poll(i, polled + 1, &until);
 
-		lsh_poll_until(&polled, n, until);
+		lsh_kick_poll(-1, polled, 1 + n, until);
 	}
 	if (progress == wanted)
 		return LEASH_OK;

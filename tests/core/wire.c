@@ -271,12 +271,6 @@ lsh_pipeline_leave(struct lsh_pipeline *p, uint64_t epoch, uint64_t number)
 	(void)p, (void)epoch, (void)number;
 }
 
-void
-lsh_pipeline_after_fork(struct lsh_pipeline *p)
-{
-	(void)p;
-}
-
 /* ---- the listener ---- */
 
 struct lsh_pubsub *
@@ -320,12 +314,6 @@ lsh_pubsub_ask(struct lsh_pubsub *l, bool joins, const char *channel, size_t siz
 {
 	(void)l, (void)joins, (void)channel, (void)size;
 	return false;
-}
-
-void
-lsh_pubsub_after_fork(struct lsh_pubsub *l)
-{
-	(void)l;
 }
 
 /* ---- the courier ---- */

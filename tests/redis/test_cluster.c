@@ -3,6 +3,7 @@
  * test_cluster_belief.c; real clusters: test_cluster_real.c. */
 #include "tests/redis/tellers.h"
 
+#include "base/descriptor.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/ports.h"
 #include "tests/support/server.h"
@@ -344,7 +345,7 @@ SENTENCE(a_forked_child_closes_what_it_has_of_it)
 	if (child == 0) {
 		unsigned with = descriptors_count();
 
-		lsh_cluster_after_fork(cluster);
+		lsh_descriptor_close_inherited();
 		_exit(descriptors_count() == with - 2 ? 0 : 1); /* a connection, and what its thread is woken by */
 	}
 	assert_true(child > 0);

@@ -4,6 +4,7 @@
 #include "redis/informant.h"
 
 #include "base/clock.h"
+#include "base/park.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/fake.h"
 #include "tests/support/server.h"
@@ -52,10 +53,10 @@ next(struct lsh_informant *informant)
 
 	while ((informed = lsh_informant_step(informant)) == LSH_WAIT) {
 		int64_t until = LSH_NEVER;
-		struct pollfd polled;
-		nfds_t n = lsh_informant_poll(informant, &polled, &until);
+		struct pollfd polled[2];
+		nfds_t n = lsh_informant_poll(informant, polled + 1, &until);
 
-		lsh_poll_until(&polled, n, until);
+		lsh_kick_poll(-1, polled, 1 + n, until);
 	}
 	return informed;
 }
