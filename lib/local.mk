@@ -159,6 +159,8 @@ leash_sources += lib/redis/tls_verify.c
 leash_sources += lib/redis/tls_verify.h
 leash_sources += lib/redis/uri.c
 leash_sources += lib/redis/uri.h
+leash_sources += lib/redis/whereabouts.c
+leash_sources += lib/redis/whereabouts.h
 
 lib_libleash_internal_la_SOURCES = $(leash_sources)
 lib_libleash_internal_la_LDFLAGS = $(SANITIZE_FLAGS)

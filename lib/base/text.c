@@ -100,6 +100,20 @@ lsh_starts_with_word(const char *text, const char *word)
 	return strncmp(text, word, n) == 0 && (text[n] == '\0' || text[n] == ' ');
 }
 
+static char
+small(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool
+lsh_is_like(const char *a, const char *b)
+{
+	for (; *a != '\0' && small(*a) == small(*b); a++)
+		b++;
+	return *a == *b;
+}
+
 size_t
 lsh_decimal_write(char *out, uint64_t n)
 {

@@ -31,6 +31,9 @@ bool lsh_key_decode(char *out, size_t *length, const char *key, size_t n);
  * script". */
 bool lsh_starts_with_word(const char *text, const char *word);
 
+/* The same text, letter case of ASCII aside? */
+bool lsh_is_like(const char *a, const char *b);
+
 /* Write `n` in decimal, without a NUL. Returns the length, at most LSH_DECIMAL_DIGITS. */
 size_t lsh_decimal_write(char *out, uint64_t n);
 

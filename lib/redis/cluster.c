@@ -143,7 +143,7 @@ note(struct asker *a, const leash_error *why)
 static bool
 is_allowed(const struct lsh_cluster *c, const char *host, const char *said_by)
 {
-	return strcasecmp(host, said_by) == 0 || lsh_uri_allows(c->uri, host);
+	return lsh_is_same_host(host, said_by) || lsh_uri_allows(c->uri, host);
 }
 
 /* The place of a node. If it has none and `takes`, one that the URI does not name, where nobody is being asked, and of
@@ -600,10 +600,8 @@ lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int fro
 	struct lsh_whereabouts to;
 	unsigned slot;
 
-	if (!lsh_redirection_read(text, asks ? "ASK" : "MOVED", &slot, &to))
+	if (!lsh_redirection_read(text, asks ? "ASK" : "MOVED", said_by->host, &slot, &to))
 		return lsh_fail(err, LEASH_PROTOCOL, 0, "%.100s: where it sends us is nowhere: %.100s", said_by->shown, text);
-	if (to.host[0] == '\0')
-		snprintf(to.host, sizeof to.host, "%s", said_by->host);
 	if (!is_allowed(c, to.host, said_by->host))
 		return lsh_fail(err, LEASH_DENIED, 0,
 		                "%.80s: it sends us to '%.80s:%u', to which 'redirects' of the URI does not let us be sent",

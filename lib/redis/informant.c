@@ -326,36 +326,6 @@ lsh_answer_at(const struct redisReply *answer, size_t i)
 	return i < lsh_answer_count(answer) ? answer->element[i] : NULL;
 }
 
-/* ---- whereabouts, and reasons ---- */
-
-bool
-lsh_is_same_place(const struct lsh_whereabouts *a, const char *host, uint16_t port)
-{
-	return a->port == port && strcasecmp(a->host, host) == 0;
-}
-
-bool
-lsh_is_host(const char *bytes, size_t size)
-{
-	static const char fit[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.:-_%";
-
-	for (size_t i = 0; i < size; i++)
-		if (bytes[i] == '\0' || strchr(fit, bytes[i]) == NULL)
-			return false;
-	return size > 0 && size < LSH_HOST_SIZE;
-}
-
-bool
-lsh_port_read(uint16_t *port, const char *bytes, size_t size)
-{
-	uint64_t n;
-
-	if (!lsh_decimal_read(bytes, size, &n) || n == 0 || n > UINT16_MAX)
-		return false;
-	*port = (uint16_t)n;
-	return true;
-}
-
 int
 lsh_trouble_weight(const leash_error *trouble)
 {

@@ -16,6 +16,7 @@
 #include "redis/handshake.h"
 #include "redis/reply.h"
 #include "redis/uri.h"
+#include "redis/whereabouts.h"
 
 #include <leash/status.h>
 
@@ -73,21 +74,6 @@ void lsh_answer_free(struct redisReply *answer); /* one that was taken; NULL is 
 struct lsh_item lsh_answer_item(const struct redisReply *answer);
 size_t lsh_answer_count(const struct redisReply *answer);
 const struct redisReply *lsh_answer_at(const struct redisReply *answer, size_t i);
-
-/* ---- where they say that servers are, and why they do not ---- */
-
-enum { LSH_HOST_SIZE = 254 }; /* bytes of a name or an address: what DNS allows, and a NUL */
-
-struct lsh_whereabouts {
-	char host[LSH_HOST_SIZE]; /* a name or a numeric address */
-	uint16_t port;
-};
-
-bool lsh_is_same_place(const struct lsh_whereabouts *a, const char *host, uint16_t port);
-
-/* Could these bytes be a name or an address? No others are passed on to a resolver or a message. */
-bool lsh_is_host(const char *bytes, size_t size);
-bool lsh_port_read(uint16_t *port, const char *bytes, size_t size); /* in decimal; from 1 on */
 
 /* Of several who failed, whose reason tells a person most: the larger. */
 int lsh_trouble_weight(const leash_error *trouble);

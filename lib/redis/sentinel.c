@@ -288,10 +288,7 @@ number(const struct redisReply *reply, const char *name)
 static bool
 take_place(struct lsh_whereabouts *at, struct lsh_item host, struct lsh_item port)
 {
-	if (!lsh_is_host(host.text, host.length) || !lsh_port_read(&at->port, port.text, port.length))
-		return false;
-	memcpy(at->host, host.text, host.length + 1);
-	return true;
+	return lsh_whereabouts_read(at, host.text, host.length, port.text, port.length);
 }
 
 static void

@@ -102,27 +102,22 @@ lsh_rank_read(const struct redisReply *info)
 }
 
 bool
-lsh_redirection_read(const char *text, const char *verb, unsigned *slot, struct lsh_whereabouts *to)
+lsh_redirection_read(const char *text, const char *verb, const char *said_by, unsigned *slot,
+                     struct lsh_whereabouts *to)
 {
 	const char *number = strchr(text, ' '), *place = number != NULL ? strchr(++number, ' ') : NULL, *colon;
-	size_t size = strlen(text);
+	size_t size;
 	uint64_t n;
 
-	/* a reply keeps so much of a text; of a port of which the last digits are missing nobody would know */
-	if (place == NULL || !lsh_starts_with_word(text, verb) || size >= LSH_REPLY_TEXT - 1)
+	if (place == NULL || !lsh_starts_with_word(text, verb))
 		return false;
 	colon = strrchr(++place, ':'); /* an IPv6 address has some of its own */
 	if (colon == NULL || !lsh_decimal_read(number, (size_t)(place - 1 - number), &n) || n >= LSH_SLOTS)
 		return false;
-	if (!lsh_port_read(&to->port, colon + 1, (size_t)(text + size - colon - 1)))
-		return false;
-	size = (size_t)(colon - place);
-	if (size > 0 && !lsh_is_host(place, size))
-		return false;
-	memcpy(to->host, place, size);
-	to->host[size] = '\0';
 	*slot = (unsigned)n;
-	return true;
+	size = (size_t)(colon - place);
+	return lsh_whereabouts_read(to, size > 0 ? place : said_by, size > 0 ? size : strlen(said_by), colon + 1,
+	                            strlen(colon + 1));
 }
 
 /* ---- what is believed ---- */
@@ -174,7 +169,7 @@ find(const struct lsh_cluster *c, const char *host, uint16_t port)
 	for (int i = 0; i < LSH_SERVERS; i++) {
 		const struct lsh_uri *uri = lsh_cluster_server(c, i);
 
-		if (is_there(&c->server[i]) && uri->port == port && strcasecmp(uri->host, host) == 0)
+		if (is_there(&c->server[i]) && uri->port == port && lsh_is_same_host(uri->host, host))
 			return i;
 	}
 	return LSH_NO_SERVER;

@@ -46,9 +46,10 @@ bool lsh_range_node(const struct redisReply *slots, size_t i, size_t n, const ch
  * (cluster_state:ok, or not said); then, the higher its cluster_current_epoch. */
 uint64_t lsh_rank_read(const struct redisReply *info);
 
-/* Read "MOVED <slot> <host>:<port>", or with another `verb`. The host is "" where it is that of whoever said it. False:
- * it is nothing of the kind. */
-bool lsh_redirection_read(const char *text, const char *verb, unsigned *slot, struct lsh_whereabouts *to);
+/* Read "MOVED <slot> <host>:<port>", or with another `verb`. Without a host it is that of `said_by`. False: it is
+ * nothing of the kind. */
+bool lsh_redirection_read(const char *text, const char *verb, const char *said_by, unsigned *slot,
+                          struct lsh_whereabouts *to);
 
 /* ---- what is believed ---- */
 

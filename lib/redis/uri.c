@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "redis/secret.h"
+#include "redis/whereabouts.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,6 +43,7 @@ enum {
 	SENTINEL_PORT = 26379,
 	DB_MAX = 16383,
 	MAX_MASTER = 128,
+	LISTED_SIZE = LSH_HOST_SIZE + 1, /* one byte more than a host may have, so that it is seen to be too long */
 	MAX_NAME_SHOWN = 32, /* of a parameter's name in a message; ours are shorter */
 	MAX_PATH = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1,
 };
@@ -81,26 +83,11 @@ static const struct scheme schemes[] = {
 	WITH_AND_WITHOUT_TLS("+quorum", LSH_QUORUM, "a:6379,b:6379,c:6379", ANY),
 };
 
-static char
-small(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* Letter case aside, in whatever locale. */
-static bool
-is_like(const char *a, const char *b)
-{
-	for (; *a != '\0' && small(*a) == small(*b); a++)
-		b++;
-	return *a == *b;
-}
-
 static const struct scheme *
 scheme_named(const char *name)
 {
 	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (is_like(name, schemes[i].name))
+		if (lsh_is_like(name, schemes[i].name))
 			return &schemes[i];
 	return NULL;
 }
@@ -148,7 +135,7 @@ is_word(const char *part)
 static bool
 is_name(const char *part)
 {
-	return is_word(part) && strlen(part) <= 253; /* what DNS allows */
+	return is_word(part) && strlen(part) < LSH_HOST_SIZE;
 }
 
 /* An IPv6 address, perhaps with a zone behind `mark`, which is "%" or "%25". */
@@ -167,16 +154,6 @@ is_ipv6(const char *part, const char *mark)
 		return false;
 	zone += strlen(mark);
 	return is_word(zone) && strlen(zone) < IF_NAMESIZE;
-}
-
-/* The same name, letter case aside, or the same address, however it is written. An alias is not found out. */
-static bool
-is_same_host(const char *part, const char *host)
-{
-	struct in6_addr a, b;
-
-	return is_like(part, host) || (inet_pton(AF_INET6, part, &a) == 1 && inet_pton(AF_INET6, host, &b) == 1 &&
-	                               memcmp(&a, &b, sizeof(a)) == 0);
 }
 
 static bool
@@ -311,12 +288,12 @@ read_password_env(struct lsh_uri *uri, const struct parameter *p, char *value, l
 
 /* Read a host of a list: a name, or an address, which may stand in brackets. NULL: that was the last one. */
 static const char *
-next_listed(const char *at, char host[static 256])
+next_listed(const char *at, char host[static LISTED_SIZE])
 {
 	const size_t n = strcspn(at, ",");
 	const bool bracketed = n >= 2 && at[0] == '[' && at[n - 1] == ']';
 
-	snprintf(host, 256, "%.*s", (int)(n - 2 * bracketed), at + bracketed);
+	snprintf(host, LISTED_SIZE, "%.*s", (int)(n - 2 * bracketed), at + bracketed);
 	return at[n] != '\0' ? at + n + 1 : NULL;
 }
 
@@ -325,7 +302,7 @@ read_hosts(struct lsh_uri *uri, const struct parameter *p, char *value, leash_er
 {
 	leash_status st = take_part(field(uri, p), value, SIZE_MAX, p->name, err);
 	const char *at = value;
-	char host[256];
+	char host[LISTED_SIZE];
 
 	for (size_t which = 1; st == LEASH_OK && at != NULL; which++) {
 		const bool bracketed = at[0] == '[';
@@ -553,7 +530,7 @@ check_new(const struct lsh_uri *uri, size_t which, leash_error *err)
 {
 	const struct lsh_endpoint *at = uri->hosts, *new = &uri->hosts[which];
 
-	while (at->port != new->port || !is_same_host(new->host, at->host))
+	while (at->port != new->port || !lsh_is_same_host(new->host, at->host))
 		at++;
 	return at == new ? LEASH_OK : REFUSE(err, "host %zu: the same as host %zu; each one is named once", which + 1,
 	                                     (size_t)(at - uri->hosts) + 1);
@@ -827,11 +804,11 @@ bool
 lsh_uri_allows(const struct lsh_uri *uri, const char *host)
 {
 	const char *at = uri->redirects;
-	char allowed[256];
+	char allowed[LISTED_SIZE];
 
 	while (at != NULL) {
 		at = next_listed(at, allowed);
-		if (is_same_host(allowed, host))
+		if (lsh_is_same_host(allowed, host))
 			return true;
 	}
 	return uri->redirects == NULL;

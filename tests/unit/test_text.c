@@ -356,3 +356,13 @@ SENTENCE(only_the_canonical_form_is_a_number)
 	assert_false(lsh_decimal_read("1\0", 2, &n));
 	assert_int_equal(n, 42);
 }
+
+SENTENCE(letter_case_of_ascii_alone_is_looked_past)
+{
+	assert_true(lsh_is_like("", ""));
+	assert_true(lsh_is_like("Cache-A.Example", "cACHE-a.eXAMPLE"));
+	assert_false(lsh_is_like("a", "ab"));
+	assert_false(lsh_is_like("ab", "a"));
+	assert_false(lsh_is_like("[", "{")); /* as far apart as a letter's two cases */
+	assert_false(lsh_is_like("\xc4", "\xe4")); /* of Latin-1 these are one letter */
+}
