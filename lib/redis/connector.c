@@ -30,9 +30,8 @@ enum state { IDLE, STARTED, RESOLVING, NEXT_ADDRESS, CONNECTING, SHAKING, GREETI
 
 struct lsh_connector {
 	const struct lsh_uri *uri;
-	struct lsh_handshake *handshake;
+	struct lsh_handshake handshake;
 	struct lsh_stream stream;
-	struct lsh_hello hello;
 	enum state state;
 	int64_t deadline;  /* of the attempt */
 	int64_t until;     /* of what is under way in it */
@@ -73,7 +72,7 @@ disconnect(struct lsh_connector *d)
 {
 	lsh_stream_discard(&d->stream);
 	lsh_stream_discard(&d->plain);
-	lsh_handshake_end(d->handshake);
+	lsh_handshake_end(&d->handshake);
 }
 
 /* Note what went wrong, unless an address that got further has something to say already. */
@@ -134,7 +133,7 @@ static enum lsh_progress
 begin_handshake(struct lsh_connector *d)
 {
 	d->state = GREETING;
-	if (lsh_handshake_begin(d->handshake, d->uri, d->stream, d->until, &d->why) == LEASH_OK)
+	if (lsh_handshake_begin(&d->handshake, d->uri, d->stream, d->until, &d->why) == LEASH_OK)
 		return LSH_GO_ON;
 	return give_up(d);
 }
@@ -213,7 +212,7 @@ go_on_shaking(struct lsh_connector *d)
 static enum lsh_progress
 go_on_handshake(struct lsh_connector *d)
 {
-	const enum lsh_progress progress = lsh_handshake_step(d->handshake, &d->hello, &d->why);
+	const enum lsh_progress progress = lsh_handshake_step(&d->handshake, &d->why);
 
 	return progress == LSH_FAILED ? give_up(d) : progress;
 }
@@ -318,7 +317,7 @@ note_unresolved(struct lsh_connector *d, const struct lsh_answer *answer)
 static enum lsh_progress
 go_on_resolving(struct lsh_connector *d)
 {
-	const struct lsh_answer *answer = lsh_request_answer(d->request);
+	const struct lsh_answer *answer = atomic_load(&d->request->answered) ? &d->request->answer : NULL;
 	int64_t now = lsh_now_ns();
 	enum lsh_progress progress;
 
@@ -359,11 +358,9 @@ lsh_connector_new(const struct lsh_uri *uri, enum lsh_want want, const char *nam
 		return NULL;
 	d->stream = d->plain = LSH_NO_STREAM;
 	point_to(d, uri);
-	d->handshake = lsh_handshake_new(want, name, channel);
-	if (d->handshake == NULL) {
-		lsh_free(d);
-		return NULL;
-	}
+	d->handshake.want = want;
+	d->handshake.name = name;
+	d->handshake.channel = channel;
 	return d;
 }
 
@@ -391,7 +388,6 @@ lsh_connector_free(struct lsh_connector *d)
 	lsh_connector_stop(d);
 	lsh_request_drop(d->request);
 	lsh_tls_context_drop(d->context);
-	lsh_handshake_free(d->handshake);
 	lsh_free(d);
 }
 
@@ -406,22 +402,19 @@ lsh_connector_start(struct lsh_connector *d, int64_t deadline)
 	d->err.status = LEASH_OK;
 }
 
-struct pollfd
-lsh_connector_poll(const struct lsh_connector *d, int64_t *deadline)
+nfds_t
+lsh_connector_poll(const struct lsh_connector *d, struct pollfd *polled, int64_t *until)
 {
-	*deadline = d->state == IDLE ? LSH_NEVER : d->state == SHAKING && d->plain_at < d->until ? d->plain_at : d->until;
-	switch (d->state) {
-	case RESOLVING:
-		return (struct pollfd){.fd = lsh_request_fd(d->request), .events = POLLIN};
-	case CONNECTING:
-		return (struct pollfd){.fd = d->stream.fd, .events = POLLOUT};
-	case SHAKING:
-		return (struct pollfd){.fd = d->stream.fd, .events = lsh_tls_events(d->stream.tls)};
-	case GREETING:
-		return (struct pollfd){.fd = d->stream.fd, .events = lsh_handshake_events(d->handshake)};
-	default:
-		return (struct pollfd){.fd = -1};
-	}
+	const int64_t due = d->state == SHAKING && d->plain_at < d->until ? d->plain_at : d->until;
+
+	if (d->state == IDLE)
+		return 0;
+	*until = due < *until ? due : *until;
+	polled->fd = d->state == RESOLVING ? d->request->fd : d->stream.fd;
+	polled->events = d->state == CONNECTING ? POLLOUT :
+	                 d->state == SHAKING ? lsh_tls_events(d->stream.tls) :
+	                 d->state == GREETING ? lsh_handshake_events(&d->handshake) : POLLIN;
+	return 1;
 }
 
 static enum lsh_progress (*const go_on[])(struct lsh_connector *d) = {
@@ -443,7 +436,7 @@ lsh_connector_step(struct lsh_connector *d, struct lsh_hello *hello, leash_error
 		progress = go_on[d->state](d);
 	while (progress == LSH_GO_ON);
 	if (progress == LSH_DONE) {
-		*hello = d->hello;
+		*hello = d->handshake.hello;
 		d->stream = LSH_NO_STREAM;
 		d->worked = d->address[d->next - 1];
 		d->worked_at = lsh_now_ns();

@@ -16,9 +16,9 @@
 
 struct lsh_connector;
 
-/* `uri` must outlive the connector. `name` is for CLIENT SETNAME. With `channel` NULL the hello is AUTH, SELECT, CLIENT
+/* These must outlive the connector. `name` is for CLIENT SETNAME; NULL: none. With `channel` NULL the hello is AUTH, SELECT, CLIENT
  * SETNAME, INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server,
- * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last. Copies both.
+ * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last.
  *
  * For a master every hello has INFO replication, and a replica is UNAVAILABLE. For a sentinel none has SELECT, INFO
  * replication, INFO memory or TIME, and what is none is INVALID. NULL: no memory. */
@@ -33,8 +33,8 @@ void lsh_connector_move(struct lsh_connector *connector, const struct lsh_uri *u
 /* Begin an attempt that ends by `deadline`. */
 void lsh_connector_start(struct lsh_connector *connector, int64_t deadline);
 
-/* What to poll for, and until when, while an attempt is under way. */
-struct pollfd lsh_connector_poll(const struct lsh_connector *connector, int64_t *deadline);
+/* What to poll for, and until when at most: writes up to one place, returns how many, and lowers `*until`. */
+nfds_t lsh_connector_poll(const struct lsh_connector *connector, struct pollfd *polled, int64_t *until);
 
 /* Go on as far as possible. DONE fills in `*hello`; FAILED fills in `*err`, with a text that names the server and the
  * step, and whatever was opened is closed:

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/token.h"
 #include "redis/command.h"
@@ -26,22 +25,6 @@ enum { HELLO_SIZE = 2 * LSH_SECRET_MAX + 2048 }; /* at most: a user, a password,
 enum { UPTIME_MAX_S = 1 << 30 }; /* a server that says more is as good as 34 years old */
 
 enum step { AUTH, SELECT, SETNAME, INFO, REPLICATION, MEMORY, TIME, SUBSCRIBE, STEPS };
-
-struct lsh_handshake {
-	const struct lsh_uri *uri;
-	enum lsh_want want;
-	char *name;     /* "": none */
-	bool commands;  /* else it is for channels: */
-	char *channel;  /* "": one that is asked for later */
-	unsigned due;   /* a bit of each step that was not answered yet */
-	bool heard;     /* anything at all */
-	int64_t deadline;
-	char *read;        /* the password that was in a file, from begin to end, by sodium_malloc; NULL: the URI's */
-	struct lsh_buffer words; /* the commands, likewise, until they are sent */
-	struct lsh_hello hello;
-	struct lsh_reader *reader; /* from begin to end */
-	char bytes[4096];
-};
 
 static const char *
 password_of(const struct lsh_handshake *g)
@@ -352,7 +335,7 @@ read_answers(struct lsh_handshake *g, size_t size, leash_error *err)
 static size_t
 write_hello(struct lsh_handshake *g, char *out)
 {
-	const bool commands = g->commands && g->want != LSH_WANT_SENTINEL; /* channels know no databases */
+	const bool commands = g->channel == NULL && g->want != LSH_WANT_SENTINEL; /* channels know no databases */
 	char db[LSH_DECIMAL_SIZE];
 	const struct {
 		bool is_said;
@@ -360,12 +343,12 @@ write_hello(struct lsh_handshake *g, char *out)
 	} said[STEPS] = {
 		[AUTH] = {lsh_uri_has_password(g->uri), password_of(g)},
 		[SELECT] = {commands && g->uri->db != 0, lsh_arg_decimal(db, g->uri->db).bytes},
-		[SETNAME] = {g->name[0] != '\0', g->name},
+		[SETNAME] = {g->name != NULL, g->name},
 		[INFO] = {true, NULL},
 		[REPLICATION] = {commands || g->want == LSH_WANT_MASTER, NULL},
 		[MEMORY] = {commands, NULL},
 		[TIME] = {commands, NULL},
-		[SUBSCRIBE] = {g->channel[0] != '\0', g->channel},
+		[SUBSCRIBE] = {g->channel != NULL && g->channel[0] != '\0', g->channel},
 	};
 	size_t size = 0;
 
@@ -424,38 +407,12 @@ check_silence(const struct lsh_handshake *g, ssize_t n, leash_error *err)
 
 /* ---- the handshake ---- */
 
-struct lsh_handshake *
-lsh_handshake_new(enum lsh_want want, const char *name, const char *channel)
-{
-	struct lsh_handshake *g = lsh_sodium_ready() ? lsh_new(struct lsh_handshake) : NULL;
-
-	if (g == NULL)
-		return NULL;
-	g->want = want;
-	g->commands = channel == NULL;
-	g->name = lsh_strdup(name != NULL ? name : "");
-	g->channel = lsh_strdup(channel != NULL ? channel : "");
-	if (g->name != NULL && g->channel != NULL)
-		return g;
-	lsh_handshake_free(g);
-	return NULL;
-}
-
-void
-lsh_handshake_free(struct lsh_handshake *g)
-{
-	if (g == NULL)
-		return;
-	lsh_handshake_end(g);
-	lsh_free(g->channel);
-	lsh_free(g->name);
-	lsh_free(g);
-}
-
 leash_status
 lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, struct lsh_stream stream, int64_t deadline,
                     leash_error *err)
 {
+	const size_t size = HELLO_SIZE + (g->name != NULL ? strlen(g->name) : 0) +
+	                    (g->channel != NULL ? strlen(g->channel) : 0);
 	leash_status status;
 
 	lsh_handshake_end(g);
@@ -465,7 +422,7 @@ lsh_handshake_begin(struct lsh_handshake *g, const struct lsh_uri *uri, struct l
 		status = err->status = LEASH_UNAVAILABLE;
 	if (status != LEASH_OK)
 		return status;
-	g->words.bytes = sodium_malloc(HELLO_SIZE + strlen(g->name) + strlen(g->channel));
+	g->words.bytes = lsh_sodium_ready() ? sodium_malloc(size) : NULL;
 	g->reader = lsh_reader_new(false);
 	if (g->words.bytes == NULL || g->reader == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "no memory for its answers");
@@ -483,7 +440,7 @@ lsh_handshake_events(const struct lsh_handshake *g)
 }
 
 enum lsh_progress
-lsh_handshake_step(struct lsh_handshake *g, struct lsh_hello *hello, leash_error *err)
+lsh_handshake_step(struct lsh_handshake *g, leash_error *err)
 {
 	leash_status status = LEASH_OK;
 	ssize_t n;
@@ -505,6 +462,5 @@ lsh_handshake_step(struct lsh_handshake *g, struct lsh_hello *hello, leash_error
 		return LSH_WAIT;
 	/* not before the bytes came: then the server's time is at least server_us plus what has passed since */
 	g->hello.received_ns = lsh_now_ns();
-	*hello = g->hello;
 	return LSH_DONE;
 }

@@ -1,12 +1,13 @@
 /* Handshake: the commands that are said on a new connection, all at once, and the hello: what the server answers.
  *
- * It is made once for a server and begun anew on each connection, which stays the owner's: that polls it, and calls
- * lsh_handshake_step() when it is ready or the time is over. Texts do not name the server. One thread at a time. */
+ * It is begun anew on each connection, which stays the owner's: that polls it, and calls lsh_handshake_step() when it
+ * is ready or the time is over. Texts do not name the server. One thread at a time. */
 #ifndef LSH_REDIS_HANDSHAKE_H
 #define LSH_REDIS_HANDSHAKE_H
 
-#include "redis/uri.h"
+#include "redis/buffer.h"
 #include "redis/stream.h"
+#include "redis/uri.h"
 
 #define LSH_NO_EVICTION "noeviction"
 
@@ -36,11 +37,22 @@ struct lsh_hello {
 	int64_t received_ns;           /* when the last answer arrived, by lsh_now_ns() */
 };
 
-struct lsh_handshake;
+struct lsh_handshake {
+	/* the owner's, as for lsh_connector_new() */
+	enum lsh_want want;
+	const char *name, *channel;
 
-/* As for lsh_connector_new(); copies `name` and `channel`. NULL: no memory. */
-struct lsh_handshake *lsh_handshake_new(enum lsh_want want, const char *name, const char *channel);
-void lsh_handshake_free(struct lsh_handshake *handshake); /* NULL is allowed */
+	/* from begin to end */
+	const struct lsh_uri *uri;
+	unsigned due;            /* a bit of each step that was not answered yet */
+	bool heard;              /* anything at all */
+	int64_t deadline;
+	char *read;              /* the password that was in a file, by sodium_malloc; NULL: the URI's */
+	struct lsh_buffer words; /* the commands, likewise, until they are sent */
+	struct lsh_hello hello;  /* as far as it is known */
+	struct lsh_reader *reader;
+	char bytes[4096];
+};
 
 /* Begin on `stream`, which is connected and non-blocking, with the server at `uri`, which outlives it; the answers must
  * come by `deadline`. Reads the password, if that is in a file: UNAVAILABLE if it is of no use now; NO_MEMORY. */
@@ -50,9 +62,9 @@ leash_status lsh_handshake_begin(struct lsh_handshake *handshake, const struct l
 /* What to poll the connection for. */
 short lsh_handshake_events(const struct lsh_handshake *handshake);
 
-/* Go on as far as possible. DONE fills in `*hello`, and what comes behind the answers is still in the stream; FAILED
+/* Go on as far as possible. DONE: the hello is there, and what comes behind the answers is still in the stream; FAILED
  * fills in `*err`, with a text that names the step. */
-enum lsh_progress lsh_handshake_step(struct lsh_handshake *handshake, struct lsh_hello *hello, leash_error *err);
+enum lsh_progress lsh_handshake_step(struct lsh_handshake *handshake, leash_error *err);
 
 /* Forget the password, and give back what answers were read with, however far it got. */
 void lsh_handshake_end(struct lsh_handshake *handshake);

@@ -196,18 +196,14 @@ nfds_t
 lsh_informant_poll(const struct lsh_informant *i, struct pollfd *polled, int64_t *until)
 {
 	short events = lsh_buffer_size(&i->out) > 0 ? POLLIN | POLLOUT : POLLIN;
-	int64_t deadline = i->deadline;
 
-	if (i->state == CONNECTING)
-		*polled = lsh_connector_poll(i->connector, &deadline);
-	else if (i->state == UP)
-		*polled = (struct pollfd){.fd = i->stream.fd, .events = events};
-	else
-		deadline = LSH_NEVER;
 	if (i->more || (i->state == UP && lsh_stream_is_pending(&i->stream)))
-		deadline = 0;
-	*until = deadline < *until ? deadline : *until;
-	return i->state != DOWN;
+		*until = 0;
+	if (i->state != UP)
+		return lsh_connector_poll(i->connector, polled, until);
+	*polled = (struct pollfd){.fd = i->stream.fd, .events = events};
+	*until = i->deadline < *until ? i->deadline : *until;
+	return 1;
 }
 
 enum lsh_progress

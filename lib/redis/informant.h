@@ -29,7 +29,7 @@ struct lsh_informant;
 struct redisReply;
 
 struct lsh_informant_options {
-	const char *name;       /* for CLIENT SETNAME; copied */
+	const char *name;       /* for CLIENT SETNAME; must outlive it */
 	int64_t timeout;        /* ns, to connect, and from lsh_informant_ask() to the last reply */
 	enum lsh_want want;
 	bool unasked;           /* what it says unasked is a reply, too; else it is LEASH_PROTOCOL */

@@ -295,18 +295,6 @@ mend(struct lsh_node *n)
 	return until;
 }
 
-static nfds_t
-poll_connector(const struct lsh_node_line *line, struct pollfd *polled, int64_t *until)
-{
-	int64_t deadline;
-
-	if (!line->connecting)
-		return 0;
-	*polled = lsh_connector_poll(line->connector, &deadline);
-	*until = deadline < *until ? deadline : *until;
-	return 1;
-}
-
 /* Sleep until there is something to do, and step the connectors. */
 static void
 sleep_and_step(struct lsh_node *n, int64_t until)
@@ -319,8 +307,8 @@ sleep_and_step(struct lsh_node *n, int64_t until)
 	bool commands = n->commands.connecting, messages = n->messages.connecting;
 	nfds_t count = 3;
 
-	count += poll_connector(&n->commands, polled + count, &until);
-	count += poll_connector(&n->messages, polled + count, &until);
+	count += lsh_connector_poll(n->commands.connector, polled + count, &until);
+	count += lsh_connector_poll(n->messages.connector, polled + count, &until);
 	if (!lsh_kick_poll(n->kick, polled, count, until))
 		return;
 	if ((polled[1].revents & ends) != 0)

@@ -16,15 +16,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct lsh_request {
-	atomic_uint users;
-	atomic_bool answered;
-	int fd; /* eventfd; stays open until both are done, since a number may be given to another file */
-	uint16_t port;
-	struct lsh_answer answer;
-	char host[];
-};
-
 static int
 look_up(struct lsh_answer *out, const char *host, uint16_t port, int flags)
 {
@@ -154,16 +145,4 @@ lsh_request_new(const char *host, uint16_t port, int *sys_errno)
 	atomic_store(&r->users, 1);
 	lsh_request_drop(r);
 	return NULL;
-}
-
-int
-lsh_request_fd(const struct lsh_request *request)
-{
-	return request->fd;
-}
-
-const struct lsh_answer *
-lsh_request_answer(const struct lsh_request *request)
-{
-	return atomic_load(&request->answered) ? &request->answer : NULL;
 }

@@ -6,6 +6,7 @@
 #define LSH_REDIS_RESOLVE_H
 
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -35,8 +36,6 @@ bool lsh_address_is(const struct lsh_address *a, const struct lsh_address *b);
 /* The numeric address for a message, without the port; of a unix socket "". */
 void lsh_address_show(const struct lsh_address *address, char text[static LSH_ADDRESS_TEXT]);
 
-struct lsh_request;
-
 struct lsh_answer {
 	int error;      /* 0, or one of EAI_* */
 	int sys_errno;  /* of EAI_SYSTEM, or what there was no more of; else 0 */
@@ -44,14 +43,17 @@ struct lsh_answer {
 	struct lsh_address address[LSH_ADDRESSES]; /* in the order of preference that the system says */
 };
 
+struct lsh_request {
+	atomic_uint users;
+	atomic_bool answered;
+	int fd; /* eventfd; readable when it is answered, and not to be read; stays open until both are done */
+	uint16_t port;
+	struct lsh_answer answer; /* once it is there */
+	char host[];
+};
+
 /* Ask. Copies `host`. NULL: `*sys_errno` says what was lacking: memory, a thread, a descriptor. */
 struct lsh_request *lsh_request_new(const char *host, uint16_t port, int *sys_errno);
-
-/* Becomes readable when there is an answer; not to be read. */
-int lsh_request_fd(const struct lsh_request *request);
-
-/* The answer, which lasts as long as the request; NULL: there is none yet. */
-const struct lsh_answer *lsh_request_answer(const struct lsh_request *request);
 
 /* Be done with it, answered or not; NULL is allowed. */
 void lsh_request_drop(struct lsh_request *request);

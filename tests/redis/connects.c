@@ -215,11 +215,21 @@ step(void)
 	return lsh_connector_step(connector, &hello, &err);
 }
 
+struct pollfd
+dial_poll(int64_t *until)
+{
+	struct pollfd polled = {.fd = -1};
+
+	*until = LSH_NEVER;
+	lsh_connector_poll(connector, &polled, until);
+	return polled;
+}
+
 void
 wait_for_dial(int64_t deadline, bool shortly)
 {
 	int64_t until, left;
-	struct pollfd p = lsh_connector_poll(connector, &until);
+	struct pollfd p = dial_poll(&until);
 
 	assert_true(until <= deadline);
 	left = until - lsh_now_ns();

@@ -56,6 +56,7 @@ void open_dial(const char *text, const char *name, const char *channel);
 void close_dial(void);
 /* A step that cannot go on has to say when it wants to. */
 enum lsh_progress step(void);
+struct pollfd dial_poll(int64_t *until); /* what it polls for; its fd is -1 if it is idle */
 void wait_for_dial(int64_t deadline, bool shortly);
 /* The puppets, which may be NULL, take their steps meanwhile. */
 enum lsh_progress attempt(int64_t deadline, struct puppet *f, struct puppet *g);

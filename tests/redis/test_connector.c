@@ -238,7 +238,7 @@ SENTENCE(a_dial_that_was_stopped_can_be_started_again)
 		assert_int_equal(attempt(ample(), NULL, NULL), LSH_DONE);
 		check_hello();
 		close(hello.stream.fd);
-		assert_int_equal(lsh_connector_poll(connector, &until).fd, -1);
+		assert_int_equal(dial_poll(&until).fd, -1);
 		assert_true(until == LSH_NEVER);
 	}
 	close_dial();
@@ -431,8 +431,8 @@ SENTENCE(a_password_that_was_not_sent_to_its_end_is_forgotten_with_the_attempt)
 	do {
 		assert_int_equal(step(), LSH_WAIT);
 		wait_for_dial(LSH_NEVER, true);
-	} while (!(lsh_connector_poll(connector, &until).events & POLLIN)); /* connected, and handshake */
-	assert_true(lsh_connector_poll(connector, &until).events & POLLOUT);
+	} while (!(dial_poll(&until).events & POLLIN)); /* connected, and handshake */
+	assert_true(dial_poll(&until).events & POLLOUT);
 	assert_int_equal(count_in_memory(complement, LENGTH), 2);
 	lsh_connector_stop(connector);
 	assert_int_equal(count_in_memory(complement, LENGTH), 1);

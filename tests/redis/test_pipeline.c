@@ -41,9 +41,10 @@ connect_to(const char *to)
 	assert_non_null(connector);
 	lsh_connector_start(connector, lsh_now_ns() + PATIENT_NS);
 	while ((progress = lsh_connector_step(connector, &hello, &err)) == LSH_WAIT) {
-		int64_t deadline;
-		struct pollfd polled = lsh_connector_poll(connector, &deadline);
+		int64_t deadline = LSH_NEVER;
+		struct pollfd polled;
 
+		lsh_connector_poll(connector, &polled, &deadline);
 		poll(&polled, 1, 1000);
 	}
 	assert_int_equal(progress, LSH_DONE);

@@ -192,7 +192,7 @@ SENTENCE(a_name_that_moved_is_followed_although_the_old_server_is_there)
 	assert_int_equal(step(), LSH_WAIT);
 	names_are("127.0.0.3", NULL, 0, false);
 	/* however long the answer takes: it is there before the next step */
-	await_readable(lsh_connector_poll(connector, &until).fd);
+	await_readable(dial_poll(&until).fd);
 	while (step() == LSH_WAIT) {
 		wait_for_dial(LSH_NEVER, true);
 		puppet_step(&f);
@@ -254,7 +254,7 @@ SENTENCE(an_answer_that_comes_late_is_still_used)
 	names_are(NULL, NULL, 0, true);
 	lsh_connector_start(connector, ample());
 	assert_int_equal(step(), LSH_WAIT);
-	for (int64_t until, begin = lsh_now_ns(); lsh_connector_poll(connector, &until), until - begin < LSH_S;) {
+	for (int64_t until, begin = lsh_now_ns(); dial_poll(&until), until - begin < LSH_S;) {
 		wait_for_dial(LSH_NEVER, false);
 		assert_int_equal(step(), LSH_WAIT);
 	}
@@ -367,9 +367,9 @@ SENTENCE(many_names_are_resolved_at_once_and_given_up_at_any_time)
 			const struct lsh_answer *answer;
 			char text[LSH_ADDRESS_TEXT];
 
-			await_readable(lsh_request_fd(request[i]));
-			answer = lsh_request_answer(request[i]);
-			assert_non_null(answer);
+			await_readable(request[i]->fd);
+			assert_true(atomic_load(&request[i]->answered));
+			answer = &request[i]->answer;
 			assert_int_equal(answer->error, 0);
 			assert_int_equal(answer->count, 2);
 			assert_int_equal(answer->address[0].v4.sin_port, htons(6379));
