@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "lease/electorate.h"
-#include "redis/talk.h"
+#include "redis/informant.h"
 
 #include <errno.h>
 #include <fnmatch.h>

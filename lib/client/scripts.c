@@ -4,7 +4,7 @@
 #include "client/options.h"
 #include "lua/scripts.h"
 #include "redis/fault.h"
-#include "redis/talk.h"
+#include "redis/informant.h"
 
 #include <leash/scripts.h>
 

@@ -79,7 +79,7 @@ lsh_host_is_up(const struct lsh_host *host)
 static inline const char *
 lsh_host_shown(const struct lsh_host *host)
 {
-	return lsh_node_shown(host->server.node);
+	return host->server.uri->shown;
 }
 
 #endif

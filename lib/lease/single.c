@@ -52,20 +52,20 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 static bool
 is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, int64_t *again_at)
 {
-	struct lsh_node *node = lease->votes[0].host->server.node;
+	const struct lsh_server *server = &lease->votes[0].host->server;
 	int64_t guard = want->restart_guard_ms * LSH_MS, uptime;
 	leash_error why;
 
 	*again_at = LSH_NEVER;
-	if (guard == 0 || (uptime = lsh_node_uptime(node, now)) >= guard)
+	if (guard == 0 || (uptime = lsh_node_uptime(server->node, now)) >= guard)
 		return false;
 	if (uptime < 0)
-		lsh_fail(&why, LEASH_DENIED, 0, "%s: %s", lsh_node_shown(node), lsh_no_uptime);
+		lsh_fail(&why, LEASH_DENIED, 0, "%s: %s", server->uri->shown, lsh_no_uptime);
 	else
 		lsh_fail(&why, LEASH_UNAVAILABLE, 0,
 		         "%s: it was restarted, perhaps without its data: nothing is granted for another %lld ms "
 		         "(restart_guard_ms)",
-		         lsh_node_shown(node), (long long)((guard - uptime) / LSH_MS + 1));
+		         server->uri->shown, (long long)((guard - uptime) / LSH_MS + 1));
 	if (uptime < 0 || want->tries || lease->adopting) {
 		lsh_events_of(lease)->failed(lease, &why);
 		return true;

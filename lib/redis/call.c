@@ -105,7 +105,7 @@ follow(struct lsh_call *call, struct lsh_result *r, leash_error *why)
 	if (lsh_router_is_cluster(r->server->router) && call->hops >= LSH_REDIRECTIONS)
 		lsh_fail(why, LEASH_UNAVAILABLE, 0,
 		         "%.80s: sent from server to server %d times in a row, the last time by: %.100s",
-		         lsh_node_shown(r->server->node), LSH_REDIRECTIONS, r->words);
+		         r->server->uri->shown, LSH_REDIRECTIONS, r->words);
 	else if (lsh_router_follow(r->server, r->words, &r->asks, why) == LEASH_OK)
 		r->again = true;
 	if (r->again)
@@ -265,7 +265,7 @@ void
 lsh_call_explain(const struct lsh_call *call, const struct lsh_result *r, leash_error *why)
 {
 	struct lsh_node *node = r->server->node;
-	const char *shown = lsh_node_shown(node);
+	const char *shown = r->server->uri->shown;
 	char says[LSH_FAULT_TEXT];
 
 	if (r->what == LSH_CALL_REFUSED && r->why != NULL) {

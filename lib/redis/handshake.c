@@ -29,7 +29,7 @@ enum step { AUTH, SELECT, SETNAME, INFO, REPLICATION, MEMORY, TIME, SUBSCRIBE, S
 static const char *
 password_of(const struct lsh_handshake *g)
 {
-	return g->read != NULL ? g->read : g->uri->password;
+	return g->read != NULL ? g->read : g->uri->login.password;
 }
 
 /* ---- what a server says of itself ----
@@ -341,7 +341,7 @@ write_hello(struct lsh_handshake *g, char *out)
 		bool is_said;
 		const char *last; /* argument, which is not in the name; NULL: none */
 	} said[STEPS] = {
-		[AUTH] = {lsh_uri_has_password(g->uri), password_of(g)},
+		[AUTH] = {lsh_has_password(&g->uri->login), password_of(g)},
 		[SELECT] = {commands && g->uri->db != 0, lsh_arg_decimal(db, g->uri->db).bytes},
 		[SETNAME] = {g->name != NULL, g->name},
 		[INFO] = {true, NULL},
@@ -362,8 +362,8 @@ write_hello(struct lsh_handshake *g, char *out)
 			continue;
 		if (second != NULL)
 			args[n++] = lsh_arg_text(second + 1);
-		if (step == AUTH && g->uri->user != NULL)
-			args[n++] = lsh_arg_text(g->uri->user);
+		if (step == AUTH && g->uri->login.user != NULL)
+			args[n++] = lsh_arg_text(g->uri->login.user);
 		if (said[step].last != NULL)
 			args[n++] = lsh_arg_text(said[step].last);
 		size += lsh_command_write(out + size, args, n);

@@ -66,6 +66,25 @@ const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informan
 const struct redisReply *lsh_informant_reply(const struct lsh_informant *informant);
 struct redisReply *lsh_informant_take(struct lsh_informant *informant);
 
+/* ---- talks: questions whose answers are long or slow, on a connection of its own, so that no renewal waits behind ----
+ *
+ * Its thread blocks: it sends commands, one or several at a time, and waits for each answer. After a failure it can only
+ * be freed. */
+
+enum {
+	LSH_TALK_MOST = 4 << 20,     /* bytes of one answer, */
+	LSH_TALK_ELEMENTS = 1 << 16, /* elements of all arrays in it */
+};
+
+/* Connect and say hello, all within `timeout` (ns), which is also the time for each answer. `uri` and `name` must
+ * outlive it. Statuses as of lsh_connector_step(); `*out` is NULL if it fails. */
+leash_status lsh_talk_open(struct lsh_informant **out, const struct lsh_uri *uri, enum lsh_want want, const char *name,
+                           int64_t timeout, leash_error *err);
+
+/* The next answer, as hiredis builds it; it is the informant's until the next call. Of an error the server's words are
+ * in it. UNAVAILABLE, PROTOCOL or NO_MEMORY; also if a command could not be sent. */
+leash_status lsh_talk_hear(struct lsh_informant *informant, const struct redisReply **answer, leash_error *err);
+
 /* ---- replies, for layers that know nothing of hiredis ---- */
 
 void lsh_answer_free(struct redisReply *answer); /* one that was taken; NULL is allowed */

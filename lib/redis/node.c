@@ -138,12 +138,6 @@ lsh_node_is_replicated(struct lsh_node *n)
 	return atomic_load(&n->replicated);
 }
 
-const char *
-lsh_node_shown(const struct lsh_node *n)
-{
-	return n->uri->shown;
-}
-
 /* ---- life ---- */
 
 void

@@ -67,7 +67,6 @@ struct lsh_pubsub *lsh_node_pubsub(struct lsh_node *node);
 bool lsh_node_is_replicated(struct lsh_node *node);
 bool lsh_node_is_same(struct lsh_node *node, struct lsh_node *other); /* at the last attempt: one server, in one life */
 unsigned lsh_node_version(struct lsh_node *node); /* of the server that commands go to, 0xMMmmpp; 0: it does not say */
-const char *lsh_node_shown(const struct lsh_node *node); /* the server, or all of them, for messages */
 
 /* For connections beside the node's: the URI of the server that commands go to, or last went to. It may be made in
  * `*moved`, which the caller clears in any case. NULL: no memory, or not known yet. */

@@ -217,7 +217,7 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 	if (r->cluster == NULL)
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
 		                "%.80s: it is part of a cluster: write redis+cluster:// or rediss+cluster://: %.100s",
-		                lsh_node_shown(from->node), words);
+		                from->uri->shown, words);
 	status = lsh_cluster_redirect(r->cluster, once, words, from->number, &number, err);
 	if (status != LEASH_OK) {
 		err->status = status == LEASH_PROTOCOL ? status : LEASH_UNAVAILABLE;
@@ -231,7 +231,7 @@ lsh_router_follow(struct lsh_server *from, const char *words, struct lsh_server 
 	if (server == NULL)
 		return lsh_fail(err, r->closed ? LEASH_UNAVAILABLE : LEASH_NO_MEMORY, short_of,
 		                "%.80s: no connection to the server that it names: %.80s: %.60s",
-		                lsh_node_shown(from->node), lsh_shortage_text(short_of, text), words);
+		                from->uri->shown, lsh_shortage_text(short_of, text), words);
 	return LEASH_OK;
 }
 

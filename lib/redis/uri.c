@@ -326,18 +326,18 @@ read_hosts(struct lsh_uri *uri, const struct parameter *p, char *value, leash_er
 /* There is no sentinel_password: a parameter is seen by whoever lists processes. */
 static const struct parameter parameters[] = {
 	{"timeout", ANY, read_number, FIELD(timeout_ms), "milliseconds from 10 to 60000", "1000", .min = 10, .max = 60000},
-	{"password_file", ANY, read_password_file, FIELD(password_file), A_PATH, .example = "/etc/redis.password"},
-	{"password_env", ANY, read_password_env, FIELD(password), A_VARIABLE, .example = "REDIS_PASSWORD"},
+	{"password_file", ANY, read_password_file, FIELD(login.password_file), A_PATH, .example = "/etc/redis.password"},
+	{"password_env", ANY, read_password_env, FIELD(login.password), A_VARIABLE, .example = "REDIS_PASSWORD"},
 	{"db", UNIX, read_number, FIELD(db), "a database from 0 to 16383", "2", .max = DB_MAX},
 	{"cafile", TLS, read_text, FIELD(tls.cafile), A_PATH, .example = "/etc/redis/ca.pem"},
 	{"cert", TLS, read_text, FIELD(tls.cert), A_PATH, .example = "/etc/redis/cert.pem"},
 	{"key", TLS, read_text, FIELD(tls.key), A_PATH, .example = "/etc/redis/key.pem"},
 	{"server_name", TLS, read_text, FIELD(tls.server_name), A_NAME, "cache.example.com", .is_good = is_name},
 	{"verify", TLS, read_choice, FIELD(tls.unverified), YES_OR_NO, "yes", .on = "no", .off = "yes"},
-	{"sentinel_user", SENTINEL, read_text, FIELD(sentinel_user), "a user, which is not empty,", .example = "watcher"},
-	{"sentinel_password_file", SENTINEL, read_password_file, FIELD(sentinel_password_file), A_PATH,
+	{"sentinel_user", SENTINEL, read_text, FIELD(sentinel.user), "a user, which is not empty,", .example = "watcher"},
+	{"sentinel_password_file", SENTINEL, read_password_file, FIELD(sentinel.password_file), A_PATH,
 	 .example = "/etc/redis.password"},
-	{"sentinel_password_env", SENTINEL, read_password_env, FIELD(sentinel_password), A_VARIABLE,
+	{"sentinel_password_env", SENTINEL, read_password_env, FIELD(sentinel.password), A_VARIABLE,
 	 .example = "REDIS_PASSWORD"},
 	{"redirects", SENTINEL | CLUSTER, read_hosts, FIELD(redirects), A_HOST, .example = "10.0.0.1,cache-a,[::1]"},
 	{"scripts", ANY, read_choice, FIELD(preloaded), "'preloaded' or 'sent'", "preloaded",
@@ -387,25 +387,13 @@ refuse_unknown(const struct lsh_uri *uri, const char *name, bool nameable, leash
 	return REFUSE(err, "parameters: one is not known (in a password '?' is %%3F); there are %s", names);
 }
 
-bool
-lsh_uri_has_password(const struct lsh_uri *uri)
-{
-	return uri->password != NULL || uri->password_file != NULL;
-}
-
-static bool
-has_sentinel_password(const struct lsh_uri *uri)
-{
-	return uri->sentinel_password != NULL || uri->sentinel_password_file != NULL;
-}
-
 static leash_status
 check_first_password(const struct lsh_uri *uri, const struct parameter *p, leash_error *err)
 {
-	if (p->where == SENTINEL && has_sentinel_password(uri))
+	if (p->where == SENTINEL && lsh_has_password(&uri->sentinel))
 		return REFUSE(err, "sentinel password: given twice; one of sentinel_password_file and sentinel_password_env is "
 		              "enough");
-	if (p->where != SENTINEL && lsh_uri_has_password(uri))
+	if (p->where != SENTINEL && lsh_has_password(&uri->login))
 		return REFUSE(err, "password: given twice; one of 'user:password@', password_file and password_env is enough");
 	return LEASH_OK;
 }
@@ -443,9 +431,9 @@ check_pairs(const struct lsh_uri *uri, leash_error *err)
 		bool one, other;
 		const char *missing, *there, *give;
 	} pairs[] = {
-		{uri->user != NULL, lsh_uri_has_password(uri), "password", "user",
+		{uri->login.user != NULL, lsh_has_password(&uri->login), "password", "user",
 		 "':password' before the '@', password_file or password_env"},
-		{uri->sentinel_user != NULL, has_sentinel_password(uri), "sentinel password", "sentinel_user",
+		{uri->sentinel.user != NULL, lsh_has_password(&uri->sentinel), "sentinel password", "sentinel_user",
 		 "sentinel_password_file or sentinel_password_env"},
 		{uri->tls.cert != NULL, uri->tls.key != NULL, "key", "cert", "its file, as in &key=/etc/redis/key.pem"},
 		{uri->tls.key != NULL, uri->tls.cert != NULL, "cert", "key", "its file, as in &cert=/etc/redis/cert.pem"},
@@ -482,10 +470,10 @@ take_login(struct lsh_uri *uri, char *user, leash_error *err)
 	if (user[0] == '\0' && password == NULL)
 		return REFUSE(err, "user: nothing stands before the '@'; leave it out if there is no user");
 	if (user[0] != '\0') /* else it is that of the default user, as in redis://:password@host */
-		st = take_part(&uri->user, user, LSH_SECRET_MAX, "user", err);
+		st = take_part(&uri->login.user, user, LSH_SECRET_MAX, "user", err);
 	if (st != LEASH_OK || password == NULL)
 		return st;
-	st = take_part(&uri->password, password, SIZE_MAX, "password", err);
+	st = take_part(&uri->login.password, password, SIZE_MAX, "password", err);
 	if (st == LEASH_OK && (password[0] == '\0' || strlen(password) > LSH_SECRET_MAX))
 		return REFUSE(err, "password: empty, or longer than %d bytes", LSH_SECRET_MAX);
 	return st;
@@ -780,7 +768,8 @@ lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *ho
 	out->host = (char *)(uintptr_t)host;
 	out->port = port;
 	out->host_count = 1;
-	out->master = out->sentinel_user = out->sentinel_password_file = out->sentinel_password = NULL;
+	out->master = NULL;
+	out->sentinel = (struct lsh_login){NULL};
 	atomic_fetch_add(&out->texts->users, 1);
 	good = make_shown(out);
 	if (!good)
@@ -791,13 +780,11 @@ lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *ho
 bool
 lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which)
 {
-	struct lsh_uri login = *uri;
+	struct lsh_uri sentinels = *uri;
 
-	login.user = uri->sentinel_user;
-	login.password = uri->sentinel_password;
-	login.password_file = uri->sentinel_password_file;
-	login.db = 0;
-	return lsh_uri_of_server(out, &login, uri->hosts[which].host, uri->hosts[which].port);
+	sentinels.login = uri->sentinel;
+	sentinels.db = 0;
+	return lsh_uri_of_server(out, &sentinels, uri->hosts[which].host, uri->hosts[which].port);
 }
 
 bool
@@ -820,7 +807,7 @@ leash_status
 lsh_uri_read_password(char **out, const struct lsh_uri *uri, leash_error *err)
 {
 	*out = NULL;
-	if (uri->password_file == NULL)
+	if (uri->login.password_file == NULL)
 		return LEASH_OK;
-	return lsh_secret_from_file(out, uri->password_file, "password file", err);
+	return lsh_secret_from_file(out, uri->login.password_file, "password file", err);
 }

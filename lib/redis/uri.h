@@ -23,6 +23,13 @@ enum {
 	LSH_QUORUM_MAX = 7,  /* servers of a quorum: 3, 5 or 7 */
 };
 
+/* Who we are. */
+struct lsh_login {
+	char *user;
+	char *password;         /* NULL, too, if it is in a file, */
+	char *password_file;    /* which is read for each connection */
+};
+
 /* How TLS is spoken, all of it as the URI says. */
 struct lsh_tls_options {
 	bool on;            /* the scheme is rediss, or begins with rediss+ */
@@ -46,12 +53,9 @@ struct lsh_uri {
 	};
 	int64_t db;
 	int64_t timeout_ms;
-	char *user;
-	char *password;         /* NULL, too, if it is in a file, */
-	char *password_file;    /* which is read for each connection */
+	struct lsh_login login, sentinel; /* to the servers; to the sentinels */
 	struct lsh_tls_options tls;
 	char *master;           /* sentinel: what the sentinels call it */
-	char *sentinel_user, *sentinel_password, *sentinel_password_file; /* who we are to the sentinels */
 	char *redirects;        /* cluster, sentinel: to which hosts we may be sent ("10.0.0.1,::1,a"); NULL: any */
 	bool preloaded;         /* scripts=preloaded: the texts of scripts are never sent */
 	int64_t restart_guard_ms; /* of locks that name none */
@@ -71,7 +75,11 @@ leash_status lsh_uri_parse(struct lsh_uri *out, const char *text, leash_error *e
 bool lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *host, uint16_t port);
 bool lsh_uri_of_sentinel(struct lsh_uri *out, const struct lsh_uri *uri, size_t which);
 
-bool lsh_uri_has_password(const struct lsh_uri *uri);
+static inline bool
+lsh_has_password(const struct lsh_login *login)
+{
+	return login->password != NULL || login->password_file != NULL;
+}
 
 /* Read the password from its file, as that is now; sodium_free() wipes it. NULL: it is in no file. INVALID: the file
  * is of no use now, and the text names it; NO_MEMORY. */

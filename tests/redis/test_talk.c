@@ -1,5 +1,5 @@
 /* Talking: answers of any kind come whole, in their order, and in time; or it is said what is wrong. */
-#include "redis/talk.h"
+#include "redis/informant.h"
 
 #include "base/clock.h"
 #include "redis/reply.h"

@@ -193,8 +193,9 @@ described(char out[static 16384], const struct lsh_uri *uri)
 		add_host(out, uri, uri->hosts[i].host, uri->hosts[i].port);
 	if (uri->timeout_ms != 0)
 		add(out, " timeout=%lld", (long long)uri->timeout_ms);
-	add_login(out, "", uri->user, uri->password, uri->password_file);
-	add_login(out, "sentinel_", uri->sentinel_user, uri->sentinel_password, uri->sentinel_password_file);
+	add_login(out, "", uri->login.user, uri->login.password, uri->login.password_file);
+	add_login(out, "sentinel_", uri->sentinel.user, uri->sentinel.password,
+	          uri->sentinel.password_file);
 	if (uri->tls.cafile != NULL)
 		add(out, " cafile=%s", uri->tls.cafile);
 	if (uri->tls.cert != NULL)
@@ -259,8 +260,8 @@ check_password(const struct lsh_uri *uri, const char *wanted)
 
 	if (lsh_uri_read_password(&read, uri, &err) != LEASH_OK)
 		fail_msg("%s: %s", uri->shown, err.text);
-	assert_non_null(read != NULL ? read : uri->password);
-	assert_string_equal(read != NULL ? read : uri->password, wanted);
+	assert_non_null(read != NULL ? read : uri->login.password);
+	assert_string_equal(read != NULL ? read : uri->login.password, wanted);
 	sodium_free(read);
 }
 
@@ -286,7 +287,7 @@ check_understood(const char *text, const char *wanted)
 	}
 	assert_true(uri.master == NULL ? again.master == NULL : strcmp(uri.master, again.master) == 0);
 	assert_null(again.user);
-	assert_false(lsh_uri_has_password(&again));
+	assert_false(lsh_has_password(&again.login));
 	lsh_uri_clear(&uri);
 	lsh_uri_clear(&again);
 }
@@ -784,7 +785,7 @@ SENTENCE(every_byte_but_nul_may_be_in_a_password)
 	wanted[255] = '\0';
 	strcat(text, "@h");
 	uri = understood(text);
-	assert_string_equal(uri.password, wanted);
+	assert_string_equal(uri.login.password, wanted);
 	lsh_uri_clear(&uri);
 }
 
@@ -844,7 +845,7 @@ SENTENCE(a_file_is_read_each_time_and_its_password_is_not_kept)
 	write_file("renewed", "the first\n", 10);
 	snprintf(text, sizeof(text), "redis://cache?password_file=%s", in_folder("renewed"));
 	uri = understood(text);
-	assert_null(uri.password);
+	assert_null(uri.login.password);
 	check_password(&uri, "the first");
 	write_file("renewed", SECRET, strlen(SECRET));
 	check_password(&uri, SECRET);

@@ -143,7 +143,7 @@ connection_tell(struct doctor *d)
 
 	if (d->user[0] != '\0')
 		snprintf(who, sizeof who, ", as user %s", d->user);
-	if (local || lsh_uri_has_password(d->uri)) {
+	if (local || lsh_has_password(&d->uri->login)) {
 		tell(d, FINE, "connected %s%s", way, who);
 		return;
 	}

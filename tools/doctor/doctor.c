@@ -122,7 +122,7 @@ visit(void *arg, const struct target *target, leash_error *err)
 	d.target = target;
 	d.uri = target->uri;
 	d.conf_file = "redis.conf";
-	health_take_user(&d, d.uri->user != NULL ? d.uri->user : "default");
+	health_take_user(&d, d.uri->login.user != NULL ? d.uri->login.user : "default");
 	if (!make_scratch(&d))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0, "the system has no randomness to give, which tokens are made of");
 	status = go_through_checks(&d);

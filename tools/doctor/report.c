@@ -50,7 +50,7 @@ doctor_is_secret(const struct doctor *d, const char *bytes, size_t n)
 {
 	char *read;
 	const bool unknown = lsh_uri_read_password(&read, d->uri, NULL) != LEASH_OK;
-	const bool secret = unknown || lsh_secret_is_in(read != NULL ? read : d->uri->password, bytes, n);
+	const bool secret = unknown || lsh_secret_is_in(read != NULL ? read : d->uri->login.password, bytes, n);
 
 	sodium_free(read);
 	return secret;

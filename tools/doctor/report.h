@@ -5,7 +5,7 @@
 
 #include "base/token.h"
 #include "redis/handshake.h"
-#include "redis/talk.h"
+#include "redis/informant.h"
 #include "redis/uri.h"
 #include "tools/doctor/targets.h"
 
