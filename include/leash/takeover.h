@@ -33,8 +33,9 @@ LEASH_BEGIN_DECLS
  *
  * @retval LEASH_OK           the calling thread holds the lock, for at least the handle's lease from now
  * @retval LEASH_NOT_HELD     nobody holds it by that token (any more), or this client is just releasing it
- * @retval LEASH_UNAVAILABLE  the server did not answer in time, or so many of a quorum that it cannot be known; nothing
- *                            is held here, and the other's hold stays as it was, perhaps with a longer lease
+ * @retval LEASH_UNAVAILABLE  the server did not answer in time, or so many of a quorum that it cannot be known, or too
+ *                            few replicas acknowledged it; nothing is held here, and the other's hold stays as it was,
+ *                            perhaps with a longer lease
  * @retval LEASH_INVALID      that is no token, or one of this client's own, or another owner has adopted it here; or
  *                            the calling owner holds the lock already, or another thread acquires for it at this moment
  * @retval LEASH_LOST         an earlier hold of the calling thread was lost and is not unwound yet: release it first

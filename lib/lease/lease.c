@@ -185,12 +185,12 @@ lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 	return true;
 }
 
-/* May servers know the token? */
+/* Any server may know the token, and it is for us to release it. */
 static void
-set_asked(struct lsh_lease *lease, bool asked)
+make_ours(struct lsh_lease *lease)
 {
 	for (size_t i = 0; i < lease->count; i++)
-		lease->votes[i].asked = asked;
+		lease->votes[i].asked = true;
 }
 
 void
@@ -198,12 +198,8 @@ lsh_lease_adopted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 {
 	leash_error why;
 
-	set_asked(lease, true); /* wherever it may be: from here on its release is ours */
-	lease->adopted = true;
 	if (lsh_lease_granted(lease, fence, sent, lease_ms, false) || lease->state != LSH_ACQUIRING)
 		return;
-	set_asked(lease, false);
-	lease->adopted = false;
 	lsh_fail(&why, LEASH_UNAVAILABLE, 0, "the answer came when the lease that it speaks of was over");
 	lsh_events_of(lease)->failed(lease, &why);
 }
@@ -212,6 +208,9 @@ void
 lsh_lease_held(struct lsh_lease *lease, int64_t fence, int64_t sent)
 {
 	lease->state = LSH_HELD;
+	if (lease->adopting)
+		make_ours(lease); /* and not before: until here it is the hold of another client, which stays as it is */
+	lease->adopted = lease->adopting;
 	lease->adopting = false;
 	if (!lsh_events_of(lease)->granted(lease, fence)) {
 		lsh_lease_give_up(lease);
@@ -404,8 +403,6 @@ end(struct lsh_lease *lease, struct lsh_parker *reader)
 void
 lsh_lease_release(struct lsh_lease *lease, struct lsh_parker *reader)
 {
-	if (lease->adopting)
-		set_asked(lease, false); /* its token is not ours: that is not canceled */
 	end(lease, reader);
 	lsh_lease_unref(lease);
 }
@@ -414,7 +411,7 @@ void
 lsh_lease_release_everywhere(struct lsh_lease *lease, struct lsh_parker *reader)
 {
 	lease->breaks = true;
-	set_asked(lease, true);
+	make_ours(lease);
 	lsh_lease_release(lease, reader);
 }
 

@@ -570,6 +570,59 @@ SENTENCE(an_adoption_that_tries_again_is_told_of_a_break)
 	expect_end(ann, LEASH_NOT_HELD);
 }
 
+/* ---- replicas, which are asked over a connection of their own: b ---- */
+
+SENTENCE(what_was_granted_counts_once_a_replica_has_it)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 1000);
+	answer(HELD);
+	expect_waiting(ann);
+	on('b');
+	answer(KEPT);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+	expect_sent("acquire 1, renew 1 at b, wait at b");
+}
+
+SENTENCE(what_was_granted_and_no_replica_has_in_time_is_canceled)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	on('b');
+	answer(KEPT);
+	answer(GONE);
+	pass(5000);
+	expect_end(ann, LEASH_UNAVAILABLE);
+	expect_sent("acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b, release 1 at a");
+}
+
+SENTENCE(what_is_adopted_and_no_replica_has_in_time_stays_as_it_was)
+{
+	ann->terms.safety.min_replicas = 1;
+	adopt(ann);
+	answer(HELD);
+	on('b');
+	answer(KEPT);
+	answer(GONE);
+	pass(5000);
+	expect_end(ann, LEASH_UNAVAILABLE);
+	expect_sent("heartbeat 1, renew 1 at b, wait at b, renew 1 at b, wait at b");
+}
+
+SENTENCE(what_is_adopted_and_no_replica_has_before_its_lease_is_over_stays_as_it_was)
+{
+	ann->terms.safety = (struct lsh_safety){.min_replicas = 1, .replicas_ms = 30000};
+	adopt(ann);
+	answer(HELD);
+	cut();
+	pass(29698);
+	reconnect();
+	expect_end(ann, LEASH_UNAVAILABLE);
+	expect_sent("heartbeat 1, renew 1 at b");
+}
+
 SENTENCE(an_extension_is_over_when_it_is_answered)
 {
 	hold(ann);
@@ -630,3 +683,4 @@ SENTENCE(a_close_releases_what_is_held)
 	expect_sent("release 1");
 	assert_int_equal(world_ms(), 50);
 }
+

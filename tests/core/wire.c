@@ -451,14 +451,14 @@ keep(struct lsh_node *n)
 	return did;
 }
 
-/* Who a client is, and that it goes, is answered and forgotten at once. */
+/* Who a client is, and that it goes, is answered and forgotten at once; but not what replicas have. */
 static bool
 pass_over(struct lsh_pipeline *p)
 {
 	static const struct lsh_message ok = {LSH_STATUS, 1, {{LSH_STATUS, 0, "OK", 2}}};
 	struct wire_command *c = first_sent(p);
 
-	if (c == NULL || (c->script != NULL && c->ticket != NULL))
+	if (c == NULL || ((c->script != NULL || strcmp(c->name, "WAIT") == 0) && c->ticket != NULL))
 		return false;
 	end(c, LSH_ANSWERED, &ok);
 	return true;

@@ -202,7 +202,7 @@ static const char *
 word_of(const struct wire_command *c)
 {
 	if (c->script == NULL)
-		return "ping";
+		return strcmp(c->name, "WAIT") == 0 ? "wait" : "ping";
 	if (c->script != &lsh_script_acquire || c->places)
 		return c->script->name;
 	return c->wanted > 0 ? "vote" : "try";
@@ -214,7 +214,7 @@ sent(size_t n, const struct wire_command *c)
 	char word[TEXT];
 	size_t size;
 
-	if (c->script == NULL && strcmp(c->name, "PING") != 0)
+	if (c->script == NULL && strcmp(c->name, "PING") != 0 && strcmp(c->name, "WAIT") != 0)
 		return; /* presence */
 	snprintf(word, sizeof word, "%s", word_of(c));
 	for (size_t i = 0; i < c->tokens; i++) {
@@ -307,8 +307,10 @@ answer(enum answer what)
 		reply(&c->wanted, 1, false);
 	else if (c->script == &lsh_script_release && what >= RELEASED)
 		reply(all, 1, false);
+	else if (c->script == NULL && (what == KEPT || what == GONE))
+		reply((int64_t[]){what == KEPT}, 1, false);
 	else
-		fail_msg("%s is not answered so", c->script->name);
+		fail_msg("%s is not answered so", word_of(c));
 }
 
 void

@@ -64,10 +64,10 @@ enum answer {
 	QUEUED,    /* likewise */
 	TAKEN,     /* acquire, without a place: another client has it, for 20 s */
 	TOO_LATE,  /* acquire: nothing was done */
-	KEPT,      /* renew, raise */
+	KEPT,      /* renew, raise; wait: one replica has it */
 	RELEASED,  /* release */
 	LEFT,      /* release: it had a place */
-	GONE,      /* heartbeat, renew, release: the token is not known */
+	GONE,      /* heartbeat, renew, release: the token is not known; wait: no replica has it */
 };
 
 void on(char server);                      /* of several: of which the next words are; at first it is a */
