@@ -136,14 +136,12 @@ lsh_backend_stop(struct lsh_backend *b)
 	if (b->router == NULL)
 		return;
 	lsh_router_close(b->router); /* from here on there are no more servers, and none is given up */
-	for (size_t i = 0; i < lsh_router_count(b->router); i++)
-		if (lsh_host_at(b, i) != NULL)
-			lsh_presence_end(lsh_host_at(b, i));
+	lsh_each_host(host, b)
+		lsh_presence_end(host);
 	lsh_watchdog_stop(b->watchdog);
 	atomic_store(&b->stopped, true);
-	for (size_t i = 0; i < lsh_router_count(b->router); i++)
-		if (lsh_host_at(b, i) != NULL)
-			lsh_host_stop(&lsh_host_at(b, i)->server);
+	lsh_each_host(host, b)
+		lsh_host_stop(&host->server);
 }
 
 static void
@@ -246,8 +244,8 @@ lsh_backend_flush(struct lsh_backend *b)
 {
 	if (b->strategy->has_queue)
 		return; /* who waits for its one server reads there, and flushes before */
-	for (size_t i = 0; i < lsh_router_count(b->router); i++)
-		lsh_pipeline_flush(lsh_node_pipeline(lsh_router_at(b->router, i)->node));
+	lsh_each_host(host, b)
+		lsh_pipeline_flush(lsh_node_pipeline(host->server.node));
 }
 
 bool

@@ -45,10 +45,10 @@ static int64_t
 fence_most(struct lsh_backend *b, int64_t now)
 {
 	int64_t clocks[LSH_QUORUM_MAX];
-	size_t count = lsh_router_count(b->router);
+	size_t count = 0;
 
-	for (size_t i = 0; i < count; i++)
-		clocks[i] = lsh_node_server_us_at_least(lsh_router_at(b->router, i)->node, now);
+	lsh_each_host(host, b)
+		clocks[count++] = lsh_node_server_us_at_least(host->server.node, now);
 	return lsh_tally_nth_largest(clocks, count, b->majority) + LSH_FENCE_AHEAD_US - INT64_C(86400) * 1000000;
 }
 
@@ -77,28 +77,20 @@ lsh_electorate_believes(struct lsh_host *host, int64_t fence, leash_error *why)
 static struct lsh_host *
 twin_of(const struct lsh_host *host)
 {
-	const struct lsh_backend *b = host->backend;
-
-	for (size_t i = 0; i < lsh_router_count(b->router) && lsh_host_at(b, i) != host; i++)
-		if (lsh_node_is_same(lsh_host_at(b, i)->server.node, host->server.node))
-			return lsh_host_at(b, i);
+	lsh_each_host(other, host->backend)
+		if (other == host || lsh_node_is_same(other->server.node, host->server.node))
+			return other != host ? other : NULL;
 	return NULL;
 }
 
 void
 lsh_electorate_warn_of_twins(struct lsh_host *host)
 {
-	const struct lsh_backend *b = host->backend;
-
-	for (size_t i = 0; i < lsh_router_count(b->router); i++) {
-		const struct lsh_host *other = lsh_host_at(b, i);
-
-		if (other == NULL || other == host || !lsh_node_is_same(other->server.node, host->server.node))
-			continue;
-		lsh_courier_log(b->courier, LEASH_LOG_WARNING,
-		                "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once",
-		                lsh_host_shown(host), lsh_host_shown(other));
-	}
+	lsh_each_host(other, host->backend)
+		if (other != host && lsh_node_is_same(other->server.node, host->server.node))
+			lsh_courier_log(host->backend->courier, LEASH_LOG_WARNING,
+			                "%.80s is the same server as %.80s, and has one vote: name each server of a quorum once",
+			                lsh_host_shown(host), lsh_host_shown(other));
 }
 
 bool
@@ -113,7 +105,6 @@ bool
 lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leash_error *why)
 {
 	const struct lsh_host *twin;
-	int64_t uptime;
 
 	*why = (leash_error){LEASH_OK, 0, ""};
 	if (!lsh_host_is_up(host)) {
@@ -123,17 +114,11 @@ lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leas
 	if (lsh_electorate_counts(host, guard_ms, now))
 		return false;
 	twin = twin_of(host);
-	uptime = lsh_node_uptime(host->server.node, now);
 	if (twin != NULL)
 		lsh_fail(why, LEASH_UNAVAILABLE, 0, "%.80s: it is the same server as %.80s, and has one vote",
 		         lsh_host_shown(host), lsh_host_shown(twin));
-	else if (uptime < 0) /* which does not get better by waiting */
-		lsh_fail(why, LEASH_DENIED, 0, "%.60s: %s", lsh_host_shown(host), lsh_no_uptime);
 	else
-		lsh_fail(why, LEASH_UNAVAILABLE, 0,
-		         "%.60s: it was restarted, perhaps without its data, and does not count for another %lld ms "
-		         "(restart_guard_ms)",
-		         lsh_host_shown(host), (long long)(guard_ms - uptime / LSH_MS));
+		lsh_host_explain_guard(host, guard_ms, now, ", and does not count", why);
 	return true;
 }
 
@@ -159,17 +144,16 @@ static void
 call_roll(const struct lsh_backend *b, struct roll *r)
 {
 	*r = (struct roll){0};
-	for (size_t i = 0; i < lsh_router_count(b->router); i++) {
-		struct lsh_node *node = lsh_router_at(b->router, i)->node;
+	lsh_each_host(host, b) {
 		leash_error why = {0};
 
-		if (lsh_node_is_up(node)) {
+		if (lsh_host_is_up(host)) {
 			r->ready++;
 			continue;
 		}
-		if (!lsh_node_has_tried(node))
+		if (!lsh_node_has_tried(host->server.node))
 			continue;
-		lsh_node_trouble(node, &why);
+		lsh_node_trouble(host->server.node, &why);
 		if (r->failed++ == 0 || gravity(&why) > gravity(&r->why))
 			r->why = why;
 	}

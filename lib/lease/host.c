@@ -201,7 +201,8 @@ connected(void *ctx)
 
 	if (LSH_MUTATES(LSH_RECONNECTS_ARE_IGNORED))
 		return;
-	lsh_subscription_connected(host);
+	if (!host->waits)
+		lsh_subscription_connected(host);
 	lsh_presence_renew(host);
 	if (host->backend->strategy->host_connected != NULL)
 		host->backend->strategy->host_connected(host);
@@ -280,26 +281,8 @@ static const struct lsh_node_ops node_ops = {
 	.expects_messages = expects_messages, .clock_jumped = clock_jumped,
 };
 
-/* What acknowledges for replicas. */
-
-static void
-work_of_replicas(void *ctx)
-{
-	struct lsh_host *host = ctx;
-
-	lsh_call_resume(&host->server);
-	see_to_all(host);
-}
-
-static void
-connected_to_replicas(void *ctx)
-{
-	struct lsh_host *host = ctx;
-
-	host->backend->ops->each(host->backend->ctx, connect_all, host);
-}
-
-static const struct lsh_node_ops waits = {.connected = connected_to_replicas, .work = work_of_replicas};
+/* What acknowledges for replicas; the host's own node tells the rest. */
+static const struct lsh_node_ops waits = {.connected = connected, .work = work};
 
 static const struct lsh_pubsub_ops wakeups = {.message = lsh_wakeup_message};
 
@@ -382,6 +365,21 @@ lsh_host_acknowledges(struct lsh_host *host, const struct lsh_safety *safety)
 		lsh_host_free(&fresh->host.server);
 	}
 	return x != NULL;
+}
+
+void
+lsh_host_explain_guard(const struct lsh_host *host, int64_t guard_ms, int64_t now, const char *what, leash_error *why)
+{
+	int64_t uptime = lsh_node_uptime(host->server.node, now);
+
+	if (uptime < 0) /* which does not get better by waiting */
+		lsh_fail(why, LEASH_DENIED, 0,
+		         "%.60s: it does not say for how long it has been up, which restart_guard_ms needs: permit INFO (+info)",
+		         lsh_host_shown(host));
+	else
+		lsh_fail(why, LEASH_UNAVAILABLE, 0,
+		         "%.60s: it was restarted, perhaps without its data%s for another %lld ms (restart_guard_ms)",
+		         lsh_host_shown(host), what, (long long)(guard_ms - uptime / LSH_MS));
 }
 
 /* Its thread is gone: whatever it was given lapses. */

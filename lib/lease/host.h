@@ -38,6 +38,9 @@ struct lsh_host *lsh_host_new(struct lsh_backend *backend, const struct lsh_uri 
 /* Not entered. See that there is what acknowledges on such terms: a connection and a thread. False: errno says what
  * there is no more of. */
 bool lsh_host_acknowledges(struct lsh_host *host, const struct lsh_safety *safety);
+/* Why it cannot be relied on: it was restarted less than `guard_ms` before `now`, and so `what`. */
+void lsh_host_explain_guard(const struct lsh_host *host, int64_t guard_ms, int64_t now, const char *what,
+                            leash_error *why);
 void lsh_host_stop(struct lsh_server *server);
 void lsh_host_free(struct lsh_server *server);
 
@@ -50,13 +53,20 @@ lsh_host_of(struct lsh_server *server)
 	return lsh_container(server, struct lsh_host, server);
 }
 
+/* The i-th; or, where servers come and go and that one is not there, the next one. NULL: there is none. */
 static inline struct lsh_host *
 lsh_host_at(const struct lsh_backend *backend, size_t i)
 {
-	struct lsh_server *server = lsh_router_at(backend->router, i);
-
-	return server != NULL ? lsh_host_of(server) : NULL;
+	for (; i < lsh_router_count(backend->router); i++)
+		if (lsh_router_at(backend->router, i) != NULL)
+			return lsh_host_of(lsh_router_at(backend->router, i));
+	return NULL;
 }
+
+/* Visit the hosts of a quorum, or of a client that is being closed: none comes or goes. */
+#define lsh_each_host(at, backend) \
+	for (struct lsh_host *at = lsh_host_at((backend), 0); at != NULL; \
+	     at = lsh_host_at((backend), (size_t)at->server.number + 1))
 
 static inline void
 lsh_host_keep(struct lsh_host **kept, struct lsh_host *host)

@@ -10,9 +10,6 @@
 #include <limits.h>
 #include <string.h>
 
-const char lsh_no_uptime[] =
-	"it does not say for how long it has been up, which restart_guard_ms needs: permit INFO (+info)";
-
 int64_t
 lsh_wish_lease_ms(const struct lsh_wish *want)
 {
@@ -497,6 +494,14 @@ lsh_source_read(struct lsh_source *source, struct lsh_parker *parker, bool (*ove
 /* ---- the watchdog's thread ---- */
 
 static void
+renew(struct lsh_lease *lease, int64_t now)
+{
+	if (strategy_of(lease)->renews != NULL)
+		strategy_of(lease)->renews(lease, now);
+	lsh_lease_check(lease);
+}
+
+static void
 fire_held(struct lsh_lease *lease, int64_t now)
 {
 	const struct lsh_lease_events *events = lsh_events_of(lease);
@@ -515,7 +520,7 @@ fire_held(struct lsh_lease *lease, int64_t now)
 		lsh_lease_arm(lease, lease->valid_until, 0);
 	} else if (lease->wanted_at == 0) {
 		lsh_lease_want(lease, now);
-		strategy_of(lease)->renew(lease, now);
+		renew(lease, now);
 	} else {
 		/* whoever is asked may have more patience than this lease has */
 		lsh_lease_arm(lease, lease->valid_until, 0);
@@ -532,7 +537,7 @@ fire(struct lsh_lease *lease, int64_t now)
 		if (lsh_lease_is_over(lease, now))
 			return;
 		lsh_lease_arm(lease, lease->valid_until, 0);
-		strategy_of(lease)->renew(lease, now);
+		renew(lease, now);
 		break;
 	case LSH_HELD:
 		fire_held(lease, now);

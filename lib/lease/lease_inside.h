@@ -8,8 +8,6 @@ struct lsh_call;
 struct lsh_result;
 struct lsh_voted;
 
-extern const char lsh_no_uptime[]; /* why a guard cannot be kept, behind "<server>: " */
-
 void lsh_lease_free(struct lsh_lease *lease); /* and let go of its hosts; NULL is allowed */
 
 int64_t lsh_wish_lease_ms(const struct lsh_wish *want); /* that is asked for */

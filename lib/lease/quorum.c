@@ -149,11 +149,9 @@ count_held(struct lsh_lease *lease)
 }
 
 static void
-renew(struct lsh_lease *lease, int64_t now)
+renews(struct lsh_lease *lease, int64_t now)
 {
 	lease->round->round_at = now;
-	for (size_t i = 0; i < lease->count; i++)
-		lsh_vote_due(&lease->votes[i]);
 }
 
 static bool
@@ -164,7 +162,8 @@ extend(struct lsh_lease *lease, struct lsh_parker *reader)
 	(void)reader;
 	lease->round->trouble.status = LEASH_OK;
 	lsh_lease_want(lease, now);
-	renew(lease, now);
+	renews(lease, now);
+	lsh_lease_check(lease);
 	return true;
 }
 
@@ -441,7 +440,7 @@ const struct lsh_strategy lsh_quorum = {
 	.fits = lsh_round_fits,
 	.acquire = lsh_round_acquire,
 	.granted = granted,
-	.renew = renew,
+	.renews = renews,
 	.extend = extend,
 	.silent = silent,
 	.connected = connected,

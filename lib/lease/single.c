@@ -52,20 +52,13 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 static bool
 is_guarded(struct lsh_lease *lease, const struct lsh_wish *want, int64_t now, int64_t *again_at)
 {
-	const struct lsh_server *server = &lease->votes[0].host->server;
 	int64_t guard = want->restart_guard_ms * LSH_MS, uptime;
 	leash_error why;
 
 	*again_at = LSH_NEVER;
-	if (guard == 0 || (uptime = lsh_node_uptime(server->node, now)) >= guard)
+	if (guard == 0 || (uptime = lsh_node_uptime(lease->votes[0].host->server.node, now)) >= guard)
 		return false;
-	if (uptime < 0)
-		lsh_fail(&why, LEASH_DENIED, 0, "%s: %s", server->uri->shown, lsh_no_uptime);
-	else
-		lsh_fail(&why, LEASH_UNAVAILABLE, 0,
-		         "%s: it was restarted, perhaps without its data: nothing is granted for another %lld ms "
-		         "(restart_guard_ms)",
-		         server->uri->shown, (long long)((guard - uptime) / LSH_MS + 1));
+	lsh_host_explain_guard(lease->votes[0].host, want->restart_guard_ms, now, ": nothing is granted", &why);
 	if (uptime < 0 || want->tries || lease->adopting) {
 		lsh_events_of(lease)->failed(lease, &why);
 		return true;
@@ -345,13 +338,6 @@ heartbeat_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 
 /* ---- holding ---- */
 
-static void
-renew(struct lsh_lease *lease, int64_t now)
-{
-	(void)now;
-	lsh_vote_due(&lease->votes[0]);
-}
-
 static bool
 extend(struct lsh_lease *lease, struct lsh_parker *reader)
 {
@@ -590,7 +576,6 @@ const struct lsh_strategy lsh_single = {
 	.fits = fits,
 	.acquire = acquire,
 	.granted = granted,
-	.renew = renew,
 	.extend = extend,
 	.silent = silent,
 	.connected = connected,

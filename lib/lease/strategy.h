@@ -17,7 +17,7 @@ struct lsh_strategy {
 	/* Or adopt. Returns when to call it again; LSH_NEVER: news come by themselves. */
 	int64_t (*acquire)(struct lsh_lease *lease, struct lsh_wish *want);
 	void (*granted)(struct lsh_lease *lease, int64_t fence, int64_t sent); /* PENDING: see that it becomes HELD */
-	void (*renew)(struct lsh_lease *lease, int64_t now); /* PENDING, HELD: a renewal is due */
+	void (*renews)(struct lsh_lease *lease, int64_t now); /* its votes are about to be renewed; or NULL */
 	/* HELD: by extend_ms, now. False: there is no connection. */
 	bool (*extend)(struct lsh_lease *lease, struct lsh_parker *reader);
 	void (*silent)(struct lsh_lease *lease);             /* HELD: a renewal is overdue */
