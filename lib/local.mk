@@ -47,7 +47,6 @@ leash_sources += lib/client/cancel.c
 leash_sources += lib/client/cancel.h
 leash_sources += lib/client/client.c
 leash_sources += lib/client/client.h
-leash_sources += lib/client/handle.c
 leash_sources += lib/client/handle.h
 leash_sources += lib/client/inspect.c
 leash_sources += lib/client/lock.c

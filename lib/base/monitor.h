@@ -78,4 +78,22 @@ lsh_monitor_leave(struct lsh_monitor *monitor)
 	}
 }
 
+/* Enter it from here on to the end of the block, in which it must not go. */
+#define lsh_within(monitor)                                                             \
+	__attribute__((cleanup(lsh_monitor_leave_), unused)) struct lsh_monitor *const entered_ = \
+		lsh_monitor_entered_(monitor)
+
+static inline struct lsh_monitor *
+lsh_monitor_entered_(struct lsh_monitor *monitor)
+{
+	lsh_monitor_enter(monitor);
+	return monitor;
+}
+
+static inline void
+lsh_monitor_leave_(struct lsh_monitor *const *monitor)
+{
+	lsh_monitor_leave(*monitor);
+}
+
 #endif

@@ -54,12 +54,12 @@ lsh_enter(void)
 }
 
 void
-lsh_leave(struct lsh_guard guard)
+lsh_leave(const struct lsh_guard *guard)
 {
-	pthread_setcancelstate(guard.cancel_state, NULL);
-	if (guard.cancel_type != PTHREAD_CANCEL_DEFERRED)
-		pthread_setcanceltype(guard.cancel_type, NULL);
-	errno = guard.saved_errno;
+	pthread_setcancelstate(guard->cancel_state, NULL);
+	if (guard->cancel_type != PTHREAD_CANCEL_DEFERRED)
+		pthread_setcanceltype(guard->cancel_type, NULL);
+	errno = guard->saved_errno;
 }
 
 static void
@@ -74,7 +74,7 @@ keep(struct lsh_thread *thread)
 static void
 thread_ends(void *arg)
 {
-	struct lsh_guard guard = lsh_enter(); /* a cancel may be pending, and a release writes with mutexes held */
+	lsh_guarded(); /* a cancel may be pending, and a release writes with mutexes held */
 	struct lsh_thread *thread = arg;
 	void (*ended)(struct lsh_thread *) = atomic_load(&observer);
 
@@ -82,7 +82,6 @@ thread_ends(void *arg)
 		ended(thread);
 	self = NULL;
 	keep(thread);
-	lsh_leave(guard);
 }
 
 static void

@@ -50,7 +50,10 @@ struct lsh_guard {
 };
 
 struct lsh_guard lsh_enter(void);
-void lsh_leave(struct lsh_guard guard);
+void lsh_leave(const struct lsh_guard *guard);
+
+/* From here on to the end of the block. */
+#define lsh_guarded() __attribute__((cleanup(lsh_leave), unused)) const struct lsh_guard guard_ = lsh_enter()
 
 /* Start a thread of our own: all signals blocked. Returns 0 or an errno (ENOMEM, EAGAIN), which is errno then, too. */
 int lsh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);

@@ -20,16 +20,14 @@ struct lsh_seat {
 leash_status
 leash_cancel_new(leash_cancel **out, leash_error *err)
 {
-	struct lsh_guard guard;
+	lsh_guarded();
 	leash_cancel *cancel;
 
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "leash_cancel_new: `out` is NULL");
 	if (lsh_process_id() == 0)
 		return lsh_no_fork_guard(err);
-	guard = lsh_enter();
 	cancel = lsh_new(leash_cancel);
-	lsh_leave(guard);
 	if (cancel == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a cancel");
 	cancel->process = lsh_process_id();
@@ -40,13 +38,12 @@ leash_cancel_new(leash_cancel **out, leash_error *err)
 void
 leash_cancel_fire(leash_cancel *cancel)
 {
-	struct lsh_guard guard;
+	/* in a signal handler, too: glibc does both with atomics alone. Else a thread could be canceled after it had told
+	 * of a wake-up and before it woke, in the write() that is a cancellation point, and who waits would sleep on */
+	lsh_guarded();
 
 	if (cancel == NULL)
 		return;
-	/* in a signal handler, too: glibc does both with atomics alone. Else a thread could be canceled after it had told
-	 * of a wake-up and before it woke, in the write() that is a cancellation point, and who waits would sleep on */
-	guard = lsh_enter();
 	atomic_store(&cancel->fired, true);
 	/* in a forked child the threads that sit are not there, and their descriptors may be others */
 	if (lsh_process_is(cancel->process))
@@ -57,7 +54,6 @@ leash_cancel_fire(leash_cancel *cancel)
 			if (parker != NULL)
 				lsh_unpark(parker);
 		}
-	lsh_leave(guard);
 }
 
 bool
@@ -69,18 +65,16 @@ leash_cancel_is_fired(const leash_cancel *cancel)
 void
 leash_cancel_free(leash_cancel *cancel)
 {
-	struct lsh_guard guard;
+	lsh_guarded();
 	struct lsh_seat *seat, *next;
 
 	if (cancel == NULL)
 		return;
-	guard = lsh_enter();
 	for (seat = atomic_load(&cancel->seats); seat != NULL; seat = next) {
 		next = seat->next;
 		lsh_free(seat);
 	}
 	lsh_free(cancel);
-	lsh_leave(guard);
 }
 
 struct lsh_seat *

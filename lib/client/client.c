@@ -222,23 +222,19 @@ fail:
 leash_status
 leash_open(leash_client **out, const leash_options *options, leash_error *err)
 {
-	struct lsh_guard guard;
-	leash_status status;
+	lsh_guarded();
 
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "leash_open: `out` is NULL");
 	if (lsh_courier_in_callback(NULL))
 		return lsh_fail(err, LEASH_IN_CALLBACK, 0, "leash_open: this call may wait, which a leash callback must not");
-	guard = lsh_enter();
-	status = open_client(out, options, err);
-	lsh_leave(guard);
-	return status;
+	return open_client(out, options, err);
 }
 
 void
 leash_close(leash_client *client)
 {
-	struct lsh_guard guard;
+	lsh_guarded();
 
 	if (client == NULL || atomic_load(&client->closed))
 		return;
@@ -247,7 +243,6 @@ leash_close(leash_client *client)
 		                "leash_close() was called from a callback of the client: nothing was done");
 		return;
 	}
-	guard = lsh_enter();
 	atomic_store(&client->closed, true);
 	if (!lsh_process_is(client->process)) {
 		/* the mutexes may be taken by threads that are not here: the memory stays as it is */
@@ -261,5 +256,4 @@ leash_close(leash_client *client)
 		lsh_courier_stop(client->courier);
 		lsh_client_unref(client);
 	}
-	lsh_leave(guard);
 }

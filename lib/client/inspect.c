@@ -34,7 +34,7 @@ leash_status
 leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 {
 	static const char call[] = "leash_lock_inspect";
-	struct lsh_guard guard = lsh_enter();
+	lsh_guarded();
 	leash_status status = lsh_handle_check(lock, call, err);
 	leash_lock_info found;
 
@@ -46,7 +46,6 @@ leash_lock_inspect(leash_lock *lock, leash_lock_info *info, leash_error *err)
 		status = lsh_inspect(lock->lock, true, &found, err);
 	if (status == LEASH_OK)
 		copy_out(info, info->size, &found, sizeof found);
-	lsh_leave(guard);
 	return status;
 }
 
@@ -85,8 +84,8 @@ leash_status
 leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 {
 	static const char call[] = "leash_client_stats";
+	lsh_guarded();
 	leash_stats found = {0};
-	struct lsh_guard guard;
 	leash_status status;
 
 	if (client == NULL || stats == NULL)
@@ -96,9 +95,7 @@ leash_client_stats(leash_client *client, leash_stats *stats, leash_error *err)
 		status = lsh_client_is_there(client, call, err);
 	if (status != LEASH_OK)
 		return status;
-	guard = lsh_enter();
 	collect(client->engine, &found);
-	lsh_leave(guard);
 	copy_out(stats, stats->size, &found, sizeof found);
 	return LEASH_OK;
 }

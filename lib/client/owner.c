@@ -11,16 +11,14 @@
 leash_status
 leash_owner_new(leash_owner **out, leash_error *err)
 {
-	struct lsh_guard guard;
+	lsh_guarded();
 	leash_owner *owner;
 
 	if (out == NULL)
 		return lsh_fail(err, LEASH_INVALID, 0, "leash_owner_new: `out` is NULL");
 	if (lsh_process_id() == 0)
 		return lsh_no_fork_guard(err);
-	guard = lsh_enter();
 	owner = lsh_new(leash_owner);
-	lsh_leave(guard);
 	if (owner == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for an owner");
 	owner->id = lsh_owner_id();
@@ -33,15 +31,13 @@ leash_owner_new(leash_owner **out, leash_error *err)
 void
 leash_owner_free(leash_owner *owner)
 {
-	struct lsh_guard guard;
+	lsh_guarded();
 
 	if (owner == NULL)
 		return;
-	guard = lsh_enter();
 	atomic_store(&owner->gone, true);
 	/* a forked child's copies of holds are its parent's */
 	if (lsh_process_is(owner->process) && atomic_load(&owner->holds) > 0)
 		lsh_clients_abandon(owner, "its owner was freed");
 	lsh_owner_unref(owner);
-	lsh_leave(guard);
 }

@@ -42,7 +42,7 @@ go_through(struct walk *w, leash_error *err)
 	bool more = true;
 
 	while (status == LEASH_OK && more && find_next(w, &status, err)) {
-		lsh_leave(w->guard);
+		lsh_leave(&w->guard);
 		more = w->scan != NULL ? w->visit_lock(w->arg, w->lock) : w->visit_waiter(w->arg, w->waiter);
 		w->guard = lsh_enter();
 		if (more)
@@ -76,7 +76,7 @@ walk(struct walk *w, struct lsh_lock *lock, const char *pattern, leash_error *er
 	if (status == LEASH_OK)
 		status = go_through(w, err);
 	pthread_cleanup_pop(1);
-	lsh_leave(w->guard);
+	lsh_leave(&w->guard);
 	return status;
 }
 

@@ -111,14 +111,10 @@ load_scripts(const leash_options *options, leash_error *err)
 leash_status
 leash_scripts_load(const leash_options *options, leash_error *err)
 {
-	struct lsh_guard guard;
-	leash_status status;
+	lsh_guarded();
 
 	if (lsh_courier_in_callback(NULL))
 		return lsh_fail(err, LEASH_IN_CALLBACK, 0,
 		                "leash_scripts_load: this call waits, which a leash callback must not");
-	guard = lsh_enter();
-	status = load_scripts(options, err);
-	lsh_leave(guard);
-	return status;
+	return load_scripts(options, err);
 }

@@ -62,11 +62,16 @@ void *lsh_lock_ctx(const struct lsh_lock *lock); /* of its engine */
 /* What this engine counts itself; memory only. */
 void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);
 
+/* What an owner has of a lock. */
+struct lsh_view {
+	unsigned depth;             /* 0: nothing is held, or was lost and is to be unwound */
+	uint64_t fence;             /* 0: nothing is held (any more); */
+	char token[LSH_TOKEN_SIZE]; /* then this is "" */
+};
+
 /* Memory only. `owner` may be NULL: one that has nothing. */
 int64_t lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner); /* ns, 0 if not held */
-unsigned lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner);
-uint64_t lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner);
-size_t lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, size_t size);
+void lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, struct lsh_view *view);
 void lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner);
 
 #endif

@@ -220,71 +220,31 @@ lsh_remaining(const struct lsh_lock *lock, const struct leash_owner *owner)
 	return now < valid_until ? valid_until - now : 0;
 }
 
-/* The lock's hold, if it is this owner's and valid. Entered. */
-static struct lsh_hold *
-find_valid(struct lsh_lock *lock, const struct leash_owner *owner)
+void
+lsh_lock_view(struct lsh_lock *lock, const struct leash_owner *owner, struct lsh_view *view)
 {
-	struct lsh_hold *hold = lock->hold;
+	lsh_within(&lock->resource.monitor);
+	const struct lsh_hold *hold = lsh_hold_of(lock, owner);
 
-	return hold != NULL && hold->owner == owner && lsh_remaining(lock, owner) > 0 ? hold : NULL;
-}
-
-unsigned
-lsh_depth(struct lsh_lock *lock, const struct leash_owner *owner)
-{
-	const struct lsh_hold *hold;
-	unsigned depth;
-
-	lsh_monitor_enter(&lock->resource.monitor);
-	hold = lsh_hold_of(lock, owner);
-	depth = hold != NULL ? hold->depth : 0;
-	lsh_monitor_leave(&lock->resource.monitor);
-	return depth;
-}
-
-uint64_t
-lsh_fence(struct lsh_lock *lock, const struct leash_owner *owner)
-{
-	const struct lsh_hold *hold;
-	uint64_t fence;
-
-	lsh_monitor_enter(&lock->resource.monitor);
-	hold = find_valid(lock, owner);
-	fence = hold != NULL ? hold->fence : 0;
-	lsh_monitor_leave(&lock->resource.monitor);
-	return fence;
-}
-
-size_t
-lsh_token(struct lsh_lock *lock, const struct leash_owner *owner, char *out, size_t size)
-{
-	char token[LSH_TOKEN_SIZE] = "";
-	const struct lsh_hold *hold;
-	size_t n;
-
-	lsh_monitor_enter(&lock->resource.monitor);
-	hold = find_valid(lock, owner);
-	n = hold != NULL ? lsh_lease_token(hold->lease, token) : 0;
-	lsh_monitor_leave(&lock->resource.monitor);
-	if (size > 0)
-		snprintf(out, size, "%s", token);
-	return n;
+	*view = (struct lsh_view){.depth = hold != NULL ? hold->depth : 0};
+	if (hold == NULL || hold != lock->hold || lsh_remaining(lock, owner) == 0)
+		return;
+	view->fence = hold->fence;
+	lsh_lease_token(hold->lease, view->token);
 }
 
 void
 lsh_alive(struct lsh_lock *lock, const struct leash_owner *owner)
 {
-	struct lsh_hold *hold;
+	lsh_within(&lock->resource.monitor);
+	struct lsh_hold *hold = lock->hold;
+	int64_t now = lsh_now_ns();
+	bool was_hung;
 
-	lsh_monitor_enter(&lock->resource.monitor);
-	hold = lock->hold;
-	if (hold != NULL && hold->owner == owner) {
-		int64_t now = lsh_now_ns();
-		bool was_hung = lsh_hold_is_hung(hold, now);
-
-		atomic_store(&hold->alive_at, now);
-		if (was_hung)
-			lsh_lease_hurry(hold->lease); /* renewals go on, and at once: there may be little left */
-	}
-	lsh_monitor_leave(&lock->resource.monitor);
+	if (hold == NULL || hold->owner != owner)
+		return;
+	was_hung = lsh_hold_is_hung(hold, now);
+	atomic_store(&hold->alive_at, now);
+	if (was_hung)
+		lsh_lease_hurry(hold->lease); /* renewals go on, and at once: there may be little left */
 }

@@ -563,7 +563,10 @@ world_limit_ms(void)
 uint64_t
 world_fence(struct person *p)
 {
-	return lsh_fence(lock, &p->owner);
+	struct lsh_view view;
+
+	lsh_lock_view(lock, &p->owner, &view);
+	return view.fence;
 }
 
 void
