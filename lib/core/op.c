@@ -310,14 +310,15 @@ is_trouble(const leash_error *why)
 	return why->status != LEASH_OK && why->status != LEASH_TIMEOUT;
 }
 
-/* Its time is over. TIMEOUT if another owner has the lock, else the status of the trouble, which is left in op->why. */
+/* Its time is over. TIMEOUT if another owner has the lock, else the status of the trouble, which is left in op->why: so
+ * if it waits for replicas, whoever has the lock by then. */
 static leash_status
 why_late(struct lsh_op *op, struct lsh_queue *queue)
 {
 	const struct lsh_op *first = lsh_queue_first(queue);
 	leash_error why = {LEASH_TIMEOUT, 0, ""};
 
-	if (op->lock->hold == NULL && first != NULL) {
+	if ((op->lock->hold == NULL || op->pending) && first != NULL) {
 		if (first == op || is_trouble(&first->why))
 			why = first->why; /* the first one speaks for all */
 		if (first->lease != NULL && first->lease->state < LSH_ENDING)

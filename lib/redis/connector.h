@@ -16,9 +16,9 @@
 
 struct lsh_connector;
 
-/* These must outlive the connector. `name` is for CLIENT SETNAME; NULL: none. With `channel` NULL the hello is AUTH, SELECT, CLIENT
- * SETNAME, INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME, INFO server,
- * SUBSCRIBE channel, which has to be confirmed; with "" the same without the last.
+/* These must outlive the connector. `name` is for CLIENT SETNAME; NULL: none. With `channel` NULL the hello is AUTH,
+ * SELECT, CLIENT SETNAME, INFO server, INFO replication, INFO memory, TIME; with a channel it is AUTH, CLIENT SETNAME,
+ * INFO server, SUBSCRIBE channel, which has to be confirmed; with "" the same without the last.
  *
  * For a master every hello has INFO replication, and a replica is UNAVAILABLE. For a sentinel none has SELECT, INFO
  * replication, INFO memory or TIME, and what is none is INVALID. NULL: no memory. */

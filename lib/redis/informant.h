@@ -66,10 +66,10 @@ const struct lsh_hello *lsh_informant_hello(const struct lsh_informant *informan
 const struct redisReply *lsh_informant_reply(const struct lsh_informant *informant);
 struct redisReply *lsh_informant_take(struct lsh_informant *informant);
 
-/* ---- talks: questions whose answers are long or slow, on a connection of its own, so that no renewal waits behind ----
+/* ---- talks: questions whose answers are long or slow, on a connection of their own: no renewal waits behind ----
  *
- * Its thread blocks: it sends commands, one or several at a time, and waits for each answer. After a failure it can only
- * be freed. */
+ * The thread blocks: it sends commands, one or several at a time, and waits for each answer. After a failure a talk can
+ * only be freed. */
 
 enum {
 	LSH_TALK_MOST = 4 << 20,     /* bytes of one answer, */

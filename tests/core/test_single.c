@@ -598,6 +598,19 @@ SENTENCE(what_was_granted_and_no_replica_has_in_time_is_canceled)
 	expect_sent("acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b, release 1 at a");
 }
 
+SENTENCE(whom_the_replicas_fail_is_told_so_although_another_of_the_process_has_it_by_then)
+{
+	make_fair();
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	acquire(bob, 10000);
+	answer(HELD);
+	expect_end(bob, LEASH_OK);
+	pass(5000);
+	expect_end(ann, LEASH_UNAVAILABLE);
+}
+
 SENTENCE(what_is_adopted_and_no_replica_has_in_time_stays_as_it_was)
 {
 	ann->terms.safety.min_replicas = 1;

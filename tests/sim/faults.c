@@ -141,6 +141,7 @@ roll_back(void)
 static void
 fail_over(void)
 {
+	note_trouble_until(sim_now + 12 * SIM_S); /* until all know and follow the new one */
 	sim_site_fail_over(sim_chance(0.3), some_time());
 }
 

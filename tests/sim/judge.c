@@ -145,7 +145,7 @@ static bool went_back; /* data were lost somewhere, or came back */
 
 static struct {
 	char token[LSH_TOKEN_SIZE]; /* that had it last */
-	int64_t known_at;          /* its client knew that the token may be there */
+	int64_t unknown_since;     /* its client takes the token that has it for dead; 0: it does not */
 	char old[LSH_TOKEN_SIZE];  /* came back with older data, which no client is told */
 } holders[SIM_HOSTS][SIM_LOCKS];
 
@@ -163,7 +163,8 @@ sim_judge_went_back(const struct sim_instance *n)
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);
 
-		snprintf(holders[index_of(n)][l].old, LSH_TOKEN_SIZE, "%s", token != NULL ? token : "");
+		if (token != NULL)
+			snprintf(holders[index_of(n)][l].old, LSH_TOKEN_SIZE, "%s", token);
 	}
 }
 
@@ -194,15 +195,18 @@ sim_judge_served(const struct sim_instance *n)
 		return; /* a master of the past: what is canceled is canceled elsewhere */
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);
-		int64_t *at = &holders[index_of(n)][l].known_at;
+		int64_t *since = &holders[index_of(n)][l].unknown_since;
 
 		if (token == NULL || is_known(token, strlen(token), l) || strcmp(token, holders[index_of(n)][l].old) == 0)
-			*at = sim_now;
-		else if (!went_back || (sim_now - *at > most && sim_now - sim_struck_until > settling()))
+			*since = 0;
+		else if (*since == 0)
+			*since = sim_now;
+		if (*since != 0 && (!went_back || (sim_now - *since > most && sim_now - sim_struck_until > settling())))
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
-		if (is_of_dead(token) && !went_back)
+		if (is_of_dead(token) && sim_site.deployment != SIM_CLUSTER &&
+		    strcmp(token, holders[index_of(n)][l].old) != 0)
 			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
 		snprintf(holders[index_of(n)][l].token, LSH_TOKEN_SIZE, "%s", token);
 	}

@@ -286,7 +286,7 @@ check_understood(const char *text, const char *wanted)
 		assert_int_equal(again.hosts[i].port, uri.hosts[i].port);
 	}
 	assert_true(uri.master == NULL ? again.master == NULL : strcmp(uri.master, again.master) == 0);
-	assert_null(again.user);
+	assert_null(again.login.user);
 	assert_false(lsh_has_password(&again.login));
 	lsh_uri_clear(&uri);
 	lsh_uri_clear(&again);
@@ -853,7 +853,7 @@ SENTENCE(a_file_is_read_each_time_and_its_password_is_not_kept)
 	assert_int_equal(lsh_uri_read_password(&read, &uri, &err), LEASH_INVALID);
 	assert_null(read);
 	assert_non_null(strstr(err.text, "/renewed': empty"));
-	assert_true(lsh_uri_has_password(&uri));
+	assert_true(lsh_has_password(&uri.login));
 	lsh_uri_clear(&uri);
 }
 
@@ -1187,7 +1187,7 @@ SENTENCE(without_memory_nothing_is_left_of_a_deployment)
 			}
 			check_nothing(&one, before);
 		}
-		assert_string_equal(one.password, SECRET);
+		assert_string_equal(one.login.password, SECRET);
 		lsh_uri_clear(&one);
 		check_nothing(&one, before);
 	}

@@ -202,8 +202,8 @@ tell_refusals(struct doctor *d, const struct sentinel *s)
 		if (s->refusal[i][0] == '\0' || (i > ADDRESS && s->master.port == 0))
 			continue; /* of a master that it does not know it says nothing else */
 		if (lsh_starts_with_word(s->refusal[i], "NOPERM"))
-			advise(d, "ACL SETUSER %s +sentinel|%s, on the sentinel", s->uri.login.user != NULL ? s->uri.login.user : "default",
-			       rules[i]);
+			advise(d, "ACL SETUSER %s +sentinel|%s, on the sentinel",
+			       s->uri.login.user != NULL ? s->uri.login.user : "default", rules[i]);
 		tell(d, i == ADDRESS ? WARNING : NOTE, "SENTINEL %s was refused, so %s: %s", questions[i], lacks[i],
 		     s->refusal[i]);
 	}
