@@ -78,7 +78,7 @@ void lsh_pipeline_leave(struct lsh_pipeline *pipeline, uint64_t epoch, uint64_t 
 void lsh_pipeline_serve(struct lsh_pipeline *pipeline, struct lsh_parker *parker, bool (*over)(void *arg), void *arg);
 
 /* For the keeper of the connection. */
-/* Takes the stream. False: no memory; it does not. */
+/* Takes the stream. False: it cannot be set up; it is not taken. */
 bool lsh_pipeline_attach(struct lsh_pipeline *pipeline, struct lsh_stream stream);
 bool lsh_pipeline_is_up(struct lsh_pipeline *pipeline);
 uint64_t lsh_pipeline_commands(struct lsh_pipeline *pipeline);   /* handed to the system so far, over all connections */

@@ -769,7 +769,7 @@ lsh_uri_of_server(struct lsh_uri *out, const struct lsh_uri *uri, const char *ho
 	out->port = port;
 	out->host_count = 1;
 	out->master = NULL;
-	out->sentinel = (struct lsh_login){NULL};
+	out->sentinel = (struct lsh_login){0};
 	atomic_fetch_add(&out->texts->users, 1);
 	good = make_shown(out);
 	if (!good)
