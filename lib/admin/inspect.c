@@ -143,7 +143,7 @@ ask(struct lsh_lock *lock, struct lsh_query *q, int64_t deadline, leash_lock_inf
 
 	if (q != NULL)
 		q->is_enough = is_formed;
-	status = lsh_queries_ask(lsh_lock_engine(lock), &q, 1, deadline, &why);
+	status = lsh_queries_ask(lsh_lock_resource(lock)->backend, &q, 1, deadline, &why);
 	if (status != LEASH_OK)
 		return lsh_fail(err, status, why.sys_errno, "lock '%s': %s", shown, why.text);
 	form_opinion(q, &o);
@@ -159,14 +159,13 @@ leash_status
 lsh_inspect(struct lsh_lock *lock, bool who, leash_lock_info *info, leash_error *err)
 {
 	const struct lsh_resource *r = lsh_lock_resource(lock);
-	struct lsh_engine *e = lsh_lock_engine(lock);
-	struct lsh_query *q = lsh_query_new(e, LSH_WHO_HAS, r->kind, lsh_resource_key(r), r->key_size);
+	struct lsh_query *q = lsh_query_new(r->backend, LSH_WHO_HAS, r->kind, lsh_resource_key(r), r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
 	leash_status status = ask(lock, q, deadline, info, err);
 
 	lsh_query_drop(q);
 	if (status == LEASH_OK && info->held && who)
-		lsh_identify(e, NULL, (leash_party *[]){&info->holder}, 1, deadline, NULL);
+		lsh_identify(r->backend, NULL, (leash_party *[]){&info->holder}, 1, deadline, NULL);
 	return status;
 }
 
@@ -230,7 +229,7 @@ find_client(leash_party *const *parties, size_t n, const leash_party *party)
 }
 
 leash_status
-lsh_identify(struct lsh_engine *e, struct lsh_acquaintances *known, leash_party *const *parties, size_t count,
+lsh_identify(struct lsh_backend *b, struct lsh_acquaintances *known, leash_party *const *parties, size_t count,
              int64_t deadline, leash_error *err)
 {
 	struct lsh_query *qs[LSH_QUERIES] = {NULL};
@@ -244,13 +243,13 @@ lsh_identify(struct lsh_engine *e, struct lsh_acquaintances *known, leash_party 
 		if (before != NULL && is_same_client(before, parties[i])) {
 			copy_but_token(parties[i], before);
 		} else if (find_client(asked, n, parties[i]) == n) {
-			qs[n] = lsh_query_new(e, LSH_WHO_IS, NULL, parties[i]->token, strlen(parties[i]->token));
+			qs[n] = lsh_query_new(b, LSH_WHO_IS, NULL, parties[i]->token, strlen(parties[i]->token));
 			if (qs[n] != NULL)
 				qs[n]->is_enough = is_identified;
 			asked[n++] = parties[i];
 		}
 	}
-	status = lsh_queries_ask(e, qs, n, deadline, err);
+	status = lsh_queries_ask(b, qs, n, deadline, err);
 	for (size_t j = 0; j < n && status == LEASH_OK; j++) {
 		read_party(qs[j], asked[j]);
 		if (known != NULL)

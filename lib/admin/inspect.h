@@ -25,7 +25,7 @@ struct lsh_acquaintances {
 /* Fill in all but the token of up to LSH_QUERIES parties whose tokens are there, as far as that is known by `deadline`;
  * `known` may be NULL. Whatever a server says instead, the client is not known, and that is all. Statuses as of
  * lsh_queries_ask(). */
-leash_status lsh_identify(struct lsh_engine *engine, struct lsh_acquaintances *known, leash_party *const *parties,
+leash_status lsh_identify(struct lsh_backend *backend, struct lsh_acquaintances *known, leash_party *const *parties,
                           size_t count, int64_t deadline, leash_error *err);
 
 #endif

@@ -185,10 +185,9 @@ first_server(struct lsh_query *q, size_t i)
 }
 
 struct lsh_query *
-lsh_query_new(struct lsh_engine *e, enum lsh_question question, const struct lsh_kind *kind, const char *subject,
+lsh_query_new(struct lsh_backend *b, enum lsh_question question, const struct lsh_kind *kind, const char *subject,
               size_t size)
 {
-	struct lsh_backend *b = lsh_engine_backend(e);
 	size_t count = b->strategy->has_queue ? 1 : lsh_router_count(b->router);
 	size_t room = question == LSH_WHO_WAITS ? PLACES_SIZE : LSH_REPLY_TEXT;
 	struct lsh_query *q = lsh_alloc(sizeof *q + count * (sizeof q->asks[0] + room) + size + 1);
@@ -267,9 +266,9 @@ send(struct lsh_ask *a)
 static bool
 see_to(struct lsh_query *q, int64_t *until)
 {
-	bool pending = false, waits;
+	bool pending = false;
 
-	lsh_monitor_enter(&q->monitor);
+	lsh_within(&q->monitor);
 	for (size_t i = 0; i < q->count; i++) {
 		struct lsh_ask *a = &q->asks[i];
 
@@ -279,15 +278,12 @@ see_to(struct lsh_query *q, int64_t *until)
 			*until = a->again_at;
 		pending |= lsh_ask_is_pending(a);
 	}
-	waits = q->is_enough != NULL ? !q->is_enough(q) : pending;
-	lsh_monitor_leave(&q->monitor);
-	return waits;
+	return q->is_enough != NULL ? !q->is_enough(q) : pending;
 }
 
 leash_status
-lsh_queries_ask(struct lsh_engine *e, struct lsh_query *const *qs, size_t count, int64_t deadline, leash_error *err)
+lsh_queries_ask(struct lsh_backend *b, struct lsh_query *const *qs, size_t count, int64_t deadline, leash_error *err)
 {
-	struct lsh_backend *b = lsh_engine_backend(e);
 	struct lsh_thread *self = lsh_self();
 	bool waits = true, closing = false;
 
@@ -296,7 +292,7 @@ lsh_queries_ask(struct lsh_engine *e, struct lsh_query *const *qs, size_t count,
 			return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
 		qs[i]->parker = &self->parker;
 	}
-	lsh_engine_enter(e); /* before the look at `closing`: who closes either sees this, or is seen */
+	lsh_backend_enter(b); /* before the look at `closing`: who closes either sees this, or is seen */
 	while (waits && !(closing = atomic_load(&b->closing))) {
 		int64_t until = deadline;
 
@@ -313,6 +309,6 @@ lsh_queries_ask(struct lsh_engine *e, struct lsh_query *const *qs, size_t count,
 		qs[i]->over = true;
 		lsh_monitor_leave(&qs[i]->monitor);
 	}
-	lsh_engine_leave(e);
+	lsh_backend_leave(b);
 	return closing ? lsh_fail(err, LEASH_CLOSED, 0, "the client was closed") : LEASH_OK;
 }

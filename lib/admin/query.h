@@ -57,13 +57,13 @@ struct lsh_query {
 };
 
 /* NULL: no memory. */
-struct lsh_query *lsh_query_new(struct lsh_engine *engine, enum lsh_question question, const struct lsh_kind *kind,
+struct lsh_query *lsh_query_new(struct lsh_backend *backend, enum lsh_question question, const struct lsh_kind *kind,
                                 const char *subject, size_t size);
 void lsh_query_drop(struct lsh_query *query); /* NULL is allowed */
 
 /* Ask them all, once, and wait until enough is known of each, the deadline, or the end of the client. LEASH_OK, CLOSED
  * or NO_MEMORY: one of them is NULL, and nothing was asked. From then on the asks stay as they are. */
-leash_status lsh_queries_ask(struct lsh_engine *engine, struct lsh_query *const *queries, size_t count,
+leash_status lsh_queries_ask(struct lsh_backend *backend, struct lsh_query *const *queries, size_t count,
                              int64_t deadline, leash_error *err);
 
 bool lsh_ask_is_pending(const struct lsh_ask *ask); /* may the answer still come? */

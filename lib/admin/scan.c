@@ -33,7 +33,6 @@ enum {
 #define STEPS_MOST (UINT64_C(1) << 28) /* for the largest table */
 
 struct lsh_scan {
-	struct lsh_engine *engine;
 	struct lsh_backend *backend;
 	locale_t bytes;              /* the C locale, where a character is a byte */
 	char pattern[LSH_PATTERN_MAX + 1];
@@ -148,9 +147,9 @@ connect_to(struct lsh_scan *s, struct lsh_server *server, leash_error *err)
 		return err->status = LEASH_UNAVAILABLE;
 	}
 	s->shown = uri->shown;
-	lsh_engine_enter(s->engine);
+	lsh_backend_enter(s->backend);
 	status = lsh_talk_open(&s->talk, uri, LSH_WANT_SERVER, o->client_name, o->timeout, err);
-	lsh_engine_leave(s->engine);
+	lsh_backend_leave(s->backend);
 	/* does it know but a part? */
 	if (status == LEASH_OK && lsh_informant_hello(s->talk)->cluster && !lsh_router_is_cluster(s->backend->router))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
@@ -184,7 +183,7 @@ begin(struct lsh_scan *s, bool *found, leash_error *err)
 }
 
 leash_status
-lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, leash_error *err)
+lsh_scan_open(struct lsh_scan **out, struct lsh_backend *b, const char *pattern, leash_error *err)
 {
 	struct lsh_scan *s = lsh_new(struct lsh_scan);
 	leash_status status;
@@ -192,8 +191,7 @@ lsh_scan_open(struct lsh_scan **out, struct lsh_engine *e, const char *pattern, 
 
 	if (s == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory for a scan");
-	s->engine = e;
-	s->backend = lsh_engine_backend(e);
+	s->backend = b;
 	strcpy(s->pattern, pattern != NULL ? pattern : "*");
 	snprintf(s->prefix, sizeof s->prefix, "%s:{", s->backend->options.prefix);
 	snprintf(s->match, sizeof s->match, "%s*}", s->prefix); /* in a prefix nothing has a meaning for a pattern */
@@ -237,12 +235,12 @@ ask(struct lsh_scan *s, const struct lsh_arg *args, size_t count, const struct r
 	leash_status status = LEASH_CLOSED;
 	struct lsh_item item;
 
-	lsh_engine_enter(s->engine); /* before the look at `closing`: who closes either sees this, or is seen */
+	lsh_backend_enter(s->backend); /* before the look at `closing`: who closes either sees this, or is seen */
 	if (!atomic_load(&s->backend->closing)) {
 		lsh_informant_send(s->talk, args, count);
 		status = lsh_talk_hear(s->talk, answer, err);
 	}
-	lsh_engine_leave(s->engine);
+	lsh_backend_leave(s->backend);
 	if (atomic_load(&s->backend->closing))
 		return lsh_fail(err, LEASH_CLOSED, 0, "the client was closed");
 	if (status != LEASH_OK)
@@ -354,7 +352,7 @@ fill_batch(struct lsh_scan *s, struct lsh_query **qs, size_t *count, leash_error
 			return nonsense(s, "SCAN", err);
 		if (!is_wanted(s, &key, s->info[*count].name))
 			continue;
-		q = qs[(*count)++] = lsh_query_new(s->engine, LSH_WHO_HAS, &lsh_mutex, key.text, key.length);
+		q = qs[(*count)++] = lsh_query_new(s->backend, LSH_WHO_HAS, &lsh_mutex, key.text, key.length);
 		if (q == NULL)
 			continue;
 		q->hurried = true;
@@ -424,7 +422,7 @@ static leash_status
 inspect_batch(struct lsh_scan *s, struct lsh_query *const *qs, size_t count, leash_error *err)
 {
 	int64_t deadline = lsh_after(lsh_now_ns(), s->backend->options.timeout);
-	leash_status status = lsh_queries_ask(s->engine, qs, count, deadline, err);
+	leash_status status = lsh_queries_ask(s->backend, qs, count, deadline, err);
 	leash_party *holders[LSH_QUERIES];
 
 	for (size_t i = 0; i < count && status == LEASH_OK; i++)
@@ -432,7 +430,7 @@ inspect_batch(struct lsh_scan *s, struct lsh_query *const *qs, size_t count, lea
 	for (size_t i = 0; i < s->count; i++)
 		holders[i] = &s->info[i].holder;
 	deadline = lsh_after(lsh_now_ns(), s->backend->options.timeout);
-	return status == LEASH_OK ? lsh_identify(s->engine, &s->known, holders, s->count, deadline, err) : status;
+	return status == LEASH_OK ? lsh_identify(s->backend, &s->known, holders, s->count, deadline, err) : status;
 }
 
 static leash_status

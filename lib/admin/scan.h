@@ -12,13 +12,13 @@
 
 #include <leash/inspect.h>
 
-struct lsh_engine;
+struct lsh_backend;
 struct lsh_scan;
 
 enum { LSH_PATTERN_MAX = 1024 }; /* bytes */
 
 /* `pattern`, which may be NULL and is not longer than that, is copied. `*out` is set only with LEASH_OK. */
-leash_status lsh_scan_open(struct lsh_scan **out, struct lsh_engine *engine, const char *pattern, leash_error *err);
+leash_status lsh_scan_open(struct lsh_scan **out, struct lsh_backend *backend, const char *pattern, leash_error *err);
 void lsh_scan_close(struct lsh_scan *scan); /* NULL is allowed */
 
 /* The next lock, valid until the next call; or NULL: that was all. */

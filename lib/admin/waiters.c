@@ -87,8 +87,7 @@ static leash_status
 next_batch(struct lsh_waiters *queue, leash_error *err)
 {
 	const struct lsh_resource *r = lsh_lock_resource(queue->lock);
-	struct lsh_engine *e = lsh_lock_engine(queue->lock);
-	struct lsh_query *q = lsh_query_new(e, LSH_WHO_WAITS, r->kind, lsh_resource_key(r), r->key_size);
+	struct lsh_query *q = lsh_query_new(r->backend, LSH_WHO_WAITS, r->kind, lsh_resource_key(r), r->key_size);
 	int64_t deadline = lsh_after(lsh_now_ns(), r->backend->options.timeout);
 	leash_party *who[LSH_QUERIES];
 	leash_error why = {0};
@@ -97,7 +96,7 @@ next_batch(struct lsh_waiters *queue, leash_error *err)
 	if (q != NULL)
 		q->after = queue->last;
 	queue->count = queue->next = 0;
-	status = lsh_queries_ask(e, &q, 1, deadline, &why);
+	status = lsh_queries_ask(r->backend, &q, 1, deadline, &why);
 	if (status == LEASH_OK)
 		status = q->asks[0].state == LSH_REPLIED ? read_places(queue, q->asks[0].text, &why)
 		                                         : lsh_ask_explain(&q->asks[0], &why);
@@ -105,7 +104,7 @@ next_batch(struct lsh_waiters *queue, leash_error *err)
 	for (size_t i = 0; i < queue->count; i++)
 		who[i] = &queue->waiter[i].who;
 	if (status == LEASH_OK)
-		status = lsh_identify(e, &queue->known, who, queue->count, deadline, &why);
+		status = lsh_identify(r->backend, &queue->known, who, queue->count, deadline, &why);
 	if (status != LEASH_OK)
 		lsh_fail(err, status, why.sys_errno, "lock '%s': %s", lsh_resource_shown(r), why.text);
 	return status;

@@ -17,9 +17,13 @@ struct lsh_list {
 #define lsh_container(ptr, type, member) \
 	((type *)(void *)((char *)(1 ? (ptr) : &((type *)0)->member) - offsetof(type, member)))
 
-/* Visit the links of `list` in order; the body may remove the link `at`. Both pointers are the caller's. */
-#define lsh_list_each(at, after, list) \
-	for ((at) = (list)->next, (after) = (at)->next; (at) != (list); (at) = (after), (after) = (at)->next)
+/* The same of what may be the head: then NULL. */
+#define lsh_list_at(link, list, type, member) ((link) != (list) ? lsh_container((link), type, member) : NULL)
+
+/* Visit the structs whose `member` is in `list`, in order; the body may remove and free the one that it is at. */
+#define lsh_list_each(type, member, at, list)                                                             \
+	for (type *at = lsh_list_at((list)->next, (list), type, member), *next_;                              \
+	     at != NULL && (next_ = lsh_list_at(at->member.next, (list), type, member), true); at = next_)
 
 /* Make an empty head, or a link that is in no list. */
 static inline void

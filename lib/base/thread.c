@@ -28,17 +28,9 @@ lsh_owner_id(void)
 }
 
 void
-lsh_owner_retain(struct leash_owner *owner)
-{
-	if (atomic_load_explicit(&owner->references, memory_order_relaxed) > 0)
-		atomic_fetch_add_explicit(&owner->references, 1, memory_order_relaxed);
-}
-
-void
 lsh_owner_unref(struct leash_owner *owner)
 {
-	if (owner != NULL && atomic_load_explicit(&owner->references, memory_order_relaxed) > 0 &&
-	    atomic_fetch_sub(&owner->references, 1) == 1)
+	if (owner != NULL && lsh_unshare(&owner->references))
 		lsh_free(owner);
 }
 

@@ -22,9 +22,7 @@ struct leash_owner {
 /* A number for a new owner. */
 uint64_t lsh_owner_id(void);
 
-/* Of an application's own; nothing for a thread's. */
-void lsh_owner_retain(struct leash_owner *owner);
-void lsh_owner_unref(struct leash_owner *owner);
+void lsh_owner_unref(struct leash_owner *owner); /* NULL is allowed */
 
 /* What leash knows of one thread of the application, or of its own. Made at the thread's first call; reused, as a new
  * owner, after the thread has ended; never unmapped (park.h says why). */

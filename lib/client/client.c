@@ -44,8 +44,8 @@ void
 lsh_clients_abandon(const struct leash_owner *owner, const char *why)
 {
 	pthread_mutex_lock(&clients_mutex);
-	for (struct lsh_list *at = clients.next; at != &clients; at = at->next)
-		lsh_engine_owner_ended(lsh_container(at, struct leash_client, link)->engine, owner, why);
+	lsh_list_each(struct leash_client, link, client, &clients)
+		lsh_engine_owner_ended(client->engine, owner, why);
 	pthread_mutex_unlock(&clients_mutex);
 }
 
@@ -201,7 +201,8 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 	status = lsh_engine_open(&client->engine, &(struct lsh_backend_options){
 		.uri = &client->uri, .prefix = client->prefix, .client_name = name, .lease_ms = o.lease_ms,
 		.fence_ttl_ms = o.fence_ttl_ms, .timeout = lsh_timeout(&o, &client->uri),
-	}, clock_jumped, client, client->courier, err);
+		.clock_jumped = clock_jumped, .owner = client,
+	}, client->courier, err);
 	if (status != LEASH_OK)
 		goto fail;
 

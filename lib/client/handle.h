@@ -15,7 +15,7 @@ struct leash_lock {
 static inline leash_client *
 lsh_client_of(const leash_lock *lock)
 {
-	return lsh_lock_ctx(lock->lock);
+	return lsh_lock_resource(lock->lock)->backend->options.owner;
 }
 
 /* Of a lock of this kind; the arguments are those of leash_lock_new(), and checked. */
@@ -24,7 +24,5 @@ leash_status lsh_handle_new(leash_lock **out, leash_client *client, const char *
 
 /* May a call on this handle go on that waits? Else INVALID (no handle, or no owner), FORKED, IN_CALLBACK or CLOSED. */
 leash_status lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err);
-/* And on this lease? Else INVALID. */
-leash_status lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err);
 
 #endif

@@ -31,8 +31,9 @@ lsh_handle_check(const leash_lock *lock, const char *call, leash_error *err)
 	return lsh_client_check(lsh_client_of(lock), lsh_lock_shown(lock->lock), err);
 }
 
-leash_status
-lsh_handle_check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err)
+/* And on this lease? Else INVALID. */
+static leash_status
+check_lease(const leash_lock *lock, int64_t lease_ms, leash_error *err)
 {
 	return lsh_check_lease(lease_ms, lsh_client_of(lock)->uri.deployment == LSH_QUORUM ? lock->terms : NULL,
 	                       lsh_lock_shown(lock->lock), err);
@@ -82,7 +83,7 @@ lsh_handle_new(leash_lock **out, leash_client *client, const char *name, const s
 	}
 	lsh_client_retain(client);
 	if (lock->owner != NULL)
-		lsh_owner_retain(lock->owner);
+		lsh_share(&lock->owner->references);
 	*out = lock;
 	return LEASH_OK;
 }
@@ -178,10 +179,10 @@ is_over(void *arg)
 static void
 wait_for(struct wait *w, struct lsh_outlook *outlook)
 {
-	struct lsh_engine *e = lsh_lock_engine(w->op.lock);
+	struct lsh_backend *b = lsh_lock_resource(w->op.lock)->backend;
 
-	lsh_engine_enter(e);
-	lsh_backend_flush(lsh_engine_backend(e));
+	lsh_backend_enter(b);
+	lsh_backend_flush(b);
 	do {
 		if (outlook->source.host != NULL)
 			lsh_source_read(&outlook->source, &w->thread->parker, is_over, w, outlook->tick_at);
@@ -193,7 +194,7 @@ wait_for(struct wait *w, struct lsh_outlook *outlook)
 	} while (!atomic_load(&w->done) && lsh_op_look(&w->op, outlook));
 	while (!atomic_load(&w->done))
 		lsh_park(&w->thread->parker, LSH_NEVER); /* it is about to be told */
-	lsh_engine_leave(e);
+	lsh_backend_leave(b);
 }
 
 static leash_status
@@ -325,7 +326,7 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 		                  "lock '%s': the cancel belongs to the parent process: make one in the child",
 		                  lsh_lock_shown(lock->lock));
 	if (status == LEASH_OK && a.lease_ms != 0)
-		status = lsh_handle_check_lease(lock, a.lease_ms, err);
+		status = check_lease(lock, a.lease_ms, err);
 	if (status == LEASH_OK)
 		status = acquire(lock, &a, err);
 	return status;
@@ -380,7 +381,7 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 	struct wait w;
 
 	if (status == LEASH_OK)
-		status = lsh_handle_check_lease(lock, lease_ms, err);
+		status = check_lease(lock, lease_ms, err);
 	if (status == LEASH_OK)
 		status = make(&w, lock, err);
 	if (status == LEASH_OK) {

@@ -72,7 +72,7 @@ walk(struct walk *w, struct lsh_lock *lock, const char *pattern, leash_error *er
 	lsh_client_retain(w->client); /* which may be closed meanwhile */
 	pthread_cleanup_push(end, w);
 	status = lock != NULL ? lsh_waiters_open(&w->queue, lock, err)
-	                      : lsh_scan_open(&w->scan, w->client->engine, pattern, err);
+	                      : lsh_scan_open(&w->scan, lsh_engine_backend(w->client->engine), pattern, err);
 	if (status == LEASH_OK)
 		status = go_through(w, err);
 	pthread_cleanup_pop(1);

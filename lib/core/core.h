@@ -95,10 +95,6 @@ struct lsh_op_verb {
 
 struct lsh_engine {
 	struct lsh_backend *backend;
-	void (*clock_jumped)(void *ctx, int64_t by_us);
-	void *ctx;
-	_Atomic int32_t inside;       /* threads that wait; the closer waits for them */
-	struct lsh_parker *_Atomic closer;
 	struct lsh_count_row counts[LSH_COUNT_ROWS];
 	pthread_mutex_t mutex;        /* guards the rest, and the handles of each lock */
 	struct lsh_map locks;
@@ -111,12 +107,6 @@ lsh_lock_of(const struct lsh_resource *resource)
 }
 
 static inline struct lsh_op *
-lsh_op_at(const struct lsh_list *list, struct lsh_list *link)
-{
-	return link != list ? lsh_container(link, struct lsh_op, link) : NULL;
-}
-
-static inline struct lsh_op *
 lsh_queue_first(struct lsh_queue *queue)
 {
 	const struct lsh_list *waiting;
@@ -126,7 +116,7 @@ lsh_queue_first(struct lsh_queue *queue)
 		op = lsh_container(queue, struct lsh_op, own);
 	} else {
 		waiting = &lsh_container(queue, struct lsh_lock, plain)->waiting;
-		op = lsh_op_at(waiting, waiting->next);
+		op = lsh_list_at(waiting->next, waiting, struct lsh_op, link);
 	}
 	return op != NULL && op->queue == queue && op->state == LSH_OP_WAITING ? op : NULL;
 }
@@ -139,9 +129,7 @@ lsh_op_of(const struct lsh_lease *lease)
 }
 
 /* Visit the ops of a list; the body may end the one that it is at. */
-#define lsh_each_op(at, list)                                                                               \
-	for (struct lsh_op *at = lsh_op_at((list), (list)->next), *next_;                                       \
-	     at != NULL && (next_ = lsh_op_at((list), at->link.next), true); at = next_)
+#define lsh_each_op(at, list) lsh_list_each(struct lsh_op, link, at, list)
 
 static inline struct lsh_engine *
 lsh_engine_of(const struct lsh_lock *lock)

@@ -20,31 +20,21 @@ end_waits(struct lsh_resource *resource, const leash_error *why)
 	}
 }
 
-static void
-clock_jumped(void *ctx, int64_t by_us)
-{
-	const struct lsh_engine *e = ctx;
-
-	e->clock_jumped(e->ctx, by_us);
-}
-
 /* ---- life ---- */
 
 leash_status
-lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options,
-                void (*jumped)(void *ctx, int64_t by_us), void *ctx, struct lsh_courier *courier, leash_error *err)
+lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options, struct lsh_courier *courier,
+                leash_error *err)
 {
 	static const struct lsh_backend_ops backend_ops = {
 		.events = &lsh_lease_events, .each = lsh_lock_each, .find = lsh_lock_find, .retain = lsh_lock_retain,
-		.release = lsh_lock_unref, .denied = end_waits, .clock_jumped = clock_jumped,
+		.release = lsh_lock_unref, .denied = end_waits,
 	};
 	struct lsh_engine *e = lsh_new(struct lsh_engine);
 	leash_status status;
 
 	if (e == NULL)
 		return lsh_fail_short(err, ENOMEM, "cannot make a client");
-	e->clock_jumped = jumped;
-	e->ctx = ctx;
 	pthread_mutex_init(&e->mutex, NULL);
 	for (size_t row = 0; row < LSH_COUNT_ROWS; row++)
 		pthread_mutex_init(&e->counts[row].mutex, NULL);
@@ -132,20 +122,12 @@ end_ops(struct lsh_resource *resource, void *arg)
 void
 lsh_engine_close(struct lsh_engine *e)
 {
-	struct lsh_thread *self = lsh_self();
-	int64_t timeout = e->backend->options.timeout, deadline = lsh_after(lsh_now_ns(), timeout);
-
 	atomic_store(&e->backend->closing, true);
 	lsh_lock_each(e, close_lock, NULL);
-	lsh_backend_settle(e->backend, deadline);
+	lsh_backend_settle(e->backend);
 	lsh_backend_stop(e->backend);
 	lsh_lock_each(e, end_ops, NULL);
-	deadline = lsh_after(lsh_now_ns(), timeout);
-	if (self != NULL)
-		atomic_store(&e->closer, &self->parker);
-	while (self != NULL && atomic_load(&e->inside) > 0 && lsh_now_ns() < deadline)
-		lsh_park(&self->parker, deadline);
-	atomic_store(&e->closer, NULL);
+	lsh_backend_empty(e->backend);
 	lsh_backend_drop(e->backend);
 }
 
@@ -166,21 +148,6 @@ struct lsh_backend *
 lsh_engine_backend(struct lsh_engine *e)
 {
 	return e->backend;
-}
-
-void
-lsh_engine_enter(struct lsh_engine *e)
-{
-	atomic_fetch_add(&e->inside, 1);
-}
-
-void
-lsh_engine_leave(struct lsh_engine *e)
-{
-	struct lsh_parker *closer;
-
-	if (atomic_fetch_sub(&e->inside, 1) == 1 && (closer = atomic_load(&e->closer)) != NULL)
-		lsh_unpark(closer);
 }
 
 struct ended {

@@ -30,20 +30,14 @@ struct lsh_terms {
 
 void lsh_terms_unref(struct lsh_terms *terms);
 
-/* Make an engine and connect it. Events and log lines go through `courier`. `*out` is set only with LEASH_OK.
- * `jumped`: the server's clock left ours; any thread, perhaps with a mutex held: must not wait or call back. */
+/* Make an engine and connect it. Events and log lines go through `courier`. `*out` is set only with LEASH_OK. */
 leash_status lsh_engine_open(struct lsh_engine **out, const struct lsh_backend_options *options,
-                             void (*jumped)(void *ctx, int64_t by_us), void *ctx, struct lsh_courier *courier,
-                             leash_error *err);
+                             struct lsh_courier *courier, leash_error *err);
 
 /* Release what is held, end every wait (LEASH_CLOSED), end the threads. Calls are allowed until lsh_engine_free(). */
 void lsh_engine_close(struct lsh_engine *engine);
 void lsh_engine_free(struct lsh_engine *engine); /* when it is closed and all its locks are; NULL is allowed */
 struct lsh_backend *lsh_engine_backend(struct lsh_engine *engine);
-
-/* Around what close waits for: a thread that waits for a lock, or for an answer. */
-void lsh_engine_enter(struct lsh_engine *engine);
-void lsh_engine_leave(struct lsh_engine *engine);
 
 /* An owner is no more: what it holds through this engine is abandoned. */
 void lsh_engine_owner_ended(struct lsh_engine *engine, const struct leash_owner *owner, const char *why);
@@ -56,8 +50,6 @@ void lsh_lock_close(struct lsh_lock *lock); /* what is held when the last is clo
 const char *lsh_lock_name(const struct lsh_lock *lock);
 const char *lsh_lock_shown(const struct lsh_lock *lock);
 struct lsh_resource *lsh_lock_resource(struct lsh_lock *lock);
-struct lsh_engine *lsh_lock_engine(struct lsh_lock *lock);
-void *lsh_lock_ctx(const struct lsh_lock *lock); /* of its engine */
 
 /* What this engine counts itself; memory only. */
 void lsh_engine_count(struct lsh_engine *engine, leash_stats *stats);

@@ -13,8 +13,7 @@ enum { NOTICES = LEASH_EVENT_FENCE_REGRESSION + 1 };
 void
 lsh_terms_unref(struct lsh_terms *terms)
 {
-	if (terms != NULL && atomic_load_explicit(&terms->references, memory_order_relaxed) > 0 &&
-	    atomic_fetch_sub(&terms->references, 1) == 1)
+	if (terms != NULL && lsh_unshare(&terms->references))
 		lsh_free(terms);
 }
 
@@ -108,10 +107,9 @@ lsh_hold_new(struct lsh_lock *lock, struct leash_owner *owner, struct lsh_terms 
 		return NULL;
 	lsh_lock_retain(&lock->resource);
 	hold->lock = lock;
-	lsh_owner_retain(owner);
+	lsh_share(&owner->references);
 	hold->owner = owner;
-	if (atomic_load_explicit(&terms->references, memory_order_relaxed) > 0)
-		atomic_fetch_add_explicit(&terms->references, 1, memory_order_relaxed);
+	lsh_share(&terms->references);
 	hold->terms = terms;
 	atomic_init(&hold->references, 1);
 	for (int type = 0; type < notices; type++) {

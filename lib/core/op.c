@@ -211,34 +211,30 @@ look(struct lsh_op *op, struct lsh_outlook *outlook)
 bool
 lsh_op_begin(struct lsh_op *op, const struct lsh_op_verb *verb, struct lsh_outlook *outlook)
 {
-	struct lsh_monitor *monitor = &op->lock->resource.monitor;
+	lsh_within(&op->lock->resource.monitor);
 	leash_status status;
-	bool done;
 
 	op->verb = verb;
-	lsh_monitor_enter(monitor);
 	status = verb->begin(op);
-	done = op->state == LSH_OP_NEW;
-	if (done) {
+	if (op->state == LSH_OP_NEW) {
 		op->state = LSH_OP_DONE;
 		op->status = status;
-	} else if (outlook != NULL) {
-		look(op, outlook);
+		return true;
 	}
-	lsh_monitor_leave(monitor);
-	return done;
+	if (outlook != NULL)
+		look(op, outlook);
+	return false;
 }
 
 void
 lsh_op_tick(struct lsh_op *op)
 {
-	struct lsh_monitor *monitor = &op->lock->resource.monitor;
 	int64_t now = lsh_now_ns();
 
-	lsh_monitor_enter(monitor);
+	lsh_within(&op->lock->resource.monitor);
 	if (op->state != LSH_OP_WAITING)
-		;
-	else if (op->queue != NULL && lsh_is_closing(op->lock))
+		return;
+	if (op->queue != NULL && lsh_is_closing(op->lock))
 		op->verb->over(op, LEASH_CLOSED);
 	else if (lsh_op_is_canceled(op))
 		op->verb->over(op, LEASH_CANCELED);
@@ -246,18 +242,13 @@ lsh_op_tick(struct lsh_op *op)
 		op->verb->late(op);
 	else if (now >= op->wakes_at)
 		op->verb->again(op);
-	lsh_monitor_leave(monitor);
 }
 
 bool
 lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook)
 {
-	bool waits;
-
-	lsh_monitor_enter(&op->lock->resource.monitor);
-	waits = look(op, outlook);
-	lsh_monitor_leave(&op->lock->resource.monitor);
-	return waits;
+	lsh_within(&op->lock->resource.monitor);
+	return look(op, outlook);
 }
 
 /* ---- acquiring ---- */

@@ -180,15 +180,3 @@ lsh_lock_resource(struct lsh_lock *lock)
 {
 	return &lock->resource;
 }
-
-struct lsh_engine *
-lsh_lock_engine(struct lsh_lock *lock)
-{
-	return lsh_engine_of(lock);
-}
-
-void *
-lsh_lock_ctx(const struct lsh_lock *lock)
-{
-	return lsh_engine_of(lock)->ctx;
-}

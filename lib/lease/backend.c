@@ -103,6 +103,20 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 
 /* ---- closing ---- */
 
+static void
+await(struct lsh_backend *b, bool (*is_over)(const struct lsh_backend *b))
+{
+	int64_t deadline = lsh_after(lsh_now_ns(), b->options.timeout);
+	struct lsh_thread *self = lsh_self();
+
+	if (self == NULL)
+		return;
+	atomic_store(&b->awaits, &self->parker);
+	while (!is_over(b) && lsh_now_ns() < deadline)
+		lsh_park(&self->parker, deadline);
+	atomic_store(&b->awaits, NULL);
+}
+
 static bool
 is_reachable(const struct lsh_backend *b)
 {
@@ -117,17 +131,29 @@ is_reachable(const struct lsh_backend *b)
 	return false;
 }
 
-void
-lsh_backend_settle(struct lsh_backend *b, int64_t deadline)
+static bool
+is_settled(const struct lsh_backend *b)
 {
-	struct lsh_thread *self = lsh_self();
+	return !is_reachable(b) || atomic_load(&b->ending) == 0;
+}
 
-	if (self == NULL || b->router == NULL)
-		return;
-	atomic_store(&b->closer, &self->parker);
-	while (is_reachable(b) && atomic_load(&b->ending) > 0 && lsh_now_ns() < deadline)
-		lsh_park(&self->parker, deadline);
-	atomic_store(&b->closer, NULL);
+void
+lsh_backend_settle(struct lsh_backend *b)
+{
+	if (b->router != NULL)
+		await(b, is_settled);
+}
+
+static bool
+is_empty(const struct lsh_backend *b)
+{
+	return atomic_load(&b->inside) == 0;
+}
+
+void
+lsh_backend_empty(struct lsh_backend *b)
+{
+	await(b, is_empty);
 }
 
 void
@@ -232,9 +258,8 @@ lsh_resource_destroy(struct lsh_resource *r)
 void
 lsh_resource_opened(struct lsh_resource *r)
 {
-	lsh_monitor_enter(&r->monitor);
+	lsh_within(&r->monitor);
 	lsh_resource_settle(r);
-	lsh_monitor_leave(&r->monitor);
 }
 
 /* ---- for callers ---- */

@@ -7,6 +7,7 @@
 #define LSH_LEASE_BACKEND_H
 
 #include "base/courier.h"
+#include "base/park.h"
 #include "lease/strategy.h"
 #include "redis/router.h"
 
@@ -20,6 +21,9 @@ struct lsh_backend_options {
 	int64_t timeout;         /* ns */
 	int64_t lease_ms;        /* of locks that name none */
 	int64_t fence_ttl_ms;    /* how long a fence is kept after the last grant or renewal, at least */
+	void (*clock_jumped)(void *owner, int64_t by_us); /* the server's clock left ours; any thread, perhaps with a mutex
+	                                                     held: must not wait or call back */
+	void *owner;             /* for that, and for whoever has the locks */
 };
 
 /* What the leases tell. */
@@ -58,7 +62,6 @@ struct lsh_backend_ops {
 	void (*release)(struct lsh_resource *resource); /* not entered */
 	void (*denied)(struct lsh_resource *resource, const leash_error *why); /* entered: nobody who waits is served, until
 	                                                                          people change something */
-	void (*clock_jumped)(void *ctx, int64_t by_us); /* the server's clock left ours; must not wait or call back */
 };
 
 struct lsh_backend {
@@ -81,10 +84,10 @@ struct lsh_backend {
 	atomic_bool closing, stopped;      /* nothing is sent any more: what is not canceled lapses */
 	atomic_uint ending;                /* leases whose cancel is not answered for good, */
 	atomic_uint waiting;               /* and those that wait for a message */
-	struct lsh_parker *_Atomic closer;
+	_Atomic int32_t inside;            /* threads that wait for a lock, or for an answer: who closes waits for them */
+	struct lsh_parker *_Atomic awaits; /* of who opens it, or closes it: something of that may have come; or NULL */
 	unsigned majority;                 /* of a quorum */
 	_Atomic int64_t last_fence;        /* likewise: the largest that this client has seen or proposed */
-	struct lsh_parker *_Atomic opener; /* until it is open */
 };
 
 /* Connect it. Unless the result is LEASH_OK it is the caller's to close and free all the same, if `*out` is not
@@ -93,8 +96,9 @@ leash_status lsh_backend_open(struct lsh_backend **out, const struct lsh_backend
                               const struct lsh_backend_ops *ops, void *ctx, struct lsh_courier *courier,
                               leash_error *err);
 
-/* Cancels that are owed go out, for as long as somebody could be told and until `deadline`. */
-void lsh_backend_settle(struct lsh_backend *backend, int64_t deadline);
+/* Within one timeout: cancels that are owed go out, for as long as somebody could be told; */
+void lsh_backend_settle(struct lsh_backend *backend);
+void lsh_backend_empty(struct lsh_backend *backend); /* and who is inside leaves. */
 void lsh_backend_stop(struct lsh_backend *backend); /* end its threads */
 void lsh_backend_drop(struct lsh_backend *backend); /* stopped: what is not canceled lapses with its lease */
 void lsh_backend_free(struct lsh_backend *backend); /* when all resources are gone; NULL is allowed */
@@ -119,6 +123,30 @@ static inline const struct lsh_lease_events *
 lsh_events_of(const struct lsh_lease *lease)
 {
 	return lease->resource->backend->ops->events;
+}
+
+/* Whoever opens or closes it looks again. */
+static inline void
+lsh_backend_wake(const struct lsh_backend *backend)
+{
+	struct lsh_parker *parker = atomic_load(&backend->awaits);
+
+	if (parker != NULL)
+		lsh_unpark(parker);
+}
+
+/* Around what close waits for: a thread that waits for a lock, or for an answer. */
+static inline void
+lsh_backend_enter(struct lsh_backend *backend)
+{
+	atomic_fetch_add(&backend->inside, 1);
+}
+
+static inline void
+lsh_backend_leave(struct lsh_backend *backend)
+{
+	if (atomic_fetch_sub(&backend->inside, 1) == 1)
+		lsh_backend_wake(backend);
 }
 
 extern const struct lsh_strategy lsh_single, lsh_quorum;

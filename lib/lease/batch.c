@@ -182,18 +182,12 @@ take(struct lsh_host *host, enum lsh_verb verb, const struct lsh_kind *kind)
 static bool
 add(struct lsh_batch *b, struct lsh_vote *v, int64_t lease_ms)
 {
-	bool fits;
-
-	lsh_monitor_enter(&b->monitor);
-	fits = b->count < LSH_BATCH && (b->verb != LSH_RENEW || b->count < b->kind->batch);
-	if (fits) {
-		lsh_vote_request(v, &b->requests[b->count], b->tokens[b->count], lsh_now_ns());
-		b->requests[b->count].lease_ms = lease_ms;
-		b->votes[b->count++] = v;
-	}
-	lsh_monitor_leave(&b->monitor);
-	if (!fits)
+	lsh_within(&b->monitor);
+	if (b->count == LSH_BATCH || (b->verb == LSH_RENEW && b->count == b->kind->batch))
 		return false;
+	lsh_vote_request(v, &b->requests[b->count], b->tokens[b->count], lsh_now_ns());
+	b->requests[b->count].lease_ms = lease_ms;
+	b->votes[b->count++] = v;
 	v->batch = b;
 	lsh_lease_ask_for(v->lease, lease_ms);
 	lsh_lease_retain(v->lease);

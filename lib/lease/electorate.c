@@ -191,7 +191,7 @@ lsh_electorate_await(struct lsh_backend *b, leash_error *err)
 
 	if (self == NULL)
 		return lsh_fail(err, LEASH_NO_MEMORY, ENOMEM, "out of memory");
-	atomic_store(&b->opener, &self->parker);
+	atomic_store(&b->awaits, &self->parker);
 	for (;;) {
 		int64_t now = lsh_now_ns(), look = lsh_after_ms(now, 5);
 
@@ -208,6 +208,6 @@ lsh_electorate_await(struct lsh_backend *b, leash_error *err)
 		/* any that is ready wakes us; the others are looked at from time to time */
 		lsh_park(&self->parker, look < deadline ? look : deadline);
 	}
-	atomic_store(&b->opener, NULL);
+	atomic_store(&b->awaits, NULL);
 	return r.ready >= b->majority ? LEASH_OK : say_why_not(b, &r, err);
 }

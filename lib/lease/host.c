@@ -197,7 +197,6 @@ static void
 connected(void *ctx)
 {
 	struct lsh_host *host = ctx;
-	struct lsh_parker *opener = atomic_load(&host->backend->opener);
 
 	if (LSH_MUTATES(LSH_RECONNECTS_ARE_IGNORED))
 		return;
@@ -207,8 +206,7 @@ connected(void *ctx)
 	if (host->backend->strategy->host_connected != NULL)
 		host->backend->strategy->host_connected(host);
 	host->backend->ops->each(host->backend->ctx, connect_all, host);
-	if (opener != NULL)
-		lsh_unpark(opener);
+	lsh_backend_wake(host->backend);
 }
 
 struct denial {
@@ -273,7 +271,7 @@ clock_jumped(void *ctx, int64_t by_us)
 {
 	const struct lsh_backend *b = ((struct lsh_host *)ctx)->backend;
 
-	b->ops->clock_jumped(b->ctx, by_us);
+	b->options.clock_jumped(b->options.owner, by_us);
 }
 
 static const struct lsh_node_ops node_ops = {

@@ -226,16 +226,8 @@ lsh_lease_retain(struct lsh_lease *lease)
 	atomic_fetch_add_explicit(&lease->references, 1, memory_order_relaxed);
 }
 
-static inline struct lsh_lease *
-lsh_lease_at(const struct lsh_resource *resource, struct lsh_list *link)
-{
-	return link != &resource->leases ? lsh_container(link, struct lsh_lease, link) : NULL;
-}
-
 /* Visit the leases of a resource; the body may end the one that it is at. */
-#define lsh_each_lease(at, resource)                                                                             \
-	for (struct lsh_lease *at = lsh_lease_at((resource), (resource)->leases.next), *next_;                       \
-	     at != NULL && (next_ = lsh_lease_at((resource), at->link.next), true); at = next_)
+#define lsh_each_lease(at, resource) lsh_list_each(struct lsh_lease, link, at, &(resource)->leases)
 
 static inline const char *
 lsh_resource_key(const struct lsh_resource *resource)

@@ -108,20 +108,19 @@ tell(struct lsh_host *host, int64_t now)
 {
 	struct lsh_presence *p = &host->presence;
 
-	lsh_monitor_enter(&p->monitor);
-	if (!p->over && !p->call.out && atomic_load(&p->next_at) <= now) {
-		atomic_store(&p->next_at, lsh_after(now, PERIOD));
-		lsh_server_use(&host->server);
-		lsh_call_init(&p->call, &ops, &p->monitor, host);
-		p->call.is_aside = p->call.stays = true;
-		if (lsh_call_start(&p->call, NULL)) {
-			p->written = true;
-		} else {
-			atomic_store(&p->next_at, 0);
-			lsh_server_leave(&host->server);
-		}
+	lsh_within(&p->monitor);
+	if (p->over || p->call.out || atomic_load(&p->next_at) > now)
+		return;
+	atomic_store(&p->next_at, lsh_after(now, PERIOD));
+	lsh_server_use(&host->server);
+	lsh_call_init(&p->call, &ops, &p->monitor, host);
+	p->call.is_aside = p->call.stays = true;
+	if (lsh_call_start(&p->call, NULL)) {
+		p->written = true;
+		return;
 	}
-	lsh_monitor_leave(&p->monitor);
+	atomic_store(&p->next_at, 0);
+	lsh_server_leave(&host->server);
 }
 
 void

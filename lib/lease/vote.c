@@ -320,7 +320,6 @@ lsh_vote_ended(struct lsh_vote *v)
 {
 	struct lsh_lease *lease = v->lease;
 	struct lsh_backend *b = lease->resource->backend;
-	struct lsh_parker *closer;
 
 	v->state = LSH_VOTE_ENDED;
 	for (size_t i = 0; i < lease->count; i++)
@@ -332,8 +331,8 @@ lsh_vote_ended(struct lsh_vote *v)
 	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_watchdog_forget(b->watchdog, &lease->timer);
 	lsh_list_remove(&lease->link);
-	if (atomic_fetch_sub(&b->ending, 1) == 1 && (closer = atomic_load(&b->closer)) != NULL)
-		lsh_unpark(closer);
+	if (atomic_fetch_sub(&b->ending, 1) == 1)
+		lsh_backend_wake(b);
 	if (!LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_lease_unref(lease); /* not the last: the caller has one */
 }

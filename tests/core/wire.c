@@ -468,14 +468,11 @@ static bool
 send_all(size_t n, void (*sent)(size_t n, const struct wire_command *command))
 {
 	struct lsh_pipeline *p = nodes[n]->pipeline;
-	struct lsh_list *at, *after;
 	bool did = false;
 
 	if (wire_is_stuck)
 		return false;
-	lsh_list_each(at, after, &p->commands) {
-		struct wire_command *c = lsh_container(at, struct wire_command, link);
-
+	lsh_list_each(struct wire_command, link, c, &p->commands) {
 		if (c->sent)
 			continue;
 		c->sent = did = true;
@@ -535,14 +532,10 @@ static int64_t
 overdue_of(struct lsh_pipeline *p)
 {
 	int64_t soonest = LSH_NEVER;
-	struct lsh_list *at, *after;
 
-	lsh_list_each(at, after, &p->commands) {
-		struct wire_command *c = lsh_container(at, struct wire_command, link);
-
+	lsh_list_each(struct wire_command, link, c, &p->commands)
 		if (c->ticket != NULL && c->ticket->overdue < soonest)
 			soonest = c->ticket->overdue;
-	}
 	return soonest;
 }
 

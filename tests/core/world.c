@@ -609,7 +609,7 @@ world_begin(void)
 {
 	struct lsh_backend_options options = {
 		.uri = &uri, .prefix = "leash", .client_name = "world", .timeout = TIMEOUT_MS * LSH_MS, .lease_ms = LEASE_MS,
-		.fence_ttl_ms = 3600000,
+		.fence_ttl_ms = 3600000, .clock_jumped = clock_jumped,
 	};
 	leash_error err;
 
@@ -628,7 +628,7 @@ world_begin(void)
 		                                     .on_event = note_event, .event_arg = &people[i]};
 	}
 	assert_int_equal(lsh_uri_parse(&uri, world_uri, &err), LEASH_OK);
-	assert_int_equal(lsh_engine_open(&engine, &options, clock_jumped, NULL, NULL, &err), LEASH_OK);
+	assert_int_equal(lsh_engine_open(&engine, &options, NULL, &err), LEASH_OK);
 	open_lock(false);
 }
 

@@ -96,20 +96,17 @@ SENTENCE(a_second_removal_does_nothing)
 
 SENTENCE(the_link_that_is_visited_may_be_removed)
 {
-	struct lsh_list *at, *after;
 	int visited = 0;
 
-	lsh_list_each(at, after, &list)
-		fail();
+	lsh_list_each(struct thing, link, thing, &list)
+		fail_msg("%d", thing->number);
 	for (int i = 0; i < 6; i++)
 		lsh_list_append(&list, &things[i].link);
-	lsh_list_each(at, after, &list) {
-		struct thing *thing = lsh_container(at, struct thing, link);
-
+	lsh_list_each(struct thing, link, thing, &list) {
 		assert_int_equal(thing->number, visited);
 		visited++;
 		if (thing->number % 2 == 0) {
-			lsh_list_remove(at);
+			lsh_list_remove(&thing->link);
 			memset(thing, 0xee, sizeof(*thing));
 		}
 	}
