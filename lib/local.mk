@@ -61,7 +61,6 @@ leash_sources += lib/core/core.h
 leash_sources += lib/core/engine.c
 leash_sources += lib/core/engine.h
 leash_sources += lib/core/extend.c
-leash_sources += lib/core/grant.c
 leash_sources += lib/core/hold.c
 leash_sources += lib/core/op.c
 leash_sources += lib/core/op.h

@@ -72,8 +72,8 @@ ask(struct lsh_op *op, const char *token, size_t size)
 	return LEASH_OK;
 }
 
-bool
-lsh_adopt_believes(struct lsh_op *op, int64_t fence)
+static bool
+believes(struct lsh_op *op, int64_t fence)
 {
 	struct lsh_lock *lock = op->lock;
 	const struct lsh_lease *lease = op->lease;
@@ -121,4 +121,6 @@ begin(struct lsh_op *op)
 	return LEASH_OK;
 }
 
-const struct lsh_op_verb lsh_adopting = {.begin = begin, .late = late, .again = again, .over = over};
+const struct lsh_op_verb lsh_adopting = {
+	.begin = begin, .late = late, .again = again, .over = over, .believes = believes,
+};

@@ -10,8 +10,8 @@
  * If the first of a queue leaves, the next one goes on with the same lease, in whatever state that is. The last one
  * that leaves cancels it. A lock has at most one hold that is not LOST, with the one lease that is HELD.
  *
- * Each file calls only those before it: table, hold, op; adopt, extend, release, break; grant, engine. What comes back
- * goes through two tables: lsh_op_verb, and the lsh_lease_events of the engine.
+ * Each file calls only those before it: table, hold, op; adopt, extend, release, break; engine. What comes back goes
+ * through two tables: lsh_op_verb, and lsh_lease_events.
  *
  * Mutexes, in the order in which they are taken: engine->mutex; the monitor of a lock; the leaves below. */
 #ifndef LSH_CORE_CORE_H
@@ -91,6 +91,12 @@ struct lsh_op_verb {
 	void (*over)(struct lsh_op *op, leash_status status);
 	/* What the release of its lease found. NULL: it releases nothing. */
 	void (*ended)(struct lsh_op *op, enum lsh_found found, const leash_error *why);
+	/* Its lease was renewed for so long, by a command sent then; or not, and `final`: nor will it be. NULL: it does not mind */
+	void (*renewed)(struct lsh_op *op, int64_t sent, int64_t lease_ms);
+	void (*not_renewed)(struct lsh_op *op, const leash_error *why, bool final);
+	/* Of an adoption: the server said that its token holds the lock. False: that must not be believed, and the op has
+	 * ended, or asks again. */
+	bool (*believes)(struct lsh_op *op, int64_t fence);
 };
 
 struct lsh_engine {
@@ -186,16 +192,6 @@ void lsh_op_finish(struct lsh_op *op, leash_status status);       /* take it out
 leash_status lsh_op_fail(struct lsh_op *op, leash_status status, int sys_errno, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 leash_status lsh_op_not_held(struct lsh_op *op, bool was_lost);
-
-/* ---- adopt.c, extend.c; entered ---- */
-
-/* The server said that its token holds the lock. False: that must not be believed: the op has ended, or asks again. */
-bool lsh_adopt_believes(struct lsh_op *op, int64_t fence);
-/* tell the extensions of this lease: it was renewed for so long, by a command sent then, */
-void lsh_extend_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms);
-void lsh_extend_failed(struct lsh_lease *lease, const leash_error *why, bool final); /* or not; final: nor will it be */
-
-/* ---- grant.c ---- */
 
 extern const struct lsh_lease_events lsh_lease_events;
 

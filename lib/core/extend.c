@@ -3,19 +3,13 @@
 
 #include "base/token.h"
 
-static bool
-is_extension(const struct lsh_op *op, const struct lsh_lease *lease)
-{
-	return op->verb == &lsh_extending && op->lease == lease;
-}
-
 /* The lease is renewed for the longest time that anybody waits for. */
 static void
 set_extension(const struct lsh_lock *lock, struct lsh_lease *lease)
 {
 	lease->extend_ms = 0;
 	lsh_each_op(op, &lock->ops)
-		if (is_extension(op, lease) && op->lease_ms > lease->extend_ms)
+		if (op->verb == &lsh_extending && op->lease == lease && op->lease_ms > lease->extend_ms)
 			lease->extend_ms = (int32_t)op->lease_ms;
 }
 
@@ -35,19 +29,15 @@ again(struct lsh_op *op)
 		op->wakes_at = lsh_after_ms(lsh_now_ns(), 5 + lsh_random32() % 20); /* there is no connection */
 }
 
-void
-lsh_extend_renewed(struct lsh_lease *lease, int64_t sent, int64_t lease_ms)
+static void
+renewed(struct lsh_op *op, int64_t sent, int64_t lease_ms)
 {
-	lsh_each_op(op, &lsh_lock_of(lease->resource)->ops) {
-		int64_t most_ms = lease->ends_at == LSH_NEVER ? LSH_NEVER : (lease->ends_at - sent) / LSH_MS - 1;
+	int64_t ends_at = op->lease->ends_at, most_ms = ends_at == LSH_NEVER ? LSH_NEVER : (ends_at - sent) / LSH_MS - 1;
 
-		if (!is_extension(op, lease))
-			continue;
-		if (sent >= op->began && lease_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
-			finish(op, LEASH_OK);
-		else if (op->wakes_at == LSH_NEVER)
-			again(op); /* that was another renewal */
-	}
+	if (sent >= op->began && lease_ms >= (most_ms < op->lease_ms ? most_ms : op->lease_ms))
+		finish(op, LEASH_OK);
+	else if (op->wakes_at == LSH_NEVER)
+		again(op); /* that was another renewal */
 }
 
 static void
@@ -58,19 +48,15 @@ not_extended(struct lsh_op *op, const leash_error *why)
 	finish(op, lsh_op_fail(op, status, why->sys_errno, "not extended: %s", why->text));
 }
 
-void
-lsh_extend_failed(struct lsh_lease *lease, const leash_error *why, bool final)
+static void
+not_renewed(struct lsh_op *op, const leash_error *why, bool final)
 {
-	lsh_each_op(op, &lsh_lock_of(lease->resource)->ops) {
-		if (!is_extension(op, lease))
-			continue;
-		op->why = *why;
-		if (final)
-			not_extended(op, why);
-		else
-			op->wakes_at = lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200);
-		lsh_op_stir(op);
-	}
+	op->why = *why;
+	if (final)
+		not_extended(op, why);
+	else
+		op->wakes_at = lsh_after_ms(lsh_now_ns(), 50 + lsh_random32() % 200);
+	lsh_op_stir(op);
 }
 
 static void
@@ -125,4 +111,6 @@ begin(struct lsh_op *op)
 	return LEASH_OK;
 }
 
-const struct lsh_op_verb lsh_extending = {.begin = begin, .late = late, .again = again, .over = over};
+const struct lsh_op_verb lsh_extending = {
+	.begin = begin, .late = late, .again = again, .over = over, .renewed = renewed, .not_renewed = not_renewed,
+};

@@ -172,7 +172,6 @@ lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 	lease->valid_until = valid_until;
 	lease->span_ms = (int32_t)lease_ms;
 	lease->full = !is_claim && lease_ms >= want->lease_ms; /* part of a claim is over when it comes */
-	lease->failures = 0;
 	lease->turn_began = now;
 	lease->depth = 1;
 	if (lease->state == LSH_WAITING)
@@ -282,7 +281,6 @@ lsh_lease_extend_limit(const struct lsh_lease *lease, int64_t now)
 void
 lsh_lease_hand_off(struct lsh_lease *lease)
 {
-	lease->depth = 1;
 	lease->handed_off++;
 	lease->ends_at = LSH_NEVER;
 }
@@ -367,7 +365,6 @@ begin_end(struct lsh_lease *lease)
 	if (lease->state == LSH_WAITING)
 		atomic_fetch_sub(&b->waiting, 1);
 	lease->state = LSH_ENDING;
-	lease->failures = 0;
 	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
 	 * differ */
 	lease->lapses_at =

@@ -226,7 +226,7 @@ stands(const struct lsh_vote *v, int64_t now)
 	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
 	int64_t uptime = lsh_node_uptime(v->host->server.node, now);
 
-	return s->stood_until > now && uptime >= 0 && uptime < now - s->sent;
+	return s->valid_until > now && uptime >= 0 && uptime < now - s->sent;
 }
 
 static void
@@ -244,13 +244,8 @@ ends(struct lsh_lease *lease)
 {
 	lsh_round_let_others(lease);
 	lease->round->trouble.status = LEASH_OK;
-	for (size_t i = 0; i < lease->count; i++) {
-		struct lsh_quorum_vote *s = &lease->round->of[i];
-
-		s->stood_until = s->valid_until;
-		s->valid_until = 0;
-		s->trouble = LEASH_OK;
-	}
+	for (size_t i = 0; i < lease->count; i++)
+		lease->round->of[i].trouble = LEASH_OK;
 }
 
 /* ---- what comes from the votes ---- */

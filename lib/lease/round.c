@@ -326,7 +326,6 @@ raise(struct lsh_lease *lease, int64_t fence)
 {
 	bool any = false;
 
-	lease->round->fence = fence;
 	for (size_t i = 0; i < lease->count; i++) {
 		struct lsh_vote *v = &lease->votes[i];
 		struct lsh_quorum_vote *s = lsh_quorum_of(v);
@@ -362,7 +361,6 @@ win_round(struct lsh_lease *lease, const struct lsh_count *c, int64_t now)
 	raise(lease, fence);
 	if (know >= majority) {
 		round->proposal = fence; /* whoever is asked again is to know it */
-		round->fence = 0;
 		if (!lsh_lease_granted(lease, fence, c->last->sent, c->last->asked_ms, false))
 			lose_round(lease);
 	} else if (may_know < majority) {
@@ -476,7 +474,6 @@ count_adoption(struct lsh_lease *lease)
 
 	if (find_fence(lease, now, &fence) >= majority) {
 		lease->round->proposal = fence; /* whoever is asked later is to know it */
-		lease->round->fence = 0;
 		lsh_lease_adopted(lease, fence, c.last->sent, c.last->asked_ms);
 	} else if (c.refusals + majority > lease->count) {
 		lsh_fail(&why, LEASH_NOT_HELD, 0, "nobody holds it by that token: %u of %u servers do not have it", c.refusals,

@@ -10,11 +10,11 @@
 
 /* What is kept of one server's vote besides. */
 struct lsh_quorum_vote {
-	int64_t valid_until;    /* until when it counts; 0: it does not. Outlives the vote where a restart has lost that */
+	int64_t valid_until;    /* until when it counts; 0: it does not. Outlives the vote where a restart has lost that;
+	                           ENDING: it stays what it was */
 	int64_t sent, asked_ms; /* of the command that it follows from */
 	int64_t kept_at, kept_ms; /* of the last command by which it was won or kept, though an earlier one may last
 	                             longer */
-	int64_t stood_until;    /* what valid_until was when it began to end */
 	int64_t asked_at;       /* the last time that it was asked for, sent or not */
 	uint64_t asked_epoch;   /* over which connection */
 	int64_t fence;          /* GRANTED: that the server knows */
@@ -29,7 +29,6 @@ struct lsh_round {
 	int64_t began, limit;   /* ACQUIRING: 0: it has not begun */
 	int64_t guard_ms;       /* for so long a server does not count after a restart */
 	int64_t proposal;       /* of its fence, or the fence of the lease */
-	int64_t fence;          /* that a majority has yet to know; 0: none */
 	int64_t round_at;       /* HELD: when the last renewal was wanted */
 	leash_error trouble;    /* what a server said last that was no answer */
 	struct lsh_quorum_vote of[];
