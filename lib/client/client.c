@@ -167,7 +167,6 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 {
 	leash_client *client;
 	leash_options o;
-	char name[80];
 	leash_status status = lsh_options_read(&o, options, err);
 
 	if (status != LEASH_OK)
@@ -197,9 +196,9 @@ open_client(leash_client **out, const leash_options *options, leash_error *err)
 		status = lsh_fail_short(err, errno, "cannot make a thread for callbacks");
 		goto fail;
 	}
-	make_name(name, sizeof name, o.client_name);
+	make_name(client->name, sizeof client->name, o.client_name);
 	status = lsh_engine_open(&client->engine, &(struct lsh_backend_options){
-		.uri = &client->uri, .prefix = client->prefix, .client_name = name, .lease_ms = o.lease_ms,
+		.uri = &client->uri, .prefix = client->prefix, .client_name = client->name, .lease_ms = o.lease_ms,
 		.fence_ttl_ms = o.fence_ttl_ms, .timeout = lsh_timeout(&o, &client->uri),
 		.clock_jumped = clock_jumped, .owner = client,
 	}, client->courier, err);

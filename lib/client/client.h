@@ -20,7 +20,7 @@ struct leash_client {
 	uint64_t process;        /* the one that opened it */
 	atomic_bool closed;
 	struct lsh_uri uri;
-	char prefix[65];
+	char prefix[65], name[80];
 	struct lsh_terms defaults; /* of its handles */
 	struct lsh_courier *courier;
 	struct lsh_engine *engine;

@@ -71,7 +71,7 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 	};
 	struct lsh_backend *b = lsh_new(struct lsh_backend);
 	struct lsh_router_options router = {
-		.uri = options->uri, .timeout = options->timeout, .courier = courier,
+		.uri = options->uri, .client_name = options->client_name, .timeout = options->timeout, .courier = courier,
 	};
 	char key[LSH_PARTY_KEY_SIZE];
 	leash_status status;
@@ -85,8 +85,6 @@ lsh_backend_open(struct lsh_backend **out, const struct lsh_backend_options *opt
 	b->courier = courier;
 	b->opened_ms = lsh_wall_us() / 1000;
 	b->strategy = options->uri->deployment == LSH_QUORUM ? &lsh_quorum : &lsh_single;
-	snprintf(b->client_name, sizeof b->client_name, "%s", options->client_name);
-	b->options.client_name = router.client_name = b->client_name;
 	if (!lsh_uuid_make(b->uuid) || !lsh_numbers_init(&b->numbers))
 		return lsh_fail(err, LEASH_UNSUPPORTED, 0,
 		                "the system has no randomness to give, which owner tokens are made of");

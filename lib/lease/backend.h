@@ -17,7 +17,7 @@ enum { LSH_ALIVE_MS = 10000 };
 struct lsh_backend_options {
 	struct lsh_uri *uri;     /* must outlive the backend */
 	const char *prefix;      /* likewise */
-	const char *client_name; /* copied */
+	const char *client_name; /* likewise */
 	int64_t timeout;         /* ns */
 	int64_t lease_ms;        /* of locks that name none */
 	int64_t fence_ttl_ms;    /* how long a fence is kept after the last grant or renewal, at least */
@@ -73,7 +73,6 @@ struct lsh_backend {
 	struct lsh_watchdog *watchdog;
 	struct lsh_router *router;
 	char uuid[LSH_UUID_SIZE + 1];
-	char client_name[80];
 	char channel[80 + LSH_UUID_SIZE];  /* on which grants are told to this client */
 	struct lsh_protocol protocol;
 	struct lsh_numbers numbers;        /* of its tokens */

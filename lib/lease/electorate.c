@@ -16,6 +16,22 @@ lsh_electorate_fail(leash_error *err, unsigned n, size_t count, const char *what
 	return lsh_fail(err, why->status, why->sys_errno, "%u of %zu servers %s: %.160s", n, count, what, why->text);
 }
 
+static int
+gravity(const leash_error *why)
+{
+	if (why->status == LEASH_UNAVAILABLE)
+		return why->sys_errno != ENXIO; /* one that does not exist is not waited for: the others may come back */
+	return why->status == LEASH_DENIED ? 3 : 2;
+}
+
+void
+lsh_excuses_add(struct lsh_excuses *x, const leash_error *why)
+{
+	x->lasting += why->status != LEASH_UNAVAILABLE && why->status != LEASH_NO_MEMORY;
+	if (x->count++ == 0 || gravity(why) > gravity(&x->why))
+		x->why = *why;
+}
+
 /* ---- fences ---- */
 
 void
@@ -127,18 +143,8 @@ lsh_electorate_excuse(struct lsh_host *host, int64_t guard_ms, int64_t now, leas
 /* What has become of the servers so far. */
 struct roll {
 	unsigned ready;
-	unsigned failed; /* the first attempt to connect has ended, and it is not connected */
-	leash_error why; /* of the first that has failed; but what only people can mend comes before what may pass: DENIED,
-	                    then all but UNAVAILABLE */
+	struct lsh_excuses failed; /* the first attempt to connect has ended, and it is not connected */
 };
-
-static int
-gravity(const leash_error *why)
-{
-	if (why->status == LEASH_UNAVAILABLE)
-		return why->sys_errno != ENXIO; /* one that does not exist is not waited for: the others may come back */
-	return why->status == LEASH_DENIED ? 3 : 2;
-}
 
 static void
 call_roll(const struct lsh_backend *b, struct roll *r)
@@ -154,8 +160,7 @@ call_roll(const struct lsh_backend *b, struct roll *r)
 		if (!lsh_node_has_tried(host->server.node))
 			continue;
 		lsh_node_trouble(host->server.node, &why);
-		if (r->failed++ == 0 || gravity(&why) > gravity(&r->why))
-			r->why = why;
+		lsh_excuses_add(&r->failed, &why);
 	}
 }
 
@@ -164,11 +169,11 @@ static leash_status
 say_why_not(const struct lsh_backend *b, const struct roll *r, leash_error *err)
 {
 	size_t count = lsh_router_count(b->router), i = 0;
-	bool decided = count - r->failed < b->majority; /* without those that are still being connected to */
-	unsigned silent = decided ? r->failed : (unsigned)count - r->ready;
-	leash_error why = r->why;
+	bool decided = count - r->failed.count < b->majority; /* without those that are still being connected to */
+	unsigned silent = decided ? r->failed.count : (unsigned)count - r->ready;
+	leash_error why = r->failed.why;
 
-	if (r->failed == 0) {
+	if (r->failed.count == 0) {
 		while (i + 1 < count && lsh_host_is_up(lsh_host_at(b, i)))
 			i++;
 		lsh_fail(&why, LEASH_UNAVAILABLE, 0, "%.100s: no answer in time", lsh_host_shown(lsh_host_at(b, i)));
@@ -196,9 +201,9 @@ lsh_electorate_await(struct lsh_backend *b, leash_error *err)
 		int64_t now = lsh_now_ns(), look = lsh_after_ms(now, 5);
 
 		call_roll(b, &r);
-		if (r.ready + r.failed == count || now >= deadline)
+		if (r.ready + r.failed.count == count || now >= deadline)
 			break;
-		if (!decided && (r.ready >= b->majority || count - r.failed < b->majority)) {
+		if (!decided && (r.ready >= b->majority || count - r.failed.count < b->majority)) {
 			int64_t others = lsh_after(now, now - began > LATECOMERS ? now - began : LATECOMERS);
 
 			decided = true;

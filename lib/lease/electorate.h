@@ -5,6 +5,17 @@
 
 #include "lease/host.h"
 
+/* Why servers cannot be asked, or do not count. */
+struct lsh_excuses {
+	unsigned count;
+	unsigned lasting;    /* of those: with what does not pass by itself, */
+	unsigned down;       /* and to which there is no connection, or was none a moment ago */
+	leash_error why;     /* of the first; but what only people can mend comes before what may pass: DENIED, then all but
+	                        UNAVAILABLE */
+};
+
+void lsh_excuses_add(struct lsh_excuses *excuses, const leash_error *why);
+
 /* Wait until a majority takes commands, or cannot. */
 leash_status lsh_electorate_await(struct lsh_backend *backend, leash_error *err);
 void lsh_electorate_warn_of_twins(struct lsh_host *host); /* it is connected */

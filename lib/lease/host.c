@@ -309,7 +309,7 @@ start(struct lsh_host *host, struct lsh_backend *b, const struct lsh_uri *uri, i
 	lsh_batches_init(host);
 	atomic_init(&host->unlent, UINT32_MAX);
 	o->uri = uri;
-	o->name = b->client_name;
+	o->name = b->options.client_name;
 	o->timeout = b->options.timeout;
 	o->ask_every = b->options.lease_ms * LSH_MS / 3;
 	host->server.node = lsh_node_new(o, ops, host);

@@ -48,7 +48,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 {
 	static const char ours[] = "leash:";
 	const struct lsh_backend *b = host_of(call)->backend;
-	const char *name = b->client_name + (strncmp(b->client_name, ours, strlen(ours)) == 0 ? strlen(ours) : 0);
+	const char *name = b->options.client_name;
 	char key[LSH_PARTY_KEY_SIZE], host_name[256] = "", host[LEASH_HOST_SIZE], program[LEASH_PROGRAM_SIZE];
 	char value[2 * LSH_DECIMAL_DIGITS + LEASH_HOST_SIZE + LEASH_PROGRAM_SIZE + 4];
 
@@ -58,7 +58,7 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	if (gethostname(host_name, sizeof host_name - 1) != 0)
 		host_name[0] = '\0';
 	make_word(host, sizeof host, host_name);
-	make_word(program, sizeof program, name);
+	make_word(program, sizeof program, strncmp(name, ours, strlen(ours)) == 0 ? name + strlen(ours) : name);
 	snprintf(value, sizeof value, "%ld %lld %s %s", (long)getpid(), (long long)b->opened_ms, host, program);
 	lsh_script_push(command, LSH_ARG("SET"));
 	lsh_script_push_joined(command, (struct lsh_arg){key, lsh_party_key(key, b->options.prefix, b->uuid)}, "");

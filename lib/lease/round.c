@@ -159,34 +159,11 @@ lsh_quorum_count(const struct lsh_lease *lease, int64_t now)
 
 /* ---- why not ---- */
 
-struct excuses {
-	unsigned count;      /* servers that could not be asked, or do not count */
-	unsigned lasting;    /* of those, with what does not pass by itself, */
-	unsigned down;       /* and those to which there is no connection, or was none a moment ago */
-	leash_error why;     /* of one of them: DENIED if there is such a one */
-};
-
-/* Worth telling, where others are just out of reach. */
-static bool
-says_more(leash_status status)
-{
-	return status != LEASH_OK && status != LEASH_UNAVAILABLE;
-}
-
-static void
-add_excuse(struct excuses *x, const leash_error *why)
-{
-	x->count++;
-	x->lasting += says_more(why->status) && why->status != LEASH_NO_MEMORY;
-	if (x->count == 1 || (!says_more(x->why.status) && says_more(why->status)))
-		x->why = *why;
-}
-
 /* Of the servers themselves, and of what they answered. Late: they should have. */
 static void
-gather(const struct lsh_lease *lease, bool late, int64_t guard_ms, int64_t now, struct excuses *x)
+gather(const struct lsh_lease *lease, bool late, int64_t guard_ms, int64_t now, struct lsh_excuses *x)
 {
-	*x = (struct excuses){.why.status = LEASH_UNAVAILABLE};
+	*x = (struct lsh_excuses){.why.status = LEASH_UNAVAILABLE};
 	for (size_t i = 0; i < lease->count; i++) {
 		const struct lsh_vote *v = &lease->votes[i];
 		const struct lsh_quorum_vote *s = &lease->round->of[i];
@@ -198,19 +175,19 @@ gather(const struct lsh_lease *lease, bool late, int64_t guard_ms, int64_t now, 
 		if (fails && s->trouble != LEASH_OK) {
 			why = lease->round->trouble;
 			why.status = s->trouble;
-			add_excuse(x, &why);
+			lsh_excuses_add(x, &why);
 		} else if (lsh_electorate_excuse(v->host, guard_ms, now, &why)) {
-			add_excuse(x, &why);
+			lsh_excuses_add(x, &why);
 		} else if (fails || (v->state == LSH_VOTE_SENT && late)) {
 			lsh_fail(&why, LEASH_UNAVAILABLE, 0, "%.100s: no answer in time", lsh_host_shown(v->host));
-			add_excuse(x, &why);
+			lsh_excuses_add(x, &why);
 		}
 	}
 }
 
 /* It is because of these; or others were in the way. */
 static void
-explain(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x, leash_error *why)
+explain(const struct lsh_lease *lease, struct lsh_wish *want, const struct lsh_excuses *x, leash_error *why)
 {
 	want->contended = lease->count - x->count >= lease->resource->backend->majority;
 	if (want->contended) {
@@ -222,7 +199,7 @@ explain(const struct lsh_lease *lease, struct lsh_wish *want, const struct excus
 
 /* What does not pass by itself, and leaves no majority. A refused password may be old news: only the second time. */
 static bool
-is_hopeless(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x)
+is_hopeless(const struct lsh_lease *lease, struct lsh_wish *want, const struct lsh_excuses *x)
 {
 	bool before = want->denied;
 
@@ -232,7 +209,7 @@ is_hopeless(const struct lsh_lease *lease, struct lsh_wish *want, const struct e
 
 /* Who only tries waits, within the time for one answer, for connections, and for nothing else. */
 static bool
-may_go_on(const struct lsh_lease *lease, struct lsh_wish *want, const struct excuses *x)
+may_go_on(const struct lsh_lease *lease, struct lsh_wish *want, const struct lsh_excuses *x)
 {
 	unsigned majority = lease->resource->backend->majority;
 
@@ -300,7 +277,7 @@ lose_round(struct lsh_lease *lease)
 	struct lsh_wish *want = lease->want;
 	int64_t now = lsh_now_ns(), lapses = lapses_at(lease, now);
 	leash_error why = {LEASH_TIMEOUT, 0, ""};
-	struct excuses x;
+	struct lsh_excuses x;
 	bool goes_on;
 
 	gather(lease, now >= lease->round->limit, lease->round->guard_ms, now, &x);
@@ -380,14 +357,23 @@ count_round(struct lsh_lease *lease)
 		lose_round(lease);
 }
 
+static void
+ask_all(struct lsh_lease *lease, const struct lsh_wish *want, int64_t limit, int64_t now)
+{
+	lease->round->guard_ms = want->restart_guard_ms;
+	lease->round->limit = limit;
+	lease->round->proposal = lsh_electorate_propose(lease->resource->backend);
+	for (size_t i = 0; i < lease->count; i++)
+		lsh_quorum_ask(&lease->votes[i], lease->lease_ms, limit, now);
+}
+
 static int64_t
 begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 {
-	struct lsh_round *round = lease->round;
 	int64_t patience = lsh_after(now, lease->resource->backend->options.timeout);
 	int64_t limit = patience < want->until ? patience : want->until;
 	leash_error why;
-	struct excuses x;
+	struct lsh_excuses x;
 
 	gather(lease, false, want->restart_guard_ms, now, &x);
 	if (lease->count - x.count < lease->resource->backend->majority) { /* see what the connections bring */
@@ -399,12 +385,8 @@ begin_round(struct lsh_lease *lease, struct lsh_wish *want, int64_t now)
 		lsh_events_of(lease)->waits(lease, &why, LSH_NEVER);
 		return lsh_after(now, lsh_tally_pause(0, 16, lsh_random32()));
 	}
-	round->began = now;
-	round->guard_ms = want->restart_guard_ms;
-	round->limit = limit;
-	round->proposal = lsh_electorate_propose(lease->resource->backend);
-	for (size_t i = 0; i < lease->count; i++)
-		lsh_quorum_ask(&lease->votes[i], lease->lease_ms, round->limit, now);
+	lease->round->began = now;
+	ask_all(lease, want, limit, now);
 	count_round(lease);
 	return want->rests_until > now ? want->rests_until : limit; /* it may be lost already, and its lease gone */
 }
@@ -455,7 +437,7 @@ find_fence(const struct lsh_lease *lease, int64_t now, int64_t *fence)
 static void
 say_excuses(const struct lsh_lease *lease, leash_error *why)
 {
-	struct excuses x;
+	struct lsh_excuses x;
 
 	gather(lease, true, lease->round->guard_ms, lsh_now_ns(), &x);
 	if (x.count > 0)
@@ -491,13 +473,8 @@ adopt(struct lsh_lease *lease, struct lsh_wish *want)
 {
 	int64_t now = lsh_now_ns(), again;
 
-	if (lease->round->limit == 0) {
-		lease->round->limit = want->until;
-		lease->round->guard_ms = want->restart_guard_ms;
-		lease->round->proposal = lsh_electorate_propose(lease->resource->backend);
-		for (size_t i = 0; i < lease->count; i++)
-			lsh_quorum_ask(&lease->votes[i], lease->lease_ms, want->until, now);
-	}
+	if (lease->round->limit == 0)
+		ask_all(lease, want, want->until, now);
 	again = lsh_quorum_count(lease, now).connecting > 0 ? lsh_after_ms(now, 10) : LSH_NEVER;
 	count_adoption(lease);
 	return again;
@@ -536,7 +513,7 @@ void
 lsh_round_describe(const struct lsh_lease *lease, leash_error *why)
 {
 	int64_t now = lsh_now_ns();
-	struct excuses x;
+	struct lsh_excuses x;
 
 	if (lease->adopting) {
 		say_excuses(lease, why);
