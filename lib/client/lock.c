@@ -299,24 +299,11 @@ acquire(leash_lock *lock, const leash_acquire *how, leash_error *err)
 	return status;
 }
 
-leash_status
-leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
+static leash_status
+check_and_acquire(leash_lock *lock, const leash_acquire *how, const char *call, leash_error *err)
 {
 	lsh_guarded();
-	leash_status status = lsh_handle_check(lock, "leash_lock_acquire", err);
-
-	if (status == LEASH_OK)
-		status = lsh_check_wait(wait_ms, lsh_lock_shown(lock->lock), err);
-	if (status == LEASH_OK)
-		status = acquire(lock, &(leash_acquire){.wait_ms = wait_ms}, err);
-	return status;
-}
-
-leash_status
-leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err)
-{
-	lsh_guarded();
-	leash_status status = lsh_handle_check(lock, "leash_lock_acquire_with", err);
+	leash_status status = lsh_handle_check(lock, call, err);
 	leash_acquire a;
 
 	if (status == LEASH_OK)
@@ -327,9 +314,19 @@ leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error 
 		                  lsh_lock_shown(lock->lock));
 	if (status == LEASH_OK && a.lease_ms != 0)
 		status = check_lease(lock, a.lease_ms, err);
-	if (status == LEASH_OK)
-		status = acquire(lock, &a, err);
-	return status;
+	return status == LEASH_OK ? acquire(lock, &a, err) : status;
+}
+
+leash_status
+leash_lock_acquire(leash_lock *lock, int64_t wait_ms, leash_error *err)
+{
+	return check_and_acquire(lock, LEASH_ACQUIRE(.wait_ms = wait_ms), "leash_lock_acquire", err);
+}
+
+leash_status
+leash_lock_acquire_with(leash_lock *lock, const leash_acquire *how, leash_error *err)
+{
+	return check_and_acquire(lock, how, "leash_lock_acquire_with", err);
 }
 
 leash_status
@@ -348,13 +345,10 @@ leash_lock_adopt(leash_lock *lock, const char *token, leash_error *err)
 		status = lsh_fail(err, LEASH_INVALID, 0,
 		                  "lock '%s': that token is one of this client's own: share the handle's owner instead",
 		                  lsh_lock_shown(lock->lock));
-	if (status == LEASH_OK)
-		status = make(&w, lock, err);
-	if (status == LEASH_OK) {
-		w.op.token = token;
-		status = run_for_hold(&w, lock, &lsh_adopting, err);
-	}
-	return status;
+	if (status != LEASH_OK || (status = make(&w, lock, err)) != LEASH_OK)
+		return status;
+	w.op.token = token;
+	return run_for_hold(&w, lock, &lsh_adopting, err);
 }
 
 /* ---- the others ---- */
@@ -366,11 +360,10 @@ leash_lock_release(leash_lock *lock, leash_error *err)
 	leash_status status = lsh_handle_check(lock, "leash_lock_release", err);
 	struct wait w;
 
-	if (status == LEASH_OK) {
-		make(&w, lock, NULL); /* without memory it is released all the same, in the background */
-		status = run(&w, &lsh_releasing, err);
-	}
-	return status;
+	if (status != LEASH_OK)
+		return status;
+	make(&w, lock, NULL); /* without memory it is released all the same, in the background */
+	return run(&w, &lsh_releasing, err);
 }
 
 leash_status
@@ -382,13 +375,10 @@ leash_lock_extend(leash_lock *lock, int64_t lease_ms, leash_error *err)
 
 	if (status == LEASH_OK)
 		status = check_lease(lock, lease_ms, err);
-	if (status == LEASH_OK)
-		status = make(&w, lock, err);
-	if (status == LEASH_OK) {
-		w.op.lease_ms = lease_ms;
-		status = run(&w, &lsh_extending, err);
-	}
-	return status;
+	if (status != LEASH_OK || (status = make(&w, lock, err)) != LEASH_OK)
+		return status;
+	w.op.lease_ms = lease_ms;
+	return run(&w, &lsh_extending, err);
 }
 
 /* First it is found out who has it. */
@@ -404,13 +394,10 @@ leash_lock_break(leash_lock *lock, leash_error *err)
 		status = lsh_inspect(lock->lock, false, &info, err);
 	if (status == LEASH_OK && !info.held)
 		status = lsh_fail(err, LEASH_NOT_HELD, 0, "lock '%s': nobody has it", lsh_lock_shown(lock->lock));
-	if (status == LEASH_OK)
-		status = make(&w, lock, err);
-	if (status == LEASH_OK) {
-		w.op.token = info.holder.token;
-		status = run(&w, &lsh_breaking, err);
-	}
-	return status;
+	if (status != LEASH_OK || (status = make(&w, lock, err)) != LEASH_OK)
+		return status;
+	w.op.token = info.holder.token;
+	return run(&w, &lsh_breaking, err);
 }
 
 /* ---- memory only ---- */

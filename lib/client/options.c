@@ -107,15 +107,6 @@ check_owner(const leash_owner *owner, const char *shown, leash_error *err)
 	return LEASH_OK;
 }
 
-leash_status
-lsh_check_wait(int64_t ms, const char *shown, leash_error *err)
-{
-	if (ms >= 0 || ms == LEASH_FOREVER)
-		return LEASH_OK;
-	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER", shown,
-	                (long long)ms);
-}
-
 /* `allowed`: NULL means all that is printable, but spaces. */
 static leash_status
 check_text(const char *text, const char *allowed, const char *what, const char *rule, leash_error *err)
@@ -237,5 +228,8 @@ lsh_acquire_read(leash_acquire *out, const leash_acquire *how, const char *shown
 {
 	leash_status status = copy_struct(out, sizeof *out, how, "LEASH_ACQUIRE", err);
 
-	return status == LEASH_OK ? lsh_check_wait(out->wait_ms, shown, err) : status;
+	if (status != LEASH_OK || out->wait_ms >= 0 || out->wait_ms == LEASH_FOREVER)
+		return status;
+	return lsh_fail(err, LEASH_INVALID, 0, "lock '%s': wait_ms is %lld, but must be 0 or more, or LEASH_FOREVER", shown,
+	                (long long)out->wait_ms);
 }

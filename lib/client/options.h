@@ -22,6 +22,5 @@ int64_t lsh_timeout(const leash_options *options, const struct lsh_uri *uri);
 
 /* Is `ms` a lease? Else LEASH_INVALID. `guard`: of a lock on a quorum; else NULL. */
 leash_status lsh_check_lease(int64_t ms, const struct lsh_terms *guard, const char *shown, leash_error *err);
-leash_status lsh_check_wait(int64_t ms, const char *shown, leash_error *err);
 
 #endif

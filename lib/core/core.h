@@ -91,7 +91,8 @@ struct lsh_op_verb {
 	void (*over)(struct lsh_op *op, leash_status status);
 	/* What the release of its lease found. NULL: it releases nothing. */
 	void (*ended)(struct lsh_op *op, enum lsh_found found, const leash_error *why);
-	/* Its lease was renewed for so long, by a command sent then; or not, and `final`: nor will it be. Or NULL. */
+	/* Its lease was renewed for so long, by a command sent then; or not, and `final`: nor will it be. NULL: it does
+	 * not mind. */
 	void (*renewed)(struct lsh_op *op, int64_t sent, int64_t lease_ms);
 	void (*not_renewed)(struct lsh_op *op, const leash_error *why, bool final);
 	/* Of an adoption: the server said that its token holds the lock. False: that must not be believed, and the op has
