@@ -183,7 +183,7 @@ run_apart(bool quiet)
 		run_world();
 		fflush(stdout);
 		tell(true);
-		_exit(0);
+		exit(0);
 	}
 	close(pipes[1]);
 	if (read(pipes[0], &told, sizeof told) != sizeof told)
