@@ -1,7 +1,6 @@
 /* Greetings of real servers: who they say they are, whom they let in, and with what reason they refuse. */
 #include "tests/redis/connects.h"
 
-#include "tests/support/socket.h"
 #include "tests/support/test.h"
 
 #include <errno.h>
@@ -253,11 +252,9 @@ SENTENCE(a_server_that_is_full_is_unavailable)
 
 SENTENCE(a_cluster_says_that_it_is_one)
 {
-	struct server *cluster;
-	char text[128], port[8];
+	struct server *cluster = server_start((const char *const[]){"--cluster-enabled", "yes", NULL});
+	char text[128];
 
-	snprintf(port, sizeof port, "%d", socket_free_port()); /* of the cluster's own connections */
-	cluster = server_start((const char *const[]){"--cluster-enabled", "yes", "--cluster-port", port, NULL});
 	assert_int_equal(dial_to(server_uri(cluster), "leash-test", NULL), LSH_DONE);
 	assert_true(hello.cluster);
 	close(hello.stream.fd);

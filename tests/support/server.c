@@ -7,6 +7,7 @@
 #include "tests/support/await.h"
 #include "tests/support/child.h"
 #include "tests/support/clock_shim.h"
+#include "tests/support/ports.h"
 #include "tests/support/socket.h"
 #include "tests/support/sweep.h"
 #include "tests/support/trouble.h"
@@ -320,6 +321,7 @@ static struct server *
 start_as(const char *const *args, bool tcp, bool clocked, int port, const char *config, const char *const *tls)
 {
 	struct server *server = calloc(1, sizeof *server);
+	bool knows_slots = false;
 	int tries = 0;
 
 	if (!server)
@@ -331,8 +333,8 @@ start_as(const char *const *args, bool tcp, bool clocked, int port, const char *
 	server->log = format_text("%s/redis.log", server->folder);
 	server->uri = format_text("unix://%s", server->socket);
 	for (size_t i = 0; args && args[i]; i++) {
-		if (i == MAX_ARGS)
-			trouble("more than %d arguments for a server", MAX_ARGS);
+		if (i + 2 == MAX_ARGS)
+			trouble("more than %d arguments for a server", MAX_ARGS - 2);
 		server->args[server->arg_count++] = format_text("%s", args[i]);
 	}
 	for (size_t i = 0; i + 1 < server->arg_count; i++)
@@ -340,6 +342,12 @@ start_as(const char *const *args, bool tcp, bool clocked, int port, const char *
 			server->password = server->args[i + 1];
 		else if (strcmp(server->args[i], "--aclfile") == 0)
 			make_user_file(server, server->args[i + 1]);
+		else if (strcmp(server->args[i], "--cluster-enabled") == 0)
+			knows_slots = true;
+	if (knows_slots && !tcp) { /* else all of them would have one port for their bus */
+		server->args[server->arg_count++] = format_text("--cluster-port");
+		server->args[server->arg_count++] = format_text("%d", ports_take());
+	}
 	server->tls = tls;
 	if (clocked)
 		give_clock(server);
