@@ -1,8 +1,19 @@
 /* One server, to the answer: what the core says to it, in which order, and what it makes of what comes back. */
 #include "tests/core/world.h"
+
+#include "tests/core/wire.h"
 #include "tests/support/test.h"
 
 FIXTURE(world_begin, world_end);
+
+static void
+hold(struct person *person)
+{
+	acquire(person, 1000);
+	answer(HELD);
+	expect_end(person, LEASH_OK);
+	world_sent();
+}
 
 /* ---- requests ---- */
 
@@ -143,6 +154,16 @@ SENTENCE(who_only_tries_takes_no_place_and_leaves_nothing_to_cancel)
 	expect_sent("");
 }
 
+SENTENCE(a_try_whose_answer_was_lost_is_canceled)
+{
+	acquire(ann, 0);
+	cut();
+	pass(5000);
+	expect_end(ann, LEASH_UNAVAILABLE);
+	reconnect();
+	expect_sent("try 1, release 1");
+}
+
 SENTENCE(a_request_that_came_too_late_is_sent_again_by_the_clock_that_was_learned)
 {
 	acquire(ann, 1000);
@@ -163,26 +184,208 @@ SENTENCE(a_script_that_is_not_there_is_sent_with_its_source)
 	expect_end(ann, LEASH_OK);
 }
 
-SENTENCE(a_server_that_loads_is_asked_again_in_a_moment)
+static const char *const not_now[] = {
+	"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script.",
+	"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served",
+};
+
+SENTENCE(a_server_that_says_not_now_is_asked_again_in_a_moment)
 {
-	acquire(ann, 1000);
-	refuse("LOADING Redis is loading the dataset in memory");
-	expect_sent("acquire 1");
-	pass(49);
-	expect_sent("");
-	pass(1);
-	expect_sent("acquire 1");
+	for (size_t i = 0; i < COUNT(not_now); i++) {
+		acquire(ann, 1000);
+		world_sent();
+		refuse(not_now[i]);
+		pass(49);
+		expect_sent("");
+		pass(1);
+		answer(HELD);
+		expect_end(ann, LEASH_OK);
+		release(ann);
+		refuse(not_now[i]);
+		expect_waiting(ann);
+		pass(1000);
+		answer(RELEASED);
+		expect_end(ann, LEASH_OK);
+	}
 }
 
-SENTENCE(a_server_that_is_busy_all_the_time_is_unavailable_and_it_is_said_why)
+SENTENCE(a_server_that_says_not_now_all_the_time_is_unavailable_and_it_is_said_why)
 {
-	acquire(ann, 60);
-	refuse("BUSY Redis is busy running a script.");
-	pass(50);
-	refuse("BUSY Redis is busy running a script.");
-	pass(10);
-	expect_end(ann, LEASH_UNAVAILABLE);
-	assert_non_null(strstr(ann->op.why.text, "(BUSY)"));
+	static const char *const words[] = {"(LOADING)", "(BUSY)", "(TRYAGAIN)", "(CLUSTERDOWN)"};
+
+	for (size_t i = 0; i < COUNT(not_now); i++) {
+		acquire(ann, 60);
+		refuse(not_now[i]);
+		pass(50);
+		refuse(not_now[i]);
+		pass(10);
+		expect_end(ann, LEASH_UNAVAILABLE);
+		expect_why(ann, words[i]);
+	}
+}
+
+SENTENCE(a_cluster_that_the_uri_does_not_name_is_unsupported)
+{
+	static const char *const words[] = {"MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381",
+	                                    "CROSSSLOT Keys in request don't hash to the same slot"};
+
+	for (size_t i = 0; i < COUNT(words); i++) {
+		acquire(ann, LEASH_FOREVER);
+		refuse(words[i]);
+		expect_end(ann, LEASH_UNSUPPORTED);
+	}
+}
+
+/* ---- answers that no server gives ---- */
+
+static const struct lsh_message wrong[] = {
+	{LSH_STATUS, 1, {{LSH_STATUS, 0, "OK", 2}}},
+	{LSH_STRING, 1, {{LSH_STRING, 0, "hi", 2}}},
+	{LSH_NIL, 1, {{LSH_NIL, 0, "", 0}}},
+	{LSH_ARRAY, 0, {{LSH_NIL, 0, "", 0}}},
+	{LSH_ARRAY, 1, {{LSH_INTEGER, 1, "", 0}}},
+	{LSH_ARRAY, 2, {{LSH_INTEGER, 0, "", 0}, {LSH_INTEGER, 1, "", 0}}},
+	{LSH_ARRAY, 3, {{LSH_STRING, 0, "0", 1}, {LSH_STRING, 0, "1", 1}, {LSH_STRING, 0, "2", 1}}},
+	{LSH_ARRAY, 4, {{LSH_INTEGER, 0, "", 0}, {LSH_INTEGER, 0, "", 0}, {LSH_INTEGER, 0, "", 0}, {LSH_INTEGER, 0, "", 0}}},
+	{LSH_ARRAY, 3, {{LSH_INTEGER, 0, "", 0}, {LSH_STATUS, 0, "OK", 2}, {LSH_INTEGER, 0, "", 0}}},
+	{LSH_INTEGER, 1, {{LSH_INTEGER, -1, "", 0}}},
+	{LSH_INTEGER, 1, {{LSH_INTEGER, INT64_MIN, "", 0}}},
+	{LSH_ERROR, 1, {{LSH_ERROR, 0, "NONSENSE of no server", 21}}},
+	{LSH_ERROR, 1, {{LSH_ERROR, 0, "", 0}}},
+	/* the rest may be an answer to something else */
+	{LSH_ARRAY, 3, {{LSH_INTEGER, 1, "", 0}, {LSH_INTEGER, 2, "", 0}, {LSH_INTEGER, 3, "", 0}}},
+	{LSH_INTEGER, 1, {{LSH_INTEGER, 0, "", 0}}},
+	{LSH_INTEGER, 1, {{LSH_INTEGER, INT64_MAX, "", 0}}},
+	{LSH_INTEGER, 1, {{LSH_INTEGER, INT64_C(36028797018963969), "", 0}}},
+};
+
+enum { WRONG_FOR_ALL = COUNT(wrong) - 4 };
+
+SENTENCE(a_wrong_answer_to_a_request_is_a_protocol_error_and_holds_nothing)
+{
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		acquire(ann, i % 2 ? 0 : LEASH_FOREVER);
+		say(&wrong[i]);
+		expect_end(ann, LEASH_PROTOCOL);
+		expect_why(ann, "lock 'orders'");
+		expect_left(ann, 0);
+		answer(GONE); /* the cancel */
+	}
+}
+
+SENTENCE(a_wrong_answer_to_a_release_is_not_taken_for_done)
+{
+	for (size_t i = 0; i < WRONG_FOR_ALL; i++) {
+		hold(ann);
+		release(ann);
+		say(&wrong[i]);
+		expect_end(ann, LEASH_PROTOCOL);
+		expect_left(ann, 0);
+		pass(1000); /* it is sent again */
+		answer(RELEASED);
+	}
+}
+
+SENTENCE(a_wrong_answer_to_a_renewal_is_a_jeopardy_and_the_renewal_is_sent_again)
+{
+	hold(ann);
+	pass(10000);
+	for (size_t i = 0; i < WRONG_FOR_ALL; i++) {
+		say(&wrong[i]);
+		expect_told("ann JEOPARDY");
+		pass(300);
+		answer(KEPT);
+		expect_told("ann RECOVERED");
+		pass(10000);
+	}
+}
+
+SENTENCE(a_wrong_answer_to_an_extension_does_not_extend)
+{
+	for (size_t i = 0; i < WRONG_FOR_ALL; i++) {
+		hold(ann);
+		extend(ann, 60000);
+		say(&wrong[i]);
+		expect_end(ann, LEASH_PROTOCOL);
+		expect_left(ann, 29698);
+		world_end();
+		world_begin();
+	}
+}
+
+SENTENCE(a_wrong_answer_to_a_heartbeat_gets_nobody_a_lock)
+{
+	for (size_t i = 0; i < WRONG_FOR_ALL; i++) {
+		acquire(ann, 10000);
+		answer(QUEUED);
+		pass(1000);
+		say(&wrong[i]);
+		expect_left(ann, 0);
+		close_client();
+		world_end();
+		world_begin();
+	}
+}
+
+/* ---- what is in the way ---- */
+
+SENTENCE(beside_one_who_waits_too_a_server_that_is_away_is_unavailable)
+{
+	cut();
+	acquire(ann, LEASH_FOREVER);
+	acquire(bob, 0);
+	expect_end(bob, LEASH_UNAVAILABLE);
+	acquire(bob, 100);
+	pass(100);
+	expect_end(bob, LEASH_UNAVAILABLE);
+	cancel(ann);
+}
+
+SENTENCE(who_stands_behind_one_who_is_guarded_hears_what_that_one_hears)
+{
+	ann->terms.restart_guard_ms = 3600000;
+	restart();
+	acquire(ann, LEASH_FOREVER);
+	acquire(bob, 0);
+	expect_end(bob, LEASH_UNAVAILABLE);
+	expect_why(bob, "restart_guard_ms");
+	acquire(bob, 100);
+	pass(100);
+	expect_end(bob, LEASH_UNAVAILABLE);
+	expect_why(bob, "restart_guard_ms");
+	cancel(ann);
+}
+
+SENTENCE(who_stands_behind_one_who_waits_for_its_turn_waits_too)
+{
+	acquire(ann, LEASH_FOREVER);
+	answer(QUEUED);
+	acquire(bob, 0);
+	expect_end(bob, LEASH_TIMEOUT);
+	acquire(bob, 100);
+	pass(100);
+	expect_end(bob, LEASH_TIMEOUT);
+	cancel(ann);
+}
+
+/* A place outlives a restart of a server that keeps its data; but the holder before may not be the only one whom the
+ * server has forgotten. */
+SENTENCE(neither_a_message_nor_a_heartbeat_grants_before_the_guard_is_over)
+{
+	ann->terms.restart_guard_ms = 4000;
+	acquire(ann, LEASH_FOREVER);
+	answer(QUEUED);
+	restart();
+	message_granted(1);
+	expect_waiting(ann);
+	answer(HELD);
+	expect_waiting(ann);
+	world_sent();
+	pass(3999);
+	expect_waiting(ann);
+	pass(1001);
+	answer(HELD);
+	expect_end(ann, LEASH_OK);
 }
 
 SENTENCE(after_a_restart_nothing_is_asked_for_while_its_guard_lasts)
@@ -306,6 +509,16 @@ SENTENCE(a_grant_whose_claim_is_over_is_asked_about)
 	expect_waiting(ann);
 }
 
+SENTENCE(a_heartbeat_learns_of_a_grant_whose_message_was_lost)
+{
+	acquire(ann, 10000);
+	answer(QUEUED);
+	pass(1000);
+	answer(HELD);
+	expect_end(ann, LEASH_OK);
+	expect_left(ann, 29698);
+}
+
 SENTENCE(a_token_that_the_server_does_not_know_is_dead_and_the_wait_goes_on_with_another)
 {
 	acquire(ann, 10000);
@@ -323,6 +536,33 @@ SENTENCE(who_is_canceled_while_it_waits_leaves_the_queue)
 	expect_end(ann, LEASH_CANCELED);
 	expect_sent("acquire 1, release 1");
 	answer(LEFT);
+	pass(100000);
+	expect_sent("");
+}
+
+SENTENCE(who_is_canceled_while_its_grant_is_on_the_way_gives_it_back)
+{
+	acquire(ann, LEASH_FOREVER);
+	answer(QUEUED);
+	cancel(ann);
+	expect_end(ann, LEASH_CANCELED);
+	expect_sent("acquire 1, release 1");
+	message_granted(1); /* it was sent before the release came */
+	expect_left(ann, 0);
+	answer(RELEASED);
+	pass(100000);
+	expect_sent("");
+}
+
+SENTENCE(who_is_canceled_before_the_answer_has_nothing_whenever_it_comes)
+{
+	acquire(ann, LEASH_FOREVER);
+	cancel(ann);
+	expect_end(ann, LEASH_CANCELED);
+	answer(HELD);
+	expect_left(ann, 0);
+	expect_sent("acquire 1, release 1");
+	answer(RELEASED);
 	pass(100000);
 	expect_sent("");
 }
@@ -353,15 +593,6 @@ SENTENCE(each_who_waits_for_a_fair_lock_has_a_place_and_one_heartbeat_speaks_for
 
 /* ---- what is held ---- */
 
-static void
-hold(struct person *person)
-{
-	acquire(person, 1000);
-	answer(HELD);
-	expect_end(person, LEASH_OK);
-	world_sent();
-}
-
 SENTENCE(a_hold_is_renewed_at_a_third_of_its_lease)
 {
 	hold(ann);
@@ -369,6 +600,7 @@ SENTENCE(a_hold_is_renewed_at_a_third_of_its_lease)
 	expect_sent("");
 	pass(1);
 	expect_sent("renew 1");
+	expect_left(ann, 19698); /* no more by what was sent */
 	answer(KEPT);
 	expect_left(ann, 29698);
 }
@@ -636,6 +868,172 @@ SENTENCE(what_is_adopted_and_no_replica_has_before_its_lease_is_over_stays_as_it
 	expect_sent("heartbeat 1, renew 1 at b");
 }
 
+SENTENCE(who_is_canceled_while_the_replicas_are_asked_releases)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, LEASH_FOREVER);
+	answer(HELD);
+	cancel(ann);
+	expect_end(ann, LEASH_CANCELED);
+	on('b');
+	answer(KEPT);
+	expect_left(ann, 0);
+	expect_sent("acquire 1, renew 1 at b, release 1 at a");
+}
+
+SENTENCE(a_close_ends_the_wait_for_replicas_and_releases)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, LEASH_FOREVER);
+	answer(HELD);
+	later(60, RELEASED);
+	close_client();
+	expect_end(ann, LEASH_CLOSED);
+	expect_sent("acquire 1, renew 1 at b, release 1 at a");
+	assert_int_equal(world_ms(), 60);
+}
+
+static void
+hold_with_a_replica(void)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 1000);
+	answer(HELD);
+	on('b');
+	answer(KEPT);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+	world_sent();
+}
+
+SENTENCE(until_a_replica_has_it_nobody_holds_it)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	bob->acts_for = ann;
+	release(bob);
+	expect_end(bob, LEASH_NOT_HELD);
+	extend(bob, 60000);
+	expect_end(bob, LEASH_NOT_HELD);
+	expect_left(ann, 0);
+	on('b');
+	answer(KEPT);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(nesting_and_handing_on_within_the_process_ask_no_replica)
+{
+	hold_with_a_replica();
+	acquire(ann, 1000);
+	release(ann);
+	bob->terms.safety.min_replicas = 1;
+	acquire(bob, 1000);
+	release(ann);
+	expect_end(bob, LEASH_OK);
+	expect_sent("");
+}
+
+SENTENCE(who_wants_more_replicas_than_the_one_before_is_not_handed_the_lock)
+{
+	hold_with_a_replica();
+	bob->terms.safety.min_replicas = 2;
+	acquire(bob, 1000);
+	release(ann);
+	expect_waiting(bob);
+	expect_sent("release 1 at a, acquire 2 at a");
+}
+
+SENTENCE(renewals_that_no_replica_acknowledges_are_a_jeopardy_and_then_a_loss)
+{
+	hold_with_a_replica();
+	pass(10000);
+	answer(KEPT);
+	pass(7000);
+	answer(GONE);
+	expect_told("ann JEOPARDY");
+	expect_left(ann, 29698 - 17000);
+	pass(29698 - 17000);
+	expect_told("ann LOST");
+}
+
+SENTENCE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold)
+{
+	hold_with_a_replica();
+	pass(10000);
+	answer(KEPT);
+	pass(7000);
+	answer(GONE);
+	expect_told("ann JEOPARDY");
+	pass(1000);
+	answer(KEPT);
+	answer(KEPT);
+	expect_told("ann RECOVERED");
+	expect_left(ann, 29698 - 1000);
+}
+
+SENTENCE(an_extension_counts_once_a_replica_has_it)
+{
+	ann->terms.safety.replicas_ms = 1000;
+	hold_with_a_replica();
+	extend(ann, 60000);
+	answer(KEPT);
+	answer(GONE);
+	expect_waiting(ann);
+	expect_left(ann, 29698);
+	pass(1000);
+	expect_end(ann, LEASH_UNAVAILABLE);
+	expect_why(ann, "0 of 1 replicas");
+}
+
+SENTENCE(a_wait_that_is_not_permitted_is_named_and_the_lock_released)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	on('b');
+	answer(KEPT);
+	refuse("NOPERM this user has no permissions to run the 'wait' command");
+	expect_end(ann, LEASH_DENIED);
+	expect_why(ann, "WAIT is not permitted");
+	expect_sent("acquire 1, renew 1 at b, wait at b, release 1 at a");
+}
+
+SENTENCE(a_renewal_for_replicas_whose_script_is_not_there_brings_it)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	on('b');
+	refuse("NOSCRIPT No matching script. Please use EVAL.");
+	answer(KEPT);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(where_the_connection_breaks_while_the_replicas_are_asked_they_are_asked_again)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	on('b');
+	answer(KEPT);
+	cut();
+	reconnect();
+	answer(KEPT);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(one_that_is_not_renewed_is_acknowledged_all_the_same)
+{
+	ann->terms.no_renew = true;
+	hold_with_a_replica();
+	pass(29698);
+	expect_told("ann LOST");
+}
+
 SENTENCE(an_extension_is_over_when_it_is_answered)
 {
 	hold(ann);
@@ -646,6 +1044,179 @@ SENTENCE(an_extension_is_over_when_it_is_answered)
 	answer(KEPT);
 	expect_end(ann, LEASH_OK);
 	expect_left(ann, 60000 - 600 - 2 - 100);
+}
+
+SENTENCE(an_extension_of_what_another_thread_releases_meanwhile_is_told_so)
+{
+	hold(ann);
+	bob->acts_for = ann;
+	extend(ann, 60000);
+	release(bob);
+	expect_end(ann, LEASH_NOT_HELD);
+	expect_why(ann, "another thread released it");
+	answer(KEPT);
+	answer(RELEASED);
+	expect_end(bob, LEASH_OK);
+}
+
+SENTENCE(of_two_extensions_at_once_each_is_as_long_as_was_asked_for)
+{
+	hold(ann);
+	bob->acts_for = ann;
+	extend(bob, 40000);
+	extend(ann, 60000);
+	answer(KEPT);
+	expect_end(bob, LEASH_OK);
+	expect_waiting(ann);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+	expect_left(ann, 60000 - 600 - 2);
+}
+
+/* ---- clocks ---- */
+
+SENTENCE(who_slept_past_the_end_of_its_lease_has_lost_before_anything_else)
+{
+	hold(ann);
+	sleep_through(60000);
+	expect_left(ann, 0);
+	expect_told("ann LOST");
+	release(ann);
+	expect_end(ann, LEASH_LOST);
+}
+
+SENTENCE(an_answer_that_is_read_when_its_lease_is_over_holds_nothing_and_it_is_asked_anew)
+{
+	acquire(ann, LEASH_FOREVER);
+	sleep_through(4000);
+	answer(HELD);
+	expect_left(ann, 29698 - 4000);
+	release(ann);
+	answer(RELEASED);
+	ann->terms.lease_ms = 3000;
+	acquire(ann, LEASH_FOREVER);
+	world_sent();
+	sleep_through(4000);
+	answer(HELD);
+	expect_waiting(ann);
+	expect_sent("release 2, acquire 3");
+}
+
+SENTENCE(a_wait_whose_end_was_slept_through_is_over)
+{
+	acquire(ann, 300000);
+	answer(QUEUED);
+	sleep_through(600000);
+	expect_end(ann, LEASH_TIMEOUT);
+}
+
+SENTENCE(a_first_answer_tells_that_the_servers_clock_jumped)
+{
+	acquire(ann, 1000);
+	set_clock(-3600000);
+	answer(HELD);
+	expect_told("clock -3600 s");
+	release(ann);
+	answer(RELEASED);
+	set_clock(0);
+	acquire(ann, 1000);
+	answer(TOO_LATE);
+	expect_told("clock +3600 s");
+	assert_int_equal(world_limit_ms(), 1000); /* it is aimed anew */
+	answer(HELD);
+	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(a_hold_that_a_jump_of_the_servers_clock_took_is_lost_at_the_next_renewal)
+{
+	hold(ann);
+	set_clock(60000);
+	expect_left(ann, 29698);
+	pass(10000);
+	answer(GONE);
+	expect_told("ann LOST");
+}
+
+SENTENCE(our_wall_clock_has_no_effect)
+{
+	static const int64_t days[] = {1, -1, 365, -365};
+
+	for (size_t i = 0; i < COUNT(days); i++) {
+		acquire(ann, 1000);
+		set_wall_clock(days[i] * 86400000);
+		assert_int_equal(world_limit_ms(), 1000);
+		answer(HELD);
+		expect_left(ann, 29698);
+		pass(10000);
+		answer(KEPT);
+		expect_left(ann, 29698);
+		set_wall_clock(0);
+		release(ann);
+		answer(RELEASED);
+		expect_end(ann, LEASH_OK);
+	}
+	expect_told("");
+}
+
+/* Whichever reading of the clock fails in the course of it: it ends with a word for it, and nothing is left. */
+static bool
+live_with_a_clock_that_fails_at(int n)
+{
+	bool failed;
+
+	acquire(ann, 1000);
+	fail_clock(n);
+	answer(QUEUED);
+	pass(500);
+	if (ann->is_busy && wire_first(0) != NULL)
+		cut();
+	reconnect();
+	pass(500);
+	failed = clock_failed();
+	fail_clock(0);
+	assert_false(ann->is_busy);
+	assert_true(ann->op.status == LEASH_TIMEOUT || ann->op.status == LEASH_UNAVAILABLE);
+	expect_left(ann, 0);
+	return failed;
+}
+
+SENTENCE(a_timed_wait_ends_whichever_reading_of_the_clock_fails)
+{
+	int n = 1;
+
+	while (live_with_a_clock_that_fails_at(n)) {
+		world_end();
+		world_begin();
+		n++;
+	}
+	assert_true(n > 10);
+}
+
+SENTENCE(a_hold_whose_lease_cannot_be_timed_counts_as_over)
+{
+	hold(ann);
+	fail_clock(1);
+	expect_left(ann, 0);
+	expect_left(ann, 29698);
+}
+
+SENTENCE(what_was_granted_while_a_reading_of_the_clock_failed_is_held_or_given_back)
+{
+	for (int n = 1; n <= 12; n++) {
+		acquire(ann, 1000);
+		fail_clock(n);
+		answer(HELD);
+		fail_clock(0);
+		pass(1000);
+		if (ann->op.status != LEASH_OK)
+			expect_left(ann, 0);
+		world_sent();
+		cut();
+		pass(29698);
+		expect_left(ann, 0);
+		world_end();
+		world_begin();
+	}
 }
 
 /* ---- releasing ---- */
@@ -659,6 +1230,24 @@ SENTENCE(a_release_whose_answer_was_lost_is_no_loss)
 	expect_sent("release 1, release 1");
 	answer(GONE);
 	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(a_release_that_is_not_answered_in_time_is_unknown_and_is_sent_until_it_is)
+{
+	hold(ann);
+	release(ann);
+	cut();
+	pass(10000);
+	expect_end(ann, LEASH_UNKNOWN);
+	expect_left(ann, 0);
+	reconnect();
+	expect_sent("release 1, release 1");
+	refuse("LOADING Redis is loading the dataset in memory");
+	pass(1000);
+	expect_sent("release 1");
+	answer(RELEASED);
+	pass(100000);
+	expect_sent("");
 }
 
 SENTENCE(a_release_that_finds_nothing_says_that_it_was_lost)
@@ -678,6 +1267,21 @@ SENTENCE(a_close_ends_the_wait_at_once_and_takes_back_what_was_asked_for)
 	expect_end(ann, LEASH_CLOSED);
 	expect_sent("acquire 1, release 1");
 	assert_int_equal(world_ms(), 60);
+}
+
+SENTENCE(a_close_lasts_until_no_request_can_come_and_no_longer)
+{
+	static const int64_t answers_ms[] = {260, 770, 1780, 2100}; /* to cancels that are 250, 500 and 1000 ms apart */
+
+	acquire(ann, 2000);
+	cut();
+	cancel(ann);
+	reconnect();
+	answer(GONE); /* the request may come until its 2 s are over */
+	for (size_t i = 0; i < COUNT(answers_ms); i++)
+		later(answers_ms[i], GONE);
+	close_client();
+	assert_int_equal(world_ms(), 2100);
 }
 
 SENTENCE(a_close_ends_an_adoption_at_once)

@@ -24,7 +24,7 @@ struct lsh_pubsub {
 	bool up;
 };
 
-bool wire_is_cut, wire_is_deaf, wire_is_stuck;
+bool wire_is_cut, wire_is_deaf, wire_is_stuck, wire_is_down[WIRE_SERVERS];
 unsigned wire_refuses;
 unsigned wire_life;
 
@@ -425,7 +425,7 @@ lose(struct lsh_node *n)
 }
 
 static bool
-keep(struct lsh_node *n)
+keep(struct lsh_node *n, bool is_down)
 {
 	bool did = false;
 
@@ -435,7 +435,7 @@ keep(struct lsh_node *n)
 		return false;
 	if (n->commands.up && !n->pipeline->up)
 		lose(n);
-	if (!n->commands.up && !wire_is_cut) {
+	if (!n->commands.up && !wire_is_cut && !is_down) {
 		connect(n);
 		did = true;
 	}
@@ -506,7 +506,7 @@ wire_settle(void (*sent)(size_t n, const struct wire_command *command))
 	do {
 		did = deliver();
 		for (size_t i = 0; i < node_count; i++) {
-			did |= keep(nodes[i]);
+			did |= keep(nodes[i], wire_is_down[i]);
 			did |= send_all(i, sent);
 		}
 		any |= did;
@@ -515,10 +515,16 @@ wire_settle(void (*sent)(size_t n, const struct wire_command *command))
 }
 
 void
+wire_break_one(size_t n)
+{
+	lsh_pipeline_break(nodes[n]->pipeline, 0);
+}
+
+void
 wire_break(void)
 {
 	for (size_t i = 0; i < node_count; i++)
-		lsh_pipeline_break(nodes[i]->pipeline, 0);
+		wire_break_one(i);
 }
 
 void
@@ -563,6 +569,7 @@ wire_reset(void)
 {
 	node_count = 0;
 	wire_is_cut = wire_is_deaf = wire_is_stuck = false;
+	memset(wire_is_down, 0, sizeof wire_is_down);
 	wire_refuses = 0;
 	wire_life = 0;
 	token_count = 0;

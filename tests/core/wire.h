@@ -38,6 +38,7 @@ struct wire_command {
 };
 
 extern bool wire_is_cut;   /* no connection for commands can be made, */
+extern bool wire_is_down[WIRE_SERVERS]; /* nor one to that server, */
 extern bool wire_is_deaf;  /* nor one for messages */
 extern unsigned wire_life; /* of the servers: another number, and they were restarted */
 extern bool wire_is_stuck; /* what is appended does not leave this machine */
@@ -57,6 +58,7 @@ void wire_answer(size_t n, const struct lsh_message *message); /* that one */
 void wire_publish(size_t n, const char *text);
 
 void wire_break(void);      /* each connection for commands */
+void wire_break_one(size_t n);
 void wire_break_messages(void);
 int64_t wire_overdue(void); /* when an answer is overdue first; LSH_NEVER: none is on its way */
 void wire_break_overdue(int64_t now);

@@ -26,7 +26,8 @@ struct person *const ann = &people[0], *const bob = &people[1];
 
 const char *world_uri = "redis://world";
 
-static int64_t now, last_fence;
+static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
+static int failing; /* the reading of the clock that fails */
 static size_t server; /* whose turn it is to say something */
 static struct lsh_uri uri;
 static struct lsh_engine *engine;
@@ -59,8 +60,12 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int
 __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
-	int64_t at = id == CLOCK_REALTIME ? now + WIRE_SERVER_US * LSH_US : now;
+	int64_t at = id == CLOCK_REALTIME ? now + wall_ns + WIRE_SERVER_US * LSH_US : now;
 
+	if (failing > 0 && --failing == 0) {
+		failing = -1;
+		return -1;
+	}
 	t->tv_sec = at / LSH_S;
 	t->tv_nsec = at % LSH_S;
 	return 0;
@@ -190,12 +195,38 @@ pass(int64_t ms)
 	}
 }
 
+void
+sleep_through(int64_t ms)
+{
+	settle();
+	now += ms * LSH_MS;
+	settle();
+}
+
+void
+set_wall_clock(int64_t ms)
+{
+	wall_ns = ms * LSH_MS;
+}
+
+void
+fail_clock(int n)
+{
+	failing = n;
+}
+
+bool
+clock_failed(void)
+{
+	return failing < 0;
+}
+
 /* ---- the server ---- */
 
 static int64_t
 server_us(void)
 {
-	return WIRE_SERVER_US + now / LSH_US;
+	return WIRE_SERVER_US + clock_us + now / LSH_US;
 }
 
 static const char *
@@ -234,6 +265,12 @@ next_fence(void)
 {
 	last_fence = server_us() > last_fence ? server_us() : last_fence + 1;
 	return last_fence;
+}
+
+void
+set_clock(int64_t ms)
+{
+	clock_us = ms * 1000;
 }
 
 static void
@@ -322,12 +359,23 @@ answer_ahead(int64_t by)
 }
 
 void
+answer_fence(int64_t fence)
+{
+	oldest();
+	reply((int64_t[]){server_us(), LEASE_MS, fence}, 3, true);
+}
+
+void
 refuse(const char *error)
 {
-	struct lsh_message message = {LSH_ERROR, 1, {{LSH_ERROR, 0, error, strlen(error)}}};
+	say(&(struct lsh_message){LSH_ERROR, 1, {{LSH_ERROR, 0, error, strlen(error)}}});
+}
 
+void
+say(const struct lsh_message *what)
+{
 	oldest();
-	wire_answer(server, &message);
+	wire_answer(server, what);
 	settle();
 }
 
@@ -353,6 +401,15 @@ cut(void)
 }
 
 void
+cut_server(char name)
+{
+	settle();
+	wire_is_down[name - 'a'] = true;
+	wire_break_one((size_t)(name - 'a'));
+	settle();
+}
+
+void
 cut_messages(void)
 {
 	wire_is_deaf = true;
@@ -364,6 +421,7 @@ void
 reconnect(void)
 {
 	wire_is_cut = wire_is_deaf = false;
+	memset(wire_is_down, 0, sizeof wire_is_down);
 	settle();
 }
 
@@ -424,10 +482,11 @@ static void
 begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
 {
 	p->op.lock = lock;
-	p->op.owner = &p->owner;
+	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
 	p->op.terms = &p->terms;
 	p->op.cancel = &p->cancel;
+	p->op.began = now;
 	p->op.deadline = lasts_ms == LEASH_FOREVER ? LSH_NEVER : now + lasts_ms * LSH_MS;
 	lsh_list_init(&p->op.link);
 	p->is_busy = true;
@@ -579,6 +638,13 @@ expect_text(const char *expected, const char *found, const char *what, const cha
 }
 
 void
+expect_part(const char *part, const char *text, const char *file, int line)
+{
+	if (strstr(text, part) == NULL)
+		expect_text(part, text, "what was said", file, line);
+}
+
+void
 expect_state(struct person *p, bool waits, leash_status status, const char *file, int line)
 {
 	const char *found = p->is_busy ? "waiting" : leash_status_name(p->op.status);
@@ -601,7 +667,11 @@ expect_remaining(struct person *p, int64_t ms, const char *file, int line)
 static void
 clock_jumped(void *ctx, int64_t by_us)
 {
-	(void)ctx, (void)by_us;
+	char word[40];
+
+	(void)ctx;
+	snprintf(word, sizeof word, "clock %+lld s", (long long)(by_us / 1000000));
+	add_word(told_text, word);
 }
 
 void
@@ -616,7 +686,8 @@ world_begin(void)
 	lsh_mutation_read();
 	wire_reset();
 	now = BEGINNING;
-	last_fence = 0;
+	last_fence = clock_us = wall_ns = 0;
+	failing = 0;
 	server = 0;
 	sent_text[0] = told_text[0] = '\0';
 	memset(laters, 0, sizeof laters);

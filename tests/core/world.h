@@ -23,6 +23,7 @@
 #include "core/op.h"
 #include "base/thread.h"
 #include "base/park.h"
+#include "redis/pipeline.h"
 
 #include "tests/support/test.h"
 
@@ -35,6 +36,7 @@ struct person {
 	struct lsh_terms terms;
 	struct lsh_op op;
 	bool is_busy; /* its operation is not done */
+	struct person *acts_for; /* whose owner's the operation is; NULL: its own */
 };
 
 extern struct person *const ann, *const bob;
@@ -73,24 +75,34 @@ enum answer {
 void on(char server);                      /* of several: of which the next words are; at first it is a */
 void answer(enum answer what);             /* the oldest command; of several tokens the same for each */
 void answer_ahead(int64_t by);             /* a vote, whose fence is so much larger than what was wanted */
+void answer_fence(int64_t fence);           /* a heartbeat, that it is held with this one */
 void refuse(const char *error);            /* likewise */
+void say(const struct lsh_message *what);  /* likewise; also what no server says */
 void message_granted(unsigned token);      /* on the wake-up channel */
 void cut(void);                            /* the connection for commands breaks, and there is no other one */
 void cut_messages(void);                   /* the same of the one for messages */
-void reconnect(void);                      /* there they are again */
+void cut_server(char name);                /* likewise, to one of several */
+void reconnect(void);                      /* there they are all again */
 void restart(void);                        /* the server is restarted, and there again at once */
 void be_full(void);                        /* there is no room for the next request; there is once that was refused */
 void be_stuck(void);                       /* what is appended from now on does not leave, until it is cut */
 void later(int64_t ms, enum answer what);  /* so much later the server answers that */
+void set_clock(int64_t ms);                /* of the server: so far from what it was at first. A jump is told: "clock +60 s" */
 
 /* ---- time ---- */
 
 void pass(int64_t ms);
+void sleep_through(int64_t ms);   /* it passes, but this process stands still */
+void set_wall_clock(int64_t ms);  /* of this machine, so far from what it was */
+void fail_clock(int n);           /* the n-th reading from now on fails; 0: none does */
+bool clock_failed(void);          /* that reading came */
 
 /* ---- what is expected ---- */
 
 #define expect_sent(text) expect_text((text), world_sent(), "what was sent", __FILE__, __LINE__)
 #define expect_told(text) expect_text((text), world_told(), "what was told", __FILE__, __LINE__)
+/* The text of its operation that ended with an error has that part. */
+#define expect_why(person, part) expect_part((part), (person)->op.why.text, __FILE__, __LINE__)
 #define expect_waiting(person) expect_state((person), true, LEASH_OK, __FILE__, __LINE__)
 #define expect_end(person, status) expect_state((person), false, (status), __FILE__, __LINE__)
 /* Until its hold ends; 0: it has none. */
@@ -102,6 +114,7 @@ int64_t world_ms(void);       /* since the test began */
 int64_t world_limit_ms(void); /* for so long from now the oldest acquire may be executed */
 uint64_t world_fence(struct person *person);
 void expect_text(const char *expected, const char *found, const char *what, const char *file, int line);
+void expect_part(const char *part, const char *text, const char *file, int line);
 void expect_state(struct person *person, bool waits, leash_status status, const char *file, int line);
 void expect_remaining(struct person *person, int64_t ms, const char *file, int line);
 
