@@ -87,7 +87,7 @@ void restart(void);                        /* the server is restarted, and there
 void be_full(void);                        /* there is no room for the next request; there is once that was refused */
 void be_stuck(void);                       /* what is appended from now on does not leave, until it is cut */
 void later(int64_t ms, enum answer what);  /* so much later the server answers that */
-void set_clock(int64_t ms);                /* of the server: so far from what it was at first. A jump is told: "clock +60 s" */
+void set_clock(int64_t ms);                /* the server's is so far ahead now; a jump is told: "clock +60 s" */
 
 /* ---- time ---- */
 

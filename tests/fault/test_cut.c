@@ -1,213 +1,139 @@
-/* Answers that are lost after the server has done what was asked: nobody holds what nobody knows of. */
-#include "tests/support/leashed.h"
-#include "tests/support/monitor.h"
+/* Answers that are lost, that come late, or that nobody asked for, from the server to the application. What is made of
+ * each in the core: core/test_single. */
+#include "tests/contract/actor.h"
+#include "tests/fault/real.h"
+#include "tests/fault/refused.h"
+#include "tests/fault/step.h"
+#include "tests/support/asleep.h"
+#include "tests/support/fake.h"
 #include "tests/support/proxy.h"
-#include "tests/support/server.h"
 #include "tests/support/test.h"
 
-static struct server *server;
+static leash_error err;
 static struct proxy *proxy;
-static leash_client *client, *direct;
-static leash_lock *lock, *other;
-static struct leashed_events events;
+static leash_client *through;
+static leash_lock *cut;
 
 static void
 start(void)
 {
-	memset(&events, 0, sizeof events);
-	server = server_start(NULL);
+	start_real();
 	proxy = proxy_start(server_socket(server));
-	client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	direct = leashed_open(server_uri(server), NULL);
-	lock = leashed_lock(client, "cut", NULL);
-	other = leashed_lock(direct, "cut", NULL);
+	through = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
+	cut = leashed_lock(through, "cut", NULL);
+	/* the scripts are known to the server, so that the next pair is one EVALSHA each */
+	assert_status(LEASH_OK, leash_lock_acquire(cut, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(cut, &err));
 }
 
 static void
 stop(void)
 {
-	leash_lock_free(lock);
-	leash_lock_free(other);
-	leash_close(client);
-	leash_close(direct);
+	leash_lock_free(cut);
+	leash_close(through);
 	proxy_stop(proxy);
-	server_stop(server);
+	stop_real();
 }
 
 FIXTURE(start, stop);
 
-/* The scripts are known to the server, so that the next pair is one EVALSHA each. */
-static void
-warm_up(void)
+SENTENCE(an_acquire_whose_request_or_answer_is_lost_holds_once)
 {
-	leash_error err;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
-
-static bool
-is_free(void)
-{
-	return server_integer(server, "EXISTS leash:{cut} leash:{cut}:queue") == 0;
-}
-
-SENTENCE(an_acquire_whose_answer_is_lost_holds_once)
-{
-	leash_error err;
-
-	warm_up();
-	for (size_t bytes = 0; bytes < 18; bytes++) { /* ":<16 digits>\r\n" is 19 bytes */
-		uint64_t fence;
-		char shown[24];
-
-		proxy_cut_reply(proxy, "evalsha", bytes);
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	for (int bytes = -1; bytes < 18; bytes++) { /* of ":<16 digits>\r\n" */
+		if (bytes < 0)
+			proxy_cut_request(proxy, "evalsha");
+		else
+			proxy_cut_reply(proxy, "evalsha", (size_t)bytes);
+		assert_status(LEASH_OK, leash_lock_acquire(cut, 10000, &err));
 		assert_true(proxy_hit(proxy));
-		fence = leash_lock_fence(lock);
-		assert_true(leash_lock_held(lock));
-		assert_int_equal(leash_lock_depth(lock), 1);
+		assert_true(leash_lock_held(cut));
 		assert_int_equal(server_integer(server, "HLEN leash:{cut}"), 1);
 		/* asked again, not acquired again: one fence */
-		snprintf(shown, sizeof shown, "%llu", (unsigned long long)(fence / 256));
-		assert_string_equal(server_text(server, "GET leash:{cut}:fence"), shown);
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		await_true(is_free());
+		assert_int_equal(leash_lock_fence(cut) / 256,
+		                 strtoull(server_text(server, "GET leash:{cut}:fence"), NULL, 10));
+		assert_status(LEASH_OK, leash_lock_release(cut, &err));
+		await_true(server_integer(server, "EXISTS leash:{cut} leash:{cut}:queue") == 0);
 	}
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 }
 
-SENTENCE(an_acquire_whose_request_is_lost_holds_once)
+SENTENCE(a_release_whose_answer_is_lost_is_not_called_a_loss_and_wakes_one_waiter)
 {
-	leash_error err;
+	static struct waiting waiting;
 
-	warm_up();
-	proxy_cut_request(proxy, "evalsha");
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	assert_true(proxy_hit(proxy));
-	assert_int_equal(server_integer(server, "HLEN leash:{cut}"), 1);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	await_true(is_free());
-}
-
-SENTENCE(a_caller_who_gave_up_before_the_answer_came_keeps_nobody_out)
-{
-	leash_error err;
-
-	warm_up();
-	for (int i = 0; i < 5; i++) {
-		proxy_hold_reply(proxy, "evalsha");
-		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 1000, &err)); /* a busy machine has asked by then */
-		assert_true(proxy_hit(proxy));
-		assert_false(leash_lock_held(lock));
-		proxy_release(proxy);
-		/* what the server did for it is undone: by the cancel, not by the end of the lease of 30 s */
-		assert_status(LEASH_OK, leash_lock_acquire(other, 10000, &err));
-		assert_status(LEASH_OK, leash_lock_release(other, &err));
-		await_true(is_free());
-	}
-}
-
-SENTENCE(a_try_whose_answer_is_lost_either_holds_or_leaves_nothing)
-{
-	leash_error err;
-
-	warm_up();
+	assert_status(LEASH_OK, leash_lock_acquire(cut, 1000, &err));
+	begin_waiting(&waiting, leashed_lock(client, "cut", NULL), LEASH_FOREVER);
+	await_true(server_integer(server, "ZCOUNT leash:{cut}:queue (0 +inf") == 1);
 	proxy_cut_reply(proxy, "evalsha", 0);
-	proxy_refuse(proxy, true);
-	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_release(cut, &err));
 	assert_true(proxy_hit(proxy));
-	assert_int_equal(server_integer(server, "EXISTS leash:{cut}"), 1); /* it was executed */
-	proxy_refuse(proxy, false);
-	assert_status(LEASH_OK, leash_lock_acquire(other, 10000, &err));
-	assert_status(LEASH_OK, leash_lock_release(other, &err));
-	await_true(is_free());
+	end_waiting(&waiting, LEASH_OK);
+	leash_lock_free(waiting.wanted);
+	assert_int_equal(server_integer(server, "EXISTS leash:{cut} leash:{cut}:queue"), 0);
 }
 
-SENTENCE(a_release_whose_answer_is_lost_is_not_called_a_loss)
+/* It is that to an ask for a lock that is free; behind it another waits for one that is not. */
+SENTENCE(an_answer_whose_caller_gave_up_is_nobody_elses)
 {
-	leash_error err;
+	leash_cancel *cancel = leashed_cancel();
+	struct actor gone = {.lock = leashed_lock(through, "other", NULL), .wait_ms = LEASH_FOREVER, .cancel = cancel};
+	struct actor next = {.lock = leashed_lock(through, "refused", NULL), .wait_ms = LEASH_FOREVER};
 
-	warm_up();
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
-	proxy_cut_reply(proxy, "evalsha", 0);
+	actor_start(&gone);
+	actor_start(&next);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* by `client` */
+	proxy_hold_reply(proxy, "{other}");
+	actor_tell(&gone, actor_acquire);
+	proxy_wait_hit(proxy);
+	actor_tell(&next, actor_acquire);
+	await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
+	leash_cancel_fire(cancel);
+	assert_heard(LEASH_CANCELED, &gone);
+	proxy_release(proxy);
+	assert_status(LEASH_OK, leash_lock_acquire(cut, 0, &err)); /* its answer comes behind all others */
+	assert_status(LEASH_OK, leash_lock_release(cut, &err));
+	assert_false(actor_is_done(&next));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_true(proxy_hit(proxy));
-	assert_true(is_free());
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
-	proxy_cut_request(proxy, "evalsha");
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_true(proxy_hit(proxy));
-	assert_true(is_free());
+	assert_heard(LEASH_OK, &next);
+	assert_done(LEASH_OK, &next, actor_release);
+	assert_int_equal(server_integer(server, "EXISTS leash:{other} leash:{refused}"), 0);
+	actor_dismiss(&gone);
+	actor_dismiss(&next);
+	leash_cancel_free(cancel);
 }
 
-SENTENCE(a_release_that_is_asked_again_does_not_disturb_the_next_holder)
+static size_t
+somebody_has_it(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
 {
-	leash_error err;
-
-	warm_up();
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
-	proxy_cut_reply(proxy, "evalsha", 0);
-	proxy_refuse(proxy, true);
-	assert_status(LEASH_UNKNOWN, leash_lock_release(lock, &err));
-	assert_true(proxy_hit(proxy));
-	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err)); /* it was released */
-	proxy_refuse(proxy, false);
-	await_true(leash_lock_acquire(lock, 300, &err) == LEASH_TIMEOUT);
-	assert_true(leash_lock_held(other));
-	assert_int_equal(server_integer(server, "HLEN leash:{cut}"), 1);
-	assert_status(LEASH_OK, leash_lock_release(other, &err));
-	await_true(is_free());
+	(void)ctx;
+	if (step_of(argc, argv, argl) == NONE)
+		return FAKE_DEFAULT;
+	return fake_say(out, size, "*3\r\n:0\r\n:60000\r\n:%lld\r\n", (long long)step_time_us());
 }
 
-SENTENCE(a_release_that_never_arrived_is_made_up_for_in_the_background)
+/* It would be the fence of a lock that somebody else has. */
+SENTENCE(what_was_said_before_a_question_is_no_answer_to_it, BETWEEN(NULL, NULL))
 {
-	leash_error err;
+	struct fake *fake = fake_start(somebody_has_it, NULL);
+	leash_client *asking = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 4000));
+	leash_lock *wanted = leashed_lock(asking, "scene", NULL);
+	char fence[32];
 
-	warm_up();
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err));
-	proxy_cut_request(proxy, "evalsha");
-	proxy_refuse(proxy, true);
-	assert_status(LEASH_UNKNOWN, leash_lock_release(lock, &err));
-	assert_false(leash_lock_held(lock));
-	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-	assert_int_equal(server_integer(server, "EXISTS leash:{cut}"), 1);
-	proxy_refuse(proxy, false);
-	await_true(is_free());
-}
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 0, &err));
+	await_true(asleep_others()); /* all that was said is answered, and has been read */
+	await_ms(30);                /* a connection that is busy is not looked at */
+	snprintf(fence, sizeof fence, ":%lld\r\n", (long long)step_time_us());
+	assert_int_equal(fake_send(fake, fence, strlen(fence)), 1);
+	for (int i = 0; i < 2; i++) { /* the second one is answered after all that was to be said at the first */
+		redisContext *c = redisConnectUnix(fake_target(fake));
 
-SENTENCE(a_renewal_whose_answer_is_lost_endangers_nothing)
-{
-	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = 1500));
-	leash_error err;
-
-	assert_status(LEASH_OK, leash_lock_acquire(brief, 1000, &err));
-	for (int i = 0; i < 4; i++) {
-		proxy_cut_reply(proxy, "evalsha", 0);
-		await_true(proxy_hit(proxy));
-		assert_true(leash_lock_held(brief));
+		assert_non_null(c);
+		freeReplyObject(redisCommand(c, "PING"));
+		redisFree(c);
 	}
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(brief, &err));
-	leash_lock_free(brief);
-}
-
-SENTENCE(a_waiter_survives_the_loss_of_both_connections_at_any_moment)
-{
-	leash_status status;
-	leash_error err;
-
-	for (int i = 0; i < 8; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(other, 5000, &err));
-		if (i % 2 == 0)
-			proxy_cut_reply(proxy, "evalsha", 0); /* the answer "queued" */
-		status = leash_lock_acquire(lock, 200, &err);
-		assert_true(status == LEASH_TIMEOUT || status == LEASH_UNAVAILABLE); /* before it was answered over another connection */
-		proxy_reset_all(proxy);
-		assert_status(LEASH_OK, leash_lock_release(other, &err));
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		await_true(is_free());
-	}
+	assert_int_not_equal(leash_lock_acquire(wanted, 0, &err), LEASH_OK);
+	assert_false(leash_lock_held(wanted));
+	leash_lock_free(wanted);
+	leash_close(asking);
+	fake_stop(fake);
 }
