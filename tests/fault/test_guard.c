@@ -50,7 +50,7 @@ live(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size
 	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "server"))
 		return fake_info(out, size, "7.0.15", life->run_id, life->uptime_s);
 	if (fake_is(argc, argv, argl, 0, "EVALSHA"))
-		return argc <= 8 ? fake_say(out, size, ":1\r\n") : fake_say(out, size, ":%lld000000\r\n", (long long)time(NULL));
+		return fake_say(out, size, ":%lld\r\n", argc <= 8 ? 1 : (long long)time(NULL) * 1000000);
 	return FAKE_DEFAULT;
 }
 

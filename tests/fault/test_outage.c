@@ -69,8 +69,8 @@ SENTENCE(a_lock_outlives_a_short_outage_of_a_server_that_keeps_its_data, BETWEEN
 {
 	struct server *keeps = server_start((const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL});
 	struct leashed_events told = {0};
-	leash_client *holder =
-		leashed_open(server_uri(keeps), LEASH_OPTIONS(.lease_ms = 60000, .on_event = leashed_note_event, .event_arg = &told));
+	leash_client *holder = leashed_open(server_uri(keeps), LEASH_OPTIONS(.lease_ms = 60000, .event_arg = &told,
+	                                                                     .on_event = leashed_note_event));
 	leash_lock *kept = leashed_lock(holder, "kept", NULL);
 
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));

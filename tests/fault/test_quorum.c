@@ -301,7 +301,8 @@ SENTENCE(with_three_of_five_killed_nothing_is_acquired_and_what_is_held_is_lost_
 	assert_non_null(strstr(err.text, "3 of 5 servers"));
 	assert_status(LEASH_UNAVAILABLE, leash_client_scan(client, NULL, note_lock, &list, &err));
 	assert_non_null(strstr(err.text, "3 of 5 servers"));
-	assert_status(LEASH_UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = 300), &err));
+	assert_status(LEASH_UNAVAILABLE,
+	              leash_open(&none, LEASH_OPTIONS(.uri = quorum_uri(quorum), .timeout_ms = 300), &err));
 	assert_non_null(strstr(err.text, "3 of 5 servers could not be asked"));
 	assert_null(none);
 }

@@ -1,39 +1,81 @@
 /* min_replicas and fsynced: nothing counts that too few replicas have acknowledged. What was acknowledged outlives the
- * server; what was not is released again, or told in time. What else is asked meanwhile: test_replicas_calls.c. */
-#include "tests/fault/replicas.h"
-#include "tests/support/sentinel_set.h"
+ * server; what was not is released again, or told in time. What is made of each answer: core/test_single.
+ *
+ * The links to the replicas go through proxies, because a replica that was stopped reads, when it goes on, what the
+ * kernel has kept for it. */
+#include "tests/contract/actor.h"
+#include "tests/fault/refused.h"
+#include "tests/support/leashed.h"
+#include "tests/support/monitor.h"
+#include "tests/support/proxy.h"
+#include "tests/support/server.h"
 #include "tests/support/test.h"
 
-/* The master is dead, and this replica takes its place and port; the other one follows it. */
-static void
-promote(int i)
+enum { REPLICAS = 2 };
+
+static leash_error err;
+static struct server *master, *replica[REPLICAS];
+static struct proxy *link_to[REPLICAS];
+static leash_client *client;
+static struct leashed_events events; /* of all who come by open_client() */
+
+static leash_client *
+open_client(void)
 {
-	server_kill(master);
-	server_text(replica[i], "REPLICAOF NO ONE");
-	server_text(replica[i], "CONFIG SET bind 127.0.0.1");
-	server_text(replica[i], "CONFIG SET port %d", server_port(master));
-	if (replica[1 - i] != NULL)
-		server_text(replica[1 - i], "REPLICAOF 127.0.0.1 %d", server_port(master));
+	return leashed_open(server_uri_tcp(master), LEASH_OPTIONS(.timeout_ms = patience_ms(),
+	                                                          .on_event = leashed_note_event, .event_arg = &events));
 }
 
-FIXTURE(start_with_one, stop);
-
-/* ---- acquiring ---- */
-
-SENTENCE(an_acquire_returns_when_the_replica_has_the_lock)
+/* One more replica. Returns when it acknowledges what the master writes: that may begin a second after it has all that
+ * was written before. */
+static void
+start_replica(int i)
 {
-	leash_lock *lock = leashed_lock(client, "known", LEASH_LOCK_OPTIONS(.min_replicas = 1));
-	char token[LEASH_TOKEN_MAX];
+	char target[40];
+	const char *port;
 
-	proxy_delay(link_to[0], PROXY_TO_CLIENT, 100000);
-	for (int i = 0; i < 3; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		leash_lock_token(lock, token, sizeof token);
-		assert_int_equal(server_integer(replica[0], "HEXISTS leash:{known} %s", token), 1);
-		assert_true(leash_lock_held(lock));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	snprintf(target, sizeof target, "127.0.0.1:%d", server_port(master));
+	link_to[i] = proxy_start_tcp(target);
+	port = strrchr(proxy_uri(link_to[i]), ':') + 1;
+	replica[i] = server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL});
+	for (int written = 0; written < 2; written += server_integer(master, "WAIT %d 1000", i + 1) > i)
+		server_text(master, "SET begun 1");
+}
+
+static void
+start(void)
+{
+	memset(&events, 0, sizeof events);
+	master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL});
+	for (int i = 0; i < REPLICAS; i++)
+		start_replica(i);
+	client = open_client();
+}
+
+static void
+stop(void)
+{
+	leash_close(client);
+	for (int i = 0; i < REPLICAS; i++) {
+		server_stop(replica[i]);
+		proxy_stop(link_to[i]);
 	}
-	leash_lock_free(lock);
+	server_stop(master);
+}
+
+FIXTURE(start, stop);
+
+/* Nothing goes to the replica any more, and its silence back. */
+static void
+hold_link(int i)
+{
+	proxy_hold(link_to[i], PROXY_BOTH);
+}
+
+static bool
+is_free(const char *key)
+{
+	return server_integer(master, "EXISTS %s", key) == 0;
 }
 
 SENTENCE(with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_is_free_afterwards)
@@ -41,11 +83,12 @@ SENTENCE(with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_
 	leash_lock *lock = leashed_lock(client, "frozen", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
 	leash_client *other = open_client();
 	leash_lock *theirs = leashed_lock(other, "frozen", NULL);
-	int64_t began;
 
-	server_pause(replica[0]);
+	for (int i = 0; i < REPLICAS; i++)
+		server_pause(replica[i]);
 	for (int i = 0; i < 2; i++) {
-		began = await_now_ns();
+		int64_t began = await_now_ns();
+
 		assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master),
 		               "0 of 1 replicas acknowledged it in time: released again",
 		               leash_lock_acquire(lock, i == 0 ? 0 : LEASH_FOREVER, &err));
@@ -58,7 +101,8 @@ SENTENCE(with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_
 		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	}
 	assert_int_equal(events.total, 0); /* nobody was told of it, so nobody is told that it is gone */
-	server_resume(replica[0]);
+	for (int i = 0; i < REPLICAS; i++)
+		server_resume(replica[i]);
 	leash_lock_free(lock);
 	lock = leashed_lock(client, "frozen", LEASH_LOCK_OPTIONS(.min_replicas = 1));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
@@ -67,7 +111,7 @@ SENTENCE(with_the_replica_frozen_an_acquire_fails_within_its_limit_and_the_lock_
 	leash_lock_free(lock);
 }
 
-SENTENCE(too_few_are_counted, ON_TWO)
+SENTENCE(too_few_are_counted)
 {
 	leash_lock *both = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 1000));
 	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000)));
@@ -91,144 +135,11 @@ SENTENCE(too_few_are_counted, ON_TWO)
 	leash_lock_free(both);
 }
 
-/* ---- the server dies ---- */
-
-SENTENCE(what_was_acknowledged_outlives_the_master, ON_TWO)
-{
-	leash_lock *lock = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000)));
-	int64_t recovered;
-	uint64_t fence;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	fence = leash_lock_fence(lock);
-	recovered = events.count[LEASH_EVENT_RECOVERED];
-	/* of two one has it: the one with the larger offset is promoted, as a sentinel does */
-	promote(server_integer(replica[0], "EXISTS leash:{kept}") == 1 ? 0 : 1);
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == recovered + 1 || leash_lock_remaining_ms(lock) > slow_ms(19000));
-	await_true(leash_lock_remaining_ms(lock) > slow_ms(15000));
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_true(leash_lock_held(lock));
-	assert_int_equal(leash_lock_fence(lock), fence);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-}
-
-/* One of two replicas has each lock, perhaps not the same: the sentinels promote the one that has received most, which
- * has all. */
-SENTENCE(what_was_acknowledged_outlives_a_failover_by_sentinels, BETWEEN(NULL, NULL))
-{
-	enum { LOCKS = 20 };
-	struct sentinel_set *set = sentinel_set_start(NULL);
-	leash_client *of_set =
-		leashed_open(sentinel_set_uri(set),
-		             LEASH_OPTIONS(.timeout_ms = 1000, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock[LOCKS];
-	int before = sentinel_set_master_number(set);
-
-	memset(&events, 0, sizeof events);
-	for (int i = 0; i < LOCKS; i++) {
-		char name[16];
-
-		snprintf(name, sizeof name, "kept-%d", i);
-		lock[i] = leashed_lock(of_set, name, LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000),
-		                                                        .replicas_ms = slow_ms(20000)));
-		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 30000, &err));
-	}
-	server_kill(sentinel_set_server(set, before));
-	sentinel_set_await_failover(set, before);
-	for (int i = 0; i < LOCKS; i++) {
-		int64_t left = leash_lock_remaining_ms(lock[i]);
-
-		await_true_for(leash_lock_remaining_ms(lock[i]) > left || leash_lock_remaining_ms(lock[i]) > slow_ms(55000),
-		               60);
-		assert_true(leash_lock_held(lock[i]));
-	}
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	for (int i = 0; i < LOCKS; i++) {
-		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
-		leash_lock_free(lock[i]);
-	}
-	leash_close(of_set);
-	sentinel_set_stop(set);
-}
-
-SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told)
-{
-	leash_lock *sure = leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
-	leash_lock *unsure = leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000)));
-	leash_client *other;
-	leash_lock *theirs;
-	uint64_t fence;
-
-	hold_link(0);
-	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas", leash_lock_acquire(sure, 30000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(unsure, 30000, &err));
-	fence = leash_lock_fence(unsure);
-	promote(0);
-	other = open_client();
-	theirs = leashed_lock(other, "unsure", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
-	assert_true(leash_lock_fence(theirs) > fence);
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	assert_false(leash_lock_held(unsure));
-	assert_status(LEASH_LOST, leash_lock_release(unsure, &err));
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_close(other);
-	leash_lock_free(theirs);
-	leash_lock_free(unsure);
-	leash_lock_free(sure);
-}
-
-/* ---- renewing ---- */
-
-SENTENCE(renewals_that_no_replica_acknowledges_end_in_a_loss_that_is_told_before_the_lease_ends)
-{
-	enum { LEASE_MS = 1500 };
-	leash_lock *lock = leashed_lock(client, "renewed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = LEASE_MS));
-	int64_t held = 0;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	await_renewals(lock, 2);
-	hold_link(0);
-	held = await_now_ns(); /* an acknowledgement that came later would be one too many */
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == 1);
-	assert_non_null(strstr(jeopardy_text, "0 of 1 replicas acknowledged the renewal: trying again"));
-	await_true(!leash_lock_held(lock));
-	assert_true(await_now_ns() - held < LEASE_MS * MS ||
-	            events.at_ns[LEASH_EVENT_LOST] - held < (LEASE_MS + 1000) * MS);
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	assert_int_equal(events.count[LEASH_EVENT_RECOVERED], 0);
-	await_true(is_free("leash:{renewed}")); /* what the server has gone on renewing is canceled */
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	let_go(0);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	leash_lock_free(lock);
-}
-
-SENTENCE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold)
-{
-	leash_lock *lock = leashed_lock(client, "late", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	for (int i = 0; i < 2; i++) {
-		hold_link(0);
-		await_true(events.count[LEASH_EVENT_JEOPARDY] == i + 1);
-		let_go(0);
-		await_true(events.count[LEASH_EVENT_RECOVERED] == i + 1);
-	}
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-}
-
-SENTENCE(a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it, ON_TWO)
+SENTENCE(a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it)
 {
 	leash_lock *slow = leashed_lock(client, "slow", LEASH_LOCK_OPTIONS(.min_replicas = 2, .lease_ms = slow_ms(60000)));
-	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(4000)));
-	leash_lock *quick = leashed_lock(client, "quick", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(4000)));
+	leash_lock *one = leashed_lock(client, "one", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
+	leash_lock *quick = leashed_lock(client, "quick", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(3000)));
 	struct actor stuck = {
 		.lock = leashed_lock(client, "stuck",
 		                     LEASH_LOCK_OPTIONS(.min_replicas = 2, .replicas_ms = 86400000, .lease_ms = 3600000)),
@@ -241,46 +152,18 @@ SENTENCE(a_replica_that_is_held_up_delays_nobody_who_does_not_ask_for_it, ON_TWO
 	hold_link(1);
 	actor_start(&stuck);
 	actor_tell(&stuck, actor_acquire);
-	await_renewals(one, 4);
-	await_renewals(quick, 4);
+	await_renewals(one, 2);
+	await_renewals(quick, 2);
 	assert_int_equal(events.total, 0);
 	assert_false(actor_is_done(&stuck));
 	assert_status(LEASH_OK, leash_lock_release(slow, &err)); /* waits for no replica */
-	let_go(1);
+	proxy_release(link_to[1]);
 	assert_heard(LEASH_OK, &stuck);
 	assert_done(LEASH_OK, &stuck, actor_release);
 	actor_dismiss(&stuck);
 	leash_lock_free(quick);
 	leash_lock_free(one);
 	leash_lock_free(slow);
-}
-
-/* ---- on what terms ---- */
-
-SENTENCE(one_that_is_not_renewed_or_has_a_limit_is_confirmed_all_the_same)
-{
-	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.min_replicas = 1, .no_renew = true,
-	                                                                     .lease_ms = slow_ms(1000)));
-	leash_lock *limited =
-		leashed_lock(client, "limited", LEASH_LOCK_OPTIONS(.min_replicas = 1, .max_hold_ms = slow_ms(1000)));
-	leash_lock *watched =
-		leashed_lock(client, "watched",
-		             LEASH_LOCK_OPTIONS(.min_replicas = 1, .alive_ms = slow_ms(1000), .lease_ms = slow_ms(1500)));
-
-	proxy_delay(link_to[0], PROXY_TO_CLIENT, 20000);
-	assert_status(LEASH_OK, leash_lock_acquire(brief, 30000, &err));
-	assert_true(leash_lock_held(brief));
-	assert_status(LEASH_OK, leash_lock_acquire(limited, 30000, &err));
-	assert_true(leash_lock_held(limited));
-	assert_true(leash_lock_remaining_ms(limited) <= slow_ms(1000));
-	assert_status(LEASH_OK, leash_lock_acquire(watched, 30000, &err));
-	await_true(events.count[LEASH_EVENT_LOST] == 3);
-	assert_status(LEASH_LOST, leash_lock_release(brief, &err));
-	assert_status(LEASH_LOST, leash_lock_release(limited, &err));
-	assert_status(LEASH_LOST, leash_lock_release(watched, &err));
-	leash_lock_free(watched);
-	leash_lock_free(limited);
-	leash_lock_free(brief);
 }
 
 SENTENCE(numbers_out_of_range_are_refused)
@@ -295,67 +178,6 @@ SENTENCE(numbers_out_of_range_are_refused)
 	                                            LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 86400001), &err));
 	assert_null(lock);
 }
-
-SENTENCE(a_wait_that_is_not_permitted_is_named_and_the_lock_released)
-{
-	leash_lock *lock =
-		leashed_lock(client, "denied", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000)));
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	server_text(master, "ACL SETUSER default -wait");
-	assert_refused(LEASH_DENIED, server_uri_tcp(master), "WAIT is not permitted",
-	               leash_lock_acquire(lock, 30000, &err));
-	await_true(is_free("leash:{denied}"));
-	server_text(master, "ACL SETUSER default +wait");
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-}
-
-SENTENCE(the_scripts_may_be_gone_at_any_time)
-{
-	leash_lock *lock =
-		leashed_lock(client, "flushed", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(3000)));
-
-	for (int i = 0; i < 3; i++) {
-		server_text(master, "SCRIPT FLUSH");
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		server_text(master, "SCRIPT FLUSH");
-		await_renewals(lock, 1);
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	}
-	assert_int_equal(events.total, 0);
-	leash_lock_free(lock);
-}
-
-SENTENCE(a_connection_that_breaks_while_it_waits_is_made_anew)
-{
-	leash_lock *lock = leashed_lock(client, "broken", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(6000)));
-	struct actor actor = {
-		.lock = leashed_lock(client, "asked", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = slow_ms(20000))),
-		.wait_ms = 30000,
-	};
-
-	actor_start(&actor);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	hold_link(0);
-	actor_tell(&actor, actor_acquire);
-	await_true(!is_free("leash:{asked}"));
-	actor_await_asleep(&actor);
-	server_text(master, "CLIENT KILL TYPE normal SKIPME yes");
-	let_go(0);
-	assert_heard(LEASH_OK, &actor);
-	await_renewals(lock, 2);
-	assert_true(leash_lock_held(lock));
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_done(LEASH_OK, &actor, actor_release);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	actor_dismiss(&actor);
-	leash_lock_free(lock);
-}
-
-/* ---- on disk ---- */
 
 SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 {
@@ -377,7 +199,8 @@ SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 		assert_status(LEASH_OK, leash_lock_acquire(here, 30000, &err));
 		assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas wrote it to disk in time",
 		               leash_lock_acquire(both, 30000, &err));
-		server_text(replica[0], "CONFIG SET appendonly yes");
+		for (int i = 0; i < REPLICAS; i++)
+			server_text(replica[i], "CONFIG SET appendonly yes");
 		await_true(leash_lock_acquire(both, 30000, &err) == LEASH_OK);
 		assert_status(LEASH_OK, leash_lock_release(both, &err));
 		server_kill(master);
@@ -386,4 +209,147 @@ SENTENCE(what_is_to_be_fsynced_is_or_the_reason_is_named)
 	}
 	leash_lock_free(both);
 	leash_lock_free(here);
+}
+
+/* Actors with a lock each, of this name and a number. */
+static void
+gather(struct actor *actor, int count, const char *name, const leash_lock_options *options)
+{
+	memset(actor, 0, (size_t)count * sizeof *actor);
+	for (int i = 0; i < count; i++) {
+		char numbered[16];
+
+		snprintf(numbered, sizeof numbered, "%s-%d", name, i);
+		actor_begin(&actor[i], leashed_lock(client, numbered, options), 30000);
+	}
+}
+
+static void
+acquire_at_once(struct actor *actor, int count)
+{
+	for (int i = 0; i < count; i++)
+		actor_tell(&actor[i], actor_acquire);
+	for (int i = 0; i < count; i++)
+		assert_heard(LEASH_OK, &actor[i]);
+}
+
+/* That clients have to the master. */
+static int
+connections(void)
+{
+	int n = 0;
+
+	for (const char *at = server_text(master, "CLIENT LIST"); (at = strstr(at, "name=leash:")) != NULL; at++)
+		n++;
+	return n;
+}
+
+SENTENCE(fifty_locks_are_confirmed_by_few_waits)
+{
+	enum { LOCKS = 50 };
+	static struct actor actor[LOCKS];
+	struct monitor *monitor = monitor_start(master);
+	size_t waits;
+
+	for (int i = 0; i < REPLICAS; i++)
+		proxy_delay(link_to[i], PROXY_BOTH, 100000);
+	gather(actor, LOCKS, "many", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(60000)));
+	monitor_mark(monitor);
+	acquire_at_once(actor, LOCKS);
+	waits = monitor_count(monitor, "\"WAIT\"");
+	print_message("%zu WAITs for %d locks\n", waits, LOCKS);
+	assert_in_range(waits, 1, LOCKS / 5);
+	await_true(connections() == 3); /* each of them made what confirms, as it was not there: one of those stays */
+	monitor_mark(monitor);
+	for (int i = 0; i < LOCKS; i++)
+		assert_done(LEASH_OK, &actor[i], actor_release);
+	assert_int_equal(monitor_count(monitor, "\"WAIT\""), 0);
+	for (int i = 0; i < LOCKS; i++)
+		actor_dismiss(&actor[i]);
+	monitor_stop(monitor);
+}
+
+static void
+note_persistent(void *said, leash_log_level level, const char *line)
+{
+	if (level == LEASH_LOG_WARNING && strstr(line, "lock 'kept'") != NULL && strstr(line, "its key had no TTL") != NULL)
+		*(_Atomic int *)said = 1;
+}
+
+SENTENCE(a_key_that_was_made_persistent_is_told_of_in_the_log_here_too)
+{
+	_Atomic int said = 0;
+	leash_client *heard =
+		leashed_open(server_uri_tcp(master),
+		             LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = note_persistent, .log_arg = &said));
+	leash_lock *lock = leashed_lock(heard, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1));
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	assert_int_equal(server_integer(master, "PERSIST leash:{kept}"), 1);
+	assert_status(LEASH_OK, leash_lock_extend(lock, 60000, &err));
+	await_true(said);
+	assert_true(server_integer(master, "PTTL leash:{kept}") > 0);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(heard);
+}
+
+/* The master is dead, and this replica takes its place and port; the other one follows it. */
+static void
+promote(int i)
+{
+	server_kill(master);
+	server_text(replica[i], "REPLICAOF NO ONE");
+	server_text(replica[i], "CONFIG SET bind 127.0.0.1");
+	server_text(replica[i], "CONFIG SET port %d", server_port(master));
+	server_text(replica[1 - i], "REPLICAOF 127.0.0.1 %d", server_port(master));
+}
+
+SENTENCE(what_was_acknowledged_outlives_the_master)
+{
+	leash_lock *lock = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = slow_ms(20000)));
+	int64_t recovered;
+	uint64_t fence;
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
+	fence = leash_lock_fence(lock);
+	recovered = events.count[LEASH_EVENT_RECOVERED];
+	/* of two one has it: the one with the larger offset is promoted, as a sentinel does */
+	promote(server_integer(replica[0], "EXISTS leash:{kept}") == 1 ? 0 : 1);
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == recovered + 1 || leash_lock_remaining_ms(lock) > slow_ms(19000));
+	await_true(leash_lock_remaining_ms(lock) > slow_ms(15000));
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_true(leash_lock_held(lock));
+	assert_int_equal(leash_lock_fence(lock), fence);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+}
+
+SENTENCE(what_was_not_acknowledged_was_not_acquired_and_without_min_replicas_its_loss_is_told)
+{
+	leash_lock *sure = leashed_lock(client, "sure", LEASH_LOCK_OPTIONS(.min_replicas = 1, .replicas_ms = 1000));
+	leash_lock *unsure = leashed_lock(client, "unsure", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(20000)));
+	leash_client *other;
+	leash_lock *theirs;
+	uint64_t fence;
+
+	for (int i = 0; i < REPLICAS; i++)
+		hold_link(i);
+	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(master), "0 of 1 replicas", leash_lock_acquire(sure, 30000, &err));
+	assert_status(LEASH_OK, leash_lock_acquire(unsure, 30000, &err));
+	fence = leash_lock_fence(unsure);
+	promote(0);
+	other = open_client();
+	theirs = leashed_lock(other, "unsure", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
+	assert_true(leash_lock_fence(theirs) > fence);
+	await_true(events.count[LEASH_EVENT_LOST] == 1);
+	assert_false(leash_lock_held(unsure));
+	assert_status(LEASH_LOST, leash_lock_release(unsure, &err));
+	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_close(other);
+	leash_lock_free(theirs);
+	leash_lock_free(unsure);
+	leash_lock_free(sure);
 }

@@ -1,6 +1,5 @@
 /* A slot that moves while a lock in it is released: as long as its keys are in two places no script can hand it on, and a release is HDEL
  * alone. Whoever released it hands it on as soon as that is over, and does not storm the servers until then. */
-#include "tests/fault/refused.h"
 #include "tests/support/cluster.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
@@ -9,7 +8,6 @@
 static leash_error err; /* what the last call said */
 
 static struct cluster *cluster;
-static struct leashed_events events;
 
 /* A lock that is held, in a slot that is about to move, and waited for by a client that died: it says no word, and whoever hands the lock
  * on throws its place away. */
@@ -66,86 +64,42 @@ stop(void)
 	cluster_stop(cluster);
 }
 
-GROUP(NULL, stop);
+GROUP(start, stop);
 
-/* A slot that moves with a lock that counts once a replica has acknowledged it: nobody waits for replicas at the server that it comes to, as
- * nobody has asked there yet. */
-SENTENCE(what_replicas_acknowledge_is_renewed_where_its_slot_went)
+SENTENCE(what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over)
 {
-	leash_lock *lock;
-	leash_client *client;
-	int slot, from;
+	struct scene s;
 
-	cluster = cluster_start(NULL);
-	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	lock = leashed_lock(client, "known", LEASH_LOCK_OPTIONS(.min_replicas = 1, .lease_ms = 20000, .replicas_ms = 10000));
-	slot = cluster_slot("leash:{known}");
-	from = cluster_master_of_slot(cluster, slot);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	for (int i = 1; i <= CLUSTER_MASTERS; i++) {
-		cluster_move_slot(cluster, slot, (from + i) % CLUSTER_MASTERS);
-		await_renewals(lock, 1);
+	for (int stays = 0; stays < 2; stays++) {
+		struct server *at;
+
+		set(&s, stays ? "staying" : "torn");
+		at = stays ? s.from : s.to;
+		die_in_its_queue(&s);
+		cluster_move_begin(cluster, s.slot, s.target);
+		server_integer(s.from, "DEL %s:fence", s.key); /* one key is missing: TRYAGAIN */
+		assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
+		assert_int_equal(server_integer(s.from, "EXISTS %s:queue", s.key), 1);
+		(stays ? cluster_move_undo : cluster_move_end)(cluster, s.slot);
+		await_true(server_integer(at, "EXISTS %s:queue", s.key) == 0);
+		strike(&s);
 	}
-	assert_int_equal(events.total, 0); /* that it takes a connection of its own is no jeopardy */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	cluster_stop(cluster);
-	cluster = NULL;
 }
 
-SENTENCE(what_was_released_in_a_moving_slot_is_handed_on_when_that_is_over, BETWEEN(start, NULL))
-{
-	struct scene s;
-
-	set(&s, "torn");
-	die_in_its_queue(&s);
-	cluster_move_begin(cluster, s.slot, s.target);
-	server_integer(s.from, "DEL %s:fence", s.key); /* one key is missing: TRYAGAIN */
-	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	assert_int_equal(server_integer(s.from, "EXISTS %s:queue", s.key), 1);
-	cluster_move_end(cluster, s.slot);
-	await_true(server_integer(s.to, "EXISTS %s:queue", s.key) == 0);
-	strike(&s);
-}
-
-SENTENCE(the_same_when_the_slot_stays_after_all)
-{
-	struct scene s;
-
-	set(&s, "staying");
-	die_in_its_queue(&s);
-	cluster_move_begin(cluster, s.slot, s.target);
-	server_integer(s.from, "DEL %s:fence", s.key);
-	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	assert_int_equal(server_integer(s.from, "EXISTS %s:queue", s.key), 1);
-	cluster_move_undo(cluster, s.slot);
-	await_true(server_integer(s.from, "EXISTS %s:queue", s.key) == 0);
-	strike(&s);
-}
-
-/* All keys have moved, but nobody waits, and so one is missing there, too. The lock is released; or its last handle is freed, and the
- * keeper does it. */
-static void
-let_go_while_it_moves(const char *name, bool releases)
+/* All keys have moved, but nobody waits, and so one is missing there, too. */
+SENTENCE(while_it_moves_few_commands_are_sent)
 {
 	struct monitor *monitor[2];
 	struct scene s;
 	size_t n = 0;
 
-	set(&s, name);
+	set(&s, "patient");
 	cluster_move_begin(cluster, s.slot, s.target);
 	while (cluster_move_keys(cluster, s.slot, 1) > 0)
 		;
 	monitor[0] = monitor_start(s.from);
 	monitor[1] = monitor_start(s.to);
-	if (releases) {
-		assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	} else {
-		leash_lock_free(s.lock);
-		s.lock = leashed_lock(s.client, name, NULL);
-	}
-	await_true(server_integer(s.to, "CLUSTER COUNTKEYSINSLOT %d", s.slot) == 1); /* the fence */
+	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
 	await_ms(1000);
 	for (int i = 0; i < 2; i++) {
 		n += monitor_count(monitor[i], NULL);
@@ -155,10 +109,4 @@ let_go_while_it_moves(const char *name, bool releases)
 	assert_true(n < 100);
 	cluster_move_end(cluster, s.slot);
 	strike(&s);
-}
-
-SENTENCE(while_it_moves_few_commands_are_sent)
-{
-	let_go_while_it_moves("patient", true);
-	let_go_while_it_moves("composed", false);
 }
