@@ -151,9 +151,8 @@ done(struct lsh_call *call, const struct lsh_result *r)
 }
 
 static void
-release(struct lsh_call *call, void *owner)
+release(void *owner)
 {
-	(void)call;
 	lsh_query_drop(((struct lsh_ask *)owner)->query);
 }
 

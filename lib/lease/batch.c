@@ -14,12 +14,6 @@ batch_of(const struct lsh_call *call)
 	return call->owner;
 }
 
-struct lsh_server *
-lsh_batch_home(struct lsh_call *call)
-{
-	return batch_of(call)->server;
-}
-
 static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
 {
@@ -115,12 +109,6 @@ done(struct lsh_call *call, const struct lsh_result *r)
 	lsh_batch_free(b);
 }
 
-void
-lsh_batch_release(struct lsh_call *call, void *owner)
-{
-	(void)call, (void)owner; /* its host outlives it */
-}
-
 static void
 show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 {
@@ -130,8 +118,7 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 }
 
 static const struct lsh_call_ops ops = {
-	.home = lsh_batch_home, .build = build, .is_answer = is_answer, .done = done, .release = lsh_batch_release,
-	.show_key = show_key,
+	.build = build, .is_answer = is_answer, .done = done, .show_key = show_key,
 };
 
 /* ---- filling ---- */
@@ -266,6 +253,7 @@ lsh_batches_init(struct lsh_host *host)
 		b->server = &host->server;
 		lsh_monitor_init(&b->monitor);
 		lsh_call_init(&b->call, &ops, &b->monitor, b);
+		b->call.at = b->server;
 		b->call.stays = true;
 	}
 }

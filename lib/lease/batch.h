@@ -17,10 +17,10 @@ enum {
 };
 
 struct lsh_batch {
-	struct lsh_server *server;
+	struct lsh_server *server;          /* which outlives it: no call has a reference */
 	struct lsh_monitor monitor;         /* guards the call, and until it is sent what is in it; a leaf */
 	struct lsh_call call;               /* this is its owner */
-	struct lsh_call *then;              /* goes out right behind it; or NULL */
+	struct lsh_call *then;              /* goes out right behind it, and is its owner's, too; or NULL */
 	void (*done)(struct lsh_batch *batch, const struct lsh_result *result); /* with that: it is for this to tell */
 	enum lsh_verb verb;
 	atomic_bool busy;                   /* from when it is filled until it is answered */
@@ -31,10 +31,6 @@ struct lsh_batch {
 	struct lsh_request requests[LSH_BATCH];
 	char tokens[LSH_BATCH][LSH_TOKEN_SIZE];
 };
-
-/* For the ops of `then`, whose owner it is, too. */
-struct lsh_server *lsh_batch_home(struct lsh_call *call);
-void lsh_batch_release(struct lsh_call *call, void *owner);
 
 /* Its monitor entered, and left meanwhile. Visit each vote, with the resource entered; the batch is left with those for
  * which `tell` is true. */

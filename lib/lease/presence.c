@@ -36,12 +36,6 @@ host_of(const struct lsh_call *call)
 	return call->owner;
 }
 
-static struct lsh_server *
-home(struct lsh_call *call)
-{
-	return &host_of(call)->server;
-}
-
 /* SET <key> "<pid> <since> <host> <program>" PX <ms> */
 static bool
 build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience)
@@ -68,13 +62,6 @@ build(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64
 	return true;
 }
 
-static bool
-is_answer(const struct lsh_call *call, const struct lsh_message *message)
-{
-	(void)call, (void)message;
-	return true;
-}
-
 static void
 done(struct lsh_call *call, const struct lsh_result *r)
 {
@@ -85,22 +72,12 @@ done(struct lsh_call *call, const struct lsh_result *r)
 }
 
 static void
-release(struct lsh_call *call, void *owner)
+release(void *owner)
 {
-	(void)call;
 	lsh_server_leave(&((struct lsh_host *)owner)->server);
 }
 
-static void
-show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
-{
-	(void)call, (void)n;
-	snprintf(out, size, "client");
-}
-
-static const struct lsh_call_ops ops = {
-	.home = home, .build = build, .is_answer = is_answer, .done = done, .release = release, .show_key = show_key,
-};
+static const struct lsh_call_ops ops = {.build = build, .done = done, .release = release};
 
 /* It is told by this very host. */
 static void
@@ -114,6 +91,7 @@ tell(struct lsh_host *host, int64_t now)
 	atomic_store(&p->next_at, lsh_after(now, PERIOD));
 	lsh_server_use(&host->server);
 	lsh_call_init(&p->call, &ops, &p->monitor, host);
+	p->call.at = &host->server;
 	p->call.is_aside = p->call.stays = true;
 	if (lsh_call_start(&p->call, NULL)) {
 		p->written = true;

@@ -315,8 +315,7 @@ wait_done(struct lsh_call *call, const struct lsh_result *r)
 }
 
 static const struct lsh_call_ops wait_ops = {
-	.home = lsh_batch_home, .build = build_wait, .is_answer = is_answer_to_wait, .done = wait_done,
-	.release = lsh_batch_release, /* and it is no script: none of its keys is shown */
+	.build = build_wait, .is_answer = is_answer_to_wait, .done = wait_done,
 };
 
 void
@@ -329,6 +328,7 @@ lsh_replicas_init(struct lsh_replicas *x, const struct lsh_safety *safety)
 	b->then = &x->wait;
 	b->done = renewal_done;
 	lsh_call_init(&x->wait, &wait_ops, &b->monitor, b);
+	x->wait.at = &x->host.server;
 	x->wait.stays = true;
 	atomic_store(&x->host.batches[1].busy, true); /* one at a time: what comes meanwhile shares the next WAIT */
 }

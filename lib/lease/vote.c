@@ -183,14 +183,9 @@ lsh_vote_request(const struct lsh_vote *v, struct lsh_request *r, char token[sta
 	const struct lsh_lease *lease = v->lease;
 
 	*r = (struct lsh_request){
-		.protocol = &backend_of(v)->protocol,
-		.key = {lsh_resource_key(lease->resource), lease->resource->key_size},
-		.token = token,
-		.token_size = lsh_lease_token(lease, token),
-		.claim_ms = lease->claim_ms,
-		.depth = lease->depth,
-		.sharded = lease->sharded,
-		.keeps_fence = now >= v->keep_fence_at,
+		.protocol = &backend_of(v)->protocol, .key = {lsh_resource_key(lease->resource), lease->resource->key_size},
+		.token = token, .token_size = lsh_lease_token(lease, token), .claim_ms = lease->claim_ms,
+		.depth = lease->depth, .sharded = lease->sharded, .keeps_fence = now >= v->keep_fence_at,
 	};
 }
 
@@ -270,9 +265,8 @@ show_key(const struct lsh_call *call, unsigned n, char *out, size_t size)
 }
 
 static void
-release(struct lsh_call *call, void *owner)
+release(void *owner)
 {
-	(void)call; /* it was given back when it was done */
 	lsh_lease_unref(((struct lsh_vote *)owner)->lease);
 }
 

@@ -16,6 +16,12 @@ enum { AT_ONCE = 2 };
 
 /* ---- sending; entered ---- */
 
+static struct lsh_server *
+home_of(struct lsh_call *call)
+{
+	return call->ops->home != NULL ? call->ops->home(call) : call->at;
+}
+
 /* Send it to call->server, or let it wait for room there. LSH_PIPELINE_DOWN: there is no connection, or nothing to
  * send. */
 static enum lsh_appended
@@ -59,7 +65,7 @@ send_or_wait(struct lsh_call *call)
 bool
 lsh_call_start(struct lsh_call *call, struct lsh_parker *reader)
 {
-	struct lsh_server *home = call->ops->home(call);
+	struct lsh_server *home = home_of(call);
 
 	call->ticket.reader = reader;
 	call->home = home->serial;
@@ -125,7 +131,7 @@ may_send_source(const struct lsh_call *call)
 static bool
 goes_on(struct lsh_call *call, const struct lsh_result *r)
 {
-	struct lsh_server *home = call->ops->home(call);
+	struct lsh_server *home = home_of(call);
 
 	if (r->what != LSH_CALL_REFUSED)
 		return false;
@@ -149,7 +155,7 @@ static void
 finish(struct lsh_call *call, struct lsh_result *r)
 {
 	struct lsh_monitor *monitor = call->monitor;
-	void (*release)(struct lsh_call *, void *) = call->ops->release;
+	void (*release)(void *) = call->ops->release;
 	void *owner = call->owner;
 
 	if (r->what == LSH_CALL_ANSWERED || call->stays) {
@@ -163,7 +169,8 @@ finish(struct lsh_call *call, struct lsh_result *r)
 	call->out = false;
 	call->ops->done(call, r);
 	lsh_monitor_leave(monitor);
-	release(call, owner);
+	if (release != NULL)
+		release(owner);
 }
 
 static void
@@ -186,7 +193,7 @@ ended(struct lsh_ticket *ticket, enum lsh_outcome outcome, const struct lsh_mess
 		judge_refusal(call, &r);
 		if (r.fault == LSH_FAULT_CLUSTER)
 			follow(call, &r, &why);
-	} else if (message != NULL && !call->ops->is_answer(call, message)) {
+	} else if (message != NULL && call->ops->is_answer != NULL && !call->ops->is_answer(call, message)) {
 		r.what = LSH_CALL_NONSENSE;
 	}
 	if (r.what == LSH_CALL_NONSENSE)
@@ -250,7 +257,7 @@ lsh_call_resume(struct lsh_server *server)
 static void
 say(char out[static LSH_FAULT_TEXT], const struct lsh_call *call, const char *words)
 {
-	unsigned key = call->script != NULL ? lsh_script_blame_key(call->script, words) : 0;
+	unsigned key = call->script != NULL && call->ops->show_key != NULL ? lsh_script_blame_key(call->script, words) : 0;
 	char command[24], shown[2048];
 	bool known = call->script != NULL && lsh_script_blame(call->script, words, command, sizeof command);
 

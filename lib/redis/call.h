@@ -48,18 +48,18 @@ struct lsh_result {
 };
 
 struct lsh_call_ops {
-	/* Where its key lives. Entered. */
+	/* Where its key lives. Entered. NULL: at call->at. */
 	struct lsh_server *(*home)(struct lsh_call *call);
 	/* Make the command. Entered. False: it is not wanted any more; then lsh_call_start() is false, or, where it was
 	 * sent before, done() is told UNSENT. `*patience` (ns) is the router's timeout, unless the answer may take another
 	 * time. */
 	bool (*build)(struct lsh_call *call, struct lsh_script_call *command, int64_t now, int64_t *patience);
-	bool (*is_answer)(const struct lsh_call *call, const struct lsh_message *message);
+	bool (*is_answer)(const struct lsh_call *call, const struct lsh_message *message); /* NULL: whatever comes */
 	void (*done)(struct lsh_call *call, const struct lsh_result *result);
-	/* Not entered: give back the reference. The call may be on its way again by then, for another purpose: only its
-	 * address counts. */
-	void (*release)(struct lsh_call *call, void *owner);
-	/* The n-th key (from 1) of its script, for a message. */
+	/* Not entered: give back the reference to its owner; the call may be on its way again by then. NULL: there is
+	 * none. */
+	void (*release)(void *owner);
+	/* The n-th key (from 1) of its script, for a message. NULL: none is shown. */
 	void (*show_key)(const struct lsh_call *call, unsigned n, char *out, size_t size);
 };
 
@@ -69,6 +69,7 @@ struct lsh_call {
 	const struct lsh_call_ops *ops;
 	struct lsh_monitor *monitor;
 	void *owner;                   /* what it is about */
+	struct lsh_server *at;         /* where its key lives, if no op says so */
 	struct lsh_server *server;     /* while it is out: where to, in use */
 	const struct lsh_script *script;
 	int64_t sent;
