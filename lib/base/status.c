@@ -3,6 +3,8 @@
 #include <leash/status.h>
 #include <leash/version.h>
 
+#include <stddef.h>
+
 const char *
 leash_status_name(leash_status status)
 {
@@ -32,21 +34,13 @@ leash_status_text(leash_status status)
 const char *
 leash_event_name(leash_event_type type)
 {
-	switch (type) { /* no default: the compiler tells when an event is added to the header and not here */
-	case LEASH_EVENT_JEOPARDY:
-		return "JEOPARDY";
-	case LEASH_EVENT_RECOVERED:
-		return "RECOVERED";
-	case LEASH_EVENT_LOST:
-		return "LOST";
-	case LEASH_EVENT_ABANDONED:
-		return "ABANDONED";
-	case LEASH_EVENT_CLOCK_JUMP:
-		return "CLOCK_JUMP";
-	case LEASH_EVENT_FENCE_REGRESSION:
-		return "FENCE_REGRESSION";
-	}
-	return "?";
+	static const char *const names[] = {
+		[LEASH_EVENT_JEOPARDY] = "JEOPARDY", [LEASH_EVENT_RECOVERED] = "RECOVERED", [LEASH_EVENT_LOST] = "LOST",
+		[LEASH_EVENT_ABANDONED] = "ABANDONED", [LEASH_EVENT_CLOCK_JUMP] = "CLOCK_JUMP",
+		[LEASH_EVENT_FENCE_REGRESSION] = "FENCE_REGRESSION",
+	};
+
+	return (size_t)type < sizeof names / sizeof *names && names[type] != NULL ? names[type] : "?";
 }
 
 const char *

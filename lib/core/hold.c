@@ -37,12 +37,8 @@ deliver(struct lsh_letter *letter)
 	struct lsh_hold *hold = notice->hold;
 	char text[100];
 	leash_event event = {
-		.size = sizeof event,
-		.lock = lsh_lock_name(hold->lock),
-		.fence = hold->fence,
-		.remaining_ms = notice->remaining_ms,
-		.text = notice->text,
-		.type = notice->type,
+		.size = sizeof event, .lock = lsh_lock_name(hold->lock), .fence = hold->fence,
+		.remaining_ms = notice->remaining_ms, .text = notice->text, .type = notice->type,
 	};
 
 	if (notice->wanted > 0) {

@@ -559,19 +559,7 @@ is_wanted(const struct lsh_resource *resource)
 }
 
 const struct lsh_lease_events lsh_lease_events = {
-	.adoptable = adoptable,
-	.granted = granted,
-	.pending = pending,
-	.waits = waits,
-	.failed = failed,
-	.renewed = renewed,
-	.revalued = revalued,
-	.not_renewed = not_renewed,
-	.at_risk = at_risk,
-	.lost = lost,
-	.ended = ended,
-	.wants_ms = wants_ms,
-	.why_over = why_over,
-	.is_old = is_old,
-	.is_wanted = is_wanted,
+	.adoptable = adoptable, .granted = granted, .pending = pending, .waits = waits, .failed = failed,
+	.renewed = renewed, .revalued = revalued, .not_renewed = not_renewed, .at_risk = at_risk, .lost = lost,
+	.ended = ended, .wants_ms = wants_ms, .why_over = why_over, .is_old = is_old, .is_wanted = is_wanted,
 };

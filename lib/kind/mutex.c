@@ -224,12 +224,6 @@ read(struct lsh_verdict *v, enum lsh_verb verb, const struct lsh_message *m, siz
 }
 
 const struct lsh_kind lsh_mutex = {
-	.name = "lock",
-	.flags = LSH_REENTRANT | LSH_HANDS_OFF,
-	.suffix = {"", ":fence", ":queue"},
-	.batch = 100,
-	.inspect = &lsh_script_inspect,
-	.make = make,
-	.make_one_key = make_one_key,
-	.read = read,
+	.name = "lock", .flags = LSH_REENTRANT | LSH_HANDS_OFF, .suffix = {"", ":fence", ":queue"}, .batch = 100,
+	.inspect = &lsh_script_inspect, .make = make, .make_one_key = make_one_key, .read = read,
 };

@@ -285,10 +285,8 @@ static const struct lsh_node_ops waits = {.connected = connected, .work = work};
 static const struct lsh_pubsub_ops wakeups = {.message = lsh_wakeup_message};
 
 static const struct lsh_pubsub_ops wakeups_of_cluster = {
-	.message = lsh_wakeup_message,
-	.subscribed = lsh_subscription_confirmed,
-	.unsubscribed = lsh_subscription_ended,
-	.refused = lsh_subscription_refused,
+	.message = lsh_wakeup_message, .subscribed = lsh_subscription_confirmed,
+	.unsubscribed = lsh_subscription_ended, .refused = lsh_subscription_refused,
 };
 
 /* ---- life ---- */

@@ -572,15 +572,6 @@ describe(struct lsh_lease *lease, leash_error *why)
 
 const struct lsh_strategy lsh_single = {
 	.why_over = "no renewal succeeded before its lease ran out",
-	.has_queue = true,
-	.fits = fits,
-	.acquire = acquire,
-	.granted = granted,
-	.extend = extend,
-	.silent = silent,
-	.connected = connected,
-	.see_to = see_to,
-	.voted = voted,
-	.released = released,
-	.describe = describe,
+	.has_queue = true, .fits = fits, .acquire = acquire, .granted = granted, .extend = extend, .silent = silent,
+	.connected = connected, .see_to = see_to, .voted = voted, .released = released, .describe = describe,
 };

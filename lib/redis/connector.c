@@ -418,12 +418,8 @@ lsh_connector_poll(const struct lsh_connector *d, struct pollfd *polled, int64_t
 }
 
 static enum lsh_progress (*const go_on[])(struct lsh_connector *d) = {
-	[STARTED] = begin,
-	[RESOLVING] = go_on_resolving,
-	[NEXT_ADDRESS] = try_next_address,
-	[CONNECTING] = go_on_connecting,
-	[SHAKING] = go_on_shaking,
-	[GREETING] = go_on_handshake,
+	[STARTED] = begin, [RESOLVING] = go_on_resolving, [NEXT_ADDRESS] = try_next_address,
+	[CONNECTING] = go_on_connecting, [SHAKING] = go_on_shaking, [GREETING] = go_on_handshake,
 };
 
 enum lsh_progress

@@ -118,11 +118,8 @@ free_nothing(void *object)
 }
 
 static const redisReplyObjectFunctions builders = {
-	.createString = create_string,
-	.createArray = create_array,
-	.createInteger = create_integer,
-	.createNil = create_nil,
-	.freeObject = free_nothing,
+	.createString = create_string, .createArray = create_array, .createInteger = create_integer,
+	.createNil = create_nil, .freeObject = free_nothing,
 };
 
 /* ---- the reader ---- */

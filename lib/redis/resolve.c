@@ -22,9 +22,7 @@ look_up(struct lsh_answer *out, const char *host, uint16_t port, int flags)
 	/* No AI_ADDRCONFIG: a machine with nothing but a loopback has to find localhost, and trying an address of a family
 	 * that is not there fails at once. */
 	const struct addrinfo hints = {
-		.ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = flags | AI_NUMERICSERV,
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV,
 	};
 	struct addrinfo *list = NULL;
 	char service[8];
