@@ -152,7 +152,7 @@ SENTENCE(who_gives_up_is_counted_whatever_the_reason)
 	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err));
 	ask();
 	assert_true(stats.gave_up == 1);
-	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 20, &err));
+	assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 200, &err));
 	ask();
 	assert_true(stats.gave_up == 2);
 	assert_status(LEASH_OK, leash_cancel_new(&cancel, &err));
