@@ -1,13 +1,11 @@
-/* Time on the client's side: machines that sleep, clocks that fail or go back, leases out of range.
+/* Time on the client's side, with all its threads: machines that sleep, clocks that fail. What the core makes of it:
+ * core/test_single.
  *
  * The clock is the test's: clock_gettime() is defined here, and the library's calls arrive at it, as are the timers that go by that
  * clock. A jump is what a machine meets that wakes up: CLOCK_BOOTTIME is further on, CLOCK_MONOTONIC is not, and what was due
  * meanwhile is due at once. */
 #include "tests/support/child.h"
-#include "tests/support/judge.h"
 #include "tests/support/leashed.h"
-#include "tests/support/monitor.h"
-#include "tests/support/proxy.h"
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
@@ -32,10 +30,7 @@ enum { TIMERS = 64 };
 static struct {
 	_Atomic int64_t ahead;          /* of CLOCK_BOOTTIME, by so much: ns */
 	_Atomic bool broken;            /* it cannot be read, by any thread but exempt ones */
-	_Atomic unsigned fails_one_in;  /* by chance; 0: never */
 	_Atomic int fails_at;           /* the n-th call from now on; 0 or less: none does */
-	_Atomic unsigned back_us;       /* each time it may be so much behind */
-	_Atomic uint32_t calls;
 	_Atomic int wrong_timers;       /* that go by another clock */
 
 	pthread_mutex_t mutex;          /* guards the timers */
@@ -53,14 +48,6 @@ int clock_gettime(clockid_t id, struct timespec *t) __attribute__((visibility("d
 int timerfd_create(clockid_t id, int flags) __attribute__((visibility("default")));
 int timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *old) __attribute__((visibility("default")));
 
-static uint32_t
-mix(uint32_t n)
-{
-	n *= 2654435761u;
-	n ^= n >> 15;
-	return n * 2246822519u >> 4;
-}
-
 static void
 add_ns(struct timespec *t, int64_t ns)
 {
@@ -73,10 +60,7 @@ add_ns(struct timespec *t, int64_t ns)
 int
 clock_gettime(clockid_t id, struct timespec *t)
 {
-	uint32_t chance = mix(atomic_fetch_add(&clock_.calls, 1));
-
-	if (!exempt && ((countdown > 0 && --countdown == 0) || atomic_fetch_sub(&clock_.fails_at, 1) == 1 || clock_.broken ||
-	                (clock_.fails_one_in > 0 && chance % clock_.fails_one_in == 0))) {
+	if (!exempt && ((countdown > 0 && --countdown == 0) || atomic_fetch_sub(&clock_.fails_at, 1) == 1 || clock_.broken)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -84,8 +68,6 @@ clock_gettime(clockid_t id, struct timespec *t)
 		return -1;
 	if (id == CLOCK_BOOTTIME)
 		add_ns(t, clock_.ahead);
-	if (!exempt && clock_.back_us > 0)
-		add_ns(t, -(int64_t)(chance % clock_.back_us) * 1000);
 	return 0;
 }
 
@@ -149,7 +131,6 @@ static void
 stop(void)
 {
 	clock_.broken = false;
-	clock_.fails_one_in = clock_.back_us = 0;
 	exempt = false;
 	server_stop(server);
 }
@@ -260,33 +241,6 @@ ask(void *arg)
 	return NULL;
 }
 
-SENTENCE(a_lock_that_was_granted_while_the_machine_slept_is_not_held)
-{
-	struct proxy *proxy = proxy_start(server_socket(server));
-	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.lease_ms = 60000, .timeout_ms = 60000));
-	leash_lock *lock = leashed_lock(client, "granted", NULL);
-	struct asker a = {.lock = lock, .wait_ms = LEASH_FOREVER};
-	uint64_t first;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	proxy_hold_reply(proxy, "evalsha");
-	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
-	proxy_wait_hit(proxy);
-	first = strtoull(server_text(server, "GET leash:{granted}:fence"), NULL, 10);
-	assert_int_equal(server_integer(server, "DEL leash:{granted}"), 1); /* its lease ends there */
-	jump(120 * S);
-	proxy_release(proxy);
-	pthread_join(a.thread, NULL);
-	assert_status(LEASH_OK, (err = a.err, a.status));
-	assert_true(a.held);
-	assert_true(a.fence / 256 > first); /* it was asked for again */
-	await_true(server_integer(server, "EXISTS leash:{granted}") == 0);
-	leash_lock_free(lock);
-	leash_close(client);
-	proxy_stop(proxy);
-}
-
 /* No answer comes and no lease ends when the machine wakes: nothing but the time could wake it. */
 SENTENCE(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again)
 {
@@ -309,48 +263,7 @@ SENTENCE(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again)
 	leash_close(client);
 }
 
-/* ---- leases out of range ---- */
-
-SENTENCE(a_lease_out_of_range_is_refused_before_anything_is_sent)
-{
-	static const int64_t out[] = {-1, 1, 99, 86400001, INT32_MAX, INT64_MAX / MS, INT64_MAX / MS + 1, INT64_MAX, INT64_MIN, (int64_t)UINT64_MAX};
-	static const int64_t in[] = {100, 86400000};
-	leash_client *client = leashed_open(server_uri(server), NULL), *none = NULL;
-	leash_lock *lock = leashed_lock(client, "range", NULL), *no_lock = NULL;
-	struct monitor *monitor = monitor_start(server);
-
-	for (size_t i = 0; i < sizeof out / sizeof *out; i++) {
-		assert_status(LEASH_INVALID, leash_open(&none, LEASH_OPTIONS(.uri = server_uri(server), .lease_ms = out[i]), &err));
-		assert_status(LEASH_INVALID, leash_lock_new(&no_lock, client, "range", LEASH_LOCK_OPTIONS(.lease_ms = out[i]), &err));
-		assert_status(LEASH_INVALID, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = out[i]), &err));
-		assert_false(leash_lock_held(lock));
-	}
-	assert_int_equal(monitor_count(monitor, NULL), 0);
-	for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 30000, .lease_ms = in[i]), &err));
-		if (in[i] == 86400000) {
-			int64_t ttl = server_integer(server, "PTTL leash:{range}");
-
-			assert_true(ttl > 86400000 - 3600000 && ttl <= 86400000);
-			assert_true(leash_lock_remaining_ms(lock) < ttl);
-			monitor_mark(monitor);
-			for (size_t k = 0; k < sizeof out / sizeof *out; k++)
-				assert_status(LEASH_INVALID, leash_lock_extend(lock, out[k], &err));
-			assert_status(LEASH_INVALID, leash_lock_extend(lock, 0, &err));
-			assert_int_equal(monitor_count(monitor, "eval"), 0);
-			assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		} else {
-			leash_lock_release(lock, NULL); /* it may be over */
-		}
-	}
-	assert_int_equal(monitor_count_in_scripts(monitor, "\"pexpire\" \"leash:{range}\" \"-"), 0);
-	assert_int_equal(monitor_count_in_scripts(monitor, "\"pexpire\" \"leash:{range}\" \"0"), 0);
-	monitor_stop(monitor);
-	leash_lock_free(lock);
-	leash_close(client);
-}
-
-/* ---- clocks that fail, and clocks that go back ---- */
+/* ---- clocks that fail ---- */
 
 SENTENCE(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease)
 {
@@ -399,7 +312,7 @@ SENTENCE(a_timed_wait_ends_whichever_reading_of_the_clock_fails)
 	leash_lock *held = leashed_lock(other, "wanted", NULL), *wanted = leashed_lock(client, "wanted", NULL);
 	struct asker a;
 
-	for (int n = 1; n <= 16; n++) {
+	for (int n = 1; n <= 10; n++) {
 		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
 		a = (struct asker){.lock = wanted, .wait_ms = 60, .fails_at = n};
 		assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
@@ -439,7 +352,7 @@ SENTENCE(a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails)
 	leash_client *client = leashed_open(server_uri(server), NULL);
 
 	exempt = true;
-	for (int n = 1; n <= 24; n++) {
+	for (int n = 1; n <= 16; n++) {
 		uint64_t before = connects(client);
 
 		clock_.fails_at = n;
@@ -449,109 +362,4 @@ SENTENCE(a_lost_connection_is_made_anew_whichever_reading_of_the_clock_fails)
 	clock_.fails_at = 0;
 	leash_close(client);
 	exempt = false;
-}
-
-struct contender {
-	leash_lock *lock;
-	struct judge *judge;
-	int turns, lost, refused;
-	leash_error err; /* of what was not to be expected */
-	bool unexpected;
-	pthread_t thread;
-};
-
-/* Takes turns. What was acquired may be lost at once, where the clock fails: then the release says so. */
-static void *
-take_turns(void *arg)
-{
-	struct contender *c = arg;
-
-	for (int i = 0; i < 400; i++) {
-		leash_status status = leash_lock_acquire(c->lock, 20000, &err);
-		uint64_t fence;
-
-		if (status != LEASH_OK) {
-			c->refused++;
-			c->unexpected |= status != LEASH_TIMEOUT && status != LEASH_UNAVAILABLE;
-			c->err = err;
-			continue;
-		}
-		exempt = true;
-		fence = leash_lock_fence(c->lock);
-		if (fence != 0)
-			judge_enter(c->judge, 0, fence);
-		if (fence != 0)
-			judge_leave(c->judge, 0);
-		exempt = false;
-		status = leash_lock_release(c->lock, &err);
-		c->turns += status == LEASH_OK;
-		c->lost += status == LEASH_LOST;
-		if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN) {
-			c->unexpected = true;
-			c->err = err;
-		}
-	}
-	return NULL;
-}
-
-/* Two processes' worth of clients, each with two threads, on one lock, by such a clock. The clients open in better times: a dial for which
- * the clock fails is over, and an open has but one. */
-static void
-contend(struct contender *all, unsigned fails_one_in, unsigned back_us)
-{
-	enum { CLIENTS = 2, EACH = 2 };
-	struct contender c[CLIENTS * EACH];
-	struct judge *judge = judge_new(1, 0);
-	leash_client *client[CLIENTS];
-
-	memset(c, 0, sizeof c);
-	memset(all, 0, sizeof *all);
-	for (int i = 0; i < CLIENTS * EACH; i++) {
-		if (i % EACH == 0)
-			client[i / EACH] = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 30000));
-		c[i].lock = leashed_lock(client[i / EACH], "contended", NULL);
-		c[i].judge = judge;
-	}
-	exempt = true; /* this thread only waits */
-	clock_.fails_one_in = fails_one_in;
-	clock_.back_us = back_us;
-	for (int i = 0; i < CLIENTS * EACH; i++)
-		assert_int_equal(pthread_create(&c[i].thread, NULL, take_turns, &c[i]), 0);
-	for (int i = 0; i < CLIENTS * EACH; i++) {
-		pthread_join(c[i].thread, NULL);
-		all->turns += c[i].turns;
-		all->lost += c[i].lost;
-		all->refused += c[i].refused;
-		if (c[i].unexpected)
-			fail_msg("%s", c[i].err.text);
-	}
-	clock_.fails_one_in = clock_.back_us = 0;
-	judge_print(judge);
-	assert_int_equal(judge_violations(judge), 0);
-	await_true(server_integer(server, "EXISTS leash:{contended} leash:{contended}:queue") == 0);
-	for (int i = 0; i < CLIENTS * EACH; i++)
-		leash_lock_free(c[i].lock);
-	for (int i = 0; i < CLIENTS; i++)
-		leash_close(client[i]);
-	exempt = false;
-	judge_free(judge);
-}
-
-SENTENCE(a_clock_that_goes_back_by_a_millisecond_harms_nobody)
-{
-	struct contender all;
-
-	contend(&all, 0, 1000);
-	printf("# %d turns, %d lost, %d refused\n", all.turns, all.lost, all.refused);
-	assert_int_equal(all.turns, 1600);
-}
-
-SENTENCE(a_clock_that_fails_now_and_then_costs_holds_but_not_exclusion)
-{
-	struct contender all;
-
-	contend(&all, 40, 0);
-	printf("# %d turns, %d lost, %d refused\n", all.turns, all.lost, all.refused);
-	assert_true(all.turns > 100);
-	assert_true(all.lost + all.refused > 0);
 }
