@@ -78,8 +78,9 @@ behind(const struct lsh_script *script, const char *error, const char *what)
 		return NULL;
 	for (long number = strtol(at + strlen(failed_at), NULL, 10); number > 1; number--) {
 		line = strchr(line, '\n');
-		if (line++ == NULL)
+		if (line == NULL)
 			return NULL;
+		line++;
 	}
 	at = strstr(line, what);
 	return at != NULL && at < line + strcspn(line, "\n") ? at + strlen(what) : NULL;
