@@ -1,5 +1,5 @@
-/* What happens at the same moment, on many threads: a release and a renewal, a release and a loss; and very many locks at
- * once. Many for one lock: contract/test_plain. */
+/* What happens at the same moment, on many threads: a release and a renewal, a release and a loss; and very many locks.
+ * Many for one lock: contract/test_plain. */
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
@@ -264,7 +264,7 @@ SENTENCES(a_release_and_what_it_meets_are_one_end, courses)
 
 SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 {
-	int64_t count = setting("LEASH_TEST_MANY_LOCKS", 5000), lease_ms = (int64_t)((double)count * await_slowness()), began, took;
+	int64_t count = setting("LEASH_TEST_MANY_LOCKS", 2000), lease_ms = (int64_t)((double)count * await_slowness()), began, took;
 	leash_lock **many = calloc((size_t)count, sizeof(leash_lock *));
 	struct leashed_events events = {0};
 	struct server *one = server_start(NULL);
@@ -272,8 +272,8 @@ SENTENCE(a_process_holds_thousands_of_locks_through_a_lease)
 	long long calls;
 
 	assert_non_null(many);
-	if (lease_ms < 6000)
-		lease_ms = 6000;
+	if (lease_ms < 3000)
+		lease_ms = 3000;
 	holder = leashed_open(server_uri(one), LEASH_OPTIONS(.lease_ms = lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event, .event_arg = &events));
 	began = await_now_ns();
 	for (int64_t i = 0; i < count; i++) {
