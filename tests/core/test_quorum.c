@@ -349,6 +349,16 @@ SENTENCE(who_had_its_turn_rests_as_those_do_who_had_none)
 	cancel(ann);
 }
 
+SENTENCE(who_stood_still_in_a_round_does_not_rest_for_as_long)
+{
+	acquire(ann, LEASH_FOREVER);
+	sleep_through(600000);
+	world_sent();
+	pass(10000);
+	assert_non_null(strstr(world_sent(), "vote 2 at a"));
+	cancel(ann);
+}
+
 /* ---- extensions ---- */
 
 SENTENCE(an_extension_is_over_when_a_majority_has_answered)

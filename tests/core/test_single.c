@@ -7,6 +7,13 @@
 FIXTURE(world_begin, world_end);
 
 static void
+begin_anew(void)
+{
+	world_end();
+	world_begin();
+}
+
+static void
 hold(struct person *person)
 {
 	acquire(person, 1000);
@@ -309,8 +316,7 @@ SENTENCE(a_wrong_answer_to_an_extension_does_not_extend)
 		say(&wrong[i]);
 		expect_end(ann, LEASH_PROTOCOL);
 		expect_left(ann, 29698);
-		world_end();
-		world_begin();
+		begin_anew();
 	}
 }
 
@@ -323,8 +329,7 @@ SENTENCE(a_wrong_answer_to_a_heartbeat_gets_nobody_a_lock)
 		say(&wrong[i]);
 		expect_left(ann, 0);
 		close_client();
-		world_end();
-		world_begin();
+		begin_anew();
 	}
 }
 
@@ -805,27 +810,36 @@ SENTENCE(an_adoption_that_tries_again_is_told_of_a_break)
 
 /* ---- replicas, which are asked over a connection of their own: b ---- */
 
-SENTENCE(what_was_granted_counts_once_a_replica_has_it)
+/* It is renewed there, and then so many have that. */
+static void
+acknowledge(enum answer what)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 1000);
-	answer(HELD);
-	expect_waiting(ann);
 	on('b');
 	answer(KEPT);
-	answer(KEPT);
+	answer(what);
+}
+
+static void
+ask_with_a_replica(int64_t wait_ms)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, wait_ms);
+	answer(HELD);
+}
+
+SENTENCE(what_was_granted_counts_once_a_replica_has_it)
+{
+	ask_with_a_replica(1000);
+	expect_waiting(ann);
+	acknowledge(KEPT);
 	expect_end(ann, LEASH_OK);
 	expect_sent("acquire 1, renew 1 at b, wait at b");
 }
 
 SENTENCE(what_was_granted_and_no_replica_has_in_time_is_canceled)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 10000);
-	answer(HELD);
-	on('b');
-	answer(KEPT);
-	answer(GONE);
+	ask_with_a_replica(10000);
+	acknowledge(GONE);
 	pass(5000);
 	expect_end(ann, LEASH_UNAVAILABLE);
 	expect_sent("acquire 1, renew 1 at b, wait at b, renew 1 at b, wait at b, release 1 at a");
@@ -834,9 +848,7 @@ SENTENCE(what_was_granted_and_no_replica_has_in_time_is_canceled)
 SENTENCE(whom_the_replicas_fail_is_told_so_although_another_of_the_process_has_it_by_then)
 {
 	make_fair();
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 10000);
-	answer(HELD);
+	ask_with_a_replica(10000);
 	acquire(bob, 10000);
 	answer(HELD);
 	expect_end(bob, LEASH_OK);
@@ -849,9 +861,7 @@ SENTENCE(what_is_adopted_and_no_replica_has_in_time_stays_as_it_was)
 	ann->terms.safety.min_replicas = 1;
 	adopt(ann);
 	answer(HELD);
-	on('b');
-	answer(KEPT);
-	answer(GONE);
+	acknowledge(GONE);
 	pass(5000);
 	expect_end(ann, LEASH_UNAVAILABLE);
 	expect_sent("heartbeat 1, renew 1 at b, wait at b, renew 1 at b, wait at b");
@@ -871,9 +881,7 @@ SENTENCE(what_is_adopted_and_no_replica_has_before_its_lease_is_over_stays_as_it
 
 SENTENCE(who_is_canceled_while_the_replicas_are_asked_releases)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, LEASH_FOREVER);
-	answer(HELD);
+	ask_with_a_replica(LEASH_FOREVER);
 	cancel(ann);
 	expect_end(ann, LEASH_CANCELED);
 	on('b');
@@ -884,9 +892,7 @@ SENTENCE(who_is_canceled_while_the_replicas_are_asked_releases)
 
 SENTENCE(a_close_ends_the_wait_for_replicas_and_releases)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, LEASH_FOREVER);
-	answer(HELD);
+	ask_with_a_replica(LEASH_FOREVER);
 	later(60, RELEASED);
 	close_client();
 	expect_end(ann, LEASH_CLOSED);
@@ -897,30 +903,22 @@ SENTENCE(a_close_ends_the_wait_for_replicas_and_releases)
 static void
 hold_with_a_replica(void)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 1000);
-	answer(HELD);
-	on('b');
-	answer(KEPT);
-	answer(KEPT);
+	ask_with_a_replica(1000);
+	acknowledge(KEPT);
 	expect_end(ann, LEASH_OK);
 	world_sent();
 }
 
 SENTENCE(until_a_replica_has_it_nobody_holds_it)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 10000);
-	answer(HELD);
+	ask_with_a_replica(10000);
 	bob->acts_for = ann;
 	release(bob);
 	expect_end(bob, LEASH_NOT_HELD);
 	extend(bob, 60000);
 	expect_end(bob, LEASH_NOT_HELD);
 	expect_left(ann, 0);
-	on('b');
-	answer(KEPT);
-	answer(KEPT);
+	acknowledge(KEPT);
 	expect_end(ann, LEASH_OK);
 }
 
@@ -990,9 +988,7 @@ SENTENCE(an_extension_counts_once_a_replica_has_it)
 
 SENTENCE(a_wait_that_is_not_permitted_is_named_and_the_lock_released)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 10000);
-	answer(HELD);
+	ask_with_a_replica(10000);
 	on('b');
 	answer(KEPT);
 	refuse("NOPERM this user has no permissions to run the 'wait' command");
@@ -1003,9 +999,7 @@ SENTENCE(a_wait_that_is_not_permitted_is_named_and_the_lock_released)
 
 SENTENCE(a_renewal_for_replicas_whose_script_is_not_there_brings_it)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 10000);
-	answer(HELD);
+	ask_with_a_replica(10000);
 	on('b');
 	refuse("NOSCRIPT No matching script. Please use EVAL.");
 	answer(KEPT);
@@ -1015,9 +1009,7 @@ SENTENCE(a_renewal_for_replicas_whose_script_is_not_there_brings_it)
 
 SENTENCE(where_the_connection_breaks_while_the_replicas_are_asked_they_are_asked_again)
 {
-	ann->terms.safety.min_replicas = 1;
-	acquire(ann, 10000);
-	answer(HELD);
+	ask_with_a_replica(10000);
 	on('b');
 	answer(KEPT);
 	cut();
@@ -1186,8 +1178,7 @@ SENTENCE(a_timed_wait_ends_whichever_reading_of_the_clock_fails)
 	int n = 1;
 
 	while (live_with_a_clock_that_fails_at(n)) {
-		world_end();
-		world_begin();
+		begin_anew();
 		n++;
 	}
 	assert_true(n > 10);
@@ -1215,8 +1206,7 @@ SENTENCE(what_was_granted_while_a_reading_of_the_clock_failed_is_held_or_given_b
 		cut();
 		pass(29698);
 		expect_left(ann, 0);
-		world_end();
-		world_begin();
+		begin_anew();
 	}
 }
 
