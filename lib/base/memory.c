@@ -48,17 +48,6 @@ lsh_free(void *old)
 	errno = e;
 }
 
-char *
-lsh_strdup(const char *text)
-{
-	size_t n = strlen(text) + 1;
-	char *copy = lsh_alloc(n);
-
-	if (copy != NULL)
-		memcpy(copy, text, n);
-	return copy;
-}
-
 leash_status
 leash_set_memory(const leash_memory *memory)
 {

@@ -9,7 +9,6 @@
 void *lsh_alloc(size_t size);  /* zeroed; NULL if there is none */
 void *lsh_realloc(void *old, size_t size);
 void lsh_free(void *old);
-char *lsh_strdup(const char *text);
 
 #define lsh_new(type) ((type *)lsh_alloc(sizeof(type)))
 

@@ -26,22 +26,12 @@ static struct {
 	int *idle;
 } kicks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static void
-before_fork(void)
-{
-	pthread_mutex_lock(&kicks.mutex);
-}
-
-static void
-after_fork(void)
-{
-	pthread_mutex_unlock(&kicks.mutex);
-}
+LSH_GUARD_FORK(&kicks.mutex, (void)0)
 
 static void
 set_up(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	guard_fork();
 }
 
 /* kicks.mutex held. Make room for one that is about to be made. */

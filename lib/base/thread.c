@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -76,33 +77,22 @@ thread_ends(void *arg)
 	keep(thread);
 }
 
-static void
-before_fork(void)
-{
-	pthread_mutex_lock(&mutex);
-}
-
-static void
-in_parent(void)
-{
-	pthread_mutex_unlock(&mutex);
-}
-
 /* The holds that the parent's thread has are not the child's. */
 static void
-in_child(void)
+forget_self(void)
 {
-	pthread_mutex_unlock(&mutex);
 	if (self != NULL) {
 		self = NULL;
 		pthread_setspecific(key, NULL);
 	}
 }
 
+LSH_GUARD_FORK(&mutex, forget_self())
+
 static void
 set_up(void)
 {
-	usable = pthread_key_create(&key, thread_ends) == 0 && pthread_atfork(before_fork, in_parent, in_child) == 0;
+	usable = pthread_key_create(&key, thread_ends) == 0 && guard_fork() == 0;
 }
 
 static struct lsh_thread *

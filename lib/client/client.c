@@ -21,24 +21,7 @@ static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards clie
 static struct lsh_list clients = {&clients, &clients};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void
-before_fork(void)
-{
-	pthread_mutex_lock(&clients_mutex);
-}
-
-static void
-in_parent(void)
-{
-	pthread_mutex_unlock(&clients_mutex);
-}
-
-static void
-in_child(void)
-{
-	lsh_list_init(&clients); /* they are the parent's */
-	pthread_mutex_unlock(&clients_mutex);
-}
+LSH_GUARD_FORK(&clients_mutex, lsh_list_init(&clients)) /* they are the parent's */
 
 void
 lsh_clients_abandon(const struct leash_owner *owner, const char *why)
@@ -59,7 +42,7 @@ static void
 set_up(void)
 {
 	lsh_thread_observe(thread_ended);
-	pthread_atfork(before_fork, in_parent, in_child);
+	guard_fork();
 }
 
 /* ---- what a call may do ---- */

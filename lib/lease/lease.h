@@ -9,7 +9,7 @@
  *   ENDING --nothing of it can be executed any more--> ENDED
  *
  * What one server may know of the token is a vote (vote.h): a lease has one, or on a quorum one for each server. How a
- * lease is acquired and kept by its votes is a strategy (strategy.h). News travel up through struct lsh_lease_events
+ * lease is acquired and kept by its votes is a strategy (backend.h). News travel up through struct lsh_lease_events
  * (backend.h).
  *
  * A lease is of a resource: the keys of one lock, and its monitor, which guards all leases of it. Everything here is
@@ -193,7 +193,7 @@ void lsh_lease_unref(struct lsh_lease *lease); /* entered or not, where another 
 
 bool lsh_lease_fits(struct lsh_lease *lease, const struct lsh_wish *want);
 void lsh_lease_serve(struct lsh_lease *lease, struct lsh_wish *want); /* it fits: from now on it is for this one */
-int64_t lsh_lease_acquire(struct lsh_lease *lease, struct lsh_wish *want); /* see strategy.h */
+int64_t lsh_lease_acquire(struct lsh_lease *lease, struct lsh_wish *want); /* see backend.h */
 int64_t lsh_lease_adopt(struct lsh_lease *lease, struct lsh_wish *want);
 /* HELD: see that it lasts for extend_ms from now. False: it cannot be said now. */
 bool lsh_lease_extend(struct lsh_lease *lease, struct lsh_parker *reader);

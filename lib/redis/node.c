@@ -1,4 +1,4 @@
-/* A node, as others see it, and its life. The rest is in parts of its own: node_inside.h. */
+/* A node, as others see it, and its life. The rest is in node_keeper.c and, below that, node_place.c. */
 #include "redis/node_inside.h"
 
 #include "base/clock.h"

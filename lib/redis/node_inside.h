@@ -2,8 +2,7 @@
  *
  *   node.c         what others call; its life
  *   node_keeper.c  the keeper's loop: connects, and connects again
- *   node_clock.c   the server's time, and its age
- *   node_place.c   where the server is */
+ *   node_place.c   where the server is; its time, and its age */
 #ifndef LSH_REDIS_NODE_INSIDE_H
 #define LSH_REDIS_NODE_INSIDE_H
 
@@ -96,8 +95,6 @@ bool lsh_node_explain(struct lsh_node *n, leash_error *err);
 /* Any thread, n->mutex not held: the server, for messages: with sentinels both the deployment and the master. */
 enum { LSH_SERVER_NAME = 144 };
 const char *lsh_node_name(struct lsh_node *n, char out[static LSH_SERVER_NAME]);
-
-/* ---- node_clock.c ---- */
 
 void lsh_node_set_clock(struct lsh_node *n, int64_t offset_us, int64_t received);
 

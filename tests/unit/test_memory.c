@@ -87,17 +87,6 @@ SENTENCE(memory_comes_zeroed_from_the_hooks)
 	assert_int_equal(frees, 1);
 }
 
-SENTENCE(a_copy_of_a_text_is_the_same_text_elsewhere)
-{
-	const char *text = "orders";
-	char *copy = lsh_strdup(text);
-
-	assert_string_equal(copy, text);
-	assert_ptr_not_equal(copy, text);
-	lsh_free(copy);
-	assert_int_equal(allocations, frees);
-}
-
 SENTENCE(freeing_keeps_errno_and_nothing_is_freed_for_nothing)
 {
 	errno = EDOM;
@@ -114,7 +103,6 @@ SENTENCE(without_memory_there_is_null)
 	no_memory = true;
 	assert_null(lsh_alloc(10));
 	assert_null(lsh_new(leash_memory));
-	assert_null(lsh_strdup("orders"));
 	assert_null(lsh_realloc(p, 20));
 	lsh_free(p);
 }
