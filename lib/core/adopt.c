@@ -3,10 +3,10 @@
  * The server is asked whether the token holds the lock, and with which fence, and makes its lease last as long as ours.
  * Asked twice it does the same, so a lost reply costs nothing. It never gives the lock to a token that lost it.
  *
- * A token has one life, in this client, too. Once its hold has ended here, a release of it is under way, which might
- * free the lock under the next owner that adopts it. And if two threads adopt it at once, the reply that says "held" to
- * one of them may be older than the release by the other. So a token is not adopted while it is ENDING; and the server
- * is asked again if an adopted hold ended, or the lock was broken from here, while the reply was on its way.
+ * A token has one life. Once its hold has ended here, a release is under way, which might free the lock under the next
+ * owner that adopts it: so it is not adopted while it is ENDING. And a reply that says "held" may be older than a
+ * release by another thread: the server is asked again if an adopted hold ended, or the lock was broken from here,
+ * meanwhile.
  *
  * An adopted lease is never handed off without the server: the client that had it may have given out fences that follow
  * from its own. */

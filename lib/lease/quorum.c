@@ -1,13 +1,11 @@
 /* Quorums (Redlock): a lock on N servers that know nothing of each other, held by whoever has a majority of their
  * votes.
  *
- * A vote is the lock on that server alone; it is taken, kept and given back by the rules that hold for a single server,
- * valid_until and not_after included.
+ * A vote is the lock on that server alone, by the rules that hold for a single server, valid_until and not_after
+ * included.
  *
  * THE RULE. The lease is valid until the majority-th largest valid_until of its votes: up to then a majority of the
- * servers has voted for nobody else, and any other owner would need one of those. So a vote that is lost, or counts no
- * more, brings that moment nearer; a vote that is won, or won again, puts it off; and what one server says decides
- * nothing.
+ * servers has voted for nobody else, and any other owner would need one of those. What one server says decides nothing.
  *
  *   round    an acquire asks all servers at once, with a new token:
  *            ACQUIRING --a majority, its fence known to a majority--> HELD; who answers later only adds to it
@@ -19,19 +17,18 @@
  *            Succeeded when a majority has been renewed
  *
  *   guard    a server that was restarted without its data may give away what another owner still counts on. So its
- *            vote counts only once it has been up for restart_guard_ms, which is at least the longest lease that
- *            anybody uses; that it does not say how long it is up means that it never counts. It is asked all the
- *            same, so that the vote is there when it counts
+ *            vote counts only once it has been up for restart_guard_ms, at least the longest lease that anybody uses;
+ *            never, if it does not say how long it is up. It is asked all the same
  *
- *   adoption all servers are asked whether they have the token, and whose vote it is they keep for it. A majority of
- *            such votes is a lease as any other; so many that do not have it are none; and else it is not known
+ *   adoption all servers are asked whether they have the token, and keep it if so. A majority of such votes is a lease
+ *            as any other; so many that do not have it are none; and else it is not known
  *
  *   fence    the client proposes one, each server answers that or its last + 1, and the largest counts. Before the
  *            lock is held a majority must know it: where answers differ it is written back. So the next majority has
  *            one server that answers more
  *
- * Each answer is dealt with by whoever reads it, mostly the thread of that server: all servers in parallel, and one
- * that hangs delays its own votes only. Then the votes are counted. */
+ * Each answer is dealt with by whoever reads it, mostly its server's thread: one that hangs delays only its own
+ * votes. */
 #include "lease/round.h"
 
 #include "base/error.h"

@@ -5,17 +5,15 @@
  *   a server said ASK                            the lock stays; the command goes there, behind ASKING, for this once
  *
  * Moving is a matter of memory, and waits for nothing: what is held is renewed at the new server, what waits says a
- * heartbeat there, and so finds out what of it there is; and who sleeps looks again. Nothing is lost by that and
- * nothing is believed: if the slot was moved all is there, TTLs and places too; if a replica took over for a master
- * that died, it has what reached it, and answers "not held" or "unknown" for the rest. What an earlier server still
- * says after the lock has moved is not counted: the new one has been asked already, or is asked then.
+ * heartbeat there, and so finds out what of it there is; and who sleeps looks again. If the slot was moved all is
+ * there; a replica that took over has what reached it, and answers "not held" or "unknown" for the rest. What an
+ * earlier server says after the lock has moved is not counted: the new one is asked.
  *
- * A token is asked for at one server only. If it is not known what became of a request there (no answer), and the lock
- * has moved, the next request has a new token, and the old one is canceled. The cancel goes where the lock lives, and
- * is settled by whoever answers it there, once no request can come any more by the clock of the server that was asked
- * (vote.c). A request that is stuck on its way to an earlier server cannot reach the one that has the slot now. The
- * earlier one refuses it as soon as it knows that it has lost the slot; while it is cut off and does not know, whatever
- * it grants is seen by nobody, and thrown away when it comes back.
+ * A token is asked for at one server only. If no answer came, and the lock has moved, the next request has a new
+ * token, and the old one is canceled where the lock lives now, until no request can come any more by the clock of the
+ * server that was asked (vote.c). A request that is stuck on its way to an earlier server is refused there; while that
+ * is cut off and does not know that it has lost the slot, what it grants is seen by nobody, and thrown away when it
+ * comes back.
  *
  * Entered. */
 #ifndef LSH_LEASE_RESOURCE_H

@@ -1,17 +1,16 @@
 /* A message is a hint: it is believed only for a token that waits, and only for as long as its claim can be counted on
  * from before it was made. Everything else is asked of the server.
  *
- * Anybody who may PUBLISH can send one. They cannot guess a token (base/token.h): one that was never issued is ignored,
- * and costs nothing. Who may read the keys, too, knows those that wait; who hears the messages, those that are over. So
- * a fence that this client cannot get now is asked about first, and what asks again and again has to share a budget.
- * Where that is spent a message is ignored: the next heartbeat, or the end of the claim, makes up for it.
+ * Anybody who may PUBLISH can send one. They cannot guess a token (base/token.h): one that was never issued is ignored.
+ * Who may read the keys, or hears the messages, knows some. So a fence that this client cannot get now is asked about
+ * first, and what asks again and again has to share a budget. Where that is spent a message is ignored: the next
+ * heartbeat, or the end of the claim, makes up for it.
  *
- * Where a server may be replaced, because it is one of several or has replicas, no message is believed. What a master
- * publishes reaches its replicas as well, and a master that was replaced while it stood still, or behind a partition,
- * has clients that do not know that yet: as a replica it passes on to them what its successor published meanwhile. But
- * that one had counted who hears (hand_on.inc), and gave the lock to the next where nobody did. So the message says
- * when to ask, and no more. Nor is it believed while commands go to another server than it comes from, or to none just
- * now: behind one address there may be one after the other. */
+ * Where a server may be replaced, because it is one of several or has replicas, a message says when to ask, and no
+ * more: a master that was replaced while it stood still has clients that do not know it yet, and passes on to them, as
+ * a replica, what its successor published. But that one had counted who hears (hand_on.inc), and gave the lock to the
+ * next where nobody did. Nor is a message believed while commands go to another server than it comes from, or to
+ * none. */
 #include "lease/host.h"
 
 #include "base/mutation.h"

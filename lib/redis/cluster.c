@@ -1,7 +1,6 @@
-/* A cluster: asking its nodes who has which slot, and deciding whom to believe.
- *
- * The thread "leash-cluster" never waits for a node. To look at the map it asks nodes (informant.h), each by a
- * connection that lives for one question, and judges the answers as they come:
+/* A cluster: asking its nodes who has which slot, and deciding whom to believe. The thread "leash-cluster" waits for
+ * none of them. It asks each by a connection that lives for one question (informant.h), and judges answers as they
+ * come:
  *
  *            period over, or asked for (100 to 500 ms after the look before)
  *   QUIET ------------------------------------------------------------------> LOOKING
@@ -9,16 +8,14 @@
  *     +---- two have confirmed the map or made it anew, or nobody is left -------+
  *
  * In a look two are asked at a time; one that has not answered for a while is joined by the next, and its late answer
- * is judged as any other. Those that failed lately are asked last, those of the URI after those that were heard of;
- * among equals chance decides, so that nobody asks a wrong one for ever.
+ * is judged as any other. Whom to ask is decided by chance among equals, so that nobody asks a wrong one for ever.
  *
- * Whom to believe. A node that was cut off, or stood still, or has not heard the news yet, tells what was true once. A
- * command that is sent to a wrong server is refused by it (MOVED), so a wrong map costs time and no safety; but it must
- * not stay wrong, nor change to and fro. A majority of answers would need many questions, and be wrong when most of
- * those asked are on the wrong side. The cluster has a measure of its own: each failover, and all but each moved slot,
- * begins a new epoch, which nodes tell each other with every word; and a node that is not in touch with most masters
- * says so. Hence an answer has a rank, by that (cluster_state), then by its epoch (both from CLUSTER INFO), and the map
- * has the rank of the best that made it:
+ * Whom to believe. A node that was cut off, or has not heard the news yet, tells what was true once. A wrong server
+ * refuses commands (MOVED), so a wrong map costs time and no safety; but it must not stay wrong, nor change to and
+ * fro. A majority would take many questions, and be wrong when most are on the wrong side. But each failover, and
+ * nearly each moved slot, begins a new epoch, of which nodes tell each other; and a node that is not in touch with
+ * most masters says so. Hence an answer has a rank, by that (cluster_state), then by its epoch (both from CLUSTER
+ * INFO), and the map has the rank of the best that made it:
  *
  *   higher       counts, but for slots of which a MOVED told after the question was begun;
  *   the same     counts, but for slots that were changed, or of which a MOVED told, less than 2 s before: that is

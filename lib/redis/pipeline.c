@@ -7,21 +7,19 @@
  *   the reader's   who waits and finds it empty reads for all until its own reply is there, and leaves. If tickets are
  *                  pending then, the thread of the first of them is poked to take it (the baton).
  *
- * With one seat for both a command that comes while the reader sleeps would go out only after the next reply. A thread
+ * With one seat for both, a command that comes while the reader sleeps would go out only after the next reply. A thread
  * alone pays what a blocking client pays: one send, one recv. With many, sends and wake-ups are shared:
- *  - with 16 or more commands on their way, and the reader awake (between its recv and its next), an appender leaves
- *    the sending to the reader, which writes before it sleeps, and with each 16th answer that it tells: the server is
- *    to have something to do meanwhile;
+ *  - with 16 or more commands on their way, and the reader awake, an appender leaves the sending to the reader, which
+ *    writes before it sleeps and with each 16th answer: the server is to have something to do meanwhile;
  *  - those who sleep have no timer of their own if the reader wakes before their limits anyway: it tells those who are
  *    late. (A reader whose thread does not run, held up in a signal handler, say, holds up all others.)
  *
- * The reader tries a plain recv first, which SO_RCVTIMEO bounds, and polls only after that: one system call less.
+ * The reader tries a plain recv first, which SO_RCVTIMEO bounds, and polls only after that: one system call less. A
+ * ticket is told while its reply lies in the parser; what it appends goes out with the reader's next write. A thread
+ * that has no more time for its ticket leaves it to the pipeline's own thread.
  *
- * A ticket is told by the reader, with no mutex held, while the reply lies in the parser. What it appends goes out with
- * the reader's next write. A thread that has no more time for its ticket leaves it to the pipeline's own thread.
- *
- * A pipeline starts with room for what one thread sends, and allocates nothing for that. With many threads it grows, up
- * to a limit; one that cannot grow is full. The keeper makes it small again when it has been quiet for a while. */
+ * A pipeline starts with room for what one thread sends, and allocates nothing for that. It grows up to a limit, and
+ * the keeper makes it small again when it has been quiet for a while. */
 #include "redis/pipeline.h"
 
 #include "base/clock.h"

@@ -14,10 +14,9 @@
  *   SENTINEL SENTINELS                 the others
  *
  * The first of them is enough, for a user who is permitted no more. A kept connection that turns out to be broken is no
- * reply: another is connected at once. A second connection subscribes to +switch-master, once questions are answered.
+ * reply: another is connected at once. A second one subscribes to +switch-master, once questions are answered.
  *
- * What each said last is its view, until it fails to reply. After each question, among the views of a master that the
- * URI allows, the best is
+ * What each said last is its view, until it fails to reply. Of those of a master that the URI allows the best is
  *
  *   of the highest epoch   -> the others have not heard of the last failover yet
  *   of the most sentinels  -> where those disagree; as after SENTINEL SET or MONITOR on some of them only
@@ -26,11 +25,11 @@
  * So the first answer counts at once, until one has a higher epoch. Whether a sentinel takes the master for down does
  * not matter: while it names no other, there is none.
  *
- * Where none of the URI's sentinels answers, those that they last named are asked as well. If nobody answers, whoever
- * has a connection to the master keeps it, and nobody gets a new one: it could be to a master of the past. A wish is
- * over when there is an answer to it, or when all have failed at it.
+ * Where none of the URI's sentinels answers, those that they last named are asked as well. If nobody answers, nobody
+ * gets a new connection: it could be to a master of the past. A wish is over when it is answered, or all have failed
+ * at it.
  *
- * One thread does all of it, and never waits but in ppoll(). */
+ * One thread does all of it, and waits only in ppoll(). */
 #include "redis/sentinel.h"
 
 #include "base/clock.h"

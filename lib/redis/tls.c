@@ -1,16 +1,15 @@
 /* OpenSSL on two buffers in memory.
  *
  * OpenSSL's object must not be used by two threads at once, hence the mutex. It is free while a thread receives, so
- * that others can send. One that looks for the end meanwhile (MSG_PEEK) must not disturb the order of what is
- * received, hence `receiving`.
+ * that others can send; one that looks for the end meanwhile (MSG_PEEK) must not disturb the order, hence `receiving`.
  *
  * Bytes count as sent when all ciphertext of them is with the system. Until then the caller is told EAGAIN, and brings
- * the same bytes again; `accepted` says how many are encrypted already. So there is at most a record under way, and
- * nobody has to ask whether there is something left to write. What OpenSSL says by itself (an answer to a KeyUpdate, an
- * alert) goes out at once if the system takes it, else with the next bytes.
+ * the same bytes again; `accepted` says how many are encrypted already. So at most a record is under way. What OpenSSL
+ * says by itself (an answer to a KeyUpdate, an alert) goes out at once if the system takes it, else with the next
+ * bytes.
  *
  * The socket is read only when OpenSSL has nothing more to give, at most twice in a call, and waited for once: a server
- * that drips bytes, or sends nothing but tickets, does not keep the caller from looking at the clock. */
+ * that drips bytes does not keep the caller from looking at the clock. */
 #include "redis/tls.h"
 
 #include "base/error.h"
