@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,11 +88,9 @@ lsh_kick_take(void)
 static void
 drain(int fd)
 {
-	uint64_t count;
 	int e = errno;
-	ssize_t ignored = read(fd, &count, sizeof count); /* does not block */
 
-	(void)ignored;
+	eventfd_read(fd, &(eventfd_t){0}); /* does not block */
 	errno = e;
 }
 
@@ -163,12 +160,8 @@ lsh_unpark(struct lsh_parker *parker)
 {
 	uint32_t was = atomic_exchange(&parker->word, PERMIT);
 
-	if ((was & STATE) == ASLEEP) {
+	if ((was & STATE) == ASLEEP)
 		syscall(SYS_futex, &parker->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	} else if ((was & STATE) == POLLING) {
-		uint64_t one = 1;
-		ssize_t n = write((int)(was >> 2), &one, sizeof one);
-
-		(void)n; /* a full counter is as good as a wake-up */
-	}
+	else if ((was & STATE) == POLLING)
+		lsh_kick((int)(was >> 2));
 }

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
 
 struct lsh_parker {
 	_Atomic uint32_t word;
@@ -31,6 +32,13 @@ void lsh_park(struct lsh_parker *parker, int64_t deadline);
 /* An eventfd to be woken in poll() by, and its return. -1: errno says what there is no more of. */
 int lsh_kick_take(void);
 void lsh_kick_give(int fd); /* -1 is allowed */
+
+/* Wake who polls it. Does not block: the counter is far from full, and a full one is as good as a wake-up. */
+static inline void
+lsh_kick(int fd)
+{
+	eventfd_write(fd, 1);
+}
 
 /* Sleep until one of `n` descriptors is ready, or it is `until`. `polled[0]` is for the kick `fd`, or -1, and is filled
  * in here. False: a signal came. */

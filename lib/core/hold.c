@@ -64,26 +64,21 @@ lsh_notice(struct lsh_hold *hold, leash_event_type type, const char *text)
 		lsh_hold_unref(hold);
 }
 
-/* Was it taken back? */
-static bool
-take_back(struct lsh_hold *hold, leash_event_type type)
-{
-	if (!lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->notices[type].letter))
-		return false;
-	lsh_hold_unref(hold);
-	return true;
-}
-
 void
 lsh_notice_risk(struct lsh_hold *hold, unsigned acknowledged, unsigned wanted, const char *why)
 {
 	bool at_risk = why != NULL;
+	leash_event_type opposite = at_risk ? LEASH_EVENT_RECOVERED : LEASH_EVENT_JEOPARDY;
 
 	if (hold->at_risk == at_risk)
 		return;
 	hold->at_risk = at_risk;
-	if (hold->terms->on_event == NULL || take_back(hold, at_risk ? LEASH_EVENT_RECOVERED : LEASH_EVENT_JEOPARDY))
+	if (hold->terms->on_event == NULL)
 		return;
+	if (lsh_courier_withdraw(hold->lock->resource.backend->courier, &hold->notices[opposite].letter)) {
+		lsh_hold_unref(hold);
+		return;
+	}
 	if (at_risk) { /* the one before was delivered, as its opposite was */
 		hold->notices[LEASH_EVENT_JEOPARDY].acknowledged = acknowledged;
 		hold->notices[LEASH_EVENT_JEOPARDY].wanted = wanted;

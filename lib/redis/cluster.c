@@ -44,7 +44,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 enum {
 	WITNESSES = 2,       /* whose answers end a look */
@@ -532,12 +531,6 @@ go_on(struct asker *a)
 	return 0;
 }
 
-static void
-kick(struct asker *a)
-{
-	eventfd_write(a->kick, 1); /* does not block: the counter is far from full */
-}
-
 /* Do all that there is to do. Returns when it wants to be called again. */
 static int64_t
 work(struct asker *a)
@@ -587,7 +580,7 @@ void
 lsh_cluster_refresh(struct lsh_cluster *c)
 {
 	if (!atomic_exchange(&asker_of(c)->wanted, true))
-		kick(asker_of(c));
+		lsh_kick(asker_of(c)->kick);
 }
 
 leash_status
@@ -605,7 +598,7 @@ lsh_cluster_redirect(struct lsh_cluster *c, bool asks, const char *text, int fro
 		                said_by->shown, to.host, to.port);
 	*index = lsh_slots_number(c, to.host, to.port, false);
 	if (*index == LSH_NO_SERVER) {
-		kick(asker_of(c)); /* there may be some to be given up */
+		lsh_kick(asker_of(c)->kick); /* there may be some to be given up */
 		return lsh_fail(err, LEASH_UNAVAILABLE, 0,
 		                "%.60s: it sends us to '%.60s:%u', which is not followed: %d servers that CLUSTER SLOTS does "
 		                "not name are in use (or no memory is left)",
@@ -661,7 +654,7 @@ lsh_cluster_stop(struct lsh_cluster *c)
 	struct asker *a = asker_of(c);
 
 	atomic_store(&a->stopping, true);
-	kick(a);
+	lsh_kick(a->kick);
 	if (a->started)
 		pthread_join(a->thread, NULL);
 	a->started = false;

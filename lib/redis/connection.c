@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 bool
@@ -90,7 +89,7 @@ void
 lsh_connection_kick(struct lsh_connection *c)
 {
 	if (c->reading)
-		eventfd_write(c->kick, 1); /* does not block; full is as good as written */
+		lsh_kick(c->kick);
 }
 
 /* Send as much of the batch as the socket takes at once. Returns 0, or why not all goes on: EAGAIN, or a fault. */

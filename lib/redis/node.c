@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 void
 lsh_node_kick(struct lsh_node *n)
@@ -20,7 +19,7 @@ lsh_node_kick(struct lsh_node *n)
 	if ((parker = atomic_load(&n->parker)) != NULL) /* it serves: it looks at `kicked` before it polls n->kick */
 		lsh_unpark(parker);
 	else
-		eventfd_write(n->kick, 1); /* does not block: the counter is far from full */
+		lsh_kick(n->kick);
 }
 
 static void

@@ -47,7 +47,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #define SLACK              (1 * LSH_S)    /* less than this longer is no news */
 #define HINT_GAP           (200 * LSH_MS) /* between two questions for which somebody's message is the reason */
@@ -590,12 +589,6 @@ step(struct lsh_sentinel *s, struct post *p)
 /* ---- the thread ---- */
 
 static void
-kick(struct lsh_sentinel *s)
-{
-	eventfd_write(s->kick, 1); /* does not block: the counter is far from full */
-}
-
-static void
 set_next(struct lsh_sentinel *s, int64_t now)
 {
 	/* by chance a little sooner: not all clients at once */
@@ -665,7 +658,7 @@ lsh_sentinel_wish(struct lsh_sentinel *s)
 {
 	uint64_t wish = atomic_fetch_add(&s->wished, 1) + 1;
 
-	kick(s);
+	lsh_kick(s->kick);
 	return wish;
 }
 
@@ -740,7 +733,7 @@ lsh_sentinel_stop(struct lsh_sentinel *s)
 	if (s == NULL)
 		return;
 	atomic_store(&s->stopping, true);
-	kick(s);
+	lsh_kick(s->kick);
 	if (s->running)
 		pthread_join(s->thread, NULL);
 	s->running = false;

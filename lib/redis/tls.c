@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -41,7 +42,7 @@ struct lsh_tls {
 	struct lsh_tls_verdict verdict;
 	bool heard;            /* anything at all from the server */
 	bool ended;            /* nothing more will be received */
-	bool more;             /* OpenSSL may have more to give */
+	atomic_bool more;      /* OpenSSL may have more to give; also read without the mutex */
 	leash_error trouble;   /* LEASH_OK: none */
 	size_t accepted;       /* bytes that were encrypted, of those that were not said to be sent */
 	int lost;              /* why the socket takes nothing any more, an errno; it may still have something to say */
@@ -335,12 +336,7 @@ lsh_tls_recv(struct lsh_tls *t, void *bytes, size_t size, int flags)
 bool
 lsh_tls_is_pending(struct lsh_tls *t)
 {
-	bool pending;
-
-	pthread_mutex_lock(&t->mutex);
-	pending = t->more;
-	pthread_mutex_unlock(&t->mutex);
-	return pending;
+	return t->more;
 }
 
 bool
