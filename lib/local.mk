@@ -32,6 +32,7 @@ leash_sources += lib/base/memory.h
 leash_sources += lib/base/monitor.c
 leash_sources += lib/base/monitor.h
 leash_sources += lib/base/mutation.h
+leash_sources += lib/base/mutex.h
 leash_sources += lib/base/park.c
 leash_sources += lib/base/park.h
 leash_sources += lib/base/process.c

@@ -1,6 +1,7 @@
 #include "base/courier.h"
 
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -88,27 +89,21 @@ run(void *arg)
 bool
 lsh_courier_post(struct lsh_courier *c, struct lsh_letter *letter)
 {
-	bool posts;
-
-	pthread_mutex_lock(&c->mutex);
-	posts = lsh_list_empty(&letter->link) && !c->stopped;
-	if (posts) {
-		lsh_list_append(&c->letters, &letter->link);
-		pthread_cond_signal(&c->something);
-	}
-	pthread_mutex_unlock(&c->mutex);
-	return posts;
+	lsh_locked(&c->mutex);
+	if (!lsh_list_empty(&letter->link) || c->stopped)
+		return false;
+	lsh_list_append(&c->letters, &letter->link);
+	pthread_cond_signal(&c->something);
+	return true;
 }
 
 bool
 lsh_courier_withdraw(struct lsh_courier *c, struct lsh_letter *letter)
 {
-	bool there;
+	lsh_locked(&c->mutex);
+	bool there = !lsh_list_empty(&letter->link);
 
-	pthread_mutex_lock(&c->mutex);
-	there = !lsh_list_empty(&letter->link);
 	lsh_list_remove(&letter->link);
-	pthread_mutex_unlock(&c->mutex);
 	return there;
 }
 
@@ -123,7 +118,7 @@ lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *format
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	pthread_mutex_lock(&c->mutex);
+	lsh_locked(&c->mutex);
 	if (c->count == LINES) {
 		c->dropped++;
 	} else if (!c->stopped) {
@@ -133,7 +128,6 @@ lsh_courier_log(struct lsh_courier *c, leash_log_level level, const char *format
 		lsh_show_text(c->line[at].text, LINE_SIZE, line, strlen(line)); /* a server's words may be part of it */
 		pthread_cond_signal(&c->something);
 	}
-	pthread_mutex_unlock(&c->mutex);
 }
 
 bool

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "base/process.h"
 
 #include <errno.h>
@@ -100,10 +101,9 @@ lsh_kick_give(int fd)
 	if (fd < 0)
 		return;
 	drain(fd);
-	pthread_mutex_lock(&kicks.mutex);
+	lsh_locked(&kicks.mutex);
 	if (kicks.process == lsh_process_id() && kicks.count < kicks.made)
 		kicks.idle[kicks.count++] = fd;
-	pthread_mutex_unlock(&kicks.mutex);
 }
 
 bool

@@ -7,7 +7,6 @@
 
 #include "base/mutation.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,13 +23,5 @@ lsh_process_is(uint64_t id)
 {
 	return atomic_load_explicit(lsh_process_page, memory_order_relaxed) == id || LSH_MUTATES(LSH_CHILDREN_GO_ON);
 }
-
-/* Defines guard_fork(): from its call on `mutex` is held around each fork, so that the child finds whole what it
- * guards. There `in_child` is done before it is free. Returns 0 or an errno. */
-#define LSH_GUARD_FORK(mutex, in_child)                                                                   \
-	static void before_fork_(void) { pthread_mutex_lock(mutex); }                                         \
-	static void in_parent_(void) { pthread_mutex_unlock(mutex); }                                         \
-	static void in_child_(void) { in_child; pthread_mutex_unlock(mutex); }                                \
-	static int guard_fork(void) { return pthread_atfork(before_fork_, in_parent_, in_child_); }
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/mutation.h"
-#include "base/process.h"
+#include "base/mutex.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -58,10 +58,9 @@ lsh_leave(const struct lsh_guard *guard)
 static void
 keep(struct lsh_thread *thread)
 {
-	pthread_mutex_lock(&mutex);
+	lsh_locked(&mutex);
 	thread->next_free = free_list;
 	free_list = thread;
-	pthread_mutex_unlock(&mutex);
 }
 
 static void

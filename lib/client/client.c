@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "base/mutex.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "client/options.h"
@@ -26,10 +27,9 @@ LSH_GUARD_FORK(&clients_mutex, lsh_list_init(&clients)) /* they are the parent's
 void
 lsh_clients_abandon(const struct leash_owner *owner, const char *why)
 {
-	pthread_mutex_lock(&clients_mutex);
+	lsh_locked(&clients_mutex);
 	lsh_list_each(struct leash_client, link, client, &clients)
 		lsh_engine_owner_ended(client->engine, owner, why);
-	pthread_mutex_unlock(&clients_mutex);
 }
 
 static void

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 
 #include <leash/lock.h>
 
@@ -93,14 +94,13 @@ lsh_lock_find(void *engine, const char *key, size_t size)
 {
 	struct lsh_engine *e = engine;
 	uint64_t hash = lsh_map_hash(&e->locks, key, size);
-	struct lsh_lock *lock;
+	lsh_locked(&e->mutex);
+	struct lsh_lock *lock = find(e, key, size, hash);
 
-	pthread_mutex_lock(&e->mutex);
-	lock = find(e, key, size, hash);
-	if (lock != NULL)
-		atomic_fetch_add(&lock->references, 1);
-	pthread_mutex_unlock(&e->mutex);
-	return lock != NULL ? &lock->resource : NULL;
+	if (lock == NULL)
+		return NULL;
+	atomic_fetch_add(&lock->references, 1);
+	return &lock->resource;
 }
 
 void
@@ -108,9 +108,8 @@ lsh_count(struct lsh_lock *lock, enum lsh_count what)
 {
 	struct lsh_count_row *row = &lsh_engine_of(lock)->counts[lock->node.hash % LSH_COUNT_ROWS];
 
-	pthread_mutex_lock(&row->mutex);
+	lsh_locked(&row->mutex);
 	row->of[what]++;
-	pthread_mutex_unlock(&row->mutex);
 }
 
 void
@@ -146,7 +145,7 @@ lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, void *a
 {
 	struct lsh_engine *e = engine;
 
-	pthread_mutex_lock(&e->mutex);
+	lsh_locked(&e->mutex);
 	lsh_map_each(at, &e->locks) {
 		struct lsh_lock *lock = lsh_container(at, struct lsh_lock, node);
 
@@ -160,7 +159,6 @@ lsh_lock_each(void *engine, void (*visit)(struct lsh_resource *resource, void *a
 			lock_free(lock);
 		}
 	}
-	pthread_mutex_unlock(&e->mutex);
 }
 
 const char *

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "base/mutex.h"
 #include "lease/replicas.h"
 #include "lease/resource.h"
 #include "lease/subscription.h"
@@ -19,11 +20,10 @@ take(struct lsh_host *host)
 {
 	struct lsh_vote *first;
 
-	pthread_mutex_lock(&host->mutex);
+	lsh_locked(&host->mutex);
 	first = host->due;
 	if (first != NULL && (host->due = first->due_next) == NULL)
 		host->due_end = &host->due;
-	pthread_mutex_unlock(&host->mutex);
 	return first;
 }
 
@@ -32,12 +32,11 @@ static void
 put_back(struct lsh_host *host, struct lsh_vote *v)
 {
 	v->due = true;
-	pthread_mutex_lock(&host->mutex);
+	lsh_locked(&host->mutex);
 	v->due_next = host->due;
 	host->due = v;
 	if (v->due_next == NULL)
 		host->due_end = &v->due_next;
-	pthread_mutex_unlock(&host->mutex);
 }
 
 /* What it says goes out in a batch, with others. Entered. False: none is free. */

@@ -1,6 +1,7 @@
 #include "lease/vote.h"
 
 #include "base/mutation.h"
+#include "base/mutex.h"
 #include "lease/replicas.h"
 #include "lease/resource.h"
 
@@ -32,9 +33,8 @@ lsh_vote_keeper(const struct lsh_vote *v)
 	asks = lsh_resource_asks(v->lease->resource);
 	if (asks != NULL)
 		host = asks;
-	pthread_mutex_lock(&host->mutex);
+	lsh_locked(&host->mutex);
 	x = lsh_replicas_find(host, &v->lease->safety);
-	pthread_mutex_unlock(&host->mutex);
 	return x != NULL ? &x->host : host;
 }
 
@@ -43,7 +43,7 @@ put_into_due(struct lsh_vote *v, struct lsh_host *host)
 {
 	if (v->due)
 		return;
-	pthread_mutex_lock(&host->mutex);
+	lsh_locked(&host->mutex);
 	if (!atomic_load(&host->backend->stopped)) { /* else nobody comes for it any more */
 		v->due = true;
 		lsh_server_use(&host->server);
@@ -52,7 +52,6 @@ put_into_due(struct lsh_vote *v, struct lsh_host *host)
 		*host->due_end = v;
 		host->due_end = &v->due_next;
 	}
-	pthread_mutex_unlock(&host->mutex);
 }
 
 void

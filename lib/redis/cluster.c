@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "base/park.h"
 #include "base/thread.h"
 #include "base/token.h"
@@ -126,11 +127,10 @@ elapsed(int64_t then, int64_t now)
 static void
 note(struct asker *a, const leash_error *why)
 {
-	pthread_mutex_lock(&a->cluster.mutex);
+	lsh_locked(&a->cluster.mutex);
 	if (!a->troubled || lsh_trouble_weight(why) > lsh_trouble_weight(&a->trouble))
 		lsh_fail(&a->trouble, why->status, why->sys_errno, "%.90s: %s", a->cluster.uri->shown, why->text);
 	a->troubled = true;
-	pthread_mutex_unlock(&a->cluster.mutex);
 }
 
 /* ---- places ---- */

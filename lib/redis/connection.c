@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -51,16 +52,15 @@ is_vacant(const struct lsh_connection *c)
 struct lsh_stream
 lsh_connection_detach(struct lsh_connection *c)
 {
-	struct lsh_stream stream = LSH_NO_STREAM;
+	struct lsh_stream stream;
 
-	pthread_mutex_lock(&c->mutex);
-	if (is_vacant(c)) {
-		stream = c->stream;
-		c->stream = LSH_NO_STREAM;
-		lsh_buffer_empty(&c->batch);
-		c->state = LSH_DOWN;
-	}
-	pthread_mutex_unlock(&c->mutex);
+	lsh_locked(&c->mutex);
+	if (!is_vacant(c))
+		return LSH_NO_STREAM;
+	stream = c->stream;
+	c->stream = LSH_NO_STREAM;
+	lsh_buffer_empty(&c->batch);
+	c->state = LSH_DOWN;
 	return stream;
 }
 

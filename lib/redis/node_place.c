@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mutation.h"
+#include "base/mutex.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,26 +101,21 @@ lsh_node_explain(struct lsh_node *n, leash_error *err)
 const struct lsh_uri *
 lsh_node_where(struct lsh_node *n, struct lsh_uri *moved)
 {
-	bool known;
-
 	*moved = (struct lsh_uri){0};
 	if (n->sentinel == NULL)
 		return n->uri;
-	pthread_mutex_lock(&n->mutex);
-	known = n->place != NULL && lsh_uri_of_server(moved, n->uri, n->place->host, n->place->port);
-	pthread_mutex_unlock(&n->mutex);
-	return known ? moved : NULL;
+	lsh_locked(&n->mutex);
+	return n->place != NULL && lsh_uri_of_server(moved, n->uri, n->place->host, n->place->port) ? moved : NULL;
 }
 
 const char *
 lsh_node_name(struct lsh_node *n, char out[static LSH_SERVER_NAME])
 {
-	pthread_mutex_lock(&n->mutex);
+	lsh_locked(&n->mutex);
 	if (n->place == NULL || n->sentinel == NULL)
 		snprintf(out, LSH_SERVER_NAME, "%.110s", n->uri->shown);
 	else
 		snprintf(out, LSH_SERVER_NAME, "%.80s (%.60s)", n->uri->shown, n->place->shown);
-	pthread_mutex_unlock(&n->mutex);
 	return out;
 }
 

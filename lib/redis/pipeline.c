@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/mutation.h"
+#include "base/mutex.h"
 #include "base/text.h"
 #include "redis/connection.h"
 
@@ -436,49 +437,43 @@ lsh_pipeline_append(struct lsh_pipeline *p, struct lsh_ticket *ticket, const str
 {
 	static const struct lsh_arg asking = {"ASKING", 6};
 	size_t size = lsh_command_size(args, count) + (ticket->asking ? lsh_command_size(&asking, 1) : 0);
-	enum lsh_appended result = LSH_APPENDED;
 
 	ticket->limit = LSH_NEVER;
 	/* with a clock that could not be read it is never overdue, rather than at once: the server cannot help that */
 	ticket->overdue = now > LSH_NEVER - patience ? LSH_NEVER : now + patience;
-	pthread_mutex_lock(&p->conn.mutex);
-	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch)) {
-		result = LSH_PIPELINE_DOWN;
-	} else if (!reserve_places(p, 1 + ticket->asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
+	lsh_locked(&p->conn.mutex);
+	if (p->conn.state != LSH_UP || (ticket->epoch != 0 && ticket->epoch != p->epoch))
+		return LSH_PIPELINE_DOWN;
+	if (!reserve_places(p, 1 + ticket->asking) || !lsh_buffer_reserve(&p->conn.out, size, OUT_SIZE)) {
 		p->wanting_room = true;
-		result = LSH_PIPELINE_FULL;
-	} else {
-		if (ticket->asking)
-			take_in(p, NULL, &asking, 1, now);
-		ticket->epoch = p->epoch;
-		ticket->number = p->conn.tail;
-		take_in(p, ticket, args, count, now);
-		p->alone += ticket->reader == NULL;
-		if (ticket->overdue < p->soonest) {
-			p->soonest = ticket->overdue;
-			if (!p->awake && p->soonest < p->reads_until)
-				lsh_connection_kick(&p->conn);
-		}
-		if (ticket->reader == NULL && !p->conn.reading)
-			call_own_thread(p);
+		return LSH_PIPELINE_FULL;
 	}
-	pthread_mutex_unlock(&p->conn.mutex);
-	return result;
+	if (ticket->asking)
+		take_in(p, NULL, &asking, 1, now);
+	ticket->epoch = p->epoch;
+	ticket->number = p->conn.tail;
+	take_in(p, ticket, args, count, now);
+	p->alone += ticket->reader == NULL;
+	if (ticket->overdue < p->soonest) {
+		p->soonest = ticket->overdue;
+		if (!p->awake && p->soonest < p->reads_until)
+			lsh_connection_kick(&p->conn);
+	}
+	if (ticket->reader == NULL && !p->conn.reading)
+		call_own_thread(p);
+	return LSH_APPENDED;
 }
 
 bool
 lsh_pipeline_append_unheard(struct lsh_pipeline *p, const struct lsh_arg *args, size_t count, int64_t now)
 {
-	bool taken;
-
-	pthread_mutex_lock(&p->conn.mutex);
+	lsh_locked(&p->conn.mutex);
 	/* half of the room is enough, so that it is never what keeps out the one that follows */
-	taken = p->conn.state == LSH_UP && p->conn.tail - p->head < RING / 2 && reserve_places(p, 1) &&
-	        lsh_buffer_reserve(&p->conn.out, lsh_command_size(args, count), OUT_SIZE / 2);
-	if (taken)
-		take_in(p, NULL, args, count, now);
-	pthread_mutex_unlock(&p->conn.mutex);
-	return taken;
+	if (p->conn.state != LSH_UP || p->conn.tail - p->head >= RING / 2 || !reserve_places(p, 1) ||
+	    !lsh_buffer_reserve(&p->conn.out, lsh_command_size(args, count), OUT_SIZE / 2))
+		return false;
+	take_in(p, NULL, args, count, now);
+	return true;
 }
 
 static void
@@ -493,10 +488,9 @@ flush(struct lsh_pipeline *p)
 void
 lsh_pipeline_flush(struct lsh_pipeline *p)
 {
-	pthread_mutex_lock(&p->conn.mutex);
+	lsh_locked(&p->conn.mutex);
 	flush(p);
 	tell_broken(p);
-	pthread_mutex_unlock(&p->conn.mutex);
 }
 
 /* p->conn.mutex held. */
@@ -608,7 +602,7 @@ lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 	if (flags < 0 || fcntl(stream.fd, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
 	    setsockopt(stream.fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
 		return false;
-	pthread_mutex_lock(&p->conn.mutex);
+	lsh_locked(&p->conn.mutex);
 	lsh_connection_attach(&p->conn, stream);
 	p->connects++;
 	p->epoch = ++epochs; /* last: whoever reads it without the mutex finds the pipeline up, or its command is refused */
@@ -617,7 +611,6 @@ lsh_pipeline_attach(struct lsh_pipeline *p, struct lsh_stream stream)
 	p->served = p->look_first = false;
 	p->soonest = LSH_NEVER;
 	p->heard = now != LSH_NEVER ? now : 0; /* the hello */
-	pthread_mutex_unlock(&p->conn.mutex);
 	return true;
 }
 
@@ -642,42 +635,32 @@ lsh_pipeline_connects(struct lsh_pipeline *p)
 uint64_t
 lsh_pipeline_commands(struct lsh_pipeline *p)
 {
-	uint64_t n;
-
-	pthread_mutex_lock(&p->conn.mutex);
-	n = p->conn.handed;
-	pthread_mutex_unlock(&p->conn.mutex);
-	return n;
+	lsh_locked(&p->conn.mutex);
+	return p->conn.handed;
 }
 
 int
 lsh_pipeline_fd(struct lsh_pipeline *p)
 {
-	int fd;
-
-	pthread_mutex_lock(&p->conn.mutex);
-	fd = p->conn.state == LSH_UP ? p->conn.stream.fd : -1;
-	pthread_mutex_unlock(&p->conn.mutex);
-	return fd;
+	lsh_locked(&p->conn.mutex);
+	return p->conn.state == LSH_UP ? p->conn.stream.fd : -1;
 }
 
 void
 lsh_pipeline_break(struct lsh_pipeline *p, uint64_t epoch)
 {
-	pthread_mutex_lock(&p->conn.mutex);
+	lsh_locked(&p->conn.mutex);
 	if (epoch == 0 || epoch == p->epoch)
 		break_connection(p, LSH_UNKNOWN);
 	tell_broken(p);
-	pthread_mutex_unlock(&p->conn.mutex);
 }
 
 void
 lsh_pipeline_break_if_silent(struct lsh_pipeline *p, int64_t since)
 {
-	pthread_mutex_lock(&p->conn.mutex);
+	lsh_locked(&p->conn.mutex);
 	if (p->conn.state == LSH_UP && p->head < p->conn.handed && p->heard < since)
 		lsh_stream_break(&p->conn.stream); /* whoever reads sees that */
-	pthread_mutex_unlock(&p->conn.mutex);
 }
 
 struct lsh_stream
@@ -691,7 +674,7 @@ lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 {
 	int64_t at = LSH_NEVER;
 
-	pthread_mutex_lock(&p->conn.mutex);
+	lsh_locked(&p->conn.mutex);
 	if (p->large) {
 		bool busy = p->conn.reading || p->conn.writing || p->conn.telling || p->head < p->conn.tail;
 
@@ -709,7 +692,6 @@ lsh_pipeline_shrink(struct lsh_pipeline *p, int64_t now)
 		p->large = false;
 		at = LSH_NEVER;
 	}
-	pthread_mutex_unlock(&p->conn.mutex);
 	return at;
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "redis/command.h"
 #include "redis/connection.h"
 
@@ -87,23 +88,20 @@ write_out(struct lsh_pubsub *l)
 static bool
 take_request(struct lsh_pubsub *l, struct request *request, bool joins, const struct lsh_item *channel)
 {
-	bool taken;
+	const char *first;
 
-	pthread_mutex_lock(&l->conn.mutex);
-	taken = lsh_buffer_size(&l->asked) > 0;
-	if (taken) {
-		const char *first = l->asked.bytes + l->asked.first;
-
-		memcpy(request, first, sizeof *request);
-		memcpy(l->channel, first + sizeof *request, request->size);
-		l->channel[request->size] = '\0';
-		taken = channel == NULL || (request->joins == joins && request->size == channel->length &&
-		                            memcmp(l->channel, channel->text, request->size) == 0);
-	}
-	if (taken)
-		l->asked.first += sizeof *request + request->size;
-	pthread_mutex_unlock(&l->conn.mutex);
-	return taken;
+	lsh_locked(&l->conn.mutex);
+	if (lsh_buffer_size(&l->asked) == 0)
+		return false;
+	first = l->asked.bytes + l->asked.first;
+	memcpy(request, first, sizeof *request);
+	memcpy(l->channel, first + sizeof *request, request->size);
+	l->channel[request->size] = '\0';
+	if (channel != NULL && (request->joins != joins || request->size != channel->length ||
+	                        memcmp(l->channel, channel->text, request->size) != 0))
+		return false;
+	l->asked.first += sizeof *request + request->size;
+	return true;
 }
 
 /* False: that is not what a Redis server says. */
@@ -209,22 +207,19 @@ lsh_pubsub_ask(struct lsh_pubsub *l, bool joins, const char *channel, size_t siz
 	struct lsh_arg args[] = {joins ? LSH_ARG("SSUBSCRIBE") : LSH_ARG("SUNSUBSCRIBE"), {channel, size}};
 	struct request asked = {.joins = joins, .size = size};
 	size_t most = lsh_command_size(args, 2);
-	bool taken;
 
 	assert(l->ops->subscribed != NULL && l->ops->unsubscribed != NULL && l->ops->refused != NULL);
 	if (size > LSH_CHANNEL_MOST)
 		return false;
-	pthread_mutex_lock(&l->conn.mutex);
-	taken = l->conn.state == LSH_UP && lsh_buffer_reserve(&l->conn.out, most, MOST_ROOM) &&
-	        lsh_buffer_reserve(&l->asked, sizeof asked + size, MOST_ROOM);
-	if (taken) {
-		l->conn.out.end += lsh_command_write(l->conn.out.bytes + l->conn.out.end, args, 2);
-		lsh_buffer_put(&l->asked, &asked, sizeof asked);
-		lsh_buffer_put(&l->asked, channel, size);
-		write_out(l);
-	}
-	pthread_mutex_unlock(&l->conn.mutex);
-	return taken;
+	lsh_locked(&l->conn.mutex);
+	if (l->conn.state != LSH_UP || !lsh_buffer_reserve(&l->conn.out, most, MOST_ROOM) ||
+	    !lsh_buffer_reserve(&l->asked, sizeof asked + size, MOST_ROOM))
+		return false;
+	l->conn.out.end += lsh_command_write(l->conn.out.bytes + l->conn.out.end, args, 2);
+	lsh_buffer_put(&l->asked, &asked, sizeof asked);
+	lsh_buffer_put(&l->asked, channel, size);
+	write_out(l);
+	return true;
 }
 
 /* ---- the keeper ---- */
@@ -234,11 +229,10 @@ lsh_pubsub_attach(struct lsh_pubsub *l, struct lsh_stream stream)
 {
 	if (!lsh_reader_reset(l->conn.reader))
 		return false;
-	pthread_mutex_lock(&l->conn.mutex);
+	lsh_locked(&l->conn.mutex);
 	lsh_buffer_empty(&l->asked);
 	lsh_connection_attach(&l->conn, stream);
 	poke(l);
-	pthread_mutex_unlock(&l->conn.mutex);
 	return true;
 }
 
@@ -253,7 +247,7 @@ lsh_pubsub_poll(struct lsh_pubsub *l, bool expects)
 {
 	struct pollfd polled = {.fd = -1, .events = POLLRDHUP};
 
-	pthread_mutex_lock(&l->conn.mutex);
+	lsh_locked(&l->conn.mutex);
 	if (l->conn.state == LSH_UP) {
 		bool read = expects || lsh_buffer_size(&l->asked) > 0, write = l->conn.want_write;
 
@@ -261,34 +255,31 @@ lsh_pubsub_poll(struct lsh_pubsub *l, bool expects)
 		if (!l->conn.reading)
 			polled.events = (short)(POLLRDHUP | (read ? POLLIN : 0) | (write ? POLLOUT : 0));
 	}
-	pthread_mutex_unlock(&l->conn.mutex);
 	return polled;
 }
 
 void
 lsh_pubsub_drain(struct lsh_pubsub *l)
 {
-	pthread_mutex_lock(&l->conn.mutex);
-	if (l->conn.state == LSH_UP && !l->conn.reading) {
-		bool good;
+	lsh_locked(&l->conn.mutex);
+	bool good;
 
-		l->conn.reading = true;
-		l->conn.want_write = false; /* if it still is full, that will be seen */
-		write_out(l);
-		pthread_mutex_unlock(&l->conn.mutex);
-		good = hand_out(l, lsh_connection_recv(&l->conn, MSG_DONTWAIT));
-		pthread_mutex_lock(&l->conn.mutex);
-		stop_reading(l, good);
-	}
+	if (l->conn.state != LSH_UP || l->conn.reading)
+		return;
+	l->conn.reading = true;
+	l->conn.want_write = false; /* if it still is full, that will be seen */
+	write_out(l);
 	pthread_mutex_unlock(&l->conn.mutex);
+	good = hand_out(l, lsh_connection_recv(&l->conn, MSG_DONTWAIT));
+	pthread_mutex_lock(&l->conn.mutex);
+	stop_reading(l, good);
 }
 
 void
 lsh_pubsub_break(struct lsh_pubsub *l)
 {
-	pthread_mutex_lock(&l->conn.mutex);
+	lsh_locked(&l->conn.mutex);
 	lsh_connection_break(&l->conn);
-	pthread_mutex_unlock(&l->conn.mutex);
 }
 
 struct lsh_stream

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "base/text.h"
 #include "redis/cluster.h"
 
@@ -170,14 +171,13 @@ make(struct lsh_router *r, const struct lsh_uri *uri, int number)
 
 	if (server != NULL)
 		return server;
-	pthread_mutex_lock(&r->mutex);
+	lsh_locked(&r->mutex);
 	server = lsh_router_at(r, i);
 	if (server == NULL && !r->closed && (server = r->ops->server_new(r->ctx, uri, number)) != NULL) {
 		atomic_store_explicit(&r->servers[i], server, memory_order_release);
 		if (lsh_router_count(r) <= i)
 			atomic_store_explicit(&r->count, i + 1, memory_order_release);
 	}
-	pthread_mutex_unlock(&r->mutex);
 	return server;
 }
 

@@ -35,6 +35,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "base/park.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -665,19 +666,16 @@ lsh_sentinel_wish(struct lsh_sentinel *s)
 enum lsh_known
 lsh_sentinel_answer(struct lsh_sentinel *s, uint64_t wish, struct lsh_master *master, leash_error *err)
 {
-	enum lsh_known known = LSH_NOT_YET;
-
-	pthread_mutex_lock(&s->mutex);
+	lsh_locked(&s->mutex);
 	if (s->found && s->answered >= wish) {
 		*master = s->master;
-		known = LSH_KNOWN;
-	} else if (s->done >= wish && s->done != 0) {
-		if (err != NULL)
-			*err = s->trouble;
-		known = LSH_NOBODY_KNOWS;
+		return LSH_KNOWN;
 	}
-	pthread_mutex_unlock(&s->mutex);
-	return known;
+	if (s->done < wish || s->done == 0)
+		return LSH_NOT_YET;
+	if (err != NULL)
+		*err = s->trouble;
+	return LSH_NOBODY_KNOWS;
 }
 
 bool

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "base/text.h"
 #include "redis/handshake.h"
 
@@ -206,27 +207,23 @@ lsh_slots_number(struct lsh_cluster *c, const char *host, uint16_t port, bool su
 {
 	int number;
 
-	pthread_mutex_lock(&c->mutex);
+	lsh_locked(&c->mutex);
 	number = find(c, host, port);
 	if (number == LSH_NO_SERVER)
 		number = add_server(c, host, port, surveyed);
 	if (number != LSH_NO_SERVER)
 		atomic_fetch_add(&c->server[number].users, 1);
-	pthread_mutex_unlock(&c->mutex);
 	return number;
 }
 
 bool
 lsh_cluster_use_number(struct lsh_cluster *c, int number)
 {
-	bool there;
-
-	pthread_mutex_lock(&c->mutex);
-	there = is_there(&c->server[number]);
-	if (there)
-		atomic_fetch_add(&c->server[number].users, 1);
-	pthread_mutex_unlock(&c->mutex);
-	return there;
+	lsh_locked(&c->mutex);
+	if (!is_there(&c->server[number]))
+		return false;
+	lsh_cluster_use(c, number);
+	return true;
 }
 
 void
@@ -250,7 +247,7 @@ retire(struct lsh_cluster *c, bool *some)
 	unsigned there = 0;
 
 	*some = false;
-	pthread_mutex_lock(&c->mutex);
+	lsh_locked(&c->mutex);
 	for (int i = 0; i < LSH_SERVERS; i++) {
 		struct lsh_slot_server *server = &c->server[i];
 
@@ -269,7 +266,6 @@ retire(struct lsh_cluster *c, bool *some)
 		found = LSH_NO_SERVER;
 	if (found != LSH_NO_SERVER)
 		c->server[found].retiring = true;
-	pthread_mutex_unlock(&c->mutex);
 	return found;
 }
 
@@ -313,17 +309,14 @@ bool
 lsh_slots_move(struct lsh_cluster *c, unsigned slot, int number)
 {
 	int64_t now = lsh_now_ns();
-	bool news;
 
-	pthread_mutex_lock(&c->mutex);
-	news = c->at[slot] != number;
+	lsh_locked(&c->mutex);
 	c->learned_at[slot] = now != LSH_NEVER ? now : 0;
-	if (news) {
-		set(c, slot, number);
-		atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
-	}
-	pthread_mutex_unlock(&c->mutex);
-	return news;
+	if (c->at[slot] == number)
+		return false;
+	set(c, slot, number);
+	atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
+	return true;
 }
 
 unsigned
@@ -332,7 +325,7 @@ lsh_slots_take(struct lsh_cluster *c, const int16_t at[static LSH_SLOTS], int64_
 	unsigned served = 0;
 	bool changed = false;
 
-	pthread_mutex_lock(&c->mutex);
+	lsh_locked(&c->mutex);
 	for (int i = 0; i < LSH_SERVERS; i++)
 		c->server[i].surveyed = false;
 	for (unsigned slot = 0; slot < LSH_SLOTS; slot++) {
@@ -355,7 +348,6 @@ lsh_slots_take(struct lsh_cluster *c, const int16_t at[static LSH_SLOTS], int64_
 	}
 	if (changed)
 		atomic_fetch_add_explicit(&c->version, 1, memory_order_release);
-	pthread_mutex_unlock(&c->mutex);
 	return served;
 }
 

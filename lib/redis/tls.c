@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/mutex.h"
 #include "redis/tls_context.h"
 
 #include <openssl/bio.h>
@@ -342,9 +343,8 @@ lsh_tls_is_pending(struct lsh_tls *t)
 bool
 lsh_tls_trouble(struct lsh_tls *t, leash_error *err)
 {
-	pthread_mutex_lock(&t->mutex);
+	lsh_locked(&t->mutex);
 	*err = t->trouble;
-	pthread_mutex_unlock(&t->mutex);
 	return err->status != LEASH_OK;
 }
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/process.h"
+#include "base/mutex.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
