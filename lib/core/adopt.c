@@ -48,13 +48,12 @@ again(struct lsh_op *op)
 static leash_status
 check(struct lsh_op *op, const char *token, size_t size, const struct lsh_lease *own)
 {
-	const struct lsh_lock *lock = op->lock;
-	if (lock->hold != NULL && lsh_lease_has_token(lock->hold->lease, token, size))
-		return lsh_op_fail(op, LEASH_INVALID, 0,
-		                   "another owner of this client has adopted that token: share the handle's owner instead");
-	lsh_each_lease(lease, &lock->resource)
-		if (lease != own && lease->state == LSH_ENDING && lsh_lease_has_token(lease, token, size))
-			return lsh_op_fail(op, LEASH_NOT_HELD, 0, "that token is being released, by this client");
+	lsh_each_lease(lease, &op->lock->resource)
+		if (lease != own && lease->state >= LSH_PENDING && lsh_lease_has_token(lease, token, size))
+			return lease->state == LSH_ENDING ?
+			       lsh_op_fail(op, LEASH_NOT_HELD, 0, "that token is being released, by this client") :
+			       lsh_op_fail(op, LEASH_INVALID, 0, "another owner of this client has adopted that token: "
+			                   "share the handle's owner instead");
 	return LEASH_OK;
 }
 

@@ -17,7 +17,7 @@ tell_ours(const struct lsh_op *op, bool broken)
 		return;
 	if (!broken || ours->adopting) {
 		lsh_lease_check(ours); /* what it hears is asked after the break */
-	} else if (ours->state == LSH_HELD) {
+	} else if (ours->state >= LSH_PENDING) {
 		lsh_lease_lose(ours, "it was broken: leash_lock_break()");
 	} else if (lsh_op_of(ours) != NULL) {
 		lsh_lease_give_up(ours);

@@ -83,6 +83,18 @@ SENTENCE(a_fence_that_one_server_knows_is_told_to_another_before_the_lock_is_hel
 	expect_end(ann, LEASH_OK);
 }
 
+SENTENCE(a_vote_with_a_fence_far_ahead_of_most_clocks_is_none)
+{
+	acquire(ann, 10000);
+	on('a');
+	answer_ahead(INT64_C(364) * 86400 * 1000000 + INT64_C(3600000000));
+	says('b', HELD);
+	expect_waiting(ann);
+	says('c', HELD);
+	expect_end(ann, LEASH_OK);
+	expect_sent("vote 1 at a, vote 1 at b, vote 1 at c");
+}
+
 SENTENCE(a_renewal_counts_when_two_of_three_have_answered)
 {
 	hold(ann);
@@ -101,6 +113,51 @@ SENTENCE(a_vote_that_is_gone_is_a_jeopardy_and_decides_nothing)
 	says('c', GONE);
 	expect_left(ann, 19698);
 	expect_told("ann JEOPARDY");
+}
+
+SENTENCE(a_vote_that_is_gone_is_asked_for_once_the_others_are_renewed)
+{
+	hold(ann);
+	pass(10000);
+	says('c', GONE);
+	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
+	says('a', KEPT);
+	says('b', KEPT);
+	expect_sent("vote 1 at c");
+}
+
+SENTENCE(a_vote_that_is_gone_brings_the_end_nearer)
+{
+	hold(ann);
+	pass(10000);
+	says('a', KEPT);
+	says('b', KEPT);
+	expect_left(ann, 29698);
+	pass(10000);
+	says('a', GONE);
+	expect_left(ann, 29698 - 20000); /* that of c, which was never renewed */
+}
+
+SENTENCE(an_extension_is_one_when_two_of_three_have_answered)
+{
+	hold(ann);
+	extend(ann, 60000);
+	says('a', KEPT);
+	expect_waiting(ann);
+	says('b', KEPT);
+	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(what_a_restart_has_wiped_counts_and_its_release_is_no_loss)
+{
+	hold(ann);
+	pass(1000);
+	cut();
+	release(ann);
+	restart();
+	says('a', GONE);
+	says('b', GONE);
+	expect_end(ann, LEASH_OK);
 }
 
 SENTENCE(what_two_servers_do_not_have_any_more_is_lost)

@@ -416,6 +416,67 @@ SENTENCE(a_refusal_that_is_for_good_ends_the_wait)
 	expect_sent("");
 }
 
+SENTENCE(what_went_out_over_connections_that_are_gone_is_canceled_until_it_cannot_be_executed)
+{
+	acquire(ann, 2000);
+	cut();
+	reconnect();
+	answer(QUEUED);
+	cancel(ann);
+	answer(LEFT); /* the first request may come behind this */
+	pass(2100);
+	expect_sent("acquire 1, acquire 1, release 1, release 1");
+}
+
+SENTENCE(a_request_that_never_left_does_not_make_the_one_before_it_unsent)
+{
+	acquire(ann, 10000);
+	cut();
+	be_stuck();
+	reconnect();
+	cut();
+	pass(10000);
+	reconnect();
+	expect_sent("acquire 1, release 1");
+}
+
+SENTENCE(a_script_that_ended_with_an_error_may_have_done_something)
+{
+	acquire(ann, 1000);
+	refuse("ERR user_script:27: an error in the middle");
+	expect_sent("acquire 1, release 1");
+}
+
+SENTENCE(a_grant_that_comes_when_it_is_over_is_none)
+{
+	ann->terms.lease_ms = 3000;
+	acquire(ann, 10000);
+	pass(4000);
+	answer(HELD);
+	expect_waiting(ann);
+	expect_sent("acquire 1, release 1, acquire 2");
+}
+
+SENTENCE(who_wants_a_shorter_lease_does_not_take_over_a_request_for_a_longer_one)
+{
+	ann->terms.lease_ms = 60000;
+	acquire(ann, 10000);
+	acquire(bob, 10000);
+	cancel(ann);
+	expect_sent("acquire 1, release 1, acquire 2");
+}
+
+SENTENCE(a_grant_that_was_asked_for_by_another_ends_with_max_hold_ms)
+{
+	bob->terms.max_hold_ms = 10000;
+	acquire(ann, 10000);
+	acquire(bob, 10000);
+	cancel(ann);
+	answer(HELD);
+	expect_end(bob, LEASH_OK);
+	expect_left(bob, 10000);
+}
+
 /* ---- the queue ---- */
 
 SENTENCE(who_would_not_be_told_takes_no_place_before_it_is_listened_again)
@@ -808,6 +869,25 @@ SENTENCE(an_adoption_that_tries_again_is_told_of_a_break)
 	expect_end(ann, LEASH_NOT_HELD);
 }
 
+SENTENCE(who_lost_it_does_not_nest)
+{
+	hold(ann);
+	pass(29698);
+	expect_left(ann, 0);
+	acquire(ann, 1000);
+	expect_end(ann, LEASH_LOST);
+}
+
+SENTENCE(what_ends_by_other_terms_is_not_handed_on)
+{
+	hold(ann);
+	bob->terms.max_hold_ms = 60000;
+	acquire(bob, 10000);
+	release(ann);
+	expect_waiting(bob);
+	expect_sent("release 1, acquire 2");
+}
+
 /* ---- replicas, which are asked over a connection of their own: b ---- */
 
 /* It is renewed there, and then so many have that. */
@@ -836,6 +916,19 @@ SENTENCE(what_was_granted_counts_once_a_replica_has_it)
 	expect_sent("acquire 1, renew 1 at b, wait at b");
 }
 
+SENTENCE(what_a_replica_has_counts_from_when_it_was_renewed)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	on('b');
+	answer(KEPT);
+	pass(900);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
+	expect_left(ann, 29698 - 900);
+}
+
 SENTENCE(what_was_granted_and_no_replica_has_in_time_is_canceled)
 {
 	ask_with_a_replica(10000);
@@ -854,6 +947,31 @@ SENTENCE(whom_the_replicas_fail_is_told_so_although_another_of_the_process_has_i
 	expect_end(bob, LEASH_OK);
 	pass(5000);
 	expect_end(ann, LEASH_UNAVAILABLE);
+}
+
+SENTENCE(a_break_of_what_waits_for_replicas_ends_that_acquire)
+{
+	ann->terms.safety.min_replicas = 1;
+	acquire(ann, 10000);
+	answer(HELD);
+	break_token(bob, 1);
+	answer(RELEASED);
+	expect_end(bob, LEASH_OK);
+	expect_end(ann, LEASH_UNAVAILABLE);
+}
+
+SENTENCE(of_two_who_adopt_one_token_one_is_told_so_while_it_waits_for_replicas)
+{
+	ann->terms.safety.min_replicas = bob->terms.safety.min_replicas = 1;
+	adopt(ann);
+	adopt(bob);
+	answer(HELD);
+	answer(HELD);
+	expect_end(bob, LEASH_INVALID);
+	on('b');
+	answer(KEPT);
+	answer(KEPT);
+	expect_end(ann, LEASH_OK);
 }
 
 SENTENCE(what_is_adopted_and_no_replica_has_in_time_stays_as_it_was)
@@ -1247,6 +1365,23 @@ SENTENCE(a_release_that_finds_nothing_says_that_it_was_lost)
 	release(ann);
 	answer(GONE);
 	expect_end(ann, LEASH_LOST);
+}
+
+SENTENCE(what_is_not_answered_has_lapsed_with_the_longest_lease_that_was_asked_for)
+{
+	hold(ann);
+	extend(ann, 90000);
+	answer(KEPT);
+	release(ann);
+	expect_sent("renew 1, release 1");
+	cut();
+	pass(70000);
+	reconnect();
+	expect_sent("release 1");
+	cut();
+	pass(50000);
+	reconnect();
+	expect_sent("");
 }
 
 SENTENCE(a_close_ends_the_wait_at_once_and_takes_back_what_was_asked_for)

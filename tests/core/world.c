@@ -545,6 +545,14 @@ break_lock(struct person *p)
 	begin(p, &lsh_breaking, 2 * TIMEOUT_MS);
 }
 
+void
+break_token(struct person *p, unsigned token)
+{
+	prepare(p);
+	p->op.token = wire_token(token);
+	begin(p, &lsh_breaking, 2 * TIMEOUT_MS);
+}
+
 static void
 open_lock(bool fair)
 {

@@ -54,6 +54,7 @@ void release(struct person *person);
 void extend(struct person *person, int64_t lease_ms);
 void adopt(struct person *person);  /* the hold of another client */
 void break_lock(struct person *person); /* likewise */
+void break_token(struct person *person, unsigned token); /* the hold that has this one */
 void cancel(struct person *person); /* what they wait for */
 void make_fair(void);               /* the lock, of which nobody has anything */
 void close_client(void);            /* returns when it is closed: time may pass */
