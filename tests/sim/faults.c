@@ -4,6 +4,8 @@
 #include "tests/sim/cluster.h"
 #include "tests/sim/fiber.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const sim_fault_names[SIM_FAULTS] = {
@@ -22,10 +24,12 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_REOPEN] = "reopen",
 	[SIM_DRIFT] = "drift",
 	[SIM_MOVE] = "move",
+	[SIM_FENCE] = "fence",
 };
 
 bool sim_without[SIM_FAULTS];
 
+bool sim_fences_are_wrong;
 int64_t sim_struck_until;
 
 static int64_t every; /* between two faults, at most */
@@ -199,6 +203,37 @@ move(void)
 	sim_cluster_move(lsh_slot_of(key, strlen(key)));
 }
 
+/* What one server keeps as the last fence of a lock; NULL: nothing. */
+static void
+set_fence(const char *key, const char *fence)
+{
+	char name[40];
+	struct lsh_arg args[] = {
+		fence != NULL ? LSH_ARG("SET") : LSH_ARG("DEL"),
+		{name, (size_t)snprintf(name, sizeof name, "%s:fence", key)},
+		{fence, fence != NULL ? strlen(fence) : 0},
+	};
+
+	sim_instance_run(&sim_site.instances[0], args, fence != NULL ? 3 : 2);
+}
+
+/* One server of a quorum, and always the same one, has a fence that is so far ahead of the clocks that it goes on from
+ * there. The others make a majority without it. */
+static void
+misnumber(void)
+{
+	const struct sim_instance *n = &sim_site.instances[0];
+	const char *key = sim_judge_key((int)sim_random((uint32_t)sim_terms.locks));
+	char fence[32];
+
+	if (n->host.down)
+		return;
+	snprintf(fence, sizeof fence, "%" PRId64, sim_server_us(n->server, sim_world_us()) + SIM_FAR_US + 3600000000);
+	sim_trace("server %d has %s as the fence of %s", n->host.number, fence, key);
+	sim_fences_are_wrong = true;
+	set_fence(key, fence);
+}
+
 static const struct {
 	void (*happen)(void);
 	uint32_t often;
@@ -219,6 +254,7 @@ static const struct {
 	[SIM_REOPEN] = {reopen, 2, false},
 	[SIM_DRIFT] = {drift, 2, false},
 	[SIM_MOVE] = {move, 4, false},
+	[SIM_FENCE] = {misnumber, 2, false},
 };
 
 static bool
@@ -228,6 +264,8 @@ may_happen(enum sim_fault fault)
 		return false;
 	if (fault == SIM_MOVE)
 		return sim_site.deployment == SIM_CLUSTER;
+	if (fault == SIM_FENCE)
+		return sim_site.deployment == SIM_QUORUM;
 	if (sim_site.deployment != SIM_SINGLE && sim_site.deployment != SIM_QUORUM)
 		return fault != SIM_RESTART && fault != SIM_LOSS && fault != SIM_ROLLBACK && fault != SIM_DRIFT;
 	return fault != SIM_FAILOVER && fault != SIM_STALL;
@@ -296,13 +334,13 @@ draw_weather(void)
 static void
 draw_terms(enum sim_deployment deployment)
 {
-	static const int64_t leases[] = {500, 1000, 3000, 10000, 30000}, timeouts[] = {200, 1000, 5000};
+	static const int64_t leases[] = {500, 1000, 3000, 10000, 30000}, timeouts[] = {200, 1000, 5000, 20000};
 	bool rough = sim_climate == SIM_ROUGH;
 
 	sim_terms = (struct sim_terms){
 		.clients = (int)sim_between(1, 4), .threads = (int)sim_between(1, SIM_THREADS),
 		.locks = (int)sim_between(1, SIM_LOCKS), .lease_ms = leases[sim_random(5)],
-		.timeout_ms = timeouts[sim_random(3)],
+		.timeout_ms = timeouts[sim_random(4)],
 	};
 	sim_terms.longest_ms = sim_terms.lease_ms + sim_terms.lease_ms / 2;
 	sim_terms.wait_ms = 4 * sim_terms.lease_ms;
@@ -311,6 +349,8 @@ draw_terms(enum sim_deployment deployment)
 	/* a quorum insists */
 	if (deployment == SIM_QUORUM || (rough && sim_chance(0.5)))
 		sim_terms.guard_ms = sim_terms.longest_ms;
+	sim_terms.breaks = sim_chance(0.2);
+	sim_terms.limits = sim_chance(0.5);
 	for (int l = 0; l < sim_terms.locks; l++) {
 		sim_terms.fair[l] = deployment != SIM_QUORUM && sim_chance(0.3);
 		sim_terms.alone[l] = sim_chance(0.3);
@@ -363,5 +403,7 @@ sim_faults_end(void)
 		for (int c = 0; c < sim_client_count; c++)
 			sim_darken(&sim_clients[c].process, &n->host, 0);
 	}
+	for (int l = 0; l < sim_terms.locks && sim_site.deployment == SIM_QUORUM; l++)
+		set_fence(sim_judge_key(l), NULL);
 	sim_trace("nothing goes wrong any more");
 }

@@ -4,6 +4,8 @@
 
 #include "tests/sim/fiber.h"
 
+#include "base/mutation.h"
+
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +64,7 @@ end(struct sim_fiber *f)
 {
 	struct sim_fiber **at = &fibers;
 
-	if (atomic_load(&f->thread.owner.holds) != 0 && sim_observer != NULL)
+	if (atomic_load(&f->thread.owner.holds) != 0 && sim_observer != NULL && !LSH_MUTATES(LSH_DEAD_THREADS_HOLD_ON))
 		sim_observer(&f->thread);
 	while (*at != f)
 		at = &(*at)->next;

@@ -73,6 +73,18 @@ most_free(void)
 	       (sim_terms.longest_ms + 2 * sim_terms.timeout_ms + sim_terms.guard_ms) * SIM_MS + 12 * SIM_S;
 }
 
+/* Has somebody had it who is no more there? */
+static bool
+is_of_ended(const struct sim_client *c, int l)
+{
+	uint64_t holder = atomic_load_explicit(&c->watched[l]->lock->holder, memory_order_relaxed);
+
+	for (int k = 0; k < sim_terms.threads; k++)
+		if (c->people[k].ended && c->people[k].owner == holder)
+			return true;
+	return false;
+}
+
 void
 sim_judge_look(void)
 {
@@ -84,6 +96,8 @@ sim_judge_look(void)
 				continue;
 			if (first >= 0 && known[l].doubted_until <= sim_now)
 				sim_breach("lock %d: clients %d and %d have it at once", l, first, i);
+			if (is_of_ended(&sim_clients[i], l))
+				sim_breach("lock %d: a thread of client %d has it that has ended", l, i);
 			first = i;
 		}
 		if (first >= 0)
@@ -168,6 +182,12 @@ sim_judge_went_back(const struct sim_instance *n)
 	}
 }
 
+bool
+sim_judge_is_of(const char *token, const struct sim_client *c)
+{
+	return c->watched[0] != NULL && memcmp(token, c->watched[0]->lock->resource.backend->uuid, LSH_UUID_SIZE) == 0;
+}
+
 /* Is it of one that died so long ago that the server knows? Then nobody hears of a grant. */
 static bool
 is_of_dead(const char *token)
@@ -175,9 +195,8 @@ is_of_dead(const char *token)
 	for (int i = 0; i < sim_client_count; i++) {
 		const struct sim_client *c = &sim_clients[i];
 
-		if (c->process.dead && c->watched[0] != NULL && sim_now - c->died > settling() &&
-		    sim_now - sim_struck_until > settling() &&
-		    memcmp(token, c->watched[0]->lock->resource.backend->uuid, LSH_UUID_SIZE) == 0)
+		if (c->process.dead && sim_now - c->died > settling() && sim_now - sim_struck_until > settling() &&
+		    sim_judge_is_of(token, c))
 			return true;
 	}
 	return false;
@@ -215,7 +234,7 @@ sim_judge_served(const struct sim_instance *n)
 bool
 sim_judge_is_last(int l, uint64_t fence)
 {
-	return fence == known[l].fence;
+	return fence >= known[l].fence;
 }
 
 /* ---- answers ---- */
@@ -238,6 +257,8 @@ note_grant(const struct sim_person *p)
 		return; /* that was long ago */
 	if (fence <= known[p->lock].fence && known[p->lock].doubted_until <= sim_now)
 		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, p->lock, fence, known[p->lock].fence);
+	if ((int64_t)(fence / 256) > sim_world_us() + SIM_FAR_US)
+		sim_breach("lock %d: fence %" PRIu64 " is out of all proportion to the clocks", p->lock, fence);
 	if (leash_lock_remaining_ms(handle) > sim_terms.longest_ms)
 		sim_breach("lock %d: %" PRId64 " ms are left, which is more than any lease", p->lock,
 		           leash_lock_remaining_ms(handle));
@@ -254,7 +275,9 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 	else if (status == LEASH_TIMEOUT ? p->waited_until < p->waits_until && p->waits_until > p->waits_since :
 	         status == LEASH_CANCELED ? !canceled :
 	         /* who gives up a moment after the server was asked is told that it did not answer */
-	         status == LEASH_UNAVAILABLE ? sim_climate == SIM_CALM && p->waited_until < p->waits_until :
+	         status == LEASH_UNAVAILABLE ? sim_climate == SIM_CALM && p->waited_until < p->waits_until &&
+	                                       known[p->lock].doubted_until <= sim_now :
+	         status == LEASH_PROTOCOL ? !sim_fences_are_wrong :
 	         !(status == LEASH_CLOSED && p->client->leaves))
 		sim_breach("lock %d: an acquire says %s: %s", p->lock, leash_status_name(status), err->text);
 	if (!stood_still && p->waited_until > p->waits_until + grace() && status != LEASH_OK)
@@ -279,10 +302,24 @@ sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_l
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
 }
 
+/* Who has it learns of that at its next renewal, after a third of its lease. */
+void
+sim_judge_broken(int l)
+{
+	int64_t ms = 2 * sim_terms.longest_ms;
+
+	if (sim_climate == SIM_CALM && !sim_terms.limits)
+		ms = sim_terms.longest_ms / 2 + 100;
+	else if (sim_climate != SIM_CALM)
+		ms = 6 * sim_terms.longest_ms + 3 * sim_terms.timeout_ms;
+	if (sim_now + ms * SIM_MS > known[l].doubted_until)
+		known[l].doubted_until = sim_now + ms * SIM_MS;
+}
+
 void
 sim_judge_lost(int l, const char *why)
 {
-	if (!went_back)
+	if (!went_back && known[l].doubted_until <= sim_now)
 		sim_breach("lock %d: it is lost: %s", l, why);
 }
 

@@ -11,6 +11,8 @@
 enum sim_climate { SIM_CALM, SIM_MILD, SIM_ROUGH };
 extern enum sim_climate sim_climate;
 
+#define SIM_FAR_US (INT64_C(364) * 86400 * 1000000) /* no fence is so far ahead of the clocks */
+
 struct sim_instance;
 
 const char *sim_judge_key(int lock);
@@ -19,9 +21,11 @@ void sim_judge_look(void); /* after each step */
 void sim_judge_served(const struct sim_instance *instance); /* it has executed a command */
 
 void sim_judge_acquired(const struct sim_person *person, leash_status status, bool canceled, const leash_error *err);
-bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since */
+bool sim_judge_is_last(int lock, uint64_t fence); /* nobody has got it since; UINT64_MAX: that is not known */
 void sim_judge_released(const struct sim_person *person, int lock, uint64_t fence, bool was_last, leash_status status,
                         const leash_error *err);
+void sim_judge_broken(int lock);      /* now, or before */
+bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
 void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms, leash_status status,
                         const leash_error *err);

@@ -108,10 +108,13 @@ release(struct sim_person *p, int l, uint64_t fence)
 static void
 nest(struct sim_person *p, int l)
 {
+	bool held = leash_lock_held(p->handles[l]);
 	leash_error err;
 
 	if (leash_lock_acquire(p->handles[l], 0, &err) != LEASH_OK)
 		return;
+	if (!held)
+		sim_breach("lock %d: who lost it nests", l);
 	sim_sleep(sim_between(0, 10 * SIM_MS));
 	leash_lock_release(p->handles[l], NULL);
 }
@@ -131,9 +134,23 @@ extend(struct sim_person *p, int l)
 }
 
 static void
-hold(struct sim_person *p, int l)
+break_lock(struct sim_person *p, int l)
 {
-	uint64_t fence = leash_lock_fence(p->handles[l]);
+	leash_error err = {0};
+	leash_status status;
+
+	sim_trace("%s breaks %s", shown(p), names[l]);
+	sim_judge_broken(l);
+	status = leash_lock_break(p->handles[l], &err);
+	sim_judge_broken(l);
+	sim_trace("%s breaks %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+}
+
+/* Adopted it may have a fence that is smaller than the last one that its former holder had handed on. */
+static void
+hold(struct sim_person *p, int l, bool adopted)
+{
+	uint64_t fence = adopted ? UINT64_MAX : leash_lock_fence(p->handles[l]);
 	int acts = (int)sim_random(4);
 
 	while (acts-- > 0) {
@@ -147,9 +164,28 @@ hold(struct sim_person *p, int l)
 		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK)
 			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
 	}
-	if (p->client->leaves && sim_chance(0.5))
+	p->ended = sim_chance(p->client->leaves ? 0.5 : 0.005);
+	if (p->ended)
 		return; /* its handle is freed, or its thread ends, or the client is closed: it is abandoned */
 	release(p, l, fence);
+}
+
+/* What somebody had who has died. */
+static void
+adopt(struct sim_person *p, int l)
+{
+	leash_lock_info info = {.size = sizeof info};
+	leash_error err = {0};
+	leash_status status;
+
+	if (leash_lock_inspect(p->handles[l], &info, &err) != LEASH_OK ||
+	    !sim_judge_is_of(info.holder.token, p->client->heir_of))
+		return;
+	sim_trace("%s adopts %s from %s", shown(p), names[l], info.holder.token);
+	status = leash_lock_adopt(p->handles[l], info.holder.token, &err);
+	sim_trace("%s adopts %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	if (status == LEASH_OK)
+		hold(p, l, true);
 }
 
 /* ---- life ---- */
@@ -165,9 +201,9 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 		                                                 .min_replicas = sim_terms.min_replicas,
 		                                                 .restart_guard_ms = sim_terms.guard_ms);
 
-		if (person != NULL && sim_chance(0.1))
+		if (person != NULL && sim_terms.limits && sim_chance(0.2))
 			options.no_renew = person->limited = true;
-		if (person != NULL && sim_chance(0.1)) {
+		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
 			options.max_hold_ms = sim_between(sim_terms.lease_ms, 3 * sim_terms.lease_ms);
 			person->limited = true;
 		}
@@ -185,14 +221,21 @@ live(void *arg)
 	struct sim_person *p = arg;
 	bool frees_first = sim_chance(0.5);
 
+	p->owner = sim_fiber_thread()->owner.id;
 	if (!open_handles(p->client, p->handles, p))
 		frees_first = true;
-	while (!p->client->leaves && !sim_chance(0.01)) {
+	while (!p->client->leaves && !p->ended && !sim_chance(0.01)) {
 		int l = (int)sim_random((uint32_t)sim_terms.locks);
 
+		if (p->client->heir_of != NULL && sim_chance(0.3))
+			adopt(p, l);
+		if (p->ended)
+			break;
+		if (sim_terms.breaks && sim_chance(0.02))
+			break_lock(p, l);
 		sim_sleep(sim_chance(0.95) ? sim_between(0, 20 * SIM_MS) : sim_between(0, 2 * SIM_S));
 		if (acquire(p, l) == LEASH_OK)
-			hold(p, l);
+			hold(p, l, false);
 	}
 	if (frees_first)
 		for (int l = 0; l < sim_terms.locks; l++) {
@@ -200,6 +243,7 @@ live(void *arg)
 			p->handles[l] = NULL;
 		}
 	p->client->living--;
+	p->ended = true;
 	return NULL; /* the thread ends, and with it what it holds */
 }
 
@@ -283,10 +327,11 @@ live_client(void *arg)
 }
 
 static void
-add_client(void)
+add_client(const struct sim_client *heir_of)
 {
 	struct sim_client *c = &sim_clients[sim_client_count];
 
+	c->heir_of = heir_of;
 	c->process.number = sim_client_count++;
 	sim_fiber_start(&c->process, live_client, c);
 }
@@ -295,7 +340,7 @@ void
 sim_people_arrive(void)
 {
 	for (int i = 0; i < sim_terms.clients; i++)
-		add_client();
+		add_client(NULL);
 }
 
 void
@@ -332,5 +377,5 @@ sim_client_die(struct sim_client *c)
 	c->died = sim_now;
 	sim_process_gone(&c->process);
 	if (sim_client_count < SIM_PROCESSES && !all_leave)
-		add_client();
+		add_client(c);
 }

@@ -5,7 +5,9 @@
 #include "tests/sim/net.h"
 
 #include <leash/client.h>
+#include <leash/inspect.h>
 #include <leash/lock.h>
+#include <leash/takeover.h>
 
 enum { SIM_LOCKS = 3, SIM_THREADS = 3 };
 
@@ -15,6 +17,7 @@ struct sim_terms {
 	int64_t lease_ms, timeout_ms, guard_ms, min_replicas;
 	int64_t longest_ms;           /* of all leases */
 	int64_t wait_ms;              /* the longest wait */
+	bool breaks, limits;          /* people break locks; some have max_hold_ms, or do not renew */
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 };
 extern struct sim_terms sim_terms;
@@ -31,6 +34,8 @@ struct sim_person {
 	int64_t waits_since, waits_until;
 	int64_t waited_until;  /* in its last acquire */
 	bool limited;          /* a handle has max_hold_ms, or does not renew */
+	uint64_t owner;        /* what its thread is as one; */
+	bool ended;            /* that has ended, perhaps in the middle of a hold */
 };
 
 struct sim_client {
@@ -43,6 +48,7 @@ struct sim_client {
 	bool gone;                  /* for good */
 	int64_t stood_still;        /* ns so far */
 	int64_t died;               /* then */
+	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */
 	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
 };
 extern struct sim_client sim_clients[SIM_PROCESSES];
