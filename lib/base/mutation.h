@@ -34,6 +34,32 @@ enum lsh_mutation {
 	LSH_DEAD_THREADS_HOLD_ON,   /* nobody sees a thread end that holds a lock */
 	LSH_CHILDREN_GO_ON,         /* a forked child uses what is its parent's */
 	LSH_ANSWERS_FIT_ANY_HOLD,   /* the answer to a renewal is for whatever hold the lock has when it comes */
+	LSH_REPLICAS_MAY_LACK_IT,   /* what too few replicas acknowledged in time counts */
+	LSH_ACKNOWLEDGMENTS_COUNT,  /* a lease counts from when the replicas acknowledged it */
+	LSH_WAITS_GO_ANYWHERE,      /* WAIT is asked over whatever connection there is */
+	LSH_ANY_FENCE_IS_BELIEVED,  /* of a server of a quorum, however far it is from the clocks of the others */
+	LSH_FEW_KNOW_THE_FENCE,     /* a lock of a quorum is held before a majority knows its fence */
+	LSH_HALF_IS_A_MAJORITY,     /* of a quorum, and that without one more */
+	LSH_LOST_VOTES_COUNT,       /* a vote that the server does not have counts to the end of its lease */
+	LSH_LOST_VOTES_SHORTEN_NOTHING, /* until the lease is valid stays what it was when a vote is lost */
+	LSH_OLD_RENEWALS_COUNT,     /* a vote counts as renewed, whenever that was */
+	LSH_VOTES_COME_BACK,        /* a vote that was lost is asked for while the others are being renewed */
+	LSH_WIPED_VOTES_ARE_LOST,   /* a release takes a vote that a restart wiped for a loss, though it counts still */
+	LSH_EARLIER_ASKS_ARE_OVER,  /* an ask on a connection that is gone is not executed any more */
+	LSH_ERRORS_DO_NOTHING,      /* a script that ended with an error has done nothing */
+	LSH_UNSENT_ASKS_UNDO_SENT_ONES, /* of a token whose last ask was never sent the server knows nothing */
+	LSH_LONG_ASKS_ARE_FORGOTTEN, /* what is not answered has lapsed at the end of the last lease that was asked for */
+	LSH_GRANTS_MAY_BE_OVER,     /* a grant is taken that comes after its end */
+	LSH_GRANTS_OUTLAST_HOLDS,   /* a grant on another's terms reaches past max_hold_ms */
+	LSH_ANY_LEASE_FITS,         /* who wants a shorter lease takes over a request for a longer one */
+	LSH_THE_DEAF_TAKE_PLACES,   /* who cannot be told takes a place in the queue */
+	LSH_LATE_RENEWALS_COUNT,    /* the answer to a renewal counts after the lease is over */
+	LSH_GONE_IS_NO_LOSS,        /* that the server does not have it is a renewal that failed, and no more */
+	LSH_HEARSAY_IS_BELIEVED,    /* a message grants though the server may have been replaced */
+	LSH_OLD_FENCES_ARE_NEWS,    /* a message grants though its fence is not larger than the last one here */
+	LSH_LOST_HOLDS_NEST,        /* who lost the lock acquires it once more by nesting */
+	LSH_CALLS_TRUST_THE_WATCHDOG, /* a lease that is over is not lost before the watchdog says so */
+	LSH_ANY_TERMS_FOLLOW,       /* a hold is handed on within the process whatever the next one asks for */
 };
 
 #ifdef LSH_MUTATIONS

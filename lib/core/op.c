@@ -4,6 +4,7 @@
 #include "core/core.h"
 
 #include "base/error.h"
+#include "base/mutation.h"
 #include "watchdog/pace.h"
 
 #include <errno.h>
@@ -258,7 +259,7 @@ lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook)
 static leash_status
 nest(struct lsh_op *op, struct lsh_hold *hold)
 {
-	if (hold != op->lock->hold) {
+	if (hold != op->lock->hold && !LSH_MUTATES(LSH_LOST_HOLDS_NEST)) {
 		lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 		return lsh_op_fail(op, LEASH_LOST, 0,
 		                   "an earlier hold of this owner was lost: release it before it is acquired again");
@@ -549,7 +550,7 @@ is_old(const struct lsh_lease *lease, int64_t fence)
 	const struct lsh_lock *lock = lsh_lock_of(lease->resource);
 	uint64_t shown = (uint64_t)fence * 256;
 
-	return shown <= lock->last_fence || (lock->hold != NULL && shown < lock->hold->fence);
+	return !LSH_MUTATES(LSH_OLD_FENCES_ARE_NEWS) && (shown <= lock->last_fence || (lock->hold != NULL && shown < lock->hold->fence));
 }
 
 static bool

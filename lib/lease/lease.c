@@ -165,9 +165,9 @@ lsh_lease_granted(struct lsh_lease *lease, int64_t fence, int64_t sent, int64_t 
 	if (lease->adopting && !lsh_events_of(lease)->adoptable(lease, fence))
 		return false;
 	lease->ends_at = want->max_hold_ms > 0 ? lsh_after_ms(sent, want->max_hold_ms) : LSH_NEVER;
-	if (valid_until > lease->ends_at)
+	if (valid_until > lease->ends_at && !LSH_MUTATES(LSH_GRANTS_OUTLAST_HOLDS))
 		valid_until = lease->ends_at; /* it was asked for on somebody else's terms */
-	if (valid_until <= now || atomic_load(&lease->resource->backend->closing))
+	if ((valid_until <= now && !LSH_MUTATES(LSH_GRANTS_MAY_BE_OVER)) || atomic_load(&lease->resource->backend->closing))
 		return false;
 	lease->valid_until = valid_until;
 	lease->span_ms = (int32_t)lease_ms;
@@ -358,7 +358,7 @@ begin_end(struct lsh_lease *lease)
 {
 	struct lsh_backend *b = lease->resource->backend;
 	const int32_t alive_ms = lease->claim_ms > 0 ? LSH_ALIVE_MS : 0; /* a place outlasts a short lease */
-	int64_t now = lsh_now_ns();
+	int64_t now = lsh_now_ns(), most = LSH_MUTATES(LSH_LONG_ASKS_ARE_FORGOTTEN) ? lease->lease_ms : lease->longest_ms;
 
 	if (LSH_MUTATES(LSH_RENEWALS_GO_ON))
 		lsh_lease_retain(lease);
@@ -368,7 +368,7 @@ begin_end(struct lsh_lease *lease)
 	/* the last request is refused after one timeout, and no renewal is sent any more; the rest is for clocks that
 	 * differ */
 	lease->lapses_at =
-		lsh_after_ms(now, b->options.timeout / LSH_MS + alive_ms + lease->longest_ms + lease->longest_ms / 50 + 2000);
+		lsh_after_ms(now, b->options.timeout / LSH_MS + alive_ms + most + most / 50 + 2000);
 	if (now == LSH_NEVER)
 		lease->lapses_at = LSH_NEVER; /* nobody knows: its cancel must be answered */
 	atomic_fetch_add(&b->ending, 1);

@@ -32,6 +32,7 @@
 #include "lease/round.h"
 
 #include "base/error.h"
+#include "base/mutation.h"
 
 /* ---- a lease that is held ---- */
 
@@ -48,7 +49,7 @@ granted(struct lsh_lease *lease, int64_t fence, int64_t sent)
 static bool
 is_renewing(const struct lsh_lease *lease)
 {
-	for (size_t i = 0; i < lease->count; i++)
+	for (size_t i = 0; i < lease->count && !LSH_MUTATES(LSH_VOTES_COME_BACK); i++)
 		if (lease->votes[i].state == LSH_VOTE_GRANTED && lsh_quorum_is_open(&lease->votes[i]))
 			return true;
 	return false;
@@ -77,7 +78,7 @@ set_valid_until(struct lsh_lease *lease, int64_t valid_until)
 
 	if (valid_until > lease->ends_at)
 		valid_until = lease->ends_at;
-	if (valid_until == before)
+	if (valid_until == before || (valid_until < before && LSH_MUTATES(LSH_LOST_VOTES_SHORTEN_NOTHING)))
 		return;
 	lease->valid_until = valid_until;
 	lsh_events_of(lease)->revalued(lease);
@@ -223,7 +224,7 @@ stands(const struct lsh_vote *v, int64_t now)
 	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
 	int64_t uptime = lsh_node_uptime(v->host->server.node, now);
 
-	return s->valid_until > now && uptime >= 0 && uptime < now - s->sent;
+	return !LSH_MUTATES(LSH_WIPED_VOTES_ARE_LOST) && s->valid_until > now && uptime >= 0 && uptime < now - s->sent;
 }
 
 static void

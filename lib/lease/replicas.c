@@ -5,6 +5,7 @@
 #include "lease/replicas.h"
 
 #include "base/error.h"
+#include "base/mutation.h"
 #include "lease/resource.h"
 
 #include <string.h>
@@ -145,7 +146,7 @@ tell(struct lsh_batch *b, size_t i, const struct outcome *o, enum lsh_standing w
 	struct lsh_voted voted =
 		{.verb = LSH_RENEW, .result = &r, .verdict.what = what, .call = o->call, .lease_ms = b->requests[i].lease_ms};
 
-	r.sent = b->call.sent;
+	r.sent = LSH_MUTATES(LSH_ACKNOWLEDGMENTS_COUNT) ? lsh_now_ns() : b->call.sent;
 	r.home = v->host->server.serial;
 	lsh_vote_tell(v, &voted);
 }
@@ -160,7 +161,7 @@ tell_of_wait(struct lsh_batch *b, size_t i, const void *outcome)
 	if (!is_here(x, v))
 		return false;
 	lsh_resource_ask_at(v->lease->resource, NULL);
-	if (o->result.what == LSH_CALL_ANSWERED &&
+	if (o->result.what == LSH_CALL_ANSWERED && !LSH_MUTATES(LSH_REPLICAS_MAY_LACK_IT) &&
 	    (o->acknowledged < x->safety.min_replicas || (x->safety.fsynced && !o->written)))
 		too_few(x, o, v->lease);
 	else
@@ -270,7 +271,8 @@ build_wait(struct lsh_call *call, struct lsh_script_call *command, int64_t now, 
 	const struct lsh_replicas *x = replicas_of(b);
 	int64_t ms = (x->limit - now) / 4 * 3 / LSH_MS;
 
-	if (call->ticket.epoch != b->call.ticket.epoch || (b->call.out && x->ready != call->ticket.epoch))
+	if ((call->ticket.epoch != b->call.ticket.epoch || (b->call.out && x->ready != call->ticket.epoch)) &&
+	    !LSH_MUTATES(LSH_WAITS_GO_ANYWHERE))
 		return false; /* over this connection nothing was renewed, perhaps: it would speak of nothing */
 	if (ms < 1)
 		ms = 1; /* 0 is for ever */

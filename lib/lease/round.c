@@ -1,6 +1,7 @@
 #include "lease/round.h"
 
 #include "base/error.h"
+#include "base/mutation.h"
 #include "lease/resource.h"
 #include "lease/tally.h"
 #include "watchdog/pace.h"
@@ -38,7 +39,7 @@ void
 lsh_quorum_drop(struct lsh_vote *v, enum lsh_vote_state state)
 {
 	v->state = state;
-	if (counts(v))
+	if (counts(v) && !LSH_MUTATES(LSH_LOST_VOTES_COUNT))
 		lsh_quorum_of(v)->valid_until = 0;
 }
 
@@ -122,7 +123,7 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 	const struct lsh_lease *lease = v->lease;
 	const struct lsh_round *round = lease->round;
 	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
-	bool kept = s->kept_at >= round->round_at && s->kept_ms >= lease->extend_ms;
+	bool kept = LSH_MUTATES(LSH_OLD_RENEWALS_COUNT) || (s->kept_at >= round->round_at && s->kept_ms >= lease->extend_ms);
 	bool fails = s->failing && (lease->state == LSH_HELD || v->state == LSH_VOTE_FAILED);
 
 	c->votes += s->valid_until > now;
@@ -336,7 +337,7 @@ win_round(struct lsh_lease *lease, const struct lsh_count *c, int64_t now)
 		may_know += s->fence == fence || !s->mute;
 	}
 	raise(lease, fence);
-	if (know >= majority) {
+	if (know >= majority || LSH_MUTATES(LSH_FEW_KNOW_THE_FENCE)) {
 		round->proposal = fence; /* whoever is asked again is to know it */
 		if (!lsh_lease_granted(lease, fence, c->last->sent, c->last->asked_ms, false))
 			lose_round(lease);

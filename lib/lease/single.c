@@ -41,7 +41,7 @@ fits(const struct lsh_lease *lease, const struct lsh_wish *want)
 		return true;
 	/* somebody's request for a longer lease was not answered: it might still be executed, and nothing shortens a
 	 * lease */
-	if (v->asked && lease->longest_ms > want->lease_ms)
+	if (v->asked && lease->longest_ms > want->lease_ms && !LSH_MUTATES(LSH_ANY_LEASE_FITS))
 		return false;
 	/* its request was lost on the way to a server where the lock does not live any more */
 	return !v->asked || lsh_vote_is_out(v) || v->late.host == NULL || v->late.host == v->host;
@@ -137,7 +137,7 @@ acquire(struct lsh_lease *lease, struct lsh_wish *want)
 	 * lease ends. */
 	if (v->state == LSH_VOTE_REFUSED && !want->tries && !heard && now < v->again_at)
 		return v->again_at;
-	place = !want->tries && heard;
+	place = !want->tries && (heard || LSH_MUTATES(LSH_THE_DEAF_TAKE_PLACES));
 	lsh_presence_tell(v->host, now);
 	if (lsh_vote_acquire(v, lease->lease_ms, place, 0, want->until, want->reader))
 		return LSH_NEVER;
@@ -387,7 +387,7 @@ why_gone(const struct lsh_voted *voted)
 
 	if (r->what == LSH_CALL_REFUSED && r->fault == LSH_FAULT_MISMATCH)
 		return "its key holds something else";
-	if (r->what == LSH_CALL_ANSWERED && voted->verdict.what == LSH_GONE)
+	if (r->what == LSH_CALL_ANSWERED && voted->verdict.what == LSH_GONE && !LSH_MUTATES(LSH_GONE_IS_NO_LOSS))
 		return "the server did not have it any more";
 	return NULL;
 }
@@ -459,7 +459,8 @@ renewal_answered(struct lsh_lease *lease, const struct lsh_voted *voted)
 		return;
 	}
 	/* past valid_until it is lost for ever, whatever the answer */
-	if (r->what == LSH_CALL_ANSWERED && r->sent != LSH_NEVER && lsh_now_ns() < lease->valid_until) {
+	if (r->what == LSH_CALL_ANSWERED && r->sent != LSH_NEVER &&
+	    (lsh_now_ns() < lease->valid_until || LSH_MUTATES(LSH_LATE_RENEWALS_COUNT))) {
 		kept(lease, voted);
 		return;
 	}

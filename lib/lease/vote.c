@@ -78,7 +78,7 @@ note_nothing_comes(struct lsh_late *late)
 static void
 note_unsent(struct lsh_vote *v, const struct lsh_saying *s)
 {
-	v->asked = s->asked_before;
+	v->asked = s->asked_before && !LSH_MUTATES(LSH_UNSENT_ASKS_UNDO_SENT_ONES);
 	v->late.not_after_us = s->not_after_before_us;
 	note_nothing_comes(&v->late);
 }
@@ -92,7 +92,8 @@ note_asked(struct lsh_vote *v, const struct lsh_saying *s, int64_t not_after_us,
 
 	note_unsent(v, s);
 	/* one that was not answered on an earlier connection may still come; on this one it comes before this one */
-	if (v->asked && late->epoch != epoch && late->not_after_us > late->earlier_us)
+	if (v->asked && late->epoch != epoch && late->not_after_us > late->earlier_us &&
+	    !LSH_MUTATES(LSH_EARLIER_ASKS_ARE_OVER))
 		late->earlier_us = late->not_after_us;
 	v->asked_again |= v->asked;
 	if (!v->asked)
@@ -109,7 +110,7 @@ static bool
 was_not_done(const struct lsh_result *r)
 {
 	if (strncmp(r->words, "ERR", 3) == 0) /* perhaps in the middle of the script */
-		return strncmp(r->words, "ERR unknown command", 19) == 0;
+		return strncmp(r->words, "ERR unknown command", 19) == 0 || LSH_MUTATES(LSH_ERRORS_DO_NOTHING);
 	return r->fault != LSH_FAULT_MISMATCH && r->fault != LSH_FAULT_UNKNOWN;
 }
 

@@ -133,8 +133,8 @@ heed(struct lsh_lease *lease, const struct lsh_host *host, const struct grant *w
 	int64_t from = LSH_MUTATES(LSH_CLAIMS_COUNT_FROM_NOW) ? lsh_now_ns() : v->counted_from;
 	int64_t lasts_ms = LSH_MUTATES(LSH_CLAIMS_LAST_A_LEASE) ? lease->lease_ms : lease->claim_ms;
 
-	if (is_hearsay(host) || is_doubtful(lease, w) || lsh_lease_is_guarded(lease, true) ||
-	    !lsh_lease_granted(lease, (int64_t)w->fence, from, lasts_ms, true))
+	if ((is_hearsay(host) && !LSH_MUTATES(LSH_HEARSAY_IS_BELIEVED)) || is_doubtful(lease, w) ||
+	    lsh_lease_is_guarded(lease, true) || !lsh_lease_granted(lease, (int64_t)w->fence, from, lasts_ms, true))
 		ask_server(lease); /* not to be counted on */
 }
 

@@ -499,6 +499,30 @@ SENTENCE(a_message_grants_what_is_waited_for_for_as_long_as_its_claim_counts)
 	expect_left(ann, 3000 - 30 - 2 - 900); /* from the request, not from the message */
 }
 
+SENTENCE(a_message_with_a_fence_that_was_seen_here_is_asked_about)
+{
+	acquire(ann, 1000);
+	answer(HELD);
+	release(ann);
+	answer(RELEASED);
+	acquire(bob, 10000);
+	answer(QUEUED);
+	message_with_the_last_fence(2);
+	expect_waiting(bob);
+	expect_sent("acquire 1, release 1, acquire 2, heartbeat 2");
+}
+
+SENTENCE(a_message_from_a_server_to_which_no_command_goes_is_not_believed)
+{
+	acquire(ann, 10000);
+	answer(QUEUED);
+	cut();
+	message_granted(1);
+	expect_waiting(ann);
+	reconnect();
+	expect_sent("acquire 1, heartbeat 1");
+}
+
 SENTENCE(an_answered_heartbeat_moves_on_what_a_claim_counts_from)
 {
 	acquire(ann, 10000);
@@ -784,6 +808,15 @@ SENTENCE(what_was_lost_stays_lost_whatever_the_answer)
 	expect_told("ann JEOPARDY, ann LOST");
 }
 
+SENTENCE(a_renewal_that_is_answered_when_the_lease_is_over_brings_nothing_back)
+{
+	hold(ann);
+	pass(10000);
+	stand_still(20000);
+	answer(KEPT);
+	expect_left(ann, 0);
+}
+
 SENTENCE(what_is_held_is_renewed_over_the_next_connection)
 {
 	hold(ann);
@@ -874,6 +907,14 @@ SENTENCE(who_lost_it_does_not_nest)
 	hold(ann);
 	pass(29698);
 	expect_left(ann, 0);
+	acquire(ann, 1000);
+	expect_end(ann, LEASH_LOST);
+}
+
+SENTENCE(who_nests_when_its_lease_is_over_is_told_that_it_was_lost)
+{
+	hold(ann);
+	stand_still(30000);
 	acquire(ann, 1000);
 	expect_end(ann, LEASH_LOST);
 }

@@ -26,7 +26,7 @@ struct person *const ann = &people[0], *const bob = &people[1];
 
 const char *world_uri = "redis://world";
 
-static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
+static int64_t now, last_fence, still, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
 static int failing; /* the reading of the clock that fails */
 static size_t server; /* whose turn it is to say something */
 static struct lsh_uri uri;
@@ -221,6 +221,19 @@ clock_failed(void)
 	return failing < 0;
 }
 
+void
+stand_still(int64_t ms)
+{
+	still = ms * LSH_MS;
+}
+
+static void
+go_on(void)
+{
+	now += still;
+	still = 0;
+}
+
 /* ---- the server ---- */
 
 static int64_t
@@ -280,6 +293,7 @@ reply(const int64_t *numbers, unsigned count, bool as_array)
 
 	for (unsigned i = 0; i < count; i++)
 		message.item[i] = (struct lsh_item){.type = LSH_INTEGER, .integer = numbers[i]};
+	go_on();
 	wire_answer(server, &message);
 	settle();
 }
@@ -379,15 +393,27 @@ say(const struct lsh_message *what)
 	settle();
 }
 
-void
-message_granted(unsigned token)
+static void
+tell_granted(unsigned token, int64_t fence)
 {
 	char text[TEXT];
 
 	assert_non_null(wire_token(token));
-	snprintf(text, sizeof text, "g %s %lld leash:{orders}", wire_token(token), (long long)next_fence());
+	snprintf(text, sizeof text, "g %s %lld leash:{orders}", wire_token(token), (long long)fence);
 	wire_publish(server, text);
 	settle();
+}
+
+void
+message_granted(unsigned token)
+{
+	tell_granted(token, next_fence());
+}
+
+void
+message_with_the_last_fence(unsigned token)
+{
+	tell_granted(token, last_fence);
 }
 
 void
@@ -481,6 +507,8 @@ stirred(struct lsh_op *op)
 static void
 begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
 {
+	go_on();
+	p->op.began = now;
 	p->op.lock = lock;
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;

@@ -80,6 +80,7 @@ void answer_fence(int64_t fence);           /* a heartbeat, that it is held with
 void refuse(const char *error);            /* likewise */
 void say(const struct lsh_message *what);  /* likewise; also what no server says */
 void message_granted(unsigned token);      /* on the wake-up channel */
+void message_with_the_last_fence(unsigned token);
 void cut(void);                            /* the connection for commands breaks, and there is no other one */
 void cut_messages(void);                   /* the same of the one for messages */
 void cut_server(char name);                /* likewise, to one of several */
@@ -97,6 +98,7 @@ void sleep_through(int64_t ms);   /* it passes, but this process stands still */
 void set_wall_clock(int64_t ms);  /* of this machine, so far from what it was */
 void fail_clock(int n);           /* the n-th reading from now on fails; 0: none does */
 bool clock_failed(void);          /* that reading came */
+void stand_still(int64_t ms); /* it passes before the next answer is read, or act begins, and nothing else runs */
 
 /* ---- what is expected ---- */
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Each defence is needed: with it taken out (lib/base/mutation.h) what docs/defences.md names notices it.
 #
-# Its table says what is run: a sentence of the scripted world (core/test_single), which fails; or a test of another
+# Its table says what is run: a sentence of the scripted world (core/test_*), which fails; or a test of another
 # program, which is run with the shared library of the mutations in place of libleash.so, passes without the mutation and
 # fails with it; and a deployment of the simulator, in which one of so many seeds ends with a breach.
 # shellcheck source=tests/support/tap.sh
@@ -20,8 +20,7 @@ number_of() { # MUTATION
 }
 
 passes() { # NUMBER PROGRAM TEST: with this mutation; 0: with none
-	program=$2
-	[ "$program" != core/test_single ] || program=core/mutated
+	program=$(echo "$2" | sed 's|^core/test_|core/mutated_|')
 	LD_LIBRARY_PATH=$build/tests/fault/mutated/.libs LEASH_TEST_FILTER=$3 LEASH_MUTATION=$1 CMOCKA_MESSAGE_OUTPUT=TAP \
 		"$build/tests/$program" >"$dir/out" 2>&1
 	grep -q "^ok [0-9]* - $3\$" "$dir/out"
