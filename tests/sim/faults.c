@@ -159,12 +159,24 @@ forget(void)
 }
 
 static void
+fail_over_now(void *what, uint64_t turn)
+{
+	(void)what, (void)turn;
+	if (!over && !sim_without[SIM_FAILOVER])
+		fail_over();
+}
+
+/* And perhaps one that lags behind has to take over. */
+static void
 stall(void)
 {
 	int64_t ns = some_time();
+	double share = sim_chance(0.5) ? 0.5 : 1;
 
+	if (sim_chance(0.3))
+		sim_at(sim_now + sim_between(0, ns), fail_over_now, NULL, 0);
 	for (size_t i = 0; i < SIM_HOSTS; i++)
-		if (sim_site.instances[i].master != NULL && sim_chance(0.5)) {
+		if (sim_site.instances[i].master != NULL && sim_chance(share)) {
 			sim_trace("replica %zu gets nothing for %lld ms", i, (long long)(ns / SIM_MS));
 			sim_site.instances[i].stalled_until = sim_now + ns;
 		}
