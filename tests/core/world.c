@@ -26,7 +26,8 @@ struct person *const ann = &people[0], *const bob = &people[1];
 
 const char *world_uri = "redis://world";
 
-static int64_t now, last_fence, still, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
+static int64_t now, last_fence, clock_us, wall_ns; /* how far the server's clock, and ours on the wall, were set */
+static int64_t still; /* it stands still for so long before what comes next */
 static int failing; /* the reading of the clock that fails */
 static size_t server; /* whose turn it is to say something */
 static struct lsh_uri uri;
@@ -508,7 +509,6 @@ static void
 begin(struct person *p, const struct lsh_op_verb *verb, int64_t lasts_ms)
 {
 	go_on();
-	p->op.began = now;
 	p->op.lock = lock;
 	p->op.owner = p->acts_for != NULL ? &p->acts_for->owner : &p->owner;
 	p->op.reader = &p->parker;
