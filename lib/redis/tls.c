@@ -56,21 +56,25 @@ struct lsh_tls {
 /* half a record that was there before, and a chunk */
 _Static_assert(LSH_WIRE_MOST > RECORD + CHUNK, "all that OpenSSL can have at once");
 
-static void
+/* Enter it from here on to the end of the block. */
+#define within(t) __attribute__((cleanup(leave), unused)) struct lsh_tls *const entered = enter(t)
+
+static struct lsh_tls *
 enter(struct lsh_tls *t)
 {
 	pthread_mutex_lock(&t->mutex);
 	ERR_set_mark();
+	return t;
 }
 
 /* Keeps errno. */
 static void
-leave(struct lsh_tls *t)
+leave(struct lsh_tls *const *t)
 {
 	const int e = errno;
 
 	ERR_pop_to_mark();
-	pthread_mutex_unlock(&t->mutex);
+	pthread_mutex_unlock(&(*t)->mutex);
 	errno = e;
 }
 
@@ -231,12 +235,8 @@ shake(struct lsh_tls *t, leash_error *err)
 enum lsh_progress
 lsh_tls_step(struct lsh_tls *t, leash_error *err)
 {
-	enum lsh_progress shaken;
-
-	enter(t);
-	shaken = shake(t, err);
-	leave(t);
-	return shaken;
+	within(t);
+	return shake(t, err);
 }
 
 short
@@ -285,9 +285,8 @@ lsh_tls_send(struct lsh_tls *t, const void *bytes, size_t size)
 
 	if (size == 0)
 		return 0;
-	enter(t);
+	within(t);
 	n = send_some(t, bytes, size);
-	leave(t);
 	if (n == 0)
 		errno = EAGAIN;
 	return n > 0 ? n : -1;
@@ -326,12 +325,8 @@ recv_some(struct lsh_tls *t, void *bytes, size_t size, int flags)
 ssize_t
 lsh_tls_recv(struct lsh_tls *t, void *bytes, size_t size, int flags)
 {
-	ssize_t n;
-
-	enter(t);
-	n = recv_some(t, bytes, size, flags);
-	leave(t);
-	return n;
+	within(t);
+	return recv_some(t, bytes, size, flags);
 }
 
 bool
