@@ -14,9 +14,10 @@ may_follow(const struct lsh_terms *a, const struct lsh_terms *b)
 {
 	const struct lsh_safety *had = &a->safety, *wants = &b->safety;
 
-	return LSH_MUTATES(LSH_ANY_TERMS_FOLLOW) || (!a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
-	       wants->min_replicas <= had->min_replicas && wants->fsynced <= had->fsynced &&
-	       b->restart_guard_ms <= a->restart_guard_ms);
+	return LSH_MUTATES(LSH_ANY_TERMS_FOLLOW) ||
+	       (!a->no_renew && !b->no_renew && a->max_hold_ms == 0 && b->max_hold_ms == 0 &&
+	        wants->min_replicas <= had->min_replicas && wants->fsynced <= had->fsynced &&
+	        b->restart_guard_ms <= a->restart_guard_ms);
 }
 
 /* The first op that is not about to leave, because of its deadline or a cancel. */

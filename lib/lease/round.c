@@ -123,7 +123,8 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 	const struct lsh_lease *lease = v->lease;
 	const struct lsh_round *round = lease->round;
 	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
-	bool kept = LSH_MUTATES(LSH_OLD_RENEWALS_COUNT) || (s->kept_at >= round->round_at && s->kept_ms >= lease->extend_ms);
+	bool kept = LSH_MUTATES(LSH_OLD_RENEWALS_COUNT) ||
+	            (s->kept_at >= round->round_at && s->kept_ms >= lease->extend_ms);
 	bool fails = s->failing && (lease->state == LSH_HELD || v->state == LSH_VOTE_FAILED);
 
 	c->votes += s->valid_until > now;
