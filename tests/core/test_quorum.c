@@ -380,6 +380,22 @@ SENTENCE(a_round_is_not_won_for_another_than_who_began_it)
 	cancel(bob);
 }
 
+/* A refused password may be old news. */
+SENTENCE(what_a_majority_refuses_for_good_ends_the_wait_at_the_second_time)
+{
+	acquire(ann, LEASH_FOREVER);
+	for (int round = 1; round <= 2; round++) {
+		expect_waiting(ann);
+		for (char server = 'a'; server <= 'c'; server++) {
+			on(server);
+			refuse("NOPERM this user has no permissions to run the 'hset' command");
+		}
+		pass(200);
+	}
+	expect_end(ann, LEASH_DENIED);
+	expect_why(ann, "of 3 servers could not be asked");
+}
+
 /* Each has threads that want it again at once: whoever has it could go on for ever. */
 SENTENCE(who_had_its_turn_rests_as_those_do_who_had_none)
 {
@@ -441,6 +457,20 @@ SENTENCE(an_extension_that_no_majority_answers_is_unavailable)
 	pass(10000);
 	expect_end(ann, LEASH_UNAVAILABLE);
 	expect_left(ann, 29698 - 10100);
+}
+
+SENTENCE(an_extension_that_a_majority_refuses_ends_at_once)
+{
+	hold(ann);
+	pass(100);
+	extend(ann, 30000);
+	on('a');
+	refuse("NOPERM this user has no permissions to run the 'pexpire' command");
+	expect_waiting(ann);
+	on('b');
+	refuse("NOPERM this user has no permissions to run the 'pexpire' command");
+	expect_end(ann, LEASH_DENIED);
+	expect_left(ann, 29698 - 100);
 }
 
 SENTENCE(an_extension_and_a_release_at_once_end_both)

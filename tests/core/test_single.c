@@ -1145,6 +1145,24 @@ SENTENCE(an_extension_counts_once_a_replica_has_it)
 	expect_why(ann, "0 of 1 replicas");
 }
 
+/* All who wait with it would wait as shortly. */
+SENTENCE(who_is_about_to_give_up_asks_no_replicas_any_more)
+{
+	ann->terms.safety.replicas_ms = 2000;
+	ask_with_a_replica(LEASH_FOREVER);
+	on('b');
+	for (int i = 0; i < 2; i++) {
+		answer(KEPT);
+		pass(700);
+		world_sent();
+		answer(GONE);
+	}
+	expect_sent("");
+	pass(600);
+	expect_end(ann, LEASH_UNAVAILABLE);
+	expect_sent("release 1 at a");
+}
+
 SENTENCE(a_wait_that_is_not_permitted_is_named_and_the_lock_released)
 {
 	ask_with_a_replica(10000);
