@@ -1116,6 +1116,20 @@ SENTENCE(renewals_that_no_replica_acknowledges_are_a_jeopardy_and_then_a_loss)
 	expect_told("ann LOST");
 }
 
+/* Whoever asks the replicas hears of it first. */
+SENTENCE(what_too_few_replicas_have_past_the_lease_is_lost_also_without_the_watchdog)
+{
+	ann->terms.lease_ms = 3000;
+	hold_with_a_replica();
+	pass(1000);
+	answer(KEPT);
+	let_watchdog_rest();
+	sleep_through(2500);
+	expect_told("");
+	answer(GONE);
+	expect_told("ann LOST");
+}
+
 SENTENCE(a_replica_that_is_late_for_less_than_a_lease_costs_no_hold)
 {
 	hold_with_a_replica();

@@ -95,6 +95,7 @@ void set_clock(int64_t ms);                /* the server's is so far ahead now; 
 
 void pass(int64_t ms);
 void sleep_through(int64_t ms);   /* it passes, but this process stands still */
+void let_watchdog_rest(void);     /* nothing that is due is done by it any more */
 void set_wall_clock(int64_t ms);  /* of this machine, so far from what it was */
 void fail_clock(int n);           /* the n-th reading from now on fails; 0: none does */
 bool clock_failed(void);          /* that reading came */

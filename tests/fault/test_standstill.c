@@ -15,7 +15,6 @@ static _Thread_local leash_error err; /* what the last call said */
 struct held_up {
 	char uri[256];
 	int64_t lease_ms;
-	unsigned min_replicas;
 	struct stage stage;                /* 1: held, and looking */
 	_Atomic bool enough;               /* it has looked enough */
 	_Atomic int64_t last_true;         /* a moment before the last look that said held */
@@ -34,7 +33,7 @@ hold_and_look(void *arg)
 	leash_client *client =
 		leashed_open(h->uri, LEASH_OPTIONS(.lease_ms = h->lease_ms, .timeout_ms = 60000, .on_event = leashed_note_event,
 		                                   .event_arg = &events));
-	leash_lock *lock = leashed_lock(client, "held up", LEASH_LOCK_OPTIONS(.min_replicas = h->min_replicas));
+	leash_lock *lock = leashed_lock(client, "held up", NULL);
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
 	while (!h->enough) {
@@ -57,12 +56,11 @@ hold_and_look(void *arg)
 }
 
 static struct held_up *
-begin_holding(const char *at, unsigned min_replicas, int64_t lease_ms, pid_t *pid)
+begin_holding(int64_t lease_ms, pid_t *pid)
 {
 	struct held_up *h = child_share(sizeof *h);
 
-	snprintf(h->uri, sizeof h->uri, "%s", at);
-	h->min_replicas = min_replicas;
+	snprintf(h->uri, sizeof h->uri, "%s", server_uri(server));
 	h->lease_ms = lease_ms;
 	*pid = child_run(hold_and_look, h);
 	stage_await(&h->stage, 1);
@@ -163,7 +161,7 @@ SENTENCES(a_thread_that_stands_still_prolongs_no_hold, standing)
 	const struct standing *row = given;
 	int64_t lease_ms = slow_ms(1000), ends;
 	pid_t pid, tid;
-	struct held_up *h = begin_holding(server_uri(server), 0, lease_ms, &pid);
+	struct held_up *h = begin_holding(lease_ms, &pid);
 
 	await_ms(lease_ms / 2); /* it was renewed */
 	assert_int_equal(h->false_at, 0);
@@ -182,31 +180,4 @@ SENTENCES(a_thread_that_stands_still_prolongs_no_hold, standing)
 	let_go_on(tid);
 	await_true(h->lost == row->is_lost);
 	end_holding(h, pid, row->is_lost ? LEASH_LOST : LEASH_OK);
-}
-
-/* The thread that asks the replicas hears of it before the watchdog does. */
-SENTENCE(what_too_few_replicas_acknowledge_past_the_lease_is_lost_also_without_the_watchdog)
-{
-	struct server *master = server_start_tcp((const char *const[]){"--repl-diskless-sync-delay", "0", NULL}), *replica;
-	char port[8];
-	struct held_up *h;
-	pid_t pid, tid;
-
-	snprintf(port, sizeof port, "%d", server_port(master));
-	replica = server_start((const char *const[]){"--replicaof", "127.0.0.1", port, NULL});
-	while (server_integer(master, "WAIT 1 1000") < 1) /* until it acknowledges what the master writes */
-		server_text(master, "SET begun 1");
-	h = begin_holding(server_uri_tcp(master), 1, slow_ms(1500), &pid);
-	server_pause(replica);
-	await_true(strstr(server_text(master, "INFO clients"), "blocked_clients:1") != NULL); /* a WAIT is on its way */
-	server_pause(master);
-	tid = hold_up(pid, "leash-watchdog");
-	await_true(h->false_at != 0);
-	server_resume(master); /* 0 replicas, and too late */
-	await_true(h->lost == 1);
-	let_go_on(tid);
-	end_holding(h, pid, LEASH_LOST);
-	server_resume(replica);
-	server_stop(replica);
-	server_stop(master);
 }
