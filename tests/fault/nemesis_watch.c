@@ -195,6 +195,8 @@ on_sentinel(struct post *p, const redisReply *reply)
 {
 	struct failover failover;
 
+	if (reply->elements == 3 && strcmp(reply->element[0]->str, "subscribe") == 0)
+		p->looked_at = await_now_ns();
 	if (reply->elements != 3 || strcmp(reply->element[0]->str, "message") != 0)
 		return;
 	if (strcmp(reply->element[1]->str, "+elected-leader") == 0) {
@@ -446,6 +448,8 @@ watch_start(struct run *run)
 	for (int i = 0; run->sentinels != NULL && i < SENTINEL_SENTINELS; i++)
 		start_post(w, sentinel_set_sentinel(run->sentinels, i), "SUBSCRIBE +elected-leader +switch-master",
 		           on_sentinel);
+	for (unsigned i = w->servers; i < w->count; i++)
+		await_true(w->posts[i].looked_at != 0); /* a failover that began before that would go unseen */
 	return w;
 }
 

@@ -4,10 +4,7 @@
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
-#include "tests/support/trouble.h"
-#include "tests/support/witness.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 static _Thread_local leash_error err; /* what the last call said */
@@ -31,36 +28,15 @@ check_that_all_is_gone(void)
 }
 
 static void
-start(void)
-{
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
-}
-
-static void
 stop(void)
 {
 	cluster_stop(cluster);
 }
 
-SENTENCE(locks_all_over_the_slots_are_had_and_given_back, BETWEEN(start, NULL))
+static void
+start(void)
 {
-	enum { LOCKS = 60 };
-	leash_client *client = open_client();
-	leash_lock *lock[LOCKS];
-
-	for (int i = 0; i < LOCKS; i++) {
-		char name[32];
-
-		cluster_name_in_slot(i * (CLUSTER_SLOTS / LOCKS), name);
-		lock[i] = leashed_lock(client, name, NULL);
-		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
-	}
-	for (int i = 0; i < LOCKS; i++) {
-		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
-		leash_lock_free(lock[i]);
-	}
-	leash_close(client);
-	check_that_all_is_gone();
+	cluster = cluster_start(&(struct cluster_options){.no_replicas = true});
 }
 
 /* ---- slots that move ---- */
@@ -104,7 +80,7 @@ await_queue(struct scene *s, int node, int64_t waiting)
 	await_true(server_integer(cluster_node(cluster, node), "ZCOUNT %s:queue (0 +inf", s->key) == waiting);
 }
 
-SENTENCE(a_lock_that_is_held_and_waited_for_goes_with_its_slot)
+SENTENCE(a_lock_that_is_held_and_waited_for_goes_with_its_slot, BETWEEN(start, NULL))
 {
 	struct scene s;
 	uint64_t fence;
@@ -227,44 +203,6 @@ SENTENCE(a_move_that_is_undone_costs_nothing)
 	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
 	assert_heard(LEASH_OK, &s.actor);
 	assert_done(LEASH_OK, &s.actor, actor_release);
-	strike(&s);
-}
-
-/* ---- channels ---- */
-
-static bool
-is_heard(struct scene *s, int node)
-{
-	char pattern[64];
-
-	snprintf(pattern, sizeof pattern, "%s:wake:*", s->key);
-	return strstr(server_text(cluster_node(cluster, node), "PUBSUB SHARDCHANNELS %s", pattern), s->key) != NULL;
-}
-
-SENTENCE(a_lock_that_is_waited_for_is_listened_to_where_it_lives)
-{
-	struct scene s;
-	int64_t commands;
-
-	set(&s, "loud");
-	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 1000, &err));
-	assert_false(is_heard(&s, s.from)); /* nobody has waited */
-	actor_tell(&s.actor, actor_acquire);
-	await_queue(&s, s.from, 1);
-	assert_true(is_heard(&s, s.from));
-	cluster_move_slot(cluster, s.slot, s.to);
-	await_true(is_heard(&s, s.to));
-	assert_false(is_heard(&s, s.from));
-	commands = server_calls(cluster_node(cluster, s.to), "publish");
-	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	assert_heard(LEASH_OK, &s.actor);
-	assert_int_equal(server_calls(cluster_node(cluster, s.to), "publish"), commands);
-	assert_true(server_calls(cluster_node(cluster, s.to), "spublish") > 0);
-	assert_done(LEASH_OK, &s.actor, actor_release);
-	assert_true(is_heard(&s, s.to)); /* it may be waited for again */
-	leash_lock_free(s.actor.lock);
-	await_true(!is_heard(&s, s.to));
-	s.actor.lock = leashed_lock(s.other, "loud", NULL);
 	strike(&s);
 }
 
@@ -436,104 +374,6 @@ SENTENCE(what_is_no_redirection_is_no_redis_server)
 
 /* ---- what is down ---- */
 
-SENTENCE(a_cluster_that_is_down_puts_holds_into_jeopardy_until_it_is_up_again)
-{
-	leash_client *client;
-	leash_lock *lock;
-	struct server *other;
-
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .all_or_nothing = true,
-	                                                  .args = (const char *const[]){"--appendonly", "yes", NULL}});
-	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 30000, .on_event = leashed_note_event, .event_arg = &events));
-	memset(&events, 0, sizeof events);
-	lock = leashed_lock(client, "kept", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	other = cluster_node(cluster, (cluster_master_of(cluster, "leash:{kept}") + 1) % CLUSTER_MASTERS);
-	server_kill(other);
-	await_true_for(events.count[LEASH_EVENT_JEOPARDY] == 1, 60);
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_UNAVAILABLE, leash_lock_extend(lock, 31000, &err));
-	assert_non_null(strstr(err.text, "CLUSTERDOWN"));
-	server_restart(other);
-	await_true_for(events.count[LEASH_EVENT_RECOVERED] == 1, 60);
-	assert_true(leash_lock_held(lock));
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	cluster_stop(cluster);
-}
-
-SENTENCE(what_a_dead_master_had_is_taken_over_and_is_lost_to_nobody)
-{
-	enum { LOCKS = 20 };
-	leash_client *client, *other;
-	leash_lock *lock[LOCKS];
-	struct actor waiter[LOCKS];
-	int master;
-
-	cluster = cluster_start(&(struct cluster_options){0});
-	memset(&events, 0, sizeof events);
-	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000, .on_event = leashed_note_event, .event_arg = &events));
-	other = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 20000));
-	for (int i = 0; i < LOCKS; i++) {
-		char name[32];
-
-		cluster_name_in_slot(i * (CLUSTER_SLOTS / LOCKS), name);
-		lock[i] = leashed_lock(client, name, NULL);
-		assert_status(LEASH_OK, leash_lock_acquire(lock[i], 0, &err));
-		actor_begin(&waiter[i], leashed_lock(other, name, NULL), LEASH_FOREVER);
-		actor_tell(&waiter[i], actor_acquire);
-	}
-	await_true(cluster_keys(cluster, "leash:*:queue") == LOCKS);
-	cluster_await_synced(cluster);
-	master = cluster_master_of_slot(cluster, 0);
-	server_kill(cluster_node(cluster, master));
-	cluster_await_takeover(cluster, master);
-	for (int i = 0; i < LOCKS; i++) {
-		assert_status(LEASH_OK, leash_lock_extend(lock[i], 20000, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock[i], &err));
-	}
-	for (int i = 0; i < LOCKS; i++) {
-		assert_heard(LEASH_OK, &waiter[i]);
-		assert_done(LEASH_OK, &waiter[i], actor_release);
-		actor_dismiss(&waiter[i]);
-		leash_lock_free(lock[i]);
-	}
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	leash_close(other);
-	leash_close(client);
-	check_that_all_is_gone();
-	cluster_stop(cluster);
-}
-
-SENTENCE(what_a_replica_has_not_heard_of_is_lost_and_told)
-{
-	leash_client *client;
-	leash_lock *lock;
-	int master, replica;
-
-	cluster = cluster_start(&(struct cluster_options){.doors = true});
-	memset(&events, 0, sizeof events);
-	client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 30000, .on_event = leashed_note_event, .event_arg = &events));
-	lock = leashed_lock(client, "unheard-of", NULL);
-	master = cluster_master_of(cluster, "leash:{unheard-of}");
-	replica = cluster_replica_of(cluster, master);
-	cluster_hold_link(cluster, master, replica);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	server_kill(cluster_node(cluster, master));
-	cluster_await_takeover(cluster, master);
-	cluster_unhold_all(cluster);
-	await_true_for(events.count[LEASH_EVENT_LOST] == 1, 60);
-	assert_true(leash_lock_remaining_ms(lock) == 0);
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	cluster_stop(cluster);
-}
-
 SENTENCE(a_node_that_stands_still_delays_nobody_at_the_others)
 {
 	leash_client *client;
@@ -567,236 +407,5 @@ SENTENCE(a_node_that_stands_still_delays_nobody_at_the_others)
 	leash_lock_free(fine);
 	leash_close(client);
 	check_that_all_is_gone();
-	cluster_stop(cluster);
-}
-
-/* ---- all of it at once ---- */
-
-enum { CROWD = 300, CONTENDERS = 8 };
-
-static struct {
-	struct witness *witness;
-	leash_client *client[2];
-	_Atomic bool over;
-	_Atomic int turns, lost, unavailable;
-} crowd;
-
-static void
-name_in_crowd(int i, char *name)
-{
-	cluster_name_in_slot(i * (CLUSTER_SLOTS / CROWD), name);
-}
-
-static void
-stay(struct testimony *testimony, leash_lock *lock, int64_t ms)
-{
-	for (int64_t i = 0; i <= ms; i++) {
-		witness_look(testimony, lock);
-		await_ms(1);
-	}
-}
-
-static void
-give_back(leash_lock *lock)
-{
-	leash_status status = leash_lock_release(lock, &err);
-
-	if (status == LEASH_LOST)
-		crowd.lost++;
-	else if (status != LEASH_OK)
-		trouble("release: %s: %s", leash_status_name(status), err.text);
-}
-
-static void *
-contend(void *arg)
-{
-	unsigned seed = (unsigned)(intptr_t)arg + 1;
-	leash_client *client = crowd.client[seed % 2];
-
-	while (!crowd.over) {
-		int i = rand_r(&seed) % (rand_r(&seed) % 2 == 0 ? CROWD : CROWD / 50) * 49 % CROWD; /* some are wanted by all */
-		char name[32];
-		leash_lock *lock;
-		leash_status status;
-
-		name_in_crowd(i, name);
-		lock = leashed_lock(client, name, NULL);
-		status = leash_lock_acquire(lock, 3000, &err);
-		if (status == LEASH_OK) {
-			struct testimony *testimony = witness_enter(crowd.witness, (unsigned)i, lock);
-
-			stay(testimony, lock, rand_r(&seed) % 10 == 0 ? 300 : 2);
-			give_back(lock);
-			crowd.turns++;
-		} else if (status == LEASH_UNAVAILABLE) {
-			crowd.unavailable++;
-		} else if (status != LEASH_TIMEOUT) {
-			trouble("acquire: %s: %s", leash_status_name(status), err.text);
-		}
-		leash_lock_free(lock);
-	}
-	return NULL;
-}
-
-/* All that it has done so far is at its replicas, and it does nothing more. */
-static int
-kill_a_master(void)
-{
-	int master = cluster_master_of_slot(cluster, 0);
-
-	freeReplyObject(server_command(cluster_node(cluster, master), "CLIENT PAUSE 60000 WRITE"));
-	cluster_await_synced(cluster);
-	server_kill(cluster_node(cluster, master));
-	return master;
-}
-
-/* Each slot once: one that moves again before all have heard of it may be said to be where it was. */
-static void
-move_some(unsigned *moved, int n)
-{
-	for (int i = 0; i < n; i++) {
-		char name[32], key[48];
-		int slot, from, to;
-
-		name_in_crowd((int)((*moved)++ * 7 % CROWD), name);
-		snprintf(key, sizeof key, "leash:{%s}", name);
-		slot = cluster_slot(key);
-		await_true((from = cluster_master_of_slot(cluster, slot)) >= 0);
-		for (to = (from + 1) % CLUSTER_NODES; !cluster_is_master(cluster, to);)
-			to = (to + 1) % CLUSTER_NODES;
-		cluster_move_slot(cluster, slot, to);
-	}
-}
-
-SENTENCE(a_crowd_of_locks_outlives_slots_that_move_and_a_master_that_dies)
-{
-	static leash_lock *held[CROWD];
-	static struct testimony *testimony[CROWD];
-	pthread_t thread[CONTENDERS];
-	unsigned moved = 0;
-	char text[200];
-
-	cluster = cluster_start(&(struct cluster_options){0});
-	memset(&crowd, 0, sizeof crowd);
-	memset(&events, 0, sizeof events);
-	crowd.witness = witness_new(100000);
-	for (int i = 0; i < 2; i++)
-		crowd.client[i] = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 15000, .on_event = leashed_note_event, .event_arg = &events));
-	for (int i = 0; i < CROWD; i++) {
-		char name[32];
-
-		name_in_crowd(i, name);
-		held[i] = leashed_lock(crowd.client[i % 2], name, NULL);
-		assert_status(LEASH_OK, leash_lock_acquire(held[i], 30000, &err));
-		testimony[i] = witness_enter(crowd.witness, (unsigned)i, held[i]);
-	}
-	for (intptr_t i = 0; i < CONTENDERS; i++)
-		pthread_create(&thread[i], NULL, contend, (void *)i);
-	move_some(&moved, 20);
-	for (int i = 0; i < CROWD / 2; i++) {
-		witness_look(testimony[i], held[i]);
-		give_back(held[i]);
-	}
-	move_some(&moved, 20);
-	cluster_await_takeover(cluster, kill_a_master());
-	move_some(&moved, 20);
-	for (int i = CROWD / 2; i < CROWD; i++) {
-		witness_look(testimony[i], held[i]);
-		give_back(held[i]);
-	}
-	await_ms(2000);
-	crowd.over = true;
-	for (int i = 0; i < CONTENDERS; i++)
-		pthread_join(thread[i], NULL);
-	for (int i = 0; i < CROWD; i++)
-		leash_lock_free(held[i]);
-	for (int i = 0; i < 2; i++)
-		leash_close(crowd.client[i]);
-	print_message("%d turns, %d lost, %d unavailable, %zu holds seen\n", crowd.turns, crowd.lost, crowd.unavailable, witness_holds(crowd.witness));
-	if (witness_violations(crowd.witness, text, sizeof text) > 0)
-		fail_msg("%s", text);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], crowd.lost);
-	check_that_all_is_gone();
-	witness_free(crowd.witness);
-	cluster_stop(cluster);
-}
-
-/* ---- side by side ---- */
-
-enum { BATCH = 100 };
-
-struct batch {
-	leash_client *client;
-	leash_lock *lock[CLUSTER_MASTERS * BATCH];
-	int count;
-};
-
-static void
-fill(struct batch *b, int nodes, const char *prefix)
-{
-	b->client = leashed_open(cluster_uri(cluster), LEASH_OPTIONS(.lease_ms = 60000, .prefix = prefix, .timeout_ms = 10000));
-	for (int slot = 0; slot < CLUSTER_SLOTS && b->count < nodes * BATCH; slot += 40) {
-		int node = cluster_master_of_slot(cluster, slot);
-		char name[32];
-
-		if (node >= nodes || b->count >= (node + 1) * BATCH)
-			continue;
-		cluster_name_in_slot(slot, name);
-		b->lock[b->count++] = leashed_lock(b->client, name, NULL);
-	}
-	assert_int_equal(b->count, nodes * BATCH);
-	for (int i = 0; i < b->count; i++)
-		assert_status(LEASH_OK, leash_lock_acquire(b->lock[i], 0, &err));
-}
-
-/* All connections break, so all that is held is renewed at once, when there are new ones. */
-static int64_t
-time_renewals(struct batch *b)
-{
-	int64_t began, before[CLUSTER_MASTERS * BATCH];
-
-	await_ms(300);
-	for (int i = 0; i < b->count; i++)
-		before[i] = leash_lock_remaining_ms(b->lock[i]);
-	began = await_now_ns();
-	for (int i = 0; i < CLUSTER_MASTERS; i++)
-		proxy_reset_all(cluster_door(cluster, i));
-	for (int i = 0; i < b->count; i++)
-		await_true(leash_lock_remaining_ms(b->lock[i]) > before[i]);
-	return await_now_ns() - began;
-}
-
-static void
-close_batch(struct batch *b)
-{
-	for (int i = 0; i < b->count; i++) {
-		assert_status(LEASH_OK, leash_lock_release(b->lock[i], &err));
-		leash_lock_free(b->lock[i]);
-	}
-	leash_close(b->client);
-}
-
-SENTENCE(three_nodes_are_renewed_at_in_the_time_of_one)
-{
-	enum { ROUNDS = 7 };
-	struct batch one = {0}, three = {0};
-	int64_t best_one = INT64_MAX, best_three = INT64_MAX;
-
-	cluster = cluster_start(&(struct cluster_options){.no_replicas = true, .doors = true});
-	fill(&one, 1, "one");
-	fill(&three, CLUSTER_MASTERS, "three");
-	cluster_delay(cluster, 20000);
-	for (int i = 0; i < ROUNDS; i++) {
-		int64_t ns = time_renewals(&one);
-
-		best_one = ns < best_one ? ns : best_one;
-		ns = time_renewals(&three);
-		best_three = ns < best_three ? ns : best_three;
-	}
-	print_message("one node: %.1f ms, three: %.1f ms: %.2f\n", (double)best_one / 1e6, (double)best_three / 1e6, (double)best_three / (double)best_one);
-	assert_true((double)best_three <= 1.3 * (double)best_one);
-	cluster_delay(cluster, 0);
-	close_batch(&one);
-	close_batch(&three);
 	cluster_stop(cluster);
 }

@@ -10,27 +10,6 @@ static _Thread_local leash_error err; /* what the last call said */
 
 FIXTURE(start_real, stop_real);
 
-SENTENCE(opening_without_or_with_the_wrong_password_is_denied)
-{
-	struct server *secret = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
-	leash_client *none;
-	char uri[512];
-
-	assert_refused(LEASH_DENIED, server_uri(secret), "NOAUTH",
-	               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(secret), .timeout_ms = patience_ms()), &err));
-	snprintf(uri, sizeof uri, "unix://:hunter3@%s", server_socket(secret));
-	assert_refused(LEASH_DENIED, server_uri(secret), "AUTH", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms()), &err));
-	assert_null(strstr(err.text, "hunter"));
-	snprintf(uri, sizeof uri, "unix://nobody:hunter2@%s", server_socket(secret));
-	assert_refused(LEASH_DENIED, server_uri(secret), "WRONGPASS", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms()), &err));
-	assert_null(strstr(err.text, "hunter"));
-	/* a password where none is wanted */
-	snprintf(uri, sizeof uri, "unix://:hunter2@%s", server_socket(server));
-	assert_refused(LEASH_DENIED, server_uri(server), "AUTH", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = patience_ms()), &err));
-	assert_null(strstr(err.text, "hunter"));
-	server_stop(secret);
-}
-
 /* What is missing, how the user is made without it, and what comes of it: "open" is refused, something is "denied", or "" perhaps. */
 struct missing {
 	const char *what, *rules, *must;
@@ -279,30 +258,6 @@ open_limited(const char *rights, const leash_options *options)
 	return leashed_open(uri, &patient);
 }
 
-SENTENCE(who_waits_is_told_of_a_permission_that_is_taken_away)
-{
-	leash_client *limited;
-	leash_lock *mine;
-	static struct waiting first, second;
-
-	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = 900)); /* short, so that words are said often */
-	mine = leashed_lock(limited, "refused", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	begin_waiting(&first, mine, LEASH_FOREVER);
-	begin_waiting(&second, mine, 60000);
-	await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
-	ask_server(server, "ACL SETUSER u -evalsha");
-	end_waiting(&first, LEASH_DENIED);
-	check_text(first.err.text, "evalsha");
-	end_waiting(&second, LEASH_DENIED);
-	check_text(second.err.text, "evalsha");
-	assert_true(leash_lock_held(lock));
-	ask_server(server, "ACL SETUSER u +evalsha");
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(mine);
-	leash_close(limited);
-}
-
 /* `name` is held by another client, and waited for by two threads of `limited`, one of them for ever. */
 struct queue {
 	struct waiting waiting[2];
@@ -364,30 +319,6 @@ SENTENCE(all_who_wait_are_told_when_a_connection_is_refused)
 	assert_status(LEASH_OK, leash_lock_release(strict, &err));
 	leash_lock_free(held);
 	leash_lock_free(strict);
-	leash_close(limited);
-}
-
-SENTENCE(what_is_denied_again_and_again_piles_up_nothing)
-{
-	leash_client *limited;
-	leash_lock *mine;
-	long long commands;
-	int64_t begun;
-
-	limited = open_limited(ALL " -evalsha -eval", LEASH_OPTIONS(.lease_ms = 100));
-	mine = leashed_lock(limited, "denied", NULL);
-	for (int i = 0; i < 100; i++)
-		assert_status(LEASH_DENIED, leash_lock_acquire(mine, i % 2 ? 0 : LEASH_FOREVER, &err));
-	assert_true(rejected(server) >= 100);
-	await_ms(200); /* leases of which there are none would be over by now */
-	begun = await_now_ns();
-	commands = rejected(server);
-	await_ms(1500);
-	commands = rejected(server) - commands;
-	begun = await_now_ns() - begun;
-	if ((double)commands > 10 * (double)begun / 1e9)
-		fail_msg("%lld commands in %.1f s on behalf of nobody", commands, (double)begun / 1e9);
-	leash_lock_free(mine);
 	leash_close(limited);
 }
 
@@ -472,34 +403,6 @@ SENTENCE(a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever)
 	await_true(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") == 0);
 	leash_lock_free(mine);
 	leash_close(limited);
-}
-
-static bool
-refuses_nobody_for_a_second(void)
-{
-	long long before = info(server, "stats", "total_error_replies:");
-
-	await_ms(1000);
-	return info(server, "stats", "total_error_replies:") == before;
-}
-
-SENTENCE(tries_that_are_not_permitted_leave_no_stream_of_commands_behind)
-{
-	enum { LOCKS = 50 };
-
-	check_that_all_is_well();
-	ask_server(server, "ACL SETUSER default -eval -evalsha");
-	for (int i = 0; i < LOCKS; i++) {
-		leash_lock *forbidden;
-		char name[24];
-
-		snprintf(name, sizeof name, "forbidden%d", i);
-		forbidden = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = 200));
-		assert_refused(LEASH_DENIED, server_uri(server), "evalsha", leash_lock_acquire(forbidden, 0, &err));
-		leash_lock_free(forbidden);
-	}
-	await_true(refuses_nobody_for_a_second()); /* a timeout, a lease and some seconds later at the latest */
-	ask_server(server, "ACL SETUSER default +eval +evalsha");
 }
 
 /* Does `text` contain `word`, alone? */

@@ -2,7 +2,6 @@
  * fences grow all the same. */
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/fake.h"
 #include "tests/support/test.h"
 
 static _Thread_local leash_error err; /* what the last call said */
@@ -105,83 +104,6 @@ SENTENCE(a_policy_that_was_changed_is_named_at_the_next_connection)
 	}
 	leash_close(warned);
 	assert_int_equal(journal.warnings, 3);
-}
-
-SENTENCE(where_nothing_is_evicted_there_is_no_warning)
-{
-	static const char *const harmless[][2] = {{"noeviction", "0"}, {"noeviction", "1gb"}, {"allkeys-lru", "0"}, {"volatile-ttl", "0"}};
-	static struct journal journal;
-
-	for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
-		leash_client *content;
-
-		set_policy(harmless[i][0], harmless[i][1]);
-		content = open_logged(server_uri(server), &journal);
-		leash_close(content);
-		assert_int_equal(journal.connected, 1);
-		assert_int_equal(journal.warnings + journal.others, 0);
-	}
-}
-
-SENTENCE(who_may_not_ask_is_not_warned_and_served_all_the_same)
-{
-	static struct journal journal;
-	leash_client *limited;
-	leash_lock *mine;
-	char uri[512];
-
-	set_policy("allkeys-lru", "1gb");
-	ask_server(server, "ACL SETUSER u reset on >hunter2 ~* &* +@all -info");
-	snprintf(uri, sizeof uri, "unix://u:hunter2@%s", server_socket(server));
-	limited = open_logged(uri, &journal);
-	mine = leashed_lock(limited, "limited", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(mine, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(mine, &err));
-	leash_lock_free(mine);
-	leash_close(limited);
-	assert_int_equal(journal.warnings + journal.others, 0);
-}
-
-/* What INFO memory says; `ctx` is that text. */
-static size_t
-tell_of_memory(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	if (!fake_is(argc, argv, argl, 0, "INFO") || argc < 2 || !fake_is(argc, argv, argl, 1, "memory"))
-		return FAKE_DEFAULT;
-	return fake_say(out, size, "$%zu\r\n%s\r\n", strlen(ctx), (const char *)ctx);
-}
-
-SENTENCE(only_what_info_says_clearly_is_a_reason_to_warn, BETWEEN(NULL, NULL))
-{
-	static const struct {
-		const char *says;
-		int warnings;
-	} servers[] = {
-		{"maxmemory:1048576\r\nmaxmemory_policy:allkeys-lrm\r\n", 1}, /* of a later version */
-		{"maxmemory:1048576\r\nmaxmemory_policy:no\x1b[31mred\r\n", 1},
-		{"maxmemory:1048576\r\n", 0},
-		{"maxmemory_policy:allkeys-lru\r\n", 0},
-		{"maxmemory:some\r\nmaxmemory_policy:allkeys-lru\r\n", 0},
-		{"maxmemory:1048576\r\nmaxmemory_policy:a-policy-whose-name-is-longer-than-any\r\n", 0},
-		{"", 0},
-	};
-	static struct journal journal;
-
-	for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
-		char says[128];
-		struct fake *fake;
-		leash_client *content;
-
-		snprintf(says, sizeof says, "%s", servers[i].says);
-		fake = fake_start(tell_of_memory, says);
-		content = open_logged(fake_uri(fake), &journal);
-		leash_close(content);
-		assert_int_equal(journal.connected, 1);
-		assert_int_equal(journal.warnings, servers[i].warnings);
-		if (servers[i].warnings > 0)
-			check_text(journal.text, "maxmemory-policy is ");
-		fake_stop(fake);
-	}
 }
 
 /* ---- the loss ---- */

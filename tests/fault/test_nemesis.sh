@@ -1,10 +1,10 @@
 #!/bin/sh
-# Contenders under faults for $LEASH_TEST_NEMESIS_SECONDS (60), by $LEASH_TEST_SEED (1): what they did stands before the judge.
+# Contenders under faults for $LEASH_TEST_NEMESIS_SECONDS (20), by $LEASH_TEST_SEED (1): what they did stands before the judge.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
 nemesis=$build/tests/fault/nemesis
-seconds=${LEASH_TEST_NEMESIS_SECONDS:-60}
+seconds=${LEASH_TEST_NEMESIS_SECONDS:-20}
 seed=${LEASH_TEST_SEED:-1}
 
 is_repeatable() {

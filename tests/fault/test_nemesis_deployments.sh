@@ -1,6 +1,6 @@
 #!/bin/sh
 # Contenders under faults on deployments of several servers, and by TLS: for $LEASH_TEST_NEMESIS_SECONDS each, under whatever comes by
-# $LEASH_TEST_SEED (1). Without the former it is 10 s under those few faults that make a deployment what it is.
+# $LEASH_TEST_SEED (1). Without the former it is 5 s under those few faults that make a deployment what it is.
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
@@ -39,7 +39,7 @@ fight() { # DEPLOYMENT
 	if [ -n "${LEASH_TEST_NEMESIS_SECONDS:-}" ]; then
 		"$nemesis" --deployment "$1" --seed "$seed" --seconds "$LEASH_TEST_NEMESIS_SECONDS"
 	else
-		"$nemesis" --deployment "$1" --seed "$seed" --seconds 10 --only "$(few "$1")"
+		"$nemesis" --deployment "$1" --seed "$seed" --seconds 5 --only "$(few "$1")"
 	fi
 }
 

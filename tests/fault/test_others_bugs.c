@@ -1,5 +1,5 @@
 /* Bugs that other lock libraries have had, each as a test that would find it here. Those that other programs test
- * anyway have no second test: tests/contract, test_cut, test_races. */
+ * anyway have no second test: tests/core, tests/contract, test_cut, test_races. */
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
@@ -83,28 +83,6 @@ end_taking(struct taker *t)
 
 /* ---- renewals ---- */
 
-SENTENCE(thousands_of_cycles_leave_no_more_renewals_than_one_hold_has)
-{
-	enum { CYCLES = 8000 };
-	int64_t lease_ms = slow_ms(1500);
-	leash_lock *lock = leashed_lock(direct, "cycles", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms));
-	long long renewals;
-
-	for (int i = 0; i < CYCLES; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	}
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	renewals = server_calls(server, "evalsha");
-	await_ms(2 * lease_ms);
-	renewals = server_calls(server, "evalsha") - renewals;
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	printf("# %lld renewals in two leases after %d cycles\n", renewals, CYCLES);
-	assert_true(renewals >= 2 && renewals <= 9); /* one for each quarter to third of a lease */
-	leash_lock_free(lock);
-}
-
 SENTENCE(renewals_go_on_after_each_of_many_reconnects)
 {
 	int64_t lease_ms = slow_ms(6000);
@@ -138,169 +116,7 @@ SENTENCE(renewals_go_on_after_each_of_many_reconnects)
 	}
 }
 
-SENTENCE(an_extend_while_another_owner_has_it_is_told_lost_and_gives_that_one_nothing)
-{
-	leash_lock *lock = leashed_lock(client, "extended", NULL),
-		*theirs = leashed_lock(direct, "extended", LEASH_LOCK_OPTIONS(.lease_ms = 20000));
-	char *holder;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_int_equal(server_integer(server, "DEL leash:{extended}"), 1);
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
-	holder = strdup(server_text(server, "HGETALL leash:{extended}"));
-	assert_status(LEASH_LOST, leash_lock_extend(lock, 600000, &err));
-	assert_false(leash_lock_held(lock));
-	assert_string_equal(server_text(server, "HGETALL leash:{extended}"), holder);
-	assert_true(server_integer(server, "PTTL leash:{extended}") <= 20000);
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	assert_true(leash_lock_held(theirs));
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	free(holder);
-	leash_lock_free(lock);
-	leash_lock_free(theirs);
-}
-
-/* ---- validity ---- */
-
-/* What is believed of the lease is asked after the server was: so it must be less. */
-static void
-check_belief(leash_lock *lock, const char *when)
-{
-	int64_t ttl = server_integer(server, "PTTL leash:{valid}"), left = leash_lock_remaining_ms(lock);
-
-	printf("# %s: the server keeps it for %lld ms, valid for %lld\n", when, (long long)ttl, (long long)left);
-	assert_true(left > 0);
-	assert_true(left <= ttl);
-}
-
-enum { LATE_MS = 600 }; /* more than a hundredth of the lease, which is the margin */
-
-/* A thread that makes answers late while the test waits for them. */
-struct delayer {
-	leash_lock *theirs;  /* for a grant: to be held, and released */
-	bool cut_first;      /* the answer that is armed is lost, and the one to the second try is late */
-	struct stage ready;
-	leash_status status;
-	leash_error err;
-	pthread_t thread;
-};
-
-static void *
-make_late(void *arg)
-{
-	struct delayer *d = arg;
-
-	proxy_wait_hit(proxy);
-	if (d->cut_first) {
-		proxy_hold_reply(proxy, "evalsha");
-		proxy_refuse(proxy, false);
-		proxy_wait_hit(proxy);
-	}
-	await_ms(LATE_MS);
-	proxy_release(proxy);
-	return NULL;
-}
-
-static void *
-grant_late(void *arg)
-{
-	struct delayer *d = arg;
-
-	d->status = leash_lock_acquire(d->theirs, 30000, &d->err);
-	stage_set(&d->ready, 1);
-	await_true(server_integer(server, "ZCOUNT leash:{valid}:queue (0 +inf") == 1);
-	proxy_hold_messages(proxy, true);
-	if (d->status == LEASH_OK)
-		d->status = leash_lock_release(d->theirs, &d->err);
-	await_ms(LATE_MS);
-	proxy_hold_messages(proxy, false);
-	proxy_release(proxy);
-	return NULL;
-}
-
-static void
-begin_delaying(struct delayer *d, bool cut_first)
-{
-	*d = (struct delayer){.cut_first = cut_first};
-	proxy_refuse(proxy, cut_first); /* the second try is not to come before that is armed */
-	if (cut_first)
-		proxy_cut_reply(proxy, "evalsha", 0);
-	else
-		proxy_hold_reply(proxy, "evalsha");
-	assert_int_equal(pthread_create(&d->thread, NULL, make_late, d), 0);
-}
-
-SENTENCE(a_lease_counts_from_the_sending_however_late_the_answer_and_whatever_was_sent_again)
-{
-	leash_lock *lock = leashed_lock(client, "valid", LEASH_LOCK_OPTIONS(.lease_ms = 20000)),
-		*theirs = leashed_lock(direct, "valid", NULL);
-	struct delayer d = {.theirs = theirs};
-	int64_t before;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err)); /* now the server knows the scripts */
-	assert_status(LEASH_OK, leash_lock_extend(lock, 20000, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	for (int again = 0; again < 2; again++) {
-		begin_delaying(&d, again);
-		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-		check_belief(lock, again ? "acquired, asked twice" : "acquired");
-		pthread_join(d.thread, NULL);
-		begin_delaying(&d, again);
-		assert_status(LEASH_OK, leash_lock_extend(lock, 30000, &err));
-		check_belief(lock, again ? "extended, asked twice" : "extended");
-		pthread_join(d.thread, NULL);
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	}
-	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	await_ms(LATE_MS);
-	before = await_now_ns() / MS + leash_lock_remaining_ms(lock);
-	begin_delaying(&d, false);
-	proxy_reset_all(proxy); /* what is held is renewed over the next connection, at once */
-	await_true(await_now_ns() / MS + leash_lock_remaining_ms(lock) > before + 50);
-	check_belief(lock, "renewed");
-	pthread_join(d.thread, NULL);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-
-	d = (struct delayer){.theirs = theirs};
-	assert_int_equal(pthread_create(&d.thread, NULL, grant_late, &d), 0);
-	stage_await(&d.ready, 1);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	check_belief(lock, "granted");
-	pthread_join(d.thread, NULL);
-	assert_status(LEASH_OK, (err = d.err, d.status));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_lock_free(theirs);
-}
-
 /* ---- wake-ups ---- */
-
-SENTENCE(who_waits_and_misses_its_message_has_the_lock_at_its_next_word)
-{
-	leash_lock *lock = leashed_lock(client, "missed", NULL), *theirs = leashed_lock(direct, "missed", NULL);
-	int64_t released, longest = 0;
-	struct taker t;
-
-	proxy_drop_messages(proxy, 100);
-	for (int i = 0; i < 3; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
-		begin_taking(&t, lock, NULL);
-		await_true(server_integer(server, "ZCOUNT leash:{missed}:queue (0 +inf") == 1);
-		released = await_now_ns();
-		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-		await_true(t.has_it);
-		if (t.got_ns - released > longest)
-			longest = t.got_ns - released;
-		end_taking(&t);
-	}
-	printf("# %llu messages missed, the longest wait after a release %.0f ms\n",
-	       (unsigned long long)proxy_dropped(proxy), (double)longest / 1e6);
-	assert_true(proxy_dropped(proxy) >= 3);
-	assert_true((double)longest < 10e9 * await_slowness()); /* a word comes after a second; the lease has 30 */
-	leash_lock_free(lock);
-	leash_lock_free(theirs);
-}
 
 SENTENCE(who_begins_to_wait_at_the_moment_of_a_release_is_woken_by_it)
 {
@@ -351,49 +167,6 @@ check_ttls(int64_t least, int64_t most)
 			fail_msg("%s: PTTL is %lld", keys->element[i]->str, (long long)ttl);
 	}
 	freeReplyObject(keys);
-}
-
-struct victim {
-	char uri[256];
-	struct stage begun;
-};
-
-/* Takes turns, alone and with others who wait, until it is killed. */
-static int
-take_turns_until_killed(void *arg)
-{
-	struct victim *v = arg;
-	leash_client *own = leashed_open(v->uri, LEASH_OPTIONS(.lease_ms = 200));
-	leash_lock *lock[2] = {leashed_lock(own, "victim", NULL), leashed_lock(own, "other victim", NULL)};
-
-	for (unsigned i = 0;; i++) {
-		leash_status status = leash_lock_acquire(lock[i % 2], 5000, &err);
-
-		stage_raise(&v->begun);
-		if (status == LEASH_OK)
-			leash_lock_release(lock[i % 2], &err);
-	}
-	return 0;
-}
-
-SENTENCE(no_key_is_without_a_ttl_after_clients_were_killed_anywhere)
-{
-	enum { ROUNDS = 20, VICTIMS = 2 };
-
-	for (int i = 0; i < ROUNDS; i++) {
-		struct victim *v = child_share(sizeof *v);
-		pid_t pid[VICTIMS];
-
-		snprintf(v->uri, sizeof v->uri, "%s", server_uri(server));
-		for (int k = 0; k < VICTIMS; k++)
-			pid[k] = child_run(take_turns_until_killed, v);
-		stage_await(&v->begun, 20 + (uint32_t)i);
-		for (int k = 0; k < VICTIMS; k++)
-			child_kill(pid[k]);
-		check_ttls(0, 86400000);
-		child_unshare(v, sizeof *v);
-	}
-	await_true(server_integer(server, "EXISTS leash:{victim} leash:{other%%20victim}") == 0);
 }
 
 SENTENCE(a_thousand_names_leave_fences_that_expire_and_nothing_else)

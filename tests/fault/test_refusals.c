@@ -3,7 +3,7 @@
  * known, nobody is asked in a tight loop, and when the trouble is over all goes on by itself. */
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
-#include "tests/support/monitor.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/test.h"
 
 #include <pthread.h>
@@ -13,63 +13,7 @@ static _Thread_local leash_error err; /* what the last call said */
 
 /* ---- scripts that the server does not have ---- */
 
-static _Atomic bool flushing;
-
-static void *
-flush_scripts(void *arg)
-{
-	redisContext *c = server_connect(arg);
-
-	while (flushing) {
-		freeReplyObject(redisCommand(c, "SCRIPT FLUSH"));
-		await_ms(1);
-	}
-	redisFree(c);
-	return NULL;
-}
-
 FIXTURE(start_real, stop_real);
-
-SENTENCE(scripts_that_are_flushed_all_the_time_are_sent_again)
-{
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms(),
-	                                                                     .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *theirs = leashed_lock(other, "refused", NULL), *kept = leashed_lock(other, "kept", NULL);
-	int64_t ends;
-	pthread_t flusher;
-
-	flushing = true;
-	assert_int_equal(pthread_create(&flusher, NULL, flush_scripts, server), 0);
-	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
-	ends = await_now_ns() + leash_lock_remaining_ms(kept) * 1000000;
-	for (int i = 0; i < 50; i++) {
-		static struct waiting w;
-
-		ask_server(server, "SCRIPT FLUSH");
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		begin_waiting(&w, theirs, 30000);
-		ask_server(server, "SCRIPT FLUSH");
-		assert_status(LEASH_OK, leash_lock_extend(lock, 2000, &err));
-		await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
-		ask_server(server, "SCRIPT FLUSH");
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		end_waiting(&w, LEASH_OK);
-		assert_true(leash_lock_held(kept));
-	}
-	while (await_now_ns() < ends) { /* it is being renewed */
-		assert_true(leash_lock_held(kept));
-		await_ms(5);
-	}
-	assert_true(leash_lock_held(kept));
-	assert_status(LEASH_OK, leash_lock_release(kept, &err));
-	flushing = false;
-	pthread_join(flusher, NULL);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_int_equal(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue leash:{kept}"), 0);
-	leash_lock_free(theirs);
-	leash_lock_free(kept);
-	leash_close(other);
-}
 
 SENTENCE(without_evalsha_all_goes_by_eval, BETWEEN(NULL, NULL))
 {
@@ -404,72 +348,6 @@ SENTENCE(a_master_with_too_few_replicas_lets_leases_run_out_truthfully)
 	write_nothing(server, "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "NOREPLICAS");
 }
 
-/* ---- not served ---- */
-
-SENTENCE(a_node_of_a_cluster_without_slots_is_unavailable, BETWEEN(NULL, NULL))
-{
-	struct server *node = server_start((const char *const[]){"--cluster-enabled", "yes", NULL});
-	leash_client *one = leashed_open(server_uri(node), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *wanted = leashed_lock(one, "slotless", NULL);
-
-	assert_refused(LEASH_UNAVAILABLE, server_uri(node), "CLUSTERDOWN", leash_lock_acquire(wanted, 0, &err));
-	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(node), "CLUSTERDOWN", leash_lock_acquire(wanted, 300, &err));
-	leash_lock_free(wanted);
-	leash_close(one);
-	server_stop(node);
-}
-
-/* The most arguments of an EVALSHA so far. */
-#define MOST_ARGUMENTS \
-	"local most = 0 " \
-	"for _, e in ipairs(redis.call('SLOWLOG', 'GET', '1000')) do " \
-	"local args = e[4] " \
-	"if string.lower(args[1]) == 'evalsha' then " \
-	"most = math.max(most, #args + (tonumber(string.match(args[#args], '(%d+) more')) or 0)) end end " \
-	"return most"
-
-SENTENCE(all_who_wait_in_one_client_say_their_words_in_one_command)
-{
-	enum { WAITERS = 60 };
-	static struct waiting w[WAITERS];
-	const leash_lock_options *fair = LEASH_LOCK_OPTIONS(.fair = true);
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *held = leashed_lock(other, "fair", fair), *wanted = leashed_lock(client, "fair", fair);
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	for (int i = 0; i < WAITERS; i++)
-		begin_waiting(&w[i], wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCOUNT leash:{fair}:queue (0 +inf") == WAITERS);
-	ask_server(server, "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 1000");
-	ask_server(server, "CLIENT KILL TYPE normal"); /* over a new connection all of them ask how they stand */
-	await_true(server_integer(server, "EVAL %s 0", MOST_ARGUMENTS) >= 3 + 3 + 2 + WAITERS + 1);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	for (int i = 0; i < WAITERS; i++)
-		end_waiting(&w[i], LEASH_OK);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(other);
-}
-
-SENTENCE(failed_tries_cost_one_command_each_and_leave_nothing_behind)
-{
-	enum { TRIES = 200 };
-	struct monitor *monitor;
-
-	check_that_all_is_well(); /* and the server knows the scripts: one try is one command */
-	monitor = monitor_start(server);
-	ask_server(server, "CONFIG SET min-replicas-to-write 1");
-	monitor_mark(monitor);
-	for (int i = 0; i < TRIES; i++)
-		assert_refused(LEASH_UNAVAILABLE, server_uri(server), "NOREPLICAS", leash_lock_acquire(lock, 0, &err));
-	await_ms(slow_ms(600)); /* what was to be repeated would have been */
-	assert_int_equal(monitor_count(monitor, "eval"), TRIES);
-	assert_int_equal(monitor_count(monitor, NULL), TRIES);
-	ask_server(server, "CONFIG SET min-replicas-to-write 0");
-	check_that_all_is_well();
-	monitor_stop(monitor);
-}
-
 /* ---- connections ---- */
 
 struct contender {
@@ -506,7 +384,7 @@ SENTENCE(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_wait
 {
 	enum { N = 4 };
 	const char *seconds = getenv("LEASH_TEST_KILLS_SECONDS");
-	int64_t kills_end = await_now_ns() + (seconds != NULL ? atoi(seconds) : 10) * INT64_C(1000000000);
+	int64_t kills_end = await_now_ns() + (seconds != NULL ? atoi(seconds) : 3) * INT64_C(1000000000);
 	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(3000)));
 	static struct contender contender[N];
@@ -546,86 +424,68 @@ SENTENCE(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_wait
 	leash_close(other);
 }
 
-SENTENCE(a_server_that_pauses_its_clients_costs_no_lock_either)
+static size_t
+connections(struct server *server)
 {
-	static const char *const whom[] = {"ALL", "WRITE"};
-	/* whose connections break in the pauses */
-	leash_client *hasty = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(1000), .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *kept = leashed_lock(hasty, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(6000))), *paused = leashed_lock(hasty, "paused", NULL);
-	leash_lock *wanted = leashed_lock(hasty, "wanted", NULL);
+	const char *at = server_text(server, "CLIENT LIST");
+	size_t n = 0;
 
-	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
-	for (int i = 0; i < 2; i++) {
-		static struct waiting w;
+	for (; (at = strchr(at, '\n')) != NULL; at++)
+		n++;
+	return n;
+}
 
-		freeReplyObject(server_command(server, "CLIENT PAUSE %lld %s", (long long)slow_ms(1800), whom[i]));
-		begin_waiting(&w, wanted, LEASH_FOREVER);
-		assert_refused(LEASH_UNAVAILABLE, server_uri(server), "lock 'paused'", leash_lock_acquire(paused, 100, &err));
-		do {
-			assert_true(leash_lock_held(kept));
-			await_ms(5);
-		} while (!w.ended);
-		end_waiting(&w, LEASH_OK);
+SENTENCE(a_server_that_takes_no_more_clients_is_asked_not_too_often_and_costs_no_descriptor, BETWEEN(NULL, NULL))
+{
+	enum { CLIENTS = 4 };
+	struct server *full = server_start(NULL);
+	leash_client *clients[CLIENTS], *none;
+	leash_lock *locks[CLIENTS];
+	int64_t attempts, begun;
+	unsigned most = 0, before;
+	double seconds;
+
+	memset(&events, 0, sizeof events);
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = leashed_open(server_uri(full), LEASH_OPTIONS(.lease_ms = 80000, .on_event = leashed_note_event, .event_arg = &events));
+		locks[i] = leashed_lock(clients[i], "full", NULL);
 	}
-	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_true(leash_lock_held(kept));
-	assert_status(LEASH_OK, leash_lock_release(kept, &err));
-	await_true_for(server_integer(server, "EXISTS leash:{paused} leash:{kept}") == 0, 10); /* its lease would last for 30 s */
-	leash_lock_free(kept);
-	leash_lock_free(paused);
-	leash_lock_free(wanted);
-	leash_close(hasty);
-}
-
-SENTENCE(a_server_that_takes_no_more_clients_is_asked_again_and_not_too_often)
-{
-	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(120000)));
-	leash_client *none;
-	long long attempts;
-	int64_t begun;
-
-	assert_status(LEASH_OK, leash_lock_acquire(kept, 0, &err));
-	ask_server(server, "CONFIG SET maxclients 1"); /* this one */
-	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "max number of clients",
-	               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = patience_ms()), &err));
-	server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
-	server_integer(server, "CLIENT KILL TYPE pubsub");
-	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), "max number of clients", leash_lock_acquire(lock, 500, &err));
-	attempts = info(server, "stats", "rejected_connections:");
+	assert_status(LEASH_OK, leash_lock_acquire(locks[0], 0, &err));
+	leash_close(leashed_open(server_uri(full), NULL)); /* what wakes its threads is kept, for the next one */
+	await_true(connections(full) == 1 + 2 * CLIENTS);
+	before = descriptors_count();
+	server_text(full, "CONFIG SET maxclients 1"); /* this one */
+	server_text(full, "CLIENT KILL TYPE normal SKIPME yes");
+	server_text(full, "CLIENT KILL TYPE pubsub");
 	begun = await_now_ns();
-	await_ms(1500);
-	await_true(info(server, "stats", "rejected_connections:") > attempts);
-	attempts = info(server, "stats", "rejected_connections:") - attempts;
-	begun = await_now_ns() - begun;
-	if ((double)attempts > 20 * (double)begun / 1e9)
-		fail_msg("%lld attempts in %.1f s", attempts, (double)begun / 1e9);
-	assert_true(leash_lock_held(kept));
-	ask_server(server, "CONFIG SET maxclients 1000");
-	check_that_all_is_well();
-	assert_status(LEASH_OK, leash_lock_extend(kept, slow_ms(120000), &err));
+	attempts = info(full, "stats", "rejected_connections:");
+	for (int i = 0; await_now_ns() - begun < INT64_C(2500000000) || info(full, "stats", "rejected_connections:") < attempts + 3 * CLIENTS; i++) {
+		unsigned now = descriptors_count();
+
+		most = now > most ? now : most;
+		if (i % 10 == 0)
+			assert_refused(LEASH_UNAVAILABLE, server_uri(full), "max number of clients",
+			               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(full), .timeout_ms = patience_ms()), &err));
+		await_ms(10);
+	}
+	seconds = (double)(await_now_ns() - begun) / 1e9;
+	attempts = info(full, "stats", "rejected_connections:") - attempts;
+	printf("# %lld attempts in %.1f s, of %d clients and of those that could not be opened; %u descriptors, at most %u\n",
+	       (long long)attempts, seconds, CLIENTS, before, most);
+	/* two connections each, backing off from 10 ms to a quarter of a second, and ten more clients a second */
+	assert_true((double)attempts < (2 * CLIENTS * 10 + 2 * 10) * seconds);
+	assert_true(most <= before);
+	server_text(full, "CONFIG SET maxclients 1000");
+	await_true(connections(full) == 1 + 2 * CLIENTS);
+	await_true(descriptors_count() == before);
+	await_true(events.count[LEASH_EVENT_RECOVERED] == events.count[LEASH_EVENT_JEOPARDY]);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(kept, &err));
-	leash_lock_free(kept);
-}
-
-SENTENCE(a_server_that_refuses_connections_is_found_again_when_it_is_up, BETWEEN(NULL, NULL))
-{
-	struct server *gone = server_start_tcp(NULL);
-	leash_client *one = leashed_open(server_uri_tcp(gone), LEASH_OPTIONS(.timeout_ms = patience_ms())), *none;
-	leash_lock *wanted = leashed_lock(one, "refused", NULL);
-	static struct waiting w;
-
-	server_kill(gone);
-	assert_refused(LEASH_UNAVAILABLE, server_uri_tcp(gone), "refused",
-	               leash_open(&none, LEASH_OPTIONS(.uri = server_uri_tcp(gone), .timeout_ms = patience_ms()), &err));
-	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri_tcp(gone), "connecting", leash_lock_acquire(wanted, 300, &err));
-	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_ms(100);
-	assert_false(w.ended);
-	server_restart(gone);
-	end_waiting(&w, LEASH_OK);
-	leash_lock_free(wanted);
-	leash_close(one);
-	server_stop(gone);
+	assert_status(LEASH_OK, leash_lock_release(locks[0], &err));
+	for (int i = 0; i < CLIENTS; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(locks[i], 10000, &err));
+		assert_status(LEASH_OK, leash_lock_release(locks[i], &err));
+		leash_lock_free(locks[i]);
+		leash_close(clients[i]);
+	}
+	server_stop(full);
 }

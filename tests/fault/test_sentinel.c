@@ -294,22 +294,6 @@ SENTENCE(a_failover_that_was_ordered_costs_no_lock)
 
 /* ---- sentinels that are gone ---- */
 
-SENTENCE(one_sentinel_of_three_is_enough)
-{
-	leash_client *client;
-	leash_lock *lock;
-
-	server_kill(sentinel_set_sentinel(set, 0));
-	server_pause(sentinel_set_sentinel(set, 1));
-	client = open_client();
-	lock = leashed_lock(client, "lock", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	server_resume(sentinel_set_sentinel(set, 1));
-}
-
 SENTENCE(without_any_sentinel_a_client_goes_on_and_none_is_opened)
 {
 	leash_client *client = open_client(), *other = NULL;
@@ -331,14 +315,4 @@ SENTENCE(without_any_sentinel_a_client_goes_on_and_none_is_opened)
 	leash_lock_free(lock);
 	leash_close(client);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-}
-
-SENTENCE(a_master_that_nobody_knows_is_said_at_once)
-{
-	leash_client *client = NULL;
-	char uri[512];
-
-	snprintf(uri, sizeof uri, "redis+sentinel://%s/nobody", sentinel_set_hosts(set));
-	assert_status(LEASH_INVALID, leash_open(&client, LEASH_OPTIONS(.uri = uri), &err));
-	check_text(err.text, "no sentinel knows a master called 'nobody'");
 }

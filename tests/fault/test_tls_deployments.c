@@ -61,32 +61,6 @@ SENTENCE(a_lock_is_had_contended_for_renewed_and_released, .of = IN_SET | IN_CLU
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 }
 
-/* The same URI without the s, and without what only TLS has a use for. */
-static char *
-plain_uri(void)
-{
-	char *plain = strdup(uri), *query = strstr(plain, "cafile="), *end = query + strcspn(query, "&");
-
-	if (*end == '&')
-		end++;
-	else
-		query--;
-	memmove(query, end, strlen(end) + 1);
-	memmove(plain + 5, plain + 6, strlen(plain + 6) + 1); /* "redis" */
-	return plain;
-}
-
-SENTENCE(whoever_asks_without_tls_is_not_served, .of = IN_SET | IN_CLUSTER | IN_QUORUM)
-{
-	leash_client *client = NULL;
-	char *plain = plain_uri();
-
-	assert_int_equal(strncmp(plain, "redis+", 6), 0);
-	assert_int_not_equal(leash_open(&client, LEASH_OPTIONS(.uri = plain, .timeout_ms = 1000), &err), LEASH_OK);
-	check_text(err.text, "127.0.0.1");
-	free(plain);
-}
-
 /* What is told when a server is refused: which one, and why. */
 static void
 check_told(const char *text, int port, const char *why)
@@ -124,29 +98,6 @@ static void
 stop_set(void)
 {
 	sentinel_set_stop(set);
-}
-
-SENTENCE(a_hold_outlives_its_master, .of = IN_SET)
-{
-	leash_client *client = open_client();
-	leash_lock *lock = leashed_lock(client, "kept", NULL);
-	int before = sentinel_set_await_failover(set, -1), now;
-	uint64_t fence;
-
-	/* long enough for the sentinels to find it out */
-	assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.lease_ms = 60000), &err));
-	fence = leash_lock_fence(lock);
-	sentinel_set_await_synced(set);
-	server_kill(sentinel_set_server(set, before));
-	now = sentinel_set_await_failover(set, before);
-	await_true(leash_lock_extend(lock, 60000, &err) == LEASH_OK);
-	assert_true(leash_lock_held(lock) && leash_lock_fence(lock) == fence);
-	assert_int_equal(server_integer(sentinel_set_server(set, now), "EXISTS leash:{kept}"), 1);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	server_restart(sentinel_set_server(set, before));
 }
 
 /* The sentinels speak TLS, and what they call "bare" does not. */
@@ -246,27 +197,6 @@ SENTENCE(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_s
 	assert_int_equal(server_integer(cluster_node(cluster, 0), "DBSIZE"), 0);
 }
 
-SENTENCE(a_lock_does_not_follow_its_slot_to_a_node_that_is_refused, .of = IN_WRONG_CLUSTER)
-{
-	leash_client *client = open_client();
-	char name[CLUSTER_NAME];
-	leash_lock *lock;
-	int slot = CLUSTER_SLOTS - 2;
-
-	cluster_name_in_slot(slot, name);
-	lock = leashed_lock(client, name, NULL);
-	assert_status(LEASH_OK, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = LEASH_FOREVER, .lease_ms = 60000), &err));
-	cluster_move_slot(cluster, slot, 0);
-	assert_int_not_equal(leash_lock_extend(lock, 60000, &err), LEASH_OK);
-	check_told(err.text, cluster_port(cluster, 0), ELSEWHERE);
-	cluster_move_slot(cluster, slot, 1);
-	await_true(leash_lock_extend(lock, 60000, &err) == LEASH_OK);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-}
-
 /* ---- a quorum ---- */
 
 static struct quorum *quorum;
@@ -299,19 +229,6 @@ SENTENCE(a_majority_is_had_without_the_server_that_is_refused, .of = IN_WRONG_QU
 	leash_close(client);
 	check_told(ear.text, server_port(quorum_server(quorum, 0)), "certificate has expired");
 	assert_int_equal(server_integer(quorum_server(quorum, 0), "DBSIZE"), 0);
-}
-
-SENTENCE(without_a_majority_the_refused_server_is_named, .of = IN_WRONG_QUORUM)
-{
-	leash_client *client = open_client();
-	leash_lock *lock = leashed_lock(client, "few", NULL);
-
-	server_kill(quorum_server(quorum, 1));
-	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
-	check_text(err.text, "2 of 3 servers could not be asked");
-	check_told(err.text, server_port(quorum_server(quorum, 0)), "certificate has expired");
-	leash_lock_free(lock);
-	leash_close(client);
 }
 
 static const enum certs_of right = 0, elsewhere = CERTS_ELSEWHERE, expired = CERTS_EXPIRED;

@@ -4,7 +4,6 @@
 #include "tests/fault/refused.h"
 #include "tests/fault/step.h"
 #include "tests/support/child.h"
-#include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -13,7 +12,6 @@
 #include "tests/support/test.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -91,29 +89,6 @@ SENTENCE(every_call_ends_at_its_deadline_although_answers_drip)
 	assert_int_equal(events.total, 0);
 	leash_lock_free(lock);
 	leash_close(client);
-}
-
-SENTENCE(opening_ends_at_its_timeout_where_no_connection_is_taken, BETWEEN(NULL, NULL))
-{
-	leash_client *none = NULL;
-	char target[64], uri[80];
-	int port, listener = socket_listen_tcp(&port), fds[8];
-	int64_t begun;
-	size_t n = 0;
-
-	assert_int_equal(listen(listener, 0), 0);
-	snprintf(target, sizeof target, "127.0.0.1:%d", port);
-	snprintf(uri, sizeof uri, "redis://%s", target);
-	while (n < 8 && (fds[n] = socket_dial(target)) >= 0) /* until the system takes no more */
-		n++;
-	await_true(poll(&(struct pollfd){.fd = fds[0], .events = POLLOUT}, 1, 0) == 1);
-	begun = await_now_ns();
-	assert_refused(LEASH_UNAVAILABLE, uri, "no answer in time", leash_open(&none, LEASH_OPTIONS(.uri = uri, .timeout_ms = 200), &err));
-	printf("# %.1f ms late\n", check_on_time(begun, 200));
-	assert_null(none);
-	while (n > 0)
-		close(fds[--n]);
-	close(listener);
 }
 
 SENTENCE(renewals_do_not_wait_for_a_dial_that_hangs)
@@ -238,97 +213,6 @@ SENTENCE(a_server_that_listens_again_is_found_within_one_back_off, BETWEEN(NULL,
 	actor_dismiss(&waiter);
 	leash_close(one);
 	server_stop(gone);
-}
-
-/* ---- SIGPIPE ---- */
-
-enum { WRITERS = 4, WRITES = 60 };
-
-struct writer {
-	leash_lock *lock;
-	unsigned good, bad;
-	pthread_t thread;
-};
-
-static void *
-write_on(void *arg)
-{
-	struct writer *w = arg;
-
-	for (int i = 0; i < WRITES; i++) {
-		leash_status status = leash_lock_acquire(w->lock, 30, NULL);
-
-		if (status != LEASH_OK && status != LEASH_UNAVAILABLE)
-			return w;
-		w->good += status == LEASH_OK;
-		w->bad += status != LEASH_OK;
-		if (status == LEASH_OK) {
-			leash_lock_extend(w->lock, 1000, NULL);
-			leash_lock_release(w->lock, NULL);
-		}
-	}
-	return NULL;
-}
-
-/* Each of them writes, and goes on writing, whether the server has closed by then or not. */
-static int
-write_to_one_that_closes(void *arg)
-{
-	static struct writer writers[WRITERS];
-	leash_client *mine = leashed_open(arg, LEASH_OPTIONS(.timeout_ms = 100));
-	unsigned good = 0, bad = 0;
-	void *wrong = NULL;
-
-	signal(SIGPIPE, SIG_DFL);
-	for (int i = 0; i < WRITERS; i++) {
-		char name[16];
-
-		snprintf(name, sizeof name, "write %d", i);
-		writers[i].lock = leashed_lock(mine, name, NULL);
-		if (pthread_create(&writers[i].thread, NULL, write_on, &writers[i]) != 0)
-			return 1;
-	}
-	for (int i = 0; i < WRITERS; i++) {
-		void *result;
-
-		pthread_join(writers[i].thread, &result);
-		wrong = result != NULL ? result : wrong;
-		good += writers[i].good;
-		bad += writers[i].bad;
-		leash_lock_free(writers[i].lock);
-	}
-	leash_close(mine);
-	printf("# %u acquired, %u not\n", good, bad);
-	return wrong != NULL || bad == 0;
-}
-
-static size_t
-answer_and_close(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	static unsigned n;
-	enum step step = step_of(argc, argv, argl);
-
-	(void)ctx;
-	if (step == NONE)
-		return FAKE_DEFAULT;
-	/* behind some answers, and instead of some */
-	if (++n % 6 == 0)
-		return FAKE_CLOSE;
-	return fake_say(out, size, ":%lld\r\n", step == ASK ? (long long)step_time_us() : 1) | (n % 6 == 3 ? FAKE_CLOSE : 0);
-}
-
-SENTENCE(writing_to_a_server_that_has_closed_raises_no_sigpipe, BETWEEN(NULL, NULL))
-{
-	if (UNDER_TSAN) /* the proxy has a thread in this process */
-		skip();
-	for (int tcp = 0; tcp < 2; tcp++) {
-		struct fake *fake;
-
-		fake = tcp ? fake_start_tcp(answer_and_close, NULL) : fake_start(answer_and_close, NULL);
-		child_wait(child_run(write_to_one_that_closes, (void *)(uintptr_t)fake_uri(fake)));
-		assert_true(fake_accepted(fake) > 10);
-		fake_stop(fake);
-	}
 }
 
 /* ---- a storm of those who come back ---- */
