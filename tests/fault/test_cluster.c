@@ -80,34 +80,7 @@ await_queue(struct scene *s, int node, int64_t waiting)
 	await_true(server_integer(cluster_node(cluster, node), "ZCOUNT %s:queue (0 +inf", s->key) == waiting);
 }
 
-SENTENCE(a_lock_that_is_held_and_waited_for_goes_with_its_slot, BETWEEN(start, NULL))
-{
-	struct scene s;
-	uint64_t fence;
-
-	set(&s, "wanderer");
-	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
-	fence = leash_lock_fence(s.lock);
-	actor_tell(&s.actor, actor_acquire);
-	await_queue(&s, s.from, 1);
-	for (int i = 0; i < CLUSTER_MASTERS; i++) {
-		cluster_move_slot(cluster, s.slot, (s.from + 1 + i) % CLUSTER_MASTERS);
-		assert_true(leash_lock_held(s.lock));
-		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
-	}
-	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	assert_heard(LEASH_OK, &s.actor);
-	assert_true(s.actor.fence > fence);
-	cluster_move_slot(cluster, s.slot, s.to);
-	assert_done(LEASH_OK, &s.actor, actor_release);
-	cluster_move_slot(cluster, s.slot, s.from);
-	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err)); /* who tries once follows, too */
-	assert_true(leash_lock_fence(s.lock) > s.actor.fence);
-	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
-	strike(&s);
-}
-
-SENTENCE(a_hold_is_renewed_and_released_in_the_middle_of_a_move)
+SENTENCE(a_hold_is_renewed_and_released_in_the_middle_of_a_move, BETWEEN(start, NULL))
 {
 	struct scene s;
 	struct server *from, *to;
@@ -164,43 +137,6 @@ SENTENCE(a_hold_is_released_by_hdel_where_keys_are_missing_and_the_next_word_han
 	assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(s.lock, 300, &err));
 	assert_non_null(strstr(err.text, "TRYAGAIN"));
 	cluster_move_end(cluster, s.slot);
-	assert_heard(LEASH_OK, &s.actor);
-	assert_done(LEASH_OK, &s.actor, actor_release);
-	strike(&s);
-}
-
-SENTENCE(who_asks_for_a_free_lock_while_its_slot_moves_gets_it_when_that_is_over)
-{
-	struct scene s;
-	int64_t there;
-
-	set(&s, "free");
-	there = server_calls(cluster_node(cluster, s.to), "asking");
-	cluster_move_begin(cluster, s.slot, s.to);
-	actor_tell(&s.actor, actor_acquire);
-	await_true(server_calls(cluster_node(cluster, s.to), "asking") > there);
-	cluster_move_end(cluster, s.slot);
-	assert_heard(LEASH_OK, &s.actor);
-	assert_done(LEASH_OK, &s.actor, actor_release);
-	strike(&s);
-}
-
-SENTENCE(a_move_that_is_undone_costs_nothing)
-{
-	struct scene s;
-
-	set(&s, "regret");
-	assert_status(LEASH_OK, leash_lock_acquire(s.lock, 0, &err));
-	actor_tell(&s.actor, actor_acquire);
-	await_queue(&s, s.from, 1);
-	for (int i = 0; i < 3; i++) {
-		cluster_move_begin(cluster, s.slot, s.to);
-		cluster_move_keys(cluster, s.slot, (size_t)i + 1);
-		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
-		cluster_move_undo(cluster, s.slot);
-		assert_status(LEASH_OK, leash_lock_extend(s.lock, 3000, &err));
-	}
-	assert_status(LEASH_OK, leash_lock_release(s.lock, &err));
 	assert_heard(LEASH_OK, &s.actor);
 	assert_done(LEASH_OK, &s.actor, actor_release);
 	strike(&s);

@@ -175,26 +175,6 @@ stop_secret(struct secret *s)
 	server_stop(s->server);
 }
 
-SENTENCE(a_password_that_was_changed_is_told_when_the_connection_is_gone)
-{
-	static struct secret s;
-
-	open_secret(&s, ":hunter2@", "", slow_ms(3000));
-	await_renewals(s.held, 1); /* the old connection is as good as ever */
-	assert_int_equal(s.seen.total, 0);
-	cut_off(&s);
-	assert_refused(LEASH_DENIED, server_uri(s.server), "AUTH", leash_lock_acquire(s.wanted, 30000, &err));
-	assert_null(strstr(err.text, "hunter"));
-	assert_refused(LEASH_DENIED, server_uri(s.server), "AUTH", leash_lock_acquire(s.wanted, 0, &err));
-	await_true(s.seen.count[LEASH_EVENT_LOST] == 1);
-	assert_int_equal(s.seen.count[LEASH_EVENT_JEOPARDY], 1);
-	assert_status(LEASH_LOST, leash_lock_release(s.held, &err));
-	ask_server(s.server, "CONFIG SET requirepass hunter2");
-	await_true(leash_lock_acquire(s.held, 30000, &err) == LEASH_OK); /* it is tried again */
-	assert_status(LEASH_OK, leash_lock_release(s.held, &err));
-	stop_secret(&s);
-}
-
 static void
 write_password(const char *path, const char *bytes)
 {
@@ -364,75 +344,4 @@ SENTENCE(a_user_that_is_shut_out_keeps_its_connection_and_loses_the_lock_after_i
 	be_shut_out("ACL SETUSER u off", false);
 	be_shut_out("ACL SETUSER u resetpass >changed", false);
 	be_shut_out("ACL DELUSER u", true);
-}
-
-/* A permission is taken away while the lock is held and somebody waits for it: it is kept or let go, but never there for ever. */
-SENTENCE(a_permission_that_is_taken_from_a_holder_leaves_no_key_for_ever)
-{
-	static const char *const commands[] = {"evalsha|eval", "eval", "time", "exists", "set", "get", "del", "hset", "hget", "hdel", "hexists", "pexpire",
-	                                       "pttl", "zadd", "zrem", "zscore", "zcount", "zrevrange", "zrangebyscore", "publish", "subscribe"};
-	leash_client *limited;
-	leash_lock *mine;
-	int denied = 0;
-
-	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(2000)));
-	mine = leashed_lock(limited, "refused", NULL);
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-		static struct waiting w;
-		const char *second = strchr(commands[i], '|');
-		int first = second != NULL ? (int)(second - commands[i]) : (int)strlen(commands[i]);
-		char taken[128];
-		bool extend_denied, release_denied;
-
-		snprintf(taken, sizeof taken, "ACL SETUSER u -%.*s%s%s", first, commands[i], second != NULL ? " -" : "", second != NULL ? second + 1 : "");
-		assert_status(LEASH_OK, leash_lock_acquire(mine, 30000, &err));
-		begin_waiting(&w, lock, LEASH_FOREVER);
-		await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
-		ask_server(server, taken);
-		extend_denied = is_denied(leash_lock_extend(mine, slow_ms(2500), &err), "lock 'refused'");
-		check_ttls(server);
-		release_denied = is_denied(leash_lock_release(mine, &err), "lock 'refused'");
-		assert_false(leash_lock_held(mine));
-		check_ttls(server);
-		end_waiting(&w, LEASH_OK); /* at the end of the lease at the latest */
-		check_ttls(server);
-		denied += extend_denied || release_denied;
-		ask_server(server, "ACL SETUSER u +@all");
-	}
-	assert_true(denied >= 3);
-	await_true(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") == 0);
-	leash_lock_free(mine);
-	leash_close(limited);
-}
-
-/* Does `text` contain `word`, alone? */
-static bool
-names(const char *text, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *at = text; (at = strstr(at, word)) != NULL; at++) {
-		char before = at > text ? at[-1] : ' ', after = at[n];
-
-		if ((before < 'A' || before > 'Z') && (after < 'A' || after > 'Z'))
-			return true;
-	}
-	return false;
-}
-
-SENTENCE(who_may_not_give_a_command_of_a_script_is_told_which)
-{
-	static const char *const commands[] = {"HSET", "PEXPIRE", "SET", "EXISTS", "TIME"};
-
-	check_that_all_is_well();
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-		freeReplyObject(server_command(server, "ACL SETUSER default -%s", commands[i]));
-		assert_refused(LEASH_DENIED, server_uri(server), "lock 'refused'", leash_lock_acquire(lock, 0, &err));
-		if (!names(err.text, commands[i]))
-			fail_msg("without %s: %s", commands[i], err.text);
-		assert_status(LEASH_DENIED, leash_lock_acquire(lock, 30000, &err)); /* waiting does not make it right */
-		freeReplyObject(server_command(server, "ACL SETUSER default +%s", commands[i]));
-		check_that_all_is_well();
-	}
-	await_true(server_integer(server, "EXISTS leash:{refused} leash:{refused}:queue") == 0);
 }

@@ -11,7 +11,7 @@ few() { # DEPLOYMENT
 	case $1 in
 	tls) echo kill,hold,reset,client-kill-normal,server-stop ;;
 	sentinel) echo freeze,master-kill,master-stop,sentinel-kill,client-kill-pubsub ;;
-	cluster) echo freeze,master-kill,slots-move,slots-wander,client-kill-pubsub ;;
+	cluster) echo freeze,master-kill,slots-move,slots-stay,slots-wander,client-kill-pubsub ;;
 	quorum) echo kill,nodes-kill-empty,nodes-kill-in-turn,nodes-hold,majority-stop,reset ;;
 	esac
 }

@@ -425,9 +425,9 @@ SENTENCE(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_wait
 }
 
 static size_t
-connections(struct server *server)
+connections(struct server *of)
 {
-	const char *at = server_text(server, "CLIENT LIST");
+	const char *at = server_text(of, "CLIENT LIST");
 	size_t n = 0;
 
 	for (; (at = strchr(at, '\n')) != NULL; at++)
