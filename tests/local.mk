@@ -105,10 +105,8 @@ test_programs += tests/fault/test_tls_deployments
 test_programs += tests/fault/test_torn
 test_programs += tests/fault/test_unreachable
 test_programs += tests/install/test_hardened
-test_programs += tests/judge/test_breach
 test_programs += tests/judge/test_history
 test_programs += tests/judge/test_register
-test_programs += tests/judge/test_told
 test_programs += tests/judge/test_verdict
 test_programs += tests/redis/test_ask
 test_programs += tests/redis/test_cluster
@@ -355,14 +353,10 @@ tests_judge_judge_LDADD =
 
 trial_sources = tests/judge/trial.c tests/judge/trial.h $(judge_sources) $(history_sources)
 trial_libs = tests/support/libsupport.la $(CMOCKA_LIBS)
-tests_judge_test_breach_SOURCES = tests/judge/test_breach.c $(trial_sources)
-tests_judge_test_breach_LDADD = $(trial_libs)
 tests_judge_test_history_SOURCES = tests/judge/test_history.c $(trial_sources)
 tests_judge_test_history_LDADD = $(trial_libs)
 tests_judge_test_register_SOURCES = tests/judge/test_register.c $(history_sources)
 tests_judge_test_register_LDADD = $(trial_libs)
-tests_judge_test_told_SOURCES = tests/judge/test_told.c $(trial_sources)
-tests_judge_test_told_LDADD = $(trial_libs)
 tests_judge_test_verdict_SOURCES = tests/judge/test_verdict.c $(trial_sources)
 tests_judge_test_verdict_LDADD = $(trial_libs)
 

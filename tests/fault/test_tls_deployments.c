@@ -1,6 +1,5 @@
-/* TLS everywhere in a deployment of several servers, with no plain port left: locks are had, contended for, renewed and released; the way
- * to another server, be it a new master or the one that MOVED names, is TLS again; and a server that cannot show that it is the one, or
- * speaks no TLS, is refused by name, wherever its address came from. Nothing is ever sent to it in the clear. */
+/* TLS in a deployment of several servers, with no plain port left: locks are had, contended for, renewed and released; and a
+ * server that cannot show that it is the one, or speaks no TLS, is refused by name, wherever its address came from. */
 #include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/certs.h"
@@ -23,18 +22,14 @@ open_client(void)
 	return leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_event = leashed_note_event, .event_arg = &events));
 }
 
-/* ---- what is the same for all ---- */
-
 enum {
 	IN_SET = 1 << 0,
 	IN_WRONG_SET = 1 << 1,
-	IN_CLUSTER = 1 << 2,
-	IN_WRONG_CLUSTER = 1 << 3,
-	IN_QUORUM = 1 << 4,
-	IN_WRONG_QUORUM = 1 << 5,
+	IN_WRONG_CLUSTER = 1 << 2,
+	IN_WRONG_QUORUM = 1 << 3,
 };
 
-SENTENCE(a_lock_is_had_contended_for_renewed_and_released, .of = IN_SET | IN_CLUSTER | IN_QUORUM)
+SENTENCE(a_lock_is_had_contended_for_renewed_and_released, .of = IN_SET)
 {
 	leash_client *mine = open_client(), *other = open_client();
 	leash_lock *lock = leashed_lock(mine, "shared", NULL);
@@ -138,44 +133,6 @@ stop_cluster(void)
 	cluster_stop(cluster);
 }
 
-static int
-slot_of(const char *name)
-{
-	char key[64];
-
-	snprintf(key, sizeof key, "leash:{%s}", name);
-	return cluster_slot(key);
-}
-
-static bool
-has_lock(int node, const char *name)
-{
-	return server_integer(cluster_node(cluster, node), "EXISTS leash:{%s}", name) == 1;
-}
-
-SENTENCE(a_lock_is_followed_to_the_server_that_is_named, .of = IN_CLUSTER)
-{
-	leash_client *client = open_client();
-	leash_lock *lock = leashed_lock(client, "wanderer", NULL);
-	int slot = slot_of("wanderer");
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	for (int i = 0; i < CLUSTER_MASTERS; i++) {
-		int to = (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS;
-
-		cluster_move_begin(cluster, slot, to);
-		assert_true(cluster_move_keys(cluster, slot, 10) > 0);
-		assert_status(LEASH_OK, leash_lock_extend(lock, LEASE_MS, &err)); /* ASK */
-		cluster_move_end(cluster, slot);
-		assert_status(LEASH_OK, leash_lock_extend(lock, LEASE_MS, &err)); /* MOVED */
-		assert_true(has_lock(to, "wanderer"));
-	}
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-}
-
 /* Node 0 is the one. */
 SENTENCE(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve, .of = IN_WRONG_CLUSTER)
 {
@@ -236,9 +193,7 @@ static const enum certs_of right = 0, elsewhere = CERTS_ELSEWHERE, expired = CER
 static const struct part parts[] = {
 	{"sentinel", {start_set, stop_set}, .given = &right, .is = IN_SET},
 	{"sentinel", {start_set, stop_set}, .given = &elsewhere, .is = IN_WRONG_SET},
-	{"cluster", {start_cluster, stop_cluster}, .given = &right, .is = IN_CLUSTER},
 	{"cluster", {start_cluster, stop_cluster}, .given = &elsewhere, .is = IN_WRONG_CLUSTER},
-	{"quorum", {start_quorum, stop_quorum}, .given = &right, .is = IN_QUORUM},
 	{"quorum", {start_quorum, stop_quorum}, .given = &expired, .is = IN_WRONG_QUORUM},
 };
 

@@ -61,6 +61,61 @@ keep(struct party *p, int hold, int fence, int from, int to)
 	give(p, hold, to, to + 1, "OK");
 }
 
+static int64_t
+sum(char *terms)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} graces[] = {
+		{"TOLD", VERDICT_TOLD_GRACE_MS}, {"EVENT", VERDICT_EVENT_GRACE_MS}, {"RENEW", VERDICT_RENEW_GRACE_MS},
+		{"LATE", VERDICT_LATE_GRACE_MS}, {"WAIT", VERDICT_WAIT_GRACE_MS},
+	};
+	int64_t ms = 0;
+
+	for (char *term; (term = strsep(&terms, "+")) != NULL;) {
+		ms += strtoll(term, NULL, 10);
+		for (size_t i = 0; i < COUNT(graces); i++)
+			ms += strcmp(term, graces[i].name) == 0 ? graces[i].ms : 0;
+	}
+	return ms;
+}
+
+static void
+tell_step(char *step)
+{
+	struct party *p = step[0] == '1' ? &run.one : step[0] == '2' ? &run.two : &run.nemesis;
+	char *line = step + 2, *at, *last, status[16];
+	int hold, fence, from, to;
+
+	if (strcmp(line, "silent") == 0) {
+		p->silent = true;
+	} else if (sscanf(line, "take %d %d %d %d", &hold, &fence, &from, &to) == 4) {
+		take(p, hold, fence, from, to);
+	} else if (sscanf(line, "keep %d %d %d %d", &hold, &fence, &from, &to) == 4) {
+		keep(p, hold, fence, from, to);
+	} else if (sscanf(line, "give %d %d %d %15s", &hold, &from, &to, status) == 4) {
+		give(p, hold, from, to, status);
+	} else {
+		at = strsep(&line, " ");
+		last = strncmp(line, "got ", 4) == 0 || strncmp(line, "look ", 5) == 0 ? strrchr(line, ' ') : NULL;
+		if (last != NULL)
+			say(p, sum(at), "%.*s %" PRId64, (int)(last - line), line, (int64_t)strtoll(last, NULL, 10) * MS);
+		else
+			say(p, sum(at), "%s", line);
+	}
+}
+
+void
+tell(const char *steps)
+{
+	char copy[1024], *rest = copy;
+
+	assert_in_range(snprintf(copy, sizeof(copy), "%s", steps), 1, sizeof(copy) - 1);
+	for (char *step; (step = strsep(&rest, ";")) != NULL;)
+		tell_step(step + strspn(step, " "));
+}
+
 void
 judge(void)
 {

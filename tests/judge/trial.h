@@ -34,6 +34,11 @@ void take(struct party *party, int hold, int fence, int from, int until);
 void give(struct party *party, int hold, int from, int to, const char *status);
 void keep(struct party *party, int hold, int fence, int from, int to);   /* take, and give OK */
 
+/* All of that in words: steps "<who> <what>", with a semicolon between them. Who is 1, 2, or N for the nemesis. What is "take" or "keep"
+ * and the four numbers, "give", the three numbers and the status, "silent", or a moment and a line. A moment is a sum of numbers and of
+ * the graces TOLD, EVENT, RENEW, LATE and WAIT; the valid-until in a line of "got" or "look" is in milliseconds, too. */
+void tell(const char *steps);
+
 void judge(void);
 
 /* Judge: so many violations of this rule, and none of any other. */
