@@ -1,5 +1,6 @@
 /* Names: every one makes keys of its own, whatever is in it; what Redis is told is never broken by it, and no text is. */
 #include "tests/contract/refusal.h"
+#include "tests/support/cluster.h"
 #include "tests/support/test.h"
 
 static const struct {
@@ -53,10 +54,9 @@ count_keys(void)
 
 /* What is in Redis is exactly these keys, and who the clients are; and all of them are in one slot. */
 static void
-check_keys(struct server *cluster, char keys[3][2048], size_t count)
+check_keys(char keys[3][2048], size_t count)
 {
 	redisReply *reply;
-	int64_t slot = -1;
 
 	if (place_is(PLACE_MAJORITY)) /* it may be a little later than the others, with what it makes and with what it drops */
 		await_true(count_keys() == (int64_t)count);
@@ -65,19 +65,15 @@ check_keys(struct server *cluster, char keys[3][2048], size_t count)
 	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
 	assert_int_equal(reply->elements, count);
 	for (size_t i = 0; i < reply->elements; i++) {
-		int64_t of = server_integer(cluster, "CLUSTER KEYSLOT %b", reply->element[i]->str, (size_t)reply->element[i]->len);
-
 		assert_true(is_among(reply->element[i]->str, keys));
-		if (slot < 0)
-			slot = of;
-		assert_int_equal(of, slot);
+		assert_int_equal(cluster_slot(reply->element[i]->str), cluster_slot(keys[0]));
 	}
 	freeReplyObject(reply);
 }
 
 /* Hold the lock called `name`, and wait for it, and see that its keys are those of `encoded`. */
 static void
-hold_and_wait(struct server *cluster, leash_client *holder, leash_client *other, const char *name, const char *encoded)
+hold_and_wait(leash_client *holder, leash_client *other, const char *name, const char *encoded)
 {
 	leash_lock *held = leashed_lock(holder, name, NULL), *wanted = leashed_lock(other, name, NULL);
 	struct waiting w = {.lock = wanted, .wait_ms = LEASH_FOREVER};
@@ -88,18 +84,18 @@ hold_and_wait(struct server *cluster, leash_client *holder, leash_client *other,
 	snprintf(keys[2], sizeof keys[2], "leash:{%s}:queue", encoded);
 	place_flush();
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	check_keys(cluster, keys, 2);
+	check_keys(keys, 2);
 	assert_int_equal(deployment_integer(place, keys[0], "HLEN %s", keys[0]), 1);
 	assert_int_equal(leash_lock_acquire(wanted, 0, &err), LEASH_TIMEOUT);
 	check_text("lock '");
 	begin_waiting(&w);
 	place_await_waiting(encoded, 1);
-	check_keys(cluster, keys, place_is(PLACE_NO_QUEUE) ? 2 : 3);
+	check_keys(keys, place_is(PLACE_NO_QUEUE) ? 2 : 3);
 	assert_int_equal(leash_lock_acquire(wanted, 1, &err) == LEASH_OK, false);
 	check_text("lock '");
 	assert_status(LEASH_OK, leash_lock_release(held, &err)); /* and the message of the grant names the key */
 	await_true(w.acquired);
-	check_keys(cluster, keys, 2);
+	check_keys(keys, 2);
 	end_waiting(&w);
 	place_assert_free(encoded);
 	leash_lock_free(held);
@@ -110,25 +106,23 @@ PLACE(refusal_open);
 
 SENTENCE(every_name_makes_its_very_own_keys_in_one_slot)
 {
-	struct server *cluster = server_start((const char *const[]){"--cluster-enabled", "yes", NULL}); /* knows slots */
 	leash_client *holder = open_client(), *other = open_client();
 	char longest[LEASH_NAME_MAX + 1], encoded[3 * LEASH_NAME_MAX + 1] = "";
 
 	for (size_t i = 0; i < NAMES; i++)
-		hold_and_wait(cluster, holder, other, names[i].name, names[i].encoded);
+		hold_and_wait(holder, other, names[i].name, names[i].encoded);
 
 	memset(longest, 'n', LEASH_NAME_MAX);
 	longest[LEASH_NAME_MAX] = '\0';
-	hold_and_wait(cluster, holder, other, longest, longest);
+	hold_and_wait(holder, other, longest, longest);
 	memset(longest, '}', LEASH_NAME_MAX); /* the longest key there is */
 	for (int i = 0; i < LEASH_NAME_MAX; i++)
 		memcpy(encoded + 3 * i, "%7D", 4);
-	hold_and_wait(cluster, holder, other, longest, encoded);
+	hold_and_wait(holder, other, longest, encoded);
 
 	place_flush();
 	leash_close(holder);
 	leash_close(other);
-	server_stop(cluster);
 }
 
 SENTENCE(names_without_a_byte_or_with_too_many_are_refused)

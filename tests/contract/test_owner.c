@@ -178,7 +178,8 @@ BOTH(a_thread_that_was_never_seen_before_releases_without_memory)
 
 BOTH(the_end_of_the_thread_that_acquired_ends_nothing)
 {
-	leash_client *brisk = open_client(400);
+	leash_client *brisk = open_client(3000);
+	leash_stats stats = {.size = sizeof stats};
 	leash_owner *second = new_owner();
 	leash_lock *lock = open_for(brisk, "brisk", second);
 	struct actor *a = calloc(1, sizeof *a);
@@ -189,11 +190,11 @@ BOTH(the_end_of_the_thread_that_acquired_ends_nothing)
 	fence = a->fence;
 	actor_end(a);
 	free(a);
-	await_ms(900); /* two leases: it is renewed */
+	await_true(leash_client_stats(brisk, &stats, &err) == LEASH_OK && stats.renewed >= 2);
 	assert_true(leash_lock_held(lock));
 	assert_int_equal(leash_lock_depth(lock), 3);
 	assert_true(leash_lock_fence(lock) == fence);
-	assert_status(LEASH_OK, leash_lock_extend(lock, 600, &err));
+	assert_status(LEASH_OK, leash_lock_extend(lock, 4000, &err));
 	for (int i = 0; i < 3; i++)
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
@@ -430,7 +431,7 @@ BOTH(who_waits_has_what_a_freed_owner_held)
 
 BOTH(a_loss_is_the_owners_and_is_unwound_by_any_thread)
 {
-	leash_client *brisk = open_client(300);
+	leash_client *brisk = open_client(1500);
 	leash_lock *lock = open_for(brisk, "brisk", owner), *own = open_for(brisk, "brisk", NULL);
 
 	for (int i = 0; i < ACTORS; i++)

@@ -108,7 +108,7 @@ SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOC
 SENTENCE(renewals_releases_and_losses_allocate_nothing)
 {
 	enum { LEASE_MS = 6000 };
-	struct leashed_events events = {0};
+	static struct leashed_events events; /* outlives the sentence, as the client does if that fails */
 	leash_client *client =
 		place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_event = leashed_note_event, .event_arg = &events));
 	leash_lock *lock = leashed_lock(client, "frugal", NULL);
