@@ -160,18 +160,20 @@ run_line(int n, const char *uri, const char *option, const char *option2)
 	return tool_run(uri, words);
 }
 
-/* Every command, however much or little it is to say. `fails`: none may succeed, which would show that they did nothing of what is looked at. */
+/* Every command: if the URI has it, however much or little each is to say; else they take turns at that. `fails`: none may
+ * succeed, which would show that they did nothing of what is looked at. */
 static void
-try_all(const char *what, const char *uri, bool fails)
+try_all(const char *what, const char *uri, enum way way, bool fails)
 {
 	static const char *const options[][2] = {{"-v", NULL}, {"-v", "--json"}, {"-q", "--json"}, {"-q", NULL}};
 
 	for (int n = 0; n < LINES; n++)
-		for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-			int status = run_line(n, uri, options[i][0], options[i][1]);
+		for (int i = 0; i < (way == BY_URI ? 4 : 1); i++) {
+			const char *const *option = options[(n + (int)way + i) % 4];
+			int status = run_line(n, uri, option[0], option[1]);
 			char of[100];
 
-			snprintf(of, sizeof of, "leash %s %s %s (%s)", lines[n][0], options[i][0], options[i][1] != NULL ? options[i][1] : "", what);
+			snprintf(of, sizeof of, "leash %s %s %s (%s)", lines[n][0], option[0], option[1] != NULL ? option[1] : "", what);
 			check_run_hides(of);
 			if (status == USAGE || (fails && status == 0))
 				fail_msg("%s exits with %d: %s%s", of, status, tool_said(), tool_complained());
@@ -186,7 +188,7 @@ SENTENCE(the_right_one_is_shown_by_no_command)
 	for (enum way way = 0; way < WAYS; way++) {
 		make_uri(uri, way, &right, server_socket(server), way != BY_FILE);
 		assert_int_equal(TOOL(uri, "run", "job", "--", "true"), 0); /* it is right */
-		try_all(names[way], uri, false);
+		try_all(names[way], uri, way, false);
 	}
 }
 
@@ -197,7 +199,7 @@ SENTENCE(a_wrong_one_is_shown_by_no_command)
 
 	for (enum way way = 0; way < WAYS; way++) {
 		make_uri(uri, way, &wrong, server_socket(server), way == BY_FILE);
-		try_all(names[way], uri, true);
+		try_all(names[way], uri, way, true);
 	}
 }
 
@@ -208,11 +210,11 @@ SENTENCE(one_for_a_server_that_is_not_there_is_shown_by_no_command)
 	snprintf(path, sizeof path, "%s/nobody", server_folder(server));
 	for (enum way way = 0; way < WAYS; way++) {
 		make_uri(uri, way, &right, path, true);
-		try_all("nobody there", uri, true);
+		try_all("nobody there", uri, way, true);
 	}
 }
 
-/* A URI that is none is where careless programs show all of it. */
+/* A URI that is none is where careless programs show all of it. All commands read it with the same function: they take turns. */
 SENTENCE(one_in_a_uri_that_is_malformed_is_shown_by_no_command)
 {
 	static const char *const uris[] = {"redis://ann:%s@127.0.0.1:x",  "redis://ann:%s@127.0.0.1/x", "redis://ann:%s@[::1", "gopher://ann:%s@x",
@@ -222,11 +224,11 @@ SENTENCE(one_in_a_uri_that_is_malformed_is_shown_by_no_command)
 
 	for (size_t i = 0; i < sizeof uris / sizeof *uris; i++)
 		for (int raw = 0; raw < 4; raw++)
-			for (int n = 0; n < LINES; n += 1) {
+			for (int n = (int)i % 4; n < LINES; n += 4) {
 				const struct secret *secret = secrets[raw / 2];
 
 				snprintf(uri, sizeof uri, uris[i], raw % 2 ? secret->plain : secret->encoded);
-				if (run_line(n, uri, "-v", n % 2 ? "--json" : NULL) == 0)
+				if (run_line(n, uri, "-v", (n / 4 + raw) % 2 ? "--json" : NULL) == 0)
 					fail_msg("leash %s takes %s", lines[n][0], uri);
 				check_run_hides(lines[n][0]);
 			}
@@ -260,10 +262,10 @@ SENTENCE(one_that_the_server_quotes_is_shown_by_no_command)
 		struct fake *fake = fake_start(quote, &everything);
 
 		make_uri(uri, BY_URI, &right, strstr(fake_uri(fake), "/") + 2, true);
-		try_all("a server that quotes", uri, true);
+		try_all("a server that quotes", uri, BY_URI, true);
 		assert_true(fake_saw(fake, right.plain)); /* so it could have been shown */
 		make_uri(uri, BY_VARIABLE, &right, strstr(fake_uri(fake), "/") + 2, false);
-		try_all("a server that quotes", uri, true);
+		try_all("a server that quotes", uri, BY_VARIABLE, true);
 		fake_stop(fake);
 	}
 }
@@ -348,20 +350,17 @@ SENTENCE(on_the_command_line_it_is_refused_in_all_spellings)
 {
 	static const char *const formats[] = {"redis://ann:%s@h",   "redis://:%s@h:6379/3",    "unix://:%s@/run/x", "unix://ann:%s@/run/x?db=2", "ann:%s@h", "//:%s@h",
 	                                      "rediss://:%s@[::1]", "redis:/ann:%s@127.0.0.1", "redis:///:%s@h"};
+	static const char *const before[] = {"--redis=%s", "--red=%s", "-r%s", "-qr%s", "-vr%s"};
 	const char *forms[] = {right.plain, right.encoded, wrong.plain, wrong.encoded};
 	char uri[200], joined[220];
 
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		for (int n = 0; n < 4; n++) {
 			snprintf(uri, sizeof uri, formats[i], forms[n]);
-			for (int spelling = 0; spelling < 5; spelling++) {
-				static const char *const before[] = {"--redis=%s", "--red=%s", "-r%s", "-qr%s", "-vr%s"};
-
-				snprintf(joined, sizeof joined, before[spelling], uri);
-				if (TOOL(NULL, "status", joined, "job") != USAGE || strstr(tool_complained(), "password_file") == NULL)
-					fail_msg("%s is not refused: %s", joined, tool_complained());
-				check_run_hides(joined);
-			}
+			snprintf(joined, sizeof joined, before[(i + (size_t)n) % COUNT(before)], uri);
+			if (TOOL(NULL, "status", joined, "job") != USAGE || strstr(tool_complained(), "password_file") == NULL)
+				fail_msg("%s is not refused: %s", joined, tool_complained());
+			check_run_hides(joined);
 		}
 }
 
@@ -376,7 +375,7 @@ SENTENCE(in_the_wrong_place_of_the_command_line_it_is_not_repeated)
 			snprintf(word, sizeof word, words[i], forms[n]);
 			assert_int_equal(TOOL(NULL, word), USAGE);
 			check_run_hides("leash");
-			for (int line = 0; line < LINES; line++) {
+			for (int line = n; line < LINES; line += 4) { /* they take turns */
 				bool is_lock_or_command = i == 0 && lines[line][0][0] != 'l' && lines[line][0][0] != 'd';
 
 				if (is_lock_or_command)
@@ -398,7 +397,6 @@ SENTENCE(in_the_wrong_place_of_the_command_line_it_is_not_repeated)
 		}
 }
 
-/* A path may have what looks like one, and a user alone is none. */
 /* Who forgets -r names a lock like that: in the server, and in everybody's list. */
 SENTENCE(as_the_name_of_a_lock_it_is_refused)
 {
@@ -417,6 +415,7 @@ SENTENCE(as_the_name_of_a_lock_it_is_refused)
 	assert_int_equal(TOOL(NULL, "status", "-r", "unix:///nowhere", "redis://127.0.0.1"), 69); /* without one it may be a name */
 }
 
+/* A path may have what looks like one, and a user alone is none. */
 SENTENCE(what_is_none_is_not_refused)
 {
 	static const char *const uris[] = {"unix:///nowhere/a:b@c", "unix://ann@/nowhere", "redis://ann@127.0.0.1:1", "redis://127.0.0.1:1/0?password_env=A:B@C",
