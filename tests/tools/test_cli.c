@@ -245,8 +245,8 @@ SENTENCE(a_duration_that_is_none_is_usage)
 		{"run", "--at-least"},
 	};
 
-	for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
-		for (size_t n = 0; n < sizeof none / sizeof *none; n++) {
+	for (size_t i = 0; i < COUNT(takers); i++)
+		for (size_t n = i; n < COUNT(none); n += i == 0 ? 1 : COUNT(takers)) { /* the first takes all, the others take turns */
 			if (TOOL("unix:///nowhere", takers[i].command, takers[i].option, none[n], "job", "token") != USAGE)
 				fail_msg("%s %s '%s': %s", takers[i].command, takers[i].option, none[n], tool_complained());
 			check_complaint(takers[i].command);
@@ -472,31 +472,7 @@ SENTENCE(a_prefix_keeps_deployments_apart)
 	assert_int_equal(TOOL(uri, "acquire", "-n", "apart"), 0);
 }
 
-/* ---- secrets ---- */
-
-SENTENCE(a_password_on_the_command_line_is_refused_and_not_repeated)
-{
-	static const char *const uris[] = {"redis://:hunter2@127.0.0.1:1",        "redis://user:hunter2@127.0.0.1:1/3",
-	                                   "rediss://:hunter2@x@127.0.0.1",       "user:hunter2@127.0.0.1",
-	                                   "redis://:hunter2:hunter2@/nowhere",   "gopher://:hunter2@x",
-	                                   "unix://user:hunter2@/nowhere/x.sock", "redis://:hunter2@a,b?cluster=yes"};
-	char joined[100];
-
-	for (int i = 0; i < COMMANDS; i++)
-		for (size_t n = 0; n < sizeof uris / sizeof *uris; n++) {
-			snprintf(joined, sizeof joined, n % 2 ? "--redis=%s" : "-r%s", uris[n]);
-			for (int way = 0; way < 2; way++) {
-				int status = way == 0 ? TOOL(NULL, commands[i], "-v", "-r", uris[n], "job", "token")
-					: TOOL(NULL, commands[i], joined, "job");
-
-				if (status != USAGE)
-					fail_msg("%s %s exits with %d: %s", commands[i], uris[n], status, tool_complained());
-				check_complaint(commands[i]);
-				if (strstr(tool_complained(), "hunter2") != NULL || strstr(tool_complained(), "password_file") == NULL)
-					fail_msg("%s %s: %s", commands[i], uris[n], tool_complained());
-			}
-		}
-}
+/* ---- secrets: see test_passwords.c ---- */
 
 /* /proc/<pid>/cmdline; false: there is none any more. */
 static bool
@@ -547,33 +523,4 @@ SENTENCE(a_password_on_the_command_line_is_wiped_from_it)
 	child_kill(pid);
 	close(ends[0]);
 	close(ends[1]);
-}
-
-/* Whatever goes wrong, and however much is asked to be told. */
-SENTENCE(a_password_from_elsewhere_is_never_shown)
-{
-	struct server *guarded = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
-	char right[300], wrong[300], nowhere[300];
-	const char *uris[] = {right, wrong, nowhere};
-
-	snprintf(right, sizeof right, "unix://:hunter2@%s", server_socket(guarded));
-	snprintf(wrong, sizeof wrong, "unix://:hunter23@%s", server_socket(guarded));
-	snprintf(nowhere, sizeof nowhere, "unix://:hunter2@%s.not", server_socket(guarded));
-	for (int i = 0; i < COMMANDS; i++)
-		for (int n = 0; n < 6; n++) {
-			if (strcmp(commands[i], "bench") == 0 && n % 3 == 0) /* takes seconds */
-				continue;
-			if (strcmp(commands[i], "run") == 0)
-				TOOL(uris[n % 3], "run", "-v", "-n", "job", "--", "true");
-			else if (strcmp(commands[i], "wait") == 0)
-				TOOL(uris[n % 3], "wait", "-v", "-n", "job");
-			else if (strcmp(commands[i], "top") == 0)
-				TOOL(uris[n % 3], "top", "--once");
-			else
-				TOOL(uris[n % 3], commands[i], "-v", n < 3 ? "--json" : "-v", "job",
-				     "0123456789abcdef0123456789abcdef:1");
-			if (strstr(tool_said(), "hunter2") != NULL || strstr(tool_complained(), "hunter2") != NULL)
-				fail_msg("%s: %s%s", commands[i], tool_said(), tool_complained());
-		}
-	server_stop(guarded);
 }

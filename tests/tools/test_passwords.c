@@ -346,21 +346,31 @@ SENTENCE(one_from_a_file_is_not_in_the_environment_of_what_is_run)
 
 /* ---- on the command line ---- */
 
+static void
+check_refused(int status, const char *what)
+{
+	if (status != USAGE || strstr(tool_complained(), "password_file") == NULL)
+		fail_msg("%s is not refused: %s", what, tool_complained());
+	check_run_hides(what);
+}
+
+/* The commands take turns. */
 SENTENCE(on_the_command_line_it_is_refused_in_all_spellings)
 {
-	static const char *const formats[] = {"redis://ann:%s@h",   "redis://:%s@h:6379/3",    "unix://:%s@/run/x", "unix://ann:%s@/run/x?db=2", "ann:%s@h", "//:%s@h",
-	                                      "rediss://:%s@[::1]", "redis:/ann:%s@127.0.0.1", "redis:///:%s@h"};
+	static const char *const formats[] = {
+		"redis://ann:%s@h", "redis://:%s@h:6379/3", "unix://:%s@/run/x", "unix://ann:%s@/run/x?db=2", "ann:%s@h", "//:%s@h", "rediss://:%s@[::1]",
+		"redis:/ann:%s@127.0.0.1", "redis:///:%s@h", "gopher://:%s@x", "rediss://:%s@x@127.0.0.1", "redis://:%s@a,b?cluster=yes",
+	};
 	static const char *const before[] = {"--redis=%s", "--red=%s", "-r%s", "-qr%s", "-vr%s"};
 	const char *forms[] = {right.plain, right.encoded, wrong.plain, wrong.encoded};
 	char uri[200], joined[220];
 
-	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-		for (int n = 0; n < 4; n++) {
+	for (size_t i = 0; i < COUNT(formats); i++)
+		for (size_t n = 0; n < COUNT(forms); n++) {
 			snprintf(uri, sizeof uri, formats[i], forms[n]);
-			snprintf(joined, sizeof joined, before[(i + (size_t)n) % COUNT(before)], uri);
-			if (TOOL(NULL, "status", joined, "job") != USAGE || strstr(tool_complained(), "password_file") == NULL)
-				fail_msg("%s is not refused: %s", joined, tool_complained());
-			check_run_hides(joined);
+			snprintf(joined, sizeof joined, before[(i + n) % COUNT(before)], uri);
+			check_refused(TOOL(NULL, lines[(i + 3 * n) % LINES][0], joined, "job"), joined);
+			check_refused(TOOL(NULL, lines[(i + 3 * n + 5) % LINES][0], "-v", "-r", uri, "job"), uri);
 		}
 }
 
