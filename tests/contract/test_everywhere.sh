@@ -1,26 +1,54 @@
 #!/bin/sh
-# The contract in every deployment: each program of tests/contract runs once more in those that are more than one plain server, and on one
-# server as the user with no more rights than docs/deployments.md says ("least").
+# The contract in the deployments that are more than one plain server, and on one server as the user with no more rights
+# than docs/deployments.md says ("least"): the programs of tests/contract run once more there.
 #
-# All of them do but those that are listed here with the reason; so one that is new is run everywhere, or fails. With
-# LEASH_TEST_DEPLOYMENT: in that one alone. A program says itself which of its tests are not for a deployment, and why (place.h).
+# All of them do, in all of these, but those that are listed here with the reason; so one that is new is run everywhere,
+# or fails. What locks keep in each deployment is said by the laws (test_laws_*), and what a user of them may do by
+# test_least. With LEASH_TEST_DEPLOYMENT: in that one alone, and all that can be. A program says itself which of its tests
+# are not for a deployment, and why (place.h).
 # shellcheck source=tests/support/tap.sh
 . "${LEASH_SRCDIR:-$(dirname "$0")/../..}/tests/support/tap.sh"
 
-# Those that are not run here: NAME  REASON
-cat >"$dir/alone" <<'END'
-test_fair           a program of the laws: test_laws_* run them in each deployment
-test_laws_cluster   a program of the laws
-test_laws_least     a program of the laws
-test_laws_quorum    a program of the laws
-test_laws_sentinel  a program of the laws
-test_laws_tls       a program of the laws
-test_least          goes through all deployments itself
-test_mixed          a program of the laws: test_laws_* run them in each deployment
-test_plain          a program of the laws: test_laws_* run them in each deployment
-test_preloaded      each test has a server of its own whose scripts an administrator has loaded
-test_scan_lies      the server is a fake, which answers what no server would
-test_tls            the certificates of one server
+# Those for which fewer are enough: NAME  DEPLOYMENT,...  REASON; "-": it has its locks elsewhere
+cat >"$dir/fewer" <<'END'
+test_adopt           cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_adopt_meanwhile quorum                threads of one client
+test_break           cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_cancel          tls,sentinel,cluster,quorum  no rights of its own
+test_close           tls,sentinel,cluster,quorum  no rights of its own
+test_fair            -  a program of the laws: test_laws_* run them in each deployment
+test_forked          tls,sentinel,cluster,quorum  no rights of its own
+test_handles         quorum                threads of one client
+test_handoff         quorum                threads of one client
+test_heirs           quorum                threads of one client
+test_input           quorum                what a call says before anything is sent
+test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
+test_laws_cluster    -  a program of the laws
+test_laws_least      -  a program of the laws
+test_laws_quorum     -  a program of the laws
+test_laws_sentinel   -  a program of the laws
+test_laws_tls        -  a program of the laws
+test_lease           quorum                leases, which one server counts as any other does
+test_least           -  goes through all deployments itself
+test_limits          quorum                leases, which one server counts as any other does
+test_manners         tls,sentinel,cluster,quorum  no rights of its own
+test_mixed           -  a program of the laws: test_laws_* run them in each deployment
+test_names           cluster,quorum        keys and their slots
+test_not_handed_on   quorum                threads of one client
+test_order           quorum                threads of one client
+test_owner           quorum                threads of one client
+test_plain           -  a program of the laws: test_laws_* run them in each deployment
+test_preloaded       -  each test has a server of its own whose scripts an administrator has loaded
+test_resources       tls,sentinel,cluster,quorum  no rights of its own
+test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_scan_lies       -  the server is a fake, which answers what no server would
+test_stats           cluster,quorum        what is counted of one server and of several
+test_terms           quorum                leases, which one server counts as any other does
+test_times           quorum                leases, which one server counts as any other does
+test_tls             -  the certificates of one server
+test_waiters         cluster,least,quorum  a question of its own: who is asked, and with what rights
+test_wind_down       quorum                the laws say it, too; in a quorum nobody's turn is promised
 END
 
 all() {
@@ -29,16 +57,29 @@ all() {
 	done
 }
 
-is_alone() { # PROGRAM
-	grep -q "^$1 " "$dir/alone"
+# Where it is enough; empty: everywhere.
+where() { # PROGRAM
+	sed -n "s/^$1  *\([^ ]*\) .*/\1/p" "$dir/fewer"
 }
 
-each_that_is_alone_is_one_with_a_reason() {
-	while read -r program reason; do
+is_for() { # DEPLOYMENT PROGRAM
+	[ -z "${LEASH_TEST_DEPLOYMENT:-}" ] || [ "$(where "$2")" = - ] || return 0
+	case ,$(where "$2"), in
+	,, | *",$1,"*) ;;
+	*) return 1 ;;
+	esac
+}
+
+each_for_which_fewer_are_enough_has_a_reason() {
+	while read -r program where reason; do
 		[ -e "$source/tests/contract/$program.c" ] || echo "$program is no program of the contract"
 		[ -n "$reason" ] || echo "$program: why?"
-		! grep -q 'support/place\.h' "$source/tests/contract/$program.c" || echo "$program could be run everywhere"
-	done <"$dir/alone"
+		[ "$where" != - ] || ! grep -q 'support/place\.h' "$source/tests/contract/$program.c" ||
+			echo "$program could be run everywhere"
+		for deployment in $(echo "$where" | tr , ' '); do
+			case " - $deployments " in *" $deployment "*) ;; *) echo "$program: '$deployment' is none" ;; esac
+		done
+	done <"$dir/fewer"
 }
 
 # What it printed is in $dir/DEPLOYMENT.PROGRAM, and in ....failed, too, if it is not as it should be.
@@ -51,47 +92,41 @@ run() { # DEPLOYMENT PROGRAM
 		return
 	}
 	grep -q "^# in $kind\$" "$out" ||
-		echo "# $2 has its locks elsewhere: it is to have them where place.h says, or to be listed with a reason" >>"$out"
+		echo "# $2 has its locks elsewhere, not where place.h says: it is to be listed with a reason" >>"$out"
 	if grep -q '^not ok ' "$out" || ! grep -q "^# in $kind\$" "$out"; then
 		cp "$out" "$out.failed"
 	fi
 }
 
-lane() { # DEPLOYMENT...
-	for deployment; do
-		for program in $programs; do
-			run "$deployment" "$program"
-		done
+# Each runs every third: they wait more than they compute.
+lanes=3
+lane() { # NUMBER
+	awk -v lanes=$lanes -v n="$1" 'NR % lanes == n' "$dir/runs" | while read -r deployment program; do
+		run "$deployment" "$program" </dev/null
 	done
 }
 
-check 'those that are for one server alone are listed with the reason' each_that_is_alone_is_one_with_a_reason
-programs=$(for program in $(all); do is_alone "$program" || echo "$program"; done)
-deployments=${LEASH_TEST_DEPLOYMENT:-tls sentinel cluster least quorum}
-# They wait more than they compute, and for a quorum nearly as long as for all others.
-case $deployments in
-*' quorum')
-	lane quorum &
-	# shellcheck disable=SC2086 # words
-	lane ${deployments% quorum}
-	wait
-	;;
-*)
-	lane "$deployments"
-	;;
-esac
-for deployment in $deployments; do
-	for program in $programs; do
-		out=$dir/$deployment.$program
-		if [ -e "$out.failed" ] && grep -q '^1\.\.0 # SKIP' "$out"; then
-			skip "$deployment: $program" "$(sed -n 's/^1\.\.0 # SKIP *//p' "$out")"
-		elif [ -e "$out.failed" ]; then
-			sed 's/^\(# \)*/# /' "$out"
-			check "$deployment: $program" false
-		else
-			sed -n '/^# not in /p' "$out"
-			check "$deployment: $program ($(grep -c '^ok ' "$out") tests)" true
-		fi
+deployments="tls sentinel cluster least quorum"
+check 'those for which fewer are enough are listed with the reason' each_for_which_fewer_are_enough_has_a_reason
+for deployment in ${LEASH_TEST_DEPLOYMENT:-$deployments}; do
+	for program in $(all); do
+		! is_for "$deployment" "$program" || echo "$deployment $program"
 	done
+done >"$dir/runs"
+for n in $(seq 0 $((lanes - 1))); do
+	lane "$n" &
 done
+wait
+while read -r deployment program; do
+	out=$dir/$deployment.$program
+	if [ -e "$out.failed" ] && grep -q '^1\.\.0 # SKIP' "$out"; then
+		skip "$deployment: $program" "$(sed -n 's/^1\.\.0 # SKIP *//p' "$out")"
+	elif [ -e "$out.failed" ]; then
+		sed 's/^\(# \)*/# /' "$out"
+		check "$deployment: $program" false
+	else
+		sed -n '/^# not in /p' "$out"
+		check "$deployment: $program ($(grep -c '^ok ' "$out") tests)" true
+	fi
+done <"$dir/runs"
 finish
