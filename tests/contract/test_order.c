@@ -5,7 +5,6 @@
 #include "tests/support/test.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 PLACE(refusal_open);
 
@@ -171,35 +170,4 @@ SENTENCE(a_hold_is_abandoned_whichever_thread_frees_the_last_handle)
 	assert_status(LEASH_OK, leash_lock_release(again, &err));
 	leash_lock_free(again);
 	leash_close(client);
-}
-
-static void *
-make_hold_and_free(void *client)
-{
-	unsigned seed = (unsigned)(uintptr_t)&seed;
-
-	for (int i = 0; i < 400; i++) {
-		leash_lock *lock = leashed_lock(client, "made and freed", NULL);
-
-		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-		usleep((unsigned)rand_r(&seed) % 300);
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		leash_lock_free(lock);
-		usleep((unsigned)rand_r(&seed) % 300);
-	}
-	return NULL;
-}
-
-SENTENCE(a_handle_that_is_freed_leaves_alone_what_a_new_one_of_its_name_holds)
-{
-	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	pthread_t thread[3];
-
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, make_hold_and_free, client), 0);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
-	leash_close(client);
-	assert_int_equal(events.total, 0);
 }

@@ -6,7 +6,7 @@
  * its turns, and is stopped too. Whoever hangs is named. Every round is made with plain handles, with fair ones, and with both
  * kinds at one name; holding for no time, and for 1 ms.
  *
- * LEASH_TEST_WIND_DOWN_ROUNDS: with few threads (default 20). LEASH_TEST_WIND_DOWN_THREADS: in each process of the rounds with
+ * LEASH_TEST_WIND_DOWN_ROUNDS: with few threads (default 8). LEASH_TEST_WIND_DOWN_THREADS: in each process of the rounds with
  * many (default 32). LEASH_TEST_SEED: who stops when, and how (default: by the clock).
  *
  * In a quorum nobody's turn is promised: whoever is always there, while it holds or asks, can keep another process from its chance for
@@ -326,7 +326,7 @@ wind_down(enum kind kind, int64_t hold_ms)
 	int64_t begin = await_now_ns();
 	uint64_t turns = 0;
 
-	rounds = from_env("LEASH_TEST_WIND_DOWN_ROUNDS", place_is(PLACE_NO_QUEUE) ? 4 : 20);
+	rounds = from_env("LEASH_TEST_WIND_DOWN_ROUNDS", place_is(PLACE_NO_QUEUE) ? 4 : 8);
 	assert_in_range(many, 1, THREADS_MAX);
 	printf("# LEASH_TEST_SEED=%u\n", seed);
 	fflush(stdout);
