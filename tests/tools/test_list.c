@@ -407,13 +407,16 @@ static void
 check_all_are_there(const char *text)
 {
 	bool *seen = calloc(MANY + 1, sizeof *seen);
-	int number, count = 0;
+	int count = 0;
 
-	for (; text != NULL; text = strchr(text, '\n'), text += text != NULL)
-		if (sscanf(text, "job-%d ", &number) == 1 && number >= 1 && number <= MANY) {
+	for (; text != NULL; text = strchr(text, '\n'), text += text != NULL) {
+		long number = strncmp(text, "job-", 4) == 0 ? strtol(text + 4, NULL, 10) : 0; /* sscanf would go to the end each time */
+
+		if (number >= 1 && number <= MANY) {
 			count += !seen[number];
 			seen[number] = true;
 		}
+	}
 	free(seen);
 	assert_int_equal(count, MANY);
 }
