@@ -1,6 +1,5 @@
-/* The lease, over time: it is kept as long as the hold lasts, not a moment longer, and who slept through it knows. */
+/* The lease, over time: it is kept as long as the hold lasts, and not a moment longer. */
 #include "tests/support/child.h"
-#include "tests/support/lag.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
@@ -144,29 +143,6 @@ SENTENCE(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half)
 	leash_close(other);
 }
 
-SENTENCE(no_renewal_follows_the_final_release)
-{
-	enum { LEASE_MS = 2400 };
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS));
-	leash_lock *lock = leashed_lock(client, "done", NULL);
-	struct monitor *monitor = monitor_start(place_at("done"));
-	leash_error err;
-
-	for (int i = 0; i < 20; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-		if (i % 5 == 0)
-			monitor_await(monitor, "evalsha", (size_t)monitor_count(monitor, "evalsha") + 1); /* a renewal */
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	}
-	place_assert_free("done");
-	monitor_mark(monitor);
-	await_ms(LEASE_MS + 100);
-	assert_int_equal(monitor_count(monitor, "eval"), 0);
-	monitor_stop(monitor);
-	leash_lock_free(lock);
-	leash_close(client);
-}
-
 SENTENCE(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewal)
 {
 	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 600));
@@ -212,40 +188,6 @@ SENTENCE(nested_pairs_talk_to_nobody_and_the_hash_shows_the_depth_after_a_renewa
 	leash_close(client);
 }
 
-/* What the process that is stopped and the test share. */
-struct stopped {
-	struct stage stage;
-	_Atomic uint64_t fence;
-	_Atomic int64_t continued_ns; /* when the test let it go on */
-	_Atomic int64_t lost_after_ns;
-	_Atomic int held_after, release;
-};
-
-static int
-hold_and_be_stopped(void *arg)
-{
-	struct stopped *s = arg;
-	struct leashed_events events = {0};
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 500, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = leashed_lock(client, "slept", NULL);
-	leash_error err;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	s->fence = leash_lock_fence(lock);
-	stage_set(&s->stage, 1);
-	/* stopped somewhere in here; what is asked first when it goes on is the question */
-	while (s->continued_ns == 0)
-		;
-	s->held_after = leash_lock_held(lock);
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	s->lost_after_ns = events.at_ns[LEASH_EVENT_LOST] - s->continued_ns;
-	s->release = leash_lock_release(lock, &err);
-	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	return events.count[LEASH_EVENT_LOST] == 1 ? 0 : 1;
-}
-
 /* Log lines that say so. */
 static void
 count_persistent(void *count, leash_log_level level, const char *line)
@@ -273,37 +215,4 @@ SENTENCE(a_key_that_somebody_made_persistent_ends_with_its_holder_again_and_the_
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
-}
-
-SENTENCE(a_holder_that_was_stopped_past_its_lease_knows_at_once_and_harms_nobody)
-{
-	struct stopped *s = child_share(sizeof *s);
-	leash_client *client;
-	leash_lock *lock;
-	int64_t late_ns;
-	leash_error err;
-	pid_t pid;
-
-	pid = child_run(hold_and_be_stopped, s);
-	stage_await(&s->stage, 1);
-	client = place_client(NULL);
-	lock = leashed_lock(client, "slept", NULL);
-	child_pause(pid);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	assert_true(leash_lock_fence(lock) > s->fence);
-	lag_begin();
-	s->continued_ns = await_now_ns();
-	child_resume(pid);
-	child_wait(pid);
-	late_ns = lag_end();
-	assert_int_equal(s->held_after, 0);
-	assert_int_equal(s->release, LEASH_LOST);
-	printf("# lost was told %.1f ms after it went on\n", (double)s->lost_after_ns / 1e6);
-	assert_true((double)(s->lost_after_ns - late_ns) < 100 * 1000000 * await_slowness());
-	assert_true(leash_lock_held(lock));
-	await_true(place_integer("slept", "HLEN leash:{slept}") == 1);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	child_unshare(s, sizeof *s);
 }
