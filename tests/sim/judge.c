@@ -155,7 +155,8 @@ holder_of(const struct sim_instance *n, int l)
 	return slot != NULL && slot->key->count > 0 ? slot->key->members[0]->bytes : NULL;
 }
 
-static bool went_back; /* data were lost somewhere, or came back */
+static bool went_back; /* a server has older data than it had, */
+static bool lost_data; /* or lacks what counts */
 
 static struct {
 	char token[LSH_TOKEN_SIZE]; /* that had it last */
@@ -319,7 +320,7 @@ sim_judge_broken(int l)
 void
 sim_judge_lost(int l, const char *why)
 {
-	if (!went_back && known[l].doubted_until <= sim_now)
+	if (!lost_data && known[l].doubted_until <= sim_now)
 		sim_breach("lock %d: it is lost: %s", l, why);
 }
 
@@ -390,7 +391,7 @@ sim_judge_told(void *arg, const leash_event *event)
 void
 sim_judge_data_lost(bool is_guarded)
 {
-	went_back = true;
+	went_back = lost_data = true;
 	if (is_guarded && sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
 	for (int l = 0; l < sim_terms.locks; l++)
