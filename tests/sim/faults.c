@@ -25,6 +25,7 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_DRIFT] = "drift",
 	[SIM_MOVE] = "move",
 	[SIM_FENCE] = "fence",
+	[SIM_ECHO] = "echo",
 };
 
 bool sim_without[SIM_FAULTS];
@@ -246,6 +247,16 @@ misnumber(void)
 	set_fence(key, fence);
 }
 
+static void
+echo(void)
+{
+	const struct sim_client *c = some_client();
+	const struct sim_instance *n = some_server();
+
+	sim_trace("what server %d said last to client %d comes once more", n->host.number, c->process.number);
+	sim_repeat(&c->process, &n->host);
+}
+
 static const struct {
 	void (*happen)(void);
 	uint32_t often;
@@ -267,6 +278,7 @@ static const struct {
 	[SIM_DRIFT] = {drift, 2, false},
 	[SIM_MOVE] = {move, 4, false},
 	[SIM_FENCE] = {misnumber, 2, false},
+	[SIM_ECHO] = {echo, 4, false},
 };
 
 static bool

@@ -8,7 +8,7 @@
 enum sim_fault {
 	SIM_CUT, SIM_DARK, SIM_HOLE, SIM_SLOW_SERVER, SIM_SLOW_CLIENT, SIM_RESTART, SIM_LOSS, SIM_ROLLBACK, SIM_FAILOVER,
 	SIM_FORGET, SIM_STALL, SIM_DEATH, SIM_REOPEN, SIM_DRIFT, SIM_MOVE, SIM_FENCE,
-	SIM_FAULTS,
+	SIM_ECHO, SIM_FAULTS,
 };
 extern const char *const sim_fault_names[SIM_FAULTS];
 extern bool sim_without[SIM_FAULTS]; /* what never happens */

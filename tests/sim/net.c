@@ -48,6 +48,8 @@ struct sim_wire {
 	struct way to_server, to_client;
 	char *in;              /* what the client has not read yet */
 	size_t in_size, in_room;
+	char said[64];         /* what the server said last, if it was no more, */
+	size_t said_size;
 	unsigned events;       /* that will come */
 	bool forgotten;        /* nothing comes through any more */
 };
@@ -214,6 +216,20 @@ fail(struct sim_wire *w, int error)
 }
 
 static void
+give(struct sim_wire *w, const char *bytes, size_t size)
+{
+	if (w->in_size + size > w->in_room) {
+		w->in_room = 2 * (w->in_size + size);
+		w->in = realloc(w->in, w->in_room);
+		if (w->in == NULL)
+			abort();
+	}
+	memcpy(w->in + w->in_size, bytes, size);
+	w->in_size += size;
+	note_fd(w);
+}
+
+static void
 reach_client(struct sim_wire *w)
 {
 	struct piece *p = take(&w->to_client);
@@ -225,17 +241,8 @@ reach_client(struct sim_wire *w)
 		}
 		return;
 	}
-	if (w->fd >= 0 && w->state == UP) {
-		if (w->in_size + p->size > w->in_room) {
-			w->in_room = 2 * (w->in_size + p->size);
-			w->in = realloc(w->in, w->in_room);
-			if (w->in == NULL)
-				abort();
-		}
-		memcpy(w->in + w->in_size, p->bytes, p->size);
-		w->in_size += p->size;
-		note_fd(w);
-	}
+	if (w->fd >= 0 && w->state == UP)
+		give(w, p->bytes, p->size);
 	free(p);
 }
 
@@ -328,8 +335,11 @@ accept_wire(void *what, uint64_t turn)
 void
 sim_wire_say(struct sim_wire *w, const char *bytes, size_t size)
 {
-	if (!w->to_client.ends)
-		put(w, &w->to_client, bytes, size);
+	if (w->to_client.ends)
+		return;
+	w->said_size = size <= sizeof w->said ? size : 0;
+	memcpy(w->said, bytes, w->said_size);
+	put(w, &w->to_client, bytes, size);
 }
 
 void
@@ -384,6 +394,21 @@ sim_forget_wires(const struct sim_process *process, const struct sim_host *host)
 {
 	for (struct sim_wire *w = wires; w != NULL; w = w->next)
 		w->forgotten = w->forgotten || (w->process == process && w->host == host && w->fd >= 0);
+}
+
+static bool
+is_idle(const struct sim_wire *w)
+{
+	return w->fd >= 0 && w->state == UP && !w->forgotten && w->events == 0 && w->in_size == 0 && w->speaker != NULL &&
+	       w->host->is_idle(w->speaker);
+}
+
+void
+sim_repeat(const struct sim_process *process, const struct sim_host *host)
+{
+	for (struct sim_wire *w = wires; w != NULL; w = w->next)
+		if (w->process == process && w->host == host && w->said_size > 0 && is_idle(w))
+			give(w, w->said, w->said_size);
 }
 
 void

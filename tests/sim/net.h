@@ -28,6 +28,7 @@ struct sim_host {
 	void *(*accept)(struct sim_host *host, struct sim_wire *wire);
 	void (*hear)(void *speaker, const char *bytes, size_t size);
 	void (*gone)(void *speaker);
+	bool (*is_idle)(const void *speaker); /* all that came is answered */
 };
 
 /* How a path is, and what chance there is of things that a busy machine does. */
@@ -52,6 +53,9 @@ bool sim_is_dark(const struct sim_process *process, const struct sim_host *host)
 /* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot
  * them. */
 void sim_forget_wires(const struct sim_process *process, const struct sim_host *host);
+/* On each of those wires on which nothing is on its way, and nothing is awaited, what the server said last comes once
+ * more. */
+void sim_repeat(const struct sim_process *process, const struct sim_host *host);
 void sim_cut(const struct sim_process *process, const struct sim_host *host); /* each wire between the two breaks */
 void sim_process_gone(const struct sim_process *process); /* it died, or was killed: each of its wires breaks */
 

@@ -326,6 +326,7 @@ open_instance(int number, struct sim_lua *lua)
 
 	n->host = (struct sim_host){
 		.number = number, .accept = sim_speaker_new, .hear = sim_speaker_hear, .gone = sim_speaker_gone,
+		.is_idle = sim_speaker_is_idle,
 	};
 	if (lua != NULL)
 		n->server = sim_server_new(lua, &hooks, n);

@@ -486,6 +486,14 @@ sim_speaker_new(struct sim_host *host, struct sim_wire *wire)
 	return s;
 }
 
+bool
+sim_speaker_is_idle(const void *speaker)
+{
+	const struct sim_speaker *s = speaker;
+
+	return !s->waiting && s->in_size == 0;
+}
+
 void
 sim_speaker_gone(void *speaker)
 {

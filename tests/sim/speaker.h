@@ -12,6 +12,7 @@ struct sim_speaker;
 void *sim_speaker_new(struct sim_host *host, struct sim_wire *wire);
 void sim_speaker_hear(void *speaker, const char *bytes, size_t size);
 void sim_speaker_gone(void *speaker);
+bool sim_speaker_is_idle(const void *speaker);
 
 /* How many of the instance's connections are subscribed to the channel; each is told. */
 int64_t sim_speakers_publish(struct sim_instance *instance, const char *channel, size_t channel_size, const char *text,
