@@ -550,8 +550,8 @@ is_old(const struct lsh_lease *lease, int64_t fence)
 	const struct lsh_lock *lock = lsh_lock_of(lease->resource);
 	uint64_t shown = (uint64_t)fence * 256;
 
-	return !LSH_MUTATES(LSH_OLD_FENCES_ARE_NEWS) &&
-	       (shown <= lock->last_fence || (lock->hold != NULL && shown < lock->hold->fence));
+	return (shown <= lock->last_fence || (lock->hold != NULL && shown < lock->hold->fence)) &&
+	       !LSH_MUTATES(LSH_OLD_FENCES_ARE_NEWS);
 }
 
 static bool

@@ -123,15 +123,14 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 	const struct lsh_lease *lease = v->lease;
 	const struct lsh_round *round = lease->round;
 	const struct lsh_quorum_vote *s = lsh_quorum_of(v);
-	bool kept = LSH_MUTATES(LSH_OLD_RENEWALS_COUNT) ||
-	            (s->kept_at >= round->round_at && s->kept_ms >= lease->extend_ms);
+	bool is_old = s->kept_at < round->round_at || s->kept_ms < lease->extend_ms;
 	bool fails = s->failing && (lease->state == LSH_HELD || v->state == LSH_VOTE_FAILED);
 
 	c->votes += s->valid_until > now;
 	c->asked += v->state == LSH_VOTE_SENT || v->state == LSH_VOTE_NEW;
 	c->refusals += v->state == LSH_VOTE_REFUSED && counts(v);
 	c->sound += !s->failing;
-	c->renewed += s->valid_until > 0 && kept;
+	c->renewed += s->valid_until > 0 && (!is_old || LSH_MUTATES(LSH_OLD_RENEWALS_COUNT));
 	c->retry |= s->failing && lsh_host_is_up(v->host);
 	if (lsh_quorum_is_open(v)) {
 		c->open++;

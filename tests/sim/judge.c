@@ -332,7 +332,7 @@ sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lea
 
 	(void)err;
 	/* less what a clock may drift */
-	if (status == LEASH_OK && p->client->stood_still == 0 && !p->limited &&
+	if (status == LEASH_OK && p->client->stood_still == 0 && !p->limited && known[l].doubted_until <= sim_now &&
 	    leash_lock_remaining_ms(p->handles[l]) + passed_ms + lease_ms / 50 + 10 < lease_ms)
 		sim_breach("lock %d: an extension to %" PRId64 " ms says OK, but %" PRId64 " ms are left", l, lease_ms,
 		           leash_lock_remaining_ms(p->handles[l]));

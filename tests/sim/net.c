@@ -50,6 +50,7 @@ struct sim_wire {
 	size_t in_size, in_room;
 	char said[64];         /* what the server said last, if it was no more, */
 	size_t said_size;
+	int64_t read_at;       /* by the client, last */
 	unsigned events;       /* that will come */
 	bool forgotten;        /* nothing comes through any more */
 };
@@ -396,10 +397,11 @@ sim_forget_wires(const struct sim_process *process, const struct sim_host *host)
 		w->forgotten = w->forgotten || (w->process == process && w->host == host && w->fd >= 0);
 }
 
+/* For so long that a client expects nothing right behind what came last. */
 static bool
 is_idle(const struct sim_wire *w)
 {
-	return w->fd >= 0 && w->state == UP && !w->forgotten && w->events == 0 && w->in_size == 0 && w->speaker != NULL &&
+	return sim_now - w->read_at > 50 * SIM_MS && w->fd >= 0 && w->state == UP && !w->forgotten && w->events == 0 && w->in_size == 0 && w->speaker != NULL &&
 	       w->host->is_idle(w->speaker);
 }
 
@@ -551,6 +553,7 @@ sim_recv(int fd, void *bytes, size_t size, bool peeks, bool blocks)
 		size = (size_t)sim_between(1, (int64_t)size);
 	memcpy(bytes, w->in, size);
 	if (!peeks) {
+		w->read_at = sim_now;
 		w->in_size -= size;
 		memmove(w->in, w->in + size, w->in_size);
 	}
