@@ -401,7 +401,9 @@ sim_forget_wires(const struct sim_process *process, const struct sim_host *host)
 static bool
 is_idle(const struct sim_wire *w)
 {
-	return sim_now - w->read_at > 50 * SIM_MS && w->fd >= 0 && w->state == UP && !w->forgotten && w->events == 0 && w->in_size == 0 && w->speaker != NULL &&
+	bool works = w->fd >= 0 && w->state == UP && !w->forgotten && w->speaker != NULL;
+
+	return works && sim_now - w->read_at > 50 * SIM_MS && w->events == 0 && w->in_size == 0 &&
 	       w->host->is_idle(w->speaker);
 }
 
