@@ -16,7 +16,6 @@ test_scripts += tests/contract/test_everywhere.sh
 test_scripts += tests/contract/test_examples.sh
 test_scripts += tests/fault/test_defences.sh
 test_scripts += tests/fault/test_nemesis.sh
-test_scripts += tests/fault/test_nemesis_deployments.sh
 test_scripts += tests/install/clean.sh
 test_scripts += tests/install/exports.sh
 test_scripts += tests/install/header.sh
