@@ -554,8 +554,6 @@ support_sources += tests/support/tool.c
 support_sources += tests/support/tool.h
 support_sources += tests/support/trouble.c
 support_sources += tests/support/trouble.h
-support_sources += tests/support/witness.c
-support_sources += tests/support/witness.h
 
 check_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = $(support_sources)

@@ -43,15 +43,3 @@ proxy_let_go_from(struct proxy *p, const char *address)
 {
 	return set_held(p, address, false);
 }
-
-size_t
-proxy_held_from(struct proxy *p, const char *address)
-{
-	size_t n = 0;
-
-	proxy_lock(p);
-	for (struct link *link = p->links; link; link = link->next)
-		n += link->down.held && comes_from(link, address);
-	proxy_unlock_and_kick(p);
-	return n;
-}

@@ -13,7 +13,4 @@
 size_t proxy_hold_from(struct proxy *proxy, const char *address);
 size_t proxy_let_go_from(struct proxy *proxy, const char *address);
 
-/* Are there such connections, and is one of them held? */
-size_t proxy_held_from(struct proxy *proxy, const char *address);
-
 #endif

@@ -1,13 +1,9 @@
-/* The judge and the witness report every overlap of two holds, and nothing else. */
+/* The judge reports every overlap of two holds, and nothing else. */
 #include "tests/unit/tools.h"
 
 #include "tests/support/child.h"
 #include "tests/support/judge.h"
-#include "tests/support/leashed.h"
 #include "tests/support/test.h"
-#include "tests/support/witness.h"
-
-/* ---- judge ---- */
 
 struct court {
 	struct judge *judge;
@@ -133,39 +129,4 @@ SENTENCE(the_judge_buries_the_dead)
 	judge_enter(j, 0, 3);
 	assert_int_equal(judge_violations(j), 1);
 	judge_free(j);
-}
-
-/* ---- witness ---- */
-
-SENTENCE(the_witness_reports_a_hold_that_was_valid_after_a_later_one_began)
-{
-	struct server *server = server_start(NULL);
-	leash_client *client = leashed_open(server_uri(server), NULL);
-	leash_lock *lock = leashed_lock(client, "witnessed", NULL), *other = leashed_lock(client, "other", NULL);
-	struct witness *witness = witness_new(4);
-	struct testimony *first, *second;
-	char text[256] = "";
-	leash_error err;
-
-	assert_null(witness_enter(witness, 0, lock));   /* it is not held */
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_non_null(first = witness_enter(witness, 0, lock));
-	assert_true(witness_look(first, lock));
-	assert_true(first->first < first->last);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	assert_false(witness_look(first, lock));
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(other, 0, &err));
-	assert_non_null(second = witness_enter(witness, 0, lock));
-	assert_non_null(witness_enter(witness, 1, other));
-	assert_int_equal(witness_violations(witness, text, sizeof text), 0);
-	first->last = second->first + 1000000;
-	assert_int_equal(witness_violations(witness, text, sizeof text), 1);
-	assert_non_null(strstr(text, "1.000 ms"));
-	assert_int_equal(witness_holds(witness), 3);
-	leash_lock_free(lock);
-	leash_lock_free(other);
-	leash_close(client);
-	witness_free(witness);
-	server_stop(server);
 }
