@@ -42,6 +42,14 @@ has(const struct sim_client *c, int l)
 	       atomic_load_explicit(&lock->valid_until, memory_order_relaxed) > sim_now;
 }
 
+/* For so long two may have it, rightly. */
+static void
+doubt(int l, int64_t ms)
+{
+	if (sim_now + ms * SIM_MS > known[l].doubted_until)
+		known[l].doubted_until = sim_now + ms * SIM_MS;
+}
+
 static bool
 somebody_waits(int l)
 {
@@ -203,16 +211,26 @@ is_of_dead(const char *token)
 	return false;
 }
 
+/* What a master of the past grants the next one may grant, too, unless replicas have to know. */
+static void
+doubt_what_is_past(const struct sim_instance *n)
+{
+	for (int l = 0; l < sim_terms.locks; l++)
+		if (n->master == NULL && sim_terms.min_replicas == 0 && holder_of(n, l) != NULL)
+			doubt(l, 2 * sim_terms.longest_ms);
+}
+
 /* A token that its client takes for dead has a lock: it would be nobody's. Where a server has had older data again a
  * place of the past may get it; but then the client is told, and gives it back. In a cluster all listen to one channel
- * of the lock: there that somebody heard does not say who, and the grant stands for its claim of up to 3 s. */
+ * of the lock, and elsewhere a client may be there no more though its connection still is: there that somebody heard
+ * does not say who, and the grant stands for its claim of up to 3 s. */
 void
 sim_judge_served(const struct sim_instance *n)
 {
-	int64_t most = sim_site.deployment == SIM_CLUSTER ? 4 * SIM_S : SIM_S;
-
-	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM)
-		return; /* a master of the past: what is canceled is canceled elsewhere */
+	if (n != sim_site.masters[n->shard] && sim_site.deployment != SIM_QUORUM) {
+		doubt_what_is_past(n); /* what is canceled is canceled elsewhere */
+		return;
+	}
 	for (int l = 0; l < sim_terms.locks; l++) {
 		const char *token = holder_of(n, l);
 		int64_t *since = &holders[index_of(n)][l].unknown_since;
@@ -221,7 +239,7 @@ sim_judge_served(const struct sim_instance *n)
 			*since = 0;
 		else if (*since == 0)
 			*since = sim_now;
-		if (*since != 0 && (!went_back || (sim_now - *since > most && sim_now - sim_struck_until > settling())))
+		if (*since != 0 && (!went_back || (sim_now - *since > 4 * SIM_S && sim_now - sim_struck_until > settling())))
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
@@ -313,8 +331,7 @@ sim_judge_broken(int l)
 		ms = sim_terms.longest_ms / 2 + 100;
 	else if (sim_climate != SIM_CALM)
 		ms = 6 * sim_terms.longest_ms + 3 * sim_terms.timeout_ms;
-	if (sim_now + ms * SIM_MS > known[l].doubted_until)
-		known[l].doubted_until = sim_now + ms * SIM_MS;
+	doubt(l, ms);
 }
 
 void
@@ -382,7 +399,7 @@ sim_judge_told(void *arg, const leash_event *event)
 	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
 		told[n][l].at_risk = event->type == LEASH_EVENT_JEOPARDY;
 	told[n][l].lost = event->type == LEASH_EVENT_LOST;
-	if (event->type == LEASH_EVENT_FENCE_REGRESSION)
+	if (event->type == LEASH_EVENT_FENCE_REGRESSION && known[l].doubted_until <= sim_now)
 		sim_breach("lock %d: fences went back", l);
 }
 
@@ -395,7 +412,7 @@ sim_judge_data_lost(bool is_guarded)
 	if (is_guarded && sim_terms.guard_ms > 0)
 		return; /* who has it is waited for */
 	for (int l = 0; l < sim_terms.locks; l++)
-		known[l].doubted_until = sim_now + 2 * sim_terms.longest_ms * SIM_MS;
+		doubt(l, 2 * sim_terms.longest_ms);
 }
 
 /* ---- the end ---- */
