@@ -57,7 +57,6 @@ enum lsh_mutation {
 	LSH_GONE_IS_NO_LOSS,        /* that the server does not have it is a renewal that failed, and no more */
 	LSH_HEARSAY_IS_BELIEVED,    /* a message grants though the server may have been replaced */
 	LSH_OLD_FENCES_ARE_NEWS,    /* a message grants though its fence is not larger than the last one here */
-	LSH_LOST_HOLDS_NEST,        /* who lost the lock acquires it once more by nesting */
 	LSH_CALLS_TRUST_THE_WATCHDOG, /* a lease that is over is not lost before the watchdog says so */
 	LSH_ANY_TERMS_FOLLOW,       /* a hold is handed on within the process whatever the next one asks for */
 };

@@ -259,7 +259,7 @@ lsh_op_look(struct lsh_op *op, struct lsh_outlook *outlook)
 static leash_status
 nest(struct lsh_op *op, struct lsh_hold *hold)
 {
-	if (hold != op->lock->hold && !LSH_MUTATES(LSH_LOST_HOLDS_NEST)) {
+	if (hold != op->lock->hold) {
 		lsh_count(op->lock, LSH_COUNT_GAVE_UP);
 		return lsh_op_fail(op, LEASH_LOST, 0,
 		                   "an earlier hold of this owner was lost: release it before it is acquired again");
