@@ -1,271 +1,56 @@
 /* Words and renewals, step by step: every line that lib/lua/README.md promises of them, one interleaving at a time. */
 #include "tests/redis/steps.h"
-#include "tests/support/test.h"
 
-FIXTURE(clean, close_listeners);
+FIXTURE(clean, clean_up);
 GROUP(start, stop);
 
 /* ---- word ---- */
 
-SENTENCE(a_word_keeps_places_alive)
-{
-	int64_t before;
-	struct answer answer;
-
-	fence_of(ask_with(ANN1, "400000", NEVER_LATE, EXACT));
-	assert_not_held(ask(BOB1));
-	bury(BOB);
-	assert_int_equal(server_integer(server, "PEXPIRE " QUEUE " 100000"), 1);
-	before = server_us();
-	answer = word(BOB, BOB1);
-	assert_int_equal(state_of(answer), 0);
-	assert_between(answer.item[0], before, server_us());
-	assert_between(answer.item[1], 1, 400000);
-	assert_true(alive_until(BOB) >= before + ALIVE * 1000);
-	assert_between(ttl_of(QUEUE), ALIVE + 1, 2 * ALIVE);
-	assert_string_equal(places(), BOB1 " 60000");
-	assert_string_equal(holder(), ANN1);
-}
-
-SENTENCE(a_word_keeps_the_places_of_its_own_client_only)
-{
-	line_up(ANN1, BOB1, CID1);
-	bury(BOB);
-	assert_int_equal(state_of(word(CID, CID1)), 0);
-	assert_true(alive_until(BOB) < server_us());
-}
-
-SENTENCE(a_word_of_an_unknown_token_creates_nothing)
-{
-	struct answer answer = word(BOB, BOB1);
-
-	assert_int_equal(state_of(answer), -1);
-	assert_int_equal(answer.item[1], 0);
-	assert_int_equal(server_integer(server, "DBSIZE"), 0);
-}
-
-SENTENCE(a_word_of_an_unknown_token_takes_no_place)
-{
-	line_up(ANN1, CID1);
-	assert_int_equal(state_of(word(BOB, BOB1)), -1);
-	assert_string_equal(places(), CID1 " 60000");
-	assert_string_equal(holder(), ANN1);
-}
-
-SENTENCE(a_word_of_an_unknown_token_takes_no_free_lock)
-{
-	listen_for(BOB);
-	line_up(ANN1, CID1);
-	expire(LOCK);
-	assert_int_equal(state_of(word(BOB, BOB1)), -1);
-	assert_false(exists(LOCK));
-}
-
-SENTENCE(a_word_hands_an_abandoned_lock_to_the_first_in_the_queue)
-{
-	struct pubsub *bob = listen_for(BOB);
-	struct answer answer;
-
-	line_up(ANN1, BOB1, CID1);
-	expire(LOCK);
-	answer = word(CID, CID1);
-	assert_int_equal(state_of(answer), 0);
-	assert_between(answer.item[1], 1, CLAIM);
-	assert_string_equal(holder(), BOB1);
-	assert_ttl(LOCK, CLAIM);
-	assert_string_equal(places(), CID1 " 60000");
-	assert_told(bob, BOB1);
-}
-
-SENTENCE(a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease)
-{
-	struct pubsub *bob = listen_for(BOB);
-	struct answer answer;
-
-	line_up(ANN1, BOB1);
-	expire(LOCK);
-	answer = word(BOB, BOB1);
-	assert_last_fence(state_of(answer));
-	assert_int_equal(answer.item[1], LEASE);
-	assert_string_equal(holder(), BOB1);
-	assert_between(ttl_of(LOCK), CLAIM + 1, LEASE);
-	assert_false(exists(QUEUE));
-	assert_told(bob, BOB1);
-}
-
-SENTENCE(a_word_revives_the_places_of_its_client_before_it_hands_on)
-{
-	listen_for(BOB);
-	line_up(ANN1, BOB1);
-	bury(BOB);
-	expire(LOCK);
-	assert_true(state_of(word(BOB, BOB1)) > 0);
-}
-
-SENTENCE(a_word_learns_of_a_grant_whose_message_was_lost)
-{
-	listen_for(BOB);
-	line_up(ANN1, BOB1);
-	assert_number(release(ANN1), 1);
-	assert_ttl(LOCK, CLAIM);
-	assert_last_fence(state_of(word(BOB, BOB1)));
-	assert_between(ttl_of(LOCK), CLAIM + 1, LEASE);
-}
-
-SENTENCE(a_word_or_an_ask_of_a_holder_keeps_its_fence)
-{
-	listen_for(BOB);
-	line_up(ANN1, BOB1);
-	assert_number(release(ANN1), 1);
-	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1); /* for so long Ann's client keeps them */
-	assert_last_fence(state_of(word(BOB, BOB1)));
-	assert_ttl(FENCE, HOUR);
-	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1);
-	assert_last_fence(fence_of(ask(BOB1)));
-	assert_ttl(FENCE, HOUR);
-}
-
-SENTENCE(a_word_of_a_holder_shortens_nothing)
-{
-	struct answer answer;
-
-	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
-	answer = word(ANN, ANN1);
-	assert_last_fence(state_of(answer));
-	assert_between(answer.item[1], 11940000, 12000000);
-	assert_ttl(LOCK, 12000000);
-}
-
-SENTENCE(a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one)
-{
-	int64_t fence = fence_of(ask(ANN1));
-
-	expire(FENCE);
-	assert_true(state_of(word(ANN, ANN1)) > fence);
-	assert_ttl(FENCE, HOUR);
-}
-
-SENTENCE(a_word_answers_for_each_of_its_tokens)
-{
-	struct answer answer;
-
-	listen_for(ANN);
-	fence_of(ask(BOB1));
-	assert_not_held(ask(ANN1));
-	assert_not_held(ask(ANN2));
-	assert_number(release(BOB1), 1);
-	answer = step(heartbeat, 3, ANN, "600000", ANN ":7", ANN2, ANN1, ANN ":8", EXACT);
-	assert_int_equal(answer.type, REDIS_REPLY_ARRAY);
-	assert_int_equal(answer.count, 6);
-	assert_int_equal(answer.item[1], LEASE);
-	assert_int_equal(answer.item[2], -1);
-	assert_int_equal(answer.item[3], 0);
-	assert_last_fence(answer.item[4]);
-	assert_int_equal(answer.item[5], -1);
-}
-
-SENTENCE(a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds)
-{
-	struct answer answer;
-
-	line_up(ANN1, BOB1);
-	bury(BOB);
-	expire(LOCK);
-	answer = word(CID, CID1);
-	assert_int_equal(state_of(answer), -1);
-	assert_int_equal(answer.item[1], 0);
-	assert_false(exists(LOCK));
-	assert_false(exists(QUEUE));
-}
-
-SENTENCE(a_word_takes_leases_of_a_millisecond_to_a_day)
-{
-	fence_of(ask(ANN1));
-	assert_error(step(heartbeat, 3, ANN, "0", ANN1, EXACT), "ERR");
-	assert_error(step(heartbeat, 3, ANN, "86400001", ANN1, EXACT), "ERR");
-	assert_ttl(LOCK, LEASE);
-	assert_last_fence(state_of(step(heartbeat, 3, ANN, "1", ANN1, EXACT)));
-	assert_ttl(LOCK, LEASE);
-	assert_last_fence(state_of(step(heartbeat, 3, ANN, "86400000", ANN1, EXACT)));
-	assert_ttl(LOCK, DAY);
-}
+STEPS(a_word_keeps_places_alive,
+      "ask A1 400000; ask B1 = no; bury B; PEXPIRE QUEUE 100000; word B1 = now 1..400000 0; until B = >now+100000000;"
+      "PTTL QUEUE = 200001..400000; waiting = B1; holder = A1")
+STEPS(a_word_keeps_the_places_of_its_own_client_only, "line A1 B1 C1; bury B; word C1 = queued; until B = 1..now")
+STEPS(a_word_of_an_unknown_token_creates_nothing, "word B1 = * 0 -1; DBSIZE = 0")
+STEPS(a_word_of_an_unknown_token_takes_no_place, "line A1 C1; word B1 = none; waiting = C1; holder = A1")
+STEPS(a_word_of_an_unknown_token_takes_no_free_lock, "listen B; line A1 C1; DEL LOCK; word B1 = none; EXISTS LOCK = 0")
+STEPS(a_word_hands_an_abandoned_lock_to_the_first_in_the_queue,
+      "listen B; line A1 B1 C1; DEL LOCK; word C1 = * 1..60000 0; holder = B1; PTTL LOCK = ~60000; waiting = C1; told B = B1")
+STEPS(a_word_of_the_first_in_the_queue_is_answered_held_for_the_lease,
+      "listen B; line A1 B1; DEL LOCK; word B1 = * 600000 last; holder = B1; PTTL LOCK = ~600000; EXISTS QUEUE = 0;"
+      "told B = B1")
+STEPS(a_word_revives_the_places_of_its_client_before_it_hands_on,
+      "listen B; line A1 B1; bury B; DEL LOCK; word B1 = * * >0")
+STEPS(a_word_learns_of_a_grant_whose_message_was_lost,
+      "listen B; line A1 B1; release A1 = 1; PTTL LOCK = ~60000; word B1 = held; PTTL LOCK = ~600000")
+STEPS(a_word_or_an_ask_of_a_holder_keeps_its_fence, /* 700000: for so long Ann's client keeps them */
+      "listen B; line A1 B1; release A1 = 1; PEXPIRE FENCE 700000; word B1 = held; PTTL FENCE = ~3600000;"
+      "PEXPIRE FENCE 700000; ask B1 = last; PTTL FENCE = ~3600000")
+STEPS(a_word_of_a_holder_shortens_nothing, "ask A1 12000000; word A1 = * ~12000000 last; PTTL LOCK = ~12000000")
+STEPS(a_word_of_a_holder_whose_fence_is_gone_gets_a_new_one,
+      "ask A1 = fence; DEL FENCE; word A1 = * * >f; PTTL FENCE = ~3600000")
+STEPS(a_word_answers_for_each_of_its_tokens,
+      "listen A; line B1 A1 A2; release B1 = 1; words A 600000 A7 A2 A1 A8 = * 600000 -1 0 last -1")
+STEPS(a_word_for_a_free_lock_whose_queue_is_dead_says_that_nobody_holds,
+      "line A1 B1; bury B; DEL LOCK; word C1 = * 0 -1; EXISTS LOCK = 0; EXISTS QUEUE = 0")
+STEPS(a_word_takes_leases_of_a_millisecond_to_a_day,
+      "ask A1; word A1 0 = !ERR; word A1 86400001 = !ERR; PTTL LOCK = ~600000; word A1 1 = held; PTTL LOCK = ~600000;"
+      "word A1 86400000 = held; PTTL LOCK = ~86400000")
 
 /* ---- renew ---- */
 
-SENTENCE(a_renewal_is_good_for_the_whole_lease)
-{
-	fence_of(ask_with(ANN1, "20000", NEVER_LATE, EXACT));
-	assert_number(renew(ANN1, "12000000", "1"), 1);
-	assert_ttl(LOCK, 12000000);
-}
-
-SENTENCE(a_renewal_shortens_nothing)
-{
-	fence_of(ask_with(ANN1, "12000000", NEVER_LATE, EXACT));
-	assert_number(renew(ANN1, "20000", "1"), 1);
-	assert_ttl(LOCK, 12000000);
-}
-
-SENTENCE(a_renewal_writes_the_depth_down)
-{
-	fence_of(ask(ANN1));
-	assert_number(renew(ANN1, "600000", "7"), 1);
-	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 7");
-	assert_number(renew(ANN1, "600000", "2"), 1);
-	assert_string_equal(server_text(server, "HGETALL " LOCK), ANN1 " 2");
-}
-
-SENTENCE(a_renewal_never_creates_the_lock)
-{
-	assert_number(renew(ANN1, "600000", "1"), 0);
-	assert_int_equal(server_integer(server, "DBSIZE"), 0);
-}
-
-SENTENCE(a_renewal_of_one_who_lost_it_leaves_the_holder_alone)
-{
-	fence_of(ask_with(BOB1, "100000", NEVER_LATE, EXACT));
-	assert_number(renew(ANN1, "600000", "3"), 0);
-	assert_string_equal(server_text(server, "HGETALL " LOCK), BOB1 " 1");
-	assert_ttl(LOCK, 100000);
-}
-
-SENTENCE(a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so)
-{
-	fence_of(ask(ANN1));
-	assert_int_equal(server_integer(server, "PERSIST " LOCK), 1);
-	assert_number(renew(ANN1, "600000", "1"), 2);
-	assert_ttl(LOCK, LEASE);
-	assert_number(renew(ANN1, "600000", "1"), 1);
-}
-
-SENTENCE(a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease)
-{
-	fence_of(ask(ANN1));
-	assert_int_equal(server_integer(server, "PEXPIRE " FENCE " 700000"), 1);
-	assert_number(renew(ANN1, "600000", "1"), 1);
-	assert_ttl(FENCE, HOUR);
-	assert_number(renew(ANN1, "7200000", "1"), 1);
-	assert_ttl(FENCE, 7200000);
-	assert_number(renew(ANN1, "600000", "1"), 1);
-	assert_ttl(FENCE, 7200000);
-	order = NOTHING;
-	expire(FENCE);
-	assert_number(renew(ANN1, "600000", "1"), 1);
-	assert_false(exists(FENCE));
-	assert_int_equal(server_integer(server, "RPUSH " FENCE " theirs"), 1);
-	assert_number(renew(ANN1, "600000", "1"), 1);
-	assert_int_equal(ttl_of(FENCE), -1);
-}
-
-SENTENCE(a_renewal_takes_leases_of_a_millisecond_to_a_day)
-{
-	fence_of(ask(ANN1));
-	assert_error(renew(ANN1, "0", "1"), "ERR");
-	assert_error(renew(ANN1, "-5", "1"), "ERR");
-	assert_error(renew(ANN1, "86400001", "1"), "ERR");
-	assert_ttl(LOCK, LEASE);
-	assert_number(renew(ANN1, "1", "1"), 1);
-	assert_ttl(LOCK, LEASE);
-	assert_number(renew(ANN1, "86400000", "1"), 1);
-	assert_ttl(LOCK, DAY);
-}
+STEPS(a_renewal_is_good_for_the_whole_lease, "ask A1 20000; renew A1 12000000 1 = 1; PTTL LOCK = ~12000000")
+STEPS(a_renewal_shortens_nothing, "ask A1 12000000; renew A1 20000 1 = 1; PTTL LOCK = ~12000000")
+STEPS(a_renewal_writes_the_depth_down,
+      "ask A1; renew A1 600000 7 = 1; HGETALL LOCK = A1 7; renew A1 600000 2 = 1; HGETALL LOCK = A1 2")
+STEPS(a_renewal_never_creates_the_lock, "renew A1 600000 1 = 0; DBSIZE = 0")
+STEPS(a_renewal_of_one_who_lost_it_leaves_the_holder_alone,
+      "ask B1 100000; renew A1 600000 3 = 0; HGETALL LOCK = B1 1; PTTL LOCK = ~100000")
+STEPS(a_renewal_gives_a_ttl_to_a_lock_that_has_none_and_says_so,
+      "ask A1; PERSIST LOCK = 1; renew A1 600000 1 = 2; PTTL LOCK = ~600000; renew A1 600000 1 = 1")
+STEPS(a_renewal_keeps_the_fence_of_its_hold_for_an_hour_more_or_for_the_lease,
+      "ask A1; PEXPIRE FENCE 700000; renew A1 600000 1 = 1; PTTL FENCE = ~3600000; renew A1 7200000 1 = 1;"
+      "PTTL FENCE = ~7200000; renew A1 600000 1 = 1; PTTL FENCE = ~7200000; mess; DEL FENCE; renew A1 600000 1 = 1;"
+      "EXISTS FENCE = 0; RPUSH FENCE theirs; renew A1 600000 1 = 1; PTTL FENCE = -1")
+STEPS(a_renewal_takes_leases_of_a_millisecond_to_a_day,
+      "ask A1; renew A1 0 1 = !ERR; renew A1 -5 1 = !ERR; renew A1 86400001 1 = !ERR; PTTL LOCK = ~600000;"
+      "renew A1 1 1 = 1; PTTL LOCK = ~600000; renew A1 86400000 1 = 1; PTTL LOCK = ~86400000")
