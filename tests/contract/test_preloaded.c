@@ -32,6 +32,20 @@ stop(void)
 
 FIXTURE(start, stop);
 
+static bool
+all_are_loaded(struct server *of)
+{
+	leash_script script = {.size = sizeof script};
+	size_t n = 0;
+
+	while (leash_script_at(n, &script)) {
+		if (strcmp(server_text(of, "SCRIPT EXISTS %s", script.sha1), "1") != 0)
+			return false;
+		n++;
+	}
+	return n > 0;
+}
+
 static void
 load_scripts(void)
 {
@@ -163,4 +177,31 @@ SENTENCE(loading_without_permission_is_denied_and_says_which)
 	}
 	assert_true(n >= 5);
 	assert_false(leash_script_at(0, NULL));
+}
+
+SENTENCE(each_server_of_a_quorum_gets_them_whatever_is_wrong_with_another)
+{
+	struct server *of[3];
+	char at[3][32], all[256];
+
+	for (int i = 0; i < 3; i++) {
+		of[i] = server_start_tcp(NULL);
+		snprintf(at[i], sizeof at[i], "127.0.0.1:%d", server_port(of[i]));
+	}
+	snprintf(all, sizeof all, "redis+quorum://%s,%s,%s", at[0], at[1], at[2]);
+	server_kill(of[0]);
+	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = all), &err), LEASH_UNAVAILABLE);
+	assert_non_null(strstr(err.text, at[0]));
+	assert_true(all_are_loaded(of[1]) && all_are_loaded(of[2]));
+	server_restart(of[0]);
+	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = all), &err), LEASH_OK);
+	assert_true(all_are_loaded(of[0]));
+	for (int i = 0; i < 3; i++)
+		server_stop(of[i]);
+}
+
+SENTENCE(who_loads_them_where_sentinels_choose_is_told_to_name_each_server)
+{
+	assert_int_equal(leash_scripts_load(LEASH_OPTIONS(.uri = "redis+sentinel://127.0.0.1:1/main"), &err), LEASH_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "name each by redis://"));
 }
