@@ -4,7 +4,7 @@
 # meets (all of tests/contract) says so below, and tests/support, which both kinds use, must do without internal names.
 #
 # Tests that measure time wait for those that load the machine, or the other way round, by a line
-#   tests/redis/test_storm.log: tests/redis/test_lease.log
+#   tests/contract/test_times.log: tests/contract/test_lease.log
 
 EXTRA_DIST += build-aux/valkey.sh
 EXTRA_DIST += tests/fault/run.sh
@@ -125,7 +125,6 @@ test_programs += tests/redis/test_rights
 test_programs += tests/redis/test_sentinel
 test_programs += tests/redis/test_sentinel_node
 test_programs += tests/redis/test_sharded
-test_programs += tests/redis/test_storm
 test_programs += tests/redis/test_talk
 test_programs += tests/redis/test_tls
 test_programs += tests/redis/test_tls_bytes
@@ -140,7 +139,6 @@ test_programs += tests/unit/test_courier
 test_programs += tests/unit/test_deployment
 test_programs += tests/unit/test_descriptor
 test_programs += tests/unit/test_error
-test_programs += tests/unit/test_fake
 test_programs += tests/unit/test_fault
 test_programs += tests/unit/test_heap
 test_programs += tests/unit/test_list
@@ -162,7 +160,6 @@ test_programs += tests/unit/test_token
 test_programs += tests/unit/test_uri
 test_programs += tests/unit/test_watchdog
 test_programs += tests/unit/test_watchdog_thread
-test_programs += tests/unit/test_witness
 
 tests_contract_test_adopt_LDADD = $(public_libs)
 tests_contract_test_adopt_meanwhile_LDADD = $(public_libs)
@@ -231,7 +228,6 @@ tests_fault_test_time_LDADD = $(public_libs)
 tests_fault_test_tls_deployments_LDADD = $(public_libs)
 tests_fault_test_torn_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
-tests_redis_test_storm_LDADD = $(public_libs)
 tests_tools_test_acknowledged_LDADD = $(public_libs)
 tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_doctor_LDADD = $(public_libs) $(JANSSON_LIBS)
@@ -451,12 +447,10 @@ tests_tools_test_ranking_SOURCES = tests/tools/test_ranking.c tools/ranking.c to
 tests_tools_test_run_SOURCES = tests/tools/test_run.c $(taken_sources)
 tests_tools_test_run_signals_SOURCES = tests/tools/test_run_signals.c $(taken_sources)
 
-tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(tools_sources)
 tests_unit_test_proxy_SOURCES = tests/unit/test_proxy.c $(tools_sources)
 tests_unit_test_support_SOURCES = tests/unit/test_support.c $(tools_sources)
 tests_unit_test_watchdog_SOURCES = tests/unit/test_watchdog.c $(watchdog_fixture_sources)
 tests_unit_test_watchdog_thread_SOURCES = tests/unit/test_watchdog_thread.c $(watchdog_fixture_sources)
-tests_unit_test_witness_SOURCES = tests/unit/test_witness.c $(tools_sources)
 
 # The library with its mutations (lib/base/mutation.h), which nothing else has.
 check_LTLIBRARIES += lib/libleash-mutations.la

@@ -58,7 +58,7 @@ let_all_take_turns(int64_t wait_ms, bool alike)
 {
 	size_t turns = 0;
 
-	scene->judge = judge_new(1, 0);
+	scene->judge = judge_new(1);
 	scene_start(kind, LONG_MS, 5000);
 	for (int i = 0; i < PARTIES; i++)
 		for (int j = 0; j < ACTORS; j++) {

@@ -90,7 +90,7 @@ check_and_free(struct crowd *c)
 static void
 let_a_crowd_come_and_go(size_t threads, int64_t pause_us, int64_t ms)
 {
-	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + ms * 1000000, .pause_us = pause_us};
+	struct crowd c = {.judge = judge_new(1), .end = await_now_ns() + ms * 1000000, .pause_us = pause_us};
 	pthread_t thread[THREADS];
 
 	c.client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &c.events));
@@ -136,7 +136,7 @@ make_and_free(void *arg)
 
 SENTENCE(a_thread_that_frees_its_handle_slowly_takes_nothing_from_who_acquired_meanwhile)
 {
-	struct crowd c = {.judge = judge_new(1, 0), .end = await_now_ns() + INT64_C(2500) * 1000000, .pause_us = 1000};
+	struct crowd c = {.judge = judge_new(1), .end = await_now_ns() + INT64_C(2500) * 1000000, .pause_us = 1000};
 	struct sigaction act = {.sa_handler = linger, .sa_flags = SA_RESTART};
 	pthread_t slow, thread[2];
 

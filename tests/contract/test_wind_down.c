@@ -269,7 +269,7 @@ play(enum kind kind, int64_t hold_ms, unsigned processes, unsigned threads, unsi
 	struct contender *last;
 	uint64_t turns = 0;
 
-	round->judge = judge_new(1, 0);
+	round->judge = judge_new(1);
 	round->processes = processes;
 	round->threads = threads;
 	round->hold_ms = hold_ms;

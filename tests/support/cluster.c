@@ -347,9 +347,3 @@ cluster_port(const struct cluster *c, int i)
 {
 	return c->node[i].told;
 }
-
-const char *
-cluster_id(const struct cluster *c, int i)
-{
-	return c->id[i];
-}

@@ -39,7 +39,6 @@ const char *cluster_uri(const struct cluster *cluster);   /* "redis+cluster://..
 struct server *cluster_node(const struct cluster *cluster, int i);
 struct proxy *cluster_door(const struct cluster *cluster, int i);   /* NULL without doors */
 int cluster_port(const struct cluster *cluster, int i);             /* as clients are told it */
-const char *cluster_id(const struct cluster *cluster, int i);
 
 /* ---- who has what ---- */
 
@@ -81,8 +80,6 @@ void cluster_await_synced(struct cluster *cluster);
 
 /* With doors. */
 void cluster_hold_link(struct cluster *cluster, int master, int replica);
-void cluster_unhold_link(struct cluster *cluster, int master, int replica);
 void cluster_unhold_all(struct cluster *cluster);
-void cluster_delay(struct cluster *cluster, int64_t us);   /* to each node, each way */
 
 #endif

@@ -179,22 +179,9 @@ cluster_hold_link(struct cluster *c, int master, int replica)
 }
 
 void
-cluster_unhold_link(struct cluster *c, int master, int replica)
-{
-	proxy_let_go_from(door_of(c, master), c->node[replica].address);
-}
-
-void
 cluster_unhold_all(struct cluster *c)
 {
 	for (int i = 0; i < c->count; i++)
 		for (int j = 0; j < c->count; j++)
-			cluster_unhold_link(c, i, j);
-}
-
-void
-cluster_delay(struct cluster *c, int64_t us)
-{
-	for (int i = 0; i < c->count; i++)
-		proxy_delay(door_of(c, i), PROXY_BOTH, us);
+			proxy_let_go_from(door_of(c, i), c->node[j].address);
 }

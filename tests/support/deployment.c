@@ -101,12 +101,6 @@ deployment_start_with(enum deployment_kind kind, const char *const *args)
 	return d;
 }
 
-struct deployment *
-deployment_start(enum deployment_kind kind)
-{
-	return deployment_start_with(kind, NULL);
-}
-
 void
 deployment_stop(struct deployment *d)
 {
@@ -263,39 +257,4 @@ int64_t
 deployment_lasting_keys(struct deployment *d, const char *pattern)
 {
 	return count_keys(d, pattern, true);
-}
-
-int64_t
-deployment_delete(struct deployment *d, const char *key)
-{
-	int64_t n = 0;
-
-	if (!d->quorum)
-		return deployment_integer(d, key, "DEL %s", key);
-	for (int i = 0; i < quorum_count(d->quorum); i++)
-		if (quorum_runs(d->quorum, i))
-			n += server_integer(quorum_server(d->quorum, i), "DEL %s", key);
-	return n;
-}
-
-/* What is not there has none; a command that is not known neither (SHARDCHANNELS, before 7.0). */
-static int64_t
-channels_at(struct server *server, const char *command, const char *pattern)
-{
-	redisReply *reply = server_command(server, "PUBSUB %s %s", command, pattern);
-	int64_t n = reply->type == REDIS_REPLY_ARRAY ? (int64_t)reply->elements : 0;
-
-	freeReplyObject(reply);
-	return n;
-}
-
-int64_t
-deployment_channels(struct deployment *d, const char *pattern)
-{
-	struct server *server;
-	int64_t n = 0;
-
-	for (size_t i = 0; (server = deployment_master(d, i)) != NULL; i++)
-		n += channels_at(server, "CHANNELS", pattern) + channels_at(server, "SHARDCHANNELS", pattern);
-	return n;
 }

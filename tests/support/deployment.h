@@ -30,7 +30,6 @@ const char *deployment_name(enum deployment_kind kind);   /* "single", "tls", "s
 enum deployment_kind deployment_chosen(void);
 
 /* Returns when locks can be had there; of a quorum, once its servers have been up for the guard. `args` are further arguments for each server that keeps data; NULL: none. */
-struct deployment *deployment_start(enum deployment_kind kind);
 struct deployment *deployment_start_with(enum deployment_kind kind, const char *const *args);
 void deployment_stop(struct deployment *deployment);   /* NULL is allowed */
 
@@ -56,15 +55,9 @@ int64_t deployment_lasting_keys(struct deployment *deployment, const char *patte
 #define deployment_text(deployment, key, ...) server_text(deployment_at((deployment), (key)), __VA_ARGS__)
 #define deployment_integer(deployment, key, ...) server_integer(deployment_at((deployment), (key)), __VA_ARGS__)
 
-/* Delete a key wherever it is; how many servers had it. */
-int64_t deployment_delete(struct deployment *deployment, const char *key);
-
 /* All servers stand still, resp. go on: sentinels too, so nothing fails over. */
 void deployment_pause(struct deployment *deployment);
 void deployment_resume(struct deployment *deployment);
-
-/* Channels that match and have subscribers, sharded ones too, summed over the masters. */
-int64_t deployment_channels(struct deployment *deployment, const char *pattern);
 
 /* What it is made of; NULL if it is another kind. The server: of single and tls. */
 struct server *deployment_server(const struct deployment *deployment);

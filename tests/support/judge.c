@@ -1,4 +1,4 @@
-/* The judge. See judge.h. All of it is atomics in shared memory: a contender may be killed anywhere. */
+/* The judge. See judge.h. All of it is atomics in shared memory: a process may be killed anywhere. */
 #include "tests/support/judge.h"
 
 #include "tests/support/child.h"
@@ -19,11 +19,6 @@ struct room {
 	_Atomic uint64_t fence;   /* the last one seen */
 };
 
-struct turns {
-	_Atomic uint64_t count;
-	_Atomic int64_t longest_ns;
-};
-
 struct note {
 	_Atomic bool written;
 	size_t lock;
@@ -32,25 +27,21 @@ struct note {
 };
 
 struct judge {
-	size_t size, locks, contenders;
+	size_t size, locks;
 	_Atomic size_t violations;
 	_Atomic size_t entries;
 	struct note notes[NOTES];
-	struct turns *turns;
 	struct room rooms[];
 };
 
 struct judge *
-judge_new(size_t locks, size_t contenders)
+judge_new(size_t locks)
 {
-	size_t rooms = sizeof(struct judge) + locks * sizeof(struct room);
-	size_t size = rooms + contenders * sizeof(struct turns);
+	size_t size = sizeof(struct judge) + locks * sizeof(struct room);
 	struct judge *j = child_share(size);
 
 	j->size = size;
 	j->locks = locks;
-	j->contenders = contenders;
-	j->turns = (struct turns *)(void *)&j->rooms[locks];   /* the children have it at the same address */
 	return j;
 }
 
@@ -117,17 +108,6 @@ judge_leave(struct judge *j, size_t lock)
 	atomic_compare_exchange_strong(&room(j, lock)->inside, &me, 0);
 }
 
-void
-judge_bury(struct judge *j, pid_t pid)
-{
-	for (size_t i = 0; i < j->locks; i++) {
-		who other = atomic_load(&j->rooms[i].inside);
-
-		if (other >> 32 == (who)pid)
-			atomic_compare_exchange_strong(&j->rooms[i].inside, &other, 0);
-	}
-}
-
 size_t
 judge_violations(const struct judge *j)
 {
@@ -154,68 +134,4 @@ judge_print(const struct judge *j)
 		else
 			fprintf(stderr, " after fence %llu\n", (unsigned long long)n->last);
 	}
-}
-
-static struct turns *
-turns_of(const struct judge *j, size_t contender)
-{
-	if (contender >= j->contenders)
-		trouble("the judge knows %zu contenders, and none of number %zu", j->contenders, contender);
-	return &j->turns[contender];
-}
-
-void
-judge_turn(struct judge *j, size_t contender, int64_t waited_ns)
-{
-	struct turns *t = turns_of(j, contender);
-	int64_t longest = atomic_load(&t->longest_ns);
-
-	atomic_fetch_add(&t->count, 1);
-	while (waited_ns > longest && !atomic_compare_exchange_weak(&t->longest_ns, &longest, waited_ns))
-		continue;
-}
-
-uint64_t
-judge_turns(const struct judge *j, size_t contender)
-{
-	return atomic_load(&turns_of(j, contender)->count);
-}
-
-int64_t
-judge_longest_wait_ns(const struct judge *j, size_t contender)
-{
-	return atomic_load(&turns_of(j, contender)->longest_ns);
-}
-
-uint64_t
-judge_fewest_turns(const struct judge *j)
-{
-	uint64_t fewest = UINT64_MAX;
-
-	for (size_t i = 0; i < j->contenders; i++)
-		if (judge_turns(j, i) < fewest)
-			fewest = judge_turns(j, i);
-	return fewest;
-}
-
-uint64_t
-judge_most_turns(const struct judge *j)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < j->contenders; i++)
-		if (judge_turns(j, i) > most)
-			most = judge_turns(j, i);
-	return most;
-}
-
-int64_t
-judge_longest_wait_of_all_ns(const struct judge *j)
-{
-	int64_t longest = 0;
-
-	for (size_t i = 0; i < j->contenders; i++)
-		if (judge_longest_wait_ns(j, i) > longest)
-			longest = judge_longest_wait_ns(j, i);
-	return longest;
 }

@@ -212,13 +212,3 @@ monitor_last(struct monitor *m, const char *text)
 	pthread_mutex_unlock(&m->mutex);
 	return line;
 }
-
-void
-monitor_print(struct monitor *m)
-{
-	catch_up(m);
-	pthread_mutex_lock(&m->mutex);
-	for (size_t i = 0; i < m->count; i++)
-		fprintf(stderr, "%s\n", m->lines[i]);
-	pthread_mutex_unlock(&m->mutex);
-}

@@ -32,6 +32,5 @@ void monitor_await(struct monitor *monitor, const char *text, size_t n);
 char *monitor_last(struct monitor *monitor, const char *text);
 
 /* All since the mark, to stderr: for the one who looks into a failure. */
-void monitor_print(struct monitor *monitor);
 
 #endif

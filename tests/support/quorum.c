@@ -133,16 +133,6 @@ quorum_door(const struct quorum *q, int i)
 	return q->node[i].door;
 }
 
-void
-quorum_delay(struct quorum *q, int64_t us)
-{
-	for (int i = 0; i < q->count; i++) {
-		if (!q->node[i].door)
-			trouble("only a quorum with doors can be delayed");
-		proxy_delay(q->node[i].door, PROXY_BOTH, us);
-	}
-}
-
 int
 quorum_having(struct quorum *q, const char *key)
 {

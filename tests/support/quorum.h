@@ -38,7 +38,6 @@ void quorum_await_uptime(struct quorum *quorum, int64_t ms);
 struct server *quorum_server(const struct quorum *quorum, int i);
 bool quorum_runs(const struct quorum *quorum, int i);                /* it is neither dead nor paused */
 struct proxy *quorum_door(const struct quorum *quorum, int i);       /* NULL without doors */
-void quorum_delay(struct quorum *quorum, int64_t us);                /* to each, each way; with doors */
 
 /* Those that run: how many have the key; keys that match, counted at each. */
 int quorum_having(struct quorum *quorum, const char *key);

@@ -269,12 +269,6 @@ sentinel_set_uri(const struct sentinel_set *set)
 }
 
 const char *
-sentinel_set_hosts(const struct sentinel_set *set)
-{
-	return set->hosts;
-}
-
-const char *
 sentinel_set_name(const struct sentinel_set *set)
 {
 	(void)set;
@@ -330,17 +324,6 @@ struct server *
 sentinel_set_master(struct sentinel_set *set)
 {
 	return set->node[sentinel_set_master_number(set)].server;
-}
-
-int
-sentinel_set_replica_number(struct sentinel_set *set)
-{
-	int master = sentinel_set_master_number(set);
-
-	for (int i = 0; i < SENTINEL_SERVERS; i++)
-		if (i != master && node_runs(&set->node[i]))
-			return i;
-	return -1;
 }
 
 int
@@ -412,12 +395,6 @@ sentinel_set_switches(struct sentinel_set *set)
 	return most;
 }
 
-void
-sentinel_set_await_switch(struct sentinel_set *set, int more_than)
-{
-	await_true_for(sentinel_set_switches(set) > more_than, 90);
-}
-
 /* ---- replication ---- */
 
 void
@@ -453,12 +430,6 @@ sentinel_set_hold_link(struct sentinel_set *set, int server, int replica)
 }
 
 void
-sentinel_set_unhold_link(struct sentinel_set *set, int server, int replica)
-{
-	proxy_let_go_from(door_of(set, server), set->node[replica].address);
-}
-
-void
 sentinel_set_hold_replication(struct sentinel_set *set)
 {
 	int master = sentinel_set_master_number(set);
@@ -473,5 +444,5 @@ sentinel_set_unhold_replication(struct sentinel_set *set)
 {
 	for (int i = 0; i < SENTINEL_SERVERS; i++)
 		for (int j = 0; j < SENTINEL_SERVERS; j++)
-			sentinel_set_unhold_link(set, i, j);
+			proxy_let_go_from(door_of(set, i), set->node[j].address);
 }

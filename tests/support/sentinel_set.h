@@ -35,7 +35,6 @@ void sentinel_set_stop(struct sentinel_set *set);                               
 /* "redis+sentinel://...", with the passwords and what TLS needs. */
 const char *sentinel_set_uri(const struct sentinel_set *set);
 /* The sentinels as "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", and what they call the master. */
-const char *sentinel_set_hosts(const struct sentinel_set *set);
 const char *sentinel_set_name(const struct sentinel_set *set);
 
 struct server *sentinel_set_server(const struct sentinel_set *set, int i);
@@ -48,7 +47,6 @@ int sentinel_set_port(const struct sentinel_set *set, int i);
 int sentinel_set_master_number(struct sentinel_set *set);
 struct server *sentinel_set_master(struct sentinel_set *set);
 /* A replica of it that runs. */
-int sentinel_set_replica_number(struct sentinel_set *set);
 
 /* Wait until all sentinels that run name the same master, another than `before` (-1: any), it says so itself (ROLE), and no sentinel
  * is in the middle of a failover. Returns its number. */
@@ -60,7 +58,6 @@ void sentinel_set_begin_failover(struct sentinel_set *set);
 
 /* How many times a sentinel that runs has said +switch-master since the start. */
 int sentinel_set_switches(struct sentinel_set *set);
-void sentinel_set_await_switch(struct sentinel_set *set, int more_than);
 
 /* Wait until each server that runs but is no master follows the present one, and has all that it has. */
 void sentinel_set_await_synced(struct sentinel_set *set);
@@ -68,7 +65,6 @@ void sentinel_set_await_synced(struct sentinel_set *set);
 /* Nothing that a server writes from now on arrives at the replica, nor what the replica says at the server; and it does again. It is the
  * connection there is that is held: one that a replica makes anew gets through. With doors. */
 void sentinel_set_hold_link(struct sentinel_set *set, int server, int replica);
-void sentinel_set_unhold_link(struct sentinel_set *set, int server, int replica);
 /* All links of the present master, resp. all that are held. */
 void sentinel_set_hold_replication(struct sentinel_set *set);
 void sentinel_set_unhold_replication(struct sentinel_set *set);
