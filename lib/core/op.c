@@ -53,7 +53,11 @@ is_ready(struct lsh_op *op)
 {
 	const struct lsh_lock *lock = op->lock;
 
-	if ((!lock->fair && lock->hold != NULL) || lsh_op_is_canceled(op) || lsh_is_closing(lock))
+	if (!lock->fair && lock->hold != NULL) {
+		op->wakes_at = LSH_NEVER; /* the end of that hold, which may be an adopted one, serves it */
+		return false;
+	}
+	if (lsh_op_is_canceled(op) || lsh_is_closing(lock))
 		return false;
 	if (lsh_now_ns() < op->deadline)
 		return true;
