@@ -631,3 +631,19 @@ SENTENCE(a_renewal_behind_votes_that_have_moved_goes_out_while_all_sayings_are_l
 	for (size_t i = 0; i < LSH_SAYINGS; i++)
 		lsh_saying_give_back(lent[i]);
 }
+
+SENTENCE(who_rests_between_rounds_rests_on_while_another_one_has_adopted_the_lock)
+{
+	struct lsh_outlook outlook;
+
+	acquire(bob, 60000);
+	for (char server = 'a'; server <= 'c'; server++)
+		says(server, TAKEN);
+	adopt(ann);
+	knows('a', 7000);
+	knows('b', 7000);
+	expect_end(ann, LEASH_OK);
+	pass(5000);
+	assert_true(lsh_op_look(&bob->op, &outlook));
+	assert_true(outlook.tick_at > lsh_now_ns());
+}
