@@ -44,6 +44,9 @@ pass(struct relay *r, int from, int to, bool of_server)
 	}
 	if (of_server && alter >= passed && alter < passed + n)
 		bytes[alter - passed] = (char)(bytes[alter - passed] ^ 0x21);
+	/* counted before it is sent: who reads it next reads the count, too */
+	if (of_server)
+		atomic_fetch_add(&r->passed, n);
 	for (ssize_t sent = 0; sent < n;) {
 		ssize_t some = send(to, bytes + sent, (size_t)(n - sent), MSG_NOSIGNAL);
 
@@ -51,8 +54,6 @@ pass(struct relay *r, int from, int to, bool of_server)
 			return false;
 		sent += some > 0 ? some : 0;
 	}
-	if (of_server)
-		atomic_fetch_add(&r->passed, n);
 	return goes_on;
 }
 
