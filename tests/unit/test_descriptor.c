@@ -2,18 +2,11 @@
 #include "base/descriptor.h"
 
 #include "tests/support/child.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int
 take(void)
@@ -30,12 +23,10 @@ is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void
-none_is_a_standard_stream(void **state)
+SENTENCE(none_is_a_standard_stream)
 {
 	int input = dup(STDIN_FILENO), fd;
 
-	(void)state;
 	close(STDIN_FILENO);
 	fd = take();
 	assert_true(fd > STDERR_FILENO);
@@ -49,10 +40,8 @@ none_is_a_standard_stream(void **state)
 	}
 }
 
-static void
-what_was_not_opened_stays_so(void **state)
+SENTENCE(what_was_not_opened_stays_so)
 {
-	(void)state;
 	errno = EMFILE;
 	assert_int_equal(lsh_descriptor_take(-1), -1);
 	assert_int_equal(errno, EMFILE);
@@ -71,21 +60,17 @@ close_in_child(void *arg)
 	own = take();
 	assert_int_equal(own, parents[0]);
 	lsh_descriptor_close_inherited();
-	assert_true(is_open(own));
-	assert_false(is_open(parents[1]));
-	assert_true(is_open(parents[3]));
+	assert_true(is_open(own) && !is_open(parents[1]) && is_open(parents[3]));
 	assert_int_equal(dup2(own, parents[1]), parents[1]);
 	lsh_descriptor_close_inherited();
 	assert_true(is_open(parents[1]));
 	return 0;
 }
 
-static void
-a_child_closes_what_was_its_parents_and_nothing_else(void **state)
+SENTENCE(a_child_closes_what_was_its_parents_and_nothing_else)
 {
 	int fds[] = {take(), take(), take(), take()};
 
-	(void)state;
 	lsh_descriptor_close(fds[3]);
 	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), fds[3]); /* not one of ours */
 	child_wait(child_run(close_in_child, fds));
@@ -95,16 +80,4 @@ a_child_closes_what_was_its_parents_and_nothing_else(void **state)
 		lsh_descriptor_close(fds[i]);
 	}
 	close(fds[3]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(none_is_a_standard_stream),
-		cmocka_unit_test(what_was_not_opened_stays_so),
-		cmocka_unit_test(a_child_closes_what_was_its_parents_and_nothing_else),
-	};
-
-	return cmocka_run_group_tests_name("descriptor", tests, NULL, NULL);
 }

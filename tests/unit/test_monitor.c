@@ -10,23 +10,14 @@ enum { MANY = 8, THREADS = 4, ROUNDS = 20000 };
 
 static struct lsh_monitor monitor;
 
-static void
-start(void)
-{
-	lsh_monitor_init(&monitor);
-}
-
-FIXTURE(start, NULL);
-
-/* ---- what runs ---- */
-
 struct word {
 	struct lsh_later later;
-	unsigned ran, at; /* how often, and as which one of all */
-	bool was_free;    /* the mutex was */
+	unsigned ran, at;  /* how often, and as which one of all */
+	bool was_free;     /* the mutex was */
 	struct word *next; /* that it says later, once */
 };
 
+static struct word words[MANY];
 static unsigned spoken;
 
 static void
@@ -45,32 +36,28 @@ speak(struct lsh_later *self)
 }
 
 static void
-make_words(struct word *words, unsigned count)
+start(void)
 {
+	lsh_monitor_init(&monitor);
 	spoken = 0;
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < MANY; i++)
 		words[i] = (struct word){.later.run = speak};
 }
 
-/* ---- the tests ---- */
+FIXTURE(start, NULL);
 
 SENTENCE(what_is_said_later_runs_once_in_order_when_the_mutex_is_free)
 {
-	struct word words[MANY];
-
 	for (unsigned count = 0; count <= MANY; count++) {
-		make_words(words, MANY);
+		start();
 		lsh_monitor_enter(&monitor);
 		for (unsigned i = 0; i < count; i++)
 			lsh_monitor_later(&monitor, &words[i].later);
 		assert_int_equal(spoken, 0); /* not yet */
 		lsh_monitor_leave(&monitor);
 		assert_int_equal(spoken, count);
-		for (unsigned i = 0; i < count; i++) {
-			assert_int_equal(words[i].ran, 1);
-			assert_int_equal(words[i].at, i);
-			assert_true(words[i].was_free);
-		}
+		for (unsigned i = 0; i < count; i++)
+			assert_true(words[i].ran == 1 && words[i].at == i && words[i].was_free);
 		/* and is forgotten then */
 		lsh_monitor_enter(&monitor);
 		lsh_monitor_leave(&monitor);
@@ -80,9 +67,6 @@ SENTENCE(what_is_said_later_runs_once_in_order_when_the_mutex_is_free)
 
 SENTENCE(what_runs_may_enter_and_say_more_which_runs_before_the_rest)
 {
-	struct word words[MANY];
-
-	make_words(words, 4);
 	words[0].next = &words[2];
 	words[2].next = &words[3];
 	lsh_monitor_enter(&monitor);
@@ -90,10 +74,7 @@ SENTENCE(what_runs_may_enter_and_say_more_which_runs_before_the_rest)
 	lsh_monitor_later(&monitor, &words[1].later);
 	lsh_monitor_leave(&monitor);
 	assert_int_equal(spoken, 4);
-	assert_int_equal(words[0].at, 0);
-	assert_int_equal(words[2].at, 1);
-	assert_int_equal(words[3].at, 2);
-	assert_int_equal(words[1].at, 3);
+	assert_true(words[0].at == 0 && words[2].at == 1 && words[3].at == 2 && words[1].at == 3);
 }
 
 static void
@@ -105,7 +86,6 @@ free_it(struct lsh_later *self)
 
 SENTENCE(what_runs_is_not_touched_afterwards)
 {
-	spoken = 0;
 	lsh_monitor_enter(&monitor);
 	for (unsigned i = 0; i < MANY; i++) {
 		struct lsh_later *later = calloc(1, sizeof *later);
@@ -118,14 +98,14 @@ SENTENCE(what_runs_is_not_touched_afterwards)
 	assert_int_equal(spoken, MANY);
 }
 
-/* ---- several threads ---- */
-
 struct speaker {
 	struct lsh_later later;
 	pthread_t thread, ran_on;
 	unsigned ran, wrong;
+	bool is_in;
 };
 
+static struct speaker speakers[THREADS];
 static unsigned long entered; /* the monitor's mutex guards it */
 
 static void
@@ -144,6 +124,7 @@ say_often(void *arg)
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		lsh_monitor_enter(&monitor);
+		s->is_in = true;
 		entered++;
 		lsh_monitor_later(&monitor, &s->later);
 		lsh_monitor_leave(&monitor);
@@ -152,48 +133,22 @@ say_often(void *arg)
 	return NULL;
 }
 
+/* Who finds it taken sleeps until it is left. */
 SENTENCE(each_thread_does_what_it_said_itself_before_it_goes_on)
 {
-	static struct speaker speakers[THREADS];
-
-	entered = 0;
+	lsh_monitor_enter(&monitor);
 	for (unsigned i = 0; i < THREADS; i++) {
 		speakers[i] = (struct speaker){.later.run = run_on};
 		assert_int_equal(pthread_create(&speakers[i].thread, NULL, say_often, &speakers[i]), 0);
 	}
+	while (atomic_load(&monitor.state) != LSH_MONITOR_AWAITED)
+		sched_yield();
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_false(speakers[i].is_in);
+	lsh_monitor_leave(&monitor);
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(speakers[i].thread, NULL);
 		assert_int_equal(speakers[i].wrong, 0);
 	}
 	assert_int_equal(entered, THREADS * ROUNDS);
-}
-
-static void *
-enter_once(void *arg)
-{
-	bool *is_in = arg;
-
-	lsh_monitor_enter(&monitor);
-	*is_in = true;
-	lsh_monitor_leave(&monitor);
-	return NULL;
-}
-
-SENTENCE(who_finds_it_taken_sleeps_until_it_is_left)
-{
-	pthread_t threads[THREADS];
-	bool is_in[THREADS] = {false};
-
-	lsh_monitor_enter(&monitor);
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, enter_once, &is_in[i]), 0);
-	while (atomic_load(&monitor.state) != LSH_MONITOR_AWAITED)
-		sched_yield();
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_false(is_in[i]);
-	lsh_monitor_leave(&monitor);
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	for (unsigned i = 0; i < THREADS; i++)
-		assert_true(is_in[i]);
 }

@@ -1,6 +1,7 @@
 /* Identities: UUIDs that are ones, tokens of one form only, nothing at all without randomness. And jitter. */
 #include "base/token.h"
 
+#include "tests/support/child.h"
 #include "tests/support/test.h"
 
 #include <leash/lock.h>
@@ -9,7 +10,6 @@
 #include <pthread.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define UUID "01234567-89ab-4cde-8f01-23456789abcd"
@@ -52,67 +52,35 @@ SENTENCE(randomness_that_dries_up_later_makes_no_weak_uuid)
 	assert_true(lsh_uuid_make(uuid));
 }
 
-SENTENCE(a_uuid_has_the_form_of_version_4)
-{
-	for (int round = 0; round < 1000; round++) {
-		char uuid[LSH_UUID_SIZE + 1];
-
-		assert_true(lsh_uuid_make(uuid));
-		assert_int_equal(strlen(uuid), LSH_UUID_SIZE);
-		for (size_t i = 0; i < LSH_UUID_SIZE; i++) {
-			const char *allowed = i == 8 || i == 13 || i == 18 || i == 23 ? "-" : "0123456789abcdef";
-
-			if (i == 14)
-				allowed = "4";
-			else if (i == 19)
-				allowed = "89ab";
-			assert_non_null(strchr(allowed, uuid[i]));
-		}
-	}
-}
-
-SENTENCE(each_digit_of_a_uuid_takes_all_its_values)
-{
-	unsigned seen[LSH_UUID_SIZE] = {0};
-
-	for (int round = 0; round < 2000; round++) {
-		char uuid[LSH_UUID_SIZE + 1];
-
-		assert_true(lsh_uuid_make(uuid));
-		for (size_t i = 0; i < LSH_UUID_SIZE; i++)
-			if (uuid[i] != '-')
-				seen[i] |= 1u << (uuid[i] <= '9' ? uuid[i] - '0' : uuid[i] - 'a' + 10);
-	}
-	for (size_t i = 0; i < LSH_UUID_SIZE; i++) {
-		unsigned wanted = 0xffff;
-
-		if (i == 8 || i == 13 || i == 18 || i == 23)
-			wanted = 0;
-		else if (i == 14)
-			wanted = 1u << 4;
-		else if (i == 19)
-			wanted = 0xf00;
-		assert_int_equal(seen[i], wanted);
-	}
-}
-
 static int
 compare(const void *a, const void *b)
 {
 	return memcmp(a, b, LSH_UUID_SIZE + 1);
 }
 
-SENTENCE(no_uuid_comes_twice)
+/* Each digit takes all values that it may have, and no others. */
+SENTENCE(a_uuid_has_the_form_of_version_4_and_comes_once)
 {
 	enum { MANY = 5000 };
-	char (*uuids)[LSH_UUID_SIZE + 1] = calloc(MANY, sizeof(*uuids));
+	static const char digits[] = "0123456789abcdef";
+	static char uuids[MANY][LSH_UUID_SIZE + 1];
+	unsigned seen[LSH_UUID_SIZE] = {0};
 
-	for (size_t i = 0; i < MANY; i++)
+	for (size_t i = 0; i < MANY; i++) {
 		assert_true(lsh_uuid_make(uuids[i]));
+		assert_int_equal(strlen(uuids[i]), LSH_UUID_SIZE);
+		for (size_t j = 0; j < LSH_UUID_SIZE; j++)
+			if (j == 8 || j == 13 || j == 18 || j == 23)
+				assert_int_equal(uuids[i][j], '-');
+			else
+				seen[j] |= 1u << (strchr(digits, uuids[i][j]) - digits);
+	}
+	for (size_t j = 0; j < LSH_UUID_SIZE; j++)
+		if (seen[j] != 0)
+			assert_int_equal(seen[j], j == 14 ? 1 << 4 : j == 19 ? 0xf00 : 0xffff);
 	qsort(uuids, MANY, sizeof(*uuids), compare);
 	for (size_t i = 1; i < MANY; i++)
 		assert_string_not_equal(uuids[i], uuids[i - 1]);
-	free(uuids);
 }
 
 SENTENCE(a_token_is_the_uuid_and_the_number)
@@ -147,30 +115,11 @@ SENTENCE(a_token_that_was_written_can_be_read)
 SENTENCE(only_the_one_form_is_a_token)
 {
 	static const char *const bad[] = {
-		"",
-		":",
-		"42",
-		UUID,
-		UUID ":",
-		UUID ":042",
-		UUID ":00",
-		UUID ":+42",
-		UUID ":-1",
-		UUID ": 42",
-		UUID ":42 ",
-		UUID ":42\n",
-		UUID ":0x2a",
-		UUID ":4a",
-		UUID ":18446744073709551616",
-		UUID ":100000000000000000000",
-		UUID "-42",
-		UUID " 42",
-		UUID "::42",
-		UUID ":42:42",
-		" " UUID ":42",
+		"", ":", "42", UUID, UUID ":", UUID ":042", UUID ":00", UUID ":+42", UUID ":-1", UUID ": 42", UUID ":42 ", UUID ":42\n",
+		UUID ":0x2a", UUID ":4a", UUID ":18446744073709551616", UUID ":100000000000000000000", UUID "-42", UUID " 42",
+		UUID "::42", UUID ":42:42", " " UUID ":42",
 		"01234567-89ab-4cde-8f01-23456789abce:42", /* another client's */
-		"01234567-89AB-4CDE-8F01-23456789ABCD:42",
-		"01234567-89ab-4cde-8f01-23456789abc:42",
+		"01234567-89AB-4CDE-8F01-23456789ABCD:42", "01234567-89ab-4cde-8f01-23456789abc:42",
 	};
 	uint64_t n = 7;
 
@@ -243,36 +192,24 @@ draw(void *arg)
 	return NULL;
 }
 
-SENTENCE(jitter_differs_from_thread_to_thread)
+static int
+draw_in_child(void *out)
 {
-	uint32_t here[DRAWN], there[DRAWN];
+	draw(out);
+	return 0;
+}
+
+SENTENCE(jitter_differs_from_thread_to_thread_and_from_parent_to_child)
+{
+	uint32_t here[DRAWN], there[DRAWN], *childs = child_share(sizeof here);
 	pthread_t thread;
 
 	draw(here);
 	assert_int_equal(pthread_create(&thread, NULL, draw, there), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_memory_not_equal(here, there, sizeof(here));
-}
-
-SENTENCE(jitter_differs_from_parent_to_child)
-{
-	uint32_t here[DRAWN], there[DRAWN];
-	int ends[2], status;
-	pid_t child;
-
-	lsh_random32();
-	assert_int_equal(pipe(ends), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		draw(there);
-		_exit(write(ends[1], there, sizeof(there)) == (ssize_t)sizeof(there) ? 0 : 1);
-	}
+	child_wait(child_run(draw_in_child, childs));
 	draw(here);
-	assert_int_equal(read(ends[0], there, sizeof(there)), sizeof(there));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_memory_not_equal(here, there, sizeof(here));
-	close(ends[0]);
-	close(ends[1]);
+	assert_memory_not_equal(here, childs, sizeof(here));
+	child_unshare(childs, sizeof here);
 }
