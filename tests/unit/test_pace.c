@@ -8,6 +8,9 @@
 #define LEAST_LEASE (100 * LSH_MS)
 #define MOST_LEASE  (24 * 3600 * LSH_S)
 
+#define each_lease(lease) for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease))
+#define each_luck(r)      for (size_t r = 0; r < COUNT(luck); r++)
+
 static const uint32_t luck[] = {0, 1, 0x3fffffff, 0x7fffffff, 0x80000000, 0xc0000001, 0xfffffffe, UINT32_MAX};
 
 static const int64_t moments[] = {INT64_MIN, -LSH_S, -1, 0, 1, 3 * LSH_MS, 77777777777, 86400 * LSH_S, INT64_MAX / 3,
@@ -28,7 +31,7 @@ SENTENCE(a_lease_counts_for_less_than_the_server_gives)
 	assert_true(lsh_pace_valid_until(5 * LSH_S, 30 * LSH_S) == 35 * LSH_S - 300 * LSH_MS - 2 * LSH_MS);
 	assert_true(lsh_pace_valid_until(0, 100 * LSH_MS) == 97 * LSH_MS);
 	assert_true(lsh_pace_valid_until(0, 100 * LSH_MS + 1) == 97 * LSH_MS); /* a part of the margin is all of it */
-	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
+	each_lease(lease) {
 		int64_t valid = lsh_pace_valid_until(LSH_S, lease) - LSH_S;
 
 		/* a server whose clock is 1 % fast and cuts off 1 ms has not let go yet */
@@ -74,7 +77,7 @@ SENTENCE(every_combination_of_extremes_is_defined)
 {
 	for (size_t s = 0; s < COUNT(moments); s++) {
 		for (size_t l = 0; l < COUNT(leases); l++) {
-			for (size_t r = 0; r < COUNT(luck); r++) {
+			each_luck(r) {
 				assert_true(lsh_pace_next(moments[s], leases[l], luck[r]) <= lsh_pace_valid_until(moments[s], leases[l]));
 				assert_true(lsh_pace_retry(moments[s], 9, leases[l], luck[r]) <= leases[l]);
 			}
@@ -87,8 +90,10 @@ SENTENCE(every_combination_of_extremes_is_defined)
 SENTENCE(a_renewal_comes_within_the_last_twelfth_of_a_third)
 {
 	assert_true(lsh_pace_next(7 * LSH_S, 30 * LSH_S, 0) == 17 * LSH_S);
-	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
-		for (size_t r = 0; r < COUNT(luck); r++) {
+	each_lease(lease) {
+		int64_t slack = lsh_pace_slack(lease);
+
+		each_luck(r) {
 			int64_t period = lsh_pace_next(LSH_S, lease, luck[r]) - LSH_S;
 
 			assert_true(period <= lease / 3);
@@ -96,13 +101,18 @@ SENTENCE(a_renewal_comes_within_the_last_twelfth_of_a_third)
 		}
 		/* the jitter uses its span */
 		assert_true(lsh_pace_next(0, lease, 0) - lsh_pace_next(0, lease, UINT32_MAX) >= lease / 36 - lease / 36 / 1000 - 2);
+		/* and with its slack it does not come before a quarter */
+		assert_true(slack > 0 && slack <= LSH_S && slack <= lease / 24);
+		assert_true(lsh_pace_next(0, lease, UINT32_MAX) - slack >= lease / 4);
 	}
+	assert_true(lsh_pace_slack(12 * LSH_S) == LSH_S / 2);
+	assert_true(lsh_pace_slack(0) == 0);
 }
 
 SENTENCE(a_renewal_that_takes_a_sixth_of_the_lease_still_finds_half_of_it)
 {
-	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
-		for (size_t r = 0; r < COUNT(luck); r++) {
+	each_lease(lease) {
+		each_luck(r) {
 			/* the last one arrived as soon as it was sent, this one a sixth late: the least that PTTL can be */
 			int64_t arrives = lsh_pace_next(0, lease, luck[r]) + lease / 6;
 
@@ -116,25 +126,11 @@ SENTENCE(more_luck_is_sooner_and_a_longer_lease_is_later)
 	for (int64_t lease = 1; lease <= MOST_LEASE; lease = longer(lease)) {
 		for (size_t r = 1; r < COUNT(luck); r++)
 			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(0, lease, luck[r - 1]));
-		for (size_t r = 0; r < COUNT(luck); r++) {
+		each_luck(r) {
 			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(0, lease + 1, luck[r]));
 			assert_true(lsh_pace_next(0, lease, luck[r]) <= lsh_pace_next(1, lease, luck[r]));
 		}
 	}
-}
-
-SENTENCE(no_renewal_comes_before_a_quarter_of_the_lease)
-{
-	for (int64_t lease = LEAST_LEASE; lease <= MOST_LEASE; lease = longer(lease)) {
-		int64_t slack = lsh_pace_slack(lease);
-
-		assert_true(slack > 0);
-		assert_true(slack <= LSH_S);
-		assert_true(slack <= lease / 24);
-		assert_true(lsh_pace_next(0, lease, UINT32_MAX) - slack >= lease / 4);
-	}
-	assert_true(lsh_pace_slack(12 * LSH_S) == LSH_S / 2);
-	assert_true(lsh_pace_slack(0) == 0);
 }
 
 SENTENCE(the_first_retry_is_at_once)
@@ -150,7 +146,7 @@ SENTENCE(retries_grow_from_10_to_250_ms)
 
 	for (unsigned n = 0; n < COUNT(most); n++) {
 		assert_true(lsh_pace_retry(LSH_S, n + 2, LSH_NEVER, 0) == LSH_S + most[n] * LSH_MS);
-		for (size_t r = 0; r < COUNT(luck); r++) {
+		each_luck(r) {
 			int64_t wait = lsh_pace_retry(LSH_S, n + 2, LSH_NEVER, luck[r]) - LSH_S;
 
 			assert_true(wait > most[n] * LSH_MS / 2);
@@ -169,7 +165,7 @@ SENTENCE(no_retry_is_past_the_end_of_the_lease)
 
 				if (__builtin_add_overflow(moments[s], left, &valid))
 					continue;
-				for (size_t r = 0; r < COUNT(luck); r++) {
+				each_luck(r) {
 					int64_t at = lsh_pace_retry(moments[s], failures, valid, luck[r]);
 
 					assert_true(at <= valid);
@@ -182,26 +178,20 @@ SENTENCE(no_retry_is_past_the_end_of_the_lease)
 
 SENTENCE(a_claim_is_the_lease_but_at_most_3_s)
 {
-	assert_true(lsh_pace_claim_ms(100) == 100);
-	assert_true(lsh_pace_claim_ms(2999) == 2999);
-	assert_true(lsh_pace_claim_ms(3000) == 3000);
-	assert_true(lsh_pace_claim_ms(30000) == 3000);
-	assert_true(lsh_pace_claim_ms(INT64_MAX) == 3000);
+	static const int64_t claims[][2] = {{100, 100}, {2999, 2999}, {3000, 3000}, {30000, 3000}, {INT64_MAX, 3000}};
+
+	for (size_t i = 0; i < COUNT(claims); i++)
+		assert_true(lsh_pace_claim_ms(claims[i][0]) == claims[i][1]);
 }
 
-SENTENCE(a_word_is_said_after_a_third_of_the_claim)
+/* Answered 5 ms after it was sent that the holder has so long. */
+SENTENCE(a_word_is_said_after_a_third_of_the_claim_or_when_the_holders_lease_is_over)
 {
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 30000) == 11 * LSH_S);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, -1) == 11 * LSH_S);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, -2) == 11 * LSH_S);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S, 3 * LSH_S, INT64_MIN) == 11 * LSH_S);
-}
+	static const int64_t words[][2] = {
+		{30000, 1000}, {-1, 1000}, {-2, 1000}, {INT64_MIN, 1000}, {0, 6}, {400, 406}, {993, 999}, {994, 1000}, {995, 1000},
+	};
 
-SENTENCE(a_word_is_said_when_the_holders_lease_is_over)
-{
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 0) == 10 * LSH_S + 6 * LSH_MS);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 400) == 10 * LSH_S + 406 * LSH_MS);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 993) == 10 * LSH_S + 999 * LSH_MS);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 994) == 11 * LSH_S);
-	assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, 995) == 11 * LSH_S);
+	for (size_t i = 0; i < COUNT(words); i++)
+		assert_true(lsh_pace_word(10 * LSH_S, 10 * LSH_S + 5 * LSH_MS, 3 * LSH_S, words[i][0]) ==
+		            10 * LSH_S + words[i][1] * LSH_MS);
 }

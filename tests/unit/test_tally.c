@@ -6,13 +6,6 @@
 
 #include "tests/support/test.h"
 
-SENTENCE(a_majority_is_more_than_half)
-{
-	assert_int_equal(lsh_tally_majority(3), 2);
-	assert_int_equal(lsh_tally_majority(5), 3);
-	assert_int_equal(lsh_tally_majority(7), 4);
-}
-
 /* ---- validity ---- */
 
 static int64_t
@@ -34,16 +27,11 @@ slowly(const int64_t *moments, size_t count, unsigned n)
 
 SENTENCE(a_hold_is_valid_as_long_as_a_majority_of_its_votes)
 {
-	assert_int_equal(lsh_tally_nth_largest((int64_t[]){10, 20, 30}, 3, 2), 20);
-	assert_int_equal(lsh_tally_nth_largest((int64_t[]){0, 0, 30}, 3, 2), 0);
+	assert_int_equal(lsh_tally_majority(3), 2);
+	assert_int_equal(lsh_tally_majority(5), 3);
+	assert_int_equal(lsh_tally_majority(7), 4);
 	assert_int_equal(lsh_tally_nth_largest((int64_t[]){0, 40, 30, 50, 0}, 5, 3), 30);
-	assert_int_equal(lsh_tally_nth_largest((int64_t[]){7, 7, 7, 7, 7}, 5, 3), 7);
-	assert_int_equal(lsh_tally_nth_largest((int64_t[]){7, 9, 7, 9, 7}, 5, 3), 7);
 	assert_int_equal(lsh_tally_nth_largest((int64_t[]){1}, 1, 2), 0);
-}
-
-SENTENCE(it_is_the_latest_moment_to_which_so_many_reach)
-{
 	/* all of three values on five and on seven servers */
 	for (int n = 3; n <= 7; n += 2)
 		for (int code = 0, codes = n == 3 ? 27 : n == 5 ? 243 : 2187; code < codes; code++) {
