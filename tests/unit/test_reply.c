@@ -256,86 +256,36 @@ SENTENCE(what_no_server_says_to_us_is_a_fault_in_pieces_of_any_size)
 		size_t size;
 	} cases[] = {
 		/* sizes */
-		{BYTES("$-5\r\n")},
-		{BYTES("$-2\r\n")},
-		{BYTES("$-9223372036854775808\r\n")},
-		{BYTES("$9223372036854775808\r\n")},
-		{BYTES("$18446744073709551615\r\n")},
-		{BYTES("$99999999999999999999999999\r\n")},
-		{BYTES("$\r\n")},
-		{BYTES("$-\r\n")},
-		{BYTES("$abc\r\n")},
-		{BYTES("$ 3\r\nabc\r\n")},
-		{BYTES("$03\r\nabc\r\n")},
-		{BYTES("$3\0\r\nabc\r\n")},
-		{BYTES("*-2\r\n")},
-		{BYTES("*-5\r\n")},
-		{BYTES("*273\r\n")},
-		{BYTES("*1073741823\r\n")},
-		{BYTES("*2147483647\r\n")},
-		{BYTES("*2147483648\r\n")},
-		{BYTES("*4294967295\r\n")},
-		{BYTES("*4294967297\r\n:1\r\n")},
-		{BYTES("*4611686018427387904\r\n")},
-		{BYTES("*9223372036854775807\r\n")},
-		{BYTES("*9223372036854775808\r\n")},
-		{BYTES("*-9223372036854775808\r\n")},
-		{BYTES("*18446744073709551615\r\n")},
-		{BYTES("*\r\n")},
+		{BYTES("$-5\r\n")}, {BYTES("$-2\r\n")}, {BYTES("$-9223372036854775808\r\n")},
+		{BYTES("$9223372036854775808\r\n")}, {BYTES("$18446744073709551615\r\n")},
+		{BYTES("$99999999999999999999999999\r\n")}, {BYTES("$\r\n")}, {BYTES("$-\r\n")}, {BYTES("$abc\r\n")},
+		{BYTES("$ 3\r\nabc\r\n")}, {BYTES("$03\r\nabc\r\n")}, {BYTES("$3\0\r\nabc\r\n")}, {BYTES("*-2\r\n")},
+		{BYTES("*-5\r\n")}, {BYTES("*273\r\n")}, {BYTES("*1073741823\r\n")}, {BYTES("*2147483647\r\n")},
+		{BYTES("*2147483648\r\n")}, {BYTES("*4294967295\r\n")}, {BYTES("*4294967297\r\n:1\r\n")},
+		{BYTES("*4611686018427387904\r\n")}, {BYTES("*9223372036854775807\r\n")}, {BYTES("*9223372036854775808\r\n")},
+		{BYTES("*-9223372036854775808\r\n")}, {BYTES("*18446744073709551615\r\n")}, {BYTES("*\r\n")},
 		{BYTES("*x\r\n")},
 		/* integers */
-		{BYTES(":9223372036854775808\r\n")},
-		{BYTES(":-9223372036854775809\r\n")},
-		{BYTES(":18446744073709551616\r\n")},
-		{BYTES(":\r\n")},
-		{BYTES(":-\r\n")},
-		{BYTES(":+1\r\n")},
-		{BYTES(":1.5\r\n")},
-		{BYTES(":0x10\r\n")},
-		{BYTES(":1 \r\n")},
+		{BYTES(":9223372036854775808\r\n")}, {BYTES(":-9223372036854775809\r\n")},
+		{BYTES(":18446744073709551616\r\n")}, {BYTES(":\r\n")}, {BYTES(":-\r\n")}, {BYTES(":+1\r\n")},
+		{BYTES(":1.5\r\n")}, {BYTES(":0x10\r\n")}, {BYTES(":1 \r\n")},
 		/* arrays in arrays */
-		{BYTES("*1\r\n*1\r\n:1\r\n")},
-		{BYTES("*2\r\n:1\r\n*0\r\n")},
+		{BYTES("*1\r\n*1\r\n:1\r\n")}, {BYTES("*2\r\n:1\r\n*0\r\n")},
 		{BYTES("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n")},
 		/* ends of lines and strings */
-		{BYTES("+OK\n+OK\r\n")},
-		{BYTES("+OK\r+OK\r\n")},
-		{BYTES("-ERR\n\r\n")},
-		{BYTES(":1\n:2\r\n")},
-		{BYTES("$3\n:2\r\n")},
-		{BYTES("$3\r\nabcde")},
-		{BYTES("$3\r\nabc\n\r")},
-		{BYTES("$3\r\nabc\r\r")},
-		{BYTES("$3\r\nabc+OK\r\n")},
-		{BYTES("$3\r\nab\r\n+OK\r\n")},
-		{BYTES("$0\r\n+OK\r\n")},
+		{BYTES("+OK\n+OK\r\n")}, {BYTES("+OK\r+OK\r\n")}, {BYTES("-ERR\n\r\n")}, {BYTES(":1\n:2\r\n")},
+		{BYTES("$3\n:2\r\n")}, {BYTES("$3\r\nabcde")}, {BYTES("$3\r\nabc\n\r")}, {BYTES("$3\r\nabc\r\r")},
+		{BYTES("$3\r\nabc+OK\r\n")}, {BYTES("$3\r\nab\r\n+OK\r\n")}, {BYTES("$0\r\n+OK\r\n")},
 		/* types of RESP3 */
-		{BYTES("_\r\n")},
-		{BYTES("#t\r\n")},
-		{BYTES(",1.5\r\n")},
-		{BYTES(",inf\r\n")},
-		{BYTES("(3492890328409238509324850943850943825024385\r\n")},
-		{BYTES("=15\r\ntxt:Some string\r\n")},
-		{BYTES("!21\r\nSYNTAX invalid syntax\r\n")},
-		{BYTES("%1\r\n+a\r\n:1\r\n")},
-		{BYTES("%0\r\n")},
-		{BYTES("%-1\r\n")},
-		{BYTES("%9223372036854775807\r\n")},
-		{BYTES("~1\r\n:1\r\n")},
-		{BYTES("~-1\r\n")},
-		{BYTES(">2\r\n+message\r\n+a\r\n")},
-		{BYTES(">-1\r\n")},
-		{BYTES("|1\r\n+a\r\n+b\r\n:1\r\n")},
-		{BYTES("*2\r\n:1\r\n_\r\n")},
-		{BYTES("*1\r\n#f\r\n")},
-		{BYTES("*1\r\n%1\r\n+a\r\n:1\r\n")},
+		{BYTES("_\r\n")}, {BYTES("#t\r\n")}, {BYTES(",1.5\r\n")}, {BYTES(",inf\r\n")},
+		{BYTES("(3492890328409238509324850943850943825024385\r\n")}, {BYTES("=15\r\ntxt:Some string\r\n")},
+		{BYTES("!21\r\nSYNTAX invalid syntax\r\n")}, {BYTES("%1\r\n+a\r\n:1\r\n")}, {BYTES("%0\r\n")},
+		{BYTES("%-1\r\n")}, {BYTES("%9223372036854775807\r\n")}, {BYTES("~1\r\n:1\r\n")}, {BYTES("~-1\r\n")},
+		{BYTES(">2\r\n+message\r\n+a\r\n")}, {BYTES(">-1\r\n")}, {BYTES("|1\r\n+a\r\n+b\r\n:1\r\n")},
+		{BYTES("*2\r\n:1\r\n_\r\n")}, {BYTES("*1\r\n#f\r\n")}, {BYTES("*1\r\n%1\r\n+a\r\n:1\r\n")},
 		/* other protocols */
-		{BYTES("HTTP/1.1 400 Bad Request\r\n\r\n")},
-		{BYTES("SSH-2.0-OpenSSH_9.2\r\n")},
-		{BYTES("\x15\x03\x01\x00\x02\x02\x46")},
-		{BYTES("\0\0\0\0")},
-		{BYTES("\xff\xfe\r\n")},
-		{BYTES("\r\n")},
+		{BYTES("HTTP/1.1 400 Bad Request\r\n\r\n")}, {BYTES("SSH-2.0-OpenSSH_9.2\r\n")},
+		{BYTES("\x15\x03\x01\x00\x02\x02\x46")}, {BYTES("\0\0\0\0")}, {BYTES("\xff\xfe\r\n")}, {BYTES("\r\n")},
 		{BYTES(" +OK\r\n")},
 	};
 
@@ -354,41 +304,26 @@ SENTENCE(what_came_before_a_fault_is_still_told)
 	assert_int_equal(whole.text[whole.size - 1], '!');
 }
 
-SENTENCE(after_a_fault_nothing_is_told_until_a_reset)
+/* And after a fault nothing is told until then. */
+SENTENCE(a_reset_forgets_what_was_half_said)
 {
+	static const char *const halves[] = {"+OK", "$5\r\nab", "*3\r\n:1\r\n:2", "*3\r\n:1\r\n", ":1\r\n", ":1\r\n+O", "*"};
 	const struct lsh_message *m = NULL;
-	char fault[128];
 
-	assert_string_equal(lsh_reader_fault(reader), "");
 	assert_true(lsh_reader_feed(reader, BYTES("*273\r\n:1\r\n+OK\r\n")));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(lsh_reader_next(reader, &m), -1);
 		assert_string_equal(lsh_reader_fault(reader), "an array of too many elements");
+		assert_false(lsh_reader_feed(reader, BYTES("+OK\r\n")));
 	}
-	strcpy(fault, lsh_reader_fault(reader));
-	assert_false(lsh_reader_feed(reader, BYTES("+OK\r\n")));
-	assert_int_equal(lsh_reader_next(reader, &m), -1);
-	assert_string_equal(lsh_reader_fault(reader), fault);
 	assert_null(m);
-
 	assert_true(lsh_reader_reset(reader));
-	assert_string_equal(lsh_reader_fault(reader), "");
-	assert_int_equal(lsh_reader_next(reader, &m), 0);
-	assert_true(lsh_reader_feed(reader, BYTES("+OK\r\n")));
-	assert_int_equal(lsh_reader_next(reader, &m), 1);
-	assert_string_equal(m->item[0].text, "OK");
-}
-
-SENTENCE(a_reset_forgets_what_was_half_said)
-{
-	static const char *const halves[] = {"+OK", "$5\r\nab", "*3\r\n:1\r\n:2", "*3\r\n:1\r\n", ":1\r\n", ":1\r\n+O", "*"};
-	const struct lsh_message *m;
-
 	for (size_t i = 0; i < COUNT(halves); i++) {
 		assert_true(lsh_reader_feed(reader, halves[i], strlen(halves[i])));
 		if (i % 2 == 0)
 			lsh_reader_next(reader, &m);
 		assert_true(lsh_reader_reset(reader));
+		assert_string_equal(lsh_reader_fault(reader), "");
 		assert_int_equal(lsh_reader_next(reader, &m), 0);
 		assert_true(lsh_reader_feed(reader, BYTES("+new\r\n")));
 		assert_int_equal(lsh_reader_next(reader, &m), 1);
@@ -397,80 +332,55 @@ SENTENCE(a_reset_forgets_what_was_half_said)
 	}
 }
 
+static void
+check_too_long(const char *bytes, size_t size, size_t step)
+{
+	read_in_pieces(reader, &whole, bytes, size, step);
+	assert_string_equal(whole.text, "more than 64 KiB without a reply!");
+}
+
 SENTENCE(a_message_may_have_64_kib_and_no_byte_more)
 {
 	static const size_t steps[] = {1, 4096, LSH_READ_SIZE};
-
-	for (size_t more = 0; more < 2; more++) {
-		size_t size = LSH_READ_SIZE + more;
-		char *bytes = malloc(size);
-		int head = snprintf(bytes, size, "$%zu\r\n", size - 10);
-
-		assert_int_equal(head, 8);
-		memset(bytes + head, 'x', size - 8);
-		memcpy(bytes + size - 2, "\r\n", 2);
-		for (size_t i = 0; i < COUNT(steps); i++) {
-			read_in_pieces(reader, &whole, bytes, size, steps[i]);
-			if (more == 0)
-				assert_int_equal(whole.size, 1 + LSH_TEXT_SIZE - 1 + 1); /* as much of it as is kept */
-			else
-				assert_string_equal(whole.text, "more than 64 KiB without a reply!");
-		}
-		free(bytes);
-	}
-}
-
-SENTENCE(a_line_without_end_is_a_fault_after_64_kib)
-{
 	static const char first[] = "+-:$*";
-	static char line[1 << 20];
-
-	memset(line, '1', sizeof line);
-	for (size_t i = 0; first[i] != '\0'; i++) {
-		line[0] = first[i];
-		read_in_pieces(reader, &whole, line, sizeof line, LSH_READ_SIZE);
-		assert_string_equal(whole.text, "more than 64 KiB without a reply!");
-		read_in_pieces(reader, &whole, line, sizeof line, 5000);
-		assert_string_equal(whole.text, "more than 64 KiB without a reply!");
-	}
-}
-
-SENTENCE(an_array_that_drags_on_is_a_fault_after_64_kib)
-{
-	static char bytes[100000];
+	static char bytes[1 << 20];
 	size_t size = 0;
 
-	size += (size_t)snprintf(bytes, sizeof bytes, "*16\r\n");
-	for (int i = 0; i < 16; i++) {
-		size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$5000\r\n");
-		memset(bytes + size, 'y', 5000);
-		memcpy(bytes + size + 5000, "\r\n", 2);
-		size += 5002;
+	for (size_t more = 0; more < 2; more++) {
+		size = LSH_READ_SIZE + more;
+		assert_int_equal(snprintf(bytes, size, "$%zu\r\n", size - 10), 8);
+		memset(bytes + 8, 'x', size - 8);
+		memcpy(bytes + size - 2, "\r\n", 2);
+		for (size_t i = 0; i < COUNT(steps); i++) {
+			if (more > 0) {
+				check_too_long(bytes, size, steps[i]);
+				continue;
+			}
+			read_in_pieces(reader, &whole, bytes, size, steps[i]);
+			assert_int_equal(whole.size, 1 + LSH_TEXT_SIZE - 1 + 1); /* as much of it as is kept */
+		}
 	}
+
+	memset(bytes, '1', sizeof bytes); /* a line without end */
+	for (size_t i = 0; first[i] != '\0'; i++) {
+		bytes[0] = first[i];
+		check_too_long(bytes, sizeof bytes, LSH_READ_SIZE);
+		check_too_long(bytes, sizeof bytes, 5000);
+	}
+
+	size = (size_t)snprintf(bytes, sizeof bytes, "*16\r\n"); /* an array that drags on */
+	for (int i = 0; i < 16; i++)
+		size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$5000\r\n%05000d\r\n", i);
 	check_pieces(bytes, size);
 	assert_string_equal(whole.text, "more than 64 KiB without a reply!");
 }
 
-SENTENCE(feeding_on_and_on_without_reading_is_a_fault)
-{
-	static char bytes[LSH_READ_SIZE];
-	int fed = 0;
-
-	for (size_t i = 0; i < sizeof bytes; i += 4)
-		memcpy(bytes + i, ":1\r\n", 4);
-	while (lsh_reader_feed(reader, bytes, sizeof bytes))
-		assert_true(++fed <= 2);
-	assert_string_equal(lsh_reader_fault(reader), "more than 64 KiB without a reply");
-
-	assert_true(lsh_reader_reset(reader));
-	assert_false(lsh_reader_feed(reader, bytes, LSH_READ_SIZE + 1)); /* reads none of them */
-}
-
-SENTENCE(many_messages_at_once_are_all_told)
+SENTENCE(many_messages_at_once_are_all_told_but_feeding_on_without_reading_is_a_fault)
 {
 	static char bytes[LSH_READ_SIZE];
 	const struct lsh_message *m;
 	size_t told = 0;
+	int fed = 0;
 
 	for (size_t i = 0; i < sizeof bytes; i += 4)
 		memcpy(bytes + i, ":7\r\n", 4);
@@ -480,7 +390,11 @@ SENTENCE(many_messages_at_once_are_all_told)
 			told += m->item[0].integer == 7;
 	}
 	assert_int_equal(told, 3 * sizeof bytes / 4);
-	assert_string_equal(lsh_reader_fault(reader), "");
+	while (lsh_reader_feed(reader, bytes, sizeof bytes))
+		assert_true(++fed <= 2);
+	assert_string_equal(lsh_reader_fault(reader), "more than 64 KiB without a reply");
+	assert_true(lsh_reader_reset(reader));
+	assert_false(lsh_reader_feed(reader, bytes, LSH_READ_SIZE + 1)); /* reads none of them */
 }
 
 SENTENCE(strings_that_find_no_room_are_cut_off)
