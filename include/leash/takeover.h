@@ -13,7 +13,8 @@ LEASH_BEGIN_DECLS
  * the lock, with the same fence and a depth of 1, on the terms of this handle, and the watchdog renews it.
  *
  * For work that moves on to another process, and for tools. The process that had it must have ended without giving it
- * up (killed, or by _exit()): of two that believe they hold one token, leash can tell none. One that was merely frozen
+ * up (killed, or by _exit()): of two that believe they hold one token, leash can tell none. A release that it sent
+ * before its end may reach the server afterwards, and ends the adopted hold, too. One that was merely frozen
  * finds out, should it ever go on, that it lost the hold, and lets it go, which ends it here as well; the adopter
  * learns of that at the next renewal. A hold of this client is not for adoption: share the handle's `owner` instead.
  * Who waits for the lock, here or elsewhere, waits on.

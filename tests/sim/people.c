@@ -82,8 +82,10 @@ acquire(struct sim_person *p, int l)
 	status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
-	if (status == LEASH_OK)
+	if (status == LEASH_OK) {
+		p->client->gave_up[l] = false;
 		p->client->lease_ms[l] = p->limited ? 0 : how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
+	}
 	sim_judge_acquired(p, status, cancels, &err);
 	return status;
 }
@@ -97,6 +99,7 @@ release(struct sim_person *p, int l, uint64_t fence)
 	int64_t valid_until = sim_now + leash_lock_remaining_ms(p->handles[l]) * SIM_MS;
 
 	sim_trace("%s releases %s", shown(p), names[l]);
+	p->client->gave_up[l] = true;
 	status = leash_lock_release(p->handles[l], &err);
 	sim_acts++;
 	sim_trace("%s releases %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
@@ -165,12 +168,13 @@ hold(struct sim_person *p, int l, bool adopted)
 			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
 	}
 	p->ended = sim_chance(p->client->leaves ? 0.5 : 0.005);
-	if (p->ended)
-		return; /* its handle is freed, or its thread ends, or the client is closed: it is abandoned */
-	release(p, l, fence);
+	if (p->ended) /* its handle is freed, or its thread ends, or the client is closed: it is abandoned */
+		p->client->gave_up[l] = true;
+	else
+		release(p, l, fence);
 }
 
-/* What somebody had who has died. */
+/* What somebody had who has died, and did not give it up before: that may still be under way. */
 static void
 adopt(struct sim_person *p, int l)
 {
@@ -178,6 +182,8 @@ adopt(struct sim_person *p, int l)
 	leash_error err = {0};
 	leash_status status;
 
+	if (p->client->heir_of->gave_up[l] || p->client->heir_of->leaves)
+		return;
 	if (leash_lock_inspect(p->handles[l], &info, &err) != LEASH_OK ||
 	    !sim_judge_is_of(info.holder.token, p->client->heir_of))
 		return;

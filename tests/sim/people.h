@@ -49,6 +49,7 @@ struct sim_client {
 	int64_t stood_still;        /* ns so far */
 	int64_t died;               /* then */
 	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */
+	bool gave_up[SIM_LOCKS];    /* the release of its last hold has begun */
 	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
 };
 extern struct sim_client sim_clients[SIM_PROCESSES];
