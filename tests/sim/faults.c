@@ -34,6 +34,7 @@ bool sim_fences_are_wrong;
 int64_t sim_struck_until;
 
 static int64_t every; /* between two faults, at most */
+static uint32_t weights[SIM_FAULTS]; /* how often each comes in this world */
 static double delays; /* of the weather, in a storm */
 static bool over;
 
@@ -324,9 +325,9 @@ strike(void *what, uint64_t turn)
 		return;
 	sim_at(next_strike(), strike, NULL, 0);
 	for (int k = 0; k < SIM_FAULTS; k++)
-		sum += faults[k].often;
-	for (at = sim_random(sum); at >= faults[i].often; i++)
-		at -= faults[i].often;
+		sum += weights[k];
+	for (at = sim_random(sum); at >= weights[i]; i++)
+		at -= weights[i];
 	if (may_happen((enum sim_fault)i)) {
 		note_trouble_until(sim_now);
 		faults[i].happen();
@@ -334,6 +335,38 @@ strike(void *what, uint64_t turn)
 }
 
 /* ---- the world ---- */
+
+/* In each world some faults are missing, and some are far more common than in others: what needs a certain one twice,
+ * or one of them alone, happens in some (swarm testing: Groce et al., ISSTA 2012). */
+static void
+draw_weights(void)
+{
+	static const uint32_t shares[] = {0, 1, 1, 8};
+	uint32_t sum = 0;
+
+	for (int i = 0; i < SIM_FAULTS; i++)
+		sum += weights[i] = faults[i].often * shares[sim_random(4)];
+	if (sum == 0)
+		weights[SIM_CUT] = 1;
+}
+
+/* Likewise for what people do. */
+static double
+habit(double usual)
+{
+	static const double shares[] = {0, 1, 1, 4};
+
+	return usual * shares[sim_random(4)];
+}
+
+static void
+draw_habits(void)
+{
+	sim_habits = (struct sim_habits){
+		.at_once = habit(0.2), .cancels = habit(0.1), .own_lease = habit(0.1), .nests = habit(0.2),
+		.extends = habit(0.2), .outlasts = habit(0.03), .long_holds = habit(0.1), .rests = habit(0.05),
+	};
+}
 
 static void
 draw_weather(void)
@@ -403,7 +436,9 @@ sim_faults_draw(enum sim_deployment deployment)
 
 	sim_climate = kind < 2 ? SIM_CALM : kind < 5 ? SIM_MILD : SIM_ROUGH;
 	draw_terms(deployment);
+	draw_habits();
 	draw_weather();
+	draw_weights();
 	sim_site_open(deployment);
 	draw_clocks();
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct sim_terms sim_terms;
+struct sim_habits sim_habits;
 struct sim_client sim_clients[SIM_PROCESSES];
 int sim_client_count;
 uint64_t sim_acquired, sim_acts;
@@ -69,22 +70,24 @@ static leash_status
 acquire(struct sim_person *p, int l)
 {
 	leash_acquire how = *LEASH_ACQUIRE(.wait_ms = 0);
-	bool cancels = sim_chance(0.1);
+	bool cancels = sim_chance(sim_habits.cancels);
 	leash_error err = {0};
 	leash_status status;
 
-	if (sim_chance(0.8))
+	if (!sim_chance(sim_habits.at_once))
 		how.wait_ms = sim_between(1, sim_chance(0.7) ? 1000 : sim_terms.wait_ms);
-	if (sim_chance(0.1))
+	if (sim_chance(sim_habits.own_lease))
 		how.lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms);
 	sim_trace("%s acquires %s, for %lld ms at most", shown(p), names[l], (long long)how.wait_ms);
 	p->lock = l;
+	p->asked_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	if (status == LEASH_OK) {
+		p->got_at[l] = sim_now;
 		p->client->gave_up[l] = false;
-		p->client->lease_ms[l] = p->limited ? 0 : how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
+		p->client->lease_ms[l] = p->limited ? 0 : p->asked_ms;
 	}
 	sim_judge_acquired(p, status, cancels, &err);
 	return status;
@@ -100,6 +103,7 @@ release(struct sim_person *p, int l, uint64_t fence)
 
 	sim_trace("%s releases %s", shown(p), names[l]);
 	p->client->gave_up[l] = true;
+	p->got_at[l] = 0;
 	status = leash_lock_release(p->handles[l], &err);
 	sim_acts++;
 	sim_trace("%s releases %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
@@ -157,12 +161,12 @@ hold(struct sim_person *p, int l, bool adopted)
 	int acts = (int)sim_random(4);
 
 	while (acts-- > 0) {
-		sim_sleep(sim_chance(0.9) ? sim_between(0, 50 * SIM_MS) : sim_between(0, 2 * sim_terms.lease_ms * SIM_MS));
-		if (sim_chance(0.03)) /* to the end, if there is one, and past it */
+		sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
+		if (sim_chance(sim_habits.outlasts)) /* to the end, if there is one, and past it */
 			sim_sleep(leash_lock_remaining_ms(p->handles[l]) * SIM_MS + sim_between(0, 20 * SIM_MS));
-		else if (sim_chance(0.2))
+		else if (sim_chance(sim_habits.nests))
 			nest(p, l);
-		else if (sim_chance(0.2))
+		else if (sim_chance(sim_habits.extends))
 			extend(p, l);
 		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK)
 			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
@@ -190,8 +194,10 @@ adopt(struct sim_person *p, int l)
 	sim_trace("%s adopts %s from %s", shown(p), names[l], info.holder.token);
 	status = leash_lock_adopt(p->handles[l], info.holder.token, &err);
 	sim_trace("%s adopts %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
-	if (status == LEASH_OK)
-		hold(p, l, true);
+	if (status != LEASH_OK)
+		return;
+	p->got_at[l] = sim_now;
+	hold(p, l, true);
 }
 
 /* ---- life ---- */
@@ -210,7 +216,7 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 		if (person != NULL && sim_terms.limits && sim_chance(0.2))
 			options.no_renew = person->limited = true;
 		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
-			options.max_hold_ms = sim_between(sim_terms.lease_ms, 3 * sim_terms.lease_ms);
+			options.max_hold_ms = person->most_ms[l] = sim_between(sim_terms.lease_ms, 3 * sim_terms.lease_ms);
 			person->limited = true;
 		}
 		handles[l] = NULL;
@@ -239,7 +245,7 @@ live(void *arg)
 			break;
 		if (sim_terms.breaks && sim_chance(0.02))
 			break_lock(p, l);
-		sim_sleep(sim_chance(0.95) ? sim_between(0, 20 * SIM_MS) : sim_between(0, 2 * SIM_S));
+		sim_sleep(sim_between(0, sim_chance(sim_habits.rests) ? 2 * SIM_S : 20 * SIM_MS));
 		if (acquire(p, l) == LEASH_OK)
 			hold(p, l, false);
 	}

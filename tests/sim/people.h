@@ -22,6 +22,15 @@ struct sim_terms {
 };
 extern struct sim_terms sim_terms;
 
+/* How often people do what. */
+struct sim_habits {
+	double at_once, cancels, own_lease; /* acquires that do not wait, that are canceled, with a lease of their own */
+	double nests, extends;
+	double outlasts, long_holds;        /* holds to the end of their lease; for up to two leases */
+	double rests;                       /* of up to 2 s, between two holds */
+};
+extern struct sim_habits sim_habits;
+
 struct sim_client;
 
 /* A thread of a client. */
@@ -33,6 +42,9 @@ struct sim_person {
 	int lock;
 	int64_t waits_since, waits_until;
 	int64_t waited_until;  /* in its last acquire */
+	int64_t asked_ms;      /* the lease that it asked for last */
+	int64_t most_ms[SIM_LOCKS]; /* max_hold_ms of its handles */
+	int64_t got_at[SIM_LOCKS];  /* it has had the lock at the latest since then; 0: it has it not */
 	bool limited;          /* a handle has max_hold_ms, or does not renew */
 	uint64_t owner;        /* what its thread is as one; */
 	bool ended;            /* that has ended, perhaps in the middle of a hold */
