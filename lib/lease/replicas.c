@@ -234,11 +234,8 @@ explain(struct lsh_replicas *x, const struct lsh_call *call, const struct lsh_re
 		explain_wait(x, r, off, why);
 	else
 		lsh_call_explain(call, r, why);
-	/* a master that became a replica ends each WAIT with a word of its own */
-	if (r->fault == LSH_FAULT_NOT_HERE || r->fault == LSH_FAULT_UNKNOWN || r->fault == LSH_FAULT_CLUSTER)
-		why->status = off ? LEASH_UNSUPPORTED : LEASH_UNAVAILABLE;
-	if (r->fault == LSH_FAULT_UNKNOWN && !off)
-		lsh_node_leave(x->host.server.node, r->epoch, r->words);
+	if (r->fault == LSH_FAULT_CLUSTER)
+		why->status = LEASH_UNAVAILABLE;
 }
 
 static void

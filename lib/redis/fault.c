@@ -9,6 +9,7 @@
 
 /* What it is, and what to do about it. Without such words the server's own are told. */
 #define NAME_THE_MASTER ": name the master in the URI, or let sentinels find it"
+#define UNBLOCKED_SAYS  "it became a replica, so that no replica acknowledges to it (WAIT)" NAME_THE_MASTER
 #define READONLY_SAYS   "it is a replica, which takes no writes (READONLY)" NAME_THE_MASTER
 #define MASTERDOWN_SAYS "it is a replica that has lost its master (MASTERDOWN)" NAME_THE_MASTER
 #define OOM_SAYS        "its memory is full (OOM): make room, or raise its maxmemory"
@@ -31,6 +32,7 @@ static const struct refusal {
 	 "nobody serves the slot of this lock just now (CLUSTERDOWN): see CLUSTER INFO and CLUSTER NODES"},
 	{FIRST_WORD, "READONLY", LSH_FAULT_NOT_HERE, READONLY_SAYS},
 	{FIRST_WORD, "MASTERDOWN", LSH_FAULT_NOT_HERE, MASTERDOWN_SAYS},
+	{FIRST_WORD, "UNBLOCKED", LSH_FAULT_NOT_HERE, UNBLOCKED_SAYS},
 	{FIRST_WORD, "OOM", LSH_FAULT_REFUSED, OOM_SAYS},
 	{FIRST_WORD, "MISCONF", LSH_FAULT_REFUSED, MISCONF_SAYS},
 	{FIRST_WORD, "NOREPLICAS", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
@@ -51,6 +53,7 @@ static const struct refusal {
 	{ANYWHERE, "ACL failure in script", LSH_FAULT_DENIED, NULL},
 	{ANYWHERE, "OOM command not allowed", LSH_FAULT_REFUSED, OOM_SAYS},
 	{ANYWHERE, "-READONLY ", LSH_FAULT_NOT_HERE, READONLY_SAYS},
+	{ANYWHERE, "cannot be used with replica instances", LSH_FAULT_NOT_HERE, UNBLOCKED_SAYS},
 	{ANYWHERE, "-MISCONF ", LSH_FAULT_REFUSED, MISCONF_SAYS},
 	{ANYWHERE, "-NOREPLICAS ", LSH_FAULT_REFUSED, NOREPLICAS_SAYS},
 	{ANYWHERE, "", LSH_FAULT_UNKNOWN, NULL}, /* all others */

@@ -36,6 +36,12 @@ SENTENCE(the_first_word_says_what_a_refusal_means)
 		{"CLUSTERDOWN The cluster is down", LSH_FAULT_NOT_NOW},
 		{"CLUSTERDOWN Hash slot not served", LSH_FAULT_NOT_NOW},
 		{"READONLY You can't write against a read only replica.", LSH_FAULT_NOT_HERE},
+		{"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+		 LSH_FAULT_NOT_HERE},
+		{"ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is "
+		 "configured to be writable (which is not the default) writes to replicas are just local and are not propagated.",
+		 LSH_FAULT_NOT_HERE},
+		{"ERR WAITAOF cannot be used with replica instances.", LSH_FAULT_NOT_HERE},
 		{"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", LSH_FAULT_NOT_HERE},
 		{"OOM command not allowed when used memory > 'maxmemory'.", LSH_FAULT_REFUSED},
 		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may "
