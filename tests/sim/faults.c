@@ -26,11 +26,12 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_MOVE] = "move",
 	[SIM_FENCE] = "fence",
 	[SIM_ECHO] = "echo",
+	[SIM_ERROR] = "error",
 };
 
 bool sim_without[SIM_FAULTS];
 
-bool sim_fences_are_wrong;
+bool sim_fences_are_wrong, sim_scripts_fail;
 int64_t sim_struck_until;
 
 static int64_t every; /* between two faults, at most */
@@ -258,6 +259,16 @@ echo(void)
 	sim_repeat(&c->process, &n->host);
 }
 
+/* Out of memory for Lua, say. */
+static void
+err(void)
+{
+	struct sim_instance *n = some_server();
+
+	sim_trace("the next script of server %d ends with an error", n->host.number);
+	sim_scripts_fail = n->fails = true;
+}
+
 static const struct {
 	void (*happen)(void);
 	uint32_t often;
@@ -280,6 +291,7 @@ static const struct {
 	[SIM_MOVE] = {move, 4, false},
 	[SIM_FENCE] = {misnumber, 2, false},
 	[SIM_ECHO] = {echo, 4, false},
+	[SIM_ERROR] = {err, 2, true},
 };
 
 static bool
@@ -454,6 +466,8 @@ void
 sim_faults_end(void)
 {
 	over = true;
+	for (size_t i = 0; i < sim_site.count; i++)
+		sim_site.instances[i].fails = false;
 	sim_weather.delays = 0;
 	for (size_t i = 0; i < sim_site.count; i++) {
 		struct sim_instance *n = &sim_site.instances[i];

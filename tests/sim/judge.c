@@ -224,16 +224,15 @@ sim_judge_is_of(const char *token, const struct sim_client *c)
 	return c->watched[0] != NULL && memcmp(token, c->watched[0]->lock->resource.backend->uuid, LSH_UUID_SIZE) == 0;
 }
 
-/* Is it of one that died so long ago that the server knows? Then nobody hears of a grant. */
+/* Is it of one that died, as the server knows? Then nobody hears of a grant. */
 static bool
-is_of_dead(const char *token)
+is_of_dead(const char *token, const struct sim_instance *n)
 {
 	for (int i = 0; i < sim_client_count; i++) {
 		const struct sim_client *c = &sim_clients[i];
 
-		if (c->process.dead && sim_now - c->died > settling() && sim_now - sim_struck_until > settling() &&
-		    sim_judge_is_of(token, c))
-			return true;
+		if (c->process.dead && sim_judge_is_of(token, c))
+			return !sim_is_connected(&c->process, &n->host);
 	}
 	return false;
 }
@@ -270,7 +269,7 @@ sim_judge_served(const struct sim_instance *n)
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
-		if (is_of_dead(token) && sim_site.deployment != SIM_CLUSTER &&
+		if (is_of_dead(token, n) && sim_site.deployment != SIM_CLUSTER &&
 		    strcmp(token, holders[index_of(n)][l].old) != 0)
 			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
 		snprintf(holders[index_of(n)][l].token, LSH_TOKEN_SIZE, "%s", token);
@@ -324,7 +323,7 @@ sim_judge_acquired(const struct sim_person *p, leash_status status, bool cancele
 	         /* who gives up a moment after the server was asked is told that it did not answer */
 	         status == LEASH_UNAVAILABLE ? sim_climate == SIM_CALM && p->waited_until < p->waits_until &&
 	                                       known[p->lock].doubted_until <= sim_now :
-	         status == LEASH_PROTOCOL ? !sim_fences_are_wrong :
+	         status == LEASH_PROTOCOL ? !sim_fences_are_wrong && !sim_scripts_fail :
 	         !(status == LEASH_CLOSED && p->client->leaves))
 		sim_breach("lock %d: an acquire says %s: %s", p->lock, leash_status_name(status), err->text);
 	if (!stood_still && p->waited_until > p->waits_until + grace() && status != LEASH_OK)
@@ -343,7 +342,7 @@ sim_judge_released(const struct sim_person *p, int l, uint64_t fence, bool was_l
 	if (status == LEASH_OK && was_told && known[l].doubted_until <= sim_now)
 		sim_breach("lock %d: it was told to be lost, but its release says OK", l);
 	if (status != LEASH_OK && status != LEASH_LOST && status != LEASH_UNKNOWN && status != LEASH_NOT_HELD &&
-	    !(status == LEASH_CLOSED && p->client->leaves))
+	    !(status == LEASH_PROTOCOL && sim_scripts_fail) && !(status == LEASH_CLOSED && p->client->leaves))
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);
 	if (status == LEASH_UNKNOWN && sim_climate == SIM_CALM)
 		sim_breach("lock %d: a release says %s: %s", l, leash_status_name(status), err->text);

@@ -415,6 +415,15 @@ sim_repeat(const struct sim_process *process, const struct sim_host *host)
 			give(w, w->said, w->said_size);
 }
 
+bool
+sim_is_connected(const struct sim_process *process, const struct sim_host *host)
+{
+	for (struct sim_wire *w = wires; w != NULL; w = w->next)
+		if (w->process == process && w->host == host && w->speaker != NULL)
+			return true;
+	return false;
+}
+
 void
 sim_cut(const struct sim_process *process, const struct sim_host *host)
 {

@@ -49,6 +49,8 @@ void sim_host_reset(struct sim_host *host); /* its process has ended: each wire 
 
 /* Until then nothing comes through, either way. */
 void sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until);
+/* Does the host know of a connection from it? */
+bool sim_is_connected(const struct sim_process *process, const struct sim_host *host);
 bool sim_is_dark(const struct sim_process *process, const struct sim_host *host);
 /* What is sent on the wires between the two is lost from now on, and nobody is told: as by a firewall that forgot
  * them. */

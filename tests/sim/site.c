@@ -131,10 +131,14 @@ trace_run(const struct sim_instance *n, const struct lsh_arg *args, size_t count
 const struct lsh_message *
 sim_instance_run(struct sim_instance *n, const struct lsh_arg *args, size_t count)
 {
+	static const struct lsh_message error = {LSH_ERROR, 1, {{LSH_ERROR, 0, "ERR user_script:9: an error", 27}}};
 	const struct lsh_message *answer = sim_server_run(n->server, args, count, sim_world_us());
 
-	if (args[0].size >= 4 && strncasecmp(args[0].bytes, "EVAL", 4) == 0)
+	if (args[0].size >= 4 && strncasecmp(args[0].bytes, "EVAL", 4) == 0) {
 		sim_instance_wrote(n);
+		answer = n->fails && answer->type != LSH_ERROR ? &error : answer;
+		n->fails = false;
+	}
 	if (sim_traces && count > 3)
 		trace_run(n, args, count, answer);
 	sim_judge_served(n);

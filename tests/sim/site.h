@@ -29,6 +29,7 @@ struct sim_instance {
 	int64_t stalled_until;     /* a replica: it gets no more */
 	bool coming;               /* likewise: more is under way */
 	struct sim_keyspace saved; /* what was on its disk at some time */
+	bool fails;                /* its next script ends with an error, when it has done all that it does */
 	bool was_replica;          /* it has been one in this life */
 	char run_id[41];
 	int64_t started, promoted;
