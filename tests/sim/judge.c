@@ -304,10 +304,9 @@ note_grant(const struct sim_person *p)
 		sim_breach("lock %d: fence %" PRIu64 " after %" PRIu64, p->lock, fence, known[p->lock].fence);
 	if ((int64_t)(fence / 256) > sim_world_us() + SIM_FAR_US)
 		sim_breach("lock %d: fence %" PRIu64 " is out of all proportion to the clocks", p->lock, fence);
-	/* 3 s: that of a place, before it is renewed */
-	if (leash_lock_remaining_ms(handle) > (p->asked_ms > 3000 ? p->asked_ms : 3000))
-		sim_breach("lock %d: %" PRId64 " ms are left, of a lease of %" PRId64 " ms", p->lock,
-		           leash_lock_remaining_ms(handle), p->asked_ms);
+	if (leash_lock_remaining_ms(handle) > sim_terms.longest_ms)
+		sim_breach("lock %d: %" PRId64 " ms are left, which is more than any lease", p->lock,
+		           leash_lock_remaining_ms(handle));
 	known[p->lock].fence = fence > known[p->lock].fence ? fence : known[p->lock].fence;
 }
 

@@ -80,14 +80,13 @@ acquire(struct sim_person *p, int l)
 		how.lease_ms = sim_between(sim_terms.lease_ms / 2, sim_terms.longest_ms);
 	sim_trace("%s acquires %s, for %lld ms at most", shown(p), names[l], (long long)how.wait_ms);
 	p->lock = l;
-	p->asked_ms = how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	status = cancels ? acquire_until_canceled(p, &how, &err) : acquire_as(p, &how, &err);
 	sim_acts++;
 	sim_trace("%s acquires %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 	if (status == LEASH_OK) {
 		p->got_at[l] = sim_now;
 		p->client->gave_up[l] = false;
-		p->client->lease_ms[l] = p->limited ? 0 : p->asked_ms;
+		p->client->lease_ms[l] = p->limited ? 0 : how.lease_ms > 0 ? how.lease_ms : sim_terms.lease_ms;
 	}
 	sim_judge_acquired(p, status, cancels, &err);
 	return status;
@@ -216,7 +215,7 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 		if (person != NULL && sim_terms.limits && sim_chance(0.2))
 			options.no_renew = person->limited = true;
 		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
-			options.max_hold_ms = person->most_ms[l] = sim_between(sim_terms.lease_ms, 3 * sim_terms.lease_ms);
+			options.max_hold_ms = person->most_ms[l] = sim_between(sim_terms.lease_ms / 2, 3 * sim_terms.lease_ms);
 			person->limited = true;
 		}
 		handles[l] = NULL;
