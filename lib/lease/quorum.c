@@ -336,6 +336,14 @@ not_answered(struct lsh_vote *v, const struct lsh_voted *voted)
 		lsh_quorum_refused(v, voted->call, r); /* else the node knows why */
 }
 
+/* What was on its way when an extension came: it was sent before that, or asks for less. */
+static bool
+is_overtaken(struct lsh_lease *lease, const struct lsh_voted *voted)
+{
+	return (lease->wanted_at != 0 && voted->result->sent < lease->round->round_at) ||
+	       lsh_lease_wants_ms(lease, lsh_now_ns()) > voted->lease_ms;
+}
+
 static void
 voted(struct lsh_vote *v, const struct lsh_voted *voted)
 {
@@ -346,8 +354,8 @@ voted(struct lsh_vote *v, const struct lsh_voted *voted)
 	else
 		not_answered(v, voted);
 	if (voted->verb == LSH_RENEW && voted->result->what == LSH_CALL_ANSWERED && lease->state == LSH_HELD &&
-	    lsh_lease_wants_ms(lease, lsh_now_ns()) > voted->lease_ms)
-		lsh_vote_due(v); /* what was on its way asked for less than an extension wants that has come since */
+	    is_overtaken(lease, voted))
+		lsh_vote_due(v);
 	count(lease);
 }
 

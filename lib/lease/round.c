@@ -131,7 +131,7 @@ add(struct lsh_count *c, const struct lsh_vote *v, int64_t now)
 	c->refusals += v->state == LSH_VOTE_REFUSED && counts(v);
 	c->sound += !s->failing;
 	c->renewed += s->valid_until > 0 && (!is_old || LSH_MUTATES(LSH_OLD_RENEWALS_COUNT));
-	c->retry |= s->failing && lsh_host_is_up(v->host);
+	c->retry |= (s->failing || is_old) && lsh_host_is_up(v->host);
 	if (lsh_quorum_is_open(v)) {
 		c->open++;
 	} else if (fails) {

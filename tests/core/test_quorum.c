@@ -148,6 +148,22 @@ SENTENCE(an_extension_is_one_when_two_of_three_have_answered)
 	expect_end(ann, LEASH_OK);
 }
 
+SENTENCE(a_renewal_that_was_on_its_way_when_an_extension_came_is_made_again)
+{
+	hold(ann);
+	pass(10000);
+	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
+	pass(1);
+	extend(ann, 30000);
+	for (char server = 'a'; server <= 'c'; server++)
+		says(server, KEPT);
+	expect_waiting(ann);
+	expect_sent("renew 1 at a, renew 1 at b, renew 1 at c");
+	says('a', KEPT);
+	says('b', KEPT);
+	expect_end(ann, LEASH_OK);
+}
+
 SENTENCE(what_a_restart_has_wiped_counts_and_its_release_is_no_loss)
 {
 	hold(ann);
