@@ -123,8 +123,10 @@ slow_client(void)
 	struct sim_client *c = some_client();
 	int64_t ns = some_time();
 
-	sim_trace("client %d stands still for %lld ms", c->process.number, (long long)(ns / SIM_MS));
-	sim_client_freeze(c, sim_now + ns);
+	if (sim_chance(0.5))
+		sim_freeze(&c->process, ns);
+	else
+		c->process.tired = ns; /* so that the answer comes while it does */
 }
 
 static void
@@ -476,6 +478,8 @@ sim_faults_end(void)
 		for (int c = 0; c < sim_client_count; c++)
 			sim_darken(&sim_clients[c].process, &n->host, 0);
 	}
+	for (int c = 0; c < sim_client_count; c++)
+		sim_clients[c].process.tired = 0;
 	for (int l = 0; l < sim_terms.locks && sim_site.deployment == SIM_QUORUM; l++)
 		set_fence(sim_judge_key(l), NULL);
 	sim_trace("nothing goes wrong any more");

@@ -15,7 +15,7 @@ extern bool sim_without[SIM_FAULTS]; /* what never happens */
 
 extern bool sim_fences_are_wrong; /* or were, at one server */
 extern bool sim_scripts_fail;     /* or did */
-extern int64_t sim_struck_until; /* from then on nothing has been wrong */
+extern int64_t sim_struck_until; /* from then on nothing has been wrong, but that clients stood still */
 
 void sim_faults_draw(enum sim_deployment deployment); /* the world: weather, terms, site; no people yet */
 void sim_faults_begin(void);

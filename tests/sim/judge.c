@@ -90,6 +90,18 @@ somebody_waits(int l)
 	return false;
 }
 
+/* From then on nothing has been wrong. */
+static int64_t
+struck_until(void)
+{
+	int64_t at = sim_struck_until;
+
+	for (int i = 0; i < sim_client_count; i++)
+		if (sim_clients[i].process.frozen_until > at)
+			at = sim_clients[i].process.frozen_until;
+	return at;
+}
+
 /* So long after the last fault a client has learned what is there, and dealt with it. */
 static int64_t
 settling(void)
@@ -138,7 +150,7 @@ sim_judge_look(void)
 		if (first >= 0)
 			known[l].free_since = sim_now;
 		else if (sim_now - known[l].free_since > most_free() &&
-		         sim_now - sim_struck_until > settling() + most_free() && somebody_waits(l))
+		         sim_now - struck_until() > settling() + most_free() && somebody_waits(l))
 			sim_breach("lock %d is nobody's, though somebody waits", l);
 	}
 }
@@ -265,7 +277,7 @@ sim_judge_served(const struct sim_instance *n)
 			*since = 0;
 		else if (*since == 0)
 			*since = sim_now;
-		if (*since != 0 && (!went_back || (sim_now - *since > 4 * SIM_S && sim_now - sim_struck_until > settling())))
+		if (*since != 0 && (!went_back || (sim_now - *since > 4 * SIM_S && sim_now - struck_until() > settling())))
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
@@ -313,7 +325,7 @@ note_grant(const struct sim_person *p)
 void
 sim_judge_acquired(const struct sim_person *p, leash_status status, bool canceled, const leash_error *err)
 {
-	bool stood_still = p->client->stood_still > 0;
+	bool stood_still = p->client->process.stood_still;
 
 	if (status == LEASH_OK)
 		note_grant(p);
@@ -375,7 +387,8 @@ sim_judge_extended(const struct sim_person *p, int l, int64_t began, int64_t lea
 
 	(void)err;
 	/* less what a clock may drift; who has closed the client before the thread goes on has released it */
-	if (status == LEASH_OK && !p->client->leaves && p->client->stood_still == 0 && !p->limited && known[l].doubted_until <= sim_now &&
+	if (status == LEASH_OK && !p->client->leaves && !p->client->process.stood_still && !p->limited &&
+	    known[l].doubted_until <= sim_now &&
 	    leash_lock_remaining_ms(p->handles[l]) + passed_ms + lease_ms / 50 + 10 < lease_ms)
 		sim_breach("lock %d: an extension to %" PRId64 " ms says OK, but %" PRId64 " ms are left", l, lease_ms,
 		           leash_lock_remaining_ms(p->handles[l]));
@@ -420,7 +433,7 @@ sim_judge_told(void *arg, const leash_event *event)
 		sim_judge_lost(l, event->text);
 	/* time enough for a connection that is silent, and another one */
 	if (event->type == LEASH_EVENT_LOST && strstr(event->text, "no renewal succeeded") != NULL && c->lease_ms[l] > 0 &&
-	    sim_now - sim_struck_until > (c->lease_ms[l] / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
+	    sim_now - struck_until() > (c->lease_ms[l] / 2 + sim_terms.guard_ms) * SIM_MS + SIM_S)
 		sim_breach("lock %d: it is lost for want of a renewal, though nothing was in the way", l);
 	if (event->type == LEASH_EVENT_JEOPARDY || event->type == LEASH_EVENT_RECOVERED)
 		told[n][l].at_risk = event->type == LEASH_EVENT_JEOPARDY;

@@ -80,6 +80,16 @@ sim_host_at(int number)
 }
 
 void
+sim_freeze(struct sim_process *process, int64_t ns)
+{
+	sim_trace("client %d stands still for %lld ms", process->number, (long long)(ns / SIM_MS));
+	if (process->frozen_until < sim_now + ns)
+		process->frozen_until = sim_now + ns;
+	process->stood_still = true;
+	process->tired = 0;
+}
+
+void
 sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until)
 {
 	dark_until[process->number][host->number] = until;
@@ -536,6 +546,8 @@ sim_send(int fd, const void *bytes, size_t size)
 		size = (size_t)sim_between(1, (int64_t)size);
 	if (!w->to_server.ends) /* else the client does not know yet that it broke */
 		put(w, &w->to_server, bytes, size);
+	if (w->process->tired > 0)
+		sim_freeze(w->process, w->process->tired);
 	return (ssize_t)size;
 }
 

@@ -47,6 +47,8 @@ void sim_host_open(struct sim_host *host); /* it has its number, and its functio
 struct sim_host *sim_host_at(int number);
 void sim_host_reset(struct sim_host *host); /* its process has ended: each wire breaks */
 
+/* It stands still for so long, from now on. */
+void sim_freeze(struct sim_process *process, int64_t ns);
 /* Until then nothing comes through, either way. */
 void sim_darken(const struct sim_process *process, const struct sim_host *host, int64_t until);
 /* Does the host know of a connection from it? */

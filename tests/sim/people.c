@@ -372,20 +372,10 @@ sim_people_are_gone(void)
 }
 
 void
-sim_client_freeze(struct sim_client *c, int64_t until)
-{
-	if (until <= c->process.frozen_until)
-		return;
-	c->stood_still += until - (c->process.frozen_until > sim_now ? c->process.frozen_until : sim_now);
-	c->process.frozen_until = until;
-}
-
-void
 sim_client_die(struct sim_client *c)
 {
 	sim_trace("client %d dies", c->process.number);
 	c->process.dead = true;
-	c->died = sim_now;
 	sim_process_gone(&c->process);
 	if (sim_client_count < SIM_PROCESSES && !all_leave)
 		add_client(c);

@@ -57,8 +57,6 @@ struct sim_client {
 	int living;                 /* people that have not gone home */
 	bool leaves;                /* people go home, and it closes; unless all leave it opens again */
 	bool gone;                  /* for good */
-	int64_t stood_still;        /* ns so far */
-	int64_t died;               /* then */
 	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */
 	bool gave_up[SIM_LOCKS];    /* the release of its last hold has begun */
 	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
@@ -69,7 +67,6 @@ extern int sim_client_count;
 void sim_people_arrive(void);
 void sim_people_leave(void);     /* all clients close for good */
 bool sim_people_are_gone(void);
-void sim_client_freeze(struct sim_client *client, int64_t until);
 void sim_client_die(struct sim_client *client); /* another one takes its place */
 
 extern uint64_t sim_acquired, sim_acts; /* so many acquires succeeded; so many calls were made */

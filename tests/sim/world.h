@@ -28,6 +28,8 @@
 /* A client's process. */
 struct sim_process {
 	int64_t frozen_until; /* none of its threads runs */
+	int64_t tired;        /* it stands still for so long as soon as it sends something; 0: it does not */
+	bool stood_still;     /* once, at least */
 	bool dead;            /* nor ever will */
 	int number;           /* from 0 on */
 };
