@@ -243,6 +243,26 @@ SENTENCE(a_cluster_that_the_uri_does_not_name_is_unsupported)
 	}
 }
 
+static void
+ask_for_it(void)
+{
+	acquire(ann, 1000);
+}
+
+static void
+ask_to_extend(void)
+{
+	hold(ann);
+	extend(ann, 60000);
+}
+
+static void
+ask_to_release(void)
+{
+	hold(ann);
+	release(ann);
+}
+
 /* ---- answers that no server gives ---- */
 
 static const struct lsh_message wrong[] = {
@@ -264,7 +284,7 @@ static const struct lsh_message wrong[] = {
 	{LSH_ARRAY, 3, {{LSH_INTEGER, 1, "", 0}, {LSH_INTEGER, 2, "", 0}, {LSH_INTEGER, 3, "", 0}}},
 	{LSH_INTEGER, 1, {{LSH_INTEGER, 0, "", 0}}},
 	{LSH_INTEGER, 1, {{LSH_INTEGER, INT64_MAX, "", 0}}},
-	{LSH_INTEGER, 1, {{LSH_INTEGER, INT64_C(36028797018963969), "", 0}}},
+	{LSH_INTEGER, 1, {{LSH_INTEGER, INT64_C(9007199254740992), "", 0}}},
 };
 
 enum { WRONG_FOR_ALL = COUNT(wrong) - 4 };
@@ -278,6 +298,31 @@ SENTENCE(a_wrong_answer_to_a_request_is_a_protocol_error_and_holds_nothing)
 		expect_why(ann, "lock 'orders'");
 		expect_left(ann, 0);
 		answer(GONE); /* the cancel */
+	}
+}
+
+/* Whatever its words are, of what a holder and one who waits may ask. */
+SENTENCE(an_error_of_any_bytes_is_told_printable_and_cut)
+{
+	static const char *const words[] = {"", "ERR ", "READONLY ", "LOADING ", "NOPERM ", "OOM ", "WRONGTYPE ",
+	                                    "MOVED 1 ", "MISCONF ", "NOAUTH ", "BUSY "};
+	static void (*const asks[])(void) = {ask_for_it, ask_to_extend, ask_to_release};
+
+	for (size_t i = 0; i < COUNT(words) * COUNT(asks); i++) {
+		char error[1000];
+		size_t n = (size_t)snprintf(error, sizeof error, "%s", words[i / COUNT(asks)]);
+
+		for (; n < sizeof error - 1; n++)
+			error[n] = (char)(255 - n % 255);
+		error[n] = '\0';
+		asks[i % COUNT(asks)]();
+		refuse(error);
+		pass(60000);
+		assert_false(ann->is_busy);
+		assert_int_not_equal(ann->op.status, LEASH_OK);
+		for (const char *at = ann->op.why.text; *at != '\0'; at++)
+			assert_in_range(*at, ' ', '~');
+		begin_anew();
 	}
 }
 
@@ -545,6 +590,34 @@ SENTENCE(a_heartbeat_that_is_not_answered_moves_nothing)
 	expect_left(ann, 3000 - 30 - 2 - 1100);
 }
 
+/* And a grant by a word counts as one by an answer. */
+SENTENCE(a_fence_that_does_not_grow_is_told)
+{
+	static const struct {
+		int us; /* from the clock */
+		bool by_word, is_one;
+	} grants[] = {{0, false, false}, {0, false, true}, {-1, false, true}, {1, false, false}, {-900, false, true},
+	              {-899, false, false}, {-899, true, true}, {-898, true, false}};
+
+	for (size_t i = 0; i < COUNT(grants); i++) {
+		int64_t fence = INT64_C(1760100000000000) + grants[i].us;
+
+		acquire(ann, 10000);
+		if (grants[i].by_word) {
+			answer(QUEUED);
+			pass(1000);
+			answer_fence(fence);
+		} else {
+			say(&(struct lsh_message){LSH_INTEGER, 1, {{LSH_INTEGER, fence, "", 0}}});
+		}
+		expect_end(ann, LEASH_OK);
+		assert_int_equal(world_fence(ann), fence * 256);
+		expect_told(grants[i].is_one ? "ann FENCE_REGRESSION" : "");
+		release(ann);
+		answer(RELEASED);
+	}
+}
+
 SENTENCE(no_heartbeat_moves_the_claim_of_a_token_that_was_asked_for_twice)
 {
 	acquire(ann, 10000);
@@ -806,6 +879,26 @@ SENTENCE(what_was_lost_stays_lost_whatever_the_answer)
 	answer(KEPT);
 	expect_left(ann, 0);
 	expect_told("ann JEOPARDY, ann LOST");
+}
+
+SENTENCE(a_release_that_meets_the_end_of_the_lease_is_one_end)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		hold(ann);
+		cut();
+		pass(29690);
+		reconnect();
+		expect_told("ann JEOPARDY");
+		release(ann);
+		expect_sent("renew 1, release 1");
+		pass(8);
+		answer(gone ? GONE : KEPT);
+		answer(gone ? GONE : RELEASED);
+		expect_end(ann, gone ? LEASH_LOST : LEASH_OK);
+		pass(1000);
+		expect_told("");
+		begin_anew();
+	}
 }
 
 SENTENCE(a_renewal_that_is_answered_when_the_lease_is_over_brings_nothing_back)

@@ -17,20 +17,6 @@ step_of(int argc, const char **argv, const size_t *argl)
 	return memchr(argv[6], ':', argl[6]) != NULL ? ASK : WORD; /* a token, or the uuid alone */
 }
 
-size_t
-step_say_renewed(int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	int many = (argc - 4) / 4;
-	size_t used;
-
-	if (!fake_is(argc, argv, argl, 2, "0"))
-		return fake_say(out, size, ":1\r\n");
-	used = fake_say(out, size, "*%d\r\n", many);
-	for (int i = 0; i < many; i++)
-		used += fake_say(out + used, size - used, ":1\r\n");
-	return used;
-}
-
 int64_t
 step_time_us(void)
 {

@@ -10,9 +10,6 @@ enum step { ASK, RELEASE, RENEW, WORD, STEPS, NONE = STEPS };
 
 enum step step_of(int argc, const char **argv, const size_t *argl);
 
-/* All that it renews is held. */
-size_t step_say_renewed(int argc, const char **argv, const size_t *argl, char *out, size_t size);
-
 /* The time by a server's clock, in us: what a fence is made of. */
 int64_t step_time_us(void);
 
