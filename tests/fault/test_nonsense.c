@@ -18,6 +18,7 @@ static struct {
 	struct fake *self;
 	_Atomic(struct fake *) to;
 	_Atomic int sent, cancels;
+	const char *_Atomic verb;
 } astray;
 
 static int
@@ -42,7 +43,7 @@ send_astray(void *ctx, int argc, const char **argv, const size_t *argl, char *ou
 		return fake_say(out, size, ":1\r\n");
 	if (step_of(argc, argv, argl) != (astray.cancels > 0 ? RELEASE : ASK))
 		return FAKE_DEFAULT;
-	return fake_say(out, size, "-ASK 1 127.0.0.1:%d\r\n", to != NULL ? port_of(to) : 1 + astray.sent++);
+	return fake_say(out, size, "-%s 1 127.0.0.1:%d\r\n", astray.verb, to != NULL ? port_of(to) : 1 + astray.sent++);
 }
 
 static size_t
@@ -67,52 +68,64 @@ threads(void)
 	return n - 2; /* "." and ".." */
 }
 
-SENTENCE(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up, BETWEEN(NULL, NULL))
-{
-	struct fake *other = fake_start_tcp(grant, NULL);
-	char uri[80];
-	leash_client *lost;
-	leash_lock *wanted;
-	int before;
+static leash_client *lost;
+static leash_lock *wanted;
+static int threads_before;
 
+static void
+start(void)
+{
+	char uri[80];
+
+	memset(&astray, 0, sizeof astray);
+	astray.verb = "ASK";
 	astray.self = fake_start_tcp(send_astray, NULL);
 	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d", port_of(astray.self));
 	lost = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms()));
 	wanted = leashed_lock(lost, "astray", NULL);
-	before = threads();
-	while (astray.sent < LSH_STRANGERS + 20)
-		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 20, &err));
-	printf("# sent to %d servers: %d threads, %d before\n", astray.sent, threads(), before);
-	assert_true(threads() < before + LSH_STRANGERS + 16);
-	await_true(threads() <= before + 8);
-	astray.to = other;
-	assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err)); /* a new one is followed again */
+	threads_before = threads();
+}
+
+static void
+stop(void)
+{
 	leash_lock_free(wanted);
 	leash_close(lost);
 	fake_stop(astray.self);
+}
+
+FIXTURE(start, stop);
+
+SENTENCE(ever_new_servers_of_a_cluster_are_not_followed_without_end_and_are_given_up)
+{
+	struct fake *other = fake_start_tcp(grant, NULL);
+
+	while (astray.sent < LSH_STRANGERS + 20)
+		assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(wanted, 20, &err));
+	printf("# sent to %d servers: %d threads, %d before\n", astray.sent, threads(), threads_before);
+	assert_true(threads() < threads_before + LSH_STRANGERS + 16);
+	await_true(threads() <= threads_before + 8);
+	astray.to = other;
+	assert_status(LEASH_OK, leash_lock_acquire(wanted, 30000, &err)); /* a new one is followed again */
 	fake_stop(other);
 }
 
-SENTENCE(a_cancel_that_is_sent_on_to_a_server_that_is_not_there_is_sent_again_and_that_one_is_given_up,
-         BETWEEN(NULL, NULL))
+SENTENCE(a_cancel_that_is_sent_on_to_a_server_that_is_not_there_is_sent_again_and_that_one_is_given_up)
 {
-	char uri[80];
-	leash_client *lost;
-	leash_lock *wanted;
-	int before;
-
-	astray.to = NULL;
-	astray.sent = 0;
 	astray.cancels = 4; /* a new connection brings it up once more */
-	astray.self = fake_start_tcp(send_astray, NULL);
-	snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d", port_of(astray.self));
-	lost = leashed_open(uri, LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	wanted = leashed_lock(lost, "astray", NULL);
-	before = threads();
 	assert_status(LEASH_PROTOCOL, leash_lock_acquire(wanted, 500, &err));
 	await_true(astray.sent >= astray.cancels);
-	await_true(threads() <= before);
-	leash_lock_free(wanted);
-	leash_close(lost);
-	fake_stop(astray.self);
+	await_true(threads() <= threads_before);
+}
+
+SENTENCE(who_is_sent_round_in_circles_is_told_so)
+{
+	static const char *const verbs[] = {"MOVED", "ASK"};
+
+	astray.to = astray.self;
+	for (size_t i = 0; i < COUNT(verbs); i++) {
+		astray.verb = verbs[i];
+		assert_refused(LEASH_UNAVAILABLE, "127.0.0.1", "5 times in a row", leash_lock_acquire(wanted, LEASH_FOREVER, &err));
+		check_text(err.text, verbs[i]);
+	}
 }
