@@ -4,7 +4,6 @@
  * The clock is the test's: clock_gettime() is defined here, and the library's calls arrive at it, as are the timers that go by that
  * clock. A jump is what a machine meets that wakes up: CLOCK_BOOTTIME is further on, CLOCK_MONOTONIC is not, and what was due
  * meanwhile is due at once. */
-#include "tests/support/child.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
 #include "tests/support/test.h"
@@ -15,10 +14,10 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define S  INT64_C(1000000000)
+enum { WAIT_MS = 300000 };
 
 static struct server *server;
 static _Thread_local leash_error err; /* what the last call said */
@@ -29,8 +28,7 @@ enum { TIMERS = 64 };
 
 static struct {
 	_Atomic int64_t ahead;          /* of CLOCK_BOOTTIME, by so much: ns */
-	_Atomic bool broken;            /* it cannot be read, by any thread but exempt ones */
-	_Atomic int fails_at;           /* the n-th call from now on; 0 or less: none does */
+	_Atomic int fails_at;           /* the n-th call of any thread but the test's from now on; 0 or less: none does */
 	_Atomic int wrong_timers;       /* that go by another clock */
 
 	pthread_mutex_t mutex;          /* guards the timers */
@@ -41,7 +39,6 @@ static struct {
 } clock_ = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local bool exempt; /* for the test's own waiting */
-static _Thread_local int countdown; /* the n-th call of this thread from now on fails; 0: none does */
 
 /* The library's calls find what is visible only. */
 int clock_gettime(clockid_t id, struct timespec *t) __attribute__((visibility("default")));
@@ -60,7 +57,7 @@ add_ns(struct timespec *t, int64_t ns)
 int
 clock_gettime(clockid_t id, struct timespec *t)
 {
-	if (!exempt && ((countdown > 0 && --countdown == 0) || atomic_fetch_sub(&clock_.fails_at, 1) == 1 || clock_.broken)) {
+	if (!exempt && atomic_fetch_sub(&clock_.fails_at, 1) == 1) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -130,213 +127,71 @@ start(void)
 static void
 stop(void)
 {
-	clock_.broken = false;
 	exempt = false;
 	server_stop(server);
 }
 
 FIXTURE(start, stop);
 
-static int64_t
-cpu_ns(void)
-{
-	struct timespec t = {0};
-
-	syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * S + t.tv_nsec;
-}
-
 /* ---- the machine sleeps ---- */
 
-struct sleeper {
-	int64_t lease_ms;
-	struct stage looking;
-	_Atomic int64_t woken_at; /* 0: it sleeps, or is yet to do so */
-};
-
 /* While the machine sleeps, the server goes on: the lease ends there, and another has the lock. */
-static void *
-sleep_for_two_leases(void *arg)
-{
-	struct sleeper *s = arg;
-
-	stage_await(&s->looking, 1);
-	await_ms(20); /* somewhere in the middle of it all */
-	server_integer(server, "DEL leash:{slept}");
-	server_integer(server, "HSET leash:{slept} theirs 1");
-	jump(2 * s->lease_ms * MS);
-	s->woken_at = await_now_ns();
-	return NULL;
-}
-
 SENTENCE(who_slept_with_the_machine_past_the_lease_sees_it_before_anything_else_and_is_told)
 {
+	enum { LEASE_MS = 60000 };
 	struct leashed_events events = {0};
-	struct sleeper s = {.lease_ms = 60000};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = s.lease_ms, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = LEASE_MS, .event_arg = &events,
+	                                                                      .on_event = leashed_note_event));
 	leash_lock *lock = leashed_lock(client, "slept", NULL);
-	uint64_t looks = 0, held = 0, later = 0;
-	pthread_t thread;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_int_equal(clock_.wrong_timers, 0);
-	assert_int_equal(pthread_create(&thread, NULL, sleep_for_two_leases, &s), 0);
-	while (events.count[LEASH_EVENT_LOST] == 0 || later < 1000) {
-		int64_t woken_at = s.woken_at;
-		bool is_held = leash_lock_held(lock);
-
-		looks++;
-		held += is_held;
-		later += woken_at != 0;
-		if (woken_at != 0 && is_held)
-			fail_msg("look %llu: held, after the machine slept for two leases", (unsigned long long)looks);
-		if (woken_at != 0 && await_now_ns() > woken_at + (int64_t)(15 * await_slowness()) * S)
-			fail_msg("nobody was told"); /* a renewal would be due 20 s after the acquire */
-		stage_set(&s.looking, 1);
-	}
-	pthread_join(thread, NULL);
-	printf("# %llu looks, %llu before the machine slept; lost was told %.1f ms after it woke up\n", (unsigned long long)looks,
-	       (unsigned long long)held, (double)(events.at_ns[LEASH_EVENT_LOST] - s.woken_at) / 1e6);
-	assert_true(held > 0);
+	server_integer(server, "DEL leash:{slept}");
+	server_integer(server, "HSET leash:{slept} theirs 1");
+	jump(2 * LEASE_MS * MS);
+	assert_false(leash_lock_held(lock));
 	assert_int_equal(leash_lock_remaining_ms(lock), 0);
 	assert_int_equal(leash_lock_fence(lock), 0);
+	await_true_for(events.count[LEASH_EVENT_LOST] == 1, 15); /* a renewal would be due 20 s after the acquire */
 	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
 	assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err));
-	assert_int_equal(events.total, 1);
 	await_ms(50); /* should there be a cancel of it */
+	assert_int_equal(events.total, 1);
 	assert_string_equal(server_text(server, "HKEYS leash:{slept}"), "theirs");
-	server_integer(server, "DEL leash:{slept}");
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_lock_free(lock);
 	leash_close(client);
 }
 
-struct asker {
-	leash_lock *lock;
-	int64_t wait_ms;
-	int fails_at; /* a reading of the clock; see countdown */
-	_Atomic int ended;
-	leash_status status;
-	leash_error err;
-	uint64_t fence;
-	bool held;
-	pthread_t thread;
-};
-
 static void *
-ask(void *arg)
+wait_for_long(void *lock)
 {
-	struct asker *a = arg;
-
-	countdown = a->fails_at;
-	a->status = leash_lock_acquire(a->lock, a->wait_ms, &a->err);
-	countdown = 0;
-	a->held = leash_lock_held(a->lock);
-	a->fence = leash_lock_fence(a->lock);
-	if (a->status == LEASH_OK && leash_lock_release(a->lock, &a->err) != LEASH_OK)
-		a->status = a->err.status;
-	a->ended = 1;
-	return NULL;
+	return leash_lock_acquire(lock, WAIT_MS, NULL) == LEASH_OK ? lock : NULL;
 }
 
 /* No answer comes and no lease ends when the machine wakes: nothing but the time could wake it. */
 SENTENCE(a_timed_wait_whose_end_was_slept_through_is_not_waited_for_again)
 {
-	enum { WAIT_MS = 300000 };
 	leash_client *client = leashed_open(server_uri(server), NULL);
-	struct asker a = {.lock = leashed_lock(client, "waited", NULL), .wait_ms = WAIT_MS};
+	leash_lock *lock = leashed_lock(client, "waited", NULL);
+	pthread_t thread;
 	int64_t woken;
+	void *had;
 
 	server_integer(server, "HSET leash:{waited} theirs 1");
-	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_long, lock), 0);
 	await_true(server_integer(server, "ZCOUNT leash:{waited}:queue (0 +inf") == 1);
 	kill(server_pid(server), SIGSTOP);
 	jump(2 * WAIT_MS * MS);
 	woken = await_now_ns();
-	pthread_join(a.thread, NULL);
+	pthread_join(thread, &had);
 	kill(server_pid(server), SIGCONT);
-	assert_true(a.status == LEASH_TIMEOUT || a.status == LEASH_UNAVAILABLE);
+	assert_null(had);
 	assert_true(await_now_ns() - woken < WAIT_MS * MS * 9 / 10);
-	leash_lock_free(a.lock);
+	leash_lock_free(lock);
 	leash_close(client);
 }
 
 /* ---- clocks that fail ---- */
-
-SENTENCE(a_clock_that_cannot_be_read_counts_as_the_end_of_the_lease)
-{
-	struct leashed_events events = {0};
-	leash_client *client = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 3000, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = leashed_lock(client, "no clock", NULL), *other = leashed_lock(client, "other", NULL);
-	struct asker a = {.lock = other, .wait_ms = LEASH_FOREVER};
-	int64_t used;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	assert_true(leash_lock_held(lock));
-	clock_.broken = true;
-	assert_false(leash_lock_held(lock));
-	assert_int_equal(leash_lock_remaining_ms(lock), 0);
-	assert_int_equal(leash_lock_fence(lock), 0);
-	assert_status(LEASH_LOST, leash_lock_acquire(lock, 0, &err));
-	assert_status(LEASH_LOST, leash_lock_extend(lock, 1000, &err));
-	assert_true(leash_lock_acquire(other, 0, &err) != LEASH_OK);
-	assert_true(leash_lock_acquire(other, 1000, &err) != LEASH_OK);
-	assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
-	used = cpu_ns();
-	for (int i = 0; i < 500; i++)
-		await_ms(1);
-	used = cpu_ns() - used;
-	printf("# %.0f ms of CPU in 500 ms without a clock\n", (double)used / 1e6);
-	assert_true((double)used < 250e6 * await_slowness()); /* no thread goes round and round */
-	clock_.broken = false;
-	pthread_join(a.thread, NULL); /* it was refused, or it has waited for better times */
-	assert_false(leash_lock_held(lock));
-	assert_status(LEASH_LOST, leash_lock_release(lock, &err));
-	await_true(events.count[LEASH_EVENT_LOST] == 1);
-	await_true(server_integer(server, "EXISTS leash:{no%%20clock} leash:{other}") == 0); /* what it had is not kept */
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 30000, &err));
-	assert_true(leash_lock_held(lock));
-	await_ms(1500);
-	assert_true(leash_lock_held(lock)); /* it is renewed */
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_lock_free(other);
-	leash_close(client);
-}
-
-SENTENCE(a_timed_wait_ends_whichever_reading_of_the_clock_fails)
-{
-	leash_client *client = leashed_open(server_uri(server), NULL), *other = leashed_open(server_uri(server), NULL);
-	leash_lock *held = leashed_lock(other, "wanted", NULL), *wanted = leashed_lock(client, "wanted", NULL);
-	struct asker a;
-
-	for (int n = 1; n <= 10; n++) {
-		assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
-		a = (struct asker){.lock = wanted, .wait_ms = 60, .fails_at = n};
-		assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
-		await_true_for(a.ended, 15); /* its holder keeps it */
-		pthread_join(a.thread, NULL);
-		if (a.status != LEASH_TIMEOUT && a.status != LEASH_UNAVAILABLE)
-			fail_msg("reading %d failed: %s: %s", n, leash_status_name(a.status), a.err.text);
-		assert_false(a.held);
-		assert_true(leash_lock_held(held));
-		assert_status(LEASH_OK, leash_lock_release(held, &err));
-		/* and one that can have it has it, or says no, and leaves nothing */
-		a = (struct asker){.lock = wanted, .wait_ms = 20000, .fails_at = n};
-		assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
-		await_true_for(a.ended, 15);
-		pthread_join(a.thread, NULL);
-		if (a.status != LEASH_OK && a.status != LEASH_TIMEOUT && a.status != LEASH_UNAVAILABLE && a.status != LEASH_LOST)
-			fail_msg("reading %d failed: %s: %s", n, leash_status_name(a.status), a.err.text);
-		await_true(server_integer(server, "EXISTS leash:{wanted} leash:{wanted}:queue") == 0);
-	}
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(client);
-	leash_close(other);
-}
 
 static uint64_t
 connects(leash_client *client)
