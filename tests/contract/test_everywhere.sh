@@ -48,7 +48,6 @@ test_terms           quorum                leases, which one server counts as an
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server
 test_waiters         cluster,least,quorum  a question of its own: who is asked, and with what rights
-test_wind_down       quorum                the laws say it, too; in a quorum nobody's turn is promised
 END
 
 all() {

@@ -1,17 +1,11 @@
-/* Locks at a server that speaks TLS, where that makes a difference: who is refused and how promptly, what outlives a restart, a fork, new
- * certificates. The laws of locks themselves are tested there by test_laws_tls. */
+/* Where TLS makes a difference to who locks: what a set-user-ID program believes, and a server that is no longer the one. Which
+ * certificates are refused, and with what words, is said by redis/test_tls; the laws are tested there by test_laws_tls. */
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
-#include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
 #include "tests/support/test.h"
 
-#include <leash.h>
-
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -19,8 +13,6 @@ static leash_error err;
 
 static const uid_t NOBODY = 65534;
 static const char FOR_NOBODY[] = "for-nobody";
-
-/* ---- at open ---- */
 
 static void
 check_open(const char *uri, leash_status status, const char *part)
@@ -30,36 +22,6 @@ check_open(const char *uri, leash_status status, const char *part)
 	assert_int_equal(leash_open(&client, LEASH_OPTIONS(.uri = uri), &err), status);
 	if (strstr(err.text, part) == NULL)
 		fail_msg("\"%s\" says nothing of \"%s\"", err.text, part);
-}
-
-SENTENCE(a_server_that_is_not_the_one_is_refused_at_open)
-{
-	static const struct {
-		enum certs_of whose;
-		const char *part;
-	} wrong[] = {
-		{ CERTS_FOREIGN, "the cafile does not have its issuer (Other Authority)" },
-		{ CERTS_ELSEWHERE, "subjectAltName must have IP:127.0.0.1" },
-		{ CERTS_EXPIRED, "certificate has expired" },
-	};
-
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		struct server *s = server_start_tls(wrong[i].whose, false, NULL);
-
-		check_open(server_uri_tls(s), LEASH_DENIED, wrong[i].part);
-		server_stop(s);
-	}
-}
-
-SENTENCE(a_plain_server_is_refused_at_open)
-{
-	struct server *s = server_start_tcp(NULL);
-	char uri[512];
-
-	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=4000&%s", server_port(s), certs_query());
-	check_open(uri, LEASH_PROTOCOL, "does not speak TLS: write redis:// for it");
-	assert_int_equal(server_integer(s, "DBSIZE"), 0);
-	server_stop(s);
 }
 
 /* ---- the environment ---- */
@@ -111,125 +73,6 @@ SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_auth
 	child_wait(child_run(exec_for_nobody, uri));
 	unsetenv("LEASH_URI");
 	unsetenv("SSL_CERT_FILE");
-	server_stop(s);
-}
-
-/* ---- locks ---- */
-
-enum { CLIENTS = 2, THREADS = 8, TURNS = 60 };
-
-struct worker {
-	leash_client *client;
-	atomic_int *inside;
-	uint64_t *last; /* fence */
-	unsigned done;
-	pthread_t thread;
-};
-
-static void *
-work(void *arg)
-{
-	struct worker *w = arg;
-	leash_lock *lock;
-	leash_error e;
-
-	if (leash_lock_new(&lock, w->client, "shared", NULL, &e) != LEASH_OK)
-		return NULL;
-	for (int i = 0; i < TURNS; i++) {
-		uint64_t fence;
-
-		if (leash_lock_acquire(lock, LEASH_FOREVER, &e) != LEASH_OK)
-			break;
-		if (leash_lock_acquire(lock, 0, &e) != LEASH_OK || leash_lock_depth(lock) != 2 || atomic_fetch_add(w->inside, 1) != 0)
-			break;
-		fence = leash_lock_fence(lock);
-		if (fence <= *w->last)
-			break;
-		*w->last = fence;
-		atomic_fetch_sub(w->inside, 1);
-		if (leash_lock_release(lock, &e) != LEASH_OK || leash_lock_release(lock, &e) != LEASH_OK)
-			break;
-		w->done++;
-	}
-	leash_lock_free(lock);
-	return NULL;
-}
-
-SENTENCE(threads_of_two_clients_take_turns)
-{
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	leash_client *client[CLIENTS];
-	struct worker worker[CLIENTS * THREADS];
-	atomic_int inside = 0;
-	uint64_t last = 0;
-
-	for (int i = 0; i < CLIENTS; i++)
-		client[i] = leashed_open(server_uri_tls(s), NULL);
-	for (int i = 0; i < CLIENTS * THREADS; i++) {
-		worker[i] = (struct worker){ .client = client[i % CLIENTS], .inside = &inside, .last = &last };
-		assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
-	}
-	for (int i = 0; i < CLIENTS * THREADS; i++) {
-		pthread_join(worker[i].thread, NULL);
-		assert_int_equal(worker[i].done, TURNS);
-	}
-	for (int i = 0; i < CLIENTS; i++)
-		leash_close(client[i]);
-	server_stop(s);
-}
-
-SENTENCE(a_hold_is_renewed_and_outlives_a_restart_with_data)
-{
-	struct server *s = server_start_tls(CERTS_SERVER, false, (const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
-	leash_client *client = leashed_open(server_uri_tls(s), LEASH_OPTIONS(.lease_ms = 3000));
-	leash_lock *lock = leashed_lock(client, "kept", NULL);
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	await_ms(1500);
-	assert_true(leash_lock_remaining_ms(lock) > 1700); /* renewed after a third */
-	server_restart(s);
-	await_ms(3200);
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	server_stop(s);
-}
-
-/* ---- fork ---- */
-
-static leash_lock *inherited;
-
-static int
-try_in_child(void *arg)
-{
-	leash_client *client = leashed_open(arg, NULL);
-	leash_lock *lock = leashed_lock(client, "held", NULL);
-
-	if (leash_lock_release(inherited, &err) != LEASH_FORKED || leash_lock_acquire(lock, 0, &err) != LEASH_TIMEOUT)
-		return 1;
-	leash_lock_free(lock);
-	leash_close(client);
-	return 0;
-}
-
-SENTENCE(a_forked_child_opens_its_own_and_leaves_its_parents_alone)
-{
-	struct server *s;
-	leash_client *client;
-
-	if (UNDER_TSAN) /* which ends a child that starts threads */
-		skip();
-	s = server_start_tls(CERTS_SERVER, false, NULL);
-	client = leashed_open(server_uri_tls(s), NULL);
-	inherited = leashed_lock(client, "held", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(inherited, 0, &err));
-	for (int i = 0; i < 5; i++)
-		child_wait(child_run(try_in_child, (void *)(uintptr_t)server_uri_tls(s)));
-	assert_true(leash_lock_held(inherited));
-	assert_status(LEASH_OK, leash_lock_release(inherited, &err));
-	leash_lock_free(inherited);
-	leash_close(client);
 	server_stop(s);
 }
 
