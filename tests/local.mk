@@ -403,6 +403,7 @@ tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_source
 tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
 tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_sources) $(real_sources)
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
+tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(parrot_sources) $(refused_sources)
 tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(parrot_sources) $(refused_sources)
 tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources) $(step_sources)
