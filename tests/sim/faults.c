@@ -420,6 +420,7 @@ draw_terms(enum sim_deployment deployment)
 	/* a quorum insists */
 	if (deployment == SIM_QUORUM || (rough && sim_chance(0.5)))
 		sim_terms.guard_ms = sim_terms.longest_ms;
+	sim_terms.fsynced = deployment != SIM_QUORUM && sim_chance(0.2);
 	sim_terms.breaks = sim_chance(0.2);
 	sim_terms.limits = sim_chance(0.5);
 	for (int l = 0; l < sim_terms.locks; l++) {

@@ -236,6 +236,20 @@ sim_judge_is_of(const char *token, const struct sim_client *c)
 	return c->watched[0] != NULL && memcmp(token, c->watched[0]->lock->resource.backend->uuid, LSH_UUID_SIZE) == 0;
 }
 
+/* Has somebody adopted it, or tries to? */
+static bool
+has_heir(const char *token, int l)
+{
+	for (int i = 0; i < sim_client_count; i++) {
+		const struct sim_client *c = &sim_clients[i];
+
+		if (c->leash != NULL && !c->process.dead && c->watched[l] != NULL &&
+		    lsh_lease_find(&c->watched[l]->lock->resource, token, strlen(token)) != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Is it of one that died, as the server knows? Then nobody hears of a grant. */
 static bool
 is_of_dead(const char *token, const struct sim_instance *n)
@@ -281,7 +295,7 @@ sim_judge_served(const struct sim_instance *n)
 			sim_breach("lock %d: server %d gave it to %s, which its client takes for dead", l, n->host.number, token);
 		if (token == NULL || strcmp(token, holders[index_of(n)][l].token) == 0)
 			continue;
-		if (is_of_dead(token, n) && sim_site.deployment != SIM_CLUSTER &&
+		if (is_of_dead(token, n) && !has_heir(token, l) && sim_site.deployment != SIM_CLUSTER &&
 		    strcmp(token, holders[index_of(n)][l].old) != 0)
 			sim_breach("lock %d: server %d gave it to %s, whose client is dead", l, n->host.number, token);
 		snprintf(holders[index_of(n)][l].token, LSH_TOKEN_SIZE, "%s", token);

@@ -161,6 +161,8 @@ hold(struct sim_person *p, int l, bool adopted)
 
 	while (acts-- > 0) {
 		sim_sleep(sim_between(0, sim_chance(sim_habits.long_holds) ? 2 * sim_terms.lease_ms * SIM_MS : 50 * SIM_MS));
+		if (sim_chance(0.5))
+			leash_lock_alive(p->handles[l]);
 		if (sim_chance(sim_habits.outlasts)) /* to the end, if there is one, and past it */
 			sim_sleep(leash_lock_remaining_ms(p->handles[l]) * SIM_MS + sim_between(0, 20 * SIM_MS));
 		else if (sim_chance(sim_habits.nests))
@@ -210,12 +212,17 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 	for (int l = 0; l < sim_terms.locks; l++) {
 		leash_lock_options options = *LEASH_LOCK_OPTIONS(.fair = sim_terms.fair[l], .no_handoff = sim_terms.alone[l],
 		                                                 .min_replicas = sim_terms.min_replicas,
-		                                                 .restart_guard_ms = sim_terms.guard_ms);
+		                                                 .restart_guard_ms = sim_terms.guard_ms,
+		                                                 .fsynced = sim_terms.fsynced);
 
 		if (person != NULL && sim_terms.limits && sim_chance(0.2))
 			options.no_renew = person->limited = true;
 		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
 			options.max_hold_ms = person->most_ms[l] = sim_between(sim_terms.lease_ms / 2, 3 * sim_terms.lease_ms);
+			person->limited = true;
+		}
+		if (person != NULL && sim_terms.limits && sim_chance(0.2)) {
+			options.alive_ms = sim_between(100, 2 * sim_terms.lease_ms);
 			person->limited = true;
 		}
 		handles[l] = NULL;

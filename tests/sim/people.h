@@ -17,7 +17,8 @@ struct sim_terms {
 	int64_t lease_ms, timeout_ms, guard_ms, min_replicas;
 	int64_t longest_ms;           /* of all leases */
 	int64_t wait_ms;              /* the longest wait */
-	bool breaks, limits;          /* people break locks; some have max_hold_ms, or do not renew */
+	bool breaks, limits;          /* people break locks; some have max_hold_ms or alive_ms, or do not renew */
+	bool fsynced;
 	bool fair[SIM_LOCKS], alone[SIM_LOCKS]; /* alone: not handed off */
 };
 extern struct sim_terms sim_terms;
