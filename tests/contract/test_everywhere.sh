@@ -44,7 +44,6 @@ test_resources       tls,sentinel,cluster,quorum  no rights of its own
 test_scan            cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_scan_lies       -  the server is a fake, which answers what no server would
 test_stats           cluster,quorum        what is counted of one server and of several
-test_terms           quorum                leases, which one server counts as any other does
 test_times           quorum                leases, which one server counts as any other does
 test_tls             -  the certificates of one server
 test_waiters         cluster,least,quorum  a question of its own: who is asked, and with what rights

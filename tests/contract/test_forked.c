@@ -300,3 +300,58 @@ SENTENCE(children_that_are_forked_amid_calls_of_other_threads_do_not_hang)
 	leash_lock_free(parents.held);
 	leash_lock_free(parents.unheld);
 }
+
+/* ---- children of callbacks ---- */
+
+static int
+use_leash(void *arg)
+{
+	leash_client *client = NULL;
+	leash_lock *lock;
+
+	(void)arg;
+	/* that is looked at next */
+	assert_status(LEASH_INVALID, leash_open(&client, LEASH_OPTIONS(.uri = "nowhere://"), &err));
+	if (UNDER_TSAN)
+		return 0;
+	client = place_client(NULL);
+	lock = leashed_lock(client, "child", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
+	return 0;
+}
+
+struct birth {
+	_Atomic bool over;
+	int status;
+	leash_status parent;
+};
+
+static void
+fork_a_child(void *arg, const leash_event *event)
+{
+	struct birth *birth = arg;
+	leash_client *client = NULL;
+
+	(void)event;
+	birth->parent = leash_open(&client, LEASH_OPTIONS(.uri = place_uri()), NULL);
+	birth->status = child_end(child_run(use_leash, NULL));
+	birth->over = true;
+}
+
+SENTENCE(a_child_that_was_forked_in_a_callback_is_in_no_callback)
+{
+	struct birth birth = {.parent = LEASH_OK};
+	leash_client *client = place_client(NULL);
+	leash_lock *lock =
+		leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	leash_lock_free(lock); /* abandoned: that is an event */
+	await_true(birth.over);
+	assert_int_equal(birth.parent, LEASH_IN_CALLBACK);
+	assert_int_equal(birth.status, 0);
+	leash_close(client);
+}

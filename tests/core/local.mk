@@ -1,6 +1,7 @@
 # The core over a scripted world (world.h): linked with the archive as it is, but for what lies below a call (wire.c)
 # and the functions that --wrap names.
 
+test_programs += tests/core/test_limits
 test_programs += tests/core/test_quorum
 test_programs += tests/core/test_single
 
@@ -20,6 +21,8 @@ world_ldflags += -Wl,--wrap=pthread_create
 world_ldflags += -Wl,--wrap=pthread_join
 world_ldflags += -Wl,--wrap=socket
 
+tests_core_test_limits_SOURCES = tests/core/test_limits.c $(world_sources)
+tests_core_test_limits_LDFLAGS = $(world_ldflags)
 tests_core_test_quorum_SOURCES = tests/core/test_quorum.c $(world_sources)
 tests_core_test_quorum_LDFLAGS = $(world_ldflags)
 tests_core_test_single_SOURCES = tests/core/test_single.c $(world_sources)
