@@ -1,5 +1,5 @@
-/* The terms of a hold are those of the handle that got it, and are kept to its end: max_hold_ms, alive_ms, no_renew and extensions; also
- * by who inherits a place, and by what was sent before the grant or is sent again. */
+/* The terms of a hold are those of the handle that got it, and are kept to its end: max_hold_ms, alive_ms, no_renew and
+ * extensions; also by who inherits a place, and by what was sent before the grant or is sent again. */
 #include "core/core.h"
 #include "tests/core/world.h"
 #include "tests/support/test.h"
@@ -225,7 +225,8 @@ SENTENCE(a_hold_that_is_not_renewed_gets_its_full_lease_also_when_it_was_handed_
 
 SENTENCE(an_extension_never_shortens_a_lease_and_is_what_was_asked_for)
 {
-	static const int64_t asked_ms[] = {100, 60000, 30000, 86400000}, left_ms[] = {29698, 59398, 59398, 86400000 - 864000 - 2};
+	static const int64_t asked_ms[] = {100, 60000, 30000, 86400000};
+	static const int64_t left_ms[] = {29698, 59398, 59398, 86400000 - 864000 - 2};
 
 	extend(ann, 1000);
 	expect_end(ann, LEASH_NOT_HELD);
