@@ -378,6 +378,7 @@ note_canceled(struct lsh_vote *v, const struct lsh_result *r)
 		v->let_go |= r->one_key; /* that handed it on to nobody */
 		return !r->one_key;
 	case LSH_CALL_REFUSED:
+		v->cancel_unknown |= !was_not_done(r);
 		if (r->fault == LSH_FAULT_MISMATCH)
 			v->found = LSH_FOUND_NOTHING;
 		else if (v->found == LSH_FOUND_NOT_YET && !r->again)

@@ -176,6 +176,20 @@ SENTENCE(what_a_restart_has_wiped_counts_and_its_release_is_no_loss)
 	expect_end(ann, LEASH_OK);
 }
 
+SENTENCE(a_release_that_ended_with_an_error_may_have_been_done)
+{
+	hold(ann);
+	cut_server('c');
+	release(ann);
+	on('a');
+	refuse("ERR user_script:9: an error in the middle");
+	says('b', RELEASED);
+	expect_waiting(ann);
+	pass(500);
+	says('a', GONE);
+	expect_end(ann, LEASH_OK);
+}
+
 SENTENCE(what_two_servers_do_not_have_any_more_is_lost)
 {
 	hold(ann);
