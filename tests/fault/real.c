@@ -1,6 +1,5 @@
 #include "tests/fault/real.h"
 
-#include "tests/fault/refused.h"
 #include "tests/support/test.h"
 
 struct server *server;
@@ -24,6 +23,42 @@ stop_real(void)
 	leash_lock_free(lock);
 	leash_close(client);
 	server_stop(server);
+}
+
+void
+begin_pair(struct pair *pair, struct server *of, int64_t lease_ms)
+{
+	leash_error err;
+
+	memset(&events, 0, sizeof events);
+	pair->of = of;
+	for (int i = 0; i < 2; i++)
+		pair->client[i] = leashed_open(server_uri(of), i == 1 ? LEASH_OPTIONS(.timeout_ms = patience_ms()) :
+		                               LEASH_OPTIONS(.timeout_ms = patience_ms(), .lease_ms = lease_ms,
+		                                             .on_event = leashed_note_event, .event_arg = &events));
+	pair->held = leashed_lock(pair->client[0], "pair", NULL);
+	pair->wanted = leashed_lock(pair->client[1], "pair", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(pair->held, 30000, &err));
+	begin_waiting(&pair->waiting, pair->wanted, LEASH_FOREVER);
+	await_true(server_integer(of, "ZCOUNT leash:{pair}:queue (0 +inf") == 1);
+}
+
+void
+end_pair(struct pair *pair)
+{
+	leash_error err;
+
+	await_true(events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	assert_false(pair->waiting.ended);
+	assert_status(LEASH_OK, leash_lock_release(pair->held, &err));
+	end_waiting(&pair->waiting, LEASH_OK);
+	assert_int_equal(server_integer(pair->of, "EXISTS leash:{pair} leash:{pair}:queue"), 0);
+	check_ttls(pair->of);
+	leash_lock_free(pair->held);
+	leash_lock_free(pair->wanted);
+	for (int i = 0; i < 2; i++)
+		leash_close(pair->client[i]);
 }
 
 void

@@ -2,6 +2,7 @@
 #ifndef LEASH_TEST_REAL_H
 #define LEASH_TEST_REAL_H
 
+#include "tests/fault/refused.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
 
@@ -12,6 +13,18 @@ extern struct leashed_events events; /* of `client`, and of whom a test likes */
 
 void start_real(void);
 void stop_real(void);
+
+/* A client of `of` holds "pair" for a lease of `lease_ms`, and another one waits for it. `events` are also the first one's.
+ * Static where it is used. */
+struct pair {
+	struct server *of;
+	leash_client *client[2];
+	leash_lock *held, *wanted;
+	struct waiting waiting;
+};
+
+void begin_pair(struct pair *pair, struct server *of, int64_t lease_ms);
+void end_pair(struct pair *pair); /* it was held all the while; now the other one gets it, and nothing is left */
 
 /* `lock` can be acquired and released. */
 void check_that_all_is_well(void);

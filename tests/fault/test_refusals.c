@@ -11,81 +11,67 @@
 
 static _Thread_local leash_error err; /* what the last call said */
 
-/* ---- scripts that the server does not have ---- */
-
 FIXTURE(start_real, stop_real);
 
-SENTENCE(without_evalsha_all_goes_by_eval, BETWEEN(NULL, NULL))
+static struct pair pair;
+
+/* ---- commands that the server does not have ---- */
+
+static const struct lacking {
+	const char *name, *commands[2], *named; /* NULL: all goes on */
+	bool at_open;
+} lacking[] = {
+	{"without_evalsha_all_goes_by_eval", {"EVALSHA", "ACL"}, NULL, false},
+	{"without_script_all_goes_on", {"SCRIPT", "ACL"}, NULL, false},
+	{"without_publish_all_goes_on", {"PUBLISH", "ACL"}, NULL, false},
+	{"without_evalsha_and_eval_it_is_unsupported", {"EVALSHA", "EVAL"}, "EVAL", false},
+	{"without_subscribe_it_is_unsupported", {"SUBSCRIBE", "ACL"}, "SUBSCRIBE", true},
+	{"without_time_it_is_unsupported", {"TIME", "ACL"}, "TIME", true},
+};
+
+SENTENCES(without_a_command_all_goes_on_or_it_is_named, lacking)
 {
-	struct server *lacking = server_start((const char *const[]){"--rename-command", "EVALSHA", "", NULL});
-	leash_client *one = leashed_open(server_uri(lacking), LEASH_OPTIONS(.lease_ms = slow_ms(3000), .timeout_ms = patience_ms()));
-	leash_client *two = leashed_open(server_uri(lacking), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *held = leashed_lock(one, "eval", NULL), *wanted = leashed_lock(two, "eval", NULL);
-	char alive[128];
-	static struct waiting w;
+	const struct lacking *row = given;
+	struct server *of = server_start((const char *const[]){"--rename-command", row->commands[0], "",
+	                                                       "--rename-command", row->commands[1], "", NULL});
+	leash_client *one = NULL;
+	leash_lock *wanted;
 
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(lacking, "ZCOUNT leash:{eval}:queue (0 +inf") == 1);
-	snprintf(alive, sizeof alive, "%s", server_text(lacking, "ZRANGE leash:{eval}:queue 0 0 WITHSCORES"));
-	await_renewals(held, 2);
-	await_true(strcmp(server_text(lacking, "ZRANGE leash:{eval}:queue 0 0 WITHSCORES"), alive) != 0); /* it said its word */
-	assert_true(leash_lock_held(held));
-	assert_false(w.ended);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	end_waiting(&w, LEASH_OK);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(one);
-	leash_close(two);
-	server_stop(lacking);
-}
+	if (row->at_open) {
+		assert_refused(LEASH_UNSUPPORTED, server_uri(of), row->named,
+		               leash_open(&one, LEASH_OPTIONS(.uri = server_uri(of), .timeout_ms = patience_ms()), &err));
+	} else if (row->named != NULL) {
+		one = leashed_open(server_uri(of), LEASH_OPTIONS(.timeout_ms = patience_ms()));
+		wanted = leashed_lock(one, "eval", NULL);
+		assert_refused(LEASH_UNSUPPORTED, server_uri(of), row->named, leash_lock_acquire(wanted, 0, &err));
+		assert_refused(LEASH_UNSUPPORTED, server_uri(of), row->named, leash_lock_acquire(wanted, LEASH_FOREVER, &err));
+		leash_lock_free(wanted);
+		leash_close(one);
+	} else {
+		char place[128];
 
-SENTENCE(without_evalsha_and_eval_it_is_unsupported, BETWEEN(NULL, NULL))
-{
-	struct server *lacking = server_start((const char *const[]){"--rename-command", "EVALSHA", "", "--rename-command", "EVAL", "", NULL});
-	leash_client *one = leashed_open(server_uri(lacking), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *wanted = leashed_lock(one, "eval", NULL);
-
-	assert_refused(LEASH_UNSUPPORTED, server_uri(lacking), "EVAL", leash_lock_acquire(wanted, 0, &err));
-	assert_refused(LEASH_UNSUPPORTED, server_uri(lacking), "EVAL", leash_lock_acquire(wanted, LEASH_FOREVER, &err));
-	leash_lock_free(wanted);
-	leash_close(one);
-	server_stop(lacking);
-}
-
-SENTENCE(without_subscribe_or_time_it_is_unsupported, BETWEEN(NULL, NULL))
-{
-	static const char *const lacks[] = {"SUBSCRIBE", "TIME"};
-
-	for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
-		struct server *lacking = server_start((const char *const[]){"--rename-command", lacks[i], "", NULL});
-		leash_client *none;
-
-		assert_refused(LEASH_UNSUPPORTED, server_uri(lacking), lacks[i],
-		               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(lacking), .timeout_ms = patience_ms()), &err));
-		server_stop(lacking);
+		begin_pair(&pair, of, slow_ms(3000));
+		snprintf(place, sizeof place, "%s", server_text(of, "ZRANGE leash:{pair}:queue 0 0 WITHSCORES"));
+		await_renewals(pair.held, 2);
+		await_true(strcmp(server_text(of, "ZRANGE leash:{pair}:queue 0 0 WITHSCORES"), place) != 0); /* it said its word */
+		end_pair(&pair);
 	}
+	server_stop(of);
 }
 
 /* ---- not now ---- */
 
-SENTENCE(a_lock_outlives_a_restart_that_takes_its_time_to_load, BETWEEN(NULL, NULL))
+SENTENCE(a_lock_outlives_a_restart_that_takes_its_time_to_load)
 {
 	/* at least 20 s, if it is not told to hurry */
-	struct server *slow = server_start((const char *const[]){"--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024",
-	                                                         "--enable-debug-command", "yes", NULL});
-	leash_client *holder = leashed_open(server_uri(slow), LEASH_OPTIONS(.lease_ms = slow_ms(120000), .timeout_ms = patience_ms(),
-	                                                                    .on_event = leashed_note_event, .event_arg = &events));
-	leash_client *other = leashed_open(server_uri(slow), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *held = leashed_lock(holder, "kept", NULL), *wanted = leashed_lock(other, "kept", NULL), *third = leashed_lock(other, "third", NULL);
-	static struct waiting w, patient;
+	struct server *slow = server_start((const char *const[]){"--key-load-delay", "1000", "--enable-debug-command", "yes",
+	                                                         "--loading-process-events-interval-bytes", "1024", NULL});
+	leash_lock *third;
+	static struct waiting patient;
 	long long before;
 
-	memset(&events, 0, sizeof events);
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(slow, "ZCOUNT leash:{kept}:queue (0 +inf") == 1);
+	begin_pair(&pair, slow, slow_ms(120000));
+	third = leashed_lock(pair.client[1], "third", NULL);
 	ask_server(slow, "DEBUG POPULATE 20000");
 	ask_server(slow, "SAVE");
 	server_kill(slow);
@@ -98,16 +84,10 @@ SENTENCE(a_lock_outlives_a_restart_that_takes_its_time_to_load, BETWEEN(NULL, NU
 	assert_false(patient.ended);
 	ask_server(slow, "CONFIG SET key-load-delay 0");
 	end_waiting(&patient, LEASH_OK);
-	await_true(events.count[LEASH_EVENT_RECOVERED] >= 1 && events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	await_true(events.count[LEASH_EVENT_RECOVERED] >= 1);
 	assert_int_equal(info(slow, "commandstats", "cmdstat_script|kill:calls="), 0);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	end_waiting(&w, LEASH_OK);
-	leash_lock_free(held);
-	leash_lock_free(wanted);
 	leash_lock_free(third);
-	leash_close(holder);
-	leash_close(other);
+	end_pair(&pair);
 	server_stop(slow);
 }
 
@@ -133,95 +113,68 @@ is_busy(redisContext *c)
 
 SENTENCE(a_script_that_runs_for_seconds_is_waited_for_and_not_killed)
 {
-	leash_lock *held = leashed_lock(client, "held", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(60000)));
-	leash_lock *brief = leashed_lock(client, "brief", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(2000)));
 	redisContext *killer = server_connect(server);
 	pthread_t runner;
 	static struct waiting w;
 
 	ask_server(server, "CONFIG SET busy-reply-threshold 100");
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(brief, 0, &err));
+	begin_pair(&pair, server, slow_ms(2000));
 	/* valid for long, but to be renewed soon */
-	assert_status(LEASH_OK, leash_lock_extend(brief, slow_ms(60000), &err));
+	assert_status(LEASH_OK, leash_lock_extend(pair.held, slow_ms(60000), &err));
 	assert_int_equal(pthread_create(&runner, NULL, run_a_long_script, server), 0);
 	await_true(is_busy(killer));
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "BUSY", leash_lock_acquire(lock, 0, &err));
 	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), "BUSY", leash_lock_acquire(lock, 300, &err));
 	begin_waiting(&w, lock, LEASH_FOREVER);
-	await_true(events.count[LEASH_EVENT_JEOPARDY] >= 1); /* of the one with the short lease */
-	assert_true(leash_lock_held(held) && leash_lock_held(brief));
+	await_true(events.count[LEASH_EVENT_JEOPARDY] >= 1);
+	assert_true(leash_lock_held(pair.held));
 	assert_false(w.ended);
 	freeReplyObject(redisCommand(killer, "SCRIPT KILL"));
 	pthread_join(runner, NULL);
 	end_waiting(&w, LEASH_OK);
-	await_true(events.count[LEASH_EVENT_RECOVERED] >= 1 && events.count[LEASH_EVENT_JEOPARDY] == events.count[LEASH_EVENT_RECOVERED]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	assert_status(LEASH_OK, leash_lock_release(brief, &err));
+	await_true(events.count[LEASH_EVENT_RECOVERED] >= 1);
+	end_pair(&pair);
 	assert_int_equal(info(server, "commandstats", "cmdstat_script|kill:calls="), 1);
 	redisFree(killer);
-	leash_lock_free(held);
-	leash_lock_free(brief);
 }
 
 /* ---- not here ---- */
 
-enum { SPARE = 3 };
+static const struct replica {
+	const char *name, *serves_stale_data, *word;
+} replica[] = {
+	{"a_replica_is_left_alone_until_it_is_a_master_again", "yes", "READONLY"},
+	{"a_replica_without_its_master_is_left_alone_too", "no", "MASTERDOWN"},
+};
 
-/* Release what is held until a release is refused in the server's words: at the end of its time the answer may be on its way. */
-static void
-release_refused(leash_lock *const spare[SPARE], const char *uri, const char *word)
+SENTENCES(a_replica_is_left_alone, replica)
 {
-	for (int i = 0; i < SPARE; i++) {
-		assert_status(LEASH_UNKNOWN, leash_lock_release(spare[i], &err));
-		assert_false(leash_lock_held(spare[i]));
-		check_text(err.text, uri);
-		if (!was_cut_short(err.text))
-			break;
-	}
-	check_text(err.text, word);
-}
-
-/* The server turns into a replica, whose word is `word`, and back. */
-static void
-be_a_replica_for_a_while(const char *word)
-{
-	/* a release is tried for twice its timeout */
-	leash_client *holder = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = slow_ms(800), .on_event = leashed_note_event, .event_arg = &events));
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms()));
-	leash_lock *held = leashed_lock(holder, "held", NULL), *wanted = leashed_lock(other, "held", NULL);
-	leash_lock *spare[SPARE];
-	static struct waiting w, asking;
+	const struct replica *row = given;
+	leash_lock *spare;
+	static struct waiting asking;
 	long long connections;
 	int64_t begun;
 
-	memset(&events, 0, sizeof events);
-	assert_status(LEASH_OK, leash_lock_acquire(held, 30000, &err));
-	for (int i = 0; i < SPARE; i++) {
-		char name[24];
-
-		snprintf(name, sizeof name, "spare%d", i);
-		spare[i] = leashed_lock(holder, name, LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(120000)));
-		assert_status(LEASH_OK, leash_lock_acquire(spare[i], 30000, &err));
-	}
-	assert_status(LEASH_OK, leash_lock_extend(held, slow_ms(120000), &err));
-	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCOUNT leash:{held}:queue (0 +inf") == 1);
+	freeReplyObject(server_command(server, "CONFIG SET replica-serve-stale-data %s", row->serves_stale_data));
+	begin_pair(&pair, server, slow_ms(120000));
+	spare = leashed_lock(pair.client[1], "spare", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(120000)));
+	assert_status(LEASH_OK, leash_lock_acquire(spare, 30000, &err));
 	ask_server(server, "REPLICAOF 127.0.0.1 1");
-
-	assert_refused(LEASH_UNAVAILABLE, server_uri(server), word, leash_lock_acquire(lock, 0, &err));
-	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), word, leash_lock_acquire(lock, 400, &err));
+	assert_refused(LEASH_UNAVAILABLE, server_uri(server), row->word, leash_lock_acquire(lock, 0, &err));
+	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), row->word, leash_lock_acquire(lock, 400, &err));
 	assert_false(leash_lock_held(lock));
 	begin_waiting(&asking, lock, LEASH_FOREVER);
 
 	/* with a holder, a waiter, one who asks, and a release that is owed: the server is looked for, but not all the time */
 	connections = info(server, "stats", "total_connections_received:");
 	begun = await_now_ns();
-	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), word, leash_lock_extend(held, slow_ms(120000), &err));
-	release_refused(spare, server_uri(server), word);
-	assert_true(leash_lock_held(held));
-	assert_false(asking.ended || w.ended);
+	assert_refused_in_time(LEASH_UNAVAILABLE, server_uri(server), row->word,
+	                       leash_lock_extend(pair.held, slow_ms(120000), &err));
+	assert_status(LEASH_UNKNOWN, leash_lock_release(spare, &err));
+	assert_false(leash_lock_held(spare));
+	check_text(err.text, server_uri(server));
+	assert_true(leash_lock_held(pair.held));
+	assert_false(asking.ended || pair.waiting.ended);
 	connections = info(server, "stats", "total_connections_received:") - connections;
 	begun = await_now_ns() - begun;
 	if ((double)connections > 66 * (double)begun / 1e9)
@@ -229,60 +182,26 @@ be_a_replica_for_a_while(const char *word)
 
 	ask_server(server, "REPLICAOF NO ONE");
 	end_waiting(&asking, LEASH_OK);
-	await_true(server_integer(server, "EXISTS leash:{spare0}") == 0);
-	await_true(leash_lock_extend(held, slow_ms(120000), &err) == LEASH_OK);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	end_waiting(&w, LEASH_OK);
-	for (int i = 0; i < SPARE; i++) {
-		if (leash_lock_held(spare[i]))
-			assert_status(LEASH_OK, leash_lock_release(spare[i], &err));
-		leash_lock_free(spare[i]);
-	}
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(holder);
-	leash_close(other);
-}
-
-SENTENCE(a_replica_is_left_alone_until_it_is_a_master_again)
-{
-	be_a_replica_for_a_while("READONLY");
-}
-
-SENTENCE(a_replica_without_its_master_is_left_alone_too)
-{
-	ask_server(server, "CONFIG SET replica-serve-stale-data no");
-	be_a_replica_for_a_while("MASTERDOWN");
+	await_true(server_integer(server, "EXISTS leash:{spare}") == 0);
+	await_true(leash_lock_extend(pair.held, slow_ms(120000), &err) == LEASH_OK);
+	leash_lock_free(spare);
+	end_pair(&pair);
 }
 
 /* ---- refused ---- */
 
 SENTENCE(a_full_server_grants_nothing_new_and_keeps_and_hands_on_what_there_is)
 {
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = slow_ms(6000), .timeout_ms = patience_ms(),
-	                                                                     .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *held = leashed_lock(other, "held", NULL), *wanted = leashed_lock(client, "held", NULL);
-	static struct waiting w;
-
-	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	begin_waiting(&w, wanted, LEASH_FOREVER);
-	await_true(server_integer(server, "ZCOUNT leash:{held}:queue (0 +inf") == 1);
+	begin_pair(&pair, server, slow_ms(6000));
 	ask_server(server, "CONFIG SET maxmemory 1");
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "OOM", leash_lock_acquire(lock, 0, &err));
 	assert_refused(LEASH_UNAVAILABLE, server_uri(server), "OOM", leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	await_renewals(held, 1);
-	assert_status(LEASH_OK, leash_lock_extend(held, slow_ms(7000), &err));
-	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	end_waiting(&w, LEASH_OK);
-	assert_int_equal(server_integer(server, "EXISTS leash:{held} leash:{held}:queue"), 0);
-	check_ttls(server);
+	await_renewals(pair.held, 1);
+	assert_status(LEASH_OK, leash_lock_extend(pair.held, slow_ms(7000), &err));
+	end_pair(&pair);
 	assert_int_equal(events.total, 0);
 	ask_server(server, "CONFIG SET maxmemory 0");
 	check_that_all_is_well();
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(other);
 }
 
 /* A server that writes nothing any more: who holds loses at the end of the lease and knows it. */
