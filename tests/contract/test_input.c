@@ -1,19 +1,11 @@
 /* Bad input: whatever an application hands over is taken as documented or refused, with a status and one line of text
- * that says what and where. Names and times have tests of their own. */
+ * that says what and where. Names and times have tests of their own; which URIs are refused, and why, unit/test_uri says. */
 #include "tests/contract/refusal.h"
 #include "tests/support/test.h"
 
 PLACE(refusal_open);
 
 /* ---- arguments ---- */
-
-SENTENCE(the_error_struct_has_256_bytes_for_ever)
-{
-	assert_int_equal(sizeof(leash_error), 256);
-	assert_int_equal(offsetof(leash_error, status), 0);
-	assert_int_equal(offsetof(leash_error, sys_errno), 4);
-	assert_int_equal(offsetof(leash_error, text), 8);
-}
 
 SENTENCE(null_arguments_are_refused_by_every_function)
 {
@@ -86,20 +78,6 @@ SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 	leash_close(client);
 }
 
-SENTENCE(numbers_that_are_no_status_or_event_have_a_name_too)
-{
-	static const int numbers[] = {-1, 16, 4711, INT32_MAX, INT32_MIN};
-
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-		assert_string_equal(leash_status_name((leash_status)numbers[i]), "?");
-		assert_string_equal(leash_status_text((leash_status)numbers[i]), "unknown status");
-		assert_string_equal(leash_event_name((leash_event_type)numbers[i]), "?");
-	}
-	assert_string_equal(leash_event_name((leash_event_type)0), "?");
-	assert_string_equal(leash_event_name(LEASH_EVENT_LOST), "LOST");
-	assert_string_equal(leash_status_name(LEASH_NOT_HELD), "NOT_HELD");
-}
-
 SENTENCE(a_call_that_succeeds_leaves_the_error_alone)
 {
 	leash_client *client;
@@ -120,97 +98,7 @@ SENTENCE(a_call_that_succeeds_leaves_the_error_alone)
 	leash_close(client);
 }
 
-/* ---- URIs ---- */
-
-SENTENCE(a_uri_with_any_part_malformed_is_refused_and_the_part_is_named)
-{
-	static const struct {
-		const char *uri, *names;
-	} bad[] = {
-		{"", "uri"},
-		{"redis", "uri"},
-		{"127.0.0.1:6379", "uri"},
-		{"http://localhost", "scheme"},
-		{"redis:/localhost", "uri"},
-		{" redis://localhost", "byte 1"},
-		{"redis://", "host"},
-		{"redis://:6379", "host"},
-		{"redis:///0", "host"},
-		{"redis://ho st", "byte 11"},
-		{"redis://h\xc3\xb6st", "host"},
-		{"redis://a,b", "host"},
-		{"redis://[::1", "host"},
-		{"redis://[::zz]", "host"},
-		{"redis://[::1]x", "host"},
-		{"redis://::1", "host"},
-		{"redis://localhost:", "port"},
-		{"redis://localhost:0", "port"},
-		{"redis://localhost:65536", "port"},
-		{"redis://localhost:-1", "port"},
-		{"redis://localhost:63x9", "port"},
-		{"redis://localhost:99999999999999999999999", "port"},
-		{"redis://user:hunter2@localhost:port", "port"},
-		{"redis://localhost/x", "database"},
-		{"redis://localhost/-1", "database"},
-		{"redis://localhost/16384", "database"},
-		{"redis://localhost/0/1", "database"},
-		{"redis://user:hun/ter2@localhost", "port"},
-		{"redis://@localhost", "user"},
-		{"redis://hunter2@localhost", "password"},
-		{"redis://user:@localhost", "password"},
-		{"redis://user:hunter%zz@localhost", "password"},
-		{"redis://user:hunter%2@localhost", "password"},
-		{"redis://user:hunter%00@localhost", "password"},
-		{"redis://us%er:hunter2@localhost", "user"},
-		{"redis://localhost?timeout=9", "timeout"},
-		{"redis://localhost?timeout=60001", "timeout"},
-		{"redis://localhost?timeout=", "timeout"},
-		{"redis://localhost?timeout=1s", "timeout"},
-		{"redis://localhost?timeout=-1", "timeout"},
-		{"redis://localhost?nonsense=1", "nonsense"},
-		{"redis://localhost?db=1", "db"},
-		{"redis://localhost?password_file=", "password_file"},
-		{"redis://localhost?password_file=/nowhere/hunter3", "password_file"},
-		{"redis://localhost?password_file=/tmp", "password_file"},
-		{"redis://localhost?password_file=/dev/zero", "password_file"},
-		{"redis://localhost?password_env=", "password_env"},
-		{"redis://localhost?password_env=LEASH_TEST_NO_SUCH_VARIABLE", "password_env"},
-		{"redis://user:hunter2@localhost?password_env=HOME", "password"},
-		{"unix://", "path"},
-		{"unix:///", "path"},
-		{"unix://run/redis.sock", "host"},
-		{"unix:///run/redis.sock?db=x", "database"},
-		{"unix:///run/%zz.sock", "path"},
-		{"redis://localhost,127.0.0.1", "host"},
-		{"redis://localhost?cafile=/etc/ca.pem", "rediss://"},
-		{"rediss://localhost?verify=never", "verify"},
-		{"rediss://localhost?cert=/etc/cert.pem", "key"},
-		{"redis+sentinel://:hunter2@a,b", "master"},
-		{"redis+sentinel://a,b:x/main", "host 2"},
-		{"redis+cluster://a,b/1", "database 0"},
-		{"redis+quorum://:hunter2@a,b,c,d", "no more failures"},
-	};
-	char uri[2048];
-
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		leash_client *untouched = (leash_client *)(uintptr_t)1;
-		leash_status status = leash_open(&untouched, LEASH_OPTIONS(.uri = bad[i].uri), &err);
-
-		if (status != LEASH_INVALID)
-			fail_msg("'%s': %s", bad[i].uri, leash_status_name(status));
-		check_text(bad[i].names);
-		if (strstr(err.text, "hunter2") != NULL || strstr(err.text, "ter2") != NULL)
-			fail_msg("'%s': a secret is told: %s", bad[i].uri, err.text);
-		assert_ptr_equal(untouched, (leash_client *)(uintptr_t)1);
-	}
-
-	memset(uri, 'h', sizeof uri);
-	memcpy(uri, "redis://", 8);
-	uri[sizeof uri - 1] = '\0';
-	assert_refused(LEASH_INVALID, "host", leash_open(&(leash_client *){NULL}, LEASH_OPTIONS(.uri = uri), &err));
-	memcpy(uri, "unix:///", 8);
-	assert_refused(LEASH_INVALID, "path", leash_open(&(leash_client *){NULL}, LEASH_OPTIONS(.uri = uri), &err));
-}
+/* ---- options ---- */
 
 SENTENCE(the_variable_leash_uri_is_the_default)
 {
@@ -222,8 +110,6 @@ SENTENCE(the_variable_leash_uri_is_the_default)
 	assert_refused(LEASH_INVALID, "uri", leash_open(&client, NULL, &err));
 	setenv("LEASH_URI", place_uri(), 1);
 }
-
-/* ---- the other options ---- */
 
 SENTENCE(other_options_out_of_range_are_refused_and_named)
 {

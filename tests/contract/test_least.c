@@ -1,5 +1,6 @@
 /* The user with no more rights than it needs, as docs/deployments.md has it: all that it is for works, in every deployment; and each right
  * is needed, as without it something is refused in words that name it, and no key stays for ever. */
+#include "tests/support/child.h"
 #include "tests/support/cluster.h"
 #include "tests/support/deployment.h"
 #include "tests/support/leashed.h"
@@ -13,8 +14,8 @@ static struct deployment *deployment;
 static char *uri;
 static _Thread_local leash_error err;
 
-/* For a lock that comes. Without a right some do not: then a lease and a little more. */
-static int64_t patience_ms = 10000;
+/* For a lock that comes; without a right some do not: then a lease and a little more. */
+static int64_t lease_ms = 3000, patience_ms = 10000;
 
 /* ---- what is told ---- */
 
@@ -147,19 +148,21 @@ waits(struct life *life)
 	char key[64];
 
 	snprintf(key, sizeof key, "leash:{%s}:queue", life->name);
-	return life->ended || (deployment_kind(deployment) != DEPLOYMENT_QUORUM && deployment_integer(deployment, key, "EXISTS %s", key) == 1);
+	return life->ended || deployment_integer(deployment, key, "EXISTS %s", key) == 1;
 }
 
+/* In a quorum there is no queue: who waits is seen by nobody. */
 static void
 hand_over(struct life *life)
 {
+	bool is_queue = deployment_kind(deployment) != DEPLOYMENT_QUORUM;
 	int64_t limit = await_limit_ns(2);
 	int waiters = 0;
 
 	pthread_create(&life->thread, NULL, wait_and_hold, life);
-	while (!waits(life) && !await_is_past(limit))
+	while (is_queue && !waits(life) && !await_is_past(limit))
 		await_ms(1);
-	if (deployment_kind(deployment) != DEPLOYMENT_QUORUM)
+	if (is_queue)
 		try(leash_lock_waiters(life->lock, visit_waiter, &waiters, &err));
 	check_ttls();
 }
@@ -281,7 +284,7 @@ static void
 live(void)
 {
 	static int lives;
-	leash_options options = *LEASH_OPTIONS(.uri = uri, .lease_ms = 3000, .timeout_ms = 3000, .on_log = note_line);
+	leash_options options = *LEASH_OPTIONS(.uri = uri, .lease_ms = lease_ms, .timeout_ms = 3000, .on_log = note_line);
 	struct life life = { .ended = 0 };
 
 	told.text[0] = '\0';
@@ -306,7 +309,8 @@ live(void)
 	check_ttls();
 }
 
-SENTENCE(all_that_a_user_of_locks_does_is_permitted)
+static void
+live_with_all(void)
 {
 	least_admit(deployment, NULL);
 	least_denied(deployment);
@@ -342,7 +346,7 @@ static const struct {
 static const char *
 why_forgone(const char *rule)
 {
-	for (size_t i = 0; i < sizeof forgone / sizeof *forgone; i++)
+	for (size_t i = 0; i < COUNT(forgone); i++)
 		if (strcmp(forgone[i].rule, rule) == 0 && (forgone[i].where == ANYWHERE || forgone[i].where == (int)deployment_kind(deployment)))
 			return forgone[i].reason;
 	return NULL;
@@ -369,7 +373,8 @@ live_without_each(const struct least *least)
 {
 	int wrong = 0;
 
-	patience_ms = slow_ms(4000);
+	lease_ms = slow_ms(1500);
+	patience_ms = slow_ms(2500);
 	for (int i = 0; i < least->count; i++) {
 		const char *rule = least->rule[i], *denied;
 
@@ -388,104 +393,62 @@ live_without_each(const struct least *least)
 			wrong++;
 		}
 	}
-	patience_ms = 10000;
 	return wrong;
 }
 
-SENTENCE(without_any_of_its_rights_something_is_refused_and_named_and_no_key_is_left)
-{
-	struct least least;
+/* ---- all deployments side by side, each in a process of its own ---- */
 
-	least_of(&least, deployment_kind(deployment));
-	assert_int_equal(live_without_each(&least), 0);
+static struct lane {
+	const char *name;
+	enum deployment_kind kind;
+	pid_t pid;
+} lanes[] = {
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_single", DEPLOYMENT_SINGLE, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_sentinel", DEPLOYMENT_SENTINEL, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_cluster", DEPLOYMENT_CLUSTER, 0},
+	{"what_a_user_needs_is_permitted_and_what_it_lacks_is_named_in_quorum", DEPLOYMENT_QUORUM, 0},
+};
+
+static int
+use_deployment(void *arg)
+{
+	static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+	const struct lane *lane = arg;
+	struct least least, sentinels = {.count = 0};
+	int wrong;
+
+	deployment = deployment_start_with(lane->kind, durable);
+	uri = least_uri(deployment);
+	live_with_all();
+	least_of(&least, lane->kind);
+	wrong = live_without_each(&least);
+	if (lane->kind == DEPLOYMENT_SENTINEL) {
+		least_read(&sentinels, "Sentinel");
+		wrong += live_without_each(&sentinels);
+	}
+	deployment_stop(deployment);
+	free(uri);
+	return wrong;
 }
 
-SENTENCE(without_any_of_its_rights_on_a_sentinel_it_is_named, .of = 1U << DEPLOYMENT_SENTINEL)
-{
-	struct least least = { .count = 0 };
-
-	least_read(&least, "Sentinel");
-	assert_int_equal(live_without_each(&least), 0);
-}
-
-/* The lock's keys have moved, the slot not yet: the old master says ASK. */
-static void
-extend_in_a_slot_that_moves(struct cluster *cluster, int slot, bool permitted)
-{
-	int to = (cluster_master_of_slot(cluster, slot) + 1) % CLUSTER_MASTERS;
-	char name[CLUSTER_NAME];
-	leash_client *client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 20000, .timeout_ms = 3000));
-	leash_lock *lock;
-	leash_status status;
-
-	cluster_name_in_slot(slot, name);
-	lock = leashed_lock(client, name, NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
-	cluster_move_begin(cluster, slot, to);
-	assert_true(cluster_move_keys(cluster, slot, 10) > 0);
-	status = leash_lock_extend(lock, 30000, &err);
-	assert_status(permitted ? LEASH_OK : LEASH_DENIED, status);
-	if (!permitted && strcasestr(err.text, "asking") == NULL)
-		fail_msg("%s", err.text);
-	check_ttls();
-	cluster_move_end(cluster, slot);
-	await_true(leash_lock_extend(lock, 30000, &err) == LEASH_OK);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	check_ttls();
-}
-
-SENTENCE(without_asking_a_lock_whose_slot_moves_is_out_of_reach_until_it_has_moved, .of = 1U << DEPLOYMENT_CLUSTER)
-{
-	enum { SLOT = 77 };
-
-	least_admit(deployment, "+asking");
-	least_denied(deployment);
-	extend_in_a_slot_that_moves(deployment_cluster(deployment), SLOT, false);
-	assert_string_equal(least_denied(deployment), "asking");
-	least_admit(deployment, NULL);
-	extend_in_a_slot_that_moves(deployment_cluster(deployment), SLOT, true);
-	assert_string_equal(least_denied(deployment), "");
-}
-
-/* ---- */
-
-static enum deployment_kind kind;
-
+/* All of them, or that which LEASH_TEST_DEPLOYMENT names. */
 static void
 start(void)
 {
-	kind = *(const enum deployment_kind *)given;
-	deployment = deployment_start_with(kind, (const char *const[]){"--appendonly", "yes", "--appendfsync", "always", NULL});
-	uri = least_uri(deployment);
-}
-
-static void
-stop(void)
-{
-	deployment_stop(deployment);
-	free(uri);
-}
-
-#define PART(name, kind) {name, {start, stop}, .given = &(const enum deployment_kind){kind}, .is = 1U << (kind)}
-
-static const struct part parts[] = {
-	PART("single", DEPLOYMENT_SINGLE),
-	PART("sentinel", DEPLOYMENT_SENTINEL),
-	PART("cluster", DEPLOYMENT_CLUSTER),
-	PART("quorum", DEPLOYMENT_QUORUM),
-};
-
-/* All of them, or that which LEASH_TEST_DEPLOYMENT names. */
-__attribute__((constructor)) static void
-choose_parts(void)
-{
 	const char *only = getenv("LEASH_TEST_DEPLOYMENT");
-	bool all = only == NULL || *only == '\0';
-	size_t first = 0;
 
-	while (!all && first < COUNT(parts) && strcmp(only, parts[first].name) != 0)
-		first++;
-	sentences_in_parts(&parts[first], all ? COUNT(parts) : first < COUNT(parts));
+	for (size_t i = 0; i < COUNT(lanes); i++)
+		if (only == NULL || *only == '\0' || strcmp(only, deployment_name(lanes[i].kind)) == 0)
+			lanes[i].pid = child_run(use_deployment, &lanes[i]);
+}
+
+GROUP(start, NULL);
+
+SENTENCES(what_a_user_needs_is_permitted_and_what_it_lacks_is_named, lanes)
+{
+	const struct lane *lane = given;
+
+	if (lane->pid == 0)
+		skip();
+	assert_int_equal(child_end(lane->pid), 0);
 }
