@@ -37,6 +37,7 @@ int64_t sim_struck_until;
 static int64_t every; /* between two faults, at most */
 static uint32_t weights[SIM_FAULTS]; /* how often each comes in this world */
 static double delays; /* of the weather, in a storm */
+static double fine;   /* so often it is followed by fine weather */
 static bool over;
 
 /* ---- what may happen ---- */
@@ -317,7 +318,7 @@ next_strike(void)
 	int64_t at = sim_now + sim_between(0, every);
 
 	sim_weather.delays = delays;
-	if (sim_chance(0.95)) {
+	if (!sim_chance(fine)) {
 		if (delays > 0) /* what is late then comes then */
 			note_trouble_until(at + sim_weather.delay);
 		return at;
@@ -398,6 +399,7 @@ draw_weather(void)
 		.room = sim_chance(0.8) ? 1 << 16 : 1 << 10,
 	};
 	delays = sim_weather.delays;
+	fine = sim_chance(0.7) ? 0.05 : 0.3;
 	sim_sluggishness = sim_chance(0.7) ? 20 * SIM_US : calm ? 2 * SIM_MS : 20 * SIM_MS;
 	every = sim_climate == SIM_CALM ? 0 : sim_between(20 * SIM_MS, sim_climate == SIM_ROUGH ? SIM_S : 10 * SIM_S);
 }
