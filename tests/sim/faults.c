@@ -288,7 +288,7 @@ static const struct {
 	[SIM_FAILOVER] = {fail_over, 4, false},
 	[SIM_FORGET] = {forget, 3, false},
 	[SIM_STALL] = {stall, 8, false},
-	[SIM_DEATH] = {die, 1, true},
+	[SIM_DEATH] = {die, 3, true},
 	[SIM_REOPEN] = {reopen, 2, false},
 	[SIM_DRIFT] = {drift, 2, false},
 	[SIM_MOVE] = {move, 4, false},
@@ -424,7 +424,7 @@ draw_terms(enum sim_deployment deployment)
 		sim_terms.guard_ms = sim_terms.longest_ms;
 	sim_terms.fsynced = deployment != SIM_QUORUM && sim_chance(0.2);
 	sim_terms.breaks = sim_chance(0.2);
-	sim_terms.limits = sim_chance(0.5);
+	sim_terms.limits = sim_chance(0.3);
 	for (int l = 0; l < sim_terms.locks; l++) {
 		sim_terms.fair[l] = deployment != SIM_QUORUM && sim_chance(0.3);
 		sim_terms.alone[l] = sim_chance(0.3);
