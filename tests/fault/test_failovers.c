@@ -102,15 +102,32 @@ fail_over(void)
 	return port;
 }
 
-/* When this returns the nemesis has seen it. */
+/* So many masters there have been that took over: no more than elections. */
+static unsigned
+takeovers(void)
+{
+	int epoch = 0;
+
+	if (run.sentinels != NULL)
+		return (unsigned)sentinel_set_switches(run.sentinels);
+	for (unsigned i = 0; i < run.server_count; i++) {
+		const char *at = strstr(server_text(run.servers[i], "CLUSTER INFO"), "cluster_current_epoch:");
+
+		epoch = atoi(strchr(at, ':') + 1) > epoch ? atoi(strchr(at, ':') + 1) : epoch;
+	}
+	return (unsigned)epoch;
+}
+
+/* When this returns the nemesis has seen it. On a busy machine a cluster may go on to do another one by itself. */
 static void
 fail_over_unasked(void)
 {
-	unsigned before = count("fault failover without an order");
+	unsigned before = count("fault failover without an order"), past = takeovers(), seen;
 
 	fail_over();
 	await_true((mend(), count("fault failover without an order") > before));
-	assert_int_equal(count("fault failover without an order"), before + 1);
+	seen = count("fault failover without an order") - before;
+	assert_in_range(seen, 1, takeovers() - past);
 }
 
 static void

@@ -21,7 +21,7 @@
 
 #include <leash/memory.h>
 
-static uint64_t seed, seeds = 1, steps = 40000;
+static uint64_t seed, seeds = 1, steps = 100000;
 static int64_t seconds;
 static enum sim_deployment deployment;
 static bool shrinks;
