@@ -184,6 +184,6 @@ BOTH(an_order_that_comes_too_late_makes_no_order_of_it)
 	int port = fail_over();
 
 	run.ordered = (struct failover){.since_ns = await_now_ns(), .port = port};
-	await_true((mend(), count("breach failover") == 1));
-	assert_int_equal(count("mended"), 1);
+	await_true((mend(), count("breach failover") > 0));
+	assert_int_equal(count("mended"), count("breach failover"));
 }
