@@ -288,7 +288,7 @@ static const struct {
 	[SIM_FAILOVER] = {fail_over, 4, false},
 	[SIM_FORGET] = {forget, 3, false},
 	[SIM_STALL] = {stall, 8, false},
-	[SIM_DEATH] = {die, 3, true},
+	[SIM_DEATH] = {die, 1, true},
 	[SIM_REOPEN] = {reopen, 2, false},
 	[SIM_DRIFT] = {drift, 2, false},
 	[SIM_MOVE] = {move, 4, false},
