@@ -1,6 +1,7 @@
 /* Forked children: what is their parent's is not theirs, and they may have a client of their own. */
 #include "tests/contract/life.h"
 
+#include "tests/contract/calls.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
@@ -40,12 +41,7 @@ close_after_children(void)
 static void
 check_refused_in_child(leash_lock *lock)
 {
-	assert_status(LEASH_FORKED, leash_lock_acquire(lock, 0, &err));
-	assert_non_null(strstr(err.text, "lock '"));
-	assert_status(LEASH_FORKED, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	assert_status(LEASH_FORKED, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 5000), &err));
-	assert_status(LEASH_FORKED, leash_lock_release(lock, &err));
-	assert_status(LEASH_FORKED, leash_lock_extend(lock, 1000, &err));
+	assert_string_equal(calls_not_refused(parents.client, lock, LEASH_FORKED), "");
 	assert_holds_nothing(lock);
 	leash_lock_alive(lock);
 }
@@ -53,13 +49,9 @@ check_refused_in_child(leash_lock *lock)
 static int
 use_all_in_child(void *arg)
 {
-	leash_lock *none = NULL;
-
 	(void)arg;
 	check_refused_in_child(parents.held);
 	check_refused_in_child(parents.unheld);
-	assert_status(LEASH_FORKED, leash_lock_new(&none, parents.client, "child's", NULL, &err));
-	assert_null(none);
 	leash_lock_free(parents.unheld);
 	leash_close(parents.client);
 	check_refused_in_child(parents.held);

@@ -1,6 +1,8 @@
 /* Bad input: whatever an application hands over is taken as documented or refused, with a status and one line of text
  * that says what and where. Names and times have tests of their own; which URIs are refused, and why, unit/test_uri says. */
 #include "tests/contract/refusal.h"
+
+#include "tests/contract/calls.h"
 #include "tests/support/test.h"
 
 PLACE(refusal_open);
@@ -15,12 +17,11 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 
 	assert_refused(LEASH_INVALID, "leash_open", leash_open(NULL, NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(NULL, client, "x", NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(&untouched, NULL, "x", NULL, &err));
 	assert_refused(LEASH_INVALID, "leash_lock_new", leash_lock_new(&untouched, client, NULL, NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_lock_acquire", leash_lock_acquire(NULL, 0, &err));
-	assert_refused(LEASH_INVALID, "leash_lock_acquire_with", leash_lock_acquire_with(NULL, NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_lock_release", leash_lock_release(NULL, &err));
-	assert_refused(LEASH_INVALID, "leash_lock_extend", leash_lock_extend(NULL, 1000, &err));
+	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(lock, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(client, NULL, &err));
+	assert_refused(LEASH_INVALID, "leash_client_scan", leash_client_scan(client, NULL, NULL, NULL, &err));
+	assert_string_equal(calls_not_refused(NULL, NULL, LEASH_INVALID), "");
 	assert_ptr_equal(untouched, (leash_lock *)(uintptr_t)1);
 	assert_holds_nothing(NULL);
 	leash_lock_alive(NULL);
@@ -36,7 +37,6 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 	assert_int_equal(leash_lock_new(&untouched, client, "", NULL, NULL), LEASH_INVALID);
 	assert_int_equal(leash_lock_new(&untouched, client, "x", LEASH_LOCK_OPTIONS(.lease_ms = 1), NULL), LEASH_INVALID);
 	assert_ptr_equal(untouched, (leash_lock *)(uintptr_t)1);
-	assert_int_equal(leash_lock_acquire(NULL, 0, NULL), LEASH_INVALID);
 	assert_int_equal(leash_lock_acquire(lock, -1, NULL), LEASH_INVALID);
 	assert_int_equal(leash_lock_release(lock, NULL), LEASH_NOT_HELD);
 	assert_int_equal(leash_lock_extend(lock, 1, NULL), LEASH_INVALID);

@@ -1,6 +1,7 @@
 /* Callbacks, and what a call must not disturb: errno, cancellation, signals. */
 #include "tests/contract/life.h"
 
+#include "tests/contract/calls.h"
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
@@ -16,7 +17,8 @@
 static struct {
 	leash_client *client;
 	leash_lock *held, *unheld;
-	leash_status status[8];
+	const char *wrong; /* "" */
+	leash_status open;
 	bool memory_only, handles;
 	_Atomic int called, lines;
 	_Atomic bool ready;
@@ -28,14 +30,9 @@ call_everything(void)
 	leash_client *none = NULL;
 	leash_lock *lock = NULL;
 	char token[LEASH_TOKEN_MAX];
-	int n = 0;
 
-	inside.status[n++] = leash_lock_acquire(inside.unheld, 0, &err);
-	inside.status[n++] = leash_lock_acquire(inside.unheld, LEASH_FOREVER, &err);
-	inside.status[n++] = leash_lock_acquire_with(inside.unheld, NULL, &err);
-	inside.status[n++] = leash_lock_release(inside.held, &err);
-	inside.status[n++] = leash_lock_extend(inside.held, 1000, &err);
-	inside.status[n++] = leash_open(&none, LEASH_OPTIONS(.uri = place_uri()), &err);
+	inside.wrong = calls_not_refused(inside.client, inside.held, LEASH_IN_CALLBACK);
+	inside.open = leash_open(&none, LEASH_OPTIONS(.uri = place_uri()), &err);
 	/* callbacks own nothing */
 	inside.memory_only = !leash_lock_held(inside.held) && leash_lock_remaining_ms(inside.held) == 0 && leash_lock_depth(inside.held) == 0 &&
 		leash_lock_fence(inside.held) == 0 && leash_lock_token(inside.held, token, sizeof token) == 0;
@@ -65,8 +62,8 @@ line_inside(void *arg, leash_log_level level, const char *line)
 static void
 check_inside(void)
 {
-	for (int i = 0; i < 6; i++)
-		assert_int_equal(inside.status[i], LEASH_IN_CALLBACK);
+	assert_string_equal(inside.wrong, "");
+	assert_int_equal(inside.open, LEASH_IN_CALLBACK);
 	assert_true(inside.memory_only);
 	assert_true(inside.handles);
 	/* the client is alive */
@@ -189,60 +186,65 @@ SENTENCE(no_callback_runs_once_close_has_returned)
 
 /* ---- what a call must not disturb ---- */
 
-#define assert_keeps_errno(call) \
+#define keeps_errno(call) \
 	do { \
 		errno = 4711; \
 		call; \
 		assert_int_equal(errno, 4711); \
 	} while (0)
+#define keeps(expected, call) keeps_errno(assert_status(LEASH_##expected, call))
+
+static void
+hold_twice(leash_client **client, leash_lock **lock)
+{
+	const leash_options *brief = LEASH_OPTIONS(.uri = place_uri(), .lease_ms = place_lease_ms(0), .timeout_ms = 1500);
+	char token[LEASH_TOKEN_MAX];
+
+	keeps(OK, leash_open(client, brief, &err));
+	keeps(OK, leash_lock_new(lock, *client, "errno", NULL, &err));
+	keeps(OK, leash_lock_acquire(*lock, 5000, &err));
+	keeps(OK, leash_lock_acquire(*lock, 0, &err));
+	keeps(OK, leash_lock_extend(*lock, 1000, &err));
+	keeps_errno(assert_true(leash_lock_held(*lock)));
+	keeps_errno(assert_int_equal(leash_lock_depth(*lock), 2));
+	keeps_errno(assert_true(leash_lock_fence(*lock) > 0));
+	keeps_errno(assert_true(leash_lock_remaining_ms(*lock) > 0));
+	keeps_errno(assert_true(leash_lock_token(*lock, token, sizeof token) > 0));
+	keeps_errno(leash_lock_alive(*lock));
+	keeps(OK, leash_lock_release(*lock, &err));
+}
 
 SENTENCE(every_call_leaves_errno_alone)
 {
 	leash_client *client, *other = open_client(), *none;
 	leash_lock *lock, *theirs = leashed_lock(other, "errno", NULL), *none_either;
-	char token[LEASH_TOKEN_MAX];
 
-	for (int i = 0; i < 2; i++) {
-		int64_t lease_ms = place_lease_ms(0);
+	hold_twice(&client, &lock);
+	keeps(OK, leash_lock_release(lock, &err));
+	keeps(NOT_HELD, leash_lock_release(lock, &err));
+	keeps(OK, leash_lock_acquire(theirs, 0, &err));
+	keeps(TIMEOUT, leash_lock_acquire(lock, 0, &err));
+	keeps(TIMEOUT, leash_lock_acquire(lock, 500, &err));
+	keeps(OK, leash_lock_release(theirs, &err));
+	keeps(INVALID, leash_lock_acquire(lock, -1, &err));
+	keeps(INVALID, leash_lock_new(&none_either, client, "", NULL, &err));
+	keeps(INVALID, leash_open(&none, LEASH_OPTIONS(.uri = "x"), &err));
+	keeps(INVALID, leash_open(&none, LEASH_OPTIONS(.uri = "redis://h?password_file=/nowhere"), &err));
+	keeps(UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = "unix:///nowhere"), &err));
+	keeps_errno(leash_lock_free(lock));
+	keeps_errno(leash_close(client));
 
-		assert_keeps_errno(assert_status(LEASH_OK, leash_open(&client, LEASH_OPTIONS(.uri = place_uri(), .lease_ms = lease_ms, .timeout_ms = 500), &err)));
-		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_new(&lock, client, "errno", NULL, &err)));
-		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire(lock, 1000, &err)));
-		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)));
-		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_extend(lock, 1000, &err)));
-		assert_keeps_errno(assert_true(leash_lock_held(lock)));
-		assert_keeps_errno(assert_int_equal(leash_lock_depth(lock), 2));
-		assert_keeps_errno(assert_true(leash_lock_fence(lock) > 0));
-		assert_keeps_errno(assert_true(leash_lock_remaining_ms(lock) > 0));
-		assert_keeps_errno(assert_true(leash_lock_token(lock, token, sizeof token) > 0));
-		assert_keeps_errno(leash_lock_alive(lock));
-		assert_keeps_errno(assert_status(LEASH_OK, leash_lock_release(lock, &err)));
-		if (i == 0) {
-			assert_keeps_errno(assert_status(LEASH_OK, leash_lock_release(lock, &err)));
-			assert_keeps_errno(assert_status(LEASH_NOT_HELD, leash_lock_release(lock, &err)));
-			assert_keeps_errno(assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err)));
-			assert_keeps_errno(assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 0, &err)));
-			assert_keeps_errno(assert_status(LEASH_TIMEOUT, leash_lock_acquire(lock, 50, &err)));
-			assert_keeps_errno(assert_status(LEASH_OK, leash_lock_release(theirs, &err)));
-			assert_keeps_errno(assert_status(LEASH_INVALID, leash_lock_acquire(lock, -1, &err)));
-			assert_keeps_errno(assert_status(LEASH_INVALID, leash_lock_new(&none_either, client, "", NULL, &err)));
-			assert_keeps_errno(assert_status(LEASH_INVALID, leash_open(&none, LEASH_OPTIONS(.uri = "x"), &err)));
-			assert_keeps_errno(assert_status(LEASH_INVALID,
-			                                 leash_open(&none, LEASH_OPTIONS(.uri = "redis://h?password_file=/nowhere"), &err)));
-			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_open(&none, LEASH_OPTIONS(.uri = "unix:///nowhere"), &err)));
-		} else {
-			place_kill();
-			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_lock_extend(lock, place_lease_ms(20000), &err)));
-			assert_keeps_errno(assert_status(LEASH_UNKNOWN, leash_lock_release(lock, &err)));
-			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 0, &err)));
-			assert_keeps_errno(assert_status(LEASH_UNAVAILABLE, leash_lock_acquire(lock, 50, &err)));
-		}
-		assert_keeps_errno(leash_lock_free(lock));
-		assert_keeps_errno(leash_close(client));
-	}
-	assert_keeps_errno(leash_lock_free(NULL));
-	assert_keeps_errno(leash_close(NULL));
-	assert_keeps_errno(leash_status_name(LEASH_OK));
+	hold_twice(&client, &lock);
+	place_kill();
+	keeps(UNAVAILABLE, leash_lock_extend(lock, place_lease_ms(20000), &err));
+	keeps(UNKNOWN, leash_lock_release(lock, &err));
+	keeps(UNAVAILABLE, leash_lock_acquire(lock, 0, &err));
+	keeps(UNAVAILABLE, leash_lock_acquire(lock, 50, &err));
+	keeps_errno(leash_lock_free(lock));
+	keeps_errno(leash_close(client));
+	keeps_errno(leash_lock_free(NULL));
+	keeps_errno(leash_close(NULL));
+	keeps_errno(leash_status_name(LEASH_OK));
 	leash_lock_free(theirs);
 	leash_close(other);
 	place_restart();

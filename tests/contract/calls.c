@@ -1,0 +1,90 @@
+/* See calls.h. */
+#include "tests/contract/calls.h"
+
+#include "tests/support/place.h"
+#include "tests/support/test.h"
+
+#define TOKEN "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10:1"
+
+static bool
+visit_lock(void *arg, const leash_lock_info *info)
+{
+	(void)arg, (void)info;
+	return false;
+}
+
+static bool
+visit_waiter(void *arg, const leash_waiter_info *info)
+{
+	(void)arg, (void)info;
+	return false;
+}
+
+#define CALL(name, ...) \
+	static leash_status name(leash_client *client, leash_lock *lock, leash_error *err) \
+	{ \
+		(void)client, (void)lock; \
+		return __VA_ARGS__; \
+	}
+
+CALL(try, leash_lock_acquire(lock, 0, err))
+CALL(wait, leash_lock_acquire(lock, LEASH_FOREVER, err))
+CALL(acquire_with, leash_lock_acquire_with(lock, LEASH_ACQUIRE(.wait_ms = 5000), err))
+CALL(release, leash_lock_release(lock, err))
+CALL(extend, leash_lock_extend(lock, 1000, err))
+CALL(inspect, leash_lock_inspect(lock, &(leash_lock_info){.size = sizeof(leash_lock_info)}, err))
+CALL(waiters, leash_lock_waiters(lock, visit_waiter, NULL, err))
+CALL(adopt, leash_lock_adopt(lock, TOKEN, err))
+CALL(break_it, leash_lock_break(lock, err))
+CALL(scan, leash_client_scan(client, NULL, visit_lock, NULL, err))
+CALL(stats, leash_client_stats(client, &(leash_stats){.size = sizeof(leash_stats)}, err))
+CALL(new_lock, leash_lock_new(&(leash_lock *){NULL}, client, "another", NULL, err))
+
+static const struct call {
+	const char *name;
+	leash_status (*make)(leash_client *client, leash_lock *lock, leash_error *err);
+	bool in_callback; /* it may be made there */
+} calls[] = {
+	{"leash_lock_acquire", try, false},
+	{"leash_lock_acquire", wait, false},
+	{"leash_lock_acquire_with", acquire_with, false},
+	{"leash_lock_release", release, false},
+	{"leash_lock_extend", extend, false},
+	{"leash_lock_inspect", inspect, false},
+	{"leash_lock_waiters", waiters, false},
+	{"leash_lock_adopt", adopt, false},
+	{"leash_lock_break", break_it, false},
+	{"leash_client_scan", scan, false},
+	{"leash_client_stats", stats, true},
+	{"leash_lock_new", new_lock, true},
+};
+
+static bool
+is_named(const struct call *c, const leash_lock *lock, const char *text)
+{
+	return strstr(text, c->name) != NULL ||
+	       (lock != NULL && (strstr(text, "lock '") != NULL || strncmp(text, "client: ", 8) == 0));
+}
+
+const char *
+calls_not_refused(leash_client *client, leash_lock *lock, leash_status expected)
+{
+	static char wrong[400];
+
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		const struct call *c = &calls[i];
+		leash_error err = {.text = ""};
+		leash_status status, unexplained;
+
+		if (expected == LEASH_IN_CALLBACK && c->in_callback)
+			continue;
+		status = c->make(client, lock, &err);
+		unexplained = c->make(client, lock, NULL);
+		if (status == expected && unexplained == expected && err.status == expected && is_named(c, lock, err.text))
+			continue;
+		snprintf(wrong, sizeof wrong, "%s: %s, %s: '%s'", c->name, leash_status_name(status),
+		         leash_status_name(unexplained), err.text);
+		return wrong;
+	}
+	return "";
+}
