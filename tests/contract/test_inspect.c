@@ -1,9 +1,6 @@
 /* Inspecting a lock: what the server knows of it, and what is made of it where others wrote into the server. */
 #include "tests/contract/refusal.h"
 
-#include "tests/contract/callback.h"
-#include "tests/support/child.h"
-#include "tests/support/fake.h"
 #include "tests/support/proxy.h"
 #include "tests/support/test.h"
 
@@ -195,51 +192,34 @@ hold_by_hand(const char *depth, const char *fence)
 		place_say("leash:{law}", "SET leash:{law}:fence %s", fence);
 }
 
+static void
+say_who(const char *text)
+{
+	place_say("leash:client:" UUID, "DEL leash:client:" UUID);
+	place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", text);
+}
+
 SENTENCE(what_the_holder_wrote_about_itself_is_told)
 {
-	char longest[2][72];
-
 	hold_by_hand("1", NULL);
 	inspect();
 	assert_holder_is_not_known();
-	place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", "4711 1760000000123 db-7.example.org nightly@~!");
+	say_who("4711 1760000000123 db-7.example.org nightly@~!");
 	inspect();
 	assert_string_equal(info.holder.host, "db-7.example.org");
 	assert_string_equal(info.holder.program, "nightly@~!");
 	assert_int_equal(info.holder.pid, 4711);
 	assert_int_equal(info.holder.since_ms, INT64_C(1760000000123));
 	assert_string_equal(info.holder.token, TOKEN);
-
-	memset(longest, 'h', sizeof longest);
-	longest[0][71] = longest[1][71] = '\0';
-	place_say("leash:client:" UUID, "EVAL %s 1 leash:client:" UUID " %s %s",
-	          "return redis.call('SET', KEYS[1], '9223372036854775807 9223372036854775807 ' .. ARGV[1] .. ' ' .. ARGV[2])",
-	          longest[0], longest[1]);
-	inspect();
-	assert_string_equal(info.holder.host, longest[0]);
-	assert_string_equal(info.holder.program, longest[1]);
-	assert_int_equal(info.holder.pid, INT64_MAX);
-	assert_int_equal(info.holder.since_ms, INT64_MAX);
 }
 
-SENTENCE(what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms_nobody)
+/* Which texts those are is said by unit/test_lock_line. */
+SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 {
-	static const char *const values[] = {
-		"", " ", "1", "1 2", "1 2 host", "1 2 host ", "1 2  program", "1 2 host program ", " 1 2 host program", "1 2 host program more",
-		"0 2 host program", "-1 2 host program", "+1 2 host program", "01 2 host program", "1.5 2 host program", "x 2 host program",
-		"9223372036854775808 2 host program", "18446744073709551616 2 host program", "99999999999999999999999 2 host program",
-		"1 -2 host program", "1 9223372036854775808 host program", "1\t2\thost\tprogram", "1 2 ho\nst program", "1 2 host pro\033[2Jgram",
-		"1 2 h\303\266st program", "1 2 host program\n", "1 2 host \177",
-		"1 2 hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh program",
-		"1 2 host pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp",
-	};
-
 	hold_by_hand("1", NULL);
-	for (size_t i = 0; i < COUNT(values); i++) {
-		place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", values[i]);
-		inspect();
-		assert_holder_is_not_known();
-	}
+	say_who("1 2 host program more");
+	inspect();
+	assert_holder_is_not_known();
 	/* more than leash would read */
 	place_say("leash:client:" UUID, "EVAL %s 1 leash:client:" UUID, "return redis.call('SET', KEYS[1], '1 2 host ' .. string.rep('p', 3000000))");
 	inspect();
@@ -248,8 +228,7 @@ SENTENCE(what_is_not_in_the_form_in_which_clients_write_it_is_not_told_and_harms
 	place_say("leash:client:" UUID, "RPUSH leash:client:" UUID " 1 2 host program");
 	inspect();
 	assert_holder_is_not_known();
-	place_say("leash:client:" UUID, "DEL leash:client:" UUID);
-	place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", "1 2 host program");
+	say_who("1 2 host program");
 	place_say_all("ACL SETUSER %s -getrange", place_user());
 	inspect();
 	assert_holder_is_not_known();
@@ -377,7 +356,7 @@ SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_s
 	leash_lock *theirs = leashed_lock(far, "law", NULL);
 
 	hold_by_hand("4", "5");
-	place_say("leash:client:" UUID, "SET leash:client:" UUID " %s", "1 2 host program");
+	say_who("1 2 host program");
 	inspect();
 	for (int i = 0; i < 3; i++) {
 		info.depth = 0;
@@ -396,81 +375,6 @@ SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_s
 	leash_lock_free(theirs);
 	leash_close(far);
 	proxy_stop(proxy);
-}
-
-/* What a server that means harm says to the step, or to the question who that is. */
-struct harm {
-	const char *line;   /* of the step, or a reply as it goes over the wire */
-	const char *answer; /* of the other; NULL: nil */
-};
-
-static size_t
-answer_with_harm(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	const struct harm *harm = ctx;
-
-	if (fake_is(argc, argv, argl, 0, "EVALSHA") || fake_is(argc, argv, argl, 0, "EVAL"))
-		return harm->line[0] != '\0' && strchr("$:*?", harm->line[0]) != NULL
-		               ? fake_say(out, size, "%s", harm->line)
-		               : fake_say(out, size, "$%zu\r\n%s\r\n", strlen(harm->line), harm->line);
-	if (fake_is(argc, argv, argl, 0, "GETRANGE"))
-		return fake_say(out, size, "%s", harm->answer != NULL ? harm->answer : "$-1\r\n");
-	return FAKE_DEFAULT;
-}
-
-SENTENCE(a_line_that_is_none_is_no_answer, .but = PLACE_ONE_SOCKET)
-{
-	static const char *const lines[] = {
-		"", " ", "x", "- 0 -2 0 0", "- 0 -2 0 0 1 1", "- 1 -2 0 0 1", "- 0 -1 0 0 1", "- 0 5 0 0 1", "-  0 -2 0 0 1", "- 0 -2 0 0 1 ", " - 0 -2 0 0 1",
-		"- 0 -2 -1 0 1", "- 0 -2 0 -1 1", "- 0 -2 0 0 -1", "- 0 -2 36028797018963968 0 1", "- 0 -2 0 0 99999999999999999999",
-		"- 0 -2 0 99999999999999999999 1", "- 0 -2 00 0 1", "- 0 -2 +1 0 1", "- 0 -2 0x1 0 1", "- 0 -2 1e3 0 1",
-		TOKEN " 0 5 1 0 1", TOKEN " 65536 5 1 0 1", TOKEN " 1 -2 1 0 1", TOKEN " 1 -3 1 0 1", TOKEN " 1 9223372036854775808 1 0 1",
-		UUID " 1 5 1 0 1", UUID ": 1 5 1 0 1", UUID ":1x 1 5 1 0 1", UUID ":123456789012345678901 1 5 1 0 1",
-		"0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1\033:42 1 5 1 0 1", "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10\n42 1 5 1 0 1",
-		("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-		 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
-		"$-1\r\n", "?what\r\n", ":1\r\n", "*0\r\n", "*1\r\n$3\r\nfoo\r\n",
-	};
-
-	for (size_t i = 0; i < COUNT(lines); i++) {
-		struct harm harm = {.line = lines[i]};
-		struct fake *fake = fake_start(answer_with_harm, &harm);
-		leash_client *there = leashed_open(fake_uri(fake), NULL);
-		leash_lock *theirs = leashed_lock(there, "law", NULL);
-
-		assert_refused(LEASH_PROTOCOL, "lock 'law'", leash_lock_inspect(theirs, &info, &err));
-		assert_int_equal(info.name[0], 0x5a);
-		leash_lock_free(theirs);
-		leash_close(there);
-		fake_stop(fake);
-	}
-}
-
-SENTENCE(the_largest_numbers_that_a_line_may_have_are_told_as_they_are, .but = PLACE_ONE_SOCKET)
-{
-	static const char *const answers[] = {NULL, ":5\r\n", "*2\r\n:1\r\n:2\r\n", "-ERR no\r\n", "-LOADING no\r\n", "+1 2 host program\r\n"};
-	struct harm harm = {.line = UUID ":99999999999999999999 65535 9223372036854775807 9007199254740991 18446744073709551615 0"};
-	struct fake *fake = fake_start(answer_with_harm, &harm);
-	leash_client *there = leashed_open(fake_uri(fake), NULL);
-	leash_lock *theirs = leashed_lock(there, "law", NULL);
-
-	for (size_t i = 0; i < COUNT(answers); i++) {
-		harm.answer = answers[i];
-		assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
-		assert_string_equal(info.holder.token, UUID ":99999999999999999999");
-		assert_int_equal(info.depth, 65535);
-		assert_true(info.remaining_ms == INT64_MAX);
-		assert_true(info.fence == UINT64_C(9007199254740991) * 256);
-		assert_true(info.held_since_ms == INT64_C(9007199254740));
-		assert_int_equal(info.waiting, UINT32_MAX);
-		assert_holder_is_not_known();
-	}
-	harm.line = TOKEN " 1 0 0 0 0"; /* less than a millisecond is something */
-	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
-	assert_int_equal(info.remaining_ms, 1);
-	leash_lock_free(theirs);
-	leash_close(there);
-	fake_stop(fake);
 }
 
 /* ---- the call ---- */
@@ -501,48 +405,6 @@ SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
 	assert_int_equal(((leash_lock_info *)(void *)longer)->depth, 4);
 	for (size_t i = sizeof(leash_lock_info); i < sizeof longer; i++)
 		assert_int_equal(longer[i], 0x5a);
-}
-
-SENTENCE(nulls_and_a_closed_client_are_refused)
-{
-	leash_client *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "law", NULL);
-
-	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(NULL, &info, &err));
-	assert_refused(LEASH_INVALID, "leash_lock_inspect", leash_lock_inspect(lock, NULL, &err));
-	assert_int_equal(leash_lock_inspect(NULL, NULL, NULL), LEASH_INVALID);
-	leash_close(other);
-	assert_refused(LEASH_CLOSED, "lock 'law'", leash_lock_inspect(theirs, &info, &err));
-	assert_int_equal(info.name[0], 0x5a);
-	leash_lock_free(theirs);
-}
-
-static leash_status
-inspect_it_here(void *arg)
-{
-	leash_lock_info here = {.size = sizeof here};
-
-	(void)arg;
-	return leash_lock_inspect(lock, &here, NULL);
-}
-
-SENTENCE(a_callback_may_not_wait_for_it)
-{
-	assert_int_equal(status_in_callback(client, inspect_it_here, NULL), LEASH_IN_CALLBACK);
-}
-
-static int
-inspect_in_child(void *arg)
-{
-	(void)arg;
-	assert_refused(LEASH_FORKED, "lock 'law'", leash_lock_inspect(lock, &info, &err));
-	return 0;
-}
-
-SENTENCE(a_forked_child_is_refused)
-{
-	child_wait(child_run(inspect_in_child, NULL));
-	inspect();
 }
 
 struct closing {
