@@ -6,6 +6,8 @@
 
 FIXTURE(world_begin, world_end);
 
+#define NOW_US INT64_C(1760100000000000) /* by the server's clock, when a test begins */
+
 static void
 begin_anew(void)
 {
@@ -557,6 +559,69 @@ SENTENCE(a_message_with_a_fence_that_was_seen_here_is_asked_about)
 	expect_sent("acquire 1, release 1, acquire 2, heartbeat 2");
 }
 
+static void
+let_ann_wait(void)
+{
+	acquire(ann, 600000);
+	answer(QUEUED);
+	world_sent();
+}
+
+SENTENCE(a_message_with_a_token_that_was_never_issued_is_nobodys_and_costs_no_word)
+{
+	char token[100];
+
+	let_ann_wait();
+	for (unsigned n = 0; n < 2000; n++) {
+		snprintf(token, sizeof token, "%.36s:%llu", wire_token(1), n % 2 ? (unsigned long long)n : ~0ull - n);
+		message_of(token, NOW_US + 1000);
+	}
+	expect_waiting(ann);
+	expect_sent("");
+	message_granted(1);
+	expect_end(ann, LEASH_OK);
+}
+
+SENTENCE(a_message_with_a_fence_that_cannot_be_is_asked_about)
+{
+	static const int64_t fences[] = {1, NOW_US + INT64_C(3600000000), (INT64_C(1) << 53) - 2};
+
+	let_ann_wait();
+	for (size_t i = 0; i < COUNT(fences); i++) {
+		message_of(wire_token(1), fences[i]);
+		expect_waiting(ann);
+		expect_sent("heartbeat 1");
+		answer(QUEUED);
+	}
+}
+
+/* Of a token that waits, and of one that is over. */
+SENTENCE(messages_that_come_again_and_again_are_heeded_forty_times_a_second)
+{
+	for (int over = 0; over < 2; over++) {
+		int words = 0;
+
+		if (over) {
+			hold(bob);
+			release(bob);
+			answer(RELEASED);
+		}
+		let_ann_wait();
+		for (int ms = 0; ms < 10000; ms++) {
+			message_of(wire_token(1), over ? NOW_US + 1000 : 1);
+			for (const char *sent = world_sent(); *sent != '\0'; words++) {
+				answer(*sent == 'h' ? QUEUED : GONE); /* a heartbeat, or the cancel of what is over */
+				sent += strcspn(sent, ",");
+				sent += strspn(sent, ", ");
+			}
+			pass(1);
+		}
+		expect_waiting(ann);
+		assert_in_range(words, 300, 32 + 10 * 40 + 12); /* and the words that it says anyhow */
+		begin_anew();
+	}
+}
+
 SENTENCE(a_message_from_a_server_to_which_no_command_goes_is_not_believed)
 {
 	acquire(ann, 10000);
@@ -600,7 +665,7 @@ SENTENCE(a_fence_that_does_not_grow_is_told)
 	              {-899, false, false}, {-899, true, true}, {-898, true, false}};
 
 	for (size_t i = 0; i < COUNT(grants); i++) {
-		int64_t fence = INT64_C(1760100000000000) + grants[i].us;
+		int64_t fence = NOW_US + grants[i].us;
 
 		acquire(ann, 10000);
 		if (grants[i].by_word) {

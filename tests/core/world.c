@@ -401,13 +401,13 @@ say(const struct lsh_message *what)
 	settle();
 }
 
-static void
-tell_granted(unsigned token, int64_t fence)
+void
+message_of(const char *token, int64_t fence)
 {
 	char text[TEXT];
 
-	assert_non_null(wire_token(token));
-	snprintf(text, sizeof text, "g %s %lld leash:{orders}", wire_token(token), (long long)fence);
+	assert_non_null(token);
+	snprintf(text, sizeof text, "g %s %lld leash:{orders}", token, (long long)fence);
 	wire_publish(server, text);
 	settle();
 }
@@ -415,13 +415,13 @@ tell_granted(unsigned token, int64_t fence)
 void
 message_granted(unsigned token)
 {
-	tell_granted(token, next_fence());
+	message_of(wire_token(token), next_fence());
 }
 
 void
 message_with_the_last_fence(unsigned token)
 {
-	tell_granted(token, last_fence);
+	message_of(wire_token(token), last_fence);
 }
 
 void

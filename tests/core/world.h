@@ -81,6 +81,7 @@ void refuse(const char *error);            /* likewise */
 void say(const struct lsh_message *what);  /* likewise; also what no server says */
 void message_granted(unsigned token);      /* on the wake-up channel */
 void message_with_the_last_fence(unsigned token);
+void message_of(const char *token, int64_t fence); /* from anybody */
 void cut(void);                            /* the connection for commands breaks, and there is no other one */
 void cut_messages(void);                   /* the same of the one for messages */
 void cut_server(char name);                /* likewise, to one of several */
