@@ -403,7 +403,7 @@ tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_source
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(parrot_sources) $(refused_sources)
 tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(parrot_sources) $(refused_sources)
-tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
+tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c $(refused_sources)
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 
 tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(steps_sources)

@@ -1,6 +1,5 @@
-/* TLS in a deployment of several servers, with no plain port left: locks are had, contended for, renewed and released; and a
+/* TLS in a deployment of several servers, with no plain port left (what locks are there: contract/, run for each): a
  * server that cannot show that it is the one, or speaks no TLS, is refused by name, wherever its address came from. */
-#include "tests/contract/actor.h"
 #include "tests/fault/refused.h"
 #include "tests/support/certs.h"
 #include "tests/support/cluster.h"
@@ -12,14 +11,20 @@
 enum { LEASE_MS = 3000, GUARD_MS = 4000 };
 
 static const char *uri;
-static struct leashed_events events;
 static _Thread_local leash_error err; /* what the last call said */
 
-static leash_client *
-open_client(void)
+/* A lock of this name is had, renewed and released. */
+static void
+check_served(const char *name)
 {
-	memset(&events, 0, sizeof events);
-	return leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_event = leashed_note_event, .event_arg = &events));
+	leash_client *client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = LEASE_MS));
+	leash_lock *lock = leashed_lock(client, name, NULL);
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+	await_renewals(lock, 2);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	leash_lock_free(lock);
+	leash_close(client);
 }
 
 enum {
@@ -28,33 +33,6 @@ enum {
 	IN_WRONG_CLUSTER = 1 << 2,
 	IN_WRONG_QUORUM = 1 << 3,
 };
-
-SENTENCE(a_lock_is_had_contended_for_renewed_and_released, .of = IN_SET)
-{
-	leash_client *mine = open_client(), *other = open_client();
-	leash_lock *lock = leashed_lock(mine, "shared", NULL);
-	struct actor actor = { .lock = leashed_lock(other, "shared", NULL), .wait_ms = LEASH_FOREVER };
-	uint64_t fence;
-
-	actor_start(&actor);
-	for (int i = 0; i < 3; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-		fence = leash_lock_fence(lock);
-		actor_tell(&actor, actor_acquire);
-		actor_await_asleep(&actor);
-		await_renewals(lock, 2);
-		assert_false(actor_is_done(&actor));
-		assert_status(LEASH_OK, leash_lock_release(lock, &err));
-		assert_heard(LEASH_OK, &actor);
-		assert_true(actor.held && actor.fence > fence);
-		assert_done(LEASH_OK, &actor, actor_release);
-	}
-	actor_dismiss(&actor);
-	leash_lock_free(lock);
-	leash_close(other);
-	leash_close(mine);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-}
 
 /* What is told when a server is refused: which one, and why. */
 static void
@@ -101,6 +79,7 @@ SENTENCE(a_plain_server_that_the_sentinels_name_is_refused, .of = IN_SET)
 	struct server *plain = server_start_tcp(NULL);
 	char *other = strdup(uri);
 
+	check_served("shared");
 	memcpy(strstr(other, "/main") + 1, "bare", 4);
 	for (int i = 0; i < SENTINEL_SENTINELS; i++)
 		assert_string_equal(server_text(sentinel_set_sentinel(set, i), "SENTINEL MONITOR bare 127.0.0.1 %d 2", server_port(plain)), "OK");
@@ -136,15 +115,12 @@ stop_cluster(void)
 /* Node 0 is the one. */
 SENTENCE(a_node_with_a_certificate_for_somebody_else_is_refused_and_the_others_serve, .of = IN_WRONG_CLUSTER)
 {
-	leash_client *client = open_client();
+	leash_client *client = leashed_open(uri, NULL);
 	char name[CLUSTER_NAME];
 	leash_lock *lock;
 
 	cluster_name_in_slot(CLUSTER_SLOTS - 1, name);
-	lock = leashed_lock(client, name, NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(lock, LEASH_FOREVER, &err));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
+	check_served(name);
 	cluster_name_in_slot(0, name);
 	lock = leashed_lock(client, name, NULL);
 	assert_int_not_equal(leash_lock_acquire(lock, 2000, &err), LEASH_OK);
