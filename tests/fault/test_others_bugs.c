@@ -2,38 +2,20 @@
  * their tests elsewhere; docs/faults.md says where. */
 #include "tests/support/child.h"
 #include "tests/support/leashed.h"
-#include "tests/support/proxy.h"
+#include "tests/support/one_server.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/server.h"
 #include "tests/support/test.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-static struct server *server;
-static struct proxy *proxy;
 static _Thread_local leash_error err; /* what the last call said */
-
-static void
-start(void)
-{
-	server = server_start(NULL);
-	proxy = proxy_start(server_socket(server));
-}
-
-static void
-stop(void)
-{
-	proxy_stop(proxy);
-	server_stop(server);
-}
-
-FIXTURE(start, stop);
 
 enum { BEFORE, AFTER, AT_EXIT, LAST, PLACES };
 
+#define KEYS "leash:{0} leash:{1} leash:{2} leash:{3}"
+
 struct end_of_process {
-	char uri[256];
 	struct stage stage;              /* 1: all is held. 2, by the test: go on */
 	_Atomic int status[PLACES];      /* of the releases; -1: did not return */
 };
@@ -51,17 +33,9 @@ release_at(int place)
 }
 
 static void
-release_before(void *lock)
+release_of_thread(void *place)
 {
-	(void)lock;
-	release_at(BEFORE);
-}
-
-static void
-release_after(void *lock)
-{
-	(void)lock;
-	release_at(AFTER);
+	release_at((int)((leash_lock **)place - held_to_the_end));
 }
 
 static void
@@ -80,25 +54,22 @@ release_last(void)
 static pthread_key_t keys[2];
 
 static void
-make_keys(void)
+start(void)
 {
-	struct server *any = server_start(NULL);
-
-	assert_int_equal(pthread_key_create(&keys[BEFORE], release_before), 0);
-	leash_close(leashed_open(server_uri(any), NULL));
-	server_stop(any);
-	assert_int_equal(pthread_key_create(&keys[AFTER], release_after), 0);
+	start_server();
+	assert_int_equal(pthread_key_create(&keys[BEFORE], release_of_thread), 0);
+	leash_close(leashed_open(uri, NULL));
+	assert_int_equal(pthread_key_create(&keys[AFTER], release_of_thread), 0);
 }
 
-GROUP(make_keys, NULL);
+GROUP(start, stop_server);
 
 static void *
 hold_and_end(void *arg)
 {
 	for (int i = BEFORE; i <= AFTER; i++) {
-		if (leash_lock_acquire(held_to_the_end[i], 30000, &err) != LEASH_OK)
-			abort();
-		pthread_setspecific(keys[i], held_to_the_end[i]);
+		assert_status(LEASH_OK, leash_lock_acquire(held_to_the_end[i], 30000, &err));
+		pthread_setspecific(keys[i], &held_to_the_end[i]);
 	}
 	stage_set(&ending->stage, 1);
 	stage_await(&ending->stage, 2);
@@ -108,16 +79,15 @@ hold_and_end(void *arg)
 static int
 end_with_destructors(void *arg)
 {
-	static const char *const names[PLACES] = {"before", "after", "at exit", "last"};
-	leash_client *own;
+	leash_client *own = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 2000, .timeout_ms = 300));
 	pthread_t thread;
 
 	alarm(120);
-	own = leashed_open(((struct end_of_process *)arg)->uri, LEASH_OPTIONS(.lease_ms = 2000, .timeout_ms = 300));
-	for (int i = 0; i < PLACES; i++)
-		held_to_the_end[i] = leashed_lock(own, names[i], NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(held_to_the_end[AT_EXIT], 30000, &err));
-	assert_status(LEASH_OK, leash_lock_acquire(held_to_the_end[LAST], 30000, &err));
+	for (int i = 0; i < PLACES; i++) {
+		held_to_the_end[i] = leashed_lock(own, (const char *const[PLACES]){"0", "1", "2", "3"}[i], NULL);
+		if (i > AFTER)
+			assert_status(LEASH_OK, leash_lock_acquire(held_to_the_end[i], 30000, &err));
+	}
 	atexit(release_at_exit);
 	ending = arg;
 	assert_int_equal(pthread_create(&thread, NULL, hold_and_end, NULL), 0);
@@ -130,47 +100,38 @@ end_with_destructors(void *arg)
 	exit(0);
 }
 
-static bool
-may_come_of_a_release(int status, bool trouble)
+static const struct met {
+	const char *name;
+	enum { NOTHING, DELETED, AWAY, FORGOTTEN } what;
+} met[] = {{"nothing", NOTHING}, {"a lock that was deleted", DELETED}, {"a server that stands still", AWAY},
+           {"a server that has forgotten the scripts", FORGOTTEN}};
+
+SENTENCES(a_release_in_a_destructor_returns_whatever_it_meets, met)
 {
-	return status == LEASH_OK || status == LEASH_NOT_HELD ||
-		(trouble && (status == LEASH_LOST || status == LEASH_UNKNOWN));
-}
+	const struct met *row = given;
+	struct end_of_process *e = child_share(sizeof *e);
+	pid_t pid;
 
-SENTENCE(a_release_in_a_destructor_returns_whatever_it_meets)
-{
-	static const char *const what[] =
-		{"all is well", "the locks were deleted", "the server is away", "the server has forgotten the scripts"};
+	for (int i = 0; i < PLACES; i++)
+		e->status[i] = -2; /* was not called */
+	pid = child_run(end_with_destructors, e);
+	stage_await(&e->stage, 1);
+	if (row->what == DELETED)
+		assert_int_equal(server_integer(server, "DEL " KEYS), PLACES);
+	if (row->what == AWAY)
+		server_pause(server);
+	if (row->what == FORGOTTEN)
+		freeReplyObject(server_command(server, "SCRIPT FLUSH"));
+	stage_set(&e->stage, 2);
+	child_wait(pid); /* not aborted, not crashed */
+	if (row->what == AWAY)
+		server_resume(server);
+	for (int i = 0; i < PLACES; i++) {
+		int status = e->status[i];
 
-	if (UNDER_TSAN) /* the proxy has a thread in this process */
-		skip();
-	for (int mode = 0; mode < 4; mode++) {
-		struct end_of_process *e = child_share(sizeof *e);
-		pid_t pid;
-
-		snprintf(e->uri, sizeof e->uri, "%s", proxy_uri(proxy));
-		for (int i = 0; i < PLACES; i++)
-			e->status[i] = -2; /* was not called */
-		pid = child_run(end_with_destructors, e);
-		stage_await(&e->stage, 1);
-		if (mode == 1)
-			assert_int_equal(server_integer(server, "DEL leash:{before} leash:{after} leash:{at%%20exit} leash:{last}"),
-			                 PLACES);
-		if (mode == 2) {
-			proxy_refuse(proxy, true);
-			proxy_reset_all(proxy);
-		}
-		if (mode == 3)
-			freeReplyObject(server_command(server, "SCRIPT FLUSH"));
-		stage_set(&e->stage, 2);
-		child_wait(pid); /* not aborted, not crashed */
-		printf("# %s: %s, %s, %s, %s\n", what[mode], leash_status_name(e->status[BEFORE]),
-		       leash_status_name(e->status[AFTER]),
-		       leash_status_name(e->status[AT_EXIT]), leash_status_name(e->status[LAST]));
-		for (int i = 0; i < PLACES; i++)
-			assert_true(may_come_of_a_release(e->status[i], mode == 1 || mode == 2));
-		proxy_refuse(proxy, false);
-		await_true(server_integer(server, "EXISTS leash:{before} leash:{after} leash:{at%%20exit} leash:{last}") == 0);
-		child_unshare(e, sizeof *e);
+		assert_true(status == LEASH_OK || status == LEASH_NOT_HELD || (row->what == DELETED && status == LEASH_LOST) ||
+		            (row->what == AWAY && (status == LEASH_LOST || status == LEASH_UNKNOWN)));
 	}
+	await_true(server_integer(server, "EXISTS " KEYS) == 0);
+	child_unshare(e, sizeof *e);
 }
