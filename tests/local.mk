@@ -277,7 +277,6 @@ callback_sources = tests/contract/callback.c tests/contract/callback.h
 calls_sources = tests/contract/calls.c tests/contract/calls.h
 crew_sources = tests/contract/crew.c tests/contract/crew.h
 connects_sources = tests/redis/connects.c tests/redis/connects.h
-parrot_sources = tests/fault/parrot.c tests/fault/parrot.h
 refused_sources = tests/fault/refused.c tests/fault/refused.h
 findings_sources = tests/doctor/findings.c tests/doctor/findings.h
 life_sources = tests/contract/life.c tests/contract/life.h
@@ -396,13 +395,13 @@ tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_source
 tests_fault_test_forged_SOURCES = tests/fault/test_forged.c $(refused_sources) $(real_sources)
 tests_fault_test_guard_SOURCES = tests/fault/test_guard.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_outage_SOURCES = tests/fault/test_outage.c $(refused_sources) $(real_sources)
+tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refused_sources)
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)
 
 tests_fault_test_refusals_SOURCES = tests/fault/test_refusals.c $(refused_sources) $(real_sources)
 tests_fault_test_replaced_SOURCES = tests/fault/test_replaced.c $(refused_sources) $(real_sources)
 tests_fault_test_replicas_SOURCES = tests/fault/test_replicas.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
-tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(parrot_sources) $(refused_sources)
-tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(parrot_sources) $(refused_sources)
+tests_fault_test_secrets_SOURCES = tests/fault/test_secrets.c $(refused_sources)
 tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c $(refused_sources)
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 

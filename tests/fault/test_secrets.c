@@ -1,9 +1,9 @@
 /* What must not come out: passwords in cores, logs and texts, tokens in logs and texts.
  *
  * To have a process whose memory has never seen a password but through leash, the program runs itself again; see main(). */
-#include "tests/fault/parrot.h"
 #include "tests/fault/refused.h"
 #include "tests/support/child.h"
+#include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
@@ -300,6 +300,29 @@ SENTENCE(after_a_refused_open_a_password_is_nowhere_in_memory)
 
 /* ---- a server that repeats what it hears ---- */
 
+static _Atomic(const char *) repeated; /* the command that it does not know; NULL: none */
+
+static size_t
+repeat(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+{
+	const char *command = repeated;
+	size_t n = 0;
+
+	(void)ctx;
+	if (command == NULL || !fake_is(argc, argv, argl, 0, command))
+		return FAKE_DEFAULT;
+	n += fake_say(out, size, "-ERR unknown command '%s', with args beginning with:", command);
+	for (int i = 1; i < argc; i++) {
+		char word[200];
+		int length = snprintf(word, sizeof word, "%.*s", argl[i] < 150 ? (int)argl[i] : 150, argv[i]);
+
+		for (int j = 0; j < length; j++)
+			word[j] = word[j] == '\r' || word[j] == '\n' ? ' ' : word[j];
+		n += fake_say(out + n, size - n, " '%s'", word);
+	}
+	return n + fake_say(out + n, size - n, "\r\n");
+}
+
 /* Not more than eight of a uuid's digits in a row. */
 static void
 check_no_token(const char *text)
@@ -319,14 +342,14 @@ SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 {
 	static const char *const commands[] = {"EVALSHA", "EVAL", "SCRIPT", "SUBSCRIBE", "CLIENT", "TIME", "INFO", NULL};
 	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-	struct fake *fake = parrot_start();
+	struct fake *fake = fake_start(repeat, NULL);
 
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
 		leash_client *client = NULL;
 		leash_lock *lock;
 		leash_status status;
 
-		parrot_repeats = commands[i];
+		repeated = commands[i];
 		status = leash_open(&client, LEASH_OPTIONS(.uri = fake_uri(fake), .timeout_ms = 300, .on_log = hear_line, .log_arg = &ear, .on_event = hear_event,
 		                                           .event_arg = &ear), &err);
 		if (status != LEASH_OK) {
