@@ -10,6 +10,9 @@ EXTRA_DIST += build-aux/valkey.sh
 EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh
+EXTRA_DIST += tests/tools/break.txt
+EXTRA_DIST += tests/tools/hold.txt
+EXTRA_DIST += tests/tools/wait.txt
 
 test_scripts =
 test_scripts += tests/contract/test_everywhere.sh
@@ -224,11 +227,10 @@ tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_tools_test_acknowledged_LDADD = $(public_libs)
 tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_doctor_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_break_LDADD = $(public_libs)
+tests_tools_test_commands_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_cli_LDADD = $(public_libs)
 tests_tools_test_guard_LDADD = $(trial_libs)
 tests_tools_test_histogram_LDADD = $(trial_libs)
-tests_tools_test_hold_LDADD = $(public_libs)
 tests_tools_test_list_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_passwords_LDADD = $(public_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
@@ -239,7 +241,6 @@ tests_tools_test_run_terminal_LDADD = $(public_libs)
 tests_tools_test_scripts_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_status_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_top_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_wait_LDADD = $(public_libs)
 
 # These run the command, or have its doctor; some read its JSON.
 if COMMAND_ENABLED
@@ -249,10 +250,9 @@ test_programs += tests/doctor/test_server
 test_programs += tests/doctor/test_strangers
 test_programs += tests/tools/test_acknowledged
 test_programs += tests/tools/test_bench
-test_programs += tests/tools/test_break
+test_programs += tests/tools/test_commands
 test_programs += tests/tools/test_cli
 test_programs += tests/tools/test_doctor
-test_programs += tests/tools/test_hold
 test_programs += tests/tools/test_list
 test_programs += tests/tools/test_passwords
 test_programs += tests/tools/test_run
@@ -262,9 +262,9 @@ test_programs += tests/tools/test_run_terminal
 test_programs += tests/tools/test_scripts
 test_programs += tests/tools/test_status
 test_programs += tests/tools/test_top
-test_programs += tests/tools/test_wait
 endif
 tests_tools_test_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 tests_tools_test_doctor_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_list_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_scripts_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
@@ -428,6 +428,7 @@ tests_redis_test_tls_cut_SOURCES = tests/redis/test_tls_cut.c $(connects_sources
 tests_redis_test_vote_SOURCES = tests/redis/test_vote.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
+tests_tools_test_commands_SOURCES = tests/tools/test_commands.c tests/tools/play.c tests/tools/play.h
 tests_tools_test_guard_SOURCES = tests/tools/test_guard.c
 tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h
 tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h

@@ -201,7 +201,7 @@ static struct tool *
 start(const char *uri, const char *const words[], bool at_terminal)
 {
 	struct tool *tool = calloc(1, sizeof *tool);
-	const char *path = tool_path();
+	const char *path = words[0] != NULL && words[0][0] == '/' ? words[0] : tool_path();
 	char *argv[TOOL_WORDS + 2], **variables = environment(uri);
 	pid_t parent = getpid();
 	bool by_main_thread = gettid() == parent;
@@ -209,11 +209,12 @@ start(const char *uri, const char *const words[], bool at_terminal)
 
 	if (tool == NULL)
 		trouble("no memory");
-	argv[n++] = (char *)(uintptr_t)"leash"; /* exec changes none of them */
-	for (; words[n - 1] != NULL; n++) {
-		if (n > TOOL_WORDS)
+	if (path != words[0])
+		argv[n++] = (char *)(uintptr_t)"leash"; /* exec changes none of them */
+	for (size_t i = 0; words[i] != NULL; i++) {
+		if (i == TOOL_WORDS)
 			trouble("more than %d words", TOOL_WORDS);
-		argv[n] = (char *)(uintptr_t)words[n - 1];
+		argv[n++] = (char *)(uintptr_t)words[i];
 	}
 	argv[n] = NULL;
 	tool->terminal = at_terminal ? open_terminal() : -1;

@@ -15,7 +15,7 @@ const char *tool_path(void);
 
 /* Start `leash` with these words, ended by NULL: TOOL(server_uri, "run", "-n", "job", "--", "true"). `uri` goes into
  * LEASH_URI (NULL: it is unset). Standard input is /dev/null; its output is kept; there is no terminal. The rest of the
- * environment is ours, without NO_COLOR and LEASH_* but what was set by tool_setenv(). */
+ * environment is ours, without NO_COLOR and LEASH_* but what was set by tool_setenv(). A first word that is a path is run in place of leash. */
 struct tool *tool_start(const char *uri, const char *const words[]);
 #define TOOL_START(uri, ...) tool_start(uri, (const char *const[]){__VA_ARGS__, NULL})
 

@@ -1,0 +1,854 @@
+/* See play.h. A line is tried by each kind of statement in turn; who knows it does it. */
+#include "tests/tools/play.h"
+
+#include "tests/support/leashed.h"
+#include "tests/support/one_server.h"
+#include "tests/support/quorum.h"
+#include "tests/support/test.h"
+#include "tests/support/tool.h"
+#include "tests/support/trouble.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { WORDS = TOOL_WORDS, TEXT = 9000, FEW = 8, VARIABLES = 48, SCENES = 200 };
+enum stream { OUT, ERR, SHOWN, STREAMS };
+
+struct text { /* a file */
+	const char *path;
+	char *line[2000];
+	int count, first; /* the first scene */
+};
+
+struct scene {
+	struct sentence sentence;
+	const struct text *text;
+	int from, to; /* its lines */
+};
+
+static struct scene scenes[SCENES];
+static int scene_count;
+
+/* ---- what there is in a scene ---- */
+
+struct run {
+	char name[16]; /* "": in the foreground */
+	struct tool *tool;
+	int status;
+	int line;              /* by which it was started */
+	bool is_said[STREAMS]; /* something was expected of it */
+};
+
+struct person {
+	char name[16];
+	leash_client *client;
+	struct {
+		char name[LEASH_NAME_MAX + 1];
+		leash_lock *lock;
+		struct leashed_events events;
+	} locks[FEW];
+};
+
+static struct {
+	char name[24], *value;
+} variables[VARIABLES];
+
+static struct run runs[FEW];
+static struct person people[FEW];
+static struct {
+	char name[16];
+	struct server *server;
+	struct quorum *quorum;
+} servers[FEW];
+
+static const struct text *text; /* what is played, and the line of it */
+static int at;
+static char where[200];         /* LEASH_URI; "": none */
+static int64_t clock_ns;
+static leash_error err;
+
+/* ---- what is wrong ---- */
+
+static struct run *last; /* who was looked at last */
+
+static _Noreturn void
+wrong(const char *format, ...)
+{
+	char what[TEXT];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof what, format, args);
+	va_end(args);
+	trouble("%s:%d: %s\n    %s%s%s\n%s\n%s", text->path, at + 1, text->line[at], what, last != NULL ? "; it said:\n" : "",
+	        last != NULL ? tool_out(last->tool) : "", last != NULL ? tool_err(last->tool) : "",
+	        last != NULL ? tool_shown(last->tool) : "");
+}
+
+/* ---- words ---- */
+
+static const char *
+value_of(const char *name)
+{
+	for (int i = 0; i < VARIABLES; i++)
+		if (variables[i].value != NULL && strcmp(variables[i].name, name) == 0)
+			return variables[i].value;
+	wrong("there is no $%s", name);
+}
+
+static void
+set(const char *name, const char *format, ...)
+{
+	char *value;
+	va_list args;
+	int i = 0;
+
+	va_start(args, format);
+	if (vasprintf(&value, format, args) < 0)
+		trouble("no memory");
+	va_end(args);
+	while (i < VARIABLES && variables[i].value != NULL && strcmp(variables[i].name, name) != 0)
+		i++;
+	if (i == VARIABLES)
+		wrong("there are too many variables");
+	snprintf(variables[i].name, sizeof variables[i].name, "%s", name);
+	free(variables[i].value);
+	variables[i].value = value;
+}
+
+/* One byte, or one variable, of `*from`, which goes on behind it. */
+static char *
+take(char *to, const char **from)
+{
+	const char *f = *from;
+	char name[24];
+	int n;
+
+	if (f[0] == '$' && isalpha((unsigned char)f[1])) {
+		n = (int)strspn(f + 1, "abcdefghijklmnopqrstuvwxyz_0123456789");
+		snprintf(name, sizeof name, "%.*s", n, f + 1);
+		*from = f + 1 + n;
+		return stpcpy(to, value_of(name));
+	}
+	*from += f[0] == '\\' && f[1] != '\0' ? 2 : 1;
+	if (f[0] == '\\' && f[1] == 'x') {
+		*to = (char)strtol((char[]){f[2], f[3], '\0'}, NULL, 16);
+		*from = f + 4;
+	} else if (f[0] == '\\' && f[1] != '\0') {
+		*to = f[1] == 'n' ? '\n' : f[1] == 't' ? '\t' : f[1] == 'r' ? '\r' : f[1];
+	} else {
+		*to = f[0];
+	}
+	return to + 1;
+}
+
+/* All of `from`, with its variables and escapes. Until the fourth call from now. */
+static const char *
+expand(const char *from)
+{
+	static char texts[4][TEXT];
+	static int next;
+	char *to = texts[next = (next + 1) % 4], *end = to;
+
+	while (*from != '\0')
+		end = take(end, &from);
+	*end = '\0';
+	return to;
+}
+
+/* The words of `from`, in `space`, ended by NULL; how many. */
+static int
+split(const char *from, const char *words[WORDS + 1], char space[TEXT])
+{
+	int n = 0;
+
+	for (; *(from += strspn(from, " ")) != '\0'; *space++ = '\0') {
+		if (n == WORDS)
+			wrong("there are too many words");
+		words[n++] = space;
+		for (char quote = '\0'; *from != '\0' && (quote != '\0' || *from != ' ');)
+			if (quote != '\'' && quote != '"' && (*from == '\'' || *from == '"'))
+				quote = *from++;
+			else if (quote != '\0' && *from == quote)
+				quote = *from++ == '\0';
+			else if (quote == '\'')
+				*space++ = *from++;
+			else
+				space = take(space, &from);
+	}
+	words[n] = NULL;
+	return n;
+}
+
+/* ---- what is said ---- */
+
+/* Is it `pattern`, or has it that in it? Each "..." stands for anything. */
+static bool
+fits(const char *said, const char *pattern, bool from_begin, bool to_end)
+{
+	while (*pattern != '\0') {
+		const char *gap = strstr(pattern, "...");
+		size_t n = gap != NULL ? (size_t)(gap - pattern) : strlen(pattern), left = strlen(said);
+		char part[TEXT];
+		const char *found;
+
+		snprintf(part, sizeof part, "%.*s", (int)n, pattern);
+		found = gap == NULL && to_end && left >= n && !from_begin ? said + left - n : said;
+		if (from_begin || (gap == NULL && to_end)) {
+			if (strncmp(found, part, n) != 0 || (gap == NULL && to_end && found[n] != '\0'))
+				return false;
+		} else if ((found = strstr(said, part)) == NULL) {
+			return false;
+		}
+		if (gap == NULL)
+			return true;
+		said = found + n;
+		pattern = gap + 3;
+		from_begin = false;
+	}
+	return !to_end || *said == '\0' || !from_begin; /* it has ended with "..." */
+}
+
+static const char *
+said_on(struct run *run, enum stream stream)
+{
+	return stream == OUT ? tool_out(run->tool) : stream == ERR ? tool_err(run->tool) : tool_shown(run->tool);
+}
+
+static bool
+says(struct run *run, enum stream stream, char how, const char *pattern)
+{
+	const char *said = said_on(run, stream);
+	char line[TEXT];
+	char *rest;
+	long n;
+
+	switch (how) {
+	case '=':
+		snprintf(line, sizeof line, "%s%s", pattern, *pattern != '\0' ? "\n" : "");
+		return fits(said, line, true, true) && (*line != '\0' || *said == '\0');
+	case '!':
+		return !fits(said, pattern, false, false);
+	case '^':
+		return fits(said, pattern, true, false);
+	case '*':
+		n = strtol(pattern, &rest, 10);
+		return tool_count(said, rest + (*rest == ' ')) == (size_t)n;
+	default:
+		return fits(said, pattern, false, false);
+	}
+}
+
+/* What is expected of it next, "> text" and the like. Who still runs is waited for. */
+static void
+expect(struct run *run, const char *line)
+{
+	enum stream stream = line[0] == '2' ? ERR : line[0] == '@' ? SHOWN : OUT;
+	int64_t limit = await_limit_ns(60);
+	const char *pattern;
+	char how;
+
+	line += stream == OUT ? 1 : 2;
+	how = *line;
+	line += how != ' ' && how != '\0';
+	pattern = expand(line + (*line == ' '));
+	last = run;
+	run->is_said[stream] = true;
+	while (!says(run, stream, how, pattern)) {
+		bool has_ended = how == '!' || tool_has_ended(run->tool);
+
+		if (says(run, stream, how, pattern)) /* it may have been said right before its end */
+			break;
+		if (has_ended || await_is_past(limit))
+			wrong("it does not say that");
+		await_ms(1);
+	}
+}
+
+static bool
+is_expectation(const char *line)
+{
+	return line[0] == '>' || strncmp(line, "2>", 2) == 0 || strncmp(line, "@>", 2) == 0;
+}
+
+/* Whoever was run to the end has said nothing but what was expected. */
+static void
+settle(void)
+{
+	struct run *run = &runs[0];
+
+	if (run->tool == NULL)
+		return;
+	at = run->line;
+	if (!run->is_said[OUT])
+		expect(run, ">=");
+	if (!run->is_said[ERR] && run->status == 0)
+		expect(run, "2>=");
+}
+
+static void
+settle_here(void)
+{
+	int here = at;
+
+	settle();
+	at = here;
+}
+
+/* ---- who runs ---- */
+
+static struct run *
+run_called(const char *name, size_t n)
+{
+	for (int i = 1; i < FEW; i++)
+		if (runs[i].tool != NULL && strlen(runs[i].name) == n && strncmp(runs[i].name, name, n) == 0)
+			return &runs[i];
+	return NULL;
+}
+
+static void
+start(struct run *run, const char *line, bool at_terminal)
+{
+	const char *words[WORDS + 1];
+	const char *uri_now = *where != '\0' ? where : NULL;
+	char space[TEXT];
+
+	split(line, words, space);
+	run->line = at;
+	tool_free(run->tool);
+	run->tool = at_terminal ? tool_start_at_terminal(uri_now, words) : tool_start(uri_now, words);
+	memset(run->is_said, 0, sizeof run->is_said);
+}
+
+static void
+end(struct run *run, int status)
+{
+	last = run;
+	run->status = tool_wait(run->tool);
+	if (run->status != status)
+		wrong("it ended with %d", run->status);
+}
+
+/* "$ words => 75 ;; > text", "&w words", "@w words" */
+static bool
+play_run(char *line)
+{
+	struct run *run = &runs[0];
+	char *more = strstr(line, " ;; "), *rest, *arrow = NULL;
+	char kind = line[0];
+
+	if (kind != '$' && kind != '&' && kind != '@')
+		return false;
+	if (kind != '$') {
+		int n = (int)strcspn(line + 1, " ");
+
+		if ((run = run_called(line + 1, (size_t)n)) == NULL)
+			for (run = &runs[1]; run->tool != NULL;)
+				if (++run == &runs[FEW])
+					wrong("there are too many");
+		snprintf(run->name, sizeof run->name, "%.*s", n, line + 1);
+		start(run, line + 1 + n, kind == '@');
+		set(run->name, "%d", (int)tool_pid(run->tool));
+		return true;
+	}
+	settle_here();
+	if (more != NULL)
+		*more = '\0';
+	for (rest = line; (rest = strstr(rest, " => ")) != NULL; rest += 4)
+		arrow = rest;
+	if (arrow != NULL)
+		*arrow = '\0';
+	start(run, line + 1, false);
+	end(run, arrow != NULL ? atoi(expand(arrow + 4)) : 0);
+	for (; more != NULL; more = rest) {
+		if ((rest = strstr(more + 4, " ;; ")) != NULL)
+			*rest = '\0';
+		expect(run, more + 4);
+	}
+	return true;
+}
+
+/* "w> text", "w! TERM", "w< yes\n", "w runs", "w => 0" */
+static bool
+play_running(char *line)
+{
+	static const struct {
+		const char *name;
+		int signal;
+	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT}, {"STOP", SIGSTOP}};
+	size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyz");
+	struct run *run = run_called(line, n);
+	const char *rest = line + n;
+
+	if (run == NULL)
+		return false;
+	last = run;
+	if (strncmp(rest, " => ", 4) == 0) {
+		end(run, atoi(expand(rest + 4)));
+	} else if (strcmp(rest, " runs") == 0) {
+		if (tool_has_ended(run->tool))
+			wrong("it has ended");
+	} else if (rest[0] == '<') {
+		tool_type(run->tool, expand(rest + 2));
+	} else if (rest[0] == '!') {
+		const char *name = expand(rest + 2);
+
+		for (size_t i = 0; i < COUNT(signals); i++)
+			if (strcmp(name, signals[i].name) == 0)
+				tool_signal(run->tool, signals[i].signal);
+	} else if (is_expectation(rest)) {
+		expect(run, rest);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* ---- who holds ---- */
+
+static struct person *
+person_called(const char *name)
+{
+	struct person *p = people;
+
+	while (p->client != NULL && strcmp(p->name, name) != 0)
+		if (++p == &people[FEW])
+			wrong("there are too many people");
+	if (p->client == NULL) {
+		snprintf(p->name, sizeof p->name, "%s", name);
+		p->client = leashed_open(where, LEASH_OPTIONS(.client_name = p->name));
+	}
+	return p;
+}
+
+/* "ann takes job 3000", "ann releases job => LOST" */
+static bool
+play_person(char *line)
+{
+	const char *words[WORDS + 1];
+	char space[TEXT];
+	int n = split(line, words, space), i = 0;
+	leash_status status = LEASH_OK, expected = n > 4 && strcmp(words[4], "LOST") == 0 ? LEASH_LOST : LEASH_OK;
+	struct person *p;
+
+	if (n < 3 || (strcmp(words[1], "takes") != 0 && strcmp(words[1], "releases") != 0 && strcmp(words[1], "holds") != 0 &&
+	              strcmp(words[1], "lost") != 0))
+		return false;
+	p = person_called(words[0]);
+	while (p->locks[i].lock != NULL && strcmp(p->locks[i].name, words[2]) != 0)
+		if (++i == FEW)
+			wrong("there are too many locks");
+	if (p->locks[i].lock == NULL) {
+		snprintf(p->locks[i].name, sizeof p->locks[i].name, "%s", words[2]);
+		memset(&p->locks[i].events, 0, sizeof p->locks[i].events);
+		p->locks[i].lock = leashed_lock(p->client, words[2],
+		                                LEASH_LOCK_OPTIONS(.lease_ms = n > 3 && words[1][0] == 't' ? atoi(words[3]) : 0,
+		                                                   .on_event = leashed_note_event,
+		                                                   .event_arg = &p->locks[i].events));
+	}
+	if (words[1][0] == 't')
+		status = leash_lock_acquire(p->locks[i].lock, 60000, &err);
+	else if (words[1][0] == 'r')
+		status = leash_lock_release(p->locks[i].lock, &err);
+	else if (words[1][0] == 'l')
+		await_true(p->locks[i].events.count[LEASH_EVENT_LOST] > 0);
+	else if (!leash_lock_held(p->locks[i].lock) || p->locks[i].events.count[LEASH_EVENT_LOST] > 0)
+		wrong("she does not");
+	if (status != expected)
+		wrong("%s: %s", leash_status_name(status), err.text);
+	return true;
+}
+
+/* ---- servers ---- */
+
+static struct server *
+server_called(const char *name)
+{
+	if (name == NULL)
+		return server;
+	for (int i = 0; i < FEW; i++)
+		if (strcmp(servers[i].name, name) == 0)
+			return servers[i].quorum != NULL ? quorum_server(servers[i].quorum, 2) : servers[i].server;
+	wrong("there is no server %s", name);
+}
+
+/* "server n --save ''", "quorum n 2000" */
+static void
+start_another(const char *const *words)
+{
+	char name[24];
+	int i = 0;
+
+	while (i < FEW && servers[i].name[0] != '\0')
+		i++;
+	if (i == FEW)
+		wrong("there are too many servers");
+	snprintf(servers[i].name, sizeof servers[i].name, "%s", words[1]);
+	if (words[0][0] == 'q') {
+		servers[i].quorum = quorum_start(&(struct quorum_options){.count = 3});
+		set(words[1], "%s", quorum_uri_guarded(servers[i].quorum, atoi(words[2])));
+		quorum_await_uptime(servers[i].quorum, atoi(words[2]));
+		return;
+	}
+	servers[i].server = server_start_tcp(words + 2);
+	set(words[1], "%s", server_uri(servers[i].server));
+	snprintf(name, sizeof name, "%s_tcp", words[1]);
+	set(name, "%s", server_uri_tcp(servers[i].server));
+	snprintf(name, sizeof name, "%s_port", words[1]);
+	set(name, "%d", server_port(servers[i].server));
+}
+
+static bool
+play_server(char *line)
+{
+	const char *words[WORDS + 1];
+	char space[TEXT];
+	int n = split(line, words, space);
+
+	if (n == 0)
+		return false;
+	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0)
+		start_another(words);
+	else if (strcmp(words[0], "pause") == 0)
+		server_pause(server_called(words[1]));
+	else if (strcmp(words[0], "resume") == 0)
+		server_resume(server_called(words[1]));
+	else if (strcmp(words[0], "kill") == 0)
+		server_kill(server_called(words[1]));
+	else if (strcmp(words[0], "restart") == 0)
+		server_restart(server_called(words[1]));
+	else
+		return false;
+	return true;
+}
+
+/* What a server answers: "HKEYS leash:{job}", "@n HKEYS leash:{job}" */
+static const char *
+answer(const char *line)
+{
+	static const char *const formats[] = {"", "%s", "%s %s", "%s %s %s", "%s %s %s %s", "%s %s %s %s %s", "%s %s %s %s %s %s",
+	                                      "%s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s %s"};
+	const char *all[WORDS + 1] = {NULL}, **w = all;
+	struct server *of = server;
+	char space[TEXT];
+	int n = split(line, all, space);
+
+	if (n > 0 && all[0][0] == '@') {
+		of = server_called(all[0] + 1);
+		n--, w++;
+	}
+	if (n >= (int)COUNT(formats))
+		wrong("there are too many words");
+	return server_text(of, formats[n], w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]);
+}
+
+static bool
+is_answer(const char *got, const char *expected)
+{
+	if (expected[0] == '!')
+		return strcmp(got, expected + 1) != 0;
+	if (expected[0] == '>' || expected[0] == '<')
+		return expected[0] == '>' ? atoll(got) > atoll(expected + 1) : atoll(got) < atoll(expected + 1);
+	return fits(got, expected, true, true) && (*expected != '\0' || *got == '\0');
+}
+
+/* "redis GET a => b", "redis~ GET a => b" */
+static bool
+play_redis(char *line)
+{
+	char *arrow = strstr(line, " =>"); /* with nothing behind it, if nothing is expected */
+	bool waits = strncmp(line, "redis~ ", 7) == 0;
+	int64_t limit = await_limit_ns(60);
+	const char *expected, *got;
+
+	if (strncmp(line, "redis ", 6) != 0 && !waits)
+		return false;
+	if (arrow != NULL)
+		*arrow = '\0';
+	expected = arrow != NULL ? expand(arrow + 3 + (arrow[3] == ' ')) : NULL;
+	while (got = answer(line + 6 + waits), expected != NULL && !is_answer(got, expected)) {
+		if (!waits || await_is_past(limit))
+			wrong("it answers '%s'", got);
+		await_ms(2);
+	}
+	return true;
+}
+
+/* ---- the rest ---- */
+
+/* "shows plain", "shows json": each line is an object, and each of the words is a field of the first: holder.pid=5 */
+static void
+check_shows(char *line)
+{
+	const char *text_of = tool_out(runs[0].tool);
+	json_t *object;
+
+	last = &runs[0];
+	last->is_said[OUT] = last->is_said[ERR] = true;
+	if (strcmp(line, "plain") == 0) {
+		for (int i = 0; i < 2; i++)
+			for (const char *c = said_on(last, (enum stream)i); *c != '\0'; c++)
+				if (*c != '\n' && (*c < ' ' || *c > '~'))
+					wrong("a byte %d is shown", *c);
+		return;
+	}
+	if (*text_of == '\0')
+		text_of = tool_err(runs[0].tool);
+	for (; *text_of != '\0'; text_of += strcspn(text_of, "\n") + 1) {
+		object = json_loadb(text_of, strcspn(text_of, "\n"), 0, NULL);
+		if (!json_is_object(object))
+			wrong("that is no object a line");
+		json_decref(object);
+	}
+}
+
+/* "$t = out", "$t = behind \"fence\":\"", "$t = redis HKEYS k", "$t = anything" */
+static bool
+play_variable(char *line)
+{
+	char *sign = strstr(line, " = ");
+	const char *value;
+
+	if (line[0] != '$' || !isalpha((unsigned char)line[1]) || sign == NULL)
+		return false;
+	*sign = '\0';
+	sign += 3;
+	if (strcmp(sign, "out") == 0) {
+		value = tool_out(runs[0].tool);
+		runs[0].is_said[OUT] = true;
+		set(line + 1, "%.*s", (int)strcspn(value, "\n"), value);
+	} else if (strncmp(sign, "behind ", 7) == 0) {
+		value = last != NULL ? strstr(tool_out(last->tool), sign + 7) : NULL;
+		if (value == NULL)
+			wrong("it does not say that");
+		last->is_said[OUT] = true;
+		value += strlen(sign + 7);
+		set(line + 1, "%.*s", (int)strcspn(value, "\","), value);
+	} else {
+		value = strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6) : expand(sign);
+		set(line + 1, "%s", value);
+	}
+	return true;
+}
+
+static bool
+play_other(char *line)
+{
+	if (strcmp(line, "clock") == 0)
+		clock_ns = await_now_ns();
+	else if (strncmp(line, "took ", 5) == 0) {
+		if (await_now_ns() - clock_ns < atoll(line + 5) * MS)
+			wrong("it took less");
+	} else if (strncmp(line, "sleep ", 6) == 0)
+		await_ms(atoll(line + 6));
+	else if (strncmp(line, "shows ", 6) == 0)
+		check_shows(line + 6);
+	else if (strncmp(line, "uri", 3) == 0)
+		snprintf(where, sizeof where, "%s", line[3] == ' ' ? expand(line + 4) : "");
+	else if (strncmp(line, "env ", 4) == 0) {
+		char *value = strchr(line + 4, ' ');
+
+		if (value != NULL)
+			*value++ = '\0';
+		tool_setenv(line + 4, value != NULL ? expand(value) : NULL);
+	} else
+		return false;
+	return true;
+}
+
+static void
+play_line(const char *from)
+{
+	char line[TEXT];
+
+	if (*from == '\0' || *from == '#')
+		return;
+	snprintf(line, sizeof line, "%s", from);
+	if (is_expectation(line)) {
+		expect(&runs[0], line);
+		return;
+	}
+	if (play_variable(line) || play_run(line) || play_running(line) || play_other(line) || play_server(line) ||
+	    play_redis(line) || play_person(line))
+		return;
+	wrong("that is no statement");
+}
+
+static int play_block(int from, int to, int depth);
+
+/* "each $a $b in x 1 | y 2", and its block */
+static int
+play_each(int from, int to, int depth)
+{
+	const char *names[WORDS + 1], *values[WORDS + 1];
+	char head[TEXT], space[TEXT], others[TEXT], *list, *next;
+	int n = 0, end_of = from + 1;
+
+	snprintf(head, sizeof head, "%s", text->line[from] + depth + strlen("each "));
+	list = strstr(head, " in ");
+	if (list == NULL)
+		wrong("that is no statement");
+	*list = '\0';
+	for (char *name = strtok_r(head, " $", &next); name != NULL; name = strtok_r(NULL, " $", &next))
+		names[n++] = name;
+	for (list += 4; list != NULL; list = next) {
+		if ((next = strstr(list, " | ")) != NULL) {
+			*next = '\0';
+			next += 3;
+		}
+		at = from;
+		snprintf(others, sizeof others, "%s", list);
+		if (split(others, values, space) != n)
+			wrong("'%s' are not %d words", list, n);
+		for (int i = 0; i < n; i++)
+			set(names[i], "%s", values[i]);
+		end_of = play_block(from + 1, to, depth + 1);
+	}
+	return end_of;
+}
+
+/* All lines that are as deep; returns the one behind them. */
+static int
+play_block(int from, int to, int depth)
+{
+	for (int i = from; i < to;) {
+		const char *line = text->line[i];
+
+		if (*line != '\0' && (int)strspn(line, "\t") < depth)
+			return i;
+		at = i;
+		line += *line != '\0' ? depth : 0;
+		if (strncmp(line, "each ", 5) == 0) {
+			i = play_each(i, to, depth);
+		} else {
+			play_line(line);
+			i++;
+		}
+	}
+	return to;
+}
+
+/* ---- scenes ---- */
+
+static void
+begin(void)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof host - 1);
+	freeReplyObject(server_command(server, "FLUSHALL"));
+	snprintf(where, sizeof where, "%s", uri);
+	set("uri", "%s", uri);
+	set("host", "%s", host);
+	set("me", "%d", (int)getpid());
+	set("folder", "%s", server_folder(server));
+	set("socket", "%s", server_socket(server));
+	set("leash", "%s", tool_path());
+}
+
+static void
+end_scene(void)
+{
+	last = NULL;
+	for (int i = 0; i < FEW; i++) {
+		tool_free(runs[i].tool);
+		runs[i].tool = NULL;
+	}
+	if (server_pid(server) == 0)
+		server_restart(server);
+	server_resume(server);
+	for (int i = 0; i < FEW; i++) {
+		leash_close(people[i].client);
+		for (int k = 0; k < FEW; k++)
+			leash_lock_free(people[i].locks[k].lock);
+	}
+	for (int i = 0; i < FEW; i++) {
+		server_stop(servers[i].server);
+		quorum_stop(servers[i].quorum);
+	}
+	for (int i = 0; i < VARIABLES; i++)
+		free(variables[i].value);
+	memset(people, 0, sizeof people);
+	memset(servers, 0, sizeof servers);
+	memset(variables, 0, sizeof variables);
+}
+
+static void
+play(void)
+{
+	const struct scene *scene = given;
+
+	text = scene->text;
+	play_block(0, text->first, 0);
+	play_block(scene->from, scene->to, 0);
+	settle();
+}
+
+static bool
+ends_in(const char *line, char byte)
+{
+	return *line != '\0' && line[strlen(line) - 1] == byte;
+}
+
+static const struct between around_scene = {begin, end_scene};
+
+void
+play_add(const char *path)
+{
+	struct text *t = calloc(1, sizeof *t);
+	FILE *file = fopen(path, "re");
+	char *line = NULL, *name;
+	size_t size = 0;
+
+	if (t == NULL || file == NULL)
+		trouble("%s cannot be read", path);
+	t->path = strdup(strrchr(path, '/') + 1);
+	t->first = -1;
+	for (ssize_t n; (n = getline(&line, &size, file)) > 0 && t->count < (int)COUNT(t->line); t->count++) {
+		line[n - 1] = '\0';
+		if (t->count > 0 && ends_in(t->line[t->count - 1], '\\')) {
+			char *both;
+
+			t->line[t->count - 1][strlen(t->line[t->count - 1]) - 1] = '\0';
+			if (asprintf(&both, "%s%s", t->line[t->count - 1], line + strspn(line, "\t")) < 0)
+				trouble("no memory");
+			free(t->line[t->count - 1]);
+			t->line[--t->count] = both;
+			continue;
+		}
+		t->line[t->count] = strdup(line);
+		if (strncmp(line, "== ", 3) != 0)
+			continue;
+		if (asprintf(&name, "%.*s: %s", (int)strcspn(t->path, "."), t->path, line + 3) < 0)
+			trouble("no memory");
+		if (t->first < 0)
+			t->first = t->count;
+		else
+			scenes[scene_count - 1].to = t->count;
+		if (scene_count == SCENES)
+			trouble("there are too many scenes");
+		scenes[scene_count] = (struct scene){
+			.sentence = {.name = name, .body = play, .own = &around_scene, .given = &scenes[scene_count],
+			             .order = (unsigned)scene_count},
+			.text = t, .from = t->count + 1, .to = INT32_MAX};
+		sentence_add(&scenes[scene_count++].sentence);
+	}
+	scenes[scene_count - 1].to = t->count;
+	free(line);
+	fclose(file);
+}
+
+void
+play_begin(void)
+{
+	start_server();
+	tool_setenv("LEASH", tool_path());
+}
+
+void
+play_end(void)
+{
+	stop_server();
+}

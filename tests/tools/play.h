@@ -1,0 +1,45 @@
+/* What a command says and how it ends, as a text that is played: tests/tools/NAME.txt.
+ *
+ * A scene begins with "== its_name" and is a sentence of the program. What stands before the first begins each of them.
+ * The server, whose URI leash has in LEASH_URI, is empty then; who holds, runs or stands still is ended behind it.
+ *
+ *     $ acquire -n job => 75         leash, to its end, with its exit status; without one that is 0
+ *     $ /bin/sh -c '...'             another program, for which $LEASH is the command
+ *     &w acquire job                 in the background; then it is called w
+ *     @w break job                   the same, with a terminal
+ *     w! TERM                        a signal, "w< yes\n" is typed, "w runs" still, "w => 0" it ends so
+ *
+ * What it says follows, in lines, or on the same behind " ;; "; before it the name of one in the background, for which
+ * it is waited. Each "..." stands for anything.
+ *
+ *     > text     on standard output;  >= exactly this line (or nothing)    >! not this
+ *     2> text    on standard error;   >^ it begins so                      >*3 text   three times
+ *     @> text    on its terminal
+ *
+ * Of what was run to its end, standard output is empty if nothing is said of it, and so is standard error if it
+ * succeeded. And around it:
+ *
+ *     redis HKEYS leash:{job} => $t  the server's answer: this; !this; >5 or <5; `redis~` waits for it
+ *     ann takes job 3000             a client of ours, and her lease, which is 30 s; "releases job => LOST", "holds job"
+ *     ann lost job                   and was told
+ *     $t = out, $t = redis HKEYS k   a variable: the first line, an answer, any text; and what stands, up to a \" or a
+ *     $t = behind "fence":"          comma, behind that in what was said last; $uri, $host, $me (our pid), $folder, $w (a pid) and $n (a server) are
+ *     uri $n?db=1, env NAME value    what leash has from now on; without a value it has none
+ *     server n --save ''             another server; "quorum n 2000" three, with such a guard
+ *     pause n, resume, kill, restart of a server; without a name: of ours
+ *     clock, took 900, sleep 600     so many ms at least since `clock`; for what should not come
+ *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json", and the fields
+ *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
+ *
+ * Words are as in a shell: '' and "", $name, and \n, \t, \\, \xff outside of ''. */
+#ifndef LEASH_TEST_TOOLS_PLAY_H
+#define LEASH_TEST_TOOLS_PLAY_H
+
+/* The scenes of the file become sentences; for a PRELUDE. */
+void play_add(const char *path);
+
+/* What a server and its people begin with, and end with: for GROUP(). */
+void play_begin(void);
+void play_end(void);
+
+#endif
