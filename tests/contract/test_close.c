@@ -2,6 +2,7 @@
 #include "tests/contract/life.h"
 
 #include "tests/contract/calls.h"
+#include "tests/support/kept.h"
 #include "tests/support/place.h"
 #include "tests/support/test.h"
 
@@ -17,8 +18,8 @@ PLACE(life_open);
 
 SENTENCE(close_releases_what_is_held_and_wakes_who_waits)
 {
-	leash_client *client = open_client(), *other = open_client();
-	leash_lock *theirs = leashed_lock(other, "theirs", NULL), *wanted = leashed_lock(client, "theirs", NULL);
+	leash_client *client = open_client(), *other = kept(open_client());
+	leash_lock *theirs = kept(leashed_lock(other, "theirs", NULL)), *wanted = leashed_lock(client, "theirs", NULL);
 	leash_lock *held[HOLDERS];
 	struct user holder[HOLDERS], waiter[WAITERS], local;
 	int64_t begun;
@@ -60,14 +61,12 @@ SENTENCE(close_releases_what_is_held_and_wakes_who_waits)
 	assert_true(leash_lock_held(theirs));
 	leash_lock_free(wanted);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(theirs);
-	leash_close(other);
 }
 
 SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 {
 	leash_client *client = open_client();
-	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = leashed_lock(client, "second", NULL);
+	leash_lock *lock = leashed_lock(client, "closed", NULL), *second = kept(leashed_lock(client, "second", NULL));
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -80,7 +79,6 @@ SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 	}
 	leash_lock_free(lock);
 	assert_status(LEASH_CLOSED, leash_lock_acquire(second, 0, &err));
-	leash_lock_free(second);
 }
 
 SENTENCE(close_ends_calls_that_are_under_way_whatever_they_are_doing)
@@ -256,7 +254,7 @@ SENTENCE(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind)
 	struct leashed_events events = {0};
 	leash_client *client =
 		place_client(LEASH_OPTIONS(.lease_ms = 300, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = leashed_lock(client, "lost and ended", NULL);
+	leash_lock *lock = kept(leashed_lock(client, "lost and ended", NULL));
 
 	for (int i = 1; i <= 3; i++) {
 		pthread_t thread;
@@ -269,6 +267,5 @@ SENTENCE(a_thread_that_ends_after_a_loss_leaves_nothing_to_unwind)
 		assert_int_equal(leash_lock_depth(lock), 0);
 	}
 	assert_int_equal(events.count[LEASH_EVENT_ABANDONED], 0); /* LOST was the last of each */
-	leash_lock_free(lock);
 	leash_close(client);
 }

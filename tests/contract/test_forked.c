@@ -3,6 +3,7 @@
 
 #include "tests/contract/calls.h"
 #include "tests/support/child.h"
+#include "tests/support/kept.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -64,7 +65,7 @@ PLACE(life_open);
 
 SENTENCE(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte, .but = PLACE_ONE_SOCKET)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	uint64_t bytes;
 
 	/* so that there is no renewal meanwhile */
@@ -78,7 +79,6 @@ SENTENCE(a_child_that_uses_what_is_its_parents_is_told_so_and_sends_not_a_byte, 
 	assert_status(LEASH_OK, leash_lock_extend(parents.held, 86400000, &err));
 	assert_int_equal(proxy_accepted(proxy), 2);
 	close_after_children();
-	proxy_stop(proxy);
 }
 
 static int
@@ -103,8 +103,8 @@ free_and_exit(void *arg)
 
 SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 {
-	leash_client *other = open_client();
-	leash_lock *wanted = leashed_lock(other, "parent's", NULL);
+	leash_client *other = kept(open_client());
+	leash_lock *wanted = kept(leashed_lock(other, "parent's", NULL));
 
 	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 600)));
 	for (int how = 0; how < 4; how++) {
@@ -118,8 +118,6 @@ SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 		assert_int_equal(leash_lock_depth(parents.held), 1);
 	}
 	close_after_children();
-	leash_lock_free(wanted);
-	leash_close(other);
 }
 
 /* Until no connection is just being made, as one now and then is to look at a deployment: whoever forks meanwhile may
@@ -184,7 +182,7 @@ count_closed_in_child(void *arg)
 
 SENTENCE(close_in_a_child_closes_copies_of_connections_that_are_being_made, .but = PLACE_ONE_SOCKET)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
 	int *closed = child_share(2 * sizeof *closed);
 
 	open_for_children(leashed_open(proxy_uri(proxy), NULL));
@@ -202,7 +200,6 @@ SENTENCE(close_in_a_child_closes_copies_of_connections_that_are_being_made, .but
 	await_true(leash_lock_extend(parents.held, 30000, NULL) == LEASH_OK);
 	close_after_children();
 	child_unshare(closed, 2 * sizeof *closed);
-	proxy_stop(proxy);
 }
 
 static int
@@ -336,7 +333,7 @@ fork_a_child(void *arg, const leash_event *event)
 SENTENCE(a_child_that_was_forked_in_a_callback_is_in_no_callback)
 {
 	struct birth birth = {.parent = LEASH_OK};
-	leash_client *client = place_client(NULL);
+	leash_client *client = kept(place_client(NULL));
 	leash_lock *lock =
 		leashed_lock(client, "parent", LEASH_LOCK_OPTIONS(.on_event = fork_a_child, .event_arg = &birth));
 
@@ -345,5 +342,4 @@ SENTENCE(a_child_that_was_forked_in_a_callback_is_in_no_callback)
 	await_true(birth.over);
 	assert_int_equal(birth.parent, LEASH_IN_CALLBACK);
 	assert_int_equal(birth.status, 0);
-	leash_close(client);
 }

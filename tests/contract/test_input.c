@@ -3,6 +3,7 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/contract/calls.h"
+#include "tests/support/kept.h"
 #include "tests/support/test.h"
 
 PLACE(refusal_open);
@@ -11,8 +12,8 @@ PLACE(refusal_open);
 
 SENTENCE(null_arguments_are_refused_by_every_function)
 {
-	leash_client *client = open_client(), *none = (leash_client *)(uintptr_t)1;
-	leash_lock *lock = leashed_lock(client, "null", NULL), *untouched = (leash_lock *)(uintptr_t)1;
+	leash_client *client = kept(open_client()), *none = (leash_client *)(uintptr_t)1;
+	leash_lock *lock = kept(leashed_lock(client, "null", NULL)), *untouched = (leash_lock *)(uintptr_t)1;
 	leash_memory half = {.alloc = malloc, .realloc = NULL, .free = free};
 
 	assert_refused(LEASH_INVALID, "leash_open", leash_open(NULL, NULL, &err));
@@ -45,14 +46,12 @@ SENTENCE(null_arguments_are_refused_by_every_function)
 	assert_true(leash_lock_token(lock, NULL, 0) > 0);
 	assert_int_equal(leash_lock_token(lock, NULL, 10), 0);
 	assert_int_equal(leash_lock_release(lock, NULL), LEASH_OK);
-	leash_lock_free(lock);
-	leash_close(client);
 }
 
 SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 {
-	leash_client *client = open_client();
-	leash_lock *lock = leashed_lock(client, "token", NULL);
+	leash_client *client = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, "token", NULL));
 	char whole[LEASH_TOKEN_MAX], out[LEASH_TOKEN_MAX];
 	size_t n;
 
@@ -74,8 +73,6 @@ SENTENCE(a_token_is_cut_off_where_there_is_no_room)
 	}
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_int_equal(leash_lock_token(lock, out, sizeof out), 0);
-	leash_lock_free(lock);
-	leash_close(client);
 }
 
 SENTENCE(a_call_that_succeeds_leaves_the_error_alone)
@@ -117,7 +114,7 @@ SENTENCE(other_options_out_of_range_are_refused_and_named)
 	static const int64_t too_short[] = {99, 1, -1, INT64_MIN};
 	static const char *const no_prefix[] = {"", "a b", "a:b", "{a}", "a\n", "a/b", "\xc3\xa4", "%41", NULL};
 	static const char *const no_name[] = {"", "a b", "a\n", "\x1b", "\xc3\xa4", "\x7f", NULL};
-	leash_client *client = open_client(), *none;
+	leash_client *client = kept(open_client()), *none;
 	leash_lock *lock;
 	char text[66];
 
@@ -152,7 +149,6 @@ SENTENCE(other_options_out_of_range_are_refused_and_named)
 	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = 60001), &err));
 	assert_refused(LEASH_INVALID, "handoff_ms",
 	               leash_lock_new(&lock, client, "x", LEASH_LOCK_OPTIONS(.handoff_ms = -1), &err));
-	leash_close(client);
 }
 
 SENTENCE(options_at_the_ends_of_their_ranges_are_taken, .but = PLACE_RIGHTS) /* another prefix */
@@ -165,10 +161,10 @@ SENTENCE(options_at_the_ends_of_their_ranges_are_taken, .but = PLACE_RIGHTS) /* 
 	memset(name, '!', 64);
 	prefix[64] = name[64] = '\0';
 	memcpy(prefix, "aZ0.9_-", 7);
-	client = place_client(LEASH_OPTIONS(.prefix = prefix, .client_name = name, .timeout_ms = 60000));
+	client = kept(place_client(LEASH_OPTIONS(.prefix = prefix, .client_name = name, .timeout_ms = 60000)));
 	assert_non_null(strstr(place_text("token", "CLIENT LIST"), name));
-	lock = leashed_lock(client, "ends", LEASH_LOCK_OPTIONS(.max_hold_ms = INT64_MAX, .alive_ms = INT64_MAX,
-	                                                       .handoffs = 255, .handoff_ms = 60000));
+	lock = kept(leashed_lock(client, "ends", LEASH_LOCK_OPTIONS(.max_hold_ms = INT64_MAX, .alive_ms = INT64_MAX,
+	                                                       .handoffs = 255, .handoff_ms = 60000)));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	snprintf(key, sizeof key, "%s:{ends}", prefix);
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
@@ -176,8 +172,6 @@ SENTENCE(options_at_the_ends_of_their_ranges_are_taken, .but = PLACE_RIGHTS) /* 
 	leash_lock_alive(lock);
 	assert_status(LEASH_OK, leash_lock_extend(lock, place_lease_ms(86400000), &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
 }
 
 SENTENCE(options_of_older_and_newer_callers_are_understood, .but = PLACE_SHORT_LEASE)

@@ -1,6 +1,7 @@
 /* Inspecting a lock: what the server knows of it, and what is made of it where others wrote into the server. */
 #include "tests/contract/refusal.h"
 
+#include "tests/support/kept.h"
 #include "tests/support/proxy.h"
 #include "tests/support/test.h"
 
@@ -77,8 +78,8 @@ server_ms(void)
 
 SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 {
-	leash_client *other = place_client(LEASH_OPTIONS(.lease_ms = 3000));
-	leash_lock *theirs = leashed_lock(other, "law", NULL);
+	leash_client *other = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000)));
+	leash_lock *theirs = kept(leashed_lock(other, "law", NULL));
 	char token[LEASH_TOKEN_MAX];
 	int64_t before = server_ms();
 
@@ -94,8 +95,6 @@ SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 	assert_int_equal(info.waiting, 0);
 	await_true((inspect(), info.depth == 3)); /* with its next renewal */
 	assert_true(leash_lock_held(theirs));
-	leash_lock_free(theirs);
-	leash_close(other);
 }
 
 SENTENCE(the_holder_itself_may_ask_and_its_hold_goes_on)
@@ -332,7 +331,7 @@ SENTENCE(a_permission_that_is_missing_is_named)
 
 SENTENCE(a_server_that_stands_still_is_unavailable_and_holds_outlive_the_question)
 {
-	leash_lock *ours = leashed_lock(client, "ours", NULL);
+	leash_lock *ours = kept(leashed_lock(client, "ours", NULL));
 	int64_t begun;
 
 	assert_status(LEASH_OK, leash_lock_acquire(ours, 0, &err));
@@ -345,15 +344,14 @@ SENTENCE(a_server_that_stands_still_is_unavailable_and_holds_outlive_the_questio
 	await_true(leash_lock_inspect(lock, &info, &err) == LEASH_OK);
 	assert_true(leash_lock_held(ours));
 	assert_status(LEASH_OK, leash_lock_release(ours, &err));
-	leash_lock_free(ours);
 }
 
 SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_server_has_forgotten,
          .but = PLACE_ONE_SOCKET)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
-	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
-	leash_lock *theirs = leashed_lock(far, "law", NULL);
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
+	leash_client *far = kept(leashed_open(proxy_uri(proxy), NULL));
+	leash_lock *theirs = kept(leashed_lock(far, "law", NULL));
 
 	hold_by_hand("4", "5");
 	say_who("1 2 host program");
@@ -372,9 +370,6 @@ SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_s
 	place_say_all("SCRIPT FLUSH");
 	assert_status(LEASH_OK, leash_lock_inspect(theirs, &info, &err));
 	assert_int_equal(info.depth, 4);
-	leash_lock_free(theirs);
-	leash_close(far);
-	proxy_stop(proxy);
 }
 
 /* ---- the call ---- */

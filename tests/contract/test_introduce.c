@@ -1,6 +1,7 @@
 /* Who has it: what a client tells about itself in Redis, for how long, and that nothing hangs on it. */
 #include "tests/support/child.h"
 #include "tests/support/cluster.h"
+#include "tests/support/kept.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/test.h"
@@ -32,13 +33,20 @@ key_of(const leash_lock *lock, char key[96])
 	return key;
 }
 
+static void
+see_that_nobody_is_known(void)
+{
+	await_true(place_introductions() == 0);
+}
+
+FIXTURE(NULL, see_that_nobody_is_known);
 PLACE(place_open);
 
 SENTENCE(who_holds_says_who_it_is)
 {
 	int64_t before = wall_ms(), after;
-	leash_client *client = place_client(LEASH_OPTIONS(.client_name = "me-and-only-me"));
-	leash_lock *lock = leashed_lock(client, "said", NULL);
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.client_name = "me-and-only-me")));
+	leash_lock *lock = kept(leashed_lock(client, "said", NULL));
 	char key[96], host[256] = "", said_host[256], program[256];
 	long long pid, since;
 
@@ -55,9 +63,6 @@ SENTENCE(who_holds_says_who_it_is)
 	assert_string_equal(program, "me-and-only-me");
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	await_true(place_introductions() == 1); /* it may want another one soon */
-	leash_lock_free(lock);
-	leash_close(client);
-	await_true(place_introductions() == 0);
 }
 
 static void *
@@ -68,8 +73,8 @@ acquire_in_vain(void *lock)
 
 SENTENCE(who_waits_says_who_it_is)
 {
-	leash_client *holder = place_client(NULL), *waiter = place_client(NULL);
-	leash_lock *held = leashed_lock(holder, "wanted", NULL), *wanted = leashed_lock(waiter, "wanted", NULL);
+	leash_client *holder = kept(place_client(NULL)), *waiter = place_client(NULL);
+	leash_lock *held = kept(leashed_lock(holder, "wanted", NULL)), *wanted = kept(leashed_lock(waiter, "wanted", NULL));
 	pthread_t thread;
 	void *closed;
 
@@ -82,10 +87,6 @@ SENTENCE(who_waits_says_who_it_is)
 	assert_non_null(closed);
 	await_true(place_introductions() == 1);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	leash_lock_free(held);
-	leash_lock_free(wanted);
-	leash_close(holder);
-	await_true(place_introductions() == 0);
 }
 
 /* Looked at in one step of the server that has both: at no moment does the lease reach further. */
@@ -93,8 +94,8 @@ SENTENCE(it_outlives_the_lease_at_any_moment)
 {
 	static const char script[] = "local lease = redis.call('PTTL', KEYS[1]) "
 	                             "if lease < 0 then return -1 end return redis.call('PTTL', KEYS[2]) - lease";
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 300));
-	leash_lock *first = leashed_lock(client, "first", NULL), *longer = leashed_lock(client, "longer", NULL), *lock;
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 300)));
+	leash_lock *first = kept(leashed_lock(client, "first", NULL)), *longer = kept(leashed_lock(client, "longer", NULL)), *lock;
 	int64_t begun, least = INT64_MAX, longest_ms = place_lease_ms(600000);
 	char key[96], name[CLUSTER_NAME] = "long";
 
@@ -104,7 +105,7 @@ SENTENCE(it_outlives_the_lease_at_any_moment)
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
 	if (deployment_cluster(place))
 		cluster_name_in_slot(cluster_slot(key), name);
-	lock = leashed_lock(client, name, NULL);
+	lock = kept(leashed_lock(client, name, NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	begun = await_now_ns();
 	while (await_now_ns() - begun < INT64_C(1500000000)) {
@@ -123,18 +124,13 @@ SENTENCE(it_outlives_the_lease_at_any_moment)
 	assert_true(deployment_integer(place, key, "PTTL %s", key) <= 86400000);
 	assert_status(LEASH_OK, leash_lock_release(longer, &err));
 	leash_lock_release(lock, &err);
-	leash_lock_free(first);
-	leash_lock_free(lock);
-	leash_lock_free(longer);
-	leash_close(client);
-	await_true(place_introductions() == 0);
 }
 
 SENTENCE(no_lease_makes_it_last_for_more_than_a_day)
 {
 	int64_t day_ms = 86400000, lease_ms = place_lease_ms(day_ms);
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = lease_ms));
-	leash_lock *lock = leashed_lock(client, "day", NULL);
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = lease_ms)));
+	leash_lock *lock = kept(leashed_lock(client, "day", NULL));
 	char key[96];
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -142,9 +138,6 @@ SENTENCE(no_lease_makes_it_last_for_more_than_a_day)
 	await_true(deployment_integer(place, key, "EXISTS %s", key) == 1);
 	assert_in_range(deployment_integer(place, key, "PTTL %s", key), day_ms - 3600000, day_ms);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	await_true(place_introductions() == 0);
 }
 
 static int
@@ -190,8 +183,8 @@ SENTENCE(who_was_killed_is_known_for_longer_than_its_lease)
 
 SENTENCE(who_lost_everything_is_told_again)
 {
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .timeout_ms = 20000));
-	leash_lock *lock = leashed_lock(client, "lost", NULL), *other = leashed_lock(client, "other", NULL);
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.lease_ms = 3000, .timeout_ms = 20000)));
+	leash_lock *lock = kept(leashed_lock(client, "lost", NULL)), *other = kept(leashed_lock(client, "other", NULL));
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	place_restart(); /* and nothing is kept */
@@ -199,16 +192,12 @@ SENTENCE(who_lost_everything_is_told_again)
 	await_true(place_introductions() == 1);
 	assert_status(LEASH_OK, leash_lock_release(other, &err));
 	leash_lock_release(lock, &err);
-	leash_lock_free(lock);
-	leash_lock_free(other);
-	leash_close(client);
-	await_true(place_introductions() == 0);
 }
 
 /* It may do all that locks need, and not write that. */
 SENTENCE(a_user_who_may_not_say_it_locks_as_before, .but = PLACE_ONE_SOCKET)
 {
-	struct server *strict = server_start((const char *const[]){"--user", "app", "on", ">word", "~leash:{*", "&leash:*", "+@all", NULL});
+	struct server *strict = kept(server_start((const char *const[]){"--user", "app", "on", ">word", "~leash:{*", "&leash:*", "+@all", NULL}));
 	struct leashed_events events = {0};
 	char uri[300];
 	leash_client *client;
@@ -236,14 +225,13 @@ SENTENCE(a_user_who_may_not_say_it_locks_as_before, .but = PLACE_ONE_SOCKET)
 	monitor_stop(monitor);
 	leash_lock_free(lock);
 	leash_close(client);
-	server_stop(strict);
 }
 
 SENTENCE(it_costs_one_command_in_half_a_minute)
 {
-	leash_client *client = place_client(NULL);
-	leash_lock *lock = leashed_lock(client, "cheap", NULL);
-	struct monitor *monitor = monitor_start(place_at("cheap"));
+	leash_client *client = kept(place_client(NULL));
+	leash_lock *lock = kept(leashed_lock(client, "cheap", NULL));
+	struct monitor *monitor = kept(monitor_start(place_at("cheap")));
 
 	for (int i = 0; i < 1000; i++) {
 		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -257,16 +245,12 @@ SENTENCE(it_costs_one_command_in_half_a_minute)
 		assert_int_equal(monitor_count(monitor, ":client:"), 1);
 	if (deployment_server(place)) /* others talk to their servers of other things */
 		assert_int_equal(monitor_count(monitor, NULL), 2001);
-	monitor_stop(monitor);
-	leash_lock_free(lock);
-	leash_close(client);
-	await_true(place_introductions() == 0);
 }
 
 SENTENCE(who_only_looks_says_nothing)
 {
-	leash_client *holder = place_client(NULL), *looker = place_client(NULL);
-	leash_lock *held = leashed_lock(holder, "seen", NULL), *seen = leashed_lock(looker, "seen", NULL);
+	leash_client *holder = kept(place_client(NULL)), *looker = kept(place_client(NULL));
+	leash_lock *held = kept(leashed_lock(holder, "seen", NULL)), *seen = kept(leashed_lock(looker, "seen", NULL));
 	leash_lock_info info = {.size = sizeof info};
 
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
@@ -277,11 +261,6 @@ SENTENCE(who_only_looks_says_nothing)
 	assert_string_not_equal(info.holder.program, "");
 	await_true(place_introductions() == 1);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	leash_lock_free(held);
-	leash_lock_free(seen);
-	leash_close(holder);
-	leash_close(looker);
-	await_true(place_introductions() == 0);
 }
 
 /* A child leaves its parent's alone, whatever it does with the client. */
@@ -294,14 +273,11 @@ close_in_child(void *client)
 
 SENTENCE(a_forked_child_takes_nothing_back)
 {
-	leash_client *client = place_client(NULL);
-	leash_lock *lock = leashed_lock(client, "forked", NULL);
+	leash_client *client = kept(place_client(NULL));
+	leash_lock *lock = kept(leashed_lock(client, "forked", NULL));
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	child_wait(child_run(close_in_child, client));
 	await_true(place_introductions() == 1);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	await_true(place_introductions() == 0);
 }

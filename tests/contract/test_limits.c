@@ -1,4 +1,5 @@
 /* What ends a hold by itself, and what prolongs it, as real clocks tell it. All else of it is said by core/test_limits. */
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/place.h"
 #include "tests/support/test.h"
@@ -61,7 +62,7 @@ assert_lost_and_unwound(leash_lock *lock)
 SENTENCE(max_hold_ms_ends_a_hold_that_would_be_renewed)
 {
 	int64_t lease_ms = slow_ms(900), most_ms = slow_ms(2500), begun, acquired;
-	leash_lock *lock = leashed_lock(client, "most", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .max_hold_ms = most_ms));
+	leash_lock *lock = kept(leashed_lock(client, "most", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .max_hold_ms = most_ms)));
 	leash_error err;
 
 	begun = await_now_ns();
@@ -76,13 +77,12 @@ SENTENCE(max_hold_ms_ends_a_hold_that_would_be_renewed)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_true(leash_lock_remaining_ms(lock) > 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
 }
 
 SENTENCE(a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it)
 {
 	int64_t lease_ms = slow_ms(900), alive_ms = slow_ms(450), end, last = 0;
-	leash_lock *lock = leashed_lock(client, "hung", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = alive_ms));
+	leash_lock *lock = kept(leashed_lock(client, "hung", LEASH_LOCK_OPTIONS(.lease_ms = lease_ms, .alive_ms = alive_ms)));
 	leash_error err;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -103,13 +103,12 @@ SENTENCE(a_holder_that_calls_alive_keeps_the_lock_and_one_that_stops_loses_it)
 	assert_false(leash_lock_held(lock));
 	assert_lost_and_unwound(lock);
 	await_true(place_is_free("hung"));
-	leash_lock_free(lock);
 }
 
 SENTENCE(the_renewals_of_a_short_lease_leave_a_long_extension_alone)
 {
 	int64_t longer_ms = place_lease_ms(600000), span_ms = long_ms(100000, 5000);
-	leash_lock *lock = leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.lease_ms = 900));
+	leash_lock *lock = kept(leashed_lock(client, "both", LEASH_LOCK_OPTIONS(.lease_ms = 900)));
 	leash_error err;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
@@ -119,5 +118,4 @@ SENTENCE(the_renewals_of_a_short_lease_leave_a_long_extension_alone)
 	assert_true(leash_lock_remaining_ms(lock) > longer_ms - span_ms);
 	assert_int_equal(events.total - place_thin(&events), 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
 }

@@ -3,6 +3,7 @@
 
 #include "tests/contract/calls.h"
 #include "tests/support/child.h"
+#include "tests/support/kept.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
 #include "tests/support/sanitizer.h"
@@ -315,8 +316,8 @@ wait_to_be_canceled(void *lock)
 
 SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 {
-	leash_client *client = open_client(), *other = open_client();
-	leash_lock *lock = leashed_lock(client, "fired", NULL), *theirs = leashed_lock(other, "fired", NULL);
+	leash_client *client = kept(open_client()), *other = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, "fired", NULL)), *theirs = kept(leashed_lock(other, "fired", NULL));
 	pthread_t waiting, firing;
 	void *result;
 
@@ -333,10 +334,6 @@ SENTENCE(who_is_canceled_while_it_fires_a_cancel_wakes_all_who_wait)
 	assert_ptr_equal(result, lock);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	leash_cancel_free(cancel);
-	leash_lock_free(lock);
-	leash_lock_free(theirs);
-	leash_close(client);
-	leash_close(other);
 }
 
 struct canceled {
@@ -368,8 +365,8 @@ SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothin
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_client *other = open_client();
-	leash_lock *lock = leashed_lock(client, "canceled", NULL), *theirs = leashed_lock(other, "canceled", NULL);
+	leash_client *other = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, "canceled", NULL)), *theirs = kept(leashed_lock(other, "canceled", NULL));
 	int abandoned = 0;
 
 	for (int i = 0; i < (UNDER_TSAN || UNDER_ASAN ? 1 : 2); i++) {
@@ -400,10 +397,7 @@ SENTENCE(a_thread_that_is_canceled_amid_a_wait_goes_on_waiting_and_leaves_nothin
 		assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	}
 	assert_int_equal(events.total, abandoned);
-	leash_lock_free(lock);
-	leash_lock_free(theirs);
 	leash_close(client);
-	leash_close(other);
 }
 
 static void *
@@ -424,9 +418,9 @@ release_and_be_canceled(void *arg)
 
 SENTENCE(a_thread_that_is_canceled_amid_a_release_releases, .but = PLACE_ONE_SOCKET)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
-	leash_client *client = leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000));
-	leash_lock *lock = leashed_lock(client, "canceled", NULL);
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
+	leash_client *client = kept(leashed_open(proxy_uri(proxy), LEASH_OPTIONS(.timeout_ms = 30000)));
+	leash_lock *lock = kept(leashed_lock(client, "canceled", NULL));
 	struct canceled c = {.lock = lock, .acquired = LEASH_UNKNOWN};
 	pthread_t thread;
 	void *result;
@@ -448,9 +442,6 @@ SENTENCE(a_thread_that_is_canceled_amid_a_release_releases, .but = PLACE_ONE_SOC
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 done:
-	leash_lock_free(lock);
-	leash_close(client);
-	proxy_stop(proxy);
 }
 
 static void *
@@ -468,7 +459,7 @@ SENTENCE(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other)
 {
 	struct leashed_events events = {0};
 	leash_client *client = place_client(LEASH_OPTIONS(.on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = leashed_lock(client, "ended", NULL), *other;
+	leash_lock *lock = kept(leashed_lock(client, "ended", NULL)), *other;
 
 	for (int i = 1; i <= 3; i++) {
 		pthread_t thread;
@@ -479,11 +470,9 @@ SENTENCE(a_thread_that_ends_with_a_hold_and_a_pending_cancel_harms_no_other)
 		assert_ptr_equal(result, lock); /* nothing in leash's destructor was one */
 		await_true(events.count[LEASH_EVENT_ABANDONED] == i);
 	}
-	other = leashed_lock(client, "another", NULL);
+	other = kept(leashed_lock(client, "another", NULL));
 	assert_status(LEASH_OK, leash_lock_acquire(other, 5000, &err));
 	assert_status(LEASH_OK, leash_lock_release(other, &err));
-	leash_lock_free(other);
-	leash_lock_free(lock);
 	leash_close(client);
 }
 

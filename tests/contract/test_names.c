@@ -2,6 +2,7 @@
  * fault/test_hostile_input. */
 #include "tests/contract/refusal.h"
 #include "tests/support/cluster.h"
+#include "tests/support/kept.h"
 #include "tests/support/test.h"
 
 static const struct {
@@ -94,7 +95,7 @@ PLACE(refusal_open);
 
 SENTENCE(every_name_makes_its_very_own_keys_in_one_slot)
 {
-	leash_client *holder = open_client(), *other = open_client();
+	leash_client *holder = kept(open_client()), *other = kept(open_client());
 	char longest[LEASH_NAME_MAX + 1], encoded[3 * LEASH_NAME_MAX + 1] = "";
 
 	for (size_t i = 0; i < NAMES; i++)
@@ -109,13 +110,11 @@ SENTENCE(every_name_makes_its_very_own_keys_in_one_slot)
 	hold_and_wait(holder, other, longest, encoded);
 
 	place_flush();
-	leash_close(holder);
-	leash_close(other);
 }
 
 SENTENCE(names_without_a_byte_or_with_too_many_are_refused)
 {
-	leash_client *client = open_client();
+	leash_client *client = kept(open_client());
 	leash_lock *untouched = (leash_lock *)(uintptr_t)1;
 	char *name = malloc(100001);
 
@@ -130,5 +129,4 @@ SENTENCE(names_without_a_byte_or_with_too_many_are_refused)
 	assert_refused(LEASH_INVALID, "\\x0a", leash_lock_new(&untouched, client, name, NULL, &err));
 	assert_ptr_equal(untouched, (leash_lock *)(uintptr_t)1);
 	free(name);
-	leash_close(client);
 }

@@ -1,4 +1,5 @@
 /* Scripts that an administrator has loaded: a user who may send none, and a client that does not try. */
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/monitor.h"
 #include "tests/support/server.h"
@@ -99,7 +100,7 @@ SENTENCE(a_user_who_may_send_no_script_does_all_with_those_that_are_loaded)
 	int seen = 0;
 
 	load_scripts();
-	monitor = monitor_start(server);
+	monitor = kept(monitor_start(server));
 	client = leashed_open(uri, NULL);
 	other = leashed_open(uri, NULL);
 	lock = leashed_lock(client, "orders", NULL);
@@ -123,23 +124,19 @@ SENTENCE(a_user_who_may_send_no_script_does_all_with_those_that_are_loaded)
 	leash_close(other);
 	assert_int_equal(monitor_count(monitor, "\"EVAL\""), 0);
 	assert_true(monitor_count(monitor, "\"EVALSHA\"") > 0);
-	monitor_stop(monitor);
 }
 
 SENTENCE(scripts_that_are_not_loaded_are_named_and_not_sent)
 {
-	struct monitor *monitor = monitor_start(server);
-	leash_client *client = leashed_open(uri, NULL);
-	leash_lock *lock = leashed_lock(client, "orders", NULL);
+	struct monitor *monitor = kept(monitor_start(server));
+	leash_client *client = kept(leashed_open(uri, NULL));
+	leash_lock *lock = kept(leashed_lock(client, "orders", NULL));
 
 	assert_int_equal(leash_lock_acquire(lock, 10000, &err), LEASH_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "leash scripts --load"));
 	assert_non_null(strstr(err.text, "unix://"));
 	assert_int_equal(monitor_count(monitor, "\"EVAL\""), 0);
 	assert_int_equal(server_integer(server, "EXISTS leash:{orders}"), 0);
-	leash_lock_free(lock);
-	leash_close(client);
-	monitor_stop(monitor);
 }
 
 SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
@@ -150,7 +147,7 @@ SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 
 	load_scripts();
 	client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = 30000 * (uint32_t)await_slowness(), .on_event = leashed_note_event, .event_arg = &events));
-	lock = leashed_lock(client, "orders", NULL);
+	lock = kept(leashed_lock(client, "orders", NULL));
 	assert_int_equal(leash_lock_acquire(lock, 0, &err), LEASH_OK);
 	server_text(server, "SCRIPT FLUSH");
 	assert_int_equal(leash_lock_extend(lock, 60000, &err), LEASH_UNSUPPORTED);
@@ -159,7 +156,6 @@ SENTENCE(scripts_that_are_forgotten_endanger_a_hold_until_they_are_loaded_again)
 	load_scripts();
 	assert_int_equal(leash_lock_extend(lock, 60000, &err), LEASH_OK);
 	assert_int_equal(leash_lock_release(lock, &err), LEASH_OK);
-	leash_lock_free(lock);
 	leash_close(client);
 }
 

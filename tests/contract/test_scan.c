@@ -5,6 +5,7 @@
 #include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/kept.h"
 #include "tests/support/knob.h"
 #include "tests/support/place.h"
 #include "tests/support/sanitizer.h"
@@ -138,8 +139,8 @@ calls_of(const char *command)
 
 SENTENCE(each_lock_that_is_held_is_visited_once_with_all_that_is_known)
 {
-	leash_client *holder = place_client(LEASH_OPTIONS(.client_name = "holder", .lease_ms = 60000));
-	leash_lock *lock = leashed_lock(holder, "a lock {here}", NULL), *other = leashed_lock(holder, "other", NULL);
+	leash_client *holder = kept(place_client(LEASH_OPTIONS(.client_name = "holder", .lease_ms = 60000)));
+	leash_lock *lock = kept(leashed_lock(holder, "a lock {here}", NULL)), *other = kept(leashed_lock(holder, "other", NULL));
 	struct seen seen = {0};
 	char token[LEASH_TOKEN_MAX], host[256] = "";
 
@@ -170,9 +171,6 @@ SENTENCE(each_lock_that_is_held_is_visited_once_with_all_that_is_known)
 	assert_int_equal(times_seen(&seen, "other"), 1);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_OK, leash_lock_release(other, &err));
-	leash_lock_free(lock);
-	leash_lock_free(other);
-	leash_close(holder);
 }
 
 /* Which names come back as what is said by unit/test_text. */
@@ -434,7 +432,7 @@ pause_server(void *arg, const leash_lock_info *info)
 
 SENTENCE(a_server_that_stands_still_meanwhile_is_unavailable)
 {
-	leash_client *impatient = place_client(LEASH_OPTIONS(.timeout_ms = 300));
+	leash_client *impatient = kept(place_client(LEASH_OPTIONS(.timeout_ms = 300)));
 	size_t n = 0;
 
 	make_locks("frozen", 1000);
@@ -444,7 +442,6 @@ SENTENCE(a_server_that_stands_still_meanwhile_is_unavailable)
 	/* and it cannot be begun */
 	assert_status(LEASH_UNAVAILABLE, leash_client_scan(impatient, NULL, pause_server, &n, &err));
 	place_resume();
-	leash_close(impatient);
 }
 
 static bool

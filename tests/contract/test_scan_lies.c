@@ -1,6 +1,7 @@
 /* Scanning and inspecting what is no server, or one that has lost its mind: whatever it says, it is told in time, and nothing is believed
  * of it. What is no answer at all is said by redis/test_talk, what is no line of a lock by unit/test_lock_line. */
 #include "tests/support/fake.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/test.h"
 
@@ -92,9 +93,9 @@ SENTENCES(what_no_server_would_say, lies)
 {
 	const struct lying *lying = given;
 	struct liar liar = {.scan = lying->scan, .eval = lying->eval, .who = lying->who};
-	struct fake *fake = fake_start(lie, &liar);
-	leash_client *c = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 2000));
-	leash_lock *lock = leashed_lock(c, "x", NULL);
+	struct fake *fake = kept(fake_start(lie, &liar));
+	leash_client *c = kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 2000)));
+	leash_lock *lock = kept(leashed_lock(c, "x", NULL));
 	leash_lock_info info = {.size = sizeof info, .name = "untouched"};
 	size_t visits = 0;
 
@@ -105,21 +106,16 @@ SENTENCES(what_no_server_would_say, lies)
 		assert_string_equal(info.name, lying->status == LEASH_OK ? "x" : "untouched");
 		assert_int_equal(info.holder.pid, 0);
 	}
-	leash_lock_free(lock);
-	leash_close(c);
-	fake_stop(fake);
 }
 
 SENTENCE(a_scan_that_goes_on_for_ever_is_ended)
 {
 	struct liar liar = {.cursor = 1};
-	struct fake *fake = fake_start(lie, &liar);
-	leash_client *c = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000));
+	struct fake *fake = kept(fake_start(lie, &liar));
+	leash_client *c = kept(leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 20000)));
 	size_t visits = 0;
 
 	assert_status(LEASH_PROTOCOL, leash_client_scan(c, NULL, visit, &visits, &err));
 	assert_non_null(strstr(err.text, "for ever"));
 	printf("# ended after %u steps\n", liar.cursor);
-	leash_close(c);
-	fake_stop(fake);
 }

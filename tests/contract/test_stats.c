@@ -2,7 +2,7 @@
 #include "tests/contract/refusal.h"
 
 #include "tests/contract/actor.h"
-#include "tests/support/child.h"
+#include "tests/support/kept.h"
 #include "tests/support/monitor.h"
 #include "tests/support/proxy.h"
 #include "tests/support/test.h"
@@ -106,8 +106,8 @@ SENTENCE(what_was_done_through_locks_that_are_freed_counts_on)
 
 SENTENCE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart)
 {
-	leash_client *second = open_client();
-	leash_lock *theirs = leashed_lock(second, "law", NULL);
+	leash_client *second = kept(open_client());
+	leash_lock *theirs = kept(leashed_lock(second, "law", NULL));
 
 	other.wait_ms = LEASH_FOREVER;
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -137,15 +137,13 @@ SENTENCE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart)
 	}
 	ask_of(second);
 	assert_true(stats.acquired == 1 && stats.released == 1 && stats.waited == 0);
-	leash_lock_free(theirs);
-	leash_close(second);
 }
 
 SENTENCE(who_gives_up_is_counted_whatever_the_reason)
 {
-	leash_client *second = open_client();
-	leash_lock *theirs = leashed_lock(second, "law", NULL);
-	leash_lock *lapsing = leashed_lock(client, "lapse", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true));
+	leash_client *second = kept(open_client());
+	leash_lock *theirs = kept(leashed_lock(second, "law", NULL));
+	leash_lock *lapsing = kept(leashed_lock(client, "lapse", LEASH_LOCK_OPTIONS(.lease_ms = 100, .no_renew = true)));
 	leash_cancel *cancel = NULL;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -169,14 +167,11 @@ SENTENCE(who_gives_up_is_counted_whatever_the_reason)
 	ask();
 	assert_true(stats.released == 0 && stats.holding == 0);
 	leash_cancel_free(cancel);
-	leash_lock_free(lapsing);
-	leash_lock_free(theirs);
-	leash_close(second);
 }
 
 SENTENCE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well)
 {
-	leash_lock *brisk = leashed_lock(client, "brisk", LEASH_LOCK_OPTIONS(.lease_ms = 2000));
+	leash_lock *brisk = kept(leashed_lock(client, "brisk", LEASH_LOCK_OPTIONS(.lease_ms = 2000)));
 
 	assert_status(LEASH_OK, leash_lock_acquire(brisk, 0, &err));
 	await_true((ask(), stats.renewed >= 2));
@@ -184,7 +179,6 @@ SENTENCE(renewals_are_counted_as_the_server_answers_them_and_losses_as_well)
 	await_true((ask(), stats.lost == 1));
 	assert_true(stats.renewals_failed >= 1 && stats.holding == 0);
 	assert_status(LEASH_LOST, leash_lock_release(brisk, &err));
-	leash_lock_free(brisk);
 }
 
 static void *
@@ -211,8 +205,8 @@ SENTENCE(what_is_abandoned_is_not_released)
 
 SENTENCE(what_was_adopted_counts_as_acquired)
 {
-	leash_client *second = open_client();
-	leash_lock *theirs = leashed_lock(second, "law", NULL);
+	leash_client *second = kept(open_client());
+	leash_lock *theirs = kept(leashed_lock(second, "law", NULL));
 	char token[LEASH_TOKEN_MAX];
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -226,8 +220,6 @@ SENTENCE(what_was_adopted_counts_as_acquired)
 	assert_status(LEASH_LOST, leash_lock_release(theirs, &err));
 	ask_of(second); /* given up by its owner, whatever the server said to it */
 	assert_true(stats.released == 1 && stats.lost == 0);
-	leash_lock_free(theirs);
-	leash_close(second);
 }
 
 static void *
@@ -272,7 +264,7 @@ SENTENCE(numbers_never_go_back_while_threads_make_and_free_locks)
 
 SENTENCE(commands_are_those_that_the_server_got, .but = PLACE_MANY_SERVERS)
 {
-	struct monitor *monitor = monitor_start(place_at("law"));
+	struct monitor *monitor = kept(monitor_start(place_at("law")));
 	uint64_t before;
 
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err)); /* it has listened, and introduced itself */
@@ -287,14 +279,13 @@ SENTENCE(commands_are_those_that_the_server_got, .but = PLACE_MANY_SERVERS)
 	ask();
 	assert_int_equal(stats.commands - before, monitor_count(monitor, NULL));
 	assert_true(stats.commands - before >= 100);
-	monitor_stop(monitor);
 }
 
 SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = PLACE_ONE_SOCKET)
 {
-	struct proxy *proxy = proxy_start(server_socket(server));
-	leash_client *far = leashed_open(proxy_uri(proxy), NULL);
-	leash_lock *theirs = leashed_lock(far, "far", NULL);
+	struct proxy *proxy = kept(proxy_start(server_socket(server)));
+	leash_client *far = kept(leashed_open(proxy_uri(proxy), NULL));
+	leash_lock *theirs = kept(leashed_lock(far, "far", NULL));
 	uint64_t before;
 
 	for (int i = 0; i < 100; i++) {
@@ -313,14 +304,11 @@ SENTENCE(a_connection_that_is_lost_is_told_and_counted_when_it_is_back, .but = P
 	await_true((ask_of(far), stats.connected && stats.listening));
 	assert_true(stats.connects == 2 && stats.commands >= before);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-	leash_lock_free(theirs);
-	leash_close(far);
-	proxy_stop(proxy);
 }
 
 SENTENCE(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead, .but = PLACE_ONE_SOCKET)
 {
-	struct server *clocked = server_start_clocked(NULL);
+	struct server *clocked = kept(server_start_clocked(NULL));
 	static const int64_t aheads[] = {3600000, 0, -3600000};
 
 	for (size_t i = 0; i < COUNT(aheads); i++) {
@@ -332,7 +320,6 @@ SENTENCE(a_server_whose_clock_is_an_hour_ahead_is_an_hour_ahead, .but = PLACE_ON
 		assert_in_range(stats.server_ahead_ms - aheads[i] + 60000, 0, 120000);
 		leash_close(there);
 	}
-	server_stop(clocked);
 }
 
 /* ---- the call ---- */
@@ -409,27 +396,4 @@ SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
 	for (size_t i = 0; i < sizeof longer.more; i++)
 		assert_int_equal(longer.more[i], 0x5a);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
-
-static int
-ask_in_child(void *arg)
-{
-	(void)arg;
-	stats.size = sizeof stats;
-	assert_refused(LEASH_FORKED, "leash_client_stats", leash_client_stats(client, &stats, &err));
-	return 0;
-}
-
-SENTENCE(nulls_a_forked_child_and_a_closed_client_are_refused)
-{
-	leash_client *second = open_client();
-	leash_lock *theirs = leashed_lock(second, "law", NULL); /* which is what keeps the client to be asked */
-
-	stats.size = sizeof stats;
-	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(NULL, &stats, &err));
-	assert_refused(LEASH_INVALID, "leash_client_stats", leash_client_stats(client, NULL, &err));
-	child_wait(child_run(ask_in_child, NULL));
-	leash_close(second);
-	assert_refused(LEASH_CLOSED, "leash_client_stats", leash_client_stats(second, &stats, &err));
-	leash_lock_free(theirs);
 }

@@ -2,6 +2,7 @@
  * certificates are refused, and with what words, is said by redis/test_tls; the laws are tested there by test_laws_tls. */
 #include "tests/support/certs.h"
 #include "tests/support/child.h"
+#include "tests/support/kept.h"
 #include "tests/support/leashed.h"
 #include "tests/support/server.h"
 #include "tests/support/test.h"
@@ -63,7 +64,7 @@ SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_auth
 		print_message("only root can start a program as another user\n");
 		skip();
 	}
-	s = server_start_tls(CERTS_SERVER, false, NULL);
+	s = kept(server_start_tls(CERTS_SERVER, false, NULL));
 	snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=10000", server_port(s));
 	setenv("LEASH_URI", "nonsense", 1);
 	setenv("SSL_CERT_FILE", certs_file(CERTS_AUTHORITY), 1);
@@ -73,7 +74,6 @@ SENTENCE(a_set_user_id_program_takes_neither_a_server_nor_a_password_nor_an_auth
 	child_wait(child_run(exec_for_nobody, uri));
 	unsetenv("LEASH_URI");
 	unsetenv("SSL_CERT_FILE");
-	server_stop(s);
 }
 
 /* ---- certificates that change ---- */
@@ -96,9 +96,9 @@ copy_file(const char *from, const char *to)
 /* It would not get right by waiting, so who asks is told, whatever the time that was given. */
 SENTENCE(a_wait_ends_when_the_server_is_no_longer_the_one)
 {
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	leash_client *client = leashed_open(server_uri_tls(s), NULL);
-	leash_lock *lock = leashed_lock(client, "busy", NULL);
+	struct server *s = kept(server_start_tls(CERTS_SERVER, false, NULL));
+	leash_client *client = kept(leashed_open(server_uri_tls(s), NULL));
+	leash_lock *lock = kept(leashed_lock(client, "busy", NULL));
 	char cert[256], key[256];
 	int64_t began;
 
@@ -123,9 +123,6 @@ SENTENCE(a_wait_ends_when_the_server_is_no_longer_the_one)
 	server_restart(s);
 	await_true(leash_lock_acquire(lock, 600000, &err) == LEASH_OK);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-	leash_lock_free(lock);
-	leash_close(client);
-	server_stop(s);
 }
 
 static int

@@ -42,6 +42,32 @@ sentences_in_parts(const struct part *array, size_t count)
 	part_count = count;
 }
 
+/* ---- what is done when a sentence has ended ---- */
+
+static struct {
+	void (*act)(void *arg);
+	void *arg;
+} acts[64];
+static size_t act_count;
+
+void
+afterwards(void (*act)(void *arg), void *arg)
+{
+	if (act_count == COUNT(acts))
+		trouble("a sentence has more than %zu things that are to be ended", COUNT(acts));
+	acts[act_count].act = act;
+	acts[act_count++].arg = arg;
+}
+
+static void
+end_things(void)
+{
+	while (act_count > 0) {
+		act_count--;
+		acts[act_count].act(acts[act_count].arg);
+	}
+}
+
 /* ---- what cmocka calls ---- */
 
 static const struct turn *
@@ -74,6 +100,7 @@ end(void **state)
 {
 	const struct turn *t = *state;
 
+	end_things();
 	if (t->around->end != NULL)
 		t->around->end();
 	if (t->is_last && t->part->around.end != NULL)
@@ -167,10 +194,9 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++) {
 		const struct turn *t = &turns[i];
 		bool begins = t->around->begin != NULL || (t->is_first && t->part->around.begin != NULL);
-		bool ends = t->around->end != NULL || (t->is_last && t->part->around.end != NULL);
 
 		tests[i] = (struct CMUnitTest){.name = t->name, .test_func = run, .setup_func = begins ? begin : NULL,
-		                               .teardown_func = ends ? end : NULL, .initial_state = &turns[i]};
+		                               .teardown_func = end, .initial_state = &turns[i]};
 	}
 	if (sentences_in->where != NULL)
 		print_message("# in %s\n", sentences_in->where()); /* for test_everywhere.sh */

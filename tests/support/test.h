@@ -46,6 +46,9 @@ struct sentence {
 
 void sentence_add(struct sentence *sentence);
 
+/* Do that when the present sentence has ended, however it did, and before its fixture's end: the last of them first. */
+void afterwards(void (*act)(void *arg), void *arg);
+
 /* What the present sentence has: its own, a row of SENTENCES(), or what its part is given; else NULL. */
 extern const void *given;
 
