@@ -48,18 +48,6 @@ inspect(void)
 }
 
 static void
-assert_nobody_holds(void)
-{
-	leash_party nobody = {.token = ""};
-
-	assert_false(info.held);
-	assert_int_equal(info.remaining_ms, 0);
-	assert_int_equal(info.held_since_ms, 0);
-	assert_int_equal(info.depth, 0);
-	assert_memory_equal(&info.holder, &nobody, sizeof nobody);
-}
-
-static void
 assert_holder_is_not_known(void)
 {
 	assert_string_equal(info.holder.host, "");
@@ -97,30 +85,17 @@ SENTENCE(a_lock_that_is_held_tells_all_that_its_holder_knows)
 	assert_true(leash_lock_held(theirs));
 }
 
-SENTENCE(the_holder_itself_may_ask_and_its_hold_goes_on)
-{
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	inspect();
-	assert_true(info.held && info.fence == leash_lock_fence(lock));
-	assert_true(leash_lock_held(lock));
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
-
-SENTENCE(a_lock_that_nobody_ever_had_has_nothing_and_one_that_is_free_has_its_last_fence)
+SENTENCE(a_lock_that_is_free_has_its_last_fence_and_its_holder_may_ask)
 {
 	uint64_t fence;
 
-	inspect();
-	assert_nobody_holds();
-	assert_true(info.fence == 0);
-	assert_int_equal(info.waiting, 0);
-
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	fence = leash_lock_fence(lock);
+	inspect();
+	assert_true(info.held && info.fence == fence && leash_lock_held(lock));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	inspect();
-	assert_nobody_holds();
-	assert_true(info.fence == fence);
+	assert_true(!info.held && info.fence == fence);
 	place_assert_free("law"); /* and looking makes nothing */
 }
 
@@ -160,35 +135,15 @@ SENTENCE(a_process_has_one_place_in_a_plain_lock_and_each_thread_one_in_a_fair_l
 	check_places(true, 3);
 }
 
-SENTENCE(a_lock_whose_lease_is_over_and_that_somebody_waits_for_is_not_held, .but = PLACE_NO_QUEUE)
-{
-	place_say("leash:{law}", "ZADD leash:{law}:queue -1 " UUID " 5 %s 6 %s", TOKEN " 3000", UUID ":43 3000");
-	inspect();
-	assert_nobody_holds();
-	assert_int_equal(info.waiting, 2);
-}
-
-SENTENCE(a_key_without_an_expiry_is_held_and_says_so)
-{
-	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 7");
-	inspect();
-	assert_true(info.held);
-	assert_string_equal(info.holder.token, TOKEN);
-	assert_int_equal(info.remaining_ms, -1);
-	assert_int_equal(info.depth, 7);
-	assert_true(info.fence == 0);
-}
-
 /* ---- who that is ---- */
 
 static void
-hold_by_hand(const char *depth, const char *fence)
+hold_by_hand(void)
 {
 	place_flush();
-	place_say("leash:{law}", "HSET leash:{law} " TOKEN " %s", depth);
+	place_say("leash:{law}", "HSET leash:{law} " TOKEN " 4");
 	place_say("leash:{law}", "PEXPIRE leash:{law} 60000");
-	if (fence != NULL)
-		place_say("leash:{law}", "SET leash:{law}:fence %s", fence);
+	place_say("leash:{law}", "SET leash:{law}:fence 5");
 }
 
 static void
@@ -200,7 +155,7 @@ say_who(const char *text)
 
 SENTENCE(what_the_holder_wrote_about_itself_is_told)
 {
-	hold_by_hand("1", NULL);
+	hold_by_hand();
 	inspect();
 	assert_holder_is_not_known();
 	say_who("4711 1760000000123 db-7.example.org nightly@~!");
@@ -215,7 +170,7 @@ SENTENCE(what_the_holder_wrote_about_itself_is_told)
 /* Which texts those are is said by unit/test_lock_line. */
 SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 {
-	hold_by_hand("1", NULL);
+	hold_by_hand();
 	say_who("1 2 host program more");
 	inspect();
 	assert_holder_is_not_known();
@@ -236,76 +191,110 @@ SENTENCE(what_clients_do_not_write_is_not_told_and_harms_nobody)
 	assert_int_equal(info.holder.pid, 1);
 }
 
-/* ---- what others wrote ---- */
+/* ---- what is there, whoever wrote it ---- */
 
-SENTENCE(a_key_of_another_kind_is_a_mismatch_and_is_left_alone)
+#define HOLD(depth) "say('HSET', lock, '" TOKEN "', '" depth "') say('PEXPIRE', lock, 60000) "
+#define FIELD(field) "say('HSET', lock, '" field "', 1) "
+#define FENCE(last) "say('SET', fence, '" last "') "
+
+/* Commands in Lua, and what is told then: "free", or that it is held, how deep and until when; the fence, in its grants; who waits. */
+static const struct {
+	const char *made_by, *told;
+} cases[] = {
+	{"", "free, fence 0, 0 wait"},
+	{FENCE("7"), "free, fence 7, 0 wait"},
+	{"say('ZADD', queue, -1, '" UUID "', 5, '" TOKEN " 3000', 6, '" UUID ":43 3000')", "free, fence 0, 2 wait"}, /* it is over */
+	{FIELD(TOKEN), "held 1 for ever, fence 0, 0 wait"},
+	{HOLD("7"), "held 7, fence 0, 0 wait"},
+	/* a depth or a fence that is none does not hide who has the lock */
+	{HOLD("65535") FENCE("1790000000000000"), "held 65535, fence 1790000000000000, 0 wait"},
+	{HOLD("1") FENCE("9007199254740990"), "held 1, fence 0, 0 wait"},
+	{HOLD("2") FENCE("1"), "held 2, fence 1, 0 wait"},
+	{HOLD("x") FENCE("x"), "held 1, fence 0, 0 wait"},
+	{HOLD("0") FENCE("0"), "held 1, fence 0, 0 wait"},
+	{HOLD("-3") FENCE("-3"), "held 1, fence 0, 0 wait"},
+	{HOLD("nan") FENCE("nan"), "held 1, fence 0, 0 wait"},
+	{HOLD("inf") FENCE("inf"), "held 1, fence 0, 0 wait"},
+	{HOLD("65536") FENCE("9007199254740994"), "held 1, fence 0, 0 wait"},
+	{HOLD("1e300") FENCE("1e300"), "held 1, fence 0, 0 wait"},
+	{HOLD("99999999999999999999999999") FENCE("99999999999999999999999999"), "held 1, fence 0, 0 wait"},
+	/* what is no lock */
+	{"say('SET', lock, 1)", "MISMATCH"},
+	{"say('RPUSH', lock, '" TOKEN "')", "MISMATCH"},
+	{"say('SADD', fence, 1)", "MISMATCH"},
+	{"say('SET', queue, 1)", "MISMATCH"},
+	{FIELD("user"), "MISMATCH"},
+	{FIELD(TOKEN) FIELD(UUID ":43"), "MISMATCH"},
+	{FIELD(TOKEN) FIELD("user"), "MISMATCH"},
+	{FIELD(UUID), "MISMATCH"},
+	{FIELD(UUID ":"), "MISMATCH"},
+	{FIELD(UUID ":x"), "MISMATCH"},
+	{FIELD("x" TOKEN), "MISMATCH"},
+	{FIELD(TOKEN "x"), "MISMATCH"},
+	{FIELD("0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42"), "MISMATCH"},
+	{FIELD("0c6f1d5-28a1e-4b7e-9d0a-3f1c5e7a9b10:42"), "MISMATCH"},
+	{FIELD(UUID ":123456789012345678901"), "MISMATCH"},
+	{"for i = 1, 100000 do say('HSET', lock, i, i) end", "MISMATCH"}, /* a foreign hash may be of any size */
+};
+
+static const char say[] = "local lock, fence, queue = 'leash:{law}', 'leash:{law}:fence', 'leash:{law}:queue' local say = redis.call ";
+
+static const char *
+told_of(const leash_lock_info *i)
 {
-	static const char *const made_by[] = {
-		"SET leash:{law} 1",
-		"RPUSH leash:{law} " TOKEN,
-		"HSET leash:{law} user ann",
-		"HSET leash:{law} " TOKEN " 1 " UUID ":43 1",
-		"HSET leash:{law} " TOKEN " 1 user ann",
-		"HSET leash:{law} " UUID " 1",
-		"HSET leash:{law} " UUID ": 1",
-		"HSET leash:{law} " UUID ":x 1",
-		"HSET leash:{law} x" TOKEN " 1",
-		"HSET leash:{law} " TOKEN "x 1",
-		"HSET leash:{law} 0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1",
-		"HSET leash:{law} 0c6f1d5-28a1e-4b7e-9d0a-3f1c5e7a9b10:42 1",
-		"HSET leash:{law} " UUID ":123456789012345678901 1",
-		"SADD leash:{law}:fence 1",
-		"SET leash:{law}:queue 1",
-	};
+	static char text[128];
+	const char *until = i->remaining_ms == -1 ? " for ever" : i->held && (i->remaining_ms < 1 || i->remaining_ms > 60000) ? " for what?" : "";
+	char depth[24];
 
-	for (size_t i = 0; i < COUNT(made_by); i++) {
-		char was[2][128];
-
-		place_flush();
-		place_say("leash:{law}", made_by[i]);
-		for (int after = 0; after < 2; after++) {
-			snprintf(was[after], sizeof was[after], "%s %s", place_text("law", "KEYS *"),
-			         place_text("law", "EVAL %s 0", "return redis.sha1hex(redis.call('DUMP', redis.call('KEYS', '*')[1]))"));
-			if (after == 0)
-				assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_inspect(lock, &info, &err));
-		}
-		assert_string_equal(was[0], was[1]);
-		assert_int_equal(info.name[0], 0x5a); /* untouched */
-	}
-	/* a foreign hash may be of any size */
-	place_flush();
-	place_say("leash:{law}", "EVAL %s 0", "for i = 1, 100000 do redis.call('HSET', 'leash:{law}', i, i) end");
-	assert_refused(LEASH_MISMATCH, "lock 'law'", leash_lock_inspect(lock, &info, &err));
+	snprintf(depth, sizeof depth, "held %u", i->depth);
+	snprintf(text, sizeof text, "%s%s, fence %llu%s, %u wait", i->held ? depth : "free", until, (unsigned long long)(i->fence / 256),
+	         i->fence % 256 ? "?" : "", i->waiting);
+	return text;
 }
 
-SENTENCE(a_depth_or_a_fence_that_is_none_does_not_hide_who_has_the_lock)
+static bool
+visit(void *arg, const leash_lock_info *visited)
 {
-	static const struct {
-		const char *depth, *fence;
-		uint32_t wanted_depth;
-		uint64_t wanted_fence;
-	} cases[] = {
-		{"65535", "1790000000000000", 65535, UINT64_C(1790000000000000) * 256},
-		{"1", "9007199254740990", 1, 0},
-		{"2", "1", 2, 256},
-		{"x", "x", 1, 0},
-		{"0", "0", 1, 0},
-		{"-3", "-3", 1, 0},
-		{"nan", "nan", 1, 0},
-		{"inf", "inf", 1, 0},
-		{"65536", "9007199254740994", 1, 0},
-		{"1e300", "1e300", 1, 0},
-		{"99999999999999999999999999", "99999999999999999999999999", 1, 0},
-	};
+	*(leash_lock_info *)arg = *visited;
+	return true;
+}
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		hold_by_hand(cases[i].depth, cases[i].fence);
-		inspect();
-		assert_string_equal(info.holder.token, TOKEN);
-		assert_int_equal(info.depth, cases[i].wanted_depth);
-		assert_true(info.fence == cases[i].wanted_fence);
-		assert_in_range(info.remaining_ms, 1, 60000);
-	}
+/* Whoever scans is told of the same locks, and the same of them. */
+static void
+check_case(const char *made_by, const char *told)
+{
+	static const char all[] = "local all = '' local keys = redis.call('KEYS', '*') table.sort(keys) "
+	                          "for _, key in ipairs(keys) do all = all .. redis.sha1hex(redis.call('DUMP', key)) end return all";
+	leash_lock_info scanned = {.size = 0};
+	char before[1024], script[1024];
+	leash_status status;
+
+	place_flush();
+	snprintf(script, sizeof script, "%s%s", say, made_by);
+	place_say("leash:{law}", "EVAL %s 0", script);
+	snprintf(before, sizeof before, "%s", place_text("law", "EVAL %s 0", all));
+	spoil_error();
+	memset(&info, 0x5a, sizeof info);
+	info.size = sizeof info;
+	status = leash_lock_inspect(lock, &info, &err);
+	if (strcmp(status == LEASH_OK ? told_of(&info) : leash_status_name(status), told) != 0)
+		fail_msg("%s: told is %s, not %s", made_by, status == LEASH_OK ? told_of(&info) : leash_status_name(status), told);
+	if (status == LEASH_OK)
+		assert_string_equal(info.holder.token, info.held ? TOKEN : "");
+	else
+		check_text("lock 'law'");
+	assert_true(status == LEASH_OK || info.name[0] == 0x5a); /* untouched */
+	assert_status(LEASH_OK, leash_client_scan(client, NULL, visit, &scanned, &err));
+	if (strcmp(scanned.held ? told_of(&scanned) : "none", strncmp(told, "held", 4) == 0 ? told : "none") != 0)
+		fail_msg("%s: scanned is %s, not %s", made_by, scanned.held ? told_of(&scanned) : "none", told);
+	assert_string_equal(place_text("law", "EVAL %s 0", all), before);
+}
+
+SENTENCE(what_is_there_is_told_as_it_is_and_left_alone)
+{
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (!place_is(PLACE_NO_QUEUE) || strstr(cases[i].made_by, "ZADD") == NULL)
+			check_case(cases[i].made_by, cases[i].told);
 }
 
 /* ---- a server that does not, or not so ---- */
@@ -314,7 +303,7 @@ SENTENCE(a_permission_that_is_missing_is_named)
 {
 	static const char *const commands[] = {"hlen", "hgetall", "pttl", "get", "zcount", "time"};
 
-	hold_by_hand("1", "5");
+	hold_by_hand();
 	inspect();
 	for (size_t i = 0; i < COUNT(commands); i++) {
 		char name[16];
@@ -353,7 +342,7 @@ SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_s
 	leash_client *far = kept(leashed_open(proxy_uri(proxy), NULL));
 	leash_lock *theirs = kept(leashed_lock(far, "law", NULL));
 
-	hold_by_hand("4", "5");
+	hold_by_hand();
 	say_who("1 2 host program");
 	inspect();
 	for (int i = 0; i < 3; i++) {
@@ -380,7 +369,7 @@ SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
 	size_t shorter = offsetof(leash_lock_info, depth);
 	unsigned char longer[sizeof(leash_lock_info) + 8];
 
-	hold_by_hand("4", "5");
+	hold_by_hand();
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		info.size = wrong[i];
 		assert_refused(LEASH_INVALID, "size", leash_lock_inspect(lock, &info, &err));

@@ -239,18 +239,6 @@ SENTENCE(what_is_no_lock_of_this_prefix_is_passed_over)
 	assert_string_equal(seen.last.holder.host, "");
 }
 
-SENTENCE(a_lock_without_an_end_and_without_a_fence_is_told_of_as_it_is)
-{
-	struct seen seen = {0};
-
-	place_say("leash:{endless}", "HSET leash:{endless} " TOKEN " 3");
-	assert_status(LEASH_OK, leash_client_scan(client, NULL, see, &seen, &err));
-	assert_int_equal(seen.count, 1);
-	assert_int_equal(seen.last.remaining_ms, -1);
-	assert_int_equal(seen.last.fence, 0);
-	assert_int_equal(seen.last.depth, 3);
-}
-
 /* ---- many ---- */
 
 struct pairs {
