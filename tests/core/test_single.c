@@ -868,6 +868,17 @@ SENTENCE(a_lease_that_nobody_renews_is_lost_at_the_moment_at_which_it_ends)
 	expect_told("ann LOST");
 }
 
+SENTENCE(without_its_watchdog_a_hold_ends_with_its_lease_all_the_same)
+{
+	hold(ann);
+	let_watchdog_rest();
+	pass(29697);
+	expect_left(ann, 1);
+	pass(1);
+	expect_left(ann, 0);
+	expect_told("");
+}
+
 SENTENCE(renewals_that_are_not_answered_are_a_jeopardy_and_then_a_loss)
 {
 	hold(ann);

@@ -89,6 +89,12 @@ long_lines() {
 		length > 120 { folder = FILENAME; sub(/\/[^\/]*$/, "", folder); print folder "\t" FILENAME ":" FNR " has " length }'
 }
 
+# Not by a second call: a program that another thread executes in between would have it.
+inherited_descriptors() {
+	makes='socket|socketpair|accept4?|open|openat|fopen|eventfd|timerfd_create|signalfd|pipe2?|dup3?|memfd_create'
+	grep -rnE "(^|[^>._[:alnum:]])($makes)\\([^)]|F_DUPFD|F_SETFD" --include='*.[ch]' lib tools watchdog | sed /CLOEXEC/d
+}
+
 lines=$(find lib -name '*.[ch]' -exec cat {} + | wc -l)
 not_more_lines() {
 	[ "$lines" -le "$most_lines" ] || echo "lib/ has $lines lines of C, more than $most_lines"
@@ -99,6 +105,7 @@ check 'no function has a complexity of more than 15' only_known tangled tangled_
 check 'no function has more than 60 lines' only_known long long_functions
 check 'no header has more than 260 lines' only_known header long_headers
 check 'no line has more than 120 characters' only_known wide long_lines
+check 'every descriptor is born so that exec closes it' inherited_descriptors
 check 'the library does not grow' not_more_lines
 echo "# lib/ has $lines lines of C, of at most $most_lines"
 
