@@ -389,7 +389,6 @@ tests_fault_test_cut_SOURCES = tests/fault/test_cut.c $(refused_sources) $(real_
 tests_fault_test_denials_SOURCES = tests/fault/test_denials.c $(refused_sources) $(real_sources)
 tests_fault_test_eviction_SOURCES = tests/fault/test_eviction.c $(refused_sources) $(real_sources)
 tests_fault_test_forged_SOURCES = tests/fault/test_forged.c $(refused_sources) $(real_sources)
-tests_fault_test_guard_SOURCES = tests/fault/test_guard.c tests/contract/actor.c tests/contract/actor.h
 tests_fault_test_outage_SOURCES = tests/fault/test_outage.c $(refused_sources) $(real_sources)
 tests_fault_test_hostile_input_SOURCES = tests/fault/test_hostile_input.c $(refused_sources)
 tests_fault_test_nonsense_SOURCES = tests/fault/test_nonsense.c $(refused_sources) $(step_sources)

@@ -1,18 +1,11 @@
-/* restart_guard_ms goes by what a server says of its life; and what a connection was left for says nothing of the next
- * one. What waits for the guard: core/test_single. */
-#include "tests/contract/actor.h"
+/* restart_guard_ms goes by what a server says of its life. What waits for the guard: core/test_single. */
 #include "tests/support/fake.h"
 #include "tests/support/leashed.h"
-#include "tests/support/sanitizer.h"
 #include "tests/support/test.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 static leash_error err;
-
-/* ---- the guard ---- */
 
 /* What a server says of itself. */
 struct life {
@@ -96,87 +89,4 @@ SENTENCES(a_guard_goes_by_the_life_of_the_server, guarded)
 	leash_lock_free(lock);
 	leash_close(client);
 	fake_stop(fake);
-}
-
-/* ---- leaving ---- */
-
-#if !UNDER_TSAN
-
-static _Atomic bool in_handler, go_on;
-
-static void
-be_held_up(int signal)
-{
-	struct timespec ms = {.tv_nsec = 1000000};
-
-	(void)signal;
-	in_handler = true;
-	while (!go_on)
-		nanosleep(&ms, NULL);
-}
-
-/* It answers asks when it is told to, and everything else at once. */
-static size_t
-answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	const _Atomic bool *silent = ctx;
-
-	if (!fake_is(argc, argv, argl, 0, "EVALSHA") && !fake_is(argc, argv, argl, 0, "EVAL"))
-		return FAKE_DEFAULT;
-	if (*silent)
-		return FAKE_SILENT;
-	if (argc <= 8) /* a release, or after a new connection a renewal */
-		return fake_say(out, size, ":1\r\n");
-	return fake_say(out, size, ":%lld000000\r\n", (long long)time(NULL));
-}
-
-#endif
-
-SENTENCE(a_refusal_that_is_read_late_does_not_end_the_connection_after_it)
-{
-#if UNDER_TSAN
-	skip();
-#else
-	struct sigaction held_up = {.sa_handler = be_held_up, .sa_flags = SA_RESTART}, before;
-	_Atomic bool silent = true;
-	struct fake *fake = fake_start(answer, &silent);
-	leash_client *client = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 30000));
-	struct actor reader = {.lock = leashed_lock(client, "reader", NULL), .wait_ms = LEASH_FOREVER};
-	struct actor late = {.lock = leashed_lock(client, "late", NULL), .wait_ms = LEASH_FOREVER};
-	char both[128];
-	size_t accepted;
-
-	sigaction(SIGUSR1, &held_up, &before);
-	actor_start(&reader);
-	actor_start(&late);
-	await_true(fake_open(fake) == 2);
-	/* the first who waits for an answer reads for all; the other cannot look at what was read for it */
-	actor_tell(&reader, actor_acquire);
-	await_true(fake_count(fake, "EVALSHA") == 1);
-	actor_await_asleep(&reader);
-	actor_tell(&late, actor_acquire);
-	await_true(fake_count(fake, "EVALSHA") == 2);
-	actor_await_asleep(&late);
-	pthread_kill(late.thread, SIGUSR1);
-	await_true(in_handler);
-	snprintf(both, sizeof both, ":%lld000000\r\n-READONLY You can't write against a read only replica.\r\n",
-	         (long long)time(NULL));
-	fake_send(fake, both, strlen(both));
-	assert_heard(LEASH_OK, &reader);
-	/* that connection breaks, and the next one is a good one */
-	silent = false;
-	fake_hang_up(fake);
-	await_true(fake_accepted(fake) >= 4 && fake_open(fake) == 2);
-	assert_done(LEASH_OK, &reader, actor_release);
-	accepted = fake_accepted(fake);
-	go_on = true;
-	assert_heard(LEASH_OK, &late);
-	assert_int_equal(fake_accepted(fake), accepted);
-	assert_done(LEASH_OK, &late, actor_release);
-	actor_dismiss(&reader);
-	actor_dismiss(&late);
-	leash_close(client);
-	fake_stop(fake);
-	sigaction(SIGUSR1, &before, NULL);
-#endif
 }

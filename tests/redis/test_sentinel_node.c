@@ -295,6 +295,7 @@ SENTENCE(without_sentinels_a_connection_is_kept_and_none_is_made)
 SENTENCE(a_server_that_is_left_is_asked_about_anew)
 {
 	size_t asked;
+	uint64_t epoch;
 
 	make_node(PATIENCE);
 	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
@@ -302,8 +303,13 @@ SENTENCE(a_server_that_is_left_is_asked_about_anew)
 	await_ms(50);
 	asked = seer_asked(&seers[0]);
 	name_second();
-	lsh_node_leave(node, lsh_pipeline_epoch(lsh_node_pipeline(node)), "READONLY You can't write against a read only replica.");
+	epoch = lsh_pipeline_epoch(lsh_node_pipeline(node));
+	lsh_node_leave(node, epoch - 1, "LATE"); /* of a connection that is gone: it does not end the one after it */
+	assert_int_equal(lsh_pipeline_epoch(lsh_node_pipeline(node)), epoch);
+	assert_true(lsh_pipeline_is_up(lsh_node_pipeline(node)));
+	lsh_node_leave(node, epoch, "READONLY You can't write against a read only replica.");
 	await_true(is_at(&hosts[1]));
 	assert_true(seer_asked(&seers[0]) > asked);
 	assert_true(was_told("READONLY"));
+	assert_false(was_told("LATE"));
 }
