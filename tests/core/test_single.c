@@ -463,6 +463,19 @@ SENTENCE(a_refusal_that_is_for_good_ends_the_wait)
 	expect_sent("");
 }
 
+SENTENCE(who_waits_is_told_of_a_key_that_was_replaced_by_its_next_word)
+{
+	acquire(ann, LEASH_FOREVER);
+	answer(QUEUED);
+	pass(1000);
+	refuse("WRONGTYPE Operation against a key holding the wrong kind of value");
+	expect_sent("acquire 1, heartbeat 1, release 1, acquire 2");
+	answer(GONE);
+	refuse("WRONGTYPE Operation against a key holding the wrong kind of value");
+	expect_end(ann, LEASH_MISMATCH);
+	expect_why(ann, "lock 'orders'");
+}
+
 SENTENCE(what_went_out_over_connections_that_are_gone_is_canceled_until_it_cannot_be_executed)
 {
 	acquire(ann, 2000);

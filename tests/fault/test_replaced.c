@@ -71,26 +71,3 @@ SENTENCE(a_lock_whose_key_was_replaced_is_lost_and_what_is_there_left_alone)
 	leash_lock_free(released);
 }
 
-SENTENCE(who_waits_is_told_of_a_key_that_was_replaced)
-{
-	static const char *const keys[] = {"leash:{refused}", "leash:{refused}:queue"};
-
-	for (size_t i = 0; i < 2; i++) {
-		/* a short lease, so that words are said often */
-		leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.lease_ms = 900, .timeout_ms = patience_ms()));
-		leash_lock *mine = leashed_lock(other, "refused", NULL);
-		static struct waiting w;
-
-		assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-		begin_waiting(&w, mine, LEASH_FOREVER);
-		await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
-		freeReplyObject(server_command(server, "SET %s theirs", keys[i]));
-		end_waiting(&w, LEASH_MISMATCH); /* by its next word */
-		check_text(w.err.text, "lock 'refused'");
-		assert_string_equal(server_text(server, "GET %s", keys[i]), "theirs");
-		leash_lock_release(lock, NULL);
-		freeReplyObject(server_command(server, "DEL leash:{refused} leash:{refused}:queue"));
-		leash_lock_free(mine);
-		leash_close(other);
-	}
-}
