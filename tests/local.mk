@@ -12,6 +12,8 @@ EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh
 EXTRA_DIST += tests/tools/break.txt
 EXTRA_DIST += tests/tools/hold.txt
+EXTRA_DIST += tests/tools/list.txt
+EXTRA_DIST += tests/tools/status.txt
 EXTRA_DIST += tests/tools/wait.txt
 
 test_scripts =
@@ -227,7 +229,7 @@ tests_tools_test_commands_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_cli_LDADD = $(public_libs)
 tests_tools_test_guard_LDADD = $(trial_libs)
 tests_tools_test_histogram_LDADD = $(trial_libs)
-tests_tools_test_list_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_list_LDADD = $(public_libs)
 tests_tools_test_passwords_LDADD = $(public_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
 tests_tools_test_run_LDADD = $(public_libs)
@@ -235,7 +237,6 @@ tests_tools_test_run_frozen_LDADD = $(public_libs)
 tests_tools_test_run_signals_LDADD = $(public_libs)
 tests_tools_test_run_terminal_LDADD = $(public_libs)
 tests_tools_test_scripts_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_status_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_top_LDADD = $(public_libs) $(JANSSON_LIBS)
 
 # These run the command, or have its doctor; some read its JSON.
@@ -256,15 +257,12 @@ test_programs += tests/tools/test_run_frozen
 test_programs += tests/tools/test_run_signals
 test_programs += tests/tools/test_run_terminal
 test_programs += tests/tools/test_scripts
-test_programs += tests/tools/test_status
 test_programs += tests/tools/test_top
 endif
 tests_tools_test_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 tests_tools_test_doctor_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_tools_test_list_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_scripts_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_tools_test_status_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_top_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 
 # What several of them share, and nobody else.

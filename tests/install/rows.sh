@@ -19,10 +19,12 @@ named() { # the tests: case, program, test
 	}'
 }
 
-# In a program a test is a SENTENCE(), in its file or in one that several programs share. In a script it is a sentence.
+# In a program a test is a SENTENCE(), in its file or in one that several programs share. In a script it is a sentence,
+# and in a text that is played (tests/tools/play.h) a scene.
 is_run() { # PROGRAM TEST
 	case $1 in
 	*.sh) grep -qF -- "$2" "$source/tests/$1" 2>/dev/null ;;
+	*.txt) grep -qxF -- "== $2" "$source/tests/$1" 2>/dev/null ;;
 	*)
 		[ -e "$source/tests/$1.c" ] || return 1
 		shared=$(find "$source/tests/${1%/*}" -name '*.c' ! -name 'test_*')

@@ -9,11 +9,12 @@
 #include "tests/support/trouble.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <unistd.h>
 
-enum { WORDS = TOOL_WORDS, TEXT = 9000, FEW = 8, VARIABLES = 48, SCENES = 200 };
+enum { WORDS = TOOL_WORDS, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SCENES = 200 };
 enum stream { OUT, ERR, SHOWN, STREAMS };
 
 struct text { /* a file */
@@ -48,7 +49,7 @@ struct person {
 		char name[LEASH_NAME_MAX + 1];
 		leash_lock *lock;
 		struct leashed_events events;
-	} locks[FEW];
+	} locks[LOCKS];
 };
 
 static struct {
@@ -262,7 +263,7 @@ expect(struct run *run, const char *line)
 		if (says(run, stream, how, pattern)) /* it may have been said right before its end */
 			break;
 		if (has_ended || await_is_past(limit))
-			wrong("it does not say that");
+			wrong("it does not say '%s'", pattern);
 		await_ms(1);
 	}
 }
@@ -343,12 +344,15 @@ play_run(char *line)
 		return false;
 	if (kind != '$') {
 		int n = (int)strcspn(line + 1, " ");
+		char name[16];
 
-		if ((run = run_called(line + 1, (size_t)n)) == NULL)
+		snprintf(name, sizeof name, "%.*s", n, line + 1);
+		snprintf(name, sizeof name, "%s", expand(name));
+		if ((run = run_called(name, strlen(name))) == NULL)
 			for (run = &runs[1]; run->tool != NULL;)
 				if (++run == &runs[FEW])
 					wrong("there are too many");
-		snprintf(run->name, sizeof run->name, "%.*s", n, line + 1);
+		strcpy(run->name, name);
 		start(run, line + 1 + n, kind == '@');
 		set(run->name, "%d", (int)tool_pid(run->tool));
 		return true;
@@ -428,7 +432,7 @@ static bool
 play_person(char *line)
 {
 	const char *words[WORDS + 1];
-	char space[TEXT];
+	char space[TEXT], fence[24];
 	int n = split(line, words, space), i = 0;
 	leash_status status = LEASH_OK, expected = n > 4 && strcmp(words[4], "LOST") == 0 ? LEASH_LOST : LEASH_OK;
 	struct person *p;
@@ -438,7 +442,7 @@ play_person(char *line)
 		return false;
 	p = person_called(words[0]);
 	while (p->locks[i].lock != NULL && strcmp(p->locks[i].name, words[2]) != 0)
-		if (++i == FEW)
+		if (++i == LOCKS)
 			wrong("there are too many locks");
 	if (p->locks[i].lock == NULL) {
 		snprintf(p->locks[i].name, sizeof p->locks[i].name, "%s", words[2]);
@@ -448,9 +452,11 @@ play_person(char *line)
 		                                                   .on_event = leashed_note_event,
 		                                                   .event_arg = &p->locks[i].events));
 	}
-	if (words[1][0] == 't')
+	if (words[1][0] == 't') {
 		status = leash_lock_acquire(p->locks[i].lock, 60000, &err);
-	else if (words[1][0] == 'r')
+		snprintf(fence, sizeof fence, "%s_fence", words[0]);
+		set(fence, "%" PRIu64, leash_lock_fence(p->locks[i].lock));
+	} else if (words[1][0] == 'r')
 		status = leash_lock_release(p->locks[i].lock, &err);
 	else if (words[1][0] == 'l')
 		await_true(p->locks[i].events.count[LEASH_EVENT_LOST] > 0);
@@ -492,6 +498,12 @@ start_another(const char *const *words)
 		quorum_await_uptime(servers[i].quorum, atoi(words[2]));
 		return;
 	}
+	if (words[0][0] == 'c') {
+		servers[i].server = server_start_clocked(NULL);
+		server_set_clock(servers[i].server, atoll(words[2]));
+		set(words[1], "%s", server_uri(servers[i].server));
+		return;
+	}
 	servers[i].server = server_start_tcp(words + 2);
 	set(words[1], "%s", server_uri(servers[i].server));
 	snprintf(name, sizeof name, "%s_tcp", words[1]);
@@ -509,7 +521,7 @@ play_server(char *line)
 
 	if (n == 0)
 		return false;
-	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0)
+	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0 || strcmp(words[0], "clocked") == 0)
 		start_another(words);
 	else if (strcmp(words[0], "pause") == 0)
 		server_pause(server_called(words[1]));
@@ -580,13 +592,23 @@ play_redis(char *line)
 
 /* "shows plain", "shows json": each line is an object, and each of the words is a field of the first: holder.pid=5 */
 static void
-check_shows(char *line)
+check_shows(const char *line)
 {
-	const char *text_of = tool_out(runs[0].tool);
+	const char *text_of = NULL;
+	struct run *shown = last;
 	json_t *object;
+	size_t most;
 
-	last = &runs[0];
+	last = strncmp(line, "at", 2) != 0 ? &runs[0] : shown;
 	last->is_said[OUT] = last->is_said[ERR] = true;
+	if (sscanf(line, "at most %zu columns", &most) == 1) {
+		for (const char *at_line = tool_shown(shown->tool); *at_line != '\0'; at_line += strspn(at_line, "\r\n"))
+			if (strcspn(at_line, "\r\n") > most)
+				wrong("a line is wider");
+			else
+				at_line += strcspn(at_line, "\r\n");
+		return;
+	}
 	if (strcmp(line, "plain") == 0) {
 		for (int i = 0; i < 2; i++)
 			for (const char *c = said_on(last, (enum stream)i); *c != '\0'; c++)
@@ -594,8 +616,7 @@ check_shows(char *line)
 					wrong("a byte %d is shown", *c);
 		return;
 	}
-	if (*text_of == '\0')
-		text_of = tool_err(runs[0].tool);
+	text_of = *tool_out(last->tool) != '\0' ? tool_out(last->tool) : tool_err(last->tool);
 	for (; *text_of != '\0'; text_of += strcspn(text_of, "\n") + 1) {
 		object = json_loadb(text_of, strcspn(text_of, "\n"), 0, NULL);
 		if (!json_is_object(object))
@@ -625,7 +646,7 @@ play_variable(char *line)
 			wrong("it does not say that");
 		last->is_said[OUT] = true;
 		value += strlen(sign + 7);
-		set(line + 1, "%.*s", (int)strcspn(value, "\","), value);
+		set(line + 1, "%.*s", (int)strcspn(value, "\",}"), value);
 	} else {
 		value = strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6) : expand(sign);
 		set(line + 1, "%s", value);
@@ -644,7 +665,7 @@ play_other(char *line)
 	} else if (strncmp(line, "sleep ", 6) == 0)
 		await_ms(atoll(line + 6));
 	else if (strncmp(line, "shows ", 6) == 0)
-		check_shows(line + 6);
+		check_shows(expand(line + 6));
 	else if (strncmp(line, "uri", 3) == 0)
 		snprintf(where, sizeof where, "%s", line[3] == ' ' ? expand(line + 4) : "");
 	else if (strncmp(line, "env ", 4) == 0) {
@@ -761,7 +782,7 @@ end_scene(void)
 	server_resume(server);
 	for (int i = 0; i < FEW; i++) {
 		leash_close(people[i].client);
-		for (int k = 0; k < FEW; k++)
+		for (int k = 0; k < LOCKS; k++)
 			leash_lock_free(people[i].locks[k].lock);
 	}
 	for (int i = 0; i < FEW; i++) {
@@ -786,12 +807,6 @@ play(void)
 	settle();
 }
 
-static bool
-ends_in(const char *line, char byte)
-{
-	return *line != '\0' && line[strlen(line) - 1] == byte;
-}
-
 static const struct between around_scene = {begin, end_scene};
 
 void
@@ -799,7 +814,8 @@ play_add(const char *path)
 {
 	struct text *t = calloc(1, sizeof *t);
 	FILE *file = fopen(path, "re");
-	char *line = NULL, *name;
+	char *line = NULL, *name, *at_end;
+	int begun = -1; /* the line that goes on */
 	size_t size = 0;
 
 	if (t == NULL || file == NULL)
@@ -808,17 +824,21 @@ play_add(const char *path)
 	t->first = -1;
 	for (ssize_t n; (n = getline(&line, &size, file)) > 0 && t->count < (int)COUNT(t->line); t->count++) {
 		line[n - 1] = '\0';
-		if (t->count > 0 && ends_in(t->line[t->count - 1], '\\')) {
+		t->line[t->count] = strdup(begun < 0 ? line : "");
+		if (begun >= 0) { /* it goes on */
 			char *both;
 
-			t->line[t->count - 1][strlen(t->line[t->count - 1]) - 1] = '\0';
-			if (asprintf(&both, "%s%s", t->line[t->count - 1], line + strspn(line, "\t")) < 0)
+			if (asprintf(&both, "%s%s", t->line[begun], line + strspn(line, "\t")) < 0)
 				trouble("no memory");
-			free(t->line[t->count - 1]);
-			t->line[--t->count] = both;
-			continue;
+			free(t->line[begun]);
+			t->line[begun] = both;
 		}
-		t->line[t->count] = strdup(line);
+		at_end = t->line[begun < 0 ? begun = t->count : begun];
+		at_end += strlen(at_end) - (*at_end != '\0');
+		if (*at_end == '\\')
+			*at_end = '\0';
+		else
+			begun = -1;
 		if (strncmp(line, "== ", 3) != 0)
 			continue;
 		if (asprintf(&name, "%.*s: %s", (int)strcspn(t->path, "."), t->path, line + 3) < 0)
