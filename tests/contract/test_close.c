@@ -1,4 +1,5 @@
-/* Clients that are closed, and threads that end, while locks are held and waited for. */
+/* Clients that are closed in the middle of calls, and threads that end while they hold. What a close does to those who hold and wait is
+ * said by the laws. */
 #include "tests/contract/life.h"
 
 #include "tests/contract/calls.h"
@@ -11,57 +12,8 @@
 
 /* ---- close ---- */
 
-enum { HOLDERS = 3, WAITERS = 3 };
-
 FIXTURE(note_what_there_is, nothing_is_left);
 PLACE(life_open);
-
-SENTENCE(close_releases_what_is_held_and_wakes_who_waits)
-{
-	leash_client *client = open_client(), *other = kept(open_client());
-	leash_lock *theirs = kept(leashed_lock(other, "theirs", NULL)), *wanted = leashed_lock(client, "theirs", NULL);
-	leash_lock *held[HOLDERS];
-	struct user holder[HOLDERS], waiter[WAITERS], local;
-	int64_t begun;
-
-	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
-	for (int i = 0; i < HOLDERS; i++) {
-		held[i] = leashed_lock(client, (const char *const[]){"h0", "h1", "h2"}[i], NULL);
-		begin(&holder[i], held[i], 0);
-		await_true(holder[i].acquired);
-		assert_int_equal(holder[i].status, LEASH_OK);
-	}
-	for (int i = 0; i < WAITERS; i++)
-		begin(&waiter[i], wanted, i == 0 ? LEASH_FOREVER : 600000);
-	begin(&local, held[0], LEASH_FOREVER);
-	place_await_waiting("theirs", 1);
-
-	begun = await_now_ns();
-	leash_close(client);
-	/* one round trip; twice the timeout if there is no answer */
-	assert_true((double)(await_now_ns() - begun) < 2 * INT64_C(1000000000) * await_slowness());
-	for (int i = 0; i < WAITERS; i++) {
-		end(&waiter[i], RELEASE);
-		assert_int_equal(waiter[i].status, LEASH_CLOSED);
-		assert_non_null(strstr(waiter[i].err.text, "lock 'theirs'"));
-		assert_int_equal(waiter[i].released, LEASH_CLOSED);
-	}
-	end(&local, RELEASE);
-	assert_int_equal(local.status, LEASH_CLOSED);
-	for (int i = 0; i < HOLDERS; i++) {
-		end(&holder[i], RELEASE);
-		assert_false(holder[i].held);
-		assert_int_equal(holder[i].released, LEASH_CLOSED);
-		assert_int_equal(holder[i].again, LEASH_CLOSED);
-		leash_lock_free(held[i]);
-	}
-	for (int i = 0; i < HOLDERS; i++)
-		place_assert_free((const char *const[]){"h0", "h1", "h2"}[i]);
-	assert_int_equal(place_integer("theirs", "EXISTS leash:{theirs}:queue"), 0);
-	assert_true(leash_lock_held(theirs));
-	leash_lock_free(wanted);
-	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-}
 
 SENTENCE(a_closed_client_answers_closed_for_as_long_as_there_are_handles)
 {
@@ -105,50 +57,6 @@ SENTENCE(close_ends_calls_that_are_under_way_whatever_they_are_doing)
 			leash_lock_free(busy[i].lock[0]);
 			leash_lock_free(busy[i].lock[1]);
 		}
-		assert_int_equal(counted.blocks, at_first);
-	}
-}
-
-SENTENCE(close_does_not_wait_for_ever_for_a_server_that_stands_still)
-{
-	/* with a release under way, with one who waits, and with both */
-	for (int which = 1; which <= 3; which++) {
-		leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 500)), *other = open_client();
-		leash_lock *theirs = leashed_lock(other, "theirs", NULL), *wanted = leashed_lock(client, "theirs", NULL);
-		leash_lock *held = leashed_lock(client, (const char *const[]){"s1", "s2", "s3"}[which - 1], NULL);
-		struct user releaser = {0}, waiter = {0};
-		int64_t begun;
-
-		assert_status(LEASH_OK, leash_lock_acquire(theirs, 5000, &err));
-		if (which & 1) {
-			begin(&releaser, held, 5000);
-			await_true(releaser.acquired);
-			assert_int_equal(releaser.status, LEASH_OK);
-		}
-		if (which & 2) {
-			begin(&waiter, wanted, LEASH_FOREVER);
-			place_await_waiting("theirs", 1);
-		}
-		place_pause();
-		releaser.order = RELEASE;
-		await_ms(50); /* so that it is sent */
-		begun = await_now_ns();
-		leash_close(client);
-		assert_true((double)(await_now_ns() - begun) < 5 * INT64_C(1000000000) * await_slowness());
-		if (which & 1) {
-			end(&releaser, RELEASE);
-			assert_true(releaser.released == LEASH_UNKNOWN || releaser.released == LEASH_CLOSED);
-		}
-		if (which & 2) {
-			end(&waiter, END);
-			assert_int_equal(waiter.status, LEASH_CLOSED);
-		}
-		place_resume();
-		leash_lock_free(held);
-		leash_lock_free(wanted);
-		assert_status(LEASH_OK, leash_lock_release(theirs, &err));
-		leash_lock_free(theirs);
-		leash_close(other);
 		assert_int_equal(counted.blocks, at_first);
 	}
 }
