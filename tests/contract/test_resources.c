@@ -2,7 +2,6 @@
 #include "tests/contract/life.h"
 
 #include "tests/support/child.h"
-#include "tests/support/kept.h"
 #include "tests/support/monitor.h"
 #include "tests/support/place.h"
 #include "tests/support/proxy.h"
@@ -63,7 +62,7 @@ SENTENCE(a_client_keeps_no_more_than_250_kb_resident, .but = PLACE_ONE_SOCKET) /
 SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOCKET) /* all on one connection */
 {
 	enum { USERS = 100 };
-	leash_client *client = kept(place_client(LEASH_OPTIONS(.timeout_ms = 60000)));
+	leash_client *client = place_client(LEASH_OPTIONS(.timeout_ms = 60000));
 	static struct user users[USERS];
 	leash_lock *locks[USERS];
 	int64_t bytes = 0;
@@ -101,6 +100,7 @@ SENTENCE(what_a_burst_of_many_threads_needed_is_given_back, .but = PLACE_ONE_SOC
 		assert_status(LEASH_OK, users[i].released);
 		leash_lock_free(locks[i]);
 	}
+	leash_close(client);
 }
 
 /* Renewals are far apart, and a lease ends long after the last: or a busy machine would end a connection, or the lease,
@@ -111,8 +111,8 @@ SENTENCE(renewals_releases_and_losses_allocate_nothing)
 	static struct leashed_events events; /* outlives the sentence, as the client does if that fails */
 	leash_client *client =
 		place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS, .on_event = leashed_note_event, .event_arg = &events));
-	leash_lock *lock = kept(leashed_lock(client, "frugal", NULL));
-	struct monitor *monitor = kept(monitor_start(place_at("frugal")));
+	leash_lock *lock = leashed_lock(client, "frugal", NULL);
+	struct monitor *monitor = monitor_start(place_at("frugal"));
 	long before, tried;
 
 	for (int i = 0; i < 3; i++) {
@@ -148,6 +148,8 @@ SENTENCE(renewals_releases_and_losses_allocate_nothing)
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 10000, &err));
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	leash_close(client);
+	monitor_stop(monitor);
+	leash_lock_free(lock);
 }
 
 /* One life of a client, in which memory may run out anywhere. Every status says what it was. */
@@ -244,8 +246,8 @@ ask(enum question question, leash_client *client, leash_lock *lock, const char *
 
 SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 {
-	leash_client *former = kept(open_client()), *client = kept(open_client());
-	leash_lock *held = kept(leashed_lock(former, "asked", NULL)), *lock = kept(leashed_lock(client, "asked", NULL));
+	leash_client *former = open_client(), *client = open_client();
+	leash_lock *held = leashed_lock(former, "asked", NULL), *lock = leashed_lock(client, "asked", NULL);
 	char token[LEASH_TOKEN_MAX];
 
 	for (int question = 0; question < QUESTIONS; question++) {
@@ -285,12 +287,16 @@ SENTENCE(whoever_asks_where_memory_runs_out_is_told_so_and_nothing_is_left)
 		printf("# question %d: memory ran out at %ld calls\n", question, failed);
 		assert_true(failed > 0 || question == INSPECT);
 	}
+	leash_lock_free(lock);
+	leash_lock_free(held);
+	leash_close(client);
+	leash_close(former);
 }
 
 SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
 {
-	leash_client *other = kept(open_client());
-	leash_lock *theirs = kept(leashed_lock(other, "theirs", NULL));
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "theirs", NULL);
 	long before, most = 0;
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
@@ -320,6 +326,8 @@ SENTENCE(wherever_memory_runs_out_nothing_is_held_that_nobody_knows_of)
 	printf("# memory ran out at each of %ld calls\n", most);
 	assert_true(most > 10);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(theirs);
+	leash_close(other);
 }
 
 static int
@@ -476,8 +484,8 @@ end_amid_calls(void *arg)
 
 SENTENCE(a_process_ends_whatever_its_threads_are_doing)
 {
-	leash_client *other = kept(open_client());
-	leash_lock *theirs = kept(leashed_lock(other, "exit theirs", NULL)), *held = kept(leashed_lock(other, "exit held", NULL));
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
 
 	assert_status(LEASH_OK, leash_lock_acquire(theirs, 0, &err));
 	for (int how = 0; how < 3; how++) {
@@ -490,12 +498,15 @@ SENTENCE(a_process_ends_whatever_its_threads_are_doing)
 	}
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
 	await_true(place_is_free("exit%20theirs"));
+	leash_lock_free(held);
+	leash_lock_free(theirs);
+	leash_close(other);
 }
 
 SENTENCE(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process)
 {
-	leash_client *other = kept(open_client());
-	leash_lock *theirs = kept(leashed_lock(other, "exit theirs", NULL)), *held = kept(leashed_lock(other, "exit held", NULL));
+	leash_client *other = open_client();
+	leash_lock *theirs = leashed_lock(other, "exit theirs", NULL), *held = leashed_lock(other, "exit held", NULL);
 	int how = 3;
 	pid_t pid;
 
@@ -509,4 +520,7 @@ SENTENCE(what_the_main_thread_holds_is_abandoned_when_it_ends_before_the_process
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
 	child_kill(pid);
 	assert_status(LEASH_OK, leash_lock_release(theirs, &err));
+	leash_lock_free(held);
+	leash_lock_free(theirs);
+	leash_close(other);
 }
