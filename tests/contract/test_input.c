@@ -243,3 +243,69 @@ SENTENCE(options_of_older_and_newer_callers_are_understood, .but = PLACE_SHORT_L
 	leash_lock_free(lock);
 	leash_close(client);
 }
+
+/* ---- what is filled in ---- */
+
+static leash_status
+fill_stats(leash_client *client, leash_lock *lock, void *out)
+{
+	(void)lock;
+	return leash_client_stats(client, out, &err);
+}
+
+static leash_status
+fill_info(leash_client *client, leash_lock *lock, void *out)
+{
+	(void)client;
+	return leash_lock_inspect(lock, out, &err);
+}
+
+/* A struct whose first field is its size, which has to reach behind `least`. */
+static const struct filled {
+	const char *name;
+	leash_status (*fill)(leash_client *client, leash_lock *lock, void *out);
+	size_t size, least, shorter;
+} filled[] = {
+	{"leash_stats_are_filled_in_to_their_size", fill_stats, sizeof(leash_stats), sizeof(size_t) + 8, offsetof(leash_stats, released)},
+	{"leash_lock_info_is_filled_in_to_its_size", fill_info, sizeof(leash_lock_info), offsetof(leash_lock_info, holder),
+	 offsetof(leash_lock_info, depth)},
+};
+
+static size_t
+untouched_from(const unsigned char *bytes, size_t from, size_t size)
+{
+	while (size > from && bytes[size - 1] == 0x5a)
+		size--;
+	return size;
+}
+
+SENTENCES(what_is_filled_in, filled)
+{
+	const struct filled *f = given;
+	const size_t wrong[] = {0, 1, sizeof(size_t), f->least - 1, 65537, SIZE_MAX}, right[] = {f->shorter, f->size, f->size + 8};
+	leash_client *client = kept(open_client());
+	leash_lock *lock = kept(leashed_lock(client, "sized", NULL));
+	union {
+		size_t size;
+		leash_stats stats;
+		leash_lock_info info;
+		unsigned char bytes[sizeof(leash_lock_info) + sizeof(leash_stats) + 8];
+	} out;
+
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		memset(&out, 0x5a, sizeof out);
+		out.size = wrong[i];
+		assert_refused(LEASH_INVALID, "size", f->fill(client, lock, &out));
+		assert_true(out.size == wrong[i]);
+		assert_int_equal(untouched_from(out.bytes, sizeof(size_t), sizeof out), sizeof(size_t));
+	}
+	for (size_t i = 0; i < COUNT(right); i++) {
+		memset(&out, 0x5a, sizeof out);
+		out.size = right[i];
+		assert_status(LEASH_OK, f->fill(client, lock, &out));
+		assert_true(out.size == right[i]);
+		assert_in_range(untouched_from(out.bytes, 0, sizeof out), f->least - 8, right[i] < f->size ? right[i] : f->size);
+	}
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+}

@@ -360,34 +360,6 @@ SENTENCE(an_answer_that_is_lost_is_asked_for_again_and_so_is_a_script_that_the_s
 
 /* ---- the call ---- */
 
-SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
-{
-	static const size_t wrong[] = {0, 1, sizeof(size_t), offsetof(leash_lock_info, holder) - 1, 65537, SIZE_MAX};
-	size_t shorter = offsetof(leash_lock_info, depth);
-	unsigned char longer[sizeof(leash_lock_info) + 8];
-
-	hold_by_hand();
-	for (size_t i = 0; i < COUNT(wrong); i++) {
-		info.size = wrong[i];
-		assert_refused(LEASH_INVALID, "size", leash_lock_inspect(lock, &info, &err));
-		assert_int_equal(info.name[0], 0x5a);
-		assert_true(info.size == wrong[i]);
-	}
-	info.size = shorter;
-	assert_status(LEASH_OK, leash_lock_inspect(lock, &info, &err));
-	assert_true(info.size == shorter);
-	assert_true(info.fence == 5 * 256 && info.remaining_ms > 0);
-	for (size_t i = shorter; i < sizeof info; i++)
-		assert_int_equal(((unsigned char *)&info)[i], 0x5a);
-
-	memset(longer, 0x5a, sizeof longer);
-	*(size_t *)(void *)longer = sizeof longer;
-	assert_status(LEASH_OK, leash_lock_inspect(lock, (leash_lock_info *)(void *)longer, NULL));
-	assert_int_equal(((leash_lock_info *)(void *)longer)->depth, 4);
-	for (size_t i = sizeof(leash_lock_info); i < sizeof longer; i++)
-		assert_int_equal(longer[i], 0x5a);
-}
-
 struct closing {
 	leash_lock *lock;
 	_Atomic int inside;

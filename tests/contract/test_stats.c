@@ -367,33 +367,3 @@ SENTENCE(a_server_that_stands_still_delays_nobody_who_asks)
 		ask();
 	place_resume();
 }
-
-SENTENCE(a_caller_who_knows_less_gets_less_and_one_who_set_no_size_gets_nothing)
-{
-	static const size_t wrong[] = {0, 1, sizeof(size_t), sizeof(size_t) + 7, 65537, SIZE_MAX};
-	size_t shorter = offsetof(leash_stats, released);
-	struct {
-		leash_stats stats;
-		unsigned char more[8];
-	} longer;
-
-	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
-	memset(&stats, 0x5a, sizeof stats);
-	for (size_t i = 0; i < COUNT(wrong); i++) {
-		stats.size = wrong[i];
-		assert_refused(LEASH_INVALID, "size", leash_client_stats(client, &stats, &err));
-		assert_true(stats.acquired == UINT64_C(0x5a5a5a5a5a5a5a5a));
-	}
-	stats.size = shorter;
-	assert_status(LEASH_OK, leash_client_stats(client, &stats, &err));
-	assert_true(stats.acquired == 1 && stats.waited == 0 && stats.size == shorter);
-	for (size_t i = shorter; i < sizeof stats; i++)
-		assert_int_equal(((unsigned char *)&stats)[i], 0x5a);
-	memset(&longer, 0x5a, sizeof longer);
-	longer.stats.size = sizeof longer;
-	assert_status(LEASH_OK, leash_client_stats(client, &longer.stats, NULL));
-	assert_true(longer.stats.holding == 1);
-	for (size_t i = 0; i < sizeof longer.more; i++)
-		assert_int_equal(longer.more[i], 0x5a);
-	assert_status(LEASH_OK, leash_lock_release(lock, &err));
-}
