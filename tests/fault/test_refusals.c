@@ -4,6 +4,7 @@
 #include "tests/fault/real.h"
 #include "tests/fault/refused.h"
 #include "tests/support/descriptors.h"
+#include "tests/support/knob.h"
 #include "tests/support/test.h"
 
 #include <pthread.h>
@@ -269,142 +270,120 @@ SENTENCE(a_master_with_too_few_replicas_lets_leases_run_out_truthfully)
 
 /* ---- connections ---- */
 
-struct contender {
-	leash_lock *lock;
-	pthread_t thread;
-	_Atomic int turns;
-	leash_status trouble;
-	leash_error err;
-};
-
 static _Atomic bool storming;
-static _Atomic int inside;
-static _Atomic int overlaps;
+static _Atomic int inside, overlaps, turns[2];
 
-static void *
-contend(void *arg)
+/* `number`: of the client. Both want one lock. */
+static void
+contend(leash_lock *stormy, int number)
 {
-	struct contender *c = arg;
-
-	while (storming && c->trouble == LEASH_OK) {
-		c->trouble = leash_lock_acquire(c->lock, LEASH_FOREVER, &c->err);
-		if (c->trouble != LEASH_OK)
-			break;
+	while (storming) {
+		assert_status(LEASH_OK, leash_lock_acquire(stormy, LEASH_FOREVER, &err));
 		overlaps += inside++ != 0;
 		await_ms(2);
 		inside--;
-		c->trouble = leash_lock_release(c->lock, &c->err);
-		c->turns++;
+		assert_status(LEASH_OK, leash_lock_release(stormy, &err));
+		turns[number]++;
 	}
+}
+
+static void *
+contend_by_the_first(void *stormy)
+{
+	contend(stormy, 0);
+	return NULL;
+}
+
+static void *
+contend_by_the_second(void *stormy)
+{
+	contend(stormy, 1);
 	return NULL;
 }
 
 SENTENCE(connections_that_are_killed_ten_times_a_second_cost_no_lock_and_no_waiter)
 {
-	enum { N = 4 };
-	const char *seconds = getenv("LEASH_TEST_KILLS_SECONDS");
-	int64_t kills_end = await_now_ns() + (seconds != NULL ? atoi(seconds) : 3) * INT64_C(1000000000);
-	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_event = leashed_note_event, .event_arg = &events));
+	enum { THREADS = 4 };
+	int64_t ends = await_now_ns() + knob("LEASH_TEST_KILLS_SECONDS", 3) * INT64_C(1000000000);
+	leash_client *other = leashed_open(server_uri(server), LEASH_OPTIONS(.timeout_ms = patience_ms(), .event_arg = &events,
+	                                                                     .on_event = leashed_note_event));
 	leash_lock *kept = leashed_lock(client, "kept", LEASH_LOCK_OPTIONS(.lease_ms = slow_ms(3000)));
-	static struct contender contender[N];
-	int64_t ends;
+	leash_lock *stormy[2] = {leashed_lock(client, "stormy", NULL), leashed_lock(other, "stormy", NULL)};
+	pthread_t thread[THREADS];
 
 	assert_status(LEASH_OK, leash_lock_acquire(kept, 30000, &err));
-	ends = await_now_ns() + leash_lock_remaining_ms(kept) * 1000000;
-	ends = ends > kills_end ? ends : kills_end;
 	storming = true;
-	for (int i = 0; i < N; i++) {
-		contender[i].lock = leashed_lock(i % 2 ? client : other, "stormy", NULL);
-		assert_int_equal(pthread_create(&contender[i].thread, NULL, contend, &contender[i]), 0);
-	}
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, i % 2 ? contend_by_the_second : contend_by_the_first,
+		                                stormy[i % 2]), 0);
 	/* at most ten times a second: a machine that needs longer to connect has not seen what this is about */
 	for (int i = 0; i < 20 || await_now_ns() < ends; i++) {
-		int turns[2] = {contender[0].turns + contender[2].turns, contender[1].turns + contender[3].turns};
+		int before[2] = {turns[0], turns[1]};
 
 		server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
 		server_integer(server, "CLIENT KILL TYPE pubsub");
 		await_ms(100);
-		await_true(contender[0].turns + contender[2].turns > turns[0] && contender[1].turns + contender[3].turns > turns[1]);
+		await_true(turns[0] > before[0] && turns[1] > before[1]);
 		assert_true(leash_lock_held(kept));
 	}
 	storming = false;
-	for (int i = 0; i < N; i++) {
-		pthread_join(contender[i].thread, NULL);
-		assert_status(LEASH_OK, (err = contender[i].err, contender[i].trouble));
-		assert_true(contender[i].turns > 0);
-		printf("# %d turns\n", contender[i].turns);
-		leash_lock_free(contender[i].lock);
-	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
 	assert_int_equal(overlaps, 0);
 	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
 	assert_status(LEASH_OK, leash_lock_release(kept, &err));
 	await_true_for(server_integer(server, "EXISTS leash:{stormy} leash:{stormy}:queue leash:{kept}") == 0, 10);
 	leash_lock_free(kept);
+	for (int i = 0; i < 2; i++)
+		leash_lock_free(stormy[i]);
 	leash_close(other);
 }
 
-static size_t
-connections(struct server *of)
+static bool
+all_are_connected(void)
 {
-	const char *at = server_text(of, "CLIENT LIST");
-	size_t n = 0;
+	const char *at = server_text(server, "CLIENT LIST");
+	int n = 0;
 
-	for (; (at = strchr(at, '\n')) != NULL; at++)
+	for (; (at = strstr(at, "name=leash:")) != NULL; at++)
 		n++;
-	return n;
+	return n == 6; /* two of `client`, and of each of the pair */
 }
 
-SENTENCE(a_server_that_takes_no_more_clients_is_asked_not_too_often_and_costs_no_descriptor, BETWEEN(NULL, NULL))
+SENTENCE(a_server_that_takes_no_more_clients_is_asked_not_too_often_and_costs_no_descriptor)
 {
-	enum { CLIENTS = 4 };
-	struct server *full = server_start(NULL);
-	leash_client *clients[CLIENTS], *none;
-	leash_lock *locks[CLIENTS];
 	int64_t attempts, begun;
 	unsigned most = 0, before;
+	leash_client *none;
 	double seconds;
 
-	memset(&events, 0, sizeof events);
-	for (int i = 0; i < CLIENTS; i++) {
-		clients[i] = leashed_open(server_uri(full), LEASH_OPTIONS(.lease_ms = 80000, .on_event = leashed_note_event, .event_arg = &events));
-		locks[i] = leashed_lock(clients[i], "full", NULL);
-	}
-	assert_status(LEASH_OK, leash_lock_acquire(locks[0], 0, &err));
-	leash_close(leashed_open(server_uri(full), NULL)); /* what wakes its threads is kept, for the next one */
-	await_true(connections(full) == 1 + 2 * CLIENTS);
+	begin_pair(&pair, server, 80000);
+	leash_close(leashed_open(server_uri(server), NULL)); /* what wakes its threads is kept, for the next one */
+	await_true(all_are_connected());
 	before = descriptors_count();
-	server_text(full, "CONFIG SET maxclients 1"); /* this one */
-	server_text(full, "CLIENT KILL TYPE normal SKIPME yes");
-	server_text(full, "CLIENT KILL TYPE pubsub");
+	ask_server(server, "CONFIG SET maxclients 1"); /* this one */
+	server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
+	server_integer(server, "CLIENT KILL TYPE pubsub");
 	begun = await_now_ns();
-	attempts = info(full, "stats", "rejected_connections:");
-	for (int i = 0; await_now_ns() - begun < INT64_C(2500000000) || info(full, "stats", "rejected_connections:") < attempts + 3 * CLIENTS; i++) {
+	attempts = info(server, "stats", "rejected_connections:");
+	for (int i = 0; await_now_ns() - begun < INT64_C(2500000000) ||
+	     info(server, "stats", "rejected_connections:") < attempts + 10; i++) {
 		unsigned now = descriptors_count();
 
 		most = now > most ? now : most;
 		if (i % 10 == 0)
-			assert_refused(LEASH_UNAVAILABLE, server_uri(full), "max number of clients",
-			               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(full), .timeout_ms = patience_ms()), &err));
+			assert_refused(LEASH_UNAVAILABLE, server_uri(server), "max number of clients",
+			               leash_open(&none, LEASH_OPTIONS(.uri = server_uri(server), .timeout_ms = patience_ms()), &err));
 		await_ms(10);
 	}
 	seconds = (double)(await_now_ns() - begun) / 1e9;
-	attempts = info(full, "stats", "rejected_connections:") - attempts;
-	printf("# %lld attempts in %.1f s, of %d clients and of those that could not be opened; %u descriptors, at most %u\n",
-	       (long long)attempts, seconds, CLIENTS, before, most);
-	/* two connections each, backing off from 10 ms to a quarter of a second, and ten more clients a second */
-	assert_true((double)attempts < (2 * CLIENTS * 10 + 2 * 10) * seconds);
+	attempts = info(server, "stats", "rejected_connections:") - attempts;
+	printf("# %lld attempts in %.1f s; %u descriptors, at most %u\n", (long long)attempts, seconds, before, most);
+	/* six connections, backing off from 10 ms to a quarter of a second, and ten more clients a second */
+	assert_true((double)attempts < (6 * 10 + 2 * 10) * seconds);
 	assert_true(most <= before);
-	server_text(full, "CONFIG SET maxclients 1000");
-	await_true(connections(full) == 1 + 2 * CLIENTS);
+	ask_server(server, "CONFIG SET maxclients 1000");
+	await_true(all_are_connected());
 	await_true(descriptors_count() == before);
-	await_true(events.count[LEASH_EVENT_RECOVERED] == events.count[LEASH_EVENT_JEOPARDY]);
-	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
-	assert_status(LEASH_OK, leash_lock_release(locks[0], &err));
-	for (int i = 0; i < CLIENTS; i++) {
-		assert_status(LEASH_OK, leash_lock_acquire(locks[i], 10000, &err));
-		assert_status(LEASH_OK, leash_lock_release(locks[i], &err));
-		leash_lock_free(locks[i]);
-		leash_close(clients[i]);
-	}
-	server_stop(full);
+	end_pair(&pair);
 }
