@@ -92,50 +92,6 @@ SENTENCE(each_permission_that_is_missing_is_named_and_leaves_no_key_for_ever)
 
 /* ---- a password that changes ---- */
 
-/* A server with the password "hunter2", and a client of it that holds one lock and wants another. */
-struct secret {
-	struct server *server;
-	leash_client *client;
-	leash_lock *held, *wanted;
-	struct leashed_events seen;
-	struct ear ear;
-};
-
-static void
-open_secret(struct secret *s, const char *user, const char *query, int64_t lease_ms)
-{
-	char uri[512];
-
-	*s = (struct secret){.ear = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
-	s->server = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
-	snprintf(uri, sizeof uri, "unix://%s%s%s", user, server_socket(s->server), query);
-	s->client = leashed_open(uri, LEASH_OPTIONS(.lease_ms = (uint32_t)lease_ms, .timeout_ms = patience_ms(),
-	                                            .on_event = leashed_note_event, .event_arg = &s->seen,
-	                                            .on_log = hear_line, .log_arg = &s->ear));
-	s->held = leashed_lock(s->client, "held", NULL);
-	s->wanted = leashed_lock(s->client, "wanted", NULL);
-	assert_status(LEASH_OK, leash_lock_acquire(s->held, 0, &err));
-	ask_server(s->server, "CONFIG SET requirepass hunter4");
-}
-
-static void
-cut_off(struct secret *s)
-{
-	server_integer(s->server, "CLIENT KILL TYPE pubsub");
-	server_integer(s->server, "CLIENT KILL TYPE normal SKIPME yes");
-}
-
-static void
-stop_secret(struct secret *s)
-{
-	leash_lock_free(s->held);
-	leash_lock_free(s->wanted);
-	leash_close(s->client);
-	assert_true(s->ear.size > 0);
-	assert_null(strstr(s->ear.text, "hunter"));
-	server_stop(s->server);
-}
-
 static void
 write_password(const char *path, const char *bytes)
 {
@@ -146,39 +102,54 @@ write_password(const char *path, const char *bytes)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Both connections are broken; while the file is not as it should be yet, who tries is told, and who waits goes on waiting. */
+/* Both connections are broken; while the file is not as it should be yet, who tries is told, and who waits goes on
+ * waiting. */
 SENTENCE(a_password_file_that_was_renewed_is_read_at_the_next_connect)
 {
 	static const struct {
 		const char *bytes, *says;
-	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"}, {NULL, "No such file"}};
-	static struct secret s;
+	} unfit[] = {{"", "empty"}, {"hunter4\r\n", "ends in CR LF"}, {"hunter4\nhunter2\n", "more than one line"},
+	             {NULL, "No such file"}};
+	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 	static struct waiting w;
-	char query[300];
-	const char *file = query + strlen("?password_file=");
+	char file[200], uri[512];
+	leash_client *by_file;
+	leash_lock *held, *wanted;
 
-	snprintf(query, sizeof query, "?password_file=%s/password", server_folder(server));
+	snprintf(file, sizeof file, "%s/password", server_folder(server));
+	snprintf(uri, sizeof uri, "unix://%s?password_file=%s", server_socket(server), file);
 	write_password(file, "hunter2\n");
-	open_secret(&s, "", query, slow_ms(30000));
+	ask_server(server, "CONFIG SET requirepass hunter2");
+	by_file = leashed_open(uri, LEASH_OPTIONS(.lease_ms = slow_ms(30000), .timeout_ms = patience_ms(), .on_log = hear_line,
+	                                          .log_arg = &ear, .on_event = leashed_note_event, .event_arg = &events));
+	held = leashed_lock(by_file, "held", NULL);
+	wanted = leashed_lock(by_file, "wanted", NULL);
+	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
+	ask_server(server, "CONFIG SET requirepass hunter4");
 	write_password(file, unfit[0].bytes);
-	cut_off(&s);
-	begin_waiting(&w, s.wanted, LEASH_FOREVER);
-	for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++) {
+	server_integer(server, "CLIENT KILL TYPE pubsub");
+	server_integer(server, "CLIENT KILL TYPE normal SKIPME yes");
+	begin_waiting(&w, wanted, LEASH_FOREVER);
+	for (size_t i = 0; i < COUNT(unfit); i++) {
 		if (unfit[i].bytes != NULL)
 			write_password(file, unfit[i].bytes);
 		else
 			remove(file);
-		await_true(leash_lock_acquire(s.wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
+		await_true(leash_lock_acquire(wanted, 100, &err) == LEASH_UNAVAILABLE && strstr(err.text, unfit[i].says) != NULL);
 		check_text(err.text, file);
-		check_text(err.text, server_uri(s.server));
+		check_text(err.text, server_uri(server));
 	}
 	write_password(file, "hunter4\n");
 	end_waiting(&w, LEASH_OK);
-	assert_true(leash_lock_held(s.held));
-	await_renewals(s.held, 1);
-	assert_status(LEASH_OK, leash_lock_release(s.held, &err));
-	assert_int_equal(s.seen.count[LEASH_EVENT_LOST], 0);
-	stop_secret(&s);
+	await_renewals(held, 1);
+	assert_status(LEASH_OK, leash_lock_release(held, &err));
+	assert_int_equal(events.count[LEASH_EVENT_LOST], 0);
+	leash_lock_free(held);
+	leash_lock_free(wanted);
+	leash_close(by_file);
+	assert_true(ear.size > 0);
+	assert_null(strstr(ear.text, "hunter"));
+	freeReplyObject(server_command(server, "CONFIG SET requirepass %s", ""));
 }
 
 /* ---- a user that is limited ---- */
@@ -199,63 +170,46 @@ open_limited(const char *rights, const leash_options *options)
 	return leashed_open(uri, &patient);
 }
 
-/* `name` is held by another client, and waited for by two threads of `limited`, one of them for ever. */
-struct queue {
-	struct waiting waiting[2];
-	leash_lock *wanted;
-};
-
-static void
-begin_queue(struct queue *q, leash_client *limited, const char *name, bool fair)
-{
-	q->wanted = leashed_lock(limited, name, LEASH_LOCK_OPTIONS(.fair = fair));
-	for (int i = 0; i < 2; i++)
-		begin_waiting(&q->waiting[i], q->wanted, i == 0 ? LEASH_FOREVER : 600000);
-	await_true(server_integer(server, "ZCOUNT leash:{%s}:queue (0 +inf", name) == (fair ? 2 : 1));
-}
-
-static void
-end_queue(struct queue *q, const char *uri)
-{
-	for (int i = 0; i < 2; i++) {
-		await_true(q->waiting[i].ended);
-		end_waiting(&q->waiting[i], LEASH_DENIED);
-		check_text(q->waiting[i].err.text, "AUTH");
-		check_text(q->waiting[i].err.text, uri);
-		assert_null(strstr(q->waiting[i].err.text, "hunter"));
-	}
-	leash_lock_free(q->wanted);
-}
-
 /* Their places were taken when all was well: nobody asks again for them. And one waits for a thread of its own process, which goes on
  * trying to renew: that its user is let in again a moment later keeps its lock, but nobody in the queue. */
 SENTENCE(all_who_wait_are_told_when_a_connection_is_refused)
 {
-	static struct queue plain, fair;
-	static struct waiting behind;
-	leash_client *limited;
-	leash_lock *strict = leashed_lock(client, "strict", LEASH_LOCK_OPTIONS(.fair = true)), *held;
+	static const struct {
+		const char *name;
+		int64_t wait_ms;
+	} wanted[] = {{"refused", LEASH_FOREVER}, {"refused", 600000}, {"strict", LEASH_FOREVER}, {"strict", 600000},
+	              {"held", LEASH_FOREVER}};
+	static struct waiting waiting[COUNT(wanted)];
+	const leash_lock_options *fair = LEASH_LOCK_OPTIONS(.fair = true);
+	leash_client *limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(30000)));
+	leash_lock *strict = leashed_lock(client, "strict", fair), *held = leashed_lock(limited, "held", NULL);
 
-	limited = open_limited(ALL, LEASH_OPTIONS(.lease_ms = slow_ms(30000)));
-	held = leashed_lock(limited, "held", NULL);
 	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(strict, 0, &err));
 	assert_status(LEASH_OK, leash_lock_acquire(held, 0, &err));
-	begin_queue(&plain, limited, "refused", false);
-	begin_queue(&fair, limited, "strict", true);
-	begin_waiting(&behind, held, LEASH_FOREVER);
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		bool is_fair = strcmp(wanted[i].name, "strict") == 0;
+
+		begin_waiting(&waiting[i], leashed_lock(limited, wanted[i].name, is_fair ? fair : NULL), wanted[i].wait_ms);
+	}
+	await_true(server_integer(server, "ZCOUNT leash:{refused}:queue (0 +inf") == 1);
+	await_true(server_integer(server, "ZCOUNT leash:{strict}:queue (0 +inf") == 2);
 	ask_server(server, "ACL SETUSER u resetpass >changed");
 	await_true(server_integer(server, "CLIENT KILL USER u") > 0);
-	end_queue(&plain, server_uri(server));
-	end_queue(&fair, server_uri(server));
-	await_true(behind.ended);
-	end_waiting(&behind, LEASH_DENIED);
-	check_text(behind.err.text, "AUTH");
+	for (size_t i = 0; i < COUNT(wanted); i++) {
+		await_true(waiting[i].ended);
+		end_waiting(&waiting[i], LEASH_DENIED);
+		check_text(waiting[i].err.text, "AUTH");
+		check_text(waiting[i].err.text, server_uri(server));
+		assert_null(strstr(waiting[i].err.text, "hunter"));
+		leash_lock_free(waiting[i].wanted);
+	}
 	assert_true(leash_lock_held(held));
 	ask_server(server, "ACL SETUSER u reset on >hunter2 " ALL);
 	await_renewals(held, 1);
 	assert_status(LEASH_OK, leash_lock_release(held, &err));
-	await_true(server_integer(server, "EXISTS leash:{refused}:queue leash:{strict}:queue") == 0); /* their places are given up, too */
+	/* their places are given up, too */
+	await_true(server_integer(server, "EXISTS leash:{refused}:queue leash:{strict}:queue") == 0);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	assert_status(LEASH_OK, leash_lock_release(strict, &err));
 	leash_lock_free(held);
