@@ -3,7 +3,6 @@
  * To have a process whose memory has never seen a password but through leash, the program runs itself again; see main(). */
 #include "tests/fault/refused.h"
 #include "tests/support/child.h"
-#include "tests/support/fake.h"
 #include "tests/support/leashed.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/server.h"
@@ -298,30 +297,7 @@ SENTENCE(after_a_refused_open_a_password_is_nowhere_in_memory)
 	server_stop(guarded);
 }
 
-/* ---- a server that repeats what it hears ---- */
-
-static _Atomic(const char *) repeated; /* the command that it does not know; NULL: none */
-
-static size_t
-repeat(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	const char *command = repeated;
-	size_t n = 0;
-
-	(void)ctx;
-	if (command == NULL || !fake_is(argc, argv, argl, 0, command))
-		return FAKE_DEFAULT;
-	n += fake_say(out, size, "-ERR unknown command '%s', with args beginning with:", command);
-	for (int i = 1; i < argc; i++) {
-		char word[200];
-		int length = snprintf(word, sizeof word, "%.*s", argl[i] < 150 ? (int)argl[i] : 150, argv[i]);
-
-		for (int j = 0; j < length; j++)
-			word[j] = word[j] == '\r' || word[j] == '\n' ? ' ' : word[j];
-		n += fake_say(out + n, size - n, " '%s'", word);
-	}
-	return n + fake_say(out + n, size - n, "\r\n");
-}
+/* ---- tokens ---- */
 
 /* Not more than eight of a uuid's digits in a row. */
 static void
@@ -338,41 +314,36 @@ check_no_token(const char *text)
 	}
 }
 
+/* Of a life in which much goes wrong. What a server repeats: unit/test_fault. */
 SENTENCE(no_text_and_no_log_line_tells_more_than_eight_digits_of_a_token)
 {
-	static const char *const commands[] = {"EVALSHA", "EVAL", "SCRIPT", "SUBSCRIBE", "CLIENT", "TIME", "INFO", NULL};
 	static struct ear ear = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-	struct fake *fake = fake_start(repeat, NULL);
+	struct server *of = server_start(NULL);
+	leash_client *client = leashed_open(server_uri(of), LEASH_OPTIONS(.timeout_ms = patience_ms(), .on_log = hear_line,
+	                                    .log_arg = &ear, .on_event = hear_event, .event_arg = &ear));
+	leash_lock *lock = leashed_lock(client, "token", NULL);
+	char token[LEASH_TOKEN_MAX];
 
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-		leash_client *client = NULL;
-		leash_lock *lock;
-		leash_status status;
-
-		repeated = commands[i];
-		status = leash_open(&client, LEASH_OPTIONS(.uri = fake_uri(fake), .timeout_ms = 300, .on_log = hear_line, .log_arg = &ear, .on_event = hear_event,
-		                                           .event_arg = &ear), &err);
-		if (status != LEASH_OK) {
+	for (int i = 0; i < 3; i++) {
+		assert_status(LEASH_OK, leash_lock_acquire(lock, 20000, &err));
+		leash_lock_token(lock, token, sizeof token);
+		assert_status(LEASH_INVALID, leash_lock_adopt(lock, token, &err));
+		hear(&ear, err.text);
+		server_text(of, i == 0 ? "DEL leash:{token}" : i == 1 ? "PERSIST leash:{token}" : "SET leash:{token} theirs");
+		if (leash_lock_extend(lock, 60000, &err) != LEASH_OK)
 			hear(&ear, err.text);
-			continue;
-		}
-		lock = leashed_lock(client, "token", NULL);
-		for (int j = 0; j < 3; j++) {
-			if (leash_lock_acquire(lock, j * 20, &err) != LEASH_OK)
-				hear(&ear, err.text);
-			if (leash_lock_release(lock, &err) != LEASH_OK)
-				hear(&ear, err.text);
-			fake_hang_up(fake);
-		}
-		fake_send_subscribers(fake, "*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$8\r\nnonsense\r\n", 43);
-		await_ms(20);
-		leash_lock_free(lock);
-		leash_close(client);
+		server_integer(of, "CLIENT KILL TYPE normal SKIPME yes");
+		if (leash_lock_release(lock, &err) != LEASH_OK)
+			hear(&ear, err.text);
 	}
+	assert_int_not_equal(leash_lock_acquire(lock, 100, &err), LEASH_OK);
+	hear(&ear, err.text);
+	leash_lock_free(lock);
+	leash_close(client);
 	assert_true(ear.size > 200);
 	assert_string_equal(ear.unprintable, "");
 	check_no_token(ear.text);
-	fake_stop(fake);
+	server_stop(of);
 }
 
 static int
