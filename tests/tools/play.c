@@ -238,7 +238,16 @@ says(struct run *run, enum stream stream, char how, const char *pattern)
 		n = strtol(pattern, &rest, 10);
 		return tool_count(said, rest + (*rest == ' ')) == (size_t)n;
 	default:
-		return fits(said, pattern, false, false);
+		snprintf(line, sizeof line, "%s", pattern);
+		for (char *part = line; part != NULL; part = rest) {
+			if ((rest = strstr(part, " || ")) != NULL) {
+				*rest = '\0';
+				rest += 4;
+			}
+			if (fits(said, part, false, false))
+				return true;
+		}
+		return false;
 	}
 }
 

@@ -10,7 +10,7 @@
  *     w! TERM                        a signal, "w< yes\n" is typed, "w runs" still, "w => 0" it ends so
  *
  * What it says follows, in lines, or on the same behind " ;; "; before it the name of one in the background, for which
- * it is waited. Each "..." stands for anything.
+ * it is waited. Each "..." stands for anything, and "a || b" for one of both.
  *
  *     > text     on standard output;  >= exactly this line (or nothing)    >! not this
  *     2> text    on standard error;   >^ it begins so                      >*3 text   three times

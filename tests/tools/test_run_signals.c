@@ -1,9 +1,9 @@
 /* leash run and signals: who gets them, what is left when leash itself is killed, and what CMD inherits. */
 #include "tests/support/lag.h"
+#include "tests/support/one_server.h"
 #include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
-#include "tests/tools/taken.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -45,7 +45,25 @@ has_ended(int fd)
 	return poll(&end, 1, 0) == 1;
 }
 
-GROUP(start_with_taken, stop_with_taken);
+static bool
+is_free(const char *name)
+{
+	return server_integer(server, "EXISTS leash:{%s}", name) == 0;
+}
+
+static void
+start(void)
+{
+	static char patient[300];
+
+	start_server();
+	snprintf(patient, sizeof patient, "%s?timeout=60000", uri);
+	uri = patient;
+	server_integer(server, "HSET leash:{taken} 01234567-89ab-cdef-0123-456789abcdef:7 1");
+	server_integer(server, "PEXPIRE leash:{taken} 86400000");
+}
+
+GROUP(start, stop_server);
 
 /* ---- passing on ---- */
 
