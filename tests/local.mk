@@ -13,10 +13,12 @@ EXTRA_DIST += tests/run.sh
 EXTRA_DIST += tests/tools/acknowledged.txt
 EXTRA_DIST += tests/tools/break.txt
 EXTRA_DIST += tests/tools/cli.txt
+EXTRA_DIST += tests/tools/doctor.txt
 EXTRA_DIST += tests/tools/hold.txt
 EXTRA_DIST += tests/tools/list.txt
 EXTRA_DIST += tests/tools/run.txt
 EXTRA_DIST += tests/tools/status.txt
+EXTRA_DIST += tests/tools/top.txt
 EXTRA_DIST += tests/tools/wait.txt
 
 test_scripts =
@@ -226,7 +228,6 @@ tests_fault_test_time_LDADD = $(public_libs)
 tests_fault_test_tls_deployments_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
 tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_doctor_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_commands_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_cli_LDADD = $(public_libs)
 tests_tools_test_guard_LDADD = $(trial_libs)
@@ -238,7 +239,7 @@ tests_tools_test_run_frozen_LDADD = $(public_libs)
 tests_tools_test_run_signals_LDADD = $(public_libs)
 tests_tools_test_run_terminal_LDADD = $(public_libs)
 tests_tools_test_scripts_LDADD = $(public_libs) $(JANSSON_LIBS)
-tests_tools_test_top_LDADD = $(public_libs) $(JANSSON_LIBS)
+tests_tools_test_top_LDADD = $(public_libs)
 
 # These run the command, or have its doctor; some read its JSON.
 if COMMAND_ENABLED
@@ -249,7 +250,6 @@ test_programs += tests/doctor/test_strangers
 test_programs += tests/tools/test_bench
 test_programs += tests/tools/test_commands
 test_programs += tests/tools/test_cli
-test_programs += tests/tools/test_doctor
 test_programs += tests/tools/test_list
 test_programs += tests/tools/test_passwords
 test_programs += tests/tools/test_run_frozen
@@ -260,9 +260,7 @@ test_programs += tests/tools/test_top
 endif
 tests_tools_test_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
-tests_tools_test_doctor_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_scripts_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_tools_test_top_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 
 # What several of them share, and nobody else.
 adoption_sources = tests/contract/adoption.c tests/contract/adoption.h tests/contract/actor.c tests/contract/actor.h $(refusal_sources)

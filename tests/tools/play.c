@@ -517,6 +517,8 @@ start_another(const char *const *words)
 	set(words[1], "%s", server_uri(servers[i].server));
 	snprintf(name, sizeof name, "%s_tcp", words[1]);
 	set(name, "%s", server_uri_tcp(servers[i].server));
+	snprintf(name, sizeof name, "%s_socket", words[1]);
+	set(name, "%s", server_socket(servers[i].server));
 	snprintf(name, sizeof name, "%s_port", words[1]);
 	set(name, "%d", server_port(servers[i].server));
 }

@@ -1,4 +1,4 @@
-/* leash top: on a terminal, which tmux is here, and as plain lines.
+/* leash top on a terminal, which tmux is here; as plain lines: top.txt.
  *
  * Fifty locks change hands all the time while it is looked at. What it writes is taken down byte by byte, from before
  * it was started. */
@@ -12,7 +12,6 @@
 #include <leash.h>
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { USAGE = 64, NO_SERVER = 69, LOCKS = 50, SHOWN = 20 };
+enum { LOCKS = 50, SHOWN = 20 };
 
 static leash_error err;
 
@@ -477,131 +476,6 @@ SENTENCE(it_quits_though_the_server_does_not_answer)
 	await_screen("status=0");
 	server_resume(server);
 	close_window();
-}
-
-/* ---- plain lines ---- */
-
-SENTENCE(piped_it_prints_plain_lines)
-{
-	assert_int_equal(TOOL(uri, "top", "-n", "2", "-d", "100ms", "job-*"), 0);
-	assert_string_equal(tool_complained(), "");
-	assert_int_equal(tool_count(tool_said(), "leash top  "), 2);
-	assert_int_equal(tool_count(tool_said(), "\nNAME "), 2);
-	/* those that nobody had just then are missing */
-	assert_in_range(tool_count(tool_said(), "\njob-"), 2 * LOCKS - 4, 2 * LOCKS);
-	for (const char *c = tool_said(); *c != '\0'; c++)
-		if (*c != '\n' && (*c < ' ' || *c > '~'))
-			fail_msg("a byte %d:\n%s", *c, tool_said());
-	assert_int_equal(TOOL(uri, "top", "--once", "--rows", "3", "-s", "name", "-R"), 0);
-	assert_int_equal(tool_count(tool_said(), "\njob-"), 3);
-	assert_non_null(strstr(tool_said(), "\nand 4"));
-	assert_int_equal(TOOL(uri, "top", "--once", "-q"), 0);
-	assert_int_equal(strncmp(tool_said(), "job-", 4), 0);
-}
-
-SENTENCE(of_a_hundred_thousand_it_shows_the_first_and_counts_all)
-{
-	char text[32];
-
-	server_text(server, "EVAL %s 0",
-	            "for i = 1, 100000 do\n"
-	            "	local key = string.format('leash:{many-%06d}', (i * 7919) % 100000)\n"
-	            "	redis.call('HSET', key, string.format('01234567-89ab-cdef-0123-%012d:%d', i % 100, i), 1)\n"
-	            "	redis.call('PEXPIRE', key, 3600000)\n"
-	            "end");
-	assert_int_equal(TOOL(uri, "top", "--once", "--rows", "10", "-s", "name", "many-*"), 0);
-	assert_non_null(strstr(tool_said(), "\n100000 locks, nobody waiting"));
-	for (int i = 0; i < 10; i++) {
-		snprintf(text, sizeof text, "many-%06d ", i);
-		assert_int_equal(strncmp(line_of(tool_said(), 3 + i), text, strlen(text)), 0);
-	}
-	assert_non_null(strstr(tool_said(), "\nand 99990 more\n"));
-}
-
-SENTENCE(piped_it_goes_on_until_it_is_ended)
-{
-	struct tool *top = TOOL_START(uri, "top", "-d", "100ms");
-
-	await_true(tool_count(tool_out(top), "leash top  ") >= 4);
-	tool_signal(top, SIGTERM);
-	assert_int_equal(tool_wait(top), 128 + SIGTERM);
-	tool_free(top);
-}
-
-SENTENCE(json_is_an_object_for_each_round_and_lock)
-{
-	char *copy, *rest, *line;
-	int64_t round = 0, locks = 0, of_round = 0;
-
-	assert_int_equal(TOOL(uri, "top", "--json", "-n", "3", "-d", "100ms"), 0);
-	copy = strdup(tool_said());
-	for (line = strtok_r(copy, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-		json_t *object = json_loads(line, 0, NULL);
-
-		assert_non_null(object);
-		if (json_object_get(object, "name") == NULL) {
-			assert_int_equal(locks, of_round);
-			locks = 0;
-			of_round = json_integer_value(json_object_get(object, "locks"));
-			assert_in_range(of_round, LOCKS - 2, LOCKS);
-			assert_int_equal(json_integer_value(json_object_get(object, "round")), ++round);
-		} else {
-			locks++;
-			assert_int_equal(json_integer_value(json_object_get(object, "round")), round);
-			assert_true(json_is_string(json_object_get(object, "fence")));
-			assert_true(json_is_integer(json_object_get(object, "time_ms")));
-		}
-		json_decref(object);
-	}
-	assert_int_equal(round, 3);
-	assert_int_equal(locks, of_round);
-	free(copy);
-}
-
-SENTENCE(piped_it_goes_on_when_the_server_comes_back)
-{
-	struct server *other = server_start(NULL);
-	struct tool *top = TOOL_START(server_uri(other), "top", "-d", "100ms", "--json");
-
-	tool_await_out(top, "\"locks\":0");
-	server_kill(other);
-	tool_await_out(top, "\"error\":\"UNAVAILABLE\"");
-	server_restart(other);
-	await_true(strrchr(tool_out(top), '\n') != NULL &&
-	           strstr(strstr(tool_out(top), "\"error\""), "\"locks\":0") != NULL);
-	tool_free(top);
-	server_stop(other);
-}
-
-SENTENCE(mistakes_and_a_server_that_is_not_there_end_it)
-{
-	char nowhere[512];
-
-	snprintf(nowhere, sizeof nowhere, "unix://user:hunter2@%s/nobody", server_folder(server));
-	assert_int_equal(TOOL(nowhere, "top", "--once"), NO_SERVER);
-	assert_null(strstr(tool_complained(), "hunter2"));
-	assert_int_equal(TOOL(uri, "top", "-n", "0"), USAGE);
-	assert_int_equal(TOOL(uri, "top", "-n", "1x"), USAGE);
-	assert_int_equal(TOOL(uri, "top", "-d", "0"), USAGE);
-	assert_int_equal(TOOL(uri, "top", "-s", "age"), USAGE);
-	assert_non_null(strstr(tool_complained(), "waiting, held, lease"));
-	assert_int_equal(TOOL(uri, "top", "--rows", "0"), USAGE);
-	assert_int_equal(TOOL(uri, "top", "one", "two"), USAGE);
-}
-
-/* With user and password in the URI, neither shows. */
-SENTENCE(the_server_is_named_without_secrets)
-{
-	struct server *guarded = server_start((const char *const[]){"--requirepass", "hunter2", NULL});
-	char with[512];
-
-	snprintf(with, sizeof with, "unix://:hunter2@%s", server_socket(guarded));
-	assert_int_equal(TOOL(with, "top", "--once"), 0);
-	assert_non_null(strstr(tool_said(), server_socket(guarded)));
-	assert_null(strstr(tool_said(), "hunter2"));
-	assert_int_equal(TOOL(with, "top", "--once", "--json"), 0);
-	assert_null(strstr(tool_said(), "hunter2"));
-	server_stop(guarded);
 }
 
 static int
