@@ -128,11 +128,33 @@ judge(void)
 		trouble("%s: %s", run.folder, strerror(errno));
 }
 
-void
-rejected(enum verdict_rule rule, uint64_t times)
+/* What a verdict counts beside violations. */
+#define COUNTED(field) {#field, &run.verdict.field}
+
+static const struct {
+	const char *name;
+	const void *at;
+} counts[] = {
+	COUNTED(files), COUNTED(bytes), COUNTED(records), COUNTED(faults), COUNTED(breaches), COUNTED(processes),
+	COUNTED(killed), COUNTED(locks), COUNTED(asks), COUNTED(holds), COUNTED(losses), COUNTED(found),
+	COUNTED(told_in_time), COUNTED(latest_told_ns), COUNTED(told_after_others), COUNTED(worst_told_ns),
+	COUNTED(excused), COUNTED(taken), COUNTED(refused), {"renewed", &run.verdict.renewals}, COUNTED(strangers),
+	COUNTED(longest_wait_ns), COUNTED(timed_waits), COUNTED(late_waits), COUNTED(worst_lateness_ns),
+};
+
+static int64_t
+counted(const char *name)
 {
-	judge();
-	if (verdict_violations(&run.verdict) != times || run.verdict.violations[rule] != times) {
+	for (size_t i = 0; i < COUNT(counts); i++)
+		if (strcmp(name, counts[i].name) == 0)
+			return *(const int64_t *)counts[i].at;
+	trouble("a verdict has no '%s'", name);
+}
+
+static void
+violated(enum verdict_rule rule, uint64_t times)
+{
+	if (run.verdict.violations[rule] != times) {
 		verdict_print(&run.verdict, stderr);
 		fail_msg("not as expected: %" PRIu64 " violations of %s", times, verdict_rule_name(rule));
 	}
@@ -141,7 +163,25 @@ rejected(enum verdict_rule rule, uint64_t times)
 }
 
 void
-accepted(void)
+found(const char *what)
 {
-	rejected(VERDICT_HISTORY, 0);
+	uint64_t rules[VERDICT_RULES] = { 0 };
+	char copy[256], *rest = copy;
+
+	judge();
+	assert_in_range(snprintf(copy, sizeof(copy), "%s", what), 0, sizeof(copy) - 1);
+	for (char *terms; (terms = strsep(&rest, ",")) != NULL && *terms;) {
+		char *word = (terms += strspn(terms, " "), strsep(&terms, " "));
+		int64_t expected = terms ? sum(terms) : 1;
+		int rule = 0;
+
+		while (rule < VERDICT_RULES && strcmp(word, verdict_rule_name((enum verdict_rule)rule)) != 0)
+			rule++;
+		if (rule < VERDICT_RULES)
+			rules[rule] = (uint64_t)expected;
+		else if (counted(word) != expected * (strstr(word, "_ns") ? MS : 1))
+			fail_msg("%" PRId64 " %s, not %" PRId64, counted(word), word, expected);
+	}
+	for (int rule = 0; rule < VERDICT_RULES; rule++)
+		violated((enum verdict_rule)rule, rules[rule]);
 }
