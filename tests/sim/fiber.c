@@ -247,12 +247,6 @@ sim_fiber_start(struct sim_process *process, void *(*run)(void *arg), void *arg)
 	return f;
 }
 
-struct sim_fiber *
-sim_fiber_self(void)
-{
-	return current;
-}
-
 struct sim_process *
 sim_process_self(void)
 {

@@ -16,7 +16,6 @@ struct sim_fiber;
 /* Start one; it runs soon. */
 struct sim_fiber *sim_fiber_start(struct sim_process *process, void *(*run)(void *arg), void *arg);
 
-struct sim_fiber *sim_fiber_self(void);       /* NULL: no fiber runs */
 struct sim_process *sim_process_self(void);   /* likewise */
 struct lsh_thread *sim_fiber_thread(void);    /* what leash knows of the running fiber as a thread */
 void sim_fiber_join(struct sim_fiber *fiber); /* blocks until it has ended */

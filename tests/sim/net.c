@@ -353,19 +353,6 @@ sim_wire_say(struct sim_wire *w, const char *bytes, size_t size)
 	put(w, &w->to_client, bytes, size);
 }
 
-void
-sim_wire_hang_up(struct sim_wire *w)
-{
-	w->speaker = NULL;
-	truncate_way(w, &w->to_client, w->to_client.under_way);
-}
-
-const struct sim_process *
-sim_wire_process(const struct sim_wire *w)
-{
-	return w->process;
-}
-
 /* ---- what breaks ---- */
 
 static size_t

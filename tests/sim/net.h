@@ -66,8 +66,6 @@ void sim_process_gone(const struct sim_process *process); /* it died, or was kil
 /* ---- for the server: the other end of a wire ---- */
 
 void sim_wire_say(struct sim_wire *wire, const char *bytes, size_t size);
-void sim_wire_hang_up(struct sim_wire *wire);
-const struct sim_process *sim_wire_process(const struct sim_wire *wire);
 
 /* ---- for the client: what its calls to the system do; the descriptors are from SIM_FIRST_FD on ---- */
 

@@ -71,15 +71,6 @@ await_ms(int64_t ms)
 	sleep_ns(ms * 1000000);
 }
 
-void
-await_moment(unsigned *seed)
-{
-	int64_t end = await_now_ns() + rand_r(seed) % 300000;
-
-	while (await_now_ns() < end)
-		continue;
-}
-
 int64_t
 slow_ms(int64_t ms)
 {

@@ -40,9 +40,6 @@ void await_step(int64_t limit_ns, double seconds, const char *what, const char *
 /* For when time itself is what a test is about (a lease must have run out): sleep for exactly so long, or longer. */
 void await_ms(int64_t ms);
 
-/* Spin for up to 300 us, by chance. */
-void await_moment(unsigned *seed);
-
 /* What takes so long on a fair machine takes so long on this one. */
 int64_t slow_ms(int64_t ms);
 

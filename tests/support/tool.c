@@ -381,12 +381,6 @@ tool_await_err(struct tool *tool, const char *text)
 }
 
 void
-tool_await_shown(struct tool *tool, const char *text)
-{
-	await_text(tool, SHOWN, text);
-}
-
-void
 tool_free(struct tool *tool)
 {
 	if (tool == NULL || !sweep_drop(&tool->item))

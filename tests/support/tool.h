@@ -21,7 +21,6 @@ struct tool *tool_start(const char *uri, const char *const words[]);
 
 /* The same with a terminal, /dev/tty, to ask questions on. Its standard output and error go elsewhere all the same. */
 struct tool *tool_start_at_terminal(const char *uri, const char *const words[]);
-#define TOOL_START_AT_TERMINAL(uri, ...) tool_start_at_terminal(uri, (const char *const[]){__VA_ARGS__, NULL})
 void tool_type(struct tool *tool, const char *text); /* "yes\n"; "\004" is the end of the file, "\003" is Ctrl-C */
 
 /* For runs that are started from now on; value NULL: no more. */
@@ -44,7 +43,6 @@ const char *tool_shown(struct tool *tool); /* on its terminal, with what was typ
 /* Wait until its output contains `text`; fails the test if it ends without. */
 void tool_await_out(struct tool *tool, const char *text);
 void tool_await_err(struct tool *tool, const char *text);
-void tool_await_shown(struct tool *tool, const char *text);
 
 /* Kill it if it still runs, and forget it. NULL is allowed. */
 void tool_free(struct tool *tool);
