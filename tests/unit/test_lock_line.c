@@ -25,7 +25,7 @@ SENTENCE(a_line_that_is_none_is_not_read)
 		/* tokens */
 		UUID " 1 5 1 0 1", UUID ": 1 5 1 0 1", UUID ":1x 1 5 1 0 1", UUID ":123456789012345678901 1 5 1 0 1",
 		"0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b1\033:42 1 5 1 0 1", "0c6f1d52-8a1e-4b7e-9d0a-3f1c5e7a9b10\n42 1 5 1 0 1",
-		"0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1 5 1 0 1", H71 H71 H71 H71,
+		"0c6f1d52x8a1e-4b7e-9d0a-3f1c5e7a9b10:42 1 5 1 0 1", (H71 H71 H71 H71),
 	};
 
 	for (size_t i = 0; i < COUNT(lines); i++) {
@@ -94,7 +94,7 @@ SENTENCE(what_is_not_in_that_form_is_not_read)
 		"1.5 2 host program", "x 2 host program", "9223372036854775808 2 host program",
 		"18446744073709551616 2 host program", "99999999999999999999999 2 host program", "1 -2 host program",
 		"1 9223372036854775808 host program", "1\t2\thost\tprogram", "1 2 ho\nst program", "1 2 host pro\033[2Jgram",
-		"1 2 h\303\266st program", "1 2 host program\n", "1 2 host \177", "1 2 h" H71 " program", "1 2 host h" H71,
+		"1 2 h\303\266st program", "1 2 host program\n", "1 2 host \177", ("1 2 h" H71 " program"), ("1 2 host h" H71),
 	};
 
 	for (size_t i = 0; i < COUNT(texts); i++) {
