@@ -98,6 +98,24 @@ echo(struct line *line, const char *id, size_t padding, int64_t deadline, int64_
 	return outcome;
 }
 
+static enum lsh_appended
+append_ping(struct command *command)
+{
+	struct lsh_arg ping[] = {LSH_ARG("PING")};
+
+	return command_append(command, ping, 1, PATIENT_NS);
+}
+
+/* A PING that is appended. */
+static struct command *
+ping(struct line *line, const char *expected)
+{
+	struct command *command = command_new(line, expected);
+
+	assert_int_equal(append_ping(command), LSH_APPENDED);
+	return command;
+}
+
 struct caller {
 	struct line *line;
 	int n;
@@ -159,19 +177,6 @@ join_callers(struct caller *callers)
 	return sum;
 }
 
-SENTENCE(one_caller_gets_its_answers_in_turn)
-{
-	struct line *line = line_to(server_uri(server), 0);
-
-	for (int i = 0; i < 1000; i++) {
-		char id[16];
-
-		snprintf(id, sizeof id, "%d", i);
-		assert_int_equal(echo(line, id, 0, LSH_NEVER, PATIENT_NS), LSH_ANSWERED);
-	}
-	line_stop(line);
-}
-
 SENTENCE(every_answer_goes_to_whoever_asked_though_callers_leave_and_the_server_stutters)
 {
 	struct line *line = line_to(server_uri(server), 8192);
@@ -228,23 +233,9 @@ SENTENCE(a_command_that_is_overdue_breaks_the_connection_for_all)
 	line_stop(line);
 }
 
-SENTENCE(a_caller_who_leaves_its_command_leaves_the_connection_as_it_is)
-{
-	struct line *line = line_to(server_uri(server), 0);
-
-	server_pause(server);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(echo(line, "gone", 0, lsh_now_ns() + 5 * LSH_MS, PATIENT_NS), LEFT);
-	server_resume(server);
-	assert_int_equal(echo(line, "there", 0, LSH_NEVER, PATIENT_NS), LSH_ANSWERED);
-	await_true(line->answered == 11);
-	line_stop(line);
-}
-
 SENTENCE(what_was_left_is_read_by_the_pipes_own_thread)
 {
 	struct line *line = line_to(server_uri(server), 0);
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	struct command *command = command_new(line, "PONG");
 
 	server_pause(server);
@@ -253,10 +244,11 @@ SENTENCE(what_was_left_is_read_by_the_pipes_own_thread)
 	assert_int_equal(line->answered, 0);
 	server_resume(server);
 	await_true(line->answered == 10);
+	assert_int_equal(echo(line, "there", 0, LSH_NEVER, PATIENT_NS), LSH_ANSWERED);
 	/* and what nobody was to read for */
 	command->ticket.reader = NULL;
-	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
-	await_true(line->answered == 11);
+	assert_int_equal(append_ping(command), LSH_APPENDED);
+	await_true(line->answered == 12);
 	command_drop(command);
 	line_stop(line);
 }
@@ -281,12 +273,11 @@ echo_once(void *arg)
 SENTENCE(nobody_waits_for_a_thread_that_was_to_read_and_does_not_come)
 {
 	struct line *line = line_to(server_uri(server), 0);
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
-	struct command *absent = command_new(line, "PONG");
+	struct command *absent;
 	struct echo reads = {.line = line, .within = 300 * LSH_MS}, sleeps = {.line = line, .within = LSH_NEVER};
 
 	server_pause(server);
-	assert_int_equal(command_append(absent, ping, 1, PATIENT_NS), LSH_APPENDED);
+	absent = ping(line, "PONG");
 	pthread_create(&reads.thread, NULL, echo_once, &reads);
 	await_true(line->appended == 2);
 	usleep(50000);
@@ -348,11 +339,9 @@ static struct {
 static void
 append_another(struct command *command)
 {
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
 	ends.told++;
-	command->arg = command_new(command->line, "PONG");
-	assert_int_equal(command_append(command->arg, ping, 1, PATIENT_NS), LSH_APPENDED);
+	command->arg = ping(command->line, "PONG");
 }
 
 static void
@@ -379,14 +368,12 @@ note_told(struct command *command)
 SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection)
 {
 	char bytes[CALLS * 14];
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	int peer;
 	struct line line = line_to_peer(&peer);
 
 	for (int i = 0; i < CALLS; i++) {
-		ends.commands[i] = command_new(&line, "PONG");
+		ends.commands[i] = ping(&line, "PONG"); /* which goes at the flush */
 		ends.commands[i]->then = i == 0 ? append_another : i == FIRST_WRITE - 1 ? end_another : note_told;
-		assert_int_equal(command_append(ends.commands[i], ping, 1, PATIENT_NS), LSH_APPENDED);
 	}
 	lsh_pipeline_flush(line.pipeline);
 	assert_int_equal(recv(peer, bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
@@ -405,13 +392,11 @@ SENTENCE(who_ends_its_call_with_a_mutex_held_tells_nobody_of_a_broken_connection
 
 SENTENCE(who_breaks_the_connection_itself_does_not_sleep_on)
 {
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	int64_t deadline = lsh_now_ns() + 10 * LSH_S;
 	int peer;
 	struct line line = line_to_peer(&peer);
-	struct command *command = command_new(&line, "");
+	struct command *command = ping(&line, "");
 
-	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
 	lsh_pipeline_flush(line.pipeline);
 	assert_int_equal(send(peer, "HTTP/1.1\r\n", 10, 0), 10);
 	assert_int_equal(command_await(command, deadline), LSH_GARBLED);
@@ -423,13 +408,11 @@ SENTENCE(who_breaks_the_connection_itself_does_not_sleep_on)
 
 SENTENCE(a_connection_that_was_just_made_is_not_silent)
 {
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	int64_t before = lsh_now_ns();
 	int peer;
 	struct line line = line_to_peer(&peer);
-	struct command *command = command_new(&line, "PONG");
+	struct command *command = ping(&line, "PONG");
 
-	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
 	lsh_pipeline_flush(line.pipeline);
 	lsh_pipeline_break_if_silent(line.pipeline, before);
 	assert_int_equal(send(peer, "+PONG\r\n", 7, MSG_NOSIGNAL), 7);
@@ -442,7 +425,6 @@ SENTENCE(a_connection_that_was_just_made_is_not_silent)
 SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew)
 {
 	enum { MORE = 65, SIZE = 7 }; /* than a pipe has room for at first */
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 	struct command *sent[MORE];
 	char pongs[MORE * SIZE];
 	int peer;
@@ -452,10 +434,8 @@ SENTENCE(the_keeper_is_told_once_of_a_pipe_that_grew)
 	for (int i = 0; i < MORE; i++)
 		memcpy(pongs + i * SIZE, "+PONG\r\n", SIZE);
 	for (int round = 0; round < 4; round++) {
-		for (int i = 0; i < MORE; i++) {
-			sent[i] = command_new(&line, "PONG");
-			assert_int_equal(command_append(sent[i], ping, 1, PATIENT_NS), LSH_APPENDED);
-		}
+		for (int i = 0; i < MORE; i++)
+			sent[i] = ping(&line, "PONG");
 		lsh_pipeline_flush(line.pipeline);
 		assert_int_equal(send(peer, pongs, sizeof pongs, 0), sizeof pongs);
 		assert_int_equal(command_await(sent[MORE - 1], LSH_NEVER), LSH_ANSWERED);
@@ -473,13 +453,12 @@ SENTENCE(a_command_for_another_connection_is_not_sent)
 {
 	struct line *line = line_to(server_uri(server), 0);
 	struct command *command = command_new(line, "PONG");
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
 	connect_anew(line, server_uri(server));
-	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_PIPELINE_DOWN);
+	assert_int_equal(append_ping(command), LSH_PIPELINE_DOWN);
 	command->ticket.epoch = lsh_pipeline_epoch(line->pipeline);
-	assert_int_equal(command_append(command, ping, 1, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(append_ping(command), LSH_APPENDED);
 	assert_int_equal(command_await(command, LSH_NEVER), LSH_ANSWERED);
 	command_drop(command);
 	line_stop(line);
@@ -489,13 +468,12 @@ SENTENCE(a_command_for_another_connection_is_not_sent)
 static size_t
 say_many(struct line *line, struct command **commands, size_t most)
 {
-	struct lsh_arg args[] = {LSH_ARG("PING")};
 	size_t n = 0;
 
 	server_pause(server);
 	for (; n < most; n++) {
 		commands[n] = command_new(line, "PONG");
-		if (command_append(commands[n], args, 1, PATIENT_NS) != LSH_APPENDED) {
+		if (append_ping(commands[n]) != LSH_APPENDED) {
 			command_drop(commands[n]);
 			break;
 		}
@@ -676,25 +654,24 @@ SENTENCE(nothing_comes_between_an_asking_and_its_command)
 SENTENCE(an_asking_goes_with_its_command_or_not_at_all)
 {
 	struct line *line = line_to(server_uri(server), 0);
-	struct lsh_arg ping[] = {LSH_ARG("PING")};
 
 	for (size_t i = 0; i <= MANY; i++)
 		commands[i] = command_new(line, "PONG");
 	for (size_t i = 0; i < MANY - 1; i++)
-		assert_int_equal(command_append(commands[i], ping, 1, PATIENT_NS), LSH_APPENDED);
+		assert_int_equal(append_ping(commands[i]), LSH_APPENDED);
 	/* there is room for one */
 	commands[MANY - 1]->ticket.asking = commands[MANY]->ticket.asking = true;
-	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_PIPELINE_FULL);
+	assert_int_equal(append_ping(commands[MANY - 1]), LSH_PIPELINE_FULL);
 	commands[MANY - 1]->ticket.asking = false;
-	assert_int_equal(command_append(commands[MANY - 1], ping, 1, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(append_ping(commands[MANY - 1]), LSH_APPENDED);
 	for (size_t i = 0; i < MANY; i++)
 		assert_int_equal(command_await(commands[i], LSH_NEVER), LSH_ANSWERED);
 	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY);
 	/* of a connection that is gone nothing is appended */
 	commands[MANY]->ticket.epoch = lsh_pipeline_epoch(line->pipeline) + 1;
-	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_PIPELINE_DOWN);
+	assert_int_equal(append_ping(commands[MANY]), LSH_PIPELINE_DOWN);
 	commands[MANY]->ticket.epoch = 0;
-	assert_int_equal(command_append(commands[MANY], ping, 1, PATIENT_NS), LSH_APPENDED);
+	assert_int_equal(append_ping(commands[MANY]), LSH_APPENDED);
 	assert_int_equal(command_await(commands[MANY], LSH_NEVER), LSH_ANSWERED);
 	assert_int_equal(lsh_pipeline_commands(line->pipeline), MANY + 2);
 	line_stop(line);
