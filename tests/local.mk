@@ -7,6 +7,7 @@
 #   tests/contract/test_times.log: tests/contract/test_lease.log
 
 EXTRA_DIST += build-aux/valkey.sh
+EXTRA_DIST += tests/doctor/server.txt
 EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh

@@ -3,6 +3,7 @@
 
 #include "tests/support/leashed.h"
 #include "tests/support/one_server.h"
+#include "tests/support/ports.h"
 #include "tests/support/quorum.h"
 #include "tests/support/test.h"
 #include "tests/support/tool.h"
@@ -14,7 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { WORDS = TOOL_WORDS, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SCENES = 200 };
+enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SCENES = 200 };
 enum stream { OUT, ERR, SHOWN, STREAMS };
 
 struct text { /* a file */
@@ -507,16 +508,14 @@ start_another(const char *const *words)
 		quorum_await_uptime(servers[i].quorum, atoi(words[2]));
 		return;
 	}
-	if (words[0][0] == 'c') {
-		servers[i].server = server_start_clocked(NULL);
-		server_set_clock(servers[i].server, atoll(words[2]));
-		set(words[1], "%s", server_uri(servers[i].server));
-		return;
-	}
-	servers[i].server = server_start_tcp(words + 2);
+	servers[i].server = words[0][0] == 'c' ? server_start_clocked(words + 2)
+	                                             : server_start_at(ports_take(), words + 2);
 	set(words[1], "%s", server_uri(servers[i].server));
-	snprintf(name, sizeof name, "%s_tcp", words[1]);
-	set(name, "%s", server_uri_tcp(servers[i].server));
+	set("started", "%s", server_uri(servers[i].server));
+	if (words[0][0] == 's') {
+		snprintf(name, sizeof name, "%s_tcp", words[1]);
+		set(name, "%s", server_uri_tcp(servers[i].server));
+	}
 	snprintf(name, sizeof name, "%s_socket", words[1]);
 	set(name, "%s", server_socket(servers[i].server));
 	snprintf(name, sizeof name, "%s_port", words[1]);
@@ -534,6 +533,8 @@ play_server(char *line)
 		return false;
 	if (strcmp(words[0], "server") == 0 || strcmp(words[0], "quorum") == 0 || strcmp(words[0], "clocked") == 0)
 		start_another(words);
+	else if (strcmp(words[0], "ahead") == 0)
+		server_set_clock(server_called(words[1]), atoll(words[2]));
 	else if (strcmp(words[0], "pause") == 0)
 		server_pause(server_called(words[1]));
 	else if (strcmp(words[0], "resume") == 0)
@@ -555,15 +556,25 @@ answer(const char *line)
 	                                      "%s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s %s"};
 	const char *all[WORDS + 1] = {NULL}, **w = all;
 	struct server *of = server;
-	char space[TEXT];
+	char space[TEXT], whole[TEXT], *end = whole;
 	int n = split(line, all, space);
 
 	if (n > 0 && all[0][0] == '@') {
 		of = server_called(all[0] + 1);
 		n--, w++;
 	}
-	if (n >= (int)COUNT(formats))
-		wrong("there are too many words");
+	if (n >= (int)COUNT(formats)) { /* no word of a long one is empty, or has a space */
+		for (int i = 0; i < n; i++) {
+			for (const char *c = w[i]; *c != '\0'; c++) {
+				if (*c == '%')
+					*end++ = '%';
+				*end++ = *c;
+			}
+			*end++ = ' ';
+		}
+		*end = '\0';
+		return server_text(of, whole);
+	}
 	return server_text(of, formats[n], w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]);
 }
 
@@ -582,16 +593,16 @@ static bool
 play_redis(char *line)
 {
 	char *arrow = strstr(line, " =>"); /* with nothing behind it, if nothing is expected */
-	bool waits = strncmp(line, "redis~ ", 7) == 0;
+	bool waits = strncmp(line, "redis~ ", 7) == 0, again = strncmp(line, "redis! ", 7) == 0;
 	int64_t limit = await_limit_ns(60);
 	const char *expected, *got;
 
-	if (strncmp(line, "redis ", 6) != 0 && !waits)
+	if (strncmp(line, "redis ", 6) != 0 && !waits && !again)
 		return false;
 	if (arrow != NULL)
 		*arrow = '\0';
 	expected = arrow != NULL ? expand(arrow + 3 + (arrow[3] == ' ')) : NULL;
-	while (got = answer(line + 6 + waits), expected != NULL && !is_answer(got, expected)) {
+	while (got = answer(again ? expand(line + 7) : line + 6 + waits), expected != NULL && !is_answer(got, expected)) {
 		if (!waits || await_is_past(limit))
 			wrong("it answers '%s'", got);
 		await_ms(2);
@@ -778,6 +789,7 @@ begin(void)
 	set("folder", "%s", server_folder(server));
 	set("socket", "%s", server_socket(server));
 	set("leash", "%s", tool_path());
+	set("free_port", "%d", ports_take());
 }
 
 static void
