@@ -18,6 +18,7 @@ EXTRA_DIST += tests/tools/doctor.txt
 EXTRA_DIST += tests/tools/hold.txt
 EXTRA_DIST += tests/tools/list.txt
 EXTRA_DIST += tests/tools/run.txt
+EXTRA_DIST += tests/tools/signals.txt
 EXTRA_DIST += tests/tools/status.txt
 EXTRA_DIST += tests/tools/top.txt
 EXTRA_DIST += tests/tools/wait.txt

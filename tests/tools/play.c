@@ -391,7 +391,8 @@ play_running(char *line)
 	static const struct {
 		const char *name;
 		int signal;
-	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT}, {"STOP", SIGSTOP}};
+	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
+	             {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
 	size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyz");
 	struct run *run = run_called(line, n);
 	const char *rest = line + n;
@@ -676,6 +677,22 @@ play_variable(char *line)
 	return true;
 }
 
+/* It has ended, be it that nobody has reaped it. */
+static bool
+is_gone(const char *pid)
+{
+	char path[64], state = 'Z';
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%s/stat", pid);
+	if ((file = fopen(path, "re")) == NULL)
+		return true;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'Z';
+	fclose(file);
+	return state == 'Z' || state == 'X';
+}
+
 static bool
 play_other(char *line)
 {
@@ -684,6 +701,11 @@ play_other(char *line)
 	else if (strncmp(line, "took ", 5) == 0) {
 		if (await_now_ns() - clock_ns < atoll(line + 5) * MS)
 			wrong("it took less");
+	} else if (strncmp(line, "goes ", 5) == 0)
+		await_true(is_gone(expand(line + 5)));
+	else if (strncmp(line, "gone ", 5) == 0 || strncmp(line, "lives ", 6) == 0) {
+		if (is_gone(expand(line + 5 + (line[0] == 'l'))) != (line[0] == 'g'))
+			wrong(line[0] == 'g' ? "it lives" : "it has ended");
 	} else if (strncmp(line, "sleep ", 6) == 0)
 		await_ms(atoll(line + 6));
 	else if (strncmp(line, "shows ", 6) == 0)

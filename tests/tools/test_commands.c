@@ -5,7 +5,7 @@
 static int
 read_texts(int argc, char **argv)
 {
-	static const char *const names[] = {"hold", "wait", "break", "status", "list", "run", "cli", "acknowledged", "doctor", "top", "../doctor/server"};
+	static const char *const names[] = {"hold", "wait", "break", "status", "list", "run", "cli", "acknowledged", "signals", "doctor", "top", "../doctor/server"};
 	char path[4096];
 
 	(void)argc, (void)argv;
