@@ -90,20 +90,6 @@ SENTENCE(acquires_and_releases_are_counted_but_not_those_that_nest)
 	assert_true(stats.released == 5);
 }
 
-SENTENCE(what_was_done_through_locks_that_are_freed_counts_on)
-{
-	for (unsigned i = 1; i <= 20; i++) {
-		char name[] = {'n', (char)('a' + i % 4), '\0'};
-		leash_lock *brief = leashed_lock(client, name, NULL);
-
-		assert_status(LEASH_OK, leash_lock_acquire(brief, 0, &err));
-		assert_status(LEASH_OK, leash_lock_release(brief, &err));
-		leash_lock_free(brief);
-		ask();
-		assert_true(stats.acquired == i && stats.released == i);
-	}
-}
-
 SENTENCE(from_thread_to_thread_and_after_waiting_in_the_server_are_told_apart)
 {
 	leash_client *second = kept(open_client());
