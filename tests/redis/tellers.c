@@ -52,7 +52,7 @@ start_teller(struct teller *t)
 	t->port = atoi(strrchr(fake_uri(t->fake), ':') + 1);
 }
 
-char *
+static char *
 put_range(char *text, int from, int to, const char *host, int port, char id)
 {
 	char name[64];
@@ -74,12 +74,30 @@ says_slots(struct teller *t, const char *text)
 }
 
 void
+says_map(struct teller *t, const char *ranges)
+{
+	char text[1024], *end = text + 4, host[64], id, port;
+	int from, to, size = 0, count = 0;
+
+	for (; sscanf(ranges, "%d-%d %c%c %63[^,]%n", &from, &to, &id, &port, host, &size) == 5; count++) {
+		const char *name = strcmp(host, "''") == 0 ? "" : strcmp(host, "nil") == 0 ? NULL : host;
+
+		end = put_range(end, from, to, name, A + port - 'A', id);
+		ranges += size + (ranges[size] == ',');
+	}
+	assert_int_equal(*ranges, '\0');
+	sprintf(host, "*%d\r\n", count);
+	memcpy(text, host, 4);
+	says_slots(t, text);
+}
+
+void
 says(struct teller *t, int first, int second)
 {
-	char text[1024] = "*2\r\n";
+	char text[64];
 
-	put_range(put_range(text + 4, 0, 99, "127.0.0.1", first, 'a'), 100, 16383, "127.0.0.1", second, 'b');
-	says_slots(t, text);
+	snprintf(text, sizeof text, "0-99 a%c 127.0.0.1, 100-16383 b%c 127.0.0.1", 'A' + first - A, 'A' + second - A);
+	says_map(t, text);
 }
 
 void
@@ -92,6 +110,13 @@ says_info(struct teller *t, const char *state, int epoch)
 	pthread_mutex_lock(&t->mutex);
 	snprintf(t->info, sizeof t->info, "$%d\r\n%s\r\n", n, text);
 	pthread_mutex_unlock(&t->mutex);
+}
+
+void
+says_all(struct teller *t, int first, int second, const char *state, int epoch)
+{
+	says(t, first, second);
+	says_info(t, state, epoch);
 }
 
 /* ---- a cluster, as the library sees it ---- */
@@ -183,6 +208,14 @@ open_with(const char *query, int64_t timeout, int count)
 }
 
 void
+the_open_fails(const char *query, int count, leash_status status, const char *part)
+{
+	assert_int_equal(open_with(query, TIMEOUT, count), status);
+	if (strstr(err.text, part) == NULL || strstr(err.text, "redis+cluster://") == NULL)
+		fail_msg("%s", err.text);
+}
+
+void
 must_open_with(const char *query, int count)
 {
 	if (open_with(query, TIMEOUT, count) != LEASH_OK)
@@ -193,6 +226,13 @@ void
 must_open(int count)
 {
 	must_open_with("", count);
+}
+
+void
+open_first(void)
+{
+	says(&tellers[0], A, B);
+	must_open(1);
 }
 
 void
@@ -210,6 +250,18 @@ at(unsigned slot)
 	int index = lsh_cluster_at(cluster, slot);
 
 	return index == LSH_NO_SERVER ? -1 : lsh_cluster_server(cluster, index)->port;
+}
+
+void
+the_map_is(const char *text)
+{
+	unsigned slot;
+	int size = 0;
+	char who;
+
+	for (const char *rest = text; sscanf(rest, "%u=%c%n", &slot, &who, &size) == 2; rest += size)
+		if (at(slot) != (who == '-' ? -1 : A + who - 'A'))
+			fail_msg("slot %u is at %d, not as in %s", slot, at(slot), text);
 }
 
 int

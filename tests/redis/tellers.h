@@ -42,10 +42,10 @@ void stop_tellers(void);
 /* That `first` has the slots 0 to 99 and `second` the others. Their nodes' ids are A's and B's. */
 void says(struct teller *t, int first, int second);
 void says_slots(struct teller *t, const char *text);
+/* Ranges, each with a node's id, its port and its host: "0-99 aA 127.0.0.1, 100-16383 bC nil"; '': an empty one. */
+void says_map(struct teller *t, const char *ranges);
 void says_info(struct teller *t, const char *state, int epoch);
-
-/* A range of slots, to `text`, of which the end is returned; `host` may be NULL, `id` is of the node. */
-char *put_range(char *text, int from, int to, const char *host, int port, char id);
+void says_all(struct teller *t, int first, int second, const char *state, int epoch); /* slots and info */
 
 /* ---- a cluster, as the library sees it ---- */
 
@@ -60,12 +60,17 @@ leash_status open_uri(const char *text, int64_t timeout);
 /* Of the first `count` tellers. */
 leash_status open_with(const char *query, int64_t timeout, int count);
 void must_open(int count);
+void open_first(void); /* of the first alone, which says that A and B have the slots */
 void must_open_with(const char *query, int count);
 void close_cluster(void);
 
 /* The port of the server that has a slot; -1: nobody. */
 int at(unsigned slot);
 int servers(void); /* that have a number */
+/* Slots and who has them, "0=A 100=-"; the test fails where that differs. */
+void the_map_is(const char *text);
+/* No cluster is made of the first `count` tellers, and the reason has these words, and the URI. */
+void the_open_fails(const char *query, int count, leash_status status, const char *part);
 
 /* A look is begun: this node is asked. */
 void have_asked(struct teller *t);

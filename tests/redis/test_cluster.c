@@ -20,12 +20,8 @@ SENTENCE(the_map_is_what_the_nodes_say)
 {
 	uint64_t version;
 
-	says(&tellers[0], A, B);
-	must_open(1);
-	assert_int_equal(at(0), A);
-	assert_int_equal(at(99), A);
-	assert_int_equal(at(100), B);
-	assert_int_equal(at(16383), B);
+	open_first();
+	the_map_is("0=A 99=A 100=B 16383=B");
 	assert_int_equal(servers(), 2);
 	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 0))->host, "127.0.0.1");
 	await_true(changes == 1);
@@ -34,8 +30,7 @@ SENTENCE(the_map_is_what_the_nodes_say)
 	assert_int_equal(lsh_cluster_version(cluster), version); /* nothing is new */
 	says(&tellers[0], A, C);
 	look(&tellers[0], 1);
-	assert_int_equal(at(100), C);
-	assert_int_equal(at(0), A);
+	the_map_is("100=C 0=A");
 	assert_true(lsh_cluster_version(cluster) > version);
 	await_true(changes == 2);
 }
@@ -45,14 +40,13 @@ SENTENCE(a_server_keeps_its_number_and_its_uri)
 	const struct lsh_uri *first;
 	int number;
 
-	says(&tellers[0], A, B);
-	must_open(1);
+	open_first();
 	number = lsh_cluster_at(cluster, 0);
 	first = lsh_cluster_server(cluster, number);
 	says_info(&tellers[0], "ok", 1);
 	says(&tellers[0], C, B);
 	look(&tellers[0], 1);
-	assert_int_equal(at(0), C);
+	the_map_is("0=C");
 	assert_ptr_equal(lsh_cluster_server(cluster, number), first);
 	assert_int_equal(first->port, A);
 	says_info(&tellers[0], "ok", 2);
@@ -64,14 +58,9 @@ SENTENCE(a_server_keeps_its_number_and_its_uri)
 
 SENTENCE(slots_that_nobody_serves_are_holes)
 {
-	char text[1024] = "*1\r\n";
-
-	put_range(text + 4, 10, 20, "127.0.0.1", A, 'a');
-	says_slots(&tellers[0], text);
+	says_map(&tellers[0], "10-20 aA 127.0.0.1");
 	must_open(1);
-	assert_int_equal(at(9), -1);
-	assert_int_equal(at(10), A);
-	assert_int_equal(at(21), -1);
+	the_map_is("9=- 10=A 21=-");
 	await_true(was_logged("11 of 16384 slots"));
 	assert_int_equal(lsh_cluster_trouble(cluster, 9, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "nobody serves slot 9"));
@@ -80,28 +69,19 @@ SENTENCE(slots_that_nobody_serves_are_holes)
 
 SENTENCE(a_host_that_is_not_named_is_the_one_that_was_asked)
 {
-	char text[1024] = "*2\r\n";
-
-	put_range(put_range(text + 4, 0, 99, "", A, 'a'), 100, 16383, NULL, B, 'b');
-	says_slots(&tellers[0], text);
+	says_map(&tellers[0], "0-99 aA '', 100-16383 bB nil");
 	must_open(1);
-	assert_int_equal(at(0), A);
-	assert_int_equal(at(100), B);
+	the_map_is("0=A 100=B");
 	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 0))->host, "127.0.0.1");
 	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 100))->host, "127.0.0.1");
 }
 
 SENTENCE(of_a_master_without_an_address_what_was_known_stands)
 {
-	char text[1024] = "*2\r\n";
-
-	says(&tellers[0], A, B);
-	must_open(1);
-	put_range(put_range(text + 4, 0, 99, "?", A, 'a'), 100, 16383, "127.0.0.1", C, 'b');
-	says_slots(&tellers[0], text);
+	open_first();
+	says_map(&tellers[0], "0-99 aA ?, 100-16383 bC 127.0.0.1");
 	look(&tellers[0], 1);
-	assert_int_equal(at(0), A);
-	assert_int_equal(at(100), C);
+	the_map_is("0=A 100=C");
 }
 
 SENTENCE(a_map_in_many_pieces_is_understood)
@@ -111,8 +91,7 @@ SENTENCE(a_map_in_many_pieces_is_understood)
 	char *end = text + sprintf(text, "*%d\r\n", PIECES);
 	struct teller *t = &tellers[0];
 
-	says(t, A, B);
-	must_open(1);
+	open_first();
 	/* more than a teller keeps: said unasked, in its place */
 	for (int i = 0; i < PIECES; i++)
 		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1,
@@ -123,8 +102,7 @@ SENTENCE(a_map_in_many_pieces_is_understood)
 	fake_send(t->fake, text, (size_t)(end - text));
 	await_true(at(16383) == -1); /* the last that is looked at */
 	t->manner = SAYS;
-	assert_int_equal(at(0), A);
-	assert_int_equal(at(2), B);
+	the_map_is("0=A 2=B");
 	assert_int_equal(at(2 * PIECES - 1), B);
 	assert_int_equal(at(2 * PIECES), -1);
 }
@@ -144,8 +122,7 @@ SENTENCE(the_most_scattered_map_is_understood)
 	struct teller *t = &tellers[0];
 	int64_t begun;
 
-	says(t, A, B);
-	must_open(1);
+	open_first();
 	for (int i = 0; i < SLOTS; i++) {
 		int master = FIRST + i % MASTERS;
 
@@ -168,9 +145,8 @@ SENTENCE(the_most_scattered_map_is_understood)
 SENTENCE(a_map_beyond_that_is_refused_with_the_bound)
 {
 	says_slots(&tellers[0], "*1048577\r\n");
-	assert_int_equal(open_with("", TIMEOUT, 1), LEASH_PROTOCOL);
-	if (strstr(err.text, "its answer has more than 1048576 elements, which is the most that is taken") == NULL)
-		fail_msg("%s", err.text);
+	the_open_fails("", 1, LEASH_PROTOCOL,
+	               "its answer has more than 1048576 elements, which is the most that is taken");
 }
 
 /* ---- those who cannot be asked ---- */
@@ -180,11 +156,11 @@ SENTENCE(one_that_hangs_does_not_hold_up_the_others)
 	tellers[0].manner = tellers[1].manner = HANGS;
 	says(&tellers[2], A, B);
 	must_open(3);
-	assert_int_equal(at(0), A);
+	the_map_is("0=A");
 	/* those that were of no use are asked last: one who answers is enough for the next map */
 	says(&tellers[2], A, C);
 	look(&tellers[2], 2);
-	assert_int_equal(at(100), C);
+	the_map_is("100=C");
 }
 
 SENTENCE(nonsense_is_not_believed)
@@ -196,11 +172,10 @@ SENTENCE(nonsense_is_not_believed)
 	says(&tellers[1], A, B);
 	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
 		says_slots(&tellers[0], nonsense[i]);
-		assert_int_equal(open_with("", TIMEOUT, 1), LEASH_PROTOCOL);
-		assert_non_null(strstr(err.text, "redis+cluster://"));
+		the_open_fails("", 1, LEASH_PROTOCOL, "");
 		close_cluster();
 		must_open(2);
-		assert_int_equal(at(0), A);
+		the_map_is("0=A");
 		close_cluster();
 	}
 }
@@ -208,20 +183,17 @@ SENTENCE(nonsense_is_not_believed)
 SENTENCE(a_server_without_a_cluster_is_said_to_be_one)
 {
 	says_slots(&tellers[0], "-ERR This instance has cluster support disabled\r\n");
-	assert_int_equal(open_with("", TIMEOUT, 1), LEASH_UNSUPPORTED);
-	assert_non_null(strstr(err.text, "redis+cluster://127.0.0.1:"));
-	assert_non_null(strstr(err.text, "no part of a cluster: for this server alone write redis://"));
+	the_open_fails("", 1, LEASH_UNSUPPORTED, "no part of a cluster: for this server alone write redis://");
 }
 
 SENTENCE(a_node_that_knows_of_no_slots_is_said_to)
 {
 	says_slots(&tellers[0], "*0\r\n");
-	assert_int_equal(open_with("", TIMEOUT, 1), LEASH_UNAVAILABLE);
-	assert_non_null(strstr(err.text, "was the cluster created?"));
+	the_open_fails("", 1, LEASH_UNAVAILABLE, "was the cluster created?");
 	close_cluster();
 	says(&tellers[1], A, B);
 	must_open(2);
-	assert_int_equal(at(0), A);
+	the_map_is("0=A");
 }
 
 SENTENCE(a_permission_that_is_missing_is_named)
@@ -267,8 +239,7 @@ SENTENCE(looks_are_not_taken_more_often_than_is_good)
 	int64_t begun, took;
 	int questions;
 
-	says(&tellers[0], A, B);
-	must_open(1);
+	open_first();
 	begun = await_now_ns();
 	questions = tellers[0].questions;
 	while (await_now_ns() - begun < 2 * LSH_S) {
@@ -299,8 +270,7 @@ SENTENCE(its_end_does_not_wait_for_those_who_hang)
 {
 	int64_t begun;
 
-	says(&tellers[0], A, B);
-	must_open(1);
+	open_first();
 	tellers[0].manner = HANGS;
 	have_asked(&tellers[0]);
 	begun = await_now_ns();
@@ -337,8 +307,7 @@ SENTENCE(a_forked_child_closes_what_it_has_of_it)
 	int status;
 	pid_t child;
 
-	says(&tellers[0], A, B);
-	must_open(1);
+	open_first();
 	tellers[0].manner = HANGS;
 	have_asked(&tellers[0]);
 	child = fork();
