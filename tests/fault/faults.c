@@ -19,6 +19,35 @@ arena_has(const struct arena *arena, const struct fault *fault)
 	return !arena->sealed || !fault->reads;
 }
 
+static void
+order_all(struct server *server, const char *orders)
+{
+	char copy[256], *rest = copy;
+
+	if (orders == NULL)
+		return;
+	if ((size_t)snprintf(copy, sizeof copy, "%s", orders) >= sizeof copy)
+		trouble("too long: %s", orders);
+	for (char *one; (one = strsep(&rest, ";")) != NULL;)
+		order(server, one);
+}
+
+void
+fault_begin(struct run *run, struct blow *blow)
+{
+	order_all(run->server, blow->fault->orders);
+	if (blow->fault->begin != NULL)
+		blow->fault->begin(run, blow);
+}
+
+void
+fault_end(struct run *run, struct blow *blow)
+{
+	order_all(run->server, blow->fault->orders_at_end);
+	if (blow->fault->end != NULL)
+		blow->fault->end(run, blow);
+}
+
 uint64_t
 roll(struct blow *blow, uint64_t below)
 {

@@ -31,7 +31,9 @@ struct fault {
 	bool delays;           /* commands may be executed long after they were sent */
 	bool reads;            /* a proxy has to understand what passes */
 	int64_t least, most;   /* how long it lasts, in % of the lease */
-	void (*begin)(struct run *run, struct blow *blow);
+	/* What the one server is told at its beginning and at its end, with a semicolon between orders; or NULL. */
+	const char *orders, *orders_at_end;
+	void (*begin)(struct run *run, struct blow *blow);   /* or NULL */
 	void (*again)(struct run *run, struct blow *blow);   /* every few dozen ms while it lasts; or NULL */
 	void (*end)(struct run *run, struct blow *blow);     /* or NULL: there is nothing to undo */
 };
@@ -89,6 +91,8 @@ void flush_scripts(struct run *run, struct blow *blow);
 void kill_normal(struct run *run, struct blow *blow);
 void kill_pubsub(struct run *run, struct blow *blow);
 
+void fault_begin(struct run *run, struct blow *blow);
+void fault_end(struct run *run, struct blow *blow);
 uint64_t roll(struct blow *blow, uint64_t below);
 
 /* Say something to a server that it must do. */

@@ -138,13 +138,6 @@ await_server(struct run *run, struct blow *blow)
 }
 
 static void
-fill(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "CONFIG SET maxmemory 1");
-}
-
-static void
 make_room(struct run *run, struct blow *blow)
 {
 	(void)blow;
@@ -241,42 +234,6 @@ shut_the_door(struct run *run, struct blow *blow)
 	kill_pubsub(run, blow);
 }
 
-static void
-open_the_door(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "CONFIG SET maxclients 1000");
-}
-
-static void
-want_replicas(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "CONFIG SET min-replicas-to-write 1");
-}
-
-static void
-want_no_replicas(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "CONFIG SET min-replicas-to-write 0");
-}
-
-/* Of a port where nobody listens. */
-static void
-become_replica(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "REPLICAOF 127.0.0.1 1");
-}
-
-static void
-become_master(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "REPLICAOF NO ONE");
-}
-
 /* All that a contender needs, but for INFO. */
 static const char *const permissions[] = {
 	"evalsha", "eval",  "script", "time", "exists", "set",    "get",    "hset",          "hget",       "hdel",    "hexists",   "pexpire",
@@ -296,64 +253,6 @@ static void
 permit_command(struct run *run, struct blow *blow)
 {
 	order(run->server, "ACL SETUSER " CREW_USER " +%s", blow->words);
-}
-
-static void
-forbid_keys(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " resetkeys");
-}
-
-static void
-permit_keys(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " ~*");
-}
-
-static void
-forbid_channels(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " resetchannels");
-}
-
-static void
-permit_channels(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " &*");
-}
-
-static void
-change_password(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " resetpass >another");
-	order(run->server, "CLIENT KILL USER " CREW_USER);
-}
-
-static void
-change_password_back(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " resetpass >" CREW_PASSWORD);
-}
-
-static void
-switch_user_off(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " off");
-	order(run->server, "CLIENT KILL USER " CREW_USER);
-}
-
-static void
-switch_user_on(struct run *run, struct blow *blow)
-{
-	(void)blow;
-	order(run->server, "ACL SETUSER " CREW_USER " on");
 }
 
 /* ---- the network ---- */
@@ -543,21 +442,28 @@ static const struct fault faults[] = {
 	{"client-pause-all", SERVER, ANY, .delays = true, .begin = pause_all},
 	{"client-pause-write", SERVER, ANY, .delays = true, .begin = pause_writes},
 	{"debug-sleep", SERVER, LASTS(10, 190), .delays = true, .begin = sleep_server, .end = await_server},
-	{"full", SERVER, ANY, .begin = fill, .end = make_room},
+	{"full", SERVER, ANY, .orders = "CONFIG SET maxmemory 1", .orders_at_end = "CONFIG SET maxmemory 0"},
 	{"evict", SERVER, ANY, .harm = HARM_BREACH, .begin = evict_some, .again = squeeze, .end = evict_nothing},
 	{"evict-ttl", SERVER, ANY, .harm = HARM_BREACH, .begin = evict_by_ttl, .again = squeeze, .end = evict_nothing},
 	{"del-locks", SERVER, ANY, .harm = HARM_BREACH, .begin = delete_locks, .again = delete_locks},
 	{"del-queues", SERVER, ANY, .begin = delete_queues, .again = delete_queues},
 	{"flushall", SERVER, ANY, .harm = HARM_BREACH, .begin = flush_all, .again = flush_all},
 	{"misconf", SERVER, ANY, .begin = fail_to_save, .end = save_nothing},
-	{"max-clients", SERVER, ANY, .begin = shut_the_door, .end = open_the_door},
-	{"no-replicas", SERVER, ANY, .begin = want_replicas, .end = want_no_replicas},
-	{"replica-of", SERVER, ANY, .begin = become_replica, .end = become_master},
+	{"max-clients", SERVER, ANY, .begin = shut_the_door, .orders_at_end = "CONFIG SET maxclients 1000"},
+	{"no-replicas", SERVER, ANY,
+	 .orders = "CONFIG SET min-replicas-to-write 1", .orders_at_end = "CONFIG SET min-replicas-to-write 0"},
+	{"replica-of", SERVER, ANY, .orders = "REPLICAOF 127.0.0.1 1", .orders_at_end = "REPLICAOF NO ONE"},
 	{"acl-command", SERVER, ANY, .begin = forbid_command, .end = permit_command},
-	{"acl-keys", SERVER, ANY, .begin = forbid_keys, .end = permit_keys},
-	{"acl-channels", SERVER, ANY, .begin = forbid_channels, .end = permit_channels},
-	{"acl-password", SERVER, ANY, .begin = change_password, .end = change_password_back},
-	{"acl-off", SERVER, ANY, .begin = switch_user_off, .end = switch_user_on},
+	{"acl-keys", SERVER, ANY,
+	 .orders = "ACL SETUSER " CREW_USER " resetkeys", .orders_at_end = "ACL SETUSER " CREW_USER " ~*"},
+	{"acl-channels", SERVER, ANY,
+	 .orders = "ACL SETUSER " CREW_USER " resetchannels", .orders_at_end = "ACL SETUSER " CREW_USER " &*"},
+	{"acl-password", SERVER, ANY,
+	 .orders = "ACL SETUSER " CREW_USER " resetpass >another; CLIENT KILL USER " CREW_USER,
+	 .orders_at_end = "ACL SETUSER " CREW_USER " resetpass >" CREW_PASSWORD},
+	{"acl-off", SERVER, ANY,
+	 .orders = "ACL SETUSER " CREW_USER " off; CLIENT KILL USER " CREW_USER,
+	 .orders_at_end = "ACL SETUSER " CREW_USER " on"},
 
 	{"delay", PROXY, ANY, .delays = true, .begin = delay, .end = delay_no_more},
 	{"drip", PROXY, ANY, .delays = true, .begin = drip, .end = drip_no_more},

@@ -76,7 +76,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 		history_note(run->history, "breach %s", blow->fault->harm == HARM_LOST ? "emptied" : blow->fault->name);
 	if (blow->fault->delays)
 		watch_delays(run->watch, true);
-	blow->fault->begin(run, blow);
+	fault_begin(run, blow);
 	blow->begun = true;
 	history_note_at(run->history, now, "fault %s%s%s", text, blow->words[0] != '\0' ? " " : "", blow->words);
 	if (run->print)
@@ -88,8 +88,7 @@ begin_blow(struct run *run, struct blow *blow, int64_t now)
 static void
 end_blow(struct run *run, struct blow *blow)
 {
-	if (blow->fault->end != NULL)
-		blow->fault->end(run, blow);
+	fault_end(run, blow);
 	blow->ended = true;
 	history_note(run->history, "over %s", blow->fault->name);
 	if (does_harm(run, blow->fault) && !blow->fault->until_whole)
