@@ -2,6 +2,7 @@
 #include "tests/redis/connects.h"
 #include "tests/support/test.h"
 
+#include <inttypes.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -95,89 +96,105 @@ SENTENCE(half_an_answer_and_what_came_of_it_are_forgotten_with_the_attempt)
 	close_dial();
 }
 
+/* What becomes of a connect to a puppet that says that. */
+static enum lsh_progress
+dial_says(const char *says, const char *channel)
+{
+	enum lsh_progress progress;
+	struct puppet f;
+
+	puppet_start(&f, says);
+	open_dial(f.uri, "leash-test", channel);
+	progress = attempt(ample(), &f, NULL);
+	close_dial();
+	puppet_stop(&f);
+	return progress;
+}
+
+/* What a section of INFO says, and what is made of that, in a line. */
+struct reading {
+	const char *info, *expected;
+};
+
+static void
+words_of_server(char *words)
+{
+	assert_true(hello.run_id[0] == '\0' || strcmp(hello.run_id, "0123456789abcdef0123456789abcdef01234567") == 0);
+	sprintf(words, "%06x %s%" PRId64 "%s", hello.version, hello.run_id[0] != '\0' ? "id " : "", hello.uptime_ms,
+	        hello.cluster ? " cluster" : "");
+}
+
+static void
+words_of_replication(char *words)
+{
+	sprintf(words, "%s%s", hello.replica ? "replica" : "", hello.alone ? "alone" : "");
+}
+
+static void
+words_of_memory(char *words)
+{
+	strcpy(words, hello.eviction);
+}
+
+static void
+check_readings(const char *before, const struct reading *cases, size_t count, const char *behind, void (*put)(char *words))
+{
+	char says[512], words[128];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(says, sizeof says, "%s$%zu\r\n%s\r\n%s", before, strlen(cases[i].info), cases[i].info, behind);
+		assert_int_equal(dial_says(says, NULL), LSH_DONE);
+		put(words);
+		if (strcmp(words, cases[i].expected) != 0)
+			fail_msg("'%s', not '%s', was made of: %s", words, cases[i].expected, cases[i].info);
+		close(hello.stream.fd);
+	}
+}
+
 SENTENCE(what_info_says_is_read_for_what_it_is)
 {
-	static const struct {
-		const char *info, *run_id;
-		unsigned version;
-		int64_t uptime_ms;
-		bool cluster;
-	} cases[] = {
-		{"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:0123456789abcdef0123456789abcdef01234567\r\nuptime_in_seconds:11\r\n",
-		 "0123456789abcdef0123456789abcdef01234567", 0x07000f, 10000, false},
-		{"redis_version:8.10\r\nredis_mode:cluster\r\nuptime_in_seconds:1\r\n", "", 0x080a00, 0, true},
-		{"redis_version:7.2.4\r\nserver_mode:cluster\r\nvalkey_version:8.0.1\r\nuptime_in_seconds:0\r\n", "", 0x070204, 0, true},
-		{"redis_version:255.255.999-rc1.2\r\nredis_mode:clustered\r\n", "", 0xffffff, -1, false},
-		{"redis_version:\r\nrun_id:\r\nuptime_in_seconds:\r\n", "", 0, -1, false},
-		{"redis_version:six\r\nuptime_in_seconds:-5\r\nredis_mode:\r\n", "", 0, 0, false},
-		{"uptime_in_seconds:-\r\n", "", 0, -1, false},
-		{"not_redis_version:7.0.0\r\nnot_run_id:abc\r\n", "", 0, -1, false},
-		{"run_id:0123456789abcdef0123456789abcdef012345678\r\nuptime_in_seconds:99999999999999\r\n", "", 0, (INT64_C(1) << 30) * 1000 - 1000, false},
-		{"run_id:no such thing\r\nredis_version", "", 0, -1, false},
-		{"", "", 0, -1, false},
+	static const struct reading cases[] = {
+		{"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:0123456789abcdef0123456789abcdef01234567\r\nuptime_in_seconds:11\r\n", "07000f id 10000"},
+		{"redis_version:8.10\r\nredis_mode:cluster\r\nuptime_in_seconds:1\r\n", "080a00 0 cluster"},
+		{"redis_version:7.2.4\r\nserver_mode:cluster\r\nvalkey_version:8.0.1\r\nuptime_in_seconds:0\r\n", "070204 0 cluster"},
+		{"redis_version:255.255.999-rc1.2\r\nredis_mode:clustered\r\n", "ffffff -1"},
+		{"redis_version:\r\nrun_id:\r\nuptime_in_seconds:\r\n", "000000 -1"},
+		{"redis_version:six\r\nuptime_in_seconds:-5\r\nredis_mode:\r\n", "000000 0"},
+		{"uptime_in_seconds:-\r\n", "000000 -1"},
+		{"not_redis_version:7.0.0\r\nnot_run_id:abc\r\n", "000000 -1"},
+		{"run_id:0123456789abcdef0123456789abcdef012345678\r\nuptime_in_seconds:99999999999999\r\n", "000000 1073741823000"},
+		{"run_id:no such thing\r\nredis_version", "000000 -1"},
+		{"", "000000 -1"},
 	};
-	char says[512];
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct puppet f;
-
-		snprintf(says, sizeof says, SETNAME_OK "$%zu\r\n%s\r\n" REPLICATION_OK MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
-		puppet_start(&f, says);
-		open_dial(f.uri, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
-		assert_string_equal(hello.run_id, cases[i].run_id);
-		assert_int_equal(hello.version, cases[i].version);
-		assert_int_equal(hello.uptime_ms, cases[i].uptime_ms);
-		assert_int_equal(hello.cluster, cases[i].cluster);
-		close(hello.stream.fd);
-		close_dial();
-		puppet_stop(&f);
-	}
+	check_readings(SETNAME_OK, cases, COUNT(cases), REPLICATION_OK MEMORY_OK TIME_OK, words_of_server);
 }
 
 SENTENCE(what_info_says_of_replicas_is_read_for_what_it_is)
 {
-	static const struct {
-		const char *info;
-		bool replica, alone;
-	} cases[] = {
-		{"# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\nsecond_repl_offset:-1\r\n", false, true},
-		{"role:master\r\nconnected_slaves:0\r\n", false, true}, /* an old one */
-		{"role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n", false, false},
-		{"connected_slaves:1\r\nrole:master\r\n", false, false},
+	static const struct reading cases[] = {
+		{"# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\nsecond_repl_offset:-1\r\n", "alone"},
+		{"role:master\r\nconnected_slaves:0\r\n", "alone"}, /* an old one */
+		{"role:master\r\nconnected_slaves:2\r\nslave0:ip=127.0.0.1,port=1,state=online,offset=0,lag=0\r\n", ""},
+		{"connected_slaves:1\r\nrole:master\r\n", ""},
 		/* promoted */
-		{"role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:1\r\n", false, false},
-		{"role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:93817\r\n", false, false},
-		{"role:slave\r\nconnected_slaves:0\r\n", true, false},
-		{"role:master\r\nconnected_slaves:-1\r\n", false, false},
-		{"role:master\r\nconnected_slaves:many\r\n", false, false},
-		{"role:master\r\nconnected_slaves:\r\n", false, false},
-		{"role:master\r\n", false, false},
-		{"connected_slaves:0\r\n", false, false},
-		{"", false, false},
+		{"role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:1\r\n", ""},
+		{"role:master\r\nconnected_slaves:0\r\nsecond_repl_offset:93817\r\n", ""},
+		{"role:slave\r\nconnected_slaves:0\r\n", "replica"},
+		{"role:master\r\nconnected_slaves:-1\r\n", ""},
+		{"role:master\r\nconnected_slaves:many\r\n", ""},
+		{"role:master\r\nconnected_slaves:\r\n", ""},
+		{"role:master\r\n", ""},
+		{"connected_slaves:0\r\n", ""},
+		{"", ""},
 	};
-	char says[512];
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct puppet f;
-
-		snprintf(says, sizeof says, SETNAME_OK INFO_OK "$%zu\r\n%s\r\n" MEMORY_OK TIME_OK, strlen(cases[i].info), cases[i].info);
-		puppet_start(&f, says);
-		open_dial(f.uri, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
-		assert_int_equal(hello.replica, cases[i].replica);
-		assert_int_equal(hello.alone, cases[i].alone);
-		close(hello.stream.fd);
-		close_dial();
-		puppet_stop(&f);
-	}
+	check_readings(SETNAME_OK INFO_OK, cases, COUNT(cases), MEMORY_OK TIME_OK, words_of_replication);
 }
 
 SENTENCE(what_info_says_of_eviction_is_read_for_what_it_is)
 {
-	static const struct {
-		const char *info, *eviction;
-	} cases[] = {
+	static const struct reading cases[] = {
 		{"# Memory\r\nused_memory:1\r\nmaxmemory:1048576\r\nmaxmemory_human:1.00M\r\nmaxmemory_policy:volatile-lru\r\n", "volatile-lru"},
 		{"maxmemory_policy:allkeys-random\r\nmaxmemory:18446744073709551615\r\n", "allkeys-random"},
 		{"maxmemory:1\r\nmaxmemory_policy:noeviction\r\n", "noeviction"},
@@ -192,20 +209,8 @@ SENTENCE(what_info_says_of_eviction_is_read_for_what_it_is)
 		{"maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
 		{"", ""},
 	};
-	char says[512];
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct puppet f;
-
-		snprintf(says, sizeof says, SETNAME_OK INFO_OK REPLICATION_OK "$%zu\r\n%s\r\n" TIME_OK, strlen(cases[i].info), cases[i].info);
-		puppet_start(&f, says);
-		open_dial(f.uri, "leash-test", NULL);
-		assert_int_equal(attempt(ample(), &f, NULL), LSH_DONE);
-		assert_string_equal(hello.eviction, cases[i].eviction);
-		close(hello.stream.fd);
-		close_dial();
-		puppet_stop(&f);
-	}
+	check_readings(SETNAME_OK INFO_OK REPLICATION_OK, cases, COUNT(cases), TIME_OK, words_of_memory);
 }
 
 SENTENCE(a_subscription_is_to_the_channel_that_was_asked_for)
@@ -219,15 +224,8 @@ SENTENCE(a_subscription_is_to_the_channel_that_was_asked_for)
 		SETNAME_OK INFO_OK "+OK\r\n",
 	};
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct puppet f;
-
-		puppet_start(&f, cases[i]);
-		open_dial(f.uri, "leash-test", "ch");
-		check_failed(attempt(ample(), &f, NULL), LEASH_PROTOCOL, ": SUBSCRIBE: the answer is not what a Redis server says");
-		close_dial();
-		puppet_stop(&f);
-	}
+	for (size_t i = 0; i < COUNT(cases); i++)
+		check_failed(dial_says(cases[i], "ch"), LEASH_PROTOCOL, ": SUBSCRIBE: the answer is not what a Redis");
 }
 
 /* A message may come right behind the confirmation, whole or half: it is for the receiver of the connection. */

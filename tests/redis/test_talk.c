@@ -59,24 +59,6 @@ hear_text(struct lsh_informant *talk, const char *text)
 
 /* ---- answers ---- */
 
-SENTENCE(answers_come_in_the_order_of_the_questions)
-{
-	struct lsh_informant *talk = open_talk(server_uri(server), PATIENCE);
-	char text[32];
-
-	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 5000; i++) {
-			snprintf(text, sizeof text, "%d", i);
-			say(talk, "ECHO", text);
-		}
-		for (int i = 0; i < 5000; i++) {
-			snprintf(text, sizeof text, "%d", i);
-			hear_text(talk, text);
-		}
-	}
-	lsh_informant_free(talk);
-}
-
 SENTENCE(answers_of_each_type_are_what_they_are)
 {
 	static const char script[] = "return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}";
