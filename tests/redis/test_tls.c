@@ -328,54 +328,46 @@ SENTENCE(a_server_with_a_password_that_does_not_speak_tls_is_found_out_and_told_
 	server_stop(s);
 }
 
+/* A connect to a puppet that says that; one with TLS is hung up on then. */
+static void
+check_puppet(bool tls, const char *says, bool at_once, leash_status status, const char *part)
+{
+	struct puppet f;
+
+	puppet_start(&f, says);
+	f.at_once = at_once;
+	f.closes = tls;
+	open_dial(tls ? words("rediss%s?%s", strchr(f.uri, ':'), certs_query()) : f.uri, "leash-test", NULL);
+	check_failed(attempt(ample(), &f, NULL), status, part);
+	close_dial();
+	puppet_stop(&f);
+}
+
 SENTENCE(whatever_is_said_in_plain_text_is_no_tls)
 {
 	static const char *const said[] = {"+PONG\r\n", "-ERR max number of clients reached\r\n", "-DENIED Redis is running in protected mode\r\n",
 	                                   "HTTP/1.1 400 Bad Request\r\n\r\n", "\n", "SSH-2.0-OpenSSH_9.2\r\n", "220 mail\r\n"};
-	const char *text;
 
-	for (size_t i = 0; i < 2 * sizeof said / sizeof *said; i++) {
-		struct puppet f;
-
-		puppet_start(&f, said[i / 2]);
-		f.at_once = i % 2 == 1;
-		f.closes = true;
-		text = words("rediss%s?%s", strchr(f.uri, ':'), certs_query());
-		open_dial(text, "leash-test", NULL);
-		check_failed(attempt(ample(), &f, NULL), LEASH_PROTOCOL, "the server does not speak TLS: write redis:// for it");
-		close_dial();
-		puppet_stop(&f);
-	}
+	for (size_t i = 0; i < 2 * sizeof said / sizeof *said; i++)
+		check_puppet(true, said[i / 2], i % 2 == 1, LEASH_PROTOCOL, "the server does not speak TLS: write redis:// for it");
 }
 
 SENTENCE(a_server_that_hangs_up_instead_of_speaking_tls_is_unavailable)
 {
-	struct puppet f;
-	const char *text;
-
-	puppet_start(&f, "");
-	f.closes = true;
-	text = words("rediss%s?%s", strchr(f.uri, ':'), certs_query());
-	open_dial(text, "leash-test", NULL);
-	check_failed(attempt(ample(), &f, NULL), LEASH_UNAVAILABLE, "the server closed the connection instead of speaking TLS");
-	close_dial();
-	puppet_stop(&f);
+	check_puppet(true, "", false, LEASH_UNAVAILABLE, "the server closed the connection instead of speaking TLS");
 }
 
 SENTENCE(who_speaks_plainly_to_tls_is_told_to_write_rediss)
 {
 	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	struct puppet f;
 
 	check_failed(dial_to(uri_of(server_port(s), "redis", ""), "leash-test", NULL), LEASH_UNAVAILABLE,
 	             " (does it want TLS? then write rediss://)");
 	server_stop(s);
 
-	puppet_start(&f, "\x15\x03\x01"); /* an alert, cut at its NUL: so does OpenSSL, were it asked to */
-	open_dial(f.uri, "leash-test", NULL);
-	check_failed(attempt(ample(), &f, NULL), LEASH_PROTOCOL, "the server speaks TLS: write rediss:// for it, or name its port without TLS");
-	close_dial();
-	puppet_stop(&f);
+	/* an alert, cut at its NUL: so does OpenSSL, were it asked to */
+	check_puppet(false, "\x15\x03\x01", false, LEASH_PROTOCOL,
+	             "the server speaks TLS: write rediss:// for it, or name its port without TLS");
 }
 
 SENTENCE(a_server_whose_tls_is_too_old_is_refused)

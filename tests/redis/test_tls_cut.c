@@ -102,39 +102,48 @@ end_relay(struct relay *r)
 	socket_close(r->pubsub);
 }
 
+static struct server *behind;
+static struct relay r; /* before it, and a dial to that */
+
 static void
-open_relayed(struct relay *r)
+open_relayed(void)
 {
 	char text[512];
 
-	snprintf(text, sizeof text, "rediss://127.0.0.1:%d?%s", r->port, certs_query());
+	behind = server_start_tls(CERTS_SERVER, false, NULL);
+	start_relay(&r, server_port(behind));
+	snprintf(text, sizeof text, "rediss://127.0.0.1:%d?%s", r.port, certs_query());
 	open_dial(text, "leash-test", NULL);
 }
 
 static void
-check_good(struct relay *r, enum lsh_progress progress)
+close_relayed(void)
+{
+	close_dial();
+	end_relay(&r);
+	server_stop(behind);
+}
+
+FIXTURE(open_relayed, close_relayed);
+
+static void
+check_good(enum lsh_progress progress)
 {
 	if (progress != LSH_DONE)
-		fail_msg("after %ld bytes: %s", r->passed, err.text);
+		fail_msg("after %ld bytes: %s", r.passed, err.text);
 	assert_int_equal(strlen(hello.run_id), LSH_RUN_ID_SIZE - 1);
 	assert_true(hello.server_us > 0);
 	lsh_stream_discard(&hello.stream);
 }
 
-GROUP(start_tcp_server, stop_server);
-
 /* ---- tests ---- */
 
 SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 {
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	struct relay r;
 	unsigned fds;
 	long whole;
 
-	start_relay(&r, server_port(s));
-	open_relayed(&r);
-	check_good(&r, attempt(ample(), NULL, NULL));
+	check_good(attempt(ample(), NULL, NULL));
 	whole = r.passed;
 	fds = descriptors_count();
 	assert_true(whole > 1500);
@@ -147,21 +156,14 @@ SENTENCE(a_handshake_that_is_cut_anywhere_fails)
 				fail_msg("cut after %ld: %s", cut, err.text);
 	}
 	await_true(descriptors_count() <= fds);
-	close_dial();
-	end_relay(&r);
-	server_stop(s);
 }
 
 SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 {
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	struct relay r;
 	unsigned believed = 0;
 	long whole;
 
-	start_relay(&r, server_port(s));
-	open_relayed(&r);
-	check_good(&r, attempt(ample(), NULL, NULL));
+	check_good(attempt(ample(), NULL, NULL));
 	whole = r.passed;
 	for (long at = 0; at < whole - 200; at += at < 1500 ? 3 : 97) {
 		enum lsh_progress progress;
@@ -171,7 +173,7 @@ SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 		progress = attempt(await_now_ns() + 300000000, NULL, NULL);
 		if (progress == LSH_DONE) {
 			/* the version in a record's head, which is to be ignored, or beyond the hello */
-			check_good(&r, progress);
+			check_good(progress);
 			believed++;
 			continue;
 		}
@@ -179,21 +181,10 @@ SENTENCE(a_handshake_that_is_altered_anywhere_is_not_believed)
 			fail_msg("altered at %ld: %s: %s", at, leash_status_name(err.status), err.text);
 	}
 	assert_true(believed < 30);
-	close_dial();
-	end_relay(&r);
-	server_stop(s);
 }
 
 SENTENCE(a_handshake_that_drips_is_taken_as_it_comes)
 {
-	struct server *s = server_start_tls(CERTS_SERVER, false, NULL);
-	struct relay r;
-
-	start_relay(&r, server_port(s));
 	atomic_store(&r.dripping, true);
-	open_relayed(&r);
-	check_good(&r, attempt(ample(), NULL, NULL));
-	close_dial();
-	end_relay(&r);
-	server_stop(s);
+	check_good(attempt(ample(), NULL, NULL));
 }
