@@ -258,10 +258,12 @@ the_map_is(const char *text)
 	unsigned slot;
 	int size = 0;
 	char who;
+	const char *rest = text;
 
-	for (const char *rest = text; sscanf(rest, "%u=%c%n", &slot, &who, &size) == 2; rest += size)
+	for (; sscanf(rest, " %u=%c%n", &slot, &who, &size) == 2; rest += size)
 		if (at(slot) != (who == '-' ? -1 : A + who - 'A'))
 			fail_msg("slot %u is at %d, not as in %s", slot, at(slot), text);
+	assert_int_equal(*rest, '\0');
 }
 
 int
