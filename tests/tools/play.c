@@ -43,14 +43,16 @@ struct run {
 	bool is_said[STREAMS]; /* something was expected of it */
 };
 
+struct hold {
+	char name[LEASH_NAME_MAX + 1];
+	leash_lock *lock;
+	struct leashed_events events;
+};
+
 struct person {
 	char name[16];
 	leash_client *client;
-	struct {
-		char name[LEASH_NAME_MAX + 1];
-		leash_lock *lock;
-		struct leashed_events events;
-	} locks[LOCKS];
+	struct hold holds[LOCKS];
 };
 
 static struct {
@@ -391,8 +393,8 @@ play_running(char *line)
 	static const struct {
 		const char *name;
 		int signal;
-	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
-	             {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
+	} signals[] = {{"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"KILL", SIGKILL}, {"CONT", SIGCONT},
+	             {"STOP", SIGSTOP}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
 	size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyz");
 	struct run *run = run_called(line, n);
 	const char *rest = line + n;
@@ -438,41 +440,69 @@ person_called(const char *name)
 	return p;
 }
 
+static struct hold *
+hold_called(struct person *p, const char *name, int64_t lease_ms)
+{
+	struct hold *h = p->holds;
+
+	while (h->lock != NULL && strcmp(h->name, name) != 0)
+		if (++h == &p->holds[LOCKS])
+			wrong("there are too many locks");
+	if (h->lock == NULL) {
+		memset(h, 0, sizeof *h);
+		snprintf(h->name, sizeof h->name, "%s", name);
+		h->lock = leashed_lock(p->client, name, LEASH_LOCK_OPTIONS(.lease_ms = (uint32_t)lease_ms,
+		                                                           .on_event = leashed_note_event, .event_arg = &h->events));
+	}
+	return h;
+}
+
+static leash_status
+take_lock(const struct person *p, struct hold *h)
+{
+	leash_status status = leash_lock_acquire(h->lock, 60000, &err);
+	char name[24];
+
+	snprintf(name, sizeof name, "%s_fence", p->name);
+	set(name, "%" PRIu64, leash_lock_fence(h->lock));
+	return status;
+}
+
+/* She is sure of it, and the server says so, too. */
+static void
+check_held(struct hold *h)
+{
+	char token[LEASH_TOKEN_MAX] = "";
+
+	leash_lock_token(h->lock, token, sizeof token);
+	if (!leash_lock_held(h->lock) || h->events.count[LEASH_EVENT_LOST] > 0 ||
+	    strcmp(server_text(server, "HKEYS leash:{%s}", h->name), token) != 0)
+		wrong("she does not");
+}
+
 /* "ann takes job 3000", "ann releases job => LOST" */
 static bool
 play_person(char *line)
 {
 	const char *words[WORDS + 1];
-	char space[TEXT], fence[24];
-	int n = split(line, words, space), i = 0;
+	char space[TEXT];
+	int n = split(line, words, space);
 	leash_status status = LEASH_OK, expected = n > 4 && strcmp(words[4], "LOST") == 0 ? LEASH_LOST : LEASH_OK;
 	struct person *p;
 
-	if (n < 3 || (strcmp(words[1], "takes") != 0 && strcmp(words[1], "releases") != 0 && strcmp(words[1], "holds") != 0 &&
-	              strcmp(words[1], "lost") != 0))
+	if (n < 3)
 		return false;
 	p = person_called(words[0]);
-	while (p->locks[i].lock != NULL && strcmp(p->locks[i].name, words[2]) != 0)
-		if (++i == LOCKS)
-			wrong("there are too many locks");
-	if (p->locks[i].lock == NULL) {
-		snprintf(p->locks[i].name, sizeof p->locks[i].name, "%s", words[2]);
-		memset(&p->locks[i].events, 0, sizeof p->locks[i].events);
-		p->locks[i].lock = leashed_lock(p->client, words[2],
-		                                LEASH_LOCK_OPTIONS(.lease_ms = n > 3 && words[1][0] == 't' ? atoi(words[3]) : 0,
-		                                                   .on_event = leashed_note_event,
-		                                                   .event_arg = &p->locks[i].events));
-	}
-	if (words[1][0] == 't') {
-		status = leash_lock_acquire(p->locks[i].lock, 60000, &err);
-		snprintf(fence, sizeof fence, "%s_fence", words[0]);
-		set(fence, "%" PRIu64, leash_lock_fence(p->locks[i].lock));
-	} else if (words[1][0] == 'r')
-		status = leash_lock_release(p->locks[i].lock, &err);
-	else if (words[1][0] == 'l')
-		await_true(p->locks[i].events.count[LEASH_EVENT_LOST] > 0);
-	else if (!leash_lock_held(p->locks[i].lock) || p->locks[i].events.count[LEASH_EVENT_LOST] > 0)
-		wrong("she does not");
+	if (strcmp(words[1], "takes") == 0)
+		status = take_lock(p, hold_called(p, words[2], n > 3 ? atoi(words[3]) : 0));
+	else if (strcmp(words[1], "releases") == 0)
+		status = leash_lock_release(hold_called(p, words[2], 0)->lock, &err);
+	else if (strcmp(words[1], "lost") == 0)
+		await_true(hold_called(p, words[2], 0)->events.count[LEASH_EVENT_LOST] > 0);
+	else if (strcmp(words[1], "holds") == 0)
+		check_held(hold_called(p, words[2], 0));
+	else
+		return false;
 	if (status != expected)
 		wrong("%s: %s", leash_status_name(status), err.text);
 	return true;
@@ -553,8 +583,10 @@ play_server(char *line)
 static const char *
 answer(const char *line)
 {
-	static const char *const formats[] = {"", "%s", "%s %s", "%s %s %s", "%s %s %s %s", "%s %s %s %s %s", "%s %s %s %s %s %s",
-	                                      "%s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s %s"};
+	static const char *const formats[] = {
+		"", "%s", "%s %s", "%s %s %s", "%s %s %s %s", "%s %s %s %s %s", "%s %s %s %s %s %s", "%s %s %s %s %s %s %s",
+		"%s %s %s %s %s %s %s %s", "%s %s %s %s %s %s %s %s %s",
+	};
 	const char *all[WORDS + 1] = {NULL}, **w = all;
 	struct server *of = server;
 	char space[TEXT], whole[TEXT], *end = whole;
@@ -828,7 +860,7 @@ end_scene(void)
 	for (int i = 0; i < FEW; i++) {
 		leash_close(people[i].client);
 		for (int k = 0; k < LOCKS; k++)
-			leash_lock_free(people[i].locks[k].lock);
+			leash_lock_free(people[i].holds[k].lock);
 	}
 	for (int i = 0; i < FEW; i++) {
 		server_stop(servers[i].server);

@@ -21,17 +21,17 @@
  *
  *     redis HKEYS leash:{job} => $t  the server's answer: this; !this; >5 or <5; `redis~` waits for it;
  *     redis! @n $remedy              @n is another server, and with ! the words are those of the variables
- *     ann takes job 3000             a client of ours, and her lease, which is 30 s; "releases job => LOST", "holds job"
- *     ann lost job                   and was told
- *     $t = out, $t = redis HKEYS k   a variable: the first line, an answer, any text; and what stands, up to a \" or a
- *     $t = behind "fence":"          comma, behind that in what was said last; $uri, $host, $me (our pid), $folder, $w (a pid) and $n (a server) are
+ *     ann takes job 3000             a client of ours, and her lease, which is 30 s; "ann holds job"
+ *     ann releases job => LOST       and "ann lost job": she was told
+ *     $t = out, $t = redis HKEYS k   a variable: the first line, an answer, any text; there are $uri, $host,
+ *     $t = behind "fence":"          what is said behind that, up to ", } or a comma; $me and $w are pids, $n a URI
  *     uri $n?db=1, env NAME value    what leash has from now on; without a value it has none
  *     server n --save ''             another server; "quorum n 2000" three, with such a guard
  *     clocked n                      one whose clock can be set: "ahead n 60500", in ms
  *     pause n, resume, kill, restart of a server; without a name: of ours
  *     clock, took 900, sleep 600     so many ms at least since `clock`; for what should not come
  *     goes $p, gone $p, lives $p     the process ends; has ended; has not
- *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json", and the fields
+ *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json": an object a line
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
  *
  * Words are as in a shell: '' and "", $name, and \n, \t, \\, \xff outside of ''. */
