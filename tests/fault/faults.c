@@ -48,6 +48,18 @@ fault_end(struct run *run, struct blow *blow)
 		blow->fault->end(run, blow);
 }
 
+void
+calm_proxy(struct proxy *proxy)
+{
+	proxy_delay(proxy, PROXY_BOTH, 0);
+	proxy_drip(proxy, PROXY_BOTH, 0);
+	proxy_refuse(proxy, false);
+	proxy_drop_messages(proxy, 0);
+	proxy_weather(proxy, NULL);
+	proxy_disarm(proxy);
+	proxy_release(proxy);
+}
+
 uint64_t
 roll(struct blow *blow, uint64_t below)
 {

@@ -93,6 +93,7 @@ void kill_pubsub(struct run *run, struct blow *blow);
 
 void fault_begin(struct run *run, struct blow *blow);
 void fault_end(struct run *run, struct blow *blow);
+void calm_proxy(struct proxy *proxy);   /* it is as at the start; what it held goes on */
 uint64_t roll(struct blow *blow, uint64_t below);
 
 /* Say something to a server that it must do. */

@@ -152,6 +152,13 @@ continue_chosen(struct run *run, struct blow *blow)
 /* ---- networks ---- */
 
 static void
+calm_down(struct run *run, struct blow *blow)
+{
+	for_each(i, blow)
+		calm_proxy(quorum_door(run->quorum, (int)i));
+}
+
+static void
 hold_minority(struct run *run, struct blow *blow)
 {
 	choose_minority(blow);
@@ -165,13 +172,6 @@ hold_majority(struct run *run, struct blow *blow)
 	choose(blow, 3);
 	for_each(i, blow)
 		proxy_hold(quorum_door(run->quorum, (int)i), (enum proxy_way)(1 + roll(blow, 3)));
-}
-
-static void
-let_go(struct run *run, struct blow *blow)
-{
-	for_each(i, blow)
-		proxy_release(quorum_door(run->quorum, (int)i));
 }
 
 static void
@@ -193,13 +193,6 @@ delay_some(struct run *run, struct blow *blow)
 }
 
 static void
-delay_no_more(struct run *run, struct blow *blow)
-{
-	for_each(i, blow)
-		proxy_delay(quorum_door(run->quorum, (int)i), PROXY_BOTH, 0);
-}
-
-static void
 refuse(struct run *run, struct blow *blow)
 {
 	choose_minority(blow);
@@ -208,13 +201,6 @@ refuse(struct run *run, struct blow *blow)
 		proxy_refuse(quorum_door(run->quorum, (int)i), true);
 		proxy_reset_all(quorum_door(run->quorum, (int)i));
 	}
-}
-
-static void
-accept_again(struct run *run, struct blow *blow)
-{
-	for_each(i, blow)
-		proxy_refuse(quorum_door(run->quorum, (int)i), false);
 }
 
 /* One after the other. */
@@ -247,29 +233,12 @@ strand_some_requests(struct run *run, struct blow *blow)
 }
 
 static void
-disarm(struct run *run, struct blow *blow)
-{
-	for_each(i, blow)
-	{
-		proxy_disarm(quorum_door(run->quorum, (int)i));
-		proxy_release(quorum_door(run->quorum, (int)i));
-	}
-}
-
-static void
 bad_weather(struct run *run, struct blow *blow)
 {
 	blow->chosen = ALL;
 	for_each(i, blow)
 		proxy_weather(quorum_door(run->quorum, (int)i),
 		              &(struct proxy_weather){.lost = 200, .late = 10, .late_us = LEASE_MS * 300, .seed = blow->dice + i});
-}
-
-static void
-fine_weather(struct run *run, struct blow *blow)
-{
-	for_each(i, blow)
-		proxy_weather(quorum_door(run->quorum, (int)i), NULL);
 }
 
 /* ---- all of them ---- */
@@ -286,14 +255,14 @@ static const struct fault faults[] = {
 	{"nodes-stop", SERVER, .delays = true, ANY, .begin = stop_minority, .end = continue_chosen},
 	{"nodes-stop-in-turn", SERVER, .delays = true, ANY, .begin = stop_minority, .again = stop_others, .end = continue_chosen},
 	{"majority-stop", SERVER, .delays = true, LASTS(5, 150), .begin = stop_majority, .end = continue_chosen},
-	{"nodes-hold", SERVER, .delays = true, ANY, .begin = hold_minority, .end = let_go},
+	{"nodes-hold", SERVER, .delays = true, ANY, .begin = hold_minority, .end = calm_down},
 	{"nodes-drop", SERVER, ANY, .begin = hold_minority, .end = drop_what_was_held},
-	{"majority-hold", SERVER, .delays = true, LASTS(5, 150), .begin = hold_majority, .end = let_go},
-	{"nodes-delay", SERVER, .delays = true, ANY, .begin = delay_some, .end = delay_no_more},
-	{"nodes-refuse", SERVER, ANY, .begin = refuse, .end = accept_again},
-	{"replies-cut", SERVER, ANY, .begin = cut_some_replies, .end = disarm},
-	{"requests-strand", SERVER, .delays = true, ANY, .begin = strand_some_requests, .end = disarm},
-	{"weather", SERVER, .delays = true, ANY, .begin = bad_weather, .end = fine_weather},
+	{"majority-hold", SERVER, .delays = true, LASTS(5, 150), .begin = hold_majority, .end = calm_down},
+	{"nodes-delay", SERVER, .delays = true, ANY, .begin = delay_some, .end = calm_down},
+	{"nodes-refuse", SERVER, ANY, .begin = refuse, .end = calm_down},
+	{"replies-cut", SERVER, ANY, .begin = cut_some_replies, .end = calm_down},
+	{"requests-strand", SERVER, .delays = true, ANY, .begin = strand_some_requests, .end = calm_down},
+	{"weather", SERVER, .delays = true, ANY, .begin = bad_weather, .end = calm_down},
 
 	{"reset", ASIDE, ANY, .begin = reset_one, .again = reset_one},
 };

@@ -257,6 +257,12 @@ permit_command(struct run *run, struct blow *blow)
 
 /* ---- the network ---- */
 
+static void
+calm_down(struct run *run, struct blow *blow)
+{
+	calm_proxy(proxy_of(run, blow));
+}
+
 static enum proxy_way
 some_way(struct blow *blow)
 {
@@ -270,12 +276,6 @@ delay(struct run *run, struct blow *blow)
 }
 
 static void
-delay_no_more(struct run *run, struct blow *blow)
-{
-	proxy_delay(proxy_of(run, blow), PROXY_BOTH, 0);
-}
-
-static void
 drip(struct run *run, struct blow *blow)
 {
 	proxy_drip(proxy_of(run, blow), some_way(blow), 1000 + (int64_t)roll(blow, 9000));
@@ -286,12 +286,6 @@ static void
 throttle(struct run *run, struct blow *blow)
 {
 	proxy_drip(proxy_of(run, blow), PROXY_BOTH, 20 + (int64_t)roll(blow, 80));
-}
-
-static void
-drip_no_more(struct run *run, struct blow *blow)
-{
-	proxy_drip(proxy_of(run, blow), PROXY_BOTH, 0);
 }
 
 static void
@@ -333,21 +327,9 @@ hold_messages(struct run *run, struct blow *blow)
 }
 
 static void
-let_go(struct run *run, struct blow *blow)
-{
-	proxy_release(proxy_of(run, blow));
-}
-
-static void
 drop_messages(struct run *run, struct blow *blow)
 {
 	proxy_drop_messages(proxy_of(run, blow), 50 + 50 * (unsigned)roll(blow, 2));
-}
-
-static void
-drop_no_more(struct run *run, struct blow *blow)
-{
-	proxy_drop_messages(proxy_of(run, blow), 0);
 }
 
 static void
@@ -361,12 +343,6 @@ refuse(struct run *run, struct blow *blow)
 {
 	proxy_refuse(proxy_of(run, blow), true);
 	proxy_reset_all(proxy_of(run, blow));
-}
-
-static void
-accept_again(struct run *run, struct blow *blow)
-{
-	proxy_refuse(proxy_of(run, blow), false);
 }
 
 static void
@@ -404,23 +380,10 @@ strand_a_request(struct run *run, struct blow *blow)
 }
 
 static void
-disarm(struct run *run, struct blow *blow)
-{
-	proxy_disarm(proxy_of(run, blow));
-	proxy_release(proxy_of(run, blow));
-}
-
-static void
 bad_weather(struct run *run, struct blow *blow)
 {
 	proxy_weather(proxy_of(run, blow), &(struct proxy_weather){.lost = 200, .late = 10, .messages_late = 40, .late_us = LEASE_MS * 500,
 	                                                           .messages_dropped = 10, .messages_doubled = 10, .seed = blow->dice});
-}
-
-static void
-fine_weather(struct run *run, struct blow *blow)
-{
-	proxy_weather(proxy_of(run, blow), NULL);
 }
 
 /* ---- all of them ---- */
@@ -465,22 +428,22 @@ static const struct fault faults[] = {
 	 .orders = "ACL SETUSER " CREW_USER " off; CLIENT KILL USER " CREW_USER,
 	 .orders_at_end = "ACL SETUSER " CREW_USER " on"},
 
-	{"delay", PROXY, ANY, .delays = true, .begin = delay, .end = delay_no_more},
-	{"drip", PROXY, ANY, .delays = true, .begin = drip, .end = drip_no_more},
-	{"throttle", PROXY, ANY, .delays = true, .begin = throttle, .end = drip_no_more},
-	{"hold", PROXY, ANY, .delays = true, .begin = hold_both, .end = let_go},
-	{"hold-requests", PROXY, ANY, .delays = true, .begin = hold_requests, .end = let_go},
-	{"hold-replies", PROXY, ANY, .delays = true, .begin = hold_replies, .end = let_go},
+	{"delay", PROXY, ANY, .delays = true, .begin = delay, .end = calm_down},
+	{"drip", PROXY, ANY, .delays = true, .begin = drip, .end = calm_down},
+	{"throttle", PROXY, ANY, .delays = true, .begin = throttle, .end = calm_down},
+	{"hold", PROXY, ANY, .delays = true, .begin = hold_both, .end = calm_down},
+	{"hold-requests", PROXY, ANY, .delays = true, .begin = hold_requests, .end = calm_down},
+	{"hold-replies", PROXY, ANY, .delays = true, .begin = hold_replies, .end = calm_down},
 	{"drop", PROXY, ANY, .begin = hold_some_way, .end = drop_what_was_held},
-	{"hold-messages", PROXY, ANY, .reads = true, .delays = true, .begin = hold_messages, .end = let_go},
-	{"hold-a-reply", PROXY, ANY, .reads = true, .delays = true, .begin = hold_a_reply, .end = disarm},
-	{"strand-a-request", PROXY, ANY, .reads = true, .delays = true, .begin = strand_a_request, .end = disarm},
-	{"drop-messages", PROXY, ANY, .reads = true, .begin = drop_messages, .end = drop_no_more},
+	{"hold-messages", PROXY, ANY, .reads = true, .delays = true, .begin = hold_messages, .end = calm_down},
+	{"hold-a-reply", PROXY, ANY, .reads = true, .delays = true, .begin = hold_a_reply, .end = calm_down},
+	{"strand-a-request", PROXY, ANY, .reads = true, .delays = true, .begin = strand_a_request, .end = calm_down},
+	{"drop-messages", PROXY, ANY, .reads = true, .begin = drop_messages, .end = calm_down},
 	{"reset", PROXY, ANY, .begin = reset, .again = reset},
-	{"refuse", PROXY, ANY, .begin = refuse, .end = accept_again},
-	{"cut-requests", PROXY, ANY, .reads = true, .begin = cut_a_request, .again = cut_a_request, .end = disarm},
-	{"cut-replies", PROXY, ANY, .reads = true, .begin = cut_a_reply, .again = cut_a_reply, .end = disarm},
-	{"weather", PROXY, ANY, .reads = true, .delays = true, .begin = bad_weather, .end = fine_weather},
+	{"refuse", PROXY, ANY, .begin = refuse, .end = calm_down},
+	{"cut-requests", PROXY, ANY, .reads = true, .begin = cut_a_request, .again = cut_a_request, .end = calm_down},
+	{"cut-replies", PROXY, ANY, .reads = true, .begin = cut_a_reply, .again = cut_a_reply, .end = calm_down},
+	{"weather", PROXY, ANY, .reads = true, .delays = true, .begin = bad_weather, .end = calm_down},
 };
 
 static const size_t fault_count = sizeof faults / sizeof *faults;
