@@ -15,8 +15,10 @@ hold_ms(void)
 {
 	const char *seconds = getenv("LEASH_TEST_HOLD_SECONDS");
 
-	return (seconds != NULL ? atoi(seconds) : 10) * INT64_C(1000);
+	return (seconds != NULL ? atoi(seconds) : 15) * INT64_C(1000);
 }
+
+enum { LEASE_MS = 3000 }; /* a busy machine stands still for a second now and then */
 
 /* A redis-cli that asks for a key's PTTL every 20 ms, whatever this process is doing meanwhile. */
 struct sampler {
@@ -61,7 +63,7 @@ take_line(struct sampler *s)
 	if (ttl <= 0)
 		fail_msg("sample %zu of PTTL is %lld", s->samples, (long long)ttl);
 	s->samples++;
-	s->low += ttl < 500;
+	s->low += ttl < LEASE_MS / 2;
 	s->worst = ttl < s->worst ? ttl : s->worst;
 }
 
@@ -97,10 +99,10 @@ sampler_stop(struct sampler *s)
 
 PLACE(place_open);
 
-SENTENCE(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half)
+SENTENCE(a_lock_held_for_many_leases_is_never_free_and_its_ttl_stays_above_half)
 {
 	static const char renewal[] = "\" \"1\" \"leash:{kept}\" "; /* the only script that has one key */
-	leash_client *holder = place_client(LEASH_OPTIONS(.lease_ms = 1000));
+	leash_client *holder = place_client(LEASH_OPTIONS(.lease_ms = LEASE_MS));
 	leash_client *other = place_client(NULL);
 	leash_lock *lock = leashed_lock(holder, "kept", NULL), *wanted = leashed_lock(other, "kept", NULL);
 	struct monitor *monitor = monitor_start(place_at("kept"));
@@ -120,14 +122,14 @@ SENTENCE(a_lock_held_for_ten_leases_is_never_free_and_its_ttl_stays_above_half)
 		await_ms(20);
 	}
 	sampler_stop(&sampler);
-	printf("# %zu samples of PTTL, %zu below 500 ms, the lowest %lld ms\n", sampler.samples, sampler.low, (long long)sampler.worst);
+	printf("# %zu samples of PTTL, %zu below a half, the lowest %lld ms\n", sampler.samples, sampler.low, (long long)sampler.worst);
 	assert_true(sampler.low * 100 <= sampler.samples);
 	assert_true((double)sampler.samples * await_slowness() * 200 >= (double)hold_ms()); /* it did not sleep most of the time */
 
 	renewals = monitor_count(monitor, renewal);
 	assert_status(LEASH_OK, leash_lock_release(lock, &err));
 	place_assert_free("kept");
-	await_ms(1500); /* more than a lease */
+	await_ms(LEASE_MS + 500);
 	last = monitor_last(monitor, "\"eval"); /* EVALSHA, or EVAL */
 	printf("# %zu attempts of another client, %zu renewals\n", attempts, renewals);
 	if (!place_is(PLACE_MAJORITY)) { /* there what is renewed may have been asked for again meanwhile */
