@@ -112,7 +112,8 @@ somebody_has_it(void *ctx, int argc, const char **argv, const size_t *argl, char
 }
 
 /* It would be the fence of a lock that somebody else has. */
-SENTENCE(what_was_said_before_a_question_is_no_answer_to_it, BETWEEN(NULL, NULL))
+static void
+say_before_a_question(void)
 {
 	struct fake *fake = fake_start(somebody_has_it, NULL);
 	leash_client *asking = leashed_open(fake_uri(fake), LEASH_OPTIONS(.timeout_ms = 4000));
@@ -136,4 +137,11 @@ SENTENCE(what_was_said_before_a_question_is_no_answer_to_it, BETWEEN(NULL, NULL)
 	leash_lock_free(wanted);
 	leash_close(asking);
 	fake_stop(fake);
+}
+
+/* A busy machine may read it before there is a question. */
+SENTENCE(what_was_said_before_a_question_is_no_answer_to_it, BETWEEN(NULL, NULL))
+{
+	for (int time = 0; time < 5; time++)
+		say_before_a_question();
 }
