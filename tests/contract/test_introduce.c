@@ -227,9 +227,10 @@ SENTENCE(a_user_who_may_not_say_it_locks_as_before, .but = PLACE_ONE_SOCKET)
 	leash_close(client);
 }
 
+/* However long the machine stands still, no connection is given up and nothing is renewed. */
 SENTENCE(it_costs_one_command_in_half_a_minute)
 {
-	leash_client *client = kept(place_client(NULL));
+	leash_client *client = kept(place_client(LEASH_OPTIONS(.timeout_ms = 60000, .lease_ms = 600000)));
 	leash_lock *lock = kept(leashed_lock(client, "cheap", NULL));
 	struct monitor *monitor = kept(monitor_start(place_at("cheap")));
 
