@@ -122,7 +122,7 @@ slow_event(void *arg, const leash_event *event)
 SENTENCE(a_callback_that_takes_its_time_delays_no_renewal)
 {
 	struct slow slow = {.block = true};
-	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 400, .on_event = slow_event, .event_arg = &slow));
+	leash_client *client = place_client(LEASH_OPTIONS(.lease_ms = 3000, .on_event = slow_event, .event_arg = &slow));
 	leash_lock *kept = leashed_lock(client, "kept", NULL), *lost[4];
 	int64_t until;
 
@@ -135,7 +135,7 @@ SENTENCE(a_callback_that_takes_its_time_delays_no_renewal)
 		place_take_away(name);
 	}
 	await_true(slow.inside);
-	until = await_now_ns() + INT64_C(1500) * 1000000;
+	until = await_now_ns() + INT64_C(3500) * 1000000;
 	while (await_now_ns() < until) {
 		assert_true(leash_lock_held(kept));
 		assert_true(place_left_ms("kept") > 0);

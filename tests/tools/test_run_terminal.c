@@ -129,6 +129,7 @@ SENTENCE(Ctrl_C_reaches_the_command)
 	expect("\r\n");
 	expect("told");
 	expect("ended 9.");
+	expect("ready> ");
 	/* one that dies of it: the shell sees it, too */
 	/* exec: a shell that gets a SIGINT before it has forked waits for a child that got none, with leash or without */
 	type("$leash run job -- sh -c 'echo beg\"un\"; exec sleep 600'\n");
