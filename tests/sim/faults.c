@@ -27,11 +27,13 @@ const char *const sim_fault_names[SIM_FAULTS] = {
 	[SIM_FENCE] = "fence",
 	[SIM_ECHO] = "echo",
 	[SIM_ERROR] = "error",
+	[SIM_REFUSE] = "refuse",
+	[SIM_SHORT] = "short",
 };
 
 bool sim_without[SIM_FAULTS];
 
-bool sim_fences_are_wrong, sim_scripts_fail;
+bool sim_has_struck[SIM_FAULTS];
 int64_t sim_struck_until;
 
 static int64_t every; /* between two faults, at most */
@@ -249,7 +251,6 @@ misnumber(void)
 		return;
 	snprintf(fence, sizeof fence, "%" PRId64, sim_server_us(n->server, sim_world_us()) + SIM_FAR_US + 3600000000);
 	sim_trace("server %d has %s as the fence of %s", n->host.number, fence, key);
-	sim_fences_are_wrong = true;
 	set_fence(key, fence);
 }
 
@@ -270,7 +271,36 @@ err(void)
 	struct sim_instance *n = some_server();
 
 	sim_trace("the next script of server %d ends with an error", n->host.number);
-	sim_scripts_fail = n->fails = true;
+	n->fails = true;
+}
+
+static void
+refuse(void)
+{
+	static const char *const words[] = {
+		"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script", "TRYAGAIN",
+		"CLUSTERDOWN The cluster is down", "READONLY You can't write against a read only replica.",
+		"MASTERDOWN Link with MASTER is down", "OOM command not allowed when used memory > 'maxmemory'.",
+		"MISCONF Errors writing to the AOF file", "NOREPLICAS Not enough good replicas to write.",
+		"NOPERM this user has no permissions to run the 'evalsha' command", "ODD what is this?",
+	};
+	struct sim_instance *n = some_server();
+	int64_t ns = some_time();
+
+	n->refusal = words[sim_random(sizeof words / sizeof *words)];
+	n->refuses_until = sim_now + ns;
+	sim_trace("server %d says %s for %lld ms", n->host.number, n->refusal, (long long)(ns / SIM_MS));
+}
+
+static void
+run_short(void)
+{
+	struct sim_client *c = some_client();
+	int64_t ns = some_time();
+
+	c->process.short_until = sim_now + ns;
+	sim_trace("client %d gets memory and descriptors only now and then for %lld ms", c->process.number,
+	          (long long)(ns / SIM_MS));
 }
 
 static const struct {
@@ -296,6 +326,8 @@ static const struct {
 	[SIM_FENCE] = {misnumber, 2, false},
 	[SIM_ECHO] = {echo, 4, false},
 	[SIM_ERROR] = {err, 2, true},
+	[SIM_REFUSE] = {refuse, 3, false},
+	[SIM_SHORT] = {run_short, 3, false},
 };
 
 static bool
@@ -346,6 +378,7 @@ strike(void *what, uint64_t turn)
 		at -= weights[i];
 	if (may_happen((enum sim_fault)i)) {
 		note_trouble_until(sim_now);
+		sim_has_struck[i] = true;
 		faults[i].happen();
 	}
 }
@@ -381,6 +414,7 @@ draw_habits(void)
 	sim_habits = (struct sim_habits){
 		.at_once = habit(0.2), .cancels = habit(0.1), .own_lease = habit(0.1), .nests = habit(0.2),
 		.extends = habit(0.2), .outlasts = habit(0.03), .long_holds = habit(0.1), .rests = habit(0.05),
+		.looks = habit(0.03), .owns = habit(0.1),
 	};
 }
 
@@ -397,7 +431,7 @@ draw_weather(void)
 		.pieces = sim_chance(0.5) ? 0 : 0.2,
 		.ghosts = calm ? 0 : 0.5,
 		.haunts = sim_between(SIM_MS, sim_terms.longest_ms * SIM_MS),
-		.room = sim_chance(0.8) ? 1 << 16 : 1 << 10,
+		.narrow = !sim_chance(0.8),
 	};
 	delays = sim_weather.delays;
 	fine = is_usual || sim_chance(0.7) ? 0.05 : 0.3;
@@ -480,11 +514,12 @@ sim_faults_end(void)
 		struct sim_instance *n = &sim_site.instances[i];
 
 		n->host.frozen_until = 0;
+		n->refuses_until = 0;
 		for (int c = 0; c < sim_client_count; c++)
 			sim_darken(&sim_clients[c].process, &n->host, 0);
 	}
 	for (int c = 0; c < sim_client_count; c++)
-		sim_clients[c].process.tired = 0;
+		sim_clients[c].process.tired = sim_clients[c].process.short_until = 0;
 	for (int l = 0; l < sim_terms.locks && sim_site.deployment == SIM_QUORUM; l++)
 		set_fence(sim_judge_key(l), NULL);
 	sim_trace("nothing goes wrong any more");

@@ -253,6 +253,12 @@ sim_process_self(void)
 	return current != NULL ? current->process : NULL;
 }
 
+bool
+sim_runs_short(void)
+{
+	return current != NULL && current->process->short_until > sim_now && sim_chance(0.3);
+}
+
 struct lsh_thread *
 sim_fiber_thread(void)
 {

@@ -17,6 +17,7 @@ struct sim_fiber;
 struct sim_fiber *sim_fiber_start(struct sim_process *process, void *(*run)(void *arg), void *arg);
 
 struct sim_process *sim_process_self(void);   /* likewise */
+bool sim_runs_short(void);                    /* does it get no memory just now, and no descriptor? */
 struct lsh_thread *sim_fiber_thread(void);    /* what leash knows of the running fiber as a thread */
 void sim_fiber_join(struct sim_fiber *fiber); /* blocks until it has ended */
 

@@ -29,7 +29,10 @@ bool sim_judge_is_of(const char *token, const struct sim_client *client);
 void sim_judge_lost(int lock, const char *why); /* although its lease lasts */
 void sim_judge_extended(const struct sim_person *person, int lock, int64_t began, int64_t lease_ms, leash_status status,
                         const leash_error *err);
-void sim_judge_unopened(leash_status status, const leash_error *err);
+/* `holds`: before and after it looked; `seen`: the server says so, too. */
+void sim_judge_looked(const struct sim_person *person, int lock, bool holds, bool seen, leash_status status,
+                      const leash_error *err);
+void sim_judge_unopened(const struct sim_client *client, leash_status status, const leash_error *err);
 void sim_judge_closed(const struct sim_client *client);
 void sim_judge_told(void *client, const leash_event *event);
 

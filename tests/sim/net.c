@@ -513,6 +513,15 @@ sim_socket_error(int fd)
 	return w->state == FAILED ? w->error != 0 ? w->error : ECONNRESET : 0;
 }
 
+/* How much can be sent just now. */
+static size_t
+room_of(const struct sim_wire *w)
+{
+	size_t most = sim_weather.narrow ? 1 << 10 : 1 << 16;
+
+	return w->state == UP && w->to_server.under_way < most ? most - w->to_server.under_way : 0;
+}
+
 ssize_t
 sim_send(int fd, const void *bytes, size_t size)
 {
@@ -523,7 +532,7 @@ sim_send(int fd, const void *bytes, size_t size)
 		errno = w->error != 0 ? EPIPE : ECONNRESET;
 		return -1;
 	}
-	room = w->state == UP && w->to_server.under_way < sim_weather.room ? sim_weather.room - w->to_server.under_way : 0;
+	room = room_of(w);
 	if (room == 0) {
 		errno = EAGAIN;
 		return -1;
@@ -657,7 +666,7 @@ ready(const struct pollfd *polled)
 		events = POLLIN | POLLRDHUP | POLLOUT | (w->error != 0 ? POLLERR | POLLHUP : 0);
 	if (w->in_size > 0)
 		events |= POLLIN;
-	if (w->state == UP && w->to_server.under_way < sim_weather.room)
+	if (room_of(w) > 0)
 		events |= POLLOUT;
 	return events & (polled->events | POLLERR | POLLHUP);
 }

@@ -39,7 +39,7 @@ struct sim_weather {
 	double pieces;            /* sends and receives that are only of a part */
 	double ghosts;            /* of what was under way when a wire broke, what comes up to `haunts` later */
 	int64_t haunts;
-	size_t room;              /* bytes that may be under way in one direction before a send has to wait */
+	bool narrow;              /* few bytes may be under way in one direction before a send has to wait */
 };
 extern struct sim_weather sim_weather;
 

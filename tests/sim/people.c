@@ -57,8 +57,8 @@ acquire_until_canceled(struct sim_person *p, leash_acquire *how, leash_error *er
 	struct sim_fiber *other;
 	leash_status status;
 
-	if (leash_cancel_new(&how->cancel, err) != LEASH_OK)
-		sim_breach("no cancel is made");
+	if ((status = leash_cancel_new(&how->cancel, err)) != LEASH_OK)
+		return status;
 	other = sim_fiber_start(&p->client->process, fire, how->cancel);
 	status = acquire_as(p, how, err);
 	sim_fiber_join(other);
@@ -92,23 +92,35 @@ acquire(struct sim_person *p, int l)
 	return status;
 }
 
+static void *
+release_now(void *arg)
+{
+	struct sim_person *p = arg;
+
+	p->error = (leash_error){0};
+	p->said = leash_lock_release(p->handles[p->lock], &p->error);
+	return NULL;
+}
+
 static void
 release(struct sim_person *p, int l, uint64_t fence)
 {
-	leash_error err = {0};
-	leash_status status;
 	bool was_last = sim_judge_is_last(l, fence);
 	int64_t valid_until = sim_now + leash_lock_remaining_ms(p->handles[l]) * SIM_MS;
 
 	sim_trace("%s releases %s", shown(p), names[l]);
 	p->client->gave_up[l] = true;
 	p->got_at[l] = 0;
-	status = leash_lock_release(p->handles[l], &err);
+	p->lock = l;
+	if (p->own != NULL && sim_chance(0.5))
+		sim_fiber_join(sim_fiber_start(&p->client->process, release_now, p));
+	else
+		release_now(p);
 	sim_acts++;
-	sim_trace("%s releases %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
-	if (status == LEASH_LOST && sim_now < valid_until)
+	sim_trace("%s releases %s: %s %s", shown(p), names[l], leash_status_name(p->said), p->error.text);
+	if (p->said == LEASH_LOST && sim_now < valid_until)
 		sim_judge_lost(l, "a release says so, before its lease was over");
-	sim_judge_released(p, l, fence, was_last, status, &err);
+	sim_judge_released(p, l, fence, was_last, p->said, &p->error);
 }
 
 static void
@@ -152,6 +164,56 @@ break_lock(struct sim_person *p, int l)
 	sim_trace("%s breaks %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
 }
 
+/* ---- looking ---- */
+
+struct seen {
+	const struct sim_client *client;
+	int lock;
+	bool own; /* it is held, by the client that looks */
+};
+
+static bool
+see(void *arg, const leash_lock_info *info)
+{
+	struct seen *seen = arg;
+
+	if (strcmp(info->name, names[seen->lock]) == 0)
+		seen->own = info->held && sim_judge_is_of(info->holder.token, seen->client);
+	return !seen->own;
+}
+
+static bool
+see_waiter(void *arg, const leash_waiter_info *waiter)
+{
+	(void)arg;
+	return waiter->position < 3;
+}
+
+/* Who holds the lock sees itself. */
+static void
+look(struct sim_person *p, int l)
+{
+	struct seen seen = {p->client, l, false};
+	leash_lock_info info = {.size = sizeof info};
+	uint64_t fence = leash_lock_fence(p->handles[l]);
+	uint32_t which = sim_random(3);
+	leash_error err = {0};
+	leash_status status;
+
+	if (which == 0)
+		status = leash_lock_waiters(p->handles[l], see_waiter, NULL, &err);
+	else if (which == 1)
+		status = leash_client_scan(p->client->leash, NULL, see, &seen, &err);
+	else if ((status = leash_lock_inspect(p->handles[l], &info, &err)) == LEASH_OK)
+		see(&seen, &info);
+	sim_acts++;
+	sim_trace("%s looks at %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	sim_judge_looked(p, l, which != 0 && fence != 0 && leash_lock_fence(p->handles[l]) == fence, seen.own, status,
+	                 &err);
+}
+
+/* ---- holding ---- */
+
 /* Adopted it may have a fence that is smaller than the last one that its former holder had handed on. */
 static void
 hold(struct sim_person *p, int l, bool adopted)
@@ -169,6 +231,8 @@ hold(struct sim_person *p, int l, bool adopted)
 			nest(p, l);
 		else if (sim_chance(sim_habits.extends))
 			extend(p, l);
+		else if (sim_chance(sim_habits.looks))
+			look(p, l);
 		else if (sim_chance(0.05) && sim_terms.locks > 1 && acquire(p, (l + 1) % sim_terms.locks) == LEASH_OK)
 			release(p, (l + 1) % sim_terms.locks, leash_lock_fence(p->handles[(l + 1) % sim_terms.locks]));
 	}
@@ -187,14 +251,16 @@ adopt(struct sim_person *p, int l)
 	leash_error err = {0};
 	leash_status status;
 
-	if (p->client->heir_of->gave_up[l] || p->client->heir_of->leaves)
+	if (p->client->heir_of->gave_up[l] || p->client->heir_of->leaves || p->client->adopted[l])
 		return;
 	if (leash_lock_inspect(p->handles[l], &info, &err) != LEASH_OK ||
 	    !sim_judge_is_of(info.holder.token, p->client->heir_of))
 		return;
 	sim_trace("%s adopts %s from %s", shown(p), names[l], info.holder.token);
+	p->client->adopted[l] = true;
 	status = leash_lock_adopt(p->handles[l], info.holder.token, &err);
 	sim_trace("%s adopts %s: %s %s", shown(p), names[l], leash_status_name(status), err.text);
+	p->client->adopted[l] = status == LEASH_OK;
 	if (status != LEASH_OK)
 		return;
 	p->got_at[l] = sim_now;
@@ -203,17 +269,33 @@ adopt(struct sim_person *p, int l)
 
 /* ---- life ---- */
 
+/* Again, for as long as there is no memory. False: it cannot be made, because the client is closed. */
+static bool
+make_handle(const struct sim_client *c, leash_lock **handle, const char *name, const leash_lock_options *options)
+{
+	leash_error err;
+
+	*handle = NULL;
+	while (leash_lock_new(handle, c->leash, name, options, &err) != LEASH_OK) {
+		if (err.status == LEASH_CLOSED && c->leaves)
+			return false;
+		if (err.status != LEASH_NO_MEMORY)
+			sim_breach("no handle is made: %s", err.text);
+		sim_sleep(20 * SIM_MS);
+	}
+	return true;
+}
+
 /* False: the client is closed. */
 static bool
 open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct sim_person *person)
 {
-	leash_error err;
-
 	for (int l = 0; l < sim_terms.locks; l++) {
 		leash_lock_options options = *LEASH_LOCK_OPTIONS(.fair = sim_terms.fair[l], .no_handoff = sim_terms.alone[l],
 		                                                 .min_replicas = sim_terms.min_replicas,
 		                                                 .restart_guard_ms = sim_terms.guard_ms,
-		                                                 .fsynced = sim_terms.fsynced);
+		                                                 .fsynced = sim_terms.fsynced,
+		                                                 .owner = person != NULL ? person->own : NULL);
 
 		if (person != NULL && sim_terms.limits && sim_chance(0.2))
 			options.no_renew = person->limited = true;
@@ -225,12 +307,10 @@ open_handles(const struct sim_client *c, leash_lock *handles[SIM_LOCKS], struct 
 			options.alive_ms = sim_between(100, 2 * sim_terms.lease_ms);
 			person->limited = true;
 		}
-		handles[l] = NULL;
-		if (leash_lock_new(&handles[l], c->leash, names[l], &options, &err) != LEASH_OK &&
-		    !(err.status == LEASH_CLOSED && c->leaves))
-			sim_breach("no handle is made: %s", err.text);
+		if (!make_handle(c, &handles[l], names[l], &options))
+			return false;
 	}
-	return handles[sim_terms.locks - 1] != NULL;
+	return true;
 }
 
 static void *
@@ -239,7 +319,9 @@ live(void *arg)
 	struct sim_person *p = arg;
 	bool frees_first = sim_chance(0.5);
 
-	p->owner = sim_fiber_thread()->owner.id;
+	if (sim_chance(sim_habits.owns) && leash_owner_new(&p->own, NULL) != LEASH_OK)
+		p->own = NULL; /* there is no memory */
+	p->owner = p->own != NULL ? p->own->id : sim_fiber_thread()->owner.id;
 	if (!open_handles(p->client, p->handles, p))
 		frees_first = true;
 	while (!p->client->leaves && !p->ended && !sim_chance(0.01)) {
@@ -251,6 +333,8 @@ live(void *arg)
 			break;
 		if (sim_terms.breaks && sim_chance(0.02))
 			break_lock(p, l);
+		if (sim_chance(sim_habits.looks))
+			look(p, l);
 		sim_sleep(sim_between(0, sim_chance(sim_habits.rests) ? 2 * SIM_S : 20 * SIM_MS));
 		if (acquire(p, l) == LEASH_OK)
 			hold(p, l, false);
@@ -260,9 +344,10 @@ live(void *arg)
 			leash_lock_free(p->handles[l]);
 			p->handles[l] = NULL;
 		}
+	leash_owner_free(p->own);
 	p->client->living--;
 	p->ended = true;
-	return NULL; /* the thread ends, and with it what it holds */
+	return NULL; /* its thread or its owner ends, and with it what it holds */
 }
 
 static void
@@ -318,7 +403,7 @@ open_client(struct sim_client *c)
 
 	sim_trace("client %d opens: %s", c->process.number, status == LEASH_OK ? "" : err.text);
 	if (status != LEASH_OK)
-		sim_judge_unopened(status, &err);
+		sim_judge_unopened(c, status, &err);
 	else
 		c->leash = leash;
 	return status == LEASH_OK;

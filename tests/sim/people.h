@@ -7,6 +7,7 @@
 #include <leash/client.h>
 #include <leash/inspect.h>
 #include <leash/lock.h>
+#include <leash/owner.h>
 #include <leash/takeover.h>
 
 enum { SIM_LOCKS = 3, SIM_THREADS = 3 };
@@ -26,7 +27,8 @@ extern struct sim_terms sim_terms;
 /* How often people do what. */
 struct sim_habits {
 	double at_once, cancels, own_lease; /* acquires that do not wait, that are canceled, with a lease of their own */
-	double nests, extends;
+	double nests, extends, looks;       /* looks: inspect, who waits, scan */
+	double owns;                        /* people who hold for an owner of their own, and release in another thread */
 	double outlasts, long_holds;        /* holds to the end of their lease; for up to two leases */
 	double rests;                       /* of up to 2 s, between two holds */
 };
@@ -46,8 +48,11 @@ struct sim_person {
 	int64_t most_ms[SIM_LOCKS]; /* max_hold_ms of its handles */
 	int64_t got_at[SIM_LOCKS];  /* it has had the lock at the latest since then; 0: it has it not */
 	bool limited;          /* a handle has max_hold_ms, or does not renew */
-	uint64_t owner;        /* what its thread is as one; */
+	leash_owner *own;      /* for whom it holds; NULL: for its thread */
+	uint64_t owner;        /* which the library knows as this; */
 	bool ended;            /* that has ended, perhaps in the middle of a hold */
+	leash_status said;     /* what the last release said */
+	leash_error error;
 };
 
 struct sim_client {
@@ -59,6 +64,7 @@ struct sim_client {
 	bool leaves;                /* people go home, and it closes; unless all leave it opens again */
 	bool gone;                  /* for good */
 	const struct sim_client *heir_of; /* one that has died: what that held it adopts; or NULL */
+	bool adopted[SIM_LOCKS];    /* likewise: or is about to. Where its release got lost it would find it once more */
 	bool gave_up[SIM_LOCKS];    /* the release of its last hold has begun */
 	int64_t lease_ms[SIM_LOCKS]; /* of the last acquire that succeeded, or extension; 0: it is not renewed */
 };

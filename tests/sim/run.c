@@ -10,6 +10,7 @@
 #include "base/mutation.h"
 
 #include "tests/sim/faults.h"
+#include "tests/sim/fiber.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,6 +47,8 @@ static int tells_to;
 static void *
 count_alloc(size_t size)
 {
+	if (sim_runs_short())
+		return NULL;
 	allocated++;
 	return malloc(size);
 }
@@ -53,6 +56,8 @@ count_alloc(size_t size)
 static void *
 count_realloc(void *old, size_t size)
 {
+	if (sim_runs_short())
+		return NULL;
 	allocated += old == NULL;
 	return realloc(old, size);
 }

@@ -30,6 +30,8 @@ struct sim_instance {
 	bool coming;               /* likewise: more is under way */
 	struct sim_keyspace saved; /* what was on its disk at some time */
 	bool fails;                /* its next script ends with an error, when it has done all that it does */
+	const char *refusal;       /* what it answers to each command about keys, */
+	int64_t refuses_until;
 	bool was_replica;          /* it has been one in this life */
 	char run_id[41];
 	int64_t started, promoted;

@@ -364,6 +364,24 @@ is_for_us(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 
 /* ---- commands ---- */
 
+/* SCAN: one page has all, and an empty one may come before it. */
+static void
+tell_keys(const struct sim_instance *n, const struct lsh_arg *cursor)
+{
+	const struct sim_keyspace *keys = &n->server->context.keyspace;
+	int64_t now_ms = sim_server_us(n->server, sim_world_us()) / 1000, count = 0;
+	bool empty = is(cursor, "0") && sim_chance(0.5);
+
+	for (size_t i = 0; i < keys->count; i++)
+		count += keys->slots[i].key->expires_ms > now_ms;
+	add_number('*', 2);
+	add_text(empty ? "7" : "0", 1);
+	add_number('*', empty ? 0 : count);
+	for (size_t i = 0; i < keys->count && !empty; i++)
+		if (keys->slots[i].key->expires_ms > now_ms)
+			add_text(keys->slots[i].key->name, strlen(keys->slots[i].key->name));
+}
+
 /* What has nothing to do with keys. False: it is another one. */
 static bool
 obey_at_once(struct sim_speaker *s, const struct lsh_arg *args)
@@ -382,6 +400,8 @@ obey_at_once(struct sim_speaker *s, const struct lsh_arg *args)
 		answer_about_cluster(&args[1]);
 	else if (s->instance->server == NULL)
 		add("+PONG\r\n", 7);
+	else if (is(&args[0], "SCAN"))
+		tell_keys(s->instance, &args[1]);
 	else
 		return false;
 	s->asking = is(&args[0], "ASKING");
@@ -393,6 +413,12 @@ obey(struct sim_speaker *s, const struct lsh_arg *args, size_t count)
 {
 	if (obey_at_once(s, args))
 		return;
+	if (s->instance->refuses_until > sim_now && !is(&args[0], "SSUBSCRIBE") && !is(&args[0], "TIME")) {
+		add("-", 1);
+		add(s->instance->refusal, strlen(s->instance->refusal));
+		add("\r\n", 2);
+		return;
+	}
 	if (is(&args[0], "WAIT") || is(&args[0], "WAITAOF")) {
 		wait_for_replicas(s, args, count);
 		return;

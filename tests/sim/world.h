@@ -31,6 +31,7 @@ struct sim_process {
 	int64_t tired;        /* it stands still for so long as soon as it sends something; 0: it does not */
 	bool stood_still;     /* once, at least */
 	bool dead;            /* nor ever will */
+	int64_t short_until;  /* it gets memory and descriptors only now and then */
 	int number;           /* from 0 on */
 };
 
