@@ -274,9 +274,9 @@ refused_sources = tests/fault/refused.c tests/fault/refused.h
 findings_sources = tests/doctor/findings.c tests/doctor/findings.h
 life_sources = tests/contract/life.c tests/contract/life.h
 real_sources = tests/fault/real.c tests/fault/real.h
-seers_sources =
-seers_sources += tests/redis/seers.c
-seers_sources += tests/redis/seers.h
+scenes_sources = tests/redis/scenes.c tests/redis/scenes.h
+fakes_sources = tests/redis/fakes.c tests/redis/fakes.h $(scenes_sources)
+seers_sources = tests/redis/seers.c tests/redis/seers.h $(fakes_sources)
 
 caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h

@@ -1,18 +1,25 @@
 /* Who is the master: sentinels that agree and disagree, hang, refuse, talk nonsense and are gone. They are fakes, so
- * that all of that comes when it should. */
+ * that all of that comes when it should.
+ *
+ *     begin COUNT [QUERY] [TIMEOUT_MS] [PERIOD]   the first of them are in the URI; end
+ *     wish                what is asked for from now on; answer: the port of the master, not yet, or why not
+ *     ask                 both, and the answer is awaited
+ *     all                 each of them has answered, or has failed to; done: is it so?
+ *     believed            the port of the master as it is known; host: where; since: in ns
+ *     news                how many there were since it was asked for last */
 #include "redis/sentinel.h"
 
 #include "base/clock.h"
 #include "tests/redis/seers.h"
 #include "tests/support/descriptors.h"
-#include "tests/support/test.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
-
-#define PATIENCE (20 * LSH_S)
 
 static _Atomic int news;
 static struct lsh_sentinel *s; /* who asks them */
+static uint64_t wishes[2];     /* the last one, and the one before */
+static struct lsh_master master;
 
 static void
 note_news(void *ctx)
@@ -21,25 +28,19 @@ note_news(void *ctx)
 	news++;
 }
 
-static void
-begin_with(int count, const char *query, int64_t timeout, int64_t period)
+VERB(begin)
 {
 	struct lsh_sentinel_options options = {
-		.uri = &uri, .name = "leash:asker", .timeout = timeout, .period = period, .courier = courier, .news = note_news,
+		.uri = &uri, .name = "leash:asker", .timeout = number_of(word[3], 20000) * LSH_MS,
+		.period = number_of(word[4], 0), .courier = courier, .news = note_news,
 	};
 
 	news = 0;
-	forget_told();
-	write_uri(count, query);
+	write_uri((int)number_of(word[1], 1), word[2]);
 	s = lsh_sentinel_new(&options);
 	assert_non_null(s);
 	assert_true(lsh_sentinel_start(s));
-}
-
-static void
-begin(int count)
-{
-	begin_with(count, "", PATIENCE, 0);
+	return NULL;
 }
 
 static void
@@ -52,54 +53,11 @@ end(void)
 	lsh_uri_clear(&uri);
 }
 
-static enum lsh_known
-ask(struct lsh_master *master)
+VERB(end)
 {
-	uint64_t wish = lsh_sentinel_wish(s);
-	enum lsh_known found;
-
-	await_true((found = lsh_sentinel_answer(s, wish, master, &err)) != LSH_NOT_YET);
-	return found;
-}
-
-static int
-master_port(void)
-{
-	struct lsh_master master = {.at.port = 0};
-
-	if (ask(&master) != LSH_KNOWN)
-		fail_msg("%s", err.text);
-	return master.at.port;
-}
-
-/* Every sentinel has answered, or has failed to. */
-static void
-await_all(void)
-{
-	uint64_t wish = lsh_sentinel_wish(s);
-
-	await_true(lsh_sentinel_is_done(s, wish));
-}
-
-static int
-believed_port(void)
-{
-	struct lsh_master master = {.at.port = 0};
-
-	assert_int_equal(lsh_sentinel_answer(s, 0, &master, NULL), LSH_KNOWN);
-	return master.at.port;
-}
-
-static void
-check_nobody_knows(leash_status status, const char *part)
-{
-	struct lsh_master master;
-
-	memset(&err, 0, sizeof err);
-	assert_int_equal(ask(&master), LSH_NOBODY_KNOWS);
-	if (err.status != status || strstr(err.text, part) == NULL || strncmp(err.text, "redis+sentinel://", 17) != 0)
-		fail_msg("%s: %s", leash_status_name(err.status), err.text);
-	assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
+	(void)word;
+	end();
+	return NULL;
 }
 
 static void
@@ -111,308 +69,153 @@ end_and_stop(void)
 
 FIXTURE(start_seers, end_and_stop);
 
+VERB(wish)
+{
+	(void)word;
+	wishes[1] = wishes[0];
+	wishes[0] = lsh_sentinel_wish(s);
+	return NULL;
+}
+
+static const char *
+answer(uint64_t wish)
+{
+	enum lsh_known known = lsh_sentinel_answer(s, wish, &master, &err);
+
+	if (known == LSH_NOBODY_KNOWS)
+		assert_int_equal(strncmp(err.text, "redis+sentinel://", 17), 0);
+	return known == LSH_NOT_YET ? "not yet" : known == LSH_KNOWN ? seen_number(master.at.port) : seen_end(err.status, &err);
+}
+
+VERB(answer)
+{
+	return answer(wishes[strcmp(word[1], "before") == 0]);
+}
+
+VERB(ask)
+{
+	const char *is;
+
+	verb_wish(word);
+	await_true(strcmp(is = answer(wishes[0]), "not yet") != 0);
+	return is;
+}
+
+VERB(done)
+{
+	(void)word;
+	return seen_whether(lsh_sentinel_is_done(s, wishes[0]));
+}
+
+VERB(all)
+{
+	verb_wish(word);
+	await_true(lsh_sentinel_is_done(s, wishes[0]));
+	return NULL;
+}
+
+VERB(believed)
+{
+	(void)word;
+	return answer(0);
+}
+
+VERB(host)
+{
+	(void)word;
+	answer(0);
+	return seen("%s", master.at.host);
+}
+
+VERB(since)
+{
+	(void)word;
+	answer(0);
+	return seen_number(master.since);
+}
+
+VERB(news)
+{
+	(void)word;
+	return seen_number(atomic_exchange(&news, 0));
+}
+
 /* ---- answers ---- */
 
 SENTENCE(a_sentinel_says_who_the_master_is)
 {
-	struct lsh_master master;
-	int64_t now;
-
-	begin(1);
-	seers[0].role_ms = 5000;
-	assert_int_equal(ask(&master), LSH_KNOWN);
-	now = lsh_now_ns();
-	assert_string_equal(master.at.host, "127.0.0.1");
-	assert_int_equal(master.at.port, 1000);
-	assert_true(master.since <= now - 5 * LSH_S);
-	assert_true(news > 0);
+	play("begin 1; role s0 5000; ask = 1000; since <= %" PRId64 "; host = 127.0.0.1; news >= 1", lsh_now_ns() - 4 * LSH_S);
 }
 
-SENTENCE(one_that_hangs_keeps_nobody_waiting)
-{
-	uint64_t wish;
-	int64_t began, took;
-
-	seers[0].mood = MUTE;
-	begin_with(3, "", 3600 * LSH_S, 0);
-	began = lsh_now_ns();
-	assert_int_equal(master_port(), 1000);
-	took = lsh_now_ns() - began;
-	wish = lsh_sentinel_wish(s);
-	assert_int_equal(master_port(), 1000);
-	assert_false(lsh_sentinel_is_done(s, wish));
-	print_message("# %.1f ms\n", (double)took / 1e6);
-	end(); /* which does not wait for it either */
-}
-
-SENTENCE(the_highest_epoch_wins_however_many_say_otherwise)
-{
-	begin(3);
-	await_all();
-	assert_int_equal(believed_port(), 1000);
-	seer_names(&seers[2], 2000, 8);
-	await_all();
-	assert_int_equal(believed_port(), 2000);
-	/* also where the others answer first, and it alone does not answer any more */
-	pthread_mutex_lock(&seers[2].gate);
-	assert_int_equal(master_port(), 2000);
-	pthread_mutex_unlock(&seers[2].gate);
-}
-
-SENTENCE(an_answer_of_a_higher_epoch_overrides_one_that_came_first)
-{
-	seer_names(&seers[1], 2000, 8);
-	pthread_mutex_lock(&seers[1].gate);
-	begin(2);
-	assert_int_equal(master_port(), 1000);
-	news = 0;
-	pthread_mutex_unlock(&seers[1].gate);
-	await_true(believed_port() == 2000);
-	assert_true(news > 0);
-}
-
-SENTENCE(of_one_epoch_the_majority_wins)
-{
-	seer_names(&seers[1], 2000, 7);
-	seer_names(&seers[2], 2000, 7);
-	begin(3);
-	await_all();
-	assert_int_equal(believed_port(), 2000);
-	/* a tie leaves things as they are */
-	seers[2].mood = STRANGE;
-	await_all();
-	assert_int_equal(believed_port(), 2000);
-}
-
-SENTENCE(who_does_not_answer_any_more_has_no_voice)
-{
-	seer_names(&seers[0], 2000, 9);
-	begin(2);
-	await_all();
-	assert_int_equal(believed_port(), 2000);
-	stop_seer(&seers[0]); /* and with it an epoch that the other, set up anew, never comes to */
-	await_all();
-	assert_int_equal(believed_port(), 1000);
-}
-
-SENTENCE(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish)
-{
-	struct lsh_master master;
-	uint64_t first, second;
-
-	begin(1);
-	assert_int_equal(master_port(), 1000);
-	fake_forget(seers[0].fake);
-	pthread_mutex_lock(&seers[0].gate);
-	first = lsh_sentinel_wish(s);
-	await_true(seer_asked(&seers[0]) == 1); /* on its way back it says 1000 */
-	second = lsh_sentinel_wish(s);
-	pthread_mutex_unlock(&seers[0].gate);
-	await_true(lsh_sentinel_answer(s, first, &master, NULL) == LSH_KNOWN);
-	await_true(lsh_sentinel_answer(s, second, &master, NULL) == LSH_KNOWN);
-	assert_int_equal(seer_asked(&seers[0]), 2);
-}
-
-SENTENCE(a_user_who_may_ask_for_the_address_alone_is_served)
-{
-	seers[0].mood = TERSE;
-	begin(1);
-	assert_int_equal(master_port(), 1000);
-}
+SCENE(one_that_hangs_keeps_nobody_waiting, /* nor its end */
+      "is s0 mute; begin 3 '' 3600000; ask = 1000; ask = 1000; done = no; end")
+SCENE(the_highest_epoch_wins_however_many_say_otherwise,
+      "begin 3; all; believed = 1000; names s2 2000 8; all; believed = 2000;"
+      /* also where the others answer first, and it alone does not answer any more */
+      "on s2 SENTINEL waits; ask = 2000; off s2 SENTINEL")
+SCENE(an_answer_of_a_higher_epoch_overrides_one_that_came_first,
+      "names s1 2000 8; on s1 SENTINEL waits; begin 2; ask = 1000; news; off s1 SENTINEL; await believed = 2000; news >= 1")
+SCENE(of_one_epoch_the_majority_wins, /* and a tie leaves things as they are */
+      "names s1 2000 7; names s2 2000 7; begin 3; all; believed = 2000; is s2 strange; all; believed = 2000")
+SCENE(who_does_not_answer_any_more_has_no_voice, /* nor its epoch, to which the other, set up anew, never comes */
+      "names s0 2000 9; begin 2; all; believed = 2000; stop s0; all; believed = 1000")
+SCENE(an_answer_to_an_earlier_question_is_no_answer_to_a_later_wish,
+      "begin 1; ask = 1000; forget s0; on s0 SENTINEL waits; wish; await asked s0 = 1; wish; off s0 SENTINEL;"
+      "await answer before = 1000; await answer = 1000; asked s0 = 2")
+SCENE(a_user_who_may_ask_for_the_address_alone_is_served, "is s0 terse; begin 1; ask = 1000")
 
 /* ---- when they are asked ---- */
 
-SENTENCE(a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once)
-{
-	size_t accepted;
-
-	begin(1);
-	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 1);
-	accepted = fake_accepted(seers[0].fake);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(master_port(), 1000);
-	assert_int_equal(fake_accepted(seers[0].fake), accepted);
-	for (int i = 0; i < 20; i++) {
-		if (i % 2 == 0)
-			fake_hang_up(seers[0].fake);
-		else
-			seers[0].closes = 1; /* it breaks when it is asked */
-		assert_int_equal(master_port(), 1000);
-	}
-}
-
-SENTENCE(they_are_asked_once_in_a_period_without_a_wish)
-{
-	int64_t began = lsh_now_ns();
-	struct lsh_master master;
-
-	begin_with(1, "", PATIENCE, 1); /* a second is the shortest */
-	await_true(lsh_sentinel_answer(s, 0, &master, NULL) == LSH_KNOWN);
-	assert_int_equal(master.at.port, 1000);
-	seer_names(&seers[0], 2000, 8);
-	await_true(believed_port() == 2000);
-	/* nor sooner, but for what it asks after it has subscribed; and by chance an eighth is left out */
-	assert_true(lsh_now_ns() - began >= 800 * LSH_MS);
-}
-
-SENTENCE(a_switch_is_asked_about_at_once)
-{
-	begin(2);
-	await_all();
-	await_true(fake_count(seers[1].fake, "SUBSCRIBE +switch-master") == 1);
-	await_all();
-	seer_names(&seers[1], 2000, 8);
-	news = 0;
-	/* it was heard before a period is over, and that takes 8 s at least */
-	assert_int_equal(fake_publish(seers[1].fake, "+switch-master", "main 127.0.0.1 1000 127.0.0.1 2000"), 1);
-	await_true_for(believed_port() == 2000, 5);
-	assert_true(news > 0);
-}
-
-SENTENCE(a_switch_of_another_master_is_not_heeded)
-{
-	size_t before;
-
-	begin(1);
-	await_true(fake_count(seers[0].fake, "SUBSCRIBE +switch-master") == 1);
-	await_ms(100); /* it asks once more after that */
-	before = seer_asked(&seers[0]);
-	fake_publish(seers[0].fake, "+switch-master", "mainly 127.0.0.1 1 127.0.0.1 2");
-	fake_publish(seers[0].fake, "+switch-master", "other 127.0.0.1 1 127.0.0.1 2");
-	fake_publish(seers[0].fake, "+switch-master", "main");
-	fake_publish(seers[0].fake, "+switch-master", "");
-	await_ms(200);
-	assert_true(seer_asked(&seers[0]) == before);
-	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
-	await_true(seer_asked(&seers[0]) > before);
-	assert_int_equal(believed_port(), 1000); /* what was published is a hint and no answer */
-}
+SCENE(a_connection_serves_many_questions_and_one_that_broke_is_replaced_at_once,
+      "begin 1; ask = 1000; await hears s0 = 1; repeat 20; ask = 1000; next; accepted s0 = 2;"
+      "repeat 10; hang_up s0; ask = 1000; once s0 SENTINEL close; ask = 1000")
+SCENE(they_are_asked_once_in_a_period_without_a_wish, /* a second is the shortest, and an eighth is left out by chance; */
+      "clock; begin 1 '' 20000 1; await believed = 1000; names s0 2000 8; await believed = 2000;"
+      "took >= 800") /* nor sooner, but for what it asks when it has subscribed */
+SCENE(a_switch_is_asked_about_at_once, /* before a period is over, which takes 8 s at least */
+      "begin 2; all; await hears s1 = 1; all; names s1 2000 8; news; switch s1 = 1; await 5 believed = 2000; news >= 1")
+SCENE(a_switch_of_another_master_is_not_heeded,
+      "begin 1; all; await hears s0 = 1; all; pass 100; forget s0;" /* it asks once more when it has subscribed */
+      "switch s0 mainly; switch s0 other; publish s0 +switch-master main; publish s0 +switch-master ''; pass 200; asked s0 = 0;"
+      "switch s0; await asked s0 >= 1; believed = 1000") /* what was published is a hint and no answer */
+SCENE(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for, /* before a period is over */
+      "begin 1; all; await hears s0 = 1; all; names s0 2000 8; hang_up s0; await 5 believed = 2000; await hears s0 = 2")
+SCENE(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named,
+      "names s3 3000 9; knows s0 s3; begin 2; all; believed = 1000; asked s3 = 0; stop s0; stop s1; ask = 3000")
 
 SENTENCE(however_many_say_switch_they_are_asked_a_few_times_a_second_and_after_the_last)
 {
-	int64_t began;
-	size_t said = 0, asked;
+	int64_t began, took;
 
-	begin(1);
-	await_true(fake_count(seers[0].fake, "SUBSCRIBE +switch-master") == 1);
-	await_all();
-	fake_forget(seers[0].fake);
-	began = lsh_now_ns();
+	play("begin 1; all; await hears s0 = 1; all; forget s0");
 	/* each one is heard and could be asked about before the next */
-	for (; lsh_now_ns() - began < LSH_S; said++) {
-		fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
-		await_ms(2);
-	}
-	asked = seer_asked(&seers[0]);
-	seer_names(&seers[0], 2000, 8);
-	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1000 127.0.0.1 2000");
-	await_true_for(believed_port() == 2000, 5);
-	print_message("# %zu messages, %zu questions in %.2f s\n", said, asked, (double)(lsh_now_ns() - began) / 1e9);
-	assert_true(asked > 0);
-	assert_true((int64_t)asked <= 2 + (lsh_now_ns() - began) / (200 * LSH_MS));
-}
-
-SENTENCE(a_subscription_that_breaks_is_renewed_and_what_was_missed_is_asked_for)
-{
-	begin(1);
-	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 1);
-	await_all();
-	seer_names(&seers[0], 2000, 8);
-	fake_hang_up(seers[0].fake);
-	/* nothing else asks: not before 8 s are over */
-	assert_int_equal(master_port(), 2000);
-	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 2);
-}
-
-SENTENCE(where_all_of_the_uri_are_gone_those_are_asked_whom_they_named)
-{
-	seer_names(&seers[SEERS], 3000, 9);
-	seers[0].other = port_of(seers[SEERS].fake);
-	begin(2);
-	await_all();
-	assert_int_equal(believed_port(), 1000);
-	assert_int_equal(seer_asked(&seers[SEERS]), 0); /* not before */
-	stop_seer(&seers[0]);
-	stop_seer(&seers[1]);
-	assert_int_equal(master_port(), 3000);
+	for (began = lsh_now_ns(); (took = lsh_now_ns() - began) < LSH_S;)
+		play("switch s0; pass 2");
+	play("asked s0 >= 1; asked s0 <= %" PRId64, 2 + took / (200 * LSH_MS));
+	play("names s0 2000 8; switch s0; await 5 believed = 2000");
 }
 
 /* ---- what goes wrong ---- */
 
-SENTENCE(a_name_that_none_knows_is_invalid_and_said_so)
-{
-	for (int i = 0; i < SEERS; i++)
-		seers[i].mood = STRANGE;
-	begin(3);
-	check_nobody_knows(LEASH_INVALID, "no sentinel knows a master called 'main'");
-	seers[1].mood = HONEST; /* the set was just coming up */
-	assert_int_equal(master_port(), 1000);
-}
+SCENE(a_name_that_none_knows_is_invalid_and_said_so, /* or the set was just coming up */
+      "is s0 strange; is s1 strange; is s2 strange; begin 3; ask ~ INVALID: 'no sentinel knows a master called' main;"
+      "is s1 honest; ask = 1000")
+SCENE(a_server_that_is_no_sentinel_is_invalid, "is s0 ordinary; begin 1; ask ~ INVALID: 'this is no sentinel'")
+SCENE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands,
+      "begin 2; all; believed = 1000; let t since; let p port s1; stop s0; stop s1;"
+      "ask ~ UNAVAILABLE: 'no sentinel answered: redis://127.0.0.1:' $p 'Connection refused'; believed = 1000; since = $t")
+SCENE(all_that_hang_are_given_up_at_the_timeout,
+      "is s0 mute; is s1 mute; begin 2 '' 100; ask ~ UNAVAILABLE: 'no answer in time'")
+SCENE(a_master_where_the_uri_lets_nobody_go_is_none,
+      "names s0 1000 9 10.66.6.6; names s1 1000 7 10.66.6.6; begin 3 ?redirects=127.0.0.1; all; ask = 1000; host = 127.0.0.1;"
+      "stop s2; ask ~ DENIED: '10.66.6.6:1000, where' redirects")
 
-SENTENCE(a_wrong_password_is_denied_and_not_shown)
+SENTENCE(a_wrong_password_is_denied_and_not_shown) /* and one of them will do */
 {
 	setenv("TEST_SENTINEL_PASSWORD", "opensesame", 1);
-	seers[0].mood = DENYING;
-	seers[1].mood = DENYING;
-	begin_with(2, "?sentinel_password_env=TEST_SENTINEL_PASSWORD", PATIENCE, 0);
-	check_nobody_knows(LEASH_DENIED, "AUTH was refused: WRONGPASS");
-	assert_null(strstr(err.text, "opensesame"));
-	assert_true(fake_saw(seers[0].fake, "AUTH opensesame"));
-	assert_true(was_told("WRONGPASS"));
-	assert_false(was_told("opensesame"));
-	seers[1].mood = HONEST; /* one of them will do */
-	assert_int_equal(master_port(), 1000);
-}
-
-SENTENCE(a_server_that_is_no_sentinel_is_invalid)
-{
-	seers[0].mood = ORDINARY;
-	begin(1);
-	check_nobody_knows(LEASH_INVALID, "this is no sentinel");
-}
-
-SENTENCE(nobody_there_is_unavailable_with_the_reason_and_what_was_believed_stands)
-{
-	struct lsh_master before, after;
-	char port[16];
-
-	begin(2);
-	await_all();
-	assert_int_equal(lsh_sentinel_answer(s, 0, &before, NULL), LSH_KNOWN);
-	stop_seer(&seers[0]);
-	snprintf(port, sizeof port, ":%d", port_of(seers[1].fake));
-	stop_seer(&seers[1]);
-	check_nobody_knows(LEASH_UNAVAILABLE, "no sentinel answered: redis://127.0.0.1:");
-	assert_non_null(strstr(err.text, port));
-	assert_non_null(strstr(err.text, "Connection refused"));
-	assert_int_equal(lsh_sentinel_answer(s, 0, &after, NULL), LSH_KNOWN);
-	assert_int_equal(after.at.port, 1000);
-	assert_true(after.since == before.since);
-}
-
-SENTENCE(all_that_hang_are_given_up_at_the_timeout)
-{
-	seers[0].mood = seers[1].mood = MUTE;
-	begin_with(2, "", 100 * LSH_MS, 0);
-	check_nobody_knows(LEASH_UNAVAILABLE, "no answer in time");
-}
-
-SENTENCE(a_master_where_the_uri_lets_nobody_go_is_none)
-{
-	for (int i = 0; i < 2; i++)
-		seers[i].host = "10.66.6.6";
-	seer_names(&seers[0], 1000, 9);
-	begin_with(3, "?redirects=127.0.0.1", PATIENCE, 0);
-	await_all();
-	assert_int_equal(master_port(), 1000);
-	{
-		struct lsh_master master;
-
-		assert_int_equal(lsh_sentinel_answer(s, 0, &master, NULL), LSH_KNOWN);
-		assert_string_equal(master.at.host, "127.0.0.1");
-	}
-	stop_seer(&seers[2]);
-	check_nobody_knows(LEASH_DENIED, "10.66.6.6:1000, where 'redirects'");
+	play("is s0 denying; is s1 denying; begin 2 ?sentinel_password_env=TEST_SENTINEL_PASSWORD; "
+	     "ask ~ DENIED: 'AUTH was refused: WRONGPASS'; ask !~ opensesame; heard s0 'AUTH opensesame' >= 1;"
+	     "log ~ WRONGPASS; log !~ opensesame; is s1 honest; ask = 1000");
 }
 
 SENTENCE(nonsense_is_no_answer_and_another_sentinels_answer_counts)
@@ -435,90 +238,52 @@ SENTENCE(nonsense_is_no_answer_and_another_sentinels_answer_counts)
 		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
 		"*1073741823\r\n:1\r\n",
 		"*-7\r\n",
-		"$536870912\r\n",
 		"%1\r\n+a\r\n+b\r\n",
 		"*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*2\r\n$9\r\n127.0.0.1\r\n$4\r\n1000\r\n*0\r\n*0\r\n*0\r\n",
 	};
 
-	seers[0].babble = nonsense[0];
-	begin_with(1, "", 500 * LSH_MS, 0);
-	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-		struct lsh_master master;
-
-		seers[0].babble = nonsense[i];
-		if (ask(&master) != LSH_NOBODY_KNOWS)
-			fail_msg("this was taken for an answer: %s", nonsense[i]);
-		if (err.status != LEASH_PROTOCOL && err.status != LEASH_UNAVAILABLE)
-			fail_msg("%s: %s", leash_status_name(err.status), err.text);
-		for (const char *at = err.text; *at != '\0'; at++)
-			assert_in_range(*at, ' ', '~');
+	for (size_t i = 0; i < COUNT(nonsense); i++) {
+		on("s0", "SENTINEL", "%s", nonsense[i]);
+		play("%sask ~ PROTOCOL:", i == 0 ? "begin 1 '' 500; " : "");
 	}
-	seers[0].babble = NULL;
-	assert_int_equal(master_port(), 1000);
-	end();
-
-	seers[0].babble = nonsense[0];
-	begin(3);
-	assert_int_equal(master_port(), 1000);
+	play("on s0 SENTINEL '$536870912\r\n'; ask ~ UNAVAILABLE:"); /* the rest does not come */
+	play("off s0 SENTINEL; ask = 1000; end; on s0 SENTINEL '+OK\r\n'; begin 3; ask = 1000");
 }
 
 SENTENCE(an_answer_that_never_ends_is_cut_short)
 {
-	static char long_answer[400000];
+	static char bytes[400000];
 
-	strcpy(long_answer, "$1000000\r\n");
-	memset(long_answer + strlen(long_answer), 'x', sizeof long_answer - 20);
-	seers[0].babble = long_answer;
-	begin(1);
-	check_nobody_knows(LEASH_PROTOCOL, "its answer has more than 262144 bytes, which is the most that is taken");
+	memset(bytes, 'x', sizeof bytes);
+	memcpy(bytes, "$1000000\r\n", 10);
+	on_bytes("s0", "SENTINEL", bytes, sizeof bytes);
+	play("begin 1; ask ~ PROTOCOL: 'its answer has more than 262144 bytes, which is the most that is taken'");
 }
 
 SENTENCE(an_answer_that_is_cut_off_anywhere_is_no_answer)
 {
 	char whole[2048];
-	size_t size = seer_say_master(&seers[0], whole, sizeof whole);
+	size_t size = seer_master(whole);
 
-	seers[0].cut = 1;
-	begin_with(1, "", 500 * LSH_MS, 0);
 	for (size_t i = 1; i < size; i += i < 40 ? 1 : 37) {
-		struct lsh_master master;
-
-		seers[0].cut = i;
-		assert_int_equal(ask(&master), LSH_NOBODY_KNOWS);
-		assert_int_equal(err.status, LEASH_UNAVAILABLE);
+		on_bytes("s0", "SENTINEL", whole, i | FAKE_CLOSE);
+		play("%sask ~ UNAVAILABLE:", i == 1 ? "begin 1 '' 500; " : "");
 	}
-	seers[0].cut = 0;
-	assert_int_equal(master_port(), 1000);
+	play("off s0 SENTINEL; ask = 1000");
 }
 
 /* The other ends of the connections are in this process, too. */
-static bool
-nobody_is_in(void)
-{
-	size_t open = 0;
-
-	for (int i = 0; i < SEERS; i++)
-		open += fake_open(seers[i].fake);
-	return open == 0;
-}
-
 SENTENCE(it_leaves_no_descriptor_behind_in_whatever_state_it_ends)
 {
+	static const char nobody[] = "await inside s0 = 0; await inside s1 = 0; await inside s2 = 0";
+	static const char *const moods[] = {"honest", "strange", "mute", "denying", "ordinary", "terse", "closing"};
 	unsigned before;
 
-	begin(3);
-	end();
-	await_true(nobody_is_in());
+	play("begin 3; end; %s", nobody);
 	before = descriptors_count();
-	for (int i = 0; i < 30; i++) {
-		begin(3);
-		seers[1].mood = (enum mood)(i % (MOODS));
-		if (i % 3 > 0)
-			master_port();
-		if (i % 3 > 1)
-			await_true(fake_count(seers[0].fake, "SUBSCRIBE") > 0);
-		end();
-	}
-	await_true(nobody_is_in());
+	for (size_t i = 0; i < 30; i++)
+		play("begin 3; is s1 %s; %s %s end", moods[i % COUNT(moods)], i % 3 > 0 ? "ask = 1000;" : "",
+		     i % 3 > 1 ? "await hears s0 >= 1;" : "");
+	play(nobody);
 	assert_int_equal(descriptors_count(), before);
 }

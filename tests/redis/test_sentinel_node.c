@@ -1,43 +1,22 @@
-/* A node whose server the sentinels know: it goes where they say, both lines, and leaves when they name another. */
+/* A node whose server the sentinels know: it goes where they say, both lines, and leaves when they name another. The
+ * servers are h0, which the sentinels name at first, and h1.
+ *
+ *     make [TIMEOUT_MS]  a node; hello: what awaiting it comes to; trouble: what the node says of itself
+ *     at SERVER          is it there, with both lines? up: does it have a connection for commands?
+ *     connects, denials  how many it was told of
+ *     replica SERVER     it is one; master SERVER: or not
+ *     locked SERVER      it wants a password */
 #include "redis/node.h"
 
 #include "base/clock.h"
 #include "redis/pubsub.h"
 #include "tests/redis/seers.h"
-#include "tests/support/fake.h"
 #include "tests/support/socket.h"
-#include "tests/support/test.h"
 
 #include <stdatomic.h>
 
-#define PATIENCE (20 * LSH_S)
-
-/* ---- servers, one of which is the master ---- */
-
-struct host {
-	struct fake *fake;
-	atomic_bool replica, locked;
-	char run_id[41];
-};
-
-static struct host hosts[2];
 static struct lsh_node *node;
-static _Atomic int connects, subscribes, denials;
-
-static size_t
-be_server(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
-{
-	struct host *h = ctx;
-	const char *role = h->replica ? "# Replication\r\nrole:slave\r\n" : "# Replication\r\nrole:master\r\n";
-
-	if (h->locked)
-		return fake_say(out, size, "-NOAUTH Authentication required.\r\n");
-	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "replication"))
-		return fake_say(out, size, "$%zu\r\n%s\r\n", strlen(role), role);
-	if (fake_is(argc, argv, argl, 0, "INFO") && fake_is(argc, argv, argl, 1, "server"))
-		return fake_info(out, size, "7.0.15", h->run_id, 86400);
-	return FAKE_DEFAULT;
-}
+static _Atomic int connects, denials;
 
 static void
 on_connected(void *ctx)
@@ -51,13 +30,6 @@ on_denied(void *ctx, const leash_error *why)
 {
 	(void)ctx, (void)why;
 	denials++;
-}
-
-static void
-on_subscribed(void *ctx)
-{
-	(void)ctx;
-	subscribes++;
 }
 
 static void
@@ -75,23 +47,42 @@ on_message(void *ctx, const char *text, size_t size)
 static const struct lsh_pubsub_ops pubsub_ops = {.message = on_message};
 
 static const struct lsh_node_ops node_ops = {
-	.connected = on_connected,
-	.denied = on_denied,
-	.subscribed = on_subscribed,
-	.work = on_nothing,
+	.connected = on_connected, .denied = on_denied, .subscribed = on_nothing, .work = on_nothing,
 };
+
+VERB(replica)
+{
+	on(word[1], "INFO replication", "$10\r\nrole:slave\r\n");
+	return NULL;
+}
+
+VERB(master)
+{
+	on(word[1], "INFO replication", "$11\r\nrole:master\r\n");
+	return NULL;
+}
+
+VERB(locked)
+{
+	on(word[1], "", "-NOAUTH Authentication required.\r\n");
+	return NULL;
+}
 
 static void
 start_hosts(void)
 {
 	start_seers();
 	for (int i = 0; i < 2; i++) {
-		memset(hosts[i].run_id, i == 0 ? 'a' : 'b', 40);
-		hosts[i].replica = hosts[i].locked = false;
-		hosts[i].fake = fake_start_tcp(be_server, &hosts[i]);
+		char name[] = {'h', (char)('0' + i), '\0'}, id[41], info[256];
+
+		memset(id, i == 0 ? 'a' : 'b', 40);
+		id[40] = '\0';
+		fakes_start(name, true);
+		fake_info(info, sizeof info, "7.0.15", id, 86400);
+		on(name, "INFO server", "%s", info);
+		play("master %s", name);
 	}
-	for (int i = 0; i <= SEERS; i++)
-		seer_names(&seers[i], port_of(hosts[0].fake), 7);
+	play("names all %d 7", port_of("h0"));
 }
 
 static void
@@ -102,214 +93,124 @@ stop_hosts(void)
 	lsh_node_free(node);
 	node = NULL;
 	lsh_uri_clear(&uri);
-	for (int i = 0; i < 2; i++)
-		fake_stop(hosts[i].fake);
 	stop_seers();
 }
 
 FIXTURE(start_hosts, stop_hosts);
 
-static void
-make_node(int64_t timeout)
+VERB(make)
 {
 	struct lsh_node_options options = {
 		.uri = &uri, .name = "leash:node", .courier = courier, .messages = &pubsub_ops, .channel = "wake",
-		.timeout = timeout,
+		.timeout = number_of(word[1], 20000) * LSH_MS,
 	};
 
-	forget_told();
-	connects = subscribes = denials = 0;
+	connects = denials = 0;
 	write_uri(2, "");
 	node = lsh_node_new(&options, &node_ops, NULL);
 	assert_non_null(node);
 	assert_true(lsh_node_start(node));
+	return NULL;
 }
 
-static bool
-is_at(struct host *h)
+VERB(hello)
 {
-	return lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(h->fake) == 2;
+	(void)word;
+	return seen_end(lsh_node_await_hello(node, &err), &err);
 }
 
-static void
-name_second(void)
+VERB(trouble)
 {
-	for (int i = 0; i < SEERS; i++)
-		seer_names(&seers[i], port_of(hosts[1].fake), 8);
+	(void)word;
+	lsh_node_trouble(node, &err);
+	return seen_end(err.status, &err);
 }
+
+VERB(up)
+{
+	(void)word;
+	return seen_whether(lsh_node_is_up(node));
+}
+
+VERB(at)
+{
+	return seen_whether(lsh_node_is_up(node) && lsh_node_is_subscribed(node) && fake_open(fake_of(word[1])) == 2);
+}
+
+VERB(connects)
+{
+	(void)word;
+	return seen_number(connects);
+}
+
+VERB(denials)
+{
+	(void)word;
+	return seen_number(denials);
+}
+
+#define SECOND(epoch) "let p port h1; names all $p " #epoch ";"
 
 SENTENCE(a_node_goes_where_the_sentinels_say_with_both_lines)
 {
 	struct lsh_uri moved;
 	const struct lsh_uri *where;
 
-	make_node(PATIENCE);
-	if (lsh_node_await_hello(node, &err) != LEASH_OK)
-		fail_msg("%s", err.text);
-	await_true(is_at(&hosts[0]));
-	assert_int_equal(fake_accepted(hosts[1].fake), 0);
-	assert_true(fake_saw(hosts[0].fake, "INFO replication"));
+	play("make; hello = OK; await at h0 = yes; accepted h1 = 0; heard h0 'INFO replication' >= 1");
 	where = lsh_node_where(node, &moved);
 	assert_non_null(where);
-	assert_int_equal(where->port, port_of(hosts[0].fake));
+	assert_int_equal(where->port, port_of("h0"));
 	lsh_uri_clear(&moved);
 	/* known as a master only just now, however long it has been up */
 	assert_true(lsh_node_uptime(node, lsh_now_ns()) < 3600 * LSH_S);
 }
 
-SENTENCE(it_asks_before_every_connect)
-{
-	make_node(PATIENCE);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	for (int i = 0; i < 5; i++) {
-		int before;
-
-		await_true(is_at(&hosts[0]));
-		await_ms(50); /* what was asked after the subscription is answered */
-		fake_forget(seers[0].fake);
-		fake_forget(seers[1].fake);
-		before = connects;
-		fake_hang_up(hosts[0].fake);
-		await_true(connects > before);
-		assert_true(seer_asked(&seers[0]) + seer_asked(&seers[1]) > 0);
-	}
-}
-
-SENTENCE(when_the_master_is_another_one_it_goes_there_at_once)
-{
-	int64_t began;
-
-	make_node(PATIENCE);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	await_true(is_at(&hosts[0]));
-	await_true(fake_count(seers[1].fake, "SUBSCRIBE") == 1);
-	name_second();
-	began = lsh_now_ns();
-	fake_publish(seers[1].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
-	await_true(is_at(&hosts[1]));
-	print_message("# %.1f ms\n", (double)(lsh_now_ns() - began) / 1e6);
-	await_true(fake_open(hosts[0].fake) == 0);
-	assert_int_equal(connects, 2);
-	assert_int_equal(fake_accepted(hosts[1].fake), 2);
-	/* and back, with the same run id as before */
-	for (int i = 0; i < SEERS; i++)
-		seer_names(&seers[i], port_of(hosts[0].fake), 9);
-	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 2 127.0.0.1 1");
-	await_true(is_at(&hosts[0]));
-}
+SCENE(it_asks_before_every_connect,
+      "make; hello = OK; repeat 5; await at h0 = yes; pass 50;" /* what was asked after the subscription is answered */
+      "forget s0; forget s1; let c connects; hang_up h0; await connects !~ $c; asked all >= 1")
+SCENE(when_the_master_is_another_one_it_goes_there_at_once,
+      "make; hello = OK; await at h0 = yes; await hears s1 = 1;" SECOND(8) "switch s1; await at h1 = yes;"
+      "await inside h0 = 0; connects = 2; accepted h1 = 2;"
+      "let p port h0; names all $p 9; switch s0; await at h0 = yes") /* and back, with the same run id as before */
 
 SENTENCE(a_dial_to_a_master_that_is_one_no_more_is_given_up)
 {
-	int port, pubsub = socket_listen_tcp(&port); /* takes connections and says nothing */
+	int port, listener = socket_listen_tcp(&port); /* takes connections and says nothing */
 
-	for (int i = 0; i < SEERS; i++)
-		seer_names(&seers[i], port, 7);
-	make_node(3600 * LSH_S);
-	await_true(fake_count(seers[0].fake, "SUBSCRIBE") == 1 && fake_count(seers[1].fake, "SUBSCRIBE") == 1);
-	assert_false(lsh_node_is_up(node));
-	name_second();
-	fake_publish(seers[0].fake, "+switch-master", "main 127.0.0.1 1 127.0.0.1 2");
-	await_true(is_at(&hosts[1]));
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	socket_close(pubsub);
+	play("names all %d 7; make 3600000; await hears s0 = 1; await hears s1 = 1; up = no;" SECOND(8)
+	     "switch s1; await at h1 = yes; hello = OK", port);
+	socket_close(listener);
 }
 
-SENTENCE(a_replica_in_the_masters_place_is_not_taken_for_it)
-{
-	size_t asked;
-
-	hosts[0].replica = true;
-	make_node(PATIENCE);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_UNAVAILABLE);
-	if (strstr(err.text, "this is a replica, not the master") == NULL ||
-	    strstr(err.text, "/main: redis://127.0.0.1:") == NULL)
-		fail_msg("%s", err.text);
-	lsh_node_trouble(node, &err);
-	assert_int_equal(err.status, LEASH_UNAVAILABLE);
-	asked = seer_asked(&seers[0]);
-	await_true(seer_asked(&seers[0]) >= asked + 3); /* before each attempt */
-	hosts[0].replica = false;
-	await_true(is_at(&hosts[0]));
-	assert_int_equal(connects, 1);
-}
+SCENE(a_replica_in_the_masters_place_is_not_taken_for_it, /* and the sentinels are asked before each attempt */
+      "replica h0; make; hello ~ UNAVAILABLE: 'this is a replica, not the master' '/main: redis://127.0.0.1:';"
+      "trouble ~ UNAVAILABLE:; forget s0; await asked s0 >= 3; master h0; await at h0 = yes; connects = 1")
 
 SENTENCE(the_first_attempt_has_not_failed_before_all_sentinels_have_answered)
 {
-	struct seer *late = &seers[1];
-
-	seer_names(&seers[0], socket_free_port(), 7);
-	seer_names(late, port_of(hosts[1].fake), 8);
-	pthread_mutex_lock(&late->gate);
-	make_node(PATIENCE);
-	await_true(was_told("Connection refused"));
-	pthread_mutex_unlock(&late->gate);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	await_true(is_at(&hosts[1]));
+	play("names s0 %d 7; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'Connection refused';"
+	     "off s1 SENTINEL; hello = OK; await at h1 = yes", socket_free_port());
 }
 
-/* Who waits gives up for a refusal: not for that of a server which only the first sentinel to answer takes for the
- * master. */
-SENTENCE(nobody_is_denied_before_all_sentinels_have_answered)
-{
-	struct seer *late = &seers[1];
-
-	hosts[0].locked = true;
-	seer_names(late, port_of(hosts[1].fake), 8);
-	pthread_mutex_lock(&late->gate);
-	make_node(PATIENCE);
-	await_true(was_told("wants a password"));
-	pthread_mutex_unlock(&late->gate);
-	await_true(is_at(&hosts[1]));
-	assert_int_equal(denials, 0);
-}
-
-SENTENCE(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial)
-{
-	hosts[0].locked = true;
-	make_node(PATIENCE);
-	await_true(denials > 0);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_DENIED);
-}
-
-SENTENCE(without_sentinels_a_connection_is_kept_and_none_is_made)
-{
-	size_t accepted;
-
-	make_node(PATIENCE);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	await_true(is_at(&hosts[0]));
-	stop_seer(&seers[0]);
-	stop_seer(&seers[1]);
-	await_ms(100);
-	assert_true(is_at(&hosts[0]));
-	accepted = fake_accepted(hosts[0].fake);
-	fake_hang_up(hosts[0].fake);
-	await_true(was_told("no sentinel answered"));
-	lsh_node_trouble(node, &err);
-	assert_int_equal(err.status, LEASH_UNAVAILABLE);
-	assert_non_null(strstr(err.text, "no sentinel answered"));
-	assert_false(lsh_node_is_up(node));
-	assert_true(fake_accepted(hosts[0].fake) <= accepted + 1); /* messages: they go where the commands went */
-}
+SCENE(nobody_is_denied_before_all_sentinels_have_answered, /* by a server that only the first of them names */
+      "locked h0; let p port h1; names s1 $p 8; on s1 SENTINEL waits; make; await log ~ 'wants a password';"
+      "off s1 SENTINEL; await at h1 = yes; denials = 0")
+SCENE(a_master_that_all_sentinels_name_and_that_refuses_us_is_a_denial,
+      "locked h0; make; await denials >= 1; hello ~ DENIED:")
+SCENE(without_sentinels_a_connection_is_kept_and_none_is_made,
+      "make; hello = OK; await at h0 = yes; stop s0; stop s1; pass 100; at h0 = yes; hang_up h0;"
+      "await log ~ 'no sentinel answered'; trouble ~ UNAVAILABLE: 'no sentinel answered'; up = no;"
+      "accepted h0 <= 3") /* messages: they go where the commands went */
 
 SENTENCE(a_server_that_is_left_is_asked_about_anew)
 {
-	size_t asked;
 	uint64_t epoch;
 
-	make_node(PATIENCE);
-	assert_int_equal(lsh_node_await_hello(node, &err), LEASH_OK);
-	await_true(is_at(&hosts[0]));
-	await_ms(50);
-	asked = seer_asked(&seers[0]);
-	name_second();
+	play("make; hello = OK; await at h0 = yes; pass 50; forget s0;" SECOND(8));
 	epoch = lsh_pipeline_epoch(lsh_node_pipeline(node));
 	lsh_node_leave(node, epoch - 1, "LATE"); /* of a connection that is gone: it does not end the one after it */
 	assert_int_equal(lsh_pipeline_epoch(lsh_node_pipeline(node)), epoch);
 	assert_true(lsh_pipeline_is_up(lsh_node_pipeline(node)));
 	lsh_node_leave(node, epoch, "READONLY You can't write against a read only replica.");
-	await_true(is_at(&hosts[1]));
-	assert_true(seer_asked(&seers[0]) > asked);
-	assert_true(was_told("READONLY"));
-	assert_false(was_told("LATE"));
+	play("await at h1 = yes; asked s0 >= 1; log ~ READONLY; log !~ LATE");
 }

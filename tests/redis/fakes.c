@@ -1,0 +1,365 @@
+/* See fakes.h. */
+#include "tests/redis/fakes.h"
+
+#include <pthread.h>
+#include <strings.h>
+
+enum { FAKES = 8, RULES = 16, COMMAND = 64 };
+
+/* What bytes may be instead. */
+static const char *const instead[] = {"silent", "close", "waits"};
+static const size_t codes[] = {FAKE_SILENT, FAKE_CLOSE, 0};
+
+struct rule {
+	char command[COMMAND];
+	char *bytes;
+	size_t size; /* or a code */
+	bool once, waits;
+};
+
+static struct named {
+	char name[16];
+	struct fake *fake; /* NULL: it is gone */
+	struct rule rule[RULES];
+	int rules;
+	pthread_mutex_t mutex; /* guards them */
+} fakes[FAKES];
+static int count;
+
+static struct named *
+named(const char *name)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(fakes[i].name, name) == 0)
+			return &fakes[i];
+	fail_msg("there is no %s", name);
+	return NULL;
+}
+
+/* ---- rules ---- */
+
+/* mutex held */
+static void
+remove_rule(struct named *n, int i)
+{
+	free(n->rule[i].bytes);
+	memmove(&n->rule[i], &n->rule[i + 1], (size_t)(--n->rules - i) * sizeof n->rule[0]);
+}
+
+static void
+add_rule(struct named *n, const struct rule *rule)
+{
+	int i = 0;
+
+	pthread_mutex_lock(&n->mutex);
+	while (i < n->rules && (rule->once || strcmp(n->rule[i].command, rule->command) != 0))
+		i++;
+	assert_true(i < RULES);
+	if (i < n->rules)
+		free(n->rule[i].bytes);
+	else
+		n->rules++;
+	n->rule[i] = *rule;
+	pthread_mutex_unlock(&n->mutex);
+}
+
+/* What the rule that fits says, of which the size; FAKE_DEFAULT: none. True: it waits. */
+static bool
+follow_rules(struct named *n, const char *command, char *out, size_t *size)
+{
+	bool waits = false;
+
+	*size = FAKE_DEFAULT;
+	pthread_mutex_lock(&n->mutex);
+	for (int i = n->rules; i-- > 0;) {
+		struct rule *rule = &n->rule[i];
+
+		if (strncasecmp(command, rule->command, strlen(rule->command)) != 0)
+			continue;
+		waits = rule->waits;
+		*size = rule->size;
+		if (rule->bytes != NULL)
+			memcpy(out, rule->bytes, rule->size & ~FAKE_CLOSE);
+		if (rule->once)
+			remove_rule(n, i);
+		break;
+	}
+	pthread_mutex_unlock(&n->mutex);
+	return waits;
+}
+
+static size_t
+answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t room)
+{
+	char command[COMMAND] = "";
+	size_t size, used = 0;
+
+	(void)room;
+	for (int i = 0; i < argc && used + 1 < sizeof command; i++) {
+		snprintf(command + used, sizeof command - used, "%s%.*s", i > 0 ? " " : "", (int)argl[i], argv[i]);
+		used = strlen(command);
+	}
+	while (follow_rules(ctx, command, out, &size))
+		await_ms(1);
+	return size;
+}
+
+void
+on_bytes(const char *name, const char *command, const char *bytes, size_t size)
+{
+	struct rule rule = {.size = size, .bytes = malloc((size & ~FAKE_CLOSE) + 1)};
+
+	assert_non_null(rule.bytes);
+	memcpy(rule.bytes, bytes, size & ~FAKE_CLOSE);
+	snprintf(rule.command, sizeof rule.command, "%s", command);
+	add_rule(named(name), &rule);
+}
+
+static void
+add_text(const char *name, const char *command, const char *text, bool once)
+{
+	struct rule rule = {.once = once, .size = strlen(text)};
+
+	snprintf(rule.command, sizeof rule.command, "%s", command);
+	for (size_t i = 0; i < COUNT(instead); i++)
+		if (strcmp(text, instead[i]) == 0) {
+			rule.size = codes[i];
+			rule.waits = codes[i] == 0;
+			add_rule(named(name), &rule);
+			return;
+		}
+	assert_true(rule.size > 0);
+	rule.bytes = strdup(text);
+	add_rule(named(name), &rule);
+}
+
+void
+on(const char *name, const char *command, const char *format, ...)
+{
+	char text[16384];
+	va_list args;
+
+	va_start(args, format);
+	assert_in_range(vsnprintf(text, sizeof text, format, args), 1, sizeof text - 1);
+	va_end(args);
+	add_text(name, command, text, false);
+}
+
+void
+off(const char *name, const char *command)
+{
+	struct named *n = named(name);
+
+	pthread_mutex_lock(&n->mutex);
+	for (int i = n->rules; i-- > 0;)
+		if (strcmp(n->rule[i].command, command) == 0)
+			remove_rule(n, i);
+	pthread_mutex_unlock(&n->mutex);
+}
+
+VERB(on)
+{
+	add_text(word[1], word[2], word[3], false);
+	return NULL;
+}
+
+VERB(once)
+{
+	add_text(word[1], word[2], word[3], true);
+	return NULL;
+}
+
+VERB(off)
+{
+	off(word[1], word[2]);
+	return NULL;
+}
+
+/* ---- their lives ---- */
+
+struct fake *
+fakes_start(const char *name, bool tcp)
+{
+	struct named *n = &fakes[count++];
+
+	assert_true(count <= FAKES);
+	*n = (struct named){.mutex = PTHREAD_MUTEX_INITIALIZER};
+	snprintf(n->name, sizeof n->name, "%s", name);
+	n->fake = tcp ? fake_start_tcp(answer, n) : fake_start(answer, n);
+	return n->fake;
+}
+
+static void
+stop(struct named *n)
+{
+	pthread_mutex_lock(&n->mutex);
+	while (n->rules > 0) /* those that wait, too */
+		remove_rule(n, n->rules - 1);
+	pthread_mutex_unlock(&n->mutex);
+	fake_stop(n->fake);
+	n->fake = NULL;
+}
+
+void
+fakes_stop(void)
+{
+	while (count > 0)
+		stop(&fakes[--count]);
+}
+
+struct fake *
+fake_of(const char *name)
+{
+	return named(name)->fake;
+}
+
+int
+port_of(const char *name)
+{
+	return atoi(strrchr(fake_uri(fake_of(name)), ':') + 1);
+}
+
+VERB(fake)
+{
+	fakes_start(word[1], strcmp(word[2], "tcp") == 0);
+	return NULL;
+}
+
+VERB(stop)
+{
+	stop(named(word[1]));
+	return NULL;
+}
+
+VERB(hang_up)
+{
+	fake_hang_up(fake_of(word[1]));
+	return NULL;
+}
+
+VERB(send)
+{
+	return seen_number((int64_t)fake_send(fake_of(word[1]), word[2], strlen(word[2])));
+}
+
+VERB(publish)
+{
+	return seen_number((int64_t)fake_publish(fake_of(word[1]), word[2], word[3]));
+}
+
+VERB(heard)
+{
+	return seen_number((int64_t)fake_count(fake_of(word[1]), *word[2] != '\0' ? word[2] : NULL));
+}
+
+VERB(forget)
+{
+	fake_forget(fake_of(word[1]));
+	return NULL;
+}
+
+VERB(accepted)
+{
+	return seen_number((int64_t)fake_accepted(fake_of(word[1])));
+}
+
+VERB(inside)
+{
+	return seen_number((int64_t)fake_open(fake_of(word[1])));
+}
+
+VERB(port)
+{
+	return seen_number(port_of(word[1]));
+}
+
+/* ---- the log ---- */
+
+static struct {
+	struct lsh_courier *courier;
+	pthread_mutex_t mutex; /* guards the rest */
+	char text[32768];      /* the lines since it was forgotten */
+	int marks;
+} lines = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static const char mark[] = "all that was said before is in the log";
+
+static void
+note_line(void *ctx, leash_log_level level, const char *line)
+{
+	size_t n;
+
+	(void)ctx, (void)level;
+	pthread_mutex_lock(&lines.mutex);
+	n = strlen(lines.text);
+	if (strcmp(line, mark) == 0)
+		lines.marks++;
+	else
+		snprintf(lines.text + n, sizeof lines.text - n, "%s\n", line);
+	pthread_mutex_unlock(&lines.mutex);
+}
+
+struct lsh_courier *
+log_start(void)
+{
+	lines.text[0] = '\0';
+	lines.courier = lsh_courier_new(note_line, NULL);
+	assert_non_null(lines.courier);
+	return lines.courier;
+}
+
+void
+log_stop(void)
+{
+	lsh_courier_stop(lines.courier);
+	lsh_courier_free(lines.courier);
+}
+
+static int
+marks(void)
+{
+	int n;
+
+	pthread_mutex_lock(&lines.mutex);
+	n = lines.marks;
+	pthread_mutex_unlock(&lines.mutex);
+	return n;
+}
+
+static const char *
+log_text(bool forget)
+{
+	int before = marks();
+	const char *text;
+
+	lsh_courier_log(lines.courier, LEASH_LOG_INFO, mark);
+	await_true(marks() > before);
+	pthread_mutex_lock(&lines.mutex);
+	text = seen("%s", lines.text);
+	if (forget)
+		lines.text[0] = '\0';
+	pthread_mutex_unlock(&lines.mutex);
+	return text;
+}
+
+VERB(log)
+{
+	(void)word;
+	return log_text(false);
+}
+
+VERB(logged)
+{
+	int64_t n = 0;
+
+	for (const char *at = log_text(false); (at = strstr(at, word[1])) != NULL; at++)
+		n++;
+	return seen_number(n);
+}
+
+VERB(forget_log)
+{
+	(void)word;
+	log_text(true);
+	return NULL;
+}

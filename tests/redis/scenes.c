@@ -1,0 +1,284 @@
+/* See scenes.h. */
+#include "tests/redis/scenes.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+
+enum { TEXT = 65536, VARIABLES = 26 };
+
+static struct verb *all;
+static char variables[VARIABLES][256];
+static int64_t clock_began;
+
+void
+scenes_add(struct verb *verb)
+{
+	verb->next = all;
+	all = verb;
+}
+
+/* ---- what is seen ---- */
+
+const char *
+seen(const char *format, ...)
+{
+	static char texts[8][TEXT];
+	static unsigned next;
+	char *text = texts[next++ % 8];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, TEXT, format, args);
+	va_end(args);
+	return text;
+}
+
+const char *
+seen_number(int64_t number)
+{
+	return seen("%" PRId64, number);
+}
+
+const char *
+seen_whether(bool it_is)
+{
+	return it_is ? "yes" : "no";
+}
+
+const char *
+seen_end(leash_status status, leash_error *err)
+{
+	const char *text = status == LEASH_OK ? "OK" : seen("%s: %s", leash_status_name(status), err->text);
+
+	if (status != LEASH_OK && err->status != status)
+		fail_msg("the error says %s, and the call %s", leash_status_name(err->status), leash_status_name(status));
+	assert_int_not_equal(text[strlen(text) - 1], '.');
+	for (const char *at = text; *at != '\0'; at++)
+		assert_in_range(*at, ' ', '~');
+	memset(err, 0, sizeof *err);
+	return text;
+}
+
+/* ---- words ---- */
+
+int64_t
+number_of(const char *word, int64_t instead)
+{
+	char *end;
+	int64_t number = strtoll(word, &end, 10);
+
+	if (*end != '\0')
+		fail_msg("'%s' is no number", word);
+	return *word != '\0' ? number : instead;
+}
+
+int
+place_of(const char *word, const char *const *list, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(word, list[i]) == 0)
+			return i;
+	fail_msg("'%s' is none of those that are known", word);
+	return -1;
+}
+
+/* The next word of `*text`, which is cut there; NULL: there is none. */
+static char *
+next_word(char **text)
+{
+	char *word = *text + strspn(*text, " ");
+	const char end = *word == '\'' ? '\'' : ' ';
+
+	if (*word == '\0')
+		return NULL;
+	word += end != ' ';
+	*text = word + strcspn(word, (char[]){end, '\0'});
+	if (**text != '\0')
+		*(*text)++ = '\0';
+	if (word[0] == '$' && word[1] >= 'a' && word[1] <= 'z' && word[2] == '\0')
+		return variables[word[1] - 'a'];
+	return word;
+}
+
+struct step {
+	char text[TEXT];
+	char *word[WORDS + 1];
+	int count;
+	const char *sign, *expected[WORDS + 1]; /* NULL: nothing */
+};
+
+static void
+read_step(struct step *step, const char *text, size_t size)
+{
+	static const char *const signs[] = {"=", "~", "!~", ">=", "<="};
+	char *rest = step->text, *word;
+	int expected = 0;
+
+	assert_true(size < sizeof step->text);
+	memcpy(step->text, text, size);
+	step->text[size] = '\0';
+	step->sign = NULL;
+	step->count = 0;
+	while ((word = next_word(&rest)) != NULL) {
+		bool is_sign = false;
+
+		for (size_t i = 0; i < COUNT(signs) && step->sign == NULL; i++)
+			if (strcmp(word, signs[i]) == 0) {
+				step->sign = signs[i];
+				is_sign = true;
+			}
+		if (is_sign)
+			continue;
+		assert_true(step->count < WORDS && expected < WORDS);
+		if (step->sign == NULL)
+			step->word[step->count++] = word;
+		else
+			step->expected[expected++] = word;
+	}
+	step->expected[expected] = NULL;
+	for (int i = step->count; i <= WORDS; i++)
+		step->word[i] = step->text + size;
+	if (step->sign != NULL && expected == 0)
+		fail_msg("nothing is compared with: %.*s", (int)size, text);
+}
+
+/* ---- playing ---- */
+
+static bool
+compares(const struct step *step, const char *seen)
+{
+	int64_t number, limit;
+
+	if (step->sign == NULL)
+		return true;
+	if (seen == NULL)
+		return false;
+	if (strcmp(step->sign, "=") == 0)
+		return strcmp(seen, step->expected[0]) == 0;
+	for (int i = 0; step->sign[strlen(step->sign) - 1] == '~' && step->expected[i] != NULL; i++)
+		if ((strstr(seen, step->expected[i]) != NULL) != (step->sign[0] == '~'))
+			return false;
+	if (step->sign[strlen(step->sign) - 1] == '~')
+		return true;
+	number = number_of(seen, 0);
+	limit = number_of(step->expected[0], 0);
+	return step->sign[0] == '>' ? number >= limit : number <= limit;
+}
+
+/* What is seen of a step from its word `at` on. */
+static const char *
+act(struct step *step, int at)
+{
+	for (const struct verb *verb = all; verb != NULL; verb = verb->next)
+		if (strcmp(verb->name, step->word[at]) == 0)
+			return verb->act(step->word + at);
+	fail_msg("there is no '%s'", step->word[at]);
+	return NULL;
+}
+
+static void
+play_step(const char *text, size_t size)
+{
+	struct step step;
+	int at = 0;
+	char variable = '\0';
+	double seconds = 0;
+	const char *is;
+	int64_t limit;
+
+	read_step(&step, text, size);
+	if (step.count == 0)
+		return;
+	if (strcmp(step.word[at], "let") == 0) {
+		variable = step.word[at + 1][0];
+		at += 2;
+	}
+	if (strcmp(step.word[at], "await") == 0) {
+		bool has_limit = strspn(step.word[++at], "0123456789") > 0;
+
+		seconds = has_limit ? (double)number_of(step.word[at++], 0) : 30;
+		if (step.sign == NULL)
+			fail_msg("nothing is awaited: %.*s", (int)size, text);
+	}
+	limit = await_limit_ns(seconds);
+	while (is = act(&step, at), !compares(&step, is)) {
+		if (seconds == 0 || await_is_past(limit))
+			fail_msg("in the step '%.*s' was seen: %s", (int)size, text, is != NULL ? is : "nothing");
+		await_ms(1);
+	}
+	if (variable != '\0')
+		snprintf(variables[variable - 'a'], sizeof variables[0], "%s", is != NULL ? is : "");
+}
+
+/* Of the step that begins there: a ';' in '' does not end it. */
+static const char *
+end_of_step(const char *text)
+{
+	bool quoted = false;
+
+	for (; *text != '\0' && (quoted || *text != ';'); text++)
+		quoted ^= *text == '\'';
+	return text;
+}
+
+static const char *
+play_text(const char *text, bool again)
+{
+	while (*text != '\0') {
+		const char *end = end_of_step(text), *rest = end + (*end == ';');
+		int times;
+
+		text += strspn(text, " ");
+		if (again && strncmp(text, "next", 4) == 0)
+			return rest;
+		if (sscanf(text, "repeat %d", &times) == 1) {
+			text = rest;
+			for (int i = 0; i < times; i++)
+				rest = play_text(text, true);
+		} else {
+			play_step(text, (size_t)(end - text));
+		}
+		text = rest;
+	}
+	return text;
+}
+
+void
+play(const char *format, ...)
+{
+	char text[TEXT];
+	va_list args;
+
+	va_start(args, format);
+	assert_in_range(vsnprintf(text, sizeof text, format, args), 0, sizeof text - 1);
+	va_end(args);
+	play_text(text, false);
+}
+
+void
+play_given(void)
+{
+	play_text(given, false);
+}
+
+/* ---- time ---- */
+
+VERB(pass)
+{
+	await_ms(number_of(word[1], 0));
+	return NULL;
+}
+
+VERB(clock)
+{
+	(void)word;
+	clock_began = lsh_now_ns();
+	return NULL;
+}
+
+VERB(took)
+{
+	(void)word;
+	return seen_number((lsh_now_ns() - clock_began) / LSH_MS);
+}

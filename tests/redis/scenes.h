@@ -1,0 +1,59 @@
+/* Scenes: tests of what speaks to servers, as texts of steps with ';' between.
+ *
+ *     SCENE(a_node_that_hangs_keeps_nobody_waiting, "is s0 mute; begin 3; ask = 1000; await asked s1 >= 2")
+ *
+ * A step is a word with others behind it, and may be compared: = is the same, ~ has each of these words somewhere,
+ * !~ has none of them, and >= and <= are for numbers. What is in '' is one word. What the first word does, and what
+ * is then seen, says a VERB of the program, or of what it is linked with. Besides:
+ *
+ *     await STEP          again and again, until it compares; await 5 STEP: for 5 s
+ *     let x STEP          what is seen is $x from then on
+ *     repeat N            what follows is played N times; up to the word next, if it comes
+ *     pass MS             time passes
+ *     clock               begins anew; took: so many ms ago that was
+ *
+ * A step that fails says which it was, and what was seen. */
+#ifndef LEASH_TEST_SCENES_H
+#define LEASH_TEST_SCENES_H
+
+#include <leash/status.h>
+#include "tests/support/test.h"
+
+#define SCENE(title, ...) SENTENCE_AS(title, #title, play_given, .given = "" __VA_ARGS__)
+
+enum { WORDS = 12 };
+
+/* What a word does. word[1] is the first behind it; those that are not there are "". What it returns is seen; NULL: nothing. */
+#define VERB(title) \
+	static const char *verb_##title(char **word); \
+	__attribute__((constructor)) static void add_verb_##title(void) \
+	{ \
+		static struct verb verb = {.name = #title, .act = verb_##title}; \
+		scenes_add(&verb); \
+	} \
+	static const char *verb_##title(char **word)
+
+struct verb {
+	const char *name;
+	const char *(*act)(char **word);
+	struct verb *next;
+};
+
+void scenes_add(struct verb *verb);
+
+void play(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void play_given(void);
+
+/* What is seen; it lasts for the next seven. */
+const char *seen(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *seen_number(int64_t number);
+const char *seen_whether(bool it_is); /* yes, or no */
+/* What it came to: OK, or the status and the text, which does not end with '.', and is cleared. */
+const char *seen_end(leash_status status, leash_error *err);
+
+/* The number that a word is; `instead`, if it is "". */
+int64_t number_of(const char *word, int64_t instead);
+/* The place of a word in a list; the test fails if it has none. */
+int place_of(const char *word, const char *const *list, int count);
+
+#endif
