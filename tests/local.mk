@@ -114,7 +114,6 @@ test_programs += tests/judge/test_register
 test_programs += tests/judge/test_verdict
 test_programs += tests/redis/test_ask
 test_programs += tests/redis/test_cluster
-test_programs += tests/redis/test_cluster_belief
 test_programs += tests/redis/test_cluster_real
 test_programs += tests/redis/test_connector
 test_programs += tests/redis/test_full_server
@@ -280,7 +279,6 @@ seers_sources = tests/redis/seers.c tests/redis/seers.h $(fakes_sources)
 
 caller_sources = tests/redis/caller.c tests/redis/caller.h
 steps_sources = tests/redis/steps.c tests/redis/steps.h
-tellers_sources = tests/redis/tellers.c tests/redis/tellers.h
 watchdog_fixture_sources = tests/unit/watchdog_fixture.c tests/unit/watchdog_fixture.h
 refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
@@ -397,8 +395,7 @@ tests_fault_test_tls_deployments_SOURCES = tests/fault/test_tls_deployments.c $(
 tests_fault_test_unreachable_SOURCES = tests/fault/test_unreachable.c tests/contract/actor.c tests/contract/actor.h $(refused_sources)
 
 tests_redis_test_ask_SOURCES = tests/redis/test_ask.c $(steps_sources)
-tests_redis_test_cluster_SOURCES = tests/redis/test_cluster.c $(tellers_sources)
-tests_redis_test_cluster_belief_SOURCES = tests/redis/test_cluster_belief.c $(tellers_sources)
+tests_redis_test_cluster_SOURCES = tests/redis/test_cluster.c $(fakes_sources)
 tests_redis_test_connector_SOURCES = tests/redis/test_connector.c $(connects_sources)
 tests_redis_test_full_server_SOURCES = tests/redis/test_full_server.c $(steps_sources)
 tests_redis_test_handshake_SOURCES = tests/redis/test_handshake.c $(connects_sources)

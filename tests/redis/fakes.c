@@ -109,6 +109,7 @@ on_bytes(const char *name, const char *command, const char *bytes, size_t size)
 {
 	struct rule rule = {.size = size, .bytes = malloc((size & ~FAKE_CLOSE) + 1)};
 
+	assert_true((size & ~FAKE_CLOSE) <= FAKE_MOST);
 	assert_non_null(rule.bytes);
 	memcpy(rule.bytes, bytes, size & ~FAKE_CLOSE);
 	snprintf(rule.command, sizeof rule.command, "%s", command);

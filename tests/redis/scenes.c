@@ -111,7 +111,7 @@ struct step {
 static void
 read_step(struct step *step, const char *text, size_t size)
 {
-	static const char *const signs[] = {"=", "~", "!~", ">=", "<="};
+	static const char *const signs[] = {"=", "~", "!~", ">=", "<=", ">", "<"};
 	char *rest = step->text, *word;
 	int expected = 0;
 
@@ -163,7 +163,7 @@ compares(const struct step *step, const char *seen)
 		return true;
 	number = number_of(seen, 0);
 	limit = number_of(step->expected[0], 0);
-	return step->sign[0] == '>' ? number >= limit : number <= limit;
+	return number == limit ? step->sign[1] == '=' : step->sign[0] == '>' ? number > limit : number < limit;
 }
 
 /* What is seen of a step from its word `at` on. */

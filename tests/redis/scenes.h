@@ -3,7 +3,7 @@
  *     SCENE(a_node_that_hangs_keeps_nobody_waiting, "is s0 mute; begin 3; ask = 1000; await asked s1 >= 2")
  *
  * A step is a word with others behind it, and may be compared: = is the same, ~ has each of these words somewhere,
- * !~ has none of them, and >= and <= are for numbers. What is in '' is one word. What the first word does, and what
+ * !~ has none of them, and >=, <=, > and < are for numbers. What is in '' is one word. What the first word does, and what
  * is then seen, says a VERB of the program, or of what it is linked with. Besides:
  *
  *     await STEP          again and again, until it compares; await 5 STEP: for 5 s

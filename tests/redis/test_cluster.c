@@ -1,87 +1,303 @@
-/* The map of a cluster, made of what nodes say that a test has told them what to say: what is understood, what is
- * said of those who cannot be asked, when looks are taken, and its end. Whom it believes if they differ:
- * test_cluster_belief.c; real clusters: test_cluster_real.c. */
-#include "tests/redis/tellers.h"
+/* The map of a cluster, made of what nodes say: what is understood, whom it believes if they differ, what is said of
+ * those who cannot be asked, when looks are taken, and its end. Real clusters: test_cluster_real.c.
+ *
+ * There are three nodes, n0 to n2, which have nothing to say at first, and A, B and C, which are where the map says that
+ * servers are, and to which nobody connects.
+ *
+ *     says NODE A B       A has the slots 0 to 99, B the others
+ *     ranges NODE TEXT    ranges, each with a node's id, its server and host, or nil, or none for an empty one:
+ *                         '0-99 aA 127.0.0.1, 100-16383 bC nil'
+ *     info NODE STATE EPOCH
+ *     open COUNT [QUERY] [TIMEOUT_MS] [PERIOD_MS]   a map, of the first nodes; close
+ *     look NODE [TIMES]   looks are taken until it was asked so often, and its last answer was judged
+ *     ask NODE            a look is begun: it is asked; asked NODE: how often; refresh: one is wished for
+ *     at SLOTS            who has them: letters; - for nobody, ? for another
+ *     trouble SLOT        why nobody has it; host SLOT: of the server that has it
+ *     moved TEXT, sent TEXT   what a server says: where it leads; sent: of a slot that is on its way
+ *     servers             that have a number; changes: how many were told of; version */
+#include "redis/cluster.h"
 
+#include "base/clock.h"
 #include "base/descriptor.h"
+#include "tests/redis/fakes.h"
 #include "tests/support/descriptors.h"
 #include "tests/support/ports.h"
 #include "tests/support/server.h"
-#include "tests/support/test.h"
 
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-FIXTURE(start_tellers, stop_tellers);
+enum { NODES = 3, FIRST_PORT = 7001 };
+
+static struct lsh_cluster *cluster;
+static struct lsh_uri uri;
+static struct lsh_courier *courier;
+static leash_error err;
+static atomic_int changes;
+
+/* ---- what they say ---- */
+
+VERB(ranges)
+{
+	char text[1024], *end = text, host[64], id, port;
+	const char *ranges = word[2];
+	int from, to, size = 0, count = 0;
+
+	for (; sscanf(ranges, "%d-%d %c%c %63[^,]%n", &from, &to, &id, &port, host, &size) == 5; count++) {
+		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*4\r\n", from, to);
+		if (strcmp(host, "nil") == 0 || strcmp(host, "none") == 0)
+			end += sprintf(end, "%s", strcmp(host, "nil") == 0 ? "$-1\r\n" : "$0\r\n\r\n");
+		else
+			end += sprintf(end, "$%zu\r\n%s\r\n", strlen(host), host);
+		end += sprintf(end, ":%d\r\n$40\r\n%c%039d\r\n*0\r\n", FIRST_PORT + port - 'A', id, 0);
+		ranges += size + (ranges[size] == ',');
+	}
+	if (*ranges != '\0')
+		fail_msg("no ranges: %s", ranges);
+	on(word[1], "CLUSTER SLOTS", "*%d\r\n%s", count, text);
+	return NULL;
+}
+
+VERB(says)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "0-99 a%s 127.0.0.1, 100-16383 b%s 127.0.0.1", word[2], word[3]);
+	word[2] = text;
+	return verb_ranges(word);
+}
+
+VERB(info)
+{
+	char text[128];
+	int n = snprintf(text, sizeof text, "cluster_enabled:1\r\ncluster_state:%s\r\ncluster_current_epoch:%s\r\n",
+	                 word[2], word[3]);
+
+	on(word[1], "CLUSTER INFO", "$%d\r\n%s\r\n", n, text);
+	return NULL;
+}
 
 /* ---- the map ---- */
 
-SENTENCE(the_map_is_what_the_nodes_say)
+static void
+changed(void *ctx)
 {
-	uint64_t version;
-
-	open_first();
-	the_map_is("0=A 99=A 100=B 16383=B");
-	assert_int_equal(servers(), 2);
-	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 0))->host, "127.0.0.1");
-	await_true(changes == 1);
-	version = lsh_cluster_version(cluster);
-	look(&tellers[0], 2);
-	assert_int_equal(lsh_cluster_version(cluster), version); /* nothing is new */
-	says(&tellers[0], A, C);
-	look(&tellers[0], 1);
-	the_map_is("100=C 0=A");
-	assert_true(lsh_cluster_version(cluster) > version);
-	await_true(changes == 2);
+	(void)ctx;
+	changes++;
 }
+
+static void
+make(const char *text, int64_t timeout, int64_t period)
+{
+	struct lsh_cluster_options options = {
+		.uri = &uri, .name = "leash:test", .courier = courier, .timeout = timeout, .period = period, .changed = changed,
+	};
+
+	changes = 0;
+	if (lsh_uri_parse(&uri, text, &err) != LEASH_OK)
+		fail_msg("%s", err.text);
+	cluster = lsh_cluster_new(&options);
+	assert_non_null(cluster);
+}
+
+static const char *
+seen_with_uri(leash_status status)
+{
+	if (status != LEASH_OK)
+		assert_non_null(strstr(err.text, "redis+cluster://"));
+	return seen_end(status, &err);
+}
+
+VERB(open)
+{
+	char text[256] = "redis+cluster://";
+
+	for (int i = 0; i < number_of(word[1], 1); i++)
+		sprintf(text + strlen(text), "%s127.0.0.1:%d", i > 0 ? "," : "", port_of((char[]){'n', (char)('0' + i), '\0'}));
+	strcat(text, word[2]);
+	make(text, number_of(word[3], 20000) * LSH_MS, number_of(word[4], 0) * LSH_MS);
+	return seen_with_uri(lsh_cluster_open(cluster, &err));
+}
+
+VERB(close)
+{
+	(void)word;
+	if (cluster != NULL)
+		lsh_cluster_stop(cluster);
+	lsh_cluster_free(cluster);
+	cluster = NULL;
+	lsh_uri_clear(&uri);
+	return NULL;
+}
+
+static void
+start(void)
+{
+	courier = log_start();
+	for (int i = 0; i < NODES; i++) {
+		char name[] = {'n', (char)('0' + i), '\0'};
+
+		fakes_start(name, true);
+		on(name, "CLUSTER INFO", "-NOPERM User default has no permissions to run the 'cluster|info' command\r\n");
+	}
+}
+
+static void
+stop(void)
+{
+	play("close");
+	fakes_stop();
+	log_stop();
+}
+
+FIXTURE(start, stop);
+
+VERB(refresh)
+{
+	(void)word;
+	lsh_cluster_refresh(cluster);
+	return NULL;
+}
+
+static int64_t
+asked(const char *node)
+{
+	return (int64_t)fake_count(fake_of(node), "CLUSTER INFO"); /* which comes first */
+}
+
+VERB(asked)
+{
+	return seen_number(asked(word[1]));
+}
+
+VERB(ask)
+{
+	int64_t before = asked(word[1]);
+
+	lsh_cluster_refresh(cluster);
+	await_true(asked(word[1]) > before);
+	return NULL;
+}
+
+VERB(look)
+{
+	int64_t until = asked(word[1]) + number_of(word[2], 1);
+
+	while (asked(word[1]) < until)
+		verb_ask(word);
+	return verb_ask(word); /* which begins when the last answer was judged */
+}
+
+/* The port of the server that has a slot; -1: nobody. */
+static int
+at(unsigned slot)
+{
+	int index = lsh_cluster_at(cluster, slot);
+
+	return index == LSH_NO_SERVER ? -1 : lsh_cluster_server(cluster, index)->port;
+}
+
+VERB(at)
+{
+	static char who[WORDS + 1];
+	int n = 0;
+
+	for (; *word[n + 1] != '\0'; n++) {
+		int port = at((unsigned)number_of(word[n + 1], 0));
+
+		who[n] = (char)(port == -1 ? '-' : port >= FIRST_PORT && port < FIRST_PORT + 3 ? 'A' + port - FIRST_PORT : '?');
+	}
+	who[n] = '\0';
+	return who;
+}
+
+VERB(host)
+{
+	return lsh_cluster_server(cluster, lsh_cluster_at(cluster, (unsigned)number_of(word[1], 0)))->host;
+}
+
+VERB(trouble)
+{
+	return seen_with_uri(lsh_cluster_trouble(cluster, (unsigned)number_of(word[1], 0), &err));
+}
+
+static const char *
+redirect(bool asking, const char *text)
+{
+	int index;
+	leash_status status = lsh_cluster_redirect(cluster, asking, text, 0, &index, &err);
+	const struct lsh_uri *to;
+
+	if (status != LEASH_OK)
+		return seen_end(status, &err);
+	to = lsh_cluster_server(cluster, index);
+	return seen("%s %d", to->host, to->port);
+}
+
+VERB(moved)
+{
+	return redirect(false, word[1]);
+}
+
+VERB(sent)
+{
+	return redirect(true, word[1]);
+}
+
+VERB(servers)
+{
+	int64_t n = 0;
+
+	(void)word;
+	for (int i = 0; i < LSH_SERVERS; i++)
+		n += lsh_cluster_server(cluster, i) != NULL;
+	return seen_number(n);
+}
+
+VERB(changes)
+{
+	(void)word;
+	return seen_number(changes);
+}
+
+VERB(version)
+{
+	(void)word;
+	return seen_number((int64_t)lsh_cluster_version(cluster));
+}
+
+#define OPEN_FIRST "says n0 A B; open 1 = OK;"
+
+/* ---- the map ---- */
+
+SCENE(the_map_is_what_the_nodes_say,
+      OPEN_FIRST "at 0 99 100 16383 = AABB; servers = 2; await changes = 1; let v version; look n0 2; version = $v;"
+      "says n0 A C; look n0; at 100 0 = CA; version > $v; await changes = 2")
+SCENE(slots_that_nobody_serves_are_holes,
+      "ranges n0 '10-20 aA 127.0.0.1'; open 1 = OK; at 9 10 21 = -A-; await log ~ '11 of 16384 slots';"
+      "trouble 9 ~ UNAVAILABLE: 'nobody serves slot 9'")
+SCENE(a_host_that_is_not_named_is_the_one_that_was_asked,
+      "ranges n0 '0-99 aA none, 100-16383 bB nil'; open 1 = OK; at 0 100 = AB; host 0 = 127.0.0.1; host 100 = 127.0.0.1")
+SCENE(of_a_master_without_an_address_what_was_known_stands,
+      OPEN_FIRST "ranges n0 '0-99 aA ?, 100-16383 bC 127.0.0.1'; look n0; at 0 100 = AC")
+SCENE(a_map_beyond_all_bounds_is_refused_with_the_bound,
+      "on n0 'CLUSTER SLOTS' '*1048577\r\n';"
+      "open 1 ~ PROTOCOL: 'its answer has more than 1048576 elements, which is the most that is taken'")
 
 SENTENCE(a_server_keeps_its_number_and_its_uri)
 {
 	const struct lsh_uri *first;
 	int number;
 
-	open_first();
+	play(OPEN_FIRST);
 	number = lsh_cluster_at(cluster, 0);
 	first = lsh_cluster_server(cluster, number);
-	says_info(&tellers[0], "ok", 1);
-	says(&tellers[0], C, B);
-	look(&tellers[0], 1);
-	the_map_is("0=C");
+	play("info n0 ok 1; says n0 C B; look n0; at 0 = C");
 	assert_ptr_equal(lsh_cluster_server(cluster, number), first);
-	assert_int_equal(first->port, A);
-	says_info(&tellers[0], "ok", 2);
-	says(&tellers[0], A, B);
-	look(&tellers[0], 1);
+	assert_int_equal(first->port, FIRST_PORT);
+	play("info n0 ok 2; says n0 A B; look n0; servers = 3");
 	assert_int_equal(lsh_cluster_at(cluster, 0), number);
-	assert_int_equal(servers(), 3);
-}
-
-SENTENCE(slots_that_nobody_serves_are_holes)
-{
-	says_map(&tellers[0], "10-20 aA 127.0.0.1");
-	must_open(1);
-	the_map_is("9=- 10=A 21=-");
-	await_true(was_logged("11 of 16384 slots"));
-	assert_int_equal(lsh_cluster_trouble(cluster, 9, &err), LEASH_UNAVAILABLE);
-	assert_non_null(strstr(err.text, "nobody serves slot 9"));
-	assert_non_null(strstr(err.text, "redis+cluster://"));
-}
-
-SENTENCE(a_host_that_is_not_named_is_the_one_that_was_asked)
-{
-	says_map(&tellers[0], "0-99 aA '', 100-16383 bB nil");
-	must_open(1);
-	the_map_is("0=A 100=B");
-	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 0))->host, "127.0.0.1");
-	assert_string_equal(lsh_cluster_server(cluster, lsh_cluster_at(cluster, 100))->host, "127.0.0.1");
-}
-
-SENTENCE(of_a_master_without_an_address_what_was_known_stands)
-{
-	open_first();
-	says_map(&tellers[0], "0-99 aA ?, 100-16383 bC 127.0.0.1");
-	look(&tellers[0], 1);
-	the_map_is("0=A 100=C");
 }
 
 SENTENCE(a_map_in_many_pieces_is_understood)
@@ -89,22 +305,11 @@ SENTENCE(a_map_in_many_pieces_is_understood)
 	enum { PIECES = 8000 };
 	static char text[PIECES * 80];
 	char *end = text + sprintf(text, "*%d\r\n", PIECES);
-	struct teller *t = &tellers[0];
 
-	open_first();
-	/* more than a teller keeps: said unasked, in its place */
 	for (int i = 0; i < PIECES; i++)
-		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1,
-		               i % 2 == 0 ? A : B);
-	t->manner = HANGS;
-	have_asked(t);
-	fake_send(t->fake, "$-1\r\n", 5);
-	fake_send(t->fake, text, (size_t)(end - text));
-	await_true(at(16383) == -1); /* the last that is looked at */
-	t->manner = SAYS;
-	the_map_is("0=A 2=B");
-	assert_int_equal(at(2 * PIECES - 1), B);
-	assert_int_equal(at(2 * PIECES), -1);
+		end += sprintf(end, "*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", 2 * i, 2 * i + 1, FIRST_PORT + i % 2);
+	on_bytes("n0", "CLUSTER SLOTS", text, (size_t)(end - text));
+	play("open 1 = OK; at 0 1 2 15999 16000 16383 = AABB--");
 }
 
 static char *
@@ -119,49 +324,30 @@ SENTENCE(the_most_scattered_map_is_understood)
 {
 	enum { MASTERS = 1000, SLOTS = 16384, FIRST = 10000 };
 	char *text = malloc(SLOTS * 320), *end = text + sprintf(text, "$-1\r\n*%d\r\n", SLOTS);
-	struct teller *t = &tellers[0];
-	int64_t begun;
 
-	open_first();
 	for (int i = 0; i < SLOTS; i++) {
 		int master = FIRST + i % MASTERS;
 
 		end += sprintf(end, "*5\r\n:%d\r\n:%d\r\n", i, i);
 		end = put_node(put_node(put_node(end, master, 'a'), master + MASTERS, 'b'), master + 2 * MASTERS, 'c');
 	}
-	t->manner = HANGS;
-	have_asked(t);
-	begun = await_now_ns();
-	fake_send(t->fake, text, (size_t)(end - text));
-	await_true(at(SLOTS - 1) == FIRST + (SLOTS - 1) % MASTERS);
-	print_message("# %.1f MB, understood after %.0f ms\n", (double)(end - text) / 1e6,
-	              (double)(await_now_ns() - begun) / 1e6);
-	t->manner = SAYS;
+	play(OPEN_FIRST "on n0 CLUSTER silent; ask n0"); /* more than a fake keeps: said unasked, in its place */
+	fake_send(fake_of("n0"), text, (size_t)(end - text));
 	free(text);
+	await_true(at(SLOTS - 1) == FIRST + (SLOTS - 1) % MASTERS);
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		assert_int_equal(at(slot), FIRST + (int)slot % MASTERS);
 }
 
-SENTENCE(a_map_beyond_that_is_refused_with_the_bound)
-{
-	says_slots(&tellers[0], "*1048577\r\n");
-	the_open_fails("", 1, LEASH_PROTOCOL,
-	               "its answer has more than 1048576 elements, which is the most that is taken");
-}
-
 /* ---- those who cannot be asked ---- */
 
-SENTENCE(one_that_hangs_does_not_hold_up_the_others)
-{
-	tellers[0].manner = tellers[1].manner = HANGS;
-	says(&tellers[2], A, B);
-	must_open(3);
-	the_map_is("0=A");
-	/* those that were of no use are asked last: one who answers is enough for the next map */
-	says(&tellers[2], A, C);
-	look(&tellers[2], 2);
-	the_map_is("100=C");
-}
+SCENE(one_that_hangs_does_not_hold_up_the_others, /* those of no use are asked last: one answer is enough for the next map */
+      "on n0 CLUSTER silent; on n1 CLUSTER silent; says n2 A B; open 3 = OK; at 0 = A; says n2 A C; look n2; at 100 = C")
+SCENE(a_server_without_a_cluster_is_said_to_be_one,
+      "on n0 'CLUSTER SLOTS' '-ERR This instance has cluster support disabled\r\n';"
+      "open 1 ~ UNSUPPORTED: 'no part of a cluster: for this server alone write redis://'")
+SCENE(a_node_that_knows_of_no_slots_is_said_to,
+      "on n0 'CLUSTER SLOTS' *0\r\n; open 1 ~ UNAVAILABLE: 'was the cluster created?'; close; says n1 A B; open 2 = OK; at 0 = A")
 
 SENTENCE(nonsense_is_not_believed)
 {
@@ -169,48 +355,16 @@ SENTENCE(nonsense_is_not_believed)
 		"+OK\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nx\r\n:1\r\n", "what\r\n", "*99999999\r\n",
 	};
 
-	says(&tellers[1], A, B);
-	for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-		says_slots(&tellers[0], nonsense[i]);
-		the_open_fails("", 1, LEASH_PROTOCOL, "");
-		close_cluster();
-		must_open(2);
-		the_map_is("0=A");
-		close_cluster();
-	}
+	play("says n1 A B");
+	for (size_t i = 0; i < COUNT(nonsense); i++)
+		play("on n0 'CLUSTER SLOTS' '%s'; open 1 ~ PROTOCOL:; close; open 2 = OK; at 0 = A; close", nonsense[i]);
 }
 
-SENTENCE(a_server_without_a_cluster_is_said_to_be_one)
+SENTENCE(a_permission_that_is_missing_is_named) /* of CLUSTER INFO it is enough to say so once */
 {
-	says_slots(&tellers[0], "-ERR This instance has cluster support disabled\r\n");
-	the_open_fails("", 1, LEASH_UNSUPPORTED, "no part of a cluster: for this server alone write redis://");
-}
-
-SENTENCE(a_node_that_knows_of_no_slots_is_said_to)
-{
-	says_slots(&tellers[0], "*0\r\n");
-	the_open_fails("", 1, LEASH_UNAVAILABLE, "was the cluster created?");
-	close_cluster();
-	says(&tellers[1], A, B);
-	must_open(2);
-	the_map_is("0=A");
-}
-
-SENTENCE(a_permission_that_is_missing_is_named)
-{
-	says_slots(&tellers[0], "-NOPERM User default has no permissions to run the 'cluster|slots' command\r\n");
-	tellers[1].manner = HANGS;
-	assert_int_equal(open_with("", 3 * LSH_S, 2), LEASH_DENIED);
-	assert_non_null(strstr(err.text, "CLUSTER SLOTS is not permitted"));
-	assert_non_null(strstr(err.text, "redis+cluster://"));
-	close_cluster();
-	/* of the other one it is enough to say so once */
-	says(&tellers[0], A, B);
-	tellers[1].manner = SAYS;
-	must_open(1);
-	look(&tellers[0], 3);
-	assert_true(was_logged("CLUSTER INFO is not permitted"));
-	assert_int_equal(times_logged("CLUSTER INFO"), 1);
+	on("n0", "CLUSTER SLOTS", "-NOPERM User default has no permissions to run the 'cluster|slots' command\r\n");
+	play("on n1 CLUSTER silent; open 2 '' 3000 ~ DENIED: 'CLUSTER SLOTS is not permitted'; close; forget_log;"
+	     OPEN_FIRST "look n0 3; log ~ 'CLUSTER INFO is not permitted'; logged 'CLUSTER INFO' = 1");
 }
 
 SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
@@ -223,82 +377,112 @@ SENTENCE(those_who_cannot_be_reached_are_said_so_and_looked_for_again)
 	server = server_start((const char *const[]){"--port", text, "--cluster-enabled", "yes", NULL});
 	snprintf(text, sizeof text, "redis+cluster://127.0.0.1:%d", port);
 	server_kill(server);
-	assert_int_equal(open_uri(text, TIMEOUT), LEASH_UNAVAILABLE);
+	make(text, 20 * LSH_S, 0);
+	assert_int_equal(lsh_cluster_open(cluster, &err), LEASH_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "connecting"));
-	assert_int_equal(lsh_cluster_trouble(cluster, 5, &err), LEASH_UNAVAILABLE);
-	assert_non_null(strstr(err.text, "connecting"));
+	play("trouble 5 ~ UNAVAILABLE: connecting");
 	server_restart(server);
 	freeReplyObject(server_command(server, "CLUSTER ADDSLOTS 5"));
 	await_true(at(5) == port); /* nobody asks for it */
-	close_cluster();
+	play("close");
 	server_stop(server);
 }
 
 SENTENCE(looks_are_not_taken_more_often_than_is_good)
 {
-	int64_t begun, took;
-	int questions;
+	int64_t began, took;
 
-	open_first();
-	begun = await_now_ns();
-	questions = tellers[0].questions;
-	while (await_now_ns() - begun < 2 * LSH_S) {
-		lsh_cluster_refresh(cluster);
-		await_ms(1);
-	}
-	took = await_now_ns() - begun;
-	questions = tellers[0].questions - questions;
-	assert_true(questions >= 2);
-	assert_true(questions <= 2 + took / (75 * LSH_MS));
+	play(OPEN_FIRST "forget n0");
+	for (began = await_now_ns(); (took = await_now_ns() - began) < 2 * LSH_S;)
+		play("refresh; pass 1");
+	assert_in_range(asked("n0"), 2, 2 + took / (75 * LSH_MS));
 }
 
-SENTENCE(a_look_is_taken_now_and_then_without_being_asked_for)
+SCENE(a_look_is_taken_now_and_then_without_being_asked_for,
+      "says n0 A B; open 1 '' 20000 50 = OK; says n0 C B; await at 0 = C")
+
+/* ---- whom to believe ---- */
+
+SCENE(a_moved_corrects_its_slot_at_once_and_has_the_others_looked_at,
+      OPEN_FIRST "let v version; let q asked n0; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 8 = CA; version > $v;"
+      "await asked n0 > $q; await changes >= 2")
+SCENE(what_was_learned_stands_for_a_while_against_those_who_have_not_heard_it, /* but not for ever */
+      OPEN_FIRST "clock; moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; refresh; await at 7 = A; took >= 2000")
+SCENE(a_node_that_is_out_of_date_is_not_believed, /* also if it is the only one */
+      "says n0 A B; info n0 ok 7; says n1 C B; info n1 ok 8; open 2 = OK; await at 0 = C; look n0 3; at 0 = C;"
+      "on n1 CLUSTER silent; look n0; at 0 = C")
+SCENE(a_node_that_is_cut_off_is_not_believed, /* it tries to be elected again and again */
+      "says n0 A B; info n0 fail 99; says n1 C B; info n1 ok 8; open 2 = OK; await at 0 = C; look n0 3; at 0 = C;"
+      "on n1 CLUSTER silent; look n0; at 0 = C")
+SCENE(if_there_is_nothing_else_for_long_what_seems_out_of_date_counts, /* set up anew, from the first epoch on */
+      "says n0 A B; info n0 ok 8; open 1 = OK; says n0 C B; info n0 ok 1; clock; refresh; await at 0 = C; took >= 10000;"
+      "log ~ 'the cluster is another one than before'")
+SCENE(an_address_that_leads_to_another_cluster_is_not_followed,
+      "says n0 A B; info n0 ok 1; open 2 = OK; ranges n1 '0-16383 xC 127.0.0.1'; info n1 ok 100; look n1 3; at 0 100 = AB;"
+      "servers = 2")
+
+SENTENCE(an_answer_that_was_asked_for_before_does_not_undo_a_moved) /* even if there is a newer order of things */
+{
+	int64_t told;
+
+	play("says n0 A B; info n0 ok 1; open 1 = OK; on n0 CLUSTER waits; ask n0");
+	told = await_now_ns();
+	play("moved 'MOVED 7 127.0.0.1:7003' = '127.0.0.1 7003'; info n0 ok 2; off n0 CLUSTER; look n0");
+	/* and by now there was one that was asked for after it, of an order that is as new: it has not been long enough */
+	if (await_now_ns() - told < 2 * LSH_S)
+		play("at 7 = C");
+	play("info n0 ok 3; look n0; at 7 = A"); /* one of a newer order that was begun after it counts */
+}
+
+/* ---- where we are sent ---- */
+
+SCENE(servers_that_the_uri_does_not_allow_have_no_slots, /* which is said once */
+      "ranges n0 '0-99 aA 127.0.0.1, 100-16383 bB evil.example'; open 1 ?redirects=127.0.0.1,cache-a = OK; at 0 100 = A-;"
+      "servers = 1; await log ~ evil.example 'to which' redirects; look n0 3; logged evil.example = 1")
+SCENE(a_cluster_of_which_nothing_is_allowed_is_refused,
+      "ranges n0 '0-16383 bB evil.example'; open 1 ?redirects=127.0.0.1 ~ DENIED: redirects")
+SCENE(an_ask_changes_nothing, /* no host: that of the server which said it; IPv6 without brackets */
+      OPEN_FIRST "let v version; let q asked n0; sent 'ASK 7 127.0.0.1:7003' = '127.0.0.1 7003'; at 7 = A; version = $v;"
+      "asked n0 = $q; sent 'ASK 7 :7003' = '127.0.0.1 7003'; sent 'ASK 7 ::1:7003' = '::1 7003'")
+SCENE(a_redirection_to_nowhere_or_to_where_we_may_not_is_refused,
+      "says n0 A B; open 1 ?redirects=127.0.0.1 = OK;"
+      "moved 'MOVED 7 evil.example:6379' ~ DENIED: evil.example:6379 'to which' redirects;"
+      "sent 'ASK 7 10.0.0.9:6379' ~ DENIED: redirects; moved 'MOVED 7 127.0.0.1' ~ PROTOCOL: 7001; moved MOVED ~ PROTOCOL:;"
+      "moved 'ASK 7 127.0.0.1:1' ~ PROTOCOL:; sent 'MOVED 7 127.0.0.1:1' ~ PROTOCOL:; at 7 = A; servers = 2")
+
+SENTENCE(no_number_of_redirections_is_too_many_to_bear) /* and those that are known stay known */
 {
 	char text[64];
+	int port = 10000;
 
-	says(&tellers[0], A, B);
-	snprintf(text, sizeof text, "redis+cluster://127.0.0.1:%d", tellers[0].port);
-	make_cluster(text, TIMEOUT, 50 * LSH_MS);
-	assert_int_equal(lsh_cluster_open(cluster, &err), LEASH_OK);
-	says(&tellers[0], C, B);
-	await_true(at(0) == C);
+	play(OPEN_FIRST);
+	do
+		snprintf(text, sizeof text, "MOVED 7 127.0.0.1:%d", port++);
+	while (port < 10000 + 2 * LSH_SERVERS && redirect(false, text)[0] == '1');
+	play("moved '%s' ~ UNAVAILABLE:; servers = %d; moved 'MOVED 7 127.0.0.1:7001' = '127.0.0.1 7001'; at 7 = A", text,
+	     2 + LSH_STRANGERS);
 }
 
 /* ---- its end ---- */
 
-SENTENCE(its_end_does_not_wait_for_those_who_hang)
-{
-	int64_t begun;
-
-	open_first();
-	tellers[0].manner = HANGS;
-	have_asked(&tellers[0]);
-	begun = await_now_ns();
-	lsh_cluster_stop(cluster);
-	assert_true(await_now_ns() - begun < 1500 * LSH_MS); /* an answer has 2 s */
-}
+SCENE(its_end_does_not_wait_for_those_who_hang, /* an answer has 2 s */
+      OPEN_FIRST "on n0 CLUSTER silent; ask n0; clock; close; took < 1500")
 
 SENTENCE(nothing_is_left_of_it)
 {
 	unsigned fds = descriptors_count();
 
-	says(&tellers[0], A, B);
-	tellers[1].manner = HANGS;
-	for (int i = 0; i < 5; i++) {
-		must_open(2);
-		lsh_cluster_refresh(cluster);
-		close_cluster();
-	}
+	play("says n0 A B; on n1 CLUSTER silent; repeat 5; open 2 = OK; refresh; close");
 	/* the last connections may come to the fakes a moment later */
-	await_true(descriptors_count() == fds + fake_open(tellers[0].fake) + fake_open(tellers[1].fake));
-	await_true(fake_open(tellers[0].fake) == 0 && fake_open(tellers[1].fake) == 0);
+	await_true(descriptors_count() == fds + fake_open(fake_of("n0")) + fake_open(fake_of("n1")));
+	play("await inside n0 = 0; await inside n1 = 0");
 	assert_int_equal(descriptors_count(), fds);
 }
 
 SENTENCE(one_that_was_never_opened_can_be_freed)
 {
-	make_cluster("redis+cluster://127.0.0.1:1,127.0.0.1:2", TIMEOUT, 0);
-	close_cluster();
+	make("redis+cluster://127.0.0.1:1,127.0.0.1:2", 20 * LSH_S, 0);
+	play("close");
 	lsh_cluster_free(NULL);
 }
 
@@ -307,9 +491,7 @@ SENTENCE(a_forked_child_closes_what_it_has_of_it)
 	int status;
 	pid_t child;
 
-	open_first();
-	tellers[0].manner = HANGS;
-	have_asked(&tellers[0]);
+	play(OPEN_FIRST "on n0 CLUSTER silent; ask n0");
 	child = fork();
 	if (child == 0) {
 		unsigned with = descriptors_count();

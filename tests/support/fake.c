@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, OUT = 2 << 20, WORDS = 1024 };
+enum { CHUNK = 65536, OUT = FAKE_MOST, WORDS = 1024 };
 
 struct text {
 	char *at;

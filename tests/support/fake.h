@@ -13,13 +13,15 @@
 
 struct fake;
 
+#define FAKE_MOST ((size_t)2 << 20) /* bytes of an answer */
+
 /* What an answer may be besides a number of bytes. */
 #define FAKE_DEFAULT ((size_t)0)       /* as described above */
 #define FAKE_SILENT  ((size_t)1 << 62) /* say nothing */
 #define FAKE_CLOSE   ((size_t)1 << 61) /* say nothing and close ... */
 #define FAKE_RESET   ((size_t)1 << 60) /* ... or reset (over TCP; a unix socket knows no reset) */
 
-/* Write the answer to a command to `out`, which has room for `size` bytes (2 MiB), and return its length, or one of the above;
+/* Write the answer to a command to `out`, which has room for `size` bytes (FAKE_MOST), and return its length, or one of the above;
  * `n | FAKE_CLOSE` and `n | FAKE_RESET` say n bytes and close after that. `argv` are not NUL-terminated.
  * Runs on the fake's thread, one at a time; it may call any function below but fake_stop and fake_hang_up. */
 typedef size_t fake_answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size);
