@@ -1,325 +1,443 @@
-/* Informants: one thread asks several servers and waits for none of them; replies come one at a time, bounded and in
- * time, or it is said why not. What they are asked, and what is made of it: test_sentinel.c, test_cluster.c; by a
- * thread that waits: test_talk.c. */
+/* Informants and talks: one server is asked, by a thread that waits for none of several, or by one that waits; replies come
+ * one at a time, bounded and in time, or it is said why not. What is made of them: test_sentinel.c, test_cluster.c.
+ *
+ * The server is the fake f. Of the informants i and j, and the talk t:
+ *
+ *     bounds BYTES ELEMENTS      of one reply to an informant that is made from now on; time MS; listen: what is unasked, too
+ *     connect WHO                it is made, if it is not there, and says hello
+ *     begin WHO                  the same, but it does not get to the end of its hello
+ *     say WHO TEXT               ECHO
+ *     ask WHO                    its time begins
+ *     step WHO                   wait, up, what is said, or why it is down
+ *     next WHO                   the same, when it is not wait any more; hear t: of a talk
+ *     wants WHO                  when it wants to be stepped although nothing comes: now, never, in time or late
+ *     free WHO */
 #include "redis/informant.h"
 
 #include "base/clock.h"
 #include "base/park.h"
+#include "redis/reply.h"
+#include "tests/redis/fakes.h"
 #include "tests/support/descriptors.h"
-#include "tests/support/fake.h"
 #include "tests/support/server.h"
-#include "tests/support/test.h"
 
-#include <stdatomic.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/time.h>
 
-#define PATIENCE (20 * LSH_S)
-
-static struct fake *fake;
 static struct lsh_uri uri;
-static atomic_bool silent;
 static struct lsh_informant_options options;
+static struct lsh_informant *informants[3];
 static leash_error err;
 
-/* ECHO is answered by the default. */
-static size_t
-answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, size_t size)
+static struct lsh_informant **
+who(const char *name)
 {
-	(void)ctx, (void)out, (void)size;
-	return silent && fake_is(argc, argv, argl, 0, "ECHO") ? FAKE_SILENT : FAKE_DEFAULT;
+	return &informants[place_of(name, (const char *[]){"i", "j", "t"}, 3)];
+}
+
+VERB(free)
+{
+	lsh_informant_free(*who(word[1]));
+	*who(word[1]) = NULL;
+	return NULL;
 }
 
 static void
 start(void)
 {
-	silent = false;
-	options = (struct lsh_informant_options){.name = "leash:asker", .timeout = PATIENCE, .bytes = 1000, .elements = 10};
-	fake = fake_start(answer, NULL);
-	assert_true(lsh_uri_parse(&uri, fake_uri(fake), &err) == LEASH_OK);
+	options = (struct lsh_informant_options){.name = "leash:asker", .timeout = 20 * LSH_S, .bytes = 1000, .elements = 10};
+	assert_int_equal(lsh_uri_parse(&uri, fake_uri(fakes_start("f", false)), &err), LEASH_OK);
 }
 
 static void
 stop(void)
 {
+	play("free i; free j; free t");
 	lsh_uri_clear(&uri);
-	fake_stop(fake);
+	fakes_stop();
 }
 
 FIXTURE(start, stop);
 
-static enum lsh_progress
-next(struct lsh_informant *informant)
+VERB(bounds)
 {
-	enum lsh_progress informed;
+	options.bytes = (size_t)number_of(word[1], 0);
+	options.elements = (size_t)number_of(word[2], 10);
+	return NULL;
+}
 
-	while ((informed = lsh_informant_step(informant)) == LSH_WAIT) {
+VERB(time)
+{
+	options.timeout = number_of(word[1], 0) * LSH_MS;
+	return NULL;
+}
+
+VERB(listen)
+{
+	(void)word;
+	options.unasked = true;
+	return NULL;
+}
+
+/* ---- what is said ---- */
+
+/* "[1 two [3 +four] -five nil]" */
+static void
+put(char *text, const struct redisReply *answer)
+{
+	struct lsh_item item = lsh_answer_item(answer);
+	char *end = text + strlen(text);
+
+	if (item.type == LSH_INTEGER)
+		sprintf(end, "%" PRId64, item.integer);
+	else if (item.type == LSH_NIL)
+		strcpy(end, "nil");
+	else if (item.type != LSH_ARRAY)
+		snprintf(end, 1024, "%s%s", item.type == LSH_ERROR ? "-" : item.type == LSH_STATUS ? "+" : "", item.text);
+	for (size_t i = 0; item.type == LSH_ARRAY && i < lsh_answer_count(answer); i++)
+		put(strcat(text, i == 0 ? "[" : " "), lsh_answer_at(answer, i));
+	if (item.type == LSH_ARRAY)
+		strcat(text, lsh_answer_count(answer) == 0 ? "[]" : "]");
+}
+
+static const char *
+seen_reply(const struct redisReply *reply)
+{
+	char text[4096] = "";
+
+	put(text, reply);
+	return seen("%s", text);
+}
+
+static const char *
+step(struct lsh_informant *informant)
+{
+	enum lsh_progress progress = lsh_informant_step(informant);
+
+	assert_int_equal(lsh_informant_is_down(informant), progress == LSH_FAILED);
+	if (progress != LSH_FAILED)
+		return progress == LSH_WAIT ? "wait" : progress == LSH_GO_ON ? "up" : seen_reply(lsh_informant_reply(informant));
+	err = *lsh_informant_trouble(informant);
+	assert_non_null(strstr(err.text, uri.shown));
+	return seen_end(err.status, &err);
+}
+
+VERB(step)
+{
+	return step(*who(word[1]));
+}
+
+VERB(next)
+{
+	struct lsh_informant *informant = *who(word[1]);
+	const char *is;
+
+	while (strcmp(is = step(informant), "wait") == 0) {
 		int64_t until = LSH_NEVER;
 		struct pollfd polled[2];
 		nfds_t n = lsh_informant_poll(informant, polled + 1, &until);
 
 		lsh_kick_poll(-1, polled, 1 + n, until);
 	}
-	return informed;
+	return is;
 }
 
-static struct lsh_informant *
-connector(const struct lsh_uri *to)
+VERB(begin)
 {
-	struct lsh_informant *informant = lsh_informant_new(to, &options);
-
-	assert_non_null(informant);
-	assert_true(lsh_informant_is_down(informant));
-	lsh_informant_connect(informant);
-	assert_false(lsh_informant_is_down(informant));
-	if (next(informant) != LSH_GO_ON)
-		fail_msg("%s", lsh_informant_trouble(informant)->text);
-	return informant;
+	if (*who(word[1]) == NULL) {
+		*who(word[1]) = lsh_informant_new(&uri, &options);
+		assert_non_null(*who(word[1]));
+		assert_true(lsh_informant_is_down(*who(word[1])));
+	}
+	lsh_informant_connect(*who(word[1]));
+	assert_false(lsh_informant_is_down(*who(word[1])));
+	return NULL;
 }
 
-static void
-echo(struct lsh_informant *informant, const char *text)
+VERB(connect)
 {
-	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(text)};
-
-	assert_true(lsh_informant_send(informant, args, 2));
+	verb_begin(word);
+	if (strcmp(verb_next(word), "up") != 0)
+		fail_msg("%s", lsh_informant_trouble(*who(word[1]))->text);
+	return NULL;
 }
 
-static void
-must_say(struct lsh_informant *informant, const char *text)
+VERB(talk)
 {
-	if (next(informant) != LSH_DONE)
-		fail_msg("%s", lsh_informant_trouble(informant)->text);
-	assert_string_equal(lsh_answer_item(lsh_informant_reply(informant)).text, text);
+	int64_t timeout = number_of(word[1], 20000) * LSH_MS;
+
+	return seen_end(lsh_talk_open(who("t"), &uri, LSH_WANT_SERVER, "leash:talker", timeout, &err), &err);
 }
 
-static void
-must_fail(struct lsh_informant *informant, leash_status status, const char *part)
+VERB(hear)
 {
-	const leash_error *trouble = lsh_informant_trouble(informant);
+	const struct redisReply *answer = NULL;
+	leash_status status = lsh_talk_hear(*who("t"), &answer, &err);
 
-	assert_int_equal(next(informant), LSH_FAILED);
-	if (trouble->status != status || strstr(trouble->text, part) == NULL || strstr(trouble->text, uri.shown) == NULL)
-		fail_msg("%s: %s", leash_status_name(trouble->status), trouble->text);
-	assert_true(lsh_informant_is_down(informant));
+	(void)word;
+	return status == LEASH_OK ? seen_reply(answer) : seen_end(status, &err);
 }
 
-/* When it wants to be stepped although nothing comes. */
-static int64_t
-wanted_at(const struct lsh_informant *informant)
+VERB(say)
+{
+	struct lsh_arg args[] = {LSH_ARG("ECHO"), lsh_arg_text(word[2])};
+
+	assert_true(lsh_informant_send(*who(word[1]), args, 2));
+	return NULL;
+}
+
+VERB(ask)
+{
+	lsh_informant_ask(*who(word[1]));
+	return NULL;
+}
+
+VERB(wants)
 {
 	int64_t until = LSH_NEVER;
 	struct pollfd ignored;
 
-	lsh_informant_poll(informant, &ignored, &until);
-	return until;
+	lsh_informant_poll(*who(word[1]), &ignored, &until);
+	return until <= 0 ? "now" : until == LSH_NEVER ? "never" : until >= lsh_now_ns() + 60 * LSH_S ? "late" : "in time";
 }
 
 /* ---- replies ---- */
 
-SENTENCE(replies_come_one_at_a_time_in_the_order_of_the_commands)
-{
-	struct lsh_informant *informant = connector(&uri);
-
-	assert_int_equal(lsh_informant_hello(informant)->version, 0x07000f);
-	echo(informant, "one");
-	echo(informant, "two");
-	lsh_informant_ask(informant);
-	must_say(informant, "one");
-	must_say(informant, "two");
-	echo(informant, "three");
-	must_say(informant, "three");
-	lsh_informant_free(informant);
-}
-
-SENTENCE(one_that_hangs_keeps_no_other_waiting)
-{
-	struct lsh_informant *hanging = connector(&uri), *other = connector(&uri);
-	bool heard = false;
-
-	silent = true;
-	echo(hanging, "anything");
-	lsh_informant_ask(hanging);
-	await_true(lsh_informant_step(hanging) == LSH_WAIT && fake_count(fake, "ECHO") == 1);
-	silent = false;
-	echo(other, "hello");
-	lsh_informant_ask(other);
-	while (!heard) {
-		assert_int_equal(lsh_informant_step(hanging), LSH_WAIT);
-		heard = lsh_informant_step(other) == LSH_DONE;
-	}
-	assert_string_equal(lsh_answer_item(lsh_informant_reply(other)).text, "hello");
-	lsh_informant_free(hanging);
-	lsh_informant_free(other);
-}
+SCENE(replies_come_one_at_a_time_in_the_order_of_the_commands,
+      "connect i; say i one; say i two; ask i; next i = one; next i = two; say i three; next i = three")
+SCENE(one_that_hangs_keeps_no_other_waiting,
+      "connect i; connect j; on f ECHO silent; say i anything; ask i; step i = wait; await heard f ECHO = 1; off f ECHO;"
+      "say j hello; ask j; step i = wait; next j = hello; step i = wait")
+SCENE(what_is_said_unasked_is_no_reply_unless_it_was_wanted,
+      "connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i ~ PROTOCOL: 'it answers what it was not asked';"
+      /* nor right behind what was asked for, where it would be taken for the reply to the next question */
+      "connect i; on f ECHO '+x\r\n+y\r\n'; say i x; ask i; next i ~ PROTOCOL: 'it answers what it was not asked'; free i;"
+      "listen; connect i; send f '*1\r\n$4\r\nnews\r\n' = 1; next i = [news]")
 
 /* A step hands out one reply and reads once, and asks for the next step itself. */
 SENTENCE(who_says_ever_more_keeps_no_other_waiting)
 {
-	enum { WORDS = 100000 };
-	char *words = malloc(4 * WORDS);
-	struct lsh_informant *informant;
-	int heard = 0;
+	enum { SAID = 100000 };
+	char *bytes = malloc(4 * SAID), name[] = "i", *word[] = {NULL, name};
 
-	for (int i = 0; i < WORDS; i++)
-		memcpy(words + 4 * i, "+x\r\n", 4);
-	options.unasked = true;
-	informant = connector(&uri);
-	assert_int_equal(fake_send(fake, words, 4 * WORDS), 1);
-	for (; heard < WORDS; heard++) {
-		assert_int_equal(next(informant), LSH_DONE);
-		assert_int_equal(wanted_at(informant), 0);
+	for (int i = 0; i < SAID; i++)
+		memcpy(bytes + 4 * i, "+x\r\n", 4);
+	play("listen; connect i");
+	assert_int_equal(fake_send(fake_of("f"), bytes, 4 * SAID), 1);
+	for (int i = 0; i < SAID; i++) {
+		assert_string_equal(verb_next(word), "+x");
+		assert_string_equal(verb_wants(word), "now");
 	}
-	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
-	assert_true(wanted_at(informant) > 0);
-	lsh_informant_free(informant);
-	free(words);
+	play("step i = wait; wants i = never");
+	free(bytes);
 }
 
-SENTENCE(what_is_said_unasked_is_no_reply_unless_it_was_wanted)
+/* Of a real server. */
+SENTENCE(answers_of_each_type_are_what_they_are)
 {
-	static const char news[] = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\nnews\r\n";
-	struct lsh_informant *informant = connector(&uri);
+	struct server *server = server_start(NULL);
+	struct lsh_arg eval[] = {
+		LSH_ARG("EVAL"), LSH_ARG("return {1, 'two', {3, {'four', {ok = 'five'}}}, false, {}}"), LSH_ARG("0"),
+	};
+	const struct redisReply *answer;
 
-	assert_int_equal(fake_send(fake, news, sizeof news - 1), 1);
-	must_fail(informant, LEASH_PROTOCOL, "it answers what it was not asked");
-	/* nor right behind what was asked for, where it would be taken for the reply to the next question */
-	lsh_informant_connect(informant);
-	assert_int_equal(next(informant), LSH_GO_ON);
-	silent = true;
-	echo(informant, "x");
-	lsh_informant_ask(informant);
-	await_true(lsh_informant_step(informant) == LSH_WAIT && fake_count(fake, "ECHO") == 1);
-	assert_true(fake_send(fake, "+x\r\n+y\r\n", 8) > 0);
-	must_fail(informant, LEASH_PROTOCOL, "it answers what it was not asked");
-	lsh_informant_free(informant);
+	lsh_uri_clear(&uri);
+	assert_int_equal(lsh_uri_parse(&uri, server_uri(server), &err), LEASH_OK);
+	play("talk = OK");
+	assert_true(lsh_informant_send(*who("t"), eval, 3) && lsh_informant_send(*who("t"), eval, 1));
+	assert_int_equal(lsh_talk_hear(*who("t"), &answer, &err), LEASH_OK);
+	assert_string_equal(seen_reply(answer), "[1 two [3 [four +five]] nil []]");
+	assert_int_equal(lsh_answer_item(lsh_answer_at(answer, 5)).type, LSH_NIL); /* what is not there */
+	assert_int_equal(lsh_answer_item(lsh_answer_at(lsh_answer_at(answer, 0), 0)).type, LSH_NIL);
+	play("hear ~ -ERR; say t ''; hear = ''");
+	server_stop(server);
+}
 
-	options.unasked = true;
-	informant = connector(&uri);
-	assert_true(fake_send(fake, news, sizeof news - 1) > 0);
-	assert_int_equal(next(informant), LSH_DONE);
-	assert_string_equal(lsh_answer_item(lsh_answer_at(lsh_informant_reply(informant), 2)).text, "news");
-	lsh_informant_free(informant);
+SENTENCE(an_answer_that_was_taken_stays)
+{
+	struct redisReply *first;
+
+	play("talk");
+	assert_null(lsh_informant_take(*who("t")));
+	play("say t first; say t second; hear = first");
+	first = lsh_informant_take(*who("t"));
+	assert_null(lsh_informant_take(*who("t")));
+	play("hear = second");
+	assert_string_equal(lsh_answer_item(first).text, "first");
+	play("free t");
+	assert_string_equal(lsh_answer_item(first).text, "first");
+	lsh_answer_free(first);
+	lsh_answer_free(NULL);
+}
+
+SENTENCE(an_answer_that_drips_comes_whole)
+{
+	static const char drops[] = "$8\r\ndripping\r\n";
+
+	play("connect i; on f ECHO silent; say i x; ask i; step i = wait; await heard f ECHO = 1");
+	for (size_t i = 0; i < sizeof drops - 2; i++) {
+		fake_send(fake_of("f"), drops + i, 1);
+		play("pass 1; step i = wait");
+	}
+	play("send f '\n'; next i = dripping");
+}
+
+static void
+ignore(int sig)
+{
+	(void)sig;
+}
+
+SENTENCE(signals_disturb_nothing)
+{
+	struct sigaction action = {.sa_handler = ignore}, before;
+	struct itimerval each = {{0, 2000}, {0, 2000}}, none = {{0, 0}, {0, 0}};
+
+	sigaction(SIGALRM, &action, &before); /* without SA_RESTART */
+	setitimer(ITIMER_REAL, &each, NULL);
+	play("talk 2000 = OK; repeat 20; say t 'through signals'; hear = 'through signals'; next;"
+	     "on f ECHO silent; clock; say t x; hear ~ UNAVAILABLE: 'no answer in time'; took >= 2000");
+	setitimer(ITIMER_REAL, &none, NULL);
+	sigaction(SIGALRM, &before, NULL);
 }
 
 /* ---- bounds ---- */
 
-/* The bound is a reply's own, not that of all. */
+/* The bound is a reply's own, not that of all; and these are longer than what a socket takes at once, both ways. */
 SENTENCE(how_much_is_too_much_depends_on_what_is_asked_for)
 {
 	enum { SIZE = 5 << 20, LESS = 4 << 20 };
 	struct server *server = server_start(NULL);
-	char *much = malloc(SIZE + 1);
-	struct lsh_informant *informant;
+	char *much = malloc(SIZE + 1), name[] = "i", *word[] = {NULL, name, much};
 
-	memset(much, 'x', SIZE);
+	for (size_t i = 0; i < SIZE; i++)
+		much[i] = (char)('a' + i % 23);
 	much[SIZE] = '\0';
 	lsh_uri_clear(&uri);
 	assert_int_equal(lsh_uri_parse(&uri, server_uri(server), &err), LEASH_OK);
-	options.bytes = 32 << 20;
-	informant = connector(&uri);
+	play("bounds %d; connect i", 32 << 20);
 	for (int i = 0; i < 8; i++)
-		echo(informant, much);
+		verb_say(word);
 	for (int i = 0; i < 8; i++) {
-		assert_int_equal(next(informant), LSH_DONE);
-		assert_int_equal(lsh_answer_item(lsh_informant_reply(informant)).length, SIZE);
+		struct lsh_item item;
+
+		verb_next(word);
+		item = lsh_answer_item(lsh_informant_reply(informants[0]));
+		assert_int_equal(item.length, SIZE);
+		assert_memory_equal(item.text, much, SIZE);
 	}
-	lsh_informant_free(informant);
-	options.bytes = LESS;
-	informant = connector(&uri);
-	echo(informant, much);
-	must_fail(informant, LEASH_PROTOCOL, "its answer has more than 4194304 bytes, which is the most that is taken");
-	lsh_informant_free(informant);
+	play("free i; bounds %d; connect i", LESS);
+	verb_say(word);
+	play("next i ~ PROTOCOL: 'its answer has more than 4194304 bytes, which is the most that is taken'");
 	free(much);
 	server_stop(server);
 }
 
-SENTENCE(the_elements_are_bounded_before_there_is_room_for_them)
-{
-	struct lsh_informant *informant;
+SCENE(the_elements_are_bounded_before_there_is_room_for_them,
+      "listen; connect i; send f *11\r\n;"
+      "next i ~ PROTOCOL: 'its answer has more than 10 elements, which is the most that is taken'")
 
-	options.unasked = true;
-	informant = connector(&uri);
-	assert_int_equal(fake_send(fake, "*11\r\n", 5), 1);
-	must_fail(informant, LEASH_PROTOCOL, "its answer has more than 10 elements, which is the most that is taken");
-	lsh_informant_free(informant);
+SENTENCE(what_no_server_would_say_is_a_protocol_error)
+{
+	static const char *const bad[] = {
+		"what\r\n", "*65537\r\n", "*2147483647\r\n", "*99999999999999999999\r\n", "*-2\r\n", "$-2\r\n", "$2\r\nabc\r\n",
+		"$2\r\nab\r\r", "$2\r\nab\n\r", "+a\rb\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+		"_\r\n", "#t\r\n", ",1\r\n", "(1\r\n", "%0\r\n", "~0\r\n", ">0\r\n", "=4\r\ntxt:\r\n", ":x\r\n",
+	};
+	unsigned fds;
+
+	play("talk; free t; await inside f = 0");
+	fds = descriptors_count();
+	for (size_t i = 0; i < COUNT(bad); i++)
+		play("on f ECHO '%s'; talk; say t x; hear ~ PROTOCOL:; free t", bad[i]);
+	play("on f ECHO '*2\r\n*40000\r\n'; talk 2000; say t x; hear ~ UNAVAILABLE:; free t; await inside f = 0");
+	assert_int_equal(descriptors_count(), fds);
+}
+
+SENTENCE(an_answer_without_an_end_is_given_up)
+{
+	static const char *const pieces[] = {"xxxxxxxx", "$4194305\r\n", "*1\r\n", "*2\r\n:1\r\n", "+ever"};
+	char *bytes = malloc(FAKE_MOST);
+
+	for (size_t i = 0; i < COUNT(pieces); i++) {
+		size_t n = 0;
+
+		for (; n + strlen(pieces[i]) <= FAKE_MOST; n += strlen(pieces[i]))
+			memcpy(bytes + n, pieces[i], strlen(pieces[i]));
+		on_bytes("f", "ECHO", bytes, n);
+		play("talk; repeat 5; say t x; next; hear ~ PROTOCOL:; free t");
+	}
+	free(bytes);
 }
 
 /* ---- time ---- */
 
-SENTENCE(the_time_begins_with_the_question_and_ends_with_the_last_reply)
-{
-	struct lsh_informant *informant;
-	int64_t begun;
+SCENE(the_time_begins_with_the_question_and_ends_with_the_last_reply,
+      "time 2000; connect i; wants i = now; step i = wait; wants i = never;" /* once more, for what came behind the hello */
+      "pass 2100; step i = wait; say i x; ask i; wants i = 'in time'; next i = x; step i = wait; wants i = never")
 
-	options.timeout = 300 * LSH_MS;
-	informant = connector(&uri);
-	assert_true(wanted_at(informant) <= 0); /* once more, for what may have come behind the hello */
-	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
-	assert_true(wanted_at(informant) == LSH_NEVER);
-	await_ms(400);
-	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
-	begun = lsh_now_ns();
-	echo(informant, "in time");
-	lsh_informant_ask(informant);
-	assert_true(wanted_at(informant) >= begun + options.timeout);
-	must_say(informant, "in time");
-	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
-	assert_true(wanted_at(informant) == LSH_NEVER);
-	silent = true;
-	begun = lsh_now_ns();
-	echo(informant, "too late");
-	lsh_informant_ask(informant);
-	must_fail(informant, LEASH_UNAVAILABLE, "no answer in time");
-	assert_true(lsh_now_ns() - begun >= 300 * LSH_MS);
-	lsh_informant_free(informant);
+SENTENCE(an_answer_that_drips_has_no_more_time_than_another)
+{
+	char name[] = "i", *word[] = {NULL, name};
+
+	play("time 2000; connect i; on f ECHO silent; clock; say i x; ask i; step i = wait; await heard f ECHO = 1; send f $1000\r\n");
+	while (strcmp(verb_step(word), "wait") == 0)
+		play("send f x; pass 20");
+	play("took >= 2000; took <= 15000; next i ~ UNAVAILABLE: 'no answer in time'");
 }
 
 /* ---- failures ---- */
 
-SENTENCE(one_that_is_down_says_why_until_it_is_dialed_again)
-{
-	struct lsh_informant *informant = connector(&uri);
+SCENE(one_that_is_down_says_why_until_it_is_dialed_again,
+      "connect i; say i lost; hang_up f; next i ~ UNAVAILABLE:; next i ~ UNAVAILABLE:; begin i;"
+      "say i forgotten; begin i; say i anew; next i = up; next i = anew; step i = wait; wants i = never;"
+      "heard f 'ECHO forgotten' = 0") /* with the attempt that it was for */
 
-	echo(informant, "lost");
-	fake_hang_up(fake);
-	must_fail(informant, LEASH_UNAVAILABLE, "");
-	must_fail(informant, LEASH_UNAVAILABLE, "");
-	lsh_informant_connect(informant);
-	echo(informant, "forgotten"); /* with the attempt that it was for */
-	lsh_informant_connect(informant);
-	echo(informant, "anew");
-	assert_int_equal(next(informant), LSH_GO_ON);
-	must_say(informant, "anew");
-	assert_int_equal(lsh_informant_step(informant), LSH_WAIT);
-	assert_true(wanted_at(informant) == LSH_NEVER);
-	assert_false(fake_saw(fake, "forgotten"));
-	lsh_informant_free(informant);
+SENTENCE(a_connection_that_ends_is_told)
+{
+	for (size_t bytes = 0; bytes < 12; bytes++) {
+		on_bytes("f", "ECHO", "$7\r\ncut off\r\n", bytes | FAKE_CLOSE);
+		play("talk; say t x; hear ~ UNAVAILABLE:; hear ~ UNAVAILABLE:; free t");
+	}
+}
+
+SENTENCE(the_last_words_of_a_server_are_heard) /* what is still to be sent finds nobody */
+{
+	char *much = malloc(1 << 20);
+	struct lsh_arg set[] = {LSH_ARG("SET"), {much, 1 << 20}};
+
+	memset(much, 'x', 1 << 20);
+	on_bytes("f", "ECHO", "-ERR enough\r\n", 13 | FAKE_CLOSE);
+	play("talk; say t once");
+	for (int i = 0; i < 8; i++)
+		assert_true(lsh_informant_send(*who("t"), set, 2));
+	play("hear = '-ERR enough'");
+	free(much);
+}
+
+SENTENCE(who_cannot_be_reached_is_said_so)
+{
+	unsigned fds = descriptors_count();
+
+	lsh_uri_clear(&uri);
+	assert_int_equal(lsh_uri_parse(&uri, "unix:///nowhere/at/all", &err), LEASH_OK);
+	play("talk 1000 ~ UNAVAILABLE: /nowhere/at/all");
+	assert_null(*who("t"));
+	assert_int_equal(descriptors_count(), fds);
 }
 
 SENTENCE(nothing_is_left_of_it_in_whatever_state_it_ends)
 {
+	static const char *const states[] = {"", "begin i;", "connect i;", "connect i; say i kept; next i = kept;"};
 	unsigned before = descriptors_count();
 
 	for (int i = 0; i < 20; i++) {
-		struct lsh_informant *informant = lsh_informant_new(&uri, &options);
-
-		assert_non_null(informant);
-		if (i % 4 > 0)
-			lsh_informant_connect(informant);
-		if (i % 4 > 1)
-			assert_int_equal(next(informant), LSH_GO_ON);
-		if (i % 4 > 2) {
-			echo(informant, "kept");
-			must_say(informant, "kept");
-		}
-		if (i % 8 > 3) {
-			struct redisReply *kept = lsh_informant_take(informant);
-
-			assert_null(lsh_informant_take(informant));
-			lsh_answer_free(kept);
-		}
-		lsh_informant_free(informant);
+		play(states[i % 4]);
+		if (i % 8 == 7)
+			lsh_answer_free(lsh_informant_take(*who("i")));
+		play("free i");
 	}
-	await_true(fake_open(fake) == 0);
+	play("await inside f = 0");
 	assert_int_equal(descriptors_count(), before);
-	lsh_informant_free(NULL);
 }
