@@ -409,6 +409,7 @@ tests_redis_test_resolve_SOURCES = tests/redis/test_resolve.c $(connects_sources
 tests_redis_test_rights_SOURCES = tests/redis/test_rights.c $(steps_sources)
 tests_redis_test_sentinel_SOURCES = tests/redis/test_sentinel.c $(seers_sources)
 tests_redis_test_sentinel_node_SOURCES = tests/redis/test_sentinel_node.c $(seers_sources)
+tests_redis_test_sharded_SOURCES = tests/redis/test_sharded.c $(fakes_sources)
 tests_redis_test_tls_SOURCES = tests/redis/test_tls.c $(connects_sources)
 tests_redis_test_tls_bytes_SOURCES = tests/redis/test_tls_bytes.c $(caller_sources)
 tests_redis_test_tls_bytes_LDADD = $(LDADD) $(OPENSSL_LIBS)

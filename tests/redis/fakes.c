@@ -15,6 +15,7 @@ struct rule {
 	char *bytes;
 	size_t size; /* or a code */
 	bool once, waits;
+	bool repeats; /* '@' in it is the command's second word, as it goes over the wire */
 };
 
 static struct named {
@@ -63,9 +64,23 @@ add_rule(struct named *n, const struct rule *rule)
 	pthread_mutex_unlock(&n->mutex);
 }
 
+/* Text of a rule that repeats a word. */
+static size_t
+repeat(char *out, const char *text, const char *word, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++)
+		if (*text == '@')
+			n += fake_say(out + n, FAKE_MOST - n, "$%zu\r\n%.*s\r\n", size, (int)size, word);
+		else
+			out[n++] = *text;
+	return n;
+}
+
 /* What the rule that fits says, of which the size; FAKE_DEFAULT: none. True: it waits. */
 static bool
-follow_rules(struct named *n, const char *command, char *out, size_t *size)
+follow_rules(struct named *n, const char *command, const char *second, size_t second_size, char *out, size_t *size)
 {
 	bool waits = false;
 
@@ -78,7 +93,9 @@ follow_rules(struct named *n, const char *command, char *out, size_t *size)
 			continue;
 		waits = rule->waits;
 		*size = rule->size;
-		if (rule->bytes != NULL)
+		if (rule->repeats)
+			*size = repeat(out, rule->bytes, second, second_size);
+		else if (rule->bytes != NULL)
 			memcpy(out, rule->bytes, rule->size & ~FAKE_CLOSE);
 		if (rule->once)
 			remove_rule(n, i);
@@ -99,7 +116,7 @@ answer(void *ctx, int argc, const char **argv, const size_t *argl, char *out, si
 		snprintf(command + used, sizeof command - used, "%s%.*s", i > 0 ? " " : "", (int)argl[i], argv[i]);
 		used = strlen(command);
 	}
-	while (follow_rules(ctx, command, out, &size))
+	while (follow_rules(ctx, command, argc > 1 ? argv[1] : "", argc > 1 ? argl[1] : 0, out, &size))
 		await_ms(1);
 	return size;
 }
@@ -131,6 +148,7 @@ add_text(const char *name, const char *command, const char *text, bool once)
 		}
 	assert_true(rule.size > 0);
 	rule.bytes = strdup(text);
+	rule.repeats = strchr(text, '@') != NULL;
 	add_rule(named(name), &rule);
 }
 

@@ -2,7 +2,8 @@
  * what a Redis that is empty would say (fake.h). Words for scenes:
  *
  *     fake NAME [tcp]          it runs
- *     on NAME COMMAND BYTES    a command that begins so is answered that; or with silent, close, waits (for off)
+ *     on NAME COMMAND BYTES    a command that begins so is answered that; or with silent, close, waits (for off);
+ *                              @ in BYTES is the second word of the command
  *     once NAME COMMAND BYTES  the next one
  *     off NAME COMMAND         as if that had not been said
  *     stop NAME                it is gone
