@@ -12,14 +12,17 @@ EXTRA_DIST += tests/fault/run.sh
 EXTRA_DIST += tests/kinds/plain.lua
 EXTRA_DIST += tests/run.sh
 EXTRA_DIST += tests/tools/acknowledged.txt
+EXTRA_DIST += tests/tools/bench.txt
 EXTRA_DIST += tests/tools/break.txt
 EXTRA_DIST += tests/tools/cli.txt
 EXTRA_DIST += tests/tools/doctor.txt
 EXTRA_DIST += tests/tools/hold.txt
 EXTRA_DIST += tests/tools/list.txt
 EXTRA_DIST += tests/tools/run.txt
+EXTRA_DIST += tests/tools/scripts.txt
 EXTRA_DIST += tests/tools/signals.txt
 EXTRA_DIST += tests/tools/status.txt
+EXTRA_DIST += tests/tools/terminal.txt
 EXTRA_DIST += tests/tools/top.txt
 EXTRA_DIST += tests/tools/wait.txt
 
@@ -227,9 +230,9 @@ tests_fault_test_starved_LDADD = $(public_libs)
 tests_fault_test_time_LDADD = $(public_libs)
 tests_fault_test_tls_deployments_LDADD = $(public_libs)
 tests_fault_test_unreachable_LDADD = $(public_libs)
-tests_tools_test_bench_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_commands_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_cli_LDADD = $(public_libs)
+tests_tools_test_jobs_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_guard_LDADD = $(trial_libs)
 tests_tools_test_histogram_LDADD = $(trial_libs)
 tests_tools_test_list_LDADD = $(public_libs)
@@ -237,8 +240,6 @@ tests_tools_test_passwords_LDADD = $(public_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
 tests_tools_test_run_frozen_LDADD = $(public_libs)
 tests_tools_test_run_signals_LDADD = $(public_libs)
-tests_tools_test_run_terminal_LDADD = $(public_libs)
-tests_tools_test_scripts_LDADD = $(public_libs) $(JANSSON_LIBS)
 tests_tools_test_top_LDADD = $(public_libs)
 
 # These run the command, or have its doctor; some read its JSON.
@@ -247,20 +248,17 @@ test_programs += tests/doctor/test_deployments
 test_programs += tests/doctor/test_health
 test_programs += tests/doctor/test_server
 test_programs += tests/doctor/test_strangers
-test_programs += tests/tools/test_bench
 test_programs += tests/tools/test_commands
 test_programs += tests/tools/test_cli
+test_programs += tests/tools/test_jobs
 test_programs += tests/tools/test_list
 test_programs += tests/tools/test_passwords
 test_programs += tests/tools/test_run_frozen
 test_programs += tests/tools/test_run_signals
-test_programs += tests/tools/test_run_terminal
-test_programs += tests/tools/test_scripts
 test_programs += tests/tools/test_top
 endif
-tests_tools_test_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
-tests_tools_test_scripts_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 
 # What several of them share, and nobody else.
 adoption_sources = tests/contract/adoption.c tests/contract/adoption.h tests/contract/actor.c tests/contract/actor.h $(refusal_sources)
@@ -418,6 +416,7 @@ tests_redis_test_vote_SOURCES = tests/redis/test_vote.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
 tests_tools_test_commands_SOURCES = tests/tools/test_commands.c tests/tools/play.c tests/tools/play.h
+tests_tools_test_jobs_SOURCES = tests/tools/test_jobs.c tests/tools/play.c tests/tools/play.h
 tests_tools_test_guard_SOURCES = tests/tools/test_guard.c
 tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h
 tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h

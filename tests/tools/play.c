@@ -69,7 +69,7 @@ static struct {
 
 static const struct text *text; /* what is played, and the line of it */
 static int at;
-static char where[200];         /* LEASH_URI; "": none */
+static char where[1000];        /* LEASH_URI; "": none */
 static int64_t clock_ns;
 static leash_error err;
 
@@ -726,6 +726,15 @@ is_gone(const char *pid)
 }
 
 static bool
+is_installed(const char *program)
+{
+	char command[TEXT + 32];
+
+	snprintf(command, sizeof command, "command -v %s >/dev/null", program);
+	return system(command) == 0;
+}
+
+static bool
 play_other(char *line)
 {
 	if (strcmp(line, "clock") == 0)
@@ -738,6 +747,9 @@ play_other(char *line)
 	else if (strncmp(line, "gone ", 5) == 0 || strncmp(line, "lives ", 6) == 0) {
 		if (is_gone(expand(line + 5 + (line[0] == 'l'))) != (line[0] == 'g'))
 			wrong(line[0] == 'g' ? "it lives" : "it has ended");
+	} else if (strncmp(line, "needs ", 6) == 0) {
+		if (!is_installed(line + 6))
+			skip();
 	} else if (strncmp(line, "sleep ", 6) == 0)
 		await_ms(atoll(line + 6));
 	else if (strncmp(line, "shows ", 6) == 0)
@@ -886,8 +898,8 @@ play(void)
 
 static const struct between around_scene = {begin, end_scene};
 
-void
-play_add(const char *path)
+static void
+add(const char *path)
 {
 	struct text *t = calloc(1, sizeof *t);
 	FILE *file = fopen(path, "re");
@@ -935,6 +947,17 @@ play_add(const char *path)
 	scenes[scene_count - 1].to = t->count;
 	free(line);
 	fclose(file);
+}
+
+void
+play_texts(const char *const *names, int count)
+{
+	char path[4096];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof path, "%s/tests/tools/%s.txt", SOURCE_FOLDER, names[i]);
+		add(path);
+	}
 }
 
 void

@@ -30,6 +30,7 @@
  *     clocked n                      one whose clock can be set: "ahead n 60500", in ms
  *     pause n, resume, kill, restart of a server; without a name: of ours
  *     clock, took 900, sleep 600     so many ms at least since `clock`; for what should not come
+ *     needs bash                     the scene is skipped without that program
  *     goes $p, gone $p, lives $p     the process ends; has ended; has not
  *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json": an object a line
  *     each $a $b in x 1 | y 2        what follows, one tab deeper, with each of these; a line that ends in \ goes on
@@ -38,10 +39,24 @@
 #ifndef LEASH_TEST_TOOLS_PLAY_H
 #define LEASH_TEST_TOOLS_PLAY_H
 
-/* The scenes of the file become sentences; for a PRELUDE. */
-void play_add(const char *path);
+/* PLAY("hold", "wait");: the scenes of these texts are the sentences of the program; or of those that its words name. */
+#define PLAY(...) \
+	static int read_texts(int argc, char **argv) \
+	{ \
+		static const char *const names[] = {__VA_ARGS__}; \
+\
+		if (argc > 1) \
+			play_texts((const char *const *)argv + 1, argc - 1); \
+		else \
+			play_texts(names, COUNT(names)); \
+		return GO_ON; \
+	} \
+	PRELUDE(read_texts); \
+	GROUP(play_begin, play_end)
 
-/* What a server and its people begin with, and end with: for GROUP(). */
+void play_texts(const char *const *names, int count);
+
+/* What a server and its people begin with, and end with. */
 void play_begin(void);
 void play_end(void);
 
