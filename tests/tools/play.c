@@ -15,7 +15,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SCENES = 200 };
+enum { WORDS = 64, TEXT = 9000, FEW = 8, LOCKS = 12, VARIABLES = 48, SECRETS = 16, SCENES = 200 };
 enum stream { OUT, ERR, SHOWN, STREAMS };
 
 struct text { /* a file */
@@ -59,6 +59,7 @@ static struct {
 	char name[24], *value;
 } variables[VARIABLES];
 
+static char *secrets[SECRETS]; /* nobody may say them */
 static struct run runs[FEW];
 static struct person people[FEW];
 static struct {
@@ -340,6 +341,10 @@ end(struct run *run, int status)
 {
 	last = run;
 	run->status = tool_wait(run->tool);
+	for (int i = 0; i < SECRETS && secrets[i] != NULL; i++)
+		for (enum stream stream = OUT; stream < STREAMS; stream++)
+			if (strstr(said_on(run, stream), secrets[i]) != NULL)
+				wrong("it tells '%s'", secrets[i]);
 	if (run->status != status)
 		wrong("it ended with %d", run->status);
 }
@@ -734,6 +739,22 @@ is_installed(const char *program)
 	return system(command) == 0;
 }
 
+/* "secret a b" */
+static void
+keep_secret(const char *line)
+{
+	const char *words[WORDS + 1];
+	char space[TEXT];
+	int n = split(line, words, space), i = 0;
+
+	while (i < SECRETS && secrets[i] != NULL)
+		i++;
+	if (i + n > SECRETS)
+		wrong("there are too many secrets");
+	for (int k = 0; k < n; k++)
+		secrets[i + k] = strdup(words[k]);
+}
+
 static bool
 play_other(char *line)
 {
@@ -750,7 +771,9 @@ play_other(char *line)
 	} else if (strncmp(line, "needs ", 6) == 0) {
 		if (!is_installed(line + 6))
 			skip();
-	} else if (strncmp(line, "sleep ", 6) == 0)
+	} else if (strncmp(line, "secret ", 7) == 0)
+		keep_secret(line + 7);
+	else if (strncmp(line, "sleep ", 6) == 0)
 		await_ms(atoll(line + 6));
 	else if (strncmp(line, "shows ", 6) == 0)
 		check_shows(expand(line + 6));
@@ -880,6 +903,9 @@ end_scene(void)
 	}
 	for (int i = 0; i < VARIABLES; i++)
 		free(variables[i].value);
+	for (int i = 0; i < SECRETS; i++)
+		free(secrets[i]);
+	memset(secrets, 0, sizeof secrets);
 	memset(people, 0, sizeof people);
 	memset(servers, 0, sizeof servers);
 	memset(variables, 0, sizeof variables);

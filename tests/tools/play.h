@@ -30,6 +30,7 @@
  *     clocked n                      one whose clock can be set: "ahead n 60500", in ms
  *     pause n, resume, kill, restart of a server; without a name: of ours
  *     clock, took 900, sleep 600     so many ms at least since `clock`; for what should not come
+ *     secret a b                     no command that comes to its end may have said one of these
  *     needs bash                     the scene is skipped without that program
  *     goes $p, gone $p, lives $p     the process ends; has ended; has not
  *     shows plain                    what was said last has no bytes that a terminal would obey; "shows json": an object a line

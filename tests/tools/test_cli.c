@@ -151,7 +151,7 @@ SENTENCE(the_first_process_of_a_container_can_be_ended_while_its_server_is_away)
 	close(said[1]);
 }
 
-/* ---- secrets: see test_passwords.c ---- */
+/* ---- secrets: see passwords.txt ---- */
 
 /* /proc/<pid>/cmdline; false: there is none any more. */
 static bool
