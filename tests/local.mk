@@ -20,6 +20,7 @@ EXTRA_DIST += tests/tools/hold.txt
 EXTRA_DIST += tests/tools/list.txt
 EXTRA_DIST += tests/tools/passwords.txt
 EXTRA_DIST += tests/tools/run.txt
+EXTRA_DIST += tests/tools/screen.txt
 EXTRA_DIST += tests/tools/scripts.txt
 EXTRA_DIST += tests/tools/signals.txt
 EXTRA_DIST += tests/tools/status.txt
@@ -240,7 +241,6 @@ tests_tools_test_list_LDADD = $(public_libs)
 tests_tools_test_ranking_LDADD = $(trial_libs)
 tests_tools_test_run_frozen_LDADD = $(public_libs)
 tests_tools_test_run_signals_LDADD = $(public_libs)
-tests_tools_test_top_LDADD = $(public_libs)
 
 # These run the command, or have its doctor; some read its JSON.
 if COMMAND_ENABLED
@@ -254,7 +254,6 @@ test_programs += tests/tools/test_jobs
 test_programs += tests/tools/test_list
 test_programs += tests/tools/test_run_frozen
 test_programs += tests/tools/test_run_signals
-test_programs += tests/tools/test_top
 endif
 tests_tools_test_commands_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
 tests_tools_test_jobs_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DSOURCE_FOLDER='"$(abs_top_srcdir)"'
@@ -278,6 +277,7 @@ steps_sources = tests/redis/steps.c tests/redis/steps.h
 watchdog_fixture_sources = tests/unit/watchdog_fixture.c tests/unit/watchdog_fixture.h
 refusal_sources = tests/contract/refusal.c tests/contract/refusal.h
 step_sources = tests/fault/step.c tests/fault/step.h
+play_sources = tests/tools/play.c tests/tools/play.h tests/tools/screen.c tests/tools/screen.h
 tools_sources = tests/unit/tools.c tests/unit/tools.h
 
 # What those write with who are judged.
@@ -414,8 +414,8 @@ tests_redis_test_tls_cut_SOURCES = tests/redis/test_tls_cut.c $(connects_sources
 tests_redis_test_vote_SOURCES = tests/redis/test_vote.c $(steps_sources)
 tests_redis_test_word_SOURCES = tests/redis/test_word.c $(steps_sources)
 
-tests_tools_test_commands_SOURCES = tests/tools/test_commands.c tests/tools/play.c tests/tools/play.h
-tests_tools_test_jobs_SOURCES = tests/tools/test_jobs.c tests/tools/play.c tests/tools/play.h
+tests_tools_test_commands_SOURCES = tests/tools/test_commands.c $(play_sources)
+tests_tools_test_jobs_SOURCES = tests/tools/test_jobs.c $(play_sources)
 tests_tools_test_guard_SOURCES = tests/tools/test_guard.c
 tests_tools_test_guard_SOURCES += tools/clock.c tools/clock.h tools/guard.c tools/guard.h
 tests_tools_test_guard_SOURCES += tools/process.c tools/process.h tools/process_tree.c tools/process_tree.h

@@ -8,6 +8,7 @@
 #include "tests/support/test.h"
 #include "tests/support/tool.h"
 #include "tests/support/trouble.h"
+#include "tests/tools/screen.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -222,10 +223,20 @@ said_on(struct run *run, enum stream stream)
 	return stream == OUT ? tool_out(run->tool) : stream == ERR ? tool_err(run->tool) : tool_shown(run->tool);
 }
 
-static bool
-says(struct run *run, enum stream stream, char how, const char *pattern)
+/* How `*line`, behind a '>', is to fit, and what. */
+static char
+how_of(const char **line)
 {
-	const char *said = said_on(run, stream);
+	char how = **line;
+
+	*line += how != ' ' && how != '\0';
+	*line = expand(*line + (**line == ' '));
+	return how;
+}
+
+static bool
+is_said(const char *said, char how, const char *pattern)
+{
 	char line[TEXT];
 	char *rest;
 	long n;
@@ -261,19 +272,15 @@ expect(struct run *run, const char *line)
 {
 	enum stream stream = line[0] == '2' ? ERR : line[0] == '@' ? SHOWN : OUT;
 	int64_t limit = await_limit_ns(60);
-	const char *pattern;
-	char how;
+	const char *pattern = line + (stream == OUT ? 1 : 2);
+	char how = how_of(&pattern);
 
-	line += stream == OUT ? 1 : 2;
-	how = *line;
-	line += how != ' ' && how != '\0';
-	pattern = expand(line + (*line == ' '));
 	last = run;
 	run->is_said[stream] = true;
-	while (!says(run, stream, how, pattern)) {
+	while (!is_said(said_on(run, stream), how, pattern)) {
 		bool has_ended = how == '!' || tool_has_ended(run->tool);
 
-		if (says(run, stream, how, pattern)) /* it may have been said right before its end */
+		if (is_said(said_on(run, stream), how, pattern)) /* it may have been said right before its end */
 			break;
 		if (has_ended || await_is_past(limit))
 			wrong("it does not say '%s'", pattern);
@@ -648,6 +655,41 @@ play_redis(char *line)
 	return true;
 }
 
+/* ---- a window ---- */
+
+/* "window 80 24", "resize 10 3", "keys s Right 'echo it' Enter", "%> text", "row 4>^ text" */
+static bool
+play_window(char *line)
+{
+	int64_t limit = await_limit_ns(60);
+	const char *words[WORDS + 1], *pattern;
+	char space[TEXT], how;
+	int n, row;
+
+	if (line[0] == '%' || strncmp(line, "row ", 4) == 0) {
+		row = line[0] == '%' ? -1 : atoi(expand(line + 4));
+		pattern = strchr(line, '>') + 1;
+		how = how_of(&pattern);
+		while (!is_said(screen_text(row), how, pattern)) {
+			if (await_is_past(limit))
+				wrong("the window does not show '%s':\n%s", pattern, screen_text(-1));
+			await_ms(10);
+		}
+		return true;
+	}
+	n = split(line, words, space);
+	if (strcmp(words[0], "window") == 0)
+		screen_open(server_folder(server), where, atoi(words[1]), atoi(words[2]));
+	else if (strcmp(words[0], "resize") == 0)
+		screen_resize(atoi(words[1]), atoi(words[2]));
+	else if (strcmp(words[0], "keys") == 0)
+		for (int i = 1; i < n; i++)
+			screen_type(words[i]);
+	else
+		return false;
+	return true;
+}
+
 /* ---- the rest ---- */
 
 /* "shows plain", "shows json": each line is an object, and each of the words is a field of the first: holder.pid=5 */
@@ -708,7 +750,8 @@ play_variable(char *line)
 		value += strlen(sign + 7);
 		set(line + 1, "%.*s", (int)strcspn(value, "\",}"), value);
 	} else {
-		value = strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6) : expand(sign);
+		value = strncmp(sign, "redis ", 6) == 0 ? answer(sign + 6)
+			: strncmp(sign, "row ", 4) == 0 ? screen_text(atoi(sign + 4)) : expand(sign);
 		set(line + 1, "%s", value);
 	}
 	return true;
@@ -803,7 +846,7 @@ play_line(const char *from)
 		return;
 	}
 	if (play_variable(line) || play_run(line) || play_running(line) || play_other(line) || play_server(line) ||
-	    play_redis(line) || play_person(line))
+	    play_redis(line) || play_window(line) || play_person(line))
 		return;
 	wrong("that is no statement");
 }
@@ -885,6 +928,7 @@ static void
 end_scene(void)
 {
 	last = NULL;
+	screen_close();
 	for (int i = 0; i < FEW; i++) {
 		tool_free(runs[i].tool);
 		runs[i].tool = NULL;

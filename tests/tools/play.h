@@ -29,6 +29,9 @@
  *     server n --save ''             another server; "quorum n 2000" three, with such a guard
  *     clocked n                      one whose clock can be set: "ahead n 60500", in ms
  *     pause n, resume, kill, restart of a server; without a name: of ours
+ *     window 80 24                   a shell in a terminal of so many columns and lines, with $LEASH; resize 200 50
+ *     keys s Right 'echo it' Enter   typed there; "%> text" waits for what it shows, "row 4>^ text" in a line, from 0;
+ *     $t = row 0                     and all that is ever written to it is in $folder/raw
  *     clock, took 900, sleep 600     so many ms at least since `clock`; for what should not come
  *     secret a b                     no command that comes to its end may have said one of these
  *     needs bash                     the scene is skipped without that program

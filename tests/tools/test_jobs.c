@@ -1,5 +1,5 @@
-/* leash run and leash bench as their users know them: texts that are played. The machine's doctor waits for nobody here. */
+/* More commands as their users know them, beside those of test_commands. */
 #include "tests/support/test.h"
 #include "tests/tools/play.h"
 
-PLAY("run", "signals", "terminal", "bench", "doctor", "../doctor/server");
+PLAY("run", "signals", "terminal", "bench", "screen", "doctor", "../doctor/server");
