@@ -241,7 +241,7 @@ SENTENCE(there_is_an_end_to_what_can_be_asked_for)
 	while (n < 1000 && ask(true, channel))
 		n++;
 	assert_in_range(n, 100, 999);
-	play("up = yes; off f 'SSUBSCRIBE c'; hang_up f; await subscriptions = 2; await up = yes");
+	play("up = yes; hang_up f; await subscriptions = 2; await up = yes; off f 'SSUBSCRIBE c'");
 	assert_true(ask(true, channel));
 	play("await tells 'joined c' = 1");
 	free(channel);
