@@ -21,8 +21,8 @@
 
 enum { LEASE_MS = 30000, TIMEOUT_MS = 5000, OTHERS_MS = 20000, LATER = 8, TEXT = 1000 };
 
-static struct person people[] = {{.name = "ann"}, {.name = "bob"}};
-struct person *const ann = &people[0], *const bob = &people[1];
+static struct person people[] = {{.name = "ann"}, {.name = "bob"}, {.name = "carl"}};
+struct person *const ann = &people[0], *const bob = &people[1], *const carl = &people[2];
 
 const char *world_uri = "redis://world";
 
@@ -607,6 +607,13 @@ void
 cancel(struct person *p)
 {
 	atomic_store(&p->cancel.fired, true);
+	settle();
+}
+
+void
+abandon(struct person *p)
+{
+	lsh_engine_owner_ended(engine, &p->owner, "it is no more");
 	settle();
 }
 

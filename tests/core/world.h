@@ -39,7 +39,7 @@ struct person {
 	struct person *acts_for; /* whose owner's the operation is; NULL: its own */
 };
 
-extern struct person *const ann, *const bob;
+extern struct person *const ann, *const bob, *const carl;
 
 extern const char *world_uri; /* for a fixture to set before world_begin(), if it is another one than redis://world */
 
@@ -56,6 +56,7 @@ void adopt(struct person *person);  /* the hold of another client */
 void break_lock(struct person *person); /* likewise */
 void break_token(struct person *person, unsigned token); /* the hold that has this one */
 void cancel(struct person *person); /* what they wait for */
+void abandon(struct person *person); /* they are no more */
 void make_fair(void);               /* the lock, of which nobody has anything */
 void close_client(void);            /* returns when it is closed: time may pass */
 struct lsh_resource *world_resource(void); /* of the lock, for what nobody can bring about from outside */

@@ -1,0 +1,56 @@
+/* Where a turn of a process ends, the release and the request of who is next go out in one write. */
+#include "tests/contract/refusal.h"
+
+#include "tests/support/kept.h"
+#include "tests/support/test.h"
+
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+GROUP(NULL, NULL);
+
+/* With data, that this process has sent to the server: as the kernel counts them. */
+static uint64_t
+segments(struct server *to)
+{
+	uint64_t sum = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		struct sockaddr_in peer;
+		struct tcp_info info = {0};
+		socklen_t size = sizeof peer, info_size = sizeof info;
+
+		if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET &&
+		    ntohs(peer.sin_port) == server_port(to) && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_size) == 0)
+			sum += info.tcpi_data_segs_out - info.tcpi_total_retrans;
+	}
+	return sum;
+}
+
+SENTENCE(a_release_and_the_next_request_go_out_in_one_write)
+{
+	struct server *to = kept(server_start_tcp(NULL));
+	leash_client *client;
+	leash_lock *lock;
+	struct waiting next = {.wait_ms = LEASH_FOREVER};
+	leash_stats stats = {.size = sizeof stats};
+	uint64_t before;
+
+	client = kept(leashed_open(server_uri_tcp(to), LEASH_OPTIONS(.lease_ms = 600000, .timeout_ms = 60000)));
+	lock = kept(leashed_lock(client, "written", LEASH_LOCK_OPTIONS(.no_handoff = true)));
+	before = segments(to);
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	assert_true(segments(to) - before >= 2); /* two writes are told from one */
+	assert_status(LEASH_OK, leash_lock_acquire(lock, 0, &err));
+	next.lock = lock;
+	begin_waiting(&next);
+	await_true(leash_client_stats(client, &stats, &err) == LEASH_OK && stats.waiting == 1);
+	before = segments(to);
+	assert_status(LEASH_OK, leash_lock_release(lock, &err));
+	await_true(next.acquired);
+	assert_int_equal(segments(to) - before, 1);
+	end_waiting(&next);
+}
