@@ -55,7 +55,6 @@ if TESTS_ENABLED
 
 test_programs =
 test_programs += tests/contract/test_adopt
-test_programs += tests/contract/test_adopt_meanwhile
 test_programs += tests/contract/test_break
 test_programs += tests/contract/test_cancel
 test_programs += tests/contract/test_close
@@ -170,15 +169,12 @@ test_programs += tests/unit/test_watchdog
 test_programs += tests/unit/test_watchdog_thread
 
 tests_contract_test_adopt_LDADD = $(public_libs)
-tests_contract_test_adopt_meanwhile_LDADD = $(public_libs)
 tests_contract_test_break_LDADD = $(public_libs)
 tests_contract_test_cancel_LDADD = $(public_libs)
 tests_contract_test_close_LDADD = $(public_libs)
 tests_contract_test_fair_LDADD = $(public_libs)
 tests_contract_test_forked_LDADD = $(public_libs)
 tests_contract_test_handles_LDADD = $(public_libs)
-tests_contract_test_handoff_LDADD = $(public_libs)
-tests_contract_test_heirs_LDADD = $(public_libs)
 tests_contract_test_input_LDADD = $(public_libs)
 tests_contract_test_inspect_LDADD = $(public_libs)
 tests_contract_test_introduce_LDADD = $(public_libs)
@@ -193,7 +189,7 @@ tests_contract_test_limits_LDADD = $(public_libs)
 tests_contract_test_manners_LDADD = $(public_libs)
 tests_contract_test_mixed_LDADD = $(public_libs)
 tests_contract_test_names_LDADD = $(public_libs)
-tests_contract_test_not_handed_on_LDADD = $(public_libs)
+tests_contract_test_one_write_LDADD = $(public_libs)
 tests_contract_test_order_LDADD = $(public_libs)
 tests_contract_test_owner_LDADD = $(public_libs)
 tests_contract_test_preloaded_LDADD = $(public_libs)
@@ -339,7 +335,6 @@ law_sources += tests/contract/scene.c
 law_sources += tests/contract/scene.h
 
 tests_contract_test_adopt_SOURCES = tests/contract/test_adopt.c $(adoption_sources) $(callback_sources)
-tests_contract_test_adopt_meanwhile_SOURCES = tests/contract/test_adopt_meanwhile.c $(adoption_sources)
 tests_contract_test_break_SOURCES = tests/contract/test_break.c tests/contract/actor.c tests/contract/actor.h $(callback_sources) $(refusal_sources)
 tests_contract_test_cancel_SOURCES = tests/contract/test_cancel.c tests/contract/actor.c tests/contract/actor.h
 tests_contract_test_close_SOURCES = tests/contract/test_close.c $(calls_sources) $(life_sources)

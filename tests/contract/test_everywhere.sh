@@ -12,15 +12,12 @@
 # Those for which fewer are enough: NAME  DEPLOYMENT,...  REASON; "-": it has its locks elsewhere
 cat >"$dir/fewer" <<'END'
 test_adopt           cluster,least,quorum  a question of its own: who is asked, and with what rights
-test_adopt_meanwhile quorum                threads of one client
 test_break           cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_cancel          tls,sentinel,cluster,quorum  no rights of its own
 test_close           tls,sentinel,cluster,quorum  no rights of its own
 test_fair            -  a program of the laws: test_laws_* run them in each deployment
 test_forked          tls,sentinel,cluster,quorum  no rights of its own
 test_handles         quorum                threads of one client
-test_handoff         quorum                threads of one client
-test_heirs           quorum                threads of one client
 test_input           quorum                what a call says before anything is sent
 test_inspect         cluster,least,quorum  a question of its own: who is asked, and with what rights
 test_introduce       cluster,least,quorum  a key of its own: where it is, and with what rights
@@ -35,7 +32,7 @@ test_limits          quorum                leases, which one server counts as an
 test_manners         tls,sentinel,cluster,quorum  no rights of its own
 test_mixed           -  a program of the laws: test_laws_* run them in each deployment
 test_names           cluster,quorum        keys and their slots
-test_not_handed_on   quorum                threads of one client
+test_one_write       -  what one client writes to one server
 test_order           quorum                threads of one client
 test_owner           quorum                threads of one client
 test_plain           -  a program of the laws: test_laws_* run them in each deployment

@@ -1,6 +1,7 @@
 # The core over a scripted world (world.h): linked with the archive as it is, but for what lies below a call (wire.c)
 # and the functions that --wrap names.
 
+test_programs += tests/core/test_adopting
 test_programs += tests/core/test_handoff
 test_programs += tests/core/test_limits
 test_programs += tests/core/test_quorum
@@ -22,6 +23,8 @@ world_ldflags += -Wl,--wrap=pthread_create
 world_ldflags += -Wl,--wrap=pthread_join
 world_ldflags += -Wl,--wrap=socket
 
+tests_core_test_adopting_SOURCES = tests/core/test_adopting.c $(world_sources)
+tests_core_test_adopting_LDFLAGS = $(world_ldflags)
 tests_core_test_handoff_SOURCES = tests/core/test_handoff.c $(world_sources)
 tests_core_test_handoff_LDFLAGS = $(world_ldflags)
 tests_core_test_limits_SOURCES = tests/core/test_limits.c $(world_sources)
