@@ -106,14 +106,14 @@ SENTENCE(a_parent_keeps_its_lock_whatever_its_children_do)
 	leash_client *other = kept(open_client());
 	leash_lock *wanted = kept(leashed_lock(other, "parent's", NULL));
 
-	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 600)));
+	open_for_children(place_client(LEASH_OPTIONS(.lease_ms = 2000)));
 	for (int how = 0; how < 4; how++) {
 		int64_t before;
 
 		child_wait(child_run(how < 2 ? just_end : free_and_exit, &how));
 		before = await_now_ns();
-		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 700, &err)); /* longer than the lease */
-		assert_true(await_now_ns() - before >= INT64_C(690) * 1000000);
+		assert_status(LEASH_TIMEOUT, leash_lock_acquire(wanted, 2100, &err)); /* longer than the lease */
+		assert_true(await_now_ns() - before >= INT64_C(2090) * 1000000);
 		assert_true(leash_lock_held(parents.held));
 		assert_int_equal(leash_lock_depth(parents.held), 1);
 	}
